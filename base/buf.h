@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/span.h"
+
+/*
+ * Growing bytes with a maximum from birth. Bytes are appended at the end and
+ * consumed at the front. Running out of the maximum is ERROR_LIMIT and leaves
+ * the buffer as it was; running out of memory aborts. Pointers into a buffer
+ * hold until the next append, reserve, consume or finish. The memory is at most
+ * the maximum; a quarter more where bytes are consumed while others follow.
+ */
+struct buf {
+	char *data;      // owned; NULL while empty-born
+	size_t head;     // consumed bytes before the live ones
+	size_t len;      // live bytes, from data + head
+	size_t capacity; // allocated bytes
+	size_t max;      // len never exceeds it
+};
+
+void buf_init(struct buf *buf, size_t max);
+void buf_finish(struct buf *buf); // frees; the buffer can be used again as if new
+
+struct span buf_span(const struct buf *buf); // the live bytes, borrowed
+
+/* The appended bytes lie outside the buffer. A format's arguments may lie in it. */
+bool buf_append(struct buf *buf, struct span bytes, struct error *err) ATTR_NODISCARD;
+bool buf_append_format(struct buf *buf, struct error *err, const char *format, ...)
+	ATTR_PRINTF(3, 4) ATTR_NODISCARD;
+
+/*
+ * Makes room for `more` bytes after the live ones and returns where they go, or
+ * NULL (ERROR_LIMIT). buf_commit then says how many were written.
+ */
+char *buf_reserve(struct buf *buf, size_t more, struct error *err) ATTR_NODISCARD;
+void buf_commit(struct buf *buf, size_t written);
+
+void buf_consume(struct buf *buf, size_t count); // from the front; count <= len
+void buf_clear(struct buf *buf);                 // keeps the memory
+
+/* Gives memory back to the system when more than `keep` bytes are allocated and none is live. */
+void buf_trim(struct buf *buf, size_t keep);
+
+/*
+ * Moves the bytes and their memory to *to (initialised, empty); from is empty
+ * after it. Each keeps its maximum; they must fit that of to.
+ */
+void buf_move(struct buf *to, struct buf *from);
+
+/* Gives back what is allocated beyond the live bytes, where that is more than `slack`. */
+void buf_fit(struct buf *buf, size_t slack);
+
+/* malloc, calloc, realloc and strdup that abort when there is no memory. */
+void *mem_alloc(size_t size);
+void *mem_alloc_zero(size_t size);
+void *mem_realloc(void *memory, size_t size);
+char *mem_strdup(const char *text);
+char *mem_strndup(struct span text); // terminated copy
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+
+#include "base/attr.h"
+
+/* What the caller of a failed function does next. */
+enum error_code {
+	ERROR_NONE,
+	ERROR_SYSTEM,      // the operating system refused: report it
+	ERROR_PROTOCOL,    // the peer broke its protocol: refuse the message
+	ERROR_LIMIT,       // a written limit was met: refuse or close
+	ERROR_CONFIG,      // the user has to change a setting or an argument
+	ERROR_UNAVAILABLE, // not now or not here: trying again can help
+	ERROR_NOT_FOUND,   // the named thing does not exist
+	ERROR_DENIED,      // policy or confinement says no
+	ERROR_TIMEOUT,     // a named deadline passed
+};
+
+enum { ERROR_TEXT_MAX = 1024 };
+
+/*
+ * An error is a value the caller owns, usually on its stack. The text is for
+ * people: what was being done, on what, then why it failed. The reason, where
+ * one is set, is the upper snake case code the editor is told
+ * (docs/errors.md); it is a string literal.
+ */
+struct error {
+	enum error_code code;
+	const char *reason; // static storage; may be NULL
+	char text[ERROR_TEXT_MAX];
+};
+
+/*
+ * Sets err and returns false, so that it can end a function. err may be NULL,
+ * and what is formatted may be its own old text. A text over ERROR_TEXT_MAX
+ * loses its end, at a character boundary.
+ */
+bool error_set(struct error *err, enum error_code code, const char *format, ...) ATTR_PRINTF(3, 4);
+
+/* As error_set, and names the code the editor is told ("AGENT_NOT_FOUND"). */
+bool error_set_reason(struct error *err, enum error_code code, const char *reason,
+	const char *format, ...) ATTR_PRINTF(4, 5);
+
+/*
+ * Sets ERROR_SYSTEM with ": " and the message of errnum after the text. The
+ * errno is passed by value, saved by the caller right after the call that
+ * failed. A long text loses its end before the message does.
+ */
+bool error_set_errno(struct error *err, int errnum, const char *format, ...) ATTR_PRINTF(3, 4);
+
+/*
+ * Puts "context: " before the text; each layer does so once. A text that
+ * grows over ERROR_TEXT_MAX loses its end, at a character boundary. Code and
+ * reason stay as they are.
+ */
+bool error_prefix(struct error *err, const char *format, ...) ATTR_PRINTF(2, 3);
+
+#endif

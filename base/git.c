@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/git.h"
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One a process, as libgit2 itself is. */
+static struct {
+	pthread_mutex_t lock;
+	int users;
+	void *library; // NULL while unloaded
+	struct git functions;
+} the_git = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool find_function(void *library, const char *name, void **out_function, struct error *err)
+{
+	*out_function = dlsym(library, name);
+	return *out_function ||
+	       error_set(err, ERROR_UNAVAILABLE,
+		       "%s has no function %s: is the package " LIBGIT2_PACKAGE " installed?",
+		       LIBGIT2_SONAME, name);
+}
+
+static bool find_functions(void *library, struct git *git, struct error *err)
+{
+#define GIT_FIND(name)                                                                             \
+	{                                                                                          \
+		void *function;                                                                    \
+		if (!find_function(library, "git_" #name, &function, err)) {                       \
+			return false;                                                              \
+		}                                                                                  \
+		memcpy(&git->name, &function, sizeof(function));                                   \
+	}
+	GIT_FUNCTIONS(GIT_FIND)
+#undef GIT_FIND
+	return true;
+}
+
+static bool load(struct error *err)
+{
+	void *library = dlopen(LIBGIT2_SONAME, RTLD_LAZY | RTLD_LOCAL);
+	if (!library) {
+		return error_set(err, ERROR_UNAVAILABLE,
+			"loading %s: %s: is the package " LIBGIT2_PACKAGE " installed?",
+			LIBGIT2_SONAME, dlerror());
+	}
+	if (!find_functions(library, &the_git.functions, err)) {
+		goto fail;
+	}
+	if (the_git.functions.libgit2_init() < 0) {
+		error_set_git(&the_git.functions, err, "starting %s", LIBGIT2_SONAME);
+		goto fail;
+	}
+	the_git.library = library;
+	return true;
+fail:
+	dlclose(library);
+	return false;
+}
+
+const struct git *git_open(struct error *err)
+{
+	pthread_mutex_lock(&the_git.lock);
+	bool loaded = the_git.library || load(err);
+	if (loaded) {
+		the_git.users++;
+	}
+	pthread_mutex_unlock(&the_git.lock);
+	return loaded ? &the_git.functions : NULL;
+}
+
+void git_close(void)
+{
+	pthread_mutex_lock(&the_git.lock);
+	assert(the_git.users > 0);
+	the_git.users--;
+	if (the_git.users == 0) {
+		the_git.functions.libgit2_shutdown();
+		dlclose(the_git.library);
+		the_git.library = NULL;
+	}
+	pthread_mutex_unlock(&the_git.lock);
+}
+
+bool error_set_git(const struct git *git, struct error *err, const char *format, ...)
+{
+	char what[ERROR_TEXT_MAX / 2];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	const git_error *last = git->error_last();
+	return error_set(err, ERROR_SYSTEM, "%s: %s", what,
+		last && last->message ? last->message : "libgit2 gave no reason");
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_GIT_H
+#define BASE_GIT_H
+
+#include <git2.h>
+#include <stdbool.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+
+/*
+ * libgit2, loaded when it is first needed: loading and initialising it costs
+ * 6 ms and some MiB that most starts can do without. The program is compiled
+ * against libgit2's headers and never linked with it.
+ *
+ * GIT_FUNCTIONS is the one list of what is used, without the "git_"; a name
+ * added to it can be called as git->name, typed by libgit2's own declaration.
+ */
+#define GIT_FUNCTIONS(X)                                                                           \
+	X(config_add_file_ondisk)                                                                  \
+	X(config_foreach)                                                                          \
+	X(config_free)                                                                             \
+	X(config_new)                                                                              \
+	X(error_last)                                                                              \
+	X(libgit2_init)                                                                            \
+	X(libgit2_shutdown)
+
+#define GIT_MEMBER(name) __typeof__(git_##name) *(name);
+struct git {
+	GIT_FUNCTIONS(GIT_MEMBER)
+};
+#undef GIT_MEMBER
+
+/*
+ * The library, loaded and initialised. Every git_open is balanced by a
+ * git_close; the last one shuts libgit2 down and unloads it, so nothing of
+ * libgit2's may be used after it, on any thread. ERROR_UNAVAILABLE, naming the
+ * package to install, where the library or a function of it is missing. Any
+ * thread; may block for some milliseconds.
+ */
+const struct git *git_open(struct error *err) ATTR_NODISCARD;
+void git_close(void);
+
+/*
+ * Sets ERROR_SYSTEM with libgit2's last message of this thread after the text.
+ * Call it right after the call that failed.
+ */
+bool error_set_git(const struct git *git, struct error *err, const char *format, ...)
+	ATTR_PRINTF(3, 4);
+
+#endif

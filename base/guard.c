@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/guard.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/killer.h"
+#include "base/launch.h"
+
+/*
+ * With the broker gone: what cannot be killed (another user's, say) is left to
+ * the spawner after this.
+ */
+enum { ABANDON_AFTER_MS = 10000 };
+
+struct guard {
+	int control_fd; // -1 once the broker has closed it
+	int signal_fd;
+	int status_fd; // reads the child's launch_failure; -1 once that is settled
+	struct launch launch;
+	struct launch_failure failure;
+	size_t failure_size; // bytes of it read so far
+	pid_t pid;           // the process
+	bool is_reaped;      // its pid may be another's by now
+	int wait_status;     // once it was reaped
+	bool has_started;    // GUARD_STARTED was sent
+	bool has_exited;     // GUARD_EXITED was sent
+	struct killer killer;
+	bool has_more;        // to reap, than was reaped at a time
+	long long abandon_ms; // 0: never
+};
+
+void guard_send(int control_fd, const struct guard_report *report)
+{
+	size_t size = offsetof(struct guard_report, text);
+	if (report->event == GUARD_FAILED) {
+		size += strlen(report->text) + 1;
+	}
+	while (control_fd >= 0 && send(control_fd, report, size, MSG_NOSIGNAL) < 0 &&
+		errno == EINTR) {
+	}
+}
+
+void guard_send_failure(int control_fd, const struct error *err)
+{
+	struct guard_report report = {.event = GUARD_FAILED, .error = err->code};
+	memcpy(report.text, err->text, sizeof(report.text));
+	guard_send(control_fd, &report);
+}
+
+static void guard_fail(const struct guard *guard, const struct error *err) ATTR_NORETURN;
+static void guard_fail(const struct guard *guard, const struct error *err)
+{
+	guard_send_failure(guard->control_fd, err);
+	_exit(0);
+}
+
+static void start_killing(struct guard *guard)
+{
+	if (!guard->killer.is_on) {
+		killer_start(&guard->killer);
+	}
+}
+
+/* The broker is gone, or the spawner is: nobody will say anything more. */
+static void start_ending(struct guard *guard)
+{
+	start_killing(guard);
+	if (guard->abandon_ms == 0) {
+		guard->abandon_ms = clock_now_ms() + ABANDON_AFTER_MS;
+	}
+}
+
+static void run_child(struct guard *guard, int status_fd, pid_t guard_pid) ATTR_NORETURN;
+static void run_child(struct guard *guard, int status_fd, pid_t guard_pid)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != guard_pid) {
+		raise(SIGKILL); // the guard was killed before the line above
+	}
+	launch_run(&guard->launch, status_fd);
+}
+
+static void start_process(struct guard *guard)
+{
+	struct error err;
+	int status_fds[2];
+	if (!fd_pipe(status_fds, &err)) {
+		guard_fail(guard, &err);
+	}
+	pid_t guard_pid = getpid();
+	guard->pid = fork();
+	if (guard->pid == 0) {
+		run_child(guard, status_fds[1], guard_pid);
+	}
+	if (guard->pid < 0) {
+		int errnum = errno;
+		error_set_errno(&err, errnum, "starting \"%s\"", guard->launch.argv[0]);
+		guard_fail(guard, &err);
+	}
+	fd_close(&status_fds[1]);
+	guard->status_fd = status_fds[0];
+	for (int i = 0; i < 3; i++) {
+		fd_close(&guard->launch.fds[i]); // or their readers would wait for our end of them
+	}
+}
+
+/* The status pipe has ended: without a word when the program was executed. */
+static void settle_start(struct guard *guard)
+{
+	fd_close(&guard->status_fd);
+	if (guard->failure_size == sizeof(guard->failure)) {
+		struct error err;
+		launch_describe(&guard->launch, &guard->failure, &err);
+		while (!guard->is_reaped && waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR) {
+		}
+		guard_fail(guard, &err);
+	}
+	launch_finish(&guard->launch);
+	guard->has_started = true;
+	guard_send(guard->control_fd,
+		&(struct guard_report){.event = GUARD_STARTED, .pid = guard->pid});
+}
+
+/* Returns false when there is no more to read now. */
+static bool read_status(struct guard *guard)
+{
+	char *at = (char *)&guard->failure + guard->failure_size;
+	ssize_t count = read(guard->status_fd, at, sizeof(guard->failure) - guard->failure_size);
+	if (count < 0) {
+		return errno == EINTR;
+	}
+	guard->failure_size += (size_t)count;
+	if (count == 0 || guard->failure_size == sizeof(guard->failure)) {
+		settle_start(guard);
+		return false;
+	}
+	return true;
+}
+
+static void signal_group(const struct guard *guard, int signal)
+{
+	if (guard->is_reaped) {
+		return;
+	}
+	/* A foreground process shares its group with the broker and with us. */
+	pid_t group = getpgid(guard->pid);
+	kill(group == guard->pid ? -group : guard->pid, signal);
+}
+
+static void read_order(struct guard *guard)
+{
+	struct guard_order order;
+	ssize_t count = recv(guard->control_fd, &order, sizeof(order), MSG_DONTWAIT);
+	if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return;
+	}
+	if (count != (ssize_t)sizeof(order)) {
+		fd_close(&guard->control_fd);
+		start_ending(guard);
+	} else if (order.command == GUARD_KILL_TREE) {
+		start_killing(guard);
+	} else {
+		signal_group(guard, order.signal);
+	}
+}
+
+static void read_signals(struct guard *guard)
+{
+	struct signalfd_siginfo info;
+	while (read(guard->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGTERM) {
+			start_ending(guard);
+		}
+	}
+}
+
+static void report_exit(struct guard *guard)
+{
+	struct guard_report report = {.event = GUARD_EXITED};
+	if (WIFSIGNALED(guard->wait_status)) {
+		report.signal = WTERMSIG(guard->wait_status);
+	} else {
+		report.code = WEXITSTATUS(guard->wait_status);
+	}
+	guard->has_exited = true;
+	guard_send(guard->control_fd, &report);
+}
+
+/*
+ * Collects what has ended: the process, and orphans that fell to us. Returns
+ * false when there are no children left, and thereby, as we are a subreaper,
+ * nothing below us at all.
+ */
+static bool reap(void *data)
+{
+	struct guard *guard = data;
+	int status;
+	pid_t pid = 1;
+	for (int i = 0; i < REAP_MAX && (pid > 0 || (pid < 0 && errno == EINTR)); i++) {
+		pid = waitpid(-1, &status, WNOHANG);
+		if (pid == guard->pid) {
+			guard->is_reaped = true;
+			guard->wait_status = status;
+		}
+	}
+	guard->has_more = pid > 0;
+	bool has_children = !(pid < 0 && errno == ECHILD);
+	if (guard->is_reaped && guard->status_fd >= 0) {
+		while (guard->status_fd >= 0 && read_status(guard)) {
+		}
+	}
+	if (guard->is_reaped && guard->has_started && !guard->has_exited) {
+		report_exit(guard);
+	}
+	return has_children;
+}
+
+/* Returns how long to sleep until the next attempt at killing; -1 is for ever. */
+static int kill_step(struct guard *guard)
+{
+	if (guard->abandon_ms != 0 && clock_now_ms() >= guard->abandon_ms) {
+		_exit(1);
+	}
+	const struct killer_ground ground = {.reap = reap, .data = guard};
+	int sleep_ms = killer_step(&guard->killer, &ground);
+	if (guard->killer.is_on) {
+		signal_group(guard, SIGKILL); // where /proc cannot be read
+	}
+	return sleep_ms;
+}
+
+static void guard_loop(struct guard *guard) ATTR_NORETURN;
+static void guard_loop(struct guard *guard)
+{
+	while (reap(guard)) {
+		struct pollfd polls[] = {
+			{.fd = guard->signal_fd, .events = POLLIN},
+			{.fd = guard->control_fd, .events = POLLIN},
+			{.fd = guard->status_fd, .events = POLLIN},
+		};
+		int sleep_ms = kill_step(guard);
+		if (poll(polls, ARRAY_LENGTH(polls), guard->has_more ? 0 : sleep_ms) <= 0) {
+			continue;
+		}
+		if (polls[0].revents) {
+			read_signals(guard);
+		}
+		if (polls[2].revents && guard->status_fd >= 0) {
+			read_status(guard);
+		}
+		if (polls[1].revents) {
+			read_order(guard);
+		}
+	}
+	guard_send(guard->control_fd, &(struct guard_report){.event = GUARD_EMPTIED});
+	_exit(0);
+}
+
+static int open_signals(void)
+{
+	sigset_t signals;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	sigaddset(&signals, SIGTERM);
+	return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX], pid_t spawner_pid)
+{
+	struct error err;
+	struct guard guard = {.control_fd = fds[GUARD_FD_CONTROL], .status_fd = -1};
+	guard.signal_fd = open_signals();
+	bool is_set_up = guard.signal_fd >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 &&
+	                 prctl(PR_SET_PDEATHSIG, SIGTERM) == 0;
+	int errnum = errno;
+	if (getppid() != spawner_pid) {
+		_exit(1); // the spawner was killed before the line above
+	}
+	if (!is_set_up) {
+		error_set_errno(&err, errnum, "starting a process: becoming its guard");
+		guard_fail(&guard, &err);
+	}
+	if (!launch_unpack(&guard.launch, fds[GUARD_FD_LAUNCH], &err)) {
+		guard_fail(&guard, &err);
+	}
+	int launch_fd = fds[GUARD_FD_LAUNCH];
+	fd_close(&launch_fd);
+	guard.launch.foreground = request->foreground;
+	for (int i = 0; i < 3; i++) {
+		guard.launch.fds[i] = fds[GUARD_FDS_MIN + i];
+	}
+	start_process(&guard);
+	guard_loop(&guard);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/killer.h"
+
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/tree.h"
+
+enum {
+	PAUSE_MIN_MS = 2,
+	PAUSE_MAX_MS = 200,
+	/* The first attempt is enough for all that do not run away. Who has not been caught after
+	 * some chases can rather not be killed: from then on they are rare. */
+	FIRST_CHASE = 2,
+	LAST_CHASE = 12,
+	RARE_CHASE = 8,
+	CHASE_TURNS = 1000, // some 10 ms in all
+};
+
+void killer_start(struct killer *killer)
+{
+	*killer = (struct killer){.is_on = true, .pause_ms = PAUSE_MIN_MS};
+}
+
+void killer_stop(struct killer *killer)
+{
+	*killer = (struct killer){0};
+}
+
+static void chase(const struct killer_ground *ground)
+{
+	for (int i = 0; i < CHASE_TURNS && ground->reap(ground->data); i++) {
+		if (tree_kill_children(ground->spared, ground->spared_count) == 0) {
+			return;
+		}
+	}
+}
+
+static bool is_chase(int attempts)
+{
+	return attempts >= FIRST_CHASE && (attempts <= LAST_CHASE || attempts % RARE_CHASE == 0);
+}
+
+static void attempt(struct killer *killer, const struct killer_ground *ground)
+{
+	killer->attempts++;
+	killer->found_nothing = tree_kill(getpid(), ground->spared, ground->spared_count) == 0;
+	if (!killer->found_nothing && is_chase(killer->attempts)) {
+		chase(ground);
+	}
+	killer->next_ms = clock_now_ms() + killer->pause_ms;
+	killer->pause_ms =
+		killer->pause_ms * 2 < PAUSE_MAX_MS ? killer->pause_ms * 2 : PAUSE_MAX_MS;
+}
+
+int killer_step(struct killer *killer, const struct killer_ground *ground)
+{
+	if (!killer->is_on) {
+		return -1;
+	}
+	if (clock_now_ms() >= killer->next_ms) {
+		attempt(killer, ground);
+	}
+	long long sleep_ms = killer->next_ms - clock_now_ms();
+	return sleep_ms > 0 ? (int)sleep_ms : 0;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/utf8.h"
+
+#define ELLIPSIS "\xe2\x80\xa6"
+
+/* A pipe takes a line of this length whole or not at all. */
+static_assert(LOG_LINE_MAX <= PIPE_BUF, "a line is one atomic write");
+
+static const struct {
+	const char *word;
+	const char *prefix;
+} levels[] = {
+	[LOG_LEVEL_ERROR] = {"error", "<3>"},
+	[LOG_LEVEL_WARNING] = {"warning", "<4>"},
+	[LOG_LEVEL_INFO] = {"info", "<6>"},
+	[LOG_LEVEL_DEBUG] = {"debug", "<7>"},
+};
+
+/* The log is the process's, as stderr is. */
+static atomic_int current_level = LOG_LEVEL_INFO;
+static atomic_uint dropped; // lines, not yet told
+static atomic_bool is_torn; // the last write ended within a line
+static atomic_int own_fd = -1;
+static atomic_int own_pid; // the process own_fd belongs to
+
+/* A line being put together. */
+struct line {
+	char data[LOG_LINE_MAX];
+	size_t len;
+	size_t cut;     // where it ends if an ellipsis has to follow
+	bool overflown; // takes no more
+};
+
+/* Appends all of text or, where that leaves no room for the newline, nothing from here on. */
+static void line_append(struct line *line, struct span text)
+{
+	if (line->overflown || text.len > sizeof(line->data) - 1 - line->len) {
+		line->overflown = true;
+		return;
+	}
+	memcpy(line->data + line->len, text.data, text.len);
+	line->len += text.len;
+	if (line->len + strlen(ELLIPSIS) < sizeof(line->data)) {
+		line->cut = line->len;
+	}
+}
+
+/* C0, DEL and, in their two bytes, C1: what a terminal could take for a command. */
+static bool is_control(struct span character)
+{
+	unsigned char first = (unsigned char)character.data[0];
+	if (character.len == 2) {
+		return first == 0xc2 && (unsigned char)character.data[1] < 0xa0;
+	}
+	return character.len == 1 && first != '\t' && (first < 0x20 || first == 0x7f);
+}
+
+static void line_append_escaped(struct line *line, struct span text)
+{
+	while (text.len > 0 && !line->overflown) {
+		size_t len = utf8_char_length(text);
+		if (len > 0 && !is_control((struct span){text.data, len})) {
+			line_append(line, (struct span){text.data, len});
+		} else {
+			len = len > 0 ? len : 1;
+			for (size_t i = 0; i < len; i++) {
+				char escape[sizeof("\\xNN")];
+				snprintf(escape, sizeof(escape), "\\x%02X",
+					(unsigned char)text.data[i]);
+				line_append(line, span_of(escape));
+			}
+		}
+		text.data += len;
+		text.len -= len;
+	}
+}
+
+static void line_begin(struct line *line, int fd, enum log_level level)
+{
+	line->len = 0;
+	line->cut = 0;
+	line->overflown = false;
+	if (atomic_exchange(&is_torn, false)) {
+		line_append(line, SPAN_LITERAL("\n"));
+	}
+	if (!isatty(fd)) {
+		line_append(line, span_of(levels[level].prefix));
+	}
+}
+
+static void line_end(struct line *line)
+{
+	if (line->overflown) {
+		line->len = line->cut;
+		line->overflown = false;
+		line_append(line, SPAN_LITERAL(ELLIPSIS));
+	}
+	line->data[line->len++] = '\n';
+}
+
+static int log_fd(void)
+{
+	int fd = atomic_load(&own_fd);
+	return fd >= 0 && atomic_load(&own_pid) == getpid() ? fd : STDERR_FILENO;
+}
+
+/*
+ * Writes without waiting. A descriptor opened by log_init never blocks; of a
+ * shared one poll knows that a whole line fits (a pipe: a free page), unless
+ * another process writes between the two calls.
+ */
+static ssize_t write_now(int fd, struct span bytes)
+{
+	ssize_t count = send(fd, bytes.data, bytes.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (count >= 0 || errno != ENOTSOCK) {
+		return count;
+	}
+	struct pollfd ready = {.fd = fd, .events = POLLOUT};
+	int polled = poll(&ready, 1, 0);
+	if (polled > 0 && ready.revents == POLLOUT) {
+		return write(fd, bytes.data, bytes.len);
+	}
+	if (polled >= 0) {
+		errno = ready.revents & (POLLERR | POLLHUP | POLLNVAL) ? EPIPE : EAGAIN;
+	}
+	return -1;
+}
+
+static bool line_write(struct line *line, int fd)
+{
+	ssize_t count;
+	line_end(line);
+	do {
+		count = write_now(fd, (struct span){line->data, line->len});
+	} while (count < 0 && errno == EINTR);
+	bool is_whole = count == (ssize_t)line->len;
+	if (!is_whole && (count > 0 || line->data[0] == '\n')) {
+		atomic_store(&is_torn, true);
+	}
+	return is_whole;
+}
+
+static void tell_dropped(int fd)
+{
+	unsigned int count = atomic_exchange(&dropped, 0);
+	if (count == 0) {
+		return;
+	}
+	char text[128];
+	snprintf(text, sizeof(text), "log: lines dropped, stderr took no more: %u", count);
+	struct line line;
+	line_begin(&line, fd, LOG_LEVEL_WARNING);
+	line_append(&line, span_of(text));
+	if (!line_write(&line, fd)) {
+		atomic_fetch_add(&dropped, count);
+	}
+}
+
+static void log_parts(enum log_level level, const struct span *parts, size_t count)
+{
+	int saved_errno = errno;
+	int fd = log_fd();
+	tell_dropped(fd);
+	struct line line;
+	line_begin(&line, fd, level);
+	for (size_t i = 0; i < count; i++) {
+		line_append_escaped(&line, parts[i]);
+	}
+	if (!line_write(&line, fd)) {
+		atomic_fetch_add(&dropped, 1);
+	}
+	errno = saved_errno;
+}
+
+static void log_format(enum log_level level, const char *format, va_list args) ATTR_PRINTF(2, 0);
+
+static void log_format(enum log_level level, const char *format, va_list args)
+{
+	if (!log_is_on(level)) {
+		return;
+	}
+	/* Longer than any line, so that what is cut here is cut visibly there. */
+	char text[LOG_LINE_MAX + 8];
+	int saved_errno = errno;
+	int len = vsnprintf(text, sizeof(text), format, args);
+	errno = saved_errno;
+	if (len >= 0) {
+		struct span all = {text, strlen(text)};
+		log_parts(level, &all, 1);
+	}
+}
+
+void log_init(enum log_level level)
+{
+	log_set_level(level);
+	int old = atomic_exchange(&own_fd, -1);
+	if (old >= 0 && atomic_load(&own_pid) == getpid()) {
+		close(old);
+	}
+	atomic_store(&own_pid, getpid());
+	atomic_store(&own_fd, fd_open_anew(STDERR_FILENO, O_WRONLY));
+}
+
+void log_set_level(enum log_level level)
+{
+	atomic_store(&current_level, (int)level);
+}
+
+bool log_is_on(enum log_level level)
+{
+	return (int)level <= atomic_load(&current_level);
+}
+
+void log_error(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	log_format(LOG_LEVEL_ERROR, format, args);
+	va_end(args);
+}
+
+void log_warning(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	log_format(LOG_LEVEL_WARNING, format, args);
+	va_end(args);
+}
+
+void log_info(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	log_format(LOG_LEVEL_INFO, format, args);
+	va_end(args);
+}
+
+void log_debug(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	log_format(LOG_LEVEL_DEBUG, format, args);
+	va_end(args);
+}
+
+void log_line(enum log_level level, const char *subject, struct span line)
+{
+	if (!log_is_on(level)) {
+		return;
+	}
+	if (line.len > 0 && line.data[line.len - 1] == '\n') {
+		line.len--;
+	}
+	if (line.len > 0 && line.data[line.len - 1] == '\r') {
+		line.len--;
+	}
+	const struct span parts[] = {span_of(subject), SPAN_LITERAL(": "), line};
+	log_parts(level, parts, ARRAY_LENGTH(parts));
+}
+
+bool log_level_parse(const char *word, enum log_level *out_level)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(levels); i++) {
+		if (strcmp(word, levels[i].word) == 0) {
+			*out_level = (enum log_level)i;
+			return true;
+		}
+	}
+	return false;
+}

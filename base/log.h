@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stdbool.h>
+
+#include "base/attr.h"
+#include "base/span.h"
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+enum { LOG_LINE_MAX = 4096 }; // bytes of a line with its newline; a longer one is cut
+
+/*
+ * One line to stderr, subject first: "session 3f2a: started on devbox". When
+ * stderr is no terminal a line begins with "<3>" to "<7>" (sd-daemon(3)).
+ * Never a payload, never a secret.
+ *
+ * A log never blocks: where the reader of stderr has stopped reading, lines
+ * are dropped and counted, and the count is logged when reading resumes.
+ * Control bytes (but the tab) and bytes that are no UTF-8 are written as \xNN,
+ * a line that is too long ends with "…". errno is kept. Any thread, takes no
+ * lock: good after a fork too.
+ *
+ * log_init opens a terminal or pipe anew for itself, without O_NONBLOCK on what
+ * others share; call it before threads start, and again when descriptor 2 was
+ * replaced. A process without log_init, and a forked child, writes to 2 itself.
+ */
+void log_init(enum log_level level);
+void log_set_level(enum log_level level); // LOG_LEVEL_INFO from the start
+bool log_is_on(enum log_level level);
+
+void log_error(const char *format, ...) ATTR_PRINTF(1, 2);
+void log_warning(const char *format, ...) ATTR_PRINTF(1, 2);
+void log_info(const char *format, ...) ATTR_PRINTF(1, 2);
+void log_debug(const char *format, ...) ATTR_PRINTF(1, 2);
+
+/* Relays a line of someone else's, as "subject: line", without its line ending. */
+void log_line(enum log_level level, const char *subject, struct span line);
+
+/* "error", "warning", "info" or "debug" to its level; false for another word. */
+bool log_level_parse(const char *word, enum log_level *out_level);
+
+#endif

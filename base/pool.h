@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_POOL_H
+#define BASE_POOL_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/list.h"
+
+/*
+ * The worker pool: the one place with threads. Work that blocks (libgit2, file
+ * operations, SSH authentication) runs on it; its end is told on the loop
+ * thread. Name resolution has threads and a queue of its own, so that a dead
+ * DNS server holds up nothing else. Threads start when there is work that no
+ * idle one can take, and stay. All signals are blocked in them.
+ *
+ * All functions are for the loop thread. Jobs that are not done keep the loop
+ * running, an idle pool does not.
+ */
+enum pool_lane { POOL_LANE_WORK, POOL_LANE_NAMES, POOL_LANE_COUNT };
+
+enum {
+	POOL_WORK_THREADS = 4,
+	POOL_NAMES_THREADS = 2,
+	POOL_QUEUE_MAX = 1024, // waiting jobs a lane; one more is ERROR_LIMIT
+};
+
+struct pool;
+
+/*
+ * One piece of work, embedded in what it works on. `run` is called on a worker
+ * thread and must touch nothing but its own job's data; `done` is called on
+ * the loop thread afterwards, always, in the order in which jobs ended.
+ */
+struct pool_job {
+	struct list link;                   // pool's; private
+	bool is_waiting;                    // pool's; private
+	enum pool_lane lane;                // set before submit
+	void (*run)(struct pool_job *job);  // worker thread
+	void (*done)(struct pool_job *job); // loop thread; may free the job or submit it again
+};
+
+struct pool *pool_create(struct ev_loop *loop);
+
+/*
+ * Waits for the running jobs - as long as the longest takes -, then raises done
+ * for all that were submitted; those not begun never ran. A done called from
+ * here may cancel others, but what it submits is refused (ERROR_UNAVAILABLE).
+ * Not from inside done. NULL is fine.
+ */
+void pool_destroy(struct pool *pool);
+
+/*
+ * Puts a job, which is in no pool, at the end of its lane. Fails with
+ * ERROR_LIMIT when the lane is full and ERROR_SYSTEM when its first thread
+ * cannot start; done does not come then. Raises nothing before it returns.
+ */
+bool pool_submit(struct pool *pool, struct pool_job *job, struct error *err) ATTR_NODISCARD;
+
+/*
+ * Takes back a submitted job that has not begun: true, done does not come.
+ * False when it has begun or ended, and done will come.
+ */
+bool pool_cancel(struct pool *pool, struct pool_job *job);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/process.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/guard.h"
+#include "base/launch.h"
+#include "base/spawner.h"
+
+enum process_state {
+	PROCESS_STARTING,
+	PROCESS_RUNNING, // started was raised
+	PROCESS_EXITED,  // exited was raised
+	PROCESS_OVER,    // nothing more is raised
+};
+
+struct process {
+	struct list link; // spawner.processes
+	struct spawner *spawner;
+	enum nest_kind nest;
+	uint64_t id;
+	const struct process_listener *listener;
+	void *data;
+	enum process_state state;
+	pid_t pid;
+	int control; // -1 once the guard has ended
+	ev_io io;    // control; fed by hand for what no guard can say any more
+	bool kill_was_sent;
+	bool is_orphaned;  // its spawner was killed, its tree is being swept
+	bool tree_is_gone; // said by others than its guard
+};
+
+/*
+ * What follows when a guard was killed. Each step raises at most one event and
+ * touches nothing afterwards, for the handler may have destroyed the process;
+ * a step still to come was fed to the loop before.
+ */
+static void raise_rest(struct process *process)
+{
+	if (process->state == PROCESS_STARTING) {
+		process->state = PROCESS_OVER;
+		struct error err;
+		error_set(&err, ERROR_SYSTEM, "starting a process: its guard was killed");
+		process->listener->on_failed(process->data, &err);
+	} else if (process->state == PROCESS_RUNNING) {
+		process->state = PROCESS_EXITED;
+		process->pid = 0;
+		ev_feed_event(process->spawner->loop, &process->io, EV_CUSTOM);
+		process->listener->on_exited(
+			process->data, (struct process_status){.signal = SIGKILL});
+	} else if (process->state == PROCESS_EXITED && process->tree_is_gone) {
+		process->state = PROCESS_OVER;
+		process->listener->on_emptied(process->data);
+	}
+}
+
+static void raise_failed(struct process *process, const struct guard_report *report)
+{
+	struct error err;
+	error_set(&err, report->error, "%s", report->text);
+	process->state = PROCESS_OVER;
+	ev_io_stop(process->spawner->loop, &process->io);
+	process->listener->on_failed(process->data, &err);
+}
+
+static void raise_report(struct process *process, const struct guard_report *report)
+{
+	const struct process_listener *listener = process->listener;
+	if (report->event == GUARD_FAILED && process->state == PROCESS_STARTING) {
+		raise_failed(process, report);
+	} else if (report->event == GUARD_STARTED && process->state == PROCESS_STARTING) {
+		process->state = PROCESS_RUNNING;
+		process->pid = report->pid;
+		listener->on_started(process->data, report->pid);
+	} else if (report->event == GUARD_EXITED && process->state == PROCESS_RUNNING) {
+		process->state = PROCESS_EXITED;
+		process->pid = 0;
+		struct process_status status = {.code = report->code, .signal = report->signal};
+		listener->on_exited(process->data, status);
+	} else if (report->event == GUARD_EMPTIED && process->state == PROCESS_EXITED) {
+		process->state = PROCESS_OVER;
+		ev_io_stop(process->spawner->loop, &process->io);
+		listener->on_emptied(process->data);
+	}
+}
+
+static void read_report(struct process *process)
+{
+	struct guard_report report = {0};
+	ssize_t size = recv(process->control, &report, sizeof(report), MSG_DONTWAIT);
+	/* A guard that ended without reading our last order: its reports still follow the reset. */
+	if (size < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET)) {
+		return;
+	}
+	if (size >= (ssize_t)offsetof(struct guard_report, text)) {
+		report.text[sizeof(report.text) - 1] = '\0';
+		raise_report(process, &report);
+		return;
+	}
+	ev_io_stop(process->spawner->loop, &process->io);
+	fd_close(&process->control);
+	raise_rest(process);
+}
+
+static void on_control(struct ev_loop *loop, ev_io *io, int events)
+{
+	struct process *process = CONTAINER_OF(io, struct process, io);
+	if (process->control >= 0) {
+		read_report(process);
+	} else {
+		raise_rest(process);
+	}
+}
+
+void process_guard_lost(struct spawner *spawner, uint64_t id)
+{
+	LIST_FOR_EACH(process, &spawner->processes, struct process, link) {
+		if (process->id == id) {
+			process->tree_is_gone = true;
+			ev_feed_event(spawner->loop, &process->io, EV_CUSTOM);
+		}
+	}
+}
+
+void process_mark_orphans(struct spawner *spawner, enum nest_kind kind)
+{
+	LIST_FOR_EACH(process, &spawner->processes, struct process, link) {
+		process->is_orphaned = process->is_orphaned || process->nest == kind;
+	}
+}
+
+void process_orphans_swept(struct spawner *spawner)
+{
+	LIST_FOR_EACH(process, &spawner->processes, struct process, link) {
+		if (process->is_orphaned) {
+			process->tree_is_gone = true;
+			ev_feed_event(spawner->loop, &process->io, EV_CUSTOM);
+		}
+	}
+}
+
+/* The request and its descriptors on their way; the guard's end of the socket is closed here. */
+static bool request_guard(struct process *process, const struct process_spec *spec,
+	int guard_control, struct error *err)
+{
+	ATTR_CLEANUP(fd_cleanup) int launch_fd = launch_pack(spec, err);
+	if (launch_fd < 0) {
+		return false;
+	}
+	struct guard_request request;
+	memset(&request, 0, sizeof(request)); // the gaps go along
+	request.id = process->id;
+	request.foreground = spec->foreground;
+	request.has_fds[0] = spec->in >= 0;
+	request.has_fds[1] = spec->out >= 0;
+	request.has_fds[2] = spec->err >= 0;
+	const int fds[GUARD_FDS_MAX] = {guard_control, launch_fd, spec->in, spec->out, spec->err};
+	return spawner_send(process->spawner, &request, fds, err);
+}
+
+struct process *process_start(struct spawner *spawner, const struct process_spec *spec,
+	const struct process_listener *listener, void *data, struct error *err)
+{
+	assert(spawner->loop && spec->argv[0] && spec->cwd[0] == '/');
+	int sockets[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
+		int errnum = errno;
+		error_set_errno(err, errnum, "starting \"%s\"", spec->argv[0]);
+		return NULL;
+	}
+	struct process *process = mem_alloc_zero(sizeof(*process));
+	process->spawner = spawner;
+	process->nest = spec->foreground ? NEST_FOREGROUND : NEST_BACKGROUND;
+	process->id = ++spawner->last_id;
+	process->listener = listener;
+	process->data = data;
+	process->control = sockets[0];
+	bool is_sent = request_guard(process, spec, sockets[1], err);
+	fd_close(&sockets[1]);
+	if (!is_sent) {
+		error_prefix(err, "starting \"%s\"", spec->argv[0]);
+		fd_close(&process->control);
+		free(process);
+		return NULL;
+	}
+	ev_io_init(&process->io, on_control, process->control, EV_READ);
+	ev_io_start(spawner->loop, &process->io);
+	list_append(&spawner->processes, &process->link);
+	return process;
+}
+
+static void send_order(const struct process *process, enum guard_command command, int signal)
+{
+	struct guard_order order = {.command = command, .signal = signal};
+	if (process->control >= 0) {
+		/* A guard that does not read is dead or stopped: nothing to be done here. */
+		(void)!send(process->control, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+}
+
+void process_signal(struct process *process, int signal)
+{
+	if (process->state <= PROCESS_RUNNING) {
+		send_order(process, GUARD_SIGNAL, signal);
+	}
+}
+
+void process_kill_tree(struct process *process)
+{
+	if (process->state != PROCESS_OVER && !process->kill_was_sent) {
+		process->kill_was_sent = true;
+		send_order(process, GUARD_KILL_TREE, 0);
+	}
+}
+
+/* The guard takes the closed socket for the order to kill the tree. */
+void process_destroy(struct process *process)
+{
+	if (!process) {
+		return;
+	}
+	ev_io_stop(process->spawner->loop, &process->io);
+	fd_close(&process->control);
+	list_remove(&process->link);
+	free(process);
+}
+
+pid_t process_pid(const struct process *process)
+{
+	return process->pid;
+}
+
+const char *process_status_text(struct process_status status, char *text, size_t size)
+{
+	const char *name = status.signal != 0 ? sigabbrev_np(status.signal) : NULL;
+	if (status.signal == 0) {
+		snprintf(text, size, "exited with status %d", status.code);
+	} else if (name) {
+		snprintf(text, size, "was killed by SIG%s", name);
+	} else {
+		snprintf(text, size, "was killed by signal %d", status.signal);
+	}
+	return text;
+}

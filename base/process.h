@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_PROCESS_H
+#define BASE_PROCESS_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+
+/*
+ * Child processes, each owned by a guard.
+ *
+ *     broker ── spawner ── guard ── process ── its descendants
+ *                       └─ guard ── process …
+ *
+ * The spawner is forked once, early, while the broker is small and has one
+ * thread. For each process it forks a guard, which is a subreaper and the
+ * process's parent: whatever the process leaves behind (daemons that forked
+ * twice, called setsid, dropped their environment) stays below the guard. The
+ * broker holds one end of a socket to each guard; when that end closes - the
+ * broker has ended, by whatever signal - the guard stops and kills everything
+ * below it and ends.
+ *
+ * Second line of defence: spawner and broker are subreapers too. What a killed
+ * guard leaves falls to the spawner, which kills it; what a killed spawner
+ * leaves (its guards get SIGTERM by PR_SET_PDEATHSIG and kill their trees)
+ * falls to the broker, which kills it. The process itself has
+ * PR_SET_PDEATHSIG = SIGKILL, so that it dies even when all three are killed at
+ * once; only then can what it started escape. Beyond reach is also what we may
+ * not signal: a descendant that became another user.
+ *
+ * Processes of the foreground have a spawner of their own, forked when the
+ * first is asked for, which stays in the broker's session: a terminal can only
+ * be inherited.
+ */
+struct spawner;
+struct process;
+
+/*
+ * Forks the spawner. Call it before anything is allocated, any thread runs and
+ * any library is loaded. The spawner leaves the caller's session (setsid), so
+ * that a terminal's Ctrl-C reaches only the broker.
+ */
+struct spawner *spawner_create(struct error *err) ATTR_NODISCARD;
+
+/*
+ * Once, before the first process_start. From here on the death of a spawner is
+ * noticed: what it left is killed, and the next start forks it anew. Every child
+ * of this program that is younger than the spawner and not one of its own is
+ * taken for such a remnant then.
+ */
+void spawner_attach(struct spawner *spawner, struct ev_loop *loop);
+
+/*
+ * Every process must be destroyed before. Waits for the end of the spawner, which
+ * waits for that of all trees; two seconds at most. Not from a handler.
+ */
+void spawner_destroy(struct spawner *spawner);
+
+struct process_spec {
+	const char *const *argv; // NULL-terminated; argv[0] is looked up in env's PATH
+	const char *const *env;  // NULL-terminated "NAME=value"; complete, nothing is inherited
+	const char *cwd;         // absolute
+	int in;                  // the process's stdin; borrowed; -1 is /dev/null
+	int out;                 // its stdout; borrowed; -1 is /dev/null
+	int err;                 // its stderr; borrowed; -1 is /dev/null
+	bool foreground;         // stays in the broker's session and group (a person's terminal)
+};
+
+/* How a process ended: by exit(code) when signal is 0, by that signal otherwise. */
+struct process_status {
+	int code;
+	int signal;
+};
+
+/*
+ * Raised on the loop thread, never from inside process_start. Order: started
+ * or failed first. After started, exited once. After exited, emptied once: no
+ * descendant is left (at once where there is none). After failed nothing.
+ * When the guard itself was killed, exited comes with SIGKILL, then emptied;
+ * or failed, when it had not yet told of the start. A handler may destroy the
+ * process.
+ */
+struct process_listener {
+	void (*on_started)(void *data, pid_t pid);
+	/* AGENT_NOT_FOUND, AGENT_NOT_EXECUTABLE, … are for the caller to say: code is
+	 * ERROR_NOT_FOUND (no such command; the PATH searched is in the text),
+	 * ERROR_DENIED (found, may not be executed) or ERROR_SYSTEM (the directory,
+	 * descriptors, memory). */
+	void (*on_failed)(void *data, const struct error *err);
+	void (*on_exited)(void *data, struct process_status status);
+	void (*on_emptied)(void *data);
+};
+
+/*
+ * The descriptors are duplicated; close them as soon as this returns, or their
+ * readers wait for you. A failure here is of this program alone. Does not block
+ * but where hundreds of starts are queued: for a second at most.
+ */
+struct process *process_start(struct spawner *spawner, const struct process_spec *spec,
+	const struct process_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
+
+/* Signals the process's own group, in the foreground it alone; nothing where it has ended. */
+void process_signal(struct process *process, int signal);
+
+/*
+ * Kills the whole tree below the guard: stopped first, so that nothing forks
+ * away, then SIGKILL until nothing is left. Idempotent; emptied tells the end.
+ */
+void process_kill_tree(struct process *process);
+
+/* Ends the tree as process_kill_tree does, without further events. NULL is fine. */
+void process_destroy(struct process *process);
+
+pid_t process_pid(const struct process *process); // 0 until started and after exited
+
+/* "exited with status 3", "was killed by SIGSEGV"; returns text. */
+const char *process_status_text(struct process_status status, char *text, size_t size);
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/spawner.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/process.h"
+#include "base/tree.h"
+
+enum {
+	SEND_DEADLINE_MS = 1000,
+	END_DEADLINE_MS = 2000, // of a spawner at the end of the broker
+	SWEEP_TRIES_MAX = 300,  // some 15 s
+};
+/* The guards of a dead spawner end their trees themselves; then it is our turn. */
+static const double sweep_delay_s = 0.3;
+static const double sweep_pause_s = 0.05;
+
+/* ---- one spawner process ---- */
+
+static void nest_watch(struct nest *nest)
+{
+	if (nest->pid != 0 && nest->spawner->loop) {
+		ev_io_start(nest->spawner->loop, &nest->io);
+	}
+}
+
+/* Signals are blocked over the fork, so that no handler of the broker's runs in the child. */
+static pid_t fork_spawner(const int sockets[2], enum nest_kind kind)
+{
+	sigset_t all;
+	sigset_t before;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(sockets[0]); // of all we hold, this would keep it from ever seeing our end
+		spawner_run(sockets[1], kind);
+	}
+	int errnum = errno;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	errno = errnum;
+	return pid;
+}
+
+static bool nest_start(struct nest *nest, struct error *err)
+{
+	int sockets[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "making a socket for the process starter");
+	}
+	pid_t pid = fork_spawner(sockets, nest->kind);
+	int errnum = errno;
+	fd_close(&sockets[1]);
+	if (pid < 0) {
+		fd_close(&sockets[0]);
+		return error_set_errno(err, errnum, "forking the process starter");
+	}
+	nest->pid = pid;
+	nest->socket = sockets[0];
+	ev_io_set(&nest->io, nest->socket, EV_READ);
+	nest_watch(nest);
+	return true;
+}
+
+static void nest_forget(struct nest *nest)
+{
+	if (nest->spawner->loop) {
+		ev_io_stop(nest->spawner->loop, &nest->io);
+	}
+	fd_close(&nest->socket);
+	nest->pid = 0;
+}
+
+static void start_sweep(struct spawner *spawner)
+{
+	ev_timer_stop(spawner->loop, &spawner->sweep);
+	ev_timer_set(&spawner->sweep, sweep_delay_s, 0.);
+	ev_timer_start(spawner->loop, &spawner->sweep);
+	spawner->sweep_tries = 0;
+}
+
+/*
+ * It was killed: its guards and what they guard have fallen to us, and are to
+ * end. The sweep collects its own remains as well.
+ */
+static void nest_died(struct nest *nest)
+{
+	struct spawner *spawner = nest->spawner;
+	nest_forget(nest);
+	process_mark_orphans(spawner, nest->kind);
+	start_sweep(spawner);
+}
+
+static void on_nest_message(struct ev_loop *loop, ev_io *io, int events)
+{
+	struct nest *nest = CONTAINER_OF(io, struct nest, io);
+	struct guard_loss loss;
+	ssize_t size = recv(nest->socket, &loss, sizeof(loss), MSG_DONTWAIT);
+	if (size == (ssize_t)sizeof(loss)) {
+		process_guard_lost(nest->spawner, loss.id);
+	} else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+		nest_died(nest);
+	}
+}
+
+/* ---- strays of a dead spawner ---- */
+
+/*
+ * Our children that are no strays: the spawners, and what was there before
+ * them, inherited from a program that executed us.
+ */
+static size_t find_spared(const struct spawner *spawner, const struct tree *tree, pid_t *spared)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < NEST_COUNT; i++) {
+		spared[count++] = spawner->nests[i].pid;
+	}
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct tree_process *process = &tree->items[i];
+		if (process->parent == getpid() && process->start_ticks < spawner->start_ticks) {
+			spared[count++] = process->pid;
+		}
+	}
+	return count;
+}
+
+/* Collects those that have ended. */
+static void reap_strays(const struct tree *tree, const pid_t *spared, size_t spared_count)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		bool is_stray = tree->items[i].parent == getpid();
+		for (size_t k = 0; k < spared_count; k++) {
+			is_stray = is_stray && tree->items[i].pid != spared[k];
+		}
+		if (is_stray) {
+			waitpid(tree->items[i].pid, NULL, WNOHANG);
+		}
+	}
+}
+
+/* Returns how many living strays were met. */
+static size_t sweep_once(const struct spawner *spawner)
+{
+	struct tree tree = {0};
+	if (!tree_scan(&tree, NULL)) {
+		return 0;
+	}
+	pid_t *spared = mem_alloc((tree.count + NEST_COUNT) * sizeof(*spared));
+	size_t spared_count = find_spared(spawner, &tree, spared);
+	size_t met = tree_kill(getpid(), spared, spared_count);
+	reap_strays(&tree, spared, spared_count);
+	free(spared);
+	tree_finish(&tree);
+	return met;
+}
+
+static void on_sweep(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct spawner *spawner = CONTAINER_OF(timer, struct spawner, sweep);
+	if (sweep_once(spawner) == 0 || ++spawner->sweep_tries >= SWEEP_TRIES_MAX) {
+		process_orphans_swept(spawner);
+		return;
+	}
+	ev_timer_set(timer, sweep_pause_s, 0.);
+	ev_timer_start(loop, timer);
+}
+
+/* ---- the two of them ---- */
+
+static unsigned long long boot_ticks_now(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	unsigned long long per_second = (unsigned long long)sysconf(_SC_CLK_TCK);
+	return (unsigned long long)now.tv_sec * per_second +
+	       (unsigned long long)now.tv_nsec * per_second / 1000000000ULL;
+}
+
+struct spawner *spawner_create(struct error *err)
+{
+	struct spawner *spawner = mem_alloc_zero(sizeof(*spawner));
+	list_init(&spawner->processes);
+	ev_init(&spawner->sweep, on_sweep);
+	for (int i = 0; i < NEST_COUNT; i++) {
+		struct nest *nest = &spawner->nests[i];
+		*nest = (struct nest){.spawner = spawner, .kind = (enum nest_kind)i, .socket = -1};
+		ev_init(&nest->io, on_nest_message);
+	}
+	spawner->start_ticks = boot_ticks_now();
+	/* Without this what a dead spawner leaves would fall to init. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
+		int errnum = errno;
+		error_set_errno(err, errnum, "becoming the parent of orphans");
+		free(spawner);
+		return NULL;
+	}
+	if (!nest_start(&spawner->nests[NEST_BACKGROUND], err)) {
+		free(spawner);
+		return NULL;
+	}
+	return spawner;
+}
+
+void spawner_attach(struct spawner *spawner, struct ev_loop *loop)
+{
+	assert(!spawner->loop);
+	spawner->loop = loop;
+	for (int i = 0; i < NEST_COUNT; i++) {
+		nest_watch(&spawner->nests[i]);
+	}
+}
+
+/* Its guards have been told to end when their processes were destroyed; it waits for them. */
+static void nest_end(struct nest *nest)
+{
+	if (nest->pid == 0) {
+		return;
+	}
+	fd_close(&nest->socket);
+	for (int ms = 0; ms < END_DEADLINE_MS && waitpid(nest->pid, NULL, WNOHANG) == 0; ms++) {
+		poll(NULL, 0, 1);
+	}
+	nest_forget(nest);
+}
+
+void spawner_destroy(struct spawner *spawner)
+{
+	if (!spawner) {
+		return;
+	}
+	assert(list_is_empty(&spawner->processes));
+	for (int i = 0; i < NEST_COUNT; i++) {
+		nest_end(&spawner->nests[i]);
+	}
+	if (spawner->loop && ev_is_active(&spawner->sweep)) {
+		ev_timer_stop(spawner->loop, &spawner->sweep);
+		for (int i = 0; i < SWEEP_TRIES_MAX && sweep_once(spawner) > 0; i++) {
+			poll(NULL, 0, 5);
+		}
+	}
+	free(spawner);
+}
+
+static ssize_t send_request(int socket, const struct guard_request *request, const int *fds)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int) * GUARD_FDS_MAX)];
+	} control = {0};
+	int present[GUARD_FDS_MAX];
+	size_t count = 0;
+	for (int i = 0; i < GUARD_FDS_MAX; i++) {
+		if (fds[i] >= 0) {
+			present[count++] = fds[i];
+		}
+	}
+	struct iovec part = {.iov_base = (void *)request, .iov_len = sizeof(*request)};
+	struct msghdr message = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = CMSG_SPACE(count * sizeof(int))};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(head), present, count * sizeof(int));
+	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Returns 0, or why not. */
+static int send_patiently(int socket, const struct guard_request *request, const int *fds)
+{
+	long long deadline_ms = clock_now_ms() + SEND_DEADLINE_MS;
+	while (send_request(socket, request, fds) < 0) {
+		int errnum = errno;
+		bool is_busy = errnum == EAGAIN || errnum == EINTR || errnum == ETOOMANYREFS;
+		if (!is_busy || clock_now_ms() >= deadline_ms) {
+			return errnum;
+		}
+		poll(NULL, 0, 1);
+	}
+	return 0;
+}
+
+bool spawner_send(struct spawner *spawner, const struct guard_request *request,
+	const int fds[GUARD_FDS_MAX], struct error *err)
+{
+	struct nest *nest =
+		&spawner->nests[request->foreground ? NEST_FOREGROUND : NEST_BACKGROUND];
+	int errnum = EPIPE;
+	if (nest->pid != 0) {
+		errnum = send_patiently(nest->socket, request, fds);
+	}
+	if (errnum == EPIPE || errnum == ECONNRESET) {
+		if (nest->pid != 0) {
+			nest_died(nest);
+		}
+		if (!nest_start(nest, err)) {
+			return false;
+		}
+		errnum = send_patiently(nest->socket, request, fds);
+	}
+	return errnum == 0 || error_set_errno(err, errnum, "asking for a process");
+}

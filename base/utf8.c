@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/utf8.h"
+
+#include "base/attr.h"
+
+/* What a lead byte asks for: how many bytes in all, and the range of the second. */
+struct lead {
+	unsigned char first;
+	unsigned char last;
+	unsigned char length;
+	unsigned char second_min;
+	unsigned char second_max;
+};
+
+static const struct lead leads[] = {
+	{0x00, 0x7f, 1, 0x00, 0x00},
+	{0xc2, 0xdf, 2, 0x80, 0xbf},
+	{0xe0, 0xe0, 3, 0xa0, 0xbf},
+	{0xe1, 0xec, 3, 0x80, 0xbf},
+	{0xed, 0xed, 3, 0x80, 0x9f},
+	{0xee, 0xef, 3, 0x80, 0xbf},
+	{0xf0, 0xf0, 4, 0x90, 0xbf},
+	{0xf1, 0xf3, 4, 0x80, 0xbf},
+	{0xf4, 0xf4, 4, 0x80, 0x8f},
+};
+
+static const struct lead *find_lead(unsigned char byte)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(leads); i++) {
+		if (byte >= leads[i].first && byte <= leads[i].last) {
+			return &leads[i];
+		}
+	}
+	return NULL;
+}
+
+/* How many of the bytes fit the lead: lead->length for a whole character. */
+static size_t count_fitting(const struct lead *lead, struct span text)
+{
+	size_t count = 1;
+	while (count < lead->length && count < text.len) {
+		unsigned char byte = (unsigned char)text.data[count];
+		unsigned char min = count == 1 ? lead->second_min : 0x80;
+		unsigned char max = count == 1 ? lead->second_max : 0xbf;
+		if (byte < min || byte > max) {
+			break;
+		}
+		count++;
+	}
+	return count;
+}
+
+size_t utf8_char_length(struct span text)
+{
+	if (text.len == 0) {
+		return 0;
+	}
+	const struct lead *lead = find_lead((unsigned char)text.data[0]);
+	return lead && count_fitting(lead, text) == lead->length ? lead->length : 0;
+}
+
+size_t utf8_whole_length(struct span text)
+{
+	for (size_t back = 1; back <= 3 && back <= text.len; back++) {
+		struct span end = {text.data + text.len - back, back};
+		const struct lead *lead = find_lead((unsigned char)end.data[0]);
+		if (lead) {
+			bool cut = lead->length > back && count_fitting(lead, end) == back;
+			return cut ? text.len - back : text.len;
+		}
+	}
+	return text.len;
+}
