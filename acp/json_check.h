@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ACP_JSON_CHECK_H
+#define ACP_JSON_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/span.h"
+
+/*
+ * Checks one JSON document as it arrives, in pieces of any size, and records
+ * where the values of known places begin and end. It is strict: the grammar of
+ * RFC 8259, well-formed UTF-8 (no surrogates, no overlong forms; an escaped
+ * lone surrogate is grammatical and passes), at most JSON_DEPTH_MAX levels, one
+ * document with only white space around it. Its memory is its own struct plus
+ * the recorded hits; it keeps no byte of the document but those of KEEP places.
+ */
+enum {
+	JSON_DEPTH_MAX = 256,
+	JSON_HITS_MAX = 65536, // recorded values a document (24 bytes each)
+	JSON_KEEP_MAX = 256,   // bytes kept of a KEEP place
+	JSON_KEEP_PLACES = 2,  // KEEP places a table may have
+	JSON_PLACE_DEPTH = 12, // steps of a place's path
+};
+
+enum json_place_flag {
+	JSON_PLACE_ONCE = 1 << 0, // a second one in the same document is an error
+	JSON_PLACE_KEEP = 1 << 1, // its bytes are kept even when the document is not
+};
+
+/*
+ * A known place: member names from the root, separated by dots; "[]" steps
+ * into every element of an array: "params.update.locations[].path". Names are
+ * compared after escapes are decoded, so that "p\u0061th" is path. `id` is
+ * the caller's, 0 <= id < 256, and different for each place.
+ */
+struct json_place { // NOLINT(clang-analyzer-optin.performance.Padding): read in this order
+	int id;
+	const char *path;
+	unsigned int flags; // enum json_place_flag
+};
+
+/*
+ * A compiled table of places; immutable, shared by any number of checkers. The
+ * path "" is the document itself. A step's name has at most 63 bytes; a table
+ * that breaks a rule is a programming mistake and asserted.
+ */
+struct json_places;
+struct json_places *json_places_create(const struct json_place *table, size_t count);
+void json_places_destroy(struct json_places *places);
+
+/* One value of a known place: [start, end) counted from the document's first byte. */
+struct json_hit {
+	size_t start;
+	size_t end;
+	uint32_t place; // json_place.id
+	uint32_t depth; // of the value; the document's is 0
+};
+
+struct json_check;
+
+/* The places are borrowed and outlive the checker; NULL for none. */
+struct json_check *json_check_create(const struct json_places *places);
+void json_check_destroy(struct json_check *check);
+
+/* Forgets the document; the next feed begins another. */
+void json_check_reset(struct json_check *check);
+
+/*
+ * Feeds the next bytes. ERROR_PROTOCOL with what was wrong and at which byte
+ * ("byte 17: control character in a string", the first byte being 0);
+ * ERROR_LIMIT for depth or hits.
+ * After a failure only reset is allowed - but the kept places and the hits
+ * recorded until then stay readable, so that an answer can carry the id.
+ */
+bool json_check_feed(struct json_check *check, struct span bytes, struct error *err) ATTR_NODISCARD;
+
+/* The document's bytes have ended; fails when it is not complete. */
+bool json_check_end(struct json_check *check, struct error *err) ATTR_NODISCARD;
+
+/* Whether any byte but white space was fed. */
+bool json_check_is_blank(const struct json_check *check);
+
+/* Hits in the order in which their values ended. */
+size_t json_check_hit_count(const struct json_check *check);
+const struct json_hit *json_check_hits(const struct json_check *check);
+
+/* The first hit of a place, or NULL. */
+const struct json_hit *json_check_find(const struct json_check *check, int place);
+
+/*
+ * The kept bytes of a KEEP place (the first, where it comes again), borrowed
+ * until reset. False when the place did not come, has not ended, or was longer
+ * than JSON_KEEP_MAX.
+ */
+bool json_check_kept(const struct json_check *check, int place, struct span *out_bytes);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "acp/json_doc.h"
+
+#include "acp/json_check_impl.h"
+#include "acp/json_utf8.h"
+
+static uint32_t hex_digit(char digit)
+{
+	return (uint32_t)(digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10);
+}
+
+/* The unit of the \uXXXX that text begins with; 0 where it begins otherwise. */
+static uint32_t escaped_unit(struct span text)
+{
+	if (text.len < 6 || text.data[0] != '\\' || text.data[1] != 'u') {
+		return 0;
+	}
+	uint32_t unit = 0;
+	for (size_t i = 2; i < 6; i++) {
+		unit = unit << 4 | hex_digit(text.data[i]);
+	}
+	return unit;
+}
+
+/* Decodes the escape that text begins with; returns how long it is. */
+static size_t decode_escape(struct span text, char out_bytes[UTF8_MAX], size_t *out_len)
+{
+	if (text.data[1] != 'u') {
+		out_bytes[0] = json_escape_values[(unsigned char)text.data[1]];
+		*out_len = 1;
+		return 2;
+	}
+	size_t taken = 6;
+	uint32_t code_point = escaped_unit(text);
+	if (utf16_is_high(code_point)) {
+		uint32_t low = escaped_unit((struct span){text.data + 6, text.len - 6});
+		if (utf16_is_low(low)) {
+			code_point = utf16_join(code_point, low);
+			taken = 12;
+		}
+	}
+	if (utf16_is_high(code_point) || utf16_is_low(code_point)) {
+		code_point = UTF8_REPLACEMENT;
+	}
+	*out_len = utf8_encode(code_point, out_bytes);
+	return taken;
+}
+
+/*
+ * Decodes what is between the quotes of a string, which is known to be one.
+ * Returns the length; writes where `to` is not NULL.
+ */
+static size_t decode(struct span inside, char *to)
+{
+	size_t length = 0;
+	while (inside.len > 0) {
+		const char *escape = memchr(inside.data, '\\', inside.len);
+		size_t taken = escape ? (size_t)(escape - inside.data) : inside.len;
+		const char *bytes = inside.data;
+		char decoded[UTF8_MAX];
+		size_t len = taken;
+		if (taken == 0) {
+			taken = decode_escape(inside, decoded, &len);
+			bytes = decoded;
+		}
+		if (to) {
+			memcpy(to + length, bytes, len);
+		}
+		length += len;
+		inside = (struct span){inside.data + taken, inside.len - taken};
+	}
+	return length;
+}
+
+bool json_decode_string(struct span raw, struct buf *out, struct error *err)
+{
+	if (!json_is_string(raw)) {
+		return error_set(err, ERROR_PROTOCOL, "not a JSON string");
+	}
+	struct span inside = {raw.data + 1, raw.len - 2};
+	size_t length = decode(inside, NULL);
+	char *to = buf_reserve(out, length, err);
+	if (!to) {
+		return false;
+	}
+	buf_commit(out, decode(inside, to));
+	return true;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ACP_JSON_WRITER_H
+#define ACP_JSON_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/span.h"
+
+/*
+ * Writes the broker's own JSON into a bounded buffer. Commas are placed by the
+ * writer; members are written as key, then value. The first failure (the
+ * buffer's maximum) sticks and is told by json_write_end. Strings are escaped as
+ * RFC 8259 asks; each byte that is not UTF-8 becomes U+FFFD. What was written
+ * before a failure stays in the buffer.
+ */
+enum { JSON_WRITER_DEPTH_MAX = 32 };
+
+struct json_writer {
+	struct buf *out; // borrowed
+	struct error error;
+	uint32_t has_items; // a bit a level: something was written there
+	int depth;
+	bool after_key;
+	bool failed;
+};
+
+void json_write_begin(struct json_writer *writer, struct buf *out);
+bool json_write_end(struct json_writer *writer, struct error *err) ATTR_NODISCARD;
+
+void json_write_object(struct json_writer *writer);
+void json_write_object_end(struct json_writer *writer);
+void json_write_array(struct json_writer *writer);
+void json_write_array_end(struct json_writer *writer);
+void json_write_key(struct json_writer *writer, const char *key);
+void json_write_string(struct json_writer *writer, struct span text);
+void json_write_text(struct json_writer *writer, const char *text); // NULL writes null
+void json_write_int(struct json_writer *writer, long long number);
+void json_write_bool(struct json_writer *writer, bool value);
+void json_write_null(struct json_writer *writer);
+void json_write_raw(struct json_writer *writer, struct span json); // already JSON, as it is
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ACP_PLACES_H
+#define ACP_PLACES_H
+
+#include "acp/json_check.h"
+
+/*
+ * The places of an ACP message that the broker reads or edits (protocol v1,
+ * agentclientprotocol.com). One table serves every method and both directions:
+ * a place counts only where the method of the message gives it a meaning.
+ */
+enum place {
+	/* The JSON-RPC 2.0 envelope. */
+	PLACE_JSONRPC,
+	PLACE_ID,
+	PLACE_METHOD,
+	PLACE_PARAMS,
+	PLACE_RESULT,
+	PLACE_ERROR,
+
+	PLACE_SESSION_ID,           // of nearly every method
+	PLACE_REQUEST_ID,           // $/cancel_request, elicitation/create
+	PLACE_PROTOCOL_VERSION,     // initialize
+	PLACE_CLIENT_CAPABILITIES,  // initialize
+	PLACE_CLIENT_FS,            // initialize
+	PLACE_CLIENT_TERMINAL,      // initialize
+	PLACE_CWD,                  // session/new, load, resume, fork, list; terminal/create
+	PLACE_ADDITIONAL_DIRECTORY, // session/new, load, resume, fork; several
+	PLACE_PATH,                 // fs/*
+	PLACE_COMMAND,              // terminal/create
+	PLACE_ARGS,                 // terminal/create
+	PLACE_ENV,                  // terminal/create
+	PLACE_CONTENT,              // fs/write_text_file
+	PLACE_TOOL_CALL,            // session/request_permission
+	PLACE_OPTIONS,              // session/request_permission
+	PLACE_UPDATE_KIND,          // session/update
+
+	PLACE_RESULT_SESSION_ID,       // session/new, fork
+	PLACE_RESULT_PROTOCOL_VERSION, // initialize
+	PLACE_RESULT_AUTH_METHODS,     // initialize
+	PLACE_RESULT_AGENT_NAME,       // initialize
+	PLACE_RESULT_META,             // initialize
+	PLACE_RESULT_META_BROKER,      // initialize, of a broker behind this one
+
+	/* Paths and URIs, for agents whose roots are elsewhere (acp/rewrite.h). Several each. */
+	PLACE_PROMPT_URI,
+	PLACE_PROMPT_RESOURCE_URI,
+	PLACE_UPDATE_LOCATION,
+	PLACE_UPDATE_DIFF,
+	PLACE_UPDATE_URI,
+	PLACE_UPDATE_RESOURCE_URI,
+	PLACE_UPDATE_ITEM_URI,
+	PLACE_UPDATE_ITEM_RESOURCE_URI,
+	PLACE_UPDATE_TERMINAL_CWD,
+	PLACE_TOOL_CALL_LOCATION,
+	PLACE_TOOL_CALL_DIFF,
+	PLACE_TOOL_CALL_ITEM_URI,
+	PLACE_TOOL_CALL_ITEM_RESOURCE_URI,
+	PLACE_LISTED_CWD,
+	PLACE_LISTED_DIRECTORY,
+	PLACE_ERROR_URI,
+
+	PLACE_COUNT,
+};
+
+/* The compiled table; the caller's to destroy. */
+struct json_places *places_create(void);
+
+#endif
