@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_IMPL_H
+#define PROVIDERS_IMPL_H
+
+#include "base/list.h"
+#include "providers/provider.h"
+
+/*
+ * For those who write a provider. Embed struct provider, struct sandbox and
+ * struct exec by value as the first member of your own; the wrappers in
+ * provider.c assert, give the defaults and call these. What each call means is
+ * said in provider.h.
+ */
+struct provider_impl {
+	enum backend backend;
+	const struct setting_key *keys;
+	size_t key_count;
+
+	/* mandatory */
+	void (*destroy)(struct provider *provider);
+	struct sandbox *(*prepare)(struct provider *provider, const struct sandbox_request *request,
+		const struct sandbox_listener *listener, void *data, struct error *err);
+};
+
+struct provider {
+	const struct provider_impl *impl;
+};
+
+struct sandbox_impl {
+	/* mandatory */
+	void (*add_root)(
+		struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data);
+	struct exec *(*exec)(struct sandbox *sandbox, const struct exec_spec *spec,
+		const struct exec_listener *listener, void *data, struct error *err);
+	struct file_op *(*read_file)(struct sandbox *sandbox, const char *path, size_t max_bytes,
+		file_read_done *done, void *data);
+	struct file_op *(*write_file)(struct sandbox *sandbox, const char *path,
+		struct span content, sandbox_done *done, void *data);
+	struct file_op *(*stat_file)(
+		struct sandbox *sandbox, const char *path, file_stat_done *done, void *data);
+	struct file_op *(*resolve_path)(
+		struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data);
+	void (*file_op_cancel)(struct file_op *op);
+	void (*close)(struct sandbox *sandbox);
+	void (*destroy)(struct sandbox *sandbox, sandbox_done *done, void *data);
+};
+
+struct sandbox {
+	const struct sandbox_impl *impl;
+	struct ev_loop *loop;
+	struct list later;                        // of struct sandbox_later
+	bool was_ready;                           // set before on_ready
+	struct sandbox_capabilities capabilities; // filled in before on_ready
+	const char *home;                         // owned by the implementation
+	const char *const *environment;           // owned by the implementation
+	struct sandbox_root *roots;               // owned by the implementation
+	size_t root_count;
+};
+
+void sandbox_init(struct sandbox *sandbox, const struct sandbox_impl *impl, struct ev_loop *loop);
+
+/*
+ * Raises done in the next turn of the loop, unless the sandbox is closed
+ * before: for what is known at once but may not be raised at once. A NULL err
+ * is success; it is copied.
+ */
+void sandbox_raise_later(
+	struct sandbox *sandbox, sandbox_done *done, void *data, const struct error *err);
+
+struct exec_impl {
+	void (*signal_group)(struct exec *exec, int signal);
+	void (*kill_tree)(struct exec *exec);
+	void (*destroy)(struct exec *exec);
+};
+
+struct exec {
+	const struct exec_impl *impl;
+	int fds[3]; // stdin, stdout, stderr, on the caller's side; -1: none or taken
+};
+
+struct file_op {
+	struct sandbox *sandbox;
+};
+
+#endif

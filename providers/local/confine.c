@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+
+struct confine *confine_create(void)
+{
+	struct confine *confine = mem_alloc_zero(sizeof(*confine));
+	confine->references = 1;
+	return confine;
+}
+
+static void add_root(struct confine *confine, const char *name, const char *real)
+{
+	confine->roots[confine->count++] =
+		(struct confine_root){.name = mem_strdup(name), .real = mem_strdup(real)};
+}
+
+struct confine *confine_extend(const struct confine *confine, const char *name, const char *real)
+{
+	struct confine *extended = confine_create();
+	extended->roots = mem_alloc((confine->count + 1) * sizeof(*extended->roots));
+	for (size_t i = 0; i < confine->count; i++) {
+		add_root(extended, confine->roots[i].name, confine->roots[i].real);
+	}
+	add_root(extended, name, real);
+	return extended;
+}
+
+struct confine *confine_reference(struct confine *confine)
+{
+	confine->references++;
+	return confine;
+}
+
+void confine_release(struct confine *confine)
+{
+	if (!confine || --confine->references > 0) {
+		return;
+	}
+	for (size_t i = 0; i < confine->count; i++) {
+		free(confine->roots[i].name);
+		free(confine->roots[i].real);
+	}
+	free(confine->roots);
+	free(confine);
+}
+
+bool confine_refuse(struct error *err, const char *path, const char *rule)
+{
+	return error_set_reason(
+		err, ERROR_DENIED, "SECURITY_VIOLATION", "%s: refused, %s", path, rule);
+}
+
+/* The same where the kernel, or a filter before it, does not know openat2: name by name. */
+static int open_by_names(int folder, const char *path, int flags)
+{
+	ATTR_CLEANUP(fd_cleanup) int at = -1;
+	if (*path == '/') {
+		at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		folder = at;
+		path += strspn(path, "/");
+	}
+	size_t len;
+	while (len = strcspn(path, "/"), path[len + strspn(path + len, "/")]) {
+		char name[NAME_MAX + 1];
+		if (snprintf(name, sizeof(name), "%.*s", (int)len, path) >= (int)sizeof(name)) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		int next = openat(folder, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+		if (next < 0) {
+			errno = errno == ENOTDIR ? ELOOP : errno; // a link as well as a file
+			return -1;
+		}
+		fd_close(&at);
+		at = next;
+		folder = next;
+		path += len + strspn(path + len, "/");
+	}
+	return openat(folder, *path ? path : ".", flags | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int confine_open_strictly(int folder, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (unsigned long long)flags | O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	if (folder != AT_FDCWD) {
+		how.resolve |= RESOLVE_BENEATH;
+	}
+	int fd = (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
+		return open_by_names(folder, path, flags);
+	}
+	return fd;
+}
+
+void confined_finish(struct confined *confined)
+{
+	fd_close(&confined->parent);
+}
+
+int confined_open(const struct confined *confined, int flags, struct error *err)
+{
+	int fd = confine_open_strictly(confined->parent, *confined->name ? confined->name : ".",
+		flags | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+	int errnum = errno;
+	if (fd >= 0) {
+		return fd;
+	}
+	if (errnum == ELOOP || errnum == EXDEV || errnum == EAGAIN || errnum == ENOENT) {
+		error_set(err, ERROR_UNAVAILABLE, "%s: it was replaced meanwhile", confined->path);
+	} else {
+		error_set_errno(err, errnum, "%s", confined->path);
+	}
+	return -1;
+}

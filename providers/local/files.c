@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "providers/impl.h"
+#include "providers/local/file_io.h"
+
+struct local_op;
+
+/* What the kinds of operations differ in. */
+struct op_kind {
+	bool (*run)(struct local_op *op, struct error *err); // worker thread
+	void (*report)(struct local_op *op, const struct error *err);
+	bool is_write;
+};
+
+struct local_op {
+	struct file_op op;
+	struct list link;          // files.ops
+	struct local_files *files; // NULL once those are gone
+	const struct op_kind *kind;
+	struct pool_job job;
+	ev_timer refusal;  // raises what is known without the pool
+	bool is_submitted; // the pool has it
+	bool is_waiting;   // a write that follows another of the same path
+	bool is_cancelled; // nothing is raised
+
+	/* The worker's while it runs: */
+	struct confine *confine; // a reference
+	char *path;              // owned
+	size_t max_bytes;
+	char *content; // owned; of a write
+	size_t content_len;
+	bool failed;
+	struct error err;
+	struct buf data;
+	struct stat status;
+	char resolved[PATH_MAX];
+
+	union {
+		file_read_done *read;
+		sandbox_done *plain;
+		file_stat_done *stat;
+		file_resolve_done *resolve;
+	} done;
+	void *done_data;
+};
+
+/* ---- kinds ---- */
+
+static bool run_read(struct local_op *op, struct error *err)
+{
+	return file_read(op->confine, op->path, op->max_bytes, &op->data, err);
+}
+
+static void report_read(struct local_op *op, const struct error *err)
+{
+	op->done.read(op->done_data, err ? NULL : &op->data, err);
+}
+
+static bool run_write(struct local_op *op, struct error *err)
+{
+	return file_write(op->confine, op->path, (struct span){op->content, op->content_len}, err);
+}
+
+static void report_plain(struct local_op *op, const struct error *err)
+{
+	op->done.plain(op->done_data, err);
+}
+
+static bool run_stat(struct local_op *op, struct error *err)
+{
+	return file_stat(op->confine, op->path, &op->status, err);
+}
+
+static void report_stat(struct local_op *op, const struct error *err)
+{
+	op->done.stat(op->done_data, err ? NULL : &op->status, err);
+}
+
+static bool run_resolve(struct local_op *op, struct error *err)
+{
+	return file_resolve(op->confine, op->path, op->resolved, err);
+}
+
+static void report_resolve(struct local_op *op, const struct error *err)
+{
+	op->done.resolve(op->done_data, err ? NULL : op->resolved, err);
+}
+
+static bool run_root(struct local_op *op, struct error *err)
+{
+	return file_find_root(op->path, op->resolved, err);
+}
+
+static const struct op_kind kind_read = {run_read, report_read, false};
+static const struct op_kind kind_write = {run_write, report_plain, true};
+static const struct op_kind kind_stat = {run_stat, report_stat, false};
+static const struct op_kind kind_resolve = {run_resolve, report_resolve, false};
+
+/* ---- an operation's life ---- */
+
+static void op_free(struct local_op *op)
+{
+	list_remove(&op->link);
+	confine_release(op->confine);
+	buf_finish(&op->data);
+	free(op->content);
+	free(op->path);
+	free(op);
+}
+
+static void submit(struct local_op *op);
+
+/* Starts the write that waited for this one. */
+static void release_next(const struct local_op *op)
+{
+	if (!op->files || !op->kind->is_write || op->is_waiting) {
+		return;
+	}
+	LIST_FOR_EACH(next, &op->files->ops, struct local_op, link) {
+		if (next->is_waiting && strcmp(next->path, op->path) == 0) {
+			next->is_waiting = false;
+			submit(next);
+			return;
+		}
+	}
+}
+
+/* The handler may close everything but this operation, which is out of reach by then. */
+static void finish(struct local_op *op)
+{
+	list_remove(&op->link);
+	release_next(op);
+	if (op->files && !op->is_cancelled) {
+		op->kind->report(op, op->failed ? &op->err : NULL);
+	}
+	op_free(op);
+}
+
+static void on_run(struct pool_job *job)
+{
+	struct local_op *op = CONTAINER_OF(job, struct local_op, job);
+	op->failed = !op->kind->run(op, &op->err);
+}
+
+static void on_done(struct pool_job *job)
+{
+	finish(CONTAINER_OF(job, struct local_op, job));
+}
+
+static void on_refusal(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	finish(CONTAINER_OF(timer, struct local_op, refusal));
+}
+
+static void submit(struct local_op *op)
+{
+	op->failed = true; // where the pool ends before it comes to this
+	error_set(&op->err, ERROR_UNAVAILABLE, "%s: the broker is ending", op->path);
+	op->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
+	struct error err;
+	if (pool_submit(op->files->pool, &op->job, &err)) {
+		op->is_submitted = true;
+		return;
+	}
+	op->err = err;
+	ev_timer_start(op->op.sandbox->loop, &op->refusal);
+}
+
+static bool has_earlier_write(const struct local_op *op)
+{
+	LIST_FOR_EACH(other, &op->files->ops, struct local_op, link) {
+		if (other != op && other->kind->is_write && strcmp(other->path, op->path) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct local_op *op_create(
+	struct local_files *files, const struct op_kind *kind, const char *path, void *done_data)
+{
+	struct local_op *op = mem_alloc_zero(sizeof(*op));
+	op->op.sandbox = files->sandbox;
+	op->files = files;
+	op->kind = kind;
+	op->confine = confine_reference(files->confine);
+	op->path = mem_strdup(path);
+	op->done_data = done_data;
+	buf_init(&op->data, 0);
+	ev_timer_init(&op->refusal, on_refusal, 0., 0.);
+	list_append(&files->ops, &op->link);
+	return op;
+}
+
+/* False when a worker has it: on_done will come. */
+static bool take_back(struct local_op *op)
+{
+	ev_timer_stop(op->op.sandbox->loop, &op->refusal);
+	return !op->is_submitted || pool_cancel(op->files->pool, &op->job);
+}
+
+void local_files_cancel(struct file_op *file_op)
+{
+	struct local_op *op = CONTAINER_OF(file_op, struct local_op, op);
+	op->is_cancelled = true;
+	if (take_back(op)) {
+		finish(op);
+	}
+}
+
+void local_files_init(struct local_files *files, struct sandbox *sandbox, struct pool *pool)
+{
+	*files =
+		(struct local_files){.sandbox = sandbox, .pool = pool, .confine = confine_create()};
+	list_init(&files->ops);
+}
+
+void local_files_finish(struct local_files *files)
+{
+	LIST_FOR_EACH(op, &files->ops, struct local_op, link) {
+		bool is_free = take_back(op);
+		list_remove(&op->link);
+		op->files = NULL;
+		if (is_free) {
+			op_free(op);
+		}
+	}
+	confine_release(files->confine);
+	files->confine = NULL;
+}
+
+/* ---- the operations ---- */
+
+struct file_op *local_files_read(struct local_files *files, const char *path, size_t max_bytes,
+	file_read_done *done, void *data)
+{
+	struct local_op *op = op_create(files, &kind_read, path, data);
+	op->max_bytes = max_bytes;
+	op->done.read = done;
+	submit(op);
+	return &op->op;
+}
+
+struct file_op *local_files_write(struct local_files *files, const char *path, struct span content,
+	sandbox_done *done, void *data)
+{
+	struct local_op *op = op_create(files, &kind_write, path, data);
+	op->content = mem_strndup(content);
+	op->content_len = content.len;
+	op->done.plain = done;
+	op->is_waiting = has_earlier_write(op);
+	if (!op->is_waiting) {
+		submit(op);
+	}
+	return &op->op;
+}
+
+struct file_op *local_files_stat(
+	struct local_files *files, const char *path, file_stat_done *done, void *data)
+{
+	struct local_op *op = op_create(files, &kind_stat, path, data);
+	op->done.stat = done;
+	submit(op);
+	return &op->op;
+}
+
+struct file_op *local_files_resolve(
+	struct local_files *files, const char *path, file_resolve_done *done, void *data)
+{
+	struct local_op *op = op_create(files, &kind_resolve, path, data);
+	op->done.resolve = done;
+	submit(op);
+	return &op->op;
+}
+
+/* ---- roots ---- */
+
+/* As the walk compares it: single slashes, no dots, none at the end. */
+static void clean_name(const char *path, char out[PATH_MAX])
+{
+	size_t len = 0;
+	for (const char *at = path; *at && len + 1 < PATH_MAX;) {
+		at += strspn(at, "/");
+		size_t part = strcspn(at, "/");
+		if (part > 0 && !(part == 1 && *at == '.') && len + part + 2 < PATH_MAX) {
+			out[len++] = '/';
+			memcpy(out + len, at, part);
+			len += part;
+		}
+		at += part;
+	}
+	if (len == 0) {
+		out[len++] = '/';
+	}
+	out[len] = '\0';
+}
+
+static void report_root(struct local_op *op, const struct error *err)
+{
+	if (!err) {
+		char name[PATH_MAX];
+		clean_name(op->path, name);
+		struct confine *before = op->files->confine;
+		op->files->confine = confine_extend(before, name, op->resolved);
+		confine_release(before);
+	}
+	op->done.plain(op->done_data, err);
+}
+
+static const struct op_kind kind_root = {run_root, report_root, false};
+
+void local_files_add_root(
+	struct local_files *files, const char *path, sandbox_done *done, void *data)
+{
+	struct local_op *op = op_create(files, &kind_root, path, data);
+	op->done.plain = done;
+	submit(op);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "providers/local/exec.h"
+
+/* A root whose folder is being looked at. */
+struct root_add {
+	struct list link; // host_sandbox.root_adds
+	struct host_sandbox *host;
+	char *local;   // owned, until it is a root
+	char *runtime; // owned, until it is a root
+	sandbox_done *done;
+	void *data;
+};
+
+static struct host_sandbox *from_sandbox(struct sandbox *sandbox)
+{
+	return CONTAINER_OF(sandbox, struct host_sandbox, sandbox);
+}
+
+void host_sandbox_init(struct host_sandbox *host, const struct sandbox_impl *impl,
+	const struct provider_context *context)
+{
+	sandbox_init(&host->sandbox, impl, context->loop);
+	host->sandbox.environment = context->environment;
+	host->context = context;
+	list_init(&host->execs);
+	list_init(&host->root_adds);
+	local_files_init(&host->files, &host->sandbox, context->pool);
+}
+
+static void root_add_free(struct root_add *add)
+{
+	list_remove(&add->link);
+	free(add->local);
+	free(add->runtime);
+	free(add);
+}
+
+void host_sandbox_finish(struct host_sandbox *host)
+{
+	local_files_finish(&host->files);
+	local_execs_abandon(&host->execs);
+	LIST_FOR_EACH(add, &host->root_adds, struct root_add, link) {
+		root_add_free(add);
+	}
+	for (size_t i = 0; i < host->sandbox.root_count; i++) {
+		free((char *)host->sandbox.roots[i].local);
+		free((char *)host->sandbox.roots[i].runtime);
+	}
+	free(host->sandbox.roots);
+}
+
+static bool has_root(const struct sandbox *sandbox, const struct root_add *add)
+{
+	for (size_t i = 0; i < sandbox->root_count; i++) {
+		if (strcmp(sandbox->roots[i].local, add->local) == 0 &&
+			strcmp(sandbox->roots[i].runtime, add->runtime) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void on_root_added(void *data, const struct error *err)
+{
+	struct root_add *add = data;
+	struct sandbox *sandbox = &add->host->sandbox;
+	sandbox_done *done = add->done;
+	void *done_data = add->data;
+	if (!err && !has_root(sandbox, add)) {
+		size_t count = sandbox->root_count + 1;
+		sandbox->roots = mem_realloc(sandbox->roots, count * sizeof(*sandbox->roots));
+		sandbox->roots[count - 1] =
+			(struct sandbox_root){.local = add->local, .runtime = add->runtime};
+		sandbox->root_count = count;
+		add->local = NULL;
+		add->runtime = NULL;
+	}
+	root_add_free(add);
+	done(done_data, err);
+}
+
+void host_add_mapped_root(
+	struct sandbox *sandbox, const struct sandbox_root *root, sandbox_done *done, void *data)
+{
+	struct host_sandbox *host = from_sandbox(sandbox);
+	struct root_add *add = mem_alloc_zero(sizeof(*add));
+	add->host = host;
+	add->local = mem_strdup(root->local);
+	add->runtime = mem_strdup(root->runtime);
+	add->done = done;
+	add->data = data;
+	list_append(&host->root_adds, &add->link);
+	local_files_add_root(&host->files, add->runtime, on_root_added, add);
+}
+
+void host_add_root(struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data)
+{
+	struct sandbox_root root = {.local = local_root, .runtime = local_root};
+	host_add_mapped_root(sandbox, &root, done, data);
+}
+
+struct exec *host_exec(struct sandbox *sandbox, const struct exec_spec *spec,
+	const struct exec_listener *listener, void *data, struct error *err)
+{
+	struct host_sandbox *host = from_sandbox(sandbox);
+	return local_exec_start(host->context->spawner, &host->execs, spec, listener, data, err);
+}
+
+struct file_op *host_read_file(struct sandbox *sandbox, const char *path, size_t max_bytes,
+	file_read_done *done, void *data)
+{
+	return local_files_read(&from_sandbox(sandbox)->files, path, max_bytes, done, data);
+}
+
+struct file_op *host_write_file(struct sandbox *sandbox, const char *path, struct span content,
+	sandbox_done *done, void *data)
+{
+	return local_files_write(&from_sandbox(sandbox)->files, path, content, done, data);
+}
+
+struct file_op *host_stat_file(
+	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data)
+{
+	return local_files_stat(&from_sandbox(sandbox)->files, path, done, data);
+}
+
+struct file_op *host_resolve_path(
+	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data)
+{
+	return local_files_resolve(&from_sandbox(sandbox)->files, path, done, data);
+}

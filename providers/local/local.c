@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/local.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "providers/local/files.h"
+#include "providers/local/host.h"
+
+struct local_provider {
+	struct provider provider;
+	const struct provider_context *context; // borrowed
+};
+
+struct local_sandbox {
+	struct host_sandbox host;
+	const struct sandbox_listener *listener;
+	void *data;
+	char home[PATH_MAX]; // where the broker was started, or its --workspace
+};
+
+static const char *const isolation_choices[] = {"none", NULL};
+
+static const struct setting_key local_keys[] = {
+	{.name = "isolation",
+		.type = SETTING_CHOICE,
+		.choices = isolation_choices,
+		.fallback = "none",
+		.help = "none: the agent works in the workspace itself"},
+};
+
+static void on_prepared(void *data, const struct error *err)
+{
+	struct local_sandbox *self = data;
+	self->host.sandbox.was_ready = true;
+	self->listener->on_ready(self->data);
+}
+
+/* Nothing here is worth keeping apart from the workspace, which is the user's. */
+static void local_destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	sandbox_raise_later(sandbox, done, data, NULL);
+}
+
+static void local_close(struct sandbox *sandbox)
+{
+	struct local_sandbox *self = CONTAINER_OF(sandbox, struct local_sandbox, host.sandbox);
+	host_sandbox_finish(&self->host);
+	free(self);
+}
+
+static const struct sandbox_impl local_sandbox_impl = {
+	.add_root = host_add_root,
+	.exec = host_exec,
+	.read_file = host_read_file,
+	.write_file = host_write_file,
+	.stat_file = host_stat_file,
+	.resolve_path = host_resolve_path,
+	.file_op_cancel = local_files_cancel,
+	.close = local_close,
+	.destroy = local_destroy,
+};
+
+static struct sandbox *local_prepare(struct provider *provider,
+	const struct sandbox_request *request, const struct sandbox_listener *listener, void *data,
+	struct error *err)
+{
+	const struct local_provider *local =
+		CONTAINER_OF(provider, struct local_provider, provider);
+	struct local_sandbox *self = mem_alloc_zero(sizeof(*self));
+	host_sandbox_init(&self->host, &local_sandbox_impl, local->context);
+	if (!getcwd(self->home, sizeof(self->home)) || self->home[0] != '/') {
+		snprintf(self->home, sizeof(self->home), "/"); // it was deleted, or is out of reach
+	}
+	self->host.sandbox.home = self->home;
+	self->host.sandbox.capabilities = (struct sandbox_capabilities){.many_roots = true};
+	self->listener = listener;
+	self->data = data;
+	sandbox_raise_later(&self->host.sandbox, on_prepared, self, NULL);
+	return &self->host.sandbox;
+}
+
+static void local_provider_destroy(struct provider *provider)
+{
+	free(CONTAINER_OF(provider, struct local_provider, provider));
+}
+
+static const struct provider_impl local_impl = {
+	.backend = BACKEND_LOCAL,
+	.keys = local_keys,
+	.key_count = ARRAY_LENGTH(local_keys),
+	.destroy = local_provider_destroy,
+	.prepare = local_prepare,
+};
+
+struct provider *local_provider_create(const struct provider_context *context)
+{
+	struct local_provider *self = mem_alloc_zero(sizeof(*self));
+	self->provider.impl = &local_impl;
+	self->context = context;
+	return &self->provider;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/provider.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "providers/impl.h"
+
+static const char *const backend_names[BACKEND_COUNT] = {
+	[BACKEND_LOCAL] = "local",
+	[BACKEND_SSH] = "ssh",
+	[BACKEND_DAYTONA] = "daytona",
+	[BACKEND_FAKE] = "fake",
+};
+
+const char *backend_name(enum backend backend)
+{
+	assert((unsigned)backend < BACKEND_COUNT);
+	return backend_names[backend];
+}
+
+bool backend_parse(const char *name, enum backend *out_backend)
+{
+	for (int i = 0; i < BACKEND_COUNT; i++) {
+		if (strcmp(name, backend_names[i]) == 0) {
+			*out_backend = (enum backend)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+const struct setting_key *provider_keys(const struct provider *provider, size_t *out_count)
+{
+	*out_count = provider->impl->key_count;
+	return provider->impl->keys;
+}
+
+void provider_destroy(struct provider *provider)
+{
+	if (provider) {
+		provider->impl->destroy(provider);
+	}
+}
+
+/* ---- outcomes raised in a later turn ---- */
+
+struct sandbox_later {
+	struct list link; // sandbox.later
+	struct sandbox *sandbox;
+	ev_timer timer;
+	sandbox_done *done;
+	void *data;
+	struct error err; // ERROR_NONE: success
+};
+
+static void later_free(struct sandbox_later *later)
+{
+	ev_timer_stop(later->sandbox->loop, &later->timer);
+	list_remove(&later->link);
+	free(later);
+}
+
+static void on_later(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct sandbox_later *later = CONTAINER_OF(timer, struct sandbox_later, timer);
+	sandbox_done *done = later->done;
+	void *data = later->data;
+	struct error err = later->err;
+	later_free(later);
+	done(data, err.code == ERROR_NONE ? NULL : &err);
+}
+
+void sandbox_raise_later(
+	struct sandbox *sandbox, sandbox_done *done, void *data, const struct error *err)
+{
+	struct sandbox_later *later = mem_alloc_zero(sizeof(*later));
+	later->sandbox = sandbox;
+	later->done = done;
+	later->data = data;
+	if (err) {
+		later->err = *err;
+	}
+	ev_timer_init(&later->timer, on_later, 0., 0.);
+	ev_timer_start(sandbox->loop, &later->timer);
+	list_append(&sandbox->later, &later->link);
+}
+
+/* ---- sandboxes ---- */
+
+void sandbox_init(struct sandbox *sandbox, const struct sandbox_impl *impl, struct ev_loop *loop)
+{
+	*sandbox = (struct sandbox){.impl = impl, .loop = loop};
+	list_init(&sandbox->later);
+}
+
+struct sandbox *sandbox_prepare(struct provider *provider, const struct sandbox_request *request,
+	const struct sandbox_listener *listener, void *data, struct error *err)
+{
+	assert(listener->on_ready && listener->on_failed);
+	return provider->impl->prepare(provider, request, listener, data, err);
+}
+
+const struct sandbox_capabilities *sandbox_capabilities(const struct sandbox *sandbox)
+{
+	assert(sandbox->was_ready);
+	return &sandbox->capabilities;
+}
+
+const char *sandbox_home(const struct sandbox *sandbox)
+{
+	assert(sandbox->was_ready);
+	return sandbox->home;
+}
+
+const char *const *sandbox_environment(const struct sandbox *sandbox)
+{
+	assert(sandbox->was_ready);
+	return sandbox->environment;
+}
+
+void sandbox_add_root(
+	struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data)
+{
+	assert(sandbox->was_ready);
+	if (local_root[0] != '/') {
+		struct error err;
+		error_set(&err, ERROR_DENIED, "workspace %s: it is not absolute", local_root);
+		sandbox_raise_later(sandbox, done, data, &err);
+		return;
+	}
+	sandbox->impl->add_root(sandbox, local_root, done, data);
+}
+
+size_t sandbox_root_count(const struct sandbox *sandbox)
+{
+	return sandbox->root_count;
+}
+
+const struct sandbox_root *sandbox_root_at(const struct sandbox *sandbox, size_t index)
+{
+	assert(index < sandbox->root_count);
+	return &sandbox->roots[index];
+}
+
+void sandbox_close(struct sandbox *sandbox)
+{
+	if (!sandbox) {
+		return;
+	}
+	LIST_FOR_EACH(later, &sandbox->later, struct sandbox_later, link) {
+		later_free(later);
+	}
+	sandbox->impl->close(sandbox);
+}
+
+void sandbox_destroy(
+	struct sandbox *sandbox, const char *receipt, bool discard, sandbox_done *done, void *data)
+{
+	if (!receipt && !discard) {
+		struct error err;
+		error_set_reason(&err, ERROR_DENIED, "SYNC_INCOMPLETE",
+			"destroying the sandbox: its files have not been collected");
+		sandbox_raise_later(sandbox, done, data, &err);
+		return;
+	}
+	sandbox->impl->destroy(sandbox, done, data);
+}
+
+/* ---- processes ---- */
+
+struct exec *sandbox_exec(struct sandbox *sandbox, const struct exec_spec *spec,
+	const struct exec_listener *listener, void *data, struct error *err)
+{
+	assert(sandbox->was_ready && spec->argv[0]);
+	struct exec_spec full = *spec;
+	full.env = spec->env ? spec->env : sandbox->environment;
+	full.cwd = spec->cwd ? spec->cwd : sandbox->home;
+	if (full.cwd[0] != '/') {
+		error_set(err, ERROR_DENIED, "starting \"%s\": its directory %s is not absolute",
+			full.argv[0], full.cwd);
+		return NULL;
+	}
+	return sandbox->impl->exec(sandbox, &full, listener, data, err);
+}
+
+static int take_fd(struct exec *exec, int which)
+{
+	int fd = exec->fds[which];
+	exec->fds[which] = -1;
+	return fd;
+}
+
+int exec_take_stdin(struct exec *exec)
+{
+	return take_fd(exec, 0);
+}
+
+int exec_take_stdout(struct exec *exec)
+{
+	return take_fd(exec, 1);
+}
+
+int exec_take_stderr(struct exec *exec)
+{
+	return take_fd(exec, 2);
+}
+
+void exec_signal_group(struct exec *exec, int signal)
+{
+	exec->impl->signal_group(exec, signal);
+}
+
+void exec_kill_tree(struct exec *exec)
+{
+	exec->impl->kill_tree(exec);
+}
+
+void exec_destroy(struct exec *exec)
+{
+	if (!exec) {
+		return;
+	}
+	for (int i = 0; i < 3; i++) {
+		fd_close(&exec->fds[i]);
+	}
+	exec->impl->destroy(exec);
+}
+
+/* ---- files ---- */
+
+struct file_op *sandbox_read_file(struct sandbox *sandbox, const char *path, size_t max_bytes,
+	file_read_done *done, void *data)
+{
+	assert(sandbox->was_ready);
+	return sandbox->impl->read_file(sandbox, path, max_bytes, done, data);
+}
+
+struct file_op *sandbox_write_file(struct sandbox *sandbox, const char *path, struct span content,
+	sandbox_done *done, void *data)
+{
+	assert(sandbox->was_ready);
+	return sandbox->impl->write_file(sandbox, path, content, done, data);
+}
+
+struct file_op *sandbox_stat_file(
+	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data)
+{
+	assert(sandbox->was_ready);
+	return sandbox->impl->stat_file(sandbox, path, done, data);
+}
+
+struct file_op *sandbox_resolve_path(
+	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data)
+{
+	assert(sandbox->was_ready);
+	return sandbox->impl->resolve_path(sandbox, path, done, data);
+}
+
+void file_op_cancel(struct file_op *op)
+{
+	if (op) {
+		op->sandbox->impl->file_op_cancel(op);
+	}
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_PROVIDER_H
+#define PROVIDERS_PROVIDER_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/pool.h"
+#include "base/process.h"
+#include "base/settings.h"
+
+/*
+ * A provider knows how to get a sandbox and how to do things inside it. It
+ * knows nothing of ACP. This header is for those who use one; those who write
+ * one read providers/impl.h as well.
+ *
+ * Everything is asynchronous. An operation never raises its listener before it
+ * returns; it raises exactly one outcome, on the loop thread - or none, once
+ * its handle was closed. Paths are runtime paths: absolute, as they are inside
+ * the sandbox.
+ */
+enum backend { BACKEND_LOCAL, BACKEND_SSH, BACKEND_DAYTONA, BACKEND_FAKE, BACKEND_COUNT };
+
+const char *backend_name(enum backend backend);
+bool backend_parse(const char *name, enum backend *out_backend);
+
+struct provider;
+struct sandbox;
+
+/* What every provider may use; borrowed, outlives the providers. */
+struct provider_context {
+	struct ev_loop *loop;
+	struct spawner *spawner;
+	struct pool *pool;
+	const char *const *environment; // the broker's own, NULL-terminated
+};
+
+/* ---- the registry ---- */
+
+struct registry;
+struct registry *registry_create(void);
+void registry_destroy(struct registry *registry); // destroys the providers
+
+/* Takes the provider over. "provider is nil", "provider backend is invalid". */
+bool registry_add(
+	struct registry *registry, struct provider *provider, struct error *err) ATTR_NODISCARD;
+
+/* "provider not registered" (ERROR_CONFIG). */
+struct provider *registry_get(
+	const struct registry *registry, enum backend backend, struct error *err) ATTR_NODISCARD;
+
+/* The keys a profile of this provider may have besides the common ones. */
+const struct setting_key *provider_keys(const struct provider *provider, size_t *out_count);
+
+void provider_destroy(struct provider *provider);
+
+/* ---- a sandbox's life ---- */
+
+struct sandbox_request {
+	const char *profile;             // its name
+	const struct settings *settings; // the profile's keys
+};
+
+/*
+ * What this sandbox can do, measured here, told in _meta.broker. Valid once it
+ * is ready.
+ */
+struct sandbox_capabilities {
+	bool isolated;   // another machine, container or copy: the editor cannot act in it
+	bool many_roots; // sandbox_add_root works more than once
+	bool maps_paths; // runtime roots differ from local ones
+	bool can_suspend;
+	size_t max_processes; // 0: no limit known
+};
+
+struct sandbox_listener {
+	void (*on_progress)(void *data, const char *text); // may be NULL
+	void (*on_ready)(void *data);
+	/* The sandbox is of no use any more; close it. Also raised after ready, when
+	 * it is lost (link down, deleted by others). */
+	void (*on_failed)(void *data, const struct error *err);
+};
+
+/* Gets a sandbox ready: connect, create or reattach. */
+struct sandbox *sandbox_prepare(struct provider *provider, const struct sandbox_request *request,
+	const struct sandbox_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
+
+const struct sandbox_capabilities *sandbox_capabilities(const struct sandbox *sandbox);
+
+/*
+ * Where a process starts before any root is known, and the environment it gets
+ * when the caller has no other wish. Borrowed; valid once ready.
+ */
+const char *sandbox_home(const struct sandbox *sandbox);
+const char *const *sandbox_environment(const struct sandbox *sandbox);
+
+/* A finished operation: err is NULL on success. */
+typedef void sandbox_done(void *data, const struct error *err);
+
+/*
+ * A directory for a workspace. It is among the roots before done is raised; one
+ * that is there already is no error and not added twice. ERROR_NOT_FOUND where
+ * there is no such directory, ERROR_UNAVAILABLE where the sandbox cannot take
+ * another. A root borrowed from the list is valid until the next is added, its
+ * texts until the sandbox is closed.
+ */
+struct sandbox_root {
+	const char *local;   // absolute, as the caller wrote it
+	const char *runtime; // absolute; equal to local where paths are not mapped
+};
+void sandbox_add_root(
+	struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data);
+size_t sandbox_root_count(const struct sandbox *sandbox);
+const struct sandbox_root *sandbox_root_at(const struct sandbox *sandbox, size_t index);
+
+/*
+ * Frees the handle and ends what it started; raises nothing more. The sandbox
+ * itself stays. File operations are cancelled and their handles gone; processes
+ * are killed, and their handles remain, silent, until exec_destroy. NULL is fine.
+ */
+void sandbox_close(struct sandbox *sandbox);
+
+/*
+ * Ends the sandbox for good. Refused (ERROR_DENIED) without a collect receipt,
+ * unless `discard` is set; `receipt` is the text of the receipt or NULL.
+ */
+void sandbox_destroy(
+	struct sandbox *sandbox, const char *receipt, bool discard, sandbox_done *done, void *data);
+
+/* ---- processes ---- */
+
+struct exec_spec {
+	const char *const *argv; // NULL-terminated
+	const char *const *env;  // NULL-terminated NAME=value, complete; NULL: sandbox_environment
+	const char *cwd;         // NULL: sandbox_home
+	bool want_stdin;         // else /dev/null
+	bool merge_stderr;       // stderr goes where stdout goes, interleaved as written
+	bool foreground;         // the caller's own stdin, stdout, stderr; no fds are handed over
+};
+
+/* Order as in base/process.h: started | failed, exited, emptied. */
+struct exec_listener {
+	void (*on_started)(void *data);
+	void (*on_failed)(void *data, const struct error *err);
+	void (*on_exited)(void *data, struct process_status status);
+	/* Nothing that the process started runs any more. */
+	void (*on_emptied)(void *data);
+	/* The link was lost: whether and how it ended is not known. No event follows. */
+	void (*on_lost)(void *data, const struct error *err);
+};
+
+struct exec;
+
+/*
+ * The one way to start anything in the sandbox. The descriptors are ordinary,
+ * non-blocking and CLOEXEC, and are there when this returns; each is the
+ * caller's once it was taken. Bytes written before `started` are kept for the
+ * process. Closing stdin is the half-close; output can be read after `exited`
+ * until its end.
+ */
+struct exec *sandbox_exec(struct sandbox *sandbox, const struct exec_spec *spec,
+	const struct exec_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
+
+int exec_take_stdin(struct exec *exec); // -1 without want_stdin
+int exec_take_stdout(struct exec *exec);
+int exec_take_stderr(struct exec *exec); // -1 with merge_stderr
+
+void exec_signal_group(struct exec *exec, int signal);
+void exec_kill_tree(struct exec *exec);
+
+/* Kills the tree, frees, raises nothing more. NULL is fine. */
+void exec_destroy(struct exec *exec);
+
+/* ---- files, confined to the roots ---- */
+
+enum { FILE_PATH_MAX = 4096 };
+
+struct file_op;
+
+/* A finished read. On success `content` is the whole file, the callee's to move away. */
+typedef void file_read_done(void *data, struct buf *content, const struct error *err);
+typedef void file_stat_done(void *data, const struct stat *status, const struct error *err);
+typedef void file_resolve_done(void *data, const char *path, const struct error *err);
+
+/*
+ * ERROR_NOT_FOUND; ERROR_DENIED with reason SECURITY_VIOLATION for a path out of
+ * the roots by name or by link, and for what is no regular file; ERROR_LIMIT over
+ * max_bytes. Never waits for a FIFO.
+ */
+struct file_op *sandbox_read_file(struct sandbox *sandbox, const char *path, size_t max_bytes,
+	file_read_done *done, void *data);
+
+/*
+ * Replaces or makes a file atomically (temporary file, fsync, rename); parents
+ * are made; permission bits of an existing file stay. Content is copied. Writes
+ * of one path are done in the order of the calls.
+ */
+struct file_op *sandbox_write_file(struct sandbox *sandbox, const char *path, struct span content,
+	sandbox_done *done, void *data);
+
+struct file_op *sandbox_stat_file(struct sandbox *sandbox, const char *path, file_stat_done *done,
+	void *data); // follows links inside the roots
+
+/*
+ * The path with every link and dot resolved, inside the roots; it begins with
+ * the name of its root as that was given. Last parts that do not exist are
+ * kept as they are.
+ */
+struct file_op *sandbox_resolve_path(
+	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data);
+
+/* No outcome is raised any more; a write may still happen. */
+void file_op_cancel(struct file_op *op);
+
+#endif
