@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/agent_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "broker/environment.h"
+
+/* ---- the process ---- */
+
+static void on_started(void *data)
+{
+	struct agent *agent = data;
+	agent->is_started = true;
+	agent_arm_answer(agent);
+}
+
+static void on_exec_failed(void *data, const struct error *err)
+{
+	struct agent *agent = data;
+	agent->is_empty = true;
+	const char *code = err->code == ERROR_NOT_FOUND ? "AGENT_NOT_FOUND"
+	                   : err->code == ERROR_DENIED  ? "AGENT_NOT_EXECUTABLE"
+	                                                : "AGENT_START_FAILED";
+	agent_fail_with_error(agent, code, "start", err);
+}
+
+static void on_exited(void *data, struct process_status status)
+{
+	struct agent *agent = data;
+	char how[64];
+	log_info("%s: %s", agent->subject, process_status_text(status, how, sizeof(how)));
+	agent->has_exited = true;
+	agent->status = status;
+	agent_check_ended(agent);
+}
+
+static void on_emptied(void *data)
+{
+	struct agent *agent = data;
+	agent->is_empty = true;
+	agent_tell_soon(agent);
+}
+
+static void on_lost(void *data, const struct error *err)
+{
+	struct agent *agent = data;
+	agent->is_empty = true;
+	agent_fail_with_error(agent, "SANDBOX_UNAVAILABLE", "relay", err);
+}
+
+static const struct exec_listener exec_listener = {
+	.on_started = on_started,
+	.on_failed = on_exec_failed,
+	.on_exited = on_exited,
+	.on_emptied = on_emptied,
+	.on_lost = on_lost,
+};
+
+static void start_process(struct agent *agent)
+{
+	const struct profile *profile = agent->config.profile;
+	struct error err;
+	char **env = environment_merge(
+		sandbox_environment(agent->sandbox), (const char *const *)profile->agent_env);
+	struct exec_spec spec = {
+		.argv = (const char *const *)profile->agent_argv,
+		.env = (const char *const *)env,
+		.want_stdin = true,
+	};
+	agent->exec = sandbox_exec(agent->sandbox, &spec, &exec_listener, agent, &err);
+	environment_free(env);
+	if (!agent->exec) {
+		agent_fail_with_error(agent, "AGENT_START_FAILED", "start", &err);
+		return;
+	}
+	tail_start(&agent->tail, exec_take_stderr(agent->exec));
+	link_connect(&agent->link, exec_take_stdout(agent->exec), exec_take_stdin(agent->exec));
+	agent->config.listener->on_ready(agent->config.data);
+}
+
+/* ---- the sandbox ---- */
+
+static void on_progress(void *data, const char *text)
+{
+	struct agent *agent = data;
+	log_info("%s: %s", agent->subject, text);
+}
+
+static void on_ready(void *data)
+{
+	struct agent *agent = data;
+	ev_timer_stop(agent->config.loop, &agent->due);
+	if (!agent->is_failing) {
+		start_process(agent);
+	}
+}
+
+static void on_sandbox_failed(void *data, const struct error *err)
+{
+	struct agent *agent = data;
+	agent_fail_with_error(agent, err->reason ? err->reason : "SANDBOX_UNAVAILABLE",
+		agent->exec ? "relay" : "prepare", err);
+}
+
+static const struct sandbox_listener sandbox_listener = {
+	.on_progress = on_progress,
+	.on_ready = on_ready,
+	.on_failed = on_sandbox_failed,
+};
+
+static void prepare(struct agent *agent)
+{
+	struct error err;
+	struct sandbox_request request = {
+		.profile = agent->config.profile->name,
+		.settings = &agent->config.profile->settings,
+	};
+	agent->sandbox =
+		sandbox_prepare(agent->config.provider, &request, &sandbox_listener, agent, &err);
+	if (!agent->sandbox) {
+		agent_fail_with_error(agent, failure_code_of(&err), "prepare", &err);
+		return;
+	}
+	if (agent->config.profile->prepare_timeout_ms > 0) {
+		agent_timer_start(agent, &agent->due, agent->config.profile->prepare_timeout_ms);
+	}
+}
+
+/* ---- the link ---- */
+
+static bool on_frame(void *data, const struct frame *frame)
+{
+	struct agent *agent = data;
+	return agent->config.listener->on_frame(agent->config.data, frame);
+}
+
+static void on_end(void *data, const struct error *err)
+{
+	struct agent *agent = data;
+	agent->output_ended = true;
+	agent_note_link_error(agent, err);
+	agent_check_ended(agent);
+}
+
+static void on_broken(void *data, const struct error *err)
+{
+	struct agent *agent = data;
+	log_debug("%s: it reads no more: %s", agent->subject, err->text);
+	agent->input_ended = true;
+	agent_note_link_error(agent, err->code == ERROR_UNAVAILABLE ? NULL : err);
+	agent->config.listener->on_drained(agent->config.data); // nothing waits for it any more
+	agent_check_ended(agent);
+}
+
+static void on_drained(void *data)
+{
+	struct agent *agent = data;
+	agent->config.listener->on_drained(agent->config.data);
+}
+
+static void on_flushed(void *data)
+{
+}
+
+static const struct link_listener link_listener = {
+	.on_frame = on_frame,
+	.on_end = on_end,
+	.on_broken = on_broken,
+	.on_drained = on_drained,
+	.on_flushed = on_flushed,
+};
+
+/* ---- life ---- */
+
+struct agent *agent_create(const struct agent_config *config)
+{
+	struct agent *agent = mem_alloc_zero(sizeof(*agent));
+	agent->config = *config;
+	snprintf(agent->subject, sizeof(agent->subject), "agent \"%.60s\"",
+		config->profile->agent_name);
+	agent_end_init(agent);
+	tail_init(&agent->tail, config->loop, agent->subject, AGENT_STDERR_TAIL);
+	struct link_config link_config = {
+		.loop = config->loop,
+		.places = config->places,
+		.max_message = config->profile->max_message,
+		.max_queue = config->profile->max_queue,
+		.listener = &link_listener,
+		.data = agent,
+	};
+	link_init(&agent->link, &link_config);
+	prepare(agent);
+	return agent;
+}
+
+void agent_destroy(struct agent *agent)
+{
+	if (!agent) {
+		return;
+	}
+	agent_end_finish(agent);
+	link_close(&agent->link);
+	link_finish(&agent->link);
+	tail_finish(&agent->tail);
+	exec_destroy(agent->exec);
+	if (agent->sandbox) {
+		sandbox_close(agent->sandbox);
+	}
+	free(agent);
+}
+
+struct link *agent_link(struct agent *agent)
+{
+	return &agent->link;
+}
+
+struct sandbox *agent_sandbox(const struct agent *agent)
+{
+	return agent->exec ? agent->sandbox : NULL;
+}

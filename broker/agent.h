@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_AGENT_H
+#define BROKER_AGENT_H
+
+#include <ev.h>
+#include <stdbool.h>
+
+#include "acp/link.h"
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "broker/config.h"
+#include "broker/failure.h"
+#include "broker/tail.h"
+#include "providers/provider.h"
+
+/*
+ * One agent process in one sandbox, and the link to it. It begins to start
+ * when it is created; what is sent before it runs waits in its link. Loop
+ * thread only.
+ */
+struct agent;
+
+enum { AGENT_STDERR_TAIL = 8 * 1024 }; // bytes of its last words
+
+struct agent_listener {
+	/* As link_listener.on_frame. */
+	bool (*on_frame)(void *data, const struct frame *frame);
+	void (*on_drained)(void *data);
+	/* Its sandbox can be used and its process was asked for. Once, if ever. */
+	void (*on_ready)(void *data);
+	/*
+	 * It answers nothing any more: it ended, could not be started, or missed a
+	 * deadline. Once. The failure is borrowed.
+	 */
+	void (*on_down)(void *data, const struct failure *failure);
+	/* Nothing that it started runs any more; after on_down. Once. */
+	void (*on_gone)(void *data);
+};
+
+struct agent_config {
+	struct ev_loop *loop;
+	struct provider *provider;
+	const struct profile *profile;
+	const struct json_places *places;
+	const struct agent_listener *listener;
+	void *data;
+};
+
+/* Never fails at once: what goes wrong is told by on_down. */
+struct agent *agent_create(const struct agent_config *config);
+
+/* Ends what is left at once; raises nothing more. NULL is fine. */
+void agent_destroy(struct agent *agent);
+
+struct link *agent_link(struct agent *agent);
+struct sandbox *agent_sandbox(const struct agent *agent); // NULL until on_ready
+
+/* An answer is due within start-timeout (from the start of the process, if it has not started). */
+void agent_expect_answer(struct agent *agent, const char *step);
+void agent_has_answered(struct agent *agent);
+
+/*
+ * Stops it: what is queued is sent, its stdin is closed; after
+ * stop-eof-timeout SIGTERM to its group, after stop-term-timeout SIGKILL to its
+ * tree. on_down and on_gone follow. A second call takes the next step at once.
+ */
+void agent_stop(struct agent *agent);
+
+/* Ends it for a reason: on_down tells this failure, and it is stopped. */
+void agent_fail(struct agent *agent, const struct failure *failure);
+
+bool agent_is_down(const struct agent *agent);
+
+/* A line of its output that is no message: counted, the first is quoted where it never answers. */
+void agent_note_noise(struct agent *agent, struct span line);
+
+#endif

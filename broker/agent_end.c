@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/agent_internal.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/log.h"
+
+static void stop_next_step(struct agent *agent);
+
+/* ---- telling the end ---- */
+
+void agent_timer_start(struct agent *agent, struct ev_timer *timer, int ms)
+{
+	ev_timer_stop(agent->config.loop, timer);
+	ev_now_update(agent->config.loop);
+	ev_timer_set(timer, ms / 1000.0, 0.0);
+	ev_timer_start(agent->config.loop, timer);
+}
+
+/* Raised by the tell timer alone, so that no listener runs inside a call of its own. */
+static void tell(struct agent *agent)
+{
+	if (agent->is_failing && !agent->is_down) {
+		agent->is_down = true;
+		ev_timer_stop(agent->config.loop, &agent->due);
+		ev_timer_stop(agent->config.loop, &agent->drain);
+		tail_catch_up(&agent->tail);
+		agent->failure.detail = tail_span(&agent->tail);
+		link_close(&agent->link);
+		if (agent->exec && !agent->is_empty) {
+			exec_kill_tree(agent->exec);
+		}
+		agent->config.listener->on_down(agent->config.data, &agent->failure);
+	}
+	bool is_over = !agent->exec || agent->is_empty || agent->stop_step == STOP_FORCED;
+	if (agent->is_down && is_over && !agent->is_gone) {
+		agent->is_gone = true;
+		ev_timer_stop(agent->config.loop, &agent->stop);
+		agent->config.listener->on_gone(agent->config.data);
+	}
+}
+
+static void on_tell(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	tell(CONTAINER_OF(timer, struct agent, tell));
+}
+
+void agent_tell_soon(struct agent *agent)
+{
+	agent_timer_start(agent, &agent->tell, 0);
+}
+
+void agent_fail(struct agent *agent, const struct failure *failure)
+{
+	if (agent->is_failing) {
+		return;
+	}
+	agent->is_failing = true;
+	agent->failure = *failure;
+	snprintf(agent->failure_message, sizeof(agent->failure_message), "%s", failure->message);
+	agent->failure.message = agent->failure_message;
+	if (agent->exec && agent->stop_step < STOP_KILL) {
+		agent->stop_step = STOP_TERM;
+		stop_next_step(agent);
+	}
+	agent_tell_soon(agent);
+}
+
+void agent_fail_with_error(
+	struct agent *agent, const char *code, const char *stage, const struct error *err)
+{
+	char message[ERROR_TEXT_MAX];
+	snprintf(message, sizeof(message), "%s: %s", agent->subject, err->text);
+	agent_fail(agent, &(struct failure){code, stage, message, {NULL, 0}});
+}
+
+/* What its output had to say instead of an answer. */
+static void describe_noise(const struct agent *agent, char *text, size_t size)
+{
+	text[0] = '\0';
+	if (agent->noise_count > 0) {
+		snprintf(text, size,
+			"; it wrote %d lines that are no JSON-RPC message, the first: %s",
+			agent->noise_count, agent->noise);
+	}
+}
+
+static void fail_as_exited(struct agent *agent)
+{
+	char how[128];
+	char noise[NOISE_MAX + 80];
+	char message[ERROR_TEXT_MAX];
+	describe_noise(agent, noise, sizeof(noise));
+	if (agent->link_error.code != ERROR_NONE) {
+		snprintf(how, sizeof(how), "was lost, %s", agent->link_error.text);
+	} else if (agent->has_exited) {
+		process_status_text(agent->status, how, sizeof(how));
+	} else {
+		snprintf(how, sizeof(how), "closed its %s",
+			agent->output_ended ? "output" : "input");
+	}
+	snprintf(message, sizeof(message), "%s (%s) %s%s%s%s", agent->subject,
+		agent->config.profile->agent_argv[0], how,
+		agent->step ? " before it answered " : "", agent->step ? agent->step : "", noise);
+	const char *stage = agent->step ? agent->step : "relay";
+	agent_fail(agent, &(struct failure){"AGENT_EXITED", stage, message, {NULL, 0}});
+}
+
+void agent_note_noise(struct agent *agent, struct span line)
+{
+	if (agent->noise_count++ == 0) {
+		snprintf(agent->noise, sizeof(agent->noise), "%.*s",
+			(int)(line.len < NOISE_MAX ? line.len : NOISE_MAX), line.data);
+	}
+}
+
+/* ---- deadlines ---- */
+
+static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct agent *agent = CONTAINER_OF(timer, struct agent, due);
+	const struct profile *profile = agent->config.profile;
+	char noise[NOISE_MAX + 80];
+	char message[ERROR_TEXT_MAX];
+	describe_noise(agent, noise, sizeof(noise));
+	if (!agent->exec) {
+		snprintf(message, sizeof(message),
+			"%s: the sandbox was not ready within %d ms (prepare-timeout)",
+			agent->subject, profile->prepare_timeout_ms);
+	} else {
+		snprintf(message, sizeof(message),
+			"%s (%s) did not answer %s within %d ms (start-timeout)%s", agent->subject,
+			profile->agent_argv[0], agent->step ? agent->step : "at all",
+			profile->start_timeout_ms, noise);
+	}
+	const char *stage = !agent->exec ? "prepare" : agent->step ? agent->step : "start";
+	agent_fail(agent, &(struct failure){"TIMEOUT_EXCEEDED", stage, message, {NULL, 0}});
+}
+
+void agent_arm_answer(struct agent *agent)
+{
+	if (agent->step && agent->is_started && agent->config.profile->start_timeout_ms > 0) {
+		agent_timer_start(agent, &agent->due, agent->config.profile->start_timeout_ms);
+	}
+}
+
+void agent_expect_answer(struct agent *agent, const char *step)
+{
+	agent->step = step;
+	agent_arm_answer(agent);
+}
+
+void agent_has_answered(struct agent *agent)
+{
+	agent->step = NULL;
+	if (agent->is_started) {
+		ev_timer_stop(agent->config.loop, &agent->due);
+	}
+}
+
+static void on_drain(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct agent *agent = CONTAINER_OF(timer, struct agent, drain);
+	if (link_is_paused(&agent->link)) {
+		agent_timer_start(agent, timer, agent->config.profile->drain_timeout_ms);
+		return; // what it wrote waits for the editor, not for the agent
+	}
+	log_warning("%s: %s", agent->subject,
+		agent->has_exited ? "a process it left behind holds its output open; ended"
+				  : "it closed its output or its input and runs on; ended");
+	fail_as_exited(agent);
+}
+
+/* ---- the stop ---- */
+
+static void stop_next_step(struct agent *agent)
+{
+	const struct profile *profile = agent->config.profile;
+	agent->stop_step++;
+	switch (agent->stop_step) {
+	case STOP_EOF:
+		link_finish_output(&agent->link);
+		agent_timer_start(agent, &agent->stop, profile->stop_eof_ms);
+		break;
+	case STOP_TERM:
+		log_info("%s: still running, sending SIGTERM", agent->subject);
+		exec_signal_group(agent->exec, SIGTERM);
+		agent_timer_start(agent, &agent->stop, profile->stop_term_ms);
+		break;
+	case STOP_KILL:
+		exec_kill_tree(agent->exec);
+		agent_timer_start(agent, &agent->stop, profile->stop_kill_ms);
+		break;
+	default:
+		agent->stop_step = STOP_FORCED;
+		fail_as_exited(agent);
+		agent_tell_soon(agent);
+		break;
+	}
+}
+
+static void on_stop_due(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	stop_next_step(CONTAINER_OF(timer, struct agent, stop));
+}
+
+void agent_stop(struct agent *agent)
+{
+	if (!agent->exec) {
+		agent_fail(
+			agent, &(struct failure){"SHUTTING_DOWN", "stop",
+				       "the broker ended before the agent was started", {NULL, 0}});
+		return;
+	}
+	if (!agent->is_gone && agent->stop_step < STOP_KILL) {
+		stop_next_step(agent);
+	}
+}
+
+void agent_note_link_error(struct agent *agent, const struct error *err)
+{
+	if (err && agent->link_error.code == ERROR_NONE) {
+		agent->link_error = *err;
+	}
+}
+
+void agent_check_ended(struct agent *agent)
+{
+	if (agent->has_exited && agent->output_ended) {
+		fail_as_exited(agent);
+	} else if (agent->stop_step == STOP_NONE) {
+		agent_timer_start(agent, &agent->drain, agent->config.profile->drain_timeout_ms);
+	} else if (agent->has_exited) {
+		exec_kill_tree(agent->exec);
+	}
+}
+
+/* ---- life ---- */
+
+void agent_end_init(struct agent *agent)
+{
+	ev_init(&agent->due, on_due);
+	ev_init(&agent->stop, on_stop_due);
+	ev_init(&agent->drain, on_drain);
+	ev_init(&agent->tell, on_tell);
+}
+
+void agent_end_finish(struct agent *agent)
+{
+	ev_timer_stop(agent->config.loop, &agent->due);
+	ev_timer_stop(agent->config.loop, &agent->stop);
+	ev_timer_stop(agent->config.loop, &agent->drain);
+	ev_timer_stop(agent->config.loop, &agent->tell);
+}
+
+bool agent_is_down(const struct agent *agent)
+{
+	return agent->is_failing;
+}

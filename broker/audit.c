@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/audit.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "acp/json_doc.h"
+#include "acp/json_writer.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "broker/secrets.h"
+#include "broker/timestamp.h"
+
+enum { AUDIT_FLAGS = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
+
+struct audit {
+	int fd; // -1 once a write has failed
+	char *file;
+	size_t max_bytes;
+	struct secrets *secrets; // owned
+};
+
+const char *audit_by_name(enum audit_by by)
+{
+	static const char *const names[] = {"policy", "remembered", "person", "timeout", "nobody"};
+	assert((size_t)by < ARRAY_LENGTH(names));
+	return names[by];
+}
+
+/* ---- the file ---- */
+
+/* A FIFO or a device could block or swallow the log. */
+static int open_file(const char *file, struct error *err)
+{
+	struct stat status;
+	int fd = open(file, AUDIT_FLAGS, 0600);
+	if (fd == -1) {
+		error_set_errno(err, errno, "audit %s", file);
+		return -1;
+	}
+	if (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode)) {
+		error_set(err, ERROR_CONFIG, "audit %s: expected a regular file", file);
+		fd_close(&fd);
+	}
+	return fd;
+}
+
+static char *numbered(const char *file, int number)
+{
+	size_t size = strlen(file) + 16;
+	char *name = mem_alloc(size);
+	snprintf(name, size, number > 0 ? "%s.%d" : "%s", file, number);
+	return name;
+}
+
+/* FILE.2 becomes FILE.3, FILE.1 FILE.2, FILE FILE.1; what is missing is skipped. */
+static bool shift_files(const char *file, struct error *err)
+{
+	bool ok = true;
+	for (int number = AUDIT_KEPT; ok && number > 0; number--) {
+		char *from = numbered(file, number - 1);
+		char *to = numbered(file, number);
+		ok = rename(from, to) == 0 || errno == ENOENT ||
+		     error_set_errno(err, errno, "renaming %s", from);
+		free(from);
+		free(to);
+	}
+	return ok;
+}
+
+/* Whether the name is still that of the open file: another broker may have moved it. */
+static bool is_current(const struct audit *audit)
+{
+	struct stat named;
+	struct stat opened;
+	return stat(audit->file, &named) == 0 && fstat(audit->fd, &opened) == 0 &&
+	       named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+}
+
+static bool reopen(struct audit *audit, struct error *err)
+{
+	int fd = open_file(audit->file, err);
+	if (fd == -1) {
+		return false;
+	}
+	fd_close(&audit->fd);
+	audit->fd = fd;
+	return true;
+}
+
+/* Under the open file's lock only one of several brokers moves it; the others follow it. */
+static bool make_room(struct audit *audit, size_t more, struct error *err)
+{
+	struct stat status;
+	if (!is_current(audit)) {
+		return reopen(audit, err);
+	}
+	if (fstat(audit->fd, &status) == 0 && status.st_size > 0 &&
+		(size_t)status.st_size + more > audit->max_bytes &&
+		flock(audit->fd, LOCK_EX | LOCK_NB) == 0) {
+		bool ok = !is_current(audit) || shift_files(audit->file, err);
+		flock(audit->fd, LOCK_UN);
+		return ok && reopen(audit, err);
+	}
+	return true;
+}
+
+/* ---- lines ---- */
+
+static void write_member(struct json_writer *writer, const char *key, const char *value)
+{
+	json_write_key(writer, key);
+	json_write_text(writer, value);
+}
+
+/* Masked before it is cut, so that no half of a secret is left. */
+static void write_subject(
+	const struct audit *audit, struct json_writer *writer, const char *subject)
+{
+	struct buf json;
+	struct buf plain;
+	struct json_writer quoted;
+	buf_init(&json, SIZE_MAX / 2);
+	buf_init(&plain, SIZE_MAX / 2);
+	json_write_begin(&quoted, &json);
+	json_write_text(&quoted, subject);
+	bool ok = json_write_end(&quoted, NULL);
+	secrets_mask(audit->secrets, &json);
+	ok = ok && json_decode_string(buf_span(&json), &plain, NULL);
+	struct span text = ok ? buf_span(&plain) : SPAN_LITERAL("");
+	text.len = text.len < AUDIT_SUBJECT_MAX ? text.len : AUDIT_SUBJECT_MAX;
+	json_write_key(writer, "subject");
+	json_write_string(writer, text);
+	buf_finish(&json);
+	buf_finish(&plain);
+}
+
+static bool write_line(struct audit *audit, const struct audit_line *line, struct buf *out)
+{
+	char time[TIMESTAMP_SIZE];
+	struct json_writer writer;
+	json_write_begin(&writer, out);
+	json_write_object(&writer);
+	write_member(&writer, "time", timestamp_now(time));
+	write_member(&writer, "session", line->session);
+	write_member(&writer, "operation", line->operation);
+	write_subject(audit, &writer, line->subject);
+	write_member(&writer, "rule", line->rule);
+	write_member(&writer, "decision", policy_decision_name(line->decision));
+	write_member(&writer, "by", audit_by_name(line->by));
+	json_write_object_end(&writer);
+	if (!json_write_end(&writer, NULL)) {
+		return false;
+	}
+	secrets_mask(audit->secrets, out);
+	return buf_append(out, SPAN_LITERAL("\n"), NULL);
+}
+
+void audit_write(struct audit *audit, const struct audit_line *line)
+{
+	struct buf out;
+	struct error err;
+	if (!audit || audit->fd == -1) {
+		return;
+	}
+	buf_init(&out, SIZE_MAX / 2);
+	bool ok = write_line(audit, line, &out);
+	assert(ok);
+	(void)ok;
+	if (!make_room(audit, out.len, &err) || !fd_write_all(audit->fd, buf_span(&out), &err)) {
+		log_error("audit %s: %s; nothing more is written there", audit->file, err.text);
+		fd_close(&audit->fd);
+	}
+	buf_finish(&out);
+}
+
+/* ---- life ---- */
+
+struct audit *audit_open(const char *file, size_t max_bytes, const char *const *environment,
+	const char *const *secret_names, struct error *err)
+{
+	int fd = open_file(file, err);
+	if (fd == -1) {
+		err->code = ERROR_CONFIG;
+		return NULL;
+	}
+	struct audit *audit = mem_alloc_zero(sizeof(*audit));
+	audit->fd = fd;
+	audit->file = mem_strdup(file);
+	audit->max_bytes = max_bytes;
+	audit->secrets = secrets_create(environment, secret_names);
+	return audit;
+}
+
+void audit_close(struct audit *audit)
+{
+	if (!audit) {
+		return;
+	}
+	fd_close(&audit->fd);
+	secrets_destroy(audit->secrets);
+	free(audit->file);
+	free(audit);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/broker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/pool.h"
+#include "base/process.h"
+#include "broker/audit.h"
+#include "broker/config.h"
+#include "broker/environment.h"
+#include "broker/login.h"
+#include "broker/options.h"
+#include "broker/relay.h"
+#include "broker/trace.h"
+
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP};
+
+/* Built from the top down by run, taken apart in reverse. */
+struct broker {
+	const struct options *options;
+	const char *const *environment;
+	const struct broker_providers *providers;
+	bool is_login; // started by an editor for a terminal login
+	struct ev_loop *loop;
+	struct spawner *spawner;
+	struct pool *pool;
+	struct provider_context context;
+	struct registry *registry;
+	struct config config;
+	struct trace *trace;
+	struct audit *audit;
+	struct relay *relay;
+	struct error failure; // of the session; ERROR_NONE: there was none
+	struct fd_inherited in;
+	struct fd_inherited out;
+	struct ev_signal signals[ARRAY_LENGTH(end_signals)];
+};
+
+/* One line for people: what was being done, on what, why it failed, what to do. */
+static int complain(const struct error *err)
+{
+	fprintf(stderr, "acp-broker: %s\n", err->text);
+	return err->code == ERROR_CONFIG ? EXIT_USAGE : EXIT_FAILED;
+}
+
+/* The loop cannot go on. Nothing is undone here: the guards see us gone and end what runs. */
+static void on_loop_failed(const char *text)
+{
+	static const char lead[] = "(libev) ";
+	struct error err;
+	int errnum = errno;
+	size_t skip = strncmp(text, lead, strlen(lead)) == 0 ? strlen(lead) : 0;
+	error_set_errno(&err, errnum, "waiting for events: %s", text + skip);
+	_exit(complain(&err));
+}
+
+/* ---- a session ---- */
+
+static void on_signal(struct ev_loop *loop, struct ev_signal *watcher, int events)
+{
+	struct broker *broker = watcher->data;
+	log_info("broker: %s, ending", sigabbrev_np(watcher->signum));
+	relay_end(broker->relay);
+}
+
+static void on_editor_gone(void *data)
+{
+	struct broker *broker = data;
+	relay_end(broker->relay);
+}
+
+static void on_finished(void *data, const struct error *err)
+{
+	struct broker *broker = data;
+	if (err) {
+		broker->failure = *err;
+	}
+	ev_break(broker->loop, EVBREAK_ALL);
+}
+
+static const struct relay_listener relay_listener = {
+	.on_editor_gone = on_editor_gone,
+	.on_finished = on_finished,
+};
+
+static void watch_signals(struct broker *broker)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(end_signals); i++) {
+		ev_signal_init(&broker->signals[i], on_signal, end_signals[i]);
+		broker->signals[i].data = broker;
+		ev_signal_start(broker->loop, &broker->signals[i]);
+	}
+}
+
+static void unwatch_signals(struct broker *broker)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(end_signals); i++) {
+		ev_signal_stop(broker->loop, &broker->signals[i]);
+	}
+}
+
+/* Gives the relay descriptors of its own, so that the inherited ones can be given back. */
+static bool connect_editor(struct broker *broker, struct error *err)
+{
+	if (!fd_inherited_init(&broker->in, STDIN_FILENO, O_RDONLY, err)) {
+		return error_prefix(err, "stdin");
+	}
+	if (!fd_inherited_init(&broker->out, STDOUT_FILENO, O_WRONLY, err)) {
+		fd_inherited_finish(&broker->in);
+		return error_prefix(err, "stdout");
+	}
+	int in = fcntl(broker->in.fd, F_DUPFD_CLOEXEC, 3);
+	int out = fcntl(broker->out.fd, F_DUPFD_CLOEXEC, 3);
+	if (in == -1 || out == -1) {
+		error_set_errno(err, errno, "duplicating stdin and stdout");
+		fd_close(&in);
+		fd_close(&out);
+		fd_inherited_finish(&broker->in);
+		fd_inherited_finish(&broker->out);
+		return false;
+	}
+	relay_start(broker->relay, in, out);
+	return true;
+}
+
+static int run_session(struct broker *broker, struct provider *provider)
+{
+	struct error err;
+	struct relay_config config = {
+		.loop = broker->loop,
+		.provider = provider,
+		.profile = &broker->config.profile,
+		.pool = broker->pool,
+		.trace = broker->trace,
+		.audit = broker->audit,
+		.listener = &relay_listener,
+		.data = broker,
+	};
+	broker->relay = relay_create(&config);
+	if (!connect_editor(broker, &err)) {
+		relay_destroy(broker->relay);
+		return complain(&err);
+	}
+	watch_signals(broker);
+	ev_run(broker->loop, 0);
+	unwatch_signals(broker);
+	relay_destroy(broker->relay);
+	fd_inherited_finish(&broker->out);
+	fd_inherited_finish(&broker->in);
+	if (broker->failure.code != ERROR_NONE) {
+		error_prefix(&broker->failure, "the connection to the editor");
+		return complain(&broker->failure);
+	}
+	return EXIT_SUCCESS;
+}
+
+/* ---- the commands ---- */
+
+static int run_login(struct broker *broker, struct provider *provider)
+{
+	struct error err;
+	int status;
+	if (!login_run(broker->loop, provider, &broker->config.profile, &status, &err)) {
+		return complain(&err);
+	}
+	return status;
+}
+
+static bool open_trace(struct broker *broker, struct error *err)
+{
+	if (!broker->config.trace) {
+		return true;
+	}
+	broker->trace = trace_open(broker->config.trace, broker->environment,
+		(const char *const *)broker->config.profile.secret_env, err);
+	return broker->trace != NULL;
+}
+
+static bool open_audit(struct broker *broker, struct error *err)
+{
+	const struct config *config = &broker->config;
+	if (!config->audit) {
+		return true;
+	}
+	broker->audit = audit_open(config->audit, config->audit_size, broker->environment,
+		(const char *const *)config->profile.secret_env, err);
+	return broker->audit != NULL;
+}
+
+static bool enter_workspace(const struct config *config, struct error *err)
+{
+	if (config->workspace && chdir(config->workspace) == -1) {
+		error_set_errno(err, errno, "--workspace %s", config->workspace);
+		err->code = ERROR_CONFIG;
+		return false;
+	}
+	return true;
+}
+
+static int run_configured(struct broker *broker)
+{
+	struct error err;
+	if (!config_load(&broker->config, broker->options, broker->registry, broker->environment,
+		    &err)) {
+		return complain(&err);
+	}
+	log_set_level(broker->config.log_level);
+	int status = EXIT_FAILED;
+	struct provider *provider =
+		registry_get(broker->registry, broker->config.profile.backend, &err);
+	if (broker->options->command == COMMAND_CHECK) {
+		bool is_found = config_print(&broker->config, broker->environment);
+		status = is_found ? EXIT_SUCCESS : EXIT_FAILED;
+	} else if (!provider || !enter_workspace(&broker->config, &err) ||
+		   !open_trace(broker, &err) || !open_audit(broker, &err)) {
+		status = complain(&err);
+	} else if (broker->is_login) {
+		status = run_login(broker, provider);
+	} else {
+		status = run_session(broker, provider);
+	}
+	audit_close(broker->audit);
+	trace_close(broker->trace);
+	config_finish(&broker->config);
+	return status;
+}
+
+/* The spawner comes first: it is forked while nothing is allocated and no library loaded. */
+static int run(struct broker *broker)
+{
+	struct error err;
+	broker->spawner = spawner_create(&err);
+	if (!broker->spawner) {
+		return complain(&err);
+	}
+	int status = EXIT_FAILED;
+	ev_set_syserr_cb(on_loop_failed);
+	/*
+	 * Not epoll: a descriptor it cannot register is one nobody ever hears of again, libev's own
+	 * for signals and threads among them. For our few descriptors poll costs half a
+	 * microsecond a turn more.
+	 */
+	broker->loop = ev_loop_new(EVBACKEND_POLL | EVFLAG_NOENV);
+	broker->pool = pool_create(broker->loop);
+	spawner_attach(broker->spawner, broker->loop);
+	broker->context = (struct provider_context){
+		.loop = broker->loop,
+		.spawner = broker->spawner,
+		.pool = broker->pool,
+		.environment = broker->environment,
+	};
+	broker->registry = registry_create();
+	if (broker->providers->add(broker->registry, &broker->context, &err)) {
+		status = run_configured(broker);
+	} else {
+		status = complain(&err);
+	}
+	registry_destroy(broker->registry);
+	pool_destroy(broker->pool);
+	spawner_destroy(broker->spawner);
+	ev_loop_destroy(broker->loop);
+	return status;
+}
+
+int broker_main(int argc, char **argv, const char *const *environment,
+	const struct broker_providers *providers)
+{
+	struct error err;
+	struct options options;
+	const char *mark = environment_get(environment, LOGIN_MARK);
+	int words = mark ? login_words(mark) : 0;
+	if (words == -1) {
+		error_set(&err, ERROR_CONFIG, "%s=%s: expected a number of words, 0 to %d",
+			LOGIN_MARK, mark, LOGIN_WORDS_MAX);
+		return complain(&err);
+	}
+	if (!options_parse(&options, argc, argv, words, &err)) {
+		return complain(&err);
+	}
+	if (options.command == COMMAND_HELP) {
+		options_print_help();
+		return EXIT_SUCCESS;
+	}
+	if (options.command == COMMAND_VERSION) {
+		options_print_version();
+		return EXIT_SUCCESS;
+	}
+	if (!fd_fill_standard(&err)) {
+		return complain(&err);
+	}
+	log_init(LOG_LEVEL_INFO);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); // a trace that may not grow further is no reason to die
+	struct broker broker = {
+		.options = &options,
+		.environment = environment,
+		.providers = providers,
+		.is_login = mark != NULL,
+	};
+	return run(&broker);
+}

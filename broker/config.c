@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "broker/config_file.h"
+#include "broker/config_profile.h"
+
+const char *environment_get(const char *const *environment, const char *name)
+{
+	size_t len = strlen(name);
+	for (const char *const *entry = environment; *entry; entry++) {
+		if (strncmp(*entry, name, len) == 0 && (*entry)[len] == '=') {
+			return *entry + len + 1;
+		}
+	}
+	return NULL;
+}
+
+/* ---- where the file is ---- */
+
+static char *path_join(const char *folder, const char *rest)
+{
+	size_t size = strlen(folder) + strlen(rest) + 2;
+	char *path = mem_alloc(size);
+	snprintf(path, size, "%s/%s", folder, rest);
+	return path;
+}
+
+/* XDG Base Directory Specification 0.8: a path that is not absolute is ignored. */
+static char *default_path(const char *const *environment)
+{
+	const char *xdg = environment_get(environment, "XDG_CONFIG_HOME");
+	if (xdg && xdg[0] == '/') {
+		return path_join(xdg, "acp-broker/config");
+	}
+	const char *home = environment_get(environment, "HOME");
+	if (home && home[0] == '/') {
+		return path_join(home, ".config/acp-broker/config");
+	}
+	return NULL;
+}
+
+/* The directory as an absolute path, in the caller's own spelling where that is one. */
+static bool resolve_workspace(const char *workspace, char **out_path, struct error *err)
+{
+	struct stat status;
+	char *resolved = realpath(workspace, NULL);
+	int errnum = errno;
+	if (!resolved || stat(resolved, &status) < 0) {
+		free(resolved);
+		error_set_errno(err, errnum, "--workspace %s", workspace);
+		err->code = ERROR_CONFIG;
+		return false;
+	}
+	if (!S_ISDIR(status.st_mode)) {
+		free(resolved);
+		return error_set(
+			err, ERROR_CONFIG, "--workspace %s: expected a directory", workspace);
+	}
+	*out_path = workspace[0] == '/' ? mem_strdup(workspace) : mem_strdup(resolved);
+	free(resolved);
+	return true;
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+	return strcmp(folder, "/") == 0 ||
+	       (strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0'));
+}
+
+/* The agent can write in the workspace, so it could write its own permissions there. */
+static bool check_outside_workspace(const char *file, const char *workspace, struct error *err)
+{
+	char *real_file = realpath(file, NULL);
+	char *real_workspace = realpath(workspace, NULL);
+	bool inside = real_file && real_workspace && is_below(real_file, real_workspace);
+	free(real_file);
+	free(real_workspace);
+	return !inside ||
+	       error_set(err, ERROR_CONFIG,
+		       "%s: a configuration inside the workspace %s is never read, as the agent "
+		       "can write there: keep it elsewhere and name it with --config",
+		       file, workspace);
+}
+
+static bool locate(struct config *config, const struct options *options,
+	const char *const *environment, struct error *err)
+{
+	config->file = options->config ? mem_strdup(options->config) : default_path(environment);
+	if (!options->workspace) {
+		return true;
+	}
+	return resolve_workspace(options->workspace, &config->workspace, err) &&
+	       (!config->file || check_outside_workspace(config->file, config->workspace, err));
+}
+
+/* ---- the broker's own keys ---- */
+
+/* The option's word, else the section's; checked as the key says. NULL where neither is there. */
+static bool pick(const struct config_file *file, const char *key_name, const char *option,
+	const char **out_value, struct error *err)
+{
+	const struct setting_key *key = section_key(SECTION_BROKER, key_name);
+	const struct config_section *section = config_file_find(file, SECTION_BROKER, NULL);
+	if (option && !setting_check(key, option, err)) {
+		return error_prefix(err, "--%s", key_name);
+	}
+	const char *value = option    ? option
+	                    : section ? settings_get(&section->settings, key_name)
+	                              : NULL;
+	*out_value = value ? value : key->fallback;
+	return true;
+}
+
+static size_t load_audit_size(const struct config_file *file)
+{
+	const struct config_section *section = config_file_find(file, SECTION_BROKER, NULL);
+	struct settings none;
+	settings_init(&none);
+	return (size_t)settings_number(
+		section ? &section->settings : &none, section_key(SECTION_BROKER, "audit-size"));
+}
+
+static bool load_broker(struct config *config, const struct config_file *file,
+	const struct options *options, struct error *err)
+{
+	const char *level;
+	const char *trace;
+	const char *audit;
+	if (!pick(file, "log-level", options->log_level, &level, err) ||
+		!pick(file, "trace", options->trace, &trace, err) ||
+		!pick(file, "audit", NULL, &audit, err)) {
+		return false;
+	}
+	bool known = log_level_parse(level, &config->log_level);
+	assert(known);
+	config->trace = trace ? mem_strdup(trace) : NULL;
+	config->audit = audit ? mem_strdup(audit) : NULL;
+	config->audit_size = load_audit_size(file);
+	return true;
+}
+
+static bool read_file(struct config_file *file, const struct options *options,
+	const struct registry *registry, struct error *err)
+{
+	if (!config_file_read(file, err)) {
+		return false;
+	}
+	if (options->config && !file->was_read) {
+		return error_set(err, ERROR_CONFIG, "--config %s: no such file", options->config);
+	}
+	return config_file_check(file, registry, err);
+}
+
+bool config_load(struct config *config, const struct options *options,
+	const struct registry *registry, const char *const *environment, struct error *err)
+{
+	*config = (struct config){0};
+	settings_init(&config->profile.settings);
+	struct config_file file;
+	config_file_init(&file, NULL);
+	bool ok = locate(config, options, environment, err);
+	if (ok) {
+		file.path = config->file;
+		ok = read_file(&file, options, registry, err) &&
+		     load_broker(config, &file, options, err) &&
+		     config_profile_load(&config->profile, &file, options, environment, err);
+		config->file_was_read = file.was_read;
+	}
+	config_file_finish(&file);
+	if (!ok) {
+		config_finish(config);
+	}
+	return ok;
+}
+
+void config_finish(struct config *config)
+{
+	config_profile_finish(&config->profile);
+	free(config->file);
+	free(config->trace);
+	free(config->audit);
+	free(config->workspace);
+	*config = (struct config){0};
+	settings_init(&config->profile.settings);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_CONFIG_H
+#define BROKER_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "broker/options.h"
+#include "broker/policy.h"
+#include "broker/toolhost.h"
+#include "providers/provider.h"
+
+/*
+ * The configuration: git-config syntax (git-config(1), "Syntax"), read with
+ * libgit2, $XDG_CONFIG_HOME/acp-broker/config; the command line wins. A file
+ * that is not there is an empty one, unless the command line named it.
+ */
+enum toolhost_mode { TOOLHOST_AUTO, TOOLHOST_EDITOR, TOOLHOST_BROKER };
+
+/* What a profile says, after defaults; times in milliseconds, 0 is "never". */
+struct profile {
+	char *name; // "local" where no profile was asked for
+	enum backend backend;
+	enum toolhost_mode toolhost;
+	struct settings settings; // every key as written; the provider reads its own
+
+	/* NULL-terminated; from the command line, or the agent section and the login's words */
+	char **agent_argv;
+	char **agent_env;  // NULL-terminated NAME=value added to the sandbox's environment
+	char **secret_env; // NULL-terminated names, set in the broker's environment
+	char *agent_name;  // for messages: the agent section's name, or the command's last part
+
+	size_t max_message;        // bytes of one message, either link
+	size_t max_queue;          // bytes waiting for a slow reader, a link
+	int max_requests;          // unanswered requests a link
+	int max_sessions;          // open at once in one broker
+	int start_timeout_ms;      // agent start to the answer of initialize
+	int prepare_timeout_ms;    // sandbox ready
+	int stop_eof_ms;           // after stdin was closed, before SIGTERM
+	int stop_term_ms;          // after SIGTERM, before SIGKILL
+	int stop_kill_ms;          // after SIGKILL, before the end is forced
+	int drain_timeout_ms;      // output of an exited agent still held open by a child
+	int idle_timeout_ms;       // a prompt without a word from the agent; 0: never
+	int permission_timeout_ms; // the editor's answer to a question; 0: never
+
+	struct toolhost_limits toolhost_limits;
+
+	struct policy *policy; // owned
+};
+
+/* Everything the broker needs to know before it starts. */
+struct config {
+	char *file; // read, or where it would have been; NULL: no --config and no HOME
+	bool file_was_read;
+	enum log_level log_level;
+	char *trace;       // a file's name, or NULL
+	char *audit;       // a file's name, or NULL
+	size_t audit_size; // bytes
+	char *workspace;   // --workspace as an absolute path, or NULL
+	struct profile profile;
+};
+
+/*
+ * Reads the file, picks the profile and the agent, checks every key of every
+ * section. Each mistake is one line that names the file, the key and what was
+ * expected (ERROR_CONFIG); then there is nothing to finish. `environment` is
+ * the broker's, NULL-terminated, borrowed. Loop not needed, no thread running
+ * yet; reading a file blocks for some milliseconds.
+ */
+bool config_load(struct config *config, const struct options *options,
+	const struct registry *registry, const char *const *environment,
+	struct error *err) ATTR_NODISCARD;
+void config_finish(struct config *config);
+
+/*
+ * `acp-broker check`: prints to stdout what was understood, argv word by word,
+ * secrets by name only, and whether the agent's program can be found. False
+ * where it cannot.
+ */
+bool config_print(const struct config *config, const char *const *environment);
+
+/* "NAME=value" lookup in an environment; NULL where it is not set. */
+const char *environment_get(const char *const *environment, const char *name);
+
+#endif

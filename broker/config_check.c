@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "broker/config_file.h"
+#include "broker/nearest.h"
+#include "broker/policy.h"
+
+enum { SECTION_TEXT_MAX = 160, KEYS_TEXT_MAX = 700, NAME_MAX_BYTES = 100 };
+
+/* The keys a section may have: its kind's and, for a profile, its provider's. */
+struct key_set {
+	const struct setting_key *keys[2];
+	size_t counts[2];
+};
+
+static const struct setting_key *key_set_find(const struct key_set *set, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(set->keys); i++) {
+		const struct setting_key *key =
+			setting_key_find(set->keys[i], set->counts[i], name);
+		if (key) {
+			return key;
+		}
+	}
+	return NULL;
+}
+
+/* "profile.devbox", as git-config(1) writes it. */
+static const char *section_text(char *text, size_t size, const struct config_section *section)
+{
+	snprintf(text, size, "%s%s%.*s", section_kind_name(section->kind), section->name ? "." : "",
+		NAME_MAX_BYTES, section->name ? section->name : "");
+	return text;
+}
+
+/* Prefixes a mistake with the file and the key it is about. */
+static bool fail_at(const struct config_file *file, const struct config_section *section,
+	const char *key, struct error *err)
+{
+	char text[SECTION_TEXT_MAX];
+	section_text(text, sizeof(text), section);
+	err->code = ERROR_CONFIG;
+	return error_prefix(err, "%s: %s%s%.*s", file->path, text, key ? "." : "", NAME_MAX_BYTES,
+		key ? key : "");
+}
+
+/* ---- unknown keys ---- */
+
+/* The kind of section that does know the key, or -1. */
+static int kind_with_key(const char *name)
+{
+	for (int kind = 0; kind < SECTION_KIND_COUNT; kind++) {
+		size_t count;
+		const struct setting_key *keys = section_keys(kind, &count);
+		if (setting_key_find(keys, count, name)) {
+			return kind;
+		}
+	}
+	return -1;
+}
+
+static void list_keys(char *text, size_t size, const struct key_set *set)
+{
+	const char *names[64] = {NULL};
+	size_t used = 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(set->keys); i++) {
+		for (size_t j = 0; j < set->counts[i] && used + 1 < ARRAY_LENGTH(names); j++) {
+			names[used++] = set->keys[i][j].name;
+		}
+	}
+	setting_choices_text(text, size, names);
+}
+
+static bool fail_unknown_key(const struct config_section *section, const struct key_set *set,
+	const char *name, struct error *err)
+{
+	int other = kind_with_key(name);
+	if (other >= 0) {
+		return error_set(err, ERROR_CONFIG, "expected in [%s%s], not in [%s%s]",
+			section_kind_name(other), section_kind_is_named(other) ? " \"NAME\"" : "",
+			section_kind_name(section->kind), section->name ? " \"…\"" : "");
+	}
+	struct nearest nearest;
+	nearest_init(&nearest, name);
+	for (size_t i = 0; i < ARRAY_LENGTH(set->keys); i++) {
+		for (size_t j = 0; j < set->counts[i]; j++) {
+			nearest_offer(&nearest, set->keys[i][j].name);
+		}
+	}
+	if (nearest.best) {
+		return error_set(err, ERROR_CONFIG, "unknown key: did you mean %s?", nearest.best);
+	}
+	char keys[KEYS_TEXT_MAX];
+	list_keys(keys, sizeof(keys), set);
+	return error_set(err, ERROR_CONFIG, "unknown key: expected %s", keys);
+}
+
+/* ---- values ---- */
+
+/* A key without "=" is true, as git-config(1) says, and a mistake where no truth value is meant. */
+static bool check_bare(struct setting *setting, const struct setting_key *key, struct error *err)
+{
+	if (setting->value) {
+		return true;
+	}
+	if (key->type != SETTING_BOOL) {
+		return error_set(err, ERROR_CONFIG, "expected a value: %s = …", key->name);
+	}
+	setting->value = mem_strdup("true");
+	return true;
+}
+
+static bool check_keys(const struct config_file *file, const struct config_section *section,
+	const struct key_set *set, struct error *err)
+{
+	LIST_FOR_EACH(setting, &section->settings.list, struct setting, link) {
+		const struct setting_key *key = key_set_find(set, setting->key);
+		bool ok = key ? check_bare(setting, key, err) &&
+		                          setting_check(key, setting->value, err)
+		              : fail_unknown_key(section, set, setting->key, err);
+		if (!ok) {
+			return fail_at(file, section, setting->key, err);
+		}
+	}
+	return true;
+}
+
+/* "expected local or ssh, got …", of the backends this program has. */
+static bool fail_unknown_backend(
+	const struct registry *registry, const char *value, struct error *err)
+{
+	const char *names[BACKEND_COUNT + 1] = {NULL};
+	size_t used = 0;
+	for (int backend = 0; backend < BACKEND_COUNT; backend++) {
+		struct error ignored;
+		if (registry_get(registry, backend, &ignored)) {
+			names[used++] = backend_name(backend);
+		}
+	}
+	char choices[128];
+	char quoted[NAME_MAX_BYTES];
+	return error_set(err, ERROR_CONFIG, "expected %s, got %s",
+		setting_choices_text(choices, sizeof(choices), names),
+		setting_quote(quoted, sizeof(quoted), value));
+}
+
+static bool find_provider_keys(const struct config_section *section,
+	const struct registry *registry, struct key_set *set, struct error *err)
+{
+	const char *value = settings_get(&section->settings, "backend");
+	value = value ? value : section_key(SECTION_PROFILE, "backend")->fallback;
+	enum backend backend;
+	if (!backend_parse(value, &backend)) {
+		return fail_unknown_backend(registry, value, err);
+	}
+	struct provider *provider = registry_get(registry, backend, err);
+	if (!provider) {
+		return error_prefix(err, "%s", backend_name(backend));
+	}
+	set->keys[1] = provider_keys(provider, &set->counts[1]);
+	return true;
+}
+
+static bool check_section(const struct config_file *file, const struct config_section *section,
+	const struct registry *registry, struct error *err)
+{
+	struct key_set set = {{NULL}, {0}};
+	set.keys[0] = section_keys(section->kind, &set.counts[0]);
+	if (section->kind == SECTION_PROFILE && !find_provider_keys(section, registry, &set, err)) {
+		return fail_at(file, section, "backend", err);
+	}
+	return check_keys(file, section, &set, err);
+}
+
+/* ---- what sections say of each other ---- */
+
+/* The section that a key names must exist. */
+static bool check_reference(const struct config_file *file, const struct config_section *section,
+	const char *key, enum section_kind kind, struct error *err)
+{
+	const char *name = settings_get(&section->settings, key);
+	return !name || config_file_need(file, kind, name, err) || fail_at(file, section, key, err);
+}
+
+static bool check_agent(
+	const struct config_file *file, const struct config_section *section, struct error *err)
+{
+	const char *command = settings_get(&section->settings, "command");
+	if (!command) {
+		error_set(err, ERROR_CONFIG, "expected command = PROGRAM");
+		return fail_at(file, section, NULL, err);
+	}
+	if (strpbrk(command, " \t") && !strchr(command, '/')) {
+		error_set(err, ERROR_CONFIG,
+			"expected the program alone; its arguments go into arg = lines, one each");
+		return fail_at(file, section, "command", err);
+	}
+	return true;
+}
+
+static bool policy_is_used(const struct config_file *file, const struct config_section *policy)
+{
+	if (config_file_find(file, SECTION_PROFILE, policy->name) == NULL &&
+		strcmp(policy->name, "local") == 0) {
+		return true;
+	}
+	LIST_FOR_EACH(section, &file->sections, struct config_section, link) {
+		if (section->kind == SECTION_PROFILE &&
+			config_file_policy(file, section->name, &section->settings) == policy) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A policy that applies to nothing is a misspelt name: its rules would be lost in silence. */
+static bool check_policy(
+	const struct config_file *file, const struct config_section *section, struct error *err)
+{
+	struct policy *policy = policy_create(&section->settings, err);
+	if (!policy) {
+		return fail_at(file, section, NULL, err);
+	}
+	policy_destroy(policy);
+	if (!policy_is_used(file, section)) {
+		error_set(err, ERROR_CONFIG,
+			"expected the name of a profile, or policy = %.*s in one: no profile uses "
+			"these rules",
+			NAME_MAX_BYTES, section->name);
+		return fail_at(file, section, NULL, err);
+	}
+	return true;
+}
+
+static bool check_profile(
+	const struct config_file *file, const struct config_section *section, struct error *err)
+{
+	return check_reference(file, section, "agent", SECTION_AGENT, err) &&
+	       check_reference(file, section, "policy", SECTION_POLICY, err);
+}
+
+static bool check_broker(
+	const struct config_file *file, const struct config_section *section, struct error *err)
+{
+	const char *profile = settings_get(&section->settings, "profile");
+	bool is_built_in = profile && strcmp(profile, "local") == 0;
+	return check_reference(file, section, "agent", SECTION_AGENT, err) &&
+	       (is_built_in || check_reference(file, section, "profile", SECTION_PROFILE, err));
+}
+
+bool config_file_check(struct config_file *file, const struct registry *registry, struct error *err)
+{
+	static bool (*const checks[SECTION_KIND_COUNT])(
+		const struct config_file *, const struct config_section *, struct error *) = {
+		[SECTION_BROKER] = check_broker,
+		[SECTION_AGENT] = check_agent,
+		[SECTION_PROFILE] = check_profile,
+		[SECTION_POLICY] = check_policy,
+	};
+	LIST_FOR_EACH(section, &file->sections, struct config_section, link) {
+		if (!check_section(file, section, registry, err)) {
+			return false;
+		}
+	}
+	LIST_FOR_EACH(section, &file->sections, struct config_section, link) {
+		if (!checks[section->kind](file, section, err)) {
+			return false;
+		}
+	}
+	return true;
+}

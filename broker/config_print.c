@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "broker/config.h"
+#include "broker/config_keys.h"
+
+enum { LABEL_WIDTH = 20 };
+
+static void print_label(const char *label)
+{
+	printf("%-*s", LABEL_WIDTH, label);
+}
+
+static void print_line(const char *label, const char *text)
+{
+	print_label(label);
+	puts(text);
+}
+
+/* The whole value, as the configuration file would have it. */
+static void print_quoted(const char *label, const char *value)
+{
+	size_t size = strlen(value) * 4 + 16;
+	char *quoted = mem_alloc(size);
+	print_line(label, setting_quote(quoted, size, value));
+	free(quoted);
+}
+
+static void print_quoted_list(const char *label, char *const *values)
+{
+	for (; *values; values++) {
+		print_quoted(label, *values);
+	}
+}
+
+/* ---- the agent's program ---- */
+
+static bool is_program(const char *path)
+{
+	struct stat status;
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+/* The program of that name in the folders of PATH, to be freed; an empty folder is this one. */
+static char *find_on_path(const char *name, const char *path)
+{
+	size_t size = strlen(path) + strlen(name) + 3;
+	char *candidate = mem_alloc(size);
+	for (const char *at = path;; at++) {
+		size_t len = strcspn(at, ":");
+		snprintf(candidate, size, "%.*s/%s", len ? (int)len : 1, len ? at : ".", name);
+		if (is_program(candidate)) {
+			return candidate;
+		}
+		at += len;
+		if (!*at) {
+			free(candidate);
+			return NULL;
+		}
+	}
+}
+
+/* The PATH that the agent will have; the last one that is set. */
+static const char *agent_path(const struct profile *profile, const char *const *environment)
+{
+	const char *path = environment_get(environment, "PATH");
+	for (char **entry = profile->agent_env; *entry; entry++) {
+		if (strncmp(*entry, "PATH=", 5) == 0) {
+			path = *entry + 5;
+		}
+	}
+	return path;
+}
+
+static bool print_program(const struct profile *profile, const char *const *environment)
+{
+	const char *name = profile->agent_argv[0];
+	if (profile->backend != BACKEND_LOCAL) {
+		print_line("program", "looked for in the sandbox when it starts");
+		return true;
+	}
+	if (strchr(name, '/')) {
+		bool found = is_program(name);
+		print_line("program", found ? name : "not found, or not executable");
+		return found;
+	}
+	const char *path = agent_path(profile, environment);
+	char *found = path ? find_on_path(name, path) : NULL;
+	print_label("program");
+	if (found) {
+		puts(found);
+	} else {
+		printf("not found on PATH (%s)\n", path ? path : "which is not set");
+	}
+	free(found);
+	return found != NULL;
+}
+
+/* ---- sections ---- */
+
+static void print_agent(const struct profile *profile)
+{
+	print_quoted("agent", profile->agent_name);
+	for (size_t i = 0; profile->agent_argv[i]; i++) {
+		char label[LABEL_WIDTH];
+		snprintf(label, sizeof(label), "  argv[%zu]", i);
+		print_quoted(label, profile->agent_argv[i]);
+	}
+}
+
+static void print_policy(const struct policy *policy)
+{
+	const char *line;
+	for (size_t i = 0; (line = policy_line(policy, i)) != NULL; i++) {
+		print_line(i == 0 ? "policy" : "", line);
+	}
+}
+
+static bool is_number(const struct setting_key *key)
+{
+	return key->type == SETTING_COUNT || key->type == SETTING_BYTES ||
+	       key->type == SETTING_DURATION;
+}
+
+/* Limits and deadlines as they hold, then what only the provider knows. */
+static void print_settings(const struct profile *profile)
+{
+	size_t count;
+	const struct setting_key *keys = section_keys(SECTION_PROFILE, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (is_number(&keys[i])) {
+			const char *value = settings_get(&profile->settings, keys[i].name);
+			print_line(keys[i].name, value ? value : keys[i].fallback);
+		}
+	}
+	LIST_FOR_EACH(setting, &profile->settings.list, struct setting, link) {
+		if (!setting_key_find(keys, count, setting->key)) {
+			print_quoted(setting->key, setting->value);
+		}
+	}
+}
+
+static const char *toolhost_text(const struct profile *profile)
+{
+	return section_key(SECTION_PROFILE, "toolhost")->choices[profile->toolhost];
+}
+
+bool config_print(const struct config *config, const char *const *environment)
+{
+	const struct profile *profile = &config->profile;
+	print_label("configuration");
+	printf("%s%s\n", config->file ? config->file : "none: HOME is not set",
+		config->file && !config->file_was_read ? " (does not exist)" : "");
+	print_quoted("profile", profile->name);
+	print_line("backend", backend_name(profile->backend));
+	print_line("workspace", config->workspace ? config->workspace : "as the editor says");
+	print_agent(profile);
+	bool found = print_program(profile, environment);
+	print_quoted_list("env", profile->agent_env);
+	for (char **name = profile->secret_env; *name; name++) {
+		print_line("secret-env", *name);
+	}
+	print_line("toolhost", toolhost_text(profile));
+	print_policy(profile->policy);
+	print_settings(profile);
+	print_line(
+		"log-level", section_key(SECTION_BROKER, "log-level")->choices[config->log_level]);
+	print_line("trace", config->trace ? config->trace : "none");
+	print_line("audit", config->audit ? config->audit : "none");
+	return found;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/config_profile.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+/* The profile that is there without a section of its own. */
+static const char built_in_profile[] = "local";
+
+/* ---- lists of words ---- */
+
+static size_t words_count(char *const *words)
+{
+	size_t count = 0;
+	while (words && words[count]) {
+		count++;
+	}
+	return count;
+}
+
+static void words_append(char ***words, const char *word)
+{
+	size_t count = words_count(*words);
+	*words = mem_realloc(*words, (count + 2) * sizeof(**words));
+	(*words)[count] = mem_strdup(word);
+	(*words)[count + 1] = NULL;
+}
+
+static void words_append_all(char ***words, const char *const *more)
+{
+	for (; more && *more; more++) {
+		words_append(words, *more);
+	}
+}
+
+static void words_append_settings(char ***words, const struct settings *settings, const char *key)
+{
+	LIST_FOR_EACH(setting, &settings->list, struct setting, link) {
+		if (strcmp(setting->key, key) == 0) {
+			words_append(words, setting->value);
+		}
+	}
+}
+
+static void words_free(char **words)
+{
+	for (size_t i = 0; words && words[i]; i++) {
+		free(words[i]);
+	}
+	free(words);
+}
+
+/* ---- the profile's own values ---- */
+
+struct limit {
+	const char *key;
+	size_t offset;
+	enum { LIMIT_INT, LIMIT_SIZE } type;
+};
+
+static const struct limit limits[] = {
+	{"max-message", offsetof(struct profile, max_message), LIMIT_SIZE},
+	{"max-queue", offsetof(struct profile, max_queue), LIMIT_SIZE},
+	{"max-requests", offsetof(struct profile, max_requests), LIMIT_INT},
+	{"max-sessions", offsetof(struct profile, max_sessions), LIMIT_INT},
+	{"start-timeout", offsetof(struct profile, start_timeout_ms), LIMIT_INT},
+	{"prepare-timeout", offsetof(struct profile, prepare_timeout_ms), LIMIT_INT},
+	{"stop-eof-timeout", offsetof(struct profile, stop_eof_ms), LIMIT_INT},
+	{"stop-term-timeout", offsetof(struct profile, stop_term_ms), LIMIT_INT},
+	{"stop-kill-timeout", offsetof(struct profile, stop_kill_ms), LIMIT_INT},
+	{"drain-timeout", offsetof(struct profile, drain_timeout_ms), LIMIT_INT},
+	{"idle-timeout", offsetof(struct profile, idle_timeout_ms), LIMIT_INT},
+	{"permission-timeout", offsetof(struct profile, permission_timeout_ms), LIMIT_INT},
+	{"max-file", offsetof(struct profile, toolhost_limits.max_file), LIMIT_SIZE},
+	{"output-limit", offsetof(struct profile, toolhost_limits.output_limit), LIMIT_SIZE},
+	{"max-terminals", offsetof(struct profile, toolhost_limits.max_terminals), LIMIT_INT},
+	{"terminal-timeout", offsetof(struct profile, toolhost_limits.terminal_timeout_ms),
+		LIMIT_INT},
+	{"file-timeout", offsetof(struct profile, toolhost_limits.file_timeout_ms), LIMIT_INT},
+};
+
+static void load_limits(struct profile *profile)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(limits); i++) {
+		const struct setting_key *key = section_key(SECTION_PROFILE, limits[i].key);
+		long long number = settings_number(&profile->settings, key);
+		void *field = (char *)profile + limits[i].offset;
+		if (limits[i].type == LIMIT_SIZE) {
+			*(size_t *)field = (size_t)number;
+		} else {
+			*(int *)field = (int)number;
+		}
+	}
+}
+
+static const char *value_of(const struct profile *profile, const char *key)
+{
+	const char *value = settings_get(&profile->settings, key);
+	return value ? value : section_key(SECTION_PROFILE, key)->fallback;
+}
+
+/* Its words are those of the key's table, in the order of the enumeration. */
+static enum toolhost_mode load_toolhost(const struct profile *profile)
+{
+	const struct setting_key *key = section_key(SECTION_PROFILE, "toolhost");
+	const char *value = value_of(profile, "toolhost");
+	int mode = TOOLHOST_AUTO;
+	while (key->choices[mode] && strcmp(key->choices[mode], value) != 0) {
+		mode++;
+	}
+	assert(mode <= TOOLHOST_BROKER);
+	return mode;
+}
+
+static bool load_settings(struct profile *profile, const struct config_section *section,
+	const struct options *options, struct error *err)
+{
+	if (section) {
+		LIST_FOR_EACH(setting, &section->settings.list, struct setting, link) {
+			settings_add(
+				&profile->settings, setting->key, setting->value, setting->origin);
+		}
+	}
+	if (options->toolhost) {
+		if (!setting_check(
+			    section_key(SECTION_PROFILE, "toolhost"), options->toolhost, err)) {
+			return error_prefix(err, "--toolhost");
+		}
+		settings_add(&profile->settings, "toolhost", options->toolhost, "command line");
+	}
+	bool known = backend_parse(value_of(profile, "backend"), &profile->backend);
+	assert(known);
+	profile->toolhost = load_toolhost(profile);
+	load_limits(profile);
+	return true;
+}
+
+/* ---- which profile ---- */
+
+/* *out_section stays NULL where the built-in profile has no section. */
+static bool find_profile(const struct config_file *file, const char *option, const char **out_name,
+	const struct config_section **out_section, struct error *err)
+{
+	const struct config_section *broker = config_file_find(file, SECTION_BROKER, NULL);
+	const char *name =
+		option ? option : (broker ? settings_get(&broker->settings, "profile") : NULL);
+	name = name ? name : built_in_profile;
+	const struct config_section *section = config_file_find(file, SECTION_PROFILE, name);
+	if (!section && strcmp(name, built_in_profile) != 0) {
+		bool found = config_file_need(file, SECTION_PROFILE, name, err);
+		assert(!found);
+		error_prefix(err, "--profile");
+		return false;
+	}
+	*out_name = name;
+	*out_section = section;
+	return true;
+}
+
+/* ---- which agent ---- */
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static bool fail_no_agent(
+	const struct profile *profile, const struct config_file *file, struct error *err)
+{
+	const char *path = file->path ? file->path : "the configuration";
+	return error_set(err, ERROR_CONFIG,
+		"no agent is named: write acp-broker -- AGENT, or agent = NAME in [profile \"%s\"] "
+		"and command = AGENT in [agent \"NAME\"] of %s",
+		profile->name, path);
+}
+
+static bool load_agent(struct profile *profile, const struct config_file *file,
+	const struct options *options, struct error *err)
+{
+	if (options->agent_argv) {
+		words_append_all(&profile->agent_argv, options->agent_argv);
+		profile->agent_name = mem_strdup(last_part(options->agent_argv[0]));
+		return true;
+	}
+	const struct config_section *broker = config_file_find(file, SECTION_BROKER, NULL);
+	const char *name = settings_get(&profile->settings, "agent");
+	if (!name && broker) {
+		name = settings_get(&broker->settings, "agent");
+	}
+	if (!name) {
+		return fail_no_agent(profile, file, err);
+	}
+	const struct config_section *agent = config_file_need(file, SECTION_AGENT, name, err);
+	assert(agent); // the file was checked
+	words_append(&profile->agent_argv, settings_get(&agent->settings, "command"));
+	words_append_settings(&profile->agent_argv, &agent->settings, "arg");
+	words_append_all(&profile->agent_argv, options->extra_argv);
+	words_append_settings(&profile->agent_env, &agent->settings, "env");
+	profile->agent_name = mem_strdup(name);
+	return true;
+}
+
+static bool check_secrets(const struct profile *profile, const struct config_file *file,
+	const char *const *environment, struct error *err)
+{
+	for (char **name = profile->secret_env; *name; name++) {
+		if (!environment_get(environment, *name)) {
+			return error_set(err, ERROR_CONFIG,
+				"%s: profile.%s.secret-env: expected %s to be set in the broker's "
+				"environment",
+				file->path, profile->name, *name);
+		}
+	}
+	return true;
+}
+
+bool config_profile_load(struct profile *profile, const struct config_file *file,
+	const struct options *options, const char *const *environment, struct error *err)
+{
+	const char *name;
+	const struct config_section *section = NULL;
+	if (!find_profile(file, options->profile, &name, &section, err)) {
+		return false;
+	}
+	profile->name = mem_strdup(name);
+	profile->agent_env = mem_alloc_zero(sizeof(*profile->agent_env));
+	profile->secret_env = mem_alloc_zero(sizeof(*profile->secret_env));
+	if (!load_settings(profile, section, options, err) ||
+		!load_agent(profile, file, options, err)) {
+		return false;
+	}
+	words_append_settings(&profile->agent_env, &profile->settings, "env");
+	words_append_settings(&profile->secret_env, &profile->settings, "secret-env");
+	const struct config_section *policy = config_file_policy(file, name, &profile->settings);
+	profile->policy = policy_create(policy ? &policy->settings : NULL, err);
+	return profile->policy && check_secrets(profile, file, environment, err);
+}
+
+void config_profile_finish(struct profile *profile)
+{
+	free(profile->name);
+	settings_finish(&profile->settings);
+	words_free(profile->agent_argv);
+	words_free(profile->agent_env);
+	words_free(profile->secret_env);
+	free(profile->agent_name);
+	policy_destroy(profile->policy);
+}

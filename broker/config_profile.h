@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_CONFIG_PROFILE_H
+#define BROKER_CONFIG_PROFILE_H
+
+#include "broker/config.h"
+#include "broker/config_file.h"
+
+/*
+ * Picks the profile, its agent and its policy from a checked file and the
+ * command line. A profile that failed to load is finished by the caller.
+ */
+bool config_profile_load(struct profile *profile, const struct config_file *file,
+	const struct options *options, const char *const *environment,
+	struct error *err) ATTR_NODISCARD;
+void config_profile_finish(struct profile *profile);
+
+#endif

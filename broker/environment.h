@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_ENVIRONMENT_H
+#define BROKER_ENVIRONMENT_H
+
+/*
+ * An environment with additions: NULL-terminated "NAME=value" lists. A name
+ * that is added replaces the one that was there, in its place; the rest keeps its order.
+ */
+char **environment_merge(const char *const *base, const char *const *additions);
+
+/* The same without one name. */
+char **environment_without(const char *const *base, const char *name);
+
+void environment_free(char **environment);
+
+#endif

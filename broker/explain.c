@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "acp/json_doc.h"
+#include "broker/relay_internal.h"
+
+static const char mode_operation[] = "session/set_mode";
+
+/* An operation by its method, or by the word that rules have for it. */
+static const struct {
+	const char *name;
+	enum policy_operation operation;
+} words[] = {
+	{"read", POLICY_READ},
+	{"write", POLICY_WRITE},
+	{"terminal", POLICY_TERMINAL},
+	{"grant", POLICY_GRANT},
+};
+
+static bool find_operation(const char *name, enum policy_operation *out_operation)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
+		if (strcmp(words[i].name, name) == 0) {
+			*out_operation = words[i].operation;
+			return true;
+		}
+	}
+	return subject_operation(name, out_operation);
+}
+
+void explain_write(struct json_writer *writer, const char *operation,
+	const struct grant_decision *decision, const struct memory *memory)
+{
+	json_write_object(writer);
+	json_write_key(writer, "operation");
+	json_write_text(writer, operation);
+	json_write_key(writer, "decision");
+	json_write_text(writer, policy_decision_name(decision->verdict.decision));
+	json_write_key(writer, "rule");
+	json_write_text(writer, decision->verdict.rule);
+	json_write_key(writer, "source");
+	json_write_text(writer, grant_source_name(decision->source));
+	json_write_key(writer, "remembered");
+	memory_write(memory, writer);
+	json_write_object_end(writer);
+}
+
+/* Its own buffer: what is remembered may be longer than other messages of the broker's. */
+static void answer(struct relay *relay, const struct call *call, const char *operation,
+	const struct grant_decision *decision, const struct memory *memory)
+{
+	struct buf out;
+	struct json_writer writer;
+	buf_init(&out, SIZE_MAX / 2);
+	json_write_begin(&writer, &out);
+	explain_write(&writer, operation, decision, memory);
+	if (json_write_end(&writer, NULL)) {
+		relay_answer(relay, call->message.id, buf_span(&out));
+	}
+	buf_finish(&out);
+}
+
+/* The editor names files as they are called here; policy knows them as the agent does. */
+static void map_paths(const struct session *session, struct subject *subject)
+{
+	for (char **path = subject->paths; path && *path && session->peer; path++) {
+		char *mapped = relay_map_path(session->peer, PATH_TO_RUNTIME, *path);
+		free(*path);
+		*path = mapped;
+	}
+}
+
+static bool explain_operation(struct relay *relay, const struct call *call,
+	const struct session *session, enum policy_operation operation, struct error *err)
+{
+	struct subject subject;
+	struct span params = message_place(&call->message, PLACE_PARAMS);
+	if (!subject_read_params(&subject, operation, params, err)) {
+		return false;
+	}
+	map_paths(session, &subject);
+	struct grant_decision decision = grant_decide(relay->config.profile->policy,
+		session->memory, &subject, (const char *const *)session->roots);
+	answer(relay, call, policy_operation_name(operation), &decision, session->memory);
+	subject_finish(&subject);
+	return true;
+}
+
+static void explain_mode(
+	struct relay *relay, const struct call *call, const struct session *session)
+{
+	struct grant_decision decision = {
+		.verdict = policy_decide_agent_modes(relay->config.profile->policy)};
+	bool is_mode = decision.verdict.rule == policy_line(relay->config.profile->policy, 0);
+	decision.source = is_mode ? GRANT_BY_MODE : GRANT_BY_RULE;
+	answer(relay, call, mode_operation, &decision, session->memory);
+}
+
+static bool explain(
+	struct relay *relay, const struct call *call, const char *operation_name, struct error *err)
+{
+	enum policy_operation operation;
+	const struct session *session = relay_session_of(relay, &call->message);
+	if (!session) {
+		return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
+			"sessionId names no session that is open");
+	}
+	if (operation_name && strcmp(operation_name, mode_operation) == 0) {
+		explain_mode(relay, call, session);
+		return true;
+	}
+	if (!operation_name || !find_operation(operation_name, &operation)) {
+		return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
+			"operation: expected read, write, terminal, grant, the method of one of "
+			"them, or %s",
+			mode_operation);
+	}
+	return explain_operation(relay, call, session, operation, err);
+}
+
+void explain_call(struct relay *relay, const struct call *call)
+{
+	struct error err;
+	struct span params = message_place(&call->message, PLACE_PARAMS);
+	struct json_doc *doc = params.len > 0 ? json_doc_parse_unchecked(params, NULL) : NULL;
+	char *operation = doc ? json_string(doc, json_get(doc, 0, "operation")) : NULL;
+	if (!explain(relay, call, operation, &err)) {
+		relay_fail(relay, call->message.id,
+			&(struct failure){failure_code_of(&err), "session", err.text, {NULL, 0}});
+	}
+	free(operation);
+	json_doc_destroy(doc);
+}

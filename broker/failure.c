@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/failure.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FAILURE_URI_MAX = 16 * 1024 }; // a path of 4096 bytes, each of them encoded
+
+const struct failure_code failure_codes[] = {
+	{"PARSE_ERROR", RPC_PARSE_ERROR, false,
+		"send one JSON document a line; the message says what is wrong, and where"},
+	{"INVALID_MESSAGE", RPC_INVALID_REQUEST, false,
+		"send single JSON-RPC 2.0 messages; the message has the broken rule"},
+	{"MESSAGE_TOO_LONG", RPC_INTERNAL_ERROR, false,
+		"send less, or raise max-message in the profile"},
+	{"METHOD_NOT_FOUND", RPC_METHOD_NOT_FOUND, false,
+		"use a method that _meta.broker of initialize lists"},
+	{"INVALID_PARAMS", RPC_INVALID_PARAMS, false, "correct the named member"},
+	{"PROTOCOL_UNSUPPORTED", RPC_INTERNAL_ERROR, false,
+		"use a version of the agent that speaks ACP version 1"},
+	{"CONFIG_INVALID", RPC_INTERNAL_ERROR, false,
+		"correct the named setting; acp-broker check shows what was understood"},
+	{"SANDBOX_NOT_FOUND", RPC_INTERNAL_ERROR, false, "start a new session"},
+	{"SANDBOX_UNAVAILABLE", RPC_INTERNAL_ERROR, true,
+		"try again; the message says why it failed"},
+	{"AGENT_NOT_FOUND", RPC_INTERNAL_ERROR, false,
+		"install it, or name its full path; the message has the PATH searched"},
+	{"AGENT_NOT_EXECUTABLE", RPC_INTERNAL_ERROR, false,
+		"check the file's mode and its first line"},
+	{"AGENT_START_FAILED", RPC_INTERNAL_ERROR, true,
+		"try again; the message says what was refused"},
+	{"AGENT_EXITED", RPC_INTERNAL_ERROR, true,
+		"send session/load or session/new: either starts the agent anew"},
+	{"TIMEOUT_EXCEEDED", RPC_INTERNAL_ERROR, true,
+		"try again, or raise the named deadline in the profile"},
+	{"RESOURCE_LIMIT_EXCEEDED", RPC_INTERNAL_ERROR, true,
+		"wait for what is under way, or raise the named limit in the profile"},
+	{"SESSION_CONFLICT", RPC_INTERNAL_ERROR, false, "close the other session first"},
+	{"RESOURCE_NOT_FOUND", RPC_RESOURCE_NOT_FOUND, false,
+		"make the file first, or name another"},
+	{"FILE_NOT_TEXT", RPC_INTERNAL_ERROR, false, "look at it with a command in a terminal"},
+	{"COMMAND_NOT_FOUND", RPC_INTERNAL_ERROR, false,
+		"install it, or name its full path; the message has the PATH searched"},
+	{"SECURITY_VIOLATION", RPC_INTERNAL_ERROR, false,
+		"stay in the session's directories; the message has the path and the rule"},
+	{"PERMISSION_DENIED", RPC_INTERNAL_ERROR, false,
+		"change the policy where that was not meant; the message has the rule"},
+	{"EDITOR_GONE", RPC_INTERNAL_ERROR, false, "end as well"},
+	{"SHUTTING_DOWN", RPC_INTERNAL_ERROR, false, "start another broker"},
+	{"SYSTEM_ERROR", RPC_INTERNAL_ERROR, true,
+		"try again; the message says what was refused and why"},
+	{"SYNC_INCOMPLETE", RPC_INTERNAL_ERROR, false,
+		"collect first, or discard the changes explicitly"},
+};
+const size_t failure_code_count = ARRAY_LENGTH(failure_codes);
+
+/* Only for the names of this program, which its tests have all seen. */
+const struct failure_code *failure_code_get(const char *name)
+{
+	for (size_t i = 0; i < failure_code_count; i++) {
+		if (strcmp(failure_codes[i].name, name) == 0) {
+			return &failure_codes[i];
+		}
+	}
+	assert(false && "a failure code that the table does not have");
+	abort();
+}
+
+static const char *const code_of_error[] = {
+	[ERROR_NONE] = "SYSTEM_ERROR",
+	[ERROR_SYSTEM] = "SYSTEM_ERROR",
+	[ERROR_PROTOCOL] = "INVALID_MESSAGE",
+	[ERROR_LIMIT] = "RESOURCE_LIMIT_EXCEEDED",
+	[ERROR_CONFIG] = "CONFIG_INVALID",
+	[ERROR_UNAVAILABLE] = "SANDBOX_UNAVAILABLE",
+	[ERROR_NOT_FOUND] = "SANDBOX_NOT_FOUND",
+	[ERROR_DENIED] = "PERMISSION_DENIED",
+	[ERROR_TIMEOUT] = "TIMEOUT_EXCEEDED",
+};
+
+const char *failure_code_of(const struct error *err)
+{
+	return err->reason ? err->reason : code_of_error[err->code];
+}
+
+/* RFC 8089: every byte but those a path may have unescaped (RFC 3986, section 3.3) is encoded. */
+static void write_file_uri(struct json_writer *writer, struct span path)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789-._~/";
+	static const char digits[] = "0123456789ABCDEF";
+	struct buf uri;
+	buf_init(&uri, FAILURE_URI_MAX);
+	bool ok = buf_append(&uri, SPAN_LITERAL("file://"), NULL);
+	for (size_t i = 0; ok && i < path.len; i++) {
+		unsigned char byte = (unsigned char)path.data[i];
+		char encoded[] = {'%', digits[byte >> 4], digits[byte & 0xf]};
+		bool is_plain = byte != '\0' && strchr(plain, byte);
+		ok = buf_append(&uri,
+			is_plain ? (struct span){path.data + i, 1} : (struct span){encoded, 3},
+			NULL);
+	}
+	json_write_string(writer, buf_span(&uri));
+	buf_finish(&uri);
+}
+
+void failure_write(struct buf *out, struct span id, const struct failure *failure)
+{
+	const struct failure_code *code = failure_code_get(failure->code);
+	struct json_writer writer;
+	json_write_begin(&writer, out);
+	json_write_object(&writer);
+	json_write_key(&writer, "jsonrpc");
+	json_write_text(&writer, "2.0");
+	json_write_key(&writer, "id");
+	json_write_raw(&writer, id.len > 0 ? id : SPAN_LITERAL("null"));
+	json_write_key(&writer, "error");
+	json_write_object(&writer);
+	json_write_key(&writer, "code");
+	json_write_int(&writer, code->rpc);
+	json_write_key(&writer, "message");
+	json_write_text(&writer, failure->message);
+	json_write_key(&writer, "data");
+	json_write_object(&writer);
+	json_write_key(&writer, "code");
+	json_write_text(&writer, code->name);
+	json_write_key(&writer, "retryable");
+	json_write_bool(&writer, code->retryable);
+	json_write_key(&writer, "stage");
+	json_write_text(&writer, failure->stage);
+	if (failure->detail.len > 0 && code->rpc == RPC_RESOURCE_NOT_FOUND) {
+		json_write_key(&writer, "uri");
+		write_file_uri(&writer, failure->detail);
+	} else if (failure->detail.len > 0) {
+		json_write_key(&writer, "detail");
+		json_write_string(&writer, failure->detail);
+	}
+	json_write_object_end(&writer);
+	json_write_object_end(&writer);
+	json_write_object_end(&writer);
+	struct error err;
+	bool ok = json_write_end(&writer, &err);
+	assert(ok);
+	(void)ok;
+}

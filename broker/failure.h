@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_FAILURE_H
+#define BROKER_FAILURE_H
+
+#include <stdbool.h>
+
+#include "acp/json_writer.h"
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/span.h"
+
+/*
+ * What the editor and the agent are told when something fails: a JSON-RPC error
+ * whose message is for people and whose data is for programs,
+ * {code, retryable, stage, detail or uri}. docs/errors.md lists every code.
+ */
+struct failure_code {
+	const char *name; // upper snake case
+	int rpc;          // JSON-RPC error code
+	bool retryable;   // trying the same again can help
+	const char *help; // what to do, one line, for the docs
+};
+
+extern const struct failure_code failure_codes[];
+extern const size_t failure_code_count;
+
+/* Asserts that the name is in the table. */
+const struct failure_code *failure_code_get(const char *name);
+
+/* JSON-RPC 2.0, section 5.1, and the codes ACP adds. */
+enum rpc_error {
+	RPC_PARSE_ERROR = -32700,
+	RPC_INVALID_REQUEST = -32600,
+	RPC_METHOD_NOT_FOUND = -32601,
+	RPC_INVALID_PARAMS = -32602,
+	RPC_INTERNAL_ERROR = -32603,
+	RPC_RESOURCE_NOT_FOUND = -32002,
+};
+
+enum { FAILURE_DETAIL_MAX = 8 * 1024 + 512 };
+
+/* Everything borrowed. */
+struct failure {
+	const char *code;  // of failure_codes
+	const char *stage; // "config", "prepare", "start", "initialize", "relay", "session",
+	                   // "tool", "stop"
+	const char *message;
+	/* Empty: none; an agent's last words; of RESOURCE_NOT_FOUND the path, told as data.uri. */
+	struct span detail;
+};
+
+/*
+ * Appends a whole JSON-RPC error response. `id` is raw; empty writes null. The
+ * buffer must have no maximum that a failure (a few KiB and its detail) meets.
+ */
+void failure_write(struct buf *out, struct span id, const struct failure *failure);
+
+/* The code an error is told as: its reason, or the one its error_code stands for. */
+const char *failure_code_of(const struct error *err);
+
+#endif

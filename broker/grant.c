@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/grant_relay.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "acp/json_doc.h"
+#include "base/log.h"
+
+enum { SUBJECT_TEXT_MAX = 512 }; // bytes of a command shown to a person
+
+/* ---- answering session/request_permission by policy ---- */
+
+/* The kinds that say yes and no, the narrower first (ACP, PermissionOptionKind). */
+static const char *const allow_kinds[] = {"allow_once", "allow_always", NULL};
+static const char *const reject_kinds[] = {"reject_once", "reject_always", NULL};
+
+/* The raw id of the first offered option of one of the kinds; never by position. */
+static struct span find_option(const struct json_doc *options, const char *const *kinds)
+{
+	for (; *kinds; kinds++) {
+		for (json_node option = json_first(options, 0); option != JSON_NODE_NONE;
+			option = json_next(options, option)) {
+			json_node id = json_get(options, option, "optionId");
+			if (json_string_is(options, json_get(options, option, "kind"), *kinds) &&
+				json_is(options, id, JSON_STRING)) {
+				return json_raw(options, id);
+			}
+		}
+	}
+	return (struct span){NULL, 0};
+}
+
+/* Answers with an option the agent offered; where none fits, with `cancelled`. */
+static void answer_grant(struct peer *peer, const struct call *call, bool allow)
+{
+	struct span raw = message_place(&call->message, PLACE_OPTIONS);
+	struct json_doc *options = raw.len > 0 ? json_doc_parse_unchecked(raw, NULL) : NULL;
+	struct span id = {NULL, 0};
+	struct buf result;
+	buf_init(&result, SIZE_MAX / 2);
+	if (options) {
+		id = find_option(options, allow ? allow_kinds : reject_kinds);
+	}
+	bool ok = id.len == 0
+	                  ? buf_append(&result,
+				    SPAN_LITERAL("{\"outcome\":{\"outcome\":\"cancelled\"}}"), NULL)
+	                  : buf_append(&result,
+				    SPAN_LITERAL(
+					    "{\"outcome\":{\"outcome\":\"selected\",\"optionId\":"),
+				    NULL) &&
+	                            buf_append(&result, id, NULL) &&
+	                            buf_append(&result, SPAN_LITERAL("}}"), NULL);
+	if (ok) {
+		peer_answer(peer, call->message.id, buf_span(&result));
+	}
+	buf_finish(&result);
+	json_doc_destroy(options);
+}
+
+static void refuse(struct peer *peer, struct span id, const char *code, const char *text)
+{
+	peer_fail(peer, id, &(struct failure){code, "session", text, {NULL, 0}});
+}
+
+/* ---- the decision ---- */
+
+static void deny(
+	struct peer *peer, const struct call *call, const struct subject *subject, const char *rule)
+{
+	char what[SUBJECT_TEXT_MAX];
+	char text[SUBJECT_TEXT_MAX + 256];
+	snprintf(text, sizeof(text), "%s %s: refused by policy (%s)", call->message.method,
+		subject_text(subject, what, sizeof(what)), rule);
+	refuse(peer, call->message.id, "PERMISSION_DENIED", text);
+}
+
+/* True where the request needs nothing further; false: it passes to who serves it. */
+static bool apply(struct peer *peer, const struct session *session, const struct call *call,
+	const struct subject *subject, const struct grant_decision *decision)
+{
+	const struct policy_verdict *verdict = &decision->verdict;
+	bool is_grant = subject->operation == POLICY_GRANT;
+	if (verdict->decision == POLICY_PENDING) {
+		if (!is_grant) {
+			grant_ask(peer, call, subject, verdict->rule);
+		}
+		return !is_grant; // the agent's own question goes to the person
+	}
+	grant_audit(peer->relay, session, subject, decision);
+	bool allows = grant_decision_allows(verdict->decision);
+	if (is_grant) {
+		answer_grant(peer, call, allows);
+	} else if (!allows) {
+		deny(peer, call, subject, verdict->rule);
+	}
+	return is_grant || !allows;
+}
+
+bool grant_intercept(struct peer *peer, const struct call *call)
+{
+	struct relay *relay = peer->relay;
+	struct subject subject;
+	struct error err;
+	enum policy_operation operation;
+	if (!subject_operation(call->message.method, &operation)) {
+		return false;
+	}
+	if (!subject_read(&subject, operation, &call->message, &err)) {
+		refuse(peer, call->message.id, failure_code_of(&err), err.text);
+		return true;
+	}
+	if (grant_resolve(peer, call, &subject)) {
+		subject_finish(&subject);
+		return true;
+	}
+	if (call->resolved) {
+		subject_set_paths(&subject, call->resolved);
+	}
+	struct session *session = relay_session_of_agent(peer, &call->message);
+	struct grant_decision decision =
+		grant_decide(relay->config.profile->policy, session ? session->memory : NULL,
+			&subject, session ? (const char *const *)session->roots : NULL);
+	log_debug("%s: %s: %s (%s)", peer->hop, call->message.method,
+		policy_decision_name(decision.verdict.decision), decision.verdict.rule);
+	bool is_done = apply(peer, session, call, &subject, &decision);
+	subject_finish(&subject);
+	return is_done;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/grant_relay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a question's line in the audit log is made of, kept until it is answered. */
+struct grant_note {
+	enum policy_operation operation;
+	char *subject; // owned
+	char *rule;    // owned
+	char *options; // owned; raw JSON, of an agent's own question; NULL: the broker's
+};
+
+void grant_audit(struct relay *relay, const struct session *session, const struct subject *subject,
+	const struct grant_decision *decision)
+{
+	if (!relay->config.audit) {
+		return;
+	}
+	char *text = subject_text_create(subject);
+	audit_write(relay->config.audit,
+		&(struct audit_line){
+			.session = session ? session->id : NULL,
+			.operation = policy_operation_name(subject->operation),
+			.subject = text,
+			.rule = decision->verdict.rule,
+			.decision = decision->verdict.decision,
+			.by = decision->source == GRANT_BY_MEMORY ? AUDIT_BY_REMEMBERED
+	                                                          : AUDIT_BY_POLICY,
+		});
+	free(text);
+}
+
+/* ---- questions ---- */
+
+void grant_note_asked(struct request *request, const struct subject *subject, const char *rule)
+{
+	if (!request->peer->relay->config.audit) {
+		return;
+	}
+	struct grant_note *note = mem_alloc_zero(sizeof(*note));
+	note->operation = subject->operation;
+	note->subject = subject_text_create(subject);
+	note->rule = mem_strdup(rule);
+	request->note = note;
+}
+
+void grant_note_forwarded(struct request *request, const struct call *call)
+{
+	struct subject subject;
+	struct error err;
+	struct relay *relay = request->peer->relay;
+	if (!relay->config.audit ||
+		strcmp(call->message.method, "session/request_permission") != 0 ||
+		!subject_read(&subject, POLICY_GRANT, &call->message, &err)) {
+		return;
+	}
+	struct session *owner = relay_session_of_agent(request->peer, &call->message);
+	struct grant_decision decision = grant_decide(relay->config.profile->policy, NULL, &subject,
+		owner ? (const char *const *)owner->roots : NULL);
+	grant_note_asked(request, &subject, decision.verdict.rule);
+	request->note->options = mem_strndup(message_place(&call->message, PLACE_OPTIONS));
+	if (!request->session_id && owner) {
+		request->session_id = mem_strdup(owner->id);
+	}
+	subject_finish(&subject);
+}
+
+static void note_destroy(struct request *request)
+{
+	free(request->note->subject);
+	free(request->note->rule);
+	free(request->note->options);
+	free(request->note);
+	request->note = NULL;
+}
+
+void grant_note_decided(
+	struct relay *relay, struct request *request, const struct grant_answer *answer)
+{
+	const struct grant_note *note = request->note;
+	if (!note) {
+		return;
+	}
+	audit_write(
+		relay->config.audit, &(struct audit_line){
+					     .session = request->session_id,
+					     .operation = policy_operation_name(note->operation),
+					     .subject = note->subject,
+					     .rule = note->rule,
+					     .decision = answer->decision,
+					     .by = answer->by,
+				     });
+	note_destroy(request);
+}
+
+void grant_note_answered(struct relay *relay, struct request *request, const struct call *call)
+{
+	struct grant_answer answer;
+	if (!request->note) {
+		return;
+	}
+	if (call->message.is_error) {
+		grant_answer_read_error(&answer, message_place(&call->message, PLACE_ERROR));
+	} else {
+		grant_answer_read(&answer, message_place(&call->message, PLACE_RESULT),
+			span_of(request->note->options));
+	}
+	grant_note_decided(relay, request, &answer);
+}
+
+void grant_note_failed(struct relay *relay, struct request *request, const struct failure *failure)
+{
+	struct grant_answer answer = {POLICY_REJECT_ONCE, grant_by_of_failure(failure), ""};
+	grant_note_decided(relay, request, &answer);
+}
+
+enum audit_by grant_by_of_failure(const struct failure *failure)
+{
+	bool is_late = failure && strcmp(failure->code, "TIMEOUT_EXCEEDED") == 0;
+	bool is_cancelled = failure && strcmp(failure->code, "PERMISSION_DENIED") == 0;
+	return is_late ? AUDIT_BY_TIMEOUT : is_cancelled ? AUDIT_BY_PERSON : AUDIT_BY_NOBODY;
+}

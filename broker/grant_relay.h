@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_GRANT_RELAY_H
+#define BROKER_GRANT_RELAY_H
+
+#include "broker/grant.h"
+#include "broker/relay_internal.h"
+
+/* What the grant_*.c files share. */
+
+static inline bool grant_decision_allows(enum policy_decision decision)
+{
+	return decision == POLICY_ALLOW_ONCE || decision == POLICY_ALLOW_ALWAYS;
+}
+
+/*
+ * grant_ask.c: asks the person about a file or a command by a
+ * session/request_permission of the broker's own. The call is set aside until
+ * the answer; a yes sends it on its way, anything else refuses it.
+ */
+void grant_ask(struct peer *peer, const struct call *call, const struct subject *subject,
+	const char *rule);
+
+/*
+ * grant_resolve.c: true where the call was set aside until the links in its
+ * paths are resolved; it comes again with them in call->resolved.
+ */
+bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject);
+
+/* ---- grant_audit.c ---- */
+
+/* Policy, or what it remembers, has decided: one line. */
+void grant_audit(struct relay *relay, const struct session *session, const struct subject *subject,
+	const struct grant_decision *decision);
+
+/* A question of the broker's own is about to be asked: what its line will need. */
+void grant_note_asked(struct request *request, const struct subject *subject, const char *rule);
+
+/* A question was answered, or never will be: its line, once. */
+void grant_note_decided(
+	struct relay *relay, struct request *request, const struct grant_answer *answer);
+
+/* Who decided where there was no answer but a failure. */
+enum audit_by grant_by_of_failure(const struct failure *failure);
+
+#endif

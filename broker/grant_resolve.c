@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/grant_relay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/pool.h"
+#include "broker/environment.h"
+#include "broker/real_path.h"
+
+/*
+ * Rules on paths are about the files that are meant, so links are resolved
+ * before policy decides: inside the sandbox where the broker serves the files,
+ * on this machine where the editor does. One call of an agent after the other,
+ * so that two writes of one file keep their order. Without a rule on paths
+ * nothing of this happens.
+ */
+struct resolving {
+	struct list link;      // peer.resolving
+	struct peer *peer;     // NULL once nobody waits
+	struct parcel *parcel; // owned; the call
+	char **paths;          // owned, NULL-terminated; resolved one after the other
+	char **roots;          // owned, NULL-terminated; the session's; NULL: none
+	bool is_file;          // a read or write, and not a tool that names paths
+	size_t next;
+	struct file_op *op;  // in the sandbox; NULL: none
+	struct pool_job job; // on this machine
+	bool is_submitted;
+};
+
+static void destroy(struct resolving *resolving)
+{
+	list_remove(&resolving->link);
+	parcel_destroy(resolving->parcel);
+	environment_free(resolving->paths);
+	environment_free(resolving->roots);
+	free(resolving);
+}
+
+static void begin_first(struct peer *peer);
+
+static void refuse(struct peer *peer, const struct call *call, const struct error *err)
+{
+	peer_fail(peer, call->message.id,
+		&(struct failure){failure_code_of(err), "session", err->text, {NULL, 0}});
+}
+
+/*
+ * The call goes on as if it had come now, with the names of the files it means;
+ * where those cannot be known (failure) it is refused.
+ */
+static void handle(struct resolving *resolving, const struct error *failure)
+{
+	struct error err;
+	struct frame_reader *reader;
+	struct peer *peer = resolving->peer;
+	struct call call = {.resolved = resolving->paths};
+	list_remove(&resolving->link);
+	peer->relay->held_bytes -= parcel_size(resolving->parcel);
+	call.frame = parcel_open(resolving->parcel, &reader);
+	call.from = reader;
+	if (!message_read(&call.message, call.frame, &err)) {
+		log_error("%s: a message set aside cannot be read again: %s", peer->hop, err.text);
+	} else if (failure) {
+		refuse(peer, &call, failure);
+	} else {
+		splice_clear(&peer->relay->splice);
+		relay_on_agent_request(peer, &call);
+	}
+	destroy(resolving);
+	begin_first(peer);
+}
+
+/* ---- in the sandbox ---- */
+
+static void resolve_next(struct resolving *resolving);
+
+/* A tool of the agent's own may name what is not in the sandbox's roots. */
+static void on_resolved(void *data, const char *path, const struct error *err)
+{
+	struct resolving *resolving = data;
+	resolving->op = NULL;
+	if (err && err->code != ERROR_NOT_FOUND && resolving->is_file) {
+		handle(resolving, err);
+		return;
+	}
+	if (!err) {
+		free(resolving->paths[resolving->next]);
+		resolving->paths[resolving->next] = mem_strdup(path);
+	}
+	resolving->next++;
+	resolve_next(resolving);
+}
+
+static void resolve_next(struct resolving *resolving)
+{
+	const char *path = resolving->paths[resolving->next];
+	if (!path) {
+		handle(resolving, NULL);
+		return;
+	}
+	struct sandbox *sandbox = agent_sandbox(resolving->peer->agent);
+	resolving->op = sandbox_resolve_path(sandbox, path, on_resolved, resolving);
+}
+
+/* ---- on this machine ---- */
+
+/* A root that is reached by a link keeps its name in the paths below it. */
+static char *name_by_root(char *const *roots, char *path)
+{
+	for (; roots && *roots; roots++) {
+		char *real = real_path(*roots);
+		size_t len = strlen(real);
+		bool is_below = strncmp(path, real, len) == 0 && (path[len] == '/' || !path[len]);
+		free(real);
+		if (is_below) {
+			size_t size = strlen(*roots) + strlen(path + len) + 1;
+			char *named = mem_alloc(size);
+			snprintf(named, size, "%s%s", *roots, path + len);
+			free(path);
+			return named;
+		}
+	}
+	return path;
+}
+
+static void run_job(struct pool_job *job)
+{
+	struct resolving *resolving = CONTAINER_OF(job, struct resolving, job);
+	for (char **path = resolving->paths; *path; path++) {
+		char *resolved = real_path(*path);
+		free(*path);
+		*path = name_by_root(resolving->roots, resolved);
+	}
+}
+
+static void on_job_done(struct pool_job *job)
+{
+	struct resolving *resolving = CONTAINER_OF(job, struct resolving, job);
+	resolving->is_submitted = false;
+	if (resolving->peer) {
+		handle(resolving, NULL);
+	} else {
+		destroy(resolving);
+	}
+}
+
+/* ---- one after the other ---- */
+
+static void begin_first(struct peer *peer)
+{
+	struct error err;
+	struct resolving *resolving = LIST_FIRST(&peer->resolving, struct resolving, link);
+	if (!resolving || resolving->op || resolving->is_submitted) {
+		return;
+	}
+	if (relay_uses_toolhost(peer)) {
+		resolve_next(resolving);
+		return;
+	}
+	resolving->job =
+		(struct pool_job){.lane = POOL_LANE_WORK, .run = run_job, .done = on_job_done};
+	resolving->is_submitted = pool_submit(peer->relay->config.pool, &resolving->job, &err);
+	if (!resolving->is_submitted) {
+		error_prefix(&err, "resolving a path");
+		handle(resolving, &err);
+	}
+}
+
+/* Where the editor serves files elsewhere nobody here can see its links. */
+static bool can_resolve(const struct peer *peer)
+{
+	if (relay_uses_toolhost(peer)) {
+		return true;
+	}
+	const struct sandbox_capabilities *capabilities =
+		sandbox_capabilities(agent_sandbox(peer->agent));
+	return peer->relay->config.pool && !capabilities->isolated && !capabilities->maps_paths;
+}
+
+bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject)
+{
+	struct relay *relay = peer->relay;
+	if (call->resolved || !subject->paths ||
+		!policy_has_path_rules(relay->config.profile->policy) || !can_resolve(peer)) {
+		return false;
+	}
+	if (relay->held_bytes + call->frame->bytes.len > RELAY_HELD_MAX) {
+		struct error err;
+		error_set_reason(&err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
+			"%d MiB of requests are held already", RELAY_HELD_MAX >> 20);
+		refuse(peer, call, &err);
+		return true;
+	}
+	struct session *session = relay_session_of_agent(peer, &call->message);
+	struct resolving *resolving = mem_alloc_zero(sizeof(*resolving));
+	resolving->peer = peer;
+	resolving->is_file = subject->operation != POLICY_GRANT;
+	resolving->paths = subject_words_copy(subject->paths);
+	resolving->roots = session ? subject_words_copy(session->roots) : NULL;
+	resolving->parcel = parcel_create(call->from, call->frame, relay->places);
+	relay->held_bytes += parcel_size(resolving->parcel);
+	list_append(&peer->resolving, &resolving->link);
+	begin_first(peer);
+	return true;
+}
+
+void grant_resolve_init(struct peer *peer)
+{
+	list_init(&peer->resolving);
+}
+
+void grant_resolve_drop(struct peer *peer)
+{
+	LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
+		peer->relay->held_bytes -= parcel_size(resolving->parcel);
+		if (resolving->op) {
+			file_op_cancel(resolving->op);
+		}
+		resolving->peer = NULL;
+		list_remove(&resolving->link);
+		if (!resolving->is_submitted ||
+			pool_cancel(peer->relay->config.pool, &resolving->job)) {
+			destroy(resolving);
+		}
+	}
+}

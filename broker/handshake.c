@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay_internal.h"
+
+#include <stdio.h>
+
+#include "acp/json_doc.h"
+#include "base/log.h"
+#include "broker/login.h"
+#include "broker/own_methods.h"
+
+/* ---- initialize, toward the agent ---- */
+
+/* Keeps the whole request, for agents that are started later. */
+static bool keep_message(struct request *request, const struct call *call, struct error *err)
+{
+	buf_clear(&request->message);
+	if (!buf_append(&request->message, call->frame->bytes, err)) {
+		return error_prefix(err, "%s", call->message.method);
+	}
+	return true;
+}
+
+/* Version 1 is the stable one, and the only one that this broker speaks. */
+static bool pin_version(struct relay *relay, const struct call *call, struct error *err)
+{
+	const struct json_hit *hit = message_hit(&call->message, PLACE_PROTOCOL_VERSION);
+	struct span value = message_place(&call->message, PLACE_PROTOCOL_VERSION);
+	bool is_number = value.len > 0 && value.data[0] >= '0' && value.data[0] <= '9';
+	if (!is_number || span_is(value, "1")) {
+		return true;
+	}
+	return splice_add(&relay->splice, hit->start, hit->end, SPAN_LITERAL("1"), err);
+}
+
+bool handshake_on_send(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	if (!keep_message(request, call, err) || !pin_version(relay, call, err) ||
+		!relay_toolhost_greet(request->peer, call, err)) {
+		return false;
+	}
+	request->peer->is_greeting = true;
+	agent_expect_answer(request->peer->agent, "initialize");
+	return true;
+}
+
+void handshake_on_over(struct relay *relay, struct request *request)
+{
+	request->peer->is_greeting = false;
+	agent_has_answered(request->peer->agent);
+}
+
+/* ---- initialize, its result toward the editor ---- */
+
+static bool check_version(const struct call *call, struct error *err)
+{
+	struct span version = message_place(&call->message, PLACE_RESULT_PROTOCOL_VERSION);
+	if (span_is(version, "1")) {
+		return true;
+	}
+	return error_set_reason(err, ERROR_PROTOCOL, "PROTOCOL_UNSUPPORTED",
+		"the agent answered initialize with protocolVersion %.*s; the broker speaks 1",
+		version.len > 0 ? (int)(version.len < 40 ? version.len : 40) : 7,
+		version.len > 0 ? version.data : "nothing");
+}
+
+static bool write_broker_meta(struct relay *relay, struct request *request, struct error *err)
+{
+	struct json_writer writer;
+	const struct sandbox *sandbox = agent_sandbox(request->peer->agent);
+	buf_clear(&relay->scratch);
+	json_write_begin(&writer, &relay->scratch);
+	json_write_object(&writer);
+	json_write_key(&writer, "version");
+	json_write_text(&writer, ACP_BROKER_VERSION);
+	json_write_key(&writer, "backend");
+	json_write_text(&writer, backend_name(relay->config.profile->backend));
+	json_write_key(&writer, "capabilities");
+	json_write_object(&writer);
+	json_write_key(&writer, "isolated");
+	json_write_bool(&writer, sandbox && sandbox_capabilities(sandbox)->isolated);
+	json_write_key(&writer, "methods");
+	json_write_array(&writer);
+	for (size_t i = 0; own_method_name(i); i++) {
+		json_write_text(&writer, own_method_name(i));
+	}
+	json_write_array_end(&writer);
+	json_write_object_end(&writer);
+	json_write_object_end(&writer);
+	return json_write_end(&writer, err);
+}
+
+/* Where `container`, a span of the message, has its first byte inside. */
+static size_t inside(const struct call *call, struct span container)
+{
+	return (size_t)(container.data - call->message.text.data) + 1;
+}
+
+static bool object_is_empty(struct span object)
+{
+	for (size_t i = 1; i < object.len; i++) {
+		if (object.data[i] != ' ' && object.data[i] != '\t' && object.data[i] != '\r') {
+			return object.data[i] == '}';
+		}
+	}
+	return true;
+}
+
+/* Inserts `"name":value` as the first member of an object of the message. */
+bool relay_insert_member(struct relay *relay, const struct call *call, struct span object,
+	const char *name, struct span value, struct error *err)
+{
+	struct buf member;
+	buf_init(&member, SPLICE_BYTES_MAX);
+	size_t at = inside(call, object);
+	bool ok = buf_append_format(&member, err, "\"%s\":", name) &&
+	          buf_append(&member, value, err) &&
+	          (object_is_empty(object) || buf_append(&member, SPAN_LITERAL(","), err)) &&
+	          splice_add(&relay->splice, at, at, buf_span(&member), err);
+	buf_finish(&member);
+	return ok;
+}
+
+/* result._meta.broker, whether or not there is a _meta. */
+static bool add_meta(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	if (!write_broker_meta(relay, request, err)) {
+		return false;
+	}
+	struct span value = buf_span(&relay->scratch);
+	struct span meta = message_place(&call->message, PLACE_RESULT_META);
+	const struct json_hit *own = message_hit(&call->message, PLACE_RESULT_META_BROKER);
+	if (own) {
+		return splice_add(&relay->splice, own->start, own->end, value, err);
+	}
+	if (meta.len > 0 && meta.data[0] == '{') {
+		return relay_insert_member(relay, call, meta, "broker", value, err);
+	}
+	struct buf whole;
+	buf_init(&whole, SPLICE_BYTES_MAX);
+	bool ok = buf_append(&whole, SPAN_LITERAL("{\"broker\":"), err) &&
+	          buf_append(&whole, value, err) && buf_append(&whole, SPAN_LITERAL("}"), err);
+	const struct json_hit *hit = message_hit(&call->message, PLACE_RESULT_META);
+	if (ok && hit) {
+		ok = splice_add(&relay->splice, hit->start, hit->end, buf_span(&whole), err);
+	} else if (ok) {
+		ok = relay_insert_member(relay, call, message_place(&call->message, PLACE_RESULT),
+			"_meta", buf_span(&whole), err);
+	}
+	buf_finish(&whole);
+	return ok;
+}
+
+/*
+ * Terminal authentication (ACP, "Authentication"): the editor runs its agent
+ * command - us - again with the method's args and env. The mark in env says
+ * so, and how many words at the end of the command line are the agent's.
+ */
+static bool mark_terminal_method(struct relay *relay, const struct call *call,
+	const struct json_doc *doc, json_node method, struct error *err)
+{
+	char text[64];
+	json_node env = json_get(doc, method, "env");
+	int count = (int)json_count(doc, json_get(doc, method, "args"));
+	int len = snprintf(text, sizeof(text), "\"%d\"", count);
+	if (json_is(doc, env, JSON_OBJECT)) {
+		if (json_get(doc, env, LOGIN_MARK) != JSON_NODE_NONE) {
+			return true; // a broker behind this one has marked it
+		}
+		return relay_insert_member(relay, call, json_raw(doc, env), LOGIN_MARK,
+			(struct span){text, (size_t)len}, err);
+	}
+	len = snprintf(text, sizeof(text), "{\"" LOGIN_MARK "\":\"%d\"}", count);
+	struct span value = {text, (size_t)len};
+	if (env == JSON_NODE_NONE) {
+		return relay_insert_member(relay, call, json_raw(doc, method), "env", value, err);
+	}
+	size_t at = inside(call, json_raw(doc, env)) - 1;
+	return splice_add(&relay->splice, at, at + json_raw(doc, env).len, value, err);
+}
+
+static bool mark_terminal_methods(struct relay *relay, const struct call *call, struct error *err)
+{
+	struct span methods = message_place(&call->message, PLACE_RESULT_AUTH_METHODS);
+	if (methods.len == 0) {
+		return true;
+	}
+	struct json_doc *doc = json_doc_parse_unchecked(methods, err);
+	if (!doc) {
+		return error_prefix(err, "initialize: authMethods");
+	}
+	bool ok = true;
+	for (json_node method = json_first(doc, 0); ok && method != JSON_NODE_NONE;
+		method = json_next(doc, method)) {
+		if (json_string_is(doc, json_get(doc, method, "type"), "terminal")) {
+			ok = mark_terminal_method(relay, call, doc, method, err);
+		}
+	}
+	json_doc_destroy(doc);
+	return ok;
+}
+
+static void keep_agent_name(struct peer *peer, const struct call *call)
+{
+	if (!message_string(&call->message, PLACE_RESULT_AGENT_NAME, peer->agent_name,
+		    sizeof(peer->agent_name))) {
+		peer->agent_name[0] = '\0';
+	}
+}
+
+bool handshake_on_result(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	struct span result = message_place(&call->message, PLACE_RESULT);
+	if (result.len == 0 || result.data[0] != '{') {
+		return error_set_reason(err, ERROR_PROTOCOL, "PROTOCOL_UNSUPPORTED",
+			"the agent answered initialize with something else than an object");
+	}
+	if (!check_version(call, err) || !add_meta(relay, request, call, err) ||
+		!mark_terminal_methods(relay, call, err)) {
+		return false;
+	}
+	request->peer->was_greeted = true;
+	keep_agent_name(request->peer, call);
+	buf_clear(&relay->initialize);
+	return buf_append(&relay->initialize, buf_span(&request->message), err);
+}
+
+/* ---- authenticate ---- */
+
+bool handshake_keep_authenticate(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	return keep_message(request, call, err);
+}
+
+bool handshake_on_authenticated(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	buf_clear(&relay->authenticate);
+	return buf_append(&relay->authenticate, buf_span(&request->message), err);
+}
+
+/* ---- further agents ---- */
+
+typedef bool edit_function(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err);
+
+/* Sends a request of the editor's once more, as the broker's own, ahead of what is held. */
+static bool send_again(struct peer *peer, struct span text, edit_function *edit,
+	struct request *request, struct error *err)
+{
+	struct relay *relay = peer->relay;
+	struct buf bytes;
+	struct buf spliced;
+	struct frame_reader *reader;
+	buf_init(&bytes, SIZE_MAX / 2);
+	buf_init(&spliced, SIZE_MAX / 2);
+	bool ok = buf_append(&bytes, text, err);
+	struct parcel *parcel = parcel_of(&bytes, relay->places);
+	struct call call = {.frame = parcel_open(parcel, &reader)};
+	call.from = reader;
+	splice_clear(&relay->splice);
+	ok = ok && message_read(&call.message, call.frame, err) &&
+	     pending_add(&peer->asked, &request->pending, (struct span){NULL, 0}, err);
+	bool is_added = ok;
+	ok = ok &&
+	     relay_edit_minted(
+		     relay, message_hit(&call.message, PLACE_ID), request->pending.id, err) &&
+	     (!edit || edit(relay, request, &call, err)) &&
+	     splice_seal(&relay->splice, call.frame->bytes.len, err) &&
+	     splice_append(&relay->splice, call.frame->bytes, &spliced, err);
+	if (ok) {
+		peer_send_ahead(peer, buf_span(&spliced));
+	} else if (is_added) {
+		pending_remove(&peer->asked, &request->pending);
+	}
+	splice_clear(&relay->splice);
+	parcel_destroy(parcel);
+	buf_finish(&bytes);
+	buf_finish(&spliced);
+	return ok;
+}
+
+static void give_up(struct peer *peer, const char *what, const char *why)
+{
+	char text[ERROR_TEXT_MAX];
+	snprintf(text, sizeof(text), "%s: starting it anew: %s failed: %.700s", peer->hop, what,
+		why);
+	agent_fail(peer->agent,
+		&(struct failure){"AGENT_START_FAILED", "initialize", text, {NULL, 0}});
+}
+
+/* Why an answer is of no use; false where it is a result. */
+static bool answer_has_failed(
+	const struct call *answer, const struct failure *failure, char *text, size_t size)
+{
+	if (failure) {
+		snprintf(text, size, "%s", failure->message);
+		return true;
+	}
+	if (!answer->message.is_error) {
+		return false;
+	}
+	struct span error = message_place(&answer->message, PLACE_ERROR);
+	snprintf(text, size, "%.*s", (int)(error.len < 600 ? error.len : 600), error.data);
+	return true;
+}
+
+static void on_authenticated_again(struct relay *relay, struct request *request,
+	const struct call *answer, const struct failure *failure)
+{
+	char why[ERROR_TEXT_MAX];
+	if (request->peer->is_down) {
+		return;
+	}
+	if (answer_has_failed(answer, failure, why, sizeof(why))) {
+		give_up(request->peer, "authenticate", why);
+		return;
+	}
+	link_release(agent_link(request->peer->agent));
+}
+
+static void on_greeted_again(struct relay *relay, struct request *request,
+	const struct call *answer, const struct failure *failure)
+{
+	struct peer *peer = request->peer;
+	char why[ERROR_TEXT_MAX];
+	struct error err;
+	handshake_on_over(relay, request);
+	if (peer->is_down) {
+		return;
+	}
+	if (answer_has_failed(answer, failure, why, sizeof(why))) {
+		give_up(peer, "initialize", why);
+		return;
+	}
+	peer->was_greeted = true;
+	keep_agent_name(peer, answer);
+	if (relay->authenticate.len == 0) {
+		link_release(agent_link(peer->agent));
+		return;
+	}
+	struct request *next = request_create(peer, NULL);
+	next->on_answer = on_authenticated_again;
+	if (!send_again(peer, buf_span(&relay->authenticate), NULL, next, &err)) {
+		request_destroy(next);
+		give_up(peer, "authenticate", err.text);
+	}
+}
+
+void handshake_repeat(struct peer *peer)
+{
+	struct relay *relay = peer->relay;
+	struct error err;
+	struct request *request = request_create(peer, NULL);
+	request->on_answer = on_greeted_again;
+	link_hold(agent_link(peer->agent));
+	if (!send_again(peer, buf_span(&relay->initialize), handshake_on_send, request, &err)) {
+		request_destroy(request);
+		give_up(peer, "initialize", err.text);
+	}
+}

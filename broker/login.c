@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/login.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "broker/environment.h"
+
+/* One interactive run. */
+struct login {
+	struct ev_loop *loop;
+	const struct profile *profile;
+	struct sandbox *sandbox; // owned
+	struct exec *exec;       // owned
+	struct error *err;       // the caller's
+	int status;
+	bool has_failed;
+};
+
+int login_words(const char *mark)
+{
+	char *end;
+	long words = strtol(mark, &end, 10);
+	if (end == mark || *end != '\0' || words < 0 || words > LOGIN_WORDS_MAX) {
+		return -1;
+	}
+	return (int)words;
+}
+
+static void fail(struct login *login, const struct error *err)
+{
+	*login->err = *err;
+	login->has_failed = true;
+	ev_break(login->loop, EVBREAK_ALL);
+}
+
+static void on_started(void *data)
+{
+}
+
+static void on_failed(void *data, const struct error *err)
+{
+	fail(data, err);
+}
+
+static void on_exited(void *data, struct process_status status)
+{
+	struct login *login = data;
+	login->status = status.signal != 0 ? 128 + status.signal : status.code;
+}
+
+static void on_emptied(void *data)
+{
+	struct login *login = data;
+	ev_break(login->loop, EVBREAK_ALL);
+}
+
+static const struct exec_listener exec_listener = {
+	.on_started = on_started,
+	.on_failed = on_failed,
+	.on_exited = on_exited,
+	.on_emptied = on_emptied,
+	.on_lost = on_failed,
+};
+
+static void on_ready(void *data)
+{
+	struct login *login = data;
+	struct error err;
+	char **env = environment_merge(sandbox_environment(login->sandbox),
+		(const char *const *)login->profile->agent_env);
+	struct exec_spec spec = {
+		.argv = (const char *const *)login->profile->agent_argv,
+		.env = (const char *const *)env,
+		.foreground = true,
+	};
+	login->exec = sandbox_exec(login->sandbox, &spec, &exec_listener, login, &err);
+	environment_free(env);
+	if (!login->exec) {
+		fail(login, &err);
+	}
+}
+
+static void on_progress(void *data, const char *text)
+{
+	log_info("%s", text);
+}
+
+static const struct sandbox_listener sandbox_listener = {
+	.on_progress = on_progress,
+	.on_ready = on_ready,
+	.on_failed = on_failed,
+};
+
+bool login_run(struct ev_loop *loop, struct provider *provider, const struct profile *profile,
+	int *out_status, struct error *err)
+{
+	struct login login = {.loop = loop, .profile = profile, .err = err};
+	struct sandbox_request request = {.profile = profile->name, .settings = &profile->settings};
+	login.sandbox = sandbox_prepare(provider, &request, &sandbox_listener, &login, err);
+	if (!login.sandbox) {
+		return error_prefix(err, "running %s for its login", profile->agent_argv[0]);
+	}
+	ev_run(loop, 0);
+	exec_destroy(login.exec);
+	sandbox_close(login.sandbox);
+	if (login.has_failed) {
+		return error_prefix(err, "running %s for its login", profile->agent_argv[0]);
+	}
+	*out_status = login.status;
+	return true;
+}

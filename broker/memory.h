@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_MEMORY_H
+#define BROKER_MEMORY_H
+
+#include <stdbool.h>
+
+#include "acp/json_writer.h"
+#include "base/list.h"
+#include "broker/policy.h"
+#include "broker/subject.h"
+
+/*
+ * What a person has answered with "always", for one session. An answer holds
+ * for the same operation on the same thing: the same path of a file; of a
+ * command the same words or the same shell line, in the same directory, with
+ * the same variables added. Nothing is remembered of session/request_permission:
+ * there "always" is the agent's own to remember.
+ */
+struct memory;
+
+enum {
+	MEMORY_MAX = 1024,            // answers of a session
+	MEMORY_ENTRY_MAX = 64 * 1024, // bytes of one; a longer path or command is not remembered
+};
+
+struct memory *memory_create(void);
+void memory_destroy(struct memory *memory); // NULL is fine
+
+/* Whether an answer on the subject could be kept. */
+bool memory_has_room(const struct memory *memory, const struct subject *subject);
+
+/* Takes what the subject holds. An older answer on the same is replaced; needs room. */
+void memory_add(struct memory *memory, struct subject *subject, bool allow);
+
+/* ALLOW_ALWAYS or REJECT_ALWAYS; PENDING where nothing is remembered (memory may be NULL). */
+enum policy_decision memory_find(const struct memory *memory, const struct subject *subject);
+
+/* The answers as a JSON array of {operation, decision, path | command, …}, oldest first. */
+void memory_write(const struct memory *memory, struct json_writer *writer);
+
+#endif

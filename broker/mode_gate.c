@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/mode_guard.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "acp/json_doc.h"
+#include "base/log.h"
+
+enum { OPTIONS_MAX = 256 * 1024 }; // bytes of configOptions that are kept
+
+/* ---- what the agent says it is in ---- */
+
+static void keep_options(struct mode_guard *guard, const struct json_doc *doc, json_node object)
+{
+	json_node options = json_get(doc, object, "configOptions");
+	struct span raw = options != JSON_NODE_NONE ? json_raw(doc, options) : SPAN_LITERAL("");
+	if (raw.len > 0 && raw.len <= OPTIONS_MAX) {
+		free(guard->options);
+		guard->options = mem_strndup(raw);
+	}
+}
+
+static void keep_mode(struct mode_guard *guard, const struct json_doc *doc, json_node node)
+{
+	char *mode = json_string(doc, node);
+	if (mode && strlen(mode) < sizeof(guard->mode) && !modes_ask_less(mode)) {
+		memcpy(guard->mode, mode, strlen(mode) + 1);
+	}
+	free(mode);
+}
+
+void mode_gate_read(struct relay *relay, struct session *session, const struct call *call)
+{
+	struct span result = message_place(&call->message, PLACE_RESULT);
+	if (!mode_guard_rule(relay) || result.len == 0 || result.data[0] != '{') {
+		return;
+	}
+	struct json_doc *doc = json_doc_parse_unchecked(result, NULL);
+	if (!doc) {
+		log_warning("session %s: its modes are too many to be looked at", session->id);
+		return;
+	}
+	struct mode_guard *guard = mode_guard_of(session);
+	free(guard->barred);
+	guard->barred = NULL;
+	guard->attempts = 0;
+	guard->is_busy = false;
+	keep_options(guard, doc, 0);
+	keep_mode(guard, doc, json_path(doc, 0, "modes.currentModeId"));
+	guard->fix_at = 0;
+	guard->fix_count = modes_find(doc, 0, guard->fixes);
+	json_doc_destroy(doc);
+}
+
+void mode_gate_opened(struct relay *relay, struct request *request)
+{
+	struct session *session =
+		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
+	if (session && session->guard && session->guard->fix_count > 0 &&
+		!session->guard->is_busy) {
+		mode_guard_set_back(relay, session);
+	}
+}
+
+static void read_mode_update(struct mode_guard *guard, const struct json_doc *doc, json_node update)
+{
+	json_node node = json_get(doc, update, "currentModeId");
+	char *mode = json_string(doc, node);
+	if (mode && modes_ask_less(mode)) {
+		struct modes_fix *fix = &guard->fixes[0];
+		*fix = (struct modes_fix){.is_boolean = false};
+		snprintf(fix->from, sizeof(fix->from), "%s", mode);
+		memcpy(fix->to, guard->mode, sizeof(fix->to));
+		guard->fix_count = 1;
+	} else if (mode) {
+		keep_mode(guard, doc, node);
+		mode_guard_unbar(guard, false);
+	}
+	free(mode);
+}
+
+static void read_option_update(
+	struct mode_guard *guard, const struct json_doc *doc, json_node update)
+{
+	keep_options(guard, doc, update);
+	guard->fix_count = modes_find(doc, update, guard->fixes);
+	if (guard->fix_count == 0) {
+		mode_guard_unbar(guard, true);
+	}
+}
+
+void mode_gate_on_update(struct peer *peer, const struct call *call)
+{
+	struct relay *relay = peer->relay;
+	struct span kind = message_place(&call->message, PLACE_UPDATE_KIND);
+	bool is_mode = span_is(kind, "\"current_mode_update\"");
+	if ((!is_mode && !span_is(kind, "\"config_option_update\"")) || !mode_guard_rule(relay)) {
+		return;
+	}
+	struct session *session = relay_session_of_agent(peer, &call->message);
+	struct json_doc *doc =
+		json_doc_parse_unchecked(message_place(&call->message, PLACE_PARAMS), NULL);
+	struct mode_guard *guard = session ? mode_guard_of(session) : NULL;
+	if (guard && doc && !guard->is_busy) {
+		json_node update = json_get(doc, 0, "update");
+		guard->fix_at = 0;
+		guard->fix_count = 0;
+		(is_mode ? read_mode_update : read_option_update)(guard, doc, update);
+		if (guard->fix_count > 0) {
+			mode_guard_set_back(relay, session);
+		}
+	}
+	json_doc_destroy(doc);
+}
+
+/* ---- what the editor wants ---- */
+
+/* The option's category as the agent last told it. */
+static void category_of(
+	const struct session *session, const char *config_id, char category[MODES_NAME_MAX])
+{
+	const char *options = session->guard ? session->guard->options : NULL;
+	struct json_doc *doc = options ? json_doc_parse_unchecked(span_of(options), NULL) : NULL;
+	category[0] = '\0';
+	if (doc) {
+		modes_category(doc, 0, config_id, category, MODES_NAME_MAX);
+	}
+	json_doc_destroy(doc);
+}
+
+/* What the editor wants to change: an option, or with config_id "" the mode. */
+static bool read_wish(const struct json_doc *doc, struct modes_fix *out_wish, struct error *err)
+{
+	*out_wish = (struct modes_fix){.is_boolean = false};
+	json_node value = json_get(doc, 0, "value");
+	char *mode = json_string(doc, json_get(doc, 0, "modeId"));
+	char *id = json_string(doc, json_get(doc, 0, "configId"));
+	char *text = json_string(doc, value);
+	const char *wanted = mode ? mode : text ? text : json_bool(doc, value, false) ? "true" : "";
+	bool fits = strlen(wanted) < MODES_NAME_MAX && (!id || strlen(id) < MODES_NAME_MAX);
+	snprintf(out_wish->config_id, MODES_NAME_MAX, "%s", id && !mode ? id : "");
+	snprintf(out_wish->to, MODES_NAME_MAX, "%s", wanted);
+	free(mode);
+	free(id);
+	free(text);
+	return fits || error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
+			       "a name of more than %d bytes", MODES_NAME_MAX - 1);
+}
+
+static bool wish_asks_less(const struct session *session, const struct modes_fix *wish)
+{
+	char category[MODES_NAME_MAX];
+	if (!wish->config_id[0]) {
+		return modes_ask_less(wish->to);
+	}
+	category_of(session, wish->config_id, category);
+	return modes_option_asks_less(wish->config_id, category, wish->to);
+}
+
+bool mode_gate_on_send(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	char what[MODE_TEXT_MAX];
+	struct modes_fix wish;
+	const char *rule = mode_guard_rule(relay);
+	struct session *session = relay_session_of(relay, &call->message);
+	if (!rule || !session) {
+		return true;
+	}
+	struct json_doc *doc =
+		json_doc_parse_unchecked(message_place(&call->message, PLACE_PARAMS), err);
+	if (!doc) {
+		return error_prefix(err, "%s", call->message.method);
+	}
+	bool is_read = read_wish(doc, &wish, err);
+	json_doc_destroy(doc);
+	if (!is_read) {
+		return error_prefix(err, "%s", call->message.method);
+	}
+	if (!wish_asks_less(session, &wish)) {
+		request->session_id = mem_strdup(session->id);
+		return buf_append(
+			&request->message, (struct span){(char *)&wish, sizeof(wish)}, err);
+	}
+	mode_guard_describe(what, wish.config_id, wish.to);
+	mode_guard_audit(relay, session, what);
+	return error_set_reason(err, ERROR_DENIED, "PERMISSION_DENIED",
+		"%s: with %s the agent would not ask about everything: refused by policy (%s); "
+		"agent-modes = allow in the policy consents",
+		call->message.method, what, rule);
+}
+
+bool mode_gate_on_result(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	struct modes_fix wish;
+	struct session *session =
+		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
+	if (!session || request->message.len != sizeof(wish)) {
+		return true;
+	}
+	char category[MODES_NAME_MAX];
+	struct mode_guard *guard = mode_guard_of(session);
+	memcpy(&wish, buf_span(&request->message).data, sizeof(wish));
+	category_of(session, wish.config_id, category);
+	bool is_mode = !wish.config_id[0];
+	if (is_mode) {
+		memcpy(guard->mode, wish.to, sizeof(guard->mode));
+	}
+	mode_guard_unbar(guard, !is_mode);
+	if (strcmp(category, "mode") == 0) {
+		mode_guard_unbar(guard, false);
+	}
+	return true;
+}

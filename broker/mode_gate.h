@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_MODE_GATE_H
+#define BROKER_MODE_GATE_H
+
+#include "broker/relay_internal.h"
+
+/*
+ * Policy's consent to the modes in which an agent asks nobody (broker/modes.h,
+ * policy_decide_agent_modes). The editor's wish for one is refused; an agent
+ * that starts in one or changes to one is set back, and prompts wait until that
+ * was answered. Where that cannot be done the session takes no prompt. Nothing
+ * of this happens where policy consents.
+ */
+struct mode_guard;
+
+void mode_guard_destroy(struct mode_guard *guard); // NULL is fine
+
+/* session/set_mode and session/set_config_option: false refuses the editor's wish. */
+bool mode_gate_on_send(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err);
+bool mode_gate_on_result(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err);
+
+/* A session was opened: reads what it is in; then, once the editor knows it, sets it back. */
+void mode_gate_read(struct relay *relay, struct session *session, const struct call *call);
+void mode_gate_opened(struct relay *relay, struct request *request);
+
+/* A session/update was passed to the editor; cheap where it is about no mode. */
+void mode_gate_on_update(struct peer *peer, const struct call *call);
+
+/* True where a prompt was set aside until the agent was set back. */
+bool mode_gate_holds(struct relay *relay, const struct call *call);
+
+/* session/prompt: false where the session takes none. */
+bool mode_gate_admits(const struct session *session, struct error *err) ATTR_NODISCARD;
+
+/* session/cancel: a prompt that was set aside is answered. */
+void mode_gate_cancel(struct relay *relay, struct session *session);
+
+#endif

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/mode_guard.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "acp/json_doc.h"
+#include "base/log.h"
+#include "broker/notice.h"
+
+enum { ATTEMPTS_MAX = 5 }; // an agent that changes again and again is not fought with
+
+struct mode_guard *mode_guard_of(struct session *session)
+{
+	if (!session->guard) {
+		session->guard = mem_alloc_zero(sizeof(*session->guard));
+	}
+	return session->guard;
+}
+
+void mode_guard_destroy(struct mode_guard *guard)
+{
+	if (!guard) {
+		return;
+	}
+	parcel_destroy(guard->prompt);
+	free(guard->options);
+	free(guard->barred);
+	free(guard);
+}
+
+const char *mode_guard_rule(const struct relay *relay)
+{
+	struct policy_verdict verdict = policy_decide_agent_modes(relay->config.profile->policy);
+	return verdict.decision == POLICY_REJECT_ONCE ? verdict.rule : NULL;
+}
+
+void mode_guard_describe(char text[MODE_TEXT_MAX], const char *config_id, const char *value)
+{
+	if (config_id[0]) {
+		snprintf(text, MODE_TEXT_MAX, "%s = \"%s\"", config_id, value);
+	} else {
+		snprintf(text, MODE_TEXT_MAX, "mode \"%s\"", value);
+	}
+}
+
+void mode_guard_audit(struct relay *relay, const struct session *session, const char *what)
+{
+	audit_write(relay->config.audit, &(struct audit_line){
+						 .session = session->id,
+						 .operation = "session/set_mode",
+						 .subject = what,
+						 .rule = mode_guard_rule(relay),
+						 .decision = POLICY_REJECT_ONCE,
+						 .by = AUDIT_BY_POLICY,
+					 });
+}
+
+/* ---- a session that takes no prompt ---- */
+
+static void bar(
+	struct relay *relay, struct session *session, const struct modes_fix *fix, const char *why)
+{
+	struct mode_guard *guard = session->guard;
+	char what[MODE_TEXT_MAX];
+	char text[2 * MODE_TEXT_MAX];
+	mode_guard_describe(what, fix->config_id, fix->from);
+	snprintf(text, sizeof(text),
+		"the agent works with %s, in which it does not ask about everything: refused by "
+		"policy (%s), and %s; choose another, or set agent-modes = allow in the policy",
+		what, mode_guard_rule(relay), why);
+	free(guard->barred);
+	guard->barred = mem_strdup(text);
+	guard->barred_by_option = fix->config_id[0] != '\0';
+	notice_send(relay, session, text, true);
+	if (session->prompts > 0 && session->peer) {
+		relay_cancel_prompt(relay, session);
+	}
+}
+
+void mode_guard_unbar(struct mode_guard *guard, bool by_option)
+{
+	if (guard->barred && guard->barred_by_option == by_option) {
+		free(guard->barred);
+		guard->barred = NULL;
+	}
+}
+
+bool mode_gate_admits(const struct session *session, struct error *err)
+{
+	return !session->guard || !session->guard->barred ||
+	       error_set_reason(err, ERROR_DENIED, "PERMISSION_DENIED", "session/prompt: %s",
+		       session->guard->barred);
+}
+
+/* ---- prompts that wait ---- */
+
+bool mode_gate_holds(struct relay *relay, const struct call *call)
+{
+	if (strcmp(call->message.method, "session/prompt") != 0) {
+		return false;
+	}
+	struct session *session = relay_session_of(relay, &call->message);
+	if (!session || !session->guard || !session->guard->is_busy) {
+		return false;
+	}
+	if (session->guard->prompt) {
+		relay_fail(relay, call->message.id,
+			&(struct failure){"RESOURCE_LIMIT_EXCEEDED", "session",
+				"a prompt waits already until the agent has changed its mode",
+				{NULL, 0}});
+		return true;
+	}
+	session->guard->prompt = parcel_create(call->from, call->frame, relay->places);
+	return true;
+}
+
+/* Takes the prompt that waits; NULL where there is none. */
+static struct parcel *take_prompt(struct mode_guard *guard, struct call *out_call)
+{
+	struct error err;
+	struct frame_reader *reader;
+	struct parcel *parcel = guard->prompt;
+	guard->prompt = NULL;
+	if (!parcel) {
+		return NULL;
+	}
+	*out_call = (struct call){.was_parked = true};
+	out_call->frame = parcel_open(parcel, &reader);
+	out_call->from = reader;
+	if (!message_read(&out_call->message, out_call->frame, &err)) {
+		log_error("a prompt set aside cannot be read again: %s", err.text);
+		parcel_destroy(parcel);
+		return NULL;
+	}
+	return parcel;
+}
+
+static void release_prompt(struct relay *relay, struct mode_guard *guard)
+{
+	struct call call;
+	struct parcel *parcel = take_prompt(guard, &call);
+	if (!parcel) {
+		return;
+	}
+	if (relay->is_ending) {
+		relay_fail(relay, call.message.id,
+			&(struct failure){
+				"SHUTTING_DOWN", "stop", "the broker is ending", {NULL, 0}});
+	} else {
+		splice_clear(&relay->splice);
+		relay_on_editor_call(relay, &call);
+	}
+	parcel_destroy(parcel);
+}
+
+void mode_gate_cancel(struct relay *relay, struct session *session)
+{
+	struct call call;
+	struct parcel *parcel = session->guard ? take_prompt(session->guard, &call) : NULL;
+	if (parcel) {
+		relay_answer(
+			relay, call.message.id, SPAN_LITERAL("{\"stopReason\":\"cancelled\"}"));
+		parcel_destroy(parcel);
+	}
+}
+
+/* ---- setting back ---- */
+
+static void write_member(struct json_writer *writer, const char *key, const char *value)
+{
+	json_write_key(writer, key);
+	json_write_text(writer, value);
+}
+
+/* ACP, session/set_mode or session/set_config_option. */
+static bool write_set_back(struct relay *relay, const struct session *session,
+	const struct modes_fix *fix, uint64_t id, struct error *err)
+{
+	struct json_writer writer;
+	bool is_mode = !fix->config_id[0];
+	buf_clear(&relay->scratch);
+	json_write_begin(&writer, &relay->scratch);
+	json_write_object(&writer);
+	write_member(&writer, "jsonrpc", "2.0");
+	json_write_key(&writer, "id");
+	json_write_int(&writer, (long long)id);
+	write_member(&writer, "method", is_mode ? "session/set_mode" : "session/set_config_option");
+	json_write_key(&writer, "params");
+	json_write_object(&writer);
+	write_member(&writer, "sessionId", session->agent_id);
+	if (is_mode) {
+		write_member(&writer, "modeId", fix->to);
+	} else if (fix->is_boolean) {
+		write_member(&writer, "configId", fix->config_id);
+		write_member(&writer, "type", "boolean");
+		json_write_key(&writer, "value");
+		json_write_bool(&writer, false);
+	} else {
+		write_member(&writer, "configId", fix->config_id);
+		write_member(&writer, "value", fix->to);
+	}
+	json_write_object_end(&writer);
+	json_write_object_end(&writer);
+	return json_write_end(&writer, err);
+}
+
+static void begin_update(struct relay *relay, struct json_writer *writer,
+	const struct session *session, const char *kind)
+{
+	buf_clear(&relay->scratch);
+	json_write_begin(writer, &relay->scratch);
+	json_write_object(writer);
+	write_member(writer, "jsonrpc", "2.0");
+	write_member(writer, "method", "session/update");
+	json_write_key(writer, "params");
+	json_write_object(writer);
+	write_member(writer, "sessionId", session->id);
+	json_write_key(writer, "update");
+	json_write_object(writer);
+	write_member(writer, "sessionUpdate", kind);
+}
+
+/* The editor shows what is so now: an agent need not tell of a change it was asked for. */
+static void show_change(struct relay *relay, const struct session *session,
+	const struct modes_fix *fix, const struct call *answer)
+{
+	struct json_writer writer;
+	struct json_doc *doc =
+		json_doc_parse_unchecked(message_place(&answer->message, PLACE_RESULT), NULL);
+	json_node options = doc ? json_get(doc, 0, "configOptions") : JSON_NODE_NONE;
+	if (!fix->config_id[0]) {
+		begin_update(relay, &writer, session, "current_mode_update");
+		write_member(&writer, "currentModeId", fix->to);
+	} else if (options != JSON_NODE_NONE) {
+		begin_update(relay, &writer, session, "config_option_update");
+		json_write_key(&writer, "configOptions");
+		json_write_raw(&writer, json_raw(doc, options));
+	} else {
+		json_doc_destroy(doc);
+		return;
+	}
+	json_write_object_end(&writer);
+	json_write_object_end(&writer);
+	json_write_object_end(&writer);
+	if (json_write_end(&writer, NULL)) {
+		relay_send_editor(relay, buf_span(&relay->scratch));
+	}
+	json_doc_destroy(doc);
+}
+
+static void was_set_back(struct relay *relay, struct session *session, const struct modes_fix *fix,
+	const struct call *answer)
+{
+	char from[MODE_TEXT_MAX];
+	char text[2 * MODE_TEXT_MAX];
+	mode_guard_describe(from, fix->config_id, fix->from);
+	snprintf(text, sizeof(text),
+		"the agent was set back from %s to \"%s\": policy (%s) does not consent to what "
+		"asks less",
+		from, fix->to, mode_guard_rule(relay));
+	if (!fix->config_id[0]) {
+		memcpy(session->guard->mode, fix->to, sizeof(session->guard->mode));
+	}
+	show_change(relay, session, fix, answer);
+	notice_send(relay, session, text, false);
+}
+
+static void on_set_back(struct relay *relay, struct request *request, const struct call *answer,
+	const struct failure *failure)
+{
+	struct session *session = session_find(&relay->sessions, request->session_id);
+	if (!session || !session->guard || !session->guard->is_busy) {
+		return; // closed meanwhile
+	}
+	const struct modes_fix *fix = &session->guard->fixes[session->guard->fix_at];
+	if (answer && !answer->message.is_error) {
+		was_set_back(relay, session, fix, answer);
+	} else if (session->peer) {
+		bar(relay, session, fix,
+			failure ? failure->message : "the agent refuses to change it");
+	}
+	session->guard->fix_at++;
+	mode_guard_set_back(relay, session);
+}
+
+static void on_set_back_due(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct request *request = CONTAINER_OF(timer, struct request, due);
+	struct relay *relay = request->peer->relay;
+	pending_remove(&request->peer->asked, &request->pending);
+	on_set_back(relay, request, NULL,
+		&(struct failure){"TIMEOUT_EXCEEDED", "session",
+			"the agent does not answer when asked to change it", {NULL, 0}});
+	request_destroy(request);
+}
+
+static bool send_set_back(struct relay *relay, struct session *session, const struct modes_fix *fix,
+	struct error *err)
+{
+	struct peer *peer = session->peer;
+	struct request *request = request_create(peer, NULL);
+	request->on_answer = on_set_back;
+	request->session_id = mem_strdup(session->id);
+	if (!pending_add(&peer->asked, &request->pending, (struct span){NULL, 0}, err)) {
+		request_destroy(request);
+		return false;
+	}
+	if (!write_set_back(relay, session, fix, request->pending.id, err)) {
+		pending_remove(&peer->asked, &request->pending);
+		request_destroy(request);
+		return false;
+	}
+	peer_send(peer, buf_span(&relay->scratch));
+	ev_timer_init(&request->due, on_set_back_due,
+		relay->config.profile->start_timeout_ms / 1000.0, 0.0);
+	ev_timer_start(relay->config.loop, &request->due);
+	return true;
+}
+
+/* One set-back; false where it cannot be tried, and the session is barred. */
+static bool try_set_back(struct relay *relay, struct session *session, const struct modes_fix *fix)
+{
+	struct error err;
+	char what[MODE_TEXT_MAX];
+	mode_guard_describe(what, fix->config_id, fix->from);
+	mode_guard_audit(relay, session, what);
+	if (!fix->to[0]) {
+		bar(relay, session, fix, "the agent offers nothing else");
+		return false;
+	}
+	if (++session->guard->attempts > ATTEMPTS_MAX) {
+		bar(relay, session, fix, "the agent changes back again and again");
+		return false;
+	}
+	if (!send_set_back(relay, session, fix, &err)) {
+		bar(relay, session, fix, err.text);
+		return false;
+	}
+	return true;
+}
+
+/* The next set-back; after the last one a prompt that waited goes on. */
+void mode_guard_set_back(struct relay *relay, struct session *session)
+{
+	struct mode_guard *guard = session->guard;
+	guard->is_busy = true;
+	for (; session->peer && guard->fix_at < guard->fix_count; guard->fix_at++) {
+		if (try_set_back(relay, session, &guard->fixes[guard->fix_at])) {
+			return;
+		}
+	}
+	guard->is_busy = false;
+	guard->fix_count = 0;
+	guard->fix_at = 0;
+	release_prompt(relay, guard);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_MODE_GUARD_H
+#define BROKER_MODE_GUARD_H
+
+#include "broker/mode_gate.h"
+#include "broker/modes.h"
+
+/* What mode_gate.c and mode_guard.c share: the state of a session whose modes are gated. */
+
+enum { MODE_TEXT_MAX = 640 }; // bytes of a setting, for people
+
+struct mode_guard {
+	struct modes_fix fixes[MODES_FIXES_MAX]; // to be set back, one after the other
+	size_t fix_count;
+	size_t fix_at;             // the one in flight
+	bool is_busy;              // a set-back is in flight
+	bool barred_by_option;     // not by the mode
+	char mode[MODES_NAME_MAX]; // the last one in which the agent asks; "": not known
+	char *options;             // owned; the agent's configOptions, JSON; may be NULL
+	char *barred;              // owned; why the session takes no prompt; NULL: it does
+	int attempts;              // set-backs so far
+	struct parcel *prompt;     // owned; set aside until nothing is in flight
+};
+
+/* The session's, made where there is none. */
+struct mode_guard *mode_guard_of(struct session *session);
+
+/* The line of the policy that refuses; NULL where it consents. */
+const char *mode_guard_rule(const struct relay *relay);
+
+/* "mode "yolo"" or "allow_all = "on"", for people. */
+void mode_guard_describe(char text[MODE_TEXT_MAX], const char *config_id, const char *value);
+
+/* One line in the audit log: refused. */
+void mode_guard_audit(struct relay *relay, const struct session *session, const char *what);
+
+/* The mode, or an option, is one in which the agent asks again: prompts are taken. */
+void mode_guard_unbar(struct mode_guard *guard, bool by_option);
+
+/* Sets back what is in guard->fixes, one after the other; then a prompt that waited goes on. */
+void mode_guard_set_back(struct relay *relay, struct session *session);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_MODES_H
+#define BROKER_MODES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "acp/json_doc.h"
+
+/*
+ * The session modes and configuration options (ACP, "Session Modes" and
+ * "Session Config Options") in which an agent asks nobody, or no longer about
+ * everything. Names are the agents' own; the table has those of today's. They
+ * are compared without case, dashes, underscores and blanks, and of a URI the
+ * last part.
+ */
+bool modes_ask_less(const char *mode_id);
+
+/*
+ * The same of an option set to a value ("true" and "false" of a boolean one).
+ * The category may be NULL; those of models and thinking are never meant.
+ */
+bool modes_option_asks_less(const char *config_id, const char *category, const char *value);
+
+enum {
+	MODES_FIXES_MAX = 4, // a further setting of a session is not looked at
+	MODES_NAME_MAX = 256,
+};
+
+/* A setting in which the agent asks less, and what it offers instead. */
+struct modes_fix {
+	char config_id[MODES_NAME_MAX]; // "": the session's mode
+	char from[MODES_NAME_MAX];      // as it is now
+	char to[MODES_NAME_MAX];        // "": the agent offers nothing else
+	bool is_boolean;                // then `to` is "false"
+};
+
+/*
+ * Looks through an object with `modes` and `configOptions`, as the result of
+ * session/new has them, and fills in at most MODES_FIXES_MAX. Returns how many.
+ * Of a mode that is also an option only the mode is told.
+ */
+size_t modes_find(const struct json_doc *doc, json_node object, struct modes_fix *out_fixes);
+
+/* Copies the category an option has in a list of configOptions; "" where it has none. */
+void modes_category(const struct json_doc *doc, json_node options, const char *config_id,
+	char *out_category, size_t size);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_NEAREST_H
+#define BROKER_NEAREST_H
+
+#include <stddef.h>
+
+enum { NEAREST_WORD_MAX = 32 }; // longer words are never near
+
+/*
+ * "Did you mean …?": keeps the candidate fewest typing mistakes away from a
+ * word. Up to two mistakes count as near, one in words of up to four letters.
+ */
+struct nearest {
+	const char *word;
+	const char *best; // borrowed; NULL while none is near
+	size_t mistakes;  // of best
+};
+
+void nearest_init(struct nearest *nearest, const char *word);
+void nearest_offer(struct nearest *nearest, const char *candidate);
+
+#endif

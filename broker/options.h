@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_OPTIONS_H
+#define BROKER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+
+/* acp-broker [OPTION...] [COMMAND] [-- AGENT [ARG...]]; everything borrowed from argv. */
+enum command { COMMAND_RUN, COMMAND_CHECK, COMMAND_HELP, COMMAND_VERSION };
+
+struct options {
+	enum command command;
+	const char *profile;           // --profile NAME; NULL: the configuration's
+	const char *workspace;         // --workspace DIR; NULL: the editor's cwd
+	const char *config;            // --config FILE
+	const char *trace;             // --trace FILE
+	const char *log_level;         // --log-level LEVEL
+	const char *toolhost;          // --toolhost MODE
+	const char *const *agent_argv; // NULL-terminated words after "--", or NULL
+	/*
+	 * NULL-terminated words a terminal login added, or NULL. After a "--" they
+	 * are the end of agent_argv already and this is NULL; otherwise they belong
+	 * after the arguments of the configured agent.
+	 */
+	const char *const *extra_argv;
+};
+
+/*
+ * Reads argv. Mistakes are ERROR_CONFIG with one line that says what was
+ * expected. `login_words` is how many words at the end of argv belong to the
+ * agent (terminal authentication, see broker/login.h); 0 otherwise.
+ */
+bool options_parse(struct options *options, int argc, char *const *argv, int login_words,
+	struct error *err) ATTR_NODISCARD;
+
+/* To stdout. */
+void options_print_help(void);
+void options_print_version(void);
+
+/* The n-th option and command of the tables, for their documentation's test; NULL after the last.
+ */
+const char *options_option_name(size_t index);
+const char *options_command_name(size_t index);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/own_methods.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "broker/explain.h"
+#include "broker/relay_internal.h"
+
+static const struct {
+	const char *name;
+	void (*handle)(struct relay *relay, const struct call *call);
+} methods[] = {
+	{"_broker/policy/explain", explain_call},
+};
+
+void own_methods_call(struct relay *relay, const struct call *call)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
+		if (strcmp(methods[i].name, call->message.method) == 0) {
+			methods[i].handle(relay, call);
+			return;
+		}
+	}
+	char text[MESSAGE_METHOD_MAX + 64];
+	snprintf(text, sizeof(text), "the broker has no method %s", call->message.method);
+	relay_fail(relay, call->message.id,
+		&(struct failure){"METHOD_NOT_FOUND", "relay", text, {NULL, 0}});
+}
+
+const char *own_method_name(size_t index)
+{
+	return index < ARRAY_LENGTH(methods) ? methods[index].name : NULL;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_POLICY_H
+#define BROKER_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/settings.h"
+
+/* The operations of an agent that policy decides on. */
+enum policy_operation {
+	POLICY_READ,     // fs/read_text_file
+	POLICY_WRITE,    // fs/write_text_file
+	POLICY_TERMINAL, // terminal/create
+	POLICY_GRANT,    // session/request_permission
+	POLICY_OPERATION_COUNT,
+};
+
+/* The five decisions; PENDING asks the person. */
+enum policy_decision {
+	POLICY_PENDING,
+	POLICY_ALLOW_ONCE,
+	POLICY_ALLOW_ALWAYS,
+	POLICY_REJECT_ONCE,
+	POLICY_REJECT_ALWAYS,
+};
+
+enum policy_mode {
+	POLICY_MODE_ASK,           // grants ask; files and terminals inside the roots are allowed
+	POLICY_MODE_ASK_ALL,       // writes and terminals ask too
+	POLICY_MODE_APPROVE_READS, // reads are allowed, everything else asks
+	POLICY_MODE_APPROVE_ALL,
+	POLICY_MODE_DENY_ALL,
+};
+
+/* What is to be decided; everything borrowed, every list NULL-terminated or NULL. */
+struct policy_query {
+	enum policy_operation operation;
+	const char *const *roots; // the session's, absolute, resolved
+	const char *const
+		*paths; // READ, WRITE: the one; GRANT: the tool call's; absolute, resolved
+	const char *const *command; // TERMINAL, GRANT: the words
+	bool shell_line;            // command is one word that a shell will read
+	const char *tool_kind;      // GRANT: the tool call's kind ("edit", "execute", …), or NULL
+};
+
+/* What was decided, and which line of the policy did it. */
+struct policy_verdict {
+	enum policy_decision
+		decision; // PENDING, ALLOW_ONCE or REJECT_ONCE: a policy remembers nothing
+	const char *rule; // "deny = write **\/.git/**", or "mode = ask"; borrowed from the policy
+};
+
+struct policy;
+
+/*
+ * A policy section: `mode`, then `allow`, `ask` and `deny` rules, each
+ * "OPERATION [PATTERN]"; the first deny that matches decides, else the first
+ * ask, else the first allow, else the mode. acp-broker.config(5), "RULES", says
+ * what matches. Rules err on the side of refusing: an allow rule needs every
+ * path to match and a command without shell syntax; a deny or ask rule any path
+ * and any place in a shell line. NULL settings is mode = ask without rules.
+ * ERROR_CONFIG: "deny: …", less file and section.
+ */
+struct policy *policy_create(const struct settings *settings, struct error *err) ATTR_NODISCARD;
+void policy_destroy(struct policy *policy);
+
+extern const struct setting_key policy_keys[];
+extern const size_t policy_key_count;
+
+/* The one decision function, the same on every provider. Pure. */
+struct policy_verdict policy_decide(const struct policy *policy, const struct policy_query *query);
+
+/*
+ * Whether an agent may work in a mode in which it asks nobody (broker/modes.h):
+ * ALLOW_ONCE or REJECT_ONCE, and the line that says so. `agent-modes` decides;
+ * without it mode = approve-all consents and every other mode refuses. Where no
+ * policy section applies it is the person's affair, as without the broker.
+ */
+struct policy_verdict policy_decide_agent_modes(const struct policy *policy);
+
+/* Whether any rule is about the paths of files. */
+bool policy_has_path_rules(const struct policy *policy);
+
+/* "mode = ask", then the rules as "deny = write …" in the order of precedence, then "agent-modes =
+ * …" where it is set; NULL after the last.
+ */
+const char *policy_line(const struct policy *policy, size_t index);
+
+const char *policy_operation_name(enum policy_operation operation); // "fs/read_text_file", …
+const char *policy_decision_name(enum policy_decision decision);    // "allow-once", …
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/real_path.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+
+enum { LINKS_MAX = 40 }; // as the kernel has it
+
+static char *join(const char *folder, const char *rest)
+{
+	size_t size = strlen(folder) + strlen(rest) + 2;
+	char *path = mem_alloc(size);
+	const char *slash = folder[0] && folder[strlen(folder) - 1] == '/' ? "" : "/";
+	snprintf(path, size, "%s%s%s", folder, rest[0] ? slash : "", rest);
+	return path;
+}
+
+/* The path with its last part, a link, replaced by what that names; NULL where it is none. */
+static char *follow(const char *path)
+{
+	char target[PATH_MAX];
+	ssize_t len = readlink(path, target, sizeof(target) - 1);
+	if (len <= 0) {
+		return NULL;
+	}
+	target[len] = '\0';
+	if (target[0] == '/') {
+		return mem_strdup(target);
+	}
+	const char *slash = strrchr(path, '/');
+	char *folder = mem_strndup((struct span){path, (size_t)(slash - path) + 1});
+	char *followed = join(folder, target);
+	free(folder);
+	return followed;
+}
+
+/* Takes slashes at the end off, but the root's. */
+static void trim(char *path)
+{
+	size_t len = strlen(path);
+	while (len > 1 && path[len - 1] == '/') {
+		path[--len] = '\0';
+	}
+}
+
+/* Takes the last part off; the root stays. */
+static void shorten(char *path)
+{
+	trim(path);
+	char *slash = strrchr(path, '/');
+	slash[slash == path ? 1 : 0] = '\0';
+}
+
+/* A path on its way: the front that is looked at, and what was found not to exist behind it. */
+struct walk {
+	char *front; // owned
+	char *rest;  // owned
+	int up;      // parts of the front that dots in the missing part take back
+	int links;   // followed so far
+};
+
+static void set_front(struct walk *walk, char *front)
+{
+	free(walk->front);
+	walk->front = front;
+}
+
+/* The rest may name links again, once something before it has changed. */
+static void look_again(struct walk *walk)
+{
+	set_front(walk, join(walk->front, walk->rest));
+	free(walk->rest);
+	walk->rest = mem_strdup("");
+}
+
+/*
+ * Moves the last part, which does not exist, to the front of the rest. Behind
+ * what does not exist dots are nothing to the kernel, but take a part back for
+ * who goes by the name, and so they do here.
+ */
+static void cut(struct walk *walk)
+{
+	trim(walk->front);
+	const char *part = strrchr(walk->front, '/') + 1;
+	bool is_parent = strcmp(part, "..") == 0;
+	if (is_parent) {
+		walk->up++;
+		shorten(walk->front);
+	} else if (strcmp(part, ".") == 0) {
+		shorten(walk->front);
+	} else if (walk->up > 0) {
+		shorten(walk->front);
+		if (--walk->up == 0) {
+			look_again(walk);
+		}
+	} else {
+		char *longer = join(part, walk->rest);
+		free(walk->rest);
+		walk->rest = longer;
+		shorten(walk->front);
+	}
+}
+
+/* One step; the whole path once it is known, NULL before. False: it never will be. */
+static bool step(struct walk *walk, char **out_path)
+{
+	char *resolved = realpath(walk->front, NULL);
+	if (resolved && walk->up == 0) {
+		*out_path = join(resolved, walk->rest);
+		free(resolved);
+		return true;
+	}
+	if (resolved) {
+		set_front(walk, resolved);
+		for (; walk->up > 0; walk->up--) {
+			shorten(walk->front);
+		}
+		look_again(walk);
+		return true;
+	}
+	if (errno != ENOENT) {
+		return false;
+	}
+	char *followed = walk->up == 0 && ++walk->links <= LINKS_MAX ? follow(walk->front) : NULL;
+	if (followed) {
+		set_front(walk, followed);
+	} else {
+		cut(walk);
+	}
+	return true;
+}
+
+char *real_path(const char *path)
+{
+	struct walk walk = {.front = mem_strdup(path), .rest = mem_strdup("")};
+	char *result = NULL;
+	bool goes_on = path[0] == '/';
+	while (goes_on && !result) {
+		goes_on = step(&walk, &result);
+	}
+	free(walk.front);
+	free(walk.rest);
+	return result ? result : mem_strdup(path);
+}

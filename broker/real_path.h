@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_REAL_PATH_H
+#define BROKER_REAL_PATH_H
+
+/*
+ * The absolute path with its links and dots resolved on this machine, as a
+ * write to it would be: last parts that do not exist are kept, and a link to
+ * something that does not exist is followed. Owned by the caller. A path that
+ * cannot be resolved (relative, a loop, a directory that may not be read) is
+ * returned as it is. Blocks: for a worker thread.
+ */
+char *real_path(const char *path);
+
+#endif

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay_internal.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "broker/environment.h"
+#include "broker/subject.h"
+
+enum { SCRATCH_MAX = 1024 * 1024 }; // bytes of one of the broker's own messages
+
+static const struct link_listener editor_listener;
+static const struct agent_listener peer_listener;
+
+/* ---- requests ---- */
+
+struct request *request_create(struct peer *peer, const struct method *method)
+{
+	struct request *request = mem_alloc_zero(sizeof(*request));
+	request->peer = peer;
+	request->method = method;
+	buf_init(&request->message, SCRATCH_MAX);
+	return request;
+}
+
+void request_destroy(struct request *request)
+{
+	ev_timer_stop(request->peer->relay->config.loop, &request->due);
+	pending_finish(&request->pending);
+	buf_finish(&request->message);
+	if (request->parcel) {
+		request->peer->relay->held_bytes -= parcel_size(request->parcel);
+		parcel_destroy(request->parcel);
+	}
+	grant_note_failed(request->peer->relay, request, NULL);
+	subject_destroy(request->subject);
+	environment_free(request->roots);
+	free(request->session_id);
+	free(request);
+}
+
+/* ---- sending ---- */
+
+void relay_send_editor(struct relay *relay, struct span message)
+{
+	trace_message(relay->config.trace, "editor", false, message);
+	link_send(&relay->editor, message);
+}
+
+void peer_send(struct peer *peer, struct span message)
+{
+	trace_message(peer->relay->config.trace, peer->hop, false, message);
+	link_send(agent_link(peer->agent), message);
+}
+
+void peer_send_ahead(struct peer *peer, struct span message)
+{
+	trace_message(peer->relay->config.trace, peer->hop, false, message);
+	link_send_ahead(agent_link(peer->agent), message);
+}
+
+/* Traces a message as it will leave: with its edits. */
+static void trace_spliced(struct relay *relay, const char *hop, const struct call *call)
+{
+	struct buf message;
+	if (!relay->config.trace) {
+		return;
+	}
+	buf_init(&message, SIZE_MAX / 2);
+	if (splice_append(&relay->splice, call->frame->bytes, &message, NULL)) {
+		trace_message(relay->config.trace, hop, false, buf_span(&message));
+	}
+	buf_finish(&message);
+}
+
+static bool forward(struct relay *relay, struct link *to, const char *hop, const struct call *call,
+	struct error *err)
+{
+	if (!splice_seal(&relay->splice, call->frame->bytes.len, err)) {
+		return false;
+	}
+	trace_spliced(relay, hop, call);
+	return link_forward(
+		to, call->from, call->frame, relay->splice.count > 0 ? &relay->splice : NULL, err);
+}
+
+bool relay_forward_editor(struct relay *relay, const struct call *call, struct error *err)
+{
+	return forward(relay, &relay->editor, "editor", call, err);
+}
+
+bool peer_forward(struct peer *peer, const struct call *call, struct error *err)
+{
+	return forward(peer->relay, agent_link(peer->agent), peer->hop, call, err);
+}
+
+bool relay_edit_id(struct relay *relay, const struct call *call, struct span id, struct error *err)
+{
+	const struct json_hit *hit = message_hit(&call->message, PLACE_ID);
+	return splice_add(&relay->splice, hit->start, hit->end, id, err);
+}
+
+bool relay_edit_minted(
+	struct relay *relay, const struct json_hit *hit, uint64_t id, struct error *err)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%" PRIu64, id);
+	return splice_add(
+		&relay->splice, hit->start, hit->end, (struct span){digits, (size_t)len}, err);
+}
+
+/* ---- agents ---- */
+
+static struct peer *peer_start(struct relay *relay)
+{
+	struct peer *peer = mem_alloc_zero(sizeof(*peer));
+	peer->relay = relay;
+	peer->number = ++relay->next_peer_number;
+	pending_table_init(&peer->asked, relay->config.profile->max_requests);
+	snprintf(peer->hop, sizeof(peer->hop), "agent %d", peer->number);
+	list_append(&relay->peers, &peer->link);
+	struct agent_config config = {
+		.loop = relay->config.loop,
+		.provider = relay->config.provider,
+		.profile = relay->config.profile,
+		.places = relay->places,
+		.listener = &peer_listener,
+		.data = peer,
+	};
+	relay_roots_init(peer);
+	grant_resolve_init(peer);
+	peer->agent = agent_create(&config);
+	return peer;
+}
+
+struct peer *relay_running_peer(struct relay *relay)
+{
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		if (!peer->is_down && !peer->is_reserved) {
+			return peer;
+		}
+	}
+	return NULL;
+}
+
+struct peer *relay_current_peer(struct relay *relay)
+{
+	struct peer *peer = relay_running_peer(relay);
+	return peer ? peer : relay_further_peer(relay);
+}
+
+struct peer *relay_further_peer(struct relay *relay)
+{
+	int count = 0;
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		count++;
+	}
+	return relay->is_ending || count >= RELAY_PEERS_MAX ? NULL : peer_start(relay);
+}
+
+struct session *relay_session_of(struct relay *relay, const struct message *message)
+{
+	char id[MESSAGE_SESSION_ID_MAX + 1];
+	if (!message_string(message, PLACE_SESSION_ID, id, sizeof(id))) {
+		return NULL;
+	}
+	return session_find(&relay->sessions, id);
+}
+
+struct session *relay_session_of_agent(struct peer *peer, const struct message *message)
+{
+	char id[MESSAGE_SESSION_ID_MAX + 1];
+	if (!message_string(message, PLACE_SESSION_ID, id, sizeof(id))) {
+		return NULL;
+	}
+	return session_find_agent(&peer->relay->sessions, peer, id);
+}
+
+bool relay_edit_session(struct relay *relay, const struct call *call, const struct session *session,
+	const char *id, struct error *err)
+{
+	struct json_writer writer;
+	if (!session || !session_has_alias(session)) {
+		return true;
+	}
+	const struct json_hit *hit = message_hit(&call->message, PLACE_SESSION_ID);
+	buf_clear(&relay->scratch);
+	json_write_begin(&writer, &relay->scratch);
+	json_write_text(&writer, id);
+	return json_write_end(&writer, err) &&
+	       splice_add(&relay->splice, hit->start, hit->end, buf_span(&relay->scratch), err);
+}
+
+/* The answer to an editor's request, or to one of the broker's own, is a failure. */
+void relay_fail_request(struct relay *relay, struct request *request, const struct failure *failure)
+{
+	if (request->method && request->method->on_over) {
+		request->method->on_over(relay, request);
+	}
+	if (request->on_answer) {
+		request->on_answer(relay, request, NULL, failure);
+	} else {
+		relay_fail(relay, pending_origin(&request->pending), failure);
+	}
+	request_destroy(request);
+}
+
+static void fail_all_asked(struct peer *peer, const struct failure *failure)
+{
+	struct pending *pending;
+	while ((pending = pending_oldest(&peer->asked))) {
+		pending_remove(&peer->asked, pending);
+		relay_fail_request(
+			peer->relay, CONTAINER_OF(pending, struct request, pending), failure);
+	}
+}
+
+/* What the editor still answers for an agent that has ended meets nothing. */
+static void forget_asked_by(struct peer *peer)
+{
+	struct relay *relay = peer->relay;
+	LIST_FOR_EACH(pending, &relay->asked_editor.order, struct pending, order_link) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		if (request->peer == peer) {
+			pending_remove(&relay->asked_editor, pending);
+			request_destroy(request);
+		}
+	}
+}
+
+void relay_peer_down(struct peer *peer, const struct failure *failure)
+{
+	if (peer->is_down) {
+		return;
+	}
+	peer->is_down = true;
+	if (!peer->relay->is_ending) {
+		log_error("%s", failure->message);
+	}
+	session_table_orphan(&peer->relay->sessions, peer);
+	grant_resolve_drop(peer);
+	forget_asked_by(peer);
+	fail_all_asked(peer, failure);
+	relay_fail_waiting(peer, failure);
+	link_resume(&peer->relay->editor); // it may have waited for this agent
+}
+
+static void on_peer_down(void *data, const struct failure *failure)
+{
+	relay_peer_down(data, failure);
+}
+
+/* ---- the editor's link ---- */
+
+void relay_editor_gone(struct relay *relay)
+{
+	relay->editor_has_ended = true;
+	if (!relay->was_told_gone) {
+		relay->was_told_gone = true;
+		relay->config.listener->on_editor_gone(relay->config.data);
+	}
+}
+
+static void on_editor_end(void *data, const struct error *err)
+{
+	log_debug("editor: %s", err ? err->text : "has closed its side");
+	relay_editor_gone(data);
+}
+
+static void on_editor_broken(void *data, const struct error *err)
+{
+	struct relay *relay = data;
+	log_debug("editor: %s", err->text);
+	relay_editor_gone(relay);
+	relay_finish_if_empty(relay);
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		link_resume(agent_link(peer->agent));
+	}
+}
+
+/* The editor reads again: so do we, from everyone who waited for it. */
+static void on_editor_drained(void *data)
+{
+	struct relay *relay = data;
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		link_resume(agent_link(peer->agent));
+	}
+	link_resume(&relay->editor);
+}
+
+static void on_editor_flushed(void *data)
+{
+	relay_finish(data);
+}
+
+static const struct link_listener editor_listener = {
+	.on_frame = relay_on_editor_frame,
+	.on_end = on_editor_end,
+	.on_broken = on_editor_broken,
+	.on_drained = on_editor_drained,
+	.on_flushed = on_editor_flushed,
+};
+
+static void on_peer_drained(void *data)
+{
+	struct peer *peer = data;
+	link_resume(&peer->relay->editor);
+}
+
+static const struct agent_listener peer_listener = {
+	.on_frame = relay_on_agent_frame,
+	.on_drained = on_peer_drained,
+	.on_ready = relay_peer_ready,
+	.on_down = on_peer_down,
+	.on_gone = relay_peer_gone,
+};
+
+/* ---- life ---- */
+
+struct relay *relay_create(const struct relay_config *config)
+{
+	const struct profile *profile = config->profile;
+	struct relay *relay = mem_alloc_zero(sizeof(*relay));
+	relay->config = *config;
+	relay->places = places_create();
+	list_init(&relay->peers);
+	pending_table_init(&relay->asked_editor, profile->max_requests);
+	session_table_init(&relay->sessions, profile->max_sessions);
+	splice_init(&relay->splice);
+	buf_init(&relay->scratch, SCRATCH_MAX);
+	buf_init(&relay->initialize, SCRATCH_MAX);
+	buf_init(&relay->authenticate, SCRATCH_MAX);
+	relay_end_init(relay);
+	relay_watch_init(relay);
+	struct link_config link_config = {
+		.loop = config->loop,
+		.places = relay->places,
+		.max_message = profile->max_message,
+		.max_queue = profile->max_queue,
+		.listener = &editor_listener,
+		.data = relay,
+	};
+	link_init(&relay->editor, &link_config);
+	return relay;
+}
+
+void relay_start(struct relay *relay, int editor_in, int editor_out)
+{
+	link_connect(&relay->editor, editor_in, editor_out);
+}
+
+void relay_destroy(struct relay *relay)
+{
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		peer->is_down = true;
+		forget_asked_by(peer);
+		relay_fail_waiting(peer, &(struct failure){"SHUTTING_DOWN", "stop",
+						 "the broker has ended", {NULL, 0}});
+		fail_all_asked(peer, &(struct failure){"SHUTTING_DOWN", "stop",
+					     "the broker has ended", {NULL, 0}});
+		relay_peer_gone(peer);
+	}
+	ev_timer_stop(relay->config.loop, &relay->last_words);
+	ev_timer_stop(relay->config.loop, &relay->look);
+	link_close(&relay->editor);
+	link_finish(&relay->editor);
+	pending_table_finish(&relay->asked_editor);
+	session_table_finish(&relay->sessions);
+	splice_finish(&relay->splice);
+	buf_finish(&relay->scratch);
+	buf_finish(&relay->initialize);
+	buf_finish(&relay->authenticate);
+	json_places_destroy(relay->places);
+	free(relay);
+}

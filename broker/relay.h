@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_RELAY_H
+#define BROKER_RELAY_H
+
+#include <ev.h>
+#include <stdbool.h>
+
+#include "base/attr.h"
+#include "broker/audit.h"
+#include "broker/config.h"
+#include "broker/trace.h"
+#include "providers/provider.h"
+
+/*
+ * The relay stands between one editor and its agents for the whole session:
+ * routes every message, keeps each hop's ids apart, makes the edits that
+ * docs/architecture.md lists and no other, and answers every request exactly
+ * once, whatever dies. Loop thread only.
+ */
+struct pool;
+struct relay;
+
+enum {
+	RELAY_EDITOR_RESERVE =
+		4 * 1024 * 1024,           // bytes of the broker's own answers beyond max-queue
+	RELAY_PEERS_MAX = 64,              // agents at once
+	RELAY_HELD_MAX = 64 * 1024 * 1024, // bytes of messages set aside for a person's answer
+};
+
+struct relay_listener {
+	/* The editor has closed its side, or cannot be written to. Once. */
+	void (*on_editor_gone)(void *data);
+	/*
+	 * After relay_end: every agent is gone and the last answers were written. Once. err is
+	 * NULL unless the editor could not be heard or told all.
+	 */
+	void (*on_finished)(void *data, const struct error *err);
+};
+
+struct relay_config {
+	struct ev_loop *loop;
+	struct provider *provider;
+	const struct profile *profile;
+	struct pool *pool;   // resolves links for policy; NULL: rules take paths as they are
+	struct trace *trace; // may be NULL
+	struct audit *audit; // may be NULL
+	const struct relay_listener *listener;
+	void *data;
+};
+
+struct relay *relay_create(const struct relay_config *config);
+
+/* Takes over the descriptors to the editor (non-blocking) and begins. */
+void relay_start(struct relay *relay, int editor_in, int editor_out);
+
+/*
+ * Begins the end: no further prompts, prompts in flight are cancelled, the
+ * agents are stopped, what they still say is passed on. A second call hurries.
+ */
+void relay_end(struct relay *relay);
+
+void relay_destroy(struct relay *relay);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "acp/rewrite.h"
+#include "base/log.h"
+#include "broker/mode_gate.h"
+
+/* ---- what methods mean ---- */
+
+/*
+ * An elicitation may be bound to a request of the editor's, which the agent
+ * knows by this hop's id.
+ */
+static bool edit_elicitation(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	const struct json_hit *hit = message_hit(&call->message, PLACE_REQUEST_ID);
+	if (!hit) {
+		return true;
+	}
+	struct pending *asked = pending_find(
+		&request->peer->asked, message_place(&call->message, PLACE_REQUEST_ID));
+	if (!asked || asked->origin_id_len == 0) {
+		return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
+			"elicitation/create: requestId names no request that is open");
+	}
+	return splice_add(&relay->splice, hit->start, hit->end, pending_origin(asked), err);
+}
+
+static const char permission_cancelled[] = "{\"outcome\":{\"outcome\":\"cancelled\"}}";
+static const char elicitation_cancelled[] = "{\"action\":\"cancel\"}";
+
+static const struct method methods[] = {
+	{.name = "session/request_permission", .result_when_gone = permission_cancelled},
+	{.name = "elicitation/create",
+		.on_send = edit_elicitation,
+		.result_when_gone = elicitation_cancelled},
+};
+
+static const struct method *method_of(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
+		if (strcmp(methods[i].name, name) == 0) {
+			return &methods[i];
+		}
+	}
+	return NULL;
+}
+
+/* ---- requests ---- */
+
+/* What the agent calls by its own names gets the editor's: sessions, paths, terminals. */
+static bool edit_names(
+	struct peer *peer, const struct call *call, const char *method, struct error *err)
+{
+	struct relay *relay = peer->relay;
+	if (relay->sessions.aliases > 0 && message_hit(&call->message, PLACE_SESSION_ID)) {
+		const struct session *session = relay_session_of_agent(peer, &call->message);
+		if (!relay_edit_session(relay, call, session, session ? session->id : NULL, err)) {
+			return false;
+		}
+	}
+	return rewrite_paths(
+		       &peer->map, PATH_TO_LOCAL, &call->message, method, &relay->splice, err) &&
+	       relay_toolhost_edit(peer, call, err);
+}
+
+static void refuse(struct peer *peer, const struct call *call, const struct error *err)
+{
+	peer_fail(peer, call->message.id,
+		&(struct failure){failure_code_of(err), "relay", err->text, {NULL, 0}});
+}
+
+static bool send_request(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	const struct method *method = request->method;
+	return relay_edit_minted(
+		       relay, message_hit(&call->message, PLACE_ID), request->pending.id, err) &&
+	       (!method || !method->on_send || method->on_send(relay, request, call, err)) &&
+	       edit_names(request->peer, call, call->message.method, err) &&
+	       relay_forward_editor(relay, call, err);
+}
+
+void relay_pass_agent_request(struct peer *peer, const struct call *call)
+{
+	struct relay *relay = peer->relay;
+	if (relay_toolhost_serves(peer, call->message.method)) {
+		relay_toolhost_call(peer, call);
+		return;
+	}
+	struct error err;
+	struct request *request = request_create(peer, method_of(call->message.method));
+	if (!pending_add(&relay->asked_editor, &request->pending, call->message.id, &err)) {
+		refuse(peer, call, &err);
+		request_destroy(request);
+		return;
+	}
+	grant_note_forwarded(request, call);
+	if (request->method && request->method->result_when_gone) {
+		relay_watch_question(request);
+	}
+	if (!send_request(relay, request, call, &err)) {
+		pending_remove(&relay->asked_editor, &request->pending);
+		refuse(peer, call, &err);
+		request_destroy(request);
+	}
+}
+
+void relay_on_agent_request(struct peer *peer, const struct call *call)
+{
+	struct relay *relay = peer->relay;
+	if (relay->editor_has_ended || relay->is_ending) {
+		peer_answer_when_gone(peer, call->message.id, method_of(call->message.method));
+		return;
+	}
+	if (!grant_intercept(peer, call)) {
+		relay_pass_agent_request(peer, call);
+	}
+}
+
+/* ---- notifications ---- */
+
+/* Takes back what it asked: under the id the editor knows, or from the broker itself. */
+static void on_cancel_request(struct peer *peer, const struct call *call)
+{
+	struct relay *relay = peer->relay;
+	struct error err;
+	struct span id = message_place(&call->message, PLACE_REQUEST_ID);
+	LIST_FOR_EACH(pending, &relay->asked_editor.order, struct pending, order_link) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		if (request->peer != peer || !span_equals(pending_origin(pending), id) ||
+			id.len == 0) {
+			continue;
+		}
+		if (!relay_edit_minted(relay, message_hit(&call->message, PLACE_REQUEST_ID),
+			    pending->id, &err) ||
+			!relay_forward_editor(relay, call, &err)) {
+			log_warning("%s: $/cancel_request: %s", peer->hop, err.text);
+		}
+		return;
+	}
+	log_debug("%s: $/cancel_request for a request that was answered or never made", peer->hop);
+}
+
+static void on_notification(struct peer *peer, const struct call *call)
+{
+	struct error err;
+	if (strcmp(call->message.method, "$/cancel_request") == 0) {
+		on_cancel_request(peer, call);
+		return;
+	}
+	mode_gate_on_update(peer, call);
+	if (!edit_names(peer, call, call->message.method, &err) ||
+		!relay_forward_editor(peer->relay, call, &err)) {
+		log_warning("%s: notification %s: %s", peer->hop, call->message.method, err.text);
+	}
+}
+
+/* ---- answers to what the editor asked ---- */
+
+static bool edit_result(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	const struct method *method = request->method;
+	return call->message.is_error || !method || !method->on_result ||
+	       method->on_result(relay, request, call, err);
+}
+
+static void pass_response(struct relay *relay, struct request *request, const struct call *call)
+{
+	struct error err;
+	const char *method = request->method && request->method->name ? request->method->name : "";
+	if (edit_result(relay, request, call, &err) &&
+		edit_names(request->peer, call, method, &err) &&
+		relay_edit_id(relay, call, pending_origin(&request->pending), &err) &&
+		relay_forward_editor(relay, call, &err)) {
+		if (request->method && request->method->on_over) {
+			request->method->on_over(relay, request);
+		}
+		request_destroy(request);
+		return;
+	}
+	relay_fail_request(relay, request,
+		&(struct failure){failure_code_of(&err), "relay", err.text, {NULL, 0}});
+}
+
+static void on_response(struct peer *peer, const struct call *call)
+{
+	struct pending *pending = pending_find(&peer->asked, call->message.id);
+	if (!pending) {
+		log_warning(
+			"%s: an answer to a request that was answered or never made", peer->hop);
+		return;
+	}
+	struct request *request = CONTAINER_OF(pending, struct request, pending);
+	pending_remove(&peer->asked, pending);
+	if (request->on_answer) {
+		request->on_answer(peer->relay, request, call, NULL);
+		request_destroy(request);
+	} else {
+		pass_response(peer->relay, request, call);
+	}
+}
+
+/* ---- lines that are no messages ---- */
+
+/* An answer that cannot be used: the editor that waits for it is told so. */
+static bool fail_editors_request(struct peer *peer, struct span id, const struct failure *failure)
+{
+	struct pending *pending = pending_find(&peer->asked, id);
+	if (!pending) {
+		return false;
+	}
+	pending_remove(&peer->asked, pending);
+	relay_fail_request(peer->relay, CONTAINER_OF(pending, struct request, pending), failure);
+	return true;
+}
+
+static void on_broken_line(
+	struct peer *peer, const struct frame *frame, const char *code, const struct error *err)
+{
+	char text[ERROR_TEXT_MAX + 64];
+	struct span id = message_broken_id(frame);
+	if (id.len > 0 && message_broken_has_method(frame)) {
+		snprintf(text, sizeof(text), "message not understood: %s", err->text);
+		peer_fail(peer, id, &(struct failure){code, "relay", text, {NULL, 0}});
+		log_warning("%s: %s", peer->hop, text);
+		return;
+	}
+	snprintf(text, sizeof(text), "the agent's answer cannot be used: %s", err->text);
+	if (id.len > 0 &&
+		fail_editors_request(peer, id, &(struct failure){code, "relay", text, {NULL, 0}})) {
+		log_warning("%s: %s", peer->hop, text);
+		return;
+	}
+	if (frame->kind == FRAME_TOO_LONG) {
+		log_warning("%s: a notification was skipped: %s", peer->hop, err->text);
+		return;
+	}
+	agent_note_noise(peer->agent, frame->bytes);
+	log_line(LOG_LEVEL_INFO, peer->hop, frame->bytes);
+}
+
+bool relay_on_agent_frame(void *data, const struct frame *frame)
+{
+	struct peer *peer = data;
+	struct relay *relay = peer->relay;
+	struct error err;
+	struct call call = {.from = agent_link(peer->agent)->frames, .frame = frame};
+	if (link_is_over(&relay->editor)) {
+		return false;
+	}
+	peer->heard_at = ev_now(relay->config.loop);
+	if (frame->kind != FRAME_MESSAGE) {
+		trace_noise(relay->config.trace, peer->hop, frame->bytes, frame->length);
+		on_broken_line(peer, frame,
+			frame->kind == FRAME_TOO_LONG ? "MESSAGE_TOO_LONG" : "INVALID_MESSAGE",
+			&frame->error);
+		return true;
+	}
+	trace_message(relay->config.trace, peer->hop, true, frame->bytes);
+	if (!message_read(&call.message, frame, &err)) {
+		on_broken_line(peer, frame, "INVALID_MESSAGE", &err);
+		return true;
+	}
+	splice_clear(&relay->splice);
+	switch (call.message.kind) {
+	case MESSAGE_REQUEST:
+		relay_on_agent_request(peer, &call);
+		break;
+	case MESSAGE_NOTIFICATION:
+		on_notification(peer, &call);
+		break;
+	case MESSAGE_RESPONSE:
+		on_response(peer, &call);
+		break;
+	}
+	return true;
+}

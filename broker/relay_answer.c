@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay_internal.h"
+
+#include <assert.h>
+
+/* What the broker answers itself, to either side. */
+
+void relay_fail(struct relay *relay, struct span id, const struct failure *failure)
+{
+	buf_clear(&relay->scratch);
+	failure_write(&relay->scratch, id, failure);
+	relay_send_editor(relay, buf_span(&relay->scratch));
+}
+
+void peer_fail(struct peer *peer, struct span id, const struct failure *failure)
+{
+	buf_clear(&peer->relay->scratch);
+	failure_write(&peer->relay->scratch, id, failure);
+	peer_send(peer, buf_span(&peer->relay->scratch));
+}
+
+/* A file's content may be longer than the relay's scratch. */
+static void write_answer(struct buf *out, struct span id, struct span result)
+{
+	buf_init(out, SIZE_MAX / 2);
+	bool ok = buf_append(out, SPAN_LITERAL("{\"jsonrpc\":\"2.0\",\"id\":"), NULL) &&
+	          buf_append(out, id, NULL) &&
+	          buf_append(out, SPAN_LITERAL(",\"result\":"), NULL) &&
+	          buf_append(out, result, NULL) && buf_append(out, SPAN_LITERAL("}"), NULL);
+	assert(ok);
+	(void)ok;
+}
+
+void peer_answer(struct peer *peer, struct span id, struct span result)
+{
+	struct buf out;
+	write_answer(&out, id, result);
+	peer_send(peer, buf_span(&out));
+	buf_finish(&out);
+}
+
+void relay_answer(struct relay *relay, struct span id, struct span result)
+{
+	struct buf out;
+	write_answer(&out, id, result);
+	relay_send_editor(relay, buf_span(&out));
+	buf_finish(&out);
+}

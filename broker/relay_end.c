@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay_internal.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+
+void relay_finish(struct relay *relay)
+{
+	if (!relay->is_finished) {
+		relay->is_finished = true;
+		ev_timer_stop(relay->config.loop, &relay->last_words);
+		relay->config.listener->on_finished(
+			relay->config.data, link_failure(&relay->editor));
+	}
+}
+
+static void on_last_words_due(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct relay *relay = CONTAINER_OF(timer, struct relay, last_words);
+	if (link_queued(&relay->editor) > 0) {
+		log_warning("editor: does not read; %zu bytes were not taken",
+			link_queued(&relay->editor));
+	}
+	relay_finish(relay);
+}
+
+void relay_end_init(struct relay *relay)
+{
+	ev_init(&relay->last_words, on_last_words_due);
+}
+
+/* Once no agent is left, the editor gets drain-timeout to take what is queued. */
+void relay_finish_if_empty(struct relay *relay)
+{
+	if (!relay->is_ending || relay->is_finished || !list_is_empty(&relay->peers)) {
+		return;
+	}
+	if (!ev_is_active(&relay->last_words)) {
+		double seconds = relay->config.profile->drain_timeout_ms / 1000.0;
+		ev_timer_set(&relay->last_words, seconds, 0.0);
+		ev_timer_start(relay->config.loop, &relay->last_words);
+	}
+	if (relay->editor.is_broken) {
+		ev_feed_event(relay->config.loop, &relay->last_words, EV_CUSTOM);
+		return;
+	}
+	link_finish_output(&relay->editor);
+}
+
+void relay_peer_gone(void *data)
+{
+	struct peer *peer = data;
+	struct relay *relay = peer->relay;
+	ev_timer_stop(relay->config.loop, &peer->idle);
+	grant_resolve_drop(peer);
+	list_remove(&peer->link);
+	relay_roots_finish(peer);
+	toolhost_destroy(peer->toolhost);
+	agent_destroy(peer->agent);
+	relay_roots_finish(peer);
+	pending_table_finish(&peer->asked);
+	free(peer);
+	relay_finish_if_empty(relay);
+}
+
+static const struct failure editor_gone_failure = {
+	"EDITOR_GONE", "stop", "the editor has closed the session", {NULL, 0}};
+
+void peer_answer_when_gone(struct peer *peer, struct span id, const struct method *method)
+{
+	if (method && method->result_when_gone) {
+		peer_answer(peer, id, span_of(method->result_when_gone));
+	} else {
+		peer_fail(peer, id, &editor_gone_failure);
+	}
+}
+
+/* Nobody answers any more: the agents' questions are answered for the editor. */
+static void answer_for_editor(struct relay *relay)
+{
+	struct pending *pending;
+	while ((pending = pending_oldest(&relay->asked_editor))) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		pending_remove(&relay->asked_editor, pending);
+		if (request->on_answer) {
+			request->on_answer(relay, request, NULL, &editor_gone_failure);
+		} else {
+			peer_answer_when_gone(
+				request->peer, pending_origin(pending), request->method);
+		}
+		request_destroy(request);
+	}
+}
+
+void relay_cancel_prompt(struct relay *relay, const struct session *session)
+{
+	struct json_writer writer;
+	buf_clear(&relay->scratch);
+	json_write_begin(&writer, &relay->scratch);
+	json_write_object(&writer);
+	json_write_key(&writer, "jsonrpc");
+	json_write_text(&writer, "2.0");
+	json_write_key(&writer, "method");
+	json_write_text(&writer, "session/cancel");
+	json_write_key(&writer, "params");
+	json_write_object(&writer);
+	json_write_key(&writer, "sessionId");
+	json_write_text(&writer, session->agent_id);
+	json_write_object_end(&writer);
+	json_write_object_end(&writer);
+	if (json_write_end(&writer, NULL)) {
+		peer_send(session->peer, buf_span(&relay->scratch));
+	}
+}
+
+static void cancel_prompt(void *data, struct session *session)
+{
+	if (session->prompts > 0 && session->peer) {
+		relay_cancel_prompt(data, session);
+	}
+}
+
+void relay_end(struct relay *relay)
+{
+	bool is_hurried = relay->is_ending;
+	if (!is_hurried) {
+		relay->is_ending = true;
+		session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);
+		answer_for_editor(relay);
+	}
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		bool has_work = !peer->is_ready && !list_is_empty(&peer->waiting);
+		if (has_work && !is_hurried) {
+			peer->stops_when_ready = true; // what came before the end is still done
+		} else {
+			agent_stop(peer->agent);
+		}
+	}
+	relay_finish_if_empty(relay);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_RELAY_INTERNAL_H
+#define BROKER_RELAY_INTERNAL_H
+
+#include "acp/link.h"
+#include "acp/message.h"
+#include "acp/path_map.h"
+#include "acp/pending.h"
+#include "acp/splice.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "broker/agent.h"
+#include "broker/failure.h"
+#include "broker/parcel.h"
+#include "broker/relay.h"
+#include "broker/session.h"
+#include "broker/toolhost.h"
+
+/* What the relay's own files share; nobody else includes this. */
+
+struct relay {
+	struct relay_config config;
+	struct json_places *places; // owned
+	struct link editor;
+	struct pending_table asked_editor; // of struct request
+	struct session_table sessions;
+	struct list peers;          // of struct peer, oldest first
+	struct splice splice;       // the edits of the message in hand
+	struct buf scratch;         // the broker's own message in the making
+	struct buf initialize;      // the editor's, whole, once it was answered well
+	struct buf authenticate;    // its last one that succeeded, whole
+	struct ev_timer last_words; // drain-timeout for the editor to take the last answers
+	struct ev_timer look;       // whether the editor is still there, while it is not read
+	double hung_up_at;          // ev_now when it was seen to have left; 0: it has not
+	size_t held_bytes;          // in parcels
+	int next_peer_number;
+	unsigned notices; // sent so far (notice.c)
+	bool is_ending;
+	bool shows_terminals;  // the editor advertised _meta.terminal_output
+	bool was_refused;      // the editor's frame in hand was raised before
+	bool editor_has_ended; // nothing comes from it any more
+	bool was_told_gone;
+	bool is_finished;
+};
+
+/* An agent, as the relay sees it. */
+struct peer {
+	struct list link; // relay.peers
+	struct relay *relay;
+	struct agent *agent;        // owned
+	struct pending_table asked; // of struct request
+	int number;                 // 1, 2, …
+	char hop[24];               // "agent 1", for the trace and the log
+	bool is_down;               // answers nothing any more
+	char agent_name[64];        // agentInfo.name, for quirks
+	struct path_map map;        // of its sandbox's roots
+	struct toolhost *toolhost;  // owned; NULL where the editor serves its tools
+	struct list waiting;        // of struct waiting (relay_roots.c): until it is ready
+	struct list openings; // of struct opening (relay_roots.c): until their roots are there
+	struct list
+		resolving; // of struct resolving (grant_resolve.c): calls, until links are known
+	size_t waiting_bytes;
+	bool is_ready; // its sandbox can be used
+	bool stops_when_ready;
+	bool is_reserved;     // for the session it was started for, until its roots are asked for
+	struct ev_timer idle; // idle-timeout, while a prompt is in flight
+	double heard_at;      // ev_now when its last line came
+	bool is_greeting;     // its initialize is in flight
+	bool was_greeted;     // its initialize was answered well
+};
+
+/* One message in hand: where it lies and what it says. */
+struct call {
+	struct frame_reader *from;
+	const struct frame *frame;
+	struct message message;
+	bool was_granted;      // policy has decided already
+	char *const *resolved; // borrowed, NULL-terminated; its paths without links, or NULL
+	bool was_parked;       // it waited for the agent's sandbox, or for its roots
+	bool has_roots;        // the directories it names are roots of the sandbox
+};
+
+struct request;
+struct subject;
+
+/* What a method means to the broker; tables of these are in relay_editor.c and relay_agent.c. */
+enum route {
+	ROUTE_ANY,     // the current agent, started where none runs
+	ROUTE_SESSION, // the agent of params.sessionId
+	ROUTE_OWN,     // the broker itself
+};
+
+struct method {
+	const char *name;
+	enum route route;
+	bool opens_session; // its cwd and additionalDirectories become roots
+	/* Before it goes to the agent: adds edits. May be NULL. */
+	bool (*on_send)(struct relay *relay, struct request *request, const struct call *call,
+		struct error *err);
+	/* Its result, before it goes to the editor: adds edits; false refuses it. May be NULL. */
+	bool (*on_result)(struct relay *relay, struct request *request, const struct call *call,
+		struct error *err);
+	/* Answered, in whatever way. May be NULL. */
+	void (*on_over)(struct relay *relay, struct request *request);
+	/* Of an agent's request: its result where nobody is there to answer; NULL: an error. */
+	const char *result_when_gone;
+};
+
+/* A request the broker waits for the answer of. */
+struct request {
+	struct pending pending;
+	struct peer *peer;           // to an agent: who is asked; to the editor: who asks
+	const struct method *method; // NULL: the broker has no interest in it
+	char *session_id;            // owned; params.sessionId, or NULL
+	char **roots;                // owned, NULL-terminated; cwd and the further ones, or NULL
+	struct buf message;          // the whole request, kept where it is needed later
+	struct parcel *parcel;       // owned; the agent's message that waits for this answer
+	struct ev_timer due;         // permission-timeout, of a question to the person
+	struct subject *subject;     // owned; of a question of the broker's own (grant_ask.c)
+	const char *options;         // the same: those it offers, JSON; static
+	struct grant_note *note;     // owned; for the audit log once it is answered; may be NULL
+	/*
+	 * The broker's own request: takes the answer, or why there is none (failure).
+	 * NULL: the answer goes back to who asked. The request is freed after it.
+	 */
+	void (*on_answer)(struct relay *relay, struct request *request, const struct call *answer,
+		const struct failure *failure);
+};
+
+/* ---- relay.c ---- */
+
+struct request *request_create(struct peer *peer, const struct method *method);
+void request_destroy(struct request *request);
+
+/* The agent to use where the session does not say; NULL where none runs. */
+struct peer *relay_running_peer(struct relay *relay);
+
+/* The same, started where none runs. NULL while ending. */
+struct peer *relay_current_peer(struct relay *relay);
+
+/* Sends one of the broker's own messages, and traces it. */
+void relay_send_editor(struct relay *relay, struct span message);
+void peer_send(struct peer *peer, struct span message);
+void peer_send_ahead(struct peer *peer, struct span message);
+
+/* Answers a request of the editor's, or of an agent's, with an error. */
+void relay_fail(struct relay *relay, struct span id, const struct failure *failure);
+void peer_fail(struct peer *peer, struct span id, const struct failure *failure);
+
+/* Passes the message in hand on, with relay->splice as its edits. */
+bool relay_forward_editor(
+	struct relay *relay, const struct call *call, struct error *err) ATTR_NODISCARD;
+bool peer_forward(struct peer *peer, const struct call *call, struct error *err) ATTR_NODISCARD;
+
+/* Adds the edit that gives the message in hand another id (raw, or a minted one). */
+bool relay_edit_id(struct relay *relay, const struct call *call, struct span id,
+	struct error *err) ATTR_NODISCARD;
+bool relay_edit_minted(struct relay *relay, const struct json_hit *hit, uint64_t id,
+	struct error *err) ATTR_NODISCARD;
+
+/* Nobody is there to answer an agent's request: the broker does. */
+void peer_answer_when_gone(struct peer *peer, struct span id, const struct method *method);
+
+/* Answers a request of the editor's, or of an agent's, with a result (JSON). */
+void relay_answer(struct relay *relay, struct span id, struct span result);
+void peer_answer(struct peer *peer, struct span id, struct span result);
+
+/* The answer to a request of the editor's is an error; the request is freed. */
+void relay_fail_request(
+	struct relay *relay, struct request *request, const struct failure *failure);
+
+/* Says to the relay that an agent answers nothing any more, and why. */
+void relay_peer_down(struct peer *peer, const struct failure *failure);
+
+/* The session of a message of an agent's, which knows it by its own id. */
+struct session *relay_session_of_agent(struct peer *peer, const struct message *message);
+
+/* A path as the other side calls it; owned by the caller. */
+char *relay_map_path(const struct peer *peer, enum path_direction direction, const char *path);
+
+/* Gives the message in hand the id that the other side knows its session by. */
+bool relay_edit_session(struct relay *relay, const struct call *call, const struct session *session,
+	const char *id, struct error *err) ATTR_NODISCARD;
+
+/* The session of a message of the editor's, by params.sessionId; NULL where unknown. */
+struct session *relay_session_of(struct relay *relay, const struct message *message);
+
+/* Nothing comes from the editor any more: says so, once. */
+void relay_editor_gone(struct relay *relay);
+
+/* ---- relay_end.c ---- */
+
+void relay_end_init(struct relay *relay);
+
+/* The last answers have left, or nobody takes them: says so, once. */
+void relay_finish(struct relay *relay);
+
+/* While ending: once no agent is left, the editor gets drain-timeout to take what is queued. */
+void relay_finish_if_empty(struct relay *relay);
+
+/* Tells the session's agent to stop its prompt. */
+void relay_cancel_prompt(struct relay *relay, const struct session *session);
+
+/* Nothing of an agent runs any more: frees the peer (void * for the listener). */
+void relay_peer_gone(void *data);
+
+/* ---- relay_methods.c: what the editor's methods mean ---- */
+
+/* Never NULL: a method nobody told us about has a meaning too. */
+const struct method *relay_method_of(const char *name);
+
+/* _broker/…: the broker's own. */
+bool relay_is_own_method(const char *name);
+
+/* ---- relay_editor.c, relay_agent.c: a line has come in ---- */
+
+bool relay_on_editor_frame(void *data, const struct frame *frame);
+bool relay_on_agent_frame(void *data, const struct frame *frame);
+
+/* A message that came before, or was set aside: handles it as if it came now. */
+bool relay_on_editor_call(struct relay *relay, const struct call *call);
+
+/* The same of one that waited for this agent, whichever would be chosen now. */
+void relay_on_parked_call(struct peer *peer, const struct call *call);
+
+/* A request of the editor's whose agent is known and ready, and has its roots. */
+void relay_pass_editor_request(struct peer *peer, const struct call *call);
+
+/* ---- relay_roots.c: until the sandbox is ready, and until it has the roots ---- */
+
+void relay_roots_init(struct peer *peer);
+void relay_roots_finish(struct peer *peer); // after the agent was destroyed
+
+/* Sets the message aside until the agent's sandbox is ready. ERROR_LIMIT. */
+bool relay_wait_until_ready(
+	struct peer *peer, const struct call *call, struct error *err) ATTR_NODISCARD;
+void relay_peer_ready(void *data);
+
+/*
+ * Makes the directories of a session/new, load, resume or fork roots of the
+ * sandbox; then it goes on to the agent, or, where the sandbox takes no more, to
+ * a further one. False: it needs none, and goes on at once.
+ */
+bool relay_open_roots(struct peer *peer, const struct call *call);
+
+/* Answers what waits for this agent with a failure. */
+void relay_fail_waiting(struct peer *peer, const struct failure *failure);
+
+/* cwd, then additionalDirectories, of a message that opens a session; NULL-terminated, owned. */
+char **relay_directories_of(const struct message *message);
+
+/* A further agent, whatever runs already. NULL while ending, and over RELAY_PEERS_MAX. */
+struct peer *relay_further_peer(struct relay *relay);
+
+/* ---- relay_editor.c, relay_agent.c, further ---- */
+
+/* A request of the agent's that was set aside: handles it as if it came now. */
+void relay_on_agent_request(struct peer *peer, const struct call *call);
+
+/* A request of the agent's that policy has let pass (or has nothing to say on). */
+void relay_pass_agent_request(struct peer *peer, const struct call *call);
+
+/* ---- relay_toolhost.c: files and terminals served by the broker ---- */
+
+/* Whether the ToolHost serves this agent, and not the editor. */
+bool relay_uses_toolhost(const struct peer *peer);
+bool relay_toolhost_serves(const struct peer *peer, const char *method);
+
+/* initialize: what the editor can show, and what the agent is told it may ask for. */
+bool relay_toolhost_greet(struct peer *peer, const struct call *call, struct error *err);
+
+void relay_toolhost_call(struct peer *peer, const struct call *call);
+
+/* The edits that show our terminals in a message of the agent's; after all others. */
+bool relay_toolhost_edit(struct peer *peer, const struct call *call, struct error *err);
+
+void relay_toolhost_flush_session(struct peer *peer, const struct session *session);
+void relay_toolhost_end_session(struct peer *peer, const struct session *session);
+
+/* ---- relay_watch.c: who is waited for, and how long ---- */
+
+/* Takes a question back from the editor, under the id it knows. */
+void relay_withdraw_question(struct relay *relay, const struct request *request);
+
+/* A question went to the person: permission-timeout counts. */
+void relay_watch_question(struct request *request);
+
+/* A prompt went to the agent: idle-timeout counts, from its last line on. */
+void relay_watch_prompt(struct peer *peer);
+
+/*
+ * The editor is not read, because of a reader who is slow: that it leaves is
+ * noticed all the same, and waited with for stop-eof-timeout.
+ */
+void relay_watch_editor(struct relay *relay);
+void relay_watch_init(struct relay *relay);
+
+/* ---- handshake.c: initialize and authenticate ---- */
+
+bool handshake_on_send(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err);
+bool handshake_on_result(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err);
+void handshake_on_over(struct relay *relay, struct request *request);
+bool handshake_keep_authenticate(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err);
+bool handshake_on_authenticated(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err);
+
+/* Inserts `"name":value` as the first member of an object of the message. */
+bool relay_insert_member(struct relay *relay, const struct call *call, struct span object,
+	const char *name, struct span value, struct error *err);
+
+/* A further agent: what the editor said to the first one is said to it again, ahead of the rest. */
+void handshake_repeat(struct peer *peer);
+
+/* ---- grant.c: policy on what an agent asks of the editor ---- */
+
+/* True where the request was answered or set aside; false: it passes. */
+bool grant_intercept(struct peer *peer, const struct call *call);
+
+/* Calls whose paths are being resolved; drop them before the sandbox is closed. */
+void grant_resolve_init(struct peer *peer);
+void grant_resolve_drop(struct peer *peer);
+
+/* The session is cancelled or ends: what the broker asks in its name is refused, and withdrawn. */
+void grant_cancel_session(struct relay *relay, const char *session_id);
+
+/* For the audit log: an agent's own question was forwarded; and how that ended. */
+void grant_note_forwarded(struct request *request, const struct call *call);
+void grant_note_answered(struct relay *relay, struct request *request, const struct call *call);
+void grant_note_failed(struct relay *relay, struct request *request, const struct failure *failure);
+
+#endif

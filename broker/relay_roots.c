@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "broker/environment.h"
+
+/* A message of the editor's for an agent whose sandbox is not ready. */
+struct waiting {
+	struct list link; // peer.waiting
+	struct parcel *parcel;
+	size_t size;
+};
+
+/* A request that opens a session, until the sandbox has its directories. */
+struct opening {
+	struct list link; // peer.openings
+	struct peer *peer;
+	struct parcel *parcel; // owned; NULL once it was answered
+	char *id;              // owned; raw, for an answer without the message
+	char **directories;    // owned, NULL-terminated
+	size_t next;           // of the directories, the one being added
+};
+
+void relay_roots_init(struct peer *peer)
+{
+	list_init(&peer->waiting);
+	list_init(&peer->openings);
+	path_map_init(&peer->map);
+}
+
+static void opening_destroy(struct opening *opening)
+{
+	list_remove(&opening->link);
+	parcel_destroy(opening->parcel);
+	environment_free(opening->directories);
+	free(opening->id);
+	free(opening);
+}
+
+void relay_roots_finish(struct peer *peer)
+{
+	assert(list_is_empty(&peer->waiting));
+	LIST_FOR_EACH(opening, &peer->openings, struct opening, link) {
+		opening_destroy(opening);
+	}
+	path_map_finish(&peer->map);
+}
+
+/* ---- until the sandbox is ready ---- */
+
+bool relay_wait_until_ready(struct peer *peer, const struct call *call, struct error *err)
+{
+	size_t size = call->frame->bytes.len;
+	if (peer->waiting_bytes > peer->relay->config.profile->max_queue) {
+		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
+			"more than max-queue bytes wait for the sandbox");
+	}
+	struct waiting *waiting = mem_alloc_zero(sizeof(*waiting));
+	waiting->parcel = parcel_create(call->from, call->frame, peer->relay->places);
+	waiting->size = size;
+	peer->waiting_bytes += size;
+	list_append(&peer->waiting, &waiting->link);
+	return true;
+}
+
+/* Reads a message that was set aside; false where there is nothing to handle. */
+static bool open_call(struct parcel *parcel, struct call *out_call)
+{
+	struct error err;
+	struct frame_reader *reader;
+	*out_call = (struct call){.was_parked = true};
+	out_call->frame = parcel_open(parcel, &reader);
+	out_call->from = reader;
+	if (!message_read(&out_call->message, out_call->frame, &err)) {
+		log_error("a message set aside cannot be read again: %s", err.text);
+		return false;
+	}
+	return true;
+}
+
+static void handle_waiting(struct peer *peer, struct waiting *waiting)
+{
+	struct call call;
+	struct relay *relay = peer->relay;
+	list_remove(&waiting->link);
+	peer->waiting_bytes -= waiting->size;
+	if (open_call(waiting->parcel, &call)) {
+		splice_clear(&relay->splice);
+		relay_on_parked_call(peer, &call);
+	}
+	parcel_destroy(waiting->parcel);
+	free(waiting);
+}
+
+void relay_peer_ready(void *data)
+{
+	struct peer *peer = data;
+	peer->is_ready = true;
+	while (!peer->is_down && !list_is_empty(&peer->waiting)) {
+		handle_waiting(peer, LIST_FIRST(&peer->waiting, struct waiting, link));
+	}
+	if (peer->stops_when_ready) {
+		agent_stop(peer->agent);
+	}
+}
+
+/* ---- names on either side ---- */
+
+char *relay_map_path(const struct peer *peer, enum path_direction direction, const char *path)
+{
+	size_t prefix;
+	struct span with;
+	if (!path_map_find(&peer->map, direction, span_of(path), &prefix, &with)) {
+		return mem_strdup(path);
+	}
+	size_t rest = strlen(path + prefix);
+	char *mapped = mem_alloc(with.len + rest + 1);
+	memcpy(mapped, with.data, with.len);
+	memcpy(mapped + with.len, path + prefix, rest + 1);
+	return mapped;
+}
+
+/* ---- until the sandbox has the roots ---- */
+
+static void refresh_map(struct peer *peer)
+{
+	struct sandbox *sandbox = agent_sandbox(peer->agent);
+	for (size_t i = 0; i < sandbox_root_count(sandbox); i++) {
+		const struct sandbox_root *root = sandbox_root_at(sandbox, i);
+		if (!path_map_add(&peer->map, root->local, root->runtime)) {
+			log_warning("%s: more than %d roots; the paths of %s are not translated",
+				peer->hop, PATH_MAP_MAX, root->local);
+		}
+	}
+}
+
+static void opening_fail(struct opening *opening, const struct failure *failure)
+{
+	relay_fail(opening->peer->relay, span_of(opening->id), failure);
+	parcel_destroy(opening->parcel);
+	opening->parcel = NULL;
+}
+
+/* All its roots are there: the request goes on. */
+static void opening_pass(struct opening *opening)
+{
+	struct call call;
+	struct peer *peer = opening->peer;
+	if (open_call(opening->parcel, &call)) {
+		call.has_roots = true;
+		splice_clear(&peer->relay->splice);
+		relay_pass_editor_request(peer, &call);
+	}
+	opening_destroy(opening);
+}
+
+/* The sandbox takes no further root: the session gets an agent of its own. */
+static void opening_move(struct opening *opening, const struct error *err)
+{
+	struct relay *relay = opening->peer->relay;
+	struct peer *peer = relay_further_peer(relay);
+	if (!peer) {
+		opening_fail(opening, &(struct failure){"RESOURCE_LIMIT_EXCEEDED", "session",
+					      "no further agent can be started", {NULL, 0}});
+		opening_destroy(opening);
+		return;
+	}
+	log_info("%s: %s; starting %s for %s", opening->peer->hop, err->text, peer->hop,
+		opening->directories[opening->next]);
+	struct waiting *waiting = mem_alloc_zero(sizeof(*waiting));
+	waiting->parcel = opening->parcel;
+	waiting->size = parcel_size(opening->parcel);
+	peer->waiting_bytes += waiting->size;
+	list_append(&peer->waiting, &waiting->link);
+	peer->is_reserved = true;
+	opening->parcel = NULL;
+	opening_destroy(opening);
+}
+
+static void on_root_added(void *data, const struct error *err)
+{
+	struct opening *opening = data;
+	struct peer *peer = opening->peer;
+	if (!opening->parcel) {
+		opening_destroy(opening); // answered meanwhile: the agent ended
+		return;
+	}
+	if (err && err->code == ERROR_UNAVAILABLE && opening->next == 0 &&
+		sandbox_root_count(agent_sandbox(peer->agent)) > 0) {
+		opening_move(opening, err);
+		return;
+	}
+	if (err) {
+		opening_fail(opening,
+			&(struct failure){failure_code_of(err), "session", err->text, {NULL, 0}});
+		opening_destroy(opening);
+		return;
+	}
+	refresh_map(peer);
+	opening->next++;
+	if (opening->directories[opening->next]) {
+		sandbox_add_root(agent_sandbox(peer->agent), opening->directories[opening->next],
+			on_root_added, opening);
+		return;
+	}
+	opening_pass(opening);
+}
+
+static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, char **directories)
+{
+	struct opening *opening = mem_alloc_zero(sizeof(*opening));
+	opening->peer = peer;
+	opening->parcel = parcel;
+	opening->id = id;
+	opening->directories = directories;
+	list_append(&peer->openings, &opening->link);
+	sandbox_add_root(agent_sandbox(peer->agent), directories[0], on_root_added, opening);
+}
+
+bool relay_open_roots(struct peer *peer, const struct call *call)
+{
+	const struct sandbox_capabilities *capabilities =
+		sandbox_capabilities(agent_sandbox(peer->agent));
+	if (!relay_uses_toolhost(peer) && !capabilities->isolated && !capabilities->maps_paths) {
+		return false;
+	}
+	char **directories = relay_directories_of(&call->message);
+	if (!directories[0]) {
+		environment_free(directories);
+		return false; // without a cwd: the agent says what it misses
+	}
+	peer->is_reserved = false;
+	char *id = mem_strndup(call->message.id);
+	opening_begin(
+		peer, parcel_create(call->from, call->frame, peer->relay->places), id, directories);
+	return true;
+}
+
+/* ---- the agent has ended ---- */
+
+/* Every request that waits is answered; a notification has nobody to be told. */
+static void fail_parcel(struct relay *relay, struct parcel *parcel, const struct failure *failure)
+{
+	struct call call;
+	if (open_call(parcel, &call) && call.message.kind == MESSAGE_REQUEST) {
+		relay_fail(relay, call.message.id, failure);
+	}
+}
+
+void relay_fail_waiting(struct peer *peer, const struct failure *failure)
+{
+	LIST_FOR_EACH(waiting, &peer->waiting, struct waiting, link) {
+		list_remove(&waiting->link);
+		fail_parcel(peer->relay, waiting->parcel, failure);
+		parcel_destroy(waiting->parcel);
+		free(waiting);
+	}
+	LIST_FOR_EACH(opening, &peer->openings, struct opening, link) {
+		if (opening->parcel) {
+			opening_fail(opening, failure);
+		}
+	}
+}

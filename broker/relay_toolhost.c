@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay_internal.h"
+
+#include <stdio.h>
+
+#include "acp/json_doc.h"
+#include "base/log.h"
+
+/* ---- who serves ---- */
+
+bool relay_uses_toolhost(const struct peer *peer)
+{
+	struct sandbox *sandbox = agent_sandbox(peer->agent);
+	enum toolhost_mode mode = peer->relay->config.profile->toolhost;
+	if (mode != TOOLHOST_AUTO || !sandbox) {
+		return mode == TOOLHOST_BROKER;
+	}
+	const struct sandbox_capabilities *capabilities = sandbox_capabilities(sandbox);
+	return capabilities->isolated || capabilities->maps_paths;
+}
+
+/* Whether the editor would serve a terminal by itself through _meta. */
+static bool shows_terminals(const struct call *call)
+{
+	struct span raw = message_place(&call->message, PLACE_CLIENT_CAPABILITIES);
+	if (raw.len == 0) {
+		return false;
+	}
+	struct json_doc *doc = json_doc_parse_unchecked(raw, NULL);
+	bool shows = doc && json_bool(doc, json_path(doc, 0, "_meta.terminal_output"), false);
+	json_doc_destroy(doc);
+	return shows;
+}
+
+#define FILE_CAPABILITIES "{\"readTextFile\":true,\"writeTextFile\":true}"
+
+/* Into clientCapabilities, an object of the message that may have either member already. */
+static bool add_members(struct relay *relay, const struct call *call, struct error *err)
+{
+	struct span object = message_place(&call->message, PLACE_CLIENT_CAPABILITIES);
+	const struct json_hit *fs = message_hit(&call->message, PLACE_CLIENT_FS);
+	const struct json_hit *terminal = message_hit(&call->message, PLACE_CLIENT_TERMINAL);
+	struct span files = SPAN_LITERAL(FILE_CAPABILITIES);
+	struct span yes = SPAN_LITERAL("true");
+	if (!fs && !terminal) { // as one insertion: an empty object takes no comma
+		return relay_insert_member(relay, call, object, "fs",
+			SPAN_LITERAL(FILE_CAPABILITIES ",\"terminal\":true"), err);
+	}
+	bool ok = fs ? splice_add(&relay->splice, fs->start, fs->end, files, err)
+	             : relay_insert_member(relay, call, object, "fs", files, err);
+	return ok &&
+	       (terminal ? splice_add(&relay->splice, terminal->start, terminal->end, yes, err)
+			 : relay_insert_member(relay, call, object, "terminal", yes, err));
+}
+
+static bool add_capabilities(struct relay *relay, const struct call *call, struct error *err)
+{
+	const struct json_hit *hit = message_hit(&call->message, PLACE_CLIENT_CAPABILITIES);
+	struct span value = message_place(&call->message, PLACE_CLIENT_CAPABILITIES);
+	struct span all = SPAN_LITERAL("{\"fs\":" FILE_CAPABILITIES ",\"terminal\":true}");
+	if (!hit) {
+		struct span params = message_place(&call->message, PLACE_PARAMS);
+		return params.len == 0 || params.data[0] != '{' ||
+		       relay_insert_member(relay, call, params, "clientCapabilities", all, err);
+	}
+	if (value.data[0] != '{') {
+		return splice_add(&relay->splice, hit->start, hit->end, all, err);
+	}
+	return add_members(relay, call, err);
+}
+
+bool relay_toolhost_greet(struct peer *peer, const struct call *call, struct error *err)
+{
+	peer->relay->shows_terminals = shows_terminals(call);
+	return !relay_uses_toolhost(peer) || add_capabilities(peer->relay, call, err);
+}
+
+/* ---- serving ---- */
+
+static void on_result(void *data, struct span id, struct span result)
+{
+	peer_answer(data, id, result);
+}
+
+static void on_failure(void *data, struct span id, const struct failure *failure)
+{
+	peer_fail(data, id, failure);
+}
+
+static bool on_update(void *data, struct span message)
+{
+	struct peer *peer = data;
+	if (link_is_over(&peer->relay->editor)) {
+		return false;
+	}
+	relay_send_editor(peer->relay, message);
+	return true;
+}
+
+static const struct toolhost_listener listener = {
+	.on_result = on_result,
+	.on_failure = on_failure,
+	.on_update = on_update,
+};
+
+static struct toolhost *toolhost_of(struct peer *peer)
+{
+	if (peer->toolhost) {
+		return peer->toolhost;
+	}
+	struct toolhost_config config = {
+		.loop = peer->relay->config.loop,
+		.sandbox = agent_sandbox(peer->agent),
+		.limits = peer->relay->config.profile->toolhost_limits,
+		.editor_shows_terminals = peer->relay->shows_terminals,
+		.agent_name = peer->agent_name,
+		.map = &peer->map,
+		.listener = &listener,
+		.data = peer,
+	};
+	peer->toolhost = toolhost_create(&config);
+	return peer->toolhost;
+}
+
+bool relay_toolhost_serves(const struct peer *peer, const char *method)
+{
+	return toolhost_has_method(method) && relay_uses_toolhost(peer);
+}
+
+void relay_toolhost_call(struct peer *peer, const struct call *call)
+{
+	struct session *session = relay_session_of_agent(peer, &call->message);
+	if (!session || !session->roots) {
+		struct failure failure = {"INVALID_PARAMS", "session",
+			"params.sessionId names no session of this agent", {NULL, 0}};
+		peer_fail(peer, call->message.id, &failure);
+		return;
+	}
+	toolhost_call(toolhost_of(peer), &call->message, session->agent_id,
+		(const char *const *)session->roots);
+}
+
+bool relay_toolhost_edit(struct peer *peer, const struct call *call, struct error *err)
+{
+	if (!peer->toolhost) {
+		return true;
+	}
+	return toolhost_edit_update(peer->toolhost, &call->message, &peer->relay->splice, err);
+}
+
+void relay_toolhost_flush_session(struct peer *peer, const struct session *session)
+{
+	if (peer->toolhost) {
+		toolhost_flush_session(peer->toolhost, session->agent_id);
+	}
+}
+
+void relay_toolhost_end_session(struct peer *peer, const struct session *session)
+{
+	if (peer->toolhost) {
+		toolhost_end_session(peer->toolhost, session->agent_id);
+	}
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay_internal.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* ---- permission-timeout: a person who does not answer ---- */
+
+/* Takes the question back from the editor, under the id it knows. */
+void relay_withdraw_question(struct relay *relay, const struct request *request)
+{
+	buf_clear(&relay->scratch);
+	if (buf_append_format(&relay->scratch, NULL,
+		    "{\"jsonrpc\":\"2.0\",\"method\":\"$/"
+		    "cancel_request\",\"params\":{\"requestId\":%llu}}",
+		    (unsigned long long)request->pending.id)) {
+		relay_send_editor(relay, buf_span(&relay->scratch));
+	}
+}
+
+static void on_question_due(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct request *request = CONTAINER_OF(timer, struct request, due);
+	struct peer *peer = request->peer;
+	struct relay *relay = peer->relay;
+	char text[128];
+	snprintf(text, sizeof(text), "nobody answered within %d ms (permission-timeout)",
+		relay->config.profile->permission_timeout_ms);
+	struct failure failure = {"TIMEOUT_EXCEEDED", "session", text, {NULL, 0}};
+	log_warning("%s: a question to the person: %s", peer->hop, text);
+	pending_remove(&relay->asked_editor, &request->pending);
+	relay_withdraw_question(relay, request);
+	if (request->on_answer) {
+		request->on_answer(relay, request, NULL, &failure);
+	} else {
+		grant_note_failed(relay, request, &failure);
+		peer_answer_when_gone(peer, pending_origin(&request->pending), request->method);
+	}
+	request_destroy(request);
+}
+
+void relay_watch_question(struct request *request)
+{
+	struct relay *relay = request->peer->relay;
+	int ms = relay->config.profile->permission_timeout_ms;
+	if (ms > 0) {
+		ev_timer_init(&request->due, on_question_due, ms / 1000.0, 0.0);
+		ev_timer_start(relay->config.loop, &request->due);
+	}
+}
+
+/* ---- idle-timeout: a prompt without a word from the agent ---- */
+
+/* The agent waits for an answer itself: then its silence is not its own. */
+static bool waits_for_editor(const struct peer *peer)
+{
+	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {
+		if (CONTAINER_OF(pending, struct request, pending)->peer == peer) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_prompt(const struct request *request)
+{
+	return request->method && request->method->name &&
+	       strcmp(request->method->name, "session/prompt") == 0;
+}
+
+static bool has_prompt(const struct peer *peer)
+{
+	LIST_FOR_EACH(pending, &peer->asked.order, struct pending, order_link) {
+		if (is_prompt(CONTAINER_OF(pending, struct request, pending))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Every prompt of the agent is answered with the deadline's name, and cancelled there. */
+static void give_up_prompts(struct peer *peer)
+{
+	struct relay *relay = peer->relay;
+	char text[160];
+	snprintf(text, sizeof(text), "%s said nothing for %d ms (idle-timeout)", peer->hop,
+		relay->config.profile->idle_timeout_ms);
+	log_warning("%s; its prompts are cancelled", text);
+	LIST_FOR_EACH(pending, &peer->asked.order, struct pending, order_link) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		if (!is_prompt(request)) {
+			continue;
+		}
+		struct session *session =
+			request->session_id ? session_find(&relay->sessions, request->session_id)
+					    : NULL;
+		if (session) {
+			relay_cancel_prompt(relay, session);
+		}
+		pending_remove(&peer->asked, pending);
+		relay_fail_request(relay, request,
+			&(struct failure){"TIMEOUT_EXCEEDED", "relay", text, {NULL, 0}});
+	}
+}
+
+static void on_idle(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct peer *peer = CONTAINER_OF(timer, struct peer, idle);
+	double allowed = peer->relay->config.profile->idle_timeout_ms / 1000.0;
+	double silent = ev_now(loop) - peer->heard_at;
+	if (peer->is_down || !has_prompt(peer)) {
+		return; // the next prompt starts the watch again
+	}
+	if (waits_for_editor(peer)) {
+		peer->heard_at = ev_now(loop);
+		silent = 0;
+	}
+	if (silent >= allowed) {
+		give_up_prompts(peer);
+		return;
+	}
+	ev_timer_set(timer, allowed - silent, 0.0);
+	ev_timer_start(loop, timer);
+}
+
+void relay_watch_prompt(struct peer *peer)
+{
+	struct ev_loop *loop = peer->relay->config.loop;
+	int ms = peer->relay->config.profile->idle_timeout_ms;
+	peer->heard_at = ev_now(loop);
+	if (ms > 0 && !ev_is_active(&peer->idle)) {
+		ev_timer_init(&peer->idle, on_idle, ms / 1000.0, 0.0);
+		ev_timer_start(loop, &peer->idle);
+	}
+}
+
+/* ---- an editor that leaves while it is not read ---- */
+
+enum { LOOK_MS = 500 };
+
+static bool has_hung_up(const struct relay *relay)
+{
+	struct pollfd end = {.fd = relay->editor.in, .events = POLLRDHUP};
+	return poll(&end, 1, 0) > 0 && (end.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
+}
+
+static void on_look(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct relay *relay = CONTAINER_OF(timer, struct relay, look);
+	double allowed = relay->config.profile->stop_eof_ms / 1000.0;
+	if (!link_is_paused(&relay->editor) || relay->was_told_gone) {
+		ev_timer_stop(loop, timer);
+		return;
+	}
+	if (!has_hung_up(relay)) {
+		return;
+	}
+	if (relay->hung_up_at == 0) {
+		relay->hung_up_at = ev_now(loop);
+	}
+	if (ev_now(loop) - relay->hung_up_at >= allowed) {
+		ev_timer_stop(loop, timer);
+		log_warning("editor: has left, while what it wrote waits for a slow reader");
+		relay_editor_gone(relay);
+	}
+}
+
+void relay_watch_init(struct relay *relay)
+{
+	ev_timer_init(&relay->look, on_look, LOOK_MS / 1000.0, LOOK_MS / 1000.0);
+}
+
+/* Called each time anew: a reader who takes something is worth waiting for. */
+void relay_watch_editor(struct relay *relay)
+{
+	relay->hung_up_at = 0;
+	ev_timer_again(relay->config.loop, &relay->look);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_SECRETS_H
+#define BROKER_SECRETS_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+/*
+ * The secrets the broker knows by value: those of secret-env, and of variables
+ * whose name ends in KEY, TOKEN, SECRET, PASSWORD or PASSWD. Values of fewer
+ * than 6 bytes are left out: they would mask half of everything. Kept as JSON
+ * spells them inside a string; wiped when destroyed.
+ */
+struct secrets;
+
+/* Both lists are NULL-terminated; names may be NULL. The values are copied. */
+struct secrets *secrets_create(const char *const *environment, const char *const *names);
+void secrets_destroy(struct secrets *secrets); // NULL is fine
+
+/* Replaces every secret in a piece of JSON text by ***, wherever it stands. */
+void secrets_mask(const struct secrets *secrets, struct buf *json);
+
+#endif

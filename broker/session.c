@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/session.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "broker/environment.h"
+#include "broker/memory.h"
+#include "broker/mode_gate.h"
+
+void session_table_init(struct session_table *table, int max)
+{
+	*table = (struct session_table){.max = max};
+	for (size_t i = 0; i < SESSION_BUCKETS; i++) {
+		list_init(&table->buckets[i]);
+	}
+}
+
+static void session_destroy(struct session *session)
+{
+	list_remove(&session->link);
+	environment_free(session->roots);
+	memory_destroy(session->memory);
+	mode_guard_destroy(session->guard);
+	free(session->agent_id);
+	free(session->id);
+	free(session);
+}
+
+void session_table_finish(struct session_table *table)
+{
+	for (size_t i = 0; i < SESSION_BUCKETS; i++) {
+		LIST_FOR_EACH(session, &table->buckets[i], struct session, link) {
+			session_destroy(session);
+		}
+	}
+	table->count = 0;
+}
+
+/* FNV-1a: a peer that aims at one bucket costs itself max-sessions comparisons. */
+static struct list *bucket_of(struct session_table *table, const char *id)
+{
+	uint32_t hash = 2166136261u;
+	for (; *id; id++) {
+		hash = (hash ^ (unsigned char)*id) * 16777619u;
+	}
+	return &table->buckets[hash % SESSION_BUCKETS];
+}
+
+struct session *session_find(struct session_table *table, const char *id)
+{
+	LIST_FOR_EACH(session, bucket_of(table, id), struct session, link) {
+		if (strcmp(session->id, id) == 0) {
+			return session;
+		}
+	}
+	return NULL;
+}
+
+struct session *session_bind(
+	struct session_table *table, const char *id, struct peer *peer, struct error *err)
+{
+	struct session *session = session_find(table, id);
+	if (session && session->peer && session->peer != peer) {
+		error_set_reason(err, ERROR_DENIED, "SESSION_CONFLICT",
+			"session \"%s\" belongs to another agent that is still running", id);
+		return NULL;
+	}
+	if (!session && table->count >= table->max) {
+		error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
+			"%d sessions are open already (max-sessions)", table->max);
+		return NULL;
+	}
+	if (!session) {
+		session = mem_alloc_zero(sizeof(*session));
+		session->id = mem_strdup(id);
+		session->agent_id = mem_strdup(id);
+		session->memory = memory_create();
+		list_append(bucket_of(table, id), &session->link);
+		table->count++;
+	}
+	session->peer = peer;
+	return session;
+}
+
+struct session *session_bind_new(struct session_table *table, const char *agent_id,
+	struct peer *peer, int number, struct error *err)
+{
+	struct session *session = session_find(table, agent_id);
+	if (!session || !session->peer || session->peer == peer) {
+		return session_bind(table, agent_id, peer, err);
+	}
+	struct buf alias;
+	buf_init(&alias, SIZE_MAX / 2);
+	bool ok = buf_append_format(&alias, err, "%s~%d", agent_id, number) &&
+	          buf_append(&alias, (struct span){"", 1}, err);
+	session = ok ? session_bind(table, buf_span(&alias).data, peer, err) : NULL;
+	buf_finish(&alias);
+	if (session && !session_has_alias(session)) {
+		free(session->agent_id);
+		session->agent_id = mem_strdup(agent_id);
+		table->aliases++;
+	}
+	return session;
+}
+
+bool session_has_alias(const struct session *session)
+{
+	return strcmp(session->id, session->agent_id) != 0;
+}
+
+struct session *session_find_agent(
+	struct session_table *table, const struct peer *peer, const char *agent_id)
+{
+	struct session *session = session_find(table, agent_id);
+	if (session && session->peer == peer && !session_has_alias(session)) {
+		return session;
+	}
+	for (size_t i = 0; table->aliases > 0 && i < SESSION_BUCKETS; i++) {
+		LIST_FOR_EACH(other, &table->buckets[i], struct session, link) {
+			if (other->peer == peer && strcmp(other->agent_id, agent_id) == 0) {
+				return other;
+			}
+		}
+	}
+	return NULL;
+}
+
+void session_set_roots(struct session *session, char **roots)
+{
+	environment_free(session->roots);
+	session->roots = roots;
+}
+
+void session_forget(struct session_table *table, struct session *session)
+{
+	table->aliases -= session_has_alias(session) ? 1 : 0;
+	session_destroy(session);
+	table->count--;
+}
+
+void session_table_visit(struct session_table *table, const struct peer *peer,
+	void (*visit)(void *data, struct session *session), void *data)
+{
+	for (size_t i = 0; i < SESSION_BUCKETS; i++) {
+		LIST_FOR_EACH(session, &table->buckets[i], struct session, link) {
+			if (!peer || session->peer == peer) {
+				visit(data, session);
+			}
+		}
+	}
+}
+
+static void orphan(void *data, struct session *session)
+{
+	session->peer = NULL;
+	session->prompts = 0;
+}
+
+void session_table_orphan(struct session_table *table, const struct peer *peer)
+{
+	session_table_visit(table, peer, orphan, NULL);
+}

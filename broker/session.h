@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_SESSION_H
+#define BROKER_SESSION_H
+
+#include <stdbool.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/list.h"
+
+/*
+ * Which agent has which session. A session's id is the agent's own; a session
+ * outlives its agent here, so that the editor is told what became of it.
+ */
+enum { SESSION_BUCKETS = 64 };
+
+struct memory;
+struct mode_guard;
+struct peer;
+
+struct session {
+	struct list link;  // session_table.buckets
+	char *id;          // owned; decoded; as the editor knows it
+	char *agent_id;    // owned; as its agent knows it: the same, but where two agents minted it
+	struct peer *peer; // NULL once its agent has ended
+	int prompts;       // in flight
+	char **roots;      // owned, NULL-terminated; cwd and additionalDirectories; may be NULL
+	struct memory *memory;    // owned; what the person has said "always" to
+	struct mode_guard *guard; // owned; where policy gates the agent's modes; may be NULL
+};
+
+struct session_table {
+	struct list buckets[SESSION_BUCKETS]; // of struct session
+	int count;
+	int aliases; // sessions whose two ids differ
+	int max;
+};
+
+void session_table_init(struct session_table *table, int max);
+void session_table_finish(struct session_table *table); // frees the sessions
+
+struct session *session_find(struct session_table *table, const char *id); // or NULL
+
+/*
+ * The session of that id, made where there is none; it belongs to peer from now
+ * on. ERROR_LIMIT (max-sessions); ERROR_DENIED with SESSION_CONFLICT where
+ * another living agent has it.
+ */
+struct session *session_bind(struct session_table *table, const char *id, struct peer *peer,
+	struct error *err) ATTR_NODISCARD;
+
+/*
+ * As session_bind for a session an agent has just made: where another living
+ * agent has minted the same id, the editor gets to know this one by a name of its
+ * own, "ID~NUMBER".
+ */
+struct session *session_bind_new(struct session_table *table, const char *agent_id,
+	struct peer *peer, int number, struct error *err) ATTR_NODISCARD;
+
+/* The session an agent knows by this id; NULL where it has none. */
+struct session *session_find_agent(
+	struct session_table *table, const struct peer *peer, const char *agent_id);
+
+bool session_has_alias(const struct session *session);
+
+/* Takes the roots (NULL-terminated, malloc'ed). */
+void session_set_roots(struct session *session, char **roots);
+
+void session_forget(struct session_table *table, struct session *session);
+
+/* The agent has ended: its sessions are nobody's, and no prompt is in flight. */
+void session_table_orphan(struct session_table *table, const struct peer *peer);
+
+/* Calls visit for each session of a peer (NULL: of all). It may not change the table. */
+void session_table_visit(struct session_table *table, const struct peer *peer,
+	void (*visit)(void *data, struct session *session), void *data);
+
+#endif

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/subject.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "acp/json_doc.h"
+#include "base/buf.h"
+
+enum { SUBJECT_WORDS_MAX = 4096 }; // paths, or words of a command, that policy looks at
+
+static const struct {
+	const char *method;
+	enum policy_operation operation;
+} operations[] = {
+	{"fs/read_text_file", POLICY_READ},
+	{"fs/write_text_file", POLICY_WRITE},
+	{"terminal/create", POLICY_TERMINAL},
+	{"session/request_permission", POLICY_GRANT},
+};
+
+bool subject_operation(const char *method, enum policy_operation *out_operation)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(operations); i++) {
+		if (strcmp(operations[i].method, method) == 0) {
+			*out_operation = operations[i].operation;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- growing word lists ---- */
+
+static bool add_word(char ***list, char *word, struct error *err)
+{
+	size_t count = 0;
+	while (*list && (*list)[count]) {
+		count++;
+	}
+	if (count >= SUBJECT_WORDS_MAX) {
+		free(word);
+		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
+			"more than %d paths or words in one request", SUBJECT_WORDS_MAX);
+	}
+	*list = mem_realloc(*list, (count + 2) * sizeof(**list));
+	(*list)[count] = word;
+	(*list)[count + 1] = NULL;
+	return true;
+}
+
+static void free_words(char **list)
+{
+	for (size_t i = 0; list && list[i]; i++) {
+		free(list[i]);
+	}
+	free(list);
+}
+
+/* A node that has to be a string, added to a list. */
+static bool add_string(const struct json_doc *doc, json_node node, char ***list, const char *what,
+	struct error *err)
+{
+	char *text = json_string(doc, node);
+	if (!text) {
+		return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
+			"%s is no string, or holds a NUL", what);
+	}
+	return add_word(list, text, err);
+}
+
+/* ---- the methods ---- */
+
+static bool read_place(const struct message *message, enum place place, const char *what,
+	char ***list, struct error *err)
+{
+	struct span raw = message_place(message, place);
+	if (raw.len == 0) {
+		return error_set_reason(
+			err, ERROR_PROTOCOL, "INVALID_PARAMS", "%s is missing", what);
+	}
+	struct json_doc *doc = json_doc_parse_unchecked(raw, err);
+	bool ok = doc && add_string(doc, 0, list, what, err);
+	json_doc_destroy(doc);
+	return ok;
+}
+
+static bool read_args(struct subject *subject, const struct message *message, struct error *err)
+{
+	struct span raw = message_place(message, PLACE_ARGS);
+	subject->shell_line = true;
+	if (raw.len == 0 || span_is(raw, "null")) {
+		return true;
+	}
+	struct json_doc *doc = json_doc_parse_unchecked(raw, err);
+	if (!doc) {
+		return error_prefix(err, "params.args");
+	}
+	bool ok =
+		json_is(doc, 0, JSON_ARRAY) ||
+		error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS", "params.args is no array");
+	for (json_node arg = json_first(doc, 0); ok && arg != JSON_NODE_NONE;
+		arg = json_next(doc, arg)) {
+		subject->shell_line = false;
+		ok = add_string(doc, arg, &subject->command, "params.args", err);
+	}
+	json_doc_destroy(doc);
+	return ok;
+}
+
+/* Where a command runs, and what is added to its environment. */
+static bool read_surroundings(
+	struct subject *subject, const struct message *message, struct error *err)
+{
+	struct span env = message_place(message, PLACE_ENV);
+	struct span cwd = message_place(message, PLACE_CWD);
+	if (env.len > 0 && !span_is(env, "null") && !span_is(env, "[]")) {
+		subject->env = mem_strndup(env);
+	}
+	if (cwd.len == 0 || span_is(cwd, "null")) {
+		return true;
+	}
+	struct json_doc *doc = json_doc_parse_unchecked(cwd, err);
+	subject->cwd = doc ? json_string(doc, 0) : NULL;
+	json_doc_destroy(doc);
+	return subject->cwd || error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
+				       "params.cwd is no string, or holds a NUL");
+}
+
+/* rawInput.command, where an agent says it: a shell line, or its words. */
+static bool read_tool_command(
+	struct subject *subject, const struct json_doc *doc, struct error *err)
+{
+	json_node command = json_path(doc, 0, "rawInput.command");
+	if (json_is(doc, command, JSON_STRING)) {
+		subject->shell_line = true;
+		return add_string(doc, command, &subject->command, "rawInput.command", err);
+	}
+	if (!json_is(doc, command, JSON_ARRAY)) {
+		return true;
+	}
+	for (json_node word = json_first(doc, command); word != JSON_NODE_NONE;
+		word = json_next(doc, word)) {
+		if (!add_string(doc, word, &subject->command, "rawInput.command", err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool read_tool_paths(
+	struct subject *subject, const struct json_doc *doc, const char *array, struct error *err)
+{
+	for (json_node item = json_first(doc, json_get(doc, 0, array)); item != JSON_NODE_NONE;
+		item = json_next(doc, item)) {
+		json_node path = json_get(doc, item, "path");
+		if (path != JSON_NODE_NONE &&
+			!add_string(doc, path, &subject->paths, "toolCall's path", err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool read_tool_call(
+	struct subject *subject, const struct message *message, struct error *err)
+{
+	struct span raw = message_place(message, PLACE_TOOL_CALL);
+	if (raw.len == 0 || raw.data[0] != '{') {
+		return error_set_reason(
+			err, ERROR_PROTOCOL, "INVALID_PARAMS", "params.toolCall is no object");
+	}
+	struct json_doc *doc = json_doc_parse_unchecked(raw, err);
+	if (!doc) {
+		return error_prefix(err, "params.toolCall");
+	}
+	subject->kind = json_string(doc, json_get(doc, 0, "kind"));
+	bool ok = read_tool_command(subject, doc, err) &&
+	          read_tool_paths(subject, doc, "locations", err) &&
+	          read_tool_paths(subject, doc, "content", err);
+	json_doc_destroy(doc);
+	return ok;
+}
+
+bool subject_read(struct subject *subject, enum policy_operation operation,
+	const struct message *message, struct error *err)
+{
+	*subject = (struct subject){.operation = operation};
+	bool ok = false;
+	switch (operation) {
+	case POLICY_READ:
+	case POLICY_WRITE:
+		ok = read_place(message, PLACE_PATH, "params.path", &subject->paths, err);
+		break;
+	case POLICY_TERMINAL:
+		ok = read_place(message, PLACE_COMMAND, "params.command", &subject->command, err) &&
+		     read_args(subject, message, err) && read_surroundings(subject, message, err);
+		break;
+	default:
+		ok = read_tool_call(subject, message, err);
+		break;
+	}
+	if (!ok) {
+		subject_finish(subject);
+	}
+	return ok;
+}
+
+/* ---- the params of _broker/policy/explain ---- */
+
+static bool read_optional(struct json_doc *doc, const char *name, char ***list, struct error *err)
+{
+	json_node node = json_get(doc, 0, name);
+	return node == JSON_NODE_NONE || json_is(doc, node, JSON_NULL) ||
+	       add_string(doc, node, list, name, err);
+}
+
+static bool read_optional_text(
+	struct json_doc *doc, const char *name, char **out_text, struct error *err)
+{
+	char **words = NULL;
+	bool ok = read_optional(doc, name, &words, err);
+	*out_text = words ? words[0] : NULL;
+	free(words);
+	return ok;
+}
+
+static bool read_command_params(struct subject *subject, struct json_doc *doc, struct error *err)
+{
+	json_node env = json_get(doc, 0, "env");
+	bool ok = read_optional(doc, "command", &subject->command, err);
+	subject->shell_line = true;
+	for (json_node arg = json_first(doc, json_get(doc, 0, "args"));
+		ok && subject->command && arg != JSON_NODE_NONE; arg = json_next(doc, arg)) {
+		subject->shell_line = false;
+		ok = add_string(doc, arg, &subject->command, "args", err);
+	}
+	if (ok && json_count(doc, env) > 0) {
+		subject->env = mem_strndup(json_raw(doc, env));
+	}
+	return ok && read_optional_text(doc, "cwd", &subject->cwd, err);
+}
+
+/* What the operation cannot do without. */
+static bool check_params(const struct subject *subject, struct error *err)
+{
+	bool is_file = subject->operation == POLICY_READ || subject->operation == POLICY_WRITE;
+	if (is_file && !subject->paths) {
+		return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS", "path is missing");
+	}
+	return subject->operation != POLICY_TERMINAL || subject->command ||
+	       error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS", "command is missing");
+}
+
+bool subject_read_params(struct subject *subject, enum policy_operation operation,
+	struct span params, struct error *err)
+{
+	*subject = (struct subject){.operation = operation};
+	struct json_doc *doc = json_doc_parse_unchecked(params, err);
+	if (!doc) {
+		return error_prefix(err, "params");
+	}
+	bool ok = true;
+	if (operation != POLICY_TERMINAL) {
+		ok = read_optional(doc, "path", &subject->paths, err);
+	}
+	if (operation == POLICY_TERMINAL || operation == POLICY_GRANT) {
+		ok = ok && read_command_params(subject, doc, err);
+	}
+	if (operation == POLICY_GRANT) {
+		ok = ok && read_optional_text(doc, "toolKind", &subject->kind, err);
+	}
+	ok = ok && check_params(subject, err);
+	json_doc_destroy(doc);
+	if (!ok) {
+		subject_finish(subject);
+	}
+	return ok;
+}
+
+/* ---- copying and comparing ---- */
+
+char **subject_words_copy(char *const *words)
+{
+	size_t count = 0;
+	while (words && words[count]) {
+		count++;
+	}
+	char **copy = words ? mem_alloc_zero((count + 1) * sizeof(*copy)) : NULL;
+	for (size_t i = 0; i < count; i++) {
+		copy[i] = mem_strdup(words[i]);
+	}
+	return copy;
+}
+
+struct subject *subject_copy(const struct subject *subject)
+{
+	struct subject *copy = mem_alloc(sizeof(*copy));
+	*copy = *subject;
+	copy->paths = subject_words_copy(subject->paths);
+	copy->command = subject_words_copy(subject->command);
+	copy->cwd = subject->cwd ? mem_strdup(subject->cwd) : NULL;
+	copy->env = subject->env ? mem_strdup(subject->env) : NULL;
+	copy->kind = subject->kind ? mem_strdup(subject->kind) : NULL;
+	return copy;
+}
+
+void subject_destroy(struct subject *subject)
+{
+	if (subject) {
+		subject_finish(subject);
+		free(subject);
+	}
+}
+
+void subject_set_paths(struct subject *subject, char *const *paths)
+{
+	free_words(subject->paths);
+	subject->paths = subject_words_copy(paths);
+}
+
+static bool texts_equal(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool words_equal(char *const *a, char *const *b)
+{
+	if (!a || !b) {
+		return a == b;
+	}
+	while (*a && *b && strcmp(*a, *b) == 0) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+bool subject_equals(const struct subject *a, const struct subject *b)
+{
+	return a->operation == b->operation && a->shell_line == b->shell_line &&
+	       words_equal(a->paths, b->paths) && words_equal(a->command, b->command) &&
+	       texts_equal(a->cwd, b->cwd) && texts_equal(a->env, b->env) &&
+	       texts_equal(a->kind, b->kind);
+}
+
+void subject_finish(struct subject *subject)
+{
+	free_words(subject->paths);
+	free_words(subject->command);
+	free(subject->cwd);
+	free(subject->env);
+	free(subject->kind);
+	*subject = (struct subject){.operation = subject->operation};
+}
+
+struct policy_query subject_query(const struct subject *subject, const char *const *roots)
+{
+	return (struct policy_query){
+		.operation = subject->operation,
+		.roots = roots,
+		.paths = (const char *const *)subject->paths,
+		.command = (const char *const *)subject->command,
+		.shell_line = subject->shell_line,
+		.tool_kind = subject->kind,
+	};
+}
+
+const char *subject_text(const struct subject *subject, char *text, size_t size)
+{
+	if (!subject->command) {
+		return subject->paths ? subject->paths[0] : "";
+	}
+	size_t len = 0;
+	text[0] = '\0';
+	for (size_t i = 0; subject->command[i] && len < size; i++) {
+		int more = snprintf(
+			text + len, size - len, "%s%s", i > 0 ? " " : "", subject->command[i]);
+		len += (size_t)more;
+	}
+	return text;
+}
+
+char *subject_text_create(const struct subject *subject)
+{
+	size_t size = 1;
+	for (size_t i = 0; subject->command && subject->command[i]; i++) {
+		size += strlen(subject->command[i]) + 1;
+	}
+	if (!subject->command) {
+		return mem_strdup(subject->paths ? subject->paths[0] : "");
+	}
+	char *text = mem_alloc(size);
+	subject_text(subject, text, size);
+	return text;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/toolhost_internal.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "acp/json_utf8.h"
+#include "base/attr.h"
+#include "broker/environment.h"
+
+/* A read or a write of one file (ACP, "File System"). */
+struct file_call {
+	struct tool_call call;
+	struct list link; // toolhost.files
+	bool is_write;
+	bool is_running;
+	bool is_below_roots;      // that was looked at
+	char *path;               // owned
+	char **roots;             // owned; the session's
+	struct buf content;       // of a write
+	unsigned long long line;  // of a read; the first one is 1
+	unsigned long long limit; // of a read, in lines; ULLONG_MAX: to the end
+	struct file_op *op;
+	ev_timer due;
+};
+
+static struct file_call *from_call(struct tool_call *call)
+{
+	return CONTAINER_OF(call, struct file_call, call);
+}
+
+static const char *doing(const struct file_call *file)
+{
+	return file->is_write ? "writing" : "reading";
+}
+
+/* ---- order ---- */
+
+static void run(struct file_call *file);
+
+/*
+ * Calls of one path are done in their order, but for reads that follow reads.
+ * Starts those of this path that wait for nobody any more.
+ */
+static void run_next(struct toolhost *toolhost, const char *path)
+{
+	bool has_earlier = false;
+	bool has_write = false;
+	LIST_FOR_EACH(file, &toolhost->files, struct file_call, link) {
+		if (strcmp(file->path, path) != 0) {
+			continue;
+		}
+		bool waits = has_write || (file->is_write && has_earlier);
+		has_earlier = true;
+		has_write = has_write || file->is_write;
+		if (!waits && !file->is_running) {
+			run(file);
+		}
+	}
+}
+
+static void release(struct tool_call *call)
+{
+	struct file_call *file = from_call(call);
+	struct toolhost *toolhost = call->toolhost;
+	file_op_cancel(file->op);
+	file->op = NULL;
+	ev_timer_stop(toolhost->config.loop, &file->due);
+	list_remove(&file->link);
+	if (!toolhost->is_ending) {
+		run_next(toolhost, file->path);
+	}
+	toolhost->held_bytes -= file->content.len;
+	buf_finish(&file->content);
+	environment_free(file->roots);
+	free(file->path);
+}
+
+/* ---- what went wrong ---- */
+
+static void fail(struct file_call *file, const struct error *err)
+{
+	const struct toolhost *toolhost = file->call.toolhost;
+	struct tool_call *call = &file->call;
+	if (err->code == ERROR_NOT_FOUND && !err->reason) {
+		call->failure_path = mem_strdup(file->path);
+		tool_call_fail(call, "RESOURCE_NOT_FOUND", "Resource not found: %s", file->path);
+	} else if (err->code == ERROR_LIMIT && !err->reason) {
+		tool_call_fail(call, "RESOURCE_LIMIT_EXCEEDED",
+			"%s %s: it has more than max-file (%zu bytes)", doing(file), file->path,
+			toolhost->config.limits.max_file);
+	} else {
+		tool_call_fail_with(call, err);
+	}
+}
+
+/* The call is gone after this; those that waited for it begin. */
+static void finish(struct file_call *file, const struct error *err)
+{
+	file->op = NULL;
+	if (err) {
+		fail(file, err);
+	} else {
+		tool_call_answer(&file->call);
+	}
+}
+
+static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct file_call *file = CONTAINER_OF(timer, struct file_call, due);
+	struct error err;
+	error_set(&err, ERROR_TIMEOUT, "%s %s: not done within file-timeout (%d ms)", doing(file),
+		file->path, file->call.toolhost->config.limits.file_timeout_ms);
+	file_op_cancel(file->op);
+	finish(file, &err);
+}
+
+/* ---- reading ---- */
+
+/* Where a line begins, the first one being 1; the end of the text where it has fewer. */
+static size_t line_start(struct span text, unsigned long long line)
+{
+	size_t at = 0;
+	for (unsigned long long i = 1; i < line; i++) {
+		const char *end = memchr(text.data + at, '\n', text.len - at);
+		if (!end) {
+			return text.len;
+		}
+		at = (size_t)(end - text.data) + 1;
+	}
+	return at;
+}
+
+/* The lines asked for, with their line endings as they are. */
+static struct span pick_lines(struct span text, unsigned long long line, unsigned long long limit)
+{
+	if (text.len == 0) {
+		return text;
+	}
+	size_t start = line_start(text, line);
+	text = (struct span){text.data + start, text.len - start};
+	if (text.len > 0 && limit < text.len) { // a line has a byte at least
+		text.len = line_start(text, limit + 1);
+	}
+	return text;
+}
+
+static bool write_content(struct file_call *file, struct span text, struct error *err)
+{
+	size_t valid = utf8_valid_length(text.data, text.len);
+	if (valid < text.len) {
+		return error_set_reason(err, ERROR_PROTOCOL, "FILE_NOT_TEXT",
+			"reading %s: it is no text, byte %zu is not UTF-8", file->path, valid);
+	}
+	struct json_writer writer;
+	json_write_begin(&writer, &file->call.result);
+	json_write_object(&writer);
+	json_write_key(&writer, "content");
+	json_write_string(&writer, pick_lines(text, file->line, file->limit));
+	json_write_object_end(&writer);
+	return json_write_end(&writer, err);
+}
+
+static void on_read(void *data, struct buf *content, const struct error *err)
+{
+	struct file_call *file = data;
+	struct error failure;
+	bool is_missing = err && err->code == ERROR_NOT_FOUND;
+	struct span text = {"", 0};
+	if (!err) {
+		text = buf_span(content);
+	} else if (!is_missing || !file->call.toolhost->quirks->missing_file_is_empty) {
+		finish(file, err);
+		return;
+	}
+	bool is_written = write_content(file, text, &failure);
+	finish(file, is_written ? NULL : &failure);
+}
+
+/* ---- writing ---- */
+
+static void on_written(void *data, const struct error *err)
+{
+	struct file_call *file = data;
+	struct error failure;
+	if (!err && !buf_append(&file->call.result, SPAN_LITERAL("{}"), &failure)) {
+		err = &failure;
+	}
+	finish(file, err);
+}
+
+/* ---- both ---- */
+
+static void begin(struct file_call *file)
+{
+	const struct toolhost_config *config = &file->call.toolhost->config;
+	if (file->is_write) {
+		file->op = sandbox_write_file(
+			config->sandbox, file->path, buf_span(&file->content), on_written, file);
+	} else {
+		file->op = sandbox_read_file(
+			config->sandbox, file->path, config->limits.max_file, on_read, file);
+	}
+}
+
+static void on_resolved(void *data, const char *path, const struct error *err)
+{
+	struct file_call *file = data;
+	file->op = NULL;
+	if (err) {
+		finish(file, err);
+	} else if (!tool_is_below(path, (const char *const *)file->roots)) {
+		struct error refusal;
+		error_set_reason(&refusal, ERROR_DENIED, "SECURITY_VIOLATION",
+			"%s: refused, it leads out of the session's roots", file->path);
+		finish(file, &refusal);
+	} else {
+		begin(file);
+	}
+}
+
+/* The sandbox holds paths in all its roots; those of other sessions are none of this one's. */
+static void run(struct file_call *file)
+{
+	file->is_running = true;
+	struct toolhost *toolhost = file->call.toolhost;
+	if (tool_covers_sandbox(toolhost, (const char *const *)file->roots)) {
+		begin(file);
+	} else {
+		file->op = sandbox_resolve_path(
+			toolhost->config.sandbox, file->path, on_resolved, file);
+	}
+}
+
+static void submit(struct file_call *file, const struct tool_params *params, bool is_write)
+{
+	struct toolhost *toolhost = file->call.toolhost;
+	file->is_write = is_write;
+	file->roots = environment_merge(params->roots, NULL);
+	list_append(&toolhost->files, &file->link);
+	file->call.release = release;
+	int timeout_ms = toolhost->config.limits.file_timeout_ms;
+	ev_timer_init(&file->due, on_due, timeout_ms / 1000., 0.);
+	if (timeout_ms > 0) {
+		ev_timer_start(toolhost->config.loop, &file->due);
+	}
+	run_next(toolhost, file->path);
+}
+
+static bool take_path(struct file_call *file, const struct tool_params *params)
+{
+	char *path = tool_string_at(&file->call, params, PLACE_PATH, "path");
+	if (!path) {
+		return false;
+	}
+	if (strlen(path) >= FILE_PATH_MAX) {
+		tool_call_fail(&file->call, "INVALID_PARAMS",
+			"\"path\" has %zu bytes, more than %d", strlen(path), FILE_PATH_MAX - 1);
+		free(path);
+		return false;
+	}
+	file->path = path;
+	return true;
+}
+
+static void serve_read(struct tool_call *call, const struct tool_params *params)
+{
+	struct file_call *file = from_call(call);
+	file->line = 1;
+	file->limit = ULLONG_MAX;
+	if (tool_number(call, params, "line", &file->line) &&
+		tool_number(call, params, "limit", &file->limit) && take_path(file, params)) {
+		submit(file, params, false);
+	}
+}
+
+/* How many bytes may wait to be written. */
+static size_t held_max(const struct toolhost *toolhost)
+{
+	size_t most = toolhost->config.limits.max_file;
+	most = most > SIZE_MAX / 4 ? SIZE_MAX : most * 4;
+	return most > TOOL_HELD_MIN ? most : TOOL_HELD_MIN;
+}
+
+static bool take_content(struct file_call *file, const struct tool_params *params)
+{
+	struct toolhost *toolhost = file->call.toolhost;
+	struct span raw = message_place(params->message, PLACE_CONTENT);
+	size_t max_file = toolhost->config.limits.max_file;
+	struct error err;
+	if (raw.len == 0 || raw.data[0] != '"') {
+		tool_call_fail(
+			&file->call, "INVALID_PARAMS", "\"content\" is missing or no string");
+		return false;
+	}
+	buf_init(&file->content, max_file);
+	if (!json_decode_string(raw, &file->content, &err)) {
+		tool_call_fail(&file->call, "RESOURCE_LIMIT_EXCEEDED",
+			"writing %s: the content has more than max-file (%zu bytes)", file->path,
+			max_file);
+	} else if (toolhost->held_bytes + file->content.len > held_max(toolhost)) {
+		tool_call_fail(&file->call, "RESOURCE_LIMIT_EXCEEDED",
+			"writing %s: %zu bytes wait to be written already", file->path,
+			toolhost->held_bytes);
+	} else {
+		toolhost->held_bytes += file->content.len;
+		return true;
+	}
+	buf_finish(&file->content);
+	return false;
+}
+
+static void serve_write(struct tool_call *call, const struct tool_params *params)
+{
+	struct file_call *file = from_call(call);
+	if (!take_path(file, params)) {
+		return;
+	}
+	char *path = file->path;
+	if (take_content(file, params)) {
+		submit(file, params, true);
+	} else {
+		free(path);
+	}
+}
+
+const struct tool_method file_methods[] = {
+	{"fs/read_text_file", sizeof(struct file_call), true, serve_read},
+	{"fs/write_text_file", sizeof(struct file_call), false, serve_write},
+};
+const size_t file_method_count = ARRAY_LENGTH(file_methods);

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_TOOLHOST_INTERNAL_H
+#define BROKER_TOOLHOST_INTERNAL_H
+
+#include "acp/json_doc.h"
+#include "acp/json_writer.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "broker/quirks.h"
+#include "broker/terminal.h"
+#include "broker/toolhost.h"
+
+/* What the ToolHost's own files share; nobody else includes this. */
+
+enum {
+	TOOL_CALLS_MAX = 4096,            // under way, an agent
+	TOOL_HELD_MIN = 64 * 1024 * 1024, // bytes of content waiting to be written, at least
+};
+
+struct toolhost {
+	struct toolhost_config config;
+	const struct quirks *quirks;
+	struct list calls; // of struct tool_call, not answered
+	size_t call_count;
+	struct list answers; // of struct tool_call, to be answered in the next turn
+	ev_timer answering;
+	bool is_calling; // inside toolhost_call: nothing is raised
+	bool is_ending;  // inside toolhost_destroy: nothing is begun
+
+	struct list files; // of struct file_call, in the order of the calls
+	size_t held_bytes; // content to be written
+
+	struct list terminals; // of struct tool_terminal, released ones too while they live
+	int terminal_count;    // of the list
+	int open_terminals;    // not released
+	unsigned int last_terminal;
+	char *read_buffer; // owned; TERMINAL_READ_SIZE
+
+	struct list displays; // of struct display
+	struct list past;     // of struct past_terminal, oldest first
+	size_t past_count;
+};
+
+/* ---- toolhost.c: calls and their answers ---- */
+
+struct tool_call {
+	struct list link; // toolhost.calls or .answers
+	struct toolhost *toolhost;
+	char *id;         // owned; raw
+	char *session_id; // owned
+	struct buf result;
+	const char *failure_code; // NULL: the result is the answer
+	char *failure_text;       // owned
+	char *failure_path;       // owned; NULL: none
+	/* Lets go of what the call waits for, and of what is its own. */
+	void (*release)(struct tool_call *call);
+};
+
+struct tool_params {
+	const struct message *message;
+	const struct json_doc *doc; // of its params; NULL where the method needs none
+	const char *const *roots;
+};
+
+struct tool_method {
+	const char *name;
+	size_t size;    // of the struct that begins with struct tool_call
+	bool needs_doc; // reads more than the places of acp/places.h
+	void (*serve)(struct tool_call *call, const struct tool_params *params);
+};
+
+extern const struct tool_method file_methods[];
+extern const size_t file_method_count;
+extern const struct tool_method terminal_methods[];
+extern const size_t terminal_method_count;
+
+/* Answers a call; it is gone after this. call->result is the result, JSON. */
+void tool_call_answer(struct tool_call *call);
+void tool_call_answer_empty(struct tool_call *call); // {}
+void tool_call_fail(struct tool_call *call, const char *code, const char *format, ...)
+	ATTR_PRINTF(3, 4);
+void tool_call_fail_with(struct tool_call *call, const struct error *err);
+
+/* A member that has to be a string; NULL where it is none: then the call is answered. */
+char *tool_string(struct tool_call *call, const struct tool_params *params, const char *name);
+char *tool_string_at(struct tool_call *call, const struct tool_params *params, enum place place,
+	const char *name);
+
+/*
+ * A member that may be a whole number, 0 or more; *out_number stays as it is
+ * where there is none. False where it is something else: then the call is answered.
+ */
+bool tool_number(struct tool_call *call, const struct tool_params *params, const char *name,
+	unsigned long long *out_number);
+
+/* Whether a path is one of the roots or below one, name by name. */
+bool tool_is_below(const char *path, const char *const *roots);
+
+/* Whether the roots have everything the sandbox would let pass. */
+bool tool_covers_sandbox(const struct toolhost *toolhost, const char *const *roots);
+
+/* ---- toolhost_terminals.c, toolhost_create.c ---- */
+
+enum { TOOL_TERMINAL_ID_MAX = 32 };
+
+struct tool_terminal {
+	struct list link; // toolhost.terminals
+	struct toolhost *toolhost;
+	char id[TOOL_TERMINAL_ID_MAX];
+	char *session_id;         // owned
+	char *cwd;                // owned; the one asked for, later the resolved one
+	struct terminal *process; // owned; NULL until it is started
+	struct tool_call *create; // not answered yet; NULL
+	struct list waiting;      // of struct exit_call
+	bool is_released;
+	bool is_emptied;
+
+	int display_count; // displays that still follow it
+	bool was_shown;    // by any of them
+	bool is_known;     // the editor made a terminal of its own for it: a tool_call announced it
+	bool is_announced; // _meta.terminal_info was sent
+	bool end_was_told; // _meta.terminal_exit was sent
+	uint64_t told;     // how much of the output _meta.terminal_output has told
+};
+
+/* A terminal/create until it is answered. */
+struct create_call {
+	struct tool_call call;
+	struct tool_terminal *terminal; // NULL until it was read, and once it is created
+	struct file_op *op;             // its cwd is being resolved
+	char **argv;                    // owned
+	char **env;                     // owned
+	char **roots;                   // owned; the session's
+	size_t output_limit;
+};
+void terminal_serve_create(struct tool_call *call, const struct tool_params *params);
+
+/* The command has ended: who waits for that is answered. The terminal may go. */
+void tool_terminal_exited(struct tool_terminal *terminal);
+
+/* One that may be named: started, of this session, not released. */
+struct tool_terminal *tool_terminal_find(
+	struct toolhost *toolhost, const char *session_id, const char *id);
+
+/* Whether it is an id that this ToolHost has given out. */
+bool tool_terminal_was_minted(const struct toolhost *toolhost, const char *id);
+
+/* A display follows it no more: what nobody needs goes. */
+void tool_terminal_settle(struct tool_terminal *terminal);
+void tool_terminal_destroy(struct tool_terminal *terminal);
+
+/* How its command ended, as two members of the object being written: code and signal. */
+void tool_write_exit(struct json_writer *writer, const struct tool_terminal *terminal,
+	const char *const keys[2]);
+
+/* ---- toolhost_display.c, toolhost_show.c, toolhost_edit.c ---- */
+
+/* One item of a tool call's content, or a terminal alone. */
+struct display_item {
+	struct tool_terminal *terminal; // ours; NULL
+	char *raw;                      // owned; any other item, as the editor got it; NULL
+};
+
+/* A tool call that shows terminals of ours. */
+struct display {
+	struct list link; // toolhost.displays
+	struct toolhost *toolhost;
+	char *session_id;           // owned
+	char *tool_call_id;         // owned
+	char *session_raw;          // owned; JSON, as the editor knows it
+	char *tool_call_raw;        // owned; JSON
+	struct display_item *items; // owned; its content; none where no text of ours is in it
+	size_t item_count;
+	struct display_item *told; // owned; terminals that are told by _meta
+	size_t told_count;
+	uint64_t sent_hash; // of the content that the editor has
+	ev_timer timer;     // runs while there is news
+	double sent_at;     // ev_now
+};
+
+/* A terminal that was shown and is gone: what an update that shows it again says. */
+struct past_terminal {
+	struct list link; // toolhost.past
+	char *id;         // owned
+	char *session_id; // owned
+	bool is_known;
+	char *item; // owned; JSON
+};
+
+/* Appends the content item that shows a terminal as text, `whole` or its last lines. */
+void display_write_text(struct buf *out, const struct tool_terminal *terminal, bool whole);
+
+/* When content is built, and how much of a terminal's output is in it. */
+enum display_turn {
+	DISPLAY_SHOWN, // by the agent itself: the last lines
+	DISPLAY_NOW,   // the last lines; all that is kept, where it is final
+	DISPLAY_LAST,  // all that is kept: the session ends
+};
+
+/* Sends what is news; false where the editor takes nothing now. */
+bool display_send(struct display *display, enum display_turn turn);
+
+/* The agent's own message has just shown the content. */
+void display_note_shown(struct display *display);
+
+/* Whether nothing new will come of a terminal. */
+bool display_is_final(const struct tool_terminal *terminal);
+
+void displays_finish(struct toolhost *toolhost);
+
+/* The output or the end of a terminal is news. */
+void displays_note(struct tool_terminal *terminal);
+
+/* Sends what is news of a session now, or the last news of one tool call where one is given. */
+void displays_flush(
+	struct toolhost *toolhost, const char *session_id, const char *last_of_tool_call);
+
+/* Sends the last state of what a session shows, and follows it no more. */
+void displays_end_session(struct toolhost *toolhost, const char *session_id);
+
+/* Nobody needs a terminal any more: what it showed is remembered for a while. */
+void displays_remember(struct tool_terminal *terminal);
+
+struct display *display_find(
+	struct toolhost *toolhost, const char *session_id, const char *tool_call_id);
+struct display *display_create(
+	struct toolhost *toolhost, const char *session_id, const char *tool_call_id);
+void display_destroy(struct display *display);
+
+/* The agent says anew what the tool call shows: items of its own, taken over; the rest is told. */
+void display_set_items(struct display *display, struct display_item *items, size_t count);
+void display_tell(struct display *display, struct tool_terminal *terminal);
+
+/* What is shown now has just left; what is not shown yet follows. Destroys it where nothing can. */
+void display_shown(struct display *display);
+
+struct past_terminal *past_find(struct toolhost *toolhost, const char *session_id, const char *id);
+
+#endif
