@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_AGENT_RAW_H
+#define TESTS_AGENT_RAW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/span.h"
+
+/*
+ * The scripted agent's own look at JSON: spans of raw bytes, nothing is parsed
+ * that is not asked for. It shares no code with the broker's checker, so that
+ * the two are witnesses of each other. Malformed text ends a search; it never
+ * reads past the span.
+ */
+
+/* The value at the beginning of the text, after white space; empty when there is none. */
+struct span raw_value(struct span text);
+
+/* The value of an object's member (names compared after decoding); empty when absent. */
+struct span raw_member(struct span object, const char *name);
+
+/* raw_member, step by step: raw_path(message, "params.update.kind"). */
+struct span raw_path(struct span object, const char *dotted);
+
+/* The next element of an array, *rest being the array at first; false at its end. */
+bool raw_next_element(struct span *rest, struct span *out_element);
+
+/* A string decoded to UTF-8, owned by the caller; NULL for anything else. */
+char *raw_text(struct span value);
+
+/* Text as a JSON string with quotes, owned by the caller. */
+char *raw_quote(struct span text);
+
+#endif

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""How much later the answer of `initialize` comes than from the agent alone."""
+
+import os
+
+from harness import MARK, Result, Row, median, median_and_spread, number
+
+NAME = "start"
+LIMIT_MS = 5.0
+STARTS = 4  # times the repetitions: a start is short
+CONFIGURATION = '[broker]\n\tprofile = here\n[profile "here"]\n\tbackend = local\n'
+
+
+def start_row(what, times, name):
+    """One way to start the broker beside the agent alone and the bare relay."""
+    row = Row(what, *(number(median(times.get(route, [])), "ms")
+                      for route in ("direct", "bare", name)))
+    row.target = f"≤ direct + {LIMIT_MS:.0f}{MARK}ms"
+    if name in times:
+        more = [ours - direct for ours, direct in zip(times[name], times["direct"])]
+        row.compared = "direct + " + median_and_spread(more, "ms")
+        row.met = median(more) <= LIMIT_MS
+    return row
+
+
+def run(bench):
+    routes = bench.routes()
+    if bench.broker:
+        path = os.path.join(bench.scratch, "configuration")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(CONFIGURATION)
+        routes["configured"] = [bench.broker, "--config", path, "--"]
+    bench.interleaved(["start"], repeat=2, routes=routes)  # into the page cache
+    taken = bench.interleaved(["start"], repeat=bench.repeat * STARTS, routes=routes)
+    times = {route: [run["start_ms"] for run in runs] for route, runs in taken.items()}
+    return Result(samples={"start": taken}, rows=[
+        start_row("start to the answer of `initialize`", times, "broker"),
+        start_row("the same with a configuration file", times, "configured")])

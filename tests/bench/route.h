@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_BENCH_ROUTE_H
+#define TESTS_BENCH_ROUTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tests/bench/lines.h"
+
+/*
+ * What a benchmark talks to: a command - the agent itself, or a relay that
+ * starts it - and the two pipes to it. Every call that fails has said why on
+ * stderr.
+ */
+struct route {
+	pid_t pid;
+	int in;             // its stdin, to write to
+	int out;            // its stdout, to read from
+	struct lines lines; // over out, for what is read line by line
+	unsigned last_id;
+	uint64_t started_ns;
+	char session[64];
+};
+
+uint64_t now_ns(void);
+
+bool route_start(struct route *route, char **argv);
+
+/* `initialize` and its answer. */
+bool route_initialize(struct route *route);
+
+/* `session/new`; the session's id is kept in the route. */
+bool route_open_session(struct route *route);
+
+/*
+ * Sends a request and hands out its answer, which lives until the next call.
+ * What else comes before the answer is passed over.
+ */
+const char *route_request(
+	struct route *route, const char *method, const char *params, size_t *out_len);
+
+/* The processor time that the command's own process has used so far. */
+uint64_t route_cpu_ns(const struct route *route);
+
+/* Closes the command's stdin and waits for its end; false when that was not exit(0). */
+bool route_stop(struct route *route);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "providers/local/local.h"
+#include "tests/conformance/subjects.h"
+#include "tests/conformance/world.h"
+
+/*
+ * One table of cases, run against the provider named on the command line:
+ * conformance local
+ */
+static const struct conformance_table *const tables[] = {
+	&life_cases, &exec_cases, &kill_cases, &file_cases, &confine_cases};
+
+static const struct subject *find_subject(const char *name)
+{
+	for (size_t i = 0; i < subject_count; i++) {
+		if (strcmp(subjects[i].name, name) == 0) {
+			return &subjects[i];
+		}
+	}
+	return NULL;
+}
+
+/* Told to cmocka as the test's state; a case sees the world alone. */
+struct running_case {
+	struct world *world;
+	const struct conformance_case *conformance_case;
+};
+
+static int set_up(void **state)
+{
+	struct running_case *running = *state;
+	void *world = running->world;
+	return world_set_up(&world);
+}
+
+static int tear_down(void **state)
+{
+	struct running_case *running = *state;
+	void *world = running->world;
+	return world_tear_down(&world);
+}
+
+static void run_case(void **state)
+{
+	struct running_case *running = *state;
+	running->conformance_case->run(running->world);
+}
+
+static size_t list_tests(struct world *world, struct CMUnitTest *tests, struct running_case *cases)
+{
+	size_t count = 0;
+	for (size_t t = 0; t < ARRAY_LENGTH(tables); t++) {
+		for (size_t i = 0; i < tables[t]->count; i++) {
+			cases[count] = (struct running_case){world, &tables[t]->cases[i]};
+			tests[count] = (struct CMUnitTest){.name = tables[t]->cases[i].name,
+				.test_func = run_case,
+				.setup_func = set_up,
+				.teardown_func = tear_down,
+				.initial_state = &cases[count]};
+			count++;
+		}
+	}
+	return count;
+}
+
+static int run_all(struct world *world)
+{
+	size_t count = 0;
+	for (size_t t = 0; t < ARRAY_LENGTH(tables); t++) {
+		count += tables[t]->count;
+	}
+	struct CMUnitTest *tests = mem_alloc_zero(count * sizeof(*tests));
+	struct running_case *cases = mem_alloc_zero(count * sizeof(*cases));
+	list_tests(world, tests, cases);
+	/* Once for nothing: what stays open for good, such as the pool's, is not a case's leak. */
+	void *warm = world;
+	world_set_up(&warm);
+	world_tear_down(&warm);
+	int failed = _cmocka_run_group_tests(world->subject->name, tests, count, NULL, NULL);
+	free(cases);
+	free(tests);
+	return failed;
+}
+
+/* Being a subreaper, we would be the parent of whatever was left behind. */
+static int children_left(void)
+{
+	int left = 0;
+	while (waitpid(-1, NULL, WNOHANG) >= 0) {
+		left++;
+		if (left > 100) {
+			break;
+		}
+		usleep(10000);
+	}
+	if (errno != ECHILD || left > 0) {
+		fprintf(stderr, "processes were left behind\n");
+		return 1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct error err;
+	signal(SIGPIPE, SIG_IGN); // as every program that uses a provider does
+	struct spawner *spawner = spawner_create(&err);
+	const struct subject *subject = argc == 2 ? find_subject(argv[1]) : NULL;
+	if (!spawner || !subject) {
+		fprintf(stderr, "usage: conformance PROVIDER\n");
+		return 2;
+	}
+	struct world world = {.subject = subject, .loop = ev_loop_new(EVFLAG_AUTO)};
+	const char *preload = getenv("LD_PRELOAD");
+	world.is_under_valgrind = preload && strstr(preload, "vgpreload");
+	spawner_attach(spawner, world.loop);
+	world.context = (struct provider_context){.loop = world.loop,
+		.spawner = spawner,
+		.pool = pool_create(world.loop),
+		.environment = (const char *const *)environ};
+	int failed = run_all(&world);
+	pool_destroy((struct pool *)world.context.pool);
+	spawner_destroy(spawner);
+	ev_loop_destroy(world.loop);
+	return failed != 0 || children_left() != 0;
+}

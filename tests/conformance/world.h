@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_CONFORMANCE_WORLD_H
+#define TESTS_CONFORMANCE_WORLD_H
+
+/* cmocka wants these first. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <ev.h>
+#include <limits.h>
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "providers/provider.h"
+
+/*
+ * What a conformance case has to hand: one ready sandbox with one root, and
+ * helpers that turn the loop until something has happened. Cases know nothing
+ * of where the sandbox is: they look at it and change it by sandbox_exec and
+ * the file operations alone.
+ */
+struct subject {
+	const char *name;
+	struct provider *(*create)(const struct provider_context *context, const char *folder);
+};
+
+struct world {
+	const struct subject *subject;
+	struct ev_loop *loop;
+	struct provider_context context;
+	struct provider *provider;
+	struct settings settings;
+	struct sandbox *sandbox;
+	char folder[PATH_MAX];     // on this machine, removed at the end
+	char local_root[PATH_MAX]; // in it
+	const char *root;          // the same inside the sandbox
+	int fd_count;              // open before the case began
+	bool is_under_valgrind;
+};
+
+enum { DEADLINE_MS = 30000 };
+
+/* cmocka's set-up and tear-down of a case; the state is the world. */
+int world_set_up(void **state);
+int world_tear_down(void **state);
+
+/* Turns the loop until *flag, failing the case after DEADLINE_MS. */
+void world_run_until(const struct world *world, const bool *flag);
+void world_run_for(const struct world *world, int ms);
+
+/* A path below the root; valid until the fourth call after it. */
+const char *world_path(const struct world *world, const char *name);
+
+/* ---- processes ---- */
+
+enum { TOLD_MAX = 8 };
+
+/* Reads a descriptor to its end: all bytes counted and hashed, the first ones kept. */
+struct sink {
+	struct ev_loop *loop;
+	ev_io io;
+	int fd; // -1: at its end, or never opened
+	bool at_end;
+	unsigned long long total;
+	unsigned long long hash;
+	struct buf text; // the first SINK_TEXT_MAX bytes
+};
+enum { SINK_TEXT_MAX = 256 * 1024 };
+
+void sink_open(struct sink *sink, struct ev_loop *loop, int fd); // takes fd over
+void sink_close(struct sink *sink);
+const char *sink_text(struct sink *sink); // terminated
+
+/* One process and what was raised about it, in order: s, f, x, e or l(ost). */
+struct run {
+	const struct world *world;
+	struct exec *exec;
+	char told[TOLD_MAX];
+	char destroy_at; // destroys the process in the handler of this event
+	bool has_started;
+	bool has_failed;
+	bool has_exited;
+	bool has_emptied;
+	struct process_status status;
+	struct error err;
+	int in; // the process's stdin; -1 when it was closed
+	struct sink out;
+	struct sink errors;
+};
+
+/* Starts it with stdout and stderr being read; `spec` says the rest. */
+void run_start(struct run *run, const struct world *world, const struct exec_spec *spec);
+void run_start_shell(struct run *run, const struct world *world, const char *script);
+/* The same, and nobody reads yet; run_read begins. */
+void run_start_unread(struct run *run, const struct world *world, const struct exec_spec *spec);
+void run_read(struct run *run);
+void run_expect(const struct run *run, const char *told); // until these events, no others
+void run_destroy(struct run *run);
+
+/*
+ * Runs a shell script in the root to its end, expects status 0 and returns what
+ * it wrote without the last newline; valid until the next call.
+ */
+const char *world_shell(const struct world *world, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Whether a process of the sandbox lives; waits a little for it to be gone. */
+bool world_is_alive(const struct world *world, long pid);
+void world_expect_gone(const struct world *world, long pid);
+
+/* ---- files ---- */
+
+/* The outcome of one file operation, waited for. */
+struct outcome {
+	bool is_done;
+	bool is_ok;
+	struct error err;
+	struct buf content;  // read
+	struct stat status;  // stat
+	char path[PATH_MAX]; // resolve
+};
+
+void outcome_finish(struct outcome *outcome);
+void file_read_wait(
+	const struct world *world, const char *path, size_t max_bytes, struct outcome *out);
+void file_write_wait(
+	const struct world *world, const char *path, struct span content, struct outcome *out);
+void file_stat_wait(const struct world *world, const char *path, struct outcome *out);
+void file_resolve_wait(const struct world *world, const char *path, struct outcome *out);
+
+/* sandbox_done, file_read_done of a struct outcome, for cases that do not wait at once. */
+void outcome_on_done(void *data, const struct error *err);
+void outcome_on_read(void *data, struct buf *content, const struct error *err);
+
+/* Reads, and expects this content. */
+void expect_content(const struct world *world, const char *path, const char *content);
+void expect_written(const struct world *world, const char *path, const char *content);
+
+/* Expects the error, and that its text has these words. */
+void expect_refused(const struct outcome *outcome, const char *words); // SECURITY_VIOLATION
+void expect_error(const struct outcome *outcome, enum error_code code, const char *words);
+
+/* ---- the table ---- */
+
+struct conformance_case {
+	const char *name; // a sentence
+	void (*run)(struct world *world);
+};
+
+struct conformance_table {
+	const struct conformance_case *cases;
+	size_t count;
+};
+
+extern const struct conformance_table exec_cases;
+extern const struct conformance_table kill_cases;
+extern const struct conformance_table file_cases;
+extern const struct conformance_table confine_cases;
+extern const struct conformance_table life_cases;
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "acp/json_check.h"
+#include "acp/json_doc.h"
+#include "base/attr.h"
+#include "base/buf.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/reference.h"
+
+/*
+ * The input is a document. The checker's verdict, hits and kept places are those
+ * of the reference, however the document is cut into pieces, and the hits are
+ * values that jsmn finds, too.
+ */
+enum { ID, METHOD, PARAMS, CWD, PATH, CELL, NAME, ROOT };
+
+static const struct json_place table[] = {
+	{ID, "id", JSON_PLACE_ONCE | JSON_PLACE_KEEP},
+	{METHOD, "method", JSON_PLACE_KEEP},
+	{PARAMS, "params", JSON_PLACE_ONCE},
+	{CWD, "params.cwd", 0},
+	{PATH, "params.update.locations[].path", 0},
+	{CELL, "params[][].x", 0},
+	{NAME, "\xc3\xa9\xf0\x9f\x98\x80", 0},
+	{ROOT, "", 0},
+};
+
+static struct json_places *places;
+
+/* Feeds pieces that end where the memory ends; how they are cut is `piece`'s matter. */
+static bool feed(struct json_check *check, const uint8_t *data, size_t size,
+	struct fuzz_random *random, size_t piece, struct error *err)
+{
+	json_check_reset(check);
+	for (size_t at = 0; at < size;) {
+		size_t len = random ? 1 + fuzz_random_below(random, piece) : piece;
+		len = len < size - at ? len : size - at;
+		char *copy = mem_alloc(len);
+		memcpy(copy, data + at, len);
+		bool ok = json_check_feed(check, (struct span){copy, len}, err);
+		free(copy);
+		if (!ok) {
+			return false;
+		}
+		at += len;
+	}
+	return json_check_end(check, err);
+}
+
+static bool hits_are_equal(const struct json_hit *a, const struct json_hit *b)
+{
+	return a->start == b->start && a->end == b->end && a->place == b->place &&
+	       a->depth == b->depth;
+}
+
+static void compare_kept(
+	const struct json_check *check, const struct reference *reference, const uint8_t *data)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+		const struct json_hit *first = NULL;
+		for (size_t j = 0; j < json_check_hit_count(check) && !first; j++) {
+			if ((int)reference->hits[j].place == table[i].id) {
+				first = &reference->hits[j];
+			}
+		}
+		const struct json_hit *found = json_check_find(check, table[i].id);
+		FUZZ_CHECK(!found == !first && (!first || hits_are_equal(found, first)));
+		bool is_kept = first && (table[i].flags & JSON_PLACE_KEEP) &&
+		               first->end - first->start <= JSON_KEEP_MAX;
+		struct span kept;
+		FUZZ_CHECK(json_check_kept(check, table[i].id, &kept) == is_kept);
+		if (is_kept) {
+			struct span bytes = {
+				(const char *)data + first->start, first->end - first->start};
+			FUZZ_CHECK(span_equals(kept, bytes));
+		}
+	}
+}
+
+static void compare(const struct json_check *check, bool ok, const struct reference *reference,
+	const uint8_t *data)
+{
+	FUZZ_CHECK(ok == reference->ok);
+	/* A number that ends with a refused text is one to the reference only. */
+	size_t count = json_check_hit_count(check);
+	FUZZ_CHECK(count == reference->hit_count || (!ok && count + 1 == reference->hit_count));
+	for (size_t i = 0; i < count; i++) {
+		FUZZ_CHECK(hits_are_equal(&json_check_hits(check)[i], &reference->hits[i]));
+	}
+	compare_kept(check, reference, data);
+}
+
+/* Marks the hits that are the node or lie in it; returns how many values they are. */
+static size_t walk(const struct json_doc *doc, json_node node, uint32_t depth, const char *text,
+	const struct reference *reference, bool *marks)
+{
+	struct span raw = json_raw(doc, node);
+	size_t start = (size_t)(raw.data - text);
+	for (size_t i = 0; i < reference->hit_count; i++) {
+		const struct json_hit *hit = &reference->hits[i];
+		if (hit->start == start && hit->end == start + raw.len && hit->depth == depth) {
+			marks[i] = true;
+		}
+	}
+	size_t children = 0;
+	size_t values = 1;
+	for (json_node child = json_first(doc, node); child != JSON_NODE_NONE;
+		child = json_next(doc, child)) {
+		children++;
+		values += walk(doc, child, depth + 1, text, reference, marks);
+	}
+	FUZZ_CHECK(children == json_count(doc, node));
+	return values;
+}
+
+static void compare_to_jsmn(const struct reference *reference, const uint8_t *data, size_t size)
+{
+	struct span text = {(const char *)data, size};
+	struct error err;
+	struct json_doc *doc = json_doc_parse(text, &err);
+	if (!doc && err.code == ERROR_LIMIT) {
+		FUZZ_CHECK(reference->value_count > JSON_DOC_TOKENS_MAX / 2);
+		return;
+	}
+	FUZZ_CHECK(doc);
+	bool *marks = mem_alloc_zero(reference->hit_count);
+	FUZZ_CHECK(walk(doc, 0, 0, text.data, reference, marks) == reference->value_count);
+	for (size_t i = 0; i < reference->hit_count; i++) {
+		FUZZ_CHECK(marks[i]);
+	}
+	free(marks);
+	json_doc_destroy(doc);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!places) {
+		places = json_places_create(table, ARRAY_LENGTH(table));
+	}
+	struct reference reference;
+	reference_check(&reference, table, ARRAY_LENGTH(table), data, size);
+	struct json_check *check = json_check_create(places);
+	struct fuzz_random random = fuzz_random_from(data, size);
+	static const size_t pieces[] = {1, 7, 60};
+	struct error whole = {0};
+	compare(check, feed(check, data, size, NULL, size + 1, &whole), &reference, data);
+	for (size_t i = 0; i < ARRAY_LENGTH(pieces); i++) {
+		struct error err = {0};
+		bool ok = feed(check, data, size, i > 0 ? &random : NULL, pieces[i], &err);
+		compare(check, ok, &reference, data);
+		FUZZ_CHECK(err.code == whole.code && strcmp(err.text, whole.text) == 0);
+	}
+	json_check_destroy(check);
+	if (reference.ok) {
+		compare_to_jsmn(&reference, data, size);
+	}
+	reference_finish(&reference);
+	return 0;
+}

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""Which system calls a session makes, in which process, and so which can be made to fail."""
+
+import re
+
+from faults_trial import Fault, Trial, judge
+
+# What main does first, and the dynamic linker does not: what comes before is not ours.
+OURS = re.compile(r'"/proc/self/fd/2"|SIGPIPE')
+CALL = re.compile(r'(?:(\d+) +)?([a-z][a-z0-9_]*)\(')
+
+DESCRIPTORS = ('EMFILE', 'ENFILE')
+# The errors worth making: a call of which the system may run out, or which a device may refuse.
+ERRORS = {
+    'chdir': ('EIO',),
+    'clone': ('EAGAIN', 'ENOMEM'),
+    'clone3': ('EAGAIN', 'ENOMEM'),
+    'close_range': ('ENOSYS',),
+    'dup2': ('EMFILE',),
+    'dup3': ('EMFILE',),
+    'epoll_create1': DESCRIPTORS,
+    'epoll_ctl': ('ENOMEM', 'ENOSPC'),
+    'eventfd2': DESCRIPTORS,
+    'execve': ('ENOMEM', 'EIO', 'EAGAIN'),
+    'fcntl': ('EMFILE',),
+    'fork': ('EAGAIN', 'ENOMEM'),
+    'fstat': ('EIO',),
+    'fstatfs': ('EIO',),
+    'getcwd': ('ENOENT',),
+    'getrandom': ('ENOSYS',),
+    'ioctl': ('EIO',),
+    'memfd_create': ('EMFILE', 'ENOMEM'),
+    'newfstatat': ('EIO',),
+    'openat': ('EMFILE', 'EIO', 'ENOMEM'),
+    'openat2': ('EMFILE', 'EIO', 'EAGAIN'),
+    'pidfd_open': DESCRIPTORS,
+    'pipe2': DESCRIPTORS,
+    'poll': ('ENOMEM',),
+    'ppoll': ('ENOMEM',),
+    'prctl': ('EPERM',),
+    'pread64': ('EIO',),
+    'read': ('EIO',),
+    'recvfrom': ('ENOMEM',),
+    'recvmsg': ('ENOMEM',),
+    'sendmsg': ('ENOMEM', 'ENOBUFS'),
+    'sendto': ('ENOMEM',),
+    'setsid': ('EPERM',),
+    'signalfd4': DESCRIPTORS,
+    'socketpair': ('EMFILE', 'ENOMEM'),
+    'timerfd_create': DESCRIPTORS,
+    'vfork': ('EAGAIN', 'ENOMEM'),
+    'write': ('ENOSPC', 'EIO'),
+    'writev': ('ENOSPC', 'EIO'),
+}
+# What a signal may interrupt; nobody may notice that.
+INTERRUPTED = {name: ('EINTR',) for name in (
+    'epoll_wait', 'poll', 'ppoll', 'read', 'recvfrom', 'recvmsg', 'sendmsg', 'sendto', 'wait4',
+    'write', 'writev')}
+# What a short write is: nothing was taken this time, or nothing can be now.
+SHORT_WRITES = {'writev': ('error=EAGAIN', 'retval=0'), 'sendmsg': ('error=EAGAIN',)}
+# Every order in which the processes may meet: each call of one takes longer than all the others.
+SLOWNESS = {name: ('delay_enter=50000', 'delay_exit=50000') for name in (
+    'clone', 'clone3', 'close', 'execve', 'poll', 'prctl', 'read', 'recvfrom', 'recvmsg',
+    'sendmsg', 'sendto', 'wait4', 'write', 'writev')}
+UNKILLABLE = ('restart_syscall',)  # not a call that is made, but one that is gone on with
+
+
+class Survey:
+    """The calls of an undisturbed session, in order, of each process that was traced."""
+
+    def __init__(self, where, skip_start=False):
+        trial = Trial(Fault(where, quiet=True)).run()
+        wrong = judge(trial)
+        if wrong:
+            raise AssertionError(f'a session that nothing disturbs: {wrong}')
+        self.where = where
+        self.processes = {}
+        ours = not skip_start
+        self.skipped = {}  # of each call, those before ours
+        for line in trial.outcome.log.splitlines():
+            match = CALL.match(line)
+            if not match:
+                continue
+            ours = ours or OURS.search(line) is not None
+            name = match.group(2)
+            if not ours:
+                self.skipped[name] = self.skipped.get(name, 0) + 1
+                continue
+            self.processes.setdefault(match.group(1), []).append(name)
+
+    def numbers(self, name, most):
+        """Which calls of this name to meddle with, `most` at most, counted as strace does."""
+        total = max((calls.count(name) for calls in self.processes.values()), default=0)
+        first = self.skipped.get(name, 0) + 1
+        return [first + place for place in spread(total, most)]
+
+    def faults(self, table, most, after='', quiet=False):
+        """
+        One fault for each way each call can fail, each time it is made; `after` is strace's word
+        on the calls after that one.
+        """
+        return [Fault(self.where, f'{name}:{inject(way)}:when={number}{after}', quiet=quiet)
+                for name, ways in sorted(table.items()) for way in ways
+                for number in self.numbers(name, most)]
+
+    def storm(self, names, way):
+        """Every second one of all these calls fails so."""
+        return Fault(self.where, *(f'{name}:{inject(way)}:when={self.numbers(name, 2)[0]}+2'
+                                   for name in names if self.numbers(name, 2)), quiet=True)
+
+    def stages(self, most):
+        """A fault that kills, at `most` places of each process's life."""
+        found = {}
+        for calls in self.processes.values():
+            counted = dict(self.skipped)
+            places = []
+            for name in calls:
+                counted[name] = counted.get(name, 0) + 1
+                if name not in UNKILLABLE:
+                    places.append((name, counted[name]))
+            for place in spread(len(places), most):
+                found[places[place]] = None
+        return [Fault(self.where, f'{name}:signal=KILL:when={number}') for name, number in found]
+
+
+def inject(way):
+    return way if '=' in way else f'error={way}'
+
+
+def spread(total, most):
+    """Places 0 to total - 1, all of them or evenly chosen ones, the first and the last included."""
+    if total <= most:
+        return list(range(total))
+    return sorted({round(index * (total - 1) / (most - 1)) for index in range(most)})

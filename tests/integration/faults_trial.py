@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: MIT
+"""One session through the broker while strace makes one of its system calls fail."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import processes
+from case import BROKER, PATIENCE, Case
+
+GUARD = 'acp-guard'
+STEP_SECONDS = 20.0  # for one answer, or for the end; longer is a hang
+LEFT_SECONDS = 2.0   # for every process, from the broker's end on
+ATTEMPTS = 2         # a fault may cost one session; the next one has to succeed
+PROMPT = ('say one', 'read {work}/note', 'write {work}/copy 2', 'permission go on', 'say two')
+# Where nobody may notice anything, no deadline may be what saves the day: it would be a hang.
+PATIENT = {f'{name}_timeout': '60s' for name in (
+    'start', 'drain', 'stop_eof', 'stop_term', 'stop_kill')}
+CAPABILITIES = {'fs': {'readTextFile': True, 'writeTextFile': True}, 'terminal': True}
+
+# What an exit status of 1 has to be explained by: one line, and only one.
+UNDERSTANDABLE = re.compile(r'acp-broker: \S[^:]+: \S.{7,}')
+
+HIT = re.compile(r'\((?:INJECTED|DELAYED)\)|killed by SIGKILL')
+
+# The first time all of the command runs, from then on only what follows its "--".
+FIRST_TIME = ('mkdir "$0" 2>/dev/null && exec "$@"; '
+              'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
+
+NO_PTRACE = '''\
+the fault tests trace the broker with strace, and that does not work here:
+%s
+Install strace and allow ptrace: in a container add the capability SYS_PTRACE (docker run
+--cap-add=SYS_PTRACE) or a seccomp profile that permits ptrace; elsewhere set the kernel's
+kernel.yama.ptrace_scope to 0 or 1.'''
+
+
+def why_no_ptrace():
+    """None where strace works; otherwise what to allow."""
+    argv = ['strace', '-f', '-o', '/dev/null', '-e', 'inject=getppid:error=EIO', '/bin/true']
+    try:
+        result = subprocess.run(argv, capture_output=True, text=True, check=False)
+    except OSError as error:
+        return NO_PTRACE % error
+    return None if result.returncode == 0 else NO_PTRACE % result.stderr
+
+
+class Fault:
+    """
+    What strace is told to inject, and into whom: `broker` is its main thread, `spawner` is that
+    process alone, `keepers` are the spawner and all it forks from then on, `all` is every process
+    from the broker's start, up to the agent's execve in each case; `agent` is the first agent that
+    is started. strace counts the calls of each process for itself.
+    """
+
+    def __init__(self, where, *inject, quiet=False):
+        self.where, self.inject = where, inject
+        self.quiet = quiet  # nobody may notice it
+
+    def __str__(self):
+        return f'{self.where}: {" ".join(self.inject)}'
+
+    def strace(self, log):
+        argv = ['strace', '-qq', '-I', '2', '-o', str(log)]
+        for words in self.inject:
+            argv += ['-e', f'inject={words}']
+        if self.inject:  # with nothing to inject it is a survey: every call is wanted
+            names = {words.split(':')[0] for words in self.inject}
+            argv += ['-e', f'trace={",".join(sorted(names))}']
+        if self.where in ('all', 'keepers'):
+            argv += ['-f', '-b', 'execve']
+        return argv
+
+
+class Outcome:
+    """What a session came to."""
+
+    def __init__(self):
+        self.troubles = []    # what the trial itself found wrong
+        self.errors = []      # that answered requests
+        self.refusals = []    # that answered the agent's
+        self.was_well = False  # a whole session, all of it done
+        self.was_cancelled = False
+        self.status = None
+        self.stderr = self.crash = ''
+        self.asked, self.answered, self.garbage = [], [], []
+        self.hits = 0  # how often strace injected
+        self.log = ''
+
+    def complaints(self):
+        return [line for line in self.stderr.splitlines() if line.startswith('acp-broker: ')]
+
+
+class Room(Case):
+    """The directory and the processes of one trial."""
+
+    def runTest(self):
+        """Never run; unittest wants one."""
+
+    def environment(self):
+        env = super().environment()
+        # The leak checker is a tracer itself and gives up under another one.
+        env['ASAN_OPTIONS'] = env.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
+        return env
+
+    def mine(self):
+        """What still runs, but for strace itself."""
+        return [pid for pid in self.running() if processes.name_of(pid) != 'strace']
+
+
+class Trial:
+    """
+    A session, begun anew where it was refused, to its end. `options` are more of the broker's,
+    with DIR for the trial's directory; `wrapper` is a command the broker is started by.
+    """
+
+    def __init__(self, fault, options=(), wrapper=(), attempts=ATTEMPTS):
+        self.fault = fault
+        self.options, self.wrapper, self.attempts = options, wrapper, attempts
+        self.outcome = Outcome()
+        self.room = Room()
+        self.log = None
+        self.client = None
+        self.tracer = None  # attached to the spawner
+
+    def run(self):
+        self.room.setUp()
+        self.log = self.room.dir / 'strace'
+        try:
+            (self.room.work / 'note').write_text('one line\n')
+            self.start()
+            self.session()
+            self.end()
+        except AssertionError as error:
+            self.outcome.troubles.append(str(error))
+        finally:
+            self.clean_up()
+        return self
+
+    # ---- the start ----
+
+    def start(self):
+        room = self.room
+        options = [word.replace('DIR', str(room.dir)) for word in self.options]
+        agent = room.agent_argv()
+        if self.fault.where == 'agent':
+            agent = ['/bin/sh', '-c', FIRST_TIME, str(room.dir / 'once'),
+                     *self.fault.strace(self.log), '-D', '--', *agent]
+        options += room.config(**(PATIENT if self.fault.quiet else {}))
+        argv = [*self.wrapper, BROKER, *options, '--', *agent]
+        if self.fault.where in ('broker', 'all'):
+            argv = [*self.fault.strace(self.log), '-D', *argv]
+        self.client = room.start(argv)
+        if self.fault.where in ('spawner', 'keepers'):
+            self.attach()
+
+    def spawner(self):
+        for pid in processes.descendants(self.client.pid):
+            if processes.name_of(pid) == GUARD:
+                return pid
+        return None
+
+    def attach(self):
+        """The broker waits for its editor; strace is on the spawner before that says a word."""
+        spawner = processes.wait_until(self.spawner, STEP_SECONDS * PATIENCE, 0.002)
+        assert spawner, 'the broker has no spawner'
+        self.tracer = subprocess.Popen([*self.fault.strace(self.log), '-p', str(spawner)],
+                                       stderr=subprocess.DEVNULL)
+        mark = b'TracerPid:\t%d\n' % self.tracer.pid
+        traced = processes.wait_until(
+            lambda: mark in processes.read_file(f'/proc/{spawner}/status'),
+            STEP_SECONDS * PATIENCE, 0.002)
+        assert traced, 'strace does not attach'
+
+    def detach(self):
+        """Every new process would meet the fault again: strace lets go of all."""
+        tracers = [pid for pid in self.room.running() if processes.name_of(pid) == 'strace']
+        if self.tracer:
+            tracers.append(self.tracer.pid)
+        for pid in tracers:
+            processes.kill(pid, signal.SIGTERM)
+        gone = processes.wait_until(
+            lambda: not any(processes.is_running(pid) for pid in tracers), LEFT_SECONDS * PATIENCE)
+        assert gone, 'strace does not let go'
+
+    # ---- the session ----
+
+    def answer(self, method, params):
+        """The result; None where the broker refused or has ended."""
+        raw_id = self.client.start(method, params)
+        try:
+            value = self.client.response(raw_id, STEP_SECONDS * PATIENCE).value
+        except AssertionError as error:
+            if self.client.ended:
+                return None
+            raise AssertionError(f'{method} was not answered: {error}') from None
+        if 'error' in value:
+            self.outcome.errors.append(value['error'])
+            return None
+        return value['result']
+
+    def attempt(self):
+        """A whole session; False where one of its steps was refused."""
+        work = self.room.work
+        if self.answer('initialize', {'protocolVersion': 1,
+                                      'clientCapabilities': CAPABILITIES}) is None:
+            return False
+        opened = self.answer('session/new', {'cwd': str(work), 'mcpServers': []})
+        if opened is None:
+            return False
+        (work / 'copy').unlink(missing_ok=True)
+        before = len(self.client.texts())
+        text = '\n'.join(PROMPT).format(work=work)
+        result = self.answer('session/prompt', {'sessionId': opened['sessionId'],
+                                                'prompt': [{'type': 'text', 'text': text}]})
+        if result is None:
+            return False
+        self.check(result['stopReason'], self.client.texts()[before:])
+        return True
+
+    def check(self, reason, said):
+        """A prompt that was answered well was done, but for what it says itself."""
+        outcome = self.outcome
+        refusals = [line for line in said if ' -> error ' in line]
+        outcome.refusals += refusals
+        if reason == 'cancelled':
+            outcome.was_cancelled = True
+        elif reason != 'end_turn' or len(said) != len(PROMPT):
+            outcome.troubles.append(f'answered as if all was well: {reason} {said}')
+        elif not refusals:
+            outcome.was_well = True
+            copy = self.room.work / 'copy'
+            if not copy.exists() or copy.read_text() != '2':
+                outcome.troubles.append('answered as if all was well, and no file was written')
+
+    def session(self):
+        for number in range(self.attempts):
+            if self.attempt() or self.client.ended:
+                return
+            if number == 0 and self.fault.where in ('spawner', 'keepers', 'all'):
+                self.detach()
+        if self.attempts == ATTEMPTS:
+            self.outcome.troubles.append('the fault is over, and a new session is refused, too')
+
+    # ---- the end ----
+
+    def end(self):
+        self.client.close_stdin()
+        self.outcome.status = self.client.wait(STEP_SECONDS * PATIENCE)
+        gone = processes.wait_until(lambda: not self.room.mine(), LEFT_SECONDS * PATIENCE)
+        if not gone:
+            self.outcome.troubles.append(
+                'left behind:\n' + processes.describe(self.room.mine()))
+        processes.wait_until(lambda: self.client.ended, STEP_SECONDS * PATIENCE)
+
+    def clean_up(self):
+        outcome, client = self.outcome, self.client
+        if self.tracer:
+            self.tracer.terminate()
+            self.tracer.wait()
+        if client:
+            processes.wait_until(lambda: not self.room.running(), LEFT_SECONDS * PATIENCE)
+            if os.path.exists(self.log):
+                outcome.log = self.log.read_text(errors='replace')
+                outcome.hits = len(HIT.findall(outcome.log))
+        try:
+            self.room.clean_up()
+        except AssertionError as error:
+            if not client.crash():
+                outcome.troubles.append(str(error))
+        if client:
+            outcome.crash = client.crash()
+            outcome.stderr = client.stderr
+            outcome.answered = [message.id for message in client.received if message.is_response]
+            outcome.asked = [message.id for message in client.sent if message.is_request]
+            outcome.garbage = [message.line for message in client.received
+                               if message.value is None]
+
+
+# ---- the verdict ----
+
+def judge_session(outcome):
+    return [*outcome.troubles, *judge_errors(outcome), *judge_answers(outcome)]
+
+
+def judge_errors(outcome):
+    for error in outcome.errors:
+        data = error.get('data') or {}
+        if not data.get('code') or not data.get('stage') or len(error['message']) < 20:
+            yield f'an error nobody understands: {error}'
+        if data.get('code') == 'TIMEOUT_EXCEEDED':
+            yield f'nothing but a deadline ended it: {error}'
+
+
+def judge_answers(outcome):
+    answered = outcome.answered
+    if len(set(answered)) != len(answered) or not set(answered) <= set(outcome.asked):
+        yield f'answered twice, or never asked: {answered}'
+    if outcome.garbage:
+        yield f'no JSON: {outcome.garbage}'
+    missing = set(outcome.asked) - set(answered)
+    if outcome.status == 0 and (missing or outcome.was_cancelled):
+        yield f'ended as if all was well, without an answer to {missing or "the prompt"}'
+
+
+def judge_end(outcome):
+    if outcome.crash:
+        yield outcome.crash
+    complaints = outcome.complaints()
+    if outcome.status not in (0, 1, None):
+        yield f'exit status {outcome.status}'
+    elif outcome.status == 1 and len(complaints) != 1:
+        yield f'exit status 1, explained by {len(complaints)} lines: {complaints}'
+    elif outcome.status == 1 and not UNDERSTANDABLE.fullmatch(complaints[0]):
+        yield f'exit status 1, explained by what nobody understands: {complaints[0]}'
+
+
+def judge_quiet(outcome):
+    if (not outcome.was_well or outcome.status != 0 or outcome.errors or outcome.refusals or
+            '<3>' in outcome.stderr):
+        yield f'it was to go unnoticed: {outcome.errors} {outcome.refusals}'
+
+
+def judge(trial):
+    """What is wrong with the outcome of a trial, as one text; empty where nothing is."""
+    outcome = trial.outcome
+    wrong = [*judge_session(outcome), *judge_end(outcome)]
+    if trial.fault.quiet:
+        wrong += judge_quiet(outcome)
+    return verdict(trial, wrong)
+
+
+def judge_killed(trial):
+    """The broker itself was killed: nobody answers any more, and nothing may be left."""
+    outcome = trial.outcome
+    wrong = [*judge_session(outcome)]
+    if outcome.status not in (0, -signal.SIGKILL) or outcome.complaints():
+        wrong.append(f'exit status {outcome.status}')
+    return verdict(trial, wrong)
+
+
+def judge_memory(trial):
+    """Without memory the broker aborts, by design, and says so; with less it is not loaded."""
+    outcome = trial.outcome
+    if outcome.status == 127 and 'error while loading shared libraries' in outcome.stderr:
+        return ''
+    if outcome.status != -signal.SIGABRT:
+        return judge(trial)
+    wrong = [*judge_session(outcome)]
+    if outcome.stderr != 'acp-broker: out of memory\n':
+        wrong.append('it aborted')
+    return verdict(trial, wrong)
+
+
+def verdict(trial, wrong):
+    if not wrong:
+        return ''
+    stderr = f'stderr: {trial.outcome.stderr[-1500:]}'
+    return f'{trial.fault} {" ".join(trial.wrapper)}: ' + '\n  '.join([*wrong, stderr])

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""Looks at processes through /proc: who runs, who is whose child, how much memory is private."""
+
+import os
+import signal
+import time
+
+
+def read_file(path):
+    try:
+        with open(path, 'rb') as file:
+            return file.read()
+    except OSError:
+        return b''
+
+
+def stat_of(pid):
+    """(name, state, parent) or None where there is no such process."""
+    text = read_file(f'/proc/{pid}/stat').decode('utf-8', 'replace')
+    if not text:
+        return None
+    name = text[text.index('(') + 1:text.rindex(')')]
+    rest = text[text.rindex(')') + 2:].split()
+    return name, rest[0], int(rest[1])
+
+
+def is_running(pid):
+    """True unless it has ended; a zombie has."""
+    stat = stat_of(pid)
+    return stat is not None and stat[1] not in 'ZX'
+
+
+def all_pids():
+    return [int(name) for name in os.listdir('/proc') if name.isdigit()]
+
+
+def marked(mark):
+    """Running processes whose environment holds the mark."""
+    needle = mark.encode()
+    return [pid for pid in all_pids()
+            if needle in read_file(f'/proc/{pid}/environ') and is_running(pid)]
+
+
+def descendants(pid):
+    """Every process below this one."""
+    children = {}
+    for other in all_pids():
+        stat = stat_of(other)
+        if stat is not None:
+            children.setdefault(stat[2], []).append(other)
+    found, waiting = [], [pid]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found.extend(below)
+        waiting.extend(below)
+    return found
+
+
+def name_of(pid):
+    stat = stat_of(pid)
+    return stat[0] if stat else ''
+
+
+def parent_of(pid):
+    stat = stat_of(pid)
+    return stat[2] if stat else 0
+
+
+def describe(pids):
+    lines = []
+    for pid in pids:
+        command = read_file(f'/proc/{pid}/cmdline').replace(b'\0', b' ').decode('utf-8', 'replace')
+        lines.append(f'{pid} {stat_of(pid)} {command[:120]}')
+    return '\n'.join(lines)
+
+
+def kill(pid, number=signal.SIGKILL):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def wait_until(condition, seconds, step=0.02):
+    """Polls until the condition holds; returns its last value."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value or time.monotonic() >= end:
+            return value
+        time.sleep(step)
+
+
+def private_bytes(pid):
+    """What only this process holds in memory (USS)."""
+    total = 0
+    for line in read_file(f'/proc/{pid}/smaps_rollup').splitlines():
+        if line.startswith((b'Private_Clean:', b'Private_Dirty:', b'Private_Hugetlb:')):
+            total += int(line.split()[1]) * 1024
+    return total
+
+
+def open_files(pid):
+    try:
+        return len(os.listdir(f'/proc/{pid}/fd'))
+    except OSError:
+        return 0

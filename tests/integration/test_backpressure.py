@@ -1,0 +1,212 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A reader that stops: nothing is lost, nothing comes out of order, memory stays bounded."""
+
+import json
+import os
+import signal
+import threading
+import time
+
+import processes
+from case import SANITIZED, Case, main
+
+MIB = 1 << 20
+ALLOWED = 24 * MIB  # above idle, besides the one message in hand
+LONG = 120
+
+
+class Gauge:
+    """The largest private memory of a process while the gauge runs, above what it was at first."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.idle = self.peak = processes.private_bytes(pid)
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        while not self.stop.wait(0.02):
+            self.peak = max(self.peak, processes.private_bytes(self.pid))
+
+    def above_idle(self):
+        self.stop.set()
+        self.thread.join()
+        return self.peak - self.idle
+
+
+class Backpressure(Case):
+    def open(self, sessions=1, **keys):
+        client = self.broker(options=self.config(**keys))
+        client.initialize()
+        self.agent = self.agent_pids()[-1]
+        return [client, *(client.new_session(self.work) for _ in range(sessions))]
+
+    def assert_bounded(self, gauge, message_bytes=0):
+        above = gauge.above_idle()
+        if not SANITIZED:
+            self.assertLess(above, ALLOWED + message_bytes,
+                            f'{above / MIB:.1f} MiB above {gauge.idle / MIB:.1f} MiB')
+
+    def wait_still(self, path):
+        """Until a file has not grown for a while."""
+        size, since = -1, time.monotonic()
+        end = time.monotonic() + LONG
+        while time.monotonic() < end:
+            now = os.path.getsize(path)
+            if now != size:
+                size, since = now, time.monotonic()
+            elif time.monotonic() - since > 0.7:
+                return size
+            time.sleep(0.05)
+        raise AssertionError('it never came to rest')
+
+    def wait_journal(self, wanted, seconds=LONG):
+        self.assertTrue(processes.wait_until(
+            lambda: any(wanted in line for line in self.journal('<')), seconds, 0.1), wanted)
+
+    def read_again(self):
+        os.kill(self.agent, signal.SIGUSR1)
+
+
+class EditorStops(Backpressure):
+    COUNT, SIZE = 100_000, 200
+
+    def numbers(self, client, session):
+        return [int(text[:8]) for text in client.texts(session)]
+
+    def test_a_hundred_thousand_updates_wait_for_the_editor(self):
+        client, session, other = self.open(sessions=2)
+        waiting = client.start_prompt(other, 'say ready', 'hang')
+        client.wait_text('ready')
+        gauge = Gauge(client.pid)
+        client.pause()
+        prompt = client.start_prompt(session, f'stream {self.COUNT} {self.SIZE}')
+        self.wait_still(self.journal_path())
+        sent = len(self.journal('>'))
+        self.assertLess(sent, self.COUNT)  # the agent itself is held up, nothing is thrown away
+
+        # A cancel reaches the agent while the editor does not read.
+        client.notify('session/cancel', {'sessionId': other})
+        self.wait_journal(b'session/cancel', 10)
+        self.assert_bounded(gauge)
+
+        client.resume()
+        self.assertEqual(client.answer(prompt, LONG), {'stopReason': 'end_turn'})
+        self.assertEqual(client.answer(waiting), {'stopReason': 'cancelled'})
+        self.assertEqual(self.numbers(client, session), list(range(self.COUNT)))
+
+    def test_the_turn_that_floods_can_be_cancelled(self):
+        client, session = self.open()
+        client.pause()
+        prompt = client.start_prompt(session, f'stream {self.COUNT} {self.SIZE}')
+        self.wait_still(self.journal_path())
+        client.notify('session/cancel', {'sessionId': session})
+        self.wait_journal(b'session/cancel', 10)
+        client.resume()
+        self.assertEqual(client.answer(prompt, LONG), {'stopReason': 'cancelled'})
+        numbers = self.numbers(client, session)
+        self.assertEqual(numbers, list(range(len(numbers))))
+        self.assertLess(len(numbers), self.COUNT)
+
+    def test_large_updates_are_bounded_as_well(self):
+        client, session = self.open()
+        gauge = Gauge(client.pid)
+        client.pause()
+        prompt = client.start_prompt(session, *[f'diff {4 * MIB}'] * 20)
+        self.wait_still(self.journal_path())
+        client.resume()
+        client.answer(prompt, LONG)
+        self.assert_bounded(gauge, 4 * MIB)
+        diffs = [message for message in client.received if message.method == 'session/update']
+        self.assertEqual(len(diffs), 20)
+        for message in diffs:
+            self.assertEqual(len(message.params['update']['content'][0]['newText']), 4 * MIB)
+
+
+class AgentStops(Backpressure):
+    def stopped(self, **keys):
+        client, session = self.open(**keys)
+        client.prompt(session, 'stop-reading')
+        return client, session, Gauge(client.pid)
+
+    def note(self, number, size):
+        return json.dumps({'jsonrpc': '2.0', 'method': '_note', 'params': {
+            'number': number, 'text': 'x' * size}}, separators=(',', ':')).encode()
+
+    def test_64_mib_of_notifications_wait_for_the_agent(self):
+        client, session, gauge = self.stopped()
+        notes = [self.note(number, 65536) for number in range(1024)]
+        for note in notes:
+            client.send_line(note)
+        client.notify('session/cancel', {'sessionId': session})
+        time.sleep(2)
+        self.read_again()
+        self.wait_journal(b'session/cancel')
+        self.assert_bounded(gauge)
+        received = [line for line in self.journal('<') if b'"_note"' in line]
+        self.assertEqual(received, notes)
+        self.assertIn(b'session/cancel', self.journal('<')[-1])
+        client.prompt(session, 'say after')
+
+    def test_one_message_of_60_mib(self):
+        client, session, gauge = self.stopped()
+        size = 60 * MIB
+        note = self.note(0, size)
+        client.send_line(note)
+        client.notify('session/cancel', {'sessionId': session})
+        time.sleep(2)
+        self.read_again()
+        self.wait_journal(b'session/cancel')
+        self.assert_bounded(gauge, size)
+        self.assertEqual(self.journal('<')[-2], note)
+
+    def test_64_mib_of_requests_are_each_answered_once(self):
+        client, session, gauge = self.stopped()
+        before = len(client.messages)
+        ids = [client.start('_echo', {'text': 'y' * 65536}) for _ in range(1024)]
+        # The editor's other business goes on meanwhile: this one is not the agent's.
+        client.response(client.start('_broker/no_such_method'), 30)
+        client.notify('session/cancel', {'sessionId': session})
+        self.read_again()
+        refused = []
+        for raw_id in ids:
+            answer = client.response(raw_id, LONG)
+            if 'error' in answer.value:
+                self.failure(answer, 'RESOURCE_LIMIT_EXCEEDED')
+                refused.append(raw_id)
+        self.assert_bounded(gauge)
+        self.assertGreater(len(refused), 0)
+        self.assertLess(len(refused), len(ids))
+        answered = [message.id for message in client.messages[before:]
+                    if message.is_response and not message.sent]
+        self.assertEqual(len(answered), len(set(answered)))
+        # Those that were not refused reached the agent in their order, and so did the cancel.
+        kept = [raw_id for raw_id in ids if raw_id not in refused]
+        self.assertEqual(len([line for line in self.journal('<') if b'"_echo"' in line]), len(kept))
+        self.wait_journal(b'session/cancel')
+        client.prompt(session, 'say after')
+
+    def test_many_small_messages_while_both_sides_are_slow(self):
+        client, session = self.open()
+        gauge = Gauge(client.pid)
+        client.pause()
+        prompt = client.start_prompt(session, 'stop-reading', 'stream 50000 100')
+        for number in range(20000):
+            client.send_line(self.note(number, 100))
+        time.sleep(1)
+        self.read_again()
+        client.resume()
+        self.assertEqual(client.answer(prompt, LONG)['stopReason'], 'end_turn')
+        client.prompt(session, 'say after')
+        numbers = [int(text[:8]) for text in client.texts(session)[:-1]]
+        self.assertEqual(numbers, list(range(50000)))
+        notes = [json.loads(line)['params']['number'] for line in self.journal('<')
+                 if b'"_note"' in line]
+        self.assertEqual(notes, list(range(20000)))
+        self.assert_bounded(gauge)
+
+
+if __name__ == '__main__':
+    main()

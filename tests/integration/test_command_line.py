@@ -1,0 +1,318 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The command line and the configuration file, as a person meets them: `test_command_line.py
+[BROKER]`, or the binary that ACP_BROKER names."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+if len(sys.argv) > 1 and not sys.argv[1].startswith('-'):
+    os.environ['ACP_BROKER'] = sys.argv.pop(1)
+
+from case import AGENT, BROKER, PATIENCE, Case, main
+
+USAGE = 2
+
+
+class CommandLine(Case):
+    def run_broker(self, *words, stdin=b'', cwd=None, env=None):
+        """Runs the broker to its end, its input being what is given and then the end."""
+        return subprocess.run([BROKER, *words], input=stdin, capture_output=True,
+                              cwd=cwd or self.work, env=env or self.environment(),
+                              timeout=20 * PATIENCE, check=False)
+
+    def config_path(self):
+        path = self.dir / 'home' / 'config' / 'acp-broker' / 'config'
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def write_config(self, text):
+        path = self.config_path()
+        path.write_text(text)
+        return path
+
+    def mistake(self, expected, *words, env=None):
+        """The broker says this one line on stderr, nothing on stdout, and exits with 2."""
+        result = self.run_broker(*words, env=env)
+        self.assertEqual(result.stderr.decode(), f'acp-broker: {expected}\n')
+        self.assertEqual(result.stdout, b'')
+        self.assertEqual(result.returncode, USAGE)
+
+    def checked(self, *words, status=0, env=None):
+        """The lines of `check`, as a list of label and text; continued labels are kept."""
+        result = self.run_broker('check', *words, env=env)
+        self.assertEqual(result.stderr, b'')
+        self.assertEqual(result.returncode, status, result.stdout)
+        pairs = []
+        for line in result.stdout.decode().splitlines():
+            label = line[:20].strip() or pairs[-1][0]
+            pairs.append((label, line[20:]))
+        return pairs
+
+    def values(self, pairs, label):
+        return [text for name, text in pairs if name == label]
+
+
+class Words(CommandLine):
+    def test_help_lists_every_option_on_stdout(self):
+        for words in (['--help'], ['help'], ['check', '--help']):
+            result = self.run_broker(*words)
+            self.assertEqual((result.returncode, result.stderr), (0, b''))
+            text = result.stdout.decode()
+            for option in ('--profile NAME', '--workspace DIR', '--config FILE', '--trace FILE',
+                           '--log-level LEVEL', '--toolhost MODE', '--help', '--version',
+                           'check', '-- AGENT'):
+                self.assertIn(option, text)
+            self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
+    def test_version_is_one_line(self):
+        for word in ('--version', 'version'):
+            result = self.run_broker(word)
+            self.assertEqual((result.returncode, result.stderr), (0, b''))
+            self.assertRegex(result.stdout.decode(), r'\Aacp-broker \d+\.\d+\.\d+\n\Z')
+
+    def test_help_and_version_need_no_good_configuration(self):
+        self.write_config('[nonsense')
+        self.assertEqual(self.run_broker('--help').returncode, 0)
+        self.assertEqual(self.run_broker('--version').returncode, 0)
+
+    def test_mistakes_on_the_command_line(self):
+        missing = str(self.dir / 'missing')
+        for expected, words in (
+                ('unknown option --profil: did you mean --profile?', ['--profil', 'x']),
+                ('unknown option -v: acp-broker --help lists the options; an agent\'s own words '
+                 'go after --', ['-v']),
+                ('--profile: expected --profile NAME', ['--profile']),
+                ('--config: expected --config FILE', ['--config', '--', 'agent']),
+                ('--help takes no value', ['--help=1']),
+                ('unknown command "chekc": did you mean check?', ['chekc']),
+                ('unknown command "my-agent": expected check, help or version; an agent goes '
+                 'after --: acp-broker -- my-agent', ['my-agent']),
+                ('expected one command, got check and help', ['check', 'help']),
+                ('--: expected the agent\'s command after it: acp-broker -- AGENT [ARG...]',
+                 ['--']),
+                ('--log-level: expected error, warning, info or debug, got "loud"',
+                 ['--log-level', 'loud', '--', 'agent']),
+                ('--toolhost: expected auto, editor or broker, got "me"',
+                 ['--toolhost=me', '--', 'agent']),
+                (f'--config {missing}: no such file', ['--config', missing, '--', 'agent']),
+                (f'--workspace {missing}: No such file or directory',
+                 ['--workspace', missing, '--', 'agent']),
+                ('--profile: no [profile "x"]: there is no configuration file '
+                 f'{self.config_path()}', ['--profile', 'x', '--', 'agent'])):
+            with self.subTest(words=words):
+                self.mistake(expected, *words)
+                if '--' in words:
+                    self.mistake(expected, 'check', *words)
+
+    def test_no_agent_says_how_to_name_one(self):
+        self.mistake('no agent is named: write acp-broker -- AGENT, or agent = NAME in '
+                     '[profile "local"] and command = AGENT in [agent "NAME"] of '
+                     f'{self.config_path()}')
+
+    def test_without_a_home_the_broker_still_runs_an_agent(self):
+        env = self.environment()
+        del env['HOME'], env['XDG_CONFIG_HOME']
+        pairs = self.checked('--', AGENT, env=env)
+        self.assertEqual(self.values(pairs, 'configuration'), ['none: HOME is not set'])
+
+
+class File(CommandLine):
+    def test_mistakes_in_the_file(self):
+        path = str(self.config_path())
+        for text, expected in (
+                ('[broker]\nprofile = local\n[bro\n',
+                 f'{path}:3: missing \']\' in section header'),
+                ('[include]\npath = /x\n',
+                 f'{path}:1: [include] is not supported: all settings stand in this one file'),
+                ('profile = x\n',
+                 f'{path}: profile: expected a section before the first key, like [broker]'),
+                ('[brokr]\nprofile = x\n',
+                 f'{path}: unknown section [brokr]: did you mean [broker]?'),
+                ('[agent]\ncommand = x\n',
+                 f'{path}: agent.command: expected a name: [agent "NAME"]'),
+                ('[broker]\nprofile\n',
+                 f'{path}: broker.profile: expected a value: profile = …'),
+                ('[broker]\nprofile = x\n',
+                 f'{path}: broker.profile: no [profile "x"] in {path}'),
+                ('[profile "unused"]\nbakend = local\n',
+                 f'{path}: profile.unused.bakend: unknown key: did you mean backend?'),
+                ('[profile "unused"]\nbackend = moon\n',
+                 f'{path}: profile.unused.backend: expected local, got "moon"'),
+                ('[profile "unused"]\nbackend = ssh\n',
+                 f'{path}: profile.unused.backend: ssh: provider not registered'),
+                ('[profile "unused"]\nlog-level = info\n',
+                 f'{path}: profile.unused.log-level: expected in [broker], not in [profile "…"]'),
+                ('[profile "unused"]\nisolation = full\n',
+                 f'{path}: profile.unused.isolation: expected none, got "full"'),
+                ('[profile "unused"]\nmax-queue = lots\n',
+                 f'{path}: profile.unused.max-queue: expected a size from 1k to 1g, got "lots"'),
+                ('[profile "unused"]\nagent = a\n',
+                 f'{path}: profile.unused.agent: no [agent "a"] in {path}'),
+                ('[agent "a"]\ncommand = two words\n',
+                 f'{path}: agent.a.command: expected the program alone; its arguments go into '
+                 'arg = lines, one each'),
+                ('[agent "a"]\narg = x\n', f'{path}: agent.a: expected command = PROGRAM'),
+                ('[profile "local"]\nsecret-env = NO_SUCH_VARIABLE\n',
+                 f'{path}: profile.local.secret-env: expected NO_SUCH_VARIABLE to be set in the '
+                 'broker\'s environment'),
+                ('[policy "local"]\ndeny = wirte\n',
+                 f'{path}: policy.local: deny: expected read, write, terminal, grant or *, then a '
+                 'pattern, got "wirte"'),
+                ('[policy "lokal"]\nmode = ask\n',
+                 f'{path}: policy.lokal: expected the name of a profile, or policy = lokal in '
+                 'one: no profile uses these rules')):
+            with self.subTest(text=text):
+                self.write_config(text)
+                self.mistake(expected, '--', AGENT)
+                self.mistake(expected, 'check', '--', AGENT)
+
+    def test_a_secret_in_the_wrong_place_is_not_printed(self):
+        for text in ('[profile "local"]\nsecret-env = API_KEY=hunter2\n',
+                     '[profile "local"]\nsecret-env = hunter2-hunter2\n',
+                     '[profile "local"]\nenv = hunter2-hunter2\n'):
+            self.write_config(text)
+            result = self.run_broker('check', '--', AGENT)
+            self.assertEqual(result.returncode, USAGE)
+            self.assertNotIn(b'hunter2', result.stdout + result.stderr)
+
+    def test_only_a_readable_regular_file_will_do(self):
+        path = self.config_path()
+        path.mkdir()
+        self.mistake(f'{path}: expected a file, it is a directory', '--', AGENT)
+        path.rmdir()
+        os.mkfifo(path)
+        self.mistake(f'{path}: expected a regular file', '--', AGENT)
+        path.unlink()
+        path.write_bytes(b'#' * (1 << 20) + b'#')
+        self.mistake(f'{path}: expected a configuration file of at most 1 MiB', '--', AGENT)
+        path.write_bytes(b'[broker]\nprofile = lo\0cal\n')
+        self.mistake(f'{path}:2: expected text, got a NUL byte', '--', AGENT)
+
+    def test_a_file_inside_the_workspace_is_refused(self):
+        inside = self.work / 'config'
+        inside.write_text('[policy "local"]\nmode = approve-all\n')
+        self.mistake(f'{inside}: a configuration inside the workspace {self.work} is never read, '
+                     'as the agent can write there: keep it elsewhere and name it with --config',
+                     '--config', str(inside), '--workspace', str(self.work), '--', AGENT)
+
+    def test_nothing_in_the_workspace_is_looked_for(self):
+        for name in ('.acp-broker', 'acp-broker', '.config/acp-broker'):
+            folder = self.work / name
+            folder.mkdir(parents=True)
+            (folder / 'config').write_text('[nonsense')
+        pairs = self.checked('--', AGENT)
+        self.assertEqual(self.values(pairs, 'configuration'),
+                         [f'{self.config_path()} (does not exist)'])
+
+    def test_a_mistake_reaches_an_editor_that_sent_a_request(self):
+        self.write_config('[nonsense "x"]\na = b\n')
+        request = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}\n'
+        result = self.run_broker('--', AGENT, stdin=request)
+        self.assertEqual(result.returncode, USAGE)
+        self.assertEqual(result.stdout, b'')
+        self.assertEqual(len(result.stderr.splitlines()), 1)
+
+
+class Check(CommandLine):
+    def test_what_was_understood_is_printed_word_by_word(self):
+        path = self.write_config(
+            '[broker]\n\tprofile = devbox\n\tlog-level = debug\n'
+            f'[agent "scripted"]\n\tcommand = {AGENT}\n\targ = "two  words; # and \\"quotes\\""\n'
+            '\targ =\n\tenv = A=1\n'
+            '[profile "devbox"]\n\tagent = scripted\n\tenv = B=2 3\n\tsecret-env = SECRET_KEY\n'
+            '\tmax-queue = 32k\n\tidle-timeout = 10m\n\ttoolhost = editor\n'
+            '[policy "devbox"]\n\tallow = read\n\tdeny = write **/.git/**\n\tmode = ask-all\n')
+        env = self.environment()
+        env['SECRET_KEY'] = 'hunter2'
+        result = self.run_broker('check', env=env)
+        self.assertNotIn(b'hunter2', result.stdout)
+        pairs = self.checked(env=env)
+        for label, texts in (
+                ('configuration', [str(path)]),
+                ('profile', ['"devbox"']),
+                ('backend', ['local']),
+                ('workspace', ['as the editor says']),
+                ('agent', ['"scripted"']),
+                ('argv[0]', [f'"{AGENT}"']),
+                ('argv[1]', ['"two  words; # and \\"quotes\\""']),
+                ('argv[2]', ['""']),
+                ('program', [AGENT]),
+                ('env', ['"A=1"', '"B=2 3"']),
+                ('secret-env', ['SECRET_KEY']),
+                ('toolhost', ['editor']),
+                ('policy', ['mode = ask-all', 'deny = write **/.git/**', 'allow = read']),
+                ('max-queue', ['32k']),
+                ('max-message', ['64m']),
+                ('idle-timeout', ['10m']),
+                ('permission-timeout', ['never']),
+                ('log-level', ['debug'])):
+            self.assertEqual(self.values(pairs, label), texts, label)
+
+    def test_the_command_line_wins(self):
+        self.write_config('[broker]\n\tlog-level = debug\n\ttrace = here\n'
+                          '[profile "local"]\n\ttoolhost = editor\n')
+        pairs = self.checked('--toolhost', 'auto', '--log-level=error', '--trace', 'there',
+                             '--workspace', str(self.work), '--', AGENT, '--x')
+        self.assertEqual(self.values(pairs, 'toolhost'), ['auto'])
+        self.assertEqual(self.values(pairs, 'log-level'), ['error'])
+        self.assertEqual(self.values(pairs, 'trace'), ['there'])
+        self.assertEqual(self.values(pairs, 'workspace'), [str(self.work)])
+        self.assertEqual(self.values(pairs, 'argv[1]'), ['"--x"'])
+        self.assertFalse((self.work / 'there').exists())
+
+    def test_the_agents_program_is_looked_for(self):
+        folder = self.dir / 'bin'
+        folder.mkdir()
+        env = self.environment()
+        env['PATH'] = f'/nonexistent::{folder}'
+        pairs = self.checked('--', 'my-agent', status=1, env=env)
+        self.assertEqual(self.values(pairs, 'program'), [f'not found on PATH ({env["PATH"]})'])
+        program = folder / 'my-agent'
+        program.write_text('#!/bin/sh\n')
+        pairs = self.checked('--', 'my-agent', status=1, env=env)
+        program.chmod(0o755)
+        pairs = self.checked('--', 'my-agent', env=env)
+        self.assertEqual(self.values(pairs, 'program'), [str(program)])
+        pairs = self.checked('--', str(folder), status=1, env=env)
+        self.assertEqual(self.values(pairs, 'program'), ['not found, or not executable'])
+        self.write_config(f'[profile "local"]\nenv = PATH={folder}\n')
+        env['PATH'] = '/nonexistent'
+        pairs = self.checked('--', 'my-agent', env=env)
+        self.assertEqual(self.values(pairs, 'program'), [str(program)])
+
+    def test_check_starts_nothing_and_writes_nothing(self):
+        before = sorted(pathlib.Path(self.work).rglob('*'))
+        self.checked('--trace', str(self.work / 'trace'), '--', AGENT, '--pids',
+                     str(self.dir / 'pids'))
+        self.assertEqual(sorted(pathlib.Path(self.work).rglob('*')), before)
+        self.assertEqual(self.agent_pids(), [])
+
+
+class Run(CommandLine):
+    def test_the_configured_agent_is_run_with_its_arguments(self):
+        argv = self.agent_argv()
+        lines = '\n'.join(f'\targ = {word}' for word in argv[1:])
+        self.write_config('[broker]\n\tagent = scripted\n'
+                          f'[agent "scripted"]\n\tcommand = {argv[0]}\n{lines}\n')
+        client = self.start([BROKER])
+        client.initialize()
+        session = client.new_session(self.work)
+        client.prompt(session, 'say hello')
+        self.assertEqual(client.texts(), ['hello'])
+        self.assertEqual(len(self.agent_pids()), 1)
+
+    def test_reading_a_configuration_leaves_libgit2_out_of_the_broker(self):
+        self.write_config('[broker]\n\tlog-level = info\n')
+        client = self.broker(options=[])
+        client.initialize()
+        with open(f'/proc/{client.pid}/maps', encoding='utf-8') as maps:
+            text = maps.read()
+        self.assertNotIn('libgit2', text)
+        self.assertNotIn('libcrypto', text)
+
+
+if __name__ == '__main__':
+    main()

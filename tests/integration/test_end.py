@@ -1,0 +1,250 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""However a session ends, nothing of it is left, within the named deadlines."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import processes
+from case import PATIENCE, Case, main
+
+# stop-eof-timeout, stop-term-timeout and stop-kill-timeout of SHORT_DEADLINES, and some slack.
+DEADLINE = 0.3 + 0.3 + 2.0 + 1.0
+AT_ONCE = 2.0  # after a kill -9 of the broker or of a guard
+GUARD = 'acp-guard'
+
+
+class Ending(Case):
+    def open(self, *flags, prompt=(), options=None):
+        client = self.broker(*flags, options=options)
+        client.initialize()
+        session = client.new_session(self.work)
+        if prompt:
+            client.prompt(session, *prompt)
+        self.assertTrue(self.running())
+        return client
+
+    def agent(self):
+        """The agent's process id; the first that was noted."""
+        return self.agent_pids()[0]
+
+    def guard(self):
+        guard = processes.parent_of(self.agent())
+        self.assertEqual(processes.name_of(guard), GUARD)
+        return guard
+
+
+# What an agent may do to stay: its flags, and a prompt.
+STUBBORN = {
+    'polite': ((), ()),
+    'ignores EOF': (('--ignore-eof',), ()),
+    'ignores EOF and TERM': (('--ignore-eof', '--ignore-term'), ()),
+    'takes 7 s': (('--slow-exit', '7'), ()),
+    'leaves a daemon': ((), ('double-fork',)),
+    'leaves a daemon, ignores all': (('--ignore-eof', '--ignore-term'), ('double-fork',)),
+    'leaves a child with its stdout': ((), ('hold-stdout',)),
+    'leaves both': (('--ignore-term',), ('hold-stdout', 'double-fork', 'hold-stdout')),
+}
+
+
+class EveryAgent(Ending):
+    """Each way of ending a session, with each kind of agent."""
+
+    def each(self, end, seconds=DEADLINE):
+        for name, (flags, prompt) in STUBBORN.items():
+            with self.subTest(name):
+                (self.dir / 'pids').unlink(missing_ok=True)
+                client = self.open(*flags, prompt=prompt)
+                end(client)
+                self.assert_nothing_runs(seconds)
+                client.wait(1)
+                client.finish()
+
+    def test_the_editor_closes_stdin(self):
+        self.each(lambda client: client.close_stdin())
+
+    def test_the_broker_gets_term(self):
+        self.each(lambda client: os.kill(client.pid, signal.SIGTERM))
+
+    def test_the_broker_gets_int(self):
+        self.each(lambda client: os.kill(client.pid, signal.SIGINT))
+
+    def test_the_broker_gets_hup(self):
+        self.each(lambda client: os.kill(client.pid, signal.SIGHUP))
+
+    def test_the_broker_is_killed(self):
+        self.each(lambda client: os.kill(client.pid, signal.SIGKILL), AT_ONCE)
+
+    def test_the_editor_is_killed(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        for name, (flags, prompt) in STUBBORN.items():
+            with self.subTest(name):
+                (self.dir / 'pids').unlink(missing_ok=True)
+                argv = self.broker_argv(*self.config(), agent=self.agent_argv(*flags))
+                editor = subprocess.Popen(
+                    [sys.executable, '-B', os.path.join(here, 'editor.py'), str(self.work),
+                     ';'.join(prompt or ('say hi',)), *argv],
+                    env=self.environment(), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+                try:
+                    self.assertTrue(editor.stdout.readline().startswith(b'ready'))
+                finally:
+                    editor.kill()
+                    editor.wait()
+                    editor.stdout.close()
+                self.assert_nothing_runs(DEADLINE)
+
+
+class Deadlines(Ending):
+    def test_a_polite_agent_is_not_waited_for(self):
+        client = self.open(options=self.config(deadlines=False))
+        started = time.monotonic()
+        client.close_stdin()
+        self.assertEqual(client.wait(), 0)
+        self.assertLess(time.monotonic() - started, 1.0 * PATIENCE)
+
+    def test_a_slow_agent_may_take_the_time_it_is_given(self):
+        client = self.open('--slow-exit', '2', options=self.config(stop_eof_timeout='20s'))
+        started = time.monotonic()
+        client.close_stdin()
+        self.assertEqual(client.wait(), 0)
+        self.assertGreater(time.monotonic() - started, 1.9)
+
+    def test_a_second_term_hurries(self):
+        client = self.open('--ignore-eof', '--ignore-term', options=self.config(
+            stop_eof_timeout='30s', stop_term_timeout='30s'))
+        for _ in range(3):
+            os.kill(client.pid, signal.SIGTERM)
+            time.sleep(0.3)
+        client.wait(5 * PATIENCE)
+        self.assert_nothing_runs(1)
+
+    def test_what_the_agent_says_last_reaches_the_editor(self):
+        client = self.open()
+        session = client.new_session(self.work)
+        prompt = client.start_prompt(session, 'stream 20000 100', 'say the last word', 'exit 0')
+        client.wait_text('the last word')
+        self.failure(client.response(prompt), 'AGENT_EXITED')
+
+    def test_an_open_prompt_is_answered_when_the_broker_ends(self):
+        client = self.open('--ignore-eof')
+        session = client.new_session(self.work)
+        prompt = client.start_prompt(session, 'say begun', 'deaf', 'hang')
+        client.wait_text('begun')
+        os.kill(client.pid, signal.SIGTERM)
+        self.assertIn('error', client.response(prompt).value)
+        client.wait(DEADLINE * PATIENCE)
+
+    def test_the_turn_is_cancelled_before_the_agent_is_stopped(self):
+        client = self.open()
+        session = client.new_session(self.work)
+        prompt = client.start_prompt(session, 'say begun', 'hang')
+        client.wait_text('begun')
+        os.kill(client.pid, signal.SIGTERM)
+        answer = client.response(prompt).value
+        self.assertEqual(answer.get('result'), {'stopReason': 'cancelled'})
+        client.wait(DEADLINE * PATIENCE)
+        self.assertTrue(any(b'session/cancel' in line for line in self.journal('<')))
+
+
+class KillNine(Ending):
+    """A kill -9 of what watches over the agent."""
+
+    STUBBORN = ('--ignore-eof', '--ignore-term')
+
+    def open_stubborn(self):
+        return self.open(*self.STUBBORN, prompt=('double-fork', 'hold-stdout', 'ignore-term'))
+
+    def test_of_the_guard(self):
+        client = self.open_stubborn()
+        mine = self.agent_pids()
+        os.kill(self.guard(), signal.SIGKILL)
+        gone = processes.wait_until(
+            lambda: not any(processes.is_running(pid) for pid in mine), AT_ONCE * PATIENCE)
+        self.assertTrue(gone, processes.describe(mine))
+        # The broker itself lives on, and starts a fresh agent.
+        session = client.new_session(self.work)
+        client.prompt(session, 'say hello again')
+        self.assertEqual(client.texts()[-1], 'hello again')
+
+    def test_of_the_guard_s_parent(self):
+        client = self.open_stubborn()
+        mine = self.agent_pids()
+        spawner = processes.parent_of(self.guard())
+        self.assertNotEqual(spawner, client.pid)
+        os.kill(spawner, signal.SIGKILL)
+        gone = processes.wait_until(
+            lambda: not any(processes.is_running(pid) for pid in mine), AT_ONCE * PATIENCE)
+        self.assertTrue(gone, processes.describe(mine))
+        session = client.new_session(self.work)
+        client.prompt(session, 'say hello again')
+
+    def test_of_the_broker_and_the_guard(self):
+        client = self.open_stubborn()
+        guard = self.guard()
+        for pid in (client.pid, guard):
+            os.kill(pid, signal.SIGKILL)
+        self.assert_nothing_runs(AT_ONCE)
+
+    def test_of_the_guard_and_then_the_broker(self):
+        client = self.open_stubborn()
+        for pid in (self.guard(), client.pid):
+            os.kill(pid, signal.SIGKILL)
+        self.assert_nothing_runs(AT_ONCE)
+
+    def test_of_everything_but_the_agent(self):
+        """The agent itself still dies; what it forked away is out of reach then."""
+        client = self.open(*self.STUBBORN)
+        guard = self.guard()
+        pids = [client.pid, processes.parent_of(guard), guard]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        self.assert_nothing_runs(AT_ONCE)
+
+    def test_of_the_broker_while_the_agent_starts(self):
+        for delay in (0.0, 0.002, 0.005, 0.01, 0.02, 0.05):
+            client = self.broker('--never-answer')
+            client.start('initialize', {'protocolVersion': 1})
+            time.sleep(delay)
+            os.kill(client.pid, signal.SIGKILL)
+            self.assert_nothing_runs(AT_ONCE)
+            client.finish()
+
+
+class Surroundings(Ending):
+    """What the agent inherits is what it would have inherited from the editor."""
+
+    def state(self, client):
+        client.initialize()
+        session = client.new_session(self.work)
+        client.prompt(session, 'env', 'cwd')
+        pid = self.agent_pids()[-1]
+        status = processes.read_file(f'/proc/{pid}/status').decode()
+        kept = {line.split(':')[0]: line.split()[1:] for line in status.splitlines()
+                if line.startswith(('SigBlk', 'SigIgn', 'SigCgt', 'Umask', 'NoNewPrivs', 'CapEff'))}
+        limits = processes.read_file(f'/proc/{pid}/limits')
+        return kept, limits, processes.open_files(pid), client.texts()
+
+    def test_environment_directory_signals_limits_and_descriptors(self):
+        direct = self.state(self.direct())
+        self.assertEqual(self.state(self.broker()), direct)
+
+    def test_ctrl_c_in_a_terminal_reaches_the_broker_alone(self):
+        client = self.open()
+        agent = self.agent()
+        self.assertNotEqual(os.getpgid(agent), os.getpgid(client.pid))
+        self.assertNotEqual(os.getsid(agent), os.getsid(client.pid))
+
+    def test_the_guard_is_the_agent_s_parent_and_adopts_its_orphans(self):
+        self.open(prompt=('double-fork',))
+        guard = self.guard()
+        daemon = self.agent_pids()[1]
+        self.assertEqual(processes.parent_of(daemon), guard)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,125 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Modes and options in which an agent asks nobody need the policy's consent."""
+
+import json
+
+from acp import RpcError
+from case import main
+from policy_case import PolicyCase
+
+CLAUDE = json.dumps({
+    'currentModeId': 'bypassPermissions',
+    'availableModes': [{'id': name, 'name': name}
+                       for name in ('plan', 'acceptEdits', 'default', 'bypassPermissions')]})
+
+
+class Modes(PolicyCase):
+    def test_the_editors_wish_is_refused_with_the_rule_and_the_cure(self):
+        client, session = self.open(policy=('mode = ask',))
+        with self.assertRaises(RpcError) as caught:
+            client.call('session/set_mode', {'sessionId': session, 'modeId': 'yolo'})
+        self.assertIn('mode = ask', caught.exception.message)
+        self.assertIn('agent-modes = allow', caught.exception.message)
+        self.assertEqual(caught.exception.data['code'], 'PERMISSION_DENIED')
+        with self.assertRaises(RpcError):
+            client.call('session/set_config_option',
+                        {'sessionId': session, 'configId': 'allow_all', 'value': 'on'})
+        client.call('session/set_mode', {'sessionId': session, 'modeId': 'code'})
+        client.call('session/set_config_option',
+                    {'sessionId': session, 'configId': 'model', 'value': 'large'})
+        self.assertFalse([line for line in self.journal('<') if b'yolo' in line])
+
+    def test_without_a_policy_nothing_is_gated(self):
+        client = self.broker('--modes', f'"modes":{CLAUDE}')
+        client.initialize()
+        session = client.new_session(self.work)
+        client.call('session/set_mode', {'sessionId': session, 'modeId': 'yolo'})
+        client.prompt(session, 'say fine')
+        self.assertEqual(self.notices(client), [])
+
+    def test_a_policy_can_consent(self):
+        for policy in (('mode = approve-all',), ('mode = ask', 'agent-modes = allow')):
+            client, session = self.open('--modes', f'"modes":{CLAUDE}', policy=policy)
+            client.call('session/set_mode', {'sessionId': session, 'modeId': 'yolo'})
+            client.prompt(session, 'say fine')
+            self.assertEqual(self.notices(client), [])
+            client.finish()
+
+    def test_an_agent_that_starts_in_one_is_set_back_before_its_first_prompt(self):
+        client, session = self.open('--modes', f'"modes":{CLAUDE}', policy=('mode = ask',))
+        client.prompt(session, 'say hello')
+        methods = [json.loads(line).get('method') for line in self.journal('<')]
+        self.assertLess(methods.index('session/set_mode'), methods.index('session/prompt'))
+        sent = next(json.loads(line) for line in self.journal('<') if b'set_mode' in line)
+        self.assertEqual(sent['params'], {'sessionId': session, 'modeId': 'default'})
+        shown = self.updates(client, 'current_mode_update')
+        self.assertTrue(shown)
+        self.assertEqual({update['currentModeId'] for update in shown}, {'default'})
+        notice, = self.notices(client)
+        self.assertIn('bypassPermissions', notice)
+
+    def test_an_agent_that_stays_in_one_gets_no_prompt(self):
+        client, session = self.open('--modes', f'"modes":{CLAUDE}', '--refuse-modes',
+                                    policy=('mode = ask',))
+        with self.assertRaises(RpcError) as caught:
+            client.prompt(session, 'say hello')
+        self.assertEqual(caught.exception.data['code'], 'PERMISSION_DENIED')
+        self.assertIn('bypassPermissions', caught.exception.message)
+        self.assertEqual(len(self.notices(client)), 1)
+        self.assertFalse([line for line in self.journal('<') if b'session/prompt' in line])
+
+    def test_an_agent_that_offers_nothing_else_gets_no_prompt(self):
+        modes = '"modes":{"currentModeId":"yolo","availableModes":[{"id":"yolo","name":"Y"}]}'
+        client, session = self.open('--modes', modes, policy=('mode = ask',))
+        with self.assertRaises(RpcError) as caught:
+            client.prompt(session, 'say hello')
+        self.assertIn('offers nothing else', caught.exception.message)
+        # The editor finds another one.
+        client.call('session/set_mode', {'sessionId': session, 'modeId': 'ask'})
+        client.prompt(session, 'say now')
+        self.assertIn('now', client.texts())
+
+    def test_an_option_is_set_back_too(self):
+        options = json.dumps([{'id': 'allow_all', 'name': 'Allow all', 'category': 'permissions',
+                               'type': 'select', 'currentValue': 'on', 'options': [
+                                   {'value': 'on', 'name': 'On'}, {'value': 'off', 'name': 'Off'}]},
+                              {'id': 'model', 'name': 'Model', 'category': 'model',
+                               'type': 'select', 'currentValue': 'auto', 'options': [
+                                   {'value': 'auto', 'name': 'Auto'}]}])
+        client, session = self.open('--modes', f'"configOptions":{options}',
+                                    policy=('mode = ask',))
+        client.prompt(session, 'say hello')
+        sent = [json.loads(line)['params'] for line in self.journal('<')
+                if b'set_config_option' in line]
+        self.assertEqual(sent, [{'sessionId': session, 'configId': 'allow_all', 'value': 'off'}])
+        self.assertEqual(len(self.updates(client, 'config_option_update')), 1)
+
+    def test_an_agent_that_changes_by_itself_is_set_back_to_where_it_was(self):
+        client, session = self.open(policy=('mode = ask',))
+        update = '{"sessionUpdate":"current_mode_update","currentModeId":"acceptEdits"}'
+        client.prompt(session, f'update {update}', 'sleep 200', 'say done')
+        sent = next(json.loads(line) for line in self.journal('<') if b'set_mode' in line)
+        self.assertEqual(sent['params']['modeId'], 'ask')
+        self.assertEqual(len(self.notices(client)), 1)
+
+    def test_an_agent_that_changes_again_and_again_is_told_to_cancel(self):
+        client, session = self.open(policy=('mode = ask',))
+        update = '{"sessionUpdate":"current_mode_update","currentModeId":"yolo"}'
+        script = [line for _ in range(6) for line in (f'update {update}', 'sleep 150')]
+        result = client.prompt(session, *script, 'hang')
+        self.assertEqual(result['stopReason'], 'cancelled')
+        with self.assertRaises(RpcError) as caught:
+            client.prompt(session, 'say hello')
+        self.assertIn('again and again', caught.exception.message)
+
+    def test_a_cancelled_prompt_that_waits_is_answered(self):
+        client, session = self.open('--modes', f'"modes":{CLAUDE}', policy=('mode = ask',))
+        for _ in range(3):
+            prompt = client.start_prompt(session, 'say hello')
+            client.notify('session/cancel', {'sessionId': session})
+            self.assertIn(client.answer(prompt)['stopReason'], ('cancelled', 'end_turn'))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,308 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The broker's own questions: how they look, how they end, and what is remembered."""
+
+import json
+
+from acp import RpcError
+from case import PATIENCE, main
+from host import NEVER
+from policy_case import PolicyCase, no_window
+
+
+class Asking(PolicyCase):
+    def test_a_write_is_shown_as_a_diff_with_four_options(self):
+        client, session = self.open()
+        path = str(self.work / 'a.txt')
+        client.prompt(session, f'write {path} eins\\nzwei')
+        question, = self.questions(client)
+        call = question['toolCall']
+        self.assertEqual(question['sessionId'], session)
+        self.assertEqual(call['title'], f'Write {path}')
+        self.assertEqual(call['kind'], 'edit')
+        self.assertEqual(call['status'], 'pending')
+        self.assertEqual(call['locations'], [{'path': path}])
+        self.assertEqual(call['content'],
+                         [{'type': 'diff', 'path': path, 'newText': 'eins\nzwei'}])
+        self.assertEqual([option['kind'] for option in question['options']],
+                         ['allow_once', 'allow_always', 'reject_once', 'reject_always'])
+        self.assertEqual((self.work / 'a.txt').read_text(), 'eins\nzwei')
+        done = [u for u in self.updates(client, 'tool_call_update')
+                if u['toolCallId'] == call['toolCallId']]
+        self.assertEqual([u['status'] for u in done], ['completed'])
+
+    def test_a_command_is_shown_whole(self):
+        client, session = self.open()
+        client.prompt(session, 'terminal echo one; echo two')
+        call = self.questions(client)[0]['toolCall']
+        self.assertEqual(call['title'], 'Run echo one; echo two')
+        self.assertEqual(call['kind'], 'execute')
+        self.assertIn('echo one; echo two', call['content'][0]['content']['text'])
+        self.assertNotIn('locations', call)
+
+    def test_a_large_write_is_told_and_not_shown(self):
+        client, session = self.open()
+        self.chooses(client, 'reject_once')
+        client.prompt(session, 'big-request 400000')
+        content, = self.questions(client)[0]['toolCall']['content']
+        self.assertEqual(content['type'], 'content')
+        self.assertIn('400002 bytes', content['content']['text'])
+
+    def refused(self, client, session, words):
+        path = self.work / 'no.txt'
+        client.prompt(session, f'write {path} x')
+        text = client.wait_text('fs/write_text_file -> error')
+        self.assertIn(words, text)
+        self.assertFalse(path.exists())
+        return text
+
+    def test_each_way_not_to_say_yes_is_a_refusal_that_says_which(self):
+        replies = (
+            ({'outcome': {'outcome': 'cancelled'}}, 'the question was cancelled'),
+            ({'outcome': {'outcome': 'selected', 'optionId': 'reject'}}, 'the person said no'),
+            ({'outcome': {'outcome': 'selected', 'optionId': 'of-course'}},
+             'no option that was offered'),
+            ({'outcome': {'outcome': 'selected'}}, 'no outcome that ACP knows'),
+            ({}, 'no outcome that ACP knows'),
+            (None, 'no outcome that ACP knows'),
+        )
+        for reply, words in replies:
+            with self.subTest(words):
+                client, session = self.open()
+                client.host.replies['session/request_permission'] = reply
+                text = self.refused(client, session, words)
+                self.assertIn('PERMISSION_DENIED', text)
+                client.finish()
+
+    def test_an_editor_that_cannot_ask_is_quoted(self):
+        client, session = self.open()
+        client.host.replies['session/request_permission'] = no_window
+        self.refused(client, session, 'no window is open')
+
+    def test_nobody_answers_within_the_time(self):
+        client, session = self.open(permission_timeout='200ms')
+        client.host.replies['session/request_permission'] = NEVER
+        text = self.refused(client, session, 'permission-timeout')
+        self.assertIn('TIMEOUT_EXCEEDED', text)
+        question = client.wait_for(lambda m: m.method == 'session/request_permission')
+        withdrawn = client.wait_for(lambda m: m.method == '$/cancel_request')
+        self.assertEqual(withdrawn.params['requestId'], int(question.id))
+        # A late answer meets nothing, and the session goes on.
+        client.send({'jsonrpc': '2.0', 'id': int(question.id), 'result': {
+            'outcome': {'outcome': 'selected', 'optionId': 'allow'}}})
+        client.wait_log('was answered or never made')
+        client.prompt(session, 'say still here')
+        self.assertIn('still here', client.texts())
+        self.assertFalse((self.work / 'no.txt').exists())
+
+    def test_cancel_refuses_what_is_held_and_withdraws_the_question(self):
+        client, session = self.open()
+        client.host.replies['session/request_permission'] = NEVER
+        prompt = client.start_prompt(session, 'deaf', f'write {self.work}/no.txt x', 'say on')
+        question = client.wait_for(lambda m: m.method == 'session/request_permission')
+        client.notify('session/cancel', {'sessionId': session})
+        client.answer(prompt)
+        withdrawn = client.wait_for(lambda m: m.method == '$/cancel_request')
+        self.assertEqual(withdrawn.params['requestId'], int(question.id))
+        text = client.wait_text('fs/write_text_file -> error')
+        self.assertIn('cancelled before anyone answered', text)
+        client.send({'jsonrpc': '2.0', 'id': int(question.id), 'result': {
+            'outcome': {'outcome': 'selected', 'optionId': 'allow'}}})
+        client.prompt(session, 'say still here')
+        self.assertFalse((self.work / 'no.txt').exists())
+
+    def test_cancel_leaves_another_sessions_question_alone(self):
+        client, one = self.open()
+        two = client.new_session(self.work)
+        client.host.replies['session/request_permission'] = NEVER
+        prompt = client.start_prompt(two, f'write {self.work}/yes.txt x')
+        question = client.wait_for(lambda m: m.method == 'session/request_permission')
+        client.notify('session/cancel', {'sessionId': one})
+        client.prompt(one, 'say one is quiet')
+        client.send({'jsonrpc': '2.0', 'id': int(question.id), 'result': {
+            'outcome': {'outcome': 'selected', 'optionId': 'allow'}}})
+        client.answer(prompt)
+        self.assertEqual((self.work / 'yes.txt').read_text(), 'x')
+
+    def test_closing_a_session_answers_what_is_held(self):
+        client, session = self.open()
+        client.host.replies['session/request_permission'] = NEVER
+        client.start_prompt(session, 'deaf', f'write {self.work}/no.txt x')
+        client.wait_for(lambda m: m.method == 'session/request_permission')
+        client.call('session/close', {'sessionId': session})
+        client.wait_for(lambda m: m.method == '$/cancel_request')
+        self.assertFalse((self.work / 'no.txt').exists())
+
+    def test_the_end_refuses_what_is_held(self):
+        client, session = self.open()
+        client.host.replies['session/request_permission'] = NEVER
+        client.start_prompt(session, 'deaf', f'write {self.work}/no.txt x')
+        client.wait_for(lambda m: m.method == 'session/request_permission')
+        client.close_stdin()
+        client.wait(10 * PATIENCE)
+        answers = [json.loads(line) for line in self.journal('<') if b'EDITOR_GONE' in line]
+        self.assertEqual(len(answers), 1)
+        self.assertFalse((self.work / 'no.txt').exists())
+
+    def test_an_agent_takes_its_call_back(self):
+        client, session = self.open()
+        client.host.replies['session/request_permission'] = NEVER
+        request = ('{"jsonrpc":"2.0","id":"w","method":"fs/write_text_file","params":'
+                   f'{{"sessionId":"{session}","path":"{self.work}/no.txt","content":"x"}}}}')
+        cancel = '{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"w"}}'
+        client.start_prompt(session, f'raw {request}', f'raw {cancel}', 'hang')
+        question = client.wait_for(lambda m: m.method == 'session/request_permission')
+        taken = client.wait_for(lambda m: m.method == '$/cancel_request')
+        self.assertEqual(taken.params['requestId'], int(question.id))
+
+
+class Remembering(PolicyCase):
+    def test_always_holds_for_the_same_path_of_the_same_session(self):
+        client, session = self.open()
+        other = client.new_session(self.work)
+        path = self.work / 'a.txt'
+        self.chooses(client, 'allow_always')
+        client.prompt(session, f'write {path} one')
+        client.prompt(session, f'write {path} two')
+        self.assertEqual(len(self.questions(client)), 1)
+        self.assertEqual(path.read_text(), 'two')
+        client.prompt(session, f'write {path}.bak one')
+        self.assertEqual(len(self.questions(client)), 2)
+        client.prompt(other, f'write {path} three')
+        self.assertEqual(len(self.questions(client)), 3)
+
+    def test_always_holds_for_the_same_shell_line(self):
+        client, session = self.open()
+        self.chooses(client, 'allow_always')
+        client.prompt(session, 'terminal echo a', 'terminal echo a', 'terminal echo a b')
+        self.assertEqual(len(self.questions(client)), 2)
+
+    def test_never_again_is_remembered_too(self):
+        client, session = self.open()
+        self.chooses(client, 'reject_always')
+        path = self.work / 'a.txt'
+        client.prompt(session, f'write {path} one')
+        client.prompt(session, f'write {path} two')
+        self.assertEqual(len(self.questions(client)), 1)
+        client.wait_text('fs/write_text_file -> error')
+        self.assertIn('remembered: always reject', client.texts()[-1])
+        self.assertFalse(path.exists())
+
+    def test_explain_says_which_line_decides_and_what_is_remembered(self):
+        client, session = self.open(policy=(
+            'mode = ask-all', 'deny = write **/.git/**', 'allow = terminal git status'))
+        path = str(self.work / 'a.txt')
+        before = self.explain(client, session, 'write', path=path)
+        self.assertEqual(before, {'operation': 'fs/write_text_file', 'decision': 'pending',
+                                  'rule': 'mode = ask-all', 'source': 'mode', 'remembered': []})
+        self.chooses(client, 'allow_always')
+        client.prompt(session, f'write {path} x', 'terminal echo a')
+        after = self.explain(client, session, 'fs/write_text_file', path=path)
+        self.assertEqual((after['decision'], after['source']), ('allow-always', 'remembered'))
+        self.assertEqual(after['remembered'], [
+            {'operation': 'fs/write_text_file', 'decision': 'allow-always', 'path': path},
+            {'operation': 'terminal/create', 'decision': 'allow-always', 'command': 'echo a'}])
+        denied = self.explain(client, session, 'write', path=f'{self.work}/.git/config')
+        self.assertEqual((denied['decision'], denied['rule'], denied['source']),
+                         ('reject-once', 'deny = write **/.git/**', 'rule'))
+        allowed = self.explain(client, session, 'terminal', command='git', args=['status', '-s'])
+        self.assertEqual((allowed['decision'], allowed['rule']),
+                         ('allow-once', 'allow = terminal git status'))
+        grant = self.explain(client, session, 'grant', toolKind='edit', path=path)
+        self.assertEqual((grant['operation'], grant['decision']),
+                         ('session/request_permission', 'pending'))
+        mode = self.explain(client, session, 'session/set_mode')
+        self.assertEqual((mode['decision'], mode['rule']), ('reject-once', 'mode = ask-all'))
+
+    def test_explain_refuses_what_it_cannot_answer(self):
+        client, session = self.open()
+        for params in ({'sessionId': 'none', 'operation': 'read', 'path': '/a'},
+                       {'sessionId': session, 'operation': 'fly'},
+                       {'sessionId': session}, {'sessionId': session, 'operation': 'read'},
+                       {'sessionId': session, 'operation': 'read', 'path': 7},
+                       {'sessionId': session, 'operation': 'terminal'}):
+            with self.subTest(params), self.assertRaises(RpcError) as caught:
+                client.call('_broker/policy/explain', params)
+            self.assertEqual(caught.exception.code, -32602)
+        with self.assertRaises(RpcError) as caught:
+            client.call('_broker/no/such', {})
+        self.assertEqual(caught.exception.code, -32601)
+
+    def test_the_method_is_announced(self):
+        client = self.broker()
+        meta = client.initialize()['_meta']['broker']
+        self.assertIn('_broker/policy/explain', meta['capabilities']['methods'])
+
+
+class Links(PolicyCase):
+    """Rules on paths are about the file that is meant."""
+
+    def prepare(self):
+        (self.work / 'guarded').mkdir()
+        (self.work / 'src').mkdir()
+        (self.work / 'by-name').symlink_to('guarded')
+        (self.work / 'to-new').symlink_to('guarded/new.txt')
+        (self.work / 'guarded' / 'a.txt').write_text('kept')
+        (self.work / 'to-a').symlink_to(self.work / 'guarded' / 'a.txt')
+
+    def test_a_link_does_not_get_round_a_rule(self):
+        for toolhost in ('editor', 'broker'):
+            with self.subTest(toolhost):
+                client, session = self.open(policy=('mode = ask', 'deny = write guarded/**'),
+                                            toolhost=toolhost)
+                if toolhost == 'editor':
+                    self.prepare()
+                for name in ('by-name/a.txt', 'by-name/b.txt', 'to-a', 'to-new', 'guarded/a.txt',
+                             'src/../by-name/a.txt'):
+                    before = len(client.texts())
+                    client.prompt(session, f'write {self.work}/{name} gone')
+                    text = client.texts()[before]
+                    self.assertIn('fs/write_text_file -> error', text, name)
+                    self.assertIn('deny = write guarded/**', text)
+                self.assertEqual((self.work / 'guarded' / 'a.txt').read_text(), 'kept')
+                self.assertEqual(sorted(p.name for p in (self.work / 'guarded').iterdir()),
+                                 ['a.txt'])
+                client.prompt(session, f'write {self.work}/free.txt fine')
+                self.assertEqual((self.work / 'free.txt').read_text(), 'fine')
+                client.finish()
+
+    def test_a_root_that_is_a_link_keeps_its_name(self):
+        link = self.dir / 'link'
+        link.symlink_to(self.work)
+        options = self.config(policy=('mode = deny-all', 'allow = write src/**'))
+        client = self.broker(options=options)
+        client.initialize()
+        session = client.new_session(link)
+        (self.work / 'src').mkdir()
+        client.prompt(session, f'write {link}/src/a.txt x')
+        self.assertEqual((self.work / 'src' / 'a.txt').read_text(), 'x')
+
+    def test_writes_of_one_file_keep_their_order(self):
+        client, session = self.open(policy=('mode = ask', 'deny = write guarded/**'))
+        path = self.work / 'a.txt'
+        lines = []
+        for number in range(50):
+            lines.append('raw ' + json.dumps({
+                'jsonrpc': '2.0', 'id': f'w{number}', 'method': 'fs/write_text_file',
+                'params': {'sessionId': session, 'path': str(path), 'content': str(number)}}))
+        client.prompt(session, *lines, f'read {path}')
+        order = [params['content'] for method, params in client.host.seen
+                 if method == 'fs/write_text_file']
+        self.assertEqual(order, [str(number) for number in range(50)])
+
+    def test_what_is_shown_and_remembered_is_the_file_that_is_meant(self):
+        client, session = self.open(policy=('mode = ask-all', 'deny = write guarded/**'))
+        (self.work / 'b.txt').write_text('')
+        (self.work / 'link').symlink_to('b.txt')
+        self.chooses(client, 'allow_always')
+        client.prompt(session, f'write {self.work}/link one', f'write {self.work}/b.txt two')
+        question, = self.questions(client)
+        self.assertEqual(question['toolCall']['title'], f'Write {self.work}/b.txt')
+        (self.work / 'link').unlink()
+        (self.work / 'link').symlink_to('other.txt')
+        client.prompt(session, f'write {self.work}/link three')
+        self.assertEqual(len(self.questions(client)), 2)
+
+
+if __name__ == '__main__':
+    main()

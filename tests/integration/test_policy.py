@@ -1,0 +1,124 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Policy in a whole session: who is asked, what the agent is told, what the editor never sees."""
+
+from case import Case, main
+from host import NEVER
+
+ONLY_ALLOW = ('request session/request_permission {"sessionId":"sess-1","toolCall":{"toolCallId":'
+              '"c","title":"t"},"options":[{"optionId":"one","name":"A","kind":"allow_once"},'
+              '{"optionId":"all","name":"B","kind":"allow_always"}]}')
+
+
+class Policy(Case):
+    def open(self, *policy):
+        client = self.broker(options=self.config(policy=policy))
+        client.initialize()
+        (self.work / 'notes.txt').write_text('eins\n')
+        self.client, self.session = client, client.new_session(self.work)
+        return client
+
+    def said(self, *lines):
+        """What the agent says of the answers it got, a text each."""
+        before = len(self.client.texts())
+        self.client.prompt(self.session, *lines)
+        return self.client.texts()[before:]
+
+    def asked(self, method):
+        return [params for seen, params in self.client.host.seen if seen == method]
+
+    def assert_refused(self, text, method):
+        self.assertTrue(text.startswith(f'{method} -> error'), text)
+        self.assertIn('PERMISSION_DENIED', text)
+
+    def test_ask_lets_the_person_decide(self):
+        self.open('mode = ask')
+        for kind, option in (('allow_once', 'yes'), ('reject_once', 'no'),
+                             ('allow_always', 'always'), ('reject_always', 'never')):
+            self.client.host.permission = kind
+            self.assertIn(f'"optionId":"{option}"', self.said('permission May I?')[0])
+        self.assertEqual(len(self.asked('session/request_permission')), 4)
+        self.said(f'read {self.work}/notes.txt', f'write {self.work}/b.txt x', 'terminal true')
+        self.assertEqual(len(self.asked('session/request_permission')), 4)
+        self.assertEqual(len(self.asked('fs/write_text_file')), 1)
+
+    def test_approve_all_asks_nobody(self):
+        self.open('mode = approve-all')
+        self.client.host.permission = 'reject_once'
+        text = self.said('permission May I?')[0]
+        self.assertIn('"outcome":"selected","optionId":"yes"', text)
+        self.assertEqual(self.asked('session/request_permission'), [])
+
+    def test_deny_all_refuses_by_kind_and_never_by_position(self):
+        self.open('mode = deny-all')
+        self.assertIn('"optionId":"no"', self.said('permission May I?')[0])
+        self.assertIn('"outcome":"cancelled"', self.said(ONLY_ALLOW)[0])
+        self.assert_refused(self.said(f'read {self.work}/notes.txt')[0], 'fs/read_text_file')
+        self.assert_refused(self.said(f'write {self.work}/b.txt x')[0], 'fs/write_text_file')
+        self.assert_refused(self.said('terminal echo hi')[0], 'terminal/create')
+        self.assertEqual(self.client.host.seen, [])
+        self.assertFalse((self.work / 'b.txt').exists())
+
+    def test_ask_all_asks_before_a_write_and_a_terminal(self):
+        self.open('mode = ask-all')
+        self.client.host.permission = 'reject_once'
+        self.assert_refused(self.said(f'write {self.work}/b.txt x')[0], 'fs/write_text_file')
+        self.assert_refused(self.said('terminal echo hi')[0], 'terminal/create')
+        self.client.host.permission = 'allow_once'
+        self.assertIn('-> {}', self.said(f'write {self.work}/b.txt x')[0])
+        self.assertIn('-> {"content"', self.said(f'read {self.work}/notes.txt')[0])
+        questions = self.asked('session/request_permission')
+        self.assertEqual(len(questions), 3)
+        for question in questions:
+            self.assertEqual(question['sessionId'], self.session)
+            self.assertTrue(question['toolCall']['title'])
+            self.assertTrue({option['kind'] for option in question['options']} >= {
+                'allow_once', 'reject_once'})
+
+    def test_approve_reads_asks_for_the_rest(self):
+        self.open('mode = approve-reads')
+        self.said(f'read {self.work}/notes.txt')
+        self.assertEqual(self.asked('session/request_permission'), [])
+        self.client.host.permission = 'reject_once'
+        self.assert_refused(self.said(f'write {self.work}/b.txt x')[0], 'fs/write_text_file')
+
+    def test_a_deny_rule_wins_over_everything(self):
+        self.open('mode = approve-all', 'allow = write', 'deny = write **/.git/**')
+        text = self.said(f'write {self.work}/.git/hooks/pre-commit x')[0]
+        self.assert_refused(text, 'fs/write_text_file')
+        self.assertIn('**/.git/**', text)
+        self.assertIn('-> {}', self.said(f'write {self.work}/b.txt x')[0])
+        self.assertEqual(len(self.asked('fs/write_text_file')), 1)
+
+    def test_neither_dots_nor_links_get_round_a_rule(self):
+        self.open('mode = approve-all', 'deny = write **/secret/**')
+        (self.work / 'secret').mkdir()
+        (self.work / 'link').symlink_to('secret')
+        for path in ('secret/a', 'x/../secret/a', './secret/a', 'secret/./a', 'secret//a',
+                     'link/a', 'link/../link/a'):
+            self.assert_refused(self.said(f'write {self.work}/{path} x')[0], 'fs/write_text_file')
+
+    def test_rules_for_commands(self):
+        self.open('mode = deny-all', 'allow = terminal echo', 'deny = terminal rm')
+        self.assertIn('"terminalId"', self.said('terminal echo hi')[0])
+        for command in ('rm -rf x', 'echo hi; rm -rf x', 'echo $(rm x)', 'cat notes.txt'):
+            self.assert_refused(self.said(f'terminal {command}')[0], 'terminal/create')
+
+    def test_a_cancel_answers_the_question_the_broker_asked(self):
+        client = self.open('mode = ask-all')
+        client.host.replies['session/request_permission'] = NEVER
+        prompt = client.start_prompt(self.session, f'write {self.work}/b.txt x')
+        asked = client.wait_for(lambda m: m.method == 'session/request_permission')
+        client.notify('session/cancel', {'sessionId': self.session})
+        self.assertEqual(client.answer(prompt)['stopReason'], 'cancelled')
+        client.send_line(b'{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected",'
+                         b'"optionId":"yes"}}}' % asked.id)
+        client.host.replies.clear()
+        self.said('say after')
+        self.assertFalse((self.work / 'b.txt').exists())
+        answers = [line for line in self.journal('<') if b'"method"' not in line]
+        self.assertEqual(len(answers), 1, answers)
+
+
+if __name__ == '__main__':
+    main()

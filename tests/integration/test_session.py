@@ -1,0 +1,238 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Limits, deadlines, the trace and terminal authentication, in whole sessions."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import time
+
+import processes
+from case import PATIENCE, SANITIZED, Case, main
+from host import NEVER
+
+
+class Limits(Case):
+    def open(self, **keys):
+        client = self.broker(options=self.config(**keys))
+        client.initialize()
+        return client, client.new_session(self.work)
+
+    def test_sessions_over_the_limit_are_refused_before_they_are_made(self):
+        client, first = self.open(max_sessions='2')
+        client.new_session(self.work)
+        raw_id = client.start('session/new', {'cwd': str(self.work), 'mcpServers': []})
+        error = self.failure(client.response(raw_id), 'RESOURCE_LIMIT_EXCEEDED')
+        self.assertIn('max-sessions', error['message'])
+        self.assertEqual(sum(b'session/new' in line for line in self.journal('<')), 2)
+        client.call('session/close', {'sessionId': first})
+        client.new_session(self.work)
+
+    def test_requests_over_the_limit_are_refused(self):
+        client, session = self.open(max_requests='3')
+        waiting = [client.start_prompt(session, 'hang') for _ in range(3)]
+        refused = client.response(client.start_prompt(session, 'hang'))
+        self.failure(refused, 'RESOURCE_LIMIT_EXCEEDED')
+        client.notify('session/cancel', {'sessionId': session})
+        for raw_id in waiting:
+            self.assertEqual(client.answer(raw_id)['stopReason'], 'cancelled')
+        client.prompt(session, 'say after')
+
+    def test_a_silent_prompt_is_given_up(self):
+        client, session = self.open(idle_timeout='600ms')
+        client.prompt(session, 'say a', 'sleep 300', 'say b', 'sleep 300', 'say c', 'sleep 300')
+        started = time.monotonic()
+        prompt = client.start_prompt(session, 'say d', 'hang')
+        error = self.failure(client.response(prompt), 'TIMEOUT_EXCEEDED')
+        self.assertIn('idle-timeout', error['message'])
+        self.assertGreater(time.monotonic() - started, 0.5)
+        client.prompt(session, 'say after')
+
+    def test_the_watch_pauses_while_a_person_is_asked(self):
+        client, session = self.open(idle_timeout='1s')
+
+        def slow(params):
+            time.sleep(1.95)  # the watch looks again at 2 s; the agent has a second then
+            return {'outcome': {'outcome': 'cancelled'}}
+        client.host.replies['session/request_permission'] = slow
+        self.assertEqual(client.prompt(session, 'permission Slowly', 'sleep 300')['stopReason'],
+                         'end_turn')
+
+    def test_a_person_who_does_not_answer(self):
+        client, session = self.open(permission_timeout='500ms')
+        client.host.replies['session/request_permission'] = NEVER
+        client.prompt(session, 'permission May I?')
+        self.assertIn('cancelled', client.texts()[-1])
+        # The question is taken back from the editor.
+        client.wait_for(lambda m: m.method == '$/cancel_request')
+
+    def test_an_idle_session_leaves_descriptors_and_memory_alone(self):
+        client, session = self.open()
+        for _ in range(20):
+            client.prompt(session, 'say warm')
+        files = processes.open_files(client.pid)
+        memory = processes.private_bytes(client.pid)
+        for _ in range(300):
+            client.prompt(session, 'permission May I?', f'write {self.work}/a.txt x', 'diff 200000')
+        self.assertEqual(processes.open_files(client.pid), files)
+        if not SANITIZED:  # which keep freed memory for a while
+            self.assertLess(processes.private_bytes(client.pid) - memory, 8 << 20)
+
+
+class SeveralDirectories(Case):
+    def test_each_session_has_its_own_in_one_agent(self):
+        other = self.dir / 'other'
+        other.mkdir()
+        client = self.broker()
+        client.initialize()
+        sessions = [client.new_session(path) for path in (self.work, other, self.work, other)]
+        self.assertEqual(len(set(sessions)), 4)
+        self.assertEqual(len(self.agent_pids()), 1)
+        prompts = [client.start_prompt(session, f'say {session}', 'sleep 50', 'say again')
+                   for session in sessions]
+        for raw_id in prompts:
+            client.answer(raw_id)
+        for session in sessions:
+            self.assertEqual(client.texts(session), [session, 'again'])
+
+    def test_a_session_that_waits_holds_up_no_other(self):
+        client = self.broker()
+        client.initialize()
+        first, second = client.new_session(self.work), client.new_session(self.work)
+        client.host.replies['session/request_permission'] = NEVER
+        waiting = client.start_prompt(first, 'permission May I?')
+        client.wait_for(lambda m: m.method == 'session/request_permission')
+        for number in range(20):
+            client.prompt(second, f'say {number}')
+        client.notify('session/cancel', {'sessionId': first})
+        self.assertEqual(client.answer(waiting)['stopReason'], 'cancelled')
+
+
+class Trace(Case):
+    def test_every_message_of_every_hop_less_the_secrets(self):
+        path = self.dir / 'trace'
+        env = dict(self.environment(), SERVICE_TOKEN='tell-nobody-1')
+        client = self.broker('--garbage-first', options=[*self.config(), '--trace', str(path)],
+                             env=env)
+        client.initialize()
+        session = client.new_session(self.work, mcpServers=[{
+            'name': 'tools', 'command': '/bin/false', 'args': [],
+            'env': [{'name': 'X', 'value': 'tell-nobody-2'}]}])
+        client.prompt(session, 'env SERVICE_TOKEN', 'say tell-nobody-1 again',
+                      'terminal echo hello')
+        client.close_stdin()
+        client.wait()
+        text = path.read_text()
+        self.assertEqual(oct(path.stat().st_mode)[-3:], '600')
+        self.assertNotIn('tell-nobody', text)
+        self.assertIn('***', text)
+        records = [json.loads(line) for line in text.splitlines()]
+        messages = [record for record in records if 'message' in record]
+        noise = [record['noise'] for record in records if 'noise' in record]
+        self.assertIn('Welcome to the scripted agent!', noise)
+        for hop, count in (('editor', len(client.messages)),
+                           ('agent 1', len(self.journal('<')) + len(self.journal('>')))):
+            self.assertEqual(sum(record['hop'] == hop for record in messages), count, hop)
+        self.assertTrue(all(record['direction'] in ('in', 'out') for record in records))
+        self.assertEqual(sorted(record['time'] for record in records),
+                         [record['time'] for record in records])
+        # What the agent and the editor got was not masked.
+        self.assertIn('SERVICE_TOKEN=tell-nobody-1', client.texts())
+        self.assertTrue(any(b'tell-nobody-2' in line for line in self.journal('<')))
+
+
+class TerminalLogin(Case):
+    """The editor runs its agent command again, with the method's args and env, in a terminal."""
+
+    def offered(self):
+        client = self.broker('--terminal-auth')
+        result = client.initialize({'auth': {'terminal': True}})
+        client.close_stdin()
+        client.wait()
+        return [method for method in result['authMethods'] if method.get('type') == 'terminal']
+
+    def log_in(self, method, password):
+        """Exit status and what was shown."""
+        argv = [*self.broker_argv(*self.config(), agent=self.agent_argv('--terminal-auth')),
+                *method.get('args', [])]
+        env = dict(self.environment(), **method['env'])
+        keyboard, terminal = pty.openpty()
+        process = subprocess.Popen(argv, cwd=self.work, env=env, stdin=terminal, stdout=terminal,
+                                   stderr=subprocess.PIPE, start_new_session=True)
+        os.close(terminal)
+        shown = b''
+        end = time.monotonic() + 10 * PATIENCE
+        typed = False
+        while time.monotonic() < end:
+            if not select.select([keyboard], [], [], 0.1)[0]:
+                if process.poll() is not None:
+                    break
+                continue
+            try:
+                data = os.read(keyboard, 4096)
+            except OSError:
+                break
+            shown += data
+            if b'password: ' in shown and not typed:
+                typed = True
+                os.write(keyboard, password + b'\n')
+        os.close(keyboard)
+        _, errors = process.communicate(timeout=10 * PATIENCE)
+        return process.returncode, shown.decode(), errors.decode()
+
+    def test_it_runs_the_agent_s_own_login_in_the_person_s_terminal(self):
+        method = self.offered()[0]
+        self.assertEqual(method['args'], ['--login'])
+        self.assertEqual(method['env']['SCRIPTED_LOGIN'], 'yes')
+        status, shown, errors = self.log_in(method, b'open sesame')
+        self.assertEqual((status, errors), (0, ''), shown)
+        self.assertIn('terminal: yes, SCRIPTED_LOGIN=yes', shown)
+        self.assertIn('welcome', shown)
+
+    def test_its_exit_status_is_the_login_s(self):
+        status, shown, _ = self.log_in(self.offered()[0], b'wrong')
+        self.assertEqual(status, 4, shown)
+
+    def test_a_method_without_args_runs_the_agent_itself(self):
+        method = self.offered()[1]
+        self.assertEqual(method['id'], 'login-2')
+        self.assertEqual(list(method['env']), ['ACP_BROKER_LOGIN'])
+
+    def test_the_agent_does_not_see_the_marker(self):
+        env = dict(self.environment())
+        client = self.broker(env=env)
+        client.initialize()
+        client.prompt(client.new_session(self.work), 'env ACP_BROKER_LOGIN')
+        self.assertEqual(client.texts(), ['ACP_BROKER_LOGIN=(unset)'])
+
+
+class Toolhost(Case):
+    """Where the agent runs unisolated on this machine, the editor serves what it offers."""
+
+    def test_the_editor_s_capabilities_reach_the_agent_as_they_are(self):
+        for capabilities in ({'fs': {'readTextFile': True, 'writeTextFile': True},
+                              'terminal': True, '_meta': {'terminal_output': True}},
+                             {'elicitation': {'form': {}}, 'fs': {'readTextFile': True,
+                                                                  'writeTextFile': True},
+                              'terminal': True}):
+            client = self.broker(options=['--toolhost', 'editor'])
+            client.initialize(capabilities)
+            greeting = json.loads(self.journal('<')[0])
+            self.assertEqual(greeting['params']['clientCapabilities'], capabilities)
+
+    def test_files_and_terminals_are_asked_of_the_editor(self):
+        client = self.broker()
+        client.initialize()
+        client.host.replies['fs/read_text_file'] = {'content': 'an unsaved buffer'}
+        session = client.new_session(self.work)
+        client.prompt(session, f'read {self.work}/no-such-file', 'terminal echo hi')
+        self.assertIn('an unsaved buffer', client.texts()[0])
+        self.assertEqual([method for method, _ in client.host.seen],
+                         ['fs/read_text_file', 'terminal/create', 'terminal/wait_for_exit',
+                          'terminal/output', 'terminal/release'])
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,122 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""An agent that does not start: an error within its deadline that says which step failed."""
+
+import os
+import time
+
+from case import AGENT, PATIENCE, Case, main
+
+
+class Start(Case):
+    def refused(self, code, agent=None, flags=(), seconds=2.0, **keys):
+        """The error that initialize is answered with."""
+        client = self.broker(*flags, agent=agent, options=self.config(**keys))
+        started = time.monotonic()
+        raw_id = client.start('initialize', {'protocolVersion': 1, 'clientCapabilities': {}})
+        answer = client.response(raw_id)
+        self.assertLess(time.monotonic() - started, seconds * PATIENCE)
+        error = self.failure(answer, code)
+        self.assertEqual(len([m for m in client.received if m.is_response]), 1)
+        client.close_stdin()
+        client.wait(5 * PATIENCE)
+        return error
+
+    def told(self, error):
+        return error['message'] + ' ' + error['data'].get('detail', '')
+
+    def test_a_command_that_is_nowhere_on_path(self):
+        error = self.refused('AGENT_NOT_FOUND', agent=['no-such-agent-anywhere', '--flag'])
+        self.assertIn('no-such-agent-anywhere', error['message'])
+        self.assertIn(os.environ['PATH'][:200], self.told(error))
+        self.assertFalse(error['data']['retryable'])
+
+    def test_a_path_where_nothing_is(self):
+        error = self.refused('AGENT_NOT_FOUND', agent=['/no/such/agent'])
+        self.assertIn('/no/such/agent', error['message'])
+
+    def test_a_file_that_may_not_be_executed(self):
+        path = self.dir / 'agent.txt'
+        path.write_text('#!/bin/sh\nexit 0\n')
+        error = self.refused('AGENT_NOT_EXECUTABLE', agent=[str(path)])
+        self.assertIn(str(path), error['message'])
+
+    def test_a_directory(self):
+        error = self.refused('AGENT_NOT_EXECUTABLE', agent=[str(self.work)])
+        self.assertIn(str(self.work), error['message'])
+
+    def test_a_script_whose_interpreter_is_missing(self):
+        path = self.dir / 'agent'
+        path.write_text('#!/no/such/interpreter\n')
+        path.chmod(0o755)
+        client = self.broker(agent=[str(path)])
+        answer = client.response(client.start('initialize', {'protocolVersion': 1}))
+        error = answer.value['error']
+        self.assertIn(error['data']['code'], ('AGENT_NOT_FOUND', 'AGENT_NOT_EXECUTABLE'))
+        self.assertIn(str(path), error['message'])
+
+    def test_an_agent_that_ends_at_once(self):
+        error = self.refused('AGENT_EXITED', flags=('--exit-at-once', '7'))
+        self.assertIn('exited with status 7', self.told(error))
+        self.assertIn('leaving at once', error['data']['detail'])
+        self.assertIn('initialize', self.told(error) + error['data']['stage'])
+        self.assertIn('scripted-agent', error['message'])
+
+    def test_an_agent_that_never_answers(self):
+        error = self.refused('TIMEOUT_EXCEEDED', flags=('--never-answer',), start_timeout='700ms')
+        self.assertIn('initialize', self.told(error))
+        self.assertIn('scripted-agent', error['message'])
+        self.assertTrue(error['data']['retryable'])
+
+    def test_an_agent_that_prints_garbage_and_never_answers(self):
+        error = self.refused('TIMEOUT_EXCEEDED', flags=('--never-answer', '--garbage-first'),
+                             start_timeout='700ms')
+        self.assertIn('Welcome to the scripted agent', self.told(error))
+
+    def test_an_agent_that_prints_garbage_and_ends(self):
+        error = self.refused('AGENT_EXITED', agent=['/bin/sh', '-c', 'echo no agent here; exit 5'])
+        self.assertIn('no agent here', self.told(error))
+        self.assertIn('exited with status 5', self.told(error))
+
+    def test_a_program_that_reads_and_says_nothing(self):
+        error = self.refused('TIMEOUT_EXCEEDED', agent=['/bin/sleep', '60'], start_timeout='700ms')
+        self.assertIn('sleep', error['message'])
+
+    def test_an_agent_of_another_version(self):
+        error = self.refused('PROTOCOL_UNSUPPORTED', flags=('--protocol-version', '2'))
+        self.assertIn('2', error['message'])
+
+    def test_requests_that_wait_for_the_start_are_answered_too(self):
+        client = self.broker('--never-answer', options=self.config(start_timeout='700ms'))
+        first = client.start('initialize', {'protocolVersion': 1})
+        second = client.start('session/new', {'cwd': str(self.work), 'mcpServers': []})
+        for raw_id in (first, second):
+            self.assertIn('error', client.response(raw_id).value)
+
+    def test_the_editor_may_try_again(self):
+        """The agent that was missing is installed in the meantime."""
+        path = self.dir / 'late-agent'
+        client = self.broker(agent=[str(path)])
+        self.failure(client.response(client.start('initialize', {'protocolVersion': 1})),
+                     'AGENT_NOT_FOUND')
+        path.symlink_to(AGENT)
+        client.initialize()
+        client.prompt(client.new_session(self.work), 'say here at last')
+        self.assertEqual(client.texts(), ['here at last'])
+
+    def test_a_directory_that_does_not_exist_is_the_agent_s_to_refuse(self):
+        client = self.broker()
+        client.initialize()
+        session = client.new_session(self.dir / 'gone')
+        client.prompt(session, 'say fine with me')
+        self.assertEqual(client.texts(), ['fine with me'])
+
+    def test_the_start_may_take_its_time(self):
+        agent = ' '.join(f"'{word}'" for word in self.agent_argv())
+        client = self.broker(agent=['/bin/sh', '-c', f'sleep 1; exec {agent}'])
+        client.initialize()
+        client.prompt(client.new_session(self.work), 'say slow but sure')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+Runs every test and counts the cases: the cmocka tests of each program, the methods of each Python
+file, the rules of each check; a program that prints no count of its own is one case. A program
+that ends badly without naming a failed case counts as one failed.
+
+The last line is "N passed, N failed", the exit status 1 where something failed. What a test
+skipped, because it cannot be shown here (as root, under valgrind), is named above it and counted as
+neither.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+CASES = re.compile(r'^cases: (\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
+CMOCKA_PASSED = re.compile(r'^\[  PASSED  \] (\d+) test', re.M)
+CMOCKA_FAILED = re.compile(r'^\[  FAILED  \] (?:.*: )?(\d+) test', re.M)
+CMOCKA_SKIPPED = re.compile(r'^\[  SKIPPED \] (?:.*: )?(\d+) test', re.M)
+SKIPPED_NAME = re.compile(r"^\[ RUN      \] .*\n\[  SKIPPED \] (\w+)|^(\w+) .*\.\.\. skipped", re.M)
+CMOCKA_RUNS = re.compile(r'^\[==========\] .*Running (\d+) test', re.M)
+
+
+class Count:
+    def __init__(self):
+        self.passed = self.failed = 0
+        self.troubles = []
+        self.skipped = []
+
+    def add(self, title, counted, text):
+        passed, failed, skipped = counted
+        self.passed += passed
+        self.failed += failed
+        if failed:
+            self.troubles.append(f'{title}\n{text[-6000:]}')
+        if skipped:
+            names = SKIPPED_NAME.findall(text)
+            self.skipped.append(f'{title}: {", ".join(sum(names, ())).strip(", ") or skipped}')
+
+
+def total(pattern, text):
+    return sum(int(number) for number in pattern.findall(text))
+
+
+def count_cases(result, text):
+    """(passed, failed, skipped) of one program's output."""
+    ours = CASES.findall(text)
+    if ours:
+        passed, failed, skipped = (sum(map(int, column)) for column in zip(*ours))
+    elif CMOCKA_RUNS.search(text):
+        passed = total(CMOCKA_PASSED, text)
+        failed, skipped = total(CMOCKA_FAILED, text), total(CMOCKA_SKIPPED, text)
+    else:
+        passed, failed, skipped = int(result == 'OK'), 0, int(result == 'SKIP')
+    if result not in ('OK', 'SKIP', 'EXPECTEDFAIL') and failed == 0:
+        failed = 1
+    return passed, failed, skipped
+
+
+def meson_test(count, title, build, *arguments):
+    """Runs meson's tests of a build directory and adds up its log."""
+    started = time.monotonic()
+    before = (count.passed, count.failed)
+    base = 'testlog-' + re.sub(r'\W+', '-', title)
+    log = ROOT / build / 'meson-logs' / f'{base}.json'
+    log.unlink(missing_ok=True)
+    env = dict(os.environ, PYTHONDONTWRITEBYTECODE='1')
+    subprocess.run(['meson', 'test', '-C', build, '--no-rebuild', '--logbase', base, *arguments],
+                   cwd=ROOT, env=env, check=False, stdout=subprocess.DEVNULL)
+    # With a wrapper meson puts its name into the log's.
+    logs = sorted((ROOT / build / 'meson-logs').glob(f'{base}*.json'), key=os.path.getmtime)
+    entries = [json.loads(line) for line in logs[-1].read_text().splitlines()] if logs else []
+    if not entries:
+        count.add(title, (0, 1, 0), 'meson test ran nothing')
+    for entry in entries:
+        text = entry.get('stdout', '') + '\n' + entry.get('stderr', '')
+        count.add(f'{title}: {entry["name"]}: {entry["result"]}',
+                  count_cases(entry['result'], text), text)
+    for path in logs:
+        path.unlink()
+    print(f'{title}: {count.passed - before[0]} passed, {count.failed - before[1]} failed '
+          f'({time.monotonic() - started:.0f} s)', flush=True)
+
+
+def run_program(count, title, *argv):
+    started = time.monotonic()
+    result = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    text = result.stdout + '\n' + result.stderr
+    counted = count_cases('OK' if result.returncode == 0 else 'FAIL', text)
+    count.add(title, counted, text)
+    print(f'{title}: {counted[0]} passed, {counted[1]} failed '
+          f'({time.monotonic() - started:.0f} s)', flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--build', default='build')
+    parser.add_argument('--asan', default='build-asan')
+    parser.add_argument('--only', action='append',
+                        choices=('build', 'asan', 'valgrind', 'checks', 'lint'))
+    chosen = parser.parse_args()
+    stages = chosen.only or ['checks', 'build', 'asan', 'valgrind']
+    python = [sys.executable, '-B']
+    tools = ROOT / 'tests' / 'tools'
+    count = Count()
+    if 'checks' in stages:
+        run_program(count, 'layers', *python, str(tools / 'check_layers.py'))
+        run_program(count, 'style', *python, str(tools / 'check_style.py'))
+    if 'lint' in stages:
+        run_program(count, 'lint', *python, str(tools / 'lint.py'), chosen.build)
+    if 'build' in stages:
+        meson_test(count, 'tests', chosen.build)
+    if 'asan' in stages:
+        meson_test(count, 'tests under ASan and UBSan', chosen.asan, '--timeout-multiplier', '3')
+    if 'valgrind' in stages:
+        meson_test(count, 'unit tests under valgrind', chosen.build, '--suite', 'unit',
+                   '--timeout-multiplier', '10', '--wrapper',
+                   'valgrind --quiet --error-exitcode=99 --leak-check=full --trace-children=no')
+    for skipped in count.skipped:
+        print(f'skipped in {skipped}')
+    for trouble in count.troubles:
+        print(f'\n==== {trouble}')
+    print(f'{count.passed} passed, {count.failed} failed')
+    sys.exit(1 if count.failed else 0)
+
+
+if __name__ == '__main__':
+    main()

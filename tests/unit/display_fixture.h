@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_DISPLAY_FIXTURE_H
+#define TESTS_DISPLAY_FIXTURE_H
+
+/* What an agent shows, and what the editor is told of it. Include it first. */
+#include "tests/unit/toolhost_fixture.h"
+
+#define UPDATE(members)                                                                            \
+	"{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"s1\","     \
+	"\"update\":{" members "}}}"
+#define TERMINAL(id) "{\"type\":\"terminal\",\"terminalId\":\"" id "\"}"
+#define TEXT(text) "{\"type\":\"content\",\"content\":{\"type\":\"text\",\"text\":\"" text "\"}}"
+
+/* Commands wait for these. */
+#define UNTIL_GO "while ! [ -e go ]; do sleep 0.01; done; "
+#define UNTIL_END "while ! [ -e end ]; do sleep 0.01; done; "
+void let_go(void);
+void let_end(void);
+
+/* term-1 in the tool call t1. */
+extern const char call_of_one[];
+extern const char update_of_one[];
+
+/*
+ * What leaves in place of a message, in which another edit was made before:
+ * `replaced` becomes `with`; both may be NULL. Valid until the next call.
+ */
+const char *edited(const char *message, const char *replaced, const char *with);
+
+/* Creates term-1, term-2, …; waits for the end of one. */
+void create(const char *command);
+void finish(const char *id);
+
+/* ---- what the editor is told ---- */
+
+/* The next update that has not been seen; owned by the fixture. */
+const struct update *next_update(int *seen);
+const struct update *last_update(void);
+void expect_no_more(int seen);
+
+/* A string of an update, and the text of an item of its content; valid until the next call. */
+const char *update_string(const struct update *update, const char *path);
+const char *item_text(const struct update *update, int index);
+
+/* All that terminal_output told of a terminal; valid until the next call. */
+const char *all_told(const char *id);
+void wait_for_told_exit(const char *id);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_UNIT_RELAY_FIXTURE_H
+#define TESTS_UNIT_RELAY_FIXTURE_H
+
+#include "tests/unit/stage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "base/fd.h"
+#include "broker/relay.h"
+
+/*
+ * A relay on a stage: the test is the editor and every agent. Messages are
+ * written without their version and with ' for ":
+ *
+ *     editor_says(fixture, "'id':1,'method':'session/new','params':{}");
+ *     agent_hears(fixture, 0, "'id':0,'method':'session/new','params':{}");
+ *
+ * stand for {"jsonrpc":"2.0","id":1,…}. Agents are numbered from 0 in the order
+ * of their start.
+ */
+struct fixture {
+	struct stage stage;
+	struct relay *relay;
+	int to_broker;   // what the editor writes; -1 once closed
+	int from_broker; // what the editor reads; -1 once closed
+	struct buf heard;
+	bool is_gone;                      // on_editor_gone was raised
+	bool is_finished;                  // on_finished was raised
+	char finish_error[ERROR_TEXT_MAX]; // with this; "" for none
+	bool ends_when_gone;               // calls relay_end then, as the program does; the default
+};
+
+int set_up(void **state);    // the relay is not created yet, so that the profile can be changed
+int tear_down(void **state); // destroys the relay where it is there
+
+struct profile *profile_of(struct fixture *fixture);
+
+/* Creates and connects the relay. */
+void begin(struct fixture *fixture);
+void begin_traced(struct fixture *fixture, struct trace *trace);
+
+/* begin, initialize by the editor's request 0, answered by agent 0 in its usual way. */
+void begin_greeted(struct fixture *fixture);
+
+/* The same, and session/new for each name: the agent's ids 1, 2, … are used up. NULL ends them. */
+void begin_with_sessions(struct fixture *fixture, const char *const *names);
+void begin_with_session(struct fixture *fixture); // "s"
+
+/* ---- the editor ---- */
+
+void editor_says(struct fixture *fixture, const char *format, ...) ATTR_PRINTF(2, 3);
+void editor_writes(struct fixture *fixture, struct span bytes); // as they are
+void editor_hears(struct fixture *fixture, const char *format, ...) ATTR_PRINTF(2, 3);
+void editor_hears_nothing(struct fixture *fixture);
+void editor_closes(struct fixture *fixture); // what it writes to
+
+/* An error with the raw id, this data.code and data.stage, and these words in its message. */
+void editor_hears_failure(struct fixture *fixture, const char *id, const char *code,
+	const char *stage, const char *words);
+
+/* The next line as it is, owned by the caller; NULL at the end of file. */
+char *editor_line(struct fixture *fixture);
+
+/* ---- agents ---- */
+
+void agent_says(struct fixture *fixture, int index, const char *format, ...) ATTR_PRINTF(3, 4);
+void agent_writes(struct fixture *fixture, int index, struct span bytes);
+void agent_hears(struct fixture *fixture, int index, const char *format, ...) ATTR_PRINTF(3, 4);
+void agent_hears_nothing(struct fixture *fixture, int index);
+void agent_hears_failure(struct fixture *fixture, int index, const char *id, const char *code,
+	const char *stage, const char *words);
+void agent_hears_end(struct fixture *fixture, int index); // the end of file, and no line before it
+char *agent_next_line(struct fixture *fixture, int index);
+struct actor *agent(struct fixture *fixture, int index); // waits until it was started
+
+/* Its process ends, and nothing of it runs any more. */
+void agent_dies(struct fixture *fixture, int index);
+
+/* The editor's initialize, and how an agent answers it; without the ids. */
+extern const char initialize_request[];
+extern const char initialize_result[];
+
+/* Waits by turning the loop. */
+void wait_ms(struct fixture *fixture, int ms);
+
+#define RELAY_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+#endif

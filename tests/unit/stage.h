@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_UNIT_STAGE_H
+#define TESTS_UNIT_STAGE_H
+
+/* cmocka wants these first. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <ev.h>
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "broker/config.h"
+#include "providers/impl.h"
+
+/*
+ * A provider whose processes are played by the test: what the broker starts is
+ * nothing but the other ends of its descriptors. Everything happens on one loop
+ * and without waiting, unless a test waits for a deadline of the broker's.
+ */
+enum { STAGE_TOLD_MAX = 256, STAGE_ACTORS_MAX = 8 };
+
+/* A process that the broker started. It can be looked at after the broker has destroyed it. */
+struct actor {
+	struct exec exec;
+	struct stage *stage;
+	const struct exec_listener *listener; // NULL once destroyed
+	void *data;
+	int in;  // what the broker writes to it; -1 once closed
+	int out; // what it writes; -1 once closed
+	int err;
+	struct buf heard; // from in, less the lines that were taken
+	char **argv;
+	char **env;
+	bool was_foreground;
+	bool has_started;
+	bool was_killed;
+	bool has_exited;
+	bool has_emptied;
+	ev_timer start;
+	ev_timer killed;
+	char told[STAGE_TOLD_MAX]; // what the broker did: "TERM kill destroyed "
+};
+
+struct stage {
+	struct provider provider;
+	struct ev_loop *loop;
+	struct registry *registry;
+	struct config config; // config.profile: everything at its default, to be changed
+	struct sandbox_capabilities capabilities;
+	bool holds_ready;                       // a sandbox is not ready until stage_ready
+	bool holds_start;                       // a process has not started until stage_start
+	bool ignores_kill;                      // a killed tree does not end by itself
+	struct error prepare_error;             // where its code is set: refuses at once
+	struct error ready_error;               // the sandbox fails instead of becoming ready
+	struct error exec_error;                // refuses at once
+	struct error start_error;               // the process fails instead of starting
+	size_t roots_max;                       // a sandbox takes; 0: any number
+	struct list sandboxes;                  // of struct stage_sandbox (private), open ones
+	int prepared;                           // sandboxes asked for, in all
+	struct actor *actors[STAGE_ACTORS_MAX]; // owned; in the order of their start
+	int actor_count;
+};
+
+/* Everything at its defaults; the agent is called "agent" and started as "/bin/agent --acp". */
+void stage_init(struct stage *stage);
+void stage_finish(struct stage *stage); // when the broker's side has let go of everything
+
+/* Replaces the profile's policy by one of lines "mode = ask", "deny = write /x"; NULL ends them. */
+void stage_policy(struct stage *stage, const char *const *lines);
+
+/* ---- time ---- */
+
+/* Turns the loop until all has happened that needs no waiting. */
+void stage_settle(struct stage *stage);
+
+/* Turns it once; a millisecond may pass. */
+void stage_wait_turn(struct stage *stage);
+
+/* Turns the loop until *flag; fails the test where that takes seconds. */
+void stage_until(struct stage *stage, const bool *flag);
+
+/* ---- sandboxes ---- */
+
+void stage_ready(struct stage *stage);                  // the newest one, with holds_ready
+void stage_lose(struct stage *stage, const char *text); // the newest one fails
+int stage_open_sandboxes(const struct stage *stage);
+
+/* ---- processes ---- */
+
+void actor_start(struct actor *actor); // with holds_start
+void actor_writes(struct actor *actor, struct span bytes);
+void actor_closes(struct actor *actor, int *fd); // one of its three
+
+/* Ends it: closes what is open, raises exited. Descendants may hold the output: then without. */
+void actor_exits(struct actor *actor, int code, int signal);
+void actor_exits_holding(struct actor *actor, int code, int signal);
+void actor_empties(struct actor *actor);                    // nothing that it started runs any more
+void actor_dies(struct actor *actor, int code, int signal); // exits and empties
+void actor_is_lost(struct actor *actor, const char *text);
+
+/* What it has read and nobody has taken yet, and whether the end of file was read. */
+bool actor_reads(struct actor *actor);
+
+/* Takes the next line it was sent, waiting for it; NULL at the end. The caller's to free. */
+char *actor_line(struct actor *actor);
+
+/* The same for any descriptor. */
+char *stage_line(struct stage *stage, int fd, struct buf *heard);
+
+/* What the broker did to it since the last call. */
+void actor_assert_told(struct actor *actor, const char *expected);
+
+/* ---- between stage.c and stage_actor.c ---- */
+
+struct stage *stage_of(struct sandbox *sandbox);
+struct exec *stage_exec(struct sandbox *sandbox, const struct exec_spec *spec,
+	const struct exec_listener *listener, void *data, struct error *err);
+void actors_free(struct stage *stage);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/config_fixture.h"
+
+/* ---- mistakes ---- */
+
+static const struct {
+	const char *text;
+	const char *mistake;
+} file_mistakes[] = {
+	/* syntax */
+	{"[broker]\nprofile = local\n[bro\n", "FILE:3: missing ']' in section header"},
+	{"[broker]\ntrace = a\\qb\n", "FILE: invalid escape at qb"},
+	{"profile = x\n", "FILE: profile: expected a section before the first key, like [broker]"},
+	{"[broker]\nprofile\n", "FILE: broker.profile: expected a value: profile = …"},
+	{"[broker]\nprofile =\n", "FILE: broker.profile: expected a value, got an empty one"},
+	/* includes */
+	{"[broker]\n[include]\npath = /x\n",
+		"FILE:2: [include] is not supported: all settings stand in this one file"},
+	{"[INCLUDE]\npath = /x\n",
+		"FILE:1: [include] is not supported: all settings stand in this one file"},
+	{"\n[includeIf \"gitdir:/\"]\npath = /x\n",
+		"FILE:2: [include] is not supported: all settings stand in this one file"},
+	{"[agent \"y\"] [include] path = /x\n",
+		"FILE:1: [include] is not supported: all settings stand in this one file"},
+	{"[agent \"y\"]\"] [include]\npath = /x\n",
+		"FILE:1: [include] is not supported: all settings stand in this one file"},
+	{"[include.x]\npath = /x\n",
+		"FILE:1: [include] is not supported: all settings stand in this one file"},
+	/* sections */
+	{"[brokr]\nprofile = x\n", "FILE: unknown section [brokr]: did you mean [broker]?"},
+	{"[profiles \"x\"]\nbackend = local\n",
+		"FILE: unknown section [profiles]: did you mean [profile]?"},
+	{"[core]\nbare = true\n",
+		"FILE: unknown section [core]: expected [broker], [agent \"NAME\"], "
+		"[profile \"NAME\"] or [policy \"NAME\"]"},
+	{"[broker \"x\"]\nprofile = local\n",
+		"FILE: broker.x.profile: expected [broker] without a name"},
+	{"[agent]\ncommand = x\n", "FILE: agent.command: expected a name: [agent \"NAME\"]"},
+	/* keys */
+	{"[profile \"unused\"]\nbakend = local\n",
+		"FILE: profile.unused.bakend: unknown key: did you mean backend?"},
+	{"[profile \"unused\"]\ncommand = x\n",
+		"FILE: profile.unused.command: expected in [agent \"NAME\"], not in "
+		"[profile \"…\"]"},
+	{"[agent \"a\"]\nlog-level = x\n",
+		"FILE: agent.a.log-level: expected in [broker], not in [agent \"…\"]"},
+	{"[agent \"a\"]\ncommand = x\ncolour = red\n",
+		"FILE: agent.a.colour: unknown key: expected command, arg or env"},
+	{"[profile \"p\"]\nimage = x\n",
+		"FILE: profile.p.image: unknown key: expected backend, agent, policy, "
+		"toolhost, env, secret-env, max-message, max-queue, max-requests, "
+		"max-sessions, start-timeout, prepare-timeout, stop-eof-timeout, "
+		"stop-term-timeout, stop-kill-timeout, drain-timeout, idle-timeout, "
+		"max-file, output-limit, max-terminals, terminal-timeout, file-timeout or "
+		"permission-timeout"},
+	{"[profile \"p\"]\nbackend = fake\nimmage = x\n",
+		"FILE: profile.p.immage: unknown key: did you mean image?"},
+	/* values */
+	{"[profile \"p\"]\nbackend = ssj\n",
+		"FILE: profile.p.backend: expected local or fake, got \"ssj\""},
+	{"[profile \"p\"]\nbackend = daytona\n",
+		"FILE: profile.p.backend: daytona: provider not registered"},
+	{"[profile \"p\"]\nbackend\n", "FILE: profile.p.backend: expected a value: backend = …"},
+	{"[profile \"p\"]\ntoolhost = me\n",
+		"FILE: profile.p.toolhost: expected auto, editor or broker, got \"me\""},
+	{"[profile \"p\"]\nmax-message = 1t\n",
+		"FILE: profile.p.max-message: expected a size from 1k to 1g, got \"1t\""},
+	{"[profile \"p\"]\nstart-timeout = soon\n",
+		"FILE: profile.p.start-timeout: expected a time from 1ms to 24h, got "
+		"\"soon\""},
+	{"[profile \"p\"]\nidle-timeout = 0\n",
+		"FILE: profile.p.idle-timeout: expected a time like 500ms, 30s, 5m or 1h, "
+		"or never, got \"0\""},
+	{"[profile \"p\"]\nbackend = fake\nkeep = perhaps\n",
+		"FILE: profile.p.keep: expected true or false, got \"perhaps\""},
+	{"[profile \"p\"]\nenv = novalue\n",
+		"FILE: profile.p.env: expected NAME=value, with a NAME of letters, digits "
+		"and _"},
+	{"[profile \"p\"]\nsecret-env = A=b\n",
+		"FILE: profile.p.secret-env: expected the name of an environment variable "
+		"alone (letters, digits and _); its value is taken from the broker's "
+		"environment"},
+	{"[broker]\nlog-level = loud\n",
+		"FILE: broker.log-level: expected error, warning, info or debug, got "
+		"\"loud\""},
+	{"[profile \"local\"]\nmax-sessions = \"a\\nb\"\n",
+		"FILE: profile.local.max-sessions: expected a whole number from 1 to "
+		"100000, got \"a\\nb\""},
+	/* what sections say of each other */
+	{"[broker]\nprofile = devbox\n", "FILE: broker.profile: no [profile \"devbox\"] in FILE"},
+	{"[broker]\nagent = claude\n", "FILE: broker.agent: no [agent \"claude\"] in FILE"},
+	{"[profile \"p\"]\nagent = clade\n[agent \"claude\"]\ncommand = x\n",
+		"FILE: profile.p.agent: no [agent \"clade\"] in FILE: did you mean "
+		"\"claude\"?"},
+	{"[profile \"p\"]\npolicy = x\n", "FILE: profile.p.policy: no [policy \"x\"] in FILE"},
+	{"[agent \"a\"]\narg = x\n", "FILE: agent.a: expected command = PROGRAM"},
+	{"[agent \"a\"]\ncommand = claude-agent-acp --flag\n",
+		"FILE: agent.a.command: expected the program alone; its arguments go into "
+		"arg = lines, one each"},
+	/* policy */
+	{"[policy \"local\"]\nmode = yolo\n",
+		"FILE: policy.local.mode: expected ask, ask-all, approve-reads, "
+		"approve-all or deny-all, got \"yolo\""},
+	{"[policy \"local\"]\ndeny = wirte\n",
+		"FILE: policy.local: deny: expected read, write, terminal, grant or *, "
+		"then a pattern, got \"wirte\""},
+	{"[policy \"devbx\"]\ndeny = write\n[profile \"devbox\"]\nmax-sessions = 1\n",
+		"FILE: policy.devbx: expected the name of a profile, or policy = devbx in "
+		"one: no profile uses these rules"},
+};
+
+static void test_mistakes_in_a_file_are_one_line(void **state)
+{
+	struct fixture *fixture = *state;
+	for (size_t i = 0; i < ARRAY_LENGTH(file_mistakes); i++) {
+		char expected[ERROR_TEXT_MAX];
+		snprintf(expected, sizeof(expected), "%s", file_mistakes[i].mistake);
+		/* A second mention of the file is spelled out here. */
+		char *again = strstr(expected + 4, " in FILE");
+		if (again) {
+			char rest[ERROR_TEXT_MAX];
+			snprintf(rest, sizeof(rest), "%s", again + 8);
+			snprintf(again, sizeof(expected) - (size_t)(again - expected), " in %s%s",
+				fixture->file, rest);
+		}
+		write_config(fixture, file_mistakes[i].text);
+		assert_mistake(fixture, &with_agent, expected);
+	}
+}
+
+static void test_mistakes_on_the_command_line_are_one_line(void **state)
+{
+	struct fixture *fixture = *state;
+	write_config(fixture, "[profile \"devbox\"]\nsecret-env = NOT_SET_HERE\n");
+	char missing[PATH_BYTES];
+	snprintf(missing, sizeof(missing), "%.400s/missing", fixture->home);
+	char expected[ERROR_TEXT_MAX];
+	struct options options = with_agent;
+
+	options.profile = "devbx";
+	snprintf(expected, sizeof(expected),
+		"--profile: no [profile \"devbx\"] in FILE: did you mean \"devbox\"?");
+	assert_mistake(fixture, &options, expected);
+
+	options.profile = "devbox";
+	assert_mistake(fixture, &options,
+		"FILE: profile.devbox.secret-env: expected NOT_SET_HERE to be set in the broker's "
+		"environment");
+
+	options = with_agent;
+	options.log_level = "loud";
+	assert_mistake(fixture, &options,
+		"--log-level: expected error, warning, info or debug, got \"loud\"");
+
+	options = with_agent;
+	options.toolhost = "me";
+	assert_mistake(
+		fixture, &options, "--toolhost: expected auto, editor or broker, got \"me\"");
+
+	options = with_agent;
+	options.config = missing;
+	snprintf(expected, sizeof(expected), "--config %s: no such file", missing);
+	assert_mistake(fixture, &options, expected);
+
+	options = with_agent;
+	options.workspace = missing;
+	snprintf(expected, sizeof(expected), "--workspace %s: No such file or directory", missing);
+	assert_mistake(fixture, &options, expected);
+
+	options.workspace = fixture->file;
+	assert_mistake(fixture, &options, "--workspace FILE: expected a directory");
+}
+
+static void test_no_agent_says_how_to_name_one(void **state)
+{
+	struct fixture *fixture = *state;
+	assert_mistake(fixture, &no_options,
+		"no agent is named: write acp-broker -- AGENT, or agent = NAME in [profile "
+		"\"local\"] and command = AGENT in [agent \"NAME\"] of FILE");
+}
+
+static void test_an_absent_profile_names_the_absent_file(void **state)
+{
+	struct fixture *fixture = *state;
+	struct options options = with_agent;
+	options.profile = "devbox";
+	assert_mistake(fixture, &options,
+		"--profile: no [profile \"devbox\"]: there is no configuration file FILE");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CONFIG_TEST(test_mistakes_in_a_file_are_one_line),
+		CONFIG_TEST(test_mistakes_on_the_command_line_are_one_line),
+		CONFIG_TEST(test_no_agent_says_how_to_name_one),
+		CONFIG_TEST(test_an_absent_profile_names_the_absent_file),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

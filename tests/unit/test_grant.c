@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/relay_fixture.h"
+
+#include <stdio.h>
+
+/* What an agent asks for, under a policy: what passes, what is refused, what a person is asked. */
+
+#define OPTIONS_ALWAYS                                                                             \
+	"[{'optionId':'allow','name':'Allow','kind':'allow_once'},"                                \
+	"{'optionId':'allow-always','name':'Always allow in this session','kind':'allow_always'}," \
+	"{'optionId':'reject','name':'Reject','kind':'reject_once'},"                              \
+	"{'optionId':'reject-always','name':'Always reject in this session',"                      \
+	"'kind':'reject_always'}]"
+#define OPTIONS_ONCE                                                                               \
+	"[{'optionId':'allow','name':'Allow','kind':'allow_once'},"                                \
+	"{'optionId':'reject','name':'Reject','kind':'reject_once'}]"
+#define WRITE_REQUEST                                                                              \
+	"'method':'fs/write_text_file','params':{'sessionId':'s','path':'/w/f','content':'new'}"
+
+#define POLICY(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* A session "s" in /w, and a policy. */
+static void begin_with_policy(struct fixture *fixture, const char *const *lines)
+{
+	stage_policy(&fixture->stage, lines);
+	begin_with_session(fixture);
+}
+
+/* ---- what policy decides alone ---- */
+
+static void test_what_is_allowed_passes_and_what_is_denied_is_refused(void **state)
+{
+	static const struct {
+		const char *method;
+		const char *params;
+		const char *words; // of the refusal; NULL: it passes
+	} cases[] = {
+		{"fs/read_text_file", "{'path':'/w/a'}", NULL},
+		{"fs/write_text_file", "{'path':'/w/a','content':''}", NULL},
+		{"fs/write_text_file", "{'path':'/w/.env','content':''}",
+			"fs/write_text_file /w/.env: refused by policy (deny = write **/.env)"},
+		{"terminal/create", "{'command':'ls','args':['-l']}", NULL},
+		{"terminal/create", "{'command':'git','args':['push','-f']}",
+			"git push -f: refused by policy (deny = terminal git push)"},
+		{"terminal/create", "{'command':'git push'}", "(deny = terminal git push)"},
+		{"terminal/output", "{'terminalId':'t'}", NULL},
+		{"_x", "{'path':'/w/.env'}", NULL},
+	};
+	struct fixture *fixture = *state;
+	int passed = 0;
+	begin_with_policy(fixture,
+		POLICY("mode = approve-all", "deny = write **/.env", "deny = terminal git push"));
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		agent_says(fixture, 0, "'id':'q','method':'%s','params':%s", cases[i].method,
+			cases[i].params);
+		if (cases[i].words) {
+			agent_hears_failure(fixture, 0, "\"q\"", "PERMISSION_DENIED", "session",
+				cases[i].words);
+		} else {
+			editor_hears(fixture, "'id':%d,'method':'%s','params':%s", passed++,
+				cases[i].method, cases[i].params);
+		}
+	}
+	editor_hears_nothing(fixture);
+	agent_hears_nothing(fixture, 0);
+}
+
+static void test_what_cannot_be_judged_is_refused(void **state)
+{
+	static const struct {
+		const char *method;
+		const char *params;
+		const char *words;
+	} cases[] = {
+		{"fs/read_text_file", "{}", "params.path is missing"},
+		{"fs/write_text_file", "{'path':7,'content':''}", "params.path is no string"},
+		{"terminal/create", "{'args':[]}", "params.command is missing"},
+		{"terminal/create", "{'command':'ls','args':'-l'}", "params.args is no array"},
+		{"session/request_permission", "{'options':[]}", "params.toolCall is no object"},
+	};
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = approve-all"));
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		agent_says(fixture, 0, "'id':7,'method':'%s','params':%s", cases[i].method,
+			cases[i].params);
+		agent_hears_failure(fixture, 0, "7", "INVALID_PARAMS", "session", cases[i].words);
+	}
+	editor_hears_nothing(fixture);
+}
+
+/* ---- the agent's own questions ---- */
+
+static void ask_permission(struct fixture *fixture, const char *options)
+{
+	agent_says(fixture, 0,
+		"'id':'q','method':'session/request_permission','params':{'sessionId':'s',"
+		"'toolCall':{'kind':'edit'}%s%s}",
+		options ? ",'options':" : "", options ? options : "");
+}
+
+static void assert_chosen(struct fixture *fixture, const char *options, const char *raw_id)
+{
+	ask_permission(fixture, options);
+	agent_hears(fixture, 0,
+		"'id':'q','result':{'outcome':{'outcome':'selected','optionId':%s}}", raw_id);
+}
+
+static void assert_cancelled(struct fixture *fixture, const char *options)
+{
+	ask_permission(fixture, options);
+	agent_hears(fixture, 0, "'id':'q','result':{'outcome':{'outcome':'cancelled'}}");
+}
+
+static void test_an_option_is_chosen_by_its_kind_never_by_its_position(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = approve-all"));
+	assert_chosen(fixture,
+		"[{'optionId':'n','kind':'reject_once'},{'optionId':'y','kind':'allow_once'}]",
+		"'y'");
+	assert_chosen(fixture,
+		"[{'optionId':'Y','kind':'allow_always'},{'optionId':'y','kind':'allow_once'}]",
+		"'y'"); // the narrower
+	assert_chosen(fixture,
+		"[{'optionId':'n','kind':'reject_always'},{'optionId':'Y','kind':'allow_always'}]",
+		"'Y'");
+	assert_chosen(fixture, "[{'kind':'allow_once','name':'x','optionId':'\\u0079 /'}]",
+		"'\\u0079 /'"); // as it was spelt
+	assert_cancelled(fixture, "[{'optionId':'n','kind':'reject_once'}]");
+	assert_cancelled(fixture, "[{'optionId':'y','kind':'allow'},{'optionId':'z'}]");
+	assert_cancelled(fixture, "[{'optionId':7,'kind':'allow_once'},{'kind':'allow_once'}]");
+	assert_cancelled(fixture, "[]");
+	assert_cancelled(fixture, "{}");
+	assert_cancelled(fixture, "'allow_once'");
+	assert_cancelled(fixture, NULL);
+	editor_hears_nothing(fixture);
+}
+
+static void test_a_no_is_said_with_an_option_that_rejects(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = deny-all"));
+	assert_chosen(fixture,
+		"[{'optionId':'y','kind':'allow_once'},{'optionId':'n','kind':'reject_once'}]",
+		"'n'");
+	assert_chosen(fixture,
+		"[{'optionId':'y','kind':'allow_once'},{'optionId':'N','kind':'reject_always'}]",
+		"'N'");
+	assert_cancelled(fixture,
+		"[{'optionId':'y','kind':'allow_once'},{'optionId':'Y','kind':'allow_always'}]");
+	editor_hears_nothing(fixture);
+}
+
+static void test_where_policy_asks_its_question_goes_to_the_person(void **state)
+{
+	static const char question[] =
+		"'method':'session/request_permission','params':{'sessionId':'s','toolCall':"
+		"{'kind':'edit'},'options':[{'optionId':'y','kind':'allow_once'}]}";
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask"));
+	agent_says(fixture, 0, "'id':'q',%s", question);
+	editor_hears(fixture, "'id':0,%s", question);
+	editor_says(fixture, "'id':0,'result':{'outcome':{'outcome':'selected','optionId':'?'}}");
+	agent_hears(fixture, 0,
+		"'id':'q','result':{'outcome':{'outcome':'selected','optionId':'?'}}"); // as it is
+}
+
+/* ---- the broker's questions ---- */
+
+static void test_a_write_is_asked_about_with_its_text(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	agent_says(fixture, 0, "'id':'w'," WRITE_REQUEST);
+	editor_hears(fixture,
+		"'id':0,'method':'session/request_permission','params':{'sessionId':'s',"
+		"'toolCall':{'toolCallId':'acp-broker-0','title':'Write /w/f','kind':'edit',"
+		"'status':'pending','locations':[{'path':'/w/f'}],'content':[{'type':'diff',"
+		"'path':'/w/f','newText':'new'}]},'options':" OPTIONS_ALWAYS "}");
+	agent_hears_nothing(fixture, 0);
+}
+
+static void test_a_command_is_asked_about_with_its_words(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	agent_says(fixture, 0,
+		"'id':'t','method':'terminal/create','params':{'sessionId':'s','command':'make',"
+		"'args':['all']}");
+	editor_hears(fixture,
+		"'id':0,'method':'session/request_permission','params':{'sessionId':'s',"
+		"'toolCall':{'toolCallId':'acp-broker-0','title':'Run make all','kind':'execute',"
+		"'status':'pending','content':[{'type':'content','content':{'type':'text',"
+		"'text':'make all'}}]},'options':" OPTIONS_ALWAYS "}");
+}
+
+static void test_of_a_session_that_is_not_known_nothing_can_be_remembered(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("ask = read /w/secret"));
+	agent_says(fixture, 0,
+		"'id':'r','method':'fs/read_text_file','params':{'sessionId':'?',"
+		"'path':'/w/secret'}");
+	editor_hears(fixture,
+		"'id':0,'method':'session/request_permission','params':{'sessionId':'?',"
+		"'toolCall':{'toolCallId':'acp-broker-0','title':'Read /w/secret','kind':'read',"
+		"'status':'pending','locations':[{'path':'/w/secret'}]},'options':" OPTIONS_ONCE
+		"}");
+	editor_says(
+		fixture, "'id':0,'result':{'outcome':{'outcome':'selected','optionId':'allow'}}");
+	editor_hears(fixture, "'id':1,'method':'fs/read_text_file','params':{'sessionId':'?',"
+			      "'path':'/w/secret'}");
+}
+
+/* Asks about a write; the editor hears question `id`, and answers it. */
+static void ask_write(struct fixture *fixture, int id, const char *answer)
+{
+	agent_says(fixture, 0, "'id':'w'," WRITE_REQUEST);
+	char *line = editor_line(fixture);
+	char begin_text[64];
+	snprintf(begin_text, sizeof(begin_text),
+		"{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"session/request_permission\"", id);
+	assert_int_equal(strncmp(line, begin_text, strlen(begin_text)), 0);
+	free(line);
+	editor_says(fixture, "'id':%d,%s", id, answer);
+}
+
+static void hear_closed(struct fixture *fixture, int id, const char *status)
+{
+	editor_hears(fixture,
+		"'method':'session/update','params':{'sessionId':'s','update':{'sessionUpdate':"
+		"'tool_call_update','toolCallId':'acp-broker-%d','status':'%s'}}",
+		id, status);
+}
+
+#define SELECTED(id) "'result':{'outcome':{'outcome':'selected','optionId':" id "}}"
+
+static void test_a_yes_sends_the_request_on_its_way(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	ask_write(fixture, 0, SELECTED("'allow'"));
+	hear_closed(fixture, 0, "completed");
+	editor_hears(fixture, "'id':1," WRITE_REQUEST);
+	editor_says(fixture, "'id':1,'result':null");
+	agent_hears(fixture, 0, "'id':'w','result':null");
+	ask_write(fixture, 2, SELECTED("'allow'")); // asked again
+}
+
+static void test_everything_but_a_yes_is_a_no(void **state)
+{
+	static const struct {
+		const char *answer;
+		const char *words;
+	} cases[] = {
+		{SELECTED("'reject'"), "fs/write_text_file: refused: the person said no"},
+		{"'result':{'outcome':{'outcome':'cancelled'}}", "the question was cancelled"},
+		{SELECTED("'yes'"), "names no option that was offered"},
+		{SELECTED("'Allow'"), "names no option that was offered"},
+		{SELECTED("0"), "no outcome that ACP knows"},
+		{SELECTED("null"), "no outcome that ACP knows"},
+		{"'result':{'outcome':{'outcome':'allowed','optionId':'allow'}}",
+			"no outcome that ACP knows"},
+		{"'result':{'outcome':'selected','optionId':'allow'}", "no outcome"},
+		{"'result':{'outcome':{'optionId':'allow'}}", "no outcome"},
+		{"'result':{}", "no outcome"},
+		{"'result':null", "no outcome"},
+		{"'result':[]", "no outcome"},
+		{"'result':'allow'", "no outcome"},
+		{"'error':{'code':-32601,'message':'what?'}",
+			"the editor could not ask the person: what?"},
+		{"'error':{}", "could not ask the person: no reason"},
+	};
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	for (int i = 0; i < (int)ARRAY_LENGTH(cases); i++) {
+		ask_write(fixture, i, cases[i].answer);
+		hear_closed(fixture, i, "failed");
+		agent_hears_failure(
+			fixture, 0, "\"w\"", "PERMISSION_DENIED", "session", cases[i].words);
+	}
+	editor_hears_nothing(fixture);
+}
+
+static void test_always_is_remembered_for_the_session(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	ask_write(fixture, 0, SELECTED("'allow-always'"));
+	hear_closed(fixture, 0, "completed");
+	editor_hears(fixture, "'id':1," WRITE_REQUEST);
+	agent_says(fixture, 0, "'id':'again'," WRITE_REQUEST);
+	editor_hears(fixture, "'id':2," WRITE_REQUEST);
+	agent_says(fixture, 0,
+		"'id':'other','method':'terminal/create','params':"
+		"{'sessionId':'s','command':'ls'}");
+	char *line = editor_line(fixture);
+	assert_non_null(strstr(line, "\"id\":3,\"method\":\"session/request_permission\""));
+	free(line);
+	editor_says(fixture, "'id':3,%s", SELECTED("'reject-always'"));
+	hear_closed(fixture, 3, "failed");
+	agent_hears_failure(
+		fixture, 0, "\"other\"", "PERMISSION_DENIED", "session", "for the whole session");
+	agent_says(fixture, 0,
+		"'id':'again','method':'terminal/create','params':"
+		"{'sessionId':'s','command':'ls'}");
+	agent_hears_failure(fixture, 0, "\"again\"", "PERMISSION_DENIED", "session",
+		"remembered: always reject");
+	editor_hears_nothing(fixture);
+}
+
+/* ---- a question that is not answered ---- */
+
+static void test_an_answer_that_cannot_be_read_is_a_no(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	agent_says(fixture, 0, "'id':'w'," WRITE_REQUEST);
+	free(editor_line(fixture));
+	editor_writes(fixture, SPAN_LITERAL("{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{]\n"));
+	hear_closed(fixture, 0, "failed");
+	agent_hears_failure(fixture, 0, "\"w\"", "PARSE_ERROR", "session", "not understood");
+}
+
+static void test_nobody_answers_in_time(void **state)
+{
+	struct fixture *fixture = *state;
+	profile_of(fixture)->permission_timeout_ms = 40;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	agent_says(fixture, 0, "'id':'w'," WRITE_REQUEST);
+	free(editor_line(fixture));
+	editor_hears(fixture, "'method':'$/cancel_request','params':{'requestId':0}");
+	hear_closed(fixture, 0, "failed");
+	agent_hears_failure(fixture, 0, "\"w\"", "TIMEOUT_EXCEEDED", "session", "40 ms");
+	editor_says(fixture, "'id':0,%s", SELECTED("'allow'")); // too late
+	editor_hears_nothing(fixture);
+}
+
+static void test_the_agent_dies_meanwhile(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	agent_says(fixture, 0, "'id':'w'," WRITE_REQUEST);
+	free(editor_line(fixture));
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':0,%s", SELECTED("'allow'"));
+	stage_settle(&fixture->stage);
+	editor_says(fixture, "'id':'n','method':'session/new','params':{}");
+	agent_hears(fixture, 1, "'id':0,%s", initialize_request);
+	agent_hears_nothing(fixture, 1);
+}
+
+static void test_the_editor_goes_meanwhile(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	agent_says(fixture, 0, "'id':'w'," WRITE_REQUEST);
+	free(editor_line(fixture));
+	editor_closes(fixture);
+	agent_hears_failure(fixture, 0, "\"w\"", "EDITOR_GONE", "session", "closed the session");
+	agent_hears_end(fixture, 0);
+}
+
+static void test_the_session_is_cancelled_meanwhile(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	agent_says(fixture, 0, "'id':'w'," WRITE_REQUEST);
+	free(editor_line(fixture));
+	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s'}");
+	agent_hears(fixture, 0, "'method':'session/cancel','params':{'sessionId':'s'}");
+	agent_hears_failure(fixture, 0, "\"w\"", "PERMISSION_DENIED", "session", "cancelled");
+	editor_hears(fixture, "'method':'$/cancel_request','params':{'requestId':0}");
+	hear_closed(fixture, 0, "failed");
+}
+
+static void test_the_agent_takes_its_request_back_meanwhile(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	agent_says(fixture, 0, "'id':'w'," WRITE_REQUEST);
+	free(editor_line(fixture));
+	agent_says(fixture, 0, "'method':'$/cancel_request','params':{'requestId':'w'}");
+	editor_hears(fixture, "'method':'$/cancel_request','params':{'requestId':0}");
+	editor_says(fixture, "'id':0,'error':{'code':-32800,'message':'cancelled'}");
+	hear_closed(fixture, 0, "failed");
+	agent_hears_failure(fixture, 0, "\"w\"", "PERMISSION_DENIED", "session", "cancelled");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RELAY_TEST(test_what_is_allowed_passes_and_what_is_denied_is_refused),
+		RELAY_TEST(test_what_cannot_be_judged_is_refused),
+		RELAY_TEST(test_an_option_is_chosen_by_its_kind_never_by_its_position),
+		RELAY_TEST(test_a_no_is_said_with_an_option_that_rejects),
+		RELAY_TEST(test_where_policy_asks_its_question_goes_to_the_person),
+		RELAY_TEST(test_a_write_is_asked_about_with_its_text),
+		RELAY_TEST(test_a_command_is_asked_about_with_its_words),
+		RELAY_TEST(test_of_a_session_that_is_not_known_nothing_can_be_remembered),
+		RELAY_TEST(test_a_yes_sends_the_request_on_its_way),
+		RELAY_TEST(test_everything_but_a_yes_is_a_no),
+		RELAY_TEST(test_always_is_remembered_for_the_session),
+		RELAY_TEST(test_an_answer_that_cannot_be_read_is_a_no),
+		RELAY_TEST(test_nobody_answers_in_time),
+		RELAY_TEST(test_the_agent_dies_meanwhile),
+		RELAY_TEST(test_the_editor_goes_meanwhile),
+		RELAY_TEST(test_the_session_is_cancelled_meanwhile),
+		RELAY_TEST(test_the_agent_takes_its_request_back_meanwhile),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/login.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "tests/unit/stage.h"
+
+enum { NOT_SET = -1 };
+
+/* ---- the mark ---- */
+
+static void test_the_mark_is_a_count_of_words(void **state)
+{
+	static const struct {
+		const char *mark;
+		int words;
+	} cases[] = {
+		{"0", 0},
+		{"1", 1},
+		{"007", 7},
+		{"1000", LOGIN_WORDS_MAX},
+		{"1001", -1},
+		{"-1", -1},
+		{"", -1},
+		{"x", -1},
+		{"1x", -1},
+		{"1 ", -1},
+		{"0x1", -1},
+		{"1.0", -1},
+		{"99999999999999999999999", -1},
+		{"-99999999999999999999999", -1},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		if (login_words(cases[i].mark) != cases[i].words) {
+			fail_msg("\"%s\" is %d", cases[i].mark, login_words(cases[i].mark));
+		}
+	}
+}
+
+/* ---- the run ---- */
+
+/* A stage whose process does what the test says, once it was started. */
+struct fixture {
+	struct stage stage;
+	ev_prepare watch; // looks for the process
+	ev_timer deadline;
+	void (*play)(struct actor *actor);
+	bool has_played;
+	int status;
+	struct error err;
+};
+
+static void on_turn(struct ev_loop *loop, ev_prepare *watcher, int events)
+{
+	struct fixture *fixture = CONTAINER_OF(watcher, struct fixture, watch);
+	struct actor *actor = fixture->stage.actor_count > 0 ? fixture->stage.actors[0] : NULL;
+	if (actor && actor->has_started && !fixture->has_played && fixture->play) {
+		fixture->has_played = true;
+		fixture->play(actor);
+	}
+}
+
+static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	fail_msg("it never ended");
+}
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = mem_alloc_zero(sizeof(*fixture));
+	stage_init(&fixture->stage);
+	fixture->status = NOT_SET;
+	ev_prepare_init(&fixture->watch, on_turn);
+	ev_prepare_start(fixture->stage.loop, &fixture->watch);
+	ev_timer_init(&fixture->deadline, on_deadline, 30., 0.);
+	ev_timer_start(fixture->stage.loop, &fixture->deadline);
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+	ev_prepare_stop(fixture->stage.loop, &fixture->watch);
+	ev_timer_stop(fixture->stage.loop, &fixture->deadline);
+	stage_finish(&fixture->stage);
+	free(fixture);
+	return 0;
+}
+
+static bool run(struct fixture *fixture, void (*play)(struct actor *actor))
+{
+	fixture->play = play;
+	return login_run(fixture->stage.loop, &fixture->stage.provider,
+		&fixture->stage.config.profile, &fixture->status, &fixture->err);
+}
+
+static void assert_let_go(struct fixture *fixture)
+{
+	assert_int_equal(stage_open_sandboxes(&fixture->stage), 0);
+	for (int i = 0; i < fixture->stage.actor_count; i++) {
+		assert_null(fixture->stage.actors[i]->listener);
+	}
+}
+
+static void exits_with_3(struct actor *actor)
+{
+	actor_dies(actor, 3, 0);
+}
+
+static void is_interrupted(struct actor *actor)
+{
+	actor_dies(actor, 0, SIGINT);
+}
+
+static void is_lost(struct actor *actor)
+{
+	actor_is_lost(actor, "the link is down");
+}
+
+static void test_the_agent_runs_on_the_callers_terminal(void **state)
+{
+	struct fixture *fixture = *state;
+	char **env = mem_alloc_zero(2 * sizeof(*env));
+	env[0] = mem_strdup("KEY=value");
+	free(fixture->stage.config.profile.agent_env);
+	fixture->stage.config.profile.agent_env = env;
+	assert_true(run(fixture, exits_with_3));
+	struct actor *actor = fixture->stage.actors[0];
+	assert_true(actor->was_foreground);
+	assert_string_equal(actor->argv[0], "/bin/agent");
+	assert_string_equal(actor->argv[1], "--acp");
+	assert_null(actor->argv[2]);
+	assert_string_equal(actor->env[0], "PATH=/bin");
+	assert_string_equal(actor->env[1], "KEY=value");
+	assert_int_equal(fixture->status, 3);
+	assert_let_go(fixture);
+}
+
+static void test_a_signal_is_told_as_a_shell_tells_it(void **state)
+{
+	struct fixture *fixture = *state;
+	assert_true(run(fixture, is_interrupted));
+	assert_int_equal(fixture->status, 128 + SIGINT);
+}
+
+/* What the agent leaves behind is waited for. */
+static void exits_and_empties_later(struct actor *actor)
+{
+	actor->has_exited = true;
+	actor->listener->on_exited(actor->data, (struct process_status){.code = 4});
+	ev_timer_start(actor->stage->loop, &actor->killed);
+}
+
+static void test_it_waits_for_what_the_agent_started(void **state)
+{
+	struct fixture *fixture = *state;
+	assert_true(run(fixture, exits_and_empties_later));
+	assert_int_equal(fixture->status, 4);
+	assert_true(fixture->stage.actors[0]->has_emptied);
+}
+
+static void assert_fails(
+	struct fixture *fixture, void (*play)(struct actor *actor), const char *why)
+{
+	assert_false(run(fixture, play));
+	assert_string_equal(fixture->err.text, why);
+	assert_int_equal(fixture->status, NOT_SET);
+	assert_let_go(fixture);
+}
+
+static void test_a_sandbox_that_is_refused_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	error_set(&fixture->stage.prepare_error, ERROR_CONFIG, "no host");
+	assert_fails(fixture, NULL, "running /bin/agent for its login: no host");
+	assert_int_equal(fixture->err.code, ERROR_CONFIG);
+}
+
+static void test_a_sandbox_that_fails_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	error_set(&fixture->stage.ready_error, ERROR_UNAVAILABLE, "refused");
+	assert_fails(fixture, NULL, "running /bin/agent for its login: refused");
+}
+
+static void test_a_process_that_cannot_be_asked_for_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	error_set(&fixture->stage.exec_error, ERROR_SYSTEM, "no more processes");
+	assert_fails(fixture, NULL, "running /bin/agent for its login: no more processes");
+}
+
+static void test_a_process_that_does_not_start_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	error_set(&fixture->stage.start_error, ERROR_NOT_FOUND, "not found in PATH=/bin");
+	assert_fails(fixture, NULL, "running /bin/agent for its login: not found in PATH=/bin");
+}
+
+static void test_a_process_that_is_lost_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	assert_fails(fixture, is_lost, "running /bin/agent for its login: the link is down");
+}
+
+#define LOGIN_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_mark_is_a_count_of_words),
+		LOGIN_TEST(test_the_agent_runs_on_the_callers_terminal),
+		LOGIN_TEST(test_a_signal_is_told_as_a_shell_tells_it),
+		LOGIN_TEST(test_it_waits_for_what_the_agent_started),
+		LOGIN_TEST(test_a_sandbox_that_is_refused_is_told),
+		LOGIN_TEST(test_a_sandbox_that_fails_is_told),
+		LOGIN_TEST(test_a_process_that_cannot_be_asked_for_is_told),
+		LOGIN_TEST(test_a_process_that_does_not_start_is_told),
+		LOGIN_TEST(test_a_process_that_is_lost_is_told),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { WORDS_MAX = 16 };
+
+/* A command line, its words separated by one blank. */
+struct line {
+	char text[256];
+	char *argv[WORDS_MAX];
+	int argc;
+};
+
+static bool parse(struct options *options, const char *text, struct line *line, int login_words,
+	struct error *err)
+{
+	snprintf(line->text, sizeof(line->text), "%s", text);
+	line->argv[0] = line->text;
+	line->argc = 1;
+	for (char *at = line->text; *at; at++) {
+		if (*at == ' ') {
+			*at = '\0';
+			line->argv[line->argc++] = at + 1;
+		}
+	}
+	line->argv[line->argc] = NULL;
+	return options_parse(options, line->argc, line->argv, login_words, err);
+}
+
+static void assert_words(const char *const *words, const char *expected)
+{
+	char joined[256] = "";
+	size_t used = 0;
+	for (; words && *words; words++) {
+		used += (size_t)snprintf(
+			joined + used, sizeof(joined) - used, "%s%s", used ? " " : "", *words);
+	}
+	assert_string_equal(joined, expected);
+}
+
+static void test_no_words_run_the_configured_agent(void **state)
+{
+	struct options options;
+	struct error err;
+	struct line line;
+	assert_true(parse(&options, "acp-broker", &line, 0, &err));
+	assert_int_equal(options.command, COMMAND_RUN);
+	assert_null(options.profile);
+	assert_null(options.agent_argv);
+	assert_null(options.extra_argv);
+}
+
+static void test_every_option_is_read_in_both_spellings(void **state)
+{
+	static const char *const lines[] = {
+		"acp-broker --profile p --workspace w --config c --trace t --log-level debug "
+		"--toolhost auto",
+		"acp-broker --profile=p --workspace=w --config=c --trace=t --log-level=debug "
+		"--toolhost=auto",
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
+		struct options options;
+		struct error err;
+		struct line line;
+		assert_true(parse(&options, lines[i], &line, 0, &err));
+		assert_string_equal(options.profile, "p");
+		assert_string_equal(options.workspace, "w");
+		assert_string_equal(options.config, "c");
+		assert_string_equal(options.trace, "t");
+		assert_string_equal(options.log_level, "debug");
+		assert_string_equal(options.toolhost, "auto");
+	}
+}
+
+static void test_a_value_may_hold_an_equals_sign(void **state)
+{
+	struct options options;
+	struct error err;
+	struct line line;
+	assert_true(parse(&options, "acp-broker --profile=a=b", &line, 0, &err));
+	assert_string_equal(options.profile, "a=b");
+	assert_true(parse(&options, "acp-broker --profile=--odd", &line, 0, &err));
+	assert_string_equal(options.profile, "--odd");
+}
+
+static void test_the_last_of_two_values_wins(void **state)
+{
+	struct options options;
+	struct error err;
+	struct line line;
+	assert_true(parse(&options, "acp-broker --profile a --profile b", &line, 0, &err));
+	assert_string_equal(options.profile, "b");
+}
+
+static void test_words_after_the_dashes_are_the_agents_alone(void **state)
+{
+	struct options options;
+	struct error err;
+	struct line line;
+	assert_true(parse(
+		&options, "acp-broker --profile p -- agent --profile q -- check", &line, 0, &err));
+	assert_string_equal(options.profile, "p");
+	assert_int_equal(options.command, COMMAND_RUN);
+	assert_words(options.agent_argv, "agent --profile q -- check");
+}
+
+static void test_commands_are_words(void **state)
+{
+	static const struct {
+		const char *line;
+		enum command command;
+	} cases[] = {
+		{"acp-broker check", COMMAND_CHECK},
+		{"acp-broker check --profile p -- agent", COMMAND_CHECK},
+		{"acp-broker --profile p check", COMMAND_CHECK},
+		{"acp-broker help", COMMAND_HELP},
+		{"acp-broker --help", COMMAND_HELP},
+		{"acp-broker check --help", COMMAND_HELP},
+		{"acp-broker --help check", COMMAND_HELP},
+		{"acp-broker version", COMMAND_VERSION},
+		{"acp-broker --version", COMMAND_VERSION},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct options options;
+		struct error err;
+		struct line line;
+		assert_true(parse(&options, cases[i].line, &line, 0, &err));
+		assert_int_equal(options.command, cases[i].command);
+	}
+}
+
+static void test_mistakes_say_what_was_expected(void **state)
+{
+	static const struct {
+		const char *line;
+		const char *mistake;
+	} cases[] = {
+		{"acp-broker --profile", "--profile: expected --profile NAME"},
+		{"acp-broker --profile=", "--profile: expected --profile NAME"},
+		{"acp-broker --profile --trace t", "--profile: expected --profile NAME"},
+		{"acp-broker --config -- agent", "--config: expected --config FILE"},
+		{"acp-broker --help=yes", "--help takes no value"},
+		{"acp-broker --profil x", "unknown option --profil: did you mean --profile?"},
+		{"acp-broker --profle=x", "unknown option --profle: did you mean --profile?"},
+		{"acp-broker --nonsense",
+			"unknown option --nonsense: acp-broker --help lists the options; an "
+			"agent's own words go after --"},
+		{"acp-broker -p x",
+			"unknown option -p: acp-broker --help lists the options; an agent's own "
+			"words go after --"},
+		{"acp-broker chekc", "unknown command \"chekc\": did you mean check?"},
+		{"acp-broker claude-agent-acp",
+			"unknown command \"claude-agent-acp\": expected check, help or version; an "
+			"agent goes after --: acp-broker -- claude-agent-acp"},
+		{"acp-broker check version", "expected one command, got check and version"},
+		{"acp-broker --",
+			"--: expected the agent's command after it: acp-broker -- AGENT [ARG...]"},
+		{"acp-broker -- ", "--: expected the agent's command after it, got an empty word"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct options options;
+		struct error err = {0};
+		struct line line;
+		assert_false(parse(&options, cases[i].line, &line, 0, &err));
+		assert_int_equal(err.code, ERROR_CONFIG);
+		assert_string_equal(err.text, cases[i].mistake);
+	}
+}
+
+static void test_login_words_are_not_the_brokers(void **state)
+{
+	struct options options;
+	struct error err;
+	struct line line;
+	assert_true(parse(&options, "acp-broker --profile p --login --help", &line, 2, &err));
+	assert_int_equal(options.command, COMMAND_RUN);
+	assert_null(options.agent_argv);
+	assert_words(options.extra_argv, "--login --help");
+}
+
+static void test_login_words_after_the_dashes_are_there_once(void **state)
+{
+	struct options options;
+	struct error err;
+	struct line line;
+	assert_true(parse(&options, "acp-broker -- agent --x --login", &line, 1, &err));
+	assert_words(options.agent_argv, "agent --x --login");
+	assert_null(options.extra_argv);
+}
+
+static void test_login_words_may_look_like_dashes(void **state)
+{
+	struct options options;
+	struct error err;
+	struct line line;
+	assert_true(parse(&options, "acp-broker -- setup", &line, 2, &err));
+	assert_null(options.agent_argv);
+	assert_words(options.extra_argv, "-- setup");
+}
+
+static void test_login_words_need_an_agent_before_them(void **state)
+{
+	struct options options;
+	struct error err;
+	struct line line;
+	assert_false(parse(&options, "acp-broker -- --login", &line, 1, &err));
+	assert_non_null(strstr(err.text, "expected the agent's command"));
+	assert_false(parse(&options, "acp-broker --login", &line, 2, &err));
+	assert_non_null(strstr(err.text, "expected 2 more words"));
+	assert_false(parse(&options, "acp-broker --login", &line, -1, &err));
+}
+
+static void test_an_empty_argv_is_survived(void **state)
+{
+	struct options options;
+	struct error err;
+	char *argv[] = {NULL};
+	assert_true(options_parse(&options, 0, argv, 0, &err));
+	assert_int_equal(options.command, COMMAND_RUN);
+	assert_null(options.extra_argv);
+}
+
+static void test_tables_are_readable_to_their_end(void **state)
+{
+	size_t options = 0;
+	while (options_option_name(options)) {
+		options++;
+	}
+	size_t commands = 0;
+	while (options_command_name(commands)) {
+		commands++;
+	}
+	assert_int_equal(options, 8);
+	assert_int_equal(commands, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_words_run_the_configured_agent),
+		cmocka_unit_test(test_every_option_is_read_in_both_spellings),
+		cmocka_unit_test(test_a_value_may_hold_an_equals_sign),
+		cmocka_unit_test(test_the_last_of_two_values_wins),
+		cmocka_unit_test(test_words_after_the_dashes_are_the_agents_alone),
+		cmocka_unit_test(test_commands_are_words),
+		cmocka_unit_test(test_mistakes_say_what_was_expected),
+		cmocka_unit_test(test_login_words_are_not_the_brokers),
+		cmocka_unit_test(test_login_words_after_the_dashes_are_there_once),
+		cmocka_unit_test(test_login_words_may_look_like_dashes),
+		cmocka_unit_test(test_login_words_need_an_agent_before_them),
+		cmocka_unit_test(test_an_empty_argv_is_survived),
+		cmocka_unit_test(test_tables_are_readable_to_their_end),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/process.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "tests/unit/process_record.h"
+
+static bool is_under_valgrind;
+static char folder[] = "/tmp/test-process-XXXXXX";
+
+static void write_file(const char *path, const char *content, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	struct error err;
+	assert_true(fd >= 0);
+	assert_true(fd_write_all(fd, span_of(content), &err));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static void path_in_folder(char path[PATH_MAX], const char *name)
+{
+	snprintf(path, PATH_MAX, "%s/%s", folder, name);
+}
+
+/* ---- running ---- */
+
+static void test_exit_code_is_reported(void **state)
+{
+	struct record record = {0};
+	char text[64];
+	run_shell(&record, "echo hello; exit 7", text, sizeof(text));
+	assert_string_equal(text, "hello\n");
+	assert_int_equal(record.status.code, 7);
+	assert_int_equal(record.status.signal, 0);
+}
+
+static void test_signal_is_reported_apart_from_the_code(void **state)
+{
+	struct record record = {0};
+	char text[64];
+	run_shell(&record, "kill -SEGV $$", text, sizeof(text));
+	assert_int_equal(record.status.signal, SIGSEGV);
+	assert_int_equal(record.status.code, 0);
+}
+
+static void test_process_leads_its_own_session_and_group(void **state)
+{
+	struct record record = {0};
+	int out = start_shell(&record, "sleep 60");
+	run_until(&record, "s");
+	struct tree tree = {0};
+	assert_true(tree_scan(&tree, NULL));
+	const struct tree_process *process = tree_find(&tree, record.pid);
+	assert_non_null(process);
+	assert_int_equal(process->group, record.pid);
+	assert_int_equal(process->session, record.pid);
+	tree_finish(&tree);
+	close(out);
+	process_destroy(record.process);
+}
+
+static void test_environment_is_exactly_what_was_asked(void **state)
+{
+	struct record record = {0};
+	const char *argv[] = {"/usr/bin/env", "-0", NULL};
+	const char *env[] = {"A=1", "TWO=line one\nline two", "EMPTY=", NULL};
+	int out = start(&record, argv, env, NULL);
+	run_until(&record, "sxe");
+	char text[256];
+	size_t len = read_all(out, text, sizeof(text));
+	static const char expected[] = "A=1\0TWO=line one\nline two\0EMPTY=";
+	assert_int_equal(len, sizeof(expected));
+	assert_memory_equal(text, expected, sizeof(expected));
+	process_destroy(record.process);
+}
+
+static void test_no_descriptor_leaks_into_the_process(void **state)
+{
+	int leak = open("/dev/null", O_RDONLY); // without CLOEXEC, on purpose
+	struct record record = {0};
+	const char *argv[] = {"ls", "/proc/self/fd", NULL};
+	int out = start(&record, argv, NULL, NULL);
+	run_until(&record, "sxe");
+	char text[256];
+	read_all(out, text, sizeof(text));
+	close(leak);
+	assert_string_equal(text, "0\n1\n2\n3\n"); // 3 is the folder being read
+	process_destroy(record.process);
+}
+
+static void test_signals_are_reset_for_the_process(void **state)
+{
+	struct sigaction before;
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	assert_int_equal(sigaction(SIGPIPE, &ignore, &before), 0);
+	struct record record = {0};
+	char text[256];
+	run_shell(&record, "grep -E '^Sig(Blk|Ign)' /proc/self/status", text, sizeof(text));
+	assert_int_equal(sigaction(SIGPIPE, &before, NULL), 0);
+	assert_string_equal(text, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+}
+
+static void test_guard_holds_none_of_the_three_descriptors(void **state)
+{
+	struct record record = {0};
+	int out = start_shell(&record, "exec >&-; sleep 60");
+	run_until(&record, "s");
+	char text[16];
+	assert_int_equal(read_all(out, text, sizeof(text)), 0); // ends while the process runs
+	process_destroy(record.process);
+	assert_ends(record.pid);
+}
+
+static void test_large_arguments_and_environment_arrive(void **state)
+{
+	enum { SIZE = 100000 };
+	char *value = mem_alloc(SIZE + 3);
+	memset(value, 'x', SIZE + 2);
+	memcpy(value, "V=", 2);
+	value[SIZE + 2] = '\0';
+	const char *argv[] = {"sh", "-c", "echo ${#V} ${#1}", "sh", value + 2, NULL};
+	const char *env[] = {plain_env[0], value, NULL};
+	struct record record = {0};
+	int out = start(&record, argv, env, NULL);
+	run_until(&record, "sxe");
+	char text[64];
+	read_all(out, text, sizeof(text));
+	assert_string_equal(text, "100000 100000\n");
+	process_destroy(record.process);
+	free(value);
+}
+
+static void test_hundred_processes_at_once(void **state)
+{
+	enum { COUNT = 100 };
+	struct record *records = mem_alloc_zero(COUNT * sizeof(*records));
+	int outs[COUNT];
+	for (int i = 0; i < COUNT; i++) {
+		outs[i] = start_shell(&records[i], "echo $$; exit 5");
+	}
+	for (int i = 0; i < COUNT; i++) {
+		run_until(&records[i], "sxe");
+		assert_int_equal(records[i].status.code, 5);
+		assert_int_equal(read_pid(outs[i]), records[i].pid);
+		close(outs[i]);
+		process_destroy(records[i].process);
+	}
+	free(records);
+}
+
+static void test_script_without_interpreter_line_is_run_by_the_shell(void **state)
+{
+	char path[PATH_MAX];
+	path_in_folder(path, "plain-script");
+	write_file(path, "echo \"got $1\"\n", 0755);
+	const char *argv[] = {path, "it", NULL};
+	struct record record = {0};
+	int out = start(&record, argv, NULL, NULL);
+	run_until(&record, "sxe");
+	char text[64];
+	read_all(out, text, sizeof(text));
+	assert_string_equal(text, "got it\n");
+	process_destroy(record.process);
+}
+
+static void test_relative_command_is_looked_up_in_the_cwd(void **state)
+{
+	char path[PATH_MAX];
+	path_in_folder(path, "here");
+	write_file(path, "#!/bin/sh\npwd\n", 0755);
+	const char *argv[] = {"./here", NULL};
+	struct record record = {0};
+	int out = start(&record, argv, NULL, folder);
+	run_until(&record, "sxe");
+	char text[PATH_MAX];
+	read_all(out, text, sizeof(text));
+	text[strcspn(text, "\n")] = '\0';
+	assert_string_equal(text, folder);
+	process_destroy(record.process);
+}
+
+/* ---- failing to start ---- */
+
+static void expect_failure(const char *const *argv, const char *const *env, const char *cwd,
+	enum error_code code, const char *words)
+{
+	struct record record = {0};
+	int out = start(&record, argv, env, cwd);
+	run_until(&record, "f");
+	char text[8];
+	assert_int_equal(read_all(out, text, sizeof(text)), 0);
+	assert_int_equal(record.err.code, code);
+	if (!strstr(record.err.text, words)) {
+		fail_msg("\"%s\" does not say \"%s\"", record.err.text, words);
+	}
+	run_for(20);
+	assert_string_equal(record.events, "f");
+	process_destroy(record.process);
+}
+
+static void test_missing_command_names_the_path_searched(void **state)
+{
+	const char *argv[] = {"no-such-agent", NULL};
+	const char *env[] = {"PATH=/nowhere:/usr/bin", NULL};
+	expect_failure(argv, env, NULL, ERROR_NOT_FOUND,
+		"\"no-such-agent\": no such command in PATH /nowhere:/usr/bin");
+}
+
+static void test_missing_file_is_not_found(void **state)
+{
+	const char *argv[] = {"/nowhere/agent", NULL};
+	expect_failure(argv, NULL, NULL, ERROR_NOT_FOUND, "\"/nowhere/agent\": no such file");
+}
+
+static void test_empty_command_is_not_found(void **state)
+{
+	const char *argv[] = {"", NULL};
+	expect_failure(argv, NULL, NULL, ERROR_NOT_FOUND, "no such command");
+}
+
+static void test_file_without_execute_bit_is_denied_and_named(void **state)
+{
+	char path[PATH_MAX];
+	char env_path[PATH_MAX + 8];
+	path_in_folder(path, "not-executable");
+	write_file(path, "#!/bin/sh\n", 0644);
+	snprintf(env_path, sizeof(env_path), "PATH=%s", folder);
+	const char *argv[] = {"not-executable", NULL};
+	const char *env[] = {env_path, NULL};
+	char words[PATH_MAX + 64];
+	snprintf(words, sizeof(words), "%s may not be executed: Permission denied", path);
+	expect_failure(argv, env, NULL, ERROR_DENIED, words);
+	const char *relative[] = {"./not-executable", NULL};
+	expect_failure(relative, NULL, folder, ERROR_DENIED, "may not be executed");
+}
+
+static void test_missing_interpreter_is_denied_and_named(void **state)
+{
+	if (is_under_valgrind) {
+		skip(); // it executes programs in its own way, and has its own command line
+	}
+	char path[PATH_MAX];
+	path_in_folder(path, "bad-interpreter");
+	write_file(path, "#! /nowhere/node --flag\n", 0755);
+	const char *argv[] = {"./bad-interpreter", NULL};
+	expect_failure(argv, NULL, folder, ERROR_DENIED,
+		"its interpreter \"/nowhere/node\" does not exist");
+}
+
+static void test_directory_is_denied(void **state)
+{
+	const char *argv[] = {"/usr", NULL};
+	expect_failure(argv, NULL, NULL, ERROR_DENIED, "/usr is a directory");
+}
+
+static void test_foreign_binary_is_denied(void **state)
+{
+	char path[PATH_MAX];
+	path_in_folder(path, "foreign");
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	static const char bytes[] = "\x7f"
+				    "ELF\0\0\0\0garbage";
+	assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
+	close(fd);
+	const char *argv[] = {path, NULL};
+	expect_failure(argv, NULL, NULL, ERROR_DENIED, "may not be executed: Exec format error");
+}
+
+static void test_bad_cwd_is_named(void **state)
+{
+	const char *argv[] = {"true", NULL};
+	expect_failure(argv, NULL, "/nowhere/at/all", ERROR_SYSTEM,
+		"changing to directory /nowhere/at/all: No such file or directory");
+}
+
+static int set_up(void **state)
+{
+	return mkdtemp(folder) ? set_up_loop() : -1;
+}
+
+static int tear_down(void **state)
+{
+	static const char *const names[] = {
+		"plain-script", "here", "not-executable", "bad-interpreter", "foreign"};
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		char path[PATH_MAX];
+		path_in_folder(path, names[i]);
+		unlink(path);
+	}
+	rmdir(folder);
+	return tear_down_loop();
+}
+
+int main(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+	is_under_valgrind = preload && strstr(preload, "vgpreload");
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exit_code_is_reported),
+		cmocka_unit_test(test_signal_is_reported_apart_from_the_code),
+		cmocka_unit_test(test_process_leads_its_own_session_and_group),
+		cmocka_unit_test(test_environment_is_exactly_what_was_asked),
+		cmocka_unit_test(test_no_descriptor_leaks_into_the_process),
+		cmocka_unit_test(test_signals_are_reset_for_the_process),
+		cmocka_unit_test(test_guard_holds_none_of_the_three_descriptors),
+		cmocka_unit_test(test_large_arguments_and_environment_arrive),
+		cmocka_unit_test(test_hundred_processes_at_once),
+		cmocka_unit_test(test_script_without_interpreter_line_is_run_by_the_shell),
+		cmocka_unit_test(test_relative_command_is_looked_up_in_the_cwd),
+		cmocka_unit_test(test_missing_command_names_the_path_searched),
+		cmocka_unit_test(test_missing_file_is_not_found),
+		cmocka_unit_test(test_empty_command_is_not_found),
+		cmocka_unit_test(test_file_without_execute_bit_is_denied_and_named),
+		cmocka_unit_test(test_missing_interpreter_is_denied_and_named),
+		cmocka_unit_test(test_directory_is_denied),
+		cmocka_unit_test(test_foreign_binary_is_denied),
+		cmocka_unit_test(test_bad_cwd_is_named),
+	};
+	return run_with_spawner(tests, ARRAY_LENGTH(tests), set_up, tear_down);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/real_path.h"
+
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/attr.h"
+
+enum { NAME_MAX_BYTES = 256 };
+
+static char folder[64];
+
+static const char *const links[][2] = {
+	{"dir", "to-dir"},
+	{"dir/file", "to-file"},
+	{"dir/new", "to-new"},
+	{"nowhere/new", "to-nowhere"},
+	{"loop-2", "loop-1"},
+	{"loop-1", "loop-2"},
+	{"to-new", "twice"},
+	{"..", "dir/up"},
+	{"/", "to-root"},
+};
+
+static void in_folder(char out[NAME_MAX_BYTES], const char *name)
+{
+	snprintf(out, NAME_MAX_BYTES, "%s%s%s", folder, name[0] ? "/" : "", name);
+}
+
+static int set_up(void **state)
+{
+	char name[NAME_MAX_BYTES];
+	char real[PATH_MAX];
+	snprintf(folder, sizeof(folder), "/tmp/test-path-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	assert_non_null(realpath(folder, real));
+	assert_in_range(strlen(real), 1, sizeof(folder) - 1);
+	memcpy(folder, real, strlen(real) + 1);
+	in_folder(name, "dir");
+	assert_int_equal(mkdir(name, 0700), 0);
+	in_folder(name, "dir/file");
+	FILE *file = fopen(name, "w");
+	assert_non_null(file);
+	fclose(file);
+	for (size_t i = 0; i < ARRAY_LENGTH(links); i++) {
+		in_folder(name, links[i][1]);
+		assert_int_equal(symlink(links[i][0], name), 0);
+	}
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char name[NAME_MAX_BYTES];
+	for (size_t i = 0; i < ARRAY_LENGTH(links); i++) {
+		in_folder(name, links[i][1]);
+		unlink(name);
+	}
+	in_folder(name, "dir/file");
+	unlink(name);
+	in_folder(name, "dir");
+	rmdir(name);
+	assert_int_equal(rmdir(folder), 0);
+	return 0;
+}
+
+/* Both below the folder; NULL: stays as it is. */
+static const struct {
+	const char *path;
+	const char *expected;
+} cases[] = {
+	{"", ""},
+	{"dir/file", "dir/file"},
+	{"dir//file", "dir/file"},
+	{"dir/./file", "dir/file"},
+	{"dir/../dir/file", "dir/file"},
+	{"dir/", "dir"},
+	{"to-dir", "dir"},
+	{"to-dir/file", "dir/file"},
+	{"to-dir/new", "dir/new"},
+	{"to-dir/a/b/c", "dir/a/b/c"},
+	{"to-file", "dir/file"},
+	{"to-new", "dir/new"},
+	{"twice", "dir/new"},
+	{"to-nowhere", "nowhere/new"},
+	{"to-nowhere/x", "nowhere/new/x"},
+	{"dir/up/dir/file", "dir/file"},
+	{"to-dir/../to-file", "dir/file"},
+	{"none", "none"},
+	{"none/", "none"},
+	{"none/a", "none/a"},
+	/* Nothing to the kernel; a guard takes it as who goes by the name would. */
+	{"none/../to-dir/file", "dir/file"},
+	{"none/../to-dir/new", "dir/new"},
+	{"none/./a", "none/a"},
+	{"none/a/../../to-new", "dir/new"},
+	{"dir/file/x", NULL},
+	{"loop-1", NULL},
+	{"loop-1/x", NULL},
+};
+
+static void test_links_and_dots_are_resolved(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		char path[NAME_MAX_BYTES];
+		char expected[NAME_MAX_BYTES];
+		in_folder(path, cases[i].path);
+		in_folder(expected, cases[i].expected ? cases[i].expected : cases[i].path);
+		char *resolved = real_path(path);
+		if (strcmp(resolved, expected) != 0) {
+			fail_msg("%s is %s", cases[i].path, resolved);
+		}
+		free(resolved);
+	}
+}
+
+static void test_what_is_not_absolute_stays(void **state)
+{
+	static const char *const paths[] = {"", "a", "./a", "..", "C:\\x"};
+	for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
+		char *resolved = real_path(paths[i]);
+		assert_string_equal(resolved, paths[i]);
+		free(resolved);
+	}
+}
+
+static void test_the_root_and_what_is_missing_in_it(void **state)
+{
+	static const char *const cases_of_root[][2] = {{"/", "/"}, {"//", "/"},
+		{"/no-such-entry-here", "/no-such-entry-here"}, {"/../../", "/"},
+		{"/no-such-entry-here/../..", "/"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases_of_root); i++) {
+		char *resolved = real_path(cases_of_root[i][0]);
+		assert_string_equal(resolved, cases_of_root[i][1]);
+		free(resolved);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_links_and_dots_are_resolved),
+		cmocka_unit_test(test_what_is_not_absolute_stays),
+		cmocka_unit_test(test_the_root_and_what_is_missing_in_it),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

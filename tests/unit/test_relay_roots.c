@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/relay_fixture.h"
+
+/* A sandbox with roots of its own: the test's has them under /runtime. */
+static int set_up_roots(void **state)
+{
+	set_up(state);
+	struct fixture *fixture = *state;
+	fixture->stage.capabilities.isolated = true;
+	fixture->stage.capabilities.maps_paths = true;
+	profile_of(fixture)->toolhost = TOOLHOST_EDITOR;
+	return 0;
+}
+
+/* session/new in a directory, by an agent whose next id this is. */
+static void open_session(
+	struct fixture *fixture, int index, int id, const char *cwd, const char *session)
+{
+	editor_says(fixture, "'id':'new','method':'session/new','params':{'cwd':'%s'}", cwd);
+	agent_hears(fixture, index, "'id':%d,'method':'session/new','params':{'cwd':'/runtime%s'}",
+		id, cwd);
+	agent_says(fixture, index, "'id':%d,'result':{'sessionId':'%s'}", id, session);
+}
+
+static void greet_further(struct fixture *fixture, int index)
+{
+	agent_hears(fixture, index, "'id':0,%s", initialize_request);
+	agent_says(fixture, index, "'id':0,%s", initialize_result);
+}
+
+/* ---- roots ---- */
+
+static void test_a_sessions_directories_become_roots_before_the_agent_hears_of_them(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_greeted(fixture);
+	editor_says(fixture, "'id':1,'method':'session/new','params':{'cwd':'/w','additional"
+			     "Directories':['/x','/y z']}");
+	agent_hears(fixture, 0,
+		"'id':1,'method':'session/new','params':{'cwd':'/runtime/w',"
+		"'additionalDirectories':['/runtime/x','/runtime/y z']}");
+	agent_says(fixture, 0, "'id':1,'result':{'sessionId':'s'}");
+	editor_hears(fixture, "'id':1,'result':{'sessionId':'s'}");
+	agent_says(fixture, 0,
+		"'method':'session/update','params':{'sessionId':'s','update':"
+		"{'locations':[{'path':'/runtime/y z/f'},{'path':'/runtime/x'}]}}");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','update':"
+			      "{'locations':[{'path':'/y z/f'},{'path':'/x'}]}}");
+}
+
+static void test_a_directory_that_is_not_there_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_greeted(fixture);
+	editor_says(fixture, "'id':1,'method':'session/new','params':{'cwd':'/missing'}");
+	editor_hears_failure(fixture, "1", "SANDBOX_NOT_FOUND", "session", "no such directory");
+	editor_says(fixture, "'id':2,'method':'session/new','params':{'cwd':'w'}");
+	editor_hears_failure(fixture, "2", "PERMISSION_DENIED", "session", "not absolute");
+	editor_says(fixture, "'id':3,'method':'session/new','params':{'cwd':'/w',"
+			     "'additionalDirectories':['/missing']}");
+	editor_hears_failure(fixture, "3", "SANDBOX_NOT_FOUND", "session", "no such directory");
+	agent_hears_nothing(fixture, 0);
+}
+
+static void test_without_a_directory_the_agent_says_what_it_misses(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_greeted(fixture);
+	editor_says(fixture, "'id':1,'method':'session/new','params':{}");
+	agent_hears(fixture, 0, "'id':1,'method':'session/new','params':{}");
+	editor_says(fixture, "'id':2,'method':'session/new','params':{'cwd':7}");
+	agent_hears(fixture, 0, "'id':2,'method':'session/new','params':{'cwd':7}");
+}
+
+static void test_its_agent_may_die_while_a_root_is_added(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_greeted(fixture);
+	editor_says(fixture, "'id':1,'method':'session/new','params':{'cwd':'/w'}");
+	for (int i = 0; i < 2; i++) { // it was read, its root is not there yet
+		ev_run(fixture->stage.loop, EVRUN_NOWAIT);
+	}
+	agent_dies(fixture, 0);
+	editor_hears_failure(fixture, "1", "AGENT_EXITED", "relay", "");
+	editor_hears_nothing(fixture);
+}
+
+/* ---- further agents ---- */
+
+static void test_a_sandbox_that_takes_no_more_gets_a_further_agent(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->stage.roots_max = 1;
+	begin_greeted(fixture);
+	open_session(fixture, 0, 1, "/one", "a");
+	editor_hears(fixture, "'id':'new','result':{'sessionId':'a'}");
+	editor_says(fixture, "'id':'new','method':'session/new','params':{'cwd':'/two'}");
+	greet_further(fixture, 1);
+	agent_hears(fixture, 1, "'id':1,'method':'session/new','params':{'cwd':'/runtime/two'}");
+	agent_says(fixture, 1, "'id':1,'result':{'sessionId':'b'}");
+	editor_hears(fixture, "'id':'new','result':{'sessionId':'b'}");
+	assert_int_equal(fixture->stage.prepared, 2);
+	editor_says(fixture, "'id':1,'method':'session/prompt','params':{'sessionId':'b'}");
+	agent_hears(fixture, 1, "'id':2,'method':'session/prompt','params':{'sessionId':'b'}");
+	editor_says(fixture, "'id':2,'method':'session/prompt','params':{'sessionId':'a'}");
+	agent_hears(fixture, 0, "'id':2,'method':'session/prompt','params':{'sessionId':'a'}");
+	open_session(fixture, 0, 3, "/one", "c"); // a root it has already
+	editor_hears(fixture, "'id':'new','result':{'sessionId':'c'}");
+	assert_int_equal(fixture->stage.prepared, 2);
+}
+
+/* Two agents, each with a session that it calls "s". */
+static void begin_with_two(struct fixture *fixture)
+{
+	fixture->stage.roots_max = 1;
+	begin_greeted(fixture);
+	open_session(fixture, 0, 1, "/one", "s");
+	editor_hears(fixture, "'id':'new','result':{'sessionId':'s'}");
+	editor_says(fixture, "'id':'new','method':'session/new','params':{'cwd':'/two'}");
+	greet_further(fixture, 1);
+	agent_hears(fixture, 1, "'id':1,'method':'session/new','params':{'cwd':'/runtime/two'}");
+	agent_says(fixture, 1, "'id':1,'result':{'sessionId':'s'}");
+	editor_hears(fixture, "'id':'new','result':{'sessionId':'s~2'}");
+}
+
+static void test_sessions_that_two_agents_call_the_same_are_told_apart(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_two(fixture);
+	editor_says(fixture, "'id':1,'method':'session/prompt','params':{'sessionId':'s~2'}");
+	agent_hears(fixture, 1, "'id':2,'method':'session/prompt','params':{'sessionId':'s'}");
+	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s~2'}");
+	agent_hears(fixture, 1, "'method':'session/cancel','params':{'sessionId':'s'}");
+	agent_hears_nothing(fixture, 0);
+	agent_says(fixture, 1, "'method':'session/update','params':{'sessionId':'s'}");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s~2'}");
+	agent_says(fixture, 0, "'method':'session/update','params':{'sessionId':'s'}");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s'}");
+	agent_says(fixture, 1, "'id':'q','method':'_x','params':{'sessionId':'s'}");
+	editor_hears(fixture, "'id':0,'method':'_x','params':{'sessionId':'s~2'}");
+}
+
+static void test_ids_of_two_agents_are_kept_apart(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_two(fixture);
+	for (int i = 0; i < 2; i++) {
+		agent_says(fixture, i, "'id':'same','method':'_x','params':{'n':%d}", i);
+		editor_hears(fixture, "'id':%d,'method':'_x','params':{'n':%d}", i, i);
+	}
+	agent_says(fixture, 1, "'method':'$/cancel_request','params':{'requestId':'same'}");
+	editor_hears(fixture, "'method':'$/cancel_request','params':{'requestId':1}");
+	editor_says(fixture, "'id':1,'result':1");
+	editor_says(fixture, "'id':0,'result':0");
+	agent_hears(fixture, 0, "'id':'same','result':0");
+	agent_hears(fixture, 1, "'id':'same','result':1");
+	agent_says(fixture, 1, "'id':1,'result':{}"); // not the other one's request
+	editor_hears_nothing(fixture);
+}
+
+static void test_the_death_of_one_agent_leaves_the_other_alone(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_two(fixture);
+	editor_says(fixture, "'id':'p','method':'session/prompt','params':{'sessionId':'s~2'}");
+	agent_hears(fixture, 1, "'id':2,'method':'session/prompt','params':{'sessionId':'s'}");
+	editor_says(fixture, "'id':'q','method':'session/prompt','params':{'sessionId':'s'}");
+	agent_hears(fixture, 0, "'id':2,'method':'session/prompt','params':{'sessionId':'s'}");
+	agent_dies(fixture, 0);
+	editor_hears_failure(fixture, "\"q\"", "AGENT_EXITED", "relay", "");
+	agent_says(fixture, 1, "'id':2,'result':{'stopReason':'end_turn'}");
+	editor_hears(fixture, "'id':'p','result':{'stopReason':'end_turn'}");
+	editor_says(fixture, "'id':'r','method':'session/prompt','params':{'sessionId':'s'}");
+	editor_hears_failure(fixture, "\"r\"", "AGENT_EXITED", "session", "");
+}
+
+static void test_a_slow_agent_holds_up_requests_to_itself_only(void **state)
+{
+	enum { BIG = 200000 };
+	struct fixture *fixture = *state;
+	profile_of(fixture)->max_queue = 1000;
+	begin_with_two(fixture);
+	char *text = mem_alloc_zero(BIG + 1);
+	memset(text, 'x', BIG);
+	editor_says(fixture, "'id':1,'method':'_x','params':{'sessionId':'s','t':'%s'}", text);
+	free(text);
+	editor_says(fixture, "'id':2,'method':'_x','params':{'sessionId':'s'}");
+	editor_hears_failure(fixture, "2", "RESOURCE_LIMIT_EXCEEDED", "relay", "");
+	editor_says(fixture, "'id':3,'method':'_x','params':{'sessionId':'s~2'}");
+	agent_hears(fixture, 1, "'id':2,'method':'_x','params':{'sessionId':'s'}");
+	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s'}");
+	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s~2'}");
+	agent_hears(fixture, 1, "'method':'session/cancel','params':{'sessionId':'s'}");
+	free(agent_next_line(fixture, 0));
+	agent_hears(fixture, 0, "'method':'session/cancel','params':{'sessionId':'s'}");
+}
+
+static void test_both_agents_end_with_the_broker(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_two(fixture);
+	editor_says(fixture, "'id':'p','method':'session/prompt','params':{'sessionId':'s~2'}");
+	agent_hears(fixture, 1, "'id':2,'method':'session/prompt','params':{'sessionId':'s'}");
+	editor_closes(fixture);
+	agent_hears(fixture, 1, "'method':'session/cancel','params':{'sessionId':'s'}");
+	agent_hears_end(fixture, 0);
+	agent_hears_end(fixture, 1);
+	agent_dies(fixture, 0);
+	assert_false(fixture->is_finished);
+	agent_dies(fixture, 1);
+	editor_hears_failure(fixture, "\"p\"", "AGENT_EXITED", "relay", "");
+	stage_until(&fixture->stage, &fixture->is_finished);
+}
+
+#define ROOTS_TEST(function) cmocka_unit_test_setup_teardown(function, set_up_roots, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ROOTS_TEST(test_a_sessions_directories_become_roots_before_the_agent_hears_of_them),
+		ROOTS_TEST(test_a_directory_that_is_not_there_is_told),
+		ROOTS_TEST(test_without_a_directory_the_agent_says_what_it_misses),
+		ROOTS_TEST(test_its_agent_may_die_while_a_root_is_added),
+		ROOTS_TEST(test_a_sandbox_that_takes_no_more_gets_a_further_agent),
+		ROOTS_TEST(test_sessions_that_two_agents_call_the_same_are_told_apart),
+		ROOTS_TEST(test_ids_of_two_agents_are_kept_apart),
+		ROOTS_TEST(test_the_death_of_one_agent_leaves_the_other_alone),
+		ROOTS_TEST(test_a_slow_agent_holds_up_requests_to_itself_only),
+		ROOTS_TEST(test_both_agents_end_with_the_broker),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
