@@ -113,6 +113,7 @@ static void destroy_kills_silently(struct world *world)
 	struct run run;
 	run_start_shell(&run, world, DAEMON "sleep 600");
 	long daemon = read_pid(world, &run);
+	run_expect(&run, "s"); // what it wrote may be read before
 	exec_destroy(run.exec);
 	run.exec = NULL;
 	world_expect_gone(world, daemon);

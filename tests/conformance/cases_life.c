@@ -86,6 +86,7 @@ static void close_ends_what_runs(struct world *world)
 	}
 	long daemon = strtol(sink_text(&run.out), NULL, 10);
 	assert_true(daemon > 1);
+	run_expect(&run, "s"); // what it wrote may be read before
 	sandbox_close(prepared.sandbox);
 	world_expect_gone(world, daemon);
 	assert_string_equal(run.told, "s");
