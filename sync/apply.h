@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_APPLY_H
+#define SYNC_APPLY_H
+
+#include "sync/merge.h"
+#include "sync/store.h"
+
+/*
+ * Makes a local directory, which is as the tree `from` says, what `to` says.
+ *
+ * Nothing outside the root is touched, through no link (openat2, RESOLVE_BENEATH
+ * and RESOLVE_NO_SYMLINKS). A file is written beside its place, fsynced, and
+ * renamed over it after a last look: where the place is no longer as `from` says - an
+ * editor saved at that moment -, it is left as it is and reported; the caller
+ * takes another snapshot and merges again, and so it becomes a conflict.
+ * Permission bits other than the executable one stay, on existing files.
+ * Directories that become empty by a deletion are removed; ignored files in
+ * them keep them. A case-only rename works on file systems that ignore case.
+ * `.git` is never touched, in no spelling.
+ *
+ * Killed at any point, the directory holds old and new files whole, each under its
+ * own name, and temporary files named .acp-broker-*.tmp, which the next
+ * apply removes; snapshots never see them.
+ */
+struct apply_request {
+	const char *root; // absolute
+	git_oid from, to; // trees
+	/* Reports a path that was left as it is, and why. */
+	void (*on_left)(void *data, const char *path, const char *why);
+	void *data;
+	const volatile bool *is_cancelled; // may be NULL; between two files
+};
+
+struct apply_result {
+	size_t written, deleted, left;
+};
+
+bool apply_run(struct store *store, const struct apply_request *request, struct apply_result *out,
+	struct error *err) ATTR_NODISCARD;
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_MERGE_H
+#define SYNC_MERGE_H
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "sync/store.h"
+
+/*
+ * The three-way merge of two trees that every transport shares. It looks only
+ * at the store.
+ *
+ * One side changed a path: that side's. Both changed it to the same: that. Both
+ * changed the text of a file: the merge of the texts, where they merge cleanly
+ * and none is binary. Otherwise it is a conflict: the local version stays, and
+ * the runtime's is listed to be parked. A file on one side that is in the way of
+ * a directory on the other is a conflict of the paths below the directory or of
+ * the file, whichever is the runtime's. Never is a version dropped: it is in the
+ * merged tree, or it is in the base unchanged, or it is a conflict's.
+ *
+ * A deletion against a change is a conflict with the changed version kept: where
+ * local deleted and the runtime changed, the runtime's version is parked.
+ */
+struct conflict {
+	struct list link; // merge.conflicts
+	char *path;
+	struct store_entry base, local, runtime; // a mode of 0: nothing there
+};
+
+struct merge_counts {
+	size_t added, changed, deleted; // paths, as the other side sees it
+};
+
+struct merge {
+	git_oid merged;        // tree: what both sides shall be
+	struct list conflicts; // of struct conflict, by path
+	size_t conflict_count;
+	struct merge_counts to_local, to_runtime; // what applying `merged` changes there
+	size_t text_merges;
+};
+
+struct merge_trees {
+	git_oid base, local, runtime;
+};
+
+/* ERROR_PROTOCOL where a tree holds what no snapshot may hold, naming the path. */
+bool merge_run(struct merge *merge, struct store *store, const struct merge_trees *trees,
+	struct error *err) ATTR_NODISCARD;
+void merge_finish(struct merge *merge);
+
+#endif

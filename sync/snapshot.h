@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_SNAPSHOT_H
+#define SYNC_SNAPSHOT_H
+
+#include "sync/store.h"
+
+/*
+ * Takes a snapshot of a local directory into the store.
+ *
+ * Members are: what is in `base` whatever the ignore rules say now, what the
+ * user's index tracks, what git would call untracked (.gitignore files,
+ * .git/info/exclude, the user's global excludes), and what a pathspec of
+ * `include` matches; without what a pathspec of `exclude` matches, without
+ * every .git in any spelling that some file system takes for it, and without
+ * the names that parked versions have (sync/parked.h). Directories that are
+ * repositories of their own are read as any other. Bytes go in raw.
+ *
+ * The user's repository is read, never written, and no filter or hook of it runs.
+ * Where its index cannot be read by libgit2, `git ls-files` is asked, and where
+ * there is no git the tree is walked as if nothing were tracked; `note` says so.
+ *
+ * What cannot be read keeps its place from `base`; FIFOs, sockets and devices
+ * are left out. A stat cache in the store makes the next snapshot of an
+ * unchanged tree cost one walk; a file that changed too short a time before it
+ * was read to be told apart later is read again the next time.
+ */
+struct snapshot_limits {
+	size_t files_warn, files_max;   // 50,000 and 150,000
+	uint64_t bytes_warn, bytes_max; // 5 GiB and 20 GiB
+};
+
+extern const struct snapshot_limits snapshot_default_limits;
+
+struct snapshot_request {
+	const char *root;                            // absolute
+	const git_oid *base;                         // a tree; NULL: none
+	const char *const *include, *const *exclude; // NULL-terminated pathspecs; may be NULL
+	struct snapshot_limits limits;
+	const char *home;  // where the user's global excludes are looked for; may be NULL
+	const char *cache; // a name for the stat cache, one a root; NULL: none is kept
+	const volatile bool *is_cancelled; // may be NULL; set: ERROR_UNAVAILABLE soon
+};
+
+struct snapshot {
+	git_oid tree;
+	size_t files;
+	uint64_t bytes;
+	size_t read_files; // whose content was read, the others being known
+	char note[256];    // what the user should be told once; "" for nothing
+};
+
+/*
+ * ERROR_LIMIT over the limits, ERROR_DENIED for a root that may not be synced
+ * (/, the home directory itself, system directories: snapshot_root_check),
+ * ERROR_SYSTEM. Nothing in the store that anybody refers to has changed then.
+ */
+bool snapshot_take(struct store *store, const struct snapshot_request *request,
+	struct snapshot *out, struct error *err) ATTR_NODISCARD;
+
+bool snapshot_root_check(const char *root, const char *home, struct error *err) ATTR_NODISCARD;
+
+/* Whether a path is one that no snapshot holds and no side may bring: "", ".", "..",
+ * .git in any spelling (.GIT, git~1, with ignorable characters), absolute, empty
+ * components, NUL. */
+bool snapshot_path_is_safe(struct span path);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_STORE_H
+#define SYNC_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/buf.h"
+#include "base/git.h"
+#include "base/span.h"
+
+/*
+ * The object store of one workspace: a private bare git repository (0700) and,
+ * beside its packs, a folder of big objects. A snapshot is a git tree in it.
+ * It is whole: nothing in it refers to the user's repository.
+ *
+ * A file over the big-file limit is no blob but a big object, held once under
+ * the id that git would give its content as a blob. In a tree it stands as a
+ * gitlink, which git neither follows nor packs; the lowest bit of the
+ * gitlink's id is replaced by the executable bit.
+ *
+ * All of sync/ but the transports blocks and belongs on the worker pool. A
+ * store is used by one thread at a time; several may be open on one folder.
+ */
+struct store {
+	const struct git *git;
+	git_repository *repository;
+	git_odb *odb;
+	int folder_fd; // the bare repository
+	int big_fd;    // its folder "big"
+	char *path;    // absolute
+	uint64_t big_file_bytes;
+};
+
+enum { STORE_BIG_FILE_DEFAULT = 32 << 20 };
+
+/* What a path is: a mode and an id as in a git tree. A mode of 0: nothing. */
+enum entry_mode {
+	ENTRY_NONE = 0,
+	ENTRY_FILE = 0100644,
+	ENTRY_EXECUTABLE = 0100755,
+	ENTRY_LINK = 0120000,
+	ENTRY_BIG = 0160000, // a file over the limit; the id has the executable bit
+};
+
+struct store_entry {
+	enum entry_mode mode;
+	git_oid id;
+};
+
+bool store_entry_equal(const struct store_entry *a, const struct store_entry *b);
+bool store_entry_is_file(const struct store_entry *entry); // of three kinds, not a link
+bool store_entry_is_executable(const struct store_entry *entry);
+
+/*
+ * Opens the store at `path`, making it and its parents (0700) where it is
+ * missing. ERROR_UNAVAILABLE without libgit2, ERROR_SYSTEM with the reason
+ * otherwise. `big_file_bytes` 0 is the default.
+ */
+bool store_open(struct store *store, const char *path, uint64_t big_file_bytes,
+	struct error *err) ATTR_NODISCARD;
+void store_close(struct store *store);
+
+/*
+ * Puts the content of a regular file, read from its beginning to its end, into
+ * the store. Memory does not grow with its size. ERROR_UNAVAILABLE (try again)
+ * where it changed while it was read. `status` is the fstat of the time before,
+ * and is brought up to the one after.
+ */
+bool store_put_file(struct store *store, int fd, struct stat *status, struct store_entry *out_entry,
+	struct error *err) ATTR_NODISCARD;
+
+/* Puts bytes as a blob: a link's target, a merged text. */
+bool store_put_bytes(
+	struct store *store, struct span bytes, git_oid *out_id, struct error *err) ATTR_NODISCARD;
+
+/*
+ * Takes a big object in from a stream to its end, at most `size` bytes and
+ * exactly the content that the entry names; else ERROR_PROTOCOL, nothing kept.
+ */
+bool store_put_big(struct store *store, int fd, uint64_t size, const struct store_entry *entry,
+	struct error *err) ATTR_NODISCARD;
+
+bool store_has(struct store *store, const struct store_entry *entry);
+bool store_size(struct store *store, const struct store_entry *entry, uint64_t *out_bytes,
+	struct error *err) ATTR_NODISCARD;
+
+/* Writes the content of an entry that is a file or link to a descriptor. */
+bool store_copy_out(struct store *store, const struct store_entry *entry, int fd,
+	struct error *err) ATTR_NODISCARD;
+
+/* The content of a blob; over `max` bytes ERROR_LIMIT. `out` is initialised by the caller. */
+bool store_read(struct store *store, const git_oid *id, size_t max, struct buf *out,
+	struct error *err) ATTR_NODISCARD;
+
+/*
+ * A named snapshot: a commit without meaning to anyone but us, that keeps its
+ * tree. The name is a ref below refs/acp-broker/; the message is ours to read.
+ * `parent` may be NULL.
+ */
+bool store_keep(struct store *store, const char *name, const git_oid *tree, const git_oid *parent,
+	const char *message, git_oid *out_commit, struct error *err) ATTR_NODISCARD;
+/* ERROR_NOT_FOUND where there is no such name. */
+bool store_find(
+	struct store *store, const char *name, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
+bool store_forget(struct store *store, const char *name, struct error *err) ATTR_NODISCARD;
+
+/* The tree without anything in it; it is in every store. */
+extern const git_oid store_empty_tree;
+
+/* The content's id behind a big entry, and the entry of a content. */
+void store_big_content(const struct store_entry *entry, git_oid *out_id);
+struct store_entry store_big_entry(const git_oid *content, bool is_executable);
+
+#endif
