@@ -47,8 +47,8 @@ struct launch_failure {
 };
 
 /*
- * In a freshly forked child with one thread: becomes the program. Signals go
- * back to their defaults, every other descriptor is closed, argv[0] is looked
+ * In a freshly forked child with one thread: becomes the program. Signals are
+ * as launch_take_signals found them, every other descriptor is closed, argv[0] is looked
  * up in the PATH of its own environment as execvp(3) does. A failure is
  * written to status_fd, which closes by itself when all went well.
  */
@@ -58,7 +58,11 @@ void launch_run(const struct launch *launch, int status_fd) ATTR_NORETURN;
 void launch_describe(
 	const struct launch *launch, const struct launch_failure *failure, struct error *err);
 
-/* All signals to their defaults; what is blocked stays so. */
-void launch_reset_signals(void);
+/*
+ * All signals to their defaults; what is blocked stays so. Remembers which were
+ * ignored: launch_run gives them to the program that way, as a shell's `&` or
+ * nohup(1) would have done without us between.
+ */
+void launch_take_signals(void);
 
 #endif

@@ -243,6 +243,8 @@ static int run(struct broker *broker)
 	if (!broker->spawner) {
 		return complain(&err);
 	}
+	signal(SIGPIPE, SIG_IGN); // after the fork: what is ignored before, agents ignore too
+	signal(SIGXFSZ, SIG_IGN); // a trace that may not grow further is no reason to die
 	int status = EXIT_FAILED;
 	ev_set_syserr_cb(on_loop_failed);
 	/*
@@ -299,8 +301,6 @@ int broker_main(int argc, char **argv, const char *const *environment,
 		return complain(&err);
 	}
 	log_init(LOG_LEVEL_INFO);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); // a trace that may not grow further is no reason to die
 	struct broker broker = {
 		.options = &options,
 		.environment = environment,

@@ -233,6 +233,15 @@ class Surroundings(Ending):
         direct = self.state(self.direct())
         self.assertEqual(self.state(self.broker()), direct)
 
+    def test_signals_that_were_ignored_stay_ignored(self):
+        was = {number: signal.signal(number, signal.SIG_IGN)
+               for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2)}
+        self.addCleanup(lambda: [signal.signal(*pair) for pair in was.items()])
+        direct = self.state(self.direct())
+        self.assertEqual(self.state(self.broker()), direct)
+        ignored = int(direct[0]['SigIgn'][0], 16)
+        self.assertTrue(all(ignored >> number - 1 & 1 for number in was), hex(ignored))
+
     def test_ctrl_c_in_a_terminal_reaches_the_broker_alone(self):
         client = self.open()
         agent = self.agent()
