@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/record.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fd.h"
+
+static char state_folder[64];
+static int folder_fd;
+
+static int set_up(void **state)
+{
+	struct error err;
+	snprintf(state_folder, sizeof(state_folder), "/tmp/test-record-XXXXXX");
+	assert_non_null(mkdtemp(state_folder));
+	folder_fd = record_folder_open(state_folder, &err);
+	return folder_fd >= 0 ? 0 : -1;
+}
+
+static void remove_record(void *data, const char *id)
+{
+	struct error err;
+	assert_true(record_remove(folder_fd, id, &err));
+}
+
+static int tear_down(void **state)
+{
+	struct error err;
+	char path[96];
+	assert_true(record_visit(folder_fd, remove_record, NULL, &err));
+	fd_close(&folder_fd);
+	snprintf(path, sizeof(path), "%s/sessions", state_folder);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(state_folder), 0);
+	return 0;
+}
+
+static void fill(struct record *record)
+{
+	record_init(record);
+	record->state = RECORD_ACTIVE;
+	record->profile = mem_strdup("dev\"box");
+	record->backend = mem_strdup("local");
+	record->sync = mem_strdup("turn-bidirectional");
+	record->persistence = mem_strdup("reuse");
+	record->local_root = mem_strdup("/home/me/pr\xc3\xb6ject");
+	assert_true(record_add_session(record, "s-1"));
+	assert_true(record_add_session(record, "s-2"));
+	assert_true(record_add_session(record, "s-1"));
+}
+
+static void save(const struct record *record)
+{
+	struct error err;
+	struct buf json;
+	buf_init(&json, RECORD_FILE_MAX);
+	assert_true(record_write_json(record, &json, &err));
+	assert_true(record_save(folder_fd, record->id, buf_span(&json), &err));
+	buf_finish(&json);
+}
+
+static void write_raw(const char *id, const char *text)
+{
+	struct error err;
+	assert_true(record_save(folder_fd, id, span_of(text), &err));
+}
+
+static void expect_refused(const char *id, enum error_code code, const char *words)
+{
+	struct error err;
+	struct record record = {0};
+	assert_false(record_load(folder_fd, id, &record, &err));
+	assert_int_equal(err.code, code);
+	if (!strstr(err.text, words) || !strstr(err.text, id)) {
+		fail_msg("\"%s\" lacks \"%s\" or the id", err.text, words);
+	}
+	assert_null(record.profile);
+}
+
+static void test_what_was_saved_is_loaded(void **state)
+{
+	struct error err;
+	struct record record;
+	fill(&record);
+	snprintf(record.receipt.runtime_tree, RECORD_TREE_SIZE, "%040d", 1);
+	snprintf(record.receipt.merged_tree, RECORD_TREE_SIZE, "%040d", 2);
+	snprintf(record.receipt.time, sizeof(record.receipt.time), "2026-01-31T12:00:00.000Z");
+	record.receipt.conflicts = 3;
+	record.error = mem_strdup("the link broke");
+	save(&record);
+
+	struct record loaded;
+	assert_true(record_load(folder_fd, record.id, &loaded, &err));
+	assert_string_equal(loaded.id, record.id);
+	assert_int_equal(loaded.state, RECORD_ACTIVE);
+	assert_string_equal(loaded.profile, record.profile);
+	assert_string_equal(loaded.local_root, record.local_root);
+	assert_null(loaded.runtime_root);
+	assert_string_equal(loaded.error, "the link broke");
+	assert_string_equal(loaded.created, record.created);
+	assert_int_equal(loaded.session_count, 2);
+	assert_string_equal(loaded.sessions[1], "s-2");
+	assert_memory_equal(&loaded.receipt, &record.receipt, sizeof(record.receipt));
+	record_finish(&loaded);
+	record_finish(&record);
+}
+
+static void test_ids_differ_and_files_are_private(void **state)
+{
+	struct record one;
+	struct record two;
+	struct stat status;
+	char name[64];
+	fill(&one);
+	fill(&two);
+	assert_string_not_equal(one.id, two.id);
+	save(&one);
+	snprintf(name, sizeof(name), "%s.json", one.id);
+	assert_int_equal(fstatat(folder_fd, name, &status, 0), 0);
+	assert_int_equal(status.st_mode & 0777, 0600);
+	assert_int_equal(fstat(folder_fd, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0700);
+	record_finish(&one);
+	record_finish(&two);
+}
+
+static void test_a_record_nobody_wrote_is_refused_by_name(void **state)
+{
+	static const char id[] = "00112233445566aa";
+	expect_refused(id, ERROR_NOT_FOUND, "No such file");
+	write_raw(id, "{\"version\":1");
+	expect_refused(id, ERROR_PROTOCOL, "");
+	write_raw(id, "[]");
+	expect_refused(id, ERROR_PROTOCOL, "no object");
+	write_raw(id, "{\"version\":2,\"state\":\"dreaming\"}");
+	expect_refused(id, ERROR_UNAVAILABLE, "newer acp-broker");
+	write_raw(id, "{\"version\":1,\"state\":\"dreaming\"}");
+	expect_refused(id, ERROR_PROTOCOL, "\"state\"");
+}
+
+static void test_a_damaged_part_is_named(void **state)
+{
+	struct error err;
+	struct record record;
+	struct buf json;
+	fill(&record);
+	save(&record);
+	static const struct {
+		const char *from, *to, *words;
+	} damages[] = {
+		{"\"backend\":\"local\"", "\"backend\":null   ", "backend"},
+		{"\"sessions\":[", "\"sessionz\":[", "sessions"},
+		{"\"receipt\":null", "\"receipt\":true", "receipt"},
+		{"\"s-1\"", "    7", "sessions"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(damages); i++) {
+		buf_init(&json, RECORD_FILE_MAX);
+		assert_true(record_write_json(&record, &json, &err));
+		assert_true(buf_append(&json, (struct span){"", 1}, &err));
+		char *text = mem_strdup(buf_span(&json).data);
+		char *at = strstr(text, damages[i].from);
+		assert_non_null(at);
+		memcpy(at, damages[i].to, strlen(damages[i].to));
+		write_raw(record.id, text);
+		expect_refused(record.id, ERROR_PROTOCOL, damages[i].words);
+		free(text);
+		buf_finish(&json);
+	}
+	record_finish(&record);
+}
+
+static void test_a_record_under_another_name_is_refused(void **state)
+{
+	struct error err;
+	struct record record;
+	struct buf json;
+	fill(&record);
+	buf_init(&json, RECORD_FILE_MAX);
+	assert_true(record_write_json(&record, &json, &err));
+	assert_true(record_save(folder_fd, "ffffffffffffffff", buf_span(&json), &err));
+	expect_refused("ffffffffffffffff", ERROR_PROTOCOL, record.id);
+	buf_finish(&json);
+	record_finish(&record);
+}
+
+static void test_the_lock_is_held_until_it_is_closed(void **state)
+{
+	struct error err;
+	struct record record;
+	fill(&record);
+	save(&record);
+	int lock = record_lock(folder_fd, record.id, &err);
+	assert_true(lock >= 0);
+	assert_int_equal(record_lock(folder_fd, record.id, &err), -1);
+	assert_int_equal(err.code, ERROR_UNAVAILABLE);
+	fd_close(&lock);
+	lock = record_lock(folder_fd, record.id, &err);
+	assert_true(lock >= 0);
+	fd_close(&lock);
+	record_finish(&record);
+}
+
+static void count_record(void *data, const char *id)
+{
+	assert_int_equal(strlen(id), 16);
+	(*(int *)data)++;
+}
+
+static void test_only_records_are_visited(void **state)
+{
+	struct error err;
+	struct record record;
+	fill(&record);
+	save(&record);
+	int lock = record_lock(folder_fd, record.id, &err);
+	int other = openat(folder_fd, "README.json", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	int count = 0;
+	assert_true(record_visit(folder_fd, count_record, &count, &err));
+	assert_int_equal(count, 1);
+	assert_true(record_remove(folder_fd, record.id, &err));
+	assert_true(record_remove(folder_fd, record.id, &err));
+	count = 0;
+	assert_true(record_visit(folder_fd, count_record, &count, &err));
+	assert_int_equal(count, 0);
+	assert_int_equal(unlinkat(folder_fd, "README.json", 0), 0);
+	fd_close(&other);
+	fd_close(&lock);
+	record_finish(&record);
+}
+
+static void test_sessions_are_bounded(void **state)
+{
+	struct record record;
+	record_init(&record);
+	char id[32];
+	for (int i = 0; i < RECORD_SESSIONS_MAX; i++) {
+		snprintf(id, sizeof(id), "s-%d", i);
+		assert_true(record_add_session(&record, id));
+	}
+	assert_false(record_add_session(&record, "one more"));
+	assert_true(record_add_session(&record, "s-7"));
+	record_finish(&record);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_what_was_saved_is_loaded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_ids_differ_and_files_are_private, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_record_nobody_wrote_is_refused_by_name, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_damaged_part_is_named, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_record_under_another_name_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_the_lock_is_held_until_it_is_closed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_only_records_are_visited, set_up, tear_down),
+		cmocka_unit_test(test_sessions_are_bounded),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
