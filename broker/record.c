@@ -237,7 +237,7 @@ static bool read_head(struct record *record, const struct json_doc *doc, struct 
 		       read_fixed(doc, 0, "updated", record->updated, sizeof(record->updated))) ||
 	       error_set(err, ERROR_PROTOCOL,
 		       "its \"version\", \"id\", \"state\", \"created\" or \"updated\" is missing "
-	               "or "
+		       "or "
 		       "unknown");
 }
 
