@@ -63,6 +63,28 @@ static bool find_functions(void *library, struct git *git, struct error *err)
 	return true;
 }
 
+/*
+ * The user's own configuration is not for our repositories, and what libgit2
+ * keeps in memory and maps of packs is bounded: its defaults are 256 MiB and 8 GiB.
+ * Objects that we make refer to what we know is there.
+ */
+enum { CACHE_MAX = 8 << 20, WINDOW_SIZE = 4 << 20, WINDOWS_MAX = 24 << 20 };
+
+static bool set_options(const struct git *git)
+{
+	static const int levels[] = {GIT_CONFIG_LEVEL_SYSTEM, GIT_CONFIG_LEVEL_XDG,
+		GIT_CONFIG_LEVEL_GLOBAL, GIT_CONFIG_LEVEL_PROGRAMDATA};
+	for (size_t i = 0; i < ARRAY_LENGTH(levels); i++) {
+		if (git->libgit2_opts(GIT_OPT_SET_SEARCH_PATH, levels[i], "") < 0) {
+			return false;
+		}
+	}
+	return git->libgit2_opts(GIT_OPT_SET_CACHE_MAX_SIZE, (ssize_t)CACHE_MAX) == 0 &&
+	       git->libgit2_opts(GIT_OPT_SET_MWINDOW_SIZE, (size_t)WINDOW_SIZE) == 0 &&
+	       git->libgit2_opts(GIT_OPT_SET_MWINDOW_MAPPED_LIMIT, (size_t)WINDOWS_MAX) == 0 &&
+	       git->libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION, 0) == 0;
+}
+
 static bool load(struct error *err)
 {
 	void *library = dlopen(LIBGIT2_SONAME, RTLD_LAZY | RTLD_LOCAL);
@@ -76,6 +98,11 @@ static bool load(struct error *err)
 	}
 	if (the_git.functions.libgit2_init() < 0) {
 		error_set_git(&the_git.functions, err, "starting %s", LIBGIT2_SONAME);
+		goto fail;
+	}
+	if (!set_options(&the_git.functions)) {
+		error_set_git(&the_git.functions, err, "setting %s up", LIBGIT2_SONAME);
+		the_git.functions.libgit2_shutdown();
 		goto fail;
 	}
 	the_git.library = library;

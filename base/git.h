@@ -3,6 +3,8 @@
 #define BASE_GIT_H
 
 #include <git2.h>
+#include <git2/sys/odb_backend.h>
+#include <git2/sys/repository.h>
 #include <stdbool.h>
 
 #include "base/attr.h"
@@ -11,20 +13,50 @@
 /*
  * libgit2, loaded when it is first needed: loading and initialising it costs
  * 2 ms and some MiB that most starts can do without. It opens no TLS connection
- * here: it knows no certificate authorities (git.c). The program is compiled
+ * here: it knows no certificate authorities (git.c), reads no configuration file but
+ * those it is told to, and keeps its caches small. The program is compiled
  * against libgit2's headers and never linked with it.
  *
  * GIT_FUNCTIONS is the one list of what is used, without the "git_"; a name
  * added to it can be called as git->name, typed by libgit2's own declaration.
  */
 #define GIT_FUNCTIONS(X)                                                                           \
+	X(commit_free)                                                                             \
+	X(commit_lookup)                                                                           \
+	X(commit_tree_id)                                                                          \
 	X(config_add_file_ondisk)                                                                  \
 	X(config_foreach)                                                                          \
 	X(config_free)                                                                             \
 	X(config_new)                                                                              \
 	X(error_last)                                                                              \
 	X(libgit2_init)                                                                            \
-	X(libgit2_shutdown)
+	X(libgit2_opts)                                                                            \
+	X(libgit2_shutdown)                                                                        \
+	X(odb_add_backend)                                                                         \
+	X(odb_backend_loose)                                                                       \
+	X(odb_backend_pack)                                                                        \
+	X(odb_exists)                                                                              \
+	X(odb_free)                                                                                \
+	X(odb_init_backend)                                                                        \
+	X(odb_new)                                                                                 \
+	X(odb_object_data)                                                                         \
+	X(odb_object_free)                                                                         \
+	X(odb_object_size)                                                                         \
+	X(odb_open_rstream)                                                                        \
+	X(odb_open_wstream)                                                                        \
+	X(odb_read)                                                                                \
+	X(odb_read_header)                                                                         \
+	X(odb_stream_finalize_write)                                                               \
+	X(odb_stream_free)                                                                         \
+	X(odb_stream_read)                                                                         \
+	X(odb_stream_write)                                                                        \
+	X(odb_write)                                                                               \
+	X(oid_fromstr)                                                                             \
+	X(oid_tostr)                                                                               \
+	X(reference_name_is_valid)                                                                 \
+	X(repository_free)                                                                         \
+	X(repository_open_ext)                                                                     \
+	X(repository_set_odb)
 
 #define GIT_MEMBER(name) __typeof__(git_##name) *(name);
 struct git {

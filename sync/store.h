@@ -30,9 +30,10 @@ struct store {
 	const struct git *git;
 	git_repository *repository;
 	git_odb *odb;
-	int folder_fd; // the bare repository
-	int big_fd;    // its folder "big"
-	char *path;    // absolute
+	git_odb *hasher; // keeps nothing: for ids of streams
+	int folder_fd;   // the bare repository
+	int big_fd;      // its folder "big"
+	char *path;      // absolute
 	uint64_t big_file_bytes;
 };
 
@@ -100,7 +101,9 @@ bool store_read(struct store *store, const git_oid *id, size_t max, struct buf *
 /*
  * A named snapshot: a commit without meaning to anyone but us, that keeps its
  * tree. The name is a ref below refs/acp-broker/; the message is ours to read.
- * `parent` may be NULL.
+ * `parent` may be NULL; it is noted in the message and does not keep the commit it
+ * names, so that forgetting a name frees what only that name kept. All that the
+ * store was given is on the disk before the name is.
  */
 bool store_keep(struct store *store, const char *name, const git_oid *tree, const git_oid *parent,
 	const char *message, git_oid *out_commit, struct error *err) ATTR_NODISCARD;

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_STORE_IMPL_H
+#define SYNC_STORE_IMPL_H
+
+#include "sync/store.h"
+
+/* What the files of the store share; everyone else uses sync/store.h. */
+
+enum { STORE_CHUNK = 256 << 10 }; // bytes of a file in memory at a time
+
+/* ---- store_folder.c: the folder, and files that appear whole ---- */
+
+/*
+ * Makes what is missing of the repository at store->path and opens its
+ * descriptors. Every file in it appears whole, so that one that was killed half-way,
+ * and two at a time, do no harm.
+ */
+bool folder_open(struct store *store, struct error *err) ATTR_NODISCARD;
+
+/* A new file in the store's folder "tmp". The name is relative to the store's folder. */
+enum { TEMP_NAME_SIZE = 32 };
+struct temp {
+	int fd; // -1: none
+	char name[TEMP_NAME_SIZE];
+};
+bool temp_create(struct store *store, struct temp *temp, struct error *err) ATTR_NODISCARD;
+void temp_discard(struct store *store, struct temp *temp); // closes and removes it, if any
+
+/* Gives the file its name in the store: synced before, its folder after it. */
+bool temp_publish(
+	struct store *store, struct temp *temp, const char *path, struct error *err) ATTR_NODISCARD;
+
+/* Removes what killed writers left behind: temporary files untouched for an hour. */
+void folder_sweep(struct store *store);
+
+/* The directories that lead to path, below the store's folder. */
+bool folder_make_parents(struct store *store, const char *path, struct error *err) ATTR_NODISCARD;
+
+/* ---- store_refs.c ---- */
+
+/* The commit a ref names, by its path below the store's folder. ERROR_NOT_FOUND without one. */
+bool ref_read(struct store *store, const char *path, git_oid *out_commit,
+	struct error *err) ATTR_NODISCARD;
+
+/* ---- hash.c: the id of a stream ---- */
+
+/* The id that a blob of exactly `size` bytes has, computed from pieces. */
+struct hash {
+	const struct git *git;
+	git_odb_stream *stream;
+};
+bool hash_init(
+	struct hash *hash, struct store *store, uint64_t size, struct error *err) ATTR_NODISCARD;
+bool hash_add(struct hash *hash, struct span bytes, struct error *err) ATTR_NODISCARD;
+bool hash_end(struct hash *hash, git_oid *out_id, struct error *err) ATTR_NODISCARD;
+void hash_finish(struct hash *hash);
+
+/* An odb that computes ids and keeps nothing. */
+bool hash_odb_create(const struct git *git, git_odb **out_odb, struct error *err) ATTR_NODISCARD;
+
+/* ---- big.c ---- */
+
+enum { BIG_PATH_SIZE = 48 };
+/* "big/xx/…", relative to the store's folder. */
+void big_path(const git_oid *content, char path[BIG_PATH_SIZE]);
+
+/* As store_put_file; the file has `status->st_size` bytes. */
+bool big_put_file(struct store *store, int fd, const struct stat *status, git_oid *out_content,
+	struct error *err) ATTR_NODISCARD;
+bool big_copy_out(
+	struct store *store, const git_oid *content, int fd, struct error *err) ATTR_NODISCARD;
+
+#endif

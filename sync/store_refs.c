@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "sync/store_impl.h"
+
+/*
+ * A ref is a file of one line, written like everything else here: whole, under
+ * another name first. libgit2 would make a NAME.lock, which a killed broker
+ * leaves behind and nobody may write after.
+ */
+static bool ref_path(
+	const struct store *store, const char *name, char path[PATH_MAX], struct error *err)
+{
+	int valid = 0;
+	int length = snprintf(path, PATH_MAX, "refs/acp-broker/%s", name);
+	if (length >= PATH_MAX || store->git->reference_name_is_valid(&valid, path) < 0 || !valid) {
+		return error_set(err, ERROR_CONFIG, "\"%s\" is no name for a snapshot", name);
+	}
+	return true;
+}
+
+/* Everything written so far is on the disk before something may refer to it. */
+static bool sync_objects(struct store *store, struct error *err)
+{
+	return syncfs(store->folder_fd) == 0 ||
+	       error_set_errno(err, errno, "store %s: syncing", store->path);
+}
+
+static bool write_ref(
+	struct store *store, const char *path, const git_oid *commit, struct error *err)
+{
+	char line[GIT_OID_HEXSZ + 2];
+	store->git->oid_tostr(line, GIT_OID_HEXSZ + 1, commit);
+	line[GIT_OID_HEXSZ] = '\n';
+	struct temp temp = {.fd = -1};
+	bool written = temp_create(store, &temp, err) &&
+	               fd_write_all(temp.fd, (struct span){line, GIT_OID_HEXSZ + 1}, err) &&
+	               temp_publish(store, &temp, path, err);
+	temp_discard(store, &temp);
+	return written;
+}
+
+enum { MESSAGE_MAX = 64 << 10 };
+
+static bool write_commit(struct store *store, const git_oid *tree, const git_oid *parent,
+	const char *message, git_oid *out_commit, struct error *err)
+{
+	char hex[GIT_OID_HEXSZ + 1];
+	static const char who[] = "acp-broker <acp-broker@localhost>";
+	long long now = (long long)time(NULL);
+	struct buf text;
+	buf_init(&text, MESSAGE_MAX);
+	store->git->oid_tostr(hex, sizeof(hex), tree);
+	bool written = buf_append_format(&text, err,
+		"tree %s\nauthor %s %lld +0000\ncommitter %s %lld +0000\n\n%s\n", hex, who, now,
+		who, now, message);
+	if (written && parent) {
+		store->git->oid_tostr(hex, sizeof(hex), parent);
+		written = buf_append_format(&text, err, "\nParent: %s\n", hex);
+	}
+	if (written && store->git->odb_write(out_commit, store->odb, buf_span(&text).data, text.len,
+			       GIT_OBJECT_COMMIT) < 0) {
+		written = error_set_git(store->git, err, "writing to the store %s", store->path);
+	}
+	buf_finish(&text);
+	return written;
+}
+
+bool store_keep(struct store *store, const char *name, const git_oid *tree, const git_oid *parent,
+	const char *message, git_oid *out_commit, struct error *err)
+{
+	char path[PATH_MAX];
+	git_oid commit;
+	if (!ref_path(store, name, path, err) ||
+		!write_commit(store, tree, parent, message, &commit, err) ||
+		!sync_objects(store, err) || !write_ref(store, path, &commit, err)) {
+		return false;
+	}
+	*out_commit = commit;
+	return true;
+}
+
+/* ---- finding ---- */
+
+bool ref_read(struct store *store, const char *path, git_oid *out_commit, struct error *err)
+{
+	char line[GIT_OID_HEXSZ + 1] = "";
+	int fd ATTR_CLEANUP(fd_cleanup) = openat(store->folder_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		bool is_missing = errno == ENOENT || errno == ENOTDIR;
+		return is_missing ? error_set(err, ERROR_NOT_FOUND, "store %s has no %s",
+					    store->path, path)
+		                  : error_set_errno(err, errno, "store %s: %s", store->path, path);
+	}
+	ssize_t count = read(fd, line, GIT_OID_HEXSZ);
+	if (count != GIT_OID_HEXSZ || store->git->oid_fromstr(out_commit, line) < 0) {
+		return error_set(err, ERROR_SYSTEM, "store %s: %s holds no id", store->path, path);
+	}
+	return true;
+}
+
+bool store_find(struct store *store, const char *name, git_oid *out_tree, struct error *err)
+{
+	char path[PATH_MAX];
+	git_oid id;
+	git_commit *commit = NULL;
+	if (!ref_path(store, name, path, err) || !ref_read(store, path, &id, err)) {
+		return false;
+	}
+	if (store->git->commit_lookup(&commit, store->repository, &id) < 0) {
+		return error_set_git(store->git, err, "store %s: %s", store->path, path);
+	}
+	*out_tree = *store->git->commit_tree_id(commit);
+	store->git->commit_free(commit);
+	return true;
+}
+
+bool store_forget(struct store *store, const char *name, struct error *err)
+{
+	char path[PATH_MAX];
+	if (!ref_path(store, name, path, err)) {
+		return false;
+	}
+	if (unlinkat(store->folder_fd, path, 0) < 0) {
+		int errnum = errno;
+		return errnum == ENOENT ? error_set(err, ERROR_NOT_FOUND, "store %s has no %s",
+						  store->path, path)
+		                        : error_set_errno(err, errnum, "store %s: removing %s",
+						  store->path, path);
+	}
+	return true;
+}

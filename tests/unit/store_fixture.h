@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_UNIT_STORE_FIXTURE_H
+#define TESTS_UNIT_STORE_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sync/store.h"
+
+/* A folder of its own for each test, with a store in it, and a work tree beside it. */
+enum { FIXTURE_PATH_MAX = 512 };
+struct place {
+	char folder[FIXTURE_PATH_MAX]; // removed with all in it
+	char store_path[FIXTURE_PATH_MAX];
+	char root[FIXTURE_PATH_MAX];
+	struct store store;
+};
+
+int place_setup(void **state); // *state is a struct place
+int place_teardown(void **state);
+
+/* Runs a shell script in the work tree, with HOME in the folder; it must succeed. */
+void place_run(struct place *place, const char *script);
+/* As place_run; what it prints, owned by the caller. */
+char *place_ask(struct place *place, const char *script);
+
+/* A path below the work tree, good until the eighth call after it. */
+const char *place_path(struct place *place, const char *name);
+void place_write(struct place *place, const char *name, const char *content);
+
+#endif
