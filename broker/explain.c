@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "acp/json_doc.h"
-#include "broker/relay_internal.h"
+#include "broker/grant_relay.h"
 
 static const char mode_operation[] = "session/set_mode";
 
@@ -73,6 +73,28 @@ static void map_paths(const struct session *session, struct subject *subject)
 	}
 }
 
+/* The links in the paths are known, or never will be. */
+static void resume(struct peer *peer, const struct call *call, const struct failure *failure)
+{
+	if (failure) {
+		relay_fail(peer->relay, call->message.id, failure);
+	} else {
+		explain_call(peer->relay, call);
+	}
+}
+
+/* True where the call was set aside until the paths are what the decision would look at. */
+static bool resolve_paths(
+	const struct call *call, const struct session *session, struct subject *subject)
+{
+	if (call->resolved) {
+		subject_set_paths(subject, call->resolved);
+		return false;
+	}
+	map_paths(session, subject);
+	return session->peer && grant_resolve(session->peer, call, subject, session, resume);
+}
+
 static bool explain_operation(struct relay *relay, const struct call *call,
 	const struct session *session, enum policy_operation operation, struct error *err)
 {
@@ -81,10 +103,11 @@ static bool explain_operation(struct relay *relay, const struct call *call,
 	if (!subject_read_params(&subject, operation, params, err)) {
 		return false;
 	}
-	map_paths(session, &subject);
-	struct grant_decision decision = grant_decide(relay->config.profile->policy,
-		session->memory, &subject, (const char *const *)session->roots);
-	answer(relay, call, policy_operation_name(operation), &decision, session->memory);
+	if (!resolve_paths(call, session, &subject)) {
+		struct grant_decision decision = grant_decide(relay->config.profile->policy,
+			session->memory, &subject, (const char *const *)session->roots);
+		answer(relay, call, policy_operation_name(operation), &decision, session->memory);
+	}
 	subject_finish(&subject);
 	return true;
 }

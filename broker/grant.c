@@ -97,6 +97,16 @@ static bool apply(struct peer *peer, const struct session *session, const struct
 	return is_grant || !allows;
 }
 
+/* A call of the agent's whose paths are known; an agent that is gone is told nothing. */
+static void resume(struct peer *peer, const struct call *call, const struct failure *failure)
+{
+	if (!failure) {
+		relay_on_agent_request(peer, call);
+	} else if (!peer->is_down) {
+		peer_fail(peer, call->message.id, failure);
+	}
+}
+
 bool grant_intercept(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
@@ -110,14 +120,14 @@ bool grant_intercept(struct peer *peer, const struct call *call)
 		refuse(peer, call->message.id, failure_code_of(&err), err.text);
 		return true;
 	}
-	if (grant_resolve(peer, call, &subject)) {
+	struct session *session = relay_session_of_agent(peer, &call->message);
+	if (grant_resolve(peer, call, &subject, session, resume)) {
 		subject_finish(&subject);
 		return true;
 	}
 	if (call->resolved) {
 		subject_set_paths(&subject, call->resolved);
 	}
-	struct session *session = relay_session_of_agent(peer, &call->message);
 	struct grant_decision decision =
 		grant_decide(relay->config.profile->policy, session ? session->memory : NULL,
 			&subject, session ? (const char *const *)session->roots : NULL);

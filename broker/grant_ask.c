@@ -259,7 +259,10 @@ static void act(struct peer *peer, struct request *request, const struct grant_a
 	struct error err;
 	bool allowed = grant_decision_allows(answer->decision);
 	relay->held_bytes -= parcel_size(request->parcel);
-	struct call call = {.frame = parcel_open(request->parcel, &reader), .was_granted = true};
+	const struct subject *subject = request->subject;
+	struct call call = {.frame = parcel_open(request->parcel, &reader),
+		.was_granted = true,
+		.resolved = subject->is_resolved ? subject->paths : NULL};
 	call.from = reader;
 	if (!message_read(&call.message, call.frame, &err)) {
 		log_error("%s: a message set aside cannot be read again: %s", peer->hop, err.text);

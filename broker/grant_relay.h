@@ -21,10 +21,21 @@ void grant_ask(struct peer *peer, const struct call *call, const struct subject 
 	const char *rule);
 
 /*
- * grant_resolve.c: true where the call was set aside until the links in its
- * paths are resolved; it comes again with them in call->resolved.
+ * Takes a call that was set aside: its paths without links are in
+ * call->resolved; where they cannot be known there is a failure.
  */
-bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject);
+typedef void grant_resume(
+	struct peer *peer, const struct call *call, const struct failure *failure);
+
+/*
+ * grant_resolve.c: true where the call was set aside until the links in the
+ * subject's paths are resolved, as the agent's own calls have theirs resolved,
+ * one after the other. Resumed exactly once, also from inside, and with a failure
+ * where the agent is gone before. False where policy needs them not, or nobody
+ * here can see them.
+ */
+bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject,
+	const struct session *session, grant_resume *resume);
 
 /* ---- grant_audit.c ---- */
 

@@ -23,7 +23,8 @@ struct resolving {
 	struct parcel *parcel; // owned; the call
 	char **paths;          // owned, NULL-terminated; resolved one after the other
 	char **roots;          // owned, NULL-terminated; the session's; NULL: none
-	bool is_file;          // a read or write, and not a tool that names paths
+	grant_resume *resume;
+	bool is_file; // a read or write, and not a tool that names paths
 	size_t next;
 	struct file_op *op;  // in the sandbox; NULL: none
 	struct pool_job job; // on this machine
@@ -41,17 +42,8 @@ static void destroy(struct resolving *resolving)
 
 static void begin_first(struct peer *peer);
 
-static void refuse(struct peer *peer, const struct call *call, const struct error *err)
-{
-	peer_fail(peer, call->message.id,
-		&(struct failure){failure_code_of(err), "session", err->text, {NULL, 0}});
-}
-
-/*
- * The call goes on as if it had come now, with the names of the files it means;
- * where those cannot be known (failure) it is refused.
- */
-static void handle(struct resolving *resolving, const struct error *failure)
+/* The call goes on as if it had come now, with the names of the files it means. */
+static void go_on(struct resolving *resolving, const struct failure *failure)
 {
 	struct error err;
 	struct frame_reader *reader;
@@ -61,14 +53,24 @@ static void handle(struct resolving *resolving, const struct error *failure)
 	peer->relay->held_bytes -= parcel_size(resolving->parcel);
 	call.frame = parcel_open(resolving->parcel, &reader);
 	call.from = reader;
-	if (!message_read(&call.message, call.frame, &err)) {
-		log_error("%s: a message set aside cannot be read again: %s", peer->hop, err.text);
-	} else if (failure) {
-		refuse(peer, &call, failure);
-	} else {
+	if (message_read(&call.message, call.frame, &err)) {
 		splice_clear(&peer->relay->splice);
-		relay_on_agent_request(peer, &call);
+		resolving->resume(peer, &call, failure);
+	} else {
+		log_error("%s: a message set aside cannot be read again: %s", peer->hop, err.text);
 	}
+}
+
+/* The next one's turn. */
+static void finish(struct resolving *resolving, const struct error *err)
+{
+	struct peer *peer = resolving->peer;
+	struct failure failure = {"", "session", "", {NULL, 0}};
+	if (err) {
+		failure.code = failure_code_of(err);
+		failure.message = err->text;
+	}
+	go_on(resolving, err ? &failure : NULL);
 	destroy(resolving);
 	begin_first(peer);
 }
@@ -83,7 +85,7 @@ static void on_resolved(void *data, const char *path, const struct error *err)
 	struct resolving *resolving = data;
 	resolving->op = NULL;
 	if (err && err->code != ERROR_NOT_FOUND && resolving->is_file) {
-		handle(resolving, err);
+		finish(resolving, err);
 		return;
 	}
 	if (!err) {
@@ -98,7 +100,7 @@ static void resolve_next(struct resolving *resolving)
 {
 	const char *path = resolving->paths[resolving->next];
 	if (!path) {
-		handle(resolving, NULL);
+		finish(resolving, NULL);
 		return;
 	}
 	struct sandbox *sandbox = agent_sandbox(resolving->peer->agent);
@@ -141,7 +143,7 @@ static void on_job_done(struct pool_job *job)
 	struct resolving *resolving = CONTAINER_OF(job, struct resolving, job);
 	resolving->is_submitted = false;
 	if (resolving->peer) {
-		handle(resolving, NULL);
+		finish(resolving, NULL);
 	} else {
 		destroy(resolving);
 	}
@@ -165,7 +167,7 @@ static void begin_first(struct peer *peer)
 	resolving->is_submitted = pool_submit(peer->relay->config.pool, &resolving->job, &err);
 	if (!resolving->is_submitted) {
 		error_prefix(&err, "resolving a path");
-		handle(resolving, &err);
+		finish(resolving, &err);
 	}
 }
 
@@ -180,7 +182,8 @@ static bool can_resolve(const struct peer *peer)
 	return peer->relay->config.pool && !capabilities->isolated && !capabilities->maps_paths;
 }
 
-bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject)
+bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject,
+	const struct session *session, grant_resume *resume)
 {
 	struct relay *relay = peer->relay;
 	if (call->resolved || !subject->paths ||
@@ -191,12 +194,13 @@ bool grant_resolve(struct peer *peer, const struct call *call, const struct subj
 		struct error err;
 		error_set_reason(&err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 			"%d MiB of requests are held already", RELAY_HELD_MAX >> 20);
-		refuse(peer, call, &err);
+		resume(peer, call,
+			&(struct failure){failure_code_of(&err), "session", err.text, {NULL, 0}});
 		return true;
 	}
-	struct session *session = relay_session_of_agent(peer, &call->message);
 	struct resolving *resolving = mem_alloc_zero(sizeof(*resolving));
 	resolving->peer = peer;
+	resolving->resume = resume;
 	resolving->is_file = subject->operation != POLICY_GRANT;
 	resolving->paths = subject_words_copy(subject->paths);
 	resolving->roots = session ? subject_words_copy(session->roots) : NULL;
@@ -212,15 +216,14 @@ void grant_resolve_init(struct peer *peer)
 	list_init(&peer->resolving);
 }
 
-void grant_resolve_drop(struct peer *peer)
+void grant_resolve_fail(struct peer *peer, const struct failure *failure)
 {
 	LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
-		peer->relay->held_bytes -= parcel_size(resolving->parcel);
 		if (resolving->op) {
 			file_op_cancel(resolving->op);
 		}
+		go_on(resolving, failure);
 		resolving->peer = NULL;
-		list_remove(&resolving->link);
 		if (!resolving->is_submitted ||
 			pool_cancel(peer->relay->config.pool, &resolving->job)) {
 			destroy(resolving);

@@ -241,7 +241,7 @@ void relay_peer_down(struct peer *peer, const struct failure *failure)
 		log_error("%s", failure->message);
 	}
 	session_table_orphan(&peer->relay->sessions, peer);
-	grant_resolve_drop(peer);
+	grant_resolve_fail(peer, failure);
 	forget_asked_by(peer);
 	fail_all_asked(peer, failure);
 	relay_fail_waiting(peer, failure);

@@ -53,7 +53,8 @@ void relay_peer_gone(void *data)
 	struct peer *peer = data;
 	struct relay *relay = peer->relay;
 	ev_timer_stop(relay->config.loop, &peer->idle);
-	grant_resolve_drop(peer);
+	grant_resolve_fail(peer, &(struct failure){"AGENT_EXITED", "session",
+					 "the session's agent has ended", {NULL, 0}});
 	list_remove(&peer->link);
 	relay_roots_finish(peer);
 	toolhost_destroy(peer->toolhost);

@@ -319,9 +319,9 @@ void handshake_repeat(struct peer *peer);
 /* True where the request was answered or set aside; false: it passes. */
 bool grant_intercept(struct peer *peer, const struct call *call);
 
-/* Calls whose paths are being resolved; drop them before the sandbox is closed. */
+/* Calls whose paths are being resolved; fail them before the sandbox is closed. */
 void grant_resolve_init(struct peer *peer);
-void grant_resolve_drop(struct peer *peer);
+void grant_resolve_fail(struct peer *peer, const struct failure *failure);
 
 /* The session is cancelled or ends: what the broker asks in its name is refused, and withdrawn. */
 void grant_cancel_session(struct relay *relay, const char *session_id);

@@ -137,7 +137,7 @@ void relay_toolhost_call(struct peer *peer, const struct call *call)
 		return;
 	}
 	toolhost_call(toolhost_of(peer), &call->message, session->agent_id,
-		(const char *const *)session->roots);
+		(const char *const *)session->roots, call->resolved ? call->resolved[0] : NULL);
 }
 
 bool relay_toolhost_edit(struct peer *peer, const struct call *call, struct error *err)

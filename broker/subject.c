@@ -318,6 +318,7 @@ void subject_set_paths(struct subject *subject, char *const *paths)
 {
 	free_words(subject->paths);
 	subject->paths = subject_words_copy(paths);
+	subject->is_resolved = true;
 }
 
 static bool texts_equal(const char *a, const char *b)

@@ -17,8 +17,9 @@
  */
 struct subject {
 	enum policy_operation operation;
-	char **paths;   // owned, NULL-terminated; NULL: none
-	char **command; // owned, NULL-terminated; NULL: none
+	char **paths;     // owned, NULL-terminated; NULL: none
+	bool is_resolved; // the paths are without links
+	char **command;   // owned, NULL-terminated; NULL: none
 	bool shell_line;
 	char *cwd;  // owned; of a command, where it names one; NULL: the session's
 	char *env;  // owned; raw JSON, the variables added for a command; NULL: none

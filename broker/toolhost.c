@@ -257,12 +257,12 @@ static void serve(
 }
 
 void toolhost_call(struct toolhost *toolhost, const struct message *message, const char *session_id,
-	const char *const *roots)
+	const char *const *roots, const char *resolved)
 {
 	const struct tool_method *method = find_method(message->method);
 	assert(method);
 	struct tool_call *call = call_create(toolhost, method, message->id, session_id);
-	struct tool_params params = {.message = message, .roots = roots};
+	struct tool_params params = {.message = message, .roots = roots, .resolved = resolved};
 	struct span text = message_place(message, PLACE_PARAMS);
 	struct json_doc *doc = NULL;
 	struct error err;

@@ -67,10 +67,12 @@ bool toolhost_has_method(const char *method);
 /*
  * Serves one request. `session_id` is decoded; `roots` (NULL-terminated runtime
  * paths, the first is the session's cwd) confine its files and the cwd of its
- * commands; everything is copied where it is needed later.
+ * commands. `resolved` is the path of a file as policy decided on it, without
+ * links: then that very file is served, or none; NULL: the path as it is asked
+ * for. Everything is copied where it is needed later.
  */
 void toolhost_call(struct toolhost *toolhost, const struct message *message, const char *session_id,
-	const char *const *roots);
+	const char *const *roots, const char *resolved);
 
 /*
  * Shows at once what the editor has not been told yet of the session's

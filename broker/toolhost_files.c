@@ -15,8 +15,8 @@ struct file_call {
 	struct list link; // toolhost.files
 	bool is_write;
 	bool is_running;
-	bool is_below_roots;      // that was looked at
-	char *path;               // owned
+	char *path;               // owned; as it was asked for
+	char *resolved;           // owned; without links, and inside the roots; NULL: not known
 	char **roots;             // owned; the session's
 	struct buf content;       // of a write
 	unsigned long long line;  // of a read; the first one is 1
@@ -75,6 +75,7 @@ static void release(struct tool_call *call)
 	buf_finish(&file->content);
 	environment_free(file->roots);
 	free(file->path);
+	free(file->resolved);
 }
 
 /* ---- what went wrong ---- */
@@ -192,16 +193,31 @@ static void on_written(void *data, const struct error *err)
 
 /* ---- both ---- */
 
+/* A path that was resolved is served as it was then: a link put in its place since is refused. */
 static void begin(struct file_call *file)
 {
 	const struct toolhost_config *config = &file->call.toolhost->config;
+	struct span content = buf_span(&file->content);
 	if (file->is_write) {
-		file->op = sandbox_write_file(
-			config->sandbox, file->path, buf_span(&file->content), on_written, file);
+		file->op = file->resolved ? sandbox_write_resolved(config->sandbox, file->resolved,
+						    content, on_written, file)
+		                          : sandbox_write_file(config->sandbox, file->path, content,
+						    on_written, file);
 	} else {
-		file->op = sandbox_read_file(
-			config->sandbox, file->path, config->limits.max_file, on_read, file);
+		size_t max_file = config->limits.max_file;
+		file->op = file->resolved ? sandbox_read_resolved(config->sandbox, file->resolved,
+						    max_file, on_read, file)
+		                          : sandbox_read_file(config->sandbox, file->path, max_file,
+						    on_read, file);
 	}
+}
+
+static void refuse(struct file_call *file)
+{
+	struct error err;
+	error_set_reason(&err, ERROR_DENIED, "SECURITY_VIOLATION",
+		"%s: refused, it leads out of the session's roots", file->path);
+	finish(file, &err);
 }
 
 static void on_resolved(void *data, const char *path, const struct error *err)
@@ -211,11 +227,9 @@ static void on_resolved(void *data, const char *path, const struct error *err)
 	if (err) {
 		finish(file, err);
 	} else if (!tool_is_below(path, (const char *const *)file->roots)) {
-		struct error refusal;
-		error_set_reason(&refusal, ERROR_DENIED, "SECURITY_VIOLATION",
-			"%s: refused, it leads out of the session's roots", file->path);
-		finish(file, &refusal);
+		refuse(file);
 	} else {
+		file->resolved = mem_strdup(path);
 		begin(file);
 	}
 }
@@ -225,7 +239,7 @@ static void run(struct file_call *file)
 {
 	file->is_running = true;
 	struct toolhost *toolhost = file->call.toolhost;
-	if (tool_covers_sandbox(toolhost, (const char *const *)file->roots)) {
+	if (file->resolved || tool_covers_sandbox(toolhost, (const char *const *)file->roots)) {
 		begin(file);
 	} else {
 		file->op = sandbox_resolve_path(
@@ -245,6 +259,11 @@ static void submit(struct file_call *file, const struct tool_params *params, boo
 	if (timeout_ms > 0) {
 		ev_timer_start(toolhost->config.loop, &file->due);
 	}
+	if (params->resolved && !tool_is_below(params->resolved, params->roots)) {
+		refuse(file);
+		return;
+	}
+	file->resolved = params->resolved ? mem_strdup(params->resolved) : NULL;
 	run_next(toolhost, file->path);
 }
 

@@ -60,6 +60,7 @@ struct tool_params {
 	const struct message *message;
 	const struct json_doc *doc; // of its params; NULL where the method needs none
 	const char *const *roots;
+	const char *resolved; // a file's path without links; NULL: not looked at
 };
 
 struct tool_method {

@@ -26,16 +26,19 @@ struct provider {
 	const struct provider_impl *impl;
 };
 
+/* Whether a file operation may go through links, or its path has to be free of them. */
+enum file_links { FILE_LINKS_FOLLOWED, FILE_LINKS_REFUSED };
+
 struct sandbox_impl {
 	/* mandatory */
 	void (*add_root)(
 		struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data);
 	struct exec *(*exec)(struct sandbox *sandbox, const struct exec_spec *spec,
 		const struct exec_listener *listener, void *data, struct error *err);
-	struct file_op *(*read_file)(struct sandbox *sandbox, const char *path, size_t max_bytes,
-		file_read_done *done, void *data);
+	struct file_op *(*read_file)(struct sandbox *sandbox, const char *path,
+		enum file_links links, size_t max_bytes, file_read_done *done, void *data);
 	struct file_op *(*write_file)(struct sandbox *sandbox, const char *path,
-		struct span content, sandbox_done *done, void *data);
+		enum file_links links, struct span content, sandbox_done *done, void *data);
 	struct file_op *(*stat_file)(
 		struct sandbox *sandbox, const char *path, file_stat_done *done, void *data);
 	struct file_op *(*resolve_path)(

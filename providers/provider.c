@@ -236,14 +236,26 @@ struct file_op *sandbox_read_file(struct sandbox *sandbox, const char *path, siz
 	file_read_done *done, void *data)
 {
 	assert(sandbox->was_ready);
-	return sandbox->impl->read_file(sandbox, path, max_bytes, done, data);
+	return sandbox->impl->read_file(sandbox, path, FILE_LINKS_FOLLOWED, max_bytes, done, data);
+}
+
+struct file_op *sandbox_read_resolved(struct sandbox *sandbox, const char *path, size_t max_bytes,
+	file_read_done *done, void *data)
+{
+	return sandbox->impl->read_file(sandbox, path, FILE_LINKS_REFUSED, max_bytes, done, data);
 }
 
 struct file_op *sandbox_write_file(struct sandbox *sandbox, const char *path, struct span content,
 	sandbox_done *done, void *data)
 {
 	assert(sandbox->was_ready);
-	return sandbox->impl->write_file(sandbox, path, content, done, data);
+	return sandbox->impl->write_file(sandbox, path, FILE_LINKS_FOLLOWED, content, done, data);
+}
+
+struct file_op *sandbox_write_resolved(struct sandbox *sandbox, const char *path,
+	struct span content, sandbox_done *done, void *data)
+{
+	return sandbox->impl->write_file(sandbox, path, FILE_LINKS_REFUSED, content, done, data);
 }
 
 struct file_op *sandbox_stat_file(

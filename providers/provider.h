@@ -205,6 +205,17 @@ struct file_op *sandbox_read_file(struct sandbox *sandbox, const char *path, siz
 struct file_op *sandbox_write_file(struct sandbox *sandbox, const char *path, struct span content,
 	sandbox_done *done, void *data);
 
+/*
+ * The same of a path that sandbox_resolve_path gave, and of that file alone:
+ * ERROR_DENIED with reason SECURITY_VIOLATION where a name below its root is a
+ * link by now, wherever it leads. So what was decided on is what is served,
+ * whatever has been put in its place meanwhile.
+ */
+struct file_op *sandbox_read_resolved(struct sandbox *sandbox, const char *path, size_t max_bytes,
+	file_read_done *done, void *data);
+struct file_op *sandbox_write_resolved(struct sandbox *sandbox, const char *path,
+	struct span content, sandbox_done *done, void *data);
+
 struct file_op *sandbox_stat_file(struct sandbox *sandbox, const char *path, file_stat_done *done,
 	void *data); // follows links inside the roots
 

@@ -56,6 +56,23 @@ void confine_release(struct confine *confine)
 	free(confine);
 }
 
+const struct confine_root *confine_find_root(
+	const struct confine *confine, const char *path, size_t *out_len)
+{
+	const struct confine_root *best = NULL;
+	for (size_t i = 0; i < confine->count; i++) {
+		const struct confine_root *root = &confine->roots[i];
+		size_t len = strcmp(root->name, "/") == 0 ? 0 : strlen(root->name);
+		bool begins = strncmp(root->name, path, len) == 0 &&
+		              (path[len] == '/' || path[len] == '\0');
+		if (begins && (!best || len > *out_len)) {
+			best = root;
+			*out_len = len;
+		}
+	}
+	return best;
+}
+
 bool confine_refuse(struct error *err, const char *path, const char *rule)
 {
 	return error_set_reason(

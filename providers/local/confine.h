@@ -9,6 +9,7 @@
 
 #include "base/attr.h"
 #include "base/error.h"
+#include "providers/impl.h"
 
 /*
  * Paths held inside a set of roots. A path is walked name by name with
@@ -36,6 +37,10 @@ struct confine *confine_extend(const struct confine *confine, const char *name, 
 struct confine *confine_reference(struct confine *confine);
 void confine_release(struct confine *confine); // NULL is fine
 
+/* The root with the longest name that the path begins with, and that length; NULL: none. */
+const struct confine_root *confine_find_root(
+	const struct confine *confine, const char *path, size_t *out_len);
+
 enum confine_missing {
 	CONFINE_MUST_EXIST,
 	CONFINE_MAY_MISS,     // names at the end that do not exist are kept
@@ -53,11 +58,13 @@ struct confined {
 
 /*
  * Walks an absolute path. ERROR_NOT_FOUND; ERROR_DENIED with reason
- * SECURITY_VIOLATION for a way out of the roots; ERROR_LIMIT for one too long.
- * Blocks; any thread. On success the result is to be finished.
+ * SECURITY_VIOLATION for a way out of the roots, and for a link where links are
+ * refused: then the path is taken as one that a walk has given, from the longest
+ * root whose name it begins with. ERROR_LIMIT for one too long. Blocks; any
+ * thread. On success the result is to be finished.
  */
 bool confine_walk(const struct confine *confine, const char *path, enum confine_missing missing,
-	struct confined *out, struct error *err) ATTR_NODISCARD;
+	enum file_links links, struct confined *out, struct error *err) ATTR_NODISCARD;
 void confined_finish(struct confined *confined);
 
 /*

@@ -22,7 +22,7 @@ enum {
 bool file_stat(const struct confine *confine, const char *path, struct stat *out, struct error *err)
 {
 	struct confined found;
-	if (!confine_walk(confine, path, CONFINE_MUST_EXIST, &found, err)) {
+	if (!confine_walk(confine, path, CONFINE_MUST_EXIST, FILE_LINKS_FOLLOWED, &found, err)) {
 		return false;
 	}
 	*out = found.status;
@@ -34,7 +34,7 @@ bool file_resolve(
 	const struct confine *confine, const char *path, char out[PATH_MAX], struct error *err)
 {
 	struct confined found;
-	if (!confine_walk(confine, path, CONFINE_MAY_MISS, &found, err)) {
+	if (!confine_walk(confine, path, CONFINE_MAY_MISS, FILE_LINKS_FOLLOWED, &found, err)) {
 		return false;
 	}
 	snprintf(out, PATH_MAX, "%s", found.path);
@@ -135,13 +135,13 @@ static bool read_found(
 	       read_to_end(fd, path, &status, out, err);
 }
 
-bool file_read(const struct confine *confine, const char *path, size_t max_bytes, struct buf *out,
-	struct error *err)
+bool file_read(const struct confine *confine, const char *path, enum file_links links,
+	size_t max_bytes, struct buf *out, struct error *err)
 {
 	struct error failure = {0};
 	for (int i = 0; i < TRIES_MAX; i++) {
 		struct confined found;
-		if (!confine_walk(confine, path, CONFINE_MUST_EXIST, &found, err)) {
+		if (!confine_walk(confine, path, CONFINE_MUST_EXIST, links, &found, err)) {
 			return false;
 		}
 		buf_init(out, max_bytes);
@@ -301,11 +301,11 @@ static bool write_found(
 	return is_written;
 }
 
-bool file_write(
-	const struct confine *confine, const char *path, struct span content, struct error *err)
+bool file_write(const struct confine *confine, const char *path, enum file_links links,
+	struct span content, struct error *err)
 {
 	struct confined found;
-	if (!confine_walk(confine, path, CONFINE_MAKE_PARENTS, &found, err)) {
+	if (!confine_walk(confine, path, CONFINE_MAKE_PARENTS, links, &found, err)) {
 		return false;
 	}
 	bool is_written = write_found(&found, path, content, err);

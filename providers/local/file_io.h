@@ -16,10 +16,11 @@
  * What the file operations of providers/provider.h do, done at once. They
  * block: for worker threads.
  */
-bool file_read(const struct confine *confine, const char *path, size_t max_bytes, struct buf *out,
+bool file_read(const struct confine *confine, const char *path, enum file_links links,
+	size_t max_bytes, struct buf *out,
 	struct error *err) ATTR_NODISCARD; // `out` not initialised; to be finished on success
-bool file_write(const struct confine *confine, const char *path, struct span content,
-	struct error *err) ATTR_NODISCARD;
+bool file_write(const struct confine *confine, const char *path, enum file_links links,
+	struct span content, struct error *err) ATTR_NODISCARD;
 bool file_stat(const struct confine *confine, const char *path, struct stat *out,
 	struct error *err) ATTR_NODISCARD;
 bool file_resolve(const struct confine *confine, const char *path, char out[PATH_MAX],

@@ -31,6 +31,7 @@ struct local_op {
 	/* The worker's while it runs: */
 	struct confine *confine; // a reference
 	char *path;              // owned
+	enum file_links links;   // of a read or a write
 	size_t max_bytes;
 	char *content; // owned; of a write
 	size_t content_len;
@@ -53,7 +54,7 @@ struct local_op {
 
 static bool run_read(struct local_op *op, struct error *err)
 {
-	return file_read(op->confine, op->path, op->max_bytes, &op->data, err);
+	return file_read(op->confine, op->path, op->links, op->max_bytes, &op->data, err);
 }
 
 static void report_read(struct local_op *op, const struct error *err)
@@ -63,7 +64,8 @@ static void report_read(struct local_op *op, const struct error *err)
 
 static bool run_write(struct local_op *op, struct error *err)
 {
-	return file_write(op->confine, op->path, (struct span){op->content, op->content_len}, err);
+	return file_write(
+		op->confine, op->path, op->links, (struct span){op->content, op->content_len}, err);
 }
 
 static void report_plain(struct local_op *op, const struct error *err)
@@ -236,20 +238,22 @@ void local_files_finish(struct local_files *files)
 
 /* ---- the operations ---- */
 
-struct file_op *local_files_read(struct local_files *files, const char *path, size_t max_bytes,
-	file_read_done *done, void *data)
+struct file_op *local_files_read(struct local_files *files, const char *path, enum file_links links,
+	size_t max_bytes, file_read_done *done, void *data)
 {
 	struct local_op *op = op_create(files, &kind_read, path, data);
+	op->links = links;
 	op->max_bytes = max_bytes;
 	op->done.read = done;
 	submit(op);
 	return &op->op;
 }
 
-struct file_op *local_files_write(struct local_files *files, const char *path, struct span content,
-	sandbox_done *done, void *data)
+struct file_op *local_files_write(struct local_files *files, const char *path,
+	enum file_links links, struct span content, sandbox_done *done, void *data)
 {
 	struct local_op *op = op_create(files, &kind_write, path, data);
+	op->links = links;
 	op->content = mem_strndup(content);
 	op->content_len = content.len;
 	op->done.plain = done;

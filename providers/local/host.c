@@ -112,16 +112,16 @@ struct exec *host_exec(struct sandbox *sandbox, const struct exec_spec *spec,
 	return local_exec_start(host->context->spawner, &host->execs, spec, listener, data, err);
 }
 
-struct file_op *host_read_file(struct sandbox *sandbox, const char *path, size_t max_bytes,
-	file_read_done *done, void *data)
+struct file_op *host_read_file(struct sandbox *sandbox, const char *path, enum file_links links,
+	size_t max_bytes, file_read_done *done, void *data)
 {
-	return local_files_read(&from_sandbox(sandbox)->files, path, max_bytes, done, data);
+	return local_files_read(&from_sandbox(sandbox)->files, path, links, max_bytes, done, data);
 }
 
-struct file_op *host_write_file(struct sandbox *sandbox, const char *path, struct span content,
-	sandbox_done *done, void *data)
+struct file_op *host_write_file(struct sandbox *sandbox, const char *path, enum file_links links,
+	struct span content, sandbox_done *done, void *data)
 {
-	return local_files_write(&from_sandbox(sandbox)->files, path, content, done, data);
+	return local_files_write(&from_sandbox(sandbox)->files, path, links, content, done, data);
 }
 
 struct file_op *host_stat_file(

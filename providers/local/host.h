@@ -31,10 +31,10 @@ void host_add_mapped_root(
 
 struct exec *host_exec(struct sandbox *sandbox, const struct exec_spec *spec,
 	const struct exec_listener *listener, void *data, struct error *err);
-struct file_op *host_read_file(struct sandbox *sandbox, const char *path, size_t max_bytes,
-	file_read_done *done, void *data);
-struct file_op *host_write_file(struct sandbox *sandbox, const char *path, struct span content,
-	sandbox_done *done, void *data);
+struct file_op *host_read_file(struct sandbox *sandbox, const char *path, enum file_links links,
+	size_t max_bytes, file_read_done *done, void *data);
+struct file_op *host_write_file(struct sandbox *sandbox, const char *path, enum file_links links,
+	struct span content, sandbox_done *done, void *data);
 struct file_op *host_stat_file(
 	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data);
 struct file_op *host_resolve_path(

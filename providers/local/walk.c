@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "providers/local/confine.h"
+#include "providers/local/path.h"
 
 enum {
 	LINKS_MAX = 40, // of one path, as in path_resolution(7)
@@ -21,6 +22,7 @@ enum {
 static const char rule_outside[] = "it leads out of the session's roots";
 static const char rule_swapped[] = "a folder on its way was replaced by a link";
 static const char rule_proc[] = "it leads through /proc";
+static const char rule_link[] = "it has to be free of links and dots, and is not";
 
 enum step { STEP_ON, STEP_DONE, STEP_FAILED, STEP_SWAPPED };
 
@@ -28,6 +30,7 @@ struct walk {
 	const struct confine *confine;
 	const char *asked; // the whole path, for messages
 	enum confine_missing missing;
+	enum file_links allowed; // links of the path
 	struct error *err;
 
 	const struct confine_root *root; // NULL while outside of all roots
@@ -79,40 +82,6 @@ static bool next_name(struct walk *walk, char name[NAME_MAX + 1], enum step *out
 	name[len] = '\0';
 	memmove(walk->rest, at + len, strlen(at + len) + 1);
 	return true;
-}
-
-static bool rest_is_empty(const struct walk *walk)
-{
-	const char *at = walk->rest;
-	while (*at == '/' || (*at == '.' && (at[1] == '/' || at[1] == '\0'))) {
-		at++;
-	}
-	return *at == '\0';
-}
-
-static bool rest_has_parent_step(const struct walk *walk)
-{
-	for (const char *at = walk->rest; (at = strstr(at, "..")) != NULL; at += 2) {
-		bool begins = at == walk->rest || at[-1] == '/';
-		if (begins && (at[2] == '/' || at[2] == '\0')) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool push(char path[PATH_MAX], const char *name)
-{
-	size_t len = strlen(path);
-	return snprintf(path + len, PATH_MAX - len, "/%s", name) < (int)(PATH_MAX - len);
-}
-
-static void pop(char *path)
-{
-	char *slash = strrchr(path, '/');
-	if (slash) {
-		*slash = '\0';
-	}
 }
 
 /* Inside: where the root we are in begins; relative to it `at` has no first slash. */
@@ -175,15 +144,15 @@ static enum step step_outside(struct walk *walk)
 {
 	char name[NAME_MAX + 1];
 	enum step step = STEP_FAILED;
-	if (rest_is_empty(walk)) {
+	if (names_are_over(walk->rest)) {
 		return failed(confine_refuse(walk->err, walk->asked, rule_outside));
 	}
 	if (!next_name(walk, name, &step)) {
 		return step;
 	}
 	if (strcmp(name, "..") == 0) {
-		pop(walk->at);
-	} else if (!push(walk->at, name)) {
+		path_pop(walk->at);
+	} else if (!path_push(walk->at, name)) {
 		return fail_errno(walk, ENAMETOOLONG);
 	}
 	return look_for_root(walk);
@@ -200,13 +169,13 @@ static enum step go_outside(struct walk *walk, const char *path)
 static enum step step_up(struct walk *walk)
 {
 	if (walk->at[0]) {
-		pop(walk->at);
+		path_pop(walk->at);
 		ATTR_CLEANUP(fd_cleanup) int root = open_root(walk->root);
 		return root < 0 ? STEP_SWAPPED : reopen_folder(walk, root);
 	}
 	char above[PATH_MAX];
 	snprintf(above, sizeof(above), "%s", walk->root->real);
-	pop(above);
+	path_pop(above);
 	if (strcmp(walk->root->real, "/") == 0) {
 		return STEP_ON; // "/.." is "/"
 	}
@@ -271,7 +240,7 @@ static enum step finish_missing(struct walk *walk, const char *name)
 	snprintf(last, sizeof(last), "%s", name);
 	bool is_deep = false;
 	while (next_name(walk, next, &step)) {
-		if (!push(walk->at, last)) {
+		if (!path_push(walk->at, last)) {
 			return fail_errno(walk, ENAMETOOLONG);
 		}
 		snprintf(last, sizeof(last), "%s", next);
@@ -288,10 +257,10 @@ static enum step finish_missing(struct walk *walk, const char *name)
 
 static enum step step_missing(struct walk *walk, const char *name)
 {
-	if (walk->missing == CONFINE_MUST_EXIST || rest_has_parent_step(walk)) {
+	if (walk->missing == CONFINE_MUST_EXIST || names_go_up(walk->rest)) {
 		return fail_errno(walk, ENOENT);
 	}
-	if (walk->missing == CONFINE_MAY_MISS || rest_is_empty(walk)) {
+	if (walk->missing == CONFINE_MAY_MISS || names_are_over(walk->rest)) {
 		return finish_missing(walk, name);
 	}
 	if (mkdirat(walk->folder, name, NEW_FOLDER_MODE) != 0 && errno != EEXIST) {
@@ -311,17 +280,20 @@ static enum step step_into(struct walk *walk, const char *name, int *entry)
 		int errnum = errno;
 		return fail_errno(walk, errnum);
 	}
+	if (S_ISLNK(status.st_mode) && walk->allowed == FILE_LINKS_REFUSED) {
+		return failed(confine_refuse(walk->err, walk->asked, rule_link));
+	}
 	if (S_ISLNK(status.st_mode)) {
 		return follow_link(walk, *entry);
 	}
-	if (rest_is_empty(walk)) {
+	if (names_are_over(walk->rest)) {
 		return is_proc(*entry) ? failed(confine_refuse(walk->err, walk->asked, rule_proc))
 		                       : finish(walk, name, &status);
 	}
 	if (!S_ISDIR(status.st_mode)) {
 		return fail_errno(walk, ENOTDIR);
 	}
-	if (!push(walk->at, name)) {
+	if (!path_push(walk->at, name)) {
 		return fail_errno(walk, ENAMETOOLONG);
 	}
 	fd_close(&walk->folder);
@@ -334,7 +306,7 @@ static enum step step_inside(struct walk *walk)
 {
 	char name[NAME_MAX + 1];
 	enum step step = STEP_FAILED;
-	if (rest_is_empty(walk)) { // the root itself, or a path that ended in ".."
+	if (names_are_over(walk->rest)) { // the root itself, or a path that ended in ".."
 		struct stat status;
 		return fstat(walk->folder, &status) == 0 ? finish(walk, "", &status)
 		                                         : fail_errno(walk, errno);
@@ -343,7 +315,9 @@ static enum step step_inside(struct walk *walk)
 		return step;
 	}
 	if (strcmp(name, "..") == 0) {
-		return step_up(walk);
+		return walk->allowed == FILE_LINKS_REFUSED
+		               ? failed(confine_refuse(walk->err, walk->asked, rule_link))
+		               : step_up(walk);
 	}
 	ATTR_CLEANUP(fd_cleanup)
 	int entry = confine_open_strictly(walk->folder, name, O_PATH | O_NOFOLLOW);
@@ -358,6 +332,21 @@ static enum step step_inside(struct walk *walk)
 	                                                              : fail_errno(walk, errnum);
 }
 
+/*
+ * A path that was resolved begins with the name of its root, and names that come
+ * before it may be links in another root.
+ */
+static enum step begin_in_root(struct walk *walk)
+{
+	size_t len = 0;
+	const struct confine_root *root = confine_find_root(walk->confine, walk->asked, &len);
+	if (!root) {
+		return failed(confine_refuse(walk->err, walk->asked, rule_outside));
+	}
+	snprintf(walk->rest, sizeof(walk->rest), "%s", walk->asked + len);
+	return enter_root(walk, root);
+}
+
 static enum step walk_once(struct walk *walk)
 {
 	walk->root = NULL;
@@ -365,7 +354,8 @@ static enum step walk_once(struct walk *walk)
 	walk->links = 0;
 	walk->at[0] = '\0';
 	snprintf(walk->rest, sizeof(walk->rest), "%s", walk->asked);
-	enum step step = look_for_root(walk);
+	enum step step =
+		walk->allowed == FILE_LINKS_REFUSED ? begin_in_root(walk) : look_for_root(walk);
 	while (step == STEP_ON) {
 		step = walk->root ? step_inside(walk) : step_outside(walk);
 	}
@@ -374,7 +364,7 @@ static enum step walk_once(struct walk *walk)
 }
 
 bool confine_walk(const struct confine *confine, const char *path, enum confine_missing missing,
-	struct confined *out, struct error *err)
+	enum file_links links, struct confined *out, struct error *err)
 {
 	if (path[0] != '/') {
 		return confine_refuse(err, path, "it is not absolute");
@@ -382,8 +372,12 @@ bool confine_walk(const struct confine *confine, const char *path, enum confine_
 	if (strlen(path) >= PATH_MAX) {
 		return error_set(err, ERROR_LIMIT, "a path of %zu bytes is too long", strlen(path));
 	}
-	struct walk walk = {
-		.confine = confine, .asked = path, .missing = missing, .err = err, .out = out};
+	struct walk walk = {.confine = confine,
+		.asked = path,
+		.missing = missing,
+		.allowed = links,
+		.err = err,
+		.out = out};
 	*out = (struct confined){.parent = -1};
 	for (int i = 0; i < RESTARTS_MAX; i++) {
 		enum step step = walk_once(&walk);

@@ -13,6 +13,7 @@ struct fake_op {
 	ev_timer timer;
 	struct file_op *inner; // NULL before it began
 	char *path;            // owned
+	enum file_links links; // of a read or a write
 	size_t max_bytes;
 	char *content; // owned; of a write
 	size_t content_len;
@@ -97,14 +98,15 @@ static void begin(struct fake_op *op)
 		ev_timer_set(&op->timer, 0., 0.);
 		ev_timer_start(op->sandbox->host.sandbox.loop, &op->timer);
 	} else if (op->operation == FAKE_READ) {
-		op->inner = local_files_read(files, op->path, op->max_bytes, on_read, op);
+		op->inner =
+			local_files_read(files, op->path, op->links, op->max_bytes, on_read, op);
 	} else if (op->operation == FAKE_STAT) {
 		op->inner = local_files_stat(files, op->path, on_stat, op);
 	} else if (op->operation == FAKE_RESOLVE) {
 		op->inner = local_files_resolve(files, op->path, on_resolve, op);
 	} else {
 		struct span content = {op->content, op->content_len};
-		op->inner = local_files_write(files, op->path, content, on_plain, op);
+		op->inner = local_files_write(files, op->path, op->links, content, on_plain, op);
 	}
 }
 
@@ -148,19 +150,21 @@ static struct fake_op *op_create(
 	return op;
 }
 
-struct file_op *fake_read_file(struct sandbox *sandbox, const char *path, size_t max_bytes,
-	file_read_done *done, void *data)
+struct file_op *fake_read_file(struct sandbox *sandbox, const char *path, enum file_links links,
+	size_t max_bytes, file_read_done *done, void *data)
 {
 	struct fake_op *op = op_create(sandbox, FAKE_READ, path, data);
+	op->links = links;
 	op->max_bytes = max_bytes;
 	op->done.read = done;
 	return &op->op;
 }
 
-struct file_op *fake_write_file(struct sandbox *sandbox, const char *path, struct span content,
-	sandbox_done *done, void *data)
+struct file_op *fake_write_file(struct sandbox *sandbox, const char *path, enum file_links links,
+	struct span content, sandbox_done *done, void *data)
 {
 	struct fake_op *op = op_create(sandbox, FAKE_WRITE, path, data);
+	op->links = links;
 	op->content = mem_strndup(content);
 	op->content_len = content.len;
 	op->done.plain = done;

@@ -303,6 +303,54 @@ class Links(PolicyCase):
         client.prompt(session, f'write {self.work}/link three')
         self.assertEqual(len(self.questions(client)), 2)
 
+    def test_explain_looks_through_links_as_the_decision_does(self):
+        for toolhost in ('editor', 'broker'):
+            with self.subTest(toolhost):
+                client, session = self.open(policy=('mode = ask', 'deny = write guarded/**'),
+                                            toolhost=toolhost)
+                if toolhost == 'editor':
+                    self.prepare()
+                for name in ('by-name/a.txt', 'by-name/b.txt', 'to-a', 'to-new', 'guarded/a.txt',
+                             'src/../by-name/a.txt', 'src/free.txt', 'free.txt'):
+                    path = f'{self.work}/{name}'
+                    said = self.explain(client, session, 'write', path=path)
+                    before = len(client.texts())
+                    client.prompt(session, f'write {path} kept')
+                    refused = 'PERMISSION_DENIED' in client.texts()[before]
+                    self.assertEqual(said['decision'], 'reject-once' if refused else 'allow-once')
+                    self.assertEqual(refused, 'free' not in name, name)
+                    if refused:
+                        self.assertIn(said['rule'], client.texts()[before])
+                client.finish()
+
+    def test_explain_refuses_a_path_out_of_the_roots_as_the_call_is_refused(self):
+        client, session = self.open(policy=('mode = ask', 'deny = write guarded/**'),
+                                    toolhost='broker')
+        with self.assertRaises(RpcError) as caught:
+            self.explain(client, session, 'write', path='/etc/passwd')
+        self.assertEqual(caught.exception.data['code'], 'SECURITY_VIOLATION')
+        client.prompt(session, 'write /etc/passwd x')
+        self.assertIn('SECURITY_VIOLATION', client.wait_text('fs/write_text_file -> error'))
+
+    def test_what_a_person_allowed_is_what_is_written(self):
+        client, session = self.open(policy=('mode = ask-all', 'deny = write guarded/**'),
+                                    toolhost='broker')
+        self.prepare()
+        (self.work / 'link').symlink_to('src')
+
+        def swap(params):
+            (self.work / 'src').rename(self.work / 'src-before')
+            (self.work / 'src').symlink_to('guarded')
+            return {'outcome': {'outcome': 'selected', 'optionId': 'allow'}}
+
+        client.host.replies['session/request_permission'] = swap
+        client.prompt(session, f'write {self.work}/link/a.txt gone')
+        text = client.wait_text('fs/write_text_file -> error')
+        self.assertIn('SECURITY_VIOLATION', text)
+        self.assertIn(f'{self.work}/src/a.txt', text)
+        self.assertEqual((self.work / 'guarded' / 'a.txt').read_text(), 'kept')
+        self.assertEqual(list((self.work / 'src-before').iterdir()), [])
+
 
 if __name__ == '__main__':
     main()

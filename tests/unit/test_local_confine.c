@@ -77,7 +77,7 @@ static void expect_walk(const struct confine *confine, const char *path, const c
 {
 	struct confined found;
 	struct error err;
-	if (!confine_walk(confine, path, CONFINE_MUST_EXIST, &found, &err)) {
+	if (!confine_walk(confine, path, CONFINE_MUST_EXIST, FILE_LINKS_FOLLOWED, &found, &err)) {
 		fail_msg("%s", err.text);
 	}
 	assert_string_equal(found.path, expected);
@@ -88,7 +88,8 @@ static void expect_refused(const struct confine *confine, const char *path)
 {
 	struct confined found;
 	struct error err;
-	assert_false(confine_walk(confine, path, CONFINE_MAY_MISS, &found, &err));
+	assert_false(
+		confine_walk(confine, path, CONFINE_MAY_MISS, FILE_LINKS_FOLLOWED, &found, &err));
 	assert_int_equal(err.code, ERROR_DENIED);
 	assert_string_equal(err.reason, "SECURITY_VIOLATION");
 	assert_non_null(strstr(err.text, path));
@@ -186,7 +187,8 @@ static void test_what_was_swapped_is_not_opened(void **state)
 	struct confine *confine = confine_of(folder, folder);
 	struct confined found;
 	struct error err;
-	assert_true(confine_walk(confine, below("file"), CONFINE_MUST_EXIST, &found, &err));
+	assert_true(confine_walk(
+		confine, below("file"), CONFINE_MUST_EXIST, FILE_LINKS_FOLLOWED, &found, &err));
 	assert_int_equal(unlink(below("file")), 0);
 	assert_int_equal(symlink("secret", below("file")), 0);
 	assert_int_equal(confined_open(&found, O_RDONLY, &err), -1);
@@ -210,7 +212,7 @@ static void test_descriptors_do_not_leak(void **state)
 		for (int missing = 0; missing < 2; missing++) {
 			struct confined found;
 			if (confine_walk(confine, below(names[i]), (enum confine_missing)missing,
-				    &found, NULL)) {
+				    FILE_LINKS_FOLLOWED, &found, NULL)) {
 				confined_finish(&found);
 			}
 		}
@@ -219,6 +221,68 @@ static void test_descriptors_do_not_leak(void **state)
 	close(after);
 	assert_int_equal(after, before);
 	confine_release(confine);
+}
+
+/* ---- without links ---- */
+
+static void expect_plain(const struct confine *confine, const char *path)
+{
+	struct confined found;
+	struct error err;
+	if (!confine_walk(confine, path, CONFINE_MAY_MISS, FILE_LINKS_REFUSED, &found, &err)) {
+		fail_msg("%s", err.text);
+	}
+	assert_string_equal(found.path, path);
+	confined_finish(&found);
+}
+
+static void expect_not_plain(const struct confine *confine, const char *path, const char *rule)
+{
+	struct confined found;
+	struct error err;
+	assert_false(
+		confine_walk(confine, path, CONFINE_MAY_MISS, FILE_LINKS_REFUSED, &found, &err));
+	assert_int_equal(err.code, ERROR_DENIED);
+	assert_non_null(strstr(err.text, path));
+	assert_non_null(strstr(err.text, rule));
+}
+
+static void test_where_links_are_refused_only_plain_names_lead_on(void **state)
+{
+	static const char *const plain[] = {"one", "one/a", "one/a/file", "one/none/at/all"};
+	static const char *const others[] = {
+		"one/in", "one/in/file", "one/in/none", "one/loop", "one/a/../a/file", "one/a/.."};
+	assert_int_equal(mkdir(below("one"), 0755) | mkdir(below("one/a"), 0755), 0);
+	assert_int_equal(symlink("a", below("one/in")) | symlink("loop", below("one/loop")), 0);
+	put("one/a/file", "x");
+	struct confine *confine = confine_of(below("one"), below("one"));
+	for (size_t i = 0; i < ARRAY_LENGTH(plain); i++) {
+		expect_plain(confine, below(plain[i]));
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(others); i++) {
+		expect_not_plain(confine, below(others[i]), "free of links");
+	}
+	expect_not_plain(confine, below("one-more"), "leads out of");
+	confine_release(confine);
+}
+
+/* What a walk gives can be walked again, though a root's own name goes through a link. */
+static void test_a_resolved_path_begins_with_the_longest_root(void **state)
+{
+	assert_int_equal(mkdir(below("one"), 0755) | mkdir(below("two"), 0755), 0);
+	assert_int_equal(symlink("../two", below("one/link")), 0);
+	put("two/file", "x");
+	struct confine *one = confine_of(below("one"), below("one"));
+	struct confine *both = confine_extend(one, below("one/link"), below("two"));
+	expect_walk(both, below("one/link/file"), below("one/link/file"));
+	expect_plain(both, below("one/link/file"));
+	expect_not_plain(one, below("one/link/file"), "free of links");
+	confine_release(both);
+	confine_release(one);
+	struct confine *all = confine_of("/", "/");
+	expect_plain(all, below("two/file"));
+	expect_not_plain(all, below("one/link/file"), "free of links");
+	confine_release(all);
 }
 
 /* ---- without openat2 ---- */
@@ -248,6 +312,10 @@ static const struct CMUnitTest walk_tests[] = {
 	cmocka_unit_test_setup_teardown(test_the_root_of_all_has_no_proc, set_up, tear_down),
 	cmocka_unit_test_setup_teardown(test_what_was_swapped_is_not_opened, set_up, tear_down),
 	cmocka_unit_test_setup_teardown(test_descriptors_do_not_leak, set_up, tear_down),
+	cmocka_unit_test_setup_teardown(
+		test_where_links_are_refused_only_plain_names_lead_on, set_up, tear_down),
+	cmocka_unit_test_setup_teardown(
+		test_a_resolved_path_begins_with_the_longest_root, set_up, tear_down),
 };
 
 int main(void)

@@ -61,7 +61,7 @@ static int tear_down(void **state)
 static void expect_write(const char *name, struct span content)
 {
 	struct error err;
-	if (!file_write(confine, below(name), content, &err)) {
+	if (!file_write(confine, below(name), FILE_LINKS_FOLLOWED, content, &err)) {
 		fail_msg("%s", err.text);
 	}
 }
@@ -70,7 +70,7 @@ static struct buf expect_read(const char *name)
 {
 	struct buf content;
 	struct error err;
-	if (!file_read(confine, below(name), SIZE_MAX / 2, &content, &err)) {
+	if (!file_read(confine, below(name), FILE_LINKS_FOLLOWED, SIZE_MAX / 2, &content, &err)) {
 		fail_msg("%s", err.text);
 	}
 	return content;
@@ -100,7 +100,8 @@ static void write_for_ever(void)
 	for (int i = 0;; i++) {
 		struct error err;
 		memset(content, 'a' + i % 26, LARGE);
-		if (!file_write(confine, below("root/file"), (struct span){content, LARGE}, &err)) {
+		if (!file_write(confine, below("root/file"), FILE_LINKS_FOLLOWED,
+			    (struct span){content, LARGE}, &err)) {
 			_exit(1);
 		}
 	}
@@ -165,7 +166,8 @@ static void test_swapped_links_lead_nowhere(void **state)
 	while (clock_now_ms() < end_ms) {
 		struct buf content;
 		struct error err;
-		if (file_read(confine, below("root/swap/secret"), 100, &content, &err)) {
+		if (file_read(confine, below("root/swap/secret"), FILE_LINKS_FOLLOWED, 100,
+			    &content, &err)) {
 			assert_int_equal(content.len, 6);
 			assert_memory_equal(buf_span(&content).data, "inside", 6);
 			buf_finish(&content);
@@ -174,7 +176,8 @@ static void test_swapped_links_lead_nowhere(void **state)
 			assert_int_equal(err.code, ERROR_DENIED);
 			refused++;
 		}
-		if (!file_write(confine, below("root/swap/new/deep"), SPAN_LITERAL("x"), &err)) {
+		if (!file_write(confine, below("root/swap/new/deep"), FILE_LINKS_FOLLOWED,
+			    SPAN_LITERAL("x"), &err)) {
 			assert_int_equal(err.code, ERROR_DENIED);
 		}
 	}
@@ -217,7 +220,8 @@ static void test_a_file_that_grows_while_it_is_read_is_limited(void **state)
 	for (int i = 0; i < 3000; i++) {
 		struct buf content;
 		struct error err;
-		if (file_read(confine, below("root/file"), 1000, &content, &err)) {
+		if (file_read(confine, below("root/file"), FILE_LINKS_FOLLOWED, 1000, &content,
+			    &err)) {
 			assert_in_range(content.len, 0, 1000);
 			buf_finish(&content);
 		} else {
@@ -261,8 +265,8 @@ static void test_a_read_only_file_is_not_replaced(void **state)
 		if (getuid() == 0 && setresuid(65534, 65534, 65534) != 0) {
 			_exit(3);
 		}
-		bool is_written =
-			file_write(confine, below("root/file"), SPAN_LITERAL("new"), &err);
+		bool is_written = file_write(confine, below("root/file"), FILE_LINKS_FOLLOWED,
+			SPAN_LITERAL("new"), &err);
 		_exit(is_written || !strstr(err.text, "Permission denied"));
 	}
 	int status;
@@ -285,8 +289,8 @@ static void test_a_full_disk_leaves_the_old_file(void **state)
 		if (setrlimit(RLIMIT_FSIZE, &limit) != 0) {
 			_exit(3);
 		}
-		bool is_written = file_write(
-			confine, below("root/file"), (struct span){content, sizeof(content)}, &err);
+		bool is_written = file_write(confine, below("root/file"), FILE_LINKS_FOLLOWED,
+			(struct span){content, sizeof(content)}, &err);
 		_exit(is_written || !strstr(err.text, "writing"));
 	}
 	int status;

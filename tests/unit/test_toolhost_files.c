@@ -288,6 +288,29 @@ static void test_a_session_without_roots_has_no_files(void **state)
 		"no roots");
 }
 
+/* What policy decided on is served, whatever the path that was asked for leads to by now. */
+static void test_a_resolved_path_is_served_and_no_other(void **state)
+{
+	char resolved[256];
+	snprintf(resolved, sizeof(resolved), "%s/kept", fixture.roots[0]);
+	put_text_file("kept", "kept");
+	put_text_file("other", "other");
+	assert_int_equal(symlink("other", local_path("link")), 0);
+	fixture.resolved = resolved;
+	expect_lines("link", "", "kept");
+	expect_result(ask_write("link", "new"), "{}");
+	expect_file("kept", "new");
+	assert_int_equal(unlink(local_path("kept")), 0);
+	expect_failure(ask_read("link", ""), "RESOURCE_NOT_FOUND", "/link");
+	assert_int_equal(symlink("other", local_path("kept")), 0);
+	expect_failure(ask_read("link", ""), "SECURITY_VIOLATION", resolved);
+	expect_failure(ask_write("link", "gone"), "SECURITY_VIOLATION", "free of links");
+	expect_file("other", "other");
+	fixture.resolved = "/etc/passwd";
+	expect_failure(ask_read("link", ""), "SECURITY_VIOLATION", "session's roots");
+	expect_failure(ask_write("link", "gone"), "SECURITY_VIOLATION", "session's roots");
+}
+
 /* ---- trouble ---- */
 
 static void test_what_takes_too_long_is_given_up(void **state)
@@ -365,6 +388,8 @@ int main(void)
 		ON_LOCAL(test_the_roots_of_another_session_are_none_of_this_one),
 		ON_LOCAL(test_a_root_is_matched_name_by_name),
 		ON_LOCAL(test_a_session_without_roots_has_no_files),
+		ON_LOCAL(test_a_resolved_path_is_served_and_no_other),
+		ON_FAKE(test_a_resolved_path_is_served_and_no_other),
 		ON_FAKE(test_a_file_that_does_not_exist_is_named),
 		ON_FAKE(test_writes_of_one_file_are_done_in_order),
 		ON_FAKE(test_calls_run_side_by_side),

@@ -41,7 +41,7 @@ static void use_call(const struct message *message, void *data)
 {
 	assert_true(toolhost_has_method(message->method));
 	fixture.is_inside = true;
-	toolhost_call(fixture.toolhost, message, fixture.session, fixture.roots);
+	toolhost_call(fixture.toolhost, message, fixture.session, fixture.roots, fixture.resolved);
 	fixture.is_inside = false;
 }
 

@@ -185,6 +185,7 @@ int fixture_set_up(void **state)
 	fixture.agent_name = "";
 	fixture.editor_shows_terminals = false;
 	fixture.session = "s1";
+	fixture.resolved = NULL;
 	fixture.provider = fixture.is_fake ? fake_provider_create(&fixture.context)
 	                                   : local_provider_create(&fixture.context);
 	settings_init(&fixture.settings);

@@ -52,6 +52,7 @@ struct toolhost_fixture {
 	char files[256]; // the same, where the sandbox's files are
 	const char *roots[4];
 	const char *session;
+	const char *resolved; // what policy decided on; NULL: it did not look
 	struct provider *provider;
 	struct settings settings;
 	struct sandbox *sandbox;
