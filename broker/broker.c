@@ -19,6 +19,7 @@
 #include "broker/login.h"
 #include "broker/options.h"
 #include "broker/relay.h"
+#include "broker/state_folder.h"
 #include "broker/trace.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -34,6 +35,7 @@ struct broker {
 	struct ev_loop *loop;
 	struct spawner *spawner;
 	struct pool *pool;
+	char *state_folder; // owned; may be NULL
 	struct provider_context context;
 	struct registry *registry;
 	struct config config;
@@ -255,11 +257,13 @@ static int run(struct broker *broker)
 	broker->loop = ev_loop_new(EVBACKEND_POLL | EVFLAG_NOENV);
 	broker->pool = pool_create(broker->loop);
 	spawner_attach(broker->spawner, broker->loop);
+	broker->state_folder = state_folder_name(broker->environment);
 	broker->context = (struct provider_context){
 		.loop = broker->loop,
 		.spawner = broker->spawner,
 		.pool = broker->pool,
 		.environment = broker->environment,
+		.state_folder = broker->state_folder,
 	};
 	broker->registry = registry_create();
 	if (broker->providers->add(broker->registry, &broker->context, &err)) {
@@ -271,6 +275,7 @@ static int run(struct broker *broker)
 	pool_destroy(broker->pool);
 	spawner_destroy(broker->spawner);
 	ev_loop_destroy(broker->loop);
+	free(broker->state_folder);
 	return status;
 }
 

@@ -40,6 +40,7 @@ struct provider_context {
 	struct spawner *spawner;
 	struct pool *pool;
 	const char *const *environment; // the broker's own, NULL-terminated
+	const char *state_folder;       // for what outlives the broker; may be missing or NULL
 };
 
 /* ---- the registry ---- */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_STATE_FOLDER_H
+#define BROKER_STATE_FOLDER_H
+
+/*
+ * Where records, stores and copies are kept: acp-broker in $XDG_STATE_HOME, or
+ * in $HOME/.local/state (XDG Base Directory Specification; a relative
+ * $XDG_STATE_HOME counts as not set). NULL where neither is set. Owned by the
+ * caller. Nothing is made.
+ */
+char *state_folder_name(const char *const *environment);
+
+#endif
