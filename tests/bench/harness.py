@@ -25,17 +25,18 @@ class Row:
     compared: str = ""
     target: str = ""
     met: bool | None = None
+    in_readme: bool = True
 
-    def cells(self):
+    def cells(self, columns):
         verdict = {None: "", True: " – met", False: " – **missed**"}[self.met]
-        return [self.what, self.direct, self.bare, self.broker, self.compared,
-                self.target + verdict]
+        return [self.what, *(getattr(self, column) for column in columns), self.target + verdict]
 
 
 @dataclass
 class Result:
     rows: list = field(default_factory=list)
     samples: dict = field(default_factory=dict)  # everything measured, for --json
+    against: str = "bare relay"  # what the broker is compared with: the heading of that column
 
 
 def number(value, unit):
@@ -44,6 +45,13 @@ def number(value, unit):
         return ""
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     return f"{value:,.{digits}f}{MARK}{unit}"
+
+
+def size(kib):
+    """KiB, or MiB where that is shorter."""
+    if kib >= 1024:
+        return f"{kib / 1024:.1f}{MARK}MiB"
+    return f"{kib:.{0 if kib >= 10 else 1}f}{MARK}KiB"
 
 
 def median_and_spread(values, unit=""):

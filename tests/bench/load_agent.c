@@ -2,7 +2,9 @@
 /*
  * An agent that costs as little as it can: it answers `initialize`,
  * `session/new` and `_bench/echo`, and a prompt "stream SHAPE COUNT" with COUNT
- * session updates of that shape, one write each as agents do.
+ * session updates of that shape, one write each as agents do. A prompt
+ * "tools …" is answered with what tests/bench/tools.h measures, in _meta.bench.
+ * `load_agent write BYTES` writes text.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -13,6 +15,7 @@
 
 #include "tests/bench/lines.h"
 #include "tests/bench/shape.h"
+#include "tests/bench/tools.h"
 
 enum { ENVELOPE_MAX = 512, ID_MAX = 64 };
 
@@ -23,7 +26,9 @@ struct request {
 };
 
 struct agent {
+	struct lines lines;
 	unsigned sessions;
+	unsigned asked; // the last id of a request of its own
 };
 
 static bool answer(const struct request *request, const char *result)
@@ -91,6 +96,22 @@ static bool stream(const char *session, const char *shape, unsigned long count)
 	return written;
 }
 
+static bool measure_tools(
+	struct agent *agent, const char *session, const char *what, const struct request *request)
+{
+	char measured[256];
+	char result[512];
+	struct asker asker = {.lines = &agent->lines, .session = session, .last_id = agent->asked};
+
+	if (!tools_measure(&asker, what, measured, sizeof(measured))) {
+		return false;
+	}
+	agent->asked = asker.last_id;
+	(void)snprintf(result, sizeof(result),
+		"{\"stopReason\":\"end_turn\",\"_meta\":{\"bench\":%s}}", measured);
+	return answer(request, result);
+}
+
 static bool on_prompt(struct agent *agent, struct request *request)
 {
 	char session[64];
@@ -98,8 +119,13 @@ static bool on_prompt(struct agent *agent, struct request *request)
 	char *count = NULL;
 
 	if (!text_between(request->data, request->len, "\"sessionId\":\"", '"', session,
-		    sizeof(session)) ||
-		!text_between(request->data, request->len, "\"stream ", '"', what, sizeof(what))) {
+		    sizeof(session))) {
+		return false;
+	}
+	if (text_between(request->data, request->len, "\"tools ", '"', what, sizeof(what))) {
+		return measure_tools(agent, session, what, request);
+	}
+	if (!text_between(request->data, request->len, "\"stream ", '"', what, sizeof(what))) {
 		return false;
 	}
 	count = strchr(what, ' ');
@@ -142,25 +168,27 @@ static bool handle_line(struct agent *agent, char *data, size_t len)
 	return true;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct agent agent = {0};
-	struct lines lines;
 	size_t len = 0;
 
 	(void)signal(SIGPIPE, SIG_IGN);
-	lines_init(&lines, STDIN_FILENO);
+	if (argc == 3 && strcmp(argv[1], "write") == 0) {
+		return tools_write_text(strtoull(argv[2], NULL, 10)) ? 0 : 1;
+	}
+	lines_init(&agent.lines, STDIN_FILENO);
 	for (;;) {
-		char *line = lines_next(&lines, &len);
+		char *line = lines_next(&agent.lines, &len);
 		if (line == NULL) {
 			break;
 		}
 		if (!handle_line(&agent, line, len)) {
 			(void)fprintf(stderr, "load_agent: cannot handle: %.200s\n", line);
-			lines_finish(&lines);
+			lines_finish(&agent.lines);
 			return 1;
 		}
 	}
-	lines_finish(&lines);
+	lines_finish(&agent.lines);
 	return 0;
 }

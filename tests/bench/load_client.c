@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "tests/bench/route.h"
+#include "tests/bench/samples.h"
 #include "tests/bench/shape.h"
 
 enum { DEADLINE_SECONDS = 120, READ_SIZE = 64 * 1024, WARM_UP_PART = 10 };
@@ -181,21 +182,6 @@ static bool echo_all(struct job *job, struct line *request, struct line *answer,
 	return true;
 }
 
-static int compare_ns(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a;
-	const uint64_t right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
-static double percentile_us(const uint64_t *sorted, unsigned count, unsigned percent)
-{
-	const size_t at = (size_t)(count - 1) * percent / 100;
-
-	return (double)sorted[at] / 1e3;
-}
-
 static bool measure_echo(struct job *job)
 {
 	struct line request;
@@ -214,11 +200,11 @@ static bool measure_echo(struct job *job)
 	const bool fine = echo_all(job, &request, &answer, ns);
 	const uint64_t cpu = route_cpu_ns(&job->route) - cpu_before;
 	if (fine) {
-		qsort(ns, job->count, sizeof(*ns), compare_ns);
+		samples_sort(ns, job->count);
 		(void)printf("{\"messages\": %u, \"p50_us\": %.3f, \"p99_us\": %.3f, "
 			     "\"cpu_us\": %.3f}\n",
-			job->count, percentile_us(ns, job->count, 50),
-			percentile_us(ns, job->count, 99),
+			job->count, samples_percentile_us(ns, job->count, 50),
+			samples_percentile_us(ns, job->count, 99),
 			(double)cpu / 1e3 / (job->warm_up + job->count));
 	}
 	free(ns);

@@ -7,21 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec at = {0};
-
-	(void)clock_gettime(clock, &at);
-	return (uint64_t)at.tv_sec * 1000000000U + (uint64_t)at.tv_nsec;
-}
-
-uint64_t now_ns(void)
-{
-	return read_clock(CLOCK_MONOTONIC);
-}
+#include "tests/bench/samples.h"
 
 bool route_start(struct route *route, char **argv)
 {
@@ -125,7 +113,7 @@ uint64_t route_cpu_ns(const struct route *route)
 {
 	clockid_t clock = 0;
 
-	return clock_getcpuclockid(route->pid, &clock) == 0 ? read_clock(clock) : 0;
+	return clock_getcpuclockid(route->pid, &clock) == 0 ? clock_ns(clock) : 0;
 }
 
 bool route_stop(struct route *route)

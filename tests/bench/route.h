@@ -23,8 +23,6 @@ struct route {
 	char session[64];
 };
 
-uint64_t now_ns(void);
-
 bool route_start(struct route *route, char **argv);
 
 /* `initialize` and its answer. */

@@ -4,7 +4,7 @@
 Measures the broker against a direct pipe and a bare relay, all in one run and
 in turns, and prints a Markdown table and the machine it was measured on.
 
-    run.py [--broker PATH] [--repeat N] [--json FILE] [PART...]
+    run.py [--broker PATH] [--repeat N] [--json FILE] [--readme] [PART...]
 
 Every byte that comes back is compared. A target that is missed is said in the
 table; the exit status is 1 only where something did not work at all.
@@ -20,11 +20,10 @@ import tempfile
 
 sys.dont_write_bytecode = True  # nothing is left beside the sources
 
-from harness import Bench, BenchError  # noqa: E402
-from parts import memory, relay, start  # noqa: E402
+from harness import MARK, Bench, BenchError  # noqa: E402
+from parts import memory, relay, start, toolhost  # noqa: E402
 
-PARTS = {part.NAME: part for part in (relay, start, memory)}
-HEADINGS = ["", "direct pipe", "bare relay", "broker", "broker to bare relay", "target"]
+PARTS = {part.NAME: part for part in (relay, start, memory, toolhost)}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -41,6 +40,8 @@ def parse_arguments():
                         help="a hundredth of the messages: tries the benchmark, measures nothing")
     parser.add_argument("--realtime", action="store_true",
                         help="ahead of everything else on a busy machine; needs privileges")
+    parser.add_argument("--readme", action="store_true",
+                        help="print the rows that README.md has, as they stand there")
     parser.add_argument("--json", metavar="FILE", help="write every sample there")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.part if name not in PARTS]
@@ -123,11 +124,29 @@ def print_machine(machine, repeat):
           " agent on the other.\n")
 
 
-def print_table(rows):
-    print("| " + " | ".join(HEADINGS) + " |")
-    print("|---|--:|--:|--:|--:|---|")
-    for row in rows:
-        print("| " + " | ".join(row.cells()) + " |")
+def print_table(against, rows, for_readme):
+    """A table of what is compared with the same; nothing where there is no row."""
+    rows = [row for row in rows if row.in_readme or not for_readme]
+    headings = {"direct": "direct pipe", "bare": against, "broker": "broker",
+                "compared": f"broker to {against}"}
+    if for_readme or not any(row.direct for row in rows):
+        del headings["direct"]
+    lines = [["", *headings.values(), "target"], *(row.cells(headings) for row in rows)]
+    lines = ["| " + " | ".join(cells) + " |" for cells in lines]
+    lines.insert(1, "|---" + "|--:" * len(headings) + "|---|")
+    for line in lines if rows else []:
+        line = line.replace("|  |", "| |").replace("|  |", "| |")
+        print(line.replace(MARK, " ") if for_readme else line)
+    print()
+
+
+def print_tables(results, for_readme):
+    """Parts that are compared with the same stand in one table."""
+    tables = {}
+    for result in results:
+        tables.setdefault(result.against, []).extend(result.rows)
+    for against, rows in tables.items():
+        print_table(against, rows, for_readme)
 
 
 def main():
@@ -153,7 +172,7 @@ def main():
                 results[name] = PARTS[name].run(bench)
         except BenchError as error:
             sys.exit(f"bench: {error}")
-    print_table([row for result in results.values() for row in result.rows])
+    print_tables(results.values(), arguments.readme)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
             json.dump({"machine": machine,

@@ -4,7 +4,7 @@
 The benchmark itself: it runs through, and a relay that loses, repeats, changes
 or reorders anything is a failure and no measurement. Nothing here is timed.
 
-    test_bench.py TOOLS
+    test_bench.py TOOLS BROKER
 """
 
 import json
@@ -16,6 +16,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOLS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "."
+BROKER = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
 PYTHON = [sys.executable, "-B"]
 
 
@@ -59,6 +60,77 @@ class LoadClient(unittest.TestCase):
         self.assertIn("/nonexistent/agent", done.stderr)
 
 
+def answers(lines, change):
+    """The results a good client would give, one of them changed; of a prompt that measures."""
+    content = "".join(chr(97 + i % 26) if i % 64 != 63 else "\n" for i in range(256))
+    results = {
+        "fs/read_text_file": {"content": content},
+        "fs/write_text_file": {},
+        "terminal/create": {"terminalId": "t1"},
+        "terminal/wait_for_exit": {"exitCode": 0, "signal": None},
+        "terminal/output": {"output": "x" * 65536, "truncated": True},
+        "terminal/release": {},
+    }
+    results.update(change)
+    for line in lines:
+        message = json.loads(line)
+        if "method" not in message:
+            return message
+        path = message["params"].get("path")
+        if message["method"] == "fs/write_text_file" and "content" not in change:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(message["params"]["content"])
+        yield {"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]}
+    return None
+
+
+class Tools(unittest.TestCase):
+    """The agent that measures files and terminals, and a client that answers it."""
+
+    def measure(self, what, change=None):
+        """What the prompt is answered, the exit status, and what was said on stderr."""
+        with tempfile.TemporaryDirectory() as work:
+            agent = subprocess.Popen([tool("load_agent")], cwd=work, text=True, bufsize=1,
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE)
+            prompt = {"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": {
+                "sessionId": "s", "prompt": [{"type": "text", "text": f"tools {what}"}]}}
+            answer = self.serve(agent, prompt, change or {})
+            _, said = agent.communicate(timeout=60)
+            return answer, agent.returncode, said
+
+    def serve(self, agent, prompt, change):
+        message = prompt
+        given = answers(agent.stdout, change)
+        while True:
+            agent.stdin.write(json.dumps(message, separators=(",", ":")) + "\n")
+            try:
+                message = next(given)
+            except StopIteration as end:
+                return end.value
+
+    def test_a_good_client_is_measured(self):
+        for what in ("read 256 3 both", "write 256 3 both", "run 0 3 both", "output 1000 1 both"):
+            with self.subTest(what=what):
+                answer, status, said = self.measure(what)
+                self.assertEqual((status, said), (0, ""))
+                measured = answer["result"]["_meta"]["bench"]
+                self.assertEqual(sorted(measured), ["asked_us", "plain_us"])
+                self.assertGreater(min(measured.values()), 0)
+
+    def test_a_client_that_lies_is_found_out(self):
+        for what, change, said in (
+                ("read 256 3 both", {"fs/read_text_file": {"content": "other"}}, "differs"),
+                ("write 256 3 both", {"content": "not written"}, "differs from what was written"),
+                ("run 0 3 both", {"terminal/wait_for_exit": {"exitCode": 1}}, "differs"),
+                ("output 9 1 both", {"terminal/output": {"output": "", "truncated": True}},
+                 "bytes came")):
+            with self.subTest(what=what):
+                answer, status, text = self.measure(what, change)
+                self.assertEqual((answer, status), (None, 1))
+                self.assertIn(said, text)
+
+
 class Runner(unittest.TestCase):
     def run_it(self, *arguments):
         return subprocess.run(
@@ -72,10 +144,27 @@ class Runner(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(samples, encoding="utf-8") as file:
                 taken = json.load(file)["samples"]
-        self.assertEqual(sorted(taken), ["memory", "relay", "start"])
+        self.assertEqual(sorted(taken), ["memory", "relay", "start", "toolhost"])
         self.assertEqual(len(taken["start"]["start"]["direct"]), 4)
         self.assertIn("| round trip 200 B, p50, 1 CPU |", done.stdout)
         self.assertNotIn("met", done.stdout)
+
+    def test_readme_rows_are_as_they_stand_there(self):
+        done = self.run_it("--no-broker", "--quick", "--repeat", "1", "--readme", "start",
+                           "toolhost")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| | bare relay | broker | broker to bare relay | target |\n"
+                      "|---|--:|--:|--:|---|\n", done.stdout)
+        self.assertIn("\n| | plain calls | broker | broker to plain calls | target |\n",
+                      done.stdout)
+        self.assertRegex(done.stdout, r"\n\| `fs/read_text_file`, 1 KiB \| [0-9.,]+ µs \| \| \| \|")
+        self.assertNotIn("\N{NO-BREAK SPACE}", done.stdout)
+
+    def test_files_and_terminals_of_the_broker_are_measured(self):
+        done = self.run_it("--broker", BROKER, "--quick", "--repeat", "1", "toolhost")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"\n\| `fs/read_text_file`, 1 KiB \| [^|]+ \| [^|]+ \| × ")
+        self.assertRegex(done.stdout, r"\n\| 1 GiB of output[^|]+\| [^|]+ \| [^|]+ \| × ")
 
     def test_one_part_can_be_asked_for(self):
         done = self.run_it("--no-broker", "--quick", "--repeat", "1", "start")
@@ -86,7 +175,7 @@ class Runner(unittest.TestCase):
     def test_an_unknown_part_and_a_missing_broker_are_said(self):
         done = self.run_it("stars")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("expected relay, start, memory", done.stderr)
+        self.assertIn("expected relay, start, memory, toolhost", done.stderr)
         done = self.run_it("--broker", "/nonexistent/acp-broker")
         self.assertEqual(done.returncode, 1)
         self.assertIn("/nonexistent/acp-broker is not there", done.stderr)

@@ -3,7 +3,7 @@
 
 import os
 
-from harness import MARK, Result, Row, median, median_and_spread, number
+from harness import MARK, Result, Row, median, number
 
 NAME = "start"
 LIMIT_MS = 5.0
@@ -12,14 +12,16 @@ CONFIGURATION = '[broker]\n\tprofile = here\n[profile "here"]\n\tbackend = local
 
 
 def start_row(what, times, name):
-    """One way to start the broker beside the agent alone and the bare relay."""
-    row = Row(what, *(number(median(times.get(route, [])), "ms")
-                      for route in ("direct", "bare", name)))
-    row.target = f"≤ direct + {LIMIT_MS:.0f}{MARK}ms"
-    if name in times:
-        more = [ours - direct for ours, direct in zip(times[name], times["direct"])]
-        row.compared = "direct + " + median_and_spread(more, "ms")
-        row.met = median(more) <= LIMIT_MS
+    """One way to start the broker, and the bare relay: how much later than the agent alone."""
+    row = Row(what, direct=number(median(times["direct"]), "ms"))
+    row.target = f"≤ {LIMIT_MS:.0f}{MARK}ms"
+    more = {route: [ours - direct for ours, direct in zip(times[route], times["direct"])]
+            for route in ("bare", name) if route in times}
+    row.bare = f"{median(more['bare']):.1f}{MARK}ms"
+    if name in more:
+        row.broker = (f"{median(more[name]):.1f}{MARK}ms"
+                      f" ({min(more[name]):.1f}–{max(more[name]):.1f})")
+        row.met = median(more[name]) <= LIMIT_MS
     return row
 
 
@@ -34,5 +36,5 @@ def run(bench):
     taken = bench.interleaved(["start"], repeat=bench.repeat * STARTS, routes=routes)
     times = {route: [run["start_ms"] for run in runs] for route, runs in taken.items()}
     return Result(samples={"start": taken}, rows=[
-        start_row("start to the answer of `initialize`", times, "broker"),
+        start_row("start to the answer of `initialize`, beyond the agent's own", times, "broker"),
         start_row("the same with a configuration file", times, "configured")])

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""
+What the broker's own files and terminals cost: the agent asks for them over
+ACP and does the same by plain calls of the system itself, in turns.
+"""
+
+from editor import Editor
+from harness import Result, Row, median, median_and_spread, number, size
+
+NAME = "toolhost"
+KIB = 1024
+OUTPUT_BYTES = 1024 * 1024 * 1024
+OUTPUT_SLOWDOWN = 1.2
+OUTPUT_HELD_KIB = 1024
+
+# Operation, bytes, how often in a run, its name, the most it may be of the plain calls.
+CASES = [("read", KIB, 1000, "`fs/read_text_file`, 1 KiB", None),
+         ("read", KIB * KIB, 100, "`fs/read_text_file`, 1 MiB", None),
+         ("write", KIB, 300, "`fs/write_text_file`, 1 KiB", None),
+         ("write", KIB * KIB, 50, "`fs/write_text_file`, 1 MiB", None),
+         ("run", 0, 300, "`terminal/create` to the exit of `true`, and `release`", None),
+         ("output", OUTPUT_BYTES, 1,
+          "1 GiB of output, 64 KiB kept; plain: piped to `cat >/dev/null`", OUTPUT_SLOWDOWN)]
+
+
+def route(bench):
+    return [bench.broker, "--toolhost", "broker", "--"] if bench.broker else []
+
+
+def prompt(bench, operation, size_bytes, count):
+    if operation == "output" and bench.quick:
+        size_bytes //= 100
+    who = "both" if bench.broker else "plain"
+    return f"tools {operation} {size_bytes} {count} {who}"
+
+
+def measure(bench):
+    """One run of each case: [{plain_us, asked_us}, ...]."""
+    with Editor(bench, route(bench)) as editor:
+        session = editor.open_session()
+        taken = []
+        for operation, size_bytes, count, _, _ in CASES:
+            count = bench.count(count) if count > 1 else 1
+            editor.send_prompt(session, prompt(bench, operation, size_bytes, count))
+            taken.append(editor.take_answer()["_meta"]["bench"])
+    return taken
+
+
+def measure_held(bench):
+    """The most beyond idle that is held while a command writes much."""
+    with Editor(bench, route(bench)) as editor:
+        session = editor.open_session()
+        idle = editor.idle_kib()
+        editor.send_prompt(session, prompt(bench, "output", OUTPUT_BYTES, 1))
+        highest = editor.highest_kib_until_answered()
+        editor.take_answer()
+    return highest - idle
+
+
+def time_text(value_us):
+    if value_us >= 1e6:
+        return number(value_us / 1e6, "s")
+    return number(value_us / 1e3, "ms") if value_us >= 1e4 else number(value_us, "µs")
+
+
+def case_row(what, most, runs):
+    row = Row(what, bare=time_text(median([run["plain_us"] for run in runs])))
+    if most:
+        row.target = f"≤ {most} ×"
+    if "asked_us" in runs[0]:
+        row.broker = time_text(median([run["asked_us"] for run in runs]))
+        ratios = [run["asked_us"] / run["plain_us"] for run in runs]
+        row.compared = "× " + median_and_spread(ratios)
+        row.met = median(ratios) <= most if most else None
+    return row
+
+
+def run(bench):
+    result = Result(against="plain calls")
+    runs = [measure(bench) for _ in range(bench.repeat)]
+    result.samples["calls"] = {case[3]: [run[i] for run in runs] for i, case in enumerate(CASES)}
+    result.rows = [case_row(case[3], case[4], [run[i] for run in runs])
+                   for i, case in enumerate(CASES)]
+    if bench.broker:
+        held = [measure_held(bench) for _ in range(min(3, bench.repeat))]
+        result.samples["held"] = held
+        result.rows.append(Row("beyond idle: the most that is held during that output",
+                               broker=size(median(held)), target="≤ 1 MiB",
+                               met=median(held) <= OUTPUT_HELD_KIB))
+    return result
