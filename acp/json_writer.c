@@ -2,6 +2,7 @@
 #include "acp/json_writer.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -118,15 +119,19 @@ static void put_escaped(struct json_writer *writer, unsigned char byte)
 
 #define EACH_OF_EIGHT(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Of eight bytes, whether one might be a control character, a quote, a backslash or no ASCII. */
-static bool may_need_care(uint64_t eight)
+/*
+ * Of eight bytes, the first at the lowest place: the highest bit of the first
+ * that is a control character, a quote, a backslash or no ASCII. Bits above it
+ * mean nothing; none is set where all eight can be written as they are.
+ */
+static uint64_t find_care(uint64_t eight)
 {
 	uint64_t quote = eight ^ EACH_OF_EIGHT('"');
 	uint64_t backslash = eight ^ EACH_OF_EIGHT('\\');
 	uint64_t found = eight | ((eight - EACH_OF_EIGHT(0x20)) & ~eight) |
 	                 ((quote - EACH_OF_EIGHT(1)) & ~quote) |
 	                 ((backslash - EACH_OF_EIGHT(1)) & ~backslash);
-	return (found & EACH_OF_EIGHT(0x80)) != 0;
+	return found & EACH_OF_EIGHT(0x80);
 }
 
 /* How many of the bytes, from the first, can be written as they are. */
@@ -137,10 +142,12 @@ static size_t plain_length(const unsigned char *bytes, size_t len)
 		uint64_t eight;
 		if (len - at >= sizeof(eight)) {
 			memcpy(&eight, bytes + at, sizeof(eight));
-			if (!may_need_care(eight)) {
+			uint64_t care = find_care(le64toh(eight));
+			if (care == 0) {
 				at += sizeof(eight);
 				continue;
 			}
+			at += (size_t)__builtin_ctzll(care) / 8;
 		}
 		if (bytes[at] >= 0x80) {
 			size_t sequence = utf8_sequence(bytes + at, len - at);

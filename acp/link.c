@@ -265,6 +265,17 @@ void link_send(struct link *link, struct span message)
 	}
 }
 
+void link_send_taken(struct link *link, struct buf *message)
+{
+	if (message->len < LINK_MOVE_MIN || !takes_output(link)) {
+		link_send(link, buf_span(message));
+		buf_finish(message);
+		return;
+	}
+	outbox_move(&link->queue, message, NULL);
+	queued(link);
+}
+
 void link_send_ahead(struct link *link, struct span message)
 {
 	if (takes_output(link)) {

@@ -96,6 +96,9 @@ void link_resume(struct link *link);
 /* Sends one message; the bytes are copied, a newline is added. */
 void link_send(struct link *link, struct span message);
 
+/* As link_send, but takes the memory of a large message; the buffer is as new afterwards. */
+void link_send_taken(struct link *link, struct buf *message);
+
 /* As link_send, before everything that waits in a held queue. */
 void link_send_ahead(struct link *link, struct span message);
 

@@ -56,6 +56,12 @@ void peer_send(struct peer *peer, struct span message)
 	link_send(agent_link(peer->agent), message);
 }
 
+void peer_send_taken(struct peer *peer, struct buf *message)
+{
+	trace_message(peer->relay->config.trace, peer->hop, false, buf_span(message));
+	link_send_taken(agent_link(peer->agent), message);
+}
+
 void peer_send_ahead(struct peer *peer, struct span message)
 {
 	trace_message(peer->relay->config.trace, peer->hop, false, message);

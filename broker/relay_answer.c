@@ -22,10 +22,11 @@ void peer_fail(struct peer *peer, struct span id, const struct failure *failure)
 /* A file's content may be longer than the relay's scratch. */
 static void write_answer(struct buf *out, struct span id, struct span result)
 {
-	buf_init(out, SIZE_MAX / 2);
-	bool ok = buf_append(out, SPAN_LITERAL("{\"jsonrpc\":\"2.0\",\"id\":"), NULL) &&
-	          buf_append(out, id, NULL) &&
-	          buf_append(out, SPAN_LITERAL(",\"result\":"), NULL) &&
+	const struct span before = SPAN_LITERAL("{\"jsonrpc\":\"2.0\",\"id\":");
+	const struct span between = SPAN_LITERAL(",\"result\":");
+	buf_init(out, before.len + id.len + between.len + result.len + 1);
+	bool ok = buf_reserve(out, out->max, NULL) && buf_append(out, before, NULL) &&
+	          buf_append(out, id, NULL) && buf_append(out, between, NULL) &&
 	          buf_append(out, result, NULL) && buf_append(out, SPAN_LITERAL("}"), NULL);
 	assert(ok);
 	(void)ok;
@@ -35,8 +36,7 @@ void peer_answer(struct peer *peer, struct span id, struct span result)
 {
 	struct buf out;
 	write_answer(&out, id, result);
-	peer_send(peer, buf_span(&out));
-	buf_finish(&out);
+	peer_send_taken(peer, &out);
 }
 
 void relay_answer(struct relay *relay, struct span id, struct span result)

@@ -141,6 +141,7 @@ struct peer *relay_current_peer(struct relay *relay);
 /* Sends one of the broker's own messages, and traces it. */
 void relay_send_editor(struct relay *relay, struct span message);
 void peer_send(struct peer *peer, struct span message);
+void peer_send_taken(struct peer *peer, struct buf *message); // its memory, too
 void peer_send_ahead(struct peer *peer, struct span message);
 
 /* Answers a request of the editor's, or of an agent's, with an error. */

@@ -9,6 +9,8 @@
 #include "base/attr.h"
 #include "broker/environment.h"
 
+enum { ANSWER_MORE = 64 }; // bytes of an answer beside the text
+
 /* A read or a write of one file (ACP, "File System"). */
 struct file_call {
 	struct tool_call call;
@@ -154,11 +156,16 @@ static bool write_content(struct file_call *file, struct span text, struct error
 		return error_set_reason(err, ERROR_PROTOCOL, "FILE_NOT_TEXT",
 			"reading %s: it is no text, byte %zu is not UTF-8", file->path, valid);
 	}
+	struct span picked = pick_lines(text, file->line, file->limit);
+	/* Room for most texts at once: a sixteenth of it to be escaped. */
+	if (!buf_reserve(&file->call.result, picked.len + picked.len / 16 + ANSWER_MORE, err)) {
+		return false;
+	}
 	struct json_writer writer;
 	json_write_begin(&writer, &file->call.result);
 	json_write_object(&writer);
 	json_write_key(&writer, "content");
-	json_write_string(&writer, pick_lines(text, file->line, file->limit));
+	json_write_string(&writer, picked);
 	json_write_object_end(&writer);
 	return json_write_end(&writer, err);
 }

@@ -16,6 +16,46 @@ static void test_what_a_turn_sends_leaves_in_one_write_at_its_end(void **state)
 	assert_memory_equal(packet, "one\ntwo\nthree\n", 14);
 }
 
+/* A message of so many bytes, in a buffer of its own. */
+static struct buf make_message(size_t len)
+{
+	struct buf message;
+	buf_init(&message, len);
+	memset(buf_reserve(&message, len, NULL), 'y', len);
+	buf_commit(&message, len);
+	return message;
+}
+
+static void test_the_memory_of_a_large_message_is_taken(void **state)
+{
+	struct fixture *fixture = *state;
+	struct buf small = make_message(3);
+	struct buf large = make_message(LINK_MOVE_MIN);
+	connect_pipes(fixture);
+	send_text(fixture, "before");
+	link_send_taken(&fixture->link, &small);
+	link_send_taken(&fixture->link, &large);
+	send_text(fixture, "after");
+	assert_null(small.data);
+	assert_null(large.data);
+	assert_int_equal(link_queued(&fixture->link), LINK_MOVE_MIN + 18);
+	turn(fixture);
+	const char *text = peer_reads(fixture);
+	assert_memory_equal(text, "before\nyyy\ny", 12);
+	assert_string_equal(text + LINK_MOVE_MIN + 10, "y\nafter\n");
+}
+
+static void test_the_memory_of_a_message_is_taken_where_nobody_gets_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct buf large = make_message(LINK_MOVE_MIN);
+	connect_pipes(fixture);
+	link_close(&fixture->link);
+	link_send_taken(&fixture->link, &large);
+	assert_null(large.data);
+	assert_int_equal(link_queued(&fixture->link), 0);
+}
+
 static void test_what_is_sent_before_it_is_connected_waits(void **state)
 {
 	struct fixture *fixture = *state;
@@ -292,6 +332,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LINK_TEST(test_what_a_turn_sends_leaves_in_one_write_at_its_end),
+		LINK_TEST(test_the_memory_of_a_large_message_is_taken),
+		LINK_TEST(test_the_memory_of_a_message_is_taken_where_nobody_gets_it),
 		LINK_TEST(test_what_is_sent_before_it_is_connected_waits),
 		LINK_TEST(test_a_held_queue_lets_pass_what_is_sent_ahead),
 		LINK_TEST(test_a_slow_reader_gets_everything_and_drained_is_told_once),
