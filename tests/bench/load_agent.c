@@ -161,9 +161,14 @@ static bool handle_line(struct agent *agent, char *data, size_t len)
 		return true;
 	}
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
-		if (strcmp(methods[i].method, method) == 0) {
-			return methods[i].handle(agent, &request);
+		if (strcmp(methods[i].method, method) != 0) {
+			continue;
 		}
+		if (!methods[i].handle(agent, &request)) { // the line may be gone by now
+			(void)fprintf(stderr, "load_agent: cannot handle %s\n", method);
+			return false;
+		}
+		return true;
 	}
 	return true;
 }
@@ -184,7 +189,6 @@ int main(int argc, char **argv)
 			break;
 		}
 		if (!handle_line(&agent, line, len)) {
-			(void)fprintf(stderr, "load_agent: cannot handle: %.200s\n", line);
 			lines_finish(&agent.lines);
 			return 1;
 		}
