@@ -21,13 +21,22 @@
  * added to it can be called as git->name, typed by libgit2's own declaration.
  */
 #define GIT_FUNCTIONS(X)                                                                           \
+	X(buf_dispose)                                                                             \
 	X(commit_free)                                                                             \
 	X(commit_lookup)                                                                           \
+	X(commit_message)                                                                          \
+	X(commit_time)                                                                             \
 	X(commit_tree_id)                                                                          \
 	X(config_add_file_ondisk)                                                                  \
 	X(config_foreach)                                                                          \
 	X(config_free)                                                                             \
 	X(config_new)                                                                              \
+	X(diff_free)                                                                               \
+	X(diff_get_stats)                                                                          \
+	X(diff_print)                                                                              \
+	X(diff_stats_free)                                                                         \
+	X(diff_stats_to_buf)                                                                       \
+	X(diff_tree_to_tree)                                                                       \
 	X(error_last)                                                                              \
 	X(libgit2_init)                                                                            \
 	X(libgit2_opts)                                                                            \
@@ -56,7 +65,9 @@
 	X(reference_name_is_valid)                                                                 \
 	X(repository_free)                                                                         \
 	X(repository_open_ext)                                                                     \
-	X(repository_set_odb)
+	X(repository_set_odb)                                                                      \
+	X(tree_free)                                                                               \
+	X(tree_lookup)
 
 #define GIT_MEMBER(name) __typeof__(git_##name) *(name);
 struct git {

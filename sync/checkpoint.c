@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/checkpoint.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "sync/id.h"
+#include "sync/store_impl.h"
+
+enum { NAME_SIZE = 32, NUMBER_WIDTH = 8, MESSAGE_SIZE = 512 };
+
+static const char folder_path[] = "refs/acp-broker/checkpoints";
+static const char session_key[] = "\n\nSession: "; // a line of its own: reasons have none
+
+static void name_of(char name[NAME_SIZE], unsigned number)
+{
+	snprintf(name, NAME_SIZE, "checkpoints/%0*u", NUMBER_WIDTH, number);
+}
+
+/* ---- reading ---- */
+
+/* One line of a commit's message, at most size - 1 bytes. */
+static void copy_line(char *out, size_t size, const char *line)
+{
+	snprintf(out, size, "%.*s", (int)strcspn(line, "\n"), line);
+}
+
+static bool read_one(
+	struct store *store, unsigned number, struct checkpoint *out, struct error *err)
+{
+	char path[NAME_SIZE * 2];
+	git_oid id;
+	git_commit *commit = NULL;
+	snprintf(path, sizeof(path), "%s/%0*u", folder_path, NUMBER_WIDTH, number);
+	if (!ref_read(store, path, &id, err)) {
+		return false;
+	}
+	if (store->git->commit_lookup(&commit, store->repository, &id) < 0) {
+		return error_set_git(store->git, err, "checkpoint %u", number);
+	}
+	const char *message = store->git->commit_message(commit);
+	const char *session = strstr(message, session_key);
+	*out = (struct checkpoint){.number = number,
+		.tree = *store->git->commit_tree_id(commit),
+		.time = store->git->commit_time(commit)};
+	copy_line(out->reason, sizeof(out->reason), message);
+	if (session) {
+		copy_line(out->session, sizeof(out->session), session + strlen(session_key));
+	}
+	store->git->commit_free(commit);
+	return true;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	unsigned x = *(const unsigned *)a;
+	unsigned y = *(const unsigned *)b;
+	return (x > y) - (x < y);
+}
+
+static bool is_number(const char *name)
+{
+	return strlen(name) == NUMBER_WIDTH && strspn(name, "0123456789") == NUMBER_WIDTH;
+}
+
+/* The numbers in use, ascending; to be freed. */
+static bool list_numbers(
+	struct store *store, unsigned **out_numbers, size_t *out_count, struct error *err)
+{
+	size_t count = 0;
+	unsigned *numbers = NULL;
+	int fd = openat(store->folder_fd, folder_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT) {
+		*out_numbers = NULL;
+		*out_count = 0;
+		return true;
+	}
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	if (!folder) {
+		int errnum = errno;
+		fd_close(&fd);
+		return error_set_errno(err, errnum, "store %s: %s", store->path, folder_path);
+	}
+	for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+		if (is_number(entry->d_name)) {
+			numbers = mem_realloc(numbers, (count + 1) * sizeof(*numbers));
+			numbers[count++] = (unsigned)strtoul(entry->d_name, NULL, 10);
+		}
+	}
+	closedir(folder);
+	if (count > 0) {
+		qsort(numbers, count, sizeof(*numbers), compare_numbers);
+	}
+	*out_numbers = numbers;
+	*out_count = count;
+	return true;
+}
+
+bool checkpoint_list(
+	struct store *store, struct checkpoint **out_list, size_t *out_count, struct error *err)
+{
+	unsigned *numbers;
+	size_t count;
+	if (!list_numbers(store, &numbers, &count, err)) {
+		return false;
+	}
+	struct checkpoint *list = mem_alloc_zero((count + 1) * sizeof(*list));
+	bool ok = true;
+	for (size_t i = 0; ok && i < count; i++) {
+		ok = read_one(store, numbers[i], &list[i], err);
+	}
+	free(numbers);
+	if (!ok) {
+		free(list);
+		return false;
+	}
+	*out_list = list;
+	*out_count = count;
+	return true;
+}
+
+static bool find_from_newest(
+	struct store *store, long long back, struct checkpoint *out, struct error *err)
+{
+	unsigned *numbers;
+	size_t count;
+	if (!list_numbers(store, &numbers, &count, err)) {
+		return false;
+	}
+	bool ok =
+		back <= (long long)count
+			? read_one(store, numbers[count - (size_t)back], out, err)
+			: error_set(err, ERROR_NOT_FOUND, "there are only %zu checkpoints", count);
+	free(numbers);
+	return ok;
+}
+
+bool checkpoint_find(
+	struct store *store, const char *which, struct checkpoint *out, struct error *err)
+{
+	char *end;
+	errno = 0;
+	long long number = strtoll(which, &end, 10);
+	if (end == which || *end || errno != 0 || number == 0 || number > 99999999 ||
+		number < -99999999) {
+		return error_set(err, ERROR_CONFIG,
+			"\"%s\" is no checkpoint: expected its number, or -1 for the newest",
+			which);
+	}
+	if (number < 0) {
+		return find_from_newest(store, -number, out, err);
+	}
+	return read_one(store, (unsigned)number, out, err) ||
+	       (err->code == ERROR_NOT_FOUND &&
+		       error_set(err, ERROR_NOT_FOUND, "there is no checkpoint %lld", number));
+}
+
+/* ---- writing ---- */
+
+static void append_clean(char *out, size_t size, const char *text)
+{
+	size_t len = strlen(out);
+	for (; *text && len + 1 < size; text++) {
+		out[len++] = iscntrl((unsigned char)*text) ? ' ' : *text;
+	}
+	out[len] = '\0';
+}
+
+bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason,
+	const char *session, unsigned *out_number, struct error *err)
+{
+	struct checkpoint newest;
+	struct error missing;
+	git_oid commit;
+	char name[NAME_SIZE];
+	char message[MESSAGE_SIZE] = "";
+	unsigned number = 1;
+	if (find_from_newest(store, 1, &newest, &missing)) {
+		if (id_equal(&newest.tree, tree)) {
+			*out_number = newest.number;
+			return true;
+		}
+		number = newest.number + 1;
+	} else if (missing.code != ERROR_NOT_FOUND) {
+		*err = missing;
+		return false;
+	}
+	append_clean(message, CHECKPOINT_REASON_MAX, reason);
+	if (session && *session) {
+		size_t len = strlen(message);
+		snprintf(message + len, sizeof(message) - len, "%s", session_key);
+		append_clean(message, strlen(message) + CHECKPOINT_SESSION_MAX, session);
+	}
+	name_of(name, number);
+	if (!store_keep(store, name, tree, NULL, message, &commit, err)) {
+		return false;
+	}
+	*out_number = number;
+	return true;
+}
+
+bool checkpoint_forget(struct store *store, size_t count_max, long long age_max_seconds,
+	long long now, size_t *out_count, struct error *err)
+{
+	struct checkpoint *list;
+	size_t count;
+	if (!checkpoint_list(store, &list, &count, err)) {
+		return false;
+	}
+	bool ok = true;
+	size_t forgotten = 0;
+	for (size_t i = 0; ok && i + 1 < count; i++) {
+		char name[NAME_SIZE];
+		bool is_old = age_max_seconds > 0 && list[i].time < now - age_max_seconds;
+		if (count - i > count_max || is_old) {
+			name_of(name, list[i].number);
+			ok = store_forget(store, name, err);
+			forgotten += ok;
+		}
+	}
+	free(list);
+	*out_count = forgotten;
+	return ok;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_CHECKPOINT_H
+#define SYNC_CHECKPOINT_H
+
+#include "sync/store.h"
+
+/*
+ * Snapshots that are kept so that one can go back to them: one before the first prompt
+ * of a session and one after each, those a user asks for, and one before each
+ * rollback. They are numbered from 1 in each store, and named checkpoints/NUMBER there.
+ * Everything here blocks: on the worker pool, or in a command line of its own.
+ */
+enum { CHECKPOINT_SESSION_MAX = 200, CHECKPOINT_REASON_MAX = 64, CHECKPOINT_DIFF_MAX = 16 << 20 };
+
+struct checkpoint {
+	unsigned number;
+	git_oid tree;
+	long long time;                       // seconds since 1970
+	char reason[CHECKPOINT_REASON_MAX];   // "turn", "start", "rollback", or the user's words
+	char session[CHECKPOINT_SESSION_MAX]; // of ACP; "" where it belongs to none
+};
+
+/*
+ * Adds one. Where the newest has the same tree none is added, and *out_number is
+ * the newest's. Control characters in the texts become spaces. The store is locked
+ * by the caller (sync/workspace.c), so that no two get one number.
+ */
+bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason,
+	const char *session, unsigned *out_number, struct error *err) ATTR_NODISCARD;
+
+/* All of them, oldest first; to be freed. */
+bool checkpoint_list(struct store *store, struct checkpoint **out_list, size_t *out_count,
+	struct error *err) ATTR_NODISCARD;
+
+/* By number, "12", or counted from the newest, "-1". ERROR_NOT_FOUND. */
+bool checkpoint_find(struct store *store, const char *which, struct checkpoint *out,
+	struct error *err) ATTR_NODISCARD;
+
+/*
+ * What changed from one tree to the other, as `git diff` prints it. Files over
+ * CHECKPOINT_DIFF_MAX bytes are said to differ, no more. `write` gets the text in
+ * pieces; where it returns false the diff ends (ERROR_UNAVAILABLE).
+ */
+enum checkpoint_format { CHECKPOINT_PATCH, CHECKPOINT_STAT };
+typedef bool checkpoint_write(void *data, struct span text);
+bool checkpoint_diff(struct store *store, const git_oid *from, const git_oid *to,
+	enum checkpoint_format format, checkpoint_write *write, void *data,
+	struct error *err) ATTR_NODISCARD;
+
+/*
+ * Forgets the oldest beyond `count_max` and those older than `age_max_seconds` (0: any
+ * age), but never the newest. What only they kept goes with store_prune.
+ */
+bool checkpoint_forget(struct store *store, size_t count_max, long long age_max_seconds,
+	long long now, size_t *out_count, struct error *err) ATTR_NODISCARD;
+
+#endif

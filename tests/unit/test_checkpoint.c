@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/checkpoint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "sync/id.h"
+#include "tests/unit/store_fixture.h"
+
+/* A tree with one file of that content. */
+static git_oid tree_of(struct store *store, const char *name, const char *content)
+{
+	struct error err;
+	struct buf raw;
+	git_oid blob;
+	git_oid tree;
+	assert_true(store_put_bytes(store, span_of(content), &blob, &err));
+	buf_init(&raw, 4096);
+	assert_true(buf_append_format(&raw, &err, "100644 %s", name));
+	assert_true(buf_append(&raw, (struct span){"", 1}, &err));
+	assert_true(buf_append(&raw, (struct span){(char *)blob.id, sizeof(blob.id)}, &err));
+	assert_int_equal(store->git->odb_write(
+				 &tree, store->odb, buf_span(&raw).data, raw.len, GIT_OBJECT_TREE),
+		0);
+	buf_finish(&raw);
+	return tree;
+}
+
+static unsigned add(struct store *store, const char *content, const char *reason)
+{
+	struct error err;
+	unsigned number;
+	git_oid tree = tree_of(store, "file", content);
+	if (!checkpoint_add(store, &tree, reason, "s-1", &number, &err)) {
+		fail_msg("%s", err.text);
+	}
+	return number;
+}
+
+static void test_checkpoints_are_numbered_and_listed_in_order(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	struct checkpoint *list;
+	size_t count;
+	assert_true(checkpoint_list(&place->store, &list, &count, &err));
+	assert_int_equal(count, 0);
+	free(list);
+	assert_int_equal(add(&place->store, "one\n", "start"), 1);
+	assert_int_equal(add(&place->store, "two\n", "turn"), 2);
+	assert_true(checkpoint_list(&place->store, &list, &count, &err));
+	assert_int_equal(count, 2);
+	assert_int_equal(list[0].number, 1);
+	assert_string_equal(list[0].reason, "start");
+	assert_string_equal(list[1].reason, "turn");
+	assert_string_equal(list[1].session, "s-1");
+	assert_true(list[1].time > 1600000000);
+	git_oid tree = tree_of(&place->store, "file", "two\n");
+	assert_true(id_equal(&list[1].tree, &tree));
+	free(list);
+}
+
+static void test_an_unchanged_tree_makes_no_further_one(void **state)
+{
+	struct place *place = *state;
+	assert_int_equal(add(&place->store, "one\n", "start"), 1);
+	assert_int_equal(add(&place->store, "one\n", "turn"), 1);
+	assert_int_equal(add(&place->store, "two\n", "turn"), 2);
+	assert_int_equal(add(&place->store, "one\n", "turn"), 3);
+}
+
+static void test_texts_cannot_forge_others(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	struct checkpoint found;
+	unsigned number;
+	git_oid tree = tree_of(&place->store, "file", "x");
+	assert_true(checkpoint_add(
+		&place->store, &tree, "mine\nSession: other", "s\nSession: x", &number, &err));
+	assert_true(checkpoint_find(&place->store, "1", &found, &err));
+	assert_string_equal(found.reason, "mine Session: other");
+	assert_non_null(strstr(found.session, "s Session: x"));
+}
+
+static void expect_missing(
+	struct place *place, const char *which, enum error_code code, const char *words)
+{
+	struct error err;
+	struct checkpoint found;
+	assert_false(checkpoint_find(&place->store, which, &found, &err));
+	assert_int_equal(err.code, code);
+	assert_non_null(strstr(err.text, words));
+}
+
+static void test_checkpoints_are_found_by_number_and_from_the_newest(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	struct checkpoint found;
+	expect_missing(place, "-1", ERROR_NOT_FOUND, "only 0");
+	add(&place->store, "one\n", "start");
+	add(&place->store, "two\n", "turn");
+	assert_true(checkpoint_find(&place->store, "1", &found, &err));
+	assert_int_equal(found.number, 1);
+	assert_true(checkpoint_find(&place->store, "-1", &found, &err));
+	assert_int_equal(found.number, 2);
+	assert_true(checkpoint_find(&place->store, "-2", &found, &err));
+	assert_int_equal(found.number, 1);
+	expect_missing(place, "-3", ERROR_NOT_FOUND, "only 2");
+	expect_missing(place, "3", ERROR_NOT_FOUND, "no checkpoint 3");
+	expect_missing(place, "0", ERROR_CONFIG, "\"0\"");
+	expect_missing(place, "../../HEAD", ERROR_CONFIG, "expected its number");
+	expect_missing(place, "999999999999999999999", ERROR_CONFIG, "expected its number");
+}
+
+static bool collect(void *data, struct span text)
+{
+	return buf_append(data, text, NULL);
+}
+
+static void test_a_diff_is_as_gits(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	struct buf text;
+	git_oid from = tree_of(&place->store, "file", "one\ntwo\n");
+	git_oid to = tree_of(&place->store, "file", "one\n2\n");
+	buf_init(&text, 1 << 20);
+	assert_true(
+		checkpoint_diff(&place->store, &from, &to, CHECKPOINT_PATCH, collect, &text, &err));
+	assert_true(buf_append(&text, (struct span){"", 1}, &err));
+	const char *patch = buf_span(&text).data;
+	assert_non_null(strstr(patch, "diff --git a/file b/file\n"));
+	assert_non_null(strstr(patch, "@@ -1,2 +1,2 @@\n one\n-two\n+2\n"));
+	buf_clear(&text);
+	assert_true(
+		checkpoint_diff(&place->store, &from, &to, CHECKPOINT_STAT, collect, &text, &err));
+	assert_true(buf_append(&text, (struct span){"", 1}, &err));
+	assert_non_null(
+		strstr(buf_span(&text).data, "1 file changed, 1 insertion(+), 1 deletion(-)"));
+	buf_finish(&text);
+}
+
+static bool refuse(void *data, struct span text)
+{
+	(*(int *)data)++;
+	return false;
+}
+
+static void test_a_reader_that_leaves_ends_the_diff(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	int calls = 0;
+	git_oid from = tree_of(&place->store, "file", "one\ntwo\n");
+	git_oid to = tree_of(&place->store, "file", "one\n2\n");
+	assert_false(
+		checkpoint_diff(&place->store, &from, &to, CHECKPOINT_PATCH, refuse, &calls, &err));
+	assert_int_equal(err.code, ERROR_UNAVAILABLE);
+	assert_int_equal(calls, 1);
+}
+
+static void test_the_oldest_are_forgotten_but_never_the_newest(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	struct checkpoint *list;
+	size_t count;
+	size_t forgotten;
+	for (int i = 0; i < 5; i++) {
+		char content[8];
+		snprintf(content, sizeof(content), "%d", i);
+		add(&place->store, content, "turn");
+	}
+	assert_true(checkpoint_list(&place->store, &list, &count, &err));
+	long long now = list[4].time;
+	free(list);
+	assert_true(checkpoint_forget(&place->store, 3, 3600, now, &forgotten, &err));
+	assert_int_equal(forgotten, 2);
+	assert_true(checkpoint_forget(&place->store, 3, 3600, now + 3601, &forgotten, &err));
+	assert_int_equal(forgotten, 2);
+	assert_true(checkpoint_list(&place->store, &list, &count, &err));
+	assert_int_equal(count, 1);
+	assert_int_equal(list[0].number, 5);
+	free(list);
+	assert_int_equal(add(&place->store, "next", "turn"), 6);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_checkpoints_are_numbered_and_listed_in_order,
+			place_setup, place_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_an_unchanged_tree_makes_no_further_one, place_setup, place_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_texts_cannot_forge_others, place_setup, place_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_checkpoints_are_found_by_number_and_from_the_newest, place_setup,
+			place_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_diff_is_as_gits, place_setup, place_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_reader_that_leaves_ends_the_diff, place_setup, place_teardown),
+		cmocka_unit_test_setup_teardown(test_the_oldest_are_forgotten_but_never_the_newest,
+			place_setup, place_teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
