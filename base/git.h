@@ -21,6 +21,7 @@
  * added to it can be called as git->name, typed by libgit2's own declaration.
  */
 #define GIT_FUNCTIONS(X)                                                                           \
+	X(attr_cache_flush)                                                                        \
 	X(buf_dispose)                                                                             \
 	X(commit_free)                                                                             \
 	X(commit_lookup)                                                                           \
@@ -30,6 +31,7 @@
 	X(config_add_file_ondisk)                                                                  \
 	X(config_foreach)                                                                          \
 	X(config_free)                                                                             \
+	X(config_get_string_buf)                                                                   \
 	X(config_new)                                                                              \
 	X(diff_free)                                                                               \
 	X(diff_get_stats)                                                                          \
@@ -38,6 +40,11 @@
 	X(diff_stats_to_buf)                                                                       \
 	X(diff_tree_to_tree)                                                                       \
 	X(error_last)                                                                              \
+	X(ignore_path_is_ignored)                                                                  \
+	X(index_find)                                                                              \
+	X(index_find_prefix)                                                                       \
+	X(index_free)                                                                              \
+	X(index_open)                                                                              \
 	X(libgit2_init)                                                                            \
 	X(libgit2_opts)                                                                            \
 	X(libgit2_shutdown)                                                                        \
@@ -62,10 +69,22 @@
 	X(odb_write)                                                                               \
 	X(oid_fromstr)                                                                             \
 	X(oid_tostr)                                                                               \
+	X(pathspec_free)                                                                           \
+	X(pathspec_matches_path)                                                                   \
+	X(pathspec_new)                                                                            \
 	X(reference_name_is_valid)                                                                 \
 	X(repository_free)                                                                         \
 	X(repository_open_ext)                                                                     \
 	X(repository_set_odb)                                                                      \
+	X(repository_set_workdir)                                                                  \
+	X(tree_entry_byindex)                                                                      \
+	X(tree_entry_byname)                                                                       \
+	X(tree_entry_bypath)                                                                       \
+	X(tree_entry_filemode)                                                                     \
+	X(tree_entry_free)                                                                         \
+	X(tree_entry_id)                                                                           \
+	X(tree_entry_name)                                                                         \
+	X(tree_entrycount)                                                                         \
 	X(tree_free)                                                                               \
 	X(tree_lookup)
 

@@ -71,7 +71,8 @@ static bool copy_data(struct copy *copy, uint64_t length, struct error *err)
 			continue;
 		}
 		if (count < 0) {
-			return error_set_errno(err, errno, "reading");
+			int errnum = errno;
+			return error_set(err, ERROR_UNAVAILABLE, "reading: %s", strerror(errnum));
 		}
 		if (count == 0) {
 			return error_set(err, ERROR_UNAVAILABLE,

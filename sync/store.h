@@ -69,8 +69,8 @@ void store_close(struct store *store);
 /*
  * Puts the content of a regular file, read from its beginning to its end, into
  * the store. Memory does not grow with its size. ERROR_UNAVAILABLE (try again)
- * where it changed while it was read. `status` is the fstat of the time before,
- * and is brought up to the one after.
+ * where it changed while it was read, or could not be read. `status` is the fstat of the time
+ * before, and is brought up to the one after.
  */
 bool store_put_file(struct store *store, int fd, struct stat *status, struct store_entry *out_entry,
 	struct error *err) ATTR_NODISCARD;

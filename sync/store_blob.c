@@ -15,6 +15,11 @@ static bool set_changed(struct error *err)
 	return error_set(err, ERROR_UNAVAILABLE, "the file changed while it was read");
 }
 
+static bool set_unreadable(int errnum, struct error *err)
+{
+	return error_set(err, ERROR_UNAVAILABLE, "reading: %s", strerror(errnum));
+}
+
 /* ---- in ---- */
 
 bool store_put_bytes(struct store *store, struct span bytes, git_oid *out_id, struct error *err)
@@ -47,7 +52,7 @@ static bool put_whole(struct store *store, int fd, size_t size, git_oid *out_id,
 	ssize_t count = read_at(fd, content, size + 1, 0);
 	bool put = false;
 	if (count < 0) {
-		error_set_errno(err, errno, "reading");
+		set_unreadable(errno, err);
 	} else if ((size_t)count != size) {
 		set_changed(err);
 	} else {
@@ -66,7 +71,7 @@ static bool stream_in(
 		size_t want = size - done < STORE_CHUNK ? (size_t)(size - done) : STORE_CHUNK;
 		ssize_t count = read_at(fd, chunk, want, (off_t)done);
 		if (count < 0) {
-			error_set_errno(err, errno, "reading");
+			set_unreadable(errno, err);
 			break;
 		}
 		if ((size_t)count != want) {
@@ -138,7 +143,7 @@ bool store_put_file(struct store *store, int fd, struct stat *status, struct sto
 		return false;
 	}
 	if (fstat(fd, &after) < 0) {
-		return error_set_errno(err, errno, "reading");
+		return set_unreadable(errno, err);
 	}
 	bool is_same = is_unchanged(status, &after);
 	*status = after;

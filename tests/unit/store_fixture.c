@@ -113,3 +113,43 @@ void place_write(struct place *place, const char *name, const char *content)
 	assert_true(fd_write_all(fd, span_of(content), &err));
 	close(fd);
 }
+
+git_oid place_take_as(struct place *place, struct snapshot_request request)
+{
+	struct error err;
+	request.root = place->root;
+	request.home = place->folder;
+	request.cache = "work";
+	if (!snapshot_take(&place->store, &request, &place->last, &err)) {
+		fail_msg("%s", err.text);
+	}
+	return place->last.tree;
+}
+
+git_oid place_take(struct place *place, const git_oid *base)
+{
+	return place_take_as(
+		place, (struct snapshot_request){.base = base, .limits = snapshot_default_limits});
+}
+
+static void assert_listed(
+	struct place *place, const git_oid *tree, const char *format, const char *expected)
+{
+	char script[FIXTURE_PATH_MAX], hex[GIT_OID_HEXSZ + 1];
+	place->store.git->oid_tostr(hex, sizeof(hex), tree);
+	snprintf(script, sizeof(script), "git --git-dir=../state/store ls-tree -r %s %s", format,
+		hex);
+	char *said = place_ask(place, script);
+	assert_string_equal(said, expected);
+	free(said);
+}
+
+void assert_tree(struct place *place, const git_oid *tree, const char *expected)
+{
+	assert_listed(place, tree, "--format='%(objectmode) %(path)'", expected);
+}
+
+void assert_paths(struct place *place, const git_oid *tree, const char *expected)
+{
+	assert_listed(place, tree, "--name-only", expected);
+}

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "sync/snapshot.h"
 #include "sync/store.h"
 
 /* A folder of its own for each test, with a store in it, and a work tree beside it. */
@@ -18,6 +19,7 @@ struct place {
 	char store_path[FIXTURE_PATH_MAX];
 	char root[FIXTURE_PATH_MAX];
 	struct store store;
+	struct snapshot last; // of place_take
 };
 
 int place_setup(void **state); // *state is a struct place
@@ -31,5 +33,15 @@ char *place_ask(struct place *place, const char *script);
 /* A path below the work tree, good until the eighth call after it. */
 const char *place_path(struct place *place, const char *name);
 void place_write(struct place *place, const char *name, const char *content);
+
+/* Takes a snapshot of the work tree, with a stat cache; its tree. `base` may be NULL. */
+git_oid place_take(struct place *place, const git_oid *base);
+/* As place_take with all of the request but root, home and cache, which are set here. */
+git_oid place_take_as(struct place *place, struct snapshot_request request);
+
+/* The paths in a tree, sorted as git does, each with its mode and "\n": "100644 a/b\n". */
+void assert_tree(struct place *place, const git_oid *tree, const char *expected);
+/* The paths alone: "a/b\nc\n". */
+void assert_paths(struct place *place, const git_oid *tree, const char *expected);
 
 #endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_IGNORE_H
+#define SYNC_IGNORE_H
+
+#include "sync/store.h"
+#include "sync/user_repository.h"
+
+/*
+ * Git's ignore rules for a work tree, evaluated by libgit2 on the store's own
+ * repository with the work tree set in memory: the user's is never opened. Paths are
+ * from the work tree's root.
+ */
+struct ignore {
+	struct store *store;
+};
+
+/*
+ * Copies the user's global excludes and the repository's info/exclude into the store,
+ * where libgit2 looks for them. ERROR_SYSTEM.
+ */
+bool ignore_init(struct ignore *ignore, struct store *store,
+	const struct user_repository *repository, const char *home,
+	struct error *err) ATTR_NODISCARD;
+
+/* What the rules say of the path itself; its directories are the caller's to ask about. */
+bool ignore_matches(struct ignore *ignore, const char *path, bool is_folder);
+
+#endif

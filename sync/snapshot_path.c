@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+#include <strings.h>
+
+#include "sync/snapshot.h"
+#include "sync/snapshot_impl.h"
+
+/*
+ * The code points that HFS+ leaves out of names when it compares them, in
+ * UTF-8: U+200C–200F, 202A–202E, 206A–206F and FEFF. Length, or 0.
+ */
+static size_t ignorable_length(const unsigned char *at, size_t left)
+{
+	if (left < 3) {
+		return 0;
+	}
+	if (at[0] == 0xef) {
+		return at[1] == 0xbb && at[2] == 0xbf ? 3 : 0;
+	}
+	if (at[0] != 0xe2) {
+		return 0;
+	}
+	bool is_ignorable = (at[1] == 0x80 && at[2] >= 0x8c && at[2] <= 0x8f) ||
+	                    (at[1] == 0x80 && at[2] >= 0xaa && at[2] <= 0xae) ||
+	                    (at[1] == 0x81 && at[2] >= 0xaa && at[2] <= 0xaf);
+	return is_ignorable ? 3 : 0;
+}
+
+/* NTFS leaves out dots and spaces at the end, and a stream's name after a colon. */
+static bool is_end_for_ntfs(const char *rest, size_t length)
+{
+	size_t i = 0;
+	while (i < length && (rest[i] == '.' || rest[i] == ' ')) {
+		i++;
+	}
+	return i == length || rest[i] == ':';
+}
+
+static bool is_git_for_ntfs(struct span name)
+{
+	static const char *const spellings[] = {".git", "git~1"};
+	for (size_t i = 0; i < ARRAY_LENGTH(spellings); i++) {
+		size_t length = strlen(spellings[i]);
+		if (name.len >= length && strncasecmp(name.data, spellings[i], length) == 0 &&
+			is_end_for_ntfs(name.data + length, name.len - length)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_git_for_hfs(struct span name)
+{
+	static const char git[] = ".git";
+	const unsigned char *bytes = (const unsigned char *)name.data;
+	size_t at = 0;
+	size_t matched = 0;
+	while (at < name.len) {
+		size_t skip = ignorable_length(bytes + at, name.len - at);
+		if (skip > 0) {
+			at += skip;
+			continue;
+		}
+		unsigned char byte = bytes[at++];
+		if (byte >= 'A' && byte <= 'Z') {
+			byte = (unsigned char)(byte - 'A' + 'a');
+		}
+		if (matched == sizeof(git) - 1 || byte != (unsigned char)git[matched]) {
+			return false;
+		}
+		matched++;
+	}
+	return matched == sizeof(git) - 1;
+}
+
+bool snapshot_name_is_git(struct span name)
+{
+	return is_git_for_ntfs(name) || is_git_for_hfs(name);
+}
+
+static bool name_is_safe(struct span name)
+{
+	return name.len > 0 && !span_is(name, ".") && !span_is(name, "..") &&
+	       !memchr(name.data, '\0', name.len) && !snapshot_name_is_git(name);
+}
+
+bool snapshot_path_is_safe(struct span path)
+{
+	for (;;) {
+		const char *slash = path.len ? memchr(path.data, '/', path.len) : NULL;
+		size_t length = slash ? (size_t)(slash - path.data) : path.len;
+		if (!name_is_safe((struct span){path.data, length})) {
+			return false;
+		}
+		if (!slash) {
+			return true;
+		}
+		path = (struct span){slash + 1, path.len - length - 1};
+	}
+}
+
+static bool ends_with(struct span name, struct span end)
+{
+	return name.len >= end.len &&
+	       memcmp(name.data + name.len - end.len, end.data, end.len) == 0;
+}
+
+bool snapshot_name_is_left_out(struct span name)
+{
+	return snapshot_name_is_git(name) || ends_with(name, SPAN_LITERAL(".acp-conflict")) ||
+	       (span_starts_with(name, SPAN_LITERAL(".acp-broker-")) &&
+		       ends_with(name, SPAN_LITERAL(".tmp")));
+}

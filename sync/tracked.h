@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_TRACKED_H
+#define SYNC_TRACKED_H
+
+#include <stdbool.h>
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/git.h"
+#include "sync/user_repository.h"
+
+/*
+ * What a repository of the user's tracks, by paths from its work tree's root. Its
+ * index is read when it is first asked about; where libgit2 cannot read it, the
+ * program git is asked, and where that fails too nothing is tracked.
+ */
+enum tracked_source {
+	TRACKED_UNREAD,
+	TRACKED_INDEX,
+	TRACKED_PROGRAM, // libgit2 could not read the index, git could
+	TRACKED_NOTHING, // neither could
+	TRACKED_NONE,    // there is no repository, or it has no index
+};
+
+struct tracked {
+	const struct git *git;
+	struct user_repository repository;
+	const char *home; // borrowed; may be NULL
+	enum tracked_source source;
+	git_index *index;   // TRACKED_INDEX
+	struct buf listed;  // TRACKED_PROGRAM: terminated paths
+	const char **paths; // TRACKED_PROGRAM: of them, sorted
+	size_t count;
+};
+
+void tracked_init(struct tracked *tracked, const struct git *git,
+	const struct user_repository *repository, const char *home);
+void tracked_finish(struct tracked *tracked);
+
+bool tracked_has(struct tracked *tracked, const char *path);
+/* Whether a path below the directory is tracked, or the directory itself is a submodule. */
+bool tracked_has_below(struct tracked *tracked, const char *folder);
+
+#endif

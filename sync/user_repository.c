@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/user_repository.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+static bool join(char *out, const char *folder, const char *name)
+{
+	char path[2 * PATH_MAX];
+	int length = name[0] == '/' ? snprintf(path, sizeof(path), "%s", name)
+	                            : snprintf(path, sizeof(path), "%s/%s", folder, name);
+	if (length <= 0 || length >= PATH_MAX) {
+		return false;
+	}
+	memcpy(out, path, (size_t)length + 1);
+	return true;
+}
+
+/* The first line of a small file, after `prefix`; false where it is not like that. */
+static bool read_line(const char *path, const char *prefix, char line[PATH_MAX])
+{
+	char text[PATH_MAX + 16];
+	int fd ATTR_CLEANUP(fd_cleanup) = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (count <= 0) {
+		return false;
+	}
+	text[count] = '\0';
+	text[strcspn(text, "\r\n")] = '\0';
+	size_t skip = strlen(prefix);
+	if (strncmp(text, prefix, skip) != 0 || strlen(text + skip) >= PATH_MAX) {
+		return false;
+	}
+	memcpy(line, text + skip, strlen(text + skip) + 1);
+	return line[0] != '\0';
+}
+
+/* `.git` is the repository, or a file that says where it is (gitrepository-layout(5)). */
+static bool read_dot_git(struct user_repository *repository, const char *top)
+{
+	char path[PATH_MAX], line[PATH_MAX];
+	struct stat status;
+	if (!join(path, top, ".git") || stat(path, &status) < 0) {
+		return false;
+	}
+	if (S_ISDIR(status.st_mode)) {
+		memcpy(repository->folder, path, sizeof(path));
+	} else if (!S_ISREG(status.st_mode) || !read_line(path, "gitdir: ", line) ||
+		   !join(repository->folder, top, line)) {
+		return false;
+	}
+	if (!join(path, repository->folder, "HEAD") || access(path, F_OK) < 0) {
+		return false;
+	}
+	memcpy(repository->common, repository->folder, sizeof(repository->common));
+	if (join(path, repository->folder, "commondir") && read_line(path, "", line)) {
+		return join(repository->common, repository->folder, line);
+	}
+	return true;
+}
+
+static bool is_mine(const char *folder)
+{
+	struct stat status;
+	return stat(folder, &status) == 0 && status.st_uid == geteuid();
+}
+
+bool user_repository_find(struct user_repository *repository, const char *path, bool above)
+{
+	snprintf(repository->top, sizeof(repository->top), "%s", path);
+	if (read_dot_git(repository, repository->top)) {
+		return true;
+	}
+	char *slash;
+	while (above && (slash = strrchr(repository->top, '/')) && slash != repository->top) {
+		*slash = '\0';
+		if (read_dot_git(repository, repository->top) && is_mine(repository->folder)) {
+			return true;
+		}
+	}
+	snprintf(repository->top, sizeof(repository->top), "%s", path);
+	repository->folder[0] = '\0';
+	repository->common[0] = '\0';
+	return false;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_USER_REPOSITORY_H
+#define SYNC_USER_REPOSITORY_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "base/attr.h"
+
+/*
+ * Where the user's git repository around a directory has its files. Only ever read.
+ * All paths are absolute and without a slash at the end.
+ */
+struct user_repository {
+	char top[PATH_MAX];    // the work tree's root; the directory itself where there is none
+	char folder[PATH_MAX]; // HEAD and index; "" where there is no repository
+	char common[PATH_MAX]; // config and info/exclude: another one for a linked work tree
+};
+
+/*
+ * The repository whose work tree root is `path`, or, where `path` itself has no
+ * .git and `above` is set, the nearest above it that belongs to this user.
+ * False where there is none; top is path then.
+ */
+bool user_repository_find(struct user_repository *repository, const char *path, bool above);
+
+#endif

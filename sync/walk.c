@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "sync/open_below.h"
+#include "sync/snapshot_impl.h"
+
+/* ---- the names in a folder ---- */
+
+struct name {
+	uint32_t at; // in the names' text
+	uint16_t length;
+	uint8_t type; // of readdir(3), never DT_UNKNOWN
+};
+
+struct names {
+	struct name *items;
+	size_t count, capacity;
+	struct buf text;
+	bool has_git;
+};
+
+enum { NAMES_MAX = 512 << 20 };
+
+static uint8_t type_of(int folder_fd, const char *name)
+{
+	struct stat status;
+	if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+		return DT_REG; // its own trouble comes when it is its turn
+	}
+	return (uint8_t)IFTODT(status.st_mode);
+}
+
+static bool add_name(
+	struct names *names, int folder_fd, const struct dirent *entry, struct error *err)
+{
+	struct span name = span_of(entry->d_name);
+	uint8_t type =
+		entry->d_type == DT_UNKNOWN ? type_of(folder_fd, entry->d_name) : entry->d_type;
+	names->has_git = names->has_git || span_is(name, ".git");
+	bool is_wanted = type == DT_REG || type == DT_DIR || type == DT_LNK;
+	if (!is_wanted || span_is(name, ".") || span_is(name, "..") ||
+		snapshot_name_is_left_out(name)) {
+		return true;
+	}
+	if (names->count == names->capacity) {
+		names->capacity = names->capacity * 3 / 2 + 64;
+		names->items = mem_realloc(names->items, names->capacity * sizeof(names->items[0]));
+	}
+	names->items[names->count++] =
+		(struct name){(uint32_t)names->text.len, (uint16_t)name.len, type};
+	return buf_append(&names->text, (struct span){name.data, name.len + 1}, err);
+}
+
+static int compare_names(const void *a, const void *b, void *text)
+{
+	const struct name *first = a;
+	const struct name *second = b;
+	return listing_compare_names((const char *)text + first->at, first->type == DT_DIR,
+		(const char *)text + second->at, second->type == DT_DIR);
+}
+
+/* Consumes the descriptor's position, not the descriptor. */
+static bool read_names(struct names *names, int folder_fd, struct error *err)
+{
+	int fd = fcntl(folder_fd, F_DUPFD_CLOEXEC, 0);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	if (!stream) {
+		int errnum = errno;
+		fd_close(&fd);
+		return error_set_errno(err, errnum, "reading a directory");
+	}
+	names->count = 0;
+	names->has_git = false;
+	buf_clear(&names->text);
+	bool good = true;
+	struct dirent *entry;
+	while (errno = 0, good && (entry = readdir(stream))) {
+		good = add_name(names, folder_fd, entry, err);
+	}
+	if (good && errno != 0) {
+		good = error_set_errno(err, errno, "reading a directory");
+	}
+	closedir(stream);
+	if (good && names->count > 0) {
+		qsort_r(names->items, names->count, sizeof(names->items[0]), compare_names,
+			names->text.data + names->text.head);
+	}
+	return good;
+}
+
+/* ---- the base ---- */
+
+void base_lookup(struct store *store, const git_oid *base, const char *path, uint32_t *out_mode,
+	git_oid *out_id)
+{
+	git_tree *tree = NULL;
+	git_tree_entry *entry = NULL;
+	*out_mode = ENTRY_NONE;
+	if (!base || store->git->tree_lookup(&tree, store->repository, base) < 0) {
+		return;
+	}
+	if (store->git->tree_entry_bypath(&entry, tree, path) == 0) {
+		*out_mode = store->git->tree_entry_filemode(entry);
+		*out_id = *store->git->tree_entry_id(entry);
+		store->git->tree_entry_free(entry);
+	}
+	store->git->tree_free(tree);
+}
+
+void walk_keep_base(struct walk *walk, uint32_t index, const char *path)
+{
+	struct listed *listed = &walk->listing->items[index];
+	if (walk->unreadable++ == 0) {
+		snprintf(walk->unreadable_path, sizeof(walk->unreadable_path), "%s", path);
+	}
+	base_lookup(walk->members->store, walk->members->request->base, path, &listed->mode,
+		&listed->id);
+	listed->cached = LISTED_NONE;
+	listed->flags = LISTED_KNOWN | (listed->mode == LISTED_FOLDER ? LISTED_FIXED : 0);
+}
+
+/* ---- a folder ---- */
+
+/* A folder that is being walked: what the base and the cache know of it. */
+struct scan {
+	struct walk *walk;
+	uint32_t folder;
+	int fd;
+	struct names *names;
+	git_tree *base;              // NULL: not in the base, or the cached one is the same
+	bool base_is_cached;         // what the cache has here is what the base has
+	uint32_t cached, cached_end; // the next of the cache's children, and their end
+	struct candidate at;
+};
+
+static void begin_cached(struct scan *scan)
+{
+	const struct listed *folder = &scan->walk->listing->items[scan->folder];
+	if (folder->cached == LISTED_NONE) {
+		return;
+	}
+	const struct listed *cached = &scan->walk->cache->listing.items[folder->cached];
+	if (cached->flags & LISTED_FIXED) {
+		return;
+	}
+	scan->cached = cached->first;
+	scan->cached_end = cached->first + cached->children;
+	scan->base_is_cached = (folder->flags & LISTED_BASED) &&
+	                       memcmp(&folder->id, &cached->id, sizeof(cached->id)) == 0;
+}
+
+static void begin_base(struct scan *scan)
+{
+	const struct listed *folder = &scan->walk->listing->items[scan->folder];
+	struct store *store = scan->walk->members->store;
+	if ((folder->flags & LISTED_BASED) && !scan->base_is_cached &&
+		store->git->tree_lookup(&scan->base, store->repository, &folder->id) < 0) {
+		scan->base = NULL;
+	}
+}
+
+/* The cache's child of that name and kind. The names come in order. */
+static const struct listed *next_cached(struct scan *scan, const char *name, bool is_folder)
+{
+	if (scan->cached == LISTED_NONE) {
+		return NULL;
+	}
+	const struct listing *cache = &scan->walk->cache->listing;
+	for (; scan->cached < scan->cached_end; scan->cached++) {
+		const struct listed *item = &cache->items[scan->cached];
+		bool item_is_folder = item->mode == LISTED_FOLDER;
+		int order = listing_compare_names(
+			listing_name(cache, scan->cached), item_is_folder, name, is_folder);
+		if (order >= 0) {
+			return order == 0 && item_is_folder == is_folder ? item : NULL;
+		}
+	}
+	return NULL;
+}
+
+/* Sets whether the base has the name; the id, where it is a folder there. */
+static void look_into_base(
+	struct scan *scan, const char *name, const struct listed *cached, git_oid *out_id)
+{
+	static const git_oid none;
+	scan->at.is_in_base = false;
+	*out_id = none;
+	if (scan->base_is_cached) {
+		scan->at.is_in_base = cached && memcmp(&cached->id, &none, sizeof(none)) != 0;
+		*out_id = cached ? cached->id : none;
+		return;
+	}
+	const struct git *git = scan->walk->members->store->git;
+	const git_tree_entry *entry = scan->base ? git->tree_entry_byname(scan->base, name) : NULL;
+	if (entry) {
+		scan->at.is_in_base = true;
+		*out_id = *git->tree_entry_id(entry);
+	}
+	if (entry && git->tree_entry_filemode(entry) != GIT_FILEMODE_TREE) {
+		*out_id = none;
+	}
+}
+
+static bool count_file(struct walk *walk, const struct stat *status, struct error *err)
+{
+	const struct snapshot_limits *limits = &walk->members->request->limits;
+	walk->files++;
+	walk->bytes += S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0;
+	if (limits->files_max && walk->files > limits->files_max) {
+		return error_set(err, ERROR_LIMIT,
+			"more than %zu files: exclude some, or raise the limit", limits->files_max);
+	}
+	if (limits->bytes_max && walk->bytes > limits->bytes_max) {
+		return error_set(err, ERROR_LIMIT,
+			"more than %llu MiB: exclude some files, or raise the limit",
+			(unsigned long long)(limits->bytes_max >> 20));
+	}
+	return true;
+}
+
+static uint32_t mode_of(const struct stat *status)
+{
+	if (S_ISLNK(status->st_mode)) {
+		return ENTRY_LINK;
+	}
+	return status->st_mode & S_IXUSR ? ENTRY_EXECUTABLE : ENTRY_FILE;
+}
+
+/* A big file stands in a tree with a mode of its own, and its x bit in the id. */
+static bool same_mode(const struct listed *cached, uint32_t mode)
+{
+	struct store_entry entry = {cached->mode, cached->id};
+	return cached->mode == mode ||
+	       (cached->mode == ENTRY_BIG && mode != ENTRY_LINK &&
+		       store_entry_is_executable(&entry) == (mode == ENTRY_EXECUTABLE));
+}
+
+static bool add_file(
+	struct scan *scan, struct span name, const struct listed *cached, struct error *err)
+{
+	struct walk *walk = scan->walk;
+	struct stat status;
+	if (!members_has_file(walk->members, &scan->at)) {
+		return true;
+	}
+	if (fstatat(scan->fd, name.data, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno == ENOENT) {
+			return true;
+		}
+		status = (struct stat){.st_mode = S_IFCHR};
+	}
+	uint32_t index = listing_add(walk->listing, scan->folder, name, mode_of(&status));
+	if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
+		walk_keep_base(walk, index, members_path(walk->members, &scan->at));
+		return true;
+	}
+	struct listed *listed = &walk->listing->items[index];
+	listed_set_status(listed, &status);
+	if (cached) {
+		listed->cached = (uint32_t)(cached - walk->cache->listing.items);
+	}
+	if (cached && (cached->flags & LISTED_TRUSTED) && listed_matches(cached, &status) &&
+		same_mode(cached, listed->mode)) {
+		listed->mode = cached->mode;
+		listed->id = cached->id;
+		listed->flags = LISTED_KNOWN | LISTED_TRUSTED;
+	}
+	return count_file(walk, &status, err);
+}
+
+static void add_folder(
+	struct scan *scan, struct span name, const struct listed *cached, const git_oid *base_id)
+{
+	static const git_oid none;
+	struct walk *walk = scan->walk;
+	if (!members_has_folder(walk->members, &scan->at)) {
+		return;
+	}
+	uint32_t index = listing_add(walk->listing, scan->folder, name, LISTED_FOLDER);
+	struct listed *listed = &walk->listing->items[index];
+	listed->id = *base_id;
+	if (memcmp(base_id, &none, sizeof(none)) != 0) {
+		listed->flags |= LISTED_BASED;
+	}
+	if (cached) {
+		listed->cached = (uint32_t)(cached - walk->cache->listing.items);
+	}
+}
+
+static bool add_child(struct scan *scan, const struct name *item, struct error *err)
+{
+	const char *text = scan->names->text.data + scan->names->text.head + item->at;
+	struct span name = {text, item->length};
+	struct candidate *at = &scan->at;
+	git_oid base_id;
+	if (at->folder_length + name.len + 1 >= sizeof(at->path)) {
+		scan->walk->unreadable++;
+		return true;
+	}
+	memcpy(at->path + at->folder_length, text, name.len + 1);
+	const struct listed *cached = next_cached(scan, text, item->type == DT_DIR);
+	look_into_base(scan, text, cached, &base_id);
+	if (item->type == DT_DIR) {
+		add_folder(scan, name, cached, &base_id);
+		return true;
+	}
+	return add_file(scan, name, cached, err);
+}
+
+/* ---- the walk ---- */
+
+static bool scan_children(struct scan *scan, struct error *err)
+{
+	if (scan->names->has_git) {
+		members_add_nested(scan->walk->members, &scan->at);
+	}
+	for (size_t i = 0; i < scan->names->count; i++) {
+		if (!add_child(scan, &scan->names->items[i], err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The path of the folder, with a slash at its end, but for an empty one. */
+static bool begin_path(struct scan *scan)
+{
+	struct members *members = scan->walk->members;
+	struct candidate *at = &scan->at;
+	const char *root = members->request->root;
+	const char *from_top = root + strlen(root) - members->prefix + (members->prefix > 0);
+	size_t room = sizeof(at->path) - members->prefix - 1;
+	snprintf(at->path, sizeof(at->path), "%s/", members->prefix > 0 ? from_top : "");
+	if (!listing_path(scan->walk->listing, scan->folder, at->path + members->prefix, room)) {
+		return false;
+	}
+	at->folder_length = members->prefix + strlen(at->path + members->prefix);
+	if (scan->folder != 0) {
+		at->path[at->folder_length++] = '/';
+	}
+	at->path[at->folder_length] = '\0';
+	at->folder = scan->folder;
+	at->listing = scan->walk->listing;
+	return true;
+}
+
+static bool scan_folder(struct walk *walk, uint32_t folder, struct names *names, struct error *err)
+{
+	struct scan scan = {.walk = walk, .folder = folder, .names = names, .cached = LISTED_NONE};
+	struct error ignored;
+	const char *path = members_path(walk->members, &scan.at);
+	if (!begin_path(&scan)) {
+		walk_keep_base(walk, folder, "");
+		return true;
+	}
+	scan.fd = open_below(walk->root_fd, path, O_RDONLY | O_DIRECTORY);
+	if (scan.fd < 0 && errno == ENOENT && folder != 0) {
+		return true;
+	}
+	if (scan.fd < 0 || !read_names(names, scan.fd, &ignored)) {
+		int errnum = errno;
+		fd_close(&scan.fd);
+		if (folder == 0) {
+			return error_set_errno(
+				err, errnum, "reading %s", walk->members->request->root);
+		}
+		scan.at.path[scan.at.folder_length - 1] = '\0';
+		walk_keep_base(walk, folder, path);
+		return true;
+	}
+	begin_cached(&scan);
+	begin_base(&scan);
+	bool scanned = scan_children(&scan, err);
+	walk->members->store->git->tree_free(scan.base);
+	fd_close(&scan.fd);
+	return scanned;
+}
+
+bool snapshot_is_cancelled(const struct snapshot_request *request, struct error *err)
+{
+	return request->is_cancelled && *request->is_cancelled &&
+	       !error_set(err, ERROR_UNAVAILABLE, "cancelled");
+}
+
+static void begin_root(struct walk *walk)
+{
+	struct listed *root = &walk->listing->items[0];
+	const struct snapshot_request *request = walk->members->request;
+	if (request->base) {
+		root->id = *request->base;
+		root->flags |= LISTED_BASED;
+	}
+	root->cached = stat_cache_is_empty(walk->cache) ? LISTED_NONE : 0;
+}
+
+bool walk_run(struct walk *walk, struct error *err)
+{
+	struct names names = {0};
+	buf_init(&names.text, NAMES_MAX);
+	begin_root(walk);
+	bool walked = true;
+	/* What a folder adds comes after it, so each is met once. */
+	for (uint32_t i = 0; walked && i < walk->listing->count; i++) {
+		const struct listed *listed = &walk->listing->items[i];
+		if (listed->mode == LISTED_FOLDER && !(listed->flags & LISTED_FIXED)) {
+			walked = !snapshot_is_cancelled(walk->members->request, err) &&
+			         scan_folder(walk, i, &names, err);
+		}
+	}
+	free(names.items);
+	buf_finish(&names.text);
+	return walked;
+}

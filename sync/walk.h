@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_WALK_H
+#define SYNC_WALK_H
+
+#include "sync/members.h"
+#include "sync/stat_cache.h"
+
+/*
+ * One walk over the root: fills a listing with its members, which files are known
+ * from the cache, and which have to be read. Reads no content.
+ */
+struct walk {
+	struct members *members;
+	const struct stat_cache *cache;
+	struct listing *listing; // with its root alone
+	int root_fd;
+	size_t files;
+	uint64_t bytes;
+	size_t unreadable;         // places that were left as in the base
+	char unreadable_path[128]; // the first of them
+};
+
+/* ERROR_LIMIT over the request's limits, ERROR_UNAVAILABLE when cancelled, ERROR_SYSTEM. */
+bool walk_run(struct walk *walk, struct error *err) ATTR_NODISCARD;
+
+/* What the base has at a path from the root; a mode of 0: nothing. A folder has LISTED_FOLDER. */
+void base_lookup(struct store *store, const git_oid *base, const char *path, uint32_t *out_mode,
+	git_oid *out_id);
+
+/* The path could not be read: it gets what the base has there, or becomes nothing. */
+void walk_keep_base(struct walk *walk, uint32_t index, const char *path);
+
+bool snapshot_is_cancelled(const struct snapshot_request *request, struct error *err);
+
+#endif
