@@ -22,8 +22,7 @@ static uint32_t escaped_unit(struct span text)
 	return unit;
 }
 
-/* Decodes the escape that text begins with; returns how long it is. */
-static size_t decode_escape(struct span text, char out_bytes[UTF8_MAX], size_t *out_len)
+size_t json_decode_escape(struct span text, char out_bytes[UTF8_MAX], size_t *out_len)
 {
 	if (text.data[1] != 'u') {
 		out_bytes[0] = json_escape_values[(unsigned char)text.data[1]];
@@ -60,7 +59,7 @@ static size_t decode(struct span inside, char *to)
 		char decoded[UTF8_MAX];
 		size_t len = taken;
 		if (taken == 0) {
-			taken = decode_escape(inside, decoded, &len);
+			taken = json_decode_escape(inside, decoded, &len);
 			bytes = decoded;
 		}
 		if (to) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "acp/json_utf8.h"
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/error.h"
@@ -57,5 +58,11 @@ bool json_string_is(const struct json_doc *doc, json_node node, const char *text
  * as UTF-8; a lone surrogate becomes U+FFFD. ERROR_PROTOCOL where it is no string.
  */
 bool json_decode_string(struct span raw, struct buf *out, struct error *err) ATTR_NODISCARD;
+
+/*
+ * Decodes the one escape that a piece of the inside of a checked string begins
+ * with, a pair of surrogates as one; returns how many bytes of it that took.
+ */
+size_t json_decode_escape(struct span text, char out_bytes[UTF8_MAX], size_t *out_len);
 
 #endif

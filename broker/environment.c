@@ -54,19 +54,6 @@ char **environment_merge(const char *const *base, const char *const *additions)
 	return list;
 }
 
-char **environment_without(const char *const *base, const char *name)
-{
-	char **list = mem_alloc((count_of(base) + 1) * sizeof(*list));
-	size_t count = 0;
-	for (size_t i = 0; base[i]; i++) {
-		if (!has_name(base[i], name, strlen(name))) {
-			list[count++] = mem_strdup(base[i]);
-		}
-	}
-	list[count] = NULL;
-	return list;
-}
-
 void environment_free(char **environment)
 {
 	for (size_t i = 0; environment && environment[i]; i++) {

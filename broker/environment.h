@@ -8,9 +8,6 @@
  */
 char **environment_merge(const char *const *base, const char *const *additions);
 
-/* The same without one name. */
-char **environment_without(const char *const *base, const char *name);
-
 void environment_free(char **environment);
 
 #endif

@@ -5,19 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "acp/json_doc.h"
 #include "acp/json_writer.h"
 
 enum {
 	SECRETS_MAX = 256,    // values that are masked
 	SECRET_MIN_BYTES = 6, // a shorter value would mask half of every message
-	MASK_BYTES = 3,
 };
 
 static const char *const secret_endings[] = {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD"};
 
 struct secrets {
-	char *values[SECRETS_MAX]; // as they look inside a JSON string; the longest first
+	char *values[SECRETS_MAX]; // owned; what a JSON string of them decodes to; longest first
 	int count;
+	bool begins[256]; // by a value's first byte
 };
 
 static bool name_is_secret(struct span name, const char *const *names)
@@ -46,25 +47,35 @@ static void insert(struct secrets *secrets, char *value)
 		at--;
 	}
 	secrets->values[at] = value;
+	secrets->begins[(unsigned char)value[0]] = true;
 }
 
-/* The value as JSON spells it, so that it is found in a message. */
+static void wipe(struct buf *buf)
+{
+	if (buf->data) {
+		explicit_bzero(buf->data + buf->head, buf->len);
+	}
+	buf_finish(buf);
+}
+
+/* As it is read back from JSON, which has a character for what is no UTF-8. */
 static void add(struct secrets *secrets, const char *value)
 {
-	struct buf text;
+	struct buf quoted;
+	struct buf plain;
 	struct json_writer writer;
 	if (strlen(value) < SECRET_MIN_BYTES || secrets->count == SECRETS_MAX) {
 		return;
 	}
-	buf_init(&text, SIZE_MAX / 2);
-	json_write_begin(&writer, &text);
+	buf_init(&quoted, SIZE_MAX / 2);
+	buf_init(&plain, SIZE_MAX / 2);
+	json_write_begin(&writer, &quoted);
 	json_write_text(&writer, value);
-	if (json_write_end(&writer, NULL)) {
-		struct span quoted = buf_span(&text);
-		insert(secrets, mem_strndup((struct span){quoted.data + 1, quoted.len - 2}));
-		explicit_bzero(text.data + text.head, text.len);
+	if (json_write_end(&writer, NULL) && json_decode_string(buf_span(&quoted), &plain, NULL)) {
+		insert(secrets, mem_strndup(buf_span(&plain)));
 	}
-	buf_finish(&text);
+	wipe(&quoted);
+	wipe(&plain);
 }
 
 struct secrets *secrets_create(const char *const *environment, const char *const *names)
@@ -95,28 +106,159 @@ void secrets_destroy(struct secrets *secrets)
 	free(secrets);
 }
 
-/* Blanks every occurrence of one secret, and closes the gap. */
-static void mask_everywhere(struct buf *text, const char *secret)
+/* ---- masking ---- */
+
+/* Text that is rewritten in its own place: it never grows. */
+struct rewriting {
+	const struct secrets *secrets;
+	const char *from;
+	const char *end;
+	char *to;
+};
+
+static void put(struct rewriting *text, struct span bytes)
 {
-	size_t len = strlen(secret);
-	size_t at = 0;
-	char *data = text->data + text->head;
-	while (at < text->len) {
-		char *found = memmem(data + at, text->len - at, secret, len);
-		if (!found) {
+	memmove(text->to, bytes.data, bytes.len);
+	text->to += bytes.len;
+}
+
+static void copy(struct rewriting *text, size_t len)
+{
+	put(text, (struct span){text->from, len});
+	text->from += len;
+}
+
+static struct span rest_of(const struct rewriting *text)
+{
+	return (struct span){text->from, (size_t)(text->end - text->from)};
+}
+
+/* The character that text begins with, in whatever way it is spelled; returns how long that is. */
+static size_t decode(struct span text, char out_bytes[UTF8_MAX], size_t *out_len)
+{
+	bool is_escape = text.data[0] == '\\' && text.len > 1;
+	if (is_escape && (text.data[1] != 'u' || text.len >= 6)) {
+		return json_decode_escape(text, out_bytes, out_len);
+	}
+	out_bytes[0] = text.data[0];
+	*out_len = 1;
+	return 1;
+}
+
+/* How many bytes of the inside of a string the secret takes at its beginning; 0: it is another. */
+static size_t match(struct span inside, const char *secret)
+{
+	size_t taken = 0;
+	while (*secret) {
+		struct span rest = {inside.data + taken, inside.len - taken};
+		char bytes[UTF8_MAX];
+		size_t len;
+		if (rest.len == 0) {
+			return 0;
+		}
+		size_t more = decode(rest, bytes, &len);
+		if (strncmp(secret, bytes, len) != 0) {
+			return 0;
+		}
+		secret += len;
+		taken += more;
+	}
+	return taken;
+}
+
+static size_t match_any(const struct secrets *secrets, struct span inside)
+{
+	unsigned char first = (unsigned char)inside.data[0];
+	if (first != '\\' && !secrets->begins[first]) {
+		return 0;
+	}
+	for (int i = 0; i < secrets->count; i++) {
+		size_t len = match(inside, secrets->values[i]);
+		if (len > 0) {
+			return len;
+		}
+	}
+	return 0;
+}
+
+static void mask_character(struct rewriting *text)
+{
+	char ignored[UTF8_MAX];
+	size_t len = match_any(text->secrets, rest_of(text));
+	if (len > 0) {
+		text->from += len;
+		put(text, SPAN_LITERAL("***"));
+	} else {
+		copy(text, decode(rest_of(text), ignored, &len));
+	}
+}
+
+/* From the first byte inside a string to its closing quote. */
+static void mask_string(struct rewriting *text)
+{
+	while (text->from < text->end && *text->from != '"') {
+		mask_character(text);
+	}
+}
+
+/* What stands between two strings, of which only numbers can hold a secret. */
+static void mask_number(struct rewriting *text)
+{
+	struct span rest = rest_of(text);
+	size_t len = 0;
+	while (len < rest.len && strchr("+-.0123456789Ee", rest.data[len]) && rest.data[len]) {
+		len++;
+	}
+	for (int i = 0; i < text->secrets->count; i++) {
+		const char *secret = text->secrets->values[i];
+		if (memmem(rest.data, len, secret, strlen(secret))) {
+			text->from += len;
+			put(text, SPAN_LITERAL("\"***\""));
 			return;
 		}
-		size_t start = (size_t)(found - data);
-		memcpy(found, "***", MASK_BYTES);
-		memmove(found + MASK_BYTES, found + len, text->len - start - len);
-		text->len -= len - MASK_BYTES;
-		at = start + MASK_BYTES;
+	}
+	copy(text, len > 0 ? len : 1);
+}
+
+static void mask_json(struct rewriting *text)
+{
+	while (text->from < text->end) {
+		if (*text->from != '"') {
+			mask_number(text);
+			continue;
+		}
+		copy(text, 1);
+		mask_string(text);
+		if (text->from < text->end) {
+			copy(text, 1);
+		}
+	}
+}
+
+static void mask_text(struct rewriting *text)
+{
+	while (text->from < text->end) {
+		mask_character(text);
+	}
+}
+
+static void rewrite(
+	const struct secrets *secrets, struct buf *buf, void (*mask)(struct rewriting *))
+{
+	if (secrets->count > 0 && buf->len > 0) {
+		char *begin = buf->data + buf->head;
+		struct rewriting text = {secrets, begin, begin + buf->len, begin};
+		mask(&text);
+		buf->len = (size_t)(text.to - begin);
 	}
 }
 
 void secrets_mask(const struct secrets *secrets, struct buf *json)
 {
-	for (int i = 0; i < secrets->count; i++) {
-		mask_everywhere(json, secrets->values[i]);
-	}
+	rewrite(secrets, json, mask_json);
+}
+
+void secrets_mask_text(const struct secrets *secrets, struct buf *text)
+{
+	rewrite(secrets, text, mask_text);
 }

@@ -9,8 +9,8 @@
 /*
  * The secrets the broker knows by value: those of secret-env, and of variables
  * whose name ends in KEY, TOKEN, SECRET, PASSWORD or PASSWD. Values of fewer
- * than 6 bytes are left out: they would mask half of everything. Kept as JSON
- * spells them inside a string; wiped when destroyed.
+ * than 6 bytes are left out: they would mask half of everything. Wiped when
+ * destroyed.
  */
 struct secrets;
 
@@ -18,7 +18,14 @@ struct secrets;
 struct secrets *secrets_create(const char *const *environment, const char *const *names);
 void secrets_destroy(struct secrets *secrets); // NULL is fine
 
-/* Replaces every secret in a piece of JSON text by ***, wherever it stands. */
+/*
+ * Replaces every secret in a piece of JSON text by ***, in whatever way its
+ * strings are spelled: \u0041 is an A. A number that holds a secret becomes the
+ * string "***". What was JSON still is.
+ */
 void secrets_mask(const struct secrets *secrets, struct buf *json);
+
+/* The same in any text, which may be broken or cut JSON. */
+void secrets_mask_text(const struct secrets *secrets, struct buf *text);
 
 #endif

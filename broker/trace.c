@@ -112,17 +112,22 @@ void trace_message(struct trace *trace, const char *hop, bool is_incoming, struc
 void trace_noise(struct trace *trace, const char *hop, struct span beginning, size_t length)
 {
 	struct buf line;
+	struct buf masked;
 	struct json_writer writer;
 	if (!trace || trace->fd == -1) {
 		return;
 	}
 	buf_init(&line, SIZE_MAX / 2);
+	buf_init(&masked, SIZE_MAX / 2);
+	bool is_copied = buf_append(&masked, beginning, NULL);
+	secrets_mask_text(trace->secrets, &masked);
 	begin_line(&writer, &line, hop, true);
 	json_write_key(&writer, "noise");
-	json_write_string(&writer, beginning);
+	json_write_string(&writer, is_copied ? buf_span(&masked) : SPAN_LITERAL(""));
 	json_write_key(&writer, "length");
 	json_write_int(&writer, (long long)length);
 	end_line(trace, &writer, &line);
+	buf_finish(&masked);
 	buf_finish(&line);
 }
 

@@ -18,8 +18,9 @@
  *
  * `direction` is the broker's: "in" was read, "out" was written. Secrets are
  * masked as "***": values of mcpServers[].env, mcpServers[].headers,
- * terminal/create.env and authMethods[].env, and, wherever they stand, the values of secret-env and
- * of environment variables whose name ends in KEY, TOKEN, SECRET, PASSWORD or PASSWD. The file is
+ * terminal/create.env and authMethods[].env, and, wherever they stand and
+ * however JSON spells them, the values of secret-env and of environment variables whose name ends
+ * in KEY, TOKEN, SECRET, PASSWORD or PASSWD. The file is
  * 0600 and is appended to; a write that fails is said once and ends the trace, never the session.
  */
 struct trace;

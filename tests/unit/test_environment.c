@@ -42,8 +42,6 @@ static void test_a_name_is_compared_whole(void **state)
 {
 	assert_list(environment_merge(LIST("PATH=/bin", "PATHS=x", "PAT=y"), LIST("PATH=/")),
 		"PATH=/|PATHS=x|PAT=y|");
-	assert_list(environment_without(LIST("PATH=/bin", "PATHS=x", "PAT=y", "path=z"), "PATH"),
-		"PATHS=x|PAT=y|path=z|");
 }
 
 static void test_an_empty_value_and_a_newline_are_kept(void **state)
@@ -60,7 +58,6 @@ static void test_either_list_may_be_empty(void **state)
 	assert_list(environment_merge(LIST("A=1"), NULL), "A=1|");
 	assert_list(environment_merge(NULL, LIST("A=1")), "A=1|");
 	assert_list(environment_merge(NULL, NULL), "");
-	assert_list(environment_without(LIST(NULL), "A"), "");
 	environment_free(NULL);
 }
 
@@ -68,12 +65,6 @@ static void test_either_list_may_be_empty(void **state)
 static void test_entries_without_a_value_pass(void **state)
 {
 	assert_list(environment_merge(LIST("odd", "A=1"), LIST("odd=2")), "odd=2|A=1|");
-	assert_list(environment_without(LIST("odd", "A=1", "=x"), "odd"), "A=1|=x|");
-}
-
-static void test_a_name_that_came_twice_is_removed_twice(void **state)
-{
-	assert_list(environment_without(LIST("A=1", "B=2", "A=3"), "A"), "B=2|");
 }
 
 int main(void)
@@ -86,7 +77,6 @@ int main(void)
 		cmocka_unit_test(test_an_empty_value_and_a_newline_are_kept),
 		cmocka_unit_test(test_either_list_may_be_empty),
 		cmocka_unit_test(test_entries_without_a_value_pass),
-		cmocka_unit_test(test_a_name_that_came_twice_is_removed_twice),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

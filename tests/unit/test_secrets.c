@@ -11,7 +11,8 @@
 
 static const char *const environment[] = {"PATH=/usr/bin:/bin", "MY_TOKEN=token-1234",
 	"LONGER_TOKEN=token-12345678", "api_key=say \"please\"", "SHORT_KEY=abc", "NAMED=by-name-1",
-	"KEYS=not-a-secret", "NO_VALUE", "PASSWD=a\nb\nc\nd", NULL};
+	"KEYS=not-a-secret", "NO_VALUE", "PASSWD=a\nb\nc\nd",
+	"CAFE_KEY=caf\xc3\xa9/\xf0\x9f\x98\x80", "PIN_KEY=123456", "ODD_KEY=odd\xff-key", NULL};
 static const char *const names[] = {"NAMED", NULL};
 
 /* The text with the secrets of the environment above masked. */
@@ -47,10 +48,63 @@ static void test_values_are_found_as_json_spells_them(void **state)
 	assert_masked("\"a\\nb\\nc\\nd\"", "\"***\"");
 }
 
+/* RFC 8259, section 7: any character may be escaped. */
+static void test_values_are_found_however_a_peer_spells_them(void **state)
+{
+	assert_masked("\"\\u0074oken-123\\u0034\"", "\"***\"");
+	assert_masked("\"\\u0074\\u006F\\u006b\\u0065\\u006e-1234.\"", "\"***.\"");
+	assert_masked("\"caf\xc3\xa9/\xf0\x9f\x98\x80\"", "\"***\"");
+	assert_masked("\"caf\\u00e9\\/\\ud83d\\uDE00!\"", "\"***!\"");
+	assert_masked("\"a\\u000Ab\\nc\\u000ad\"", "\"***\"");
+	assert_masked("\"odd\\ufffd-key\"", "\"***\"");
+	assert_masked("{\"token-1234\":[\"\\u0074oken-1234\"]}", "{\"***\":[\"***\"]}");
+}
+
+static void test_escapes_that_are_no_secret_stay_as_they_were(void **state)
+{
+	static const char *const texts[] = {"\"\\\\u0074oken-1234\"", "\"\\ud83d\"",
+		"\"\\ud83d\\u0074\"", "\"\\\\\"", "[\"\\\"\",\"oken-1234\"]",
+		"\"caf\\u00e9/\\ud83d\"", "\"token-123\",\"4\""};
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		assert_masked(texts[i], texts[i]);
+	}
+}
+
+static void test_a_number_that_is_a_secret_becomes_a_string(void **state)
+{
+	assert_masked("{\"pin\":123456,\"n\":[-1.5e3,12345,true]}",
+		"{\"pin\":\"***\",\"n\":[-1.5e3,12345,true]}");
+	assert_masked("[1234567,\"is 123456\"]", "[\"***\",\"is ***\"]");
+}
+
 static void test_what_is_short_or_no_secret_stays(void **state)
 {
 	assert_masked("\"abc /usr/bin:/bin not-a-secret\"", "\"abc /usr/bin:/bin not-a-secret\"");
 	assert_masked("\"token-123\"", "\"token-123\"");
+}
+
+/* A line that is no JSON is traced as well. */
+static void test_broken_text_is_masked_too(void **state)
+{
+	static const char *const cases[][2] = {
+		{"{\"a\" token-1234 \\u0074oken-1234", "{\"a\" *** ***"},
+		{"say \\\"please\\\" 123456", "*** ***"},
+		{"\\u00", "\\u00"},
+		{"token-12\\u003", "token-12\\u003"},
+		{"\\ud83d\\u", "\\ud83d\\u"},
+		{"\\", "\\"},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf buf;
+		struct secrets *secrets = secrets_create(environment, names);
+		buf_init(&buf, SIZE_MAX / 2);
+		assert_true(buf_append(&buf, span_of(cases[i][0]), NULL));
+		buf_fit(&buf, 0);
+		secrets_mask_text(secrets, &buf);
+		assert_true(span_is(buf_span(&buf), cases[i][1]));
+		buf_finish(&buf);
+		secrets_destroy(secrets);
+	}
 }
 
 static void test_there_may_be_no_names_and_no_secrets(void **state)
@@ -73,7 +127,11 @@ int main(void)
 		cmocka_unit_test(test_values_are_masked_wherever_they_stand),
 		cmocka_unit_test(test_a_secret_that_begins_with_another_is_masked_whole),
 		cmocka_unit_test(test_values_are_found_as_json_spells_them),
+		cmocka_unit_test(test_values_are_found_however_a_peer_spells_them),
+		cmocka_unit_test(test_escapes_that_are_no_secret_stay_as_they_were),
+		cmocka_unit_test(test_a_number_that_is_a_secret_becomes_a_string),
 		cmocka_unit_test(test_what_is_short_or_no_secret_stays),
+		cmocka_unit_test(test_broken_text_is_masked_too),
 		cmocka_unit_test(test_there_may_be_no_names_and_no_secrets),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -209,9 +209,13 @@ static void test_a_secret_is_found_as_json_spells_it(void **state)
 	struct trace *trace = open_trace(environment, NULL);
 	message(trace, "{\"a\":\"<line\\n\\\"quoted\\\\>\"}");
 	trace_noise(trace, "agent 1", SPAN_LITERAL("<line\n\"quoted\\>"), 15);
+	message(trace, "{\"b\":\"<\\u006cine\\u000a\\u0022quoted\\\\>\"}");
+	trace_noise(trace, "agent 1", SPAN_LITERAL("[\"\\u006cine\\n\\\"quoted\\\\>"), 40);
 	trace_close(trace);
 	assert_non_null(strstr(traced(), "{\"a\":\"<***>\"}"));
 	assert_non_null(strstr(traced(), "\"noise\":\"<***>\""));
+	assert_non_null(strstr(traced(), "{\"b\":\"<***>\"}"));
+	assert_non_null(strstr(traced(), "\"noise\":\"[\\\"***>\""));
 }
 
 static void test_of_two_secrets_the_longer_is_masked_whole(void **state)
