@@ -219,6 +219,13 @@ static void close_tool_call(struct relay *relay, const struct request *request, 
 	}
 }
 
+void grant_close_question(struct relay *relay, const struct request *request)
+{
+	if (request->subject) {
+		close_tool_call(relay, request, false);
+	}
+}
+
 /* ---- the answer ---- */
 
 /* "Always" holds for what was asked, in the session it was asked in. */

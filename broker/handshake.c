@@ -312,6 +312,7 @@ static void on_authenticated_again(struct relay *relay, struct request *request,
 	const struct call *answer, const struct failure *failure)
 {
 	char why[ERROR_TEXT_MAX];
+	agent_has_answered(request->peer->agent);
 	if (request->peer->is_down) {
 		return;
 	}
@@ -347,7 +348,9 @@ static void on_greeted_again(struct relay *relay, struct request *request,
 	if (!send_again(peer, buf_span(&relay->authenticate), NULL, next, &err)) {
 		request_destroy(next);
 		give_up(peer, "authenticate", err.text);
+		return;
 	}
+	agent_expect_answer(peer->agent, "authenticate");
 }
 
 void handshake_repeat(struct peer *peer)

@@ -224,16 +224,21 @@ static void fail_all_asked(struct peer *peer, const struct failure *failure)
 	}
 }
 
-/* What the editor still answers for an agent that has ended meets nothing. */
-static void forget_asked_by(struct peer *peer)
+/* The editor need not answer an agent that has ended; if it does, that meets nothing. */
+static void forget_asked_by(struct peer *peer, bool is_told)
 {
 	struct relay *relay = peer->relay;
 	LIST_FOR_EACH(pending, &relay->asked_editor.order, struct pending, order_link) {
 		struct request *request = CONTAINER_OF(pending, struct request, pending);
-		if (request->peer == peer) {
-			pending_remove(&relay->asked_editor, pending);
-			request_destroy(request);
+		if (request->peer != peer) {
+			continue;
 		}
+		pending_remove(&relay->asked_editor, pending);
+		if (is_told) {
+			relay_withdraw_question(relay, request);
+			grant_close_question(relay, request);
+		}
+		request_destroy(request);
 	}
 }
 
@@ -248,7 +253,7 @@ void relay_peer_down(struct peer *peer, const struct failure *failure)
 	}
 	session_table_orphan(&peer->relay->sessions, peer);
 	grant_resolve_fail(peer, failure);
-	forget_asked_by(peer);
+	forget_asked_by(peer, !peer->relay->editor_has_ended);
 	fail_all_asked(peer, failure);
 	relay_fail_waiting(peer, failure);
 	link_resume(&peer->relay->editor); // it may have waited for this agent
@@ -362,7 +367,7 @@ void relay_destroy(struct relay *relay)
 {
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		peer->is_down = true;
-		forget_asked_by(peer);
+		forget_asked_by(peer, false);
 		relay_fail_waiting(peer, &(struct failure){"SHUTTING_DOWN", "stop",
 						 "the broker has ended", {NULL, 0}});
 		fail_all_asked(peer, &(struct failure){"SHUTTING_DOWN", "stop",

@@ -327,6 +327,9 @@ void grant_resolve_fail(struct peer *peer, const struct failure *failure);
 /* The session is cancelled or ends: what the broker asks in its name is refused, and withdrawn. */
 void grant_cancel_session(struct relay *relay, const char *session_id);
 
+/* A question of the broker's own will not be answered: its tool call is shown as failed. */
+void grant_close_question(struct relay *relay, const struct request *request);
+
 /* For the audit log: an agent's own question was forwarded; and how that ended. */
 void grant_note_forwarded(struct request *request, const struct call *call);
 void grant_note_answered(struct relay *relay, struct request *request, const struct call *call);

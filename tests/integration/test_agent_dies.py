@@ -78,6 +78,8 @@ class AgentDies(Case):
         for raw_id in waiting:
             error = self.failure(self.client.response(raw_id), 'AGENT_EXITED')
             self.assertIn('SIGKILL', error['message'] + error['data'].get('detail', ''))
+        withdrawn = self.client.wait_for(lambda m: m.method == '$/cancel_request')
+        self.assertEqual(withdrawn.params, {'requestId': int(asked.id)})
         # The person answers a question that nobody asks any more.
         self.client.send_line(b'{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":'
                               b'"cancelled"}}}' % asked.id)

@@ -21,8 +21,8 @@ enum { FILE_MAX = 1 << 20, NAME_MAX_BYTES = 64, ROW_MAX = 1024, COLUMNS = 6, PAT
 static char *page;
 static const char *source_root;
 
-static const char *const stages[] = {
-	"config", "prepare", "start", "initialize", "relay", "session", "tool", "stop"};
+static const char *const stages[] = {"config", "prepare", "start", "initialize", "authenticate",
+	"relay", "session", "tool", "stop"};
 
 /* ---- the message ---- */
 

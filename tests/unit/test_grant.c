@@ -343,6 +343,10 @@ static void test_the_agent_dies_meanwhile(void **state)
 	agent_says(fixture, 0, "'id':'w'," WRITE_REQUEST);
 	free(editor_line(fixture));
 	agent_dies(fixture, 0);
+	editor_hears(fixture, "'method':'$/cancel_request','params':{'requestId':0}");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','update':{"
+			      "'sessionUpdate':'tool_call_update','toolCallId':'acp-broker-0',"
+			      "'status':'failed'}}");
 	editor_says(fixture, "'id':0,%s", SELECTED("'allow'"));
 	stage_settle(&fixture->stage);
 	editor_says(fixture, "'id':'n','method':'session/new','params':{}");

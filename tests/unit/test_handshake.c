@@ -319,6 +319,41 @@ static void test_a_new_agent_that_refuses_the_login_is_given_up(void **state)
 		"authenticate failed: {\\\"code\\\":1,\\\"message\\\":\\\"expired\\\"}");
 }
 
+static void test_a_new_agent_that_never_answers_the_login_is_given_up(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_greeted(fixture);
+	authenticate(fixture, 1, "one", true);
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':7,'method':'session/new','params':{}");
+	agent_hears(fixture, 1, "'id':0,%s", initialize_request);
+	profile_of(fixture)->start_timeout_ms = 20; // the answer to initialize came in time
+	agent_says(fixture, 1, "'id':0,%s", initialize_result);
+	agent_hears(fixture, 1, "'id':2,'method':'authenticate','params':{'methodId':'one'}");
+	editor_hears_failure(fixture, "7", "TIMEOUT_EXCEEDED", "authenticate",
+		"did not answer authenticate within 20 ms (start-timeout)");
+	editor_hears_nothing(fixture);
+}
+
+static void test_a_new_agent_that_has_answered_the_login_has_all_its_time(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_greeted(fixture);
+	authenticate(fixture, 1, "one", true);
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':7,'method':'session/new','params':{}");
+	agent_hears(fixture, 1, "'id':0,%s", initialize_request);
+	profile_of(fixture)->start_timeout_ms = 2000;
+	agent_says(fixture, 1, "'id':0,%s", initialize_result);
+	agent_hears(fixture, 1, "'id':2,'method':'authenticate','params':{'methodId':'one'}");
+	agent_says(fixture, 1, "'id':2,'result':{}");
+	agent_hears(fixture, 1, "'id':1,'method':'session/new','params':{}");
+	wait_ms(fixture, 2200);
+	editor_hears_nothing(fixture);
+	agent_says(fixture, 1, "'id':1,'result':{}");
+	editor_hears(fixture, "'id':7,'result':{}");
+}
+
 static void test_a_new_agent_that_dies_before_it_answers_is_told(void **state)
 {
 	struct fixture *fixture = *state;
@@ -351,6 +386,8 @@ int main(void)
 		RELAY_TEST(test_an_editor_that_begins_again_is_not_talked_over),
 		RELAY_TEST(test_a_new_agent_that_refuses_initialize_is_given_up),
 		RELAY_TEST(test_a_new_agent_that_refuses_the_login_is_given_up),
+		RELAY_TEST(test_a_new_agent_that_never_answers_the_login_is_given_up),
+		RELAY_TEST(test_a_new_agent_that_has_answered_the_login_has_all_its_time),
 		RELAY_TEST(test_a_new_agent_that_dies_before_it_answers_is_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

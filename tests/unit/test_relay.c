@@ -87,6 +87,7 @@ static void test_what_a_dead_agent_asked_meets_nothing_any_more(void **state)
 	agent_says(fixture, 0, "'id':'a','method':'_x'");
 	editor_hears(fixture, "'id':0,'method':'_x'");
 	agent_dies(fixture, 0);
+	editor_hears(fixture, "'method':'$/cancel_request','params':{'requestId':0}");
 	editor_says(fixture, "'id':0,'result':{}");
 	editor_says(fixture, "'id':1,'method':'session/new','params':{}");
 	agent_hears(fixture, 1, "'id':0,%s", initialize_request);

@@ -61,6 +61,7 @@ static void test_a_question_that_ends_with_its_agent_has_no_deadline_left(void *
 	agent_says(fixture, 0, "'id':'a',%s", permission);
 	editor_hears(fixture, "'id':0,%s", permission);
 	agent_dies(fixture, 0);
+	editor_hears(fixture, "'method':'$/cancel_request','params':{'requestId':0}");
 	wait_ms(fixture, LONG_MS + LONG_MS / 4);
 	editor_hears_nothing(fixture);
 }
