@@ -199,9 +199,11 @@ struct file_op *sandbox_read_file(struct sandbox *sandbox, const char *path, siz
 	file_read_done *done, void *data);
 
 /*
- * Replaces or makes a file atomically (temporary file, fsync, rename); parents
- * are made; permission bits of an existing file stay. Content is copied. Writes
- * of one path are done in the order of the calls.
+ * Replaces or makes a file atomically (temporary file, fsync, rename, fsync of
+ * the folder); parents are made; permission bits, and where the sandbox has them
+ * access lists and attributes, of an existing file stay. A hard link of it keeps
+ * the old content: what replaces a file whole cannot be the same file. Content
+ * is copied. Writes of one path are done in the order of the calls.
  */
 struct file_op *sandbox_write_file(struct sandbox *sandbox, const char *path, struct span content,
 	sandbox_done *done, void *data);

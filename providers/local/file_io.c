@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "providers/local/file_keep.h"
 
 enum {
 	TRIES_MAX = 8, // while somebody replaces the file
 	READ_MORE = 16384,
 	NEW_FILE_MODE = 0666, // less the umask
-	KEPT_MODE = 0777,     // a write takes setuid and setgid away, as write(2) does
 	NAMES_MAX = 100,
 };
 
@@ -199,20 +199,20 @@ static bool draft_open(struct draft *draft, int folder, const char *path, struct
 	return true;
 }
 
-static bool draft_fill(const struct draft *draft, const char *path, struct span content,
-	const struct stat *old, struct error *err)
+/* What the file that is there is besides its content; one that has just gone had permissions. */
+static bool draft_keep(const struct draft *draft, const struct confined *found, struct error *err)
 {
-	if (!fd_write_all(draft->fd, content, err)) {
+	ATTR_CLEANUP(fd_cleanup)
+	int old = confine_open_strictly(found->parent, found->name, O_PATH | O_NOFOLLOW);
+	return file_keep(old, &found->status, draft->fd, err);
+}
+
+static bool draft_fill(const struct draft *draft, const struct confined *found, const char *path,
+	struct span content, struct error *err)
+{
+	if (!fd_write_all(draft->fd, content, err) ||
+		(found->exists && !draft_keep(draft, found, err))) {
 		return error_prefix(err, "writing %s", path);
-	}
-	/* Another's file stays another's where we may do that; where not, it becomes ours. */
-	if (old && fchown(draft->fd, old->st_uid, old->st_gid) != 0 &&
-		fchown(draft->fd, (uid_t)-1, old->st_gid) != 0) {
-		errno = 0;
-	}
-	if (old && fchmod(draft->fd, old->st_mode & KEPT_MODE) != 0) {
-		int errnum = errno;
-		return error_set_errno(err, errnum, "writing %s: keeping its permissions", path);
 	}
 	if (fsync(draft->fd) != 0) {
 		int errnum = errno;
@@ -294,11 +294,11 @@ static bool write_found(
 	if (!check_writable(found, path, err) || !draft_open(&draft, found->parent, path, err)) {
 		return false;
 	}
-	bool is_written =
-		draft_fill(&draft, path, content, found->exists ? &found->status : NULL, err) &&
-		draft_publish(&draft, found, path, err);
+	bool is_written = draft_fill(&draft, found, path, content, err) &&
+	                  draft_publish(&draft, found, path, err);
 	draft_finish(&draft, found->parent);
-	return is_written;
+	return is_written && (file_sync_folder(found->parent, err) ||
+				     error_prefix(err, "%s was written, but", path));
 }
 
 bool file_write(const struct confine *confine, const char *path, enum file_links links,
