@@ -7,7 +7,7 @@
 #include "acp/json_doc.h"
 #include "acp/json_writer.h"
 
-enum form { FORM_PATH, FORM_URI };
+enum form { FORM_PATH, FORM_URI, FORM_EITHER };
 
 /* The methods a rule is for; names are compared whole. */
 static const char *const opens_session[] = {
@@ -16,6 +16,8 @@ static const char *const prompts[] = {"session/prompt", NULL};
 static const char *const updates[] = {"session/update", NULL};
 static const char *const asks[] = {"session/request_permission", NULL};
 static const char *const lists[] = {"session/list", NULL};
+static const char *const files[] = {"fs/read_text_file", "fs/write_text_file", NULL};
+static const char *const commands[] = {"terminal/create", NULL};
 
 /* The table: which place of which method holds a path, seen from the direction it travels. */
 static const struct rule {
@@ -28,6 +30,9 @@ static const struct rule {
 	{PATH_TO_RUNTIME, PLACE_ADDITIONAL_DIRECTORY, FORM_PATH, opens_session},
 	{PATH_TO_RUNTIME, PLACE_PROMPT_URI, FORM_URI, prompts},
 	{PATH_TO_RUNTIME, PLACE_PROMPT_RESOURCE_URI, FORM_URI, prompts},
+	{PATH_TO_RUNTIME, PLACE_ERROR_URI, FORM_EITHER, NULL},
+	{PATH_TO_LOCAL, PLACE_PATH, FORM_PATH, files},
+	{PATH_TO_LOCAL, PLACE_CWD, FORM_PATH, commands},
 	{PATH_TO_LOCAL, PLACE_UPDATE_LOCATION, FORM_PATH, updates},
 	{PATH_TO_LOCAL, PLACE_UPDATE_DIFF, FORM_PATH, updates},
 	{PATH_TO_LOCAL, PLACE_UPDATE_URI, FORM_URI, updates},
@@ -41,7 +46,7 @@ static const struct rule {
 	{PATH_TO_LOCAL, PLACE_TOOL_CALL_ITEM_RESOURCE_URI, FORM_URI, asks},
 	{PATH_TO_LOCAL, PLACE_LISTED_CWD, FORM_PATH, lists},
 	{PATH_TO_LOCAL, PLACE_LISTED_DIRECTORY, FORM_PATH, lists},
-	{PATH_TO_LOCAL, PLACE_ERROR_URI, FORM_URI, NULL},
+	{PATH_TO_LOCAL, PLACE_ERROR_URI, FORM_EITHER, NULL},
 };
 
 static bool rule_is_for(const struct rule *rule, const char *method)
@@ -73,7 +78,8 @@ static const struct rule *find_rule(
 static bool translate(const struct path_map *map, const struct rule *rule, struct span text,
 	size_t *out_prefix, struct buf *replacement)
 {
-	if (rule->form == FORM_URI) {
+	bool is_path = text.len > 0 && text.data[0] == '/';
+	if (rule->form == FORM_URI || (rule->form == FORM_EITHER && !is_path)) {
 		return path_map_find_uri(map, rule->direction, text, out_prefix, replacement);
 	}
 	struct span with;

@@ -224,6 +224,8 @@ static bool on_response(struct relay *relay, const struct call *call)
 	} else {
 		grant_note_answered(relay, request, call);
 		if (!relay_edit_id(relay, call, pending_origin(pending), &err) ||
+			!rewrite_paths(&request->peer->map, PATH_TO_RUNTIME, &call->message, "",
+				&relay->splice, &err) ||
 			!peer_forward(request->peer, call, &err)) {
 			peer_fail(request->peer, pending_origin(pending),
 				&(struct failure){

@@ -78,6 +78,19 @@ class Paths(FarCase):
         self.assertEqual(shown['title'], f'{root}/t')
         self.assertEqual(shown['rawInput'], {'path': f'{root}/r'})
 
+    def test_an_editor_that_is_to_serve_files_gets_its_own_names_of_them(self):
+        (self.work / 'c.txt').write_text('here')
+        client = self.far(toolhost='editor')
+        client.initialize()
+        session = client.new_session(self.work)
+        client.prompt(session, f'read {self.dir}/inside/0/c.txt',
+                      f'write {self.dir}/inside/0/d.txt new', f'read {self.dir}/inside/0/none')
+        self.assertIn('here', client.wait_text('fs/read_text_file ->'))
+        seen = [params['path'] for method, params in client.host.seen if method.startswith('fs/')]
+        self.assertEqual(seen, [str(self.work / name) for name in ('c.txt', 'd.txt', 'none')])
+        self.assertEqual((self.work / 'd.txt').read_text(), 'new')
+        self.assertIn(f'{self.inside}/0/none', client.wait_text('fs/read_text_file -> error'))
+
     def test_a_directory_the_sandbox_cannot_have_is_refused_by_name(self):
         client = self.far(fail='add-root')
         client.initialize()

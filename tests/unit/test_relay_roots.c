@@ -85,6 +85,35 @@ static void test_its_agent_may_die_while_a_root_is_added(void **state)
 	editor_hears_nothing(fixture);
 }
 
+/* toolhost = editor: the person has chosen that, wherever the agent is. */
+static void test_an_editor_that_serves_files_gets_its_own_names_of_them(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_greeted(fixture);
+	open_session(fixture, 0, 1, "/w", "s");
+	free(editor_line(fixture));
+	agent_says(fixture, 0,
+		"'id':'r','method':'fs/read_text_file','params':{'sessionId':'s',"
+		"'path':'/runtime/w/a b'}");
+	editor_hears(fixture, "'id':0,'method':'fs/read_text_file','params':{'sessionId':'s',"
+			      "'path':'/w/a b'}");
+	editor_says(fixture, "'id':0,'error':{'code':-32002,'message':'/w/a b','data':"
+			     "{'uri':'file:///w/a%%20b'}}");
+	agent_hears(fixture, 0,
+		"'id':'r','error':{'code':-32002,'message':'/w/a b','data':"
+		"{'uri':'file:///runtime/w/a%%20b'}}");
+	agent_says(fixture, 0,
+		"'id':'w','method':'fs/write_text_file','params':{'sessionId':'s',"
+		"'path':'/runtime/w/b','content':'/runtime/w'}");
+	editor_hears(fixture, "'id':1,'method':'fs/write_text_file','params':{'sessionId':'s',"
+			      "'path':'/w/b','content':'/runtime/w'}");
+	agent_says(fixture, 0,
+		"'id':'t','method':'terminal/create','params':{'sessionId':'s',"
+		"'command':'pwd','cwd':'/runtime/w/d'}");
+	editor_hears(fixture, "'id':2,'method':'terminal/create','params':{'sessionId':'s',"
+			      "'command':'pwd','cwd':'/w/d'}");
+}
+
 /* ---- further agents ---- */
 
 static void test_a_sandbox_that_takes_no_more_gets_a_further_agent(void **state)
@@ -221,6 +250,7 @@ int main(void)
 		ROOTS_TEST(test_a_directory_that_is_not_there_is_told),
 		ROOTS_TEST(test_without_a_directory_the_agent_says_what_it_misses),
 		ROOTS_TEST(test_its_agent_may_die_while_a_root_is_added),
+		ROOTS_TEST(test_an_editor_that_serves_files_gets_its_own_names_of_them),
 		ROOTS_TEST(test_a_sandbox_that_takes_no_more_gets_a_further_agent),
 		ROOTS_TEST(test_sessions_that_two_agents_call_the_same_are_told_apart),
 		ROOTS_TEST(test_ids_of_two_agents_are_kept_apart),
