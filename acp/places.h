@@ -26,6 +26,7 @@ enum place {
 	PLACE_CLIENT_TERMINAL,      // initialize
 	PLACE_CWD,                  // session/new, load, resume, fork, list; terminal/create
 	PLACE_ADDITIONAL_DIRECTORY, // session/new, load, resume, fork; several
+	PLACE_CURSOR,               // session/list
 	PLACE_PATH,                 // fs/*
 	PLACE_COMMAND,              // terminal/create
 	PLACE_ARGS,                 // terminal/create
@@ -39,6 +40,8 @@ enum place {
 	PLACE_RESULT_PROTOCOL_VERSION, // initialize
 	PLACE_RESULT_AUTH_METHODS,     // initialize
 	PLACE_RESULT_AGENT_NAME,       // initialize
+	PLACE_NEXT_CURSOR,             // session/list
+	PLACE_LISTED_SESSION_ID,       // session/list; several
 	PLACE_RESULT_META,             // initialize
 	PLACE_RESULT_META_BROKER,      // initialize, of a broker behind this one
 

@@ -203,12 +203,14 @@ bool relay_edit_session(struct relay *relay, const struct call *call, const stru
 /* The answer to an editor's request, or to one of the broker's own, is a failure. */
 void relay_fail_request(struct relay *relay, struct request *request, const struct failure *failure)
 {
-	if (request->method && request->method->on_over) {
-		request->method->on_over(relay, request);
+	const struct method *method = request->method;
+	if (method && method->on_over) {
+		method->on_over(relay, request);
 	}
 	if (request->on_answer) {
 		request->on_answer(relay, request, NULL, failure);
-	} else {
+	} else if (!method || !method->on_error ||
+		   !method->on_error(relay, request, (struct span){NULL, 0})) {
 		relay_fail(relay, pending_origin(&request->pending), failure);
 	}
 	request_destroy(request);

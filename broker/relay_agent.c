@@ -170,10 +170,22 @@ static bool edit_result(
 	       method->on_result(relay, request, call, err);
 }
 
+/* An error that another answer takes the place of. */
+static bool was_replaced(struct relay *relay, struct request *request, const struct call *call)
+{
+	const struct method *method = request->method;
+	return call->message.is_error && method && method->on_error &&
+	       method->on_error(relay, request, message_place(&call->message, PLACE_ERROR));
+}
+
 static void pass_response(struct relay *relay, struct request *request, const struct call *call)
 {
 	struct error err;
 	const char *method = request->method && request->method->name ? request->method->name : "";
+	if (was_replaced(relay, request, call)) {
+		request_destroy(request);
+		return;
+	}
 	if (edit_result(relay, request, call, &err) &&
 		edit_names(request->peer, call, method, &err) &&
 		relay_edit_id(relay, call, pending_origin(&request->pending), &err) &&

@@ -7,6 +7,7 @@
 
 #include "acp/rewrite.h"
 #include "base/log.h"
+#include "broker/listing.h"
 #include "broker/mode_gate.h"
 #include "broker/own_methods.h"
 
@@ -87,11 +88,17 @@ static struct peer *route_request(
 	if (session && session->peer) {
 		return session->peer;
 	}
+	bool is_over = false;
 	struct peer *peer = method->opens_session ? peer_with_root(relay, call) : NULL;
-	peer = peer ? peer : relay_current_peer(relay);
-	if (!peer) {
+	if (method->route == ROUTE_LIST) {
+		peer = listing_peer(relay, call, &is_over);
+	} else if (!peer) {
+		peer = relay_current_peer(relay);
+	}
+	if (is_over) {
+		relay_answer(relay, call->message.id, span_of(listing_empty));
+	} else if (!peer) {
 		refuse(relay, call, "SHUTTING_DOWN", "stop", "the broker is ending");
-		return NULL;
 	}
 	return peer;
 }

@@ -87,6 +87,7 @@ struct subject;
 enum route {
 	ROUTE_ANY,     // the current agent, started where none runs
 	ROUTE_SESSION, // the agent of params.sessionId
+	ROUTE_LIST,    // the agent that params.cursor names (listing.h)
 	ROUTE_OWN,     // the broker itself
 };
 
@@ -100,6 +101,11 @@ struct method {
 	/* Its result, before it goes to the editor: adds edits; false refuses it. May be NULL. */
 	bool (*on_result)(struct relay *relay, struct request *request, const struct call *call,
 		struct error *err);
+	/*
+	 * Its error (JSON), or a failure of ours (empty): true where this has answered the editor
+	 * instead. May be NULL.
+	 */
+	bool (*on_error)(struct relay *relay, struct request *request, struct span error);
 	/* Answered, in whatever way. May be NULL. */
 	void (*on_over)(struct relay *relay, struct request *request);
 	/* Of an agent's request: its result where nobody is there to answer; NULL: an error. */
@@ -116,6 +122,8 @@ struct request {
 	struct buf message;          // the whole request, kept where it is needed later
 	struct parcel *parcel;       // owned; the agent's message that waits for this answer
 	struct ev_timer due;         // permission-timeout, of a question to the person
+	bool has_cursor;             // of session/list: one that names the agent
+	bool has_listed;             // the same: an agent before this one has given a list
 	struct subject *subject;     // owned; of a question of the broker's own (grant_ask.c)
 	const char *options;         // the same: those it offers, JSON; static
 	struct grant_note *note;     // owned; for the audit log once it is answered; may be NULL

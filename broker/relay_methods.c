@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "broker/listing.h"
 #include "broker/mode_gate.h"
 
 #include <stdlib.h>
@@ -233,7 +234,11 @@ static const struct method methods[] = {
 		.on_send = check_room,
 		.on_result = bind_new,
 		.on_over = mode_gate_opened},
-	{.name = "session/list"},
+	{.name = "session/list",
+		.route = ROUTE_LIST,
+		.on_send = listing_on_send,
+		.on_result = listing_on_result,
+		.on_error = listing_on_error},
 	{.name = "session/delete", .on_send = close_begins, .on_result = forget},
 	{.name = "session/close",
 		.route = ROUTE_SESSION,

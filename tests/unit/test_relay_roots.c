@@ -1,32 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/unit/relay_fixture.h"
-
-/* A sandbox with roots of its own: the test's has them under /runtime. */
-static int set_up_roots(void **state)
-{
-	set_up(state);
-	struct fixture *fixture = *state;
-	fixture->stage.capabilities.isolated = true;
-	fixture->stage.capabilities.maps_paths = true;
-	profile_of(fixture)->toolhost = TOOLHOST_EDITOR;
-	return 0;
-}
-
-/* session/new in a directory, by an agent whose next id this is. */
-static void open_session(
-	struct fixture *fixture, int index, int id, const char *cwd, const char *session)
-{
-	editor_says(fixture, "'id':'new','method':'session/new','params':{'cwd':'%s'}", cwd);
-	agent_hears(fixture, index, "'id':%d,'method':'session/new','params':{'cwd':'/runtime%s'}",
-		id, cwd);
-	agent_says(fixture, index, "'id':%d,'result':{'sessionId':'%s'}", id, session);
-}
-
-static void greet_further(struct fixture *fixture, int index)
-{
-	agent_hears(fixture, index, "'id':0,%s", initialize_request);
-	agent_says(fixture, index, "'id':0,%s", initialize_result);
-}
+#include "tests/unit/roots_fixture.h"
 
 /* ---- roots ---- */
 
@@ -138,20 +111,6 @@ static void test_a_sandbox_that_takes_no_more_gets_a_further_agent(void **state)
 	assert_int_equal(fixture->stage.prepared, 2);
 }
 
-/* Two agents, each with a session that it calls "s". */
-static void begin_with_two(struct fixture *fixture)
-{
-	fixture->stage.roots_max = 1;
-	begin_greeted(fixture);
-	open_session(fixture, 0, 1, "/one", "s");
-	editor_hears(fixture, "'id':'new','result':{'sessionId':'s'}");
-	editor_says(fixture, "'id':'new','method':'session/new','params':{'cwd':'/two'}");
-	greet_further(fixture, 1);
-	agent_hears(fixture, 1, "'id':1,'method':'session/new','params':{'cwd':'/runtime/two'}");
-	agent_says(fixture, 1, "'id':1,'result':{'sessionId':'s'}");
-	editor_hears(fixture, "'id':'new','result':{'sessionId':'s~2'}");
-}
-
 static void test_sessions_that_two_agents_call_the_same_are_told_apart(void **state)
 {
 	struct fixture *fixture = *state;
@@ -240,8 +199,6 @@ static void test_both_agents_end_with_the_broker(void **state)
 	editor_hears_failure(fixture, "\"p\"", "AGENT_EXITED", "relay", "");
 	stage_until(&fixture->stage, &fixture->is_finished);
 }
-
-#define ROOTS_TEST(function) cmocka_unit_test_setup_teardown(function, set_up_roots, tear_down)
 
 int main(void)
 {
