@@ -1,228 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_internal.h"
+#include "broker/grant_relay.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "broker/grant.h"
-#include "broker/grant_relay.h"
-
-enum {
-	TITLE_MAX = 512,         // bytes of a question's title
-	DIFF_MAX = 256 * 1024,   // bytes of new text, as JSON spells it, that are shown
-	COMMAND_MAX = 64 * 1024, // bytes of a command that are shown
-};
-
-/* ---- the question ---- */
-
-static const char options_once[] =
-	"[{\"optionId\":\"allow\",\"name\":\"Allow\",\"kind\":\"allow_once\"},"
-	"{\"optionId\":\"reject\",\"name\":\"Reject\",\"kind\":\"reject_once\"}]";
-
-static const char options_always[] =
-	"[{\"optionId\":\"allow\",\"name\":\"Allow\",\"kind\":\"allow_once\"},"
-	"{\"optionId\":\"allow-always\",\"name\":\"Always allow in this session\","
-	"\"kind\":\"allow_always\"},"
-	"{\"optionId\":\"reject\",\"name\":\"Reject\",\"kind\":\"reject_once\"},"
-	"{\"optionId\":\"reject-always\",\"name\":\"Always reject in this session\","
-	"\"kind\":\"reject_always\"}]";
-
-/* How an operation is shown: its title's first word and its tool kind. */
-static const struct {
-	const char *verb;
-	const char *kind;
-} shown[] = {
-	[POLICY_READ] = {"Read", "read"},
-	[POLICY_WRITE] = {"Write", "edit"},
-	[POLICY_TERMINAL] = {"Run", "execute"},
-};
-
-static void write_member(struct json_writer *writer, const char *key, const char *value)
-{
-	json_write_key(writer, key);
-	json_write_text(writer, value);
-}
-
-static void write_text_content(struct json_writer *writer, struct span text)
-{
-	json_write_object(writer);
-	write_member(writer, "type", "content");
-	json_write_key(writer, "content");
-	json_write_object(writer);
-	write_member(writer, "type", "text");
-	json_write_key(writer, "text");
-	json_write_string(writer, text);
-	json_write_object_end(writer);
-	json_write_object_end(writer);
-}
-
-/* The new text as a diff; what the file holds by now is not known here. */
-static void write_diff(struct json_writer *writer, const struct call *call, const char *path)
-{
-	struct span text = message_place(&call->message, PLACE_CONTENT);
-	if (text.len > DIFF_MAX) {
-		char note[96];
-		int len = snprintf(note, sizeof(note),
-			"%zu bytes of new content: more than is shown here", text.len);
-		write_text_content(writer, (struct span){note, (size_t)len});
-		return;
-	}
-	json_write_object(writer);
-	write_member(writer, "type", "diff");
-	write_member(writer, "path", path);
-	json_write_key(writer, "newText");
-	json_write_raw(writer, text.len > 0 && text.data[0] == '"' ? text : SPAN_LITERAL("\"\""));
-	json_write_object_end(writer);
-}
-
-static void write_command(struct json_writer *writer, const struct subject *subject)
-{
-	struct buf text;
-	char *command = subject_text_create(subject);
-	size_t len = strlen(command);
-	buf_init(&text, SIZE_MAX / 2);
-	bool ok = buf_append(
-		&text, (struct span){command, len < COMMAND_MAX ? len : COMMAND_MAX}, NULL);
-	if (len > COMMAND_MAX) {
-		ok = ok &&
-		     buf_append_format(&text, NULL, "\n… and %zu bytes more", len - COMMAND_MAX);
-	}
-	if (subject->cwd) {
-		ok = ok && buf_append_format(&text, NULL, "\n\nin %s", subject->cwd);
-	}
-	if (ok) {
-		write_text_content(writer, buf_span(&text));
-	}
-	buf_finish(&text);
-	free(command);
-}
-
-static void write_content(struct json_writer *writer, const struct call *call,
-	const struct subject *subject, const char *path)
-{
-	if (subject->operation == POLICY_READ) {
-		return;
-	}
-	json_write_key(writer, "content");
-	json_write_array(writer);
-	if (subject->operation == POLICY_WRITE) {
-		write_diff(writer, call, path);
-	} else {
-		write_command(writer, subject);
-	}
-	json_write_array_end(writer);
-}
-
-static void write_location(struct json_writer *writer, const char *path)
-{
-	json_write_key(writer, "locations");
-	json_write_array(writer);
-	json_write_object(writer);
-	write_member(writer, "path", path);
-	json_write_object_end(writer);
-	json_write_array_end(writer);
-}
-
-static void write_tool_call_id(struct json_writer *writer, const struct request *request)
-{
-	char id[40];
-	snprintf(id, sizeof(id), "acp-broker-%llu", (unsigned long long)request->pending.id);
-	write_member(writer, "toolCallId", id);
-}
-
-static void write_tool_call(struct json_writer *writer, const struct request *request,
-	const struct call *call, const struct subject *subject)
-{
-	char text[TITLE_MAX];
-	char title[TITLE_MAX + 16];
-	char *path = subject->paths
-	                     ? relay_map_path(request->peer, PATH_TO_LOCAL, subject->paths[0])
-	                     : NULL;
-	snprintf(title, sizeof(title), "%s %s", shown[subject->operation].verb,
-		path ? path : subject_text(subject, text, sizeof(text)));
-	json_write_key(writer, "toolCall");
-	json_write_object(writer);
-	write_tool_call_id(writer, request);
-	write_member(writer, "title", title);
-	write_member(writer, "kind", shown[subject->operation].kind);
-	write_member(writer, "status", "pending");
-	if (path) {
-		write_location(writer, path);
-	}
-	write_content(writer, call, subject, path);
-	json_write_object_end(writer);
-	free(path);
-}
-
-/* As the editor knows it; of a session that is not known as the agent calls it. */
-static void write_session_id(
-	struct json_writer *writer, const struct request *request, const struct call *call)
-{
-	struct span raw = message_place(&call->message, PLACE_SESSION_ID);
-	json_write_key(writer, "sessionId");
-	if (request->session_id) {
-		json_write_text(writer, request->session_id);
-	} else {
-		json_write_raw(writer, raw.len > 0 ? raw : SPAN_LITERAL("\"\""));
-	}
-}
-
-static bool write_question(struct relay *relay, const struct request *request,
-	const struct call *call, const struct subject *subject, struct error *err)
-{
-	struct json_writer writer;
-	buf_clear(&relay->scratch);
-	json_write_begin(&writer, &relay->scratch);
-	json_write_object(&writer);
-	write_member(&writer, "jsonrpc", "2.0");
-	json_write_key(&writer, "id");
-	json_write_int(&writer, (long long)request->pending.id);
-	write_member(&writer, "method", "session/request_permission");
-	json_write_key(&writer, "params");
-	json_write_object(&writer);
-	write_session_id(&writer, request, call);
-	write_tool_call(&writer, request, call, subject);
-	json_write_key(&writer, "options");
-	json_write_raw(&writer, span_of(request->options));
-	json_write_object_end(&writer);
-	json_write_object_end(&writer);
-	return json_write_end(&writer, err);
-}
-
-/* The editor shows the question's tool call as done, or as failed, and no longer as waiting. */
-static void close_tool_call(struct relay *relay, const struct request *request, bool allowed)
-{
-	struct json_writer writer;
-	if (relay->editor_has_ended || !request->session_id) {
-		return;
-	}
-	buf_clear(&relay->scratch);
-	json_write_begin(&writer, &relay->scratch);
-	json_write_object(&writer);
-	write_member(&writer, "jsonrpc", "2.0");
-	write_member(&writer, "method", "session/update");
-	json_write_key(&writer, "params");
-	json_write_object(&writer);
-	write_member(&writer, "sessionId", request->session_id);
-	json_write_key(&writer, "update");
-	json_write_object(&writer);
-	write_member(&writer, "sessionUpdate", "tool_call_update");
-	write_tool_call_id(&writer, request);
-	write_member(&writer, "status", allowed ? "completed" : "failed");
-	json_write_object_end(&writer);
-	json_write_object_end(&writer);
-	json_write_object_end(&writer);
-	if (json_write_end(&writer, NULL)) {
-		relay_send_editor(relay, buf_span(&relay->scratch));
-	}
-}
 
 void grant_close_question(struct relay *relay, const struct request *request)
 {
 	if (request->subject) {
-		close_tool_call(relay, request, false);
+		grant_question_close(relay, request, false);
 	}
 }
 
@@ -275,7 +64,7 @@ static void act(struct peer *peer, struct request *request, const struct grant_a
 		log_error("%s: a message set aside cannot be read again: %s", peer->hop, err.text);
 	} else {
 		remember(relay, request, answer->decision);
-		close_tool_call(relay, request, allowed);
+		grant_question_close(relay, request, allowed);
 		if (allowed) {
 			splice_clear(&relay->splice);
 			relay_pass_agent_request(peer, &call);
@@ -319,10 +108,53 @@ static bool send_question(struct peer *peer, struct request *request, const stru
 	if (!pending_add(&relay->asked_editor, &request->pending, call->message.id, err)) {
 		return false;
 	}
-	if (!write_question(relay, request, call, subject, err)) {
+	if (!grant_question_write(request, call, subject, err)) {
 		pending_remove(&relay->asked_editor, &request->pending);
 		return false;
 	}
+	return true;
+}
+
+static void show(struct request *request, struct span question)
+{
+	relay_send_editor(request->peer->relay, question);
+	relay_watch_question(request);
+}
+
+/* The question waited for nothing else than what the file holds. */
+static void on_old_text(void *data, const struct old_text_answer *answer)
+{
+	struct request *request = data;
+	struct buf question;
+	buf_init(&question, SIZE_MAX / 2);
+	bool is_complete = grant_question_complete(&question, request, answer);
+	old_text_destroy(request->old_text);
+	request->old_text = NULL;
+	show(request, buf_span(is_complete ? &question : &request->message));
+	buf_finish(&question);
+	buf_finish(&request->message);
+}
+
+/* Looks at the file that will be written, where that is; false: nothing is to be known of it. */
+static bool load_old_text(
+	struct request *request, const struct subject *subject, struct span question)
+{
+	struct peer *peer = request->peer;
+	bool is_ours = relay_uses_toolhost(peer);
+	struct old_text_source source = {
+		.loop = peer->relay->config.loop,
+		.sandbox = is_ours ? agent_sandbox(peer->agent) : NULL,
+		.is_resolved = subject->is_resolved,
+		.pool = peer->relay->config.pool,
+	};
+	if (request->diff_at == 0 || (!source.sandbox && !source.pool) ||
+		!buf_append(&request->message, question, NULL)) {
+		return false;
+	}
+	char *path = is_ours ? mem_strdup(subject->paths[0])
+	                     : relay_map_path(peer, PATH_TO_LOCAL, subject->paths[0]);
+	request->old_text = old_text_load(&source, path, on_old_text, request);
+	free(path);
 	return true;
 }
 
@@ -336,7 +168,7 @@ void grant_ask(
 	bool can_remember = session && memory_has_room(session->memory, subject);
 	request->on_answer = on_decided;
 	request->subject = subject_copy(subject);
-	request->options = can_remember ? options_always : options_once;
+	request->options = can_remember ? grant_options_always : grant_options_once;
 	request->session_id = session ? mem_strdup(session->id) : NULL;
 	grant_note_asked(request, subject, rule);
 	if (!send_question(peer, request, call, subject, &err)) {
@@ -347,12 +179,34 @@ void grant_ask(
 	}
 	request->parcel = parcel_create(call->from, call->frame, relay->places);
 	relay->held_bytes += parcel_size(request->parcel);
-	relay_send_editor(relay, buf_span(&relay->scratch));
-	relay_watch_question(request);
+	if (!load_old_text(request, request->subject, buf_span(&relay->scratch))) {
+		show(request, buf_span(&relay->scratch));
+	}
 }
 
 static const struct failure cancelled = {"PERMISSION_DENIED", "session",
 	"the session was cancelled before anyone answered", {NULL, 0}};
+
+static const struct failure taken_back = {
+	"PERMISSION_DENIED", "session", "the agent has taken its request back", {NULL, 0}};
+
+static void decide_at_once(
+	struct relay *relay, struct request *request, const struct failure *failure)
+{
+	pending_remove(&relay->asked_editor, &request->pending);
+	relay_withdraw_question(relay, request);
+	on_decided(relay, request, NULL, failure);
+	request_destroy(request);
+}
+
+bool grant_take_back(struct relay *relay, struct request *request)
+{
+	if (!request->old_text) {
+		return false;
+	}
+	decide_at_once(relay, request, &taken_back);
+	return true;
+}
 
 void grant_cancel_session(struct relay *relay, const char *session_id)
 {
@@ -368,11 +222,8 @@ void grant_cancel_session(struct relay *relay, const char *session_id)
 			}
 		}
 		if (pending) {
-			struct request *request = CONTAINER_OF(pending, struct request, pending);
-			pending_remove(&relay->asked_editor, pending);
-			relay_withdraw_question(relay, request);
-			on_decided(relay, request, NULL, &cancelled);
-			request_destroy(request);
+			decide_at_once(
+				relay, CONTAINER_OF(pending, struct request, pending), &cancelled);
 		}
 	} while (pending);
 }

@@ -3,6 +3,7 @@
 #define BROKER_GRANT_RELAY_H
 
 #include "broker/grant.h"
+#include "broker/old_text.h"
 #include "broker/relay_internal.h"
 
 /* What the grant_*.c files share. */
@@ -19,6 +20,23 @@ static inline bool grant_decision_allows(enum policy_decision decision)
  */
 void grant_ask(struct peer *peer, const struct call *call, const struct subject *subject,
 	const char *rule);
+
+/* ---- grant_question.c ---- */
+
+/* What a question offers, JSON: with "always" where that can be remembered. */
+extern const char grant_options_once[];
+extern const char grant_options_always[];
+
+/* Writes the question into relay->scratch; its request has an id. */
+bool grant_question_write(struct request *request, const struct call *call,
+	const struct subject *subject, struct error *err) ATTR_NODISCARD;
+
+/* The question kept in request->message, with what the file holds; appended. */
+bool grant_question_complete(struct buf *out, const struct request *request,
+	const struct old_text_answer *answer) ATTR_NODISCARD;
+
+/* The editor shows the question's tool call as done, or as failed, and no longer as waiting. */
+void grant_question_close(struct relay *relay, const struct request *request, bool allowed);
 
 /*
  * Takes a call that was set aside: its paths without links are in

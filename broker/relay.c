@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "broker/environment.h"
+#include "broker/old_text.h"
 #include "broker/subject.h"
 
 enum { SCRATCH_MAX = 1024 * 1024 }; // bytes of one of the broker's own messages
@@ -36,6 +37,7 @@ void request_destroy(struct request *request)
 		parcel_destroy(request->parcel);
 	}
 	grant_note_failed(request->peer->relay, request, NULL);
+	old_text_destroy(request->old_text);
 	subject_destroy(request->subject);
 	environment_free(request->roots);
 	free(request->session_id);

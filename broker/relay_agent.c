@@ -136,6 +136,9 @@ static void on_cancel_request(struct peer *peer, const struct call *call)
 			id.len == 0) {
 			continue;
 		}
+		if (grant_take_back(relay, request)) {
+			return;
+		}
 		if (!relay_edit_minted(relay, message_hit(&call->message, PLACE_REQUEST_ID),
 			    pending->id, &err) ||
 			!relay_forward_editor(relay, call, &err)) {

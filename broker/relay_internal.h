@@ -80,6 +80,7 @@ struct call {
 	bool has_roots;        // the directories it names are roots of the sandbox
 };
 
+struct old_text;
 struct request;
 struct subject;
 
@@ -126,6 +127,8 @@ struct request {
 	bool has_listed;             // the same: an agent before this one has given a list
 	struct subject *subject;     // owned; of a question of the broker's own (grant_ask.c)
 	const char *options;         // the same: those it offers, JSON; static
+	struct old_text *old_text;   // owned; the same: not shown until this is known; or NULL
+	size_t diff_at;              // the same: where its diff begins; 0: it has none
 	struct grant_note *note;     // owned; for the audit log once it is answered; may be NULL
 	/*
 	 * The broker's own request: takes the answer, or why there is none (failure).
@@ -337,6 +340,9 @@ void grant_cancel_session(struct relay *relay, const char *session_id);
 
 /* A question of the broker's own will not be answered: its tool call is shown as failed. */
 void grant_close_question(struct relay *relay, const struct request *request);
+
+/* The agent takes back what it asked: true where the question is not shown yet, and never is. */
+bool grant_take_back(struct relay *relay, struct request *request);
 
 /* For the audit log: an agent's own question was forwarded; and how that ended. */
 void grant_note_forwarded(struct request *request, const struct call *call);

@@ -12,6 +12,9 @@
 /* Takes the question back from the editor, under the id it knows. */
 void relay_withdraw_question(struct relay *relay, const struct request *request)
 {
+	if (request->old_text) {
+		return; // it was not shown yet
+	}
 	buf_clear(&relay->scratch);
 	if (buf_append_format(&relay->scratch, NULL,
 		    "{\"jsonrpc\":\"2.0\",\"method\":\"$/"

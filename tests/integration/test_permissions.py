@@ -23,13 +23,25 @@ class Asking(PolicyCase):
         self.assertEqual(call['status'], 'pending')
         self.assertEqual(call['locations'], [{'path': path}])
         self.assertEqual(call['content'],
-                         [{'type': 'diff', 'path': path, 'newText': 'eins\nzwei'}])
+                         [{'type': 'diff', 'path': path, 'oldText': None,
+                           'newText': 'eins\nzwei'}])
         self.assertEqual([option['kind'] for option in question['options']],
                          ['allow_once', 'allow_always', 'reject_once', 'reject_always'])
         self.assertEqual((self.work / 'a.txt').read_text(), 'eins\nzwei')
         done = [u for u in self.updates(client, 'tool_call_update')
                 if u['toolCallId'] == call['toolCallId']]
         self.assertEqual([u['status'] for u in done], ['completed'])
+
+    def test_a_write_is_shown_against_what_the_file_holds(self):
+        path = self.work / 'a.txt'
+        path.write_text('eins\n')
+        for toolhost in ('broker', 'editor'):
+            client, session = self.open(toolhost=toolhost)
+            self.chooses(client, 'reject_once')
+            client.prompt(session, f'write {path} zwei')
+            diff, = self.questions(client)[0]['toolCall']['content']
+            self.assertEqual((diff['oldText'], diff['newText']), ('eins\n', 'zwei'))
+        self.assertEqual(path.read_text(), 'eins\n')
 
     def test_a_command_is_shown_whole(self):
         client, session = self.open()
@@ -147,8 +159,8 @@ class Asking(PolicyCase):
     def test_an_agent_takes_its_call_back(self):
         client, session = self.open()
         client.host.replies['session/request_permission'] = NEVER
-        request = ('{"jsonrpc":"2.0","id":"w","method":"fs/write_text_file","params":'
-                   f'{{"sessionId":"{session}","path":"{self.work}/no.txt","content":"x"}}}}')
+        request = ('{"jsonrpc":"2.0","id":"w","method":"terminal/create","params":'
+                   f'{{"sessionId":"{session}","command":"true"}}}}')
         cancel = '{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"w"}}'
         client.start_prompt(session, f'raw {request}', f'raw {cancel}', 'hang')
         question = client.wait_for(lambda m: m.method == 'session/request_permission')

@@ -53,6 +53,7 @@ int tear_down(void **state)
 	if (fixture->relay) {
 		relay_destroy(fixture->relay);
 	}
+	pool_destroy(fixture->pool);
 	stage_finish(&fixture->stage);
 	fd_close(&fixture->to_broker);
 	fd_close(&fixture->from_broker);
@@ -81,6 +82,7 @@ void begin_traced(struct fixture *fixture, struct trace *trace)
 		.loop = fixture->stage.loop,
 		.provider = &fixture->stage.provider,
 		.profile = profile_of(fixture),
+		.pool = fixture->pool,
 		.trace = trace,
 		.listener = &listener,
 		.data = fixture,

@@ -1,30 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/unit/relay_fixture.h"
+#include "tests/unit/grant_fixture.h"
 
 #include <stdio.h>
 
 /* What an agent asks for, under a policy: what passes, what is refused, what a person is asked. */
-
-#define OPTIONS_ALWAYS                                                                             \
-	"[{'optionId':'allow','name':'Allow','kind':'allow_once'},"                                \
-	"{'optionId':'allow-always','name':'Always allow in this session','kind':'allow_always'}," \
-	"{'optionId':'reject','name':'Reject','kind':'reject_once'},"                              \
-	"{'optionId':'reject-always','name':'Always reject in this session',"                      \
-	"'kind':'reject_always'}]"
-#define OPTIONS_ONCE                                                                               \
-	"[{'optionId':'allow','name':'Allow','kind':'allow_once'},"                                \
-	"{'optionId':'reject','name':'Reject','kind':'reject_once'}]"
-#define WRITE_REQUEST                                                                              \
-	"'method':'fs/write_text_file','params':{'sessionId':'s','path':'/w/f','content':'new'}"
-
-#define POLICY(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-/* A session "s" in /w, and a policy. */
-static void begin_with_policy(struct fixture *fixture, const char *const *lines)
-{
-	stage_policy(&fixture->stage, lines);
-	begin_with_session(fixture);
-}
 
 /* ---- what policy decides alone ---- */
 
@@ -166,33 +145,6 @@ static void test_where_policy_asks_its_question_goes_to_the_person(void **state)
 }
 
 /* ---- the broker's questions ---- */
-
-static void test_a_write_is_asked_about_with_its_text(void **state)
-{
-	struct fixture *fixture = *state;
-	begin_with_policy(fixture, POLICY("mode = ask-all"));
-	agent_says(fixture, 0, "'id':'w'," WRITE_REQUEST);
-	editor_hears(fixture,
-		"'id':0,'method':'session/request_permission','params':{'sessionId':'s',"
-		"'toolCall':{'toolCallId':'acp-broker-0','title':'Write /w/f','kind':'edit',"
-		"'status':'pending','locations':[{'path':'/w/f'}],'content':[{'type':'diff',"
-		"'path':'/w/f','newText':'new'}]},'options':" OPTIONS_ALWAYS "}");
-	agent_hears_nothing(fixture, 0);
-}
-
-static void test_a_command_is_asked_about_with_its_words(void **state)
-{
-	struct fixture *fixture = *state;
-	begin_with_policy(fixture, POLICY("mode = ask-all"));
-	agent_says(fixture, 0,
-		"'id':'t','method':'terminal/create','params':{'sessionId':'s','command':'make',"
-		"'args':['all']}");
-	editor_hears(fixture,
-		"'id':0,'method':'session/request_permission','params':{'sessionId':'s',"
-		"'toolCall':{'toolCallId':'acp-broker-0','title':'Run make all','kind':'execute',"
-		"'status':'pending','content':[{'type':'content','content':{'type':'text',"
-		"'text':'make all'}}]},'options':" OPTIONS_ALWAYS "}");
-}
 
 static void test_of_a_session_that_is_not_known_nothing_can_be_remembered(void **state)
 {
@@ -399,8 +351,6 @@ int main(void)
 		RELAY_TEST(test_an_option_is_chosen_by_its_kind_never_by_its_position),
 		RELAY_TEST(test_a_no_is_said_with_an_option_that_rejects),
 		RELAY_TEST(test_where_policy_asks_its_question_goes_to_the_person),
-		RELAY_TEST(test_a_write_is_asked_about_with_its_text),
-		RELAY_TEST(test_a_command_is_asked_about_with_its_words),
 		RELAY_TEST(test_of_a_session_that_is_not_known_nothing_can_be_remembered),
 		RELAY_TEST(test_a_yes_sends_the_request_on_its_way),
 		RELAY_TEST(test_everything_but_a_yes_is_a_no),

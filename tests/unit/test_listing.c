@@ -127,9 +127,9 @@ static void test_a_session_is_listed_by_the_name_the_editor_knows(void **state)
 	agent_hears(fixture, 1, "'id':2," LIST "{'cursor':null}");
 	agent_says(fixture, 1,
 		"'id':2,'result':{'sessions':[{'sessionId':'s'},{'sessionId':'t'},{'sessionId':7}]"
-	        "}");
+		"}");
 	editor_hears(fixture, "'id':1,'result':{'sessions':[{'sessionId':'s~2'},{'sessionId':'t'},{"
-	                      "'sessionId':7}]}");
+			      "'sessionId':7}]}");
 }
 
 static void test_what_only_looks_like_a_cursor_of_ours_is_the_agents(void **state)

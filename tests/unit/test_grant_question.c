@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/grant_fixture.h"
+
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/pool.h"
+
+/* What the broker's own questions show. */
+
+static void test_a_write_is_asked_about_with_its_text(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	agent_says(fixture, 0, "'id':'w'," WRITE_REQUEST);
+	editor_hears(fixture,
+		"'id':0,'method':'session/request_permission','params':{'sessionId':'s',"
+		"'toolCall':{'toolCallId':'acp-broker-0','title':'Write /w/f','kind':'edit',"
+		"'status':'pending','locations':[{'path':'/w/f'}],'content':[{'type':'diff',"
+		"'path':'/w/f','newText':'new'}]},'options':" OPTIONS_ALWAYS "}");
+	agent_hears_nothing(fixture, 0);
+}
+
+static void test_a_command_is_asked_about_with_its_words(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	agent_says(fixture, 0,
+		"'id':'t','method':'terminal/create','params':{'sessionId':'s','command':'make',"
+		"'args':['all']}");
+	editor_hears(fixture,
+		"'id':0,'method':'session/request_permission','params':{'sessionId':'s',"
+		"'toolCall':{'toolCallId':'acp-broker-0','title':'Run make all','kind':'execute',"
+		"'status':'pending','content':[{'type':'content','content':{'type':'text',"
+		"'text':'make all'}}]},'options':" OPTIONS_ALWAYS "}");
+}
+
+/* ---- what the file holds ---- */
+
+static char path[64];
+
+static int set_up_file(void **state)
+{
+	set_up(state);
+	struct fixture *fixture = *state;
+	fixture->pool = pool_create(fixture->stage.loop);
+	snprintf(path, sizeof(path), "/tmp/test-grant-question-XXXXXX");
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "old \"text\"\n", 11), 11);
+	close(fd);
+	return 0;
+}
+
+static int tear_down_file(void **state)
+{
+	unlink(path);
+	return tear_down(state);
+}
+
+static void ask_to_write(struct fixture *fixture)
+{
+	agent_says(fixture, 0,
+		"'id':'w','method':'fs/write_text_file','params':{'sessionId':'s','path':'%s',"
+		"'content':'new'}",
+		path);
+}
+
+/* `diff` stands before the diff's other members, `note` before the diff. */
+static void hear_question(struct fixture *fixture, const char *note, const char *diff)
+{
+	editor_hears(fixture,
+		"'id':0,'method':'session/request_permission','params':{'sessionId':'s',"
+		"'toolCall':{'toolCallId':'acp-broker-0','title':'Write %s','kind':'edit',"
+		"'status':'pending','locations':[{'path':'%s'}],'content':[%s{%s'type':'diff',"
+		"'path':'%s','newText':'new'}]},'options':" OPTIONS_ALWAYS "}",
+		path, path, note, diff, path);
+}
+
+static void begin_question(struct fixture *fixture)
+{
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	ask_to_write(fixture);
+}
+
+static void test_a_write_is_shown_with_what_the_file_holds(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_question(fixture);
+	hear_question(fixture, "", "'oldText':'old \\\"text\\\"\\n',");
+	editor_says(
+		fixture, "'id':0,'result':{'outcome':{'outcome':'selected','optionId':'allow'}}");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','update':{"
+			      "'sessionUpdate':'tool_call_update','toolCallId':'acp-broker-0',"
+			      "'status':'completed'}}");
+	editor_hears(fixture,
+		"'id':1,'method':'fs/write_text_file','params':{'sessionId':'s','path':'%s',"
+		"'content':'new'}",
+		path);
+}
+
+static void test_a_new_file_holds_null(void **state)
+{
+	struct fixture *fixture = *state;
+	unlink(path);
+	begin_question(fixture);
+	hear_question(fixture, "", "'oldText':null,");
+}
+
+static void test_what_is_no_text_is_not_shown_and_that_is_said(void **state)
+{
+	struct fixture *fixture = *state;
+	assert_int_equal(truncate(path, 0), 0);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fwrite("\xff\xfe", 1, 2, file) == 2 && fclose(file) == 0);
+	begin_question(fixture);
+	hear_question(fixture,
+		"{'type':'content','content':{'type':'text','text':"
+		"'What the file holds now is not shown: it is no text'}},",
+		"");
+}
+
+/* ---- while it is being read ---- */
+
+static sem_t gate;
+
+static void wait_at_gate(struct pool_job *job)
+{
+	sem_wait(&gate);
+}
+
+static void note_done(struct pool_job *job)
+{
+}
+
+/* Nothing is read until open_gate. */
+static void close_gate(struct fixture *fixture)
+{
+	static struct pool_job jobs[POOL_WORK_THREADS];
+	struct error err;
+	sem_init(&gate, 0, 0);
+	for (int i = 0; i < POOL_WORK_THREADS; i++) {
+		jobs[i] = (struct pool_job){
+			.lane = POOL_LANE_WORK, .run = wait_at_gate, .done = note_done};
+		assert_true(pool_submit(fixture->pool, &jobs[i], &err));
+	}
+}
+
+static void open_gate(void)
+{
+	for (int i = 0; i < POOL_WORK_THREADS; i++) {
+		sem_post(&gate);
+	}
+}
+
+static void begin_held(struct fixture *fixture)
+{
+	close_gate(fixture);
+	begin_question(fixture);
+	editor_hears_nothing(fixture);
+}
+
+static void test_a_cancelled_session_asks_nothing_any_more(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_held(fixture);
+	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s'}");
+	agent_hears(fixture, 0, "'method':'session/cancel','params':{'sessionId':'s'}");
+	agent_hears_failure(fixture, 0, "\"w\"", "PERMISSION_DENIED", "session", "was cancelled");
+	open_gate();
+	editor_hears_nothing(fixture);
+}
+
+static void test_what_the_agent_took_back_is_not_asked_any_more(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_held(fixture);
+	agent_says(fixture, 0, "'method':'$/cancel_request','params':{'requestId':'w'}");
+	agent_hears_failure(
+		fixture, 0, "\"w\"", "PERMISSION_DENIED", "session", "taken its request back");
+	open_gate();
+	editor_hears_nothing(fixture);
+}
+
+static void test_a_dead_agent_asks_nothing_any_more(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_held(fixture);
+	agent_dies(fixture, 0);
+	open_gate();
+	editor_hears_nothing(fixture);
+}
+
+static void test_it_can_be_destroyed_while_a_file_is_read(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_held(fixture);
+	relay_destroy(fixture->relay);
+	fixture->relay = NULL;
+	open_gate();
+}
+
+static void test_a_file_that_is_slow_is_asked_about_without_its_text(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_held(fixture);
+	hear_question(fixture,
+		"{'type':'content','content':{'type':'text','text':"
+		"'What the file holds now is not shown: it takes too long to read'}},",
+		"");
+	open_gate();
+	editor_hears_nothing(fixture);
+}
+
+#define FILE_TEST(function) cmocka_unit_test_setup_teardown(function, set_up_file, tear_down_file)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RELAY_TEST(test_a_write_is_asked_about_with_its_text),
+		RELAY_TEST(test_a_command_is_asked_about_with_its_words),
+		FILE_TEST(test_a_write_is_shown_with_what_the_file_holds),
+		FILE_TEST(test_a_new_file_holds_null),
+		FILE_TEST(test_what_is_no_text_is_not_shown_and_that_is_said),
+		FILE_TEST(test_a_cancelled_session_asks_nothing_any_more),
+		FILE_TEST(test_what_the_agent_took_back_is_not_asked_any_more),
+		FILE_TEST(test_a_dead_agent_asks_nothing_any_more),
+		FILE_TEST(test_it_can_be_destroyed_while_a_file_is_read),
+		FILE_TEST(test_a_file_that_is_slow_is_asked_about_without_its_text),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
