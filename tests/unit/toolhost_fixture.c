@@ -269,11 +269,11 @@ int fixture_run(const struct CMUnitTest *tests, size_t count)
 	static const char *const environment[] = {
 		"PATH=/usr/bin:/bin", "HOME=/", "LANG=C.UTF-8", "PAGER=less", NULL};
 	struct error err;
-	signal(SIGPIPE, SIG_IGN);
 	fixture.spawner = spawner_create(&err);
 	if (!fixture.spawner) {
 		return 1;
 	}
+	signal(SIGPIPE, SIG_IGN); // after the fork, as the program does
 	fixture.loop = ev_loop_new(EVFLAG_AUTO);
 	spawner_attach(fixture.spawner, fixture.loop);
 	fixture.context = (struct provider_context){.loop = fixture.loop,
