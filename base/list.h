@@ -2,6 +2,7 @@
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
 
+#include <assert.h>
 #include <stdbool.h>
 
 #include "base/attr.h"
@@ -29,6 +30,7 @@ static inline bool list_is_empty(const struct list *head)
 
 static inline void list_insert_between(struct list *prev, struct list *link, struct list *next)
 {
+	assert(prev && next); // the list was initialised
 	link->prev = prev;
 	link->next = next;
 	prev->next = link;

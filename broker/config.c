@@ -133,9 +133,9 @@ static size_t load_audit_size(const struct config_file *file)
 static bool load_broker(struct config *config, const struct config_file *file,
 	const struct options *options, struct error *err)
 {
-	const char *level;
-	const char *trace;
-	const char *audit;
+	const char *level = NULL;
+	const char *trace = NULL;
+	const char *audit = NULL;
 	if (!pick(file, "log-level", options->log_level, &level, err) ||
 		!pick(file, "trace", options->trace, &trace, err) ||
 		!pick(file, "audit", NULL, &audit, err)) {

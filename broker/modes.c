@@ -74,7 +74,7 @@ static const char *plain(const char *name, char out[MODES_NAME_MAX])
 		bool is_upper = *at >= 'A' && *at <= 'Z';
 		bool is_kept = is_upper || (*at >= 'a' && *at <= 'z') || (*at >= '0' && *at <= '9');
 		if (is_kept) {
-			out[len++] = is_upper ? (char)(*at - 'A' + 'a') : *at;
+			out[len++] = (char)(is_upper ? *at - 'A' + 'a' : *at);
 		}
 	}
 	out[len] = '\0';

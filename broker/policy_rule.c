@@ -261,8 +261,9 @@ bool policy_rule_matches(const struct policy_rule *rule, const struct policy_que
 		return true;
 	}
 	if (rule->operation == POLICY_GRANT) {
+		assert(rule->words.count == 0);
 		return query->operation == POLICY_GRANT &&
-		       (!has_pattern ||
+		       (!rule->pattern ||
 			       (query->tool_kind && strcmp(rule->pattern, query->tool_kind) == 0));
 	}
 	enum policy_operation subject = policy_subject(query);

@@ -100,8 +100,10 @@ void relay_peer_ready(void *data)
 {
 	struct peer *peer = data;
 	peer->is_ready = true;
-	while (!peer->is_down && !list_is_empty(&peer->waiting)) {
-		handle_waiting(peer, LIST_FIRST(&peer->waiting, struct waiting, link));
+	struct waiting *waiting;
+	while (!peer->is_down && (waiting = LIST_FIRST(&peer->waiting, struct waiting, link))) {
+		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
+		handle_waiting(peer, waiting);
 	}
 	if (peer->stops_when_ready) {
 		agent_stop(peer->agent);
