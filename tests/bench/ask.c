@@ -18,19 +18,17 @@ const char *ask(struct asker *asker, const char *method, const char *params, con
 	char head[PATH_MAX + 512];
 	char mark[64];
 	const unsigned id = FIRST_ID + ++asker->last_id;
-	const int len = snprintf(head, sizeof(head),
+	(void)snprintf(head, sizeof(head),
 		"{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%s\",\"params\":{\"sessionId\":\"%s\""
 		",%s",
 		id, method, asker->session, params);
-	const size_t tail_len = strlen(tail);
-	char *line = malloc((size_t)len + tail_len + 3);
+	const size_t size = strlen(head) + strlen(tail) + sizeof("}}\n");
+	char *line = malloc(size);
 	if (line == NULL) {
 		abort();
 	}
-	memcpy(line, head, (size_t)len);
-	memcpy(line + len, tail, tail_len);
-	memcpy(line + len + tail_len, "}}\n", 3);
-	const bool sent = write_all(STDOUT_FILENO, line, (size_t)len + tail_len + 3);
+	(void)snprintf(line, size, "%s%s}}\n", head, tail);
+	const bool sent = write_all(STDOUT_FILENO, line, size - 1);
 	free(line);
 	const char *answer = sent ? lines_next(asker->lines, out_len) : NULL;
 	(void)snprintf(mark, sizeof(mark), "{\"jsonrpc\":\"2.0\",\"id\":%u,\"result\":", id);

@@ -191,7 +191,7 @@ static bool is_cut(struct work *work, const char *id)
 	if (got == NULL) {
 		return false;
 	}
-	if (len < OUTPUT_LIMIT || len > 2 * OUTPUT_LIMIT ||
+	if (len < OUTPUT_LIMIT || len / 2 > OUTPUT_LIMIT ||
 		memmem(got, len, "\"truncated\":true", 16) == NULL) {
 		(void)fprintf(stderr, "load_agent: %s: %zu bytes came: %.80s…\n", method, len, got);
 		return false;
@@ -329,13 +329,16 @@ bool tools_measure(struct asker *asker, const char *what, char *out, size_t out_
 {
 	char name[16];
 	char who[16];
-	unsigned count = 0;
-	struct work work = {.asker = asker};
+	char size[32];
+	char times[16];
 
-	if (sscanf(what, "%15s %zu %u %15s", name, &work.size, &count, who) != 4 || count == 0) {
+	const bool is_whole = sscanf(what, "%15s %31s %15s %15s", name, size, times, who) == 4;
+	const unsigned count = is_whole ? (unsigned)strtoul(times, NULL, 10) : 0;
+	if (count == 0) {
 		(void)fprintf(stderr, "load_agent: tools: cannot read \"%s\"\n", what);
 		return false;
 	}
+	struct work work = {.asker = asker, .size = strtoul(size, NULL, 10)};
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
 		if (strcmp(operations[i].name, name) == 0) {
 			return measure_all(&work, &operations[i], count, strcmp(who, "both") == 0,
