@@ -27,6 +27,9 @@ enum place {
 	PLACE_CWD,                  // session/new, load, resume, fork, list; terminal/create
 	PLACE_ADDITIONAL_DIRECTORY, // session/new, load, resume, fork; several
 	PLACE_CURSOR,               // session/list
+	PLACE_MODE_ID,              // session/set_mode
+	PLACE_CONFIG_ID,            // session/set_config_option
+	PLACE_CONFIG_VALUE,         // session/set_config_option
 	PLACE_PATH,                 // fs/*
 	PLACE_COMMAND,              // terminal/create
 	PLACE_ARGS,                 // terminal/create

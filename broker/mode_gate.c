@@ -94,9 +94,13 @@ static void read_option_update(
 void mode_gate_on_update(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
-	struct span kind = message_place(&call->message, PLACE_UPDATE_KIND);
-	bool is_mode = span_is(kind, "\"current_mode_update\"");
-	if ((!is_mode && !span_is(kind, "\"config_option_update\"")) || !mode_guard_rule(relay)) {
+	char kind[sizeof("config_option_update")];
+	if (!mode_guard_rule(relay) ||
+		!message_string(&call->message, PLACE_UPDATE_KIND, kind, sizeof(kind))) {
+		return;
+	}
+	bool is_mode = strcmp(kind, "current_mode_update") == 0;
+	if (!is_mode && strcmp(kind, "config_option_update") != 0) {
 		return;
 	}
 	struct session *session = relay_session_of_agent(peer, &call->message);
@@ -117,11 +121,11 @@ void mode_gate_on_update(struct peer *peer, const struct call *call)
 
 /* ---- what the editor wants ---- */
 
-/* The option's category as the agent last told it. */
+/* The option's category as the agent last told it; of a session that is not known it has none. */
 static void category_of(
 	const struct session *session, const char *config_id, char category[MODES_NAME_MAX])
 {
-	const char *options = session->guard ? session->guard->options : NULL;
+	const char *options = session && session->guard ? session->guard->options : NULL;
 	struct json_doc *doc = options ? json_doc_parse_unchecked(span_of(options), NULL) : NULL;
 	category[0] = '\0';
 	if (doc) {
@@ -130,13 +134,17 @@ static void category_of(
 	json_doc_destroy(doc);
 }
 
-/* What the editor wants to change: an option, or with config_id "" the mode. */
-static bool read_wish(const struct json_doc *doc, struct modes_fix *out_wish, struct error *err)
+/*
+ * What the editor wants to change: an option, or with config_id "" the mode. Of
+ * each method that is read alone which its agent reads.
+ */
+static bool read_wish(
+	const struct json_doc *doc, bool is_option, struct modes_fix *out_wish, struct error *err)
 {
 	*out_wish = (struct modes_fix){.is_boolean = false};
-	json_node value = json_get(doc, 0, "value");
-	char *mode = json_string(doc, json_get(doc, 0, "modeId"));
-	char *id = json_string(doc, json_get(doc, 0, "configId"));
+	json_node value = is_option ? json_get(doc, 0, "value") : JSON_NODE_NONE;
+	char *mode = is_option ? NULL : json_string(doc, json_get(doc, 0, "modeId"));
+	char *id = is_option ? json_string(doc, json_get(doc, 0, "configId")) : NULL;
 	char *text = json_string(doc, value);
 	const char *wanted = mode ? mode : text ? text : json_bool(doc, value, false) ? "true" : "";
 	bool fits = strlen(wanted) < MODES_NAME_MAX && (!id || strlen(id) < MODES_NAME_MAX);
@@ -166,20 +174,25 @@ bool mode_gate_on_send(
 	struct modes_fix wish;
 	const char *rule = mode_guard_rule(relay);
 	struct session *session = relay_session_of(relay, &call->message);
-	if (!rule || !session) {
+	if (!rule) {
 		return true;
 	}
+	bool is_option = strcmp(call->message.method, "session/set_config_option") == 0;
 	struct json_doc *doc =
 		json_doc_parse_unchecked(message_place(&call->message, PLACE_PARAMS), err);
 	if (!doc) {
 		return error_prefix(err, "%s", call->message.method);
 	}
-	bool is_read = read_wish(doc, &wish, err);
+	bool is_read = read_wish(doc, is_option, &wish, err);
 	json_doc_destroy(doc);
 	if (!is_read) {
 		return error_prefix(err, "%s", call->message.method);
 	}
-	if (!wish_asks_less(session, &wish)) {
+	bool asks_less = wish_asks_less(session, &wish);
+	if (!asks_less && !session) {
+		return true;
+	}
+	if (!asks_less) {
 		request->session_id = mem_strdup(session->id);
 		return buf_append(
 			&request->message, (struct span){(char *)&wish, sizeof(wish)}, err);

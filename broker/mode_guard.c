@@ -48,7 +48,7 @@ void mode_guard_describe(char text[MODE_TEXT_MAX], const char *config_id, const 
 void mode_guard_audit(struct relay *relay, const struct session *session, const char *what)
 {
 	audit_write(relay->config.audit, &(struct audit_line){
-						 .session = session->id,
+						 .session = session ? session->id : NULL,
 						 .operation = "session/set_mode",
 						 .subject = what,
 						 .rule = mode_guard_rule(relay),

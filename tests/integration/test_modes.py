@@ -30,6 +30,28 @@ class Modes(PolicyCase):
                     {'sessionId': session, 'configId': 'model', 'value': 'large'})
         self.assertFalse([line for line in self.journal('<') if b'yolo' in line])
 
+    def test_a_wish_is_read_as_its_agent_reads_it(self):
+        client, session = self.open(policy=('mode = ask',))
+        for params in ({'configId': 'mode', 'value': 'yolo', 'modeId': 'default'},
+                       {'configId': 'allow_all', 'value': True, 'modeId': 'default'}):
+            with self.assertRaises(RpcError) as caught:
+                client.call('session/set_config_option', dict(params, sessionId=session))
+            self.assertEqual(caught.exception.data['code'], 'PERMISSION_DENIED')
+        for member in ('"modeId":"default","modeId":"yolo"',
+                       '"value":"ask","configId":"mode","value":"yolo"'):
+            request = f'{{"sessionId":"{session}",{member}}}'
+            client.send_line(b'{"jsonrpc":"2.0","id":"twice","method":"session/set_mode",'
+                             b'"params":%s}' % request.encode())
+            self.failure(client.response(b'"twice"'), 'PARSE_ERROR')
+        self.assertFalse([line for line in self.journal('<') if b'yolo' in line])
+
+    def test_a_session_the_broker_does_not_know_is_gated_too(self):
+        client, _ = self.open(policy=('mode = ask',))
+        with self.assertRaises(RpcError) as caught:
+            client.call('session/set_mode', {'sessionId': 'x' * 2000, 'modeId': 'yolo'})
+        self.assertEqual(caught.exception.data['code'], 'PERMISSION_DENIED')
+        self.assertFalse([line for line in self.journal('<') if b'yolo' in line])
+
     def test_without_a_policy_nothing_is_gated(self):
         client = self.broker('--modes', f'"modes":{CLAUDE}')
         client.initialize()
@@ -101,6 +123,13 @@ class Modes(PolicyCase):
         client.prompt(session, f'update {update}', 'sleep 200', 'say done')
         sent = next(json.loads(line) for line in self.journal('<') if b'set_mode' in line)
         self.assertEqual(sent['params']['modeId'], 'ask')
+        self.assertEqual(len(self.notices(client)), 1)
+
+    def test_an_agents_change_is_seen_however_it_is_spelled(self):
+        client, session = self.open(policy=('mode = ask',))
+        update = '{"sessionUpdate":"current\\u005fmode_update","currentModeId":"acceptEdits"}'
+        client.prompt(session, f'update {update}', 'sleep 200', 'say done')
+        self.assertTrue([line for line in self.journal('<') if b'set_mode' in line])
         self.assertEqual(len(self.notices(client)), 1)
 
     def test_an_agent_that_changes_again_and_again_is_told_to_cancel(self):
