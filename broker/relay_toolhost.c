@@ -77,14 +77,22 @@ bool relay_toolhost_greet(struct peer *peer, const struct call *call, struct err
 
 /* ---- serving ---- */
 
+/* From now on the agent may be silent again. */
+static struct peer *answered(void *data)
+{
+	struct peer *peer = data;
+	peer->heard_at = ev_now(peer->relay->config.loop);
+	return peer;
+}
+
 static void on_result(void *data, struct span id, struct span result)
 {
-	peer_answer(data, id, result);
+	peer_answer(answered(data), id, result);
 }
 
 static void on_failure(void *data, struct span id, const struct failure *failure)
 {
-	peer_fail(data, id, failure);
+	peer_fail(answered(data), id, failure);
 }
 
 static bool on_update(void *data, struct span message)

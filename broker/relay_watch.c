@@ -57,9 +57,13 @@ void relay_watch_question(struct request *request)
 
 /* ---- idle-timeout: a prompt without a word from the agent ---- */
 
-/* The agent waits for an answer itself: then its silence is not its own. */
-static bool waits_for_editor(const struct peer *peer)
+/* The agent waits for an answer itself, the editor's or ours: then its silence is not its own. */
+static bool waits_for_answer(const struct peer *peer)
 {
+	if (!list_is_empty(&peer->resolving) ||
+		(peer->toolhost && toolhost_is_busy(peer->toolhost))) {
+		return true;
+	}
 	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {
 		if (CONTAINER_OF(pending, struct request, pending)->peer == peer) {
 			return true;
@@ -117,7 +121,7 @@ static void on_idle(struct ev_loop *loop, struct ev_timer *timer, int events)
 	if (peer->is_down || !has_prompt(peer)) {
 		return; // the next prompt starts the watch again
 	}
-	if (waits_for_editor(peer)) {
+	if (waits_for_answer(peer)) {
 		peer->heard_at = ev_now(loop);
 		silent = 0;
 	}

@@ -224,6 +224,11 @@ static const struct tool_method *find_method(const char *name)
 	return method ? method : find_in(terminal_methods, terminal_method_count, name);
 }
 
+bool toolhost_is_busy(const struct toolhost *toolhost)
+{
+	return !list_is_empty(&toolhost->calls) || !list_is_empty(&toolhost->answers);
+}
+
 bool toolhost_has_method(const char *method)
 {
 	return find_method(method) != NULL;

@@ -61,6 +61,9 @@ struct toolhost *toolhost_create(const struct toolhost_config *config);
 /* Ends every process and every operation; what was not answered never is. NULL is fine. */
 void toolhost_destroy(struct toolhost *toolhost);
 
+/* Whether a call waits for its answer: then the agent's silence is not its own. */
+bool toolhost_is_busy(const struct toolhost *toolhost);
+
 /* Whether a method is one of the ToolHost's. */
 bool toolhost_has_method(const char *method);
 

@@ -118,6 +118,25 @@ static void test_an_agent_that_waits_for_the_editor_is_not_idle(void **state)
 	editor_hears_failure(fixture, "\"p\"", "TIMEOUT_EXCEEDED", "relay", "idle-timeout");
 }
 
+/* A long build says nothing, and neither does the agent that waits for it. */
+static void test_an_agent_that_waits_for_its_terminal_is_not_idle(void **state)
+{
+	struct fixture *fixture = *state;
+	prompt(fixture, LONG_MS);
+	profile_of(fixture)->toolhost = TOOLHOST_BROKER;
+	agent_says(fixture, 0,
+		"'id':'c','method':'terminal/create','params':{'sessionId':'s','command':'make'}");
+	agent_hears(fixture, 0, "'id':'c','result':{'terminalId':'term-1'}");
+	agent_says(fixture, 0,
+		"'id':'w','method':'terminal/wait_for_exit','params':{'sessionId':'s',"
+		"'terminalId':'term-1'}");
+	wait_ms(fixture, 2 * LONG_MS + LONG_MS / 4);
+	editor_hears_nothing(fixture);
+	actor_dies(agent(fixture, 1), 0, 0);
+	agent_hears(fixture, 0, "'id':'w','result':{'exitCode':0,'signal':null}");
+	editor_hears_failure(fixture, "\"p\"", "TIMEOUT_EXCEEDED", "relay", "idle-timeout");
+}
+
 static void test_only_prompts_are_given_up(void **state)
 {
 	struct fixture *fixture = *state;
@@ -149,6 +168,7 @@ int main(void)
 		RELAY_TEST(test_a_prompt_without_a_word_is_given_up),
 		RELAY_TEST(test_an_agent_that_talks_is_not_idle),
 		RELAY_TEST(test_an_agent_that_waits_for_the_editor_is_not_idle),
+		RELAY_TEST(test_an_agent_that_waits_for_its_terminal_is_not_idle),
 		RELAY_TEST(test_only_prompts_are_given_up),
 		RELAY_TEST(test_a_prompts_agent_may_die_meanwhile),
 	};
