@@ -29,6 +29,7 @@ struct resolving {
 	struct file_op *op;  // in the sandbox; NULL: none
 	struct pool_job job; // on this machine
 	bool is_submitted;
+	struct ev_timer due; // file-timeout, from when it is its turn
 };
 
 static void destroy(struct resolving *resolving)
@@ -50,6 +51,7 @@ static void go_on(struct resolving *resolving, const struct failure *failure)
 	struct peer *peer = resolving->peer;
 	struct call call = {.resolved = resolving->paths};
 	list_remove(&resolving->link);
+	ev_timer_stop(peer->relay->config.loop, &resolving->due);
 	peer->relay->held_bytes -= parcel_size(resolving->parcel);
 	call.frame = parcel_open(resolving->parcel, &reader);
 	call.from = reader;
@@ -72,6 +74,34 @@ static void finish(struct resolving *resolving, const struct error *err)
 	}
 	go_on(resolving, err ? &failure : NULL);
 	destroy(resolving);
+	begin_first(peer);
+}
+
+/* Nobody waits for the outcome any more; what runs on frees it. */
+static void abandon(struct resolving *resolving)
+{
+	struct pool *pool = resolving->peer->relay->config.pool;
+	if (resolving->op) {
+		file_op_cancel(resolving->op);
+	}
+	resolving->peer = NULL;
+	if (!resolving->is_submitted || pool_cancel(pool, &resolving->job)) {
+		destroy(resolving);
+	}
+}
+
+/* A folder that does not answer holds up nobody longer than this. */
+static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct resolving *resolving = CONTAINER_OF(timer, struct resolving, due);
+	struct peer *peer = resolving->peer;
+	char text[128];
+	snprintf(text, sizeof(text),
+		"the links in its path were not resolved within %d ms "
+		"(file-timeout)",
+		peer->relay->config.profile->toolhost_limits.file_timeout_ms);
+	go_on(resolving, &(struct failure){"TIMEOUT_EXCEEDED", "session", text, {NULL, 0}});
+	abandon(resolving);
 	begin_first(peer);
 }
 
@@ -158,6 +188,11 @@ static void begin_first(struct peer *peer)
 	if (!resolving || resolving->op || resolving->is_submitted) {
 		return;
 	}
+	int timeout_ms = peer->relay->config.profile->toolhost_limits.file_timeout_ms;
+	ev_timer_init(&resolving->due, on_due, timeout_ms / 1000., 0.);
+	if (timeout_ms > 0) {
+		ev_timer_start(peer->relay->config.loop, &resolving->due);
+	}
 	if (relay_uses_toolhost(peer)) {
 		resolve_next(resolving);
 		return;
@@ -219,14 +254,7 @@ void grant_resolve_init(struct peer *peer)
 void grant_resolve_fail(struct peer *peer, const struct failure *failure)
 {
 	LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
-		if (resolving->op) {
-			file_op_cancel(resolving->op);
-		}
 		go_on(resolving, failure);
-		resolving->peer = NULL;
-		if (!resolving->is_submitted ||
-			pool_cancel(peer->relay->config.pool, &resolving->job)) {
-			destroy(resolving);
-		}
+		abandon(resolving);
 	}
 }

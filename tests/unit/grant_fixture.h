@@ -4,6 +4,10 @@
 
 #include "tests/unit/relay_fixture.h"
 
+#include <semaphore.h>
+
+#include "base/pool.h"
+
 #define OPTIONS_ALWAYS                                                                             \
 	"[{'optionId':'allow','name':'Allow','kind':'allow_once'},"                                \
 	"{'optionId':'allow-always','name':'Always allow in this session','kind':'allow_always'}," \
@@ -23,6 +27,39 @@ static inline void begin_with_policy(struct fixture *fixture, const char *const 
 {
 	stage_policy(&fixture->stage, lines);
 	begin_with_session(fixture);
+}
+
+/* ---- a pool that does nothing for a while ---- */
+
+static sem_t gate;
+
+static inline void wait_at_gate(struct pool_job *job)
+{
+	sem_wait(&gate);
+}
+
+static inline void note_done(struct pool_job *job)
+{
+}
+
+/* Nothing is read until open_gate. */
+static inline void close_gate(struct fixture *fixture)
+{
+	static struct pool_job jobs[POOL_WORK_THREADS];
+	struct error err;
+	sem_init(&gate, 0, 0);
+	for (int i = 0; i < POOL_WORK_THREADS; i++) {
+		jobs[i] = (struct pool_job){
+			.lane = POOL_LANE_WORK, .run = wait_at_gate, .done = note_done};
+		assert_true(pool_submit(fixture->pool, &jobs[i], &err));
+	}
+}
+
+static inline void open_gate(void)
+{
+	for (int i = 0; i < POOL_WORK_THREADS; i++) {
+		sem_post(&gate);
+	}
 }
 
 #endif

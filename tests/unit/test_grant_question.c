@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/grant_fixture.h"
 
-#include <semaphore.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/pool.h"
 
 /* What the broker's own questions show. */
 
@@ -124,37 +121,6 @@ static void test_what_is_no_text_is_not_shown_and_that_is_said(void **state)
 }
 
 /* ---- while it is being read ---- */
-
-static sem_t gate;
-
-static void wait_at_gate(struct pool_job *job)
-{
-	sem_wait(&gate);
-}
-
-static void note_done(struct pool_job *job)
-{
-}
-
-/* Nothing is read until open_gate. */
-static void close_gate(struct fixture *fixture)
-{
-	static struct pool_job jobs[POOL_WORK_THREADS];
-	struct error err;
-	sem_init(&gate, 0, 0);
-	for (int i = 0; i < POOL_WORK_THREADS; i++) {
-		jobs[i] = (struct pool_job){
-			.lane = POOL_LANE_WORK, .run = wait_at_gate, .done = note_done};
-		assert_true(pool_submit(fixture->pool, &jobs[i], &err));
-	}
-}
-
-static void open_gate(void)
-{
-	for (int i = 0; i < POOL_WORK_THREADS; i++) {
-		sem_post(&gate);
-	}
-}
 
 static void begin_held(struct fixture *fixture)
 {

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/grant_fixture.h"
+
+/* Calls that wait until the links in their paths are resolved. */
+
+enum { SHORT_MS = 40 };
+
+static int set_up_pool(void **state)
+{
+	set_up(state);
+	struct fixture *fixture = *state;
+	fixture->pool = pool_create(fixture->stage.loop);
+	return 0;
+}
+
+static void ask_to_read(struct fixture *fixture, const char *id)
+{
+	agent_says(fixture, 0,
+		"'id':'%s','method':'fs/read_text_file','params':{'sessionId':'s','path':'/w/f'}",
+		id);
+}
+
+static void begin_held(struct fixture *fixture, int timeout_ms)
+{
+	close_gate(fixture);
+	profile_of(fixture)->toolhost_limits.file_timeout_ms = timeout_ms;
+	begin_with_policy(fixture, POLICY("mode = ask", "deny = read **/secret"));
+	ask_to_read(fixture, "a");
+}
+
+static void test_a_call_goes_on_when_its_path_is_known(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_held(fixture, 60000);
+	editor_hears_nothing(fixture);
+	open_gate();
+	editor_hears(fixture, "'id':0,'method':'fs/read_text_file','params':{'sessionId':'s',"
+			      "'path':'/w/f'}");
+}
+
+static void test_a_folder_that_does_not_answer_is_not_waited_for(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_held(fixture, SHORT_MS);
+	ask_to_read(fixture, "b"); // has its own time, from its turn on
+	agent_hears_failure(fixture, 0, "\"a\"", "TIMEOUT_EXCEEDED", "session",
+		"were not resolved within 40 ms (file-timeout)");
+	agent_hears_failure(fixture, 0, "\"b\"", "TIMEOUT_EXCEEDED", "session", "file-timeout");
+	profile_of(fixture)->toolhost_limits.file_timeout_ms = 60000;
+	open_gate();
+	ask_to_read(fixture, "c");
+	editor_hears(fixture, "'id':0,'method':'fs/read_text_file','params':{'sessionId':'s',"
+			      "'path':'/w/f'}");
+	agent_hears_nothing(fixture, 0);
+}
+
+static void test_an_agent_that_dies_meanwhile_is_forgotten(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_held(fixture, SHORT_MS);
+	agent_dies(fixture, 0);
+	wait_ms(fixture, 2 * SHORT_MS);
+	open_gate();
+	editor_hears_nothing(fixture);
+}
+
+#define POOL_TEST(function) cmocka_unit_test_setup_teardown(function, set_up_pool, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		POOL_TEST(test_a_call_goes_on_when_its_path_is_known),
+		POOL_TEST(test_a_folder_that_does_not_answer_is_not_waited_for),
+		POOL_TEST(test_an_agent_that_dies_meanwhile_is_forgotten),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
