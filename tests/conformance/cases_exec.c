@@ -389,4 +389,4 @@ static const struct conformance_case cases[] = {
 	{"a missing interpreter is denied", missing_interpreter_is_denied},
 	{"a bad directory is named", bad_directory_is_named},
 };
-const struct conformance_table exec_cases = {cases, ARRAY_LENGTH(cases)};
+const struct conformance_table exec_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};

@@ -290,4 +290,4 @@ static const struct conformance_case cases[] = {
 	{"many operations run at once", many_operations_at_once},
 	{"cancelled operations are silent", cancelled_operations_are_silent},
 };
-const struct conformance_table file_cases = {cases, ARRAY_LENGTH(cases)};
+const struct conformance_table file_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};

@@ -178,4 +178,4 @@ static const struct conformance_case cases[] = {
 	{"destroying is safe when it failed", destroy_in_failed_is_safe},
 	{"signals after the end are harmless", signals_after_the_end_are_harmless},
 };
-const struct conformance_table kill_cases = {cases, ARRAY_LENGTH(cases)};
+const struct conformance_table kill_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};

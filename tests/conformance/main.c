@@ -15,8 +15,8 @@
  * One table of cases, run against the provider named on the command line:
  * conformance local
  */
-static const struct conformance_table *const tables[] = {
-	&life_cases, &exec_cases, &kill_cases, &file_cases, &confine_cases};
+static const struct conformance_table *const tables[] = {&life_cases, &exec_cases, &kill_cases,
+	&file_cases, &confine_cases, &terminal_cases, &toolhost_file_cases, &policy_cases};
 
 static const struct subject *find_subject(const char *name)
 {
@@ -31,6 +31,7 @@ static const struct subject *find_subject(const char *name)
 /* Told to cmocka as the test's state; a case sees the world alone. */
 struct running_case {
 	struct world *world;
+	const struct conformance_table *table;
 	const struct conformance_case *conformance_case;
 };
 
@@ -38,13 +39,20 @@ static int set_up(void **state)
 {
 	struct running_case *running = *state;
 	void *world = running->world;
-	return world_set_up(&world);
+	int status = world_set_up(&world);
+	if (status == 0 && running->table->begin) {
+		running->table->begin(running->world);
+	}
+	return status;
 }
 
 static int tear_down(void **state)
 {
 	struct running_case *running = *state;
 	void *world = running->world;
+	if (running->table->end) {
+		running->table->end(running->world);
+	}
 	return world_tear_down(&world);
 }
 
@@ -59,7 +67,8 @@ static size_t list_tests(struct world *world, struct CMUnitTest *tests, struct r
 	size_t count = 0;
 	for (size_t t = 0; t < ARRAY_LENGTH(tables); t++) {
 		for (size_t i = 0; i < tables[t]->count; i++) {
-			cases[count] = (struct running_case){world, &tables[t]->cases[i]};
+			cases[count] =
+				(struct running_case){world, tables[t], &tables[t]->cases[i]};
 			tests[count] = (struct CMUnitTest){.name = tables[t]->cases[i].name,
 				.test_func = run_case,
 				.setup_func = set_up,
@@ -111,8 +120,9 @@ static int children_left(void)
 int main(int argc, char **argv)
 {
 	struct error err;
-	signal(SIGPIPE, SIG_IGN); // as every program that uses a provider does
 	struct spawner *spawner = spawner_create(&err);
+	signal(SIGPIPE,
+		SIG_IGN); // as every program that uses a provider does, and no process of it
 	const struct subject *subject = argc == 2 ? find_subject(argv[1]) : NULL;
 	if (!spawner || !subject) {
 		fprintf(stderr, "usage: conformance PROVIDER\n");

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/conformance/subjects.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "providers/local/local.h"
 #include "tests/fake/fake.h"
@@ -24,8 +26,31 @@ static struct provider *create_fake(const struct provider_context *context, cons
 	return provider;
 }
 
+/*
+ * What a server close by will be: prompt, with any number of roots, and every one
+ * of them elsewhere, below folders with blanks and letters of other alphabets.
+ */
+static struct provider *create_remapped(const struct provider_context *context, const char *folder)
+{
+	static const char *const names[] = {"sr\xc3\xbc", "\xe2\x9b\xb0 a'b", "% ~"};
+	struct provider *provider = fake_provider_create(context);
+	struct fake_behaviour *behaviour = fake_behaviour(provider);
+	struct buf path;
+	buf_init(&path, sizeof(behaviour->runtime_root));
+	assert_true(buf_append(&path, span_of(folder), NULL));
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		assert_true(buf_append_format(&path, NULL, "/%s", names[i]));
+		snprintf(behaviour->runtime_root, sizeof(behaviour->runtime_root), "%.*s",
+			(int)path.len, buf_span(&path).data);
+		assert_true(mkdir(behaviour->runtime_root, 0755) == 0 || errno == EEXIST);
+	}
+	buf_finish(&path);
+	return provider;
+}
+
 const struct subject subjects[] = {
-	{"local", create_local},
-	{"fake", create_fake},
+	{"local", BACKEND_LOCAL, create_local},
+	{"fake", BACKEND_FAKE, create_fake},
+	{"remapped", BACKEND_FAKE, create_remapped},
 };
 const size_t subject_count = ARRAY_LENGTH(subjects);

@@ -25,6 +25,7 @@
  */
 struct subject {
 	const char *name;
+	enum backend backend;
 	struct provider *(*create)(const struct provider_context *context, const char *folder);
 };
 
@@ -108,6 +109,12 @@ void run_destroy(struct run *run);
 const char *world_shell(const struct world *world, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/*
+ * In the root, the folder real and a link to the target take turns in having the
+ * name swap, for as long as it runs. Returns once they do.
+ */
+void run_swapper(struct run *run, const struct world *world, const char *target);
+
 /* Whether a process of the sandbox lives; waits a little for it to be gone. */
 bool world_is_alive(const struct world *world, long pid);
 void world_expect_gone(const struct world *world, long pid);
@@ -154,6 +161,8 @@ struct conformance_case {
 struct conformance_table {
 	const struct conformance_case *cases;
 	size_t count;
+	void (*begin)(struct world *world); // before each case; may be NULL
+	void (*end)(struct world *world);   // after it, also where it failed; may be NULL
 };
 
 extern const struct conformance_table exec_cases;
@@ -161,5 +170,12 @@ extern const struct conformance_table kill_cases;
 extern const struct conformance_table file_cases;
 extern const struct conformance_table confine_cases;
 extern const struct conformance_table life_cases;
+extern const struct conformance_table terminal_cases;
+extern const struct conformance_table toolhost_file_cases;
+extern const struct conformance_table policy_cases;
+
+/* Their begin and end: a ToolHost on the world's sandbox (tests/toolhost/fixture.h). */
+void tools_begin(struct world *world);
+void tools_end(struct world *world);
 
 #endif

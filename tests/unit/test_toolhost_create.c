@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/unit/toolhost_fixture.h"
+#include "tests/toolhost/fixture.h"
 
 /* Runs a command to its end; returns its output, valid until the next call. */
 static const char *output_of(const char *params)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/unit/toolhost_fixture.h"
+#include "tests/toolhost/fixture.h"
 
 static int ask_read(const char *name, const char *more)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/unit/toolhost_fixture.h"
+#include "tests/toolhost/fixture.h"
 
 #include <errno.h>
 
@@ -8,38 +8,19 @@
 static const char exited_well[] = "{\"exitCode\":0,\"signal\":null}";
 static const char was_killed[] = "{\"exitCode\":null,\"signal\":\"SIGKILL\"}";
 
-/* The terminal's id, valid until the fourth call after it. */
 static const char *create(const char *command)
 {
-	static char ids[4][32];
-	static int next;
-	char *id = ids[next++ % 4];
-	int call = ask("terminal/create", "\"command\":\"%s\"", command);
-	snprintf(id, sizeof(ids[0]), "%s", member_of(call, "terminalId"));
-	return id;
+	return terminal_open(command);
 }
 
 static int ask_of(const char *method, const char *id)
 {
-	char name[64];
-	snprintf(name, sizeof(name), "terminal/%s", method);
-	return ask(name, "\"terminalId\":\"%s\"", id);
+	return terminal_ask(method, id);
 }
 
-/* Asks for the output until it has these words; the last one, as member_of. */
 static const char *wait_for_output(const char *id, const char *words)
 {
-	long long deadline_ms = clock_now_ms() + FIXTURE_DEADLINE_MS;
-	const char *output;
-	do {
-		output = member_of(ask_of("output", id), "output");
-		if (strstr(output, words)) {
-			return output;
-		}
-		fixture_run_for(10);
-	} while (clock_now_ms() < deadline_ms);
-	fail_msg("\"%s\" never came: %s", words, output);
-	return NULL;
+	return terminal_wait_output(id, words);
 }
 
 static void expect_gone(long pid)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/unit/toolhost_fixture.h"
+#include "tests/toolhost/fixture.h"
 
 #include "acp/frames.h"
+#include "base/fd.h"
 
 /* ---- messages ---- */
 
@@ -125,6 +126,40 @@ const char *member_of(int id, const char *path)
 	                                       : mem_strndup(json_raw(doc, node));
 	json_doc_destroy(doc);
 	return text;
+}
+
+/* ---- terminals ---- */
+
+const char *terminal_open(const char *command)
+{
+	static char ids[4][32];
+	static int next;
+	char *id = ids[next++ % 4];
+	int call = ask("terminal/create", "\"command\":\"%s\"", command);
+	snprintf(id, sizeof(ids[0]), "%s", member_of(call, "terminalId"));
+	return id;
+}
+
+int terminal_ask(const char *method, const char *id)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "terminal/%s", method);
+	return ask(name, "\"terminalId\":\"%s\"", id);
+}
+
+const char *terminal_wait_output(const char *id, const char *words)
+{
+	long long deadline_ms = clock_now_ms() + FIXTURE_DEADLINE_MS;
+	const char *output;
+	do {
+		output = member_of(terminal_ask("output", id), "output");
+		if (strstr(output, words)) {
+			return output;
+		}
+		fixture_run_for(10);
+	} while (clock_now_ms() < deadline_ms);
+	fail_msg("\"%s\" never came: %s", words, output);
+	return NULL;
 }
 
 /* ---- the sandbox's files, from outside ---- */

@@ -2,7 +2,11 @@
 #ifndef TESTS_TOOLHOST_FIXTURE_H
 #define TESTS_TOOLHOST_FIXTURE_H
 
-/* A ToolHost on a real sandbox, asked as an agent asks it. Include it first. */
+/*
+ * A ToolHost on a real sandbox, asked as an agent asks it: on one of its own
+ * (unit tests), or on one that is there already (the conformance table). Include
+ * it first.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,6 +84,13 @@ int fixture_tear_down(void **state);
 int fixture_set_up_fake(void **state); // on one that is late and whose roots are elsewhere
 int fixture_tear_down_fake(void **state);
 
+/*
+ * On a sandbox that is there, with the session s1 in all its roots; it outlives
+ * the end. Nothing of this machine is known then: no folder, root or files.
+ */
+void fixture_begin(struct ev_loop *loop, struct sandbox *sandbox);
+void fixture_end(void);
+
 #define ON_LOCAL(test) cmocka_unit_test_setup_teardown(test, fixture_set_up, fixture_tear_down)
 #define ON_FAKE(test)                                                                              \
 	cmocka_unit_test_setup_teardown(test, fixture_set_up_fake, fixture_tear_down_fake)
@@ -119,6 +130,17 @@ const struct answer *expect_failure(int id, const char *code, const char *words)
 
 /* A member of a result, decoded; valid until the next call. */
 const char *member_of(int id, const char *path);
+
+/* ---- terminals ---- */
+
+/* Runs a shell line; returns the terminal's id, valid until the fourth call after it. */
+const char *terminal_open(const char *command);
+
+/* Asks terminal/METHOD of one; returns the call's id. */
+int terminal_ask(const char *method, const char *id);
+
+/* Asks for the output until it has these words; the last one, as member_of. */
+const char *terminal_wait_output(const char *id, const char *words);
 
 /* ---- the sandbox's files, from outside ---- */
 
