@@ -193,8 +193,9 @@ bool policy_words_may_occur(
 	if (!command || !command[0]) {
 		return false;
 	}
-	if (shell_line || is_launcher(command[0])) {
-		return occurs_anywhere(pattern, command, shell_line);
+	if (!shell_line && words_match(pattern, command, PLACE_BEGIN, true)) {
+		return true;
 	}
-	return words_match(pattern, command, PLACE_BEGIN, true);
+	return (shell_line || is_launcher(command[0])) &&
+	       occurs_anywhere(pattern, command, shell_line);
 }

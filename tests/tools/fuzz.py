@@ -22,6 +22,7 @@ def run(build, target, seconds):
     found.mkdir(parents=True, exist_ok=True)
     process = subprocess.run(
         [build / 'tests/fuzz' / f'fuzz_{target}', f'-max_total_time={seconds}', '-max_len=4096',
+         '-timeout=20',
          '-print_final_stats=1', '-verbosity=1', f'-artifact_prefix={found}/crash-', found,
          ROOT / 'tests/fuzz/corpus' / target],
         stderr=subprocess.PIPE, text=True, check=False)

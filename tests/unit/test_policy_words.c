@@ -31,6 +31,9 @@ static const struct {
 	{{"mode = ask-all", "allow = terminal git status"}, true, {""}, ASK},
 	{{"mode = ask-all", "allow = terminal git status"}, false, {NULL}, ASK},
 	{{"mode = ask-all", "allow = terminal"}, true, {"anything; at all"}, ALLOW},
+	/* to a launcher the words are first of all what they are */
+	{{"deny = terminal sudo *(x)"}, false, {"sudo", "a(x)"}, REJECT},
+	{{"deny = terminal sudo *(x)"}, false, {"sudo", "a"}, ALLOW},
 	/* globs of words */
 	{{"mode = ask-all", "allow = terminal npm run *"}, false, {"npm", "run"}, ASK},
 	{{"mode = ask-all", "allow = terminal npm run *"}, false, {"npm", "run", "a/b"}, ALLOW},
