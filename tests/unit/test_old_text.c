@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/unit/toolhost_fixture.h"
+#include "tests/toolhost/fixture.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
