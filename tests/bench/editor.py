@@ -47,10 +47,13 @@ def tree(root, agent):
 
 
 def rollup(pid, *names):
-    """The sum of these fields of smaps_rollup, in KiB."""
-    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
-        fields = dict(line.split(":", 1) for line in file if ":" in line)
-    return sum(int(fields[name].split()[0]) for name in names)
+    """The sum of these fields of smaps_rollup, in KiB; 0 for one that has just ended."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+            fields = dict(line.split(":", 1) for line in file if ":" in line)
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return sum(int(fields[name].split()[0]) for name in names if name in fields)
 
 
 class Editor:
