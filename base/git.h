@@ -52,7 +52,9 @@
 	X(odb_backend_loose)                                                                       \
 	X(odb_backend_pack)                                                                        \
 	X(odb_exists)                                                                              \
+	X(odb_exists_ext)                                                                          \
 	X(odb_free)                                                                                \
+	X(odb_hash)                                                                                \
 	X(odb_init_backend)                                                                        \
 	X(odb_new)                                                                                 \
 	X(odb_object_data)                                                                         \

@@ -29,18 +29,9 @@ struct store_entry store_big_entry(const git_oid *content, bool is_executable)
 	return entry;
 }
 
-void big_path(const git_oid *content, char path[BIG_PATH_SIZE])
+void big_path(const git_oid *content, char path[OBJECT_PATH_SIZE])
 {
-	static const char digits[] = "0123456789abcdef";
-	size_t at = (size_t)snprintf(path, BIG_PATH_SIZE, "big/");
-	for (size_t i = 0; i < GIT_OID_RAWSZ; i++) {
-		path[at++] = digits[content->id[i] >> 4];
-		path[at++] = digits[content->id[i] & 15];
-		if (i == 0) {
-			path[at++] = '/';
-		}
-	}
-	path[at] = '\0';
+	object_path("big", content, path);
 }
 
 /* ---- a copy, and the hash of it ---- */
@@ -152,7 +143,7 @@ static bool clone_file(int from, int to)
 static bool publish(
 	struct store *store, struct temp *temp, const git_oid *content, struct error *err)
 {
-	char path[BIG_PATH_SIZE];
+	char path[OBJECT_PATH_SIZE];
 	big_path(content, path);
 	if (utimensat(store->folder_fd, path, NULL, 0) == 0) {
 		return true; // known; and young again for store_prune
@@ -238,7 +229,7 @@ bool store_put_big(struct store *store, int fd, uint64_t size, const struct stor
 
 bool big_copy_out(struct store *store, const git_oid *content, int fd, struct error *err)
 {
-	char path[BIG_PATH_SIZE];
+	char path[OBJECT_PATH_SIZE];
 	struct stat from, to;
 	big_path(content, path);
 	int source ATTR_CLEANUP(fd_cleanup) = openat(store->folder_fd, path, O_RDONLY | O_CLOEXEC);

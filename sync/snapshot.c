@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "sync/id.h"
 #include "sync/open_below.h"
 #include "sync/snapshot_impl.h"
+#include "sync/store_impl.h"
 #include "sync/walk.h"
 
 const struct snapshot_limits snapshot_default_limits = {
@@ -154,17 +156,12 @@ static bool read_contents(struct content *content, struct error *err)
 
 /* ---- trees ---- */
 
-static bool same_id(const git_oid *a, const git_oid *b)
-{
-	return memcmp(a, b, sizeof(*a)) == 0;
-}
-
 /* An empty folder, and what has gone, stand in no tree. */
 static bool is_in_tree(const struct listed *listed)
 {
 	static const git_oid none;
 	return listed->mode != ENTRY_NONE &&
-	       (listed->mode != LISTED_FOLDER || !same_id(&listed->id, &none));
+	       (listed->mode != LISTED_FOLDER || !id_equal(&listed->id, &none));
 }
 
 /* Whether all children are what the cache has: then it is the cached tree. */
@@ -184,7 +181,7 @@ static const struct listed *cached_tree(
 			return NULL;
 		}
 		const struct listed *before = &cache->items[now->cached];
-		if (now->mode != before->mode || !same_id(&now->id, &before->id)) {
+		if (now->mode != before->mode || !id_equal(&now->id, &before->id)) {
 			return NULL;
 		}
 	}
@@ -219,10 +216,7 @@ static bool write_tree(struct store *store, const struct listing *listing, struc
 		folder->id = none;
 		return true;
 	}
-	struct span bytes = buf_span(text);
-	return store->git->odb_write(
-		       &folder->id, store->odb, bytes.data, bytes.len, GIT_OBJECT_TREE) == 0 ||
-	       error_set_git(store->git, err, "writing to the store %s", store->path);
+	return object_put(store, GIT_OBJECT_TREE, buf_span(text), &folder->id, err);
 }
 
 /* From the last to the first: what is in a folder comes after it. */
@@ -259,7 +253,7 @@ static bool cache_is_current(const struct listing *listing, const struct listing
 		const struct listed *now = &listing->items[i];
 		bool is_trusted = now->flags & LISTED_TRUSTED;
 		if (now->cached != i || now->mode != cache->items[i].mode ||
-			!same_id(&now->id, &cache->items[i].id) ||
+			!id_equal(&now->id, &cache->items[i].id) ||
 			(now->mode != LISTED_FOLDER &&
 				is_trusted != (cache->items[i].flags & LISTED_TRUSTED))) {
 			return false;
@@ -296,7 +290,7 @@ static bool finish_snapshot(struct content *content, struct snapshot *out, struc
 		!write_trees(content->store, listing, &walk->cache->listing, err)) {
 		return false;
 	}
-	if (same_id(&listing->items[0].id, &none)) {
+	if (id_equal(&listing->items[0].id, &none)) {
 		listing->items[0].id = store_empty_tree;
 	}
 	if (request->cache && !cache_is_current(listing, &walk->cache->listing) &&

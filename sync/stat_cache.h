@@ -7,7 +7,8 @@
 /*
  * The last listing of a root, kept in the store's folder "cache", mapped, not
  * read. The tree of its root is in the store, and store_prune keeps it
- * there, so every id in it is known.
+ * there, so every id in it is known. It holds until the machine is started again: objects
+ * that were not named by store_keep may be lost with its power.
  */
 struct stat_cache {
 	struct listing listing; // borrowed from the map; empty: there is none

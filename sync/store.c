@@ -87,8 +87,8 @@ static bool open_repository(struct store *store, struct error *err)
 static bool put_empty_tree(struct store *store, struct error *err)
 {
 	git_oid id;
-	if (store->git->odb_write(&id, store->odb, "", 0, GIT_OBJECT_TREE) < 0) {
-		return error_set_git(store->git, err, "writing the empty tree to %s", store->path);
+	if (!object_put(store, GIT_OBJECT_TREE, (struct span){0}, &id, err)) {
+		return false;
 	}
 	assert(memcmp(&id, &store_empty_tree, sizeof(id)) == 0);
 	return true;
@@ -136,7 +136,7 @@ bool store_has(struct store *store, const struct store_entry *entry)
 		return store->git->odb_exists(store->odb, &entry->id) == 1;
 	}
 	git_oid content;
-	char path[BIG_PATH_SIZE];
+	char path[OBJECT_PATH_SIZE];
 	store_big_content(entry, &content);
 	big_path(&content, path);
 	return faccessat(store->folder_fd, path, F_OK, 0) == 0;
@@ -147,7 +147,7 @@ bool store_size(struct store *store, const struct store_entry *entry, uint64_t *
 {
 	if (entry->mode == ENTRY_BIG) {
 		git_oid content;
-		char path[BIG_PATH_SIZE];
+		char path[OBJECT_PATH_SIZE];
 		struct stat status;
 		store_big_content(entry, &content);
 		big_path(&content, path);

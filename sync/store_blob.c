@@ -24,9 +24,7 @@ static bool set_unreadable(int errnum, struct error *err)
 
 bool store_put_bytes(struct store *store, struct span bytes, git_oid *out_id, struct error *err)
 {
-	const char *data = bytes.len ? bytes.data : "";
-	return store->git->odb_write(out_id, store->odb, data, bytes.len, GIT_OBJECT_BLOB) == 0 ||
-	       error_set_git(store->git, err, "writing to the store %s", store->path);
+	return object_put(store, GIT_OBJECT_BLOB, bytes, out_id, err);
 }
 
 /* Reads as much as there is, up to `size`; -1 on an error. */

@@ -90,17 +90,28 @@ static bool sync_folder_of(struct store *store, const char *path, struct error *
 	return true;
 }
 
-bool temp_publish(struct store *store, struct temp *temp, const char *path, struct error *err)
+bool temp_rename(struct store *store, struct temp *temp, const char *path, struct error *err)
 {
-	if (!folder_make_parents(store, path, err)) {
-		return error_prefix(err, "store %s", store->path);
+	int renamed = renameat(store->folder_fd, temp->name, store->folder_fd, path);
+	if (renamed < 0 && errno == ENOENT) {
+		if (!folder_make_parents(store, path, err)) {
+			return error_prefix(err, "store %s", store->path);
+		}
+		renamed = renameat(store->folder_fd, temp->name, store->folder_fd, path);
 	}
-	if (fsync(temp->fd) < 0 ||
-		renameat(store->folder_fd, temp->name, store->folder_fd, path) < 0) {
+	if (renamed < 0) {
 		return error_set_errno(err, errno, "store %s: writing %s", store->path, path);
 	}
 	fd_close(&temp->fd);
-	return sync_folder_of(store, path, err);
+	return true;
+}
+
+bool temp_publish(struct store *store, struct temp *temp, const char *path, struct error *err)
+{
+	if (fsync(temp->fd) < 0) {
+		return error_set_errno(err, errno, "store %s: writing %s", store->path, path);
+	}
+	return temp_rename(store, temp, path, err) && sync_folder_of(store, path, err);
 }
 
 /* ---- the repository ---- */

@@ -30,11 +30,24 @@ void temp_discard(struct store *store, struct temp *temp); // closes and removes
 bool temp_publish(
 	struct store *store, struct temp *temp, const char *path, struct error *err) ATTR_NODISCARD;
 
+/* As temp_publish, but it is on the disk only once store_keep has named something. */
+bool temp_rename(
+	struct store *store, struct temp *temp, const char *path, struct error *err) ATTR_NODISCARD;
+
 /* Removes what killed writers left behind: temporary files untouched for an hour. */
 void folder_sweep(struct store *store);
 
 /* The directories that lead to path, below the store's folder. */
 bool folder_make_parents(struct store *store, const char *path, struct error *err) ATTR_NODISCARD;
+
+/* ---- store_object.c ---- */
+
+enum { OBJECT_PATH_SIZE = 56 };
+/* "FOLDER/xx/…", as git names its loose objects. */
+void object_path(const char *folder, const git_oid *id, char path[OBJECT_PATH_SIZE]);
+
+bool object_put(struct store *store, git_object_t type, struct span content, git_oid *out_id,
+	struct error *err) ATTR_NODISCARD;
 
 /* ---- store_refs.c ---- */
 
@@ -60,9 +73,8 @@ bool hash_odb_create(const struct git *git, git_odb **out_odb, struct error *err
 
 /* ---- big.c ---- */
 
-enum { BIG_PATH_SIZE = 48 };
 /* "big/xx/…", relative to the store's folder. */
-void big_path(const git_oid *content, char path[BIG_PATH_SIZE]);
+void big_path(const git_oid *content, char path[OBJECT_PATH_SIZE]);
 
 /* As store_put_file; the file has `status->st_size` bytes. */
 bool big_put_file(struct store *store, int fd, const struct stat *status, git_oid *out_content,

@@ -65,10 +65,7 @@ static bool write_commit(struct store *store, const git_oid *tree, const git_oid
 		store->git->oid_tostr(hex, sizeof(hex), parent);
 		written = buf_append_format(&text, err, "\nParent: %s\n", hex);
 	}
-	if (written && store->git->odb_write(out_commit, store->odb, buf_span(&text).data, text.len,
-			       GIT_OBJECT_COMMIT) < 0) {
-		written = error_set_git(store->git, err, "writing to the store %s", store->path);
-	}
+	written = written && object_put(store, GIT_OBJECT_COMMIT, buf_span(&text), out_commit, err);
 	buf_finish(&text);
 	return written;
 }
