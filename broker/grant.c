@@ -97,11 +97,21 @@ static bool apply(struct peer *peer, const struct session *session, const struct
 	return is_grant || !allows;
 }
 
+/* A question of the agent's that nobody is to be asked any more has an answer of its own in ACP. */
+static bool is_cancelled_question(const struct call *call, const struct failure *failure)
+{
+	return strcmp(call->message.method, "session/request_permission") == 0 &&
+	       strcmp(failure->code, "PERMISSION_DENIED") == 0;
+}
+
 /* A call of the agent's whose paths are known; an agent that is gone is told nothing. */
 static void resume(struct peer *peer, const struct call *call, const struct failure *failure)
 {
 	if (!failure) {
 		relay_on_agent_request(peer, call);
+	} else if (!peer->is_down && is_cancelled_question(call, failure)) {
+		peer_answer(peer, call->message.id,
+			SPAN_LITERAL("{\"outcome\":{\"outcome\":\"cancelled\"}}"));
 	} else if (!peer->is_down) {
 		peer_fail(peer, call->message.id, failure);
 	}

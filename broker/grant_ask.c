@@ -211,6 +211,7 @@ bool grant_take_back(struct relay *relay, struct request *request)
 void grant_cancel_session(struct relay *relay, const char *session_id)
 {
 	struct pending *pending = NULL;
+	grant_resolve_cancel(relay, session_id, &cancelled);
 	do {
 		pending = NULL;
 		LIST_FOR_EACH(at, &relay->asked_editor.order, struct pending, order_link) {

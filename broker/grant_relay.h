@@ -55,6 +55,10 @@ typedef void grant_resume(
 bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject,
 	const struct session *session, grant_resume *resume);
 
+/* The session was cancelled: its calls that wait for that end with the failure. */
+void grant_resolve_cancel(
+	struct relay *relay, const char *session_id, const struct failure *failure);
+
 /* ---- grant_audit.c ---- */
 
 /* Policy, or what it remembers, has decided: one line. */

@@ -23,6 +23,7 @@ struct resolving {
 	struct parcel *parcel; // owned; the call
 	char **paths;          // owned, NULL-terminated; resolved one after the other
 	char **roots;          // owned, NULL-terminated; the session's; NULL: none
+	char *session_id;      // owned; NULL: it is not known
 	grant_resume *resume;
 	bool is_file; // a read or write, and not a tool that names paths
 	size_t next;
@@ -38,6 +39,7 @@ static void destroy(struct resolving *resolving)
 	parcel_destroy(resolving->parcel);
 	environment_free(resolving->paths);
 	environment_free(resolving->roots);
+	free(resolving->session_id);
 	free(resolving);
 }
 
@@ -239,6 +241,7 @@ bool grant_resolve(struct peer *peer, const struct call *call, const struct subj
 	resolving->is_file = subject->operation != POLICY_GRANT;
 	resolving->paths = subject_words_copy(subject->paths);
 	resolving->roots = session ? subject_words_copy(session->roots) : NULL;
+	resolving->session_id = session ? mem_strdup(session->id) : NULL;
 	resolving->parcel = parcel_create(call->from, call->frame, relay->places);
 	relay->held_bytes += parcel_size(resolving->parcel);
 	list_append(&peer->resolving, &resolving->link);
@@ -256,5 +259,20 @@ void grant_resolve_fail(struct peer *peer, const struct failure *failure)
 	LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
 		go_on(resolving, failure);
 		abandon(resolving);
+	}
+}
+
+void grant_resolve_cancel(
+	struct relay *relay, const char *session_id, const struct failure *failure)
+{
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
+			if (resolving->session_id &&
+				strcmp(resolving->session_id, session_id) == 0) {
+				go_on(resolving, failure);
+				abandon(resolving);
+			}
+		}
+		begin_first(peer);
 	}
 }

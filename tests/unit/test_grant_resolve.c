@@ -54,6 +54,27 @@ static void test_a_folder_that_does_not_answer_is_not_waited_for(void **state)
 	agent_hears_nothing(fixture, 0);
 }
 
+static void test_a_cancelled_session_waits_for_no_path(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_held(fixture, 60000);
+	agent_says(fixture, 0,
+		"'id':'q','method':'session/request_permission','params':{'sessionId':'s',"
+		"'toolCall':{'kind':'read','locations':[{'path':'/w/f'}]},'options':[]}");
+	agent_says(fixture, 0,
+		"'id':'x','method':'fs/read_text_file','params':{'sessionId':'?','path':'/w/f'}");
+	stage_settle(&fixture->stage);
+	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s'}");
+	agent_hears(fixture, 0, "'method':'session/cancel','params':{'sessionId':'s'}");
+	agent_hears_failure(fixture, 0, "\"a\"", "PERMISSION_DENIED", "session", "was cancelled");
+	agent_hears(fixture, 0, "'id':'q','result':{'outcome':{'outcome':'cancelled'}}");
+	agent_hears_nothing(fixture, 0);
+	open_gate();
+	editor_hears(fixture, "'id':0,'method':'fs/read_text_file','params':{'sessionId':'?',"
+			      "'path':'/w/f'}"); // of another session
+	editor_hears_nothing(fixture);
+}
+
 static void test_an_agent_that_dies_meanwhile_is_forgotten(void **state)
 {
 	struct fixture *fixture = *state;
@@ -71,6 +92,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		POOL_TEST(test_a_call_goes_on_when_its_path_is_known),
 		POOL_TEST(test_a_folder_that_does_not_answer_is_not_waited_for),
+		POOL_TEST(test_a_cancelled_session_waits_for_no_path),
 		POOL_TEST(test_an_agent_that_dies_meanwhile_is_forgotten),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
