@@ -22,7 +22,12 @@ bool ignore_init(struct ignore *ignore, struct store *store,
 	const struct user_repository *repository, const char *home,
 	struct error *err) ATTR_NODISCARD;
 
-/* What the rules say of the path itself; its directories are the caller's to ask about. */
+/*
+ * What the rules say of the path itself; its directories are the caller's to ask about.
+ * libgit2 1.5 takes a rule that begins with "!" and has no wildcard for void unless one before
+ * it in the same file says the opposite: "!keep.o" against a "*.o" of another file does not
+ * make keep.o a member. git add -f does.
+ */
 bool ignore_matches(struct ignore *ignore, const char *path, bool is_folder);
 
 #endif

@@ -36,8 +36,8 @@ static bool use_repository(struct members *members, struct error *err)
 	size_t top = strlen(members->repository.top);
 	const char *below = members->request->root + top;
 	members->prefix = *below ? strlen(below + 1) + 1 : 0;
-	tracked_init(&members->tracked, members->store->git, &members->repository,
-		members->request->home);
+	tracked_init(
+		&members->tracked, members->store, &members->repository, members->request->home);
 	return ignore_init(&members->ignore, members->store, &members->repository,
 		members->request->home, err);
 }
@@ -120,7 +120,7 @@ void members_add_nested(struct members *members, const struct candidate *at)
 	struct nested *nested = mem_alloc(sizeof(*nested));
 	nested->folder = at->folder;
 	nested->prefix = at->folder_length;
-	tracked_init(&nested->tracked, members->store->git, &repository, members->request->home);
+	tracked_init(&nested->tracked, members->store, &repository, members->request->home);
 	members->nested = mem_realloc(
 		members->nested, (members->nested_count + 1) * sizeof(members->nested[0]));
 	members->nested[members->nested_count++] = nested;

@@ -16,13 +16,12 @@
 
 enum { READ_SIZE = 64 << 10 };
 
-static int spawn(pid_t *pid, const char *const *argv, const char *home, int out_fd)
+static int spawn(pid_t *pid, const char *const *argv, int out_fd)
 {
-	char home_entry[PATH_MAX + 8];
-	snprintf(home_entry, sizeof(home_entry), "HOME=%s", home ? home : "/nonexistent");
-	const char *const env[] = {home_entry, "PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_OPTIONAL_LOCKS=0",
-		"GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", NULL};
+	const char *const env[] = {"HOME=/nonexistent", "PATH=/usr/local/bin:/usr/bin:/bin",
+		"LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1",
+		"GIT_ALLOW_PROTOCOL=none", NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none, defaults;
@@ -84,14 +83,14 @@ static bool read_output(int fd, struct buf *output, struct error *err)
 	}
 }
 
-bool run_git(const char *const *argv, const char *home, struct buf *output, struct error *err)
+bool run_git(const char *const *argv, struct buf *output, struct error *err)
 {
 	int fds[2];
 	pid_t pid;
 	if (!fd_pipe(fds, err)) {
 		return false;
 	}
-	int failed = spawn(&pid, argv, home, fds[1]);
+	int failed = spawn(&pid, argv, fds[1]);
 	fd_close(&fds[1]);
 	if (failed) {
 		fd_close(&fds[0]);

@@ -15,7 +15,6 @@ enum { RUN_GIT_TIMEOUT_MS = 60000 };
  * kills it: ERROR_TIMEOUT. ERROR_NOT_FOUND without git, ERROR_SYSTEM where it failed,
  * ERROR_LIMIT where it prints more than the buffer takes. Worker thread.
  */
-bool run_git(const char *const *argv, const char *home, struct buf *output,
-	struct error *err) ATTR_NODISCARD;
+bool run_git(const char *const *argv, struct buf *output, struct error *err) ATTR_NODISCARD;
 
 #endif

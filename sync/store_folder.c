@@ -196,35 +196,68 @@ static const struct {
 	{"objects/pack", "tmp_"},
 };
 
-static void sweep_entry(int folder, const char *name)
+static bool is_stale(const struct stat *status)
 {
+	return status->st_mtime + STALE_SECONDS < time(NULL);
+}
+
+static void sweep_entry(struct store *store, int fd, const char *folder, const char *name)
+{
+	char path[PATH_MAX];
 	struct stat status;
-	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
-		status.st_mtime + STALE_SECONDS < time(NULL)) {
-		unlinkat(folder, name, 0);
+	if (fstatat(fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0 || !is_stale(&status)) {
+		return;
+	}
+	if (S_ISREG(status.st_mode)) {
+		unlinkat(fd, name, 0);
+	} else if (S_ISDIR(status.st_mode) && name[0] != '.' && strcmp(folder, "tmp") == 0) {
+		snprintf(path, sizeof(path), "%s/%s", folder, name);
+		folder_remove(store, path);
 	}
 }
 
-static void sweep_folder(int at, const char *folder, const char *prefix)
+static DIR *open_stream(int at, const char *folder)
 {
-	int fd = openat(at, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(at, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 	if (!stream) {
 		fd_close(&fd);
-		return;
 	}
+	return stream;
+}
+
+void folder_remove(struct store *store, const char *path)
+{
+	DIR *stream = open_stream(store->folder_fd, path);
 	struct dirent *entry;
-	while ((entry = readdir(stream))) {
-		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) {
-			sweep_entry(fd, entry->d_name);
+	while (stream && (entry = readdir(stream))) {
+		if (unlinkat(dirfd(stream), entry->d_name, 0) < 0) {
+			unlinkat(dirfd(stream), entry->d_name, AT_REMOVEDIR);
 		}
 	}
-	closedir(stream);
+	if (stream) {
+		closedir(stream);
+	}
+	unlinkat(store->folder_fd, path, AT_REMOVEDIR);
+}
+
+static void sweep_folder(struct store *store, const char *folder, const char *prefix)
+{
+	DIR *stream = open_stream(store->folder_fd, folder);
+	struct dirent *entry;
+	while (stream && (entry = readdir(stream))) {
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) {
+			sweep_entry(store, dirfd(stream), folder, entry->d_name);
+		}
+	}
+	if (stream) {
+		closedir(stream);
+	}
 }
 
 void folder_sweep(struct store *store)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(litter); i++) {
-		sweep_folder(store->folder_fd, litter[i].folder, litter[i].prefix);
+		sweep_folder(store, litter[i].folder, litter[i].prefix);
 	}
 }

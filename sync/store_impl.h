@@ -37,6 +37,9 @@ bool temp_rename(
 /* Removes what killed writers left behind: temporary files untouched for an hour. */
 void folder_sweep(struct store *store);
 
+/* A temporary folder below "tmp", and the files and empty folders in it. */
+void folder_remove(struct store *store, const char *path);
+
 /* The directories that lead to path, below the store's folder. */
 bool folder_make_parents(struct store *store, const char *path, struct error *err) ATTR_NODISCARD;
 

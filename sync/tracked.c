@@ -7,21 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sync/run_git.h"
-
 enum { LISTED_MAX = 48 << 20 }; // bytes of names that git may list
 
-void tracked_init(struct tracked *tracked, const struct git *git,
+void tracked_init(struct tracked *tracked, struct store *store,
 	const struct user_repository *repository, const char *home)
 {
-	*tracked = (struct tracked){.git = git, .repository = *repository, .home = home};
+	*tracked = (struct tracked){.store = store, .repository = *repository, .home = home};
 	buf_init(&tracked->listed, LISTED_MAX);
 }
 
 void tracked_finish(struct tracked *tracked)
 {
 	if (tracked->index) {
-		tracked->git->index_free(tracked->index);
+		tracked->store->git->index_free(tracked->index);
 	}
 	buf_finish(&tracked->listed);
 	free(tracked->paths);
@@ -49,14 +47,10 @@ static void sort_listed(struct tracked *tracked)
 	}
 }
 
-/* Only lists: no lock is taken, no index refreshed, nothing fetched, nothing of the user's run. */
-static bool ask_program(struct tracked *tracked)
+static bool ask_program(struct tracked *tracked, bool is_sha256)
 {
-	const char *const argv[] = {"git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*",
-		"-c", "core.hooksPath=/dev/null", "-C", tracked->repository.top, "ls-files", "-z",
-		"--cached", NULL};
 	struct error err;
-	if (!run_git(argv, tracked->home, &tracked->listed, &err)) {
+	if (!tracked_ask_program(tracked, is_sha256, &err)) {
 		buf_clear(&tracked->listed);
 		return false;
 	}
@@ -75,15 +69,15 @@ static bool is_sha256(const struct tracked *tracked)
 	git_buf format = {0};
 	bool is_other = false;
 	snprintf(path, sizeof(path), "%s/config", tracked->repository.common);
-	if (tracked->git->config_new(&config) == 0 &&
-		tracked->git->config_add_file_ondisk(
+	if (tracked->store->git->config_new(&config) == 0 &&
+		tracked->store->git->config_add_file_ondisk(
 			config, path, GIT_CONFIG_LEVEL_LOCAL, NULL, 0) == 0 &&
-		tracked->git->config_get_string_buf(&format, config, "extensions.objectformat") ==
-			0) {
+		tracked->store->git->config_get_string_buf(
+			&format, config, "extensions.objectformat") == 0) {
 		is_other = strcmp(format.ptr, "sha1") != 0;
 	}
-	tracked->git->buf_dispose(&format);
-	tracked->git->config_free(config);
+	tracked->store->git->buf_dispose(&format);
+	tracked->store->git->config_free(config);
 	return is_other;
 }
 
@@ -97,10 +91,11 @@ static enum tracked_source read_index(struct tracked *tracked)
 	if (access(path, F_OK) < 0 && errno == ENOENT) {
 		return TRACKED_NONE;
 	}
-	if (!is_sha256(tracked) && tracked->git->index_open(&tracked->index, path) == 0) {
+	bool is_other = is_sha256(tracked);
+	if (!is_other && tracked->store->git->index_open(&tracked->index, path) == 0) {
 		return TRACKED_INDEX;
 	}
-	return ask_program(tracked) ? TRACKED_PROGRAM : TRACKED_NOTHING;
+	return ask_program(tracked, is_other) ? TRACKED_PROGRAM : TRACKED_NOTHING;
 }
 
 static void ensure_read(struct tracked *tracked)
@@ -130,7 +125,7 @@ bool tracked_has(struct tracked *tracked, const char *path)
 {
 	ensure_read(tracked);
 	if (tracked->source == TRACKED_INDEX) {
-		return tracked->git->index_find(NULL, tracked->index, path) == 0;
+		return tracked->store->git->index_find(NULL, tracked->index, path) == 0;
 	}
 	return tracked->source == TRACKED_PROGRAM && strcmp(listed_from(tracked, path), path) == 0;
 }
@@ -143,7 +138,7 @@ bool tracked_has_below(struct tracked *tracked, const char *folder)
 		return true;
 	}
 	if (tracked->source == TRACKED_INDEX) {
-		return tracked->git->index_find_prefix(NULL, tracked->index, prefix) == 0;
+		return tracked->store->git->index_find_prefix(NULL, tracked->index, prefix) == 0;
 	}
 	return tracked->source == TRACKED_PROGRAM &&
 	       strncmp(listed_from(tracked, prefix), prefix, (size_t)length) == 0;

@@ -6,7 +6,8 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
-#include "base/git.h"
+#include "base/error.h"
+#include "sync/store.h"
 #include "sync/user_repository.h"
 
 /*
@@ -23,7 +24,7 @@ enum tracked_source {
 };
 
 struct tracked {
-	const struct git *git;
+	struct store *store;
 	struct user_repository repository;
 	const char *home; // borrowed; may be NULL
 	enum tracked_source source;
@@ -33,12 +34,19 @@ struct tracked {
 	size_t count;
 };
 
-void tracked_init(struct tracked *tracked, const struct git *git,
+void tracked_init(struct tracked *tracked, struct store *store,
 	const struct user_repository *repository, const char *home);
 void tracked_finish(struct tracked *tracked);
 
 bool tracked_has(struct tracked *tracked, const char *path);
 /* Whether a path below the directory is tracked, or the directory itself is a submodule. */
 bool tracked_has_below(struct tracked *tracked, const char *folder);
+
+/*
+ * tracked_program.c: fills `listed` by asking the program git. It is given copies of the
+ * index files in a folder of the store's, for it would touch the times of a split or
+ * sparse index even where it only reads; nothing of the user's configuration applies there.
+ */
+bool tracked_ask_program(struct tracked *tracked, bool is_sha256, struct error *err) ATTR_NODISCARD;
 
 #endif
