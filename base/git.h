@@ -23,9 +23,14 @@
 #define GIT_FUNCTIONS(X)                                                                           \
 	X(attr_cache_flush)                                                                        \
 	X(buf_dispose)                                                                             \
+	X(commit_author)                                                                           \
 	X(commit_free)                                                                             \
+	X(commit_id)                                                                               \
 	X(commit_lookup)                                                                           \
 	X(commit_message)                                                                          \
+	X(commit_parent_id)                                                                        \
+	X(commit_parentcount)                                                                      \
+	X(commit_summary)                                                                          \
 	X(commit_time)                                                                             \
 	X(commit_tree_id)                                                                          \
 	X(config_add_file_ondisk)                                                                  \
@@ -40,6 +45,7 @@
 	X(diff_stats_to_buf)                                                                       \
 	X(diff_tree_to_tree)                                                                       \
 	X(error_last)                                                                              \
+	X(graph_descendant_of)                                                                     \
 	X(ignore_path_is_ignored)                                                                  \
 	X(index_find)                                                                              \
 	X(index_find_prefix)                                                                       \
@@ -71,24 +77,49 @@
 	X(odb_write)                                                                               \
 	X(oid_fromstr)                                                                             \
 	X(oid_tostr)                                                                               \
+	X(packbuilder_foreach)                                                                     \
+	X(packbuilder_free)                                                                        \
+	X(packbuilder_insert_walk)                                                                 \
+	X(packbuilder_new)                                                                         \
 	X(pathspec_free)                                                                           \
 	X(pathspec_matches_path)                                                                   \
 	X(pathspec_new)                                                                            \
+	X(reference_create)                                                                        \
+	X(reference_free)                                                                          \
+	X(reference_iterator_free)                                                                 \
+	X(reference_iterator_glob_new)                                                             \
+	X(reference_lookup)                                                                        \
 	X(reference_name_is_valid)                                                                 \
+	X(reference_name_to_id)                                                                    \
+	X(reference_next_name)                                                                     \
+	X(reference_symbolic_target)                                                               \
+	X(repository_commondir)                                                                    \
 	X(repository_free)                                                                         \
 	X(repository_open_ext)                                                                     \
+	X(repository_path)                                                                         \
 	X(repository_set_odb)                                                                      \
 	X(repository_set_workdir)                                                                  \
+	X(revwalk_free)                                                                            \
+	X(revwalk_hide)                                                                            \
+	X(revwalk_new)                                                                             \
+	X(revwalk_push)                                                                            \
+	X(tree_create_updated)                                                                     \
 	X(tree_entry_byindex)                                                                      \
 	X(tree_entry_byname)                                                                       \
 	X(tree_entry_bypath)                                                                       \
 	X(tree_entry_filemode)                                                                     \
+	X(tree_entry_filemode_raw)                                                                 \
 	X(tree_entry_free)                                                                         \
 	X(tree_entry_id)                                                                           \
 	X(tree_entry_name)                                                                         \
 	X(tree_entrycount)                                                                         \
 	X(tree_free)                                                                               \
-	X(tree_lookup)
+	X(tree_lookup)                                                                             \
+	X(treebuilder_free)                                                                        \
+	X(treebuilder_insert)                                                                      \
+	X(treebuilder_new)                                                                         \
+	X(treebuilder_remove)                                                                      \
+	X(treebuilder_write)
 
 #define GIT_MEMBER(name) __typeof__(git_##name) *(name);
 struct git {

@@ -20,12 +20,13 @@ struct transport_request {
 	struct ev_loop *loop;
 	struct pool *pool;
 	struct sandbox *sandbox;
-	struct store *store;    // borrowed; the transport's for the time of an operation
+	struct store *store;    // where it is and its limit are copied: it is opened anew
 	const char *local_root; // the workspace; its repository, if any, is read
 	const char *runtime_root;
+	const char *home; // the user's, for the name and the ignore rules; may be NULL
 	const char *const *include, *const *exclude;
-	long long timeout_ms; // without any progress
-	uint64_t bytes_max;   // received in one operation
+	long long timeout_ms; // without any progress; 0: a minute
+	uint64_t bytes_max;   // received in one operation; 0: 20 GiB
 };
 
 /*
@@ -67,6 +68,24 @@ struct transport {
 	const struct transport_impl *impl;
 };
 
+/* As in the table. */
+void transport_prepare(struct transport *transport, sandbox_done *done, void *data);
+void transport_collect(
+	struct transport *transport, const git_oid *base, transport_collect_done *done, void *data);
+void transport_deliver(struct transport *transport, const git_oid *from, const git_oid *to,
+	transport_deliver_done *done, void *data);
+
+/* Ends what runs, in the sandbox too, and raises nothing more. NULL is fine. */
+void transport_destroy(struct transport *transport);
+
+/*
+ * By git there and libgit2 here (sync/git). Everything but the loop, the pool and the
+ * sandbox is copied. Both directions are incremental: what the runtime was sent or has
+ * told is kept in a repository of our own beside the root, which is made anew where
+ * it was deleted. The root becomes a repository where local_root is one (sync/git/history.h);
+ * it follows the user's HEAD as long as the agent leaves HEAD where it is. Commits of the
+ * agent's come back with the next collect (sync/git/commits.h).
+ */
 struct transport *transport_git_create(const struct transport_request *request);
 
 #endif

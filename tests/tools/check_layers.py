@@ -46,10 +46,10 @@ def upward():
 
 
 def not_from_root():
-    """Includes of files that are not there when looked up from the root."""
+    """Includes of files that are not there, nor are made of ones that are, from the root."""
     for path, _ in sources():
         for name in includes(path):
-            if not (ROOT / name).is_file():
+            if not (ROOT / name.removesuffix('.inc')).is_file():
                 yield f'{path}: "{name}" is no file below the root'
 
 

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "sync/git/commits.h"
+#include "sync/git/git.h"
+#include "sync/git/shallow.h"
+#include "sync/git/tree_walk.h"
+
+enum { COMMITS_MAX = 1000, BRANCHES_MAX = 256 };
+
+static const char refs[] = "refs/acp-broker/agent/";
+
+/* What has come so far. */
+struct branch {
+	git_oid id;
+	char *name; // owned
+};
+struct arrival {
+	struct branch branches[BRANCHES_MAX];
+	size_t branch_count;
+	git_oid commits[2 * COMMITS_MAX]; // with those they build upon
+	size_t commit_count;
+};
+
+/* Of the operation that runs; one at a time, on one worker thread. */
+static struct arrival *arrival_of(struct git_transport *git)
+{
+	if (!git->arrival) {
+		git->arrival = mem_alloc_zero(sizeof(*git->arrival));
+	}
+	return git->arrival;
+}
+
+static void arrival_finish(struct git_transport *git)
+{
+	for (size_t i = 0; git->arrival && i < git->arrival->branch_count; i++) {
+		free(git->arrival->branches[i].name);
+	}
+	free(git->arrival);
+	git->arrival = NULL;
+}
+
+/* ---- what is told ---- */
+
+static bool write_known(struct git_transport *git, int fd, struct error *err)
+{
+	const struct git *lib = git->store.git;
+	git_reference_iterator *iterator = NULL;
+	const char *name;
+	bool written = true;
+	if (lib->reference_iterator_glob_new(
+		    &iterator, git->store.repository, "refs/acp-broker/agent/*") < 0) {
+		return error_set_git(lib, err, "reading the store %s", git->store.path);
+	}
+	while (written && lib->reference_next_name(&name, iterator) == 0) {
+		char line[GIT_OID_HEXSZ + 2];
+		git_oid id;
+		if (lib->reference_name_to_id(&id, git->store.repository, name) == 0) {
+			lib->oid_tostr(line, sizeof(line) - 1, &id);
+			line[GIT_OID_HEXSZ] = '\n';
+			written = fd_write_all(fd, (struct span){line, GIT_OID_HEXSZ + 1}, err);
+		}
+	}
+	lib->reference_iterator_free(iterator);
+	return written;
+}
+
+static bool check_object(
+	struct git_transport *git, const struct line_object *object, struct error *err)
+{
+	struct arrival *arrival = arrival_of(git);
+	if (object->type != GIT_OBJECT_COMMIT) {
+		return true;
+	}
+	if (arrival->commit_count == ARRAY_LENGTH(arrival->commits)) {
+		return error_set(err, ERROR_PROTOCOL, "the sandbox sent too many commits");
+	}
+	arrival->commits[arrival->commit_count++] = object->id;
+	return true;
+}
+
+static bool take_line(
+	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
+{
+	struct arrival *arrival = arrival_of(git);
+	if (line->kind == LINE_OBJECTS) {
+		return git_receive_objects(git, lines, line->number, check_object, err);
+	}
+	if (line->kind != LINE_REF) {
+		return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
+	}
+	if (arrival->branch_count < BRANCHES_MAX) {
+		arrival->branches[arrival->branch_count++] =
+			(struct branch){line->id, mem_strdup(line->text)};
+	}
+	return true;
+}
+
+/* ---- what is kept ---- */
+
+static bool check_commit(
+	struct git_transport *git, const git_oid *id, git_oid *known, struct error *err)
+{
+	const struct git *lib = git->store.git;
+	git_commit *commit = NULL;
+	bool is_cut = false;
+	if (lib->commit_lookup(&commit, git->store.repository, id) < 0) {
+		return error_set_git(lib, err, "reading a commit");
+	}
+	git_oid tree = *lib->commit_tree_id(commit);
+	bool checked = trees_check_commit(&git->store, known, &tree, err);
+	for (unsigned i = 0; checked && i < lib->commit_parentcount(commit); i++) {
+		is_cut = is_cut ||
+		         !lib->odb_exists(git->store.odb, lib->commit_parent_id(commit, i));
+	}
+	lib->commit_free(commit);
+	*known = tree;
+	return checked && (!is_cut || shallow_add(&git->store, id, err));
+}
+
+/* A branch that was rewritten keeps its old commits under another name. */
+static bool keep_branch(struct git_transport *git, const struct branch *branch, struct error *err)
+{
+	const struct git *lib = git->store.git;
+	git_repository *repository = git->store.repository;
+	char name[LINE_PATH_MAX + 80], other[LINE_PATH_MAX + 80];
+	git_reference *ref = NULL;
+	git_oid old;
+	int valid = 0;
+	snprintf(name, sizeof(name), "%s%s", refs, branch->name);
+	if (lib->reference_name_is_valid(&valid, name) < 0 || !valid) {
+		return error_set(err, ERROR_PROTOCOL,
+			"the branch \"%s\" has no name that is allowed", branch->name);
+	}
+	bool is_rewritten = lib->reference_name_to_id(&old, repository, name) == 0 &&
+	                    !git_oid_is_same(&old, &branch->id) &&
+	                    lib->graph_descendant_of(repository, &branch->id, &old) != 1;
+	if (is_rewritten) {
+		char hex[GIT_OID_HEXSZ + 1];
+		lib->oid_tostr(hex, sizeof(hex), &old);
+		snprintf(other, sizeof(other), "%s-before-%.12s", name, hex);
+		if (lib->reference_create(&ref, repository, other, &old, 1, NULL) < 0) {
+			return error_set_git(lib, err, "keeping %s", other);
+		}
+		lib->reference_free(ref);
+	}
+	if (lib->reference_create(&ref, repository, name, &branch->id, 1, NULL) < 0) {
+		return error_set_git(lib, err, "keeping %s", name);
+	}
+	lib->reference_free(ref);
+	return true;
+}
+
+static bool keep_all(struct git_transport *git, struct error *err)
+{
+	struct arrival *arrival = arrival_of(git);
+	git_oid known = store_empty_tree;
+	for (size_t i = arrival->commit_count; i > 0; i--) {
+		if (!check_commit(git, &arrival->commits[i - 1], &known, err)) {
+			return false;
+		}
+	}
+	for (size_t i = 0; i < arrival->branch_count; i++) {
+		bool has_come =
+			git->store.git->odb_exists(git->store.odb, &arrival->branches[i].id);
+		if (!has_come || !keep_branch(git, &arrival->branches[i], err)) {
+			return has_come ||
+			       error_set(err, ERROR_PROTOCOL, "a commit of a branch is missing");
+		}
+	}
+	return true;
+}
+
+/* Commits that cannot be kept are no reason to leave the files where they are. */
+static bool work_commits(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	struct error send_err, keep_err;
+	bool sent = write_known(git, ends->out, &send_err);
+	fd_close(&ends->out);
+	bool answered = git_read_answer(git, ends, take_line, err);
+	if (answered && !keep_all(git, &keep_err)) {
+		snprintf(git->note, sizeof(git->note), "the agent's commits were not taken: %.200s",
+			keep_err.text);
+	}
+	arrival_finish(git);
+	if (answered && !sent) {
+		*err = send_err;
+	}
+	return answered && sent;
+}
+
+void git_collect_commits(struct git_transport *git, void (*then)(struct git_transport *git))
+{
+	char tree[GIT_OID_HEXSZ + 1], count[16];
+	git->store.git->oid_tostr(tree, sizeof(tree), &git->collecting.side_tree);
+	snprintf(count, sizeof(count), "%d", COMMITS_MAX);
+	git_run(git, &(struct git_step){.script = SCRIPT_COMMITS,
+			     .args = {tree, count},
+			     .work = work_commits,
+			     .then = then});
+}

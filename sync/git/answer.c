@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sync/git/git.h"
+
+static ssize_t read_fd(void *data, char *to, size_t size)
+{
+	ssize_t count;
+	do {
+		count = read(*(const int *)data, to, size);
+	} while (count < 0 && errno == EINTR);
+	return count;
+}
+
+static bool take_failure(struct git_transport *git, const char *why, struct error *err)
+{
+	const struct transport_request *request = &git->request;
+	if (strcmp(why, "missing") == 0) {
+		git->is_missing = true;
+		return true;
+	}
+	if (strcmp(why, "changed") == 0) {
+		return error_set_reason(err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED",
+			"delivering to %s: files have changed there meanwhile",
+			request->runtime_root);
+	}
+	if (strcmp(why, "content") == 0) {
+		return error_set(err, ERROR_PROTOCOL,
+			"delivering to %s: a file arrived with another content",
+			request->runtime_root);
+	}
+	if (strcmp(why, "other") == 0) {
+		return error_set(err, ERROR_UNAVAILABLE,
+			"%s became a repository of the agent's meanwhile", request->runtime_root);
+	}
+	if (strncmp(why, "tool ", 5) == 0) {
+		return error_set_reason(err, ERROR_UNAVAILABLE, "SYNC_TOOL_MISSING",
+			"syncing %s needs \"%.40s\" in the sandbox, which is not in its PATH: "
+			"install it there",
+			request->runtime_root, why + 5);
+	}
+	return error_set(err, ERROR_PROTOCOL, "the sandbox failed for a reason that is none");
+}
+
+static bool take_end(struct git_transport *git, const struct line *line, struct error *err)
+{
+	if (line->number == 0) {
+		return true;
+	}
+	return error_set(err, ERROR_SYSTEM, "syncing %s: the script there ended with status %llu",
+		git->request.runtime_root, (unsigned long long)line->number);
+}
+
+bool git_read_answer(struct git_transport *git, struct remote_ends *ends,
+	bool (*take)(struct git_transport *git, struct lines *lines, const struct line *line,
+		struct error *err),
+	struct error *err)
+{
+	struct lines lines;
+	struct line line;
+	bool fine;
+	git->is_missing = false;
+	lines_init(&lines, read_fd, &ends->in, git->request.bytes_max, git->store.big_file_bytes);
+	do {
+		fine = lines_next(&lines, &line, err);
+		if (!fine || line.kind == LINE_END) {
+			break;
+		}
+		fine = line.kind == LINE_FAIL ? take_failure(git, line.text, err)
+		                              : take(git, &lines, &line, err);
+	} while (fine);
+	fine = fine && take_end(git, &line, err);
+	git->collecting.result.received_bytes += lines.received;
+	lines_finish(&lines);
+	return fine;
+}
+
+bool git_receive_objects(struct git_transport *git, struct lines *lines, uint64_t count,
+	bool (*check)(
+		struct git_transport *git, const struct line_object *object, struct error *err),
+	struct error *err)
+{
+	struct store *store = &git->store;
+	for (uint64_t i = 0; i < count; i++) {
+		struct line_object object;
+		git_oid id;
+		if (!lines_next_object(lines, &object, err) || !check(git, &object, err)) {
+			return false;
+		}
+		if (store->git->odb_write(&id, store->odb, object.content.data, object.content.len,
+			    object.type) < 0) {
+			return error_set_git(
+				store->git, err, "writing to the store %s", store->path);
+		}
+		if (memcmp(&id, &object.id, sizeof(id)) != 0) {
+			return error_set(err, ERROR_PROTOCOL,
+				"the sandbox sent an object whose content is not its id's");
+		}
+	}
+	return true;
+}

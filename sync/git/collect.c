@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "sync/git/git.h"
+#include "sync/snapshot.h"
+
+enum { BIG_FILES_MAX = 4096 };
+
+void collecting_finish(struct collecting *collecting)
+{
+	big_files_finish(&collecting->base_files);
+	big_files_finish(&collecting->files);
+	collecting->next = NULL;
+}
+
+static void collect_end(struct git_transport *git, const struct error *err)
+{
+	struct transport_collected result = git->collecting.result;
+	collecting_finish(&git->collecting);
+	git->done.collect(git->done_data, err ? NULL : &result, err);
+}
+
+static void add_note(struct git_transport *git, const char *text, const char *path)
+{
+	char *note = git->collecting.result.note;
+	size_t length = strlen(note);
+	if (length == 0) {
+		snprintf(note, sizeof(git->collecting.result.note), "%s%s", text, path);
+	}
+}
+
+/* ---- what is told of the root ---- */
+
+static bool add_big_file(struct git_transport *git, const struct line *line, struct error *err)
+{
+	struct collecting *collecting = &git->collecting;
+	struct store_entry entry = store_big_entry(&line->id, line->is_executable);
+	size_t count = 0;
+	if (!snapshot_path_is_safe(span_of(line->text))) {
+		return error_set_reason(err, ERROR_PROTOCOL, "SECURITY_VIOLATION",
+			"the sandbox sent \"%s\": the name is not allowed", line->text);
+	}
+	if (line->number > git->request.bytes_max) {
+		return error_set(err, ERROR_LIMIT,
+			"%s has %" PRIu64 " bytes, more than the allowed %" PRIu64, line->text,
+			line->number, git->request.bytes_max);
+	}
+	LIST_FOR_EACH(file, &collecting->files, struct big_file, link) {
+		count++;
+		if (strcmp(file->path, line->text) == 0) {
+			return store_entry_equal(&file->entry, &entry) ||
+			       error_set_reason(err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED",
+				       "%s changed while it was measured", line->text);
+		}
+	}
+	if (count == BIG_FILES_MAX) {
+		return error_set(err, ERROR_LIMIT,
+			"more than %d files are over the limit of "
+			"big files",
+			BIG_FILES_MAX);
+	}
+	big_files_add(&collecting->files, line->text, &entry, line->number);
+	return true;
+}
+
+static bool check_object(
+	struct git_transport *git, const struct line_object *object, struct error *err)
+{
+	return object->type != GIT_OBJECT_COMMIT ||
+	       error_set(err, ERROR_PROTOCOL, "the sandbox sent a commit as a file");
+}
+
+static bool take_collected(
+	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
+{
+	switch (line->kind) {
+	case LINE_TREE:
+		git->collecting.side_tree = line->id;
+		git->collecting.result.files = (size_t)line->number;
+		return true;
+	case LINE_BIG:
+		return add_big_file(git, line, err);
+	case LINE_LEFT:
+		add_note(git, "left out in the sandbox, for it cannot be read: ", line->text);
+		return true;
+	case LINE_REPOSITORY:
+		git->has_lost_repository = strcmp(line->text, "none") == 0;
+		return true;
+	case LINE_OBJECTS:
+		return git_receive_objects(git, lines, line->number, check_object, err);
+	default:
+		return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
+	}
+}
+
+/* ---- the steps ---- */
+
+static bool work_open(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	struct collecting *collecting = &git->collecting;
+	if (!git_open_store(git, err) ||
+		!git_strip(git, &collecting->base, &collecting->side_base, err)) {
+		return false;
+	}
+	bool has_big = memcmp(&collecting->base, &collecting->side_base, sizeof(git_oid)) != 0;
+	return !has_big ||
+	       trees_list_big(&git->store, &collecting->base, &collecting->base_files, err);
+}
+
+static bool work_collect(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	struct collecting *collecting = &git->collecting;
+	LIST_FOR_EACH(file, &collecting->base_files, struct big_file, link) {
+		struct span name = {file->path, strlen(file->path) + 1};
+		if (!fd_write_all(ends->out, name, err)) {
+			return false;
+		}
+	}
+	fd_close(&ends->out);
+	collecting->side_tree = (git_oid){{0}};
+	big_files_finish(&collecting->files);
+	if (!git_read_answer(git, ends, take_collected, err) || git->is_missing) {
+		return git->is_missing;
+	}
+	return trees_check(&git->store, &collecting->side_base, &collecting->side_tree, err);
+}
+
+static bool work_fetch(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	const struct big_file *file = git->collecting.next;
+	fd_close(&ends->out);
+	if (!store_put_big(&git->store, ends->in, file->size, &file->entry, err)) {
+		return error_prefix(err, "fetching %s", file->path);
+	}
+	git->collecting.result.received_bytes += file->size;
+	return git->collecting.result.received_bytes <= git->request.bytes_max ||
+	       error_set(err, ERROR_LIMIT,
+		       "the sandbox sent more than the allowed %" PRIu64 " bytes",
+		       git->request.bytes_max);
+}
+
+static bool work_join(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	struct collecting *collecting = &git->collecting;
+	LIST_FOR_EACH(file, &collecting->files, struct big_file, link) {
+		collecting->result.files++;
+	}
+	if (!trees_join(&git->store, &collecting->side_tree, &collecting->files,
+		    &collecting->result.tree, err)) {
+		return false;
+	}
+	git->known = (struct side_pair){collecting->result.tree, collecting->side_tree};
+	return true;
+}
+
+static void collect_done(struct git_transport *git)
+{
+	git_end(git, NULL);
+}
+
+static void collect_commits(struct git_transport *git)
+{
+	git_collect_commits(git, collect_done);
+}
+
+/* Work: the first of the big files from `next` on that the store has not. */
+static bool work_find_next(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	struct collecting *collecting = &git->collecting;
+	struct list *at = collecting->next ? &collecting->next->link : &collecting->files;
+	collecting->next = NULL;
+	for (at = at->next; at != &collecting->files; at = at->next) {
+		struct big_file *file = LIST_ENTRY(at, struct big_file, link);
+		if (!store_has(&git->store, &file->entry)) {
+			collecting->next = file;
+			return true;
+		}
+	}
+	return work_join(git, ends, err);
+}
+
+static void collect_next(struct git_transport *git);
+
+static void collect_find_next(struct git_transport *git)
+{
+	git_run(git, &(struct git_step){
+			     .script = SCRIPT_NONE, .work = work_find_next, .then = collect_next});
+}
+
+static void collect_next(struct git_transport *git)
+{
+	if (!git->collecting.next) {
+		collect_commits(git);
+		return;
+	}
+	char path[LINE_PATH_MAX + 3];
+	snprintf(path, sizeof(path), "./%s", git->collecting.next->path);
+	git_run(git, &(struct git_step){.script = SCRIPT_FETCH,
+			     .args = {path},
+			     .work = work_fetch,
+			     .then = collect_find_next});
+}
+
+static void collect_ask(struct git_transport *git);
+
+static void collect_asked(struct git_transport *git)
+{
+	if (!git->is_missing) {
+		collect_find_next(git);
+		return;
+	}
+	struct error err;
+	if (git->was_seeded) {
+		error_set(&err, ERROR_PROTOCOL, "the sandbox has lost what it was just sent");
+		git_end(git, &err);
+		return;
+	}
+	git->was_seeded = true;
+	git_import(git, &store_empty_tree, &git->collecting.side_base, collect_ask);
+}
+
+static void collect_ask(struct git_transport *git)
+{
+	char base[GIT_OID_HEXSZ + 1], limit[24];
+	git->store.git->oid_tostr(base, sizeof(base), &git->collecting.side_base);
+	snprintf(limit, sizeof(limit), "%" PRIu64, git->store.big_file_bytes);
+	git_run(git, &(struct git_step){.script = SCRIPT_COLLECT,
+			     .args = {base, limit, git->pathspecs, git->includes},
+			     .work = work_collect,
+			     .then = collect_asked});
+}
+
+static void collect_begin(struct git_transport *git)
+{
+	git_run(git,
+		&(struct git_step){.script = SCRIPT_NONE, .work = work_open, .then = collect_ask});
+}
+
+void git_collect(
+	struct transport *transport, const git_oid *base, transport_collect_done *done, void *data)
+{
+	struct git_transport *git = git_from(transport);
+	git->collecting.base = *base;
+	git->collecting.result = (struct transport_collected){0};
+	memcpy(git->collecting.result.note, git->note, sizeof(git->note));
+	git->note[0] = '\0';
+	git->done.collect = done;
+	git_begin(git, collect_begin, collect_end, data);
+}

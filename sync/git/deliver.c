@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "sync/git/git.h"
+
+enum { FIELDS_MAX = LINE_PATH_MAX + 256 };
+
+void delivering_finish(struct delivering *delivering)
+{
+	LIST_FOR_EACH(swap, &delivering->swaps, struct swap, link) {
+		list_remove(&swap->link);
+		free(swap->path);
+		free(swap);
+	}
+	delivering->next = NULL;
+}
+
+static void deliver_end(struct git_transport *git, const struct error *err)
+{
+	struct transport_delivered result = git->delivering.result;
+	delivering_finish(&git->delivering);
+	git->done.deliver(git->done_data, err ? NULL : &result, err);
+}
+
+/* An id less its last digit: of a big file's content the last bit is not known. */
+static void short_id(const struct git *git, const struct store_entry *entry, char *hex)
+{
+	git->oid_tostr(hex, GIT_OID_HEXSZ + 1, &entry->id);
+	hex[GIT_OID_HEXSZ - 1] = '\0';
+}
+
+/* ---- what is to be done ---- */
+
+static bool add_swap(void *data, const struct tree_change *change, struct error *err)
+{
+	struct git_transport *git = data;
+	if (change->from.mode != ENTRY_BIG && change->to.mode != ENTRY_BIG) {
+		return true;
+	}
+	struct swap *swap = mem_alloc_zero(sizeof(*swap));
+	swap->path = mem_strdup(change->path);
+	swap->from = change->from;
+	swap->to = change->to;
+	list_append(&git->delivering.swaps, &swap->link);
+	return true;
+}
+
+static void find_next(struct delivering *delivering)
+{
+	struct list *at = delivering->next ? &delivering->next->link : &delivering->swaps;
+	delivering->next = NULL;
+	for (at = at->next; at != &delivering->swaps && !delivering->next; at = at->next) {
+		struct swap *swap = LIST_ENTRY(at, struct swap, link);
+		delivering->next = swap->to.mode == ENTRY_BIG ? swap : NULL;
+	}
+}
+
+static bool work_open(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	struct delivering *delivering = &git->delivering;
+	bool opened =
+		git_open_store(git, err) &&
+		git_strip(git, &delivering->from, &delivering->side_from, err) &&
+		git_strip(git, &delivering->to, &delivering->side_to, err) &&
+		trees_compare(&git->store, &delivering->from, &delivering->to, add_swap, git, err);
+	find_next(delivering);
+	return opened &&
+	       history_read(&git->history, git->request.local_root, git->request.home, err);
+}
+
+/* ---- big files ---- */
+
+static bool take_nothing(
+	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
+{
+	return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
+}
+
+static bool work_upload(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	const struct swap *swap = git->delivering.next;
+	struct error send_err;
+	uint64_t size = 0;
+	bool sent = store_size(&git->store, &swap->to, &size, &send_err) &&
+	            store_copy_out(&git->store, &swap->to, ends->out, &send_err);
+	fd_close(&ends->out);
+	git->delivering.result.sent_bytes += size;
+	if (!git_read_answer(git, ends, take_nothing, err)) {
+		return error_prefix(err, "sending %s", swap->path);
+	}
+	if (!sent) {
+		*err = send_err;
+		return error_prefix(err, "sending %s", swap->path);
+	}
+	return true;
+}
+
+/* ---- the change itself ---- */
+
+static bool put_swap(
+	const struct git_transport *git, const struct swap *swap, int fd, struct error *err)
+{
+	const struct git *lib = git->store.git;
+	char was[GIT_OID_HEXSZ + 1], becomes[GIT_OID_HEXSZ + 1], fields[FIELDS_MAX];
+	bool is_executable = store_entry_is_executable(&swap->to);
+	bool will_be_big = swap->to.mode == ENTRY_BIG;
+	short_id(lib, &swap->from, was);
+	short_id(lib, &swap->to, becomes);
+	if (!will_be_big) {
+		lib->oid_tostr(becomes, sizeof(becomes), &swap->to.id);
+	}
+	int length = snprintf(fields, sizeof(fields), "%s%c%s%c%s%c%s%c%o%c", swap->path, 0,
+		swap->from.mode == ENTRY_NONE  ? "none"
+		: swap->from.mode == ENTRY_BIG ? was
+					       : "small",
+		0,
+		swap->to.mode == ENTRY_NONE ? "none"
+		: will_be_big               ? "big"
+					    : "blob",
+		0, becomes, 0,
+		will_be_big ? (unsigned)(is_executable ? ENTRY_EXECUTABLE : ENTRY_FILE)
+			    : (unsigned)swap->to.mode,
+		0);
+	return fd_write_all(fd, (struct span){fields, (size_t)length}, err);
+}
+
+static bool work_deliver(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	struct error send_err;
+	bool sent = true;
+	LIST_FOR_EACH(swap, &git->delivering.swaps, struct swap, link) {
+		sent = sent && put_swap(git, swap, ends->out, &send_err);
+	}
+	fd_close(&ends->out);
+	if (!git_read_answer(git, ends, take_nothing, err)) {
+		return false;
+	}
+	if (!sent) {
+		*err = send_err;
+	}
+	return sent;
+}
+
+/* ---- the steps ---- */
+
+static void deliver_apply(struct git_transport *git);
+
+static void deliver_send(struct git_transport *git)
+{
+	struct delivering *delivering = &git->delivering;
+	if (memcmp(&delivering->side_from, &delivering->side_to, sizeof(git_oid)) == 0) {
+		deliver_apply(git);
+		return;
+	}
+	git_import(git, &delivering->side_from, &delivering->side_to, deliver_apply);
+}
+
+static void deliver_seed(struct git_transport *git)
+{
+	struct error err;
+	if (git->was_seeded) {
+		error_set(&err, ERROR_PROTOCOL, "the sandbox has lost what it was just sent");
+		git_end(git, &err);
+		return;
+	}
+	git->was_seeded = true;
+	git_import(git, &store_empty_tree, &git->delivering.side_from, deliver_send);
+}
+
+static void deliver_applied(struct git_transport *git)
+{
+	if (git->is_missing) {
+		deliver_seed(git);
+		return;
+	}
+	git_update_repository(git);
+}
+
+static void deliver_apply(struct git_transport *git)
+{
+	char from[GIT_OID_HEXSZ + 1], to[GIT_OID_HEXSZ + 1];
+	if (git->is_missing) {
+		deliver_seed(git);
+		return;
+	}
+	git->store.git->oid_tostr(from, sizeof(from), &git->delivering.side_from);
+	git->store.git->oid_tostr(to, sizeof(to), &git->delivering.side_to);
+	git_run(git, &(struct git_step){.script = SCRIPT_DELIVER,
+			     .args = {from, to},
+			     .work = work_deliver,
+			     .then = deliver_applied});
+}
+
+static void deliver_next(struct git_transport *git);
+
+static void deliver_uploaded(struct git_transport *git)
+{
+	find_next(&git->delivering);
+	deliver_next(git);
+}
+
+static void deliver_next(struct git_transport *git)
+{
+	if (!git->delivering.next) {
+		deliver_send(git);
+		return;
+	}
+	char id[GIT_OID_HEXSZ + 1];
+	short_id(git->store.git, &git->delivering.next->to, id);
+	git_run(git, &(struct git_step){.script = SCRIPT_UPLOAD,
+			     .args = {id},
+			     .work = work_upload,
+			     .then = deliver_uploaded});
+}
+
+static void deliver_opened(struct git_transport *git)
+{
+	const struct delivering *delivering = &git->delivering;
+	if (memcmp(&delivering->from, &delivering->to, sizeof(git_oid)) == 0) {
+		git_update_repository(git);
+		return;
+	}
+	deliver_next(git);
+}
+
+static void deliver_begin(struct git_transport *git)
+{
+	git_run(git, &(struct git_step){
+			     .script = SCRIPT_NONE, .work = work_open, .then = deliver_opened});
+}
+
+void git_deliver(struct transport *transport, const git_oid *from, const git_oid *to,
+	transport_deliver_done *done, void *data)
+{
+	struct git_transport *git = git_from(transport);
+	git->delivering.from = *from;
+	git->delivering.to = *to;
+	git->delivering.result = (struct transport_delivered){0};
+	git->done.deliver = done;
+	git_begin(git, deliver_begin, deliver_end, data);
+}

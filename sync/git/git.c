@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/git/git.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BYTES_MAX_DEFAULT_GIB = 20, TIMEOUT_DEFAULT_MS = 60000, TEXT_MAX = 64 << 10 };
+
+/* ---- steps ---- */
+
+static void transport_free(struct git_transport *git);
+
+static bool on_work(void *data, struct remote_ends *ends, struct error *err)
+{
+	struct git_transport *git = data;
+	return git->step.work(git, ends, err);
+}
+
+static void on_worked(void *data, const struct error *err)
+{
+	struct git_transport *git = data;
+	git->remote = NULL;
+	if (err || git->is_destroyed) {
+		git_end(git, err);
+		return;
+	}
+	git->step.then(git);
+}
+
+void git_run(struct git_transport *git, const struct git_step *step)
+{
+	const char *argv[SCRIPT_ARGS_MAX + 7] = {
+		"sh", "-c", NULL, "acp-broker-sync", git->side, git->request.runtime_root};
+	git->step = *step;
+	for (size_t i = 0; i < SCRIPT_ARGS_MAX; i++) {
+		argv[6 + i] = step->args[i];
+	}
+	struct remote_step remote = {.work = on_work,
+		.done = on_worked,
+		.data = git,
+		.timeout_ms = git->request.timeout_ms};
+	if (step->script != SCRIPT_NONE) {
+		argv[2] = git_script_text(step->script);
+		remote.argv = argv;
+	}
+	struct error err;
+	git->remote = remote_start(
+		git->request.loop, git->request.pool, git->request.sandbox, &remote, &err);
+	if (!git->remote) {
+		git_end(git, &err);
+	}
+}
+
+static void on_kick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct git_transport *git = CONTAINER_OF(timer, struct git_transport, kick);
+	git->begin(git);
+}
+
+void git_begin(struct git_transport *git, void (*begin)(struct git_transport *git),
+	void (*end)(struct git_transport *git, const struct error *err), void *data)
+{
+	assert(!git->is_busy);
+	git->is_busy = true;
+	git->begin = begin;
+	git->end = end;
+	git->done_data = data;
+	git->is_missing = false;
+	git->was_seeded = false;
+	ev_timer_set(&git->kick, 0., 0.);
+	ev_timer_start(git->request.loop, &git->kick);
+}
+
+/* The listener may destroy the transport. */
+void git_end(struct git_transport *git, const struct error *err)
+{
+	if (git->is_destroyed) {
+		transport_free(git);
+		return;
+	}
+	git->is_busy = false;
+	git->end(git, err);
+}
+
+bool git_open_store(struct git_transport *git, struct error *err)
+{
+	if (!git->has_store) {
+		git->has_store = store_open(&git->store, git->request.store->path,
+			git->request.store->big_file_bytes, err);
+	}
+	return git->has_store;
+}
+
+bool git_strip(
+	struct git_transport *git, const git_oid *whole, git_oid *out_side, struct error *err)
+{
+	git_oid side;
+	if (!trees_strip(&git->store, &git->known, whole, &side, err)) {
+		return false;
+	}
+	git->known = (struct side_pair){.whole = *whole, .side = side};
+	*out_side = side;
+	return true;
+}
+
+/* ---- the transport's life ---- */
+
+static void transport_free(struct git_transport *git)
+{
+	collecting_finish(&git->collecting);
+	delivering_finish(&git->delivering);
+	history_finish(&git->history);
+	if (git->has_store) {
+		store_close(&git->store);
+	}
+	free((char *)git->request.store->path);
+	free((struct store *)git->request.store);
+	free((char *)git->request.local_root);
+	free((char *)git->request.runtime_root);
+	free((char *)git->request.home);
+	free(git->side);
+	free(git->pathspecs);
+	free(git->includes);
+	free(git);
+}
+
+static void git_destroy(struct transport *transport)
+{
+	struct git_transport *git = git_from(transport);
+	ev_timer_stop(git->request.loop, &git->kick);
+	git->is_destroyed = true;
+	if (git->remote) {
+		remote_abandon(git->remote);
+	} else {
+		transport_free(git);
+	}
+}
+
+static const struct transport_impl git_impl = {
+	.name = "git",
+	.prepare = git_prepare,
+	.collect = git_collect,
+	.deliver = git_deliver,
+	.destroy = git_destroy,
+};
+
+/* The side repository lies beside the roots, under a name made of the root's. */
+static char *side_path(const struct transport_request *request)
+{
+	uint64_t hash = UINT64_C(14695981039346656037); // FNV-1a
+	for (const char *at = request->runtime_root; *at; at++) {
+		hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
+	}
+	char path[FILE_PATH_MAX + 64];
+	const char *home = sandbox_home(request->sandbox);
+	snprintf(path, sizeof(path), "%s/.acp-broker/sync/%016" PRIx64,
+		strcmp(home, "/") == 0 ? "" : home, hash);
+	return mem_strdup(path);
+}
+
+/* "." or what is included, then what is excluded; a line each. */
+static char *join_pathspecs(
+	const char *first, const char *const *include, const char *const *exclude)
+{
+	struct buf text;
+	bool fits = true;
+	buf_init(&text, TEXT_MAX);
+	if (first) {
+		fits = buf_append_format(&text, NULL, "%s\n", first);
+	}
+	for (size_t i = 0; include && include[i]; i++) {
+		fits = fits && buf_append_format(&text, NULL, "%s\n", include[i]);
+	}
+	for (size_t i = 0; exclude && exclude[i]; i++) {
+		fits = fits && buf_append_format(&text, NULL, ":(exclude)%s\n", exclude[i]);
+	}
+	assert(fits);
+	char *joined = mem_strndup(buf_span(&text));
+	buf_finish(&text);
+	return joined;
+}
+
+struct transport *transport_git_create(const struct transport_request *request)
+{
+	struct git_transport *git = mem_alloc_zero(sizeof(*git));
+	struct store *store = mem_alloc_zero(sizeof(*store)); // but the path and the limit of one
+	store->path = mem_strdup(request->store->path);
+	store->big_file_bytes = request->store->big_file_bytes;
+	git->transport.impl = &git_impl;
+	git->request = *request;
+	git->request.store = store;
+	git->request.local_root = mem_strdup(request->local_root);
+	git->request.runtime_root = mem_strdup(request->runtime_root);
+	git->request.home = request->home ? mem_strdup(request->home) : NULL;
+	if (git->request.timeout_ms <= 0) {
+		git->request.timeout_ms = TIMEOUT_DEFAULT_MS;
+	}
+	if (git->request.bytes_max == 0) {
+		git->request.bytes_max = (uint64_t)BYTES_MAX_DEFAULT_GIB << 30;
+	}
+	git->side = side_path(request);
+	git->pathspecs = join_pathspecs(".", NULL, request->exclude);
+	git->includes = request->include && request->include[0]
+	                        ? join_pathspecs(NULL, request->include, request->exclude)
+	                        : mem_strdup("");
+	git->known = (struct side_pair){store_empty_tree, store_empty_tree};
+	list_init(&git->collecting.base_files);
+	list_init(&git->collecting.files);
+	list_init(&git->delivering.swaps);
+	history_init(&git->history);
+	ev_init(&git->kick, on_kick);
+	return &git->transport;
+}

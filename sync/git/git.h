@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_GIT_GIT_H
+#define SYNC_GIT_GIT_H
+
+#include "sync/git/history.h"
+#include "sync/git/lines.h"
+#include "sync/git/remote.h"
+#include "sync/git/trees.h"
+#include "sync/transport.h"
+
+/*
+ * What the files of the transport share. One operation at a time is a chain of steps, each a
+ * script in the sandbox with work at its other end, or such work alone. The work has
+ * the transport to itself while it runs.
+ */
+enum git_script {
+	SCRIPT_OPEN,
+	SCRIPT_COLLECT,
+	SCRIPT_FETCH,
+	SCRIPT_COMMITS,
+	SCRIPT_UPLOAD,
+	SCRIPT_IMPORT,
+	SCRIPT_DELIVER,
+	SCRIPT_REPO_OPEN,
+	SCRIPT_REPO_UPDATE,
+	SCRIPT_NONE,
+};
+
+/* The text of a script with what they all share before it. */
+const char *git_script_text(enum git_script script);
+
+enum { SCRIPT_ARGS_MAX = 8 };
+
+struct git_transport;
+struct arrival; // agent_commits.c
+
+struct git_step {
+	enum git_script script;
+	const char *args[SCRIPT_ARGS_MAX]; // borrowed; up to the first NULL
+	bool (*work)(struct git_transport *git, struct remote_ends *ends, struct error *err);
+	void (*then)(struct git_transport *git); // the work has done well
+};
+
+/* What is going on in a collect. */
+struct collecting {
+	git_oid base, side_base, side_tree;
+	struct list base_files; // of struct big_file: those of base
+	struct list files;      // of struct big_file: those that are there
+	struct big_file *next;  // to be fetched; NULL: none
+	struct transport_collected result;
+};
+
+/* What is going on in a deliver. */
+struct delivering {
+	git_oid from, to, side_from, side_to;
+	struct list swaps; // of struct swap
+	struct swap *next; // to be uploaded; NULL: none
+	git_oid import_from, import_to;
+	struct transport_delivered result;
+};
+
+/* A path that is a big file before or after. */
+struct swap {
+	struct list link; // delivering.swaps
+	char *path;       // owned
+	struct store_entry from, to;
+};
+
+struct git_transport {
+	struct transport transport;
+	struct transport_request request; // strings are owned copies
+	char *side;                       // the side repository in the runtime
+	char *pathspecs, *includes;       // a line each
+	bool is_destroyed;                // freed at the end of what runs
+	bool is_busy;
+
+	struct remote *remote; // what runs; NULL: nothing
+	struct git_step step;
+	ev_timer kick; // the first step of an operation
+	void (*begin)(struct git_transport *git);
+	void (*end)(struct git_transport *git, const struct error *err);
+	union {
+		sandbox_done *prepare;
+		transport_collect_done *collect;
+		transport_deliver_done *deliver;
+	} done;
+	void *done_data;
+
+	struct store store; // our own handle, used by one step after the other
+	bool has_store;
+	struct side_pair known; // the last snapshot and its side tree
+	bool is_missing;        // the runtime has not the tree that the step begins with
+	bool was_seeded;        // and it was sent once in this operation
+
+	struct collecting collecting;
+	struct delivering delivering;
+	struct arrival *arrival; // of commits, while they come; NULL
+	struct history history;
+	bool has_lost_repository; // the runtime's was deleted
+	char note[256];           // what the next collect is to say
+};
+
+static inline struct git_transport *git_from(struct transport *transport)
+{
+	return CONTAINER_OF(transport, struct git_transport, transport);
+}
+
+/* ---- git.c: steps ---- */
+
+void git_begin(struct git_transport *git, void (*begin)(struct git_transport *git),
+	void (*end)(struct git_transport *git, const struct error *err), void *data);
+void git_run(struct git_transport *git, const struct git_step *step);
+void git_end(struct git_transport *git, const struct error *err); // NULL: all is well
+
+/* Work: the store, opened where it is not. */
+bool git_open_store(struct git_transport *git, struct error *err) ATTR_NODISCARD;
+/* Work: the side tree of a snapshot. */
+bool git_strip(struct git_transport *git, const git_oid *whole, git_oid *out_side,
+	struct error *err) ATTR_NODISCARD;
+
+/* ---- answer.c: what a script tells ---- */
+
+/*
+ * Reads to the script's end. `take` is given each line but the last; objects have to be
+ * read by it. ERROR_UNAVAILABLE with reason RUNTIME_CHANGED where the script said so;
+ * git->is_missing is set where it lacks a tree, and that is no error.
+ */
+bool git_read_answer(struct git_transport *git, struct remote_ends *ends,
+	bool (*take)(struct git_transport *git, struct lines *lines, const struct line *line,
+		struct error *err),
+	struct error *err) ATTR_NODISCARD;
+
+/* Takes `count` objects into the store; their ids are computed anew and compared. */
+bool git_receive_objects(struct git_transport *git, struct lines *lines, uint64_t count,
+	bool (*check)(
+		struct git_transport *git, const struct line_object *object, struct error *err),
+	struct error *err) ATTR_NODISCARD;
+
+/* ---- the operations ---- */
+
+void git_prepare(struct transport *transport, sandbox_done *done, void *data);
+void git_collect(
+	struct transport *transport, const git_oid *base, transport_collect_done *done, void *data);
+void git_deliver(struct transport *transport, const git_oid *from, const git_oid *to,
+	transport_deliver_done *done, void *data);
+void collecting_finish(struct collecting *collecting);
+void delivering_finish(struct delivering *delivering);
+
+/* import.c: the objects that make import_from import_to; then `then`. */
+void git_import(struct git_transport *git, const git_oid *from, const git_oid *to,
+	void (*then)(struct git_transport *git));
+
+/* repository.c: brings the runtime's repository up to the user's; then ends the operation. */
+void git_update_repository(struct git_transport *git);
+
+/* agent_commits.c: asks for the commits that the agent made; then `then`. */
+void git_collect_commits(struct git_transport *git, void (*then)(struct git_transport *git));
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/git/history.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+enum { REFS_MAX = 1 << 20, FILE_MAX = 1 << 20 };
+
+void history_init(struct history *history)
+{
+	*history = (struct history){.branch = mem_strdup(""),
+		.git_folder = mem_strdup(""),
+		.name = mem_strdup(""),
+		.email = mem_strdup("")};
+	buf_init(&history->refs, REFS_MAX);
+	buf_init(&history->shallow, FILE_MAX);
+	buf_init(&history->have, FILE_MAX);
+}
+
+void history_finish(struct history *history)
+{
+	free(history->git_folder);
+	free(history->branch);
+	free(history->name);
+	free(history->email);
+	buf_finish(&history->refs);
+	buf_finish(&history->shallow);
+	buf_finish(&history->have);
+}
+
+static void set_text(char **text, const char *value)
+{
+	free(*text);
+	*text = mem_strdup(value);
+}
+
+static void add_print(struct history *history, const char *text)
+{
+	for (; *text; text++) {
+		history->print = (history->print ^ (unsigned char)*text) * UINT64_C(1099511628211);
+	}
+	history->print = (history->print ^ '\n') * UINT64_C(1099511628211);
+}
+
+/* Appends a file that may be missing; one that is too big counts as missing. */
+static void read_file(const char *path, struct buf *out)
+{
+	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	size_t before = out->len;
+	ssize_t count = fd >= 0 ? 1 : 0;
+	while (count > 0) {
+		char *at = buf_reserve(out, 4096, NULL);
+		count = at ? read(fd, at, 4096) : -1;
+		if (count > 0) {
+			buf_commit(out, (size_t)count);
+		}
+	}
+	if (count < 0) {
+		out->len = before;
+	}
+}
+
+/* ---- HEAD and the refs ---- */
+
+static bool read_head(struct history *history, const struct git *git, git_repository *repository)
+{
+	static const char heads[] = "refs/heads/";
+	git_reference *head = NULL;
+	git_oid id;
+	if (git->reference_lookup(&head, repository, "HEAD") < 0) {
+		return false;
+	}
+	const char *target = git->reference_symbolic_target(head);
+	history->is_detached = target == NULL;
+	bool is_branch = target && strncmp(target, heads, sizeof(heads) - 1) == 0;
+	set_text(&history->branch, is_branch ? target + sizeof(heads) - 1 : "");
+	git->reference_free(head);
+	if (target && !is_branch) {
+		return false;
+	}
+	history->id[0] = '\0';
+	if (git->reference_name_to_id(&id, repository, "HEAD") == 0) {
+		git->oid_tostr(history->id, sizeof(history->id), &id);
+	}
+	return history->id[0] || !history->is_detached;
+}
+
+static void read_refs(struct history *history, const struct git *git, git_repository *repository)
+{
+	git_reference_iterator *iterator = NULL;
+	const char *name;
+	char hex[GIT_OID_HEXSZ + 1];
+	if (git->reference_iterator_glob_new(&iterator, repository, "refs/remotes/*") < 0) {
+		return;
+	}
+	while (git->reference_next_name(&name, iterator) == 0) {
+		git_oid id;
+		if (git->reference_name_to_id(&id, repository, name) < 0) {
+			continue; // points to nothing
+		}
+		git->oid_tostr(hex, sizeof(hex), &id);
+		add_print(history, name);
+		add_print(history, hex);
+		if (!buf_append_format(&history->refs, NULL, "%s %s\n", hex, name)) {
+			break;
+		}
+	}
+	git->reference_iterator_free(iterator);
+}
+
+/* ---- the user's name ---- */
+
+static void read_text(const struct git *git, git_config *config, const char *key, char **out_text)
+{
+	git_buf value = {0};
+	if (git->config_get_string_buf(&value, config, key) == 0 && !strchr(value.ptr, '\n')) {
+		set_text(out_text, value.ptr);
+	}
+	git->buf_dispose(&value);
+}
+
+static void add_config(const struct git *git, git_config *config, const char *path,
+	git_config_level_t level, git_repository *repository)
+{
+	git->config_add_file_ondisk(config, path, level, repository, 0); // it may be missing
+}
+
+static git_config *open_config(const struct git *git, git_repository *repository, const char *home)
+{
+	char path[PATH_MAX];
+	git_config *config = NULL;
+	if (git->config_new(&config) < 0) {
+		return NULL;
+	}
+	add_config(git, config, "/etc/gitconfig", GIT_CONFIG_LEVEL_SYSTEM, repository);
+	if (home) {
+		snprintf(path, sizeof(path), "%s/.config/git/config", home);
+		add_config(git, config, path, GIT_CONFIG_LEVEL_XDG, repository);
+		snprintf(path, sizeof(path), "%s/.gitconfig", home);
+		add_config(git, config, path, GIT_CONFIG_LEVEL_GLOBAL, repository);
+	}
+	if (repository) {
+		snprintf(path, sizeof(path), "%sconfig", git->repository_commondir(repository));
+		add_config(git, config, path, GIT_CONFIG_LEVEL_LOCAL, repository);
+	}
+	return config;
+}
+
+static void read_identity(struct history *history, const struct git *git,
+	git_repository *repository, const char *home)
+{
+	git_config *config = open_config(git, repository, home);
+	if (config) {
+		read_text(git, config, "user.name", &history->name);
+		read_text(git, config, "user.email", &history->email);
+	}
+	git->config_free(config);
+}
+
+/* ---- all of it ---- */
+
+static void read_repository(struct history *history, const struct git *git,
+	git_repository *repository, const char *home)
+{
+	char path[PATH_MAX];
+	history->print = UINT64_C(14695981039346656037);
+	if (!read_head(history, git, repository)) {
+		snprintf(history->note, sizeof(history->note),
+			"the workspace's git history was not sent: its HEAD cannot be read");
+		return;
+	}
+	add_print(history, history->branch);
+	add_print(history, history->id);
+	read_refs(history, git, repository);
+	read_identity(history, git, repository, home);
+	snprintf(path, sizeof(path), "%sshallow", git->repository_commondir(repository));
+	read_file(path, &history->shallow);
+	set_text(&history->git_folder, git->repository_path(repository));
+	history->exists = true;
+}
+
+static bool is_there(const char *root)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/.git", root);
+	return access(path, F_OK) == 0;
+}
+
+bool history_read(struct history *history, const char *root, const char *home, struct error *err)
+{
+	const struct git *git = git_open(err);
+	git_repository *repository = NULL;
+	if (!git) {
+		return false;
+	}
+	history->exists = false;
+	history->note[0] = '\0';
+	buf_clear(&history->refs);
+	buf_clear(&history->shallow);
+	if (!is_there(root)) {
+		git_close();
+		return true;
+	}
+	if (git->repository_open_ext(&repository, root, GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) == 0) {
+		read_repository(history, git, repository, home);
+	} else {
+		struct error why;
+		error_set_git(git, &why, "the workspace's git history was not sent");
+		snprintf(history->note, sizeof(history->note), "%.250s", why.text);
+	}
+	git->repository_free(repository);
+	git_close();
+	return true;
+}
+
+static bool has_line(const struct buf *lines, const char *id)
+{
+	struct span text = buf_span(lines);
+	for (size_t at = 0; at + GIT_OID_HEXSZ <= text.len; at += GIT_OID_HEXSZ + 1) {
+		if (memcmp(text.data + at, id, GIT_OID_HEXSZ) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool history_is_new(const struct history *history)
+{
+	struct span refs = buf_span(&history->refs);
+	if (history->id[0] && !has_line(&history->have, history->id)) {
+		return true;
+	}
+	for (size_t at = 0; at < refs.len;) {
+		if (!has_line(&history->have, refs.data + at)) {
+			return true;
+		}
+		const char *end = memchr(refs.data + at, '\n', refs.len - at);
+		at = (size_t)(end - refs.data) + 1;
+	}
+	return false;
+}
+
+/* core.excludesFile, or where it is by default. */
+static bool find_user_excludes(
+	const struct git *git, git_repository *repository, const char *home, char path[PATH_MAX])
+{
+	git_config *config = open_config(git, repository, home);
+	char *value = mem_strdup("");
+	if (config) {
+		read_text(git, config, "core.excludesfile", &value);
+	}
+	git->config_free(config);
+	bool is_below_home = value[0] == '\0' || strncmp(value, "~/", 2) == 0;
+	int length = snprintf(path, PATH_MAX, "%s%s%s", is_below_home && home ? home : "",
+		is_below_home ? "/" : "",
+		value[0] == '\0' ? ".config/git/ignore"
+		: is_below_home  ? value + 2
+				 : value);
+	free(value);
+	return length < PATH_MAX && (home || !is_below_home);
+}
+
+bool history_read_excludes(const char *root, const char *home, struct buf *out, struct error *err)
+{
+	const struct git *git = git_open(err);
+	git_repository *repository = NULL;
+	char path[PATH_MAX];
+	if (!git) {
+		return false;
+	}
+	if (is_there(root) && git->repository_open_ext(&repository, root,
+				      GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) == 0) {
+		snprintf(path, sizeof(path), "%sinfo/exclude",
+			git->repository_commondir(repository));
+		read_file(path, out);
+	}
+	if (find_user_excludes(git, repository, home, path) &&
+		(out->len == 0 || buf_append(out, SPAN_LITERAL("\n"), NULL))) {
+		read_file(path, out);
+	}
+	git->repository_free(repository);
+	git_close();
+	return true;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_GIT_HISTORY_H
+#define SYNC_GIT_HISTORY_H
+
+#include "base/buf.h"
+#include "sync/store.h"
+
+/*
+ * What the runtime's repository shall have of the user's: where HEAD is, the
+ * remote-tracking refs, a name. The user's repository is only read, and its
+ * history when it is sent. Blocks.
+ */
+struct history {
+	bool exists;                // the workspace's root is a repository, and can be read
+	char *git_folder;           // owned; of the user's repository
+	bool is_detached;           // no branch
+	char *branch;               // owned; without refs/heads/; "" for none
+	char id[GIT_OID_HEXSZ + 1]; // "" for an unborn branch
+	struct buf refs;            // remote-tracking refs: lines of "ID NAME"
+	struct buf shallow;         // lines of ids
+	char *name, *email;         // owned; "" for none
+	uint64_t print;             // of HEAD and the refs: equal where nothing has moved
+	uint64_t sent_print;        // the print of what the runtime was last sent
+	struct buf have;            // what the runtime has: lines of ids
+	char note[256];             // why there is none, where that is worth telling
+};
+
+void history_init(struct history *history);
+void history_finish(struct history *history);
+
+/*
+ * Reads anew. That there is no repository, or one that cannot be read, is no error: `exists`
+ * is false then and `note` says why. `home` may be NULL.
+ */
+bool history_read(struct history *history, const char *root, const char *home,
+	struct error *err) ATTR_NODISCARD;
+
+/* Whether the runtime lacks a commit. */
+bool history_is_new(const struct history *history);
+
+/*
+ * Writes a pack of what the runtime lacks to a descriptor: by `git pack-objects`, which sends on
+ * the deltas that are there and runs in a process of its own, or where there is no git
+ * by libgit2.
+ */
+bool history_send(struct history *history, int fd, struct error *err) ATTR_NODISCARD;
+
+/* The names of what is ignored besides the .gitignore files: the user's and the repository's. */
+bool history_read_excludes(
+	const char *root, const char *home, struct buf *out, struct error *err) ATTR_NODISCARD;
+
+#endif

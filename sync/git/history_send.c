@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "sync/git/history.h"
+
+/* ---- by the program ---- */
+
+static bool write_revisions(const struct history *history, int fd, struct error *err)
+{
+	struct span refs = buf_span(&history->refs);
+	struct span have = buf_span(&history->have);
+	struct buf text;
+	buf_init(&text, 4 << 20);
+	bool fits = !history->id[0] || buf_append_format(&text, err, "%s\n", history->id);
+	for (size_t at = 0; fits && at < refs.len;) {
+		const char *end = memchr(refs.data + at, '\n', refs.len - at);
+		struct span id = {refs.data + at, GIT_OID_HEXSZ};
+		fits = buf_append(&text, id, err) && buf_append(&text, SPAN_LITERAL("\n"), err);
+		at = (size_t)(end - refs.data) + 1;
+	}
+	for (size_t at = 0; fits && at < have.len; at += GIT_OID_HEXSZ + 1) {
+		struct span line = {have.data + at, GIT_OID_HEXSZ + 1};
+		fits = buf_append(&text, SPAN_LITERAL("^"), err) && buf_append(&text, line, err);
+	}
+	bool written = fits && fd_write_all(fd, buf_span(&text), err);
+	buf_finish(&text);
+	return written;
+}
+
+static bool spawn(const struct history *history, int in, int out, pid_t *out_pid)
+{
+	char folder[4200];
+	snprintf(folder, sizeof(folder), "--git-dir=%s", history->git_folder);
+	const char *const argv[] = {"git", folder, "-c", "core.hooksPath=/dev/null", "-c",
+		"core.fsmonitor=false", "-c", "pack.threads=2", "pack-objects", "--revs",
+		"--stdout", "-q", "--delta-base-offset", NULL};
+	static const char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_NO_LAZY_FETCH=1",
+		"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	int result = posix_spawnp(
+		out_pid, "git", &actions, &attributes, (char *const *)argv, (char *const *)env);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	return result == 0;
+}
+
+static bool wait_for(pid_t pid, struct error *err)
+{
+	int status = 0;
+	pid_t waited;
+	do {
+		waited = waitpid(pid, &status, 0);
+	} while (waited < 0 && errno == EINTR);
+	/* Where somebody else has waited for it, the other side sees whether the pack is whole. */
+	return waited < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
+	       error_set(err, ERROR_SYSTEM,
+		       "sending the workspace's history: git pack-objects failed");
+}
+
+/* ---- by the library ---- */
+
+static int write_piece(void *data, size_t size, void *payload)
+{
+	return fd_write_all(*(const int *)payload, (struct span){data, size}, NULL) ? 0 : -1;
+}
+
+static bool walk_lines(const struct git *git, git_revwalk *walk, struct span lines, bool is_have)
+{
+	for (size_t at = 0; at < lines.len;) {
+		char hex[GIT_OID_HEXSZ + 1];
+		git_oid id;
+		memcpy(hex, lines.data + at, GIT_OID_HEXSZ);
+		hex[GIT_OID_HEXSZ] = '\0';
+		const char *end = memchr(lines.data + at, '\n', lines.len - at);
+		at = (size_t)(end - lines.data) + 1;
+		if (git->oid_fromstr(&id, hex) < 0) {
+			return false;
+		}
+		if (is_have) {
+			git->revwalk_hide(walk, &id); // it may be gone here
+		} else if (git->revwalk_push(walk, &id) < 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool send_by_library(const struct history *history, int fd, struct error *err)
+{
+	const struct git *git = git_open(err);
+	git_repository *repository = NULL;
+	git_revwalk *walk = NULL;
+	git_packbuilder *builder = NULL;
+	if (!git) {
+		return false;
+	}
+	char head[GIT_OID_HEXSZ + 2];
+	snprintf(head, sizeof(head), "%s%s", history->id, history->id[0] ? "\n" : "");
+	bool sent = git->repository_open_ext(&repository, history->git_folder,
+			    GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) == 0 &&
+	            git->revwalk_new(&walk, repository) == 0 &&
+	            git->packbuilder_new(&builder, repository) == 0 &&
+	            walk_lines(git, walk, span_of(head), false) &&
+	            walk_lines(git, walk, buf_span(&history->refs), false) &&
+	            walk_lines(git, walk, buf_span(&history->have), true) &&
+	            git->packbuilder_insert_walk(builder, walk) == 0 &&
+	            git->packbuilder_foreach(builder, write_piece, &fd) == 0;
+	if (!sent) {
+		error_set_git(git, err, "sending the workspace's history");
+	}
+	git->packbuilder_free(builder);
+	git->revwalk_free(walk);
+	git->repository_free(repository);
+	git_close();
+	return sent;
+}
+
+bool history_send(struct history *history, int fd, struct error *err)
+{
+	int in[2];
+	pid_t pid;
+	if (!fd_pipe(in, err)) {
+		return false;
+	}
+	bool spawned = spawn(history, in[0], fd, &pid);
+	fd_close(&in[0]);
+	if (!spawned) {
+		fd_close(&in[1]);
+		return send_by_library(history, fd, err);
+	}
+	struct error write_err;
+	bool written = write_revisions(history, in[1], &write_err);
+	fd_close(&in[1]);
+	bool sent = wait_for(pid, err);
+	if (sent && !written) {
+		*err = write_err;
+	}
+	return sent && written;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_GIT_LINES_H
+#define SYNC_GIT_LINES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "sync/store.h"
+
+/*
+ * Reads what a script in the sandbox tells (sync/git/remote): words that each end in
+ * NUL. The first says how many others belong to it:
+ *
+ *     tree ID FILES            the root is this, big files apart
+ *     big ID MODE SIZE PATH    a file over the limit
+ *     left PATH                could not be read, or has a name that git refuses
+ *     objects COUNT            COUNT objects follow as `git cat-file --batch` writes them
+ *     repository WHAT          none, ours or other
+ *     have ID                  a commit that is there
+ *     head TEXT                where HEAD was left
+ *     kept TEXT                HEAD was not moved, for the agent has moved it
+ *     ref ID NAME              a branch of commits that the agent made
+ *     fail WHY                 the script cannot go on
+ *     end STATUS               the last word, even if the script has died
+ *
+ * What comes is not trusted: a word, an object and the whole have limits, and every field
+ * is checked before it is handed on.
+ */
+enum line_kind {
+	LINE_TREE,
+	LINE_BIG,
+	LINE_LEFT,
+	LINE_OBJECTS,
+	LINE_REPOSITORY,
+	LINE_HAVE,
+	LINE_HEAD,
+	LINE_KEPT,
+	LINE_REF,
+	LINE_FAIL,
+	LINE_END,
+	LINE_KIND_COUNT,
+};
+
+enum { LINE_PATH_MAX = 4096, LINE_FIELDS_MAX = 4 };
+
+/* The texts are terminated and valid until the next call. */
+struct line {
+	enum line_kind kind;
+	git_oid id;         // of tree, big, have, ref
+	uint64_t number;    // size of big, files of tree, count of objects, status of end
+	bool is_executable; // of big
+	const char *text;   // path, name, or why; NULL where the kind has none
+};
+
+struct lines {
+	ssize_t (*read)(void *data, char *to, size_t size); // 0: the end; -1 with errno
+	void *data;
+	struct buf buf;
+	uint64_t received;
+	uint64_t received_max;
+	size_t consume; // what the last call handed out
+};
+
+/* An object; `content` is valid until the next call. */
+struct line_object {
+	git_oid id;
+	git_object_t type; // tree, blob or commit
+	struct span content;
+};
+
+void lines_init(struct lines *lines, ssize_t (*read)(void *data, char *to, size_t size), void *data,
+	uint64_t received_max, size_t object_max);
+void lines_finish(struct lines *lines);
+
+/*
+ * The next line. ERROR_PROTOCOL for what is none, also for an end of the stream;
+ * ERROR_LIMIT over the limits; ERROR_SYSTEM where the stream cannot be read. Blocks.
+ */
+bool lines_next(struct lines *lines, struct line *out, struct error *err) ATTR_NODISCARD;
+
+/* The next of the objects that LINE_OBJECTS announced. The id is what the runtime says. */
+bool lines_next_object(
+	struct lines *lines, struct line_object *out, struct error *err) ATTR_NODISCARD;
+
+#endif

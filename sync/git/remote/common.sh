@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+# Before every script that runs in the sandbox. Arguments: SIDE ROOT ...
+#
+# SIDE is a repository of ours beside the runtime root; ROOT/.git is the agent's. What
+# is told goes to stdout as words that end in NUL (sync/git/lines.h), the last of
+# them is "end STATUS"; stderr is for people and for progress.
+set -eu
+trap 'status=$?; printf "end\0%s\0" "$status"' EXIT
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES \
+	GIT_COMMON_DIR GIT_NAMESPACE GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_PREFIX \
+	GIT_CEILING_DIRECTORIES GIT_LITERAL_PATHSPECS GIT_GLOB_PATHSPECS GIT_NOGLOB_PATHSPECS \
+	GIT_ICASE_PATHSPECS GIT_SHALLOW_FILE GIT_GRAFT_FILE GIT_REPLACE_REF_BASE GIT_EXTERNAL_DIFF \
+	GIT_TRACE GIT_TEMPLATE_DIR GIT_ATTR_SOURCE CDPATH ENV
+side=$1 root=$2
+shift 2
+# No configuration of the user's there, no hook, no replacement, no prompt.
+export LC_ALL=C HOME="$side" XDG_CONFIG_HOME="$side" GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1 \
+	GIT_NO_REPLACE_OBJECTS=1 GIT_TERMINAL_PROMPT=0 GIT_DEFAULT_HASH=sha1 \
+	GIT_DEFAULT_REF_FORMAT=files GIT_OPTIONAL_LOCKS=1
+
+say() {
+	printf '%s\0' "$@"
+}
+
+fail() {
+	say fail "$1"
+	exit 0
+}
+
+# Makes SIDE where it is missing or not whole.
+make_side() {
+	[ -f "$side/made" ] && [ -d "$side/objects" ] && [ -f "$side/HEAD" ] && return
+	rm -rf "$side"
+	(umask 077 && mkdir -p "$side" && git init -q --bare --template= "$side" >&2)
+	mkdir -p "$side/info" "$side/big"
+	printf '* -text -filter -ident -eol -working-tree-encoding\n' >"$side/info/attributes"
+	: >"$side/info/exclude"
+	printf '%s\n' '[core]' 'repositoryformatversion = 0' 'bare = false' 'filemode = true' \
+		'symlinks = true' 'ignorecase = false' 'precomposeunicode = false' \
+		'protectHFS = true' 'protectNTFS = true' 'logallrefupdates = false' \
+		'autocrlf = false' 'safecrlf = false' 'fsmonitor = false' \
+		'hooksPath = /dev/null' 'attributesFile = /dev/null' 'excludesFile = /dev/null' \
+		'compression = 0' 'bigFileThreshold = 16m' '[gc]' 'auto = 0' '[maintenance]' \
+		'auto = false' '[pack]' 'window = 0' '[fastimport]' 'unpackLimit = 1000' \
+		>"$side/config"
+	: >"$side/made"
+}
+
+# From here on git works on the root with SIDE, and with an index of this run alone, so that one
+# that was killed, or is still dying, is in nobody's way.
+use_side() {
+	make_side
+	cd "$root"
+	export GIT_DIR="$side" GIT_WORK_TREE="$root"
+	rm -rf "$side"/index.* "$side"/work.* "$side"/fast_import_crash_*
+	work=$side/work.$$
+	mkdir "$work"
+	export GIT_INDEX_FILE="$side/index.$$" work side root
+	write_functions
+	. "$work/functions"
+}
+
+# What the shells that xargs(1) starts need too; each reads it as its $0.
+write_functions() {
+	cat >"$work/functions" <<'END'
+# Whether a path, which begins with "./", leads through no link and to a file.
+is_plain_file() {
+	[ -f "$1" ] && [ ! -L "$1" ] || return 1
+	folder=${1%/*}
+	[ "$(cd -P "$folder" 2>/dev/null && pwd -P)" = "$(pwd -P)${folder#.}" ]
+}
+
+# The id of a big file's content in $id, its size in $size, its mode in $mode. What is known of a
+# file that has not changed is kept under a name made of its path, times and size.
+measure() {
+	facts=$(stat -c '%s %a %Y %Z %d:%i:%y:%z' "$1")
+	size=${facts%% *} rest=${facts#* }
+	case ${rest%% *} in
+	*[1357]??) mode=100755 ;;
+	*) mode=100644 ;;
+	esac
+	rest=${rest#* } modified=${rest%% *}
+	rest=${rest#* } changed=${rest%% *}
+	key=$(printf '%s %s' "$facts" "$1" | git hash-object --stdin)
+	if [ -s "$side/big/$key" ]; then
+		read -r id <"$side/big/$key"
+		return
+	fi
+	id=$(git hash-object --no-filters "$1") || return 1
+	young=$(($(date +%s) - 3))
+	if [ "$modified" -lt "$young" ] && [ "$changed" -lt "$young" ]; then
+		printf '%s\n' "$id" >"$work/id"
+		mv -f "$work/id" "$side/big/$key"
+	fi
+}
+
+# Something in the way that is ignored, so no member, is kept under another name.
+move_aside() {
+	git check-ignore -q "$1" && rename_aside "$1"
+}
+
+rename_aside() {
+	mv "$1" "$1.$(date +%Y%m%dT%H%M%S)-$$.acp-conflict"
+}
+
+is_folder() {
+	[ -d "$1" ] && [ ! -L "$1" ]
+}
+
+exists() {
+	[ -e "$1" ] || [ -L "$1" ]
+}
+END
+}
+
+# The index as the tree says, with what is known of the files.
+load_index() {
+	if [ -f "$side/index" ]; then
+		cp "$side/index" "$GIT_INDEX_FILE"
+	fi
+	git read-tree --reset "$1" 2>/dev/null || {
+		rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"
+		git read-tree "$1"
+	}
+}
+
+keep_index() {
+	mv -f "$GIT_INDEX_FILE" "$side/index"
+}

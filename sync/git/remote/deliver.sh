@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+# Makes the root, which is as FROM says, what TO says. Arguments: FROM TO.
+#
+# stdin: the paths that are a big file in either and differ, five fields each, all ended by
+# NUL: the path; what it was, "none", "small" or the id less its last digit; what it shall
+# be, "none", "big" or "blob"; the id of that (of a big one less its last digit); its mode.
+from=$1 to=$2
+use_side
+cat >"$work/swaps"
+git cat-file -e "$from^{tree}" 2>/dev/null || fail missing
+git cat-file -e "$to^{tree}" 2>/dev/null || fail missing
+load_index "$from"
+
+each_swap() {
+	if [ -s "$work/swaps" ]; then
+		xargs -0 -n 5 sh -c '. "$0"
+			path=./$1 was=$2 becomes=$3 wanted=$4 wanted_mode=$5
+			'"$1" "$work/functions" <"$work/swaps"
+	fi
+}
+
+# Neither tree has the swapped paths while git goes from one to the other: each of those
+# is replaced in one step afterwards, so that there is never nothing where something was.
+each_swap 'case $was in
+	none) ! exists "$path" || is_folder "$path" || move_aside "$path" ;;
+	small) git diff-files --quiet -- ":(literal)$1" ;;
+	*) is_plain_file "$path" && measure "$path" && [ "${id%?}" = "$was" ] ;;
+	esac || {
+		printf "%s\n" "$path: it has changed" | tee "$work/spoilt" >&2
+	}'
+[ ! -s "$work/spoilt" ] || fail changed
+old=$from new=$to
+if [ -s "$work/swaps" ]; then
+	each_swap 'printf "%s\0" "$1" >>"$work/swapped"'
+	git update-index -z --force-remove --stdin <"$work/swapped"
+	old=$(git write-tree)
+	new=$(
+		export GIT_INDEX_FILE="$work/index"
+		git read-tree "$to"
+		git update-index -z --force-remove --stdin <"$work/swapped"
+		git write-tree
+	)
+fi
+
+# git would replace what is ignored there.
+export new
+git diff-tree -r -z --no-renames --name-only --diff-filter=A "$old" "$new" >"$work/added"
+if [ -s "$work/added" ]; then
+	xargs -0 sh -c '. "$0"
+		for path do
+			exists "./$path" || continue
+			[ -f "./$path" ] && [ ! -L "./$path" ] &&
+				[ "$(git hash-object --no-filters "./$path")" = \
+					"$(git rev-parse -q --verify "$new:$path")" ] ||
+				move_aside "./$path" || :
+		done' "$work/functions" <"$work/added"
+fi
+
+each_swap '[ "$becomes" = none ] && [ "$was" != none ] || exit 0
+	rm -f "$path"
+	folder=${path%/*}
+	while [ "$folder" != . ] && rmdir "$folder" 2>/dev/null; do
+		folder=${folder%/*}
+	done'
+git read-tree -m -u -v "$old" "$new" || fail changed
+each_swap 'set -e
+	made=$root/.acp-broker-small.tmp
+	rm -f "$made"
+	case $becomes in
+	none) exit 0 ;;
+	big) made=$root/.acp-broker-$wanted.tmp ;;
+	blob)
+		if [ "$wanted_mode" = 120000 ]; then
+			target=$(git cat-file blob "$wanted" && printf .)
+			ln -s "${target%.}" "$made"
+		else
+			git cat-file blob "$wanted" >"$made"
+		fi ;;
+	esac
+	[ "$wanted_mode" != 100755 ] || chmod +x "$made"
+	mkdir -p "${path%/*}"
+	if [ "$becomes" = big ]; then
+		ln "$made" "$made.tmp" 2>/dev/null || cp "$made" "$made.tmp"
+		made=$made.tmp
+	fi
+	! is_folder "$path" || rename_aside "$path" # what is ignored in it
+	mv -fT "$made" "$path" 2>/dev/null || {
+		rm -f "$path"
+		mv -f "$made" "$path"
+	}'
+if [ -s "$work/swaps" ]; then
+	git read-tree --reset "$to"
+	each_swap '[ "$becomes" != blob ] || printf "%s\0" "$path"' >"$work/blobs"
+	git update-index -z --stdin <"$work/blobs"
+fi
+keep_index
+rm -rf "$work" "$root"/.acp-broker-*.tmp

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# Writes a big file out as it is. Arguments: its path, after "./". No words are told.
+trap - EXIT
+use_side
+is_plain_file "$1"
+rm -rf "$work"
+exec cat "$1"

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# Tells what repository the root is: "none", "ours" with the commits we once sent, or
+# "other" which is the agent's alone.
+if [ ! -e "$root/.git" ] && [ ! -L "$root/.git" ]; then
+	say repository none
+elif [ ! -f "$root/.git/acp-broker/sent" ]; then
+	say repository other
+else
+	say repository ours
+	export GIT_DIR="$root/.git"
+	sort -u "$GIT_DIR/acp-broker/sent" | head -n 4096 >"$side/sent"
+	git cat-file --batch-check='%(objectname) %(objecttype)' <"$side/sent" |
+		while read -r id type; do
+			[ "$type" != commit ] || say have "$id"
+		done
+	read -r head <"$GIT_DIR/acp-broker/head"
+	say head "$head"
+fi

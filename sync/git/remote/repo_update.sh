@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+# Makes ROOT/.git what the user's is in the eyes of who works there: the history, HEAD,
+# the remote-tracking refs, a name. Arguments: KIND BRANCH ID NAME EMAIL REFS SHALLOW PACK.
+#
+# KIND is "branch" or "detached", ID may be empty for an unborn branch; REFS is lines of
+# "ID NAME", SHALLOW of ids, PACK is "pack" where stdin is a pack of what is missing. HEAD
+# moves only where it still is as it was left by us. A new repository appears whole.
+kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8
+cd "$root"
+made=$root/.acp-broker-git.tmp
+if [ -f "$root/.git/acp-broker/sent" ]; then
+	export GIT_DIR="$root/.git"
+else
+	[ ! -e "$root/.git" ] || fail other
+	rm -rf "$made"
+	export GIT_DIR="$made"
+	git init -q --bare --template= "$made" >&2
+	mkdir -p "$made/acp-broker" "$made/info"
+	printf '%s\n' '[core]' 'repositoryformatversion = 0' 'bare = false' 'filemode = true' \
+		'logallrefupdates = true' >"$made/config"
+	cp "$side/info/exclude" "$made/info/exclude"
+	[ -z "$name" ] || git config user.name "$name"
+	[ -z "$email" ] || git config user.email "$email"
+fi
+git() {
+	command git -c core.hooksPath=/dev/null -c core.fsmonitor=false "$@"
+}
+[ -z "$shallow" ] || printf '%s\n' "$shallow" >"$GIT_DIR/shallow"
+if [ "$pack" = pack ]; then
+	git index-pack --stdin -v >/dev/null
+fi
+{
+	[ -z "$refs" ] || printf '%s\n' "$refs" | sed 's/^\([0-9a-f]*\) \(.*\)$/update \2 \1/'
+} | git update-ref --stdin
+
+describe_head() {
+	if at=$(git symbolic-ref -q HEAD); then
+		printf 'branch %s %s\n' "${at#refs/heads/}" "$(git rev-parse -q --verify HEAD || :)"
+	else
+		printf 'detached  %s\n' "$(git rev-parse -q --verify HEAD || :)"
+	fi
+}
+
+move_head() {
+	old=$(git rev-parse -q --verify HEAD || :)
+	if [ "$kind" = branch ]; then
+		there=$(git rev-parse -q --verify "refs/heads/$branch" || :)
+		if [ -n "$id" ]; then
+			[ -z "$there" ] || [ "$there" = "$old" ] ||
+				git merge-base --is-ancestor "$there" "$id" || return 0
+			git update-ref -m 'moved with the workspace' "refs/heads/$branch" "$id"
+		fi
+		git symbolic-ref HEAD "refs/heads/$branch"
+	else
+		git update-ref -m 'moved with the workspace' --no-deref HEAD "$id"
+	fi
+	if [ -z "$id" ]; then
+		rm -f "$GIT_DIR/index"
+	elif [ -z "$old" ]; then
+		git read-tree --reset "$id"
+	else
+		git read-tree -i -m "$old" "$id" 2>/dev/null || git read-tree --reset "$id"
+	fi
+}
+
+left=
+[ ! -f "$GIT_DIR/acp-broker/head" ] || read -r left <"$GIT_DIR/acp-broker/head"
+now=$(describe_head)
+if [ "$GIT_DIR" = "$made" ] || [ "$now" = "$left" ]; then
+	wanted="$kind $branch $id"
+	[ "$GIT_DIR" != "$made" ] && [ "$now" = "$wanted" ] || move_head
+	describe_head >"$GIT_DIR/acp-broker/head"
+elif [ "$now" = "$kind $branch $id" ]; then
+	printf '%s\n' "$now" >"$GIT_DIR/acp-broker/head"
+else
+	say kept "$now"
+fi
+{
+	[ -z "$id" ] || printf '%s\n' "$id"
+	[ -z "$refs" ] || printf '%s\n' "$refs" | cut -d ' ' -f 1
+} >>"$GIT_DIR/acp-broker/sent"
+sort -u "$GIT_DIR/acp-broker/sent" >"$GIT_DIR/acp-broker/sent.new"
+mv -f "$GIT_DIR/acp-broker/sent.new" "$GIT_DIR/acp-broker/sent"
+[ "$GIT_DIR" != "$made" ] || mv "$made" "$root/.git"

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "sync/git/git.h"
+
+enum { EXCLUDES_MAX = 1 << 20 };
+
+static void prepare_end(struct git_transport *git, const struct error *err)
+{
+	git->done.prepare(git->done_data, err);
+}
+
+/* The session can do without the runtime's history: why it has none is told once. */
+static void end_with_note(struct git_transport *git, const char *note)
+{
+	snprintf(git->note, sizeof(git->note), "%.250s", note);
+	git->history.sent_print = git->history.print;
+	git_end(git, NULL);
+}
+
+/* ---- updating it ---- */
+
+static bool take_update(
+	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
+{
+	return line->kind == LINE_KEPT ||
+	       error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
+}
+
+/* That it fails is none of the sync's, but for an end of the link. */
+static bool work_update(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	struct error send_err, answer_err;
+	bool sent =
+		!history_is_new(&git->history) || history_send(&git->history, ends->out, &send_err);
+	fd_close(&ends->out);
+	bool answered = git_read_answer(git, ends, take_update, &answer_err);
+	if (!sent || !answered) {
+		const char *why = !sent ? send_err.text : answer_err.text;
+		snprintf(git->history.note, sizeof(git->history.note), "%.250s", why);
+	}
+	return true;
+}
+
+static void updated(struct git_transport *git)
+{
+	if (git->history.note[0]) {
+		end_with_note(git, git->history.note);
+		return;
+	}
+	git->has_lost_repository = false;
+	git->history.sent_print = git->history.print;
+	git_end(git, NULL);
+}
+
+static char *text_of(struct buf *lines)
+{
+	struct span text = buf_span(lines);
+	return mem_strndup((struct span){text.data, text.len > 0 ? text.len - 1 : 0});
+}
+
+static void update(struct git_transport *git)
+{
+	struct history *history = &git->history;
+	char *refs = text_of(&history->refs);
+	char *shallow = text_of(&history->shallow);
+	git_run(git, &(struct git_step){.script = SCRIPT_REPO_UPDATE,
+			     .args = {history->is_detached ? "detached" : "branch", history->branch,
+				     history->id, history->name, history->email, refs, shallow,
+				     history_is_new(history) ? "pack" : "none"},
+			     .work = work_update,
+			     .then = updated});
+	free(refs);
+	free(shallow);
+}
+
+/* ---- what is there ---- */
+
+static bool take_state(
+	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
+{
+	char hex[GIT_OID_HEXSZ + 1];
+	switch (line->kind) {
+	case LINE_REPOSITORY:
+		git->has_lost_repository = strcmp(line->text, "other") != 0;
+		return true;
+	case LINE_HAVE:
+		git->store.git->oid_tostr(hex, sizeof(hex), &line->id);
+		return buf_append_format(&git->history.have, err, "%s\n", hex);
+	case LINE_HEAD:
+		return true;
+	default:
+		return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
+	}
+}
+
+static bool work_state(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	fd_close(&ends->out);
+	buf_clear(&git->history.have);
+	return git_read_answer(git, ends, take_state, err);
+}
+
+static void state_known(struct git_transport *git)
+{
+	if (!git->has_lost_repository) { // it is the agent's own
+		git->history.sent_print = git->history.print;
+		git_end(git, NULL);
+		return;
+	}
+	update(git);
+}
+
+void git_update_repository(struct git_transport *git)
+{
+	struct history *history = &git->history;
+	bool is_current = history->print == history->sent_print && !git->has_lost_repository;
+	if (!history->exists) {
+		if (history->note[0] && history->sent_print != 1) {
+			history->print = 1;
+			end_with_note(git, history->note);
+			return;
+		}
+		git_end(git, NULL);
+		return;
+	}
+	if (is_current) {
+		git_end(git, NULL);
+		return;
+	}
+	git_run(git, &(struct git_step){
+			     .script = SCRIPT_REPO_OPEN, .work = work_state, .then = state_known});
+}
+
+/* ---- preparing ---- */
+
+static bool work_open(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	struct buf excludes;
+	buf_init(&excludes, EXCLUDES_MAX);
+	bool read =
+		git_open_store(git, err) &&
+		history_read(&git->history, git->request.local_root, git->request.home, err) &&
+		history_read_excludes(git->request.local_root, git->request.home, &excludes, err);
+	struct error send_err;
+	bool sent = read && fd_write_all(ends->out, buf_span(&excludes), &send_err) &&
+	            fd_write_all(ends->out, SPAN_LITERAL("\n"), &send_err);
+	fd_close(&ends->out);
+	buf_finish(&excludes);
+	if (!read || !git_read_answer(git, ends, take_state, err)) {
+		return false;
+	}
+	if (!sent) {
+		*err = send_err;
+	}
+	return sent;
+}
+
+static void prepare_begin(struct git_transport *git)
+{
+	git->has_lost_repository = true; // until it is known
+	git_run(git,
+		&(struct git_step){
+			.script = SCRIPT_OPEN, .work = work_open, .then = git_update_repository});
+}
+
+void git_prepare(struct transport *transport, sandbox_done *done, void *data)
+{
+	struct git_transport *git = git_from(transport);
+	git->done.prepare = done;
+	git_begin(git, prepare_begin, prepare_end, data);
+}

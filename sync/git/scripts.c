@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/git/git.h"
+
+/* Each text is made of sync/git/remote/common.sh and its own file when the program is built. */
+static const char *const texts[] = {
+	[SCRIPT_OPEN] =
+#include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/open.sh.inc"
+		,
+	[SCRIPT_COLLECT] =
+#include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/collect.sh.inc"
+		,
+	[SCRIPT_FETCH] =
+#include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/fetch.sh.inc"
+		,
+	[SCRIPT_COMMITS] =
+#include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/commits.sh.inc"
+		,
+	[SCRIPT_UPLOAD] =
+#include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/upload.sh.inc"
+		,
+	[SCRIPT_IMPORT] =
+#include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/import.sh.inc"
+		,
+	[SCRIPT_DELIVER] =
+#include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/deliver.sh.inc"
+		,
+	[SCRIPT_REPO_OPEN] =
+#include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/repo_open.sh.inc"
+		,
+	[SCRIPT_REPO_UPDATE] =
+#include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/repo_update.sh.inc"
+		,
+};
+
+const char *git_script_text(enum git_script script)
+{
+	return texts[script];
+}

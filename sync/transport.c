@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/transport.h"
+
+#include <assert.h>
+
+void transport_prepare(struct transport *transport, sandbox_done *done, void *data)
+{
+	assert(done);
+	transport->impl->prepare(transport, done, data);
+}
+
+void transport_collect(
+	struct transport *transport, const git_oid *base, transport_collect_done *done, void *data)
+{
+	assert(base && done);
+	transport->impl->collect(transport, base, done, data);
+}
+
+void transport_deliver(struct transport *transport, const git_oid *from, const git_oid *to,
+	transport_deliver_done *done, void *data)
+{
+	assert(from && to && done);
+	transport->impl->deliver(transport, from, to, done, data);
+}
+
+void transport_destroy(struct transport *transport)
+{
+	if (transport) {
+		transport->impl->destroy(transport);
+	}
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "sync/git/commits.h"
+#include "tests/unit/transport_fixture.h"
+
+static const git_oid *const nothing = &store_empty_tree;
+
+static const char repository[] =
+	"git init -q; git config user.name 'The User'; git config user.email u@example.org\n"
+	"git config credential.helper store; echo a > a; git add a; git commit -qm one\n"
+	"git branch old; echo b > b; git add b; git commit -qm two\n"
+	"git update-ref refs/remotes/origin/main old; echo changed > a; echo new > new\n";
+
+static git_oid send(struct stage *stage, const git_oid *from)
+{
+	git_oid tree = place_take(stage->place, from);
+	stage_deliver(stage, from ? from : nothing, &tree);
+	return tree;
+}
+
+static git_oid send_first(struct stage *stage, const char *script)
+{
+	place_run(stage->place, script);
+	stage_prepare(stage);
+	stage_collect(stage, nothing);
+	return send(stage, NULL);
+}
+
+/* The same command says the same on both sides. */
+static void assert_same_answer(struct stage *stage, const char *script)
+{
+	char *here = place_ask(stage->place, script);
+	char *there = stage_ask(stage, script);
+	if (strcmp(here, there) != 0) {
+		fail_msg("%s\nhere: %s\nthere: %s", script, here, there);
+	}
+	free(here);
+	free(there);
+}
+
+static void assert_same_repository(struct stage *stage)
+{
+	assert_same_answer(stage,
+		"git symbolic-ref -q HEAD || true; git rev-parse -q --verify HEAD || true;"
+		"git for-each-ref refs/remotes; git status --porcelain");
+	stage_there(stage, "git fsck --strict >/dev/null 2>&1");
+}
+
+static void test_the_root_is_a_repository_at_the_users_head(void **state)
+{
+	struct stage *stage = *state;
+	send_first(stage, repository);
+	assert_same_repository(stage);
+	assert_same_answer(stage, "git log --format=%H; git diff origin/main");
+	stage_there(stage, "test \"$(git config user.name)\" = 'The User'\n"
+			   "test \"$(git config user.email)\" = u@example.org\n"
+			   "! git config credential.helper; test ! -d .git/hooks\n"
+			   "git commit -qam three; test \"$(git log --format=%s | head -n 2)\" = "
+			   "\"$(printf 'three\\ntwo')\"");
+}
+
+static void test_the_users_repository_is_not_written(void **state)
+{
+	struct stage *stage = *state;
+	place_run(stage->place, repository);
+	char *before = place_ask(stage->place, "find .git -type f -exec cksum {} + | sort");
+	send_first(stage, "");
+	char *after = place_ask(stage->place, "find .git -type f -exec cksum {} + | sort");
+	assert_string_equal(before, after);
+	free(before);
+	free(after);
+}
+
+static void test_a_detached_head_stays_detached(void **state)
+{
+	struct stage *stage = *state;
+	place_run(stage->place, repository);
+	send_first(stage, "git checkout -q --detach");
+	assert_same_repository(stage);
+}
+
+static void test_an_unborn_branch_stays_unborn(void **state)
+{
+	struct stage *stage = *state;
+	send_first(stage, "git init -q -b fresh; echo a > a");
+	assert_same_repository(stage);
+	stage_there(stage, "git add a; git -c user.name=A -c user.email=a@b commit -qm first");
+}
+
+static void test_head_moves_there_as_it_moves_here(void **state)
+{
+	struct stage *stage = *state;
+	static const char *const moves[] = {"git commit -qam three", "git checkout -q -f old",
+		"git checkout -qb feature; echo f > f; git add f; git commit -qm f",
+		"git checkout -q --detach main", "git checkout -q main; git reset -q --hard old",
+		"git update-ref refs/remotes/origin/other HEAD; echo x > x; git add x; git commit "
+		"-qm x"};
+	git_oid tree = send_first(stage, repository);
+	for (size_t i = 0; i < ARRAY_LENGTH(moves); i++) {
+		place_run(stage->place, moves[i]);
+		if (i % 2 == 1) {
+			stage_restart(stage);
+			stage_prepare(stage);
+		}
+		tree = send(stage, &tree);
+		assert_same_repository(stage);
+		stage_assert_equal(stage);
+	}
+}
+
+static void test_head_stays_where_the_agent_has_moved_it(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage, repository);
+	stage_there(stage, "git checkout -qb agents; git commit -qam mine");
+	tree = stage_collect(stage, &tree);
+	place_run(stage->place, "git commit -qam yours");
+	send(stage, &tree);
+	stage_there(stage, "test $(git symbolic-ref --short HEAD) = agents; test $(git log -1 "
+			   "--format=%s) = mine");
+}
+
+static void test_a_deleted_repository_is_made_anew(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage, repository);
+	stage_there(stage, "rm -rf .git");
+	git_oid there = stage_collect(stage, &tree);
+	assert_memory_equal(&there, &tree, sizeof(tree));
+	stage_deliver(stage, &tree, &tree);
+	assert_same_repository(stage);
+}
+
+static void test_a_shallow_repository_is_shallow_there(void **state)
+{
+	struct stage *stage = *state;
+	place_run(stage->place,
+		"mkdir ../full; cd ../full\n"
+		"git init -q; for n in 1 2 3; do echo $n > n; git add n; git commit -qm $n; done\n"
+		"rm -rf \"$PLACE/work\"; git clone -q --depth 2 \"file://$PLACE/full\" "
+		"\"$PLACE/work\"");
+	send_first(stage, "");
+	assert_same_repository(stage);
+	stage_there(stage, "test $(git rev-list --count HEAD) = 2");
+}
+
+static void test_a_repository_of_the_agents_is_left_alone(void **state)
+{
+	struct stage *stage = *state;
+	place_run(stage->place, repository);
+	stage_there(stage, "git init -q -b mine");
+	send_first(stage, "");
+	stage_there(
+		stage, "test $(git symbolic-ref --short HEAD) = mine; test ! -e .git/acp-broker");
+}
+
+/* ---- the agent's commits ---- */
+
+static bool note_commit(void *data, const struct agent_commit *commit)
+{
+	struct buf *text = data;
+	assert_true(buf_append_format(
+		text, NULL, "%s %s %s\n", commit->branch, commit->author, commit->subject));
+	return true;
+}
+
+static void assert_commits(struct stage *stage, const char *expected)
+{
+	struct buf text;
+	struct error err;
+	buf_init(&text, 4096);
+	assert_true(agent_commits_list(&stage->place->store, 100, note_commit, &text, &err));
+	char *said = mem_strndup(buf_span(&text));
+	assert_string_equal(said, expected);
+	free(said);
+	buf_finish(&text);
+}
+
+static void fetch_here(struct stage *stage)
+{
+	place_run(stage->place,
+		"git --git-dir=../state/store fsck --strict\n"
+		"git fetch -q ../state/store 'refs/acp-broker/agent/*:refs/agent/*'");
+}
+
+static void test_the_agents_commits_come_back(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage, repository);
+	assert_commits(stage, "");
+	stage_there(stage, "git commit -qam 'First of mine'; echo z > z; git add z;"
+			   "git -c user.name=Agent commit -qm Second -m 'and a body'");
+	tree = stage_collect(stage, &tree);
+	assert_string_equal(stage->collected.note, "");
+	assert_commits(stage, "main A Second\nmain A First of mine\n");
+	fetch_here(stage);
+	place_run(stage->place, "test $(git log --format=%s -1 refs/agent/main) = Second;"
+				"test \"$(git show refs/agent/main:z)\" = z; git fsck --strict");
+	tree = stage_collect(stage, &tree);
+	stage_there(stage,
+		"git checkout -q -b other HEAD~1; echo o > o; git add o; git commit -qm Other");
+	tree = stage_collect(stage, &tree);
+	assert_commits(stage, "main A Second\nmain A First of mine\nother A Other\n");
+	fetch_here(stage);
+}
+
+static void test_a_rewritten_branch_keeps_what_it_was(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage, repository);
+	stage_there(stage, "git commit -qam draft");
+	tree = stage_collect(stage, &tree);
+	stage_there(stage, "git commit -q --amend -m final");
+	stage_collect(stage, &tree);
+	char *ids = place_ask(stage->place, "git --git-dir=../state/store for-each-ref "
+					    "--format='%(subject)' refs/acp-broker/agent");
+	assert_string_equal(ids, "final\ndraft\n");
+	free(ids);
+	fetch_here(stage);
+}
+
+#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STAGE_TEST(test_the_root_is_a_repository_at_the_users_head),
+		STAGE_TEST(test_the_users_repository_is_not_written),
+		STAGE_TEST(test_a_detached_head_stays_detached),
+		STAGE_TEST(test_an_unborn_branch_stays_unborn),
+		STAGE_TEST(test_head_moves_there_as_it_moves_here),
+		STAGE_TEST(test_head_stays_where_the_agent_has_moved_it),
+		STAGE_TEST(test_a_deleted_repository_is_made_anew),
+		STAGE_TEST(test_a_shallow_repository_is_shallow_there),
+		STAGE_TEST(test_a_repository_of_the_agents_is_left_alone),
+		STAGE_TEST(test_the_agents_commits_come_back),
+		STAGE_TEST(test_a_rewritten_branch_keeps_what_it_was),
+	};
+	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
+}
