@@ -104,6 +104,20 @@ bool path_map_find(const struct path_map *map, enum path_direction direction, st
 	return true;
 }
 
+char *path_map_apply(const struct path_map *map, enum path_direction direction, const char *path)
+{
+	size_t prefix;
+	struct span with;
+	if (!path_map_find(map, direction, span_of(path), &prefix, &with)) {
+		return mem_strdup(path);
+	}
+	size_t rest = strlen(path + prefix);
+	char *mapped = mem_alloc(with.len + rest + 1);
+	memcpy(mapped, with.data, with.len);
+	memcpy(mapped + with.len, path + prefix, rest + 1);
+	return mapped;
+}
+
 /* ---- file URIs ---- */
 
 static int hex_digit(char digit)

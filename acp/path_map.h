@@ -45,6 +45,9 @@ bool path_map_has_local(const struct path_map *map, const char *local);
 bool path_map_find(const struct path_map *map, enum path_direction direction, struct span path,
 	size_t *out_prefix, struct span *out_replacement);
 
+/* The path as the other side calls it; one below no root as it is. Owned by the caller. */
+char *path_map_apply(const struct path_map *map, enum path_direction direction, const char *path);
+
 /* The same of a file URI (RFC 8089): what takes the place of its first bytes, percent-encoded. */
 bool path_map_find_uri(const struct path_map *map, enum path_direction direction, struct span uri,
 	size_t *out_prefix, struct buf *out_replacement);

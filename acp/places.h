@@ -30,6 +30,7 @@ enum place {
 	PLACE_MODE_ID,              // session/set_mode
 	PLACE_CONFIG_ID,            // session/set_config_option
 	PLACE_CONFIG_VALUE,         // session/set_config_option
+	PLACE_MCP_SERVERS,          // session/new, load, resume, fork
 	PLACE_PATH,                 // fs/*
 	PLACE_COMMAND,              // terminal/create
 	PLACE_ARGS,                 // terminal/create
@@ -45,6 +46,8 @@ enum place {
 	PLACE_RESULT_AGENT_NAME,       // initialize
 	PLACE_NEXT_CURSOR,             // session/list
 	PLACE_LISTED_SESSION_ID,       // session/list; several
+	PLACE_RESULT_MCP_HTTP,         // initialize
+	PLACE_RESULT_MCP_SSE,          // initialize
 	PLACE_RESULT_META,             // initialize
 	PLACE_RESULT_META_BROKER,      // initialize, of a broker behind this one
 

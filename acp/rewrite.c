@@ -160,3 +160,11 @@ bool rewrite_paths(const struct path_map *map, enum path_direction direction,
 	}
 	return true;
 }
+
+bool rewrite_path(const struct path_map *map, enum path_direction direction,
+	const struct message *message, const struct json_hit *hit, struct splice *splice,
+	struct error *err)
+{
+	const struct rule rule = {.direction = direction, .form = FORM_PATH};
+	return map->is_identity || edit_string(map, &rule, message, hit, splice, err);
+}

@@ -22,4 +22,12 @@ bool rewrite_paths(const struct path_map *map, enum path_direction direction,
 	const struct message *message, const char *method, struct splice *splice,
 	struct error *err) ATTR_NODISCARD;
 
+/*
+ * The same of one string of the message that no table has: a path, at the hit's
+ * place with its quotes.
+ */
+bool rewrite_path(const struct path_map *map, enum path_direction direction,
+	const struct message *message, const struct json_hit *hit, struct splice *splice,
+	struct error *err) ATTR_NODISCARD;
+
 #endif

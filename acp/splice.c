@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	EDITS_FIRST = 16,
@@ -58,6 +59,30 @@ bool splice_add(
 		.with_len = with.len,
 	};
 	return true;
+}
+
+static bool object_is_empty(struct span object)
+{
+	for (size_t i = 1; i < object.len; i++) {
+		if (!strchr(" \t\r\n", object.data[i])) {
+			return object.data[i] == '}';
+		}
+	}
+	return true;
+}
+
+bool splice_insert_member(struct splice *splice, struct span text, struct span object,
+	const char *name, struct span value, struct error *err)
+{
+	struct buf member;
+	buf_init(&member, SPLICE_BYTES_MAX);
+	size_t at = (size_t)(object.data - text.data) + 1;
+	bool ok = buf_append_format(&member, err, "\"%s\":", name) &&
+	          buf_append(&member, value, err) &&
+	          (object_is_empty(object) || buf_append(&member, SPAN_LITERAL(","), err)) &&
+	          splice_add(splice, at, at, buf_span(&member), err);
+	buf_finish(&member);
+	return ok;
 }
 
 static int compare_sizes(size_t a, size_t b)

@@ -44,6 +44,13 @@ bool splice_add(struct splice *splice, size_t start, size_t end, struct span wit
 	struct error *err) ATTR_NODISCARD;
 
 /*
+ * Adds the edit that inserts `"name":value` as the first member of an object, a
+ * span of the message's text. The name needs no escapes.
+ */
+bool splice_insert_member(struct splice *splice, struct span text, struct span object,
+	const char *name, struct span value, struct error *err) ATTR_NODISCARD;
+
+/*
  * Sorts the edits by place (insertions at one place keep the order in which
  * they were added). ERROR_PROTOCOL when two overlap or one leaves the message.
  */

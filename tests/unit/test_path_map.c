@@ -163,6 +163,30 @@ static void test_roots_that_are_the_same_on_both_sides_are_the_identity(void **s
 	path_map_finish(&map);
 }
 
+static void test_a_path_is_told_as_the_other_side_calls_it(void **state)
+{
+	static const char *const samples[][2] = {
+		{"/l/w", "/r"},
+		{"/l/w/", "/r/"},
+		{"/l/w/a b", "/r/a b"},
+		{"/l/w2", "/l/w2"},
+		{"w/a", "w/a"},
+		{"", ""},
+	};
+	struct path_map map;
+	path_map_init(&map);
+	assert_true(path_map_add(&map, "/l/w", "/r"));
+	for (size_t i = 0; i < ARRAY_LENGTH(samples); i++) {
+		char *there = path_map_apply(&map, PATH_TO_RUNTIME, samples[i][0]);
+		char *back = path_map_apply(&map, PATH_TO_LOCAL, there);
+		assert_string_equal(there, samples[i][1]);
+		assert_string_equal(back, samples[i][0]);
+		free(back);
+		free(there);
+	}
+	path_map_finish(&map);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +195,7 @@ int main(void)
 		cmocka_unit_test(test_the_root_directory_can_be_a_root),
 		cmocka_unit_test(
 			test_uris_are_decoded_to_compare_and_keep_their_spelling_behind_the_root),
+		cmocka_unit_test(test_a_path_is_told_as_the_other_side_calls_it),
 		cmocka_unit_test(test_there_and_back_is_the_identity),
 		cmocka_unit_test(test_roots_that_are_the_same_on_both_sides_are_the_identity),
 	};

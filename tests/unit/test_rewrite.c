@@ -156,10 +156,39 @@ static void test_where_both_sides_are_the_same_nothing_is_looked_at(void **state
 	path_map_finish(&map);
 }
 
+static void test_a_single_path_is_translated_where_it_is_said_to_stand(void **state)
+{
+	static const char *const texts[][2] = {
+		{"[\"/l/w/x\"]", "[\"/r/0/x\"]"},
+		{"[\"\\/l\\/w\\/x\"]", "[\"/r/0/x\"]"},
+		{"[\"/l/wx\"]", "[\"/l/wx\"]"},
+		{"[7]", "[7]"},
+	};
+	struct path_map map;
+	path_map_init(&map);
+	assert_true(path_map_add(&map, "/l/w", "/r/0"));
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		struct splice splice;
+		struct buf out;
+		struct message message = {.text = span_of(texts[i][0])};
+		struct json_hit hit = {.start = 1, .end = message.text.len - 1};
+		splice_init(&splice);
+		buf_init(&out, 64);
+		assert_true(rewrite_path(&map, PATH_TO_RUNTIME, &message, &hit, &splice, NULL));
+		assert_true(splice_seal(&splice, message.text.len, NULL));
+		assert_true(splice_append(&splice, message.text, &out, NULL));
+		assert_true(span_is(buf_span(&out), texts[i][1]));
+		buf_finish(&out);
+		splice_finish(&splice);
+	}
+	path_map_finish(&map);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_place_of_the_table_and_no_other_is_translated),
+		cmocka_unit_test(test_a_single_path_is_translated_where_it_is_said_to_stand),
 		cmocka_unit_test(test_where_both_sides_are_the_same_nothing_is_looked_at),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

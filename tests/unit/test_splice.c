@@ -240,6 +240,35 @@ static void test_the_most_edits_are_sorted_and_one_more_is_refused(void **state)
 	free(original);
 }
 
+static void test_a_member_is_inserted_first_with_a_comma_where_one_is_needed(void **state)
+{
+	static const struct {
+		const char *object;
+		const char *expected;
+	} samples[] = {
+		{"{\"a\":1}", "[{\"m\":[2],\"a\":1}]"},
+		{"{ \"a\":1}", "[{\"m\":[2], \"a\":1}]"},
+		{"{}", "[{\"m\":[2]}]"},
+		{"{ \t\r}", "[{\"m\":[2] \t\r}]"},
+	};
+	struct splice *splice = *state;
+	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+		char text[32];
+		struct buf out;
+		int len = snprintf(text, sizeof(text), "[%s]", samples[i].object);
+		struct span object = {text + 1, (size_t)len - 2};
+		struct span whole = {text, (size_t)len};
+		splice_clear(splice);
+		buf_init(&out, sizeof(text) * 2);
+		assert_true(splice_insert_member(
+			splice, whole, object, "m", SPAN_LITERAL("[2]"), NULL));
+		assert_true(splice_seal(splice, whole.len, NULL));
+		assert_true(splice_append(splice, whole, &out, NULL));
+		assert_true(span_is(buf_span(&out), samples[i].expected));
+		buf_finish(&out);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -256,6 +285,7 @@ int main(void)
 		TEST(test_edits_outside_of_the_message_are_refused),
 		TEST(test_the_replacements_have_a_maximum),
 		TEST(test_a_full_buffer_refuses_the_spliced_message),
+		TEST(test_a_member_is_inserted_first_with_a_comma_where_one_is_needed),
 		TEST(test_the_most_edits_are_sorted_and_one_more_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
