@@ -74,9 +74,10 @@ struct sandbox_request {
  * is ready.
  */
 struct sandbox_capabilities {
-	bool isolated;   // another machine, container or copy: the editor cannot act in it
-	bool many_roots; // sandbox_add_root works more than once
-	bool maps_paths; // runtime roots differ from local ones
+	bool isolated;        // another machine, container or copy: the editor cannot act in it
+	bool many_roots;      // sandbox_add_root works more than once
+	bool maps_paths;      // runtime roots differ from local ones
+	bool shares_loopback; // its 127.0.0.1 and ::1 are those of this machine
 	bool can_suspend;
 	size_t max_processes; // 0: no limit known
 };

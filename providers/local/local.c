@@ -76,7 +76,8 @@ static struct sandbox *local_prepare(struct provider *provider,
 		snprintf(self->home, sizeof(self->home), "/"); // it was deleted, or is out of reach
 	}
 	self->host.sandbox.home = self->home;
-	self->host.sandbox.capabilities = (struct sandbox_capabilities){.many_roots = true};
+	self->host.sandbox.capabilities =
+		(struct sandbox_capabilities){.many_roots = true, .shares_loopback = true};
 	self->listener = listener;
 	self->data = data;
 	sandbox_raise_later(&self->host.sandbox, on_prepared, self, NULL);

@@ -196,6 +196,7 @@ void stage_init(struct stage *stage)
 	struct options options = {.agent_argv = argv};
 	struct error err;
 	*stage = (struct stage){.provider = {.impl = &provider_impl}};
+	stage->capabilities.shares_loopback = true;
 	stage->loop = ev_loop_new(EVFLAG_AUTO);
 	stage->registry = registry_create();
 	list_init(&stage->sandboxes);

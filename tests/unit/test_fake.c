@@ -258,6 +258,7 @@ static void test_keys_of_a_profile_win(void **state)
 	run_until(&record, "r");
 	assert_true(sandbox_capabilities(sandbox)->isolated);
 	assert_true(sandbox_capabilities(sandbox)->maps_paths);
+	assert_false(sandbox_capabilities(sandbox)->shares_loopback);
 	assert_false(sandbox_capabilities(sandbox)->many_roots);
 	assert_string_equal(sandbox_home(sandbox), runtime);
 	struct record roots = {0};
