@@ -184,7 +184,7 @@ static bool open_trace(struct broker *broker, struct error *err)
 		return true;
 	}
 	broker->trace = trace_open(broker->config.trace, broker->environment,
-		(const char *const *)broker->config.profile.secret_env, err);
+		(const char *const *)broker->config.profile.masked_env, err);
 	return broker->trace != NULL;
 }
 
@@ -195,7 +195,7 @@ static bool open_audit(struct broker *broker, struct error *err)
 		return true;
 	}
 	broker->audit = audit_open(config->audit, config->audit_size, broker->environment,
-		(const char *const *)config->profile.secret_env, err);
+		(const char *const *)config->profile.masked_env, err);
 	return broker->audit != NULL;
 }
 

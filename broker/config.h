@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "broker/mcp_config.h"
 #include "broker/options.h"
 #include "broker/policy.h"
 #include "broker/toolhost.h"
@@ -33,6 +34,7 @@ struct profile {
 	char **agent_argv;
 	char **agent_env;  // NULL-terminated NAME=value added to the sandbox's environment
 	char **secret_env; // NULL-terminated names, set in the broker's environment
+	char **masked_env; // NULL-terminated names, or NULL: whose values no trace may show
 	char *agent_name;  // for messages: the agent section's name, or the command's last part
 
 	size_t max_message;        // bytes of one message, either link
@@ -49,6 +51,10 @@ struct profile {
 	int permission_timeout_ms; // the editor's answer to a question; 0: never
 
 	struct toolhost_limits toolhost_limits;
+
+	struct mcp_server *mcp; // owned; the servers that replace or join the editor's
+	size_t mcp_count;
+	int mcp_timeout_ms; // the sandbox's answer on which commands it has
 
 	struct policy *policy; // owned
 };

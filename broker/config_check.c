@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "broker/config_file.h"
+#include "broker/mcp_config.h"
 #include "broker/nearest.h"
 #include "broker/policy.h"
 
@@ -234,11 +235,32 @@ static bool check_policy(
 	return true;
 }
 
+static bool check_mcp(
+	const struct config_file *file, const struct config_section *section, struct error *err)
+{
+	const char *key;
+	return mcp_config_check(&section->settings, &key, err) || fail_at(file, section, key, err);
+}
+
+/* Each section that a list names must exist. */
+static bool check_references(const struct config_file *file, const struct config_section *section,
+	const char *key, enum section_kind kind, struct error *err)
+{
+	LIST_FOR_EACH(setting, &section->settings.list, struct setting, link) {
+		if (strcmp(setting->key, key) == 0 &&
+			!config_file_need(file, kind, setting->value, err)) {
+			return fail_at(file, section, key, err);
+		}
+	}
+	return true;
+}
+
 static bool check_profile(
 	const struct config_file *file, const struct config_section *section, struct error *err)
 {
 	return check_reference(file, section, "agent", SECTION_AGENT, err) &&
-	       check_reference(file, section, "policy", SECTION_POLICY, err);
+	       check_reference(file, section, "policy", SECTION_POLICY, err) &&
+	       check_references(file, section, "mcp", SECTION_MCP, err);
 }
 
 static bool check_broker(
@@ -258,6 +280,7 @@ bool config_file_check(struct config_file *file, const struct registry *registry
 		[SECTION_AGENT] = check_agent,
 		[SECTION_PROFILE] = check_profile,
 		[SECTION_POLICY] = check_policy,
+		[SECTION_MCP] = check_mcp,
 	};
 	LIST_FOR_EACH(section, &file->sections, struct config_section, link) {
 		if (!check_section(file, section, registry, err)) {

@@ -113,7 +113,7 @@ static bool fail_unknown_section(
 	}
 	return error_set(err, ERROR_CONFIG,
 		"%s: unknown section [%s]: expected [broker], [agent \"NAME\"], "
-		"[profile \"NAME\"] or [policy \"NAME\"]",
+		"[profile \"NAME\"], [policy \"NAME\"] or [mcp \"NAME\"]",
 		file->path, word);
 }
 

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "broker/mcp_config.h"
 #include "broker/policy.h"
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
@@ -63,6 +64,9 @@ static const struct setting_key profile_keys[] = {
 		.choices = toolhost_modes,
 		.fallback = "auto",
 		.help = "who serves the agent's files and terminals"},
+	{.name = "mcp",
+		.type = SETTING_LIST,
+		.help = "an [mcp \"NAME\"] that replaces or joins the editor's MCP servers"},
 	{.name = "env", .type = SETTING_ENV_LIST, .help = "NAME=value for the agent"},
 	{.name = "secret-env",
 		.type = SETTING_NAME_LIST,
@@ -161,6 +165,12 @@ static const struct setting_key profile_keys[] = {
 		.min = 1,
 		.max = DAY,
 		.help = "for one file to be read or written"},
+	{.name = "mcp-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "30s",
+		.min = 1,
+		.max = DAY,
+		.help = "for the sandbox to say which commands of MCP servers it has"},
 	{.name = "permission-timeout",
 		.type = SETTING_DURATION,
 		.fallback = "never",
@@ -170,7 +180,7 @@ static const struct setting_key profile_keys[] = {
 
 const char *section_kind_name(enum section_kind kind)
 {
-	static const char *const names[] = {"broker", "agent", "profile", "policy"};
+	static const char *const names[] = {"broker", "agent", "profile", "policy", "mcp"};
 	assert((size_t)kind < ARRAY_LENGTH(names));
 	return names[kind];
 }
@@ -201,6 +211,7 @@ const struct setting_key *section_keys(enum section_kind kind, size_t *out_count
 		[SECTION_AGENT] = {agent_keys, ARRAY_LENGTH(agent_keys)},
 		[SECTION_PROFILE] = {profile_keys, ARRAY_LENGTH(profile_keys)},
 		[SECTION_POLICY] = {policy_keys, policy_key_count},
+		[SECTION_MCP] = {mcp_keys, mcp_key_count},
 	};
 	assert((size_t)kind < ARRAY_LENGTH(tables));
 	*out_count = tables[kind].count;

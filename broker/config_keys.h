@@ -13,6 +13,7 @@ enum section_kind {
 	SECTION_AGENT,
 	SECTION_PROFILE, // and the keys of the profile's provider
 	SECTION_POLICY,
+	SECTION_MCP,
 	SECTION_KIND_COUNT,
 };
 

@@ -8,6 +8,8 @@
 #include "base/buf.h"
 #include "broker/config.h"
 #include "broker/config_keys.h"
+#include "broker/mcp_url.h"
+#include "broker/words.h"
 
 enum { LABEL_WIDTH = 20 };
 
@@ -150,6 +152,33 @@ static const char *toolhost_text(const struct profile *profile)
 	return section_key(SECTION_PROFILE, "toolhost")->choices[profile->toolhost];
 }
 
+/* Of a header the name alone; a URL without what may be secret in it. */
+static void print_mcp_server(const struct mcp_server *server)
+{
+	print_quoted("mcp", server->name);
+	print_line("  type", mcp_type_name(server->type));
+	if (server->type == MCP_STDIO) {
+		print_quoted("  command", server->command);
+		print_quoted_list("  arg", server->args);
+	} else {
+		size_t size = strlen(server->url) + 1;
+		char *shown = mem_alloc(size);
+		print_quoted("  url", mcp_url_shown(shown, size, server->url));
+		free(shown);
+	}
+	size_t secrets = words_count(server->secret_names);
+	for (size_t i = 0; i < words_count(server->env) - secrets; i++) {
+		print_quoted("  env", server->env[i]);
+	}
+	for (char **name = server->secret_names; *name; name++) {
+		print_line("  secret-env", *name);
+	}
+	for (char **header = server->headers; *header; header++) {
+		print_label("  header");
+		printf("%.*s\n", (int)strcspn(*header, ":"), *header);
+	}
+}
+
 bool config_print(const struct config *config, const char *const *environment)
 {
 	const struct profile *profile = &config->profile;
@@ -166,6 +195,9 @@ bool config_print(const struct config *config, const char *const *environment)
 		print_line("secret-env", *name);
 	}
 	print_line("toolhost", toolhost_text(profile));
+	for (size_t i = 0; i < profile->mcp_count; i++) {
+		print_mcp_server(&profile->mcp[i]);
+	}
 	print_policy(profile->policy);
 	print_settings(profile);
 	print_line(

@@ -6,52 +6,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "broker/words.h"
 
 /* The profile that is there without a section of its own. */
 static const char built_in_profile[] = "local";
-
-/* ---- lists of words ---- */
-
-static size_t words_count(char *const *words)
-{
-	size_t count = 0;
-	while (words && words[count]) {
-		count++;
-	}
-	return count;
-}
-
-static void words_append(char ***words, const char *word)
-{
-	size_t count = words_count(*words);
-	*words = mem_realloc(*words, (count + 2) * sizeof(**words));
-	(*words)[count] = mem_strdup(word);
-	(*words)[count + 1] = NULL;
-}
-
-static void words_append_all(char ***words, const char *const *more)
-{
-	for (; more && *more; more++) {
-		words_append(words, *more);
-	}
-}
-
-static void words_append_settings(char ***words, const struct settings *settings, const char *key)
-{
-	LIST_FOR_EACH(setting, &settings->list, struct setting, link) {
-		if (strcmp(setting->key, key) == 0) {
-			words_append(words, setting->value);
-		}
-	}
-}
-
-static void words_free(char **words)
-{
-	for (size_t i = 0; words && words[i]; i++) {
-		free(words[i]);
-	}
-	free(words);
-}
 
 /* ---- the profile's own values ---- */
 
@@ -80,6 +38,7 @@ static const struct limit limits[] = {
 	{"terminal-timeout", offsetof(struct profile, toolhost_limits.terminal_timeout_ms),
 		LIMIT_INT},
 	{"file-timeout", offsetof(struct profile, toolhost_limits.file_timeout_ms), LIMIT_INT},
+	{"mcp-timeout", offsetof(struct profile, mcp_timeout_ms), LIMIT_INT},
 };
 
 static void load_limits(struct profile *profile)
@@ -218,6 +177,44 @@ static bool check_secrets(const struct profile *profile, const struct config_fil
 	return true;
 }
 
+/* ---- which MCP servers ---- */
+
+static bool has_mcp_server(const struct profile *profile, const char *name)
+{
+	for (size_t i = 0; i < profile->mcp_count; i++) {
+		if (strcmp(profile->mcp[i].name, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool load_mcp_server(struct profile *profile, const struct config_file *file,
+	const char *name, const char *const *environment, struct error *err)
+{
+	const struct config_section *section = config_file_need(file, SECTION_MCP, name, err);
+	assert(section); // the file was checked
+	profile->mcp = mem_realloc(profile->mcp, (profile->mcp_count + 1) * sizeof(*profile->mcp));
+	struct mcp_server *server = &profile->mcp[profile->mcp_count++];
+	if (!mcp_server_load(server, name, &section->settings, environment, err)) {
+		return error_prefix(err, "%s: mcp.%s.secret-env", file->path, name);
+	}
+	words_append_all(&profile->masked_env, (const char *const *)server->secret_names);
+	return true;
+}
+
+static bool load_mcp(struct profile *profile, const struct config_file *file,
+	const char *const *environment, struct error *err)
+{
+	LIST_FOR_EACH(setting, &profile->settings.list, struct setting, link) {
+		if (strcmp(setting->key, "mcp") == 0 && !has_mcp_server(profile, setting->value) &&
+			!load_mcp_server(profile, file, setting->value, environment, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
 bool config_profile_load(struct profile *profile, const struct config_file *file,
 	const struct options *options, const char *const *environment, struct error *err)
 {
@@ -235,9 +232,11 @@ bool config_profile_load(struct profile *profile, const struct config_file *file
 	}
 	words_append_settings(&profile->agent_env, &profile->settings, "env");
 	words_append_settings(&profile->secret_env, &profile->settings, "secret-env");
+	words_append_settings(&profile->masked_env, &profile->settings, "secret-env");
 	const struct config_section *policy = config_file_policy(file, name, &profile->settings);
 	profile->policy = policy_create(policy ? &policy->settings : NULL, err);
-	return profile->policy && check_secrets(profile, file, environment, err);
+	return profile->policy && check_secrets(profile, file, environment, err) &&
+	       load_mcp(profile, file, environment, err);
 }
 
 void config_profile_finish(struct profile *profile)
@@ -247,6 +246,11 @@ void config_profile_finish(struct profile *profile)
 	words_free(profile->agent_argv);
 	words_free(profile->agent_env);
 	words_free(profile->secret_env);
+	words_free(profile->masked_env);
+	for (size_t i = 0; i < profile->mcp_count; i++) {
+		mcp_server_finish(&profile->mcp[i]);
+	}
+	free(profile->mcp);
 	free(profile->agent_name);
 	policy_destroy(profile->policy);
 }

@@ -96,29 +96,10 @@ static size_t inside(const struct call *call, struct span container)
 	return (size_t)(container.data - call->message.text.data) + 1;
 }
 
-static bool object_is_empty(struct span object)
-{
-	for (size_t i = 1; i < object.len; i++) {
-		if (object.data[i] != ' ' && object.data[i] != '\t' && object.data[i] != '\r') {
-			return object.data[i] == '}';
-		}
-	}
-	return true;
-}
-
-/* Inserts `"name":value` as the first member of an object of the message. */
 bool relay_insert_member(struct relay *relay, const struct call *call, struct span object,
 	const char *name, struct span value, struct error *err)
 {
-	struct buf member;
-	buf_init(&member, SPLICE_BYTES_MAX);
-	size_t at = inside(call, object);
-	bool ok = buf_append_format(&member, err, "\"%s\":", name) &&
-	          buf_append(&member, value, err) &&
-	          (object_is_empty(object) || buf_append(&member, SPAN_LITERAL(","), err)) &&
-	          splice_add(&relay->splice, at, at, buf_span(&member), err);
-	buf_finish(&member);
-	return ok;
+	return splice_insert_member(&relay->splice, call->message.text, object, name, value, err);
 }
 
 /* result._meta.broker, whether or not there is a _meta. */
@@ -223,6 +204,7 @@ bool handshake_on_result(
 	}
 	request->peer->was_greeted = true;
 	keep_agent_name(request->peer, call);
+	relay_mcp_learn(relay, call);
 	buf_clear(&relay->initialize);
 	return buf_append(&relay->initialize, buf_span(&request->message), err);
 }

@@ -40,6 +40,7 @@ void request_destroy(struct request *request)
 	old_text_destroy(request->old_text);
 	subject_destroy(request->subject);
 	environment_free(request->roots);
+	environment_free(request->notices);
 	free(request->session_id);
 	free(request);
 }

@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "broker/agent.h"
 #include "broker/failure.h"
+#include "broker/mcp_lookup.h"
 #include "broker/parcel.h"
 #include "broker/relay.h"
 #include "broker/session.h"
@@ -36,7 +37,10 @@ struct relay {
 	int next_peer_number;
 	unsigned notices; // sent so far (notice.c)
 	bool is_ending;
-	bool shows_terminals;  // the editor advertised _meta.terminal_output
+	bool shows_terminals; // the editor advertised _meta.terminal_output
+	bool knows_mcp;       // the agent has said which types of MCP servers it takes
+	bool takes_mcp_http;  // besides stdio
+	bool takes_mcp_sse;
 	bool was_refused;      // the editor's frame in hand was raised before
 	bool editor_has_ended; // nothing comes from it any more
 	bool was_told_gone;
@@ -78,6 +82,7 @@ struct call {
 	char *const *resolved; // borrowed, NULL-terminated; its paths without links, or NULL
 	bool was_parked;       // it waited for the agent's sandbox, or for its roots
 	bool has_roots;        // the directories it names are roots of the sandbox
+	const struct mcp_commands *mcp; // borrowed; what was asked of its MCP servers; may be NULL
 };
 
 struct old_text;
@@ -120,6 +125,8 @@ struct request {
 	const struct method *method; // NULL: the broker has no interest in it
 	char *session_id;            // owned; params.sessionId, or NULL
 	char **roots;                // owned, NULL-terminated; cwd and the further ones, or NULL
+	char **notices;              // owned, NULL-terminated; for the session it opens, or NULL
+	bool has_opened;             // the session it opens is there
 	struct buf message;          // the whole request, kept where it is needed later
 	struct parcel *parcel;       // owned; the agent's message that waits for this answer
 	struct ev_timer due;         // permission-timeout, of a question to the person
@@ -250,10 +257,32 @@ void relay_peer_ready(void *data);
 
 /*
  * Makes the directories of a session/new, load, resume or fork roots of the
- * sandbox; then it goes on to the agent, or, where the sandbox takes no more, to
- * a further one. False: it needs none, and goes on at once.
+ * sandbox, and asks that for the commands of its MCP servers; then it goes on to
+ * the agent, or, where the sandbox takes no more roots, to a further one. False:
+ * it needs none of this, and goes on at once.
  */
 bool relay_open_roots(struct peer *peer, const struct call *call);
+
+/* ---- relay_mcp.c: the MCP servers of a session ---- */
+
+/* The result of initialize: which servers the agent takes. */
+void relay_mcp_learn(struct relay *relay, const struct call *call);
+
+/*
+ * Asks the sandbox which commands the servers of a request have; done follows,
+ * unless the lookup is destroyed before. NULL: there is nothing to ask.
+ */
+struct mcp_lookup *relay_mcp_ask(struct peer *peer, const struct call *call,
+	struct mcp_commands *commands, void (*done)(void *data), void *data);
+
+/* Edits the list on its way to the agent; keeps in the request what the person is to know. */
+bool relay_mcp_edit(struct peer *peer, struct request *request, const struct call *call,
+	struct error *err) ATTR_NODISCARD;
+
+/* The session was answered: tells the person. */
+void relay_mcp_tell(struct relay *relay, const struct request *request);
+
+/* ---- relay_roots.c, further ---- */
 
 /* Answers what waits for this agent with a failure. */
 void relay_fail_waiting(struct peer *peer, const struct failure *failure);

@@ -55,15 +55,7 @@ static bool keep_roots(struct request *request, const struct call *call, struct 
 	char **roots = relay_directories_of(&call->message);
 	request->roots = roots;
 	for (size_t i = 0; roots[i]; i++) {
-		size_t prefix;
-		struct span with;
-		struct span path = span_of(roots[i]);
-		if (!path_map_find(&request->peer->map, PATH_TO_RUNTIME, path, &prefix, &with)) {
-			continue;
-		}
-		char *mapped = mem_alloc(with.len + path.len - prefix + 1);
-		memcpy(mapped, with.data, with.len);
-		memcpy(mapped + with.len, path.data + prefix, path.len - prefix + 1);
+		char *mapped = relay_map_path(request->peer, PATH_TO_RUNTIME, roots[i]);
 		free(roots[i]);
 		roots[i] = mapped;
 	}
@@ -74,6 +66,7 @@ static void give_roots(struct session *session, struct request *request)
 {
 	session_set_roots(session, request->roots);
 	request->roots = NULL;
+	request->has_opened = true;
 }
 
 /* session/new would open one more: refused before the agent has made it. */
@@ -141,6 +134,12 @@ static bool bind_loaded(
 		mode_gate_read(relay, session, call);
 	}
 	return session != NULL;
+}
+
+static void session_is_answered(struct relay *relay, struct request *request)
+{
+	mode_gate_opened(relay, request);
+	relay_mcp_tell(relay, request);
 }
 
 /* What the agent waits for in the session's name is answered first. */
@@ -217,23 +216,23 @@ static const struct method methods[] = {
 		.opens_session = true,
 		.on_send = check_room,
 		.on_result = bind_new,
-		.on_over = mode_gate_opened},
+		.on_over = session_is_answered},
 	{.name = "session/load",
 		.opens_session = true,
 		.on_send = load_begins,
 		.on_result = bind_loaded,
-		.on_over = mode_gate_opened},
+		.on_over = session_is_answered},
 	{.name = "session/resume",
 		.opens_session = true,
 		.on_send = load_begins,
 		.on_result = bind_loaded,
-		.on_over = mode_gate_opened},
+		.on_over = session_is_answered},
 	{.name = "session/fork",
 		.route = ROUTE_SESSION,
 		.opens_session = true,
 		.on_send = check_room,
 		.on_result = bind_new,
-		.on_over = mode_gate_opened},
+		.on_over = session_is_answered},
 	{.name = "session/list",
 		.route = ROUTE_LIST,
 		.on_send = listing_on_send,

@@ -23,6 +23,9 @@ struct opening {
 	char *id;              // owned; raw, for an answer without the message
 	char **directories;    // owned, NULL-terminated
 	size_t next;           // of the directories, the one being added
+	struct call call;      // once they are roots
+	struct mcp_commands commands;
+	struct mcp_lookup *lookup; // owned; NULL: nothing is asked
 };
 
 void relay_roots_init(struct peer *peer)
@@ -35,6 +38,8 @@ void relay_roots_init(struct peer *peer)
 static void opening_destroy(struct opening *opening)
 {
 	list_remove(&opening->link);
+	mcp_lookup_destroy(opening->lookup);
+	mcp_commands_finish(&opening->commands);
 	parcel_destroy(opening->parcel);
 	environment_free(opening->directories);
 	free(opening->id);
@@ -114,16 +119,7 @@ void relay_peer_ready(void *data)
 
 char *relay_map_path(const struct peer *peer, enum path_direction direction, const char *path)
 {
-	size_t prefix;
-	struct span with;
-	if (!path_map_find(&peer->map, direction, span_of(path), &prefix, &with)) {
-		return mem_strdup(path);
-	}
-	size_t rest = strlen(path + prefix);
-	char *mapped = mem_alloc(with.len + rest + 1);
-	memcpy(mapped, with.data, with.len);
-	memcpy(mapped + with.len, path + prefix, rest + 1);
-	return mapped;
+	return path_map_apply(&peer->map, direction, path);
 }
 
 /* ---- until the sandbox has the roots ---- */
@@ -147,17 +143,31 @@ static void opening_fail(struct opening *opening, const struct failure *failure)
 	opening->parcel = NULL;
 }
 
-/* All its roots are there: the request goes on. */
-static void opening_pass(struct opening *opening)
+/* All that it takes is there: the request goes on. */
+static void opening_pass(void *data)
 {
-	struct call call;
+	struct opening *opening = data;
 	struct peer *peer = opening->peer;
-	if (open_call(opening->parcel, &call)) {
-		call.has_roots = true;
-		splice_clear(&peer->relay->splice);
-		relay_pass_editor_request(peer, &call);
-	}
+	list_remove(&opening->link); // it is answered from here on
+	opening->call.has_roots = true;
+	opening->call.mcp = &opening->commands;
+	splice_clear(&peer->relay->splice);
+	relay_pass_editor_request(peer, &opening->call);
 	opening_destroy(opening);
+}
+
+/* All its roots are there: now for its MCP servers. */
+static void opening_ask(struct opening *opening)
+{
+	if (!open_call(opening->parcel, &opening->call)) {
+		opening_destroy(opening);
+		return;
+	}
+	opening->lookup = relay_mcp_ask(
+		opening->peer, &opening->call, &opening->commands, opening_pass, opening);
+	if (!opening->lookup) {
+		opening_pass(opening);
+	}
 }
 
 /* The sandbox takes no further root: the session gets an agent of its own. */
@@ -209,7 +219,7 @@ static void on_root_added(void *data, const struct error *err)
 			on_root_added, opening);
 		return;
 	}
-	opening_pass(opening);
+	opening_ask(opening);
 }
 
 static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, char **directories)
@@ -219,6 +229,7 @@ static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, ch
 	opening->parcel = parcel;
 	opening->id = id;
 	opening->directories = directories;
+	mcp_commands_init(&opening->commands);
 	list_append(&peer->openings, &opening->link);
 	sandbox_add_root(agent_sandbox(peer->agent), directories[0], on_root_added, opening);
 }
@@ -264,6 +275,9 @@ void relay_fail_waiting(struct peer *peer, const struct failure *failure)
 	LIST_FOR_EACH(opening, &peer->openings, struct opening, link) {
 		if (opening->parcel) {
 			opening_fail(opening, failure);
+		}
+		if (opening->lookup) {
+			opening_destroy(opening); // no root is awaited any more
 		}
 	}
 }

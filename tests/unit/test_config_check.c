@@ -32,7 +32,7 @@ static const struct {
 		"FILE: unknown section [profiles]: did you mean [profile]?"},
 	{"[core]\nbare = true\n",
 		"FILE: unknown section [core]: expected [broker], [agent \"NAME\"], "
-		"[profile \"NAME\"] or [policy \"NAME\"]"},
+		"[profile \"NAME\"], [policy \"NAME\"] or [mcp \"NAME\"]"},
 	{"[broker \"x\"]\nprofile = local\n",
 		"FILE: broker.x.profile: expected [broker] without a name"},
 	{"[agent]\ncommand = x\n", "FILE: agent.command: expected a name: [agent \"NAME\"]"},
@@ -48,11 +48,11 @@ static const struct {
 		"FILE: agent.a.colour: unknown key: expected command, arg or env"},
 	{"[profile \"p\"]\nimage = x\n",
 		"FILE: profile.p.image: unknown key: expected backend, agent, policy, "
-		"toolhost, env, secret-env, max-message, max-queue, max-requests, "
+		"toolhost, mcp, env, secret-env, max-message, max-queue, max-requests, "
 		"max-sessions, start-timeout, prepare-timeout, stop-eof-timeout, "
 		"stop-term-timeout, stop-kill-timeout, drain-timeout, idle-timeout, "
-		"max-file, output-limit, max-terminals, terminal-timeout, file-timeout or "
-		"permission-timeout"},
+		"max-file, output-limit, max-terminals, terminal-timeout, file-timeout, "
+		"mcp-timeout or permission-timeout"},
 	{"[profile \"p\"]\nbackend = fake\nimmage = x\n",
 		"FILE: profile.p.immage: unknown key: did you mean image?"},
 	/* values */
@@ -97,6 +97,41 @@ static const struct {
 	{"[agent \"a\"]\ncommand = claude-agent-acp --flag\n",
 		"FILE: agent.a.command: expected the program alone; its arguments go into "
 		"arg = lines, one each"},
+	/* MCP servers */
+	{"[profile \"p\"]\nmcp = gitub\n[mcp \"github\"]\ncommand = x\n",
+		"FILE: profile.p.mcp: no [mcp \"gitub\"] in FILE: did you mean \"github\"?"},
+	{"[profile \"p\"]\nmcp = github\nmcp = other\n[mcp \"github\"]\ncommand = x\n",
+		"FILE: profile.p.mcp: no [mcp \"other\"] in FILE"},
+	{"[mcp \"m\"]\narg = x\n", "FILE: mcp.m: expected command = PROGRAM, or url = http://…"},
+	{"[mcp \"m\"]\ncommand = x\nurl = http://h\n",
+		"FILE: mcp.m.command: not expected with url = …"},
+	{"[mcp \"m\"]\ntype = sse\ncommand = x\n",
+		"FILE: mcp.m.command: not expected with type = sse"},
+	{"[mcp \"m\"]\ntype = stdio\nurl = http://h\n",
+		"FILE: mcp.m.url: not expected with type = stdio"},
+	{"[mcp \"m\"]\nurl = http://h\nsecret-env = TOKEN\n",
+		"FILE: mcp.m.secret-env: not expected with url = …"},
+	{"[mcp \"m\"]\ncommand = x\nheader = A: b\n",
+		"FILE: mcp.m.header: not expected with command = …"},
+	{"[mcp \"m\"]\ncommand = npx -y x\n",
+		"FILE: mcp.m.command: expected the program alone; its arguments go into arg = "
+		"lines, one each"},
+	{"[mcp \"m\"]\nurl = //h/x\n", "FILE: mcp.m.url: expected http://HOST… or https://HOST…"},
+	{"[mcp \"m\"]\nurl = http://h\nheader = hunter2\n",
+		"FILE: mcp.m.header: expected NAME: VALUE on one line, with the NAME of an HTTP "
+		"header"},
+	{"[mcp \"m\"]\nurl = http://h\nheader = \"A: hunter2\\nB: c\"\n",
+		"FILE: mcp.m.header: expected NAME: VALUE on one line, with the NAME of an HTTP "
+		"header"},
+	{"[mcp \"m\"]\ncommand = x\nenv = hunter2\n",
+		"FILE: mcp.m.env: expected NAME=value, with a NAME of letters, digits and _"},
+	{"[mcp \"m\"]\ntype = ws\nurl = ws://h\n",
+		"FILE: mcp.m.type: expected stdio, http or sse, got \"ws\""},
+	{"[mcp \"m\"]\ncommand = x\nimage = y\n",
+		"FILE: mcp.m.image: unknown key: expected type, command, arg, env, secret-env, url "
+		"or header"},
+	{"[agent \"a\"]\nurl = x\n",
+		"FILE: agent.a.url: expected in [mcp \"NAME\"], not in [agent \"…\"]"},
 	/* policy */
 	{"[policy \"local\"]\nmode = yolo\n",
 		"FILE: policy.local.mode: expected ask, ask-all, approve-reads, "
@@ -145,6 +180,12 @@ static void test_mistakes_on_the_command_line_are_one_line(void **state)
 	options.profile = "devbox";
 	assert_mistake(fixture, &options,
 		"FILE: profile.devbox.secret-env: expected NOT_SET_HERE to be set in the broker's "
+		"environment");
+
+	write_config(fixture, "[profile \"devbox\"]\nmcp = m\n[mcp \"m\"]\ncommand = x\n"
+			      "secret-env = NOT_SET_HERE\n");
+	assert_mistake(fixture, &options,
+		"FILE: mcp.m.secret-env: expected NOT_SET_HERE to be set in the broker's "
 		"environment");
 
 	options = with_agent;

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_WORDS_H
+#define BROKER_WORDS_H
+
+#include <stddef.h>
+
+#include "base/settings.h"
+
+/* NULL-terminated lists of texts, owned with their texts; an empty list may be NULL. */
+
+size_t words_count(char *const *words);
+void words_append(char ***words, const char *word); // copies it
+void words_append_all(char ***words, const char *const *more);
+
+/* Every value of a key that is a list, in the order of the file. */
+void words_append_settings(char ***words, const struct settings *settings, const char *key);
+
+/* The same as a list of its own, which is not NULL. */
+char **words_of_settings(const struct settings *settings, const char *key);
+
+void words_free(char **words); // NULL is fine
+
+#endif
