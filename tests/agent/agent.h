@@ -38,6 +38,7 @@ struct agent_options {
 	bool terminal_auth;
 	bool need_auth;
 	bool no_load;
+	bool only_stdio;
 	bool refuse_modes; // session/set_mode and set_config_option are errors
 	bool null_results; // null where a result has no required member
 	bool login;        // not an agent but a person's login

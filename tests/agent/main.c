@@ -40,6 +40,7 @@ static const struct {
 	FLAG("--terminal-auth", terminal_auth, "offer authentication in a terminal"),
 	FLAG("--need-auth", need_auth, "refuse session/new before authenticate"),
 	FLAG("--no-load", no_load, "do not offer session/load"),
+	FLAG("--only-stdio", only_stdio, "take MCP servers of no type but stdio"),
 	FLAG("--null-results", null_results, "answer null where nothing is required"),
 	FLAG("--login", login, "be a person's login instead of an agent"),
 	FLAG("--help", help, "print this"),

@@ -58,10 +58,11 @@ static void answer_initialize(const struct request *request)
 		options->no_load ? "false" : "true");
 	text_add(&result,
 		"\"promptCapabilities\":{\"image\":true,\"audio\":true,\"embeddedContext\":true},"
-		"\"mcpCapabilities\":{\"http\":true,\"sse\":true},"
+		"\"mcpCapabilities\":%s,"
 		"\"sessionCapabilities\":{\"list\":{},\"delete\":{},"
 		"\"additionalDirectories\":{},\"resume\":{},\"close\":{}},"
-		"\"auth\":{\"logout\":{}}},");
+		"\"auth\":{\"logout\":{}}},",
+		options->only_stdio ? "{}" : "{\"http\":true,\"sse\":true}");
 	text_add(&result, "\"authMethods\":[{\"id\":\"token\",\"name\":\"Token\"}");
 	if (options->terminal_auth) {
 		text_add(&result, ",{\"id\":\"login\",\"name\":\"Login\",\"type\":\"terminal\","
