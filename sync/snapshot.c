@@ -324,7 +324,8 @@ static bool take(struct store *store, const struct snapshot_request *request, in
 		.members = &members, .cache = &cache, .listing = &listing, .root_fd = root_fd};
 	struct content content = {.walk = &walk,
 		.store = store,
-		.scan_start_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec};
+		.scan_start_ns =
+			((int64_t)now.tv_sec + request->clock_offset_s) * 1000000000 + now.tv_nsec};
 	bool taken = walk_run(&walk, err) && finish_snapshot(&content, out, err);
 	listing_finish(&listing);
 	stat_cache_close(&cache);

@@ -72,13 +72,20 @@ static bool write_stream(int fd, git_object_t type, struct span content, struct 
 
 /*
  * A loose object that is there is made young again, so that store_prune spares it.
- * One that a power failure left empty is not there.
+ * One that a power failure left empty is removed: it is not there.
  */
 static bool refresh_loose(struct store *store, const char *path)
 {
 	struct stat status;
-	return utimensat(store->folder_fd, path, NULL, 0) == 0 &&
-	       fstatat(store->folder_fd, path, &status, 0) == 0 && status.st_size > 0;
+	if (utimensat(store->folder_fd, path, NULL, 0) < 0 ||
+		fstatat(store->folder_fd, path, &status, 0) < 0) {
+		return false;
+	}
+	if (status.st_size == 0) {
+		unlinkat(store->folder_fd, path, 0);
+		return false;
+	}
+	return true;
 }
 
 static bool write_loose(struct store *store, git_object_t type, struct span content,

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "sync/store.h"
+#include "tests/unit/store_fixture.h"
+
+enum { BIG_FILE_BYTES = 1 << 20, SPARSE_MIB = 200 };
+
+static int setup(void **state)
+{
+	struct error err;
+	place_setup(state);
+	struct place *place = *state;
+	store_close(&place->store);
+	if (!store_open(&place->store, place->store_path, BIG_FILE_BYTES, &err)) {
+		fail_msg("%s", err.text);
+	}
+	return 0;
+}
+
+static struct store_entry put(struct place *place, const char *name)
+{
+	struct error err;
+	struct store_entry entry;
+	struct stat status;
+	int fd ATTR_CLEANUP(fd_cleanup) = open(place_path(place, name), O_RDONLY | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &status), 0);
+	if (!store_put_file(&place->store, fd, &status, &entry, &err)) {
+		fail_msg("%s", err.text);
+	}
+	return entry;
+}
+
+static void copy_out(struct place *place, const struct store_entry *entry, const char *name)
+{
+	struct error err;
+	int fd ATTR_CLEANUP(fd_cleanup) =
+		open(place_path(place, name), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (!store_copy_out(&place->store, entry, fd, &err)) {
+		fail_msg("%s", err.text);
+	}
+}
+
+static long long blocks_of(const char *path)
+{
+	struct stat status;
+	assert_int_equal(stat(path, &status), 0);
+	return (long long)status.st_blocks * 512;
+}
+
+static long peak_kib(void)
+{
+	char line[256];
+	long kib = 0;
+	FILE *file = fopen("/proc/self/status", "re");
+	while (fgets(line, sizeof(line), file) && sscanf(line, "VmHWM: %ld", &kib) != 1) {
+	}
+	fclose(file);
+	return kib;
+}
+
+static void test_holes_stay_holes_and_memory_small(void **state)
+{
+	struct place *place = *state;
+	long before = peak_kib();
+	char script[200];
+	snprintf(script, sizeof(script),
+		"truncate -s %dM s; printf x | dd of=s bs=1 seek=90000001 "
+		"conv=notrunc status=none; printf y >>s",
+		SPARSE_MIB);
+	place_run(place, script);
+	struct store_entry entry = put(place, "s");
+	assert_int_equal(entry.mode, ENTRY_BIG);
+	copy_out(place, &entry, "copy");
+	place_run(place, "cmp s copy");
+	assert_true(blocks_of(place_path(place, "copy")) < 16 << 20);
+	char *stored = place_ask(place, "find $PLACE/state/store/big -type f | tr -d '\\n'");
+	assert_true(blocks_of(stored) < 16 << 20);
+	free(stored);
+	assert_true(peak_kib() - before < 48 << 10);
+}
+
+static void test_the_id_is_gits(void **state)
+{
+	struct place *place = *state;
+	char hex[GIT_OID_HEXSZ + 1];
+	place_run(place, "seq 1 300000 >b");
+	struct store_entry entry = put(place, "b");
+	char *said = place_ask(place, "git hash-object b");
+	git_oid id, wanted;
+	store_big_content(&entry, &id);
+	said[GIT_OID_HEXSZ] = '\0';
+	assert_int_equal(place->store.git->oid_fromstr(&wanted, said), 0);
+	struct store_entry expected = store_big_entry(&wanted, false);
+	assert_true(store_entry_equal(&entry, &expected));
+	assert_string_equal(place->store.git->oid_tostr(hex, sizeof(hex), &id), hex);
+	free(said);
+}
+
+/* What `cat` brings, as from a runtime. */
+static bool put_stream(struct place *place, const char *name, uint64_t size,
+	const struct store_entry *entry, struct error *err)
+{
+	int fds[2];
+	assert_true(fd_pipe(fds, err));
+	pid_t pid = fork();
+	if (pid == 0) {
+		dup2(fds[1], STDOUT_FILENO);
+		close(fds[0]);
+		close(fds[1]);
+		execlp("cat", "cat", place_path(place, name), (char *)NULL);
+		_exit(127);
+	}
+	close(fds[1]);
+	bool good = store_put_big(&place->store, fds[0], size, entry, err);
+	close(fds[0]);
+	waitpid(pid, NULL, 0);
+	return good;
+}
+
+static size_t big_count(struct place *place)
+{
+	char *said = place_ask(place, "find ../state/store/big ../state/store/tmp -type f | wc -l");
+	size_t count = strtoul(said, NULL, 10);
+	free(said);
+	return count;
+}
+
+static void test_a_stream_is_taken_only_if_it_is_what_was_announced(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	place_run(place, "seq 1 300000 >b; seq 1 299999 >short; (cat b; echo more) >long; "
+			 "sed s/9/8/ b >other");
+	struct store_entry entry = put(place, "b");
+	uint64_t size;
+	assert_true(store_size(&place->store, &entry, &size, &err));
+	place_run(place, "rm -rf ../state/store/big/*");
+	static const char *const wrong[] = {"short", "long", "other"};
+	for (size_t i = 0; i < ARRAY_LENGTH(wrong); i++) {
+		assert_false(put_stream(place, wrong[i], size, &entry, &err));
+		assert_int_equal(err.code, ERROR_PROTOCOL);
+		assert_int_equal(big_count(place), 0);
+		assert_false(store_has(&place->store, &entry));
+	}
+	assert_true(put_stream(place, "b", size, &entry, &err));
+	assert_true(store_has(&place->store, &entry));
+	copy_out(place, &entry, "copy");
+	place_run(place, "cmp b copy");
+}
+
+static void test_a_change_while_reading_is_told(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	struct store_entry entry;
+	struct stat status;
+	static const char *const names[] = {"small", "streamed", "big"};
+	place_run(place, "echo 1 >small; seq 1 160000 >big; seq 1 150000 >streamed");
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		const char *path = place_path(place, names[i]);
+		int fd ATTR_CLEANUP(fd_cleanup) = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
+		assert_int_equal(fstat(fd, &status), 0);
+		assert_int_equal(write(fd, "more", 4), 4);
+		assert_false(store_put_file(&place->store, fd, &status, &entry, &err));
+		assert_int_equal(err.code, ERROR_UNAVAILABLE);
+		assert_int_equal(fstat(fd, &status), 0);
+		assert_int_equal(ftruncate(fd, 1), 0);
+		assert_false(store_put_file(&place->store, fd, &status, &entry, &err));
+		assert_int_equal(err.code, ERROR_UNAVAILABLE);
+		assert_int_equal(fstat(fd, &status), 0);
+		assert_true(store_put_file(&place->store, fd, &status, &entry, &err));
+	}
+	char *left = place_ask(place, "ls ../state/store/tmp");
+	assert_string_equal(left, "");
+	free(left);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, place_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_holes_stay_holes_and_memory_small),
+		TEST(test_the_id_is_gits),
+		TEST(test_a_stream_is_taken_only_if_it_is_what_was_announced),
+		TEST(test_a_change_while_reading_is_told),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
