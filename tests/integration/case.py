@@ -95,11 +95,11 @@ class Case(unittest.TestCase):
         start = direction.encode() + b' '
         return [line[2:] for line in lines if line.startswith(start)]
 
-    def config(self, deadlines=True, policy=None, **keys):
+    def config(self, deadlines=True, policy=None, backend='local', **keys):
         """Writes a configuration with one profile, "test"; returns the broker's options for it."""
         values = dict(SHORT_DEADLINES) if deadlines else {}
         values.update({name.replace('_', '-'): value for name, value in keys.items()})
-        lines = ['[profile "test"]', '\tbackend = local']
+        lines = ['[profile "test"]', f'\tbackend = {backend}']
         lines += [f'\t{name} = {value}' for name, value in values.items()]
         if policy is not None:
             lines += ['[policy "test"]', *(f'\t{line}' for line in policy)]

@@ -32,7 +32,12 @@ class Pair(case.Case):
     """Two programs that speak ACP; `tee` stands on every hop."""
 
     # What the real agent is started with, and how long it may take to end.
-    deadlines = {'stop-eof-timeout': '500ms', 'stop-term-timeout': '2s', 'start-timeout': '60s'}
+    deadlines = {'stop_eof_timeout': '500ms', 'stop_term_timeout': '2s', 'start_timeout': '60s'}
+    backend = 'local'
+
+    def settings(self):
+        """The profile's keys."""
+        return self.deadlines
 
     def environment(self):
         env = super().environment()
@@ -56,9 +61,8 @@ class Pair(case.Case):
         """What the client starts, as a list of words."""
         if not through_broker:
             return self.tee('direct', agent)
-        options = [*self.config(deadlines=False, **{
-            name.replace('-', '_'): value for name, value in self.deadlines.items()}),
-            '--trace', str(self.dir / 'trace')]
+        options = [*self.config(deadlines=False, backend=self.backend, **self.settings()),
+                   '--trace', str(self.dir / 'trace')]
         return self.tee('editor', self.broker_argv(*options, agent=self.tee('agent', agent)))
 
     def lines(self, hop):

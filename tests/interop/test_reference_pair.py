@@ -2,33 +2,43 @@
 # SPDX-License-Identifier: MIT
 """
 The reference pair: the client acpx and the agent claude-code-acp, offline, with a scripted model.
-It reads, edits and writes a file, asks permission, runs two commands, kills one, and answers.
+It reads, edits and writes a file, asks permission, runs two commands, kills one, and answers:
+directly, through the broker, and with the broker as who serves files and terminals.
 """
 
+import json
 import re
 import shlex
+import shutil
 
 from pair import NEEDED, NODE, Pair, conversation, path_of
 from model import Model, Step
-from case import main
+import rawjson
+import served
+from case import main, program
 from compare import compare_hops
 
 AGENT = [str(NODE), path_of('@zed-industries/claude-code-acp/dist/index.js')]
 CLIENT = [str(NODE), path_of('acpx/dist/cli.js')]
+FAR_BROKER = program('ACP_BROKER_FAKE', 'tests/fake/acp-broker-fake')
 
 # Every method that this pair uses between client and agent.
-METHODS = {'initialize', 'session/new', 'session/prompt', 'session/update',
-           'session/request_permission', 'fs/read_text_file', 'fs/write_text_file',
-           'terminal/create', 'terminal/output', 'terminal/wait_for_exit', 'terminal/kill',
-           'terminal/release'}
+METHODS = served.METHODS | {'initialize', 'session/new', 'session/prompt', 'session/update',
+                            'session/request_permission'}
 
 
+@NEEDED
 class ReferencePair(Pair):
     def setUp(self):
         super().setUp()
         self.shell = None
-        notes, new = str(self.work / 'notes.txt'), str(self.work / 'new.txt')
-        self.model = Model([
+        self.root = self.work  # the agent's name of the workspace
+        self.model = Model([], 'All of it is done.')
+        self.addCleanup(self.model.close)
+
+    def steps(self):
+        notes, new = str(self.root / 'notes.txt'), str(self.root / 'new.txt')
+        return [
             Step('Read', file_path=notes),
             Step('Edit', file_path=notes, old_string='eins', new_string='one'),
             Step('Write', file_path=new, content='neu\n'),
@@ -37,34 +47,43 @@ class ReferencePair(Pair):
                  run_in_background=True),
             Step('BashOutput', task_id=self.find_shell, block=False, timeout=1000),
             Step('KillShell', shell_id=lambda _: self.shell),
-        ], 'All of it is done.')
-        self.addCleanup(self.model.close)
+        ]
 
     def find_shell(self, text):
         self.shell = re.search('with id: ([0-9a-zA-Z-]+)', text).group(1)
         return self.shell
 
-    def run_pair(self, through_broker):
-        self.fresh()
+    def run_pair(self, through_broker, *client_options):
+        self.model.steps = self.steps()
         command = shlex.join(self.agent_command(AGENT, through_broker))
         result = self.run_program(
-            [*CLIENT, '--cwd', str(self.work), '--approve-all', '--format', 'json', '--agent',
-             command, 'exec', 'Please do it all'],
+            [*CLIENT, *client_options, '--cwd', str(self.work), '--approve-all', '--format',
+             'json', '--agent', command, 'exec', 'Please do it all'],
             ANTHROPIC_BASE_URL=self.model.url, ANTHROPIC_API_KEY='x', DISABLE_AUTOUPDATER='1',
             CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC='1')
         self.assertEqual(self.model.problems, [])
-        self.assertEqual((self.work / 'notes.txt').read_text(), 'one\nzwei\n')
-        self.assertEqual((self.work / 'new.txt').read_text(), 'neu\n')
+        self.assertEqual((self.root / 'notes.txt').read_text(), 'one\nzwei\n')
+        self.assertEqual((self.root / 'new.txt').read_text(), 'neu\n')
         self.assertIn('"stopReason":"end_turn"', result.stdout)
-
-    @NEEDED
-    def test_the_pair_direct_and_through_the_broker(self):
-        self.run_pair(through_broker=False)
-        checked = self.check_schema('direct')
-        self.assertEqual(self.used(), METHODS)
-        self.assertEqual(checked.unknown, set())
         self.assert_nothing_runs(15)
 
+    def run_direct(self):
+        self.fresh()
+        self.run_pair(through_broker=False)
+        checked = self.check_schema('direct')
+        self.assertEqual(self.used('direct'), METHODS)
+        self.assertEqual(checked.unknown, set())
+
+    def used(self, hop):
+        return {message['method'] for message in map(json.loads, (line for _, line in
+                                                                  self.lines(hop)))
+                if 'method' in message}
+
+
+class Relayed(ReferencePair):
+    def test_the_pair_direct_and_through_the_broker(self):
+        self.run_direct()
+        self.fresh()
         self.run_pair(through_broker=True)
         self.check_schema('editor')
         self.check_schema('agent')
@@ -73,11 +92,155 @@ class ReferencePair(Pair):
         direct, through = conversation(self.lines('direct')), conversation(self.lines('editor'))
         for one, other in zip(direct, through):
             self.assertEqual(one, other)
-        self.assert_nothing_runs(5)
 
-    def used(self):
-        return {request['method'] for part in conversation(self.lines('direct'))
-                for _, request, *_ in part}
+
+class Served(ReferencePair):
+    """Where the broker serves, no file and no terminal is the editor's."""
+
+    def check(self, capabilities=None):
+        """
+        The same conversation as the direct one but for the table of edits; `capabilities` is what
+        the editor has said it can, where that is not what it said directly.
+        """
+        self.check_schema('editor')
+        self.check_schema('agent')
+        self.check_trace()
+        self.assertEqual(self.used('agent'), METHODS)
+        self.assertEqual(self.used('editor'), METHODS - served.METHODS)
+        self.check_calls()
+        direct_calls, direct = served.take_calls(self.lines('direct'))
+        calls, agent = served.take_calls(self.lines('agent'))
+        agent, terminals = served.hide_terminals(agent)
+        self.assertEqual(len(terminals), 2)
+        editor = self.lines('editor')
+        if capabilities is not None:
+            editor = self.replace_capabilities(editor, agent, capabilities)
+        agent = self.as_the_editor_calls_it(agent)
+        shown, editor = served.take_shown(
+            editor, {line for _, line in self.as_the_editor_calls_it(
+                [(False, line) for line in terminals])})
+        self.check_shown(shown, editor)
+        compare_hops(editor, agent)
+        direct, _ = served.hide_terminals(direct)
+        for one, other in zip(conversation(served.name_terminals(direct, direct_calls)),
+                              conversation(served.name_terminals(self.rooted(editor), calls))):
+            self.assertEqual(one, other)
+
+    def as_the_editor_calls_it(self, lines):
+        return lines
+
+    def rooted(self, lines):
+        """The lines with the workspace's directory where they have the agent's name of it."""
+        return served.with_names(lines, [(str(self.root), str(self.work))])
+
+    def replace_capabilities(self, editor, agent, capabilities):
+        """What the agent was told in place of what the editor had said."""
+        said, told = (json.loads(lines[0][1])['params']['clientCapabilities']
+                      for lines in (editor, agent))
+        self.assertEqual(said, capabilities)
+        self.assertEqual(told['fs'], {'readTextFile': True, 'writeTextFile': True})
+        self.assertIs(told['terminal'], True)
+        line = rawjson.replace(editor[0][1], 'params.clientCapabilities',
+                               rawjson.raw(agent[0][1], 'params.clientCapabilities'))
+        return [(True, line), *editor[1:]]
+
+    def check_calls(self):
+        """The agent asked for the same as directly, and files had the same to say."""
+        def comparable(lines):
+            calls, _ = served.take_calls(self.rooted(lines))
+            calls, _ = served.take_calls(served.name_terminals(self.rooted(lines), calls))
+            for call in calls:
+                call.params.pop('sessionId')
+            return calls
+
+        direct, through = comparable(self.lines('direct')), comparable(self.lines('agent'))
+        self.assertEqual(*(sorted(json.dumps([call.method, call.params], sort_keys=True)
+                                  for call in calls) for calls in (direct, through)))
+        first = '<terminal 0>'  # the one that ends by itself
+        answers = [[call.answer for call in calls if call.method.startswith('fs/')
+                    or call.params.get('terminalId') == first] for calls in (direct, through)]
+        self.assertEqual(*([{**answer, 'id': None} for answer in side] for side in answers))
+        killed = [call.result for call in through if call.method == 'terminal/wait_for_exit'][1]
+        self.assertEqual(killed, {'exitCode': None, 'signal': 'SIGKILL'})
+
+    def check_shown(self, shown, editor):
+        """The last state of either terminal has come before the prompt's answer."""
+        texts = {call: [item['content']['text'] for item in contents[-1]]
+                 for call, contents in shown.items()}
+        self.assertEqual(texts, {
+            'toolu_04': [f'```\nhello\n{self.root}\n```'],
+            'toolu_05': ['(no output)\n\nThe command was killed by SIGKILL.']})
+        self.assertIn(b'"stopReason"', self.lines('editor')[-1][1])
+        self.assertEqual(editor[-1], self.lines('editor')[-1])
+
+
+
+class Near(Served):
+    def settings(self):
+        return dict(super().settings(), toolhost='broker')
+
+    def test_by_the_broker_on_this_machine(self):
+        self.run_direct()
+        self.fresh()
+        self.run_pair(through_broker=True)
+        self.check()
+
+    def test_for_an_editor_that_offers_neither(self):
+        self.run_direct()
+        self.fresh()
+        self.run_pair(True, '--no-fs', '--no-terminal')
+        self.check(capabilities={'fs': {'readTextFile': False, 'writeTextFile': False},
+                                 'terminal': False})
+
+
+
+class Far(Served):
+    """The same in a sandbox where every path is another: the broker serves without being told."""
+
+    backend = 'fake'
+
+    def settings(self):
+        return dict(super().settings(), runtime_root=str(self.root.parent))
+
+    def broker_argv(self, *options, agent):
+        return [FAR_BROKER, *options, '--', *agent]
+
+    def as_the_editor_calls_it(self, lines):
+        """The places that the table names, and no others."""
+        translated = []
+        for to_agent, line in lines:
+            if to_agent:
+                line = self.translate(line, 'params.cwd')
+            for owner in ('params.update', 'params.toolCall'):
+                for name in ('locations', 'content'):
+                    line = self.translate_paths(line, f'{owner}.{name}')
+            translated.append((to_agent, line))
+        return translated
+
+    def translate(self, data, place):
+        raw = rawjson.raw(data, place)
+        return data if raw is None else rawjson.replace(
+            data, place, raw.replace(str(self.root).encode(), str(self.work).encode()))
+
+    def translate_paths(self, line, place):
+        span = rawjson.find(line, place)
+        for start, end in reversed(list(rawjson.elements(line, span[0]) if span else ())):
+            line = line[:start] + self.translate(line[start:end], 'path') + line[end:]
+        return line
+
+    def test_by_the_broker_where_every_path_is_another(self):
+        self.run_direct()
+        self.fresh()
+        self.root = self.dir / 'inside' / '0'
+        self.root.mkdir(parents=True)
+        shutil.copy(self.work / 'notes.txt', self.root)
+        self.run_pair(through_broker=True)
+        self.check()
+        self.assertEqual([path.name for path in self.work.iterdir()], ['notes.txt'])
+        self.assertEqual((self.work / 'notes.txt').read_text(), 'eins\nzwei\n')
+        opened = [json.loads(line)['params']['cwd'] for _, line in self.lines('agent')
+                  if b'"session/new"' in line]
+        self.assertEqual(opened, [str(self.root)])
 
 
 if __name__ == '__main__':
