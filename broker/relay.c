@@ -207,6 +207,9 @@ bool relay_edit_session(struct relay *relay, const struct call *call, const stru
 void relay_fail_request(struct relay *relay, struct request *request, const struct failure *failure)
 {
 	const struct method *method = request->method;
+	if (method && method->before_answer) {
+		method->before_answer(relay, request);
+	}
 	if (method && method->on_over) {
 		method->on_over(relay, request);
 	}
@@ -256,6 +259,7 @@ void relay_peer_down(struct peer *peer, const struct failure *failure)
 	if (!peer->relay->is_ending) {
 		log_error("%s", failure->message);
 	}
+	relay_toolhost_end(peer);
 	session_table_orphan(&peer->relay->sessions, peer);
 	grant_resolve_fail(peer, failure);
 	forget_asked_by(peer, !peer->relay->editor_has_ended);

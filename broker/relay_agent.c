@@ -189,6 +189,9 @@ static void pass_response(struct relay *relay, struct request *request, const st
 		request_destroy(request);
 		return;
 	}
+	if (request->method && request->method->before_answer) {
+		request->method->before_answer(relay, request);
+	}
 	if (edit_result(relay, request, call, &err) &&
 		edit_names(request->peer, call, method, &err) &&
 		relay_edit_id(relay, call, pending_origin(&request->pending), &err) &&

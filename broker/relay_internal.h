@@ -59,6 +59,7 @@ struct peer {
 	char agent_name[64];        // agentInfo.name, for quirks
 	struct path_map map;        // of its sandbox's roots
 	struct toolhost *toolhost;  // owned; NULL where the editor serves its tools
+	bool is_showing_last;       // what the ToolHost shows now comes before an answer
 	struct list waiting;        // of struct waiting (relay_roots.c): until it is ready
 	struct list openings; // of struct opening (relay_roots.c): until their roots are there
 	struct list
@@ -104,6 +105,8 @@ struct method {
 	/* Before it goes to the agent: adds edits. May be NULL. */
 	bool (*on_send)(struct relay *relay, struct request *request, const struct call *call,
 		struct error *err);
+	/* The editor is about to be answered, in whatever way. May be NULL. */
+	void (*before_answer)(struct relay *relay, struct request *request);
 	/* Its result, before it goes to the editor: adds edits; false refuses it. May be NULL. */
 	bool (*on_result)(struct relay *relay, struct request *request, const struct call *call,
 		struct error *err);
@@ -315,8 +318,12 @@ void relay_toolhost_call(struct peer *peer, const struct call *call);
 /* The edits that show our terminals in a message of the agent's; after all others. */
 bool relay_toolhost_edit(struct peer *peer, const struct call *call, struct error *err);
 
+/* What the editor has not been told of the session's terminals; max-queue does not hold it up. */
 void relay_toolhost_flush_session(struct peer *peer, const struct session *session);
 void relay_toolhost_end_session(struct peer *peer, const struct session *session);
+
+/* The agent has ended: the last state of its terminals is shown, and they end. */
+void relay_toolhost_end(struct peer *peer);
 
 /* ---- relay_watch.c: who is waited for, and how long ---- */
 

@@ -184,15 +184,13 @@ static bool prompt_begins(
 }
 
 /* What its terminals have shown last comes before the answer. */
-static bool prompt_is_answered(
-	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+static void prompt_is_answered(struct relay *relay, struct request *request)
 {
 	const struct session *session =
 		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
 	if (session) {
 		relay_toolhost_flush_session(request->peer, session);
 	}
-	return true;
 }
 
 static void prompt_is_over(struct relay *relay, struct request *request)
@@ -254,7 +252,7 @@ static const struct method methods[] = {
 	{.name = "session/prompt",
 		.route = ROUTE_SESSION,
 		.on_send = prompt_begins,
-		.on_result = prompt_is_answered,
+		.before_answer = prompt_is_answered,
 		.on_over = prompt_is_over},
 };
 

@@ -98,7 +98,7 @@ static void on_failure(void *data, struct span id, const struct failure *failure
 static bool on_update(void *data, struct span message)
 {
 	struct peer *peer = data;
-	if (link_is_over(&peer->relay->editor)) {
+	if (link_is_over(&peer->relay->editor) && !peer->is_showing_last) {
 		return false;
 	}
 	relay_send_editor(peer->relay, message);
@@ -159,13 +159,28 @@ bool relay_toolhost_edit(struct peer *peer, const struct call *call, struct erro
 void relay_toolhost_flush_session(struct peer *peer, const struct session *session)
 {
 	if (peer->toolhost) {
+		peer->is_showing_last = true;
 		toolhost_flush_session(peer->toolhost, session->agent_id);
+		peer->is_showing_last = false;
 	}
 }
 
 void relay_toolhost_end_session(struct peer *peer, const struct session *session)
 {
 	if (peer->toolhost) {
+		peer->is_showing_last = true;
 		toolhost_end_session(peer->toolhost, session->agent_id);
+		peer->is_showing_last = false;
+	}
+}
+
+void relay_toolhost_end(struct peer *peer)
+{
+	if (peer->toolhost) {
+		peer->is_showing_last = true;
+		toolhost_show_last(peer->toolhost);
+		toolhost_destroy(peer->toolhost);
+		peer->toolhost = NULL;
+		peer->is_showing_last = false;
 	}
 }

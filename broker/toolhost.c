@@ -307,9 +307,14 @@ void toolhost_flush_session(struct toolhost *toolhost, const char *session_id)
 	displays_flush(toolhost, session_id, NULL);
 }
 
+void toolhost_show_last(struct toolhost *toolhost)
+{
+	displays_end(toolhost, NULL);
+}
+
 void toolhost_end_session(struct toolhost *toolhost, const char *session_id)
 {
-	displays_end_session(toolhost, session_id);
+	displays_end(toolhost, session_id);
 	struct tool_call *call;
 	do {
 		call = NULL;

@@ -83,6 +83,9 @@ void toolhost_call(struct toolhost *toolhost, const struct message *message, con
  */
 void toolhost_flush_session(struct toolhost *toolhost, const char *session_id);
 
+/* The agent has ended: shows the last state of its terminals, and follows them no more. */
+void toolhost_show_last(struct toolhost *toolhost);
+
 /* The session was closed or cancelled: its waiting calls are answered, its terminals end. */
 void toolhost_end_session(struct toolhost *toolhost, const char *session_id);
 

@@ -251,16 +251,16 @@ void displays_flush(
 	}
 }
 
-void displays_end_session(struct toolhost *toolhost, const char *session_id)
+void displays_end(struct toolhost *toolhost, const char *session_id)
 {
 	LIST_FOR_EACH(display, &toolhost->displays, struct display, link) {
-		if (strcmp(display->session_id, session_id) == 0) {
+		if (!session_id || strcmp(display->session_id, session_id) == 0) {
 			(void)display_send(display, DISPLAY_LAST); // nobody can be asked again
 			display_destroy(display);
 		}
 	}
 	LIST_FOR_EACH(past, &toolhost->past, struct past_terminal, link) {
-		if (strcmp(past->session_id, session_id) == 0) {
+		if (!session_id || strcmp(past->session_id, session_id) == 0) {
 			past_destroy(toolhost, past);
 		}
 	}

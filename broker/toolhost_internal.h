@@ -216,8 +216,8 @@ void displays_note(struct tool_terminal *terminal);
 void displays_flush(
 	struct toolhost *toolhost, const char *session_id, const char *last_of_tool_call);
 
-/* Sends the last state of what a session shows, and follows it no more. */
-void displays_end_session(struct toolhost *toolhost, const char *session_id);
+/* Sends the last state of what a session shows (NULL: all), and follows it no more. */
+void displays_end(struct toolhost *toolhost, const char *session_id);
 
 /* Nobody needs a terminal any more: what it showed is remembered for a while. */
 void displays_remember(struct tool_terminal *terminal);

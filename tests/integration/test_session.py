@@ -60,6 +60,12 @@ class Limits(Case):
         self.assertEqual(client.prompt(session, 'permission Slowly', 'sleep 300')['stopReason'],
                          'end_turn')
 
+    def test_the_watch_pauses_while_the_broker_runs_a_command(self):
+        client, session = self.open(idle_timeout='500ms', toolhost='broker')
+        prompt = client.prompt(session, 'terminal sleep 1.7; echo done')
+        self.assertEqual(prompt['stopReason'], 'end_turn')
+        self.assertIn('done', client.wait_text('terminal/output ->'))
+
     def test_a_person_who_does_not_answer(self):
         client, session = self.open(permission_timeout='500ms')
         client.host.replies['session/request_permission'] = NEVER

@@ -235,7 +235,8 @@ static void test_a_question_shows_it_too(void **state)
 	assert_non_null(strstr(text, "\"content\":[" TEXT("```\\ndone\\n```") "]}}}"));
 }
 
-static void test_the_end_of_a_session_sends_the_last_state(void **state)
+/* A terminal that is shown and has said "started", of which the editor is not told yet. */
+static void show_started(void)
 {
 	create(UNTIL_GO "echo started; sleep 1000");
 	edited(update_of_one, NULL, NULL);
@@ -244,10 +245,26 @@ static void test_the_end_of_a_session_sends_the_last_state(void **state)
 		"started")) {
 		fixture_run_for(5);
 	}
+}
+
+static void test_the_end_of_a_session_sends_the_last_state(void **state)
+{
+	show_started();
 	toolhost_end_session(fixture.toolhost, "s1");
 	assert_int_equal(fixture.update_count, 1);
 	assert_string_equal(item_text(last_update(), 0), "```\nstarted\n```");
 	expect_no_more(1);
+}
+
+static void test_the_end_of_the_agent_sends_the_last_state_of_every_session(void **state)
+{
+	show_started();
+	toolhost_show_last(fixture.toolhost);
+	assert_int_equal(fixture.update_count, 1);
+	assert_string_equal(item_text(last_update(), 0), "```\nstarted\n```");
+	expect_no_more(1);
+	toolhost_show_last(fixture.toolhost);
+	assert_int_equal(fixture.update_count, 1);
 }
 
 static void test_what_is_pending_can_be_shown_at_once(void **state)
@@ -326,6 +343,7 @@ int main(void)
 		ON_LOCAL(test_much_output_grows_by_its_end_and_ends_whole),
 		ON_LOCAL(test_a_question_shows_it_too),
 		ON_LOCAL(test_the_end_of_a_session_sends_the_last_state),
+		ON_LOCAL(test_the_end_of_the_agent_sends_the_last_state_of_every_session),
 		ON_LOCAL(test_what_is_pending_can_be_shown_at_once),
 		ON_LOCAL(test_the_last_state_comes_before_the_agent_says_more),
 		ON_LOCAL(test_a_message_too_large_to_be_looked_at_passes),

@@ -280,6 +280,20 @@ static void test_released_terminals_with_background_processes_are_bounded(void *
 		"4 released terminals still have processes in the background");
 }
 
+static void test_it_is_busy_until_the_last_answer(void **state)
+{
+	const char *id = create("read line");
+	assert_false(toolhost_is_busy(fixture.toolhost));
+	int wait = ask_of("wait_for_exit", id);
+	assert_true(toolhost_is_busy(fixture.toolhost));
+	wait_for(wait);
+	assert_false(toolhost_is_busy(fixture.toolhost));
+	int output = ask_of("output", id); // known at once, and answered in the next turn
+	assert_true(toolhost_is_busy(fixture.toolhost));
+	wait_for(output);
+	assert_false(toolhost_is_busy(fixture.toolhost));
+}
+
 static void test_the_end_of_a_session_ends_its_terminals(void **state)
 {
 	const char *id = create("echo $$; sleep 1000");
@@ -340,6 +354,7 @@ int main(void)
 		ON_LOCAL(test_the_exit_is_told_though_a_child_holds_the_output),
 		ON_LOCAL(test_a_command_may_run_in_the_background_until_the_session_ends),
 		ON_LOCAL(test_released_terminals_with_background_processes_are_bounded),
+		ON_LOCAL(test_it_is_busy_until_the_last_answer),
 		ON_LOCAL(test_the_end_of_a_session_ends_its_terminals),
 		ON_LOCAL(test_a_toolhost_that_goes_takes_its_processes_along),
 		ON_FAKE(test_a_command_runs_to_its_end),
