@@ -52,6 +52,7 @@ struct sandbox {
 	const struct sandbox_impl *impl;
 	struct ev_loop *loop;
 	struct list later;                        // of struct sandbox_later
+	struct list adding;                       // of struct root_adding
 	bool was_ready;                           // set before on_ready
 	struct sandbox_capabilities capabilities; // filled in before on_ready
 	const char *home;                         // owned by the implementation

@@ -95,6 +95,7 @@ void sandbox_init(struct sandbox *sandbox, const struct sandbox_impl *impl, stru
 {
 	*sandbox = (struct sandbox){.impl = impl, .loop = loop};
 	list_init(&sandbox->later);
+	list_init(&sandbox->adding);
 }
 
 struct sandbox *sandbox_prepare(struct provider *provider, const struct sandbox_request *request,
@@ -122,6 +123,57 @@ const char *const *sandbox_environment(const struct sandbox *sandbox)
 	return sandbox->environment;
 }
 
+/* ---- roots ---- */
+
+/* A root that is being added: who asks for the same meanwhile gets the same outcome. */
+struct root_adding {
+	struct list link; // sandbox.adding
+	struct sandbox *sandbox;
+	char *local;         // owned
+	struct list waiting; // of struct root_waiter
+};
+
+struct root_waiter {
+	struct list link; // root_adding.waiting
+	sandbox_done *done;
+	void *data;
+};
+
+static void adding_free(struct root_adding *adding)
+{
+	LIST_FOR_EACH(waiter, &adding->waiting, struct root_waiter, link) {
+		list_remove(&waiter->link);
+		free(waiter);
+	}
+	list_remove(&adding->link);
+	free(adding->local);
+	free(adding);
+}
+
+static void on_root_added(void *data, const struct error *err)
+{
+	struct root_adding *adding = data;
+	struct root_waiter *first = LIST_FIRST(&adding->waiting, struct root_waiter, link);
+	struct root_waiter told = *first;
+	list_remove(&first->link);
+	free(first);
+	LIST_FOR_EACH(waiter, &adding->waiting, struct root_waiter, link) {
+		sandbox_raise_later(adding->sandbox, waiter->done, waiter->data, err);
+	}
+	adding_free(adding);
+	told.done(told.data, err);
+}
+
+static struct root_adding *adding_find(struct sandbox *sandbox, const char *local_root)
+{
+	LIST_FOR_EACH(adding, &sandbox->adding, struct root_adding, link) {
+		if (strcmp(adding->local, local_root) == 0) {
+			return adding;
+		}
+	}
+	return NULL;
+}
+
 void sandbox_add_root(
 	struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data)
 {
@@ -132,7 +184,21 @@ void sandbox_add_root(
 		sandbox_raise_later(sandbox, done, data, &err);
 		return;
 	}
-	sandbox->impl->add_root(sandbox, local_root, done, data);
+	struct root_adding *adding = adding_find(sandbox, local_root);
+	struct root_waiter *waiter = mem_alloc_zero(sizeof(*waiter));
+	waiter->done = done;
+	waiter->data = data;
+	if (adding) {
+		list_append(&adding->waiting, &waiter->link);
+		return;
+	}
+	adding = mem_alloc_zero(sizeof(*adding));
+	adding->sandbox = sandbox;
+	adding->local = mem_strdup(local_root);
+	list_init(&adding->waiting);
+	list_append(&adding->waiting, &waiter->link);
+	list_append(&sandbox->adding, &adding->link);
+	sandbox->impl->add_root(sandbox, adding->local, on_root_added, adding);
 }
 
 size_t sandbox_root_count(const struct sandbox *sandbox)
@@ -153,6 +219,9 @@ void sandbox_close(struct sandbox *sandbox)
 	}
 	LIST_FOR_EACH(later, &sandbox->later, struct sandbox_later, link) {
 		later_free(later);
+	}
+	LIST_FOR_EACH(adding, &sandbox->adding, struct root_adding, link) {
+		adding_free(adding);
 	}
 	sandbox->impl->close(sandbox);
 }

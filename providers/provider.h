@@ -108,7 +108,7 @@ typedef void sandbox_done(void *data, const struct error *err);
 
 /*
  * A directory for a workspace. It is among the roots before done is raised; one
- * that is there already is no error and not added twice. ERROR_NOT_FOUND where
+ * that is there already, or is being added, is no error and not added twice. ERROR_NOT_FOUND where
  * there is no such directory, ERROR_UNAVAILABLE where the sandbox cannot take
  * another. A root borrowed from the list is valid until the next is added, its
  * texts until the sandbox is closed.

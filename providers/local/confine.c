@@ -26,6 +26,17 @@ static void add_root(struct confine *confine, const char *name, const char *real
 		(struct confine_root){.name = mem_strdup(name), .real = mem_strdup(real)};
 }
 
+bool confine_has(const struct confine *confine, const char *name, const char *real)
+{
+	for (size_t i = 0; i < confine->count; i++) {
+		if (strcmp(confine->roots[i].name, name) == 0 &&
+			strcmp(confine->roots[i].real, real) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 struct confine *confine_extend(const struct confine *confine, const char *name, const char *real)
 {
 	struct confine *extended = confine_create();

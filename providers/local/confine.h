@@ -33,6 +33,7 @@ struct confine {
 };
 
 struct confine *confine_create(void); // empty, one reference
+bool confine_has(const struct confine *confine, const char *name, const char *real);
 struct confine *confine_extend(const struct confine *confine, const char *name, const char *real);
 struct confine *confine_reference(struct confine *confine);
 void confine_release(struct confine *confine); // NULL is fine

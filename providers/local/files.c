@@ -306,9 +306,9 @@ static void clean_name(const char *path, char out[PATH_MAX])
 
 static void report_root(struct local_op *op, const struct error *err)
 {
-	if (!err) {
-		char name[PATH_MAX];
-		clean_name(op->path, name);
+	char name[PATH_MAX];
+	clean_name(op->path, name);
+	if (!err && !confine_has(op->files->confine, name, op->resolved)) {
 		struct confine *before = op->files->confine;
 		op->files->confine = confine_extend(before, name, op->resolved);
 		confine_release(before);

@@ -160,6 +160,23 @@ static void same_root_twice_is_one(struct world *world)
 	assert_int_equal(sandbox_root_count(world->sandbox), 1);
 }
 
+static void the_same_root_twice_at_once_is_one(struct world *world)
+{
+	struct outcome outcomes[3] = {{0}};
+	char second[PATH_MAX];
+	snprintf(second, sizeof(second), "%.4000s/second", world->folder);
+	assert_int_equal(mkdir(second, 0755), 0);
+	for (size_t i = 0; i < ARRAY_LENGTH(outcomes); i++) {
+		sandbox_add_root(world->sandbox, second, outcome_on_done, &outcomes[i]);
+	}
+	bool takes_more = sandbox_capabilities(world->sandbox)->many_roots;
+	for (size_t i = 0; i < ARRAY_LENGTH(outcomes); i++) {
+		world_run_until(world, &outcomes[i].is_done);
+		assert_int_equal(outcomes[i].is_ok, takes_more);
+	}
+	assert_int_equal(sandbox_root_count(world->sandbox), takes_more ? 2 : 1);
+}
+
 static void second_root_is_as_promised(struct world *world)
 {
 	char second[PATH_MAX];
@@ -211,6 +228,7 @@ static const struct conformance_case cases[] = {
 	{"destroying with discard is done", destroy_with_discard_is_done},
 	{"destroying with a receipt is done", destroy_with_a_receipt_is_done},
 	{"the same root twice is one", same_root_twice_is_one},
+	{"the same root twice at once is one", the_same_root_twice_at_once_is_one},
 	{"a second root is as promised", second_root_is_as_promised},
 	{"bad roots are refused", bad_roots_are_refused},
 	{"the mapping of paths is as promised", mapping_is_as_promised},

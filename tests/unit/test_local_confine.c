@@ -135,6 +135,15 @@ static void test_a_link_leads_from_one_root_to_another(void **state)
 	confine_release(both);
 }
 
+static void test_a_set_knows_what_is_in_it(void **state)
+{
+	struct confine *confine = confine_of("/name", "/real");
+	assert_true(confine_has(confine, "/name", "/real"));
+	assert_false(confine_has(confine, "/name", "/other"));
+	assert_false(confine_has(confine, "/real", "/real"));
+	confine_release(confine);
+}
+
 static void test_roots_may_lie_in_each_other(void **state)
 {
 	assert_int_equal(mkdir(below("one"), 0755) | mkdir(below("one/two"), 0755), 0);
@@ -306,6 +315,7 @@ static const struct CMUnitTest walk_tests[] = {
 	cmocka_unit_test_setup_teardown(test_a_root_may_be_reached_by_a_link, set_up, tear_down),
 	cmocka_unit_test_setup_teardown(
 		test_a_link_leads_from_one_root_to_another, set_up, tear_down),
+	cmocka_unit_test(test_a_set_knows_what_is_in_it),
 	cmocka_unit_test_setup_teardown(test_roots_may_lie_in_each_other, set_up, tear_down),
 	cmocka_unit_test_setup_teardown(
 		test_a_root_replaced_by_a_link_is_refused, set_up, tear_down),
