@@ -148,7 +148,7 @@ static struct peer *peer_start(struct relay *relay)
 struct peer *relay_running_peer(struct relay *relay)
 {
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		if (!peer->is_down && !peer->is_reserved) {
+		if (!peer->is_down && !peer->reserved_for) {
 			return peer;
 		}
 	}

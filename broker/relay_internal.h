@@ -67,7 +67,7 @@ struct peer {
 	size_t waiting_bytes;
 	bool is_ready; // its sandbox can be used
 	bool stops_when_ready;
-	bool is_reserved;     // for the session it was started for, until its roots are asked for
+	char *reserved_for;   // owned; the directory it was started for, until it is asked for
 	struct ev_timer idle; // idle-timeout, while a prompt is in flight
 	double heard_at;      // ev_now when its last line came
 	bool is_greeting;     // its initialize is in flight

@@ -53,6 +53,8 @@ void relay_roots_finish(struct peer *peer)
 		opening_destroy(opening);
 	}
 	path_map_finish(&peer->map);
+	free(peer->reserved_for);
+	peer->reserved_for = NULL;
 }
 
 /* ---- until the sandbox is ready ---- */
@@ -170,25 +172,62 @@ static void opening_ask(struct opening *opening)
 	}
 }
 
-/* The sandbox takes no further root: the session gets an agent of its own. */
-static void opening_move(struct opening *opening, const struct error *err)
+static bool is_about_to_have(const struct peer *peer, const char *directory)
+{
+	if (peer->reserved_for) {
+		return strcmp(peer->reserved_for, directory) == 0;
+	}
+	LIST_FOR_EACH(other, &peer->openings, struct opening, link) {
+		if (other->parcel && strcmp(other->directories[0], directory) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* An agent that another session has started for the same directory; or a further one. */
+static struct peer *peer_for(const struct opening *opening)
 {
 	struct relay *relay = opening->peer->relay;
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		if (!peer->is_down && peer != opening->peer &&
+			is_about_to_have(peer, opening->directories[0])) {
+			return peer;
+		}
+	}
 	struct peer *peer = relay_further_peer(relay);
+	if (peer) {
+		peer->reserved_for = mem_strdup(opening->directories[0]);
+		log_info("%s: starting %s for %s", opening->peer->hop, peer->hop,
+			peer->reserved_for);
+	}
+	return peer;
+}
+
+static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, char **directories);
+
+/* The sandbox takes no further root: the session gets another agent. */
+static void opening_move(struct opening *opening, const struct error *err)
+{
+	log_info("%s: %s", opening->peer->hop, err->text);
+	struct peer *peer = peer_for(opening);
 	if (!peer) {
 		opening_fail(opening, &(struct failure){"RESOURCE_LIMIT_EXCEEDED", "session",
 					      "no further agent can be started", {NULL, 0}});
 		opening_destroy(opening);
 		return;
 	}
-	log_info("%s: %s; starting %s for %s", opening->peer->hop, err->text, peer->hop,
-		opening->directories[opening->next]);
-	struct waiting *waiting = mem_alloc_zero(sizeof(*waiting));
-	waiting->parcel = opening->parcel;
-	waiting->size = parcel_size(opening->parcel);
-	peer->waiting_bytes += waiting->size;
-	list_append(&peer->waiting, &waiting->link);
-	peer->is_reserved = true;
+	if (peer->is_ready) {
+		opening_begin(peer, opening->parcel, opening->id, opening->directories);
+		opening->id = NULL;
+		opening->directories = NULL;
+	} else {
+		struct waiting *waiting = mem_alloc_zero(sizeof(*waiting));
+		waiting->parcel = opening->parcel;
+		waiting->size = parcel_size(opening->parcel);
+		peer->waiting_bytes += waiting->size;
+		list_append(&peer->waiting, &waiting->link);
+	}
 	opening->parcel = NULL;
 	opening_destroy(opening);
 }
@@ -246,7 +285,8 @@ bool relay_open_roots(struct peer *peer, const struct call *call)
 		environment_free(directories);
 		return false; // without a cwd: the agent says what it misses
 	}
-	peer->is_reserved = false;
+	free(peer->reserved_for);
+	peer->reserved_for = NULL;
 	char *id = mem_strndup(call->message.id);
 	opening_begin(
 		peer, parcel_create(call->from, call->frame, peer->relay->places), id, directories);

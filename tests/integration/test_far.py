@@ -149,6 +149,18 @@ class FurtherAgents(FarCase):
         self.assertEqual(seen.count('initialize'), 2)
         self.assertEqual(seen.count('authenticate'), 2)
 
+    def test_sessions_that_are_opened_at_once_in_a_further_directory_share_the_agent(self):
+        client = self.far(roots_max=1, delay='50ms')
+        client.initialize()
+        client.new_session(self.work)
+        other = self.dir / 'other'
+        other.mkdir()
+        opened = [client.start('session/new', {'cwd': str(other), 'mcpServers': []})
+                  for _ in range(3)]
+        sessions = [client.answer(raw_id)['sessionId'] for raw_id in opened]
+        self.assertEqual(len(set(sessions)), 3)
+        self.assertEqual(len(self.agent_pids()), 2)
+
     def test_sessions_that_both_agents_call_the_same_are_told_apart(self):
         client, first, second = self.two()
         client.prompt(first, 'say one')
