@@ -29,16 +29,23 @@ void agent_stop_on_signal(void)
 	sigaction(SIGUSR1, &action, NULL);
 }
 
+/* In a path, "%p" is the process's id. */
 static int open_log(const char *path)
 {
 	if (path == NULL) {
 		return -1;
 	}
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	const char *mark = strstr(path, "%p");
+	char *name = NULL;
+	int length = mark != NULL ? asprintf(&name, "%.*s%d%s", (int)(mark - path), path, getpid(),
+					    mark + 2)
+	                          : asprintf(&name, "%s", path);
+	int fd = length < 0 ? -1 : open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		fprintf(stderr, "scripted-agent: cannot open %s: %s\n", path, strerror(errno));
 		exit(2);
 	}
+	free(name);
 	return fd;
 }
 

@@ -287,6 +287,16 @@ static enum progress run_request(struct turn *turn, const char *argument, const 
 	return reply != NULL ? COMMAND_DONE : COMMAND_WAITS;
 }
 
+/* The answer comes when it comes: only the journal shows it. */
+static enum progress run_fire(struct turn *turn, const char *argument, const struct reply *reply)
+{
+	size_t length = strcspn(argument, " ");
+	agent_send(turn->agent, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"%.*s\",\"params\":%s}",
+		turn->agent->request_count++, (int)length, argument,
+		argument[length] == ' ' ? argument + length + 1 : "{}");
+	return COMMAND_DONE;
+}
+
 /* raw-request ID LINE: a line as it is, and then the answer that carries ID to the byte. */
 static enum progress run_raw_request(
 	struct turn *turn, const char *argument, const struct reply *reply)
@@ -314,6 +324,7 @@ const struct command call_commands[] = {
 	{"elicit-request", run_elicit_request, "MESSAGE: the same, of the prompt's request"},
 	{"elicit-url", run_elicit_url, "URL: elicitation/create, then elicitation/complete"},
 	{"request", run_request, "METHOD PARAMS: any request"},
+	{"fire", run_fire, "METHOD PARAMS: the same, and its answer is not waited for"},
 	{"raw-request", run_raw_request, "ID LINE: a line as it is; waits for the answer to ID"},
 	{0},
 };

@@ -23,7 +23,8 @@ static const struct {
 	{                                                                                          \
 		name, true, offsetof(struct agent_options, member), help                           \
 	}
-	VALUE("--journal", journal, "FILE: write every line there, received (<) and sent (>)"),
+	VALUE("--journal", journal,
+		"FILE: write every line there, received (<) and sent (>); %p: its id"),
 	VALUE("--pids", pids, "FILE: write the id of every process there"),
 	VALUE("--load-replay", load_replay, "COUNT: updates before session/load is answered"),
 	VALUE("--load-size", load_size, "BYTES: of each of them"),

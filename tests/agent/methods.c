@@ -109,9 +109,12 @@ static void answer_new(const struct request *request)
 		return;
 	}
 	char *id = NULL;
-	if (asprintf(&id, "sess-%d", ++agent->session_count) < 0) {
-		abort();
-	}
+	do { // one that was loaded may have the next number
+		free(id);
+		if (asprintf(&id, "sess-%d", ++agent->session_count) < 0) {
+			abort();
+		}
+	} while (agent_find_session(agent, id) != NULL);
 	struct session *session = make_session(agent, id, raw_member(request->params, "cwd"));
 	struct buf result;
 	buf_init(&result, 65536);
@@ -240,7 +243,7 @@ static void answer_prompt(const struct request *request)
 {
 	struct span blocks = raw_member(request->params, "prompt");
 	struct span block;
-	if (request->session == NULL) {
+	if (request->session == NULL || request->session->closed) {
 		agent_answer_error(
 			request->agent, request->id, -32002, "Resource not found: session");
 		return;

@@ -1,0 +1,363 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+Prompts, cancels, permissions, terminals, files and deaths at random, with the broker as who serves
+the agent. The only thing asked for: every request is answered once, and at rest nothing is left -
+no process, no descriptor, no temporary file, no timer.
+
+The seed is printed; ACP_RANDOM_SEED sets it, ACP_RANDOM_ROUNDS how many rounds are played.
+ACP_RANDOM_KEEP names a folder for the journals and traces of a round that fails.
+"""
+
+import json
+import os
+import platform
+import random
+import re
+import shutil
+import signal
+import sys
+import time
+
+import processes
+from case import PATIENCE, SANITIZED, Case, main, program
+from host import RpcError
+from random_play import FILES, Editor, Person, chance
+
+SEED = os.environ.get('ACP_RANDOM_SEED') or str(random.SystemRandom().randrange(10 ** 9))
+KEEP = os.environ.get('ACP_RANDOM_KEEP')
+ROUNDS = int(os.environ.get('ACP_RANDOM_ROUNDS') or (20 if SANITIZED else 40))  # of each test
+FAR_BROKER = program('ACP_BROKER_FAKE', 'tests/fake/acp-broker-fake')
+DEADLINE = 60.0  # seconds; nothing here is a question of time
+
+NO_TIMER_MS = 59000  # libev waits for 59.743 s where no timer is due before that
+POLL = b'7'          # the system call's number
+QUIET = 0.5          # seconds without a wake-up, where the call under way cannot be seen
+
+
+def waiting_in_poll(pid):
+    """
+    (descriptors, milliseconds) that a process waits for in poll(2), (0, 0) where it is not there;
+    None where nobody can know.
+    """
+    words = processes.read_file(f'/proc/{pid}/syscall').split()
+    if platform.machine() != 'x86_64' or not words:
+        return None
+    if words[0] != POLL:
+        return 0, 0
+    return int(words[2], 16), int(words[3], 16)
+
+
+def wake_ups(pid):
+    found = re.search(rb'\nvoluntary_ctxt_switches:\s+(\d+)',
+                      processes.read_file(f'/proc/{pid}/status'))
+    return int(found.group(1))
+
+
+def is_quiet(pid):
+    before = wake_ups(pid)
+    time.sleep(QUIET)
+    return wake_ups(pid) == before
+
+
+class Broker:
+    """One broker: what it has at rest, and the rounds that are played with it."""
+
+    def __init__(self, case, draw, flavour):
+        self.case, self.random, self.flavour = case, draw, flavour
+        self.can_time_out = chance(draw, 50)
+        self.meta = chance(draw, 50)
+        self.policy = draw.choice((None, ['mode = ask-all'],
+                                   ['mode = ask', 'deny = write **/f1', 'ask = terminal echo **']))
+        keys = {'permission_timeout': '150ms' if self.can_time_out else '50s',
+                'terminal_timeout': draw.choice(('50s', '50s', '100ms')),
+                'max_terminals': draw.choice(('100', '100', '4')),
+                'max_queue': draw.choice(('8m', '20k')), 'idle_timeout': 'never',
+                'file_timeout': '50s', 'prepare_timeout': '50s', 'start_timeout': '50s'}
+        self.person = Person(case.work)
+        self.client = case.launch(self, keys)
+        self.client.initialize({'_meta': {'terminal_output': self.meta}})
+        self.editor = Editor(draw, self.client, case.directories(flavour))
+        self.rest_was = None
+        self.rest()
+        self.rest_was = self.at_rest()
+
+    def pids(self):
+        return [pid for pid in self.case.agent_pids() if processes.is_running(pid)
+                and processes.name_of(pid) == 'scripted-agent']
+
+    def kill_agents(self):
+        for pid in self.pids():
+            processes.kill(pid)
+
+    def wake_agents(self):
+        """Those that stopped reading read again."""
+        for pid in self.pids():
+            processes.kill(pid, signal.SIGUSR1)
+
+    # ---- a round ----
+
+    def do(self, step):
+        if step == 'nap':
+            time.sleep(self.random.randrange(15) / 1000)
+        elif step == 'kill':
+            if chance(self.random, 40):
+                pids = self.pids()
+                processes.kill(self.random.choice(pids)) if pids else None
+        else:
+            return getattr(self.editor, 'step_' + step)()
+        return ''
+
+    def play(self):
+        self.open_sessions()
+        self.person.draw(self.random, self.can_time_out)
+        self.editor.log.clear()
+        for _ in range(self.random.randint(3, 14)):
+            step = self.editor.draw()
+            self.editor.log.append((step, self.do(step)))
+        self.client.resume()
+
+    def open_sessions(self):
+        """One in each directory: so the same agents run with the same roots as before."""
+        self.editor.sessions = [(self.open_session(directory), root)
+                                for directory, root in self.editor.directories]
+
+    def open_session(self, directory):
+        """An agent that was killed, or reads again, may not be known to: then once more."""
+        end = time.monotonic() + DEADLINE
+        while True:
+            try:
+                session = self.client.answer(self.client.start('session/new', {
+                    'cwd': directory, 'mcpServers': []}), DEADLINE)['sessionId']
+                self.client.prompt(session, 'say here', seconds=DEADLINE)
+                return session
+            except RpcError as error:
+                if not error.data.get('retryable') or time.monotonic() > end:
+                    raise
+                self.wake_agents()
+
+    def settle(self):
+        """Everything under way is ended, as an editor would; what stays is killed."""
+        self.person.settle()
+        if self.editor.lasts:
+            self.kill_agents()
+        self.editor.lasts = False
+        sessions = {message.value['result']['sessionId'] for message in self.client.received
+                    if message.is_response and 'sessionId' in message.value.get('result', {})}
+        for session in sessions:
+            self.client.notify('session/cancel', {'sessionId': session})
+        self.await_answers()
+        self.close(sessions)
+        # Agents may have been started in another order than at first.
+        if self.flavour == 'far, one root' or chance(self.random, 10):
+            self.kill_agents()
+
+    def close(self, sessions):
+        """Again where an agent that did not read was to be told."""
+        end = time.monotonic() + DEADLINE
+        while sessions and time.monotonic() < end:
+            asked = {self.editor.ask('session/close', {'sessionId': session}): session
+                     for session in sessions}
+            self.await_answers()
+            sessions = [asked[message.id] for message in self.client.received
+                        if message.is_response and message.id in asked
+                        and 'RESOURCE_LIMIT_EXCEEDED' in message.line.decode()]
+
+    def await_answers(self):
+        def answered():
+            self.wake_agents()
+            ids = {message.id for message in self.client.received if message.is_response}
+            return all(raw_id in ids for raw_id in self.editor.asked)
+        if not processes.wait_until(answered, DEADLINE, step=0.005):
+            ids = {message.id for message in self.client.received if message.is_response}
+            raise AssertionError(f'not answered: {[i for i in self.editor.asked if i not in ids]}')
+
+    # ---- rest ----
+
+    def rest(self):
+        self.settle()
+        self.open_sessions()
+        self.close([session for session, _ in self.editor.sessions])
+
+    def at_rest(self):
+        """What it holds once it waits for nothing but its editor and its agents."""
+        def look():
+            waits = waiting_in_poll(self.client.pid)
+            below = sorted(map(processes.name_of, processes.descendants(self.client.pid)))
+            return processes.open_files(self.client.pid), below, waits
+
+        def same():
+            seen = look()
+            if seen[2] is not None and seen[2][1] < NO_TIMER_MS:
+                return None
+            if seen[1].count('acp-guard') != 1 + seen[1].count('scripted-agent'):
+                return None  # a guard of an agent that has just died, or of a terminal
+            if self.rest_was is not None and seen != self.rest_was:
+                return None
+            return seen if seen[2] is not None or is_quiet(self.client.pid) else None
+
+        seen = processes.wait_until(same, DEADLINE * PATIENCE, step=0.002)
+        if not seen:
+            raise AssertionError(f'not at rest: {look()}, at first {self.rest_was}\n'
+                                 + self.files())
+        return seen
+
+    def files(self):
+        folder = f'/proc/{self.client.pid}/fd'
+        return '\n'.join(f'{fd} {os.readlink(os.path.join(folder, fd))}'
+                         for fd in sorted(os.listdir(folder)))
+
+    # ---- what was answered ----
+
+    def check_editor(self, may_be_lost=()):
+        """Every request of the editor's once; no id of the broker's twice."""
+        sent = [message.id for message in self.client.sent if message.is_request]
+        answers = [message.id for message in self.client.received if message.is_response]
+        missing = set(sent) - set(answers) - set(may_be_lost)
+        self.case.assertEqual(missing, set(), 'not answered')
+        self.case.assertEqual(sorted(answers), sorted(set(answers)), 'answered twice')
+        self.case.assertEqual(set(answers) - set(sent), set(), 'never asked')
+        asked = [message.id for message in self.client.received if message.is_request]
+        self.case.assertEqual(len(asked), len(set(asked)), 'an id was minted twice')
+
+    def calls_of_agents(self):
+        """(journal, the ids of the requests, the ids of the answers) of each agent there was."""
+        for path in self.case.dir.glob('journal-[1-9]*'):
+            lines = path.read_bytes().split(b'\n')[:-1]
+            messages = [(line[:1], json.loads(line[2:])) for line in lines]
+            yield (path, [m['id'] for way, m in messages
+                          if way == b'>' and 'method' in m and 'id' in m],
+                   [m['id'] for way, m in messages if way == b'<' and 'method' not in m])
+
+    def open_calls(self):
+        """What agents that live wait for: (journal, ids)."""
+        alive = {f'journal-{pid}' for pid in self.pids()}
+        return [(path.name, sorted(set(asked) - set(answers)))
+                for path, asked, answers in self.calls_of_agents()
+                if path.name in alive and set(asked) - set(answers)]
+
+    def check_agents(self):
+        """Every request of an agent's at most once, and none that was not made."""
+        for path, asked, answers in self.calls_of_agents():
+            self.case.assertEqual(sorted(answers), sorted(set(answers)), f'twice in {path}')
+            self.case.assertEqual(set(answers) - set(asked), set(), f'never asked in {path}')
+
+    def check(self):
+        """A file operation under way on another thread looks like rest: so answers come first."""
+        processes.wait_until(lambda: not self.open_calls(), DEADLINE, step=0.002)
+        self.case.assertEqual(self.open_calls(), [], 'not answered')
+        self.at_rest()
+        self.check_editor()
+        self.check_agents()
+        self.case.check_folders(self.flavour)
+
+    # ---- the end ----
+
+    def end(self):
+        """In the middle of a round, in one of the ways in which an editor leaves."""
+        self.play()
+        way = self.random.choice(('EOF', 'TERM', 'TERM twice', 'INT'))
+        self.editor.log.append(('end', way))
+        if way != 'EOF':  # what it has not read by then it cannot answer
+            self.client.response(self.client.start('_broker/nothing'), DEADLINE)
+        self.person.settle()
+        if way == 'EOF':
+            self.client.close_stdin()
+        for _ in range({'EOF': 0, 'TERM twice': 2}.get(way, 1)):
+            os.kill(self.client.pid, signal.SIGINT if way == 'INT' else signal.SIGTERM)
+        self.client.wait(DEADLINE)
+        self.case.assert_nothing_runs(DEADLINE)
+        processes.wait_until(lambda: self.client.ended, DEADLINE)
+        self.check_editor()
+        self.check_agents()
+        self.case.check_folders(self.flavour)
+        self.case.assertEqual(self.client.crash(), '')
+
+
+class Random(Case):
+    def directories(self, flavour):
+        """(the editor's, the agent's name) of the directories in which sessions are opened."""
+        far = self.dir / 'inside'
+        if flavour == 'near':
+            return [(str(self.work), str(self.work)), (str(self.other), str(self.other))]
+        roots = ('0', '0') if flavour == 'far, one root' else ('0', '1')
+        return [(str(self.work), str(far / roots[0])), (str(self.other), str(far / roots[1]))]
+
+    def launch(self, broker, keys):
+        if broker.flavour == 'near':
+            options = self.config(policy=broker.policy, toolhost='broker', **keys)
+            argv = self.broker_argv(*options, agent=self.agent_argv())
+        else:
+            far = {'runtime_root': str(self.dir / 'inside')}
+            if broker.flavour == 'far, one root':
+                far['roots_max'] = '1'
+            if chance(broker.random, 50):
+                far['delay'] = '3ms'
+            options = self.config(policy=broker.policy, backend='fake', **far, **keys)
+            argv = [FAR_BROKER, *options, '--', *self.agent_argv()]
+        if KEEP:
+            argv[1:1] = ['--trace', str(self.dir / 'journal-trace-0')]
+        return self.start(argv, host=broker.person)
+
+    def journal_path(self, number=None):
+        return self.dir / 'journal-%p'
+
+    def check_folders(self, flavour):
+        """Nothing is there that nobody asked for."""
+        known = {'config', 'pids', 'home', 'work', 'other', 'inside', 'inside/0', 'inside/1'}
+        known |= {f'{root}/{name}' for root in ('work', 'other', 'inside/0', 'inside/1')
+                  for name in (*FILES, 'sub')}
+        found = {str(path.relative_to(self.dir)) for path in self.dir.rglob('*')}
+        left = {name for name in found - known if not name.startswith('journal-')}
+        self.assertEqual(left, set())
+
+    def forget(self):
+        """The files of the brokers before, so that each begins alone."""
+        for path in [*self.dir.glob('journal-*'), self.dir / 'pids']:
+            path.unlink(missing_ok=True)
+
+    def play(self, flavour):
+        self.other = self.dir / 'other'
+        self.other.mkdir()
+        print(f'ACP_RANDOM_SEED={SEED} ({flavour}, {ROUNDS} rounds)', flush=True)
+        played = 0
+        while played < ROUNDS:
+            self.forget()
+            draw = random.Random(f'{SEED} {flavour} {played}')
+            broker = None
+            try:
+                broker = Broker(self, draw, flavour)
+                for _ in range(min(draw.randint(1, 8), ROUNDS - played)):
+                    played += 1
+                    broker.play()
+                    broker.rest()
+                    broker.check()
+                broker.end()
+            except BaseException:
+                self.tell(flavour, played, broker)
+                raise
+            broker.client.finish()
+            self.clients.remove(broker.client)
+
+    def tell(self, flavour, played, broker):
+        print(f'ACP_RANDOM_SEED={SEED}: {flavour}, round {played}', file=sys.stderr)
+        if broker is not None:
+            print('\n'.join(map(repr, broker.editor.log)), file=sys.stderr)
+            print(broker.client.stderr[-3000:], file=sys.stderr)
+            print(processes.describe(processes.descendants(broker.client.pid)), file=sys.stderr)
+        if KEEP:
+            shutil.copytree(self.dir, os.path.join(KEEP, f'{SEED} {flavour} {played}'),
+                            ignore_dangling_symlinks=True)
+
+    def test_near(self):
+        self.play('near')
+
+    def test_far(self):
+        self.play('far')
+
+    def test_far_with_an_agent_for_each_directory(self):
+        self.play('far, one root')
+
+
+if __name__ == '__main__':
+    main()
