@@ -56,9 +56,11 @@
 	X(libgit2_shutdown)                                                                        \
 	X(odb_add_backend)                                                                         \
 	X(odb_backend_loose)                                                                       \
+	X(odb_backend_one_pack)                                                                    \
 	X(odb_backend_pack)                                                                        \
 	X(odb_exists)                                                                              \
 	X(odb_exists_ext)                                                                          \
+	X(odb_foreach)                                                                             \
 	X(odb_free)                                                                                \
 	X(odb_hash)                                                                                \
 	X(odb_init_backend)                                                                        \
@@ -66,6 +68,7 @@
 	X(odb_object_data)                                                                         \
 	X(odb_object_free)                                                                         \
 	X(odb_object_size)                                                                         \
+	X(odb_object_type)                                                                         \
 	X(odb_open_rstream)                                                                        \
 	X(odb_open_wstream)                                                                        \
 	X(odb_read)                                                                                \
@@ -88,6 +91,7 @@
 	X(reference_free)                                                                          \
 	X(reference_iterator_free)                                                                 \
 	X(reference_iterator_glob_new)                                                             \
+	X(reference_iterator_new)                                                                  \
 	X(reference_lookup)                                                                        \
 	X(reference_name_is_valid)                                                                 \
 	X(reference_name_to_id)                                                                    \

@@ -112,6 +112,21 @@ bool store_find(
 	struct store *store, const char *name, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
 bool store_forget(struct store *store, const char *name, struct error *err) ATTR_NODISCARD;
 
+/*
+ * Removes what no name and no stat cache leads to and nobody has put in for the grace
+ * period: objects, packs without a single object in use, big objects. So what
+ * another process has put in and not yet named is safe as long as it names it within that
+ * time. Takes some seconds for 100,000 objects. ERROR_SYSTEM, and nothing removed, where
+ * something that is in use cannot be read. Where another process prunes, nothing is done.
+ */
+enum { STORE_GRACE_SECONDS = 24 * 3600 };
+struct store_pruned {
+	size_t objects, packs;
+	uint64_t bytes; // of disk
+};
+bool store_prune(struct store *store, long long grace_seconds, struct store_pruned *out_pruned,
+	struct error *err) ATTR_NODISCARD;
+
 /* The tree without anything in it; it is in every store. */
 extern const git_oid store_empty_tree;
 

@@ -136,7 +136,8 @@ static const struct {
 		   "\tautocrlf = false\n"
 		   "\tlogAllRefUpdates = false\n"
 		   "[gc]\n"
-		   "\tauto = 0\n"},
+		   "\tauto = 0\n"
+		   "\tpackRefs = false\n"},
 	{"HEAD", "ref: refs/heads/none\n"},
 };
 

@@ -115,10 +115,10 @@ static void test_kinds_change(void **state)
 {
 	struct place *place = *state;
 	place_run(place, "echo 1 >f; mkdir d; echo 1 >d/x; ln -s f l; echo 1 >e; echo 1 >a.b; "
-	                 "mkdir a; echo >a/x");
+			 "mkdir a; echo >a/x");
 	git_oid tree = take_later(place, NULL);
 	place_run(place, "rm f l; mkdir f; echo 1 >f/y; rm -r d; echo 1 >d; echo 1 >l; chmod +x e; "
-	                 "rm -r a; echo 1 >a");
+			 "rm -r a; echo 1 >a");
 	tree = take_later(place, &tree);
 	assert_tree(
 		place, &tree, "100644 a\n100644 a.b\n100644 d\n100755 e\n100644 f/y\n100644 l\n");

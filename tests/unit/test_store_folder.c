@@ -117,7 +117,7 @@ static void test_only_stale_litter_is_removed(void **state)
 	static const char *const names[] = {"tmp/a", "tmp/git-x", "objects/tmp_object_git2_x",
 		"objects/pack/pack_git2_x", "objects/pack/tmp_pack"};
 	place_run(place, "cd ../state/store; mkdir tmp/git-x tmp/git-x/refs tmp/git-y; touch "
-	                 "tmp/git-x/index "
+			 "tmp/git-x/index "
 			 "tmp/a tmp/b objects/tmp_object_git2_x objects/tmp_object_git2_y "
 			 "objects/pack/pack_git2_x objects/pack/tmp_pack objects/pack/pack-1.pack");
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {

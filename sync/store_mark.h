@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_STORE_MARK_H
+#define SYNC_STORE_MARK_H
+
+#include "sync/id_set.h"
+#include "sync/store.h"
+
+/*
+ * Adds everything that a ref or a stat cache leads to: commits, trees, blobs, and the
+ * contents of big files. ERROR_SYSTEM where something on the way cannot be read: then
+ * nothing is known of what is behind it, and nothing may be removed.
+ */
+bool store_mark(struct store *store, struct id_set *set, struct error *err) ATTR_NODISCARD;
+
+#endif

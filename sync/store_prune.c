@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "sync/store_impl.h"
+#include "sync/store_mark.h"
+
+struct pruning {
+	struct store *store;
+	struct id_set reachable;
+	time_t cutoff; // what was written or used since then stays
+	struct store_pruned pruned;
+};
+
+typedef void on_name(struct pruning *pruning, const char *folder, const char *name);
+
+static void each_name(struct pruning *pruning, const char *folder, on_name *on, const char *suffix)
+{
+	int fd = openat(pruning->store->folder_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	if (!stream) {
+		fd_close(&fd);
+		return;
+	}
+	struct dirent *entry;
+	while ((entry = readdir(stream))) {
+		size_t length = strlen(entry->d_name);
+		size_t end = strlen(suffix);
+		if (length > end && strcmp(entry->d_name + length - end, suffix) == 0) {
+			on(pruning, folder, entry->d_name);
+		}
+	}
+	closedir(stream);
+}
+
+/* ---- single objects ---- */
+
+static bool is_old(const struct pruning *pruning, const char *path, struct stat *status)
+{
+	return fstatat(pruning->store->folder_fd, path, status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       status->st_mtime < pruning->cutoff;
+}
+
+/*
+ * Who puts an object that is there makes it young. It may do so between our look and our
+ * removal: so it is first moved away, looked at again, and moved back if it is young now.
+ * Who comes after the move does not find it and writes it.
+ */
+static void remove_if_old(struct pruning *pruning, const char *path)
+{
+	struct temp temp = {.fd = -1};
+	struct error err;
+	struct stat status;
+	int at = pruning->store->folder_fd;
+	if (!is_old(pruning, path, &status) || !temp_create(pruning->store, &temp, &err)) {
+		return;
+	}
+	if (renameat(at, path, at, temp.name) == 0) {
+		if (is_old(pruning, temp.name, &status)) {
+			pruning->pruned.objects++;
+			pruning->pruned.bytes += (uint64_t)status.st_blocks * 512;
+		} else if (linkat(at, temp.name, at, path, 0) < 0 && errno != EEXIST) {
+			fd_close(&temp.fd); // stays in tmp: better than nowhere
+		}
+	}
+	temp_discard(pruning->store, &temp);
+}
+
+/* `folder` is "objects/xx" or "big/xx". */
+static void prune_object(struct pruning *pruning, const char *folder, const char *name)
+{
+	char hex[GIT_OID_HEXSZ + 1], path[PATH_MAX];
+	git_oid id;
+	if (strlen(name) != GIT_OID_HEXSZ - 2) {
+		return;
+	}
+	snprintf(hex, sizeof(hex), "%s%s", folder + strlen(folder) - 2, name);
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	if (pruning->store->git->oid_fromstr(&id, hex) == 0 &&
+		!id_set_has(&pruning->reachable, &id)) {
+		remove_if_old(pruning, path);
+	}
+}
+
+static void prune_folder(struct pruning *pruning, const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+	if (strlen(name) == 2 && name[0] != '.') {
+		snprintf(path, sizeof(path), "%s/%s", folder, name);
+		each_name(pruning, path, prune_object, "");
+	}
+}
+
+/* ---- packs ---- */
+
+struct pack_use {
+	struct pruning *pruning;
+	bool is_used;
+};
+
+static int on_packed(const git_oid *id, void *data)
+{
+	struct pack_use *use = data;
+	use->is_used = id_set_has(&use->pruning->reachable, id);
+	return use->is_used ? 1 : 0; // 1 ends the walk
+}
+
+/* A pack that cannot be read counts as used. */
+static bool pack_is_used(struct pruning *pruning, const char *index_path)
+{
+	const struct git *git = pruning->store->git;
+	struct pack_use use = {.pruning = pruning};
+	git_odb *odb = NULL;
+	git_odb_backend *pack = NULL;
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/%s", pruning->store->path, index_path);
+	int result = git->odb_new(&odb);
+	if (result == 0 && (result = git->odb_backend_one_pack(&pack, path)) == 0) {
+		result = git->odb_add_backend(odb, pack, 1);
+	}
+	if (result == 0) {
+		result = git->odb_foreach(odb, on_packed, &use);
+	}
+	git->odb_free(odb);
+	return result != 0 || use.is_used;
+}
+
+/* Without its index a pack is nothing: that goes first, and who is killed leaves rubbish. */
+static void prune_pack(struct pruning *pruning, const char *folder, const char *name)
+{
+	char base[PATH_MAX], path[PATH_MAX + 8];
+	struct stat status;
+	snprintf(
+		base, sizeof(base), "%s/%.*s", folder, (int)(strlen(name) - strlen(".pack")), name);
+	snprintf(path, sizeof(path), "%s.keep", base);
+	if (faccessat(pruning->store->folder_fd, path, F_OK, 0) == 0) {
+		return;
+	}
+	snprintf(path, sizeof(path), "%s.pack", base);
+	if (!is_old(pruning, path, &status)) {
+		return;
+	}
+	snprintf(path, sizeof(path), "%s.idx", base);
+	bool has_index = faccessat(pruning->store->folder_fd, path, F_OK, 0) == 0;
+	if (has_index && pack_is_used(pruning, path)) {
+		return;
+	}
+	unlinkat(pruning->store->folder_fd, path, 0);
+	snprintf(path, sizeof(path), "%s.pack", base);
+	unlinkat(pruning->store->folder_fd, path, 0);
+	pruning->pruned.packs++;
+	pruning->pruned.bytes += (uint64_t)status.st_blocks * 512;
+}
+
+/* ---- all of it ---- */
+
+static void prune_all(struct pruning *pruning)
+{
+	each_name(pruning, "objects", prune_folder, "");
+	each_name(pruning, "big", prune_folder, "");
+	each_name(pruning, "objects/pack", prune_pack, ".pack");
+}
+
+bool store_prune(struct store *store, long long grace_seconds, struct store_pruned *out_pruned,
+	struct error *err)
+{
+	struct pruning pruning = {.store = store, .cutoff = time(NULL) - grace_seconds};
+	int lock ATTR_CLEANUP(fd_cleanup) =
+		openat(store->folder_fd, "prune.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (lock < 0) {
+		return error_set_errno(err, errno, "store %s: prune.lock", store->path);
+	}
+	bool good = true;
+	/* Somebody else is at it: that does. */
+	if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
+		good = store_mark(store, &pruning.reachable, err);
+		if (good) {
+			prune_all(&pruning);
+		}
+	}
+	id_set_finish(&pruning.reachable);
+	if (good) {
+		*out_pruned = pruning.pruned;
+	}
+	return good;
+}
