@@ -99,6 +99,7 @@
 	X(reference_symbolic_target)                                                               \
 	X(repository_commondir)                                                                    \
 	X(repository_free)                                                                         \
+	X(repository_init)                                                                         \
 	X(repository_open_ext)                                                                     \
 	X(repository_path)                                                                         \
 	X(repository_set_odb)                                                                      \

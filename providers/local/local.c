@@ -4,9 +4,11 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "providers/local/copy.h"
 #include "providers/local/files.h"
 #include "providers/local/host.h"
 
@@ -22,14 +24,14 @@ struct local_sandbox {
 	char home[PATH_MAX]; // where the broker was started, or its --workspace
 };
 
-static const char *const isolation_choices[] = {"none", NULL};
+static const char *const isolation_choices[] = {"none", "copy", NULL};
 
 static const struct setting_key local_keys[] = {
 	{.name = "isolation",
 		.type = SETTING_CHOICE,
 		.choices = isolation_choices,
 		.fallback = "none",
-		.help = "none: the agent works in the workspace itself"},
+		.help = "none: the agent works in the workspace itself; copy: in a copy of it"},
 };
 
 static void on_prepared(void *data, const struct error *err)
@@ -70,6 +72,10 @@ static struct sandbox *local_prepare(struct provider *provider,
 {
 	const struct local_provider *local =
 		CONTAINER_OF(provider, struct local_provider, provider);
+	const char *isolation = settings_get(request->settings, "isolation");
+	if (isolation && strcmp(isolation, "copy") == 0) {
+		return copy_prepare(local->context, request, listener, data, err);
+	}
 	struct local_sandbox *self = mem_alloc_zero(sizeof(*self));
 	host_sandbox_init(&self->host, &local_sandbox_impl, local->context);
 	if (!getcwd(self->home, sizeof(self->home)) || self->home[0] != '/') {

@@ -49,8 +49,9 @@ static struct provider *create_remapped(const struct provider_context *context, 
 }
 
 const struct subject subjects[] = {
-	{"local", BACKEND_LOCAL, create_local},
-	{"fake", BACKEND_FAKE, create_fake},
-	{"remapped", BACKEND_FAKE, create_remapped},
+	{"local", BACKEND_LOCAL, create_local, NULL},
+	{"copy", BACKEND_LOCAL, create_local, "copy"},
+	{"fake", BACKEND_FAKE, create_fake, NULL},
+	{"remapped", BACKEND_FAKE, create_remapped, NULL},
 };
 const size_t subject_count = ARRAY_LENGTH(subjects);

@@ -88,8 +88,12 @@ int world_set_up(void **state)
 	assert_non_null(mkdtemp(world->folder));
 	snprintf(world->local_root, PATH_MAX, "%.4000s/workspace", world->folder);
 	assert_int_equal(mkdir(world->local_root, 0755), 0);
+	world->context.state_folder = world->folder;
 	world->provider = world->subject->create(&world->context, world->folder);
 	settings_init(&world->settings);
+	if (world->subject->isolation) {
+		settings_add(&world->settings, "isolation", world->subject->isolation, "test");
+	}
 
 	struct sandbox_request request = {.profile = "test", .settings = &world->settings};
 	struct error err;

@@ -27,6 +27,7 @@ struct subject {
 	const char *name;
 	enum backend backend;
 	struct provider *(*create)(const struct provider_context *context, const char *folder);
+	const char *isolation; // a key of the profile's; may be NULL
 };
 
 struct world {

@@ -146,7 +146,7 @@ class File(CommandLine):
                 ('[profile "unused"]\nlog-level = info\n',
                  f'{path}: profile.unused.log-level: expected in [broker], not in [profile "…"]'),
                 ('[profile "unused"]\nisolation = full\n',
-                 f'{path}: profile.unused.isolation: expected none, got "full"'),
+                 f'{path}: profile.unused.isolation: expected none or copy, got "full"'),
                 ('[profile "unused"]\nmax-queue = lots\n',
                  f'{path}: profile.unused.max-queue: expected a size from 1k to 1g, got "lots"'),
                 ('[profile "unused"]\nagent = a\n',

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "providers/local/copy_tree.h"
+#include "providers/local/file_io.h"
+#include "providers/local/host.h"
+
+struct copy_sandbox {
+	struct host_sandbox host;
+	const struct sandbox_listener *listener;
+	void *data;
+	char home[PATH_MAX];
+	struct list jobs; // of struct copy_job
+};
+
+/* A folder that is being made or removed; outlives the sandbox where that is closed. */
+struct copy_job {
+	struct list link; // copy_sandbox.jobs
+	struct pool_job job;
+	struct copy_sandbox *sandbox; // NULL once that is closed
+	char *local;                  // owned; NULL: the sandbox's folders are removed
+	char *user_home;              // owned; may be NULL
+	char home[PATH_MAX];
+	char folder[PATH_MAX];  // what belongs to one workspace; with the root in it
+	char runtime[PATH_MAX]; // the root
+	char **folders;         // owned, owned texts; what is removed
+	size_t folder_count;
+	atomic_bool is_cancelled;
+	bool failed;
+	struct error err;
+	sandbox_done *done;
+	void *done_data;
+};
+
+static struct copy_sandbox *from_sandbox(struct sandbox *sandbox)
+{
+	return CONTAINER_OF(sandbox, struct copy_sandbox, host.sandbox);
+}
+
+/* ---- names ---- */
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = UINT64_C(14695981039346656037); // FNV-1a
+	for (; *text; text++) {
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+	}
+	return hash;
+}
+
+static bool put_path(char path[PATH_MAX], struct error *err, const char *format, ...)
+	ATTR_PRINTF(3, 4);
+static bool put_path(char path[PATH_MAX], struct error *err, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	int length = vsnprintf(path, PATH_MAX, format, args);
+	va_end(args);
+	return length < PATH_MAX || error_set(err, ERROR_CONFIG, "%s: the path is too long", path);
+}
+
+static bool make_folder(const char *path, struct error *err)
+{
+	if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "making %s", path);
+	}
+	return true;
+}
+
+static bool make_parents(const char *path, struct error *err)
+{
+	char part[PATH_MAX];
+	for (const char *at = path; *at;) {
+		at += strspn(at, "/");
+		at += strcspn(at, "/");
+		if (!put_path(part, err, "%.*s", (int)(at - path), path) ||
+			!make_folder(part, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ---- making a copy ---- */
+
+/* The root keeps the workspace's name: agents show and use it. */
+static bool name_copy(struct copy_job *job, const char *real, struct error *err)
+{
+	const char *name = strrchr(real, '/') + 1;
+	return put_path(job->folder, err, "%s/%016" PRIx64, job->home, hash_text(real)) &&
+	       put_path(job->runtime, err, "%s/%s", job->folder, *name ? name : "root");
+}
+
+static bool mark_made(const char *path, struct error *err)
+{
+	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "making %s", path);
+	}
+	return true;
+}
+
+static bool make_copy(struct copy_job *job, struct error *err)
+{
+	char real[PATH_MAX], rules[PATH_MAX], made[PATH_MAX];
+	if (!file_find_root(job->local, real, err) || !name_copy(job, real, err) ||
+		!put_path(rules, err, "%s/.rules", job->folder) ||
+		!put_path(made, err, "%s/.made", job->folder) || !make_folder(job->folder, err) ||
+		!make_folder(job->runtime, err)) {
+		return false;
+	}
+	if (access(made, F_OK) == 0) {
+		return true;
+	}
+	struct ignored_copy copy = {.from = real,
+		.to = job->runtime,
+		.rules = rules,
+		.home = job->user_home,
+		.is_cancelled = &job->is_cancelled};
+	return copy_ignored(&copy, err) && mark_made(made, err);
+}
+
+static bool remove_copies(struct copy_job *job, struct error *err)
+{
+	char side[PATH_MAX], aside[PATH_MAX];
+	for (size_t i = 0; i < job->folder_count; i++) {
+		if (!remove_folder(job->folders[i], err)) {
+			return false;
+		}
+	}
+	/* The last one takes what sync keeps beside the roots along. */
+	if (!put_path(side, err, "%s/.acp-broker", job->home) ||
+		!put_path(aside, err, "%s.side", job->home)) {
+		return false;
+	}
+	if (job->folder_count == 0 || rename(side, aside) != 0) {
+		return true;
+	}
+	if (rmdir(job->home) != 0) {
+		return rename(aside, side) == 0 ||
+		       error_set_errno(err, errno, "removing %s", job->home);
+	}
+	return remove_folder(aside, err);
+}
+
+static void on_run(struct pool_job *pool_job)
+{
+	struct copy_job *job = CONTAINER_OF(pool_job, struct copy_job, job);
+	job->failed = !(job->local ? make_copy(job, &job->err) : remove_copies(job, &job->err));
+}
+
+static void job_free(struct copy_job *job)
+{
+	list_remove(&job->link);
+	for (size_t i = 0; i < job->folder_count; i++) {
+		free(job->folders[i]);
+	}
+	free(job->folders);
+	free(job->local);
+	free(job->user_home);
+	free(job);
+}
+
+static void on_done(struct pool_job *pool_job)
+{
+	struct copy_job *job = CONTAINER_OF(pool_job, struct copy_job, job);
+	if (!job->sandbox) {
+		job_free(job);
+		return;
+	}
+	struct sandbox *sandbox = &job->sandbox->host.sandbox;
+	sandbox_done *done = job->done;
+	void *data = job->done_data;
+	if (!job->failed && job->local) {
+		struct sandbox_root root = {.local = job->local, .runtime = job->runtime};
+		host_add_mapped_root(sandbox, &root, done, data);
+		job_free(job);
+		return;
+	}
+	struct error err = job->err;
+	bool failed = job->failed;
+	job_free(job);
+	done(data, failed ? &err : NULL);
+}
+
+static struct copy_job *job_create(struct copy_sandbox *self, sandbox_done *done, void *data)
+{
+	struct copy_job *job = mem_alloc_zero(sizeof(*job));
+	job->sandbox = self;
+	job->done = done;
+	job->done_data = data;
+	job->failed = true;
+	error_set(&job->err, ERROR_UNAVAILABLE, "copying the workspace: the broker is ending");
+	job->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
+	snprintf(job->home, sizeof(job->home), "%s", self->home);
+	list_append(&self->jobs, &job->link);
+	return job;
+}
+
+static void submit(struct copy_job *job)
+{
+	struct error err;
+	struct sandbox *sandbox = &job->sandbox->host.sandbox;
+	if (!pool_submit(job->sandbox->host.context->pool, &job->job, &err)) {
+		sandbox_raise_later(sandbox, job->done, job->done_data, &err);
+		job_free(job);
+	}
+}
+
+static const char *find_home(const char *const *environment)
+{
+	for (; environment && *environment; environment++) {
+		if (strncmp(*environment, "HOME=", 5) == 0) {
+			return *environment + 5;
+		}
+	}
+	return NULL;
+}
+
+/* ---- the sandbox ---- */
+
+static void copy_add_root(
+	struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data)
+{
+	struct copy_sandbox *self = from_sandbox(sandbox);
+	struct copy_job *job = job_create(self, done, data);
+	const char *user_home = find_home(self->host.context->environment);
+	job->local = mem_strdup(local_root);
+	job->user_home = user_home ? mem_strdup(user_home) : NULL;
+	submit(job);
+}
+
+static void copy_destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	struct copy_job *job = job_create(from_sandbox(sandbox), done, data);
+	job->folders = mem_alloc_zero((sandbox->root_count + 1) * sizeof(*job->folders));
+	for (size_t i = 0; i < sandbox->root_count; i++) {
+		char *folder = mem_strdup(sandbox->roots[i].runtime);
+		*strrchr(folder, '/') = '\0';
+		job->folders[job->folder_count++] = folder;
+	}
+	submit(job);
+}
+
+static void copy_close(struct sandbox *sandbox)
+{
+	struct copy_sandbox *self = from_sandbox(sandbox);
+	LIST_FOR_EACH(job, &self->jobs, struct copy_job, link) {
+		atomic_store(&job->is_cancelled, true);
+		list_remove(&job->link);
+		job->sandbox = NULL;
+		if (pool_cancel(self->host.context->pool, &job->job)) {
+			job_free(job);
+		}
+	}
+	host_sandbox_finish(&self->host);
+	free(self);
+}
+
+static const struct sandbox_impl copy_impl = {
+	.add_root = copy_add_root,
+	.exec = host_exec,
+	.read_file = host_read_file,
+	.write_file = host_write_file,
+	.stat_file = host_stat_file,
+	.resolve_path = host_resolve_path,
+	.file_op_cancel = local_files_cancel,
+	.close = copy_close,
+	.destroy = copy_destroy,
+};
+
+static void on_prepared(void *data, const struct error *err)
+{
+	struct copy_sandbox *self = data;
+	self->host.sandbox.was_ready = true;
+	self->listener->on_ready(self->data);
+}
+
+static bool make_home(struct copy_sandbox *self, const char *profile, struct error *err)
+{
+	char copies[PATH_MAX], state[PATH_MAX];
+	const char *given = self->host.context->state_folder;
+	if (!given) {
+		return error_set(err, ERROR_CONFIG,
+			"isolation = copy needs a state folder: set HOME or XDG_STATE_HOME");
+	}
+	if (!make_parents(given, err)) {
+		return false;
+	}
+	if (!realpath(given, state)) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "the state folder %s", given);
+	}
+	return put_path(copies, err, "%s/copies", state) &&
+	       put_path(self->home, err, "%s/%016" PRIx64, copies, hash_text(profile)) &&
+	       make_folder(copies, err) && make_folder(self->home, err);
+}
+
+struct sandbox *copy_prepare(const struct provider_context *context,
+	const struct sandbox_request *request, const struct sandbox_listener *listener, void *data,
+	struct error *err)
+{
+	struct copy_sandbox *self = mem_alloc_zero(sizeof(*self));
+	host_sandbox_init(&self->host, &copy_impl, context);
+	list_init(&self->jobs);
+	if (!make_home(self, request->profile, err)) {
+		host_sandbox_finish(&self->host);
+		free(self);
+		return NULL;
+	}
+	self->host.sandbox.home = self->home;
+	self->host.sandbox.capabilities = (struct sandbox_capabilities){
+		.isolated = true, .many_roots = true, .maps_paths = true};
+	self->listener = listener;
+	self->data = data;
+	sandbox_raise_later(&self->host.sandbox, on_prepared, self, NULL);
+	return &self->host.sandbox;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/copy_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/git.h"
+
+enum { DEPTH_MAX = 200, CHUNK = 256 << 10, RULES_MAX = 1 << 20, OPEN_FOLDERS = 16 };
+
+static const char temp_name[] = ".acp-broker-copy.tmp";
+
+/* A folder of both trees; that of the copy is made when something has to go into it. */
+struct level {
+	struct level *up; // NULL: the root
+	const char *name;
+	int from, to; // to: -1 until it is needed
+};
+
+struct copying {
+	const struct ignored_copy *request;
+	const struct git *git;
+	git_repository *rules;
+	char path[PATH_MAX]; // below the root; "" for the root itself
+	size_t depth;
+	struct error *err;
+};
+
+/* ---- one thing ---- */
+
+static bool open_target(struct level *level)
+{
+	if (level->to >= 0) {
+		return true;
+	}
+	if (!level->up || !open_target(level->up)) {
+		return false;
+	}
+	struct stat status;
+	mode_t mode = fstat(level->from, &status) == 0 ? status.st_mode & 07777 : 0755;
+	if (mkdirat(level->up->to, level->name, mode | S_IRWXU) != 0 && errno != EEXIST) {
+		return false;
+	}
+	level->to =
+		openat(level->up->to, level->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return level->to >= 0;
+}
+
+static bool copy_bytes(int from, int to)
+{
+	if (ioctl(to, FICLONE, from) == 0) {
+		return true;
+	}
+	ssize_t count;
+	do {
+		count = copy_file_range(from, NULL, to, NULL, 1 << 30, 0);
+	} while (count > 0);
+	if (count == 0) {
+		return true;
+	}
+	char *chunk = mem_alloc(CHUNK);
+	while ((count = read(from, chunk, CHUNK)) > 0) {
+		if (!fd_write_all(to, (struct span){chunk, (size_t)count}, NULL)) {
+			count = -1;
+			break;
+		}
+	}
+	free(chunk);
+	return count == 0;
+}
+
+/* False where it is not copied; only a full disk is worth ending for. */
+static bool copy_file(struct level *level, const char *name, const struct stat *status)
+{
+	ATTR_CLEANUP(fd_cleanup)
+	int from = openat(level->from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (from < 0 || !open_target(level)) {
+		return false;
+	}
+	unlinkat(level->to, temp_name, 0);
+	ATTR_CLEANUP(fd_cleanup)
+	int to = openat(level->to, temp_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	struct timespec times[] = {status->st_atim, status->st_mtim};
+	bool copied = to >= 0 && copy_bytes(from, to) && fchmod(to, status->st_mode & 0777) == 0 &&
+	              futimens(to, times) == 0 &&
+	              renameat2(level->to, temp_name, level->to, name, RENAME_NOREPLACE) == 0;
+	int errnum = errno;
+	if (to >= 0 && !copied) {
+		unlinkat(level->to, temp_name, 0);
+	}
+	errno = errnum;
+	return copied;
+}
+
+static bool copy_link(struct level *level, const char *name)
+{
+	char target[PATH_MAX];
+	ssize_t length = readlinkat(level->from, name, target, sizeof(target) - 1);
+	if (length <= 0 || !open_target(level)) {
+		return false;
+	}
+	target[length] = '\0';
+	return symlinkat(target, level->to, name) == 0;
+}
+
+/* ---- the walk ---- */
+
+static bool is_ignored(struct copying *copying, bool is_folder)
+{
+	char path[PATH_MAX + 2];
+	int ignored = 0;
+	snprintf(path, sizeof(path), "%s%s", copying->path, is_folder ? "/" : "");
+	return copying->git->ignore_path_is_ignored(&ignored, copying->rules, path) == 0 && ignored;
+}
+
+static bool copy_folder(struct copying *copying, struct level *level, bool all);
+
+static bool enter_folder(struct copying *copying, struct level *level, const char *name, bool all)
+{
+	struct level below = {.up = level, .name = name, .to = -1};
+	below.from = openat(level->from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (below.from < 0 || copying->depth >= DEPTH_MAX) {
+		fd_close(&below.from);
+		return true;
+	}
+	copying->depth++;
+	bool copied = (!all || open_target(&below)) ? copy_folder(copying, &below, all) : true;
+	copying->depth--;
+	fd_close(&below.from);
+	fd_close(&below.to);
+	return copied;
+}
+
+static bool copy_entry(struct copying *copying, struct level *level, const char *name, bool all)
+{
+	struct stat status;
+	if (fstatat(level->from, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+		return true;
+	}
+	bool is_folder = S_ISDIR(status.st_mode);
+	bool takes = all || is_ignored(copying, is_folder) ||
+	             (strcmp(name, ".gitignore") == 0 && S_ISREG(status.st_mode));
+	if (is_folder) {
+		return enter_folder(copying, level, name, takes);
+	}
+	errno = 0;
+	if (takes && S_ISREG(status.st_mode) && !copy_file(level, name, &status) &&
+		(errno == ENOSPC || errno == EDQUOT)) {
+		int errnum = errno;
+		return error_set_errno(copying->err, errnum, "copying %s/%s to %s",
+			copying->request->from, copying->path, copying->request->to);
+	}
+	if (takes && S_ISLNK(status.st_mode)) {
+		copy_link(level, name);
+	}
+	return true;
+}
+
+static bool copy_folder(struct copying *copying, struct level *level, bool all)
+{
+	int fd = openat(level->from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+	size_t length = strlen(copying->path);
+	const struct dirent *entry;
+	bool copied = true;
+	while (copied && folder && (entry = readdir(folder))) {
+		const char *name = entry->d_name;
+		int added = snprintf(copying->path + length, sizeof(copying->path) - length, "%s%s",
+			length ? "/" : "", name);
+		bool is_own = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+		              (strcmp(name, ".git") == 0 && !all);
+		bool fits = (size_t)added < sizeof(copying->path) - length;
+		if (atomic_load(copying->request->is_cancelled)) {
+			copied =
+				error_set(copying->err, ERROR_UNAVAILABLE, "the copy was given up");
+		} else if (fits && !is_own) {
+			copied = copy_entry(copying, level, name, all);
+		}
+		copying->path[length] = '\0';
+	}
+	if (folder) {
+		closedir(folder);
+	} else {
+		fd_close(&fd);
+	}
+	return copied;
+}
+
+/* ---- the rules ---- */
+
+static void append_rules(struct buf *rules, const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t count = fd >= 0 ? 1 : 0;
+	while (count > 0) {
+		char *at = buf_reserve(rules, 4096, NULL);
+		count = at ? read(fd, at, 4096) : -1;
+		buf_commit(rules, count > 0 ? (size_t)count : 0);
+	}
+	(void)!buf_append(rules, SPAN_LITERAL("\n"), NULL);
+}
+
+static bool write_rules(const struct ignored_copy *request)
+{
+	char path[PATH_MAX];
+	struct buf rules;
+	buf_init(&rules, RULES_MAX);
+	append_rules(&rules, request->from, ".git/info/exclude");
+	if (request->home) {
+		append_rules(&rules, request->home, ".config/git/ignore");
+	}
+	snprintf(path, sizeof(path), "%s/info", request->rules);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/info/exclude", request->rules);
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	bool written = fd >= 0 && fd_write_all(fd, buf_span(&rules), NULL);
+	buf_finish(&rules);
+	return written;
+}
+
+/* An empty repository with the workspace as its work tree: the user's own is not opened. */
+static bool open_rules(struct copying *copying, struct error *err)
+{
+	const struct ignored_copy *request = copying->request;
+	const struct git *git = copying->git;
+	return (git->repository_init(&copying->rules, request->rules, 1) == 0 &&
+		       git->repository_set_workdir(copying->rules, request->from, 0) == 0 &&
+		       write_rules(request)) ||
+	       error_set_git(git, err, "reading what is ignored in %s", request->from);
+}
+
+bool copy_ignored(const struct ignored_copy *request, struct error *err)
+{
+	struct copying copying = {.request = request, .git = git_open(err), .err = err};
+	struct level root = {.from = -1, .to = -1};
+	if (!copying.git) {
+		return false;
+	}
+	bool copied = remove_folder(request->rules, err) && open_rules(&copying, err);
+	if (copied) {
+		root.from = open(request->from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		root.to = open(request->to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		copied = root.from >= 0 && root.to >= 0
+		                 ? copy_folder(&copying, &root, false)
+		                 : error_set_errno(err, errno, "copying %s to %s", request->from,
+					   request->to);
+	}
+	fd_close(&root.from);
+	fd_close(&root.to);
+	copying.git->repository_free(copying.rules);
+	git_close();
+	return remove_folder(request->rules, copied ? err : NULL) && copied;
+}
+
+/* ---- removing ---- */
+
+static int make_writable(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+	if (type == FTW_D && (status->st_mode & S_IRWXU) != S_IRWXU) {
+		chmod(path, status->st_mode | S_IRWXU);
+	}
+	return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+	return remove(path) == 0 || errno == ENOENT ? 0 : -1;
+}
+
+bool remove_folder(const char *path, struct error *err)
+{
+	nftw(path, make_writable, OPEN_FOLDERS, FTW_PHYS);
+	if (nftw(path, remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS) != 0 && errno != ENOENT) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "removing %s", path);
+	}
+	return true;
+}

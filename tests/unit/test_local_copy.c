@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/copy_tree.h"
+
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* What the conformance table does not see: what is copied, and what is not. */
+static char folder[64];
+
+/* A shell script in the test's folder, which has to succeed. */
+static void run(const char *script)
+{
+	char all[2048];
+	snprintf(all, sizeof(all), "set -e; cd %s; %s", folder, script);
+	if (system(all) != 0) {
+		fail_msg("%s", script);
+	}
+}
+
+static int set_up(void **state)
+{
+	snprintf(folder, sizeof(folder), "/tmp/test-local-copy-XXXXXX");
+	if (!mkdtemp(folder)) {
+		return -1;
+	}
+	run("mkdir from to home; cd from; printf 'node_modules\\n*.o\\n!keep.o\\n' > .gitignore\n"
+	    "mkdir -p node_modules/a/.git src/node_modules .git/info sub\n"
+	    "echo n > node_modules/a/n; echo g > node_modules/a/.git/g; echo s > src/s\n"
+	    "echo m > src/node_modules/m; echo o > src/x.o; echo k > keep.o; echo e > env\n"
+	    "echo env > .git/info/exclude; echo mine > sub/.gitignore; echo i > sub/mine\n"
+	    "ln -s /etc/passwd node_modules/link; mkfifo node_modules/fifo\n"
+	    "echo '#' > node_modules/run; chmod 755 node_modules/run\n"
+	    "touch -d 2001-02-03 node_modules/run");
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct error err;
+	return remove_folder(folder, &err) ? 0 : -1;
+}
+
+static bool copy(bool is_cancelled, struct error *err)
+{
+	char from[128], to[128], rules[128], home[128];
+	atomic_bool cancelled = is_cancelled;
+	snprintf(from, sizeof(from), "%s/from", folder);
+	snprintf(to, sizeof(to), "%s/to", folder);
+	snprintf(rules, sizeof(rules), "%s/rules", folder);
+	snprintf(home, sizeof(home), "%s/home", folder);
+	struct ignored_copy request = {
+		.from = from, .to = to, .rules = rules, .home = home, .is_cancelled = &cancelled};
+	return copy_ignored(&request, err);
+}
+
+static void test_what_is_ignored_is_copied_and_nothing_else(void **state)
+{
+	struct error err;
+	run("find from -exec stat -c '%n %a %Y' {} + | sort > before");
+	assert_true(copy(false, &err));
+	run("cd to; find . ! -type d | sort > ../got; printf '%s\\n' ./.gitignore ./env "
+	    "./node_modules/a/.git/g ./node_modules/a/n ./node_modules/link ./node_modules/run "
+	    "./src/node_modules/m ./src/x.o ./sub/.gitignore ./sub/mine | sort > ../wanted\n"
+	    "diff ../wanted ../got >&2");
+	run("test -L to/node_modules/link; test -x to/node_modules/run\n"
+	    "test $(stat -c %Y to/node_modules/run) = $(stat -c %Y from/node_modules/run)\n"
+	    "test ! -e rules; find from -exec stat -c '%n %a %Y' {} + | sort | diff before -");
+}
+
+static void test_what_is_there_stays(void **state)
+{
+	struct error err;
+	run("mkdir to/node_modules outside; echo other > to/env; ln -s ../outside to/src");
+	assert_true(copy(false, &err));
+	run("test $(cat to/env) = other; test -e to/node_modules/a/n; test -z \"$(ls outside)\"");
+}
+
+static void test_a_cancelled_copy_ends(void **state)
+{
+	struct error err;
+	assert_false(copy(true, &err));
+	assert_int_equal(err.code, ERROR_UNAVAILABLE);
+	run("test -z \"$(ls -A to)\"; test ! -e rules");
+}
+
+static void test_removing_takes_folders_that_are_not_writable(void **state)
+{
+	struct error err;
+	char path[128];
+	run("mkdir -p gone/a/b; echo x > gone/a/b/c; chmod 500 gone/a/b gone/a; ln -s ../from "
+	    "gone/l");
+	snprintf(path, sizeof(path), "%s/gone", folder);
+	assert_true(remove_folder(path, &err));
+	run("test ! -e gone; test -e from/env");
+	assert_true(remove_folder(path, &err)); // already done
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_what_is_ignored_is_copied_and_nothing_else, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_is_there_stays, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_cancelled_copy_ends, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_removing_takes_folders_that_are_not_writable, set_up, tear_down),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
