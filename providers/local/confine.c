@@ -3,13 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/buf.h"
 #include "base/fd.h"
 
@@ -90,51 +89,6 @@ bool confine_refuse(struct error *err, const char *path, const char *rule)
 		err, ERROR_DENIED, "SECURITY_VIOLATION", "%s: refused, %s", path, rule);
 }
 
-/* The same where the kernel, or a filter before it, does not know openat2: name by name. */
-static int open_by_names(int folder, const char *path, int flags)
-{
-	ATTR_CLEANUP(fd_cleanup) int at = -1;
-	if (*path == '/') {
-		at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		folder = at;
-		path += strspn(path, "/");
-	}
-	size_t len;
-	while (len = strcspn(path, "/"), path[len + strspn(path + len, "/")]) {
-		char name[NAME_MAX + 1];
-		if (snprintf(name, sizeof(name), "%.*s", (int)len, path) >= (int)sizeof(name)) {
-			errno = ENAMETOOLONG;
-			return -1;
-		}
-		int next = openat(folder, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
-		if (next < 0) {
-			errno = errno == ENOTDIR ? ELOOP : errno; // a link as well as a file
-			return -1;
-		}
-		fd_close(&at);
-		at = next;
-		folder = next;
-		path += len + strspn(path + len, "/");
-	}
-	return openat(folder, *path ? path : ".", flags | O_NOFOLLOW | O_CLOEXEC);
-}
-
-int confine_open_strictly(int folder, const char *path, int flags)
-{
-	struct open_how how = {
-		.flags = (unsigned long long)flags | O_CLOEXEC,
-		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-	if (folder != AT_FDCWD) {
-		how.resolve |= RESOLVE_BENEATH;
-	}
-	int fd = (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
-	if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
-		return open_by_names(folder, path, flags);
-	}
-	return fd;
-}
-
 void confined_finish(struct confined *confined)
 {
 	fd_close(&confined->parent);
@@ -142,7 +96,7 @@ void confined_finish(struct confined *confined)
 
 int confined_open(const struct confined *confined, int flags, struct error *err)
 {
-	int fd = confine_open_strictly(confined->parent, *confined->name ? confined->name : ".",
+	int fd = beneath_open(confined->parent, *confined->name ? confined->name : ".",
 		flags | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
 	int errnum = errno;
 	if (fd >= 0) {

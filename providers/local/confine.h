@@ -74,12 +74,6 @@ void confined_finish(struct confined *confined);
  */
 int confined_open(const struct confined *confined, int flags, struct error *err) ATTR_NODISCARD;
 
-/*
- * openat2(2) of one name, or of a whole way that has to be free of links; not
- * above `folder` unless that is AT_FDCWD. -1 with errno.
- */
-int confine_open_strictly(int folder, const char *path, int flags);
-
 /* Says that a path breaks a rule of confinement; returns false. */
 bool confine_refuse(struct error *err, const char *path, const char *rule);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/fd.h"
 #include "providers/local/file_keep.h"
 
@@ -203,7 +204,7 @@ static bool draft_open(struct draft *draft, int folder, const char *path, struct
 static bool draft_keep(const struct draft *draft, const struct confined *found, struct error *err)
 {
 	ATTR_CLEANUP(fd_cleanup)
-	int old = confine_open_strictly(found->parent, found->name, O_PATH | O_NOFOLLOW);
+	int old = beneath_open(found->parent, found->name, O_PATH | O_NOFOLLOW);
 	return file_keep(old, &found->status, draft->fd, err);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/fd.h"
 #include "providers/local/confine.h"
 #include "providers/local/path.h"
@@ -92,7 +93,7 @@ static const char *inside_path(const struct walk *walk)
 
 static enum step reopen_folder(struct walk *walk, int from)
 {
-	int fd = confine_open_strictly(from, inside_path(walk), O_PATH | O_DIRECTORY);
+	int fd = beneath_open(from, inside_path(walk), O_PATH | O_DIRECTORY);
 	int errnum = errno;
 	if (fd < 0) {
 		return errnum == ELOOP || errnum == EXDEV ? STEP_SWAPPED : fail_errno(walk, errnum);
@@ -104,7 +105,7 @@ static enum step reopen_folder(struct walk *walk, int from)
 
 static int open_root(const struct confine_root *root)
 {
-	return confine_open_strictly(AT_FDCWD, root->real, O_PATH | O_DIRECTORY);
+	return beneath_open(AT_FDCWD, root->real, O_PATH | O_DIRECTORY);
 }
 
 static enum step enter_root(struct walk *walk, const struct confine_root *root)
@@ -320,7 +321,7 @@ static enum step step_inside(struct walk *walk)
 		               : step_up(walk);
 	}
 	ATTR_CLEANUP(fd_cleanup)
-	int entry = confine_open_strictly(walk->folder, name, O_PATH | O_NOFOLLOW);
+	int entry = beneath_open(walk->folder, name, O_PATH | O_NOFOLLOW);
 	int errnum = errno;
 	if (entry >= 0) {
 		return step_into(walk, name, &entry);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/beneath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Refusals by openat2, and the way without it, are walked by test_local_confine.c. */
+static char folder[] = "/tmp/test-beneath-XXXXXX";
+static int root = -1;
+
+static int set_up(void **state)
+{
+	if (!mkdtemp(folder)) {
+		return -1;
+	}
+	root = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int failed = symlinkat("/tmp", root, "link");
+	failed |= mkdirat(root, "d", 0755);
+	int fd = openat(root, "file", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	close(fd);
+	return failed || fd < 0 ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+	static const char *const folders[] = {"d/e/f", "d/e", "d", "."};
+	unlinkat(root, "link", 0);
+	unlinkat(root, "file", 0);
+	for (size_t i = 0; i + 1 < sizeof(folders) / sizeof(*folders); i++) {
+		unlinkat(root, folders[i], AT_REMOVEDIR);
+	}
+	close(root);
+	return rmdir(folder);
+}
+
+static void expect_folder(const char *path, bool make)
+{
+	struct stat status;
+	int fd = beneath_open_folder(root, path, make);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &status), 0);
+	assert_true(S_ISDIR(status.st_mode));
+	assert_int_equal(fsync(fd), 0);
+	close(fd);
+}
+
+static void expect_errno(const char *path, bool make, int errnum, int other_errnum)
+{
+	errno = 0;
+	assert_int_equal(beneath_open_folder(root, path, make), -1);
+	assert_true(errno == errnum || errno == other_errnum);
+}
+
+static void test_a_folder_is_opened_and_the_root_itself(void **state)
+{
+	expect_folder("", false);
+	expect_folder("d", false);
+}
+
+static void test_what_is_missing_is_made_only_when_asked(void **state)
+{
+	expect_errno("d/e/f", false, ENOENT, ENOENT);
+	expect_folder("d/e/f", true);
+	expect_folder("d/e/f", false);
+}
+
+static void test_a_link_or_a_file_in_the_way_is_an_error(void **state)
+{
+	expect_errno("link", false, ELOOP, ENOTDIR);
+	expect_errno("link/x", true, ELOOP, ENOTDIR);
+	expect_errno("file", true, ENOTDIR, ELOOP);
+	expect_errno("file/x", true, ENOTDIR, ELOOP);
+}
+
+static void test_the_way_up_is_refused(void **state)
+{
+	expect_errno("..", false, EXDEV, EXDEV);
+	expect_errno("d/../..", false, EXDEV, EXDEV);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_folder_is_opened_and_the_root_itself),
+		cmocka_unit_test(test_what_is_missing_is_made_only_when_asked),
+		cmocka_unit_test(test_a_link_or_a_file_in_the_way_is_an_error),
+		cmocka_unit_test(test_the_way_up_is_refused),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
