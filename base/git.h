@@ -54,6 +54,8 @@
 	X(libgit2_init)                                                                            \
 	X(libgit2_opts)                                                                            \
 	X(libgit2_shutdown)                                                                        \
+	X(merge_file)                                                                              \
+	X(merge_file_result_free)                                                                  \
 	X(odb_add_backend)                                                                         \
 	X(odb_backend_loose)                                                                       \
 	X(odb_backend_one_pack)                                                                    \
@@ -63,6 +65,7 @@
 	X(odb_foreach)                                                                             \
 	X(odb_free)                                                                                \
 	X(odb_hash)                                                                                \
+	X(odb_hashfile)                                                                            \
 	X(odb_init_backend)                                                                        \
 	X(odb_new)                                                                                 \
 	X(odb_object_data)                                                                         \

@@ -10,9 +10,10 @@
  *
  * Nothing outside the root is touched, through no link (openat2, RESOLVE_BENEATH
  * and RESOLVE_NO_SYMLINKS). A file is written beside its place, fsynced, and
- * renamed over it after a last look: where the place is no longer as `from` says - an
- * editor saved at that moment -, it is left as it is and reported; the caller
- * takes another snapshot and merges again, and so it becomes a conflict.
+ * exchanged with it after a last look, and what was taken from there is looked at once
+ * more (sync/slot.h): where the place is not as `from` says - an editor saved at
+ * that moment, or has it open for writing -, it is left as it is and reported; the
+ * caller takes another snapshot and merges again, and so it becomes a conflict.
  * Permission bits other than the executable one stay, on existing files.
  * Directories that become empty by a deletion are removed; ignored files in
  * them keep them. A case-only rename works on file systems that ignore case.
@@ -20,22 +21,33 @@
  *
  * Killed at any point, the directory holds old and new files whole, each under its
  * own name, and temporary files named .acp-broker-*.tmp, which the next
- * apply removes; snapshots never see them.
+ * apply removes; snapshots never see them. Which folders may hold such is noted in the
+ * store until the apply has ended. Should one of them hold what a user saved in the very
+ * moment of the kill, it is kept as recovered.ID.acp-conflict and reported as left.
  */
 struct apply_request {
 	const char *root; // absolute
 	git_oid from, to; // trees
-	/* Reports a path that was left as it is, and why. */
+	/* Reports a path that was left as it is, and why. May be NULL. */
 	void (*on_left)(void *data, const char *path, const char *why);
 	void *data;
 	const volatile bool *is_cancelled; // may be NULL; between two files
 };
 
 struct apply_result {
-	size_t written, deleted, left;
+	size_t written, deleted, left; // paths; what was as it should be is not counted
 };
 
+/*
+ * Running it again finishes what a failed one began. ERROR_PROTOCOL where a tree holds
+ * what no snapshot may hold; ERROR_SYSTEM where the disk is full or broken or the store
+ * lacks something; ERROR_UNAVAILABLE when cancelled. `out` is true of what was done
+ * also on failure. A path that only itself cannot be changed (no permission) is left.
+ */
 bool apply_run(struct store *store, const struct apply_request *request, struct apply_result *out,
 	struct error *err) ATTR_NODISCARD;
+
+/* Whether a name is one of those that apply uses on its way: never a member of a snapshot. */
+bool apply_is_temporary(struct span name);
 
 #endif

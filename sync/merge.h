@@ -8,19 +8,28 @@
 
 /*
  * The three-way merge of two trees that every transport shares. It looks only
- * at the store.
+ * at the store, and reads only the folders in which the trees differ.
  *
- * One side changed a path: that side's. Both changed it to the same: that. Both
- * changed the text of a file: the merge of the texts, where they merge cleanly
- * and none is binary. Otherwise it is a conflict: the local version stays, and
- * the runtime's is listed to be parked. A file on one side that is in the way of
- * a directory on the other is a conflict of the paths below the directory or of
- * the file, whichever is the runtime's. Never is a version dropped: it is in the
- * merged tree, or it is in the base unchanged, or it is a conflict's.
+ * One side changed a path: that side's. Both changed it to the same: that. The
+ * content and the executable bit of a file are two things: each is that of the
+ * side that changed it. Both changed the text of a file: the merge of the texts,
+ * where they merge cleanly and none is binary (sync/merge_text.h). Otherwise it is
+ * a conflict: the local version stays, and the runtime's is listed to be parked.
+ * A file on one side that is in the way of a directory on the other is a
+ * conflict of the paths below the directory or of the file, whichever is the
+ * runtime's. Never is a version dropped: it is in the merged tree, or it is in the
+ * base unchanged, or it is a conflict's.
  *
  * A deletion against a change is a conflict with the changed version kept: where
- * local deleted and the runtime changed, the runtime's version is parked.
+ * local deleted and the runtime changed, the runtime's version is parked; where
+ * the runtime deleted and local changed, the local version stays and there is
+ * nothing to park (the conflict's runtime has a mode of 0): the user is told.
  */
+enum {
+	MERGE_ROWS_MAX = 4000000,     // names looked at: a tree can repeat itself without end
+	MERGE_CONFLICTS_MAX = 100000, // that are held in memory
+};
+
 struct conflict {
 	struct list link; // merge.conflicts
 	char *path;
@@ -43,7 +52,10 @@ struct merge_trees {
 	git_oid base, local, runtime;
 };
 
-/* ERROR_PROTOCOL where a tree holds what no snapshot may hold, naming the path. */
+/*
+ * ERROR_PROTOCOL where a tree holds what no snapshot may hold, naming the path;
+ * ERROR_LIMIT over one of the limits above. To be finished in any case.
+ */
 bool merge_run(struct merge *merge, struct store *store, const struct merge_trees *trees,
 	struct error *err) ATTR_NODISCARD;
 void merge_finish(struct merge *merge);

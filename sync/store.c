@@ -36,6 +36,21 @@ bool store_entry_is_executable(const struct store_entry *entry)
 	       (entry->mode == ENTRY_BIG && (entry->id.id[GIT_OID_RAWSZ - 1] & 1));
 }
 
+bool store_entry_same_content(const struct store_entry *a, const struct store_entry *b)
+{
+	git_oid left = a->id;
+	git_oid right = b->id;
+	if (!store_entry_is_file(a) || !store_entry_is_file(b) ||
+		(a->mode == ENTRY_BIG) != (b->mode == ENTRY_BIG)) {
+		return false;
+	}
+	if (a->mode == ENTRY_BIG) {
+		store_big_content(a, &left);
+		store_big_content(b, &right);
+	}
+	return memcmp(&left, &right, sizeof(left)) == 0;
+}
+
 /* ---- opening ---- */
 
 static const char *objects_path(const struct store *store, char *path, size_t size)

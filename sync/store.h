@@ -56,6 +56,8 @@ struct store_entry {
 bool store_entry_equal(const struct store_entry *a, const struct store_entry *b);
 bool store_entry_is_file(const struct store_entry *entry); // of three kinds, not a link
 bool store_entry_is_executable(const struct store_entry *entry);
+/* Whether two are files with the same bytes, executable or not. */
+bool store_entry_same_content(const struct store_entry *a, const struct store_entry *b);
 
 /*
  * Opens the store at `path`, making it and its parents (0700) where it is

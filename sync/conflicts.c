@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/conflicts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/beneath.h"
+#include "base/fd.h"
+#include "sync/conflicts_impl.h"
+#include "sync/parked.h"
+#include "sync/slot.h"
+
+/* ---- the file beside ---- */
+
+/*
+ * Opens the folder of a path, and gives the name in it. With `flatten`, a part of the
+ * path that is no folder becomes a part of the name: a/x, where a is a file, is a.x.
+ */
+static int open_folder_of(int root, char *path, bool flatten, const char **out_name)
+{
+	for (;;) {
+		char *slash = strrchr(path, '/');
+		*out_name = slash ? slash + 1 : path;
+		if (!slash) {
+			return beneath_open_folder(root, "", false);
+		}
+		*slash = '\0';
+		int fd = beneath_open_folder(root, path, flatten);
+		*slash = '/';
+		if (fd >= 0 || !flatten || (errno != ENOTDIR && errno != ELOOP)) {
+			return fd;
+		}
+		*slash = '.';
+	}
+}
+
+/* Makes of the file at `path` what `to` says; why it was not done, or NULL. */
+static bool set_file(struct slot *slot, char *path, int root, const struct store_entry versions[2],
+	struct error *err)
+{
+	bool is_parked = parked_is_name(span_of(path));
+	ATTR_CLEANUP(fd_cleanup) int folder = open_folder_of(root, path, is_parked, &slot->name);
+	slot->path = path;
+	slot->why = NULL;
+	if (folder < 0) {
+		int errnum = errno;
+		return slot_give_up(slot, errnum, "opening the folder of", err) == SLOT_LEFT;
+	}
+	slot->folder = folder;
+	if (slot_set(slot, &versions[0], &versions[1], err) == SLOT_FAILED) {
+		return false;
+	}
+	return fsync(folder) == 0 || errno == EINVAL ||
+	       error_set_errno(err, errno, "syncing the folder of %s", path);
+}
+
+static bool set_below(struct slot *slot, const char *root, char *path,
+	const struct store_entry versions[2], struct error *err)
+{
+	ATTR_CLEANUP(fd_cleanup) int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		return error_set_errno(err, errno, "opening %s", root);
+	}
+	return set_file(slot, path, fd, versions, err);
+}
+
+/* ---- parking ---- */
+
+struct batch_search {
+	const char *suffix; // "-ID"
+	char found[BATCH_NAME_MAX];
+};
+
+static bool is_batch(void *data, const char *name, struct error *err)
+{
+	struct batch_search *search = data;
+	const char *dash = strrchr(name, '-');
+	if (dash && strcmp(dash, search->suffix) == 0) {
+		snprintf(search->found, sizeof(search->found), "%s", name);
+	}
+	return true;
+}
+
+/* The same conflicts have the same tree: those that a killed one parked are found by it. */
+static bool keep_batch(struct store *store, const git_oid *tree, const char *stamp,
+	char name[BATCH_NAME_MAX], struct error *err)
+{
+	char suffix[16];
+	snprintf(suffix, sizeof(suffix), "-%02x%02x%02x%02x%02x%02x", tree->id[0], tree->id[1],
+		tree->id[2], tree->id[3], tree->id[4], tree->id[5]);
+	struct batch_search search = {.suffix = suffix};
+	if (!batch_each(store, is_batch, &search, err)) {
+		return false;
+	}
+	if (*search.found) {
+		memcpy(name, search.found, BATCH_NAME_MAX);
+		return true;
+	}
+	snprintf(name, BATCH_NAME_MAX, "%.64s%s", stamp, suffix);
+	return batch_keep(store, name, tree, err);
+}
+
+static bool write_parked(struct store *store, const struct park_request *request,
+	const struct conflict *conflict, const char *stamp, struct error *err)
+{
+	const struct store_entry versions[2] = {{.mode = ENTRY_NONE}, conflict->runtime};
+	struct slot slot = {.store = store};
+	char *path = parked_path(conflict, stamp);
+	bool written = set_below(&slot, request->root, path, versions, err);
+	if (written && request->on_parked) {
+		request->on_parked(request->data, conflict, slot.why ? NULL : path, slot.why);
+	}
+	free(path);
+	return written;
+}
+
+bool conflicts_park(struct store *store, const struct merge *merge,
+	const struct park_request *request, struct error *err)
+{
+	git_oid tree;
+	char batch[BATCH_NAME_MAX];
+	if (!batch_write(store, merge, &tree, err)) {
+		return false;
+	}
+	if (memcmp(&tree, &store_empty_tree, sizeof(tree)) == 0) {
+		return true;
+	}
+	if (!keep_batch(store, &tree, request->stamp, batch, err)) {
+		return false;
+	}
+	*strrchr(batch, '-') = '\0';
+	LIST_FOR_EACH(conflict, &merge->conflicts, struct conflict, link) {
+		if (conflict->runtime.mode && !write_parked(store, request, conflict, batch, err)) {
+			return error_prefix(err, "parking a version of %s", conflict->path);
+		}
+	}
+	return true;
+}
+
+/* ---- getting back ---- */
+
+struct list_request {
+	struct store *store;
+	struct list *list;
+};
+
+static bool load_batch(void *data, const char *name, struct error *err)
+{
+	struct list_request *request = data;
+	return batch_load(request->store, name, request->list, err);
+}
+
+bool conflicts_list(struct store *store, struct list *out_list, struct error *err)
+{
+	list_init(out_list);
+	struct list_request request = {store, out_list};
+	return batch_each(store, load_batch, &request, err);
+}
+
+struct parked *conflicts_find(struct list *list, const char *id_or_path)
+{
+	struct parked *found = NULL;
+	size_t count = 0;
+	LIST_FOR_EACH(parked, list, struct parked, link) {
+		if (strcmp(parked->id, id_or_path) == 0) {
+			return parked;
+		}
+		if (strcmp(parked->conflict.path, id_or_path) == 0) {
+			found = parked;
+			count++;
+		}
+	}
+	return count == 1 ? found : NULL;
+}
+
+bool conflicts_show(struct store *store, const struct parked *parked, enum conflict_side side,
+	int fd, struct error *err)
+{
+	const struct store_entry *version =
+		side == CONFLICT_LOCAL ? &parked->conflict.local : &parked->conflict.runtime;
+	if (!version->mode) {
+		return error_set(err, ERROR_NOT_FOUND, "conflict %s: %s was deleted on that side",
+			parked->id, parked->conflict.path);
+	}
+	return store_copy_out(store, version, fd, err);
+}
+
+static bool take_runtime(
+	struct store *store, const char *root, const struct parked *parked, struct error *err)
+{
+	const struct store_entry versions[2] = {parked->conflict.local, parked->conflict.runtime};
+	struct slot slot = {.store = store};
+	char *path = mem_strdup(parked->conflict.path);
+	bool taken = set_below(&slot, root, path, versions, err);
+	if (taken && slot.why) {
+		taken = error_set(err, ERROR_UNAVAILABLE,
+			"conflict %s: %s is not replaced: %s; copy what you need from %s and take "
+			"the local side",
+			parked->id, path, slot.why, parked->file);
+	}
+	free(path);
+	return taken;
+}
+
+bool conflicts_take(struct store *store, const char *root, const struct parked *parked,
+	enum conflict_side side, struct error *err)
+{
+	if (side == CONFLICT_RUNTIME && !take_runtime(store, root, parked, err)) {
+		return false;
+	}
+	const struct store_entry versions[2] = {parked->conflict.runtime, {.mode = ENTRY_NONE}};
+	struct slot slot = {.store = store};
+	char *path = mem_strdup(parked->file);
+	bool removed = set_below(&slot, root, path, versions, err);
+	free(path);
+	return removed && batch_drop(store, parked->id, err);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_CONFLICTS_IMPL_H
+#define SYNC_CONFLICTS_IMPL_H
+
+#include "sync/conflicts.h"
+#include "sync/tree_view.h"
+
+/* ---- conflicts_batch.c: the conflicts of one sync, as the store holds them ---- */
+
+enum { BATCH_NAME_MAX = 128, BATCH_INDEX_MAX = 16 };
+
+/* The tree that holds all conflicts of a merge that have something to park. */
+bool batch_write(struct store *store, const struct merge *merge, git_oid *out_tree,
+	struct error *err) ATTR_NODISCARD;
+
+/* Visits the names below refs/acp-broker/conflicts/, in order. */
+bool batch_each(struct store *store, bool (*visit)(void *data, const char *name, struct error *err),
+	void *data, struct error *err) ATTR_NODISCARD;
+
+/* Loads one batch; appends a struct parked for each. */
+bool batch_load(
+	struct store *store, const char *name, struct list *list, struct error *err) ATTR_NODISCARD;
+
+/* Takes one out; without any the ref goes. `id` is that of a struct parked. */
+bool batch_drop(struct store *store, const char *id, struct error *err) ATTR_NODISCARD;
+
+bool batch_keep(struct store *store, const char *name, const git_oid *tree,
+	struct error *err) ATTR_NODISCARD;
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/slot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/beneath.h"
+#include "base/fd.h"
+
+static const char why_changed[] = "it changed since it was looked at";
+static const char why_saved[] = "it was saved at this moment";
+static const char why_appeared[] = "something is there now";
+
+static enum slot_outcome left(struct slot *slot, const char *why)
+{
+	slot->why = why;
+	return SLOT_LEFT;
+}
+
+/* Gives a temporary file up: it holds nothing that the store does not have. */
+static enum slot_outcome drop(struct slot *slot, const char *temp, enum slot_outcome outcome)
+{
+	slot_discard(slot, temp);
+	return outcome;
+}
+
+/* ---- something new ---- */
+
+static enum slot_outcome put_new(struct slot *slot, const struct store_entry *to, struct error *err)
+{
+	char temp[TEMP_NAME_MAX];
+	enum slot_outcome outcome = slot_temp_write(slot, to, NULL, temp, err);
+	if (outcome != SLOT_DONE) {
+		return outcome;
+	}
+	if (slot_rename_new(slot->folder, temp, slot->name) == 0) {
+		return SLOT_DONE;
+	}
+	int errnum = errno;
+	outcome = errnum == EEXIST ? left(slot, why_appeared)
+	                           : slot_give_up(slot, errnum, "writing", err);
+	return drop(slot, temp, outcome);
+}
+
+/* ---- something else ---- */
+
+/*
+ * The file at `aside` was taken from its name, and is what a user saved a moment ago:
+ * it goes back. What stands under the name by now is ours or nothing, or saved later
+ * still, and then the one at `aside` is kept under a name of its own.
+ */
+static void put_back(struct slot *slot, const char *aside, ino_t ours)
+{
+	struct stat now;
+	char kept[NAME_MAX + 1];
+	bool is_there = fstatat(slot->folder, slot->name, &now, AT_SYMLINK_NOFOLLOW) == 0;
+	if (is_there && now.st_ino == ours &&
+		renameat2(slot->folder, aside, slot->folder, slot->name, RENAME_EXCHANGE) == 0) {
+		is_there = fstatat(slot->folder, aside, &now, AT_SYMLINK_NOFOLLOW) == 0;
+		if (is_there && now.st_ino == ours) {
+			slot_discard(slot, aside);
+			return;
+		}
+		/* Saved once more in between; that one is the newest and goes back again. */
+		renameat2(slot->folder, aside, slot->folder, slot->name, RENAME_EXCHANGE);
+	} else if (slot_rename_new(slot->folder, aside, slot->name) == 0) {
+		return;
+	}
+	if (slot_keep(slot->folder, aside, slot->name, kept) < 0) {
+		slot->is_untidy = true; // the sweep keeps it
+	}
+}
+
+/* Where the file system cannot exchange names: look, and then replace at once. */
+static enum slot_outcome replace_blindly(
+	struct slot *slot, const char *temp, const struct look *seen, struct error *err)
+{
+	if (!slot_is_untouched(slot, slot->name, seen)) {
+		return drop(slot, temp, left(slot, why_saved));
+	}
+	if (renameat(slot->folder, temp, slot->folder, slot->name) < 0) {
+		return drop(slot, temp, slot_give_up(slot, errno, "replacing", err));
+	}
+	return SLOT_DONE;
+}
+
+/* From the exchange on, the temporary name holds what the user had: it says so before. */
+static enum slot_outcome exchange(
+	struct slot *slot, const char *temp, const struct look *seen, ino_t ours, struct error *err)
+{
+	char aside[TEMP_NAME_MAX];
+	slot_temp_name(aside, "old");
+	if (renameat(slot->folder, temp, slot->folder, aside) < 0) {
+		return drop(slot, temp, slot_give_up(slot, errno, "replacing", err));
+	}
+	if (renameat2(slot->folder, aside, slot->folder, slot->name, RENAME_EXCHANGE) < 0) {
+		int errnum = errno;
+		if (errnum == EINVAL || errnum == ENOSYS) {
+			return replace_blindly(slot, aside, seen, err);
+		}
+		return drop(slot, aside,
+			errnum == ENOENT ? left(slot, why_changed)
+					 : slot_give_up(slot, errnum, "replacing", err));
+	}
+	if (!slot_is_untouched(slot, aside, seen)) {
+		put_back(slot, aside, ours);
+		return left(slot, why_saved);
+	}
+	return drop(slot, aside, SLOT_DONE);
+}
+
+static enum slot_outcome replace(
+	struct slot *slot, const struct look *seen, const struct store_entry *to, struct error *err)
+{
+	char temp[TEMP_NAME_MAX];
+	struct stat ours;
+	const struct stat *like = S_ISREG(seen->status.st_mode) ? &seen->status : NULL;
+	enum slot_outcome outcome = slot_temp_write(slot, to, like, temp, err);
+	if (outcome != SLOT_DONE) {
+		return outcome;
+	}
+	if (fstatat(slot->folder, temp, &ours, AT_SYMLINK_NOFOLLOW) < 0) {
+		return drop(slot, temp, slot_give_up(slot, errno, "replacing", err));
+	}
+	return exchange(slot, temp, seen, ours.st_ino, err);
+}
+
+/* ---- nothing any more ---- */
+
+static enum slot_outcome take_away(struct slot *slot, const struct look *seen, struct error *err)
+{
+	char aside[TEMP_NAME_MAX];
+	slot_temp_name(aside, "old");
+	if (renameat(slot->folder, slot->name, slot->folder, aside) < 0) {
+		return errno == ENOENT ? SLOT_ALREADY : slot_give_up(slot, errno, "removing", err);
+	}
+	if (!slot_is_untouched(slot, aside, seen)) {
+		put_back(slot, aside, 0);
+		return left(slot, why_saved);
+	}
+	if (unlinkat(slot->folder, aside, 0) < 0) {
+		int errnum = errno;
+		put_back(slot, aside, 0);
+		return slot_give_up(slot, errnum, "removing", err);
+	}
+	return SLOT_DONE;
+}
+
+/* ---- only another executable bit ---- */
+
+static enum slot_outcome set_executable(
+	struct slot *slot, const struct look *seen, bool is_executable, struct error *err)
+{
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = beneath_open(slot->folder, slot->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+	struct stat now;
+	if (fd < 0 || fstat(fd, &now) < 0) {
+		return slot_give_up(slot, errno, "changing", err);
+	}
+	if (now.st_ino != seen->status.st_ino || now.st_mode != seen->status.st_mode) {
+		return left(slot, why_changed);
+	}
+	mode_t special = now.st_mode & 07000;
+	if (fchmod(fd, special | slot_mode(now.st_mode, is_executable)) < 0) {
+		return slot_give_up(slot, errno, "changing", err);
+	}
+	return SLOT_DONE;
+}
+
+/* ---- all ---- */
+
+enum slot_outcome slot_set(struct slot *slot, const struct store_entry *from,
+	const struct store_entry *to, struct error *err)
+{
+	struct look seen;
+	enum slot_outcome outcome = slot_look(slot, &seen, err);
+	if (outcome == SLOT_LEFT && seen.exists && S_ISDIR(seen.status.st_mode)) {
+		if (!to->mode) {
+			return SLOT_ALREADY; // a folder is not a file that could be removed
+		}
+		if (!from->mode && slot_make_way(slot->folder, slot->name)) {
+			outcome = slot_look(slot, &seen, err);
+		}
+	}
+	if (outcome != SLOT_ALREADY) {
+		return outcome;
+	}
+	if (store_entry_equal(&seen.entry, to)) {
+		return SLOT_ALREADY;
+	}
+	if (!store_entry_equal(&seen.entry, from)) {
+		return left(slot, from->mode ? why_changed : why_appeared);
+	}
+	if (!from->mode) {
+		return put_new(slot, to, err);
+	}
+	if (!to->mode) {
+		return take_away(slot, &seen, err);
+	}
+	if (store_entry_same_content(from, to)) {
+		return set_executable(slot, &seen, store_entry_is_executable(to), err);
+	}
+	return replace(slot, &seen, to, err);
+}

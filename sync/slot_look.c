@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/beneath.h"
+#include "base/fd.h"
+#include "sync/slot.h"
+
+/* A file whose time is younger than this when it is read may change within that time unseen. */
+enum { RACY_SECONDS = 2 };
+
+static const char why_changing[] = "it changed while it was read";
+static const char why_folder[] = "a folder is there";
+static const char why_other[] = "it is neither a file nor a link";
+
+enum slot_outcome slot_give_up(struct slot *slot, int errnum, const char *doing, struct error *err)
+{
+	static const int of_all[] = {ENOSPC, EDQUOT, EIO, EROFS, EMFILE, ENFILE, ENOMEM};
+	for (size_t i = 0; i < ARRAY_LENGTH(of_all); i++) {
+		if (errnum == of_all[i]) {
+			error_set_errno(err, errnum, "%s %s", doing, slot->path);
+			return SLOT_FAILED;
+		}
+	}
+	const char *why = strerrordesc_np(errnum);
+	slot->why = why ? why : "the system refused it";
+	return SLOT_LEFT;
+}
+
+static enum slot_outcome left(struct slot *slot, const char *why)
+{
+	slot->why = why;
+	return SLOT_LEFT;
+}
+
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* The change time is not compared: a rename changes it. */
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mode == b->st_mode && is_same_time(&a->st_mtim, &b->st_mtim);
+}
+
+static enum slot_outcome look_at_link(struct slot *slot, struct look *out, struct error *err)
+{
+	char target[PATH_MAX];
+	ssize_t len = readlinkat(slot->folder, slot->name, target, sizeof(target));
+	if (len < 0) {
+		return slot_give_up(slot, errno, "reading", err);
+	}
+	out->entry.mode = ENTRY_LINK;
+	const struct git *git = slot->store->git;
+	if (git->odb_hash(&out->entry.id, target, (size_t)len, GIT_OBJECT_BLOB) < 0) {
+		error_set_git(git, err, "hashing %s", slot->path);
+		return SLOT_FAILED;
+	}
+	return SLOT_ALREADY;
+}
+
+/* The id of what is read from `fd`, and its status, which was the same before and after. */
+static enum slot_outcome hash_file(
+	struct slot *slot, int fd, struct stat *status, git_oid *out_id, struct error *err)
+{
+	char path[32];
+	struct stat before;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (fstat(fd, &before) < 0 || !S_ISREG(before.st_mode)) {
+		return left(slot, why_changing);
+	}
+	const struct git *git = slot->store->git;
+	bool hashed = git->odb_hashfile(out_id, path, GIT_OBJECT_BLOB) == 0;
+	if (fstat(fd, status) < 0 || !is_same_file(&before, status)) {
+		return left(slot, why_changing);
+	}
+	if (!hashed) {
+		error_set_git(git, err, "reading %s", slot->path);
+		return SLOT_FAILED;
+	}
+	return SLOT_ALREADY;
+}
+
+static enum slot_outcome look_at_file(struct slot *slot, struct look *out, struct error *err)
+{
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = beneath_open(
+		slot->folder, slot->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		return slot_give_up(slot, errno, "reading", err);
+	}
+	git_oid content;
+	enum slot_outcome outcome = hash_file(slot, fd, &out->status, &content, err);
+	if (outcome != SLOT_ALREADY) {
+		return outcome;
+	}
+	bool is_executable = out->status.st_mode & S_IXUSR;
+	if ((uint64_t)out->status.st_size > slot->store->big_file_bytes) {
+		out->entry = store_big_entry(&content, is_executable);
+	} else {
+		out->entry.mode = is_executable ? ENTRY_EXECUTABLE : ENTRY_FILE;
+		out->entry.id = content;
+	}
+	return SLOT_ALREADY;
+}
+
+enum slot_outcome slot_look(struct slot *slot, struct look *out, struct error *err)
+{
+	*out = (struct look){.exists = true};
+	if (fstatat(slot->folder, slot->name, &out->status, AT_SYMLINK_NOFOLLOW) < 0) {
+		int errnum = errno;
+		out->exists = false;
+		return errnum == ENOENT ? SLOT_ALREADY
+		                        : slot_give_up(slot, errnum, "looking at", err);
+	}
+	if (S_ISLNK(out->status.st_mode)) {
+		return look_at_link(slot, out, err);
+	}
+	if (S_ISREG(out->status.st_mode)) {
+		return look_at_file(slot, out, err);
+	}
+	return left(slot, S_ISDIR(out->status.st_mode) ? why_folder : why_other);
+}
+
+/*
+ * A read lease is only had of a file that nobody has open for writing; it is
+ * given back at once. SIGURG, which does nothing, says that it is wanted back.
+ * File systems without leases do not tell: then the times have to do.
+ */
+static bool is_open_for_writing(int fd)
+{
+	if (fcntl(fd, F_SETSIG, SIGURG) < 0 || fcntl(fd, F_SETLEASE, F_RDLCK) < 0) {
+		return errno == EAGAIN;
+	}
+	fcntl(fd, F_SETLEASE, F_UNLCK);
+	return false;
+}
+
+static bool is_racy(const struct stat *status)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return status->st_mtim.tv_sec + RACY_SECONDS >= now.tv_sec;
+}
+
+bool slot_is_untouched(struct slot *slot, const char *name, const struct look *seen)
+{
+	struct stat status;
+	if (fstatat(slot->folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+		!is_same_file(&status, &seen->status)) {
+		return false;
+	}
+	if (!S_ISREG(status.st_mode)) {
+		return true; // a link's target is never written again
+	}
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = beneath_open(slot->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 || is_open_for_writing(fd) || fstat(fd, &status) < 0 ||
+		!is_same_file(&status, &seen->status)) {
+		return false;
+	}
+	if (!is_racy(&status)) {
+		return true;
+	}
+	struct slot aside = *slot;
+	struct look now;
+	aside.name = name;
+	return slot_look(&aside, &now, NULL) == SLOT_ALREADY &&
+	       store_entry_equal(&now.entry, &seen->entry);
+}

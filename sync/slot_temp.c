@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "sync/parked.h"
+#include "sync/slot.h"
+
+static const char temp_prefix[] = ".acp-broker-";
+static const char temp_suffix[] = ".tmp";
+
+enum { PRIVATE_MODE = 0600 };
+
+/* ---- names ---- */
+
+static bool has_suffix(struct span name, struct span suffix)
+{
+	return name.len >= suffix.len &&
+	       memcmp(name.data + name.len - suffix.len, suffix.data, suffix.len) == 0;
+}
+
+bool slot_is_temporary(struct span name)
+{
+	return span_starts_with(name, span_of(temp_prefix)) &&
+	       has_suffix(name, span_of(temp_suffix));
+}
+
+static unsigned long long random_id(void)
+{
+	unsigned long long id = 0;
+	if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id)) {
+		abort(); // of 8 bytes getrandom(2) never returns a part
+	}
+	return id;
+}
+
+void slot_temp_name(char name[TEMP_NAME_MAX], const char *kind)
+{
+	snprintf(
+		name, TEMP_NAME_MAX, "%s%016llx.%s%s", temp_prefix, random_id(), kind, temp_suffix);
+}
+
+void slot_discard(struct slot *slot, const char *temp)
+{
+	if (unlinkat(slot->folder, temp, 0) < 0 && errno != ENOENT) {
+		slot->is_untidy = true;
+	}
+}
+
+int slot_rename_new(int folder, const char *from, const char *to)
+{
+	if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) {
+		return 0;
+	}
+	if (errno != EINVAL && errno != ENOSYS) {
+		return -1;
+	}
+	return linkat(folder, from, folder, to, 0) < 0 ? -1 : unlinkat(folder, from, 0);
+}
+
+int slot_keep(int folder, const char *temp, const char *name, char kept[NAME_MAX + 1])
+{
+	char end[64];
+	int end_len = snprintf(end, sizeof(end), ".%016llx%s", random_id(), PARKED_SUFFIX);
+	int name_max = NAME_MAX - end_len;
+	snprintf(kept, NAME_MAX + 1, "%.*s%s", name_max, name, end);
+	return slot_rename_new(folder, temp, kept);
+}
+
+/* ---- writing ---- */
+
+mode_t slot_mode(mode_t old, bool is_executable)
+{
+	mode_t bits = old & 0777;
+	if (((bits & S_IXUSR) != 0) == is_executable) {
+		return bits;
+	}
+	return is_executable ? bits | (bits & 0444) >> 2 | S_IXUSR : bits & ~(mode_t)0111;
+}
+
+static enum slot_outcome write_link(
+	struct slot *slot, const struct store_entry *to, const char *name, struct error *err)
+{
+	struct buf target;
+	enum slot_outcome outcome = SLOT_FAILED;
+	buf_init(&target, PATH_MAX);
+	bool is_read = store_read(slot->store, &to->id, PATH_MAX - 1, &target, err);
+	if (is_read) {
+		char *text = mem_strndup(buf_span(&target));
+		int failed = strlen(text) == target.len ? symlinkat(text, slot->folder, name) : -1;
+		int errnum = strlen(text) == target.len ? errno : EINVAL;
+		outcome = failed ? slot_give_up(slot, errnum, "making the link", err) : SLOT_DONE;
+		free(text);
+	} else if (err->code == ERROR_LIMIT) {
+		outcome = slot_give_up(slot, ENAMETOOLONG, "making the link", err);
+	}
+	buf_finish(&target);
+	return outcome;
+}
+
+/* The owner stays where we may set it; permissions after it, for chown takes some off. */
+static bool be_like(int fd, const struct stat *like, bool is_executable)
+{
+	struct stat own;
+	if (fstat(fd, &own) < 0) {
+		return false;
+	}
+	if ((own.st_uid != like->st_uid || own.st_gid != like->st_gid) &&
+		fchown(fd, like->st_uid, like->st_gid) < 0 && errno != EPERM) {
+		return false;
+	}
+	return fchmod(fd, slot_mode(like->st_mode, is_executable)) == 0;
+}
+
+static enum slot_outcome write_file(struct slot *slot, const struct store_entry *to,
+	const struct stat *like, const char *name, struct error *err)
+{
+	bool is_executable = store_entry_is_executable(to);
+	mode_t mode = is_executable ? 0777 : 0666;
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = openat(slot->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		like ? PRIVATE_MODE : mode);
+	if (fd < 0) {
+		return slot_give_up(slot, errno, "writing", err);
+	}
+	if (!store_copy_out(slot->store, to, fd, err)) {
+		error_prefix(err, "writing %s", slot->path);
+		return SLOT_FAILED;
+	}
+	if ((like && !be_like(fd, like, is_executable)) || fsync(fd) < 0) {
+		return slot_give_up(slot, errno, "writing", err);
+	}
+	return SLOT_DONE;
+}
+
+enum slot_outcome slot_temp_write(struct slot *slot, const struct store_entry *to,
+	const struct stat *like, char name[TEMP_NAME_MAX], struct error *err)
+{
+	slot_temp_name(name, "new");
+	enum slot_outcome outcome = to->mode == ENTRY_LINK ? write_link(slot, to, name, err)
+	                                                   : write_file(slot, to, like, name, err);
+	if (outcome != SLOT_DONE) {
+		slot_discard(slot, name);
+	}
+	return outcome;
+}
+
+/* ---- what a killed one left ---- */
+
+/* A name that ends in .old.tmp is of a file that stood under its own name for a moment. */
+static bool sweep_one(struct store *store, int folder, const char *name, char kept[NAME_MAX + 1],
+	struct error *err)
+{
+	struct slot slot = {.store = store, .folder = folder, .name = name, .path = name};
+	struct look look;
+	*kept = '\0';
+	if (has_suffix(span_of(name), SPAN_LITERAL(".new.tmp"))) {
+		return unlinkat(folder, name, 0) == 0 || errno == ENOENT ||
+		       error_set_errno(err, errno, "removing %s", name);
+	}
+	enum slot_outcome outcome = slot_look(&slot, &look, err);
+	if (outcome == SLOT_FAILED) {
+		return false;
+	}
+	bool is_known = outcome == SLOT_ALREADY && look.exists && store_has(store, &look.entry);
+	if (is_known && slot_is_untouched(&slot, name, &look) && unlinkat(folder, name, 0) == 0) {
+		return true;
+	}
+	return (outcome == SLOT_ALREADY && !look.exists) ||
+	       slot_keep(folder, name, "recovered", kept) == 0 ||
+	       error_set_errno(err, errno, "renaming %s", name);
+}
+
+bool slot_sweep(struct store *store, int folder, void (*on_kept)(void *data, const char *name),
+	void *data, struct error *err)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *names = fd < 0 ? NULL : fdopendir(fd);
+	if (!names) {
+		error_set_errno(err, errno, "reading a folder");
+		fd_close(&fd);
+		return false;
+	}
+	bool swept = true;
+	struct dirent *entry;
+	while (swept && (entry = readdir(names)) != NULL) {
+		char kept[NAME_MAX + 1] = "";
+		if (slot_is_temporary(span_of(entry->d_name))) {
+			swept = sweep_one(store, folder, entry->d_name, kept, err);
+		}
+		if (*kept) {
+			on_kept(data, kept);
+		}
+	}
+	closedir(names);
+	return swept;
+}

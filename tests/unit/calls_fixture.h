@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_UNIT_CALLS_FIXTURE_H
+#define TESTS_UNIT_CALLS_FIXTURE_H
+
+#include <stdbool.h>
+
+/*
+ * The system calls by which sync/ looks at and changes files, counted (the linker
+ * puts this file's before libc's). Before the chosen one something can happen, or it
+ * fails instead. What happens there is not counted itself.
+ */
+struct calls {
+	bool is_on;
+	int count;                  // so far
+	int at;                     // the chosen one, from 1
+	void (*before)(void *data); // may be NULL
+	void *data;
+	int fail_with;   // errno; 0: it is made
+	bool has_failed; // the chosen one was one that can be made to fail
+};
+
+extern struct calls calls;
+
+void calls_begin(int at); // counts from 0, with nothing happening
+void calls_end(void);
+
+#endif

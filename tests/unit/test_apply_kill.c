@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/apply.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "tests/unit/moment_fixture.h"
+
+/* Whether the child was killed: false where it came to its end before that call. */
+static bool apply_until_killed(struct moment *moment, int at)
+{
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		calls_begin(at);
+		calls.before = moment_be_killed;
+		_exit(moment_apply(moment, &moment->from, &moment->to, NULL) ? 0 : 1);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+	return WIFSIGNALED(status);
+}
+
+static void test_killed_anywhere_the_same_again_finishes(void **state)
+{
+	struct moment moment;
+	struct error err;
+	int at = 0;
+	bool was_killed = true;
+	while (was_killed) {
+		moment_reset(&moment, *state);
+		was_killed = apply_until_killed(&moment, ++at);
+		if (!moment_apply(&moment, &moment.from, &moment.to, &err)) {
+			fail_msg("after a kill at call %d: %s", at, err.text);
+		}
+		moment_assert_finished(&moment);
+	}
+	assert_true(at > 100);
+}
+
+/* As the broker does it: it takes another snapshot and merges, knowing nothing of the kill. */
+static void test_killed_anywhere_another_merge_finishes(void **state)
+{
+	struct moment moment;
+	struct error err;
+	struct store *store = &((struct place *)*state)->store;
+	int at = 0;
+	bool was_killed = true;
+	while (was_killed) {
+		moment_reset(&moment, *state);
+		was_killed = apply_until_killed(&moment, ++at);
+		struct merge merge;
+		struct merge_trees trees = {.base = moment.from,
+			.local = tree_of_folder(store, moment.place->root),
+			.runtime = moment.to};
+		assert_true(merge_run(&merge, store, &trees, &err));
+		assert_int_equal(merge.conflict_count, 0);
+		assert_true(tree_equal(&merge.merged, &moment.to));
+		if (!moment_apply(&moment, &trees.local, &merge.merged, &err)) {
+			fail_msg("after a kill at call %d: %s", at, err.text);
+		}
+		merge_finish(&merge);
+		moment_assert_finished(&moment);
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_killed_anywhere_the_same_again_finishes),
+		TEST(test_killed_anywhere_another_merge_finishes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/apply.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "tests/unit/moment_fixture.h"
+
+/* ---- the user ---- */
+
+static const char the_users[] = "the user's\n";
+
+struct user {
+	struct place *place;
+	const char *name;
+};
+
+/* Writes a file of its own and renames it over, as vim and most others do. */
+static void save_by_rename(void *data)
+{
+	struct user *user = data;
+	char from[FIXTURE_PATH_MAX * 2];
+	snprintf(from, sizeof(from), "%s", place_path(user->place, "saving.acp-conflict"));
+	place_write(user->place, "saving.acp-conflict", the_users);
+	(void)(rename(from, place_path(user->place, user->name)) == 0); // a folder may be there
+	unlink(from);
+}
+
+static void save_in_place(void *data)
+{
+	struct user *user = data;
+	struct error err;
+	int fd = open(place_path(user->place, user->name), O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC,
+		0644);
+	if (fd >= 0) {
+		assert_true(fd_write_all(fd, span_of(the_users), &err));
+		close(fd);
+	}
+}
+
+/* It is under its own name, or one of a parked version, once. */
+static void assert_saved(struct user *user)
+{
+	const char *root = user->place->root;
+	size_t count = tree_count(root, user->name, the_users);
+	assert_true(count >= 1);
+	assert_int_equal(tree_count(root, ".tmp", NULL), 0);
+}
+
+static void save_everywhere(struct place *place, const char *name, void (*save)(void *data))
+{
+	struct moment moment;
+	struct error err;
+	int at = 0;
+	do {
+		moment_reset(&moment, place);
+		struct user user = {place, name};
+		calls_begin(++at);
+		calls.before = save;
+		calls.data = &user;
+		bool applied = moment_apply(&moment, &moment.from, &moment.to, &err);
+		calls_end();
+		if (!applied) {
+			fail_msg("%s saved at call %d: %s", name, at, err.text);
+		}
+		if (calls.count >= at) {
+			assert_saved(&user);
+		}
+	} while (calls.count >= at);
+}
+
+static void test_what_is_saved_at_any_moment_by_a_rename_stays(void **state)
+{
+	save_everywhere(*state, "a", save_by_rename);
+	save_everywhere(*state, "Up", save_by_rename);
+}
+
+static void test_what_is_saved_at_any_moment_in_place_stays(void **state)
+{
+	save_everywhere(*state, "a", save_in_place);
+	save_everywhere(*state, "Up", save_in_place);
+}
+
+static void test_what_appears_at_any_moment_where_a_new_file_goes_stays(void **state)
+{
+	save_everywhere(*state, "up", save_by_rename);
+	save_everywhere(*state, "up", save_in_place);
+}
+
+/* The user saves, and at that the broker is killed. */
+static void save_and_be_killed(void *data)
+{
+	save_by_rename(data);
+	moment_be_killed(NULL);
+}
+
+static void test_what_is_saved_in_the_moment_of_a_kill_is_kept(void **state)
+{
+	struct moment moment;
+	struct error err;
+	struct place *place = *state;
+	int at = 0;
+	bool was_killed = true;
+	while (was_killed) {
+		moment_reset(&moment, place);
+		struct user user = {place, "a"};
+		pid_t pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			calls_begin(++at);
+			calls.before = save_and_be_killed;
+			calls.data = &user;
+			_exit(moment_apply(&moment, &moment.from, &moment.to, NULL) ? 0 : 1);
+		}
+		at++;
+		int status;
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		was_killed = WIFSIGNALED(status);
+		assert_true(moment_apply(&moment, &moment.from, &moment.to, &err));
+		if (was_killed) {
+			assert_saved(&user);
+		}
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_what_is_saved_at_any_moment_by_a_rename_stays),
+		TEST(test_what_is_saved_at_any_moment_in_place_stays),
+		TEST(test_what_appears_at_any_moment_where_a_new_file_goes_stays),
+		TEST(test_what_is_saved_in_the_moment_of_a_kill_is_kept),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
