@@ -107,6 +107,7 @@
 	X(repository_path)                                                                         \
 	X(repository_set_odb)                                                                      \
 	X(repository_set_workdir)                                                                  \
+	X(repository_workdir)                                                                      \
 	X(revwalk_free)                                                                            \
 	X(revwalk_hide)                                                                            \
 	X(revwalk_new)                                                                             \

@@ -112,6 +112,18 @@ static bool write_rules(struct store *store, struct buf *rules, struct error *er
 	return written;
 }
 
+/* libgit2 1.5 loses some memory where it is told the same again. */
+static bool set_work_tree(struct store *store, const char *top, struct error *err)
+{
+	const char *now = store->git->repository_workdir(store->repository);
+	size_t length = strlen(top);
+	if (now && strncmp(now, top, length) == 0 && strcmp(now + length, "/") == 0) {
+		return true;
+	}
+	return store->git->repository_set_workdir(store->repository, top, 0) == 0 ||
+	       error_set_git(store->git, err, "reading the ignore rules of %s", top);
+}
+
 bool ignore_init(struct ignore *ignore, struct store *store,
 	const struct user_repository *repository, const char *home, struct error *err)
 {
@@ -125,8 +137,7 @@ bool ignore_init(struct ignore *ignore, struct store *store,
 		return false;
 	}
 	store->git->attr_cache_flush(store->repository);
-	return store->git->repository_set_workdir(store->repository, repository->top, 0) == 0 ||
-	       error_set_git(store->git, err, "reading the ignore rules of %s", repository->top);
+	return set_work_tree(store, repository->top, err);
 }
 
 bool ignore_matches(struct ignore *ignore, const char *path, bool is_folder)

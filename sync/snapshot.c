@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/fd.h"
 #include "sync/id.h"
-#include "sync/open_below.h"
 #include "sync/snapshot_impl.h"
 #include "sync/store_impl.h"
 #include "sync/walk.h"
@@ -69,7 +69,7 @@ static enum outcome read_file(
 		struct stat status;
 		struct store_entry entry;
 		int fd ATTR_CLEANUP(fd_cleanup) =
-			open_below(content->walk->root_fd, path, O_RDONLY | O_NONBLOCK);
+			beneath_open(content->walk->root_fd, path, O_RDONLY | O_NONBLOCK);
 		if (fd < 0 || fstat(fd, &status) < 0) {
 			return outcome_of_errno(errno);
 		}
@@ -96,7 +96,7 @@ static enum outcome read_link(
 	const char *slash = strrchr(path, '/');
 	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 0, path);
 	int fd ATTR_CLEANUP(fd_cleanup) =
-		open_below(content->walk->root_fd, folder, O_PATH | O_DIRECTORY);
+		beneath_open(content->walk->root_fd, *folder ? folder : ".", O_PATH | O_DIRECTORY);
 	ssize_t length =
 		fd < 0 ? -1 : readlinkat(fd, slash ? slash + 1 : path, target, sizeof(target));
 	if (length < 0) {

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sync/parked.h"
 #include "sync/snapshot.h"
 #include "sync/snapshot_impl.h"
 
@@ -107,7 +108,7 @@ static bool ends_with(struct span name, struct span end)
 
 bool snapshot_name_is_left_out(struct span name)
 {
-	return snapshot_name_is_git(name) || ends_with(name, SPAN_LITERAL(".acp-conflict")) ||
+	return snapshot_name_is_git(name) || parked_is_name(name) ||
 	       (span_starts_with(name, SPAN_LITERAL(".acp-broker-")) &&
 		       ends_with(name, SPAN_LITERAL(".tmp")));
 }

@@ -9,93 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/fd.h"
-#include "sync/open_below.h"
-#include "sync/snapshot_impl.h"
-
-/* ---- the names in a folder ---- */
-
-struct name {
-	uint32_t at; // in the names' text
-	uint16_t length;
-	uint8_t type; // of readdir(3), never DT_UNKNOWN
-};
-
-struct names {
-	struct name *items;
-	size_t count, capacity;
-	struct buf text;
-	bool has_git;
-};
-
-enum { NAMES_MAX = 512 << 20 };
-
-static uint8_t type_of(int folder_fd, const char *name)
-{
-	struct stat status;
-	if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
-		return DT_REG; // its own trouble comes when it is its turn
-	}
-	return (uint8_t)IFTODT(status.st_mode);
-}
-
-static bool add_name(
-	struct names *names, int folder_fd, const struct dirent *entry, struct error *err)
-{
-	struct span name = span_of(entry->d_name);
-	uint8_t type =
-		entry->d_type == DT_UNKNOWN ? type_of(folder_fd, entry->d_name) : entry->d_type;
-	names->has_git = names->has_git || span_is(name, ".git");
-	bool is_wanted = type == DT_REG || type == DT_DIR || type == DT_LNK;
-	if (!is_wanted || span_is(name, ".") || span_is(name, "..") ||
-		snapshot_name_is_left_out(name)) {
-		return true;
-	}
-	if (names->count == names->capacity) {
-		names->capacity = names->capacity * 3 / 2 + 64;
-		names->items = mem_realloc(names->items, names->capacity * sizeof(names->items[0]));
-	}
-	names->items[names->count++] =
-		(struct name){(uint32_t)names->text.len, (uint16_t)name.len, type};
-	return buf_append(&names->text, (struct span){name.data, name.len + 1}, err);
-}
-
-static int compare_names(const void *a, const void *b, void *text)
-{
-	const struct name *first = a;
-	const struct name *second = b;
-	return listing_compare_names((const char *)text + first->at, first->type == DT_DIR,
-		(const char *)text + second->at, second->type == DT_DIR);
-}
-
-/* Consumes the descriptor's position, not the descriptor. */
-static bool read_names(struct names *names, int folder_fd, struct error *err)
-{
-	int fd = fcntl(folder_fd, F_DUPFD_CLOEXEC, 0);
-	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-	if (!stream) {
-		int errnum = errno;
-		fd_close(&fd);
-		return error_set_errno(err, errnum, "reading a directory");
-	}
-	names->count = 0;
-	names->has_git = false;
-	buf_clear(&names->text);
-	bool good = true;
-	struct dirent *entry;
-	while (errno = 0, good && (entry = readdir(stream))) {
-		good = add_name(names, folder_fd, entry, err);
-	}
-	if (good && errno != 0) {
-		good = error_set_errno(err, errno, "reading a directory");
-	}
-	closedir(stream);
-	if (good && names->count > 0) {
-		qsort_r(names->items, names->count, sizeof(names->items[0]), compare_names,
-			names->text.data + names->text.head);
-	}
-	return good;
-}
+#include "sync/walk_names.h"
 
 /* ---- the base ---- */
 
@@ -298,7 +214,7 @@ static void add_folder(
 
 static bool add_child(struct scan *scan, const struct name *item, struct error *err)
 {
-	const char *text = scan->names->text.data + scan->names->text.head + item->at;
+	const char *text = names_text(scan->names, item);
 	struct span name = {text, item->length};
 	struct candidate *at = &scan->at;
 	git_oid base_id;
@@ -362,11 +278,11 @@ static bool scan_folder(struct walk *walk, uint32_t folder, struct names *names,
 		walk_keep_base(walk, folder, "");
 		return true;
 	}
-	scan.fd = open_below(walk->root_fd, path, O_RDONLY | O_DIRECTORY);
+	scan.fd = beneath_open(walk->root_fd, *path ? path : ".", O_RDONLY | O_DIRECTORY);
 	if (scan.fd < 0 && errno == ENOENT && folder != 0) {
 		return true;
 	}
-	if (scan.fd < 0 || !read_names(names, scan.fd, &ignored)) {
+	if (scan.fd < 0 || !names_read(names, scan.fd, &ignored)) {
 		int errnum = errno;
 		fd_close(&scan.fd);
 		if (folder == 0) {
@@ -404,8 +320,8 @@ static void begin_root(struct walk *walk)
 
 bool walk_run(struct walk *walk, struct error *err)
 {
-	struct names names = {0};
-	buf_init(&names.text, NAMES_MAX);
+	struct names names;
+	names_init(&names);
 	begin_root(walk);
 	bool walked = true;
 	/* What a folder adds comes after it, so each is met once. */
@@ -416,7 +332,6 @@ bool walk_run(struct walk *walk, struct error *err)
 			         scan_folder(walk, i, &names, err);
 		}
 	}
-	free(names.items);
-	buf_finish(&names.text);
+	names_finish(&names);
 	return walked;
 }
