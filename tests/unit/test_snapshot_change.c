@@ -2,6 +2,7 @@
 /* What changes between two snapshots, or during one, and what the stat cache makes of it. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,7 +203,7 @@ static void test_what_cannot_be_read_stays_as_in_the_base(void **state)
 /* A writer that never rests, until it is told to. */
 struct writer {
 	const char *path;
-	volatile bool is_done;
+	atomic_bool is_done;
 };
 
 static void *write_on(void *data)
@@ -240,6 +241,49 @@ static void test_a_file_that_changes_all_the_time_stops_nothing(void **state)
 	free(said);
 }
 
+/* One of two brokers on one workspace: a store of its own, on a thread of its own. */
+struct broker {
+	struct place *place;
+	git_oid tree;
+	bool is_good;
+};
+
+static void *take_in_thread(void *data)
+{
+	struct broker *broker = data;
+	struct store store;
+	struct snapshot snapshot;
+	struct error err;
+	struct snapshot_request request = {
+		.root = broker->place->root, .home = broker->place->folder, .cache = "shared"};
+	broker->is_good = store_open(&store, broker->place->store_path, 0, &err);
+	for (int i = 0; broker->is_good && i < 10; i++) {
+		broker->is_good = snapshot_take(&store, &request, &snapshot, &err);
+		broker->tree = snapshot.tree;
+	}
+	store_close(&store);
+	return NULL;
+}
+
+static void test_two_may_take_snapshots_of_one_root_at_once(void **state)
+{
+	struct place *place = *state;
+	struct broker brokers[2] = {{.place = place}, {.place = place}};
+	pthread_t threads[2];
+	place_run(place, "git init -q; echo '*.o' >.gitignore; mkdir d; for i in $(seq 1 50); do "
+			 "echo $i >d/$i; echo $i >d/$i.o; done; git add .gitignore d/1");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_create(&threads[i], NULL, take_in_thread, &brokers[i]), 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		assert_true(brokers[i].is_good);
+	}
+	git_oid tree = place_take(place, NULL);
+	assert_memory_equal(&brokers[0].tree, &tree, sizeof(tree));
+	assert_memory_equal(&brokers[1].tree, &tree, sizeof(tree));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
@@ -255,6 +299,7 @@ int main(void)
 		TEST(test_a_base_that_differs_from_the_cache_counts),
 		TEST(test_what_cannot_be_read_stays_as_in_the_base),
 		TEST(test_a_file_that_changes_all_the_time_stops_nothing),
+		TEST(test_two_may_take_snapshots_of_one_root_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
