@@ -121,8 +121,8 @@ void members_add_nested(struct members *members, const struct candidate *at)
 	nested->folder = at->folder;
 	nested->prefix = at->folder_length;
 	tracked_init(&nested->tracked, members->store, &repository, members->request->home);
-	members->nested = mem_realloc(
-		members->nested, (members->nested_count + 1) * sizeof(members->nested[0]));
+	members->nested =
+		mem_realloc(members->nested, (members->nested_count + 1) * sizeof(struct nested *));
 	members->nested[members->nested_count++] = nested;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "sync/id.h"
 #include "sync/store_impl.h"
 
 /*
@@ -37,8 +38,8 @@ static bool write_ref(
 	struct store *store, const char *path, const git_oid *commit, struct error *err)
 {
 	char line[GIT_OID_HEXSZ + 2];
-	store->git->oid_tostr(line, GIT_OID_HEXSZ + 1, commit);
-	line[GIT_OID_HEXSZ] = '\n';
+	char hex[ID_TEXT_SIZE];
+	snprintf(line, sizeof(line), "%s\n", id_text(hex, commit));
 	struct temp temp = {.fd = -1};
 	bool written = temp_create(store, &temp, err) &&
 	               fd_write_all(temp.fd, (struct span){line, GIT_OID_HEXSZ + 1}, err) &&
@@ -70,6 +71,7 @@ static bool write_commit(struct store *store, const git_oid *tree, const git_oid
 	return written;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): seven parameters */
 bool store_keep(struct store *store, const char *name, const git_oid *tree, const git_oid *parent,
 	const char *message, git_oid *out_commit, struct error *err)
 {

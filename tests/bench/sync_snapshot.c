@@ -14,35 +14,32 @@
 #include "base/fd.h"
 #include "sync/snapshot.h"
 
-/* Pages of our own; those of mapped files can be had again. */
-static long private_kib(void)
+/* The number after a word at the beginning of a line; the last one, if there are several. */
+static long read_kib(const char *path, const char *word)
 {
 	char line[256];
-	long total = 0;
-	long kib;
-	FILE *file = fopen("/proc/self/smaps_rollup", "re");
+	long kib = 0;
+	FILE *file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "Private_Dirty: %ld kB", &kib) == 1) {
-			total += kib;
+		if (strncmp(line, word, strlen(word)) == 0) {
+			kib = strtol(line + strlen(word), NULL, 10);
 		}
 	}
 	if (file) {
 		fclose(file);
 	}
-	return total;
+	return kib;
+}
+
+/* Pages of our own; those of mapped files can be had again. */
+static long private_kib(void)
+{
+	return read_kib("/proc/self/smaps_rollup", "Private_Dirty:");
 }
 
 static long peak_kib(void)
 {
-	char line[256];
-	long kib = 0;
-	FILE *file = fopen("/proc/self/status", "re");
-	while (file && fgets(line, sizeof(line), file) && sscanf(line, "VmHWM: %ld", &kib) != 1) {
-	}
-	if (file) {
-		fclose(file);
-	}
-	return kib;
+	return read_kib("/proc/self/status", "VmHWM:");
 }
 
 static bool take_once(struct store *store, const char *root, git_oid *base, bool *has_base)
