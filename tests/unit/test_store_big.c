@@ -93,17 +93,14 @@ static void test_holes_stay_holes_and_memory_small(void **state)
 static void test_the_id_is_gits(void **state)
 {
 	struct place *place = *state;
-	char hex[GIT_OID_HEXSZ + 1];
 	place_run(place, "seq 1 300000 >b");
 	struct store_entry entry = put(place, "b");
 	char *said = place_ask(place, "git hash-object b");
-	git_oid id, wanted;
-	store_big_content(&entry, &id);
+	git_oid wanted;
 	said[strcspn(said, "\n")] = '\0';
 	assert_int_equal(place->store.git->oid_fromstr(&wanted, said), 0);
 	struct store_entry expected = store_big_entry(&wanted, false);
 	assert_true(store_entry_equal(&entry, &expected));
-	assert_string_equal(place->store.git->oid_tostr(hex, sizeof(hex), &id), hex);
 	free(said);
 }
 
