@@ -19,7 +19,9 @@ static bool apply_until_killed(struct moment *moment, int at)
 	if (pid == 0) {
 		calls_begin(at);
 		calls.before = moment_be_killed;
-		_exit(moment_apply(moment, &moment->from, &moment->to, NULL) ? 0 : 1);
+		bool applied = moment_apply(moment, &moment->from, &moment->to, NULL);
+		store_close(&moment->place->store);
+		_exit(applied ? 0 : 1);
 	}
 	int status;
 	assert_int_equal(waitpid(pid, &status, 0), pid);

@@ -43,12 +43,23 @@ static void save_in_place(void *data)
 	}
 }
 
-/* It is under its own name, or one of a parked version, once. */
+/* It is under its own name. */
 static void assert_saved(struct user *user)
 {
+	char text[64] = "";
+	int fd = open(place_path(user->place, user->name), O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_true(read(fd, text, sizeof(text) - 1) >= 0);
+	close(fd);
+	assert_string_equal(text, the_users);
+	assert_int_equal(tree_count(user->place->root, ".tmp", NULL), 0);
+}
+
+/* It is under its own name, or one of a parked version. */
+static void assert_kept(struct user *user)
+{
 	const char *root = user->place->root;
-	size_t count = tree_count(root, user->name, the_users);
-	assert_true(count >= 1);
+	assert_true(tree_count(root, "", the_users) >= 1);
 	assert_int_equal(tree_count(root, ".tmp", NULL), 0);
 }
 
@@ -92,11 +103,37 @@ static void test_what_appears_at_any_moment_where_a_new_file_goes_stays(void **s
 	save_everywhere(*state, "up", save_in_place);
 }
 
-/* The user saves, and at that the broker is killed. */
-static void save_and_be_killed(void *data)
+/* The user saves, and some calls later the broker is killed. */
+struct end {
+	struct user user;
+	int calls_later;
+};
+
+static void save_and_be_killed_later(void *data)
 {
-	save_by_rename(data);
-	moment_be_killed(NULL);
+	struct end *end = data;
+	save_by_rename(&end->user);
+	calls.at += end->calls_later;
+	calls.before = moment_be_killed;
+}
+
+/* Whether the child was killed: false where it came to its end before that call. */
+static bool save_until_killed(struct moment *moment, struct end *end, int at)
+{
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		calls_begin(at);
+		calls.before = save_and_be_killed_later;
+		calls.data = end;
+		bool applied = moment_apply(moment, &moment->from, &moment->to, NULL);
+		store_close(&moment->place->store);
+		_exit(applied ? 0 : 1);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+	return WIFSIGNALED(status);
 }
 
 static void test_what_is_saved_in_the_moment_of_a_kill_is_kept(void **state)
@@ -104,26 +141,18 @@ static void test_what_is_saved_in_the_moment_of_a_kill_is_kept(void **state)
 	struct moment moment;
 	struct error err;
 	struct place *place = *state;
-	int at = 0;
-	bool was_killed = true;
-	while (was_killed) {
-		moment_reset(&moment, place);
-		struct user user = {place, "a"};
-		pid_t pid = fork();
-		assert_true(pid >= 0);
-		if (pid == 0) {
-			calls_begin(++at);
-			calls.before = save_and_be_killed;
-			calls.data = &user;
-			_exit(moment_apply(&moment, &moment.from, &moment.to, NULL) ? 0 : 1);
-		}
-		at++;
-		int status;
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		was_killed = WIFSIGNALED(status);
-		assert_true(moment_apply(&moment, &moment.from, &moment.to, &err));
-		if (was_killed) {
-			assert_saved(&user);
+	for (int calls_later = 1; calls_later <= 4; calls_later++) {
+		struct end end = {{place, "a"}, calls_later};
+		bool was_killed = true;
+		for (int at = 1; was_killed; at++) {
+			moment_reset(&moment, place);
+			was_killed = save_until_killed(&moment, &end, at);
+			if (!moment_apply(&moment, &moment.from, &moment.to, &err)) {
+				fail_msg("saved at call %d: %s", at, err.text);
+			}
+			if (was_killed) {
+				assert_kept(&end.user);
+			}
 		}
 	}
 }
