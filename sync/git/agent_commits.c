@@ -68,10 +68,14 @@ static bool write_known(struct git_transport *git, int fd, struct error *err)
 	return written;
 }
 
-static bool check_object(
-	struct git_transport *git, const struct line_object *object, struct error *err)
+static bool check_object(struct git_transport *git, struct line_object *object, struct error *err)
 {
 	struct arrival *arrival = arrival_of(git);
+	if (object->type == GIT_OBJECT_TREE) {
+		struct error why;
+		object->is_unwanted = !trees_check_bytes(object->content, true, &why);
+		return true; // who refers to it is not kept
+	}
 	if (object->type != GIT_OBJECT_COMMIT) {
 		return true;
 	}
@@ -180,8 +184,14 @@ static bool work_commits(struct git_transport *git, struct remote_ends *ends, st
 	struct error send_err, keep_err;
 	bool sent = write_known(git, ends->out, &send_err);
 	fd_close(&ends->out);
+	git->received_count = 0;
 	bool answered = git_read_answer(git, ends, take_line, err);
-	if (answered && !keep_all(git, &keep_err)) {
+	bool kept = answered && keep_all(git, &keep_err);
+	if (!kept) {
+		git_discard_received(git);
+		answered = git_open_store(git, answered ? err : NULL) && answered;
+	}
+	if (answered && !kept) {
 		snprintf(git->note, sizeof(git->note), "the agent's commits were not taken: %.200s",
 			keep_err.text);
 	}

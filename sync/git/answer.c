@@ -78,17 +78,49 @@ bool git_read_answer(struct git_transport *git, struct remote_ends *ends,
 	return fine;
 }
 
+static void note_received(struct git_transport *git, const git_oid *id)
+{
+	size_t count = git->received_count + 1;
+	bool is_full = (count & (count - 1)) == 0; // it doubles
+	if (is_full) {
+		git->received = mem_realloc(git->received, 2 * count * sizeof(*git->received));
+	}
+	git->received[git->received_count++] = *id;
+}
+
+void git_discard_received(struct git_transport *git)
+{
+	struct store *store = &git->store;
+	for (size_t i = 0; i < git->received_count; i++) {
+		char hex[GIT_OID_HEXSZ + 1], path[GIT_OID_HEXSZ + 16];
+		store->git->oid_tostr(hex, sizeof(hex), &git->received[i]);
+		snprintf(path, sizeof(path), "objects/%.2s/%s", hex, hex + 2);
+		unlinkat(store->folder_fd, path, 0);
+	}
+	git->received_count = 0;
+	git->known = (struct side_pair){store_empty_tree, store_empty_tree};
+	store_close(store);
+	git->has_store = false;
+}
+
 bool git_receive_objects(struct git_transport *git, struct lines *lines, uint64_t count,
-	bool (*check)(
-		struct git_transport *git, const struct line_object *object, struct error *err),
+	bool (*check)(struct git_transport *git, struct line_object *object, struct error *err),
 	struct error *err)
 {
 	struct store *store = &git->store;
+	git->received_count = 0;
 	for (uint64_t i = 0; i < count; i++) {
 		struct line_object object;
 		git_oid id;
 		if (!lines_next_object(lines, &object, err) || !check(git, &object, err)) {
 			return false;
+		}
+		if (object.is_unwanted) {
+			continue;
+		}
+		if (object.type == GIT_OBJECT_TREE &&
+			!store->git->odb_exists(store->odb, &object.id)) {
+			note_received(git, &object.id);
 		}
 		if (store->git->odb_write(&id, store->odb, object.content.data, object.content.len,
 			    object.type) < 0) {

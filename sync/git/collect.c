@@ -67,10 +67,12 @@ static bool add_big_file(struct git_transport *git, const struct line *line, str
 	return true;
 }
 
-static bool check_object(
-	struct git_transport *git, const struct line_object *object, struct error *err)
+static bool check_object(struct git_transport *git, struct line_object *object, struct error *err)
 {
-	return object->type != GIT_OBJECT_COMMIT ||
+	if (object->type == GIT_OBJECT_TREE) {
+		return trees_check_bytes(object->content, false, err);
+	}
+	return object->type == GIT_OBJECT_BLOB ||
 	       error_set(err, ERROR_PROTOCOL, "the sandbox sent a commit as a file");
 }
 
@@ -123,10 +125,17 @@ static bool work_collect(struct git_transport *git, struct remote_ends *ends, st
 	fd_close(&ends->out);
 	collecting->side_tree = (git_oid){{0}};
 	big_files_finish(&collecting->files);
-	if (!git_read_answer(git, ends, take_collected, err) || git->is_missing) {
-		return git->is_missing;
+	git->received_count = 0;
+	bool answered = git_read_answer(git, ends, take_collected, err);
+	if (answered && git->is_missing) {
+		return true;
 	}
-	return trees_check(&git->store, &collecting->side_base, &collecting->side_tree, err);
+	if (answered &&
+		trees_check(&git->store, &collecting->side_base, &collecting->side_tree, err)) {
+		return true;
+	}
+	git_discard_received(git);
+	return false;
 }
 
 static bool work_fetch(struct git_transport *git, struct remote_ends *ends, struct error *err)

@@ -121,6 +121,7 @@ static void transport_free(struct git_transport *git)
 	free((char *)git->request.local_root);
 	free((char *)git->request.runtime_root);
 	free((char *)git->request.home);
+	free(git->received);
 	free(git->side);
 	free(git->pathspecs);
 	free(git->includes);

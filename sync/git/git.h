@@ -92,6 +92,9 @@ struct git_transport {
 	bool is_missing;        // the runtime has not the tree that the step begins with
 	bool was_seeded;        // and it was sent once in this operation
 
+	git_oid *received; // owned; trees that were new to the store
+	size_t received_count;
+
 	struct collecting collecting;
 	struct delivering delivering;
 	struct arrival *arrival; // of commits, while they come; NULL
@@ -130,11 +133,19 @@ bool git_read_answer(struct git_transport *git, struct remote_ends *ends,
 		struct error *err),
 	struct error *err) ATTR_NODISCARD;
 
-/* Takes `count` objects into the store; their ids are computed anew and compared. */
+/*
+ * Takes `count` objects into the store but those that `check` does not want; their ids are computed
+ * anew and compared.
+ */
 bool git_receive_objects(struct git_transport *git, struct lines *lines, uint64_t count,
-	bool (*check)(
-		struct git_transport *git, const struct line_object *object, struct error *err),
+	bool (*check)(struct git_transport *git, struct line_object *object, struct error *err),
 	struct error *err) ATTR_NODISCARD;
+
+/*
+ * Takes the trees of git_receive_objects back where they turned out to be none that anybody may
+ * refer to, so that the store stays sound. The store is opened anew by git_open_store.
+ */
+void git_discard_received(struct git_transport *git);
 
 /* ---- the operations ---- */
 

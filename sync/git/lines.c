@@ -242,6 +242,7 @@ bool lines_next_object(struct lines *lines, struct line_object *out, struct erro
 	size_t header;
 	uint64_t size;
 	release(lines);
+	*out = (struct line_object){0};
 	if (!find_word(lines, 0, '\n', HEADER_MAX, &header, err)) {
 		return false;
 	}

@@ -67,6 +67,7 @@ struct line_object {
 	git_oid id;
 	git_object_t type; // tree, blob or commit
 	struct span content;
+	bool is_unwanted; // for who looks at it before it is kept
 };
 
 void lines_init(struct lines *lines, ssize_t (*read)(void *data, char *to, size_t size), void *data,

@@ -6,6 +6,85 @@
 #include "sync/git/trees.h"
 #include "sync/snapshot.h"
 
+/* ---- the bytes of one tree ---- */
+
+struct raw_entry {
+	unsigned mode;
+	struct span name;
+};
+
+/* "MODE NAME", NUL, the id. */
+static bool take_entry(struct span *bytes, struct raw_entry *out)
+{
+	unsigned mode = 0;
+	size_t at = 0;
+	for (; at < bytes->len && bytes->data[at] >= '0' && bytes->data[at] <= '7' && at < 6;
+		at++) {
+		mode = mode * 8 + (unsigned)(bytes->data[at] - '0');
+	}
+	if (at == 0 || at == bytes->len || bytes->data[at] != ' ' || bytes->data[0] == '0') {
+		return false;
+	}
+	const char *name = bytes->data + at + 1;
+	const char *end = memchr(name, '\0', bytes->len - at - 1);
+	size_t used = end ? (size_t)(end - bytes->data) + 1 + GIT_OID_RAWSZ : SIZE_MAX;
+	if (used > bytes->len) {
+		return false;
+	}
+	*out = (struct raw_entry){mode, {name, (size_t)(end - name)}};
+	*bytes = (struct span){bytes->data + used, bytes->len - used};
+	return true;
+}
+
+static bool mode_is_allowed(unsigned mode, bool is_commit)
+{
+	return mode == GIT_FILEMODE_TREE || mode == ENTRY_FILE || mode == ENTRY_EXECUTABLE ||
+	       mode == ENTRY_LINK || (mode == GIT_FILEMODE_COMMIT && is_commit);
+}
+
+static bool name_is_allowed(struct span name)
+{
+	return snapshot_path_is_safe(name) && !memchr(name.data, '/', name.len);
+}
+
+/* git's order: as if the names of directories ended in a slash. */
+static bool raw_is_before(const struct raw_entry *a, const struct raw_entry *b)
+{
+	size_t common = a->name.len < b->name.len ? a->name.len : b->name.len;
+	int order = memcmp(a->name.data, b->name.data, common);
+	if (order != 0 || a->name.len == b->name.len) {
+		return order < 0;
+	}
+	unsigned char end = a->mode == GIT_FILEMODE_TREE ? '/' : '\0';
+	unsigned char other = b->mode == GIT_FILEMODE_TREE ? '/' : '\0';
+	end = a->name.len > common ? (unsigned char)a->name.data[common] : end;
+	other = b->name.len > common ? (unsigned char)b->name.data[common] : other;
+	return end < other;
+}
+
+bool trees_check_bytes(struct span bytes, bool is_commit, struct error *err)
+{
+	struct raw_entry before = {0};
+	while (bytes.len > 0) {
+		struct raw_entry entry;
+		const char *why = !take_entry(&bytes, &entry)    ? "is damaged"
+		                  : !name_is_allowed(entry.name) ? "has a name that is not allowed"
+		                  : !mode_is_allowed(entry.mode, is_commit)
+		                          ? "has what is neither file, link nor directory"
+		                  : before.mode && !raw_is_before(&before, &entry)
+		                          ? "is out of order"
+		                          : NULL;
+		if (why) {
+			return error_set_reason(err, ERROR_PROTOCOL, "SECURITY_VIOLATION",
+				"the sandbox sent a directory that %s", why);
+		}
+		before = entry;
+	}
+	return true;
+}
+
+/* ---- whole trees ---- */
+
 bool tree_open(struct store *store, const git_oid *id, size_t depth, git_tree **out_tree,
 	struct error *err)
 {
@@ -35,26 +114,6 @@ static bool refuse(struct check *check, const char *why, struct error *err)
 {
 	return error_set_reason(err, ERROR_PROTOCOL, "SECURITY_VIOLATION",
 		"the sandbox sent \"%s\": %s", check->path, why);
-}
-
-/* git's order: as if the names of directories ended in a slash. */
-static bool is_before(const struct git *git, const git_tree_entry *a, const git_tree_entry *b)
-{
-	const char *names[] = {git->tree_entry_name(a), git->tree_entry_name(b)};
-	size_t lengths[] = {strlen(names[0]), strlen(names[1])};
-	size_t common = lengths[0] < lengths[1] ? lengths[0] : lengths[1];
-	int order = memcmp(names[0], names[1], common);
-	if (order != 0) {
-		return order < 0;
-	}
-	if (lengths[0] == lengths[1]) {
-		return false;
-	}
-	bool is_tree_a = git->tree_entry_filemode(a) == GIT_FILEMODE_TREE;
-	bool is_tree_b = git->tree_entry_filemode(b) == GIT_FILEMODE_TREE;
-	unsigned char end_a = lengths[0] > common ? names[0][common] : is_tree_a ? '/' : '\0';
-	unsigned char end_b = lengths[1] > common ? names[1][common] : is_tree_b ? '/' : '\0';
-	return end_a < end_b;
 }
 
 static bool check_blob(struct check *check, const git_oid *id, bool is_link, struct error *err)
@@ -120,13 +179,11 @@ static bool check_entries(struct check *check, const git_tree *known, const git_
 	size_t length = strlen(check->path);
 	for (size_t i = 0; i < git->tree_entrycount(tree); i++) {
 		const git_tree_entry *entry = git->tree_entry_byindex(tree, i);
-		const git_tree_entry *before = i > 0 ? git->tree_entry_byindex(tree, i - 1) : NULL;
 		if (!tree_path_push(check->path, git->tree_entry_name(entry), err)) {
 			return false;
 		}
-		bool is_double = git->tree_entry_byname(tree, git->tree_entry_name(entry)) != entry;
-		if (is_double || (before && !is_before(git, before, entry))) {
-			return refuse(check, "the directory is out of order", err);
+		if (git->tree_entry_byname(tree, git->tree_entry_name(entry)) != entry) {
+			return refuse(check, "it is there twice", err);
 		}
 		if (!check_entry(check, known, entry, depth, err)) {
 			return false;

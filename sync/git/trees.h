@@ -62,6 +62,12 @@ bool trees_join(struct store *store, const git_oid *side, const struct list *fil
 bool trees_check(struct store *store, const git_oid *known, const git_oid *tree,
 	struct error *err) ATTR_NODISCARD;
 
+/*
+ * Whether the bytes of a tree are one, before it is in the store: names, order and modes, as
+ * trees_check wants them, or trees_check_commit. ERROR_PROTOCOL.
+ */
+bool trees_check_bytes(struct span bytes, bool is_commit, struct error *err) ATTR_NODISCARD;
+
 /* The same of a tree of the agent's commits, which may have submodules and files of any size. */
 bool trees_check_commit(struct store *store, const git_oid *known, const git_oid *tree,
 	struct error *err) ATTR_NODISCARD;

@@ -223,6 +223,25 @@ static void test_a_rewritten_branch_keeps_what_it_was(void **state)
 	fetch_here(stage);
 }
 
+static void test_commits_that_no_tree_can_have_are_left_where_they_are(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage, repository);
+	stage_there(stage,
+		"git hash-object -w --stdin </dev/null\n"
+		"tree=$(printf '100644 .GIT\\0\\346\\235\\342\\233\\262\\321\\326CK"
+		"\\213)\\256wZ\\330\\302\\344\\214S\\221' |"
+		" git hash-object -t tree -w --literally --stdin)\n"
+		"git update-ref refs/heads/evil $(git commit-tree -m evil -p HEAD $tree)\n"
+		"echo fine > fine");
+	git_oid there = stage_collect(stage, &tree);
+	assert_paths(stage->place, &there, "a\nb\nfine\nnew\n");
+	assert_commits(stage, "");
+	there = stage_collect(stage, &there);
+	assert_non_null(strstr(stage->collected.note, "commits were not taken"));
+	place_run(stage->place, "git --git-dir=../state/store fsck --strict");
+}
+
 #define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
 
 int main(void)
@@ -239,6 +258,7 @@ int main(void)
 		STAGE_TEST(test_a_repository_of_the_agents_is_left_alone),
 		STAGE_TEST(test_the_agents_commits_come_back),
 		STAGE_TEST(test_a_rewritten_branch_keeps_what_it_was),
+		STAGE_TEST(test_commits_that_no_tree_can_have_are_left_where_they_are),
 	};
 	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
 }

@@ -25,12 +25,14 @@ int stage_group_setup(void **state)
 	loop = ev_loop_new(EVFLAG_AUTO);
 	spawner_attach(spawner, loop);
 	pool = pool_create(loop);
-	return spawner ? 0 : -1;
+	/* What libgit2 keeps for each thread goes with the threads, if it is there until then. */
+	return spawner && git_open(&err) ? 0 : -1;
 }
 
 int stage_group_teardown(void **state)
 {
 	pool_destroy(pool);
+	git_close();
 	spawner_destroy(spawner);
 	ev_loop_destroy(loop);
 	return 0;
@@ -67,12 +69,12 @@ static void finish(struct stage *stage, const struct error *err)
 	}
 }
 
-static void on_done(void *data, const struct error *err)
+void stage_on_done(void *data, const struct error *err)
 {
 	finish(data, err);
 }
 
-static void on_collected(
+void stage_on_collected(
 	void *data, const struct transport_collected *collected, const struct error *err)
 {
 	struct stage *stage = data;
@@ -82,7 +84,7 @@ static void on_collected(
 	finish(stage, err);
 }
 
-static void on_delivered(
+void stage_on_delivered(
 	void *data, const struct transport_delivered *delivered, const struct error *err)
 {
 	struct stage *stage = data;
@@ -119,34 +121,34 @@ static void expect_failure(struct stage *stage, enum error_code code, const char
 
 void stage_prepare(struct stage *stage)
 {
-	transport_prepare(stage->transport, on_done, stage);
+	transport_prepare(stage->transport, stage_on_done, stage);
 	expect_success(stage);
 }
 
 git_oid stage_collect(struct stage *stage, const git_oid *base)
 {
-	transport_collect(stage->transport, base, on_collected, stage);
+	transport_collect(stage->transport, base, stage_on_collected, stage);
 	expect_success(stage);
 	return stage->collected.tree;
 }
 
 void stage_deliver(struct stage *stage, const git_oid *from, const git_oid *to)
 {
-	transport_deliver(stage->transport, from, to, on_delivered, stage);
+	transport_deliver(stage->transport, from, to, stage_on_delivered, stage);
 	expect_success(stage);
 }
 
 void stage_collect_fails(
 	struct stage *stage, const git_oid *base, enum error_code code, const char *words)
 {
-	transport_collect(stage->transport, base, on_collected, stage);
+	transport_collect(stage->transport, base, stage_on_collected, stage);
 	expect_failure(stage, code, words);
 }
 
 void stage_deliver_fails(struct stage *stage, const git_oid *from, const git_oid *to,
 	enum error_code code, const char *words)
 {
-	transport_deliver(stage->transport, from, to, on_delivered, stage);
+	transport_deliver(stage->transport, from, to, stage_on_delivered, stage);
 	expect_failure(stage, code, words);
 }
 
@@ -177,7 +179,7 @@ static void start_sandbox(struct stage *stage)
 	stage->sandbox = sandbox_prepare(stage->provider, &request, &listener, stage, &err);
 	assert_non_null(stage->sandbox);
 	stage_wait(stage);
-	sandbox_add_root(stage->sandbox, stage->place->root, on_done, stage);
+	sandbox_add_root(stage->sandbox, stage->place->root, stage_on_done, stage);
 	expect_success(stage);
 	stage->root = sandbox_root_at(stage->sandbox, 0)->runtime;
 }

@@ -38,6 +38,13 @@ int stage_teardown(void **state);
 /* Makes the transport anew, as another run of the broker would. */
 void stage_restart(struct stage *stage);
 
+/* The ends of operations that a test begins itself; its data is the stage. */
+void stage_on_done(void *data, const struct error *err);
+void stage_on_collected(
+	void *data, const struct transport_collected *collected, const struct error *err);
+void stage_on_delivered(
+	void *data, const struct transport_delivered *delivered, const struct error *err);
+
 /* Runs the loop until the operation that was begun has ended. */
 void stage_wait(struct stage *stage);
 /* Operations, waited for; they have to succeed. */

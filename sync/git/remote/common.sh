@@ -113,10 +113,12 @@ exists() {
 END
 }
 
-# The index as the tree says, with what is known of the files.
+# The index as the tree says, with what is known of the files. Its own time has to stay: git
+# tells by it which files may have changed since without a trace.
 load_index() {
 	if [ -f "$side/index" ]; then
-		cp "$side/index" "$GIT_INDEX_FILE"
+		ln "$side/index" "$GIT_INDEX_FILE" 2>/dev/null ||
+			cp -p "$side/index" "$GIT_INDEX_FILE"
 	fi
 	git read-tree --reset "$1" 2>/dev/null || {
 		rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"
