@@ -10,6 +10,8 @@
 #include "sync/conflicts_impl.h"
 #include "sync/parked.h"
 
+enum { REF_NAME_MAX = 2 * BATCH_NAME_MAX };
+
 static const char refs_folder[] = "refs/acp-broker/conflicts";
 
 /* ---- writing ---- */
@@ -63,16 +65,16 @@ bool batch_write(
 	return written;
 }
 
-static bool ref_name(char ref[BATCH_NAME_MAX * 2], const char *name, struct error *err)
+static bool ref_name(char ref[REF_NAME_MAX], const char *name, struct error *err)
 {
-	int len = snprintf(ref, BATCH_NAME_MAX * 2, "conflicts/%s", name);
-	return (len > 0 && len < BATCH_NAME_MAX * 2) ||
+	int len = snprintf(ref, REF_NAME_MAX, "conflicts/%s", name);
+	return (len > 0 && len < REF_NAME_MAX) ||
 	       error_set(err, ERROR_NOT_FOUND, "there is no conflict %s", name);
 }
 
 bool batch_keep(struct store *store, const char *name, const git_oid *tree, struct error *err)
 {
-	char ref[BATCH_NAME_MAX * 2];
+	char ref[REF_NAME_MAX];
 	git_oid commit;
 	return ref_name(ref, name, err) &&
 	       store_keep(store, ref, tree, NULL, "parked conflicts", &commit, err);
@@ -191,7 +193,7 @@ static bool load_one(struct store *store, const char *batch, const struct tree_v
 		parked_destroy(parked);
 		return false;
 	}
-	char id[BATCH_NAME_MAX * 2];
+	char id[REF_NAME_MAX];
 	char stamp[BATCH_NAME_MAX];
 	const char *dash = strrchr(batch, '-');
 	snprintf(id, sizeof(id), "%s/%.*s", batch, (int)entry->name.len, entry->name.data);
@@ -205,7 +207,7 @@ static bool load_one(struct store *store, const char *batch, const struct tree_v
 static bool open_batch(
 	struct store *store, const char *name, struct tree_view *view, struct error *err)
 {
-	char ref[BATCH_NAME_MAX * 2];
+	char ref[REF_NAME_MAX];
 	git_oid tree;
 	struct trail trail = {0};
 	*view = (struct tree_view){0};
@@ -229,7 +231,7 @@ bool batch_load(struct store *store, const char *name, struct list *list, struct
 static bool drop_entry(struct store *store, const char *batch, struct tree_view *view,
 	struct span index, struct error *err)
 {
-	char ref[BATCH_NAME_MAX * 2];
+	char ref[REF_NAME_MAX];
 	git_oid tree;
 	size_t kept = 0;
 	for (size_t i = 0; i < view->count; i++) {

@@ -44,8 +44,11 @@ static void copy_printable(char *to, size_t size, struct span text)
 {
 	size_t len = text.len < size ? text.len : size - 1;
 	for (size_t i = 0; i < len; i++) {
-		unsigned char byte = (unsigned char)text.data[i];
-		to[i] = byte < ' ' || byte > '~' ? '?' : text.data[i];
+		char byte = text.data[i];
+		to[i] = '?';
+		if (byte >= ' ' && byte <= '~') {
+			to[i] = byte;
+		}
 	}
 	to[len] = '\0';
 }

@@ -40,6 +40,7 @@ static bool is_failed(enum kind kind)
 	return false;
 }
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the linker asks for these names
 /* Types are those of the calls; the linker's --wrap finds these by name. */
 #define WRAP(kind, type, name, parameters, arguments)                                              \
 	type __real_##name parameters;                                                             \
@@ -105,3 +106,4 @@ int __wrap_fcntl64(int fd, int command, ...)
 	va_end(arguments);
 	return is_failed(LOOKS) ? -1 : __real_fcntl64(fd, command, argument);
 }
+// NOLINTEND(bugprone-reserved-identifier)

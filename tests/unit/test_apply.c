@@ -74,23 +74,27 @@ static const char *const trees[][6] = {
 	{"\xff\n=odd", "a=2", "z/z/z/z=deep"},
 };
 
+static void become(struct place *place, const char *const *before, const char *const *after)
+{
+	tree_clear(place->root);
+	tree_write(place->root, before);
+	git_oid from = tree_make(&place->store, before);
+	git_oid to = tree_make(&place->store, after);
+	struct run run = apply_well(place, &from, &to);
+	git_oid now = tree_of_folder(&place->store, place->root);
+	if (!tree_equal(&now, &to) || run.result.left) {
+		fail_msg("%s to %s: left %s", before[0], after[0], run.left);
+	}
+	run = apply_well(place, &from, &to);
+	assert_int_equal(run.result.written + run.result.deleted, 0);
+	assert_int_equal(tree_count(place->root, ".acp-", NULL), 0);
+}
+
 static void test_every_tree_becomes_every_other(void **state)
 {
-	struct place *place = *state;
 	for (size_t from = 0; from < ARRAY_LENGTH(trees); from++) {
 		for (size_t to = 0; to < ARRAY_LENGTH(trees); to++) {
-			tree_clear(place->root);
-			tree_write(place->root, trees[from]);
-			git_oid ids[] = {tree_make(&place->store, trees[from]),
-				tree_make(&place->store, trees[to])};
-			struct run run = apply_well(place, &ids[0], &ids[1]);
-			git_oid now = tree_of_folder(&place->store, place->root);
-			if (!tree_equal(&now, &ids[1]) || run.result.left) {
-				fail_msg("%zu to %zu: left %s", from, to, run.left);
-			}
-			run = apply_well(place, &ids[0], &ids[1]);
-			assert_int_equal(run.result.written + run.result.deleted, 0);
-			assert_int_equal(tree_count(place->root, ".acp-", NULL), 0);
+			become(*state, trees[from], trees[to]);
 		}
 	}
 }

@@ -136,24 +136,28 @@ static bool save_until_killed(struct moment *moment, struct end *end, int at)
 	return WIFSIGNALED(status);
 }
 
-static void test_what_is_saved_in_the_moment_of_a_kill_is_kept(void **state)
+static void save_and_be_killed_everywhere(struct place *place, int calls_later)
 {
 	struct moment moment;
 	struct error err;
-	struct place *place = *state;
-	for (int calls_later = 1; calls_later <= 4; calls_later++) {
-		struct end end = {{place, "a"}, calls_later};
-		bool was_killed = true;
-		for (int at = 1; was_killed; at++) {
-			moment_reset(&moment, place);
-			was_killed = save_until_killed(&moment, &end, at);
-			if (!moment_apply(&moment, &moment.from, &moment.to, &err)) {
-				fail_msg("saved at call %d: %s", at, err.text);
-			}
-			if (was_killed) {
-				assert_kept(&end.user);
-			}
+	struct end end = {{place, "a"}, calls_later};
+	bool was_killed = true;
+	for (int at = 1; was_killed; at++) {
+		moment_reset(&moment, place);
+		was_killed = save_until_killed(&moment, &end, at);
+		if (!moment_apply(&moment, &moment.from, &moment.to, &err)) {
+			fail_msg("saved at call %d: %s", at, err.text);
 		}
+		if (was_killed) {
+			assert_kept(&end.user);
+		}
+	}
+}
+
+static void test_what_is_saved_in_the_moment_of_a_kill_is_kept(void **state)
+{
+	for (int calls_later = 1; calls_later <= 4; calls_later++) {
+		save_and_be_killed_everywhere(*state, calls_later);
 	}
 }
 
