@@ -112,7 +112,7 @@ static bool finish_slot(struct applier *applier, const struct slot *slot, enum s
 static bool apply_leaf(struct applier *applier, size_t mark, const struct store_entry *from,
 	const struct store_entry *to, struct error *err)
 {
-	const volatile bool *is_cancelled = applier->request->is_cancelled;
+	const atomic_bool *is_cancelled = applier->request->is_cancelled;
 	if (is_cancelled && *is_cancelled) {
 		return error_set(err, ERROR_UNAVAILABLE,
 			"applying to %s: cancelled before \"%s\"; doing it again finishes it",

@@ -2,6 +2,8 @@
 #ifndef SYNC_APPLY_H
 #define SYNC_APPLY_H
 
+#include <stdatomic.h>
+
 #include "sync/merge.h"
 #include "sync/store.h"
 
@@ -31,7 +33,7 @@ struct apply_request {
 	/* Reports a path that was left as it is, and why. May be NULL. */
 	void (*on_left)(void *data, const char *path, const char *why);
 	void *data;
-	const volatile bool *is_cancelled; // may be NULL; between two files
+	const atomic_bool *is_cancelled; // may be NULL; between two files
 };
 
 struct apply_result {

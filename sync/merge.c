@@ -14,6 +14,7 @@ struct merger {
 	struct trail trail;
 	size_t rows;
 	bool is_blocked; // we are below a local file that stays
+	bool keeps_deleted;
 };
 
 /* What a folder is on the three sides, where it is one, and after the merge. */
@@ -195,6 +196,15 @@ static bool merge_row_folder(struct merger *merger, const struct tree_view_row *
 	return merged;
 }
 
+/* A deletion of the runtime's that is not followed. */
+static bool is_kept(const struct merger *merger, const struct tree_view_row *row,
+	const struct store_entry sides[SIDE_COUNT])
+{
+	return merger->keeps_deleted && sides[RUNTIME].mode == ENTRY_NONE &&
+	       !tree_view_folder(row->sides[RUNTIME]) &&
+	       store_entry_equal(&sides[LOCAL], &sides[BASE]);
+}
+
 static bool merge_names(struct merger *merger, const struct tree_view_row *row,
 	struct result *result, struct error *err)
 {
@@ -204,7 +214,9 @@ static bool merge_names(struct merger *merger, const struct tree_view_row *row,
 	for (int i = 0; i < SIDE_COUNT; i++) {
 		sides[i] = tree_view_leaf(row->sides[i]);
 	}
-	if (!merge_leaf(merger, sides, &leaf, err)) {
+	if (is_kept(merger, row, sides)) {
+		leaf = sides[LOCAL];
+	} else if (!merge_leaf(merger, sides, &leaf, err)) {
 		return false;
 	}
 	if (merger->is_blocked) {
@@ -350,19 +362,32 @@ static void sort_conflicts(struct merge *merge)
 	free(all);
 }
 
-bool merge_run(struct merge *merge, struct store *store, const struct merge_trees *trees,
-	struct error *err)
+static bool merge_all(struct merge *merge, struct store *store, const struct merge_trees *trees,
+	bool keeps_deleted, struct error *err)
 {
 	*merge = (struct merge){.merged = store_empty_tree};
 	list_init(&merge->conflicts);
 	struct merger *merger = mem_alloc_zero(sizeof(*merger));
 	merger->merge = merge;
 	merger->store = store;
+	merger->keeps_deleted = keeps_deleted;
 	struct folder root = {.ids = {&trees->base, &trees->local, &trees->runtime}};
 	bool merged = merge_folder(merger, &root, &merge->merged, err);
 	free(merger);
 	sort_conflicts(merge);
 	return merged;
+}
+
+bool merge_run(struct merge *merge, struct store *store, const struct merge_trees *trees,
+	struct error *err)
+{
+	return merge_all(merge, store, trees, false, err);
+}
+
+bool merge_run_keeping(struct merge *merge, struct store *store, const struct merge_trees *trees,
+	struct error *err)
+{
+	return merge_all(merge, store, trees, true, err);
 }
 
 void merge_finish(struct merge *merge)

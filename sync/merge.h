@@ -58,6 +58,9 @@ struct merge_trees {
  */
 bool merge_run(struct merge *merge, struct store *store, const struct merge_trees *trees,
 	struct error *err) ATTR_NODISCARD;
+/* The same, but what the runtime has deleted and local has not touched stays. */
+bool merge_run_keeping(struct merge *merge, struct store *store, const struct merge_trees *trees,
+	struct error *err) ATTR_NODISCARD;
 void merge_finish(struct merge *merge);
 
 #endif

@@ -2,6 +2,8 @@
 #ifndef SYNC_SNAPSHOT_H
 #define SYNC_SNAPSHOT_H
 
+#include <stdatomic.h>
+
 #include "sync/store.h"
 
 /*
@@ -38,8 +40,8 @@ struct snapshot_request {
 	struct snapshot_limits limits;
 	const char *home;  // where the user's global excludes are looked for; may be NULL
 	const char *cache; // a name for the stat cache, one a root; NULL: none is kept
-	const volatile bool *is_cancelled; // may be NULL; set: ERROR_UNAVAILABLE soon
-	int64_t clock_offset_s;            // added to the time of day; 0 but in tests
+	const atomic_bool *is_cancelled; // may be NULL; set: ERROR_UNAVAILABLE soon
+	int64_t clock_offset_s;          // added to the time of day; 0 but in tests
 };
 
 struct snapshot {

@@ -78,6 +78,9 @@ void transport_deliver(struct transport *transport, const git_oid *from, const g
 /* Ends what runs, in the sandbox too, and raises nothing more. NULL is fine. */
 void transport_destroy(struct transport *transport);
 
+/* Never fails; a runtime without what it needs is told by prepare. */
+typedef struct transport *transport_create(const struct transport_request *request);
+
 /*
  * By git there and libgit2 here (sync/git). Everything but the loop, the pool and the
  * sandbox is copied. Both directions are incremental: what the runtime was sent or has
@@ -86,6 +89,6 @@ void transport_destroy(struct transport *transport);
  * it follows the user's HEAD as long as the agent leaves HEAD where it is. Commits of the
  * agent's come back with the next collect (sync/git/commits.h).
  */
-struct transport *transport_git_create(const struct transport_request *request);
+transport_create transport_git_create;
 
 #endif

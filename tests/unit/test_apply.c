@@ -16,7 +16,7 @@ enum { LEFT_MAX = 1024 };
 struct run {
 	struct apply_result result;
 	char left[LEFT_MAX]; // paths, each with a newline
-	volatile bool is_cancelled;
+	atomic_bool is_cancelled;
 };
 
 static void note_left(void *data, const char *path, const char *why)

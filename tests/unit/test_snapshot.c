@@ -184,7 +184,7 @@ static void test_it_can_be_cancelled(void **state)
 	struct place *place = *state;
 	struct snapshot snapshot;
 	struct error err;
-	volatile bool is_cancelled = true;
+	atomic_bool is_cancelled = true;
 	struct snapshot_request request = {.root = place->root, .is_cancelled = &is_cancelled};
 	place_write(place, "a", "a");
 	assert_false(snapshot_take(&place->store, &request, &snapshot, &err));

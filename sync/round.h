@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_ROUND_H
+#define SYNC_ROUND_H
+
+#include <stdatomic.h>
+
+#include "sync/workspace.h"
+
+/*
+ * The blocking steps of a sync, one after the other on the worker pool
+ * (sync/workspace.c calls them). The store's name for what both sides last were is
+ * bases/NAME.
+ */
+struct round {
+	git_oid base;       // what both sides were; the empty tree at first
+	git_oid local;      // the last snapshot of the local directory
+	git_oid runtime;    // what was collected
+	struct merge merge; // of the last merge that was applied
+	bool has_merge;
+	git_oid target; // what both sides become
+	size_t files;
+	size_t kept;
+	char note[256];
+};
+
+void round_init(struct round *round);
+void round_finish(struct round *round);
+
+/* The base, from the store. ERROR_SYSTEM. */
+bool round_read_base(struct round *round, struct store *store,
+	const struct workspace_request *request, struct error *err) ATTR_NODISCARD;
+
+/*
+ * With round->runtime set: snapshot, merge, park, apply, and bases/NAME becomes
+ * round->runtime. ERROR_UNAVAILABLE with reason SYNC_BUSY where the directory
+ * changes faster than it is applied.
+ */
+bool round_merge(struct round *round, struct store *store, const struct workspace_request *request,
+	const atomic_bool *is_cancelled, struct error *err) ATTR_NODISCARD;
+
+/* Both sides are this tree: bases/NAME becomes it, and a checkpoint is kept of it. */
+bool round_keep(struct store *store, const struct workspace_request *request, const git_oid *tree,
+	const char *reason, const char *session, unsigned *out_checkpoint,
+	struct error *err) ATTR_NODISCARD;
+
+/*
+ * After a sync: applies the tree of a checkpoint to the local directory. What the
+ * runtime is still, round->runtime, is the merge.
+ */
+bool round_go_back(struct round *round, struct store *store,
+	const struct workspace_request *request, const char *checkpoint,
+	const atomic_bool *is_cancelled, struct error *err) ATTR_NODISCARD;
+
+#endif

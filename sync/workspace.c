@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/workspace_impl.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+
+const char *sync_reason_name(enum sync_reason reason)
+{
+	static const char *const names[] = {"start", "turn", "stop", "crash"};
+	assert((size_t)reason < ARRAY_LENGTH(names));
+	return names[reason];
+}
+
+const git_oid *workspace_tree(const struct workspace *workspace)
+{
+	return workspace->has_tree ? &workspace->tree : NULL;
+}
+
+/* ---- the end of a sync ---- */
+
+struct wish *workspace_wish(struct workspace *workspace)
+{
+	return LIST_FIRST(&workspace->wishes, struct wish, link);
+}
+
+static void wish_destroy(struct wish *wish)
+{
+	list_remove(&wish->link);
+	free(wish->session);
+	free(wish->name);
+	free(wish->rollback);
+	free(wish);
+}
+
+static void raise_end(
+	struct workspace *workspace, const struct sync_result *result, const struct error *err)
+{
+	struct wish *wish = workspace_wish(workspace);
+	workspace_sync_done *done = wish->done;
+	void *data = wish->data;
+	wish_destroy(wish);
+	if (!list_is_empty(&workspace->wishes)) {
+		ev_timer_start(workspace->request.loop, &workspace->start);
+	}
+	done(data, result, err); // may destroy the workspace
+}
+
+void workspace_fail(struct workspace *workspace, const struct error *err)
+{
+	struct error copy = *err;
+	workspace_unlock(workspace);
+	error_prefix(&copy, "syncing %s", workspace->request.local_root);
+	raise_end(workspace, NULL, &copy);
+}
+
+void workspace_succeed(struct workspace *workspace)
+{
+	struct round *round = &workspace->round;
+	struct wish *wish = workspace_wish(workspace);
+	struct merge merge = round->merge;
+	struct list conflicts;
+	workspace_unlock(workspace);
+	workspace->has_tree = true;
+	workspace->tree = round->target;
+	/* The next sync may begin before the listener has read this one's. */
+	list_init(&conflicts);
+	list_move_all(&conflicts, &round->merge.conflicts);
+	list_init(&merge.conflicts);
+	list_move_all(&merge.conflicts, &conflicts);
+	round->has_merge = false;
+	struct sync_result result = {
+		.reason = wish->reason,
+		.tree = round->target,
+		.checkpoint = workspace->checkpoint,
+		.runtime_tree = round->runtime,
+		.files = round->files,
+		.to_local = merge.to_local,
+		.to_runtime = merge.to_runtime,
+		.text_merges = merge.text_merges,
+		.conflicts = &merge.conflicts,
+		.conflict_count = merge.conflict_count,
+		.kept = round->kept,
+		.sent_bytes = workspace->sent_bytes,
+		.received_bytes = workspace->received_bytes,
+		.duration_ms = clock_now_ms() - workspace->started_ms,
+	};
+	char note[sizeof(workspace->note)];
+	snprintf(note, sizeof(note), "%s", *workspace->note ? workspace->note : round->note);
+	result.note = note;
+	workspace->note[0] = '\0';
+	raise_end(workspace, &result, NULL);
+	merge_finish(&merge);
+}
+
+void workspace_free(struct workspace *workspace)
+{
+	round_finish(&workspace->round);
+	fd_close(&workspace->lock_fd);
+	if (workspace->is_open) {
+		store_close(&workspace->store);
+	}
+	free(workspace);
+}
+
+/* ---- for the caller ---- */
+
+struct workspace *workspace_create(const struct workspace_request *request)
+{
+	struct workspace *workspace = mem_alloc_zero(sizeof(*workspace));
+	workspace->request = *request;
+	workspace->lock_fd = -1;
+	list_init(&workspace->wishes);
+	round_init(&workspace->round);
+	workspace_steps_init(workspace);
+	return workspace;
+}
+
+void workspace_destroy(struct workspace *workspace)
+{
+	if (!workspace) {
+		return;
+	}
+	workspace_unlock(workspace);
+	ev_timer_stop(workspace->request.loop, &workspace->start);
+	if (workspace->transport) {
+		workspace->transport->impl->destroy(workspace->transport);
+		workspace->transport = NULL;
+	}
+	LIST_FOR_EACH(wish, &workspace->wishes, struct wish, link) {
+		wish_destroy(wish);
+	}
+	workspace->is_cancelled = true;
+	workspace->is_closed = true;
+	if (!workspace->step || pool_cancel(workspace->request.pool, &workspace->job)) {
+		workspace_free(workspace);
+	}
+}
+
+static char *copy_or_null(const char *text)
+{
+	return text ? mem_strdup(text) : NULL;
+}
+
+void workspace_sync(struct workspace *workspace, const struct sync_order *order,
+	workspace_sync_done *done, void *data)
+{
+	struct wish *wish = mem_alloc_zero(sizeof(*wish));
+	bool is_first = list_is_empty(&workspace->wishes);
+	*wish = (struct wish){.reason = order->reason,
+		.session = copy_or_null(order->session),
+		.name = copy_or_null(order->name),
+		.rollback = copy_or_null(order->rollback),
+		.done = done,
+		.data = data};
+	list_append(&workspace->wishes, &wish->link);
+	if (is_first) {
+		ev_timer_start(workspace->request.loop, &workspace->start);
+	}
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_WORKSPACE_H
+#define SYNC_WORKSPACE_H
+
+#include <ev.h>
+
+#include "base/pool.h"
+#include "providers/provider.h"
+#include "sync/merge.h"
+#include "sync/snapshot.h"
+#include "sync/transport.h"
+
+/*
+ * One workspace kept in step with a sandbox: a store, the local directory, the
+ * runtime root, and the one way to sync them:
+ *
+ *     lock, collect the runtime, snapshot the local directory, merge the two
+ *     against what both were last, park what is in conflict, apply to the local
+ *     directory, deliver to the runtime, note what both are now.
+ *
+ * What is noted makes every step safe to be cut off: once the local directory has
+ * the merge, the runtime's snapshot becomes the base - everything of it is here -,
+ * and once the runtime has it too, the merge itself does.
+ *
+ * A file that changes between snapshot and apply, on either side, is taken up by
+ * another round, of which there are SYNC_ROUNDS_MAX; then the sync fails and can be
+ * tried again, with nothing lost.
+ *
+ * Loop thread; what blocks is done on the pool, and the store is locked against
+ * other brokers meanwhile. An operation raises its end exactly once and not before
+ * it returns, or not at all once the workspace was destroyed. Operations are done in
+ * their order.
+ */
+enum {
+	SYNC_ROUNDS_MAX = 3,
+	SYNC_NAME_MAX = 128,
+	/* More deletions of the runtime's than these, or half of the files, are not followed. */
+	SYNC_DELETIONS_MAX = 200,
+	SYNC_DELETIONS_MIN = 10, // fewer are always followed
+};
+
+enum sync_reason { SYNC_REASON_START, SYNC_REASON_TURN, SYNC_REASON_STOP, SYNC_REASON_CRASH };
+
+const char *sync_reason_name(enum sync_reason reason); // "start", "turn", "stop", "crash"
+
+/* Everything is borrowed until the workspace is destroyed. */
+struct workspace_request {
+	struct ev_loop *loop;
+	struct pool *pool;
+	struct sandbox *sandbox;
+	const char *store_folder; // made where it is missing
+	const char *name;         // of the sandbox among those of this workspace: [a-z0-9-]
+	const char *local_root;
+	const char *runtime_root;
+	const char *home;                            // the user's; may be NULL
+	const char *const *include, *const *exclude; // NULL-terminated pathspecs; may be NULL
+	struct snapshot_limits limits;
+	uint64_t big_file_bytes;
+	transport_create *create_transport;
+	long long timeout_ms;      // a transfer without any progress
+	long long lock_timeout_ms; // another broker's sync of the same workspace
+	size_t max_checkpoints;
+	long long checkpoint_age_ms; // 0: any
+};
+
+/* What a sync has done; valid until done returns. */
+struct sync_result {
+	enum sync_reason reason;
+	git_oid tree;         // what both sides are now
+	git_oid runtime_tree; // what was collected and is in `tree`: the receipt
+	size_t files;         // in the local snapshot
+	struct merge_counts to_local, to_runtime;
+	size_t text_merges;
+	const struct list *conflicts; // of struct conflict
+	size_t conflict_count;
+	size_t kept; // deletions in the runtime that were too many to follow
+	uint64_t sent_bytes, received_bytes;
+	long long duration_ms;
+	unsigned checkpoint; // the number of the one that has this tree
+	const char *note;    // what the user should be told once; "" for nothing
+};
+
+struct workspace;
+
+typedef void workspace_sync_done(
+	void *data, const struct sync_result *result, const struct error *err);
+
+struct workspace *workspace_create(const struct workspace_request *request);
+
+/* NULL is fine. Waits for nothing: what runs on the pool ends by itself, unheard. */
+void workspace_destroy(struct workspace *workspace);
+
+/* What is wanted of a sync; the texts are copied. */
+struct sync_order {
+	enum sync_reason reason;
+	const char *session; // noted with the checkpoint; may be NULL
+	const char *name;    // of the checkpoint; NULL: the reason's
+	/*
+	 * The checkpoint to go back to (checkpoint_find says how it is named): the sync comes
+	 * first, so that there is a checkpoint of what is now. NULL: none.
+	 */
+	const char *rollback;
+};
+
+/* Syncs, and keeps what both sides are then as a checkpoint. */
+void workspace_sync(struct workspace *workspace, const struct sync_order *order,
+	workspace_sync_done *done, void *data);
+
+/* What both sides were after the last sync of this broker's; NULL before the first. */
+const git_oid *workspace_tree(const struct workspace *workspace);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_WORKSPACE_IMPL_H
+#define SYNC_WORKSPACE_IMPL_H
+
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "sync/round.h"
+#include "sync/transport.h"
+
+/* What workspace.c (wishes and their ends) and workspace_steps.c share; nobody else includes this.
+ */
+
+/* A sync that was asked for. */
+struct wish {
+	struct list link; // workspace.wishes
+	enum sync_reason reason;
+	char *session;  // owned; may be NULL
+	char *name;     // owned; may be NULL
+	char *rollback; // owned; the checkpoint to go back to, or NULL
+	workspace_sync_done *done;
+	void *data;
+};
+
+/* A blocking step. */
+typedef bool blocking_step(struct workspace *workspace, struct error *err);
+
+struct workspace {
+	struct workspace_request request;
+	struct store store;
+	bool is_open;
+	int lock_fd;                 // the store's; -1 while it is not locked
+	struct transport *transport; // NULL before the first sync
+	bool is_prepared;
+	struct list wishes; // of struct wish; the first is being done
+	struct pool_job job;
+	blocking_step *step; // what the job does; NULL: it is idle
+	void (*next)(struct workspace *workspace);
+	bool step_is_ok;
+	struct error step_err;
+	atomic_bool is_cancelled;
+	bool is_closed; // destroyed, but for the job
+	struct round round;
+	int tries;
+	ev_timer start; // begins the first wish, once the caller has returned
+	ev_timer look;  // whether another broker has let go of the lock
+	long long lock_deadline_ms;
+	long long started_ms;
+	uint64_t sent_bytes, received_bytes;
+	char note[256];
+	unsigned checkpoint;
+	bool has_gone_back; // the rollback in hand has been applied here
+	bool has_tree;
+	git_oid tree;
+};
+
+/* ---- workspace.c ---- */
+
+struct wish *workspace_wish(struct workspace *workspace); // the one in hand
+
+/* The wish in hand has ended: the lock is let go, the listener is told. */
+void workspace_fail(struct workspace *workspace, const struct error *err);
+void workspace_succeed(struct workspace *workspace);
+
+void workspace_free(struct workspace *workspace);
+
+/* ---- workspace_steps.c ---- */
+
+void workspace_steps_init(struct workspace *workspace);
+void workspace_unlock(struct workspace *workspace);
+
+#endif

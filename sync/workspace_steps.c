@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/workspace_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "base/fd.h"
+#include "sync/id.h"
+
+enum { LOCK_LOOK_MS = 50 };
+
+/* ---- blocking steps, on the pool ---- */
+
+static void run_step(struct pool_job *job)
+{
+	struct workspace *workspace = CONTAINER_OF(job, struct workspace, job);
+	workspace->step_is_ok = workspace->step(workspace, &workspace->step_err);
+}
+
+static void on_step_done(struct pool_job *job)
+{
+	struct workspace *workspace = CONTAINER_OF(job, struct workspace, job);
+	workspace->step = NULL;
+	if (workspace->is_closed) {
+		workspace_free(workspace);
+	} else if (!workspace->step_is_ok) {
+		workspace_fail(workspace, &workspace->step_err);
+	} else {
+		workspace->next(workspace);
+	}
+}
+
+static void block(
+	struct workspace *workspace, blocking_step *step, void (*next)(struct workspace *workspace))
+{
+	struct error err;
+	assert(!workspace->step);
+	workspace->step = step;
+	workspace->next = next;
+	workspace->job =
+		(struct pool_job){.lane = POOL_LANE_WORK, .run = run_step, .done = on_step_done};
+	if (!pool_submit(workspace->request.pool, &workspace->job, &err)) {
+		workspace->step = NULL;
+		workspace_fail(workspace, &err);
+	}
+}
+
+static bool open_store(struct workspace *workspace, struct error *err)
+{
+	const struct workspace_request *request = &workspace->request;
+	if (workspace->is_open) {
+		return true;
+	}
+	if (!snapshot_root_check(request->local_root, request->home, err) ||
+		!store_open(
+			&workspace->store, request->store_folder, request->big_file_bytes, err)) {
+		return false;
+	}
+	workspace->is_open = true;
+	return true;
+}
+
+static bool read_base(struct workspace *workspace, struct error *err)
+{
+	return round_read_base(&workspace->round, &workspace->store, &workspace->request, err);
+}
+
+static bool merge_trees(struct workspace *workspace, struct error *err)
+{
+	return round_merge(&workspace->round, &workspace->store, &workspace->request,
+		&workspace->is_cancelled, err);
+}
+
+static bool keep_target(struct workspace *workspace, struct error *err)
+{
+	const struct wish *wish = workspace_wish(workspace);
+	const char *reason = wish->name ? wish->name : sync_reason_name(wish->reason);
+	char back[64];
+	if (wish->rollback) {
+		snprintf(back, sizeof(back), "%s rollback to %s",
+			workspace->has_gone_back ? "after" : "before", wish->rollback);
+		reason = back;
+	}
+	return round_keep(&workspace->store, &workspace->request, &workspace->round.target, reason,
+		wish->session, &workspace->checkpoint, err);
+}
+
+static bool go_back(struct workspace *workspace, struct error *err)
+{
+	workspace->has_gone_back = true;
+	return round_go_back(&workspace->round, &workspace->store, &workspace->request,
+		workspace_wish(workspace)->rollback, &workspace->is_cancelled, err);
+}
+
+/* ---- the steps, in order ---- */
+
+static void collect(struct workspace *workspace);
+static void deliver(struct workspace *workspace);
+
+static void on_kept(struct workspace *workspace)
+{
+	if (workspace_wish(workspace)->rollback && !workspace->has_gone_back) {
+		block(workspace, go_back, deliver);
+	} else {
+		workspace_succeed(workspace);
+	}
+}
+
+static void on_delivered(
+	void *data, const struct transport_delivered *delivered, const struct error *err)
+{
+	struct workspace *workspace = data;
+	if (!err) {
+		workspace->sent_bytes += delivered->sent_bytes;
+		block(workspace, keep_target, on_kept);
+		return;
+	}
+	bool has_changed = err->reason && strcmp(err->reason, "RUNTIME_CHANGED") == 0;
+	if (has_changed && !workspace->has_gone_back && ++workspace->tries < SYNC_ROUNDS_MAX) {
+		block(workspace, read_base, collect);
+		return;
+	}
+	workspace_fail(workspace, err);
+}
+
+static void deliver(struct workspace *workspace)
+{
+	struct round *round = &workspace->round;
+	if (id_equal(&round->runtime, &round->target)) {
+		block(workspace, keep_target, on_kept);
+		return;
+	}
+	workspace->transport->impl->deliver(
+		workspace->transport, &round->runtime, &round->target, on_delivered, workspace);
+}
+
+static void on_collected(
+	void *data, const struct transport_collected *collected, const struct error *err)
+{
+	struct workspace *workspace = data;
+	if (err) {
+		workspace_fail(workspace, err);
+		return;
+	}
+	workspace->received_bytes += collected->received_bytes;
+	workspace->round.runtime = collected->tree;
+	if (*collected->note) {
+		snprintf(workspace->note, sizeof(workspace->note), "%s", collected->note);
+	}
+	block(workspace, merge_trees, deliver);
+}
+
+static void collect(struct workspace *workspace)
+{
+	workspace->transport->impl->collect(
+		workspace->transport, &workspace->round.base, on_collected, workspace);
+}
+
+static void on_prepared(void *data, const struct error *err)
+{
+	struct workspace *workspace = data;
+	if (err) {
+		workspace_fail(workspace, err);
+		return;
+	}
+	workspace->is_prepared = true;
+	collect(workspace);
+}
+
+static void prepare(struct workspace *workspace)
+{
+	const struct workspace_request *request = &workspace->request;
+	if (workspace->is_prepared) {
+		collect(workspace);
+		return;
+	}
+	if (!workspace->transport) {
+		workspace->transport = request->create_transport(&(struct transport_request){
+			.loop = request->loop,
+			.pool = request->pool,
+			.sandbox = request->sandbox,
+			.store = &workspace->store,
+			.local_root = request->local_root,
+			.runtime_root = request->runtime_root,
+			.include = request->include,
+			.exclude = request->exclude,
+			.timeout_ms = request->timeout_ms,
+			.bytes_max = request->limits.bytes_max,
+		});
+	}
+	workspace->transport->impl->prepare(workspace->transport, on_prepared, workspace);
+}
+
+/* ---- one broker at a time ---- */
+
+void workspace_unlock(struct workspace *workspace)
+{
+	ev_timer_stop(workspace->request.loop, &workspace->look);
+	fd_close(&workspace->lock_fd);
+}
+
+static void lock(struct workspace *workspace)
+{
+	struct error err;
+	if (workspace->lock_fd < 0) {
+		workspace->lock_fd = openat(workspace->store.folder_fd, "acp-broker.lock",
+			O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	}
+	if (workspace->lock_fd < 0) {
+		error_set_errno(&err, errno, "locking %s", workspace->store.path);
+		workspace_fail(workspace, &err);
+		return;
+	}
+	if (flock(workspace->lock_fd, LOCK_EX | LOCK_NB) == 0) {
+		ev_timer_stop(workspace->request.loop, &workspace->look);
+		block(workspace, read_base, prepare);
+		return;
+	}
+	if (clock_now_ms() < workspace->lock_deadline_ms) {
+		ev_timer_again(workspace->request.loop, &workspace->look);
+		return;
+	}
+	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+		"another acp-broker has been syncing this workspace for %lld s (sync-lock-timeout)",
+		workspace->request.lock_timeout_ms / 1000);
+	workspace_fail(workspace, &err);
+}
+
+static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	lock(CONTAINER_OF(timer, struct workspace, look));
+}
+
+static void begin(struct workspace *workspace)
+{
+	round_finish(&workspace->round);
+	round_init(&workspace->round);
+	workspace->tries = 0;
+	workspace->has_gone_back = false;
+	workspace->sent_bytes = 0;
+	workspace->received_bytes = 0;
+	workspace->started_ms = clock_now_ms();
+	workspace->lock_deadline_ms = workspace->started_ms + workspace->request.lock_timeout_ms;
+	block(workspace, open_store, lock);
+}
+
+static void on_start(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	begin(CONTAINER_OF(timer, struct workspace, start));
+}
+
+void workspace_steps_init(struct workspace *workspace)
+{
+	ev_timer_init(&workspace->start, on_start, 0., 0.);
+	ev_timer_init(&workspace->look, on_look, 0., LOCK_LOOK_MS / 1000.);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/dir_transport.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "sync/apply.h"
+#include "sync/snapshot.h"
+
+struct dir_transport_hooks dir_transport_hooks;
+
+struct dir_transport {
+	struct transport transport;
+	struct transport_request request;
+	git_oid base, from, to;
+	ev_timer later;
+	enum { PREPARE, COLLECT, DELIVER } operation;
+	sandbox_done *prepared;
+	transport_collect_done *collected;
+	transport_deliver_done *delivered;
+	void *data;
+};
+
+static void fill_error(struct error *err)
+{
+	error_set(err, ERROR_UNAVAILABLE, "the link is down");
+}
+
+static void do_collect(struct dir_transport *dir)
+{
+	struct error err;
+	struct snapshot snapshot;
+	struct snapshot_request request = {.root = dir->request.runtime_root,
+		.base = &dir->base,
+		.limits = snapshot_default_limits,
+		.cache = "runtime"};
+	if (dir_transport_hooks.fail_collects > 0) {
+		dir_transport_hooks.fail_collects--;
+		fill_error(&err);
+		dir->collected(dir->data, NULL, &err);
+		return;
+	}
+	if (!snapshot_take(dir->request.store, &request, &snapshot, &err)) {
+		dir->collected(dir->data, NULL, &err);
+		return;
+	}
+	struct transport_collected collected = {
+		.tree = snapshot.tree, .files = snapshot.files, .received_bytes = snapshot.bytes};
+	dir->collected(dir->data, &collected, NULL);
+}
+
+static void do_deliver(struct dir_transport *dir)
+{
+	struct error err;
+	struct apply_result result;
+	struct apply_request request = {
+		.root = dir->request.runtime_root, .from = dir->from, .to = dir->to};
+	dir_transport_hooks.delivers++;
+	if (dir_transport_hooks.before_deliver) {
+		dir_transport_hooks.before_deliver(dir_transport_hooks.data);
+	}
+	if (dir_transport_hooks.fail_delivers > 0) {
+		dir_transport_hooks.fail_delivers--;
+		fill_error(&err);
+		dir->delivered(dir->data, NULL, &err);
+	} else if (!apply_run(dir->request.store, &request, &result, &err)) {
+		dir->delivered(dir->data, NULL, &err);
+	} else if (result.left > 0) {
+		error_set_reason(&err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED", "it has changed");
+		dir->delivered(dir->data, NULL, &err);
+	} else {
+		dir->delivered(dir->data, &(struct transport_delivered){.sent_bytes = 1}, NULL);
+	}
+}
+
+static void on_later(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct dir_transport *dir = CONTAINER_OF(timer, struct dir_transport, later);
+	switch (dir->operation) {
+	case PREPARE:
+		dir->prepared(dir->data, NULL);
+		break;
+	case COLLECT:
+		do_collect(dir);
+		break;
+	case DELIVER:
+		do_deliver(dir);
+		break;
+	}
+}
+
+static void begin(struct dir_transport *dir, int operation, void *data)
+{
+	dir->operation = operation;
+	dir->data = data;
+	ev_timer_start(dir->request.loop, &dir->later);
+}
+
+static void prepare(struct transport *transport, sandbox_done *done, void *data)
+{
+	struct dir_transport *dir = CONTAINER_OF(transport, struct dir_transport, transport);
+	dir->prepared = done;
+	begin(dir, PREPARE, data);
+}
+
+static void collect(
+	struct transport *transport, const git_oid *base, transport_collect_done *done, void *data)
+{
+	struct dir_transport *dir = CONTAINER_OF(transport, struct dir_transport, transport);
+	dir->base = *base;
+	dir->collected = done;
+	begin(dir, COLLECT, data);
+}
+
+static void deliver(struct transport *transport, const git_oid *from, const git_oid *to,
+	transport_deliver_done *done, void *data)
+{
+	struct dir_transport *dir = CONTAINER_OF(transport, struct dir_transport, transport);
+	dir->from = *from;
+	dir->to = *to;
+	dir->delivered = done;
+	begin(dir, DELIVER, data);
+}
+
+static void destroy(struct transport *transport)
+{
+	struct dir_transport *dir = CONTAINER_OF(transport, struct dir_transport, transport);
+	ev_timer_stop(dir->request.loop, &dir->later);
+	free(dir);
+}
+
+static const struct transport_impl impl = {
+	.name = "directory",
+	.prepare = prepare,
+	.collect = collect,
+	.deliver = deliver,
+	.destroy = destroy,
+};
+
+struct transport *dir_transport_create(const struct transport_request *request)
+{
+	struct dir_transport *dir = mem_alloc_zero(sizeof(*dir));
+	dir->transport.impl = &impl;
+	dir->request = *request;
+	ev_timer_init(&dir->later, on_later, 0., 0.);
+	return &dir->transport;
+}

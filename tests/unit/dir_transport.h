@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_UNIT_DIR_TRANSPORT_H
+#define TESTS_UNIT_DIR_TRANSPORT_H
+
+#include "sync/transport.h"
+
+/*
+ * A transport to a directory of this machine, which is the runtime: what the real
+ * ones do with git and a sandbox is done here by the functions for local directories. A test
+ * gets in between by the hooks.
+ */
+struct dir_transport_hooks {
+	void (*before_deliver)(void *data); // on the loop
+	void *data;
+	int fail_collects, fail_delivers; // how many of the next ones fail
+	int delivers;                     // how many were asked for
+};
+extern struct dir_transport_hooks dir_transport_hooks;
+
+transport_create dir_transport_create;
+
+#endif
