@@ -145,6 +145,8 @@ static int run_session(struct broker *broker, struct provider *provider)
 		.pool = broker->pool,
 		.trace = broker->trace,
 		.audit = broker->audit,
+		.state_folder = broker->state_folder,
+		.home = environment_get(broker->environment, "HOME"),
 		.listener = &relay_listener,
 		.data = broker,
 	};

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "broker/keeper.h"
 #include "broker/mcp_config.h"
 #include "broker/options.h"
 #include "broker/policy.h"
@@ -51,6 +52,7 @@ struct profile {
 	int permission_timeout_ms; // the editor's answer to a question; 0: never
 
 	struct toolhost_limits toolhost_limits;
+	struct keeper_settings sync; // its words are owned
 
 	struct mcp_server *mcp; // owned; the servers that replace or join the editor's
 	size_t mcp_count;

@@ -8,6 +8,10 @@
 #include "broker/policy.h"
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
+static const char *const sync_modes[] = {
+	"none", "session-bidirectional", "turn-bidirectional", NULL};
+static const char *const persistences[] = {"transient", "reuse", NULL};
+static const char *const transports[] = {"auto", "git", NULL};
 static const char *const toolhost_modes[] = {"auto", "editor", "broker", NULL};
 
 enum {
@@ -176,6 +180,66 @@ static const struct setting_key profile_keys[] = {
 		.fallback = "never",
 		.min = 1,
 		.help = "for the person to answer a question"},
+	{.name = "sync",
+		.type = SETTING_CHOICE,
+		.choices = sync_modes,
+		.fallback = "turn-bidirectional",
+		.help = "when the workspace and the sandbox are brought in step"},
+	{.name = "persistence",
+		.type = SETTING_CHOICE,
+		.choices = persistences,
+		.fallback = "reuse",
+		.help = "whether the sandbox is kept when the broker ends"},
+	{.name = "transport",
+		.type = SETTING_CHOICE,
+		.choices = transports,
+		.fallback = "auto",
+		.help = "how files travel between the workspace and the sandbox"},
+	{.name = "include",
+		.type = SETTING_LIST,
+		.help = "a pathspec of files that travel although they are ignored"},
+	{.name = "exclude", .type = SETTING_LIST, .help = "a pathspec of files that do not travel"},
+	{.name = "big-file",
+		.type = SETTING_BYTES,
+		.fallback = "32m",
+		.min = 64 * KIB,
+		.max = GIB,
+		.help = "a file over it travels as a stream and is not merged"},
+	{.name = "max-files",
+		.type = SETTING_COUNT,
+		.fallback = "150000",
+		.min = 1,
+		.max = 100000000,
+		.help = "files of a workspace that is synced"},
+	{.name = "max-size",
+		.type = SETTING_BYTES,
+		.fallback = "20g",
+		.min = KIB,
+		.max = 1LL << 50,
+		.help = "bytes of a workspace that is synced"},
+	{.name = "sync-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "60s",
+		.min = 1,
+		.max = DAY,
+		.help = "for a sync that makes no progress"},
+	{.name = "sync-lock-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "10m",
+		.min = 1,
+		.max = DAY,
+		.help = "for another broker to end its sync of the workspace"},
+	{.name = "max-checkpoints",
+		.type = SETTING_COUNT,
+		.fallback = "100",
+		.min = 1,
+		.max = 100000,
+		.help = "checkpoints of a workspace that are kept: the last ones"},
+	{.name = "checkpoint-age",
+		.type = SETTING_DURATION,
+		.fallback = "720h",
+		.min = 1,
+		.help = "how long a checkpoint is kept"},
 };
 
 const char *section_kind_name(enum section_kind kind)

@@ -16,7 +16,7 @@ static const char built_in_profile[] = "local";
 struct limit {
 	const char *key;
 	size_t offset;
-	enum { LIMIT_INT, LIMIT_SIZE } type;
+	enum { LIMIT_INT, LIMIT_SIZE, LIMIT_LONG } type;
 };
 
 static const struct limit limits[] = {
@@ -39,6 +39,13 @@ static const struct limit limits[] = {
 		LIMIT_INT},
 	{"file-timeout", offsetof(struct profile, toolhost_limits.file_timeout_ms), LIMIT_INT},
 	{"mcp-timeout", offsetof(struct profile, mcp_timeout_ms), LIMIT_INT},
+	{"big-file", offsetof(struct profile, sync.big_file_bytes), LIMIT_SIZE},
+	{"max-files", offsetof(struct profile, sync.limits.files_max), LIMIT_SIZE},
+	{"max-size", offsetof(struct profile, sync.limits.bytes_max), LIMIT_SIZE},
+	{"sync-timeout", offsetof(struct profile, sync.timeout_ms), LIMIT_INT},
+	{"sync-lock-timeout", offsetof(struct profile, sync.lock_timeout_ms), LIMIT_INT},
+	{"max-checkpoints", offsetof(struct profile, sync.max_checkpoints), LIMIT_INT},
+	{"checkpoint-age", offsetof(struct profile, sync.checkpoint_age_ms), LIMIT_LONG},
 };
 
 static void load_limits(struct profile *profile)
@@ -49,6 +56,8 @@ static void load_limits(struct profile *profile)
 		void *field = (char *)profile + limits[i].offset;
 		if (limits[i].type == LIMIT_SIZE) {
 			*(size_t *)field = (size_t)number;
+		} else if (limits[i].type == LIMIT_LONG) {
+			*(long long *)field = number;
 		} else {
 			*(int *)field = (int)number;
 		}
@@ -62,16 +71,27 @@ static const char *value_of(const struct profile *profile, const char *key)
 }
 
 /* Its words are those of the key's table, in the order of the enumeration. */
-static enum toolhost_mode load_toolhost(const struct profile *profile)
+static int load_choice(const struct profile *profile, const char *name)
 {
-	const struct setting_key *key = section_key(SECTION_PROFILE, "toolhost");
-	const char *value = value_of(profile, "toolhost");
-	int mode = TOOLHOST_AUTO;
-	while (key->choices[mode] && strcmp(key->choices[mode], value) != 0) {
-		mode++;
+	const struct setting_key *key = section_key(SECTION_PROFILE, name);
+	const char *value = value_of(profile, name);
+	int choice = 0;
+	while (key->choices[choice] && strcmp(key->choices[choice], value) != 0) {
+		choice++;
 	}
-	assert(mode <= TOOLHOST_BROKER);
-	return mode;
+	assert(key->choices[choice]);
+	return choice;
+}
+
+static void load_sync(struct profile *profile)
+{
+	struct keeper_settings *sync = &profile->sync;
+	sync->mode = load_choice(profile, "sync");
+	sync->persistence = load_choice(profile, "persistence");
+	sync->limits.files_warn = snapshot_default_limits.files_warn;
+	sync->limits.bytes_warn = snapshot_default_limits.bytes_warn;
+	words_append_settings(&sync->include, &profile->settings, "include");
+	words_append_settings(&sync->exclude, &profile->settings, "exclude");
 }
 
 static bool load_settings(struct profile *profile, const struct config_section *section,
@@ -92,8 +112,9 @@ static bool load_settings(struct profile *profile, const struct config_section *
 	}
 	bool known = backend_parse(value_of(profile, "backend"), &profile->backend);
 	assert(known);
-	profile->toolhost = load_toolhost(profile);
+	profile->toolhost = load_choice(profile, "toolhost");
 	load_limits(profile);
+	load_sync(profile);
 	return true;
 }
 
@@ -251,6 +272,8 @@ void config_profile_finish(struct profile *profile)
 		mcp_server_finish(&profile->mcp[i]);
 	}
 	free(profile->mcp);
+	words_free(profile->sync.include);
+	words_free(profile->sync.exclude);
 	free(profile->agent_name);
 	policy_destroy(profile->policy);
 }

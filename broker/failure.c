@@ -52,6 +52,14 @@ const struct failure_code failure_codes[] = {
 		"try again; the message says what was refused and why"},
 	{"SYNC_INCOMPLETE", RPC_INTERNAL_ERROR, false,
 		"collect first, or discard the changes explicitly"},
+	{"SYNC_BUSY", RPC_INTERNAL_ERROR, true,
+		"try again once the named file is not being written any more"},
+	{"RUNTIME_CHANGED", RPC_INTERNAL_ERROR, true,
+		"try again once nothing in the sandbox changes its files any more"},
+	{"NOT_SYNCED", RPC_INTERNAL_ERROR, false,
+		"use a profile whose sandbox has a copy of the workspace, and sync"},
+	{"TOOLS_IN_FLIGHT", RPC_INTERNAL_ERROR, true, "cancel the prompt, or wait for its end"},
+	{"ROLLBACK_IN_PROGRESS", RPC_INTERNAL_ERROR, true, "try again when it has ended"},
 };
 const size_t failure_code_count = ARRAY_LENGTH(failure_codes);
 

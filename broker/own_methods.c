@@ -6,12 +6,19 @@
 
 #include "broker/explain.h"
 #include "broker/relay_internal.h"
+#include "broker/sync_methods.h"
 
 static const struct {
 	const char *name;
 	void (*handle)(struct relay *relay, const struct call *call);
 } methods[] = {
 	{"_broker/policy/explain", explain_call},
+	{"_broker/session/status", sync_methods_status},
+	{"_broker/sync", sync_methods_sync},
+	{"_broker/checkpoint/create", sync_methods_create},
+	{"_broker/checkpoint/list", sync_methods_list},
+	{"_broker/checkpoint/diff", sync_methods_diff},
+	{"_broker/checkpoint/rollback", sync_methods_rollback},
 };
 
 void own_methods_call(struct relay *relay, const struct call *call)

@@ -39,6 +39,7 @@ enum {
 	RECORD_TREE_SIZE = 41,
 	RECORD_SESSIONS_MAX = 1024,
 	RECORD_FILE_MAX = 1 << 20,
+	RECORD_STOPPED_MAX = 100, // that are kept, of what is stopped
 };
 
 /*
@@ -81,7 +82,7 @@ bool record_write_json(
 bool record_read_json(struct record *record, struct span text, struct error *err) ATTR_NODISCARD;
 
 /*
- * The folder of the records; made (0700) where it is missing. A descriptor, or
+ * The folder of the records; made (0700), with its parents, where it is missing. A descriptor, or
  * -1 with the error set.
  */
 int record_folder_open(const char *state_folder, struct error *err) ATTR_NODISCARD;
@@ -99,6 +100,12 @@ bool record_load(
 
 /* Removes the file and its lock file; a record that is not there is no error. */
 bool record_remove(int folder_fd, const char *id, struct error *err) ATTR_NODISCARD;
+
+/*
+ * Removes the oldest records of what is stopped, beyond the newest `kept_max`. Those
+ * that cannot be read, or belong to a broker that runs, stay.
+ */
+bool record_prune(int folder_fd, size_t kept_max, struct error *err) ATTR_NODISCARD;
 
 /* Calls visit with the id of each record in the folder, in no order. */
 bool record_visit(int folder_fd, void (*visit)(void *data, const char *id), void *data,

@@ -2,7 +2,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -22,8 +24,32 @@ static void file_name(char name[NAME_SIZE], const char *id, const char *ending)
 	snprintf(name, NAME_SIZE, "%.*s%s", RECORD_ID_SIZE - 1, id, ending);
 }
 
+/* Makes what is missing of a path (mkdir -p -m 700). */
+static bool make_folders(const char *path, struct error *err)
+{
+	char part[PATH_MAX];
+	for (size_t len = 1; path[len - 1]; len++) {
+		if (path[len] && path[len] != '/') {
+			continue;
+		}
+		snprintf(part, sizeof(part), "%.*s", (int)len, path);
+		if (mkdir(part, 0700) != 0 && errno != EEXIST) {
+			return error_set_errno(err, errno, "making %s", part);
+		}
+	}
+	return true;
+}
+
 int record_folder_open(const char *state_folder, struct error *err)
 {
+	if (!*state_folder) {
+		error_set(err, ERROR_CONFIG,
+			"there is no place for session records: set HOME or XDG_STATE_HOME");
+		return -1;
+	}
+	if (!make_folders(state_folder, err)) {
+		return -1;
+	}
 	ATTR_CLEANUP(fd_cleanup) int state_fd = open(state_folder, O_DIRECTORY | O_CLOEXEC);
 	if (state_fd < 0) {
 		error_set_errno(err, errno, "opening %s", state_folder);
@@ -183,4 +209,60 @@ bool record_visit(
 	}
 	closedir(folder);
 	return true;
+}
+
+/* ---- too many ---- */
+
+struct stopped {
+	char id[RECORD_ID_SIZE];
+	char updated[32];
+};
+
+struct stopped_list {
+	int folder_fd;
+	struct stopped *items;
+	size_t count;
+};
+
+static void add_stopped(void *data, const char *id)
+{
+	struct stopped_list *list = data;
+	struct record record;
+	struct error ignored;
+	if (!record_load(list->folder_fd, id, &record, &ignored)) {
+		return; // whoever lists records says what is wrong with it
+	}
+	if (record.state == RECORD_STOPPED) {
+		list->items = mem_realloc(list->items, (list->count + 1) * sizeof(*list->items));
+		struct stopped *item = &list->items[list->count++];
+		memcpy(item->id, record.id, sizeof(item->id));
+		memcpy(item->updated, record.updated, sizeof(item->updated));
+	}
+	record_finish(&record);
+}
+
+static int compare_updated(const void *a, const void *b)
+{
+	const struct stopped *x = a;
+	const struct stopped *y = b;
+	return strcmp(x->updated, y->updated);
+}
+
+bool record_prune(int folder_fd, size_t kept_max, struct error *err)
+{
+	struct stopped_list list = {.folder_fd = folder_fd};
+	bool ok = record_visit(folder_fd, add_stopped, &list, err);
+	if (list.count > 1) {
+		qsort(list.items, list.count, sizeof(*list.items), compare_updated);
+	}
+	for (size_t i = 0; ok && i + kept_max < list.count; i++) {
+		struct error is_live;
+		int lock = record_lock(folder_fd, list.items[i].id, &is_live);
+		if (lock >= 0) {
+			ok = record_remove(folder_fd, list.items[i].id, err);
+			fd_close(&lock);
+		}
+	}
+	free(list.items);
+	return ok;
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "broker/environment.h"
 #include "broker/old_text.h"
+#include "broker/relay_sync.h"
 #include "broker/subject.h"
 
 enum { SCRATCH_MAX = 1024 * 1024 }; // bytes of one of the broker's own messages
@@ -141,6 +142,7 @@ static struct peer *peer_start(struct relay *relay)
 	};
 	relay_roots_init(peer);
 	grant_resolve_init(peer);
+	relay_sync_init(peer);
 	peer->agent = agent_create(&config);
 	return peer;
 }
@@ -376,6 +378,7 @@ void relay_destroy(struct relay *relay)
 {
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		peer->is_down = true;
+		peer->is_collected = true; // or never will be
 		forget_asked_by(peer, false);
 		relay_fail_waiting(peer, &(struct failure){"SHUTTING_DOWN", "stop",
 						 "the broker has ended", {NULL, 0}});

@@ -41,9 +41,11 @@ struct relay_config {
 	struct ev_loop *loop;
 	struct provider *provider;
 	const struct profile *profile;
-	struct pool *pool;   // resolves links for policy; NULL: rules take paths as they are
-	struct trace *trace; // may be NULL
-	struct audit *audit; // may be NULL
+	struct pool *pool;        // NULL: rules take paths as they are, and nothing is synced
+	struct trace *trace;      // may be NULL
+	struct audit *audit;      // may be NULL
+	const char *state_folder; // of records and stores (broker/state_folder.h); may be NULL
+	const char *home;         // the user's; may be NULL
 	const struct relay_listener *listener;
 	void *data;
 };

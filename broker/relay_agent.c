@@ -7,6 +7,7 @@
 #include "acp/rewrite.h"
 #include "base/log.h"
 #include "broker/mode_gate.h"
+#include "broker/relay_sync.h"
 
 /* ---- what methods mean ---- */
 
@@ -181,7 +182,7 @@ static bool was_replaced(struct relay *relay, struct request *request, const str
 	       method->on_error(relay, request, message_place(&call->message, PLACE_ERROR));
 }
 
-static void pass_response(struct relay *relay, struct request *request, const struct call *call)
+void relay_pass_response(struct relay *relay, struct request *request, const struct call *call)
 {
 	struct error err;
 	const char *method = request->method && request->method->name ? request->method->name : "";
@@ -219,8 +220,8 @@ static void on_response(struct peer *peer, const struct call *call)
 	if (request->on_answer) {
 		request->on_answer(peer->relay, request, call, NULL);
 		request_destroy(request);
-	} else {
-		pass_response(peer->relay, request, call);
+	} else if (!relay_sync_holds_answer(request, call)) {
+		relay_pass_response(peer->relay, request, call);
 	}
 }
 

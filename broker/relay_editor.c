@@ -10,6 +10,7 @@
 #include "broker/listing.h"
 #include "broker/mode_gate.h"
 #include "broker/own_methods.h"
+#include "broker/relay_sync.h"
 
 /* ---- requests ---- */
 
@@ -122,6 +123,9 @@ static void dispatch_request(
 	if (mode_gate_holds(relay, call)) {
 		return;
 	}
+	if (relay_sync_holds_prompt(peer, call)) {
+		return;
+	}
 	if (!method->opens_session || call->has_roots || !relay_open_roots(peer, call)) {
 		relay_pass_editor_request(peer, call);
 	}
@@ -204,6 +208,7 @@ static bool on_notification(struct relay *relay, const struct call *call)
 		log_warning("editor: notification %s: %s", name, err.text);
 	}
 	if (is_cancel && session) {
+		relay_sync_cancel(peer, session);
 		grant_cancel_session(relay, session->id);
 		mode_gate_cancel(relay, session);
 	}

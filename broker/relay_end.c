@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "broker/relay_sync.h"
 
 void relay_finish(struct relay *relay)
 {
@@ -48,6 +49,9 @@ void relay_finish_if_empty(struct relay *relay)
 	link_finish_output(&relay->editor);
 }
 
+static const struct failure ended_failure = {
+	"SHUTTING_DOWN", "stop", "the broker has ended", {NULL, 0}};
+
 void relay_peer_gone(void *data)
 {
 	struct peer *peer = data;
@@ -55,6 +59,10 @@ void relay_peer_gone(void *data)
 	ev_timer_stop(relay->config.loop, &peer->idle);
 	grant_resolve_fail(peer, &(struct failure){"AGENT_EXITED", "session",
 					 "the session's agent has ended", {NULL, 0}});
+	if (relay_sync_close(peer)) {
+		return;
+	}
+	relay_sync_finish(peer, &ended_failure);
 	list_remove(&peer->link);
 	relay_roots_finish(peer);
 	toolhost_destroy(peer->toolhost);

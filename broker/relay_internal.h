@@ -67,11 +67,18 @@ struct peer {
 	size_t waiting_bytes;
 	bool is_ready; // its sandbox can be used
 	bool stops_when_ready;
-	char *reserved_for;   // owned; the directory it was started for, until it is asked for
-	struct ev_timer idle; // idle-timeout, while a prompt is in flight
-	double heard_at;      // ev_now when its last line came
-	bool is_greeting;     // its initialize is in flight
-	bool was_greeted;     // its initialize was answered well
+	char *reserved_for;    // owned; the directory it was started for, until it is asked for
+	struct ev_timer idle;  // idle-timeout, while a prompt is in flight
+	double heard_at;       // ev_now when its last line came
+	bool is_greeting;      // its initialize is in flight
+	bool was_greeted;      // its initialize was answered well
+	struct keeper *keeper; // owned; of its workspaces; NULL where none is synced
+	struct list turns;     // of struct turn (relay_sync.c): prompts and answers, until synced
+	char *unsaid;          // owned; what a sync had to say before there was a session
+	struct list inquiries; // of struct inquiry (sync_methods.c): not answered yet
+	bool is_rolling_back;
+	bool is_collecting; // nothing of it runs; the last sync does
+	bool is_collected;
 };
 
 /* One message in hand: where it lies and what it says. */
@@ -84,6 +91,7 @@ struct call {
 	bool was_parked;       // it waited for the agent's sandbox, or for its roots
 	bool has_roots;        // the directories it names are roots of the sandbox
 	const struct mcp_commands *mcp; // borrowed; what was asked of its MCP servers; may be NULL
+	bool was_synced;                // the workspaces were synced for it
 };
 
 struct old_text;
@@ -286,6 +294,8 @@ bool relay_mcp_edit(struct peer *peer, struct request *request, const struct cal
 void relay_mcp_tell(struct relay *relay, const struct request *request);
 
 /* ---- relay_roots.c, further ---- */
+/* Reads a message that was set aside; false where there is nothing to handle. */
+bool relay_open_parcel(struct parcel *parcel, struct call *out_call);
 
 /* Answers what waits for this agent with a failure. */
 void relay_fail_waiting(struct peer *peer, const struct failure *failure);
@@ -300,6 +310,9 @@ struct peer *relay_further_peer(struct relay *relay);
 
 /* A request of the agent's that was set aside: handles it as if it came now. */
 void relay_on_agent_request(struct peer *peer, const struct call *call);
+
+/* An agent's answer to what the editor asked. The request is freed. */
+void relay_pass_response(struct relay *relay, struct request *request, const struct call *call);
 
 /* A request of the agent's that policy has let pass (or has nothing to say on). */
 void relay_pass_agent_request(struct peer *peer, const struct call *call);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/relay_sync.h"
+
 static bool keep_session(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
@@ -118,6 +120,7 @@ static bool bind_new(
 	free(request->session_id);
 	request->session_id = mem_strdup(session->id);
 	mode_gate_read(relay, session, call);
+	relay_sync_add_session(request->peer, session);
 	return edit_new_id(relay, call, session, err);
 }
 
@@ -132,6 +135,7 @@ static bool bind_loaded(
 	if (session) {
 		give_roots(session, request);
 		mode_gate_read(relay, session, call);
+		relay_sync_add_session(request->peer, session);
 	}
 	return session != NULL;
 }

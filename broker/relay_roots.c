@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "broker/environment.h"
+#include "broker/relay_sync.h"
 
 /* A message of the editor's for an agent whose sandbox is not ready. */
 struct waiting {
@@ -74,8 +75,7 @@ bool relay_wait_until_ready(struct peer *peer, const struct call *call, struct e
 	return true;
 }
 
-/* Reads a message that was set aside; false where there is nothing to handle. */
-static bool open_call(struct parcel *parcel, struct call *out_call)
+bool relay_open_parcel(struct parcel *parcel, struct call *out_call)
 {
 	struct error err;
 	struct frame_reader *reader;
@@ -95,7 +95,7 @@ static void handle_waiting(struct peer *peer, struct waiting *waiting)
 	struct relay *relay = peer->relay;
 	list_remove(&waiting->link);
 	peer->waiting_bytes -= waiting->size;
-	if (open_call(waiting->parcel, &call)) {
+	if (relay_open_parcel(waiting->parcel, &call)) {
 		splice_clear(&relay->splice);
 		relay_on_parked_call(peer, &call);
 	}
@@ -161,7 +161,7 @@ static void opening_pass(void *data)
 /* All its roots are there: now for its MCP servers. */
 static void opening_ask(struct opening *opening)
 {
-	if (!open_call(opening->parcel, &opening->call)) {
+	if (!relay_open_parcel(opening->parcel, &opening->call)) {
 		opening_destroy(opening);
 		return;
 	}
@@ -232,6 +232,21 @@ static void opening_move(struct opening *opening, const struct error *err)
 	opening_destroy(opening);
 }
 
+/* What is in its directories is there too. */
+static void on_synced(void *data, const struct error *err)
+{
+	struct opening *opening = data;
+	if (!opening->parcel) {
+		opening_destroy(opening); // answered meanwhile: the agent ended
+	} else if (err) {
+		opening_fail(opening,
+			&(struct failure){failure_code_of(err), "sync", err->text, {NULL, 0}});
+		opening_destroy(opening);
+	} else {
+		opening_ask(opening);
+	}
+}
+
 static void on_root_added(void *data, const struct error *err)
 {
 	struct opening *opening = data;
@@ -258,7 +273,9 @@ static void on_root_added(void *data, const struct error *err)
 			on_root_added, opening);
 		return;
 	}
-	opening_ask(opening);
+	if (!relay_sync_open(peer, on_synced, opening)) {
+		opening_ask(opening);
+	}
 }
 
 static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, char **directories)
@@ -299,7 +316,7 @@ bool relay_open_roots(struct peer *peer, const struct call *call)
 static void fail_parcel(struct relay *relay, struct parcel *parcel, const struct failure *failure)
 {
 	struct call call;
-	if (open_call(parcel, &call) && call.message.kind == MESSAGE_REQUEST) {
+	if (relay_open_parcel(parcel, &call) && call.message.kind == MESSAGE_REQUEST) {
 		relay_fail(relay, call.message.id, failure);
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/state_folder.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,4 +24,21 @@ char *state_folder_name(const char *const *environment)
 		return join(state, "acp-broker");
 	}
 	return home && home[0] == '/' ? join(home, ".local/state/acp-broker") : NULL;
+}
+
+uint64_t state_folder_hash(uint64_t hash, const char *text)
+{
+	static const uint64_t prime = 0x100000001b3ULL;
+	for (; *text; text++) {
+		hash = (hash ^ (unsigned char)*text) * prime;
+	}
+	return hash * prime;
+}
+
+char *state_folder_store(const char *state_folder, const char *local_root)
+{
+	char name[32];
+	snprintf(name, sizeof(name), "stores/%016" PRIx64,
+		state_folder_hash(STATE_HASH_START, local_root));
+	return join(state_folder, name);
 }

@@ -16,7 +16,8 @@ class FarCase(Case):
     def far(self, flags=(), **keys):
         """A client whose agent works below `inside`, where the editor's paths do not exist."""
         self.inside = self.dir / 'inside'
-        lines = ['[profile "far"]', '\tbackend = fake', f'\truntime-root = {self.inside}']
+        lines = ['[profile "far"]', '\tbackend = fake', '\tsync = none',
+                 f'\truntime-root = {self.inside}']
         values = dict(case.SHORT_DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
         lines += [f'\t{name} = {value}' for name, value in values.items()]
         config = self.dir / 'config'

@@ -29,6 +29,7 @@ class McpCase(Case):
         values = dict(case.SHORT_DEADLINES, backend=backend)
         if backend == 'fake':
             values['runtime-root'] = self.inside
+            values['sync'] = 'none'
         values.update({name.replace('_', '-'): value for name, value in keys.items()})
         lines = ['[profile "p"]']
         for name, value in values.items():

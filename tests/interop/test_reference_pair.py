@@ -28,7 +28,7 @@ METHODS = served.METHODS | {'initialize', 'session/new', 'session/prompt', 'sess
 
 
 def steady(lines):
-    """The lines less the agent's echo of a tool's answer, which a slow machine makes it leave out."""
+    """The lines less the agent's echo of a tool's answer, which it leaves out when it is slow."""
     return conversation([line for line in lines if b'"toolResponse"' not in line[1]])
 
 
@@ -205,7 +205,7 @@ class Far(Served):
     backend = 'fake'
 
     def settings(self):
-        return dict(super().settings(), runtime_root=str(self.root.parent))
+        return dict(super().settings(), runtime_root=str(self.root.parent), sync='none')
 
     def broker_argv(self, *options, agent):
         return [FAR_BROKER, *options, '--', *agent]

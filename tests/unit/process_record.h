@@ -221,6 +221,10 @@ static inline int run_with_spawner(const struct CMUnitTest *tests, size_t count,
 	CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
 	struct error err;
+	/* A shell's & or nohup(1) ignores some, and the processes would too. */
+	for (int number = 1; number < NSIG; number++) {
+		signal(number, SIG_DFL);
+	}
 	spawner = spawner_create(&err);
 	if (!spawner) {
 		fprintf(stderr, "%s\n", err.text);

@@ -52,7 +52,9 @@ static const struct {
 		"max-sessions, start-timeout, prepare-timeout, stop-eof-timeout, "
 		"stop-term-timeout, stop-kill-timeout, drain-timeout, idle-timeout, "
 		"max-file, output-limit, max-terminals, terminal-timeout, file-timeout, "
-		"mcp-timeout or permission-timeout"},
+		"mcp-timeout, permission-timeout, sync, persistence, transport, include, "
+		"exclude, big-file, max-files, max-size, sync-timeout, sync-lock-timeout, "
+		"max-checkpoints or checkpoint-age"},
 	{"[profile \"p\"]\nbackend = fake\nimmage = x\n",
 		"FILE: profile.p.immage: unknown key: did you mean image?"},
 	/* values */

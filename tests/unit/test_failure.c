@@ -22,7 +22,7 @@ static char *page;
 static const char *source_root;
 
 static const char *const stages[] = {"config", "prepare", "start", "initialize", "authenticate",
-	"relay", "session", "tool", "stop"};
+	"relay", "session", "tool", "sync", "stop"};
 
 /* ---- the message ---- */
 

@@ -217,6 +217,32 @@ static void count_record(void *data, const char *id)
 	(*(int *)data)++;
 }
 
+static void test_without_a_state_folder_one_is_told_what_to_set(void **state)
+{
+	struct error err;
+	assert_int_equal(record_folder_open("", &err), -1);
+	assert_int_equal(err.code, ERROR_CONFIG);
+	assert_non_null(strstr(err.text, "XDG_STATE_HOME"));
+}
+
+static void test_a_missing_state_folder_is_made_with_its_parents(void **state)
+{
+	struct error err;
+	struct stat status;
+	char path[128];
+	snprintf(path, sizeof(path), "%s/a/b", state_folder);
+	int fd = record_folder_open(path, &err);
+	assert_true(fd >= 0);
+	fd_close(&fd);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0700);
+	static const char *const made[] = {"a/b/sessions", "a/b", "a"};
+	for (size_t i = 0; i < ARRAY_LENGTH(made); i++) {
+		snprintf(path, sizeof(path), "%s/%s", state_folder, made[i]);
+		assert_int_equal(rmdir(path), 0);
+	}
+}
+
 static void test_only_records_are_visited(void **state)
 {
 	struct error err;
@@ -237,6 +263,36 @@ static void test_only_records_are_visited(void **state)
 	fd_close(&other);
 	fd_close(&lock);
 	record_finish(&record);
+}
+
+static void test_the_oldest_stopped_records_are_pruned(void **state)
+{
+	enum { COUNT = 6 };
+	struct error err;
+	char ids[COUNT][RECORD_ID_SIZE];
+	int locked = -1;
+	for (int i = 0; i < COUNT; i++) {
+		struct record record;
+		fill(&record);
+		record.state = i == 1 ? RECORD_FAILED : RECORD_STOPPED;
+		snprintf(
+			record.updated, sizeof(record.updated), "2026-01-0%dT00:00:00.000Z", i + 1);
+		memcpy(ids[i], record.id, sizeof(ids[i]));
+		save(&record);
+		record_finish(&record);
+	}
+	write_raw("00112233445566aa", "garbage");
+	locked = record_lock(folder_fd, ids[2], &err);
+	assert_true(record_prune(folder_fd, 2, &err));
+	for (int i = 0; i < COUNT; i++) {
+		struct record record = {0};
+		bool is_there = record_load(folder_fd, ids[i], &record, &err);
+		assert_int_equal(is_there, i != 0 && i != 3);
+		record_finish(&record);
+	}
+	assert_false(record_load(folder_fd, "00112233445566aa", &(struct record){0}, &err));
+	assert_int_equal(err.code, ERROR_PROTOCOL); // still there
+	fd_close(&locked);
 }
 
 static void test_sessions_are_bounded(void **state)
@@ -267,6 +323,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_the_lock_is_held_until_it_is_closed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_only_records_are_visited, set_up, tear_down),
+		cmocka_unit_test(test_without_a_state_folder_one_is_told_what_to_set),
+		cmocka_unit_test_setup_teardown(
+			test_a_missing_state_folder_is_made_with_its_parents, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_the_oldest_stopped_records_are_pruned, set_up, tear_down),
 		cmocka_unit_test(test_sessions_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

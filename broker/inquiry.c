@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/inquiry.h"
+
+#include <stdlib.h>
+
+struct inquiry *inquiry_create(struct peer *peer, const struct call *call, const char *store_folder)
+{
+	struct inquiry *inquiry = mem_alloc_zero(sizeof(*inquiry));
+	inquiry->peer = peer;
+	inquiry->id = mem_strndup(call->message.id);
+	inquiry->store_folder = mem_strdup(store_folder);
+	buf_init(&inquiry->result, SIZE_MAX / 2);
+	list_append(&peer->inquiries, &inquiry->link);
+	return inquiry;
+}
+
+void inquiry_destroy(struct inquiry *inquiry)
+{
+	list_remove(&inquiry->link);
+	buf_finish(&inquiry->result);
+	free(inquiry->id);
+	free(inquiry->store_folder);
+	free(inquiry->from);
+	free(inquiry->to);
+	free(inquiry);
+}
+
+void inquiry_answer(struct inquiry *inquiry)
+{
+	struct relay *relay = inquiry->peer->relay;
+	if (inquiry->is_ok) {
+		relay_answer(relay, span_of(inquiry->id), buf_span(&inquiry->result));
+	} else {
+		relay_fail(relay, span_of(inquiry->id),
+			&(struct failure){failure_code_of(&inquiry->err), "sync", inquiry->err.text,
+				{NULL, 0}});
+	}
+	inquiry_destroy(inquiry);
+}
+
+static void on_run(struct pool_job *job)
+{
+	struct inquiry *inquiry = CONTAINER_OF(job, struct inquiry, job);
+	struct store store;
+	if (!store_open(&store, inquiry->store_folder, 0, &inquiry->err)) {
+		return;
+	}
+	inquiry->is_ok = inquiry->run(inquiry, &store, &inquiry->err);
+	store_close(&store);
+}
+
+static void on_done(struct pool_job *job)
+{
+	struct inquiry *inquiry = CONTAINER_OF(job, struct inquiry, job);
+	if (inquiry->peer) {
+		inquiry_answer(inquiry);
+	} else {
+		inquiry_destroy(inquiry);
+	}
+}
+
+void inquiry_submit(struct inquiry *inquiry)
+{
+	inquiry->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
+	if (!pool_submit(inquiry->peer->relay->config.pool, &inquiry->job, &inquiry->err)) {
+		inquiry_answer(inquiry);
+	}
+}
+
+void inquiry_drop_all(struct peer *peer, const struct failure *failure)
+{
+	LIST_FOR_EACH(inquiry, &peer->inquiries, struct inquiry, link) {
+		relay_fail(peer->relay, span_of(inquiry->id), failure);
+		inquiry->peer = NULL;
+		list_remove(&inquiry->link);
+		bool is_on_pool = inquiry->run != NULL;
+		if (!is_on_pool || pool_cancel(peer->relay->config.pool, &inquiry->job)) {
+			inquiry_destroy(inquiry);
+		}
+	}
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_INQUIRY_H
+#define BROKER_INQUIRY_H
+
+#include "broker/relay_internal.h"
+#include "sync/store.h"
+
+/* A request that is answered once something was done, on the loop or on the pool. */
+struct inquiry {
+	struct list link;  // peer.inquiries
+	struct peer *peer; // NULL: nobody hears the answer
+	struct pool_job job;
+	char *id; // owned; raw
+	char *store_folder;
+	char *from, *to; // owned; may be NULL
+	bool wants_stat;
+	/* Blocking: fills result; or fails. */
+	bool (*run)(struct inquiry *inquiry, struct store *store, struct error *err);
+	bool is_ok;
+	struct buf result; // JSON
+	struct error err;
+};
+
+/* A request of the editor's about a store; it is the peer's until it was answered. */
+struct inquiry *inquiry_create(
+	struct peer *peer, const struct call *call, const char *store_folder);
+
+/* Runs `run` on the pool, on the store; then the request is answered. */
+void inquiry_submit(struct inquiry *inquiry);
+
+/* Answers with the result, or the error, and frees it. */
+void inquiry_answer(struct inquiry *inquiry);
+void inquiry_destroy(struct inquiry *inquiry); // once it was answered otherwise
+
+/* Answers all of a peer with a failure; what runs for them goes on, unheard. */
+void inquiry_drop_all(struct peer *peer, const struct failure *failure);
+
+#endif

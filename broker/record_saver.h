@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_RECORD_SAVER_H
+#define BROKER_RECORD_SAVER_H
+
+#include <ev.h>
+
+#include "base/pool.h"
+#include "broker/record.h"
+
+/*
+ * Saves records (broker/record.h) on the worker pool, one after the other, and
+ * holds the lock of each from its first save on. Loop thread only.
+ */
+struct record_saver;
+
+typedef void record_saved(void *data, const struct error *err);
+
+/* Loop and pool are borrowed; the folder's name is copied. */
+struct record_saver *record_saver_create(
+	struct ev_loop *loop, struct pool *pool, const char *state_folder);
+
+/*
+ * What is queued is dropped, unheard; what is being written is written. The locks
+ * are let go. NULL is fine.
+ */
+void record_saver_destroy(struct record_saver *saver);
+
+/*
+ * Saves the record as it is now. done is raised exactly once and not before this
+ * returns, unless the saver is destroyed before.
+ */
+void record_saver_save(
+	struct record_saver *saver, const struct record *record, record_saved *done, void *data);
+
+#endif

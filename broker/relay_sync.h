@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_RELAY_SYNC_H
+#define BROKER_RELAY_SYNC_H
+
+#include "broker/keeper.h"
+#include "broker/relay_internal.h"
+
+/*
+ * The workspaces of an agent's sandbox, kept in step at the turns of its
+ * sessions: a session's directories are synced before it is opened, a prompt waits until
+ * what the person did is there, its answer until what the agent did is here. Of an agent
+ * whose sandbox needs no sync nothing here does anything.
+ */
+
+void relay_sync_init(struct peer *peer);
+
+/* Answers what waits with a failure; raises nothing more. */
+void relay_sync_finish(struct peer *peer, const struct failure *failure);
+
+/*
+ * Opens the roots of the sandbox that are not kept yet; done is raised later, with the first
+ * error. False: there is nothing to wait for.
+ */
+bool relay_sync_open(struct peer *peer, sandbox_done *done, void *data);
+
+/* The session's first id is known: it is written down. */
+void relay_sync_add_session(struct peer *peer, const struct session *session);
+
+/* True where the prompt was set aside: it goes on once the workspaces are synced. */
+bool relay_sync_holds_prompt(struct peer *peer, const struct call *call);
+
+/* The same of its answer; the request is taken then. */
+bool relay_sync_holds_answer(struct request *request, const struct call *call);
+
+/* session/cancel: a prompt that waits is answered, the agent never hears of it. */
+void relay_sync_cancel(struct peer *peer, const struct session *session);
+
+/*
+ * Nothing of the agent's runs any more: collects for the last time. True: the peer is
+ * gone when that has ended, by relay_peer_gone.
+ */
+bool relay_sync_close(struct peer *peer);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/sync_methods.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "acp/json_doc.h"
+#include "broker/inquiry.h"
+#include "broker/relay_sync.h"
+#include "sync/checkpoint.h"
+#include "sync/id.h"
+
+enum { DIFF_MAX = 4 << 20, NAME_MAX_BYTES = CHECKPOINT_REASON_MAX };
+
+/* ---- what is meant ---- */
+
+/* What a request is about; false: it was answered with what is wrong. */
+struct subject_of {
+	struct session *session;
+	struct peer *peer;
+	struct kept kept;
+};
+
+static bool refuse(struct relay *relay, const struct call *call, const char *code, const char *text)
+{
+	relay_fail(relay, call->message.id, &(struct failure){code, "sync", text, {NULL, 0}});
+	return false;
+}
+
+static bool find_kept(struct relay *relay, const struct call *call, struct subject_of *out)
+{
+	out->session = relay_session_of(relay, &call->message);
+	out->peer = out->session ? out->session->peer : NULL;
+	if (!out->peer) {
+		return refuse(relay, call, "INVALID_PARAMS",
+			"params.sessionId names no session whose agent runs");
+	}
+	const char *root = out->session->roots ? out->session->roots[0] : NULL;
+	for (size_t i = 0; out->peer->keeper && keeper_at(out->peer->keeper, i, &out->kept); i++) {
+		if (!root || strcmp(out->kept.runtime_root, root) == 0) {
+			return true;
+		}
+	}
+	return refuse(relay, call, "NOT_SYNCED",
+		"the session works in the workspace itself; there is nothing to sync");
+}
+
+static bool find_workspace(struct relay *relay, const struct call *call, struct subject_of *out)
+{
+	return find_kept(relay, call, out) &&
+	       (out->kept.is_synced || refuse(relay, call, "NOT_SYNCED", "sync = none"));
+}
+
+/* A member of params that is a string or a number, as text; NULL where there is none. */
+static char *param(const struct call *call, const char *name)
+{
+	struct span params = message_place(&call->message, PLACE_PARAMS);
+	struct json_doc *doc = params.len > 0 ? json_doc_parse_unchecked(params, NULL) : NULL;
+	json_node node = doc ? json_get(doc, 0, name) : JSON_NODE_NONE;
+	char *text = doc ? json_string(doc, node) : NULL;
+	if (doc && json_is(doc, node, JSON_NUMBER)) {
+		text = mem_strndup(json_raw(doc, node));
+	}
+	json_doc_destroy(doc);
+	return text;
+}
+
+static bool param_bool(const struct call *call, const char *name)
+{
+	struct span params = message_place(&call->message, PLACE_PARAMS);
+	struct json_doc *doc = params.len > 0 ? json_doc_parse_unchecked(params, NULL) : NULL;
+	bool value = doc && json_bool(doc, json_get(doc, 0, name), false);
+	json_doc_destroy(doc);
+	return value;
+}
+
+/* ---- _broker/session/status ---- */
+
+static void write_member(struct json_writer *writer, const char *key, const char *value)
+{
+	json_write_key(writer, key);
+	json_write_text(writer, value);
+}
+
+static void write_number(struct json_writer *writer, const char *key, uint64_t value)
+{
+	json_write_key(writer, key);
+	json_write_int(writer, (long long)value);
+}
+
+static void write_counts(
+	struct json_writer *writer, const char *key, const struct merge_counts *counts)
+{
+	json_write_key(writer, key);
+	json_write_object(writer);
+	write_number(writer, "added", counts->added);
+	write_number(writer, "changed", counts->changed);
+	write_number(writer, "deleted", counts->deleted);
+	json_write_object_end(writer);
+}
+
+static void write_last(struct json_writer *writer, const struct last_sync *last)
+{
+	json_write_key(writer, "lastSync");
+	if (!last->happened) {
+		json_write_null(writer);
+		return;
+	}
+	json_write_object(writer);
+	write_member(writer, "reason", sync_reason_name(last->reason));
+	write_member(writer, "time", last->time);
+	write_member(writer, "error", *last->error ? last->error : NULL);
+	write_number(writer, "durationMs", (uint64_t)last->duration_ms);
+	write_number(writer, "files", last->files);
+	write_counts(writer, "toLocal", &last->to_local);
+	write_counts(writer, "toRuntime", &last->to_runtime);
+	write_number(writer, "sentBytes", last->sent_bytes);
+	write_number(writer, "receivedBytes", last->received_bytes);
+	write_number(writer, "conflicts", last->conflicts);
+	write_number(writer, "checkpoint", last->checkpoint);
+	json_write_object_end(writer);
+}
+
+static void write_status(struct json_writer *writer, const struct kept *kept, const char *mode)
+{
+	json_write_object(writer);
+	write_member(writer, "record", kept->id);
+	write_member(writer, "state", kept->state);
+	write_member(writer, "localRoot", kept->local_root);
+	write_member(writer, "runtimeRoot", kept->runtime_root);
+	write_member(writer, "sync", mode);
+	write_last(writer, kept->last);
+	json_write_object_end(writer);
+}
+
+static void answer_status(struct relay *relay, struct span id, const struct kept *kept)
+{
+	struct buf out;
+	struct json_writer writer;
+	buf_init(&out, SIZE_MAX / 2);
+	json_write_begin(&writer, &out);
+	write_status(&writer, kept, sync_mode_name(relay->config.profile->sync.mode));
+	if (json_write_end(&writer, NULL)) {
+		relay_answer(relay, id, buf_span(&out));
+	}
+	buf_finish(&out);
+}
+
+void sync_methods_status(struct relay *relay, const struct call *call)
+{
+	struct subject_of subject;
+	if (find_kept(relay, call, &subject)) {
+		answer_status(relay, call->message.id, &subject.kept);
+	}
+}
+
+/* ---- _broker/sync, checkpoint/create, checkpoint/rollback ---- */
+
+/* The keeper has done it; what it did is in the status. */
+static void on_synced(void *data, const struct error *err)
+{
+	struct inquiry *inquiry = data;
+	struct keeper *keeper = inquiry->peer->keeper;
+	struct kept kept;
+	inquiry->peer->is_rolling_back = false;
+	if (err) {
+		inquiry->err = *err;
+		inquiry_answer(inquiry);
+		return;
+	}
+	for (size_t i = 0; keeper_at(keeper, i, &kept); i++) {
+		if (strcmp(kept.store_folder, inquiry->store_folder) == 0) {
+			answer_status(inquiry->peer->relay, span_of(inquiry->id), &kept);
+			break;
+		}
+	}
+	inquiry_destroy(inquiry);
+}
+
+static void begin_sync(
+	const struct subject_of *subject, const struct call *call, const struct sync_order *order)
+{
+	struct inquiry *inquiry = inquiry_create(subject->peer, call, subject->kept.store_folder);
+	keeper_sync(subject->peer->keeper, subject->kept.local_root, order, on_synced, inquiry);
+}
+
+void sync_methods_sync(struct relay *relay, const struct call *call)
+{
+	struct subject_of subject;
+	if (find_workspace(relay, call, &subject)) {
+		begin_sync(&subject, call,
+			&(struct sync_order){
+				.reason = SYNC_REASON_TURN, .session = subject.session->id});
+	}
+}
+
+void sync_methods_create(struct relay *relay, const struct call *call)
+{
+	struct subject_of subject;
+	if (!find_workspace(relay, call, &subject)) {
+		return;
+	}
+	char *name = param(call, "name");
+	begin_sync(&subject, call,
+		&(struct sync_order){
+			.reason = SYNC_REASON_TURN, .session = subject.session->id, .name = name});
+	free(name);
+}
+
+/* Lists the sessions of an agent in which a prompt is in flight. */
+struct in_flight {
+	char text[512];
+	size_t len;
+};
+
+static void add_in_flight(void *data, struct session *session)
+{
+	struct in_flight *found = data;
+	if (session->prompts > 0 && found->len < sizeof(found->text)) {
+		int len = snprintf(found->text + found->len, sizeof(found->text) - found->len,
+			"%s%s", found->len > 0 ? ", " : "", session->id);
+		found->len += (size_t)len;
+	}
+}
+
+static bool is_at_rest(struct relay *relay, const struct call *call, struct peer *peer)
+{
+	char text[640];
+	struct in_flight found = {.len = 0};
+	if (peer->is_rolling_back) {
+		return refuse(relay, call, "ROLLBACK_IN_PROGRESS",
+			"the workspace is being rolled back already");
+	}
+	session_table_visit(&relay->sessions, peer, add_in_flight, &found);
+	if (found.len == 0) {
+		return true;
+	}
+	snprintf(text, sizeof(text), "a prompt is in flight in %s: cancel it, or wait for its end",
+		found.text);
+	return refuse(relay, call, "TOOLS_IN_FLIGHT", text);
+}
+
+void sync_methods_rollback(struct relay *relay, const struct call *call)
+{
+	struct subject_of subject;
+	if (!find_workspace(relay, call, &subject) || !is_at_rest(relay, call, subject.peer)) {
+		return;
+	}
+	char *checkpoint = param(call, "checkpoint");
+	if (!checkpoint) {
+		refuse(relay, call, "INVALID_PARAMS",
+			"params.checkpoint: expected a checkpoint's number, or -1 for the newest");
+		return;
+	}
+	subject.peer->is_rolling_back = true;
+	begin_sync(&subject, call,
+		&(struct sync_order){.reason = SYNC_REASON_TURN,
+			.session = subject.session->id,
+			.rollback = checkpoint});
+	free(checkpoint);
+}
+
+/* ---- _broker/checkpoint/list ---- */
+
+static void write_checkpoint(struct json_writer *writer, const struct checkpoint *checkpoint)
+{
+	char tree[ID_TEXT_SIZE];
+	json_write_object(writer);
+	write_number(writer, "checkpoint", checkpoint->number);
+	write_number(writer, "time", (uint64_t)checkpoint->time);
+	write_member(writer, "reason", checkpoint->reason);
+	write_member(writer, "sessionId", *checkpoint->session ? checkpoint->session : NULL);
+	write_member(writer, "tree", id_text(tree, &checkpoint->tree));
+	json_write_object_end(writer);
+}
+
+static bool run_list(struct inquiry *inquiry, struct store *store, struct error *err)
+{
+	struct checkpoint *list;
+	size_t count;
+	struct json_writer writer;
+	if (!checkpoint_list(store, &list, &count, err)) {
+		return false;
+	}
+	json_write_begin(&writer, &inquiry->result);
+	json_write_object(&writer);
+	json_write_key(&writer, "checkpoints");
+	json_write_array(&writer);
+	for (size_t i = 0; i < count; i++) {
+		write_checkpoint(&writer, &list[i]);
+	}
+	json_write_array_end(&writer);
+	json_write_object_end(&writer);
+	free(list);
+	return json_write_end(&writer, err);
+}
+
+void sync_methods_list(struct relay *relay, const struct call *call)
+{
+	struct subject_of subject;
+	if (find_workspace(relay, call, &subject)) {
+		struct inquiry *inquiry =
+			inquiry_create(subject.peer, call, subject.kept.store_folder);
+		inquiry->run = run_list;
+		inquiry_submit(inquiry);
+	}
+}
+
+/* ---- _broker/checkpoint/diff ---- */
+
+static bool keep_text(void *data, struct span text)
+{
+	return buf_append(data, text, NULL);
+}
+
+static bool run_diff(struct inquiry *inquiry, struct store *store, struct error *err)
+{
+	struct checkpoint from;
+	struct checkpoint to;
+	struct buf text;
+	struct json_writer writer;
+	if (!checkpoint_find(store, inquiry->from, &from, err) ||
+		!checkpoint_find(store, inquiry->to ? inquiry->to : "-1", &to, err)) {
+		return false;
+	}
+	buf_init(&text, DIFF_MAX);
+	bool is_cut = false;
+	bool ok = checkpoint_diff(store, &from.tree, &to.tree,
+		inquiry->wants_stat ? CHECKPOINT_STAT : CHECKPOINT_PATCH, keep_text, &text, err);
+	if (!ok && err->code == ERROR_UNAVAILABLE) {
+		is_cut = ok = true; // over DIFF_MAX
+	}
+	if (ok) {
+		json_write_begin(&writer, &inquiry->result);
+		json_write_object(&writer);
+		write_number(&writer, "from", from.number);
+		write_number(&writer, "to", to.number);
+		json_write_key(&writer, "diff");
+		json_write_string(&writer, buf_span(&text));
+		json_write_key(&writer, "truncated");
+		json_write_bool(&writer, is_cut);
+		json_write_object_end(&writer);
+		ok = json_write_end(&writer, err);
+	}
+	buf_finish(&text);
+	return ok;
+}
+
+void sync_methods_diff(struct relay *relay, const struct call *call)
+{
+	struct subject_of subject;
+	if (!find_workspace(relay, call, &subject)) {
+		return;
+	}
+	char *from = param(call, "from");
+	if (!from) {
+		refuse(relay, call, "INVALID_PARAMS",
+			"params.from: expected a checkpoint's number, or -1 for the newest");
+		return;
+	}
+	struct inquiry *inquiry = inquiry_create(subject.peer, call, subject.kept.store_folder);
+	inquiry->from = from;
+	inquiry->to = param(call, "to");
+	inquiry->wants_stat = param_bool(call, "stat");
+	inquiry->run = run_diff;
+	inquiry_submit(inquiry);
+}

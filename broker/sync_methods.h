@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_SYNC_METHODS_H
+#define BROKER_SYNC_METHODS_H
+
+struct call;
+struct relay;
+
+/*
+ * The broker's own methods about the workspace of a session: params.sessionId
+ * names it, its cwd is the workspace meant. docs/schemas/ has their params and
+ * results.
+ */
+void sync_methods_status(struct relay *relay, const struct call *call);
+void sync_methods_sync(struct relay *relay, const struct call *call);
+void sync_methods_create(struct relay *relay, const struct call *call);
+void sync_methods_list(struct relay *relay, const struct call *call);
+void sync_methods_diff(struct relay *relay, const struct call *call);
+void sync_methods_rollback(struct relay *relay, const struct call *call);
+
+#endif

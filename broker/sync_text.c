@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/sync_text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Appends as much as fits. */
+static void say(char text[SYNC_TEXT_MAX], size_t *len, const char *format, ...) ATTR_PRINTF(3, 4);
+static void say(char text[SYNC_TEXT_MAX], size_t *len, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	int written = vsnprintf(text + *len, SYNC_TEXT_MAX - *len, format, args);
+	va_end(args);
+	if (written > 0) {
+		*len += (size_t)written;
+		*len = *len < SYNC_TEXT_MAX ? *len : SYNC_TEXT_MAX - 1;
+	}
+}
+
+static size_t paths_in(const struct merge_counts *counts)
+{
+	return counts->added + counts->changed + counts->deleted;
+}
+
+static const char *plural(size_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void say_conflicts(char text[SYNC_TEXT_MAX], size_t *len, const struct sync_result *result)
+{
+	size_t named = 0;
+	say(text, len, "; changed on both sides, so that yours stay%s and the agent's %s beside:",
+		result->conflict_count == 1 ? "s" : "", result->conflict_count == 1 ? "is" : "are");
+	LIST_FOR_EACH(conflict, result->conflicts, struct conflict, link) {
+		if (named++ == SYNC_TEXT_NAMED) {
+			break;
+		}
+		say(text, len, "%s %s", named > 1 ? "," : "", conflict->path);
+	}
+	if (result->conflict_count > SYNC_TEXT_NAMED) {
+		say(text, len, " and %zu more", result->conflict_count - SYNC_TEXT_NAMED);
+	}
+	say(text, len, " (acp-broker conflicts list)");
+}
+
+bool sync_text_write(char text[SYNC_TEXT_MAX], const char *local_root,
+	const struct sync_result *result, const struct error *err)
+{
+	size_t len = 0;
+	text[0] = '\0';
+	if (err) {
+		say(text, &len, "%s", err->text);
+		return true;
+	}
+	size_t here = paths_in(&result->to_local);
+	size_t there = paths_in(&result->to_runtime);
+	say(text, &len, "%s: synced (%s): %zu file%s from the agent, %zu to it, %lld ms",
+		local_root, sync_reason_name(result->reason), here, plural(here), there,
+		result->duration_ms);
+	if (result->conflict_count > 0) {
+		say_conflicts(text, &len, result);
+	}
+	if (result->kept > 0) {
+		say(text, &len,
+			"; the agent has deleted %zu of your files: they were kept here and given "
+			"back to it",
+			result->kept);
+	}
+	if (*result->note) {
+		say(text, &len, "; %s", result->note);
+	}
+	return result->conflict_count > 0 || result->kept > 0 || *result->note;
+}

@@ -1,0 +1,310 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A workspace and its isolated copy, kept in step around the turns of a session."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+
+import case
+import processes
+
+from acp import RpcError
+from case import Case
+
+
+class SyncCase(Case):
+    def setUp(self):
+        super().setUp()
+        self.state = self.dir / 'home/state/acp-broker'
+
+    def copied(self, profile='copy', **keys):
+        """A client whose agent works in a copy of the workspace."""
+        lines = [f'[profile "{profile}"]', '\tisolation = copy']
+        values = dict(case.SHORT_DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
+        lines += [f'\t{name} = {value}' for name, value in values.items()]
+        config = self.dir / f'config-{profile}'
+        config.write_text('\n'.join(lines) + '\n')
+        client = self.broker(options=['--config', str(config), '--profile', profile])
+        client.initialize()
+        return client
+
+    def opened(self, **keys):
+        client = self.copied(**keys)
+        return client, client.new_session(self.work)
+
+    def runtime(self, client, session):
+        return pathlib.Path(self.status(client, session)['runtimeRoot'])
+
+    def status(self, client, session):
+        return client.call('_broker/session/status', {'sessionId': session})
+
+    def records(self):
+        return [json.loads(path.read_text()) for path in (self.state / 'sessions').glob('*.json')]
+
+    def tree(self):
+        """What is in the workspace: names and contents."""
+        return {str(path.relative_to(self.work)): path.read_text()
+                for path in sorted(self.work.rglob('*'))
+                if path.is_file() and '.git' not in path.parts}
+
+    def notices(self, client):
+        return [m.params['update']['title'] for m in client.received
+                if m.method == 'session/update'
+                and m.params['update'].get('toolCallId', '').startswith('acp-broker')]
+
+
+class Turns(SyncCase):
+    def test_what_the_agent_does_is_here_when_its_answer_is(self):
+        (self.work / 'a.txt').write_text('mine\n')
+        client, session = self.opened()
+        client.prompt(session, 'terminal cat a.txt; echo new > b.txt; mkdir d; echo x > d/c.txt')
+        self.assertIn('mine', client.wait_text('terminal/output ->'))
+        self.assertEqual(self.tree(), {'a.txt': 'mine\n', 'b.txt': 'new\n', 'd/c.txt': 'x\n'})
+        self.assertNotEqual(self.runtime(client, session), self.work)
+
+    def test_what_the_person_does_is_there_before_the_prompt(self):
+        client, session = self.opened()
+        (self.work / 'later.txt').write_text('later\n')
+        client.prompt(session, 'terminal cat later.txt')
+        self.assertIn('later', client.wait_text('terminal/output ->'))
+
+    def test_deletions_and_renames_travel_both_ways(self):
+        for name in 'abc':
+            (self.work / name).write_text(name)
+        client, session = self.opened()
+        client.prompt(session, 'terminal rm a; mv b b2')
+        self.assertEqual(self.tree(), {'b2': 'b', 'c': 'c'})
+        (self.work / 'c').unlink()
+        client.prompt(session, 'terminal ls')
+        self.assertNotIn('c', client.wait_text('terminal/output ->').split('"output"')[1]
+                         .split('truncated')[0].replace('exitCode', ''))
+
+    def test_changes_on_both_sides_of_a_file_are_merged(self):
+        lines = [f'line {number}\n' for number in range(20)]
+        (self.work / 'text').write_text(''.join(lines))
+        client, session = self.opened()
+        (self.runtime(client, session) / 'text').write_text(
+            ''.join(['agent\n', *lines[1:]]))
+        (self.work / 'text').write_text(''.join([*lines[:-1], 'person\n']))
+        client.prompt(session, 'say x')
+        merged = ''.join(['agent\n', *lines[1:-1], 'person\n'])
+        self.assertEqual((self.work / 'text').read_text(), merged)
+        self.assertEqual((self.runtime(client, session) / 'text').read_text(), merged)
+        self.assertEqual(self.notices(client), [])
+
+    def test_a_conflict_keeps_both_versions_and_is_told_once(self):
+        (self.work / 'text').write_text('base\n')
+        client, session = self.opened()
+        (self.runtime(client, session) / 'text').write_text('agent\n')
+        (self.work / 'text').write_text('person\n')
+        client.prompt(session, 'say x')
+        self.assertEqual((self.work / 'text').read_text(), 'person\n')
+        parked = [name for name in self.tree() if name != 'text']
+        self.assertEqual(len(parked), 1)
+        self.assertTrue(parked[0].endswith('.acp-conflict'), parked)
+        self.assertEqual((self.work / parked[0]).read_text(), 'agent\n')
+        client.prompt(session, 'say y')
+        self.assertEqual(len(self.notices(client)), 1)
+        self.assertIn('text', self.notices(client)[0])
+        self.assertEqual((self.runtime(client, session) / 'text').read_text(), 'person\n')
+        self.assertEqual([p.name for p in self.runtime(client, session).glob('*.acp-conflict')],
+                         [])
+
+    def test_ignored_files_do_not_come_back(self):
+        subprocess.run(['git', 'init', '-q', str(self.work)], check=True)
+        (self.work / '.gitignore').write_text('node_modules/\n*.log\n')
+        (self.work / 'node_modules/x').mkdir(parents=True)
+        (self.work / 'node_modules/x/index.js').write_text('here')
+        client, session = self.opened()
+        client.prompt(session, 'terminal cat node_modules/x/index.js; '
+                      'echo there > node_modules/x/index.js; echo l > a.log; echo k > kept')
+        self.assertIn('here', client.wait_text('terminal/output ->'))
+        self.assertEqual(self.tree(), {'.gitignore': 'node_modules/\n*.log\n', 'kept': 'k\n',
+                                       'node_modules/x/index.js': 'here'})
+
+    def test_the_users_repository_is_never_written(self):
+        run = lambda *words: subprocess.run(
+            ['git', '-C', str(self.work), '-c', 'user.name=A', '-c', 'user.email=a@b', *words],
+            check=True, stdout=subprocess.PIPE).stdout.decode()
+        run('init', '-q')
+        (self.work / 'a').write_text('1')
+        run('add', 'a')
+        run('commit', '-qm', 'first')
+        before = {str(path): path.read_bytes() for path in (self.work / '.git').rglob('*')
+                  if path.is_file()}
+        client, session = self.opened()
+        client.prompt(session, 'terminal git log --oneline; git status --short; echo 2 > a; '
+                      'git -c user.name=B -c user.email=b@b commit -qam second')
+        self.assertIn('first', client.wait_text('terminal/output ->'))
+        self.assertEqual((self.work / 'a').read_text(), '2\n')
+        after = {str(path): path.read_bytes() for path in (self.work / '.git').rglob('*')
+                 if path.is_file()}
+        self.assertEqual(before, after)
+
+    def test_session_mode_syncs_at_the_start_and_at_the_end_only(self):
+        (self.work / 'a').write_text('1')
+        client, session = self.opened(sync='session-bidirectional')
+        client.prompt(session, 'terminal echo 2 > a')
+        self.assertEqual((self.work / 'a').read_text(), '1')
+        client.close_stdin()
+        self.assertEqual(client.wait(), 0)
+        self.assertEqual((self.work / 'a').read_text(), '2\n')
+
+    def test_mode_none_moves_nothing(self):
+        (self.work / 'a').write_text('1')
+        client, session = self.opened(sync='none')
+        client.prompt(session, 'terminal ls -A; echo 2 > b')
+        client.close_stdin()
+        self.assertEqual(client.wait(), 0)
+        self.assertEqual(self.tree(), {'a': '1'})
+        self.assertFalse((self.state / 'stores').exists())
+
+
+class Ends(SyncCase):
+    def test_the_last_edits_are_collected_when_the_editor_leaves(self):
+        client, session = self.opened()
+        client.prompt(session, 'say x')
+        (self.runtime(client, session) / 'late').write_text('late')
+        client.close_stdin()
+        self.assertEqual(client.wait(), 0)
+        self.assertEqual((self.work / 'late').read_text(), 'late')
+        record, = self.records()
+        self.assertEqual(record['state'], 'stopped')
+        self.assertEqual(record['receipt']['conflicts'], 0)
+        self.assertEqual(record['sessions'], [session])
+
+    def test_a_transient_copy_is_gone_after_it_was_collected(self):
+        client, session = self.opened(persistence='transient')
+        runtime = self.runtime(client, session)
+        (runtime / 'late').write_text('late')
+        client.close_stdin()
+        self.assertEqual(client.wait(), 0)
+        self.assertEqual((self.work / 'late').read_text(), 'late')
+        self.assertFalse(runtime.exists())
+
+    def test_a_reused_copy_is_found_again_with_what_is_in_it(self):
+        client, session = self.opened()
+        runtime = self.runtime(client, session)
+        client.prompt(session, 'terminal mkdir build; echo built > build/out')
+        client.close_stdin()
+        self.assertEqual(client.wait(), 0)
+        client, session = self.opened()
+        self.assertEqual(self.runtime(client, session), runtime)
+        self.assertEqual((runtime / 'build/out').read_text(), 'built\n')
+
+    def test_an_agent_that_dies_has_its_edits_collected(self):
+        client, session = self.opened()
+        client.prompt(session, 'say x')
+        (self.runtime(client, session) / 'late').write_text('late')
+        os.kill(self.agent_pids()[-1], signal.SIGKILL)
+        self.assertTrue(processes.wait_until(lambda: (self.work / 'late').exists(), 30))
+
+    def test_killed_brokers_lose_nothing(self):
+        client, session = self.opened()
+        (self.runtime(client, session) / 'late').write_text('late')
+        os.kill(client.pid, signal.SIGKILL)
+        client.wait()
+        client, session = self.opened()
+        self.assertEqual((self.work / 'late').read_text(), 'late')
+
+
+class Checkpoints(SyncCase):
+    def list(self, client, session):
+        return client.call('_broker/checkpoint/list', {'sessionId': session})['checkpoints']
+
+    def test_each_turn_is_one_and_one_can_go_back(self):
+        (self.work / 'a').write_text('0\n')
+        client, session = self.opened()
+        for turn in '12':
+            client.prompt(session, f'terminal echo {turn} > a; echo {turn} > new{turn}')
+        found = self.list(client, session)
+        self.assertEqual([c['reason'] for c in found], ['start', 'turn', 'turn'])
+        diff = client.call('_broker/checkpoint/diff', {'sessionId': session, 'from': 1, 'to': 2})
+        self.assertIn('-0\n+1\n', diff['diff'])
+        status = client.call('_broker/checkpoint/rollback',
+                             {'sessionId': session, 'checkpoint': 2})
+        self.assertEqual(self.tree(), {'a': '1\n', 'new1': '1\n'})
+        self.assertFalse((self.runtime(client, session) / 'new2').exists())
+        client.call('_broker/checkpoint/rollback', {'sessionId': session, 'checkpoint': 3})
+        self.assertEqual(self.tree(), {'a': '2\n', 'new1': '1\n', 'new2': '2\n'})
+        self.assertIsNone(status['lastSync']['error'])
+
+    def test_what_was_not_synced_yet_can_be_had_back_after_a_rollback(self):
+        (self.work / 'a').write_text('0\n')
+        client, session = self.opened()
+        (self.work / 'a').write_text('unsynced\n')
+        client.call('_broker/checkpoint/rollback', {'sessionId': session, 'checkpoint': '1'})
+        self.assertEqual((self.work / 'a').read_text(), '0\n')
+        before = self.list(client, session)[-2]
+        self.assertIn('before', before['reason'])
+        client.call('_broker/checkpoint/rollback',
+                    {'sessionId': session, 'checkpoint': before['checkpoint']})
+        self.assertEqual((self.work / 'a').read_text(), 'unsynced\n')
+
+    def test_none_is_rolled_back_while_a_prompt_runs(self):
+        client, session = self.opened()
+        prompt = client.start('session/prompt', {
+            'sessionId': session, 'prompt': [{'type': 'text', 'text': 'say on\nhang'}]})
+        client.wait_text('on')
+        with self.assertRaises(RpcError) as refused:
+            client.call('_broker/checkpoint/rollback', {'sessionId': session, 'checkpoint': 1})
+        self.assertEqual(refused.exception.data['code'], 'TOOLS_IN_FLIGHT')
+        client.notify('session/cancel', {'sessionId': session})
+        self.assertEqual(client.answer(prompt)['stopReason'], 'cancelled')
+
+    def test_a_named_one_is_made_on_demand(self):
+        client, session = self.opened()
+        (self.work / 'a').write_text('x')
+        client.call('_broker/checkpoint/create', {'sessionId': session, 'name': 'before lunch'})
+        self.assertEqual(self.list(client, session)[-1]['reason'], 'before lunch')
+
+    def test_wrong_ones_are_refused(self):
+        client, session = self.opened()
+        for which in (99, 'x', 0):
+            with self.assertRaises(RpcError):
+                client.call('_broker/checkpoint/rollback',
+                            {'sessionId': session, 'checkpoint': which})
+        with self.assertRaises(RpcError) as refused:
+            client.call('_broker/checkpoint/rollback', {'sessionId': session})
+        self.assertEqual(refused.exception.data['code'], 'INVALID_PARAMS')
+
+
+class Two(SyncCase):
+    def test_two_brokers_on_one_workspace_both_work(self):
+        one, first = self.opened(profile='one')
+        two, second = self.opened(profile='two')
+        threads = [threading.Thread(target=client.prompt,
+                                    args=(session, f"terminal echo {name} > {name}"))
+                   for client, session, name in ((one, first, 'x'), (two, second, 'y'))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(self.tree(), {'x': 'x\n', 'y': 'y\n'})
+        one.prompt(first, 'terminal cat y; echo seen')
+        self.assertTrue([text for text in one.texts() if 'y\\nseen' in text], one.texts())
+
+
+class Refusals(SyncCase):
+    def test_the_home_directory_is_not_copied(self):
+        client = self.copied()
+        with self.assertRaises(RpcError) as refused:
+            client.new_session(self.dir / 'home')
+        self.assertIn('home', refused.exception.message)
+        self.assertEqual(refused.exception.data['stage'], 'sync')
+
+    def test_a_plain_session_has_nothing_to_sync(self):
+        client = self.broker()
+        client.initialize()
+        session = client.new_session(self.work)
+        with self.assertRaises(RpcError) as refused:
+            self.status(client, session)
+        self.assertEqual(refused.exception.data['code'], 'NOT_SYNCED')
+
+
+if __name__ == '__main__':
+    case.main()

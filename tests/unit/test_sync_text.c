@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/sync_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char text[SYNC_TEXT_MAX];
+static struct list conflicts;
+
+static struct sync_result quiet(void)
+{
+	list_init(&conflicts);
+	return (struct sync_result){
+		.reason = SYNC_REASON_TURN, .conflicts = &conflicts, .note = "", .duration_ms = 12};
+}
+
+static void test_a_sync_without_news_is_for_the_log(void **state)
+{
+	struct sync_result result = quiet();
+	result.to_local = (struct merge_counts){.added = 1, .changed = 1, .deleted = 1};
+	result.to_runtime.changed = 1;
+	assert_false(sync_text_write(text, "/w", &result, NULL));
+	assert_string_equal(text, "/w: synced (turn): 3 files from the agent, 1 to it, 12 ms");
+}
+
+static void test_an_error_is_told_as_it_is(void **state)
+{
+	struct error err;
+	error_set(&err, ERROR_SYSTEM, "syncing /w: no space left");
+	assert_true(sync_text_write(text, "/w", NULL, &err));
+	assert_string_equal(text, "syncing /w: no space left");
+}
+
+static void test_conflicts_are_named_up_to_a_few(void **state)
+{
+	struct conflict found[SYNC_TEXT_NAMED + 2];
+	struct sync_result result = quiet();
+	static char paths[SYNC_TEXT_NAMED + 2][8];
+	for (int i = 0; i < SYNC_TEXT_NAMED + 2; i++) {
+		paths[i][0] = 'f';
+		paths[i][1] = (char)('0' + i);
+		found[i] = (struct conflict){.path = paths[i]};
+		list_append(&conflicts, &found[i].link);
+		result.conflict_count++;
+	}
+	assert_true(sync_text_write(text, "/w", &result, NULL));
+	assert_non_null(strstr(text, " f0, f1, f2, f3, f4 and 2 more"));
+	assert_null(strstr(text, "f5"));
+}
+
+static void test_what_was_kept_and_what_is_to_be_known_is_news(void **state)
+{
+	struct sync_result result = quiet();
+	result.kept = 250;
+	assert_true(sync_text_write(text, "/w", &result, NULL));
+	assert_non_null(strstr(text, "deleted 250 of your files"));
+	result = quiet();
+	result.note = "the index is split";
+	assert_true(sync_text_write(text, "/w", &result, NULL));
+	assert_non_null(strstr(text, "; the index is split"));
+}
+
+static void test_a_text_never_outgrows_its_place(void **state)
+{
+	static char path[SYNC_TEXT_MAX * 2];
+	struct conflict conflict = {.path = path};
+	struct sync_result result = quiet();
+	memset(path, 'x', sizeof(path) - 1);
+	list_append(&conflicts, &conflict.link);
+	result.conflict_count = 1;
+	assert_true(sync_text_write(text, "/w", &result, NULL));
+	assert_int_equal(strlen(text), SYNC_TEXT_MAX - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_sync_without_news_is_for_the_log),
+		cmocka_unit_test(test_an_error_is_told_as_it_is),
+		cmocka_unit_test(test_conflicts_are_named_up_to_a_few),
+		cmocka_unit_test(test_what_was_kept_and_what_is_to_be_known_is_news),
+		cmocka_unit_test(test_a_text_never_outgrows_its_place),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
