@@ -45,7 +45,6 @@
 	X(diff_stats_to_buf)                                                                       \
 	X(diff_tree_to_tree)                                                                       \
 	X(error_last)                                                                              \
-	X(graph_descendant_of)                                                                     \
 	X(ignore_path_is_ignored)                                                                  \
 	X(index_find)                                                                              \
 	X(index_find_prefix)                                                                       \

@@ -208,6 +208,18 @@ static void test_the_agents_commits_come_back(void **state)
 	fetch_here(stage);
 }
 
+static void test_a_branch_that_grows_keeps_its_name(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage, repository);
+	stage_there(stage, "git commit -qam first");
+	tree = stage_collect(stage, &tree);
+	stage_there(
+		stage, "git commit -q --allow-empty -m then; git commit -q --allow-empty -m last");
+	stage_collect(stage, &tree);
+	assert_commits(stage, "main A last\nmain A then\nmain A first\n");
+}
+
 static void test_a_rewritten_branch_keeps_what_it_was(void **state)
 {
 	struct stage *stage = *state;
@@ -257,6 +269,7 @@ int main(void)
 		STAGE_TEST(test_a_shallow_repository_is_shallow_there),
 		STAGE_TEST(test_a_repository_of_the_agents_is_left_alone),
 		STAGE_TEST(test_the_agents_commits_come_back),
+		STAGE_TEST(test_a_branch_that_grows_keeps_its_name),
 		STAGE_TEST(test_a_rewritten_branch_keeps_what_it_was),
 		STAGE_TEST(test_commits_that_no_tree_can_have_are_left_where_they_are),
 	};
