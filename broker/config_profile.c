@@ -88,6 +88,8 @@ static void load_sync(struct profile *profile)
 	struct keeper_settings *sync = &profile->sync;
 	sync->mode = load_choice(profile, "sync");
 	sync->persistence = load_choice(profile, "persistence");
+	sync->keeps_plain =
+		settings_bool(&profile->settings, section_key(SECTION_PROFILE, "checkpoints"));
 	sync->limits.files_warn = snapshot_default_limits.files_warn;
 	sync->limits.bytes_warn = snapshot_default_limits.bytes_warn;
 	words_append_settings(&sync->include, &profile->settings, "include");

@@ -157,7 +157,8 @@ static void on_destroyed(void *data, const struct error *err)
 /* Everything of a transient sandbox is here: it ends. */
 static bool may_destroy(const struct keeper *keeper)
 {
-	return keeper->config.settings->persistence == PERSISTENCE_TRANSIENT &&
+	return sandbox_capabilities(keeper->config.sandbox)->isolated &&
+	       keeper->config.settings->persistence == PERSISTENCE_TRANSIENT &&
 	       keeper->config.settings->mode != SYNC_MODE_NONE && !list_is_empty(&keeper->keeps);
 }
 

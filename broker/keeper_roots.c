@@ -37,7 +37,9 @@ static struct workspace *open_workspace(struct keep *keep)
 		.exclude = (const char *const *)settings->exclude,
 		.limits = settings->limits,
 		.big_file_bytes = settings->big_file_bytes,
-		.create_transport = transport_git_create,
+		.create_transport = sandbox_capabilities(config->sandbox)->isolated
+	                                    ? transport_git_create
+	                                    : transport_none_create,
 		.timeout_ms = settings->timeout_ms,
 		.lock_timeout_ms = settings->lock_timeout_ms,
 		.max_checkpoints = (size_t)settings->max_checkpoints,

@@ -94,10 +94,12 @@ void relay_sync_finish(struct peer *peer, const struct failure *failure)
 	peer->unsaid = NULL;
 }
 
-static bool needs_sync(const struct peer *peer)
+bool relay_needs_sync(const struct peer *peer)
 {
 	const struct sandbox *sandbox = agent_sandbox(peer->agent);
-	return sandbox && peer->relay->config.pool && sandbox_capabilities(sandbox)->isolated;
+	const struct relay_config *config = &peer->relay->config;
+	return sandbox && config->pool &&
+	       (sandbox_capabilities(sandbox)->isolated || config->profile->sync.keeps_plain);
 }
 
 static struct keeper *keeper_of(struct peer *peer)
@@ -124,7 +126,7 @@ static struct keeper *keeper_of(struct peer *peer)
 
 bool relay_sync_open(struct peer *peer, sandbox_done *done, void *data)
 {
-	if (!needs_sync(peer)) {
+	if (!relay_needs_sync(peer)) {
 		return false;
 	}
 	keeper_open(keeper_of(peer), done, data);

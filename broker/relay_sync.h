@@ -17,6 +17,9 @@ void relay_sync_init(struct peer *peer);
 /* Answers what waits with a failure; raises nothing more. */
 void relay_sync_finish(struct peer *peer, const struct failure *failure);
 
+/* Whether the workspaces of this agent are kept; its sandbox is ready. */
+bool relay_needs_sync(const struct peer *peer);
+
 /*
  * Opens the roots of the sandbox that are not kept yet; done is raised later, with the first
  * error. False: there is nothing to wait for.

@@ -91,4 +91,7 @@ typedef struct transport *transport_create(const struct transport_request *reque
  */
 transport_create transport_git_create;
 
+/* Of a workspace in which the agent works itself: there is no other side, only checkpoints. */
+transport_create transport_none_create;
+
 #endif

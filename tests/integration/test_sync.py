@@ -273,6 +273,35 @@ class Checkpoints(SyncCase):
         self.assertEqual(refused.exception.data['code'], 'INVALID_PARAMS')
 
 
+class Plain(SyncCase):
+    """The agent works in the workspace itself."""
+
+    def plain(self, **keys):
+        client = self.broker(options=self.config(checkpoints='true', **keys))
+        client.initialize()
+        return client, client.new_session(self.work)
+
+    def test_checkpoints_are_kept_where_they_are_asked_for(self):
+        (self.work / 'a').write_text('0')
+        client, session = self.plain()
+        for turn in '12':
+            (self.work / 'a').write_text(turn)
+            client.prompt(session, f'say {turn}')
+        found = client.call('_broker/checkpoint/list', {'sessionId': session})['checkpoints']
+        self.assertEqual([c['reason'] for c in found], ['start', 'turn', 'turn'])
+        client.call('_broker/checkpoint/rollback', {'sessionId': session, 'checkpoint': 1})
+        self.assertEqual(self.tree(), {'a': '0'})
+        self.assertEqual(self.status(client, session)['runtimeRoot'], str(self.work))
+
+    def test_the_editor_still_serves_and_nothing_else_is_changed(self):
+        (self.work / 'a').write_text('0')
+        client, session = self.plain()
+        client.prompt(session, f'read {self.work}/a', f'write {self.work}/b x')
+        self.assertEqual([method for method, _ in client.host.seen],
+                         ['fs/read_text_file', 'fs/write_text_file'])
+        self.assertEqual(self.tree(), {'a': '0', 'b': 'x'})
+
+
 class Two(SyncCase):
     def test_two_brokers_on_one_workspace_both_work(self):
         one, first = self.opened(profile='one')

@@ -54,7 +54,7 @@ static const struct {
 		"max-file, output-limit, max-terminals, terminal-timeout, file-timeout, "
 		"mcp-timeout, permission-timeout, sync, persistence, transport, include, "
 		"exclude, big-file, max-files, max-size, sync-timeout, sync-lock-timeout, "
-		"max-checkpoints or checkpoint-age"},
+		"checkpoints, max-checkpoints or checkpoint-age"},
 	{"[profile \"p\"]\nbackend = fake\nimmage = x\n",
 		"FILE: profile.p.immage: unknown key: did you mean image?"},
 	/* values */
