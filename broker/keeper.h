@@ -20,7 +20,7 @@ const char *sync_mode_name(enum sync_mode mode); // "none", …
 struct keeper_settings {
 	enum sync_mode mode;
 	enum persistence persistence;
-	bool keeps_plain; // checkpoints where the agent works in the workspace itself
+	bool keeps_plain;          // checkpoints where the agent works in the workspace itself
 	char **include, **exclude; // NULL-terminated pathspecs; may be NULL
 	struct snapshot_limits limits;
 	uint64_t big_file_bytes;
