@@ -56,6 +56,8 @@ const struct failure_code failure_codes[] = {
 		"try again once the named file is not being written any more"},
 	{"RUNTIME_CHANGED", RPC_INTERNAL_ERROR, true,
 		"try again once nothing in the sandbox changes its files any more"},
+	{"SYNC_TOOL_MISSING", RPC_INTERNAL_ERROR, false,
+		"install the named program in the sandbox"},
 	{"NOT_SYNCED", RPC_INTERNAL_ERROR, false,
 		"use a profile whose sandbox has a copy of the workspace, and sync"},
 	{"TOOLS_IN_FLIGHT", RPC_INTERNAL_ERROR, true, "cancel the prompt, or wait for its end"},

@@ -11,6 +11,8 @@
 
 enum { COMMITS_MAX = 1000, BRANCHES_MAX = 256 };
 
+enum { SUBJECT_SHOWN = 60 };
+
 static const char refs[] = "refs/acp-broker/agent/";
 
 /* What has come so far. */
@@ -164,6 +166,23 @@ static bool builds_upon(struct git_transport *git, const git_oid *id, const git_
 	return found;
 }
 
+/* Tells of the first branch that has something new. */
+static void note_branch(struct git_transport *git, const struct branch *branch)
+{
+	git_commit *commit = NULL;
+	const struct git *lib = git->store.git;
+	if (git->note[0] || lib->commit_lookup(&commit, git->store.repository, &branch->id) < 0) {
+		return;
+	}
+	const char *message = lib->commit_message(commit);
+	int length = (int)strcspn(message, "\n");
+	snprintf(git->note, sizeof(git->note),
+		"the agent has committed to %.60s: \"%.*s\"; it is in the store as %s%.60s",
+		branch->name, length < SUBJECT_SHOWN ? length : SUBJECT_SHOWN, message, refs,
+		branch->name);
+	lib->commit_free(commit);
+}
+
 /* A branch that was rewritten keeps its old commits under another name. */
 static bool keep_branch(struct git_transport *git, const struct branch *branch, struct error *err)
 {
@@ -178,9 +197,11 @@ static bool keep_branch(struct git_transport *git, const struct branch *branch, 
 		return error_set(err, ERROR_PROTOCOL,
 			"the branch \"%s\" has no name that is allowed", branch->name);
 	}
-	bool is_rewritten = lib->reference_name_to_id(&old, repository, name) == 0 &&
-	                    !builds_upon(git, &branch->id, &old);
-	if (is_rewritten) {
+	bool is_known = lib->reference_name_to_id(&old, repository, name) == 0;
+	if (is_known && git_oid_is_same(&old, &branch->id)) {
+		return true;
+	}
+	if (is_known && !builds_upon(git, &branch->id, &old)) {
 		char hex[GIT_OID_HEXSZ + 1];
 		lib->oid_tostr(hex, sizeof(hex), &old);
 		snprintf(other, sizeof(other), "%s-before-%.12s", name, hex);
@@ -193,6 +214,7 @@ static bool keep_branch(struct git_transport *git, const struct branch *branch, 
 		return error_set_git(lib, err, "keeping %s", name);
 	}
 	lib->reference_free(ref);
+	note_branch(git, branch);
 	return true;
 }
 

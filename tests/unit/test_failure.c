@@ -329,7 +329,7 @@ static void test_each_failure_of_the_sources_is_on_the_page(void **state)
 static void test_each_reason_of_an_error_is_on_the_page(void **state)
 {
 	static const char *const folders[] = {"base", "acp", "providers", "providers/local",
-		"providers/ssh", "providers/daytona", "sync", "broker"};
+		"providers/ssh", "providers/daytona", "sync", "sync/git", "broker"};
 	int found = 0;
 	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) {
 		found += check_folder(folders[i], check_reasons);
