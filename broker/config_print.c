@@ -129,11 +129,27 @@ static bool is_number(const struct setting_key *key)
 	       key->type == SETTING_DURATION;
 }
 
+/* Choices and patterns that concern a copy of the workspace alone: those that were written. */
+static void print_written(const struct profile *profile)
+{
+	static const char *const names[] = {
+		"sync", "persistence", "transport", "include", "exclude", "checkpoints"};
+	LIST_FOR_EACH(setting, &profile->settings.list, struct setting, link) {
+		for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+			if (strcmp(setting->key, names[i]) == 0) {
+				print_quoted(
+					setting->key, setting->value ? setting->value : "true");
+			}
+		}
+	}
+}
+
 /* Limits and deadlines as they hold, then what only the provider knows. */
 static void print_settings(const struct profile *profile)
 {
 	size_t count;
 	const struct setting_key *keys = section_keys(SECTION_PROFILE, &count);
+	print_written(profile);
 	for (size_t i = 0; i < count; i++) {
 		if (is_number(&keys[i])) {
 			const char *value = settings_get(&profile->settings, keys[i].name);

@@ -283,6 +283,17 @@ class Check(CommandLine):
         pairs = self.checked('--', 'my-agent', env=env)
         self.assertEqual(self.values(pairs, 'program'), [str(program)])
 
+    def test_check_prints_what_was_said_of_a_copy(self):
+        self.write_config('[profile "local"]\n\tisolation = copy\n\tsync = session-bidirectional\n'
+                          '\tpersistence = transient\n\texclude = *.tmp\n\texclude = "a b"\n')
+        pairs = self.checked('--', AGENT)
+        self.assertEqual(self.values(pairs, 'sync'), ['"session-bidirectional"'])
+        self.assertEqual(self.values(pairs, 'persistence'), ['"transient"'])
+        self.assertEqual(self.values(pairs, 'exclude'), ['"*.tmp"', '"a b"'])
+        self.assertEqual(self.values(pairs, 'isolation'), ['"copy"'])
+        self.assertEqual(self.values(pairs, 'include'), [])
+        self.assertEqual(self.values(pairs, 'max-files'), ['150000'])
+
     def test_check_starts_nothing_and_writes_nothing(self):
         before = sorted(pathlib.Path(self.work).rglob('*'))
         self.checked('--trace', str(self.work / 'trace'), '--', AGENT, '--pids',
