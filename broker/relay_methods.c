@@ -75,7 +75,7 @@ static void give_roots(struct session *session, struct request *request)
 static bool check_room(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
-	if (relay->sessions.count >= relay->sessions.max) {
+	if (!session_table_has_room(&relay->sessions)) {
 		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 			"%d sessions are open already (max-sessions)", relay->sessions.max);
 	}

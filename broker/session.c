@@ -59,6 +59,18 @@ struct session *session_find(struct session_table *table, const char *id)
 	return NULL;
 }
 
+bool session_table_has_room(struct session_table *table)
+{
+	for (size_t i = 0; table->count >= table->max && i < SESSION_BUCKETS; i++) {
+		LIST_FOR_EACH(session, &table->buckets[i], struct session, link) {
+			if (!session->peer) {
+				session_forget(table, session);
+			}
+		}
+	}
+	return table->count < table->max;
+}
+
 struct session *session_bind(
 	struct session_table *table, const char *id, struct peer *peer, struct error *err)
 {
@@ -68,7 +80,7 @@ struct session *session_bind(
 			"session \"%s\" belongs to another agent that is still running", id);
 		return NULL;
 	}
-	if (!session && table->count >= table->max) {
+	if (!session && !session_table_has_room(table)) {
 		error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 			"%d sessions are open already (max-sessions)", table->max);
 		return NULL;

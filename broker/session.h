@@ -42,6 +42,12 @@ void session_table_finish(struct session_table *table); // frees the sessions
 struct session *session_find(struct session_table *table, const char *id); // or NULL
 
 /*
+ * Whether one more session fits (max-sessions). In a full table those of agents that have
+ * ended are forgotten: what became of them has been told to whoever asked.
+ */
+bool session_table_has_room(struct session_table *table);
+
+/*
  * The session of that id, made where there is none; it belongs to peer from now
  * on. ERROR_LIMIT (max-sessions); ERROR_DENIED with SESSION_CONFLICT where
  * another living agent has it.

@@ -125,6 +125,25 @@ static void test_a_full_table_takes_only_what_it_knows(void **state)
 	take("one more", first);
 }
 
+static void test_sessions_of_ended_agents_make_room_when_it_is_needed(void **state)
+{
+	char id[16];
+	for (int i = 0; i < MAX; i++) {
+		snprintf(id, sizeof(id), "s%d", i);
+		take(id, i % 2 ? first : second);
+	}
+	assert_false(session_table_has_room(&table));
+	session_table_orphan(&table, second);
+	assert_non_null(session_find(&table, "s0")); // as long as there is room for it
+	assert_true(session_table_has_room(&table));
+	assert_true(table.count < MAX);
+	take("one more", first);
+	for (int i = 1; i < MAX; i += 2) {
+		snprintf(id, sizeof(id), "s%d", i);
+		assert_non_null(session_find(&table, id));
+	}
+}
+
 static void test_roots_are_taken_and_replaced(void **state)
 {
 	struct session *session = take("s", first);
@@ -235,6 +254,7 @@ int main(void)
 		SESSION_TEST(test_a_session_of_another_living_agent_is_a_conflict),
 		SESSION_TEST(test_an_agents_end_leaves_its_sessions_to_nobody),
 		SESSION_TEST(test_a_full_table_takes_only_what_it_knows),
+		SESSION_TEST(test_sessions_of_ended_agents_make_room_when_it_is_needed),
 		SESSION_TEST(test_roots_are_taken_and_replaced),
 		SESSION_TEST(test_visits_are_of_one_agent_or_of_all),
 		SESSION_TEST(test_a_name_that_another_agent_has_gets_its_number),
