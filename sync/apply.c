@@ -10,8 +10,9 @@
 #include "base/beneath.h"
 #include "base/fd.h"
 #include "sync/apply_journal.h"
-#include "sync/tree_view.h"
+#include "sync/id.h"
 #include "sync/slot.h"
+#include "sync/tree_view.h"
 
 enum { FROM, TO, SIDE_COUNT };
 
@@ -204,8 +205,7 @@ static bool apply_rows(struct applier *applier, const struct tree_view views[SID
 	while (applied && tree_view_next(&walk, &row)) {
 		const struct tree_view_entry *from = row.sides[FROM];
 		const struct tree_view_entry *to = row.sides[TO];
-		if (from && to && from->mode == to->mode &&
-			memcmp(&from->id, &to->id, sizeof(from->id)) == 0) {
+		if (from && to && from->mode == to->mode && id_equal(&from->id, &to->id)) {
 			continue;
 		}
 		size_t mark;
@@ -221,7 +221,7 @@ static bool apply_rows(struct applier *applier, const struct tree_view views[SID
 static bool apply_folder(
 	struct applier *applier, const git_oid *from, const git_oid *to, struct error *err)
 {
-	if (from && to && memcmp(from, to, sizeof(*from)) == 0) {
+	if (from && to && id_equal(from, to)) {
 		return true;
 	}
 	struct tree_view views[SIDE_COUNT] = {{0}};

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "sync/id.h"
 #include "sync/store_impl.h"
 
 /* ---- ids ---- */
@@ -192,7 +193,7 @@ bool big_put_file(struct store *store, int fd, const struct stat *status, git_oi
 static bool check_content(int fd, const git_oid *got, const git_oid *wanted, struct error *err)
 {
 	char more;
-	if (memcmp(got, wanted, sizeof(*got)) != 0) {
+	if (!id_equal(got, wanted)) {
 		return error_set(err, ERROR_PROTOCOL, "the content is not the one announced");
 	}
 	ssize_t count;

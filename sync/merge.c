@@ -3,8 +3,9 @@
 
 #include <stdlib.h>
 
-#include "sync/tree_view.h"
+#include "sync/id.h"
 #include "sync/merge_text.h"
+#include "sync/tree_view.h"
 
 enum side { BASE, LOCAL, RUNTIME, SIDE_COUNT };
 
@@ -163,7 +164,7 @@ static void result_add(struct result *result, struct span name, unsigned mode, c
 
 static bool is_empty_tree(const git_oid *id)
 {
-	return memcmp(id, &store_empty_tree, sizeof(*id)) == 0;
+	return id_equal(id, &store_empty_tree);
 }
 
 /*
@@ -237,7 +238,7 @@ static bool merge_names(struct merger *merger, const struct tree_view_row *row,
 
 static bool is_same_entry(const struct tree_view_entry *a, const struct tree_view_entry *b)
 {
-	return a && b && a->mode == b->mode && memcmp(&a->id, &b->id, sizeof(a->id)) == 0;
+	return a && b && a->mode == b->mode && id_equal(&a->id, &b->id);
 }
 
 static bool merge_row(struct merger *merger, const struct tree_view_row *row, struct result *result,
@@ -317,7 +318,7 @@ static bool merge_folder(
 {
 	const git_oid *local = folder->ids[LOCAL];
 	const git_oid *runtime = folder->ids[RUNTIME];
-	if (local && runtime && memcmp(local, runtime, sizeof(*local)) == 0) {
+	if (local && runtime && id_equal(local, runtime)) {
 		*out_id = *local;
 		return true;
 	}

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "sync/id.h"
 #include "sync/store_impl.h"
 
 const git_oid store_empty_tree = {{0x4b, 0x82, 0x5d, 0xc6, 0x42, 0xcb, 0x6e, 0xb9, 0xa0, 0x60, 0xe5,
@@ -20,8 +21,7 @@ const git_oid store_empty_tree = {{0x4b, 0x82, 0x5d, 0xc6, 0x42, 0xcb, 0x6e, 0xb
 
 bool store_entry_equal(const struct store_entry *a, const struct store_entry *b)
 {
-	return a->mode == b->mode &&
-	       (a->mode == ENTRY_NONE || memcmp(&a->id, &b->id, sizeof(a->id)) == 0);
+	return a->mode == b->mode && (a->mode == ENTRY_NONE || id_equal(&a->id, &b->id));
 }
 
 bool store_entry_is_file(const struct store_entry *entry)

@@ -11,6 +11,7 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "sync/id.h"
 #include "sync/walk_names.h"
 
 /* ---- the base ---- */
@@ -70,8 +71,7 @@ static void begin_cached(struct scan *scan)
 	}
 	scan->cached = cached->first;
 	scan->cached_end = cached->first + cached->children;
-	scan->base_is_cached = (folder->flags & LISTED_BASED) &&
-	                       memcmp(&folder->id, &cached->id, sizeof(cached->id)) == 0;
+	scan->base_is_cached = (folder->flags & LISTED_BASED) && id_equal(&folder->id, &cached->id);
 }
 
 static void begin_base(struct scan *scan)

@@ -143,7 +143,7 @@ static void add_parents(struct git_transport *git, struct ancestors *list, const
 		bool is_new = list->count < ARRAY_LENGTH(list->ids);
 		const git_oid *parent = lib->commit_parent_id(commit, i);
 		for (size_t k = 0; is_new && k < list->count; k++) {
-			is_new = !git_oid_is_same(&list->ids[k], parent);
+			is_new = !id_equal(&list->ids[k], parent);
 		}
 		if (is_new) {
 			list->ids[list->count++] = *parent;
@@ -156,10 +156,10 @@ static void add_parents(struct git_transport *git, struct ancestors *list, const
 static bool builds_upon(struct git_transport *git, const git_oid *id, const git_oid *old)
 {
 	struct ancestors *list = mem_alloc_zero(sizeof(*list));
-	bool found = git_oid_is_same(id, old);
+	bool found = id_equal(id, old);
 	add_parents(git, list, id);
 	for (size_t i = 0; !found && i < list->count; i++) {
-		found = git_oid_is_same(&list->ids[i], old);
+		found = id_equal(&list->ids[i], old);
 		add_parents(git, list, &list->ids[i]);
 	}
 	free(list);
@@ -198,7 +198,7 @@ static bool keep_branch(struct git_transport *git, const struct branch *branch, 
 			"the branch \"%s\" has no name that is allowed", branch->name);
 	}
 	bool is_known = lib->reference_name_to_id(&old, repository, name) == 0;
-	if (is_known && git_oid_is_same(&old, &branch->id)) {
+	if (is_known && id_equal(&old, &branch->id)) {
 		return true;
 	}
 	if (is_known && !builds_upon(git, &branch->id, &old)) {

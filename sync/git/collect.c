@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "sync/git/git.h"
+#include "sync/id.h"
 #include "sync/snapshot.h"
 
 enum { BIG_FILES_MAX = 4096 };
@@ -108,7 +109,7 @@ static bool work_open(struct git_transport *git, struct remote_ends *ends, struc
 		!git_strip(git, &collecting->base, &collecting->side_base, err)) {
 		return false;
 	}
-	bool has_big = memcmp(&collecting->base, &collecting->side_base, sizeof(git_oid)) != 0;
+	bool has_big = !id_equal(&collecting->base, &collecting->side_base);
 	return !has_big ||
 	       trees_list_big(&git->store, &collecting->base, &collecting->base_files, err);
 }

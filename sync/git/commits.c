@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "sync/git/shallow.h"
+#include "sync/id.h"
 
 enum { SHALLOW_MAX = 1 << 20, WALK_MAX = 4096 };
 
@@ -95,7 +96,7 @@ struct walk {
 static void add(struct walk *walk, const git_oid *id)
 {
 	for (size_t i = 0; i < walk->count; i++) {
-		if (memcmp(&walk->ids[i], id, sizeof(*id)) == 0) {
+		if (id_equal(&walk->ids[i], id)) {
 			return;
 		}
 	}

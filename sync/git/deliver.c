@@ -5,6 +5,7 @@
 
 #include "base/fd.h"
 #include "sync/git/git.h"
+#include "sync/id.h"
 
 enum { FIELDS_MAX = LINE_PATH_MAX + 256 };
 
@@ -151,7 +152,7 @@ static void deliver_apply(struct git_transport *git);
 static void deliver_send(struct git_transport *git)
 {
 	struct delivering *delivering = &git->delivering;
-	if (memcmp(&delivering->side_from, &delivering->side_to, sizeof(git_oid)) == 0) {
+	if (id_equal(&delivering->side_from, &delivering->side_to)) {
 		deliver_apply(git);
 		return;
 	}
@@ -219,7 +220,7 @@ static void deliver_next(struct git_transport *git)
 static void deliver_opened(struct git_transport *git)
 {
 	const struct delivering *delivering = &git->delivering;
-	if (memcmp(&delivering->from, &delivering->to, sizeof(git_oid)) == 0) {
+	if (id_equal(&delivering->from, &delivering->to)) {
 		git_update_repository(git);
 		return;
 	}

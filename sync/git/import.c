@@ -4,6 +4,7 @@
 
 #include "base/fd.h"
 #include "sync/git/git.h"
+#include "sync/id.h"
 
 /*
  * Objects travel to the runtime as a stream for git-fast-import(1): the difference of two
@@ -97,7 +98,7 @@ static bool put_all(struct import *import, struct error *err)
 	const git_oid *from = &git->delivering.import_from;
 	char head[160], hex[GIT_OID_HEXSZ + 1];
 	git->store.git->oid_tostr(hex, sizeof(hex), from);
-	bool is_first = memcmp(from, &store_empty_tree, sizeof(*from)) == 0;
+	bool is_first = id_equal(from, &store_empty_tree);
 	int length = snprintf(head, sizeof(head),
 		"commit refs/acp-broker/to\ncommitter acp-broker <> 0 +0000\ndata 0\n");
 	if (!is_first) {
@@ -113,7 +114,7 @@ static bool take_imported(
 	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
 {
 	const git_oid *wanted = &git->delivering.import_to;
-	if (line->kind == LINE_TREE && memcmp(&line->id, wanted, sizeof(*wanted)) == 0) {
+	if (line->kind == LINE_TREE && id_equal(&line->id, wanted)) {
 		return true;
 	}
 	return error_set(err, ERROR_PROTOCOL, "the sandbox did not take what it was sent");

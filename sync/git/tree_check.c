@@ -150,7 +150,7 @@ static bool check_entry(struct check *check, const git_tree *known, const git_tr
 		return refuse(check, "the name is not allowed", err);
 	}
 	bool is_known = same && git->tree_entry_filemode_raw(same) == mode &&
-	                git_oid_is_same(git->tree_entry_id(same), id);
+	                id_equal(git->tree_entry_id(same), id);
 	if (is_known) {
 		return true;
 	}
@@ -224,7 +224,7 @@ static bool check_tree(struct check *check, const git_oid *known, const git_oid 
 bool trees_check(struct store *store, const git_oid *known, const git_oid *tree, struct error *err)
 {
 	struct check check = {.store = store};
-	return git_oid_is_same(known, tree) || check_tree(&check, known, tree, 0, err);
+	return id_equal(known, tree) || check_tree(&check, known, tree, 0, err);
 }
 
 bool trees_check_commit(

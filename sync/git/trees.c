@@ -107,7 +107,7 @@ bool trees_compare(struct store *store, const git_oid *from, const git_oid *to,
 	struct error *err)
 {
 	struct comparison comparison = {.store = store, .visit = visit, .data = data};
-	return git_oid_is_same(from, to) || compare(&comparison, from, to, 0, err);
+	return id_equal(from, to) || compare(&comparison, from, to, 0, err);
 }
 
 /* ---- side trees ---- */
@@ -147,12 +147,12 @@ static bool strip_entry(struct store *store, const struct side_pair *known,
 				       !strip(store, &below, &entry.id, depth + 1, &side, err))) {
 		return false;
 	}
-	bool is_left_out = entry.mode == ENTRY_BIG ||
-	                   (is_tree(&entry) && git_oid_is_same(&side, &store_empty_tree));
+	bool is_left_out =
+		entry.mode == ENTRY_BIG || (is_tree(&entry) && id_equal(&side, &store_empty_tree));
 	int result = 0;
 	if (is_left_out) {
 		result = store->git->treebuilder_remove(builder, name);
-	} else if (!git_oid_is_same(&side, &entry.id)) {
+	} else if (!id_equal(&side, &entry.id)) {
 		result = store->git->treebuilder_insert(
 			NULL, builder, name, &side, (git_filemode_t)entry.mode);
 	}
@@ -165,7 +165,7 @@ static bool strip(struct store *store, const struct side_pair *known, const git_
 	const struct git *git = store->git;
 	git_tree *tree = NULL;
 	git_treebuilder *builder = NULL;
-	if (git_oid_is_same(&known->whole, whole)) {
+	if (id_equal(&known->whole, whole)) {
 		*out_side = known->side;
 		return true;
 	}
