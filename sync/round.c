@@ -27,9 +27,18 @@ void round_finish(struct round *round)
 	drop_merge(round);
 }
 
-static void base_name(char name[SYNC_NAME_MAX], const struct workspace_request *request)
+static void base_name(char name[SYNC_NAME_MAX], const char *sandbox)
 {
-	snprintf(name, SYNC_NAME_MAX, "bases/%s", request->name);
+	snprintf(name, SYNC_NAME_MAX, "bases/%s", sandbox);
+}
+
+bool round_forget_base(struct store *store, const char *name, struct error *err)
+{
+	char base[SYNC_NAME_MAX];
+	git_oid tree;
+	base_name(base, name);
+	return store_find(store, base, &tree, err) ? store_forget(store, base, err)
+	                                           : err->code == ERROR_NOT_FOUND;
 }
 
 bool round_read_base(struct round *round, struct store *store,
@@ -37,7 +46,7 @@ bool round_read_base(struct round *round, struct store *store,
 {
 	char name[SYNC_NAME_MAX];
 	struct error missing;
-	base_name(name, request);
+	base_name(name, request->name);
 	if (store_find(store, name, &round->base, &missing)) {
 		return true;
 	}
@@ -54,7 +63,7 @@ static bool set_base(struct store *store, const struct workspace_request *reques
 {
 	char name[SYNC_NAME_MAX];
 	git_oid commit;
-	base_name(name, request);
+	base_name(name, request->name);
 	return store_keep(store, name, tree, NULL, "base", &commit, err);
 }
 
@@ -101,7 +110,7 @@ static bool merge(struct round *round, struct store *store, struct error *err)
 	if (deleted < SYNC_DELETIONS_MAX && deleted * 2 <= round->files) {
 		return true;
 	}
-	if (deleted < SYNC_DELETIONS_MIN) {
+	if (deleted < SYNC_DELETIONS_MIN && !round->is_first) {
 		return true;
 	}
 	drop_merge(round);
@@ -192,19 +201,17 @@ bool round_keep(struct store *store, const struct workspace_request *request, co
 }
 
 bool round_go_back(struct round *round, struct store *store,
-	const struct workspace_request *request, const char *checkpoint,
+	const struct workspace_request *request, const git_oid *tree,
 	const atomic_bool *is_cancelled, struct error *err)
 {
 	struct left left = {.path = ""};
-	struct checkpoint found;
-	if (!checkpoint_find(store, checkpoint, &found, err) ||
-		!apply(store, request, &round->target, &found.tree, is_cancelled, &left, err)) {
+	if (!apply(store, request, &round->target, tree, is_cancelled, &left, err)) {
 		return false;
 	}
 	if (*left.path) {
 		return fail_busy(request, &left, err);
 	}
 	round->runtime = round->target;
-	round->target = found.tree;
+	round->target = *tree;
 	return true;
 }

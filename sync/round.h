@@ -20,6 +20,7 @@ struct round {
 	git_oid target; // what both sides become
 	size_t files;
 	size_t kept;
+	bool is_first; // of this broker: nobody has seen the runtime's files go
 	char note[256];
 };
 
@@ -48,7 +49,13 @@ bool round_keep(struct store *store, const struct workspace_request *request, co
  * runtime is still, round->runtime, is the merge.
  */
 bool round_go_back(struct round *round, struct store *store,
-	const struct workspace_request *request, const char *checkpoint,
+	const struct workspace_request *request, const git_oid *tree,
 	const atomic_bool *is_cancelled, struct error *err) ATTR_NODISCARD;
+
+/*
+ * The sandbox of this name ends: what it was is nobody's base any more, so that one that is
+ * made anew is not taken for one in which everything was deleted. With the store's lock.
+ */
+bool round_forget_base(struct store *store, const char *name, struct error *err) ATTR_NODISCARD;
 
 #endif

@@ -99,6 +99,9 @@ void workspace_succeed(struct workspace *workspace)
 void workspace_free(struct workspace *workspace)
 {
 	round_finish(&workspace->round);
+	LIST_FOR_EACH(wish, &workspace->wishes, struct wish, link) {
+		wish_destroy(wish);
+	}
 	fd_close(&workspace->lock_fd);
 	if (workspace->is_open) {
 		store_close(&workspace->store);
@@ -124,15 +127,13 @@ void workspace_destroy(struct workspace *workspace)
 	if (!workspace) {
 		return;
 	}
-	workspace_unlock(workspace);
+	ev_timer_stop(workspace->request.loop, &workspace->look);
 	ev_timer_stop(workspace->request.loop, &workspace->start);
 	if (workspace->transport) {
 		workspace->transport->impl->destroy(workspace->transport);
 		workspace->transport = NULL;
 	}
-	LIST_FOR_EACH(wish, &workspace->wishes, struct wish, link) {
-		wish_destroy(wish);
-	}
+	/* A step that runs reads its wish, and has the lock until it ends. */
 	workspace->is_cancelled = true;
 	workspace->is_closed = true;
 	if (!workspace->step || pool_cancel(workspace->request.pool, &workspace->job)) {

@@ -36,8 +36,12 @@ enum {
 	SYNC_NAME_MAX = 128,
 	/* More deletions of the runtime's than these, or half of the files, are not followed. */
 	SYNC_DELETIONS_MAX = 200,
-	SYNC_DELETIONS_MIN = 10, // fewer are always followed
+	/* Fewer are always followed, but by the first sync: a root may have been made anew. */
+	SYNC_DELETIONS_MIN = 10,
 };
+
+/* In the store's folder: locked (flock) by who syncs. */
+#define WORKSPACE_LOCK_NAME "acp-broker.lock"
 
 enum sync_reason { SYNC_REASON_START, SYNC_REASON_TURN, SYNC_REASON_STOP, SYNC_REASON_CRASH };
 
@@ -96,8 +100,9 @@ struct sync_order {
 	const char *session; // noted with the checkpoint; may be NULL
 	const char *name;    // of the checkpoint; NULL: the reason's
 	/*
-	 * The checkpoint to go back to (checkpoint_find says how it is named): the sync comes
-	 * first, so that there is a checkpoint of what is now. NULL: none.
+	 * The checkpoint to go back to (checkpoint_find says how it is named), as it is
+	 * before anything is done: the sync comes first, so that there is a checkpoint
+	 * of what is now. NULL: none.
 	 */
 	const char *rollback;
 };

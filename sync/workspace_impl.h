@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "sync/checkpoint.h"
 #include "sync/round.h"
 #include "sync/transport.h"
 
@@ -49,7 +50,9 @@ struct workspace {
 	uint64_t sent_bytes, received_bytes;
 	char note[256];
 	unsigned checkpoint;
-	bool has_gone_back; // the rollback in hand has been applied here
+	bool has_target;           // back_to is known
+	struct checkpoint back_to; // of the rollback in hand, as it was when that was asked for
+	bool has_gone_back;        // the rollback in hand has been applied here
 	bool has_tree;
 	git_oid tree;
 };

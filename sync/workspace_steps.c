@@ -64,9 +64,22 @@ static bool open_store(struct workspace *workspace, struct error *err)
 	return true;
 }
 
+/* What -1 means, and whether a checkpoint is kept, changes with the sync that comes first. */
+static bool find_target(struct workspace *workspace, struct error *err)
+{
+	const char *rollback = workspace_wish(workspace)->rollback;
+	if (rollback && !workspace->has_target) {
+		workspace->has_target =
+			checkpoint_find(&workspace->store, rollback, &workspace->back_to, err);
+		return workspace->has_target;
+	}
+	return true;
+}
+
 static bool read_base(struct workspace *workspace, struct error *err)
 {
-	return round_read_base(&workspace->round, &workspace->store, &workspace->request, err);
+	return find_target(workspace, err) &&
+	       round_read_base(&workspace->round, &workspace->store, &workspace->request, err);
 }
 
 static bool merge_trees(struct workspace *workspace, struct error *err)
@@ -81,8 +94,8 @@ static bool keep_target(struct workspace *workspace, struct error *err)
 	const char *reason = wish->name ? wish->name : sync_reason_name(wish->reason);
 	char back[64];
 	if (wish->rollback) {
-		snprintf(back, sizeof(back), "%s rollback to %s",
-			workspace->has_gone_back ? "after" : "before", wish->rollback);
+		snprintf(back, sizeof(back), "%s rollback to %u",
+			workspace->has_gone_back ? "after" : "before", workspace->back_to.number);
 		reason = back;
 	}
 	return round_keep(&workspace->store, &workspace->request, &workspace->round.target, reason,
@@ -93,7 +106,7 @@ static bool go_back(struct workspace *workspace, struct error *err)
 {
 	workspace->has_gone_back = true;
 	return round_go_back(&workspace->round, &workspace->store, &workspace->request,
-		workspace_wish(workspace)->rollback, &workspace->is_cancelled, err);
+		&workspace->back_to.tree, &workspace->is_cancelled, err);
 }
 
 /* ---- the steps, in order ---- */
@@ -186,6 +199,7 @@ static void prepare(struct workspace *workspace)
 			.store = &workspace->store,
 			.local_root = request->local_root,
 			.runtime_root = request->runtime_root,
+			.home = request->home,
 			.include = request->include,
 			.exclude = request->exclude,
 			.timeout_ms = request->timeout_ms,
@@ -207,7 +221,7 @@ static void lock(struct workspace *workspace)
 {
 	struct error err;
 	if (workspace->lock_fd < 0) {
-		workspace->lock_fd = openat(workspace->store.folder_fd, "acp-broker.lock",
+		workspace->lock_fd = openat(workspace->store.folder_fd, WORKSPACE_LOCK_NAME,
 			O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	}
 	if (workspace->lock_fd < 0) {
@@ -240,7 +254,9 @@ static void begin(struct workspace *workspace)
 	round_finish(&workspace->round);
 	round_init(&workspace->round);
 	workspace->tries = 0;
+	workspace->has_target = false;
 	workspace->has_gone_back = false;
+	workspace->round.is_first = !workspace->has_tree;
 	workspace->sent_bytes = 0;
 	workspace->received_bytes = 0;
 	workspace->started_ms = clock_now_ms();

@@ -193,6 +193,20 @@ class Ends(SyncCase):
         self.assertEqual((self.work / 'late').read_text(), 'late')
         self.assertFalse(runtime.exists())
 
+    def test_a_transient_copy_that_is_made_anew_takes_nothing_away(self):
+        subprocess.run(['git', 'init', '-q', str(self.work)], check=True)
+        (self.work / '.gitignore').write_text('node_modules/\n')
+        (self.work / 'node_modules').mkdir()
+        (self.work / 'node_modules/x').write_text('x')
+        (self.work / 'a').write_text('a')
+        for turn in '12':
+            client, session = self.opened(persistence='transient')
+            client.prompt(session, f'terminal cat a; echo {turn} > b{turn}')
+            client.close_stdin()
+            self.assertEqual(client.wait(), 0)
+        self.assertEqual(self.tree(), {'.gitignore': 'node_modules/\n', 'node_modules/x': 'x',
+                                       'a': 'a', 'b1': '1\n', 'b2': '2\n'})
+
     def test_a_reused_copy_is_found_again_with_what_is_in_it(self):
         client, session = self.opened()
         runtime = self.runtime(client, session)

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/round.h"
+#include "tests/unit/workspace_fixture.h"
+
+/* Back to a checkpoint, and to a sandbox that is not what it was. */
+
+static void test_one_goes_back_and_forth(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, "echo 1 > a; echo k > k");
+	sync_once(fixture);
+	run(fixture, "echo 2 > $R/a; echo n > $R/n; rm $R/k");
+	sync_once(fixture);
+	run(fixture, "echo 3 > a");
+	roll_back(fixture, "1");
+	assert_true(fixture->is_ok);
+	expect(fixture, "cat a k; ls", "1\nk\na\nk\n");
+	expect_same(fixture);
+	assert_int_equal(fixture->result.checkpoint, 4);
+	roll_back(fixture, "3"); // what was before it
+	expect(fixture, "cat a n; ls", "3\nn\na\nn\n");
+	expect_same(fixture);
+	roll_back(fixture, "17");
+	assert_false(fixture->is_ok);
+	assert_int_equal(fixture->err.code, ERROR_NOT_FOUND);
+	expect(fixture, "cat a", "3\n");
+}
+
+/* What is counted from the newest was counted by who asks, before the sync adds one. */
+static void test_the_newest_to_go_back_to_is_the_one_before_the_sync(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, "echo 1 > a");
+	sync_once(fixture);
+	run(fixture, "echo 2 > a");
+	roll_back(fixture, "-1");
+	assert_true(fixture->is_ok);
+	expect(fixture, "cat a $R/a", "1\n1\n");
+	roll_back(fixture, "-2");
+	expect(fixture, "cat a $R/a", "2\n2\n");
+}
+
+static void test_the_oldest_can_be_gone_back_to_though_the_sync_forgets_it(void **state)
+{
+	struct fixture *fixture = *state;
+	workspace_destroy(fixture->workspace);
+	fixture->request.max_checkpoints = 1;
+	fixture->workspace = workspace_create(&fixture->request);
+	run(fixture, "echo 1 > a");
+	sync_once(fixture);
+	run(fixture, "echo 2 > a");
+	roll_back(fixture, "1");
+	assert_true(fixture->is_ok);
+	expect(fixture, "cat a $R/a", "1\n1\n");
+}
+
+static void test_a_checkpoint_that_is_not_there_is_told_before_anything_is_done(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, "echo 1 > a");
+	sync_once(fixture);
+	run(fixture, "echo 2 > a");
+	roll_back(fixture, "9");
+	assert_int_equal(fixture->err.code, ERROR_NOT_FOUND);
+	expect(fixture, "cat $R/a", "1\n");
+}
+
+/* The sandbox was deleted and made anew between two brokers. */
+static void test_a_runtime_that_was_made_anew_takes_nothing_away(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, "echo a > a; echo b > b; echo i > i");
+	sync_once(fixture);
+	workspace_destroy(fixture->workspace);
+	run(fixture, "rm $R/a $R/b");
+	fixture->workspace = workspace_create(&fixture->request);
+	sync_once(fixture);
+	expect(fixture, "ls $R; ls", "a\nb\ni\na\nb\ni\n");
+	assert_int_equal(fixture->result.kept, 2);
+	run(fixture, "rm $R/a $R/b"); // and now by the agent
+	sync_once(fixture);
+	expect(fixture, "ls", "i\n");
+}
+
+static void test_a_forgotten_base_takes_nothing_away_either(void **state)
+{
+	struct fixture *fixture = *state;
+	struct error err;
+	run(fixture, "echo a > a; echo b > b; echo c > c");
+	sync_once(fixture);
+	workspace_destroy(fixture->workspace);
+	assert_true(round_forget_base(&fixture->place->store, "runtime", &err));
+	assert_true(round_forget_base(&fixture->place->store, "runtime", &err));
+	run(fixture, "rm $R/a");
+	fixture->workspace = workspace_create(&fixture->request);
+	sync_once(fixture);
+	expect(fixture, "ls $R; ls", "a\nb\nc\na\nb\nc\n");
+	assert_int_equal(fixture->result.kept, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORKSPACE_TEST(test_one_goes_back_and_forth),
+		WORKSPACE_TEST(test_the_newest_to_go_back_to_is_the_one_before_the_sync),
+		WORKSPACE_TEST(test_the_oldest_can_be_gone_back_to_though_the_sync_forgets_it),
+		WORKSPACE_TEST(test_a_checkpoint_that_is_not_there_is_told_before_anything_is_done),
+		WORKSPACE_TEST(test_a_runtime_that_was_made_anew_takes_nothing_away),
+		WORKSPACE_TEST(test_a_forgotten_base_takes_nothing_away_either),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
