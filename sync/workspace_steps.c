@@ -2,14 +2,12 @@
 #include "sync/workspace_impl.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 
 #include "base/fd.h"
 #include "sync/id.h"
+#include "sync/store_lock.h"
 
 enum { LOCK_LOOK_MS = 50 };
 
@@ -221,15 +219,13 @@ static void lock(struct workspace *workspace)
 {
 	struct error err;
 	if (workspace->lock_fd < 0) {
-		workspace->lock_fd = openat(workspace->store.folder_fd, WORKSPACE_LOCK_NAME,
-			O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		workspace->lock_fd = store_lock_open(&workspace->store, &err);
 	}
 	if (workspace->lock_fd < 0) {
-		error_set_errno(&err, errno, "locking %s", workspace->store.path);
 		workspace_fail(workspace, &err);
 		return;
 	}
-	if (flock(workspace->lock_fd, LOCK_EX | LOCK_NB) == 0) {
+	if (store_lock_try(workspace->lock_fd)) {
 		ev_timer_stop(workspace->request.loop, &workspace->look);
 		block(workspace, read_base, prepare);
 		return;
