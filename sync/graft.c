@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/graft.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path_quote.h"
+#include "sync/snapshot.h"
+
+static const struct tree_view_entry *entry_of(const struct tree_view *view, struct span name)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		if (span_equals(view->entries[i].name, name)) {
+			return &view->entries[i];
+		}
+	}
+	return NULL;
+}
+
+static struct span first_part(const char *path)
+{
+	return (struct span){path, strcspn(path, "/")};
+}
+
+static bool fail_missing(const char *path, struct error *err)
+{
+	char *quoted = path_quote(span_of(path));
+	error_set(err, ERROR_NOT_FOUND, "there is no %s", quoted);
+	free(quoted);
+	return false;
+}
+
+bool graft_find(struct store *store, const git_oid *tree, const char *path, struct graft *out,
+	struct error *err)
+{
+	struct graft found = {TREE_VIEW_FOLDER, *tree};
+	struct trail trail = {0};
+	for (const char *rest = path; *rest;) {
+		struct tree_view view;
+		size_t mark;
+		struct span name = first_part(rest);
+		if (found.mode != TREE_VIEW_FOLDER) {
+			return fail_missing(path, err);
+		}
+		bool loaded = tree_view_load(&view, store, &found.id, &trail, err);
+		const struct tree_view_entry *entry = loaded ? entry_of(&view, name) : NULL;
+		if (entry) {
+			found = (struct graft){entry->mode, entry->id};
+		}
+		tree_view_finish(&view);
+		if (!entry) {
+			return loaded && fail_missing(path, err);
+		}
+		if (!trail_push(&trail, name, &mark, err)) {
+			return false;
+		}
+		rest += name.len + (rest[name.len] == '/');
+	}
+	*out = found;
+	return true;
+}
+
+/* Puts one entry among those of a folder, and writes the folder. */
+static bool write_with(struct store *store, const struct tree_view *view,
+	const struct tree_view_entry *added, git_oid *out_tree, struct error *err)
+{
+	struct tree_view_entry *entries = mem_alloc((view->count + 1) * sizeof(*entries));
+	size_t count = 0;
+	for (size_t i = 0; i < view->count; i++) {
+		if (!span_equals(view->entries[i].name, added->name)) {
+			entries[count++] = view->entries[i];
+		}
+	}
+	entries[count++] = *added;
+	bool written = tree_view_write(store, entries, count, out_tree, err);
+	free(entries);
+	return written;
+}
+
+struct planting {
+	struct store *store;
+	const struct graft *graft;
+	struct trail trail;
+};
+
+/* `tree` may be NULL. As deep as trail_push allows. */
+static bool set_below(struct planting *planting, const git_oid *tree, const char *rest,
+	git_oid *out_tree, struct error *err)
+{
+	struct tree_view view;
+	struct tree_view_entry added = {
+		first_part(rest), planting->graft->mode, planting->graft->id};
+	bool ok = tree_view_load(&view, planting->store, tree, &planting->trail, err);
+	if (ok && rest[added.name.len] == '/') {
+		size_t mark;
+		const git_oid *below = tree_view_folder(entry_of(&view, added.name));
+		added.mode = TREE_VIEW_FOLDER;
+		ok = trail_push(&planting->trail, added.name, &mark, err) &&
+		     set_below(planting, below, rest + added.name.len + 1, &added.id, err);
+	}
+	ok = ok && write_with(planting->store, &view, &added, out_tree, err);
+	tree_view_finish(&view);
+	return ok;
+}
+
+bool graft_set(struct store *store, const git_oid *tree, const char *path,
+	const struct graft *graft, git_oid *out_tree, struct error *err)
+{
+	struct planting planting = {.store = store, .graft = graft};
+	if (!snapshot_path_is_safe(span_of(path))) {
+		char *quoted = path_quote(span_of(path));
+		error_set(err, ERROR_CONFIG, "%s is no path that is ever synced", quoted);
+		free(quoted);
+		return false;
+	}
+	return set_below(&planting, tree, path, out_tree, err);
+}
