@@ -39,10 +39,9 @@
 	X(config_get_string_buf)                                                                   \
 	X(config_new)                                                                              \
 	X(diff_free)                                                                               \
-	X(diff_get_stats)                                                                          \
+	X(diff_get_delta)                                                                          \
+	X(diff_num_deltas)                                                                         \
 	X(diff_print)                                                                              \
-	X(diff_stats_free)                                                                         \
-	X(diff_stats_to_buf)                                                                       \
 	X(diff_tree_to_tree)                                                                       \
 	X(error_last)                                                                              \
 	X(ignore_path_is_ignored)                                                                  \
@@ -86,6 +85,9 @@
 	X(packbuilder_free)                                                                        \
 	X(packbuilder_insert_walk)                                                                 \
 	X(packbuilder_new)                                                                         \
+	X(patch_free)                                                                              \
+	X(patch_from_diff)                                                                         \
+	X(patch_line_stats)                                                                        \
 	X(pathspec_free)                                                                           \
 	X(pathspec_matches_path)                                                                   \
 	X(pathspec_new)                                                                            \

@@ -326,8 +326,9 @@ static bool run_diff(struct inquiry *inquiry, struct store *store, struct error 
 	}
 	buf_init(&text, DIFF_MAX);
 	bool is_cut = false;
+	struct checkpoint_reader reader = {keep_text, &text};
 	bool ok = checkpoint_diff(store, &from.tree, &to.tree,
-		inquiry->wants_stat ? CHECKPOINT_STAT : CHECKPOINT_PATCH, keep_text, &text, err);
+		inquiry->wants_stat ? CHECKPOINT_STAT : CHECKPOINT_PATCH, &reader, err);
 	if (!ok && err->code == ERROR_UNAVAILABLE) {
 		is_cut = ok = true; // over DIFF_MAX
 	}

@@ -38,14 +38,21 @@ bool checkpoint_find(struct store *store, const char *which, struct checkpoint *
 
 /*
  * What changed from one tree to the other, as `git diff` prints it. Files over
- * CHECKPOINT_DIFF_MAX bytes are said to differ, no more. `write` gets the text in
- * pieces; where it returns false the diff ends (ERROR_UNAVAILABLE).
+ * CHECKPOINT_DIFF_MAX bytes, and big files, are said to differ, no more. The reader gets the
+ * text in pieces; where it returns false the diff ends (ERROR_UNAVAILABLE).
  */
 enum checkpoint_format { CHECKPOINT_PATCH, CHECKPOINT_STAT };
-typedef bool checkpoint_write(void *data, struct span text);
+struct checkpoint_reader {
+	bool (*read)(void *data, struct span text);
+	void *data;
+};
 bool checkpoint_diff(struct store *store, const git_oid *from, const git_oid *to,
-	enum checkpoint_format format, checkpoint_write *write, void *data,
+	enum checkpoint_format format, const struct checkpoint_reader *reader,
 	struct error *err) ATTR_NODISCARD;
+
+/* How many files differ between two trees. */
+bool checkpoint_count_changed(struct store *store, const git_oid *from, const git_oid *to,
+	size_t *out_files, struct error *err) ATTR_NODISCARD;
 
 /*
  * Forgets the oldest beyond `count_max` and those older than `age_max_seconds` (0: any

@@ -129,19 +129,63 @@ static void test_a_diff_is_as_gits(void **state)
 	git_oid from = tree_of(&place->store, "file", "one\ntwo\n");
 	git_oid to = tree_of(&place->store, "file", "one\n2\n");
 	buf_init(&text, 1 << 20);
-	assert_true(
-		checkpoint_diff(&place->store, &from, &to, CHECKPOINT_PATCH, collect, &text, &err));
+	assert_true(checkpoint_diff(&place->store, &from, &to, CHECKPOINT_PATCH,
+		&(struct checkpoint_reader){collect, &text}, &err));
 	assert_true(buf_append(&text, (struct span){"", 1}, &err));
 	const char *patch = buf_span(&text).data;
 	assert_non_null(strstr(patch, "diff --git a/file b/file\n"));
 	assert_non_null(strstr(patch, "@@ -1,2 +1,2 @@\n one\n-two\n+2\n"));
 	buf_clear(&text);
-	assert_true(
-		checkpoint_diff(&place->store, &from, &to, CHECKPOINT_STAT, collect, &text, &err));
+	assert_true(checkpoint_diff(&place->store, &from, &to, CHECKPOINT_STAT,
+		&(struct checkpoint_reader){collect, &text}, &err));
 	assert_true(buf_append(&text, (struct span){"", 1}, &err));
 	assert_non_null(
 		strstr(buf_span(&text).data, "1 file changed, 1 insertion(+), 1 deletion(-)"));
 	buf_finish(&text);
+}
+
+static void expect_stat(
+	struct place *place, const git_oid *from, const git_oid *to, const char *expected)
+{
+	struct error err;
+	struct buf text;
+	buf_init(&text, 1 << 20);
+	assert_true(checkpoint_diff(&place->store, from, to, CHECKPOINT_STAT,
+		&(struct checkpoint_reader){collect, &text}, &err));
+	assert_true(buf_append(&text, (struct span){"", 1}, &err));
+	assert_string_equal(buf_span(&text).data, expected);
+	buf_finish(&text);
+}
+
+static void test_a_stat_quotes_names_and_counts_lines(void **state)
+{
+	struct place *place = *state;
+	git_oid from = tree_of(&place->store, "a\nb", "one\ntwo\n");
+	git_oid to = tree_of(&place->store, "a\nb", "one\n2\n3\n");
+	expect_stat(place, &from, &to,
+		" \"a\\nb\" | 3 ++-\n 1 file changed, 2 insertions(+), 1 deletion(-)\n");
+	expect_stat(place, &store_empty_tree, &to,
+		" \"a\\nb\" | 3 +++\n 1 file changed, 3 insertions(+)\n");
+	expect_stat(place, &to, &store_empty_tree,
+		" \"a\\nb\" | 3 ---\n 1 file changed, 3 deletions(-)\n");
+	expect_stat(place, &to, &to, "");
+}
+
+static void test_changed_files_are_counted(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	size_t files;
+	git_oid one = tree_of(&place->store, "a", "one\n");
+	git_oid other = tree_of(&place->store, "b", "one\n");
+	assert_true(checkpoint_count_changed(&place->store, &one, &one, &files, &err));
+	assert_int_equal(files, 0);
+	assert_true(checkpoint_count_changed(&place->store, &one, &other, &files, &err));
+	assert_int_equal(files, 2);
+	git_oid missing = {.id = {1}};
+	assert_false(checkpoint_count_changed(&place->store, &one, &missing, &files, &err));
+	assert_int_equal(err.code, ERROR_SYSTEM);
+	assert_int_equal(files, 2);
 }
 
 static bool refuse(void *data, struct span text)
@@ -157,8 +201,8 @@ static void test_a_reader_that_leaves_ends_the_diff(void **state)
 	int calls = 0;
 	git_oid from = tree_of(&place->store, "file", "one\ntwo\n");
 	git_oid to = tree_of(&place->store, "file", "one\n2\n");
-	assert_false(
-		checkpoint_diff(&place->store, &from, &to, CHECKPOINT_PATCH, refuse, &calls, &err));
+	assert_false(checkpoint_diff(&place->store, &from, &to, CHECKPOINT_PATCH,
+		&(struct checkpoint_reader){refuse, &calls}, &err));
 	assert_int_equal(err.code, ERROR_UNAVAILABLE);
 	assert_int_equal(calls, 1);
 }
@@ -203,6 +247,10 @@ int main(void)
 			place_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_a_diff_is_as_gits, place_setup, place_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_stat_quotes_names_and_counts_lines, place_setup, place_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_changed_files_are_counted, place_setup, place_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_a_reader_that_leaves_ends_the_diff, place_setup, place_teardown),
 		cmocka_unit_test_setup_teardown(test_the_oldest_are_forgotten_but_never_the_newest,
