@@ -14,6 +14,7 @@
 #include "base/pool.h"
 #include "base/process.h"
 #include "broker/audit.h"
+#include "broker/command.h"
 #include "broker/config.h"
 #include "broker/environment.h"
 #include "broker/login.h"
@@ -281,6 +282,18 @@ static int run(struct broker *broker)
 	return status;
 }
 
+/* A command on what is kept of a workspace: no agent is run, and nothing is forked for one. */
+static int run_command(const struct broker *broker)
+{
+	struct error err;
+	struct provider_context context = {.environment = broker->environment};
+	struct registry *registry = registry_create();
+	bool ok = broker->providers->add(registry, &context, &err) &&
+	          command_run(broker->options, registry, broker->environment, &err);
+	registry_destroy(registry);
+	return ok ? EXIT_SUCCESS : complain(&err);
+}
+
 int broker_main(int argc, char **argv, const char *const *environment,
 	const struct broker_providers *providers)
 {
@@ -314,5 +327,5 @@ int broker_main(int argc, char **argv, const char *const *environment,
 		.providers = providers,
 		.is_login = mark != NULL,
 	};
-	return run(&broker);
+	return options_is_for_store(&options) ? run_command(&broker) : run(&broker);
 }

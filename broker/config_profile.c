@@ -174,7 +174,7 @@ static bool load_agent(struct profile *profile, const struct config_file *file,
 		name = settings_get(&broker->settings, "agent");
 	}
 	if (!name) {
-		return fail_no_agent(profile, file, err);
+		return options_is_for_store(options) || fail_no_agent(profile, file, err);
 	}
 	const struct config_section *agent = config_file_need(file, SECTION_AGENT, name, err);
 	assert(agent); // the file was checked
@@ -258,7 +258,10 @@ bool config_profile_load(struct profile *profile, const struct config_file *file
 	words_append_settings(&profile->masked_env, &profile->settings, "secret-env");
 	const struct config_section *policy = config_file_policy(file, name, &profile->settings);
 	profile->policy = policy_create(policy ? &policy->settings : NULL, err);
-	return profile->policy && check_secrets(profile, file, environment, err) &&
+	if (!profile->policy || options_is_for_store(options)) {
+		return profile->policy != NULL;
+	}
+	return check_secrets(profile, file, environment, err) &&
 	       load_mcp(profile, file, environment, err);
 }
 

@@ -6,50 +6,17 @@
 
 #include "base/settings.h"
 #include "broker/nearest.h"
+#include "broker/options_tables.h"
 
 enum { QUOTED_MAX = 96 };
-
-struct option {
-	const char *name;       // with its dashes
-	const char *value_name; // NULL: takes none
-	size_t offset;          // of its field in struct options, with a value
-	enum command command;   // without one
-	const char *help;
-};
-
-static const struct option option_table[] = {
-	{"--profile", "NAME", offsetof(struct options, profile), COMMAND_RUN,
-		"use [profile \"NAME\"] of the configuration"},
-	{"--workspace", "DIR", offsetof(struct options, workspace), COMMAND_RUN,
-		"work in DIR instead of the directory the editor names"},
-	{"--config", "FILE", offsetof(struct options, config), COMMAND_RUN,
-		"read FILE instead of $XDG_CONFIG_HOME/acp-broker/config"},
-	{"--toolhost", "MODE", offsetof(struct options, toolhost), COMMAND_RUN,
-		"who serves files and terminals: auto, editor or broker"},
-	{"--trace", "FILE", offsetof(struct options, trace), COMMAND_RUN,
-		"write every message of every hop to FILE"},
-	{"--log-level", "LEVEL", offsetof(struct options, log_level), COMMAND_RUN,
-		"error, warning, info or debug"},
-	{"--help", NULL, 0, COMMAND_HELP, "print this and exit"},
-	{"--version", NULL, 0, COMMAND_VERSION, "print the version and exit"},
-};
-
-static const struct {
-	const char *name;
-	enum command command;
-	const char *help;
-} command_table[] = {
-	{"check", COMMAND_CHECK, "print what the configuration means, run nothing"},
-	{"help", COMMAND_HELP, "print this and exit"},
-	{"version", COMMAND_VERSION, "print the version and exit"},
-};
 
 struct parser {
 	struct options *options;
 	char *const *argv;
 	int count; // words that may be the broker's
 	int at;
-	const char *command_word; // the command seen, or NULL
+	const char *group;             // the first word of a command of two, or NULL
+	const struct command_row *row; // the command seen, or NULL
 };
 
 /* Compares the part of a word before its "=". */
@@ -109,18 +76,61 @@ static bool parse_option(struct parser *parser, const char *word, struct error *
 		if (equals) {
 			return error_set(err, ERROR_CONFIG, "%s takes no value", option->name);
 		}
-		parser->options->command = option->command;
+		parser->options->flags |= option->flag;
+		if (option->command != COMMAND_RUN) {
+			parser->options->command = option->command;
+		}
 		return true;
 	}
 	return fail_unknown_option(word, len, err);
 }
 
-static bool fail_bare_word(const char *word, struct error *err)
+/* ---- commands ---- */
+
+static bool is_in_group(const struct command_row *row, const char *group)
+{
+	return row->group && strcmp(row->group, group) == 0;
+}
+
+/* The word of a row that may come now: after its group, or first of all. */
+static const char *word_of(const struct command_row *row, const char *group)
+{
+	if (!group) {
+		return row->group ? row->group : row->name;
+	}
+	return is_in_group(row, group) ? row->name + strlen(group) + 1 : NULL;
+}
+
+/* "list, show or take": what may come after the group. */
+static void list_group(const char *group, char *text, size_t size)
+{
+	const char *names[ARRAY_LENGTH(command_table) + 1] = {NULL};
+	size_t count = 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(command_table); i++) {
+		if (is_in_group(&command_table[i], group)) {
+			names[count++] = word_of(&command_table[i], group);
+		}
+	}
+	setting_choices_text(text, size, names);
+}
+
+static bool fail_group(const char *group, const char *quoted, struct error *err)
+{
+	char choices[QUOTED_MAX];
+	list_group(group, choices, sizeof(choices));
+	return error_set(err, ERROR_CONFIG, "%s: expected %s%s%s", group, choices,
+		quoted ? ", got " : "", quoted ? quoted : "");
+}
+
+static bool fail_bare_word(const struct parser *parser, const char *word, struct error *err)
 {
 	struct nearest nearest;
 	nearest_init(&nearest, word);
 	for (size_t i = 0; i < ARRAY_LENGTH(command_table); i++) {
-		nearest_offer(&nearest, command_table[i].name);
+		const char *own = word_of(&command_table[i], parser->group);
+		if (own) {
+			nearest_offer(&nearest, own);
+		}
 	}
 	char quoted[QUOTED_MAX];
 	setting_quote(quoted, sizeof(quoted), word);
@@ -128,30 +138,99 @@ static bool fail_bare_word(const char *word, struct error *err)
 		return error_set(err, ERROR_CONFIG, "unknown command %s: did you mean %s?", quoted,
 			nearest.best);
 	}
+	if (parser->group) {
+		return fail_group(parser->group, quoted, err);
+	}
 	return error_set(err, ERROR_CONFIG,
-		"unknown command %s: expected check, help or version; an agent goes after --: "
-		"acp-broker -- %.200s",
+		"unknown command %s: expected check, checkpoints, conflicts, help or version; an "
+		"agent goes after --: acp-broker -- %.200s",
 		quoted, word);
 }
 
-static bool parse_command(struct parser *parser, const char *word, struct error *err)
+static bool fail_words(const struct command_row *row, struct error *err)
 {
-	for (size_t i = 0; i < ARRAY_LENGTH(command_table); i++) {
-		if (strcmp(command_table[i].name, word) != 0) {
-			continue;
-		}
-		if (parser->command_word) {
-			return error_set(err, ERROR_CONFIG, "expected one command, got %s and %s",
-				parser->command_word, word);
-		}
-		parser->command_word = word;
-		/* An option such as --help has the last word. */
-		if (parser->options->command == COMMAND_RUN) {
-			parser->options->command = command_table[i].command;
-		}
+	return error_set(err, ERROR_CONFIG, "%s: expected acp-broker %s%s", row->name, row->name,
+		row->words);
+}
+
+static bool take_word(struct parser *parser, const char *word, struct error *err)
+{
+	struct options *options = parser->options;
+	if (options->word_count == parser->row->most) {
+		return fail_words(parser->row, err);
+	}
+	options->words[options->word_count++] = word;
+	return true;
+}
+
+static bool take_command(
+	struct parser *parser, const struct command_row *row, const char *word, struct error *err)
+{
+	if (parser->row) {
+		return error_set(err, ERROR_CONFIG, "expected one command, got %s and %s",
+			parser->row->name, word);
+	}
+	if (row->group && !parser->group) {
+		parser->group = row->group;
 		return true;
 	}
-	return fail_bare_word(word, err);
+	parser->row = row;
+	/* An option such as --help has the last word. */
+	if (parser->options->command == COMMAND_RUN) {
+		parser->options->command = row->command;
+	}
+	return true;
+}
+
+static bool parse_word(struct parser *parser, const char *word, struct error *err)
+{
+	if (parser->row && parser->group) {
+		return take_word(parser, word, err);
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(command_table); i++) {
+		const char *own = word_of(&command_table[i], parser->group);
+		if (own && strcmp(own, word) == 0) {
+			return take_command(parser, &command_table[i], word, err);
+		}
+	}
+	return fail_bare_word(parser, word, err);
+}
+
+/* A flag is no use to another command, and whoever wrote it meant something. */
+static bool check_flags(const struct parser *parser, struct error *err)
+{
+	unsigned extra = parser->options->flags & ~(parser->row ? parser->row->flags : 0);
+	for (size_t i = 0; i < ARRAY_LENGTH(option_table); i++) {
+		if (!(option_table[i].flag & extra)) {
+			continue;
+		}
+		const char *names[ARRAY_LENGTH(command_table) + 1] = {NULL};
+		size_t count = 0;
+		for (size_t j = 0; j < ARRAY_LENGTH(command_table); j++) {
+			if (command_table[j].flags & option_table[i].flag) {
+				names[count++] = command_table[j].name;
+			}
+		}
+		char choices[QUOTED_MAX];
+		return error_set(err, ERROR_CONFIG, "%s goes with %s alone", option_table[i].name,
+			setting_choices_text(choices, sizeof(choices), names));
+	}
+	return true;
+}
+
+static bool check_command(const struct parser *parser, struct error *err)
+{
+	const struct options *options = parser->options;
+	if (options->command == COMMAND_HELP || options->command == COMMAND_VERSION) {
+		return true;
+	}
+	if (parser->group && !parser->row) {
+		return fail_group(parser->group, NULL, err);
+	}
+	if (parser->row && options->word_count < parser->row->least) {
+		return fail_words(parser->row, err);
+	}
+	return check_flags(parser, err);
 }
 
 /* The words after "--"; those of a login follow them at once in argv. */
@@ -169,6 +248,27 @@ static bool take_agent(struct parser *parser, struct error *err)
 	return true;
 }
 
+/* What follows "--" is an agent's, or words that may begin with a dash. */
+static bool take_rest(struct parser *parser, struct error *err)
+{
+	if (!parser->group) {
+		return take_agent(parser, err);
+	}
+	while (parser->at < parser->count) {
+		if (!parse_word(parser, parser->argv[parser->at++], err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* "-1" is the newest checkpoint, where a word of a command may stand. */
+static bool is_option(const struct parser *parser, const char *word)
+{
+	bool is_number = word[0] == '-' && word[1] >= '0' && word[1] <= '9';
+	return word[0] == '-' && !(parser->group && is_number);
+}
+
 bool options_parse(
 	struct options *options, int argc, char *const *argv, int login_words, struct error *err)
 {
@@ -183,50 +283,21 @@ bool options_parse(
 	while (parser.at < parser.count) {
 		const char *word = argv[parser.at++];
 		if (strcmp(word, "--") == 0) {
-			return take_agent(&parser, err);
+			return take_rest(&parser, err) && check_command(&parser, err);
 		}
-		bool is_option = word[0] == '-';
-		if (!(is_option ? parse_option(&parser, word, err)
-				: parse_command(&parser, word, err))) {
+		if (!(is_option(&parser, word) ? parse_option(&parser, word, err)
+					       : parse_word(&parser, word, err))) {
 			return false;
 		}
 	}
 	if (login_words > 0) {
 		options->extra_argv = (const char *const *)&argv[parser.count];
 	}
-	return true;
+	return check_command(&parser, err);
 }
 
-void options_print_help(void)
+bool options_is_for_store(const struct options *options)
 {
-	puts("Usage: acp-broker [OPTION...] [COMMAND] [-- AGENT [ARG...]]\n\n"
-	     "Stands between an editor and an ACP agent: launches the agent, carries the\n"
-	     "session over stdin and stdout, and leaves nothing behind.\n\nOptions:");
-	for (size_t i = 0; i < ARRAY_LENGTH(option_table); i++) {
-		const struct option *option = &option_table[i];
-		char left[32];
-		snprintf(left, sizeof(left), "%s%s%s", option->name, option->value_name ? " " : "",
-			option->value_name ? option->value_name : "");
-		printf("  %-20s %s\n", left, option->help);
-	}
-	puts("\nCommands:");
-	for (size_t i = 0; i < ARRAY_LENGTH(command_table); i++) {
-		printf("  %-20s %s\n", command_table[i].name, command_table[i].help);
-	}
-	puts("\nacp-broker(1) says more; acp-broker.config(5) describes the configuration.");
-}
-
-void options_print_version(void)
-{
-	puts("acp-broker " ACP_BROKER_VERSION);
-}
-
-const char *options_option_name(size_t index)
-{
-	return index < ARRAY_LENGTH(option_table) ? option_table[index].name : NULL;
-}
-
-const char *options_command_name(size_t index)
-{
-	return index < ARRAY_LENGTH(command_table) ? command_table[index].name : NULL;
+	return options->command >= COMMAND_CHECKPOINTS_LIST &&
+	       options->command <= COMMAND_CONFLICTS_TAKE;
 }

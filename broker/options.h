@@ -8,8 +8,36 @@
 #include "base/attr.h"
 #include "base/error.h"
 
-/* acp-broker [OPTION...] [COMMAND] [-- AGENT [ARG...]]; everything borrowed from argv. */
-enum command { COMMAND_RUN, COMMAND_CHECK, COMMAND_HELP, COMMAND_VERSION };
+/*
+ * acp-broker [OPTION...] [COMMAND [WORD...]] [-- AGENT [ARG...]]; everything borrowed from
+ * argv. A command of two words ("checkpoints list") works on the store of a workspace
+ * and runs no agent.
+ */
+enum command {
+	COMMAND_RUN,
+	COMMAND_CHECK,
+	COMMAND_CHECKPOINTS_LIST,
+	COMMAND_CHECKPOINTS_SHOW,
+	COMMAND_CHECKPOINTS_DIFF,
+	COMMAND_CHECKPOINTS_ROLLBACK,
+	COMMAND_CHECKPOINTS_RESTORE,
+	COMMAND_CONFLICTS_LIST,
+	COMMAND_CONFLICTS_SHOW,
+	COMMAND_CONFLICTS_TAKE,
+	COMMAND_HELP,
+	COMMAND_VERSION,
+	COMMAND_COUNT,
+};
+
+enum { OPTIONS_WORDS_MAX = 1024 };
+
+/* Options that are there or not; each goes with some commands alone. */
+enum option_flag {
+	OPTION_JSON = 1 << 0,
+	OPTION_STAT = 1 << 1,
+	OPTION_LOCAL = 1 << 2,
+	OPTION_RUNTIME = 1 << 3,
+};
 
 struct options {
 	enum command command;
@@ -26,7 +54,13 @@ struct options {
 	 * after the arguments of the configured agent.
 	 */
 	const char *const *extra_argv;
+	unsigned flags;                       // of enum option_flag
+	const char *words[OPTIONS_WORDS_MAX]; // after a command of two words
+	size_t word_count;                    // as many as the command takes
 };
+
+/* Whether the command works on a workspace's store, without an agent. */
+bool options_is_for_store(const struct options *options);
 
 /*
  * Reads argv. Mistakes are ERROR_CONFIG with one line that says what was
@@ -40,8 +74,7 @@ bool options_parse(struct options *options, int argc, char *const *argv, int log
 void options_print_help(void);
 void options_print_version(void);
 
-/* The n-th option and command of the tables, for their documentation's test; NULL after the last.
- */
+/* The n-th option, and command ("checkpoints list"), of the tables; NULL after the last. */
 const char *options_option_name(size_t index);
 const char *options_command_name(size_t index);
 

@@ -171,7 +171,7 @@ static void test_every_option_and_command_is_documented(void **state)
 	}
 	for (size_t i = 0; options_command_name(i); i++) {
 		char line[LINE_MAX_BYTES];
-		snprintf(line, sizeof(line), "\n*%s*\n", options_command_name(i));
+		snprintf(line, sizeof(line), "\n*%s*", options_command_name(i));
 		if (!strstr(program_page, line)) {
 			fail_msg("%s is not documented", options_command_name(i));
 		}

@@ -139,6 +139,84 @@ static void test_commands_are_words(void **state)
 	}
 }
 
+static void test_commands_of_two_words_take_words_and_flags(void **state)
+{
+	static const struct {
+		const char *line;
+		enum command command;
+		unsigned flags;
+		const char *words;
+	} cases[] = {
+		{"acp-broker checkpoints list", COMMAND_CHECKPOINTS_LIST, 0, ""},
+		{"acp-broker checkpoints list --json", COMMAND_CHECKPOINTS_LIST, OPTION_JSON, ""},
+		{"acp-broker --json checkpoints list", COMMAND_CHECKPOINTS_LIST, OPTION_JSON, ""},
+		{"acp-broker checkpoints --workspace w list", COMMAND_CHECKPOINTS_LIST, 0, ""},
+		{"acp-broker checkpoints show 3", COMMAND_CHECKPOINTS_SHOW, 0, "3"},
+		{"acp-broker checkpoints show -1 --stat", COMMAND_CHECKPOINTS_SHOW, OPTION_STAT,
+			"-1"},
+		{"acp-broker checkpoints diff --stat 3 -2", COMMAND_CHECKPOINTS_DIFF, OPTION_STAT,
+			"3 -2"},
+		{"acp-broker checkpoints diff 3", COMMAND_CHECKPOINTS_DIFF, 0, "3"},
+		{"acp-broker checkpoints rollback 3", COMMAND_CHECKPOINTS_ROLLBACK, 0, "3"},
+		{"acp-broker checkpoints restore 3 a b", COMMAND_CHECKPOINTS_RESTORE, 0, "3 a b"},
+		{"acp-broker checkpoints restore 3 -- --a -b", COMMAND_CHECKPOINTS_RESTORE, 0,
+			"3 --a -b"},
+		{"acp-broker conflicts list", COMMAND_CONFLICTS_LIST, 0, ""},
+		{"acp-broker conflicts show a --local", COMMAND_CONFLICTS_SHOW, OPTION_LOCAL, "a"},
+		{"acp-broker conflicts show --runtime a", COMMAND_CONFLICTS_SHOW, OPTION_RUNTIME,
+			"a"},
+		{"acp-broker conflicts take a local", COMMAND_CONFLICTS_TAKE, 0, "a local"},
+		{"acp-broker checkpoints --help", COMMAND_HELP, 0, ""},
+		{"acp-broker checkpoints show --help", COMMAND_HELP, 0, ""},
+		{"acp-broker --help --stat checkpoints list", COMMAND_HELP, OPTION_STAT, ""},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct options options;
+		struct error err;
+		struct line line;
+		if (!parse(&options, cases[i].line, &line, 0, &err)) {
+			fail_msg("%s: %s", cases[i].line, err.text);
+		}
+		assert_int_equal(options.command, cases[i].command);
+		assert_int_equal(options.flags, cases[i].flags);
+		assert_null(options.agent_argv);
+		options.words[options.word_count] = NULL;
+		assert_words(options.words, cases[i].words);
+	}
+}
+
+static void test_commands_on_a_store_run_no_agent(void **state)
+{
+	struct options options;
+	struct error err;
+	struct line line;
+	assert_true(parse(&options, "acp-broker checkpoints list", &line, 0, &err));
+	assert_true(options_is_for_store(&options));
+	assert_true(parse(&options, "acp-broker conflicts take a local", &line, 0, &err));
+	assert_true(options_is_for_store(&options));
+	static const char *const others[] = {"acp-broker", "acp-broker check", "acp-broker help",
+		"acp-broker version", "acp-broker checkpoints --help"};
+	for (size_t i = 0; i < ARRAY_LENGTH(others); i++) {
+		assert_true(parse(&options, others[i], &line, 0, &err));
+		assert_false(options_is_for_store(&options));
+	}
+}
+
+static void test_as_many_words_as_fit_are_taken(void **state)
+{
+	static struct options options;
+	static const char *argv[OPTIONS_WORDS_MAX + 5] = {
+		"acp-broker", "checkpoints", "restore", "1"};
+	struct error err;
+	for (size_t i = 4; i < OPTIONS_WORDS_MAX + 4; i++) {
+		argv[i] = "path";
+	}
+	assert_true(options_parse(&options, OPTIONS_WORDS_MAX + 3, (char *const *)argv, 0, &err));
+	assert_int_equal(options.word_count, OPTIONS_WORDS_MAX);
+	assert_false(options_parse(&options, OPTIONS_WORDS_MAX + 4, (char *const *)argv, 0, &err));
+	assert_int_equal(err.code, ERROR_CONFIG);
+}
+
 static void test_mistakes_say_what_was_expected(void **state)
 {
 	static const struct {
@@ -160,9 +238,36 @@ static void test_mistakes_say_what_was_expected(void **state)
 			"words go after --"},
 		{"acp-broker chekc", "unknown command \"chekc\": did you mean check?"},
 		{"acp-broker claude-agent-acp",
-			"unknown command \"claude-agent-acp\": expected check, help or version; an "
-			"agent goes after --: acp-broker -- claude-agent-acp"},
+			"unknown command \"claude-agent-acp\": expected check, checkpoints, "
+			"conflicts, help or version; an agent goes after --: acp-broker -- "
+			"claude-agent-acp"},
 		{"acp-broker check version", "expected one command, got check and version"},
+		{"acp-broker checkpoints", "checkpoints: expected list, show, diff, rollback or "
+					   "restore"},
+		{"acp-broker conflicts drop", "conflicts: expected list, show or take, got "
+					      "\"drop\""},
+		{"acp-broker checkpoints lst", "unknown command \"lst\": did you mean list?"},
+		{"acp-broker checkpionts list",
+			"unknown command \"checkpionts\": did you mean checkpoints?"},
+		{"acp-broker check conflicts", "expected one command, got check and conflicts"},
+		{"acp-broker checkpoints list 3",
+			"checkpoints list: expected acp-broker checkpoints list"},
+		{"acp-broker checkpoints show",
+			"checkpoints show: expected acp-broker checkpoints show N"},
+		{"acp-broker checkpoints diff 1 2 3",
+			"checkpoints diff: expected acp-broker checkpoints diff A [B]"},
+		{"acp-broker checkpoints restore 3",
+			"checkpoints restore: expected acp-broker checkpoints restore N PATH..."},
+		{"acp-broker conflicts take a",
+			"conflicts take: expected acp-broker conflicts take ID|PATH local|runtime"},
+		{"acp-broker checkpoints list --stat",
+			"--stat goes with checkpoints show or checkpoints diff alone"},
+		{"acp-broker --json -- agent",
+			"--json goes with checkpoints list or conflicts list alone"},
+		{"acp-broker checkpoints list --json=1", "--json takes no value"},
+		{"acp-broker check -1",
+			"unknown option -1: acp-broker --help lists the options; an agent's own "
+			"words go after --"},
 		{"acp-broker --",
 			"--: expected the agent's command after it: acp-broker -- AGENT [ARG...]"},
 		{"acp-broker -- ", "--: expected the agent's command after it, got an empty word"},
@@ -240,8 +345,8 @@ static void test_tables_are_readable_to_their_end(void **state)
 	while (options_command_name(commands)) {
 		commands++;
 	}
-	assert_int_equal(options, 8);
-	assert_int_equal(commands, 3);
+	assert_int_equal(options, 12);
+	assert_int_equal(commands, 11);
 }
 
 int main(void)
@@ -253,6 +358,9 @@ int main(void)
 		cmocka_unit_test(test_the_last_of_two_values_wins),
 		cmocka_unit_test(test_words_after_the_dashes_are_the_agents_alone),
 		cmocka_unit_test(test_commands_are_words),
+		cmocka_unit_test(test_commands_of_two_words_take_words_and_flags),
+		cmocka_unit_test(test_commands_on_a_store_run_no_agent),
+		cmocka_unit_test(test_as_many_words_as_fit_are_taken),
 		cmocka_unit_test(test_mistakes_say_what_was_expected),
 		cmocka_unit_test(test_login_words_are_not_the_brokers),
 		cmocka_unit_test(test_login_words_after_the_dashes_are_there_once),

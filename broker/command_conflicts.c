@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/path_quote.h"
+#include "broker/command.h"
+#include "sync/conflicts.h"
+#include "sync/graft.h"
+
+/* ---- list ---- */
+
+/* "20260131T101502-…" of an id, in UTC, as local time; as it is where it is something else. */
+static const char *time_of(const char *id, char text[COMMAND_TIME_SIZE])
+{
+	struct tm utc = {0};
+	const char *end = strptime(id, "%Y%m%dT%H%M%S", &utc);
+	if (end && *end == '-') {
+		return command_time(text, (long long)timegm(&utc));
+	}
+	snprintf(text, COMMAND_TIME_SIZE, "%.*s", (int)strcspn(id, "-/"), id);
+	return text;
+}
+
+/* Whether the parked file is still where it was put. */
+static bool has_file(const struct command_context *context, const struct parked *parked)
+{
+	size_t size = strlen(context->place.root) + strlen(parked->file) + 2;
+	char *path = mem_alloc(size);
+	snprintf(path, size, "%s/%s", context->place.root, parked->file);
+	bool is_there = faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	free(path);
+	return is_there;
+}
+
+static void print_one(const struct command_context *context, const struct parked *parked)
+{
+	char time[COMMAND_TIME_SIZE];
+	printf("%s  %s  ", parked->id, time_of(parked->id, time));
+	command_print_path(parked->conflict.path);
+	fputs("\n    ", stdout);
+	if (has_file(context, parked)) {
+		fputs("the sandbox's version: ", stdout);
+		command_print_path(parked->file);
+		putchar('\n');
+	} else {
+		fputs("the sandbox's version is in the store alone\n", stdout);
+	}
+}
+
+struct listing {
+	const struct command_context *context;
+	const struct list *list;
+};
+
+static void write_listing(struct json_writer *writer, const void *data)
+{
+	const struct listing *listing = data;
+	json_write_key(writer, "conflicts");
+	json_write_array(writer);
+	LIST_FOR_EACH(parked, listing->list, struct parked, link) {
+		bool is_there = has_file(listing->context, parked);
+		json_write_object(writer);
+		command_write_member(writer, "id", parked->id);
+		command_write_member(writer, "path", parked->conflict.path);
+		command_write_member(writer, "file", is_there ? parked->file : NULL);
+		json_write_object_end(writer);
+	}
+	json_write_array_end(writer);
+}
+
+bool command_conflicts_list(struct command_context *context, struct error *err)
+{
+	struct list list;
+	bool ok = conflicts_list(&context->store, &list, err);
+	if (ok && context->options->flags & OPTION_JSON) {
+		struct listing listing = {context, &list};
+		ok = command_print_json(write_listing, &listing, err);
+	} else if (ok && list_is_empty(&list)) {
+		fputs("acp-broker: there are no conflicts\n", stderr);
+	} else if (ok) {
+		LIST_FOR_EACH(parked, &list, struct parked, link) {
+			print_one(context, parked);
+		}
+	}
+	conflicts_finish(&list);
+	return ok;
+}
+
+/* ---- which one ---- */
+
+static size_t count_path(const struct list *list, const char *path)
+{
+	size_t count = 0;
+	LIST_FOR_EACH(parked, list, struct parked, link) {
+		count += strcmp(parked->conflict.path, path) == 0;
+	}
+	return count;
+}
+
+static struct parked *fail_find(
+	const struct list *list, const char *word, const char *path, struct error *err)
+{
+	char *quoted = path_quote(span_of(word));
+	size_t count = count_path(list, path ? path : word);
+	if (count > 1) {
+		error_set(err, ERROR_NOT_FOUND,
+			"%s has %zu conflicts: name one by its id (acp-broker conflicts list)",
+			quoted, count);
+	} else {
+		error_set(err, ERROR_NOT_FOUND,
+			"there is no conflict %s: acp-broker conflicts list has them all", quoted);
+	}
+	free(quoted);
+	return NULL;
+}
+
+/* By its id, by its path as the user sees it, or by its path below the root. */
+static struct parked *find(
+	const struct command_context *context, struct list *list, struct error *err)
+{
+	struct error ignored;
+	const char *word = context->options->words[0];
+	char *path = store_place_path(&context->place, word, &ignored);
+	struct parked *parked = path ? conflicts_find(list, path) : NULL;
+	parked = parked ? parked : conflicts_find(list, word);
+	parked = parked ? parked : fail_find(list, word, path, err);
+	free(path);
+	return parked;
+}
+
+static bool with_one(struct command_context *context,
+	bool (*action)(struct command_context *, const struct parked *, struct error *),
+	struct error *err)
+{
+	struct list list;
+	struct parked *parked = NULL;
+	if (conflicts_list(&context->store, &list, err)) {
+		parked = find(context, &list, err);
+	}
+	bool ok = parked && action(context, parked, err);
+	conflicts_finish(&list);
+	return ok;
+}
+
+/* ---- show ---- */
+
+/* A tree with one version at its path, so that the two can be compared. */
+static bool tree_of(struct store *store, const struct parked *parked,
+	const struct store_entry *version, git_oid *out_tree, struct error *err)
+{
+	struct graft graft = {version->mode, version->id};
+	*out_tree = store_empty_tree;
+	return !version->mode ||
+	       graft_set(store, &store_empty_tree, parked->conflict.path, &graft, out_tree, err);
+}
+
+static bool show_both(
+	struct command_context *context, const struct parked *parked, struct error *err)
+{
+	struct store *store = &context->store;
+	git_oid local;
+	git_oid runtime;
+	char time[COMMAND_TIME_SIZE];
+	if (!tree_of(store, parked, &parked->conflict.local, &local, err) ||
+		!tree_of(store, parked, &parked->conflict.runtime, &runtime, err)) {
+		return false;
+	}
+	struct checkpoint_reader reader = {command_print, context};
+	printf("conflict %s\nTime:    %s\na/: the local version%s\n"
+	       "b/: the sandbox's version\n\n",
+		parked->id, time_of(parked->id, time),
+		parked->conflict.local.mode ? "" : ", which was deleted");
+	return checkpoint_diff(store, &local, &runtime, CHECKPOINT_PATCH, &reader, err);
+}
+
+static bool show(struct command_context *context, const struct parked *parked, struct error *err)
+{
+	unsigned flags = context->options->flags & (OPTION_LOCAL | OPTION_RUNTIME);
+	if (!flags) {
+		return show_both(context, parked, err);
+	}
+	return conflicts_show(&context->store, parked,
+		flags == OPTION_LOCAL ? CONFLICT_LOCAL : CONFLICT_RUNTIME, STDOUT_FILENO, err);
+}
+
+bool command_conflicts_show(struct command_context *context, struct error *err)
+{
+	unsigned both = OPTION_LOCAL | OPTION_RUNTIME;
+	if ((context->options->flags & both) == both) {
+		return error_set(err, ERROR_CONFIG,
+			"conflicts show: expected --local or --runtime, not both; without them it "
+			"shows how the two differ");
+	}
+	return with_one(context, show, err);
+}
+
+/* ---- take ---- */
+
+static bool take(struct command_context *context, const struct parked *parked, struct error *err)
+{
+	bool is_local = strcmp(context->options->words[1], "local") == 0;
+	if (!conflicts_take(&context->store, context->place.root, parked,
+		    is_local ? CONFLICT_LOCAL : CONFLICT_RUNTIME, err)) {
+		return false;
+	}
+	command_print_path(parked->conflict.path);
+	puts(is_local ? ": the local version stays." : ": the sandbox's version is in its place.");
+	return true;
+}
+
+bool command_conflicts_take(struct command_context *context, struct error *err)
+{
+	const char *side = context->options->words[1];
+	if (strcmp(side, "local") != 0 && strcmp(side, "runtime") != 0) {
+		char *quoted = path_quote(span_of(side));
+		error_set(err, ERROR_CONFIG, "conflicts take: expected local or runtime, got %s",
+			quoted);
+		free(quoted);
+		return false;
+	}
+	return command_lock(context, err) && with_one(context, take, err);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/path_quote.h"
+#include "broker/command.h"
+#include "sync/apply.h"
+#include "sync/graft.h"
+#include "sync/id.h"
+
+/* A change of the workspace to what a checkpoint has, or to a part of it. */
+struct change {
+	const struct checkpoint *checkpoint;
+	const char *what; // "rollback to", "restore from"
+	git_oid now;      // the workspace, before
+	git_oid target;   // and after
+	unsigned before;  // the checkpoint of now
+};
+
+static void on_left(void *data, const char *path, const char *why)
+{
+	char *quoted = path_quote(span_of(path));
+	fprintf(stderr, "acp-broker: %s is left as it is: %s\n", quoted, why);
+	free(quoted);
+}
+
+static bool keep(struct command_context *context, const struct change *change, const char *when,
+	const git_oid *tree, unsigned *out_number, struct error *err)
+{
+	char reason[CHECKPOINT_REASON_MAX];
+	snprintf(
+		reason, sizeof(reason), "%s %s %u", when, change->what, change->checkpoint->number);
+	return checkpoint_add(&context->store, tree, reason, "", out_number, err);
+}
+
+static void print_done(const struct change *change, const struct apply_result *result)
+{
+	char time[COMMAND_TIME_SIZE];
+	printf("%zu written, %zu deleted: as in checkpoint %u of %s.\n"
+	       "What was there before is checkpoint %u.\n",
+		result->written, result->deleted, change->checkpoint->number,
+		command_time(time, change->checkpoint->time), change->before);
+}
+
+/* What is now is kept first, so that this too can be gone back behind. */
+static bool make(struct command_context *context, struct change *change, struct error *err)
+{
+	struct apply_result result;
+	unsigned after;
+	if (id_equal(&change->now, &change->target)) {
+		printf("Nothing to do: it is as in checkpoint %u.\n", change->checkpoint->number);
+		return true;
+	}
+	if (!keep(context, change, "before", &change->now, &change->before, err)) {
+		return false;
+	}
+	struct apply_request request = {.root = context->place.root,
+		.from = change->now,
+		.to = change->target,
+		.on_left = on_left};
+	if (!apply_run(&context->store, &request, &result, err)) {
+		return error_prefix(err, "%s %u (what was before is checkpoint %u)", change->what,
+			change->checkpoint->number, change->before);
+	}
+	if (result.left > 0) {
+		return error_set(err, ERROR_UNAVAILABLE,
+			"%s %u: %zu written, %zu deleted, %zu left as they are; what was before is "
+			"checkpoint %u: try again when nothing else changes them",
+			change->what, change->checkpoint->number, result.written, result.deleted,
+			result.left, change->before);
+	}
+	if (!keep(context, change, "after", &change->target, &after, err)) {
+		return false;
+	}
+	print_done(change, &result);
+	return true;
+}
+
+bool command_checkpoints_rollback(struct command_context *context, struct error *err)
+{
+	struct checkpoint checkpoint;
+	struct change change = {.checkpoint = &checkpoint, .what = "rollback to"};
+	if (!checkpoint_find(&context->store, context->options->words[0], &checkpoint, err) ||
+		!command_lock(context, err) || !command_snapshot(context, &change.now, err)) {
+		return false;
+	}
+	change.target = checkpoint.tree;
+	return make(context, &change, err);
+}
+
+/* ---- some paths alone ---- */
+
+/* Puts what the checkpoint has at a path into the target. */
+static bool take_path(
+	struct command_context *context, struct change *change, const char *word, struct error *err)
+{
+	struct graft graft;
+	char *path = store_place_path(&context->place, word, err);
+	bool ok = path && graft_find(&context->store, &change->checkpoint->tree, path, &graft, err);
+	if (path && !ok && err->code == ERROR_NOT_FOUND) {
+		error_prefix(err, "checkpoint %u", change->checkpoint->number);
+	}
+	if (ok && !*path) {
+		change->target = graft.id;
+	} else if (ok) {
+		git_oid target;
+		ok = graft_set(&context->store, &change->target, path, &graft, &target, err);
+		change->target = ok ? target : change->target;
+	}
+	free(path);
+	return ok;
+}
+
+bool command_checkpoints_restore(struct command_context *context, struct error *err)
+{
+	const struct options *options = context->options;
+	struct checkpoint checkpoint;
+	struct change change = {.checkpoint = &checkpoint, .what = "restore from"};
+	if (!checkpoint_find(&context->store, options->words[0], &checkpoint, err) ||
+		!command_lock(context, err) || !command_snapshot(context, &change.now, err)) {
+		return false;
+	}
+	change.target = change.now;
+	for (size_t i = 1; i < options->word_count; i++) {
+		if (!take_path(context, &change, options->words[i], err)) {
+			return false;
+		}
+	}
+	return make(context, &change, err);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/options_tables.h"
+
+#include <stdio.h>
+
+const struct option option_table[OPTION_TABLE_LENGTH] = {
+	{"--profile", "NAME", offsetof(struct options, profile), COMMAND_RUN, 0,
+		"use [profile \"NAME\"] of the configuration"},
+	{"--workspace", "DIR", offsetof(struct options, workspace), COMMAND_RUN, 0,
+		"work in DIR instead of the directory the editor names"},
+	{"--config", "FILE", offsetof(struct options, config), COMMAND_RUN, 0,
+		"read FILE instead of $XDG_CONFIG_HOME/acp-broker/config"},
+	{"--toolhost", "MODE", offsetof(struct options, toolhost), COMMAND_RUN, 0,
+		"who serves files and terminals: auto, editor or broker"},
+	{"--trace", "FILE", offsetof(struct options, trace), COMMAND_RUN, 0,
+		"write every message of every hop to FILE"},
+	{"--log-level", "LEVEL", offsetof(struct options, log_level), COMMAND_RUN, 0,
+		"error, warning, info or debug"},
+	{"--json", NULL, 0, COMMAND_RUN, OPTION_JSON, "list for programs"},
+	{"--stat", NULL, 0, COMMAND_RUN, OPTION_STAT, "how much changed in which file, no more"},
+	{"--local", NULL, 0, COMMAND_RUN, OPTION_LOCAL, "the version that was here, as it is"},
+	{"--runtime", NULL, 0, COMMAND_RUN, OPTION_RUNTIME,
+		"the version that was in the sandbox, as it is"},
+	{"--help", NULL, 0, COMMAND_HELP, 0, "print this and exit"},
+	{"--version", NULL, 0, COMMAND_VERSION, 0, "print the version and exit"},
+};
+
+const struct command_row command_table[COMMAND_TABLE_LENGTH] = {
+	{NULL, "check", COMMAND_CHECK, "", 0, 0, 0, "print what the configuration means"},
+	{"checkpoints", "checkpoints list", COMMAND_CHECKPOINTS_LIST, "", 0, 0, OPTION_JSON,
+		"what one can go back to"},
+	{"checkpoints", "checkpoints show", COMMAND_CHECKPOINTS_SHOW, " N", 1, 1, OPTION_STAT,
+		"what changed in checkpoint N"},
+	{"checkpoints", "checkpoints diff", COMMAND_CHECKPOINTS_DIFF, " A [B]", 1, 2, OPTION_STAT,
+		"what changed from A to B, or to now"},
+	{"checkpoints", "checkpoints rollback", COMMAND_CHECKPOINTS_ROLLBACK, " N", 1, 1, 0,
+		"make the workspace what it was in N"},
+	{"checkpoints", "checkpoints restore", COMMAND_CHECKPOINTS_RESTORE, " N PATH...", 2,
+		OPTIONS_WORDS_MAX, 0, "bring back these paths alone"},
+	{"conflicts", "conflicts list", COMMAND_CONFLICTS_LIST, "", 0, 0, OPTION_JSON,
+		"what both sides changed"},
+	{"conflicts", "conflicts show", COMMAND_CONFLICTS_SHOW, " ID|PATH", 1, 1,
+		OPTION_LOCAL | OPTION_RUNTIME, "the two versions of one"},
+	{"conflicts", "conflicts take", COMMAND_CONFLICTS_TAKE, " ID|PATH local|runtime", 2, 2, 0,
+		"keep one version, end the conflict"},
+	{NULL, "help", COMMAND_HELP, "", 0, 0, 0, "print this and exit"},
+	{NULL, "version", COMMAND_VERSION, "", 0, 0, 0, "print the version and exit"},
+};
+
+void options_print_help(void)
+{
+	puts("Usage: acp-broker [OPTION...] [COMMAND [WORD...]] [-- AGENT [ARG...]]\n\n"
+	     "Stands between an editor and an ACP agent: launches the agent, carries the\n"
+	     "session over stdin and stdout, and leaves nothing behind.\n\nOptions:");
+	for (size_t i = 0; i < ARRAY_LENGTH(option_table); i++) {
+		const struct option *option = &option_table[i];
+		char left[32];
+		snprintf(left, sizeof(left), "%s%s%s", option->name, option->value_name ? " " : "",
+			option->value_name ? option->value_name : "");
+		printf("  %-20s %s\n", left, option->help);
+	}
+	puts("\nCommands:");
+	for (size_t i = 0; i < ARRAY_LENGTH(command_table); i++) {
+		char left[64];
+		snprintf(left, sizeof(left), "%s%s", command_table[i].name, command_table[i].words);
+		printf("  %-37s %s\n", left, command_table[i].help);
+	}
+	puts("\nacp-broker(1) says more; acp-broker.config(5) describes the configuration.");
+}
+
+void options_print_version(void)
+{
+	puts("acp-broker " ACP_BROKER_VERSION);
+}
+
+const char *options_option_name(size_t index)
+{
+	return index < ARRAY_LENGTH(option_table) ? option_table[index].name : NULL;
+}
+
+const char *options_command_name(size_t index)
+{
+	return index < ARRAY_LENGTH(command_table) ? command_table[index].name : NULL;
+}

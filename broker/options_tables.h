@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_OPTIONS_TABLES_H
+#define BROKER_OPTIONS_TABLES_H
+
+#include "broker/options.h"
+
+/* What there is on the command line; options.c reads it by these. */
+enum { OPTION_TABLE_LENGTH = 12, COMMAND_TABLE_LENGTH = 11 };
+
+struct option {
+	const char *name;       // with its dashes
+	const char *value_name; // NULL: takes none
+	size_t offset;          // of its field in struct options, with a value
+	enum command command;   // without one, where it stands for a command
+	unsigned flag;          // without one, where it is a flag
+	const char *help;
+};
+
+struct command_row {
+	const char *group; // the first word of a name of two; NULL: it has one
+	const char *name;
+	enum command command;
+	const char *words; // what follows it, for people
+	size_t least, most;
+	unsigned flags; // that go with it
+	const char *help;
+};
+
+extern const struct option option_table[OPTION_TABLE_LENGTH];
+extern const struct command_row command_table[COMMAND_TABLE_LENGTH]; // groups stand together
+
+#endif

@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""`acp-broker conflicts`: `test_conflicts_cli.py [BROKER]`, or the binary that ACP_BROKER names."""
+
+import fcntl
+import json
+import os
+import shutil
+import sys
+
+if len(sys.argv) > 1 and not sys.argv[1].startswith('-'):
+    os.environ['ACP_BROKER'] = sys.argv.pop(1)
+
+from case import main
+from store_case import Store
+
+
+class Conflicts(Store):
+    def conflict(self, stamp='20260131T101502', path='main.c', base='base\n', local='mine\n',
+                 runtime='theirs\n'):
+        for folder, text in (('base', base), ('work', local), ('runtime', runtime)):
+            file = self.dir / folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if text is None:
+                file.unlink(missing_ok=True)
+            else:
+                file.write_text(text)
+        self.make('conflict', stamp, str(self.dir / 'base'), str(self.dir / 'runtime'))
+        for folder in ('base', 'runtime'):
+            shutil.rmtree(self.dir / folder)
+
+    def listed(self):
+        return json.loads(self.answer('conflicts', 'list', '--json'))['conflicts']
+
+    def test_they_are_listed(self):
+        self.conflict()
+        (only,) = self.listed()
+        self.assertEqual(only['path'], 'main.c')
+        self.assertTrue(only['id'].startswith('20260131T101502-'))
+        self.assertTrue((self.work / only['file']).exists())
+        self.assertEqual(self.answer('conflicts', 'list'),
+                         f'{only["id"]}  2026-01-31 10:15:02  main.c\n'
+                         f'    the sandbox\'s version: {only["file"]}\n')
+        (self.work / only['file']).unlink()
+        self.assertIn('is in the store alone', self.answer('conflicts', 'list'))
+        self.assertIsNone(self.listed()[0]['file'])
+
+    def test_none(self):
+        self.make('path')
+        self.assertEqual(self.answer('conflicts', 'list',
+                                     said='acp-broker: there are no conflicts\n'), '')
+        self.assertEqual(self.listed(), [])
+
+    def test_both_versions_are_shown_as_a_diff(self):
+        self.conflict(path='src/main.c')
+        name = self.listed()[0]['id']
+        for word in ('src/main.c', name, str(self.work / 'src' / 'main.c')):
+            text = self.answer('conflicts', 'show', word)
+            self.assertTrue(text.startswith(f'conflict {name}\nTime:    2026-01-31 10:15:02\n'),
+                            text)
+            self.assertIn('--- a/src/main.c\n+++ b/src/main.c\n@@ -1 +1 @@\n-mine\n+theirs\n',
+                          text)
+        said = f'acp-broker: the workspace is {self.work}\n'
+        self.answer('conflicts', 'show', 'main.c', cwd=self.work / 'src', said=said)
+        self.answer('conflicts', 'show', 'src/main.c', cwd=self.work / 'src', said=said)
+
+    def test_one_version_as_it_is(self):
+        self.conflict()
+        self.assertEqual(self.answer('conflicts', 'show', 'main.c', '--local'), 'mine\n')
+        self.assertEqual(self.answer('conflicts', 'show', 'main.c', '--runtime'), 'theirs\n')
+
+    def test_a_deletion_here(self):
+        self.conflict(local=None)
+        text = self.answer('conflicts', 'show', 'main.c')
+        self.assertIn('a/: the local version, which was deleted\n', text)
+        self.assertIn('+theirs\n', text)
+        name = self.listed()[0]['id']
+        self.mistake(1, f'conflict {name}: main.c was deleted on that side',
+                     'conflicts', 'show', 'main.c', '--local')
+        self.answer('conflicts', 'take', 'main.c', 'runtime')
+        self.assertEqual(self.files(), {'main.c': 'theirs\n'})
+
+    def test_taking_the_local_side(self):
+        self.conflict()
+        self.assertEqual(self.answer('conflicts', 'take', 'main.c', 'local'),
+                         'main.c: the local version stays.\n')
+        self.assertEqual((self.files(), self.listed()), ({'main.c': 'mine\n'}, []))
+
+    def test_taking_the_sandboxs_side(self):
+        self.conflict()
+        self.assertEqual(self.answer('conflicts', 'take', 'main.c', 'runtime'),
+                         'main.c: the sandbox\'s version is in its place.\n')
+        self.assertEqual((self.files(), self.listed()), ({'main.c': 'theirs\n'}, []))
+
+    def test_a_file_that_was_edited_since_is_not_replaced(self):
+        self.conflict()
+        self.write(**{'main.c': 'edited\n'})
+        result = self.run_broker('conflicts', 'take', 'main.c', 'runtime')
+        self.assertEqual((result.returncode, result.stdout), (1, b''))
+        self.assertIn(b'is not replaced', result.stderr)
+        self.assertEqual(self.files()['main.c'], 'edited\n')
+        self.assertEqual(len(self.listed()), 1)
+
+    def test_two_of_one_path_go_by_their_ids(self):
+        self.conflict()
+        self.conflict(stamp='20260131T111502', local='mine 2\n', runtime='theirs 2\n')
+        self.mistake(1, 'main.c has 2 conflicts: name one by its id (acp-broker conflicts list)',
+                     'conflicts', 'show', 'main.c')
+        first, second = self.listed()
+        self.assertEqual(self.answer('conflicts', 'show', first['id'], '--runtime'), 'theirs\n')
+        self.answer('conflicts', 'take', second['id'], 'local')
+        self.assertEqual([c['id'] for c in self.listed()], [first['id']])
+
+    def test_a_broker_that_syncs_is_waited_for(self):
+        self.conflict()
+        options = self.config(sync_lock_timeout='1s')
+        with open(os.path.join(self.make('path'), 'acp-broker.lock'), 'w',
+                  encoding='ascii') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            result = self.run_broker('conflicts', 'take', 'main.c', 'runtime', *options)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(b'another acp-broker has been syncing it', result.stderr)
+        self.assertEqual(len(self.listed()), 1)
+
+
+if __name__ == '__main__':
+    main()
