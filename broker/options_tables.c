@@ -26,25 +26,25 @@ const struct option option_table[OPTION_TABLE_LENGTH] = {
 };
 
 const struct command_row command_table[COMMAND_TABLE_LENGTH] = {
-	{NULL, "check", COMMAND_CHECK, "", 0, 0, 0, "print what the configuration means"},
-	{"checkpoints", "checkpoints list", COMMAND_CHECKPOINTS_LIST, "", 0, 0, OPTION_JSON,
+	{NULL, "check", "", 0, 0, COMMAND_CHECK, 0, "print what the configuration means"},
+	{"checkpoints", "checkpoints list", "", 0, 0, COMMAND_CHECKPOINTS_LIST, OPTION_JSON,
 		"what one can go back to"},
-	{"checkpoints", "checkpoints show", COMMAND_CHECKPOINTS_SHOW, " N", 1, 1, OPTION_STAT,
+	{"checkpoints", "checkpoints show", " N", 1, 1, COMMAND_CHECKPOINTS_SHOW, OPTION_STAT,
 		"what changed in checkpoint N"},
-	{"checkpoints", "checkpoints diff", COMMAND_CHECKPOINTS_DIFF, " A [B]", 1, 2, OPTION_STAT,
+	{"checkpoints", "checkpoints diff", " A [B]", 1, 2, COMMAND_CHECKPOINTS_DIFF, OPTION_STAT,
 		"what changed from A to B, or to now"},
-	{"checkpoints", "checkpoints rollback", COMMAND_CHECKPOINTS_ROLLBACK, " N", 1, 1, 0,
+	{"checkpoints", "checkpoints rollback", " N", 1, 1, COMMAND_CHECKPOINTS_ROLLBACK, 0,
 		"make the workspace what it was in N"},
-	{"checkpoints", "checkpoints restore", COMMAND_CHECKPOINTS_RESTORE, " N PATH...", 2,
-		OPTIONS_WORDS_MAX, 0, "bring back these paths alone"},
-	{"conflicts", "conflicts list", COMMAND_CONFLICTS_LIST, "", 0, 0, OPTION_JSON,
+	{"checkpoints", "checkpoints restore", " N PATH...", 2, OPTIONS_WORDS_MAX,
+		COMMAND_CHECKPOINTS_RESTORE, 0, "bring back these paths alone"},
+	{"conflicts", "conflicts list", "", 0, 0, COMMAND_CONFLICTS_LIST, OPTION_JSON,
 		"what both sides changed"},
-	{"conflicts", "conflicts show", COMMAND_CONFLICTS_SHOW, " ID|PATH", 1, 1,
+	{"conflicts", "conflicts show", " ID|PATH", 1, 1, COMMAND_CONFLICTS_SHOW,
 		OPTION_LOCAL | OPTION_RUNTIME, "the two versions of one"},
-	{"conflicts", "conflicts take", COMMAND_CONFLICTS_TAKE, " ID|PATH local|runtime", 2, 2, 0,
+	{"conflicts", "conflicts take", " ID|PATH local|runtime", 2, 2, COMMAND_CONFLICTS_TAKE, 0,
 		"keep one version, end the conflict"},
-	{NULL, "help", COMMAND_HELP, "", 0, 0, 0, "print this and exit"},
-	{NULL, "version", COMMAND_VERSION, "", 0, 0, 0, "print the version and exit"},
+	{NULL, "help", "", 0, 0, COMMAND_HELP, 0, "print this and exit"},
+	{NULL, "version", "", 0, 0, COMMAND_VERSION, 0, "print the version and exit"},
 };
 
 void options_print_help(void)

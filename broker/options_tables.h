@@ -19,9 +19,9 @@ struct option {
 struct command_row {
 	const char *group; // the first word of a name of two; NULL: it has one
 	const char *name;
-	enum command command;
 	const char *words; // what follows it, for people
 	size_t least, most;
+	enum command command;
 	unsigned flags; // that go with it
 	const char *help;
 };

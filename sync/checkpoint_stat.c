@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +162,7 @@ static bool append_name(
 
 static size_t scale(const struct table *table, size_t lines)
 {
+	assert(lines <= table->most);
 	return lines > 0 ? 1 + lines * (table->graph_width - 1) / table->most : 0;
 }
 
