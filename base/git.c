@@ -12,6 +12,7 @@
 static struct {
 	pthread_mutex_t lock;
 	int users;
+	bool is_kept;  // for threads that have used it
 	void *library; // NULL while unloaded
 	struct git functions;
 } the_git = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -128,11 +129,19 @@ void git_close(void)
 	pthread_mutex_lock(&the_git.lock);
 	assert(the_git.users > 0);
 	the_git.users--;
-	if (the_git.users == 0) {
+	if (the_git.users == 0 && !the_git.is_kept) {
 		the_git.functions.libgit2_shutdown();
 		dlclose(the_git.library);
 		the_git.library = NULL;
 	}
+	pthread_mutex_unlock(&the_git.lock);
+}
+
+void git_keep_loaded(void)
+{
+	pthread_mutex_lock(&the_git.lock);
+	assert(the_git.users > 0);
+	the_git.is_kept = true;
 	pthread_mutex_unlock(&the_git.lock);
 }
 

@@ -148,6 +148,13 @@ const struct git *git_open(struct error *err) ATTR_NODISCARD;
 void git_close(void);
 
 /*
+ * From now on the last git_close leaves the library loaded. For whoever uses it on
+ * threads that outlive that call: what libgit2 keeps for a thread is freed when the
+ * thread ends, and only by the library. To be called between open and close.
+ */
+void git_keep_loaded(void);
+
+/*
  * Sets ERROR_SYSTEM with libgit2's last message of this thread after the text.
  * Call it right after the call that failed.
  */

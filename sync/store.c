@@ -118,6 +118,7 @@ bool store_open(struct store *store, const char *path, uint64_t big_file_bytes, 
 	if (!store->git) {
 		return false;
 	}
+	git_keep_loaded(); // the pool's threads use it
 	store->path = mem_strdup(path);
 	if (!folder_open(store, err) || !open_odb(store, err) || !open_repository(store, err) ||
 		!put_empty_tree(store, err)) {

@@ -63,6 +63,18 @@ static void test_it_can_be_loaded_again(void **state)
 	}
 }
 
+static void test_it_stays_where_threads_have_used_it(void **state)
+{
+	struct error err;
+	assert_non_null(git_open(&err));
+	git_keep_loaded();
+	git_close();
+	assert_true(is_loaded());
+	assert_non_null(git_open(&err));
+	git_close();
+	assert_true(is_loaded());
+}
+
 static void test_a_failed_call_is_told_with_its_reason(void **state)
 {
 	struct error err;
@@ -111,6 +123,7 @@ int main(void)
 		cmocka_unit_test(test_it_can_be_loaded_again),
 		cmocka_unit_test(test_a_failed_call_is_told_with_its_reason),
 		cmocka_unit_test(test_the_program_answers_for_the_parsing_of_certificates),
+		cmocka_unit_test(test_it_stays_where_threads_have_used_it), // the last: for good
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
