@@ -101,10 +101,10 @@ static void on_synced(void *data, const struct sync_result *result, const struct
 	struct keeper *keeper = keep->keeper;
 	struct task *task = task_in_hand(keeper);
 	keep_note_sync(keep, task->reason, result, err);
-	if (keeper->config.listener->on_ended) {
-		keeper->config.listener->on_ended(
-			keeper->config.data, keep->record.local_root, result, err);
-	}
+	keeper->config.listener->on_ended(keeper->config.data,
+		&(struct keeper_event){
+			keep->record.local_root, task->reason, task->session, task->data},
+		result, err);
 	if (err) {
 		task_note_error(task, err);
 		save(keep, RECORD_FAILED, on_saved_last);
@@ -118,10 +118,6 @@ static void sync_keep(struct keep *keep)
 {
 	struct keeper *keeper = keep->keeper;
 	const struct task *task = task_in_hand(keeper);
-	if (keeper->config.listener->on_begun) {
-		keeper->config.listener->on_begun(
-			keeper->config.data, keep->record.local_root, task->reason);
-	}
 	struct sync_order order = {.reason = task->reason,
 		.session = task->session,
 		.name = task->name,

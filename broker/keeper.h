@@ -30,14 +30,18 @@ struct keeper_settings {
 	long long checkpoint_age_ms; // 0: kept for any time
 };
 
+/* A sync of a workspace, and who wanted it. */
+struct keeper_event {
+	const char *local_root;
+	enum sync_reason reason;
+	const char *session; // as in the order; may be NULL
+	const void *asker;   // the data that its done is raised with: to know it again
+};
+
 struct keeper_listener {
-	/*
-	 * A sync of a workspace has begun, and has ended: the result, or the error. Between
-	 * the two it is not known how long it takes.
-	 */
-	void (*on_begun)(void *data, const char *local_root, enum sync_reason reason);
-	void (*on_ended)(void *data, const char *local_root, const struct sync_result *result,
-		const struct error *err);
+	/* A sync of a workspace has ended: the result, or the error. Before its done. */
+	void (*on_ended)(void *data, const struct keeper_event *event,
+		const struct sync_result *result, const struct error *err);
 };
 
 /* Everything is borrowed until the keeper is destroyed. */

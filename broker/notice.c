@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/notice.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -12,26 +13,36 @@ static void write_member(struct json_writer *writer, const char *key, const char
 	json_write_text(writer, value);
 }
 
-/* ACP, session/update of the kind tool_call. */
-static void write_update(
-	struct json_writer *writer, unsigned number, const char *text, bool is_failure)
+static const char *status_name(enum notice_status status)
+{
+	static const char *const names[] = {"in_progress", "completed", "failed"};
+	assert((size_t)status < ARRAY_LENGTH(names));
+	return names[status];
+}
+
+/* ACP, session/update of the kinds tool_call and tool_call_update. */
+static void write_update(struct json_writer *writer, unsigned number, bool is_new,
+	const char *title, enum notice_status status)
 {
 	char id[40];
 	snprintf(id, sizeof(id), "acp-broker-notice-%u", number);
 	json_write_object(writer);
-	write_member(writer, "sessionUpdate", "tool_call");
+	write_member(writer, "sessionUpdate", is_new ? "tool_call" : "tool_call_update");
 	write_member(writer, "toolCallId", id);
-	write_member(writer, "title", text);
-	write_member(writer, "kind", "other");
-	write_member(writer, "status", is_failure ? "failed" : "completed");
+	write_member(writer, "title", title);
+	if (is_new) {
+		write_member(writer, "kind", "other");
+	}
+	write_member(writer, "status", status_name(status));
 	json_write_object_end(writer);
 }
 
-void notice_send(
-	struct relay *relay, const struct session *session, const char *text, bool is_failure)
+unsigned notice_show(struct relay *relay, const struct session *session, unsigned number,
+	const char *title, enum notice_status status)
 {
 	struct json_writer writer;
-	log_warning("session %s: %s", session->id, text);
+	bool is_new = number == 0;
+	number = is_new ? ++relay->notices : number;
 	buf_clear(&relay->scratch);
 	json_write_begin(&writer, &relay->scratch);
 	json_write_object(&writer);
@@ -41,10 +52,18 @@ void notice_send(
 	json_write_object(&writer);
 	write_member(&writer, "sessionId", session->id);
 	json_write_key(&writer, "update");
-	write_update(&writer, ++relay->notices, text, is_failure);
+	write_update(&writer, number, is_new, title, status);
 	json_write_object_end(&writer);
 	json_write_object_end(&writer);
 	if (json_write_end(&writer, NULL)) {
 		relay_send_editor(relay, buf_span(&relay->scratch));
 	}
+	return number;
+}
+
+void notice_send(
+	struct relay *relay, const struct session *session, const char *text, bool is_failure)
+{
+	log_warning("session %s: %s", session->id, text);
+	notice_show(relay, session, 0, text, is_failure ? NOTICE_FAILED : NOTICE_COMPLETED);
 }

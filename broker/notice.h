@@ -15,4 +15,14 @@ struct session;
 void notice_send(
 	struct relay *relay, const struct session *session, const char *text, bool is_failure);
 
+enum notice_status { NOTICE_RUNNING, NOTICE_COMPLETED, NOTICE_FAILED };
+
+/*
+ * The same without the log, of something that takes a while: number 0 begins a tool call,
+ * whose number is returned; with that one it is told how far it has come. Who
+ * begins one ends it: with NOTICE_COMPLETED or NOTICE_FAILED.
+ */
+unsigned notice_show(struct relay *relay, const struct session *session, unsigned number,
+	const char *title, enum notice_status status);
+
 #endif

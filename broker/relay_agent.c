@@ -7,7 +7,7 @@
 #include "acp/rewrite.h"
 #include "base/log.h"
 #include "broker/mode_gate.h"
-#include "broker/relay_sync.h"
+#include "broker/relay_turn.h"
 
 /* ---- what methods mean ---- */
 
@@ -220,7 +220,7 @@ static void on_response(struct peer *peer, const struct call *call)
 	if (request->on_answer) {
 		request->on_answer(peer->relay, request, call, NULL);
 		request_destroy(request);
-	} else if (!relay_sync_holds_answer(request, call)) {
+	} else if (!relay_turn_holds_answer(request, call)) {
 		relay_pass_response(peer->relay, request, call);
 	}
 }

@@ -10,7 +10,7 @@
 #include "broker/listing.h"
 #include "broker/mode_gate.h"
 #include "broker/own_methods.h"
-#include "broker/relay_sync.h"
+#include "broker/relay_turn.h"
 
 /* ---- requests ---- */
 
@@ -123,7 +123,7 @@ static void dispatch_request(
 	if (mode_gate_holds(relay, call)) {
 		return;
 	}
-	if (relay_sync_holds_prompt(peer, call)) {
+	if (relay_turn_holds_prompt(peer, call)) {
 		return;
 	}
 	if (!method->opens_session || call->has_roots || !relay_open_roots(peer, call)) {
@@ -158,6 +158,9 @@ static void on_cancel_request(struct relay *relay, const struct call *call)
 	struct span id = message_place(&call->message, PLACE_REQUEST_ID);
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		struct pending *pending = pending_find_origin(&peer->asked, id);
+		if (!pending && relay_turn_cancel_request(peer, id)) {
+			return;
+		}
 		if (!pending) {
 			continue;
 		}
@@ -169,6 +172,17 @@ static void on_cancel_request(struct relay *relay, const struct call *call)
 		return;
 	}
 	log_debug("editor: $/cancel_request for a request that was answered or never made");
+}
+
+static void pass_notification(
+	struct peer *peer, const struct session *session, const struct call *call)
+{
+	struct error err;
+	if (!relay_edit_session(
+		    peer->relay, call, session, session ? session->agent_id : NULL, &err) ||
+		!peer_forward(peer, call, &err)) {
+		log_warning("editor: notification %s: %s", call->message.method, err.text);
+	}
 }
 
 /* False: not now, the agent reads too slowly. */
@@ -203,12 +217,11 @@ static bool on_notification(struct relay *relay, const struct call *call)
 	if (link_is_over(agent_link(peer->agent)) && !is_cancel && !call->was_parked) {
 		return false;
 	}
-	if (!relay_edit_session(relay, call, session, session ? session->agent_id : NULL, &err) ||
-		!peer_forward(peer, call, &err)) {
-		log_warning("editor: notification %s: %s", name, err.text);
+	bool was_waiting = is_cancel && session && relay_turn_cancel(peer, session);
+	if (!was_waiting || session->prompts > 0) {
+		pass_notification(peer, session, call);
 	}
 	if (is_cancel && session) {
-		relay_sync_cancel(peer, session);
 		grant_cancel_session(relay, session->id);
 		mode_gate_cancel(relay, session);
 	}

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "broker/relay_sync.h"
+#include "broker/relay_turn.h"
 
 void relay_finish(struct relay *relay)
 {
@@ -139,6 +140,7 @@ void relay_end(struct relay *relay)
 		answer_for_editor(relay);
 	}
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		relay_turn_cancel(peer, NULL);
 		bool has_work = !peer->is_ready && !list_is_empty(&peer->waiting);
 		if (has_work && !is_hurried) {
 			peer->stops_when_ready = true; // what came before the end is still done

@@ -61,9 +61,8 @@ struct peer {
 	struct toolhost *toolhost;  // owned; NULL where the editor serves its tools
 	bool is_showing_last;       // what the ToolHost shows now comes before an answer
 	struct list waiting;        // of struct waiting (relay_roots.c): until it is ready
-	struct list openings; // of struct opening (relay_roots.c): until their roots are there
-	struct list
-		resolving; // of struct resolving (grant_resolve.c): calls, until links are known
+	struct list openings;  // of struct opening (relay_roots.c): until their roots are there
+	struct list resolving; // of struct resolving (grant_resolve.c): until links are known
 	size_t waiting_bytes;
 	bool is_ready; // its sandbox can be used
 	bool stops_when_ready;
@@ -73,8 +72,9 @@ struct peer {
 	bool is_greeting;      // its initialize is in flight
 	bool was_greeted;      // its initialize was answered well
 	struct keeper *keeper; // owned; of its workspaces; NULL where none is synced
-	struct list turns;     // of struct turn (relay_sync.c): prompts and answers, until synced
+	struct list turns;     // of struct turn (relay_turn.c): prompts and answers, until synced
 	char *unsaid;          // owned; what a sync had to say before there was a session
+	char *last_session;    // owned; as the editor knows it; opened or prompted last
 	struct list inquiries; // of struct inquiry (sync_methods.c): not answered yet
 	bool is_rolling_back;
 	bool is_collecting; // nothing of it runs; the last sync does

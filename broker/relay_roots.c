@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "broker/environment.h"
 #include "broker/relay_sync.h"
+#include "broker/relay_turn.h"
 
 /* A message of the editor's for an agent whose sandbox is not ready. */
 struct waiting {
@@ -324,6 +325,7 @@ static void fail_parcel(struct relay *relay, struct parcel *parcel, const struct
 
 void relay_fail_waiting(struct peer *peer, const struct failure *failure)
 {
+	relay_turn_fail_prompts(peer, failure);
 	LIST_FOR_EACH(waiting, &peer->waiting, struct waiting, link) {
 		list_remove(&waiting->link);
 		fail_parcel(peer->relay, waiting->parcel, failure);

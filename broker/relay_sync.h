@@ -29,14 +29,8 @@ bool relay_sync_open(struct peer *peer, sandbox_done *done, void *data);
 /* The session's first id is known: it is written down. */
 void relay_sync_add_session(struct peer *peer, const struct session *session);
 
-/* True where the prompt was set aside: it goes on once the workspaces are synced. */
-bool relay_sync_holds_prompt(struct peer *peer, const struct call *call);
-
-/* The same of its answer; the request is taken then. */
-bool relay_sync_holds_answer(struct request *request, const struct call *call);
-
-/* session/cancel: a prompt that waits is answered, the agent never hears of it. */
-void relay_sync_cancel(struct peer *peer, const struct session *session);
+/* The session that was opened or prompted last: it is told what belongs to no other. */
+void relay_sync_note_session(struct peer *peer, const char *id);
 
 /*
  * Nothing of the agent's runs any more: collects for the last time. True: the peer is

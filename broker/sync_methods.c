@@ -7,7 +7,7 @@
 
 #include "acp/json_doc.h"
 #include "broker/inquiry.h"
-#include "broker/relay_sync.h"
+#include "broker/relay_turn.h"
 #include "sync/checkpoint.h"
 #include "sync/id.h"
 
@@ -217,7 +217,8 @@ struct in_flight {
 static void add_in_flight(void *data, struct session *session)
 {
 	struct in_flight *found = data;
-	if (session->prompts > 0 && found->len < sizeof(found->text)) {
+	bool has_prompt = session->prompts > 0 || relay_turn_has_prompt(session->peer, session);
+	if (has_prompt && found->len < sizeof(found->text)) {
 		int len = snprintf(found->text + found->len, sizeof(found->text) - found->len,
 			"%s%s", found->len > 0 ? ", " : "", session->id);
 		found->len += (size_t)len;

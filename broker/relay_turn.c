@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay_turn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/relay_sync.h"
+
+/* A prompt that waits for the sync before it, or an answer for the one after it. */
+struct turn {
+	struct list link; // peer.turns
+	struct peer *peer;
+	struct parcel *parcel;   // owned; NULL once it was answered
+	size_t size;             // of what is in it
+	char *session_id;        // owned; as the editor knows it
+	char *id;                // owned; raw, of a prompt: for an answer without the message
+	struct request *request; // owned; of an answer; NULL: it is a prompt
+	bool is_answered;        // a prompt: it was cancelled, and the sync goes on
+	struct sync_show show;
+};
+
+struct sync_show *relay_turn_show(struct peer *peer, const void *asker)
+{
+	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
+		if (turn == asker) {
+			return &turn->show;
+		}
+	}
+	return NULL;
+}
+
+/* ---- life ---- */
+
+static void turn_destroy(struct turn *turn)
+{
+	list_remove(&turn->link);
+	ev_timer_stop(turn->peer->relay->config.loop, &turn->show.moment);
+	parcel_destroy(turn->parcel);
+	if (turn->request) {
+		request_destroy(turn->request);
+	}
+	free(turn->session_id);
+	free(turn->id);
+	free(turn);
+}
+
+static void turn_fail(struct turn *turn, const struct failure *failure)
+{
+	struct relay *relay = turn->peer->relay;
+	struct request *request = turn->request;
+	turn->request = NULL;
+	if (request) {
+		relay_fail_request(relay, request, failure);
+	} else {
+		relay_fail(relay, span_of(turn->id), failure);
+	}
+	turn_destroy(turn);
+}
+
+void relay_turn_finish_all(struct peer *peer, const struct failure *failure)
+{
+	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
+		sync_show_leave(&turn->show, failure->message);
+		if (turn->is_answered) {
+			turn_destroy(turn);
+		} else {
+			turn_fail(turn, failure);
+		}
+	}
+}
+
+/* ---- before a prompt, and before its answer ---- */
+
+static bool syncs_turns(const struct peer *peer)
+{
+	return peer->keeper && peer->relay->config.profile->sync.mode == SYNC_MODE_TURN;
+}
+
+/* The workspaces are in step: what waited goes on. */
+static void turn_pass(struct turn *turn)
+{
+	struct call call;
+	struct peer *peer = turn->peer;
+	struct request *request = turn->request;
+	turn->request = NULL;
+	if (relay_open_parcel(turn->parcel, &call)) {
+		call.was_synced = true;
+		splice_clear(&peer->relay->splice);
+		if (request) {
+			relay_pass_response(peer->relay, request, &call);
+		} else {
+			relay_pass_editor_request(peer, &call);
+		}
+	}
+	turn_destroy(turn);
+}
+
+/* What the person does about it stands with the reason. */
+static void turn_refuse(struct turn *turn, const struct error *err)
+{
+	char text[ERROR_TEXT_MAX + 100];
+	snprintf(text, sizeof(text),
+		"%s; the prompt was not sent: send it again once that is put right", err->text);
+	turn_fail(turn, &(struct failure){failure_code_of(err), "sync", text, {NULL, 0}});
+}
+
+static void on_turn_synced(void *data, const struct error *err)
+{
+	struct turn *turn = data;
+	sync_show_end(&turn->show);
+	if (turn->is_answered) {
+		turn_destroy(turn);
+	} else if (err && !turn->request) {
+		turn_refuse(turn, err);
+	} else {
+		turn_pass(turn); // what failed after a prompt has been said
+	}
+}
+
+static struct turn *turn_begin(struct peer *peer, const struct call *call, const char *session_id)
+{
+	struct turn *turn = mem_alloc_zero(sizeof(*turn));
+	turn->peer = peer;
+	turn->parcel = parcel_create(call->from, call->frame, peer->relay->places);
+	turn->size = parcel_size(turn->parcel);
+	turn->session_id = mem_strdup(session_id);
+	relay_sync_note_session(peer, session_id);
+	list_append(&peer->turns, &turn->link);
+	sync_show_begin(&turn->show, peer->relay, turn->session_id);
+	keeper_sync(peer->keeper, NULL,
+		&(struct sync_order){.reason = SYNC_REASON_TURN, .session = session_id},
+		on_turn_synced, turn);
+	return turn;
+}
+
+/* Whether one more prompt may wait; otherwise it is answered. */
+static bool has_room(struct peer *peer, const struct call *call)
+{
+	const struct profile *profile = peer->relay->config.profile;
+	size_t bytes = 0;
+	int count = 0;
+	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
+		bytes += turn->parcel ? turn->size : 0;
+		count++;
+	}
+	if (count < profile->max_requests && bytes <= profile->max_queue) {
+		return true;
+	}
+	relay_fail(peer->relay, call->message.id,
+		&(struct failure){"RESOURCE_LIMIT_EXCEEDED", "sync",
+			"more prompts than max-requests, or max-queue bytes of them, wait for the "
+			"workspace to be synced",
+			{NULL, 0}});
+	return false;
+}
+
+bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)
+{
+	struct session *session = relay_session_of(peer->relay, &call->message);
+	if (call->was_synced || !session || strcmp(call->message.method, "session/prompt") != 0) {
+		return false;
+	}
+	if (peer->is_rolling_back) {
+		relay_fail(peer->relay, call->message.id,
+			&(struct failure){"ROLLBACK_IN_PROGRESS", "sync",
+				"the workspace is being rolled back; prompt again after it",
+				{NULL, 0}});
+		return true;
+	}
+	if (!syncs_turns(peer)) {
+		return false;
+	}
+	if (has_room(peer, call)) {
+		char *id = mem_strndup(call->message.id); // the parcel may take the bytes
+		turn_begin(peer, call, session->id)->id = id;
+	}
+	return true;
+}
+
+bool relay_turn_holds_answer(struct request *request, const struct call *call)
+{
+	const struct method *method = request->method;
+	if (call->was_synced || !request->session_id || !syncs_turns(request->peer) || !method ||
+		!method->name || strcmp(method->name, "session/prompt") != 0) {
+		return false;
+	}
+	turn_begin(request->peer, call, request->session_id)->request = request;
+	return true;
+}
+
+/* ---- prompts that need not wait any longer ---- */
+
+static bool is_waiting_prompt(const struct turn *turn, const struct session *session)
+{
+	return !turn->request && !turn->is_answered &&
+	       (!session || strcmp(turn->session_id, session->id) == 0);
+}
+
+bool relay_turn_has_prompt(const struct peer *peer, const struct session *session)
+{
+	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
+		if (is_waiting_prompt(turn, session)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The sync goes on, and with it the turn. */
+static void turn_leave(struct turn *turn, const char *reason)
+{
+	sync_show_leave(&turn->show, reason);
+	turn->is_answered = true;
+	parcel_destroy(turn->parcel);
+	turn->parcel = NULL;
+}
+
+static void turn_cancel(struct turn *turn)
+{
+	turn_leave(turn, "Syncing workspace: the prompt was cancelled");
+	relay_answer(turn->peer->relay, span_of(turn->id),
+		SPAN_LITERAL("{\"stopReason\":\"cancelled\"}"));
+}
+
+bool relay_turn_cancel(struct peer *peer, const struct session *session)
+{
+	bool has_cancelled = false;
+	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
+		if (is_waiting_prompt(turn, session)) {
+			turn_cancel(turn);
+			has_cancelled = true;
+		}
+	}
+	return has_cancelled;
+}
+
+bool relay_turn_cancel_request(struct peer *peer, struct span id)
+{
+	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
+		if (is_waiting_prompt(turn, NULL) && span_equals(span_of(turn->id), id)) {
+			turn_cancel(turn);
+			return true;
+		}
+	}
+	return false;
+}
+
+void relay_turn_fail_prompts(struct peer *peer, const struct failure *failure)
+{
+	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
+		if (is_waiting_prompt(turn, NULL)) {
+			turn_leave(turn, failure->message);
+			relay_fail(peer->relay, span_of(turn->id), failure);
+		}
+	}
+}
