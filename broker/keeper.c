@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "broker/timestamp.h"
+#include "broker/words.h"
 
 enum task_kind { TASK_OPEN, TASK_SYNC, TASK_CLOSE };
 
@@ -17,6 +18,7 @@ struct task {
 	enum sync_reason reason;
 	char *session, *name, *rollback; // owned, as in struct sync_order
 	char *local_root;                // owned; of TASK_SYNC: this root alone; NULL: all
+	char **needed;                   // owned; of TASK_OPEN: what is tried again; NULL: all
 	struct keep *keep;               // the one in hand; NULL: none yet
 	bool has_failed;
 	struct error err; // the first
@@ -47,6 +49,7 @@ static void task_free(struct task *task)
 	free(task->name);
 	free(task->rollback);
 	free(task->local_root);
+	words_free(task->needed);
 	free(task);
 }
 
@@ -107,6 +110,7 @@ static void on_synced(void *data, const struct sync_result *result, const struct
 		result, err);
 	if (err) {
 		task_note_error(task, err);
+		keep->has_failed = true;
 		save(keep, RECORD_FAILED, on_saved_last);
 		return;
 	}
@@ -169,6 +173,30 @@ static void close_sandbox(struct keeper *keeper)
 		on_destroyed, keeper);
 }
 
+/* The same directory, however many slashes are behind it. */
+static bool is_same(const char *one, const char *other)
+{
+	size_t length = strlen(one);
+	size_t other_length = strlen(other);
+	while (length > 1 && one[length - 1] == '/') {
+		length--;
+	}
+	while (other_length > 1 && other[other_length - 1] == '/') {
+		other_length--;
+	}
+	return length == other_length && memcmp(one, other, length) == 0;
+}
+
+static bool is_needed(const struct task *task, const struct keep *keep)
+{
+	for (char **needed = task->needed; needed && *needed; needed++) {
+		if (is_same(*needed, keep->record.local_root)) {
+			return true;
+		}
+	}
+	return !task->needed;
+}
+
 static bool concerns(const struct task *task, const struct keep *keep)
 {
 	if (task->kind == TASK_SYNC) {
@@ -176,7 +204,8 @@ static bool concerns(const struct task *task, const struct keep *keep)
 		       (!task->local_root ||
 			       strcmp(task->local_root, keep->record.local_root) == 0);
 	}
-	return task->kind == TASK_CLOSE || !keep->is_opened;
+	return task->kind == TASK_CLOSE ||
+	       (!keep->is_opened && (!keep->has_failed || is_needed(task, keep)));
 }
 
 /* The one after the one in hand; the task ends after the last. */
@@ -250,11 +279,31 @@ void keeper_destroy(struct keeper *keeper)
 	free(keeper);
 }
 
-void keeper_open(struct keeper *keeper, sandbox_done *done, void *data)
+static bool has_root(const struct keeper *keeper, const char *local_root)
 {
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		if (is_same(keep->record.local_root, local_root)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void keeper_open(struct keeper *keeper, char *const *local_roots, sandbox_done *done, void *data)
+{
+	char **needed = NULL;
 	keeper_add_roots(keeper);
+	words_append_all(&needed, (const char *const *)local_roots);
+	for (size_t i = 0; local_roots[i]; i++) {
+		if (!has_root(keeper, local_roots[i])) { // the sandbox calls it otherwise
+			words_free(needed);
+			needed = NULL;
+			break;
+		}
+	}
 	ask(keeper, &(struct task){.kind = TASK_OPEN,
 			    .reason = SYNC_REASON_START,
+			    .needed = needed,
 			    .done = done,
 			    .data = data});
 }

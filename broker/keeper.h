@@ -73,9 +73,10 @@ void keeper_destroy(struct keeper *keeper);
 /*
  * Begins to keep every root that the sandbox has by now: a record is written of
  * each, and each is synced for the first time (unless the mode is none). One whose first
- * sync has failed is tried again.
+ * sync has failed is tried again where it is one of local_roots (NULL-terminated), those that
+ * are needed now.
  */
-void keeper_open(struct keeper *keeper, sandbox_done *done, void *data);
+void keeper_open(struct keeper *keeper, char *const *local_roots, sandbox_done *done, void *data);
 
 /*
  * Syncs the root that is called so here, or (NULL) all that are kept; the first error is

@@ -17,6 +17,7 @@ struct keep {
 	char *store_folder;
 	char name[SYNC_NAME_MAX / 2]; // of this sandbox in the store
 	bool is_opened;               // its first sync went well
+	bool has_failed;              // it went wrong
 	struct last_sync last;
 };
 

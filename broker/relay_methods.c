@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "broker/relay_sync.h"
+#include "broker/relay_turn.h"
 
 static bool keep_session(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
@@ -155,6 +156,10 @@ static bool close_begins(
 	}
 	if (request->session_id) {
 		grant_cancel_session(relay, request->session_id);
+		struct session *session = session_find(&relay->sessions, request->session_id);
+		if (session && session->peer) {
+			relay_turn_cancel(session->peer, session);
+		}
 	}
 	return true;
 }

@@ -9,6 +9,7 @@
 #include "broker/environment.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
+#include "broker/root_check.h"
 
 /* A message of the editor's for an agent whose sandbox is not ready. */
 struct waiting {
@@ -21,11 +22,12 @@ struct waiting {
 struct opening {
 	struct list link; // peer.openings
 	struct peer *peer;
-	struct parcel *parcel; // owned; NULL once it was answered
-	char *id;              // owned; raw, for an answer without the message
-	char **directories;    // owned, NULL-terminated
-	size_t next;           // of the directories, the one being added
-	struct call call;      // once they are roots
+	struct parcel *parcel;    // owned; NULL once it was answered
+	char *id;                 // owned; raw, for an answer without the message
+	char **directories;       // owned, NULL-terminated
+	struct root_check *check; // owned; while it is asked whether they may be synced
+	size_t next;              // of the directories, the one being added
+	struct call call;         // once they are roots
 	struct mcp_commands commands;
 	struct mcp_lookup *lookup; // owned; NULL: nothing is asked
 };
@@ -40,6 +42,7 @@ void relay_roots_init(struct peer *peer)
 static void opening_destroy(struct opening *opening)
 {
 	list_remove(&opening->link);
+	root_check_destroy(opening->check);
 	mcp_lookup_destroy(opening->lookup);
 	mcp_commands_finish(&opening->commands);
 	parcel_destroy(opening->parcel);
@@ -274,9 +277,36 @@ static void on_root_added(void *data, const struct error *err)
 			on_root_added, opening);
 		return;
 	}
-	if (!relay_sync_open(peer, on_synced, opening)) {
+	if (!relay_sync_open(peer, opening->directories, on_synced, opening)) {
 		opening_ask(opening);
 	}
+}
+
+static void on_checked(void *data, const struct error *err)
+{
+	struct opening *opening = data;
+	opening->check = NULL;
+	if (err && err->code == ERROR_DENIED) {
+		opening_fail(opening,
+			&(struct failure){failure_code_of(err), "sync", err->text, {NULL, 0}});
+		opening_destroy(opening);
+		return;
+	}
+	sandbox_add_root(agent_sandbox(opening->peer->agent), opening->directories[0],
+		on_root_added, opening);
+}
+
+/* Before anything of a directory is copied: whether it may be synced. False: it is not asked. */
+static bool opening_check(struct opening *opening)
+{
+	struct error err;
+	const struct relay_config *config = &opening->peer->relay->config;
+	if (!relay_needs_sync(opening->peer) || config->profile->sync.mode == SYNC_MODE_NONE) {
+		return false;
+	}
+	opening->check = root_check_create(
+		config->pool, opening->directories, config->home, on_checked, opening, &err);
+	return opening->check != NULL; // the sync asks again
 }
 
 static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, char **directories)
@@ -288,7 +318,10 @@ static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, ch
 	opening->directories = directories;
 	mcp_commands_init(&opening->commands);
 	list_append(&peer->openings, &opening->link);
-	sandbox_add_root(agent_sandbox(peer->agent), directories[0], on_root_added, opening);
+	if (!opening_check(opening)) {
+		sandbox_add_root(
+			agent_sandbox(peer->agent), directories[0], on_root_added, opening);
+	}
 }
 
 bool relay_open_roots(struct peer *peer, const struct call *call)
@@ -336,7 +369,7 @@ void relay_fail_waiting(struct peer *peer, const struct failure *failure)
 		if (opening->parcel) {
 			opening_fail(opening, failure);
 		}
-		if (opening->lookup) {
+		if (opening->lookup || opening->check) {
 			opening_destroy(opening); // no root is awaited any more
 		}
 	}

@@ -119,12 +119,12 @@ static struct keeper *keeper_of(struct peer *peer)
 
 /* ---- a session is opened ---- */
 
-bool relay_sync_open(struct peer *peer, sandbox_done *done, void *data)
+bool relay_sync_open(struct peer *peer, char *const *directories, sandbox_done *done, void *data)
 {
 	if (!relay_needs_sync(peer)) {
 		return false;
 	}
-	keeper_open(keeper_of(peer), done, data);
+	keeper_open(keeper_of(peer), directories, done, data);
 	return true;
 }
 

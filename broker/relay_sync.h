@@ -21,10 +21,10 @@ void relay_sync_finish(struct peer *peer, const struct failure *failure);
 bool relay_needs_sync(const struct peer *peer);
 
 /*
- * Opens the roots of the sandbox that are not kept yet; done is raised later, with the first
- * error. False: there is nothing to wait for.
+ * Opens the roots of the sandbox that are not kept yet, for a session in these directories; done is
+ * raised later, with the first error. False: there is nothing to wait for.
  */
-bool relay_sync_open(struct peer *peer, sandbox_done *done, void *data);
+bool relay_sync_open(struct peer *peer, char *const *directories, sandbox_done *done, void *data);
 
 /* The session's first id is known: it is written down. */
 void relay_sync_add_session(struct peer *peer, const struct session *session);

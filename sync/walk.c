@@ -133,11 +133,11 @@ static bool count_file(struct walk *walk, const struct stat *status, struct erro
 	walk->bytes += S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0;
 	if (limits->files_max && walk->files > limits->files_max) {
 		return error_set(err, ERROR_LIMIT,
-			"more than %zu files: exclude some, or raise the limit", limits->files_max);
+			"more than %zu files: exclude some, or raise max-files", limits->files_max);
 	}
 	if (limits->bytes_max && walk->bytes > limits->bytes_max) {
 		return error_set(err, ERROR_LIMIT,
-			"more than %llu MiB: exclude some files, or raise the limit",
+			"more than %llu MiB: exclude some files, or raise max-size",
 			(unsigned long long)(limits->bytes_max >> 20));
 	}
 	return true;

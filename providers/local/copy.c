@@ -116,11 +116,26 @@ static bool mark_made(const char *path, struct error *err)
 	return true;
 }
 
+/* A copy of what the copies lie in would have no end. */
+static bool check_outside(const struct copy_job *job, const char *real, struct error *err)
+{
+	char kept[PATH_MAX];
+	size_t length = strcmp(real, "/") == 0 ? 0 : strlen(real);
+	if (!realpath(job->home, kept) || strncmp(kept, real, length) != 0 ||
+		(kept[length] != '/' && kept[length] != '\0')) {
+		return true;
+	}
+	return error_set(err, ERROR_DENIED,
+		"copying %s: the copies themselves are in it, in %s: open a project's own "
+		"directory",
+		real, job->home);
+}
+
 static bool make_copy(struct copy_job *job, struct error *err)
 {
 	char real[PATH_MAX], rules[PATH_MAX], made[PATH_MAX];
-	if (!file_find_root(job->local, real, err) || !name_copy(job, real, err) ||
-		!put_path(rules, err, "%s/.rules", job->folder) ||
+	if (!file_find_root(job->local, real, err) || !check_outside(job, real, err) ||
+		!name_copy(job, real, err) || !put_path(rules, err, "%s/.rules", job->folder) ||
 		!put_path(made, err, "%s/.made", job->folder) || !make_folder(job->folder, err) ||
 		!make_folder(job->runtime, err)) {
 		return false;

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A workspace and its isolated copy, kept in step around the turns of a session."""
 
-import json
 import os
-import pathlib
 import signal
 import subprocess
 import threading
@@ -13,48 +11,7 @@ import case
 import processes
 
 from acp import RpcError
-from case import Case
-
-
-class SyncCase(Case):
-    def setUp(self):
-        super().setUp()
-        self.state = self.dir / 'home/state/acp-broker'
-
-    def copied(self, profile='copy', **keys):
-        """A client whose agent works in a copy of the workspace."""
-        lines = [f'[profile "{profile}"]', '\tisolation = copy']
-        values = dict(case.SHORT_DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
-        lines += [f'\t{name} = {value}' for name, value in values.items()]
-        config = self.dir / f'config-{profile}'
-        config.write_text('\n'.join(lines) + '\n')
-        client = self.broker(options=['--config', str(config), '--profile', profile])
-        client.initialize()
-        return client
-
-    def opened(self, **keys):
-        client = self.copied(**keys)
-        return client, client.new_session(self.work)
-
-    def runtime(self, client, session):
-        return pathlib.Path(self.status(client, session)['runtimeRoot'])
-
-    def status(self, client, session):
-        return client.call('_broker/session/status', {'sessionId': session})
-
-    def records(self):
-        return [json.loads(path.read_text()) for path in (self.state / 'sessions').glob('*.json')]
-
-    def tree(self):
-        """What is in the workspace: names and contents."""
-        return {str(path.relative_to(self.work)): path.read_text()
-                for path in sorted(self.work.rglob('*'))
-                if path.is_file() and '.git' not in path.parts}
-
-    def notices(self, client):
-        return [m.params['update']['title'] for m in client.received
-                if m.method == 'session/update'
-                and m.params['update'].get('toolCallId', '').startswith('acp-broker')]
+from sync_case import SyncCase
 
 
 class Turns(SyncCase):

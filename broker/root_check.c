@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/root_check.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "broker/words.h"
+#include "sync/snapshot.h"
+
+struct root_check {
+	struct pool *pool;
+	struct pool_job job;
+	char **directories; // owned
+	char *home;         // owned; may be NULL
+	bool is_refused;
+	struct error err;
+	root_check_done *done; // NULL: nobody hears it
+	void *data;
+};
+
+static void check_free(struct root_check *check)
+{
+	words_free(check->directories);
+	free(check->home);
+	free(check);
+}
+
+static void on_run(struct pool_job *job)
+{
+	struct root_check *check = CONTAINER_OF(job, struct root_check, job);
+	for (size_t i = 0; check->directories[i] && !check->is_refused; i++) {
+		check->is_refused =
+			!snapshot_root_check(check->directories[i], check->home, &check->err);
+	}
+}
+
+static void on_done(struct pool_job *job)
+{
+	struct root_check *check = CONTAINER_OF(job, struct root_check, job);
+	if (check->done) {
+		check->done(check->data, check->is_refused ? &check->err : NULL);
+	}
+	check_free(check);
+}
+
+struct root_check *root_check_create(struct pool *pool, char *const *directories, const char *home,
+	root_check_done *done, void *data, struct error *err)
+{
+	struct root_check *check = mem_alloc_zero(sizeof(*check));
+	check->pool = pool;
+	check->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
+	for (size_t i = 0; directories[i]; i++) {
+		words_append(&check->directories, directories[i]);
+	}
+	check->home = home ? mem_strdup(home) : NULL;
+	check->done = done;
+	check->data = data;
+	if (!pool_submit(pool, &check->job, err)) {
+		check_free(check);
+		return NULL;
+	}
+	return check;
+}
+
+void root_check_destroy(struct root_check *check)
+{
+	if (!check) {
+		return;
+	}
+	check->done = NULL;
+	if (pool_cancel(check->pool, &check->job)) {
+		check_free(check);
+	}
+}

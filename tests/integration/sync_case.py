@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""A session whose agent works in a copy of the workspace, and what its editor is shown of that."""
+
+import contextlib
+import fcntl
+import json
+import pathlib
+import re
+
+import case
+
+from case import Case
+
+PATIENCE = 60  # seconds; for what a loaded machine may take
+
+RUNNING = 'Syncing workspace'
+QUIET = re.compile(r'^[^;]*: synced \(\w+\): [^;]*$')
+
+
+class SyncCase(Case):
+    def setUp(self):
+        super().setUp()
+        self.state = self.dir / 'home/state/acp-broker'
+
+    def copied(self, profile='copy', **keys):
+        """A client whose agent works in a copy of the workspace."""
+        lines = [f'[profile "{profile}"]', '\tisolation = copy']
+        values = dict(case.SHORT_DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
+        lines += [f'\t{name} = {value}' for name, value in values.items()]
+        config = self.dir / f'config-{profile}'
+        config.write_text('\n'.join(lines) + '\n')
+        client = self.broker(options=['--config', str(config), '--profile', profile])
+        client.initialize()
+        return client
+
+    def opened(self, **keys):
+        client = self.copied(**keys)
+        return client, client.new_session(self.work)
+
+    def runtime(self, client, session):
+        return pathlib.Path(self.status(client, session)['runtimeRoot'])
+
+    def status(self, client, session):
+        return client.call('_broker/session/status', {'sessionId': session})
+
+    def records(self):
+        return [json.loads(path.read_text()) for path in (self.state / 'sessions').glob('*.json')]
+
+    def tree(self):
+        """What is in the workspace: names and contents."""
+        return {str(path.relative_to(self.work)): path.read_text()
+                for path in sorted(self.work.rglob('*'))
+                if path.is_file() and '.git' not in path.parts}
+
+    def shown(self, client, session=None):
+        """What the broker has shown of itself: (session, kind of update, number, title, status)."""
+        updates = [(m.params['sessionId'], m.params['update']) for m in client.received
+                   if m.method == 'session/update']
+        return [(s, u['sessionUpdate'], u['toolCallId'], u['title'], u['status'])
+                for s, u in updates if u.get('toolCallId', '').startswith('acp-broker')
+                and session in (None, s)]
+
+    def notices(self, client):
+        """The news among it: neither that a sync is under way nor that it went well."""
+        return [title for _, _, _, title, _ in self.shown(client)
+                if title != RUNNING and not QUIET.search(title)]
+
+    @contextlib.contextmanager
+    def held_store(self):
+        """No sync of the workspace begins meanwhile: another process has the store's lock."""
+        store, = (self.state / 'stores').iterdir()
+        with open(store / 'acp-broker.lock', 'r+b') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def wait_running(self, client, session=None):
+        """Until a sync is shown to be under way."""
+        return client.wait_for(lambda m: m.method == 'session/update'
+                               and m.params['update'].get('title') == RUNNING
+                               and session in (None, m.params['sessionId']), 60)
+
+
+class TurnCase(SyncCase):
+    """The same, and what its agent has heard; a sync that waits when the agent says so."""
+
+    def heard(self, method):
+        """How often the agent was sent this."""
+        return sum(b'"%s"' % method.encode() in line for line in self.journal('<'))
+
+    def hold_when_asked(self, client):
+        """The store is locked from the moment in which the agent asks a permission."""
+        holding = self.held_store()
+        self.addCleanup(holding.__exit__, None, None, None)
+        outcome = {'outcome': {'outcome': 'cancelled'}}
+
+        def reply(_):
+            holding.__enter__()
+            return outcome
+        client.host.replies['session/request_permission'] = reply
+        return lambda: holding.__exit__(None, None, None)
+
+    def ended(self, client):
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)

@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What is kept in step: repositories of all kinds, two roots, files that are saved all the time."""
+
+import subprocess
+import threading
+
+import case
+
+from acp import RpcError
+from sync_case import PATIENCE, TurnCase
+
+
+class Saving(TurnCase):
+    def test_no_save_of_the_person_is_lost_while_the_agent_works(self):
+        """An editor saves one file as fast as it can, in both of the ways editors have."""
+        path = self.work / 'text'
+        path.write_text('start\n')
+        client, session = self.opened()
+        stop, last = threading.Event(), ['start\n']
+
+        def save():
+            number = 0
+            while not stop.wait(0.002):
+                number += 1
+                last[0] = f'person {number}\n'
+                if number % 2:
+                    path.write_text(last[0])
+                else:
+                    (self.work / 'text.new').write_text(last[0])
+                    (self.work / 'text.new').rename(path)
+        thread = threading.Thread(target=save)
+        thread.start()
+        try:
+            for turn in range(4):
+                prompt = client.start_prompt(
+                    session, f'terminal echo agent {turn} > text; echo {turn} > other')
+                try:
+                    client.answer(prompt, PATIENCE)
+                except RpcError as failed:  # the file never stood still
+                    self.assertEqual(failed.data['code'], 'SYNC_BUSY')
+        finally:
+            stop.set()
+            thread.join()
+        self.assertEqual(path.read_text(), last[0])
+        client.prompt(session, 'say on', seconds=PATIENCE)
+        self.assertEqual(path.read_text(), last[0])
+        self.assertEqual((self.runtime(client, session) / 'text').read_text(), last[0])
+
+
+class Workspaces(TurnCase):
+    def git(self, where, *words):
+        return subprocess.run(
+            ['git', '-C', str(where), '-c', 'user.name=A', '-c', 'user.email=a@b',
+             '-c', 'protocol.file.allow=always', *words],
+            check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE).stdout.decode()
+
+    def repository(self, where):
+        where.mkdir(exist_ok=True)
+        self.git(where, 'init', '-q')
+        (where / 'a').write_text('1\n')
+        self.git(where, 'add', 'a')
+        self.git(where, 'commit', '-qm', 'first')
+
+    def works(self, where):
+        """A turn that changes a file, adds one and looks at the history."""
+        client = self.copied()
+        session = client.new_session(where)
+        client.prompt(session, 'terminal cat a; echo 2 > a; echo new > b', seconds=PATIENCE)
+        self.assertEqual((where / 'a').read_text(), '2\n')
+        self.assertEqual((where / 'b').read_text(), 'new\n')
+        (where / 'a').write_text('3\n')
+        client.prompt(session, 'terminal cat a', seconds=PATIENCE)
+        self.assertTrue([text for text in client.texts() if '"3\\\\n"' in text or '3\\n' in text],
+                        client.texts())
+        return client, session
+
+    def test_a_directory_that_is_no_repository(self):
+        (self.work / 'a').write_text('1\n')
+        self.works(self.work)
+
+    def test_a_worktree(self):
+        self.repository(self.dir / 'main')
+        self.git(self.dir / 'main', 'worktree', 'add', '-q', '-b', 'side', str(self.dir / 'tree'))
+        client, session = self.works(self.dir / 'tree')
+        client.prompt(session, 'terminal git log --oneline; git branch --show-current',
+                      seconds=PATIENCE)
+        self.assertTrue([text for text in client.texts() if 'first' in text and 'side' in text])
+        self.assertEqual((self.dir / 'main' / 'a').read_text(), '1\n')
+        self.assertTrue((self.dir / 'tree' / '.git').is_file())
+
+    def test_a_submodule(self):
+        self.repository(self.dir / 'inner')
+        self.repository(self.work)
+        self.git(self.work, 'submodule', 'add', '-q', str(self.dir / 'inner'), 'inner')
+        self.git(self.work, 'commit', '-qm', 'second')
+        self.works(self.work / 'inner')
+        client, session = self.opened()
+        client.prompt(session, 'terminal echo 9 > inner/a; echo 9 > a', seconds=PATIENCE)
+        self.assertEqual((self.work / 'inner' / 'a').read_text(), '9\n')
+        self.assertTrue((self.work / 'inner' / '.git').is_file())
+
+    def test_two_roots_are_both_kept(self):
+        other = self.dir / 'other'
+        other.mkdir()
+        (other / 'there').write_text('there')
+        (self.work / 'here').write_text('here')
+        client = self.copied()
+        session = client.new_session(self.work, additionalDirectories=[str(other)])
+        opened = next(line for line in self.journal('<') if b'"session/new"' in line)
+        further = opened.split(b'additionalDirectories":["')[1].split(b'"')[0].decode()
+        self.assertNotEqual(further, str(other))
+        client.prompt(session, f'terminal mv {further}/there {further}/moved; rm here',
+                      seconds=PATIENCE)
+        self.assertEqual(self.tree(), {})
+        self.assertEqual([path.name for path in other.iterdir()], ['moved'])
+        (other / 'moved').write_text('edited')
+        client.prompt(session, f'terminal cat {further}/moved', seconds=PATIENCE)
+        self.assertTrue([text for text in client.texts() if 'edited' in text])
+
+    def test_session_load_and_close(self):
+        (self.work / 'a').write_text('1')
+        client, session = self.opened()
+        client.prompt(session, 'terminal echo 2 > a', seconds=PATIENCE)
+        client.call('session/close', {'sessionId': session}, PATIENCE)
+        (self.work / 'a').write_text('3')
+        client.call('session/load', {'sessionId': session, 'cwd': str(self.work),
+                                     'mcpServers': []}, PATIENCE)
+        client.prompt(session, 'terminal cat a; echo 4 > a', seconds=PATIENCE)
+        self.assertEqual(self.tree(), {'a': '4\n'})
+        self.ended(client)
+        client = self.copied()
+        (self.work / 'a').write_text('5')
+        client.call('session/load', {'sessionId': session, 'cwd': str(self.work),
+                                     'mcpServers': []}, PATIENCE)
+        self.assertEqual((self.runtime(client, session) / 'a').read_text(), '5')
+        client.prompt(session, 'terminal echo 6 > a', seconds=PATIENCE)
+        self.assertEqual(self.tree(), {'a': '6\n'})
+
+    def test_a_session_that_is_closed_while_its_prompt_waits(self):
+        client, session = self.opened()
+        with self.held_store():
+            prompt = client.start_prompt(session, 'say never')
+            self.wait_running(client, session)
+            client.call('session/close', {'sessionId': session}, PATIENCE)
+            self.assertEqual(client.answer(prompt, PATIENCE), {'stopReason': 'cancelled'})
+        self.assertEqual(self.heard('session/prompt'), 0)
+
+    def test_prompts_in_session_mode_wait_for_no_sync(self):
+        (self.work / 'a').write_text('1')
+        client, session = self.opened(sync='session-bidirectional')
+        with self.held_store():
+            (self.work / 'a').write_text('later')
+            client.prompt(session, 'terminal cat a; echo 2 > b', seconds=PATIENCE)
+        self.assertFalse([text for text in client.texts() if 'later' in text])
+        self.assertEqual(self.tree(), {'a': 'later'})
+        self.ended(client)
+        self.assertEqual(self.tree(), {'a': 'later', 'b': '2\n'})
+        self.assertEqual(self.shown(client), [])
+
+
+if __name__ == '__main__':
+    case.main()
