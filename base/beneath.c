@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -73,8 +74,13 @@ static int open_by_names(int folder, const char *path, int flags, enum missing m
 	return openat(folder, *path ? path : ".", flags | O_NOFOLLOW | O_CLOEXEC);
 }
 
+static atomic_bool is_missing; // openat2: one refusal is enough
+
 int beneath_open(int folder, const char *path, int flags)
 {
+	if (is_missing) {
+		return open_by_names(folder, path, flags, MISSING_FAILS);
+	}
 	struct open_how how = {
 		.flags = (unsigned long long)flags | O_CLOEXEC,
 		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
@@ -84,6 +90,7 @@ int beneath_open(int folder, const char *path, int flags)
 	}
 	int fd = (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
+		is_missing = errno == ENOSYS;
 		return open_by_names(folder, path, flags, MISSING_FAILS);
 	}
 	return fd;

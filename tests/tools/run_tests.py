@@ -65,14 +65,14 @@ def count_cases(result, text):
     return passed, failed, skipped
 
 
-def meson_test(count, title, build, *arguments):
+def meson_test(count, title, build, *arguments, **variables):
     """Runs meson's tests of a build directory and adds up its log."""
     started = time.monotonic()
     before = (count.passed, count.failed)
     base = 'testlog-' + re.sub(r'\W+', '-', title)
     log = ROOT / build / 'meson-logs' / f'{base}.json'
     log.unlink(missing_ok=True)
-    env = dict(os.environ, PYTHONDONTWRITEBYTECODE='1')
+    env = dict(os.environ, PYTHONDONTWRITEBYTECODE='1', **variables)
     subprocess.run(['meson', 'test', '-C', build, '--no-rebuild', '--logbase', base, *arguments],
                    cwd=ROOT, env=env, check=False, stdout=subprocess.DEVNULL)
     # With a wrapper meson puts its name into the log's.
@@ -123,7 +123,8 @@ def main():
     if 'valgrind' in stages:
         meson_test(count, 'unit tests under valgrind', chosen.build, '--suite', 'unit',
                    '--timeout-multiplier', '10', '--wrapper',
-                   'valgrind --quiet --error-exitcode=99 --leak-check=full --trace-children=no')
+                   'valgrind --quiet --error-exitcode=99 --leak-check=full --trace-children=no',
+                   ACP_SYNC_HISTORIES='50')
     for skipped in count.skipped:
         print(f'skipped in {skipped}')
     for trouble in count.troubles:
