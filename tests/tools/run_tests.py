@@ -5,9 +5,10 @@ Runs every test and counts the cases: the cmocka tests of each program, the meth
 file, the rules of each check; a program that prints no count of its own is one case. A program
 that ends badly without naming a failed case counts as one failed.
 
-The last line is "N passed, N failed", the exit status 1 where something failed. What a test
-skipped, because it cannot be shown here (as root, under valgrind), is named above it and counted as
-neither.
+The last line is "N passed, N failed", the exit status 1 where something failed. A program that
+failed beside others is run once more alone; where it passes then it is named as unsteady. What a
+test skipped, because it cannot be shown here (as root, under valgrind), is named above it and
+counted as neither.
 """
 
 import argparse
@@ -34,6 +35,7 @@ class Count:
         self.passed = self.failed = 0
         self.troubles = []
         self.skipped = []
+        self.unsteady = []
 
     def add(self, title, counted, text):
         passed, failed, skipped = counted
@@ -65,27 +67,53 @@ def count_cases(result, text):
     return passed, failed, skipped
 
 
+def run_meson(title, build, env, *arguments):
+    """Runs meson's tests of a build directory: the entries of its log."""
+    base = 'testlog-' + re.sub(r'\W+', '-', title)
+    folder = ROOT / build / 'meson-logs'
+    for path in folder.glob(f'{base}*.json'):
+        path.unlink()
+    subprocess.run(['meson', 'test', '-C', build, '--no-rebuild', '--logbase', base, *arguments],
+                   cwd=ROOT, env=env, check=False, stdout=subprocess.DEVNULL)
+    # With a wrapper meson puts its name into the log's.
+    logs = sorted(folder.glob(f'{base}*.json'), key=os.path.getmtime)
+    entries = [json.loads(line) for line in logs[-1].read_text().splitlines()] if logs else []
+    for path in logs:
+        path.unlink()
+    return entries
+
+
+def text_of(entry):
+    return entry.get('stdout', '') + '\n' + entry.get('stderr', '')
+
+
+def second_run(count, title, build, env, entry, arguments):
+    """
+    A program that failed is run once more, with nothing beside it. One that passes then counts as
+    passed and is named as unsteady at the end, with what it said at first.
+    """
+    name = entry['name'].split(' / ')[-1]
+    again = run_meson(f'{title} again', build, env, '--num-processes', '1', *arguments, name)
+    if len(again) != 1 or again[0]['result'] != 'OK':
+        return entry
+    count.unsteady.append(f'{title}: {name}\n{text_of(entry)[-3000:]}')
+    return again[0]
+
+
 def meson_test(count, title, build, *arguments, **variables):
     """Runs meson's tests of a build directory and adds up its log."""
     started = time.monotonic()
     before = (count.passed, count.failed)
-    base = 'testlog-' + re.sub(r'\W+', '-', title)
-    log = ROOT / build / 'meson-logs' / f'{base}.json'
-    log.unlink(missing_ok=True)
     env = dict(os.environ, PYTHONDONTWRITEBYTECODE='1', **variables)
-    subprocess.run(['meson', 'test', '-C', build, '--no-rebuild', '--logbase', base, *arguments],
-                   cwd=ROOT, env=env, check=False, stdout=subprocess.DEVNULL)
-    # With a wrapper meson puts its name into the log's.
-    logs = sorted((ROOT / build / 'meson-logs').glob(f'{base}*.json'), key=os.path.getmtime)
-    entries = [json.loads(line) for line in logs[-1].read_text().splitlines()] if logs else []
+    entries = run_meson(title, build, env, *arguments)
     if not entries:
         count.add(title, (0, 1, 0), 'meson test ran nothing')
     for entry in entries:
-        text = entry.get('stdout', '') + '\n' + entry.get('stderr', '')
+        if entry['result'] not in ('OK', 'SKIP', 'EXPECTEDFAIL'):
+            entry = second_run(count, title, build, env, entry, arguments)
+        text = text_of(entry)
         count.add(f'{title}: {entry["name"]}: {entry["result"]}',
                   count_cases(entry['result'], text), text)
-    for path in logs:
-        path.unlink()
     print(f'{title}: {count.passed - before[0]} passed, {count.failed - before[1]} failed '
           f'({time.monotonic() - started:.0f} s)', flush=True)
 
@@ -127,8 +155,12 @@ def main():
                    ACP_SYNC_HISTORIES='50')
     for skipped in count.skipped:
         print(f'skipped in {skipped}')
+    for first in count.unsteady:
+        print(f'\n==== unsteady, failed beside others and passed alone: {first}')
     for trouble in count.troubles:
         print(f'\n==== {trouble}')
+    if count.unsteady:
+        print(f'unsteady: {len(count.unsteady)}')
     print(f'{count.passed} passed, {count.failed} failed')
     sys.exit(1 if count.failed else 0)
 
