@@ -148,6 +148,13 @@ class Failed(TurnCase):
                 self.ended(client)
         self.assertEqual(list(self.state.rglob('objects')), [])
 
+    def test_what_the_copies_are_in_is_not_copied_either(self):
+        client = self.copied(sync='none')
+        with self.assertRaises(RpcError) as refused:
+            client.new_session(self.dir / 'home')
+        self.assertIn('the copies themselves are in it', refused.exception.message)
+        self.assertEqual(list((self.state / 'copies').glob('*/*/home')), [])
+
 
 class Overlapping(TurnCase):
     def test_prompts_of_two_sessions_are_both_answered(self):
