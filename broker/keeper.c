@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/point.h"
 #include "broker/timestamp.h"
 #include "broker/words.h"
 
@@ -81,6 +82,7 @@ static void save(struct keep *keep, enum record_state state, record_saved *done)
 static void on_saved_last(void *data, const struct error *err)
 {
 	struct keep *keep = data;
+	point("keeper.done");
 	if (err) {
 		task_note_error(task_in_hand(keep->keeper), err);
 	}
@@ -103,6 +105,7 @@ static void on_synced(void *data, const struct sync_result *result, const struct
 	struct keep *keep = data;
 	struct keeper *keeper = keep->keeper;
 	struct task *task = task_in_hand(keeper);
+	point("keeper.synced");
 	keep_note_sync(keep, task->reason, result, err);
 	keeper->config.listener->on_ended(keeper->config.data,
 		&(struct keeper_event){
@@ -132,6 +135,7 @@ static void sync_keep(struct keep *keep)
 static void on_saved_before(void *data, const struct error *err)
 {
 	struct keep *keep = data;
+	point("keeper.saved");
 	if (err) {
 		task_note_error(task_in_hand(keep->keeper), err);
 		next_keep(keep->keeper);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/merge_text.h"
 
+#include "base/point.h"
+
 enum { SIDES = 3 };
 
 static size_t count_lines(struct span text)
@@ -77,6 +79,7 @@ bool merge_text(struct store *store, const struct merge_texts *texts, git_oid *o
 	if (done && is_text) {
 		done = merge_buffers(store, buffers, out_id, out_merged, err);
 	}
+	point("merge.texts");
 	for (int i = 0; i < SIDES; i++) {
 		buf_finish(&buffers[i]);
 	}

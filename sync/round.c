@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/point.h"
 #include "sync/apply.h"
 #include "sync/checkpoint.h"
 #include "sync/conflicts.h"
@@ -64,6 +65,7 @@ static bool set_base(struct store *store, const struct workspace_request *reques
 	char name[SYNC_NAME_MAX];
 	git_oid commit;
 	base_name(name, request->name);
+	point("base.setting");
 	return store_keep(store, name, tree, NULL, "base", &commit, err);
 }
 
@@ -100,11 +102,13 @@ static bool merge(struct round *round, struct store *store, struct error *err)
 {
 	struct merge_trees trees = {
 		.base = round->base, .local = round->local, .runtime = round->runtime};
+	point("merge.begun");
 	drop_merge(round);
 	round->kept = 0;
 	if (!merge_run(&round->merge, store, &trees, err)) {
 		return false;
 	}
+	point("merge.done");
 	round->has_merge = true;
 	size_t deleted = round->merge.to_local.deleted;
 	if (deleted < SYNC_DELETIONS_MAX && deleted * 2 <= round->files) {
@@ -182,6 +186,7 @@ bool round_merge(struct round *round, struct store *store, const struct workspac
 				&left, err)) {
 			return false;
 		}
+		point("round.applied");
 		if (!*left.path) {
 			round->target = round->merge.merged;
 			return set_base(store, request, &round->runtime, err);
@@ -194,8 +199,11 @@ bool round_keep(struct store *store, const struct workspace_request *request, co
 	const char *reason, const char *session, unsigned *out_checkpoint, struct error *err)
 {
 	size_t forgotten;
-	return set_base(store, request, tree, err) &&
-	       checkpoint_add(store, tree, reason, session, out_checkpoint, err) &&
+	bool set = set_base(store, request, tree, err);
+	point("base.set");
+	bool added = set && checkpoint_add(store, tree, reason, session, out_checkpoint, err);
+	point("checkpoint.added");
+	return added &&
 	       checkpoint_forget(store, request->max_checkpoints, request->checkpoint_age_ms / 1000,
 		       (long long)time(NULL), &forgotten, err);
 }

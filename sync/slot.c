@@ -8,6 +8,7 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "base/point.h"
 
 static const char why_changed[] = "it changed since it was looked at";
 static const char why_saved[] = "it was saved at this moment";
@@ -35,7 +36,8 @@ static enum slot_outcome put_new(struct slot *slot, const struct store_entry *to
 	if (outcome != SLOT_DONE) {
 		return outcome;
 	}
-	if (slot_rename_new(slot->folder, temp, slot->name) == 0) {
+	if (!point("slot.new") && slot_rename_new(slot->folder, temp, slot->name) == 0) {
+		point("slot.there");
 		return SLOT_DONE;
 	}
 	int errnum = errno;
@@ -92,10 +94,11 @@ static enum slot_outcome exchange(
 {
 	char aside[TEMP_NAME_MAX];
 	slot_temp_name(aside, "old");
-	if (renameat(slot->folder, temp, slot->folder, aside) < 0) {
+	if (point("slot.written") || renameat(slot->folder, temp, slot->folder, aside) < 0) {
 		return drop(slot, temp, slot_give_up(slot, errno, "replacing", err));
 	}
-	if (renameat2(slot->folder, aside, slot->folder, slot->name, RENAME_EXCHANGE) < 0) {
+	if (point("slot.aside") ||
+		renameat2(slot->folder, aside, slot->folder, slot->name, RENAME_EXCHANGE) < 0) {
 		int errnum = errno;
 		if (errnum == EINVAL || errnum == ENOSYS) {
 			return replace_blindly(slot, aside, seen, err);
@@ -104,6 +107,7 @@ static enum slot_outcome exchange(
 			errnum == ENOENT ? left(slot, why_changed)
 					 : slot_give_up(slot, errnum, "replacing", err));
 	}
+	point("slot.exchanged");
 	if (!slot_is_untouched(slot, aside, seen)) {
 		put_back(slot, aside, ours);
 		return left(slot, why_saved);
@@ -140,7 +144,7 @@ static enum slot_outcome take_away(struct slot *slot, const struct look *seen, s
 		put_back(slot, aside, 0);
 		return left(slot, why_saved);
 	}
-	if (unlinkat(slot->folder, aside, 0) < 0) {
+	if (point("slot.taken") || unlinkat(slot->folder, aside, 0) < 0) {
 		int errnum = errno;
 		put_back(slot, aside, 0);
 		return slot_give_up(slot, errnum, "removing", err);
@@ -163,7 +167,7 @@ static enum slot_outcome set_executable(
 		return left(slot, why_changed);
 	}
 	mode_t special = now.st_mode & 07000;
-	if (fchmod(fd, special | slot_mode(now.st_mode, is_executable)) < 0) {
+	if (point("slot.mode") || fchmod(fd, special | slot_mode(now.st_mode, is_executable)) < 0) {
 		return slot_give_up(slot, errno, "changing", err);
 	}
 	return SLOT_DONE;

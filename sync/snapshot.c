@@ -14,6 +14,7 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "base/point.h"
 #include "sync/id.h"
 #include "sync/snapshot_impl.h"
 #include "sync/store_impl.h"
@@ -121,6 +122,7 @@ static bool read_one(struct content *content, uint32_t index, struct error *err)
 	if (!listing_path(content->walk->listing, index, path, sizeof(path))) {
 		return true;
 	}
+	point("snapshot.reading");
 	enum outcome outcome = listed->mode == ENTRY_LINK ? read_link(content, listed, path, err)
 	                                                  : read_file(content, listed, path, err);
 	content->read_files++;
@@ -291,6 +293,7 @@ static bool finish_snapshot(struct content *content, struct snapshot *out, struc
 		!write_trees(content->store, listing, &walk->cache->listing, err)) {
 		return false;
 	}
+	point("snapshot.trees");
 	if (id_equal(&listing->items[0].id, &none)) {
 		listing->items[0].id = store_empty_tree;
 	}
@@ -304,6 +307,7 @@ static bool finish_snapshot(struct content *content, struct snapshot *out, struc
 		.bytes = walk->bytes,
 		.read_files = content->read_files,
 	};
+	point("snapshot.taken");
 	tell(walk, &request->limits, out);
 	return true;
 }
@@ -318,6 +322,7 @@ static bool take(struct store *store, const struct snapshot_request *request, in
 	if (!members_init(&members, store, request, err)) {
 		return false;
 	}
+	point("snapshot.begun");
 	clock_gettime(CLOCK_REALTIME, &now);
 	stat_cache_open(&cache, store, request->cache);
 	listing_init(&listing);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/point.h"
 #include "sync/store_impl.h"
 
 /* ---- directories ---- */
@@ -92,7 +93,9 @@ static bool sync_folder_of(struct store *store, const char *path, struct error *
 
 bool temp_rename(struct store *store, struct temp *temp, const char *path, struct error *err)
 {
-	int renamed = renameat(store->folder_fd, temp->name, store->folder_fd, path);
+	int renamed = point("store.renaming")
+	                      ? -1
+	                      : renameat(store->folder_fd, temp->name, store->folder_fd, path);
 	if (renamed < 0 && errno == ENOENT) {
 		if (!folder_make_parents(store, path, err)) {
 			return error_prefix(err, "store %s", store->path);
@@ -108,10 +111,12 @@ bool temp_rename(struct store *store, struct temp *temp, const char *path, struc
 
 bool temp_publish(struct store *store, struct temp *temp, const char *path, struct error *err)
 {
-	if (fsync(temp->fd) < 0) {
+	if (point("store.writing") || fsync(temp->fd) < 0) {
 		return error_set_errno(err, errno, "store %s: writing %s", store->path, path);
 	}
-	return temp_rename(store, temp, path, err) && sync_folder_of(store, path, err);
+	bool renamed = temp_rename(store, temp, path, err);
+	point("store.renamed");
+	return renamed && sync_folder_of(store, path, err);
 }
 
 /* ---- the repository ---- */
@@ -158,6 +163,7 @@ static bool make_repository(struct store *store, struct error *err)
 			return error_prefix(err, "store %s", store->path);
 		}
 	}
+	point("store.folders");
 	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
 		if (faccessat(store->folder_fd, files[i].path, F_OK, 0) < 0 &&
 			!make_file(store, files[i].path, files[i].content, err)) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/point.h"
 #include "sync/id.h"
 #include "sync/store_impl.h"
 
@@ -63,7 +64,7 @@ static bool write_stream(int fd, git_object_t type, struct span content, struct 
 	struct iovec pieces[] = {{begin, sizeof(begin)}, {header, header_length},
 		{(char *)content.data, content.len}, {end, sizeof(end)}};
 	ssize_t whole = (ssize_t)(sizeof(begin) + length + sizeof(end));
-	ssize_t written = writev(fd, pieces, ARRAY_LENGTH(pieces));
+	ssize_t written = point("object.writing") ? -1 : writev(fd, pieces, ARRAY_LENGTH(pieces));
 	if (written == whole) {
 		return true;
 	}
@@ -92,9 +93,10 @@ static bool write_loose(struct store *store, git_object_t type, struct span cont
 	const char *path, struct error *err)
 {
 	struct temp temp = {.fd = -1};
-	bool written = temp_create(store, &temp, err) &&
-	               write_stream(temp.fd, type, content, err) &&
-	               temp_rename(store, &temp, path, err);
+	bool written = temp_create(store, &temp, err) && write_stream(temp.fd, type, content, err);
+	point("object.written");
+	written = written && temp_rename(store, &temp, path, err);
+	point("object.renamed");
 	temp_discard(store, &temp);
 	return written || error_prefix(err, "store %s", store->path);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/point.h"
 #include "sync/id.h"
 #include "sync/store_impl.h"
 
@@ -30,7 +31,7 @@ static bool ref_path(
 /* Everything written so far is on the disk before something may refer to it. */
 static bool sync_objects(struct store *store, struct error *err)
 {
-	return syncfs(store->folder_fd) == 0 ||
+	return (!point("ref.syncing") && syncfs(store->folder_fd) == 0) ||
 	       error_set_errno(err, errno, "store %s: syncing", store->path);
 }
 
@@ -82,6 +83,7 @@ bool store_keep(struct store *store, const char *name, const git_oid *tree, cons
 		!sync_objects(store, err) || !write_ref(store, path, &commit, err)) {
 		return false;
 	}
+	point("ref.written");
 	*out_commit = commit;
 	return true;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/point.h"
 #include "sync/git/git.h"
 
 static ssize_t read_fd(void *data, char *to, size_t size)
@@ -115,6 +116,7 @@ bool git_receive_objects(struct git_transport *git, struct lines *lines, uint64_
 		if (!lines_next_object(lines, &object, err) || !check(git, &object, err)) {
 			return false;
 		}
+		point("transfer.object");
 		if (object.is_unwanted) {
 			continue;
 		}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/point.h"
 #include "sync/git/git.h"
 #include "sync/id.h"
 #include "sync/snapshot.h"
@@ -123,11 +124,13 @@ static bool work_collect(struct git_transport *git, struct remote_ends *ends, st
 			return false;
 		}
 	}
+	point("collect.asked");
 	fd_close(&ends->out);
 	collecting->side_tree = (git_oid){{0}};
 	big_files_finish(&collecting->files);
 	git->received_count = 0;
 	bool answered = git_read_answer(git, ends, take_collected, err);
+	point("collect.answered");
 	if (answered && git->is_missing) {
 		return true;
 	}
@@ -142,6 +145,7 @@ static bool work_collect(struct git_transport *git, struct remote_ends *ends, st
 static bool work_fetch(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	const struct big_file *file = git->collecting.next;
+	point("collect.fetching");
 	fd_close(&ends->out);
 	if (!store_put_big(&git->store, ends->in, file->size, &file->entry, err)) {
 		return error_prefix(err, "fetching %s", file->path);
@@ -163,6 +167,7 @@ static bool work_join(struct git_transport *git, struct remote_ends *ends, struc
 		    &collecting->result.tree, err)) {
 		return false;
 	}
+	point("collect.joined");
 	git->known = (struct side_pair){collecting->result.tree, collecting->side_tree};
 	return true;
 }

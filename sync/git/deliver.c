@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/point.h"
 #include "sync/git/git.h"
 #include "sync/id.h"
 
@@ -87,6 +88,7 @@ static bool work_upload(struct git_transport *git, struct remote_ends *ends, str
 	uint64_t size = 0;
 	bool sent = store_size(&git->store, &swap->to, &size, &send_err) &&
 	            store_copy_out(&git->store, &swap->to, ends->out, &send_err);
+	point("upload.sent");
 	fd_close(&ends->out);
 	git->delivering.result.sent_bytes += size;
 	if (!git_read_answer(git, ends, take_nothing, err)) {
@@ -135,10 +137,12 @@ static bool work_deliver(struct git_transport *git, struct remote_ends *ends, st
 	LIST_FOR_EACH(swap, &git->delivering.swaps, struct swap, link) {
 		sent = sent && put_swap(git, swap, ends->out, &send_err);
 	}
+	point("deliver.asked");
 	fd_close(&ends->out);
 	if (!git_read_answer(git, ends, take_nothing, err)) {
 		return false;
 	}
+	point("deliver.done");
 	if (!sent) {
 		*err = send_err;
 	}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/point.h"
 #include "sync/git/git.h"
 #include "sync/id.h"
 
@@ -84,6 +85,7 @@ static bool put_change(void *data, const struct tree_change *change, struct erro
 {
 	struct import *import = data;
 	char head[32];
+	point("import.sending");
 	if (change->to.mode == ENTRY_NONE) {
 		return put(import, SPAN_LITERAL("D "), err) && put_path(import, change->path, err);
 	}
@@ -128,6 +130,7 @@ static bool work_import(struct git_transport *git, struct remote_ends *ends, str
 	buf_init(&import.buf, BUF_MAX);
 	bool sent = put_all(&import, &send_err);
 	buf_finish(&import.buf);
+	point("import.sent");
 	fd_close(&ends->out);
 	if (!git_read_answer(git, ends, take_imported, err)) {
 		return false;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/point.h"
 
 enum { PUMP_SIZE = 64 << 10, WORDS_MAX = 400 };
 
@@ -79,7 +80,7 @@ static bool is_transient(int errnum)
 static void pump_on_readable(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct pump *pump = CONTAINER_OF(io, struct pump, from);
-	ssize_t count = read(io->fd, pump->data, PUMP_SIZE);
+	ssize_t count = point("stream.reading") ? -1 : read(io->fd, pump->data, PUMP_SIZE);
 	if (count < 0 && is_transient(errno)) {
 		return;
 	}
@@ -95,7 +96,8 @@ static void pump_on_readable(struct ev_loop *loop, ev_io *io, int events)
 static void pump_on_writable(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct pump *pump = CONTAINER_OF(io, struct pump, to);
-	ssize_t count = write(io->fd, pump->data + pump->at, pump->len);
+	ssize_t count =
+		point("stream.writing") ? -1 : write(io->fd, pump->data + pump->at, pump->len);
 	if (count < 0 && is_transient(errno)) {
 		return;
 	}

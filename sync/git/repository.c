@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/point.h"
 #include "sync/git/git.h"
 
 enum { EXCLUDES_MAX = 1 << 20 };
@@ -35,6 +36,7 @@ static bool work_update(struct git_transport *git, struct remote_ends *ends, str
 	struct error send_err, answer_err;
 	bool sent =
 		!history_is_new(&git->history) || history_send(&git->history, ends->out, &send_err);
+	point("history.sent");
 	fd_close(&ends->out);
 	bool answered = git_read_answer(git, ends, take_update, &answer_err);
 	if (!sent || !answered) {
@@ -147,6 +149,7 @@ static bool work_open(struct git_transport *git, struct remote_ends *ends, struc
 	struct error send_err;
 	bool sent = read && fd_write_all(ends->out, buf_span(&excludes), &send_err) &&
 	            fd_write_all(ends->out, SPAN_LITERAL("\n"), &send_err);
+	point("open.sent");
 	fd_close(&ends->out);
 	buf_finish(&excludes);
 	if (!read || !git_read_answer(git, ends, take_state, err)) {

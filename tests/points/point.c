@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/point.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * What the points do, as the environment says:
+ *
+ *   ACP_POINT=NAME:COUNT:ACTION  at the COUNTth time that NAME is reached: kill, stop, enospc
+ *                                or eio
+ *   ACP_POINT_LOG=FILE           the name of each point that is reached, a line each
+ */
+enum { NAME_SIZE = 64, ACTION_SIZE = 16 };
+
+static void act(const char *action)
+{
+	if (strcmp(action, "kill") == 0) {
+		kill(getpid(), SIGKILL);
+	} else if (strcmp(action, "stop") == 0) {
+		kill(getpid(), SIGSTOP);
+	} else if (strcmp(action, "enospc") == 0) {
+		errno = ENOSPC;
+	} else if (strcmp(action, "eio") == 0) {
+		errno = EIO;
+	} else {
+		abort(); // a test that asks for nothing proves nothing
+	}
+}
+
+static void note(const char *name)
+{
+	const char *path = getenv("ACP_POINT_LOG");
+	char line[NAME_SIZE];
+	int len = snprintf(line, sizeof(line), "%s\n", name);
+	int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+	if (fd >= 0) {
+		if (write(fd, line, (size_t)len) != len) {
+			abort();
+		}
+		close(fd);
+	}
+}
+
+bool point(const char *name)
+{
+	static atomic_uint reached;
+	char wanted[NAME_SIZE], action[ACTION_SIZE];
+	unsigned count;
+	const char *order = getenv("ACP_POINT");
+	int errnum = errno;
+	note(name);
+	errno = errnum;
+	if (!order || sscanf(order, "%63[^:]:%u:%15s", wanted, &count, action) != 3 ||
+		strcmp(name, wanted) != 0 || atomic_fetch_add(&reached, 1) + 1 != count) {
+		return false;
+	}
+	act(action);
+	return *action == 'e';
+}
