@@ -107,6 +107,9 @@ bool record_remove(int folder_fd, const char *id, struct error *err) ATTR_NODISC
  */
 bool record_prune(int folder_fd, size_t kept_max, struct error *err) ATTR_NODISCARD;
 
+/* Removes the half-written records of brokers that were killed. */
+bool record_sweep(int folder_fd, struct error *err) ATTR_NODISCARD;
+
 /* Calls visit with the id of each record in the folder, in no order. */
 bool record_visit(int folder_fd, void (*visit)(void *data, const char *id), void *data,
 	struct error *err) ATTR_NODISCARD;

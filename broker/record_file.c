@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/point.h"
 #include "broker/record.h"
 
 enum { NAME_SIZE = RECORD_ID_SIZE + 8 };
@@ -97,7 +98,8 @@ static bool write_new(int folder_fd, const char *name, struct span json, struct 
 		return error_set_errno(err, errno, "opening %s", name);
 	}
 	return fd_write_all(fd, json, err) &&
-	       (fsync(fd) == 0 || error_set_errno(err, errno, "writing %s", name));
+	       ((!point("record.writing") && fsync(fd) == 0) ||
+		       error_set_errno(err, errno, "writing %s", name));
 }
 
 bool record_save(int folder_fd, const char *id, struct span json, struct error *err)
@@ -110,7 +112,8 @@ bool record_save(int folder_fd, const char *id, struct span json, struct error *
 		unlinkat(folder_fd, new_name, 0);
 		return error_prefix(err, "session record %s", id);
 	}
-	if (renameat(folder_fd, new_name, folder_fd, name) != 0 || fsync(folder_fd) != 0) {
+	if (point("record.written") || renameat(folder_fd, new_name, folder_fd, name) != 0 ||
+		point("record.renamed") || fsync(folder_fd) != 0) {
 		return error_set_errno(err, errno, "session record %s: renaming %s", id, new_name);
 	}
 	return true;
@@ -178,12 +181,12 @@ bool record_remove(int folder_fd, const char *id, struct error *err)
 	return true;
 }
 
-/* The id of a file named ID.json, or NULL; `name` is shortened to it. */
-static const char *id_of(char *name)
+/* The id of a file named by it and an ending, or NULL; `name` is shortened to it. */
+static const char *id_of(char *name, const char *ending)
 {
 	size_t len = strlen(name);
 	size_t id_len = RECORD_ID_SIZE - 1;
-	if (len != id_len + sizeof(json_ending) - 1 || strcmp(name + id_len, json_ending) != 0 ||
+	if (len != id_len + strlen(ending) || strcmp(name + id_len, ending) != 0 ||
 		strspn(name, "0123456789abcdef") != id_len) {
 		return NULL;
 	}
@@ -191,8 +194,8 @@ static const char *id_of(char *name)
 	return name;
 }
 
-bool record_visit(
-	int folder_fd, void (*visit)(void *data, const char *id), void *data, struct error *err)
+static bool visit_ids(int folder_fd, const char *ending, void (*visit)(void *data, const char *id),
+	void *data, struct error *err)
 {
 	int fd = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
@@ -202,13 +205,45 @@ bool record_visit(
 		return error_set_errno(err, errnum, "reading the session records");
 	}
 	for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
-		const char *id = id_of(entry->d_name);
+		const char *id = id_of(entry->d_name, ending);
 		if (id) {
 			visit(data, id);
 		}
 	}
 	closedir(folder);
 	return true;
+}
+
+bool record_visit(
+	int folder_fd, void (*visit)(void *data, const char *id), void *data, struct error *err)
+{
+	return visit_ids(folder_fd, json_ending, visit, data, err);
+}
+
+/* ---- what killed brokers left ---- */
+
+/* Whoever writes a record holds its lock from before the draft is there. */
+static void sweep_draft(void *data, const char *id)
+{
+	int folder_fd = *(const int *)data;
+	char name[NAME_SIZE];
+	struct error is_live;
+	ATTR_CLEANUP(fd_cleanup) int lock = record_lock(folder_fd, id, &is_live);
+	if (lock < 0) {
+		return;
+	}
+	file_name(name, id, new_ending);
+	unlinkat(folder_fd, name, 0);
+	file_name(name, id, json_ending);
+	if (faccessat(folder_fd, name, F_OK, 0) != 0 && errno == ENOENT) {
+		file_name(name, id, lock_ending);
+		unlinkat(folder_fd, name, 0);
+	}
+}
+
+bool record_sweep(int folder_fd, struct error *err)
+{
+	return visit_ids(folder_fd, new_ending, sweep_draft, &folder_fd, err);
 }
 
 /* ---- too many ---- */

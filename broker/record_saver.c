@@ -90,9 +90,9 @@ static void run(struct pool_job *job)
 	if (saver->folder_fd < 0) {
 		struct error ignored;
 		saver->folder_fd = record_folder_open(saver->state_folder, err);
-		bool is_pruned = saver->folder_fd >= 0 &&
-		                 record_prune(saver->folder_fd, RECORD_STOPPED_MAX, &ignored);
-		(void)is_pruned; // else the next broker does it
+		bool is_tidy = saver->folder_fd >= 0 && record_sweep(saver->folder_fd, &ignored) &&
+		               record_prune(saver->folder_fd, RECORD_STOPPED_MAX, &ignored);
+		(void)is_tidy; // else the next broker does it
 	}
 	saving->is_ok = saver->folder_fd >= 0 && hold(saver, saving->id, err) &&
 	                record_save(saver->folder_fd, saving->id, buf_span(&saving->json), err);

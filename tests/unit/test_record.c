@@ -265,6 +265,48 @@ static void test_only_records_are_visited(void **state)
 	record_finish(&record);
 }
 
+static bool has_file(const char *id, const char *ending)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "%s%s", id, ending);
+	return faccessat(folder_fd, name, F_OK, 0) == 0;
+}
+
+static void make_draft(const char *id)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "%s.new", id);
+	int fd = openat(folder_fd, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	fd_close(&fd);
+}
+
+static void test_drafts_of_killed_brokers_are_swept(void **state)
+{
+	static const char never_saved[] = "00112233445566aa";
+	static const char alive[] = "00112233445566bb";
+	struct error err;
+	struct record record;
+	fill(&record);
+	save(&record);
+	make_draft(record.id);
+	make_draft(never_saved);
+	int lock = record_lock(folder_fd, alive, &err);
+	assert_true(lock >= 0);
+	make_draft(alive);
+	assert_true(record_sweep(folder_fd, &err));
+	assert_true(has_file(record.id, ".json"));
+	assert_false(has_file(record.id, ".new"));
+	assert_false(has_file(never_saved, ".new"));
+	assert_false(has_file(never_saved, ".lock"));
+	assert_true(has_file(alive, ".new"));
+	assert_true(has_file(alive, ".lock"));
+	fd_close(&lock);
+	assert_true(record_remove(folder_fd, alive, &err));
+	assert_true(record_remove(folder_fd, record.id, &err));
+	record_finish(&record);
+}
+
 static void test_the_oldest_stopped_records_are_pruned(void **state)
 {
 	enum { COUNT = 6 };
@@ -323,6 +365,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_the_lock_is_held_until_it_is_closed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_only_records_are_visited, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_drafts_of_killed_brokers_are_swept, set_up, tear_down),
 		cmocka_unit_test(test_without_a_state_folder_one_is_told_what_to_set),
 		cmocka_unit_test_setup_teardown(
 			test_a_missing_state_folder_is_made_with_its_parents, set_up, tear_down),

@@ -105,6 +105,21 @@ static void test_saves_are_done_in_order_as_each_was_asked_for(void **state)
 	record_finish(&record);
 }
 
+static void test_the_first_save_sweeps_what_a_killed_broker_left(void **state)
+{
+	struct fixture *fixture = *state;
+	struct error err;
+	int folder_fd = record_folder_open(fixture->folder, &err);
+	int draft = openat(folder_fd, "00112233445566aa.new", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_true(draft >= 0);
+	fd_close(&draft);
+	save(fixture, RECORD_ACTIVE);
+	ev_run(fixture->loop, 0);
+	assert_string_equal(fixture->told, "o");
+	assert_int_equal(faccessat(folder_fd, "00112233445566aa.new", F_OK, 0), -1);
+	fd_close(&folder_fd);
+}
+
 static void test_the_lock_is_held_while_the_saver_lives(void **state)
 {
 	struct fixture *fixture = *state;
@@ -169,6 +184,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_saves_are_done_in_order_as_each_was_asked_for, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_the_first_save_sweeps_what_a_killed_broker_left, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_the_lock_is_held_while_the_saver_lives, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
