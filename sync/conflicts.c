@@ -9,6 +9,8 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "base/point.h"
+#include "sync/apply_journal.h"
 #include "sync/conflicts_impl.h"
 #include "sync/parked.h"
 #include "sync/slot.h"
@@ -37,12 +39,33 @@ static int open_folder_of(int root, char *path, bool flatten, const char **out_n
 	}
 }
 
+/* What a killed one leaves there is swept with what is left by apply_run. */
+static bool note_folder(
+	const struct slot *slot, const char *path, const char *root, struct error *err)
+{
+	struct journal journal;
+	char *folder = mem_strdup(path);
+	char *slash = strrchr(folder, '/');
+	*(slash ? slash : folder) = '\0';
+	journal_init(&journal, slot->store, root);
+	bool noted = journal_note(&journal, folder, err);
+	journal_finish(&journal);
+	free(folder);
+	return noted;
+}
+
+struct place {
+	const char *path;
+	int fd;
+};
+
 /* Makes of the file at `path` what `to` says; why it was not done, or NULL. */
-static bool set_file(struct slot *slot, char *path, int root, const struct store_entry versions[2],
-	struct error *err)
+static bool set_file(struct slot *slot, char *path, const struct place *root,
+	const struct store_entry versions[2], struct error *err)
 {
 	bool is_parked = parked_is_name(span_of(path));
-	ATTR_CLEANUP(fd_cleanup) int folder = open_folder_of(root, path, is_parked, &slot->name);
+	ATTR_CLEANUP(fd_cleanup)
+	int folder = open_folder_of(root->fd, path, is_parked, &slot->name);
 	slot->path = path;
 	slot->why = NULL;
 	if (folder < 0) {
@@ -50,6 +73,9 @@ static bool set_file(struct slot *slot, char *path, int root, const struct store
 		return slot_give_up(slot, errnum, "opening the folder of", err) == SLOT_LEFT;
 	}
 	slot->folder = folder;
+	if (!note_folder(slot, path, root->path, err)) {
+		return false;
+	}
 	if (slot_set(slot, &versions[0], &versions[1], err) == SLOT_FAILED) {
 		return false;
 	}
@@ -64,7 +90,7 @@ static bool set_below(struct slot *slot, const char *root, char *path,
 	if (fd < 0) {
 		return error_set_errno(err, errno, "opening %s", root);
 	}
-	return set_file(slot, path, fd, versions, err);
+	return set_file(slot, path, &(struct place){root, fd}, versions, err);
 }
 
 /* ---- parking ---- */
@@ -110,6 +136,7 @@ static bool write_parked(struct store *store, const struct park_request *request
 	struct slot slot = {.store = store};
 	char *path = parked_path(conflict, stamp);
 	bool written = set_below(&slot, request->root, path, versions, err);
+	point("park.written");
 	if (written && request->on_parked) {
 		request->on_parked(request->data, conflict, slot.why ? NULL : path, slot.why);
 	}
@@ -128,9 +155,11 @@ bool conflicts_park(struct store *store, const struct merge *merge,
 	if (memcmp(&tree, &store_empty_tree, sizeof(tree)) == 0) {
 		return true;
 	}
+	point("park.stored");
 	if (!keep_batch(store, &tree, request->stamp, batch, err)) {
 		return false;
 	}
+	point("park.kept");
 	*strrchr(batch, '-') = '\0';
 	LIST_FOR_EACH(conflict, &merge->conflicts, struct conflict, link) {
 		if (conflict->runtime.mode && !write_parked(store, request, conflict, batch, err)) {

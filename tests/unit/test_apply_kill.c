@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "sync/conflicts.h"
 #include "tests/unit/moment_fixture.h"
 
 /* Whether the child was killed: false where it came to its end before that call. */
@@ -72,12 +73,63 @@ static void test_killed_anywhere_another_merge_finishes(void **state)
 	}
 }
 
+static bool park(struct place *place, const struct merge_trees *trees)
+{
+	struct error err;
+	struct merge merge;
+	struct park_request request = {.root = place->root, .stamp = "20260131T101502"};
+	bool parked = merge_run(&merge, &place->store, trees, &err) &&
+	              conflicts_park(&place->store, &merge, &request, &err);
+	merge_finish(&merge);
+	return parked;
+}
+
+static bool park_until_killed(struct place *place, const struct merge_trees *trees, int at)
+{
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		calls_begin(at);
+		calls.before = moment_be_killed;
+		bool parked = park(place, trees);
+		store_close(&place->store);
+		_exit(parked ? 0 : 1);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+	return WIFSIGNALED(status);
+}
+
+static void test_what_a_killed_parking_left_is_swept_by_the_next_apply(void **state)
+{
+	struct place *place = *state;
+	const char *const local[] = {"d/a=local", NULL};
+	struct merge_trees trees = {TREE(&place->store, "d/a=base"),
+		TREE(&place->store, "d/a=local"), TREE(&place->store, "d/a=runtime")};
+	size_t left = 0;
+	int at = 0;
+	bool was_killed = true;
+	while (was_killed) {
+		tree_clear(place->root);
+		tree_write(place->root, local);
+		was_killed = park_until_killed(place, &trees, ++at);
+		left += tree_count(place->root, ".acp-broker-", NULL);
+		assert_true(park(place, &trees));
+		tree_apply(&place->store, place->root, &trees.local, &trees.local);
+		assert_int_equal(tree_count(place->root, ".acp-broker-", NULL), 0);
+		assert_int_equal(tree_count(place->root, ".acp-conflict", "runtime"), 1);
+	}
+	assert_true(left > 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_killed_anywhere_the_same_again_finishes),
 		TEST(test_killed_anywhere_another_merge_finishes),
+		TEST(test_what_a_killed_parking_left_is_swept_by_the_next_apply),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
