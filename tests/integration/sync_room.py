@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: MIT
+"""A workspace and its copy, edited on both sides, and what must have come of the edits."""
+
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import case
+from acp import RpcError
+from case import Case
+
+POINTS = case.program('ACP_BROKER_POINTS', 'tests/points/acp-broker-points')
+LEFT_SECONDS = 30.0  # for what a killed broker has started, on a busy machine
+BIG = 70000  # bytes; the limit of big files is the lowest there is
+SOURCES = ('base', 'broker', 'providers', 'sync')
+POINT = re.compile(r'point\("([^"]+)"\)( \|\||\)| *\?|\s+\?| &&)?')
+WRONG = re.compile(r'error|missing|broken|corrupt|bad ', re.I)
+
+
+def points_in_code():
+    """The names of all points, and whether what follows can fail there."""
+    found = {}
+    for folder in SOURCES:
+        for path in sorted((case.ROOT / folder).rglob('*.c')):
+            for name, follows in POINT.findall(path.read_text()):
+                assert name not in found, f'{name} is in two places'
+                found[name] = bool(follows)
+    return found
+
+
+def look(path):
+    """What a file is: its kind and its content."""
+    if path.is_symlink():
+        return 'link', os.readlink(path).encode()
+    kind = 'executable' if path.stat().st_mode & 0o100 else 'file'
+    return kind, path.read_bytes()
+
+
+def tree(root):
+    """The members below a root, and apart from them what was parked."""
+    members, parked = {}, {}
+    for folder, folders, names in os.walk(root):
+        if '.git' in folders:
+            folders.remove('.git')
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        for name in names + links:
+            path = pathlib.Path(folder, name)
+            where = parked if name.endswith('.acp-conflict') else members
+            where[str(path.relative_to(root))] = look(path)
+    return members, parked
+
+
+def write(path, text, executable=False):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    if executable:
+        path.chmod(0o755)
+
+
+def lines(first='first', last='last'):
+    return '\n'.join([first, *(f'line {number}' for number in range(12)), last]) + '\n'
+
+
+def begin(root):
+    """What both sides have before they are edited."""
+    for side in 'lr':
+        for name in ('change', 'delete', 'move', 'mode'):
+            write(root / f'{side}-{name}', f'{root.name} {side} {name}\n')
+        write(root / f'{side}-big', f'{root.name} {side} big'.ljust(BIG))
+        write(root / f'{side}-folder/sub/one', f'{root.name} {side} one\n')
+        (root / f'{side}-link').symlink_to('nowhere')
+        write(root / f'{side}-type', f'{root.name} {side} type\n')
+    write(root / 'text', lines(root.name))
+    write(root / 'conflict', f'{root.name} base\n')
+
+
+def edit(root, side):
+    """One side's edits: of every kind there is."""
+    label = f'{root.name} {side} edited'
+    write(root / f'{side}-change', f'{label} change\n')
+    (root / f'{side}-delete').unlink()
+    (root / f'{side}-move').rename(root / f'{side}-moved')
+    (root / f'{side}-mode').chmod(0o755)
+    write(root / f'{side}-big', f'{label} big'.ljust(2 * BIG))
+    write(root / f'{side}-big-new', f'{label} big new'.ljust(BIG), executable=True)
+    shutil.rmtree(root / f'{side}-folder')
+    (root / f'{side}-link').unlink()
+    (root / f'{side}-link').symlink_to(f'elsewhere-{side}')
+    (root / f'{side}-type').unlink()
+    write(root / f'{side}-type/inside', f'{label} inside\n')
+    write(root / f'{side}-new/deep/file', f'{label} new\n')
+    write(root / 'text', lines(label, 'last') if side == 'l' else lines(root.name, label))
+    write(root / 'conflict', f'{label}\n')
+
+
+def merged(base, local, runtime):
+    """What both sides have to be in the end; conflicts are decided for the local side."""
+    result = {}
+    for path in {*base, *local, *runtime}:
+        was, ours, theirs = base.get(path), local.get(path), runtime.get(path)
+        wanted = theirs if ours == was else ours
+        if path.endswith('/text') and was != ours != theirs != was:
+            text = ours[1].split(b'\n')[:-2] + theirs[1].split(b'\n')[-2:]
+            wanted = ('file', b'\n'.join(text))
+        if wanted:
+            result[path] = wanted
+    return result
+
+
+class Room(Case):
+    """One workspace, its copy, and one broker after the other."""
+
+    def runTest(self):
+        """Never run; unittest wants one."""
+
+    def setUp(self):
+        super().setUp()
+        self.state = self.dir / 'home/state/acp-broker'
+        self.log = self.dir / 'points'
+        self.number = 0
+        self.runtime = None
+        self.wrapper = []
+        self.path = self.dir / 'config-copy'
+        values = dict(case.SHORT_DEADLINES, isolation='copy', big_file='64k')
+        self.path.write_text('[profile "copy"]\n' + ''.join(
+            f'\t{name.replace("_", "-")} = {value}\n' for name, value in values.items()))
+
+    def broker_argv(self, *options, agent):
+        return [*self.wrapper, POINTS, *options, '--', *agent]
+
+    def environment(self, **more):
+        return {**super().environment(), **more}
+
+    # ---- sessions ----
+
+    def begin_broker(self, **more):
+        options = ['--config', str(self.path), '--profile', 'copy']
+        return self.broker(options=options, env=self.environment(**more))
+
+    def open(self, **more):
+        """A session; also where the copy is, once one was opened."""
+        client = self.begin_broker(**more)
+        client.initialize(seconds=60)
+        session = client.call('session/new', {'cwd': str(self.work), 'mcpServers': []},
+                              seconds=60)['sessionId']
+        found = client.call('_broker/session/status', {'sessionId': session})
+        self.runtime = pathlib.Path(found['runtimeRoot'])
+        return client, session
+
+    def close(self, client):
+        client.close_stdin()
+        return client.wait(60)
+
+    def make(self, count):
+        """The workspace, a repository with history, with `count` folders to be edited."""
+        for number in range(count):
+            begin(self.work / f'g{number}')
+        git = ['git', '-C', str(self.work), '-c', 'user.name=A', '-c', 'user.email=a@b']
+        for words in (['init', '-q'], ['add', '.'], ['commit', '-qm', 'first']):
+            subprocess.run([*git, *words], check=True)
+
+    def make_and_sync(self, count):
+        self.make(count)
+        client, _ = self.open()
+        self.assertEqual(self.close(client), 0, client.stderr)
+
+    def session(self, **more):
+        """A whole session with one turn; ends early where the broker does, or refuses."""
+        client = self.begin_broker(**more)
+        try:
+            client.initialize(seconds=60)
+            session = client.call('session/new', {'cwd': str(self.work), 'mcpServers': []},
+                                  seconds=60)['sessionId']
+            client.prompt(session, f'terminal echo {self.number} > turn{self.number}', seconds=60)
+        except (AssertionError, RpcError):
+            pass
+        return client, self.close(client)
+
+    # ---- what happens to them ----
+
+    def edit_nothing(self):
+        """There is no copy yet."""
+        self.base, self.remote = {}, {}
+        self.local, _ = tree(self.work)
+
+    def edit(self):
+        """Edits the next folder on both sides; what they were and are is remembered."""
+        folder = f'g{self.number}'
+        self.number += 1
+        self.base, _ = tree(self.work)
+        edit(self.work / folder, 'l')
+        edit(self.runtime / folder, 'r')
+        self.local, _ = tree(self.work)
+        self.remote, _ = tree(self.runtime)
+
+    def check(self):
+        """With a new broker, everything is where it has to be."""
+        self.assert_nothing_runs(LEFT_SECONDS)
+        turn = f'turn{self.number}'
+        for root, side in ((self.work, self.local), (self.runtime, self.remote)):
+            if root and (root / turn).exists():
+                side[turn] = look(root / turn)
+        client, _ = self.open()
+        wanted = merged(self.base, self.local, self.remote)
+        here, parked = tree(self.work)
+        there, _ = tree(self.runtime)
+        self.assert_same(here, wanted, 'the workspace')
+        self.assert_same(there, wanted, 'the copy')
+        self.check_parked(parked)
+        self.assertEqual(self.close(client), 0, client.stderr)
+        self.assertEqual(tree(self.work)[0], wanted)
+        self.check_store()
+        self.check_litter()
+
+    def assert_same(self, found, wanted, what):
+        wrong = {path: (found.get(path), wanted.get(path)) for path in {*found, *wanted}
+                 if found.get(path) != wanted.get(path)}
+        self.assertFalse(wrong, f'{what} (is, should be): {str(wrong)[:2000]}')
+
+    def check_parked(self, parked):
+        """Each conflict once, with the version that was not taken."""
+        wanted = {f'g{number}/conflict': ('file', f'g{number} r edited\n'.encode())
+                  for number in range(self.number)}
+        found = [(path.split('.')[0], version) for path, version in parked.items()]
+        self.assertEqual(sorted(found), sorted(wanted.items()))
+
+    def check_store(self):
+        store, = (self.state / 'stores').iterdir()
+        git = ['git', f'--git-dir={store}']
+        fsck = subprocess.run([*git, 'fsck', '--full', '--no-dangling'], text=True,
+                              capture_output=True, check=False)
+        self.assertEqual((fsck.returncode, WRONG.findall(fsck.stdout + fsck.stderr)), (0, []),
+                         fsck.stdout + fsck.stderr)
+        names = subprocess.run([*git, 'rev-list', '--objects', '--all'], capture_output=True,
+                               check=True).stdout
+        kept = {line.split()[0].decode() for line in names.splitlines()}
+        for path in (store / 'big').glob('*/*'):
+            kept.add(blob_id(path.read_bytes())[:-1])
+        lost = [path for side in (self.base, self.local, self.remote)
+                for path, (_, content) in side.items()
+                if not path.endswith('/text') and not {
+                    blob_id(content), blob_id(content)[:-1]} & kept]
+        self.assertEqual(lost, [], 'versions that nobody has')
+
+    def check_litter(self):
+        litter = [str(path) for root in (self.work, self.runtime, self.state)
+                  for pattern in ('.acp-broker-*', '*.new') for path in root.rglob(pattern)]
+        self.assertEqual(litter, [])
+
+
+def blob_id(content):
+    return hashlib.sha1(b'blob %d\0' % len(content) + content).hexdigest()

@@ -1,0 +1,47 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+A broker that is killed at each of a sync's points (base/point.h), and the sync made again by
+another one: nothing is lost, both sides are whole, the store is sound, nothing lies about.
+"""
+
+import functools
+
+import case
+from sync_trial import Trials, killed, killed_twice
+
+LATE = 12  # a point is killed at when it is reached first, and last but no later than this
+
+# Of the first sync of all: those that fill the store and the copy.
+FIRST_POINTS = ('store.folders', 'object.writing', 'object.renamed', 'store.renamed', 'open.sent',
+                'collect.asked', 'snapshot.reading', 'base.setting', 'big.copied', 'upload.sent',
+                'import.sending', 'import.sent', 'deliver.asked', 'deliver.done', 'history.sent',
+                'base.set', 'checkpoint.added', 'keeper.saved', 'keeper.synced', 'record.renamed')
+
+TWICE = (('slot.exchanged', 'apply.swept'), ('slot.taken', 'apply.noted'),
+         ('apply.done', 'apply.swept'), ('park.kept', 'park.written'),
+         ('round.applied', 'base.setting'), ('base.set', 'checkpoint.added'),
+         ('deliver.asked', 'deliver.done'), ('record.written', 'record.written'))
+
+
+class Killed(Trials):
+    def test_every_point_is_reached(self):
+        self.assertGreaterEqual(len(self.points), 25)
+        self.assertEqual(set(self.points), set(self.counts) | set(self.first))
+
+    def test_at_every_point(self):
+        self.run_trials([functools.partial(killed, point, count)
+                         for point, total in sorted(self.counts.items())
+                         if not point.startswith('stream')
+                         for count in sorted({1, min(total, LATE)})])
+
+    def test_twice(self):
+        self.run_trials([functools.partial(killed_twice, *points) for points in TWICE])
+
+    def test_at_the_points_of_the_first_sync(self):
+        self.run_first_syncs([functools.partial(killed, point, count) for point in FIRST_POINTS
+                              for count in {1, min(self.first[point] // 2, LATE) or 1}])
+
+
+if __name__ == '__main__':
+    case.main()
