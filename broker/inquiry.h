@@ -14,6 +14,7 @@ struct inquiry {
 	char *store_folder;
 	char *from, *to; // owned; may be NULL
 	bool wants_stat;
+	bool is_rollback;
 	/* Blocking: fills result; or fails. */
 	bool (*run)(struct inquiry *inquiry, struct store *store, struct error *err);
 	bool is_ok;

@@ -18,16 +18,14 @@ struct task {
 	enum task_kind kind;
 	enum sync_reason reason;
 	char *session, *name, *rollback; // owned, as in struct sync_order
-	char *local_root;                // owned; of TASK_SYNC: this root alone; NULL: all
-	char **needed;                   // owned; of TASK_OPEN: what is tried again; NULL: all
+	char **roots;                    // owned; those meant; NULL: all
+	bool has_prepared;               // the roots that are new are known
 	struct keep *keep;               // the one in hand; NULL: none yet
 	bool has_failed;
 	struct error err; // the first
 	sandbox_done *done;
 	void *data;
 };
-
-static void next_keep(struct keeper *keeper);
 
 static struct task *task_in_hand(struct keeper *keeper)
 {
@@ -49,24 +47,26 @@ static void task_free(struct task *task)
 	free(task->session);
 	free(task->name);
 	free(task->rollback);
-	free(task->local_root);
-	words_free(task->needed);
+	words_free(task->roots);
 	free(task);
 }
 
-static void task_end(struct keeper *keeper)
+void keeper_end_task(struct keeper *keeper, const struct error *err)
 {
 	struct task *task = task_in_hand(keeper);
+	if (err) {
+		task_note_error(task, err);
+	}
 	list_remove(&task->link);
 	if (!list_is_empty(&keeper->tasks)) {
 		ev_timer_start(keeper->config.loop, &keeper->start);
 	}
 	sandbox_done *done = task->done;
 	void *data = task->data;
-	struct error err = task->err;
+	struct error first = task->err;
 	bool has_failed = task->has_failed;
 	task_free(task);
-	done(data, has_failed ? &err : NULL);
+	done(data, has_failed ? &first : NULL);
 }
 
 /* ---- records ---- */
@@ -86,7 +86,7 @@ static void on_saved_last(void *data, const struct error *err)
 	if (err) {
 		task_note_error(task_in_hand(keep->keeper), err);
 	}
-	next_keep(keep->keeper);
+	keeper_next(keep->keeper);
 }
 
 /* ---- syncs ---- */
@@ -113,8 +113,9 @@ static void on_synced(void *data, const struct sync_result *result, const struct
 		result, err);
 	if (err) {
 		task_note_error(task, err);
-		keep->has_failed = true;
-		save(keep, RECORD_FAILED, on_saved_last);
+		/* A turn that could not be synced ends nothing: the next one tries again. */
+		save(keep, task->kind == TASK_SYNC ? keep->record.state : RECORD_FAILED,
+			on_saved_last);
 		return;
 	}
 	keep->is_opened = true;
@@ -138,7 +139,7 @@ static void on_saved_before(void *data, const struct error *err)
 	point("keeper.saved");
 	if (err) {
 		task_note_error(task_in_hand(keep->keeper), err);
-		next_keep(keep->keeper);
+		keeper_next(keep->keeper);
 	} else if (keep->workspace) {
 		sync_keep(keep);
 	} else {
@@ -148,15 +149,6 @@ static void on_saved_before(void *data, const struct error *err)
 }
 
 /* ---- the tasks ---- */
-
-static void on_destroyed(void *data, const struct error *err)
-{
-	struct keeper *keeper = data;
-	if (err) {
-		task_note_error(task_in_hand(keeper), err);
-	}
-	task_end(keeper);
-}
 
 /* Everything of a transient sandbox is here: it ends. */
 static bool may_destroy(const struct keeper *keeper)
@@ -168,63 +160,61 @@ static bool may_destroy(const struct keeper *keeper)
 
 static void close_sandbox(struct keeper *keeper)
 {
+	keeper_prune(keeper);
 	if (task_in_hand(keeper)->has_failed || !may_destroy(keeper)) {
-		task_end(keeper);
-		return;
+		keeper_end_task(keeper, NULL);
+	} else {
+		keeper_end_sandbox(keeper);
 	}
-	struct keep *keep = LIST_FIRST(&keeper->keeps, struct keep, link);
-	sandbox_destroy(keeper->config.sandbox, keep->record.receipt.runtime_tree, false,
-		on_destroyed, keeper);
-}
-
-/* The same directory, however many slashes are behind it. */
-static bool is_same(const char *one, const char *other)
-{
-	size_t length = strlen(one);
-	size_t other_length = strlen(other);
-	while (length > 1 && one[length - 1] == '/') {
-		length--;
-	}
-	while (other_length > 1 && other[other_length - 1] == '/') {
-		other_length--;
-	}
-	return length == other_length && memcmp(one, other, length) == 0;
-}
-
-static bool is_needed(const struct task *task, const struct keep *keep)
-{
-	for (char **needed = task->needed; needed && *needed; needed++) {
-		if (is_same(*needed, keep->record.local_root)) {
-			return true;
-		}
-	}
-	return !task->needed;
 }
 
 static bool concerns(const struct task *task, const struct keep *keep)
 {
-	if (task->kind == TASK_SYNC) {
-		return keep->is_opened && keep->workspace &&
-		       (!task->local_root ||
-			       strcmp(task->local_root, keep->record.local_root) == 0);
+	if (task->roots && !keep_is_named(keep, task->roots)) {
+		return false;
 	}
-	return task->kind == TASK_CLOSE ||
-	       (!keep->is_opened && (!keep->has_failed || is_needed(task, keep)));
+	if (task->kind == TASK_SYNC) {
+		return keep->workspace && (keep->is_opened || task->roots);
+	}
+	return task->kind == TASK_CLOSE || !keep->is_opened;
+}
+
+/* Nothing is taken for synced that nobody knows. */
+static void check_names(struct keeper *keeper)
+{
+	struct error err;
+	struct task *task = task_in_hand(keeper);
+	bool is_known = !task->roots || !task->roots[0];
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		is_known = is_known || keep_is_named(keep, task->roots);
+	}
+	if (!is_known) {
+		error_set(&err, ERROR_NOT_FOUND, "syncing %s: it is no root of the sandbox",
+			task->roots[0]);
+		task_note_error(task, &err);
+	}
 }
 
 /* The one after the one in hand; the task ends after the last. */
-static void next_keep(struct keeper *keeper)
+void keeper_next(struct keeper *keeper)
 {
 	struct task *task = task_in_hand(keeper);
+	if (!task->has_prepared && task->kind != TASK_SYNC) {
+		task->has_prepared = true;
+		if (keeper_add_roots(keeper)) {
+			return;
+		}
+	}
 	struct list *next = task->keep ? task->keep->link.next : keeper->keeps.next;
 	while (next != &keeper->keeps && !concerns(task, LIST_ENTRY(next, struct keep, link))) {
 		next = next->next;
 	}
 	if (next == &keeper->keeps) {
+		check_names(keeper);
 		if (task->kind == TASK_CLOSE) {
 			close_sandbox(keeper);
 		} else {
-			task_end(keeper);
+			keeper_end_task(keeper, NULL);
 		}
 		return;
 	}
@@ -239,7 +229,7 @@ static void next_keep(struct keeper *keeper)
 
 static void on_start(struct ev_loop *loop, ev_timer *timer, int events)
 {
-	next_keep(CONTAINER_OF(timer, struct keeper, start));
+	keeper_next(CONTAINER_OF(timer, struct keeper, start));
 }
 
 static void ask(struct keeper *keeper, const struct task *wanted)
@@ -272,6 +262,8 @@ void keeper_destroy(struct keeper *keeper)
 		return;
 	}
 	ev_timer_stop(keeper->config.loop, &keeper->start);
+	keeper_drop_naming(keeper);
+	keeper_drop_ending(keeper);
 	LIST_FOR_EACH(task, &keeper->tasks, struct task, link) {
 		list_remove(&task->link);
 		task_free(task);
@@ -283,31 +275,18 @@ void keeper_destroy(struct keeper *keeper)
 	free(keeper);
 }
 
-static bool has_root(const struct keeper *keeper, const char *local_root)
+static char **copy_words(char *const *words)
 {
-	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
-		if (is_same(keep->record.local_root, local_root)) {
-			return true;
-		}
-	}
-	return false;
+	char **copy = words ? mem_alloc_zero(sizeof(*copy)) : NULL;
+	words_append_all(&copy, (const char *const *)words);
+	return copy;
 }
 
-void keeper_open(struct keeper *keeper, char *const *local_roots, sandbox_done *done, void *data)
+void keeper_open(struct keeper *keeper, char *const *roots, sandbox_done *done, void *data)
 {
-	char **needed = NULL;
-	keeper_add_roots(keeper);
-	words_append_all(&needed, (const char *const *)local_roots);
-	for (size_t i = 0; local_roots[i]; i++) {
-		if (!has_root(keeper, local_roots[i])) { // the sandbox calls it otherwise
-			words_free(needed);
-			needed = NULL;
-			break;
-		}
-	}
 	ask(keeper, &(struct task){.kind = TASK_OPEN,
 			    .reason = SYNC_REASON_START,
-			    .needed = needed,
+			    .roots = copy_words(roots),
 			    .done = done,
 			    .data = data});
 }
@@ -317,7 +296,7 @@ static char *copy_or_null(const char *text)
 	return text ? mem_strdup(text) : NULL;
 }
 
-void keeper_sync(struct keeper *keeper, const char *local_root, const struct sync_order *order,
+void keeper_sync(struct keeper *keeper, char *const *roots, const struct sync_order *order,
 	sandbox_done *done, void *data)
 {
 	ask(keeper, &(struct task){.kind = TASK_SYNC,
@@ -325,7 +304,7 @@ void keeper_sync(struct keeper *keeper, const char *local_root, const struct syn
 			    .session = copy_or_null(order->session),
 			    .name = copy_or_null(order->name),
 			    .rollback = copy_or_null(order->rollback),
-			    .local_root = copy_or_null(local_root),
+			    .roots = copy_words(roots),
 			    .done = done,
 			    .data = data});
 }
@@ -345,15 +324,24 @@ static void on_session_saved(void *data, const struct error *err)
 	}
 }
 
-void keeper_add_session(struct keeper *keeper, const char *session_id)
+static void add_session(struct keep *keep, const char *session_id)
+{
+	size_t before = keep->record.session_count;
+	if (!record_add_session(&keep->record, session_id)) {
+		log_warning("session %s is not written down: there are too many", session_id);
+	}
+	if (keep->record.state == RECORD_STARTING) {
+		save(keep, RECORD_ACTIVE, on_session_saved);
+	} else if (keep->record.session_count > before) {
+		save(keep, keep->record.state, on_session_saved);
+	}
+}
+
+void keeper_add_session(struct keeper *keeper, char *const *roots, const char *session_id)
 {
 	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
-		if (!record_add_session(&keep->record, session_id)) {
-			log_warning(
-				"session %s is not written down: there are too many", session_id);
-		}
-		if (keep->record.state == RECORD_STARTING) {
-			save(keep, RECORD_ACTIVE, on_session_saved);
+		if (!roots || keep_is_named(keep, roots)) {
+			add_session(keep, session_id);
 		}
 	}
 }

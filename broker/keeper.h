@@ -27,7 +27,8 @@ struct keeper_settings {
 	int timeout_ms;      // a transfer without progress
 	int lock_timeout_ms; // another broker's sync
 	int max_checkpoints;
-	long long checkpoint_age_ms; // 0: kept for any time
+	long long checkpoint_age_ms;        // 0: kept for any time
+	transport_create *create_transport; // NULL: by git, or none where nothing is isolated
 };
 
 /* A sync of a workspace, and who wanted it. */
@@ -62,7 +63,10 @@ struct keeper;
 
 struct keeper *keeper_create(const struct keeper_config *config);
 
-/* Raises nothing more; what is not collected stays so. NULL is fine. */
+/*
+ * Raises nothing more; what is not collected stays so. The sandbox is closed before the
+ * loop turns again, where keeper_close has not ended. NULL is fine.
+ */
 void keeper_destroy(struct keeper *keeper);
 
 /*
@@ -71,28 +75,33 @@ void keeper_destroy(struct keeper *keeper);
  */
 
 /*
- * Begins to keep every root that the sandbox has by now: a record is written of
- * each, and each is synced for the first time (unless the mode is none). One whose first
- * sync has failed is tried again where it is one of local_roots (NULL-terminated), those that
- * are needed now.
+ * Roots are named as the sandbox has them, by their names here or there, in
+ * NULL-terminated lists that are copied. Two names of one directory here are one root.
  */
-void keeper_open(struct keeper *keeper, char *const *local_roots, sandbox_done *done, void *data);
 
 /*
- * Syncs the root that is called so here, or (NULL) all that are kept; the first error is
- * told, after all were tried. The texts are copied.
+ * Begins to keep these roots: a record is written of each, and each is synced for the
+ * first time (unless the mode is none). One whose first sync has failed is tried again.
  */
-void keeper_sync(struct keeper *keeper, const char *local_root, const struct sync_order *order,
+void keeper_open(struct keeper *keeper, char *const *roots, sandbox_done *done, void *data);
+
+/*
+ * Syncs these roots, or (NULL) all that were opened; the first error is told, after all were
+ * tried. The texts are copied.
+ */
+void keeper_sync(struct keeper *keeper, char *const *roots, const struct sync_order *order,
 	sandbox_done *done, void *data);
 
 /*
- * The last thing: collects, writes the receipts, and ends the sandbox where it is
- * transient and everything was collected. An error says what is left where.
+ * The last thing: collects every root of the sandbox, writes the receipts, and ends the
+ * sandbox where it is transient, everything was collected and no other broker that lives works
+ * in it. An error says what is left where. Once a day unused objects are removed
+ * from the stores, in the background.
  */
 void keeper_close(struct keeper *keeper, sandbox_done *done, void *data);
 
-/* A session was opened in the roots: it is written down. */
-void keeper_add_session(struct keeper *keeper, const char *session_id);
+/* A session was opened in these roots (NULL: in all): it is written down. */
+void keeper_add_session(struct keeper *keeper, char *const *roots, const char *session_id);
 
 /* What the last sync of a root did, or why it failed. */
 struct last_sync {
@@ -117,5 +126,8 @@ struct kept {
 	const struct last_sync *last;
 };
 bool keeper_at(const struct keeper *keeper, size_t index, struct kept *out_kept);
+
+/* The one that is called so; false where none is. */
+bool keeper_find(const struct keeper *keeper, const char *root, struct kept *out_kept);
 
 #endif

@@ -6,36 +6,64 @@
 #include "broker/keeper.h"
 #include "broker/record_saver.h"
 
-/* What keeper.c (tasks) and keeper_roots.c (what is kept) share; nobody else includes this. */
+/*
+ * What keeper.c (tasks), keeper_roots.c (what is kept) and keeper_end.c (the end of a sandbox)
+ * share; nobody else includes this.
+ */
 
 /* A root that is kept. */
 struct keep {
 	struct list link; // keeper.keeps
 	struct keeper *keeper;
 	struct record record;
+	char **names; // owned; every name of it, here and there, as the sandbox has them
 	struct workspace *workspace; // NULL where the mode is none
 	char *store_folder;
 	char name[SYNC_NAME_MAX / 2]; // of this sandbox in the store
 	bool is_opened;               // its first sync went well
-	bool has_failed;              // it went wrong
 	struct last_sync last;
 };
 
 struct keeper {
 	struct keeper_config config;
 	struct record_saver *saver;
-	struct list keeps; // of struct keep, oldest first
-	struct list tasks; // of struct task; the first is being done
-	ev_timer start;    // begins the first task, once its caller has returned
+	struct list keeps;     // of struct keep, oldest first
+	struct list tasks;     // of struct task; the first is being done
+	ev_timer start;        // begins the first task, once its caller has returned
+	size_t root_count;     // of the sandbox's roots, that are kept
+	struct naming *naming; // of the others, while it runs; or NULL
+	struct ending *ending; // of the sandbox, while it runs; or NULL
 };
 
-/* Begins to keep what the sandbox has and is not kept yet. */
-void keeper_add_roots(struct keeper *keeper);
+/* ---- keeper.c ---- */
+
+/* Goes on with the task in hand, once the roots are known, or the sandbox has ended. */
+void keeper_next(struct keeper *keeper);
+void keeper_end_task(struct keeper *keeper, const struct error *err);
+
+/* ---- keeper_roots.c ---- */
+
+/*
+ * Begins to keep what the sandbox has and is not kept yet; keeper_next follows. False: there is
+ * nothing new, and nothing follows.
+ */
+bool keeper_add_roots(struct keeper *keeper);
+void keeper_drop_naming(struct keeper *keeper);
 
 void keep_destroy(struct keep *keep);
+bool keep_is_named(const struct keep *keep, char *const *names);
 
 /* Writes down in the record and in last what a sync did, or why it failed. */
 void keep_note_sync(struct keep *keep, enum sync_reason reason, const struct sync_result *result,
 	const struct error *err);
+
+/* ---- keeper_end.c ---- */
+
+/* Everything was collected: ends the sandbox unless another broker uses it. keeper_end_task. */
+void keeper_end_sandbox(struct keeper *keeper);
+void keeper_drop_ending(struct keeper *keeper);
+
+/* Prunes the stores in the background, where that was not done today. */
+void keeper_prune(struct keeper *keeper);
 
 #endif

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "broker/state_folder.h"
+#include "broker/real_path.h"
 #include "broker/timestamp.h"
+#include "broker/words.h"
 #include "sync/id.h"
 
 const char *sync_mode_name(enum sync_mode mode)
@@ -19,6 +21,14 @@ const char *sync_mode_name(enum sync_mode mode)
 }
 
 /* ---- roots ---- */
+
+static transport_create *choose_transport(const struct keeper_config *config)
+{
+	bool is_isolated = sandbox_capabilities(config->sandbox)->isolated;
+	return config->settings->create_transport ? config->settings->create_transport
+	       : is_isolated                      ? transport_git_create
+	                                          : transport_none_create;
+}
 
 static struct workspace *open_workspace(struct keep *keep)
 {
@@ -37,9 +47,7 @@ static struct workspace *open_workspace(struct keep *keep)
 		.exclude = (const char *const *)settings->exclude,
 		.limits = settings->limits,
 		.big_file_bytes = settings->big_file_bytes,
-		.create_transport = sandbox_capabilities(config->sandbox)->isolated
-	                                    ? transport_git_create
-	                                    : transport_none_create,
+		.create_transport = choose_transport(config),
 		.timeout_ms = settings->timeout_ms,
 		.lock_timeout_ms = settings->lock_timeout_ms,
 		.max_checkpoints = (size_t)settings->max_checkpoints,
@@ -47,7 +55,7 @@ static struct workspace *open_workspace(struct keep *keep)
 	});
 }
 
-static void keep_create(struct keeper *keeper, const struct sandbox_root *root)
+static struct keep *keep_create(struct keeper *keeper, const struct sandbox_root *root)
 {
 	static const char *const persistences[] = {"transient", "reuse"};
 	const struct keeper_config *config = &keeper->config;
@@ -70,50 +78,181 @@ static void keep_create(struct keeper *keeper, const struct sandbox_root *root)
 		keep->workspace = open_workspace(keep);
 	}
 	list_append(&keeper->keeps, &keep->link);
+	return keep;
 }
 
 void keep_destroy(struct keep *keep)
 {
 	list_remove(&keep->link);
 	workspace_destroy(keep->workspace);
+	words_free(keep->names);
 	record_finish(&keep->record);
 	free(keep->store_folder);
 	free(keep);
 }
 
-static bool is_kept(struct keeper *keeper, const char *local_root)
+static size_t length_without_slashes(const char *path)
 {
-	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
-		if (strcmp(keep->record.local_root, local_root) == 0) {
+	size_t len = strlen(path);
+	while (len > 1 && path[len - 1] == '/') {
+		len--;
+	}
+	return len;
+}
+
+static bool is_called(const struct keep *keep, const char *name)
+{
+	size_t len = length_without_slashes(name);
+	for (size_t i = 0; keep->names[i]; i++) {
+		if (length_without_slashes(keep->names[i]) == len &&
+			memcmp(keep->names[i], name, len) == 0) {
 			return true;
 		}
 	}
 	return false;
 }
 
-void keeper_add_roots(struct keeper *keeper)
+bool keep_is_named(const struct keep *keep, char *const *names)
 {
-	const struct sandbox *sandbox = keeper->config.sandbox;
-	for (size_t i = 0; i < sandbox_root_count(sandbox); i++) {
-		const struct sandbox_root *root = sandbox_root_at(sandbox, i);
-		if (!is_kept(keeper, root->local)) {
-			keep_create(keeper, root);
+	for (; *names; names++) {
+		if (is_called(keep, *names)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- roots that are new: what they are called without links ---- */
+
+struct naming {
+	struct pool_job job;
+	struct keeper *keeper;      // NULL: nobody waits for it
+	struct sandbox_root *roots; // owned, owned texts
+	char **real;                // owned, owned texts; of the local names
+	size_t count;
+};
+
+static void naming_free(struct naming *naming)
+{
+	for (size_t i = 0; i < naming->count; i++) {
+		free((char *)naming->roots[i].local);
+		free((char *)naming->roots[i].runtime);
+		free(naming->real[i]);
+	}
+	free(naming->roots);
+	free(naming->real);
+	free(naming);
+}
+
+static struct keep *keep_of(struct keeper *keeper, const char *real)
+{
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		if (strcmp(keep->record.local_root, real) == 0) {
+			return keep;
+		}
+	}
+	return NULL;
+}
+
+static void take_roots(struct keeper *keeper, const struct naming *naming)
+{
+	for (size_t i = 0; i < naming->count; i++) {
+		const struct sandbox_root *root = &naming->roots[i];
+		struct keep *keep = keep_of(keeper, naming->real[i]);
+		if (!keep) {
+			keep = keep_create(keeper, &(struct sandbox_root){.local = naming->real[i],
+							   .runtime = root->runtime});
+		}
+		words_append(&keep->names, root->local);
+		words_append(&keep->names, root->runtime);
+	}
+	keeper->root_count += naming->count;
+}
+
+static void on_run(struct pool_job *job)
+{
+	struct naming *naming = CONTAINER_OF(job, struct naming, job);
+	for (size_t i = 0; i < naming->count; i++) {
+		naming->real[i] = real_path(naming->roots[i].local);
+	}
+}
+
+static void on_named(struct pool_job *job)
+{
+	struct naming *naming = CONTAINER_OF(job, struct naming, job);
+	struct keeper *keeper = naming->keeper;
+	if (keeper) {
+		keeper->naming = NULL;
+		take_roots(keeper, naming);
+	}
+	naming_free(naming);
+	if (keeper) {
+		keeper_next(keeper);
+	}
+}
+
+static struct naming *naming_create(struct keeper *keeper, size_t count)
+{
+	struct naming *naming = mem_alloc_zero(sizeof(*naming));
+	naming->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_named};
+	naming->keeper = keeper;
+	naming->count = count;
+	naming->roots = mem_alloc_zero(count * sizeof(*naming->roots));
+	naming->real = mem_alloc_zero(count * sizeof(*naming->real));
+	for (size_t i = 0; i < count; i++) {
+		const struct sandbox_root *root =
+			sandbox_root_at(keeper->config.sandbox, keeper->root_count + i);
+		naming->roots[i] = (struct sandbox_root){
+			.local = mem_strdup(root->local), .runtime = mem_strdup(root->runtime)};
+	}
+	return naming;
+}
+
+bool keeper_add_roots(struct keeper *keeper)
+{
+	struct error err;
+	size_t count = sandbox_root_count(keeper->config.sandbox) - keeper->root_count;
+	if (count == 0) {
+		return false;
+	}
+	struct naming *naming = naming_create(keeper, count);
+	if (!pool_submit(keeper->config.pool, &naming->job, &err)) {
+		naming_free(naming);
+		keeper_end_task(keeper, &err);
+		return true;
+	}
+	keeper->naming = naming;
+	return true;
+}
+
+void keeper_drop_naming(struct keeper *keeper)
+{
+	struct naming *naming = keeper->naming;
+	if (naming) {
+		naming->keeper = NULL;
+		if (pool_cancel(keeper->config.pool, &naming->job)) {
+			naming_free(naming);
 		}
 	}
 }
 
 /* ---- what is told of them ---- */
 
-static void note_receipt(struct keep *keep, const struct sync_result *result)
+/* Only what was collected last proves anything: the agent may go on after any other sync. */
+static void note_receipt(
+	struct keep *keep, enum sync_reason reason, const struct sync_result *result)
 {
 	struct record_receipt *receipt = &keep->record.receipt;
+	free(keep->record.error);
+	keep->record.error = NULL;
+	if (reason != SYNC_REASON_STOP && reason != SYNC_REASON_CRASH) {
+		return;
+	}
 	char now[TIMESTAMP_SIZE];
 	id_text(receipt->runtime_tree, &result->runtime_tree);
 	id_text(receipt->merged_tree, &result->tree);
 	receipt->conflicts = result->conflict_count;
 	snprintf(receipt->time, sizeof(receipt->time), "%s", timestamp_now(now));
-	free(keep->record.error);
-	keep->record.error = NULL;
 }
 
 static void note_last(struct keep *keep, enum sync_reason reason, const struct sync_result *result,
@@ -145,23 +284,39 @@ void keep_note_sync(struct keep *keep, enum sync_reason reason, const struct syn
 		free(keep->record.error);
 		keep->record.error = mem_strdup(err->text);
 	} else {
-		note_receipt(keep, result);
+		note_receipt(keep, reason, result);
 	}
+}
+
+static struct kept describe(const struct keep *keep)
+{
+	return (struct kept){
+		.id = keep->record.id,
+		.local_root = keep->record.local_root,
+		.runtime_root = keep->record.runtime_root,
+		.state = record_state_name(keep->record.state),
+		.store_folder = keep->store_folder,
+		.is_synced = keep->workspace != NULL,
+		.last = &keep->last,
+	};
 }
 
 bool keeper_at(const struct keeper *keeper, size_t index, struct kept *out_kept)
 {
 	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
 		if (index-- == 0) {
-			*out_kept = (struct kept){
-				.id = keep->record.id,
-				.local_root = keep->record.local_root,
-				.runtime_root = keep->record.runtime_root,
-				.state = record_state_name(keep->record.state),
-				.store_folder = keep->store_folder,
-				.is_synced = keep->workspace != NULL,
-				.last = &keep->last,
-			};
+			*out_kept = describe(keep);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool keeper_find(const struct keeper *keeper, const char *root, struct kept *out_kept)
+{
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		if (is_called(keep, root)) {
+			*out_kept = describe(keep);
 			return true;
 		}
 	}

@@ -264,13 +264,22 @@ static void on_broken_line(
 	log_line(LOG_LEVEL_INFO, peer->hop, frame->bytes);
 }
 
+void relay_on_agent_call(struct peer *peer, const struct call *call)
+{
+	if (call->message.kind == MESSAGE_NOTIFICATION) {
+		on_notification(peer, call);
+	} else if (!peer->is_down) {
+		relay_on_agent_request(peer, call); // else nobody waits for an answer
+	}
+}
+
 bool relay_on_agent_frame(void *data, const struct frame *frame)
 {
 	struct peer *peer = data;
 	struct relay *relay = peer->relay;
 	struct error err;
 	struct call call = {.from = agent_link(peer->agent)->frames, .frame = frame};
-	if (link_is_over(&relay->editor)) {
+	if (link_is_over(&relay->editor) || relay_turn_is_full(peer)) {
 		return false;
 	}
 	peer->heard_at = ev_now(relay->config.loop);
@@ -287,16 +296,10 @@ bool relay_on_agent_frame(void *data, const struct frame *frame)
 		return true;
 	}
 	splice_clear(&relay->splice);
-	switch (call.message.kind) {
-	case MESSAGE_REQUEST:
-		relay_on_agent_request(peer, &call);
-		break;
-	case MESSAGE_NOTIFICATION:
-		on_notification(peer, &call);
-		break;
-	case MESSAGE_RESPONSE:
+	if (call.message.kind == MESSAGE_RESPONSE) {
 		on_response(peer, &call);
-		break;
+	} else if (!relay_turn_holds_message(peer, &call)) {
+		relay_on_agent_call(peer, &call);
 	}
 	return true;
 }

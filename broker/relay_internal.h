@@ -73,6 +73,7 @@ struct peer {
 	bool was_greeted;      // its initialize was answered well
 	struct keeper *keeper; // owned; of its workspaces; NULL where none is synced
 	struct list turns;     // of struct turn (relay_turn.c): prompts and answers, until synced
+	size_t held_bytes;     // of answers in turns, and of what came after them
 	char *unsaid;          // owned; what a sync had to say before there was a session
 	char *last_session;    // owned; as the editor knows it; opened or prompted last
 	struct list inquiries; // of struct inquiry (sync_methods.c): not answered yet
@@ -308,7 +309,8 @@ struct peer *relay_further_peer(struct relay *relay);
 
 /* ---- relay_editor.c, relay_agent.c, further ---- */
 
-/* A request of the agent's that was set aside: handles it as if it came now. */
+/* A request or notification of the agent's that was set aside: handles it as if it came now. */
+void relay_on_agent_call(struct peer *peer, const struct call *call);
 void relay_on_agent_request(struct peer *peer, const struct call *call);
 
 /* An agent's answer to what the editor asked. The request is freed. */

@@ -145,6 +145,7 @@ static void session_is_answered(struct relay *relay, struct request *request)
 {
 	mode_gate_opened(relay, request);
 	relay_mcp_tell(relay, request);
+	relay_sync_tell(relay, request);
 }
 
 /* What the agent waits for in the session's name is answered first. */
@@ -206,7 +207,8 @@ static void prompt_is_over(struct relay *relay, struct request *request)
 {
 	struct session *session =
 		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
-	if (session && session->prompts > 0) {
+	bool is_its_own = session && session->peer == request->peer; // and not loaded by another
+	if (is_its_own && session->prompts > 0) {
 		session->prompts--;
 	}
 }

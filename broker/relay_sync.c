@@ -133,10 +133,17 @@ void relay_sync_add_session(struct peer *peer, const struct session *session)
 	if (!peer->keeper) {
 		return;
 	}
-	keeper_add_session(peer->keeper, session->agent_id);
+	keeper_add_session(peer->keeper, session->roots, session->agent_id);
 	relay_sync_note_session(peer, session->id);
-	if (peer->unsaid) {
-		notice_send(peer->relay, session, peer->unsaid, false);
+}
+
+void relay_sync_tell(struct relay *relay, const struct request *request)
+{
+	struct peer *peer = request->peer;
+	const struct session *session =
+		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
+	if (request->has_opened && session && peer->unsaid) {
+		notice_send(relay, session, peer->unsaid, false);
 		free(peer->unsaid);
 		peer->unsaid = NULL;
 	}

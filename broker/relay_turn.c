@@ -16,8 +16,17 @@ struct turn {
 	char *session_id;        // owned; as the editor knows it
 	char *id;                // owned; raw, of a prompt: for an answer without the message
 	struct request *request; // owned; of an answer; NULL: it is a prompt
+	bool is_counted;         // in peer.held_bytes
 	bool is_answered;        // a prompt: it was cancelled, and the sync goes on
 	struct sync_show show;
+	struct list followers; // of struct follower: what the agent said after the answer
+};
+
+/* A message of the agent's. */
+struct follower {
+	struct list link; // turn.followers
+	struct parcel *parcel;
+	size_t size;
 };
 
 struct sync_show *relay_turn_show(struct peer *peer, const void *asker)
@@ -32,10 +41,22 @@ struct sync_show *relay_turn_show(struct peer *peer, const void *asker)
 
 /* ---- life ---- */
 
+static void follower_destroy(struct peer *peer, struct follower *follower)
+{
+	list_remove(&follower->link);
+	peer->held_bytes -= follower->size;
+	parcel_destroy(follower->parcel);
+	free(follower);
+}
+
 static void turn_destroy(struct turn *turn)
 {
 	list_remove(&turn->link);
 	ev_timer_stop(turn->peer->relay->config.loop, &turn->show.moment);
+	LIST_FOR_EACH(follower, &turn->followers, struct follower, link) {
+		follower_destroy(turn->peer, follower);
+	}
+	turn->peer->held_bytes -= turn->is_counted ? turn->size : 0;
 	parcel_destroy(turn->parcel);
 	if (turn->request) {
 		request_destroy(turn->request);
@@ -77,6 +98,19 @@ static bool syncs_turns(const struct peer *peer)
 	return peer->keeper && peer->relay->config.profile->sync.mode == SYNC_MODE_TURN;
 }
 
+static void pass_followers(struct turn *turn)
+{
+	struct follower *follower;
+	while ((follower = LIST_FIRST(&turn->followers, struct follower, link))) {
+		struct call call;
+		if (relay_open_parcel(follower->parcel, &call)) {
+			splice_clear(&turn->peer->relay->splice);
+			relay_on_agent_call(turn->peer, &call);
+		}
+		follower_destroy(turn->peer, follower);
+	}
+}
+
 /* The workspaces are in step: what waited goes on. */
 static void turn_pass(struct turn *turn)
 {
@@ -93,7 +127,9 @@ static void turn_pass(struct turn *turn)
 			relay_pass_editor_request(peer, &call);
 		}
 	}
+	pass_followers(turn);
 	turn_destroy(turn);
+	link_resume(agent_link(peer->agent));
 }
 
 /* What the person does about it stands with the reason. */
@@ -124,11 +160,13 @@ static struct turn *turn_begin(struct peer *peer, const struct call *call, const
 	turn->peer = peer;
 	turn->parcel = parcel_create(call->from, call->frame, peer->relay->places);
 	turn->size = parcel_size(turn->parcel);
+	list_init(&turn->followers);
 	turn->session_id = mem_strdup(session_id);
 	relay_sync_note_session(peer, session_id);
 	list_append(&peer->turns, &turn->link);
 	sync_show_begin(&turn->show, peer->relay, turn->session_id);
-	keeper_sync(peer->keeper, NULL,
+	const struct session *session = session_find(&peer->relay->sessions, session_id);
+	keeper_sync(peer->keeper, session ? session->roots : NULL,
 		&(struct sync_order){.reason = SYNC_REASON_TURN, .session = session_id},
 		on_turn_synced, turn);
 	return turn;
@@ -185,7 +223,36 @@ bool relay_turn_holds_answer(struct request *request, const struct call *call)
 		!method->name || strcmp(method->name, "session/prompt") != 0) {
 		return false;
 	}
-	turn_begin(request->peer, call, request->session_id)->request = request;
+	struct turn *turn = turn_begin(request->peer, call, request->session_id);
+	turn->request = request;
+	turn->is_counted = true;
+	turn->peer->held_bytes += turn->size;
+	return true;
+}
+
+bool relay_turn_is_full(const struct peer *peer)
+{
+	return peer->held_bytes > peer->relay->config.profile->max_queue;
+}
+
+bool relay_turn_holds_message(struct peer *peer, const struct call *call)
+{
+	const struct session *session =
+		peer->held_bytes > 0 ? relay_session_of_agent(peer, &call->message) : NULL;
+	struct turn *answer = NULL;
+	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
+		if (session && turn->request && strcmp(turn->session_id, session->id) == 0) {
+			answer = turn;
+		}
+	}
+	if (!answer) {
+		return false;
+	}
+	struct follower *follower = mem_alloc_zero(sizeof(*follower));
+	follower->parcel = parcel_create(call->from, call->frame, peer->relay->places);
+	follower->size = parcel_size(follower->parcel);
+	peer->held_bytes += follower->size;
+	list_append(&answer->followers, &follower->link);
 	return true;
 }
 

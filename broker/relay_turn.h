@@ -16,6 +16,15 @@ bool relay_turn_holds_prompt(struct peer *peer, const struct call *call);
 /* The same of its answer; the request is taken then. */
 bool relay_turn_holds_answer(struct request *request, const struct call *call);
 
+/*
+ * The same of a request or a notification of the agent's, behind an answer in its session: so
+ * all that it says of a session comes in its order.
+ */
+bool relay_turn_holds_message(struct peer *peer, const struct call *call);
+
+/* More than max-queue bytes of the agent's wait: it is not read. link_resume follows. */
+bool relay_turn_is_full(const struct peer *peer);
+
 /* Whether a prompt of the session waits. */
 bool relay_turn_has_prompt(const struct peer *peer, const struct session *session);
 

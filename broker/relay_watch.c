@@ -60,7 +60,7 @@ void relay_watch_question(struct request *request)
 /* The agent waits for an answer itself, the editor's or ours: then its silence is not its own. */
 static bool waits_for_answer(const struct peer *peer)
 {
-	if (!list_is_empty(&peer->resolving) ||
+	if (!list_is_empty(&peer->resolving) || link_is_paused(agent_link(peer->agent)) ||
 		(peer->toolhost && toolhost_is_busy(peer->toolhost))) {
 		return true;
 	}

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "acp/json_doc.h"
+#include "broker/in_flight.h"
 #include "broker/inquiry.h"
-#include "broker/relay_turn.h"
+#include "broker/keeper.h"
 #include "sync/checkpoint.h"
 #include "sync/id.h"
 
@@ -36,11 +37,11 @@ static bool find_kept(struct relay *relay, const struct call *call, struct subje
 		return refuse(relay, call, "INVALID_PARAMS",
 			"params.sessionId names no session whose agent runs");
 	}
+	const struct keeper *keeper = out->peer->keeper;
 	const char *root = out->session->roots ? out->session->roots[0] : NULL;
-	for (size_t i = 0; out->peer->keeper && keeper_at(out->peer->keeper, i, &out->kept); i++) {
-		if (!root || strcmp(out->kept.runtime_root, root) == 0) {
-			return true;
-		}
+	if (keeper &&
+		(root ? keeper_find(keeper, root, &out->kept) : keeper_at(keeper, 0, &out->kept))) {
+		return true;
 	}
 	return refuse(relay, call, "NOT_SYNCED",
 		"the session works in the workspace itself; there is nothing to sync");
@@ -122,36 +123,31 @@ static void write_last(struct json_writer *writer, const struct last_sync *last)
 	json_write_object_end(writer);
 }
 
-static void write_status(struct json_writer *writer, const struct kept *kept, const char *mode)
+static bool write_status(
+	struct buf *out, const struct relay *relay, const struct kept *kept, struct error *err)
 {
-	json_write_object(writer);
-	write_member(writer, "record", kept->id);
-	write_member(writer, "state", kept->state);
-	write_member(writer, "localRoot", kept->local_root);
-	write_member(writer, "runtimeRoot", kept->runtime_root);
-	write_member(writer, "sync", mode);
-	write_last(writer, kept->last);
-	json_write_object_end(writer);
-}
-
-static void answer_status(struct relay *relay, struct span id, const struct kept *kept)
-{
-	struct buf out;
 	struct json_writer writer;
-	buf_init(&out, SIZE_MAX / 2);
-	json_write_begin(&writer, &out);
-	write_status(&writer, kept, sync_mode_name(relay->config.profile->sync.mode));
-	if (json_write_end(&writer, NULL)) {
-		relay_answer(relay, id, buf_span(&out));
-	}
-	buf_finish(&out);
+	json_write_begin(&writer, out);
+	json_write_object(&writer);
+	write_member(&writer, "record", kept->id);
+	write_member(&writer, "state", kept->state);
+	write_member(&writer, "localRoot", kept->local_root);
+	write_member(&writer, "runtimeRoot", kept->runtime_root);
+	write_member(&writer, "sync", sync_mode_name(relay->config.profile->sync.mode));
+	write_last(&writer, kept->last);
+	json_write_object_end(&writer);
+	return json_write_end(&writer, err);
 }
 
 void sync_methods_status(struct relay *relay, const struct call *call)
 {
 	struct subject_of subject;
 	if (find_kept(relay, call, &subject)) {
-		answer_status(relay, call->message.id, &subject.kept);
+		struct inquiry *inquiry =
+			inquiry_create(subject.peer, call, subject.kept.store_folder);
+		inquiry->is_ok =
+			write_status(&inquiry->result, relay, &subject.kept, &inquiry->err);
+		inquiry_answer(inquiry);
 	}
 }
 
@@ -161,28 +157,30 @@ void sync_methods_status(struct relay *relay, const struct call *call)
 static void on_synced(void *data, const struct error *err)
 {
 	struct inquiry *inquiry = data;
-	struct keeper *keeper = inquiry->peer->keeper;
+	struct peer *peer = inquiry->peer;
 	struct kept kept;
-	inquiry->peer->is_rolling_back = false;
+	if (inquiry->is_rollback) {
+		peer->is_rolling_back = false;
+	}
 	if (err) {
 		inquiry->err = *err;
-		inquiry_answer(inquiry);
-		return;
+	} else if (keeper_find(peer->keeper, inquiry->from, &kept)) {
+		inquiry->is_ok = write_status(&inquiry->result, peer->relay, &kept, &inquiry->err);
+	} else {
+		error_set(&inquiry->err, ERROR_NOT_FOUND, "%s is synced no more", inquiry->from);
 	}
-	for (size_t i = 0; keeper_at(keeper, i, &kept); i++) {
-		if (strcmp(kept.store_folder, inquiry->store_folder) == 0) {
-			answer_status(inquiry->peer->relay, span_of(inquiry->id), &kept);
-			break;
-		}
-	}
-	inquiry_destroy(inquiry);
+	inquiry_answer(inquiry);
 }
 
 static void begin_sync(
 	const struct subject_of *subject, const struct call *call, const struct sync_order *order)
 {
 	struct inquiry *inquiry = inquiry_create(subject->peer, call, subject->kept.store_folder);
-	keeper_sync(subject->peer->keeper, subject->kept.local_root, order, on_synced, inquiry);
+	inquiry->from = mem_strdup(subject->kept.runtime_root);
+	inquiry->is_rollback = order->rollback != NULL;
+	subject->peer->is_rolling_back |= inquiry->is_rollback;
+	keeper_sync(
+		subject->peer->keeper, (char *[]){inquiry->from, NULL}, order, on_synced, inquiry);
 }
 
 void sync_methods_sync(struct relay *relay, const struct call *call)
@@ -208,38 +206,14 @@ void sync_methods_create(struct relay *relay, const struct call *call)
 	free(name);
 }
 
-/* Lists the sessions of an agent in which a prompt is in flight. */
-struct in_flight {
-	char text[512];
-	size_t len;
-};
-
-static void add_in_flight(void *data, struct session *session)
-{
-	struct in_flight *found = data;
-	bool has_prompt = session->prompts > 0 || relay_turn_has_prompt(session->peer, session);
-	if (has_prompt && found->len < sizeof(found->text)) {
-		int len = snprintf(found->text + found->len, sizeof(found->text) - found->len,
-			"%s%s", found->len > 0 ? ", " : "", session->id);
-		found->len += (size_t)len;
-	}
-}
-
 static bool is_at_rest(struct relay *relay, const struct call *call, struct peer *peer)
 {
-	char text[640];
-	struct in_flight found = {.len = 0};
+	char text[IN_FLIGHT_TEXT_MAX];
 	if (peer->is_rolling_back) {
 		return refuse(relay, call, "ROLLBACK_IN_PROGRESS",
 			"the workspace is being rolled back already");
 	}
-	session_table_visit(&relay->sessions, peer, add_in_flight, &found);
-	if (found.len == 0) {
-		return true;
-	}
-	snprintf(text, sizeof(text), "a prompt is in flight in %s: cancel it, or wait for its end",
-		found.text);
-	return refuse(relay, call, "TOOLS_IN_FLIGHT", text);
+	return !in_flight_describe(peer, text) || refuse(relay, call, "TOOLS_IN_FLIGHT", text);
 }
 
 void sync_methods_rollback(struct relay *relay, const struct call *call)
@@ -254,7 +228,6 @@ void sync_methods_rollback(struct relay *relay, const struct call *call)
 			"params.checkpoint: expected a checkpoint's number, or -1 for the newest");
 		return;
 	}
-	subject.peer->is_rolling_back = true;
 	begin_sync(&subject, call,
 		&(struct sync_order){.reason = SYNC_REASON_TURN,
 			.session = subject.session->id,

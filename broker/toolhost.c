@@ -229,6 +229,16 @@ bool toolhost_is_busy(const struct toolhost *toolhost)
 	return !list_is_empty(&toolhost->calls) || !list_is_empty(&toolhost->answers);
 }
 
+void toolhost_visit_running(const struct toolhost *toolhost,
+	void (*visit)(void *data, const char *session_id, const char *terminal_id), void *data)
+{
+	LIST_FOR_EACH(terminal, &toolhost->terminals, struct tool_terminal, link) {
+		if (!terminal->is_emptied) {
+			visit(data, terminal->session_id, terminal->id);
+		}
+	}
+}
+
 bool toolhost_has_method(const char *method)
 {
 	return find_method(method) != NULL;

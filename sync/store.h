@@ -119,15 +119,17 @@ bool store_forget(struct store *store, const char *name, struct error *err) ATTR
  * period: objects, packs without a single object in use, big objects. So what
  * another process has put in and not yet named is safe as long as it names it within that
  * time. Takes some seconds for 100,000 objects. ERROR_SYSTEM, and nothing removed, where
- * something that is in use cannot be read. Where another process prunes, nothing is done.
+ * something that is in use cannot be read. Where another process prunes, nothing is done. After
+ * `time_max_ms` (0: any time) it stops: what is not removed by then stays, and where it was not
+ * even known what is in use that is ERROR_TIMEOUT.
  */
 enum { STORE_GRACE_SECONDS = 24 * 3600 };
 struct store_pruned {
 	size_t objects, packs;
 	uint64_t bytes; // of disk
 };
-bool store_prune(struct store *store, long long grace_seconds, struct store_pruned *out_pruned,
-	struct error *err) ATTR_NODISCARD;
+bool store_prune(struct store *store, long long grace_seconds, long long time_max_ms,
+	struct store_pruned *out_pruned, struct error *err) ATTR_NODISCARD;
 
 /* The tree without anything in it; it is in every store. */
 extern const git_oid store_empty_tree;

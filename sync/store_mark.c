@@ -158,7 +158,7 @@ static void mark_caches(struct marking *marking)
 	}
 }
 
-bool store_mark(struct store *store, struct id_set *set, struct error *err)
+bool store_mark(struct store *store, struct id_set *set, long long deadline_ms, struct error *err)
 {
 	struct marking marking = {.store = store, .set = set};
 	push(&marking, &store_empty_tree);
@@ -167,6 +167,10 @@ bool store_mark(struct store *store, struct id_set *set, struct error *err)
 	while (marked && marking.count > 0) {
 		git_oid id = marking.pending[--marking.count];
 		marked = mark_object(&marking, &id, err);
+		if (marked && deadline_ms > 0 && clock_now_ms() >= deadline_ms) {
+			marked = error_set(err, ERROR_TIMEOUT, "store %s: there is too much in it",
+				store->path);
+		}
 	}
 	free(marking.pending);
 	return marked;

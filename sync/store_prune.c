@@ -17,10 +17,16 @@ struct pruning {
 	struct store *store;
 	struct id_set reachable;
 	time_t cutoff; // what was written or used since then stays
+	long long deadline_ms;
 	struct store_pruned pruned;
 };
 
 typedef void on_name(struct pruning *pruning, const char *folder, const char *name);
+
+static bool is_late(const struct pruning *pruning)
+{
+	return pruning->deadline_ms > 0 && clock_now_ms() >= pruning->deadline_ms;
+}
 
 static void each_name(struct pruning *pruning, const char *folder, on_name *on, const char *suffix)
 {
@@ -31,7 +37,7 @@ static void each_name(struct pruning *pruning, const char *folder, on_name *on, 
 		return;
 	}
 	struct dirent *entry;
-	while ((entry = readdir(stream))) {
+	while (!is_late(pruning) && (entry = readdir(stream))) {
 		size_t length = strlen(entry->d_name);
 		size_t end = strlen(suffix);
 		if (length > end && strcmp(entry->d_name + length - end, suffix) == 0) {
@@ -169,10 +175,12 @@ static void prune_all(struct pruning *pruning)
 	each_name(pruning, "objects/pack", prune_pack, ".pack");
 }
 
-bool store_prune(struct store *store, long long grace_seconds, struct store_pruned *out_pruned,
-	struct error *err)
+bool store_prune(struct store *store, long long grace_seconds, long long time_max_ms,
+	struct store_pruned *out_pruned, struct error *err)
 {
-	struct pruning pruning = {.store = store, .cutoff = time(NULL) - grace_seconds};
+	struct pruning pruning = {.store = store,
+		.cutoff = time(NULL) - grace_seconds,
+		.deadline_ms = time_max_ms > 0 ? clock_now_ms() + time_max_ms : 0};
 	int lock ATTR_CLEANUP(fd_cleanup) =
 		openat(store->folder_fd, "prune.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lock < 0) {
@@ -181,7 +189,7 @@ bool store_prune(struct store *store, long long grace_seconds, struct store_prun
 	bool good = true;
 	/* Somebody else is at it: that does. */
 	if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
-		good = store_mark(store, &pruning.reachable, err);
+		good = store_mark(store, &pruning.reachable, pruning.deadline_ms, err);
 		if (good) {
 			prune_all(&pruning);
 		}

@@ -93,7 +93,11 @@ static void begin(struct dir_transport *dir, int operation, void *data)
 {
 	dir->operation = operation;
 	dir->data = data;
-	ev_timer_start(dir->request.loop, &dir->later);
+	if (dir_transport_hooks.holds) {
+		dir_transport_hooks.held = &dir->transport;
+	} else {
+		ev_timer_start(dir->request.loop, &dir->later);
+	}
 }
 
 static void prepare(struct transport *transport, sandbox_done *done, void *data)
@@ -126,6 +130,10 @@ static void destroy(struct transport *transport)
 {
 	struct dir_transport *dir = CONTAINER_OF(transport, struct dir_transport, transport);
 	ev_timer_stop(dir->request.loop, &dir->later);
+	if (dir_transport_hooks.held == transport) {
+		dir_transport_hooks.held = NULL;
+	}
+	free((char *)dir->request.runtime_root);
 	free(dir);
 }
 
@@ -142,6 +150,15 @@ struct transport *dir_transport_create(const struct transport_request *request)
 	struct dir_transport *dir = mem_alloc_zero(sizeof(*dir));
 	dir->transport.impl = &impl;
 	dir->request = *request;
+	dir->request.runtime_root = mem_strdup(request->runtime_root);
 	ev_timer_init(&dir->later, on_later, 0., 0.);
 	return &dir->transport;
+}
+
+void dir_transport_release(void)
+{
+	struct transport *transport = dir_transport_hooks.held;
+	dir_transport_hooks.held = NULL;
+	struct dir_transport *dir = CONTAINER_OF(transport, struct dir_transport, transport);
+	ev_timer_start(dir->request.loop, &dir->later);
 }

@@ -14,9 +14,14 @@ struct dir_transport_hooks {
 	void *data;
 	int fail_collects, fail_delivers; // how many of the next ones fail
 	int delivers;                     // how many were asked for
+	bool holds;                       // what is asked for waits for dir_transport_release
+	struct transport *held;
 };
 extern struct dir_transport_hooks dir_transport_hooks;
 
 transport_create dir_transport_create;
+
+/* What is held goes on; the next may be held again. */
+void dir_transport_release(void);
 
 #endif

@@ -83,6 +83,7 @@ void begin_traced(struct fixture *fixture, struct trace *trace)
 		.provider = &fixture->stage.provider,
 		.profile = profile_of(fixture),
 		.pool = fixture->pool,
+		.state_folder = fixture->state_folder,
 		.trace = trace,
 		.listener = &listener,
 		.data = fixture,

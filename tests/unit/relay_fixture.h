@@ -24,9 +24,10 @@
 struct fixture {
 	struct stage stage;
 	struct relay *relay;
-	struct pool *pool; // owned; NULL: the relay gets none
-	int to_broker;     // what the editor writes; -1 once closed
-	int from_broker;   // what the editor reads; -1 once closed
+	struct pool *pool;        // owned; NULL: the relay gets none
+	const char *state_folder; // borrowed; NULL: the relay gets none
+	int to_broker;            // what the editor writes; -1 once closed
+	int from_broker;          // what the editor reads; -1 once closed
 	struct buf heard;
 	bool is_gone;                      // on_editor_gone was raised
 	bool is_finished;                  // on_finished was raised

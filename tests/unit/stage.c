@@ -112,7 +112,8 @@ static void stage_add_root(
 	struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data)
 {
 	struct stage_sandbox *self = CONTAINER_OF(sandbox, struct stage_sandbox, sandbox);
-	const char *prefix = sandbox->capabilities.maps_paths ? "/runtime" : "";
+	const char *base = self->stage->runtime ? self->stage->runtime : "/runtime";
+	const char *prefix = sandbox->capabilities.maps_paths ? base : "";
 	struct error err = {.code = ERROR_NONE};
 	bool is_known = false;
 	for (size_t i = 0; i < sandbox->root_count; i++) {

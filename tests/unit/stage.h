@@ -60,6 +60,7 @@ struct stage {
 	struct error ready_error;               // the sandbox fails instead of becoming ready
 	struct error exec_error;                // refuses at once
 	struct error start_error;               // the process fails instead of starting
+	const char *runtime;                    // where mapped roots are; NULL: "/runtime"
 	size_t roots_max;                       // a sandbox takes; 0: any number
 	struct list sandboxes;                  // of struct stage_sandbox (private), open ones
 	int prepared;                           // sandboxes asked for, in all

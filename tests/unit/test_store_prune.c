@@ -33,7 +33,7 @@ static struct store_pruned prune(struct place *place)
 {
 	struct error err;
 	struct store_pruned pruned;
-	if (!store_prune(&place->store, GRACE_S, &pruned, &err)) {
+	if (!store_prune(&place->store, GRACE_S, 0, &pruned, &err)) {
 		fail_msg("%s", err.text);
 	}
 	return pruned;
@@ -163,7 +163,7 @@ static void test_a_damaged_store_is_not_pruned(void **state)
 	char *before = place_ask(place, script);
 	store_close(&place->store);
 	assert_true(store_open(&place->store, place->store_path, 0, &err));
-	assert_false(store_prune(&place->store, GRACE_S, &pruned, &err));
+	assert_false(store_prune(&place->store, GRACE_S, 0, &pruned, &err));
 	assert_int_equal(err.code, ERROR_SYSTEM);
 	char *after = place_ask(place, "find ../state/store/objects -type f | wc -l");
 	assert_string_equal(before, after);
@@ -198,7 +198,7 @@ static void test_pruning_beside_a_writer_loses_nothing(void **state)
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		struct error err;
 		struct store_pruned pruned;
-		assert_true(store_prune(&place->store, GRACE_S, &pruned, &err));
+		assert_true(store_prune(&place->store, GRACE_S, 0, &pruned, &err));
 	}
 	assert_int_equal(status, 0);
 	place_run(place, "cd ../state/store; git fsck --strict --full; git archive "

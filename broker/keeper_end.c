@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "broker/keeper_impl.h"
+#include "sync/round.h"
+
+/*
+ * The end of a transient sandbox. Who syncs a workspace has its store's lock; with
+ * the locks of all of them held, nobody begins to work in the sandbox while it is looked
+ * whether somebody does, and while it is destroyed.
+ */
+
+/* One root of the sandbox that ends. */
+struct ending_root {
+	char id[RECORD_ID_SIZE]; // of our own record
+	char *store_folder;      // owned
+	char *runtime_root;      // owned
+	char name[SYNC_NAME_MAX / 2];
+	int lock_fd;
+};
+
+struct ending {
+	struct pool_job job;
+	struct keeper *keeper;                  // NULL: nobody waits for it
+	char *state_folder, *profile, *backend; // owned
+	struct ending_root *roots;              // owned
+	size_t count;
+	bool is_destroying; // the job is done: the sandbox has it
+	bool is_ok;
+	char why[128]; // it stays; "": it does not
+	struct error err;
+};
+
+static void ending_free(struct ending *ending)
+{
+	for (size_t i = 0; i < ending->count; i++) {
+		free(ending->roots[i].store_folder);
+		free(ending->roots[i].runtime_root);
+		fd_close(&ending->roots[i].lock_fd);
+	}
+	free(ending->roots);
+	free(ending->state_folder);
+	free(ending->profile);
+	free(ending->backend);
+	free(ending);
+}
+
+/* ---- on the pool ---- */
+
+static bool lock_store(struct ending *ending, struct ending_root *root)
+{
+	char path[FILE_PATH_MAX];
+	snprintf(path, sizeof(path), "%s/" WORKSPACE_LOCK_NAME, root->store_folder);
+	root->lock_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (root->lock_fd < 0) {
+		return error_set_errno(&ending->err, errno, "locking %s", root->store_folder);
+	}
+	if (flock(root->lock_fd, LOCK_EX | LOCK_NB) != 0) {
+		snprintf(
+			ending->why, sizeof(ending->why), "another broker syncs a workspace of it");
+	}
+	return true;
+}
+
+static bool is_ours(const struct ending *ending, const char *id)
+{
+	for (size_t i = 0; i < ending->count; i++) {
+		if (strcmp(ending->roots[i].id, id) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whether a record is of a broker that works in one of the roots; one nobody can read may be. */
+static bool may_use(const struct ending *ending, int folder_fd, const char *id)
+{
+	struct error ignored;
+	struct record record;
+	if (!record_load(folder_fd, id, &record, &ignored)) {
+		return ignored.code != ERROR_NOT_FOUND;
+	}
+	bool uses = false;
+	for (size_t i = 0; i < ending->count; i++) {
+		uses = uses || strcmp(ending->roots[i].runtime_root, record.runtime_root) == 0;
+	}
+	uses = uses && record.state != RECORD_STOPPED &&
+	       strcmp(record.profile, ending->profile) == 0 &&
+	       strcmp(record.backend, ending->backend) == 0;
+	record_finish(&record);
+	return uses;
+}
+
+struct looking {
+	struct ending *ending;
+	int folder_fd;
+};
+
+static void look_at(void *data, const char *id)
+{
+	struct looking *looking = data;
+	struct ending *ending = looking->ending;
+	struct error err;
+	if (ending->why[0] || is_ours(ending, id) || !may_use(ending, looking->folder_fd, id)) {
+		return;
+	}
+	int lock_fd = record_lock(looking->folder_fd, id, &err);
+	if (lock_fd < 0) {
+		snprintf(ending->why, sizeof(ending->why), "another broker works in it (%s)", id);
+	}
+	fd_close(&lock_fd);
+}
+
+static bool look_for_others(struct ending *ending)
+{
+	struct looking looking = {.ending = ending,
+		.folder_fd = record_folder_open(ending->state_folder, &ending->err)};
+	bool ok = looking.folder_fd >= 0 &&
+	          record_visit(looking.folder_fd, look_at, &looking, &ending->err);
+	fd_close(&looking.folder_fd);
+	return ok;
+}
+
+/* Forgotten first: a sandbox without a base is synced in full, a base without one is a lie. */
+static bool forget_bases(struct ending *ending)
+{
+	for (size_t i = 0; i < ending->count; i++) {
+		struct store store;
+		if (!store_open(&store, ending->roots[i].store_folder, 0, &ending->err)) {
+			return false;
+		}
+		bool ok = round_forget_base(&store, ending->roots[i].name, &ending->err);
+		store_close(&store);
+		if (!ok) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void on_run(struct pool_job *job)
+{
+	struct ending *ending = CONTAINER_OF(job, struct ending, job);
+	ending->is_ok = true;
+	for (size_t i = 0; ending->is_ok && !ending->why[0] && i < ending->count; i++) {
+		ending->is_ok = lock_store(ending, &ending->roots[i]);
+	}
+	if (ending->is_ok && !ending->why[0]) {
+		ending->is_ok = look_for_others(ending);
+	}
+	if (ending->is_ok && !ending->why[0]) {
+		ending->is_ok = forget_bases(ending);
+	}
+}
+
+/* ---- on the loop ---- */
+
+static void ending_end(struct ending *ending, const struct error *err)
+{
+	struct keeper *keeper = ending->keeper;
+	struct error copy;
+	if (err) {
+		copy = *err;
+		error_prefix(&copy, "ending the sandbox");
+	}
+	keeper->ending = NULL;
+	ending_free(ending);
+	keeper_end_task(keeper, err ? &copy : NULL);
+}
+
+static void on_destroyed(void *data, const struct error *err)
+{
+	ending_end(data, err);
+}
+
+static void on_looked(struct pool_job *job)
+{
+	struct ending *ending = CONTAINER_OF(job, struct ending, job);
+	struct keeper *keeper = ending->keeper;
+	if (!keeper) {
+		ending_free(ending);
+	} else if (!ending->is_ok) {
+		ending_end(ending, &ending->err);
+	} else if (ending->why[0]) {
+		log_info("the sandbox stays: %s", ending->why);
+		ending_end(ending, NULL);
+	} else {
+		const struct keep *keep = LIST_FIRST(&keeper->keeps, struct keep, link);
+		ending->is_destroying = true;
+		sandbox_destroy(keeper->config.sandbox, keep->record.receipt.runtime_tree, false,
+			on_destroyed, ending);
+	}
+}
+
+static struct ending *ending_create(struct keeper *keeper)
+{
+	const struct keeper_config *config = &keeper->config;
+	struct ending *ending = mem_alloc_zero(sizeof(*ending));
+	size_t count = 0;
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		count++;
+	}
+	ending->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked};
+	ending->keeper = keeper;
+	ending->state_folder = mem_strdup(config->state_folder);
+	ending->profile = mem_strdup(config->profile);
+	ending->backend = mem_strdup(config->backend);
+	ending->roots = mem_alloc_zero(count * sizeof(*ending->roots));
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		struct ending_root *root = &ending->roots[ending->count++];
+		memcpy(root->id, keep->record.id, sizeof(root->id));
+		memcpy(root->name, keep->name, sizeof(root->name));
+		root->store_folder = mem_strdup(keep->store_folder);
+		root->runtime_root = mem_strdup(keep->record.runtime_root);
+		root->lock_fd = -1;
+	}
+	return ending;
+}
+
+void keeper_end_sandbox(struct keeper *keeper)
+{
+	struct error err;
+	struct ending *ending = ending_create(keeper);
+	keeper->ending = ending;
+	if (!pool_submit(keeper->config.pool, &ending->job, &err)) {
+		ending_end(ending, &err);
+	}
+}
+
+void keeper_drop_ending(struct keeper *keeper)
+{
+	struct ending *ending = keeper->ending;
+	if (ending) {
+		ending->keeper = NULL;
+		if (ending->is_destroying || pool_cancel(keeper->config.pool, &ending->job)) {
+			ending_free(ending);
+		}
+	}
+}

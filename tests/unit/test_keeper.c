@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/keeper_fixture.h"
+
+/* ---- records ---- */
+
+static void test_a_record_says_how_far_it_is(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->settings.persistence = PERSISTENCE_REUSE;
+	open_root(fixture, "a");
+	assert_true(fixture->is_ok);
+	assert_int_equal(record_of(fixture, "a")->state, RECORD_STARTING);
+	add_session(fixture, "ra", "s");
+	assert_int_equal(record_of(fixture, "a")->state, RECORD_ACTIVE);
+	add_session(fixture, "a", "t");
+	assert_int_equal(record_of(fixture, "a")->session_count, 2);
+	assert_string_equal(fixture->record.receipt.runtime_tree, "");
+	close_keeper(fixture);
+	assert_true(fixture->is_ok);
+	assert_int_equal(record_of(fixture, "a")->state, RECORD_STOPPED);
+	assert_int_equal(strlen(fixture->record.receipt.runtime_tree), 40);
+	assert_int_equal(fixture->destroys, 0);
+}
+
+static void test_a_record_says_before_the_sync_that_it_begins(void **state)
+{
+	struct fixture *fixture = *state;
+	char *path = path_of(fixture, "a");
+	dir_transport_hooks.holds = true;
+	keeper_open(fixture->keeper, (char *[]){path, NULL}, on_done, fixture);
+	free(path);
+	while (!dir_transport_hooks.held) {
+		ev_run(fixture->loop, EVRUN_ONCE);
+	}
+	assert_int_equal(record_of(fixture, "a")->state, RECORD_SYNCING);
+	dir_transport_hooks.holds = false;
+	dir_transport_release();
+	wait_done(fixture);
+	assert_true(fixture->is_ok);
+}
+
+static void test_a_turn_that_fails_ends_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	open_root(fixture, "a");
+	add_session(fixture, "a", "s");
+	dir_transport_hooks.fail_collects = 1;
+	sync_root(fixture, "ra");
+	assert_false(fixture->is_ok);
+	assert_int_equal(record_of(fixture, "a")->state, RECORD_ACTIVE);
+	assert_non_null(strstr(fixture->record.error, "the link is down"));
+	sync_root(fixture, "ra");
+	assert_true(fixture->is_ok);
+	assert_null(record_of(fixture, "a")->error);
+}
+
+/* ---- roots ---- */
+
+static void test_a_root_that_cannot_be_synced_is_in_nobody_elses_way(void **state)
+{
+	struct fixture *fixture = *state;
+	open_root(fixture, "a");
+	add_root(fixture, "b", "rb");
+	dir_transport_hooks.fail_collects = 1;
+	open_root(fixture, "b");
+	assert_false(fixture->is_ok);
+	dir_transport_hooks.fail_collects = 1; // it would fail again
+	sync_root(fixture, "b");
+	assert_false(fixture->is_ok);
+	add_session(fixture, "a", "s");
+	assert_int_equal(record_of(fixture, "b")->session_count, 0);
+	open_root(fixture, "a");
+	assert_true(fixture->is_ok);
+	sync_root(fixture, "a");
+	assert_true(fixture->is_ok);
+}
+
+static void test_two_names_of_a_directory_are_one_root(void **state)
+{
+	struct fixture *fixture = *state;
+	struct kept kept;
+	run(fixture, "ln -s a link");
+	add_root(fixture, "link", "ra");
+	open_root(fixture, "link");
+	open_root(fixture, "a");
+	assert_true(fixture->is_ok);
+	record_of(fixture, "a");
+	assert_int_equal(fixture->records, 1);
+	assert_false(keeper_at(fixture->keeper, 1, &kept));
+	char *link = path_of(fixture, "link/");
+	assert_true(keeper_find(fixture->keeper, link, &kept));
+	free(link);
+	run(fixture, "test $(ls state/stores | wc -l) = 1");
+}
+
+static void test_what_is_no_root_is_not_taken_for_synced(void **state)
+{
+	struct fixture *fixture = *state;
+	open_root(fixture, "b");
+	assert_false(fixture->is_ok);
+	assert_int_equal(fixture->err.code, ERROR_NOT_FOUND);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		KEEPER_TEST(test_a_record_says_how_far_it_is),
+		KEEPER_TEST(test_a_record_says_before_the_sync_that_it_begins),
+		KEEPER_TEST(test_a_turn_that_fails_ends_nothing),
+		KEEPER_TEST(test_a_root_that_cannot_be_synced_is_in_nobody_elses_way),
+		KEEPER_TEST(test_two_names_of_a_directory_are_one_root),
+		KEEPER_TEST(test_what_is_no_root_is_not_taken_for_synced),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/keeper_fixture.h"
+
+/* ---- the end ---- */
+
+static void test_a_transient_sandbox_ends_once_everything_is_here(void **state)
+{
+	struct fixture *fixture = *state;
+	open_root(fixture, "a");
+	add_root(fixture, "b", "rb"); // no session was opened in it
+	run(fixture, "echo late >ra/late; echo late >rb/late");
+	close_keeper(fixture);
+	assert_true(fixture->is_ok);
+	assert_int_equal(fixture->destroys, 1);
+	run(fixture, "cat a/late b/late >/dev/null");
+	/* Nothing that is gone with it was deleted by anybody. */
+	run(fixture, "rm -rf ra rb; mkdir ra rb");
+	renew(fixture);
+	open_root(fixture, "a");
+	assert_true(fixture->is_ok);
+	run(fixture, "cat a/late a/f ra/late ra/f >/dev/null");
+}
+
+static void test_a_sandbox_that_could_not_be_collected_stays(void **state)
+{
+	struct fixture *fixture = *state;
+	open_root(fixture, "a");
+	dir_transport_hooks.fail_collects = 1;
+	close_keeper(fixture);
+	assert_false(fixture->is_ok);
+	assert_int_equal(fixture->destroys, 0);
+	assert_int_equal(record_of(fixture, "a")->state, RECORD_FAILED);
+	assert_string_equal(fixture->record.receipt.runtime_tree, "");
+}
+
+/* Writes the record of another broker that lives as long as the descriptor. */
+static int other_broker(struct fixture *fixture, enum record_state record_state)
+{
+	struct error err;
+	struct record record;
+	struct buf json;
+	buf_init(&json, RECORD_FILE_MAX);
+	record_init(&record);
+	record.profile = mem_strdup("p");
+	record.backend = mem_strdup("fake");
+	record.sync = mem_strdup("none");
+	record.persistence = mem_strdup("transient");
+	record.local_root = mem_strdup("/elsewhere");
+	record.runtime_root = path_of(fixture, "ra");
+	record.state = record_state;
+	int folder_fd = record_folder_open(fixture->state, &err);
+	int lock_fd = record_lock(folder_fd, record.id, &err);
+	assert_true(lock_fd >= 0);
+	assert_true(record_write_json(&record, &json, &err));
+	assert_true(record_save(folder_fd, record.id, buf_span(&json), &err));
+	fd_close(&folder_fd);
+	buf_finish(&json);
+	record_finish(&record);
+	return lock_fd;
+}
+
+static void test_a_sandbox_that_another_broker_works_in_stays(void **state)
+{
+	struct fixture *fixture = *state;
+	int lock_fd = other_broker(fixture, RECORD_ACTIVE);
+	open_root(fixture, "a");
+	close_keeper(fixture);
+	assert_true(fixture->is_ok);
+	assert_int_equal(fixture->destroys, 0);
+	fd_close(&lock_fd); // it was killed: what it left has been collected
+	renew(fixture);
+	open_root(fixture, "a");
+	close_keeper(fixture);
+	assert_int_equal(fixture->destroys, 1);
+}
+
+static void test_the_last_of_two_brokers_that_leave_ends_it(void **state)
+{
+	struct fixture *fixture = *state;
+	int lock_fd = other_broker(fixture, RECORD_STOPPED);
+	open_root(fixture, "a");
+	close_keeper(fixture);
+	assert_int_equal(fixture->destroys, 1);
+	fd_close(&lock_fd);
+}
+
+static void test_stores_are_pruned_once_a_day(void **state)
+{
+	struct fixture *fixture = *state;
+	open_root(fixture, "a");
+	close_keeper(fixture);
+	ev_run(fixture->loop, 0);
+	run(fixture, "test -e state/stores/*/pruned");
+	run(fixture, "touch -d '1 hour ago' state/stores/*/pruned state/then");
+	renew(fixture);
+	open_root(fixture, "a");
+	close_keeper(fixture);
+	ev_run(fixture->loop, 0);
+	run(fixture, "! test state/stores/*/pruned -nt state/then");
+	run(fixture, "touch -d '25 hours ago' state/stores/*/pruned");
+	renew(fixture);
+	open_root(fixture, "a");
+	close_keeper(fixture);
+	ev_run(fixture->loop, 0);
+	run(fixture, "test state/stores/*/pruned -nt state/then");
+}
+
+static void test_destroyed_at_any_moment_it_tells_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	for (int turns = 0; turns < 40; turns++) {
+		char *path = path_of(fixture, "a");
+		keeper_open(fixture->keeper, (char *[]){path, NULL}, on_done, fixture);
+		keeper_close(fixture->keeper, on_done, fixture);
+		free(path);
+		for (int i = 0; i < turns && fixture->told < 2; i++) {
+			ev_run(fixture->loop, EVRUN_ONCE);
+		}
+		keeper_destroy(fixture->keeper);
+		/* As its owner does. */
+		sandbox_close(&fixture->sandbox);
+		fixture->told = 0;
+		ev_run(fixture->loop, 0);
+		assert_int_equal(fixture->told, 0);
+		sandbox_init(&fixture->sandbox, &sandbox_impl, fixture->loop);
+		fixture->sandbox.was_ready = true;
+		fixture->sandbox.capabilities.isolated = true;
+		add_root(fixture, "a", "ra");
+		begin(fixture);
+	}
+	open_root(fixture, "a");
+	assert_true(fixture->is_ok);
+	run(fixture, "diff -r a ra");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		KEEPER_TEST(test_a_transient_sandbox_ends_once_everything_is_here),
+		KEEPER_TEST(test_a_sandbox_that_could_not_be_collected_stays),
+		KEEPER_TEST(test_a_sandbox_that_another_broker_works_in_stays),
+		KEEPER_TEST(test_the_last_of_two_brokers_that_leave_ends_it),
+		KEEPER_TEST(test_stores_are_pruned_once_a_day),
+		KEEPER_TEST(test_destroyed_at_any_moment_it_tells_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

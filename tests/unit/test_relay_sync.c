@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay_turn.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/dir_transport.h"
+#include "tests/unit/relay_fixture.h"
+
+/* A workspace "w" and its runtime root "r/FOLDER/w", with a sync that the test can hold up. */
+static char folder[64];
+static char workspace[96];
+static char runtime[200];
+static char prefix[96];
+static char state_folder[96];
+
+static int set_up_sync(void **state)
+{
+	set_up(state);
+	struct fixture *fixture = *state;
+	char command[512];
+	snprintf(folder, sizeof(folder), "/tmp/test-relay-sync-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	snprintf(workspace, sizeof(workspace), "%s/w", folder);
+	snprintf(prefix, sizeof(prefix), "%s/r", folder);
+	snprintf(runtime, sizeof(runtime), "%s%s", prefix, workspace);
+	snprintf(state_folder, sizeof(state_folder), "%s/state", folder);
+	snprintf(command, sizeof(command), "mkdir -p %s %s", workspace, runtime);
+	assert_int_equal(system(command), 0); // NOLINT(cert-env33-c): of the test's own
+	dir_transport_hooks = (struct dir_transport_hooks){0};
+	fixture->pool = pool_create(fixture->stage.loop);
+	fixture->state_folder = state_folder;
+	fixture->stage.runtime = prefix;
+	fixture->stage.capabilities.isolated = true;
+	fixture->stage.capabilities.maps_paths = true;
+	struct profile *profile = profile_of(fixture);
+	profile->toolhost = TOOLHOST_EDITOR;
+	profile->sync.mode = SYNC_MODE_TURN;
+	profile->sync.persistence = PERSISTENCE_REUSE;
+	profile->sync.create_transport = dir_transport_create;
+	return 0;
+}
+
+static int tear_down_sync(void **state)
+{
+	char command[128];
+	int result = tear_down(state);
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	assert_int_equal(system(command), 0); // NOLINT(cert-env33-c): of the test's own
+	return result;
+}
+
+static void write_file(const char *where, const char *name, const char *text)
+{
+	char path[300];
+	snprintf(path, sizeof(path), "%s/%s", where, name);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void ask_for_session(struct fixture *fixture)
+{
+	editor_says(fixture, "'id':'new','method':'session/new','params':{'cwd':'%s'}", workspace);
+}
+
+static void give_session(struct fixture *fixture)
+{
+	agent_hears(fixture, 0, "'id':1,'method':'session/new','params':{'cwd':'%s'}", runtime);
+	agent_says(fixture, 0, "'id':1,'result':{'sessionId':'s'}");
+	editor_hears(fixture, "'id':'new','result':{'sessionId':'s'}");
+}
+
+static void begin_synced(struct fixture *fixture)
+{
+	begin_greeted(fixture);
+	ask_for_session(fixture);
+	give_session(fixture);
+}
+
+static void wait_held(struct fixture *fixture)
+{
+	while (!dir_transport_hooks.held) {
+		stage_wait_turn(&fixture->stage);
+	}
+}
+
+static void let_go(struct fixture *fixture)
+{
+	dir_transport_hooks.holds = false;
+	dir_transport_release();
+	stage_settle(&fixture->stage);
+}
+
+static void prompt(struct fixture *fixture, const char *id)
+{
+	editor_says(fixture, "'id':%s,'method':'session/prompt','params':{'sessionId':'s'}", id);
+}
+
+static void agent_hears_prompt(struct fixture *fixture, int id)
+{
+	agent_hears(fixture, 0, "'id':%d,'method':'session/prompt','params':{'sessionId':'s'}", id);
+}
+
+/* A prompt that waits for its sync. */
+static void hold_prompt(struct fixture *fixture, const char *id)
+{
+	dir_transport_hooks.holds = true;
+	prompt(fixture, id);
+	wait_held(fixture);
+	agent_hears_nothing(fixture, 0);
+}
+
+/* A prompt's answer that waits for its sync. */
+static void hold_answer(struct fixture *fixture)
+{
+	prompt(fixture, "7");
+	agent_hears_prompt(fixture, 2);
+	dir_transport_hooks.holds = true;
+	agent_says(fixture, 0, "'id':2,'result':{'stopReason':'end_turn'}");
+	wait_held(fixture);
+	editor_hears_nothing(fixture);
+}
+
+/* ---- turns ---- */
+
+static void test_a_prompt_waits_for_the_sync_before_it(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	hold_prompt(fixture, "7");
+	let_go(fixture);
+	agent_hears_prompt(fixture, 2);
+	agent_says(fixture, 0, "'id':2,'result':{'stopReason':'end_turn'}");
+	editor_hears(fixture, "'id':7,'result':{'stopReason':'end_turn'}");
+}
+
+static void test_what_the_agent_says_after_an_answer_comes_after_it(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	hold_answer(fixture);
+	agent_says(fixture, 0, "'method':'session/update','params':{'sessionId':'s','n':1}");
+	agent_says(fixture, 0, "'id':'q','method':'elicitation/create','params':{'sessionId':'s'}");
+	agent_says(fixture, 0, "'method':'session/update','params':{'sessionId':'other'}");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'other'}");
+	editor_hears_nothing(fixture);
+	let_go(fixture);
+	editor_hears(fixture, "'id':7,'result':{'stopReason':'end_turn'}");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','n':1}");
+	editor_hears(fixture, "'id':0,'method':'elicitation/create','params':{'sessionId':'s'}");
+}
+
+static void test_a_sync_that_fails_fails_the_prompt_and_the_next_one_tries_again(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	dir_transport_hooks.fail_collects = 1;
+	prompt(fixture, "7");
+	char *notice = editor_line(fixture);
+	assert_non_null(strstr(notice, "the link is down"));
+	free(notice);
+	editor_hears_failure(fixture, "7", "SANDBOX_UNAVAILABLE", "sync", "the link is down");
+	prompt(fixture, "8");
+	agent_hears_prompt(fixture, 2);
+}
+
+static void test_a_sync_that_fails_after_a_prompt_is_told_before_its_answer(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	dir_transport_hooks.fail_collects = 0;
+	hold_answer(fixture);
+	dir_transport_hooks.fail_collects = 1;
+	let_go(fixture);
+	char *notice = editor_line(fixture);
+	assert_non_null(strstr(notice, "the link is down"));
+	free(notice);
+	editor_hears(fixture, "'id':7,'result':{'stopReason':'end_turn'}");
+}
+
+/* ---- cancelled ---- */
+
+static void test_a_prompt_that_is_cancelled_while_it_waits_is_answered_at_once(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	hold_prompt(fixture, "7");
+	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s'}");
+	editor_hears(fixture, "'id':7,'result':{'stopReason':'cancelled'}");
+	prompt(fixture, "'$'");
+	editor_says(fixture, "'method':'$/cancel_request','params':{'requestId':'$'}");
+	editor_hears(fixture, "'id':'$','result':{'stopReason':'cancelled'}");
+	let_go(fixture);
+	prompt(fixture, "8");
+	agent_hears_prompt(fixture, 2);
+	editor_hears_nothing(fixture);
+}
+
+/* ---- who dies meanwhile ---- */
+
+static void test_an_agent_that_dies_fails_the_prompt_that_waits_once(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	hold_prompt(fixture, "7");
+	agent_dies(fixture, 0);
+	editor_hears_failure(fixture, "7", "AGENT_EXITED", "relay", "");
+	let_go(fixture);
+	while (stage_open_sandboxes(&fixture->stage) > 0) {
+		stage_wait_turn(&fixture->stage);
+	}
+	editor_hears_nothing(fixture);
+}
+
+static void test_an_agent_that_dies_after_its_answer_has_answered(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	hold_answer(fixture);
+	agent_says(fixture, 0, "'method':'session/update','params':{'sessionId':'s','n':1}");
+	stage_settle(&fixture->stage);
+	write_file(runtime, "late", "late");
+	agent_dies(fixture, 0);
+	editor_hears_nothing(fixture);
+	let_go(fixture);
+	editor_hears(fixture, "'id':7,'result':{'stopReason':'end_turn'}");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','n':1}");
+	while (stage_open_sandboxes(&fixture->stage) > 0) {
+		stage_wait_turn(&fixture->stage);
+	}
+	char late[128];
+	snprintf(late, sizeof(late), "%s/late", workspace);
+	assert_int_equal(access(late, F_OK), 0);
+	editor_hears_nothing(fixture);
+}
+
+static void test_an_agent_that_dies_while_a_session_waits_fails_it_once(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_greeted(fixture);
+	dir_transport_hooks.holds = true;
+	ask_for_session(fixture);
+	wait_held(fixture);
+	agent_dies(fixture, 0);
+	editor_hears_failure(fixture, "\"new\"", "AGENT_EXITED", "relay", "");
+	let_go(fixture);
+	while (stage_open_sandboxes(&fixture->stage) > 0) {
+		stage_wait_turn(&fixture->stage);
+	}
+	editor_hears_nothing(fixture);
+}
+
+static void test_a_relay_that_ends_answers_all_that_waits(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	hold_answer(fixture);
+	prompt(fixture, "8");
+	editor_says(fixture, "'id':9,'method':'_broker/sync','params':{'sessionId':'s'}");
+	editor_says(
+		fixture, "'id':10,'method':'_broker/checkpoint/list','params':{'sessionId':'s'}");
+	stage_settle(&fixture->stage);
+	relay_destroy(fixture->relay); // nothing is raised after this, nothing leaks
+	fixture->relay = NULL;
+	assert_null(dir_transport_hooks.held);
+}
+
+static void test_the_end_is_no_time_for_a_prompt_that_waits(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	hold_prompt(fixture, "7");
+	editor_closes(fixture);
+	editor_hears(fixture, "'id':7,'result':{'stopReason':'cancelled'}");
+	let_go(fixture);
+	agent_hears_end(fixture, 0);
+	agent_dies(fixture, 0);
+	while (!fixture->is_finished) {
+		stage_wait_turn(&fixture->stage);
+	}
+}
+
+/* ---- rollback ---- */
+
+static void roll_back(struct fixture *fixture, const char *id)
+{
+	editor_says(fixture,
+		"'id':%s,'method':'_broker/checkpoint/rollback','params':{'sessionId':'s',"
+		"'checkpoint':1}",
+		id);
+}
+
+static void test_none_is_rolled_back_while_a_prompt_waits(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	hold_prompt(fixture, "7");
+	roll_back(fixture, "8");
+	editor_hears_failure(fixture, "8", "TOOLS_IN_FLIGHT", "sync", "a prompt in session s");
+	let_go(fixture);
+	agent_hears_prompt(fixture, 2);
+	roll_back(fixture, "9");
+	editor_hears_failure(fixture, "9", "TOOLS_IN_FLIGHT", "sync", "a prompt in session s");
+}
+
+/* The end of another sync is not the end of the rollback. */
+static void test_no_prompt_is_taken_until_the_rollback_has_ended(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	dir_transport_hooks.holds = true;
+	editor_says(fixture, "'id':7,'method':'_broker/sync','params':{'sessionId':'s'}");
+	wait_held(fixture);
+	roll_back(fixture, "8");
+	stage_settle(&fixture->stage);
+	dir_transport_release();
+	char *synced = editor_line(fixture);
+	assert_non_null(strstr(synced, "\"id\":7,\"result\":{\"record\":"));
+	free(synced);
+	wait_held(fixture);
+	prompt(fixture, "9");
+	editor_hears_failure(fixture, "9", "ROLLBACK_IN_PROGRESS", "sync", "rolled back");
+	roll_back(fixture, "10");
+	editor_hears_failure(fixture, "10", "ROLLBACK_IN_PROGRESS", "sync", "already");
+	dir_transport_hooks.fail_collects = 1; // one that fails has ended too
+	let_go(fixture);
+	char *notice = editor_line(fixture);
+	while (!strstr(notice, "\"id\":8,\"error\"")) {
+		free(notice);
+		notice = editor_line(fixture);
+	}
+	free(notice);
+	prompt(fixture, "11");
+	agent_hears_prompt(fixture, 2);
+}
+
+/* ---- what is told ---- */
+
+static void test_what_the_first_sync_says_comes_after_the_session_is_known(void **state)
+{
+	struct fixture *fixture = *state;
+	write_file(workspace, "f", "here");
+	write_file(runtime, "f", "there");
+	begin_greeted(fixture);
+	ask_for_session(fixture);
+	give_session(fixture);
+	char *notice = editor_line(fixture);
+	assert_non_null(strstr(notice, "changed on both sides"));
+	free(notice);
+	editor_hears_nothing(fixture);
+}
+
+static void test_the_methods_answer_what_is_wrong(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	editor_says(fixture, "'id':1,'method':'_broker/session/status','params':{}");
+	editor_hears_failure(fixture, "1", "INVALID_PARAMS", "sync", "sessionId");
+	editor_says(
+		fixture, "'id':2,'method':'_broker/checkpoint/diff','params':{'sessionId':'s'}");
+	editor_hears_failure(fixture, "2", "INVALID_PARAMS", "sync", "from");
+	editor_says(fixture,
+		"'id':3,'method':'_broker/checkpoint/rollback','params':{'sessionId':'s'}");
+	editor_hears_failure(fixture, "3", "INVALID_PARAMS", "sync", "checkpoint");
+	editor_says(fixture, "'id':4,'method':'_broker/session/status','params':"
+			     "{'sessionId':'s'}");
+	char *status = editor_line(fixture);
+	assert_non_null(strstr(status, "\"state\":\"active\""));
+	assert_non_null(strstr(status, "\"sync\":\"turn-bidirectional\""));
+	free(status);
+	editor_says(fixture, "'id':5,'method':'_broker/checkpoint/list','params':"
+			     "{'sessionId':'s'}");
+	char *list = editor_line(fixture);
+	assert_non_null(strstr(list, "\"id\":5,\"result\":{\"checkpoints\":[{\"checkpoint\":1,"));
+	free(list);
+}
+
+#define SYNC_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_sync, tear_down_sync)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SYNC_TEST(test_a_prompt_waits_for_the_sync_before_it),
+		SYNC_TEST(test_what_the_agent_says_after_an_answer_comes_after_it),
+		SYNC_TEST(test_a_sync_that_fails_fails_the_prompt_and_the_next_one_tries_again),
+		SYNC_TEST(test_a_sync_that_fails_after_a_prompt_is_told_before_its_answer),
+		SYNC_TEST(test_a_prompt_that_is_cancelled_while_it_waits_is_answered_at_once),
+		SYNC_TEST(test_an_agent_that_dies_fails_the_prompt_that_waits_once),
+		SYNC_TEST(test_an_agent_that_dies_after_its_answer_has_answered),
+		SYNC_TEST(test_an_agent_that_dies_while_a_session_waits_fails_it_once),
+		SYNC_TEST(test_a_relay_that_ends_answers_all_that_waits),
+		SYNC_TEST(test_the_end_is_no_time_for_a_prompt_that_waits),
+		SYNC_TEST(test_none_is_rolled_back_while_a_prompt_waits),
+		SYNC_TEST(test_no_prompt_is_taken_until_the_rollback_has_ended),
+		SYNC_TEST(test_what_the_first_sync_says_comes_after_the_session_is_known),
+		SYNC_TEST(test_the_methods_answer_what_is_wrong),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
