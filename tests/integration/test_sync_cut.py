@@ -35,7 +35,8 @@ class Cut(Trials):
         self.run_trials([functools.partial(refused, point, count, action)
                          for point, can_fail in sorted(self.points.items()) if can_fail
                          if not point.startswith('stream')
-                         for count, action in ((1, 'enospc'), (self.counts[point], 'eio'))])
+                         for count, action in (
+                             (1, 'enospc'), ((self.counts[point] + 1) // 2, 'eio'))])
 
     def test_the_stream_is_cut(self):
         self.run_trials([functools.partial(refused, point, place + 1, 'eio')

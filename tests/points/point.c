@@ -17,7 +17,7 @@
  *                                or eio
  *   ACP_POINT_LOG=FILE           the name of each point that is reached, a line each
  */
-enum { NAME_SIZE = 64, ACTION_SIZE = 16 };
+enum { NAME_SIZE = 64 };
 
 static void act(const char *action)
 {
@@ -51,16 +51,20 @@ static void note(const char *name)
 bool point(const char *name)
 {
 	static atomic_uint reached;
-	char wanted[NAME_SIZE], action[ACTION_SIZE];
-	unsigned count;
 	const char *order = getenv("ACP_POINT");
 	int errnum = errno;
 	note(name);
 	errno = errnum;
-	if (!order || sscanf(order, "%63[^:]:%u:%15s", wanted, &count, action) != 3 ||
-		strcmp(name, wanted) != 0 || atomic_fetch_add(&reached, 1) + 1 != count) {
+	size_t len = strlen(name);
+	if (!order || strncmp(order, name, len) != 0 || order[len] != ':') {
 		return false;
 	}
+	char *end;
+	unsigned long count = strtoul(order + len + 1, &end, 10);
+	if (atomic_fetch_add(&reached, 1) + 1 != count) {
+		return false;
+	}
+	const char *action = end + (*end == ':');
 	act(action);
 	return *action == 'e';
 }
