@@ -9,7 +9,7 @@ import time
 
 from harness import BenchError
 
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 300
 FIRST_NUMBER = 10000000
 LINE_SIZE = {"small": 200, "string": 1048576}
 
@@ -118,8 +118,9 @@ class Editor:
                 return message["result"]
         return None
 
-    def open_session(self):
-        return self.call("session/new", {"cwd": self.work, "mcpServers": []})["sessionId"]
+    def open_session(self, work=None):
+        params = {"cwd": work or self.work, "mcpServers": []}
+        return self.call("session/new", params)["sessionId"]
 
     def send_prompt(self, session, text):
         self.send("session/prompt", {"sessionId": session, "prompt": [

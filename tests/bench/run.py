@@ -21,9 +21,9 @@ import tempfile
 sys.dont_write_bytecode = True  # nothing is left beside the sources
 
 from harness import MARK, Bench, BenchError  # noqa: E402
-from parts import memory, relay, start, toolhost  # noqa: E402
+from parts import memory, relay, start, sync, toolhost  # noqa: E402
 
-PARTS = {part.NAME: part for part in (relay, start, memory, toolhost)}
+PARTS = {part.NAME: part for part in (relay, start, memory, toolhost, sync)}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 

@@ -144,7 +144,7 @@ class Runner(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(samples, encoding="utf-8") as file:
                 taken = json.load(file)["samples"]
-        self.assertEqual(sorted(taken), ["memory", "relay", "start", "toolhost"])
+        self.assertEqual(sorted(taken), ["memory", "relay", "start", "sync", "toolhost"])
         self.assertEqual(len(taken["start"]["start"]["direct"]), 4)
         self.assertIn("| round trip 200 B, p50, 1 CPU |", done.stdout)
         self.assertNotIn("met", done.stdout)
@@ -166,6 +166,12 @@ class Runner(unittest.TestCase):
         self.assertRegex(done.stdout, r"\n\| `fs/read_text_file`, 1 KiB \| [^|]+ \| [^|]+ \| × ")
         self.assertRegex(done.stdout, r"\n\| 1 GiB of output[^|]+\| [^|]+ \| [^|]+ \| × ")
 
+    def test_syncing_is_measured(self):
+        done = self.run_it("--broker", BROKER, "--quick", "--repeat", "1", "sync")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"\n\| 50,000 files[^|]+\| [^|]+ \| [^|]+ \| × ")
+        self.assertRegex(done.stdout, r"\n\| private memory of the broker[^|]+\| \| [^|]+ \| ")
+
     def test_one_part_can_be_asked_for(self):
         done = self.run_it("--no-broker", "--quick", "--repeat", "1", "start")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -175,7 +181,7 @@ class Runner(unittest.TestCase):
     def test_an_unknown_part_and_a_missing_broker_are_said(self):
         done = self.run_it("stars")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("expected relay, start, memory, toolhost", done.stderr)
+        self.assertIn("expected relay, start, memory, toolhost, sync", done.stderr)
         done = self.run_it("--broker", "/nonexistent/acp-broker")
         self.assertEqual(done.returncode, 1)
         self.assertIn("/nonexistent/acp-broker is not there", done.stderr)
