@@ -15,14 +15,14 @@
 #include "sync/id.h"
 #include "sync/store_impl.h"
 
-enum { NAME_SIZE = 32, NUMBER_WIDTH = 8, MESSAGE_SIZE = 512 };
+enum { NUMBER_WIDTH = 8, MESSAGE_SIZE = 512 };
 
 static const char folder_path[] = "refs/acp-broker/checkpoints";
 static const char session_key[] = "\n\nSession: "; // a line of its own: reasons have none
 
-static void name_of(char name[NAME_SIZE], unsigned number)
+void checkpoint_name(char name[CHECKPOINT_NAME_SIZE], unsigned number)
 {
-	snprintf(name, NAME_SIZE, "checkpoints/%0*u", NUMBER_WIDTH, number);
+	snprintf(name, CHECKPOINT_NAME_SIZE, "checkpoints/%0*u", NUMBER_WIDTH, number);
 }
 
 /* ---- reading ---- */
@@ -36,7 +36,7 @@ static void copy_line(char *out, size_t size, const char *line)
 static bool read_one(
 	struct store *store, unsigned number, struct checkpoint *out, struct error *err)
 {
-	char path[NAME_SIZE * 2];
+	char path[CHECKPOINT_NAME_SIZE * 2];
 	git_oid id;
 	git_commit *commit = NULL;
 	snprintf(path, sizeof(path), "%s/%0*u", folder_path, NUMBER_WIDTH, number);
@@ -183,7 +183,7 @@ bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason
 	struct checkpoint newest;
 	struct error missing;
 	git_oid commit;
-	char name[NAME_SIZE];
+	char name[CHECKPOINT_NAME_SIZE];
 	char message[MESSAGE_SIZE] = "";
 	unsigned number = 1;
 	if (find_from_newest(store, 1, &newest, &missing)) {
@@ -202,7 +202,7 @@ bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason
 		snprintf(message + len, sizeof(message) - len, "%s", session_key);
 		append_clean(message, strlen(message) + CHECKPOINT_SESSION_MAX, session);
 	}
-	name_of(name, number);
+	checkpoint_name(name, number);
 	if (!store_keep(store, name, tree, NULL, message, &commit, err)) {
 		return false;
 	}
@@ -221,10 +221,10 @@ bool checkpoint_forget(struct store *store, size_t count_max, long long age_max_
 	bool ok = true;
 	size_t forgotten = 0;
 	for (size_t i = 0; ok && i + 1 < count; i++) {
-		char name[NAME_SIZE];
+		char name[CHECKPOINT_NAME_SIZE];
 		bool is_old = age_max_seconds > 0 && list[i].time < now - age_max_seconds;
 		if (count - i > count_max || is_old) {
-			name_of(name, list[i].number);
+			checkpoint_name(name, list[i].number);
 			ok = store_forget(store, name, err);
 			forgotten += ok;
 		}

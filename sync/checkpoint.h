@@ -12,6 +12,10 @@
  */
 enum { CHECKPOINT_SESSION_MAX = 200, CHECKPOINT_REASON_MAX = 64, CHECKPOINT_DIFF_MAX = 16 << 20 };
 
+enum { CHECKPOINT_NAME_SIZE = 32 };
+/* The name that the store keeps it under. */
+void checkpoint_name(char name[CHECKPOINT_NAME_SIZE], unsigned number);
+
 struct checkpoint {
 	unsigned number;
 	git_oid tree;

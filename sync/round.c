@@ -9,6 +9,7 @@
 #include "sync/apply.h"
 #include "sync/checkpoint.h"
 #include "sync/conflicts.h"
+#include "sync/id.h"
 
 void round_init(struct round *round)
 {
@@ -64,8 +65,13 @@ static bool set_base(struct store *store, const struct workspace_request *reques
 {
 	char name[SYNC_NAME_MAX];
 	git_oid commit;
+	git_oid known;
+	struct error missing;
 	base_name(name, request->name);
 	point("base.setting");
+	if (store_find(store, name, &known, &missing) && id_equal(&known, tree)) {
+		return true;
+	}
 	return store_keep(store, name, tree, NULL, "base", &commit, err);
 }
 
@@ -198,12 +204,16 @@ bool round_merge(struct round *round, struct store *store, const struct workspac
 bool round_keep(struct store *store, const struct workspace_request *request, const git_oid *tree,
 	const char *reason, const char *session, unsigned *out_checkpoint, struct error *err)
 {
+	char base[SYNC_NAME_MAX];
+	char checkpoint[CHECKPOINT_NAME_SIZE];
 	size_t forgotten;
-	bool set = set_base(store, request, tree, err);
-	point("base.set");
-	bool added = set && checkpoint_add(store, tree, reason, session, out_checkpoint, err);
+	base_name(base, request->name);
+	bool added = checkpoint_add(store, tree, reason, session, out_checkpoint, err);
 	point("checkpoint.added");
-	return added &&
+	checkpoint_name(checkpoint, added ? *out_checkpoint : 0);
+	bool set = added && store_keep_also(store, base, checkpoint, err);
+	point("base.set");
+	return set &&
 	       checkpoint_forget(store, request->max_checkpoints, request->checkpoint_age_ms / 1000,
 		       (long long)time(NULL), &forgotten, err);
 }

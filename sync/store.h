@@ -109,6 +109,9 @@ bool store_read(struct store *store, const git_oid *id, size_t max, struct buf *
  */
 bool store_keep(struct store *store, const char *name, const git_oid *tree, const git_oid *parent,
 	const char *message, git_oid *out_commit, struct error *err) ATTR_NODISCARD;
+/* Another name for what is kept as `known`. ERROR_NOT_FOUND where that is no name. */
+bool store_keep_also(
+	struct store *store, const char *name, const char *known, struct error *err) ATTR_NODISCARD;
 /* ERROR_NOT_FOUND where there is no such name. */
 bool store_find(
 	struct store *store, const char *name, git_oid *out_tree, struct error *err) ATTR_NODISCARD;

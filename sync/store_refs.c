@@ -88,6 +88,21 @@ bool store_keep(struct store *store, const char *name, const git_oid *tree, cons
 	return true;
 }
 
+bool store_keep_also(struct store *store, const char *name, const char *known, struct error *err)
+{
+	char path[PATH_MAX];
+	char known_path[PATH_MAX];
+	git_oid commit;
+	git_oid now;
+	struct error missing;
+	if (!ref_path(store, name, path, err) || !ref_path(store, known, known_path, err) ||
+		!ref_read(store, known_path, &commit, err)) {
+		return false;
+	}
+	bool is_kept = ref_read(store, path, &now, &missing) && id_equal(&now, &commit);
+	return is_kept || write_ref(store, path, &commit, err);
+}
+
 /* ---- finding ---- */
 
 bool ref_read(struct store *store, const char *path, git_oid *out_commit, struct error *err)

@@ -161,7 +161,14 @@ static void test_names_are_kept_found_and_forgotten(void **state)
 	assert_same_id(
 		place, &second, "git --git-dir=../state/store rev-parse acp-broker/base/one");
 	place_run(place, "git --git-dir=../state/store fsck --strict");
+	assert_true(store_keep_also(store, "base/two", "base/one", &err));
+	assert_true(store_keep_also(store, "base/two", "base/one", &err));
 	assert_true(store_forget(store, "base/one", &err));
+	assert_same_id(
+		place, &second, "git --git-dir=../state/store rev-parse acp-broker/base/two");
+	assert_false(store_keep_also(store, "base/three", "base/one", &err));
+	assert_int_equal(err.code, ERROR_NOT_FOUND);
+	assert_false(store_find(store, "base/three", &found, &err));
 	assert_false(store_find(store, "base/one", &found, &err));
 	assert_int_equal(err.code, ERROR_NOT_FOUND);
 	assert_false(store_forget(store, "base/one", &err));

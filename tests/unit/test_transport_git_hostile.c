@@ -213,7 +213,8 @@ static void test_a_killed_script_can_be_run_again(void **state)
 	stage_restart(stage);
 	git_oid base = send_first(stage, "echo a > a; echo b > b; head -c 6000 /dev/zero > big");
 	stage_program(stage, "git",
-		"n=$(cat \"$0.n\"); echo $((n - 1)) > \"$0.n\"; [ $n != 0 ] || kill -9 0\n"
+		"n=$(cat \"$0.n\"); echo $((n - 1)) > \"$0.n.$$\"; mv \"$0.n.$$\" \"$0.n\"\n"
+		"[ $n != 0 ] || kill -9 0\n"
 		"exec /usr/bin/git \"$@\"");
 	bool was_killed = true;
 	for (int n = 0; was_killed; n++) {

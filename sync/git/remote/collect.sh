@@ -12,6 +12,10 @@ cat >"$work/base"
 git cat-file -e "$base^{tree}" 2>/dev/null || fail missing
 load_index "$base"
 
+forget() {
+	[ ! -s "$1" ] || git update-index -z --force-remove --stdin <"$1"
+}
+
 list_others() (
 	set -f
 	IFS='
@@ -29,16 +33,23 @@ seed_nested() {
 	[ -s "$work/seeds" ] && git update-index -z --index-info <"$work/seeds"
 }
 
+list_others >"$work/others" &
+listing=$!
+git diff-files -z --name-only --no-renames >"$work/changed"
+wait "$listing"
 depth=0
-list_others >"$work/others"
 while [ "$depth" -lt 32 ] && [ -s "$work/others" ] && seed_nested; do
 	list_others >"$work/others"
 	depth=$((depth + 1))
 done
 
-git diff-files -z --name-only --diff-filter=D --no-renames >"$work/gone"
-git update-index -z --force-remove --stdin <"$work/gone"
-git diff-files -z --name-only --no-renames >"$work/changed"
+if [ -s "$work/changed" ] || [ "$depth" -gt 0 ]; then
+	git diff-files -z --name-only --diff-filter=D --no-renames >"$work/gone" &
+	listing=$!
+	git diff-files -z --name-only --diff-filter=d --no-renames >"$work/changed"
+	wait "$listing"
+	forget "$work/gone"
+fi
 
 # Writes those of the changed and new names that the tests of find(1) take to $work/$1.
 # They are begun with "./", so that none of them is an option.
@@ -63,7 +74,7 @@ ours="-name '*.acp-conflict' -o -name '.acp-broker-*.tmp'"
 select_names small "\\( -type f -o -type l \\) ! \\( $over \\) ! \\( $ours \\)"
 select_names big "$over ! \\( $ours \\)"
 select_names other "\\( $over -o ! -type f ! -type l \\)"
-git update-index -z --force-remove --stdin <"$work/other"
+forget "$work/other"
 
 tell_big() {
 	export limit
@@ -94,11 +105,15 @@ add_what_can_be() {
 				printf "%s\0" left "${path#./}"
 		done' add <"$work/small"
 }
-git update-index -z --add --remove --replace --verbose --stdin <"$work/small" >&2 || add_what_can_be
+if [ -s "$work/small" ]; then
+	git update-index -z --add --remove --replace --verbose --stdin <"$work/small" >&2 ||
+		add_what_can_be
+fi
 
 tree=$(git write-tree)
-keep_index
-say tree "$tree" "$(GIT_INDEX_FILE=$side/index git ls-files -z | tr -cd '\0' | wc -c | tr -d ' ')"
+keep_index known "$tree"
+export GIT_INDEX_FILE="$side/known-$tree"
+say tree "$tree" "$(git ls-files -z | tr -cd '\0' | wc -c | tr -d ' ')"
 if [ "$tree" != "$base" ]; then
 	{
 		printf '%s\n' "$tree"

@@ -114,18 +114,27 @@ END
 }
 
 # The index as the tree says, with what is known of the files. Its own time has to stay: git
-# tells by it which files may have changed since without a trace.
+# tells by it which files may have changed since without a trace. An index is kept under the
+# name of its tree, "known" where it can be used as it is.
 load_index() {
-	if [ -f "$side/index" ]; then
-		ln "$side/index" "$GIT_INDEX_FILE" 2>/dev/null ||
-			cp -p "$side/index" "$GIT_INDEX_FILE"
-	fi
+	take_index "$side/known-$1" && return
+	for index in "$side"/known-* "$side"/fresh-*; do
+		! take_index "$index" || break
+	done
 	git read-tree --reset "$1" 2>/dev/null || {
 		rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"
 		git read-tree "$1"
 	}
 }
 
+take_index() {
+	[ -f "$1" ] || return 1
+	ln "$1" "$GIT_INDEX_FILE" 2>/dev/null || cp -p "$1" "$GIT_INDEX_FILE"
+}
+
+# A "fresh" one is written once more before it is used: git reads all files again that are not
+# older than their index.
 keep_index() {
-	mv -f "$GIT_INDEX_FILE" "$side/index"
+	rm -f "$side"/known-* "$side"/fresh-*
+	mv -f "$GIT_INDEX_FILE" "$side/$1-$2"
 }

@@ -93,5 +93,7 @@ if [ -s "$work/swaps" ]; then
 	each_swap '[ "$becomes" != blob ] || printf "%s\0" "$path"' >"$work/blobs"
 	git update-index -z --stdin <"$work/blobs"
 fi
-keep_index
+known=known
+[ "$from" != 4b825dc642cb6eb9a060e54bf8d69288fbee4904 ] || known=fresh
+keep_index "$known" "$to"
 rm -rf "$work" "$root"/.acp-broker-*.tmp
