@@ -7,6 +7,8 @@ import json
 import pathlib
 import re
 
+import jsonschema
+
 import case
 
 from case import Case
@@ -15,6 +17,17 @@ PATIENCE = 60  # seconds; for what a loaded machine may take
 
 RUNNING = 'Syncing workspace'
 QUIET = re.compile(r'^[^;]*: synced \(\w+\): [^;]*$')
+
+
+SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / 'docs' / 'schemas'
+
+
+def fitting(name, result):
+    """The result of one of the broker's own methods, once it fits its schema."""
+    schema = json.loads((SCHEMAS / f'{name}.json').read_text())
+    schema['$ref'] = '#/$defs/result'
+    jsonschema.Draft202012Validator(schema).validate(result)
+    return result
 
 
 class SyncCase(Case):
@@ -41,7 +54,8 @@ class SyncCase(Case):
         return pathlib.Path(self.status(client, session)['runtimeRoot'])
 
     def status(self, client, session):
-        return client.call('_broker/session/status', {'sessionId': session})
+        return fitting('session-status', client.call('_broker/session/status',
+                                                     {'sessionId': session}))
 
     def records(self):
         return [json.loads(path.read_text()) for path in (self.state / 'sessions').glob('*.json')]

@@ -11,7 +11,7 @@ import case
 import processes
 
 from acp import RpcError
-from sync_case import SyncCase
+from sync_case import SyncCase, fitting
 
 
 class Turns(SyncCase):
@@ -192,7 +192,8 @@ class Ends(SyncCase):
 
 class Checkpoints(SyncCase):
     def list(self, client, session):
-        return client.call('_broker/checkpoint/list', {'sessionId': session})['checkpoints']
+        return fitting('checkpoint-list', client.call(
+            '_broker/checkpoint/list', {'sessionId': session}))['checkpoints']
 
     def test_each_turn_is_one_and_one_can_go_back(self):
         (self.work / 'a').write_text('0\n')
@@ -202,6 +203,7 @@ class Checkpoints(SyncCase):
         found = self.list(client, session)
         self.assertEqual([c['reason'] for c in found], ['start', 'turn', 'turn'])
         diff = client.call('_broker/checkpoint/diff', {'sessionId': session, 'from': 1, 'to': 2})
+        fitting('checkpoint-diff', diff)
         self.assertIn('-0\n+1\n', diff['diff'])
         status = client.call('_broker/checkpoint/rollback',
                              {'sessionId': session, 'checkpoint': 2})
@@ -209,7 +211,7 @@ class Checkpoints(SyncCase):
         self.assertFalse((self.runtime(client, session) / 'new2').exists())
         client.call('_broker/checkpoint/rollback', {'sessionId': session, 'checkpoint': 3})
         self.assertEqual(self.tree(), {'a': '2\n', 'new1': '1\n', 'new2': '2\n'})
-        self.assertIsNone(status['lastSync']['error'])
+        self.assertIsNone(fitting('session-status', status)['lastSync']['error'])
 
     def test_what_was_not_synced_yet_can_be_had_back_after_a_rollback(self):
         (self.work / 'a').write_text('0\n')
