@@ -111,11 +111,11 @@ static bool merge(struct round *round, struct store *store, struct error *err)
 	point("merge.begun");
 	drop_merge(round);
 	round->kept = 0;
+	round->has_merge = true; // to be finished, also where it fails
 	if (!merge_run(&round->merge, store, &trees, err)) {
 		return false;
 	}
 	point("merge.done");
-	round->has_merge = true;
 	size_t deleted = round->merge.to_local.deleted;
 	if (deleted < SYNC_DELETIONS_MAX && deleted * 2 <= round->files) {
 		return true;
@@ -124,10 +124,10 @@ static bool merge(struct round *round, struct store *store, struct error *err)
 		return true;
 	}
 	drop_merge(round);
+	round->has_merge = true;
 	if (!merge_run_keeping(&round->merge, store, &trees, err)) {
 		return false;
 	}
-	round->has_merge = true;
 	round->kept = deleted;
 	return true;
 }
