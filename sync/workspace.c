@@ -96,6 +96,55 @@ void workspace_succeed(struct workspace *workspace)
 	merge_finish(&merge);
 }
 
+static char *copy_or_null(const char *text)
+{
+	return text ? mem_strdup(text) : NULL;
+}
+
+static char **copy_words(const char *const *words)
+{
+	size_t count = 0;
+	while (words && words[count]) {
+		count++;
+	}
+	char **copy = mem_alloc_zero((count + 1) * sizeof(*copy));
+	for (size_t i = 0; i < count; i++) {
+		copy[i] = mem_strdup(words[i]);
+	}
+	return copy;
+}
+
+static void free_words(const char *const *words)
+{
+	for (size_t i = 0; words[i]; i++) {
+		free((char *)words[i]);
+	}
+	free((void *)words);
+}
+
+/* A step on the pool may outlive whoever asked for it. */
+static void request_copy(struct workspace_request *request)
+{
+	request->store_folder = mem_strdup(request->store_folder);
+	request->name = mem_strdup(request->name);
+	request->local_root = mem_strdup(request->local_root);
+	request->runtime_root = mem_strdup(request->runtime_root);
+	request->home = copy_or_null(request->home);
+	request->include = (const char *const *)copy_words(request->include);
+	request->exclude = (const char *const *)copy_words(request->exclude);
+}
+
+static void request_free(struct workspace_request *request)
+{
+	free((char *)request->store_folder);
+	free((char *)request->name);
+	free((char *)request->local_root);
+	free((char *)request->runtime_root);
+	free((char *)request->home);
+	free_words(request->include);
+	free_words(request->exclude);
+}
+
 void workspace_free(struct workspace *workspace)
 {
 	round_finish(&workspace->round);
@@ -106,6 +155,7 @@ void workspace_free(struct workspace *workspace)
 	if (workspace->is_open) {
 		store_close(&workspace->store);
 	}
+	request_free(&workspace->request);
 	free(workspace);
 }
 
@@ -115,6 +165,7 @@ struct workspace *workspace_create(const struct workspace_request *request)
 {
 	struct workspace *workspace = mem_alloc_zero(sizeof(*workspace));
 	workspace->request = *request;
+	request_copy(&workspace->request);
 	workspace->lock_fd = -1;
 	list_init(&workspace->wishes);
 	round_init(&workspace->round);
@@ -139,11 +190,6 @@ void workspace_destroy(struct workspace *workspace)
 	if (!workspace->step || pool_cancel(workspace->request.pool, &workspace->job)) {
 		workspace_free(workspace);
 	}
-}
-
-static char *copy_or_null(const char *text)
-{
-	return text ? mem_strdup(text) : NULL;
 }
 
 void workspace_sync(struct workspace *workspace, const struct sync_order *order,

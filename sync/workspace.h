@@ -47,7 +47,10 @@ enum sync_reason { SYNC_REASON_START, SYNC_REASON_TURN, SYNC_REASON_STOP, SYNC_R
 
 const char *sync_reason_name(enum sync_reason reason); // "start", "turn", "stop", "crash"
 
-/* Everything is borrowed until the workspace is destroyed. */
+/*
+ * Loop, pool and sandbox are borrowed until the workspace is destroyed, the pool until
+ * what runs on it has ended; the texts are copied.
+ */
 struct workspace_request {
 	struct ev_loop *loop;
 	struct pool *pool;
