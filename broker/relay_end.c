@@ -68,7 +68,6 @@ void relay_peer_gone(void *data)
 	relay_roots_finish(peer);
 	toolhost_destroy(peer->toolhost);
 	agent_destroy(peer->agent);
-	relay_roots_finish(peer);
 	pending_table_finish(&peer->asked);
 	free(peer);
 	relay_finish_if_empty(relay);

@@ -260,7 +260,7 @@ void relay_pass_editor_request(struct peer *peer, const struct call *call);
 /* ---- relay_roots.c: until the sandbox is ready, and until it has the roots ---- */
 
 void relay_roots_init(struct peer *peer);
-void relay_roots_finish(struct peer *peer); // after the agent was destroyed
+void relay_roots_finish(struct peer *peer); // once nothing waits; before the agent is destroyed
 
 /* Sets the message aside until the agent's sandbox is ready. ERROR_LIMIT. */
 bool relay_wait_until_ready(

@@ -180,10 +180,8 @@ void workspace_destroy(struct workspace *workspace)
 	}
 	ev_timer_stop(workspace->request.loop, &workspace->look);
 	ev_timer_stop(workspace->request.loop, &workspace->start);
-	if (workspace->transport) {
-		workspace->transport->impl->destroy(workspace->transport);
-		workspace->transport = NULL;
-	}
+	transport_destroy(workspace->transport);
+	workspace->transport = NULL;
 	/* A step that runs reads its wish, and has the lock until it ends. */
 	workspace->is_cancelled = true;
 	workspace->is_closed = true;

@@ -145,7 +145,7 @@ static void deliver(struct workspace *workspace)
 		block(workspace, keep_target, on_kept);
 		return;
 	}
-	workspace->transport->impl->deliver(
+	transport_deliver(
 		workspace->transport, &round->runtime, &round->target, on_delivered, workspace);
 }
 
@@ -167,8 +167,7 @@ static void on_collected(
 
 static void collect(struct workspace *workspace)
 {
-	workspace->transport->impl->collect(
-		workspace->transport, &workspace->round.base, on_collected, workspace);
+	transport_collect(workspace->transport, &workspace->round.base, on_collected, workspace);
 }
 
 static void on_prepared(void *data, const struct error *err)
@@ -204,7 +203,7 @@ static void prepare(struct workspace *workspace)
 			.bytes_max = request->limits.bytes_max,
 		});
 	}
-	workspace->transport->impl->prepare(workspace->transport, on_prepared, workspace);
+	transport_prepare(workspace->transport, on_prepared, workspace);
 }
 
 /* ---- one broker at a time ---- */
