@@ -38,6 +38,11 @@ char *mem_strdup(const char *text)
 	return or_abort(strdup(text));
 }
 
+char *mem_strdup_or_null(const char *text)
+{
+	return text ? mem_strdup(text) : NULL;
+}
+
 char *mem_strndup(struct span text)
 {
 	char *copy = mem_alloc(text.len + 1);

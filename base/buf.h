@@ -61,6 +61,7 @@ void *mem_alloc(size_t size);
 void *mem_alloc_zero(size_t size);
 void *mem_realloc(void *memory, size_t size);
 char *mem_strdup(const char *text);
-char *mem_strndup(struct span text); // terminated copy
+char *mem_strdup_or_null(const char *text); // NULL of NULL
+char *mem_strndup(struct span text);        // terminated copy
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "broker/words.h"
+#include "base/words.h"
 
 /* The profile that is there without a section of its own. */
 static const char built_in_profile[] = "local";

@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "base/point.h"
+#include "base/words.h"
 #include "broker/timestamp.h"
-#include "broker/words.h"
 
 enum task_kind { TASK_OPEN, TASK_SYNC, TASK_CLOSE };
 
@@ -291,19 +291,14 @@ void keeper_open(struct keeper *keeper, char *const *roots, sandbox_done *done, 
 			    .data = data});
 }
 
-static char *copy_or_null(const char *text)
-{
-	return text ? mem_strdup(text) : NULL;
-}
-
 void keeper_sync(struct keeper *keeper, char *const *roots, const struct sync_order *order,
 	sandbox_done *done, void *data)
 {
 	ask(keeper, &(struct task){.kind = TASK_SYNC,
 			    .reason = order->reason,
-			    .session = copy_or_null(order->session),
-			    .name = copy_or_null(order->name),
-			    .rollback = copy_or_null(order->rollback),
+			    .session = mem_strdup_or_null(order->session),
+			    .name = mem_strdup_or_null(order->name),
+			    .rollback = mem_strdup_or_null(order->rollback),
 			    .roots = copy_words(roots),
 			    .done = done,
 			    .data = data});

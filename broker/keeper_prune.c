@@ -6,8 +6,8 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/words.h"
 #include "broker/keeper_impl.h"
-#include "broker/words.h"
 
 /*
  * What no checkpoint needs any more goes once a day a store, after the last sync. Nobody waits

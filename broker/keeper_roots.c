@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/state_folder.h"
+#include "base/words.h"
 #include "broker/real_path.h"
+#include "broker/state_folder.h"
 #include "broker/timestamp.h"
-#include "broker/words.h"
 #include "sync/id.h"
 
 const char *sync_mode_name(enum sync_mode mode)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/words.h"
+#include "base/words.h"
 
 /*
  * Pairs of a PATH and a command. What has a slash is a file by its name, from

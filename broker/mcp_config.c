@@ -8,10 +8,10 @@
 
 #include "base/buf.h"
 #include "base/span.h"
+#include "base/words.h"
 #include "broker/config.h"
 #include "broker/environment.h"
 #include "broker/mcp_url.h"
-#include "broker/words.h"
 
 static const char *const type_names[] = {
 	[MCP_STDIO] = "stdio", [MCP_HTTP] = "http", [MCP_SSE] = "sse", NULL};

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "acp/rewrite.h"
+#include "base/words.h"
 #include "broker/mcp_entry.h"
 #include "broker/mcp_url.h"
-#include "broker/words.h"
 
 enum { NAME_BYTES = 96, SUBJECT_BYTES = 256, NOTICE_BYTES = 1024 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "broker/words.h"
+#include "base/words.h"
 #include "sync/snapshot.h"
 
 struct root_check {

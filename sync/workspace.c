@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/words.h"
 
 const char *sync_reason_name(enum sync_reason reason)
 {
@@ -96,30 +97,11 @@ void workspace_succeed(struct workspace *workspace)
 	merge_finish(&merge);
 }
 
-static char *copy_or_null(const char *text)
+static const char *const *copy_words(const char *const *words)
 {
-	return text ? mem_strdup(text) : NULL;
-}
-
-static char **copy_words(const char *const *words)
-{
-	size_t count = 0;
-	while (words && words[count]) {
-		count++;
-	}
-	char **copy = mem_alloc_zero((count + 1) * sizeof(*copy));
-	for (size_t i = 0; i < count; i++) {
-		copy[i] = mem_strdup(words[i]);
-	}
-	return copy;
-}
-
-static void free_words(const char *const *words)
-{
-	for (size_t i = 0; words[i]; i++) {
-		free((char *)words[i]);
-	}
-	free((void *)words);
+	char **copy = mem_alloc_zero(sizeof(*copy)); // no words are a list, too
+	words_append_all(&copy, words);
+	return (const char *const *)copy;
 }
 
 /* A step on the pool may outlive whoever asked for it. */
@@ -129,9 +111,9 @@ static void request_copy(struct workspace_request *request)
 	request->name = mem_strdup(request->name);
 	request->local_root = mem_strdup(request->local_root);
 	request->runtime_root = mem_strdup(request->runtime_root);
-	request->home = copy_or_null(request->home);
-	request->include = (const char *const *)copy_words(request->include);
-	request->exclude = (const char *const *)copy_words(request->exclude);
+	request->home = mem_strdup_or_null(request->home);
+	request->include = copy_words(request->include);
+	request->exclude = copy_words(request->exclude);
 }
 
 static void request_free(struct workspace_request *request)
@@ -141,8 +123,8 @@ static void request_free(struct workspace_request *request)
 	free((char *)request->local_root);
 	free((char *)request->runtime_root);
 	free((char *)request->home);
-	free_words(request->include);
-	free_words(request->exclude);
+	words_free((char **)request->include);
+	words_free((char **)request->exclude);
 }
 
 void workspace_free(struct workspace *workspace)
@@ -196,9 +178,9 @@ void workspace_sync(struct workspace *workspace, const struct sync_order *order,
 	struct wish *wish = mem_alloc_zero(sizeof(*wish));
 	bool is_first = list_is_empty(&workspace->wishes);
 	*wish = (struct wish){.reason = order->reason,
-		.session = copy_or_null(order->session),
-		.name = copy_or_null(order->name),
-		.rollback = copy_or_null(order->rollback),
+		.session = mem_strdup_or_null(order->session),
+		.name = mem_strdup_or_null(order->name),
+		.rollback = mem_strdup_or_null(order->rollback),
 		.done = done,
 		.data = data};
 	list_append(&workspace->wishes, &wish->link);

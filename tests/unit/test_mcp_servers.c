@@ -13,7 +13,7 @@
 
 #include "acp/json_doc.h"
 #include "base/attr.h"
-#include "broker/words.h"
+#include "base/words.h"
 
 /*
  * Everything here is written with ' for ". The sandbox has the commands "ok" and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_WORDS_H
-#define BROKER_WORDS_H
+#ifndef BASE_WORDS_H
+#define BASE_WORDS_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/words.h"
+#include "base/words.h"
 
 #include <stdlib.h>
 #include <string.h>
