@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_SSH_KNOWN_HOSTS_H
+#define PROVIDERS_SSH_KNOWN_HOSTS_H
+
+#include "base/span.h"
+#include "providers/ssh/target.h"
+
+/*
+ * The keys of hosts that are known: files as sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT",
+ * describes them, read by ourselves. Blocks; for a worker thread.
+ */
+enum { KNOWN_HOSTS_FILE_MAX = 8 * 1024 * 1024, HOST_KEY_FINGERPRINT_MAX = 64 };
+
+struct host_key {
+	const char *type; // "ssh-ed25519", as in its blob
+	struct span blob; // as on the wire (RFC 4253, 6.6)
+};
+
+enum known_hosts_verdict {
+	KNOWN_HOSTS_MATCH,    // this key is known for the host
+	KNOWN_HOSTS_UNKNOWN,  // no key of the host is known
+	KNOWN_HOSTS_MISMATCH, // others are, and not this one
+	KNOWN_HOSTS_REVOKED,
+};
+
+struct known_hosts_finding {
+	enum known_hosts_verdict verdict;
+	char file[512]; // the line that decided; "" where there is none
+	size_t line;
+	/* A @cert-authority line names the host: a client that can read certificates may accept it.
+	 */
+	bool has_authority;
+};
+
+/*
+ * Looks the key of the target's host up in all its files. Lines that cannot be read are
+ * skipped, as ssh does. A file that is missing is empty; one that cannot be read is an error.
+ */
+bool known_hosts_check(const struct ssh_target *target, const struct host_key *key,
+	struct known_hosts_finding *out_finding, struct error *err) ATTR_NODISCARD;
+
+/*
+ * The key types that are known for the host, best first, NULL-terminated, static texts:
+ * what is to be preferred in the negotiation. At most `max` with the NULL.
+ */
+bool known_hosts_types(const struct ssh_target *target, const char **out_types, size_t max,
+	struct error *err) ATTR_NODISCARD;
+
+/* Appends the host's key to the first user file, which is made (0600, its folder 0700). */
+bool known_hosts_add(const struct ssh_target *target, const struct host_key *key,
+	struct error *err) ATTR_NODISCARD;
+
+/* The line that known_hosts_add would write, unhashed: for people. The caller frees it. */
+char *known_hosts_line(const struct ssh_target *target, const struct host_key *key);
+
+/* "SHA256:…" as ssh-keygen -l prints it; returns text. */
+const char *host_key_fingerprint(struct span blob, char text[HOST_KEY_FINGERPRINT_MAX]);
+
+/*
+ * What is done about a key at connect: pin first, then the files, then host_checking;
+ * writes it down where that is asked for, and says so in `out_note` (may stay empty).
+ * HOST_KEY_MISMATCH and HOST_KEY_UNKNOWN with the fingerprint and, for the latter, the line
+ * to add and the command that adds it.
+ */
+bool host_key_decide(const struct ssh_target *target, const struct host_key *key, char *out_note,
+	size_t note_size, struct error *err) ATTR_NODISCARD;
+
+#endif

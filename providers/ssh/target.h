@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_SSH_TARGET_H
+#define PROVIDERS_SSH_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/settings.h"
+#include "base/span.h"
+
+/*
+ * Where to connect and how: what `ssh -G HOST` says (ssh_config(5)), the profile's own
+ * keys above it, our defaults where ssh prints 0 or none. All tokens and `~` are
+ * expanded. Plain data; made by target_resolve or by a provider that knows better.
+ */
+enum ssh_client_choice { SSH_CLIENT_LIBSSH2, SSH_CLIENT_OPENSSH, SSH_CLIENT_AUTO };
+
+/* What is done with a host whose key is not known (StrictHostKeyChecking). */
+enum ssh_host_checking {
+	SSH_HOST_CHECKING_STRICT,     // yes, ask: refused
+	SSH_HOST_CHECKING_ACCEPT_NEW, // written down
+	SSH_HOST_CHECKING_OFF, // no, off: written down; a changed key is refused all the same
+};
+
+struct ssh_target {
+	char *alias; // as the user wrote it
+	char *host;  // HostName; an address or a name; IPv6 without brackets
+	int port;
+	char *user;
+	char *host_key_alias;  // the name looked up in the known hosts; NULL: host
+	char **identity_files; // NULL-terminated; may be missing on disk
+	bool identities_only;
+	char *identity_agent;            // socket; NULL: no agent is asked
+	char **user_known_hosts_files;   // NULL-terminated
+	char **global_known_hosts_files; // NULL-terminated
+	enum ssh_host_checking host_checking;
+	bool hash_known_hosts;
+	char *host_key_pin;     // "SHA256:…" that the key must have, of the profile; NULL: none
+	struct ssh_target *via; // ProxyJump: the last hop, owned, with its own via; NULL: none
+	char *proxy_command;    // a shell line; NULL: none
+	char **set_env;         // NULL-terminated NAME=value; for the remote environment
+	long long connect_timeout_ms;
+	long long auth_timeout_ms;
+	long long alive_interval_ms; // between keepalives; 0: none
+	int alive_count_max;
+	enum ssh_client_choice client;
+	char *passphrase_command; // a shell line that prints it; NULL: none
+	char *password_command;
+	bool allows_none;  // authentication by no more than the user's name (gateways)
+	char *ssh_program; // found on PATH; NULL: there is none
+	char *config_file; // ssh -F; NULL: ssh's own
+};
+
+void ssh_target_finish(struct ssh_target *target); // zeroed, or filled in by half, is fine
+
+/*
+ * Reads what `ssh -G` prints for one host. Unknown keywords are skipped; a value that
+ * cannot be read is ERROR_CONFIG, naming the keyword. `home` expands `~`. On failure there
+ * is nothing to finish. `out_jumps` is the text of ProxyJump, the caller's to free, or
+ * NULL; the hops are for target_resolve.
+ */
+bool ssh_target_read(struct span text, const char *home, struct ssh_target *out_target,
+	char **out_jumps, struct error *err) ATTR_NODISCARD;
+
+/*
+ * Resolves the `host` of a profile (README, "SSH"), its hops included: runs `ssh -G`, each
+ * time for ten seconds at most, on the loop. Without an ssh program: the profile's keys
+ * alone. Raises done once, not before it returns; the target is the callee's to finish.
+ */
+struct provider_context;
+struct ssh_resolving;
+typedef void ssh_resolve_done(void *data, struct ssh_target *target, const struct error *err);
+struct ssh_resolving *ssh_target_resolve(const struct provider_context *context,
+	const struct settings *settings, ssh_resolve_done *done, void *data,
+	struct error *err) ATTR_NODISCARD;
+void ssh_resolving_cancel(struct ssh_resolving *resolving); // before done; NULL is fine
+
+/* The keys of a profile that say where and how to connect. */
+extern const struct setting_key ssh_target_keys[];
+extern const size_t ssh_target_key_count;
+
+#endif
