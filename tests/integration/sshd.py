@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""A real OpenSSH sshd on 127.0.0.1, an ordinary process; tests/ssh/start_sshd.sh makes it."""
+
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import processes
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[1] / 'ssh' / 'start_sshd.sh'
+PASSWORD = 'sesame'  # the user's, for root alone
+TRIES, START_SECONDS, STOP_SECONDS = 5, 30, 10
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(('127.0.0.1', 0))
+        return one.getsockname()[1]
+
+
+class Sshd:
+    """For `with`. `config` is lines of sshd_config(5), `shell` a login shell (all by path)."""
+
+    def __init__(self, config='', shell=None):
+        self.extra, self.shell = config, shell
+        self.process = self.folder = None
+
+    def __enter__(self):
+        for _ in range(TRIES):
+            self._start()
+            if self._is_ready():
+                return self
+            text = self.log()
+            self.stop()
+            if 'Address already in use' not in text:
+                break
+        raise RuntimeError(f'sshd does not listen:\n{text}')
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def _start(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix='sshd-', dir='/tmp'))
+        self.home = self.folder / 'home'
+        self.config = self.folder / 'ssh_config'  # for ssh -F: the host "box"
+        self.key = self.folder / 'id'
+        self.known_hosts = self.folder / 'known_hosts'
+        self.port = free_port()
+        (self.folder / 'extra_config').write_text(self.extra)
+        words = ['/bin/sh', str(SCRIPT), str(self.folder), str(self.port)]
+        self.process = subprocess.Popen(words + ([self.shell] if self.shell else []))
+
+    def _is_ready(self):
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end and self.process.poll() is None:
+            if 'Server listening' in self.log():
+                return True
+            time.sleep(0.01)
+        return False
+
+    def alias(self, name, *lines, port=None):
+        """Text for an ssh_config: this host by another name, or through another port."""
+        text = self.config.read_text().replace('Host box', f'Host {name}', 1)
+        if port is not None:
+            text = text.replace(f'\tPort {self.port}\n',
+                                f'\tPort {port}\n\tHostKeyAlias [127.0.0.1]:{self.port}\n')
+        return text + ''.join(f'\t{line}\n' for line in lines)
+
+    def log(self):
+        return processes.read_file(self.folder / 'log').decode('utf-8', 'replace')
+
+    # ---- its processes ----
+
+    def connections(self):
+        """The processes directly below sshd: one for each connection."""
+        return [pid for pid in processes.descendants(self.process.pid)
+                if processes.parent_of(pid) == self.process.pid]
+
+    def _signal_below(self, number):
+        for pid in processes.descendants(self.process.pid):
+            processes.kill(pid, number)
+
+    def freeze(self):
+        processes.kill(self.process.pid, signal.SIGSTOP)
+        self._signal_below(signal.SIGSTOP)
+
+    def thaw(self):
+        self._signal_below(signal.SIGCONT)
+        processes.kill(self.process.pid, signal.SIGCONT)
+
+    def kill_connections(self):
+        """SIGKILL to all of each connection; sshd itself goes on listening."""
+        self._signal_below(signal.SIGKILL)
+
+    def stop(self):
+        """Kills it, its connections and what they run, and removes its folder."""
+        if self.process is not None:
+            processes.kill(self.process.pid, signal.SIGSTOP)
+            below = processes.descendants(self.process.pid)
+            for pid in [*below, self.process.pid]:
+                processes.kill(pid)
+            self.process.wait()
+            processes.wait_until(
+                lambda: not any(map(processes.is_running, below)), STOP_SECONDS)
+            self.process = None
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def can_be_started():
+    """Whether this machine has what the fixture needs."""
+    return shutil.which('ssh-keygen') is not None and os.access('/usr/sbin/sshd', os.X_OK)

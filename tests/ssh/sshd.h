@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_SSH_SSHD_H
+#define TESTS_SSH_SSHD_H
+
+/* cmocka wants these first. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * A real OpenSSH sshd on 127.0.0.1, an ordinary process with keys and configuration of its own
+ * in a folder of its own; start_sshd.sh has what is in it. What cannot be done fails the test,
+ * with what sshd has logged.
+ */
+enum { SSHD_FOLDER_MAX = 64, SSHD_PATH_MAX = 128 };
+
+#define SSHD_ALIAS "box"       // the host's name in `config`
+#define SSHD_PASSWORD "sesame" // the user's, for root alone
+
+struct sshd_spec {
+	/* Lines of sshd_config(5) that go before the fixture's own; may be NULL. */
+	const char *config;
+	/* The user's login shell: "/usr/bin/fish", "/usr/bin/busybox"; NULL: as the system has it.
+	 */
+	const char *shell;
+};
+
+struct sshd {
+	pid_t pid; // 0: it does not run
+	int port;
+	char user[64];
+	char folder[SSHD_FOLDER_MAX];    // removed by sshd_stop
+	char home[SSHD_PATH_MAX];        // the user's there; empty at first
+	char config[SSHD_PATH_MAX];      // for ssh -F
+	char key[SSHD_PATH_MAX];         // may log in; no passphrase
+	char known_hosts[SSHD_PATH_MAX]; // with all of its host keys
+	char log[SSHD_PATH_MAX];
+};
+
+/* Starts it and waits until it listens. NULL is all defaults. */
+void sshd_start(struct sshd *sshd, const struct sshd_spec *spec);
+
+/* Kills it, its connections and what they run, and removes the folder. Zeroed is fine. */
+void sshd_stop(struct sshd *sshd);
+
+/* SIGSTOP and SIGCONT to it, its connections and what they run. */
+void sshd_freeze(struct sshd *sshd);
+void sshd_thaw(struct sshd *sshd);
+
+/* SIGKILL to each connection's processes; sshd itself goes on listening. */
+void sshd_kill_connections(struct sshd *sshd);
+
+/* The processes directly below sshd: one for each connection. */
+size_t sshd_count_connections(const struct sshd *sshd);
+
+/* Appends lines to the host "box" of `config`: ssh_config(5). */
+void sshd_add_client_config(struct sshd *sshd, const char *lines);
+
+/* Whether its log has these words by now. */
+bool sshd_has_logged(const struct sshd *sshd, const char *words);
+void sshd_print_log(const struct sshd *sshd); // to stderr
+
+#endif

@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Becomes an sshd of its own: start_sshd.sh FOLDER PORT [LOGIN-SHELL]. It listens on 127.0.0.1
+# alone and needs nothing of the system's but its programs. In FOLDER, which is empty but for
+#   extra_config  lines of sshd_config(5) that go before ours: the first value counts
+# it makes
+#   host_ed25519, host_ecdsa  host keys; host_rsa, which takes long, where extra_config has "rsa"
+#   id             a key that may log in, without passphrase
+#   authorized_keys, known_hosts, home/ of the user, log
+#   ssh_config     for ssh -F: the host "box"
+#
+# The user is who runs this. For root the user's line in /etc/passwd and /etc/shadow is another
+# one in a mount namespace of this sshd's alone, so that the home, the login shell and the
+# password ("sesame") are the test's: what sshd does with them is what it always does. Elsewhere
+# the home comes by SetEnv, the shell by ForceCommand (which the user's real shell runs), and
+# no password is right.
+set -eu
+
+folder=$1 port=$2 shell=${3:-}
+user=$(id -un)
+cd "$folder"
+umask 077
+
+types='ed25519 ecdsa'
+if grep -q rsa extra_config 2> /dev/null; then
+	types="$types rsa"
+fi
+for type in $types; do
+	ssh-keygen -q -N '' -C '' -t "$type" -f "host_$type"
+	read -r algorithm key < "host_$type.pub"
+	echo "[127.0.0.1]:$port $algorithm $key" >> known_hosts
+done
+ssh-keygen -q -N '' -C '' -t ed25519 -f id
+cp id.pub authorized_keys
+mkdir -p home
+if [ "${shell##*/}" = busybox ]; then
+	ln -s "$shell" sh # it is the applet that its name says
+	shell=$folder/sh
+fi
+
+cat > ssh_config <<END
+Host box
+	HostName 127.0.0.1
+	Port $port
+	User $user
+	IdentityFile $folder/id
+	IdentitiesOnly yes
+	IdentityAgent none
+	UserKnownHostsFile $folder/known_hosts
+	GlobalKnownHostsFile /dev/null
+	StrictHostKeyChecking yes
+	ControlPath none
+END
+
+cat > sshd_config <<END
+$(cat extra_config 2> /dev/null || true)
+Port $port
+ListenAddress 127.0.0.1
+$(for type in $types; do echo "HostKey $folder/host_$type"; done)
+AuthorizedKeysFile $folder/authorized_keys
+PidFile none
+UsePAM no
+StrictModes no
+PermitRootLogin yes
+UseDNS no
+PrintMotd no
+PrintLastLog no
+MaxStartups 100
+LogLevel VERBOSE
+END
+
+if [ "$(id -u)" = 0 ]; then
+	[ -d /run/sshd ] || mkdir -p -m 0755 /run/sshd # where it confines what is not logged in
+	if unshare --mount true 2> /dev/null; then
+		export user shell folder
+		awk -F: -v OFS=: '$1 == ENVIRON["user"] {
+			$6 = ENVIRON["folder"] "/home"
+			if (ENVIRON["shell"]) $7 = ENVIRON["shell"]
+		} { print }' /etc/passwd > passwd
+		chmod 0644 passwd
+		# crypt(3) of "sesame"
+		hash='$6$loopback$0Sp36.ECHZI6u3gVnif0i0SDMZsIIVoHn4/60'
+		hash=${hash}TO0bQYdI6nljbzj5iF0Qh8JXjAB4MYYJeoTIn4mBZMLlqiB//
+		awk -F: -v OFS=: -v hash="$hash" '$1 == ENVIRON["user"] { $2 = hash } { print }' \
+			/etc/shadow > shadow
+		exec unshare --mount sh -c 'mount --bind passwd /etc/passwd &&
+			mount --bind shadow /etc/shadow &&
+			exec /usr/sbin/sshd -D -e -f "$PWD/sshd_config"' < /dev/null > log 2>&1
+	fi
+fi
+
+echo "SetEnv HOME=$folder/home" >> sshd_config
+if [ -n "$shell" ]; then
+	command="cd; SHELL=$shell exec $shell -c \"\$SSH_ORIGINAL_COMMAND\""
+	echo "ForceCommand $command" >> sshd_config
+fi
+exec /usr/sbin/sshd -D -e -f "$PWD/sshd_config" < /dev/null > log 2>&1
