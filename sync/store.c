@@ -60,7 +60,7 @@ static const char *objects_path(const struct store *store, char *path, size_t si
 }
 
 /*
- * Most objects live for a few turns: little time goes into making them small.
+ * Of files that are streamed: little time goes into making them small.
  * At level 0 libgit2 1.5 writes no zlib stream at all, and cannot read it back.
  */
 enum { LOOSE_COMPRESSION = 1, LOOSE_PRIORITY = 1, PACK_PRIORITY = 2 };

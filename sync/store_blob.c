@@ -8,7 +8,7 @@
 #include "sync/store_impl.h"
 
 /* Up to here a file is read in one piece; above, it is streamed. */
-enum { WHOLE_MAX = 1 << 20 };
+enum { WHOLE_MAX = 4 << 20 };
 
 static bool set_changed(struct error *err)
 {

@@ -91,6 +91,34 @@ static void test_no_bytes_are_bytes_too(void **state)
 	free(text);
 }
 
+/* An object is written in blocks, many at a time; git has to read every one of them. */
+static void test_every_length_can_be_read_by_git(void **state)
+{
+	static const size_t lengths[] = {
+		1, 65534, 65535, 65536, 131070, 131071, 1300000, 1376235, 4 << 20};
+	struct place *place = *state;
+	struct error err;
+	char *bytes = mem_alloc(4 << 20);
+	for (size_t i = 0; i < 4 << 20; i++) {
+		bytes[i] = (char)(i * 2654435761U >> 24);
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(lengths); i++) {
+		struct store_entry entry = {.mode = ENTRY_FILE};
+		struct span content = {bytes, lengths[i]};
+		struct buf out;
+		buf_init(&out, content.len);
+		assert_true(store_put_bytes(&place->store, content, &entry.id, &err));
+		assert_true(store_read(&place->store, &entry.id, content.len, &out, &err));
+		assert_true(span_equals(buf_span(&out), content));
+		buf_finish(&out);
+	}
+	free(bytes);
+	char *found = place_ask(place, "cd ../state/store && git fsck --strict >/dev/null 2>&1 && "
+				       "find objects -type f | wc -l");
+	assert_string_equal(found, "10\n");
+	free(found);
+}
+
 static void test_a_file_has_the_id_git_gives_it(void **state)
 {
 	struct place *place = *state;
@@ -214,6 +242,7 @@ int main(void)
 		TEST(test_a_store_is_private_and_a_git_repository),
 		TEST(test_bytes_come_back_as_they_went_in),
 		TEST(test_no_bytes_are_bytes_too),
+		TEST(test_every_length_can_be_read_by_git),
 		TEST(test_a_file_has_the_id_git_gives_it),
 		TEST(test_a_big_file_is_held_beside_the_objects),
 		TEST(test_names_are_kept_found_and_forgotten),
