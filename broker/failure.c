@@ -30,12 +30,12 @@ const struct failure_code failure_codes[] = {
 		"try again once the host answers; the message has each address and why it failed"},
 	{"HOST_KEY_UNKNOWN", RPC_INTERNAL_ERROR, false,
 		"compare the fingerprint with the host's own, then add the line that the message "
-                "has"},
+		"has"},
 	{"HOST_KEY_MISMATCH", RPC_INTERNAL_ERROR, false,
 		"find out why the key has changed; the message has the line that knows another"},
 	{"AUTH_FAILED", RPC_INTERNAL_ERROR, false,
 		"give the host one of the keys, or the profile another; the message has what was "
-                "tried"},
+		"tried"},
 	{"SSH_UNSUPPORTED", RPC_INTERNAL_ERROR, false,
 		"set ssh-client as the message says; it has what was missing"},
 	{"LINK_LOST", RPC_INTERNAL_ERROR, true, "try again; the message says how it was lost"},

@@ -27,14 +27,25 @@ struct known_hosts_finding {
 	enum known_hosts_verdict verdict;
 	char file[512]; // the line that decided; "" where there is none
 	size_t line;
+	char fingerprint[HOST_KEY_FINGERPRINT_MAX]; // of the key of that line
 	/* A @cert-authority line names the host: a client that can read certificates may accept it.
 	 */
 	bool has_authority;
 };
 
 /*
- * Looks the key of the target's host up in all its files. Lines that cannot be read are
- * skipped, as ssh does. A file that is missing is empty; one that cannot be read is an error.
+ * The name that the host's keys are looked up by, as ssh(1) does: HostKeyAlias alone, whatever
+ * the port; otherwise HostName, and "[HostName]:port" where that is not 22; in lower case. The
+ * caller frees it.
+ */
+char *known_hosts_name(const struct ssh_target *target);
+
+/*
+ * Looks the key of the target's host up in all its files. Where nothing is known of
+ * "[host]:port", a key that is known of the host without a port is taken, as ssh does; a
+ * different one there says nothing. A revoked key is one under either name. Lines that cannot be
+ * read are skipped, as ssh does. A file that is missing is empty; one that cannot be read is an
+ * error.
  */
 bool known_hosts_check(const struct ssh_target *target, const struct host_key *key,
 	struct known_hosts_finding *out_finding, struct error *err) ATTR_NODISCARD;

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "providers/ssh/base64.h"
+#include "providers/ssh/crypto.h"
+#include "providers/ssh/known_hosts.h"
+
+static const char pin_prefix[] = "SHA256:";
+
+const char *host_key_fingerprint(struct span blob, char text[HOST_KEY_FINGERPRINT_MAX])
+{
+	uint8_t digest[CRYPTO_SHA256_SIZE];
+	struct error err;
+	if (!crypto_sha256(blob, digest, &err)) {
+		snprintf(text, HOST_KEY_FINGERPRINT_MAX, "SHA256:?");
+		return text;
+	}
+	char *encoded = base64_encode((struct span){(const char *)digest, sizeof(digest)});
+	size_t len = strcspn(encoded, "=");
+	snprintf(text, HOST_KEY_FINGERPRINT_MAX, "%s%.*s", pin_prefix, (int)len, encoded);
+	free(encoded);
+	return text;
+}
+
+struct decision {
+	const struct ssh_target *target;
+	const struct host_key *key;
+	struct known_hosts_finding finding;
+	char fingerprint[HOST_KEY_FINGERPRINT_MAX];
+	char *name; // as in the files
+};
+
+/* A text for a POSIX shell, to be freed. */
+static char *quote(const char *text)
+{
+	char *quoted = mem_alloc(strlen(text) * 4 + 3);
+	char *to = quoted;
+	*to++ = '\'';
+	for (; *text; text++) {
+		to = *text == '\'' ? stpcpy(to, "'\\''") : (*to = *text, to + 1);
+	}
+	*to++ = '\'';
+	*to = '\0';
+	return quoted;
+}
+
+/* ---- refusals ---- */
+
+static bool refuse_pin(const struct decision *decision, struct error *err)
+{
+	return error_set_reason(err, ERROR_DENIED, "HOST_KEY_MISMATCH",
+		"the key of %s is not the one that the profile's host-key names: it is %s %s, and "
+		"%s is expected. Nothing was sent to it. Find out why it has changed before you "
+		"change host-key",
+		decision->name, decision->key->type, decision->fingerprint,
+		decision->target->host_key_pin);
+}
+
+static bool refuse_revoked(const struct decision *decision, struct error *err)
+{
+	return error_set_reason(err, ERROR_DENIED, "HOST_KEY_MISMATCH",
+		"the key of %s was revoked: %s:%zu marks %s %s. Nothing was sent to it",
+		decision->name, decision->finding.file, decision->finding.line, decision->key->type,
+		decision->fingerprint);
+}
+
+static bool refuse_changed(const struct decision *decision, struct error *err)
+{
+	char *file = quote(decision->finding.file);
+	char *name = quote(decision->name);
+	error_set_reason(err, ERROR_DENIED, "HOST_KEY_MISMATCH",
+		"the key of %s is not the one that is known: it is %s %s, and %s:%zu has %s. "
+		"Somebody may be listening in, or the host has been set up anew; nothing was sent "
+		"to it. Where its key was meant to change: ssh-keygen -f %s -R %s",
+		decision->name, decision->key->type, decision->fingerprint, decision->finding.file,
+		decision->finding.line, decision->finding.fingerprint, file, name);
+	free(file);
+	free(name);
+	return false;
+}
+
+/* The line is left out where a huge key makes it longer than an error can be. */
+static bool refuse_unknown(const struct decision *decision, struct error *err)
+{
+	const struct ssh_target *target = decision->target;
+	const char *path =
+		target->user_known_hosts_files ? target->user_known_hosts_files[0] : NULL;
+	char *line = known_hosts_line(target, decision->key);
+	char *quoted_line = quote(line);
+	char *file = quote(path ? path : "known_hosts");
+	char command[ERROR_TEXT_MAX - 256];
+	int len = snprintf(command, sizeof(command), "echo %s >> %s", quoted_line, file);
+	if (len >= (int)sizeof(command) || len < 0) {
+		snprintf(command, sizeof(command), "ssh-keyscan -p %d %s >> %s", target->port,
+			target->host, file);
+	}
+	error_set_reason(err, ERROR_DENIED, "HOST_KEY_UNKNOWN",
+		"no key of %s is known; it is %s %s. Where the host's own "
+		"(ssh-keygen -lf there) is the same: %s",
+		decision->name, decision->key->type, decision->fingerprint, command);
+	free(line);
+	free(quoted_line);
+	free(file);
+	return false;
+}
+
+/* ---- the decision ---- */
+
+/* As people copy it: with or without what says that it is a SHA256, and padding. */
+static bool is_pinned(const char *pin, const char *fingerprint)
+{
+	size_t prefix = sizeof(pin_prefix) - 1;
+	pin += strncmp(pin, pin_prefix, prefix) == 0 ? prefix : 0;
+	fingerprint += prefix;
+	size_t len = strcspn(pin, "=");
+	return len > 1 && len == strlen(fingerprint) && strncmp(pin, fingerprint, len) == 0;
+}
+
+/*
+ * A key that cannot be written down would be as new the next time: refused, but where
+ * everything is accepted anyway.
+ */
+static bool accept_new(
+	const struct decision *decision, char *out_note, size_t note_size, struct error *err)
+{
+	const struct ssh_target *target = decision->target;
+	struct error failure;
+	if (!known_hosts_add(target, decision->key, &failure)) {
+		snprintf(out_note, note_size, "the key of %s is not known: %s %s; %s",
+			decision->name, decision->key->type, decision->fingerprint, failure.text);
+		return target->host_checking == SSH_HOST_CHECKING_OFF ||
+		       error_set(err, failure.code, "%s", failure.text);
+	}
+	snprintf(out_note, note_size, "the key of %s was not known and is now: %s %s, in %s",
+		decision->name, decision->key->type, decision->fingerprint,
+		target->user_known_hosts_files[0]);
+	return true;
+}
+
+static bool decide(struct decision *decision, char *out_note, size_t note_size, struct error *err)
+{
+	const struct ssh_target *target = decision->target;
+	if (target->host_key_pin && !is_pinned(target->host_key_pin, decision->fingerprint)) {
+		return refuse_pin(decision, err);
+	}
+	if (!known_hosts_check(target, decision->key, &decision->finding, err)) {
+		return false;
+	}
+	if (decision->finding.verdict == KNOWN_HOSTS_REVOKED) {
+		return refuse_revoked(decision, err);
+	}
+	if (target->host_key_pin || decision->finding.verdict == KNOWN_HOSTS_MATCH) {
+		return true;
+	}
+	if (decision->finding.verdict == KNOWN_HOSTS_MISMATCH) {
+		return refuse_changed(decision, err);
+	}
+	return target->host_checking == SSH_HOST_CHECKING_STRICT
+	               ? refuse_unknown(decision, err)
+	               : accept_new(decision, out_note, note_size, err);
+}
+
+bool host_key_decide(const struct ssh_target *target, const struct host_key *key, char *out_note,
+	size_t note_size, struct error *err)
+{
+	struct decision decision = {.target = target, .key = key, .name = known_hosts_name(target)};
+	if (note_size > 0) {
+		out_note[0] = '\0';
+	}
+	host_key_fingerprint(key->blob, decision.fingerprint);
+	bool ok = decide(&decision, out_note, note_size, err);
+	free(decision.name);
+	return ok;
+}
