@@ -251,6 +251,30 @@ static void many_operations_at_once(struct world *world)
 	free(outcomes);
 }
 
+/* Names that a shell, a tool or a protocol could take for something else. */
+static void names_of_any_bytes_work(struct world *world)
+{
+	static const char *const names[] = {"new\nline", "ends\n", "\n", " blank ", "-dash",
+		"--help", "quo'te\"s`$(x)", "back\\slash\\", "\xff\x81\x88\xc3", "*?[a]", "~",
+		"$HOME", "a=b", "tab\there", "...", "\x01\x7f"};
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		struct outcome outcome;
+		char path[PATH_MAX];
+		snprintf(path, sizeof(path), "%.2000s/%s/%s", world->root, names[i], names[i]);
+		expect_written(world, path, names[i]);
+		expect_content(world, path, names[i]);
+		file_stat_wait(world, path, &outcome);
+		assert_true(outcome.is_ok && S_ISREG(outcome.status.st_mode));
+		assert_int_equal(outcome.status.st_size, strlen(names[i]));
+		file_resolve_wait(world, path, &outcome);
+		assert_true(outcome.is_ok);
+		assert_string_equal(outcome.path, path);
+	}
+	/* Links are read as their bytes are. */
+	world_shell(world, "n=$(printf '\\n.'); ln -s \"ends${n%%.}\" link");
+	expect_content(world, world_path(world, "link/ends\n"), "ends\n");
+}
+
 static void cancelled_operations_are_silent(struct world *world)
 {
 	enum { COUNT = 40 };
@@ -287,6 +311,7 @@ static const struct conformance_case cases[] = {
 	{"writing onto a folder is refused", writing_onto_a_folder_is_refused},
 	{"readers never see half a write", readers_never_see_half_a_write},
 	{"stat tells type, size and mode", stat_tells_type_size_and_mode},
+	{"names of any bytes work", names_of_any_bytes_work},
 	{"many operations run at once", many_operations_at_once},
 	{"cancelled operations are silent", cancelled_operations_are_silent},
 };

@@ -6,11 +6,17 @@
 #include <sys/stat.h>
 
 #include "providers/local/local.h"
+#include "tests/conformance/scripted.h"
 #include "tests/fake/fake.h"
 
 static struct provider *create_local(const struct provider_context *context, const char *folder)
 {
 	return local_provider_create(context);
+}
+
+static struct provider *create_scripted(const struct provider_context *context, const char *folder)
+{
+	return scripted_provider_create(context);
 }
 
 /* As awkward as it can be: late, in small pieces, other names, a single root. */
@@ -52,6 +58,7 @@ const struct subject subjects[] = {
 	{"local", BACKEND_LOCAL, create_local, NULL},
 	{"copy", BACKEND_LOCAL, create_local, "copy"},
 	{"fake", BACKEND_FAKE, create_fake, NULL},
+	{"scripted", BACKEND_SSH, create_scripted, NULL},
 	{"remapped", BACKEND_FAKE, create_remapped, NULL},
 };
 const size_t subject_count = ARRAY_LENGTH(subjects);

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/script_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+
+enum { CHUNK = 65536, WORDS_MAX = 400 };
+
+struct script_run {
+	struct ev_loop *loop;
+	struct exec *exec;    // owned; NULL once it was cut off
+	ev_io in, out, words; // their fd is -1 once closed
+	ev_timer silence, deadline;
+	struct span input; // what is still to be written
+	struct buf output;
+	char tail[WORDS_MAX + 1];
+	bool has_exited;
+	const struct script_listener *listener;
+	void *data;
+};
+
+static void io_close(struct ev_loop *loop, ev_io *io)
+{
+	ev_io_stop(loop, io);
+	if (io->fd >= 0) {
+		close(io->fd);
+		ev_io_set(io, -1, io->events);
+	}
+}
+
+static void cut_off(struct script_run *run)
+{
+	ev_timer_stop(run->loop, &run->silence);
+	ev_timer_stop(run->loop, &run->deadline);
+	io_close(run->loop, &run->in);
+	io_close(run->loop, &run->out);
+	io_close(run->loop, &run->words);
+	exec_destroy(run->exec);
+	run->exec = NULL;
+}
+
+static const char *words_of(const struct script_run *run)
+{
+	return run->tail + strspn(run->tail, " ");
+}
+
+/* The handler may destroy the run: the last thing a caller does. */
+static void end(struct script_run *run, const struct error *err)
+{
+	cut_off(run);
+	run->listener->on_end(run->data, &run->output, words_of(run), err);
+}
+
+static void check_ended(struct script_run *run)
+{
+	if (run->has_exited && run->out.fd < 0 && run->words.fd < 0) {
+		end(run, NULL);
+	}
+}
+
+static void note_progress(struct script_run *run)
+{
+	if (run->silence.repeat > 0.) {
+		ev_timer_again(run->loop, &run->silence);
+	}
+}
+
+static bool is_transient(int errnum)
+{
+	return errnum == EAGAIN || errnum == EINTR;
+}
+
+/* ---- the streams ---- */
+
+static void on_writable(struct ev_loop *loop, ev_io *io, int events)
+{
+	struct script_run *run = CONTAINER_OF(io, struct script_run, in);
+	ssize_t count = write(io->fd, run->input.data, run->input.len);
+	if (count < 0 && is_transient(errno)) {
+		return;
+	}
+	note_progress(run);
+	if (count > 0) {
+		run->input.data += count;
+		run->input.len -= (size_t)count;
+	}
+	if (count < 0 || run->input.len == 0) { // it reads no more, or has it all
+		io_close(loop, io);
+	}
+}
+
+static void on_readable(struct ev_loop *loop, ev_io *io, int events)
+{
+	struct script_run *run = CONTAINER_OF(io, struct script_run, out);
+	struct error err;
+	size_t room = run->output.max - run->output.len;
+	char extra;
+	size_t want = room < CHUNK ? room : CHUNK;
+	/* A byte over the maximum has to be seen; it needs no place in the buffer. */
+	char *at = want > 0 ? buf_reserve(&run->output, want, NULL) : &extra;
+	ssize_t count = read(io->fd, at, want > 0 ? want : 1);
+	if (count < 0 && is_transient(errno)) {
+		return;
+	}
+	note_progress(run);
+	if (count > 0 && want == 0) {
+		error_set(&err, ERROR_LIMIT, "it writes more than %zu bytes", run->output.max);
+		end(run, &err);
+	} else if (count > 0) {
+		buf_commit(&run->output, (size_t)count);
+		if (run->listener->on_output) {
+			run->listener->on_output(run->data, buf_span(&run->output), words_of(run));
+		}
+	} else {
+		io_close(loop, io);
+		check_ended(run);
+	}
+}
+
+static void on_words(struct ev_loop *loop, ev_io *io, int events)
+{
+	struct script_run *run = CONTAINER_OF(io, struct script_run, words);
+	char chunk[4096];
+	ssize_t count = read(io->fd, chunk, sizeof(chunk));
+	if (count < 0 && is_transient(errno)) {
+		return;
+	}
+	if (count <= 0) {
+		io_close(loop, io);
+		check_ended(run);
+		return;
+	}
+	note_progress(run);
+	size_t fresh = (size_t)count < WORDS_MAX ? (size_t)count : WORDS_MAX;
+	size_t old = strlen(run->tail);
+	size_t kept = old < WORDS_MAX - fresh ? old : WORDS_MAX - fresh;
+	memmove(run->tail, run->tail + old - kept, kept);
+	for (size_t i = 0; i < fresh; i++) {
+		unsigned char byte = (unsigned char)chunk[(size_t)count - fresh + i];
+		run->tail[kept + i] = byte >= ' ' && byte < 0x7f ? (char)byte : ' ';
+	}
+	run->tail[kept + fresh] = '\0';
+}
+
+/* ---- the process ---- */
+
+static void on_started(void *data)
+{
+}
+
+static void on_failed(void *data, const struct error *err)
+{
+	end(data, err);
+}
+
+static void on_exited(void *data, struct process_status status)
+{
+	struct script_run *run = data;
+	run->has_exited = true;
+	check_ended(run);
+}
+
+static void on_emptied(void *data)
+{
+}
+
+static const struct exec_listener exec_listener = {
+	.on_started = on_started,
+	.on_failed = on_failed,
+	.on_exited = on_exited,
+	.on_emptied = on_emptied,
+	.on_lost = on_failed,
+};
+
+/* ---- deadlines ---- */
+
+static void fail_late(struct script_run *run, const char *what, double seconds)
+{
+	struct error err;
+	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED", "%s within %lld ms", what,
+		(long long)(seconds * 1000.));
+	end(run, &err);
+}
+
+static void on_silence(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	fail_late(CONTAINER_OF(timer, struct script_run, silence),
+		"nothing has come from the sandbox", timer->repeat);
+}
+
+static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	fail_late(
+		CONTAINER_OF(timer, struct script_run, deadline), "it did not end", timer->repeat);
+}
+
+/* ---- life ---- */
+
+static void timer_start(struct ev_loop *loop, ev_timer *timer, long long ms)
+{
+	timer->repeat = (double)ms / 1000.;
+	if (ms > 0) {
+		ev_timer_again(loop, timer);
+	}
+}
+
+struct script_run *script_run_start(struct ev_loop *loop, struct sandbox *sandbox,
+	const struct script_order *order, const struct script_listener *listener, void *data,
+	struct error *err)
+{
+	struct script_run *run = mem_alloc_zero(sizeof(*run));
+	bool has_input = order->input.len > 0;
+	struct exec_spec spec = {
+		.argv = order->argv, .env = order->env, .cwd = order->cwd, .want_stdin = has_input};
+	*run = (struct script_run){
+		.loop = loop, .input = order->input, .listener = listener, .data = data};
+	buf_init(&run->output, order->output_max);
+	run->exec = sandbox_exec(sandbox, &spec, &exec_listener, run, err);
+	if (!run->exec) {
+		free(run);
+		return NULL;
+	}
+	ev_io_init(&run->in, on_writable, exec_take_stdin(run->exec), EV_WRITE);
+	ev_io_init(&run->out, on_readable, exec_take_stdout(run->exec), EV_READ);
+	ev_io_init(&run->words, on_words, exec_take_stderr(run->exec), EV_READ);
+	ev_init(&run->silence, on_silence);
+	ev_init(&run->deadline, on_deadline);
+	if (has_input) {
+		ev_io_start(loop, &run->in);
+	}
+	ev_io_start(loop, &run->out);
+	ev_io_start(loop, &run->words);
+	ev_now_update(loop);
+	timer_start(loop, &run->silence, order->silence_ms);
+	timer_start(loop, &run->deadline, order->deadline_ms);
+	return run;
+}
+
+void script_run_destroy(struct script_run *run)
+{
+	if (!run) {
+		return;
+	}
+	cut_off(run);
+	buf_finish(&run->output);
+	free(run);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_SCRIPT_RUN_H
+#define PROVIDERS_SCRIPT_RUN_H
+
+#include "providers/provider.h"
+
+/*
+ * One short script in a sandbox, run by sandbox_exec: bytes go in, its output is
+ * collected up to a limit, and its last words on stderr are kept. Loop thread.
+ */
+struct script_run;
+
+struct script_order {
+	const char *const *argv; // NULL-terminated, as env and cwd of struct exec_spec:
+	const char *const *env;  // borrowed until script_run_start returns
+	const char *cwd;
+	struct span input;     // its stdin; borrowed until the end
+	size_t output_max;     // bytes; more is ERROR_LIMIT
+	long long silence_ms;  // without a byte taken or given: ERROR_TIMEOUT; 0: for ever
+	long long deadline_ms; // all in all; 0: none
+};
+
+struct script_listener {
+	/* More has come of its output: all so far; the words are those of stderr so far. May be
+	 * NULL. */
+	void (*on_output)(void *data, struct span output, const char *words);
+	/*
+	 * Once: it has ended and all output is there (err is NULL, whatever its status was;
+	 * the buffer is the callee's to move away), or it could not be started, was lost,
+	 * or was cut off. `words` is one printable line, may be "". Destroy it here or later.
+	 */
+	void (*on_end)(void *data, struct buf *output, const char *words, const struct error *err);
+};
+
+/*
+ * Raises nothing before it returns; NULL where the sandbox refuses at once. A process that was cut
+ * off is killed with its tree.
+ */
+struct script_run *script_run_start(struct ev_loop *loop, struct sandbox *sandbox,
+	const struct script_order *order, const struct script_listener *listener, void *data,
+	struct error *err) ATTR_NODISCARD;
+
+/* Kills what still runs; raises nothing more. NULL is fine. */
+void script_run_destroy(struct script_run *run);
+
+#endif

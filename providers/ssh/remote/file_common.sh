@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+# Before every script for a file. Arguments: LINKS PATH DETAIL ROOT...
+#
+# PATH is absolute; LINKS says whether links on the way are "followed" or "refused"; each ROOT
+# is the physical name of a folder. The answer is words on stdout that end in NUL, the last of
+# them "end". Needs a POSIX sh and coreutils.
+#
+# A path is walked name by name, and every link is read and walked by the same rules. The
+# working directory is the folder we are in; whether it is still below the root is
+# asked of the kernel once we are there, and from then on only ./NAME is touched.
+set -u
+unset CDPATH ENV IFS
+export LC_ALL=C
+links=$1 path=$2 detail=$3
+shift 3
+
+answer() {
+	printf '%s\0' "$@" end
+	exit 0
+}
+
+refuse() {
+	answer refused "$1"
+}
+
+missing() {
+	answer missing "${1:-No such file or directory}"
+}
+
+# Takes slashes, and dots that mean nothing, off what is left to walk.
+strip() {
+	while :; do
+		case $rest in
+		/*) rest=${rest#/} ;;
+		./*) rest=${rest#./} ;;
+		.) rest= ;;
+		*) return 0 ;;
+		esac
+	done
+}
+
+# Takes the next name off it.
+take() {
+	name=${rest%%/*}
+	rest=${rest#"$name"}
+	strip
+}
+
+# The kernel's word on where we are, against ours.
+is_here() {
+	[ "$(env pwd -P 2>/dev/null && printf .)" = "$root$at
+." ]
+}
+
+enter_root() {
+	root=$1 at=
+	[ -d "$root" ] || missing
+	cd -P "$root" 2>/dev/null
+}
+
+# Outside of the roots names are only compared, until they name one.
+look_for_root() {
+	for candidate do
+		if [ "$candidate" = "$at" ]; then
+			enter_root "$candidate"
+			return
+		fi
+	done
+}
+
+step_outside() {
+	[ -n "$rest" ] || refuse "it leads out of the session's roots"
+	take
+	case $name in
+	..) at=${at%/*} ;;
+	*) at=$at/$name ;;
+	esac
+	look_for_root "$@"
+}
+
+step_up() {
+	[ "$links" = followed ] || refuse 'it has to be free of links and dots, and is not'
+	if [ -n "$at" ]; then
+		at=${at%/*}
+		cd -P .. 2>/dev/null
+	else
+		at=${root%/*} root=
+		look_for_root "$@"
+	fi
+}
+
+follow() {
+	[ "$links" = followed ] || refuse 'it has to be free of links and dots, and is not'
+	target=$(readlink -n "./$name" 2>/dev/null && printf .) || return 1
+	target=${target%.}
+	count=$((count + 1))
+	[ "$count" -le 40 ] || refuse 'it has too many links'
+	rest=$target/$rest
+	case $target in
+	/*) root= at= ;;
+	esac
+	strip
+}
+
+step_into() {
+	if [ -d "./$name" ]; then
+		[ -x "./$name" ] || answer failed 'Permission denied'
+		at=$at/$name
+		cd -P "./$name" 2>/dev/null
+	elif [ -e "./$name" ]; then
+		missing 'Not a directory'
+	else
+		case /$rest/ in
+		*/../*) missing ;;
+		esac
+		absent
+	fi
+}
+
+# What a path that has to be there means by a name that is not; others have their own.
+absent() {
+	missing
+}
+
+begin() {
+	root= at= name= count=0 rest=$path
+	strip
+	[ "$links" = refused ] || return 0
+	best=
+	for candidate do
+		case $path in
+		"$candidate" | "$candidate"/*)
+			[ "${#candidate}" -le "${#best}" ] || best=$candidate
+			;;
+		esac
+	done
+	[ -n "$best" ] || refuse "it leads out of the session's roots"
+	rest=${path#"$best"}
+	strip
+	enter_root "$best"
+}
+
+# What PATH names is ./$name in the working directory, if it is there; "." is a root itself.
+walk_once() {
+	begin "$@" || return 1
+	is_over=
+	while [ -z "$is_over" ]; do
+		if [ -z "$root" ]; then
+			step_outside "$@" || return 1
+		elif [ -z "$rest" ]; then
+			name=. is_over=yes
+		else
+			take
+			if [ "$name" = .. ]; then
+				step_up "$@" || return 1
+			elif [ -L "./$name" ]; then
+				follow || return 1
+			elif [ -z "$rest" ]; then
+				is_over=yes
+			else
+				step_into || return 1
+			fi
+		fi
+	done
+	is_here
+}
+
+walk() {
+	tries=0
+	until walk_once "$@"; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 8 ] || refuse 'a folder on its way was replaced by a link'
+	done
+}
+
+# Looks at it, not through it: its mode, size, owner and permissions.
+look() {
+	facts=$(stat -c '%f %s %u:%g %a' "./$name" 2>/dev/null) || return 1
+	set -- $facts
+	mode=$((0x$1)) size=$2 owner=$3 bits=$4
+	case $bits in
+	????) bits=${bits#?} ;;
+	esac
+}
+
+check_regular() {
+	case $((mode & 61440)) in
+	32768) ;;
+	16384) refuse 'it is a directory' ;;
+	40960) refuse 'a link was put in its place' ;;
+	*) refuse 'it is no regular file' ;;
+	esac
+}
