@@ -35,7 +35,6 @@ struct transport_request {
  */
 struct transport_collected {
 	git_oid tree;
-	size_t files;
 	uint64_t received_bytes;
 	char note[256];
 };

@@ -9,9 +9,7 @@
 #include "sync/git/shallow.h"
 #include "sync/git/tree_walk.h"
 
-enum { COMMITS_MAX = 1000, BRANCHES_MAX = 256 };
-
-enum { SUBJECT_SHOWN = 60 };
+enum { BRANCHES_MAX = 256, SUBJECT_SHOWN = 60 };
 
 static const char refs[] = "refs/acp-broker/agent/";
 
@@ -23,7 +21,7 @@ struct branch {
 struct arrival {
 	struct branch branches[BRANCHES_MAX];
 	size_t branch_count;
-	git_oid commits[2 * COMMITS_MAX]; // with those they build upon
+	git_oid commits[2 * AGENT_COMMITS_MAX]; // with those they build upon
 	size_t commit_count;
 };
 
@@ -36,7 +34,7 @@ static struct arrival *arrival_of(struct git_transport *git)
 	return git->arrival;
 }
 
-static void arrival_finish(struct git_transport *git)
+void git_drop_commits(struct git_transport *git)
 {
 	for (size_t i = 0; git->arrival && i < git->arrival->branch_count; i++) {
 		free(git->arrival->branches[i].name);
@@ -47,7 +45,7 @@ static void arrival_finish(struct git_transport *git)
 
 /* ---- what is told ---- */
 
-static bool write_known(struct git_transport *git, int fd, struct error *err)
+bool git_write_known_commits(struct git_transport *git, int fd, struct error *err)
 {
 	const struct git *lib = git->store.git;
 	git_reference_iterator *iterator = NULL;
@@ -58,12 +56,11 @@ static bool write_known(struct git_transport *git, int fd, struct error *err)
 		return error_set_git(lib, err, "reading the store %s", git->store.path);
 	}
 	while (written && lib->reference_next_name(&name, iterator) == 0) {
-		char line[GIT_OID_HEXSZ + 2];
+		char word[GIT_OID_HEXSZ + 1];
 		git_oid id;
 		if (lib->reference_name_to_id(&id, git->store.repository, name) == 0) {
-			lib->oid_tostr(line, sizeof(line) - 1, &id);
-			line[GIT_OID_HEXSZ] = '\n';
-			written = fd_write_all(fd, (struct span){line, GIT_OID_HEXSZ + 1}, err);
+			lib->oid_tostr(word, sizeof(word), &id);
+			written = fd_write_all(fd, (struct span){word, sizeof(word)}, err);
 		}
 	}
 	lib->reference_iterator_free(iterator);
@@ -88,7 +85,7 @@ static bool check_object(struct git_transport *git, struct line_object *object, 
 	return true;
 }
 
-static bool take_line(
+bool git_take_commits(
 	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
 {
 	struct arrival *arrival = arrival_of(git);
@@ -128,7 +125,7 @@ static bool check_commit(
 }
 
 struct ancestors {
-	git_oid ids[2 * COMMITS_MAX];
+	git_oid ids[2 * AGENT_COMMITS_MAX];
 	size_t count;
 };
 
@@ -238,37 +235,16 @@ static bool keep_all(struct git_transport *git, struct error *err)
 	return true;
 }
 
-/* Commits that cannot be kept are no reason to leave the files where they are. */
-static bool work_commits(struct git_transport *git, struct remote_ends *ends, struct error *err)
+bool git_keep_commits(struct git_transport *git, struct error *err)
 {
-	struct error send_err, keep_err;
-	bool sent = write_known(git, ends->out, &send_err);
-	fd_close(&ends->out);
-	git->received_count = 0;
-	bool answered = git_read_answer(git, ends, take_line, err);
-	bool kept = answered && keep_all(git, &keep_err);
-	if (!kept) {
-		git_discard_received(git);
-		answered = git_open_store(git, answered ? err : NULL) && answered;
+	struct error keep_err;
+	if (!git->arrival || keep_all(git, &keep_err)) {
+		git_drop_commits(git);
+		return true;
 	}
-	if (answered && !kept) {
-		snprintf(git->note, sizeof(git->note), "the agent's commits were not taken: %.200s",
-			keep_err.text);
-	}
-	arrival_finish(git);
-	if (answered && !sent) {
-		*err = send_err;
-	}
-	return answered && sent;
-}
-
-void git_collect_commits(struct git_transport *git, void (*then)(struct git_transport *git))
-{
-	char tree[GIT_OID_HEXSZ + 1], count[16];
-	git->store.git->oid_tostr(tree, sizeof(tree), &git->collecting.side_tree);
-	snprintf(count, sizeof(count), "%d", COMMITS_MAX);
-	git_run(git, &(struct git_step){.script = SCRIPT_COMMITS,
-			     .args = {tree, count},
-			     .work = work_commits,
-			     .then = then});
+	git_drop_commits(git);
+	git_discard_received(git);
+	snprintf(git->note, sizeof(git->note), "the agent's commits were not taken: %.200s",
+		keep_err.text);
+	return git_open_store(git, err);
 }

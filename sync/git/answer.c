@@ -33,6 +33,9 @@ static bool take_failure(struct git_transport *git, const char *why, struct erro
 			"delivering to %s: a file arrived with another content",
 			request->runtime_root);
 	}
+	if (strcmp(why, "stream") == 0) {
+		return error_set(err, ERROR_PROTOCOL, "the sandbox did not take what it was sent");
+	}
 	if (strcmp(why, "other") == 0) {
 		return error_set(err, ERROR_UNAVAILABLE,
 			"%s became a repository of the agent's meanwhile", request->runtime_root);

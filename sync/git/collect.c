@@ -78,13 +78,29 @@ static bool check_object(struct git_transport *git, struct line_object *object, 
 	       error_set(err, ERROR_PROTOCOL, "the sandbox sent a commit as a file");
 }
 
+/* What the commits bring is apart from here on. */
+static bool begin_commits(struct git_transport *git, struct error *err)
+{
+	struct collecting *collecting = &git->collecting;
+	collecting->has_commits = true;
+	if (!trees_check(&git->store, &collecting->side_base, &collecting->side_tree, err)) {
+		return false;
+	}
+	git->received_count = 0;
+	return true;
+}
+
 static bool take_collected(
 	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
 {
+	if (git->collecting.has_commits) {
+		return git_take_commits(git, lines, line, err);
+	}
 	switch (line->kind) {
+	case LINE_COMMITS:
+		return begin_commits(git, err);
 	case LINE_TREE:
 		git->collecting.side_tree = line->id;
-		git->collecting.result.files = (size_t)line->number;
 		return true;
 	case LINE_BIG:
 		return add_big_file(git, line, err);
@@ -115,31 +131,41 @@ static bool work_open(struct git_transport *git, struct remote_ends *ends, struc
 	       trees_list_big(&git->store, &collecting->base, &collecting->base_files, err);
 }
 
-static bool work_collect(struct git_transport *git, struct remote_ends *ends, struct error *err)
+static bool ask(struct git_transport *git, int fd, struct error *err)
 {
-	struct collecting *collecting = &git->collecting;
-	LIST_FOR_EACH(file, &collecting->base_files, struct big_file, link) {
+	LIST_FOR_EACH(file, &git->collecting.base_files, struct big_file, link) {
 		struct span name = {file->path, strlen(file->path) + 1};
-		if (!fd_write_all(ends->out, name, err)) {
+		if (!fd_write_all(fd, SPAN_LITERAL("./"), err) || !fd_write_all(fd, name, err)) {
 			return false;
 		}
 	}
+	return git_write_known_commits(git, fd, err);
+}
+
+static bool work_collect(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	struct collecting *collecting = &git->collecting;
+	struct error ask_err;
+	bool asked = ask(git, ends->out, &ask_err);
 	point("collect.asked");
 	fd_close(&ends->out);
 	collecting->side_tree = (git_oid){{0}};
+	collecting->has_commits = false;
 	big_files_finish(&collecting->files);
 	git->received_count = 0;
 	bool answered = git_read_answer(git, ends, take_collected, err);
 	point("collect.answered");
-	if (answered && git->is_missing) {
-		return true;
+	bool is_tree_due = answered && !git->is_missing && !collecting->has_commits;
+	if (!answered || (is_tree_due && !trees_check(&git->store, &collecting->side_base,
+						 &collecting->side_tree, err))) {
+		git_drop_commits(git);
+		git_discard_received(git);
+		return false;
 	}
-	if (answered &&
-		trees_check(&git->store, &collecting->side_base, &collecting->side_tree, err)) {
-		return true;
+	if (!asked) {
+		*err = ask_err;
 	}
-	git_discard_received(git);
-	return false;
+	return git_keep_commits(git, asked ? err : NULL) && asked;
 }
 
 static bool work_fetch(struct git_transport *git, struct remote_ends *ends, struct error *err)
@@ -160,9 +186,6 @@ static bool work_fetch(struct git_transport *git, struct remote_ends *ends, stru
 static bool work_join(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	struct collecting *collecting = &git->collecting;
-	LIST_FOR_EACH(file, &collecting->files, struct big_file, link) {
-		collecting->result.files++;
-	}
 	if (!trees_join(&git->store, &collecting->side_tree, &collecting->files,
 		    &collecting->result.tree, err)) {
 		return false;
@@ -170,16 +193,6 @@ static bool work_join(struct git_transport *git, struct remote_ends *ends, struc
 	point("collect.joined");
 	git->known = (struct side_pair){collecting->result.tree, collecting->side_tree};
 	return true;
-}
-
-static void collect_done(struct git_transport *git)
-{
-	git_end(git, NULL);
-}
-
-static void collect_commits(struct git_transport *git)
-{
-	git_collect_commits(git, collect_done);
 }
 
 /* Work: the first of the big files from `next` on that the store has not. */
@@ -209,7 +222,7 @@ static void collect_find_next(struct git_transport *git)
 static void collect_next(struct git_transport *git)
 {
 	if (!git->collecting.next) {
-		collect_commits(git);
+		git_end(git, NULL);
 		return;
 	}
 	char path[LINE_PATH_MAX + 3];
@@ -235,16 +248,17 @@ static void collect_asked(struct git_transport *git)
 		return;
 	}
 	git->was_seeded = true;
-	git_import(git, &store_empty_tree, &git->collecting.side_base, collect_ask);
+	git_import(git, &git->collecting.side_base, collect_ask);
 }
 
 static void collect_ask(struct git_transport *git)
 {
-	char base[GIT_OID_HEXSZ + 1], limit[24];
+	char base[GIT_OID_HEXSZ + 1], limit[24], count[16];
 	git->store.git->oid_tostr(base, sizeof(base), &git->collecting.side_base);
 	snprintf(limit, sizeof(limit), "%" PRIu64, git->store.big_file_bytes);
+	snprintf(count, sizeof(count), "%d", AGENT_COMMITS_MAX);
 	git_run(git, &(struct git_step){.script = SCRIPT_COLLECT,
-			     .args = {base, limit, git->pathspecs, git->includes},
+			     .args = {base, limit, git->pathspecs, git->includes, count},
 			     .work = work_collect,
 			     .then = collect_asked});
 }

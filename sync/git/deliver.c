@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +6,6 @@
 #include "base/point.h"
 #include "sync/git/git.h"
 #include "sync/id.h"
-
-enum { FIELDS_MAX = LINE_PATH_MAX + 256 };
 
 void delivering_finish(struct delivering *delivering)
 {
@@ -25,13 +22,6 @@ static void deliver_end(struct git_transport *git, const struct error *err)
 	struct transport_delivered result = git->delivering.result;
 	delivering_finish(&git->delivering);
 	git->done.deliver(git->done_data, err ? NULL : &result, err);
-}
-
-/* An id less its last digit: of a big file's content the last bit is not known. */
-static void short_id(const struct git *git, const struct store_entry *entry, char *hex)
-{
-	git->oid_tostr(hex, GIT_OID_HEXSZ + 1, &entry->id);
-	hex[GIT_OID_HEXSZ - 1] = '\0';
 }
 
 /* ---- what is to be done ---- */
@@ -103,44 +93,20 @@ static bool work_upload(struct git_transport *git, struct remote_ends *ends, str
 
 /* ---- the change itself ---- */
 
-static bool put_swap(
-	const struct git_transport *git, const struct swap *swap, int fd, struct error *err)
-{
-	const struct git *lib = git->store.git;
-	char was[GIT_OID_HEXSZ + 1], becomes[GIT_OID_HEXSZ + 1], fields[FIELDS_MAX];
-	bool is_executable = store_entry_is_executable(&swap->to);
-	bool will_be_big = swap->to.mode == ENTRY_BIG;
-	short_id(lib, &swap->from, was);
-	short_id(lib, &swap->to, becomes);
-	if (!will_be_big) {
-		lib->oid_tostr(becomes, sizeof(becomes), &swap->to.id);
-	}
-	int length = snprintf(fields, sizeof(fields), "%s%c%s%c%s%c%s%c%o%c", swap->path, 0,
-		swap->from.mode == ENTRY_NONE  ? "none"
-		: swap->from.mode == ENTRY_BIG ? was
-					       : "small",
-		0,
-		swap->to.mode == ENTRY_NONE ? "none"
-		: will_be_big               ? "big"
-					    : "blob",
-		0, becomes, 0,
-		will_be_big ? (unsigned)(is_executable ? ENTRY_EXECUTABLE : ENTRY_FILE)
-			    : (unsigned)swap->to.mode,
-		0);
-	return fd_write_all(fd, (struct span){fields, (size_t)length}, err);
-}
-
 static bool work_deliver(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
+	struct delivering *delivering = &git->delivering;
+	const struct stream stream = {
+		.from = delivering->side_from, .to = delivering->side_to, .has_swaps = true};
 	struct error send_err;
-	bool sent = true;
-	LIST_FOR_EACH(swap, &git->delivering.swaps, struct swap, link) {
-		sent = sent && put_swap(git, swap, ends->out, &send_err);
-	}
+	bool sent = git_send_stream(git, &stream, ends->out, &send_err);
 	point("deliver.asked");
 	fd_close(&ends->out);
 	if (!git_read_answer(git, ends, take_nothing, err)) {
 		return false;
+	}
+	if (git->is_missing) {
+		return true;
 	}
 	point("deliver.done");
 	if (!sent) {
@@ -153,16 +119,6 @@ static bool work_deliver(struct git_transport *git, struct remote_ends *ends, st
 
 static void deliver_apply(struct git_transport *git);
 
-static void deliver_send(struct git_transport *git)
-{
-	struct delivering *delivering = &git->delivering;
-	if (id_equal(&delivering->side_from, &delivering->side_to)) {
-		deliver_apply(git);
-		return;
-	}
-	git_import(git, &delivering->side_from, &delivering->side_to, deliver_apply);
-}
-
 static void deliver_seed(struct git_transport *git)
 {
 	struct error err;
@@ -172,7 +128,7 @@ static void deliver_seed(struct git_transport *git)
 		return;
 	}
 	git->was_seeded = true;
-	git_import(git, &store_empty_tree, &git->delivering.side_from, deliver_send);
+	git_import(git, &git->delivering.side_from, deliver_apply);
 }
 
 static void deliver_applied(struct git_transport *git)
@@ -187,16 +143,13 @@ static void deliver_applied(struct git_transport *git)
 static void deliver_apply(struct git_transport *git)
 {
 	char from[GIT_OID_HEXSZ + 1], to[GIT_OID_HEXSZ + 1];
-	if (git->is_missing) {
-		deliver_seed(git);
-		return;
-	}
 	git->store.git->oid_tostr(from, sizeof(from), &git->delivering.side_from);
 	git->store.git->oid_tostr(to, sizeof(to), &git->delivering.side_to);
-	git_run(git, &(struct git_step){.script = SCRIPT_DELIVER,
-			     .args = {from, to},
-			     .work = work_deliver,
-			     .then = deliver_applied});
+	git_run(git,
+		&(struct git_step){.script = SCRIPT_DELIVER,
+			.args = {from, to, list_is_empty(&git->delivering.swaps) ? "" : "swaps"},
+			.work = work_deliver,
+			.then = deliver_applied});
 }
 
 static void deliver_next(struct git_transport *git);
@@ -210,11 +163,11 @@ static void deliver_uploaded(struct git_transport *git)
 static void deliver_next(struct git_transport *git)
 {
 	if (!git->delivering.next) {
-		deliver_send(git);
+		deliver_apply(git);
 		return;
 	}
 	char id[GIT_OID_HEXSZ + 1];
-	short_id(git->store.git, &git->delivering.next->to, id);
+	git_short_id(git, &git->delivering.next->to, id);
 	git_run(git, &(struct git_step){.script = SCRIPT_UPLOAD,
 			     .args = {id},
 			     .work = work_upload,

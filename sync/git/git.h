@@ -17,7 +17,6 @@ enum git_script {
 	SCRIPT_OPEN,
 	SCRIPT_COLLECT,
 	SCRIPT_FETCH,
-	SCRIPT_COMMITS,
 	SCRIPT_UPLOAD,
 	SCRIPT_IMPORT,
 	SCRIPT_DELIVER,
@@ -29,7 +28,7 @@ enum git_script {
 /* The text of a script with what they all share before it. */
 const char *git_script_text(enum git_script script);
 
-enum { SCRIPT_ARGS_MAX = 8 };
+enum { SCRIPT_ARGS_MAX = 9 };
 
 struct git_transport;
 struct arrival; // agent_commits.c
@@ -44,6 +43,7 @@ struct git_step {
 /* What is going on in a collect. */
 struct collecting {
 	git_oid base, side_base, side_tree;
+	bool has_commits;       // the answer has come to the agent's commits: the tree is checked
 	struct list base_files; // of struct big_file: those of base
 	struct list files;      // of struct big_file: those that are there
 	struct big_file *next;  // to be fetched; NULL: none
@@ -55,7 +55,7 @@ struct delivering {
 	git_oid from, to, side_from, side_to;
 	struct list swaps; // of struct swap
 	struct swap *next; // to be uploaded; NULL: none
-	git_oid import_from, import_to;
+	git_oid seed;      // a whole tree that is sent, since the runtime has lost it
 	struct transport_delivered result;
 };
 
@@ -99,8 +99,9 @@ struct git_transport {
 	struct delivering delivering;
 	struct arrival *arrival; // of commits, while they come; NULL
 	struct history history;
-	bool has_lost_repository; // the runtime's was deleted
-	char note[256];           // what the next collect is to say
+	bool has_lost_repository;    // the runtime's was deleted
+	bool has_current_repository; // it was sent the history as it is, by whom ever
+	char note[256];              // what the next collect is to say
 };
 
 static inline struct git_transport *git_from(struct transport *transport)
@@ -157,14 +158,42 @@ void git_deliver(struct transport *transport, const git_oid *from, const git_oid
 void collecting_finish(struct collecting *collecting);
 void delivering_finish(struct delivering *delivering);
 
-/* import.c: the objects that make import_from import_to; then `then`. */
-void git_import(struct git_transport *git, const git_oid *from, const git_oid *to,
-	void (*then)(struct git_transport *git));
+/* ---- import.c: what goes to the runtime ---- */
+
+struct stream {
+	git_oid from, to;
+	bool has_swaps; // delivering.swaps go along
+};
+
+/* Work: writes a stream for git-fast-import(1) that makes the one tree the other. */
+bool git_send_stream(struct git_transport *git, const struct stream *stream, int fd,
+	struct error *err) ATTR_NODISCARD;
+
+/* Sends a whole tree; then `then`. */
+void git_import(
+	struct git_transport *git, const git_oid *tree, void (*then)(struct git_transport *git));
+
+/* An id less its last digit: of a big file's content the last bit is not known. */
+void git_short_id(const struct git_transport *git, const struct store_entry *entry, char *hex);
 
 /* repository.c: brings the runtime's repository up to the user's; then ends the operation. */
 void git_update_repository(struct git_transport *git);
 
-/* agent_commits.c: asks for the commits that the agent made; then `then`. */
-void git_collect_commits(struct git_transport *git, void (*then)(struct git_transport *git));
+/* ---- agent_commits.c: the commits that the agent made, which a collect brings along ---- */
+
+enum { AGENT_COMMITS_MAX = 1000 };
+
+/* Work: writes the ids of those that are known, each ended by NUL. */
+bool git_write_known_commits(struct git_transport *git, int fd, struct error *err) ATTR_NODISCARD;
+/* Work: takes a line that follows LINE_COMMITS. */
+bool git_take_commits(struct git_transport *git, struct lines *lines, const struct line *line,
+	struct error *err) ATTR_NODISCARD;
+/*
+ * Work, at the end of the answer: checks what has come and keeps it. What cannot be kept is no
+ * reason to leave the files where they are: it is noted. Fails where the store is lost.
+ */
+bool git_keep_commits(struct git_transport *git, struct error *err) ATTR_NODISCARD;
+/* Drops what has come and was not kept. */
+void git_drop_commits(struct git_transport *git);
 
 #endif

@@ -7,6 +7,8 @@
 #include "sync/git/git.h"
 #include "sync/id.h"
 
+enum { BUF_MAX = 64 << 10, FIELDS_MAX = LINE_PATH_MAX + 256 };
+
 /*
  * Objects travel to the runtime as a stream for git-fast-import(1): the difference of two
  * trees with the contents as they are. No pack has to be made here, where it would cost a
@@ -17,8 +19,6 @@ struct import {
 	int fd;
 	struct buf buf;
 };
-
-enum { BUF_MAX = 64 << 10 };
 
 static bool flush(struct import *import, struct error *err)
 {
@@ -94,28 +94,116 @@ static bool put_change(void *data, const struct tree_change *change, struct erro
 	       put_content(import, &change->to.id, err);
 }
 
-static bool put_all(struct import *import, struct error *err)
+/* A commit of ours on a ref, without any parent. */
+static bool put_commit(struct import *import, const char *ref, struct error *err)
+{
+	char head[160];
+	snprintf(head, sizeof(head), "commit %s\ncommitter acp-broker <> 0 +0000\ndata 0\n", ref);
+	return put(import, span_of(head), err);
+}
+
+static bool put_trees(struct import *import, const struct stream *stream, struct error *err)
+{
+	struct store *store = &import->git->store;
+	char head[GIT_OID_HEXSZ + 32] = "", hex[GIT_OID_HEXSZ + 1];
+	if (id_equal(&stream->from, &stream->to)) {
+		return true;
+	}
+	if (!id_equal(&stream->from, &store_empty_tree)) {
+		store->git->oid_tostr(hex, sizeof(hex), &stream->from);
+		snprintf(head, sizeof(head), "M 040000 %s \"\"\n", hex);
+	}
+	return put_commit(import, "refs/acp-broker/to", err) && put(import, span_of(head), err) &&
+	       trees_compare(store, &stream->from, &stream->to, put_change, import, err);
+}
+
+/* ---- big files ---- */
+
+void git_short_id(const struct git_transport *git, const struct store_entry *entry, char *hex)
+{
+	git->store.git->oid_tostr(hex, GIT_OID_HEXSZ + 1, &entry->id);
+	hex[GIT_OID_HEXSZ - 1] = '\0';
+}
+
+/* As sync/git/remote/deliver.sh reads it. */
+static struct span format_swap(
+	const struct git_transport *git, const struct swap *swap, char fields[FIELDS_MAX])
+{
+	char was[GIT_OID_HEXSZ + 1], becomes[GIT_OID_HEXSZ + 1];
+	bool is_executable = store_entry_is_executable(&swap->to);
+	bool will_be_big = swap->to.mode == ENTRY_BIG;
+	git_short_id(git, &swap->from, was);
+	git_short_id(git, &swap->to, becomes);
+	if (!will_be_big) {
+		git->store.git->oid_tostr(becomes, sizeof(becomes), &swap->to.id);
+	}
+	int length = snprintf(fields, FIELDS_MAX, "%s%c%s%c%s%c%s%c%o%c", swap->path, 0,
+		swap->from.mode == ENTRY_NONE  ? "none"
+		: swap->from.mode == ENTRY_BIG ? was
+					       : "small",
+		0,
+		swap->to.mode == ENTRY_NONE ? "none"
+		: will_be_big               ? "big"
+					    : "blob",
+		0, becomes, 0,
+		will_be_big ? (unsigned)(is_executable ? ENTRY_EXECUTABLE : ENTRY_FILE)
+			    : (unsigned)swap->to.mode,
+		0);
+	return (struct span){fields, (size_t)length};
+}
+
+static bool put_swaps(struct import *import, struct error *err)
 {
 	struct git_transport *git = import->git;
-	const git_oid *from = &git->delivering.import_from;
-	char head[160], hex[GIT_OID_HEXSZ + 1];
-	git->store.git->oid_tostr(hex, sizeof(hex), from);
-	bool is_first = id_equal(from, &store_empty_tree);
-	int length = snprintf(head, sizeof(head),
-		"commit refs/acp-broker/to\ncommitter acp-broker <> 0 +0000\ndata 0\n");
-	if (!is_first) {
-		snprintf(head + length, sizeof(head) - (size_t)length, "M 040000 %s \"\"\n", hex);
+	struct list *swaps = &git->delivering.swaps;
+	char head[64], fields[FIELDS_MAX];
+	size_t length = 0;
+	if (list_is_empty(swaps)) {
+		return true;
 	}
-	return put(import, span_of(head), err) &&
-	       trees_compare(
-		       &git->store, from, &git->delivering.import_to, put_change, import, err) &&
+	LIST_FOR_EACH(counted, swaps, struct swap, link) {
+		length += format_swap(git, counted, fields).len;
+	}
+	snprintf(head, sizeof(head), "M 100644 inline swaps\ndata %zu\n", length);
+	if (!put_commit(import, "refs/acp-broker/swaps", err) || !put(import, span_of(head), err)) {
+		return false;
+	}
+	LIST_FOR_EACH(swap, swaps, struct swap, link) {
+		if (!put(import, format_swap(git, swap, fields), err)) {
+			return false;
+		}
+	}
+	return put(import, SPAN_LITERAL("\n"), err);
+}
+
+/* ---- all of it ---- */
+
+static bool put_all(struct import *import, const struct stream *stream, struct error *err)
+{
+	if (!put_trees(import, stream, err) || !flush(import, err)) {
+		return false;
+	}
+	point("import.sent");
+	return (!stream->has_swaps || put_swaps(import, err)) &&
 	       put(import, SPAN_LITERAL("done\n"), err) && flush(import, err);
 }
+
+bool git_send_stream(
+	struct git_transport *git, const struct stream *stream, int fd, struct error *err)
+{
+	struct import import = {.git = git, .fd = fd};
+	buf_init(&import.buf, BUF_MAX);
+	bool sent = put_all(&import, stream, err);
+	buf_finish(&import.buf);
+	return sent;
+}
+
+/* ---- a tree alone ---- */
 
 static bool take_imported(
 	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
 {
-	const git_oid *wanted = &git->delivering.import_to;
+	const git_oid *wanted = &git->delivering.seed;
 	if (line->kind == LINE_TREE && id_equal(&line->id, wanted)) {
 		return true;
 	}
@@ -125,31 +213,23 @@ static bool take_imported(
 /* What the script says of a stream that could not be sent is worth more than that. */
 static bool work_import(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
-	struct import import = {.git = git, .fd = ends->out};
-	struct error send_err = {.code = ERROR_NONE};
-	buf_init(&import.buf, BUF_MAX);
-	bool sent = put_all(&import, &send_err);
-	buf_finish(&import.buf);
-	point("import.sent");
+	const struct stream stream = {.from = store_empty_tree, .to = git->delivering.seed};
+	struct error send_err;
+	bool sent = git_send_stream(git, &stream, ends->out, &send_err);
 	fd_close(&ends->out);
 	if (!git_read_answer(git, ends, take_imported, err)) {
 		return false;
 	}
-	if (!sent && !git->is_missing) {
+	if (!sent) {
 		*err = send_err;
-		return false;
 	}
-	return true;
+	return sent;
 }
 
-void git_import(struct git_transport *git, const git_oid *from, const git_oid *to,
-	void (*then)(struct git_transport *git))
+void git_import(
+	struct git_transport *git, const git_oid *tree, void (*then)(struct git_transport *git))
 {
-	char hex[GIT_OID_HEXSZ + 1];
-	git->delivering.import_from = *from;
-	git->delivering.import_to = *to;
-	git->store.git->oid_tostr(hex, sizeof(hex), from);
+	git->delivering.seed = *tree;
 	git_run(git,
-		&(struct git_step){
-			.script = SCRIPT_IMPORT, .args = {hex}, .work = work_import, .then = then});
+		&(struct git_step){.script = SCRIPT_IMPORT, .work = work_import, .then = then});
 }

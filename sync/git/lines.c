@@ -11,13 +11,14 @@ static const struct {
 	const char *name;
 	const char *form;
 } kinds[LINE_KIND_COUNT] = {
-	[LINE_TREE] = {"tree", "in"},
+	[LINE_TREE] = {"tree", "i"},
 	[LINE_BIG] = {"big", "imnt"},
 	[LINE_LEFT] = {"left", "t"},
 	[LINE_OBJECTS] = {"objects", "n"},
+	[LINE_COMMITS] = {"commits", ""},
 	[LINE_REPOSITORY] = {"repository", "t"},
 	[LINE_HAVE] = {"have", "i"},
-	[LINE_HEAD] = {"head", "t"},
+	[LINE_PRINT] = {"print", "t"},
 	[LINE_KEPT] = {"kept", "t"},
 	[LINE_REF] = {"ref", "it"},
 	[LINE_FAIL] = {"fail", "t"},

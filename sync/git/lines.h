@@ -12,13 +12,14 @@
  * Reads what a script in the sandbox tells (sync/git/remote): words that each end in
  * NUL. The first says how many others belong to it:
  *
- *     tree ID FILES            the root is this, big files apart
+ *     tree ID                  the root is this, big files apart
  *     big ID MODE SIZE PATH    a file over the limit
  *     left PATH                could not be read, or has a name that git refuses
  *     objects COUNT            COUNT objects follow as `git cat-file --batch` writes them
+ *     commits                  what follows is of commits that the agent made
  *     repository WHAT          none, ours or other
  *     have ID                  a commit that is there
- *     head TEXT                where HEAD was left
+ *     print TEXT               the history's print when it was last sent
  *     kept TEXT                HEAD was not moved, for the agent has moved it
  *     ref ID NAME              a branch of commits that the agent made
  *     fail WHY                 the script cannot go on
@@ -32,9 +33,10 @@ enum line_kind {
 	LINE_BIG,
 	LINE_LEFT,
 	LINE_OBJECTS,
+	LINE_COMMITS,
 	LINE_REPOSITORY,
 	LINE_HAVE,
-	LINE_HEAD,
+	LINE_PRINT,
 	LINE_KEPT,
 	LINE_REF,
 	LINE_FAIL,
@@ -48,7 +50,7 @@ enum { LINE_PATH_MAX = 4096, LINE_FIELDS_MAX = 4 };
 struct line {
 	enum line_kind kind;
 	git_oid id;         // of tree, big, have, ref
-	uint64_t number;    // size of big, files of tree, count of objects, status of end
+	uint64_t number;    // size of big, count of objects, status of end
 	bool is_executable; // of big
 	const char *text;   // path, name, or why; NULL where the kind has none
 };

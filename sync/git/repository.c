@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,15 +64,23 @@ static char *text_of(struct buf *lines)
 	return mem_strndup((struct span){text.data, text.len > 0 ? text.len - 1 : 0});
 }
 
+/* What the runtime keeps, and tells the next time. */
+static void print_text(const struct history *history, char text[GIT_OID_HEXSZ + 1])
+{
+	snprintf(text, GIT_OID_HEXSZ + 1, "%016" PRIx64, history->print);
+}
+
 static void update(struct git_transport *git)
 {
+	char print[GIT_OID_HEXSZ + 1];
 	struct history *history = &git->history;
 	char *refs = text_of(&history->refs);
 	char *shallow = text_of(&history->shallow);
+	print_text(history, print);
 	git_run(git, &(struct git_step){.script = SCRIPT_REPO_UPDATE,
 			     .args = {history->is_detached ? "detached" : "branch", history->branch,
 				     history->id, history->name, history->email, refs, shallow,
-				     history_is_new(history) ? "pack" : "none"},
+				     history_is_new(history) ? "pack" : "none", print},
 			     .work = work_update,
 			     .then = updated});
 	free(refs);
@@ -91,7 +100,9 @@ static bool take_state(
 	case LINE_HAVE:
 		git->store.git->oid_tostr(hex, sizeof(hex), &line->id);
 		return buf_append_format(&git->history.have, err, "%s\n", hex);
-	case LINE_HEAD:
+	case LINE_PRINT:
+		print_text(&git->history, hex);
+		git->has_current_repository = strcmp(line->text, hex) == 0;
 		return true;
 	default:
 		return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
@@ -101,13 +112,17 @@ static bool take_state(
 static bool work_state(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	fd_close(&ends->out);
+	git->has_current_repository = false;
 	buf_clear(&git->history.have);
 	return git_read_answer(git, ends, take_state, err);
 }
 
 static void state_known(struct git_transport *git)
 {
-	if (!git->has_lost_repository) { // it is the agent's own
+	bool is_current = git->has_current_repository && !history_is_new(&git->history);
+	bool is_agents = !git->has_lost_repository;
+	if (is_current || is_agents) {
+		git->has_lost_repository = false;
 		git->history.sent_print = git->history.print;
 		git_end(git, NULL);
 		return;
@@ -161,12 +176,21 @@ static bool work_open(struct git_transport *git, struct remote_ends *ends, struc
 	return sent;
 }
 
+static void opened(struct git_transport *git)
+{
+	if (git->history.exists) {
+		state_known(git);
+	} else {
+		git_update_repository(git);
+	}
+}
+
 static void prepare_begin(struct git_transport *git)
 {
 	git->has_lost_repository = true; // until it is known
-	git_run(git,
-		&(struct git_step){
-			.script = SCRIPT_OPEN, .work = work_open, .then = git_update_repository});
+	git->has_current_repository = false;
+	buf_clear(&git->history.have);
+	git_run(git, &(struct git_step){.script = SCRIPT_OPEN, .work = work_open, .then = opened});
 }
 
 void git_prepare(struct transport *transport, sandbox_done *done, void *data)

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/git/git.h"
 
-/* Each text is made of sync/git/remote/common.sh and its own file when the program is built. */
+/*
+ * Each text is made of sync/git/remote/common.sh and files of its own when the program is built.
+ * What is done together is one script: each that is started costs a round trip.
+ */
 static const char *const texts[] = {
 	[SCRIPT_OPEN] =
 #include "sync/git/remote/common.sh.inc"
 #include "sync/git/remote/open.sh.inc"
+#include "sync/git/remote/repo_open.sh.inc"
 		,
 	[SCRIPT_COLLECT] =
 #include "sync/git/remote/common.sh.inc"
 #include "sync/git/remote/collect.sh.inc"
+#include "sync/git/remote/commits.sh.inc"
 		,
 	[SCRIPT_FETCH] =
 #include "sync/git/remote/common.sh.inc"
 #include "sync/git/remote/fetch.sh.inc"
-		,
-	[SCRIPT_COMMITS] =
-#include "sync/git/remote/common.sh.inc"
-#include "sync/git/remote/commits.sh.inc"
 		,
 	[SCRIPT_UPLOAD] =
 #include "sync/git/remote/common.sh.inc"

@@ -31,13 +31,14 @@ static const struct {
 	const char *name;
 	int words;
 } kinds[LINE_KIND_COUNT] = {
-	[LINE_TREE] = {"tree", 2},
+	[LINE_TREE] = {"tree", 1},
 	[LINE_BIG] = {"big", 4},
 	[LINE_LEFT] = {"left", 1},
 	[LINE_OBJECTS] = {"objects", 1},
+	[LINE_COMMITS] = {"commits", 0},
 	[LINE_REPOSITORY] = {"repository", 1},
 	[LINE_HAVE] = {"have", 1},
-	[LINE_HEAD] = {"head", 1},
+	[LINE_PRINT] = {"print", 1},
 	[LINE_KEPT] = {"kept", 1},
 	[LINE_REF] = {"ref", 2},
 	[LINE_FAIL] = {"fail", 1},

@@ -15,6 +15,14 @@ from sync_case import SyncCase, fitting
 
 
 class Turns(SyncCase):
+    programs = None  # a folder of programs that come before all others
+
+    def environment(self):
+        env = super().environment()
+        if self.programs:
+            env['PATH'] = f'{self.programs}:{env["PATH"]}'
+        return env
+
     def test_what_the_agent_does_is_here_when_its_answer_is(self):
         (self.work / 'a.txt').write_text('mine\n')
         client, session = self.opened()
@@ -70,6 +78,27 @@ class Turns(SyncCase):
         self.assertEqual((self.runtime(client, session) / 'text').read_text(), 'person\n')
         self.assertEqual([p.name for p in self.runtime(client, session).glob('*.acp-conflict')],
                          [])
+
+    def test_few_scripts_are_run_in_the_sandbox(self):
+        started = self.dir / 'started'
+        script = self.dir / 'bin/sh'
+        script.parent.mkdir()
+        script.write_text(f'#!/bin/sh\n[ "$3" != acp-broker-sync ] || echo x >> {started}\n'
+                          'exec /bin/sh "$@"\n')
+        script.chmod(0o755)
+        self.programs = script.parent
+        for number in range(20):
+            (self.work / f'f{number}').write_text('1')
+        client, session = self.opened()
+        for edited, most in ((None, 1), (self.runtime(client, session), 1), (self.work, 2)):
+            for number in range(10 if edited else 0):
+                (edited / f'f{number}').write_text(f'{edited}')
+            started.write_text('')
+            client.call('_broker/sync', {'sessionId': session})
+            count = len(started.read_text().split())
+            self.assertTrue(1 <= count <= most, f'{edited}: {count}')
+            self.assertEqual((self.runtime(client, session) / 'f3').read_text(),
+                             (self.work / 'f3').read_text())
 
     def test_ignored_files_do_not_come_back(self):
         subprocess.run(['git', 'init', '-q', str(self.work)], check=True)

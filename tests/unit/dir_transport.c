@@ -45,7 +45,7 @@ static void do_collect(struct dir_transport *dir)
 		return;
 	}
 	struct transport_collected collected = {
-		.tree = snapshot.tree, .files = snapshot.files, .received_bytes = snapshot.bytes};
+		.tree = snapshot.tree, .received_bytes = snapshot.bytes};
 	dir->collected(dir->data, &collected, NULL);
 }
 

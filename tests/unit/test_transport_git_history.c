@@ -158,6 +158,62 @@ static void test_a_repository_of_the_agents_is_left_alone(void **state)
 		stage, "test $(git symbolic-ref --short HEAD) = mine; test ! -e .git/acp-broker");
 }
 
+/* ---- how many scripts are started: each is a round trip, where the sandbox is far away ---- */
+
+static int started(struct stage *stage)
+{
+	char *said = place_ask(stage->place, "cat ../bin/started; : > ../bin/started");
+	int count = (int)strlen(said);
+	free(said);
+	return count;
+}
+
+static void test_few_scripts_are_started(void **state)
+{
+	struct stage *stage = *state;
+	stage_program(stage, "sh",
+		"[ \"$3\" != acp-broker-sync ] || printf x >> \"${0%/*}/started\"\n"
+		"exec /bin/sh \"$@\"");
+	place_run(stage->place, repository);
+	stage_prepare(stage);
+	assert_int_equal(started(stage), 2); // it was sent the history
+	stage_collect(stage, nothing);
+	git_oid tree = send(stage, NULL);
+	assert_int_equal(started(stage), 2);
+	stage_restart(stage);
+	stage_prepare(stage);
+	assert_int_equal(started(stage), 1); // it has it
+	tree = stage_collect(stage, &tree);
+	stage_deliver(stage, &tree, &tree);
+	assert_int_equal(started(stage), 1); // nothing has changed
+	stage_there(stage, "git commit -qam agents; for n in 1 2 3 4 5; do echo $n > $n; done");
+	tree = stage_collect(stage, &tree);
+	assert_int_equal(started(stage), 1);
+	place_run(stage->place, "for n in 1 2 3 4 5; do echo $n > $n; echo $n > n$n; done; rm a");
+	send(stage, &tree);
+	assert_int_equal(started(stage), 1);
+	stage_assert_equal(stage);
+}
+
+static void test_a_repository_that_is_not_current_is_brought_up_to_date(void **state)
+{
+	struct stage *stage = *state;
+	static const char *const changes[] = {"git update-ref -d refs/remotes/origin/main old",
+		"git checkout -q -f old", "git checkout -q -f -"};
+	git_oid tree = send_first(stage, repository);
+	for (size_t i = 0; i < ARRAY_LENGTH(changes); i++) {
+		place_run(stage->place, changes[i]);
+		stage_restart(stage);
+		stage_prepare(stage);
+		assert_same_answer(stage, "git symbolic-ref HEAD; git rev-parse HEAD");
+	}
+	stage_there(stage, "rm -rf .git");
+	stage_restart(stage);
+	stage_prepare(stage);
+	assert_same_answer(stage, "git symbolic-ref HEAD; git rev-parse HEAD");
+	stage_collect(stage, &tree);
+}
+
 /* ---- the agent's commits ---- */
 
 static bool note_commit(void *data, const struct agent_commit *commit)
@@ -268,6 +324,8 @@ int main(void)
 		STAGE_TEST(test_a_deleted_repository_is_made_anew),
 		STAGE_TEST(test_a_shallow_repository_is_shallow_there),
 		STAGE_TEST(test_a_repository_of_the_agents_is_left_alone),
+		STAGE_TEST(test_few_scripts_are_started),
+		STAGE_TEST(test_a_repository_that_is_not_current_is_brought_up_to_date),
 		STAGE_TEST(test_the_agents_commits_come_back),
 		STAGE_TEST(test_a_branch_that_grows_keeps_its_name),
 		STAGE_TEST(test_a_rewritten_branch_keeps_what_it_was),

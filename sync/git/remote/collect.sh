@@ -1,16 +1,31 @@
 # SPDX-License-Identifier: MIT
-# Tells what the root is. Arguments: BASE LIMIT PATHSPECS INCLUDES.
+# Tells what the root is. Arguments: BASE LIMIT PATHSPECS INCLUDES COUNT.
 #
 # BASE is the tree that the root was; its members stay members whatever the ignore rules
 # say. Files over LIMIT bytes are measured only. PATHSPECS is what is looked for, INCLUDES
 # what is also looked for where it is ignored: a line each. stdin: the big files of BASE,
-# each ended by NUL.
-base=$1 limit=$2 pathspecs=$3 includes=$4
+# begun with "./", and the agent's commits that are known, each ended by NUL. At the end
+# commits.sh tells of COUNT commits at most. Every program that is started costs time: where
+# nothing has changed few are.
+base=$1 limit=$2 pathspecs=$3 includes=$4 count=$5
 use_side
-rm -rf "$root"/.acp-broker-*.tmp
-cat >"$work/base"
-git cat-file -e "$base^{tree}" 2>/dev/null || fail missing
-load_index "$base"
+remove_all "$root"/.acp-broker-*.tmp
+cat >"$work/asked"
+: >"$work/base"
+: >"$work/known"
+: >"$work/small"
+if [ -s "$work/asked" ]; then
+	xargs -0 sh -c 'for word do case $word in
+			./*) printf "%s\0" "$word" >&3 ;;
+			*) printf "%s\n" "$word" ;;
+		esac; done' split <"$work/asked" >"$work/known" 3>"$work/base"
+fi
+is_as_base=yes
+take_index "$side/known-$base" || {
+	is_as_base=
+	need_tree "$base"
+	make_index "$base"
+}
 
 forget() {
 	[ ! -s "$1" ] || git update-index -z --force-remove --stdin <"$1"
@@ -33,51 +48,61 @@ seed_nested() {
 	[ -s "$work/seeds" ] && git update-index -z --index-info <"$work/seeds"
 }
 
-list_others >"$work/others" &
-listing=$!
-git diff-files -z --name-only --no-renames >"$work/changed"
-wait "$listing"
-depth=0
-while [ "$depth" -lt 32 ] && [ -s "$work/others" ] && seed_nested; do
-	list_others >"$work/others"
-	depth=$((depth + 1))
-done
-
-if [ -s "$work/changed" ] || [ "$depth" -gt 0 ]; then
-	git diff-files -z --name-only --diff-filter=D --no-renames >"$work/gone" &
-	listing=$!
-	git diff-files -z --name-only --diff-filter=d --no-renames >"$work/changed"
-	wait "$listing"
-	forget "$work/gone"
-fi
-
-# Writes those of the changed and new names that the tests of find(1) take to $work/$1.
-# They are begun with "./", so that none of them is an option.
+# Names for find(1) are begun with "./", so that none of them is an option.
 dot_names() {
 	if [ -s "$1" ]; then
 		xargs -0 printf './%s\0' <"$1"
 	fi
 }
+
+# Writes those of the names that the tests of find(1) take to $work/$1.
 select_names() {
-	: >"$work/$1"
-	if [ -s "$work/names" ]; then
-		xargs -0 sh -c "find \"\$@\" -maxdepth 0 $2 -print0 2>/dev/null || :" find \
-			<"$work/names" >"$work/$1"
-	fi
+	xargs -0 sh -c "find \"\$@\" -maxdepth 0 $2 -print0 2>/dev/null || :" find \
+		<"$work/names" >"$work/$1"
 }
-{
-	dot_names "$work/changed"
-	dot_names "$work/others"
-} >"$work/names"
-over="-type f -size +${limit}c"
-ours="-name '*.acp-conflict' -o -name '.acp-broker-*.tmp'"
-select_names small "\\( -type f -o -type l \\) ! \\( $over \\) ! \\( $ours \\)"
-select_names big "$over ! \\( $ours \\)"
-select_names other "\\( $over -o ! -type f ! -type l \\)"
-forget "$work/other"
+
+# Brings what has gone and what is new to the index, but for files: those are put into
+# $work/small and $work/big.
+look_closer() {
+	need_tree "$base"
+	depth=0
+	while [ "$depth" -lt 32 ] && [ -s "$work/others" ] && seed_nested; do
+		list_others >"$work/others"
+		depth=$((depth + 1))
+	done
+	if [ -s "$work/changed" ] || [ "$depth" -gt 0 ]; then
+		git diff-files -z --name-only --diff-filter=D --no-renames >"$work/gone" &
+		listing=$!
+		git diff-files -z --name-only --diff-filter=d --no-renames >"$work/changed"
+		wait "$listing"
+		forget "$work/gone"
+	fi
+	{
+		dot_names "$work/changed"
+		dot_names "$work/others"
+	} >"$work/names"
+	[ -s "$work/names" ] || return 0
+	over="-type f -size +${limit}c"
+	ours="-name '*.acp-conflict' -o -name '.acp-broker-*.tmp'"
+	select_names small "\\( -type f -o -type l \\) ! \\( $over \\) ! \\( $ours \\)"
+	select_names big "$over ! \\( $ours \\)"
+	select_names other "\\( $over -o ! -type f ! -type l \\)"
+	forget "$work/other"
+	cat "$work/big" >>"$work/base"
+}
+
+list_others >"$work/others" &
+listing=$!
+git diff-files -z --name-only --no-renames >"$work/changed"
+wait "$listing"
+if [ -s "$work/changed" ] || [ -s "$work/others" ]; then
+	is_as_base=
+	look_closer
+fi
 
 tell_big() {
 	export limit
+	write_functions
 	xargs -0 sh -c '. "$0"
 		for path do
 			is_plain_file "$path" && measure "$path" || continue
@@ -86,13 +111,9 @@ tell_big() {
 			else
 				printf "%s\0" "$path" >>"$work/small"
 			fi
-		done' "$work/functions" <"$work/measured"
+		done' "$work/functions" <"$work/base"
 }
-{
-	cat "$work/big"
-	dot_names "$work/base"
-} >"$work/measured"
-if [ -s "$work/measured" ]; then
+if [ -s "$work/base" ]; then
 	tell_big
 fi
 
@@ -106,14 +127,19 @@ add_what_can_be() {
 		done' add <"$work/small"
 }
 if [ -s "$work/small" ]; then
+	[ -z "$is_as_base" ] || need_tree "$base"
+	is_as_base=
 	git update-index -z --add --remove --replace --verbose --stdin <"$work/small" >&2 ||
 		add_what_can_be
 fi
 
-tree=$(git write-tree)
-keep_index known "$tree"
-export GIT_INDEX_FILE="$side/known-$tree"
-say tree "$tree" "$(git ls-files -z | tr -cd '\0' | wc -c | tr -d ' ')"
+if [ "$is_as_base" ]; then
+	tree=$base
+else
+	tree=$(git write-tree)
+	keep_index known "$tree"
+fi
+say tree "$tree"
 if [ "$tree" != "$base" ]; then
 	{
 		printf '%s\n' "$tree"
@@ -124,4 +150,3 @@ if [ "$tree" != "$base" ]; then
 	git cat-file --batch --buffer <"$work/ids"
 fi
 [ -e "$root/.git" ] || [ -L "$root/.git" ] || say repository none
-rm -rf "$work"

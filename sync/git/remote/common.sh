@@ -52,15 +52,27 @@ use_side() {
 	make_side
 	cd "$root"
 	export GIT_DIR="$side" GIT_WORK_TREE="$root"
-	rm -rf "$side"/index.* "$side"/work.* "$side"/fast_import_crash_*
+	remove_all "$side"/index.* "$side"/work.* "$side"/fast_import_crash_*
 	work=$side/work.$$
 	mkdir "$work"
 	export GIT_INDEX_FILE="$side/index.$$" work side root
-	write_functions
-	. "$work/functions"
 }
 
-# What the shells that xargs(1) starts need too; each reads it as its $0.
+# What a pattern has found; no program is started where that is nothing.
+remove_all() {
+	for path do
+		if [ -e "$path" ] || [ -L "$path" ]; then
+			rm -rf "$@"
+			return
+		fi
+	done
+}
+
+need_tree() {
+	git cat-file -e "$1^{tree}" 2>/dev/null || fail missing
+}
+
+# What the shells that xargs(1) starts need; each reads it as its $0.
 write_functions() {
 	cat >"$work/functions" <<'END'
 # Whether a path, which begins with "./", leads through no link and to a file.
@@ -111,13 +123,17 @@ exists() {
 	[ -e "$1" ] || [ -L "$1" ]
 }
 END
+	. "$work/functions"
 }
 
 # The index as the tree says, with what is known of the files. Its own time has to stay: git
 # tells by it which files may have changed since without a trace. An index is kept under the
 # name of its tree, "known" where it can be used as it is.
 load_index() {
-	take_index "$side/known-$1" && return
+	take_index "$side/known-$1" || make_index "$1"
+}
+
+make_index() {
 	for index in "$side"/known-* "$side"/fresh-*; do
 		! take_index "$index" || break
 	done

@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: MIT
-# Makes the root, which is as FROM says, what TO says. Arguments: FROM TO.
+# Makes the root, which is as FROM says, what TO says. Arguments: FROM TO SWAPS.
 #
-# stdin: the paths that are a big file in either and differ, five fields each, all ended by
+# stdin: a stream for git-fast-import(1) that begins with FROM and sets refs/acp-broker/to
+# where TO is another tree. SWAPS is "swaps" where refs/acp-broker/swaps has a file of that
+# name, too: the paths that are a big file in either and differ, five fields each, all ended by
 # NUL: the path; what it was, "none", "small" or the id less its last digit; what it shall
 # be, "none", "big" or "blob"; the id of that (of a big one less its last digit); its mode.
 from=$1 to=$2
 use_side
-cat >"$work/swaps"
-git cat-file -e "$from^{tree}" 2>/dev/null || fail missing
-git cat-file -e "$to^{tree}" 2>/dev/null || fail missing
+need_tree "$from"
+git fast-import --quiet --force --done --depth=0 >&2
+if [ "$from" != "$to" ]; then
+	[ "$(git rev-parse -q --verify 'refs/acp-broker/to^{tree}')" = "$to" ] || fail stream
+fi
+: >"$work/swaps"
+if [ "$3" = swaps ]; then
+	git cat-file blob refs/acp-broker/swaps:swaps >"$work/swaps"
+	write_functions
+fi
 load_index "$from"
 
 each_swap() {
@@ -46,6 +55,7 @@ fi
 export new
 git diff-tree -r -z --no-renames --name-only --diff-filter=A "$old" "$new" >"$work/added"
 if [ -s "$work/added" ]; then
+	write_functions
 	xargs -0 sh -c '. "$0"
 		for path do
 			exists "./$path" || continue
@@ -96,4 +106,5 @@ fi
 known=known
 [ "$from" != 4b825dc642cb6eb9a060e54bf8d69288fbee4904 ] || known=fresh
 keep_index "$known" "$to"
-rm -rf "$work" "$root"/.acp-broker-*.tmp
+remove_all "$root"/.acp-broker-*.tmp
+rm -rf "$work"

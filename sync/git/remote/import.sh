@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Brings a tree's objects to SIDE. Argument: the tree FROM that the stream begins with.
-# stdin: a stream for git-fast-import(1) that sets refs/acp-broker/to.
+# Brings a whole tree to SIDE, which has lost it. stdin: a stream for git-fast-import(1) that sets
+# refs/acp-broker/to.
 use_side
-git cat-file -e "$1^{tree}" 2>/dev/null || fail missing
 git fast-import --quiet --force --done --depth=0 >&2
-say tree "$(git rev-parse --verify -q 'refs/acp-broker/to^{tree}')" 0
+say tree "$(git rev-parse --verify -q 'refs/acp-broker/to^{tree}')"
 rm -rf "$work"

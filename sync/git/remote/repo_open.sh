@@ -13,6 +13,8 @@ else
 		while read -r id type; do
 			[ "$type" != commit ] || say have "$id"
 		done
-	read -r head <"$GIT_DIR/acp-broker/head"
-	say head "$head"
+	if [ -f "$GIT_DIR/acp-broker/print" ]; then
+		read -r print <"$GIT_DIR/acp-broker/print"
+		say print "$print"
+	fi
 fi

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 # Makes ROOT/.git what the user's is in the eyes of who works there: the history, HEAD,
-# the remote-tracking refs, a name. Arguments: KIND BRANCH ID NAME EMAIL REFS SHALLOW PACK.
+# the remote-tracking refs, a name. Arguments: KIND BRANCH ID NAME EMAIL REFS SHALLOW PACK
+# PRINT.
 #
 # KIND is "branch" or "detached", ID may be empty for an unborn branch; REFS is lines of
-# "ID NAME", SHALLOW of ids, PACK is "pack" where stdin is a pack of what is missing. HEAD
-# moves only where it still is as it was left by us. A new repository appears whole.
-kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8
+# "ID NAME", SHALLOW of ids, PACK is "pack" where stdin is a pack of what is missing. PRINT is
+# kept, to be told the next time: nothing has to be done then. HEAD moves only where it still is
+# as it was left by us. A new repository appears whole.
+kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8 print=$9
 cd "$root"
 made=$root/.acp-broker-git.tmp
 if [ -f "$root/.git/acp-broker/sent" ]; then
@@ -22,6 +24,7 @@ else
 	[ -z "$name" ] || git config user.name "$name"
 	[ -z "$email" ] || git config user.email "$email"
 fi
+: >"$GIT_DIR/acp-broker/print"
 git() {
 	command git -c core.hooksPath=/dev/null -c core.fsmonitor=false "$@"
 }
@@ -74,6 +77,7 @@ elif [ "$now" = "$kind $branch $id" ]; then
 	printf '%s\n' "$now" >"$GIT_DIR/acp-broker/head"
 else
 	say kept "$now"
+	print=
 fi
 {
 	[ -z "$id" ] || printf '%s\n' "$id"
@@ -81,4 +85,5 @@ fi
 } >>"$GIT_DIR/acp-broker/sent"
 sort -u "$GIT_DIR/acp-broker/sent" >"$GIT_DIR/acp-broker/sent.new"
 mv -f "$GIT_DIR/acp-broker/sent.new" "$GIT_DIR/acp-broker/sent"
+printf '%s\n' "$print" >"$GIT_DIR/acp-broker/print"
 [ "$GIT_DIR" != "$made" ] || mv "$made" "$root/.git"
