@@ -57,12 +57,12 @@ void ssh_target_finish(struct ssh_target *target); // zeroed, or filled in by ha
 
 /*
  * Reads what `ssh -G` prints for one host. Unknown keywords are skipped; a value that
- * cannot be read is ERROR_CONFIG, naming the keyword. `home` expands `~`. On failure there
- * is nothing to finish. `out_jumps` is the text of ProxyJump, the caller's to free, or
- * NULL; the hops are for target_resolve.
+ * cannot be read is ERROR_CONFIG, naming the keyword. The environment has what names of
+ * files refer to. On failure there is nothing to finish. `out_jumps` is the text of
+ * ProxyJump, the caller's to free, or NULL; the hops are for ssh_target_resolve.
  */
-bool ssh_target_read(struct span text, const char *home, struct ssh_target *out_target,
-	char **out_jumps, struct error *err) ATTR_NODISCARD;
+bool ssh_target_read(struct span text, const char *const *environment,
+	struct ssh_target *out_target, char **out_jumps, struct error *err) ATTR_NODISCARD;
 
 /*
  * Resolves the `host` of a profile (README, "SSH"), its hops included: runs `ssh -G`, each

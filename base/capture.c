@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/capture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+
+enum { READ_SIZE = 16 * 1024 };
+
+struct stream {
+	struct ev_io watcher;
+	int fd; // -1 once it has ended
+	struct buf text;
+	bool is_cut; // what does not fit is dropped, not an error
+};
+
+struct capture {
+	struct ev_loop *loop;
+	struct process *process;
+	struct ev_timer deadline;
+	long long timeout_ms;
+	char *name; // argv[0]
+	struct stream out, err;
+	capture_done *done;
+	void *data;
+};
+
+static void stream_finish(struct capture *self, struct stream *stream)
+{
+	ev_io_stop(self->loop, &stream->watcher);
+	fd_close(&stream->fd);
+	buf_finish(&stream->text);
+}
+
+void capture_cancel(struct capture *self)
+{
+	if (!self) {
+		return;
+	}
+	process_destroy(self->process);
+	ev_timer_stop(self->loop, &self->deadline);
+	stream_finish(self, &self->out);
+	stream_finish(self, &self->err);
+	free(self->name);
+	free(self);
+}
+
+static void fail(struct capture *self, const struct error *err)
+{
+	capture_done *done = self->done;
+	void *data = self->data;
+	struct error copy = *err;
+	capture_cancel(self);
+	done(data, NULL, &copy);
+}
+
+/* ---- output ---- */
+
+/* False where there is no more for now, or for good. */
+static bool read_some(struct capture *self, struct stream *stream, bool *out_ok, struct error *err)
+{
+	char bytes[READ_SIZE];
+	ssize_t count = read(stream->fd, bytes, sizeof(bytes));
+	*out_ok = true;
+	if (count < 0) {
+		return errno == EINTR;
+	}
+	if (count == 0) {
+		ev_io_stop(self->loop, &stream->watcher);
+		fd_close(&stream->fd);
+		return false;
+	}
+	struct span part = {bytes, (size_t)count};
+	size_t room = stream->text.max - stream->text.len;
+	if (stream->is_cut && part.len > room) {
+		part.len = room;
+	}
+	*out_ok = buf_append(&stream->text, part, err) ||
+	          error_prefix(err, "the output of \"%s\"", self->name);
+	return *out_ok;
+}
+
+/* What is there by now; a turn of the loop reads no more than a buffer of it. */
+static bool read_rest(struct capture *self, struct stream *stream, struct error *err)
+{
+	bool ok = true;
+	while (stream->fd >= 0 && read_some(self, stream, &ok, err)) {
+	}
+	return ok;
+}
+
+static void on_readable(struct ev_loop *loop, struct ev_io *watcher, int events)
+{
+	struct stream *stream = CONTAINER_OF(watcher, struct stream, watcher);
+	struct capture *self = watcher->data;
+	struct error err;
+	bool ok = true;
+	read_some(self, stream, &ok, &err);
+	if (!ok) {
+		fail(self, &err);
+	}
+}
+
+static void on_deadline(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct capture *self = CONTAINER_OF(timer, struct capture, deadline);
+	struct error err;
+	error_set(&err, ERROR_TIMEOUT, "\"%s\" has not ended after %lld ms", self->name,
+		self->timeout_ms);
+	fail(self, &err);
+}
+
+/* ---- the process ---- */
+
+static void on_started(void *data, pid_t pid)
+{
+}
+
+static void on_failed(void *data, const struct error *err)
+{
+	fail(data, err);
+}
+
+static void on_exited(void *data, struct process_status status)
+{
+	struct capture *self = data;
+	struct error err;
+	if (!read_rest(self, &self->out, &err) || !read_rest(self, &self->err, &err)) {
+		fail(self, &err);
+		return;
+	}
+	capture_done *done = self->done;
+	void *done_data = self->data;
+	struct buf out, errors;
+	buf_init(&out, self->out.text.max);
+	buf_init(&errors, self->err.text.max);
+	buf_move(&out, &self->out.text);
+	buf_move(&errors, &self->err.text);
+	capture_cancel(self);
+	struct capture_result result = {status, buf_span(&out), buf_span(&errors)};
+	done(done_data, &result, NULL);
+	buf_finish(&out);
+	buf_finish(&errors);
+}
+
+static void on_emptied(void *data)
+{
+}
+
+static const struct process_listener process_listener = {
+	.on_started = on_started,
+	.on_failed = on_failed,
+	.on_exited = on_exited,
+	.on_emptied = on_emptied,
+};
+
+/* ---- the start ---- */
+
+static bool stream_open(
+	struct capture *self, struct stream *stream, size_t max, int *out_theirs, struct error *err)
+{
+	int fds[2];
+	buf_init(&stream->text, max);
+	if (!fd_pipe(fds, err)) {
+		return false;
+	}
+	stream->fd = fds[0];
+	*out_theirs = fds[1];
+	ev_io_init(&stream->watcher, on_readable, stream->fd, EV_READ);
+	stream->watcher.data = self;
+	return fd_set_nonblock(stream->fd, true, err);
+}
+
+static bool start(struct capture *self, struct spawner *spawner, const struct capture_spec *spec,
+	struct error *err)
+{
+	int out ATTR_CLEANUP(fd_cleanup) = -1;
+	int errors ATTR_CLEANUP(fd_cleanup) = -1;
+	if (!stream_open(self, &self->out, spec->out_max, &out, err) ||
+		!stream_open(self, &self->err, spec->err_max, &errors, err)) {
+		return error_prefix(err, "starting \"%s\"", self->name);
+	}
+	struct process_spec process = {.argv = spec->argv,
+		.env = spec->env,
+		.cwd = spec->cwd,
+		.in = -1,
+		.out = out,
+		.err = errors};
+	self->process = process_start(spawner, &process, &process_listener, self, err);
+	return self->process != NULL;
+}
+
+struct capture *capture_start(struct ev_loop *loop, struct spawner *spawner,
+	const struct capture_spec *spec, capture_done *done, void *data, struct error *err)
+{
+	struct capture *self = mem_alloc_zero(sizeof(*self));
+	self->loop = loop;
+	self->timeout_ms = spec->timeout_ms;
+	self->name = mem_strdup(spec->argv[0]);
+	self->out.fd = -1;
+	self->err.fd = -1;
+	self->err.is_cut = true;
+	self->done = done;
+	self->data = data;
+	ev_timer_init(&self->deadline, on_deadline, (double)spec->timeout_ms / 1000., 0.);
+	if (!start(self, spawner, spec, err)) {
+		capture_cancel(self);
+		return NULL;
+	}
+	ev_now_update(loop);
+	ev_timer_start(loop, &self->deadline);
+	ev_io_start(loop, &self->out.watcher);
+	ev_io_start(loop, &self->err.watcher);
+	return self;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/ssh/target.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/words.h"
+
+static const char *const client_choices[] = {"auto", "libssh2", "openssh", NULL};
+
+enum { SECOND_MS = 1000, TIMEOUT_MAX_MS = 10 * 60 * 1000, ALIVE_COUNT_MAX = 1000 };
+
+const struct setting_key ssh_target_keys[] = {
+	{.name = "host",
+		.type = SETTING_TEXT,
+		.help = "the host, as in ~/.ssh/config: NAME, USER@NAME or ssh://USER@NAME:PORT"},
+	{.name = "port", .type = SETTING_COUNT, .min = 1, .max = 65535, .help = "its port"},
+	{.name = "user", .type = SETTING_TEXT, .help = "the user there"},
+	{.name = "identity-file",
+		.type = SETTING_LIST,
+		.help = "a private key, instead of those that ssh would try"},
+	{.name = "identity-agent",
+		.type = SETTING_TEXT,
+		.help = "the socket of the agent to ask for keys, SSH_AUTH_SOCK, or none"},
+	{.name = "known-hosts",
+		.type = SETTING_TEXT,
+		.help = "the one file that host keys are looked up in"},
+	{.name = "host-key",
+		.type = SETTING_TEXT,
+		.help = "the fingerprint (SHA256:...) that the key of the host must have"},
+	{.name = "ssh-config", .type = SETTING_TEXT, .help = "the file to read with ssh -F"},
+	{.name = "ssh-client",
+		.type = SETTING_CHOICE,
+		.choices = client_choices,
+		.fallback = "auto",
+		.help = "libssh2, the program ssh (openssh), or auto: ssh where libssh2 cannot"},
+	{.name = "connect-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "30s",
+		.min = SECOND_MS,
+		.max = TIMEOUT_MAX_MS,
+		.help = "the deadline for reaching the host"},
+	{.name = "auth-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "60s",
+		.min = SECOND_MS,
+		.max = TIMEOUT_MAX_MS,
+		.help = "the deadline for logging in"},
+	{.name = "alive-interval",
+		.type = SETTING_DURATION,
+		.fallback = "15s",
+		.min = SECOND_MS,
+		.help = "how often the host is asked whether it is still there"},
+	{.name = "alive-count",
+		.type = SETTING_COUNT,
+		.fallback = "4",
+		.min = 1,
+		.max = ALIVE_COUNT_MAX,
+		.help = "how many of these questions may stay without an answer"},
+	{.name = "passphrase-command",
+		.type = SETTING_TEXT,
+		.help = "a shell line that prints the passphrase of the private key"},
+	{.name = "password-command",
+		.type = SETTING_TEXT,
+		.help = "a shell line that prints the password of the user there"},
+	{.name = "allow-none",
+		.type = SETTING_BOOL,
+		.fallback = "false",
+		.help = "log in by the name of the user alone, where the host lets one"},
+};
+const size_t ssh_target_key_count = ARRAY_LENGTH(ssh_target_keys);
+
+void ssh_target_finish(struct ssh_target *target)
+{
+	if (target->via) {
+		ssh_target_finish(target->via); // at most eight of them
+		free(target->via);
+	}
+	char *const texts[] = {target->alias, target->host, target->user, target->host_key_alias,
+		target->identity_agent, target->host_key_pin, target->proxy_command,
+		target->passphrase_command, target->password_command, target->ssh_program,
+		target->config_file};
+	char **const lists[] = {target->identity_files, target->user_known_hosts_files,
+		target->global_known_hosts_files, target->set_env};
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		free(texts[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(lists); i++) {
+		words_free(lists[i]);
+	}
+	*target = (struct ssh_target){0};
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/words.h"
+#include "providers/ssh/target_reader.h"
+
+enum {
+	IDENTITIES_MAX = 100, // as ssh's
+	VARIABLES_MAX = 1024,
+	SECONDS_MAX = 24 * 60 * 60,
+};
+
+/* ---- values ---- */
+
+static bool is_none(const char *value)
+{
+	return strcasecmp(value, "none") == 0;
+}
+
+static void replace(char **text, const char *value)
+{
+	free(*text);
+	*text = mem_strdup(value);
+}
+
+static bool read_bool(const char *value, bool *out_value, struct error *err)
+{
+	bool is_true = strcasecmp(value, "yes") == 0 || strcasecmp(value, "true") == 0;
+	if (!is_true && strcasecmp(value, "no") != 0 && strcasecmp(value, "false") != 0) {
+		return error_set(err, ERROR_CONFIG, "expected yes or no");
+	}
+	*out_value = is_true;
+	return true;
+}
+
+static bool read_number(const char *value, long max, long *out_number, struct error *err)
+{
+	char *end = NULL;
+	long number = strtol(value, &end, 10);
+	if (end == value || *end || number < 0) {
+		return error_set(err, ERROR_CONFIG, "expected a number");
+	}
+	*out_number = number < max ? number : max;
+	return true;
+}
+
+static bool append_limited(char ***words, const char *word, size_t max, struct error *err)
+{
+	if (words_count(*words) >= max) {
+		return error_set(err, ERROR_CONFIG, "more than %zu of them", max);
+	}
+	words_append(words, word);
+	return true;
+}
+
+/* ---- keywords ---- */
+
+static bool read_host(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	ssh_tokens_set(&reader->tokens, 'n', value);
+	replace(&reader->target.alias, value);
+	return true;
+}
+
+static bool read_host_name(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	size_t len = strlen(value);
+	bool has_brackets = len > 2 && value[0] == '[' && value[len - 1] == ']';
+	free(reader->target.host);
+	reader->target.host =
+		has_brackets ? mem_strndup((struct span){value + 1, len - 2}) : mem_strdup(value);
+	return value[0] || error_set(err, ERROR_CONFIG, "expected the name of a host");
+}
+
+static bool read_port(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	long port = 0;
+	if (!read_number(value, 65536, &port, err)) {
+		return false;
+	}
+	reader->target.port = (int)port;
+	return (port > 0 && port < 65536) ||
+	       error_set(err, ERROR_CONFIG, "expected a number from 1 to 65535");
+}
+
+static bool read_user(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	replace(&reader->target.user, value);
+	return value[0] || error_set(err, ERROR_CONFIG, "expected the name of a user");
+}
+
+static bool read_key_alias(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	if (value[0] && !is_none(value)) {
+		replace(&reader->target.host_key_alias, value);
+	}
+	return true;
+}
+
+static bool read_identity(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	return is_none(value) || append_limited(&reader->identities, value, IDENTITIES_MAX, err);
+}
+
+static bool read_identities_only(
+	struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	return read_bool(value, &reader->target.identities_only, err);
+}
+
+static bool read_agent(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	replace(&reader->agent, value);
+	return true;
+}
+
+static bool read_user_files(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	replace(&reader->user_files, value);
+	return true;
+}
+
+static bool read_global_files(
+	struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	replace(&reader->global_files, value);
+	return true;
+}
+
+static bool read_host_checking(
+	struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	static const struct {
+		const char *word;
+		enum ssh_host_checking checking;
+	} words[] = {
+		{"ask", SSH_HOST_CHECKING_STRICT},
+		{"yes", SSH_HOST_CHECKING_STRICT},
+		{"true", SSH_HOST_CHECKING_STRICT},
+		{"accept-new", SSH_HOST_CHECKING_ACCEPT_NEW},
+		{"no", SSH_HOST_CHECKING_OFF},
+		{"off", SSH_HOST_CHECKING_OFF},
+		{"false", SSH_HOST_CHECKING_OFF},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
+		if (strcasecmp(words[i].word, value) == 0) {
+			reader->target.host_checking = words[i].checking;
+			return true;
+		}
+	}
+	return error_set(err, ERROR_CONFIG, "expected yes, ask, accept-new or no");
+}
+
+static bool read_hashing(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	return read_bool(value, &reader->target.hash_known_hosts, err);
+}
+
+static bool read_jumps(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	if (value[0] && !is_none(value)) {
+		replace(&reader->jumps, value);
+	}
+	return true;
+}
+
+static bool read_proxy_command(
+	struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	if (value[0] && !is_none(value)) {
+		replace(&reader->proxy_command, value);
+	}
+	return true;
+}
+
+static bool read_seconds(const char *value, long long *out_ms, struct error *err)
+{
+	long seconds = 0;
+	if (is_none(value)) {
+		return true;
+	}
+	if (!read_number(value, SECONDS_MAX, &seconds, err)) {
+		return false;
+	}
+	*out_ms = seconds > 0 ? seconds * 1000LL : *out_ms;
+	return true;
+}
+
+static bool read_connect_timeout(
+	struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	return read_seconds(value, &reader->target.connect_timeout_ms, err);
+}
+
+static bool read_alive_interval(
+	struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	return read_seconds(value, &reader->target.alive_interval_ms, err);
+}
+
+static bool read_alive_count(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	long count = 0;
+	if (!read_number(value, 1000, &count, err)) {
+		return false;
+	}
+	reader->alive_count = count > 0 ? (int)count : 1;
+	return true;
+}
+
+static bool read_variable(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	const char *equals = strchr(value, '=');
+	if (!equals || !environment_name_is_valid(value, (size_t)(equals - value))) {
+		return error_set(err, ERROR_CONFIG, "expected NAME=value");
+	}
+	return append_limited(&reader->target.set_env, value, VARIABLES_MAX, err);
+}
+
+/* The answer to the question that was put in its place (target_tokens.h). */
+static bool read_control_path(
+	struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	ssh_tokens_read(&reader->tokens, span_of(value));
+	return true;
+}
+
+static const struct keyword {
+	const char *name;
+	bool (*read)(struct ssh_target_reader *reader, const char *value, struct error *err);
+} keywords[] = {
+	{"connecttimeout", read_connect_timeout},
+	{"controlpath", read_control_path},
+	{"globalknownhostsfile", read_global_files},
+	{"hashknownhosts", read_hashing},
+	{"host", read_host},
+	{"hostkeyalias", read_key_alias},
+	{"hostname", read_host_name},
+	{"identitiesonly", read_identities_only},
+	{"identityagent", read_agent},
+	{"identityfile", read_identity},
+	{"port", read_port},
+	{"proxycommand", read_proxy_command},
+	{"proxyjump", read_jumps},
+	{"serveralivecountmax", read_alive_count},
+	{"serveraliveinterval", read_alive_interval},
+	{"setenv", read_variable},
+	{"stricthostkeychecking", read_host_checking},
+	{"user", read_user},
+	{"userknownhostsfile", read_user_files},
+};
+
+/* ---- lines ---- */
+
+static bool read_line(struct ssh_target_reader *reader, struct span line, struct error *err)
+{
+	const char *space = line.len > 0 ? memchr(line.data, ' ', line.len) : NULL;
+	if (!space) {
+		return true; // a keyword without a value
+	}
+	size_t len = (size_t)(space - line.data);
+	for (size_t i = 0; i < ARRAY_LENGTH(keywords); i++) {
+		const char *name = keywords[i].name;
+		if (strlen(name) == len && strncasecmp(name, line.data, len) == 0) {
+			char *value = mem_strndup((struct span){space + 1, line.len - len - 1});
+			bool ok = keywords[i].read(reader, value, err) ||
+			          error_prefix(err, "%s \"%.200s\" of ssh -G", name, value);
+			free(value);
+			return ok;
+		}
+	}
+	return true;
+}
+
+static bool read_lines(struct ssh_target_reader *reader, struct span text, struct error *err)
+{
+	while (text.len > 0) {
+		const char *end = memchr(text.data, '\n', text.len);
+		struct span line = {text.data, end ? (size_t)(end - text.data) : text.len};
+		if (!read_line(reader, line, err)) {
+			return false;
+		}
+		size_t taken = line.len + (end ? 1 : 0);
+		text = (struct span){text.data + taken, text.len - taken};
+	}
+	return true;
+}
+
+bool ssh_target_read(struct span text, const char *const *environment,
+	struct ssh_target *out_target, char **out_jumps, struct error *err)
+{
+	struct ssh_target_reader reader = {.tokens.environment = environment};
+	bool ok = read_lines(&reader, text, err) && ssh_target_complete(&reader, err);
+	if (ok) {
+		*out_target = reader.target;
+		*out_jumps = reader.jumps;
+	} else {
+		ssh_target_finish(&reader.target);
+		free(reader.jumps);
+	}
+	ssh_tokens_finish(&reader.tokens);
+	words_free(reader.identities);
+	free(reader.proxy_command);
+	free(reader.agent);
+	free(reader.user_files);
+	free(reader.global_files);
+	return ok;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_SSH_TARGET_TOKENS_H
+#define PROVIDERS_SSH_TARGET_TOKENS_H
+
+#include <stdbool.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/span.h"
+
+/*
+ * The tokens of ssh_config(5), "TOKENS", "~" and ${VARIABLE}. What they stand for is ssh's own
+ * answer where it gave one, in the place of a ControlPath, which it expands: the local names
+ * and the hash need no look-up here then.
+ */
+enum { SSH_TOKEN_COUNT = 12, SSH_EXPANDED_MAX = 64 * 1024 };
+
+/* For `ssh -G -o ControlPath=`. */
+#define SSH_TOKENS_QUESTION "%d\x1f%u\x1f%L\x1f%l\x1f%i\x1f%C"
+
+struct ssh_tokens {
+	char *values[SSH_TOKEN_COUNT];  // owned; NULL: not known
+	const char *const *environment; // borrowed
+};
+
+/* Of what ssh made of the question; what it did not tell stays unknown. */
+void ssh_tokens_read(struct ssh_tokens *tokens, struct span answer);
+void ssh_tokens_set(struct ssh_tokens *tokens, char letter, const char *value);
+/* NULL where it is not known. */
+const char *ssh_tokens_get(const struct ssh_tokens *tokens, char letter);
+/* The local ones that are not known yet, of the environment. */
+void ssh_tokens_complete(struct ssh_tokens *tokens);
+void ssh_tokens_finish(struct ssh_tokens *tokens);
+
+/* Tokens alone, for a command line. The caller frees it; NULL is ERROR_CONFIG. */
+char *ssh_expand_tokens(
+	const struct ssh_tokens *tokens, const char *text, struct error *err) ATTR_NODISCARD;
+
+/* "~", tokens and ${VARIABLE}, for the name of a file. */
+char *ssh_expand_path(
+	const struct ssh_tokens *tokens, const char *text, struct error *err) ATTR_NODISCARD;
+
+/* "~" alone. */
+char *ssh_expand_home(
+	const struct ssh_tokens *tokens, const char *text, struct error *err) ATTR_NODISCARD;
+
+/* The value of a variable, or NULL. */
+const char *ssh_environment_get(const char *const *environment, struct span name);
+
+#endif
