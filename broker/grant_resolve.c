@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "broker/environment.h"
-#include "broker/real_path.h"
+#include "base/real_path.h"
 
 /*
  * Rules on paths are about the files that are meant, so links are resolved

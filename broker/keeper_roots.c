@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/words.h"
-#include "broker/real_path.h"
+#include "base/real_path.h"
 #include "broker/state_folder.h"
 #include "broker/timestamp.h"
 #include "sync/id.h"

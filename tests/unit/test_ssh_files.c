@@ -1,67 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/scripts_fixture.h"
 
-#include <cmocka.h>
-
-#include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/fd.h"
-#include "providers/local/local.h"
 #include "providers/ssh/files_impl.h"
 
 /* The scripts, run here; the conformance table has the rest ("scripted"). */
-enum { DEADLINE_MS = 30000 };
+static struct ssh_files files;
 
-struct fixture {
-	struct provider_context context;
-	struct provider *provider;
-	struct sandbox *sandbox;
-	struct ssh_files files;
-	char root[64];
-	bool is_ready, is_done, is_ok;
-	struct error err;
-	struct buf output;
-};
-
-static void run_until(struct fixture *fixture, const bool *flag)
+static int set_up(void **state)
 {
-	long long deadline_ms = clock_now_ms() + DEADLINE_MS;
-	while (!*flag && clock_now_ms() < deadline_ms) {
-		ev_run(fixture->context.loop, EVRUN_ONCE);
-	}
-	assert_true(*flag);
+	int failed = fixture_set_up(state);
+	struct fixture *fixture = *state;
+	sandbox_add_root(fixture->sandbox, fixture->root, on_done, fixture);
+	run_until(fixture, &fixture->is_done);
+	assert_true(fixture->is_ok);
+	ssh_files_init(&files, fixture->sandbox, fixture->sandbox);
+	return failed;
 }
 
-static void on_ready(void *data)
+static int tear_down(void **state)
 {
-	((struct fixture *)data)->is_ready = true;
-}
-
-static void on_failed(void *data, const struct error *err)
-{
-	fail_msg("%s", err->text);
-}
-
-static const struct sandbox_listener sandbox_listener = {
-	.on_ready = on_ready, .on_failed = on_failed};
-
-static void on_done(void *data, const struct error *err)
-{
-	struct fixture *fixture = data;
-	assert_false(fixture->is_done);
-	fixture->is_done = true;
-	fixture->is_ok = !err;
-	if (err) {
-		fixture->err = *err;
-	}
+	ssh_files_finish(&files);
+	return fixture_tear_down(state);
 }
 
 static void on_read(void *data, struct buf *content, const struct error *err)
@@ -72,61 +31,6 @@ static void on_read(void *data, struct buf *content, const struct error *err)
 		buf_finish(&fixture->output);
 		buf_move(&fixture->output, content);
 	}
-}
-
-static struct spawner *spawner;
-static struct ev_loop *loop;
-
-static int set_up(void **state)
-{
-	struct error err;
-	struct settings none;
-	struct fixture *fixture = mem_alloc_zero(sizeof(*fixture));
-	*state = fixture;
-	fixture->context = (struct provider_context){.loop = loop,
-		.spawner = spawner,
-		.pool = pool_create(loop),
-		.environment = (const char *const *)environ};
-	snprintf(fixture->root, sizeof(fixture->root), "/tmp/ssh-files-XXXXXX");
-	assert_non_null(mkdtemp(fixture->root));
-	buf_init(&fixture->output, SIZE_MAX / 2);
-	fixture->provider = local_provider_create(&fixture->context);
-	settings_init(&none);
-	fixture->sandbox = sandbox_prepare(fixture->provider,
-		&(struct sandbox_request){.profile = "p", .settings = &none}, &sandbox_listener,
-		fixture, &err);
-	assert_non_null(fixture->sandbox);
-	run_until(fixture, &fixture->is_ready);
-	sandbox_add_root(fixture->sandbox, fixture->root, on_done, fixture);
-	run_until(fixture, &fixture->is_done);
-	assert_true(fixture->is_ok);
-	ssh_files_init(&fixture->files, fixture->sandbox, fixture->sandbox);
-	return 0;
-}
-
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
-{
-	return remove(path);
-}
-
-static int tear_down(void **state)
-{
-	struct fixture *fixture = *state;
-	ssh_files_finish(&fixture->files);
-	sandbox_close(fixture->sandbox);
-	provider_destroy(fixture->provider);
-	pool_destroy(fixture->context.pool);
-	buf_finish(&fixture->output);
-	nftw(fixture->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-	free(fixture);
-	return 0;
-}
-
-static const char *below(const struct fixture *fixture, const char *name)
-{
-	static char path[200];
-	snprintf(path, sizeof(path), "%s/%s", fixture->root, name);
-	return path;
 }
 
 static void put(const struct fixture *fixture, const char *name, const char *text)
@@ -236,13 +140,13 @@ static void test_a_file_may_hold_what_ends_an_answer(void **state)
 	struct fixture *fixture = *state;
 	struct span content = SPAN_LITERAL("content\0x\0whole\0y\0whole");
 	fixture->is_done = false;
-	ssh_files_write(&fixture->files, below(fixture, "file"), FILE_LINKS_FOLLOWED, content,
-		on_done, fixture);
+	ssh_files_write(
+		&files, below(fixture, "file"), FILE_LINKS_FOLLOWED, content, on_done, fixture);
 	run_until(fixture, &fixture->is_done);
 	assert_true(fixture->is_ok);
 	fixture->is_done = false;
-	ssh_files_read(&fixture->files, below(fixture, "file"), FILE_LINKS_REFUSED, content.len,
-		on_read, fixture);
+	ssh_files_read(
+		&files, below(fixture, "file"), FILE_LINKS_REFUSED, content.len, on_read, fixture);
 	run_until(fixture, &fixture->is_done);
 	assert_true(fixture->is_ok);
 	assert_true(span_equals(buf_span(&fixture->output), content));
@@ -261,17 +165,16 @@ static void test_a_resolved_path_goes_through_no_link(void **state)
 	static const char *const names[] = {"link/file", "real/../real/file", "../x", "link"};
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		fixture->is_done = false;
-		ssh_files_read(&fixture->files, below(fixture, names[i]), FILE_LINKS_REFUSED, 10,
-			on_read, fixture);
+		ssh_files_read(
+			&files, below(fixture, names[i]), FILE_LINKS_REFUSED, 10, on_read, fixture);
 		run_until(fixture, &fixture->is_done);
 		assert_false(fixture->is_ok);
 		assert_string_equal(fixture->err.reason, "SECURITY_VIOLATION");
 	}
 }
 
-int main(void)
+static int run(void)
 {
-	struct error err;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_a_stream_that_was_cut_never_becomes_the_file, set_up, tear_down),
@@ -281,12 +184,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_a_resolved_path_goes_through_no_link, set_up, tear_down),
 	};
-	spawner = spawner_create(&err);
-	assert_non_null(spawner);
-	loop = ev_loop_new(EVFLAG_AUTO);
-	spawner_attach(spawner, loop);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	spawner_destroy(spawner);
-	ev_loop_destroy(loop);
-	return failed;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void)
+{
+	return run_with_loop(run);
 }

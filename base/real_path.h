@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_REAL_PATH_H
-#define BROKER_REAL_PATH_H
+#ifndef BASE_REAL_PATH_H
+#define BASE_REAL_PATH_H
 
 /*
  * The absolute path with its links and dots resolved on this machine, as a

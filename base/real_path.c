@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/real_path.h"
+#include "base/real_path.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/ssh/roots.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/real_path.h"
+#include "base/words.h"
+#include "providers/script_run.h"
+
+enum {
+	NAME_SIZE = 49, // of a workspace's name, as far as it is shown
+	FOLDER_SIZE = NAME_SIZE + 18,
+	ANSWER_MAX = 2 * FILE_PATH_MAX,
+	ADD_MS = 60000,
+	REMOVE_MS = 600000, // a large tree on a slow disk
+};
+
+static const char add_script[] =
+#include "providers/ssh/remote/root_add.sh.inc"
+	;
+static const char remove_script[] =
+#include "providers/ssh/remote/root_remove.sh.inc"
+	;
+
+/* A folder that is being made, or all of them while they are removed. */
+struct root_job {
+	struct list link; // roots.jobs
+	struct pool_job job;
+	struct ssh_roots *roots; // NULL once those are gone
+	struct script_run *run;  // owned; NULL before and after
+	char *local;             // owned; NULL: they are removed
+	char *real;              // owned; the worker's
+	char machine[64];        // the worker's
+	sandbox_done *done;
+	void *data;
+};
+
+static void job_free(struct root_job *job)
+{
+	script_run_destroy(job->run);
+	list_remove(&job->link);
+	free(job->local);
+	free(job->real);
+	free(job);
+}
+
+static void job_finish(struct root_job *job, const struct error *err)
+{
+	sandbox_done *done = job->done;
+	void *data = job->data;
+	struct error copy = err ? *err : (struct error){0};
+	job_free(job);
+	done(data, err ? &copy : NULL);
+}
+
+/* ---- names ---- */
+
+/* FNV-1a, the terminating NUL included, so that "ab" "c" is not "a" "bc". */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	do {
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+	} while (*text++);
+	return hash;
+}
+
+/* What no shell, and no person, takes for something else. */
+static void put_name(char name[NAME_SIZE], const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = 0;
+	for (const char *at = slash ? slash + 1 : path; *at && len + 1 < NAME_SIZE; at++) {
+		bool is_plain = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+		                (*at >= '0' && *at <= '9') ||
+		                (len > 0 && (*at == '-' || *at == '.')) || *at == '_';
+		name[len++] = is_plain ? *at : '_';
+	}
+	name[len] = '\0';
+	if (len == 0) {
+		snprintf(name, NAME_SIZE, "root");
+	}
+}
+
+static void put_folder(const struct root_job *job, const char *name, char folder[FOLDER_SIZE])
+{
+	char user[32];
+	snprintf(user, sizeof(user), "%lu", (unsigned long)getuid());
+	uint64_t hash = UINT64_C(14695981039346656037);
+	hash = hash_text(hash, job->machine);
+	hash = hash_text(hash, user);
+	hash = hash_text(hash, job->roots->profile);
+	hash = hash_text(hash, job->real);
+	hash = hash_text(hash, job->roots->token);
+	snprintf(folder, FOLDER_SIZE, "%s-%016" PRIx64, name, hash);
+}
+
+/* ---- on the pool ---- */
+
+static void read_machine(char machine[64])
+{
+	ATTR_CLEANUP(fd_cleanup) int fd = open("/etc/machine-id", O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, machine, 63);
+	machine[len > 0 ? len : 0] = '\0';
+	machine[strcspn(machine, "\n")] = '\0';
+	if (!machine[0] && gethostname(machine, 63) != 0) {
+		machine[0] = '\0';
+	}
+}
+
+static void on_run(struct pool_job *pool_job)
+{
+	struct root_job *job = CONTAINER_OF(pool_job, struct root_job, job);
+	read_machine(job->machine);
+	job->real = real_path(job->local);
+}
+
+/* ---- answers ---- */
+
+/* The second word where the first is `what`; NULL where it is not, or the answer is not whole. */
+static const char *read_answer(struct span text, const char *what, struct error *err)
+{
+	const char *words[3] = {"", "", ""};
+	size_t count = 0;
+	while (text.len > 0 && count < ARRAY_LENGTH(words)) {
+		size_t len = strnlen(text.data, text.len);
+		if (len == text.len) {
+			break;
+		}
+		words[count++] = text.data;
+		text.data += len + 1;
+		text.len -= len + 1;
+	}
+	bool is_whole = count > 1 && text.len == 0 && strcmp(words[count - 1], "end") == 0;
+	if (is_whole && strcmp(words[0], what) == 0) {
+		return words[1];
+	}
+	if (is_whole) {
+		error_set(err, ERROR_SYSTEM, "%s", words[1]);
+	} else {
+		error_set(err, ERROR_UNAVAILABLE, "the sandbox gave no whole answer");
+	}
+	return NULL;
+}
+
+static bool has_root(const struct sandbox *sandbox, const char *local, const char *runtime)
+{
+	for (size_t i = 0; i < sandbox->root_count; i++) {
+		if (strcmp(sandbox->roots[i].local, local) == 0 &&
+			strcmp(sandbox->roots[i].runtime, runtime) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void take_root(struct root_job *job, const char *runtime)
+{
+	struct sandbox *sandbox = job->roots->sandbox;
+	if (has_root(sandbox, job->local, runtime)) {
+		return;
+	}
+	size_t count = sandbox->root_count + 1;
+	sandbox->roots = mem_realloc(sandbox->roots, count * sizeof(*sandbox->roots));
+	sandbox->roots[count - 1] = (struct sandbox_root){
+		.local = mem_strdup(job->local), .runtime = mem_strdup(runtime)};
+	sandbox->root_count = count;
+}
+
+static void on_script_end(
+	void *data, struct buf *output, const char *words, const struct error *err)
+{
+	struct root_job *job = data;
+	struct error failure = {0};
+	const char *answer = NULL;
+	if (err) {
+		failure = *err;
+	} else {
+		answer = read_answer(buf_span(output), job->local ? "root" : "removed", &failure);
+	}
+	if (answer && job->local) {
+		take_root(job, answer);
+	} else if (!answer && *words) {
+		error_set_reason(
+			&failure, failure.code, failure.reason, "%s (%s)", failure.text, words);
+	}
+	if (!answer) {
+		error_prefix(&failure, "%s %s",
+			job->local ? "a directory for" : "removing what is in",
+			job->local ? job->local : job->roots->base);
+	}
+	job_finish(job, answer ? NULL : &failure);
+}
+
+/* ---- the scripts ---- */
+
+static void start_script(struct root_job *job, const char *const *argv, long long deadline_ms)
+{
+	static const struct script_listener listener = {.on_end = on_script_end};
+	struct error err;
+	struct sandbox *sandbox = job->roots->sandbox;
+	struct script_order order = {
+		.argv = argv, .output_max = ANSWER_MAX, .deadline_ms = deadline_ms};
+	job->run = script_run_start(sandbox->loop, sandbox, &order, &listener, job, &err);
+	if (!job->run) {
+		sandbox_raise_later(sandbox, job->done, job->data, &err);
+		job_free(job);
+	}
+}
+
+static void on_named(struct pool_job *pool_job)
+{
+	struct root_job *job = CONTAINER_OF(pool_job, struct root_job, job);
+	char name[NAME_SIZE], folder[FOLDER_SIZE];
+	if (!job->roots) {
+		job_free(job);
+		return;
+	}
+	if (!job->real) {
+		struct error err;
+		error_set(&err, ERROR_UNAVAILABLE, "%s: the broker is ending", job->local);
+		job_finish(job, &err);
+		return;
+	}
+	put_name(name, job->real);
+	put_folder(job, name, folder);
+	const char *const argv[] = {
+		"sh", "-c", add_script, "acp-broker-root", job->roots->base, folder, name, NULL};
+	start_script(job, argv, ADD_MS);
+}
+
+static struct root_job *job_create(
+	struct ssh_roots *roots, const char *local, sandbox_done *done, void *data)
+{
+	struct root_job *job = mem_alloc_zero(sizeof(*job));
+	job->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_named};
+	job->roots = roots;
+	job->local = mem_strdup_or_null(local);
+	job->done = done;
+	job->data = data;
+	list_append(&roots->jobs, &job->link);
+	return job;
+}
+
+void ssh_roots_add(struct ssh_roots *roots, const char *local_root, sandbox_done *done, void *data)
+{
+	struct error err;
+	struct root_job *job = job_create(roots, local_root, done, data);
+	if (!pool_submit(roots->pool, &job->job, &err)) {
+		sandbox_raise_later(roots->sandbox, done, data, &err);
+		job_free(job);
+	}
+}
+
+/* The folder that has the root: the last name but one of its path. */
+static void append_folder(char ***argv, const char *runtime)
+{
+	char *path = mem_strdup(runtime);
+	*strrchr(path, '/') = '\0';
+	words_append(argv, strrchr(path, '/') + 1);
+	free(path);
+}
+
+void ssh_roots_remove(struct ssh_roots *roots, sandbox_done *done, void *data)
+{
+	const char *const begin[] = {
+		"sh", "-c", remove_script, "acp-broker-root", roots->base, NULL};
+	char **argv = NULL;
+	words_append_all(&argv, begin);
+	for (size_t i = 0; i < roots->sandbox->root_count; i++) {
+		append_folder(&argv, roots->sandbox->roots[i].runtime);
+	}
+	start_script(job_create(roots, NULL, done, data), (const char *const *)argv, REMOVE_MS);
+	words_free(argv);
+}
+
+/* ---- life ---- */
+
+static char *place_base(const char *setting, const char *home)
+{
+	const char *rest = setting;
+	if (strcmp(rest, "~") == 0 || strncmp(rest, "~/", 2) == 0) {
+		rest++;
+	}
+	if (setting[0] == '/') {
+		home = "";
+	}
+	size_t size = strlen(home) + strlen(rest) + 2;
+	char *base = mem_alloc(size);
+	snprintf(base, size, "%s%s%s", home, rest[0] == '/' || !rest[0] ? "" : "/", rest);
+	return base;
+}
+
+void ssh_roots_init(struct ssh_roots *roots, const struct ssh_roots_config *config)
+{
+	*roots = (struct ssh_roots){.sandbox = config->sandbox,
+		.pool = config->pool,
+		.base = place_base(config->setting, config->home),
+		.profile = mem_strdup(config->profile)};
+	list_init(&roots->jobs);
+	if (config->is_transient) {
+		uint64_t words[2] = {(uint64_t)getpid(), (uint64_t)clock_now_ms()};
+		ssize_t ignored = getrandom(words, sizeof(words), 0);
+		(void)ignored; // then it is no secret, but still a name of its own
+		snprintf(roots->token, sizeof(roots->token), "%016" PRIx64 "%016" PRIx64, words[0],
+			words[1]);
+	}
+}
+
+void ssh_roots_finish(struct ssh_roots *roots)
+{
+	LIST_FOR_EACH(job, &roots->jobs, struct root_job, link) {
+		bool is_free = job->run || !job->local || pool_cancel(roots->pool, &job->job);
+		list_remove(&job->link);
+		job->roots = NULL;
+		if (is_free) {
+			job_free(job);
+		}
+	}
+	struct sandbox *sandbox = roots->sandbox;
+	for (size_t i = 0; i < sandbox->root_count; i++) {
+		free((char *)sandbox->roots[i].local);
+		free((char *)sandbox->roots[i].runtime);
+	}
+	free(sandbox->roots);
+	sandbox->roots = NULL;
+	sandbox->root_count = 0;
+	free(roots->base);
+	free(roots->profile);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/ssh/sandbox.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "providers/ssh/files.h"
+#include "providers/ssh/roots.h"
+
+/* One for the kills, one that is ready for the next process. */
+enum { CHANNELS_EACH = 10, CHANNELS_KEPT = 1, WARM_CHANNELS = 2 };
+
+struct ssh_sandbox {
+	struct sandbox sandbox;
+	const struct provider_context *context; // borrowed
+	struct ssh_sandbox_settings settings;
+	char *runtime_root; // owned
+	char *profile;      // owned
+	const struct sandbox_listener *listener;
+	void *data;
+
+	struct ssh_resolving *resolving; // owned; NULL once the target is known
+	struct ssh_target target;
+	bool has_target;
+	struct ssh_host *host; // owned; NULL until the target is known
+	struct ssh_files files;
+	struct ssh_roots roots;
+	bool is_up; // files and roots are there
+};
+
+static struct ssh_sandbox *from_sandbox(struct sandbox *sandbox)
+{
+	return CONTAINER_OF(sandbox, struct ssh_sandbox, sandbox);
+}
+
+/* ---- the host ---- */
+
+static void on_progress(void *data, const char *text)
+{
+	struct ssh_sandbox *self = data;
+	if (self->listener->on_progress) {
+		self->listener->on_progress(self->data, text);
+	}
+}
+
+static void on_host_ready(void *data)
+{
+	struct ssh_sandbox *self = data;
+	const struct ssh_host_facts *facts = ssh_host_facts(self->host);
+	struct sandbox *sandbox = &self->sandbox;
+	sandbox->home = facts->home;
+	sandbox->environment = facts->environment;
+	sandbox->capabilities = (struct sandbox_capabilities){
+		.isolated = true,
+		.many_roots = true,
+		.maps_paths = true,
+		.max_processes = self->settings.max_connections * CHANNELS_EACH - CHANNELS_KEPT,
+	};
+	ssh_files_init(&self->files, sandbox, sandbox);
+	ssh_roots_init(&self->roots, &(struct ssh_roots_config){
+					     .sandbox = sandbox,
+					     .pool = self->context->pool,
+					     .setting = self->runtime_root,
+					     .home = facts->home,
+					     .profile = self->profile,
+					     .is_transient = self->settings.is_transient,
+				     });
+	self->is_up = true;
+	sandbox->was_ready = true;
+	self->listener->on_ready(self->data);
+}
+
+static void on_host_failed(void *data, const struct error *err)
+{
+	struct ssh_sandbox *self = data;
+	self->listener->on_failed(self->data, err);
+}
+
+static const struct ssh_host_listener host_listener = {
+	.on_progress = on_progress,
+	.on_ready = on_host_ready,
+	.on_failed = on_host_failed,
+};
+
+static bool open_host(struct ssh_sandbox *self, struct error *err)
+{
+	struct ssh_host_request request = {
+		.context = self->context,
+		.target = &self->target,
+		.connect = ssh_connect,
+		.grace_ms = self->settings.grace_ms,
+		.channel_timeout_ms = self->settings.channel_timeout_ms,
+		.login_timeout_ms = self->settings.login_timeout_ms,
+		.max_connections = self->settings.max_connections,
+		.warm_channels = WARM_CHANNELS,
+	};
+	self->host = ssh_host_open(&request, &host_listener, self, err);
+	return self->host != NULL;
+}
+
+static void on_resolved(void *data, struct ssh_target *target, const struct error *err)
+{
+	struct ssh_sandbox *self = data;
+	struct error failure;
+	self->resolving = NULL;
+	if (err) {
+		self->listener->on_failed(self->data, err);
+		return;
+	}
+	self->target = *target;
+	self->has_target = true;
+	if (!open_host(self, &failure)) {
+		self->listener->on_failed(self->data, &failure);
+	}
+}
+
+/* ---- the sandbox ---- */
+
+static void add_root(
+	struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data)
+{
+	ssh_roots_add(&from_sandbox(sandbox)->roots, local_root, done, data);
+}
+
+static struct exec *start_exec(struct sandbox *sandbox, const struct exec_spec *spec,
+	const struct exec_listener *listener, void *data, struct error *err)
+{
+	return ssh_host_exec(from_sandbox(sandbox)->host, spec, listener, data, err);
+}
+
+static struct file_op *read_file(struct sandbox *sandbox, const char *path, enum file_links links,
+	size_t max_bytes, file_read_done *done, void *data)
+{
+	return ssh_files_read(&from_sandbox(sandbox)->files, path, links, max_bytes, done, data);
+}
+
+static struct file_op *write_file(struct sandbox *sandbox, const char *path, enum file_links links,
+	struct span content, sandbox_done *done, void *data)
+{
+	return ssh_files_write(&from_sandbox(sandbox)->files, path, links, content, done, data);
+}
+
+static struct file_op *stat_file(
+	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data)
+{
+	return ssh_files_stat(&from_sandbox(sandbox)->files, path, done, data);
+}
+
+static struct file_op *resolve_path(
+	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data)
+{
+	return ssh_files_resolve(&from_sandbox(sandbox)->files, path, done, data);
+}
+
+static void destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	ssh_roots_remove(&from_sandbox(sandbox)->roots, done, data);
+}
+
+static void close_sandbox(struct sandbox *sandbox)
+{
+	struct ssh_sandbox *self = from_sandbox(sandbox);
+	ssh_resolving_cancel(self->resolving);
+	if (self->is_up) {
+		ssh_files_finish(&self->files);
+		ssh_roots_finish(&self->roots);
+	}
+	ssh_host_close(self->host);
+	if (self->has_target) {
+		ssh_target_finish(&self->target);
+	}
+	free(self->runtime_root);
+	free(self->profile);
+	free(self);
+}
+
+static const struct sandbox_impl sandbox_impl = {
+	.add_root = add_root,
+	.exec = start_exec,
+	.read_file = read_file,
+	.write_file = write_file,
+	.stat_file = stat_file,
+	.resolve_path = resolve_path,
+	.file_op_cancel = ssh_files_cancel,
+	.close = close_sandbox,
+	.destroy = destroy,
+};
+
+static bool begin(struct ssh_sandbox *self, const struct settings *keys, struct ssh_target *target,
+	struct error *err)
+{
+	if (target) {
+		self->target = *target;
+		self->has_target = true;
+		return open_host(self, err);
+	}
+	self->resolving = ssh_target_resolve(self->context, keys, on_resolved, self, err);
+	return self->resolving != NULL;
+}
+
+struct sandbox *ssh_sandbox_open(const struct provider_context *context,
+	const struct sandbox_request *request, const struct ssh_sandbox_settings *settings,
+	struct ssh_target *target, const struct sandbox_listener *listener, void *data,
+	struct error *err)
+{
+	struct ssh_sandbox *self = mem_alloc_zero(sizeof(*self));
+	sandbox_init(&self->sandbox, &sandbox_impl, context->loop);
+	self->context = context;
+	self->settings = *settings;
+	self->settings.runtime_root = NULL;
+	self->runtime_root = mem_strdup(settings->runtime_root);
+	self->profile = mem_strdup(request->profile);
+	self->listener = listener;
+	self->data = data;
+	if (!begin(self, request->settings, target, err)) {
+		sandbox_close(&self->sandbox);
+		return NULL;
+	}
+	return &self->sandbox;
+}

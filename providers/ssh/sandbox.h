@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_SSH_SANDBOX_H
+#define PROVIDERS_SSH_SANDBOX_H
+
+#include "providers/impl.h"
+#include "providers/ssh/host.h"
+
+/* What a profile says besides where and how to connect. */
+struct ssh_sandbox_settings {
+	const char *runtime_root; // borrowed until ssh_sandbox_open returns
+	bool is_transient;        // its folders are of this run alone
+	long long grace_ms;
+	long long channel_timeout_ms;
+	long long login_timeout_ms;
+	size_t max_connections;
+};
+
+/*
+ * A sandbox on a host that a client reaches, from resolving its name on. Whoever finds the
+ * host in another way than by the profile's keys gives a resolved target, which is taken over;
+ * NULL: by the keys of the request.
+ */
+struct sandbox *ssh_sandbox_open(const struct provider_context *context,
+	const struct sandbox_request *request, const struct ssh_sandbox_settings *settings,
+	struct ssh_target *target, const struct sandbox_listener *listener, void *data,
+	struct error *err) ATTR_NODISCARD;
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/ssh/ssh.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "providers/impl.h"
+#include "providers/ssh/sandbox.h"
+
+enum { SECOND = 1000, HOUR = 3600 * SECOND };
+
+struct ssh_provider {
+	struct provider provider;
+	struct provider_impl impl; // with the keys of both tables
+	const struct provider_context *context;
+	struct setting_key *keys; // owned
+};
+
+enum { KEY_RUNTIME_ROOT, KEY_LINK_GRACE, KEY_CHANNEL_TIMEOUT, KEY_LOGIN_TIMEOUT, KEY_CONNECTIONS };
+
+static const struct setting_key own_keys[] = {
+	[KEY_RUNTIME_ROOT] = {.name = "runtime-root",
+		.type = SETTING_TEXT,
+		.fallback = "~/.local/share/acp-broker",
+		.help = "the folder there below which workspaces lie"},
+	[KEY_LINK_GRACE] = {.name = "link-grace",
+		.type = SETTING_DURATION,
+		.fallback = "1h",
+		.min = SECOND,
+		.max = 24 * HOUR,
+		.help = "without a sign of life from here, after which what runs there ends"},
+	[KEY_CHANNEL_TIMEOUT] = {.name = "channel-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "30s",
+		.min = 1,
+		.max = HOUR,
+		.help = "for a process to find a free channel"},
+	[KEY_LOGIN_TIMEOUT] = {.name = "login-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "10s",
+		.min = 1,
+		.max = HOUR,
+		.help = "for the login shell there to say its PATH"},
+	[KEY_CONNECTIONS] = {.name = "max-connections",
+		.type = SETTING_COUNT,
+		.fallback = "4",
+		.min = 1,
+		.max = 64,
+		.help = "connections made where one has no free channel"},
+};
+
+static bool is_transient(const struct settings *settings)
+{
+	const char *persistence = settings_get(settings, "persistence");
+	return persistence && strcmp(persistence, "transient") == 0;
+}
+
+static struct sandbox *prepare(struct provider *provider, const struct sandbox_request *request,
+	const struct sandbox_listener *listener, void *data, struct error *err)
+{
+	const struct ssh_provider *self = CONTAINER_OF(provider, struct ssh_provider, provider);
+	const struct settings *settings = request->settings;
+	const char *runtime_root = settings_get(settings, "runtime-root");
+	struct ssh_sandbox_settings ours = {
+		.runtime_root = runtime_root ? runtime_root : own_keys[KEY_RUNTIME_ROOT].fallback,
+		.is_transient = is_transient(settings),
+		.grace_ms = settings_number(settings, &own_keys[KEY_LINK_GRACE]),
+		.channel_timeout_ms = settings_number(settings, &own_keys[KEY_CHANNEL_TIMEOUT]),
+		.login_timeout_ms = settings_number(settings, &own_keys[KEY_LOGIN_TIMEOUT]),
+		.max_connections = (size_t)settings_number(settings, &own_keys[KEY_CONNECTIONS]),
+	};
+	return ssh_sandbox_open(self->context, request, &ours, NULL, listener, data, err);
+}
+
+static void destroy(struct provider *provider)
+{
+	struct ssh_provider *self = CONTAINER_OF(provider, struct ssh_provider, provider);
+	free(self->keys);
+	free(self);
+}
+
+struct provider *ssh_provider_create(const struct provider_context *context)
+{
+	struct ssh_provider *self = mem_alloc_zero(sizeof(*self));
+	size_t count = ssh_target_key_count + ARRAY_LENGTH(own_keys);
+	self->keys = mem_alloc(count * sizeof(*self->keys));
+	memcpy(self->keys, ssh_target_keys, ssh_target_key_count * sizeof(*self->keys));
+	memcpy(self->keys + ssh_target_key_count, own_keys, sizeof(own_keys));
+	self->impl = (struct provider_impl){.backend = BACKEND_SSH,
+		.keys = self->keys,
+		.key_count = count,
+		.destroy = destroy,
+		.prepare = prepare};
+	self->provider.impl = &self->impl;
+	self->context = context;
+	return &self->provider;
+}
