@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "sync/store.h"
+#include "sync/stuck.h"
 
 /*
  * The three-way merge of two trees that every transport shares. It looks only
@@ -24,6 +25,8 @@
  * local deleted and the runtime changed, the runtime's version is parked; where
  * the runtime deleted and local changed, the local version stays and there is
  * nothing to park (the conflict's runtime has a mode of 0): the user is told.
+ *
+ * What is stuck stays as it is in the local tree; what the runtime has made of it is a conflict.
  */
 enum {
 	MERGE_ROWS_MAX = 4000000,     // names looked at: a tree can repeat itself without end
@@ -34,6 +37,7 @@ struct conflict {
 	struct list link; // merge.conflicts
 	char *path;
 	struct store_entry base, local, runtime; // a mode of 0: nothing there
+	const char *why; // the local path is stuck (static); NULL: both sides have changed it
 };
 
 struct merge_counts {
@@ -52,15 +56,19 @@ struct merge_trees {
 	git_oid base, local, runtime;
 };
 
+struct merge_options {
+	bool keeps_deleted;  // what the runtime has deleted and local has not touched stays
+	struct stuck *stuck; // borrowed; may be NULL
+};
+
 /*
  * ERROR_PROTOCOL where a tree holds what no snapshot may hold, naming the path;
  * ERROR_LIMIT over one of the limits above. To be finished in any case.
  */
 bool merge_run(struct merge *merge, struct store *store, const struct merge_trees *trees,
 	struct error *err) ATTR_NODISCARD;
-/* The same, but what the runtime has deleted and local has not touched stays. */
-bool merge_run_keeping(struct merge *merge, struct store *store, const struct merge_trees *trees,
-	struct error *err) ATTR_NODISCARD;
+bool merge_run_as(struct merge *merge, struct store *store, const struct merge_trees *trees,
+	const struct merge_options *options, struct error *err) ATTR_NODISCARD;
 void merge_finish(struct merge *merge);
 
 #endif

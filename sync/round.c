@@ -27,6 +27,7 @@ static void drop_merge(struct round *round)
 void round_finish(struct round *round)
 {
 	drop_merge(round);
+	deletions_finish(&round->deletions);
 }
 
 static void base_name(char name[SYNC_NAME_MAX], const char *sandbox)
@@ -100,53 +101,66 @@ static bool take_local(struct round *round, struct store *store,
 	return true;
 }
 
-/*
- * Merges. Where the runtime has deleted more than anybody does on purpose
- * without saying so, its deletions are not followed.
- */
-static bool merge(struct round *round, struct store *store, struct error *err)
+/* Whether the runtime has deleted more than anybody does on purpose without saying so. */
+static bool deletes_much(const struct round *round)
+{
+	size_t deleted = round->merge.to_local.deleted;
+	if (deleted < SYNC_DELETIONS_MAX && deleted * 2 <= round->files) {
+		return false;
+	}
+	return deleted >= SYNC_DELETIONS_MIN || (round->is_first && deleted > 0);
+}
+
+/* True where the deletions are those that the person has said yes to; else asks, or fails. */
+static bool is_consented(struct round *round, struct store *store, struct error *err)
+{
+	deletions_finish(&round->deletions);
+	if (!deletions_find(&round->deletions, store, &round->local, &round->merge.merged, err)) {
+		return false;
+	}
+	if (round->mode == SYNC_DELETIONS_FOLLOW && id_equal(&round->asked, &round->deletions.id)) {
+		round->followed = round->deletions.count;
+		return true;
+	}
+	round->asks = true;
+	return error_set(err, ERROR_DENIED, "the agent has deleted %zu files of %zu: not done yet",
+		round->deletions.count, round->files);
+}
+
+static bool merge(struct round *round, struct store *store, struct stuck *stuck, struct error *err)
 {
 	struct merge_trees trees = {
 		.base = round->base, .local = round->local, .runtime = round->runtime};
+	struct merge_options options = {.stuck = stuck};
 	point("merge.begun");
 	drop_merge(round);
 	round->kept = 0;
+	round->followed = 0;
 	round->has_merge = true; // to be finished, also where it fails
-	if (!merge_run(&round->merge, store, &trees, err)) {
+	if (!merge_run_as(&round->merge, store, &trees, &options, err)) {
 		return false;
 	}
 	point("merge.done");
-	size_t deleted = round->merge.to_local.deleted;
-	if (deleted < SYNC_DELETIONS_MAX && deleted * 2 <= round->files) {
+	if (!deletes_much(round)) {
 		return true;
 	}
-	if (deleted < SYNC_DELETIONS_MIN && !round->is_first) {
-		return true;
+	if (round->mode != SYNC_DELETIONS_KEEP) {
+		return is_consented(round, store, err);
 	}
+	round->kept = round->merge.to_local.deleted;
 	drop_merge(round);
 	round->has_merge = true;
-	if (!merge_run_keeping(&round->merge, store, &trees, err)) {
-		return false;
-	}
-	round->kept = deleted;
-	return true;
+	options.keeps_deleted = true;
+	return merge_run_as(&round->merge, store, &trees, &options, err);
 }
-
-/* What was left as it is, one path of it for the message. */
-struct left {
-	char path[256];
-	char why[128];
-};
 
 static void on_left(void *data, const char *path, const char *why)
 {
-	struct left *left = data;
-	snprintf(left->path, sizeof(left->path), "%s", path);
-	snprintf(left->why, sizeof(left->why), "%s", why);
+	stuck_add(data, path, why);
 }
 
 static bool apply(struct store *store, const struct workspace_request *request, const git_oid *from,
-	const git_oid *to, const atomic_bool *is_cancelled, struct left *out_left,
+	const git_oid *to, const atomic_bool *is_cancelled, struct stuck *out_left,
 	struct error *err)
 {
 	struct apply_result result;
@@ -162,11 +176,12 @@ static bool apply(struct store *store, const struct workspace_request *request, 
 }
 
 static bool fail_busy(
-	const struct workspace_request *request, const struct left *left, struct error *err)
+	const struct workspace_request *request, const struct stuck *left, struct error *err)
 {
+	const struct stuck_path *first = &left->paths[0];
 	return error_set_reason(err, ERROR_UNAVAILABLE, "SYNC_BUSY",
 		"%s/%s: %s; what the agent did to it waits for the next sync", request->local_root,
-		left->path, left->why);
+		first->path, first->why);
 }
 
 static bool park(struct round *round, struct store *store, const struct workspace_request *request,
@@ -180,25 +195,56 @@ static bool park(struct round *round, struct store *store, const struct workspac
 	return conflicts_park(store, &round->merge, &parking, err);
 }
 
+/*
+ * Of what is stuck the runtime's version is no part of what is here: the base stays until the
+ * merge is on both sides.
+ */
+static bool note_applied(struct round *round, struct store *store,
+	const struct workspace_request *request, const struct stuck *stuck, struct error *err)
+{
+	round->target = round->merge.merged;
+	return stuck->count > 0 || set_base(store, request, &round->runtime, err);
+}
+
+/* From the local directory to the merge, once; what was left as it is comes into `out_left`. */
+static bool apply_once(struct round *round, struct store *store,
+	const struct workspace_request *request, const atomic_bool *is_cancelled,
+	struct stuck *stuck, struct stuck *out_left, struct error *err)
+{
+	bool applied = take_local(round, store, request, is_cancelled, err) &&
+	               merge(round, store, stuck, err) && park(round, store, request, err) &&
+	               apply(store, request, &round->local, &round->merge.merged, is_cancelled,
+			       out_left, err);
+	if (applied) {
+		point("round.applied");
+	}
+	return applied;
+}
+
 bool round_merge(struct round *round, struct store *store, const struct workspace_request *request,
 	const atomic_bool *is_cancelled, struct error *err)
 {
-	struct left left = {.path = ""};
-	for (int i = 0; i < SYNC_ROUNDS_MAX; i++) {
-		left.path[0] = '\0';
-		if (!take_local(round, store, request, is_cancelled, err) ||
-			!merge(round, store, err) || !park(round, store, request, err) ||
-			!apply(store, request, &round->local, &round->merge.merged, is_cancelled,
-				&left, err)) {
-			return false;
+	struct stuck before = {0};
+	struct stuck stuck = {0};
+	bool is_done = false;
+	bool ok = true;
+	for (int i = 0; ok && !is_done && i < SYNC_ROUNDS_MAX; i++) {
+		struct stuck left = {0};
+		ok = apply_once(round, store, request, is_cancelled, &stuck, &left, err);
+		is_done = ok && left.count == 0;
+		if (ok && !is_done && i + 1 == SYNC_ROUNDS_MAX) {
+			ok = fail_busy(request, &left, err);
 		}
-		point("round.applied");
-		if (!*left.path) {
-			round->target = round->merge.merged;
-			return set_base(store, request, &round->runtime, err);
+		if (!is_done && stuck.count == 0) {
+			stuck_intersect(&stuck, &before, &left);
 		}
+		stuck_finish(&before);
+		before = left;
 	}
-	return fail_busy(request, &left, err);
+	ok = ok && note_applied(round, store, request, &stuck, err);
+	stuck_finish(&before);
+	stuck_finish(&stuck);
+	return ok;
 }
 
 bool round_keep(struct store *store, const struct workspace_request *request, const git_oid *tree,
@@ -222,14 +268,13 @@ bool round_go_back(struct round *round, struct store *store,
 	const struct workspace_request *request, const git_oid *tree,
 	const atomic_bool *is_cancelled, struct error *err)
 {
-	struct left left = {.path = ""};
-	if (!apply(store, request, &round->target, tree, is_cancelled, &left, err)) {
-		return false;
+	struct stuck left = {0};
+	bool applied = apply(store, request, &round->target, tree, is_cancelled, &left, err) &&
+	               (left.count == 0 || fail_busy(request, &left, err));
+	stuck_finish(&left);
+	if (applied) {
+		round->runtime = round->target;
+		round->target = *tree;
 	}
-	if (*left.path) {
-		return fail_busy(request, &left, err);
-	}
-	round->runtime = round->target;
-	round->target = *tree;
-	return true;
+	return applied;
 }

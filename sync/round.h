@@ -19,8 +19,12 @@ struct round {
 	bool has_merge;
 	git_oid target; // what both sides become
 	size_t files;
-	size_t kept;
+	size_t kept, followed;
 	bool is_first; // of this broker: nobody has seen the runtime's files go
+	enum sync_deletions mode;
+	git_oid asked;
+	bool asks; // about these deletions: the round has ended with them
+	struct deletions deletions;
 	char note[256];
 };
 
@@ -33,8 +37,9 @@ bool round_read_base(struct round *round, struct store *store,
 
 /*
  * With round->runtime set: snapshot, merge, park, apply, and bases/NAME becomes
- * round->runtime. ERROR_UNAVAILABLE with reason SYNC_BUSY where the directory
- * changes faster than it is applied.
+ * round->runtime. What is stuck becomes a conflict. ERROR_UNAVAILABLE with reason SYNC_BUSY
+ * where the directory changes faster than it is applied; ERROR_DENIED, and round->asks,
+ * where the person is to be asked first.
  */
 bool round_merge(struct round *round, struct store *store, const struct workspace_request *request,
 	const atomic_bool *is_cancelled, struct error *err) ATTR_NODISCARD;

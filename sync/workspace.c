@@ -21,6 +21,11 @@ const git_oid *workspace_tree(const struct workspace *workspace)
 	return workspace->has_tree ? &workspace->tree : NULL;
 }
 
+const struct deletions *workspace_question(const struct workspace *workspace)
+{
+	return workspace->round.asks ? &workspace->round.deletions : NULL;
+}
+
 /* ---- the end of a sync ---- */
 
 struct wish *workspace_wish(struct workspace *workspace)
@@ -85,6 +90,7 @@ void workspace_succeed(struct workspace *workspace)
 		.conflicts = &merge.conflicts,
 		.conflict_count = merge.conflict_count,
 		.kept = round->kept,
+		.followed = round->followed,
 		.sent_bytes = workspace->sent_bytes,
 		.received_bytes = workspace->received_bytes,
 		.duration_ms = clock_now_ms() - workspace->started_ms,
@@ -181,6 +187,8 @@ void workspace_sync(struct workspace *workspace, const struct sync_order *order,
 		.session = mem_strdup_or_null(order->session),
 		.name = mem_strdup_or_null(order->name),
 		.rollback = mem_strdup_or_null(order->rollback),
+		.deletions = order->deletions,
+		.asked = order->asked,
 		.done = done,
 		.data = data};
 	list_append(&workspace->wishes, &wish->link);

@@ -6,6 +6,7 @@
 
 #include "base/pool.h"
 #include "providers/provider.h"
+#include "sync/deletions.h"
 #include "sync/merge.h"
 #include "sync/snapshot.h"
 #include "sync/transport.h"
@@ -24,7 +25,8 @@
  *
  * A file that changes between snapshot and apply, on either side, is taken up by
  * another round, of which there are SYNC_ROUNDS_MAX; then the sync fails and can be
- * tried again, with nothing lost.
+ * tried again, with nothing lost. A path that two rounds could not change here - an ignored
+ * file is in its way, permission is missing - becomes a conflict, so that the others go on.
  *
  * Loop thread; what blocks is done on the pool, and the store is locked against
  * other brokers meanwhile. An operation raises its end exactly once and not before
@@ -34,7 +36,7 @@
 enum {
 	SYNC_ROUNDS_MAX = 3,
 	SYNC_NAME_MAX = 128,
-	/* More deletions of the runtime's than these, or half of the files, are not followed. */
+	/* As many deletions of the runtime's, or of half of the files, are not followed unasked. */
 	SYNC_DELETIONS_MAX = 200,
 	/* Fewer are always followed, but by the first sync: a root may have been made anew. */
 	SYNC_DELETIONS_MIN = 10,
@@ -80,7 +82,8 @@ struct sync_result {
 	size_t text_merges;
 	const struct list *conflicts; // of struct conflict
 	size_t conflict_count;
-	size_t kept; // deletions in the runtime that were too many to follow
+	size_t kept;     // deletions in the runtime that were too many to follow
+	size_t followed; // the same, that were followed as the order said
 	uint64_t sent_bytes, received_bytes;
 	long long duration_ms;
 	unsigned checkpoint; // the number of the one that has this tree
@@ -97,6 +100,13 @@ struct workspace *workspace_create(const struct workspace_request *request);
 /* NULL is fine. Waits for nothing: what runs on the pool ends by itself, unheard. */
 void workspace_destroy(struct workspace *workspace);
 
+/* What becomes of more deletions in the runtime than are followed unasked. */
+enum sync_deletions {
+	SYNC_DELETIONS_KEEP,   // what was deleted is given back
+	SYNC_DELETIONS_ASK,    // the sync ends before they change anything: workspace_question
+	SYNC_DELETIONS_FOLLOW, // those that were asked about are done here; others are asked about
+};
+
 /* What is wanted of a sync; the texts are copied. */
 struct sync_order {
 	enum sync_reason reason;
@@ -108,11 +118,19 @@ struct sync_order {
 	 * of what is now. NULL: none.
 	 */
 	const char *rollback;
+	enum sync_deletions deletions;
+	git_oid asked; // SYNC_DELETIONS_FOLLOW: the id of what the yes was about
 };
 
 /* Syncs, and keeps what both sides are then as a checkpoint. */
 void workspace_sync(struct workspace *workspace, const struct sync_order *order,
 	workspace_sync_done *done, void *data);
+
+/*
+ * Inside done, with an error: what the sync ends with to ask about; the answer is another order.
+ * NULL where it is a failure. Borrowed.
+ */
+const struct deletions *workspace_question(const struct workspace *workspace);
 
 /* What both sides were after the last sync of this broker's; NULL before the first. */
 const git_oid *workspace_tree(const struct workspace *workspace);

@@ -19,6 +19,8 @@ struct wish {
 	char *session;  // owned; may be NULL
 	char *name;     // owned; may be NULL
 	char *rollback; // owned; the checkpoint to go back to, or NULL
+	enum sync_deletions deletions;
+	git_oid asked;
 	workspace_sync_done *done;
 	void *data;
 };

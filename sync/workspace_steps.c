@@ -252,6 +252,8 @@ static void begin(struct workspace *workspace)
 	workspace->has_target = false;
 	workspace->has_gone_back = false;
 	workspace->round.is_first = !workspace->has_tree;
+	workspace->round.mode = workspace_wish(workspace)->deletions;
+	workspace->round.asked = workspace_wish(workspace)->asked;
 	workspace->sent_bytes = 0;
 	workspace->received_bytes = 0;
 	workspace->started_ms = clock_now_ms();

@@ -23,7 +23,11 @@ struct fixture {
 	int told;
 	bool is_ok;
 	struct sync_result result;
-	char conflict[64]; // the path of the first
+	char conflict[64];     // the path of the first
+	const char *why;       // and its
+	size_t question_count; // of what the last sync has ended with to ask about
+	char question_first[64];
+	git_oid asked;
 	char note[256];
 	struct error err;
 };
@@ -76,6 +80,14 @@ static inline void on_synced(void *data, const struct sync_result *result, const
 	fixture->told++;
 	fixture->is_ok = err == NULL;
 	fixture->conflict[0] = '\0';
+	const struct deletions *question = workspace_question(fixture->workspace);
+	fixture->question_count = question ? question->count : 0;
+	if (question) {
+		assert_non_null(err);
+		snprintf(fixture->question_first, sizeof(fixture->question_first), "%s",
+			question->named[0]);
+		fixture->asked = question->id;
+	}
 	if (err) {
 		fixture->err = *err;
 		return;
@@ -83,6 +95,7 @@ static inline void on_synced(void *data, const struct sync_result *result, const
 	fixture->result = *result;
 	struct conflict *first = LIST_FIRST(result->conflicts, struct conflict, link);
 	snprintf(fixture->conflict, sizeof(fixture->conflict), "%s", first ? first->path : "");
+	fixture->why = first ? first->why : NULL;
 	snprintf(fixture->note, sizeof(fixture->note), "%s", result->note);
 }
 

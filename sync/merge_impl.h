@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_MERGE_IMPL_H
+#define SYNC_MERGE_IMPL_H
+
+#include "sync/merge.h"
+#include "sync/tree_view.h"
+
+/* What merge.c (folders) and merge_leaf.c (files) share; nobody else includes this. */
+
+enum side { BASE, LOCAL, RUNTIME, SIDE_COUNT };
+
+struct merger {
+	struct merge *merge;
+	struct store *store;
+	struct trail trail;
+	size_t rows;
+	bool is_blocked; // we are below a local file that stays
+	struct merge_options options;
+};
+
+/* ---- merge_leaf.c ---- */
+
+/* What becomes of the file at the trail; what cannot be decided is a conflict. */
+bool merge_leaf(struct merger *merger, const struct store_entry sides[SIDE_COUNT],
+	struct store_entry *out, struct error *err) ATTR_NODISCARD;
+
+/* `why` is NULL where both sides have changed it. ERROR_LIMIT. */
+bool merge_add_conflict(struct merger *merger, const struct store_entry sides[SIDE_COUNT],
+	const char *why, struct error *err) ATTR_NODISCARD;
+
+#endif
