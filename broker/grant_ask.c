@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "broker/question.h"
 
 void grant_close_question(struct relay *relay, const struct request *request)
 {
 	if (request->subject) {
-		grant_question_close(relay, request, false);
+		question_close(relay, request, false);
 	}
 }
 
@@ -64,7 +65,7 @@ static void act(struct peer *peer, struct request *request, const struct grant_a
 		log_error("%s: a message set aside cannot be read again: %s", peer->hop, err.text);
 	} else {
 		remember(relay, request, answer->decision);
-		grant_question_close(relay, request, allowed);
+		question_close(relay, request, allowed);
 		if (allowed) {
 			splice_clear(&relay->splice);
 			relay_pass_agent_request(peer, &call);

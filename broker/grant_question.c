@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/question.h"
+
 /* What a question of the broker's own looks like in the editor (ACP, session/request_permission).
  */
 
@@ -43,19 +45,6 @@ static void write_member(struct json_writer *writer, const char *key, const char
 	json_write_text(writer, value);
 }
 
-static void write_text_content(struct json_writer *writer, struct span text)
-{
-	json_write_object(writer);
-	write_member(writer, "type", "content");
-	json_write_key(writer, "content");
-	json_write_object(writer);
-	write_member(writer, "type", "text");
-	json_write_key(writer, "text");
-	json_write_string(writer, text);
-	json_write_object_end(writer);
-	json_write_object_end(writer);
-}
-
 /* The new text as a diff; the old one is put in once it is known. */
 static void write_diff(struct json_writer *writer, struct request *request, const struct call *call,
 	const char *path)
@@ -65,7 +54,7 @@ static void write_diff(struct json_writer *writer, struct request *request, cons
 		char note[96];
 		int len = snprintf(note, sizeof(note),
 			"%zu bytes of new content: more than is shown here", text.len);
-		write_text_content(writer, (struct span){note, (size_t)len});
+		question_write_text(writer, (struct span){note, (size_t)len});
 		return;
 	}
 	request->diff_at = writer->out->len;
@@ -93,7 +82,7 @@ static void write_command(struct json_writer *writer, const struct subject *subj
 		ok = ok && buf_append_format(&text, NULL, "\n\nin %s", subject->cwd);
 	}
 	if (ok) {
-		write_text_content(writer, buf_span(&text));
+		question_write_text(writer, buf_span(&text));
 	}
 	buf_finish(&text);
 	free(command);
@@ -125,13 +114,6 @@ static void write_location(struct json_writer *writer, const char *path)
 	json_write_array_end(writer);
 }
 
-static void write_tool_call_id(struct json_writer *writer, const struct request *request)
-{
-	char id[40];
-	snprintf(id, sizeof(id), "acp-broker-%llu", (unsigned long long)request->pending.id);
-	write_member(writer, "toolCallId", id);
-}
-
 static void write_tool_call(struct json_writer *writer, struct request *request,
 	const struct call *call, const struct subject *subject)
 {
@@ -144,7 +126,7 @@ static void write_tool_call(struct json_writer *writer, struct request *request,
 		path ? path : subject_text(subject, text, sizeof(text)));
 	json_write_key(writer, "toolCall");
 	json_write_object(writer);
-	write_tool_call_id(writer, request);
+	question_write_tool_call_id(writer, request);
 	write_member(writer, "title", title);
 	write_member(writer, "kind", shown[subject->operation].kind);
 	write_member(writer, "status", "pending");
@@ -172,51 +154,11 @@ static void write_session_id(
 bool grant_question_write(struct request *request, const struct call *call,
 	const struct subject *subject, struct error *err)
 {
-	struct relay *relay = request->peer->relay;
 	struct json_writer writer;
-	buf_clear(&relay->scratch);
-	json_write_begin(&writer, &relay->scratch);
-	json_write_object(&writer);
-	write_member(&writer, "jsonrpc", "2.0");
-	json_write_key(&writer, "id");
-	json_write_int(&writer, (long long)request->pending.id);
-	write_member(&writer, "method", "session/request_permission");
-	json_write_key(&writer, "params");
-	json_write_object(&writer);
+	question_begin(request, &writer);
 	write_session_id(&writer, request, call);
 	write_tool_call(&writer, request, call, subject);
-	json_write_key(&writer, "options");
-	json_write_raw(&writer, span_of(request->options));
-	json_write_object_end(&writer);
-	json_write_object_end(&writer);
-	return json_write_end(&writer, err);
-}
-
-void grant_question_close(struct relay *relay, const struct request *request, bool allowed)
-{
-	struct json_writer writer;
-	if (relay->editor_has_ended || !request->session_id || request->old_text) {
-		return;
-	}
-	buf_clear(&relay->scratch);
-	json_write_begin(&writer, &relay->scratch);
-	json_write_object(&writer);
-	write_member(&writer, "jsonrpc", "2.0");
-	write_member(&writer, "method", "session/update");
-	json_write_key(&writer, "params");
-	json_write_object(&writer);
-	write_member(&writer, "sessionId", request->session_id);
-	json_write_key(&writer, "update");
-	json_write_object(&writer);
-	write_member(&writer, "sessionUpdate", "tool_call_update");
-	write_tool_call_id(&writer, request);
-	write_member(&writer, "status", allowed ? "completed" : "failed");
-	json_write_object_end(&writer);
-	json_write_object_end(&writer);
-	json_write_object_end(&writer);
-	if (json_write_end(&writer, NULL)) {
-		relay_send_editor(relay, buf_span(&relay->scratch));
-	}
+	return question_end(request, &writer, err);
 }
 
 /* ---- the old text ---- */
@@ -230,7 +172,7 @@ static bool write_note(struct buf *out, const struct old_text_answer *answer)
 	buf_init(&text, SIZE_MAX / 2);
 	bool ok = buf_append_format(&text, NULL, "%s%s", not_shown, answer->reason);
 	json_write_begin(&writer, out);
-	write_text_content(&writer, buf_span(&text));
+	question_write_text(&writer, buf_span(&text));
 	buf_finish(&text);
 	return ok && json_write_end(&writer, NULL) && buf_append(out, SPAN_LITERAL(","), NULL);
 }

@@ -35,9 +35,6 @@ bool grant_question_write(struct request *request, const struct call *call,
 bool grant_question_complete(struct buf *out, const struct request *request,
 	const struct old_text_answer *answer) ATTR_NODISCARD;
 
-/* The editor shows the question's tool call as done, or as failed, and no longer as waiting. */
-void grant_question_close(struct relay *relay, const struct request *request, bool allowed);
-
 /*
  * Takes a call that was set aside: its paths without links are in
  * call->resolved; where they cannot be known there is a failure.

@@ -10,24 +10,7 @@
 #include "base/words.h"
 #include "broker/timestamp.h"
 
-enum task_kind { TASK_OPEN, TASK_SYNC, TASK_CLOSE };
-
-/* What was asked for, and how far it is. */
-struct task {
-	struct list link; // keeper.tasks
-	enum task_kind kind;
-	enum sync_reason reason;
-	char *session, *name, *rollback; // owned, as in struct sync_order
-	char **roots;                    // owned; those meant; NULL: all
-	bool has_prepared;               // the roots that are new are known
-	struct keep *keep;               // the one in hand; NULL: none yet
-	bool has_failed;
-	struct error err; // the first
-	sandbox_done *done;
-	void *data;
-};
-
-static struct task *task_in_hand(struct keeper *keeper)
+struct task *keeper_task(struct keeper *keeper)
 {
 	return LIST_FIRST(&keeper->tasks, struct task, link);
 }
@@ -53,7 +36,7 @@ static void task_free(struct task *task)
 
 void keeper_end_task(struct keeper *keeper, const struct error *err)
 {
-	struct task *task = task_in_hand(keeper);
+	struct task *task = keeper_task(keeper);
 	if (err) {
 		task_note_error(task, err);
 	}
@@ -84,7 +67,7 @@ static void on_saved_last(void *data, const struct error *err)
 	struct keep *keep = data;
 	point("keeper.done");
 	if (err) {
-		task_note_error(task_in_hand(keep->keeper), err);
+		task_note_error(keeper_task(keep->keeper), err);
 	}
 	keeper_next(keep->keeper);
 }
@@ -100,17 +83,44 @@ static enum record_state state_after(const struct task *task, const struct keep 
 	return keep->record.session_count > 0 ? RECORD_ACTIVE : RECORD_STARTING;
 }
 
+struct keeper_event keeper_event_of(const struct keep *keep, const struct task *task)
+{
+	return (struct keeper_event){
+		keep->record.local_root, task->reason, task->session, task->data};
+}
+
+static workspace_sync_done on_synced;
+
+void keeper_sync_keep(struct keep *keep)
+{
+	struct keeper *keeper = keep->keeper;
+	const struct task *task = keeper_task(keeper);
+	struct sync_order order = {.reason = task->reason,
+		.session = task->session,
+		.name = task->name,
+		.rollback = task->rollback,
+		.deletions = task->deletions,
+		.asked = task->asked};
+	workspace_sync(keep->workspace, &order, on_synced, keep);
+}
+
 static void on_synced(void *data, const struct sync_result *result, const struct error *err)
 {
 	struct keep *keep = data;
 	struct keeper *keeper = keep->keeper;
-	struct task *task = task_in_hand(keeper);
+	struct task *task = keeper_task(keeper);
+	const struct deletions *question = err ? workspace_question(keep->workspace) : NULL;
 	point("keeper.synced");
+	if (question) {
+		keeper_ask(keep, question);
+		return;
+	}
+	struct keeper_event event = keeper_event_of(keep, task);
+	if (!err && task->deletions != SYNC_DELETIONS_ASK) {
+		keeper->has_answer = false; // it was acted on: another time it is asked again
+	}
 	keep_note_sync(keep, task->reason, result, err);
-	keeper->config.listener->on_ended(keeper->config.data,
-		&(struct keeper_event){
-			keep->record.local_root, task->reason, task->session, task->data},
-		result, err);
+	keeper->config.listener->on_ended(keeper->config.data, &event, result, err);
 	if (err) {
 		task_note_error(task, err);
 		/* A turn that could not be synced ends nothing: the next one tries again. */
@@ -122,29 +132,18 @@ static void on_synced(void *data, const struct sync_result *result, const struct
 	save(keep, state_after(task, keep), on_saved_last);
 }
 
-static void sync_keep(struct keep *keep)
-{
-	struct keeper *keeper = keep->keeper;
-	const struct task *task = task_in_hand(keeper);
-	struct sync_order order = {.reason = task->reason,
-		.session = task->session,
-		.name = task->name,
-		.rollback = task->rollback};
-	workspace_sync(keep->workspace, &order, on_synced, keep);
-}
-
 static void on_saved_before(void *data, const struct error *err)
 {
 	struct keep *keep = data;
 	point("keeper.saved");
 	if (err) {
-		task_note_error(task_in_hand(keep->keeper), err);
+		task_note_error(keeper_task(keep->keeper), err);
 		keeper_next(keep->keeper);
 	} else if (keep->workspace) {
-		sync_keep(keep);
+		keeper_sync_keep(keep);
 	} else {
 		keep->is_opened = true;
-		save(keep, state_after(task_in_hand(keep->keeper), keep), on_saved_last);
+		save(keep, state_after(keeper_task(keep->keeper), keep), on_saved_last);
 	}
 }
 
@@ -161,7 +160,7 @@ static bool may_destroy(const struct keeper *keeper)
 static void close_sandbox(struct keeper *keeper)
 {
 	keeper_prune(keeper);
-	if (task_in_hand(keeper)->has_failed || !may_destroy(keeper)) {
+	if (keeper_task(keeper)->has_failed || !may_destroy(keeper)) {
 		keeper_end_task(keeper, NULL);
 	} else {
 		keeper_end_sandbox(keeper);
@@ -183,7 +182,7 @@ static bool concerns(const struct task *task, const struct keep *keep)
 static void check_names(struct keeper *keeper)
 {
 	struct error err;
-	struct task *task = task_in_hand(keeper);
+	struct task *task = keeper_task(keeper);
 	bool is_known = !task->roots || !task->roots[0];
 	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
 		is_known = is_known || keep_is_named(keep, task->roots);
@@ -198,7 +197,7 @@ static void check_names(struct keeper *keeper)
 /* The one after the one in hand; the task ends after the last. */
 void keeper_next(struct keeper *keeper)
 {
-	struct task *task = task_in_hand(keeper);
+	struct task *task = keeper_task(keeper);
 	if (!task->has_prepared && task->kind != TASK_SYNC) {
 		task->has_prepared = true;
 		if (keeper_add_roots(keeper)) {
@@ -219,8 +218,10 @@ void keeper_next(struct keeper *keeper)
 		return;
 	}
 	task->keep = LIST_ENTRY(next, struct keep, link);
+	task->deletions = task->asks ? SYNC_DELETIONS_ASK : SYNC_DELETIONS_KEEP;
+	task->questions = 0;
 	if (task->kind == TASK_SYNC) {
-		sync_keep(task->keep);
+		keeper_sync_keep(task->keep);
 	} else {
 		save(task->keep, task->kind == TASK_OPEN ? RECORD_SYNCING : RECORD_COLLECTING,
 			on_saved_before);
@@ -229,7 +230,14 @@ void keeper_next(struct keeper *keeper)
 
 static void on_start(struct ev_loop *loop, ev_timer *timer, int events)
 {
-	keeper_next(CONTAINER_OF(timer, struct keeper, start));
+	struct keeper *keeper = CONTAINER_OF(timer, struct keeper, start);
+	struct task *task = keeper_task(keeper);
+	if (task->is_back) {
+		task->is_back = false;
+		keeper_sync_keep(task->keep);
+	} else {
+		keeper_next(keeper);
+	}
 }
 
 static void ask(struct keeper *keeper, const struct task *wanted)
@@ -252,6 +260,7 @@ struct keeper *keeper_create(const struct keeper_config *config)
 	keeper->saver = record_saver_create(config->loop, config->pool, config->state_folder);
 	list_init(&keeper->keeps);
 	list_init(&keeper->tasks);
+	list_init(&keeper->aside);
 	ev_timer_init(&keeper->start, on_start, 0., 0.);
 	return keeper;
 }
@@ -264,6 +273,7 @@ void keeper_destroy(struct keeper *keeper)
 	ev_timer_stop(keeper->config.loop, &keeper->start);
 	keeper_drop_naming(keeper);
 	keeper_drop_ending(keeper);
+	list_move_all(&keeper->tasks, &keeper->aside);
 	LIST_FOR_EACH(task, &keeper->tasks, struct task, link) {
 		list_remove(&task->link);
 		task_free(task);
@@ -299,6 +309,7 @@ void keeper_sync(struct keeper *keeper, char *const *roots, const struct sync_or
 			    .session = mem_strdup_or_null(order->session),
 			    .name = mem_strdup_or_null(order->name),
 			    .rollback = mem_strdup_or_null(order->rollback),
+			    .asks = order->deletions == SYNC_DELETIONS_ASK,
 			    .roots = copy_words(roots),
 			    .done = done,
 			    .data = data});

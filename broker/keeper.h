@@ -39,10 +39,20 @@ struct keeper_event {
 	const void *asker;   // the data that its done is raised with: to know it again
 };
 
+enum { KEEPER_QUESTIONS_MAX = 3 }; // that one sync of a root waits for; then no is the answer
+
 struct keeper_listener {
 	/* A sync of a workspace has ended: the result, or the error. Before its done. */
 	void (*on_ended)(void *data, const struct keeper_event *event,
 		const struct sync_result *result, const struct error *err);
+	/*
+	 * A sync that was ordered to ask has found deletions, and has changed nothing:
+	 * keeper_decide follows, now or later. Until then others go on; those that find
+	 * deletions, too, wait for the same answer, or, where they are not the same, for one
+	 * of their own.
+	 */
+	void (*on_question)(
+		void *data, const struct keeper_event *event, const struct deletions *deletions);
 };
 
 /* Everything is borrowed until the keeper is destroyed. */
@@ -91,6 +101,9 @@ void keeper_open(struct keeper *keeper, char *const *roots, sandbox_done *done, 
  */
 void keeper_sync(struct keeper *keeper, char *const *roots, const struct sync_order *order,
 	sandbox_done *done, void *data);
+
+/* Whether the deletions that were asked about are followed. Asks none: does nothing. */
+void keeper_decide(struct keeper *keeper, bool follows);
 
 /*
  * The last thing: collects every root of the sandbox, writes the receipts, and ends the

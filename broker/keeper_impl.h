@@ -7,8 +7,8 @@
 #include "broker/record_saver.h"
 
 /*
- * What keeper.c (tasks), keeper_roots.c (what is kept) and keeper_end.c (the end of a sandbox)
- * share; nobody else includes this.
+ * What keeper.c (tasks), keeper_ask.c (questions), keeper_roots.c (what is kept) and keeper_end.c
+ * (the end of a sandbox) share; nobody else includes this.
  */
 
 /* A root that is kept. */
@@ -27,19 +27,61 @@ struct keep {
 struct keeper {
 	struct keeper_config config;
 	struct record_saver *saver;
-	struct list keeps;     // of struct keep, oldest first
-	struct list tasks;     // of struct task; the first is being done
+	struct list keeps; // of struct keep, oldest first
+	struct list tasks; // of struct task; the first is being done
+	struct list aside; // of struct task: those that wait for keeper_decide
+	bool is_asking;    // about `asked`
+	bool has_answer;   // to that, and nobody has acted on it yet
+	enum sync_deletions answer;
+	git_oid asked;
 	ev_timer start;        // begins the first task, once its caller has returned
 	size_t root_count;     // of the sandbox's roots, that are kept
 	struct naming *naming; // of the others, while it runs; or NULL
 	struct ending *ending; // of the sandbox, while it runs; or NULL
 };
 
+enum task_kind { TASK_OPEN, TASK_SYNC, TASK_CLOSE };
+
+/* What was asked for, and how far it is. */
+struct task {
+	struct list link; // keeper.tasks
+	enum task_kind kind;
+	enum sync_reason reason;
+	char *session, *name, *rollback; // owned, as in struct sync_order
+	bool asks;                       // about mass deletions
+	char **roots;                    // owned; those meant; NULL: all
+	bool has_prepared;               // the roots that are new are known
+	struct keep *keep;               // the one in hand; NULL: none yet
+	enum sync_deletions deletions;   // the same: as in struct sync_order
+	git_oid asked;                   // the same
+	int questions;                   // the same: those it waited for
+	bool is_back;                    // it was aside: the one in hand is synced again
+	bool has_failed;
+	struct error err; // the first
+	sandbox_done *done;
+	void *data;
+};
+
 /* ---- keeper.c ---- */
+
+struct task *keeper_task(struct keeper *keeper); // the one in hand; NULL: none
+
+/* Syncs the root as the task in hand says. */
+void keeper_sync_keep(struct keep *keep);
+
+struct keeper_event keeper_event_of(const struct keep *keep, const struct task *task);
 
 /* Goes on with the task in hand, once the roots are known, or the sandbox has ended. */
 void keeper_next(struct keeper *keeper);
 void keeper_end_task(struct keeper *keeper, const struct error *err);
+
+/* ---- keeper_ask.c ---- */
+
+/*
+ * The sync of the task in hand has ended with a question, and has changed nothing: it is made
+ * again with the answer.
+ */
+void keeper_ask(struct keep *keep, const struct deletions *deletions);
 
 /* ---- keeper_roots.c ---- */
 

@@ -8,6 +8,7 @@
 #include "acp/json_doc.h"
 #include "base/log.h"
 #include "broker/notice.h"
+#include "broker/session_update.h"
 
 enum { ATTEMPTS_MAX = 5 }; // an agent that changes again and again is not fought with
 
@@ -206,22 +207,6 @@ static bool write_set_back(struct relay *relay, const struct session *session,
 	return json_write_end(&writer, err);
 }
 
-static void begin_update(struct relay *relay, struct json_writer *writer,
-	const struct session *session, const char *kind)
-{
-	buf_clear(&relay->scratch);
-	json_write_begin(writer, &relay->scratch);
-	json_write_object(writer);
-	write_member(writer, "jsonrpc", "2.0");
-	write_member(writer, "method", "session/update");
-	json_write_key(writer, "params");
-	json_write_object(writer);
-	write_member(writer, "sessionId", session->id);
-	json_write_key(writer, "update");
-	json_write_object(writer);
-	write_member(writer, "sessionUpdate", kind);
-}
-
 /* The editor shows what is so now: an agent need not tell of a change it was asked for. */
 static void show_change(struct relay *relay, const struct session *session,
 	const struct modes_fix *fix, const struct call *answer)
@@ -231,22 +216,17 @@ static void show_change(struct relay *relay, const struct session *session,
 		json_doc_parse_unchecked(message_place(&answer->message, PLACE_RESULT), NULL);
 	json_node options = doc ? json_get(doc, 0, "configOptions") : JSON_NODE_NONE;
 	if (!fix->config_id[0]) {
-		begin_update(relay, &writer, session, "current_mode_update");
+		session_update_begin(relay, &writer, session->id, "current_mode_update");
 		write_member(&writer, "currentModeId", fix->to);
 	} else if (options != JSON_NODE_NONE) {
-		begin_update(relay, &writer, session, "config_option_update");
+		session_update_begin(relay, &writer, session->id, "config_option_update");
 		json_write_key(&writer, "configOptions");
 		json_write_raw(&writer, json_raw(doc, options));
 	} else {
 		json_doc_destroy(doc);
 		return;
 	}
-	json_write_object_end(&writer);
-	json_write_object_end(&writer);
-	json_write_object_end(&writer);
-	if (json_write_end(&writer, NULL)) {
-		relay_send_editor(relay, buf_span(&relay->scratch));
-	}
+	session_update_send(relay, &writer);
 	json_doc_destroy(doc);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "broker/relay_internal.h"
+#include "broker/session_update.h"
 
 static void write_member(struct json_writer *writer, const char *key, const char *value)
 {
@@ -21,43 +22,23 @@ static const char *status_name(enum notice_status status)
 }
 
 /* ACP, session/update of the kinds tool_call and tool_call_update. */
-static void write_update(struct json_writer *writer, unsigned number, bool is_new,
-	const char *title, enum notice_status status)
-{
-	char id[40];
-	snprintf(id, sizeof(id), "acp-broker-notice-%u", number);
-	json_write_object(writer);
-	write_member(writer, "sessionUpdate", is_new ? "tool_call" : "tool_call_update");
-	write_member(writer, "toolCallId", id);
-	write_member(writer, "title", title);
-	if (is_new) {
-		write_member(writer, "kind", "other");
-	}
-	write_member(writer, "status", status_name(status));
-	json_write_object_end(writer);
-}
-
 unsigned notice_show(struct relay *relay, const struct session *session, unsigned number,
 	const char *title, enum notice_status status)
 {
 	struct json_writer writer;
+	char id[40];
 	bool is_new = number == 0;
 	number = is_new ? ++relay->notices : number;
-	buf_clear(&relay->scratch);
-	json_write_begin(&writer, &relay->scratch);
-	json_write_object(&writer);
-	write_member(&writer, "jsonrpc", "2.0");
-	write_member(&writer, "method", "session/update");
-	json_write_key(&writer, "params");
-	json_write_object(&writer);
-	write_member(&writer, "sessionId", session->id);
-	json_write_key(&writer, "update");
-	write_update(&writer, number, is_new, title, status);
-	json_write_object_end(&writer);
-	json_write_object_end(&writer);
-	if (json_write_end(&writer, NULL)) {
-		relay_send_editor(relay, buf_span(&relay->scratch));
+	snprintf(id, sizeof(id), "acp-broker-notice-%u", number);
+	session_update_begin(
+		relay, &writer, session->id, is_new ? "tool_call" : "tool_call_update");
+	write_member(&writer, "toolCallId", id);
+	write_member(&writer, "title", title);
+	if (is_new) {
+		write_member(&writer, "kind", "other");
 	}
+	write_member(&writer, "status", status_name(status));
+	session_update_send(relay, &writer);
 	return number;
 }
 

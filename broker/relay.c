@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "broker/environment.h"
 #include "broker/old_text.h"
+#include "broker/relay_deletions.h"
 #include "broker/relay_sync.h"
 #include "broker/subject.h"
 
@@ -265,6 +266,7 @@ void relay_peer_down(struct peer *peer, const struct failure *failure)
 	session_table_orphan(&peer->relay->sessions, peer);
 	grant_resolve_fail(peer, failure);
 	forget_asked_by(peer, !peer->relay->editor_has_ended);
+	relay_deletions_drop(peer);
 	fail_all_asked(peer, failure);
 	relay_fail_waiting(peer, failure);
 	link_resume(&peer->relay->editor); // it may have waited for this agent

@@ -10,6 +10,7 @@
 #include "broker/listing.h"
 #include "broker/mode_gate.h"
 #include "broker/own_methods.h"
+#include "broker/relay_deletions.h"
 #include "broker/relay_turn.h"
 
 /* ---- requests ---- */
@@ -223,6 +224,7 @@ static bool on_notification(struct relay *relay, const struct call *call)
 	}
 	if (is_cancel && session) {
 		grant_cancel_session(relay, session->id);
+		relay_deletions_cancel(relay, session->id);
 		mode_gate_cancel(relay, session);
 	}
 	return true;

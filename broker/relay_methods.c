@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/relay_deletions.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
 
@@ -157,6 +158,7 @@ static bool close_begins(
 	}
 	if (request->session_id) {
 		grant_cancel_session(relay, request->session_id);
+		relay_deletions_cancel(relay, request->session_id);
 		struct session *session = session_find(&relay->sessions, request->session_id);
 		if (session && session->peer) {
 			relay_turn_cancel(session->peer, session);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "broker/inquiry.h"
 #include "broker/notice.h"
+#include "broker/relay_deletions.h"
 #include "broker/relay_turn.h"
 
 /* ---- what the person is told ---- */
@@ -67,7 +68,14 @@ void relay_sync_note_session(struct peer *peer, const char *id)
 	peer->last_session = last;
 }
 
-static const struct keeper_listener keeper_listener = {.on_ended = on_ended};
+static void on_question(
+	void *data, const struct keeper_event *event, const struct deletions *deletions)
+{
+	relay_deletions_ask(data, event, deletions);
+}
+
+static const struct keeper_listener keeper_listener = {
+	.on_ended = on_ended, .on_question = on_question};
 
 /* ---- life ---- */
 

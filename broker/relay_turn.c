@@ -167,7 +167,9 @@ static struct turn *turn_begin(struct peer *peer, const struct call *call, const
 	sync_show_begin(&turn->show, peer->relay, turn->session_id);
 	const struct session *session = session_find(&peer->relay->sessions, session_id);
 	keeper_sync(peer->keeper, session ? session->roots : NULL,
-		&(struct sync_order){.reason = SYNC_REASON_TURN, .session = session_id},
+		&(struct sync_order){.reason = SYNC_REASON_TURN,
+			.session = session_id,
+			.deletions = SYNC_DELETIONS_ASK},
 		on_turn_synced, turn);
 	return turn;
 }

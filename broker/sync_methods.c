@@ -188,8 +188,9 @@ void sync_methods_sync(struct relay *relay, const struct call *call)
 	struct subject_of subject;
 	if (find_workspace(relay, call, &subject)) {
 		begin_sync(&subject, call,
-			&(struct sync_order){
-				.reason = SYNC_REASON_TURN, .session = subject.session->id});
+			&(struct sync_order){.reason = SYNC_REASON_TURN,
+				.session = subject.session->id,
+				.deletions = SYNC_DELETIONS_ASK});
 	}
 }
 
@@ -201,8 +202,10 @@ void sync_methods_create(struct relay *relay, const struct call *call)
 	}
 	char *name = param(call, "name");
 	begin_sync(&subject, call,
-		&(struct sync_order){
-			.reason = SYNC_REASON_TURN, .session = subject.session->id, .name = name});
+		&(struct sync_order){.reason = SYNC_REASON_TURN,
+			.session = subject.session->id,
+			.name = name,
+			.deletions = SYNC_DELETIONS_ASK});
 	free(name);
 }
 

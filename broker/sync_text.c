@@ -28,21 +28,47 @@ static const char *plural(size_t count)
 	return count == 1 ? "" : "s";
 }
 
-static void say_conflicts(char text[SYNC_TEXT_MAX], size_t *len, const struct sync_result *result)
+/* Those that are stuck here, or those that both sides have changed; says `what` before them. */
+static void say_conflicts(char text[SYNC_TEXT_MAX], size_t *len, const struct sync_result *result,
+	bool is_stuck, const char *what)
 {
-	size_t named = 0;
-	say(text, len, "; changed on both sides, so that yours stay%s and the agent's %s beside:",
-		result->conflict_count == 1 ? "s" : "", result->conflict_count == 1 ? "is" : "are");
+	size_t count = 0;
 	LIST_FOR_EACH(conflict, result->conflicts, struct conflict, link) {
-		if (named++ == SYNC_TEXT_NAMED) {
-			break;
+		if ((conflict->why != NULL) != is_stuck) {
+			continue;
 		}
-		say(text, len, "%s %s", named > 1 ? "," : "", conflict->path);
+		if (count == 0) {
+			say(text, len, "; %s:", what);
+		}
+		if (count++ < SYNC_TEXT_NAMED) {
+			say(text, len, "%s %s", count > 1 ? "," : "", conflict->path);
+		}
+		if (conflict->why && count <= SYNC_TEXT_NAMED) {
+			say(text, len, " (%s)", conflict->why);
+		}
 	}
-	if (result->conflict_count > SYNC_TEXT_NAMED) {
-		say(text, len, " and %zu more", result->conflict_count - SYNC_TEXT_NAMED);
+	if (count > SYNC_TEXT_NAMED) {
+		say(text, len, " and %zu more", count - SYNC_TEXT_NAMED);
 	}
-	say(text, len, " (acp-broker conflicts list)");
+	if (count > 0) {
+		say(text, len, " (acp-broker conflicts list)");
+	}
+}
+
+static void say_deletions(char text[SYNC_TEXT_MAX], size_t *len, const struct sync_result *result)
+{
+	if (result->kept > 0) {
+		say(text, len,
+			"; the agent has deleted %zu of your files: they were kept here and given "
+			"back to it",
+			result->kept);
+	}
+	if (result->followed > 0) {
+		say(text, len,
+			"; %zu of your files were deleted as the agent has done; the checkpoint "
+			"before this one has them (acp-broker checkpoints list)",
+			result->followed);
+	}
 }
 
 bool sync_text_write(char text[SYNC_TEXT_MAX], const char *local_root,
@@ -59,17 +85,17 @@ bool sync_text_write(char text[SYNC_TEXT_MAX], const char *local_root,
 	say(text, &len, "%s: synced (%s): %zu file%s from the agent, %zu to it, %lld ms",
 		local_root, sync_reason_name(result->reason), here, plural(here), there,
 		result->duration_ms);
-	if (result->conflict_count > 0) {
-		say_conflicts(text, &len, result);
-	}
-	if (result->kept > 0) {
-		say(text, &len,
-			"; the agent has deleted %zu of your files: they were kept here and given "
-			"back to it",
-			result->kept);
-	}
+	say_conflicts(text, &len, result, false,
+		result->conflict_count == 1
+			? "changed on both sides, so that yours stays and the agent's is beside"
+			: "changed on both sides, so that yours stay and the agent's are beside");
+	say_conflicts(text, &len, result, true,
+		"what the agent did could not be done here, so that yours stays as it is and "
+		"the agent's version is kept");
+	say_deletions(text, &len, result);
 	if (*result->note) {
 		say(text, &len, "; %s", result->note);
 	}
-	return result->conflict_count > 0 || result->kept > 0 || *result->note;
+	return result->conflict_count > 0 || result->kept > 0 || result->followed > 0 ||
+	       *result->note;
 }

@@ -9,6 +9,7 @@ enum { DELETIONS_NAMED_MAX = 20 };
 
 struct deletions {
 	size_t count;
+	size_t total; // files there were; the caller's to fill in
 	char **named; // owned, NULL-terminated: the first DELETIONS_NAMED_MAX paths; NULL: none
 	git_oid id;   // of all the paths: another set has another one
 };

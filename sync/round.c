@@ -122,6 +122,7 @@ static bool is_consented(struct round *round, struct store *store, struct error 
 		round->followed = round->deletions.count;
 		return true;
 	}
+	round->deletions.total = round->files;
 	round->asks = true;
 	return error_set(err, ERROR_DENIED, "the agent has deleted %zu files of %zu: not done yet",
 		round->deletions.count, round->files);

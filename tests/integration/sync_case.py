@@ -71,7 +71,7 @@ class SyncCase(Case):
         updates = [(m.params['sessionId'], m.params['update']) for m in client.received
                    if m.method == 'session/update']
         return [(s, u['sessionUpdate'], u['toolCallId'], u['title'], u['status'])
-                for s, u in updates if u.get('toolCallId', '').startswith('acp-broker')
+                for s, u in updates if u.get('toolCallId', '').startswith('acp-broker-notice')
                 and session in (None, s)]
 
     def notices(self, client):

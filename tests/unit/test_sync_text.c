@@ -65,6 +65,28 @@ static void test_what_was_kept_and_what_is_to_be_known_is_news(void **state)
 	assert_non_null(strstr(text, "; the index is split"));
 }
 
+static void test_what_is_stuck_is_told_apart_and_why(void **state)
+{
+	struct sync_result result = quiet();
+	static char both[] = "both";
+	static char stuck[] = "stuck";
+	struct conflict found[2] = {{.path = both}, {.path = stuck, .why = "Permission denied"}};
+	result.conflict_count = 2;
+	list_append(&conflicts, &found[0].link);
+	list_append(&conflicts, &found[1].link);
+	assert_true(sync_text_write(text, "/w", &result, NULL));
+	assert_non_null(strstr(text, "beside: both (acp-broker"));
+	assert_non_null(strstr(text, "is kept: stuck (Permission denied) (acp-broker"));
+}
+
+static void test_deletions_that_were_followed_are_news(void **state)
+{
+	struct sync_result result = quiet();
+	result.followed = 250;
+	assert_true(sync_text_write(text, "/w", &result, NULL));
+	assert_non_null(strstr(text, "250 of your files were deleted as the agent has done"));
+}
+
 static void test_a_text_never_outgrows_its_place(void **state)
 {
 	static char path[SYNC_TEXT_MAX * 2];
@@ -84,6 +106,8 @@ int main(void)
 		cmocka_unit_test(test_an_error_is_told_as_it_is),
 		cmocka_unit_test(test_conflicts_are_named_up_to_a_few),
 		cmocka_unit_test(test_what_was_kept_and_what_is_to_be_known_is_news),
+		cmocka_unit_test(test_what_is_stuck_is_told_apart_and_why),
+		cmocka_unit_test(test_deletions_that_were_followed_are_news),
 		cmocka_unit_test(test_a_text_never_outgrows_its_place),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_QUESTION_H
+#define BROKER_QUESTION_H
+
+#include "acp/json_writer.h"
+#include "broker/relay_internal.h"
+
+/*
+ * What the broker's own questions to the person have in common (ACP,
+ * session/request_permission): about a call of the agent's (grant_question.c), about
+ * deletions (relay_deletions.c).
+ */
+
+/* Begins one in relay->scratch, inside its params; the request has an id. */
+void question_begin(struct request *request, struct json_writer *writer);
+
+/* Its tool call's id, as a member. */
+void question_write_tool_call_id(struct json_writer *writer, const struct request *request);
+
+/* A text, as an item of a tool call's content. */
+void question_write_text(struct json_writer *writer, struct span text);
+
+/* Ends it with the options of the request. ERROR_LIMIT. */
+bool question_end(const struct request *request, struct json_writer *writer,
+	struct error *err) ATTR_NODISCARD;
+
+/* The editor shows the question's tool call as done, or as failed, and no longer as waiting. */
+void question_close(struct relay *relay, const struct request *request, bool allowed);
+
+#endif

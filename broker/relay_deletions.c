@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay_deletions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/path_quote.h"
+#include "broker/grant_relay.h"
+#include "broker/question.h"
+
+enum { CONTENT_MAX = 64 * 1024 }; // bytes of what is said of the files
+
+static const char options[] =
+	"[{\"optionId\":\"delete\",\"name\":\"Delete them here too\",\"kind\":\"allow_once\"},"
+	"{\"optionId\":\"give-back\",\"name\":\"Give them back to the agent\","
+	"\"kind\":\"reject_once\"}]";
+
+/* ---- the question ---- */
+
+static void write_member(struct json_writer *writer, const char *key, const char *value)
+{
+	json_write_key(writer, key);
+	json_write_text(writer, value);
+}
+
+/* Names some of the files; a text that is too long loses its end. */
+static void write_files(struct json_writer *writer, const struct deletions *deletions)
+{
+	struct buf text;
+	size_t named = 0;
+	buf_init(&text, CONTENT_MAX);
+	bool fits = buf_append_format(&text, NULL,
+		"They are gone from the agent's copy. A yes removes them here as well; the last "
+		"checkpoint has them all. A no gives them back to the agent.\n");
+	for (; fits && deletions->named[named]; named++) {
+		char *path = path_quote(span_of(deletions->named[named]));
+		fits = buf_append_format(&text, NULL, "\n- %s", path);
+		free(path);
+	}
+	if (fits && deletions->count > named) {
+		fits = buf_append_format(&text, NULL, "\n- and %zu more", deletions->count - named);
+	}
+	json_write_key(writer, "content");
+	json_write_array(writer);
+	question_write_text(writer, buf_span(&text));
+	json_write_array_end(writer);
+	buf_finish(&text);
+}
+
+static bool write_question(struct request *request, const char *local_root,
+	const struct deletions *deletions, struct error *err)
+{
+	struct json_writer writer;
+	char title[FILE_PATH_MAX + 128];
+	snprintf(title, sizeof(title), "Delete %zu of the %zu files in %s, as the agent has done",
+		deletions->count, deletions->total, local_root);
+	question_begin(request, &writer);
+	write_member(&writer, "sessionId", request->session_id);
+	json_write_key(&writer, "toolCall");
+	json_write_object(&writer);
+	question_write_tool_call_id(&writer, request);
+	write_member(&writer, "title", title);
+	write_member(&writer, "kind", "delete");
+	write_member(&writer, "status", "pending");
+	write_files(&writer, deletions);
+	json_write_object_end(&writer);
+	return question_end(request, &writer, err);
+}
+
+/* ---- the answer ---- */
+
+static void on_answer(struct relay *relay, struct request *request, const struct call *answer,
+	const struct failure *failure)
+{
+	struct grant_answer decided = {
+		.decision = POLICY_REJECT_ONCE, .by = grant_by_of_failure(failure)};
+	if (answer && answer->message.is_error) {
+		grant_answer_read_error(&decided, message_place(&answer->message, PLACE_ERROR));
+	} else if (answer) {
+		grant_answer_read(&decided, message_place(&answer->message, PLACE_RESULT),
+			span_of(request->options));
+	}
+	bool is_yes = grant_decision_allows(decided.decision);
+	grant_note_decided(relay, request, &decided);
+	question_close(relay, request, is_yes);
+	keeper_decide(request->peer->keeper, is_yes);
+}
+
+/* ---- asking ---- */
+
+static bool ask(struct peer *peer, const struct session *session, const struct subject *subject,
+	const char *rule, const struct deletions *deletions)
+{
+	struct relay *relay = peer->relay;
+	struct error err;
+	struct request *request = request_create(peer, NULL);
+	request->on_answer = on_answer;
+	request->subject = subject_copy(subject);
+	request->options = options;
+	request->session_id = mem_strdup(session->id);
+	if (!pending_add(&relay->asked_editor, &request->pending, (struct span){NULL, 0}, &err)) {
+		log_warning("session %s: deletions are not asked about: %s", session->id, err.text);
+		request_destroy(request);
+		return false;
+	}
+	if (!write_question(request, subject->paths[0], deletions, &err)) {
+		log_warning("session %s: deletions are not asked about: %s", session->id, err.text);
+		pending_remove(&relay->asked_editor, &request->pending);
+		request_destroy(request);
+		return false;
+	}
+	grant_note_asked(request, subject, rule);
+	relay_send_editor(relay, buf_span(&relay->scratch));
+	relay_watch_question(request);
+	return true;
+}
+
+/* The session in which somebody can be asked; NULL: there is none. */
+static struct session *find_session(struct peer *peer, const struct keeper_event *event)
+{
+	struct relay *relay = peer->relay;
+	bool is_over = relay->is_ending || relay->editor_has_ended || peer->is_down;
+	return is_over || !event->session ? NULL : session_find(&relay->sessions, event->session);
+}
+
+void relay_deletions_ask(
+	struct peer *peer, const struct keeper_event *event, const struct deletions *deletions)
+{
+	struct relay *relay = peer->relay;
+	struct session *session = find_session(peer, event);
+	char *paths[] = {(char *)event->local_root, NULL};
+	char kind[] = "delete";
+	struct subject subject = {
+		.operation = POLICY_GRANT, .paths = paths, .is_resolved = true, .kind = kind};
+	if (!session) {
+		keeper_decide(peer->keeper, false);
+		return;
+	}
+	struct grant_decision decision = grant_decide(
+		relay->config.profile->policy, NULL, &subject, (const char *const *)session->roots);
+	if (decision.verdict.decision != POLICY_PENDING) {
+		grant_audit(relay, session, &subject, &decision);
+		keeper_decide(peer->keeper, grant_decision_allows(decision.verdict.decision));
+	} else if (!ask(peer, session, &subject, decision.verdict.rule, deletions)) {
+		keeper_decide(peer->keeper, false);
+	}
+}
+
+static const struct failure cancelled = {"PERMISSION_DENIED", "session",
+	"the session was cancelled before anyone answered", {NULL, 0}};
+
+static struct request *find_question(struct relay *relay, const char *session_id)
+{
+	LIST_FOR_EACH(pending, &relay->asked_editor.order, struct pending, order_link) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		if (request->on_answer == on_answer &&
+			strcmp(request->session_id, session_id) == 0) {
+			return request;
+		}
+	}
+	return NULL;
+}
+
+void relay_deletions_cancel(struct relay *relay, const char *session_id)
+{
+	struct request *request;
+	while ((request = find_question(relay, session_id))) {
+		pending_remove(&relay->asked_editor, &request->pending);
+		relay_withdraw_question(relay, request);
+		on_answer(relay, request, NULL, &cancelled);
+		request_destroy(request);
+	}
+}
+
+void relay_deletions_drop(struct peer *peer)
+{
+	if (peer->keeper) {
+		keeper_decide(peer->keeper, false);
+	}
+}

@@ -1,0 +1,192 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""An agent that deletes most of the workspace in its copy: what becomes of it here."""
+
+import os
+import signal
+import subprocess
+
+import case
+
+from host import NEVER
+from sync_case import PATIENCE, TurnCase
+
+COUNT = 300
+DELETE = 'terminal rm -r many; echo new > new'
+ASKED = 'session/request_permission'
+
+
+class Deletions(TurnCase):
+    def filled(self, **keys):
+        """A session in a workspace of many files, all of which its copy has."""
+        many = self.work / 'many'
+        many.mkdir()
+        for number in range(COUNT):
+            (many / f'f{number:03}').write_text(f'{number}\n')
+        (self.work / 'other').write_text('other\n')
+        return self.opened(**keys)
+
+    def here(self):
+        return len(list(self.work.glob('many/f*')))
+
+    def answer_with(self, client, option):
+        """The person's answer: an option's id, or None for a cancelled question."""
+        outcome = {'outcome': 'selected', 'optionId': option} if option else {
+            'outcome': 'cancelled'}
+        client.host.replies[ASKED] = {'outcome': outcome}
+
+    def asked(self, client):
+        return [params for method, params in client.host.seen if method == ASKED]
+
+    def check_given_back(self, client, session):
+        self.assertEqual(self.here(), COUNT)
+        self.assertEqual(len(list((self.runtime(client, session)).glob('many/f*'))), COUNT)
+        self.assertTrue(any(f'deleted {COUNT} of your files: they were kept here' in title
+                            for title in self.notices(client)), self.notices(client))
+        self.assertEqual((self.work / 'new').read_text(), 'new\n')
+
+    def test_a_yes_deletes_them_here_and_the_checkpoint_before_has_them(self):
+        client, session = self.filled()
+        before = self.status(client, session)['lastSync']['checkpoint']
+        self.answer_with(client, 'delete')
+        client.prompt(session, DELETE, seconds=PATIENCE)
+        question, = self.asked(client)
+        self.assertEqual(question['sessionId'], session)
+        self.assertEqual(question['toolCall']['kind'], 'delete')
+        self.assertIn(f'Delete {COUNT} of the {COUNT + 1} files in {self.work}',
+                      question['toolCall']['title'])
+        self.assertEqual([option['kind'] for option in question['options']],
+                         ['allow_once', 'reject_once'])
+        self.assertEqual(self.tree(), {'other': 'other\n', 'new': 'new\n'})
+        self.assertTrue(any('acp-broker checkpoints list' in title
+                            for title in self.notices(client)))
+        client.call('_broker/checkpoint/rollback', {'sessionId': session, 'checkpoint': before},
+                    PATIENCE)
+        self.assertEqual(self.here(), COUNT)
+        self.assertEqual((self.work / 'many/f007').read_text(), '7\n')
+        client.prompt(session, 'terminal ls many | wc -l', seconds=PATIENCE)
+        self.assertEqual(self.here(), COUNT)
+        self.assertEqual(len(self.asked(client)), 1)
+        self.ended(client)
+
+    def test_a_no_gives_them_back(self):
+        client, session = self.filled()
+        self.answer_with(client, 'give-back')
+        client.prompt(session, DELETE, seconds=PATIENCE)
+        self.check_given_back(client, session)
+        client.prompt(session, 'say on', seconds=PATIENCE)
+        self.assertEqual(len(self.asked(client)), 1)
+        self.ended(client)
+
+    def test_a_cancelled_question_gives_them_back(self):
+        client, session = self.filled()
+        self.answer_with(client, None)
+        client.prompt(session, DELETE, seconds=PATIENCE)
+        self.check_given_back(client, session)
+
+    def test_a_cancelled_session_gives_them_back(self):
+        client, session = self.filled()
+        client.host.replies[ASKED] = lambda _: client.notify(
+            'session/cancel', {'sessionId': session}) or {'outcome': {'outcome': 'cancelled'}}
+        prompt = client.start_prompt(session, DELETE)
+        self.assertEqual(client.answer(prompt, PATIENCE), {'stopReason': 'end_turn'})
+        self.check_given_back(client, session)
+
+    def test_nobody_who_answers_in_time_gives_them_back(self):
+        client, session = self.filled(permission_timeout='200ms')
+        client.host.replies[ASKED] = NEVER
+        client.prompt(session, DELETE, seconds=PATIENCE)
+        self.check_given_back(client, session)
+
+    def test_an_editor_that_leaves_during_the_question_deletes_nothing(self):
+        client, session = self.filled()
+        left = []
+
+        def leave(_):
+            left.append(True)
+            client.close_stdin()
+            return NEVER
+        client.host.replies[ASKED] = leave
+        client.start_prompt(session, DELETE)
+        self.assertEqual(client.wait(PATIENCE), 0)
+        self.assertTrue(left)
+        self.assertEqual(self.here(), COUNT)
+        self.assertEqual((self.work / 'new').read_text(), 'new\n')
+
+    def test_a_broker_that_is_killed_during_the_question_has_deleted_nothing(self):
+        client, session = self.filled()
+        client.host.replies[ASKED] = lambda _: os.kill(client.pid, signal.SIGKILL) or NEVER
+        client.start_prompt(session, DELETE)
+        client.wait(PATIENCE)
+        self.assertEqual(self.here(), COUNT)
+        client, session = self.opened()  # the first sync asks nobody
+        self.assertEqual(self.here(), COUNT)
+        self.assertEqual((self.work / 'new').read_text(), 'new\n')
+        self.assertEqual(self.asked(client), [])
+
+    def test_without_a_session_they_are_given_back(self):
+        client, session = self.filled(sync='session-bidirectional')
+        client.prompt(session, DELETE, seconds=PATIENCE)
+        self.assertEqual(self.asked(client), [])
+        self.ended(client)
+        self.assertEqual(self.here(), COUNT)
+        self.assertEqual((self.work / 'new').read_text(), 'new\n')
+
+    def test_what_the_person_deletes_is_not_asked_about(self):
+        client, session = self.filled()
+        for path in self.work.glob('many/f*'):
+            path.unlink()
+        client.prompt(session, 'say on', seconds=PATIENCE)
+        self.assertEqual(self.asked(client), [])
+        self.assertEqual(list(self.runtime(client, session).glob('many/f*')), [])
+
+    def test_before_a_prompt_it_is_asked_too(self):
+        client, session = self.filled()
+        for path in self.runtime(client, session).glob('many/f*'):
+            path.unlink()
+        self.answer_with(client, 'delete')
+        client.prompt(session, 'say on', seconds=PATIENCE)
+        self.assertEqual(len(self.asked(client)), 1)
+        self.assertEqual(self.here(), 0)
+
+    def test_another_session_is_not_held_up_by_the_question(self):
+        client, one = self.filled()
+        other = self.dir / 'elsewhere'
+        other.mkdir()
+        seen = []
+
+        def work_elsewhere(_):
+            two = client.new_session(other)
+            client.prompt(two, 'terminal echo 2 > two', seconds=PATIENCE)
+            seen.append((other / 'two').read_text())
+            return {'outcome': {'outcome': 'selected', 'optionId': 'delete'}}
+        client.host.replies[ASKED] = work_elsewhere
+        client.prompt(one, DELETE, seconds=PATIENCE)
+        self.assertEqual(seen, ['2\n'])
+        self.assertEqual(self.here(), 0)
+
+
+class Stuck(TurnCase):
+    def test_an_ignored_file_in_the_way_stops_no_sync(self):
+        (self.work / 'a').write_text('1\n')
+        subprocess.run(['git', 'init', '-q', str(self.work)], check=True)
+        client, session = self.opened()
+        (self.work / '.git/info/exclude').write_text('secret\n')
+        (self.work / 'secret').write_text('mine\n')
+        client.prompt(session, 'terminal echo theirs > secret; echo 2 > a', seconds=PATIENCE)
+        self.assertEqual((self.work / 'a').read_text(), '2\n')
+        self.assertEqual((self.work / 'secret').read_text(), 'mine\n')
+        parked, = self.work.glob('secret.*.acp-conflict')
+        self.assertEqual(parked.read_text(), 'theirs\n')
+        told = [title for title in self.notices(client) if 'secret' in title]
+        self.assertEqual(len(told), 1)
+        self.assertIn('could not be done here', told[0])
+        client.prompt(session, 'terminal echo 3 > a', seconds=PATIENCE)
+        self.assertEqual((self.work / 'a').read_text(), '3\n')
+        self.assertEqual((self.work / 'secret').read_text(), 'mine\n')
+        self.assertEqual(len([t for t in self.notices(client) if 'secret' in t]), 1)
+        self.ended(client)
+
+
+if __name__ == '__main__':
+    case.main()
