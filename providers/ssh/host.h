@@ -31,6 +31,7 @@ struct ssh_host_request {
 	const struct provider_context *context; // borrowed, as the target
 	const struct ssh_target *target;
 	ssh_connect_fn *connect;
+	const char *sh;               // the shell there that runs our scripts; NULL: /bin/sh
 	long long grace_ms;           // link-grace: no heartbeat for so long ends what runs there
 	long long channel_timeout_ms; // the wait for a free channel, and for one to open
 	long long login_timeout_ms;   // the login shell's answer

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/path_quote.h"
+#include "providers/ssh/host_impl.h"
+
+enum { SAID_MAX = 400, SCRIPT_MAX = 256 * 1024, BEAT_MAX_MS = 15000 };
+
+/* ---- what goes to it ---- */
+
+static void flush(struct ssh_control *control)
+{
+	struct span unsent = buf_span(&control->unsent);
+	if (control->channel && unsent.len > 0) {
+		buf_consume(&control->unsent, ssh_channel_write(control->channel, unsent));
+	}
+}
+
+void ssh_control_order(struct ssh_host *host, const char *format, ...)
+{
+	struct ssh_control *control = &host->control;
+	char line[256];
+	va_list args;
+	va_start(args, format);
+	int len = vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	assert(len > 0 && len < (int)sizeof(line));
+	if (!control->is_ready) {
+		return;
+	}
+	struct error ignored;
+	/* Over the limit nothing has been taken for long: its watch ends the run there. */
+	if (buf_append(&control->unsent, (struct span){line, (size_t)len}, &ignored)) {
+		flush(control);
+	}
+}
+
+static void on_beat(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct ssh_control *control = CONTAINER_OF(timer, struct ssh_control, beat);
+	struct ssh_host *host = CONTAINER_OF(control, struct ssh_host, control);
+	if (control->unsent.len == 0) {
+		ssh_control_order(host, "beat\n");
+	}
+}
+
+static void start_beats(struct ssh_host *host)
+{
+	long long beat_ms = host->request.grace_ms / 4;
+	beat_ms = beat_ms > BEAT_MAX_MS ? BEAT_MAX_MS : beat_ms;
+	double pause_s = beat_ms < 100 ? 0.1 : (double)beat_ms / 1000.;
+	ev_timer_stop(host->loop, &host->control.beat);
+	ev_timer_set(&host->control.beat, pause_s, pause_s);
+	ev_timer_start(host->loop, &host->control.beat);
+}
+
+/* ---- what comes from it ---- */
+
+static void fail(struct ssh_host *host, enum error_code code, const char *reason, const char *why)
+{
+	struct error err;
+	error_set_reason(&err, code, reason, "preparing %s: %s", ssh_host_name(host), why);
+	ssh_host_fail(host, &err);
+}
+
+static void become_ready(struct ssh_host *host, const char *run_folder)
+{
+	struct ssh_control *control = &host->control;
+	control->run_folder = mem_strdup(run_folder);
+	control->is_ready = true;
+	buf_finish(&control->said);
+	ev_timer_stop(host->loop, &control->deadline);
+	start_beats(host);
+	ssh_links_begin(host);
+	ssh_login_start(host);
+}
+
+static bool take_word(const char *line, const char *word, const char **out_rest)
+{
+	size_t len = strlen(word);
+	if (strncmp(line, word, len) != 0 || line[len] != ' ') {
+		return false;
+	}
+	*out_rest = line + len + 1;
+	return true;
+}
+
+static void on_line(struct ssh_host *host, char *line)
+{
+	struct ssh_control *control = &host->control;
+	const char *rest;
+	char *end;
+	unsigned long id = strtoul(line, &end, 10);
+	if (control->is_ready) {
+		if (end > line && *end == ' ') {
+			ssh_process_on_event(host, (unsigned)id, end + 1);
+		}
+	} else if (take_word(line, "set", &rest)) {
+		words_append(&control->environment, rest);
+	} else if (take_word(line, "ready", &rest)) {
+		become_ready(host, rest);
+	} else if (take_word(line, "fatal", &rest)) {
+		fail(host, ERROR_UNAVAILABLE, NULL, rest);
+	}
+}
+
+/* A handler may close the host; the control is there until the host is left. */
+static void take_lines(struct ssh_host *host)
+{
+	struct ssh_control *control = &host->control;
+	while (!host->is_over) {
+		struct span text = buf_span(&control->line);
+		const char *newline = text.len > 0 ? memchr(text.data, '\n', text.len) : NULL;
+		if (!newline) {
+			return;
+		}
+		size_t len = (size_t)(newline - text.data);
+		char *line = mem_strndup((struct span){text.data, len});
+		buf_consume(&control->line, len + 1);
+		on_line(host, line);
+		free(line);
+	}
+}
+
+static size_t on_bytes(void *data, enum ssh_stream stream, struct span bytes)
+{
+	struct ssh_host *host = data;
+	struct ssh_control *control = &host->control;
+	struct error err;
+	size_t all = bytes.len;
+	size_t skipped = stream == SSH_STREAM_OUT ? ssh_begin_skip(&control->begin, bytes) : all;
+	if (!control->is_ready && skipped > 0) {
+		size_t room = SAID_MAX - control->said.len;
+		(void)!buf_append(&control->said,
+			(struct span){bytes.data, skipped < room ? skipped : room}, &err);
+	}
+	bytes.data += skipped;
+	bytes.len -= skipped;
+	ssh_host_enter(host);
+	while (bytes.len > 0 && !host->is_over) {
+		size_t room = SSH_LINE_MAX - control->line.len;
+		size_t len = bytes.len < room ? bytes.len : room;
+		if (len == 0 || !buf_append(&control->line, (struct span){bytes.data, len}, &err)) {
+			fail(host, ERROR_PROTOCOL, NULL, "a line of the control is too long");
+			break;
+		}
+		bytes.data += len;
+		bytes.len -= len;
+		take_lines(host);
+	}
+	ssh_host_leave(host);
+	return all;
+}
+
+static void on_eof(void *data, enum ssh_stream stream)
+{
+}
+
+static void on_writable(void *data)
+{
+	struct ssh_host *host = data;
+	flush(&host->control);
+}
+
+static void on_refused(void *data, const struct error *err)
+{
+	struct ssh_host *host = data;
+	ssh_host_enter(host);
+	struct error failure = *err;
+	error_prefix(&failure, "preparing %s: the first channel was refused", ssh_host_name(host));
+	ssh_host_fail(host, &failure);
+	ssh_host_leave(host);
+}
+
+/* The shell did not even begin, or was killed. */
+static void on_closed(void *data, const struct ssh_channel_end *end)
+{
+	struct ssh_host *host = data;
+	struct error err;
+	ssh_host_enter(host);
+	if (host->control.is_ready) {
+		error_set_reason(&err, ERROR_UNAVAILABLE, "LINK_LOST",
+			"%s: the shell there that controls what runs has ended",
+			ssh_host_name(host));
+	} else {
+		char *said = path_quote(buf_span(&host->control.said));
+		error_set_reason(&err, ERROR_UNAVAILABLE, NULL,
+			"preparing %s: no shell could be started there by the login shell%s%s",
+			ssh_host_name(host), *said ? ", which said: " : "", said);
+		free(said);
+	}
+	ssh_host_fail(host, &err);
+	ssh_host_leave(host);
+}
+
+static void on_lost(void *data, const struct error *err)
+{
+	/* The connection's own on_lost follows. */
+	struct ssh_host *host = data;
+	ssh_channel_close(host->control.channel);
+	host->control.channel = NULL;
+}
+
+static const struct ssh_channel_listener control_listener = {
+	.on_refused = on_refused,
+	.on_bytes = on_bytes,
+	.on_eof = on_eof,
+	.on_writable = on_writable,
+	.on_closed = on_closed,
+	.on_lost = on_lost,
+};
+
+static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct ssh_control *control = CONTAINER_OF(timer, struct ssh_control, deadline);
+	struct ssh_host *host = CONTAINER_OF(control, struct ssh_host, control);
+	ssh_host_enter(host);
+	char why[160];
+	snprintf(why, sizeof(why), "the login shell did not start /bin/sh within %lld s",
+		host->request.channel_timeout_ms / 1000);
+	fail(host, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED", why);
+	ssh_host_leave(host);
+}
+
+/* ---- its life ---- */
+
+bool ssh_control_open(struct ssh_host *host, struct error *err)
+{
+	struct ssh_control *control = &host->control;
+	char command[SSH_COMMAND_MAX];
+	ssh_control_command(command, host->token, ssh_host_sh(host));
+	buf_init(&control->line, SSH_LINE_MAX);
+	buf_init(&control->said, SAID_MAX);
+	buf_init(&control->unsent, SCRIPT_MAX + SSH_ORDERS_MAX);
+	ev_init(&control->beat, on_beat);
+	ev_timer_init(&control->deadline, on_deadline,
+		(double)host->request.channel_timeout_ms / 1000., 0.);
+	struct ssh_link *first = LIST_FIRST(&host->links, struct ssh_link, link);
+	control->channel = ssh_channel_open(first->client, command, &control_listener, host, err);
+	if (!control->channel ||
+		!ssh_control_script(&control->unsent, host->token, ssh_host_sh(host),
+			(host->request.grace_ms + 999) / 1000, err)) {
+		return false;
+	}
+	flush(control);
+	ev_timer_start(host->loop, &control->deadline);
+	return true;
+}
+
+void ssh_control_close(struct ssh_host *host)
+{
+	struct ssh_control *control = &host->control;
+	ev_timer_stop(host->loop, &control->beat);
+	ev_timer_stop(host->loop, &control->deadline);
+	ssh_channel_close(control->channel);
+	control->channel = NULL;
+	control->is_ready = false;
+	buf_finish(&control->line);
+	buf_finish(&control->said);
+	buf_finish(&control->unsent);
+	words_free(control->environment);
+	control->environment = NULL;
+	free(control->run_folder);
+	control->run_folder = NULL;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "providers/ssh/host_impl.h"
+
+/*
+ * What happens to a process, told by the control, or seen of its channel. Each handler raises
+ * one event at most, as the last thing it does.
+ */
+
+static bool is_heard(const struct ssh_process *process)
+{
+	return process->is_held && !process->is_silenced;
+}
+
+/* Nothing more will be told of it. Its channel stays for output that is still to come. */
+static void become_over(struct ssh_process *process)
+{
+	process->state = SSH_PROCESS_OVER;
+	ev_timer_stop(process->host->loop, &process->deadline);
+	if (!process->is_held) {
+		ssh_process_free(process);
+	}
+}
+
+void ssh_process_on_failed(struct ssh_process *process, const struct error *err)
+{
+	const struct exec_listener *listener = process->listener;
+	void *data = process->data;
+	bool is_told = is_heard(process);
+	if (!process->slot) {
+		ssh_process_close_fds(process);
+	}
+	become_over(process);
+	if (is_told) {
+		listener->on_failed(data, err);
+	}
+}
+
+static void lose(struct ssh_process *process, const struct error *err)
+{
+	const struct exec_listener *listener = process->listener;
+	void *data = process->data;
+	bool is_told = is_heard(process);
+	ssh_process_close_fds(process);
+	process->is_silenced = true;
+	if (is_told) {
+		listener->on_lost(data, err);
+	}
+}
+
+void ssh_process_on_lost(struct ssh_process *process, const struct error *err)
+{
+	struct ssh_host *host = process->host;
+	process->slot = NULL;
+	ssh_process_close_fds(process);
+	if (host->is_over) {
+		const struct exec_listener *listener = process->listener;
+		void *data = process->data;
+		bool is_told = is_heard(process) && process->state != SSH_PROCESS_OVER;
+		become_over(process);
+		if (is_told) {
+			listener->on_lost(data, err);
+		}
+	} else if (process->state != SSH_PROCESS_OVER) {
+		/* The control is there: what runs is killed, what starts when it turns up. */
+		ssh_process_kill(process);
+		lose(process, err);
+	}
+}
+
+/* ---- how it ended, where its shell did not say ---- */
+
+void ssh_process_on_closed(struct ssh_process *process, const struct ssh_channel_end *end)
+{
+	process->slot = NULL;
+	process->has_end = true;
+	process->end = *end;
+	ssh_process_close_fds(process);
+	if (process->state == SSH_PROCESS_STARTING || process->state == SSH_PROCESS_RUNNING) {
+		/* What its shell may have told is in the FIFO by now, before this answer. */
+		ssh_control_order(process->host, "sync %u\n", process->id);
+	}
+}
+
+static void conclude(struct ssh_process *process)
+{
+	struct error err;
+	const struct ssh_channel_end *end = &process->end;
+	if (process->state == SSH_PROCESS_STARTING) {
+		error_set(&err, ERROR_UNAVAILABLE,
+			"starting \"%s\": the shell that was to start it on %s has ended",
+			process->command, ssh_host_name(process->host));
+		ssh_process_on_failed(process, &err);
+	} else if (process->state == SSH_PROCESS_RUNNING && end->is_known && end->signal > 0) {
+		/* Somebody killed the whole group, its shell included. */
+		struct process_status status = {.signal = end->signal};
+		process->state = SSH_PROCESS_EXITED;
+		ssh_process_kill(process);
+		if (is_heard(process)) {
+			process->listener->on_exited(process->data, status);
+		}
+	} else if (process->state == SSH_PROCESS_RUNNING) {
+		error_set_reason(&err, ERROR_UNAVAILABLE, "LINK_LOST",
+			"\"%s\": the shell that watches it on %s was killed, so that it is not "
+			"known how it ended",
+			process->command, ssh_host_name(process->host));
+		ssh_process_kill(process);
+		lose(process, &err);
+	}
+}
+
+/* ---- what the control tells ---- */
+
+static void on_started(struct ssh_process *process, const char *rest)
+{
+	if (process->state != SSH_PROCESS_STARTING) {
+		return;
+	}
+	process->state = SSH_PROCESS_RUNNING;
+	process->shell = strtol(rest, NULL, 10);
+	ev_timer_stop(process->host->loop, &process->deadline);
+	if (process->was_killed) {
+		process->was_killed = false;
+		ssh_process_kill(process);
+	}
+	if (process->pending_signal > 0) {
+		exec_signal_group(&process->exec, process->pending_signal);
+	}
+	if (is_heard(process)) {
+		process->listener->on_started(process->data);
+	}
+}
+
+static void keep_file(struct ssh_process *process, const char *rest)
+{
+	free(process->file);
+	process->file = mem_strdup(rest);
+}
+
+static void keep_interpreter(struct ssh_process *process, const char *rest)
+{
+	free(process->interpreter);
+	process->interpreter = mem_strdup(rest);
+}
+
+static void describe(const struct ssh_process *process, const char *rest, struct error *err)
+{
+	const char *command = process->command;
+	const char *file = process->file ? process->file : command;
+	if (strncmp(rest, "directory ", 10) == 0) {
+		error_set(err, ERROR_SYSTEM, "starting \"%s\": changing to directory %s: %s",
+			command, process->cwd, rest + 10);
+	} else if (strcmp(rest, "folder") == 0) {
+		error_set(err, ERROR_DENIED, "starting \"%s\": %s is a directory", command, file);
+	} else if (strcmp(rest, "denied") == 0) {
+		error_set(err, ERROR_DENIED,
+			"starting \"%s\": %s may not be executed: permission denied", command,
+			file);
+	} else if (strcmp(rest, "interpreter") == 0) {
+		error_set(err, ERROR_DENIED,
+			"starting \"%s\": %s cannot be executed: its interpreter \"%s\" does not "
+			"exist",
+			command, file, process->interpreter ? process->interpreter : "");
+	} else if (strchr(command, '/')) {
+		error_set(err, ERROR_NOT_FOUND, "starting \"%s\": no such file", command);
+	} else {
+		error_set(err, ERROR_NOT_FOUND, "starting \"%s\": no such command in PATH %s",
+			command, process->path);
+	}
+}
+
+static void on_failed(struct ssh_process *process, const char *rest)
+{
+	if (process->state == SSH_PROCESS_STARTING) {
+		struct error err;
+		describe(process, rest, &err);
+		ssh_process_on_failed(process, &err);
+	}
+}
+
+static void on_emptied(struct ssh_process *process, const char *rest)
+{
+	process->has_emptied = true;
+	if (process->state != SSH_PROCESS_EXITED) {
+		return;
+	}
+	const struct exec_listener *listener = process->listener;
+	void *data = process->data;
+	bool is_told = is_heard(process);
+	become_over(process);
+	if (is_told) {
+		listener->on_emptied(data);
+	}
+}
+
+static void on_exited(struct ssh_process *process, const char *rest)
+{
+	struct process_status status = {0};
+	bool is_code = strncmp(rest, "code ", 5) == 0;
+	bool is_signal = strncmp(rest, "signal ", 7) == 0;
+	if (process->state != SSH_PROCESS_RUNNING) {
+		return;
+	}
+	if (!is_code && !is_signal) {
+		process->end = (struct ssh_channel_end){0};
+		conclude(process);
+		return;
+	}
+	*(is_code ? &status.code : &status.signal) = (int)strtol(strchr(rest, ' '), NULL, 10);
+	process->state = SSH_PROCESS_EXITED;
+	struct ssh_host *host = process->host;
+	unsigned id = process->id;
+	bool has_emptied = process->has_emptied;
+	if (is_heard(process)) {
+		process->listener->on_exited(process->data, status);
+	}
+	if (has_emptied && !host->is_over) {
+		ssh_process_on_event(host, id, "emptied");
+	}
+}
+
+/* Its shell is not there any more, and all it told has been read. */
+static void on_gone(struct ssh_process *process, const char *rest)
+{
+	if (!process->slot) {
+		conclude(process);
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*handle)(struct ssh_process *process, const char *rest);
+} events[] = {
+	{"started", on_started},
+	{"file", keep_file},
+	{"interpreter", keep_interpreter},
+	{"failed", on_failed},
+	{"exited", on_exited},
+	{"emptied", on_emptied},
+	{"gone", on_gone},
+	{"synced", on_gone},
+};
+
+void ssh_process_on_event(struct ssh_host *host, unsigned id, const char *event)
+{
+	size_t len = strcspn(event, " ");
+	const char *rest = event[len] ? event + len + 1 : event + len;
+	LIST_FOR_EACH(process, &host->processes, struct ssh_process, link) {
+		if (process->id != id) {
+			continue;
+		}
+		for (size_t i = 0; i < ARRAY_LENGTH(events); i++) {
+			if (span_is((struct span){event, len}, events[i].name)) {
+				events[i].handle(process, rest);
+				return;
+			}
+		}
+		return;
+	}
+}

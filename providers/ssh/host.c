@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/ssh/host.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/buf.h"
+#include "providers/ssh/host_impl.h"
+
+static const double warm_pause_s = 0.05; // so that warming is not in the way of what is under way
+
+const char *ssh_host_name(const struct ssh_host *host)
+{
+	const char *alias = host->request.target->alias;
+	return alias ? alias : host->request.target->host;
+}
+
+const char *ssh_host_sh(const struct ssh_host *host)
+{
+	return host->request.sh ? host->request.sh : "/bin/sh";
+}
+
+/* ---- being there as long as somebody works on it ---- */
+
+static void host_free(struct ssh_host *host)
+{
+	assert(list_is_empty(&host->processes) && list_is_empty(&host->links));
+	words_free(host->texts);
+	words_free(host->environment);
+	free(host);
+}
+
+static void bury(struct ssh_host *host)
+{
+	LIST_FOR_EACH(process, &host->dead, struct ssh_process, link) {
+		list_remove(&process->link);
+		free(process);
+	}
+}
+
+void ssh_host_enter(struct ssh_host *host)
+{
+	host->depth++;
+}
+
+void ssh_host_leave(struct ssh_host *host)
+{
+	host->depth--;
+	if (host->depth == 0) {
+		bury(host);
+		if (host->is_closed) {
+			host_free(host);
+		}
+	}
+}
+
+/* ---- what is told ---- */
+
+void ssh_host_progress(struct ssh_host *host, const char *text)
+{
+	if (host->listener->on_progress && !host->is_over) {
+		host->listener->on_progress(host->data, text);
+	}
+}
+
+void ssh_host_become_ready(struct ssh_host *host)
+{
+	host->is_ready = true;
+	host->listener->on_ready(host->data);
+}
+
+void ssh_host_fail(struct ssh_host *host, const struct error *err)
+{
+	if (host->is_over) {
+		return;
+	}
+	struct error failure = *err; // may be the client's own
+	host->is_over = true;
+	ssh_login_stop(host);
+	ssh_processes_lose(host, &failure);
+	if (!host->is_closed) {
+		host->listener->on_failed(host->data, &failure);
+	}
+}
+
+/* ---- its life ---- */
+
+static void on_warm(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct ssh_host *host = CONTAINER_OF(timer, struct ssh_host, warm);
+	ev_timer_stop(loop, timer);
+	if (!host->is_over && host->control.is_ready) {
+		ssh_host_enter(host);
+		ssh_links_dispatch(host);
+		ssh_links_warm(host);
+		ssh_host_leave(host);
+	}
+}
+
+static bool make_token(char token[SSH_TOKEN_SIZE], struct error *err)
+{
+	unsigned char bytes[(SSH_TOKEN_SIZE - 1) / 2];
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "making a random name");
+	}
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+	}
+	return true;
+}
+
+struct ssh_host *ssh_host_open(const struct ssh_host_request *request,
+	const struct ssh_host_listener *listener, void *data, struct error *err)
+{
+	assert(listener->on_ready && listener->on_failed && request->max_connections > 0);
+	struct ssh_host *host = mem_alloc_zero(sizeof(*host));
+	host->request = *request;
+	host->listener = listener;
+	host->data = data;
+	host->loop = request->context->loop;
+	list_init(&host->links);
+	list_init(&host->processes);
+	list_init(&host->dead);
+	ev_init(&host->warm, on_warm);
+	host->warm.repeat = warm_pause_s;
+	if (!make_token(host->token, err) || !ssh_link_open(host, err)) {
+		host_free(host);
+		return NULL;
+	}
+	return host;
+}
+
+const struct ssh_host_facts *ssh_host_facts(const struct ssh_host *host)
+{
+	return &host->facts;
+}
+
+void ssh_host_close(struct ssh_host *host)
+{
+	if (!host) {
+		return;
+	}
+	assert(!host->is_closed);
+	ssh_host_enter(host);
+	host->is_closed = true;
+	host->is_over = true;
+	ssh_login_stop(host);
+	ssh_processes_abandon(host);
+	ssh_control_close(host);
+	ssh_links_close(host);
+	ssh_host_leave(host);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_SSH_HOST_IMPL_H
+#define PROVIDERS_SSH_HOST_IMPL_H
+
+#include "base/words.h"
+#include "providers/ssh/host.h"
+
+/*
+ * What host.c, control.c, login.c, link.c and exec.c share.
+ *
+ *     host ── control         the first channel: orders, events
+ *          ├─ links ── slots  connections, and their channels for processes
+ *          └─ processes       one an exec; may outlive its handle, and its handle it
+ *
+ * Whoever is called by the loop or by a client enters the host, so that it is there until he
+ * leaves, also where a handler closes it. After an event was raised nothing but the
+ * host is touched.
+ */
+enum {
+	SSH_TOKEN_SIZE = 33, // of a run: 128 random bits as hexadecimal digits
+	SSH_REQUEST_MAX = 4 << 20,
+	SSH_LINE_MAX = 8192, // of the control
+	SSH_COMMAND_MAX = 1024,
+	SSH_ORDERS_MAX = 256 * 1024,
+};
+
+/* ---- texts for shells (scripts.c) ---- */
+
+/*
+ * Appends a text as one word of sh, on one line: newlines come from the variable acp_n. The
+ * variable has to be set where it is evaluated.
+ */
+bool ssh_quote_append(struct buf *buf, struct span text, struct error *err) ATTR_NODISCARD;
+
+/* What a channel runs. */
+void ssh_control_command(char command[SSH_COMMAND_MAX], const char *token, const char *sh);
+void ssh_process_command(char command[SSH_COMMAND_MAX], const char *token, const char *sh);
+
+/* The first line for the control: all scripts. */
+bool ssh_control_script(struct buf *buf, const char *token, const char *sh, long long grace_s,
+	struct error *err) ATTR_NODISCARD;
+
+/* The line for the shell of a process; ERROR_LIMIT where it is too long for one. */
+bool ssh_request_append(struct buf *buf, unsigned id, const char *token, const char *sh,
+	const struct exec_spec *spec, struct error *err) ATTR_NODISCARD;
+
+/* The text of an environment's variable, or NULL. */
+const char *ssh_environment_get(const char *const *env, const char *name);
+
+/* What a login shell prints before our scripts begin is dropped. */
+struct ssh_begin {
+	size_t matched;
+	bool is_over;
+};
+
+/* How many of the bytes belong to what comes before the beginning. */
+size_t ssh_begin_skip(struct ssh_begin *begin, struct span bytes);
+
+/* ---- connections (link.c) ---- */
+
+struct ssh_process;
+
+/* A connection; the first one is the control's. */
+struct ssh_link {
+	struct list link; // ssh_host.links
+	struct ssh_host *host;
+	struct ssh_client *client;
+	struct list slots; // of struct ssh_slot
+	bool is_ready;
+	bool is_full; // refused a channel; until one of its slots ends
+};
+
+/* A channel whose shell waits for a process, or has one. */
+struct ssh_slot {
+	struct list link; // ssh_link.slots
+	struct ssh_link *of;
+	struct ssh_channel *channel;
+	struct ssh_process *process; // NULL: waits
+	struct ssh_begin begin[2];   // by enum ssh_stream
+	struct buf unsent;           // what the channel has not taken yet
+	bool wants_eof;              // after it
+};
+
+bool ssh_link_open(struct ssh_host *host, struct error *err) ATTR_NODISCARD;
+void ssh_links_close(struct ssh_host *host); // with their slots, silently
+size_t ssh_link_count(const struct ssh_host *host);
+
+/* Gives channels to the processes that wait, as far as there are some. Raises nothing. */
+void ssh_links_dispatch(struct ssh_host *host);
+/* Opens channels for the next processes. */
+void ssh_links_warm(struct ssh_host *host);
+/* The scripts are there: every shell that waits is told where. */
+void ssh_links_begin(struct ssh_host *host);
+
+/* Bytes for the process; what cannot be sent at once is kept. False: wait for
+ * ssh_process_on_room. */
+bool ssh_slot_send(struct ssh_slot *slot, struct span bytes);
+void ssh_slot_send_eof(struct ssh_slot *slot);
+void ssh_slot_close(struct ssh_slot *slot); // and frees it
+
+/* ---- the control (control.c) ---- */
+
+struct ssh_control {
+	struct ssh_channel *channel;
+	struct ssh_begin begin;
+	struct buf line;
+	struct buf said; // before the beginning, for the error
+	struct buf unsent;
+	ev_timer beat;
+	ev_timer deadline; // for being ready
+	bool is_ready;
+	char *run_folder;
+	char **environment; // of a channel: the allowlist
+};
+
+bool ssh_control_open(struct ssh_host *host, struct error *err) ATTR_NODISCARD;
+void ssh_control_close(struct ssh_host *host);
+void ssh_control_order(struct ssh_host *host, const char *format, ...) ATTR_PRINTF(2, 3);
+
+/* ---- the login shell (login.c) ---- */
+
+struct ssh_login {
+	struct exec *exec;
+	int fd;
+	ev_io io;
+	ev_timer deadline;
+	struct buf answer;
+	bool is_plain; // the second attempt, without the login shell
+};
+
+void ssh_login_start(struct ssh_host *host);
+void ssh_login_stop(struct ssh_host *host);
+
+/* ---- processes (exec.c, exec_event.c, exec_pump.c) ---- */
+
+enum ssh_process_state {
+	SSH_PROCESS_WAITING,  // for a channel
+	SSH_PROCESS_STARTING, // the request is under way
+	SSH_PROCESS_RUNNING,
+	SSH_PROCESS_EXITED,
+	SSH_PROCESS_OVER, // nothing more will be told
+};
+
+struct ssh_process {
+	struct exec exec;
+	struct list link;      // ssh_host.processes
+	struct ssh_host *host; // NULL once that is closed
+	struct ssh_slot *slot; // NULL: none yet, or it has ended
+	const struct exec_listener *listener;
+	void *data;
+	unsigned id;
+	enum ssh_process_state state;
+	bool is_held;     // the handle has not been destroyed
+	bool is_silenced; // lost, or timed out: no event any more, killed when it turns up
+	bool was_killed;
+	bool has_emptied; // told before the exit was
+	bool has_end;
+	struct ssh_channel_end end;
+	int pending_signal;
+	long shell; // the process id of its shell there; 0: not known
+	char *command;
+	char *path; // searched for it
+	char *cwd;
+	char *file; // for the message, where it cannot be started
+	char *interpreter;
+	struct buf request; // wiped: it has the environment
+	ev_timer deadline;  // for a channel, and for the start
+	int in;             // reads what the process is to read; -1: none, or at its end
+	int out[2];         // by enum ssh_stream; -1: closed
+	ev_io in_io;
+	ev_io out_io[2];
+};
+
+void ssh_process_assign(struct ssh_process *process, struct ssh_slot *slot);
+
+/* From its slot. */
+size_t ssh_process_on_bytes(struct ssh_process *process, enum ssh_stream stream, struct span bytes);
+void ssh_process_on_eof(struct ssh_process *process, enum ssh_stream stream);
+void ssh_process_on_room(struct ssh_process *process);
+/* Refused for want of a channel: waits again. */
+void ssh_process_on_refused(struct ssh_process *process);
+void ssh_process_on_failed(struct ssh_process *process, const struct error *err);
+void ssh_process_on_closed(struct ssh_process *process, const struct ssh_channel_end *end);
+void ssh_process_on_lost(struct ssh_process *process, const struct error *err);
+
+/* From the control: "exited code 3". */
+void ssh_process_on_event(struct ssh_host *host, unsigned id, const char *event);
+
+/* Descriptors (exec_pump.c). */
+bool ssh_process_connect(
+	struct ssh_process *process, const struct exec_spec *spec, struct error *err);
+void ssh_process_read_stdin(struct ssh_process *process);
+void ssh_process_close_fds(struct ssh_process *process);
+
+void ssh_process_kill(struct ssh_process *process);
+void ssh_process_free(struct ssh_process *process);
+void ssh_processes_lose(struct ssh_host *host, const struct error *err);
+void ssh_processes_abandon(struct ssh_host *host);
+
+/* ---- the host (host.c) ---- */
+
+struct ssh_host {
+	struct ssh_host_request request;
+	const struct ssh_host_listener *listener;
+	void *data;
+	struct ev_loop *loop;
+	char token[SSH_TOKEN_SIZE];
+	struct list links;     // of struct ssh_link
+	struct list processes; // of struct ssh_process
+	struct list dead;      // of struct ssh_process, freed when the host is left
+	struct ssh_control control;
+	struct ssh_login login;
+	struct ssh_host_facts facts;
+	char **texts;         // what the facts point to
+	char **environment;   // facts.environment
+	ev_timer warm;        // a channel for the next process
+	struct error no_link; // why a further connection was not made
+	unsigned last_id;
+	int depth;
+	bool is_ready;
+	bool is_over; // failed or closed
+	bool is_closed;
+};
+
+void ssh_host_enter(struct ssh_host *host);
+void ssh_host_leave(struct ssh_host *host);
+void ssh_host_progress(struct ssh_host *host, const char *text);
+void ssh_host_become_ready(struct ssh_host *host);
+
+/* Tells everybody; the caller returns. */
+void ssh_host_fail(struct ssh_host *host, const struct error *err);
+
+const char *ssh_host_name(const struct ssh_host *host);
+const char *ssh_host_sh(const struct ssh_host *host);
+
+#endif

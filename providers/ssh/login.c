@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "providers/ssh/host_impl.h"
+
+/*
+ * The login shell is asked once for its environment, and what is there is looked up with its
+ * PATH: an exec like any other (remote/login.sh). Where it does not answer in time it is killed,
+ * and the environment of a plain channel is taken.
+ */
+enum { ANSWER_MAX = 1 << 20 };
+
+static const char *const allowed[] = {
+	"HOME", "LANG", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR", "PATH", "LC_*"};
+
+static bool is_allowed(const char *entry)
+{
+	size_t len = strcspn(entry, "=");
+	for (size_t i = 0; i < ARRAY_LENGTH(allowed); i++) {
+		size_t size = strlen(allowed[i]);
+		if (allowed[i][size - 1] == '*' ? strncmp(entry, allowed[i], size - 1) == 0
+						: len == size && !strncmp(entry, allowed[i], len)) {
+			return entry[len] == '=' && environment_name_is_valid(entry, len);
+		}
+	}
+	return false;
+}
+
+/* ---- the facts ---- */
+
+/* What the user's configuration sets wins, then the login shell, then the plain channel. */
+static void add(struct ssh_host *host, const char *entry)
+{
+	char name[256];
+	size_t len = strcspn(entry, "=");
+	if (len >= sizeof(name)) {
+		return;
+	}
+	memcpy(name, entry, len);
+	name[len] = '\0';
+	const char *const *there = (const char *const *)host->environment;
+	if (!there || !ssh_environment_get(there, name)) {
+		words_append(&host->environment, entry);
+	}
+}
+
+static void add_allowed(struct ssh_host *host, char *const *entries)
+{
+	for (; entries && *entries; entries++) {
+		if (is_allowed(*entries)) {
+			add(host, *entries);
+		}
+	}
+}
+
+static const char *fact(const struct ssh_host *host, const char *name, const char *fallback)
+{
+	const char *value = ssh_environment_get(host->facts.environment, name);
+	return value && *value ? value : fallback;
+}
+
+/* After "facts": system, machine, versions. */
+static void finish(struct ssh_host *host, char **facts)
+{
+	static const char plain_path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
+	char *const *set_env = host->request.target->set_env;
+	for (; set_env && *set_env; set_env++) {
+		words_append(&host->environment, *set_env);
+	}
+	add_allowed(host, host->texts);
+	add_allowed(host, host->control.environment);
+	add(host, plain_path);
+	bool is_whole = facts && words_count(facts) >= 4;
+	host->facts = (struct ssh_host_facts){
+		.environment = (const char *const *)host->environment,
+		.system = is_whole ? facts[0] : "",
+		.machine = is_whole ? facts[1] : "",
+		.git_version = is_whole ? facts[2] : "",
+		.rsync_version = is_whole ? facts[3] : "",
+	};
+	host->facts.home = fact(host, "HOME", "/");
+	host->facts.user = fact(host, "USER", fact(host, "LOGNAME", ""));
+	host->facts.shell = fact(host, "SHELL", "/bin/sh");
+	host->facts.path = fact(host, "PATH", plain_path + 5);
+	ssh_login_stop(host);
+	ssh_host_become_ready(host);
+}
+
+/* Takes the answer apart into host->texts; true where it is whole. */
+static bool read_answer(struct ssh_host *host, char ***out_facts)
+{
+	static const char begin[] = "acp-broker-environment";
+	struct span text = buf_span(&host->login.answer);
+	const char *at = text.len > 0 ? memmem(text.data, text.len, begin, sizeof(begin)) : NULL;
+	const char *end = text.data + text.len;
+	size_t facts_at = 0;
+	words_free(host->texts);
+	host->texts = NULL;
+	for (at = at ? at + sizeof(begin) : end; at < end;) {
+		const char *nul = memchr(at, '\0', (size_t)(end - at));
+		if (!nul) {
+			return false;
+		}
+		if (strcmp(at, "acp-broker-end") == 0) {
+			*out_facts = host->texts + facts_at;
+			return facts_at > 0;
+		}
+		words_append(&host->texts, at);
+		if (strcmp(at, "acp-broker-facts") == 0) {
+			facts_at = words_count(host->texts);
+		}
+		at = nul + 1;
+	}
+	return false;
+}
+
+/* ---- asking ---- */
+
+static void ask(struct ssh_host *host, bool is_plain);
+
+static void on_answer_end(struct ssh_host *host, const char *why)
+{
+	char **facts = NULL;
+	char text[256];
+	bool is_whole = read_answer(host, &facts);
+	bool was_plain = host->login.is_plain;
+	if (is_whole || was_plain) {
+		finish(host, facts);
+		return;
+	}
+	snprintf(text, sizeof(text),
+		"The login shell of %s %s: commands are looked for in the PATH of a plain "
+		"connection",
+		ssh_host_name(host), why);
+	ssh_login_stop(host);
+	ssh_host_progress(host, text);
+	if (!host->is_over) {
+		ask(host, true);
+	}
+}
+
+static void on_readable(struct ev_loop *loop, ev_io *io, int events)
+{
+	struct ssh_login *login = CONTAINER_OF(io, struct ssh_login, io);
+	struct ssh_host *host = CONTAINER_OF(login, struct ssh_host, login);
+	char piece[16384];
+	struct error err;
+	ssize_t count = read(login->fd, piece, sizeof(piece));
+	if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return;
+	}
+	bool is_taken =
+		count > 0 && buf_append(&login->answer, (struct span){piece, (size_t)count}, &err);
+	struct span text = buf_span(&login->answer);
+	static const char end[] = "acp-broker-end";
+	if (is_taken && (text.len < sizeof(end) || memcmp(text.data + text.len - sizeof(end), end,
+							   sizeof(end)) != 0)) {
+		return;
+	}
+	ssh_host_enter(host);
+	on_answer_end(host, "does not tell its environment");
+	ssh_host_leave(host);
+}
+
+static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct ssh_login *login = CONTAINER_OF(timer, struct ssh_login, deadline);
+	struct ssh_host *host = CONTAINER_OF(login, struct ssh_host, login);
+	char why[64];
+	snprintf(why, sizeof(why), "did not answer within %lld s",
+		host->request.login_timeout_ms / 1000);
+	ssh_host_enter(host);
+	on_answer_end(host, why);
+	ssh_host_leave(host);
+}
+
+static void on_started(void *data)
+{
+}
+
+static void on_failed(void *data, const struct error *err)
+{
+	on_answer_end(data, "could not be started");
+}
+
+static void on_exited(void *data, struct process_status status)
+{
+}
+
+static void on_lost(void *data, const struct error *err)
+{
+	on_answer_end(data, "was lost");
+}
+
+static const struct exec_listener listener = {
+	.on_started = on_started,
+	.on_failed = on_failed,
+	.on_exited = on_exited,
+	.on_emptied = on_started,
+	.on_lost = on_lost,
+};
+
+static void ask(struct ssh_host *host, bool is_plain)
+{
+	struct ssh_login *login = &host->login;
+	const char *const *env = (const char *const *)host->control.environment;
+	static const char *const none[] = {NULL};
+	env = env ? env : none;
+	const char *shell = ssh_environment_get(env, "SHELL");
+	const char *home = ssh_environment_get(env, "HOME");
+	char script[4096 + sizeof("/login")];
+	snprintf(script, sizeof(script), "%.4096s/login", host->control.run_folder);
+	const char *argv[] = {ssh_host_sh(host), script, is_plain ? "dump" : "shell",
+		shell ? shell : ssh_host_sh(host), NULL};
+	struct exec_spec spec = {.argv = argv, .env = env, .cwd = home && !is_plain ? home : "/"};
+	struct error err;
+	login->is_plain = is_plain;
+	buf_init(&login->answer, ANSWER_MAX);
+	double seconds = (double)host->request.login_timeout_ms / 1000.;
+	ev_timer_init(&login->deadline, on_deadline, seconds, 0.);
+	ev_timer_start(host->loop, &login->deadline);
+	login->exec = ssh_host_exec(host, &spec, &listener, host, &err);
+	if (!login->exec) {
+		ev_timer_set(&login->deadline, 0., 0.);
+		ev_timer_stop(host->loop, &login->deadline);
+		ev_timer_start(host->loop, &login->deadline);
+		return;
+	}
+	login->fd = exec_take_stdout(login->exec);
+	ev_io_init(&login->io, on_readable, login->fd, EV_READ);
+	ev_io_start(host->loop, &login->io);
+}
+
+void ssh_login_start(struct ssh_host *host)
+{
+	ssh_host_progress(host, "Asking the login shell for its environment");
+	if (!host->is_over) {
+		ask(host, false);
+	}
+}
+
+void ssh_login_stop(struct ssh_host *host)
+{
+	struct ssh_login *login = &host->login;
+	if (login->exec) {
+		ev_io_stop(host->loop, &login->io);
+		fd_close(&login->fd);
+	}
+	ev_timer_stop(host->loop, &login->deadline);
+	exec_destroy(login->exec);
+	login->exec = NULL;
+	buf_finish(&login->answer);
+}

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+# The first channel: makes the run's folder, takes orders from stdin and passes on what the
+# other shells tell through a FIFO. When stdin ends, everything of the run ends.
+#
+# Given: acp_token, acp_grace (seconds), acp_sh, acp_n (a newline), and the texts acp_library,
+# acp_login.
+umask 077
+acp_run=
+exec 2>/dev/null
+
+for acp_tool in cat env grep mkdir mkfifo rm sleep uname; do
+	command -v "$acp_tool" >/dev/null || acp_missing="${acp_missing-} $acp_tool"
+done
+if [ -n "${acp_missing-}" ]; then
+	echo "fatal the programs${acp_missing} are missing there"
+	exit 1
+fi
+[ -r /proc/self/stat ] || {
+	echo "fatal there is no /proc there"
+	exit 1
+}
+for acp_base in "${XDG_RUNTIME_DIR-}" "${TMPDIR-}" /tmp /var/tmp "$HOME"; do
+	if [ -n "$acp_base" ] && mkdir "$acp_base/acp-broker.$acp_token"; then
+		acp_run=$acp_base/acp-broker.$acp_token
+		break
+	fi
+done
+if [ -z "$acp_run" ] || ! mkfifo "$acp_run/events" "$acp_run/alive"; then
+	echo "fatal no folder can be made in XDG_RUNTIME_DIR, TMPDIR, /tmp, /var/tmp or HOME there"
+	exit 1
+fi
+
+# What a shell that runs in the background ignores, its children would ignore too: this env
+# undoes it, where it is new enough. bash and busybox leave names of theirs in the environment.
+acp_env="$(command -v env) -u _ -u SHLVL"
+! $acp_env --default-signal true || acp_env="$acp_env --default-signal"
+acp_quote() {
+	acp_rest=$1 acp_quoted=
+	while :; do
+		case $acp_rest in
+		*"'"*)
+			acp_quoted="$acp_quoted${acp_rest%%"'"*}'\\''"
+			acp_rest=${acp_rest#*"'"}
+			;;
+		*) break ;;
+		esac
+	done
+	acp_quoted="'$acp_quoted$acp_rest'"
+}
+acp_quote "$acp_run"
+printf '%s\n' "acp_run=$acp_quoted acp_token=$acp_token acp_grace=$acp_grace" \
+	"acp_env='$acp_env --'" "acp_n='$acp_n'" "$acp_library" >"$acp_run/library"
+printf '%s\n' "$acp_login" >"$acp_run/login"
+echo 0 >"$acp_run/beat"
+. "$acp_run/library"
+
+for acp_name in HOME USER LOGNAME SHELL PATH LANG LC_ALL LC_CTYPE LC_MESSAGES LC_COLLATE LC_TIME \
+	LC_NUMERIC LC_MONETARY TMPDIR TERM; do
+	eval "acp_value=\${$acp_name-} acp_is_set=\${$acp_name+yes}"
+	case $acp_is_set$acp_value in
+	'' | *"$acp_n"*) ;;
+	*) printf 'set %s=%s\n' "$acp_name" "$acp_value" ;;
+	esac
+done
+printf 'ready %s\n' "$acp_run"
+
+exec 8<>"$acp_run/alive" 9<>"$acp_run/events"
+cat 0<>"$acp_run/events" 8>&- 9>&- &
+exec >/dev/null
+acp_helper() {
+	"$acp_sh" -c '. "$0/library"; exec 9<>"$acp_run/events"; "$@"' "$acp_run" "$@" \
+		</dev/null 8>&- 9>&- &
+}
+acp_helper acp_watch_control
+acp_helper acp_watch_beats
+
+acp_beats=0
+while read -r acp_order acp_id acp_shell acp_signal; do
+	case $acp_order in
+	beat)
+		acp_beats=$((acp_beats + 1))
+		echo "$acp_beats" >"$acp_run/beat"
+		jobs >/dev/null # so that helpers that have ended are not kept
+		;;
+	signal) kill "-$acp_signal" "-$acp_shell" ;;
+	kill-group) acp_helper acp_kill_group "$acp_shell" ;;
+	kill) acp_helper acp_kill_tree "$acp_id" "$acp_shell" ;;
+	sync) acp_tell "$acp_id synced" ;;
+	esac
+done
+acp_end

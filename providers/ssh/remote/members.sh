@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+# Who belongs to a run, and how it ends. Read by the control and by the shell of every process.
+#
+# acp_run is the run's folder, acp_token its name in the environment of all that was started:
+# ACP_BROKER_RUN=TOKEN in that of our own shells, TOKEN.ID. in that of a process and of what it
+# starts. A member is who has the mark, or is in the session of one who has it. Nobody is who
+# has cleared its environment and left the session.
+
+# One line, short enough to be written to the FIFO whole.
+acp_tell() {
+	printf '%s\n' "$*" >&9
+}
+
+# Whether a process is there and no zombie.
+acp_lives() {
+	{ read -r acp_stat <"/proc/$1/stat"; } 2>/dev/null || return 1
+	case ${acp_stat##*) } in
+	[ZX]*) return 1 ;;
+	esac
+}
+
+# The members that are marked with $1, or are in one of the sessions that follow, in acp_found;
+# not those in acp_except.
+acp_members() {
+	acp_marked=$(grep -Fls -e "ACP_BROKER_RUN=$1" /proc/[0-9]*/environ)
+	shift
+	for acp_entry in $acp_marked; do
+		acp_entry=${acp_entry#/proc/}
+		set -- "$@" "${acp_entry%/*}"
+	done
+	acp_found=
+	[ $# -gt 0 ] || return 0
+	for acp_session do
+		shift
+		set -- "$@" -e ") [^ZX] [0-9]* [0-9]* $acp_session "
+	done
+	acp_select $acp_marked $(grep -ls "$@" /proc/[0-9]*/stat)
+}
+
+# The members of a process group, in acp_found.
+acp_group() {
+	acp_found=
+	acp_select $(grep -ls -e ") [^ZX] [0-9]* $1 " /proc/[0-9]*/stat)
+}
+
+acp_select() {
+	for acp_entry do
+		acp_entry=${acp_entry#/proc/}
+		acp_entry=${acp_entry%/*}
+		case " $acp_except $acp_found " in
+		*" $acp_entry "*) continue ;;
+		esac
+		! acp_lives "$acp_entry" || acp_found="$acp_found $acp_entry"
+	done
+}
+
+# Kills all that the given command finds: stopped first, so that nothing forks away; killed
+# when nobody new is found. Fails where somebody is left after all rounds.
+acp_kill() {
+	acp_round=0 acp_stopped=
+	while [ "$acp_round" -lt 60 ]; do
+		"$@"
+		[ -n "$acp_found" ] || return 0
+		if [ "$acp_found" = "$acp_stopped" ] || [ "$acp_round" -gt 20 ]; then
+			kill -KILL $acp_found
+			acp_stopped=
+			[ "$acp_round" -lt 10 ] || sleep 1
+		else
+			kill -STOP $acp_found
+			acp_stopped=$acp_found
+		fi
+		acp_round=$((acp_round + 1))
+	done 2>/dev/null
+	return 1
+}
+
+# Kills the process $1, whose shell is $2, and everything it started.
+acp_kill_tree() {
+	acp_except="$$ $2"
+	acp_kill acp_members "$acp_token.$1." "$2" || return
+	acp_lives "$2" || acp_tell "$1 gone"
+	acp_tell "$1 emptied"
+}
+
+# SIGKILL for the group of the process, but not for its shell.
+acp_kill_group() {
+	acp_except="$$ $1"
+	acp_kill acp_group "$1"
+}
+
+# The end of the run: of everything that belongs to it but the caller.
+acp_end() {
+	acp_except=$$
+	acp_kill acp_members "$acp_token"
+	rm -rf "$acp_run"
+	exit 0
+}

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+# The shell of a process, which is the leader of the channel's session: starts it, tells how it
+# ended, and when nothing of it is left. After members.sh.
+#
+# stdin begins with one line, shell text that sets acp_id, acp_dir, acp_path, acp_in, acp_merge,
+# defines acp_launch, and calls acp_start with the words. It is read byte by byte: what
+# follows is for the process.
+acp_serve() {
+	[ -z "${BASH_VERSION-}" ] || set +o posix
+	exec 9<>"$acp_run/events"
+	read -r acp_request || exit 0
+	eval "$acp_request"
+}
+
+# The shell outlives what is sent to the group. A handler is no disposition that the
+# process inherits.
+acp_start() {
+	acp_job=$acp_run/job.$acp_id
+	exec 3<&0 4>&1 5>&2 </dev/null >/dev/null 2>/dev/null
+	[ "$acp_in" = 1 ] || exec 3</dev/null
+	[ "$acp_merge" = 0 ] || exec 5>&4
+	trap acp_hit=1 1 2 3 4 5 6 7 8 10 11 12 13 14 15 16 20 21 22 23 24 25 26 27 28 29 30 31
+	[ -z "${BASH_VERSION-}" ] || trap 'jobs -l >"$acp_job"' CHLD
+	(acp_child "$@") <&3 >&4 2>&5 3<&- 4>&- 5>&- &
+	acp_pid=$!
+	exec 3<&- 4>&- 5>&-
+	acp_wait
+	[ -z "${BASH_VERSION-}" ] || trap - CHLD
+	acp_tell "$acp_id exited $acp_end"
+	acp_watch
+	acp_tell "$acp_id emptied"
+	rm -f "$acp_job"
+	exit 0
+}
+
+# What is told in vain, the process having failed to start, nobody listens to.
+acp_child() {
+	trap - INT QUIT
+	{ cd "$acp_dir"; } 2>/dev/null || acp_fail directory "$(acp_why)"
+	acp_find "$1"
+	acp_tell "$acp_id started $$"
+	acp_launch "$@"
+}
+
+acp_why() {
+	if [ ! -e "$acp_dir" ]; then
+		echo 'no such directory'
+	elif [ ! -d "$acp_dir" ]; then
+		echo 'it is no directory'
+	else
+		echo 'permission denied'
+	fi
+}
+
+acp_fail() {
+	acp_tell "$acp_id failed $*"
+	exit 0
+}
+
+# The same search as execvp(3) makes, to tell what is wrong.
+acp_find() {
+	case $1 in
+	*/*) acp_rest=${1%/*}: acp_name=${1##*/} ;;
+	*) acp_rest=$acp_path: acp_name=$1 ;;
+	esac
+	acp_kind=none acp_seen=
+	while [ -n "$acp_rest" ] && [ -n "$1" ]; do
+		acp_file=${acp_rest%%:*}
+		acp_rest=${acp_rest#*:}
+		case $1 in
+		*/*) acp_file=$1 acp_rest= ;;
+		*) acp_file=${acp_file:-.}/$acp_name ;;
+		esac
+		! acp_try "$acp_file" || return 0
+	done
+	acp_tell_path file "$acp_seen"
+	acp_tell_path interpreter "$acp_interpreter"
+	acp_fail "$acp_kind"
+}
+
+# Whether a file can be executed; the first that is there and cannot is kept for the message.
+acp_try() {
+	acp_found_kind= acp_line=
+	if [ ! -e "$1" ]; then
+		return 1
+	elif [ -d "$1" ]; then
+		acp_found_kind=folder
+	elif [ ! -x "$1" ]; then
+		acp_found_kind=denied
+	else
+		{ read -r acp_line <"$1"; } 2>/dev/null
+		acp_has_interpreter "$acp_line" && return 0
+		acp_found_kind=interpreter
+	fi
+	[ -n "$acp_seen" ] || acp_seen=$1 acp_kind=$acp_found_kind
+	return 1
+}
+
+acp_has_interpreter() {
+	case $1 in
+	'#!'*) ;;
+	*) return 0 ;;
+	esac
+	acp_interpreter=${1#'#!'}
+	acp_interpreter=${acp_interpreter#"${acp_interpreter%%[! 	]*}"}
+	acp_interpreter=${acp_interpreter%%[ 	]*}
+	[ -e "$acp_interpreter" ]
+}
+
+acp_tell_path() {
+	case $2 in
+	*"$acp_n"*) return 0 ;;
+	esac
+	[ "${#2}" -gt 3000 ] || acp_tell "$acp_id $1 $2"
+}
+
+# $? does not tell exit(143) from SIGTERM; the list of jobs does. In bash it has to be asked before
+# wait returns. A wait that ended by a signal to this shell says nothing.
+acp_wait() {
+	while :; do
+		acp_hit=
+		wait "$acp_pid"
+		acp_status=$?
+		[ -z "$acp_hit" ] || continue
+		[ -n "${BASH_VERSION-}" ] || jobs -l >"$acp_job"
+		acp_line=
+		{ read -r acp_line <"$acp_job"; } 2>/dev/null
+		acp_line=${acp_line#*"$acp_pid"}
+		acp_line=${acp_line#"${acp_line%%[! ]*}"}
+		case $acp_line in
+		Running* | Stopped*) ;;
+		*) break ;;
+		esac
+	done
+	case $acp_line in
+	Done* | Exit*) acp_end="code $acp_status" ;;
+	?*) acp_end="signal $((acp_status - 128))" ;;
+	*) acp_end="unclear $acp_status" ;;
+	esac
+}
+
+# Returns when no member is left.
+acp_watch() {
+	acp_except=$$
+	acp_pause=0
+	while acp_members "$acp_token.$acp_id." "$$" && [ -n "$acp_found" ]; do
+		case $acp_pause in
+		0) acp_pause=0.1 ;;
+		0.1) acp_pause=0.3 ;;
+		*) acp_pause=1 ;;
+		esac
+		sleep "$acp_pause" || sleep 1
+	done
+}

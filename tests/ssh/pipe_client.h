@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_SSH_PIPE_CLIENT_H
+#define TESTS_SSH_PIPE_CLIENT_H
+
+#include <sys/types.h>
+
+#include "providers/ssh/client.h"
+
+/*
+ * An SSH client without SSH: a channel is a process of this machine, started as sshd does it, by
+ * the login shell, in a session of its own, over pipes. Closing a channel kills nothing.
+ */
+struct pipe_client_options {
+	const char *shell;       // the login shell
+	const char *home;        // HOME of what it runs; NULL: as here
+	const char *const *env;  // more of its environment; NULL-terminated; may be NULL
+	size_t max_sessions;     // channels of one connection; 0: no limit
+	bool hides_end;          // the server does not say how a command ended
+	size_t connection_count; // made so far
+	size_t max_connections;  // a further one is not made; 0: no limit
+};
+extern struct pipe_client_options pipe_client_options;
+
+struct provider_context;
+struct ssh_client *pipe_client_connect(const struct provider_context *context,
+	const struct ssh_target *target, const struct ssh_client_listener *listener, void *data,
+	struct error *err);
+
+/* All connections: lost, or nothing passes any more, or passes again. */
+void pipe_clients_cut(void);
+void pipe_clients_cut_last(void); // the youngest alone
+void pipe_clients_freeze(bool is_frozen);
+
+#endif
