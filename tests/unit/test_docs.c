@@ -14,6 +14,7 @@
 #include "broker/options.h"
 #include "providers/local/local.h"
 #include "providers/provider.h"
+#include "providers/ssh/target.h"
 
 enum { PAGE_MAX = 1 << 20, LINE_MAX_BYTES = 256 };
 
@@ -119,6 +120,16 @@ static void test_every_key_of_a_provider_is_documented(void **state)
 	provider_destroy(provider);
 }
 
+static void test_every_key_of_an_ssh_target_is_documented(void **state)
+{
+	char *section = cut(config_page, "# SSH", "# ");
+	assert_non_null(section);
+	for (size_t i = 0; i < ssh_target_key_count; i++) {
+		check_key(section, &ssh_target_keys[i]);
+	}
+	free(section);
+}
+
 static bool has_key(const struct setting_key *local, size_t local_count, enum section_kind kind,
 	const char *name)
 {
@@ -183,6 +194,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_key_is_documented_with_its_default),
 		cmocka_unit_test(test_every_key_of_a_provider_is_documented),
+		cmocka_unit_test(test_every_key_of_an_ssh_target_is_documented),
 		cmocka_unit_test(test_every_documented_key_exists),
 		cmocka_unit_test(test_every_option_and_command_is_documented),
 	};
