@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "broker/environment.h"
+#include "broker/provision.h"
 
 /* ---- the process ---- */
 
@@ -62,8 +63,7 @@ static void start_process(struct agent *agent)
 {
 	const struct profile *profile = agent->config.profile;
 	struct error err;
-	char **env = environment_merge(
-		sandbox_environment(agent->sandbox), (const char *const *)profile->agent_env);
+	char **env = config_profile_environment(profile, sandbox_environment(agent->sandbox));
 	struct exec_spec spec = {
 		.argv = (const char *const *)profile->agent_argv,
 		.env = (const char *const *)env,
@@ -88,13 +88,40 @@ static void on_progress(void *data, const char *text)
 	log_info("%s: %s", agent->subject, text);
 }
 
+static void on_provisioned(void *data, const struct error *err)
+{
+	struct agent *agent = data;
+	if (agent->is_failing) {
+		return;
+	}
+	if (err) {
+		agent_fail_with_error(agent, failure_code_of(err), "prepare", err);
+	} else {
+		start_process(agent);
+	}
+}
+
 static void on_ready(void *data)
 {
 	struct agent *agent = data;
+	const struct profile *profile = agent->config.profile;
 	ev_timer_stop(agent->config.loop, &agent->due);
-	if (!agent->is_failing) {
-		start_process(agent);
+	if (agent->is_failing) {
+		return;
 	}
+	if (!provision_is_needed(profile)) {
+		start_process(agent);
+		return;
+	}
+	agent->provision = provision_start(
+		&(struct provision_config){
+			.loop = agent->config.loop,
+			.pool = agent->config.pool,
+			.sandbox = agent->sandbox,
+			.profile = profile,
+			.subject = agent->subject,
+		},
+		on_provisioned, agent);
 }
 
 static void on_sandbox_failed(void *data, const struct error *err)
@@ -204,6 +231,7 @@ void agent_destroy(struct agent *agent)
 	link_close(&agent->link);
 	link_finish(&agent->link);
 	tail_finish(&agent->tail);
+	provision_destroy(agent->provision);
 	exec_destroy(agent->exec);
 	if (agent->sandbox) {
 		sandbox_close(agent->sandbox);

@@ -41,6 +41,7 @@ struct agent_listener {
 
 struct agent_config {
 	struct ev_loop *loop;
+	struct pool *pool; // may be NULL where the profile copies no files
 	struct provider *provider;
 	const struct profile *profile;
 	const struct json_places *places;

@@ -15,12 +15,13 @@ struct agent {
 	struct agent_config config;
 	struct link link;
 	struct tail tail;
-	struct sandbox *sandbox; // owned; NULL until prepared
-	struct exec *exec;       // owned; NULL until the process is asked for
-	struct ev_timer due;     // prepare-timeout, then start-timeout
-	struct ev_timer stop;    // the deadline of the stop step
-	struct ev_timer drain;   // exited, output still open - or the other way round
-	struct ev_timer tell;    // raises what may not be raised from inside a call
+	struct sandbox *sandbox;     // owned; NULL until prepared
+	struct provision *provision; // owned; NULL where nothing has to be in the sandbox first
+	struct exec *exec;           // owned; NULL until the process is asked for
+	struct ev_timer due;         // prepare-timeout, then start-timeout
+	struct ev_timer stop;        // the deadline of the stop step
+	struct ev_timer drain;       // exited, output still open - or the other way round
+	struct ev_timer tell;        // raises what may not be raised from inside a call
 	char subject[80];
 	const char *step; // what it has to answer; NULL: nothing
 	enum stop_step stop_step;

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "broker/copy_file.h"
 #include "broker/keeper.h"
 #include "broker/mcp_config.h"
 #include "broker/options.h"
@@ -33,10 +34,11 @@ struct profile {
 
 	/* NULL-terminated; from the command line, or the agent section and the login's words */
 	char **agent_argv;
-	char **agent_env;  // NULL-terminated NAME=value added to the sandbox's environment
-	char **secret_env; // NULL-terminated names, set in the broker's environment
-	char **masked_env; // NULL-terminated names, or NULL: whose values no trace may show
-	char *agent_name;  // for messages: the agent section's name, or the command's last part
+	char **agent_env;     // NULL-terminated NAME=value added to the sandbox's environment
+	char **secret_env;    // NULL-terminated names, set in the broker's environment
+	char **secret_values; // NULL-terminated NAME=value of these, or NULL; wiped when freed
+	char **masked_env;    // NULL-terminated names, or NULL: whose values no trace may show
+	char *agent_name;     // for messages: the agent section's name, or the command's last part
 
 	size_t max_message;        // bytes of one message, either link
 	size_t max_queue;          // bytes waiting for a slow reader, a link
@@ -53,6 +55,11 @@ struct profile {
 
 	struct toolhost_limits toolhost_limits;
 	struct keeper_settings sync; // its words are owned
+
+	struct copy_file *copy; // owned; what is in the sandbox before its agent starts
+	size_t copy_count;
+	char **setup; // NULL-terminated shell lines, or NULL: run once in a sandbox's home
+	int setup_timeout_ms;
 
 	struct mcp_server *mcp; // owned; the servers that replace or join the editor's
 	size_t mcp_count;
@@ -91,6 +98,12 @@ void config_finish(struct config *config);
  * where it cannot.
  */
 bool config_print(const struct config *config, const char *const *environment);
+
+/*
+ * The environment of what the profile starts in a sandbox: that of the sandbox with env and
+ * secret-env added. The caller frees it with environment_free.
+ */
+char **config_profile_environment(const struct profile *profile, const char *const *base);
 
 /* "NAME=value" lookup in an environment; NULL where it is not set. */
 const char *environment_get(const char *const *environment, const char *name);

@@ -8,7 +8,7 @@
 #include "broker/nearest.h"
 #include "broker/policy.h"
 
-enum { SECTION_TEXT_MAX = 160, KEYS_TEXT_MAX = 700, NAME_MAX_BYTES = 100 };
+enum { SECTION_TEXT_MAX = 160, KEYS_TEXT_MAX = 900, NAME_MAX_BYTES = 100 };
 
 /* The keys a section may have: its kind's and, for a profile, its provider's. */
 struct key_set {
@@ -64,7 +64,7 @@ static int kind_with_key(const char *name)
 
 static void list_keys(char *text, size_t size, const struct key_set *set)
 {
-	const char *names[64] = {NULL};
+	const char *names[128] = {NULL};
 	size_t used = 0;
 	for (size_t i = 0; i < ARRAY_LENGTH(set->keys); i++) {
 		for (size_t j = 0; j < set->counts[i] && used + 1 < ARRAY_LENGTH(names); j++) {
@@ -255,10 +255,33 @@ static bool check_references(const struct config_file *file, const struct config
 	return true;
 }
 
+/* What prepares a sandbox has no meaning where the agent works on this machine as it is. */
+static bool check_provisions(
+	const struct config_file *file, const struct config_section *section, struct error *err)
+{
+	static const char *const names[] = {"setup", "copy"};
+	const char *backend = settings_get(&section->settings, "backend");
+	const char *isolation = settings_get(&section->settings, "isolation");
+	bool is_local = !backend || strcmp(backend, backend_name(BACKEND_LOCAL)) == 0;
+	if (!is_local || (isolation && strcmp(isolation, "none") != 0)) {
+		return true;
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		if (settings_get(&section->settings, names[i])) {
+			error_set(err, ERROR_CONFIG,
+				"expected a backend with sandboxes of its own: this profile's "
+				"agent works on this machine as it is");
+			return fail_at(file, section, names[i], err);
+		}
+	}
+	return true;
+}
+
 static bool check_profile(
 	const struct config_file *file, const struct config_section *section, struct error *err)
 {
-	return check_reference(file, section, "agent", SECTION_AGENT, err) &&
+	return check_provisions(file, section, err) &&
+	       check_reference(file, section, "agent", SECTION_AGENT, err) &&
 	       check_reference(file, section, "policy", SECTION_POLICY, err) &&
 	       check_references(file, section, "mcp", SECTION_MCP, err);
 }

@@ -129,11 +129,11 @@ static bool is_number(const struct setting_key *key)
 	       key->type == SETTING_DURATION;
 }
 
-/* Choices and patterns that concern a copy of the workspace alone: those that were written. */
+/* What concerns a sandbox of its own, or a copy of the workspace, alone: what was written. */
 static void print_written(const struct profile *profile)
 {
-	static const char *const names[] = {
-		"sync", "persistence", "transport", "include", "exclude", "checkpoints"};
+	static const char *const names[] = {"setup", "copy", "sync", "persistence", "transport",
+		"include", "exclude", "checkpoints"};
 	LIST_FOR_EACH(setting, &profile->settings.list, struct setting, link) {
 		for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 			if (strcmp(setting->key, names[i]) == 0) {

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/words.h"
+#include "broker/environment.h"
 
 /* The profile that is there without a section of its own. */
 static const char built_in_profile[] = "local";
@@ -38,6 +39,7 @@ static const struct limit limits[] = {
 	{"terminal-timeout", offsetof(struct profile, toolhost_limits.terminal_timeout_ms),
 		LIMIT_INT},
 	{"file-timeout", offsetof(struct profile, toolhost_limits.file_timeout_ms), LIMIT_INT},
+	{"setup-timeout", offsetof(struct profile, setup_timeout_ms), LIMIT_INT},
 	{"mcp-timeout", offsetof(struct profile, mcp_timeout_ms), LIMIT_INT},
 	{"big-file", offsetof(struct profile, sync.big_file_bytes), LIMIT_SIZE},
 	{"max-files", offsetof(struct profile, sync.limits.files_max), LIMIT_SIZE},
@@ -200,6 +202,55 @@ static bool check_secrets(const struct profile *profile, const struct config_fil
 	return true;
 }
 
+/* Isolated sandboxes do not have the broker's own environment. */
+static void load_secrets(struct profile *profile, const char *const *environment)
+{
+	for (char **name = profile->secret_env; *name; name++) {
+		const char *value = environment_get(environment, *name);
+		struct buf entry;
+		buf_init(&entry, strlen(*name) + strlen(value) + 2);
+		bool fits = buf_append_format(&entry, NULL, "%s=%s", *name, value);
+		assert(fits);
+		char *text = mem_strndup(buf_span(&entry));
+		words_append(&profile->secret_values, text);
+		explicit_bzero(text, strlen(text));
+		explicit_bzero(entry.data, entry.capacity);
+		free(text);
+		buf_finish(&entry);
+	}
+}
+
+char **config_profile_environment(const struct profile *profile, const char *const *base)
+{
+	char **more = environment_merge(base, (const char *const *)profile->agent_env);
+	char **all = environment_merge(
+		(const char *const *)more, (const char *const *)profile->secret_values);
+	environment_free(more);
+	return all;
+}
+
+/* ---- what is in the sandbox first ---- */
+
+static bool load_provisions(struct profile *profile, const struct config_file *file,
+	const char *const *environment, struct error *err)
+{
+	const char *home = environment_get(environment, "HOME");
+	words_append_settings(&profile->setup, &profile->settings, "setup");
+	LIST_FOR_EACH(setting, &profile->settings.list, struct setting, link) {
+		if (strcmp(setting->key, "copy") != 0) {
+			continue;
+		}
+		size_t size = (profile->copy_count + 1) * sizeof(*profile->copy);
+		profile->copy = mem_realloc(profile->copy, size);
+		if (!copy_file_read(
+			    setting->value, home, &profile->copy[profile->copy_count], err)) {
+			return error_prefix(err, "%s: profile.%s.copy", file->path, profile->name);
+		}
+		profile->copy_count++;
+	}
+	return true;
+}
+
 /* ---- which MCP servers ---- */
 
 static bool has_mcp_server(const struct profile *profile, const char *name)
@@ -261,7 +312,11 @@ bool config_profile_load(struct profile *profile, const struct config_file *file
 	if (!profile->policy || options_is_for_store(options)) {
 		return profile->policy != NULL;
 	}
-	return check_secrets(profile, file, environment, err) &&
+	if (!check_secrets(profile, file, environment, err)) {
+		return false;
+	}
+	load_secrets(profile, environment);
+	return load_provisions(profile, file, environment, err) &&
 	       load_mcp(profile, file, environment, err);
 }
 
@@ -273,6 +328,15 @@ void config_profile_finish(struct profile *profile)
 	words_free(profile->agent_env);
 	words_free(profile->secret_env);
 	words_free(profile->masked_env);
+	for (char **value = profile->secret_values; value && *value; value++) {
+		explicit_bzero(*value, strlen(*value));
+	}
+	words_free(profile->secret_values);
+	words_free(profile->setup);
+	for (size_t i = 0; i < profile->copy_count; i++) {
+		copy_file_finish(&profile->copy[i]);
+	}
+	free(profile->copy);
 	for (size_t i = 0; i < profile->mcp_count; i++) {
 		mcp_server_finish(&profile->mcp[i]);
 	}

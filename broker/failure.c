@@ -39,6 +39,8 @@ const struct failure_code failure_codes[] = {
 	{"SSH_UNSUPPORTED", RPC_INTERNAL_ERROR, false,
 		"set ssh-client as the message says; it has what was missing"},
 	{"LINK_LOST", RPC_INTERNAL_ERROR, true, "try again; the message says how it was lost"},
+	{"SETUP_FAILED", RPC_INTERNAL_ERROR, false,
+		"correct the line of setup, or the file of copy, that the message names"},
 	{"AGENT_NOT_FOUND", RPC_INTERNAL_ERROR, false,
 		"install it, or name its full path; the message has the PATH searched"},
 	{"AGENT_NOT_EXECUTABLE", RPC_INTERNAL_ERROR, false,

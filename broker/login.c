@@ -68,8 +68,8 @@ static void on_ready(void *data)
 {
 	struct login *login = data;
 	struct error err;
-	char **env = environment_merge(sandbox_environment(login->sandbox),
-		(const char *const *)login->profile->agent_env);
+	char **env =
+		config_profile_environment(login->profile, sandbox_environment(login->sandbox));
 	struct exec_spec spec = {
 		.argv = (const char *const *)login->profile->agent_argv,
 		.env = (const char *const *)env,

@@ -135,6 +135,7 @@ static struct peer *peer_start(struct relay *relay)
 	list_append(&relay->peers, &peer->link);
 	struct agent_config config = {
 		.loop = relay->config.loop,
+		.pool = relay->config.pool,
 		.provider = relay->config.provider,
 		.profile = relay->config.profile,
 		.places = relay->places,

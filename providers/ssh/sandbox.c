@@ -89,7 +89,7 @@ static bool open_host(struct ssh_sandbox *self, struct error *err)
 	struct ssh_host_request request = {
 		.context = self->context,
 		.target = &self->target,
-		.connect = ssh_connect,
+		.connect = self->settings.connect,
 		.grace_ms = self->settings.grace_ms,
 		.channel_timeout_ms = self->settings.channel_timeout_ms,
 		.login_timeout_ms = self->settings.login_timeout_ms,

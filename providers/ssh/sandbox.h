@@ -13,6 +13,7 @@ struct ssh_sandbox_settings {
 	long long channel_timeout_ms;
 	long long login_timeout_ms;
 	size_t max_connections;
+	ssh_connect_fn *connect;
 };
 
 /*

@@ -68,6 +68,7 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 		.grace_ms = settings_number(settings, &own_keys[KEY_LINK_GRACE]),
 		.channel_timeout_ms = settings_number(settings, &own_keys[KEY_CHANNEL_TIMEOUT]),
 		.login_timeout_ms = settings_number(settings, &own_keys[KEY_LOGIN_TIMEOUT]),
+		.connect = ssh_connect,
 		.max_connections = (size_t)settings_number(settings, &own_keys[KEY_CONNECTIONS]),
 	};
 	return ssh_sandbox_open(self->context, request, &ours, NULL, listener, data, err);

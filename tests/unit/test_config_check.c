@@ -52,7 +52,8 @@ static const struct {
 		"max-sessions, start-timeout, prepare-timeout, stop-eof-timeout, "
 		"stop-term-timeout, stop-kill-timeout, drain-timeout, idle-timeout, "
 		"max-file, output-limit, max-terminals, terminal-timeout, file-timeout, "
-		"mcp-timeout, permission-timeout, sync, persistence, transport, include, "
+		"mcp-timeout, setup, setup-timeout, copy, permission-timeout, sync, persistence, "
+                "transport, include, "
 		"exclude, big-file, max-files, max-size, sync-timeout, sync-lock-timeout, "
 		"checkpoints, max-checkpoints or checkpoint-age"},
 	{"[profile \"p\"]\nbackend = fake\nimmage = x\n",

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/provision.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/words.h"
+#include "broker/state_folder.h"
+#include "providers/script_run.h"
+
+enum { COPY_MS = 60000, ANSWER_MAX = 65536, KEY_SIZE = 17, FIXED_WORDS = 5 };
+
+static const char copy_script[] =
+#include "broker/remote/provision.sh.inc"
+#include "broker/remote/copy.sh.inc"
+	;
+static const char setup_script[] =
+#include "broker/remote/provision.sh.inc"
+#include "broker/remote/setup.sh.inc"
+	;
+
+/* A file that is being read. */
+struct reading {
+	struct pool_job job;
+	struct provision *provision; // NULL once that is gone
+	char *source;                // owned
+	struct buf content;
+	bool failed;
+	struct error err;
+};
+
+struct provision {
+	struct provision_config config;
+	size_t next;             // of the files, then, after the last, the lines
+	struct reading *reading; // owned by the pool's job; NULL: none
+	struct buf content;      // of the file in hand
+	struct script_run *run;  // owned; NULL: none
+	size_t heard;            // bytes of the answer that were looked at
+	size_t line;             // the one that runs, from 1
+	ev_timer later;          // raises what is known at once
+	struct error err;        // ERROR_NONE: it went well
+	sandbox_done *done;
+	void *data;
+};
+
+static void next_step(struct provision *provision);
+
+static void put_key(char key[KEY_SIZE], const char *const *texts)
+{
+	uint64_t hash = STATE_HASH_START;
+	for (; *texts; texts++) {
+		hash = state_folder_hash(state_folder_hash(hash, *texts), "\n");
+	}
+	snprintf(key, KEY_SIZE, "%016" PRIx64, hash);
+}
+
+/* What was a secret is not left in memory. */
+static void wipe(struct buf *content)
+{
+	if (content->data) {
+		explicit_bzero(content->data, content->capacity);
+	}
+	buf_finish(content);
+}
+
+/* ---- the end ---- */
+
+static void on_later(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct provision *provision = CONTAINER_OF(timer, struct provision, later);
+	struct error err = provision->err;
+	provision->done(provision->data, err.code == ERROR_NONE ? NULL : &err);
+}
+
+/* Done is raised in a turn of its own, from inside nothing. */
+static void finish(struct provision *provision, const struct error *err)
+{
+	if (err) {
+		provision->err = *err;
+	}
+	ev_timer_start(provision->config.loop, &provision->later);
+}
+
+static const struct copy_file *file_in_hand(const struct provision *provision)
+{
+	const struct profile *profile = provision->config.profile;
+	return provision->next < profile->copy_count ? &profile->copy[provision->next] : NULL;
+}
+
+/* Says what was being done. */
+static void fail(struct provision *provision, struct error *err, const char *words)
+{
+	const struct copy_file *file = file_in_hand(provision);
+	const char *reason = err->reason ? err->reason : "SETUP_FAILED";
+	const char *const *setup = (const char *const *)provision->config.profile->setup;
+	error_set_reason(err, err->code, reason, "%s%s%s%s", err->text, *words ? " (" : "", words,
+		*words ? ")" : "");
+	if (file) {
+		error_prefix(err, "copying %s to %s", file->source, file->target);
+	} else if (provision->line > 0 && provision->line <= words_count((char *const *)setup)) {
+		error_prefix(err, "setup, line %zu (%.200s)", provision->line,
+			setup[provision->line - 1]);
+	} else {
+		error_prefix(err, "setup");
+	}
+	finish(provision, err);
+}
+
+/* ---- answers ---- */
+
+/* The next word of an answer, which ends in NUL. */
+static const char *take_word(struct span *rest)
+{
+	size_t len = strnlen(rest->data, rest->len);
+	const char *word = rest->data;
+	if (len == rest->len) {
+		return NULL;
+	}
+	rest->data += len + 1;
+	rest->len -= len + 1;
+	return word;
+}
+
+static void tell(struct provision *provision, const char *what, const char *detail)
+{
+	const struct provision_config *config = &provision->config;
+	const struct copy_file *file = file_in_hand(provision);
+	if (strcmp(what, "line") == 0) {
+		size_t count = words_count(config->profile->setup);
+		size_t line = (size_t)strtoul(detail, NULL, 10);
+		provision->line = line <= count ? line : 0;
+		if (provision->line > 0) {
+			log_info("%s: setup, line %zu of %zu: %s", config->subject, line, count,
+				config->profile->setup[line - 1]);
+		}
+	} else if (strcmp(what, "wait") == 0) {
+		log_info("%s: setup: another broker runs it (%s)", config->subject, detail);
+	} else if (strcmp(what, "copied") == 0 && file) {
+		log_info("%s: copied %s to %s", config->subject, file->source, file->target);
+	}
+}
+
+/* Both words of a pair, from where the last ones ended. */
+static bool take_pair(struct provision *provision, struct span output, const char **out_what,
+	const char **out_detail)
+{
+	struct span rest = {output.data + provision->heard, output.len - provision->heard};
+	*out_what = take_word(&rest);
+	*out_detail = *out_what ? take_word(&rest) : NULL;
+	if (!*out_detail) {
+		return false;
+	}
+	provision->heard = output.len - rest.len;
+	return true;
+}
+
+static void on_output(void *data, struct span output, const char *words)
+{
+	struct provision *provision = data;
+	size_t before = provision->heard;
+	const char *what, *detail;
+	while (take_pair(provision, output, &what, &detail)) {
+		if (strcmp(what, "done") == 0 || strcmp(what, "failed") == 0) {
+			provision->heard = before; // for on_end
+			return;
+		}
+		tell(provision, what, detail);
+		before = provision->heard;
+	}
+}
+
+static void on_end(void *data, struct buf *output, const char *words, const struct error *err)
+{
+	struct provision *provision = data;
+	struct error failure = {0};
+	const char *what, *detail;
+	if (err) {
+		failure = *err;
+	} else if (!take_pair(provision, buf_span(output), &what, &detail)) {
+		error_set(&failure, ERROR_UNAVAILABLE, "the sandbox gave no whole answer");
+	} else if (strcmp(what, "done") != 0) {
+		error_set_reason(&failure, ERROR_CONFIG, "SETUP_FAILED", "%s", detail);
+	}
+	char last_words[512];
+	snprintf(last_words, sizeof(last_words), "%s", words);
+	script_run_destroy(provision->run);
+	provision->run = NULL;
+	wipe(&provision->content);
+	if (failure.code != ERROR_NONE) {
+		fail(provision, &failure, last_words);
+		return;
+	}
+	provision->next++;
+	next_step(provision);
+}
+
+static void run_script(struct provision *provision, const char *const *argv, struct span input,
+	long long deadline_ms)
+{
+	static const struct script_listener listener = {.on_output = on_output, .on_end = on_end};
+	struct error err;
+	const struct provision_config *config = &provision->config;
+	char **env =
+		config_profile_environment(config->profile, sandbox_environment(config->sandbox));
+	struct script_order order = {.argv = argv,
+		.env = (const char *const *)env,
+		.input = input,
+		.output_max = ANSWER_MAX,
+		.deadline_ms = deadline_ms};
+	provision->heard = 0;
+	provision->run =
+		script_run_start(config->loop, config->sandbox, &order, &listener, provision, &err);
+	words_free(env);
+	if (!provision->run) {
+		fail(provision, &err, "");
+	}
+}
+
+/* ---- files ---- */
+
+static bool read_source(struct reading *reading, int fd)
+{
+	struct error *err = &reading->err;
+	struct stat status;
+	if (fd < 0 || fstat(fd, &status) != 0) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "opening it");
+	}
+	if (!S_ISREG(status.st_mode)) {
+		return error_set(err, ERROR_CONFIG, "it is no regular file");
+	}
+	for (;;) {
+		char *at = buf_reserve(&reading->content, COPY_FILE_MAX / 16, err);
+		ssize_t count = at ? read(fd, at, COPY_FILE_MAX / 16) : 0;
+		if (!at) {
+			return error_set(err, ERROR_CONFIG,
+				"it is larger than the allowed %d bytes", COPY_FILE_MAX);
+		}
+		if (count < 0) {
+			int errnum = errno;
+			return error_set_errno(err, errnum, "reading it");
+		}
+		if (count == 0) {
+			return true;
+		}
+		buf_commit(&reading->content, (size_t)count);
+	}
+}
+
+static void on_run(struct pool_job *job)
+{
+	struct reading *reading = CONTAINER_OF(job, struct reading, job);
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = open(reading->source, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	reading->failed = !read_source(reading, fd);
+}
+
+static void reading_free(struct reading *reading)
+{
+	wipe(&reading->content);
+	free(reading->source);
+	free(reading);
+}
+
+static void send_file(struct provision *provision)
+{
+	const struct copy_file *file = file_in_hand(provision);
+	uint64_t random = 0;
+	char size[32], token[40], key[KEY_SIZE];
+	ssize_t ignored = getrandom(&random, sizeof(random), 0);
+	(void)ignored; // a name that is taken is an error and no harm
+	snprintf(size, sizeof(size), "%zu", provision->content.len);
+	snprintf(token, sizeof(token), "%d-%016" PRIx64, (int)getpid(), random);
+	put_key(key, (const char *const[]){file->target, NULL});
+	const char *const argv[] = {
+		"sh", "-c", copy_script, "acp-broker-copy", file->target, size, token, key, NULL};
+	run_script(provision, argv, buf_span(&provision->content), COPY_MS);
+}
+
+static void on_read(struct pool_job *job)
+{
+	struct reading *reading = CONTAINER_OF(job, struct reading, job);
+	struct provision *provision = reading->provision;
+	if (!provision) {
+		reading_free(reading);
+		return;
+	}
+	struct error err = reading->err;
+	bool failed = reading->failed;
+	provision->reading = NULL;
+	buf_move(&provision->content, &reading->content);
+	reading_free(reading);
+	if (failed) {
+		fail(provision, &err, "");
+	} else {
+		send_file(provision);
+	}
+}
+
+static void read_file(struct provision *provision)
+{
+	struct error err;
+	struct reading *reading = mem_alloc_zero(sizeof(*reading));
+	reading->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_read};
+	reading->provision = provision;
+	reading->source = mem_strdup(file_in_hand(provision)->source);
+	reading->failed = true; // where the pool ends before it comes to this
+	error_set(&reading->err, ERROR_UNAVAILABLE, "the broker is ending");
+	buf_init(&reading->content, COPY_FILE_MAX + COPY_FILE_MAX / 16);
+	buf_init(&provision->content, COPY_FILE_MAX + COPY_FILE_MAX / 16);
+	if (!pool_submit(provision->config.pool, &reading->job, &err)) {
+		reading_free(reading);
+		fail(provision, &err, "");
+		return;
+	}
+	provision->reading = reading;
+}
+
+/* ---- lines ---- */
+
+static void run_setup(struct provision *provision)
+{
+	const struct profile *profile = provision->config.profile;
+	char key[KEY_SIZE];
+	put_key(key, (const char *const *)profile->setup);
+	const char *const begin[FIXED_WORDS + 1] = {
+		"sh", "-c", setup_script, "acp-broker-setup", key, NULL};
+	char **argv = NULL;
+	words_append_all(&argv, begin);
+	words_append_all(&argv, (const char *const *)profile->setup);
+	run_script(provision, (const char *const *)argv, (struct span){NULL, 0},
+		profile->setup_timeout_ms);
+	words_free(argv);
+}
+
+static void next_step(struct provision *provision)
+{
+	const struct profile *profile = provision->config.profile;
+	if (provision->next < profile->copy_count) {
+		read_file(provision);
+	} else if (provision->next == profile->copy_count && words_count(profile->setup) > 0) {
+		run_setup(provision);
+	} else {
+		finish(provision, NULL);
+	}
+}
+
+/* ---- for the caller ---- */
+
+bool provision_is_needed(const struct profile *profile)
+{
+	return profile->copy_count > 0 || words_count(profile->setup) > 0;
+}
+
+struct provision *provision_start(
+	const struct provision_config *config, sandbox_done *done, void *data)
+{
+	struct provision *provision = mem_alloc_zero(sizeof(*provision));
+	provision->config = *config;
+	provision->done = done;
+	provision->data = data;
+	ev_timer_init(&provision->later, on_later, 0., 0.);
+	next_step(provision);
+	return provision;
+}
+
+void provision_destroy(struct provision *provision)
+{
+	if (!provision) {
+		return;
+	}
+	ev_timer_stop(provision->config.loop, &provision->later);
+	script_run_destroy(provision->run);
+	struct reading *reading = provision->reading;
+	if (reading) {
+		reading->provision = NULL;
+		if (pool_cancel(provision->config.pool, &reading->job)) {
+			reading_free(reading);
+		}
+	}
+	wipe(&provision->content);
+	free(provision);
+}

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# Before every script that prepares a sandbox for its agent; it begins in the sandbox's home. The
+# answer is words that end in NUL; the last two are "done" and an empty one, or "failed" and why.
+set -u
+unset CDPATH ENV
+state=.local/share/acp-broker
+
+say() {
+	printf '%s\0' "$@"
+}
+
+fail() {
+	say failed "$1"
+	exit 1
+}
+
+# Arguments: FILE TEXT. Private, and whole or not there at all.
+note() {
+	(umask 077 && mkdir -p "${1%/*}" && printf '%s\n' "$2" >"$1.$$") && mv -f "$1.$$" "$1"
+}

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+# Runs shell lines once in this home. Arguments: KEY LINE...; KEY names these lines. "line" and a
+# number is said before each; what they write goes to stderr.
+marker=$state/setup/$1 lock=$state/setup/$1.lock
+shift
+
+finish() {
+	say done ''
+	exit 0
+}
+
+[ ! -e "$marker" ] || finish
+(umask 077 && mkdir -p "${marker%/*}") || fail "$PWD/${marker%/*} cannot be made"
+waited=0
+until mkdir "$lock" 2>/dev/null; do # another broker runs them
+	[ "$waited" -gt 0 ] || say wait "$PWD/$lock"
+	[ ! -e "$marker" ] || finish
+	owner=$(cat "$lock/owner" 2>/dev/null)
+	if [ -z "$owner" ]; then
+		[ "$waited" -lt 5 ] || rm -rf "$lock" # it was killed before it could write that
+	elif ! kill -0 "$owner" 2>/dev/null; then
+		rm -rf "$lock"
+	fi
+	waited=$((waited + 1))
+	sleep 1
+done
+printf '%s\n' "$$" >"$lock/owner"
+trap 'rm -rf "$lock"' EXIT
+trap 'exit 1' HUP INT TERM
+[ ! -e "$marker" ] || finish
+number=0
+for line do
+	number=$((number + 1))
+	say line "$number"
+	sh -c "$line" </dev/null >&2 || fail "it ended with status $?"
+done
+note "$marker" "$number" || fail "$PWD/$marker cannot be written"
+finish
