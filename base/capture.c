@@ -35,17 +35,17 @@ static void stream_finish(struct capture *self, struct stream *stream)
 	buf_finish(&stream->text);
 }
 
-void capture_cancel(struct capture *self)
+void capture_cancel(struct capture *capture)
 {
-	if (!self) {
+	if (!capture) {
 		return;
 	}
-	process_destroy(self->process);
-	ev_timer_stop(self->loop, &self->deadline);
-	stream_finish(self, &self->out);
-	stream_finish(self, &self->err);
-	free(self->name);
-	free(self);
+	process_destroy(capture->process);
+	ev_timer_stop(capture->loop, &capture->deadline);
+	stream_finish(capture, &capture->out);
+	stream_finish(capture, &capture->err);
+	free(capture->name);
+	free(capture);
 }
 
 static void fail(struct capture *self, const struct error *err)

@@ -20,8 +20,8 @@ char *base64_encode(struct span bytes)
 		group |= left > 2 ? (uint32_t)(unsigned char)bytes.data[i + 2] : 0;
 		*to++ = digits[group >> 18];
 		*to++ = digits[group >> 12 & 63];
-		*to++ = left > 1 ? digits[group >> 6 & 63] : '=';
-		*to++ = left > 2 ? digits[group & 63] : '=';
+		*to++ = (char)(left > 1 ? digits[group >> 6 & 63] : '=');
+		*to++ = (char)(left > 2 ? digits[group & 63] : '=');
 	}
 	*to = '\0';
 	return text;

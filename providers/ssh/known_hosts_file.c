@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/ssh/known_hosts_file.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +23,9 @@ struct search {
 static char *lower_case(char *text)
 {
 	for (char *at = text; *at; at++) {
-		*at = (char)tolower((unsigned char)*at);
+		if (*at >= 'A' && *at <= 'Z') {
+			*at = (char)(*at + ('a' - 'A'));
+		}
 	}
 	return text;
 }

@@ -38,18 +38,18 @@ struct ssh_resolving {
 	struct ev_timer later; // for what is known at once
 };
 
-void ssh_resolving_cancel(struct ssh_resolving *self)
+void ssh_resolving_cancel(struct ssh_resolving *resolving)
 {
-	if (!self) {
+	if (!resolving) {
 		return;
 	}
-	capture_cancel(self->capture);
-	ev_timer_stop(self->context->loop, &self->later);
-	ssh_target_finish(&self->target);
-	ssh_target_name_finish(&self->name);
-	free(self->program);
-	free(self->config_file);
-	free(self);
+	capture_cancel(resolving->capture);
+	ev_timer_stop(resolving->context->loop, &resolving->later);
+	ssh_target_finish(&resolving->target);
+	ssh_target_name_finish(&resolving->name);
+	free(resolving->program);
+	free(resolving->config_file);
+	free(resolving);
 }
 
 static void fail(struct ssh_resolving *self, const struct error *err)
@@ -93,7 +93,7 @@ static char *find_program(const char *const *environment)
 	return NULL;
 }
 
-static void on_answer(void *data, const struct capture_result *result, const struct error *err);
+static void on_answer(void *data, const struct capture_result *result, const struct error *failure);
 
 static void append_option(const char **argv, size_t *count, const char *option, const char *value)
 {

@@ -41,8 +41,9 @@ char *known_output(const char *format, ...)
 	char command[PATH_MAX];
 	va_list args;
 	va_start(args, format);
-	assert_in_range(vsnprintf(command, sizeof(command), format, args), 1, PATH_MAX - 1);
+	int len = vsnprintf(command, sizeof(command), format, args);
 	va_end(args);
+	assert_in_range(len, 1, PATH_MAX - 1);
 	FILE *pipe = popen(command, "re"); // NOLINT(bugprone-command-processor): fixed texts
 	assert_non_null(pipe);
 	char *text = mem_alloc_zero(KNOWN_TEXT_MAX);
@@ -76,7 +77,7 @@ void known_write(const char *const *lines)
 struct ssh_target known_target(const char *host, int port)
 {
 	return (struct ssh_target){
-		.host = (char *)(uintptr_t)host,
+		.host = (char *)host,
 		.port = port,
 		.user_known_hosts_files = known_user_files,
 		.global_known_hosts_files = known_global_files,
@@ -108,7 +109,7 @@ int known_teardown(void **state)
 {
 	for (int i = 0; i < KNOWN_KEYS; i++) {
 		free(key_texts[i]);
-		free((void *)(uintptr_t)known_keys[i].blob.data);
+		free((void *)known_keys[i].blob.data);
 	}
 	free(known_output("rm -rf %s", known_folder));
 	return 0;

@@ -86,7 +86,7 @@ static void test_a_known_key_matches_and_another_does_not(void **state)
 	assert_known_verdict(
 		&target, 1, KNOWN_HOSTS_MISMATCH, known_user_file, 3); // the one of its type
 	assert_known_verdict(&target, 2, KNOWN_HOSTS_MISMATCH, known_user_file, 2);
-	target.host = (char *)(uintptr_t) "elsewhere";
+	target.host = (char *)"elsewhere";
 	assert_known_verdict(&target, 0, KNOWN_HOSTS_UNKNOWN, "", 0);
 }
 
@@ -146,7 +146,7 @@ static void test_without_its_port_only_a_match_counts(void **state)
 static void test_an_alias_stands_for_host_and_port(void **state)
 {
 	struct ssh_target target = known_target("devbox", 2222);
-	target.host_key_alias = (char *)(uintptr_t) "Alias";
+	target.host_key_alias = (char *)"Alias";
 	KNOWN_WRITE("devbox $1", "[devbox]:2222 $1", "alias $0");
 	assert_known_verdict(&target, 0, KNOWN_HOSTS_MATCH, known_user_file, 3);
 	assert_known_verdict(&target, 1, KNOWN_HOSTS_MISMATCH, known_user_file, 3);
