@@ -104,7 +104,7 @@ bool ssh_agent_socket(
 	bool is_default = !text || strcmp(text, "SSH_AUTH_SOCK") == 0;
 	if (is_default || (text[0] == '$' && text[1] != '{')) {
 		const char *name = is_default ? "SSH_AUTH_SOCK" : text + 1;
-		const char *value = ssh_environment_get(tokens->environment, span_of(name));
+		const char *value = ssh_tokens_environment(tokens->environment, span_of(name));
 		*out_socket = value && value[0] ? mem_strdup(value) : NULL;
 		return true;
 	}

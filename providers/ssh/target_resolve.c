@@ -77,7 +77,7 @@ static void succeed(struct ssh_resolving *self)
 /* The program in the folders of PATH, to be freed; NULL: there is none. */
 static char *find_program(const char *const *environment)
 {
-	const char *path = ssh_environment_get(environment, SPAN_LITERAL("PATH"));
+	const char *path = ssh_tokens_environment(environment, SPAN_LITERAL("PATH"));
 	for (const char *at = path ? path : ""; *at; at += at[0] == ':') {
 		size_t len = strcspn(at, ":");
 		struct stat status;

@@ -54,7 +54,7 @@ void ssh_tokens_read(struct ssh_tokens *tokens, struct span answer)
 	}
 }
 
-const char *ssh_environment_get(const char *const *environment, struct span name)
+const char *ssh_tokens_environment(const char *const *environment, struct span name)
 {
 	for (; environment && *environment; environment++) {
 		if (strncmp(*environment, name.data, name.len) == 0 &&
@@ -77,9 +77,9 @@ void ssh_tokens_complete(struct ssh_tokens *tokens)
 	char host[HOST_NAME_MAX + 1] = "";
 	char number[16];
 	snprintf(number, sizeof(number), "%u", (unsigned)getuid());
-	complete(tokens, 'd', ssh_environment_get(tokens->environment, SPAN_LITERAL("HOME")));
-	complete(tokens, 'u', ssh_environment_get(tokens->environment, SPAN_LITERAL("LOGNAME")));
-	complete(tokens, 'u', ssh_environment_get(tokens->environment, SPAN_LITERAL("USER")));
+	complete(tokens, 'd', ssh_tokens_environment(tokens->environment, SPAN_LITERAL("HOME")));
+	complete(tokens, 'u', ssh_tokens_environment(tokens->environment, SPAN_LITERAL("LOGNAME")));
+	complete(tokens, 'u', ssh_tokens_environment(tokens->environment, SPAN_LITERAL("USER")));
 	complete(tokens, 'i', number);
 	if (gethostname(host, sizeof(host) - 1) == 0) {
 		complete(tokens, 'l', host);
@@ -145,7 +145,7 @@ static bool append_variable(
 {
 	size_t len = strcspn(*text, "}");
 	struct span name = {*text + 2, len - 2};
-	const char *value = (*text)[len] ? ssh_environment_get(tokens->environment, name) : NULL;
+	const char *value = (*text)[len] ? ssh_tokens_environment(tokens->environment, name) : NULL;
 	if (!value) {
 		return error_set(
 			err, ERROR_CONFIG, "the variable %.*s} is not set", (int)len, *text);

@@ -45,6 +45,6 @@ char *ssh_expand_home(
 	const struct ssh_tokens *tokens, const char *text, struct error *err) ATTR_NODISCARD;
 
 /* The value of a variable, or NULL. */
-const char *ssh_environment_get(const char *const *environment, struct span name);
+const char *ssh_tokens_environment(const char *const *environment, struct span name);
 
 #endif
