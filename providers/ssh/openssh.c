@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/ssh/openssh.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/words.h"
+#include "providers/ssh/openssh_argv.h"
+#include "providers/ssh/openssh_askpass.h"
+
+enum {
+	TICK_MS = 100,      // between two looks at whether ssh listens, where nothing else tells it
+	GRACE_MS = 1000,    // so long ssh may be late with its own words on a deadline
+	ENDING_MS = 2000,   // from a closed control socket to the end of ssh
+	READS_MAX = 64,     // of its last words
+	FIRST_QUESTION = 1, // the one that is asked to know that it is ready
+};
+
+static struct openssh_client *from_client(struct ssh_client *client)
+{
+	return CONTAINER_OF(client, struct openssh_client, client);
+}
+
+/* ---- its end ---- */
+
+static void stop_waiting(struct openssh_client *self)
+{
+	ev_io_stop(self->context->loop, &self->notify);
+	fd_close(&self->notify_fd);
+	ev_timer_stop(self->context->loop, &self->tick);
+}
+
+static void stop(struct openssh_client *self)
+{
+	stop_waiting(self);
+	mux_close(&self->watch);
+	ev_io_stop(self->context->loop, &self->words_io);
+	fd_close(&self->words_fd);
+	process_destroy(self->process);
+	self->process = NULL;
+	openssh_folder_remove(&self->folder);
+}
+
+/* Tells everybody. The client may be gone when this returns. */
+static void lose(struct openssh_client *self, const struct error *err)
+{
+	struct error copy = *err; // it may lie in what a handler frees
+	self->is_lost = true;
+	stop(self);
+	if (openssh_channels_lost(self, &copy)) {
+		self->listener->on_lost(self->data, &copy);
+	}
+}
+
+static void lose_ended(struct openssh_client *self, const char *ended)
+{
+	struct error err;
+	const char *alias = self->target->alias;
+	if (!self->is_ready) {
+		openssh_words_explain(&self->words, ended, &err);
+		error_prefix(&err, "connecting to %s", alias);
+	} else {
+		error_set_reason(&err, ERROR_UNAVAILABLE, "LINK_LOST",
+			"the connection to %s was lost: ssh %s%s%s", alias, ended,
+			self->words.said[0] ? ": " : "", self->words.said);
+	}
+	lose(self, &err);
+}
+
+static void lose_late(struct openssh_client *self)
+{
+	struct error err;
+	if (self->is_ready) {
+		lose_ended(self, "does not answer any more");
+		return;
+	}
+	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED", "%s %s: not done within %s%s%s",
+		self->words.is_authenticating ? "authenticating to" : "connecting to",
+		self->target->alias, self->deadline_name, self->words.said[0] ? ": " : "",
+		self->words.said);
+	lose(self, &err);
+}
+
+/* ---- what it says ---- */
+
+enum heard { HEARD_WORDS, HEARD_NOTHING, HEARD_END };
+
+static enum heard read_words(struct openssh_client *self)
+{
+	char bytes[16 * 1024];
+	ssize_t count = self->words_fd >= 0 ? read(self->words_fd, bytes, sizeof(bytes)) : 0;
+	if (count > 0) {
+		openssh_words_read(&self->words, (struct span){bytes, (size_t)count});
+		return HEARD_WORDS;
+	}
+	return count < 0 && (errno == EAGAIN || errno == EINTR) ? HEARD_NOTHING : HEARD_END;
+}
+
+static void on_words(struct ev_loop *loop, ev_io *io, int events)
+{
+	struct openssh_client *self = CONTAINER_OF(io, struct openssh_client, words_io);
+	bool was_authenticating = self->words.is_authenticating;
+	if (read_words(self) == HEARD_END) {
+		ev_io_stop(loop, io);
+		fd_close(&self->words_fd);
+		return;
+	}
+	if (self->words.is_authenticating && !was_authenticating) {
+		self->deadline_ms = clock_now_ms() + self->target->auth_timeout_ms + GRACE_MS;
+		self->deadline_name = "auth-timeout";
+	}
+	if (self->words.has_progress && !self->is_ready) {
+		self->words.has_progress = false;
+		if (self->listener->on_progress) {
+			self->listener->on_progress(self->data, self->words.progress);
+		}
+	}
+}
+
+/* ---- whether it lives ---- */
+
+static void become_ready(struct openssh_client *self)
+{
+	stop_waiting(self);
+	openssh_words_clear(&self->words);
+	self->is_ready = true;
+	self->listener->on_ready(self->data);
+}
+
+static void on_watch_message(void *data, const struct mux_message *message)
+{
+	struct openssh_client *self = data;
+	if (message->type != MUX_ALIVE) {
+		return;
+	}
+	if (!self->is_ready) {
+		become_ready(self);
+	} else {
+		openssh_channels_answered(self, message->id);
+	}
+}
+
+/* ssh is ending, and will say why; before it was ready it may have been another's socket. */
+static void on_watch_end(void *data)
+{
+	struct openssh_client *self = data;
+	mux_close(&self->watch);
+	if (self->is_ready) {
+		self->deadline_ms = clock_now_ms() + ENDING_MS;
+		ev_timer_again(self->context->loop, &self->tick);
+	}
+}
+
+static const struct mux_listener watch_listener = {
+	.on_message = on_watch_message,
+	.on_end = on_watch_end,
+};
+
+static void try_watch(struct openssh_client *self)
+{
+	struct ev_loop *loop = self->context->loop;
+	if (self->watch.life || self->is_ready) {
+		return;
+	}
+	self->last_question = FIRST_QUESTION;
+	if (mux_open(&self->watch, loop, self->folder.socket, &watch_listener, self, NULL) &&
+		!mux_request_alive(&self->watch, FIRST_QUESTION, NULL)) {
+		mux_close(&self->watch);
+	}
+}
+
+static void on_notify(struct ev_loop *loop, ev_io *io, int events)
+{
+	struct openssh_client *self = CONTAINER_OF(io, struct openssh_client, notify);
+	char ignored[4096];
+	while (read(self->notify_fd, ignored, sizeof(ignored)) > 0) {
+	}
+	try_watch(self);
+}
+
+static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct openssh_client *self = CONTAINER_OF(timer, struct openssh_client, tick);
+	if (clock_now_ms() >= self->deadline_ms) {
+		lose_late(self);
+		return;
+	}
+	try_watch(self);
+}
+
+/* ---- the program ---- */
+
+static void on_started(void *data, pid_t pid)
+{
+}
+
+static void on_failed(void *data, const struct error *err)
+{
+	struct error copy = *err;
+	struct openssh_client *self = data;
+	error_prefix(&copy, "connecting to %s", self->target->alias);
+	lose(self, &copy);
+}
+
+static void on_exited(void *data, struct process_status status)
+{
+	struct openssh_client *self = data;
+	char text[64];
+	for (int i = 0; i < READS_MAX && read_words(self) == HEARD_WORDS; i++) {
+	}
+	openssh_words_read(&self->words, SPAN_LITERAL("\n"));
+	lose_ended(self, process_status_text(status, text, sizeof(text)));
+}
+
+static void on_emptied(void *data)
+{
+}
+
+static const struct process_listener process_listener = {
+	.on_started = on_started,
+	.on_failed = on_failed,
+	.on_exited = on_exited,
+	.on_emptied = on_emptied,
+};
+
+static bool start_program(struct openssh_client *self, int words_fd, struct error *err)
+{
+	const struct ssh_target *target = self->target;
+	const char *const *environment = self->context->environment;
+	const char *askpass = openssh_needs_askpass(target) ? self->folder.askpass : NULL;
+	if (askpass && !openssh_write_askpass(askpass, err)) {
+		return false;
+	}
+	char **argv = openssh_argv(target, environment, self->folder.socket);
+	char **env = openssh_env(target, environment, askpass);
+	struct process_spec spec = {
+		.argv = (const char *const *)argv,
+		.env = (const char *const *)env,
+		.cwd = "/",
+		.in = -1,
+		.out = -1,
+		.err = words_fd,
+	};
+	self->process = process_start(self->context->spawner, &spec, &process_listener, self, err);
+	words_free(argv);
+	words_free(env);
+	return self->process != NULL;
+}
+
+/* ---- connecting ---- */
+
+/* Hosts on the way are connected and authenticated to as part of the one that is meant. */
+static void set_deadline(struct openssh_client *self)
+{
+	const struct ssh_target *target = self->target;
+	self->deadline_ms = clock_now_ms() + target->connect_timeout_ms + GRACE_MS;
+	self->deadline_name = "connect-timeout";
+	for (target = target->via; target; target = target->via) {
+		self->deadline_ms += target->connect_timeout_ms + target->auth_timeout_ms;
+	}
+}
+
+/* Where the system has no more of these, the tick has to do. */
+static void watch_folder(struct openssh_client *self)
+{
+	self->notify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (self->notify_fd >= 0 && inotify_add_watch(self->notify_fd, self->folder.path,
+					    IN_CREATE | IN_MOVED_TO) >= 0) {
+		ev_io_init(&self->notify, on_notify, self->notify_fd, EV_READ);
+		ev_io_start(self->context->loop, &self->notify);
+	} else {
+		fd_close(&self->notify_fd);
+	}
+}
+
+static bool start(struct openssh_client *self, struct error *err)
+{
+	int fds[2];
+	if (!openssh_folder_make(&self->folder, self->context->environment, err) ||
+		!fd_pipe(fds, err)) {
+		return false;
+	}
+	self->words_fd = fds[0];
+	bool is_ok = fd_set_nonblock(fds[0], true, err) && start_program(self, fds[1], err);
+	fd_close(&fds[1]);
+	if (!is_ok) {
+		return false;
+	}
+	ev_io_init(&self->words_io, on_words, self->words_fd, EV_READ);
+	ev_io_start(self->context->loop, &self->words_io);
+	set_deadline(self);
+	watch_folder(self);
+	ev_timer_again(self->context->loop, &self->tick);
+	return true;
+}
+
+static void openssh_close(struct ssh_client *client)
+{
+	struct openssh_client *self = from_client(client);
+	openssh_channels_free(self);
+	stop(self);
+	openssh_words_finish(&self->words);
+	life_end(self->life);
+	free(self);
+}
+
+static const struct ssh_client_impl openssh_impl = {
+	.name = "openssh",
+	.close = openssh_close,
+	.open = openssh_channel_open,
+	.write = openssh_channel_write,
+	.send_eof = openssh_channel_send_eof,
+	.resume = openssh_channel_resume,
+	.close_channel = openssh_channel_close,
+};
+
+struct ssh_client *ssh_openssh_connect(const struct provider_context *context,
+	const struct ssh_target *target, const struct ssh_client_listener *listener, void *data,
+	struct error *err)
+{
+	if (!target->ssh_program) {
+		error_set_reason(err, ERROR_NOT_FOUND, "SSH_UNSUPPORTED",
+			"connecting to %s: there is no ssh program on PATH; install it, or set "
+			"ssh-client = libssh2",
+			target->alias);
+		return NULL;
+	}
+	struct openssh_client *self = mem_alloc_zero(sizeof(*self));
+	self->client.impl = &openssh_impl;
+	self->context = context;
+	self->target = target;
+	self->listener = listener;
+	self->data = data;
+	self->life = life_begin();
+	self->words_fd = self->notify_fd = -1;
+	list_init(&self->channels);
+	openssh_words_init(&self->words, target);
+	ev_timer_init(&self->tick, on_tick, 0, TICK_MS / 1000.);
+	if (!start(self, err)) {
+		error_prefix(err, "connecting to %s", target->alias);
+		openssh_close(&self->client);
+		return NULL;
+	}
+	return &self->client;
+}

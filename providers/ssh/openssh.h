@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_SSH_OPENSSH_H
+#define PROVIDERS_SSH_OPENSSH_H
+
+#include <ev.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/process.h"
+#include "providers/provider.h"
+#include "providers/ssh/client.h"
+#include "providers/ssh/life.h"
+#include "providers/ssh/openssh_mux.h"
+#include "providers/ssh/openssh_words.h"
+
+/*
+ * The client that is the ssh program: one `ssh -N` makes the connection and listens at a
+ * control socket, in a folder that nobody else may enter; each channel is a conversation over
+ * that socket (openssh_mux.h), which hands ssh the ends of three pipes.
+ *
+ *     openssh.c          the program, from its start to its end; openssh_folder.c: its folder
+ *     openssh_argv.c     its words; openssh_askpass.c: who answers its questions
+ *     openssh_words.c    what it says
+ *     openssh_channel.c  channels; openssh_output.c: what comes out of them
+ */
+enum { OPENSSH_FOLDER_MAX = 88 }; // the name of a socket is short, and ssh adds 17 bytes to it
+
+struct openssh_folder {
+	char path[OPENSSH_FOLDER_MAX]; // "": there is none
+	char socket[OPENSSH_FOLDER_MAX + 8];
+	char askpass[OPENSSH_FOLDER_MAX + 8];
+};
+
+/* Makes it, in XDG_RUNTIME_DIR, else TMPDIR, else /tmp: where the name is short enough. */
+bool openssh_folder_make(struct openssh_folder *folder, const char *const *environment,
+	struct error *err) ATTR_NODISCARD;
+void openssh_folder_remove(struct openssh_folder *folder); // zeroed is fine
+
+struct openssh_client {
+	struct ssh_client client;
+	const struct provider_context *context; // borrowed
+	const struct ssh_target *target;        // borrowed
+	const struct ssh_client_listener *listener;
+	void *data;
+	struct life *life;
+	struct process *process;
+	struct openssh_folder folder;
+	struct openssh_words words;
+	int words_fd;
+	ev_io words_io;
+	int notify_fd; // inotify of the folder; -1 where there is none, and once it is ready
+	ev_io notify;
+	ev_timer tick;             // until ready
+	long long deadline_ms;     // of the step in hand
+	const char *deadline_name; // what it is called in a profile
+	struct mux watch;          // asks whether ssh lives
+	uint32_t last_question;    // a channel's, of whether ssh lives
+	struct list channels;      // of struct openssh_channel
+	bool is_ready;
+	bool is_lost;
+};
+
+struct ssh_channel *openssh_channel_open(struct ssh_client *client, const char *command,
+	const struct ssh_channel_listener *listener, void *data, struct error *err);
+size_t openssh_channel_write(struct ssh_channel *channel, struct span bytes);
+void openssh_channel_send_eof(struct ssh_channel *channel);
+void openssh_channel_resume(struct ssh_channel *channel, enum ssh_stream stream);
+void openssh_channel_close(struct ssh_channel *channel);
+
+/* ssh lives, as of this question: what has ended by then was ended by the server. */
+void openssh_channels_answered(struct openssh_client *client, uint32_t question);
+
+void openssh_channels_free(struct openssh_client *client);
+
+/* Raises on_lost for all of them; false where a handler has closed the client. */
+bool openssh_channels_lost(struct openssh_client *client, const struct error *err);
+
+#endif

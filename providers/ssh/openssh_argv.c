@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/ssh/openssh_argv.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/words.h"
+#include "providers/ssh/openssh_askpass.h"
+
+enum { OPTION_MAX = 64 * 1024 }; // a proxy command that holds another is the longest
+
+static void put(struct buf *buf, const char *text)
+{
+	if (!buf_append(buf, span_of(text), NULL)) {
+		abort(); // of the configuration, which is bounded by far less
+	}
+}
+
+static void put_char(struct buf *buf, char c)
+{
+	put(buf, (const char[]){c, '\0'});
+}
+
+/* "%" stands for itself where ssh expands tokens. */
+static void put_literal(struct buf *buf, const char *text)
+{
+	for (; *text; text++) {
+		put(buf, *text == '%' ? "%%" : (const char[]){*text, '\0'});
+	}
+}
+
+/* As ssh_config(5) reads words: in double quotes, with backslashes before both. */
+static void put_quoted(struct buf *buf, const char *text)
+{
+	put_char(buf, '"');
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\') {
+			put_char(buf, '\\');
+		}
+		put(buf, *text == '%' ? "%%" : (const char[]){*text, '\0'});
+	}
+	put_char(buf, '"');
+}
+
+/* As sh(1) reads words. */
+static void put_shell_word(struct buf *buf, const char *word)
+{
+	put_char(buf, '\'');
+	for (; *word; word++) {
+		put(buf, *word == '\'' ? "'\\''" : (const char[]){*word, '\0'});
+	}
+	put_char(buf, '\'');
+}
+
+static const char *terminated(struct buf *buf)
+{
+	if (!buf_append(buf, (struct span){"", 1}, NULL)) {
+		abort();
+	}
+	return buf_span(buf).data;
+}
+
+/* ---- options ---- */
+
+static void add_option(char ***argv, const char *format, ...) ATTR_PRINTF(2, 3);
+
+static void add_option(char ***argv, const char *format, ...)
+{
+	char *text = NULL;
+	va_list args;
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0) {
+		abort();
+	}
+	va_end(args);
+	words_append(argv, "-o");
+	words_append(argv, text);
+	free(text);
+}
+
+/* A name with any byte in it, for an option that ssh expands tokens of. */
+static void add_path(char ***argv, const char *name, const char *path)
+{
+	struct buf value ATTR_CLEANUP(buf_finish);
+	buf_init(&value, OPTION_MAX);
+	put_quoted(&value, path);
+	add_option(argv, "%s=%s", name, terminated(&value));
+}
+
+static void add_paths(char ***argv, const char *name, char *const *paths)
+{
+	if (!paths) {
+		return; // as ssh has it
+	}
+	if (!paths[0]) {
+		add_option(argv, "%s=none", name);
+		return;
+	}
+	struct buf value ATTR_CLEANUP(buf_finish);
+	buf_init(&value, OPTION_MAX);
+	for (; *paths; paths++) {
+		put_quoted(&value, *paths);
+		put(&value, paths[1] ? " " : "");
+	}
+	add_option(argv, "%s=%s", name, terminated(&value));
+}
+
+static long long seconds_of(long long ms)
+{
+	return (ms + 999) / 1000;
+}
+
+/* What would make something else of the connection, whatever the user's files say. */
+static void add_fixed(char ***argv)
+{
+	static const char *const options[] = {
+		"IgnoreUnknown=ForkAfterAuthentication,StdinNull,SessionType",
+		"ForkAfterAuthentication=no",
+		"ControlPersist=no",
+		"ClearAllForwardings=yes",
+		"PermitLocalCommand=no",
+		"RemoteCommand=none",
+		"RequestTTY=no",
+		"Tunnel=no",
+		"NumberOfPasswordPrompts=1", // a command answers the same again
+		"FingerprintHash=sha256",
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(options); i++) {
+		add_option(argv, "%s", options[i]);
+	}
+}
+
+/* A host's key has to be the pinned one: no other is known, and an unknown one is refused. */
+static void add_pin(char ***argv, const char *pin)
+{
+	struct buf value ATTR_CLEANUP(buf_finish);
+	buf_init(&value, OPTION_MAX);
+	put(&value, "/bin/sh -c 'test \"$1\" = \"$2\" && echo \"$3 $4 $5\"; exit 0' sh %f ");
+	put_quoted(&value, pin);
+	put(&value, " %H %t %K");
+	add_option(argv, "KnownHostsCommand=%s", terminated(&value));
+	add_option(argv, "UserKnownHostsFile=/dev/null");
+	add_option(argv, "GlobalKnownHostsFile=/dev/null");
+	add_option(argv, "StrictHostKeyChecking=yes");
+	add_option(argv, "UpdateHostKeys=no");
+}
+
+static void add_host_keys(char ***argv, const struct ssh_target *target)
+{
+	if (target->host_key_alias) {
+		add_option(argv, "HostKeyAlias=%s", target->host_key_alias);
+	}
+	if (target->host_key_pin) {
+		add_pin(argv, target->host_key_pin);
+		return;
+	}
+	add_paths(argv, "UserKnownHostsFile", target->user_known_hosts_files);
+	add_paths(argv, "GlobalKnownHostsFile", target->global_known_hosts_files);
+	/* Never "no": it would go on with a key that has changed. */
+	add_option(argv, "StrictHostKeyChecking=%s",
+		target->host_checking == SSH_HOST_CHECKING_STRICT ? "yes" : "accept-new");
+	add_option(argv, "HashKnownHosts=%s", target->hash_known_hosts ? "yes" : "no");
+}
+
+static void add_identities(char ***argv, const struct ssh_target *target)
+{
+	for (char *const *file = target->identity_files; file && *file; file++) {
+		add_path(argv, "IdentityFile", *file);
+	}
+	add_option(argv, "IdentitiesOnly=%s", target->identities_only ? "yes" : "no");
+	if (target->identity_agent) {
+		add_path(argv, "IdentityAgent", target->identity_agent);
+	} else {
+		add_option(argv, "IdentityAgent=none");
+	}
+}
+
+static void add_target(char ***argv, const struct ssh_target *target, bool can_ask);
+
+/* ssh to the host on the way, whose stdin and stdout are a connection to the target. */
+static void add_via(char ***argv, const struct ssh_target *target, bool can_ask)
+{
+	const struct ssh_target *via = target->via;
+	char **words = NULL;
+	struct buf place ATTR_CLEANUP(buf_finish);
+	struct buf line ATTR_CLEANUP(buf_finish);
+	buf_init(&place, OPTION_MAX);
+	buf_init(&line, OPTION_MAX);
+	if (!buf_append_format(&place, NULL, "[%s]:%d", target->host, target->port)) {
+		abort();
+	}
+	words_append(&words, target->ssh_program);
+	words_append(&words, "-W");
+	words_append(&words, terminated(&place));
+	add_option(&words, "LogLevel=ERROR"); // its words are on the same stderr
+	add_option(&words, "ControlMaster=no");
+	add_option(&words, "ControlPath=none");
+	add_target(&words, via, can_ask);
+	for (char **word = words; *word; word++) {
+		struct buf quoted ATTR_CLEANUP(buf_finish);
+		buf_init(&quoted, OPTION_MAX);
+		put_shell_word(&quoted, *word);
+		put_literal(&line, terminated(&quoted));
+		put(&line, word[1] ? " " : "");
+	}
+	words_free(words);
+	add_option(argv, "ProxyCommand=%s", terminated(&line));
+}
+
+static void add_proxy(char ***argv, const struct ssh_target *target, bool can_ask)
+{
+	if (target->via) {
+		add_via(argv, target, can_ask);
+	} else if (target->proxy_command) {
+		struct buf value ATTR_CLEANUP(buf_finish);
+		buf_init(&value, OPTION_MAX);
+		put_literal(&value, target->proxy_command);
+		add_option(argv, "ProxyCommand=%s", terminated(&value));
+	} else {
+		add_option(argv, "ProxyCommand=none");
+	}
+}
+
+/* Everything but what differs between the connection and a host on the way to it. */
+static void add_target(char ***argv, const struct ssh_target *target, bool can_ask)
+{
+	if (target->config_file) {
+		words_append(argv, "-F");
+		words_append(argv, target->config_file);
+	}
+	add_fixed(argv);
+	add_option(argv, "BatchMode=%s", can_ask ? "no" : "yes");
+	add_path(argv, "HostName", target->host);
+	add_option(argv, "Port=%d", target->port);
+	if (target->user) {
+		add_option(argv, "User=%s", target->user);
+	}
+	add_option(argv, "ConnectTimeout=%lld", seconds_of(target->connect_timeout_ms));
+	add_option(argv, "ServerAliveInterval=%lld", seconds_of(target->alive_interval_ms));
+	add_option(argv, "ServerAliveCountMax=%d", target->alive_count_max);
+	add_host_keys(argv, target);
+	add_identities(argv, target);
+	add_proxy(argv, target, can_ask);
+	words_append(argv, "--");
+	words_append(argv, target->alias);
+}
+
+char **openssh_argv(
+	const struct ssh_target *target, const char *const *environment, const char *control_path)
+{
+	char **argv = NULL;
+	words_append(&argv, target->ssh_program);
+	words_append(&argv, "-N");
+	words_append(&argv, "-T");
+	add_option(&argv, "LogLevel=DEBUG1");
+	add_option(&argv, "ControlMaster=yes");
+	add_path(&argv, "ControlPath", control_path);
+	add_target(&argv, target, openssh_can_ask(target, environment));
+	return argv;
+}

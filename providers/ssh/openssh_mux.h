@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_SSH_OPENSSH_MUX_H
+#define PROVIDERS_SSH_OPENSSH_MUX_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "providers/ssh/life.h"
+
+/*
+ * One conversation with an ssh that listens at a control socket, in OpenSSH's own words
+ * (PROTOCOL.mux, version 4, unchanged since OpenSSH 5.4). Talking to the master ourselves, in the
+ * place of one more ssh program a channel, tells the server's refusal from the
+ * command's own words, costs no process, and can never become a connection of its own.
+ */
+enum mux_type {
+	MUX_HELLO = 0x00000001,
+	MUX_NEW_SESSION = 0x10000002,
+	MUX_ALIVE_CHECK = 0x10000004,
+	MUX_PERMISSION_DENIED = 0x80000002,
+	MUX_FAILURE = 0x80000003,
+	MUX_EXIT_MESSAGE = 0x80000004,
+	MUX_ALIVE = 0x80000005,
+	MUX_SESSION_OPENED = 0x80000006,
+};
+
+struct mux_message {
+	uint32_t type;
+	uint32_t id;      // of the request; of the session where the type is MUX_EXIT_MESSAGE
+	uint32_t value;   // MUX_EXIT_MESSAGE: exit(value)
+	struct span text; // MUX_FAILURE, MUX_PERMISSION_DENIED: why
+};
+
+/* Handlers may close the mux. */
+struct mux_listener {
+	void (*on_message)(void *data, const struct mux_message *message);
+	/* The master has closed it, or says what is not in the protocol. Nothing follows. */
+	void (*on_end)(void *data);
+};
+
+struct mux {
+	struct ev_loop *loop;
+	int fd; // -1: closed
+	ev_io io;
+	struct buf in;
+	struct life *life; // NULL: closed
+	const struct mux_listener *listener;
+	void *data;
+};
+
+/*
+ * Connects and says hello. Does not block: ERROR_NOT_FOUND where nobody listens,
+ * ERROR_UNAVAILABLE where the master does not take connections now. On failure there is
+ * nothing to close.
+ */
+bool mux_open(struct mux *mux, struct ev_loop *loop, const char *path,
+	const struct mux_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
+
+/* Asks for a session that runs the command on the three descriptors, which are duplicated. */
+bool mux_request_session(
+	struct mux *mux, const char *command, const int fds[3], struct error *err) ATTR_NODISCARD;
+
+/* MUX_ALIVE with this id is the answer. */
+bool mux_request_alive(struct mux *mux, uint32_t id, struct error *err) ATTR_NODISCARD;
+
+void mux_close(struct mux *mux); // the master ends what was asked for here
+
+#endif

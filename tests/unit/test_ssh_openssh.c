@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/ssh/client_cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What is the ssh program's own: its process, its questions, servers that libssh2 cannot talk to.
+ */
+static void test_without_the_program(struct client_world *world)
+{
+	struct error err;
+	static const struct ssh_client_listener nothing;
+	client_world_start(world, NULL);
+	client_set(&world->target.ssh_program, NULL);
+	assert_null(ssh_openssh_connect(&world->context, &world->target, &nothing, NULL, &err));
+	assert_string_equal(err.reason, "SSH_UNSUPPORTED");
+	assert_non_null(strstr(err.text, "PATH"));
+	client_set(&world->target.ssh_program, "/no/such/ssh");
+	struct connection connection = {0};
+	connection_open(&connection, world);
+	client_run_until(world, &connection.is_lost);
+	assert_non_null(strstr(connection.err.text, "/no/such/ssh"));
+	connection_close(&connection);
+}
+
+static void test_a_server_of_modern_algorithms_alone(struct client_world *world)
+{
+	client_world_start(
+		world, &(struct sshd_spec){.config = "Ciphers chacha20-poly1305@openssh.com\n"
+						     "MACs hmac-sha2-512-etm@openssh.com\n"});
+	struct connection connection = {0};
+	connection_expect_ready(&connection, world);
+	connection_close(&connection);
+}
+
+static void test_the_users_own_askpass(struct client_world *world)
+{
+	char path[SSHD_PATH_MAX], entry[SSHD_PATH_MAX + 16], line[512];
+	client_world_start(world, NULL);
+	snprintf(line, sizeof(line), "ssh-keygen -q -p -N 'open it' -f %s", world->sshd.key);
+	assert_int_equal(system(line), 0);
+	snprintf(path, sizeof(path), "%s/askpass", world->sshd.folder);
+	client_write_file(path, "#!/bin/sh\necho 'open it'\n");
+	snprintf(line, sizeof(line), "chmod 700 %s", path);
+	assert_int_equal(system(line), 0);
+	snprintf(entry, sizeof(entry), "SSH_ASKPASS=%s", path);
+	const char *const environment[] = {"PATH=/usr/bin:/bin", entry, NULL};
+	const char *const *before = world->context.environment;
+	world->context.environment = environment;
+	struct connection connection = {0};
+	connection_expect_ready(&connection, world);
+	connection_close(&connection);
+	world->context.environment = before;
+}
+
+/* Options of the user's that would make something else of the connection. */
+static void test_users_options_that_do_not_fit(struct client_world *world)
+{
+	client_world_start(world, NULL);
+	sshd_add_client_config(&world->sshd,
+		"\tRemoteCommand echo no\n\tRequestTTY force\n\tForkAfterAuthentication yes\n"
+		"\tSessionType none\n\tStdinNull yes\n\tLogLevel QUIET\n\tControlMaster auto\n"
+		"\tControlPersist 1h\n\tPermitLocalCommand yes\n\tLocalCommand touch "
+		"/dev/null/no\n\tBatchMode no\n\tLocalForward 1 127.0.0.1:1\n");
+	struct connection connection = {0};
+	struct flow flow = {0};
+	connection_expect_ready(&connection, world);
+	flow_run(&flow, &connection, "tty; cat", "plain");
+	client_run_until(world, &flow.is_over);
+	assert_string_equal(flow_text(&flow, SSH_STREAM_OUT), "not a tty\nplain");
+	flow_close(&flow);
+	connection_close(&connection);
+	client_run_for(world, 300);
+	assert_int_equal(sshd_count_connections(&world->sshd), 0); // nothing has stayed behind
+}
+
+/* Folders of control sockets that this program has made. */
+static int count_folders(const char *place)
+{
+	char line[256];
+	snprintf(line, sizeof(line), "ls -d %s/acp-ssh-* 2>/dev/null | wc -l", place);
+	FILE *pipe = popen(line, "re");
+	assert_non_null(pipe);
+	char text[32] = "";
+	assert_non_null(fgets(text, sizeof(text), pipe));
+	pclose(pipe);
+	return (int)strtol(text, NULL, 10);
+}
+
+static void test_its_folder_is_private_and_goes_with_it(struct client_world *world)
+{
+	char entry[SSHD_PATH_MAX + 32], line[256];
+	client_world_start(world, NULL);
+	snprintf(entry, sizeof(entry), "XDG_RUNTIME_DIR=%s", world->sshd.home);
+	const char *const environment[] = {"PATH=/usr/bin:/bin", entry, NULL};
+	const char *const *before = world->context.environment;
+	world->context.environment = environment;
+	struct connection connection = {0};
+	connection_expect_ready(&connection, world);
+	assert_int_equal(count_folders(world->sshd.home), 1);
+	snprintf(line, sizeof(line), "test $(stat -c %%a %s/acp-ssh-*) = 700", world->sshd.home);
+	assert_int_equal(system(line), 0);
+	connection_close(&connection);
+	assert_int_equal(count_folders(world->sshd.home), 0);
+	world->context.environment = before;
+}
+
+/* A passphrase is in no command line and no environment while it is being used. */
+static void test_secrets_are_in_no_command_line(struct client_world *world)
+{
+	char line[1024];
+	client_world_start(world, NULL);
+	snprintf(line, sizeof(line), "ssh-keygen -q -p -N 'sec''ret-4711' -f %s", world->sshd.key);
+	assert_int_equal(system(line), 0);
+	snprintf(line, sizeof(line),
+		"cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ > %s/seen 2>/dev/null; "
+		"echo sec''ret-4711",
+		world->sshd.folder);
+	client_set(&world->target.passphrase_command, line);
+	struct connection connection = {0};
+	connection_expect_ready(&connection, world);
+	snprintf(line, sizeof(line), "test -s %s/seen && ! grep -aq secret-4711 %s/seen",
+		world->sshd.folder, world->sshd.folder);
+	assert_int_equal(system(line), 0);
+	connection_close(&connection);
+}
+
+#define CASE(name)                                                                                 \
+	{                                                                                          \
+#name, name                                                                        \
+	}
+
+static const struct client_case cases[] = {
+	CASE(test_without_the_program),
+	CASE(test_a_server_of_modern_algorithms_alone),
+	CASE(test_the_users_own_askpass),
+	CASE(test_users_options_that_do_not_fit),
+	CASE(test_its_folder_is_private_and_goes_with_it),
+	CASE(test_secrets_are_in_no_command_line),
+};
+
+int main(int argc, char **argv)
+{
+	const struct client_table own = {cases, sizeof(cases) / sizeof(cases[0])};
+	const struct client_table *const tables[] = {
+		&client_channel_cases, &client_connect_cases, &client_trouble_cases, &own, NULL};
+	return client_cases_run(argc, argv, "openssh", ssh_openssh_connect, tables);
+}
