@@ -12,15 +12,18 @@ acp_serve() {
 	eval "$acp_request"
 }
 
-# The shell outlives what is sent to the group. A handler is no disposition that the
-# process inherits.
+# All that can be sent to a group, but what stops and continues.
+acp_signals='1 2 3 4 5 6 7 8 10 11 12 13 14 15 16 24 25 26 27 29 30 31'
+
+# The shell outlives what is sent to the group; the process begins with all signals as they were.
 acp_start() {
 	acp_job=$acp_run/job.$acp_id
 	exec 3<&0 4>&1 5>&2 </dev/null >/dev/null 2>/dev/null
 	[ "$acp_in" = 1 ] || exec 3</dev/null
 	[ "$acp_merge" = 0 ] || exec 5>&4
-	trap acp_hit=1 1 2 3 4 5 6 7 8 10 11 12 13 14 15 16 20 21 22 23 24 25 26 27 28 29 30 31
-	[ -z "${BASH_VERSION-}" ] || trap 'jobs -l >"$acp_job"' CHLD
+	: >"$acp_job"
+	trap '' $acp_signals
+	[ -z "${BASH_VERSION-}" ] || trap 'jobs -l >>"$acp_job"' CHLD
 	(acp_child "$@") <&3 >&4 2>&5 3<&- 4>&- 5>&- &
 	acp_pid=$!
 	exec 3<&- 4>&- 5>&-
@@ -35,7 +38,7 @@ acp_start() {
 
 # What is told in vain, the process having failed to start, nobody listens to.
 acp_child() {
-	trap - INT QUIT
+	trap - $acp_signals CHLD
 	{ cd "$acp_dir"; } 2>/dev/null || acp_fail directory "$(acp_why)"
 	acp_find "$1"
 	acp_tell "$acp_id started $$"
@@ -115,18 +118,13 @@ acp_tell_path() {
 }
 
 # $? does not tell exit(143) from SIGTERM; the list of jobs does. In bash it has to be asked before
-# wait returns. A wait that ended by a signal to this shell says nothing.
+# wait returns.
 acp_wait() {
 	while :; do
-		acp_hit=
 		wait "$acp_pid"
 		acp_status=$?
-		[ -z "$acp_hit" ] || continue
 		[ -n "${BASH_VERSION-}" ] || jobs -l >"$acp_job"
-		acp_line=
-		{ read -r acp_line <"$acp_job"; } 2>/dev/null
-		acp_line=${acp_line#*"$acp_pid"}
-		acp_line=${acp_line#"${acp_line%%[! ]*}"}
+		acp_read_state
 		case $acp_line in
 		Running* | Stopped*) ;;
 		*) break ;;
@@ -137,6 +135,15 @@ acp_wait() {
 	?*) acp_end="signal $((acp_status - 128))" ;;
 	*) acp_end="unclear $acp_status" ;;
 	esac
+}
+
+# What the last line of the list says, in acp_line.
+acp_read_state() {
+	acp_line=
+	while read -r acp_entry; do
+		acp_line=${acp_entry#*"$acp_pid"}
+	done <"$acp_job"
+	acp_line=${acp_line#"${acp_line%%[! ]*}"}
 }
 
 # Returns when no member is left.

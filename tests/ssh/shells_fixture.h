@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_SSH_SHELLS_FIXTURE_H
+#define TESTS_SSH_SHELLS_FIXTURE_H
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/ssh/host_fixture.h"
+
+/* The shell there that runs our scripts; every test is made with each. */
+static const char *const shells[] = {"/bin/dash", "/bin/bash", "/usr/bin/busybox"};
+static struct stage stage;
+static char folder[] = "/tmp/ssh-exec-XXXXXX";
+static char sh[64]; // a link to one of them, since busybox goes by its name
+
+static int set_up(void **state)
+{
+	stage_init(&stage);
+	assert_int_equal(symlink(*state, sh), 0);
+	stage.request.sh = sh;
+	stage_open(&stage);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	stage_finish(&stage);
+	return unlink(sh);
+}
+
+#define EACH_SHELL(test)                                                                           \
+	cmocka_unit_test_prestate_setup_teardown(test, set_up, tear_down, (void *)shells[0]),      \
+		cmocka_unit_test_prestate_setup_teardown(                                          \
+			test, set_up, tear_down, (void *)shells[1]),                               \
+		cmocka_unit_test_prestate_setup_teardown(                                          \
+			test, set_up, tear_down, (void *)shells[2])
+
+/* Before the tests; false: there is no folder. */
+static inline bool shells_init(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	if (!mkdtemp(folder)) {
+		return false;
+	}
+	snprintf(sh, sizeof(sh), "%s/sh", folder);
+	return true;
+}
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "tests/ssh/pipe_client.h"
+#include "tests/ssh/shells_fixture.h"
+
+/* ---- ending ---- */
+
+/* A zombie is as good: somebody else's init reaps it. */
+static bool is_gone(pid_t pid)
+{
+	char path[64], text[1024];
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	fd_close(&fd);
+	text[count > 0 ? count : 0] = '\0';
+	return count <= 0 || strstr(text, ") Z ");
+}
+
+static void expect_gone(pid_t pid)
+{
+	for (int i = 0; i < 1000 && !is_gone(pid); i++) {
+		stage_run_for(&stage, 5);
+	}
+	assert_true(is_gone(pid));
+}
+
+static void test_signals_reach_the_group(void **state)
+{
+	struct heard heard;
+	heard_start_shell(&heard, &stage, "sleep 600 & echo $!; wait");
+	heard_wait_text(&heard, "\n");
+	pid_t child = (pid_t)strtol(heard_text(&heard, 0), NULL, 10);
+	exec_signal_group(heard.exec, SIGTERM);
+	heard_wait(&heard, "sxe");
+	assert_int_equal(heard.status.signal, SIGTERM);
+	expect_gone(child);
+	heard_finish(&heard);
+	heard_start_shell(&heard, &stage,
+		"trap 'echo caught; exit 4' INT; echo up; while :; do sleep 0.05; done");
+	heard_wait_text(&heard, "up");
+	exec_signal_group(heard.exec, SIGINT);
+	heard_wait(&heard, "sxe");
+	assert_int_equal(heard.status.code, 4);
+	heard_finish(&heard);
+	heard_start_shell(&heard, &stage, "trap '' TERM INT HUP; echo up; sleep 600; sleep 600");
+	heard_wait_text(&heard, "up");
+	exec_signal_group(heard.exec, SIGTERM);
+	exec_signal_group(heard.exec, SIGKILL);
+	heard_wait(&heard, "sxe");
+	assert_int_equal(heard.status.signal, SIGKILL);
+	heard_finish(&heard);
+}
+
+static void test_no_signal_is_ignored(void **state)
+{
+	assert_string_equal(stage_shell(&stage, "grep SigIgn /proc/self/status | cut -f 2"),
+		"0000000000000000");
+}
+
+/* Double-forked, in a session of its own. */
+#define DAEMON "(setsid sh -c 'echo $$; trap \"\" HUP TERM INT; sleep 600; sleep 600' &); "
+
+static void test_the_tree_dies_with_daemons(void **state)
+{
+	struct heard heard;
+	heard_start_shell(&heard, &stage, DAEMON "trap '' TERM; sleep 600; sleep 600");
+	heard_wait_text(&heard, "\n");
+	pid_t daemon = (pid_t)strtol(heard_text(&heard, 0), NULL, 10);
+	exec_kill_tree(heard.exec);
+	exec_kill_tree(heard.exec);
+	heard_wait(&heard, "sxe");
+	assert_int_equal(heard.status.signal, SIGKILL);
+	assert_true(is_gone(daemon));
+	heard_finish(&heard);
+}
+
+static void test_the_exit_does_not_wait_for_daemons(void **state)
+{
+	struct heard heard;
+	heard_start_shell(&heard, &stage, DAEMON "exit 3");
+	heard_wait_text(&heard, "\n");
+	pid_t daemon = (pid_t)strtol(heard_text(&heard, 0), NULL, 10);
+	heard_wait(&heard, "sx");
+	assert_int_equal(heard.status.code, 3);
+	stage_run_for(&stage, 300);
+	assert_string_equal(heard.told, "sx");
+	assert_int_equal(kill(daemon, 0), 0);
+	assert_false(heard.is_at_end[0]);
+	exec_kill_tree(heard.exec);
+	heard_wait(&heard, "sxe");
+	heard_wait_output(&heard);
+	heard_finish(&heard);
+}
+
+static void test_a_daemon_that_ends_by_itself_empties(void **state)
+{
+	struct heard heard;
+	heard_start_shell(&heard, &stage, "env -i sleep 0.4 & exit 0");
+	heard_wait(&heard, "sx");
+	assert_string_equal(heard.told, "sx");
+	heard_wait(&heard, "sxe");
+	heard_finish(&heard);
+}
+
+static void test_destroying_kills(void **state)
+{
+	struct heard heard;
+	heard_start_shell(&heard, &stage, DAEMON "sleep 600");
+	heard_wait_text(&heard, "\n");
+	pid_t daemon = (pid_t)strtol(heard_text(&heard, 0), NULL, 10);
+	heard_finish(&heard);
+	expect_gone(daemon);
+	/* One that has not even started. */
+	char script[100], file[100];
+	snprintf(file, sizeof(file), "%s/ran", folder);
+	snprintf(script, sizeof(script), "sleep 1; touch %s", file);
+	heard_start_shell(&heard, &stage, script);
+	heard_finish(&heard);
+	stage_run_for(&stage, 1500);
+	assert_int_equal(access(file, F_OK), -1);
+}
+
+static void test_one_that_kills_its_own_group_is_told(void **state)
+{
+	struct heard heard;
+	heard_start_shell(&heard, &stage, "sleep 600 & kill -9 0; sleep 600");
+	heard_wait(&heard, "sxe");
+	assert_int_equal(heard.status.signal, SIGKILL);
+	heard_finish(&heard);
+	pipe_client_options.hides_end = true;
+	heard_start_shell(&heard, &stage, "kill -9 0; sleep 600");
+	heard_wait(&heard, "sl");
+	pipe_client_options.hides_end = false;
+	assert_non_null(strstr(heard.err.text, "was killed"));
+	heard_finish(&heard);
+}
+
+static void test_fifty_run_at_once(void **state)
+{
+	enum { COUNT = 50 };
+	struct heard *all = mem_alloc_zero(COUNT * sizeof(*all));
+	char script[64];
+	for (int i = 0; i < COUNT; i++) {
+		snprintf(script, sizeof(script), "cat; echo %d; exit %d", i, i);
+		const char *argv[] = {"sh", "-c", script, NULL};
+		heard_start(&all[i], &stage, &(struct exec_spec){.argv = argv, .want_stdin = true});
+	}
+	for (int i = 0; i < COUNT; i++) {
+		heard_wait(&all[i], "s");
+		fd_close(&all[i].in);
+	}
+	for (int i = 0; i < COUNT; i++) {
+		heard_wait(&all[i], "sxe");
+		heard_wait_output(&all[i]);
+		assert_int_equal(all[i].status.code, i);
+		assert_int_equal(strtol(heard_text(&all[i], 0), NULL, 10), i);
+		heard_finish(&all[i]);
+	}
+	free(all);
+}
+
+int main(void)
+{
+	if (!shells_init()) {
+		return 1;
+	}
+	const struct CMUnitTest tests[] = {
+		EACH_SHELL(test_signals_reach_the_group),
+		EACH_SHELL(test_no_signal_is_ignored),
+		EACH_SHELL(test_the_tree_dies_with_daemons),
+		EACH_SHELL(test_the_exit_does_not_wait_for_daemons),
+		EACH_SHELL(test_a_daemon_that_ends_by_itself_empties),
+		EACH_SHELL(test_destroying_kills),
+		EACH_SHELL(test_one_that_kills_its_own_group_is_told),
+		EACH_SHELL(test_fifty_run_at_once),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	rmdir(folder);
+	return failed;
+}
