@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/path_quote.h"
+#include "base/point.h"
 #include "broker/command.h"
 #include "sync/apply.h"
 #include "sync/graft.h"
@@ -54,6 +55,7 @@ static bool make(struct command_context *context, struct change *change, struct 
 	if (!keep(context, change, "before", &change->now, &change->before, err)) {
 		return false;
 	}
+	point("command.kept");
 	struct apply_request request = {.root = context->place.root,
 		.from = change->now,
 		.to = change->target,
@@ -62,6 +64,7 @@ static bool make(struct command_context *context, struct change *change, struct 
 		return error_prefix(err, "%s %u (what was before is checkpoint %u)", change->what,
 			change->checkpoint->number, change->before);
 	}
+	point("command.applied");
 	if (result.left > 0) {
 		return error_set(err, ERROR_UNAVAILABLE,
 			"%s %u: %zu written, %zu deleted, %zu left as they are; what was before is "

@@ -240,10 +240,12 @@ bool conflicts_take(struct store *store, const char *root, const struct parked *
 	if (side == CONFLICT_RUNTIME && !take_runtime(store, root, parked, err)) {
 		return false;
 	}
+	point("take.replaced");
 	const struct store_entry versions[2] = {parked->conflict.runtime, {.mode = ENTRY_NONE}};
 	struct slot slot = {.store = store};
 	char *path = mem_strdup(parked->file);
 	bool removed = set_below(&slot, root, path, versions, err);
 	free(path);
+	point("take.removed");
 	return removed && batch_drop(store, parked->id, err);
 }

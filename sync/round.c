@@ -274,6 +274,7 @@ bool round_go_back(struct round *round, struct store *store,
 	               (left.count == 0 || fail_busy(request, &left, err));
 	stuck_finish(&left);
 	if (applied) {
+		point("back.applied");
 		round->runtime = round->target;
 		round->target = *tree;
 	}

@@ -18,6 +18,9 @@ FIRST_POINTS = ('store.folders', 'object.writing', 'object.renamed', 'store.rena
                 'import.sending', 'import.sent', 'deliver.asked', 'deliver.done', 'history.sent',
                 'base.set', 'checkpoint.added', 'keeper.saved', 'keeper.synced', 'record.renamed')
 
+# Those that no sync comes by: test_commands_killed.py has them.
+ELSEWHERE = ('command.', 'take.', 'back.')
+
 TWICE = (('slot.exchanged', 'apply.swept'), ('slot.taken', 'apply.noted'),
          ('apply.done', 'apply.swept'), ('park.kept', 'park.written'),
          ('round.applied', 'base.setting'), ('base.set', 'checkpoint.added'),
@@ -27,7 +30,8 @@ TWICE = (('slot.exchanged', 'apply.swept'), ('slot.taken', 'apply.noted'),
 class Killed(Trials):
     def test_every_point_is_reached(self):
         self.assertGreaterEqual(len(self.points), 25)
-        self.assertEqual(set(self.points), set(self.counts) | set(self.first))
+        synced = {name for name in self.points if not name.startswith(ELSEWHERE)}
+        self.assertEqual(synced, set(self.counts) | set(self.first))
 
     def test_at_every_point(self):
         self.run_trials([functools.partial(killed, point, count)
