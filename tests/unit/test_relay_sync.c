@@ -232,31 +232,6 @@ static void test_what_the_first_sync_says_comes_after_the_session_is_known(void 
 	editor_hears_nothing(fixture);
 }
 
-static void test_the_methods_answer_what_is_wrong(void **state)
-{
-	struct fixture *fixture = *state;
-	begin_synced(fixture);
-	editor_says(fixture, "'id':1,'method':'_broker/session/status','params':{}");
-	editor_hears_failure(fixture, "1", "INVALID_PARAMS", "sync", "sessionId");
-	editor_says(
-		fixture, "'id':2,'method':'_broker/checkpoint/diff','params':{'sessionId':'s'}");
-	editor_hears_failure(fixture, "2", "INVALID_PARAMS", "sync", "from");
-	editor_says(fixture,
-		"'id':3,'method':'_broker/checkpoint/rollback','params':{'sessionId':'s'}");
-	editor_hears_failure(fixture, "3", "INVALID_PARAMS", "sync", "checkpoint");
-	editor_says(fixture, "'id':4,'method':'_broker/session/status','params':"
-			     "{'sessionId':'s'}");
-	char *status = editor_line(fixture);
-	assert_non_null(strstr(status, "\"state\":\"active\""));
-	assert_non_null(strstr(status, "\"sync\":\"turn-bidirectional\""));
-	free(status);
-	editor_says(fixture, "'id':5,'method':'_broker/checkpoint/list','params':"
-			     "{'sessionId':'s'}");
-	char *list = editor_line(fixture);
-	assert_non_null(strstr(list, "\"id\":5,\"result\":{\"checkpoints\":[{\"checkpoint\":1,"));
-	free(list);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,7 +248,6 @@ int main(void)
 		SYNC_TEST(test_none_is_rolled_back_while_a_prompt_waits),
 		SYNC_TEST(test_no_prompt_is_taken_until_the_rollback_has_ended),
 		SYNC_TEST(test_what_the_first_sync_says_comes_after_the_session_is_known),
-		SYNC_TEST(test_the_methods_answer_what_is_wrong),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

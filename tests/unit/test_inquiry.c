@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/inquiry.h"
+
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "tests/unit/relay_fixture.h"
+
+static char store_folder[64];
+static sem_t gate;
+
+static int set_up_store(void **state)
+{
+	set_up(state);
+	struct fixture *fixture = *state;
+	fixture->pool = pool_create(fixture->stage.loop);
+	snprintf(store_folder, sizeof(store_folder), "/tmp/test-inquiry-XXXXXX");
+	assert_non_null(mkdtemp(store_folder));
+	assert_int_equal(sem_init(&gate, 0, 0), 0);
+	return 0;
+}
+
+static int tear_down_store(void **state)
+{
+	char command[128];
+	int result = tear_down(state);
+	snprintf(command, sizeof(command), "rm -rf %s", store_folder);
+	assert_int_equal(system(command), 0); // NOLINT(cert-env33-c): of the test's own
+	sem_destroy(&gate);
+	return result;
+}
+
+static struct peer *begin_with_peer(struct fixture *fixture)
+{
+	begin_with_session(fixture);
+	return session_find(&fixture->relay->sessions, "s")->peer;
+}
+
+static struct inquiry *make(struct peer *peer, const char *id)
+{
+	struct call call = {.message = {.id = span_of(id)}};
+	return inquiry_create(peer, &call, store_folder);
+}
+
+/* ---- what is done on the pool ---- */
+
+static bool find_nothing(struct inquiry *inquiry, struct store *store, struct error *err)
+{
+	git_oid tree;
+	struct error missing;
+	bool is_empty = !store_find(store, "checkpoints/1", &tree, &missing);
+	return buf_append_format(
+		&inquiry->result, err, "{\"isEmpty\":%s}", is_empty ? "true" : "false");
+}
+
+static bool refuse(struct inquiry *inquiry, struct store *store, struct error *err)
+{
+	return error_set(err, ERROR_NOT_FOUND, "there is none");
+}
+
+static bool wait_at_gate(struct inquiry *inquiry, struct store *store, struct error *err)
+{
+	sem_wait(&gate);
+	return refuse(inquiry, store, err);
+}
+
+static void test_what_was_found_is_the_answer(void **state)
+{
+	struct fixture *fixture = *state;
+	struct inquiry *inquiry = make(begin_with_peer(fixture), "\"x\"");
+	inquiry->run = find_nothing;
+	inquiry_submit(inquiry);
+	editor_hears(fixture, "'id':'x','result':{'isEmpty':true}");
+}
+
+static void test_an_error_is_the_answer(void **state)
+{
+	struct fixture *fixture = *state;
+	struct inquiry *inquiry = make(begin_with_peer(fixture), "7");
+	inquiry->run = refuse;
+	inquiry_submit(inquiry);
+	char *line = editor_line(fixture);
+	assert_non_null(strstr(line, "\"id\":7,\"error\""));
+	assert_non_null(strstr(line, "there is none"));
+	assert_non_null(strstr(line, "\"stage\":\"sync\""));
+	free(line);
+}
+
+static void test_a_store_that_cannot_be_opened_is_an_error(void **state)
+{
+	struct fixture *fixture = *state;
+	struct peer *peer = begin_with_peer(fixture);
+	struct inquiry *inquiry = make(peer, "7");
+	free(inquiry->store_folder);
+	inquiry->store_folder = mem_strdup("/dev/null/store");
+	inquiry->run = find_nothing;
+	inquiry_submit(inquiry);
+	editor_hears_failure(fixture, "7", "SYSTEM_ERROR", "sync", "/dev/null/store");
+}
+
+static const struct failure ended = {"AGENT_EXITED", "relay", "it has ended", {NULL, 0}};
+
+static void test_all_of_a_peer_are_answered_once_when_it_ends(void **state)
+{
+	struct fixture *fixture = *state;
+	struct peer *peer = begin_with_peer(fixture);
+	struct inquiry *running = make(peer, "1");
+	running->run = wait_at_gate;
+	inquiry_submit(running);
+	struct inquiry *waiting = make(peer, "2"); // behind it, or beside it
+	waiting->run = wait_at_gate;
+	inquiry_submit(waiting);
+	make(peer, "3"); // of the loop: a sync goes on for it
+	inquiry_drop_all(peer, &ended);
+	assert_true(list_is_empty(&peer->inquiries));
+	for (int id = 1; id <= 3; id++) {
+		char text[8];
+		snprintf(text, sizeof(text), "%d", id);
+		editor_hears_failure(fixture, text, "AGENT_EXITED", "relay", "it has ended");
+	}
+	sem_post(&gate);
+	sem_post(&gate);
+	stage_settle(&fixture->stage);
+	editor_hears_nothing(fixture); // what has run is told nobody
+}
+
+#define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_store, tear_down_store)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STORE_TEST(test_what_was_found_is_the_answer),
+		STORE_TEST(test_an_error_is_the_answer),
+		STORE_TEST(test_a_store_that_cannot_be_opened_is_an_error),
+		STORE_TEST(test_all_of_a_peer_are_answered_once_when_it_ends),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
