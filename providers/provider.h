@@ -140,11 +140,13 @@ void sandbox_destroy(
 
 struct exec_spec {
 	const char *const *argv; // NULL-terminated
-	const char *const *env;  // NULL-terminated NAME=value, complete; NULL: sandbox_environment
-	const char *cwd;         // NULL: sandbox_home
-	bool want_stdin;         // else /dev/null
-	bool merge_stderr;       // stderr goes where stdout goes, interleaved as written
-	bool foreground;         // the caller's own stdin, stdout, stderr; no fds are handed over
+	/* NULL-terminated NAME=value, complete - but for ACP_BROKER_RUN, which is added where that
+	 * is how a sandbox knows its processes. NULL: sandbox_environment. */
+	const char *const *env;
+	const char *cwd;   // NULL: sandbox_home
+	bool want_stdin;   // else /dev/null
+	bool merge_stderr; // stderr goes where stdout goes, interleaved as written
+	bool foreground;   // the caller's own stdin, stdout, stderr; no fds are handed over
 };
 
 /* Order as in base/process.h: started | failed, exited, emptied. */

@@ -264,6 +264,11 @@ static void environment_is_exactly_what_was_asked(struct world *world)
 		assert_non_null(memmem(told.data, told.len, env[i], strlen(env[i]) + 1));
 		expected += strlen(env[i]) + 1;
 	}
+	const char *mark = memmem(told.data, told.len, "ACP_BROKER_RUN=", 15);
+	if (world->subject->is_marked) {
+		assert_non_null(mark);
+		expected += strlen(mark) + 1;
+	}
 	assert_int_equal(told.len, expected);
 	run_destroy(&run);
 }

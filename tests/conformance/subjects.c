@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "providers/local/local.h"
+#include "tests/conformance/piped.h"
 #include "tests/conformance/scripted.h"
 #include "tests/fake/fake.h"
 
@@ -55,10 +56,11 @@ static struct provider *create_remapped(const struct provider_context *context, 
 }
 
 const struct subject subjects[] = {
-	{"local", BACKEND_LOCAL, create_local, NULL},
-	{"copy", BACKEND_LOCAL, create_local, "copy"},
-	{"fake", BACKEND_FAKE, create_fake, NULL},
-	{"scripted", BACKEND_SSH, create_scripted, NULL},
-	{"remapped", BACKEND_FAKE, create_remapped, NULL},
+	{"local", BACKEND_LOCAL, create_local, NULL, false},
+	{"copy", BACKEND_LOCAL, create_local, "copy", false},
+	{"fake", BACKEND_FAKE, create_fake, NULL, false},
+	{"scripted", BACKEND_SSH, create_scripted, NULL, false},
+	{"piped", BACKEND_SSH, piped_provider_create, NULL, true},
+	{"remapped", BACKEND_FAKE, create_remapped, NULL, false},
 };
 const size_t subject_count = ARRAY_LENGTH(subjects);

@@ -28,6 +28,8 @@ struct subject {
 	enum backend backend;
 	struct provider *(*create)(const struct provider_context *context, const char *folder);
 	const char *isolation; // a key of the profile's; may be NULL
+	/* Its processes have a mark in their environment, and no guard that reaps them. */
+	bool is_marked;
 };
 
 struct world {

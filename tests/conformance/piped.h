@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_CONFORMANCE_PIPED_H
+#define TESTS_CONFORMANCE_PIPED_H
+
+#include "providers/provider.h"
+
+/* The SSH sandbox over pipes instead of a connection; workspaces lie below the folder. */
+struct provider *piped_provider_create(const struct provider_context *context, const char *folder);
+
+#endif
