@@ -24,8 +24,15 @@ static void drop_merge(struct round *round)
 	}
 }
 
+static void drop_view(struct round *round)
+{
+	snapshot_drop(round->view);
+	round->view = NULL;
+}
+
 void round_finish(struct round *round)
 {
+	drop_view(round);
 	drop_merge(round);
 	deletions_finish(&round->deletions);
 }
@@ -76,10 +83,9 @@ static bool set_base(struct store *store, const struct workspace_request *reques
 	return store_keep(store, name, tree, NULL, "base", &commit, err);
 }
 
-static bool take_local(struct round *round, struct store *store,
-	const struct workspace_request *request, const atomic_bool *is_cancelled, struct error *err)
+bool round_look(struct round *round, struct store *store, const struct workspace_request *request,
+	const atomic_bool *is_cancelled, struct error *err)
 {
-	struct snapshot snapshot;
 	struct snapshot_request local = {
 		.root = request->local_root,
 		.base = &round->base,
@@ -90,7 +96,21 @@ static bool take_local(struct round *round, struct store *store,
 		.cache = "local",
 		.is_cancelled = is_cancelled,
 	};
-	if (!snapshot_take(store, &local, &snapshot, err)) {
+	drop_view(round);
+	round->view = snapshot_look(store, &local, err);
+	return round->view != NULL;
+}
+
+static bool take_local(struct round *round, struct store *store,
+	const struct workspace_request *request, const atomic_bool *is_cancelled, struct error *err)
+{
+	struct snapshot snapshot;
+	if (!round->view && !round_look(round, store, request, is_cancelled, err)) {
+		return false;
+	}
+	struct snapshot_view *view = round->view;
+	round->view = NULL;
+	if (!snapshot_finish(view, store, &snapshot, err)) {
 		return false;
 	}
 	round->local = snapshot.tree;

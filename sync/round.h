@@ -12,10 +12,11 @@
  * bases/NAME.
  */
 struct round {
-	git_oid base;       // what both sides were; the empty tree at first
-	git_oid local;      // the last snapshot of the local directory
-	git_oid runtime;    // what was collected
-	struct merge merge; // of the last merge that was applied
+	git_oid base;               // what both sides were; the empty tree at first
+	git_oid local;              // the last snapshot of the local directory
+	git_oid runtime;            // what was collected
+	struct snapshot_view *view; // of the local directory, for the next snapshot; NULL: none
+	struct merge merge;         // of the last merge that was applied
 	bool has_merge;
 	git_oid target; // what both sides become
 	size_t files;
@@ -34,6 +35,13 @@ void round_finish(struct round *round);
 /* The base, from the store. ERROR_SYSTEM. */
 bool round_read_base(struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err) ATTR_NODISCARD;
+
+/*
+ * With round->base set: looks at the local directory for the merge to come. Others may write to
+ * the store meanwhile (snapshot_look).
+ */
+bool round_look(struct round *round, struct store *store, const struct workspace_request *request,
+	const atomic_bool *is_cancelled, struct error *err) ATTR_NODISCARD;
 
 /*
  * With round->runtime set: snapshot, merge, park, apply, and bases/NAME becomes

@@ -45,7 +45,7 @@ void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 
 /* ---- content ---- */
 
-enum { READ_TRIES = 3, TREE_MAX = 64 << 20 };
+enum { READ_TRIES = 3 };
 
 /* A change this short before the scan may be followed by one with the same time. */
 static const int64_t racy_ns = 2LL * 1000000000;
@@ -157,94 +157,6 @@ static bool read_contents(struct content *content, struct error *err)
 	return true;
 }
 
-/* ---- trees ---- */
-
-/* An empty folder, and what has gone, stand in no tree. */
-static bool is_in_tree(const struct listed *listed)
-{
-	static const git_oid none;
-	return listed->mode != ENTRY_NONE &&
-	       (listed->mode != LISTED_FOLDER || !id_equal(&listed->id, &none));
-}
-
-/* Whether all children are what the cache has: then it is the cached tree. */
-static const struct listed *cached_tree(
-	const struct listing *listing, const struct listing *cache, const struct listed *folder)
-{
-	if (folder->cached == LISTED_NONE) {
-		return NULL;
-	}
-	const struct listed *cached = &cache->items[folder->cached];
-	if (cached->children != folder->children || (cached->flags & LISTED_FIXED)) {
-		return NULL;
-	}
-	for (uint32_t i = 0; i < folder->children; i++) {
-		const struct listed *now = &listing->items[folder->first + i];
-		if (now->cached != cached->first + i) {
-			return NULL;
-		}
-		const struct listed *before = &cache->items[now->cached];
-		if (now->mode != before->mode || !id_equal(&now->id, &before->id)) {
-			return NULL;
-		}
-	}
-	return cached;
-}
-
-static bool format_tree(const struct listing *listing, const struct listed *folder,
-	struct buf *tree, struct error *err)
-{
-	for (uint32_t i = folder->first; i < folder->first + folder->children; i++) {
-		const struct listed *item = &listing->items[i];
-		struct span id = {(const char *)item->id.id, GIT_OID_RAWSZ};
-		struct span name = {listing_name(listing, i), item->name_length + 1U};
-		if (is_in_tree(item) &&
-			(!buf_append_format(tree, err, "%o ", (unsigned)item->mode) ||
-				!buf_append(tree, name, err) || !buf_append(tree, id, err))) {
-			return false;
-		}
-	}
-	return true;
-}
-
-static bool write_tree(struct store *store, const struct listing *listing, struct listed *folder,
-	struct buf *text, struct error *err)
-{
-	static const git_oid none;
-	buf_clear(text);
-	if (!format_tree(listing, folder, text, err)) {
-		return false;
-	}
-	if (text->len == 0) {
-		folder->id = none;
-		return true;
-	}
-	return object_put(store, GIT_OBJECT_TREE, buf_span(text), &folder->id, err);
-}
-
-/* From the last to the first: what is in a folder comes after it. */
-static bool write_trees(struct store *store, struct listing *listing, const struct listing *cache,
-	struct error *err)
-{
-	struct buf text;
-	bool written = true;
-	buf_init(&text, TREE_MAX);
-	for (uint32_t i = listing->count; written && i-- > 0;) {
-		struct listed *folder = &listing->items[i];
-		if (folder->mode != LISTED_FOLDER || (folder->flags & LISTED_FIXED)) {
-			continue;
-		}
-		const struct listed *same = cached_tree(listing, cache, folder);
-		if (same) {
-			folder->id = same->id;
-		} else {
-			written = write_tree(store, listing, folder, &text, err);
-		}
-	}
-	buf_finish(&text);
-	return written;
-}
-
 /* ---- all of it ---- */
 
 static bool cache_is_current(const struct listing *listing, const struct listing *cache)
@@ -283,79 +195,143 @@ static void tell(
 	}
 }
 
-static bool finish_snapshot(struct content *content, struct snapshot *out, struct error *err)
+/* ---- looking ---- */
+
+struct snapshot_view {
+	struct snapshot_request request;
+	char root[PATH_MAX];
+	int root_fd;
+	struct members members;
+	bool has_members;
+	struct stat_cache cache;
+	struct listing listing;
+	struct walk walk;
+	struct snapshot snapshot; // but the tree
+};
+
+/* A listing and an index of many files are some 40 MiB: each goes as soon as it is done with. */
+static void let_members_go(struct snapshot_view *view)
+{
+	if (view->has_members) {
+		members_finish(&view->members);
+		view->has_members = false;
+		malloc_trim(0);
+	}
+}
+
+static bool look_at_all(struct snapshot_view *view, struct store *store, struct error *err)
+{
+	struct timespec now;
+	view->has_members = members_init(&view->members, store, &view->request, err);
+	if (!view->has_members) {
+		return false;
+	}
+	point("snapshot.begun");
+	clock_gettime(CLOCK_REALTIME, &now);
+	stat_cache_open(&view->cache, store, view->request.cache);
+	view->walk = (struct walk){.members = &view->members,
+		.cache = &view->cache,
+		.listing = &view->listing,
+		.root_fd = view->root_fd};
+	struct content content = {.walk = &view->walk,
+		.store = store,
+		.scan_start_ns = ((int64_t)now.tv_sec + view->request.clock_offset_s) * 1000000000 +
+	                         now.tv_nsec};
+	if (!walk_run(&view->walk, err) || !read_contents(&content, err)) {
+		return false;
+	}
+	view->snapshot = (struct snapshot){.files = view->walk.files,
+		.bytes = view->walk.bytes,
+		.read_files = content.read_files};
+	tell(&view->walk, &view->request.limits, &view->snapshot);
+	return true;
+}
+
+static bool open_root(
+	struct snapshot_view *view, const struct snapshot_request *request, struct error *err)
+{
+	view->request = *request;
+	if (!snapshot_root_check(request->root, request->home, err)) {
+		return false;
+	}
+	if (!realpath(request->root, view->root)) {
+		return error_set_errno(err, errno, "the workspace %s", request->root);
+	}
+	view->request.root = view->root;
+	view->root_fd = open(view->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return view->root_fd >= 0 || error_set_errno(err, errno, "the workspace %s", view->root);
+}
+
+struct snapshot_view *snapshot_look(
+	struct store *store, const struct snapshot_request *request, struct error *err)
+{
+	struct snapshot_view *view = mem_alloc_zero(sizeof(*view));
+	view->root_fd = -1;
+	listing_init(&view->listing);
+	bool opened = open_root(view, request, err);
+	bool looked = opened && look_at_all(view, store, err);
+	if (opened && !looked) {
+		error_prefix(err, "snapshot of %s", view->root);
+	}
+	if (!looked) {
+		snapshot_drop(view);
+		return NULL;
+	}
+	let_members_go(view);
+	fd_close(&view->root_fd);
+	return view;
+}
+
+void snapshot_drop(struct snapshot_view *view)
+{
+	if (!view) {
+		return;
+	}
+	let_members_go(view);
+	listing_finish(&view->listing);
+	stat_cache_close(&view->cache);
+	fd_close(&view->root_fd);
+	free(view);
+	malloc_trim(0);
+}
+
+/* ---- taking ---- */
+
+static bool finish_snapshot(
+	struct snapshot_view *view, struct store *store, struct snapshot *out, struct error *err)
 {
 	static const git_oid none;
-	struct walk *walk = content->walk;
-	struct listing *listing = walk->listing;
-	const struct snapshot_request *request = walk->members->request;
-	if (!read_contents(content, err) ||
-		!write_trees(content->store, listing, &walk->cache->listing, err)) {
+	struct listing *listing = &view->listing;
+	const char *cache = view->request.cache;
+	if (!snapshot_write_trees(store, listing, &view->cache.listing, err)) {
 		return false;
 	}
 	point("snapshot.trees");
 	if (id_equal(&listing->items[0].id, &none)) {
 		listing->items[0].id = store_empty_tree;
 	}
-	if (request->cache && !cache_is_current(listing, &walk->cache->listing) &&
-		!stat_cache_write(content->store, request->cache, listing, err)) {
+	if (cache && !cache_is_current(listing, &view->cache.listing) &&
+		!stat_cache_write(store, cache, listing, err)) {
 		return false;
 	}
-	*out = (struct snapshot){
-		.tree = listing->items[0].id,
-		.files = walk->files,
-		.bytes = walk->bytes,
-		.read_files = content->read_files,
-	};
+	*out = view->snapshot;
+	out->tree = listing->items[0].id;
 	point("snapshot.taken");
-	tell(walk, &request->limits, out);
 	return true;
 }
 
-static bool take(struct store *store, const struct snapshot_request *request, int root_fd,
-	struct snapshot *out, struct error *err)
+bool snapshot_finish(
+	struct snapshot_view *view, struct store *store, struct snapshot *out, struct error *err)
 {
-	struct timespec now;
-	struct members members;
-	struct stat_cache cache;
-	struct listing listing;
-	if (!members_init(&members, store, request, err)) {
-		return false;
-	}
-	point("snapshot.begun");
-	clock_gettime(CLOCK_REALTIME, &now);
-	stat_cache_open(&cache, store, request->cache);
-	listing_init(&listing);
-	struct walk walk = {
-		.members = &members, .cache = &cache, .listing = &listing, .root_fd = root_fd};
-	struct content content = {.walk = &walk,
-		.store = store,
-		.scan_start_ns =
-			((int64_t)now.tv_sec + request->clock_offset_s) * 1000000000 + now.tv_nsec};
-	bool taken = walk_run(&walk, err) && finish_snapshot(&content, out, err);
-	listing_finish(&listing);
-	stat_cache_close(&cache);
-	members_finish(&members);
-	malloc_trim(0); // a listing and an index of many files: some 40 MiB
-	return taken;
+	bool finished = finish_snapshot(view, store, out, err) ||
+	                error_prefix(err, "snapshot of %s", view->root);
+	snapshot_drop(view);
+	return finished;
 }
 
 bool snapshot_take(struct store *store, const struct snapshot_request *request,
 	struct snapshot *out, struct error *err)
 {
-	char root[PATH_MAX];
-	struct snapshot_request resolved = *request;
-	if (!snapshot_root_check(request->root, request->home, err)) {
-		return false;
-	}
-	if (!realpath(request->root, root)) {
-		return error_set_errno(err, errno, "the workspace %s", request->root);
-	}
-	resolved.root = root;
-	int root_fd ATTR_CLEANUP(fd_cleanup) = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root_fd < 0) {
-		return error_set_errno(err, errno, "the workspace %s", root);
-	}
-	return take(store, &resolved, root_fd, out, err) ||
-	       error_prefix(err, "snapshot of %s", root);
+	struct snapshot_view *view = snapshot_look(store, request, err);
+	return view && snapshot_finish(view, store, out, err);
 }

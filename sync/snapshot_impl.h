@@ -3,6 +3,7 @@
 #define SYNC_SNAPSHOT_IMPL_H
 
 #include "base/span.h"
+#include "sync/listing.h"
 #include "sync/snapshot.h"
 
 /* What the files of the snapshot share; everyone else uses sync/snapshot.h. */
@@ -14,5 +15,12 @@ bool snapshot_name_is_left_out(struct span name);
 
 /* Adds to the note what the user should be told; a note that is full stays as it is. */
 void snapshot_note(struct snapshot *snapshot, const char *format, ...) ATTR_PRINTF(2, 3);
+
+/*
+ * Puts the trees of a listing whose files are all known into the store, and their ids into the
+ * listing; what is as in the cache is there already.
+ */
+bool snapshot_write_trees(struct store *store, struct listing *listing, const struct listing *cache,
+	struct error *err) ATTR_NODISCARD;
 
 #endif

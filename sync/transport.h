@@ -31,7 +31,8 @@ struct transport_request {
 
 /*
  * A snapshot of the runtime root in the store. `base` is what the runtime was
- * last known to be, and is in the store and there.
+ * last known to be, and is in the store and there. The local directory is looked at
+ * meanwhile (snapshot_look), so the store is written through a handle of the transport's own.
  */
 struct transport_collected {
 	git_oid tree;

@@ -42,7 +42,10 @@ struct workspace {
 	bool step_is_ok;
 	struct error step_err;
 	atomic_bool is_cancelled;
-	bool is_closed; // destroyed, but for the job
+	bool is_collecting;       // the transport is, while a step looks at the local directory
+	struct error collect_err; // ERROR_NONE: it has not failed
+	struct error look_err;    // likewise
+	bool is_closed;           // destroyed, but for the job
 	struct round round;
 	int tries;
 	ev_timer start; // begins the first wish, once the caller has returned

@@ -32,7 +32,7 @@ static void on_step_done(struct pool_job *job)
 	}
 }
 
-static void block(
+static bool block(
 	struct workspace *workspace, blocking_step *step, void (*next)(struct workspace *workspace))
 {
 	struct error err;
@@ -41,10 +41,12 @@ static void block(
 	workspace->next = next;
 	workspace->job =
 		(struct pool_job){.lane = POOL_LANE_WORK, .run = run_step, .done = on_step_done};
-	if (!pool_submit(workspace->request.pool, &workspace->job, &err)) {
-		workspace->step = NULL;
-		workspace_fail(workspace, &err);
+	if (pool_submit(workspace->request.pool, &workspace->job, &err)) {
+		return true;
 	}
+	workspace->step = NULL;
+	workspace_fail(workspace, &err);
+	return false;
 }
 
 static bool open_store(struct workspace *workspace, struct error *err)
@@ -78,6 +80,15 @@ static bool read_base(struct workspace *workspace, struct error *err)
 {
 	return find_target(workspace, err) &&
 	       round_read_base(&workspace->round, &workspace->store, &workspace->request, err);
+}
+
+/* Whether it has failed is for who waits for the transport, too. */
+static bool look(struct workspace *workspace, struct error *err)
+{
+	workspace->look_err.code = ERROR_NONE;
+	return round_look(&workspace->round, &workspace->store, &workspace->request,
+		       &workspace->is_cancelled, &workspace->look_err) ||
+	       workspace->look_err.code != ERROR_NONE;
 }
 
 static bool merge_trees(struct workspace *workspace, struct error *err)
@@ -149,12 +160,31 @@ static void deliver(struct workspace *workspace)
 		workspace->transport, &round->runtime, &round->target, on_delivered, workspace);
 }
 
+/* The one that ends last, the transport's collecting or the look, goes on. */
+static void join(struct workspace *workspace)
+{
+	if (workspace->is_collecting || workspace->step) {
+		return;
+	}
+	workspace->is_cancelled = false;
+	if (workspace->collect_err.code != ERROR_NONE) {
+		workspace_fail(workspace, &workspace->collect_err);
+	} else if (workspace->look_err.code != ERROR_NONE) {
+		workspace_fail(workspace, &workspace->look_err);
+	} else {
+		block(workspace, merge_trees, deliver);
+	}
+}
+
 static void on_collected(
 	void *data, const struct transport_collected *collected, const struct error *err)
 {
 	struct workspace *workspace = data;
+	workspace->is_collecting = false;
 	if (err) {
-		workspace_fail(workspace, err);
+		workspace->collect_err = *err;
+		workspace->is_cancelled = true; // the look is for nothing
+		join(workspace);
 		return;
 	}
 	workspace->received_bytes += collected->received_bytes;
@@ -162,12 +192,19 @@ static void on_collected(
 	if (*collected->note) {
 		snprintf(workspace->note, sizeof(workspace->note), "%s", collected->note);
 	}
-	block(workspace, merge_trees, deliver);
+	join(workspace);
 }
 
+/* What the local directory is does not depend on what the runtime is: both are found out at once.
+ */
 static void collect(struct workspace *workspace)
 {
-	transport_collect(workspace->transport, &workspace->round.base, on_collected, workspace);
+	workspace->collect_err.code = ERROR_NONE;
+	workspace->is_collecting = true;
+	if (block(workspace, look, join)) {
+		transport_collect(
+			workspace->transport, &workspace->round.base, on_collected, workspace);
+	}
 }
 
 static void on_prepared(void *data, const struct error *err)

@@ -12,6 +12,7 @@ struct dir_transport_hooks dir_transport_hooks;
 struct dir_transport {
 	struct transport transport;
 	struct transport_request request;
+	struct store store; // our own handle
 	git_oid base, from, to;
 	ev_timer later;
 	enum { PREPARE, COLLECT, DELIVER } operation;
@@ -40,7 +41,7 @@ static void do_collect(struct dir_transport *dir)
 		dir->collected(dir->data, NULL, &err);
 		return;
 	}
-	if (!snapshot_take(dir->request.store, &request, &snapshot, &err)) {
+	if (!snapshot_take(&dir->store, &request, &snapshot, &err)) {
 		dir->collected(dir->data, NULL, &err);
 		return;
 	}
@@ -63,7 +64,7 @@ static void do_deliver(struct dir_transport *dir)
 		dir_transport_hooks.fail_delivers--;
 		fill_error(&err);
 		dir->delivered(dir->data, NULL, &err);
-	} else if (!apply_run(dir->request.store, &request, &result, &err)) {
+	} else if (!apply_run(&dir->store, &request, &result, &err)) {
 		dir->delivered(dir->data, NULL, &err);
 	} else if (result.left > 0) {
 		error_set_reason(&err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED", "it has changed");
@@ -134,6 +135,7 @@ static void destroy(struct transport *transport)
 		dir_transport_hooks.held = NULL;
 	}
 	free((char *)dir->request.runtime_root);
+	store_close(&dir->store);
 	free(dir);
 }
 
@@ -147,7 +149,11 @@ static const struct transport_impl impl = {
 
 struct transport *dir_transport_create(const struct transport_request *request)
 {
+	struct error err;
 	struct dir_transport *dir = mem_alloc_zero(sizeof(*dir));
+	if (!store_open(&dir->store, request->store->path, request->store->big_file_bytes, &err)) {
+		abort();
+	}
 	dir->transport.impl = &impl;
 	dir->request = *request;
 	dir->request.runtime_root = mem_strdup(request->runtime_root);

@@ -207,6 +207,36 @@ static void test_a_big_file_stands_as_a_gitlink(void **state)
 	assert_memory_not_equal(&again, &tree, sizeof(tree));
 }
 
+static void expect_trees_and_caches(struct place *place, const char *expected)
+{
+	char *said = place_ask(place,
+		"cd ../state/store; git cat-file --batch-all-objects --batch-check | grep -c tree;"
+		"ls cache | wc -l");
+	assert_string_equal(said, expected);
+	free(said);
+}
+
+static void test_a_look_leaves_trees_and_cache_to_its_end(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	struct snapshot snapshot;
+	struct snapshot_request request = {.root = place->root, .cache = "two"};
+	place_run(place, "mkdir d; echo a >a; echo b >d/b");
+	struct snapshot_view *view = snapshot_look(&place->store, &request, &err);
+	assert_non_null(view);
+	expect_trees_and_caches(place, "1\n0\n"); // the empty tree is in every store
+	place_run(place, "echo later >a");
+	assert_true(snapshot_finish(view, &place->store, &snapshot, &err));
+	expect_trees_and_caches(place, "3\n1\n");
+	assert_tree(place, &snapshot.tree, "100644 a\n100644 d/b\n");
+	assert_int_equal(snapshot.read_files, 2);
+	git_oid now = place_take(place, NULL);
+	assert_memory_not_equal(&now, &snapshot.tree, sizeof(now)); // what a held when it was read
+	snapshot_drop(snapshot_look(&place->store, &request, &err));
+	snapshot_drop(NULL);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
@@ -224,6 +254,7 @@ int main(void)
 		TEST(test_limits_warn_and_refuse),
 		TEST(test_it_can_be_cancelled),
 		TEST(test_a_big_file_stands_as_a_gitlink),
+		TEST(test_a_look_leaves_trees_and_cache_to_its_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,6 +94,24 @@ static void test_a_failed_collection_changes_nothing(void **state)
 	expect_same(fixture);
 }
 
+static void test_a_directory_that_cannot_be_read_fails_the_sync(void **state)
+{
+	struct fixture *fixture = *state;
+	char moved[FIXTURE_PATH_MAX + 16];
+	run(fixture, "echo a > a");
+	sync_once(fixture);
+	snprintf(moved, sizeof(moved), "%s.moved", fixture->place->root);
+	assert_int_equal(rename(fixture->place->root, moved), 0);
+	begin(fixture, &(struct sync_order){.reason = SYNC_REASON_TURN});
+	ev_run(fixture->loop, 0);
+	assert_false(fixture->is_ok);
+	assert_non_null(strstr(fixture->err.text, "the workspace"));
+	assert_int_equal(rename(moved, fixture->place->root), 0);
+	run(fixture, "echo b > a");
+	sync_once(fixture);
+	expect_same(fixture);
+}
+
 static void write_late(void *data)
 {
 	struct fixture *fixture = data;
@@ -374,6 +392,7 @@ int main(void)
 		WORKSPACE_TEST(test_a_conflict_parks_the_runtimes_version_and_is_told_once),
 		WORKSPACE_TEST(test_a_failed_delivery_leaves_nothing_half_known),
 		WORKSPACE_TEST(test_a_failed_collection_changes_nothing),
+		WORKSPACE_TEST(test_a_directory_that_cannot_be_read_fails_the_sync),
 		WORKSPACE_TEST(test_a_runtime_that_changes_meanwhile_gets_another_round),
 		WORKSPACE_TEST(test_many_deletions_are_not_followed),
 		WORKSPACE_TEST(test_a_question_changes_nothing),
