@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/ssh/libssh2_login.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "providers/ssh/known_hosts.h"
+#include "providers/ssh/libssh2_algorithms.h"
+#include "providers/ssh/libssh2_key_file.h"
+#include "providers/ssh/libssh2_secret.h"
+
+enum {
+	HANDSHAKE_KEPT_MAX = 8 * 1024, // of what the server sends first
+	HOST_KEY_TYPES_MAX = 16,
+	DEFAULT_TIMEOUT_MS = 30 * 1000,
+	NOTE_MAX = 512,
+};
+
+enum login_stage { LOGIN_HANDSHAKE, LOGIN_AUTH };
+
+struct login {
+	struct pool_job job;
+	struct login_work work;
+	int fd;
+	enum login_stage stage;
+	/* What the worker answers: */
+	bool has_failed;
+	enum login_need need;
+	struct error err;
+	char note[NOTE_MAX]; // of the host key; "" mostly
+	struct buf received; // the server's first bytes
+	/* The loop's: */
+	const struct provider_context *context;
+	const struct login_listener *listener;
+	void *data;
+	struct ev_timer deadline;
+	struct secret_query *query;
+	bool is_working;
+	bool is_abandoned;
+	bool is_late;
+};
+
+/* ---- the worker's ---- */
+
+void login_bound_call(struct login_work *work)
+{
+	long long left_ms = work->deadline_ms - clock_now_ms();
+	work->ssh2->session_set_timeout(work->session, left_ms > 1 ? (long)left_ms : 1);
+}
+
+/* As libssh2's own, and keeps the beginning. */
+static ssize_t keep_received(
+	libssh2_socket_t fd, void *buffer, size_t size, int flags, void **abstract)
+{
+	struct login *login = *abstract;
+	ssize_t count = recv(fd, buffer, size, flags);
+	if (count < 0) {
+		return -errno;
+	}
+	size_t room = HANDSHAKE_KEPT_MAX - login->received.len;
+	size_t kept = (size_t)count < room ? (size_t)count : room;
+	(void)!buf_append(&login->received, (struct span){buffer, kept}, NULL);
+	return count;
+}
+
+static bool handshake_failed(struct login *login, struct error *err)
+{
+	const struct ssh2 *ssh2 = login->work.ssh2;
+	char text[ERROR_TEXT_MAX / 2];
+	if (ssh2_nothing_in_common(
+		    ssh2, login->work.session, buf_span(&login->received), text, sizeof(text))) {
+		return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
+			"libssh2 cannot talk to this server: %s: set ssh-client = openssh", text);
+	}
+	if (login->received.len == 0) {
+		return error_set_reason(err, ERROR_UNAVAILABLE, "HOST_UNREACHABLE",
+			"the connection was closed before the server said anything");
+	}
+	return error_set_reason(err, ERROR_UNAVAILABLE, "HOST_UNREACHABLE",
+		"the SSH handshake failed: %s", ssh2_last_text(ssh2, login->work.session));
+}
+
+static bool check_host_key(struct login *login, struct error *err)
+{
+	struct login_work *work = &login->work;
+	char type[64];
+	size_t len = 0;
+	int kind;
+	const char *blob = work->ssh2->session_hostkey(work->session, &len, &kind);
+	if (!blob) {
+		return error_set_reason(err, ERROR_PROTOCOL, "HOST_UNREACHABLE",
+			"the server has shown no host key");
+	}
+	struct host_key key = {.blob = {blob, len}};
+	key.type = key_blob_type(key.blob, type, sizeof(type));
+	return host_key_decide(&work->target, &key, login->note, sizeof(login->note), err);
+}
+
+static bool shake_hands(struct login *login, struct error *err)
+{
+	struct login_work *work = &login->work;
+	const struct ssh2 *ssh2 = work->ssh2;
+	const char *types[HOST_KEY_TYPES_MAX] = {NULL};
+	work->session = ssh2->session_init_ex(NULL, NULL, NULL, login);
+	if (!work->session) {
+		return error_set(err, ERROR_SYSTEM, "making an SSH session: no memory");
+	}
+	if (!known_hosts_types(&work->target, types, HOST_KEY_TYPES_MAX, err) ||
+		!ssh2_prefer_host_keys(ssh2, work->session, types, err)) {
+		return false;
+	}
+	ssh2->session_set_blocking(work->session, 1);
+	ssh2->session_callback_set(
+		work->session, LIBSSH2_CALLBACK_RECV, (void *)(intptr_t)keep_received);
+	login_bound_call(work);
+	if (ssh2->session_handshake(work->session, login->fd) != 0) {
+		return handshake_failed(login, err);
+	}
+	return check_host_key(login, err);
+}
+
+static void run_job(struct pool_job *job)
+{
+	struct login *login = CONTAINER_OF(job, struct login, job);
+	login->need = LOGIN_NEEDS_NOTHING;
+	login->has_failed = login->stage == LOGIN_HANDSHAKE
+	                            ? !shake_hands(login, &login->err)
+	                            : !auth_run(&login->work, &login->need, &login->err);
+}
+
+/* ---- the loop's ---- */
+
+static void login_free(struct login *login)
+{
+	if (!login->is_abandoned) {
+		ev_timer_stop(login->context->loop, &login->deadline);
+		secret_query_cancel(login->query);
+	}
+	if (login->work.session) {
+		(void)login->work.ssh2->session_free(login->work.session);
+	}
+	auth_finish(&login->work.auth);
+	buf_finish(&login->received);
+	ssh_target_finish(&login->work.target);
+	fd_close(&login->fd);
+	free(login);
+}
+
+/* What the worker waits for ends. */
+static void login_abort(struct login *login)
+{
+	atomic_store(&login->work.is_aborted, true);
+	(void)shutdown(login->fd, SHUT_RDWR);
+}
+
+void login_abandon(struct login *login)
+{
+	if (!login) {
+		return;
+	}
+	ev_timer_stop(login->context->loop, &login->deadline);
+	secret_query_cancel(login->query);
+	/* From here on the context is not touched: it may go before the worker does. */
+	login->is_abandoned = true;
+	login_abort(login);
+	if (!login->is_working || pool_cancel(login->context->pool, &login->job)) {
+		login_free(login);
+	}
+}
+
+static void login_fail(struct login *login, struct error *err)
+{
+	const struct login_listener *listener = login->listener;
+	void *data = login->data;
+	const struct ssh_target *target = &login->work.target;
+	if (login->is_late) {
+		bool is_auth = login->stage == LOGIN_AUTH;
+		error_set_reason(err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+			"%s did not finish within %g s (%s)",
+			is_auth ? "the authentication" : "the SSH handshake",
+			login->deadline.repeat, is_auth ? "auth-timeout" : "ConnectTimeout");
+	}
+	error_prefix(err, "connecting to %s port %d", target->host, target->port);
+	struct error copy = *err;
+	login_free(login);
+	listener->on_failed(data, &copy);
+}
+
+/* False: it has failed, and is gone. */
+static bool login_submit(struct login *login)
+{
+	struct error err;
+	if (!pool_submit(login->context->pool, &login->job, &err)) {
+		login_fail(login, &err);
+		return false;
+	}
+	login->is_working = true;
+	return true;
+}
+
+static void begin_stage(struct login *login, enum login_stage stage, long long timeout_ms)
+{
+	timeout_ms = timeout_ms > 0 ? timeout_ms : DEFAULT_TIMEOUT_MS;
+	login->stage = stage;
+	login->work.deadline_ms = clock_now_ms() + timeout_ms;
+	login->deadline.repeat = (double)timeout_ms / 1000;
+	ev_timer_again(login->context->loop, &login->deadline);
+}
+
+static void have_secret(void *data, char *secret, const struct error *err)
+{
+	struct login *login = data;
+	struct auth *auth = &login->work.auth;
+	bool is_passphrase = login->need == LOGIN_NEEDS_PASSPHRASE;
+	login->query = NULL;
+	*(is_passphrase ? &auth->passphrase : &auth->password) = secret;
+	if (!secret) {
+		(void)!buf_append_format(
+			&auth->tried, NULL, "%s%s", auth->tried.len ? "; " : "", err->text);
+	}
+	login_submit(login);
+}
+
+static void get_secret(struct login *login)
+{
+	bool is_passphrase = login->need == LOGIN_NEEDS_PASSPHRASE;
+	const struct ssh_target *target = &login->work.target;
+	struct error err;
+	login->query = secret_query_start(login->context,
+		is_passphrase ? "passphrase-command" : "password-command",
+		is_passphrase ? target->passphrase_command : target->password_command, have_secret,
+		login, &err);
+	if (!login->query) {
+		login_fail(login, &err);
+	}
+}
+
+static void login_succeed(struct login *login)
+{
+	const struct login_listener *listener = login->listener;
+	void *data = login->data;
+	LIBSSH2_SESSION *session = login->work.session;
+	int fd = login->fd;
+	login->work.session = NULL;
+	login->fd = -1;
+	login_free(login);
+	listener->on_done(data, session, fd);
+}
+
+static void begin_auth(struct login *login)
+{
+	char text[NOTE_MAX];
+	begin_stage(login, LOGIN_AUTH, login->work.target.auth_timeout_ms);
+	snprintf(text, sizeof(text), "%s%sAuthenticating as %s", login->note,
+		login->note[0] ? ". " : "", login->work.target.user);
+	if (login_submit(login)) {
+		login->listener->on_progress(login->data, text);
+	}
+}
+
+static void job_done(struct pool_job *job)
+{
+	struct login *login = CONTAINER_OF(job, struct login, job);
+	login->is_working = false;
+	if (login->is_abandoned) {
+		login_free(login);
+	} else if (login->has_failed || login->is_late) {
+		login_fail(login, &login->err);
+	} else if (login->need != LOGIN_NEEDS_NOTHING) {
+		get_secret(login);
+	} else if (login->stage == LOGIN_AUTH) {
+		login_succeed(login);
+	} else {
+		begin_auth(login);
+	}
+}
+
+static void on_deadline(struct ev_loop *loop, struct ev_timer *watcher, int events)
+{
+	struct login *login = CONTAINER_OF(watcher, struct login, deadline);
+	ev_timer_stop(loop, watcher);
+	login->is_late = true;
+	login_abort(login);
+	if (!login->is_working) {
+		login_fail(login, &login->err);
+	}
+}
+
+static char **copy_words(char **words)
+{
+	size_t count = 0;
+	while (words && words[count]) {
+		count++;
+	}
+	char **copy = mem_alloc_zero((count + 1) * sizeof(*copy));
+	for (size_t i = 0; i < count; i++) {
+		copy[i] = mem_strdup(words[i]);
+	}
+	return copy;
+}
+
+/* Without the hops: the socket leads through them already. */
+static void copy_target(struct ssh_target *to, const struct ssh_target *from)
+{
+	*to = *from;
+	to->alias = mem_strdup_or_null(from->alias);
+	to->host = mem_strdup_or_null(from->host);
+	to->user = mem_strdup_or_null(from->user);
+	to->host_key_alias = mem_strdup_or_null(from->host_key_alias);
+	to->identity_files = copy_words(from->identity_files);
+	to->identity_agent = mem_strdup_or_null(from->identity_agent);
+	to->user_known_hosts_files = copy_words(from->user_known_hosts_files);
+	to->global_known_hosts_files = copy_words(from->global_known_hosts_files);
+	to->host_key_pin = mem_strdup_or_null(from->host_key_pin);
+	to->passphrase_command = mem_strdup_or_null(from->passphrase_command);
+	to->password_command = mem_strdup_or_null(from->password_command);
+	to->via = NULL;
+	to->proxy_command = NULL;
+	to->set_env = NULL;
+	to->ssh_program = NULL;
+	to->config_file = NULL;
+}
+
+struct login *login_start(const struct provider_context *context, const struct ssh2 *ssh2,
+	const struct ssh_target *target, int fd, const struct login_listener *listener, void *data,
+	struct error *err)
+{
+	struct login *login = mem_alloc_zero(sizeof(*login));
+	login->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run_job, .done = job_done};
+	login->work.ssh2 = ssh2;
+	login->fd = fd;
+	login->context = context;
+	login->listener = listener;
+	login->data = data;
+	atomic_init(&login->work.is_aborted, false);
+	copy_target(&login->work.target, target);
+	buf_init(&login->received, HANDSHAKE_KEPT_MAX);
+	buf_init(&login->work.auth.tried, AUTH_TEXT_MAX);
+	buf_init(&login->work.auth.unsupported, AUTH_TEXT_MAX);
+	error_set(&login->err, ERROR_UNAVAILABLE, "the program is ending");
+	login->has_failed = true; // where the pool ends before the job ran
+	ev_timer_init(&login->deadline, on_deadline, 0, 0);
+	if (!pool_submit(context->pool, &login->job, err)) {
+		login_free(login);
+		return NULL;
+	}
+	login->is_working = true;
+	begin_stage(login, LOGIN_HANDSHAKE, target->connect_timeout_ms);
+	return login;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/ssh/libssh2_route.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+enum { SSH_PORT = 22 };
+
+const char *target_place(const struct ssh_target *target, char *text, size_t size)
+{
+	if (target->port == SSH_PORT) {
+		snprintf(text, size, "%s", target->host);
+	} else {
+		snprintf(text, size, "%s port %d", target->host, target->port);
+	}
+	return text;
+}
+
+bool socket_pair(int out_fds[2], struct error *err)
+{
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, out_fds) != 0) {
+		return error_set_errno(err, errno, "making a pair of sockets");
+	}
+	return true;
+}
+
+struct route *route_open(const struct provider_context *context, const struct ssh_target *target,
+	const struct route_listener *listener, void *data, struct error *err)
+{
+	struct route request = {
+		.context = context, .target = target, .listener = listener, .data = data};
+	if (target->proxy_command) {
+		return route_proxy(&request, err);
+	}
+	return target->via ? route_jump(&request, err) : route_dial(&request, err);
+}
+
+void route_close(struct route *route)
+{
+	if (route) {
+		route->close(route);
+	}
+}

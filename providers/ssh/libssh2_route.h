@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_SSH_LIBSSH2_ROUTE_H
+#define PROVIDERS_SSH_LIBSSH2_ROUTE_H
+
+#include <stdbool.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "providers/provider.h"
+#include "providers/ssh/target.h"
+
+/*
+ * The way to a target's SSH server, as a connected stream socket: TCP (libssh2_dial.c), a
+ * proxy command (libssh2_proxy.c), or a channel of another connection (libssh2_jump.c).
+ *
+ * Loop thread; nothing blocks, and nothing is raised before route_open returns.
+ */
+struct route;
+
+struct route_listener {
+	void (*on_progress)(void *data, const char *text);
+	/* The socket is the callee's: non-blocking, CLOEXEC. The route stays as long as it is used.
+	 */
+	void (*on_reached)(void *data, int fd);
+	/* HOST_NOT_FOUND, HOST_UNREACHABLE, TIMEOUT_EXCEEDED, or what a hop before says. */
+	void (*on_failed)(void *data, const struct error *err);
+};
+
+/* The target is borrowed until the route is closed. connect_timeout_ms bounds it all. */
+struct route *route_open(const struct provider_context *context, const struct ssh_target *target,
+	const struct route_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
+
+/* Raises nothing more; from a handler too. What the socket leads through ends. NULL is fine. */
+void route_close(struct route *route);
+
+/* ---- for those who make one ---- */
+
+struct route {
+	void (*close)(struct route *route);
+	const struct provider_context *context;
+	const struct ssh_target *target;
+	const struct route_listener *listener;
+	void *data;
+};
+
+struct route *route_dial(const struct route *request, struct error *err);
+struct route *route_proxy(const struct route *request, struct error *err);
+struct route *route_jump(const struct route *request, struct error *err);
+
+/* Where it leads, for people: "devbox", "devbox port 2222"; returns text. */
+const char *target_place(const struct ssh_target *target, char *text, size_t size);
+
+/* A pair of connected stream sockets, non-blocking and CLOEXEC. */
+bool socket_pair(int out_fds[2], struct error *err) ATTR_NODISCARD;
+
+#endif
