@@ -30,11 +30,15 @@ enum { OPENSSH_FOLDER_MAX = 88 }; // the name of a socket is short, and ssh adds
 
 struct openssh_folder {
 	char path[OPENSSH_FOLDER_MAX]; // "": there is none
+	int lock_fd;                   // held while there is one
 	char socket[OPENSSH_FOLDER_MAX + 8];
 	char askpass[OPENSSH_FOLDER_MAX + 8];
 };
 
-/* Makes it, in XDG_RUNTIME_DIR, else TMPDIR, else /tmp: where the name is short enough. */
+/*
+ * Makes it, in XDG_RUNTIME_DIR, else TMPDIR, else /tmp: where the name is short enough. Removes
+ * what killed programs have left there.
+ */
 bool openssh_folder_make(struct openssh_folder *folder, const char *const *environment,
 	struct error *err) ATTR_NODISCARD;
 void openssh_folder_remove(struct openssh_folder *folder); // zeroed is fine

@@ -1,20 +1,94 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "providers/ssh/openssh.h"
 
+#define NAME_BEGIN "acp-ssh-"
+
 static const char *const places[] = {"XDG_RUNTIME_DIR=", "TMPDIR="};
+
+/* Held for as long as the folder is in use: a killed program lets go of it. */
+static int lock(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		fd_close(&fd);
+	}
+	return fd;
+}
+
+/* ssh killed in the middle of making its socket has left it by another name. */
+static void remove_all(const char *path)
+{
+	DIR *folder = opendir(path);
+	for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+		unlinkat(dirfd(folder), entry->d_name, 0);
+	}
+	if (folder) {
+		closedir(folder);
+	}
+	rmdir(path);
+}
+
+/* What killed brokers have left: folders of ours that nobody holds. */
+static void sweep(const char *place)
+{
+	DIR *folder = opendir(place);
+	for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+		char path[OPENSSH_FOLDER_MAX];
+		struct stat status;
+		int len = snprintf(path, sizeof(path), "%s/%s", place, entry->d_name);
+		if (strncmp(entry->d_name, NAME_BEGIN, strlen(NAME_BEGIN)) != 0 || len < 0 ||
+			(size_t)len >= sizeof(path)) {
+			continue;
+		}
+		int fd ATTR_CLEANUP(fd_cleanup) = lock(path);
+		if (fd >= 0 && fstat(fd, &status) == 0 && status.st_uid == geteuid()) {
+			remove_all(path);
+		}
+	}
+	if (folder) {
+		closedir(folder);
+	}
+}
+
+/* Somebody's sweep may come between the making and the lock: then there is another one. */
+static int make_locked(char *path, const char *place)
+{
+	enum { TRIES = 8 };
+	for (int i = 0; i < TRIES; i++) {
+		struct stat status;
+		snprintf(path, OPENSSH_FOLDER_MAX, "%s/" NAME_BEGIN "XXXXXX", place);
+		if (!mkdtemp(path)) {
+			return -1;
+		}
+		int fd = lock(path);
+		if (fd >= 0 && stat(path, &status) == 0) {
+			return fd;
+		}
+		fd_close(&fd);
+	}
+	return -1;
+}
 
 static bool make_in(struct openssh_folder *folder, const char *place)
 {
 	char path[OPENSSH_FOLDER_MAX];
-	int len = snprintf(path, sizeof(path), "%s/acp-ssh-XXXXXX", place);
-	if (place[0] != '/' || len < 0 || (size_t)len >= sizeof(path) || !mkdtemp(path)) {
+	if (place[0] != '/' || strlen(place) + strlen("/" NAME_BEGIN "XXXXXX") >= sizeof(path)) {
+		return false;
+	}
+	sweep(place);
+	folder->lock_fd = make_locked(path, place);
+	if (folder->lock_fd < 0) {
 		return false;
 	}
 	memcpy(folder->path, path, sizeof(path));
@@ -42,23 +116,11 @@ bool openssh_folder_make(
 		err, errnum, "making a folder for ssh's control socket in XDG_RUNTIME_DIR or /tmp");
 }
 
-/* ssh killed in the middle of making its socket has left it by another name. */
-static void remove_entries(const char *path)
-{
-	DIR *folder = opendir(path);
-	for (const struct dirent *entry; folder && (entry = readdir(folder));) {
-		unlinkat(dirfd(folder), entry->d_name, 0);
-	}
-	if (folder) {
-		closedir(folder);
-	}
-}
-
 void openssh_folder_remove(struct openssh_folder *folder)
 {
 	if (folder->path[0]) {
-		remove_entries(folder->path);
-		rmdir(folder->path);
+		remove_all(folder->path);
+		fd_close(&folder->lock_fd);
 		folder->path[0] = '\0';
 	}
 }

@@ -136,6 +136,32 @@ static void test_a_passphrase_comes_from_a_command(struct client_world *world)
 	expect_failure(world, "AUTH_FAILED", "");
 }
 
+/* The agent ends when the folder does. */
+static void test_a_key_of_the_agent(struct client_world *world)
+{
+	char path[SSHD_PATH_MAX];
+	client_world_start(world, NULL);
+	run_shell(world,
+		"(ssh-agent -a agent sh -c 'ssh-add -q id && mv id elsewhere && touch added && "
+		"while [ -e added ]; do sleep 0.1; done; kill $SSH_AGENT_PID' < /dev/null > "
+		"/dev/null 2>&1 &) && "
+		"i=0; while [ ! -e added ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done; "
+		"sed -i '/Identity/d' ssh_config");
+	snprintf(path, sizeof(path), "%s/agent", world->sshd.folder);
+	client_set(&world->target.identity_agent, path);
+	world->target.identities_only = false;
+	expect_works(world);
+	client_set(&world->target.identity_agent, NULL);
+	expect_failure(world, "AUTH_FAILED", "");
+}
+
+static void test_a_server_with_an_rsa_key_alone(struct client_world *world)
+{
+	client_world_start(world,
+		&(struct sshd_spec){.config = "HostKeyAlgorithms rsa-sha2-512,rsa-sha2-256\n"});
+	expect_works(world);
+}
+
 static void test_a_key_that_the_host_does_not_take(struct client_world *world)
 {
 	client_world_start(world, NULL);
@@ -211,6 +237,8 @@ static const struct client_case cases[] = {
 	CASE(test_a_host_without_address),
 	CASE(test_a_host_that_refuses),
 	CASE(test_a_passphrase_comes_from_a_command),
+	CASE(test_a_key_of_the_agent),
+	CASE(test_a_server_with_an_rsa_key_alone),
 	CASE(test_a_key_that_the_host_does_not_take),
 	CASE(test_a_password_comes_from_a_command),
 	CASE(test_two_hosts_on_the_way),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/ssh/client_cases.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,11 +36,37 @@ static void test_a_server_of_modern_algorithms_alone(struct client_world *world)
 	connection_close(&connection);
 }
 
+/* Of a host and of a user, and no other key that would do. */
+static void test_certificates(struct client_world *world)
+{
+	char line[1024];
+	client_world_start(world, NULL);
+	snprintf(line, sizeof(line),
+		"cd %s && ssh-keygen -q -N '' -t ed25519 -f ca && "
+		"ssh-keygen -q -s ca -I user -n \"$(id -un)\" id.pub && "
+		"ssh-keygen -q -s ca -I host -h -n 127.0.0.1 host_ed25519.pub && "
+		"echo \"cert-authority $(cat ca.pub)\" > authorized_keys && "
+		"echo \"@cert-authority * $(cat ca.pub)\" > known_hosts && "
+		"echo HostCertificate $PWD/host_ed25519-cert.pub >> sshd_config",
+		world->sshd.folder);
+	assert_int_equal(system(line), 0);
+	kill(world->sshd.pid, SIGHUP); // reads its configuration again
+	struct connection connection = {0};
+	for (int i = 0; i < 200 && !sshd_has_logged(&world->sshd, "restarting"); i++) {
+		client_run_for(world, 10);
+	}
+	client_run_for(world, 200);
+	connection_expect_ready(&connection, world);
+	assert_true(sshd_has_logged(&world->sshd, "ED25519-CERT"));
+	connection_close(&connection);
+}
+
 static void test_the_users_own_askpass(struct client_world *world)
 {
 	char path[SSHD_PATH_MAX], entry[SSHD_PATH_MAX + 16], line[512];
 	client_world_start(world, NULL);
-	snprintf(line, sizeof(line), "ssh-keygen -q -p -N 'open it' -f %s", world->sshd.key);
+	snprintf(line, sizeof(line), "ssh-keygen -q -p -N 'open it' -f %s > /dev/null",
+		world->sshd.key);
 	assert_int_equal(system(line), 0);
 	snprintf(path, sizeof(path), "%s/askpass", world->sshd.folder);
 	client_write_file(path, "#!/bin/sh\necho 'open it'\n");
@@ -97,9 +124,15 @@ static void test_its_folder_is_private_and_goes_with_it(struct client_world *wor
 	const char *const environment[] = {"PATH=/usr/bin:/bin", entry, NULL};
 	const char *const *before = world->context.environment;
 	world->context.environment = environment;
-	struct connection connection = {0};
+	struct connection connection = {0}, other = {0};
+	snprintf(line, sizeof(line), "cd %s && mkdir acp-ssh-1 && touch acp-ssh-1/s",
+		world->sshd.home);
+	assert_int_equal(system(line), 0); // a killed program's
 	connection_expect_ready(&connection, world);
 	assert_int_equal(count_folders(world->sshd.home), 1);
+	connection_expect_ready(&other, world); // takes nobody's away
+	assert_int_equal(count_folders(world->sshd.home), 2);
+	connection_close(&other);
 	snprintf(line, sizeof(line), "test $(stat -c %%a %s/acp-ssh-*) = 700", world->sshd.home);
 	assert_int_equal(system(line), 0);
 	connection_close(&connection);
@@ -112,7 +145,8 @@ static void test_secrets_are_in_no_command_line(struct client_world *world)
 {
 	char line[1024];
 	client_world_start(world, NULL);
-	snprintf(line, sizeof(line), "ssh-keygen -q -p -N 'sec''ret-4711' -f %s", world->sshd.key);
+	snprintf(line, sizeof(line), "ssh-keygen -q -p -N 'sec''ret-4711' -f %s > /dev/null",
+		world->sshd.key);
 	assert_int_equal(system(line), 0);
 	snprintf(line, sizeof(line),
 		"cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ > %s/seen 2>/dev/null; "
@@ -135,6 +169,7 @@ static void test_secrets_are_in_no_command_line(struct client_world *world)
 static const struct client_case cases[] = {
 	CASE(test_without_the_program),
 	CASE(test_a_server_of_modern_algorithms_alone),
+	CASE(test_certificates),
 	CASE(test_the_users_own_askpass),
 	CASE(test_users_options_that_do_not_fit),
 	CASE(test_its_folder_is_private_and_goes_with_it),
