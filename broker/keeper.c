@@ -323,6 +323,15 @@ void keeper_close(struct keeper *keeper, sandbox_done *done, void *data)
 			    .data = data});
 }
 
+void keeper_hurry(struct keeper *keeper)
+{
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		if (keep->workspace) {
+			workspace_hurry(keep->workspace);
+		}
+	}
+}
+
 static void on_session_saved(void *data, const struct error *err)
 {
 	if (err) {

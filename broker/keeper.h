@@ -113,6 +113,9 @@ void keeper_decide(struct keeper *keeper, bool follows);
  */
 void keeper_close(struct keeper *keeper, sandbox_done *done, void *data);
 
+/* The end is urgent: no sync waits for another broker's any more. */
+void keeper_hurry(struct keeper *keeper);
+
 /* A session was opened in these roots (NULL: in all): it is written down. */
 void keeper_add_session(struct keeper *keeper, char *const *roots, const char *session_id);
 

@@ -140,6 +140,9 @@ void relay_end(struct relay *relay)
 	}
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		relay_turn_cancel(peer, NULL);
+		if (is_hurried && peer->keeper) {
+			keeper_hurry(peer->keeper);
+		}
 		bool has_work = !peer->is_ready && !list_is_empty(&peer->waiting);
 		if (has_work && !is_hurried) {
 			peer->stops_when_ready = true; // what came before the end is still done

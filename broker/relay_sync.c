@@ -132,6 +132,8 @@ bool relay_sync_open(struct peer *peer, char *const *directories, sandbox_done *
 	if (!relay_needs_sync(peer)) {
 		return false;
 	}
+	/* There is no session yet in which the person could be shown that this takes a while. */
+	log_info("%s: syncing %s, for a session", peer->hop, directories[0]);
 	keeper_open(keeper_of(peer), directories, done, data);
 	return true;
 }

@@ -21,6 +21,11 @@ const git_oid *workspace_tree(const struct workspace *workspace)
 	return workspace->has_tree ? &workspace->tree : NULL;
 }
 
+void workspace_hurry(struct workspace *workspace)
+{
+	workspace->is_hurried = true; // the next look at the lock is the last
+}
+
 const struct deletions *workspace_question(const struct workspace *workspace)
 {
 	return workspace->round.asks ? &workspace->round.deletions : NULL;

@@ -126,6 +126,9 @@ struct sync_order {
 void workspace_sync(struct workspace *workspace, const struct sync_order *order,
 	workspace_sync_done *done, void *data);
 
+/* From now on no sync waits for another broker's: one that would fails, and says so. */
+void workspace_hurry(struct workspace *workspace);
+
 /*
  * Inside done, with an error: what the sync ends with to ask about; the answer is another order.
  * NULL where it is a failure. Borrowed.

@@ -51,6 +51,7 @@ struct workspace {
 	ev_timer start; // begins the first wish, once the caller has returned
 	ev_timer look;  // whether another broker has let go of the lock
 	long long lock_deadline_ms;
+	bool is_hurried; // another broker's lock is not waited for
 	long long started_ms;
 	uint64_t sent_bytes, received_bytes;
 	char note[256];

@@ -251,6 +251,22 @@ void workspace_unlock(struct workspace *workspace)
 	fd_close(&workspace->lock_fd);
 }
 
+static void fail_locked(struct workspace *workspace)
+{
+	struct error err;
+	if (workspace->is_hurried) {
+		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+			"another acp-broker is syncing this workspace, and there is no time to "
+			"wait for it: what is not here yet comes with the next session");
+	} else {
+		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+			"another acp-broker has been syncing this workspace for %lld s "
+			"(sync-lock-timeout)",
+			workspace->request.lock_timeout_ms / 1000);
+	}
+	workspace_fail(workspace, &err);
+}
+
 static void lock(struct workspace *workspace)
 {
 	struct error err;
@@ -266,14 +282,11 @@ static void lock(struct workspace *workspace)
 		block(workspace, read_base, prepare);
 		return;
 	}
-	if (clock_now_ms() < workspace->lock_deadline_ms) {
+	if (!workspace->is_hurried && clock_now_ms() < workspace->lock_deadline_ms) {
 		ev_timer_again(workspace->request.loop, &workspace->look);
 		return;
 	}
-	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-		"another acp-broker has been syncing this workspace for %lld s (sync-lock-timeout)",
-		workspace->request.lock_timeout_ms / 1000);
-	workspace_fail(workspace, &err);
+	fail_locked(workspace);
 }
 
 static void on_look(struct ev_loop *loop, ev_timer *timer, int events)

@@ -313,6 +313,23 @@ class Interrupted(TurnCase):
     def test_the_broker_may_be_ended_during_a_sync(self):
         self.interrupt(lambda client: os.kill(client.pid, signal.SIGTERM))
 
+    def test_a_second_signal_hurries_a_last_collect_that_waits_for_another_broker(self):
+        client, session = self.opened()
+        runtime = self.runtime(client, session)
+        (runtime / 'late').write_text('late')
+        with self.held_store():
+            os.kill(client.pid, signal.SIGTERM)
+            self.assertTrue(processes.wait_until(
+                lambda: [r['state'] for r in self.records()] == ['collecting'], PATIENCE))
+            os.kill(client.pid, signal.SIGTERM)
+            client.wait(PATIENCE)
+        self.assertIn('comes with the next session', client.stderr)
+        self.assertEqual((self.tree(), (runtime / 'late').read_text()), ({}, 'late'))
+        record, = self.records()
+        self.assertEqual(record['state'], 'failed')
+        self.opened()
+        self.assertEqual(self.tree(), {'late': 'late'})
+
     def interrupt_answer(self, end):
         client, session = self.opened()
         release = self.hold_when_asked(client)
