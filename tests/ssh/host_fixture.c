@@ -72,8 +72,8 @@ static const struct ssh_host_listener host_listener = {
 
 void stage_init(struct stage *stage)
 {
-	memset(stage, 0, sizeof(*stage));
-	stage->loop = ev_loop_new(0);
+	struct ev_loop *loop = stage->has_loop ? stage->loop : ev_loop_new(0);
+	*stage = (struct stage){.loop = loop, .has_loop = stage->has_loop};
 	stage->context.loop = stage->loop;
 	stage->target = (struct ssh_target){.alias = (char *)"box", .host = (char *)"127.0.0.1"};
 	stage->request = (struct ssh_host_request){
@@ -109,7 +109,9 @@ void stage_finish(struct stage *stage)
 	ssh_host_close(stage->host);
 	stage->host = NULL;
 	stage_run_for(stage, 10);
-	ev_loop_destroy(stage->loop);
+	if (!stage->has_loop) {
+		ev_loop_destroy(stage->loop);
+	}
 }
 
 /* ---- what runs ---- */

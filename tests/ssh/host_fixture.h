@@ -26,6 +26,7 @@ struct stage {
 	bool has_failed;
 	struct error err;
 	char progress[4096]; // all lines
+	bool has_loop;       // of somebody else
 };
 
 /* Fills in the request with what tests want; nothing is opened yet. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tests/ssh/host_fixture.h"
+#include "tests/ssh/real_stage.h"
 
 /* The shell there that runs our scripts; every test is made with each. */
 static const char *const shells[] = {"/bin/dash", "/bin/bash", "/usr/bin/busybox"};
@@ -17,7 +17,8 @@ static char sh[64]; // a link to one of them, since busybox goes by its name
 
 static int set_up(void **state)
 {
-	stage_init(&stage);
+	real_stage_init(&stage);
+	unlink(sh);
 	assert_int_equal(symlink(*state, sh), 0);
 	stage.request.sh = sh;
 	stage_open(&stage);
@@ -37,15 +38,22 @@ static int tear_down(void **state)
 		cmocka_unit_test_prestate_setup_teardown(                                          \
 			test, set_up, tear_down, (void *)shells[2])
 
-/* Before the tests; false: there is no folder. */
-static inline bool shells_init(void)
+/* First thing in main: the argument is the client, "pipe" where there is none. */
+static inline bool shells_init(int argc, char **argv)
 {
-	signal(SIGPIPE, SIG_IGN);
-	if (!mkdtemp(folder)) {
+	if (!real_stage_begin(argc > 1 ? argv[1] : "pipe") || !mkdtemp(folder)) {
 		return false;
 	}
 	snprintf(sh, sizeof(sh), "%s/sh", folder);
 	return true;
+}
+
+/* Last thing in main; returns the exit status. */
+static inline int shells_finish(int failed)
+{
+	rmdir(folder);
+	real_stage_end();
+	return failed;
 }
 
 #endif

@@ -335,9 +335,9 @@ static void test_no_secret_is_in_a_command_line(void **state)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	if (!shells_init()) {
+	if (!shells_init(argc, argv)) {
 		return 1;
 	}
 	const struct CMUnitTest tests[] = {
@@ -355,7 +355,6 @@ int main(void)
 		EACH_SHELL(test_closed_output_ends_the_writer),
 		EACH_SHELL(test_no_secret_is_in_a_command_line),
 	};
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	rmdir(folder);
-	return failed;
+	return shells_finish(
+		cmocka_run_group_tests(tests, real_stage_set_up, real_stage_tear_down));
 }

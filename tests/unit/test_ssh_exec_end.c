@@ -129,6 +129,15 @@ static void test_one_that_kills_its_own_group_is_told(void **state)
 {
 	struct heard heard;
 	heard_start_shell(&heard, &stage, "sleep 600 & kill -9 0; sleep 600");
+	if (real_stage_is_real()) {
+		/* Some clients do not tell what the server says of its signal. */
+		for (int i = 0; i < 10000 && strlen(heard.told) < 2; i++) {
+			stage_run_for(&stage, 2);
+		}
+		assert_true(heard.told[1] == 'l' || heard.status.signal == SIGKILL);
+		heard_finish(&heard);
+		return;
+	}
 	heard_wait(&heard, "sxe");
 	assert_int_equal(heard.status.signal, SIGKILL);
 	heard_finish(&heard);
@@ -164,9 +173,9 @@ static void test_fifty_run_at_once(void **state)
 	free(all);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	if (!shells_init()) {
+	if (!shells_init(argc, argv)) {
 		return 1;
 	}
 	const struct CMUnitTest tests[] = {
@@ -179,7 +188,6 @@ int main(void)
 		EACH_SHELL(test_one_that_kills_its_own_group_is_told),
 		EACH_SHELL(test_fifty_run_at_once),
 	};
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	rmdir(folder);
-	return failed;
+	return shells_finish(
+		cmocka_run_group_tests(tests, real_stage_set_up, real_stage_tear_down));
 }
