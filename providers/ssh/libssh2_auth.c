@@ -51,6 +51,7 @@ static bool server_takes(const struct auth *auth, const char *method)
 /* What a call of the library says; `what` was tried. */
 static enum auth_result auth_outcome(struct login_work *work, int outcome, const char *what)
 {
+	work->auth.attempts++;
 	switch (outcome) {
 	case LIBSSH2_ERROR_NONE:
 		return AUTH_IN;
@@ -298,12 +299,20 @@ static enum auth_result try_password(struct login_work *work, enum login_need *o
 	return auth_outcome(work, outcome, "the password");
 }
 
-/* A dialogue with a person, mostly a second factor. */
+/*
+ * A dialogue with a person, mostly a second factor: what the server still takes has changed where
+ * it wants it after a key. Where a key or a password was refused, that is the news.
+ */
 static enum auth_result note_dialogue(struct login_work *work, enum login_need *out_need)
 {
-	if (server_takes(&work->auth, "keyboard-interactive")) {
-		note(&work->auth.unsupported, "the server would ask questions "
-					      "(keyboard-interactive)");
+	struct auth *auth = &work->auth;
+	login_bound_call(work);
+	const char *methods =
+		work->ssh2->userauth_list(work->session, work->target.user, user_len(work));
+	if (methods && strcmp(methods, auth->methods) != 0) {
+		note(&auth->unsupported, "the server wants more than one proof (now %s)", methods);
+	} else if (auth->attempts == 0 && server_takes(auth, "keyboard-interactive")) {
+		note(&auth->unsupported, "the server would ask questions (keyboard-interactive)");
 	}
 	return AUTH_NEXT;
 }
@@ -327,8 +336,11 @@ static bool auth_refused(struct login_work *work, struct error *err)
 			tried.data, methods);
 	}
 	return error_set_reason(err, ERROR_DENIED, "AUTH_FAILED",
-		"logging in as %s: %.*s; the server takes %s", work->target.user, (int)tried.len,
-		tried.data, methods);
+		"logging in as %s: %.*s; the server takes %s%s", work->target.user, (int)tried.len,
+		tried.data, methods,
+		server_takes(auth, "keyboard-interactive")
+			? " (keyboard-interactive with ssh-client = openssh alone)"
+			: "");
 }
 
 bool auth_run(struct login_work *work, enum login_need *out_need, struct error *err)

@@ -76,7 +76,8 @@ static bool handshake_failed(struct login *login, struct error *err)
 		return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
 			"libssh2 cannot talk to this server: %s: set ssh-client = openssh", text);
 	}
-	if (login->received.len == 0) {
+	int failure = ssh2->session_last_errno(login->work.session);
+	if (login->received.len == 0 && failure == LIBSSH2_ERROR_SOCKET_DISCONNECT) {
 		return error_set_reason(err, ERROR_UNAVAILABLE, "HOST_UNREACHABLE",
 			"the connection was closed before the server said anything");
 	}
@@ -344,11 +345,11 @@ struct login *login_start(const struct provider_context *context, const struct s
 	error_set(&login->err, ERROR_UNAVAILABLE, "the program is ending");
 	login->has_failed = true; // where the pool ends before the job ran
 	ev_timer_init(&login->deadline, on_deadline, 0, 0);
+	begin_stage(login, LOGIN_HANDSHAKE, target->connect_timeout_ms);
 	if (!pool_submit(context->pool, &login->job, err)) {
 		login_free(login);
 		return NULL;
 	}
 	login->is_working = true;
-	begin_stage(login, LOGIN_HANDSHAKE, target->connect_timeout_ms);
 	return login;
 }

@@ -56,7 +56,7 @@ struct auth {
 	char *password;
 	bool has_asked_passphrase;
 	bool has_asked_password;
-	bool is_in;
+	int attempts;           // answered by the server
 	struct buf tried;       // what was, and why it failed
 	struct buf unsupported; // what could not be tried, or only in vain, with this library
 };

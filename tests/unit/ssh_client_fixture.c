@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 
-enum { WAIT_MAX_MS = 60 * 1000, TICK_MS = 5 };
+enum { WAIT_MAX_MS = 30 * 1000, TICK_MS = 5 };
 
 struct provider_context client_world;
 extern char **environ;
@@ -157,6 +157,11 @@ static bool has_outcome(void *data)
 {
 	const struct client_record *record = data;
 	return record->ready_count + record->lost_count > 0;
+}
+
+void wait_outcome(struct client_record *record)
+{
+	loop_until(has_outcome, record);
 }
 
 static bool is_lost(void *data)

@@ -78,6 +78,7 @@ void loop_until(bool (*is_true)(void *data), void *data);
 /* Runs the loop for so long. */
 void loop_for_ms(long long ms);
 void wait_event(struct channel_record *channel, char event);
+void wait_outcome(struct client_record *record);
 void wait_ready(struct client_record *record);
 void wait_lost(struct client_record *record);
 
