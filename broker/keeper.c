@@ -261,6 +261,8 @@ struct keeper *keeper_create(const struct keeper_config *config)
 	list_init(&keeper->keeps);
 	list_init(&keeper->tasks);
 	list_init(&keeper->aside);
+	list_init(&keeper->announced);
+	list_init(&keeper->announcing);
 	ev_timer_init(&keeper->start, on_start, 0., 0.);
 	return keeper;
 }
@@ -273,6 +275,7 @@ void keeper_destroy(struct keeper *keeper)
 	ev_timer_stop(keeper->config.loop, &keeper->start);
 	keeper_drop_naming(keeper);
 	keeper_drop_ending(keeper);
+	keeper_drop_announced(keeper);
 	list_move_all(&keeper->tasks, &keeper->aside);
 	LIST_FOR_EACH(task, &keeper->tasks, struct task, link) {
 		list_remove(&task->link);

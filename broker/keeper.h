@@ -90,6 +90,16 @@ void keeper_destroy(struct keeper *keeper);
  */
 
 /*
+ * These directories here are about to become roots of the sandbox, in steps that may be cut off: a
+ * record of each that is not kept yet says "creating" before. False: there is nothing to
+ * wait for.
+ */
+bool keeper_announce(struct keeper *keeper, char *const *names, sandbox_done *done, void *data);
+
+/* They became none, for this reason: the records of those that were announced say so. */
+void keeper_renounce(struct keeper *keeper, char *const *names, const struct error *err);
+
+/*
  * Begins to keep these roots: a record is written of each, and each is synced for the
  * first time (unless the mode is none). One whose first sync has failed is tried again.
  */

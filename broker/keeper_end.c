@@ -22,6 +22,7 @@
 struct ending_root {
 	char id[RECORD_ID_SIZE]; // of our own record
 	char *store_folder;      // owned
+	char *local_root;        // owned
 	char *runtime_root;      // owned
 	char name[SYNC_NAME_MAX / 2];
 	int lock_fd;
@@ -43,6 +44,7 @@ static void ending_free(struct ending *ending)
 {
 	for (size_t i = 0; i < ending->count; i++) {
 		free(ending->roots[i].store_folder);
+		free(ending->roots[i].local_root);
 		free(ending->roots[i].runtime_root);
 		fd_close(&ending->roots[i].lock_fd);
 	}
@@ -90,7 +92,10 @@ static bool may_use(const struct ending *ending, int folder_fd, const char *id)
 	}
 	bool uses = false;
 	for (size_t i = 0; i < ending->count; i++) {
-		uses = uses || strcmp(ending->roots[i].runtime_root, record.runtime_root) == 0;
+		const struct ending_root *root = &ending->roots[i];
+		uses = uses ||
+		       (record.runtime_root ? strcmp(root->runtime_root, record.runtime_root) == 0
+					    : strcmp(root->local_root, record.local_root) == 0);
 	}
 	uses = uses && record.state != RECORD_STOPPED &&
 	       strcmp(record.profile, ending->profile) == 0 &&
@@ -219,6 +224,7 @@ static struct ending *ending_create(struct keeper *keeper)
 		memcpy(root->id, keep->record.id, sizeof(root->id));
 		memcpy(root->name, keep->name, sizeof(root->name));
 		root->store_folder = mem_strdup(keep->store_folder);
+		root->local_root = mem_strdup(keep->record.local_root);
 		root->runtime_root = mem_strdup(keep->record.runtime_root);
 		root->lock_fd = -1;
 	}

@@ -27,11 +27,13 @@ struct keep {
 struct keeper {
 	struct keeper_config config;
 	struct record_saver *saver;
-	struct list keeps; // of struct keep, oldest first
-	struct list tasks; // of struct task; the first is being done
-	struct list aside; // of struct task: those that wait for keeper_decide
-	bool is_asking;    // about `asked`
-	bool has_answer;   // to that, and nobody has acted on it yet
+	struct list keeps;      // of struct keep, oldest first
+	struct list tasks;      // of struct task; the first is being done
+	struct list announced;  // of struct announced: what may become a root
+	struct list announcing; // of struct announcing
+	struct list aside;      // of struct task: those that wait for keeper_decide
+	bool is_asking;         // about `asked`
+	bool has_answer;        // to that, and nobody has acted on it yet
 	enum sync_deletions answer;
 	git_oid asked;
 	ev_timer start;        // begins the first task, once its caller has returned
@@ -98,6 +100,16 @@ bool keep_is_named(const struct keep *keep, char *const *names);
 /* Writes down in the record and in last what a sync did, or why it failed. */
 void keep_note_sync(struct keep *keep, enum sync_reason reason, const struct sync_result *result,
 	const struct error *err);
+
+/* A record of a directory here (its real path), "creating". */
+void keeper_init_record(struct keeper *keeper, struct record *record, const char *local_root);
+bool keeper_has_root(struct keeper *keeper, const char *real);
+
+/* ---- keeper_announce.c ---- */
+
+/* The record of a root that was announced, owned by the caller; false: it was not. */
+bool keeper_take_announced(struct keeper *keeper, const char *real, struct record *out_record);
+void keeper_drop_announced(struct keeper *keeper);
 
 /* ---- keeper_end.c ---- */
 

@@ -55,21 +55,29 @@ static struct workspace *open_workspace(struct keep *keep)
 	});
 }
 
-static struct keep *keep_create(struct keeper *keeper, const struct sandbox_root *root)
+void keeper_init_record(struct keeper *keeper, struct record *record, const char *local_root)
 {
 	static const char *const persistences[] = {"transient", "reuse"};
+	const struct keeper_config *config = &keeper->config;
+	record_init(record);
+	record->profile = mem_strdup(config->profile);
+	record->backend = mem_strdup(config->backend);
+	record->sync = mem_strdup(sync_mode_name(config->settings->mode));
+	record->persistence = mem_strdup(persistences[config->settings->persistence]);
+	record->local_root = mem_strdup(local_root);
+}
+
+static struct keep *keep_create(struct keeper *keeper, const struct sandbox_root *root)
+{
 	const struct keeper_config *config = &keeper->config;
 	struct keep *keep = mem_alloc_zero(sizeof(*keep));
 	struct record *record = &keep->record;
 	uint64_t name = state_folder_hash(
 		state_folder_hash(STATE_HASH_START, config->backend), config->profile);
 	keep->keeper = keeper;
-	record_init(record);
-	record->profile = mem_strdup(config->profile);
-	record->backend = mem_strdup(config->backend);
-	record->sync = mem_strdup(sync_mode_name(config->settings->mode));
-	record->persistence = mem_strdup(persistences[config->settings->persistence]);
-	record->local_root = mem_strdup(root->local);
+	if (!keeper_take_announced(keeper, root->local, record)) {
+		keeper_init_record(keeper, record, root->local);
+	}
 	record->runtime_root = mem_strdup(root->runtime);
 	snprintf(keep->name, sizeof(keep->name), "%016" PRIx64,
 		state_folder_hash(name, root->runtime));
@@ -152,6 +160,11 @@ static struct keep *keep_of(struct keeper *keeper, const char *real)
 		}
 	}
 	return NULL;
+}
+
+bool keeper_has_root(struct keeper *keeper, const char *real)
+{
+	return keep_of(keeper, real) != NULL;
 }
 
 static void take_roots(struct keeper *keeper, const struct naming *naming)

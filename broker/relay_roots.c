@@ -259,6 +259,9 @@ static void on_root_added(void *data, const struct error *err)
 		opening_destroy(opening); // answered meanwhile: the agent ended
 		return;
 	}
+	if (err) {
+		relay_sync_renounce(peer, opening->directories, err);
+	}
 	if (err && err->code == ERROR_UNAVAILABLE && opening->next == 0 &&
 		sandbox_root_count(agent_sandbox(peer->agent)) > 0) {
 		opening_move(opening, err);
@@ -282,6 +285,29 @@ static void on_root_added(void *data, const struct error *err)
 	}
 }
 
+/* It is written down that the first one is about to be a root. */
+static void on_announced(void *data, const struct error *err)
+{
+	struct opening *opening = data;
+	if (!opening->parcel) {
+		opening_destroy(opening); // answered meanwhile: the agent ended
+	} else if (err) {
+		opening_fail(opening,
+			&(struct failure){failure_code_of(err), "sync", err->text, {NULL, 0}});
+		opening_destroy(opening);
+	} else {
+		sandbox_add_root(agent_sandbox(opening->peer->agent), opening->directories[0],
+			on_root_added, opening);
+	}
+}
+
+static void opening_add_first(struct opening *opening)
+{
+	if (!relay_sync_announce(opening->peer, opening->directories, on_announced, opening)) {
+		on_announced(opening, NULL);
+	}
+}
+
 static void on_checked(void *data, const struct error *err)
 {
 	struct opening *opening = data;
@@ -292,8 +318,7 @@ static void on_checked(void *data, const struct error *err)
 		opening_destroy(opening);
 		return;
 	}
-	sandbox_add_root(agent_sandbox(opening->peer->agent), opening->directories[0],
-		on_root_added, opening);
+	opening_add_first(opening);
 }
 
 /* Before anything of a directory is copied: whether it may be synced. False: it is not asked. */
@@ -319,8 +344,7 @@ static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, ch
 	mcp_commands_init(&opening->commands);
 	list_append(&peer->openings, &opening->link);
 	if (!opening_check(opening)) {
-		sandbox_add_root(
-			agent_sandbox(peer->agent), directories[0], on_root_added, opening);
+		opening_add_first(opening);
 	}
 }
 

@@ -127,6 +127,24 @@ static struct keeper *keeper_of(struct peer *peer)
 
 /* ---- a session is opened ---- */
 
+bool relay_sync_announce(
+	struct peer *peer, char *const *directories, sandbox_done *done, void *data)
+{
+	const struct sandbox *sandbox = agent_sandbox(peer->agent);
+	if (!relay_needs_sync(peer) ||
+		(sandbox_root_count(sandbox) > 0 && !sandbox_capabilities(sandbox)->many_roots)) {
+		return false; // nothing will be made: it is there, or is refused
+	}
+	return keeper_announce(keeper_of(peer), directories, done, data);
+}
+
+void relay_sync_renounce(struct peer *peer, char *const *directories, const struct error *err)
+{
+	if (peer->keeper) {
+		keeper_renounce(peer->keeper, directories, err);
+	}
+}
+
 bool relay_sync_open(struct peer *peer, char *const *directories, sandbox_done *done, void *data)
 {
 	if (!relay_needs_sync(peer)) {

@@ -21,6 +21,14 @@ void relay_sync_finish(struct peer *peer, const struct failure *failure);
 bool relay_needs_sync(const struct peer *peer);
 
 /*
+ * These directories are about to become roots of the sandbox: their records say so before. False:
+ * there is nothing to wait for. And they could not, for this reason.
+ */
+bool relay_sync_announce(
+	struct peer *peer, char *const *directories, sandbox_done *done, void *data);
+void relay_sync_renounce(struct peer *peer, char *const *directories, const struct error *err);
+
+/*
  * Opens the roots of the sandbox that are not kept yet, for a session in these directories; done is
  * raised later, with the first error. False: there is nothing to wait for.
  */

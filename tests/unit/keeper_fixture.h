@@ -175,6 +175,14 @@ static inline void open_root(struct fixture *fixture, const char *name)
 	wait_done(fixture);
 }
 
+static inline void announce(struct fixture *fixture, const char *name)
+{
+	char *path = path_of(fixture, name);
+	assert_true(keeper_announce(fixture->keeper, (char *[]){path, NULL}, on_done, fixture));
+	free(path);
+	wait_done(fixture);
+}
+
 static inline void sync_root(struct fixture *fixture, const char *name)
 {
 	char *path = path_of(fixture, name);

@@ -54,6 +54,63 @@ static void test_a_turn_that_fails_ends_nothing(void **state)
 	assert_null(record_of(fixture, "a")->error);
 }
 
+/* ---- announced ---- */
+
+static void test_a_record_says_before_a_root_is_made_that_it_will_be(void **state)
+{
+	struct fixture *fixture = *state;
+	char id[RECORD_ID_SIZE];
+	announce(fixture, "b");
+	assert_true(fixture->is_ok);
+	assert_int_equal(record_of(fixture, "b")->state, RECORD_CREATING);
+	assert_null(fixture->record.runtime_root);
+	memcpy(id, fixture->record.id, sizeof(id));
+	announce(fixture, "b"); // another session, for the same
+	record_of(fixture, "b");
+	assert_int_equal(fixture->records, 1);
+	add_root(fixture, "b", "rb");
+	open_root(fixture, "b");
+	assert_true(fixture->is_ok);
+	assert_int_equal(record_of(fixture, "b")->state, RECORD_STARTING);
+	assert_string_equal(fixture->record.id, id);
+	announce(fixture, "b"); // it is kept
+	assert_int_equal(record_of(fixture, "b")->state, RECORD_STARTING);
+	assert_int_equal(fixture->records, 1);
+}
+
+static void test_a_root_that_was_not_made_is_no_ones(void **state)
+{
+	struct fixture *fixture = *state;
+	struct error err;
+	char *path = path_of(fixture, "b");
+	announce(fixture, "b");
+	error_set(&err, ERROR_UNAVAILABLE, "no room");
+	keeper_renounce(fixture->keeper, (char *[]){path, NULL}, &err);
+	free(path);
+	ev_run(fixture->loop, 0);
+	assert_int_equal(record_of(fixture, "b")->state, RECORD_STOPPED);
+	assert_string_equal(fixture->record.error, "no room");
+}
+
+static void test_a_keeper_that_ends_is_done_with_announcing(void **state)
+{
+	struct fixture *fixture = *state;
+	for (int turns = 0; turns < 6; turns++) {
+		char *path = path_of(fixture, "b");
+		assert_true(
+			keeper_announce(fixture->keeper, (char *[]){path, NULL}, on_done, fixture));
+		free(path);
+		int told = fixture->told;
+		for (int i = 0; i < turns && fixture->told == told; i++) {
+			ev_run(fixture->loop, EVRUN_ONCE);
+		}
+		told = fixture->told;
+		renew(fixture);
+		ev_run(fixture->loop, 0);
+		assert_int_equal(fixture->told, told);
+	}
+}
+
 /* ---- roots ---- */
 
 static void test_a_root_that_cannot_be_synced_is_in_nobody_elses_way(void **state)
@@ -107,6 +164,9 @@ int main(void)
 		KEEPER_TEST(test_a_record_says_how_far_it_is),
 		KEEPER_TEST(test_a_record_says_before_the_sync_that_it_begins),
 		KEEPER_TEST(test_a_turn_that_fails_ends_nothing),
+		KEEPER_TEST(test_a_record_says_before_a_root_is_made_that_it_will_be),
+		KEEPER_TEST(test_a_root_that_was_not_made_is_no_ones),
+		KEEPER_TEST(test_a_keeper_that_ends_is_done_with_announcing),
 		KEEPER_TEST(test_a_root_that_cannot_be_synced_is_in_nobody_elses_way),
 		KEEPER_TEST(test_two_names_of_a_directory_are_one_root),
 		KEEPER_TEST(test_what_is_no_root_is_not_taken_for_synced),

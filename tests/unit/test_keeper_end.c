@@ -45,8 +45,9 @@ static int other_broker(struct fixture *fixture, enum record_state record_state)
 	record.backend = mem_strdup("fake");
 	record.sync = mem_strdup("none");
 	record.persistence = mem_strdup("transient");
-	record.local_root = mem_strdup("/elsewhere");
-	record.runtime_root = path_of(fixture, "ra");
+	bool is_made = record_state != RECORD_CREATING;
+	record.local_root = is_made ? mem_strdup("/elsewhere") : path_of(fixture, "a");
+	record.runtime_root = is_made ? path_of(fixture, "ra") : NULL;
 	record.state = record_state;
 	int folder_fd = record_folder_open(fixture->state, &err);
 	int lock_fd = record_lock(folder_fd, record.id, &err);
@@ -72,6 +73,17 @@ static void test_a_sandbox_that_another_broker_works_in_stays(void **state)
 	open_root(fixture, "a");
 	close_keeper(fixture);
 	assert_int_equal(fixture->destroys, 1);
+}
+
+static void test_a_sandbox_that_another_broker_is_about_to_use_stays(void **state)
+{
+	struct fixture *fixture = *state;
+	int lock_fd = other_broker(fixture, RECORD_CREATING);
+	open_root(fixture, "a");
+	close_keeper(fixture);
+	assert_true(fixture->is_ok);
+	assert_int_equal(fixture->destroys, 0);
+	fd_close(&lock_fd);
 }
 
 static void test_the_last_of_two_brokers_that_leave_ends_it(void **state)
@@ -139,6 +151,7 @@ int main(void)
 		KEEPER_TEST(test_a_transient_sandbox_ends_once_everything_is_here),
 		KEEPER_TEST(test_a_sandbox_that_could_not_be_collected_stays),
 		KEEPER_TEST(test_a_sandbox_that_another_broker_works_in_stays),
+		KEEPER_TEST(test_a_sandbox_that_another_broker_is_about_to_use_stays),
 		KEEPER_TEST(test_the_last_of_two_brokers_that_leave_ends_it),
 		KEEPER_TEST(test_stores_are_pruned_once_a_day),
 		KEEPER_TEST(test_destroyed_at_any_moment_it_tells_nothing),
