@@ -92,7 +92,9 @@ static void conclude(struct ssh_process *process)
 {
 	struct error err;
 	const struct ssh_channel_end *end = &process->end;
-	if (process->state == SSH_PROCESS_STARTING) {
+	if (process->is_silenced) {
+		become_over(process);
+	} else if (process->state == SSH_PROCESS_STARTING) {
 		error_set(&err, ERROR_UNAVAILABLE,
 			"starting \"%s\": the shell that was to start it on %s has ended",
 			process->command, ssh_host_name(process->host));

@@ -56,6 +56,30 @@ static void test_signals_reach_the_group(void **state)
 	heard_finish(&heard);
 }
 
+static void test_a_stopped_group_goes_on_and_can_be_killed(void **state)
+{
+	struct heard heard;
+	heard_start_shell(&heard, &stage, "echo up; sleep 0.2; echo on; sleep 600");
+	heard_wait(&heard, "s");
+	exec_signal_group(heard.exec, SIGSTOP);
+	stage_run_for(&stage, 600);
+	assert_null(strstr(heard_text(&heard, 0), "on"));
+	exec_signal_group(heard.exec, SIGCONT);
+	heard_wait_text(&heard, "on");
+	exec_signal_group(heard.exec, SIGSTOP);
+	exec_kill_tree(heard.exec);
+	heard_wait(&heard, "sxe");
+	assert_int_equal(heard.status.signal, SIGKILL);
+	heard_finish(&heard);
+	heard_start_shell(&heard, &stage, "sleep 600");
+	heard_wait(&heard, "s");
+	exec_signal_group(heard.exec, SIGSTOP);
+	exec_signal_group(heard.exec, SIGKILL);
+	heard_wait(&heard, "sxe");
+	assert_int_equal(heard.status.signal, SIGKILL);
+	heard_finish(&heard);
+}
+
 static void test_no_signal_is_ignored(void **state)
 {
 	assert_string_equal(stage_shell(&stage, "grep SigIgn /proc/self/status | cut -f 2"),
@@ -180,6 +204,7 @@ int main(int argc, char **argv)
 	}
 	const struct CMUnitTest tests[] = {
 		EACH_SHELL(test_signals_reach_the_group),
+		EACH_SHELL(test_a_stopped_group_goes_on_and_can_be_killed),
 		EACH_SHELL(test_no_signal_is_ignored),
 		EACH_SHELL(test_the_tree_dies_with_daemons),
 		EACH_SHELL(test_the_exit_does_not_wait_for_daemons),

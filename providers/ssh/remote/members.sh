@@ -78,6 +78,7 @@ acp_kill() {
 acp_kill_tree() {
 	acp_except="$$ $2"
 	acp_kill acp_members "$acp_token.$1." "$2" || return
+	kill -CONT "$2" 2>/dev/null # it may have been stopped with its group
 	acp_lives "$2" || acp_tell "$1 gone"
 	acp_tell "$1 emptied"
 }
@@ -86,6 +87,7 @@ acp_kill_tree() {
 acp_kill_group() {
 	acp_except="$$ $1"
 	acp_kill acp_group "$1"
+	kill -CONT "$1" 2>/dev/null
 }
 
 # The end of the run: of everything that belongs to it but the caller.
