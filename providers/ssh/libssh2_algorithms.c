@@ -93,7 +93,8 @@ static bool find_kexinit(struct span received, struct span *out_lists)
 {
 	/* Lines may come before the one that begins with SSH- (RFC 4253, 4.2). */
 	for (;;) {
-		const char *end = memchr(received.data, '\n', received.len);
+		const char *end =
+			received.len > 0 ? memchr(received.data, '\n', received.len) : NULL;
 		if (!end) {
 			return false;
 		}

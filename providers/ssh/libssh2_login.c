@@ -18,6 +18,9 @@ enum {
 	HOST_KEY_TYPES_MAX = 16,
 	DEFAULT_TIMEOUT_MS = 30 * 1000,
 	NOTE_MAX = 512,
+	/* The loop's timer ends it; the library, which counts in seconds, where the loop is stuck.
+	 */
+	LIBRARY_LATER_MS = 2000,
 };
 
 enum login_stage { LOGIN_HANDSHAKE, LOGIN_AUTH };
@@ -48,7 +51,7 @@ struct login {
 
 void login_bound_call(struct login_work *work)
 {
-	long long left_ms = work->deadline_ms - clock_now_ms();
+	long long left_ms = work->deadline_ms - clock_now_ms() + LIBRARY_LATER_MS;
 	work->ssh2->session_set_timeout(work->session, left_ms > 1 ? (long)left_ms : 1);
 }
 
