@@ -26,10 +26,9 @@ struct pipe_channel {
 	const struct ssh_channel_listener *listener;
 	void *data;
 	pid_t pid; // 0: refused
-	int pidfd;
 	int fds[3]; // -1 at the end
 	ev_io io[3];
-	ev_io exit;
+	ev_timer exit; // looks for it
 	ev_timer later;
 	struct buf unsent;
 	struct buf held[2];
