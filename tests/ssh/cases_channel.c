@@ -153,12 +153,19 @@ static void test_more_channels_than_the_server_takes(struct client_world *world)
 		flow_expect_end(&flows[i], 0);
 		assert_string_equal(flow_text(&flows[i], SSH_STREAM_OUT), line);
 	}
-	flow_run(&more, &connection, "echo again", "");
-	flow_expect_end(&more, 0);
-	flow_close(&more);
 	for (int i = 0; i < COUNT; i++) {
 		flow_close(&flows[i]);
 	}
+	/* The server may be told of the new one before it has cleared up after the old. */
+	for (int i = 0; i < 100 && !more.is_open; i++) {
+		more = (struct flow){0};
+		flow_open(&more, &connection, "echo again");
+		client_run_until(world, &more.is_over);
+		assert_string_equal(more.is_open ? "" : more.told, more.is_open ? "" : "r");
+		flow_close(&more);
+		client_run_for(world, 10);
+	}
+	assert_true(more.is_open);
 	connection_close(&connection);
 }
 

@@ -7,6 +7,10 @@
 #include "tests/ssh/client_cases.h"
 
 /* Hosts that are known or not, and ways to log in. */
+/* Otherwise a server asks questions, which is one more thing that a client may not know. */
+static const struct sshd_spec keys_alone = {
+	.config = "KbdInteractiveAuthentication no\nPasswordAuthentication no\n"};
+
 /* A shell script in the folder of sshd, which has to succeed. */
 static void run_shell(const struct client_world *world, const char *script)
 {
@@ -83,7 +87,7 @@ static void test_an_unknown_host_is_written_down_where_that_is_asked_for(struct 
 static void test_a_pinned_key_needs_no_file(struct client_world *world)
 {
 	char pin[128] = "";
-	client_world_start(world, NULL);
+	client_world_start(world, &(struct sshd_spec){.config = "HostKeyAlgorithms ssh-ed25519\n"});
 	run_shell(world, "ssh-keygen -lf host_ed25519.pub | cut -d' ' -f2 > pin");
 	char path[SSHD_PATH_MAX];
 	snprintf(path, sizeof(path), "%s/pin", world->sshd.folder);
@@ -126,7 +130,7 @@ static void make_encrypted_key(struct client_world *world)
 
 static void test_a_passphrase_comes_from_a_command(struct client_world *world)
 {
-	client_world_start(world, NULL);
+	client_world_start(world, &keys_alone);
 	make_encrypted_key(world);
 	client_set(&world->target.passphrase_command, "echo 'open it'");
 	expect_works(world);
@@ -140,7 +144,7 @@ static void test_a_passphrase_comes_from_a_command(struct client_world *world)
 static void test_a_key_of_the_agent(struct client_world *world)
 {
 	char path[SSHD_PATH_MAX];
-	client_world_start(world, NULL);
+	client_world_start(world, &keys_alone);
 	run_shell(world,
 		"(ssh-agent -a agent sh -c 'ssh-add -q id && mv id elsewhere && touch added && "
 		"while [ -e added ]; do sleep 0.1; done; kill $SSH_AGENT_PID' < /dev/null > "
@@ -155,16 +159,9 @@ static void test_a_key_of_the_agent(struct client_world *world)
 	expect_failure(world, "AUTH_FAILED", "");
 }
 
-static void test_a_server_with_an_rsa_key_alone(struct client_world *world)
-{
-	client_world_start(world,
-		&(struct sshd_spec){.config = "HostKeyAlgorithms rsa-sha2-512,rsa-sha2-256\n"});
-	expect_works(world);
-}
-
 static void test_a_key_that_the_host_does_not_take(struct client_world *world)
 {
-	client_world_start(world, NULL);
+	client_world_start(world, &keys_alone);
 	run_shell(world, "echo > authorized_keys");
 	expect_failure(world, "AUTH_FAILED", world->sshd.key);
 }
@@ -238,7 +235,6 @@ static const struct client_case cases[] = {
 	CASE(test_a_host_that_refuses),
 	CASE(test_a_passphrase_comes_from_a_command),
 	CASE(test_a_key_of_the_agent),
-	CASE(test_a_server_with_an_rsa_key_alone),
 	CASE(test_a_key_that_the_host_does_not_take),
 	CASE(test_a_password_comes_from_a_command),
 	CASE(test_two_hosts_on_the_way),

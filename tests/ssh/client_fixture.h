@@ -89,7 +89,8 @@ void flow_close(struct flow *flow);
 /* Opens, sends the text and the half-close, and waits for the end. */
 void flow_run(
 	struct flow *flow, struct connection *connection, const char *command, const char *input);
-void flow_expect_end(struct flow *flow, int code); // closed, with this status
+/* Waits until it is closed, with this status; one of 0 may be unknown. */
+void flow_expect_end(struct flow *flow, int code);
 const char *flow_text(struct flow *flow, enum ssh_stream stream);
 
 /* Sends that many bytes of a pattern as fast as they are taken, then the half-close. */

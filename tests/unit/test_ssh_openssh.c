@@ -36,6 +36,15 @@ static void test_a_server_of_modern_algorithms_alone(struct client_world *world)
 	connection_close(&connection);
 }
 
+static void test_a_server_with_an_rsa_key_alone(struct client_world *world)
+{
+	struct connection connection = {0};
+	client_world_start(world,
+		&(struct sshd_spec){.config = "HostKeyAlgorithms rsa-sha2-512,rsa-sha2-256\n"});
+	connection_expect_ready(&connection, world);
+	connection_close(&connection);
+}
+
 /* Of a host and of a user, and no other key that would do. */
 static void test_certificates(struct client_world *world)
 {
@@ -169,6 +178,7 @@ static void test_secrets_are_in_no_command_line(struct client_world *world)
 static const struct client_case cases[] = {
 	CASE(test_without_the_program),
 	CASE(test_a_server_of_modern_algorithms_alone),
+	CASE(test_a_server_with_an_rsa_key_alone),
 	CASE(test_certificates),
 	CASE(test_the_users_own_askpass),
 	CASE(test_users_options_that_do_not_fit),

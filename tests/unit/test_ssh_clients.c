@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/ssh/client_cases.h"
+
+#include <string.h>
+
+/*
+ * The cases of every client with libssh2; what is its own is in test_ssh_libssh2.c. And the
+ * choice between the two where it is made by what a real server offers.
+ */
+static const char etm_alone[] =
+	"Ciphers aes256-ctr\n"
+	"MACs hmac-sha2-512-etm@openssh.com,hmac-sha2-256-etm@openssh.com\n";
+
+static void test_a_server_that_libssh2_cannot_talk_to(struct client_world *world)
+{
+	struct connection connection = {0};
+	client_world_start(world, &(struct sshd_spec){.config = etm_alone});
+	world->target.client = SSH_CLIENT_LIBSSH2;
+	connection_expect_failure(&connection, world, "SSH_UNSUPPORTED", "ssh-client");
+	connection_close(&connection);
+}
+
+static void test_auto_takes_the_program_there(struct client_world *world)
+{
+	struct connection connection = {0};
+	struct flow flow = {0};
+	client_world_start(world, &(struct sshd_spec){.config = etm_alone});
+	world->target.client = SSH_CLIENT_AUTO;
+	world->connect = ssh_connect;
+	connection_expect_ready(&connection, world);
+	world->connect = ssh_libssh2_connect;
+	assert_non_null(strstr(connection.progress, "using the ssh program"));
+	flow_run(&flow, &connection, "cat", "there");
+	flow_expect_end(&flow, 0);
+	assert_string_equal(flow_text(&flow, SSH_STREAM_OUT), "there");
+	flow_close(&flow);
+	connection_close(&connection);
+}
+
+static void test_auto_stays_with_libssh2_elsewhere(struct client_world *world)
+{
+	struct connection connection = {0};
+	client_world_start(world, NULL);
+	world->target.client = SSH_CLIENT_AUTO;
+	world->connect = ssh_connect;
+	connection_expect_ready(&connection, world);
+	world->connect = ssh_libssh2_connect;
+	assert_null(strstr(connection.progress, "using the ssh program"));
+	connection_close(&connection);
+}
+
+#define CASE(name)                                                                                 \
+	{                                                                                          \
+#name, name                                                                        \
+	}
+
+static const struct client_case cases[] = {
+	CASE(test_a_server_that_libssh2_cannot_talk_to),
+	CASE(test_auto_takes_the_program_there),
+	CASE(test_auto_stays_with_libssh2_elsewhere),
+};
+
+int main(int argc, char **argv)
+{
+	const struct client_table own = {cases, sizeof(cases) / sizeof(cases[0])};
+	const struct client_table *const tables[] = {
+		&client_channel_cases, &client_connect_cases, &client_trouble_cases, &own, NULL};
+	return client_cases_run(argc, argv, "libssh2", ssh_libssh2_connect, tables);
+}
