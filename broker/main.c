@@ -3,11 +3,13 @@
 
 #include "broker/broker.h"
 #include "providers/local/local.h"
+#include "providers/ssh/ssh.h"
 
 static bool add_providers(
 	struct registry *registry, const struct provider_context *context, struct error *err)
 {
-	return registry_add(registry, local_provider_create(context), err);
+	return registry_add(registry, local_provider_create(context), err) &&
+	       registry_add(registry, ssh_provider_create(context), err);
 }
 
 int main(int argc, char **argv)

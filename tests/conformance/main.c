@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "providers/local/local.h"
+#include "tests/conformance/connected.h"
 #include "tests/conformance/subjects.h"
 #include "tests/conformance/world.h"
 
@@ -138,6 +139,7 @@ int main(int argc, char **argv)
 		.pool = pool_create(world.loop),
 		.environment = (const char *const *)environ};
 	int failed = run_all(&world);
+	connected_finish();
 	pool_destroy((struct pool *)world.context.pool);
 	spawner_destroy(spawner);
 	ev_loop_destroy(world.loop);

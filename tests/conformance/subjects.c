@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "providers/local/local.h"
+#include "tests/conformance/connected.h"
 #include "tests/conformance/piped.h"
 #include "tests/conformance/scripted.h"
 #include "tests/fake/fake.h"
@@ -61,6 +62,8 @@ const struct subject subjects[] = {
 	{"fake", BACKEND_FAKE, create_fake, NULL, false},
 	{"scripted", BACKEND_SSH, create_scripted, NULL, false},
 	{"piped", BACKEND_SSH, piped_provider_create, NULL, true},
+	{"ssh", BACKEND_SSH, connected_libssh2_create, NULL, true},
+	{"ssh-openssh", BACKEND_SSH, connected_openssh_create, NULL, true},
 	{"remapped", BACKEND_FAKE, create_remapped, NULL, false},
 };
 const size_t subject_count = ARRAY_LENGTH(subjects);
