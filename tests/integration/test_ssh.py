@@ -1,0 +1,220 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""An agent on another host: the scripted agent over a real sshd on loopback."""
+
+import shutil
+import subprocess
+import unittest
+
+import case
+import processes
+import sshd
+
+from acp import RpcError
+from sync_case import SyncCase
+
+SECONDS = 60
+
+
+@unittest.skipUnless(sshd.can_be_started(), 'there is no sshd')
+class SshCase(SyncCase):
+    client_name = 'auto'
+
+    def setUp(self):
+        super().setUp()
+        self.server = sshd.Sshd()
+        self.server.__enter__()
+        self.addCleanup(self.server.stop)
+        self.ssh_config = self.server.config
+        # The agent is found as a person finds it there: by the login shell's PATH.
+        bin_folder = self.server.home / 'bin'
+        bin_folder.mkdir()
+        (bin_folder / 'the-agent').symlink_to(case.AGENT)
+        (self.server.home / '.profile').write_text(
+            'echo a banner of the login shell\nPATH=$HOME/bin:$PATH; export PATH\n')
+
+    def far(self, *flags, agent='the-agent', **keys):
+        """A client whose agent works on the host "box"."""
+        values = dict(case.SHORT_DEADLINES, host='box', **{'ssh-config': self.ssh_config,
+                      'ssh-client': self.client_name, 'start-timeout': '30s'})
+        values.update({name.replace('_', '-'): value for name, value in keys.items()})
+        path = self.dir / 'config-far'
+        path.write_text('[profile "far"]\n\tbackend = ssh\n' + ''.join(
+            f'\t{name} = {value}\n' for name, value in values.items()))
+        argv = [agent, *self.agent_argv(*flags)[1:]]
+        return self.broker(options=['--config', str(path), '--profile', 'far'], agent=argv)
+
+    def open_session(self, client):
+        client.initialize(seconds=SECONDS)
+        return client.call('session/new', {'cwd': str(self.work), 'mcpServers': []},
+                           seconds=SECONDS)['sessionId']
+
+    def end(self, client):
+        client.close_stdin()
+        self.assertEqual(client.wait(SECONDS), 0, client.stderr)
+        self.assertTrue(processes.wait_until(
+            lambda: not self.server.connections(), SECONDS), 'a connection is left')
+
+    def refused(self, **keys):
+        client = self.far(**keys)
+        with self.assertRaises(RpcError) as caught:
+            client.initialize(seconds=SECONDS)
+        client.close_stdin()
+        client.wait(SECONDS)
+        return caught.exception
+
+
+class Sessions(SshCase):
+    def test_edits_travel_both_ways_around_a_prompt(self):
+        (self.work / 'mine').write_text('from here\n')
+        client = self.far()
+        session = self.open_session(client)
+        client.prompt(session, 'terminal cat mine; echo "from there" > theirs; pwd',
+                      seconds=SECONDS)
+        self.assertIn('from here', client.wait_text('terminal/output ->'))
+        self.assertEqual((self.work / 'theirs').read_text(), 'from there\n')
+        (self.work / 'mine').write_text('again\n')
+        client.prompt(session, 'terminal cat mine theirs; rm theirs', seconds=SECONDS)
+        self.assertEqual(self.tree(), {'mine': 'again\n'})
+        root = self.runtime(client, session)
+        workspaces = self.server.home / '.local/share/acp-broker/workspaces'
+        self.assertEqual(root.name, 'work')
+        self.assertEqual(root.parent.parent, workspaces)
+        self.assertEqual((root / 'mine').read_text(), 'again\n')
+        self.end(client)
+        client = self.far()  # and found again
+        self.assertEqual(self.runtime(client, self.open_session(client)), root)
+        self.end(client)
+
+    def test_files_and_paths_are_those_there_and_named_as_here(self):
+        (self.work / 'a').write_text('one\n')
+        client = self.far()
+        session = self.open_session(client)
+        root = self.runtime(client, session)
+        client.prompt(session, f'read {root}/a', f'write {root}/new/b two\\n',
+                      'read /etc/hostname', 'cwd', seconds=SECONDS)
+        self.assertIn('one', client.wait_text('fs/read_text_file ->'))
+        self.assertEqual((self.work / 'new/b').read_text(), 'two\n')
+        texts = ' '.join(client.texts())
+        self.assertIn('SECURITY_VIOLATION', texts)
+        self.assertIn(f'cwd {root}', texts)
+        self.end(client)
+
+    def test_the_environment_is_the_hosts_and_the_profiles(self):
+        self.extra = {'THE_KEY': 'sesame street', 'NOT_MEANT': 'for the agent'}
+        client = self.far(**{'secret-env': 'THE_KEY', 'env': 'A=1 2'})
+        session = self.open_session(client)
+        client.prompt(session, 'env', seconds=SECONDS)
+        said = client.texts()[-1].split('\n')
+        for entry in ('THE_KEY=sesame street', 'A=1 2', f'HOME={self.server.home}'):
+            self.assertIn(entry, said)
+        self.assertTrue(any(e.startswith(f'PATH={self.server.home}/bin:') for e in said))
+        self.assertFalse(any(e.startswith('NOT_MEANT=') for e in said))
+        for pid in processes.all_pids():
+            words = processes.read_file(f'/proc/{pid}/cmdline')
+            self.assertNotIn(b'sesame street', words)
+        self.end(client)
+
+    def environment(self):
+        return {**super().environment(), **getattr(self, 'extra', {})}
+
+    def test_transient_folders_are_gone_when_all_is_here(self):
+        client = self.far(persistence='transient')
+        session = self.open_session(client)
+        root = self.runtime(client, session)
+        client.prompt(session, 'terminal echo late > late', seconds=SECONDS)
+        (root / 'later').write_text('after the last turn\n')
+        self.end(client)
+        self.assertEqual(self.tree(), {'late': 'late\n', 'later': 'after the last turn\n'})
+        self.assertFalse(root.exists())
+        self.assertEqual(list(root.parent.parent.iterdir()), [])
+
+    def test_what_it_needs_is_brought_before_it_starts(self):
+        (self.dir / 'home').mkdir(exist_ok=True)
+        (self.dir / 'home/token').write_text('secret\n')
+        shutil.rmtree(self.server.home / 'bin')
+        client = self.far(setup=f'"mkdir bin; ln -s {case.AGENT} bin/the-agent"', copy='~/token')
+        self.open_session(client)
+        self.assertEqual((self.server.home / 'token').read_text(), 'secret\n')
+        self.end(client)
+
+    def test_nothing_is_left_when_the_broker_is_killed(self):
+        client = self.far(link_grace='1s')
+        session = self.open_session(client)
+        client.start_prompt(session, 'terminal (setsid sleep 600 &) ; sleep 600')
+        self.assertTrue(processes.wait_until(lambda: len(self.sleepers()) == 2, SECONDS))
+        processes.kill(client.pid)
+        self.assertTrue(processes.wait_until(
+            lambda: not self.sleepers() and not self.server.connections(), SECONDS))
+
+    def sleepers(self):
+        return [pid for pid in processes.all_pids()
+                if processes.read_file(f'/proc/{pid}/cmdline') == b'sleep\x00600\x00'
+                and str(self.server.home).encode() in processes.read_file(f'/proc/{pid}/environ')]
+
+
+class Failures(SshCase):
+    def test_a_host_that_is_not_known_is_refused_with_the_line_to_add(self):
+        self.server.known_hosts.write_text('')
+        error = self.refused()
+        self.assertEqual(error.data['code'], 'HOST_KEY_UNKNOWN')
+        self.assertEqual(error.data['stage'], 'prepare')
+        self.assertIn('SHA256:', str(error))
+        if self.client_name != 'openssh':
+            self.assertIn(str(self.server.known_hosts), str(error))
+
+    def test_another_key_than_the_known_one_is_never_taken(self):
+        lines = self.server.known_hosts.read_text().splitlines()
+        other = self.server.folder / 'other'
+        subprocess.run(['ssh-keygen', '-q', '-N', '', '-t', 'ed25519', '-f', other], check=True)
+        name = lines[0].split()[0]
+        self.server.known_hosts.write_text(
+            f'{name} ' + ' '.join((other.with_suffix('.pub')).read_text().split()[:2]) + '\n')
+        self.assertEqual(self.refused().data['code'], 'HOST_KEY_MISMATCH')
+
+    def test_a_key_that_may_not_log_in_is_named(self):
+        (self.server.folder / 'authorized_keys').write_text('')
+        error = self.refused()
+        self.assertEqual(error.data['code'], 'AUTH_FAILED')
+        self.assertIn('publickey', str(error))
+
+    def test_an_agent_that_is_not_there_is_told_with_the_path(self):
+        error = self.refused(agent='no-such-agent')
+        self.assertEqual(error.data['code'], 'AGENT_NOT_FOUND')
+        self.assertIn('no-such-agent', str(error))
+        self.assertIn(f'{self.server.home}/bin:', str(error))
+
+    def test_a_connection_that_is_lost_fails_what_is_under_way(self):
+        client = self.far()
+        session = self.open_session(client)
+        request = client.start_prompt(session, 'terminal echo started > started; sleep 600')
+        root = self.runtime(client, session)
+        self.assertTrue(processes.wait_until((root / 'started').exists, SECONDS))
+        self.server.kill_connections()
+        with self.assertRaises(RpcError) as caught:
+            client.answer(request, seconds=SECONDS)
+        self.assertIn(caught.exception.data['code'],
+                      ('LINK_LOST', 'SANDBOX_UNAVAILABLE', 'AGENT_EXITED'))
+        self.end(client)
+
+    def test_check_looks_for_no_agent_here(self):
+        path = self.dir / 'config-check'
+        path.write_text('[profile "far"]\n\tbackend = ssh\n\thost = box\n')
+        done = subprocess.run([case.BROKER, 'check', '--config', str(path), '--profile', 'far',
+                               '--', 'no-such-agent'], env=self.environment(), text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('looked for in the sandbox', done.stdout)
+        self.assertIn('host                "box"', done.stdout)
+
+
+class ProgramSessions(Sessions):
+    client_name = 'openssh'
+
+
+class ProgramFailures(Failures):
+    client_name = 'openssh'
+
+
+if __name__ == '__main__':
+    case.main()
