@@ -97,7 +97,9 @@ class Sessions(SshCase):
         self.assertEqual((self.work / 'new/b').read_text(), 'two\n')
         texts = ' '.join(client.texts())
         self.assertIn('SECURITY_VIOLATION', texts)
-        self.assertIn(f'cwd {root}', texts)
+        self.assertIn(f'cwd {self.server.home}', texts)  # where it starts, before any session
+        opened, = [line for line in self.journal('<') if b'"session/new"' in line]
+        self.assertIn(f'"cwd":"{root}"'.encode(), opened)
         self.end(client)
 
     def test_the_environment_is_the_hosts_and_the_profiles(self):
