@@ -14,7 +14,7 @@
 
 /*
  * One table of cases, run against the provider named on the command line:
- * conformance local
+ * conformance local ["PATTERN OF CASES"]
  */
 static const struct conformance_table *const tables[] = {&life_cases, &exec_cases, &kill_cases,
 	&file_cases, &confine_cases, &terminal_cases, &toolhost_file_cases, &policy_cases};
@@ -125,10 +125,13 @@ int main(int argc, char **argv)
 	struct spawner *spawner = spawner_create(&err);
 	signal(SIGPIPE,
 		SIG_IGN); // as every program that uses a provider does, and no process of it
-	const struct subject *subject = argc == 2 ? find_subject(argv[1]) : NULL;
+	const struct subject *subject = argc == 2 || argc == 3 ? find_subject(argv[1]) : NULL;
 	if (!spawner || !subject) {
-		fprintf(stderr, "usage: conformance PROVIDER\n");
+		fprintf(stderr, "usage: conformance PROVIDER [PATTERN]\n");
 		return 2;
+	}
+	if (argc == 3) {
+		cmocka_set_test_filter(argv[2]);
 	}
 	struct world world = {.subject = subject, .loop = ev_loop_new(EVFLAG_AUTO)};
 	const char *preload = getenv("LD_PRELOAD");

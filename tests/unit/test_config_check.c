@@ -53,7 +53,7 @@ static const struct {
 		"stop-term-timeout, stop-kill-timeout, drain-timeout, idle-timeout, "
 		"max-file, output-limit, max-terminals, terminal-timeout, file-timeout, "
 		"mcp-timeout, setup, setup-timeout, copy, permission-timeout, sync, persistence, "
-                "transport, include, "
+		"transport, include, "
 		"exclude, big-file, max-files, max-size, sync-timeout, sync-lock-timeout, "
 		"checkpoints, max-checkpoints or checkpoint-age"},
 	{"[profile \"p\"]\nbackend = fake\nimmage = x\n",

@@ -48,8 +48,7 @@ take() {
 
 # The kernel's word on where we are, against ours.
 is_here() {
-	[ "$(env pwd -P 2>/dev/null && printf .)" = "$root$at
-." ]
+	[ "$(readlink -n /proc/self/cwd 2>/dev/null && printf .)" = "$root$at." ]
 }
 
 enter_root() {

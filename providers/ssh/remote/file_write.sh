@@ -23,9 +23,9 @@ if look; then
 	exists=yes old_bits=$bits old_owner=$owner
 fi
 trap 'rm -f "$temporary"; exit 1' HUP INT TERM PIPE
-if ! dd of="$temporary" conv=excl bs=64k status=none; then
+if ! dd of="$temporary" conv=excl,fsync bs=64k status=none; then
 	# A dd without these.
-	[ ! -e "$temporary" ] && [ -w . ] && (set -C && cat >"$temporary") ||
+	[ ! -e "$temporary" ] && [ -w . ] && (set -C && cat >"$temporary") && sync "$temporary" ||
 		fail 'it could not be written'
 fi
 final=$name name=$temporary
@@ -39,7 +39,6 @@ if [ -n "$exists" ]; then
 		chown ":${old_owner#*:}" "$temporary" 2>/dev/null || :
 	chmod "$old_bits" "$temporary" || fail 'its permissions could not be kept'
 fi
-sync "$temporary" || fail 'it could not be synced'
 mv -fT "$temporary" "./$name" || { [ ! -d "./$name" ] && mv -f "$temporary" "./$name"; } ||
 	fail 'it could not be put in its place'
 sync . 2>/dev/null || [ ! -r . ] ||
