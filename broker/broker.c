@@ -22,6 +22,7 @@
 #include "broker/relay.h"
 #include "broker/state_folder.h"
 #include "broker/trace.h"
+#include "sync/rsync/shell.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -38,6 +39,7 @@ struct broker {
 	struct pool *pool;
 	char *state_folder; // owned; may be NULL
 	struct provider_context context;
+	struct transport_tools tools;
 	struct registry *registry;
 	struct config config;
 	struct trace *trace;
@@ -148,6 +150,7 @@ static int run_session(struct broker *broker, struct provider *provider)
 		.audit = broker->audit,
 		.state_folder = broker->state_folder,
 		.home = environment_get(broker->environment, "HOME"),
+		.tools = &broker->tools,
 		.listener = &relay_listener,
 		.data = broker,
 	};
@@ -268,6 +271,8 @@ static int run(struct broker *broker)
 		.environment = broker->environment,
 		.state_folder = broker->state_folder,
 	};
+	broker->tools = (struct transport_tools){
+		.spawner = broker->spawner, .path = environment_get(broker->environment, "PATH")};
 	broker->registry = registry_create();
 	if (broker->providers->add(broker->registry, &broker->context, &err)) {
 		status = run_configured(broker);
@@ -299,6 +304,9 @@ int broker_main(int argc, char **argv, const char *const *environment,
 {
 	struct error err;
 	struct options options;
+	if (argc > 1 && strcmp(argv[1], RSYNC_SHELL_WORD) == 0) {
+		return rsync_shell_main(argc, argv, environment);
+	}
 	const char *mark = environment_get(environment, LOGIN_MARK);
 	int words = mark ? login_words(mark) : 0;
 	if (words == -1) {

@@ -90,6 +90,7 @@ static void load_sync(struct profile *profile)
 	struct keeper_settings *sync = &profile->sync;
 	sync->mode = load_choice(profile, "sync");
 	sync->persistence = load_choice(profile, "persistence");
+	sync->transport = load_choice(profile, "transport");
 	sync->keeps_plain =
 		settings_bool(&profile->settings, section_key(SECTION_PROFILE, "checkpoints"));
 	sync->limits.files_warn = snapshot_default_limits.files_warn;

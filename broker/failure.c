@@ -74,7 +74,7 @@ const struct failure_code failure_codes[] = {
 	{"RUNTIME_CHANGED", RPC_INTERNAL_ERROR, true,
 		"try again once nothing in the sandbox changes its files any more"},
 	{"SYNC_TOOL_MISSING", RPC_INTERNAL_ERROR, false,
-		"install the named program in the sandbox"},
+		"install the named program on the side that the message names"},
 	{"NOT_SYNCED", RPC_INTERNAL_ERROR, false,
 		"use a profile whose sandbox has a copy of the workspace, and sync"},
 	{"TOOLS_IN_FLIGHT", RPC_INTERNAL_ERROR, true, "cancel the prompt, or wait for its end"},

@@ -12,6 +12,8 @@
  * ACP nor which provider it is.
  */
 enum sync_mode { SYNC_MODE_NONE, SYNC_MODE_SESSION, SYNC_MODE_TURN };
+/* In the order of the words of the key "transport". */
+enum sync_transport { SYNC_TRANSPORT_AUTO, SYNC_TRANSPORT_GIT, SYNC_TRANSPORT_RSYNC };
 enum persistence { PERSISTENCE_TRANSIENT, PERSISTENCE_REUSE };
 
 const char *sync_mode_name(enum sync_mode mode); // "none", …
@@ -20,15 +22,17 @@ const char *sync_mode_name(enum sync_mode mode); // "none", …
 struct keeper_settings {
 	enum sync_mode mode;
 	enum persistence persistence;
-	bool keeps_plain;          // checkpoints where the agent works in the workspace itself
-	char **include, **exclude; // NULL-terminated pathspecs; may be NULL
+	enum sync_transport transport; // where the sandbox has a copy
+	bool keeps_plain;              // checkpoints where the agent works in the workspace itself
+	char **include, **exclude;     // NULL-terminated pathspecs; may be NULL
 	struct snapshot_limits limits;
 	uint64_t big_file_bytes;
 	int timeout_ms;      // a transfer without progress
 	int lock_timeout_ms; // another broker's sync
 	int max_checkpoints;
-	long long checkpoint_age_ms;        // 0: kept for any time
-	transport_create *create_transport; // NULL: by git, or none where nothing is isolated
+	long long checkpoint_age_ms; // 0: kept for any time
+	transport_create
+		*create_transport; // NULL: as `transport` says; none where nothing is isolated
 };
 
 /* A sync of a workspace, and who wanted it. */
@@ -63,8 +67,9 @@ struct keeper_config {
 	const struct keeper_settings *settings;
 	const char *profile;
 	const char *backend;
-	const char *state_folder; // there
-	const char *home;         // the user's; may be NULL
+	const char *state_folder;            // there
+	const char *home;                    // the user's; may be NULL
+	const struct transport_tools *tools; // may be NULL
 	const struct keeper_listener *listener;
 	void *data;
 };
@@ -148,7 +153,8 @@ struct kept {
 	const char *local_root, *runtime_root;
 	const char *state;
 	const char *store_folder;
-	bool is_synced; // the mode is not none
+	bool is_synced;        // the mode is not none
+	const char *transport; // "git", "rsync", …; NULL before the first sync
 	const struct last_sync *last;
 };
 bool keeper_at(const struct keeper *keeper, size_t index, struct kept *out_kept);

@@ -22,6 +22,7 @@ struct keep {
 	char name[SYNC_NAME_MAX / 2]; // of this sandbox in the store
 	bool is_opened;               // its first sync went well
 	struct last_sync last;
+	bool has_told_transport; // in the log
 };
 
 struct keeper {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/words.h"
 #include "base/real_path.h"
 #include "broker/state_folder.h"
@@ -24,9 +25,14 @@ const char *sync_mode_name(enum sync_mode mode)
 
 static transport_create *choose_transport(const struct keeper_config *config)
 {
+	static transport_create *const by[] = {
+		[SYNC_TRANSPORT_AUTO] = transport_auto_create,
+		[SYNC_TRANSPORT_GIT] = transport_git_create,
+		[SYNC_TRANSPORT_RSYNC] = transport_rsync_create,
+	};
 	bool is_isolated = sandbox_capabilities(config->sandbox)->isolated;
 	return config->settings->create_transport ? config->settings->create_transport
-	       : is_isolated                      ? transport_git_create
+	       : is_isolated                      ? by[config->settings->transport]
 	                                          : transport_none_create;
 }
 
@@ -48,6 +54,7 @@ static struct workspace *open_workspace(struct keep *keep)
 		.limits = settings->limits,
 		.big_file_bytes = settings->big_file_bytes,
 		.create_transport = choose_transport(config),
+		.tools = config->tools,
 		.timeout_ms = settings->timeout_ms,
 		.lock_timeout_ms = settings->lock_timeout_ms,
 		.max_checkpoints = (size_t)settings->max_checkpoints,
@@ -293,6 +300,11 @@ void keep_note_sync(struct keep *keep, enum sync_reason reason, const struct syn
 	const struct error *err)
 {
 	note_last(keep, reason, result, err);
+	const char *transport = workspace_transport(keep->workspace);
+	if (!err && !keep->has_told_transport && transport) {
+		keep->has_told_transport = true;
+		log_info("%s: synced by %s", keep->record.local_root, transport);
+	}
 	if (err) {
 		free(keep->record.error);
 		keep->record.error = mem_strdup(err->text);
@@ -310,6 +322,7 @@ static struct kept describe(const struct keep *keep)
 		.state = record_state_name(keep->record.state),
 		.store_folder = keep->store_folder,
 		.is_synced = keep->workspace != NULL,
+		.transport = keep->workspace ? workspace_transport(keep->workspace) : NULL,
 		.last = &keep->last,
 	};
 }

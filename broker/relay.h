@@ -46,6 +46,7 @@ struct relay_config {
 	struct audit *audit;      // may be NULL
 	const char *state_folder; // of records and stores (broker/state_folder.h); may be NULL
 	const char *home;         // the user's; may be NULL
+	const struct transport_tools *tools; // of syncs; may be NULL
 	const struct relay_listener *listener;
 	void *data;
 };

@@ -134,6 +134,7 @@ static bool write_status(
 	write_member(&writer, "localRoot", kept->local_root);
 	write_member(&writer, "runtimeRoot", kept->runtime_root);
 	write_member(&writer, "sync", sync_mode_name(relay->config.profile->sync.mode));
+	write_member(&writer, "transport", kept->transport);
 	write_last(&writer, kept->last);
 	json_write_object_end(&writer);
 	return json_write_end(&writer, err);

@@ -57,6 +57,15 @@ static bool root_is_ignored(struct members *members)
 	return false;
 }
 
+static bool use_rules_alone(struct members *members, struct error *err)
+{
+	struct user_repository *repository = &members->repository;
+	user_repository_find(repository, members->request->rules_of, true);
+	snprintf(repository->top, sizeof(repository->top), "%s", members->request->root);
+	repository->folder[0] = '\0';
+	return use_repository(members, err);
+}
+
 /*
  * A repository around a workspace that it ignores - a home directory under
  * version control, say - is none of the workspace's.
@@ -64,6 +73,9 @@ static bool root_is_ignored(struct members *members)
 static bool find_repository(struct members *members, struct error *err)
 {
 	const char *root = members->request->root;
+	if (members->request->rules_of) {
+		return use_rules_alone(members, err);
+	}
 	user_repository_find(&members->repository, root, true);
 	if (!use_repository(members, err)) {
 		return false;

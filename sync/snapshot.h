@@ -34,7 +34,12 @@ struct snapshot_limits {
 extern const struct snapshot_limits snapshot_default_limits;
 
 struct snapshot_request {
-	const char *root;                            // absolute
+	const char *root; // absolute
+	/*
+	 * NULL, or a directory that has the user's repository where the root is a copy of it
+	 * without one: its further excludes count, not its index.
+	 */
+	const char *rules_of;
 	const git_oid *base;                         // a tree; NULL: none
 	const char *const *include, *const *exclude; // NULL-terminated pathspecs; may be NULL
 	struct snapshot_limits limits;

@@ -23,6 +23,12 @@ void transport_deliver(struct transport *transport, const git_oid *from, const g
 	transport->impl->deliver(transport, from, to, done, data);
 }
 
+const char *transport_name(const struct transport *transport)
+{
+	return transport->impl->name_now ? transport->impl->name_now(transport)
+	                                 : transport->impl->name;
+}
+
 void transport_destroy(struct transport *transport)
 {
 	if (transport) {

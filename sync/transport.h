@@ -16,6 +16,13 @@
  */
 struct transport;
 
+/* For the programs that a transport starts on this machine. */
+struct transport_tools {
+	struct spawner *spawner; // borrowed
+	const char *path;        // where they are looked for; NULL: the system's folders
+	const char *shell;       // rsync's remote shell (sync/rsync/shell.h); NULL: this program
+};
+
 struct transport_request {
 	struct ev_loop *loop;
 	struct pool *pool;
@@ -23,10 +30,12 @@ struct transport_request {
 	struct store *store;    // where it is and its limit are copied: it is opened anew
 	const char *local_root; // the workspace; its repository, if any, is read
 	const char *runtime_root;
+	const char *name; // of the sandbox among those of this store; NULL: by its root alone
 	const char *home; // the user's, for the name and the ignore rules; may be NULL
 	const char *const *include, *const *exclude;
-	long long timeout_ms; // without any progress; 0: a minute
-	uint64_t bytes_max;   // received in one operation; 0: 20 GiB
+	long long timeout_ms;                // without any progress; 0: a minute
+	uint64_t bytes_max;                  // received in one operation; 0: 20 GiB
+	const struct transport_tools *tools; // NULL: there are none; the texts are copied
 };
 
 /*
@@ -62,6 +71,8 @@ struct transport_impl {
 	void (*deliver)(struct transport *transport, const git_oid *from, const git_oid *to,
 		transport_deliver_done *done, void *data);
 	void (*destroy)(struct transport *transport);
+	/* Optional: the name in use, where it is not always the same. */
+	const char *(*name_now)(const struct transport *transport);
 };
 
 struct transport {
@@ -90,6 +101,23 @@ typedef struct transport *transport_create(const struct transport_request *reque
  * agent's come back with the next collect (sync/git/commits.h).
  */
 transport_create transport_git_create;
+
+/*
+ * By the program rsync, here and there, for a runtime without git. It works on a mirror of the
+ * runtime root that lies in the store's folder (sync/rsync/mirror.h); a snapshot of that is
+ * what is collected, and what is delivered is applied to it first. No history travels. A
+ * runtime without rsync, or a machine: ERROR_UNAVAILABLE with reason SYNC_TOOL_MISSING.
+ */
+transport_create transport_rsync_create;
+
+/*
+ * By git where the runtime has it, else by rsync; which is decided by the first prepare that
+ * goes well and stays so. The name of the transport is that of the one in use.
+ */
+transport_create transport_auto_create;
+
+/* "git", "rsync", "none"; "auto" before it is decided. */
+const char *transport_name(const struct transport *transport);
 
 /* Of a workspace in which the agent works itself: there is no other side, only checkpoints. */
 transport_create transport_none_create;

@@ -31,6 +31,11 @@ const struct deletions *workspace_question(const struct workspace *workspace)
 	return workspace->round.asks ? &workspace->round.deletions : NULL;
 }
 
+const char *workspace_transport(const struct workspace *workspace)
+{
+	return workspace->transport ? transport_name(workspace->transport) : NULL;
+}
+
 /* ---- the end of a sync ---- */
 
 struct wish *workspace_wish(struct workspace *workspace)

@@ -66,6 +66,8 @@ struct workspace_request {
 	struct snapshot_limits limits;
 	uint64_t big_file_bytes;
 	transport_create *create_transport;
+	const struct transport_tools
+		*tools;            // borrowed until the workspace is destroyed; may be NULL
 	long long timeout_ms;      // a transfer without any progress
 	long long lock_timeout_ms; // another broker's sync of the same workspace
 	size_t max_checkpoints;
@@ -134,6 +136,9 @@ void workspace_hurry(struct workspace *workspace);
  * NULL where it is a failure. Borrowed.
  */
 const struct deletions *workspace_question(const struct workspace *workspace);
+
+/* What the files travel by (transport_name); NULL before the first sync. */
+const char *workspace_transport(const struct workspace *workspace);
 
 /* What both sides were after the last sync of this broker's; NULL before the first. */
 const git_oid *workspace_tree(const struct workspace *workspace);

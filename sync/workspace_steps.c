@@ -233,6 +233,8 @@ static void prepare(struct workspace *workspace)
 			.store = &workspace->store,
 			.local_root = request->local_root,
 			.runtime_root = request->runtime_root,
+			.name = request->name,
+			.tools = request->tools,
 			.home = request->home,
 			.include = request->include,
 			.exclude = request->exclude,

@@ -187,7 +187,7 @@ static void start_sandbox(struct stage *stage)
 void stage_restart(struct stage *stage)
 {
 	transport_destroy(stage->transport);
-	stage->transport = transport_git_create(&stage->request);
+	stage->transport = stage->create(&stage->request);
 }
 
 int stage_setup(void **state)
@@ -215,10 +215,22 @@ int stage_setup(void **state)
 		.local_root = stage->place->root,
 		.runtime_root = stage->root,
 		.home = stage->place->folder,
+		.tools = &stage->tools,
 		.timeout_ms = 60000};
+	stage->tools.spawner = spawner;
+	stage->create = transport_git_create;
 	stage_restart(stage);
 	*state = stage;
 	return 0;
+}
+
+int stage_setup_rsync(void **state)
+{
+	int failed = stage_setup(state);
+	struct stage *stage = *state;
+	stage->create = transport_rsync_create;
+	stage_restart(stage);
+	return failed;
 }
 
 int stage_teardown(void **state)

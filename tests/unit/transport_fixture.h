@@ -22,7 +22,9 @@ struct stage {
 	char bin[FIXTURE_PATH_MAX];  // before all others in the sandbox's PATH
 	char path[FIXTURE_PATH_MAX]; // PATH=...
 	const char *environment[4];
+	struct transport_tools tools;
 	struct transport_request request;
+	transport_create *create; // by git, unless a test changes it
 	struct transport *transport;
 	bool is_done, failed;
 	struct error err;
@@ -33,6 +35,8 @@ struct stage {
 int stage_group_setup(void **state);
 int stage_group_teardown(void **state);
 int stage_setup(void **state); // *state is a struct stage
+/* The same by rsync. The test's main has to begin with rsync_shell_main. */
+int stage_setup_rsync(void **state);
 int stage_teardown(void **state);
 
 /* Makes the transport anew, as another run of the broker would. */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_RSYNC_CALL_IMPL_H
+#define SYNC_RSYNC_CALL_IMPL_H
+
+#include "base/buf.h"
+#include "sync/rsync/call.h"
+#include "sync/rsync/shell.h"
+
+/* What call.c (a run and its end) and call_start.c (its socket) share. */
+struct call {
+	struct ev_loop *loop;
+	struct sandbox *sandbox;
+	struct process *process; // the local half
+	struct exec *exec;       // the other; NULL: it was not asked for, or is gone
+	char token[RSYNC_SHELL_TOKEN_LENGTH + 1];
+	uint64_t received_max;
+	int folder;          // -1 once the socket is gone
+	ev_io listener;      // fd -1: closed
+	ev_io shell;         // the one that has come; fd -1: none
+	ev_io output, words; // what the local half prints; fd -1: closed
+	ev_io far_words;     // what the other half says on stderr
+	ev_timer silence;
+	ev_timer finish; // the end, once the handler has returned
+	struct buf printed;
+	char tail[CALL_WORDS_MAX + 1], far_tail[CALL_WORDS_MAX + 1];
+	bool has_asked, has_exited;
+	struct call_result result;
+	struct error err; // ERROR_NONE: none
+	call_done *done;
+	void *data;
+};
+
+/* ---- call.c ---- */
+
+/* The first error is the one told. Both halves are ended. */
+void call_fail(struct call *call, const struct error *err);
+void call_close(struct call *call, ev_io *io);
+
+/* ---- call_start.c ---- */
+
+/* Makes the socket in the folder and listens. */
+bool call_listen(struct call *call, const char *folder, struct error *err) ATTR_NODISCARD;
+/* Closes and removes it. */
+void call_unlisten(struct call *call);
+void call_on_shell(struct ev_loop *loop, ev_io *io, int events);
+
+#endif

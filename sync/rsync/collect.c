@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/words.h"
+#include "sync/rsync/rsync.h"
+#include "sync/snapshot.h"
+
+/* The ignore rules may change with what was pulled, and files may come and go meanwhile. */
+enum { PULLS_MAX = 4, STATUS_VANISHED = 24 };
+
+static void collect_end(struct rsync_transport *rsync, const struct error *err)
+{
+	struct transport_collected result = rsync->collecting.result;
+	rsync->done.collect(rsync->done_data, err ? NULL : &result, err);
+}
+
+/* ---- the snapshot ---- */
+
+static bool take_snapshot(struct rsync_transport *rsync, struct error *err)
+{
+	const struct transport_request *request = &rsync->request;
+	struct transport_collected *result = &rsync->collecting.result;
+	struct snapshot snapshot;
+	char cache[64];
+	snprintf(cache, sizeof(cache), "rsync-%s", rsync->name);
+	struct snapshot_request take = {.root = rsync->mirror.path,
+		.rules_of = request->local_root,
+		.base = &rsync->collecting.base,
+		.include = request->include,
+		.exclude = request->exclude,
+		.limits = {.bytes_max = request->bytes_max},
+		.home = request->home,
+		.cache = cache,
+		.is_cancelled = &rsync->is_cancelled};
+	if (!snapshot_take(&rsync->store, &take, &snapshot, err)) {
+		return false;
+	}
+	result->tree = snapshot.tree;
+	snprintf(result->note, sizeof(result->note), "%s",
+		*rsync->note ? rsync->note : snapshot.note);
+	if (!*result->note && !rsync->was_told) {
+		snprintf(result->note, sizeof(result->note),
+			"files travel by rsync: the history of this repository does not, nor do "
+			"commits that are made in the sandbox");
+		rsync->was_told = true;
+	}
+	rsync->note[0] = '\0';
+	return mirror_set_state(&rsync->mirror, &rsync->store, MIRROR_IS, &result->tree, err);
+}
+
+/* ---- pulling ---- */
+
+static void pull(struct rsync_transport *rsync);
+
+/* Under rules that came with the pull something else travels: once more. */
+static bool work_pulled(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+{
+	struct rsync_collecting *collecting = &rsync->collecting;
+	bool has_changed = filter_print(rsync->mirror.path) != rsync->filter.print;
+	if (has_changed) {
+		const git_oid *base = &collecting->base;
+		if (!rsync_write_filter(rsync, &base, 1, true, err)) {
+			return false;
+		}
+		mirror_sweep(&rsync->mirror, &rsync->filter.all);
+		if (collecting->pulls < PULLS_MAX) {
+			return true;
+		}
+	}
+	collecting->pulls = 0;
+	return take_snapshot(rsync, err);
+}
+
+static void pulled(struct rsync_transport *rsync)
+{
+	if (rsync->collecting.pulls > 0) {
+		pull(rsync);
+	} else {
+		rsync_end(rsync, NULL);
+	}
+}
+
+static void look_at_pulled(struct rsync_transport *rsync)
+{
+	rsync_do(rsync, work_pulled, pulled);
+}
+
+static bool judge_pull(
+	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
+{
+	rsync->collecting.result.received_bytes += result->received;
+	return result->status == STATUS_VANISHED || rsync_judge(rsync, result, err);
+}
+
+static void pull(struct rsync_transport *rsync)
+{
+	char **words = rsync_words(rsync, "filter");
+	rsync->collecting.pulls++;
+	words_append(&words, "--chmod=Du+rwx,Fu+rw");
+	rsync_add_far(&words, rsync->request.runtime_root, "/");
+	words_append(&words, "./mirror/");
+	rsync_run(rsync, words, judge_pull, look_at_pulled);
+}
+
+/* ---- beginning ---- */
+
+/* A new mirror begins as the base: what is the same in the runtime need not come. */
+static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+{
+	const git_oid *base = &rsync->collecting.base;
+	git_oid is;
+	bool is_new;
+	if (!rsync_open(rsync, &is_new, err) ||
+		(is_new && !mirror_apply(
+				   &rsync->mirror, &rsync->store, &store_empty_tree, base, err))) {
+		return false;
+	}
+	rsync->delivering.is_recovery =
+		mirror_state(&rsync->mirror, &rsync->store, &is) == MIRROR_BUSY;
+	return rsync_write_filter(rsync, &base, 1, true, err);
+}
+
+static void recovered(struct rsync_transport *rsync)
+{
+	pull(rsync);
+}
+
+static void opened(struct rsync_transport *rsync)
+{
+	if (rsync->delivering.is_recovery) {
+		rsync_settle(rsync, recovered);
+	} else {
+		pull(rsync);
+	}
+}
+
+static void collect_begin(struct rsync_transport *rsync)
+{
+	rsync_do(rsync, work_open, opened);
+}
+
+void rsync_collect(
+	struct transport *transport, const git_oid *base, transport_collect_done *done, void *data)
+{
+	struct rsync_transport *rsync = rsync_from(transport);
+	rsync->collecting = (struct rsync_collecting){.base = *base};
+	rsync->delivering = (struct rsync_delivering){0};
+	rsync->done.collect = done;
+	rsync_begin(rsync, collect_begin, collect_end, data);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/words.h"
+#include "sync/id.h"
+#include "sync/rsync/rsync.h"
+
+static void deliver_end(struct rsync_transport *rsync, const struct error *err)
+{
+	struct transport_delivered result = rsync->delivering.result;
+	rules_finish(&rsync->delivering.was);
+	rsync->done.deliver(rsync->done_data, err ? NULL : &result, err);
+}
+
+static bool set_changed(const struct rsync_transport *rsync, const char *what, struct error *err)
+{
+	return error_set_reason(err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED",
+		"delivering to %s: files have changed there meanwhile: %s",
+		rsync->request.runtime_root, what);
+}
+
+/* ---- the end ---- */
+
+static void deliver_done(struct rsync_transport *rsync)
+{
+	rsync_end(rsync, NULL);
+}
+
+static bool work_finish(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+{
+	const struct rsync_delivering *delivering = &rsync->delivering;
+	if (delivering->found.members == 0) {
+		return mirror_set_state(
+			&rsync->mirror, &rsync->store, MIRROR_IS, &delivering->to, err);
+	}
+	return mirror_set_state(&rsync->mirror, &rsync->store, MIRROR_UNKNOWN, NULL, err) &&
+	       set_changed(rsync, delivering->found.first, err);
+}
+
+static void finish(struct rsync_transport *rsync)
+{
+	rsync_do(rsync, work_finish, deliver_done);
+}
+
+/* ---- the push ---- */
+
+static bool judge_push(
+	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
+{
+	rsync->delivering.result.sent_bytes += result->sent;
+	rsync->delivering.is_settled = !*result->output;
+	return rsync_judge(rsync, result, err);
+}
+
+static void pushed(struct rsync_transport *rsync)
+{
+	if (rsync->delivering.is_settled) {
+		finish(rsync);
+	} else {
+		rsync_settle(rsync, finish);
+	}
+}
+
+static char **push_words(const struct rsync_transport *rsync)
+{
+	char **words = rsync_words(rsync, "filter");
+	words_append(&words, "--chmod=ugo=rwX"); // new files get what the umask there leaves
+	words_append(&words, "--out-format=%i %n");
+	return words;
+}
+
+static void push(struct rsync_transport *rsync)
+{
+	char option[FILE_PATH_MAX + 64];
+	char **words = push_words(rsync);
+	words_append(&words, "--backup");
+	snprintf(option, sizeof(option), "--backup-dir=%s/backup", rsync->side);
+	words_append(&words, option);
+	snprintf(option, sizeof(option), "--temp-dir=%s/tmp", rsync->side);
+	words_append(&words, option);
+	words_append(&words, "./mirror/");
+	rsync_add_far(&words, rsync->request.runtime_root, "/");
+	rsync_run(rsync, words, judge_push, pushed);
+}
+
+/* ---- the mirror ---- */
+
+/* The rules are still those that the runtime has; what is new may be what they leave out. */
+static bool work_apply(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+{
+	struct rsync_delivering *delivering = &rsync->delivering;
+	const git_oid *trees[] = {&delivering->from, &delivering->to};
+	rules_append(&delivering->was, &rsync->filter.all);
+	return rsync_write_filter(rsync, trees, 2, false, err) &&
+	       mirror_save(&rsync->mirror, &rsync->store, trees[0], trees[1], err) &&
+	       mirror_set_state(&rsync->mirror, &rsync->store, MIRROR_BUSY, NULL, err) &&
+	       mirror_apply(&rsync->mirror, &rsync->store, trees[0], trees[1], err);
+}
+
+static void apply(struct rsync_transport *rsync)
+{
+	rsync_do(rsync, work_apply, push);
+}
+
+/* ---- the check ---- */
+
+/* A line is what differs ("*deleting" is what is new there) and its name. */
+static bool judge_check(
+	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
+{
+	const char *output = result->output;
+	char name[256];
+	if (!rsync_judge(rsync, result, err)) {
+		return false;
+	}
+	if (!*output) {
+		return true;
+	}
+	const char *at = output + strcspn(output, " \n");
+	at += strspn(at, " ");
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "\n"), at);
+	return set_changed(rsync, name, err);
+}
+
+static void check(struct rsync_transport *rsync)
+{
+	char **words = push_words(rsync);
+	words_append(&words, "--dry-run");
+	words_append(&words, "./mirror/");
+	rsync_add_far(&words, rsync->request.runtime_root, "/");
+	rsync_run(rsync, words, judge_check, apply);
+}
+
+static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+{
+	const git_oid *from = &rsync->delivering.from;
+	git_oid is;
+	bool is_new;
+	if (!rsync_open(rsync, &is_new, err)) {
+		return false;
+	}
+	if (mirror_state(&rsync->mirror, &rsync->store, &is) != MIRROR_IS || !id_equal(&is, from)) {
+		return set_changed(rsync, "they have to be collected first", err);
+	}
+	return rsync_write_filter(rsync, &from, 1, true, err);
+}
+
+static void deliver_begin(struct rsync_transport *rsync)
+{
+	if (id_equal(&rsync->delivering.from, &rsync->delivering.to)) {
+		rsync_end(rsync, NULL);
+		return;
+	}
+	rsync_do(rsync, work_open, check);
+}
+
+void rsync_deliver(struct transport *transport, const git_oid *from, const git_oid *to,
+	transport_deliver_done *done, void *data)
+{
+	struct rsync_transport *rsync = rsync_from(transport);
+	rsync->delivering = (struct rsync_delivering){.from = *from, .to = *to};
+	rsync->done.deliver = done;
+	rsync_begin(rsync, deliver_begin, deliver_end, data);
+}

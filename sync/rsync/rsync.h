@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_RSYNC_RSYNC_H
+#define SYNC_RSYNC_RSYNC_H
+
+#include <stdatomic.h>
+
+#include "sync/git/remote.h"
+#include "sync/rsync/call.h"
+#include "sync/rsync/filter.h"
+#include "sync/rsync/mirror.h"
+#include "sync/transport.h"
+
+/*
+ * What the files of the transport share. An operation is a chain of steps: blocking work on
+ * the pool, a script in the sandbox with such work at its other end, or a run of rsync. One
+ * step at a time; the last one ends the operation.
+ */
+struct rsync_transport;
+typedef bool rsync_work(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err);
+typedef void rsync_then(struct rsync_transport *rsync);
+
+struct rsync_collecting {
+	git_oid base;
+	int pulls;
+	uint64_t print; // of the ignore rules that the last pull went by
+	struct transport_collected result;
+};
+
+struct rsync_delivering {
+	git_oid from, to;
+	bool is_recovery; // of a delivery that was cut, before a collect
+	bool is_settled;  // nothing was replaced there
+	struct rules was; // what the runtime's files were collected by
+	struct mirror_found found;
+	char rescued[512]; // the folder of what could not be put back; "": none
+	struct transport_delivered result;
+};
+
+struct rsync_transport {
+	struct transport transport;
+	struct transport_request request; // strings are owned copies
+	struct transport_tools tools;     // likewise
+	char *name;                       // of our folders, here and there
+	char *side;                       // the one there; NULL until it is known
+	bool is_destroyed;                // freed at the end of what runs
+	bool is_busy;
+	bool was_told; // that there is no history by rsync
+	atomic_bool is_cancelled;
+
+	struct remote *remote; // what runs, or
+	struct call *call;
+	rsync_work *work;
+	rsync_then *then;
+	rsync_then *settled; // what follows rsync_settle
+	bool (*judge)(struct rsync_transport *rsync, const struct call_result *result,
+		struct error *err); // what the run has to say
+	ev_timer kick;              // the first step of an operation
+	rsync_then *begin;
+	void (*end)(struct rsync_transport *rsync, const struct error *err);
+	union {
+		sandbox_done *prepare;
+		transport_collect_done *collect;
+		transport_deliver_done *deliver;
+	} done;
+	void *done_data;
+
+	struct store store; // our own handle, used by one step after the other
+	bool has_store;
+	struct mirror mirror;
+	struct filter filter;
+	struct rsync_collecting collecting;
+	struct rsync_delivering delivering;
+	char note[256]; // what the next collect is to say
+};
+
+static inline struct rsync_transport *rsync_from(struct transport *transport)
+{
+	return CONTAINER_OF(transport, struct rsync_transport, transport);
+}
+
+/* ---- steps.c ---- */
+
+void rsync_begin(struct rsync_transport *rsync, rsync_then *begin,
+	void (*end)(struct rsync_transport *rsync, const struct error *err), void *data);
+void rsync_end(struct rsync_transport *rsync, const struct error *err); // NULL: all is well
+
+void rsync_do(struct rsync_transport *rsync, rsync_work *work, rsync_then *then);
+/* `argv` is NULL-terminated and borrowed until this returns. */
+void rsync_script(
+	struct rsync_transport *rsync, const char *const *argv, rsync_work *work, rsync_then *then);
+/*
+ * Runs rsync with these words, which are taken over; `judge` NULL is rsync_judge, which takes any
+ * status but 0 for an error.
+ */
+void rsync_run(struct rsync_transport *rsync, char **argv,
+	bool (*judge)(
+		struct rsync_transport *rsync, const struct call_result *result, struct error *err),
+	rsync_then *then);
+bool rsync_judge(struct rsync_transport *rsync, const struct call_result *result,
+	struct error *err) ATTR_NODISCARD;
+
+/*
+ * The words of a transfer; further options and the two places are appended by the caller.
+ * `filter` is the name of a file of rules in our folder, or NULL.
+ */
+char **rsync_words(const struct rsync_transport *rsync, const char *filter);
+/* The runtime's name for what is at `path`, or for `rest` below it. */
+void rsync_add_far(char ***words, const char *path, const char *rest);
+
+/* Work: the store and the folder, opened where they are not. */
+bool rsync_open(struct rsync_transport *rsync, bool *out_is_new, struct error *err) ATTR_NODISCARD;
+/* Work: the rules as the mirror has them, for the members of these trees, written to "filter". */
+bool rsync_write_filter(struct rsync_transport *rsync, const git_oid *const *trees, size_t count,
+	bool reads, struct error *err) ATTR_NODISCARD;
+
+/* ---- the operations ---- */
+
+void rsync_prepare(struct transport *transport, sandbox_done *done, void *data);
+void rsync_collect(
+	struct transport *transport, const git_oid *base, transport_collect_done *done, void *data);
+void rsync_deliver(struct transport *transport, const git_oid *from, const git_oid *to,
+	transport_deliver_done *done, void *data);
+
+/*
+ * settle.c: sees what a delivery has replaced in the runtime without knowing it, puts it back,
+ * and goes on with `then`; delivering.found says what it was.
+ */
+void rsync_settle(struct rsync_transport *rsync, rsync_then *then);
+
+/* The texts of the scripts. */
+extern const char rsync_open_script[], rsync_clean_script[];
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/words.h"
+#include "sync/rsync/rsync.h"
+
+/*
+ * What a delivery replaces or deletes there, rsync moves to SIDE/backup. Most of it is what the
+ * mirror had in "before", by size and time; the rest was written between the last look and the
+ * delivery. It is fetched into "got" and put back, for the next merge to see, and what that
+ * replaces in turn goes to SIDE/again and is looked at like the first. What is foreign even there
+ * was written faster than it can be put back: it stays in a folder here, and the user is told.
+ */
+
+static void settled(struct rsync_transport *rsync)
+{
+	rsync_then *then = rsync->settled;
+	rsync->settled = NULL;
+	then(rsync);
+}
+
+static bool work_cleaned(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+{
+	char byte;
+	while (read(ends->in, &byte, 1) > 0) {
+	}
+	return true;
+}
+
+static void clean(struct rsync_transport *rsync)
+{
+	const char *argv[] = {"sh", "-c", rsync_clean_script, "acp-broker-sync", rsync->side, NULL};
+	rsync_script(rsync, argv, work_cleaned, settled);
+}
+
+/* Fetches what is in a folder of SIDE and not in one of ours. */
+static void fetch(struct rsync_transport *rsync, const char *far, const char *known, const char *to,
+	rsync_then *then)
+{
+	char option[64];
+	char **words = rsync_words(rsync, NULL);
+	snprintf(option, sizeof(option), "--compare-dest=../%s", known);
+	words_append(&words, option);
+	words_append(&words, "--prune-empty-dirs");
+	words_append(&words, "--chmod=Du+rwx,Fu+rw");
+	rsync_add_far(&words, rsync->side, far);
+	words_append(&words, to);
+	rsync_run(rsync, words, NULL, then);
+}
+
+/* ---- what putting back replaced ---- */
+
+static bool work_look_again(
+	struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+{
+	struct mirror_found found;
+	struct rules none;
+	rules_init(&none);
+	mirror_look(&rsync->mirror, "more", "mirror", &none, &found);
+	if (found.members > 0) {
+		char *rescued = rsync->delivering.rescued;
+		mirror_rescue(&rsync->mirror, "more", rescued, sizeof(rsync->delivering.rescued));
+		snprintf(rsync->note, sizeof(rsync->note),
+			"%s changed faster than it could be synced; what was there is kept in %s",
+			found.first, rescued);
+	}
+	return true;
+}
+
+static void look_again(struct rsync_transport *rsync)
+{
+	rsync_do(rsync, work_look_again, clean);
+}
+
+static void fetch_again(struct rsync_transport *rsync)
+{
+	fetch(rsync, "/again/", "mirror", "./more/", look_again);
+}
+
+/* ---- putting back ---- */
+
+static void put_back(struct rsync_transport *rsync)
+{
+	char option[FILE_PATH_MAX + 64];
+	if (rsync->delivering.found.members + rsync->delivering.found.parked == 0) {
+		clean(rsync);
+		return;
+	}
+	char **words = rsync_words(rsync, NULL);
+	words_append(&words, "--chmod=ugo=rwX");
+	words_append(&words, "--backup");
+	snprintf(option, sizeof(option), "--backup-dir=%s/again", rsync->side);
+	words_append(&words, option);
+	snprintf(option, sizeof(option), "--temp-dir=%s/tmp", rsync->side);
+	words_append(&words, option);
+	words_append(&words, "./got/");
+	rsync_add_far(&words, rsync->request.runtime_root, "/");
+	rsync_run(rsync, words, NULL, fetch_again);
+}
+
+static bool work_look(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+{
+	struct mirror_found *found = &rsync->delivering.found;
+	struct rules none;
+	rules_init(&none);
+	mirror_look(&rsync->mirror, "got", "before",
+		rsync->delivering.is_recovery ? &none : &rsync->delivering.was, found);
+	if (found->parked > 0) {
+		snprintf(rsync->note, sizeof(rsync->note),
+			"%s in the sandbox was ignored and in the way: it is kept beside it as "
+			".acp-conflict",
+			found->first);
+	}
+	return true;
+}
+
+static void look(struct rsync_transport *rsync)
+{
+	rsync_do(rsync, work_look, put_back);
+}
+
+static void fetch_first(struct rsync_transport *rsync)
+{
+	fetch(rsync, "/backup/", "before", "./got/", look);
+}
+
+static bool work_make_room(
+	struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+{
+	return mirror_empty(&rsync->mirror, "got", err) &&
+	       mirror_empty(&rsync->mirror, "more", err);
+}
+
+void rsync_settle(struct rsync_transport *rsync, rsync_then *then)
+{
+	rsync->settled = then;
+	rsync_do(rsync, work_make_room, fetch_first);
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A workspace and its isolated copy, kept in step by rsync."""
+
+import os
+import pathlib
+import time
+
+import case
+
+from sync_case import SyncCase
+
+
+class ByRsync(SyncCase):
+    def opened(self, **keys):
+        return super().opened(transport='rsync', **keys)
+
+    def test_what_both_sides_do_travels_around_the_turns(self):
+        (self.work / 'a.txt').write_text('mine\n')
+        (self.work / 'run').write_text('#!/bin/sh\n')
+        (self.work / 'run').chmod(0o755)
+        client, session = self.opened()
+        client.prompt(session, 'terminal cat a.txt; echo new > b.txt; mkdir d; echo x > d/c.txt')
+        self.assertIn('mine', client.wait_text('terminal/output ->'))
+        self.assertEqual(self.tree(), {'a.txt': 'mine\n', 'b.txt': 'new\n', 'd/c.txt': 'x\n',
+                                       'run': '#!/bin/sh\n'})
+        self.assertTrue(os.access(self.runtime(client, session) / 'run', os.X_OK))
+        (self.work / 'later.txt').write_text('later\n')
+        (self.work / 'a.txt').unlink()
+        client.prompt(session, 'terminal ls; mv run ran')
+        self.assertFalse((self.runtime(client, session) / 'a.txt').exists())
+        self.assertTrue(os.access(self.work / 'ran', os.X_OK))
+        self.assertEqual(self.status(client, session)['transport'], 'rsync')
+
+    def test_a_conflict_keeps_both_versions(self):
+        (self.work / 'text').write_text('base\n')
+        client, session = self.opened()
+        (self.runtime(client, session) / 'text').write_text('agent\n')
+        (self.work / 'text').write_text('person\n')
+        client.prompt(session, 'say x')
+        self.assertEqual((self.work / 'text').read_text(), 'person\n')
+        parked = list(self.work.glob('text.*.acp-conflict'))
+        self.assertEqual([path.read_text() for path in parked], ['agent\n'])
+        self.assertEqual((self.runtime(client, session) / 'text').read_text(), 'person\n')
+
+    def test_what_is_ignored_stays_where_it_is(self):
+        (self.work / '.gitignore').write_text('node_modules/\n')
+        client, session = self.opened()
+        runtime = self.runtime(client, session)
+        (runtime / 'node_modules').mkdir()
+        (runtime / 'node_modules/m').write_text('m')
+        client.prompt(session, 'say x')
+        self.assertEqual(self.tree(), {'.gitignore': 'node_modules/\n'})
+        self.assertTrue((runtime / 'node_modules/m').exists())
+
+    def test_the_last_changes_are_collected_at_the_end(self):
+        client, session = self.opened()
+        (self.runtime(client, session) / 'last').write_text('last\n')
+        client.finish(seconds=30)
+        self.assertEqual(self.tree(), {'last': 'last\n'})
+
+    def test_no_rsync_outlives_a_killed_broker(self):
+        (self.work / 'a').write_bytes(os.urandom(20 << 20))
+        client, session = self.opened()
+        (self.runtime(client, session) / 'b').write_bytes(os.urandom(200 << 20))
+        client.start_prompt(session, 'say x')
+        deadline = time.monotonic() + 20
+        while not self.rsyncs() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertNotEqual(self.rsyncs(), [])
+        client.process.kill()
+        deadline = time.monotonic() + 20
+        while self.rsyncs() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertEqual(self.rsyncs(), [])
+        self.assertIn((self.work / 'a').stat().st_size, [20 << 20])
+
+    def rsyncs(self):
+        """The processes that work for this test, by their directory."""
+        found = []
+        for process in pathlib.Path('/proc').glob('[0-9]*'):
+            try:
+                words = (process / 'cmdline').read_bytes().split(b'\0')
+                place = os.readlink(process / 'cwd')
+            except OSError:
+                continue
+            name = words[0].rsplit(b'/')[-1]
+            if name in (b'rsync', b'shell') and place.startswith(str(self.dir)):
+                found.append(words)
+        return found
+
+
+if __name__ == '__main__':
+    case.main()
