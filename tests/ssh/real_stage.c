@@ -14,7 +14,8 @@ extern char **environ;
 static const struct {
 	const char *name;
 	ssh_connect_fn *connect;
-} clients[] = {{"pipe", pipe_client_connect}, {"openssh", ssh_openssh_connect}};
+} clients[] = {{"pipe", pipe_client_connect}, {"openssh", ssh_openssh_connect},
+	{"libssh2", ssh_libssh2_connect}};
 
 static ssh_connect_fn *chosen;
 static struct client_world world;
