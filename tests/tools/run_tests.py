@@ -151,7 +151,8 @@ def main():
     if 'valgrind' in stages:
         meson_test(count, 'unit tests under valgrind', chosen.build, '--suite', 'unit',
                    '--timeout-multiplier', '10', '--wrapper',
-                   'valgrind --quiet --error-exitcode=99 --leak-check=full --trace-children=no',
+                   'valgrind --quiet --error-exitcode=99 --leak-check=full --trace-children=no '
+                   f'--suppressions={ROOT}/tests/tools/valgrind.supp',
                    ACP_SYNC_HISTORIES='50')
     for skipped in count.skipped:
         print(f'skipped in {skipped}')

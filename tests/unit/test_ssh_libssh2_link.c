@@ -384,14 +384,6 @@ static void test_closing_in_a_frozen_connection_does_not_wait(void **state)
 
 #define link_test(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
-/* What libssh2 1.10 forgets of a session that ends in the middle of an exchange; bytes each. */
-const char *__lsan_default_suppressions(void);
-
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libssh2.so\nleak:libcrypto.so\n";
-}
-
 int main(void)
 {
 	client_world_begin();
