@@ -180,20 +180,26 @@ static void on_left(void *data, const char *path, const char *why)
 	stuck_add(data, path, why);
 }
 
-static bool apply(struct store *store, const struct workspace_request *request, const git_oid *from,
-	const git_oid *to, const atomic_bool *is_cancelled, struct stuck *out_left,
-	struct error *err)
+/* The local directory, and what it is changed with. */
+struct local {
+	struct store *store;
+	const struct workspace_request *request;
+	const atomic_bool *is_cancelled;
+};
+
+static bool apply(const struct local *local, const git_oid *from, const git_oid *to,
+	struct stuck *out_left, struct error *err)
 {
 	struct apply_result result;
 	struct apply_request applied = {
-		.root = request->local_root,
+		.root = local->request->local_root,
 		.from = *from,
 		.to = *to,
 		.on_left = on_left,
 		.data = out_left,
-		.is_cancelled = is_cancelled,
+		.is_cancelled = local->is_cancelled,
 	};
-	return apply_run(store, &applied, &result, err);
+	return apply_run(local->store, &applied, &result, err);
 }
 
 static bool fail_busy(
@@ -228,14 +234,13 @@ static bool note_applied(struct round *round, struct store *store,
 }
 
 /* From the local directory to the merge, once; what was left as it is comes into `out_left`. */
-static bool apply_once(struct round *round, struct store *store,
-	const struct workspace_request *request, const atomic_bool *is_cancelled,
-	struct stuck *stuck, struct stuck *out_left, struct error *err)
+static bool apply_once(struct round *round, const struct local *local, struct stuck *stuck,
+	struct stuck *out_left, struct error *err)
 {
-	bool applied = take_local(round, store, request, is_cancelled, err) &&
-	               merge(round, store, stuck, err) && park(round, store, request, err) &&
-	               apply(store, request, &round->local, &round->merge.merged, is_cancelled,
-			       out_left, err);
+	struct store *store = local->store;
+	bool applied = take_local(round, store, local->request, local->is_cancelled, err) &&
+	               merge(round, store, stuck, err) && park(round, store, local->request, err) &&
+	               apply(local, &round->local, &round->merge.merged, out_left, err);
 	if (applied) {
 		point("round.applied");
 	}
@@ -245,13 +250,14 @@ static bool apply_once(struct round *round, struct store *store,
 bool round_merge(struct round *round, struct store *store, const struct workspace_request *request,
 	const atomic_bool *is_cancelled, struct error *err)
 {
+	struct local local = {store, request, is_cancelled};
 	struct stuck before = {0};
 	struct stuck stuck = {0};
 	bool is_done = false;
 	bool ok = true;
 	for (int i = 0; ok && !is_done && i < SYNC_ROUNDS_MAX; i++) {
 		struct stuck left = {0};
-		ok = apply_once(round, store, request, is_cancelled, &stuck, &left, err);
+		ok = apply_once(round, &local, &stuck, &left, err);
 		is_done = ok && left.count == 0;
 		if (ok && !is_done && i + 1 == SYNC_ROUNDS_MAX) {
 			ok = fail_busy(request, &left, err);
@@ -289,8 +295,9 @@ bool round_go_back(struct round *round, struct store *store,
 	const struct workspace_request *request, const git_oid *tree,
 	const atomic_bool *is_cancelled, struct error *err)
 {
+	struct local local = {store, request, is_cancelled};
 	struct stuck left = {0};
-	bool applied = apply(store, request, &round->target, tree, is_cancelled, &left, err) &&
+	bool applied = apply(&local, &round->target, tree, &left, err) &&
 	               (left.count == 0 || fail_busy(request, &left, err));
 	stuck_finish(&left);
 	if (applied) {
