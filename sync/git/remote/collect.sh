@@ -61,6 +61,17 @@ select_names() {
 		<"$work/names" >"$work/$1"
 }
 
+# Those of the changed that a filter of git-diff-files(1) takes. Few are asked about by name, so
+# that git does not look at all files again.
+list_changed() {
+	if [ "$depth" -eq 0 ] && [ "$(wc -c <"$work/dirty")" -lt 4096 ]; then
+		xargs -0 git --literal-pathspecs diff-files -z --name-only --diff-filter="$1" \
+			--no-renames -- <"$work/dirty"
+	else
+		git diff-files -z --name-only --diff-filter="$1" --no-renames
+	fi
+}
+
 # Brings what has gone and what is new to the index, but for files: those are put into
 # $work/small and $work/big.
 look_closer() {
@@ -70,10 +81,11 @@ look_closer() {
 		list_others >"$work/others"
 		depth=$((depth + 1))
 	done
-	if [ -s "$work/changed" ] || [ "$depth" -gt 0 ]; then
-		git diff-files -z --name-only --diff-filter=D --no-renames >"$work/gone" &
+	: >"$work/changed"
+	if [ -s "$work/dirty" ] || [ "$depth" -gt 0 ]; then
+		list_changed D >"$work/gone" &
 		listing=$!
-		git diff-files -z --name-only --diff-filter=d --no-renames >"$work/changed"
+		list_changed d >"$work/changed"
 		wait "$listing"
 		forget "$work/gone"
 	fi
@@ -93,9 +105,9 @@ look_closer() {
 
 list_others >"$work/others" &
 listing=$!
-git diff-files -z --name-only --no-renames >"$work/changed"
+git diff-files -z --name-only --no-renames >"$work/dirty"
 wait "$listing"
-if [ -s "$work/changed" ] || [ -s "$work/others" ]; then
+if [ -s "$work/dirty" ] || [ -s "$work/others" ]; then
 	is_as_base=
 	look_closer
 fi
