@@ -13,14 +13,6 @@ static struct ssh_process *from_exec(struct exec *exec)
 	return CONTAINER_OF(exec, struct ssh_process, exec);
 }
 
-static void wipe(struct buf *buf)
-{
-	if (buf->data) {
-		explicit_bzero(buf->data, buf->capacity);
-	}
-	buf_finish(buf);
-}
-
 /* ---- its end ---- */
 
 /* Takes it off its channel, which is closed. */
@@ -42,7 +34,7 @@ void ssh_process_free(struct ssh_process *process)
 	if (host) {
 		ev_timer_stop(host->loop, &process->deadline);
 	}
-	wipe(&process->request);
+	ssh_wipe(&process->request);
 	free(process->command);
 	free(process->path);
 	free(process->cwd);

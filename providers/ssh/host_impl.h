@@ -44,6 +44,9 @@ bool ssh_control_script(struct buf *buf, const char *token, const char *sh, long
 bool ssh_request_append(struct buf *buf, unsigned id, const char *token, const char *sh,
 	const struct exec_spec *spec, struct error *err) ATTR_NODISCARD;
 
+/* Frees what may hold secrets. */
+void ssh_wipe(struct buf *buf);
+
 /* The text of an environment's variable, or NULL. */
 const char *ssh_environment_get(const char *const *env, const char *name);
 

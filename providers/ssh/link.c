@@ -9,14 +9,6 @@
 
 /* ---- slots ---- */
 
-static void wipe(struct buf *buf)
-{
-	if (buf->data) {
-		explicit_bzero(buf->data, buf->capacity);
-	}
-	buf_finish(buf);
-}
-
 static void flush(struct ssh_slot *slot)
 {
 	struct span unsent = buf_span(&slot->unsent);
@@ -24,7 +16,7 @@ static void flush(struct ssh_slot *slot)
 		buf_consume(&slot->unsent, ssh_channel_write(slot->channel, unsent));
 	}
 	if (slot->unsent.len == 0) {
-		wipe(&slot->unsent);
+		ssh_wipe(&slot->unsent);
 		if (slot->wants_eof) {
 			slot->wants_eof = false;
 			ssh_channel_send_eof(slot->channel);
@@ -57,7 +49,7 @@ static void slot_free(struct ssh_slot *slot)
 	slot->of->is_full = false;
 	ev_timer_again(slot->of->host->loop, &slot->of->host->warm);
 	list_remove(&slot->link);
-	wipe(&slot->unsent);
+	ssh_wipe(&slot->unsent);
 	free(slot);
 }
 

@@ -25,7 +25,7 @@ struct pipe_channel {
 	struct pipe_client *client;
 	const struct ssh_channel_listener *listener;
 	void *data;
-	pid_t pid; // 0: refused
+	pid_t pid;  // 0: refused
 	int fds[3]; // -1 at the end
 	ev_io io[3];
 	ev_timer exit; // looks for it
