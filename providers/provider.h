@@ -66,7 +66,7 @@ void provider_destroy(struct provider *provider);
 
 struct sandbox_request {
 	const char *profile;             // its name
-	const struct settings *settings; // the profile's keys
+	const struct settings *settings; // the profile's keys; until it is ready, or closed
 };
 
 /*

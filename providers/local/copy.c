@@ -159,12 +159,16 @@ static bool remove_copies(struct copy_job *job, struct error *err)
 			return false;
 		}
 	}
-	/* The last one takes what sync keeps beside the roots along. */
+	/* The last one takes along what older brokers' syncs kept beside the folders. */
 	if (!put_path(side, err, "%s/.acp-broker", job->home) ||
 		!put_path(aside, err, "%s.side", job->home)) {
 		return false;
 	}
-	if (job->folder_count == 0 || rename(side, aside) != 0) {
+	if (job->folder_count == 0) {
+		return true;
+	}
+	if (rename(side, aside) != 0) {
+		(void)!rmdir(job->home); // others have folders in it
 		return true;
 	}
 	if (rmdir(job->home) != 0) {

@@ -148,7 +148,7 @@ static const struct transport_impl git_impl = {
 	.destroy = git_destroy,
 };
 
-/* The side repository lies beside the roots, under a name made of the root's. */
+/* The side repository lies beside the root, where what removes that finds it, too. */
 static char *side_path(const struct transport_request *request)
 {
 	uint64_t hash = UINT64_C(14695981039346656037); // FNV-1a
@@ -156,9 +156,9 @@ static char *side_path(const struct transport_request *request)
 		hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
 	}
 	char path[FILE_PATH_MAX + 64];
-	const char *home = sandbox_home(request->sandbox);
-	snprintf(path, sizeof(path), "%s/.acp-broker/sync/%016" PRIx64,
-		strcmp(home, "/") == 0 ? "" : home, hash);
+	const char *slash = strrchr(request->runtime_root, '/');
+	snprintf(path, sizeof(path), "%.*s/.acp-broker/sync/%016" PRIx64,
+		(int)(slash - request->runtime_root), request->runtime_root, hash);
 	return mem_strdup(path);
 }
 

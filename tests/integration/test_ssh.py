@@ -130,6 +130,8 @@ class Sessions(SshCase):
         self.assertEqual(self.tree(), {'late': 'late\n', 'later': 'after the last turn\n'})
         self.assertFalse(root.exists())
         self.assertEqual(list(root.parent.parent.iterdir()), [])
+        left = {path.name for path in self.server.home.iterdir()}
+        self.assertLessEqual(left, {'bin', '.profile', '.local'}, 'something is left there')
 
     def test_what_it_needs_is_brought_before_it_starts(self):
         (self.dir / 'home').mkdir(exist_ok=True)
