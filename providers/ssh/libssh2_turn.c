@@ -35,7 +35,7 @@ void client_ask_turn(struct ssh2_client *client)
 	if (client->in_turn) {
 		client->wants_turn = true;
 	} else if (client->stage == CLIENT_READY) {
-		ev_feed_event(client->context->loop, &client->readable, EV_CUSTOM);
+		ev_timer_start(client->context->loop, &client->soon);
 	}
 }
 
@@ -99,6 +99,7 @@ static void set_watchers(struct ssh2_client *client)
 	if (client->stage != CLIENT_READY) {
 		ev_io_stop(loop, &client->readable);
 		ev_io_stop(loop, &client->writable);
+		ev_timer_stop(loop, &client->soon);
 		return;
 	}
 	if (client->out.len > 0) {
@@ -107,7 +108,7 @@ static void set_watchers(struct ssh2_client *client)
 		ev_io_stop(loop, &client->writable);
 	}
 	if (client->wants_turn) {
-		ev_feed_event(loop, &client->readable, EV_CUSTOM);
+		ev_timer_start(loop, &client->soon);
 	}
 }
 
@@ -146,6 +147,11 @@ static void on_writable(struct ev_loop *loop, struct ev_io *watcher, int events)
 	client_turn(CONTAINER_OF(watcher, struct ssh2_client, writable), false);
 }
 
+static void on_soon(struct ev_loop *loop, struct ev_timer *watcher, int events)
+{
+	client_turn(CONTAINER_OF(watcher, struct ssh2_client, soon), false);
+}
+
 void client_begin(struct ssh2_client *client, LIBSSH2_SESSION *session, int fd)
 {
 	client->stage = CLIENT_READY;
@@ -155,6 +161,7 @@ void client_begin(struct ssh2_client *client, LIBSSH2_SESSION *session, int fd)
 	wire_begin(client);
 	ev_io_init(&client->readable, on_readable, fd, EV_READ);
 	ev_io_init(&client->writable, on_writable, fd, EV_WRITE);
+	ev_timer_init(&client->soon, on_soon, 0, 0);
 	ev_io_start(client->context->loop, &client->readable);
 	alive_begin(client);
 }
@@ -179,7 +186,7 @@ void client_finish(struct ssh2_client *client)
 	login_abandon(client->login);
 	if (client->session) {
 		ev_io_stop(loop, &client->readable);
-		ev_clear_pending(loop, &client->readable);
+		ev_timer_stop(loop, &client->soon);
 		ev_io_stop(loop, &client->writable);
 		alive_end(client);
 		end_session(client);
