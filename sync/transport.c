@@ -23,6 +23,11 @@ void transport_deliver(struct transport *transport, const git_oid *from, const g
 	transport->impl->deliver(transport, from, to, done, data);
 }
 
+bool transport_takes_snapshots(const struct transport *transport)
+{
+	return transport->impl->takes_snapshots && transport->impl->takes_snapshots(transport);
+}
+
 const char *transport_name(const struct transport *transport)
 {
 	return transport->impl->name_now ? transport->impl->name_now(transport)

@@ -71,6 +71,12 @@ struct transport_impl {
 	void (*deliver)(struct transport *transport, const git_oid *from, const git_oid *to,
 		transport_deliver_done *done, void *data);
 	void (*destroy)(struct transport *transport);
+	/*
+	 * Optional, NULL: no. Whether a collect takes snapshots by itself: nobody else may look
+	 * through a directory meanwhile, for the ignore rules that a store has been told are
+	 * those of one directory (sync/ignore.h).
+	 */
+	bool (*takes_snapshots)(const struct transport *transport);
 	/* Optional: the name in use, where it is not always the same. */
 	const char *(*name_now)(const struct transport *transport);
 };
@@ -85,6 +91,8 @@ void transport_collect(
 	struct transport *transport, const git_oid *base, transport_collect_done *done, void *data);
 void transport_deliver(struct transport *transport, const git_oid *from, const git_oid *to,
 	transport_deliver_done *done, void *data);
+
+bool transport_takes_snapshots(const struct transport *transport);
 
 /* Ends what runs, in the sandbox too, and raises nothing more. NULL is fine. */
 void transport_destroy(struct transport *transport);

@@ -84,6 +84,12 @@ static void auto_destroy(struct transport *transport)
 	free(any);
 }
 
+static bool auto_takes_snapshots(const struct transport *transport)
+{
+	const struct auto_transport *any = auto_from(transport);
+	return transport_takes_snapshots(any->chosen ? any->chosen : any->candidates[0]);
+}
+
 static const char *auto_name(const struct transport *transport)
 {
 	const struct auto_transport *any = auto_from(transport);
@@ -96,6 +102,7 @@ static const struct transport_impl auto_impl = {
 	.collect = auto_collect,
 	.deliver = auto_deliver,
 	.destroy = auto_destroy,
+	.takes_snapshots = auto_takes_snapshots,
 	.name_now = auto_name,
 };
 

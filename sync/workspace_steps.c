@@ -192,16 +192,23 @@ static void on_collected(
 	if (*collected->note) {
 		snprintf(workspace->note, sizeof(workspace->note), "%s", collected->note);
 	}
-	join(workspace);
+	if (transport_takes_snapshots(workspace->transport)) {
+		block(workspace, look, join);
+	} else {
+		join(workspace);
+	}
 }
 
-/* What the local directory is does not depend on what the runtime is: both are found out at once.
+/*
+ * What the local directory is does not depend on what the runtime is: both are found out at
+ * once, where they are not in each other's way.
  */
 static void collect(struct workspace *workspace)
 {
 	workspace->collect_err.code = ERROR_NONE;
+	workspace->look_err.code = ERROR_NONE;
 	workspace->is_collecting = true;
-	if (block(workspace, look, join)) {
+	if (transport_takes_snapshots(workspace->transport) || block(workspace, look, join)) {
 		transport_collect(
 			workspace->transport, &workspace->round.base, on_collected, workspace);
 	}

@@ -210,12 +210,18 @@ static void rsync_destroy(struct transport *transport)
 	}
 }
 
+static bool rsync_takes_snapshots(const struct transport *transport)
+{
+	return true;
+}
+
 static const struct transport_impl rsync_impl = {
 	.name = "rsync",
 	.prepare = rsync_prepare,
 	.collect = rsync_collect,
 	.deliver = rsync_deliver,
 	.destroy = rsync_destroy,
+	.takes_snapshots = rsync_takes_snapshots,
 };
 
 static char *make_name(const struct transport_request *request)

@@ -139,12 +139,18 @@ static void destroy(struct transport *transport)
 	free(dir);
 }
 
+static bool takes_snapshots(const struct transport *transport)
+{
+	return true;
+}
+
 static const struct transport_impl impl = {
 	.name = "directory",
 	.prepare = prepare,
 	.collect = collect,
 	.deliver = deliver,
 	.destroy = destroy,
+	.takes_snapshots = takes_snapshots,
 };
 
 struct transport *dir_transport_create(const struct transport_request *request)
