@@ -10,6 +10,13 @@
 
 /* ---- the process ---- */
 
+static void agent_fail_lost(struct agent *agent, const struct error *err)
+{
+	const char *stage = agent->step ? agent->step : "relay";
+	agent_fail_with_error(agent, err->reason ? err->reason : "SANDBOX_UNAVAILABLE",
+		agent->exec ? stage : "prepare", err);
+}
+
 static void on_started(void *data)
 {
 	struct agent *agent = data;
@@ -21,9 +28,10 @@ static void on_exec_failed(void *data, const struct error *err)
 {
 	struct agent *agent = data;
 	agent->is_empty = true;
-	const char *code = err->code == ERROR_NOT_FOUND ? "AGENT_NOT_FOUND"
-	                   : err->code == ERROR_DENIED  ? "AGENT_NOT_EXECUTABLE"
-	                                                : "AGENT_START_FAILED";
+	const char *code = err->reason                    ? err->reason
+	                   : err->code == ERROR_NOT_FOUND ? "AGENT_NOT_FOUND"
+	                   : err->code == ERROR_DENIED    ? "AGENT_NOT_EXECUTABLE"
+	                                                  : "AGENT_START_FAILED";
 	agent_fail_with_error(agent, code, "start", err);
 }
 
@@ -48,7 +56,7 @@ static void on_lost(void *data, const struct error *err)
 {
 	struct agent *agent = data;
 	agent->is_empty = true;
-	agent_fail_with_error(agent, "SANDBOX_UNAVAILABLE", "relay", err);
+	agent_fail_lost(agent, err);
 }
 
 static const struct exec_listener exec_listener = {
@@ -127,8 +135,7 @@ static void on_ready(void *data)
 static void on_sandbox_failed(void *data, const struct error *err)
 {
 	struct agent *agent = data;
-	agent_fail_with_error(agent, err->reason ? err->reason : "SANDBOX_UNAVAILABLE",
-		agent->exec ? "relay" : "prepare", err);
+	agent_fail_lost(agent, err);
 }
 
 static const struct sandbox_listener sandbox_listener = {
