@@ -128,7 +128,10 @@ struct ssh_login {
 	ev_io io;
 	ev_timer deadline;
 	struct buf answer;
-	bool is_plain; // the second attempt, without the login shell
+	bool is_plain;  // the second attempt, without the login shell
+	bool is_silent; // its output has ended
+	bool has_exited;
+	bool is_lost;
 };
 
 void ssh_login_start(struct ssh_host *host);

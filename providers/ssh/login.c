@@ -16,6 +16,8 @@
  */
 enum { ANSWER_MAX = 1 << 20 };
 
+static const double lost_pause_s = 1.;
+
 static const char *const allowed[] = {
 	"HOME", "LANG", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR", "PATH", "LC_*"};
 
@@ -145,6 +147,16 @@ static void on_answer_end(struct ssh_host *host, const char *why)
 	}
 }
 
+/* Without its exit the end of its output may be that of the connection. */
+static void end_once_it_has_exited(struct ssh_host *host)
+{
+	if (host->login.is_silent && host->login.has_exited) {
+		ssh_host_enter(host);
+		on_answer_end(host, "does not tell its environment");
+		ssh_host_leave(host);
+	}
+}
+
 static void on_readable(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct ssh_login *login = CONTAINER_OF(io, struct ssh_login, io);
@@ -155,8 +167,13 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
 	if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
 		return;
 	}
-	bool is_taken =
-		count > 0 && buf_append(&login->answer, (struct span){piece, (size_t)count}, &err);
+	if (count <= 0) {
+		ev_io_stop(loop, io);
+		login->is_silent = true;
+		end_once_it_has_exited(host);
+		return;
+	}
+	bool is_taken = buf_append(&login->answer, (struct span){piece, (size_t)count}, &err);
 	struct span text = buf_span(&login->answer);
 	static const char end[] = "acp-broker-end";
 	if (is_taken && (text.len < sizeof(end) || memcmp(text.data + text.len - sizeof(end), end,
@@ -172,9 +189,11 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct ssh_login *login = CONTAINER_OF(timer, struct ssh_login, deadline);
 	struct ssh_host *host = CONTAINER_OF(login, struct ssh_host, login);
-	char why[64];
-	snprintf(why, sizeof(why), "did not answer within %lld s",
-		host->request.login_timeout_ms / 1000);
+	char why[64] = "was lost";
+	if (!login->is_lost) {
+		snprintf(why, sizeof(why), "did not answer within %lld s",
+			host->request.login_timeout_ms / 1000);
+	}
 	ssh_host_enter(host);
 	on_answer_end(host, why);
 	ssh_host_leave(host);
@@ -184,18 +203,37 @@ static void on_started(void *data)
 {
 }
 
+static void wait_for(struct ssh_host *host, double seconds)
+{
+	struct ssh_login *login = &host->login;
+	ev_timer_stop(host->loop, &login->deadline);
+	ev_timer_set(&login->deadline, seconds, 0.);
+	ev_timer_start(host->loop, &login->deadline);
+}
+
+/* Where the connection goes too, the host hears of it in a moment, and this is over. */
+static void on_lost(void *data, const struct error *err)
+{
+	struct ssh_host *host = data;
+	host->login.is_lost = true;
+	ev_io_stop(host->loop, &host->login.io);
+	wait_for(host, lost_pause_s);
+}
+
 static void on_failed(void *data, const struct error *err)
 {
-	on_answer_end(data, "could not be started");
+	if (err->reason && strcmp(err->reason, "LINK_LOST") == 0) {
+		on_lost(data, err);
+	} else {
+		on_answer_end(data, "could not be started");
+	}
 }
 
 static void on_exited(void *data, struct process_status status)
 {
-}
-
-static void on_lost(void *data, const struct error *err)
-{
-	on_answer_end(data, "was lost");
+	struct ssh_host *host = data;
+	host->login.has_exited = true;
+	end_once_it_has_exited(host);
 }
 
 static const struct exec_listener listener = {
@@ -221,15 +259,14 @@ static void ask(struct ssh_host *host, bool is_plain)
 	struct exec_spec spec = {.argv = argv, .env = env, .cwd = home && !is_plain ? home : "/"};
 	struct error err;
 	login->is_plain = is_plain;
+	login->is_lost = login->is_silent = login->has_exited = false;
 	buf_init(&login->answer, ANSWER_MAX);
-	double seconds = (double)host->request.login_timeout_ms / 1000.;
-	ev_timer_init(&login->deadline, on_deadline, seconds, 0.);
-	ev_timer_start(host->loop, &login->deadline);
+	ev_init(&login->deadline, on_deadline);
+	wait_for(host, (double)host->request.login_timeout_ms / 1000.);
 	login->exec = ssh_host_exec(host, &spec, &listener, host, &err);
 	if (!login->exec) {
-		ev_timer_set(&login->deadline, 0., 0.);
-		ev_timer_stop(host->loop, &login->deadline);
-		ev_timer_start(host->loop, &login->deadline);
+		login->is_lost = true;
+		wait_for(host, lost_pause_s);
 		return;
 	}
 	login->fd = exec_take_stdout(login->exec);
