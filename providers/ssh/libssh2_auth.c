@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -48,6 +50,22 @@ static bool server_takes(const struct auth *auth, const char *method)
 	return false;
 }
 
+/* Where the answer does not come the library says that the key was not accepted. */
+static bool has_server_gone(const struct login_work *work)
+{
+	char byte;
+	ssize_t count = recv(work->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+static enum auth_result note_gone(struct login_work *work, const char *what)
+{
+	/* After several refusals it has had enough of them. */
+	work->auth.is_lost = work->auth.attempts == 1;
+	note(&work->auth.tried, "%s: the server has closed the connection", what);
+	return AUTH_BROKEN;
+}
+
 /* What a call of the library says; `what` was tried. */
 static enum auth_result auth_outcome(struct login_work *work, int outcome, const char *what)
 {
@@ -60,10 +78,12 @@ static enum auth_result auth_outcome(struct login_work *work, int outcome, const
 	case LIBSSH2_ERROR_SOCKET_DISCONNECT:
 	case LIBSSH2_ERROR_SOCKET_TIMEOUT:
 	case LIBSSH2_ERROR_TIMEOUT:
-		note(&work->auth.tried, "%s: the server has closed the connection", what);
-		return AUTH_BROKEN;
+		return note_gone(work, what);
 	case LIBSSH2_ERROR_AUTHENTICATION_FAILED:
 	case LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED:
+		if (has_server_gone(work)) {
+			return note_gone(work, what);
+		}
 		note(&work->auth.tried, "%s: refused", what);
 		return AUTH_NEXT;
 	default:
@@ -327,6 +347,10 @@ static bool auth_refused(struct login_work *work, struct error *err)
 	const char *methods = auth->methods ? auth->methods : "nothing";
 	if (tried.len == 0) {
 		tried = SPAN_LITERAL("no key, no agent and no password-command to try");
+	}
+	if (auth->is_lost) {
+		return error_set_reason(err, ERROR_UNAVAILABLE, "LINK_LOST",
+			"logging in as %s: %.*s", work->target.user, (int)tried.len, tried.data);
 	}
 	if (unsupported.len > 0) {
 		return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",

@@ -336,7 +336,7 @@ struct login *login_start(const struct provider_context *context, const struct s
 	struct login *login = mem_alloc_zero(sizeof(*login));
 	login->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run_job, .done = job_done};
 	login->work.ssh2 = ssh2;
-	login->fd = fd;
+	login->fd = login->work.fd = fd;
 	login->context = context;
 	login->listener = listener;
 	login->data = data;

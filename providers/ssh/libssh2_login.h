@@ -57,6 +57,7 @@ struct auth {
 	bool has_asked_passphrase;
 	bool has_asked_password;
 	int attempts;           // answered by the server
+	bool is_lost;           // the server has gone, and had refused nothing before
 	struct buf tried;       // what was, and why it failed
 	struct buf unsupported; // what could not be tried, or only in vain, with this library
 };
@@ -64,6 +65,7 @@ struct auth {
 struct login_work {
 	const struct ssh2 *ssh2;
 	LIBSSH2_SESSION *session;
+	int fd;                   // borrowed
 	struct ssh_target target; // a copy: the worker may outlive the caller's
 	atomic_bool is_aborted;   // set by the loop, with the socket shut down
 	long long deadline_ms;    // of clock_now_ms

@@ -230,7 +230,7 @@ static void test_a_server_that_dies_while_authenticating_is_told(void **state)
 	sshd_kill_connections(&sshd);
 	wait_outcome(&client);
 	assert_int_equal(client.lost_count, 1);
-	assert_string_equal(client.err.reason, "AUTH_FAILED");
+	assert_string_equal(client.err.reason, "LINK_LOST");
 	assert_non_null(strstr(client.err.text, "closed the connection"));
 	client_close(&client);
 }
