@@ -44,6 +44,7 @@ static const struct cause causes[] = {
 	{"kex_exchange_identification", ERROR_UNAVAILABLE, "HOST_UNREACHABLE", NULL},
 	{"Connection closed by", ERROR_UNAVAILABLE, "HOST_UNREACHABLE", NULL},
 	{"Connection reset by", ERROR_UNAVAILABLE, "HOST_UNREACHABLE", NULL},
+	{" timed out", ERROR_TIMEOUT, "TIMEOUT_EXCEEDED", NULL},
 };
 
 /* ---- progress ---- */
