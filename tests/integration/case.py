@@ -41,6 +41,7 @@ class Case(unittest.TestCase):
     """A directory, a mark in every process's environment, and clients that are ended."""
 
     maxDiff = 4000
+    left_seconds = 3  # for what a test has started to be gone after it
 
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix='acp-test-'))
@@ -55,7 +56,7 @@ class Case(unittest.TestCase):
         for client in self.clients:
             client.finish()
         left = []
-        if not processes.wait_until(lambda: not self.running(), 3 * PATIENCE):
+        if not processes.wait_until(lambda: not self.running(), self.left_seconds * PATIENCE):
             left = self.running()
         described = processes.describe(left)
         for pid in left:

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""A session whose agent works on another host: a real sshd on loopback, with a home of its own."""
+
+import pathlib
+import unittest
+
+import processes
+
+from case import Case
+from sshd import Sshd, can_be_started
+
+# What a test over SSH waits for is decided by these; each is a key of the profile.
+SHORT_LINK = {'connect-timeout': '5s', 'auth-timeout': '5s', 'alive-interval': '1s',
+              'alive-count': '2', 'link-grace': '3s', 'channel-timeout': '5s'}
+
+
+@unittest.skipUnless(can_be_started(), 'there is no sshd')
+class SshCase(Case):
+    ssh_client = 'libssh2'
+    sshd_config = ''
+    sshd_shell = None
+    left_seconds = 20  # who was killed there goes by a look at every process, again and again
+
+    def setUp(self):
+        self.sshd = Sshd(self.sshd_config, self.sshd_shell)
+        # Entered first, so that it is there until everything that uses it has ended.
+        self.addCleanup(self.sshd.__exit__)
+        self.sshd.__enter__()
+        super().setUp()
+        self.state = self.dir / 'home/state/acp-broker'
+
+    def ssh_keys(self):
+        """The keys of the profile without which there is no connection."""
+        return {'host': 'box', 'ssh-config': str(self.sshd.config),
+                'ssh-client': self.ssh_client}
+
+    def config(self, deadlines=True, policy=None, backend='ssh', **keys):
+        named = {name.replace('_', '-'): value for name, value in keys.items()}
+        return super().config(deadlines, policy, backend,
+                              **{**self.ssh_keys(), **SHORT_LINK, **named})
+
+    # ---- there ----
+
+    def remote(self):
+        """The processes on the host that were started for a user: they have its home."""
+        return processes.marked(f'HOME={self.sshd.home}')
+
+    def running(self):
+        return sorted(set(super().running()) | set(self.remote()))
+
+    def workspaces(self):
+        """The folders there in which workspaces lie."""
+        return sorted(self.sshd.home.glob('.local/share/acp-broker/workspaces/*/*'))
+
+    # ---- here ----
+
+    def opened(self, *flags, **keys):
+        client = self.broker(*flags, options=self.config(**keys))
+        client.initialize()
+        return client, client.new_session(self.work)
+
+    def status(self, client, session):
+        return client.call('_broker/session/status', {'sessionId': session})
+
+    def runtime(self, client, session):
+        return pathlib.Path(self.status(client, session)['runtimeRoot'])

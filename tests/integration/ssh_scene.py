@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""
+A session over SSH that is brought to a moment of its life and held there by gates: what the host
+runs then - its sshd, its login shell, its git - waits until the test says go on.
+"""
+
+import os
+import shutil
+import unittest
+
+import processes
+
+from case import PATIENCE
+from slow_proxy import SlowProxy
+from ssh_case import SshCase
+
+GATE_SECONDS = 90  # nothing waits longer, whatever becomes of the test
+BIG = 4 * 1024 * 1024
+
+# Each gate is a file there: as long as it exists who comes waits, and says so.
+GATE = '''gate() {{
+	[ -e '{gates}/'"$1" ] || return 0
+	echo $$ > '{gates}/'"$1".reached
+	tries=0
+	while [ -e '{gates}/'"$1" ] && [ $tries -lt {tries} ]; do
+		sleep 0.05
+		tries=$((tries + 1))
+	done
+}}
+'''
+KEYS = '''. '{home}/gate'
+gate keys
+cat '{folder}/authorized_keys'
+'''
+PROFILE = '''. '{home}/gate'
+PATH='{home}/bin':$PATH
+export PATH
+gate login
+'''
+GIT = '''#!/bin/sh
+. '{home}/gate'
+case " $* " in
+*' fast-import '*) gate sync ;;
+*' cat-file --batch --buffer '*) gate collect ;;
+esac
+exec '{git}' "$@"
+'''
+RM = '''#!/bin/sh
+. '{home}/gate'
+case "$*" in
+*./work-*) gate destroy ;;
+esac
+exec '{rm}' "$@"
+'''
+
+
+@unittest.skipUnless(os.getuid() == 0, 'the home of the gates is that of the test for root alone')
+class Scene(SshCase):
+    """One session through a proxy, on a host with gates."""
+
+    sshd_config = '''AuthorizedKeysFile none
+AuthorizedKeysCommand /bin/sh %h/keys
+AuthorizedKeysCommandUser root
+'''
+    deadlines = {'connect-timeout': '4s', 'auth-timeout': '4s', 'login-timeout': '4s',
+                 'alive-interval': '1s', 'alive-count': '3', 'link-grace': '3s',
+                 'sync-timeout': '20s', 'start-timeout': '20s'}
+
+    def setUp(self):
+        super().setUp()
+        self.proxy = SlowProxy(self.sshd.port)
+        self.proxy.__enter__()
+        self.gates = self.sshd.home / 'gates'
+        self.gates.mkdir()
+        (self.sshd.home / 'bin').mkdir()
+        words = {'home': self.sshd.home, 'folder': self.sshd.folder, 'gates': self.gates,
+                 'git': shutil.which('git'), 'rm': shutil.which('rm'),
+                 'tries': GATE_SECONDS * 20}
+        for name, text in (('gate', GATE), ('keys', KEYS), ('.profile', PROFILE),
+                           ('bin/git', GIT), ('bin/rm', RM)):
+            path = self.sshd.home / name
+            path.write_text(text.format(**words))
+            path.chmod(0o755)
+        (self.work / 'a.txt').write_text('eins\n')
+
+    def clean_up(self):
+        self.heal()
+        super().clean_up()
+        self.proxy.__exit__()
+
+    def ssh_keys(self):
+        path = self.dir / 'ssh_config'
+        path.write_text(self.sshd.alias('box', port=self.proxy.port))
+        return {'host': 'box', 'ssh-config': str(path), 'ssh-client': self.ssh_client}
+
+    # ---- gates ----
+
+    def shut(self, name):
+        (self.gates / name).write_text('')
+
+    def wait_reached(self, name):
+        reached = processes.wait_until((self.gates / f'{name}.reached').exists, 20 * PATIENCE)
+        self.assertTrue(reached, f'nothing came to the gate {name}: {self.clients[-1].stderr}')
+
+    def open_gates(self):
+        for gate in self.gates.iterdir():
+            gate.unlink(missing_ok=True)
+
+    def heal(self):
+        """The host and the way to it are as they were."""
+        self.proxy.cut_after = None
+        self.proxy.delay = 0.0
+        self.proxy.stall(False)
+        self.sshd.thaw()
+        self.open_gates()

@@ -1,0 +1,264 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+Each trouble a connection can have, at each moment of a session: a clear error within the stage's
+deadline, everything answered, nothing left there, and no edit lost.
+"""
+
+import concurrent.futures
+import os
+import threading
+import time
+import unittest
+
+import processes
+
+from case import PATIENCE, SANITIZED, main
+from ssh_scene import BIG, Scene
+
+ANSWER_SECONDS = 15  # over every deadline of the scene's profile
+END_SECONDS = 30
+AT_ONCE = 6  # scenes; they wait most of the time
+
+# Where a trouble does not end the connection, a deadline does.
+NEVER_CONNECTED = {'killed': {'HOST_UNREACHABLE'}, 'dropped': {'HOST_UNREACHABLE'},
+                   'frozen': {'TIMEOUT_EXCEEDED'}, 'stalled': {'TIMEOUT_EXCEEDED'}}
+NEVER_IN = {'killed': {'LINK_LOST', 'HOST_UNREACHABLE'},
+            'dropped': {'LINK_LOST', 'HOST_UNREACHABLE'},
+            'frozen': {'TIMEOUT_EXCEEDED'}, 'stalled': {'TIMEOUT_EXCEEDED'}}
+CODES = {'connecting': NEVER_CONNECTED, 'authenticating': NEVER_IN}
+STAGES = {'connecting': 'prepare', 'authenticating': 'prepare', 'preparing': 'prepare',
+          'setup': 'prepare', 'syncing': 'relay', 'starting': 'initialize'}
+
+
+class Trouble(Scene):
+    """One trouble at one moment: play() is the whole story."""
+
+    def play(self, moment, trouble):
+        self.moment, self.trouble = moment, trouble
+        self.runtime_root = self.session = None
+        self.waiting = []  # requests that are under way
+        (self.work / 'mine.txt').write_text('mine\n')
+        getattr(self, f'until_{moment}')()
+        late = self.runtime_root is not None
+        if late:
+            (self.runtime_root / 'late.txt').write_text('late\n')
+        getattr(self, f'be_{trouble}')()
+        self.check_answers()
+        if self.session:
+            self.check_refused()
+        if trouble == 'killed' and moment not in ('collecting', 'destroying'):
+            self.heal()
+            self.go_on()
+        else:
+            self.client.close_stdin()
+            self.assertIn(self.client.wait(END_SECONDS * PATIENCE), (0, 1))
+            self.heal()
+            self.assert_nothing_runs(self.left_seconds)
+            self.open()
+        self.check_recovery(late)
+
+    # ---- moments ----
+
+    def begin(self, **keys):
+        self.keys = {**self.deadlines, **keys}
+        self.client = self.broker(options=self.config(**self.keys))
+        self.waiting = [self.client.start('initialize', {'protocolVersion': 1})]
+
+    def open(self, **keys):
+        self.begin(**keys)
+        self.client.answer(self.waiting.pop())
+        self.session = self.client.new_session(self.work)
+        self.runtime_root = self.runtime(self.client, self.session)
+
+    def until_connecting(self):
+        """The trouble is there before the first byte."""
+        if self.trouble == 'dropped':
+            self.proxy.cut_after = 10  # of the server's first line
+        elif self.trouble == 'killed':
+            self.proxy.cut_after = 1
+        else:
+            getattr(self, f'be_{self.trouble}')()
+        self.begin()
+
+    def until_authenticating(self):
+        self.shut('keys')
+        self.begin()
+        self.wait_reached('keys')
+
+    def until_preparing(self):
+        self.shut('login')
+        self.begin()
+        self.wait_reached('login')
+
+    def until_setup(self):
+        """A line of the profile's runs there."""
+        self.begin(setup='"touch ran; [ -e go ] || sleep 600"')
+        ran = self.sshd.home / 'ran'
+        self.assertTrue(processes.wait_until(ran.exists, 20 * PATIENCE))
+
+    def until_syncing(self):
+        (self.work / 'big').write_bytes(os.urandom(BIG))
+        self.shut('sync')
+        self.begin()
+        self.client.answer(self.waiting.pop())
+        self.waiting.append(self.client.start(
+            'session/new', {'cwd': str(self.work), 'mcpServers': []}))
+        self.wait_reached('sync')
+
+    def until_starting(self):
+        """The agent has been started and has not said a word."""
+        self.keys = dict(self.deadlines)
+        agent = self.dir / 'agent'
+        agent.write_text(f'#!/bin/sh\n[ -e "$HOME/silent" ] || exec "$@"\n'
+                         'exec "$@" --never-answer\n')
+        agent.chmod(0o755)
+        (self.sshd.home / 'silent').write_text('')
+        self.client = self.broker(options=self.config(**self.keys),
+                                  agent=[str(agent), *self.agent_argv()])
+        self.waiting = [self.client.start('initialize', {'protocolVersion': 1})]
+        self.assertTrue(processes.wait_until(lambda: self.journal('<'), 20 * PATIENCE))
+        (self.sshd.home / 'silent').unlink()
+
+    def until_idle(self):
+        self.open()
+
+    def until_prompt(self):
+        self.open()
+        lines = ['say here', 'hang']
+        if self.trouble == 'dropped':
+            lines = ['say here', 'stream 1000000 1000']
+        self.waiting.append(self.client.start_prompt(self.session, *lines))
+        self.client.wait_text('here')
+
+    def until_terminal(self):
+        self.open()
+        self.waiting.append(self.client.start_prompt(
+            self.session, 'terminal echo there > from-terminal; sleep 600'))
+        made = self.runtime_root / 'from-terminal'
+        self.assertTrue(processes.wait_until(made.exists, 20 * PATIENCE))
+
+    def until_collecting(self):
+        self.open()
+        (self.runtime_root / 'change').write_text('there\n')
+        self.shut('collect')
+        self.client.close_stdin()
+        self.wait_reached('collect')
+        self.session = None
+
+    def until_destroying(self):
+        self.open(persistence='transient')
+        self.shut('destroy')
+        self.client.close_stdin()
+        self.wait_reached('destroy')
+        self.session = self.runtime_root = None
+
+    # ---- troubles ----
+
+    def be_killed(self):
+        self.sshd.kill_connections()
+
+    def be_frozen(self):
+        self.sshd.freeze()
+
+    def be_stalled(self):
+        self.proxy.stall()
+
+    def be_dropped(self):
+        self.proxy.cut_after = 100
+        self.open_gates()
+
+    # ---- what has to be true ----
+
+    def check_answers(self):
+        codes = CODES.get(self.moment, {}).get(self.trouble, {'LINK_LOST'})
+        for raw_id in self.waiting:
+            message = self.client.response(raw_id, ANSWER_SECONDS * PATIENCE)
+            error = self.failure(message, message.value['error']['data']['code'])
+            self.assertIn(error['data']['code'], codes, error)
+            self.assertEqual(error['data']['stage'], STAGES.get(self.moment, 'relay'), error)
+            self.assertIs(error['data']['retryable'], True)
+            self.assertIn('box' if codes == {'LINK_LOST'} else '', error['message'])
+        self.waiting = []
+
+    def check_refused(self):
+        """A session whose agent is gone says so, and is not silent."""
+        prompt = self.client.start_prompt(self.session, 'say anyone?')
+        message = self.client.response(prompt, ANSWER_SECONDS * PATIENCE)
+        self.assertIn(message.value['error']['data']['code'], ('AGENT_EXITED', 'LINK_LOST'))
+
+    def go_on(self):
+        """The same broker, once the host is there again."""
+        (self.sshd.home / 'go').write_text('')
+        if self.moment in ('connecting', 'authenticating', 'preparing', 'starting'):
+            self.client.initialize()
+        self.session = self.client.new_session(self.work)
+        self.runtime_root = self.runtime(self.client, self.session)
+
+    def check_recovery(self, late):
+        """Everything that was written on either side is on both."""
+        self.assertEqual((self.runtime_root / 'mine.txt').read_text(), 'mine\n')
+        if late:
+            self.assertEqual((self.work / 'late.txt').read_text(), 'late\n')
+        if self.moment == 'terminal':
+            self.assertEqual((self.work / 'from-terminal').read_text(), 'there\n')
+        self.client.prompt(self.session, 'say back')
+        self.assertEqual(self.client.texts(self.session)[-1], 'back')
+        self.client.close_stdin()
+        self.assertEqual(self.client.wait(END_SECONDS * PATIENCE), 0, self.client.stderr)
+        for message in [one for client in self.clients for one in client.received]:
+            self.assertIsNotNone(message.value, message)  # no half of a line
+
+
+MOMENTS = [name[len('until_'):] for name in vars(Trouble) if name.startswith('until_')]
+TROUBLES = [name[len('be_'):] for name in vars(Trouble) if name.startswith('be_')]
+
+
+def story(moment, trouble):
+    return lambda self: self.play(moment, trouble)
+
+
+class ByLibssh2(Trouble):
+    ssh_client = 'libssh2'
+
+
+class ByOpenssh(Trouble):
+    ssh_client = 'openssh'
+
+
+for one in (ByLibssh2, ByOpenssh):
+    for moment in MOMENTS:
+        for trouble in TROUBLES:
+            setattr(one, f'test_{trouble}_while_{moment}', story(moment, trouble))
+
+
+class Together(unittest.TestSuite):
+    """Runs its tests in several threads; each has a result of its own, which is added then."""
+
+    def run(self, result, debug=False):
+        lock = threading.Lock()
+
+        def run_one(test):
+            own = unittest.TestResult()
+            begin = time.monotonic()
+            test.run(own)
+            with lock:
+                result.testsRun += own.testsRun
+                result.failures += own.failures
+                result.errors += own.errors
+                result.skipped += own.skipped
+                state = 'ok' if own.wasSuccessful() else 'FAILED'
+                result.stream.writeln(f'{test} ... {state} {time.monotonic() - begin:.1f} s')
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(run_one, self))
+        return result
+
+
+def load_tests(loader, _tests, _pattern):
+    # With sanitizers it is the broker's own code that matters, and each scene takes longer.
+    clients = [ByLibssh2] if SANITIZED else [ByLibssh2, ByOpenssh]
+    return Together(test for one in clients for test in loader.loadTestsFromTestCase(one))
+
+
+if __name__ == '__main__':
+    main()
