@@ -10,6 +10,7 @@ import time
 from harness import BenchError
 
 DEADLINE_SECONDS = 300
+END_SECONDS = 60
 FIRST_NUMBER = 10000000
 LINE_SIZE = {"small": 200, "string": 1048576}
 
@@ -77,7 +78,7 @@ class Editor:
         self.child.stdin.close()
         self.child.stdout.close()
         try:
-            self.child.wait(timeout=10)
+            self.child.wait(timeout=END_SECONDS)
         except subprocess.TimeoutExpired:
             self.child.kill()
             self.child.wait()

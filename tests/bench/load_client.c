@@ -3,6 +3,7 @@
  * Measures one route and prints one JSON object:
  *
  *     load_client start -- COMMAND [ARG...]
+ *     load_client open -- COMMAND [ARG...]
  *     load_client echo SHAPE COUNT -- COMMAND [ARG...]
  *     load_client stream SHAPE COUNT -- COMMAND [ARG...]
  *
@@ -213,7 +214,7 @@ static bool measure_echo(struct job *job)
 	return fine;
 }
 
-/* The route was started and initialised before; this is how long that took. */
+/* The route was started before, to `initialize` or to a session; this is how long that took. */
 static bool measure_start(struct job *job)
 {
 	(void)printf("{\"start_ms\": %.3f}\n", (double)(now_ns() - job->route.started_ns) / 1e6);
@@ -227,6 +228,7 @@ static const struct mode {
 	bool (*measure)(struct job *job);
 } modes[] = {
 	{"start", 0, false, measure_start},
+	{"open", 0, true, measure_start},
 	{"echo", 2, true, measure_echo},
 	{"stream", 2, true, measure_stream},
 };
@@ -269,7 +271,8 @@ int main(int argc, char **argv)
 		job.warm_up = job.count / WARM_UP_PART + 1;
 		return run(mode, &job, argv + command) ? 0 : 1;
 	}
-	(void)fprintf(stderr, "load_client: usage: load_client start|echo|stream [SHAPE COUNT] "
-			      "-- COMMAND [ARG...]\n");
+	(void)fprintf(stderr,
+		"load_client: usage: load_client start|open|echo|stream [SHAPE COUNT] "
+		"-- COMMAND [ARG...]\n");
 	return 2;
 }

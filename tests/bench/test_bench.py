@@ -14,6 +14,8 @@ import sys
 import tempfile
 import unittest
 
+import far
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOLS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "."
 BROKER = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
@@ -135,7 +137,7 @@ class Runner(unittest.TestCase):
     def run_it(self, *arguments):
         return subprocess.run(
             [*PYTHON, os.path.join(HERE, "run.py"), "--tools", TOOLS, *arguments],
-            capture_output=True, text=True, timeout=240, check=False)
+            capture_output=True, text=True, timeout=500, check=False)
 
     def test_every_part_runs_without_a_broker(self):
         with tempfile.TemporaryDirectory() as scratch:
@@ -144,7 +146,7 @@ class Runner(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(samples, encoding="utf-8") as file:
                 taken = json.load(file)["samples"]
-        self.assertEqual(sorted(taken), ["memory", "relay", "start", "sync", "toolhost"])
+        self.assertEqual(sorted(taken), ["memory", "relay", "ssh", "start", "sync", "toolhost"])
         self.assertEqual(len(taken["start"]["start"]["direct"]), 4)
         self.assertIn("| round trip 200 B, p50, 1 CPU |", done.stdout)
         self.assertNotIn("met", done.stdout)
@@ -172,6 +174,18 @@ class Runner(unittest.TestCase):
         self.assertRegex(done.stdout, r"\n\| 50,000 files[^|]+\| [^|]+ \| [^|]+ \| × ")
         self.assertRegex(done.stdout, r"\n\| private memory of the broker[^|]+\| \| [^|]+ \| ")
 
+    @unittest.skipUnless(far.is_possible(), "there is no sshd")
+    def test_an_agent_on_another_host_is_measured(self):
+        done = self.run_it("--broker", BROKER, "--quick", "--repeat", "1", "ssh")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        measured = r"[^|]*\| [^|]+ \| [^|]+ \| × "
+        for what in ("round trip 200 B, p50; libssh2", "round trip 200 B, p50; openssh",
+                     "throughput 1 MiB, one string, 50 ms away", "launch to the answer",
+                     "`terminal/create`", "first sync of 50,000 files, by git; `git push`",
+                     "10 of them changed there, 50 ms away, by rsync"):
+            self.assertRegex(done.stdout, r"\n\| " + what + measured)
+        self.assertRegex(done.stdout, r"\n\| round trips of an unchanged sync, by git \| \| ")
+
     def test_one_part_can_be_asked_for(self):
         done = self.run_it("--no-broker", "--quick", "--repeat", "1", "start")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -181,7 +195,7 @@ class Runner(unittest.TestCase):
     def test_an_unknown_part_and_a_missing_broker_are_said(self):
         done = self.run_it("stars")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("expected relay, start, memory, toolhost, sync", done.stderr)
+        self.assertIn("expected relay, start, memory, toolhost, sync, ssh", done.stderr)
         done = self.run_it("--broker", "/nonexistent/acp-broker")
         self.assertEqual(done.returncode, 1)
         self.assertIn("/nonexistent/acp-broker is not there", done.stderr)

@@ -83,28 +83,33 @@ def timed(action, *arguments):
     return time.monotonic() - begin
 
 
+def copy_words(bench):
+    """The words in front of the agent's that make it work in a copy here."""
+    config = os.path.join(bench.scratch, "copy.config")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(CONFIG)
+    return [bench.broker, "--config", config, "--profile", "copy", "--"]
+
+
 class Copy:
     """A workspace, and a session whose agent works in a copy of it. Without a broker
     the workspace alone, and no time is taken."""
 
-    def __init__(self, bench, name):
+    def __init__(self, bench, name, words=None):
         self.bench = bench
+        self.words = words or copy_words(bench)
         self.root = os.path.join(bench.scratch, name)
         self.runtime = None
         self.editor = None
         self.session = None
         self.highest_kib = 0
-        os.mkdir(self.root)
+        os.makedirs(self.root, exist_ok=True)
 
     def start(self):
         """The seconds from asking for a session to having it, copy and all."""
         if not self.bench.broker:
             return None
-        config = os.path.join(self.bench.scratch, "copy.config")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(CONFIG)
-        self.editor = Editor(self.bench, [self.bench.broker, "--config", config,
-                                          "--profile", "copy", "--"])
+        self.editor = Editor(self.bench, self.words)
         self.editor.__enter__()
         took = self.watched(self.open)
         asked = self.editor.call("_broker/session/status", {"sessionId": self.session})
@@ -138,11 +143,15 @@ class Copy:
     def __enter__(self):
         return self
 
-    def __exit__(self, *failure):
+    def close(self):
+        """Ends the session; the workspace stays."""
         if self.editor:
-            self.editor.__exit__(*failure)
-        for path in (self.root, self.runtime):
-            shutil.rmtree(path or "", ignore_errors=True)
+            self.editor.__exit__()
+        shutil.rmtree(self.runtime or "", ignore_errors=True)
+
+    def __exit__(self, *_):
+        self.close()
+        shutil.rmtree(self.root, ignore_errors=True)
 
 
 class Samples:

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""
+What a sync with another host costs, near and far: both transports, beside `rsync -a` and
+`git push` over `ssh` of the same tree in the same run. Every tree that was synced is compared.
+
+Round trips are counted by the clock: what an unchanged sync takes longer with the delay than
+without, the one right after the other in the same session, divided by the delay.
+"""
+
+import contextlib
+import os
+import shutil
+
+from harness import Row, median, median_and_spread
+from parts import trees
+from parts.sync import CHANGED, FILES, FILE_BYTES, Copy, Samples, rsync, time_row, timed
+
+TRANSPORTS = ("git", "rsync")
+TURNS = 2        # in each session
+ROUNDS = 3       # in each session, unchanged syncs without the delay and with it
+ROUNDS_MOST = 2  # an unchanged sync
+
+# Key, what it is, the most it may be of `rsync -a`'s time.
+TIMES = [("first", "first sync of 50,000 files", None),
+         ("still", "50,000 files, none changed", None),
+         ("here", "10 of them changed in the workspace", 1.0),
+         ("there", "10 of them changed there", 1.0)]
+
+
+@contextlib.contextmanager
+def fresh_state(bench):
+    """A broker that is started in the meantime has never seen the workspace."""
+    before = bench.env["XDG_STATE_HOME"]
+    bench.env["XDG_STATE_HOME"] = os.path.join(bench.scratch, "state-fresh")
+    os.mkdir(bench.env["XDG_STATE_HOME"], mode=0o700)
+    try:
+        yield
+    finally:
+        shutil.rmtree(bench.env["XDG_STATE_HOME"], ignore_errors=True)
+        bench.env["XDG_STATE_HOME"] = before
+
+
+class Others:
+    """The programs that the broker is compared with, each with a copy of its own there."""
+
+    def __init__(self, place, root):
+        self.place = place
+        self.root = root
+        self.ssh = " ".join(place.ssh)
+        self.mirror = os.path.join(place.host.home, "rsync")
+        self.pushed = os.path.join(place.host.home, "pushed")
+        self.git = ["git", f"--git-dir={root}-push.git", f"--work-tree={root}", "-c",
+                    "user.name=a", "-c", "user.email=a@b", "-c", "gc.auto=0",
+                    "-c", f"core.sshCommand={self.ssh}"]
+
+    def rsync(self):
+        words = rsync(self.root, f"{self.place.name}:{self.mirror}")
+        return [[*words[:2], "-e", self.ssh, *words[2:]]]
+
+    def commit(self):
+        """What has changed is looked for first."""
+        return [[*self.git, "add", "-A"], [*self.git, "commit", "-q", "--allow-empty", "-mall"]]
+
+    def push(self, what):
+        """What brings the tree there by git; a first push is of what was committed before."""
+        steps = {"first": [], "still": self.commit()[:1]}.get(what, self.commit())
+        return [*steps, [*self.git, "push", "-q", f"{self.place.name}:{self.pushed}", "HEAD:main"]]
+
+    def forget(self):
+        """There is nothing there any more."""
+        for words in self.commit():
+            self.place.host.run(*words)
+        for path in (self.mirror, self.pushed):
+            shutil.rmtree(path, ignore_errors=True)
+        os.mkdir(self.mirror)
+        self.place.host.run("git", "init", "-q", "-b", "main", self.pushed)
+        self.place.host.run("git", "-C", self.pushed, "config", "receive.denyCurrentBranch",
+                            "updateInstead")
+
+    def check(self, transport):
+        for path in (self.mirror, self.pushed) if transport == "git" else (self.mirror,):
+            trees.check_same(self.place.host.bench, self.root, path)
+
+
+class Far(Copy):
+    """A workspace, and a session whose agent works on the host."""
+
+    def __init__(self, bench, place, transport):
+        self.transport = transport
+        words = place.broker(transport=transport) if bench.broker else []
+        super().__init__(bench, "there", words)
+
+    def watched(self, action):
+        return timed(action)
+
+
+def key_of(place, transport, other, what):
+    return f"{place.name} {transport} {other} {what}"
+
+
+def compare(samples, copy, others, what, took):
+    """The same for the others, right after the broker."""
+    place, transport = others.place, copy.transport
+    samples.compare(key_of(place, transport, "rsync", what), took, *others.rsync())
+    if transport == "git":
+        samples.compare(key_of(place, transport, "push", what), took, *others.push(what))
+
+
+def measure_turn(samples, copy, others, total, mark):
+    compare(samples, copy, others, "still", copy.sync())
+    trees.change_files(copy.root, CHANGED, total, mark)
+    compare(samples, copy, others, "here", copy.sync())
+    trees.change_files(copy.runtime or copy.root, CHANGED, total, mark + " there")
+    compare(samples, copy, others, "there", copy.sync())
+
+
+def measure_rounds(copy, place):
+    """[round trips]: what an unchanged sync takes longer by the delay, in round trips of it."""
+    if not copy.editor or not place.proxy:
+        return []
+    taken, delay = [], place.proxy.delay
+    for _ in range(ROUNDS):
+        place.proxy.delay = 0
+        near = timed(copy.ask)
+        place.proxy.delay = delay
+        taken.append((timed(copy.ask) - near) / place.host.round_trip)
+    return taken
+
+
+def measure_session(samples, rounds, place, transport, total):
+    bench = samples.bench
+    with fresh_state(bench), contextlib.closing(Far(bench, place, transport)) as copy:
+        others = Others(place, copy.root)
+        others.forget()
+        compare(samples, copy, others, "first", copy.start())
+        for i in range(1 if bench.quick else TURNS):
+            measure_turn(samples, copy, others, total, f"{os.urandom(4).hex()} {i}")
+        others.check(transport)
+        rounds.setdefault(f"{place.name} {transport}", []).extend(measure_rounds(copy, place))
+
+
+def rounds_row(what, taken):
+    row = Row(what, broker=f"{median(taken):.1f}", target=f"≤ {ROUNDS_MOST}")
+    row.compared = median_and_spread(taken)
+    row.met = round(median(taken)) <= ROUNDS_MOST  # the nearest whole one
+    return row
+
+
+def add_rows(result, host, taken, rounds):
+    for place in host.places():
+        for transport in TRANSPORTS:
+            for key, what, most in TIMES:
+                for other, name in (("rsync", "`rsync -a`"), ("push", "`git push`")):
+                    runs = taken.get(key_of(place, transport, other, key))
+                    if runs:
+                        row = time_row(f"{what}{place.what}, by {transport}; {name}",
+                                       most if other == "rsync" else None, runs)
+                        row.in_readme = other == "rsync" or not place.proxy
+                        result.rows.append(row)
+            if rounds.get(f"{place.name} {transport}"):
+                result.rows.append(rounds_row(f"round trips of an unchanged sync, by {transport}",
+                                              rounds[f"{place.name} {transport}"]))
+
+
+def measure(result, bench, host):
+    samples, rounds = Samples(bench), {}
+    total = bench.count(FILES)
+    root = os.path.join(bench.scratch, "there")
+    trees.make_files(root, total, FILE_BYTES)
+    trees.make_repository(bench, root)
+    shutil.copytree(os.path.join(root, ".git"), root + "-push.git")
+    for _ in range(bench.repeat):
+        for place in host.places():
+            for transport in TRANSPORTS:
+                measure_session(samples, rounds, place, transport, total)
+    result.samples["seconds"], result.samples["rounds"] = samples.taken, rounds
+    add_rows(result, host, samples.taken, rounds)
