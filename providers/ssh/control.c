@@ -100,7 +100,9 @@ static void on_line(struct ssh_host *host, char *line)
 			ssh_process_on_event(host, (unsigned)id, end + 1);
 		}
 	} else if (take_word(line, "set", &rest)) {
-		words_append(&control->environment, rest);
+		if (words_count(control->environment) < SSH_WORDS_MAX) {
+			words_append(&control->environment, rest);
+		}
 	} else if (take_word(line, "ready", &rest)) {
 		become_ready(host, rest);
 	} else if (take_word(line, "fatal", &rest)) {

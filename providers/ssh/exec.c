@@ -130,7 +130,6 @@ void ssh_process_assign(struct ssh_process *process, struct ssh_slot *slot)
 
 void ssh_process_on_refused(struct ssh_process *process)
 {
-	process->slot = NULL;
 	process->state = SSH_PROCESS_WAITING;
 	ev_io_stop(process->host->loop, &process->in_io);
 }
@@ -162,10 +161,12 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
 			"starting \"%s\": %s did not start it within %lld s", process->command,
 			ssh_host_name(host), host->request.channel_timeout_ms / 1000);
+		bool is_told = process->is_held && !process->is_silenced;
 		process->is_silenced = true; // it may still turn up
+		ssh_process_close_fds(process);
 		drop_slot(process);
 		ssh_process_kill(process);
-		if (process->is_held) {
+		if (is_told) {
 			process->listener->on_failed(process->data, &err);
 		}
 	}

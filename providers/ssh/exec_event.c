@@ -49,6 +49,7 @@ static void lose(struct ssh_process *process, const struct error *err)
 	bool is_told = is_heard(process);
 	ssh_process_close_fds(process);
 	process->is_silenced = true;
+	ev_timer_stop(process->host->loop, &process->deadline);
 	if (is_told) {
 		listener->on_lost(data, err);
 	}
@@ -57,7 +58,10 @@ static void lose(struct ssh_process *process, const struct error *err)
 void ssh_process_on_lost(struct ssh_process *process, const struct error *err)
 {
 	struct ssh_host *host = process->host;
-	process->slot = NULL;
+	if (process->slot) { // its channel lives on, and is closed with the host
+		process->slot->process = NULL;
+		process->slot = NULL;
+	}
 	ssh_process_close_fds(process);
 	if (host->is_over) {
 		const struct exec_listener *listener = process->listener;
@@ -78,11 +82,10 @@ void ssh_process_on_lost(struct ssh_process *process, const struct error *err)
 
 void ssh_process_on_closed(struct ssh_process *process, const struct ssh_channel_end *end)
 {
-	process->slot = NULL;
-	process->has_end = true;
 	process->end = *end;
 	ssh_process_close_fds(process);
-	if (process->state == SSH_PROCESS_STARTING || process->state == SSH_PROCESS_RUNNING) {
+	if (process->state == SSH_PROCESS_STARTING || process->state == SSH_PROCESS_RUNNING ||
+		process->state == SSH_PROCESS_EXITED) {
 		/* What its shell may have told is in the FIFO by now, before this answer. */
 		ssh_control_order(process->host, "sync %u\n", process->id);
 	}
@@ -114,6 +117,9 @@ static void conclude(struct ssh_process *process)
 			process->command, ssh_host_name(process->host));
 		ssh_process_kill(process);
 		lose(process, &err);
+	} else if (process->state == SSH_PROCESS_EXITED) {
+		/* Nobody watches any more what it has left behind: its end is what empties. */
+		ssh_process_kill(process);
 	}
 }
 

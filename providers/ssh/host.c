@@ -93,6 +93,7 @@ static void on_warm(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct ssh_host *host = CONTAINER_OF(timer, struct ssh_host, warm);
 	ev_timer_stop(loop, timer);
+	ssh_links_wake(host);
 	if (!host->is_over && host->control.is_ready) {
 		ssh_host_enter(host);
 		ssh_links_dispatch(host);

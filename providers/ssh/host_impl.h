@@ -19,7 +19,9 @@
 enum {
 	SSH_TOKEN_SIZE = 33, // of a run: 128 random bits as hexadecimal digits
 	SSH_REQUEST_MAX = 4 << 20,
-	SSH_LINE_MAX = 8192, // of the control
+	SSH_LINE_MAX = 8192,                 // of the control
+	SSH_PREAMBLE_MAX = 5 * SSH_LINE_MAX, // the run's folder, quoted
+	SSH_WORDS_MAX = 64,                  // of an environment that the control tells
 	SSH_COMMAND_MAX = 1024,
 	SSH_ORDERS_MAX = 256 * 1024,
 };
@@ -71,6 +73,12 @@ struct ssh_link {
 	struct list slots; // of struct ssh_slot
 	bool is_ready;
 	bool is_full; // refused a channel; until one of its slots ends
+	/*
+	 * A server may count a channel for a moment after it has told of its end. So many refusals
+	 * are doubted after one: the link rests, and is tried again.
+	 */
+	unsigned doubts;
+	bool is_resting;
 };
 
 /* A channel whose shell waits for a process, or has one. */
@@ -92,6 +100,8 @@ size_t ssh_link_count(const struct ssh_host *host);
 void ssh_links_dispatch(struct ssh_host *host);
 /* Opens channels for the next processes. */
 void ssh_links_warm(struct ssh_host *host);
+/* Those that rested may be asked again. */
+void ssh_links_wake(struct ssh_host *host);
 /* The scripts are there: every shell that waits is told where. */
 void ssh_links_begin(struct ssh_host *host);
 
@@ -160,7 +170,6 @@ struct ssh_process {
 	bool is_silenced; // lost, or timed out: no event any more, killed when it turns up
 	bool was_killed;
 	bool has_emptied; // told before the exit was
-	bool has_end;
 	struct ssh_channel_end end;
 	int pending_signal;
 	long shell; // the process id of its shell there; 0: not known

@@ -7,6 +7,8 @@
 #include "base/buf.h"
 #include "providers/ssh/host_impl.h"
 
+enum { REFUSALS_DOUBTED = 4 };
+
 /* ---- slots ---- */
 
 static void flush(struct ssh_slot *slot)
@@ -47,6 +49,7 @@ void ssh_slot_send_eof(struct ssh_slot *slot)
 static void slot_free(struct ssh_slot *slot)
 {
 	slot->of->is_full = false;
+	slot->of->doubts = REFUSALS_DOUBTED;
 	ev_timer_again(slot->of->host->loop, &slot->of->host->warm);
 	list_remove(&slot->link);
 	ssh_wipe(&slot->unsent);
@@ -63,7 +66,7 @@ static void send_preamble(struct ssh_slot *slot)
 {
 	struct buf line;
 	struct error err;
-	buf_init(&line, SSH_LINE_MAX);
+	buf_init(&line, SSH_PREAMBLE_MAX);
 	bool is_whole =
 		buf_append(&line, SPAN_LITERAL(". "), &err) &&
 		ssh_quote_append(&line, span_of(slot->of->host->control.run_folder), &err) &&
@@ -112,6 +115,9 @@ static void on_writable(void *data)
 static struct ssh_process *end_slot(struct ssh_slot *slot)
 {
 	struct ssh_process *process = slot->process;
+	if (process) {
+		process->slot = NULL;
+	}
 	ssh_channel_close(slot->channel);
 	slot_free(slot);
 	return process;
@@ -122,10 +128,13 @@ static void on_refused(void *data, const struct error *err)
 	struct ssh_slot *slot = data;
 	struct ssh_link *link = slot->of;
 	struct ssh_host *host = link->host;
+	unsigned doubts = link->doubts;
 	ssh_host_enter(host);
-	struct ssh_process *process = end_slot(slot);
+	struct ssh_process *process = end_slot(slot); // the next look comes soon
 	if (err->code == ERROR_LIMIT) {
-		link->is_full = true;
+		link->is_full = doubts == 0;
+		link->is_resting = doubts > 0;
+		link->doubts = doubts > 0 ? doubts - 1 : 0;
 	}
 	if (process && err->code == ERROR_LIMIT) {
 		ssh_process_on_refused(process);
@@ -186,6 +195,7 @@ static struct ssh_slot *slot_open(struct ssh_link *link)
 	if (!slot->channel) {
 		slot_free(slot);
 		link->is_full = true; // until something of it ends
+		link->doubts = 0;
 		return NULL;
 	}
 	if (host->control.is_ready) {
@@ -220,7 +230,8 @@ static struct ssh_slot *find_warm(struct ssh_host *host)
 static struct ssh_slot *open_somewhere(struct ssh_host *host)
 {
 	LIST_FOR_EACH(link, &host->links, struct ssh_link, link) {
-		struct ssh_slot *slot = link->is_ready && !link->is_full ? slot_open(link) : NULL;
+		bool is_open = link->is_ready && !link->is_full && !link->is_resting;
+		struct ssh_slot *slot = is_open ? slot_open(link) : NULL;
 		if (slot) {
 			return slot;
 		}
@@ -228,10 +239,11 @@ static struct ssh_slot *open_somewhere(struct ssh_host *host)
 	return NULL;
 }
 
-static bool is_connecting(const struct ssh_host *host)
+/* Whether one of them may soon have room. */
+static bool is_promising(const struct ssh_host *host)
 {
 	LIST_FOR_EACH(link, &host->links, struct ssh_link, link) {
-		if (!link->is_ready) {
+		if (!link->is_ready || link->is_resting) {
 			return true;
 		}
 	}
@@ -255,7 +267,7 @@ void ssh_links_dispatch(struct ssh_host *host)
 		struct ssh_slot *slot = find_warm(host);
 		slot = slot ? slot : open_somewhere(host);
 		if (!slot) {
-			if (!is_connecting(host) &&
+			if (!is_promising(host) &&
 				ssh_link_count(host) < host->request.max_connections) {
 				connect_another(host);
 			}
@@ -270,10 +282,18 @@ void ssh_links_warm(struct ssh_host *host)
 {
 	LIST_FOR_EACH(link, &host->links, struct ssh_link, link) {
 		size_t count = link->is_ready ? count_warm(link) : host->request.warm_channels;
-		for (; count < host->request.warm_channels && !link->is_full; count++) {
-			slot_open(link);
+		bool is_open = !link->is_full && !link->is_resting;
+		for (; count < host->request.warm_channels && is_open; count++) {
+			is_open = slot_open(link) != NULL;
 		}
 		return; // the control's connection alone
+	}
+}
+
+void ssh_links_wake(struct ssh_host *host)
+{
+	LIST_FOR_EACH(link, &host->links, struct ssh_link, link) {
+		link->is_resting = false;
 	}
 }
 

@@ -86,7 +86,8 @@ static void on_later(struct ev_loop *loop, ev_timer *timer, int events)
 	struct error err;
 	ev_timer_stop(loop, timer);
 	if (self->pid == 0) {
-		error_set(&err, ERROR_LIMIT, "the server refuses a further channel");
+		enum error_code code = pipe_client_options.refusal;
+		error_set(&err, code ? code : ERROR_LIMIT, "the server refuses a further channel");
 		self->listener->on_refused(self->data, &err);
 		return;
 	}
@@ -291,7 +292,9 @@ struct ssh_channel *pipe_open(struct ssh_client *client, const char *command,
 	buf_init(&self->held[0], 4 * PIECE_MAX);
 	buf_init(&self->held[1], 4 * PIECE_MAX);
 	ev_timer_init(&self->later, on_later, 0., 0.);
-	if (max == 0 || channel_count(owner) < max) {
+	if (pipe_client_options.refusals > 0) {
+		pipe_client_options.refusals--;
+	} else if (max == 0 || channel_count(owner) < max) {
 		start(self, command);
 	}
 	list_append(&owner->channels, &self->link);

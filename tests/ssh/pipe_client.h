@@ -15,6 +15,8 @@ struct pipe_client_options {
 	const char *home;        // HOME of what it runs; NULL: as here
 	const char *const *env;  // more of its environment; NULL-terminated; may be NULL
 	size_t max_sessions;     // channels of one connection; 0: no limit
+	size_t refusals;         // so many of the next channels are refused
+	enum error_code refusal; // how
 	bool hides_end;          // the server does not say how a command ended
 	size_t connection_count; // made so far
 	size_t max_connections;  // a further one is not made; 0: no limit

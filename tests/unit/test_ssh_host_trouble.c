@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "providers/ssh/host_impl.h"
+#include "tests/ssh/host_fixture.h"
+#include "tests/ssh/pipe_client.h"
+
+/* What servers and hosts do that nobody expects of them: every exec is told its end once. */
+static struct stage stage;
+
+static int set_up(void **state)
+{
+	pipe_client_options = (struct pipe_client_options){.shell = "/bin/dash", .home = "/"};
+	stage_init(&stage);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	pipe_clients_freeze(false);
+	stage_finish(&stage);
+	return 0;
+}
+
+static struct ssh_process *youngest(void)
+{
+	return LIST_ENTRY(stage.host->processes.prev, struct ssh_process, link);
+}
+
+static void test_a_command_that_is_refused_fails_once(void **state)
+{
+	struct heard heard;
+	stage.request.warm_channels = 0;
+	stage_open(&stage);
+	pipe_client_options.refusals = 1;
+	pipe_client_options.refusal = ERROR_UNAVAILABLE;
+	heard_start_shell(&heard, &stage, "echo up");
+	heard_wait(&heard, "f");
+	heard_wait_output(&heard);
+	assert_int_equal(heard.err.code, ERROR_UNAVAILABLE);
+	heard_finish(&heard);
+	assert_string_equal(stage_shell(&stage, "echo works"), "works");
+}
+
+/* The server has ended a channel, and counts it for a moment more. */
+static void test_a_refusal_after_an_end_is_doubted(void **state)
+{
+	stage.request.warm_channels = 0;
+	stage_open(&stage);
+	assert_string_equal(stage_shell(&stage, "echo first"), "first");
+	pipe_client_options.refusals = 2;
+	assert_string_equal(stage_shell(&stage, "echo second"), "second");
+	assert_int_equal(pipe_client_options.refusals, 0);
+	assert_int_equal(pipe_client_options.connection_count, 1);
+}
+
+static void test_one_that_does_not_start_takes_no_input(void **state)
+{
+	struct heard heard;
+	const char *argv[] = {"cat", NULL};
+	const char *env[] = {"PATH=/usr/bin:/bin", NULL};
+	stage_open(&stage);
+	stage.request.channel_timeout_ms = 300;
+	stage.host->request.channel_timeout_ms = 300;
+	pipe_clients_freeze(true);
+	heard_start(&heard, &stage,
+		&(struct exec_spec){.argv = argv, .env = env, .cwd = "/", .want_stdin = true});
+	heard_wait(&heard, "f");
+	assert_string_equal(heard.err.reason, "TIMEOUT_EXCEEDED");
+	assert_int_equal(write(heard.in, "late", 4), -1);
+	stage_run_for(&stage, 500);
+	assert_string_equal(heard.told, "f");
+	heard_finish(&heard);
+}
+
+/* The host is closed some time after it has failed; what still flows belongs to nobody. */
+static void test_output_after_the_end_is_dropped(void **state)
+{
+	struct heard heard;
+	stage_open(&stage);
+	heard_start_shell(&heard, &stage, "while :; do echo more; done");
+	heard_wait(&heard, "s");
+	heard_wait_text(&heard, "more");
+	struct error err;
+	error_set_reason(&err, ERROR_UNAVAILABLE, "LINK_LOST", "the control has ended");
+	ssh_host_enter(stage.host);
+	ssh_host_fail(stage.host, &err);
+	ssh_host_leave(stage.host);
+	assert_true(stage.has_failed);
+	assert_string_equal(heard.told, "sl");
+	heard_finish(&heard);
+	stage_run_for(&stage, 100);
+}
+
+static void test_what_a_killed_shell_watched_empties(void **state)
+{
+	struct heard heard;
+	stage_open(&stage);
+	heard_start_shell(&heard, &stage, "sleep 600 >/dev/null 2>&1 & exit 3");
+	heard_wait(&heard, "sx");
+	assert_int_equal(heard.status.code, 3);
+	assert_int_equal(kill((pid_t)youngest()->shell, SIGKILL), 0);
+	heard_wait(&heard, "sxe");
+	heard_finish(&heard);
+}
+
+/* A name that is all quotes grows when it is quoted. */
+static void test_a_folder_with_a_long_odd_name(void **state)
+{
+	enum { NAMES = 12, NAME = 240 };
+	static char env_entry[8192];
+	static const char *const env[] = {env_entry, "XDG_RUNTIME_DIR=", NULL};
+	char base[] = "/tmp/ssh-trouble-XXXXXX", line[64];
+	assert_non_null(mkdtemp(base));
+	snprintf(env_entry, sizeof(env_entry), "TMPDIR=%s", base);
+	for (int i = 0; i < NAMES; i++) {
+		size_t len = strlen(env_entry);
+		env_entry[len] = '/';
+		memset(env_entry + len + 1, '\'', NAME);
+		assert_int_equal(mkdir(env_entry + strlen("TMPDIR="), 0700), 0);
+	}
+	pipe_client_options.env = env;
+	stage_open(&stage);
+	assert_string_equal(stage_shell(&stage, "echo works"), "works");
+	assert_true(strlen(stage.host->control.run_folder) > (size_t)NAMES * NAME);
+	ssh_host_close(stage.host);
+	stage.host = NULL;
+	snprintf(line, sizeof(line), "rm -rf %s", base);
+	stage_run_for(&stage, 500);
+	assert_int_equal(system(line), 0);
+}
+
+#define TROUBLE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	const struct CMUnitTest tests[] = {
+		TROUBLE_TEST(test_a_command_that_is_refused_fails_once),
+		TROUBLE_TEST(test_a_refusal_after_an_end_is_doubted),
+		TROUBLE_TEST(test_one_that_does_not_start_takes_no_input),
+		TROUBLE_TEST(test_output_after_the_end_is_dropped),
+		TROUBLE_TEST(test_what_a_killed_shell_watched_empties),
+		TROUBLE_TEST(test_a_folder_with_a_long_odd_name),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
