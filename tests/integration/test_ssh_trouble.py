@@ -5,16 +5,13 @@ Each trouble a connection can have, at each moment of a session: a clear error w
 deadline, everything answered, nothing left there, and no edit lost.
 """
 
-import concurrent.futures
 import os
-import threading
-import time
-import unittest
 
 import processes
 
 from case import PATIENCE, SANITIZED, main
 from ssh_scene import BIG, Scene
+from together import Together
 
 ANSWER_SECONDS = 15  # over every deadline of the scene's profile
 END_SECONDS = 30
@@ -232,32 +229,10 @@ for one in (ByLibssh2, ByOpenssh):
             setattr(one, f'test_{trouble}_while_{moment}', story(moment, trouble))
 
 
-class Together(unittest.TestSuite):
-    """Runs its tests in several threads; each has a result of its own, which is added then."""
-
-    def run(self, result, debug=False):
-        lock = threading.Lock()
-
-        def run_one(test):
-            own = unittest.TestResult()
-            begin = time.monotonic()
-            test.run(own)
-            with lock:
-                result.testsRun += own.testsRun
-                result.failures += own.failures
-                result.errors += own.errors
-                result.skipped += own.skipped
-                state = 'ok' if own.wasSuccessful() else 'FAILED'
-                result.stream.writeln(f'{test} ... {state} {time.monotonic() - begin:.1f} s')
-        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            list(pool.map(run_one, self))
-        return result
-
-
 def load_tests(loader, _tests, _pattern):
     # With sanitizers it is the broker's own code that matters, and each scene takes longer.
     clients = [ByLibssh2] if SANITIZED else [ByLibssh2, ByOpenssh]
-    return Together(test for one in clients for test in loader.loadTestsFromTestCase(one))
+    return Together(AT_ONCE, (test for one in clients for test in loader.loadTestsFromTestCase(one)))
 
 
 if __name__ == '__main__':

@@ -31,13 +31,26 @@ class Transcript(Case):
         conversation(client)
         client.close_stdin()
         client.wait()
-        editor = Side([message.line for message in client.received],
+        editor = Side([self.shown(message) for message in client.received],
                       [message.line for message in client.sent])
-        agent = Side(self.journal('<'), self.journal('>'))
+        agent = Side(*([self.near(line) for line in self.journal(direction)]
+                       for direction in '<>'))
         client.finish()
         initialize = next((message.id for message in client.sent
                            if message.method == 'initialize'), None)
         return editor, agent, initialize
+
+    def there(self):
+        """The agent's name of the workspace."""
+        return self.work
+
+    def near(self, line):
+        """A line of the agent's with the editor's names of the directories."""
+        return line
+
+    def shown(self, message):
+        """A line that came to the editor."""
+        return message.line
 
     def same(self, conversation, *flags, hops=True):
         editor, agent, initialize = self.run_once(self.direct, conversation, flags)
@@ -46,8 +59,9 @@ class Transcript(Case):
         compare_side(agent, through_agent)
         if hops:
             journal = self.journal_path().read_bytes().split(b'\n')[:-1]
-            compare_hops([(message.sent, message.line) for message in self.clients[-1].messages],
-                         [(line.startswith(b'< '), line[2:]) for line in journal])
+            compare_hops([(message.sent, self.near(message.line))
+                          for message in self.clients[-1].messages],
+                         [(line.startswith(b'< '), self.near(line[2:])) for line in journal])
 
     def open(self, client):
         client.initialize()
@@ -88,7 +102,7 @@ class Methods(Transcript):
             client.call('session/load', {'sessionId': session, 'cwd': str(self.work),
                                          'mcpServers': []})
             client.host.replies['fs/write_text_file'] = b'null'
-            client.prompt(session, f'write {self.work}/a.txt x')
+            client.prompt(session, f'write {self.there()}/a.txt x')
             client.call('logout')
         self.same(conversation, '--null-results')
 
@@ -96,8 +110,8 @@ class Methods(Transcript):
         def conversation(client):
             session = self.open(client)
             client.prompt(
-                session, f'read {self.work}/notes.txt', f'read {self.work}/missing.txt',
-                f'write {self.work}/out.txt some text', 'permission Change it?',
+                session, f'read {self.there()}/notes.txt', f'read {self.there()}/missing.txt',
+                f'write {self.there()}/out.txt some text', 'permission Change it?',
                 'terminal printf "a\\nb\\n"; exit 3', 'terminal-kill sleep 60', 'elicit Who?',
                 'elicit-url https://example.org/?a=1', 'cancel-request')
         self.same(conversation)
@@ -207,7 +221,7 @@ class Bytes(Transcript):
     def test_ids_of_the_agent(self):
         def conversation(client):
             session = self.open(client)
-            path = self.work / 'notes.txt'
+            path = self.there() / 'notes.txt'
             for raw_id in ODD_IDS:
                 spelled = raw_id.decode()
                 if ' ' in spelled:

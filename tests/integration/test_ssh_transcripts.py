@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+The conversations of test_transcripts.py with the agent on another host: both ends see the same
+bytes as directly, but for the table of edits and the names of the directories.
+"""
+
+import functools
+
+import test_transcripts
+
+from case import SANITIZED, main
+from ssh_case import SshCase
+from together import Together
+
+AT_ONCE = 4
+
+
+class Far(SshCase):
+    """Before a Transcript: its broker's agent is far, and the editor serves files and terminals."""
+
+    def direct(self, *flags, **more):
+        self.is_far = False
+        return super().direct(*flags, **more)
+
+    def broker(self, *flags, **more):
+        self.is_far = True
+        self.__dict__.pop('names', None)
+        options = self.config(toolhost='editor', sync='none', start_timeout='20s')
+        return super().broker(*flags, options=options, **more)
+
+    def there(self):
+        return next(path for path in self.workspaces() if path.name == self.work.name) \
+            if self.is_far else self.work
+
+    @functools.cached_property
+    def names(self):
+        """What the directories are called (there, here), once a conversation has ended."""
+        heres = {'work': self.work, 'share': '/usr/share'}  # a further one, which is empty there
+        return [(str(path).encode(), str(heres.get(path.name, self.dir / path.name)).encode())
+                for path in self.workspaces()]
+
+    def near(self, line):
+        for there, here in self.names:
+            line = line.replace(there, here)
+        return line
+
+    def shown(self, message):
+        """What an agent says is the agent's, names and all."""
+        return message.line if message.text is None else self.near(message.line)
+
+
+class Methods(Far, test_transcripts.Methods):
+    pass
+
+
+class Bytes(Far, test_transcripts.Bytes):
+    pass
+
+
+class Sessions(Far, test_transcripts.Sessions):
+    # They are the host's; test_ssh.py has that.
+    test_the_agent_s_surroundings_are_the_editor_s = None
+
+
+def by_openssh(base):
+    return type(base.__name__ + 'ByOpenssh', (base,), {'ssh_client': 'openssh'})
+
+
+def load_tests(loader, _tests, _pattern):
+    classes = [Methods, Bytes, Sessions]
+    if not SANITIZED:
+        classes += [by_openssh(one) for one in classes]
+    return Together(AT_ONCE, (test for one in classes
+                              for test in loader.loadTestsFromTestCase(one)))
+
+
+if __name__ == '__main__':
+    main()
