@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/words.h"
 #include "sync/rsync/call_impl.h"
 
 /* rsync notices by itself (--timeout) and says more: this is for one that does not. */
@@ -216,6 +217,7 @@ struct call *call_start(
 	call->loop = request->loop;
 	call->sandbox = request->sandbox;
 	call->received_max = request->received_max;
+	words_append_all(&call->before, request->before);
 	call->done = done;
 	call->data = data;
 	init(call);
@@ -245,5 +247,6 @@ void call_destroy(struct call *call)
 	process_destroy(call->process);
 	exec_destroy(call->exec);
 	buf_finish(&call->printed);
+	words_free(call->before);
 	free(call);
 }

@@ -13,7 +13,7 @@
  * in the folder; who has the token, which only that rsync's environment has, gets what it
  * asks for, once, run by sandbox_exec. Loop thread, never blocks.
  */
-enum { CALL_OUTPUT_MAX = 16 << 10, CALL_WORDS_MAX = 700 };
+enum { CALL_OUTPUT_MAX = 16 << 10, CALL_WORDS_MAX = 700, CALL_BEFORE_MAX = 8 };
 
 struct call_request {
 	struct ev_loop *loop;
@@ -21,7 +21,13 @@ struct call_request {
 	struct sandbox *sandbox;
 	const char *folder;      // absolute, 0700, of the store's: where rsync works
 	const char *const *argv; // NULL-terminated
-	long long timeout_ms;    // without a byte
+	/*
+	 * What is run in the sandbox, followed by what rsync asks for, instead of that alone:
+	 * NULL-terminated, CALL_BEFORE_MAX at most; NULL: nothing. It has to keep its hands off
+	 * stdin and stdout and to become the command in the end.
+	 */
+	const char *const *before;
+	long long timeout_ms; // without a byte
 	uint64_t received_max;
 };
 

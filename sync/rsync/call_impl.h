@@ -12,6 +12,7 @@ struct call {
 	struct sandbox *sandbox;
 	struct process *process; // the local half
 	struct exec *exec;       // the other; NULL: it was not asked for, or is gone
+	char **before;           // owned
 	char token[RSYNC_SHELL_TOKEN_LENGTH + 1];
 	uint64_t received_max;
 	int folder;          // -1 once the socket is gone

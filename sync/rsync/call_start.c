@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/words.h"
 #include "sync/rsync/call_impl.h"
 
 enum { WORDS_MAX = 256, BACKLOG = 4 };
@@ -81,10 +83,25 @@ static bool send_go(struct call *call, int in, int out)
 	return sendmsg(call->shell.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(go);
 }
 
-static void start_exec(struct call *call, const char *const *argv)
+/* `words`, which has room for it, with what comes before it. */
+static void put_before(const struct call *call, const char **words)
+{
+	size_t more = words_count(call->before), count = 0;
+	assert(more <= CALL_BEFORE_MAX);
+	while (words[count]) {
+		count++;
+	}
+	memmove(words + more, words, (count + 1) * sizeof(words[0]));
+	for (size_t i = 0; i < more; i++) {
+		words[i] = call->before[i];
+	}
+}
+
+static void start_exec(struct call *call, const char **words)
 {
 	struct error err;
-	struct exec_spec spec = {.argv = argv, .want_stdin = true};
+	put_before(call, words);
+	struct exec_spec spec = {.argv = words, .want_stdin = true};
 	call->exec = sandbox_exec(call->sandbox, &spec, &exec_listener, call, &err);
 	if (!call->exec) {
 		call_fail(call, &err);
@@ -112,7 +129,7 @@ static bool is_token(const struct call *call, const char *text, size_t length)
 }
 
 /* The words behind the token; NULL where it is not the token, or not a command of rsync's. */
-static const char *const *read_request(
+static const char **read_request(
 	const struct call *call, const char *request, size_t length, const char **words)
 {
 	size_t count = 0;
@@ -147,7 +164,7 @@ void call_on_shell(struct ev_loop *loop, ev_io *io, int events)
 {
 	static char bytes[RSYNC_SHELL_REQUEST_MAX]; // of the loop thread
 	struct call *call = CONTAINER_OF(io, struct call, shell);
-	const char *words[WORDS_MAX + 1];
+	const char *words[CALL_BEFORE_MAX + WORDS_MAX + 1];
 	ssize_t length = recv(io->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 	if (length < 0 && (errno == EAGAIN || errno == EINTR)) {
 		return;
@@ -156,8 +173,7 @@ void call_on_shell(struct ev_loop *loop, ev_io *io, int events)
 		read_count(call, bytes, (size_t)length);
 		return;
 	}
-	const char *const *argv =
-		length > 0 ? read_request(call, bytes, (size_t)length, words) : NULL;
+	const char **argv = length > 0 ? read_request(call, bytes, (size_t)length, words) : NULL;
 	if (!argv) {
 		call_close(call, io);
 		if (!call->has_asked) {

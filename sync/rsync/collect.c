@@ -7,7 +7,7 @@
 #include "sync/snapshot.h"
 
 /* The ignore rules may change with what was pulled, and files may come and go meanwhile. */
-enum { PULLS_MAX = 4, STATUS_VANISHED = 24 };
+enum { PULLS_MAX = 4, STATUS_PARTIAL = 23, STATUS_VANISHED = 24 };
 
 static void collect_end(struct rsync_transport *rsync, const struct error *err)
 {
@@ -63,7 +63,9 @@ static bool work_pulled(struct rsync_transport *rsync, struct remote_ends *ends,
 		if (!rsync_write_filter(rsync, &base, 1, true, err)) {
 			return false;
 		}
-		mirror_sweep(&rsync->mirror, &rsync->filter.all);
+		if (!rsync->unreadable) { // the rules leave that out, and it is to stay
+			mirror_sweep(&rsync->mirror, &rsync->filter.all);
+		}
 		if (collecting->pulls < PULLS_MAX) {
 			return true;
 		}
@@ -81,15 +83,38 @@ static void pulled(struct rsync_transport *rsync)
 	}
 }
 
+static bool work_filter(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+{
+	const git_oid *base = &rsync->collecting.base;
+	return rsync_write_filter(rsync, &base, 1, true, err);
+}
+
+static void leave_out(struct rsync_transport *rsync)
+{
+	rsync_do(rsync, work_filter, pull);
+}
+
 static void look_at_pulled(struct rsync_transport *rsync)
 {
-	rsync_do(rsync, work_pulled, pulled);
+	if (rsync->collecting.is_partial) {
+		rsync_find_unreadable(rsync, leave_out);
+	} else {
+		rsync_do(rsync, work_pulled, pulled);
+	}
 }
 
 static bool judge_pull(
 	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
 {
-	rsync->collecting.result.received_bytes += result->received;
+	struct rsync_collecting *collecting = &rsync->collecting;
+	collecting->result.received_bytes += result->received;
+	/* Once, and not with what it may have deleted or not: it is made again. */
+	collecting->is_partial = result->status == STATUS_PARTIAL && !collecting->has_looked;
+	if (collecting->is_partial) {
+		collecting->has_looked = true;
+		return true;
+	}
+	rsync->is_to_clean = rsync->is_to_clean && result->status != 0;
 	return result->status == STATUS_VANISHED || rsync_judge(rsync, result, err);
 }
 
@@ -100,7 +125,7 @@ static void pull(struct rsync_transport *rsync)
 	words_append(&words, "--chmod=Du+rwx,Fu+rw");
 	rsync_add_far(&words, rsync->request.runtime_root, "/");
 	words_append(&words, "./mirror/");
-	rsync_run(rsync, words, judge_pull, look_at_pulled);
+	rsync_run_clean(rsync, words, judge_pull, look_at_pulled);
 }
 
 /* ---- beginning ---- */
@@ -121,17 +146,23 @@ static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, s
 	return rsync_write_filter(rsync, &base, 1, true, err);
 }
 
-static void recovered(struct rsync_transport *rsync)
+/* What could not be read the last time is looked for before, not after a pull without it. */
+static void begin_pull(struct rsync_transport *rsync)
 {
-	pull(rsync);
+	if (rsync->unreadable) {
+		rsync->collecting.has_looked = true;
+		rsync_find_unreadable(rsync, leave_out);
+	} else {
+		pull(rsync);
+	}
 }
 
 static void opened(struct rsync_transport *rsync)
 {
 	if (rsync->delivering.is_recovery) {
-		rsync_settle(rsync, recovered);
+		rsync_settle(rsync, begin_pull);
 	} else {
-		pull(rsync);
+		begin_pull(rsync);
 	}
 }
 

@@ -129,7 +129,7 @@ static void check(struct rsync_transport *rsync)
 	words_append(&words, "--dry-run");
 	words_append(&words, "./mirror/");
 	rsync_add_far(&words, rsync->request.runtime_root, "/");
-	rsync_run(rsync, words, judge_check, apply);
+	rsync_run_clean(rsync, words, judge_check, apply);
 }
 
 static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
@@ -143,7 +143,8 @@ static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, s
 	if (mirror_state(&rsync->mirror, &rsync->store, &is) != MIRROR_IS || !id_equal(&is, from)) {
 		return set_changed(rsync, "they have to be collected first", err);
 	}
-	return rsync_write_filter(rsync, &from, 1, true, err);
+	return rsync_check_readable(rsync, from, &rsync->delivering.to, err) &&
+	       rsync_write_filter(rsync, &from, 1, true, err);
 }
 
 static void deliver_begin(struct rsync_transport *rsync)

@@ -245,15 +245,18 @@ static bool add_members(struct rules *rules, struct members_walk *walk, const gi
 	return walked;
 }
 
-static void add_fixed(struct rules *rules, const char *const *exclude)
+static void add_fixed(struct rules *rules, const struct filter_request *request)
 {
 	static const char *const never[] = {
 		"[.][gG][iI][tT]", "[gG][iI][tT]~1", "*.acp-conflict", ".acp-broker-*.tmp"};
+	for (size_t i = 0; request->closed && request->closed[i]; i++) {
+		rules_add_path(rules, false, request->closed[i], "", false);
+	}
 	for (size_t i = 0; i < ARRAY_LENGTH(never); i++) {
 		rules_add(rules, false, never[i], false);
 	}
-	for (size_t i = 0; exclude && exclude[i]; i++) {
-		rules_add_pathspec(rules, false, exclude[i]);
+	for (size_t i = 0; request->exclude && request->exclude[i]; i++) {
+		rules_add_pathspec(rules, false, request->exclude[i]);
 	}
 }
 
@@ -272,7 +275,7 @@ bool filter_make(struct filter *filter, struct store *store, const struct filter
 	bool made = false;
 	for (int pass = 0; pass < 2; pass++) {
 		rules_finish(&filter->all);
-		add_fixed(&filter->all, request->exclude);
+		add_fixed(&filter->all, request);
 		*walk = (struct members_walk){
 			.store = store, .ignores = &filter->ignores, .is_coarse = pass == 1};
 		made = add_members(&filter->all, walk, trees, count, err);

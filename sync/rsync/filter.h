@@ -8,8 +8,8 @@
 /*
  * What travels: the filter rules of one workspace, made of the .gitignore files of a mirror,
  * the user's other excludes, the profile's include and exclude, and the members that a tree
- * has whatever the rules say. In this order: what never travels (.git, parked versions,
- * temporary files of ours), `exclude`, the members that would be left out otherwise,
+ * has whatever the rules say. In this order: what cannot be read, what never travels (.git, parked
+ * versions, temporary files of ours), `exclude`, the members that would be left out otherwise,
  * `include`, every .gitignore, the ignore rules.
  *
  * Blocking; worker thread.
@@ -26,6 +26,7 @@ struct filter_request {
 	const char *local_root; // whose repository has further rules
 	const char *home;       // may be NULL
 	const char *const *include, *const *exclude;
+	const char *const *closed; // paths that cannot be read there; NULL: none
 };
 
 struct filter {

@@ -17,6 +17,9 @@ const char rsync_open_script[] =
 const char rsync_clean_script[] =
 #include "sync/rsync/remote/clean.sh.inc"
 	;
+const char rsync_unreadable_script[] =
+#include "sync/rsync/remote/unreadable.sh.inc"
+	;
 
 /* ---- work that all share ---- */
 
@@ -37,7 +40,8 @@ bool rsync_write_filter(struct rsync_transport *rsync, const git_oid *const *tre
 		.local_root = request->local_root,
 		.home = request->home,
 		.include = request->include,
-		.exclude = request->exclude};
+		.exclude = request->exclude,
+		.closed = (const char *const *)rsync->unreadable};
 	return (!reads || filter_read(&rsync->filter, &rsync->store, &rules, err)) &&
 	       filter_make(&rsync->filter, &rsync->store, &rules, trees, count, err) &&
 	       filter_write(&rsync->filter, rsync->mirror.fd, "filter", err);
@@ -69,7 +73,7 @@ static bool check_version(const char *text, const char *where, struct error *err
 		where, (int)strcspn(text, "\n"), text);
 }
 
-static bool read_answer(struct remote_ends *ends, struct buf *answer, struct error *err)
+bool rsync_read_answer(struct remote_ends *ends, struct buf *answer, struct error *err)
 {
 	for (;;) {
 		char *to = buf_reserve(answer, 4096, err);
@@ -86,8 +90,8 @@ static bool work_opened(struct rsync_transport *rsync, struct remote_ends *ends,
 	struct buf answer;
 	buf_init(&answer, ANSWER_MAX);
 	error_set(err, ERROR_SYSTEM, "preparing %s failed", rsync->request.runtime_root);
-	bool is_good =
-		read_answer(ends, &answer, err) && buf_append(&answer, SPAN_LITERAL("\0\0"), err);
+	bool is_good = rsync_read_answer(ends, &answer, err) &&
+	               buf_append(&answer, SPAN_LITERAL("\0\0"), err);
 	struct span words = buf_span(&answer);
 	is_good = is_good && check_version(words.data, "the sandbox", err);
 	if (is_good) {
@@ -135,6 +139,8 @@ static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, s
 	if (!rsync_open(rsync, &is_new, err)) {
 		return false;
 	}
+	git_oid is;
+	rsync->is_to_clean = mirror_state(&rsync->mirror, &rsync->store, &is) != MIRROR_BUSY;
 	if (is_new) { // it is filled by the first collect
 		rmdir(rsync->mirror.path);
 	}
@@ -190,6 +196,7 @@ static void transport_free(struct rsync_transport *rsync)
 	words_free((char **)rsync->request.exclude);
 	free((char *)rsync->tools.path);
 	free((char *)rsync->tools.shell);
+	words_free(rsync->unreadable);
 	free(rsync->name);
 	free(rsync->side);
 	free(rsync);

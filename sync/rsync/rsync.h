@@ -22,7 +22,8 @@ typedef void rsync_then(struct rsync_transport *rsync);
 struct rsync_collecting {
 	git_oid base;
 	int pulls;
-	uint64_t print; // of the ignore rules that the last pull went by
+	bool has_looked; // for what cannot be read
+	bool is_partial; // the last pull has left something out
 	struct transport_collected result;
 };
 
@@ -70,7 +71,9 @@ struct rsync_transport {
 	struct filter filter;
 	struct rsync_collecting collecting;
 	struct rsync_delivering delivering;
-	char note[256]; // what the next collect is to say
+	char **unreadable; // paths in the runtime that the last collect could not read; owned
+	bool is_to_clean;  // what a delivery has left beside the root is needed no more
+	char note[256];    // what the next collect is to say
 };
 
 static inline struct rsync_transport *rsync_from(struct transport *transport)
@@ -96,6 +99,11 @@ void rsync_run(struct rsync_transport *rsync, char **argv,
 	bool (*judge)(
 		struct rsync_transport *rsync, const struct call_result *result, struct error *err),
 	rsync_then *then);
+/* The same; what is_to_clean says is done on the way, by the same exec. */
+void rsync_run_clean(struct rsync_transport *rsync, char **argv,
+	bool (*judge)(
+		struct rsync_transport *rsync, const struct call_result *result, struct error *err),
+	rsync_then *then);
 bool rsync_judge(struct rsync_transport *rsync, const struct call_result *result,
 	struct error *err) ATTR_NODISCARD;
 
@@ -113,6 +121,20 @@ bool rsync_open(struct rsync_transport *rsync, bool *out_is_new, struct error *e
 bool rsync_write_filter(struct rsync_transport *rsync, const git_oid *const *trees, size_t count,
 	bool reads, struct error *err) ATTR_NODISCARD;
 
+/* Work: all that a script tells, to its end. */
+bool rsync_read_answer(
+	struct remote_ends *ends, struct buf *answer, struct error *err) ATTR_NODISCARD;
+
+/*
+ * unreadable.c: finds what cannot be read in the runtime, makes that `unreadable`, and goes on
+ * with `then`. It is left out of what travels, in both directions, and stays in the mirror as it
+ * was; so it neither looks deleted nor is it overwritten.
+ */
+void rsync_find_unreadable(struct rsync_transport *rsync, rsync_then *then);
+/* Work: ERROR_SYSTEM where these trees differ in something that cannot be read there. */
+bool rsync_check_readable(struct rsync_transport *rsync, const git_oid *from, const git_oid *to,
+	struct error *err) ATTR_NODISCARD;
+
 /* ---- the operations ---- */
 
 void rsync_prepare(struct transport *transport, sandbox_done *done, void *data);
@@ -128,6 +150,6 @@ void rsync_deliver(struct transport *transport, const git_oid *from, const git_o
 void rsync_settle(struct rsync_transport *rsync, rsync_then *then);
 
 /* The texts of the scripts. */
-extern const char rsync_open_script[], rsync_clean_script[];
+extern const char rsync_open_script[], rsync_clean_script[], rsync_unreadable_script[];
 
 #endif

@@ -17,21 +17,8 @@ static void settled(struct rsync_transport *rsync)
 {
 	rsync_then *then = rsync->settled;
 	rsync->settled = NULL;
+	rsync->is_to_clean = true;
 	then(rsync);
-}
-
-static bool work_cleaned(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
-{
-	char byte;
-	while (read(ends->in, &byte, 1) > 0) {
-	}
-	return true;
-}
-
-static void clean(struct rsync_transport *rsync)
-{
-	const char *argv[] = {"sh", "-c", rsync_clean_script, "acp-broker-sync", rsync->side, NULL};
-	rsync_script(rsync, argv, work_cleaned, settled);
 }
 
 /* Fetches what is in a folder of SIDE and not in one of ours. */
@@ -70,7 +57,7 @@ static bool work_look_again(
 
 static void look_again(struct rsync_transport *rsync)
 {
-	rsync_do(rsync, work_look_again, clean);
+	rsync_do(rsync, work_look_again, settled);
 }
 
 static void fetch_again(struct rsync_transport *rsync)
@@ -84,7 +71,7 @@ static void put_back(struct rsync_transport *rsync)
 {
 	char option[FILE_PATH_MAX + 64];
 	if (rsync->delivering.found.members + rsync->delivering.found.parked == 0) {
-		clean(rsync);
+		settled(rsync);
 		return;
 	}
 	char **words = rsync_words(rsync, NULL);

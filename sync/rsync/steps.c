@@ -114,7 +114,7 @@ static void on_called(void *data, const struct call_result *result, const struct
 	}
 }
 
-void rsync_run(struct rsync_transport *rsync, char **argv,
+static void run(struct rsync_transport *rsync, char **argv, const char *const *before,
 	bool (*judge)(
 		struct rsync_transport *rsync, const struct call_result *result, struct error *err),
 	rsync_then *then)
@@ -125,6 +125,7 @@ void rsync_run(struct rsync_transport *rsync, char **argv,
 		.sandbox = rsync->request.sandbox,
 		.folder = rsync->mirror.folder,
 		.argv = (const char *const *)argv,
+		.before = before,
 		.timeout_ms = rsync->request.timeout_ms,
 		.received_max = rsync->request.bytes_max};
 	rsync->judge = judge ? judge : rsync_judge;
@@ -134,6 +135,24 @@ void rsync_run(struct rsync_transport *rsync, char **argv,
 	if (!rsync->call) {
 		rsync_end(rsync, &err);
 	}
+}
+
+void rsync_run(struct rsync_transport *rsync, char **argv,
+	bool (*judge)(
+		struct rsync_transport *rsync, const struct call_result *result, struct error *err),
+	rsync_then *then)
+{
+	run(rsync, argv, NULL, judge, then);
+}
+
+void rsync_run_clean(struct rsync_transport *rsync, char **argv,
+	bool (*judge)(
+		struct rsync_transport *rsync, const struct call_result *result, struct error *err),
+	rsync_then *then)
+{
+	const char *before[] = {
+		"sh", "-c", rsync_clean_script, "acp-broker-sync", rsync->side, NULL};
+	run(rsync, argv, rsync->is_to_clean ? before : NULL, judge, then);
 }
 
 char **rsync_words(const struct rsync_transport *rsync, const char *filter)

@@ -19,6 +19,11 @@ static git_oid send_first(struct stage *stage, const char *script)
 	return tree;
 }
 
+static void assert_same(const git_oid *a, const git_oid *b)
+{
+	assert_memory_equal(a, b, sizeof(*a));
+}
+
 /* In the place of the sandbox's rsync, but for its version. */
 static void lie(struct stage *stage, const char *script)
 {
@@ -176,7 +181,61 @@ static void test_the_token_is_on_no_command_line(void **state)
 		"for p in /proc/[0-9]*/cmdline; do tr '\\0' '\\n' <$p; done >${0%/*}/lines 2>&1;"
 		"tr '\\0' '\\n' </proc/self/environ >>${0%/*}/lines; exec /usr/bin/rsync \"$@\"");
 	stage_collect(stage, &tree);
-	place_run(stage->place, "grep -q rsync-shell ../bin/lines; ! grep TOKEN ../bin/lines");
+	place_run(stage->place, "grep -q rsync-shell ../bin/lines;"
+				"! grep '" RSYNC_SHELL_TOKEN "=[0-9a-f]' ../bin/lines");
+}
+
+/* Root reads everything, unless it has given that up. */
+static void give_up_reading(struct stage *stage)
+{
+	static const char *const programs[] = {"rsync", "sh"};
+	char script[256];
+	for (size_t i = 0; i < ARRAY_LENGTH(programs); i++) {
+		snprintf(script, sizeof(script),
+			"[ $(id -u) = 0 ] || exec /usr/bin/%s \"$@\"\n"
+			"exec setpriv --bounding-set=-dac_override,-dac_read_search -- "
+			"/usr/bin/%s \"$@\"",
+			programs[i], programs[i]);
+		stage_program(stage, programs[i], script);
+	}
+}
+
+static void test_what_cannot_be_read_is_left_out_and_not_taken_for_deleted(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree =
+		send_first(stage, "echo a > a; echo b > b; mkdir d e; echo f > d/f; echo g > e/g;"
+				  "echo h > h; echo i > i");
+	give_up_reading(stage);
+	stage_there(stage, "chmod 0 a d; mkdir new; echo s > new/secret; chmod 0 new/secret;"
+			   "rm b; echo more >> e/g");
+	git_oid there = stage_collect(stage, &tree);
+	assert_paths(stage->place, &there, "a\nd/f\ne/g\nh\ni\n");
+	assert_non_null(strstr(stage->collected.note, "cannot be read: "));
+	/* Everything else is delivered. */
+	place_run(stage->place, "rm b h; echo more >> e/g; echo j > i; mkdir k; echo k > k/k");
+	git_oid next = place_take(stage->place, &there);
+	stage_deliver(stage, &there, &next);
+	stage_there(stage, "test $(cat i) = j; test -e k/k; test ! -e h; test -e new/secret");
+	git_oid again = stage_collect(stage, &next);
+	assert_same(&again, &next);
+	/* What is changed here cannot replace it. */
+	place_run(stage->place, "echo mine > d/f");
+	git_oid last = place_take(stage->place, &next);
+	stage_deliver_fails(stage, &next, &last, ERROR_SYSTEM, "d cannot be read there");
+	stage_there(stage, "chmod 0755 d; test $(cat d/f) = f; chmod 0600 a; echo aa > a;"
+			   "chmod 0644 new/secret");
+	there = stage_collect(stage, &next);
+	assert_paths(stage->place, &there, "a\nd/f\ne/g\ni\nk/k\nnew/secret\n");
+	assert_string_equal(stage->collected.note, "");
+	stage_restart(stage); // and another run finds it, too
+	stage_prepare(stage);
+	stage_there(stage, "chmod 0 a; rm i");
+	there = stage_collect(stage, &there);
+	assert_paths(stage->place, &there, "a\nd/f\ne/g\nk/k\nnew/secret\n");
+	stage_there(stage, "chmod 0 .");
+	fail_to_collect(stage, &there);
+	stage_there(stage, "chmod 0755 .");
 }
 
 #define HOSTILE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup_rsync, stage_teardown)
@@ -194,6 +253,7 @@ int main(int argc, char **argv)
 		HOSTILE_TEST(test_silence_ends_at_the_deadline),
 		HOSTILE_TEST(test_a_wrong_token_gets_nothing),
 		HOSTILE_TEST(test_the_token_is_on_no_command_line),
+		HOSTILE_TEST(test_what_cannot_be_read_is_left_out_and_not_taken_for_deleted),
 	};
 	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
 }

@@ -13,7 +13,8 @@ can_rename() {
 }
 
 inside=$root/.acp-broker-$name.tmp
-for side in "${home%/}/.acp-broker/rsync/$name" "${root%/*}/.acp-broker-$name" "$inside"; do
+# Beside the root, where what removes that finds it, too; elsewhere where that may not be written.
+for side in "${root%/*}/.acp-broker/rsync/$name" "${home%/}/.acp-broker/rsync/$name" "$inside"; do
 	(umask 077 && mkdir -p "$side/tmp" "$side/backup" "$side/again") 2>/dev/null || continue
 	if [ "$side" = "$inside" ] || can_rename "$side" 2>/dev/null; then
 		printf '%s\0' "$side"

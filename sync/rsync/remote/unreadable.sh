@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# Argument: ROOT. Tells the files and folders below it that cannot be read, but not what is in such
+# folders: "./" and the path, each ended by NUL.
+set -eu
+cd "$1"
+find . -name .git -prune -o \( -type d -o -type f \) -exec sh -c '
+	for path do
+		[ -r "$path" ] && { [ ! -d "$path" ] || [ -x "$path" ]; } || printf "%s\0" "$path"
+	done' look {} + 2>/dev/null || :
