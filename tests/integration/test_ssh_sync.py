@@ -1,0 +1,360 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A workspace and its runtime on another host, kept in step over a real sshd on loopback."""
+
+import os
+import stat
+import time
+import unittest
+
+import case
+import processes
+import slow_proxy
+
+from acp import RpcError
+from test_ssh import SECONDS, SshCase
+
+MIB = 1 << 20
+HELD_MAX_KIB = 100 << 10  # of the broker's memory, whatever the size of a file
+NAMES = (b'new\nline', b'"quoted\\', b"it's", b'-n', b'--delete', b'*', b'#h', b'!e', b':(top)x',
+         b' ', b'a:b', b'raw\xff\xfe', b'\xc3\xa9', b'$(touch x)', b'[x]', b'~', b'%i')
+
+
+def look(root):
+    """What is below a directory: {name: what it is}; names are bytes, as they may be anything."""
+    found = {}
+    root = os.fsencode(root)
+    for folder, folders, files in os.walk(root):
+        if b'.git' in folders:
+            folders.remove(b'.git')
+        for name in files + [name for name in folders if os.path.islink(folder + b'/' + name)]:
+            path = folder + b'/' + name
+            status = os.lstat(path)
+            if stat.S_ISLNK(status.st_mode):
+                what = ('link', os.readlink(path))
+            else:
+                with open(path, 'rb') as file:
+                    what = ('run' if status.st_mode & 0o100 else 'file', file.read())
+            found[path[len(root) + 1:]] = what
+    return found
+
+
+def put(root, name, content=b''):
+    path = os.fsencode(root) + b'/' + name
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'wb') as file:
+        file.write(content)
+    return path
+
+
+class FarSync(SshCase):
+    transport = 'git'
+
+    def setUp(self):
+        super().setUp()
+        if self.__class__.__name__ == 'FarSync':
+            self.skipTest('only what is made of it')
+
+    def opened(self, **keys):
+        client = self.far(**{'transport': self.transport, **keys})
+        session = self.open_session(client)
+        return client, session, self.runtime(client, session)
+
+    def sync(self, client, session):
+        return client.call('_broker/sync', {'sessionId': session}, seconds=SECONDS)
+
+    def refuse_sync(self, client, session):
+        with self.assertRaises(RpcError) as caught:
+            self.sync(client, session)
+        return caught.exception
+
+    def assert_alike(self, root):
+        self.assertEqual(look(self.work), look(root))
+
+
+class Trees(FarSync):
+    """What travels; for both transports and both clients."""
+
+    def fill(self, root, text):
+        for name in NAMES:
+            put(root, name, text + name)
+            put(root, b'd/' + name + b'/' + name, text)
+        os.chmod(put(root, b'run', text), 0o755)
+        put(root, b'd/empty')
+        put(root, b'crlf', b'x\r\ny\n')
+        for target, name in (('../nowhere', 'dangling'), ('/etc/passwd', 'out'), ('d', 'folder'),
+                             ('/', 'root'), ('-n', '-l')):
+            os.symlink(target, f'{root}/{name}')
+
+    def test_every_kind_of_file_travels_both_ways(self):
+        self.fill(self.work, b'mine')
+        client, session, root = self.opened()
+        self.assert_alike(root)
+        self.assertEqual(self.status(client, session)['transport'], self.transport)
+        for name in NAMES[:5]:
+            os.unlink(os.fsencode(root) + b'/' + name)
+            put(root, b'd/' + name + b'/' + name, b'theirs')
+            put(root, b'new/' + name, b'theirs')
+        (root / 'run').chmod(0o644)
+        (root / 'crlf').chmod(0o755)
+        (root / 'out').unlink()
+        (root / 'out').mkdir()
+        (root / 'out/passwd').write_text('not that one\n')
+        (root / 'folder').unlink()
+        os.symlink('/tmp', root / 'folder')
+        there = look(root)
+        self.sync(client, session)
+        self.assertEqual(look(root), there)
+        self.assert_alike(root)
+        self.assertIn(b'out/passwd', look(self.work))
+        (self.work / 'out/passwd').unlink()
+        (self.work / 'out').rmdir()
+        (self.work / 'out').write_text('a file again\n')
+        for name in NAMES:
+            os.unlink(put(self.work, b'd/' + name + b'/' + name))
+        here = look(self.work)
+        self.sync(client, session)
+        self.assertEqual(look(self.work), here)
+        self.assert_alike(root)
+        self.end(client)
+
+    def test_what_both_sides_changed_is_merged_or_kept_twice(self):
+        lines = [f'line {number}\n' for number in range(20)]
+        (self.work / 'both').write_text(''.join(lines))
+        (self.work / 'text').write_text('base\n')
+        (self.work / 'gone').write_text('gone\n')
+        client, session, root = self.opened()
+        (root / 'both').write_text(''.join(['agent\n', *lines[1:]]))
+        (self.work / 'both').write_text(''.join([*lines[:-1], 'person\n']))
+        (root / 'text').write_text('agent\n')
+        (self.work / 'text').write_text('person\n')
+        (root / 'gone').unlink()
+        self.sync(client, session)
+        merged = ''.join(['agent\n', *lines[1:-1], 'person\n'])
+        for side in (self.work, root):
+            self.assertEqual((side / 'both').read_text(), merged)
+            self.assertEqual((side / 'text').read_text(), 'person\n')
+            self.assertFalse((side / 'gone').exists())
+        parked = list(self.work.glob('text.*.acp-conflict'))
+        self.assertEqual([path.read_text() for path in parked], ['agent\n'])
+        self.assertEqual(list(root.glob('*.acp-conflict')), [])
+        self.end(client)
+
+    def test_each_turn_is_a_checkpoint_to_go_back_to(self):
+        (self.work / 'a').write_text('0\n')
+        client, session, root = self.opened()
+        for turn in '12':
+            client.prompt(session, f'terminal echo {turn} > a; echo {turn} > new{turn}',
+                          seconds=SECONDS)
+        client.call('_broker/checkpoint/rollback', {'sessionId': session, 'checkpoint': 2},
+                    seconds=SECONDS)
+        self.assertEqual(self.tree(), {'a': '1\n', 'new1': '1\n'})
+        self.assert_alike(root)
+        self.end(client)
+
+
+class ByRsync(Trees):
+    transport = 'rsync'
+
+
+class ByGitThroughProgram(Trees):
+    client_name = 'openssh'
+
+
+class ByRsyncThroughProgram(Trees):
+    client_name = 'openssh'
+    transport = 'rsync'
+
+
+class Sizes(FarSync):
+    """Big ones and many; for both transports."""
+
+    def test_a_large_sparse_file_takes_little_memory(self):
+        size = 256 * MIB
+        with open(self.work / 'sparse', 'wb') as file:
+            file.truncate(size - 4)
+            file.seek(0, os.SEEK_END)
+            file.write(b'end\n')
+        begin = time.monotonic()
+        client, session, root = self.opened()
+        self.assertEqual((root / 'sparse').stat().st_size, size)
+        print(f'{self.id()}: {time.monotonic() - begin:.1f} s, {self.held(client)} KiB')
+        self.assertLess(self.held(client), HELD_MAX_KIB * case.PATIENCE)
+        self.end(client)
+
+    def held(self, client):
+        """The most memory the broker has had, in KiB."""
+        text = processes.read_file(f'/proc/{client.pid}/status').decode()
+        return int(text.split('VmHWM:')[1].split()[0])
+
+    def test_many_small_files_travel_both_ways(self):
+        for folder in range(50):
+            for number in range(100):
+                put(self.work, b'%d/%d' % (folder, number), b'%d %d' % (folder, number))
+        client, session, root = self.opened()
+        self.assert_alike(root)
+        for number in range(100):
+            put(root, b'7/%d' % number, b'agent')
+            put(self.work, b'8/%d' % number, b'person')
+            os.unlink(root / f'9/{number}')
+        self.sync(client, session)
+        self.assert_alike(root)
+        self.assertEqual(len(look(root)), 4900)
+        self.end(client)
+
+
+class SizesByRsync(Sizes):
+    transport = 'rsync'
+
+
+class Cut(FarSync):
+    """The connection is reset in the middle of a transfer; for both transports."""
+
+    def setUp(self):
+        super().setUp()
+        self.proxy = slow_proxy.SlowProxy(self.server.port)
+        self.proxy.__enter__()
+        self.addCleanup(self.proxy.__exit__)
+        self.ssh_config = self.server.folder / 'through'
+        self.ssh_config.write_text(self.server.alias('box', port=self.proxy.port))
+
+    def ended_badly(self, client):
+        client.close_stdin()
+        client.wait(SECONDS)
+
+    def test_a_cut_delivery_leaves_whole_files_and_is_finished_by_the_next_run(self):
+        old, new = os.urandom(4 * MIB), os.urandom(5 * MIB)
+        put(self.work, b'big', old)
+        client, session, root = self.opened()
+        put(self.work, b'big', new)
+        put(self.work, b'more/file', os.urandom(3 * MIB))
+        self.proxy.cut_after = 3 * MIB
+        self.refuse_sync(client, session)
+        self.assertIn((root / 'big').read_bytes(), (old, new))
+        self.assert_whole(root, {b'big': (old, new),
+                                 b'more/file': ((self.work / 'more/file').read_bytes(),)})
+        self.ended_badly(client)
+        client, session, root = self.opened()
+        self.assert_alike(root)
+        self.assertEqual((root / 'big').read_bytes(), new)
+        self.end(client)
+
+    def test_a_cut_collect_leaves_whole_files_and_is_finished_by_the_next_run(self):
+        old, new, more = os.urandom(4 * MIB), os.urandom(5 * MIB), os.urandom(3 * MIB)
+        put(self.work, b'big', old)
+        client, session, root = self.opened()
+        put(root, b'big', new)
+        put(root, b'more/file', more)
+        self.proxy.cut_after = 3 * MIB
+        self.refuse_sync(client, session)
+        self.assert_whole(self.work, {b'big': (old, new), b'more/file': (more,)})
+        self.ended_badly(client)
+        client, session, root = self.opened()
+        self.assert_alike(root)
+        self.assertEqual((self.work / 'big').read_bytes(), new)
+        self.end(client)
+
+    def assert_whole(self, root, known):
+        for name, (_, content) in look(root).items():
+            self.assertIn(name, known)
+            self.assertIn(content, known[name], name)
+
+    def test_without_sync_nothing_travels(self):
+        put(self.work, b'a', os.urandom(2 * MIB))
+        client, session, root = self.opened(sync='none')
+        client.prompt(session, 'terminal ls -A; echo 2 > b', seconds=SECONDS)
+        self.assertEqual(list(look(root)), [b'b'])
+        self.end(client)
+        self.assertEqual(list(look(self.work)), [b'a'])
+        self.assertFalse((self.state / 'stores').exists())
+        self.assertLess(self.proxy.total(), MIB)
+
+
+class CutByRsync(Cut):
+    transport = 'rsync'
+
+
+class Programs(FarSync):
+    """A host that lacks one."""
+
+    transport = 'auto'
+
+    def without(self, *names):
+        """The programs there, but for some."""
+        tools = self.server.home / 'tools'
+        tools.mkdir()
+        for folder in ('/usr/bin', '/bin', '/usr/local/bin'):
+            for program in os.listdir(folder):
+                if program not in names and not os.path.lexists(tools / program):
+                    os.symlink(f'{folder}/{program}', tools / program)
+        (self.server.home / '.profile').write_text(
+            f'PATH=$HOME/bin:{tools}; export PATH\n')
+
+    def test_a_host_without_git_is_synced_by_rsync(self):
+        self.without('git')
+        (self.work / 'mine').write_text('mine\n')
+        client, session, root = self.opened()
+        self.assertEqual(self.status(client, session)['transport'], 'rsync')
+        (root / 'theirs').write_text('theirs\n')
+        self.sync(client, session)
+        self.assertEqual(self.tree(), {'mine': 'mine\n', 'theirs': 'theirs\n'})
+        client.wait_log('synced by rsync')
+        self.end(client)
+
+    def test_a_host_with_git_is_synced_by_git(self):
+        client, session, _ = self.opened()
+        self.assertEqual(self.status(client, session)['transport'], 'git')
+        self.end(client)
+
+    def test_a_host_without_both_is_told_with_what_it_lacks(self):
+        self.without('git', 'rsync')
+        for transport in ('rsync', 'auto'):
+            client = self.far(transport=transport)
+            with self.assertRaises(RpcError) as caught:
+                self.open_session(client)
+            self.assertEqual(caught.exception.data['code'], 'SYNC_TOOL_MISSING')
+            self.assertIn('the sandbox has no rsync', caught.exception.message)
+            self.ended(client)
+
+    def ended(self, client):
+        client.close_stdin()
+        client.wait(SECONDS)
+
+    def test_this_machine_without_rsync_is_named(self):
+        tools = self.dir / 'here'
+        tools.mkdir()
+        for program in ('sh', 'env', 'ssh', 'git', 'ls', 'cat'):
+            os.symlink(f'/usr/bin/{program}', tools / program)
+        self.path = str(tools)
+        client = self.far(transport='rsync')
+        with self.assertRaises(RpcError) as caught:
+            self.open_session(client)
+        self.assertEqual(caught.exception.data['code'], 'SYNC_TOOL_MISSING')
+        self.assertIn('this machine has no rsync', caught.exception.message)
+        self.ended(client)
+
+    def environment(self):
+        env = super().environment()
+        return {**env, 'PATH': getattr(self, 'path', env['PATH'])}
+
+
+class Persistence(FarSync):
+    transport = 'rsync'
+
+    def test_what_lies_beside_a_transient_folder_is_gone_with_it(self):
+        (self.work / 'a').write_text('a\n')
+        client, session, root = self.opened(persistence='transient')
+        (self.work / 'a').write_text('aa\n')
+        self.sync(client, session)
+        (root / 'late').write_text('late\n')
+        self.end(client)
+        self.assertEqual(self.tree(), {'a': 'aa\n', 'late': 'late\n'})
+        self.assertEqual(list(root.parent.parent.iterdir()), [])
+        self.assertLessEqual({path.name for path in self.server.home.iterdir()},
+                             {'bin', '.profile', '.local'})
+
+
+del SshCase  # it has nothing to run
+
+if __name__ == '__main__':
+    case.main()
