@@ -232,7 +232,8 @@ for one in (ByLibssh2, ByOpenssh):
 def load_tests(loader, _tests, _pattern):
     # With sanitizers it is the broker's own code that matters, and each scene takes longer.
     clients = [ByLibssh2] if SANITIZED else [ByLibssh2, ByOpenssh]
-    return Together(AT_ONCE, (test for one in clients for test in loader.loadTestsFromTestCase(one)))
+    return Together(AT_ONCE, (test for one in clients
+                              for test in loader.loadTestsFromTestCase(one)))
 
 
 if __name__ == '__main__':
