@@ -133,7 +133,9 @@ struct ssh_client *ssh_openssh_connect(const struct provider_context *context,
 
 /*
  * As the target's `client` says; SSH_CLIENT_AUTO: libssh2, and the ssh program where that
- * fails with SSH_UNSUPPORTED, which is told through on_progress.
+ * fails with SSH_UNSUPPORTED, which is told through on_progress. Where a key is pinned and the
+ * server shows another one, it is asked for its keys of the other types, each in a connection
+ * of its own: HOST_KEY_MISMATCH once none is the pinned one.
  */
 struct ssh_client *ssh_connect(const struct provider_context *context,
 	const struct ssh_target *target, const struct ssh_client_listener *listener, void *data,

@@ -10,6 +10,18 @@
 
 static const char pin_prefix[] = "SHA256:";
 
+const char *const *host_key_types(size_t turn)
+{
+	static const char *const types[][4] = {
+		{"ssh-ed25519"},
+		{"ecdsa-sha2-nistp256"},
+		[HOST_KEY_TURN_RSA] = {"rsa-sha2-512", "rsa-sha2-256", "ssh-rsa"},
+		{"ecdsa-sha2-nistp384"},
+		{"ecdsa-sha2-nistp521"},
+	};
+	return turn < ARRAY_LENGTH(types) ? types[turn] : NULL;
+}
+
 const char *host_key_fingerprint(struct span blob, char text[HOST_KEY_FINGERPRINT_MAX])
 {
 	uint8_t digest[CRYPTO_SHA256_SIZE];
@@ -98,9 +110,10 @@ static bool refuse_unknown(const struct decision *decision, struct error *err)
 			target->host, file);
 	}
 	error_set_reason(err, ERROR_DENIED, "HOST_KEY_UNKNOWN",
-		"no key of %s is known; it is %s %s. Where the host's own "
-		"(ssh-keygen -lf there) is the same: %s",
-		decision->name, decision->key->type, decision->fingerprint, command);
+		"no key of %s is known; it is %s %s. Where the host's own (ssh-keygen -lf there) "
+		"is the same: connect once with \"ssh %s\", which asks, or %s",
+		decision->name, decision->key->type, decision->fingerprint,
+		target->alias ? target->alias : target->host, command);
 	free(line);
 	free(quoted_line);
 	free(file);

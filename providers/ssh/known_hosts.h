@@ -64,6 +64,14 @@ bool known_hosts_add(const struct ssh_target *target, const struct host_key *key
 /* The line that known_hosts_add would write, unhashed: for people. The caller frees it. */
 char *known_hosts_line(const struct ssh_target *target, const struct host_key *key);
 
+/*
+ * A pin does not say of which type its key is, and a server shows one key of several: the types
+ * of key that a connection asks for first, in this turn; NULL after the last turn. Names of
+ * signatures are among them. NULL-terminated, static.
+ */
+enum { HOST_KEY_TURN_RSA = 2 };
+const char *const *host_key_types(size_t turn);
+
 /* "SHA256:…" as ssh-keygen -l prints it; returns text. */
 const char *host_key_fingerprint(struct span blob, char text[HOST_KEY_FINGERPRINT_MAX]);
 

@@ -108,13 +108,18 @@ static bool shake_hands(struct login *login, struct error *err)
 {
 	struct login_work *work = &login->work;
 	const struct ssh2 *ssh2 = work->ssh2;
-	const char *types[HOST_KEY_TYPES_MAX] = {NULL};
+	const char *known[HOST_KEY_TYPES_MAX] = {NULL};
+	const char *const *types = known;
 	work->session = ssh2->session_init_ex(NULL, NULL, NULL, login);
 	if (!work->session) {
 		return error_set(err, ERROR_SYSTEM, "making an SSH session: no memory");
 	}
-	if (!known_hosts_types(&work->target, types, HOST_KEY_TYPES_MAX, err) ||
-		!ssh2_prefer_host_keys(ssh2, work->session, types, err)) {
+	if (work->target.host_key_pin) {
+		types = host_key_types(work->target.host_key_turn);
+	} else if (!known_hosts_types(&work->target, known, HOST_KEY_TYPES_MAX, err)) {
+		return false;
+	}
+	if (!ssh2_prefer_host_keys(ssh2, work->session, types, err)) {
 		return false;
 	}
 	ssh2->session_set_blocking(work->session, 1);

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/words.h"
+#include "providers/ssh/known_hosts.h"
 #include "providers/ssh/openssh_askpass.h"
 
 enum { OPTION_MAX = 64 * 1024 }; // a proxy command that holds another is the longest
@@ -133,19 +134,44 @@ static void add_fixed(char ***argv)
 	}
 }
 
-/* A host's key has to be the pinned one: no other is known, and an unknown one is refused. */
+/* Those that ssh would accept of itself, before all others. */
+static void add_key_types(char ***argv, size_t turn)
+{
+	struct buf value ATTR_CLEANUP(buf_finish);
+	buf_init(&value, OPTION_MAX);
+	for (const char *const *type = host_key_types(turn); *type; type++) {
+		if (strcmp(*type, "ssh-rsa") != 0) {
+			put(&value, value.len > 0 ? "," : "^");
+			put(&value, *type);
+		}
+	}
+	add_option(argv, "HostKeyAlgorithms=%s", terminated(&value));
+}
+
+/*
+ * A host's key has to be the pinned one: no other is known, an unknown one is refused, and what
+ * else may vouch for a key does not.
+ */
 static void add_pin(char ***argv, const char *pin)
 {
 	struct buf value ATTR_CLEANUP(buf_finish);
 	buf_init(&value, OPTION_MAX);
 	put(&value, "/bin/sh -c 'test \"$1\" = \"$2\" && echo \"$3 $4 $5\"; exit 0' sh %f ");
-	put_quoted(&value, pin);
+	/* As ssh prints it, whether or not the pin was written with its prefix and padding. */
+	const char *digest = pin + (strncmp(pin, "SHA256:", 7) == 0 ? 7 : 0);
+	put(&value, "SHA256:");
+	struct span bare = {digest, strcspn(digest, "=")};
+	char *text = mem_strndup(bare);
+	put_quoted(&value, text);
+	free(text);
 	put(&value, " %H %t %K");
 	add_option(argv, "KnownHostsCommand=%s", terminated(&value));
 	add_option(argv, "UserKnownHostsFile=/dev/null");
 	add_option(argv, "GlobalKnownHostsFile=/dev/null");
 	add_option(argv, "StrictHostKeyChecking=yes");
 	add_option(argv, "UpdateHostKeys=no");
+	add_option(argv, "VerifyHostKeyDNS=no");
+	add_option(argv, "NoHostAuthenticationForLocalhost=no");
 }
 
 static void add_host_keys(char ***argv, const struct ssh_target *target)
@@ -155,6 +181,7 @@ static void add_host_keys(char ***argv, const struct ssh_target *target)
 	}
 	if (target->host_key_pin) {
 		add_pin(argv, target->host_key_pin);
+		add_key_types(argv, target->host_key_turn);
 		return;
 	}
 	add_paths(argv, "UserKnownHostsFile", target->user_known_hosts_files);

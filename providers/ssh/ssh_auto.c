@@ -4,23 +4,26 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "providers/ssh/client.h"
+#include "providers/ssh/host.h"
+#include "providers/ssh/known_hosts.h"
 #include "providers/ssh/life.h"
 
 /*
- * The client of a target whose `client` is SSH_CLIENT_AUTO: libssh2, and the ssh program where
- * libssh2 says that it cannot do what is needed. A shell round the one in hand; channels are
+ * The client of a target that may need another try. SSH_CLIENT_AUTO: libssh2, and the ssh program
+ * where libssh2 says that it cannot do what is needed. A pin: the server's keys of every type,
+ * until one is the pinned one (host_key_types). A shell round the client in hand; channels are
  * the inner client's own, and calls on them do not come through here.
  */
 struct auto_client {
 	struct ssh_client client;
 	const struct provider_context *context; // borrowed
-	const struct ssh_target *target;        // borrowed
+	struct ssh_target target;               // borrowed, but for the turn
+	bool uses_program;
+	struct error mismatch; // the first key that was shown and is not the pinned one
 	const struct ssh_client_listener *listener;
 	void *data;
 	struct life *life;
 	struct ssh_client *inner;
-	bool has_switched;
 	char note[ERROR_TEXT_MAX + 64]; // why it has; "" once it was told
 };
 
@@ -68,32 +71,66 @@ static void on_ready(void *data)
 	}
 }
 
-static bool is_cannot(const struct error *err)
+static bool is_for(const struct error *err, const char *reason)
 {
-	return err->reason && strcmp(err->reason, "SSH_UNSUPPORTED") == 0;
+	return err->reason && strcmp(err->reason, reason) == 0;
 }
 
-static bool may_switch(const struct auto_client *self, const struct error *err)
+static bool start_inner(struct auto_client *self, struct error *err)
 {
-	return !self->has_switched && is_cannot(err) && self->target->ssh_program;
-}
-
-static bool start_program(struct auto_client *self, struct error *err)
-{
-	self->has_switched = true;
-	self->inner = ssh_openssh_connect(self->context, self->target, &inner_listener, self, err);
+	ssh_connect_fn *connect = self->uses_program ? ssh_openssh_connect : ssh_libssh2_connect;
+	self->inner = connect(self->context, &self->target, &inner_listener, self, err);
 	return self->inner != NULL;
+}
+
+static bool may_use_program(const struct auto_client *self)
+{
+	return !self->uses_program && self->target.client == SSH_CLIENT_AUTO &&
+	       self->target.ssh_program;
+}
+
+/* The failure is what libssh2 cannot do, and the ssh program may. */
+static bool switch_client(struct auto_client *self, const struct error *err)
+{
+	if (!may_use_program(self) || !is_for(err, "SSH_UNSUPPORTED")) {
+		return false;
+	}
+	set_note(self, err);
+	self->uses_program = true;
+	return true;
+}
+
+/*
+ * The failure is a key that is not the pinned one, and the server may have others. After the
+ * last of them the failure is the first one.
+ */
+static bool turn_to_next_type(struct auto_client *self, struct error *err)
+{
+	if (!self->target.host_key_pin || !is_for(err, "HOST_KEY_MISMATCH")) {
+		return false;
+	}
+	if (!self->mismatch.reason) {
+		self->mismatch = *err;
+	}
+	*err = self->mismatch;
+	self->target.host_key_turn++;
+	if (!host_key_types(self->target.host_key_turn) && may_use_program(self)) {
+		/* A libssh2 may lack the signatures of RSA keys; the program checks the same pin.
+		 */
+		self->uses_program = true;
+		self->target.host_key_turn = HOST_KEY_TURN_RSA;
+	}
+	return host_key_types(self->target.host_key_turn) != NULL;
 }
 
 static void on_lost(void *data, const struct error *err)
 {
 	struct auto_client *self = data;
 	struct error copy = *err;
-	if (may_switch(self, &copy)) {
-		set_note(self, &copy);
+	if (switch_client(self, &copy) || turn_to_next_type(self, &copy)) {
 		ssh_client_close(self->inner);
 		self->inner = NULL;
-		if (!tell_note(self) || start_program(self, &copy)) {
+		if (!tell_note(self) || start_inner(self, &copy)) {
 			return;
 		}
 	}
@@ -130,19 +167,6 @@ static const struct ssh_client_impl auto_impl = {
 	.open = auto_open,
 };
 
-static bool start(struct auto_client *self, struct error *err)
-{
-	self->inner = ssh_libssh2_connect(self->context, self->target, &inner_listener, self, err);
-	if (self->inner) {
-		return true;
-	}
-	if (!may_switch(self, err)) {
-		return false;
-	}
-	set_note(self, err);
-	return start_program(self, err);
-}
-
 static struct ssh_client *connect_auto(const struct provider_context *context,
 	const struct ssh_target *target, const struct ssh_client_listener *listener, void *data,
 	struct error *err)
@@ -150,11 +174,12 @@ static struct ssh_client *connect_auto(const struct provider_context *context,
 	struct auto_client *self = mem_alloc_zero(sizeof(*self));
 	self->client.impl = &auto_impl;
 	self->context = context;
-	self->target = target;
+	self->target = *target;
+	self->uses_program = target->client == SSH_CLIENT_OPENSSH;
 	self->listener = listener;
 	self->data = data;
 	self->life = life_begin();
-	if (!start(self, err)) {
+	if (!start_inner(self, err) && !(switch_client(self, err) && start_inner(self, err))) {
 		auto_close(&self->client);
 		return NULL;
 	}
@@ -165,12 +190,10 @@ struct ssh_client *ssh_connect(const struct provider_context *context,
 	const struct ssh_target *target, const struct ssh_client_listener *listener, void *data,
 	struct error *err)
 {
-	switch (target->client) {
-	case SSH_CLIENT_LIBSSH2:
-		return ssh_libssh2_connect(context, target, listener, data, err);
-	case SSH_CLIENT_OPENSSH:
-		return ssh_openssh_connect(context, target, listener, data, err);
-	default:
+	if (target->client == SSH_CLIENT_AUTO || target->host_key_pin) {
 		return connect_auto(context, target, listener, data, err);
 	}
+	return target->client == SSH_CLIENT_LIBSSH2
+	               ? ssh_libssh2_connect(context, target, listener, data, err)
+	               : ssh_openssh_connect(context, target, listener, data, err);
 }

@@ -38,6 +38,7 @@ struct ssh_target {
 	enum ssh_host_checking host_checking;
 	bool hash_known_hosts;
 	char *host_key_pin;     // "SHA256:…" that the key must have, of the profile; NULL: none
+	size_t host_key_turn;   // with a pin: the types that are asked for first (host_key_types)
 	struct ssh_target *via; // ProxyJump: the last hop, owned, with its own via; NULL: none
 	char *proxy_command;    // a shell line; NULL: none
 	char **set_env;         // NULL-terminated NAME=value; for the remote environment
