@@ -123,7 +123,8 @@ void ssh_process_assign(struct ssh_process *process, struct ssh_slot *slot)
 	process->slot = slot;
 	process->state = SSH_PROCESS_STARTING;
 	arm(process);
-	if (ssh_slot_send(slot, buf_span(&process->request))) {
+	ssh_slot_send(slot, buf_span(&process->request));
+	if (ssh_slot_has_room(slot)) {
 		ssh_process_read_stdin(process);
 	}
 }
@@ -131,7 +132,6 @@ void ssh_process_assign(struct ssh_process *process, struct ssh_slot *slot)
 void ssh_process_on_refused(struct ssh_process *process)
 {
 	process->state = SSH_PROCESS_WAITING;
-	ev_io_stop(process->host->loop, &process->in_io);
 }
 
 static void fail_waiting(struct ssh_process *process)

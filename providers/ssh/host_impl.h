@@ -90,6 +90,7 @@ struct ssh_slot {
 	struct ssh_begin begin[2];   // by enum ssh_stream
 	struct buf unsent;           // what the channel has not taken yet
 	bool wants_eof;              // after it
+	bool is_open;                // it is not refused any more
 };
 
 bool ssh_link_open(struct ssh_host *host, struct error *err) ATTR_NODISCARD;
@@ -108,6 +109,11 @@ void ssh_links_begin(struct ssh_host *host);
 /* Bytes for the process; what cannot be sent at once is kept. False: wait for
  * ssh_process_on_room. */
 bool ssh_slot_send(struct ssh_slot *slot, struct span bytes);
+/*
+ * Whether input of the process may be read. Not before the channel is open: what was read for one
+ * that is refused is lost to the next.
+ */
+bool ssh_slot_has_room(const struct ssh_slot *slot);
 void ssh_slot_send_eof(struct ssh_slot *slot);
 void ssh_slot_close(struct ssh_slot *slot); // and frees it
 

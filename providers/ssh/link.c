@@ -39,6 +39,11 @@ bool ssh_slot_send(struct ssh_slot *slot, struct span bytes)
 	return slot->unsent.len == 0;
 }
 
+bool ssh_slot_has_room(const struct ssh_slot *slot)
+{
+	return slot->is_open && slot->unsent.len == 0;
+}
+
 void ssh_slot_send_eof(struct ssh_slot *slot)
 {
 	slot->wants_eof = true;
@@ -106,7 +111,16 @@ static void on_writable(void *data)
 {
 	struct ssh_slot *slot = data;
 	flush(slot);
-	if (slot->process && slot->unsent.len == 0) {
+	if (slot->process && ssh_slot_has_room(slot)) {
+		ssh_process_on_room(slot->process);
+	}
+}
+
+static void on_open(void *data)
+{
+	struct ssh_slot *slot = data;
+	slot->is_open = true;
+	if (slot->process && ssh_slot_has_room(slot)) {
 		ssh_process_on_room(slot->process);
 	}
 }
@@ -173,6 +187,7 @@ static void on_lost(void *data, const struct error *err)
 }
 
 static const struct ssh_channel_listener slot_listener = {
+	.on_open = on_open,
 	.on_refused = on_refused,
 	.on_bytes = on_bytes,
 	.on_eof = on_eof,

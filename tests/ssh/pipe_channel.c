@@ -85,6 +85,7 @@ static void on_later(struct ev_loop *loop, ev_timer *timer, int events)
 	struct pipe_channel *self = CONTAINER_OF(timer, struct pipe_channel, later);
 	struct error err;
 	ev_timer_stop(loop, timer);
+	ev_timer_set(timer, 0., 0.);
 	if (self->pid == 0) {
 		enum error_code code = pipe_client_options.refusal;
 		error_set(&err, code ? code : ERROR_LIMIT, "the server refuses a further channel");
@@ -291,7 +292,7 @@ struct ssh_channel *pipe_open(struct ssh_client *client, const char *command,
 	buf_init(&self->unsent, SSH_CHANNEL_BUFFER);
 	buf_init(&self->held[0], 4 * PIECE_MAX);
 	buf_init(&self->held[1], 4 * PIECE_MAX);
-	ev_timer_init(&self->later, on_later, 0., 0.);
+	ev_timer_init(&self->later, on_later, pipe_client_options.open_delay_s, 0.);
 	if (pipe_client_options.refusals > 0) {
 		pipe_client_options.refusals--;
 	} else if (max == 0 || channel_count(owner) < max) {

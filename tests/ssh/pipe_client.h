@@ -17,6 +17,7 @@ struct pipe_client_options {
 	size_t max_sessions;     // channels of one connection; 0: no limit
 	size_t refusals;         // so many of the next channels are refused
 	enum error_code refusal; // how
+	double open_delay_s;     // until a channel is opened or refused
 	bool hides_end;          // the server does not say how a command ended
 	size_t connection_count; // made so far
 	size_t max_connections;  // a further one is not made; 0: no limit

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "providers/ssh/host_impl.h"
 #include "tests/ssh/host_fixture.h"
 #include "tests/ssh/pipe_client.h"
@@ -78,6 +79,25 @@ static void test_one_that_does_not_start_takes_no_input(void **state)
 	heard_finish(&heard);
 }
 
+/* A server takes its time to refuse; the input is there at once, and ends. */
+static void test_input_is_not_lost_with_a_refused_channel(void **state)
+{
+	struct heard heard;
+	const char *argv[] = {"cat", NULL};
+	stage.request.warm_channels = 0;
+	stage_open(&stage);
+	pipe_client_options.open_delay_s = 0.05;
+	pipe_client_options.refusals = 2;
+	heard_start(&heard, &stage, &(struct exec_spec){.argv = argv, .want_stdin = true});
+	assert_int_equal(write(heard.in, "kept", 4), 4);
+	fd_close(&heard.in);
+	heard_wait(&heard, "sxe");
+	heard_wait_output(&heard);
+	assert_int_equal(pipe_client_options.refusals, 0);
+	assert_string_equal(heard_text(&heard, SSH_STREAM_OUT), "kept");
+	heard_finish(&heard);
+}
+
 /* The host is closed some time after it has failed; what still flows belongs to nobody. */
 static void test_output_after_the_end_is_dropped(void **state)
 {
@@ -144,6 +164,7 @@ int main(void)
 		TROUBLE_TEST(test_a_command_that_is_refused_fails_once),
 		TROUBLE_TEST(test_a_refusal_after_an_end_is_doubted),
 		TROUBLE_TEST(test_one_that_does_not_start_takes_no_input),
+		TROUBLE_TEST(test_input_is_not_lost_with_a_refused_channel),
 		TROUBLE_TEST(test_output_after_the_end_is_dropped),
 		TROUBLE_TEST(test_what_a_killed_shell_watched_empties),
 		TROUBLE_TEST(test_a_folder_with_a_long_odd_name),
