@@ -22,12 +22,15 @@ class SshCase(Case):
     left_seconds = 20  # who was killed there goes by a look at every process, again and again
 
     def setUp(self):
-        self.sshd = Sshd(self.sshd_config, self.sshd_shell)
+        self.sshd = self.make_sshd()
         # Entered first, so that it is there until everything that uses it has ended.
         self.addCleanup(self.sshd.__exit__)
         self.sshd.__enter__()
         super().setUp()
         self.state = self.dir / 'home/state/acp-broker'
+
+    def make_sshd(self):
+        return Sshd(self.sshd_config, self.sshd_shell)
 
     def ssh_keys(self):
         """The keys of the profile without which there is no connection."""

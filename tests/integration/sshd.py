@@ -24,10 +24,13 @@ def free_port():
 
 
 class Sshd:
-    """For `with`. `config` is lines of sshd_config(5), `shell` a login shell (all by path)."""
+    """
+    For `with`. `config` is lines of sshd_config(5), `shell` a login shell (all by path), `prefix`
+    the words of a command that runs what follows.
+    """
 
-    def __init__(self, config='', shell=None):
-        self.extra, self.shell = config, shell
+    def __init__(self, config='', shell=None, prefix=()):
+        self.extra, self.shell, self.prefix = config, shell, prefix
         self.process = self.folder = None
 
     def __enter__(self):
@@ -52,7 +55,7 @@ class Sshd:
         self.known_hosts = self.folder / 'known_hosts'
         self.port = free_port()
         (self.folder / 'extra_config').write_text(self.extra)
-        words = ['/bin/sh', str(SCRIPT), str(self.folder), str(self.port)]
+        words = [*self.prefix, '/bin/sh', str(SCRIPT), str(self.folder), str(self.port)]
         self.process = subprocess.Popen(words + ([self.shell] if self.shell else []))
 
     def _is_ready(self):

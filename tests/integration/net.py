@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""A chain of network namespaces, each linked to the next: 0 - 1 - 2 - …"""
+
+import os
+import shutil
+import subprocess
+
+HOLD_SECONDS = 600  # a namespace lasts no longer than this, or the test
+
+
+class Chain:
+    """For `with`. Nothing of it has a name outside: a sleeping process holds each namespace."""
+
+    def __init__(self, count):
+        self.count = count
+        self.holders = []
+
+    def __enter__(self):
+        try:
+            for _ in range(self.count):
+                self._add()
+            for left in range(self.count - 1):
+                self._link(left, left + 1)
+        except Exception:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for holder in self.holders:
+            holder.kill()
+            holder.wait()
+            holder.stdout.close()
+        self.holders = []
+
+    def _add(self):
+        holder = subprocess.Popen(['unshare', '--net', 'sh', '-c', 'echo; exec sleep "$0"',
+                                   str(HOLD_SECONDS)], stdout=subprocess.PIPE)
+        self.holders.append(holder)
+        if holder.stdout.readline() != b'\n':
+            raise OSError('no network namespace can be made')
+        self.ip(-1, 'link', 'set', 'lo', 'up')
+
+    def _link(self, left, right):
+        self.ip(left, 'link', 'add', 'right', 'type', 'veth', 'peer', 'name', 'left', 'netns',
+                str(self.holders[right].pid))
+        for number, name in ((left, 'right'), (right, 'left')):
+            self.ip(number, 'address', 'add', f'{self.address(number, name)}/24', 'dev', name)
+            self.ip(number, 'link', 'set', name, 'up')
+
+    def address(self, number, name='left'):
+        """Of one end of a link: the left one of it is called "right" where it is."""
+        return f'10.77.{number if name == "right" else number - 1}.{1 if name == "right" else 2}'
+
+    def inside(self, number):
+        """The words before a command that runs it there."""
+        return ['nsenter', f'--net=/proc/{self.holders[number].pid}/ns/net']
+
+    def ip(self, number, *words):
+        subprocess.run([*self.inside(number), 'ip', *words], check=True, timeout=30)
+
+    def set_link(self, left, state):
+        """The link to the right of a namespace is taken "down", or "up" again."""
+        self.ip(left, 'link', 'set', 'right', state)
+
+
+def can_be_made():
+    """Whether this machine lets the test have namespaces."""
+    if os.getuid() != 0 or not all(map(shutil.which, ('ip', 'unshare', 'nsenter'))):
+        return False
+    try:
+        with Chain(2):
+            return True
+    except (OSError, subprocess.SubprocessError):
+        return False

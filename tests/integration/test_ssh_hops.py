@@ -1,0 +1,176 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+A host behind two others (ProxyJump): each in a network namespace of its own, where nobody but its
+neighbours reaches it; and on loopback, where the test may not have namespaces.
+"""
+
+import time
+
+import net
+import processes
+
+from case import PATIENCE, main
+from ssh_case import SshCase
+from sshd import Sshd
+from together import Together
+
+AT_ONCE = 4
+NAMES = ('first', 'second', 'box')
+ANSWER_SECONDS = 15  # over alive-interval times alive-count
+END_SECONDS = 30
+
+
+class Hops(SshCase):
+    """The two on the way, on loopback; the host itself is the case's."""
+
+    def setUp(self):
+        self.hops = [self.make_sshd(number) for number in (1, 2)]
+        for hop in self.hops:
+            self.addCleanup(hop.stop)
+            hop.__enter__()
+        super().setUp()
+
+    def make_sshd(self, number=3):
+        return Sshd()
+
+    def address(self, number):
+        return '127.0.0.1'
+
+    def entry(self, number, sshd):
+        jump = {0: [], 1: ['ProxyJump first'], 2: ['ProxyJump first,second']}[number]
+        text = sshd.alias(NAMES[number], f'HostKeyAlias [127.0.0.1]:{sshd.port}', *jump)
+        return text.replace('HostName 127.0.0.1', f'HostName {self.address(number + 1)}')
+
+    def ssh_keys(self):
+        path = self.dir / 'ssh_config'
+        path.write_text(''.join(self.entry(number, sshd)
+                                for number, sshd in enumerate([*self.hops, self.sshd])))
+        return {**super().ssh_keys(), 'ssh-config': str(path)}
+
+    def opened(self, *flags, **keys):
+        return super().opened(*flags, **{'connect_timeout': '15s', 'auth_timeout': '15s',
+                                         'start_timeout': '30s', **keys})
+
+    def check_session(self, client, session):
+        root = self.runtime(client, session)
+        (self.work / 'mine').write_text('mine\n')
+        client.prompt(session, 'terminal cat mine; echo there > theirs', f'read {root}/mine')
+        self.assertIn('mine', client.wait_text('terminal/output ->'))
+        self.assertEqual((self.work / 'theirs').read_text(), 'there\n')
+
+    def end(self, client):
+        client.close_stdin()
+        self.assertEqual(client.wait(END_SECONDS * PATIENCE), 0, client.stderr)
+
+    def test_a_session_through_two_hops(self):
+        client, session = self.opened()
+        self.check_session(client, session)
+        for hop in self.hops:
+            self.assertEqual(len(hop.connections()), 1)
+            self.assertIn('Accepted publickey', hop.log())
+        self.end(client)
+        for sshd in [*self.hops, self.sshd]:
+            gone = processes.wait_until(lambda sshd=sshd: not sshd.connections(), 10 * PATIENCE)
+            self.assertTrue(gone, processes.describe(sshd.connections()))
+
+    def test_a_hop_that_does_not_know_us_is_named(self):
+        (self.hops[1].folder / 'authorized_keys').write_text('')
+        client = self.broker(options=self.config())
+        error = self.failure(client.response(client.start('initialize', {'protocolVersion': 1})),
+                             'AUTH_FAILED')
+        if self.ssh_client == 'libssh2':  # the program ssh says it without the place
+            self.assertIn(f'on the way to box: connecting to {self.address(2)} port '
+                          f'{self.hops[1].port}', error['message'])
+
+    def test_a_hop_that_is_not_the_known_one_is_refused(self):
+        key = ' '.join((self.hops[0].folder / 'host_ecdsa.pub').read_text().split()[:2])
+        (self.hops[1].folder / 'known_hosts').write_text(f'[127.0.0.1]:{self.hops[1].port} {key}\n')
+        client = self.broker(options=self.config())
+        self.failure(client.response(client.start('initialize', {'protocolVersion': 1})),
+                     'HOST_KEY_MISMATCH')
+        self.assertNotIn('Accepted', self.hops[1].log())
+
+    def lose(self, client, session, cut):
+        """In a prompt; the edits that were not collected yet come with the next session."""
+        root = self.runtime(client, session)
+        waiting = client.start_prompt(session, 'say here', 'hang')
+        client.wait_text('here')
+        (root / 'late').write_text('late\n')
+        cut()
+        error = self.failure(client.response(waiting, ANSWER_SECONDS * PATIENCE), 'LINK_LOST')
+        self.assertIn('box', error['message'])
+        client.close_stdin()
+        client.wait(END_SECONDS * PATIENCE)
+
+    def recover(self):
+        self.assert_nothing_runs(self.left_seconds)
+        client, session = self.opened()
+        self.assertEqual((self.work / 'late').read_text(), 'late\n')
+        self.check_session(client, session)
+        self.end(client)
+
+    def test_a_hop_that_is_killed_in_mid_session(self):
+        client, session = self.opened()
+        self.lose(client, session, self.hops[1].kill_connections)
+        self.recover()
+
+
+class HopsByOpenssh(Hops):
+    ssh_client = 'openssh'
+
+
+class Namespaces(Hops):
+    """The broker is in the first, and only the next one of the chain is to be reached from each."""
+
+    def setUp(self):
+        self.chain = net.Chain(4)
+        self.addCleanup(self.chain.__exit__)
+        self.chain.__enter__()
+        super().setUp()
+
+    def make_sshd(self, number=3):
+        return Sshd(f'ListenAddress {self.chain.address(number)}\n', None, self.inside(number))
+
+    def inside(self, number):
+        return self.chain.inside(number)
+
+    def address(self, number):
+        return self.chain.address(number)
+
+    def broker_argv(self, *options, agent):
+        return [*self.inside(0), *super().broker_argv(*options, agent=agent)]
+
+    def test_the_link_behind_the_first_hop_goes_down_in_mid_session(self):
+        client, session = self.opened()
+        self.lose(client, session, lambda: self.chain.set_link(1, 'down'))
+        self.chain.set_link(1, 'up')
+        self.recover()
+
+    def test_a_link_that_is_down_for_less_than_the_grace_loses_nothing(self):
+        client, session = self.opened(alive_count='20', link_grace='30s')
+        waiting = client.start_prompt(session, 'say here', 'sleep 500', 'stream 3000 300',
+                                      'sleep 1500', 'say done')
+        client.wait_text('here')
+        self.chain.set_link(2, 'down')
+        time.sleep(2)
+        self.chain.set_link(2, 'up')
+        self.assertEqual(client.answer(waiting, 60), {'stopReason': 'end_turn'})
+        texts = client.texts(session)
+        self.assertEqual([int(text[:8]) for text in texts[1:-1]], list(range(3000)))
+        self.assertEqual(texts[-1], 'done')
+        self.end(client)
+
+
+class NamespacesByOpenssh(Namespaces):
+    ssh_client = 'openssh'
+
+
+def load_tests(loader, _tests, _pattern):
+    classes = [Namespaces, NamespacesByOpenssh] if net.can_be_made() else [Hops, HopsByOpenssh]
+    return Together(AT_ONCE, (test for one in classes
+                              for test in loader.loadTestsFromTestCase(one)))
+
+
+if __name__ == '__main__':
+    main()
