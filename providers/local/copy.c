@@ -345,7 +345,7 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 	}
 	self->host.sandbox.home = self->home;
 	self->host.sandbox.capabilities = (struct sandbox_capabilities){
-		.isolated = true, .many_roots = true, .maps_paths = true};
+		.isolated = true, .many_roots = true, .maps_paths = true, .shares_loopback = true};
 	self->listener = listener;
 	self->data = data;
 	sandbox_raise_later(&self->host.sandbox, on_prepared, self, NULL);

@@ -113,6 +113,7 @@ static void transport_free(struct git_transport *git)
 	collecting_finish(&git->collecting);
 	delivering_finish(&git->delivering);
 	history_finish(&git->history);
+	id_set_finish(&git->shared);
 	if (git->has_store) {
 		store_close(&git->store);
 	}
@@ -211,6 +212,7 @@ struct transport *transport_git_create(const struct transport_request *request)
 	list_init(&git->collecting.base_files);
 	list_init(&git->collecting.files);
 	list_init(&git->delivering.swaps);
+	git->is_near = sandbox_capabilities(request->sandbox)->shares_loopback;
 	history_init(&git->history);
 	ev_init(&git->kick, on_kick);
 	return &git->transport;

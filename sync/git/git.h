@@ -99,8 +99,10 @@ struct git_transport {
 	struct delivering delivering;
 	struct arrival *arrival; // of commits, while they come; NULL
 	struct history history;
+	bool is_near;                // the sandbox is on this machine
 	bool has_lost_repository;    // the runtime's was deleted
 	bool has_current_repository; // it was sent the history as it is, by whom ever
+	struct id_set shared;        // what SIDE has of the history; for the next stream alone
 	char note[256];              // what the next collect is to say
 };
 

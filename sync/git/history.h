@@ -3,6 +3,7 @@
 #define SYNC_GIT_HISTORY_H
 
 #include "base/buf.h"
+#include "sync/id_set.h"
 #include "sync/store.h"
 
 /*
@@ -41,9 +42,16 @@ bool history_is_new(const struct history *history);
 /*
  * Writes a pack of what the runtime lacks to a descriptor: by `git pack-objects`, which sends on
  * the deltas that are there and runs in a process of its own, or where there is no git
- * by libgit2.
+ * by libgit2. What is in no pack yet is compressed a little for a runtime that is far, and
+ * not at all for one on this machine; no deltas are looked for.
  */
-bool history_send(struct history *history, int fd, struct error *err) ATTR_NODISCARD;
+bool history_send(struct history *history, bool is_near, int fd, struct error *err) ATTR_NODISCARD;
+
+/*
+ * The contents of HEAD's files, which are with the runtime once it was sent the history.
+ * What cannot be read is left out.
+ */
+void history_list_head(const struct history *history, struct id_set *out_ids);
 
 /* The names of what is ignored besides the .gitignore files: the user's and the repository's. */
 bool history_read_excludes(

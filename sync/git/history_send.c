@@ -35,13 +35,14 @@ static bool write_revisions(const struct history *history, int fd, struct error 
 	return written;
 }
 
-static bool spawn(const struct history *history, int in, int out, pid_t *out_pid)
+static bool spawn(const struct history *history, bool is_near, int in, int out, pid_t *out_pid)
 {
 	char folder[4200];
 	snprintf(folder, sizeof(folder), "--git-dir=%s", history->git_folder);
 	const char *const argv[] = {"git", folder, "-c", "core.hooksPath=/dev/null", "-c",
-		"core.fsmonitor=false", "-c", "pack.threads=2", "pack-objects", "--revs",
-		"--stdout", "-q", "--delta-base-offset", NULL};
+		"core.fsmonitor=false", "-c", "pack.threads=2", "-c",
+		is_near ? "pack.compression=0" : "pack.compression=1", "-c", "pack.window=0",
+		"pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset", NULL};
 	static const char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_NO_LAZY_FETCH=1",
 		"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", NULL};
@@ -136,14 +137,14 @@ static bool send_by_library(const struct history *history, int fd, struct error 
 	return sent;
 }
 
-bool history_send(struct history *history, int fd, struct error *err)
+bool history_send(struct history *history, bool is_near, int fd, struct error *err)
 {
 	int in[2];
 	pid_t pid;
 	if (!fd_pipe(in, err)) {
 		return false;
 	}
-	bool spawned = spawn(history, in[0], fd, &pid);
+	bool spawned = spawn(history, is_near, in[0], fd, &pid);
 	fd_close(&in[0]);
 	if (!spawned) {
 		fd_close(&in[1]);

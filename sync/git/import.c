@@ -12,7 +12,8 @@ enum { BUF_MAX = 64 << 10, FIELDS_MAX = LINE_PATH_MAX + 256 };
 /*
  * Objects travel to the runtime as a stream for git-fast-import(1): the difference of two
  * trees with the contents as they are. No pack has to be made here, where it would cost a
- * compression of everything, and one file is in memory at a time.
+ * compression of everything, and one file is in memory at a time. A content that came with
+ * the history is named only.
  */
 struct import {
 	struct git_transport *git;
@@ -81,6 +82,14 @@ static bool put_content(struct import *import, const git_oid *id, struct error *
 	return written;
 }
 
+static bool put_known(struct import *import, const struct tree_change *change, struct error *err)
+{
+	char head[GIT_OID_HEXSZ + 32], hex[GIT_OID_HEXSZ + 1];
+	import->git->store.git->oid_tostr(hex, sizeof(hex), &change->to.id);
+	snprintf(head, sizeof(head), "M %o %s ", (unsigned)change->to.mode, hex);
+	return put(import, span_of(head), err) && put_path(import, change->path, err);
+}
+
 static bool put_change(void *data, const struct tree_change *change, struct error *err)
 {
 	struct import *import = data;
@@ -88,6 +97,9 @@ static bool put_change(void *data, const struct tree_change *change, struct erro
 	point("import.sending");
 	if (change->to.mode == ENTRY_NONE) {
 		return put(import, SPAN_LITERAL("D "), err) && put_path(import, change->path, err);
+	}
+	if (id_set_has(&import->git->shared, &change->to.id)) {
+		return put_known(import, change, err);
 	}
 	snprintf(head, sizeof(head), "M %o inline ", (unsigned)change->to.mode);
 	return put(import, span_of(head), err) && put_path(import, change->path, err) &&
@@ -195,6 +207,7 @@ bool git_send_stream(
 	buf_init(&import.buf, BUF_MAX);
 	bool sent = put_all(&import, stream, err);
 	buf_finish(&import.buf);
+	id_set_finish(&git->shared); // SIDE may be made anew before the next
 	return sent;
 }
 
@@ -230,6 +243,7 @@ void git_import(
 	struct git_transport *git, const git_oid *tree, void (*then)(struct git_transport *git))
 {
 	git->delivering.seed = *tree;
+	id_set_finish(&git->shared); // what it has lost may be just that
 	git_run(git,
 		&(struct git_step){.script = SCRIPT_IMPORT, .work = work_import, .then = then});
 }

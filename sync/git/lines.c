@@ -20,6 +20,7 @@ static const struct {
 	[LINE_HAVE] = {"have", "i"},
 	[LINE_PRINT] = {"print", "t"},
 	[LINE_KEPT] = {"kept", "t"},
+	[LINE_SHARED] = {"shared", ""},
 	[LINE_REF] = {"ref", "it"},
 	[LINE_FAIL] = {"fail", "t"},
 	[LINE_END] = {"end", "n"},

@@ -21,6 +21,7 @@
  *     have ID                  a commit that is there
  *     print TEXT               the history's print when it was last sent
  *     kept TEXT                HEAD was not moved, for the agent has moved it
+ *     shared                   the history that was sent is in SIDE, too
  *     ref ID NAME              a branch of commits that the agent made
  *     fail WHY                 the script cannot go on
  *     end STATUS               the last word, even if the script has died
@@ -38,6 +39,7 @@ enum line_kind {
 	LINE_HAVE,
 	LINE_PRINT,
 	LINE_KEPT,
+	LINE_SHARED,
 	LINE_REF,
 	LINE_FAIL,
 	LINE_END,

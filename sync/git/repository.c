@@ -27,6 +27,10 @@ static void end_with_note(struct git_transport *git, const char *note)
 static bool take_update(
 	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
 {
+	if (line->kind == LINE_SHARED) {
+		history_list_head(&git->history, &git->shared);
+		return true;
+	}
 	return line->kind == LINE_KEPT ||
 	       error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
 }
@@ -35,8 +39,8 @@ static bool take_update(
 static bool work_update(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	struct error send_err, answer_err;
-	bool sent =
-		!history_is_new(&git->history) || history_send(&git->history, ends->out, &send_err);
+	bool sent = !history_is_new(&git->history) ||
+	            history_send(&git->history, git->is_near, ends->out, &send_err);
 	point("history.sent");
 	fd_close(&ends->out);
 	bool answered = git_read_answer(git, ends, take_update, &answer_err);

@@ -28,9 +28,19 @@ fi
 git() {
 	command git -c core.hooksPath=/dev/null -c core.fsmonitor=false "$@"
 }
+# What is in the history need not be sent for the files once more. SIDE has it for its own, for
+# what becomes of ROOT/.git is the agent's affair.
+share_packs() {
+	for pack in "$made"/objects/pack/pack-*.pack; do
+		index=${pack%.pack}.idx
+		ln "$pack" "$index" "$side/objects/pack/" 2>/dev/null || return 1
+	done
+}
+
 [ -z "$shallow" ] || printf '%s\n' "$shallow" >"$GIT_DIR/shallow"
 if [ "$pack" = pack ]; then
 	git index-pack --stdin -v >/dev/null
+	[ "$GIT_DIR" != "$made" ] || ! share_packs || say shared
 fi
 {
 	[ -z "$refs" ] || printf '%s\n' "$refs" | sed 's/^\([0-9a-f]*\) \(.*\)$/update \2 \1/'
