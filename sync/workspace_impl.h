@@ -42,7 +42,9 @@ struct workspace {
 	bool step_is_ok;
 	struct error step_err;
 	atomic_bool is_cancelled;
-	bool is_collecting;       // the transport is, while a step looks at the local directory
+	bool is_collecting;  // the transport is, or is preparing, while a step looks at the local
+	                     // directory
+	bool waits_for_look; // it has to, before it collects
 	struct error collect_err; // ERROR_NONE: it has not failed
 	struct error look_err;    // likewise
 	bool is_closed;           // destroyed, but for the job

@@ -192,8 +192,34 @@ static void on_collected(
 	if (*collected->note) {
 		snprintf(workspace->note, sizeof(workspace->note), "%s", collected->note);
 	}
-	if (transport_takes_snapshots(workspace->transport)) {
-		block(workspace, look, join);
+	join(workspace);
+}
+
+static void collect_now(struct workspace *workspace)
+{
+	workspace->waits_for_look = false;
+	transport_collect(workspace->transport, &workspace->round.base, on_collected, workspace);
+}
+
+static void on_prepared(void *data, const struct error *err)
+{
+	struct workspace *workspace = data;
+	if (err) {
+		on_collected(workspace, NULL, err);
+		return;
+	}
+	workspace->is_prepared = true;
+	workspace->waits_for_look =
+		workspace->step && transport_takes_snapshots(workspace->transport);
+	if (!workspace->waits_for_look) {
+		collect_now(workspace);
+	}
+}
+
+static void on_looked(struct workspace *workspace)
+{
+	if (workspace->waits_for_look) {
+		collect_now(workspace);
 	} else {
 		join(workspace);
 	}
@@ -208,30 +234,19 @@ static void collect(struct workspace *workspace)
 	workspace->collect_err.code = ERROR_NONE;
 	workspace->look_err.code = ERROR_NONE;
 	workspace->is_collecting = true;
-	if (transport_takes_snapshots(workspace->transport) || block(workspace, look, join)) {
-		transport_collect(
-			workspace->transport, &workspace->round.base, on_collected, workspace);
-	}
-}
-
-static void on_prepared(void *data, const struct error *err)
-{
-	struct workspace *workspace = data;
-	if (err) {
-		workspace_fail(workspace, err);
+	if (!block(workspace, look, on_looked)) {
 		return;
 	}
-	workspace->is_prepared = true;
-	collect(workspace);
+	if (workspace->is_prepared) {
+		on_prepared(workspace, NULL);
+	} else {
+		transport_prepare(workspace->transport, on_prepared, workspace);
+	}
 }
 
 static void prepare(struct workspace *workspace)
 {
 	const struct workspace_request *request = &workspace->request;
-	if (workspace->is_prepared) {
-		collect(workspace);
-		return;
-	}
 	if (!workspace->transport) {
 		workspace->transport = request->create_transport(&(struct transport_request){
 			.loop = request->loop,
@@ -249,7 +264,7 @@ static void prepare(struct workspace *workspace)
 			.bytes_max = request->limits.bytes_max,
 		});
 	}
-	transport_prepare(workspace->transport, on_prepared, workspace);
+	collect(workspace);
 }
 
 /* ---- one broker at a time ---- */
