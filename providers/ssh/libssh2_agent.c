@@ -66,25 +66,13 @@ static bool agent_move(
 	return true;
 }
 
-static bool put_u32(struct buf *buf, size_t number, struct error *err)
-{
-	char bytes[4] = {
-		(char)(number >> 24), (char)(number >> 16), (char)(number >> 8), (char)number};
-	return buf_append(buf, (struct span){bytes, sizeof(bytes)}, err);
-}
-
-static bool put_string(struct buf *buf, struct span string, struct error *err)
-{
-	return put_u32(buf, string.len, err) && buf_append(buf, string, err);
-}
-
 /* Sends one message, `body` with its number, and takes the answer, which must be `expected`. */
 static bool agent_ask(
 	struct agent *agent, struct span body, char expected, struct buf *answer, struct error *err)
 {
 	struct buf head;
 	buf_init(&head, 4);
-	bool is_sent = put_u32(&head, body.len, err) &&
+	bool is_sent = wire_put_u32(&head, body.len, err) &&
 	               agent_move(agent, NULL, head.data, head.len, err) &&
 	               agent_move(agent, NULL, body.data, body.len, err);
 	buf_finish(&head);
@@ -192,8 +180,8 @@ bool agent_sign(struct agent *agent, const struct agent_key *key, struct span da
 	buf_init(&request, AGENT_MESSAGE_MAX);
 	buf_init(&answer, AGENT_MESSAGE_MAX);
 	bool is_signed = buf_append(&request, (struct span){&number, 1}, err) &&
-	                 put_string(&request, key->blob, err) && put_string(&request, data, err) &&
-	                 put_u32(&request, 0, err) &&
+	                 wire_put_string(&request, key->blob, err) &&
+	                 wire_put_string(&request, data, err) && wire_put_u32(&request, 0, err) &&
 	                 agent_ask(agent, buf_span(&request), AGENT_SIGN_RESPONSE, &answer, err) &&
 	                 take_signature(buf_span(&answer), out_signature, out_len, err);
 	buf_finish(&request);

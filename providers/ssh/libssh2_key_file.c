@@ -39,6 +39,18 @@ bool wire_take_string(struct span *bytes, struct span *out_string)
 	return true;
 }
 
+bool wire_put_u32(struct buf *buf, size_t number, struct error *err)
+{
+	char bytes[WIRE_U32_SIZE] = {
+		(char)(number >> 24), (char)(number >> 16), (char)(number >> 8), (char)number};
+	return buf_append(buf, (struct span){bytes, sizeof(bytes)}, err);
+}
+
+bool wire_put_string(struct buf *buf, struct span string, struct error *err)
+{
+	return wire_put_u32(buf, string.len, err) && buf_append(buf, string, err);
+}
+
 const char *key_blob_type(struct span blob, char *text, size_t size)
 {
 	struct span type = {NULL, 0};

@@ -34,6 +34,9 @@ const char *key_blob_type(struct span blob, char *text, size_t size);
 /* uint32 of the wire, as everywhere in SSH (RFC 4251, 5). */
 bool wire_take_u32(struct span *bytes, unsigned int *out_number) ATTR_NODISCARD;
 bool wire_take_string(struct span *bytes, struct span *out_string) ATTR_NODISCARD;
+enum { WIRE_U32_SIZE = 4 };
+bool wire_put_u32(struct buf *buf, size_t number, struct error *err) ATTR_NODISCARD;
+bool wire_put_string(struct buf *buf, struct span string, struct error *err) ATTR_NODISCARD;
 
 /* A type that signs with more than the key: FIDO ("sk-…") or a certificate. */
 bool key_type_is_special(const char *type);

@@ -7,7 +7,9 @@
 
 #include "providers/ssh/crypto.h"
 
+#ifndef SSH2_SONAME
 #define SSH2_SONAME "libssh2.so.1"
+#endif
 #define SSH2_PACKAGE "libssh2-1"
 #define SSH2_CURE                                                                                  \
 	"is the package " SSH2_PACKAGE " installed? (ssh-client = openssh does without it)"
@@ -26,7 +28,7 @@ static bool find_functions(void *library, struct ssh2 *ssh2, struct error *err)
 		void *function = dlsym(library, "libssh2_" #name);                                 \
 		if (!function) {                                                                   \
 			return error_set_reason(err, ERROR_UNAVAILABLE, "SSH_UNSUPPORTED",         \
-				SSH2_SONAME " has no function libssh2_" #name ": " SSH2_CURE);     \
+				"%s has no function libssh2_" #name ": " SSH2_CURE, SSH2_SONAME);  \
 		}                                                                                  \
 		memcpy(&ssh2->name, &function, sizeof(function));                                  \
 	}
@@ -44,7 +46,7 @@ static bool load(struct error *err)
 	void *library = dlopen(SSH2_SONAME, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		return error_set_reason(err, ERROR_UNAVAILABLE, "SSH_UNSUPPORTED",
-			"loading " SSH2_SONAME ": %s: " SSH2_CURE, dlerror());
+			"loading %s: %s: " SSH2_CURE, SSH2_SONAME, dlerror());
 	}
 	if (!find_functions(library, &the_ssh2.functions, err)) {
 		dlclose(library);
@@ -54,7 +56,7 @@ static bool load(struct error *err)
 	if (failed != 0) {
 		dlclose(library);
 		return error_set_reason(err, ERROR_UNAVAILABLE, "SSH_UNSUPPORTED",
-			"starting " SSH2_SONAME " failed with its error %d", failed);
+			"starting %s failed with its error %d", SSH2_SONAME, failed);
 	}
 	the_ssh2.library = library;
 	return true;

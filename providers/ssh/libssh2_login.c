@@ -12,6 +12,7 @@
 #include "providers/ssh/libssh2_algorithms.h"
 #include "providers/ssh/libssh2_key_file.h"
 #include "providers/ssh/libssh2_secret.h"
+#include "providers/ssh/libssh2_session.h"
 
 enum {
 	HANDSHAKE_KEPT_MAX = 8 * 1024, // of what the server sends first
@@ -59,7 +60,7 @@ void login_bound_call(struct login_work *work)
 static ssize_t keep_received(
 	libssh2_socket_t fd, void *buffer, size_t size, int flags, void **abstract)
 {
-	struct login *login = *abstract;
+	struct login *login = ssh2_session_owner(abstract);
 	ssize_t count = recv(fd, buffer, size, flags);
 	if (count < 0) {
 		return -errno;
@@ -110,7 +111,7 @@ static bool shake_hands(struct login *login, struct error *err)
 	const struct ssh2 *ssh2 = work->ssh2;
 	const char *known[HOST_KEY_TYPES_MAX] = {NULL};
 	const char *const *types = known;
-	work->session = ssh2->session_init_ex(NULL, NULL, NULL, login);
+	work->session = ssh2_session_create(ssh2, login);
 	if (!work->session) {
 		return error_set(err, ERROR_SYSTEM, "making an SSH session: no memory");
 	}
@@ -149,9 +150,7 @@ static void login_free(struct login *login)
 		ev_timer_stop(login->context->loop, &login->deadline);
 		secret_query_cancel(login->query);
 	}
-	if (login->work.session) {
-		(void)login->work.ssh2->session_free(login->work.session);
-	}
+	ssh2_session_destroy(login->work.ssh2, login->work.session);
 	auth_finish(&login->work.auth);
 	buf_finish(&login->received);
 	ssh_target_finish(&login->work.target);
@@ -348,6 +347,7 @@ struct login *login_start(const struct provider_context *context, const struct s
 	atomic_init(&login->work.is_aborted, false);
 	copy_target(&login->work.target, target);
 	buf_init(&login->received, HANDSHAKE_KEPT_MAX);
+	buf_init(&login->work.auth.offered, AUTH_OFFERED_MAX);
 	buf_init(&login->work.auth.tried, AUTH_TEXT_MAX);
 	buf_init(&login->work.auth.unsupported, AUTH_TEXT_MAX);
 	error_set(&login->err, ERROR_UNAVAILABLE, "the program is ending");

@@ -45,7 +45,7 @@ void login_abandon(struct login *login);
 
 enum login_need { LOGIN_NEEDS_NOTHING, LOGIN_NEEDS_PASSPHRASE, LOGIN_NEEDS_PASSWORD };
 
-enum { AUTH_TEXT_MAX = 480 };
+enum { AUTH_TEXT_MAX = 480, AUTH_OFFERED_MAX = 256 * 1024, AUTH_PROOFS_MAX = 4 };
 
 /* How far the authentication has come; the worker's while it runs. */
 struct auth {
@@ -58,6 +58,8 @@ struct auth {
 	bool has_asked_password;
 	int attempts;           // answered by the server
 	bool is_lost;           // the server has gone, and had refused nothing before
+	int proofs;             // taken, where the server wants more than one
+	struct buf offered;     // public keys, each a string of the wire (RFC 4251, 5)
 	struct buf tried;       // what was, and why it failed
 	struct buf unsupported; // what could not be tried, or only in vain, with this library
 };

@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "providers/ssh/libssh2_client.h"
+#include "providers/ssh/libssh2_session.h"
 
 void client_set_lost(struct ssh2_client *client, const char *format, ...)
 {
@@ -176,7 +177,7 @@ static void end_session(struct ssh2_client *client)
 	}
 	/* Whatever it still tries to send or to wait for has an end now. */
 	client->is_dying = true;
-	(void)client->ssh2->session_free(client->session);
+	ssh2_session_destroy(client->ssh2, client->session);
 	client->session = NULL;
 }
 

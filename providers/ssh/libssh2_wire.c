@@ -4,13 +4,14 @@
 #include <sys/socket.h>
 
 #include "providers/ssh/libssh2_client.h"
+#include "providers/ssh/libssh2_session.h"
 
 /* The socket as libssh2 sees it: sending always works, receiving ends with the turn's share. */
 
 static ssize_t take_output(
 	libssh2_socket_t fd, const void *bytes, size_t size, int flags, void **abstract)
 {
-	struct ssh2_client *client = *abstract;
+	struct ssh2_client *client = ssh2_session_owner(abstract);
 	if (client->is_dying) {
 		return (ssize_t)size;
 	}
@@ -26,7 +27,7 @@ static ssize_t take_output(
 static ssize_t give_input(
 	libssh2_socket_t fd, void *buffer, size_t size, int flags, void **abstract)
 {
-	struct ssh2_client *client = *abstract;
+	struct ssh2_client *client = ssh2_session_owner(abstract);
 	if (client->is_dying) {
 		return -ECONNRESET;
 	}
@@ -53,7 +54,7 @@ static ssize_t give_input(
 static void on_disconnect(LIBSSH2_SESSION *session, int reason, const char *message, int len,
 	const char *language, int language_len, void **abstract)
 {
-	struct ssh2_client *client = *abstract;
+	struct ssh2_client *client = ssh2_session_owner(abstract);
 	client_set_lost(client, "the server has closed the connection (%d: %.*s)", reason,
 		len > 0 && len < 200 ? len : 0, message ? message : "");
 }
@@ -61,7 +62,7 @@ static void on_disconnect(LIBSSH2_SESSION *session, int reason, const char *mess
 void wire_begin(struct ssh2_client *client)
 {
 	const struct ssh2 *ssh2 = client->ssh2;
-	*ssh2->session_abstract(client->session) = client;
+	ssh2_session_set_owner(ssh2, client->session, client);
 	ssh2->session_callback_set(
 		client->session, LIBSSH2_CALLBACK_SEND, (void *)(intptr_t)take_output);
 	ssh2->session_callback_set(

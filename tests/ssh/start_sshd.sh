@@ -12,9 +12,9 @@
 #
 # The user is who runs this. For root the user's line in /etc/passwd and /etc/shadow is another
 # one in a mount namespace of this sshd's alone, so that the home, the login shell and the
-# password ("sesame") are the test's: what sshd does with them is what it always does. Elsewhere
-# the home comes by SetEnv, the shell by ForceCommand (which the user's real shell runs), and
-# no password is right.
+# password ("sesame", or none where empty ones are permitted) are the test's: what sshd does
+# with them is what it always does. Elsewhere the home comes by SetEnv, the shell by ForceCommand
+# (which the user's real shell runs), and no password is right.
 set -eu
 
 folder=$1 port=$2 shell=${3:-}
@@ -82,6 +82,9 @@ if [ "$(id -u)" = 0 ]; then
 		# crypt(3) of "sesame"
 		hash='$6$loopback$0Sp36.ECHZI6u3gVnif0i0SDMZsIIVoHn4/60'
 		hash=${hash}TO0bQYdI6nljbzj5iF0Qh8JXjAB4MYYJeoTIn4mBZMLlqiB//
+		if grep -qi 'PermitEmptyPasswords yes' extra_config 2> /dev/null; then
+			hash=
+		fi
 		awk -F: -v OFS=: -v hash="$hash" '$1 == ENVIRON["user"] { $2 = hash } { print }' \
 			/etc/shadow > shadow
 		exec unshare --mount sh -c 'mount --bind passwd /etc/passwd &&

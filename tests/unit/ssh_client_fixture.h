@@ -73,7 +73,7 @@ void channel_close(struct channel_record *channel);
 void channel_run(struct channel_record *channel, struct client_record *client, const char *command);
 bool channel_has(const struct channel_record *channel, char event);
 
-/* Runs the loop until `is_true`; the test fails after 30 seconds. */
+/* Runs the loop until `is_true`; the test fails after 90 seconds. */
 void loop_until(bool (*is_true)(void *data), void *data);
 /* Runs the loop for so long. */
 void loop_for_ms(long long ms);

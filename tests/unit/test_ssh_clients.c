@@ -60,14 +60,6 @@ static const struct client_case cases[] = {
 	CASE(test_auto_stays_with_libssh2_elsewhere),
 };
 
-/* What libssh2 1.10 forgets of a login that fails: 59 bytes each. */
-const char *__lsan_default_suppressions(void);
-
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libssh2.so\n";
-}
-
 int main(int argc, char **argv)
 {
 	const struct client_table own = {cases, sizeof(cases) / sizeof(cases[0])};

@@ -1,97 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/unit/ssh_client_fixture.h"
+#include "tests/unit/ssh_case_fixture.h"
 
-#include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fd.h"
-
 /* Logging in to a real sshd, and what is said where that cannot be. */
-
-static struct sshd sshd;
-static struct ssh_target target;
-static struct client_record client;
-
-static int start(void **state)
-{
-	struct sshd_spec spec = {.config = "KbdInteractiveAuthentication no\n"
-					   "MaxAuthTries 20\n"};
-	sshd_start(&sshd, &spec);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	sshd_stop(&sshd);
-	return 0;
-}
-
-static int make_target(void **state)
-{
-	target_for(&target, &sshd);
-	return 0;
-}
-
-static int finish_target(void **state)
-{
-	client_close(&client);
-	ssh_target_finish(&target);
-	return 0;
-}
-
-static void path_in(char path[PATH_MAX], const char *name)
-{
-	snprintf(path, PATH_MAX, "%s/%s", sshd.folder, name);
-}
-
-static int run_shell(const char *format, ...)
-{
-	char command[2 * PATH_MAX];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(command, sizeof(command), format, args);
-	va_end(args);
-	return system(command);
-}
-
-/* A new key, the target's only one. `allowed`: it may log in. */
-static void use_key(const char *name, const char *options, bool allowed)
-{
-	char path[PATH_MAX];
-	path_in(path, name);
-	assert_int_equal(
-		run_shell("rm -f %s %s.pub; ssh-keygen -q -f %s %s", path, path, path, options), 0);
-	if (allowed) {
-		assert_int_equal(
-			run_shell("cat %s.pub >> %s/authorized_keys", path, sshd.folder), 0);
-	}
-	const char *const keys[] = {path, NULL};
-	target_set_list(&target.identity_files, keys);
-}
-
-static void logs_in(void)
-{
-	struct channel_record channel;
-	client_connect_ready(&client, &target);
-	channel_run(&channel, &client, "echo in");
-	assert_string_equal(channel.heads[SSH_STREAM_OUT], "in\n");
-	client_close(&client);
-}
-
-static void fails_and_says(const char *reason, const char *words)
-{
-	client_connect_fails(&client, &target, reason);
-	if (!strstr(client.err.text, words)) {
-		fail_msg("not there: %s: %s", words, client.err.text);
-	}
-}
 
 /* ---- keys ---- */
 
@@ -150,7 +63,7 @@ static void test_a_certificate_beside_the_key_is_unsupported(void **state)
 {
 	char path[PATH_MAX];
 	use_key("certified", "-t ed25519 -N ''", false);
-	path_in(path, "certified-cert.pub");
+	case_path(path, "certified-cert.pub");
 	assert_int_equal(run_shell("cp %s/id.pub %s", sshd.folder, path), 0);
 	fails_and_says("SSH_UNSUPPORTED", "certified-cert.pub is a certificate");
 }
@@ -159,13 +72,13 @@ static void test_a_fido_key_is_unsupported(void **state)
 {
 	/* The public half is enough to know it; the type is the first string of the blob. */
 	char path[PATH_MAX];
-	path_in(path, "fido.pub");
+	case_path(path, "fido.pub");
 	assert_int_equal(run_shell("printf 'sk-ssh-ed25519@openssh.com "
 				   "AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29t me' > %s; "
 				   "printf -- '-----BEGIN OPENSSH PRIVATE KEY-----\\n' > %s/fido",
 				 path, sshd.folder),
 		0);
-	path_in(path, "fido");
+	case_path(path, "fido");
 	const char *const keys[] = {path, NULL};
 	target_set_list(&target.identity_files, keys);
 	client_connect(&client, &target);
@@ -176,7 +89,7 @@ static void test_a_fido_key_is_unsupported(void **state)
 static void test_missing_keys_are_passed_over(void **state)
 {
 	char missing[PATH_MAX];
-	path_in(missing, "missing");
+	case_path(missing, "missing");
 	const char *const keys[] = {missing, "/dev/null", sshd.key, NULL};
 	target_set_list(&target.identity_files, keys);
 	logs_in();
@@ -189,8 +102,7 @@ static void test_a_password_comes_from_its_command(void **state)
 	if (getuid() != 0) {
 		skip();
 	}
-	const char *const none[] = {NULL};
-	target_set_list(&target.identity_files, none);
+	use_no_key();
 	target_set(&target.password_command, "echo " SSHD_PASSWORD);
 	logs_in();
 	target_set(&target.password_command, "echo wrong");
@@ -199,97 +111,8 @@ static void test_a_password_comes_from_its_command(void **state)
 
 static void test_nothing_to_try_is_told(void **state)
 {
-	const char *const none[] = {NULL};
-	target_set_list(&target.identity_files, none);
+	use_no_key();
 	fails_and_says("AUTH_FAILED", "no key, no agent and no password-command");
-}
-
-/* ---- the agent ---- */
-
-static pid_t agent_pid;
-
-/* A real agent, below our hand; its socket is `path`. */
-static void start_agent(const char *path)
-{
-	agent_pid = fork();
-	if (agent_pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-		dup2(null, STDOUT_FILENO);
-		dup2(null, STDERR_FILENO);
-		execlp("ssh-agent", "ssh-agent", "-D", "-a", path, (char *)NULL);
-		_exit(127);
-	}
-	for (int i = 0; i < 500 && access(path, F_OK) != 0; i++) {
-		usleep(10000);
-	}
-	assert_int_equal(access(path, F_OK), 0);
-}
-
-static void stop_agent(void)
-{
-	kill(agent_pid, SIGCONT);
-	kill(agent_pid, SIGKILL);
-	waitpid(agent_pid, NULL, 0);
-}
-
-static void test_the_agents_keys_log_in(void **state)
-{
-	char path[PATH_MAX];
-	char key[PATH_MAX];
-	path_in(path, "agent");
-	path_in(key, "other");
-	const char *const none[] = {NULL};
-	start_agent(path);
-	use_key("other", "-t ed25519 -N '' -C other-key", false);
-	target_set_list(&target.identity_files, none);
-	target_set(&target.identity_agent, path);
-	fails_and_says("AUTH_FAILED", "has no keys");
-	assert_int_equal(run_shell("SSH_AUTH_SOCK=%s ssh-add -q %s 2>&1", path, key), 0);
-	fails_and_says("AUTH_FAILED", "the agent's ssh-ed25519 key other-key: refused");
-	assert_int_equal(run_shell("SSH_AUTH_SOCK=%s ssh-add -q %s 2>&1", path, sshd.key), 0);
-	logs_in();
-	/* Only the named ones, of which the agent has none. */
-	target.identities_only = true;
-	fails_and_says("AUTH_FAILED", "no key");
-	char public_half[PATH_MAX];
-	path_in(public_half, "id.pub");
-	const char *const named[] = {public_half, NULL};
-	target_set_list(&target.identity_files, named);
-	logs_in();
-	stop_agent();
-	unlink(path);
-}
-
-static bool is_authenticating(void *data)
-{
-	return strstr(((const struct client_record *)data)->progress, "Authenticating") != NULL;
-}
-
-static void test_an_agent_that_does_not_answer_is_bounded(void **state)
-{
-	char path[PATH_MAX];
-	path_in(path, "stopped");
-	start_agent(path);
-	kill(agent_pid, SIGSTOP);
-	target_set(&target.identity_agent, path);
-	target.auth_timeout_ms = 700;
-	fails_and_says("TIMEOUT_EXCEEDED", "auth-timeout");
-	/* And it can be closed at any time. */
-	target.auth_timeout_ms = 60 * 1000;
-	client_connect(&client, &target);
-	loop_until(is_authenticating, &client);
-	loop_for_ms(50);
-	long long begun_ms = clock_now_ms();
-	client_close(&client);
-	assert_true(clock_now_ms() - begun_ms < 1000);
-	stop_agent();
-}
-
-static void test_an_agent_that_is_not_there_is_passed_over(void **state)
-{
-	target_set(&target.identity_agent, "/nonexistent/agent");
-	logs_in();
 }
 
 /* ---- host keys ---- */
@@ -304,7 +127,7 @@ static void test_an_unknown_host_is_refused(void **state)
 static void test_a_changed_host_key_is_refused(void **state)
 {
 	char path[PATH_MAX];
-	path_in(path, "known_other");
+	case_path(path, "known_other");
 	assert_int_equal(run_shell("(printf '[127.0.0.1]:%d '; cut -d' ' -f1,2 %s/id.pub) > %s",
 				 sshd.port, sshd.folder, path),
 		0);
@@ -317,7 +140,7 @@ static void test_a_changed_host_key_is_refused(void **state)
 static void test_the_known_type_of_key_is_negotiated(void **state)
 {
 	char path[PATH_MAX];
-	path_in(path, "known_one");
+	case_path(path, "known_one");
 	const char *const known[] = {path, NULL};
 	target_set_list(&target.user_known_hosts_files, known);
 	assert_int_equal(run_shell("grep ssh-ed25519 %s > %s", sshd.known_hosts, path), 0);
@@ -331,11 +154,8 @@ static void test_the_known_type_of_key_is_negotiated(void **state)
 static void test_a_server_with_nothing_in_common_is_unsupported(void **state)
 {
 	struct sshd other;
-	struct sshd_spec spec = {.config = "MACs hmac-sha2-256-etm@openssh.com\n"
-					   "Ciphers aes256-ctr\n"};
-	sshd_start(&other, &spec);
-	ssh_target_finish(&target);
-	target_for(&target, &other);
+	case_use_other(&other, "MACs hmac-sha2-256-etm@openssh.com\n"
+			       "Ciphers aes256-ctr\n");
 	client_connect(&client, &target);
 	wait_outcome(&client);
 	if (client.lost_count > 0) {
@@ -351,11 +171,8 @@ static void test_a_server_with_nothing_in_common_is_unsupported(void **state)
 static void test_a_dialogue_is_unsupported(void **state)
 {
 	struct sshd other;
-	struct sshd_spec spec = {.config = "KbdInteractiveAuthentication yes\n"
-					   "AuthenticationMethods keyboard-interactive\n"};
-	sshd_start(&other, &spec);
-	ssh_target_finish(&target);
-	target_for(&target, &other);
+	case_use_other(&other, "KbdInteractiveAuthentication yes\n"
+			       "AuthenticationMethods keyboard-interactive\n");
 	fails_and_says("SSH_UNSUPPORTED", "keyboard-interactive");
 	sshd_stop(&other);
 }
@@ -363,13 +180,10 @@ static void test_a_dialogue_is_unsupported(void **state)
 static void test_new_keys_are_agreed_on_in_the_middle(void **state)
 {
 	struct sshd other;
-	struct sshd_spec spec = {.config = "RekeyLimit 1M\n"};
 	struct channel_record echo;
 	struct channel_record source;
 	static char much[256 * 1024];
-	sshd_start(&other, &spec);
-	ssh_target_finish(&target);
-	target_for(&target, &other);
+	case_use_other(&other, "RekeyLimit 1M\n");
 	client_connect_ready(&client, &target);
 	channel_open(&echo, &client, "wc -c");
 	channel_open(&source, &client, "yes | head -c 8388608");
@@ -390,7 +204,7 @@ static void test_new_keys_are_agreed_on_in_the_middle(void **state)
 	sshd_stop(&other);
 }
 
-#define login_test(name) cmocka_unit_test_setup_teardown(name, make_target, finish_target)
+#define login_test(name) cmocka_unit_test_setup_teardown(name, case_begin, case_end)
 
 int main(void)
 {
@@ -406,9 +220,6 @@ int main(void)
 		login_test(test_missing_keys_are_passed_over),
 		login_test(test_a_password_comes_from_its_command),
 		login_test(test_nothing_to_try_is_told),
-		login_test(test_the_agents_keys_log_in),
-		login_test(test_an_agent_that_does_not_answer_is_bounded),
-		login_test(test_an_agent_that_is_not_there_is_passed_over),
 		login_test(test_an_unknown_host_is_refused),
 		login_test(test_a_changed_host_key_is_refused),
 		login_test(test_the_known_type_of_key_is_negotiated),
@@ -416,7 +227,7 @@ int main(void)
 		login_test(test_a_dialogue_is_unsupported),
 		login_test(test_new_keys_are_agreed_on_in_the_middle),
 	};
-	int failed = cmocka_run_group_tests(tests, start, stop);
+	int failed = cmocka_run_group_tests(tests, case_start_sshd, case_stop_sshd);
 	client_world_end();
 	return failed;
 }

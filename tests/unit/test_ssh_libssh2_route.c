@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/ssh_case_fixture.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+/* The ways to a server. */
+
+static void test_a_port_that_nobody_listens_on_is_told(void **state)
+{
+	int fd;
+	char words[128];
+	target.port = listen_silently(&fd);
+	close(fd);
+	client_connect_fails(&client, &target, "HOST_UNREACHABLE");
+	snprintf(words, sizeof(words), "127.0.0.1 port %d: Connection refused", target.port);
+	assert_non_null(strstr(client.err.text, words));
+}
+
+static void test_a_name_without_address_is_told(void **state)
+{
+	target_set(&target.host, "no-such-host.invalid");
+	client_connect_fails(&client, &target, "HOST_NOT_FOUND");
+	assert_non_null(strstr(client.err.text, "no-such-host.invalid"));
+}
+
+static void test_a_name_with_addresses_of_both_families_connects(void **state)
+{
+	const char *const known[] = {"/dev/null", NULL};
+	target_set(&target.host, "localhost");
+	target_set_list(&target.user_known_hosts_files, known);
+	/* On loopback nobody is between; sshd listens on IPv4 alone. */
+	target_set(&target.host_key_alias, "other");
+	client_connect_fails(&client, &target, "HOST_KEY_UNKNOWN");
+}
+
+static void test_ipv6_connects(void **state)
+{
+	struct sshd other;
+	struct sshd_spec spec = {.config = "ListenAddress ::1\n"};
+	struct in6_addr loopback = IN6ADDR_LOOPBACK_INIT;
+	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = loopback};
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool has_ipv6 = fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+	fd_close(&fd);
+	if (!has_ipv6) {
+		skip();
+	}
+	sshd_start(&other, &spec);
+	ssh_target_finish(&target);
+	target_for(&target, &other);
+	char alias[64];
+	snprintf(alias, sizeof(alias), "[127.0.0.1]:%d", other.port);
+	target_set(&target.host_key_alias, alias);
+	target_set(&target.host, "::1");
+	client_connect_ready(&client, &target);
+	assert_non_null(strstr(client.progress, "(::1 port"));
+	echoes();
+	sshd_stop(&other);
+}
+
+static void test_a_proxy_command_connects(void **state)
+{
+	char command[PATH_MAX];
+	snprintf(command, sizeof(command),
+		"exec python3 -c 'import socket,os,threading\n"
+		"s=socket.create_connection((\"127.0.0.1\",%d))\n"
+		"def up():\n"
+		" while True:\n"
+		"  b=os.read(0,65536)\n"
+		"  if not b: break\n"
+		"  s.sendall(b)\n"
+		" s.shutdown(1)\n"
+		"threading.Thread(target=up,daemon=True).start()\n"
+		"while True:\n"
+		" b=s.recv(65536)\n"
+		" if not b: break\n"
+		" os.write(1,b)'",
+		sshd.port);
+	target_set(&target.proxy_command, command);
+	client_connect_ready(&client, &target);
+	echoes();
+}
+
+static void test_a_proxy_command_that_fails_is_told(void **state)
+{
+	target_set(&target.proxy_command, "exit 1");
+	client_connect_fails(&client, &target, "HOST_UNREACHABLE");
+}
+
+static void test_two_hops_connect_and_carry_much(void **state)
+{
+	struct sshd hops[2];
+	struct channel_record channel;
+	sshd_start(&hops[0], NULL);
+	sshd_start(&hops[1], NULL);
+	target.via = hop_through(&hops[1]);
+	target.via->via = hop_through(&hops[0]);
+	client_connect_ready(&client, &target);
+	assert_int_equal(sshd_count_connections(&hops[0]), 1);
+	channel_run(&channel, &client, "yes | head -c 4194304");
+	assert_int_equal(channel.counts[SSH_STREAM_OUT], 4194304);
+	/* The hop before is lost, and with it all that goes through it. */
+	sshd_kill_connections(&hops[0]);
+	wait_lost(&client);
+	assert_string_equal(client.err.reason, "LINK_LOST");
+	client_close(&client);
+	sshd_stop(&hops[1]);
+	sshd_stop(&hops[0]);
+}
+
+static void test_a_hop_that_cannot_reach_the_host_is_told(void **state)
+{
+	int fd;
+	target.via = hop_through(&sshd);
+	target.port = listen_silently(&fd);
+	close(fd);
+	client_connect_fails(&client, &target, "HOST_UNREACHABLE");
+	assert_non_null(strstr(client.err.text, "hop cannot connect to 127.0.0.1"));
+}
+
+static void test_a_hop_that_refuses_the_login_is_told(void **state)
+{
+	const char *const none[] = {NULL};
+	target.via = hop_through(&sshd);
+	target_set_list(&target.via->identity_files, none);
+	client_connect_fails(&client, &target, "AUTH_FAILED");
+	assert_non_null(strstr(client.err.text, "on the way to box"));
+}
+
+#define route_test(name)                                                                           \
+	cmocka_unit_test_setup_teardown(name, case_begin_with_sshd, case_end_with_sshd)
+
+int main(void)
+{
+	client_world_begin();
+	const struct CMUnitTest tests[] = {
+		route_test(test_a_port_that_nobody_listens_on_is_told),
+		route_test(test_a_name_without_address_is_told),
+		route_test(test_a_name_with_addresses_of_both_families_connects),
+		route_test(test_ipv6_connects),
+		route_test(test_a_proxy_command_connects),
+		route_test(test_a_proxy_command_that_fails_is_told),
+		route_test(test_two_hops_connect_and_carry_much),
+		route_test(test_a_hop_that_cannot_reach_the_host_is_told),
+		route_test(test_a_hop_that_refuses_the_login_is_told),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	client_world_end();
+	return failed;
+}
