@@ -9,17 +9,6 @@
 
 enum { WAIT_MAX_MS = 90 * 1000, TICK_MS = 5 };
 
-/*
- * What libcrypto holds for libssh2 1.10 and that forgets (tests/tools/valgrind.supp); of
- * its callers LeakSanitizer sees nothing.
- */
-const char *__lsan_default_suppressions(void);
-
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libcrypto.so\n";
-}
-
 struct provider_context client_world;
 extern char **environ;
 
