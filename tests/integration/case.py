@@ -97,11 +97,16 @@ class Case(unittest.TestCase):
         return [line[2:] for line in lines if line.startswith(start)]
 
     def config(self, deadlines=True, policy=None, backend='local', **keys):
-        """Writes a configuration with one profile, "test"; returns the broker's options for it."""
+        """
+        Writes a configuration with one profile, "test"; returns the broker's options for it. A key
+        whose value is a list is repeated.
+        """
         values = dict(SHORT_DEADLINES) if deadlines else {}
         values.update({name.replace('_', '-'): value for name, value in keys.items()})
         lines = ['[profile "test"]', f'\tbackend = {backend}']
-        lines += [f'\t{name} = {value}' for name, value in values.items()]
+        lines += [f'\t{name} = {value}' for name, value_or_list in values.items()
+                  for value in (value_or_list if isinstance(value_or_list, list)
+                                else [value_or_list])]
         if policy is not None:
             lines += ['[policy "test"]', *(f'\t{line}' for line in policy)]
         path = self.dir / 'config'
