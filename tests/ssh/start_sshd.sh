@@ -7,7 +7,7 @@
 # it makes
 #   host_ed25519, host_ecdsa  host keys; host_rsa, which takes long, where extra_config has "rsa"
 #   id             a key that may log in, without passphrase
-#   authorized_keys, known_hosts, home/ of the user, log
+#   authorized_keys, known_hosts, home/ of the user, run/ for XDG_RUNTIME_DIR, log
 #   ssh_config     for ssh -F: the host "box"
 #
 # The user is who runs this. For root the user's line in /etc/passwd and /etc/shadow is another
@@ -33,7 +33,7 @@ for type in $types; do
 done
 ssh-keygen -q -N '' -C '' -t ed25519 -f id
 cp id.pub authorized_keys
-mkdir -p home
+mkdir -p home run
 if [ "${shell##*/}" = busybox ]; then
 	ln -s "$shell" sh # it is the applet that its name says
 	shell=$folder/sh
@@ -69,6 +69,8 @@ PrintLastLog no
 MaxStartups 100
 LogLevel VERBOSE
 END
+# What runs there keeps its sockets and FIFOs here, so that they go with the folder.
+environment=XDG_RUNTIME_DIR=$folder/run
 
 if [ "$(id -u)" = 0 ]; then
 	[ -d /run/sshd ] || mkdir -p -m 0755 /run/sshd # where it confines what is not logged in
@@ -87,13 +89,14 @@ if [ "$(id -u)" = 0 ]; then
 		fi
 		awk -F: -v OFS=: -v hash="$hash" '$1 == ENVIRON["user"] { $2 = hash } { print }' \
 			/etc/shadow > shadow
+		echo "SetEnv $environment" >> sshd_config
 		exec unshare --mount sh -c 'mount --bind passwd /etc/passwd &&
 			mount --bind shadow /etc/shadow &&
 			exec /usr/sbin/sshd -D -e -f "$PWD/sshd_config"' < /dev/null > log 2>&1
 	fi
 fi
 
-echo "SetEnv HOME=$folder/home" >> sshd_config
+echo "SetEnv $environment HOME=$folder/home" >> sshd_config
 if [ -n "$shell" ]; then
 	command="cd; SHELL=$shell exec $shell -c \"\$SSH_ORIGINAL_COMMAND\""
 	echo "ForceCommand $command" >> sshd_config

@@ -155,6 +155,80 @@ static void test_a_folder_with_a_long_odd_name(void **state)
 	assert_int_equal(system(line), 0);
 }
 
+/* All shells of ours, in one moment: nobody is left to end what they have started. */
+static void kill_shells(const char *token)
+{
+	static const char *const signals[] = {"STOP", "KILL"};
+	char line[256];
+	for (size_t i = 0; i < ARRAY_LENGTH(signals); i++) {
+		snprintf(line, sizeof(line),
+			"for f in $(grep -lzxs ACP_BROKER_RUN=%s /proc/[0-9]*/environ); do "
+			"f=${f%%/*}; kill -%s ${f##*/} 2>/dev/null; done; :",
+			token, signals[i]);
+		assert_int_equal(system(line), 0);
+	}
+}
+
+static void wait_removed(const char *path)
+{
+	for (int i = 0; i < 2000 && access(path, F_OK) == 0; i++) {
+		stage_run_for(&stage, 5);
+	}
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void wait_written(const char *path)
+{
+	struct stat status = {0};
+	for (int i = 0; i < 2000 && (stat(path, &status) != 0 || status.st_size == 0); i++) {
+		stage_run_for(&stage, 5);
+	}
+	assert_true(status.st_size > 0);
+}
+
+static void expect_swept(const char *sh)
+{
+	struct heard heard;
+	char token[SSH_TOKEN_SIZE], folder[256], control[300];
+	stage.request.sh = sh;
+	stage_open(&stage);
+	snprintf(token, sizeof(token), "%s", stage.host->token);
+	snprintf(folder, sizeof(folder), "%s", stage.host->control.run_folder);
+	snprintf(control, sizeof(control), "%s/control", folder);
+	wait_written(control);
+	heard_start_shell(&heard, &stage, "trap '' HUP TERM; echo up; sleep 600; sleep 600");
+	heard_wait(&heard, "s");
+	heard_wait_text(&heard, "up");
+	kill_shells(token);
+	stage_run_until(&stage, &stage.has_failed);
+	assert_string_equal(heard.told, "sl");
+	heard_finish(&heard);
+	stage_finish(&stage);
+	assert_true(stage_count_left(token) > 0);
+	assert_int_equal(access(folder, F_OK), 0);
+	stage_init(&stage);
+	stage.request.sh = sh;
+	stage_open(&stage);
+	stage_expect_none_left(token, 10000);
+	wait_removed(folder);
+	assert_string_equal(stage_shell(&stage, "echo works"), "works");
+	stage_finish(&stage);
+	stage_init(&stage);
+}
+
+static void test_a_run_that_nobody_ended_is_ended_by_the_next(void **state)
+{
+	char base[] = "/tmp/ssh-trouble-XXXXXX", busybox[64];
+	assert_non_null(mkdtemp(base));
+	snprintf(busybox, sizeof(busybox), "%s/sh", base);
+	assert_int_equal(symlink("/usr/bin/busybox", busybox), 0);
+	expect_swept("/bin/dash");
+	expect_swept("/bin/bash");
+	expect_swept(busybox);
+	assert_int_equal(unlink(busybox), 0);
+	assert_int_equal(rmdir(base), 0);
+}
+
 #define TROUBLE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -168,6 +242,7 @@ int main(void)
 		TROUBLE_TEST(test_output_after_the_end_is_dropped),
 		TROUBLE_TEST(test_what_a_killed_shell_watched_empties),
 		TROUBLE_TEST(test_a_folder_with_a_long_odd_name),
+		TROUBLE_TEST(test_a_run_that_nobody_ended_is_ended_by_the_next),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,6 +73,7 @@ acp_helper() {
 }
 acp_helper acp_watch_control
 acp_helper acp_watch_beats
+acp_helper acp_sweep $$
 
 acp_beats=0
 while read -r acp_order acp_id acp_shell acp_signal; do
