@@ -23,7 +23,7 @@ STARTS = 3  # times the repetitions
 NO_SYNC = {"sync": "none"}
 
 # Mode, shape, how often near and far.
-MESSAGES = [("echo", "small", 3000, 30), ("echo", "string", 40, 4), ("stream", "string", 100, 40)]
+MESSAGES = [("echo", "small", 8000, 30), ("echo", "string", 40, 4), ("stream", "string", 100, 40)]
 COMMANDS = (40, 6)
 OPENED = (10, 4)
 
