@@ -20,6 +20,7 @@
 #include "broker/login.h"
 #include "broker/options.h"
 #include "broker/relay.h"
+#include "broker/sessions.h"
 #include "broker/state_folder.h"
 #include "broker/trace.h"
 #include "sync/rsync/shell.h"
@@ -243,6 +244,22 @@ static int run_configured(struct broker *broker)
 	return status;
 }
 
+/* Finishes what brokers have begun that are gone; each with its own profile. */
+static int run_on_sessions(const struct broker *broker)
+{
+	struct error err;
+	struct sessions_means means = {
+		.options = broker->options,
+		.environment = broker->environment,
+		.registry = broker->registry,
+		.loop = broker->loop,
+		.pool = broker->pool,
+		.state_folder = broker->state_folder,
+		.tools = &broker->tools,
+	};
+	return sessions_act(&means, &err) ? EXIT_SUCCESS : complain(&err);
+}
+
 /* The spawner comes first: it is forked while nothing is allocated and no library loaded. */
 static int run(struct broker *broker)
 {
@@ -275,7 +292,8 @@ static int run(struct broker *broker)
 		.spawner = broker->spawner, .path = environment_get(broker->environment, "PATH")};
 	broker->registry = registry_create();
 	if (broker->providers->add(broker->registry, &broker->context, &err)) {
-		status = run_configured(broker);
+		status = options_is_for_sessions(broker->options) ? run_on_sessions(broker)
+		                                                  : run_configured(broker);
 	} else {
 		status = complain(&err);
 	}
@@ -296,6 +314,15 @@ static int run_command(const struct broker *broker)
 	bool ok = broker->providers->add(registry, &context, &err) &&
 	          command_run(broker->options, registry, broker->environment, &err);
 	registry_destroy(registry);
+	return ok ? EXIT_SUCCESS : complain(&err);
+}
+
+static int run_on_records(const struct broker *broker)
+{
+	struct error err;
+	char *state_folder = state_folder_name(broker->environment);
+	bool ok = sessions_look(broker->options, state_folder, &err);
+	free(state_folder);
 	return ok ? EXIT_SUCCESS : complain(&err);
 }
 
@@ -335,5 +362,8 @@ int broker_main(int argc, char **argv, const char *const *environment,
 		.providers = providers,
 		.is_login = mark != NULL,
 	};
+	if (options_is_for_records(&options)) {
+		return run_on_records(&broker);
+	}
 	return options_is_for_store(&options) ? run_command(&broker) : run(&broker);
 }

@@ -40,6 +40,7 @@ static const struct limit limits[] = {
 		LIMIT_INT},
 	{"file-timeout", offsetof(struct profile, toolhost_limits.file_timeout_ms), LIMIT_INT},
 	{"setup-timeout", offsetof(struct profile, setup_timeout_ms), LIMIT_INT},
+	{"recovery-timeout", offsetof(struct profile, recovery_timeout_ms), LIMIT_INT},
 	{"mcp-timeout", offsetof(struct profile, mcp_timeout_ms), LIMIT_INT},
 	{"big-file", offsetof(struct profile, sync.big_file_bytes), LIMIT_SIZE},
 	{"max-files", offsetof(struct profile, sync.limits.files_max), LIMIT_SIZE},
@@ -177,7 +178,7 @@ static bool load_agent(struct profile *profile, const struct config_file *file,
 		name = settings_get(&broker->settings, "agent");
 	}
 	if (!name) {
-		return options_is_for_store(options) || fail_no_agent(profile, file, err);
+		return !options_has_agent(options) || fail_no_agent(profile, file, err);
 	}
 	const struct config_section *agent = config_file_need(file, SECTION_AGENT, name, err);
 	assert(agent); // the file was checked
@@ -310,7 +311,7 @@ bool config_profile_load(struct profile *profile, const struct config_file *file
 	words_append_settings(&profile->masked_env, &profile->settings, "secret-env");
 	const struct config_section *policy = config_file_policy(file, name, &profile->settings);
 	profile->policy = policy_create(policy ? &policy->settings : NULL, err);
-	if (!profile->policy || options_is_for_store(options)) {
+	if (!profile->policy || !options_has_agent(options)) {
 		return profile->policy != NULL;
 	}
 	if (!check_secrets(profile, file, environment, err)) {

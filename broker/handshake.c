@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "broker/login.h"
 #include "broker/own_methods.h"
+#include "broker/relay_sync.h"
 
 /* ---- initialize, toward the agent ---- */
 
@@ -48,6 +49,7 @@ void handshake_on_over(struct relay *relay, struct request *request)
 {
 	request->peer->is_greeting = false;
 	agent_has_answered(request->peer->agent);
+	relay_recover(request->peer);
 }
 
 /* ---- initialize, its result toward the editor ---- */

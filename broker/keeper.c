@@ -159,8 +159,9 @@ static bool may_destroy(const struct keeper *keeper)
 
 static void close_sandbox(struct keeper *keeper)
 {
+	bool is_discarded = keeper_task(keeper)->kind == TASK_DISCARD;
 	keeper_prune(keeper);
-	if (keeper_task(keeper)->has_failed || !may_destroy(keeper)) {
+	if (keeper_task(keeper)->has_failed || (!is_discarded && !may_destroy(keeper))) {
 		keeper_end_task(keeper, NULL);
 	} else {
 		keeper_end_sandbox(keeper);
@@ -174,6 +175,9 @@ static bool concerns(const struct task *task, const struct keep *keep)
 	}
 	if (task->kind == TASK_SYNC) {
 		return keep->workspace && (keep->is_opened || task->roots);
+	}
+	if (task->kind == TASK_DISCARD) {
+		return false;
 	}
 	return task->kind == TASK_CLOSE || !keep->is_opened;
 }
@@ -210,7 +214,7 @@ void keeper_next(struct keeper *keeper)
 	}
 	if (next == &keeper->keeps) {
 		check_names(keeper);
-		if (task->kind == TASK_CLOSE) {
+		if (task->kind == TASK_CLOSE || task->kind == TASK_DISCARD) {
 			close_sandbox(keeper);
 		} else {
 			keeper_end_task(keeper, NULL);
@@ -324,6 +328,19 @@ void keeper_close(struct keeper *keeper, sandbox_done *done, void *data)
 			    .reason = SYNC_REASON_STOP,
 			    .done = done,
 			    .data = data});
+}
+
+void keeper_recover(struct keeper *keeper, sandbox_done *done, void *data)
+{
+	ask(keeper, &(struct task){.kind = TASK_CLOSE,
+			    .reason = SYNC_REASON_CRASH,
+			    .done = done,
+			    .data = data});
+}
+
+void keeper_discard(struct keeper *keeper, sandbox_done *done, void *data)
+{
+	ask(keeper, &(struct task){.kind = TASK_DISCARD, .done = done, .data = data});
 }
 
 void keeper_hurry(struct keeper *keeper)

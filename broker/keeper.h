@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "broker/record.h"
 #include "sync/workspace.h"
 
 /*
@@ -127,6 +128,21 @@ void keeper_decide(struct keeper *keeper, bool follows);
  * from the stores, in the background.
  */
 void keeper_close(struct keeper *keeper, sandbox_done *done, void *data);
+
+/*
+ * Of a broker that is gone: its record, and the lock of that (record_lock), are taken over; the
+ * root that the record is of is added to the sandbox next. Before anything else.
+ */
+void keeper_adopt(struct keeper *keeper, struct record *record, int lock_fd);
+
+/* The same as keeper_close, of what a broker left that did not come to its end. */
+void keeper_recover(struct keeper *keeper, sandbox_done *done, void *data);
+
+/*
+ * Ends the sandbox without collecting anything: what is in it is lost. An error where
+ * another broker that lives works in it; then nothing was done.
+ */
+void keeper_discard(struct keeper *keeper, sandbox_done *done, void *data);
 
 /* The end is urgent: no sync waits for another broker's any more. */
 void keeper_hurry(struct keeper *keeper);

@@ -142,6 +142,16 @@ bool keeper_announce(struct keeper *keeper, char *const *names, sandbox_done *do
 	return true;
 }
 
+void keeper_adopt(struct keeper *keeper, struct record *record, int lock_fd)
+{
+	struct announced *announced = mem_alloc_zero(sizeof(*announced));
+	announced->name = mem_strdup(record->local_root);
+	announced->record = *record;
+	*record = (struct record){0};
+	list_append(&keeper->announced, &announced->link);
+	record_saver_adopt(keeper->saver, announced->record.id, lock_fd);
+}
+
 /* ---- what becomes of it ---- */
 
 bool keeper_take_announced(struct keeper *keeper, const char *real, struct record *out_record)

@@ -34,6 +34,7 @@ struct ending {
 	char *state_folder, *profile, *backend; // owned
 	struct ending_root *roots;              // owned
 	size_t count;
+	bool is_discarded;  // nothing was collected
 	bool is_destroying; // the job is done: the sandbox has it
 	bool is_ok;
 	char why[128]; // it stays; "": it does not
@@ -62,6 +63,9 @@ static bool lock_store(struct ending *ending, struct ending_root *root)
 	char path[FILE_PATH_MAX];
 	snprintf(path, sizeof(path), "%s/" WORKSPACE_LOCK_NAME, root->store_folder);
 	root->lock_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (root->lock_fd < 0 && errno == ENOENT) {
+		return true; // nothing of it was ever synced, and nobody does
+	}
 	if (root->lock_fd < 0) {
 		return error_set_errno(&ending->err, errno, "locking %s", root->store_folder);
 	}
@@ -139,6 +143,9 @@ static bool forget_bases(struct ending *ending)
 {
 	for (size_t i = 0; i < ending->count; i++) {
 		struct store store;
+		if (ending->roots[i].lock_fd < 0) {
+			continue;
+		}
 		if (!store_open(&store, ending->roots[i].store_folder, 0, &ending->err)) {
 			return false;
 		}
@@ -186,6 +193,19 @@ static void on_destroyed(void *data, const struct error *err)
 	ending_end(data, err);
 }
 
+/* Of its roots; NULL where one has none. */
+static const char *receipt_of(const struct keeper *keeper)
+{
+	const char *receipt = NULL;
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		receipt = keep->record.receipt.runtime_tree;
+		if (!*receipt) {
+			return NULL;
+		}
+	}
+	return receipt;
+}
+
 static void on_looked(struct pool_job *job)
 {
 	struct ending *ending = CONTAINER_OF(job, struct ending, job);
@@ -194,13 +214,15 @@ static void on_looked(struct pool_job *job)
 		ending_free(ending);
 	} else if (!ending->is_ok) {
 		ending_end(ending, &ending->err);
+	} else if (ending->why[0] && ending->is_discarded) {
+		error_set(&ending->err, ERROR_DENIED, "%s: nothing was discarded", ending->why);
+		ending_end(ending, &ending->err);
 	} else if (ending->why[0]) {
 		log_info("the sandbox stays: %s", ending->why);
 		ending_end(ending, NULL);
 	} else {
-		const struct keep *keep = LIST_FIRST(&keeper->keeps, struct keep, link);
 		ending->is_destroying = true;
-		sandbox_destroy(keeper->config.sandbox, keep->record.receipt.runtime_tree, false,
+		sandbox_destroy(keeper->config.sandbox, receipt_of(keeper), ending->is_discarded,
 			on_destroyed, ending);
 	}
 }
@@ -215,6 +237,7 @@ static struct ending *ending_create(struct keeper *keeper)
 	}
 	ending->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked};
 	ending->keeper = keeper;
+	ending->is_discarded = keeper_task(keeper)->kind == TASK_DISCARD;
 	ending->state_folder = mem_strdup(config->state_folder);
 	ending->profile = mem_strdup(config->profile);
 	ending->backend = mem_strdup(config->backend);

@@ -43,7 +43,7 @@ struct keeper {
 	struct ending *ending; // of the sandbox, while it runs; or NULL
 };
 
-enum task_kind { TASK_OPEN, TASK_SYNC, TASK_CLOSE };
+enum task_kind { TASK_OPEN, TASK_SYNC, TASK_CLOSE, TASK_DISCARD };
 
 /* What was asked for, and how far it is. */
 struct task {

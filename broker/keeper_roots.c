@@ -85,6 +85,7 @@ static struct keep *keep_create(struct keeper *keeper, const struct sandbox_root
 	if (!keeper_take_announced(keeper, root->local, record)) {
 		keeper_init_record(keeper, record, root->local);
 	}
+	free(record->runtime_root);
 	record->runtime_root = mem_strdup(root->runtime);
 	snprintf(keep->name, sizeof(keep->name), "%016" PRIx64,
 		state_folder_hash(name, root->runtime));

@@ -142,8 +142,9 @@ static bool fail_bare_word(const struct parser *parser, const char *word, struct
 		return fail_group(parser->group, quoted, err);
 	}
 	return error_set(err, ERROR_CONFIG,
-		"unknown command %s: expected check, checkpoints, conflicts, help or version; an "
-		"agent goes after --: acp-broker -- %.200s",
+		"unknown command %s: expected check, checkpoints, conflicts, sessions, help or "
+		"version; "
+		"an agent goes after --: acp-broker -- %.200s",
 		quoted, word);
 }
 
@@ -300,4 +301,22 @@ bool options_is_for_store(const struct options *options)
 {
 	return options->command >= COMMAND_CHECKPOINTS_LIST &&
 	       options->command <= COMMAND_CONFLICTS_TAKE;
+}
+
+bool options_is_for_records(const struct options *options)
+{
+	return options->command >= COMMAND_SESSIONS_LIST &&
+	       options->command <= COMMAND_SESSIONS_PRUNE;
+}
+
+bool options_is_for_sessions(const struct options *options)
+{
+	return options->command >= COMMAND_SESSIONS_COLLECT &&
+	       options->command <= COMMAND_SESSIONS_DISCARD;
+}
+
+bool options_has_agent(const struct options *options)
+{
+	return !options_is_for_store(options) && !options_is_for_records(options) &&
+	       !options_is_for_sessions(options);
 }

@@ -24,6 +24,12 @@ enum command {
 	COMMAND_CONFLICTS_LIST,
 	COMMAND_CONFLICTS_SHOW,
 	COMMAND_CONFLICTS_TAKE,
+	COMMAND_SESSIONS_LIST,
+	COMMAND_SESSIONS_SHOW,
+	COMMAND_SESSIONS_PRUNE,
+	COMMAND_SESSIONS_COLLECT,
+	COMMAND_SESSIONS_STOP,
+	COMMAND_SESSIONS_DISCARD,
 	COMMAND_HELP,
 	COMMAND_VERSION,
 	COMMAND_COUNT,
@@ -61,6 +67,13 @@ struct options {
 
 /* Whether the command works on a workspace's store, without an agent. */
 bool options_is_for_store(const struct options *options);
+
+/* Whether it looks at the records of sessions; and whether it acts on what they are of. */
+bool options_is_for_records(const struct options *options);
+bool options_is_for_sessions(const struct options *options);
+
+/* Whether an agent is run, or would be. */
+bool options_has_agent(const struct options *options);
 
 /*
  * Reads argv. Mistakes are ERROR_CONFIG with one line that says what was

@@ -181,6 +181,21 @@ static bool read_texts(struct record *record, const struct json_doc *doc, struct
 	return true;
 }
 
+/* What a person may have edited: no folder of ours, and nothing that could drive a terminal. */
+static bool check_texts(const struct record *record, struct error *err)
+{
+	static const char digits[] = "0123456789-:.TZ";
+	if (record->local_root[0] != '/') {
+		return error_set(err, ERROR_PROTOCOL, "its \"localRoot\" is no absolute path");
+	}
+	if (record->runtime_root && record->runtime_root[0] != '/') {
+		return error_set(err, ERROR_PROTOCOL, "its \"runtimeRoot\" is no absolute path");
+	}
+	return (record->created[strspn(record->created, digits)] == '\0' &&
+		       record->updated[strspn(record->updated, digits)] == '\0') ||
+	       error_set(err, ERROR_PROTOCOL, "its \"created\" or \"updated\" is no time");
+}
+
 static bool read_sessions(struct record *record, const struct json_doc *doc, struct error *err)
 {
 	json_node sessions = json_get(doc, 0, "sessions");
@@ -199,6 +214,12 @@ static bool read_sessions(struct record *record, const struct json_doc *doc, str
 	return true;
 }
 
+static bool is_tree(const char *text)
+{
+	size_t len = strlen(text);
+	return len == RECORD_TREE_SIZE - 1 && strspn(text, "0123456789abcdef") == len;
+}
+
 static bool read_receipt(struct record *record, const struct json_doc *doc, struct error *err)
 {
 	json_node node = json_get(doc, 0, "receipt");
@@ -212,7 +233,8 @@ static bool read_receipt(struct record *record, const struct json_doc *doc, stru
 			sizeof(receipt->runtime_tree)) ||
 		!read_fixed(doc, node, "mergedTree", receipt->merged_tree,
 			sizeof(receipt->merged_tree)) ||
-		!read_fixed(doc, node, "time", receipt->time, sizeof(receipt->time))) {
+		!read_fixed(doc, node, "time", receipt->time, sizeof(receipt->time)) ||
+		!is_tree(receipt->runtime_tree) || !is_tree(receipt->merged_tree)) {
 		*receipt = (struct record_receipt){0};
 		return error_set(err, ERROR_PROTOCOL, "its \"receipt\" is not whole");
 	}
@@ -249,7 +271,8 @@ bool record_read_json(struct record *record, struct span text, struct error *err
 	}
 	bool ok = json_is(doc, 0, JSON_OBJECT) || error_set(err, ERROR_PROTOCOL, "it is no object");
 	ok = ok && read_head(record, doc, err) && read_texts(record, doc, err) &&
-	     read_sessions(record, doc, err) && read_receipt(record, doc, err);
+	     check_texts(record, err) && read_sessions(record, doc, err) &&
+	     read_receipt(record, doc, err);
 	json_doc_destroy(doc);
 	return ok;
 }

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/point.h"
 #include "broker/record.h"
+#include "broker/record_owner.h"
 
 enum { NAME_SIZE = RECORD_ID_SIZE + 8 };
 
@@ -67,6 +68,19 @@ int record_folder_open(const char *state_folder, struct error *err)
 	return fd;
 }
 
+static void set_held(int folder_fd, const char *id, struct error *err)
+{
+	char who[32] = "";
+	struct record_owner owner;
+	record_owner_find(folder_fd, id, &owner);
+	if (owner.pid != 0) {
+		snprintf(who, sizeof(who), " (process %d)", (int)owner.pid);
+	}
+	error_set(err, ERROR_UNAVAILABLE, "session %s belongs to a broker that is running%s", id,
+		who);
+	record_owner_finish(&owner);
+}
+
 int record_lock(int folder_fd, const char *id, struct error *err)
 {
 	char name[NAME_SIZE];
@@ -77,11 +91,11 @@ int record_lock(int folder_fd, const char *id, struct error *err)
 		return -1;
 	}
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		record_owner_note(fd, true);
 		return fd;
 	}
 	if (errno == EWOULDBLOCK) {
-		error_set(err, ERROR_UNAVAILABLE, "session %s belongs to a broker that is running",
-			id);
+		set_held(folder_fd, id, err);
 	} else {
 		error_set_errno(err, errno, "locking %s", name);
 	}

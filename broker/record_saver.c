@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/record_saver.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,14 @@ static void saver_free(struct record_saver *saver)
 
 /* ---- on the pool ---- */
 
+static void add_held(struct record_saver *saver, const char *id, int fd)
+{
+	struct held *held = mem_alloc_zero(sizeof(*held));
+	memcpy(held->id, id, sizeof(held->id));
+	held->fd = fd;
+	list_append(&saver->held, &held->link);
+}
+
 static bool hold(struct record_saver *saver, const char *id, struct error *err)
 {
 	LIST_FOR_EACH(held, &saver->held, struct held, link) {
@@ -69,14 +78,10 @@ static bool hold(struct record_saver *saver, const char *id, struct error *err)
 		}
 	}
 	int fd = record_lock(saver->folder_fd, id, err);
-	if (fd < 0) {
-		return false;
+	if (fd >= 0) {
+		add_held(saver, id, fd);
 	}
-	struct held *held = mem_alloc_zero(sizeof(*held));
-	memcpy(held->id, id, sizeof(held->id));
-	held->fd = fd;
-	list_append(&saver->held, &held->link);
-	return true;
+	return fd >= 0;
 }
 
 static void run(struct pool_job *job)
@@ -183,4 +188,10 @@ void record_saver_save(
 	if (!saver->is_running) {
 		submit(saver);
 	}
+}
+
+void record_saver_adopt(struct record_saver *saver, const char *id, int lock_fd)
+{
+	assert(!saver->is_running);
+	add_held(saver, id, lock_fd);
 }

@@ -32,4 +32,10 @@ void record_saver_destroy(struct record_saver *saver);
 void record_saver_save(
 	struct record_saver *saver, const struct record *record, record_saved *done, void *data);
 
+/*
+ * Takes over a lock that is held already (record_lock), of a record that this is to save. Before
+ * the first save.
+ */
+void record_saver_adopt(struct record_saver *saver, const char *id, int lock_fd);
+
 #endif

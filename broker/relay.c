@@ -10,6 +10,7 @@
 #include "broker/environment.h"
 #include "broker/old_text.h"
 #include "broker/relay_deletions.h"
+#include "broker/recovery.h"
 #include "broker/relay_sync.h"
 #include "broker/subject.h"
 
@@ -389,6 +390,7 @@ void relay_destroy(struct relay *relay)
 					     "the broker has ended", {NULL, 0}});
 		relay_peer_gone(peer);
 	}
+	recovery_destroy(relay->recovery);
 	ev_timer_stop(relay->config.loop, &relay->last_words);
 	ev_timer_stop(relay->config.loop, &relay->look);
 	link_close(&relay->editor);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "broker/recovery.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
 
@@ -135,6 +136,8 @@ void relay_end(struct relay *relay)
 	bool is_hurried = relay->is_ending;
 	if (!is_hurried) {
 		relay->is_ending = true;
+		recovery_destroy(relay->recovery);
+		relay->recovery = NULL;
 		session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);
 		answer_for_editor(relay);
 	}

@@ -8,8 +8,12 @@
 #include "base/log.h"
 #include "broker/inquiry.h"
 #include "broker/notice.h"
+#include "broker/recovery.h"
 #include "broker/relay_deletions.h"
 #include "broker/relay_turn.h"
+
+/* After the editor was answered, which opens its session then: that is not to wait. */
+enum { RECOVERY_DELAY_MS = 1000 };
 
 /* ---- what the person is told ---- */
 
@@ -124,6 +128,27 @@ static struct keeper *keeper_of(struct peer *peer)
 		});
 	}
 	return peer->keeper;
+}
+
+void relay_recover(struct peer *peer)
+{
+	struct relay *relay = peer->relay;
+	const struct relay_config *config = &relay->config;
+	if (relay->recovery || relay->is_ending || !config->state_folder || peer->is_down ||
+		!peer->was_greeted || !relay_needs_sync(peer)) {
+		return;
+	}
+	relay->recovery = recovery_start(
+		&(struct collect_config){
+			.loop = config->loop,
+			.pool = config->pool,
+			.provider = config->provider,
+			.profile = config->profile,
+			.state_folder = config->state_folder,
+			.home = config->home,
+			.tools = config->tools,
+		},
+		RECOVERY_DELAY_MS, config->profile->recovery_timeout_ms);
 }
 
 /* ---- a session is opened ---- */

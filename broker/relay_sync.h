@@ -21,6 +21,12 @@ void relay_sync_finish(struct peer *peer, const struct failure *failure);
 bool relay_needs_sync(const struct peer *peer);
 
 /*
+ * The first agent was greeted: in a while what brokers that are gone have left is collected, in the
+ * background. The new session comes first. At the end it is left where it is.
+ */
+void relay_recover(struct peer *peer);
+
+/*
  * These directories are about to become roots of the sandbox: their records say so before. False:
  * there is nothing to wait for. And they could not, for this reason.
  */

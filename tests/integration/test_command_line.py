@@ -88,8 +88,9 @@ class Words(CommandLine):
                 ('--config: expected --config FILE', ['--config', '--', 'agent']),
                 ('--help takes no value', ['--help=1']),
                 ('unknown command "chekc": did you mean check?', ['chekc']),
-                ('unknown command "my-agent": expected check, checkpoints, conflicts, help '
-                 'or version; an agent goes after --: acp-broker -- my-agent', ['my-agent']),
+                ('unknown command "my-agent": expected check, checkpoints, conflicts, '
+                 'sessions, help or version; an agent goes after --: '
+                 'acp-broker -- my-agent', ['my-agent']),
                 ('expected one command, got check and help', ['check', 'help']),
                 ('--: expected the agent\'s command after it: acp-broker -- AGENT [ARG...]',
                  ['--']),

@@ -55,7 +55,7 @@ static const struct {
 		"mcp-timeout, setup, setup-timeout, copy, permission-timeout, sync, persistence, "
 		"transport, include, "
 		"exclude, big-file, max-files, max-size, sync-timeout, sync-lock-timeout, "
-		"checkpoints, max-checkpoints or checkpoint-age"},
+		"recovery-timeout, checkpoints, max-checkpoints or checkpoint-age"},
 	{"[profile \"p\"]\nbackend = fake\nimmage = x\n",
 		"FILE: profile.p.immage: unknown key: did you mean image?"},
 	/* values */

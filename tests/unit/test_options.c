@@ -166,6 +166,11 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 		{"acp-broker conflicts show --runtime a", COMMAND_CONFLICTS_SHOW, OPTION_RUNTIME,
 			"a"},
 		{"acp-broker conflicts take a local", COMMAND_CONFLICTS_TAKE, 0, "a local"},
+		{"acp-broker sessions list --json", COMMAND_SESSIONS_LIST, OPTION_JSON, ""},
+		{"acp-broker sessions collect", COMMAND_SESSIONS_COLLECT, 0, ""},
+		{"acp-broker sessions collect a", COMMAND_SESSIONS_COLLECT, 0, "a"},
+		{"acp-broker sessions discard a", COMMAND_SESSIONS_DISCARD, 0, "a"},
+		{"acp-broker sessions prune 1h", COMMAND_SESSIONS_PRUNE, 0, "1h"},
 		{"acp-broker checkpoints --help", COMMAND_HELP, 0, ""},
 		{"acp-broker checkpoints show --help", COMMAND_HELP, 0, ""},
 		{"acp-broker --help --stat checkpoints list", COMMAND_HELP, OPTION_STAT, ""},
@@ -239,7 +244,8 @@ static void test_mistakes_say_what_was_expected(void **state)
 		{"acp-broker chekc", "unknown command \"chekc\": did you mean check?"},
 		{"acp-broker claude-agent-acp",
 			"unknown command \"claude-agent-acp\": expected check, checkpoints, "
-			"conflicts, help or version; an agent goes after --: acp-broker -- "
+			"conflicts, sessions, help or version; an agent goes after --: acp-broker "
+			"-- "
 			"claude-agent-acp"},
 		{"acp-broker check version", "expected one command, got check and version"},
 		{"acp-broker checkpoints", "checkpoints: expected list, show, diff, rollback or "
@@ -263,7 +269,8 @@ static void test_mistakes_say_what_was_expected(void **state)
 		{"acp-broker checkpoints list --stat",
 			"--stat goes with checkpoints show or checkpoints diff alone"},
 		{"acp-broker --json -- agent",
-			"--json goes with checkpoints list or conflicts list alone"},
+			"--json goes with checkpoints list, conflicts list, sessions list or "
+			"sessions show alone"},
 		{"acp-broker checkpoints list --json=1", "--json takes no value"},
 		{"acp-broker check -1",
 			"unknown option -1: acp-broker --help lists the options; an agent's own "
@@ -346,7 +353,7 @@ static void test_tables_are_readable_to_their_end(void **state)
 		commands++;
 	}
 	assert_int_equal(options, 12);
-	assert_int_equal(commands, 11);
+	assert_int_equal(commands, 17);
 }
 
 int main(void)

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
+#include "broker/record_owner.h"
 
 static char state_folder[64];
 static int folder_fd;
@@ -177,6 +178,44 @@ static void test_a_damaged_part_is_named(void **state)
 		free(text);
 		buf_finish(&json);
 	}
+	record_finish(&record);
+}
+
+static void test_who_holds_a_lock_is_told(void **state)
+{
+	struct error err;
+	struct record record;
+	struct record_owner owner;
+	char pid[32];
+	fill(&record);
+	save(&record);
+	record_owner_find(folder_fd, record.id, &owner);
+	assert_false(owner.is_held);
+	int lock = record_lock(folder_fd, record.id, &err);
+	record_owner_find(folder_fd, record.id, &owner);
+	assert_true(owner.is_held && owner.is_session);
+	assert_int_equal(owner.pid, getpid());
+	assert_false(record_owner_stop(&owner, &err)); // no broker, and still here
+	assert_int_equal(err.code, ERROR_DENIED);
+	record_owner_finish(&owner);
+	record_owner_note(lock, false);
+	record_owner_find(folder_fd, record.id, &owner);
+	assert_false(owner.is_session);
+	record_owner_finish(&owner);
+	assert_int_equal(record_lock(folder_fd, record.id, &err), -1);
+	snprintf(pid, sizeof(pid), "process %d", (int)getpid());
+	assert_non_null(strstr(err.text, pid));
+	/* A number that is not the holder's, and none at all, name nobody. */
+	static const char *const notes[] = {"1\n", "", "-5\n", "99999999999999\n", "x"};
+	for (size_t i = 0; i < ARRAY_LENGTH(notes); i++) {
+		assert_int_equal(ftruncate(lock, 0), 0);
+		assert_int_equal(pwrite(lock, notes[i], strlen(notes[i]), 0), strlen(notes[i]));
+		record_owner_find(folder_fd, record.id, &owner);
+		assert_true(owner.is_held);
+		assert_int_equal(owner.pid, 0);
+		record_owner_finish(&owner);
+	}
+	fd_close(&lock);
 	record_finish(&record);
 }
 
@@ -360,6 +399,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_a_record_nobody_wrote_is_refused_by_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_damaged_part_is_named, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_who_holds_a_lock_is_told, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_record_under_another_name_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/collect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "broker/record_owner.h"
+#include "broker/sync_text.h"
+#include "broker/timestamp.h"
+
+/* What is done with the record on the pool; outlives the collect where that is destroyed. */
+struct paper {
+	struct pool_job job;
+	struct collect *collect; // NULL: nobody waits for it
+	char *state_folder;      // owned
+	char id[RECORD_ID_SIZE];
+	struct record record;
+	int folder_fd, lock_fd;
+	bool is_ok;
+	bool is_held; // by another
+	struct error err;
+};
+
+struct collect {
+	struct collect_config config;
+	struct paper *paper; // owned
+	struct record seen;  // as the record was
+	bool has_seen;
+	struct keeper_settings settings; // the profile's, as the record says
+	struct sandbox *sandbox;         // owned
+	struct keeper *keeper;           // owned
+	ev_timer due;                    // prepare-timeout
+	ev_timer soon;                   // raises done
+	enum collect_outcome outcome;
+	struct error err;
+};
+
+static void paper_free(struct paper *paper)
+{
+	record_finish(&paper->record);
+	fd_close(&paper->lock_fd);
+	fd_close(&paper->folder_fd);
+	free(paper->state_folder);
+	free(paper);
+}
+
+/* ---- the end ---- */
+
+static void on_soon(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct collect *collect = CONTAINER_OF(timer, struct collect, soon);
+	collect->config.done(collect->config.data, collect->outcome,
+		collect->has_seen ? &collect->seen : NULL,
+		collect->outcome == COLLECT_DONE ? NULL : &collect->err);
+}
+
+/* Not from within a callback of the sandbox: it is closed by who is told. */
+static void end(struct collect *collect, enum collect_outcome outcome, const struct error *err)
+{
+	collect->outcome = outcome;
+	if (err) {
+		collect->err = *err;
+	}
+	ev_timer_stop(collect->config.loop, &collect->due);
+	ev_timer_start(collect->config.loop, &collect->soon);
+}
+
+static void submit(struct collect *collect, void (*run)(struct pool_job *job),
+	void (*done)(struct pool_job *job))
+{
+	struct error err;
+	collect->paper->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run, .done = done};
+	collect->paper->collect = collect;
+	if (!pool_submit(collect->config.pool, &collect->paper->job, &err)) {
+		collect->paper->collect = NULL;
+		end(collect, COLLECT_FAILED, &err);
+	}
+}
+
+/* Whose job has ended; NULL where nobody waits any more. */
+static struct collect *collect_of(struct pool_job *job)
+{
+	struct paper *paper = CONTAINER_OF(job, struct paper, job);
+	struct collect *collect = paper->collect;
+	paper->collect = NULL;
+	if (!collect) {
+		paper_free(paper);
+	}
+	return collect;
+}
+
+/* ---- what failed is written down ---- */
+
+static void run_note(struct pool_job *job)
+{
+	struct paper *paper = CONTAINER_OF(job, struct paper, job);
+	struct buf json;
+	struct error err;
+	buf_init(&json, RECORD_FILE_MAX);
+	if (!record_write_json(&paper->record, &json, &err) ||
+		!record_save(paper->folder_fd, paper->id, buf_span(&json), &err)) {
+		log_error("%s", err.text);
+	}
+	buf_finish(&json);
+}
+
+static void on_noted(struct pool_job *job)
+{
+	struct collect *collect = collect_of(job);
+	if (collect) {
+		end(collect, COLLECT_FAILED, NULL);
+	}
+}
+
+/* Before the keeper had the record, which writes down its own failures. */
+static void fail(struct collect *collect, const struct error *err)
+{
+	struct record *record = &collect->paper->record;
+	char now[TIMESTAMP_SIZE];
+	collect->err = *err;
+	ev_timer_stop(collect->config.loop, &collect->due);
+	if (collect->keeper || collect->config.is_discarded) {
+		end(collect, COLLECT_FAILED, err);
+		return;
+	}
+	record->state = RECORD_FAILED;
+	free(record->error);
+	record->error = mem_strdup(err->text);
+	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
+	submit(collect, run_note, on_noted);
+}
+
+/* ---- what is discarded ---- */
+
+static void run_remove(struct pool_job *job)
+{
+	struct paper *paper = CONTAINER_OF(job, struct paper, job);
+	paper->is_ok = record_remove(paper->folder_fd, paper->id, &paper->err);
+}
+
+static void on_removed(struct pool_job *job)
+{
+	struct collect *collect = collect_of(job);
+	if (collect) {
+		const struct paper *paper = collect->paper;
+		end(collect, paper->is_ok ? COLLECT_DONE : COLLECT_FAILED, &paper->err);
+	}
+}
+
+/* Its sandbox is not to be found from here: the record alone goes. */
+static void forget(struct collect *collect, const struct error *err)
+{
+	ev_timer_stop(collect->config.loop, &collect->due);
+	log_warning("session %s: %s; what is there stays there", collect->seen.id, err->text);
+	submit(collect, run_remove, on_removed);
+}
+
+/* The record does not lead to its sandbox any more. */
+static void give_up(struct collect *collect, const struct error *err)
+{
+	if (collect->config.is_discarded) {
+		forget(collect, err);
+	} else {
+		fail(collect, err);
+	}
+}
+
+/* ---- the sandbox ---- */
+
+static void on_kept(void *data, const struct error *err)
+{
+	struct collect *collect = data;
+	if (err || !collect->config.is_discarded) {
+		end(collect, err ? COLLECT_FAILED : COLLECT_DONE, err);
+	} else {
+		submit(collect, run_remove, on_removed);
+	}
+}
+
+static void on_synced(void *data, const struct keeper_event *event,
+	const struct sync_result *result, const struct error *err)
+{
+	char text[SYNC_TEXT_MAX];
+	if (sync_text_write(text, event->local_root, result, err)) {
+		log_warning("recovery: %s", text);
+	} else {
+		log_info("recovery: %s", text);
+	}
+}
+
+static void on_question(
+	void *data, const struct keeper_event *event, const struct deletions *deletions)
+{
+	/* Nobody is there to answer: the last sync of a root never asks. */
+}
+
+static const struct keeper_listener keeper_listener = {
+	.on_ended = on_synced, .on_question = on_question};
+
+static void keep(struct collect *collect)
+{
+	const struct collect_config *config = &collect->config;
+	struct paper *paper = collect->paper;
+	collect->keeper = keeper_create(&(struct keeper_config){
+		.loop = config->loop,
+		.pool = config->pool,
+		.sandbox = collect->sandbox,
+		.settings = &collect->settings,
+		.profile = config->profile->name,
+		.backend = backend_name(config->profile->backend),
+		.state_folder = config->state_folder,
+		.home = config->home,
+		.tools = config->tools,
+		.listener = &keeper_listener,
+		.data = collect,
+	});
+	keeper_adopt(collect->keeper, &paper->record, paper->lock_fd);
+	paper->lock_fd = -1;
+	if (config->is_discarded) {
+		keeper_discard(collect->keeper, on_kept, collect);
+	} else {
+		keeper_recover(collect->keeper, on_kept, collect);
+	}
+}
+
+static void on_root_added(void *data, const struct error *err)
+{
+	struct collect *collect = data;
+	struct error failure;
+	if (err) {
+		fail(collect, err);
+		return;
+	}
+	const struct record *record = &collect->paper->record;
+	const struct sandbox_root *root = sandbox_root_at(collect->sandbox, 0);
+	if (record->runtime_root && strcmp(record->runtime_root, root->runtime) != 0) {
+		error_set(&failure, ERROR_DENIED,
+			"it was in %s, and profile \"%s\" leads to %s now: make the profile what "
+			"it was, or end the session with acp-broker sessions discard",
+			record->runtime_root, record->profile, root->runtime);
+		give_up(collect, &failure);
+		return;
+	}
+	ev_timer_stop(collect->config.loop, &collect->due);
+	keep(collect);
+}
+
+static void on_ready(void *data)
+{
+	struct collect *collect = data;
+	sandbox_add_root(
+		collect->sandbox, collect->paper->record.local_root, on_root_added, collect);
+}
+
+static void on_failed(void *data, const struct error *err)
+{
+	fail(data, err);
+}
+
+static void on_progress(void *data, const char *text)
+{
+	log_info("recovery: %s", text);
+}
+
+static const struct sandbox_listener sandbox_listener = {
+	.on_progress = on_progress,
+	.on_ready = on_ready,
+	.on_failed = on_failed,
+};
+
+static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct collect *collect = CONTAINER_OF(timer, struct collect, due);
+	struct error err;
+	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+		"getting the sandbox ready took longer than %d s (prepare-timeout)",
+		collect->config.profile->prepare_timeout_ms / 1000);
+	fail(collect, &err);
+}
+
+static void prepare(struct collect *collect)
+{
+	const struct profile *profile = collect->config.profile;
+	struct error err;
+	struct sandbox_request request = {.profile = profile->name, .settings = &profile->settings};
+	collect->sandbox = sandbox_prepare(
+		collect->config.provider, &request, &sandbox_listener, collect, &err);
+	if (!collect->sandbox) {
+		fail(collect, &err);
+	} else if (profile->prepare_timeout_ms > 0) {
+		ev_timer_set(&collect->due, profile->prepare_timeout_ms / 1000.0, 0.);
+		ev_timer_start(collect->config.loop, &collect->due);
+	}
+}
+
+/* ---- the record ---- */
+
+static void run_read(struct pool_job *job)
+{
+	struct paper *paper = CONTAINER_OF(job, struct paper, job);
+	struct error *err = &paper->err;
+	paper->folder_fd = record_folder_open(paper->state_folder, err);
+	/* Read before it is locked: what does not exist is not to get a lock file. */
+	paper->is_ok = paper->folder_fd >= 0 &&
+	               record_load(paper->folder_fd, paper->id, &paper->record, err);
+	if (!paper->is_ok) {
+		return;
+	}
+	paper->lock_fd = record_lock(paper->folder_fd, paper->id, err);
+	paper->is_held = paper->lock_fd < 0 && err->code == ERROR_UNAVAILABLE;
+	paper->is_ok = paper->lock_fd >= 0;
+	if (paper->is_ok) {
+		record_owner_note(paper->lock_fd, false);
+		record_finish(&paper->record); // it may have been written since
+		paper->is_ok = record_load(paper->folder_fd, paper->id, &paper->record, err);
+	}
+}
+
+static bool check(struct collect *collect, struct error *err)
+{
+	const struct record *record = &collect->paper->record;
+	const struct profile *profile = collect->config.profile;
+	const char *backend = backend_name(profile->backend);
+	if (strcmp(record->profile, profile->name) != 0 || strcmp(record->backend, backend) != 0) {
+		return error_set(err, ERROR_CONFIG,
+			"it is of profile \"%s\" with backend %s, and the configuration has "
+			"backend %s there",
+			record->profile, record->backend, backend);
+	}
+	if (profile->backend == BACKEND_SSH && strcmp(record->persistence, "transient") == 0) {
+		return error_set(err, ERROR_UNAVAILABLE,
+			"a transient folder on another machine is not found again: what is in it "
+			"is in %s there",
+			record->runtime_root ? record->runtime_root : "no folder known");
+	}
+	return true;
+}
+
+/* Whether it is synced and kept is what was so when the session ran. */
+static void choose_settings(struct collect *collect)
+{
+	const struct record *record = &collect->paper->record;
+	struct keeper_settings *settings = &collect->settings;
+	bool is_synced = strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) != 0;
+	bool is_transient = strcmp(record->persistence, "transient") == 0;
+	*settings = collect->config.profile->sync;
+	settings->mode = is_synced ? SYNC_MODE_SESSION : SYNC_MODE_NONE;
+	settings->persistence = is_transient ? PERSISTENCE_TRANSIENT : PERSISTENCE_REUSE;
+}
+
+static void note_seen(struct collect *collect)
+{
+	const struct record *record = &collect->paper->record;
+	struct record *seen = &collect->seen;
+	*seen = *record;
+	seen->sessions = NULL;
+	seen->session_count = 0;
+	seen->profile = mem_strdup(record->profile);
+	seen->backend = mem_strdup(record->backend);
+	seen->sync = mem_strdup(record->sync);
+	seen->persistence = mem_strdup(record->persistence);
+	seen->local_root = mem_strdup(record->local_root);
+	seen->runtime_root = mem_strdup_or_null(record->runtime_root);
+	seen->error = mem_strdup_or_null(record->error);
+	collect->has_seen = true;
+}
+
+static void on_read(struct pool_job *job)
+{
+	struct collect *collect = collect_of(job);
+	struct error err;
+	if (!collect) {
+		return;
+	}
+	struct paper *paper = collect->paper;
+	if (!paper->is_ok) {
+		end(collect, paper->is_held ? COLLECT_HELD : COLLECT_FAILED, &paper->err);
+		return;
+	}
+	note_seen(collect);
+	if (!collect->config.is_discarded && paper->record.state == RECORD_STOPPED) {
+		end(collect, COLLECT_DONE, NULL);
+	} else if (!check(collect, &err)) {
+		give_up(collect, &err);
+	} else {
+		choose_settings(collect);
+		prepare(collect);
+	}
+}
+
+/* ---- life ---- */
+
+struct collect *collect_start(const struct collect_config *config, const char *id)
+{
+	struct collect *collect = mem_alloc_zero(sizeof(*collect));
+	struct paper *paper = mem_alloc_zero(sizeof(*paper));
+	collect->config = *config;
+	collect->paper = paper;
+	ev_init(&collect->due, on_due);
+	ev_timer_init(&collect->soon, on_soon, 0., 0.);
+	paper->state_folder = mem_strdup(config->state_folder);
+	snprintf(paper->id, sizeof(paper->id), "%s", id);
+	paper->folder_fd = -1;
+	paper->lock_fd = -1;
+	submit(collect, run_read, on_read);
+	return collect;
+}
+
+void collect_destroy(struct collect *collect)
+{
+	if (!collect) {
+		return;
+	}
+	struct paper *paper = collect->paper;
+	ev_timer_stop(collect->config.loop, &collect->due);
+	ev_timer_stop(collect->config.loop, &collect->soon);
+	keeper_destroy(collect->keeper);
+	sandbox_close(collect->sandbox);
+	bool is_running = paper->collect != NULL;
+	paper->collect = NULL;
+	if (!is_running || pool_cancel(collect->config.pool, &paper->job)) {
+		paper_free(paper);
+	}
+	record_finish(&collect->seen);
+	free(collect);
+}

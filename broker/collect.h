@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_COLLECT_H
+#define BROKER_COLLECT_H
+
+#include "broker/config.h"
+#include "broker/record.h"
+
+/*
+ * Finishes what a broker that is gone has begun: takes the lock of its record, gets the sandbox
+ * ready, syncs for the last time, writes the receipt, and keeps or ends the sandbox as the record
+ * says. What fails leaves the sandbox as it is, and is in the record. Loop thread only.
+ */
+struct collect;
+
+enum collect_outcome {
+	COLLECT_DONE,
+	COLLECT_HELD,   // a broker that lives has it: nothing was done
+	COLLECT_FAILED, // see the error
+};
+
+/* The record as it was before; NULL where it could not be read. */
+typedef void collect_done(void *data, enum collect_outcome outcome, const struct record *record,
+	const struct error *err);
+
+/* Everything is borrowed until the collect is destroyed. */
+struct collect_config {
+	struct ev_loop *loop;
+	struct pool *pool;
+	struct provider *provider;
+	const struct profile *profile; // the record's
+	const char *state_folder;
+	const char *home;                    // the user's; may be NULL
+	const struct transport_tools *tools; // may be NULL
+	bool is_discarded; // ends the sandbox without collecting, and removes the record
+	collect_done *done;
+	void *data;
+};
+
+/*
+ * Raises done exactly once, unless it is destroyed before, and not before it returns. A record of
+ * what is stopped is done at once, unless it is discarded.
+ */
+struct collect *collect_start(const struct collect_config *config, const char *id);
+
+/* What runs is left as it is, for another time. NULL is fine. */
+void collect_destroy(struct collect *collect);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/path_quote.h"
+#include "broker/collect.h"
+#include "broker/sessions.h"
+
+enum { STOP_WAIT_MS = 120 * 1000, STOP_LOOK_MS = 50 };
+
+/* One record is acted on, and the loop runs until that is done. */
+struct acting {
+	const struct sessions_means *means;
+	int folder_fd;
+	struct session_entries entries;
+	enum collect_outcome outcome;
+	struct error err; // of the outcome
+};
+
+/* ---- collecting, and discarding ---- */
+
+static void on_collected(void *data, enum collect_outcome outcome, const struct record *record,
+	const struct error *err)
+{
+	struct acting *acting = data;
+	acting->outcome = outcome;
+	if (err) {
+		acting->err = *err;
+	}
+	ev_break(acting->means->loop, EVBREAK_ALL);
+}
+
+static bool finish(struct acting *acting, const struct config *config, struct provider *provider,
+	const char *id, struct error *err)
+{
+	const struct sessions_means *means = acting->means;
+	struct collect *collect = collect_start(
+		&(struct collect_config){
+			.loop = means->loop,
+			.pool = means->pool,
+			.provider = provider,
+			.profile = &config->profile,
+			.state_folder = means->state_folder,
+			.home = environment_get(means->environment, "HOME"),
+			.tools = means->tools,
+			.is_discarded = means->options->command == COMMAND_SESSIONS_DISCARD,
+			.done = on_collected,
+			.data = acting,
+		},
+		id);
+	ev_run(means->loop, 0);
+	collect_destroy(collect);
+	if (acting->outcome != COLLECT_DONE) {
+		*err = acting->err;
+	}
+	return acting->outcome == COLLECT_DONE;
+}
+
+static bool finish_configured(
+	struct acting *acting, const struct session_entry *entry, struct error *err)
+{
+	const struct sessions_means *means = acting->means;
+	struct options options = *means->options;
+	struct config config;
+	options.profile = entry->record.profile;
+	if (!config_load(&config, &options, means->registry, means->environment, err)) {
+		return false;
+	}
+	log_set_level(config.log_level);
+	struct provider *provider = registry_get(means->registry, config.profile.backend, err);
+	bool ok = provider && finish(acting, &config, provider, entry->id, err);
+	config_finish(&config);
+	return ok;
+}
+
+/* What is known of a record that is to be finished; false where it cannot be. */
+static bool check(const struct session_entry *entry, struct error *err)
+{
+	if (!entry->is_readable) {
+		*err = entry->problem;
+		return error_prefix(err, "it cannot be read, and is left as it is");
+	}
+	if (!entry->owner.is_held) {
+		return true;
+	}
+	if (entry->owner.pid == 0) {
+		return error_set(err, ERROR_UNAVAILABLE, "a broker that runs has it");
+	}
+	return error_set(err, ERROR_UNAVAILABLE, "%s (process %d) has it%s",
+		entry->owner.is_session ? "a broker that runs" : "another acp-broker",
+		(int)entry->owner.pid,
+		entry->owner.is_session ? ": acp-broker sessions stop ends that first" : "");
+}
+
+static void say(const char *id, const struct record *record, const char *what)
+{
+	char *quoted = path_quote(span_of(record->local_root));
+	printf("session %s of %s: %s\n", id, quoted, what);
+	free(quoted);
+}
+
+static bool collect_one(struct acting *acting, const struct session_entry *entry, struct error *err)
+{
+	if (!check(entry, err) || !finish_configured(acting, entry, err)) {
+		return error_prefix(err, "session %s", entry->id);
+	}
+	say(entry->id, &entry->record, "collected");
+	return true;
+}
+
+/* ---- collect ---- */
+
+/* Every one whose broker is gone; the first failure is told last, the others before. */
+static bool collect_all(struct acting *acting, struct error *err)
+{
+	size_t count = 0, failed = 0;
+	for (size_t i = 0; i < acting->entries.count; i++) {
+		const struct session_entry *entry = &acting->entries.entries[i];
+		struct error failure;
+		bool is_wanted = !entry->is_readable ||
+		                 (!entry->owner.is_held && !sessions_is_collected(&entry->record));
+		if (is_wanted && !collect_one(acting, entry, &failure)) {
+			fprintf(stderr, "acp-broker: %s\n", failure.text);
+			failed++;
+		}
+		count += is_wanted;
+	}
+	if (count == 0) {
+		fputs("acp-broker: nothing is left to collect\n", stderr);
+	}
+	return failed == 0 || error_set(err, ERROR_UNAVAILABLE,
+				      "%zu of %zu sessions were not collected; their "
+				      "sandboxes stay",
+				      failed, count);
+}
+
+static bool collect(struct acting *acting, struct error *err)
+{
+	const struct options *options = acting->means->options;
+	const struct session_entry *entry;
+	if (options->word_count == 0) {
+		return collect_all(acting, err);
+	}
+	return sessions_find(&acting->entries, options->words[0], &entry, err) &&
+	       collect_one(acting, entry, err);
+}
+
+/* ---- stop ---- */
+
+/* Until the broker that was asked to end has let the record go. */
+static bool wait_for_end(
+	struct acting *acting, const struct session_entry *entry, pid_t pid, struct error *err)
+{
+	for (int waited_ms = 0; waited_ms < STOP_WAIT_MS; waited_ms += STOP_LOOK_MS) {
+		struct record_owner owner;
+		record_owner_find(acting->folder_fd, entry->id, &owner);
+		bool is_held = owner.is_held;
+		record_owner_finish(&owner);
+		if (!is_held) {
+			return true;
+		}
+		nanosleep(&(struct timespec){.tv_nsec = STOP_LOOK_MS * 1000000L}, NULL);
+	}
+	return error_set(err, ERROR_TIMEOUT,
+		"process %d was asked to end (SIGTERM) and has not within %d s: it may be "
+		"collecting; look again with acp-broker sessions list",
+		(int)pid, STOP_WAIT_MS / 1000);
+}
+
+static bool stop_living(struct acting *acting, const struct session_entry *entry, struct error *err)
+{
+	pid_t pid = entry->owner.pid;
+	if (!record_owner_stop(&entry->owner, err)) {
+		return false;
+	}
+	fprintf(stderr, "acp-broker: process %d was asked to end, with all its sessions\n",
+		(int)pid);
+	return wait_for_end(acting, entry, pid, err);
+}
+
+/* What a broker that has ended could not collect is collected after it. */
+static bool collect_rest(
+	struct acting *acting, const struct session_entry *entry, struct error *err)
+{
+	struct session_entry now = *entry;
+	now.owner = (struct record_owner){.pid_fd = -1};
+	if (!record_load(acting->folder_fd, entry->id, &now.record, err)) {
+		return false;
+	}
+	bool is_collected = sessions_is_collected(&now.record);
+	bool ok = is_collected || finish_configured(acting, &now, err);
+	record_finish(&now.record);
+	return ok;
+}
+
+static bool stop(struct acting *acting, struct error *err)
+{
+	const struct session_entry *entry;
+	if (!sessions_find(&acting->entries, acting->means->options->words[0], &entry, err)) {
+		return false;
+	}
+	bool is_living = entry->owner.is_held;
+	bool ok = entry->is_readable || check(entry, err);
+	ok = ok && (!is_living || stop_living(acting, entry, err)) &&
+	     collect_rest(acting, entry, err);
+	if (!ok) {
+		return error_prefix(err, "session %s", entry->id);
+	}
+	say(entry->id, &entry->record, "stopped and collected");
+	return true;
+}
+
+/* ---- discard ---- */
+
+static void say_lost(const struct record *record)
+{
+	if (sessions_is_collected(record)) {
+		say(record->id, record, "was collected; its sandbox goes");
+		return;
+	}
+	char *quoted = path_quote(span_of(record->runtime_root ? record->runtime_root : "-"));
+	printf("session %s: what was changed in %s since its last sync is lost (the record is of "
+	       "%s)\n",
+		record->id, quoted, record->updated);
+	free(quoted);
+}
+
+static bool discard(struct acting *acting, struct error *err)
+{
+	const struct session_entry *entry;
+	if (!sessions_find(&acting->entries, acting->means->options->words[0], &entry, err)) {
+		return false;
+	}
+	if (!check(entry, err) || !finish_configured(acting, entry, err)) {
+		return error_prefix(err, "session %s: nothing was discarded", entry->id);
+	}
+	say_lost(&entry->record);
+	say(entry->id, &entry->record, "discarded");
+	return true;
+}
+
+static const struct {
+	enum command command;
+	bool (*run)(struct acting *acting, struct error *err);
+} acts[] = {
+	{COMMAND_SESSIONS_COLLECT, collect},
+	{COMMAND_SESSIONS_STOP, stop},
+	{COMMAND_SESSIONS_DISCARD, discard},
+};
+
+bool sessions_act(const struct sessions_means *means, struct error *err)
+{
+	struct acting acting = {.means = means};
+	const char *state_folder = means->state_folder ? means->state_folder : "";
+	ATTR_CLEANUP(fd_cleanup) int folder_fd = record_folder_open(state_folder, err);
+	acting.folder_fd = folder_fd;
+	if (folder_fd < 0 || !sessions_load(folder_fd, &acting.entries, err)) {
+		return false;
+	}
+	bool ok = false;
+	for (size_t i = 0; i < ARRAY_LENGTH(acts); i++) {
+		if (acts[i].command == means->options->command) {
+			ok = acts[i].run(&acting, err);
+		}
+	}
+	sessions_finish(&acting.entries);
+	fflush(stdout);
+	return ok;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/settings.h"
+#include "broker/command.h"
+#include "broker/sessions.h"
+
+/* ---- as JSON ---- */
+
+static void write_record(struct json_writer *writer, const struct session_entry *entry)
+{
+	const struct record *record = &entry->record;
+	command_write_member(writer, "state", record_state_name(record->state));
+	command_write_member(writer, "profile", record->profile);
+	command_write_member(writer, "backend", record->backend);
+	command_write_member(writer, "sync", record->sync);
+	command_write_member(writer, "persistence", record->persistence);
+	command_write_member(writer, "localRoot", record->local_root);
+	command_write_member(writer, "runtimeRoot", record->runtime_root);
+	command_write_member(writer, "created", record->created);
+	command_write_member(writer, "updated", record->updated);
+	json_write_key(writer, "sessions");
+	json_write_array(writer);
+	for (size_t i = 0; i < record->session_count; i++) {
+		json_write_text(writer, record->sessions[i]);
+	}
+	json_write_array_end(writer);
+	json_write_key(writer, "conflicts");
+	json_write_int(writer, (long long)record->receipt.conflicts);
+	command_write_member(
+		writer, "collected", *record->receipt.time ? record->receipt.time : NULL);
+	command_write_member(writer, "error", record->error);
+}
+
+static void write_members(struct json_writer *writer, const void *data)
+{
+	const struct session_entry *entry = data;
+	command_write_member(writer, "id", entry->id);
+	json_write_key(writer, "isReadable");
+	json_write_bool(writer, entry->is_readable);
+	json_write_key(writer, "isHeld");
+	json_write_bool(writer, entry->owner.is_held);
+	json_write_key(writer, "process");
+	if (entry->owner.pid != 0) {
+		json_write_int(writer, entry->owner.pid);
+	} else {
+		json_write_null(writer);
+	}
+	if (entry->is_readable) {
+		write_record(writer, entry);
+	} else {
+		command_write_member(writer, "problem", entry->problem.text);
+	}
+}
+
+static void write_list(struct json_writer *writer, const void *data)
+{
+	const struct session_entries *entries = data;
+	json_write_key(writer, "sessions");
+	json_write_array(writer);
+	for (size_t i = 0; i < entries->count; i++) {
+		json_write_object(writer);
+		write_members(writer, &entries->entries[i]);
+		json_write_object_end(writer);
+	}
+	json_write_array_end(writer);
+}
+
+/* ---- for people ---- */
+
+/* Who has it, and what that means. */
+static const char *who_text(const struct session_entry *entry, char *text, size_t size)
+{
+	const struct record_owner *owner = &entry->owner;
+	if (owner->pid != 0) {
+		snprintf(
+			text, size, "%s%d", owner->is_session ? "" : "finishing ", (int)owner->pid);
+	} else if (owner->is_held) {
+		snprintf(text, size, "running");
+	} else {
+		snprintf(
+			text, size, "%s", sessions_is_collected(&entry->record) ? "ended" : "gone");
+	}
+	return text;
+}
+
+static void print_text(struct command_context *context, const char *text)
+{
+	command_print(context, span_of(text));
+}
+
+static void print_entry(struct command_context *context, const struct session_entry *entry)
+{
+	const struct record *record = &entry->record;
+	char who[32];
+	if (!entry->is_readable) {
+		printf("%s  ", entry->id);
+		print_text(context, "cannot be read: ");
+		print_text(context, entry->problem.text);
+		print_text(context, "; it is left as it is\n");
+		return;
+	}
+	printf("%s  %-10s  %-15s  %.19s  ", entry->id, record_state_name(record->state),
+		who_text(entry, who, sizeof(who)), record->updated);
+	print_text(context, record->profile);
+	print_text(context, "  ");
+	command_print_path(record->local_root);
+	putchar('\n');
+	if (record->error && record->state != RECORD_STOPPED) {
+		printf("%16s  ", "");
+		print_text(context, record->error);
+		putchar('\n');
+	}
+}
+
+static void print_list(struct command_context *context, const struct session_entries *entries)
+{
+	printf("%-16s  %-10s  %-15s  %-19s  %s\n", "SESSION", "STATE", "BROKER", "UPDATED (UTC)",
+		"PROFILE  WORKSPACE");
+	for (size_t i = 0; i < entries->count; i++) {
+		print_entry(context, &entries->entries[i]);
+	}
+}
+
+static void print_line(struct command_context *context, const char *label, const char *text)
+{
+	printf("%-12s ", label);
+	print_text(context, text);
+	putchar('\n');
+}
+
+static void print_show(struct command_context *context, const struct session_entry *entry)
+{
+	const struct record *record = &entry->record;
+	char text[64];
+	print_line(context, "session", entry->id);
+	if (!entry->is_readable) {
+		print_line(context, "problem", entry->problem.text);
+		return;
+	}
+	print_line(context, "state", record_state_name(record->state));
+	print_line(context, "broker", who_text(entry, text, sizeof(text)));
+	print_line(context, "profile", record->profile);
+	print_line(context, "backend", record->backend);
+	print_line(context, "sync", record->sync);
+	print_line(context, "persistence", record->persistence);
+	print_line(context, "workspace", record->local_root);
+	print_line(context, "sandbox", record->runtime_root ? record->runtime_root : "-");
+	print_line(context, "created", record->created);
+	print_line(context, "updated", record->updated);
+	print_line(context, "collected", *record->receipt.time ? record->receipt.time : "-");
+	snprintf(text, sizeof(text), "%zu", record->receipt.conflicts);
+	print_line(context, "conflicts", text);
+	print_line(context, "error", record->error ? record->error : "-");
+	for (size_t i = 0; i < record->session_count; i++) {
+		print_line(context, "acp session", record->sessions[i]);
+	}
+}
+
+/* ---- the commands ---- */
+
+static bool list(struct command_context *context, const struct session_entries *entries,
+	int folder_fd, struct error *err)
+{
+	if (context->options->flags & OPTION_JSON) {
+		return command_print_json(write_list, entries, err);
+	}
+	if (entries->count > 0) {
+		print_list(context, entries);
+	} else {
+		fputs("acp-broker: there are no sessions\n", stderr);
+	}
+	return true;
+}
+
+static bool show(struct command_context *context, const struct session_entries *entries,
+	int folder_fd, struct error *err)
+{
+	const struct session_entry *entry;
+	if (!sessions_find(entries, context->options->words[0], &entry, err)) {
+		return false;
+	}
+	if (context->options->flags & OPTION_JSON) {
+		return command_print_json(write_members, entry, err);
+	}
+	print_show(context, entry);
+	return true;
+}
+
+/* ---- prune ---- */
+
+static const struct setting_key age_key = {
+	.name = "age", .type = SETTING_DURATION, .fallback = "168h", .max = 1LL << 42};
+
+static bool read_age(const struct options *options, long long *out_ms, struct error *err)
+{
+	struct settings settings;
+	const char *word = options->word_count > 0 ? options->words[0] : age_key.fallback;
+	if (!setting_check(&age_key, word, err)) {
+		return error_prefix(err, "sessions prune: the age of what is removed");
+	}
+	settings_init(&settings);
+	settings_add(&settings, age_key.name, word, "command line");
+	*out_ms = settings_number(&settings, &age_key);
+	settings_finish(&settings);
+	return true;
+}
+
+/* The time of "2026-01-31T12:00:00.000Z"; -1 for what is none. */
+static time_t time_of(const char *text)
+{
+	struct tm utc = {0};
+	const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &utc);
+	return end ? timegm(&utc) : -1;
+}
+
+static bool may_prune(const struct session_entry *entry, long long age_ms)
+{
+	if (!entry->is_readable || entry->owner.is_held || !sessions_is_collected(&entry->record)) {
+		return false;
+	}
+	time_t updated = time_of(entry->record.updated);
+	return updated >= 0 && (long long)(time(NULL) - updated) >= age_ms / 1000;
+}
+
+static bool remove_one(int folder_fd, const char *id, bool *out_removed, struct error *err)
+{
+	struct record record;
+	struct error ignored;
+	ATTR_CLEANUP(fd_cleanup) int lock_fd = record_lock(folder_fd, id, &ignored);
+	*out_removed = false;
+	if (lock_fd < 0 || !record_load(folder_fd, id, &record, &ignored)) {
+		return true; // somebody has it by now
+	}
+	*out_removed = sessions_is_collected(&record);
+	record_finish(&record);
+	return !*out_removed || record_remove(folder_fd, id, err);
+}
+
+static bool prune(struct command_context *context, const struct session_entries *entries,
+	int folder_fd, struct error *err)
+{
+	long long age_ms = 0;
+	size_t count = 0;
+	if (!read_age(context->options, &age_ms, err)) {
+		return false;
+	}
+	for (size_t i = 0; i < entries->count; i++) {
+		bool is_removed = false;
+		if (may_prune(&entries->entries[i], age_ms) &&
+			!remove_one(folder_fd, entries->entries[i].id, &is_removed, err)) {
+			return false;
+		}
+		count += is_removed;
+	}
+	printf("removed %zu of %zu records\n", count, entries->count);
+	return true;
+}
+
+static const struct {
+	enum command command;
+	bool (*run)(struct command_context *context, const struct session_entries *entries,
+		int folder_fd, struct error *err);
+} looks[] = {
+	{COMMAND_SESSIONS_LIST, list},
+	{COMMAND_SESSIONS_SHOW, show},
+	{COMMAND_SESSIONS_PRUNE, prune},
+};
+
+bool sessions_look(const struct options *options, const char *state_folder, struct error *err)
+{
+	struct session_entries entries;
+	struct command_context context = {
+		.options = options, .is_terminal = isatty(STDOUT_FILENO) == 1, .lock_fd = -1};
+	ATTR_CLEANUP(fd_cleanup)
+	int folder_fd = record_folder_open(state_folder ? state_folder : "", err);
+	if (folder_fd < 0 || !sessions_load(folder_fd, &entries, err)) {
+		return false;
+	}
+	bool ok = false;
+	for (size_t i = 0; i < ARRAY_LENGTH(looks); i++) {
+		if (looks[i].command == options->command) {
+			ok = looks[i].run(&context, &entries, folder_fd, err);
+		}
+	}
+	sessions_finish(&entries);
+	errno = 0;
+	if (ok && (fflush(stdout) != 0 || ferror(stdout))) {
+		return error_set_errno(err, errno ? errno : EIO, "writing to stdout");
+	}
+	return ok;
+}

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""Sessions whose broker is killed, and what acp-broker sessions says and does of them."""
+
+import json
+import os
+import signal
+import subprocess
+
+import case
+import processes
+from sync_case import PATIENCE, SyncCase
+
+
+class SessionsCase(SyncCase):
+    def sessions(self, *words, status=0, profile='copy'):
+        """What a command prints, to stdout or, where it fails, to stderr."""
+        config = self.dir / f'config-{profile}'
+        argv = [case.BROKER, '--config', str(config), 'sessions', *words]
+        done = subprocess.run(argv, cwd=self.dir, env=self.environment(), text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, status, (words, done.stdout, done.stderr))
+        return done.stdout if status == 0 else done.stderr
+
+    def listed(self):
+        return json.loads(self.sessions('list', '--json'))['sessions']
+
+    def the_one(self):
+        entry, = self.listed()
+        return entry
+
+    def kill(self, client):
+        """The broker alone, as the kernel does; its guards end the rest."""
+        os.kill(client.process.pid, signal.SIGKILL)
+        client.wait(PATIENCE)
+        self.assert_nothing_runs(30.0)
+
+    def edit_both(self, runtime, name='a'):
+        (self.work / f'{name}-here').write_text(f'{name} here\n')
+        (runtime / f'{name}-there').write_text(f'{name} there\n')
+
+    def assert_both(self, name='a'):
+        self.assertEqual((self.work / f'{name}-here').read_text(), f'{name} here\n')
+        self.assertEqual((self.work / f'{name}-there').read_text(), f'{name} there\n')
+
+    def left(self, **keys):
+        """The sandbox of a broker that was killed with edits pending on both sides."""
+        client, session = self.opened(**keys)
+        runtime = self.runtime(client, session)
+        self.edit_both(runtime)
+        self.wait_state('active')
+        self.kill(client)
+        return runtime
+
+    def wait_state(self, state, count=1):
+        def reached():
+            return [r['state'] for r in self.records()].count(state) >= count
+        self.assertTrue(processes.wait_until(reached, PATIENCE),
+                        [(r['state'], r['error']) for r in self.records()])

@@ -1,0 +1,191 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A starting broker finishes what those that are gone have begun, beside its own session."""
+
+import signal
+import subprocess
+import unittest
+
+import case
+import processes
+import sync_room
+from sessions_case import SessionsCase
+from sync_case import PATIENCE
+
+# Where a session, or a collect of what it left, is killed. The first record that a session writes
+# is the first thing it does: killed there it has left nothing.
+POINTS = ('keeper.saved:1', 'keeper.synced:1', 'record.written:2', 'deliver.asked:1',
+          'base.setting:1', 'base.set:1', 'slot.exchanged:1', 'checkpoint.added:1')
+
+
+class Recovery(SessionsCase):
+    def elsewhere(self, client=None):
+        """A session in another workspace of the same profile."""
+        client = client or self.copied()
+        other = self.dir / 'other'
+        other.mkdir(exist_ok=True)
+        return client, client.new_session(other)
+
+    def ended(self, client):
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+
+    def test_in_the_same_workspace(self):
+        runtime = self.left()
+        client, session = self.opened()
+        self.assertEqual(self.runtime(client, session), runtime)
+        self.assert_both()
+        self.wait_state('stopped')
+        self.edit_both(runtime, 'b')
+        client.prompt(session, 'say hello')
+        self.assert_both('b')
+        self.ended(client)
+        self.assertEqual([r['state'] for r in self.records()], ['stopped'] * 2)
+
+    def test_beside_a_session_elsewhere(self):
+        self.left()
+        client, session = self.elsewhere()
+        self.wait_state('stopped')
+        self.assert_both()
+        client.prompt(session, 'say hello')
+        self.ended(client)
+        self.assertIn('is collected', client.stderr)
+
+    def test_without_any_session(self):
+        self.left()
+        self.copied()
+        self.wait_state('stopped')
+        self.assert_both()
+
+    def test_what_is_transient_ends(self):
+        runtime = self.left(persistence='transient')
+        self.elsewhere()
+        self.wait_state('stopped')
+        self.assertTrue(processes.wait_until(lambda: not runtime.exists(), PATIENCE))
+        self.assert_both()
+
+    def test_what_is_transient_and_used_again_stays(self):
+        runtime = self.left(persistence='transient')
+        client, session = self.opened(persistence='transient')
+        self.wait_state('stopped')
+        self.assert_both()
+        self.edit_both(runtime, 'b')
+        client.prompt(session, 'say hello')
+        self.assert_both('b')
+        self.ended(client)
+        self.assertFalse(runtime.exists())
+
+    def test_a_living_one_is_not_touched(self):
+        first, session = self.opened()
+        runtime = self.runtime(first, session)
+        self.wait_state('active')
+        self.edit_both(runtime)
+        (self.dir / 'third').mkdir()
+        gone = self.copied()
+        gone.new_session(self.dir / 'third')
+        self.wait_state('active', 2)
+        gone.process.kill()
+        gone.wait(PATIENCE)
+        self.elsewhere()
+        self.wait_state('stopped')  # that of the third workspace
+        self.assertFalse((self.work / 'a-there').exists())
+        self.assertFalse((runtime / 'a-here').exists())
+        first.prompt(session, 'say hello')
+        self.assert_both()
+
+    def test_what_fails_is_said_and_tried_again(self):
+        runtime = self.left(persistence='transient')
+        moved = self.dir / 'moved'
+        self.work.rename(moved)
+        options = ['--config', str(self.dir / 'config-copy'), '--profile', 'copy']
+        client = self.broker(options=options, cwd=self.dir)
+        client.initialize()
+        self.elsewhere(client)
+        self.wait_state('failed')
+        self.ended(client)
+        self.assertIn('is not collected', client.stderr)
+        self.assertIn('the sandbox stays', client.stderr)
+        self.assertTrue((runtime / 'a-there').exists())
+        moved.rename(self.work)
+        self.elsewhere()
+        self.assertTrue(processes.wait_until(lambda: not runtime.exists(), PATIENCE))
+        self.assert_both()
+
+    def test_the_end_does_not_wait(self):
+        self.left()
+        with self.held_store():
+            client = self.copied()
+            self.assertTrue(processes.wait_until(
+                lambda: any(e['process'] == client.process.pid for e in self.listed()), PATIENCE))
+            self.ended(client)
+            self.assertFalse((self.work / 'a-there').exists())
+        self.copied()
+        self.wait_state('stopped')
+        self.assert_both()
+
+    def test_it_is_bounded(self):
+        self.left()
+        with self.held_store():
+            client = self.copied(recovery_timeout='1s')
+            self.assertTrue(processes.wait_until(
+                lambda: 'recovery-timeout' in client.stderr, PATIENCE), client.stderr)
+            self.assertTrue(processes.wait_until(
+                lambda: not any(e['isHeld'] for e in self.listed()), PATIENCE))
+            self.elsewhere(client)
+
+
+class Killed(unittest.TestCase):
+    """A session, then the collect of what it left: killed anywhere, nothing is lost."""
+
+    def collect(self, room, **more):
+        argv = [sync_room.POINTS, '--config', str(room.path), 'sessions', 'collect']
+        return subprocess.run(argv, env=room.environment(**more), text=True, cwd=room.dir,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                              timeout=PATIENCE)
+
+    def room(self):
+        room = sync_room.Room()
+        room.setUp()
+        self.addCleanup(room.doCleanups)
+        room.make_and_sync(2)
+        return room
+
+    def check(self, room):
+        """All of it is on both sides before any further session."""
+        done = self.collect(room)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        turn = room.work / f'turn{room.number}'
+        for side in (room.local, room.remote):
+            if turn.exists():
+                side[turn.name] = sync_room.look(turn)
+        wanted = sync_room.merged(room.base, room.local, room.remote)
+        for root in (room.work, room.runtime):
+            room.assert_same(sync_room.tree(root)[0], wanted, str(root))
+        room.check()
+
+    def test_a_session_that_is_killed(self):
+        for point in POINTS:
+            with self.subTest(point=point):
+                room = self.room()
+                room.edit()
+                _, status = room.session(ACP_POINT=f'{point}:kill')
+                self.assertEqual(status, -signal.SIGKILL)
+                room.assert_nothing_runs(sync_room.LEFT_SECONDS)
+                self.check(room)
+
+    def test_a_collect_that_is_killed(self):
+        for point in POINTS:
+            with self.subTest(point=point):
+                room = self.room()
+                client, _ = room.open()
+                room.edit()
+                client.process.kill()
+                client.wait(PATIENCE)
+                done = self.collect(room, ACP_POINT=f'{point}:kill')
+                self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
+                room.assert_nothing_runs(sync_room.LEFT_SECONDS)
+                self.check(room)
+
+
+if __name__ == '__main__':
+    case.main()

@@ -1,0 +1,202 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""acp-broker sessions: what is listed, and what is done to those of brokers that are gone."""
+
+import fcntl
+import json
+import os
+import time
+
+import case
+from sync_case import PATIENCE
+from sessions_case import SessionsCase
+
+
+class Looking(SessionsCase):
+    def test_a_living_one_and_its_process(self):
+        client, session = self.opened()
+        self.wait_state('active')
+        entry = self.the_one()
+        self.assertEqual((entry['isHeld'], entry['process'], entry['state'], entry['sessions']),
+                         (True, client.process.pid, 'active', [session]))
+        self.assertIn(str(client.process.pid), self.sessions('list'))
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+        entry = self.the_one()
+        self.assertEqual((entry['isHeld'], entry['state']), (False, 'stopped'))
+        self.assertTrue(entry['collected'])
+        shown = json.loads(self.sessions('show', '--json', entry['id'][:6]))
+        self.assertEqual(shown, entry)
+        self.assertIn(str(self.work), self.sessions('show', entry['id']))
+
+    def test_nothing_at_all(self):
+        self.assertEqual(self.sessions('list'), '')
+        self.assertEqual(self.listed(), [])
+
+    def test_names(self):
+        self.left()
+        for word in ('', 'abc', '../../etc/x', 'ABCDEF', '0' * 17, '*', 'g' * 16):
+            self.assertIn('expected the name of a session',
+                          self.sessions('show', '--', word, status=2))
+        unknown = '0' * 16 if self.the_one()['id'][0] != '0' else 'f' * 16
+        for command in ('show', 'collect', 'stop', 'discard'):
+            self.assertIn('there is no session', self.sessions(command, unknown, status=1))
+        self.sessions('show', status=2)
+        self.sessions('discard', status=2)
+        self.sessions('prune', 'soon', status=2)
+        self.sessions('unknown', status=2)
+
+    def test_what_cannot_be_read_is_named_and_stays(self):
+        self.left()
+        good = self.the_one()
+        folder = self.state / 'sessions'
+        text = (folder / f'{good["id"]}.json').read_text()
+        newer = dict(json.loads(text), version=99)
+        wrong = dict(json.loads(text), sessions='none')
+        others = {'1' * 16: text[:len(text) // 2], '2' * 16: '', '3' * 16: json.dumps(newer),
+                  '4' * 16: json.dumps(wrong), '5' * 16: text, '6' * 16: '\0\xff{'}
+        for name, content in others.items():
+            (folder / f'{name}.json').write_text(content)
+        listed = {entry['id']: entry for entry in self.listed()}
+        self.assertEqual(set(listed), {good['id'], *others})
+        table = self.sessions('list')
+        for name in others:
+            self.assertFalse(listed[name]['isReadable'])
+            self.assertIn(name, table)
+            self.assertIn(name, self.sessions('collect', name, status=1))
+            self.assertIn(name, self.sessions('discard', name, status=1))
+            self.sessions('stop', name, status=1)
+        self.assertIn('use a newer acp-broker', listed['3' * 16]['problem'])
+        self.assertIn('6 of 7 sessions', self.sessions('collect', status=1))
+        self.assert_both()
+        self.sessions('prune', '0s')
+        self.assertEqual({path.stem: path.read_text() for path in folder.glob('*.json')}, others)
+
+    def test_prune(self):
+        self.left()
+        self.sessions('prune', '0s')
+        self.assertEqual(self.the_one()['state'], 'active')
+        self.sessions('collect')
+        self.sessions('prune')
+        self.assertEqual(self.the_one()['state'], 'stopped')
+        self.sessions('prune', '0s')
+        self.assertEqual(self.listed(), [])
+        self.assertEqual(list((self.state / 'sessions').iterdir()), [])
+
+
+class Acting(SessionsCase):
+    def test_collect(self):
+        runtime = self.left()
+        entry = self.the_one()
+        self.assertEqual((entry['isHeld'], entry['state']), (False, 'active'))
+        self.assertIn('collected', self.sessions('collect', entry['id']))
+        self.assert_both()
+        self.assertTrue((runtime / 'a-here').exists())
+        entry = self.the_one()
+        self.assertEqual(entry['state'], 'stopped')
+        self.assertTrue(entry['collected'])
+        (runtime / 'later').write_text('later\n')
+        self.sessions('collect', entry['id'])  # it is done: nothing is touched
+        self.assertFalse((self.work / 'later').exists())
+
+    def test_collect_ends_what_is_transient(self):
+        runtime = self.left(persistence='transient')
+        self.assertTrue(runtime.exists())
+        self.sessions('collect')
+        self.assert_both()
+        self.assertFalse(runtime.exists())
+
+    def test_a_living_one_is_left_alone(self):
+        client, session = self.opened()
+        runtime = self.runtime(client, session)
+        self.edit_both(runtime)
+        name = self.the_one()['id']
+        for command in ('collect', 'discard'):
+            self.assertIn(f'process {client.process.pid}',
+                          self.sessions(command, name, status=1))
+        self.sessions('collect')
+        self.assertFalse((self.work / 'a-there').exists())
+        self.assertEqual(self.status(client, session)['state'], 'active')
+
+    def test_stop_of_a_living_one(self):
+        client, session = self.opened()
+        runtime = self.runtime(client, session)
+        self.edit_both(runtime)
+        self.sessions('stop', self.the_one()['id'])
+        self.assertEqual(client.wait(PATIENCE), 0)
+        self.assert_both()
+        self.assertEqual(self.the_one()['state'], 'stopped')
+
+    def test_stop_of_one_that_is_gone(self):
+        self.left()
+        self.sessions('stop', self.the_one()['id'])
+        self.assert_both()
+        self.assertEqual(self.the_one()['state'], 'stopped')
+
+    def test_stop_sends_nothing_to_others(self):
+        """The lock is held, and the process that the file names is this one: no broker."""
+        self.left()
+        name = self.the_one()['id']
+        with open(self.state / f'sessions/{name}.lock', 'r+', encoding='ascii') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.assertIn('cannot be seen', self.sessions('stop', name, status=1))
+            lock.truncate(0)
+            lock.write(f'{os.getpid()}\n')
+            lock.flush()
+            self.assertIn('no acp-broker', self.sessions('stop', name, status=1))
+            self.assertIn(str(os.getpid()), self.sessions('collect', name, status=1))
+
+    def test_discard(self):
+        runtime = self.left()
+        self.assertIn('is lost', self.sessions('discard', self.the_one()['id']))
+        self.assertFalse(runtime.exists())
+        self.assertEqual(self.listed(), [])
+        self.assertEqual(self.tree(), {'a-here': 'a here\n'})
+        client, session = self.opened()  # what was discarded is no deletion
+        self.assertEqual(self.tree(), {'a-here': 'a here\n'})
+        self.assertTrue((self.runtime(client, session) / 'a-here').exists())
+
+    def test_a_collect_that_fails_keeps_everything(self):
+        runtime = self.left(persistence='transient')
+        name = self.the_one()['id']
+        moved = self.dir / 'moved'
+        self.work.rename(moved)
+        self.assertIn(name, self.sessions('collect', name, status=1))
+        entry = self.the_one()
+        self.assertEqual(entry['state'], 'failed')
+        self.assertTrue(entry['error'])
+        self.assertIn(entry['error'], self.sessions('list'))
+        self.assertTrue((runtime / 'a-there').exists())
+        moved.rename(self.work)
+        self.sessions('collect', name)
+        self.assert_both()
+        self.assertFalse(runtime.exists())
+
+    def test_a_profile_that_is_gone(self):
+        runtime = self.left()
+        name = self.the_one()['id']
+        (self.dir / 'config-copy').write_text('[profile "other"]\n')
+        self.assertIn('copy', self.sessions('collect', name, status=2))
+        (self.dir / 'config-copy').write_text('[profile "copy"]\n\tbackend = local\n')
+        self.assertIn('leads to', self.sessions('collect', name, status=1))
+        self.assertTrue((runtime / 'a-there').exists())
+        self.assertFalse((self.work / 'a-there').exists())
+
+    def test_two_at_once(self):
+        self.left()
+        name = self.the_one()['id']
+        config = str(self.dir / 'config-copy')
+        with self.held_store():  # the first has the record, and waits
+            first = self.start([case.BROKER, '--config', config, 'sessions', 'collect', name])
+            deadline = time.monotonic() + PATIENCE
+            while not self.the_one()['isHeld'] and time.monotonic() < deadline:
+                time.sleep(0.05)
+            self.assertIn(f'process {first.process.pid}',
+                          self.sessions('collect', name, status=1))
+            self.assertIn('wait for that', self.sessions('stop', name, status=1))
+        self.assertEqual(first.wait(PATIENCE), 0)
+        self.assert_both()
+
+
+if __name__ == '__main__':
+    case.main()
