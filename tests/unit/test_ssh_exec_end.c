@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -197,6 +198,39 @@ static void test_fifty_run_at_once(void **state)
 	free(all);
 }
 
+/* ---- what is left ---- */
+
+static size_t count_entries(const char *path)
+{
+	size_t count = 0;
+	DIR *entries = opendir(path);
+	assert_non_null(entries);
+	while (readdir(entries)) {
+		count++;
+	}
+	closedir(entries);
+	return count;
+}
+
+/* No descriptor stays behind a process or a connection. */
+static void test_nothing_is_left_of_many(void **state)
+{
+	enum { CONNECTIONS = 4, PROCESSES = 12 };
+	size_t before = 0;
+	for (int i = 0; i < CONNECTIONS; i++) {
+		for (int j = 0; j < PROCESSES; j++) {
+			assert_string_equal(stage_shell(&stage, "echo works"), "works");
+		}
+		size_t in_use = count_entries("/proc/self/fd");
+		before = i == 0 ? in_use : before;
+		assert_in_range(in_use, before - 4, before + 4); // of channels kept warm
+		stage_finish(&stage);
+		real_stage_init(&stage);
+		stage.request.sh = sh;
+		stage_open(&stage);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (!shells_init(argc, argv)) {
@@ -212,6 +246,8 @@ int main(int argc, char **argv)
 		EACH_SHELL(test_destroying_kills),
 		EACH_SHELL(test_one_that_kills_its_own_group_is_told),
 		EACH_SHELL(test_fifty_run_at_once),
+		cmocka_unit_test_prestate_setup_teardown(
+			test_nothing_is_left_of_many, set_up, tear_down, (void *)shells[0]),
 	};
 	return shells_finish(
 		cmocka_run_group_tests(tests, real_stage_set_up, real_stage_tear_down));

@@ -48,7 +48,8 @@ acp_is_dead() {
 	'' | *[!0-9]*) return 1 ;;
 	esac
 	[ "$acp_there" = "$acp_here" ] || return 1
-	! acp_lives "$acp_pid" || ! grep -Fqs -e "ACP_BROKER_RUN=$acp_token" "/proc/$acp_pid/environ"
+	acp_lives "$acp_pid" || return 0
+	! grep -Fqs -e "ACP_BROKER_RUN=$acp_token" "/proc/$acp_pid/environ"
 }
 
 # Writes down who controls this run, the process $1, and ends the runs beside it whose control
