@@ -8,6 +8,8 @@
 #include "base/fd.h"
 #include "providers/ssh/host_impl.h"
 
+static const double empty_pause_s = 0.5;
+
 static struct ssh_process *from_exec(struct exec *exec)
 {
 	return CONTAINER_OF(exec, struct ssh_process, exec);
@@ -60,6 +62,13 @@ void ssh_process_kill(struct ssh_process *process)
 	process->was_killed = true; // one that is starting is killed when it tells of itself
 }
 
+static void arm(struct ssh_process *process, double seconds)
+{
+	ev_timer_stop(process->host->loop, &process->deadline);
+	ev_timer_set(&process->deadline, seconds, 0.);
+	ev_timer_start(process->host->loop, &process->deadline);
+}
+
 /* ---- the interface ---- */
 
 static void ssh_exec_signal_group(struct exec *exec, int signal)
@@ -95,6 +104,12 @@ static void ssh_exec_destroy(struct exec *exec)
 	if (!process->host || process->state == SSH_PROCESS_OVER ||
 		process->state == SSH_PROCESS_WAITING) {
 		ssh_process_free(process);
+	} else if (process->state == SSH_PROCESS_EXITED && process->slot) {
+		/*
+		 * Its shell looks for what it has left behind: mostly nothing, so that the control
+		 * need not look, too.
+		 */
+		arm(process, empty_pause_s);
 	} else {
 		ssh_process_kill(process);
 	}
@@ -108,12 +123,9 @@ static const struct exec_impl ssh_exec_impl = {
 
 /* ---- its beginning ---- */
 
-static void arm(struct ssh_process *process)
+static double channel_timeout_s(const struct ssh_host *host)
 {
-	double seconds = (double)process->host->request.channel_timeout_ms / 1000.;
-	ev_timer_stop(process->host->loop, &process->deadline);
-	ev_timer_set(&process->deadline, seconds, 0.);
-	ev_timer_start(process->host->loop, &process->deadline);
+	return (double)host->request.channel_timeout_ms / 1000.;
 }
 
 void ssh_process_assign(struct ssh_process *process, struct ssh_slot *slot)
@@ -122,7 +134,7 @@ void ssh_process_assign(struct ssh_process *process, struct ssh_slot *slot)
 	slot->process = process;
 	process->slot = slot;
 	process->state = SSH_PROCESS_STARTING;
-	arm(process);
+	arm(process, channel_timeout_s(process->host));
 	ssh_slot_send(slot, buf_span(&process->request));
 	if (ssh_slot_has_room(slot)) {
 		ssh_process_read_stdin(process);
@@ -156,6 +168,8 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 	ssh_host_enter(host);
 	if (process->state == SSH_PROCESS_WAITING) {
 		fail_waiting(process);
+	} else if (process->state == SSH_PROCESS_EXITED) {
+		ssh_process_kill(process);
 	} else {
 		struct error err;
 		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
@@ -214,7 +228,7 @@ struct exec *ssh_host_exec(struct ssh_host *host, const struct exec_spec *spec,
 				ssh_host_sh(host), spec, err) &&
 	                ssh_process_connect(process, spec, err);
 	if (is_ready) {
-		arm(process);
+		arm(process, channel_timeout_s(process->host));
 		ssh_links_dispatch(host);
 	} else {
 		error_prefix(err, "starting \"%s\"", spec->argv[0]);

@@ -185,7 +185,7 @@ struct ssh_process {
 	char *file; // for the message, where it cannot be started
 	char *interpreter;
 	struct buf request; // wiped: it has the environment
-	ev_timer deadline;  // for a channel, and for the start
+	ev_timer deadline;  // for a channel, for the start, and for what is left at the end
 	int in;             // reads what the process is to read; -1: none, or at its end
 	int out[2];         // by enum ssh_stream; -1: closed
 	ev_io in_io;

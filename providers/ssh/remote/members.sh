@@ -37,6 +37,14 @@ acp_members() {
 	acp_select $acp_marked $(grep -ls "$@" /proc/[0-9]*/stat)
 }
 
+# Those among which all members are that are marked with $1, a regular expression, or are in the
+# session $2, in acp_found. Where there is none, there is no member.
+acp_suspects() {
+	acp_found=
+	acp_select $(grep -ls -e "ACP_BROKER_RUN=$1" -e ") [^ZX] [0-9]* [0-9]* $2 " \
+		/proc/[0-9]*/environ /proc/[0-9]*/stat)
+}
+
 # The members of a process group, in acp_found.
 acp_group() {
 	acp_found=

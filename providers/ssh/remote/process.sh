@@ -146,10 +146,12 @@ acp_read_state() {
 	acp_line=${acp_line#"${acp_line%%[! ]*}"}
 }
 
-# Returns when no member is left.
+# Returns when no member is left. Mostly there is none: one look at all of /proc tells.
 acp_watch() {
 	acp_except=$$
 	acp_pause=0
+	acp_suspects "$acp_token\\.$acp_id\\." "$$"
+	[ -n "$acp_found" ] || return 0
 	while acp_members "$acp_token.$acp_id." "$$" && [ -n "$acp_found" ]; do
 		case $acp_pause in
 		0) acp_pause=0.1 ;;
