@@ -10,12 +10,13 @@ without, the one right after the other in the same session, divided by the delay
 import contextlib
 import os
 import shutil
+import sys
 
 from harness import Row, median, median_and_spread
 from parts import trees
 from parts.sync import CHANGED, FILES, FILE_BYTES, Copy, Samples, rsync, time_row, timed
 
-TRANSPORTS = ("git", "rsync")
+TRANSPORTS = [name for name in ("git", "rsync") if shutil.which(name)]
 SESSIONS = 2     # with each transport, near and far: with 50,000 files each takes half a minute
 TURNS = 2        # in each of them
 ROUNDS = 3       # in each session, unchanged syncs without the delay and with it
@@ -130,6 +131,7 @@ def measure_rounds(copy, place):
 
 def measure_session(samples, rounds, place, transport, total):
     bench = samples.bench
+    print(f"bench: ssh: {place.name}, by {transport}", file=sys.stderr)
     with fresh_state(bench), contextlib.closing(Far(bench, place, transport)) as copy:
         others = Others(place, copy.root)
         others.forget()
