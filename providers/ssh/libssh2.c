@@ -21,6 +21,7 @@ static void connect_failed(struct ssh2_client *client, const struct error *failu
 	if (!err.reason) {
 		err.reason = "HOST_UNREACHABLE";
 	}
+	route_add_words(client->route, &err);
 	client->listener->on_lost(client->data, &err);
 }
 

@@ -56,21 +56,21 @@ static bool put_name(struct buf *names, const char *name, struct error *err)
 	return buf_append_format(names, err, "%s%s", names->len ? "," : "", name);
 }
 
-bool ssh2_prefer_host_keys(const struct ssh2 *ssh2, LIBSSH2_SESSION *session,
-	const char *const *types, struct error *err)
+bool ssh2_prefer(const struct ssh2 *ssh2, LIBSSH2_SESSION *session, int method,
+	const char *const *best, struct error *err)
 {
 	size_t count;
-	const char **list = supported(ssh2, session, LIBSSH2_METHOD_HOSTKEY, &count);
+	const char **list = supported(ssh2, session, method, &count);
 	struct buf names;
 	buf_init(&names, PREFERENCE_MAX);
 	bool fits = true;
-	for (const char *const *type = types; *type; type++) {
-		if (array_has(list, count, span_of(*type))) {
-			fits = fits && put_name(&names, *type, err);
+	for (const char *const *name = best; *name; name++) {
+		if (array_has(list, count, span_of(*name))) {
+			fits = fits && put_name(&names, *name, err);
 		}
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (!list_has(types, list[i], strlen(list[i]))) {
+		if (!list_has(best, list[i], strlen(list[i]))) {
 			fits = fits && put_name(&names, list[i], err);
 		}
 	}
@@ -79,13 +79,20 @@ bool ssh2_prefer_host_keys(const struct ssh2 *ssh2, LIBSSH2_SESSION *session,
 	}
 	char *text = mem_strndup(buf_span(&names));
 	buf_finish(&names);
-	if (fits && *text &&
-		ssh2->session_method_pref(session, LIBSSH2_METHOD_HOSTKEY, text) != 0) {
-		fits = error_set(err, ERROR_SYSTEM, "preferring the known host keys: %s",
+	if (fits && *text && ssh2->session_method_pref(session, method, text) != 0) {
+		fits = error_set(err, ERROR_SYSTEM, "preferring %s: %s", text,
 			ssh2_last_text(ssh2, session));
 	}
 	free(text);
 	return fits;
+}
+
+bool ssh2_prefer_fast(const struct ssh2 *ssh2, LIBSSH2_SESSION *session, struct error *err)
+{
+	static const char *const ciphers[] = {
+		"aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr", NULL};
+	return ssh2_prefer(ssh2, session, LIBSSH2_METHOD_CRYPT_CS, ciphers, err) &&
+	       ssh2_prefer(ssh2, session, LIBSSH2_METHOD_CRYPT_SC, ciphers, err);
 }
 
 /* The payload of the server's first packet, where that is its KEXINIT and all of it is there. */

@@ -10,11 +10,15 @@
 bool ssh2_supports(const struct ssh2 *ssh2, LIBSSH2_SESSION *session, int method, const char *name);
 
 /*
- * Prefers these types of host key (NULL-terminated, best first) in the negotiation, all others
- * that the library knows after them.
+ * Prefers these names (NULL-terminated, best first) of a method, LIBSSH2_METHOD_…, in the
+ * negotiation: those of them that the library knows, and all others that it knows after them.
  */
-bool ssh2_prefer_host_keys(const struct ssh2 *ssh2, LIBSSH2_SESSION *session,
-	const char *const *types, struct error *err) ATTR_NODISCARD;
+bool ssh2_prefer(const struct ssh2 *ssh2, LIBSSH2_SESSION *session, int method,
+	const char *const *best, struct error *err) ATTR_NODISCARD;
+
+/* The fastest of the ciphers that are as good as any; the MACs come in a good order. */
+bool ssh2_prefer_fast(
+	const struct ssh2 *ssh2, LIBSSH2_SESSION *session, struct error *err) ATTR_NODISCARD;
 
 /*
  * Why a handshake came to nothing: `received` is what the server has sent from the first byte

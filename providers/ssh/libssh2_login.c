@@ -81,7 +81,9 @@ static bool handshake_failed(struct login *login, struct error *err)
 			"libssh2 cannot talk to this server: %s: set ssh-client = openssh", text);
 	}
 	int failure = ssh2->session_last_errno(login->work.session);
-	if (login->received.len == 0 && failure == LIBSSH2_ERROR_SOCKET_DISCONNECT) {
+	/* It may be the sending of our first line that has failed. */
+	if (login->received.len == 0 && failure != LIBSSH2_ERROR_TIMEOUT &&
+		failure != LIBSSH2_ERROR_SOCKET_TIMEOUT) {
 		return error_set_reason(err, ERROR_UNAVAILABLE, "HOST_UNREACHABLE",
 			"the connection was closed before the server said anything");
 	}
@@ -120,7 +122,8 @@ static bool shake_hands(struct login *login, struct error *err)
 	} else if (!known_hosts_types(&work->target, known, HOST_KEY_TYPES_MAX, err)) {
 		return false;
 	}
-	if (!ssh2_prefer_host_keys(ssh2, work->session, types, err)) {
+	if (!ssh2_prefer(ssh2, work->session, LIBSSH2_METHOD_HOSTKEY, types, err) ||
+		!ssh2_prefer_fast(ssh2, work->session, err)) {
 		return false;
 	}
 	ssh2->session_set_blocking(work->session, 1);

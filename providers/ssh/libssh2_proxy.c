@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "providers/ssh/libssh2_route.h"
@@ -9,13 +12,66 @@
 struct proxy {
 	struct route route;
 	struct process *process;
-	int fd; // -1 once it was handed over
+	int fd;       // -1 once it was handed over
+	int words_fd; // its stderr; -1 once that has ended
+	struct ev_io readable;
+	size_t words_len;
+	char words[ROUTE_WORDS_MAX]; // the last of it
 };
+
+static void keep_last(struct proxy *proxy, const char *bytes, size_t len)
+{
+	size_t kept = proxy->words_len;
+	if (kept > ROUTE_WORDS_MAX - len) {
+		kept = ROUTE_WORDS_MAX - len;
+		memmove(proxy->words, proxy->words + proxy->words_len - kept, kept);
+	}
+	for (size_t i = 0; i < len; i++) {
+		bool is_printable = bytes[i] >= ' ' && bytes[i] <= '~';
+		proxy->words[kept + i] = is_printable ? bytes[i] : ' ';
+	}
+	proxy->words_len = kept + len;
+}
+
+/* False: nothing more is there now. */
+static bool read_words(struct proxy *proxy)
+{
+	char bytes[ROUTE_WORDS_MAX];
+	ssize_t count = proxy->words_fd < 0 ? -1 : read(proxy->words_fd, bytes, sizeof(bytes));
+	if (count > 0) {
+		keep_last(proxy, bytes, (size_t)count);
+	} else if (proxy->words_fd >= 0 && (count == 0 || (errno != EAGAIN && errno != EINTR))) {
+		ev_io_stop(proxy->route.context->loop, &proxy->readable);
+		fd_close(&proxy->words_fd);
+	}
+	return count > 0;
+}
+
+static void on_readable(struct ev_loop *loop, struct ev_io *watcher, int events)
+{
+	(void)read_words(CONTAINER_OF(watcher, struct proxy, readable));
+}
+
+/* What it said before it ended is in the pipe by then; some say more than they are asked. */
+static struct span proxy_words(struct route *route)
+{
+	enum { READS_MAX = 256 };
+	struct proxy *proxy = CONTAINER_OF(route, struct proxy, route);
+	for (int i = 0; i < READS_MAX && read_words(proxy); i++) {
+	}
+	struct span words = {proxy->words, proxy->words_len};
+	while (words.len > 0 && words.data[words.len - 1] == ' ') {
+		words.len--;
+	}
+	return words;
+}
 
 static void proxy_close(struct route *route)
 {
 	struct proxy *proxy = CONTAINER_OF(route, struct proxy, route);
 	fd_close(&proxy->fd);
+	ev_io_stop(proxy->route.context->loop, &proxy->readable);
+	fd_close(&proxy->words_fd);
 	process_destroy(proxy->process);
 	free(proxy);
 }
@@ -56,24 +112,35 @@ static const struct process_listener listener = {
 struct route *route_proxy(const struct route *request, struct error *err)
 {
 	int sockets[2];
+	int words[2];
 	if (!socket_pair(sockets, err)) {
+		return NULL;
+	}
+	if (!fd_pipe(words, err)) {
+		fd_close(&sockets[0]);
+		fd_close(&sockets[1]);
 		return NULL;
 	}
 	struct proxy *proxy = mem_alloc_zero(sizeof(*proxy));
 	proxy->route = *request;
 	proxy->route.close = proxy_close;
+	proxy->route.words = proxy_words;
 	proxy->fd = sockets[0];
-	int fds[3] = {sockets[1], sockets[1], -1};
+	proxy->words_fd = words[0];
+	ev_io_init(&proxy->readable, on_readable, proxy->words_fd, EV_READ);
+	int fds[3] = {sockets[1], sockets[1], words[1]};
 	/* A program that is nothing but a pipe expects blocking ends. */
-	if (fd_set_nonblock(sockets[1], false, err)) {
+	if (fd_set_nonblock(sockets[1], false, err) && fd_set_nonblock(words[0], true, err)) {
 		proxy->process = shell_start(request->context, request->target->proxy_command, fds,
 			&listener, proxy, err);
 	}
 	fd_close(&sockets[1]);
+	fd_close(&words[1]);
 	if (!proxy->process) {
 		error_prefix(err, "starting the ProxyCommand of %s", request->target->alias);
 		proxy_close(&proxy->route);
 		return NULL;
 	}
+	ev_io_start(proxy->route.context->loop, &proxy->readable);
 	return &proxy->route;
 }

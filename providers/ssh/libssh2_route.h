@@ -33,10 +33,17 @@ struct route *route_open(const struct provider_context *context, const struct ss
 /* Raises nothing more; from a handler too. What the socket leads through ends. NULL is fine. */
 void route_close(struct route *route);
 
+/* To an error of the connection: what the program that it leads through has said last. */
+void route_add_words(struct route *route, struct error *err);
+
 /* ---- for those who make one ---- */
+
+enum { ROUTE_WORDS_MAX = 512 };
 
 struct route {
 	void (*close)(struct route *route);
+	/* Printable; may be empty. NULL: no program is on the way. */
+	struct span (*words)(struct route *route);
 	const struct provider_context *context;
 	const struct ssh_target *target;
 	const struct route_listener *listener;

@@ -80,6 +80,7 @@ static void step_channels(struct ssh2_client *client)
 static void tell_lost(struct ssh2_client *client)
 {
 	client->stage = CLIENT_LOST;
+	route_add_words(client->route, &client->error);
 	alive_end(client);
 	LIST_FOR_EACH(channel, &client->channels, struct ssh2_channel, link) {
 		if (channel_is_live(channel)) {

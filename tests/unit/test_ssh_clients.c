@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/ssh/client_cases.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -49,6 +51,39 @@ static void test_auto_stays_with_libssh2_elsewhere(struct client_world *world)
 	connection_close(&connection);
 }
 
+/* An authority of the server's has signed the user's key, which is no other way known to it. */
+static void certify(struct client_world *world)
+{
+	char command[1024];
+	snprintf(command, sizeof(command),
+		"cd %s && ssh-keygen -q -t ed25519 -N '' -f authority && "
+		"sed 's/^/cert-authority /' authority.pub > authorized_keys && "
+		"ssh-keygen -q -t ed25519 -N '' -f mine && "
+		"ssh-keygen -q -s authority -I me -n %s mine.pub",
+		world->sshd.folder, world->sshd.user);
+	assert_int_equal(system(command), 0);
+	snprintf(command, sizeof(command), "%s/mine", world->sshd.folder);
+	client_set_list(&world->target.identity_files, command);
+}
+
+static void test_auto_takes_the_program_for_a_certificate(struct client_world *world)
+{
+	struct connection connection = {0};
+	client_world_start(world, NULL);
+	certify(world);
+	world->target.client = SSH_CLIENT_LIBSSH2;
+	connection_expect_failure(
+		&connection, world, "SSH_UNSUPPORTED", "mine-cert.pub is a certificate");
+	connection_close(&connection);
+	world->target.client = SSH_CLIENT_AUTO;
+	world->connect = ssh_connect;
+	connection = (struct connection){0};
+	connection_expect_ready(&connection, world);
+	world->connect = ssh_libssh2_connect;
+	assert_non_null(strstr(connection.progress, "using the ssh program"));
+	connection_close(&connection);
+}
+
 #define CASE(name)                                                                                 \
 	{                                                                                          \
 #name, name                                                                        \
@@ -58,6 +93,7 @@ static const struct client_case cases[] = {
 	CASE(test_a_server_that_libssh2_cannot_talk_to),
 	CASE(test_auto_takes_the_program_there),
 	CASE(test_auto_stays_with_libssh2_elsewhere),
+	CASE(test_auto_takes_the_program_for_a_certificate),
 };
 
 int main(int argc, char **argv)

@@ -64,11 +64,12 @@ static void test_ipv6_connects(void **state)
 	sshd_stop(&other);
 }
 
-static void test_a_proxy_command_connects(void **state)
+/* A pipe to the sshd, and what is done after it. */
+static void use_proxy(const char *then)
 {
 	char command[PATH_MAX];
 	snprintf(command, sizeof(command),
-		"exec python3 -c 'import socket,os,threading\n"
+		"python3 -c 'import socket,os,threading\n"
 		"s=socket.create_connection((\"127.0.0.1\",%d))\n"
 		"def up():\n"
 		" while True:\n"
@@ -80,9 +81,14 @@ static void test_a_proxy_command_connects(void **state)
 		"while True:\n"
 		" b=s.recv(65536)\n"
 		" if not b: break\n"
-		" os.write(1,b)'",
-		sshd.port);
+		" os.write(1,b)'; %s",
+		sshd.port, then);
 	target_set(&target.proxy_command, command);
+}
+
+static void test_a_proxy_command_connects(void **state)
+{
+	use_proxy("exit 0");
 	client_connect_ready(&client, &target);
 	echoes();
 }
@@ -90,7 +96,22 @@ static void test_a_proxy_command_connects(void **state)
 static void test_a_proxy_command_that_fails_is_told(void **state)
 {
 	target_set(&target.proxy_command, "exit 1");
-	client_connect_fails(&client, &target, "HOST_UNREACHABLE");
+	fails_and_says("HOST_UNREACHABLE", "closed before the server said anything");
+	target_set(&target.proxy_command,
+		"seq 30000 >&2; printf 'gate: no such\\033 box\\n' >&2; exit 1");
+	fails_and_says("HOST_UNREACHABLE", "(the ProxyCommand has said: ");
+	assert_non_null(strstr(client.err.text, "30000 gate: no such  box)"));
+	assert_null(strstr(client.err.text, "20000"));
+}
+
+static void test_a_proxy_command_that_ends_later_is_told_too(void **state)
+{
+	use_proxy("echo the gate closes >&2");
+	client_connect_ready(&client, &target);
+	sshd_kill_connections(&sshd);
+	wait_lost(&client);
+	assert_string_equal(client.err.reason, "LINK_LOST");
+	assert_non_null(strstr(client.err.text, "(the ProxyCommand has said: the gate closes)"));
 }
 
 static void test_two_hops_connect_and_carry_much(void **state)
@@ -146,6 +167,7 @@ int main(void)
 		route_test(test_ipv6_connects),
 		route_test(test_a_proxy_command_connects),
 		route_test(test_a_proxy_command_that_fails_is_told),
+		route_test(test_a_proxy_command_that_ends_later_is_told_too),
 		route_test(test_two_hops_connect_and_carry_much),
 		route_test(test_a_hop_that_cannot_reach_the_host_is_told),
 		route_test(test_a_hop_that_refuses_the_login_is_told),
