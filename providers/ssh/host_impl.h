@@ -6,7 +6,7 @@
 #include "providers/ssh/host.h"
 
 /*
- * What host.c, control.c, login.c, link.c and exec.c share.
+ * What host.c, control.c, login.c, link.c, slot.c and exec.c share.
  *
  *     host ── control         the first channel: orders, events
  *          ├─ links ── slots  connections, and their channels for processes
@@ -105,6 +105,14 @@ void ssh_links_warm(struct ssh_host *host);
 void ssh_links_wake(struct ssh_host *host);
 /* The scripts are there: every shell that waits is told where. */
 void ssh_links_begin(struct ssh_host *host);
+
+/* ---- channels (slot.c) ---- */
+
+/* NULL: the link has no room, and is marked so. */
+struct ssh_slot *ssh_slot_open(struct ssh_link *link);
+
+/* The scripts are there: tells its shell where. */
+void ssh_slot_begin(struct ssh_slot *slot);
 
 /* Bytes for the process; what cannot be sent at once is kept. False: wait for
  * ssh_process_on_room. */
