@@ -126,7 +126,10 @@ static void fail(struct collect *collect, const struct error *err)
 		end(collect, COLLECT_FAILED, err);
 		return;
 	}
-	record->state = RECORD_FAILED;
+	bool was_collected = record->state == RECORD_COLLECTING && *record->receipt.runtime_tree;
+	if (!was_collected) { // else what remains is to end the sandbox
+		record->state = RECORD_FAILED;
+	}
 	free(record->error);
 	record->error = mem_strdup(err->text);
 	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
@@ -230,6 +233,10 @@ static void on_root_added(void *data, const struct error *err)
 {
 	struct collect *collect = data;
 	struct error failure;
+	if (err && err->code == ERROR_NOT_FOUND) {
+		give_up(collect, err);
+		return;
+	}
 	if (err) {
 		fail(collect, err);
 		return;

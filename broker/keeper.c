@@ -74,11 +74,22 @@ static void on_saved_last(void *data, const struct error *err)
 
 /* ---- syncs ---- */
 
-/* The state a root is in after a sync went well. */
+/* Once everything of a transient sandbox is here, it ends. */
+static bool may_destroy(const struct keeper *keeper)
+{
+	return sandbox_capabilities(keeper->config.sandbox)->isolated &&
+	       keeper->config.settings->persistence == PERSISTENCE_TRANSIENT &&
+	       keeper->config.settings->mode != SYNC_MODE_NONE && !list_is_empty(&keeper->keeps);
+}
+
+/*
+ * The state a root is in after a sync went well. What is to be destroyed is stopped only once it
+ * is: until then the receipt says that all of it is here.
+ */
 static enum record_state state_after(const struct task *task, const struct keep *keep)
 {
 	if (task->kind == TASK_CLOSE) {
-		return RECORD_STOPPED;
+		return may_destroy(keep->keeper) ? RECORD_COLLECTING : RECORD_STOPPED;
 	}
 	return keep->record.session_count > 0 ? RECORD_ACTIVE : RECORD_STARTING;
 }
@@ -149,14 +160,6 @@ static void on_saved_before(void *data, const struct error *err)
 
 /* ---- the tasks ---- */
 
-/* Everything of a transient sandbox is here: it ends. */
-static bool may_destroy(const struct keeper *keeper)
-{
-	return sandbox_capabilities(keeper->config.sandbox)->isolated &&
-	       keeper->config.settings->persistence == PERSISTENCE_TRANSIENT &&
-	       keeper->config.settings->mode != SYNC_MODE_NONE && !list_is_empty(&keeper->keeps);
-}
-
 static void close_sandbox(struct keeper *keeper)
 {
 	bool is_discarded = keeper_task(keeper)->kind == TASK_DISCARD;
@@ -166,6 +169,12 @@ static void close_sandbox(struct keeper *keeper)
 	} else {
 		keeper_end_sandbox(keeper);
 	}
+}
+
+/* A broker before this one was about to destroy it: a part of it may be gone. */
+static bool was_collected(const struct keep *keep)
+{
+	return keep->record.state == RECORD_COLLECTING && *keep->record.receipt.runtime_tree;
 }
 
 static bool concerns(const struct task *task, const struct keep *keep)
@@ -179,7 +188,9 @@ static bool concerns(const struct task *task, const struct keep *keep)
 	if (task->kind == TASK_DISCARD) {
 		return false;
 	}
-	return task->kind == TASK_CLOSE || !keep->is_opened;
+	return (task->kind == TASK_CLOSE &&
+		       !(task->reason == SYNC_REASON_CRASH && was_collected(keep))) ||
+	       (task->kind == TASK_OPEN && !keep->is_opened);
 }
 
 /* Nothing is taken for synced that nobody knows. */
@@ -227,6 +238,7 @@ void keeper_next(struct keeper *keeper)
 	if (task->kind == TASK_SYNC) {
 		keeper_sync_keep(task->keep);
 	} else {
+		task->keep->record.receipt = (struct record_receipt){0}; // of what was before
 		save(task->keep, task->kind == TASK_OPEN ? RECORD_SYNCING : RECORD_COLLECTING,
 			on_saved_before);
 	}

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "broker/keeper_impl.h"
+#include "broker/timestamp.h"
 #include "sync/round.h"
 
 /*
@@ -34,8 +35,8 @@ struct ending {
 	char *state_folder, *profile, *backend; // owned
 	struct ending_root *roots;              // owned
 	size_t count;
-	bool is_discarded;  // nothing was collected
-	bool is_destroying; // the job is done: the sandbox has it
+	bool is_discarded; // nothing was collected
+	bool is_looked;    // the job is done
 	bool is_ok;
 	char why[128]; // it stays; "": it does not
 	struct error err;
@@ -101,7 +102,8 @@ static bool may_use(const struct ending *ending, int folder_fd, const char *id)
 		       (record.runtime_root ? strcmp(root->runtime_root, record.runtime_root) == 0
 					    : strcmp(root->local_root, record.local_root) == 0);
 	}
-	uses = uses && record.state != RECORD_STOPPED &&
+	/* With a receipt nothing is done in it any more, but ending it. */
+	uses = uses && record.state != RECORD_STOPPED && !*record.receipt.runtime_tree &&
 	       strcmp(record.profile, ending->profile) == 0 &&
 	       strcmp(record.backend, ending->backend) == 0;
 	record_finish(&record);
@@ -188,9 +190,35 @@ static void ending_end(struct ending *ending, const struct error *err)
 	keeper_end_task(keeper, err ? &copy : NULL);
 }
 
+static void stop_next(struct ending *ending, const struct error *err);
+
+static void on_stopped(void *data, const struct error *err)
+{
+	struct keeper *keeper = data;
+	stop_next(keeper->ending, err);
+}
+
+/* It is ended, or stays for others: what was collected is stopped, one root after the other. */
+static void stop_next(struct ending *ending, const struct error *err)
+{
+	struct keeper *keeper = ending->keeper;
+	char now[TIMESTAMP_SIZE];
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		struct record *record = &keep->record;
+		if (!err && !ending->is_discarded && record->state == RECORD_COLLECTING) {
+			record->state = RECORD_STOPPED;
+			snprintf(
+				record->updated, sizeof(record->updated), "%s", timestamp_now(now));
+			record_saver_save(keeper->saver, record, on_stopped, keeper);
+			return;
+		}
+	}
+	ending_end(ending, err);
+}
+
 static void on_destroyed(void *data, const struct error *err)
 {
-	ending_end(data, err);
+	stop_next(data, err);
 }
 
 /* Of its roots; NULL where one has none. */
@@ -219,9 +247,10 @@ static void on_looked(struct pool_job *job)
 		ending_end(ending, &ending->err);
 	} else if (ending->why[0]) {
 		log_info("the sandbox stays: %s", ending->why);
-		ending_end(ending, NULL);
+		ending->is_looked = true;
+		stop_next(ending, NULL);
 	} else {
-		ending->is_destroying = true;
+		ending->is_looked = true;
 		sandbox_destroy(keeper->config.sandbox, receipt_of(keeper), ending->is_discarded,
 			on_destroyed, ending);
 	}
@@ -269,7 +298,7 @@ void keeper_drop_ending(struct keeper *keeper)
 	struct ending *ending = keeper->ending;
 	if (ending) {
 		ending->keeper = NULL;
-		if (ending->is_destroying || pool_cancel(keeper->config.pool, &ending->job)) {
+		if (ending->is_looked || pool_cancel(keeper->config.pool, &ending->job)) {
 			ending_free(ending);
 		}
 	}

@@ -12,11 +12,11 @@ from sync_case import PATIENCE, SyncCase
 
 
 class SessionsCase(SyncCase):
-    def sessions(self, *words, status=0, profile='copy'):
+    def sessions(self, *words, status=0, profile='copy', program=case.BROKER, **more):
         """What a command prints, to stdout or, where it fails, to stderr."""
         config = self.dir / f'config-{profile}'
-        argv = [case.BROKER, '--config', str(config), 'sessions', *words]
-        done = subprocess.run(argv, cwd=self.dir, env=self.environment(), text=True,
+        argv = [program, '--config', str(config), 'sessions', *words]
+        done = subprocess.run(argv, cwd=self.dir, env={**self.environment(), **more}, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, check=False,
                               timeout=PATIENCE)
         self.assertEqual(done.returncode, status, (words, done.stdout, done.stderr))

@@ -26,6 +26,10 @@ class Recovery(SessionsCase):
         other.mkdir(exist_ok=True)
         return client, client.new_session(other)
 
+    def wait_log(self, client, text):
+        self.assertTrue(processes.wait_until(lambda: text in client.stderr, PATIENCE),
+                        client.stderr)
+
     def ended(self, client):
         client.close_stdin()
         self.assertEqual(client.wait(PATIENCE), 0)
@@ -48,8 +52,8 @@ class Recovery(SessionsCase):
         self.wait_state('stopped')
         self.assert_both()
         client.prompt(session, 'say hello')
+        self.wait_log(client, 'is collected')
         self.ended(client)
-        self.assertIn('is collected', client.stderr)
 
     def test_without_any_session(self):
         self.left()
@@ -102,8 +106,8 @@ class Recovery(SessionsCase):
         client.initialize()
         self.elsewhere(client)
         self.wait_state('failed')
+        self.wait_log(client, 'is not collected')
         self.ended(client)
-        self.assertIn('is not collected', client.stderr)
         self.assertIn('the sandbox stays', client.stderr)
         self.assertTrue((runtime / 'a-there').exists())
         moved.rename(self.work)

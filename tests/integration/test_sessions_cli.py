@@ -5,11 +5,13 @@
 import fcntl
 import json
 import os
+import signal
 import time
 
 import case
-from sync_case import PATIENCE
 from sessions_case import SessionsCase
+from sync_case import PATIENCE
+from sync_room import POINTS
 
 
 class Looking(SessionsCase):
@@ -105,6 +107,28 @@ class Acting(SessionsCase):
         self.sessions('collect')
         self.assert_both()
         self.assertFalse(runtime.exists())
+
+    def test_killed_between_the_receipt_and_the_end_of_the_sandbox(self):
+        runtime = self.left(persistence='transient')
+        self.sessions('collect', program=POINTS, ACP_POINT='keeper.done:1:kill',
+                      status=-signal.SIGKILL)
+        self.assert_both()
+        self.assertTrue(runtime.exists())
+        self.assertEqual(self.the_one()['state'], 'collecting')
+        self.assertTrue(self.the_one()['collected'])
+        (self.work / 'a-there').unlink()  # all of it was here: it is not to come back
+        (runtime / 'a-here').unlink()
+        self.sessions('collect')
+        self.assertFalse(runtime.exists())
+        self.assertEqual(self.tree(), {'a-here': 'a here\n'})
+        self.assertEqual(self.the_one()['state'], 'stopped')
+
+    def test_discard_where_the_workspace_is_gone(self):
+        self.left()
+        self.work.rename(self.dir / 'moved')
+        self.sessions('discard', self.the_one()['id'])
+        self.assertEqual(self.listed(), [])
+        (self.dir / 'moved').rename(self.work)
 
     def test_a_living_one_is_left_alone(self):
         client, session = self.opened()

@@ -133,6 +133,26 @@ class Sessions(SshCase):
         left = {path.name for path in self.server.home.iterdir()}
         self.assertLessEqual(left, {'bin', '.profile', '.local'}, 'something is left there')
 
+    def test_what_a_killed_broker_left_there_is_collected_by_the_next(self):
+        client = self.far()
+        root = self.runtime(client, self.open_session(client))
+        (self.work / 'here').write_text('here\n')
+        (root / 'there').write_text('there\n')
+        client.process.kill()
+        client.wait(SECONDS)
+        other = self.dir / 'other'
+        other.mkdir()
+        client = self.far()
+        client.initialize(seconds=SECONDS)
+        client.call('session/new', {'cwd': str(other), 'mcpServers': []}, seconds=SECONDS)
+        self.assertTrue(processes.wait_until(
+            lambda: 'stopped' in [record['state'] for record in self.records()], SECONDS),
+            client.stderr)
+        self.assertTrue((root / 'here').exists())
+        self.end(client)
+        self.assertEqual(self.tree(), {'here': 'here\n', 'there': 'there\n'})
+        self.assertEqual({record['state'] for record in self.records()}, {'stopped'})
+
     def test_what_it_needs_is_brought_before_it_starts(self):
         (self.dir / 'home').mkdir(exist_ok=True)
         (self.dir / 'home/token').write_text('secret\n')
