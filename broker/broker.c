@@ -14,6 +14,7 @@
 #include "base/pool.h"
 #include "base/process.h"
 #include "broker/audit.h"
+#include "broker/check.h"
 #include "broker/command.h"
 #include "broker/config.h"
 #include "broker/environment.h"
@@ -185,6 +186,18 @@ static int run_login(struct broker *broker, struct provider *provider)
 	return status;
 }
 
+static int run_check(struct broker *broker, struct provider *provider)
+{
+	struct error err;
+	bool is_found;
+	if (!check_run(broker->loop, provider, &broker->config, broker->environment, &is_found,
+		    &err)) {
+		fflush(stdout);
+		return complain(&err);
+	}
+	return is_found ? EXIT_SUCCESS : EXIT_FAILED;
+}
+
 static bool open_trace(struct broker *broker, struct error *err)
 {
 	if (!broker->config.trace) {
@@ -228,8 +241,7 @@ static int run_configured(struct broker *broker)
 	struct provider *provider =
 		registry_get(broker->registry, broker->config.profile.backend, &err);
 	if (broker->options->command == COMMAND_CHECK) {
-		bool is_found = config_print(&broker->config, broker->environment);
-		status = is_found ? EXIT_SUCCESS : EXIT_FAILED;
+		status = run_check(broker, provider);
 	} else if (!provider || !enter_workspace(&broker->config, &err) ||
 		   !open_trace(broker, &err) || !open_audit(broker, &err)) {
 		status = complain(&err);

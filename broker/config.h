@@ -100,6 +100,9 @@ void config_finish(struct config *config);
  */
 bool config_print(const struct config *config, const char *const *environment);
 
+/* One line more of it, indented. */
+void config_print_fact(const char *name, const char *value);
+
 /*
  * The environment of what the profile starts in a sandbox: that of the sandbox with env and
  * secret-env added. The caller frees it with environment_free.

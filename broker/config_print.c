@@ -195,6 +195,13 @@ static void print_mcp_server(const struct mcp_server *server)
 	}
 }
 
+void config_print_fact(const char *name, const char *value)
+{
+	char label[64];
+	snprintf(label, sizeof(label), "  %s", name);
+	print_quoted(label, value);
+}
+
 bool config_print(const struct config *config, const char *const *environment)
 {
 	const struct profile *profile = &config->profile;

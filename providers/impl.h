@@ -20,6 +20,10 @@ struct provider_impl {
 	void (*destroy)(struct provider *provider);
 	struct sandbox *(*prepare)(struct provider *provider, const struct sandbox_request *request,
 		const struct sandbox_listener *listener, void *data, struct error *err);
+
+	/* optional */
+	bool (*describe)(struct provider *provider, const struct settings *settings,
+		const struct provider_describe_listener *listener, void *data, struct error *err);
 };
 
 struct provider {

@@ -33,6 +33,18 @@ bool backend_parse(const char *name, enum backend *out_backend)
 	return false;
 }
 
+bool provider_can_describe(const struct provider *provider)
+{
+	return provider->impl->describe != NULL;
+}
+
+bool provider_describe(struct provider *provider, const struct settings *settings,
+	const struct provider_describe_listener *listener, void *data, struct error *err)
+{
+	assert(provider->impl->describe && listener->on_fact && listener->on_done);
+	return provider->impl->describe(provider, settings, listener, data, err);
+}
+
 const struct setting_key *provider_keys(const struct provider *provider, size_t *out_count)
 {
 	*out_count = provider->impl->key_count;

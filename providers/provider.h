@@ -62,6 +62,20 @@ const struct setting_key *provider_keys(const struct provider *provider, size_t 
 
 void provider_destroy(struct provider *provider);
 
+/*
+ * Says what a profile's keys mean here and now, without touching the sandbox: for `acp-broker
+ * check`. Raises facts, then done once, not before it returns; it cannot be given up before. The
+ * settings are borrowed until then. Not every provider can.
+ */
+struct provider_describe_listener {
+	void (*on_fact)(void *data, const char *name, const char *value);
+	void (*on_done)(void *data, const struct error *err); // NULL: all was said
+};
+bool provider_can_describe(const struct provider *provider);
+bool provider_describe(struct provider *provider, const struct settings *settings,
+	const struct provider_describe_listener *listener, void *data,
+	struct error *err) ATTR_NODISCARD;
+
 /* ---- a sandbox's life ---- */
 
 struct sandbox_request {

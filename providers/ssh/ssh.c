@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "providers/impl.h"
+#include "providers/ssh/describe.h"
 #include "providers/ssh/sandbox.h"
 
 enum { SECOND = 1000, HOUR = 3600 * SECOND };
@@ -74,6 +75,13 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 	return ssh_sandbox_open(self->context, request, &ours, NULL, listener, data, err);
 }
 
+static bool describe(struct provider *provider, const struct settings *settings,
+	const struct provider_describe_listener *listener, void *data, struct error *err)
+{
+	const struct ssh_provider *self = CONTAINER_OF(provider, struct ssh_provider, provider);
+	return ssh_describe(self->context, settings, listener, data, err);
+}
+
 static void destroy(struct provider *provider)
 {
 	struct ssh_provider *self = CONTAINER_OF(provider, struct ssh_provider, provider);
@@ -92,7 +100,8 @@ struct provider *ssh_provider_create(const struct provider_context *context)
 		.keys = self->keys,
 		.key_count = count,
 		.destroy = destroy,
-		.prepare = prepare};
+		.prepare = prepare,
+		.describe = describe};
 	self->provider.impl = &self->impl;
 	self->context = context;
 	return &self->provider;

@@ -231,6 +231,32 @@ class Failures(SshCase):
         self.assertIn('looked for in the sandbox', done.stdout)
         self.assertIn('host                "box"', done.stdout)
 
+    def test_check_says_what_the_host_resolves_to(self):
+        path = self.dir / 'config-check'
+        path.write_text(f'[profile "far"]\n\tbackend = ssh\n\thost = box\n'
+                        f'\tssh-config = {self.ssh_config}\n\tuser = kim\n')
+        done = subprocess.run([case.BROKER, 'check', '--config', str(path), '--profile', 'far',
+                               '--', 'no-such-agent'], env=self.environment(), text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        resolved = done.stdout.partition('\nresolved\n')[2]
+        for name, value in (('host', '127.0.0.1'), ('port', self.server.port), ('user', 'kim'),
+                            ('ssh-client', 'auto'), ('identity-agent', 'none')):
+            self.assertRegex(resolved, rf'(?m)^  {name} +"{value}"$')
+        self.assertRegex(resolved, rf'(?m)^  identity-file +"{self.server.folder}/id"$')
+        self.assertRegex(resolved, rf'(?m)^  known-hosts +"{self.server.folder}/known_hosts"$')
+
+    def test_check_says_what_ssh_does_not_understand(self):
+        path = self.dir / 'config-check'
+        (self.dir / 'ssh_config').write_text('NoSuchKeyword yes\n')
+        path.write_text(f'[profile "far"]\n\tbackend = ssh\n\thost = box\n'
+                        f'\tssh-config = {self.dir}/ssh_config\n')
+        done = subprocess.run([case.BROKER, 'check', '--config', str(path), '--profile', 'far',
+                               '--', 'no-such-agent'], env=self.environment(), text=True,
+                              capture_output=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('nosuchkeyword', done.stderr.lower())
+
 
 class ProgramSessions(Sessions):
     client_name = 'openssh'
