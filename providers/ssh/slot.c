@@ -161,11 +161,12 @@ static void on_closed(void *data, const struct ssh_channel_end *end)
 {
 	struct ssh_slot *slot = data;
 	struct ssh_host *host = slot->of->host;
+	struct ssh_channel_end copy = *end; // it may be the channel's own
 	ssh_host_enter(host);
 	slot->of->is_resting = false; // there is room now; where ends follow each other, no pause
 	struct ssh_process *process = end_slot(slot);
 	if (process) {
-		ssh_process_on_closed(process, end);
+		ssh_process_on_closed(process, &copy);
 	}
 	if (!host->is_over) {
 		ssh_links_dispatch(host);
