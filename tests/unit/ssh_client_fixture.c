@@ -102,7 +102,7 @@ void target_for(struct ssh_target *target, const struct sshd *sshd)
 	*target = (struct ssh_target){
 		.port = sshd->port,
 		.connect_timeout_ms = 20 * 1000,
-		.auth_timeout_ms = 20 * 1000,
+		.auth_timeout_ms = 60 * 1000,
 		.alive_interval_ms = 15 * 1000,
 		.alive_count_max = 4,
 	};
