@@ -212,19 +212,28 @@ static void expect_swept(const char *sh)
 	stage_expect_none_left(token, 10000);
 	wait_removed(folder);
 	assert_string_equal(stage_shell(&stage, "echo works"), "works");
+	snprintf(folder, sizeof(folder), "%s", stage.host->control.run_folder);
+	ssh_host_close(stage.host);
+	stage.host = NULL;
+	wait_removed(folder);
 	stage_finish(&stage);
 	stage_init(&stage);
 }
 
 static void test_a_run_that_nobody_ended_is_ended_by_the_next(void **state)
 {
-	char base[] = "/tmp/ssh-trouble-XXXXXX", busybox[64];
+	char base[] = "/tmp/ssh-trouble-XXXXXX", busybox[64], entry[64];
+	const char *const env[] = {entry, "XDG_RUNTIME_DIR=", NULL};
 	assert_non_null(mkdtemp(base));
+	/* Where no other test's control looks for what is left. */
+	snprintf(entry, sizeof(entry), "TMPDIR=%s", base);
+	pipe_client_options.env = env;
 	snprintf(busybox, sizeof(busybox), "%s/sh", base);
 	assert_int_equal(symlink("/usr/bin/busybox", busybox), 0);
 	expect_swept("/bin/dash");
 	expect_swept("/bin/bash");
 	expect_swept(busybox);
+	pipe_client_options.env = NULL;
 	assert_int_equal(unlink(busybox), 0);
 	assert_int_equal(rmdir(base), 0);
 }
