@@ -87,8 +87,10 @@ static void tell_ends(struct openssh_channel *self)
 		}
 	}
 	if (self->mux_has_ended && self->outputs[0].was_told_end && self->outputs[1].was_told_end) {
+		struct ssh_channel_end end =
+			self->end; // its user may free it, and then look at this
 		stop(self);
-		self->listener->on_closed(self->data, &self->end);
+		self->listener->on_closed(self->data, &end);
 	}
 }
 
