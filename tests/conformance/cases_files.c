@@ -121,7 +121,7 @@ static void writes_keep_permission_bits(struct world *world)
 
 static void writes_of_one_path_are_in_order(struct world *world)
 {
-	enum { COUNT = 60 };
+	enum { COUNT = 30 };
 	struct outcome outcomes[COUNT] = {0};
 	char text[16];
 	for (int i = 0; i < COUNT; i++) {
@@ -136,7 +136,7 @@ static void writes_of_one_path_are_in_order(struct world *world)
 			assert_false(outcomes[k].is_done);
 		}
 	}
-	expect_content(world, world_path(world, "file"), "59");
+	expect_content(world, world_path(world, "file"), "29");
 }
 
 static void a_cancelled_write_lets_the_next_go_on(struct world *world)

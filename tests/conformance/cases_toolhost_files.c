@@ -108,7 +108,7 @@ static void parents_are_made_and_permissions_kept(struct world *world)
 
 static void calls_of_one_file_are_done_in_order(struct world *world)
 {
-	enum { COUNT = 60 };
+	enum { COUNT = 30 };
 	int writes[COUNT];
 	int reads[COUNT];
 	char content[16];

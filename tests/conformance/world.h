@@ -46,7 +46,7 @@ struct world {
 	bool is_under_valgrind;
 };
 
-enum { DEADLINE_MS = 90000 };
+enum { DEADLINE_MS = 30000 };
 
 /* cmocka's set-up and tear-down of a case; the state is the world. */
 int world_set_up(void **state);
