@@ -53,8 +53,8 @@ typedef void transport_collect_done(
 
 /*
  * Makes the runtime root, which is as the tree `from` says, what `to` says. Where it
- * is no longer so, ERROR_UNAVAILABLE with reason
- * "RUNTIME_CHANGED", and nothing was changed: collect again.
+ * is no longer so, ERROR_UNAVAILABLE with reason "RUNTIME_CHANGED", and what was there instead
+ * is there still, or again: collect again. Other paths may be as `to` says already.
  */
 struct transport_delivered {
 	uint64_t sent_bytes;

@@ -37,6 +37,7 @@ static void on_finish(struct ev_loop *loop, ev_timer *timer, int events)
 		call->printed.data[call->printed.head + call->printed.len - 1] = '\0';
 	}
 	call->result.output = buf_span(&call->printed).data;
+	call->result.far_words = call->far_tail;
 	call->result.words = call->tail[0] ? call->tail : call->far_tail;
 	call->done(call->data, &call->result, NULL);
 }

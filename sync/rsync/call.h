@@ -36,6 +36,7 @@ struct call_result {
 	uint64_t sent, received; // bytes
 	const char *output;      // the first CALL_OUTPUT_MAX bytes of what it printed, terminated
 	const char *words;       // the last it said on stderr, printable
+	const char *far_words;   // the same of its other half, as far as it has come
 };
 
 /*

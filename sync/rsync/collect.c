@@ -7,7 +7,7 @@
 #include "sync/snapshot.h"
 
 /* The ignore rules may change with what was pulled, and files may come and go meanwhile. */
-enum { PULLS_MAX = 4, STATUS_PARTIAL = 23, STATUS_VANISHED = 24 };
+enum { PULLS_MAX = 4, STATUS_VANISHED = 24 };
 
 static void collect_end(struct rsync_transport *rsync, const struct error *err)
 {
@@ -109,12 +109,14 @@ static bool judge_pull(
 	struct rsync_collecting *collecting = &rsync->collecting;
 	collecting->result.received_bytes += result->received;
 	/* Once, and not with what it may have deleted or not: it is made again. */
-	collecting->is_partial = result->status == STATUS_PARTIAL && !collecting->has_looked;
+	collecting->is_partial = result->status == RSYNC_PARTIAL && !collecting->has_looked;
 	if (collecting->is_partial) {
 		collecting->has_looked = true;
 		return true;
 	}
-	rsync->is_to_clean = rsync->is_to_clean && result->status != 0;
+	if (result->status == 0) {
+		rsync_has_cleaned(rsync);
+	}
 	return result->status == STATUS_VANISHED || rsync_judge(rsync, result, err);
 }
 
@@ -125,7 +127,7 @@ static void pull(struct rsync_transport *rsync)
 	words_append(&words, "--chmod=Du+rwx,Fu+rw");
 	rsync_add_far(&words, rsync->request.runtime_root, "/");
 	words_append(&words, "./mirror/");
-	rsync_run_clean(rsync, words, judge_pull, look_at_pulled);
+	rsync_run_around(rsync, words, false, judge_pull, look_at_pulled);
 }
 
 /* ---- beginning ---- */

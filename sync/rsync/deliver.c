@@ -4,6 +4,7 @@
 
 #include "base/words.h"
 #include "sync/id.h"
+#include "sync/rsync/narrow.h"
 #include "sync/rsync/rsync.h"
 
 static void deliver_end(struct rsync_transport *rsync, const struct error *err)
@@ -49,7 +50,9 @@ static bool judge_push(
 	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
 {
 	rsync->delivering.result.sent_bytes += result->sent;
-	rsync->delivering.is_settled = !*result->output;
+	rsync_has_cleaned(rsync);
+	rsync->delivering.is_settled =
+		!*result->output || strstr(result->far_words, RSYNC_NOTHING_REPLACED);
 	return rsync_judge(rsync, result, err);
 }
 
@@ -81,18 +84,33 @@ static void push(struct rsync_transport *rsync)
 	words_append(&words, option);
 	words_append(&words, "./mirror/");
 	rsync_add_far(&words, rsync->request.runtime_root, "/");
-	rsync_run(rsync, words, judge_push, pushed);
+	rsync_run_around(rsync, words, true, judge_push, pushed);
 }
 
 /* ---- the mirror ---- */
 
 /* The rules are still those that the runtime has; what is new may be what they leave out. */
+static bool write_rules(struct rsync_transport *rsync, struct error *err)
+{
+	struct rsync_delivering *delivering = &rsync->delivering;
+	const git_oid *trees[] = {&delivering->from, &delivering->to};
+	struct filter narrow;
+	filter_init(&narrow);
+	bool written =
+		narrow_make(&narrow.all, &rsync->store, trees[0], trees[1], &delivering->is_narrow,
+			err) &&
+		(delivering->is_narrow ? filter_write(&narrow, rsync->mirror.fd, "filter", err)
+				       : rsync_write_filter(rsync, trees, 2, false, err));
+	filter_finish(&narrow);
+	return written;
+}
+
 static bool work_apply(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
 {
 	struct rsync_delivering *delivering = &rsync->delivering;
 	const git_oid *trees[] = {&delivering->from, &delivering->to};
 	rules_append(&delivering->was, &rsync->filter.all);
-	return rsync_write_filter(rsync, trees, 2, false, err) &&
+	return write_rules(rsync, err) &&
 	       mirror_save(&rsync->mirror, &rsync->store, trees[0], trees[1], err) &&
 	       mirror_set_state(&rsync->mirror, &rsync->store, MIRROR_BUSY, NULL, err) &&
 	       mirror_apply(&rsync->mirror, &rsync->store, trees[0], trees[1], err);
@@ -114,6 +132,7 @@ static bool judge_check(
 	if (!rsync_judge(rsync, result, err)) {
 		return false;
 	}
+	rsync_has_cleaned(rsync);
 	if (!*output) {
 		return true;
 	}
@@ -129,7 +148,7 @@ static void check(struct rsync_transport *rsync)
 	words_append(&words, "--dry-run");
 	words_append(&words, "./mirror/");
 	rsync_add_far(&words, rsync->request.runtime_root, "/");
-	rsync_run_clean(rsync, words, judge_check, apply);
+	rsync_run_around(rsync, words, false, judge_check, apply);
 }
 
 static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
@@ -143,8 +162,25 @@ static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, s
 	if (mirror_state(&rsync->mirror, &rsync->store, &is) != MIRROR_IS || !id_equal(&is, from)) {
 		return set_changed(rsync, "they have to be collected first", err);
 	}
-	return rsync_check_readable(rsync, from, &rsync->delivering.to, err) &&
-	       rsync_write_filter(rsync, &from, 1, true, err);
+	struct rules rules;
+	rules_init(&rules);
+	const git_oid *to = &rsync->delivering.to;
+	bool opened =
+		rsync_check_readable(rsync, from, to, err) &&
+		rsync_write_filter(rsync, &from, 1, true, err) &&
+		narrow_make(&rules, &rsync->store, from, to, &rsync->delivering.is_narrow, err);
+	rules_finish(&rules);
+	return opened;
+}
+
+/* Where everything is looked at, it has to be as it was: what is new there would be moved away. */
+static void opened(struct rsync_transport *rsync)
+{
+	if (rsync->delivering.is_narrow) {
+		apply(rsync);
+	} else {
+		check(rsync);
+	}
 }
 
 static void deliver_begin(struct rsync_transport *rsync)
@@ -153,7 +189,7 @@ static void deliver_begin(struct rsync_transport *rsync)
 		rsync_end(rsync, NULL);
 		return;
 	}
-	rsync_do(rsync, work_open, check);
+	rsync_do(rsync, work_open, opened);
 }
 
 void rsync_deliver(struct transport *transport, const git_oid *from, const git_oid *to,

@@ -174,7 +174,9 @@ static bool save_one(void *data, const struct tree_change *change, struct error 
 	char folder[PATH_MAX];
 	const char *slash = strrchr(change->path, '/');
 	const char *name = slash ? slash + 1 : change->path;
-	if (change->from.mode == ENTRY_NONE) {
+	/* A change of the mode alone would change the link's, too; and replaces nothing there. */
+	if (change->from.mode == ENTRY_NONE ||
+		store_entry_same_content(&change->from, &change->to)) {
 		return true;
 	}
 	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - change->path) : 0,

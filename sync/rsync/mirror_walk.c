@@ -139,14 +139,14 @@ static bool is_same_link(int folder, int known, const char *name)
 	       memcmp(target, other, (size_t)length) == 0;
 }
 
-/* The modes may differ: a hard link has the mode that the delivery gave the file. */
 static bool is_same_file(int folder, int known, const char *name)
 {
 	struct stat a, b;
 	return fstatat(folder, name, &a, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       fstatat(known, name, &b, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(a.st_mode) &&
 	       S_ISREG(b.st_mode) && a.st_size == b.st_size &&
-	       a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+	       a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec &&
+	       !(a.st_mode & 0111) == !(b.st_mode & 0111);
 }
 
 static bool is_known(const struct walk *walk, int folder, const char *name)

@@ -14,8 +14,8 @@ enum { BYTES_MAX_DEFAULT_GIB = 20, TIMEOUT_DEFAULT_MS = 60000, ANSWER_MAX = 64 <
 const char rsync_open_script[] =
 #include "sync/rsync/remote/open.sh.inc"
 	;
-const char rsync_clean_script[] =
-#include "sync/rsync/remote/clean.sh.inc"
+const char rsync_around_script[] =
+#include "sync/rsync/remote/around.sh.inc"
 	;
 const char rsync_unreadable_script[] =
 #include "sync/rsync/remote/unreadable.sh.inc"

@@ -19,6 +19,8 @@ struct rsync_transport;
 typedef bool rsync_work(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err);
 typedef void rsync_then(struct rsync_transport *rsync);
 
+enum { RSYNC_PARTIAL = 23 }; // rsync's status where files were left out
+
 struct rsync_collecting {
 	git_oid base;
 	int pulls;
@@ -31,6 +33,9 @@ struct rsync_delivering {
 	git_oid from, to;
 	bool is_recovery; // of a delivery that was cut, before a collect
 	bool is_settled;  // nothing was replaced there
+	bool is_narrow;   // the push looks at what differs alone
+	bool is_unread;   // of what was replaced something cannot be fetched
+	bool is_not_back; // something cannot be put back
 	struct rules was; // what the runtime's files were collected by
 	struct mirror_found found;
 	char rescued[512]; // the folder of what could not be put back; "": none
@@ -73,6 +78,7 @@ struct rsync_transport {
 	struct rsync_delivering delivering;
 	char **unreadable; // paths in the runtime that the last collect could not read; owned
 	bool is_to_clean;  // what a delivery has left beside the root is needed no more
+	char kept[64];     // or the folder it goes to; "": none
 	char note[256];    // what the next collect is to say
 };
 
@@ -99,11 +105,16 @@ void rsync_run(struct rsync_transport *rsync, char **argv,
 	bool (*judge)(
 		struct rsync_transport *rsync, const struct call_result *result, struct error *err),
 	rsync_then *then);
-/* The same; what is_to_clean says is done on the way, by the same exec. */
-void rsync_run_clean(struct rsync_transport *rsync, char **argv,
+/*
+ * The same; what is_to_clean says is done on the way, by the same exec. `tells`: far_words have
+ * RSYNC_NOTHING_REPLACED where the folder for that is empty afterwards; without it, it may be.
+ */
+#define RSYNC_NOTHING_REPLACED "nothing replaced"
+void rsync_run_around(struct rsync_transport *rsync, char **argv, bool tells,
 	bool (*judge)(
 		struct rsync_transport *rsync, const struct call_result *result, struct error *err),
 	rsync_then *then);
+void rsync_has_cleaned(struct rsync_transport *rsync); // a run has done it
 bool rsync_judge(struct rsync_transport *rsync, const struct call_result *result,
 	struct error *err) ATTR_NODISCARD;
 
@@ -150,6 +161,6 @@ void rsync_deliver(struct transport *transport, const git_oid *from, const git_o
 void rsync_settle(struct rsync_transport *rsync, rsync_then *then);
 
 /* The texts of the scripts. */
-extern const char rsync_open_script[], rsync_clean_script[], rsync_unreadable_script[];
+extern const char rsync_open_script[], rsync_around_script[], rsync_unreadable_script[];
 
 #endif

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/words.h"
+#include "sync/rsync/mirror_walk.h"
 #include "sync/rsync/rsync.h"
 
 /*
@@ -10,7 +11,8 @@
  * mirror had in "before", by size and time; the rest was written between the last look and the
  * delivery. It is fetched into "got" and put back, for the next merge to see, and what that
  * replaces in turn goes to SIDE/again and is looked at like the first. What is foreign even there
- * was written faster than it can be put back: it stays in a folder here, and the user is told.
+ * was written faster than it can be put back: it stays in a folder here, and the user is told; as
+ * is what cannot be put back, for something else is in the way. What cannot be read stays there.
  */
 
 static void settled(struct rsync_transport *rsync)
@@ -18,7 +20,24 @@ static void settled(struct rsync_transport *rsync)
 	rsync_then *then = rsync->settled;
 	rsync->settled = NULL;
 	rsync->is_to_clean = true;
+	if (rsync->delivering.is_unread) {
+		mirror_stamp(rsync->kept, sizeof(rsync->kept), "kept-");
+		snprintf(rsync->note, sizeof(rsync->note),
+			"what was replaced in the sandbox cannot be read: it is kept there in "
+			"%s/%s",
+			rsync->side, rsync->kept);
+	}
 	then(rsync);
+}
+
+static bool judge_fetch(
+	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
+{
+	if (result->status != RSYNC_PARTIAL) {
+		return rsync_judge(rsync, result, err);
+	}
+	rsync->delivering.is_unread = true;
+	return true;
 }
 
 /* Fetches what is in a folder of SIDE and not in one of ours. */
@@ -33,10 +52,19 @@ static void fetch(struct rsync_transport *rsync, const char *far, const char *kn
 	words_append(&words, "--chmod=Du+rwx,Fu+rw");
 	rsync_add_far(&words, rsync->side, far);
 	words_append(&words, to);
-	rsync_run(rsync, words, NULL, then);
+	rsync_run(rsync, words, judge_fetch, then);
 }
 
 /* ---- what putting back replaced ---- */
+
+static void rescue(struct rsync_transport *rsync, const char *folder, const char *path)
+{
+	char *rescued = rsync->delivering.rescued;
+	mirror_rescue(&rsync->mirror, folder, rescued, sizeof(rsync->delivering.rescued));
+	snprintf(rsync->note, sizeof(rsync->note),
+		"%s changed faster than it could be synced; what was there is kept in %s", path,
+		rescued);
+}
 
 static bool work_look_again(
 	struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
@@ -46,11 +74,10 @@ static bool work_look_again(
 	rules_init(&none);
 	mirror_look(&rsync->mirror, "more", "mirror", &none, &found);
 	if (found.members > 0) {
-		char *rescued = rsync->delivering.rescued;
-		mirror_rescue(&rsync->mirror, "more", rescued, sizeof(rsync->delivering.rescued));
-		snprintf(rsync->note, sizeof(rsync->note),
-			"%s changed faster than it could be synced; what was there is kept in %s",
-			found.first, rescued);
+		rescue(rsync, "more", found.first);
+	}
+	if (rsync->delivering.is_not_back) {
+		rescue(rsync, "got", rsync->delivering.found.first);
 	}
 	return true;
 }
@@ -66,6 +93,13 @@ static void fetch_again(struct rsync_transport *rsync)
 }
 
 /* ---- putting back ---- */
+
+static bool judge_put_back(
+	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
+{
+	rsync->delivering.is_not_back = result->status == RSYNC_PARTIAL;
+	return rsync->delivering.is_not_back || rsync_judge(rsync, result, err);
+}
 
 static void put_back(struct rsync_transport *rsync)
 {
@@ -83,7 +117,7 @@ static void put_back(struct rsync_transport *rsync)
 	words_append(&words, option);
 	words_append(&words, "./got/");
 	rsync_add_far(&words, rsync->request.runtime_root, "/");
-	rsync_run(rsync, words, NULL, fetch_again);
+	rsync_run(rsync, words, judge_put_back, fetch_again);
 }
 
 static bool work_look(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)

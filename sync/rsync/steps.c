@@ -145,14 +145,24 @@ void rsync_run(struct rsync_transport *rsync, char **argv,
 	run(rsync, argv, NULL, judge, then);
 }
 
-void rsync_run_clean(struct rsync_transport *rsync, char **argv,
+void rsync_run_around(struct rsync_transport *rsync, char **argv, bool tells,
 	bool (*judge)(
 		struct rsync_transport *rsync, const struct call_result *result, struct error *err),
 	rsync_then *then)
 {
-	const char *before[] = {
-		"sh", "-c", rsync_clean_script, "acp-broker-sync", rsync->side, NULL};
-	run(rsync, argv, rsync->is_to_clean ? before : NULL, judge, then);
+	bool cleans = rsync->is_to_clean;
+	const char *before[] = {"sh", "-c", rsync_around_script, "acp-broker-sync", rsync->side,
+		!cleans        ? ""
+		: *rsync->kept ? rsync->kept
+			       : "yes",
+		tells ? "yes" : "", NULL};
+	run(rsync, argv, cleans || tells ? before : NULL, judge, then);
+}
+
+void rsync_has_cleaned(struct rsync_transport *rsync)
+{
+	rsync->is_to_clean = false;
+	rsync->kept[0] = '\0';
 }
 
 char **rsync_words(const struct rsync_transport *rsync, const char *filter)

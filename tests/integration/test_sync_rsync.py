@@ -4,6 +4,7 @@
 
 import os
 import pathlib
+import shutil
 import time
 
 import case
@@ -12,6 +13,12 @@ from sync_case import SyncCase
 
 
 class ByRsync(SyncCase):
+    programs = None  # a folder of programs that come before all others
+
+    def environment(self):
+        env = super().environment()
+        return {**env, 'PATH': f'{self.programs}:{env["PATH"]}'} if self.programs else env
+
     def opened(self, **keys):
         return super().opened(transport='rsync', **keys)
 
@@ -31,6 +38,31 @@ class ByRsync(SyncCase):
         self.assertFalse((self.runtime(client, session) / 'a.txt').exists())
         self.assertTrue(os.access(self.work / 'ran', os.X_OK))
         self.assertEqual(self.status(client, session)['transport'], 'rsync')
+
+    def test_few_runs_of_rsync_are_needed(self):
+        started = self.dir / 'started'
+        program = self.dir / 'bin/rsync'
+        program.parent.mkdir()
+        program.write_text(f'#!/bin/sh\n[ "$1" != --server ] || echo x >> {started}\n'
+                           f'exec {shutil.which("rsync")} "$@"\n')
+        program.chmod(0o755)
+        self.programs = program.parent
+        for number in range(20):
+            (self.work / f'f{number}').write_text('1')
+        client, session = self.opened()
+        runtime = self.runtime(client, session)
+        for edited, name, most in ((None, '', 1), (runtime, 'f', 1), (self.work, 'new', 2),
+                                   (self.work, 'f', 3), (None, '', 1)):
+            for number in range(10 if edited else 0):
+                (edited / f'{name}{number}').write_text(f'{edited} {most}')
+            started.write_text('')
+            client.call('_broker/sync', {'sessionId': session})
+            count = len(started.read_text().split())
+            self.assertTrue(1 <= count <= most, f'{edited} {name}: {count}')
+            for number in range(10):
+                self.assertEqual((runtime / f'f{number}').read_text(),
+                                 (self.work / f'f{number}').read_text())
+            self.assertEqual((runtime / 'new3').exists(), (self.work / 'new3').exists())
 
     def test_a_conflict_keeps_both_versions(self):
         (self.work / 'text').write_text('base\n')

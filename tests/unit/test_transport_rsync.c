@@ -83,28 +83,75 @@ static void test_changes_here_go_there(void **state)
 	assert_same_tree(&there, &tree);
 }
 
-static void test_a_change_there_stops_a_delivery(void **state)
+static void test_a_change_there_is_not_replaced(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a; echo b > b");
-	place_run(stage->place, "echo aa > a; echo bb > b; echo c > c");
+	git_oid tree = send_first(stage, "echo a > a; echo b > b; echo d > d; echo r > r");
+	place_run(stage->place, "echo aa > a; echo bb > b; echo c > c; rm d; chmod +x r");
 	git_oid next = place_take(stage->place, &tree);
-	stage_there(stage, "echo x > b");
-	stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "files have changed");
-	assert_string_equal(stage->err.reason, "RUNTIME_CHANGED");
-	stage_there(stage, "test $(cat a) = a; test $(cat b) = x; test ! -e c");
-	stage_there(stage, "echo b > b; echo mine > c");
-	stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "files have changed");
-	stage_there(stage, "test $(cat a) = a; test $(cat c) = mine; rm c");
-	git_oid there = stage_collect(stage, &tree);
-	assert_same_tree(&there, &tree);
-	stage_there(stage, "chmod +x a");
-	stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "meanwhile: a");
-	stage_there(stage, "chmod -x a; rm b");
-	stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "meanwhile: b");
-	stage_there(stage, "echo b > b");
-	stage_collect(stage, &tree);
+	static const char *const changes[] = {
+		"echo x > b", "echo mine > c", "chmod +x a", "touch d", "ln -sf b a", "echo y > r"};
+	static const char *const names[] = {": b", ": c", ": a", ": d", ": a", ": r"};
+	static const char *const tests[] = {"test $(cat b) = x", "test $(cat c) = mine",
+		"test $(cat a) = a; test -x a", "test $(cat d) = d", "test $(readlink a) = b",
+		"test $(cat r) = y"};
+	for (size_t i = 0; i < ARRAY_LENGTH(changes); i++) {
+		stage_there(stage, changes[i]);
+		stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, names[i]);
+		assert_string_equal(stage->err.reason, "RUNTIME_CHANGED");
+		stage_there(stage, tests[i]);
+		git_oid there = stage_collect(stage, &tree);
+		assert_memory_not_equal(&there, &next, sizeof(there));
+		stage_deliver(stage, &there, &tree);
+		git_oid back = stage_collect(stage, &tree);
+		assert_same_tree(&back, &tree);
+	}
 	stage_deliver(stage, &tree, &next);
+	stage_assert_equal(stage);
+}
+
+static void test_what_else_is_done_there_stays(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage, "echo a > a; mkdir d e; echo b > d/b; echo c > e/c;"
+					 "echo f > e/f; echo g > g");
+	place_run(stage->place, "echo aa > a; rm -r d; rm e/f; mkdir n; echo n > n/n");
+	git_oid next = place_take(stage->place, &tree);
+	stage_there(
+		stage, "rm g; echo new > new; echo in > d/in; mkdir n; echo m > n/m; chmod +x e/c");
+	stage_deliver(stage, &tree, &next);
+	git_oid there = stage_collect(stage, &next);
+	assert_paths(stage->place, &there, "a\nd/in\ne/c\nn/m\nn/n\nnew\n");
+	stage_there(stage, "test $(cat a) = aa; test -x e/c; test ! -e g");
+}
+
+static void test_a_file_takes_the_place_of_empty_folders(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree =
+		send_first(stage, "mkdir -p d/e/g h; echo x > d/e/g/x; echo f > d/f; echo i > h/i");
+	stage_there(stage, "rm d/e/g/x; mkdir h/empty");
+	git_oid there = stage_collect(stage, &tree);
+	place_run(stage->place, "rm -r d h; echo now > d; ln -s d h");
+	git_oid next = place_take(stage->place, &there);
+	stage_deliver(stage, &there, &next);
+	stage_assert_equal(stage);
+}
+
+/* So much that all is looked at; then all has to be as it was. */
+static void test_a_large_delivery_is_stopped_by_any_change(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage, "for i in $(seq 1200); do echo $i > $i; done; echo b > b");
+	place_run(stage->place, "for i in $(seq 1200); do echo x$i > $i; done");
+	git_oid next = place_take(stage->place, &tree);
+	stage_there(stage, "echo c > c");
+	stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "meanwhile: c");
+	assert_string_equal(stage->err.reason, "RUNTIME_CHANGED");
+	stage_there(stage, "test $(cat 7) = 7; rm c b");
+	stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "meanwhile: b");
+	git_oid there = stage_collect(stage, &tree);
+	stage_deliver(stage, &there, &next);
 	stage_assert_equal(stage);
 }
 
@@ -115,7 +162,7 @@ static void interfere(struct stage *stage, const char *script)
 	snprintf(text, sizeof(text),
 		"case \"$*\" in *--sender*|*--version*) ;; *)\n"
 		"n=$(cat %s/count 2>/dev/null || echo 0); echo $((n+1)) > %s/count\n"
-		"cd %s; if [ $n = 1 ]; then\n%s\nfi ;; esac\n"
+		"cd %s; if [ $n = 0 ]; then\n%s\nfi ;; esac\n"
 		"exec /usr/bin/rsync \"$@\"",
 		stage->bin, stage->bin, stage->root, script);
 	stage_program(stage, "rsync", text);
@@ -134,8 +181,8 @@ static void test_what_is_written_during_a_delivery_is_put_back(void **state)
 	stage_there(stage, "test $(cat a) = mine; test $(cat b) = other; test $(cat d/new) = new;"
 			   "test $(cat g) = gone");
 	git_oid there = stage_collect(stage, &tree);
-	assert_paths(stage->place, &there, "a\nb\nd/k\nd/new\nf\ng\n");
-	place_run(stage->place, "echo merged > a; echo other > b; echo new > d/new");
+	assert_paths(stage->place, &there, "a\nb\nd/new\nf\ng\n");
+	place_run(stage->place, "echo merged > a; echo other > b; echo new > d/new; rm d/k");
 	git_oid last = place_take(stage->place, &there);
 	stage_deliver(stage, &there, &last);
 	stage_assert_equal(stage);
@@ -306,7 +353,10 @@ int main(int argc, char **argv)
 		RSYNC_TEST(test_the_first_delivery_fills_an_empty_root),
 		RSYNC_TEST(test_changes_there_come_back),
 		RSYNC_TEST(test_changes_here_go_there),
-		RSYNC_TEST(test_a_change_there_stops_a_delivery),
+		RSYNC_TEST(test_a_change_there_is_not_replaced),
+		RSYNC_TEST(test_what_else_is_done_there_stays),
+		RSYNC_TEST(test_a_file_takes_the_place_of_empty_folders),
+		RSYNC_TEST(test_a_large_delivery_is_stopped_by_any_change),
 		RSYNC_TEST(test_what_is_written_during_a_delivery_is_put_back),
 		RSYNC_TEST(test_an_ignored_file_in_the_way_is_kept_beside),
 		RSYNC_TEST(test_what_is_ignored_does_not_travel),

@@ -238,6 +238,34 @@ static void test_what_cannot_be_read_is_left_out_and_not_taken_for_deleted(void 
 	stage_there(stage, "chmod 0755 .");
 }
 
+/* Between the last look and the delivery. */
+static void test_what_cannot_be_put_back_is_kept(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage, "echo a > a; mkdir d; echo f > d/f; echo g > d/g");
+	place_run(stage->place, "echo aa > a; echo ff > d/f");
+	git_oid next = place_take(stage->place, &tree);
+	char script[1024];
+	snprintf(script, sizeof(script),
+		"case $* in *--sender*) ;; *) [ -e %s/once ] || { : >%s/once; cd %s\n"
+		"echo agents >a; chmod 0 a; rm -r d; ln -s /etc d; } ;; esac\n"
+		"exec setpriv --bounding-set=-dac_override,-dac_read_search /usr/bin/rsync \"$@\"",
+		stage->bin, stage->bin, stage->root);
+	lie(stage, script);
+	stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "files have changed");
+	stage_there(stage, "test $(cat a) = aa; test $(cat d/f) = ff; test ! -e /etc/f");
+	git_oid there = stage_collect(stage, &tree);
+	assert_paths(stage->place, &there, "a\nd/f\n");
+	assert_non_null(strstr(stage->collected.note, "kept"));
+	place_run(stage->place, "test -L ../state/store/rsync/*/rescued-*/d");
+	char *kept = place_ask(
+		stage->place, "cat $(find ../runtime/.acp-broker -path '*/kept-*/backup/a')");
+	assert_string_equal(kept, "agents\n");
+	free(kept);
+	stage_deliver(stage, &there, &next);
+	stage_assert_equal(stage);
+}
+
 #define HOSTILE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup_rsync, stage_teardown)
 
 int main(int argc, char **argv)
@@ -254,6 +282,7 @@ int main(int argc, char **argv)
 		HOSTILE_TEST(test_a_wrong_token_gets_nothing),
 		HOSTILE_TEST(test_the_token_is_on_no_command_line),
 		HOSTILE_TEST(test_what_cannot_be_read_is_left_out_and_not_taken_for_deleted),
+		HOSTILE_TEST(test_what_cannot_be_put_back_is_kept),
 	};
 	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
 }
