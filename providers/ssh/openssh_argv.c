@@ -225,6 +225,10 @@ static void add_via(char ***argv, const struct ssh_target *target, bool can_ask)
 	add_option(&words, "LogLevel=ERROR"); // its words are on the same stderr
 	add_option(&words, "ControlMaster=no");
 	add_option(&words, "ControlPath=none");
+	if (target->password_command) { // its password is for the target alone
+		add_option(&words, "PasswordAuthentication=no");
+		add_option(&words, "KbdInteractiveAuthentication=no");
+	}
 	add_target(&words, via, can_ask);
 	for (char **word = words; *word; word++) {
 		struct buf quoted ATTR_CLEANUP(buf_finish);

@@ -11,10 +11,11 @@
 #include "base/fd.h"
 #include "base/words.h"
 
+/* What a server asks for begins with "(user@host)": a key's passphrase is never its answer. */
 static const char script_text[] =
 	"#!/bin/sh\n"
 	"case $1 in\n"
-	"*[Pp]assphrase*) command=$ACP_BROKER_PASSPHRASE_COMMAND ;;\n"
+	"'Enter passphrase for '*) command=$ACP_BROKER_PASSPHRASE_COMMAND ;;\n"
 	"*[Pp]assword*) command=$ACP_BROKER_PASSWORD_COMMAND ;;\n"
 	"*) command= ;;\n"
 	"esac\n"
