@@ -12,7 +12,8 @@ enum { WHOLE_MAX = 4 << 20 };
 
 static bool set_changed(struct error *err)
 {
-	return error_set(err, ERROR_UNAVAILABLE, "the file changed while it was read");
+	return error_set_reason(
+		err, ERROR_UNAVAILABLE, "SYNC_BUSY", "the file changed while it was read");
 }
 
 static bool set_unreadable(int errnum, struct error *err)

@@ -77,7 +77,7 @@ static void test_a_session_without_a_workspace_of_its_own_is_not_synced(void **s
 		editor_hears_failure(fixture, "7", "NOT_SYNCED", "sync", "sync = none");
 	}
 	ask(fixture, "session/status", "");
-	hear(fixture, "\"sync\":\"none\",\"lastSync\":null");
+	hear(fixture, "\"sync\":\"none\",\"transport\":null,\"lastSync\":null");
 }
 
 static void test_a_sync_brings_both_sides_in_step_and_says_how(void **state)

@@ -63,12 +63,20 @@ acp_select() {
 }
 
 # Kills all that the given command finds: stopped first, so that nothing forks away; killed
-# when nobody new is found. Fails where somebody is left after all rounds.
+# when nobody new is found. One look alone proves nothing: who is being executed shows no
+# environment, and who has just been forked is not in the list yet. Fails where somebody is left
+# after all rounds.
 acp_kill() {
-	acp_round=0 acp_stopped=
+	acp_round=0 acp_stopped= acp_quiet=0
 	while [ "$acp_round" -lt 60 ]; do
 		"$@"
-		[ -n "$acp_found" ] || return 0
+		if [ -z "$acp_found" ]; then
+			[ "$acp_quiet" = 0 ] || return 0
+			acp_quiet=1
+			sleep 0.05 || sleep 1
+			continue
+		fi
+		acp_quiet=0
 		if [ "$acp_found" = "$acp_stopped" ] || [ "$acp_round" -gt 20 ]; then
 			kill -KILL $acp_found
 			acp_stopped=

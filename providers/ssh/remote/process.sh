@@ -146,12 +146,17 @@ acp_read_state() {
 	acp_line=${acp_line#"${acp_line%%[! ]*}"}
 }
 
-# Returns when no member is left. Mostly there is none: one look at all of /proc tells.
+# Returns when no member is left. Mostly there is none, which two looks at all of /proc tell: in
+# the one a process may just be executed, and show nothing.
 acp_watch() {
 	acp_except=$$
 	acp_pause=0
 	acp_suspects "$acp_token\\.$acp_id\\." "$$"
-	[ -n "$acp_found" ] || return 0
+	if [ -z "$acp_found" ]; then
+		sleep 0.05 || sleep 1
+		acp_suspects "$acp_token\\.$acp_id\\." "$$"
+		[ -n "$acp_found" ] || return 0
+	fi
 	while acp_members "$acp_token.$acp_id." "$$" && [ -n "$acp_found" ]; do
 		case $acp_pause in
 		0) acp_pause=0.1 ;;
