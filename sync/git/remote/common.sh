@@ -52,7 +52,8 @@ use_side() {
 	make_side
 	cd "$root"
 	export GIT_DIR="$side" GIT_WORK_TREE="$root"
-	remove_all "$side"/index.* "$side"/work.* "$side"/fast_import_crash_* "$side/info/exclude.new"
+	remove_all "$side"/index.* "$side"/work.* "$side"/fast_import_crash_* \
+		"$side/info/exclude.new"
 	work=$side/work.$$
 	mkdir "$work"
 	export GIT_INDEX_FILE="$side/index.$$" work side root
