@@ -100,19 +100,23 @@ static int run_all(struct world *world)
 	return failed;
 }
 
-/* Being a subreaper, we would be the parent of whatever was left behind. */
-static int children_left(bool may_be_dead)
+/*
+ * Being a subreaper, we are the parent of whatever was left behind. What ends by its connection
+ * does so a moment after it.
+ */
+static int children_left(bool ends_later)
 {
-	int left = 0;
+	enum { PAUSE_US = 10000, PAUSES = 1000 };
+	int dead = 0;
 	pid_t pid;
-	while ((pid = waitpid(-1, NULL, WNOHANG)) >= 0) {
-		left += pid == 0 || !may_be_dead ? 1 : 0;
-		if (left > 100) {
+	for (int i = 0; (pid = waitpid(-1, NULL, WNOHANG)) >= 0; i++) {
+		dead += pid > 0;
+		if (pid == 0 && (!ends_later || i == PAUSES)) {
 			break;
 		}
-		usleep(10000);
+		usleep(PAUSE_US);
 	}
-	if (errno != ECHILD || left > 0) {
+	if (pid == 0 || errno != ECHILD || (dead > 0 && !ends_later)) {
 		fprintf(stderr, "processes were left behind\n");
 		return 1;
 	}
