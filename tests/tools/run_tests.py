@@ -24,16 +24,17 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # The plain run is all of it. Under the sanitizers those are left out that take minutes and whose
-# code others of the list run as well; under valgrind those that take a minute, or whose deadlines real
-# servers keep.
+# code others of the list run as well; under valgrind those that take a minute, or whose deadlines
+# real servers keep.
 NOT_UNDER_ASAN = [
     'bench', 'conformance-scripted', 'conformance-ssh*', 'integration-commands_killed',
     'integration-ssh_*', 'integration-sync_cut', 'integration-sync_killed', 'interop-ssh_pair',
     'unit-ssh_exec*-openssh', 'unit-ssh_stress-openssh',
 ]
 NOT_UNDER_VALGRIND = [
-    'unit-json_memory', 'unit-tree_view', 'unit-ssh_clients', 'unit-ssh_exec*', 'unit-ssh_host', 'unit-ssh_libssh2*', 'unit-ssh_openssh',
-    'unit-ssh_stress*', 'unit-target_refused', 'unit-transport_rsync*',
+    'unit-json_memory', 'unit-ssh_clients', 'unit-ssh_exec*', 'unit-ssh_host',
+    'unit-ssh_libssh2*', 'unit-ssh_openssh', 'unit-ssh_stress*', 'unit-target_refused',
+    'unit-transport_rsync*', 'unit-tree_view',
 ]
 
 CASES = re.compile(r'^cases: (\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
