@@ -80,15 +80,7 @@ static void act(struct peer *peer, struct request *request, const struct grant_a
 static void on_decided(struct relay *relay, struct request *request, const struct call *answer,
 	const struct failure *failure)
 {
-	struct grant_answer decided = {
-		.decision = POLICY_REJECT_ONCE, .by = grant_by_of_failure(failure)};
-	if (answer && answer->message.is_error) {
-		grant_answer_read_error(&decided, message_place(&answer->message, PLACE_ERROR));
-	} else if (answer) {
-		grant_answer_read(&decided, message_place(&answer->message, PLACE_RESULT),
-			span_of(request->options));
-	}
-	grant_note_decided(relay, request, &decided);
+	struct grant_answer decided = grant_settle(relay, request, answer, failure);
 	if (!request->peer->is_down) {
 		act(request->peer, request, &decided, failure);
 	}

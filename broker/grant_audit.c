@@ -76,7 +76,8 @@ static void note_destroy(struct request *request)
 	request->note = NULL;
 }
 
-void grant_note_decided(
+/* A question was answered, or never will be: its line, once. */
+static void note_decided(
 	struct relay *relay, struct request *request, const struct grant_answer *answer)
 {
 	const struct grant_note *note = request->note;
@@ -95,30 +96,49 @@ void grant_note_decided(
 	note_destroy(request);
 }
 
+static void read_answer(struct grant_answer *out, const struct call *call, const char *options)
+{
+	if (call->message.is_error) {
+		grant_answer_read_error(out, message_place(&call->message, PLACE_ERROR));
+	} else {
+		grant_answer_read(
+			out, message_place(&call->message, PLACE_RESULT), span_of(options));
+	}
+}
+
 void grant_note_answered(struct relay *relay, struct request *request, const struct call *call)
 {
 	struct grant_answer answer;
-	if (!request->note) {
-		return;
+	if (request->note) {
+		read_answer(&answer, call, request->note->options);
+		note_decided(relay, request, &answer);
 	}
-	if (call->message.is_error) {
-		grant_answer_read_error(&answer, message_place(&call->message, PLACE_ERROR));
-	} else {
-		grant_answer_read(&answer, message_place(&call->message, PLACE_RESULT),
-			span_of(request->note->options));
-	}
-	grant_note_decided(relay, request, &answer);
+}
+
+/* A no, and who decided it, where there was no answer. */
+static struct grant_answer answer_of_failure(const struct failure *failure)
+{
+	bool is_late = failure && strcmp(failure->code, "TIMEOUT_EXCEEDED") == 0;
+	bool is_cancelled = failure && strcmp(failure->code, "PERMISSION_DENIED") == 0;
+	return (struct grant_answer){.decision = POLICY_REJECT_ONCE,
+		.by = is_late        ? AUDIT_BY_TIMEOUT
+	              : is_cancelled ? AUDIT_BY_PERSON
+	                             : AUDIT_BY_NOBODY};
 }
 
 void grant_note_failed(struct relay *relay, struct request *request, const struct failure *failure)
 {
-	struct grant_answer answer = {POLICY_REJECT_ONCE, grant_by_of_failure(failure), ""};
-	grant_note_decided(relay, request, &answer);
+	struct grant_answer answer = answer_of_failure(failure);
+	note_decided(relay, request, &answer);
 }
 
-enum audit_by grant_by_of_failure(const struct failure *failure)
+struct grant_answer grant_settle(struct relay *relay, struct request *request,
+	const struct call *answer, const struct failure *failure)
 {
-	bool is_late = failure && strcmp(failure->code, "TIMEOUT_EXCEEDED") == 0;
-	bool is_cancelled = failure && strcmp(failure->code, "PERMISSION_DENIED") == 0;
-	return is_late ? AUDIT_BY_TIMEOUT : is_cancelled ? AUDIT_BY_PERSON : AUDIT_BY_NOBODY;
+	struct grant_answer decided = answer_of_failure(failure);
+	if (answer) {
+		read_answer(&decided, answer, request->options);
+	}
+	note_decided(relay, request, &decided);
+	return decided;
 }

@@ -65,11 +65,11 @@ void grant_audit(struct relay *relay, const struct session *session, const struc
 /* A question of the broker's own is about to be asked: what its line will need. */
 void grant_note_asked(struct request *request, const struct subject *subject, const char *rule);
 
-/* A question was answered, or never will be: its line, once. */
-void grant_note_decided(
-	struct relay *relay, struct request *request, const struct grant_answer *answer);
-
-/* Who decided where there was no answer but a failure. */
-enum audit_by grant_by_of_failure(const struct failure *failure);
+/*
+ * What the answer to such a question says, or a no where there is a failure instead. It is
+ * noted, in one line.
+ */
+struct grant_answer grant_settle(struct relay *relay, struct request *request,
+	const struct call *answer, const struct failure *failure);
 
 #endif

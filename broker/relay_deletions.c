@@ -74,16 +74,8 @@ static bool write_question(struct request *request, const char *local_root,
 static void on_answer(struct relay *relay, struct request *request, const struct call *answer,
 	const struct failure *failure)
 {
-	struct grant_answer decided = {
-		.decision = POLICY_REJECT_ONCE, .by = grant_by_of_failure(failure)};
-	if (answer && answer->message.is_error) {
-		grant_answer_read_error(&decided, message_place(&answer->message, PLACE_ERROR));
-	} else if (answer) {
-		grant_answer_read(&decided, message_place(&answer->message, PLACE_RESULT),
-			span_of(request->options));
-	}
+	struct grant_answer decided = grant_settle(relay, request, answer, failure);
 	bool is_yes = grant_decision_allows(decided.decision);
-	grant_note_decided(relay, request, &decided);
 	question_close(relay, request, is_yes);
 	keeper_decide(request->peer->keeper, is_yes);
 }

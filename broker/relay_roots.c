@@ -149,6 +149,12 @@ static void opening_fail(struct opening *opening, const struct failure *failure)
 	opening->parcel = NULL;
 }
 
+static void opening_refuse(struct opening *opening, const char *stage, const struct error *err)
+{
+	opening_fail(opening, &(struct failure){failure_code_of(err), stage, err->text, {NULL, 0}});
+	opening_destroy(opening);
+}
+
 /* All that it takes is there: the request goes on. */
 static void opening_pass(void *data)
 {
@@ -243,9 +249,7 @@ static void on_synced(void *data, const struct error *err)
 	if (!opening->parcel) {
 		opening_destroy(opening); // answered meanwhile: the agent ended
 	} else if (err) {
-		opening_fail(opening,
-			&(struct failure){failure_code_of(err), "sync", err->text, {NULL, 0}});
-		opening_destroy(opening);
+		opening_refuse(opening, "sync", err);
 	} else {
 		opening_ask(opening);
 	}
@@ -268,9 +272,7 @@ static void on_root_added(void *data, const struct error *err)
 		return;
 	}
 	if (err) {
-		opening_fail(opening,
-			&(struct failure){failure_code_of(err), "session", err->text, {NULL, 0}});
-		opening_destroy(opening);
+		opening_refuse(opening, "session", err);
 		return;
 	}
 	refresh_map(peer);
@@ -292,9 +294,7 @@ static void on_announced(void *data, const struct error *err)
 	if (!opening->parcel) {
 		opening_destroy(opening); // answered meanwhile: the agent ended
 	} else if (err) {
-		opening_fail(opening,
-			&(struct failure){failure_code_of(err), "sync", err->text, {NULL, 0}});
-		opening_destroy(opening);
+		opening_refuse(opening, "sync", err);
 	} else {
 		sandbox_add_root(agent_sandbox(opening->peer->agent), opening->directories[0],
 			on_root_added, opening);
@@ -313,9 +313,7 @@ static void on_checked(void *data, const struct error *err)
 	struct opening *opening = data;
 	opening->check = NULL;
 	if (err && err->code == ERROR_DENIED) {
-		opening_fail(opening,
-			&(struct failure){failure_code_of(err), "sync", err->text, {NULL, 0}});
-		opening_destroy(opening);
+		opening_refuse(opening, "sync", err);
 		return;
 	}
 	opening_add_first(opening);

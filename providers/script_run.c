@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/io.h"
 
 enum { CHUNK = 65536, WORDS_MAX = 400 };
 
@@ -22,15 +23,6 @@ struct script_run {
 	const struct script_listener *listener;
 	void *data;
 };
-
-static void io_close(struct ev_loop *loop, ev_io *io)
-{
-	ev_io_stop(loop, io);
-	if (io->fd >= 0) {
-		close(io->fd);
-		ev_io_set(io, -1, io->events);
-	}
-}
 
 static void cut_off(struct script_run *run)
 {
@@ -69,18 +61,13 @@ static void note_progress(struct script_run *run)
 	}
 }
 
-static bool is_transient(int errnum)
-{
-	return errnum == EAGAIN || errnum == EINTR;
-}
-
 /* ---- the streams ---- */
 
 static void on_writable(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct script_run *run = CONTAINER_OF(io, struct script_run, in);
 	ssize_t count = write(io->fd, run->input.data, run->input.len);
-	if (count < 0 && is_transient(errno)) {
+	if (count < 0 && io_is_transient(errno)) {
 		return;
 	}
 	note_progress(run);
@@ -103,7 +90,7 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
 	/* A byte over the maximum has to be seen; it needs no place in the buffer. */
 	char *at = want > 0 ? buf_reserve(&run->output, want, NULL) : &extra;
 	ssize_t count = read(io->fd, at, want > 0 ? want : 1);
-	if (count < 0 && is_transient(errno)) {
+	if (count < 0 && io_is_transient(errno)) {
 		return;
 	}
 	note_progress(run);
@@ -126,7 +113,7 @@ static void on_words(struct ev_loop *loop, ev_io *io, int events)
 	struct script_run *run = CONTAINER_OF(io, struct script_run, words);
 	char chunk[4096];
 	ssize_t count = read(io->fd, chunk, sizeof(chunk));
-	if (count < 0 && is_transient(errno)) {
+	if (count < 0 && io_is_transient(errno)) {
 		return;
 	}
 	if (count <= 0) {
@@ -135,15 +122,7 @@ static void on_words(struct ev_loop *loop, ev_io *io, int events)
 		return;
 	}
 	note_progress(run);
-	size_t fresh = (size_t)count < WORDS_MAX ? (size_t)count : WORDS_MAX;
-	size_t old = strlen(run->tail);
-	size_t kept = old < WORDS_MAX - fresh ? old : WORDS_MAX - fresh;
-	memmove(run->tail, run->tail + old - kept, kept);
-	for (size_t i = 0; i < fresh; i++) {
-		unsigned char byte = (unsigned char)chunk[(size_t)count - fresh + i];
-		run->tail[kept + i] = byte >= ' ' && byte < 0x7f ? (char)byte : ' ';
-	}
-	run->tail[kept + fresh] = '\0';
+	io_keep_words(run->tail, WORDS_MAX, (struct span){chunk, (size_t)count});
 }
 
 /* ---- the process ---- */

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/io.h"
 #include "providers/ssh/host_impl.h"
 
 /* Between a process's channel and the pipes that the caller has. Nothing is buffered beyond one
@@ -95,7 +96,7 @@ static void on_in_readable(struct ev_loop *loop, ev_io *io, int events)
 	struct ssh_process *process = CONTAINER_OF(io, struct ssh_process, in_io);
 	char piece[PIECE_MAX];
 	ssize_t count = read(process->in, piece, sizeof(piece));
-	if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+	if (count < 0 && io_is_transient(errno)) {
 		return;
 	}
 	if (count <= 0) {

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/fd.h"
+#include "base/io.h"
 #include "providers/ssh/libssh2_auth.h"
 #include "providers/ssh/libssh2_secret.h"
 
@@ -39,7 +40,7 @@ static bool has_server_gone(const struct login_work *work)
 {
 	char byte;
 	ssize_t count = recv(work->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-	return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
+	return count == 0 || (count < 0 && !io_is_transient(errno));
 }
 
 static enum auth_result note_gone(struct login_work *work, const char *what)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/io.h"
 #include "providers/ssh/libssh2_client.h"
 
 /*
@@ -78,7 +79,7 @@ static void pump_up(struct jump *jump)
 	if (count > 0) {
 		buf_commit(&jump->unsent, (size_t)count);
 		send_unsent(jump);
-	} else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
+	} else if (count == 0 || !io_is_transient(errno)) {
 		ev_io_stop(jump->route.context->loop, &jump->readable);
 		ssh_channel_send_eof(jump->channel);
 	}
@@ -103,7 +104,7 @@ static size_t on_bytes(void *data, enum ssh_stream stream, struct span bytes)
 		return bytes.len;
 	}
 	ssize_t count = send(jump->fd, bytes.data, bytes.len, MSG_NOSIGNAL);
-	if (count < 0 && errno != EAGAIN && errno != EINTR) {
+	if (count < 0 && !io_is_transient(errno)) {
 		return bytes.len; // nobody reads it any more
 	}
 	size_t taken = count > 0 ? (size_t)count : 0;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/io.h"
 #include "providers/ssh/libssh2_route.h"
 #include "providers/ssh/libssh2_secret.h"
 
@@ -15,23 +16,8 @@ struct proxy {
 	int fd;       // -1 once it was handed over
 	int words_fd; // its stderr; -1 once that has ended
 	struct ev_io readable;
-	size_t words_len;
-	char words[ROUTE_WORDS_MAX]; // the last of it
+	char words[ROUTE_WORDS_MAX + 1]; // the last of it
 };
-
-static void keep_last(struct proxy *proxy, const char *bytes, size_t len)
-{
-	size_t kept = proxy->words_len;
-	if (kept > ROUTE_WORDS_MAX - len) {
-		kept = ROUTE_WORDS_MAX - len;
-		memmove(proxy->words, proxy->words + proxy->words_len - kept, kept);
-	}
-	for (size_t i = 0; i < len; i++) {
-		bool is_printable = bytes[i] >= ' ' && bytes[i] <= '~';
-		proxy->words[kept + i] = is_printable ? bytes[i] : ' ';
-	}
-	proxy->words_len = kept + len;
-}
 
 /* False: nothing more is there now. */
 static bool read_words(struct proxy *proxy)
@@ -39,8 +25,8 @@ static bool read_words(struct proxy *proxy)
 	char bytes[ROUTE_WORDS_MAX];
 	ssize_t count = proxy->words_fd < 0 ? -1 : read(proxy->words_fd, bytes, sizeof(bytes));
 	if (count > 0) {
-		keep_last(proxy, bytes, (size_t)count);
-	} else if (proxy->words_fd >= 0 && (count == 0 || (errno != EAGAIN && errno != EINTR))) {
+		io_keep_words(proxy->words, ROUTE_WORDS_MAX, (struct span){bytes, (size_t)count});
+	} else if (proxy->words_fd >= 0 && (count == 0 || !io_is_transient(errno))) {
 		ev_io_stop(proxy->route.context->loop, &proxy->readable);
 		fd_close(&proxy->words_fd);
 	}
@@ -59,7 +45,7 @@ static struct span proxy_words(struct route *route)
 	struct proxy *proxy = CONTAINER_OF(route, struct proxy, route);
 	for (int i = 0; i < READS_MAX && read_words(proxy); i++) {
 	}
-	struct span words = {proxy->words, proxy->words_len};
+	struct span words = span_of(proxy->words);
 	while (words.len > 0 && words.data[words.len - 1] == ' ') {
 		words.len--;
 	}

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/io.h"
 
 struct secret_query {
 	const struct provider_context *context;
@@ -98,7 +99,7 @@ static void query_read(struct secret_query *query)
 	if (count > 0) {
 		query->len += is_full ? 0 : (size_t)count;
 		explicit_bzero(rest, sizeof(rest));
-	} else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
+	} else if (count == 0 || !io_is_transient(errno)) {
 		ev_io_stop(query->context->loop, &query->readable);
 		fd_close(&query->fd);
 		if (query->has_exited) {

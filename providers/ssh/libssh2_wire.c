@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "providers/ssh/libssh2_client.h"
+#include "base/io.h"
 #include "providers/ssh/libssh2_session.h"
 
 /* The socket as libssh2 sees it: sending always works, receiving ends with the turn's share. */
@@ -44,7 +45,7 @@ static ssize_t give_input(
 	client->input_left = 0;
 	if (count == 0) {
 		client_set_lost(client, "the server has closed the connection");
-	} else if (errno != EAGAIN && errno != EINTR) {
+	} else if (!io_is_transient(errno)) {
 		client_set_lost(client, "receiving: %s", strerror(errno));
 	}
 	return -EAGAIN;

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/io.h"
 #include "providers/ssh/host_impl.h"
 
 /*
@@ -164,7 +165,7 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
 	char piece[16384];
 	struct error err;
 	ssize_t count = read(login->fd, piece, sizeof(piece));
-	if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+	if (count < 0 && io_is_transient(errno)) {
 		return;
 	}
 	if (count <= 0) {

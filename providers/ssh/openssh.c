@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/io.h"
 #include "base/words.h"
 #include "providers/ssh/openssh_argv.h"
 #include "providers/ssh/openssh_askpass.h"
@@ -99,7 +100,7 @@ static enum heard read_words(struct openssh_client *self)
 		openssh_words_read(&self->words, (struct span){bytes, (size_t)count});
 		return HEARD_WORDS;
 	}
-	return count < 0 && (errno == EAGAIN || errno == EINTR) ? HEARD_NOTHING : HEARD_END;
+	return count < 0 && io_is_transient(errno) ? HEARD_NOTHING : HEARD_END;
 }
 
 static void on_words(struct ev_loop *loop, ev_io *io, int events)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/io.h"
 #include "providers/ssh/openssh_channel.h"
 
 static struct openssh_channel *from_channel(struct ssh_channel *channel)
@@ -178,7 +179,7 @@ static size_t write_in(struct openssh_channel *self, struct span bytes)
 	if (count >= 0) {
 		return (size_t)count;
 	}
-	if (errno == EAGAIN || errno == EINTR) {
+	if (io_is_transient(errno)) {
 		return 0;
 	}
 	close_in(self);

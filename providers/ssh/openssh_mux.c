@@ -10,6 +10,7 @@
 #include <sys/un.h>
 
 #include "base/fd.h"
+#include "base/io.h"
 
 enum {
 	VERSION = 4,
@@ -234,7 +235,7 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
 		size_t room = mux->in.max - mux->in.len; // a message fits: there is always some
 		char *into = buf_reserve(&mux->in, room, NULL);
 		ssize_t count = recv(mux->fd, into, room, MSG_DONTWAIT);
-		if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+		if (count < 0 && io_is_transient(errno)) {
 			return;
 		}
 		if (count <= 0) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/io.h"
 #include "providers/ssh/openssh_channel.h"
 
 enum { READ_MAX = 64 * 1024 };
@@ -41,7 +42,7 @@ static void read_output(struct openssh_output *output)
 {
 	char bytes[READ_MAX];
 	ssize_t count = read(output->fd, bytes, sizeof(bytes));
-	if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+	if (count < 0 && io_is_transient(errno)) {
 		return;
 	}
 	if (count <= 0) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/io.h"
 #include "base/point.h"
 
 enum { PUMP_SIZE = 64 << 10, WORDS_MAX = 400 };
@@ -39,15 +40,6 @@ struct remote {
 
 /* ---- pumps ---- */
 
-static void io_close(struct ev_loop *loop, ev_io *io)
-{
-	ev_io_stop(loop, io);
-	if (io->fd >= 0) {
-		close(io->fd);
-		ev_io_set(io, -1, io->events);
-	}
-}
-
 static void pump_close(struct pump *pump)
 {
 	io_close(pump->remote->loop, &pump->from);
@@ -72,16 +64,11 @@ static void pump_step(struct pump *pump)
 	}
 }
 
-static bool is_transient(int errnum)
-{
-	return errnum == EAGAIN || errnum == EINTR;
-}
-
 static void pump_on_readable(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct pump *pump = CONTAINER_OF(io, struct pump, from);
 	ssize_t count = point("stream.reading") ? -1 : read(io->fd, pump->data, PUMP_SIZE);
-	if (count < 0 && is_transient(errno)) {
+	if (count < 0 && io_is_transient(errno)) {
 		return;
 	}
 	ev_timer_again(loop, &pump->remote->silence);
@@ -98,7 +85,7 @@ static void pump_on_writable(struct ev_loop *loop, ev_io *io, int events)
 	struct pump *pump = CONTAINER_OF(io, struct pump, to);
 	ssize_t count =
 		point("stream.writing") ? -1 : write(io->fd, pump->data + pump->at, pump->len);
-	if (count < 0 && is_transient(errno)) {
+	if (count < 0 && io_is_transient(errno)) {
 		return;
 	}
 	ev_timer_again(loop, &pump->remote->silence);
@@ -132,7 +119,7 @@ static void on_words(struct ev_loop *loop, ev_io *io, int events)
 	struct remote *remote = CONTAINER_OF(io, struct remote, words);
 	char chunk[4096];
 	ssize_t count = read(io->fd, chunk, sizeof(chunk));
-	if (count < 0 && is_transient(errno)) {
+	if (count < 0 && io_is_transient(errno)) {
 		return;
 	}
 	if (count <= 0) {
@@ -140,15 +127,7 @@ static void on_words(struct ev_loop *loop, ev_io *io, int events)
 		return;
 	}
 	ev_timer_again(loop, &remote->silence);
-	size_t fresh = (size_t)count < WORDS_MAX ? (size_t)count : WORDS_MAX;
-	size_t old = strlen(remote->tail);
-	size_t kept = old < WORDS_MAX - fresh ? old : WORDS_MAX - fresh;
-	memmove(remote->tail, remote->tail + old - kept, kept);
-	for (size_t i = 0; i < fresh; i++) {
-		unsigned char byte = (unsigned char)chunk[(size_t)count - fresh + i];
-		remote->tail[kept + i] = byte >= ' ' && byte < 0x7f ? (char)byte : ' ';
-	}
-	remote->tail[kept + fresh] = '\0';
+	io_keep_words(remote->tail, WORDS_MAX, (struct span){chunk, (size_t)count});
 }
 
 /* ---- the end ---- */

@@ -8,20 +8,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/io.h"
 #include "base/words.h"
 #include "sync/rsync/call_impl.h"
 
 /* rsync notices by itself (--timeout) and says more: this is for one that does not. */
 enum { PATIENCE_MS = 10000 };
-
-void call_close(struct call *call, ev_io *io)
-{
-	ev_io_stop(call->loop, io);
-	if (io->fd >= 0) {
-		close(io->fd);
-		ev_io_set(io, -1, io->events);
-	}
-}
 
 /* ---- the end ---- */
 
@@ -73,11 +65,11 @@ static void on_silence(struct ev_loop *loop, ev_timer *timer, int events)
 static ssize_t read_chunk(struct call *call, ev_io *io, char *chunk, size_t size)
 {
 	ssize_t count = read(io->fd, chunk, size);
-	if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+	if (count < 0 && io_is_transient(errno)) {
 		return -1;
 	}
 	if (count <= 0) {
-		call_close(call, io);
+		io_close(call->loop, io);
 		return 0;
 	}
 	ev_timer_again(call->loop, &call->silence);
@@ -98,26 +90,13 @@ static void on_output(struct ev_loop *loop, ev_io *io, int events)
 	}
 }
 
-static void keep_tail(char tail[CALL_WORDS_MAX + 1], const char *chunk, size_t count)
-{
-	size_t fresh = count < CALL_WORDS_MAX ? count : CALL_WORDS_MAX;
-	size_t old = strlen(tail);
-	size_t kept = old < CALL_WORDS_MAX - fresh ? old : CALL_WORDS_MAX - fresh;
-	memmove(tail, tail + old - kept, kept);
-	for (size_t i = 0; i < fresh; i++) {
-		unsigned char byte = (unsigned char)chunk[count - fresh + i];
-		tail[kept + i] = (char)(byte >= ' ' && byte < 0x7f ? byte : ' ');
-	}
-	tail[kept + fresh] = '\0';
-}
-
 static void on_words(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct call *call = CONTAINER_OF(io, struct call, words);
 	char chunk[4096];
 	ssize_t count = read_chunk(call, io, chunk, sizeof(chunk));
 	if (count > 0) {
-		keep_tail(call->tail, chunk, (size_t)count);
+		io_keep_words(call->tail, CALL_WORDS_MAX, (struct span){chunk, (size_t)count});
 	} else if (count == 0) {
 		end_when_over(call);
 	}
@@ -129,7 +108,7 @@ static void on_far_words(struct ev_loop *loop, ev_io *io, int events)
 	char chunk[4096];
 	ssize_t count = read_chunk(call, io, chunk, sizeof(chunk));
 	if (count > 0) {
-		keep_tail(call->far_tail, chunk, (size_t)count);
+		io_keep_words(call->far_tail, CALL_WORDS_MAX, (struct span){chunk, (size_t)count});
 	}
 }
 
@@ -241,10 +220,10 @@ void call_destroy(struct call *call)
 	call_unlisten(call);
 	ev_timer_stop(call->loop, &call->silence);
 	ev_timer_stop(call->loop, &call->finish);
-	call_close(call, &call->shell);
-	call_close(call, &call->output);
-	call_close(call, &call->words);
-	call_close(call, &call->far_words);
+	io_close(call->loop, &call->shell);
+	io_close(call->loop, &call->output);
+	io_close(call->loop, &call->words);
+	io_close(call->loop, &call->far_words);
 	process_destroy(call->process);
 	exec_destroy(call->exec);
 	buf_finish(&call->printed);

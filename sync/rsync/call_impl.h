@@ -35,7 +35,6 @@ struct call {
 
 /* The first error is the one told. Both halves are ended. */
 void call_fail(struct call *call, const struct error *err);
-void call_close(struct call *call, ev_io *io);
 
 /* ---- call_start.c ---- */
 

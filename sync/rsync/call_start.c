@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/io.h"
 #include "base/words.h"
 #include "sync/rsync/call_impl.h"
 
@@ -166,7 +167,7 @@ void call_on_shell(struct ev_loop *loop, ev_io *io, int events)
 	struct call *call = CONTAINER_OF(io, struct call, shell);
 	const char *words[CALL_BEFORE_MAX + WORDS_MAX + 1];
 	ssize_t length = recv(io->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-	if (length < 0 && (errno == EAGAIN || errno == EINTR)) {
+	if (length < 0 && io_is_transient(errno)) {
 		return;
 	}
 	if (length > 0 && call->has_asked) {
@@ -175,7 +176,7 @@ void call_on_shell(struct ev_loop *loop, ev_io *io, int events)
 	}
 	const char **argv = length > 0 ? read_request(call, bytes, (size_t)length, words) : NULL;
 	if (!argv) {
-		call_close(call, io);
+		io_close(call->loop, io);
 		if (!call->has_asked) {
 			ev_io_start(call->loop, &call->listener); // the right one may still come
 		}
@@ -232,7 +233,7 @@ bool call_listen(struct call *call, const char *folder, struct error *err)
 
 void call_unlisten(struct call *call)
 {
-	call_close(call, &call->listener);
+	io_close(call->loop, &call->listener);
 	if (call->folder >= 0) {
 		unlinkat(call->folder, RSYNC_SHELL_SOCKET, 0);
 	}

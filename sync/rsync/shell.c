@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/io.h"
 
 enum { STATUS_LOST = 255, WAY_SIZE = 128 << 10, COUNT_EVERY_MS = 500 };
 
@@ -117,11 +118,6 @@ static bool receive_go(struct shell *shell)
 
 /* ---- carrying ---- */
 
-static bool is_transient(void)
-{
-	return errno == EAGAIN || errno == EINTR;
-}
-
 static bool way_is_open(const struct way *way)
 {
 	return way->to >= 0;
@@ -141,7 +137,7 @@ static void way_read(struct way *way)
 		way->at = 0;
 		way->len = (size_t)count;
 		way->count += (uint64_t)count;
-	} else if (count == 0 || !is_transient()) {
+	} else if (count == 0 || !io_is_transient(errno)) {
 		way_close(way);
 	}
 }
@@ -152,7 +148,7 @@ static void way_write(struct way *way)
 	if (count > 0) {
 		way->at += (size_t)count;
 		way->len -= (size_t)count;
-	} else if (count < 0 && !is_transient()) {
+	} else if (count < 0 && !io_is_transient(errno)) {
 		way_close(way); // nobody reads any more
 	}
 }
@@ -180,7 +176,7 @@ static void way_step(struct way *way, const struct pollfd *ready)
 static bool hear(struct shell *shell)
 {
 	ssize_t count = recv(shell->broker, &shell->status, sizeof(shell->status), MSG_DONTWAIT);
-	if (count < 0 && is_transient()) {
+	if (count < 0 && io_is_transient(errno)) {
 		return true;
 	}
 	shell->has_status = count == sizeof(shell->status);

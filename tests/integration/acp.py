@@ -86,6 +86,7 @@ class Client:
             stderr=subprocess.PIPE, bufsize=0)
         self.threads = [threading.Thread(target=target, daemon=True)
                         for target in (self._read, self._write, self._drain)]
+        self.draining = self.threads[-1]
         for thread in self.threads:
             thread.start()
 
@@ -218,11 +219,13 @@ class Client:
     # ---- the end ----
 
     def wait(self, seconds=DEADLINE):
-        """Its exit status; AssertionError when it still runs then."""
+        """Its exit status, its last words read; AssertionError when it still runs then."""
         try:
-            return self.process.wait(seconds)
+            status = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f'still running after {seconds} s{self._tail()}') from None
+        self.draining.join(1)  # what it left behind may hold its stderr for longer
+        return status
 
     def finish(self, seconds=3.0):
         """Ends it as an editor would, kills it where it stays, and lets go of everything."""
