@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "acp/json_check.h"
+#include "base/json_check.h"
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/error.h"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "acp/frames.h"
-#include "acp/json_check.h"
+#include "base/json_check.h"
 #include "acp/outbox.h"
 #include "acp/splice.h"
 #include "base/attr.h"

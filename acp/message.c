@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "base/buf.h"
 
 const struct json_hit *message_hit(const struct message *message, enum place place)

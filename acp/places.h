@@ -2,7 +2,7 @@
 #ifndef ACP_PLACES_H
 #define ACP_PLACES_H
 
-#include "acp/json_check.h"
+#include "base/json_check.h"
 
 /*
  * The places of an ACP message that the broker reads or edits (protocol v1,

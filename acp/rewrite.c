@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "acp/json_doc.h"
-#include "acp/json_writer.h"
+#include "base/json_doc.h"
+#include "base/json_writer.h"
 
 enum form { FORM_PATH, FORM_URI, FORM_EITHER };
 

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "acp/json_doc.h"
-#include "acp/json_writer.h"
+#include "base/json_doc.h"
+#include "base/json_writer.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"

@@ -2,7 +2,7 @@
 #ifndef BROKER_COMMAND_H
 #define BROKER_COMMAND_H
 
-#include "acp/json_writer.h"
+#include "base/json_writer.h"
 #include "broker/config.h"
 #include "broker/store_place.h"
 #include "providers/provider.h"

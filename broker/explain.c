@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "broker/grant_relay.h"
 
 static const char mode_operation[] = "session/set_mode";

@@ -2,7 +2,7 @@
 #ifndef BROKER_EXPLAIN_H
 #define BROKER_EXPLAIN_H
 
-#include "acp/json_writer.h"
+#include "base/json_writer.h"
 #include "broker/grant.h"
 
 struct call;

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "acp/json_writer.h"
+#include "base/json_writer.h"
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/error.h"

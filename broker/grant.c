@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "base/log.h"
 
 enum { SUBJECT_TEXT_MAX = 512 }; // bytes of a command shown to a person

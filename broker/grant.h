@@ -2,7 +2,7 @@
 #ifndef BROKER_GRANT_H
 #define BROKER_GRANT_H
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "broker/audit.h"
 #include "broker/memory.h"
 #include "broker/policy.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "base/log.h"
 
 enum { REQUEST_CANCELLED = -32800 }; // ACP, ErrorCode

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "acp/json_writer.h"
+#include "base/json_writer.h"
 #include "base/attr.h"
 #include "base/error.h"
 #include "base/settings.h"

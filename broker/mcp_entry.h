@@ -2,7 +2,7 @@
 #ifndef BROKER_MCP_ENTRY_H
 #define BROKER_MCP_ENTRY_H
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "acp/path_map.h"
 
 /* An element of mcpServers (ACP, "Session setup", MCP servers), as far as the broker looks. */

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "acp/json_writer.h"
+#include "base/json_writer.h"
 #include "base/list.h"
 #include "broker/policy.h"
 #include "broker/subject.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "base/log.h"
 
 enum { OPTIONS_MAX = 256 * 1024 }; // bytes of configOptions that are kept

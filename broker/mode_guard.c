@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "base/log.h"
 #include "broker/notice.h"
 #include "broker/session_update.h"

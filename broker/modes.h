@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 
 /*
  * The session modes and configuration options (ACP, "Session Modes" and

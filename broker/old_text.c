@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "acp/json_utf8.h"
-#include "acp/json_writer.h"
+#include "base/json_utf8.h"
+#include "base/json_writer.h"
 #include "base/buf.h"
 #include "base/fd.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acp/json_utf8.h"
+#include "base/json_utf8.h"
 #include "base/utf8.h"
 
 enum { CAPACITY_FIRST = 4096 };

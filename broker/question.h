@@ -2,7 +2,7 @@
 #ifndef BROKER_QUESTION_H
 #define BROKER_QUESTION_H
 
-#include "acp/json_writer.h"
+#include "base/json_writer.h"
 #include "broker/relay_internal.h"
 
 /*

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "acp/json_doc.h"
-#include "acp/json_writer.h"
+#include "base/json_doc.h"
+#include "base/json_writer.h"
 #include "broker/environment.h"
 #include "broker/timestamp.h"
 

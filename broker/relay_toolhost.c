@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "base/log.h"
 
 /* ---- who serves ---- */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acp/json_doc.h"
-#include "acp/json_writer.h"
+#include "base/json_doc.h"
+#include "base/json_writer.h"
 
 enum {
 	SECRETS_MAX = 256,    // values that are masked

@@ -2,7 +2,7 @@
 #ifndef BROKER_SESSION_UPDATE_H
 #define BROKER_SESSION_UPDATE_H
 
-#include "acp/json_writer.h"
+#include "base/json_writer.h"
 
 struct relay;
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "base/buf.h"
 
 enum { SUBJECT_WORDS_MAX = 4096 }; // paths, or words of a command, that policy looks at

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "broker/in_flight.h"
 #include "broker/inquiry.h"
 #include "broker/keeper.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acp/json_utf8.h"
+#include "base/json_utf8.h"
 #include "base/attr.h"
 #include "broker/environment.h"
 

@@ -2,8 +2,8 @@
 #ifndef BROKER_TOOLHOST_INTERNAL_H
 #define BROKER_TOOLHOST_INTERNAL_H
 
-#include "acp/json_doc.h"
-#include "acp/json_writer.h"
+#include "base/json_doc.h"
+#include "base/json_writer.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "broker/quirks.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "acp/json_check.h"
-#include "acp/json_writer.h"
+#include "base/json_check.h"
+#include "base/json_writer.h"
 #include "acp/splice.h"
 #include "base/buf.h"
 #include "base/fd.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "acp/json_check.h"
-#include "acp/json_doc.h"
+#include "base/json_check.h"
+#include "base/json_doc.h"
 #include "base/attr.h"
 #include "base/buf.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "acp/json_doc.h"
-#include "acp/json_utf8.h"
+#include "base/json_doc.h"
+#include "base/json_utf8.h"
 #include "acp/rewrite.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/naive_map.h"

@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "acp/json_check.h"
+#include "base/json_check.h"
 
 /*
  * JSON checked in the plainest way: recursively, with the whole text at hand,
  * known places found by comparing the written paths. It shares no code with
- * acp/json_check and is what that is compared to.
+ * base/json_check and is what that is compared to.
  */
 struct reference {
 	bool ok;

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "acp/message.h"
 #include "broker/toolhost.h"
 #include "tests/fake/fake.h"

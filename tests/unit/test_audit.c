@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "base/buf.h"
 #include "tests/unit/stderr_capture.h"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 
 enum { FILE_MAX = 1 << 20, NAME_MAX_BYTES = 64, ROW_MAX = 1024, COLUMNS = 6, PATH_BYTES = 1024 };
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "base/attr.h"
 
 /* Parses a copy, so that a read beyond the text is seen. */

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "acp/frames.h"
-#include "acp/json_check.h"
-#include "acp/json_doc.h"
+#include "base/json_check.h"
+#include "base/json_doc.h"
 #include "base/attr.h"
 #include "base/buf.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "acp/json_check.h"
+#include "base/json_check.h"
 #include "base/attr.h"
 #include "base/buf.h"
 

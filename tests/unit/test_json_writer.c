@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "acp/json_check.h"
-#include "acp/json_writer.h"
+#include "base/json_check.h"
+#include "base/json_writer.h"
 #include "base/attr.h"
 
 struct fixture {

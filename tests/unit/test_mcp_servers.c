@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "base/attr.h"
 #include "base/words.h"
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 #include "tests/unit/stderr_capture.h"
 
 enum { TEXT_MAX = 1 << 20 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef ACP_JSON_CHECK_IMPL_H
-#define ACP_JSON_CHECK_IMPL_H
+#ifndef BASE_JSON_CHECK_IMPL_H
+#define BASE_JSON_CHECK_IMPL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "acp/json_check.h"
+#include "base/json_check.h"
 
 /*
  * The inside of the checker, for its own files only: json_places.c compiles the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "acp/json_utf8.h"
+#include "base/json_utf8.h"
 
 #include <string.h>
 

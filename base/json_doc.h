@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef ACP_JSON_DOC_H
-#define ACP_JSON_DOC_H
+#ifndef BASE_JSON_DOC_H
+#define BASE_JSON_DOC_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "acp/json_utf8.h"
+#include "base/json_utf8.h"
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/error.h"

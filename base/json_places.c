@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "acp/json_check.h"
+#include "base/json_check.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "acp/json_check_impl.h"
+#include "base/json_check_impl.h"
 #include "base/buf.h"
 
 struct json_places {

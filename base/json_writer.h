@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef ACP_JSON_WRITER_H
-#define ACP_JSON_WRITER_H
+#ifndef BASE_JSON_WRITER_H
+#define BASE_JSON_WRITER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "acp/json_check_impl.h"
+#include "base/json_check_impl.h"
 
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
-#include "acp/json_utf8.h"
+#include "base/json_utf8.h"
 
 /*
  * The inside of strings: plain ASCII by the block, then UTF-8 sequences and

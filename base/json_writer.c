@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "acp/json_writer.h"
+#include "base/json_writer.h"
 
 #include <assert.h>
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "acp/json_utf8.h"
+#include "base/json_utf8.h"
 
 void json_write_begin(struct json_writer *writer, struct buf *out)
 {

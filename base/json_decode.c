@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 
-#include "acp/json_check_impl.h"
-#include "acp/json_utf8.h"
+#include "base/json_check_impl.h"
+#include "base/json_utf8.h"
 
 static uint32_t hex_digit(char digit)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef ACP_JSON_CHECK_H
-#define ACP_JSON_CHECK_H
+#ifndef BASE_JSON_CHECK_H
+#define BASE_JSON_CHECK_H
 
 #include <stdbool.h>
 #include <stddef.h>

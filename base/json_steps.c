@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "acp/json_check_impl.h"
+#include "base/json_check_impl.h"
 
 /*
  * The grammar of RFC 8259 outside of strings. A step handles one token, so that

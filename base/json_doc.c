@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "acp/json_doc.h"
+#include "base/json_doc.h"
 
 #include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "acp/json_check.h"
-#include "acp/json_check_impl.h"
+#include "base/json_check.h"
+#include "base/json_check_impl.h"
 
 #define JSMN_STATIC
 #define JSMN_STRICT
