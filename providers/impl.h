@@ -24,6 +24,9 @@ struct provider_impl {
 	/* optional */
 	bool (*describe)(struct provider *provider, const struct settings *settings,
 		const struct provider_describe_listener *listener, void *data, struct error *err);
+	bool (*inventory)(struct provider *provider, const struct sandbox_request *request,
+		enum inventory_act act, const char *name, const struct inventory_listener *listener,
+		void *data, struct error *err);
 };
 
 struct provider {
@@ -50,6 +53,9 @@ struct sandbox_impl {
 	void (*file_op_cancel)(struct file_op *op);
 	void (*close)(struct sandbox *sandbox);
 	void (*destroy)(struct sandbox *sandbox, sandbox_done *done, void *data);
+
+	/* optional */
+	void (*rest)(struct sandbox *sandbox, sandbox_done *done, void *data);
 };
 
 struct sandbox {
@@ -61,6 +67,8 @@ struct sandbox {
 	struct sandbox_capabilities capabilities; // filled in before on_ready
 	const char *home;                         // owned by the implementation
 	const char *const *environment;           // owned by the implementation
+	const char *reference;                    // owned by the implementation; may be NULL
+	const char *const *warnings;              // owned by the implementation; NULL: none
 	struct sandbox_root *roots;               // owned by the implementation
 	size_t root_count;
 };

@@ -45,6 +45,20 @@ bool provider_describe(struct provider *provider, const struct settings *setting
 	return provider->impl->describe(provider, settings, listener, data, err);
 }
 
+bool provider_has_inventory(const struct provider *provider)
+{
+	return provider->impl->inventory != NULL;
+}
+
+bool provider_inventory(struct provider *provider, const struct sandbox_request *request,
+	enum inventory_act act, const char *name, const struct inventory_listener *listener,
+	void *data, struct error *err)
+{
+	assert(provider->impl->inventory && listener->on_entry && listener->on_done);
+	assert((act == INVENTORY_LIST) == (name == NULL));
+	return provider->impl->inventory(provider, request, act, name, listener, data, err);
+}
+
 const struct setting_key *provider_keys(const struct provider *provider, size_t *out_count)
 {
 	*out_count = provider->impl->key_count;
@@ -133,6 +147,19 @@ const char *const *sandbox_environment(const struct sandbox *sandbox)
 {
 	assert(sandbox->was_ready);
 	return sandbox->environment;
+}
+
+const char *sandbox_reference(const struct sandbox *sandbox)
+{
+	assert(sandbox->was_ready);
+	return sandbox->reference;
+}
+
+const char *const *sandbox_warnings(const struct sandbox *sandbox)
+{
+	static const char *const none[] = {NULL};
+	assert(sandbox->was_ready);
+	return sandbox->warnings ? sandbox->warnings : none;
 }
 
 /* ---- roots ---- */
@@ -238,17 +265,38 @@ void sandbox_close(struct sandbox *sandbox)
 	sandbox->impl->close(sandbox);
 }
 
+/* What ends or rests has been collected; raises done and is false where it has not. */
+static bool check_receipt(struct sandbox *sandbox, const char *doing, const char *receipt,
+	sandbox_done *done, void *data)
+{
+	struct error err;
+	if (receipt) {
+		return true;
+	}
+	error_set_reason(&err, ERROR_DENIED, "SYNC_INCOMPLETE",
+		"%s the sandbox: its files have not been collected", doing);
+	sandbox_raise_later(sandbox, done, data, &err);
+	return false;
+}
+
+void sandbox_rest(struct sandbox *sandbox, const char *receipt, sandbox_done *done, void *data)
+{
+	if (!check_receipt(sandbox, "stopping", receipt, done, data)) {
+		return;
+	}
+	if (sandbox->impl->rest) {
+		sandbox->impl->rest(sandbox, done, data);
+	} else {
+		sandbox_raise_later(sandbox, done, data, NULL);
+	}
+}
+
 void sandbox_destroy(
 	struct sandbox *sandbox, const char *receipt, bool discard, sandbox_done *done, void *data)
 {
-	if (!receipt && !discard) {
-		struct error err;
-		error_set_reason(&err, ERROR_DENIED, "SYNC_INCOMPLETE",
-			"destroying the sandbox: its files have not been collected");
-		sandbox_raise_later(sandbox, done, data, &err);
-		return;
+	if (discard || check_receipt(sandbox, "destroying", receipt, done, data)) {
+		sandbox->impl->destroy(sandbox, done, data);
 	}
-	sandbox->impl->destroy(sandbox, done, data);
 }
 
 /* ---- processes ---- */

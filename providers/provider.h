@@ -33,6 +33,7 @@ bool backend_parse(const char *name, enum backend *out_backend);
 
 struct provider;
 struct sandbox;
+struct sandbox_request;
 
 /* What every provider may use; borrowed, outlives the providers. */
 struct provider_context {
@@ -76,11 +77,49 @@ bool provider_describe(struct provider *provider, const struct settings *setting
 	const struct provider_describe_listener *listener, void *data,
 	struct error *err) ATTR_NODISCARD;
 
+/* ---- what a provider has made elsewhere: acp-broker sandboxes ---- */
+
+/* One that bears this user's labels, whichever broker made it. The texts are borrowed. */
+struct inventory_entry {
+	const char *name;      // what orders name it by; equals sandbox_reference
+	const char *id;        // the platform's
+	const char *state;     // in the platform's words
+	const char *profile;   // "" where the label is missing
+	const char *workspace; // the local directory, as far as labels and files here tell; or ""
+	const char *created;   // RFC 3339; or ""
+	const char *why;       // what is wrong with it; or ""
+	bool is_in_use;        // a living broker of this machine has it
+};
+
+enum inventory_act { INVENTORY_LIST, INVENTORY_STOP, INVENTORY_DELETE };
+
+struct inventory_listener {
+	void (*on_entry)(void *data, const struct inventory_entry *entry); // before on_done
+	void (*on_done)(void *data, const struct error *err);              // NULL: all was done
+};
+
+/*
+ * Lists what there is, or stops or deletes the one of that name (NULL for a list), of the
+ * profile whose settings these are: ERROR_NOT_FOUND where there is none of it, ERROR_DENIED where
+ * a living broker uses it. Raises done once, not before it returns; the settings are borrowed until
+ * then. Whether what is deleted was collected is the caller's to know.
+ */
+bool provider_has_inventory(const struct provider *provider);
+bool provider_inventory(struct provider *provider, const struct sandbox_request *request,
+	enum inventory_act act, const char *name, const struct inventory_listener *listener,
+	void *data, struct error *err) ATTR_NODISCARD;
+
 /* ---- a sandbox's life ---- */
 
 struct sandbox_request {
 	const char *profile;             // its name
 	const struct settings *settings; // the profile's keys; until it is ready, or closed
+	/* Here, absolute: the workspace it is wanted for first, as far as is known; may be NULL. A
+	 * provider whose sandboxes belong to one workspace tells them apart by it. */
+	const char *directory;
+	/* sandbox_reference of the very sandbox that is wanted: where that is gone,
+	 * SANDBOX_NOT_FOUND, and none is made. NULL: whichever belongs to this request. */
+	const char *reference;
 };
 
 /*
@@ -117,6 +156,18 @@ const struct sandbox_capabilities *sandbox_capabilities(const struct sandbox *sa
 const char *sandbox_home(const struct sandbox *sandbox);
 const char *const *sandbox_environment(const struct sandbox *sandbox);
 
+/*
+ * One line by which the same sandbox is found again, also by another broker: for the record. Not
+ * a secret. NULL where the profile and the directory say it all. Borrowed; valid once ready.
+ */
+const char *sandbox_reference(const struct sandbox *sandbox);
+
+/*
+ * What the profile asks for and this sandbox cannot enforce, a sentence each,
+ * NULL-terminated; never NULL. Borrowed; valid once ready. What is `required` is an error instead.
+ */
+const char *const *sandbox_warnings(const struct sandbox *sandbox);
+
 /* A finished operation: err is NULL on success. */
 typedef void sandbox_done(void *data, const struct error *err);
 
@@ -142,6 +193,14 @@ const struct sandbox_root *sandbox_root_at(const struct sandbox *sandbox, size_t
  * are killed, and their handles remain, silent, until exec_destroy. NULL is fine.
  */
 void sandbox_close(struct sandbox *sandbox);
+
+/*
+ * It is not needed for now (persistence reuse and archive): everything in it was collected, as the
+ * receipt says, and it may stop, or be put aside, unless another broker uses it. It is of no use
+ * after that; close it. Where a sandbox costs nothing while it waits, this does nothing.
+ * ERROR_DENIED without a receipt.
+ */
+void sandbox_rest(struct sandbox *sandbox, const char *receipt, sandbox_done *done, void *data);
 
 /*
  * Ends the sandbox for good. Refused (ERROR_DENIED) without a collect receipt,

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_DAYTONA_API_H
+#define PROVIDERS_DAYTONA_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+
+struct ev_loop;
+
+/*
+ * The calls of Daytona's REST interface that the broker makes, and what they answer. Observed at
+ * an API of version 0.190 and read in the document of 0.205; where both differ the service is
+ * believed. Knows nothing of what a sandbox is used for.
+ *
+ * Loop thread. Every call raises its done exactly once, not before it returns, or never once it
+ * was cancelled. Each try has a deadline (try_timeout_ms), and all of them together (timeout_ms).
+ * Tried again, with pauses that grow, jitter, and what the service's Retry-After headers ask for:
+ * 409 "state change in progress", 429, and, of calls that may be made twice, 502, 503, 504 and
+ * connections that were not made or broke. Nothing else.
+ *
+ * Errors say the call, the status and the service's own message; never a key, a token or a
+ * header. Codes and reasons (docs/errors.md):
+ *   ERROR_DENIED       DAYTONA_UNAUTHORIZED   401, 403
+ *   ERROR_NOT_FOUND    SANDBOX_NOT_FOUND      404
+ *   ERROR_DENIED       DAYTONA_REJECTED       400 and other 4xx: asking again cannot help
+ *   ERROR_UNAVAILABLE  DAYTONA_CONFLICT       409: the name is taken
+ *   ERROR_LIMIT        DAYTONA_RATE_LIMITED   429, to the end of the deadline
+ *   ERROR_UNAVAILABLE  DAYTONA_UNAVAILABLE    5xx, no connection, TLS, an answer that cannot be
+ * read ERROR_UNAVAILABLE  TIMEOUT_EXCEEDED
+ */
+struct daytona_api_config {
+	struct ev_loop *loop;
+	const char *url;          // "https://app.daytona.io/api"; without a slash at its end
+	const char *key;          // API key or JWT; copied, wiped at the end
+	const char *organization; // sent with a JWT; NULL: none
+	long long try_timeout_ms;
+	long long timeout_ms;
+};
+
+struct daytona_api;
+struct daytona_call;
+
+/* Loads libcurl when it is first needed. ERROR_CONFIG for a URL that cannot be one. */
+struct daytona_api *daytona_api_create(
+	const struct daytona_api_config *config, struct error *err) ATTR_NODISCARD;
+void daytona_api_destroy(struct daytona_api *api);   // cancels its calls; NULL is fine
+void daytona_call_cancel(struct daytona_call *call); // NULL is fine
+
+/* A text and another: label, variable. Lists of them end with a NULL name. */
+struct daytona_pair {
+	const char *name, *value;
+};
+
+/* As told; texts are "" where the service sent null or nothing, and borrowed while done runs. */
+struct daytona_sandbox {
+	const char *id, *name;
+	const char *state, *desired_state; // in the service's words; may be unknown to us
+	const char *error_reason;
+	const char *user, *target, *snapshot, *created_at;
+	const struct daytona_pair *labels; // those that are strings
+	bool has_odd_labels; // one that is no string: the gateway refuses every connection
+	bool is_recoverable;
+	int auto_stop_min, auto_archive_min, auto_delete_min; // -1: not told, and never
+};
+
+struct daytona_create {
+	const char *name;
+	const char *snapshot, *image; // at most one; NULL: the service's default
+	const char *target;           // region; may be NULL
+	const char *user;             // may be NULL
+	const struct daytona_pair *env, *labels;
+	int cpu, memory_gib, disk_gib;         // 0: as the service likes; only with an image
+	int auto_stop_min;                     // 0: never
+	int auto_archive_min, auto_delete_min; // -1: not sent
+	bool is_public;                        // ingress
+	bool blocks_network;
+	const char *network_allow_list; // CIDRs, commas between; NULL: not sent
+	const char *domain_allow_list;  // the same of names
+};
+
+/* `sandbox` is NULL with an error. */
+typedef void daytona_sandbox_done(
+	void *data, const struct daytona_sandbox *sandbox, const struct error *err);
+
+/*
+ * The answer is what it was before it started: ask again (daytona_get). Not tried again where it
+ * may have been done: ask for the name first.
+ */
+struct daytona_call *daytona_create(struct daytona_api *api, const struct daytona_create *create,
+	daytona_sandbox_done *done, void *data);
+struct daytona_call *daytona_get(
+	struct daytona_api *api, const char *id_or_name, daytona_sandbox_done *done, void *data);
+
+enum daytona_act { DAYTONA_START, DAYTONA_STOP, DAYTONA_ARCHIVE, DAYTONA_DELETE, DAYTONA_RECOVER };
+struct daytona_call *daytona_act(struct daytona_api *api, enum daytona_act act, const char *id,
+	daytona_sandbox_done *done, void *data);
+
+/* All that bear these labels, page after page, DAYTONA_LIST_MAX at most; then done. */
+enum { DAYTONA_LIST_MAX = 2000 };
+struct daytona_list_listener {
+	void (*on_sandbox)(void *data, const struct daytona_sandbox *sandbox);
+	void (*on_done)(void *data, const struct error *err);
+};
+struct daytona_call *daytona_list(struct daytona_api *api, const struct daytona_pair *labels,
+	const struct daytona_list_listener *listener, void *data);
+
+typedef void daytona_done(void *data, const struct error *err);
+
+struct daytona_call *daytona_set_labels(struct daytona_api *api, const char *id,
+	const struct daytona_pair *labels, daytona_done *done, void *data); // replaces all
+
+enum daytona_interval { DAYTONA_AUTO_STOP, DAYTONA_AUTO_ARCHIVE, DAYTONA_AUTO_DELETE };
+struct daytona_call *daytona_set_interval(struct daytona_api *api, const char *id,
+	enum daytona_interval interval, int minutes, daytona_done *done, void *data);
+
+/* Now is activity. The id: of a name the service says yes and does nothing. */
+struct daytona_call *daytona_touch(
+	struct daytona_api *api, const char *id, daytona_done *done, void *data);
+
+/*
+ * A token for the SSH gateway; every earlier one of this sandbox is void from then on. The token is
+ * a secret; host and port are those of the service's own command line ("" and 0 where that says
+ * none). Borrowed while done runs.
+ */
+struct daytona_access {
+	const char *token, *host, *expires_at;
+	int port;
+};
+typedef void daytona_access_done(
+	void *data, const struct daytona_access *access, const struct error *err);
+struct daytona_call *daytona_ask_access(struct daytona_api *api, const char *id, int minutes,
+	daytona_access_done *done, void *data);
+struct daytona_call *daytona_revoke_access(
+	struct daytona_api *api, const char *id, daytona_done *done, void *data);
+
+#endif
