@@ -95,6 +95,10 @@ static bool open_host(struct ssh_sandbox *self, struct error *err)
 		.login_timeout_ms = self->settings.login_timeout_ms,
 		.max_connections = self->settings.max_connections,
 		.warm_channels = WARM_CHANNELS,
+		.admission = self->settings.admission,
+		.admission_data = self->settings.admission_data,
+		.stderr_apart = self->settings.stderr_apart,
+		.max_channels = self->settings.max_channels,
 	};
 	self->host = ssh_host_open(&request, &host_listener, self, err);
 	return self->host != NULL;

@@ -14,6 +14,15 @@ struct ssh_sandbox_settings {
 	long long login_timeout_ms;
 	size_t max_connections;
 	ssh_connect_fn *connect;
+	/*
+	 * For a gateway; all may be zero. With an admission there is one connection, the target's
+	 * user is of no use, and the client has to be libssh2: the ssh program's command line
+	 * would show the name.
+	 */
+	const struct ssh_admission *admission; // borrowed, with its data
+	void *admission_data;
+	bool stderr_apart;   // the stderr of processes comes over channels of its own
+	size_t max_channels; // of a connection; 0: as many as the server opens
 };
 
 /*

@@ -29,6 +29,7 @@ struct ssh_target {
 	char *host;  // HostName; an address or a name; IPv6 without brackets
 	int port;
 	char *user;
+	bool user_is_secret;   // a token: in no text, no log and on no command line
 	char *host_key_alias;  // the name looked up in the known hosts; NULL: host
 	char **identity_files; // NULL-terminated; may be missing on disk
 	bool identities_only;
