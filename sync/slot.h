@@ -91,7 +91,11 @@ bool slot_make_way(int folder, const char *name);
 /* Removes a temporary file that holds nothing which the store does not have. */
 void slot_discard(struct slot *slot, const char *temp);
 
-/* renameat2 that does not replace, also where the file system does not know it. -1 with errno. */
+/*
+ * renameat2 that does not replace, also where the file system does not know it. Where it knows no
+ * hard links either, the name is taken first: who is killed just then leaves an empty file. -1 with
+ * errno.
+ */
 int slot_rename_new(int folder, const char *from, const char *to);
 /* Renames a file to a name that never syncs, NAME.ID.acp-conflict. -1 with errno. */
 int slot_keep(int folder, const char *temp, const char *name, char kept[NAME_MAX + 1]);

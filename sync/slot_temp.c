@@ -53,6 +53,32 @@ void slot_discard(struct slot *slot, const char *temp)
 	}
 }
 
+/* Takes the name first, which fails where it is taken, and then replaces what only holds it. */
+static int rename_over_own(int folder, const char *from, const char *to)
+{
+	struct stat status;
+	if (fstatat(folder, from, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+		return -1;
+	}
+	bool is_folder = S_ISDIR(status.st_mode);
+	int made = is_folder ? mkdirat(folder, to, PRIVATE_MODE)
+	                     : openat(folder, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+				       PRIVATE_MODE);
+	if (made < 0) {
+		return -1;
+	}
+	if (!is_folder) {
+		close(made);
+	}
+	if (renameat(folder, from, folder, to) == 0) {
+		return 0;
+	}
+	int errnum = errno;
+	unlinkat(folder, to, is_folder ? AT_REMOVEDIR : 0);
+	errno = errnum;
+	return -1;
+}
+
 int slot_rename_new(int folder, const char *from, const char *to)
 {
 	if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) {
@@ -61,7 +87,10 @@ int slot_rename_new(int folder, const char *from, const char *to)
 	if (errno != EINVAL && errno != ENOSYS) {
 		return -1;
 	}
-	return linkat(folder, from, folder, to, 0) < 0 ? -1 : unlinkat(folder, from, 0);
+	if (linkat(folder, from, folder, to, 0) == 0) {
+		return unlinkat(folder, from, 0);
+	}
+	return errno == EEXIST ? -1 : rename_over_own(folder, from, to);
 }
 
 int slot_keep(int folder, const char *temp, const char *name, char kept[NAME_MAX + 1])

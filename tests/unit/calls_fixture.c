@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 struct calls calls;
+bool calls_are_of_a_plain_disk;
 
 void calls_begin(int at)
 {
@@ -50,14 +51,30 @@ static bool is_failed(enum kind kind)
 		return is_failed(kind) ? -1 : __real_##name arguments;                             \
 	}
 
-WRAP(CHANGES, int, renameat2,
-	(int from, const char *old_name, int to, const char *new_name, unsigned flags),
-	(from, old_name, to, new_name, flags))
+int __real_renameat2(int from, const char *old_name, int to, const char *new_name, unsigned flags);
+int __wrap_renameat2(int from, const char *old_name, int to, const char *new_name, unsigned flags);
+int __wrap_renameat2(int from, const char *old_name, int to, const char *new_name, unsigned flags)
+{
+	if (calls_are_of_a_plain_disk && flags) {
+		errno = EINVAL;
+		return -1;
+	}
+	return is_failed(CHANGES) ? -1 : __real_renameat2(from, old_name, to, new_name, flags);
+}
+
+int __real_linkat(int from, const char *old_name, int to, const char *new_name, int flags);
+int __wrap_linkat(int from, const char *old_name, int to, const char *new_name, int flags);
+int __wrap_linkat(int from, const char *old_name, int to, const char *new_name, int flags)
+{
+	if (calls_are_of_a_plain_disk) {
+		errno = EPERM;
+		return -1;
+	}
+	return is_failed(CHANGES) ? -1 : __real_linkat(from, old_name, to, new_name, flags);
+}
+
 WRAP(CHANGES, int, renameat, (int from, const char *old_name, int to, const char *new_name),
 	(from, old_name, to, new_name))
-WRAP(CHANGES, int, linkat,
-	(int from, const char *old_name, int to, const char *new_name, int flags),
-	(from, old_name, to, new_name, flags))
 WRAP(CHANGES, int, unlinkat, (int folder, const char *name, int flags), (folder, name, flags))
 WRAP(CHANGES, int, mkdirat, (int folder, const char *name, mode_t mode), (folder, name, mode))
 WRAP(CHANGES, int, symlinkat, (const char *target, int folder, const char *name),

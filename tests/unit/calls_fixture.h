@@ -21,6 +21,9 @@ struct calls {
 
 extern struct calls calls;
 
+/* The file system knows neither hard links nor the flags of renameat2(2), as exFAT in FUSE. */
+extern bool calls_are_of_a_plain_disk;
+
 void calls_begin(int at); // counts from 0, with nothing happening
 void calls_end(void);
 

@@ -48,6 +48,37 @@ static void test_a_refusal_anywhere_leaves_a_path_and_once_more_finishes(void **
 	fail_everywhere(*state, EACCES);
 }
 
+/* ---- a disk that can do little ---- */
+
+static void test_a_disk_without_links_and_exchanges_is_enough(void **state)
+{
+	struct moment moment;
+	struct error err;
+	moment_reset(&moment, *state);
+	calls_are_of_a_plain_disk = true;
+	bool applied = moment_apply(&moment, &moment.from, &moment.to, &err);
+	calls_are_of_a_plain_disk = false;
+	if (!applied) {
+		fail_msg("%s", err.text);
+	}
+	moment_assert_finished(&moment);
+}
+
+static void test_without_links_and_exchanges_what_is_there_stays(void **state)
+{
+	struct moment moment;
+	struct error err;
+	struct place *place = *state;
+	moment_reset(&moment, place);
+	place_write(place, "up", "the user's\n");
+	calls_are_of_a_plain_disk = true;
+	bool applied = moment_apply(&moment, &moment.from, &moment.to, &err);
+	calls_are_of_a_plain_disk = false;
+	assert_true(applied);
+	assert_int_equal(tree_count(place->root, "up", "the user's\n"), 1);
+	assert_int_equal(tree_count(place->root, ".tmp", NULL), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
@@ -55,6 +86,8 @@ int main(void)
 		TEST(test_a_full_disk_anywhere_is_an_error_and_once_more_finishes),
 		TEST(test_a_broken_disk_anywhere_is_an_error_and_once_more_finishes),
 		TEST(test_a_refusal_anywhere_leaves_a_path_and_once_more_finishes),
+		TEST(test_a_disk_without_links_and_exchanges_is_enough),
+		TEST(test_without_links_and_exchanges_what_is_there_stays),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
