@@ -16,34 +16,45 @@ struct ev_loop;
  * believed. Knows nothing of what a sandbox is used for.
  *
  * Loop thread. Every call raises its done exactly once, not before it returns, or never once it
- * was cancelled. Each try has a deadline (try_timeout_ms), and all of them together (timeout_ms).
+ * was cancelled. Each try has a deadline (try_timeout_ms; creating and starting take the service
+ * up to 30 s), and all of them together (timeout_ms; of a list, all its pages).
  * Tried again, with pauses that grow, jitter, and what the service's Retry-After headers ask for:
- * 409 "state change in progress", 429, and, of calls that may be made twice, 502, 503, 504 and
- * connections that were not made or broke. Nothing else.
+ * 409 "state change in progress", 429, connections that were not made, and, of calls that may be
+ * made twice, 502, 503, 504, connections that broke and tries that met their deadline. Nothing
+ * else. So a call may fail because an earlier try of it was done and its answer lost: a delete
+ * with SANDBOX_NOT_FOUND, a stop with DAYTONA_REJECTED. Who minds asks for the state.
  *
  * Errors say the call, the status and the service's own message; never a key, a token or a
  * header. Codes and reasons (docs/errors.md):
  *   ERROR_DENIED       DAYTONA_UNAUTHORIZED   401, 403
- *   ERROR_NOT_FOUND    SANDBOX_NOT_FOUND      404
- *   ERROR_DENIED       DAYTONA_REJECTED       400 and other 4xx: asking again cannot help
+ *   ERROR_NOT_FOUND    SANDBOX_NOT_FOUND      404, but of a create, where it is a region: REJECTED
+ *   ERROR_DENIED       DAYTONA_REJECTED       400, other 4xx, 3xx: asking again cannot help
  *   ERROR_UNAVAILABLE  DAYTONA_CONFLICT       409: the name is taken
- *   ERROR_LIMIT        DAYTONA_RATE_LIMITED   429, to the end of the deadline
- *   ERROR_UNAVAILABLE  DAYTONA_UNAVAILABLE    5xx, no connection, TLS, an answer that cannot be
- * read ERROR_UNAVAILABLE  TIMEOUT_EXCEEDED
+ *   ERROR_LIMIT        DAYTONA_RATE_LIMITED   429, and its pause is longer than the deadline
+ *   ERROR_DENIED       DAYTONA_UNTRUSTED      a certificate that cannot be verified
+ *   ERROR_UNAVAILABLE  DAYTONA_UNAVAILABLE    5xx, no connection, an answer that cannot be read
+ *   ERROR_TIMEOUT      TIMEOUT_EXCEEDED       also of 409 "state change in progress"
  */
 struct daytona_api_config {
 	struct ev_loop *loop;
-	const char *url;          // "https://app.daytona.io/api"; without a slash at its end
-	const char *key;          // API key or JWT; copied, wiped at the end
+	const char *url; // "https://app.daytona.io/api"; http only where the host is a loopback
+	const char *key; // API key or JWT; copied, wiped at the end
 	const char *organization; // sent with a JWT; NULL: none
+	/* Where https_proxy, all_proxy, no_proxy (or in capitals), CURL_CA_BUNDLE, SSL_CERT_FILE
+	 * and SSL_CERT_DIR are looked up; borrowed while it is created. NULL: none of them. */
+	const char *const *environment;
 	long long try_timeout_ms;
 	long long timeout_ms;
+	long long pause_ms; // before the second try, doubled for each later one; 0: 500
 };
 
 struct daytona_api;
 struct daytona_call;
 
-/* Loads libcurl when it is first needed. ERROR_CONFIG for a URL that cannot be one. */
+/*
+ * Loads libcurl when it is first needed, and from then on no core of this process is dumped, so
+ * that none has the key. ERROR_CONFIG for a URL or a key that cannot be one.
+ */
 struct daytona_api *daytona_api_create(
 	const struct daytona_api_config *config, struct error *err) ATTR_NODISCARD;
 void daytona_api_destroy(struct daytona_api *api);   // cancels its calls; NULL is fine
@@ -64,6 +75,8 @@ struct daytona_sandbox {
 	bool has_odd_labels; // one that is no string: the gateway refuses every connection
 	bool is_recoverable;
 	int auto_stop_min, auto_archive_min, auto_delete_min; // -1: not told, and never
+	bool is_public, blocks_network; // false and "" where they are not told, as in lists
+	const char *network_allow_list, *domain_allow_list;
 };
 
 struct daytona_create {
@@ -98,7 +111,10 @@ enum daytona_act { DAYTONA_START, DAYTONA_STOP, DAYTONA_ARCHIVE, DAYTONA_DELETE,
 struct daytona_call *daytona_act(struct daytona_api *api, enum daytona_act act, const char *id,
 	daytona_sandbox_done *done, void *data);
 
-/* All that bear these labels, page after page, DAYTONA_LIST_MAX at most; then done. */
+/*
+ * All that bear these labels, page after page, then done: with RESOURCE_LIMIT_EXCEEDED where there
+ * are more than DAYTONA_LIST_MAX. The service may not know its newest ones here yet.
+ */
 enum { DAYTONA_LIST_MAX = 2000 };
 struct daytona_list_listener {
 	void (*on_sandbox)(void *data, const struct daytona_sandbox *sandbox);
@@ -115,6 +131,14 @@ struct daytona_call *daytona_set_labels(struct daytona_api *api, const char *id,
 enum daytona_interval { DAYTONA_AUTO_STOP, DAYTONA_AUTO_ARCHIVE, DAYTONA_AUTO_DELETE };
 struct daytona_call *daytona_set_interval(struct daytona_api *api, const char *id,
 	enum daytona_interval interval, int minutes, daytona_done *done, void *data);
+
+/* What may be reached from it; replaces what was set when it was created. */
+struct daytona_network {
+	bool blocks_network;
+	const char *network_allow_list, *domain_allow_list; // as in daytona_create; NULL: not sent
+};
+struct daytona_call *daytona_set_network(struct daytona_api *api, const char *id,
+	const struct daytona_network *network, daytona_done *done, void *data);
 
 /* Now is activity. The id: of a name the service says yes and does nothing. */
 struct daytona_call *daytona_touch(
