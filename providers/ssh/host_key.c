@@ -94,6 +94,15 @@ static bool refuse_changed(const struct decision *decision, struct error *err)
 	return false;
 }
 
+static bool refuse_to_ask(const struct decision *decision, struct error *err)
+{
+	return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
+		"no file knows a key of %s, and KnownHostsCommand, which may know it, is run by "
+	        "the "
+		"ssh program alone: ssh-client = openssh",
+		decision->name);
+}
+
 /* The line is left out where a huge key makes it longer than an error can be. */
 static bool refuse_unknown(const struct decision *decision, struct error *err)
 {
@@ -156,6 +165,12 @@ static bool accept_new(
 static bool decide(struct decision *decision, char *out_note, size_t note_size, struct error *err)
 {
 	const struct ssh_target *target = decision->target;
+	if (!revoked_keys_check(target, decision->key, &decision->finding, err)) {
+		return false;
+	}
+	if (decision->finding.verdict == KNOWN_HOSTS_REVOKED) {
+		return refuse_revoked(decision, err);
+	}
 	if (target->host_key_pin && !is_pinned(target->host_key_pin, decision->fingerprint)) {
 		return refuse_pin(decision, err);
 	}
@@ -170,6 +185,9 @@ static bool decide(struct decision *decision, char *out_note, size_t note_size, 
 	}
 	if (decision->finding.verdict == KNOWN_HOSTS_MISMATCH) {
 		return refuse_changed(decision, err);
+	}
+	if (target->has_known_hosts_command) {
+		return refuse_to_ask(decision, err);
 	}
 	return target->host_checking == SSH_HOST_CHECKING_STRICT
 	               ? refuse_unknown(decision, err)

@@ -51,6 +51,14 @@ bool known_hosts_check(const struct ssh_target *target, const struct host_key *k
 	struct known_hosts_finding *out_finding, struct error *err) ATTR_NODISCARD;
 
 /*
+ * Whether the key is in the target's RevokedHostKeys (ssh_config(5)): KNOWN_HOSTS_REVOKED, or
+ * KNOWN_HOSTS_UNKNOWN where it is not. As with ssh a file that cannot be read is an error; so is
+ * one in the binary format (SSH_UNSUPPORTED).
+ */
+bool revoked_keys_check(const struct ssh_target *target, const struct host_key *key,
+	struct known_hosts_finding *out_finding, struct error *err) ATTR_NODISCARD;
+
+/*
  * The key types that are known for the host, best first, NULL-terminated, static texts:
  * what is to be preferred in the negotiation. At most `max` with the NULL.
  */

@@ -46,7 +46,7 @@ char *known_hosts_name(const struct ssh_target *target)
 
 /* ---- a file ---- */
 
-static bool read_all(int fd, struct buf *text, struct error *err)
+bool known_hosts_read_all(int fd, struct buf *text, struct error *err)
 {
 	for (;;) {
 		char *to = buf_reserve(text, READ_SIZE, err);
@@ -79,7 +79,7 @@ static bool read_file(const char *path, struct buf *text, struct error *err)
 	if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode)) {
 		return error_set(err, ERROR_CONFIG, "it is no file");
 	}
-	return read_all(fd, text, err);
+	return known_hosts_read_all(fd, text, err);
 }
 
 static bool names_fit(

@@ -2,6 +2,7 @@
 #ifndef PROVIDERS_SSH_KNOWN_HOSTS_FILE_H
 #define PROVIDERS_SSH_KNOWN_HOSTS_FILE_H
 
+#include "base/buf.h"
 #include "providers/ssh/known_hosts.h"
 #include "providers/ssh/known_hosts_line.h"
 
@@ -12,6 +13,9 @@ struct known_hosts_match {
 	const struct known_hosts_line *line;
 	bool is_bare; // only by the host's name without the port
 };
+
+/* Everything that is left to read, as far as the buffer goes. Blocks. */
+bool known_hosts_read_all(int fd, struct buf *text, struct error *err) ATTR_NODISCARD;
 
 typedef void known_hosts_visit(void *data, const struct known_hosts_match *match);
 

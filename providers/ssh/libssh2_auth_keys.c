@@ -234,6 +234,17 @@ static enum auth_result try_key(
 	return result;
 }
 
+/* Those that the user's configuration names: they go with a key that was refused. */
+static void note_certificates(struct login_work *work)
+{
+	char *const *files = work->target.certificate_files;
+	for (; files && *files; files++) {
+		if (access(*files, R_OK) == 0) {
+			note_special(work, "-cert-v0", *files);
+		}
+	}
+}
+
 enum auth_result auth_try_keys(struct login_work *work, enum login_need *out_need)
 {
 	struct auth *auth = &work->auth;
@@ -247,5 +258,6 @@ enum auth_result auth_try_keys(struct login_work *work, enum login_need *out_nee
 			return result;
 		}
 	}
+	note_certificates(work);
 	return AUTH_NEXT;
 }

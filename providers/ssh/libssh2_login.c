@@ -326,6 +326,8 @@ static void copy_target(struct ssh_target *to, const struct ssh_target *from)
 	to->identity_agent = mem_strdup_or_null(from->identity_agent);
 	to->user_known_hosts_files = copy_words(from->user_known_hosts_files);
 	to->global_known_hosts_files = copy_words(from->global_known_hosts_files);
+	to->revoked_host_keys = mem_strdup_or_null(from->revoked_host_keys);
+	to->certificate_files = copy_words(from->certificate_files);
 	to->host_key_pin = mem_strdup_or_null(from->host_key_pin);
 	to->passphrase_command = mem_strdup_or_null(from->passphrase_command);
 	to->password_command = mem_strdup_or_null(from->password_command);

@@ -36,6 +36,9 @@ struct ssh_target {
 	char *identity_agent;            // socket; NULL: no agent is asked
 	char **user_known_hosts_files;   // NULL-terminated
 	char **global_known_hosts_files; // NULL-terminated
+	char *revoked_host_keys;         // RevokedHostKeys; NULL: none
+	bool has_known_hosts_command;    // KnownHostsCommand is set
+	char **certificate_files;        // NULL-terminated: CertificateFile; NULL: none
 	enum ssh_host_checking host_checking;
 	bool hash_known_hosts;
 	char *host_key_pin;     // "SHA256:…" that the key must have, of the profile; NULL: none

@@ -80,18 +80,30 @@ static bool complete_files(const struct ssh_tokens *tokens, const char *keyword,
 
 /* ---- the rest ---- */
 
-static bool complete_identities(struct ssh_target_reader *reader, struct error *err)
+static bool complete_paths(const struct ssh_tokens *tokens, const char *keyword, char **names,
+	char ***files, struct error *err)
 {
-	reader->target.identity_files = mem_alloc_zero(sizeof(char *));
-	for (char **name = reader->identities; name && *name; name++) {
-		char *path = ssh_expand_path(&reader->tokens, *name, err);
+	*files = mem_alloc_zero(sizeof(char *));
+	for (; names && *names; names++) {
+		char *path = ssh_expand_path(tokens, *names, err);
 		if (!path) {
-			return error_prefix(err, "IdentityFile \"%.200s\"", *name);
+			return error_prefix(err, "%s \"%.200s\"", keyword, *names);
 		}
-		words_append(&reader->target.identity_files, path);
+		words_append(files, path);
 		free(path);
 	}
 	return true;
+}
+
+static bool complete_revoked_keys(struct ssh_target_reader *reader, struct error *err)
+{
+	const char *name = reader->revoked_keys;
+	if (!name || strcasecmp(name, "none") == 0) {
+		return true;
+	}
+	reader->target.revoked_host_keys = ssh_expand_path(&reader->tokens, name, err);
+	return reader->target.revoked_host_keys ||
+	       error_prefix(err, "RevokedHostKeys \"%.200s\"", name);
 }
 
 bool ssh_agent_socket(
@@ -180,7 +192,11 @@ bool ssh_target_complete(struct ssh_target_reader *reader, struct error *err)
 	if (!target->set_env) {
 		target->set_env = mem_alloc_zero(sizeof(*target->set_env));
 	}
-	return complete_identities(reader, err) && complete_proxy_command(reader, err) &&
+	return complete_paths(
+		       tokens, "IdentityFile", reader->identities, &target->identity_files, err) &&
+	       complete_paths(tokens, "CertificateFile", reader->certificates,
+		       &target->certificate_files, err) &&
+	       complete_revoked_keys(reader, err) && complete_proxy_command(reader, err) &&
 	       ssh_agent_socket(tokens, reader->agent, &target->identity_agent, err) &&
 	       complete_files(tokens, "UserKnownHostsFile", reader->user_files,
 		       &target->user_known_hosts_files, err) &&

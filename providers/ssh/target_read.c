@@ -154,6 +154,25 @@ static bool read_host_checking(
 	return error_set(err, ERROR_CONFIG, "expected yes, ask, accept-new or no");
 }
 
+static bool read_revoked_keys(
+	struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	replace(&reader->revoked_keys, value);
+	return true;
+}
+
+static bool read_known_hosts_command(
+	struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	reader->target.has_known_hosts_command = value[0] && !is_none(value);
+	return true;
+}
+
+static bool read_certificate(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	return is_none(value) || append_limited(&reader->certificates, value, IDENTITIES_MAX, err);
+}
+
 static bool read_hashing(struct ssh_target_reader *reader, const char *value, struct error *err)
 {
 	return read_bool(value, &reader->target.hash_known_hosts, err);
@@ -232,6 +251,7 @@ static const struct keyword {
 	const char *name;
 	bool (*read)(struct ssh_target_reader *reader, const char *value, struct error *err);
 } keywords[] = {
+	{"certificatefile", read_certificate},
 	{"connecttimeout", read_connect_timeout},
 	{"controlpath", read_control_path},
 	{"globalknownhostsfile", read_global_files},
@@ -242,9 +262,11 @@ static const struct keyword {
 	{"identitiesonly", read_identities_only},
 	{"identityagent", read_agent},
 	{"identityfile", read_identity},
+	{"knownhostscommand", read_known_hosts_command},
 	{"port", read_port},
 	{"proxycommand", read_proxy_command},
 	{"proxyjump", read_jumps},
+	{"revokedhostkeys", read_revoked_keys},
 	{"serveralivecountmax", read_alive_count},
 	{"serveraliveinterval", read_alive_interval},
 	{"setenv", read_variable},
@@ -303,6 +325,8 @@ bool ssh_target_read(struct span text, const char *const *environment,
 	}
 	ssh_tokens_finish(&reader.tokens);
 	words_free(reader.identities);
+	words_free(reader.certificates);
+	free(reader.revoked_keys);
 	free(reader.proxy_command);
 	free(reader.agent);
 	free(reader.user_files);

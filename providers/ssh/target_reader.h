@@ -16,6 +16,8 @@ struct ssh_target_reader {
 	char *jumps;
 	/* As they were printed; NULL where they were not. */
 	char **identities;
+	char **certificates;
+	char *revoked_keys;
 	char *proxy_command;
 	char *agent;
 	char *user_files;

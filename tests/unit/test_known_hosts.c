@@ -90,6 +90,62 @@ static void test_a_known_key_matches_and_another_does_not(void **state)
 	assert_known_verdict(&target, 0, KNOWN_HOSTS_UNKNOWN, "", 0);
 }
 
+static void assert_revoked(const struct ssh_target *target, int key, bool is_revoked, size_t line)
+{
+	struct known_hosts_finding finding;
+	struct error err;
+	assert_true(revoked_keys_check(target, &known_keys[key], &finding, &err));
+	assert_int_equal(finding.verdict, is_revoked ? KNOWN_HOSTS_REVOKED : KNOWN_HOSTS_UNKNOWN);
+	assert_int_equal(finding.line, line);
+}
+
+static void test_what_revoked_host_keys_names_is_refused_though_it_is_known(void **state)
+{
+	struct ssh_target target = known_target("devbox", 22);
+	char note[256];
+	struct error err;
+	assert_revoked(&target, 0, false, 0);
+	KNOWN_WRITE("# stolen", "", "$1 kim@old", "$0");
+	assert_int_equal(rename(known_user_file, known_global_file), 0);
+	KNOWN_WRITE("devbox $0");
+	target.revoked_host_keys = known_global_file;
+	target.global_known_hosts_files = NULL;
+	assert_revoked(&target, 0, true, 4);
+	assert_revoked(&target, 1, true, 3);
+	assert_revoked(&target, 2, false, 0);
+	assert_false(host_key_decide(&target, &known_keys[0], note, sizeof(note), &err));
+	assert_string_equal(err.reason, "HOST_KEY_MISMATCH");
+	assert_non_null(strstr(err.text, "revoked"));
+}
+
+static void test_revoked_host_keys_that_cannot_be_read_let_no_key_pass(void **state)
+{
+	struct ssh_target target = known_target("devbox", 22);
+	struct known_hosts_finding finding;
+	struct error err;
+	target.revoked_host_keys = (char *)"/nonexistent/revoked";
+	assert_false(revoked_keys_check(&target, &known_keys[0], &finding, &err));
+	assert_non_null(strstr(err.text, "RevokedHostKeys (/nonexistent/revoked)"));
+	KNOWN_WRITE("$0");
+	free(known_output("ssh-keygen -q -k -f '%s' '%s'", known_global_file, known_user_file));
+	target.revoked_host_keys = known_global_file;
+	assert_false(revoked_keys_check(&target, &known_keys[0], &finding, &err));
+	assert_string_equal(err.reason, "SSH_UNSUPPORTED");
+}
+
+static void test_a_command_that_may_know_the_key_is_left_to_the_ssh_program(void **state)
+{
+	struct ssh_target target = known_target("devbox", 22);
+	char note[256];
+	struct error err;
+	target.has_known_hosts_command = true;
+	target.host_checking = SSH_HOST_CHECKING_ACCEPT_NEW;
+	assert_false(host_key_decide(&target, &known_keys[0], note, sizeof(note), &err));
+	assert_string_equal(err.reason, "SSH_UNSUPPORTED");
+	KNOWN_WRITE("devbox $0");
+	assert_true(host_key_decide(&target, &known_keys[0], note, sizeof(note), &err));
+}
+
 static void test_a_missing_file_knows_nothing(void **state)
 {
 	struct ssh_target target = known_target("devbox", 22);
@@ -281,6 +337,9 @@ int main(void)
 		KNOWN_TEST(test_names_and_patterns_are_those_of_ssh_keygen),
 		KNOWN_TEST(test_hashed_names_are_those_of_ssh_keygen),
 		KNOWN_TEST(test_a_known_key_matches_and_another_does_not),
+		KNOWN_TEST(test_what_revoked_host_keys_names_is_refused_though_it_is_known),
+		KNOWN_TEST(test_revoked_host_keys_that_cannot_be_read_let_no_key_pass),
+		KNOWN_TEST(test_a_command_that_may_know_the_key_is_left_to_the_ssh_program),
 		KNOWN_TEST(test_a_missing_file_knows_nothing),
 		KNOWN_TEST(test_the_global_file_counts_too),
 		KNOWN_TEST(test_a_revoked_key_is_revoked_wherever_else_it_is_known),

@@ -183,6 +183,19 @@ static void test_lists_of_files_keep_names_with_spaces(void **state)
 	ASSERT_LIST(target.global_known_hosts_files, "one", "two");
 }
 
+static void test_revoked_keys_certificates_and_a_command_for_keys_are_read(void **state)
+{
+	assert_true(read_text("hostname h\nrevokedhostkeys ~/revoked\n"
+			      "certificatefile ~/a-cert.pub\ncertificatefile /b-cert.pub\n"
+			      "knownhostscommand /bin/keys %H\n"));
+	assert_string_equal(target.revoked_host_keys, "/home/kim/revoked");
+	ASSERT_LIST(target.certificate_files, "/home/kim/a-cert.pub", "/b-cert.pub");
+	assert_true(target.has_known_hosts_command);
+	assert_true(read_text("hostname h\nrevokedhostkeys none\nknownhostscommand none\n"));
+	assert_null(target.revoked_host_keys);
+	assert_false(target.has_known_hosts_command);
+}
+
 static void test_an_address_loses_its_brackets(void **state)
 {
 	assert_true(read_text("hostname [2001:db8::1]\n"));
@@ -259,6 +272,7 @@ int main(void)
 		TEST(test_a_proxy_command_has_its_tokens_and_no_more),
 		TEST(test_an_agent_is_a_socket_a_variable_or_none),
 		TEST(test_lists_of_files_keep_names_with_spaces),
+		TEST(test_revoked_keys_certificates_and_a_command_for_keys_are_read),
 		TEST(test_an_address_loses_its_brackets),
 		TEST(test_what_cannot_be_read_names_its_keyword),
 		TEST(test_lists_are_bounded),
