@@ -97,9 +97,8 @@ static bool refuse_changed(const struct decision *decision, struct error *err)
 static bool refuse_to_ask(const struct decision *decision, struct error *err)
 {
 	return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
-		"no file knows a key of %s, and KnownHostsCommand, which may know it, is run by "
-	        "the "
-		"ssh program alone: ssh-client = openssh",
+		"no file knows a key of %s, and KnownHostsCommand, which may know it, is run "
+		"by the ssh program alone: ssh-client = openssh",
 		decision->name);
 }
 
