@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "broker/relay_turn.h"
@@ -15,6 +16,7 @@ struct in_flight {
 	char *text;
 	size_t len;
 	bool is_cut;
+	unsigned kinds;
 	const struct peer *peer;
 };
 
@@ -43,17 +45,23 @@ static void add_prompt(void *data, struct session *session)
 	}
 }
 
-static void add_terminal(void *data, const char *session_id, const char *terminal_id)
+static void add_terminal(
+	void *data, const char *session_id, const char *terminal_id, bool is_ending)
 {
-	say(data, "%s in session %.180s", terminal_id, session_id);
+	const struct in_flight *found = data;
+	if (found->kinds & (is_ending ? IN_FLIGHT_ENDING : IN_FLIGHT_TERMINALS)) {
+		say(data, "%s in session %.180s", terminal_id, session_id);
+	}
 }
 
-bool in_flight_describe(struct peer *peer, char text[IN_FLIGHT_TEXT_MAX])
+bool in_flight_describe(struct peer *peer, unsigned kinds, char text[IN_FLIGHT_TEXT_MAX])
 {
 	static const char advice[] = ": cancel it, or wait for its end";
 	char list[LIST_MAX] = "";
-	struct in_flight found = {.text = list, .peer = peer};
-	session_table_visit(&peer->relay->sessions, peer, add_prompt, &found);
+	struct in_flight found = {.text = list, .kinds = kinds, .peer = peer};
+	if (kinds & IN_FLIGHT_PROMPTS) {
+		session_table_visit(&peer->relay->sessions, peer, add_prompt, &found);
+	}
 	if (peer->toolhost) {
 		toolhost_visit_running(peer->toolhost, add_terminal, &found);
 	}
@@ -64,4 +72,54 @@ bool in_flight_describe(struct peer *peer, char text[IN_FLIGHT_TEXT_MAX])
 	snprintf(text, IN_FLIGHT_TEXT_MAX, "in flight: %s%s%s", list, found.is_cut ? cut : "",
 		advice);
 	return true;
+}
+
+/* ---- waiting for it ---- */
+
+/* The ends are told by many; a look now and then is as good. */
+static const double look_s = 0.02;
+
+struct drain {
+	struct peer *peer;
+	unsigned kinds;
+	double until; // ev_now
+	ev_timer look;
+	drain_done *done;
+	void *data;
+};
+
+static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct drain *drain = CONTAINER_OF(timer, struct drain, look);
+	char left[IN_FLIGHT_TEXT_MAX];
+	bool is_left = in_flight_describe(drain->peer, drain->kinds, left);
+	if (is_left && ev_now(loop) < drain->until) {
+		return;
+	}
+	drain_done *done = drain->done;
+	void *data = drain->data;
+	drain_destroy(drain);
+	done(data, is_left ? left : NULL);
+}
+
+struct drain *drain_start(struct peer *peer, unsigned kinds, drain_done *done, void *data)
+{
+	struct ev_loop *loop = peer->relay->config.loop;
+	struct drain *drain = mem_alloc_zero(sizeof(*drain));
+	drain->peer = peer;
+	drain->kinds = kinds;
+	drain->until = ev_now(loop) + peer->relay->config.profile->pause_drain_timeout_ms / 1000.;
+	drain->done = done;
+	drain->data = data;
+	ev_timer_init(&drain->look, on_look, 0., look_s);
+	ev_timer_start(loop, &drain->look);
+	return drain;
+}
+
+void drain_destroy(struct drain *drain)
+{
+	if (drain) {
+		ev_timer_stop(drain->peer->relay->config.loop, &drain->look);
+		free(drain);
+	}
 }

@@ -8,11 +8,30 @@ enum { IN_FLIGHT_TEXT_MAX = 1024 };
 
 struct peer;
 
+/* What may be under way in an agent's sessions; to be added up. */
+enum in_flight_kind {
+	IN_FLIGHT_PROMPTS = 1,   // that were not answered yet
+	IN_FLIGHT_TERMINALS = 2, // of the ToolHost's, whose command runs
+	IN_FLIGHT_ENDING = 4,    // such that were released, or whose command has ended: not all
+	                         // they started is known to be gone
+};
+
 /*
- * Lists what may be changing files of an agent's workspaces: sessions with a prompt that was
- * not answered yet, and commands that run in terminals of the ToolHost's. False, and
- * "": nothing does. A list that is too long is cut and ends with "…".
+ * Lists what of these kinds is under way. False, and "": nothing is. A list that is too long is
+ * cut and ends with "…".
  */
-bool in_flight_describe(struct peer *peer, char text[IN_FLIGHT_TEXT_MAX]);
+bool in_flight_describe(struct peer *peer, unsigned kinds, char text[IN_FLIGHT_TEXT_MAX]);
+
+/*
+ * Waits until nothing of these kinds is under way, for pause-drain-timeout at most. done is
+ * raised once, not before this returns; `left` is what still is, or NULL; borrowed. The
+ * drain is over then.
+ */
+struct drain;
+typedef void drain_done(void *data, const char *left);
+struct drain *drain_start(struct peer *peer, unsigned kinds, drain_done *done, void *data);
+
+/* Nobody waits any more. NULL is fine. */
+void drain_destroy(struct drain *drain);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "broker/in_flight.h"
+
 struct inquiry *inquiry_create(struct peer *peer, const struct call *call, const char *store_folder)
 {
 	struct inquiry *inquiry = mem_alloc_zero(sizeof(*inquiry));
@@ -17,11 +19,13 @@ struct inquiry *inquiry_create(struct peer *peer, const struct call *call, const
 void inquiry_destroy(struct inquiry *inquiry)
 {
 	list_remove(&inquiry->link);
+	drain_destroy(inquiry->drain);
 	buf_finish(&inquiry->result);
 	free(inquiry->id);
 	free(inquiry->store_folder);
 	free(inquiry->from);
 	free(inquiry->to);
+	free(inquiry->rollback);
 	free(inquiry);
 }
 

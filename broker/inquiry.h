@@ -12,9 +12,10 @@ struct inquiry {
 	struct pool_job job;
 	char *id; // owned; raw
 	char *store_folder;
-	char *from, *to; // owned; may be NULL
+	char *from, *to; // owned; may be NULL; of a rollback the root, and the session
 	bool wants_stat;
-	bool is_rollback;
+	char *rollback;      // owned; the checkpoint to go back to; NULL: it is no rollback
+	struct drain *drain; // owned; what it waits for before; NULL
 	/* Blocking: fills result; or fails. */
 	bool (*run)(struct inquiry *inquiry, struct store *store, struct error *err);
 	bool is_ok;

@@ -152,7 +152,7 @@ void sync_methods_status(struct relay *relay, const struct call *call)
 	}
 }
 
-/* ---- _broker/sync, checkpoint/create, checkpoint/rollback ---- */
+/* ---- _broker/sync, _broker/checkpoint/create ---- */
 
 /* The keeper has done it; what it did is in the status. */
 static void on_synced(void *data, const struct error *err)
@@ -160,7 +160,7 @@ static void on_synced(void *data, const struct error *err)
 	struct inquiry *inquiry = data;
 	struct peer *peer = inquiry->peer;
 	struct kept kept;
-	if (inquiry->is_rollback) {
+	if (inquiry->rollback) {
 		peer->is_rolling_back = false;
 	}
 	if (err) {
@@ -178,8 +178,6 @@ static void begin_sync(
 {
 	struct inquiry *inquiry = inquiry_create(subject->peer, call, subject->kept.store_folder);
 	inquiry->from = mem_strdup(subject->kept.runtime_root);
-	inquiry->is_rollback = order->rollback != NULL;
-	subject->peer->is_rolling_back |= inquiry->is_rollback;
 	keeper_sync(
 		subject->peer->keeper, (char *[]){inquiry->from, NULL}, order, on_synced, inquiry);
 }
@@ -210,20 +208,50 @@ void sync_methods_create(struct relay *relay, const struct call *call)
 	free(name);
 }
 
-static bool is_at_rest(struct relay *relay, const struct call *call, struct peer *peer)
+/* ---- _broker/checkpoint/rollback ---- */
+
+/* What will not end by itself refuses it; what is about to is waited for. */
+enum {
+	LASTING = IN_FLIGHT_PROMPTS | IN_FLIGHT_TERMINALS,
+	ANYTHING = LASTING | IN_FLIGHT_ENDING,
+};
+
+static bool may_roll_back(struct relay *relay, const struct call *call, struct peer *peer)
 {
 	char text[IN_FLIGHT_TEXT_MAX];
 	if (peer->is_rolling_back) {
 		return refuse(relay, call, "ROLLBACK_IN_PROGRESS",
 			"the workspace is being rolled back already");
 	}
-	return !in_flight_describe(peer, text) || refuse(relay, call, "TOOLS_IN_FLIGHT", text);
+	return !in_flight_describe(peer, LASTING, text) ||
+	       refuse(relay, call, "TOOLS_IN_FLIGHT", text);
+}
+
+static void on_drained(void *data, const char *left)
+{
+	struct inquiry *inquiry = data;
+	struct peer *peer = inquiry->peer;
+	inquiry->drain = NULL;
+	if (left || peer->is_down) {
+		peer->is_rolling_back = false;
+		error_set_reason(&inquiry->err, ERROR_UNAVAILABLE,
+			left ? "TOOLS_IN_FLIGHT" : "AGENT_EXITED", "%s%s",
+			left ? left : "the session's agent has ended",
+			left ? " (pause-drain-timeout)" : "");
+		inquiry_answer(inquiry);
+		return;
+	}
+	keeper_sync(peer->keeper, (char *[]){inquiry->from, NULL},
+		&(struct sync_order){.reason = SYNC_REASON_TURN,
+			.session = inquiry->to,
+			.rollback = inquiry->rollback},
+		on_synced, inquiry);
 }
 
 void sync_methods_rollback(struct relay *relay, const struct call *call)
 {
 	struct subject_of subject;
-	if (!find_workspace(relay, call, &subject) || !is_at_rest(relay, call, subject.peer)) {
+	if (!find_workspace(relay, call, &subject) || !may_roll_back(relay, call, subject.peer)) {
 		return;
 	}
 	char *checkpoint = param(call, "checkpoint");
@@ -232,11 +260,12 @@ void sync_methods_rollback(struct relay *relay, const struct call *call)
 			"params.checkpoint: expected a checkpoint's number, or -1 for the newest");
 		return;
 	}
-	begin_sync(&subject, call,
-		&(struct sync_order){.reason = SYNC_REASON_TURN,
-			.session = subject.session->id,
-			.rollback = checkpoint});
-	free(checkpoint);
+	struct inquiry *inquiry = inquiry_create(subject.peer, call, subject.kept.store_folder);
+	inquiry->from = mem_strdup(subject.kept.runtime_root);
+	inquiry->to = mem_strdup(subject.session->id);
+	inquiry->rollback = checkpoint;
+	subject.peer->is_rolling_back = true;
+	inquiry->drain = drain_start(subject.peer, ANYTHING, on_drained, inquiry);
 }
 
 /* ---- _broker/checkpoint/list ---- */

@@ -230,11 +230,15 @@ bool toolhost_is_busy(const struct toolhost *toolhost)
 }
 
 void toolhost_visit_running(const struct toolhost *toolhost,
-	void (*visit)(void *data, const char *session_id, const char *terminal_id), void *data)
+	void (*visit)(void *data, const char *session_id, const char *terminal_id, bool is_ending),
+	void *data)
 {
 	LIST_FOR_EACH(terminal, &toolhost->terminals, struct tool_terminal, link) {
 		if (!terminal->is_emptied) {
-			visit(data, terminal->session_id, terminal->id);
+			bool is_ending =
+				terminal->is_released ||
+				(terminal->process && terminal_end(terminal->process).has_exited);
+			visit(data, terminal->session_id, terminal->id, is_ending);
 		}
 	}
 }

@@ -64,9 +64,13 @@ void toolhost_destroy(struct toolhost *toolhost);
 /* Whether a call waits for its answer: then the agent's silence is not its own. */
 bool toolhost_is_busy(const struct toolhost *toolhost);
 
-/* The terminals in which anything runs, or is about to; visit may not change them. */
+/*
+ * The terminals in which anything runs, or is about to; visit may not change them. `is_ending`:
+ * it was released, or its command has ended, and it is not known yet that nothing of it is left.
+ */
 void toolhost_visit_running(const struct toolhost *toolhost,
-	void (*visit)(void *data, const char *session_id, const char *terminal_id), void *data);
+	void (*visit)(void *data, const char *session_id, const char *terminal_id, bool is_ending),
+	void *data);
 
 /* Whether a method is one of the ToolHost's. */
 bool toolhost_has_method(const char *method);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/sync_methods.h"
 
+#include <signal.h>
+
 #include "tests/unit/relay_sync_fixture.h"
 
 /* ---- what is asked, and what is answered ---- */
@@ -176,6 +178,60 @@ static void test_a_terminal_that_runs_is_in_flight(void **state)
 	hear(fixture, "\"id\":7,\"result\"");
 }
 
+/* A terminal that was released: its command is killed, and more of it may be there. */
+static void begin_with_released(struct fixture *fixture)
+{
+	begin_synced(fixture);
+	profile_of(fixture)->toolhost = TOOLHOST_BROKER;
+	agent_says(fixture, 0,
+		"'id':'c','method':'terminal/create','params':{'sessionId':'s','command':'make'}");
+	agent_hears(fixture, 0, "'id':'c','result':{'terminalId':'term-1'}");
+	agent_says(fixture, 0,
+		"'id':'r','method':'terminal/release','params':{'sessionId':'s','terminalId':"
+		"'term-1'}");
+	actor_exits(agent(fixture, 1), 0, SIGKILL);
+	agent_hears(fixture, 0, "'id':'r','result':{}");
+}
+
+static void test_what_is_about_to_end_is_waited_for(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_released(fixture);
+	ask(fixture, "checkpoint/rollback", ",'checkpoint':1");
+	stage_settle(&fixture->stage);
+	editor_hears_nothing(fixture);
+	ask(fixture, "checkpoint/rollback", ",'checkpoint':1");
+	editor_hears_failure(fixture, "7", "ROLLBACK_IN_PROGRESS", "sync", "already");
+	prompt(fixture, "8");
+	editor_hears_failure(fixture, "8", "ROLLBACK_IN_PROGRESS", "sync", "rolled back");
+	actor_empties(agent(fixture, 1));
+	hear(fixture, "\"id\":7,\"result\"");
+}
+
+static void test_what_does_not_end_in_time_is_in_flight(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_released(fixture);
+	profile_of(fixture)->pause_drain_timeout_ms = 50;
+	ask(fixture, "checkpoint/rollback", ",'checkpoint':1");
+	editor_hears_failure(fixture, "7", "TOOLS_IN_FLIGHT", "sync", "(pause-drain-timeout)");
+	actor_empties(agent(fixture, 1));
+	ask(fixture, "checkpoint/rollback", ",'checkpoint':1"); // it was not left rolling back
+	hear(fixture, "\"id\":7,\"result\"");
+}
+
+static void test_the_end_of_the_agent_is_the_end_of_the_wait(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_released(fixture);
+	ask(fixture, "checkpoint/rollback", ",'checkpoint':1");
+	stage_settle(&fixture->stage);
+	fixture->stage.ignores_kill = true;
+	actor_exits(agent(fixture, 0), 1, 0);
+	editor_hears_failure(fixture, "7", "AGENT_EXITED", "sync", "has ended");
+	actor_empties(agent(fixture, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +243,9 @@ int main(void)
 		SYNC_TEST(test_a_diff_is_a_patch_or_numbers_and_is_cut_where_it_is_long),
 		SYNC_TEST(test_a_rollback_brings_both_sides_back),
 		SYNC_TEST(test_a_terminal_that_runs_is_in_flight),
+		SYNC_TEST(test_what_is_about_to_end_is_waited_for),
+		SYNC_TEST(test_what_does_not_end_in_time_is_in_flight),
+		SYNC_TEST(test_the_end_of_the_agent_is_the_end_of_the_wait),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
