@@ -168,6 +168,12 @@ static void on_writable(void *data)
 	flush(&host->control);
 }
 
+static void on_open(void *data)
+{
+	struct ssh_host *host = data;
+	ssh_link_prove(LIST_FIRST(&host->links, struct ssh_link, link));
+}
+
 static void on_refused(void *data, const struct error *err)
 {
 	struct ssh_host *host = data;
@@ -208,6 +214,7 @@ static void on_lost(void *data, const struct error *err)
 }
 
 static const struct ssh_channel_listener control_listener = {
+	.on_open = on_open,
 	.on_refused = on_refused,
 	.on_bytes = on_bytes,
 	.on_eof = on_eof,
@@ -261,6 +268,7 @@ void ssh_control_close(struct ssh_host *host)
 	ssh_channel_close(control->channel);
 	control->channel = NULL;
 	control->is_ready = false;
+	control->begin = (struct ssh_begin){0};
 	buf_finish(&control->line);
 	buf_finish(&control->said);
 	buf_finish(&control->unsent);

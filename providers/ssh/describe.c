@@ -47,8 +47,9 @@ static void tell_hops(const struct describing *self, const struct ssh_target *ta
 {
 	for (const struct ssh_target *via = target->via; via; via = via->via) {
 		char text[600];
-		snprintf(text, sizeof(text), "%s%s%s port %d", via->user ? via->user : "",
-			via->user ? "@" : "", via->host, via->port);
+		snprintf(text, sizeof(text), "%s%s%s port %d",
+			via->user ? ssh_target_user_shown(via) : "", via->user ? "@" : "",
+			via->host, via->port);
 		tell(self, "via", text);
 	}
 }
@@ -59,7 +60,7 @@ static void tell_target(const struct describing *self, const struct ssh_target *
 	snprintf(port, sizeof(port), "%d", target->port);
 	tell(self, "host", target->host);
 	tell(self, "port", port);
-	tell(self, "user", target->user);
+	tell(self, "user", ssh_target_user_shown(target));
 	tell_hops(self, target);
 	tell(self, "proxy-command", target->proxy_command);
 	tell(self, "ssh-client", client_name(target));

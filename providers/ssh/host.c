@@ -81,6 +81,7 @@ void ssh_host_fail(struct ssh_host *host, const struct error *err)
 	struct error failure = *err; // may be the client's own
 	host->is_over = true;
 	ssh_login_stop(host);
+	ssh_links_settle(host);
 	ssh_processes_lose(host, &failure);
 	if (!host->is_closed) {
 		host->listener->on_failed(host->data, &failure);
@@ -119,6 +120,7 @@ struct ssh_host *ssh_host_open(const struct ssh_host_request *request,
 	const struct ssh_host_listener *listener, void *data, struct error *err)
 {
 	assert(listener->on_ready && listener->on_failed && request->max_connections > 0);
+	assert(!request->admission || request->max_connections == 1);
 	struct ssh_host *host = mem_alloc_zero(sizeof(*host));
 	host->request = *request;
 	host->listener = listener;

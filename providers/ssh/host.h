@@ -38,7 +38,8 @@ struct ssh_host_request {
 	long long login_timeout_ms;   // the login shell's answer
 	size_t max_connections;       // further ones are made where MaxSessions is met
 	size_t warm_channels; // kept open for the next exec, so that it costs one round trip
-	const struct ssh_admission *admission; // NULL: the target's user logs in
+	/* NULL: the target's user logs in. Else there is one connection. */
+	const struct ssh_admission *admission;
 	void *admission_data;
 	bool stderr_apart;   // nothing may be written to a channel's stderr: it has its own
 	size_t max_channels; // of a connection; 0: as many as the server opens

@@ -79,6 +79,9 @@ struct ssh_link {
 	 */
 	unsigned doubts;
 	bool is_resting;
+	struct ssh_admission_turn *turn; // NULL: nobody has to be asked
+	bool is_of_use;                  // a channel of it was opened
+	bool was_dropped;                // before that, once, and is made anew
 };
 
 /* A channel whose shell waits for a process, or has one. */
@@ -94,7 +97,13 @@ struct ssh_slot {
 };
 
 bool ssh_link_open(struct ssh_host *host, struct error *err) ATTR_NODISCARD;
-void ssh_links_close(struct ssh_host *host); // with their slots, silently
+bool ssh_link_connect(
+	struct ssh_link *link, const struct ssh_target *target, struct error *err) ATTR_NODISCARD;
+/* It is of no use; the first one's failure is that of the host. May free it. */
+void ssh_link_fail(struct ssh_link *link, const struct error *err);
+void ssh_link_prove(struct ssh_link *link);   // the server runs something on it
+void ssh_links_close(struct ssh_host *host);  // with their slots, silently
+void ssh_links_settle(struct ssh_host *host); // their admissions
 size_t ssh_link_count(const struct ssh_host *host);
 
 /* Gives channels to the processes that wait, as far as there are some. Raises nothing. */
@@ -105,6 +114,17 @@ void ssh_links_warm(struct ssh_host *host);
 void ssh_links_wake(struct ssh_host *host);
 /* The scripts are there: every shell that waits is told where. */
 void ssh_links_begin(struct ssh_host *host);
+
+/* ---- admissions (admission.c) ---- */
+
+/* Asks, in the next turn of the loop, and connects the link once it is granted. */
+struct ssh_admission_turn *ssh_admission_begin(struct ssh_link *link);
+/* The link stands, or has failed. NULL and more than once are fine. */
+void ssh_admission_settle(struct ssh_admission_turn *turn);
+void ssh_admission_end(struct ssh_admission_turn *turn); // frees it; the client has gone
+/* Whether a link that was of no use yet failed for what a new admission may mend. */
+bool ssh_admission_was_in_vain(const struct error *err);
+void ssh_admission_explain(const struct ssh_link *link, struct error *err);
 
 /* ---- channels (slot.c) ---- */
 

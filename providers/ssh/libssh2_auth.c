@@ -189,24 +189,25 @@ static bool auth_refused(struct login_work *work, struct error *err)
 	struct span tried = buf_span(&auth->tried);
 	struct span unsupported = buf_span(&auth->unsupported);
 	const char *methods = auth->methods ? auth->methods : "nothing";
+	const char *user = ssh_target_user_shown(&work->target);
 	if (tried.len == 0) {
 		tried = SPAN_LITERAL("no key, no agent and no password-command to try");
 	}
 	if (auth->is_lost) {
 		return error_set_reason(err, ERROR_UNAVAILABLE, "LINK_LOST",
-			"logging in as %s: %.*s", work->target.user, (int)tried.len, tried.data);
+			"logging in as %s: %.*s", user, (int)tried.len, tried.data);
 	}
 	if (unsupported.len > 0) {
 		return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
-			"logging in as %s by libssh2: %.*s: set ssh-client = openssh; tried: %.*s; "
-			"the server takes %s",
-			work->target.user, (int)unsupported.len, unsupported.data, (int)tried.len,
-			tried.data, methods);
+			"logging in as %s by libssh2: %.*s%s; tried: %.*s; the server takes %s",
+			user, (int)unsupported.len, unsupported.data,
+			ssh_target_other_client(&work->target), (int)tried.len, tried.data,
+			methods);
 	}
 	return error_set_reason(err, ERROR_DENIED, "AUTH_FAILED",
-		"logging in as %s: %.*s; the server takes %s%s", work->target.user, (int)tried.len,
-		tried.data, methods,
-		auth_server_takes(auth, "keyboard-interactive")
+		"logging in as %s: %.*s; the server takes %s%s", user, (int)tried.len, tried.data,
+		methods,
+		auth_server_takes(auth, "keyboard-interactive") && !work->target.user_is_secret
 			? " (keyboard-interactive with ssh-client = openssh alone)"
 			: "");
 }

@@ -78,7 +78,8 @@ static bool handshake_failed(struct login *login, struct error *err)
 	if (ssh2_nothing_in_common(
 		    ssh2, login->work.session, buf_span(&login->received), text, sizeof(text))) {
 		return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
-			"libssh2 cannot talk to this server: %s: set ssh-client = openssh", text);
+			"libssh2 cannot talk to this server: %s%s", text,
+			ssh_target_other_client(&login->work.target));
 	}
 	int failure = ssh2->session_last_errno(login->work.session);
 	/* It may be the sending of our first line that has failed. */
@@ -267,7 +268,7 @@ static void begin_auth(struct login *login)
 	char text[NOTE_MAX];
 	begin_stage(login, LOGIN_AUTH, login->work.target.auth_timeout_ms);
 	snprintf(text, sizeof(text), "%s%sAuthenticating as %s", login->note,
-		login->note[0] ? ". " : "", login->work.target.user);
+		login->note[0] ? ". " : "", ssh_target_user_shown(&login->work.target));
 	if (login_submit(login)) {
 		login->listener->on_progress(login->data, text);
 	}

@@ -111,6 +111,7 @@ void ssh_links_begin(struct ssh_host *host)
 static void link_free(struct ssh_link *link)
 {
 	assert(list_is_empty(&link->slots));
+	ssh_admission_end(link->turn);
 	list_remove(&link->link);
 	free(link);
 }
@@ -143,17 +144,55 @@ static void on_ready(void *data)
 	ssh_host_leave(host);
 }
 
-static void on_link_lost(void *data, const struct error *err)
+void ssh_link_prove(struct ssh_link *link)
 {
-	struct ssh_link *link = data;
+	if (!link->is_of_use) {
+		link->is_of_use = true;
+		ssh_admission_settle(link->turn);
+	}
+}
+
+void ssh_link_fail(struct ssh_link *link, const struct error *err)
+{
 	struct ssh_host *host = link->host;
-	ssh_host_enter(host);
 	if (is_first(link)) {
 		ssh_host_fail(host, err);
 	} else {
 		host->no_link = *err;
 		ssh_client_close(link->client);
 		link_free(link);
+	}
+}
+
+/* Everything of the connection has gone; another one takes its place. */
+static void begin_again(struct ssh_link *link)
+{
+	struct ssh_host *host = link->host;
+	ssh_control_close(host);
+	ssh_client_close(link->client);
+	ssh_admission_end(link->turn);
+	link->client = NULL;
+	link->is_ready = link->is_full = link->is_resting = false;
+	link->was_dropped = true;
+	link->turn = ssh_admission_begin(link);
+	ssh_host_progress(
+		host, "The connection was dropped after the login: once more, with a new token");
+}
+
+static void on_link_lost(void *data, const struct error *err)
+{
+	struct ssh_link *link = data;
+	struct ssh_host *host = link->host;
+	struct error failure = *err; // it may be the client's own
+	ssh_host_enter(host);
+	bool is_in_vain = link->turn && !link->is_of_use && ssh_admission_was_in_vain(err);
+	if (is_in_vain && !link->was_dropped) {
+		begin_again(link);
+	} else {
+		if (is_in_vain) {
+			ssh_admission_explain(link, &failure);
+		}
+		ssh_link_fail(link, &failure);
 	}
 	ssh_host_leave(host);
 }
@@ -164,15 +203,22 @@ static const struct ssh_client_listener link_listener = {
 	.on_lost = on_link_lost,
 };
 
+bool ssh_link_connect(struct ssh_link *link, const struct ssh_target *target, struct error *err)
+{
+	const struct ssh_host_request *request = &link->host->request;
+	link->client = request->connect(request->context, target, &link_listener, link, err);
+	return link->client != NULL;
+}
+
 bool ssh_link_open(struct ssh_host *host, struct error *err)
 {
 	struct ssh_link *link = mem_alloc_zero(sizeof(*link));
 	link->host = host;
 	list_init(&link->slots);
 	list_append(&host->links, &link->link);
-	link->client = host->request.connect(
-		host->request.context, host->request.target, &link_listener, link, err);
-	if (!link->client) {
+	if (host->request.admission) {
+		link->turn = ssh_admission_begin(link);
+	} else if (!ssh_link_connect(link, host->request.target, err)) {
 		link_free(link);
 		return false;
 	}
@@ -186,6 +232,13 @@ size_t ssh_link_count(const struct ssh_host *host)
 		count++;
 	}
 	return count;
+}
+
+void ssh_links_settle(struct ssh_host *host)
+{
+	LIST_FOR_EACH(link, &host->links, struct ssh_link, link) {
+		ssh_admission_settle(link->turn);
+	}
 }
 
 void ssh_links_close(struct ssh_host *host)

@@ -321,6 +321,15 @@ static const struct ssh_client_impl openssh_impl = {
 	.close_channel = openssh_channel_close,
 };
 
+static bool has_secret_user(const struct ssh_target *target)
+{
+	bool is_secret = false;
+	for (; target && !is_secret; target = target->via) {
+		is_secret = target->user_is_secret;
+	}
+	return is_secret;
+}
+
 struct ssh_client *ssh_openssh_connect(const struct provider_context *context,
 	const struct ssh_target *target, const struct ssh_client_listener *listener, void *data,
 	struct error *err)
@@ -329,6 +338,13 @@ struct ssh_client *ssh_openssh_connect(const struct provider_context *context,
 		error_set_reason(err, ERROR_NOT_FOUND, "SSH_UNSUPPORTED",
 			"connecting to %s: there is no ssh program on PATH; install it, or set "
 			"ssh-client = libssh2",
+			target->alias);
+		return NULL;
+	}
+	if (has_secret_user(target)) {
+		error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
+			"connecting to %s: the name to log in with is a secret, and the command "
+			"line of ssh would show it: set ssh-client = libssh2",
 			target->alias);
 		return NULL;
 	}

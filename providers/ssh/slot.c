@@ -118,6 +118,7 @@ static void on_open(void *data)
 {
 	struct ssh_slot *slot = data;
 	slot->is_open = true;
+	ssh_link_prove(slot->of);
 	if (slot->process && ssh_slot_has_room(slot)) {
 		ssh_process_on_room(slot->process);
 	}

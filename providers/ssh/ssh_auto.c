@@ -86,7 +86,7 @@ static bool start_inner(struct auto_client *self, struct error *err)
 static bool may_use_program(const struct auto_client *self)
 {
 	return !self->uses_program && self->target.client == SSH_CLIENT_AUTO &&
-	       self->target.ssh_program;
+	       self->target.ssh_program && !self->target.user_is_secret;
 }
 
 /* The failure is what libssh2 cannot do, and the ssh program may. */

@@ -76,6 +76,9 @@ void ssh_target_finish(struct ssh_target *target)
 		ssh_target_finish(target->via); // at most eight of them
 		free(target->via);
 	}
+	if (target->user && target->user_is_secret) {
+		explicit_bzero(target->user, strlen(target->user));
+	}
 	char *const texts[] = {target->alias, target->host, target->user, target->host_key_alias,
 		target->identity_agent, target->host_key_pin, target->proxy_command,
 		target->passphrase_command, target->password_command, target->ssh_program,
@@ -89,4 +92,14 @@ void ssh_target_finish(struct ssh_target *target)
 		words_free(lists[i]);
 	}
 	*target = (struct ssh_target){0};
+}
+
+const char *ssh_target_user_shown(const struct ssh_target *target)
+{
+	return target->user_is_secret ? "(secret)" : target->user;
+}
+
+const char *ssh_target_other_client(const struct ssh_target *target)
+{
+	return target->user_is_secret ? "" : ": set ssh-client = openssh";
 }

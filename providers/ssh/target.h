@@ -60,6 +60,11 @@ struct ssh_target {
 
 void ssh_target_finish(struct ssh_target *target); // zeroed, or filled in by half, is fine
 
+/* The user's name for people: a secret one is not shown. */
+const char *ssh_target_user_shown(const struct ssh_target *target);
+/* For what libssh2 cannot do: ": set ssh-client = openssh", or "" where that is no way. */
+const char *ssh_target_other_client(const struct ssh_target *target);
+
 /*
  * Reads what `ssh -G` prints for one host. Unknown keywords are skipped; a value that
  * cannot be read is ERROR_CONFIG, naming the keyword. The environment has what names of

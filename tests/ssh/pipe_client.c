@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/ssh/pipe_client.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "providers/provider.h"
@@ -33,18 +35,40 @@ static const struct ssh_client_impl pipe_impl = {
 	.close_channel = pipe_close_channel,
 };
 
+static void refuse(struct pipe_client *self, const char *reason)
+{
+	struct error err;
+	error_set_reason(&err, ERROR_UNAVAILABLE, reason, "no more of them");
+	self->listener->on_lost(self->data, &err);
+}
+
+static void cut(struct pipe_client *self);
+
 static void on_ready(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct pipe_client *self = CONTAINER_OF(timer, struct pipe_client, ready);
 	size_t max = pipe_client_options.max_connections;
 	ev_timer_stop(loop, timer);
 	if (max > 0 && pipe_client_options.connection_count > max) {
-		struct error err;
-		error_set_reason(&err, ERROR_UNAVAILABLE, "HOST_UNREACHABLE", "no more of them");
-		self->listener->on_lost(self->data, &err);
+		refuse(self, "HOST_UNREACHABLE");
+	} else if (pipe_client_options.login_failures > 0) {
+		pipe_client_options.login_failures--;
+		refuse(self, pipe_client_options.login_reason);
+	} else if (pipe_client_options.drops > 0) {
+		pipe_client_options.drops--;
+		self->listener->on_ready(self->data);
+		cut(self);
 	} else {
 		self->listener->on_ready(self->data);
 	}
+}
+
+static void note_user(const struct ssh_target *target)
+{
+	char *users = pipe_client_options.users;
+	size_t len = strlen(users);
+	snprintf(users + len, sizeof(pipe_client_options.users) - len, "%s%s ",
+		target->user_is_secret ? "" : "?", target->user ? target->user : "");
 }
 
 struct ssh_client *pipe_client_connect(const struct provider_context *context,
@@ -61,6 +85,7 @@ struct ssh_client *pipe_client_connect(const struct provider_context *context,
 	ev_timer_init(&self->ready, on_ready, 0., 0.);
 	ev_timer_start(self->loop, &self->ready);
 	pipe_client_options.connection_count++;
+	note_user(target);
 	return &self->client;
 }
 

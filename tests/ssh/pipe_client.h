@@ -21,6 +21,11 @@ struct pipe_client_options {
 	bool hides_end;          // the server does not say how a command ended
 	size_t connection_count; // made so far
 	size_t max_connections;  // a further one is not made; 0: no limit
+	size_t drops;            // so many of the next are lost right after the login
+	size_t login_failures;   // so many of the next are not logged in
+	const char *login_reason;
+	char users[128]; // who has connected, each with a space; '?' before a name that is no
+	                 // secret
 };
 extern struct pipe_client_options pipe_client_options;
 

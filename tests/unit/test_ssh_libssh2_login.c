@@ -115,6 +115,20 @@ static void test_nothing_to_try_is_told(void **state)
 	fails_and_says("AUTH_FAILED", "no key, no agent and no password-command");
 }
 
+static void test_a_secret_name_is_not_shown(void **state)
+{
+	target.user_is_secret = true;
+	logs_in();
+	assert_non_null(strstr(client.progress, "Authenticating as (secret)"));
+	target_set(&target.user, "tokenof32letters");
+	target.allows_none = true;
+	use_no_key();
+	fails_and_says("AUTH_FAILED", "logging in as (secret): the user's name alone: refused");
+	assert_null(strstr(client.err.text, target.user));
+	assert_null(strstr(client.progress, target.user));
+	assert_null(strstr(client.err.text, "openssh"));
+}
+
 /* ---- host keys ---- */
 
 static void test_an_unknown_host_is_refused(void **state)
@@ -220,6 +234,7 @@ int main(void)
 		login_test(test_missing_keys_are_passed_over),
 		login_test(test_a_password_comes_from_its_command),
 		login_test(test_nothing_to_try_is_told),
+		login_test(test_a_secret_name_is_not_shown),
 		login_test(test_an_unknown_host_is_refused),
 		login_test(test_a_changed_host_key_is_refused),
 		login_test(test_the_known_type_of_key_is_negotiated),

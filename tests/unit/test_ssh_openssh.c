@@ -26,6 +26,19 @@ static void test_without_the_program(struct client_world *world)
 	connection_close(&connection);
 }
 
+/* Its command line would show it. */
+static void test_a_secret_name_is_no_name_for_it(struct client_world *world)
+{
+	struct error err;
+	static const struct ssh_client_listener nothing;
+	client_world_start(world, NULL);
+	world->target.user_is_secret = true;
+	assert_null(ssh_openssh_connect(&world->context, &world->target, &nothing, NULL, &err));
+	assert_string_equal(err.reason, "SSH_UNSUPPORTED");
+	assert_non_null(strstr(err.text, "ssh-client = libssh2"));
+	assert_null(strstr(err.text, world->target.user));
+}
+
 static void test_a_server_of_modern_algorithms_alone(struct client_world *world)
 {
 	client_world_start(
@@ -177,6 +190,7 @@ static void test_secrets_are_in_no_command_line(struct client_world *world)
 
 static const struct client_case cases[] = {
 	CASE(test_without_the_program),
+	CASE(test_a_secret_name_is_no_name_for_it),
 	CASE(test_a_server_of_modern_algorithms_alone),
 	CASE(test_a_server_with_an_rsa_key_alone),
 	CASE(test_certificates),
