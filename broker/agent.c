@@ -117,6 +117,10 @@ static void on_ready(void *data)
 	if (agent->is_failing) {
 		return;
 	}
+	if (profile->sync.persistence == PERSISTENCE_ARCHIVE && !sandbox_can_rest(agent->sandbox)) {
+		log_warning("%s: persistence = archive is the same as reuse with backend = %s",
+			agent->subject, backend_name(profile->backend));
+	}
 	if (!provision_is_needed(profile)) {
 		start_process(agent);
 		return;
@@ -150,6 +154,7 @@ static void prepare(struct agent *agent)
 	struct sandbox_request request = {
 		.profile = agent->config.profile->name,
 		.settings = &agent->config.profile->settings,
+		.directory = agent->config.directory,
 	};
 	agent->sandbox =
 		sandbox_prepare(agent->config.provider, &request, &sandbox_listener, agent, &err);

@@ -44,6 +44,7 @@ struct agent_config {
 	struct pool *pool; // may be NULL where the profile copies no files
 	struct provider *provider;
 	const struct profile *profile;
+	const char *directory; // sandbox_request.directory; may be NULL
 	const struct json_places *places;
 	const struct agent_listener *listener;
 	void *data;

@@ -25,6 +25,7 @@
 #include "broker/state_folder.h"
 #include "broker/trace.h"
 #include "sync/rsync/shell.h"
+#include "sync/snapshot.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -47,6 +48,7 @@ struct broker {
 	struct trace *trace;
 	struct audit *audit;
 	struct relay *relay;
+	char *directory;      // owned; where it was started, where that can be a workspace; or NULL
 	struct error failure; // of the session; ERROR_NONE: there was none
 	struct fd_inherited in;
 	struct fd_inherited out;
@@ -72,6 +74,18 @@ static void on_loop_failed(const char *text)
 }
 
 /* ---- a session ---- */
+
+/* The directory an editor starts us in is its project's, unless it is nobody's. */
+static char *workspace_of_start(const char *home)
+{
+	struct error ignored;
+	char *directory = getcwd(NULL, 0);
+	if (directory && !snapshot_root_check(directory, home, &ignored)) {
+		free(directory);
+		directory = NULL;
+	}
+	return directory;
+}
 
 static void on_signal(struct ev_loop *loop, struct ev_signal *watcher, int events)
 {
@@ -143,15 +157,18 @@ static bool connect_editor(struct broker *broker, struct error *err)
 static int run_session(struct broker *broker, struct provider *provider)
 {
 	struct error err;
+	const char *home = environment_get(broker->environment, "HOME");
+	broker->directory = workspace_of_start(home);
 	struct relay_config config = {
 		.loop = broker->loop,
 		.provider = provider,
 		.profile = &broker->config.profile,
+		.directory = broker->directory,
 		.pool = broker->pool,
 		.trace = broker->trace,
 		.audit = broker->audit,
 		.state_folder = broker->state_folder,
-		.home = environment_get(broker->environment, "HOME"),
+		.home = home,
 		.tools = &broker->tools,
 		.listener = &relay_listener,
 		.data = broker,
@@ -314,6 +331,7 @@ static int run(struct broker *broker)
 	spawner_destroy(broker->spawner);
 	ev_loop_destroy(broker->loop);
 	free(broker->state_folder);
+	free(broker->directory);
 	return status;
 }
 

@@ -292,7 +292,10 @@ static void prepare(struct collect *collect)
 {
 	const struct profile *profile = collect->config.profile;
 	struct error err;
-	struct sandbox_request request = {.profile = profile->name, .settings = &profile->settings};
+	struct sandbox_request request = {.profile = profile->name,
+		.settings = &profile->settings,
+		.directory = collect->seen.local_root,
+		.reference = collect->seen.reference};
 	collect->sandbox = sandbox_prepare(
 		collect->config.provider, &request, &sandbox_listener, collect, &err);
 	if (!collect->sandbox) {
@@ -352,10 +355,11 @@ static void choose_settings(struct collect *collect)
 	const struct record *record = &collect->paper->record;
 	struct keeper_settings *settings = &collect->settings;
 	bool is_synced = strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) != 0;
-	bool is_transient = strcmp(record->persistence, "transient") == 0;
 	*settings = collect->config.profile->sync;
 	settings->mode = is_synced ? SYNC_MODE_SESSION : SYNC_MODE_NONE;
-	settings->persistence = is_transient ? PERSISTENCE_TRANSIENT : PERSISTENCE_REUSE;
+	if (!persistence_parse(record->persistence, &settings->persistence)) {
+		settings->persistence = PERSISTENCE_REUSE; // a newer broker's word: it stays
+	}
 }
 
 static void note_seen(struct collect *collect)
@@ -371,6 +375,7 @@ static void note_seen(struct collect *collect)
 	seen->persistence = mem_strdup(record->persistence);
 	seen->local_root = mem_strdup(record->local_root);
 	seen->runtime_root = mem_strdup_or_null(record->runtime_root);
+	seen->reference = mem_strdup_or_null(record->reference);
 	seen->error = mem_strdup_or_null(record->error);
 	collect->has_seen = true;
 }

@@ -10,7 +10,7 @@
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 static const char *const sync_modes[] = {
 	"none", "session-bidirectional", "turn-bidirectional", NULL};
-static const char *const persistences[] = {"transient", "reuse", NULL};
+static const char *const persistences[] = {"transient", "reuse", "archive", NULL};
 static const char *const transports[] = {"auto", "git", "rsync", NULL};
 static const char *const toolhost_modes[] = {"auto", "editor", "broker", NULL};
 

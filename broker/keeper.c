@@ -74,22 +74,14 @@ static void on_saved_last(void *data, const struct error *err)
 
 /* ---- syncs ---- */
 
-/* Once everything of a transient sandbox is here, it ends. */
-static bool may_destroy(const struct keeper *keeper)
-{
-	return sandbox_capabilities(keeper->config.sandbox)->isolated &&
-	       keeper->config.settings->persistence == PERSISTENCE_TRANSIENT &&
-	       keeper->config.settings->mode != SYNC_MODE_NONE && !list_is_empty(&keeper->keeps);
-}
-
 /*
- * The state a root is in after a sync went well. What is to be destroyed is stopped only once it
- * is: until then the receipt says that all of it is here.
+ * The state a root is in after a sync went well. What is to be destroyed, or to rest, is stopped
+ * only once it is: until then the receipt says that all of it is here.
  */
 static enum record_state state_after(const struct task *task, const struct keep *keep)
 {
 	if (task->kind == TASK_CLOSE) {
-		return may_destroy(keep->keeper) ? RECORD_COLLECTING : RECORD_STOPPED;
+		return keeper_fate(keep->keeper) == FATE_STAYS ? RECORD_STOPPED : RECORD_COLLECTING;
 	}
 	return keep->record.session_count > 0 ? RECORD_ACTIVE : RECORD_STARTING;
 }
@@ -162,12 +154,15 @@ static void on_saved_before(void *data, const struct error *err)
 
 static void close_sandbox(struct keeper *keeper)
 {
-	bool is_discarded = keeper_task(keeper)->kind == TASK_DISCARD;
+	const struct task *task = keeper_task(keeper);
 	keeper_prune(keeper);
-	if (keeper_task(keeper)->has_failed || (!is_discarded && !may_destroy(keeper))) {
+	enum sandbox_fate fate = task->has_failed             ? FATE_STAYS
+	                         : task->kind == TASK_DISCARD ? FATE_ENDS
+	                                                      : keeper_fate(keeper);
+	if (fate == FATE_STAYS) {
 		keeper_end_task(keeper, NULL);
 	} else {
-		keeper_end_sandbox(keeper);
+		keeper_end_sandbox(keeper, fate);
 	}
 }
 

@@ -15,7 +15,11 @@
 enum sync_mode { SYNC_MODE_NONE, SYNC_MODE_SESSION, SYNC_MODE_TURN };
 /* In the order of the words of the key "transport". */
 enum sync_transport { SYNC_TRANSPORT_AUTO, SYNC_TRANSPORT_GIT, SYNC_TRANSPORT_RSYNC };
-enum persistence { PERSISTENCE_TRANSIENT, PERSISTENCE_REUSE };
+/* In the order of the words of the key "persistence". */
+enum persistence { PERSISTENCE_TRANSIENT, PERSISTENCE_REUSE, PERSISTENCE_ARCHIVE };
+
+const char *persistence_name(enum persistence persistence);
+bool persistence_parse(const char *name, enum persistence *out_persistence);
 
 const char *sync_mode_name(enum sync_mode mode); // "none", …
 
@@ -123,9 +127,9 @@ void keeper_decide(struct keeper *keeper, bool follows);
 
 /*
  * The last thing: collects every root of the sandbox, writes the receipts, and ends the
- * sandbox where it is transient, everything was collected and no other broker that lives works
- * in it. An error says what is left where. Once a day unused objects are removed
- * from the stores, in the background.
+ * sandbox where it is transient - or lets it rest, where it is kept and can -, everything was
+ * collected and no other broker that lives works in it. An error says what is left where. Once a
+ * day unused objects are removed from the stores, in the background.
  */
 void keeper_close(struct keeper *keeper, sandbox_done *done, void *data);
 

@@ -9,13 +9,15 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/point.h"
 #include "broker/keeper_impl.h"
 #include "broker/timestamp.h"
 #include "sync/round.h"
 
 /*
- * The end of a transient sandbox. Who syncs a workspace has its store's lock; with
- * the locks of all of them held, nobody begins to work in the sandbox while it is looked
+ * The end of a sandbox that is not to go on. One that rests loses nothing, so its provider alone
+ * looks whether somebody uses it. For one that is destroyed: who syncs a workspace has its store's
+ * lock; with the locks of all of them held, nobody begins to work in the sandbox while it is looked
  * whether somebody does, and while it is destroyed.
  */
 
@@ -35,6 +37,7 @@ struct ending {
 	char *state_folder, *profile, *backend; // owned
 	struct ending_root *roots;              // owned
 	size_t count;
+	enum sandbox_fate fate;
 	bool is_discarded; // nothing was collected
 	bool is_looked;    // the job is done
 	bool is_ok;
@@ -183,7 +186,8 @@ static void ending_end(struct ending *ending, const struct error *err)
 	struct error copy;
 	if (err) {
 		copy = *err;
-		error_prefix(&copy, "ending the sandbox");
+		error_prefix(&copy, "%s the sandbox",
+			ending->fate == FATE_RESTS ? "stopping" : "ending");
 	}
 	keeper->ending = NULL;
 	ending_free(ending);
@@ -218,13 +222,14 @@ static void stop_next(struct ending *ending, const struct error *err)
 
 static void on_destroyed(void *data, const struct error *err)
 {
+	point("keeper.ended");
 	stop_next(data, err);
 }
 
-/* Of its roots; NULL where one has none. */
+/* Of its roots; NULL where one has none. Without roots there was nothing to collect. */
 static const char *receipt_of(const struct keeper *keeper)
 {
-	const char *receipt = NULL;
+	const char *receipt = "nothing was in it";
 	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
 		receipt = keep->record.receipt.runtime_tree;
 		if (!*receipt) {
@@ -256,6 +261,20 @@ static void on_looked(struct pool_job *job)
 	}
 }
 
+enum sandbox_fate keeper_fate(const struct keeper *keeper)
+{
+	const struct sandbox *sandbox = keeper->config.sandbox;
+	const struct keeper_settings *settings = keeper->config.settings;
+	bool is_empty = list_is_empty(&keeper->keeps);
+	bool is_transient = settings->persistence == PERSISTENCE_TRANSIENT;
+	if (!sandbox_capabilities(sandbox)->isolated ||
+		(is_empty ? sandbox_root_count(sandbox) > 0 || !sandbox_can_rest(sandbox)
+			  : settings->mode == SYNC_MODE_NONE)) {
+		return FATE_STAYS;
+	}
+	return is_transient ? FATE_ENDS : sandbox_can_rest(sandbox) ? FATE_RESTS : FATE_STAYS;
+}
+
 static struct ending *ending_create(struct keeper *keeper)
 {
 	const struct keeper_config *config = &keeper->config;
@@ -283,12 +302,17 @@ static struct ending *ending_create(struct keeper *keeper)
 	return ending;
 }
 
-void keeper_end_sandbox(struct keeper *keeper)
+void keeper_end_sandbox(struct keeper *keeper, enum sandbox_fate fate)
 {
 	struct error err;
 	struct ending *ending = ending_create(keeper);
+	ending->fate = fate;
 	keeper->ending = ending;
-	if (!pool_submit(keeper->config.pool, &ending->job, &err)) {
+	point("keeper.ending");
+	if (fate == FATE_RESTS) {
+		ending->is_looked = true; // there is nothing to look at here
+		sandbox_rest(keeper->config.sandbox, receipt_of(keeper), on_destroyed, ending);
+	} else if (!pool_submit(keeper->config.pool, &ending->job, &err)) {
 		ending_end(ending, &err);
 	}
 }

@@ -114,8 +114,16 @@ void keeper_drop_announced(struct keeper *keeper);
 
 /* ---- keeper_end.c ---- */
 
-/* Everything was collected: ends the sandbox unless another broker uses it. keeper_end_task. */
-void keeper_end_sandbox(struct keeper *keeper);
+enum sandbox_fate { FATE_STAYS, FATE_RESTS, FATE_ENDS };
+
+/*
+ * What becomes of the sandbox once everything is here: a transient one ends, another one rests.
+ * What was not synced is in the sandbox alone; one without roots holds nothing of ours.
+ */
+enum sandbox_fate keeper_fate(const struct keeper *keeper);
+
+/* Sees to it, unless it stays. keeper_end_task. */
+void keeper_end_sandbox(struct keeper *keeper, enum sandbox_fate fate);
 void keeper_drop_ending(struct keeper *keeper);
 
 /* Prunes the stores in the background, where that was not done today. */

@@ -21,6 +21,25 @@ const char *sync_mode_name(enum sync_mode mode)
 	return names[mode];
 }
 
+static const char *const persistences[] = {"transient", "reuse", "archive"};
+
+const char *persistence_name(enum persistence persistence)
+{
+	assert((size_t)persistence < ARRAY_LENGTH(persistences));
+	return persistences[persistence];
+}
+
+bool persistence_parse(const char *name, enum persistence *out_persistence)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(persistences); i++) {
+		if (strcmp(name, persistences[i]) == 0) {
+			*out_persistence = (enum persistence)i;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* ---- roots ---- */
 
 static transport_create *choose_transport(const struct keeper_config *config)
@@ -64,14 +83,14 @@ static struct workspace *open_workspace(struct keep *keep)
 
 void keeper_init_record(struct keeper *keeper, struct record *record, const char *local_root)
 {
-	static const char *const persistences[] = {"transient", "reuse"};
 	const struct keeper_config *config = &keeper->config;
 	record_init(record);
 	record->profile = mem_strdup(config->profile);
 	record->backend = mem_strdup(config->backend);
 	record->sync = mem_strdup(sync_mode_name(config->settings->mode));
-	record->persistence = mem_strdup(persistences[config->settings->persistence]);
+	record->persistence = mem_strdup(persistence_name(config->settings->persistence));
 	record->local_root = mem_strdup(local_root);
+	record->reference = mem_strdup_or_null(sandbox_reference(config->sandbox));
 }
 
 static struct keep *keep_create(struct keeper *keeper, const struct sandbox_root *root)

@@ -64,6 +64,7 @@ void record_finish(struct record *record)
 	free(record->persistence);
 	free(record->local_root);
 	free(record->runtime_root);
+	free(record->reference);
 	free(record->error);
 	environment_free(record->sessions);
 	*record = (struct record){0};
@@ -100,6 +101,7 @@ static const struct {
 	{"persistence", offsetof(struct record, persistence), false},
 	{"localRoot", offsetof(struct record, local_root), false},
 	{"runtimeRoot", offsetof(struct record, runtime_root), true},
+	{"reference", offsetof(struct record, reference), true},
 	{"error", offsetof(struct record, error), true},
 };
 
@@ -181,6 +183,15 @@ static bool read_texts(struct record *record, const struct json_doc *doc, struct
 	return true;
 }
 
+/* It is shown to people and given to providers: letters, digits and a few signs between them. */
+static bool is_reference(const char *reference)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789-._";
+	size_t len = strspn(reference, allowed);
+	return len > 0 && reference[len] == '\0' && reference[0] != '-' && reference[0] != '.';
+}
+
 /* What a person may have edited: no folder of ours, and nothing that could drive a terminal. */
 static bool check_texts(const struct record *record, struct error *err)
 {
@@ -190,6 +201,9 @@ static bool check_texts(const struct record *record, struct error *err)
 	}
 	if (record->runtime_root && record->runtime_root[0] != '/') {
 		return error_set(err, ERROR_PROTOCOL, "its \"runtimeRoot\" is no absolute path");
+	}
+	if (record->reference && !is_reference(record->reference)) {
+		return error_set(err, ERROR_PROTOCOL, "its \"reference\" is no name");
 	}
 	return (record->created[strspn(record->created, digits)] == '\0' &&
 		       record->updated[strspn(record->updated, digits)] == '\0') ||

@@ -59,7 +59,8 @@ struct record {
 	enum record_state state;
 	char *profile, *backend, *sync, *persistence; // owned
 	char *local_root, *runtime_root;              // owned
-	char **sessions;                              // owned, of ACP; the first ones
+	char *reference; // owned; sandbox_reference, or NULL where there is none
+	char **sessions; // owned, of ACP; the first ones
 	size_t session_count;
 	struct record_receipt receipt;
 	char *error; // owned; why it failed; NULL

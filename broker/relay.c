@@ -139,6 +139,7 @@ static struct peer *peer_start(struct relay *relay)
 		.pool = relay->config.pool,
 		.provider = relay->config.provider,
 		.profile = relay->config.profile,
+		.directory = relay->config.directory,
 		.places = relay->places,
 		.listener = &peer_listener,
 		.data = peer,

@@ -41,6 +41,7 @@ struct relay_config {
 	struct ev_loop *loop;
 	struct provider *provider;
 	const struct profile *profile;
+	const char *directory;    // the workspace, as far as is known at the start; may be NULL
 	struct pool *pool;        // NULL: rules take paths as they are, and nothing is synced
 	struct trace *trace;      // may be NULL
 	struct audit *audit;      // may be NULL

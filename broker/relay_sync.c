@@ -217,6 +217,11 @@ static void on_closed(void *data, const struct error *err)
 
 bool relay_sync_close(struct peer *peer)
 {
+	/* No session has come to work in it, and yet it is not to go on. */
+	if (!peer->keeper && relay_needs_sync(peer) &&
+		sandbox_can_rest(agent_sandbox(peer->agent))) {
+		keeper_of(peer);
+	}
 	if (!peer->keeper || peer->is_collected) {
 		return false;
 	}

@@ -24,6 +24,7 @@ static void write_record(struct json_writer *writer, const struct session_entry 
 	command_write_member(writer, "persistence", record->persistence);
 	command_write_member(writer, "localRoot", record->local_root);
 	command_write_member(writer, "runtimeRoot", record->runtime_root);
+	command_write_member(writer, "reference", record->reference);
 	command_write_member(writer, "created", record->created);
 	command_write_member(writer, "updated", record->updated);
 	json_write_key(writer, "sessions");
@@ -152,6 +153,9 @@ static void print_show(struct command_context *context, const struct session_ent
 	print_line(context, "sync", record->sync);
 	print_line(context, "persistence", record->persistence);
 	print_line(context, "workspace", record->local_root);
+	if (record->reference) {
+		print_line(context, "reference", record->reference);
+	}
 	print_line(context, "sandbox", record->runtime_root ? record->runtime_root : "-");
 	print_line(context, "created", record->created);
 	print_line(context, "updated", record->updated);

@@ -279,6 +279,11 @@ static bool check_receipt(struct sandbox *sandbox, const char *doing, const char
 	return false;
 }
 
+bool sandbox_can_rest(const struct sandbox *sandbox)
+{
+	return sandbox->impl->rest != NULL;
+}
+
 void sandbox_rest(struct sandbox *sandbox, const char *receipt, sandbox_done *done, void *data)
 {
 	if (!check_receipt(sandbox, "stopping", receipt, done, data)) {

@@ -197,9 +197,10 @@ void sandbox_close(struct sandbox *sandbox);
 /*
  * It is not needed for now (persistence reuse and archive): everything in it was collected, as the
  * receipt says, and it may stop, or be put aside, unless another broker uses it. It is of no use
- * after that; close it. Where a sandbox costs nothing while it waits, this does nothing.
- * ERROR_DENIED without a receipt.
+ * after that; close it. Where a sandbox costs nothing while it waits (sandbox_can_rest says no),
+ * this does nothing. ERROR_DENIED without a receipt.
  */
+bool sandbox_can_rest(const struct sandbox *sandbox);
 void sandbox_rest(struct sandbox *sandbox, const char *receipt, sandbox_done *done, void *data);
 
 /*

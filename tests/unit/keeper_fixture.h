@@ -28,7 +28,7 @@ struct fixture {
 	char folder[64];
 	char state[96];
 	struct sandbox sandbox;
-	int destroys;
+	int destroys, rests;
 	struct keeper_settings settings;
 	struct keeper *keeper;
 	int told;

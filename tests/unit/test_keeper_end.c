@@ -3,6 +3,79 @@
 
 /* ---- the end ---- */
 
+static void rest(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	CONTAINER_OF(sandbox, struct fixture, sandbox)->rests++;
+	sandbox_raise_later(sandbox, done, data, NULL);
+}
+
+static const struct sandbox_impl resting_impl = {
+	.destroy = destroy_sandbox, .close = close_sandbox, .rest = rest};
+
+static void test_a_sandbox_that_is_kept_rests_once_everything_is_here(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->sandbox.impl = &resting_impl;
+	fixture->sandbox.reference = "box-1";
+	for (int i = 0; i < 2; i++) {
+		fixture->settings.persistence = i ? PERSISTENCE_ARCHIVE : PERSISTENCE_REUSE;
+		open_root(fixture, "a");
+		close_keeper(fixture);
+		assert_true(fixture->is_ok);
+		assert_int_equal(fixture->rests, i + 1);
+		assert_int_equal(record_of(fixture, "a")->state, RECORD_STOPPED);
+		assert_string_equal(fixture->record.reference, "box-1");
+		renew(fixture);
+	}
+	assert_int_equal(fixture->destroys, 0);
+}
+
+static void test_what_could_not_be_collected_does_not_rest(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->sandbox.impl = &resting_impl;
+	fixture->settings.persistence = PERSISTENCE_REUSE;
+	open_root(fixture, "a");
+	dir_transport_hooks.fail_collects = 1;
+	close_keeper(fixture);
+	assert_false(fixture->is_ok);
+	assert_int_equal(fixture->rests, 0);
+	assert_int_equal(record_of(fixture, "a")->state, RECORD_FAILED);
+}
+
+static void test_what_is_not_synced_stays_as_it_is(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->sandbox.impl = &resting_impl;
+	fixture->settings.mode = SYNC_MODE_NONE;
+	for (int i = 0; i < 2; i++) {
+		fixture->settings.persistence = i ? PERSISTENCE_REUSE : PERSISTENCE_TRANSIENT;
+		open_root(fixture, "a");
+		close_keeper(fixture);
+		assert_true(fixture->is_ok);
+		renew(fixture);
+	}
+	assert_int_equal(fixture->rests + fixture->destroys, 0);
+}
+
+static void test_a_sandbox_that_no_session_used_does_not_go_on(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->sandbox.impl = &resting_impl;
+	close_sandbox(&fixture->sandbox);
+	fixture->sandbox.roots = NULL;
+	fixture->sandbox.root_count = 0;
+	close_keeper(fixture);
+	assert_true(fixture->is_ok);
+	assert_int_equal(fixture->destroys, 1);
+	fixture->settings.persistence = PERSISTENCE_REUSE;
+	renew(fixture);
+	close_keeper(fixture);
+	assert_true(fixture->is_ok);
+	assert_int_equal(fixture->destroys, 1);
+	assert_int_equal(fixture->rests, 1);
+}
+
 static void test_a_transient_sandbox_ends_once_everything_is_here(void **state)
 {
 	struct fixture *fixture = *state;
@@ -153,6 +226,10 @@ int main(void)
 		KEEPER_TEST(test_a_sandbox_that_another_broker_works_in_stays),
 		KEEPER_TEST(test_a_sandbox_that_another_broker_is_about_to_use_stays),
 		KEEPER_TEST(test_the_last_of_two_brokers_that_leave_ends_it),
+		KEEPER_TEST(test_a_sandbox_that_is_kept_rests_once_everything_is_here),
+		KEEPER_TEST(test_what_could_not_be_collected_does_not_rest),
+		KEEPER_TEST(test_what_is_not_synced_stays_as_it_is),
+		KEEPER_TEST(test_a_sandbox_that_no_session_used_does_not_go_on),
 		KEEPER_TEST(test_stores_are_pruned_once_a_day),
 		KEEPER_TEST(test_destroyed_at_any_moment_it_tells_nothing),
 	};
