@@ -176,12 +176,14 @@ static int run_session(struct broker *broker, struct provider *provider)
 	broker->relay = relay_create(&config);
 	if (!connect_editor(broker, &err)) {
 		relay_destroy(broker->relay);
+		free(broker->directory);
 		return complain(&err);
 	}
 	watch_signals(broker);
 	ev_run(broker->loop, 0);
 	unwatch_signals(broker);
 	relay_destroy(broker->relay);
+	free(broker->directory);
 	fd_inherited_finish(&broker->out);
 	fd_inherited_finish(&broker->in);
 	if (broker->failure.code != ERROR_NONE) {
@@ -331,7 +333,6 @@ static int run(struct broker *broker)
 	spawner_destroy(broker->spawner);
 	ev_loop_destroy(broker->loop);
 	free(broker->state_folder);
-	free(broker->directory);
 	return status;
 }
 
