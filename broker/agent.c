@@ -121,6 +121,9 @@ static void on_ready(void *data)
 		log_warning("%s: persistence = archive is the same as reuse with backend = %s",
 			agent->subject, backend_name(profile->backend));
 	}
+	for (const char *const *warning = sandbox_warnings(agent->sandbox); *warning; warning++) {
+		log_warning("profile \"%.60s\": %s", profile->name, *warning);
+	}
 	if (!provision_is_needed(profile)) {
 		start_process(agent);
 		return;

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/words.h"
+
 struct check {
 	struct ev_loop *loop;
 	struct error *err;
@@ -26,12 +28,30 @@ static void on_done(void *data, const struct error *err)
 
 static const struct provider_describe_listener listener = {.on_fact = on_fact, .on_done = on_done};
 
+/* What the provider cannot enforce, or the error that it is where that is required. */
+static bool print_warnings(
+	struct provider *provider, const struct settings *settings, struct error *err)
+{
+	char **warnings = provider_warnings(provider, settings, err);
+	for (char **warning = warnings; warning && *warning; warning++) {
+		printf("%-20s%s\n", warning == warnings ? "warning" : "", *warning);
+	}
+	words_free(warnings);
+	return warnings != NULL;
+}
+
 bool check_run(struct ev_loop *loop, struct provider *provider, const struct config *config,
 	const char *const *environment, bool *out_found, struct error *err)
 {
 	struct check check = {.loop = loop, .err = err};
 	*out_found = config_print(config, environment);
-	if (!provider || !provider_can_describe(provider)) {
+	if (!provider) {
+		return true;
+	}
+	if (!print_warnings(provider, &config->profile.settings, err)) {
+		return false;
+	}
+	if (!provider_can_describe(provider)) {
 		return true;
 	}
 	puts("resolved");

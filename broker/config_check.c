@@ -7,6 +7,7 @@
 #include "broker/mcp_config.h"
 #include "broker/nearest.h"
 #include "broker/policy.h"
+#include "providers/network.h"
 
 enum { SECTION_TEXT_MAX = 160, KEYS_TEXT_MAX = 900, NAME_MAX_BYTES = 100 };
 
@@ -277,10 +278,22 @@ static bool check_provisions(
 	return true;
 }
 
+static bool check_network(
+	const struct config_file *file, const struct config_section *section, struct error *err)
+{
+	struct network_policy policy;
+	const char *key;
+	if (!network_policy_read(&policy, &section->settings, &key, err)) {
+		return fail_at(file, section, key, err);
+	}
+	network_policy_finish(&policy);
+	return true;
+}
+
 static bool check_profile(
 	const struct config_file *file, const struct config_section *section, struct error *err)
 {
-	return check_provisions(file, section, err) &&
+	return check_network(file, section, err) && check_provisions(file, section, err) &&
 	       check_reference(file, section, "agent", SECTION_AGENT, err) &&
 	       check_reference(file, section, "policy", SECTION_POLICY, err) &&
 	       check_references(file, section, "mcp", SECTION_MCP, err);

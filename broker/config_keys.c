@@ -6,6 +6,7 @@
 
 #include "broker/mcp_config.h"
 #include "broker/policy.h"
+#include "providers/network.h"
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 static const char *const sync_modes[] = {
@@ -198,6 +199,24 @@ static const struct setting_key profile_keys[] = {
 		.fallback = "never",
 		.min = 1,
 		.help = "for the person to answer a question"},
+	{.name = "network",
+		.type = SETTING_CHOICE,
+		.choices = network_modes,
+		.fallback = "open",
+		.help = "what the sandbox may reach: everything, nothing, or what is allowed"},
+	{.name = "allow-host",
+		.type = SETTING_LIST,
+		.help = "a host that it may reach with network = allow: NAME or *.NAME"},
+	{.name = "allow-cidr",
+		.type = SETTING_LIST,
+		.help = "a network that it may reach with network = allow"},
+	{.name = "public-ingress",
+		.type = SETTING_BOOL,
+		.help = "whether anybody may reach what listens in the sandbox"},
+	{.name = "required",
+		.type = SETTING_BOOL,
+		.fallback = "false",
+		.help = "refuse a backend that cannot enforce what these say"},
 	{.name = "sync",
 		.type = SETTING_CHOICE,
 		.choices = sync_modes,

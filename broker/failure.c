@@ -21,6 +21,8 @@ const struct failure_code failure_codes[] = {
 		"use a version of the agent that speaks ACP version 1"},
 	{"CONFIG_INVALID", RPC_INTERNAL_ERROR, false,
 		"correct the named setting; acp-broker check shows what was understood"},
+	{"NETWORK_NOT_ENFORCED", RPC_INTERNAL_ERROR, false,
+		"take a backend that enforces it, or required away; the message has the key"},
 	{"SANDBOX_NOT_FOUND", RPC_INTERNAL_ERROR, false, "start a new session"},
 	{"SANDBOX_UNAVAILABLE", RPC_INTERNAL_ERROR, true,
 		"try again; the message says why it failed"},

@@ -66,6 +66,18 @@ static bool check_version(const struct call *call, struct error *err)
 		version.len > 0 ? version.data : "nothing");
 }
 
+/* What the profile asks for and does not get: an array of sentences. */
+static void write_warnings(struct json_writer *writer, const struct sandbox *sandbox)
+{
+	json_write_key(writer, "warnings");
+	json_write_array(writer);
+	for (const char *const *warning = sandbox ? sandbox_warnings(sandbox) : NULL;
+		warning && *warning; warning++) {
+		json_write_text(writer, *warning);
+	}
+	json_write_array_end(writer);
+}
+
 static bool write_broker_meta(struct relay *relay, struct request *request, struct error *err)
 {
 	struct json_writer writer;
@@ -88,6 +100,7 @@ static bool write_broker_meta(struct relay *relay, struct request *request, stru
 	}
 	json_write_array_end(&writer);
 	json_write_object_end(&writer);
+	write_warnings(&writer, sandbox);
 	json_write_object_end(&writer);
 	return json_write_end(&writer, err);
 }

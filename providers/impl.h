@@ -3,6 +3,7 @@
 #define PROVIDERS_IMPL_H
 
 #include "base/list.h"
+#include "providers/network.h"
 #include "providers/provider.h"
 
 /*
@@ -15,6 +16,8 @@ struct provider_impl {
 	enum backend backend;
 	const struct setting_key *keys;
 	size_t key_count;
+	/* What sandbox_prepare does not have to warn of, or refuse, of a profile's network keys. */
+	struct network_abilities network;
 
 	/* mandatory */
 	void (*destroy)(struct provider *provider);
@@ -68,12 +71,15 @@ struct sandbox {
 	const char *home;                         // owned by the implementation
 	const char *const *environment;           // owned by the implementation
 	const char *reference;                    // owned by the implementation; may be NULL
-	const char *const *warnings;              // owned by the implementation; NULL: none
+	char **warnings;                          // sandbox_warn's; NULL: none
 	struct sandbox_root *roots;               // owned by the implementation
 	size_t root_count;
 };
 
 void sandbox_init(struct sandbox *sandbox, const struct sandbox_impl *impl, struct ev_loop *loop);
+
+/* A sentence more of sandbox_warnings; before on_ready. */
+void sandbox_warn(struct sandbox *sandbox, const char *sentence);
 
 /*
  * Raises done in the next turn of the loop, unless the sandbox is closed

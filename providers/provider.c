@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/words.h"
 #include "providers/impl.h"
 
 static const char *const backend_names[BACKEND_COUNT] = {
@@ -124,13 +125,6 @@ void sandbox_init(struct sandbox *sandbox, const struct sandbox_impl *impl, stru
 	list_init(&sandbox->adding);
 }
 
-struct sandbox *sandbox_prepare(struct provider *provider, const struct sandbox_request *request,
-	const struct sandbox_listener *listener, void *data, struct error *err)
-{
-	assert(listener->on_ready && listener->on_failed);
-	return provider->impl->prepare(provider, request, listener, data, err);
-}
-
 const struct sandbox_capabilities *sandbox_capabilities(const struct sandbox *sandbox)
 {
 	assert(sandbox->was_ready);
@@ -153,13 +147,6 @@ const char *sandbox_reference(const struct sandbox *sandbox)
 {
 	assert(sandbox->was_ready);
 	return sandbox->reference;
-}
-
-const char *const *sandbox_warnings(const struct sandbox *sandbox)
-{
-	static const char *const none[] = {NULL};
-	assert(sandbox->was_ready);
-	return sandbox->warnings ? sandbox->warnings : none;
 }
 
 /* ---- roots ---- */
@@ -262,6 +249,7 @@ void sandbox_close(struct sandbox *sandbox)
 	LIST_FOR_EACH(adding, &sandbox->adding, struct root_adding, link) {
 		adding_free(adding);
 	}
+	words_free(sandbox->warnings);
 	sandbox->impl->close(sandbox);
 }
 

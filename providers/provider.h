@@ -77,6 +77,14 @@ bool provider_describe(struct provider *provider, const struct settings *setting
 	const struct provider_describe_listener *listener, void *data,
 	struct error *err) ATTR_NODISCARD;
 
+/*
+ * What a profile of these checked settings asks for and this provider cannot enforce, as
+ * sandbox_warnings will have it; ERROR_CONFIG where that is `required`. NULL-terminated, the
+ * caller's: words_free.
+ */
+char **provider_warnings(const struct provider *provider, const struct settings *settings,
+	struct error *err) ATTR_NODISCARD;
+
 /* ---- what a provider has made elsewhere: acp-broker sandboxes ---- */
 
 /* One that bears this user's labels, whichever broker made it. The texts are borrowed. */

@@ -53,10 +53,28 @@ static const struct {
 		"stop-term-timeout, stop-kill-timeout, drain-timeout, pause-drain-timeout, "
 		"idle-timeout, max-file, output-limit, max-terminals, terminal-timeout, "
 		"file-timeout, "
-		"mcp-timeout, setup, setup-timeout, copy, permission-timeout, sync, persistence, "
+		"mcp-timeout, setup, setup-timeout, copy, permission-timeout, network, "
+		"allow-host, allow-cidr, public-ingress, required, sync, persistence, "
 		"transport, include, "
 		"exclude, big-file, max-files, max-size, sync-timeout, sync-lock-timeout, "
 		"recovery-timeout, checkpoints, max-checkpoints or checkpoint-age"},
+	/* the network */
+	{"[profile \"p\"]\nnetwork = closed\n",
+		"FILE: profile.p.network: expected open, blocked or allow, got \"closed\""},
+	{"[profile \"p\"]\nnetwork = allow\n",
+		"FILE: profile.p.network: expected allow-host or allow-cidr as well, or "
+		"network = blocked"},
+	{"[profile \"p\"]\nnetwork = blocked\nallow-cidr = 10.0.0.0/8\n",
+		"FILE: profile.p.allow-cidr: expected network = allow beside it: with "
+		"network = blocked it means nothing"},
+	{"[profile \"p\"]\nallow-host = a.example\n",
+		"FILE: profile.p.allow-host: expected network = allow beside it: with "
+		"network = open it means nothing"},
+	{"[profile \"p\"]\nnetwork = allow\nallow-cidr = 10.0.0.1/8\n",
+		"FILE: profile.p.allow-cidr: expected the network 10.0.0.0/8, or /32 for the one "
+		"address, got \"10.0.0.1/8\""},
+	{"[profile \"p\"]\nrequired = perhaps\n",
+		"FILE: profile.p.required: expected true or false, got \"perhaps\""},
 	{"[profile \"p\"]\nbackend = fake\nimmage = x\n",
 		"FILE: profile.p.immage: unknown key: did you mean image?"},
 	/* values */

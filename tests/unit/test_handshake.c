@@ -18,7 +18,7 @@ static const char *broker_meta(void)
 		len += snprintf(text + len, sizeof(text) - (size_t)len, "%s'%s'", i > 0 ? "," : "",
 			own_method_name(i));
 	}
-	snprintf(text + len, sizeof(text) - (size_t)len, "]}}");
+	snprintf(text + len, sizeof(text) - (size_t)len, "]},'warnings':[]}");
 	return text;
 }
 

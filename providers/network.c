@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/network.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/words.h"
+
+enum {
+	HOST_NAME_MAX_BYTES = 253, // RFC 1035, section 2.3.4, without the trailing dot
+	HOST_LABEL_MAX_BYTES = 63,
+	CIDR_TEXT_MAX = INET6_ADDRSTRLEN + 4,
+	QUOTED_MAX = 96,
+	SENTENCE_MAX = 256,
+};
+
+const char *const network_modes[] = {"open", "blocked", "allow", NULL};
+
+static const struct setting_key ingress_key = {.name = "public-ingress", .type = SETTING_BOOL};
+static const struct setting_key required_key = {
+	.name = "required", .type = SETTING_BOOL, .fallback = "false"};
+
+/* ---- host names ---- */
+
+/* RFC 1123, section 2.1: letters, digits and hyphens, which neither begin nor end a label. */
+static bool label_is_valid(const char *label, size_t len)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+	if (len == 0 || len > HOST_LABEL_MAX_BYTES || label[0] == '-' || label[len - 1] == '-') {
+		return false;
+	}
+	return strspn(label, allowed) >= len;
+}
+
+/* The last label of a name is never all digits: that is an address. */
+static bool host_is_valid(const char *host)
+{
+	const char *at = strncmp(host, "*.", 2) == 0 ? host + 2 : host;
+	if (strlen(host) > HOST_NAME_MAX_BYTES) {
+		return false;
+	}
+	for (;;) {
+		size_t len = strcspn(at, ".");
+		if (!label_is_valid(at, len)) {
+			return false;
+		}
+		if (!at[len]) {
+			return strspn(at, "0123456789") < len;
+		}
+		at += len + 1;
+	}
+}
+
+static bool read_host(const char *value, char ***words, struct error *err)
+{
+	char quoted[QUOTED_MAX];
+	char *host = mem_strdup(value);
+	for (char *at = host; *at; at++) {
+		*at = *at >= 'A' && *at <= 'Z' ? (char)(*at - 'A' + 'a') : *at;
+	}
+	bool is_valid = host_is_valid(host);
+	if (is_valid) {
+		words_append(words, host);
+	}
+	free(host);
+	return is_valid || error_set(err, ERROR_CONFIG,
+				   "expected the name of a host, like example.com or "
+				   "*.example.com, without scheme, port or path (an address goes "
+				   "into allow-cidr), got %s",
+				   setting_quote(quoted, sizeof(quoted), value));
+}
+
+/* ---- networks ---- */
+
+struct network {
+	int family;
+	unsigned char bytes[sizeof(struct in6_addr)];
+	unsigned bits;
+};
+
+static unsigned family_bits(int family)
+{
+	return family == AF_INET ? 32 : 128;
+}
+
+/* The length of the prefix, decimal, without leading zeros. */
+static bool read_bits(const char *text, unsigned max, unsigned *out_bits)
+{
+	size_t len = strlen(text);
+	if (len == 0 || len > 3 || strspn(text, "0123456789") != len ||
+		(text[0] == '0' && len > 1)) {
+		return false;
+	}
+	*out_bits = (unsigned)strtoul(text, NULL, 10);
+	return *out_bits <= max;
+}
+
+static bool parse_network(const char *value, struct network *network)
+{
+	char address[CIDR_TEXT_MAX];
+	const char *slash = strchr(value, '/');
+	if (!slash || (size_t)(slash - value) >= sizeof(address)) {
+		return false;
+	}
+	memcpy(address, value, (size_t)(slash - value));
+	address[slash - value] = '\0';
+	network->family = strchr(address, ':') ? AF_INET6 : AF_INET;
+	return inet_pton(network->family, address, network->bytes) == 1 &&
+	       read_bits(slash + 1, family_bits(network->family), &network->bits);
+}
+
+/* Clears the bits that are the host's; says whether any of them was set. */
+static bool clear_host_bits(struct network *network)
+{
+	bool was_set = false;
+	for (unsigned bit = network->bits; bit < family_bits(network->family); bit++) {
+		unsigned char mask = (unsigned char)(0x80U >> (bit % 8));
+		was_set |= (network->bytes[bit / 8] & mask) != 0;
+		network->bytes[bit / 8] &= (unsigned char)~mask;
+	}
+	return was_set;
+}
+
+static bool read_cidr(const char *value, char ***words, struct error *err)
+{
+	char quoted[QUOTED_MAX];
+	char address[INET6_ADDRSTRLEN];
+	char text[CIDR_TEXT_MAX];
+	struct network network;
+	setting_quote(quoted, sizeof(quoted), value);
+	if (!parse_network(value, &network)) {
+		return error_set(err, ERROR_CONFIG,
+			"expected a network, like 10.0.0.0/8, 2001:db8::/32 or, for one address, "
+			"192.0.2.7/32, got %s",
+			quoted);
+	}
+	bool has_host_bits = clear_host_bits(&network);
+	bool is_written = inet_ntop(network.family, network.bytes, address, sizeof(address));
+	assert(is_written);
+	snprintf(text, sizeof(text), "%s/%u", address, network.bits);
+	if (has_host_bits) {
+		return error_set(err, ERROR_CONFIG,
+			"expected the network %s, or /%u for the one address, got %s", text,
+			family_bits(network.family), quoted);
+	}
+	words_append(words, text);
+	return true;
+}
+
+/* ---- a profile's keys ---- */
+
+static bool words_contain_last(char **words, size_t count)
+{
+	for (size_t i = 0; i + 1 < count; i++) {
+		if (strcmp(words[i], words[count - 1]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool read_list(const struct settings *settings, const char *key,
+	bool (*read)(const char *value, char ***words, struct error *err), char ***words,
+	struct error *err)
+{
+	*words = mem_alloc_zero(sizeof(**words));
+	LIST_FOR_EACH(setting, &settings->list, struct setting, link) {
+		if (strcmp(setting->key, key) != 0) {
+			continue;
+		}
+		if (!read(setting->value, words, err)) {
+			return false;
+		}
+		size_t count = words_count(*words);
+		if (words_contain_last(*words, count)) {
+			free((*words)[count - 1]);
+			(*words)[count - 1] = NULL;
+		} else if (count > NETWORK_ENTRIES_MAX) {
+			return error_set(err, ERROR_CONFIG, "expected at most %d of them",
+				NETWORK_ENTRIES_MAX);
+		}
+	}
+	return true;
+}
+
+static enum network_mode read_mode(const struct settings *settings)
+{
+	const char *value = settings_get(settings, "network");
+	int mode = NETWORK_OPEN;
+	while (value && network_modes[mode] && strcmp(network_modes[mode], value) != 0) {
+		mode++;
+	}
+	assert(network_modes[mode]); // the settings were checked
+	return (enum network_mode)mode;
+}
+
+/* The lists and the mode say the same, or nothing says what was meant. */
+static bool check_together(
+	const struct network_policy *policy, const char **out_key, struct error *err)
+{
+	bool has_entries = policy->hosts[0] || policy->cidrs[0];
+	if (policy->mode == NETWORK_ALLOW && !has_entries) {
+		*out_key = "network";
+		return error_set(err, ERROR_CONFIG,
+			"expected allow-host or allow-cidr as well, or network = blocked");
+	}
+	if (policy->mode != NETWORK_ALLOW && has_entries) {
+		*out_key = policy->hosts[0] ? "allow-host" : "allow-cidr";
+		return error_set(err, ERROR_CONFIG,
+			"expected network = allow beside it: with network = %s it means nothing",
+			network_modes[policy->mode]);
+	}
+	return true;
+}
+
+static bool read_all(struct network_policy *policy, const struct settings *settings,
+	const char **out_key, struct error *err)
+{
+	policy->mode = read_mode(settings);
+	*out_key = "allow-host";
+	if (!read_list(settings, *out_key, read_host, &policy->hosts, err)) {
+		return false;
+	}
+	*out_key = "allow-cidr";
+	if (!read_list(settings, *out_key, read_cidr, &policy->cidrs, err)) {
+		return false;
+	}
+	if (settings_find(settings, ingress_key.name)) {
+		policy->ingress = settings_bool(settings, &ingress_key) ? NETWORK_INGRESS_PUBLIC
+		                                                        : NETWORK_INGRESS_CLOSED;
+	}
+	policy->is_required = settings_bool(settings, &required_key);
+	return check_together(policy, out_key, err);
+}
+
+bool network_policy_read(struct network_policy *policy, const struct settings *settings,
+	const char **out_key, struct error *err)
+{
+	*policy = (struct network_policy){.mode = NETWORK_OPEN};
+	if (read_all(policy, settings, out_key, err)) {
+		return true;
+	}
+	network_policy_finish(policy);
+	return false;
+}
+
+void network_policy_finish(struct network_policy *policy)
+{
+	words_free(policy->hosts);
+	words_free(policy->cidrs);
+	*policy = (struct network_policy){.mode = NETWORK_OPEN};
+}
+
+/* ---- what is not enforced ---- */
+
+char **network_policy_unenforced(const struct network_policy *policy,
+	const struct network_abilities *abilities, const char *backend)
+{
+	const struct {
+		bool is_asked;
+		bool is_enforced;
+		const char *asked;
+		const char *instead;
+	} rules[] = {
+		{policy->mode == NETWORK_BLOCKED, abilities->blocks, "network = blocked",
+			"what runs there reaches whatever that machine reaches"},
+		{policy->hosts[0] != NULL, abilities->allows_hosts, "allow-host",
+			"what runs there reaches other hosts, too"},
+		{policy->cidrs[0] != NULL, abilities->allows_cidrs, "allow-cidr",
+			"what runs there reaches other networks, too"},
+		{policy->ingress == NETWORK_INGRESS_PUBLIC, abilities->opens_ingress,
+			"public-ingress = true", "nothing makes its ports public"},
+		{policy->ingress == NETWORK_INGRESS_CLOSED, abilities->closes_ingress,
+			"public-ingress = false",
+			"what listens there is reached by whoever reaches that machine"},
+	};
+	char **sentences = mem_alloc_zero(sizeof(*sentences));
+	for (size_t i = 0; i < ARRAY_LENGTH(rules); i++) {
+		char sentence[SENTENCE_MAX];
+		if (rules[i].is_asked && !rules[i].is_enforced) {
+			snprintf(sentence, sizeof(sentence),
+				"%s is not enforced by backend = %s: %s", rules[i].asked, backend,
+				rules[i].instead);
+			words_append(&sentences, sentence);
+		}
+	}
+	return sentences;
+}
+
+bool network_policy_check(const struct settings *settings,
+	const struct network_abilities *abilities, const char *backend, char ***out_warnings,
+	struct error *err)
+{
+	struct network_policy policy;
+	const char *key;
+	if (!network_policy_read(&policy, settings, &key, err)) {
+		return error_prefix(err, "%s", key);
+	}
+	char **warnings = network_policy_unenforced(&policy, abilities, backend);
+	bool is_refused = policy.is_required && warnings[0];
+	network_policy_finish(&policy);
+	if (!is_refused) {
+		*out_warnings = warnings;
+		return true;
+	}
+	error_set_reason(err, ERROR_CONFIG, "NETWORK_NOT_ENFORCED",
+		"%s, and the profile says required = true: take another backend, or the "
+		"requirement away",
+		warnings[0]);
+	words_free(warnings);
+	return false;
+}

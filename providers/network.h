@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_NETWORK_H
+#define PROVIDERS_NETWORK_H
+
+#include <stdbool.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/settings.h"
+
+/*
+ * What a profile says about the network of its sandbox: keys that every backend has, whether or not
+ * it can do anything about them. What it cannot do is told, or is an error.
+ */
+enum network_mode { NETWORK_OPEN, NETWORK_BLOCKED, NETWORK_ALLOW };
+
+enum network_ingress {
+	NETWORK_INGRESS_UNSAID,
+	NETWORK_INGRESS_CLOSED,
+	NETWORK_INGRESS_PUBLIC,
+};
+
+enum { NETWORK_ENTRIES_MAX = 256 }; // of each list
+
+struct network_policy {
+	enum network_mode mode;
+	/* NULL-terminated, never NULL, each once; empty unless the mode is NETWORK_ALLOW. */
+	char **hosts; // "example.com" or "*.example.com", in lower case
+	char **cidrs; // "10.0.0.0/8", "2001:db8::/32": networks, as inet_ntop(3) writes them
+	enum network_ingress ingress;
+	bool is_required; // what cannot be enforced is an error
+};
+
+extern const char *const network_modes[]; // in the order of the enumeration, NULL-terminated
+
+/*
+ * Reads checked settings. ERROR_CONFIG with what was expected; *out_key is then the key that is
+ * wrong, and nothing is to be finished.
+ */
+bool network_policy_read(struct network_policy *policy, const struct settings *settings,
+	const char **out_key, struct error *err) ATTR_NODISCARD;
+void network_policy_finish(struct network_policy *policy);
+
+/* What a backend can enforce; nothing, where all are false. */
+struct network_abilities {
+	bool blocks;         // network = blocked
+	bool allows_hosts;   // allow-host
+	bool allows_cidrs;   // allow-cidr
+	bool opens_ingress;  // public-ingress = true
+	bool closes_ingress; // public-ingress = false
+};
+
+/*
+ * A sentence for each thing that the policy asks for and a backend of these abilities does not
+ * enforce. NULL-terminated, never NULL; the caller's, words_free.
+ */
+char **network_policy_unenforced(const struct network_policy *policy,
+	const struct network_abilities *abilities, const char *backend) ATTR_NODISCARD;
+
+/*
+ * Both in one: the sentences for what the settings ask for, or an error where they say
+ * `required` and there are such (NETWORK_NOT_ENFORCED), or cannot be read. ERROR_CONFIG.
+ */
+bool network_policy_check(const struct settings *settings,
+	const struct network_abilities *abilities, const char *backend, char ***out_warnings,
+	struct error *err) ATTR_NODISCARD;
+
+#endif

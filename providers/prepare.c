@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+
+#include "base/words.h"
+#include "providers/impl.h"
+
+struct sandbox *sandbox_prepare(struct provider *provider, const struct sandbox_request *request,
+	const struct sandbox_listener *listener, void *data, struct error *err)
+{
+	assert(listener->on_ready && listener->on_failed);
+	const struct provider_impl *impl = provider->impl;
+	char **warnings;
+	if (!network_policy_check(request->settings, &impl->network, backend_name(impl->backend),
+		    &warnings, err)) {
+		return NULL;
+	}
+	struct sandbox *sandbox = impl->prepare(provider, request, listener, data, err);
+	for (char **warning = warnings; sandbox && *warning; warning++) {
+		sandbox_warn(sandbox, *warning);
+	}
+	words_free(warnings);
+	return sandbox;
+}
+
+char **provider_warnings(
+	const struct provider *provider, const struct settings *settings, struct error *err)
+{
+	const struct provider_impl *impl = provider->impl;
+	char **warnings;
+	return network_policy_check(
+		       settings, &impl->network, backend_name(impl->backend), &warnings, err)
+	               ? warnings
+	               : NULL;
+}
+
+const char *const *sandbox_warnings(const struct sandbox *sandbox)
+{
+	static const char *const none[] = {NULL};
+	assert(sandbox->was_ready);
+	return sandbox->warnings ? (const char *const *)sandbox->warnings : none;
+}
+
+void sandbox_warn(struct sandbox *sandbox, const char *sentence)
+{
+	words_append(&sandbox->warnings, sentence);
+}

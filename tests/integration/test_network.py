@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What a profile says about the network and its backend cannot enforce: never silence."""
+
+import subprocess
+import unittest
+
+import case
+import sshd
+
+from case import Case, main
+from ssh_case import SshCase
+
+
+class Here(Case):
+    def greeted(self, **keys):
+        """The warnings of _meta.broker, and the log."""
+        client = self.broker(options=self.config(**keys))
+        warnings = client.initialize()['_meta']['broker']['warnings']
+        client.close_stdin()
+        client.wait(5 * case.PATIENCE)
+        return warnings, client.stderr
+
+    def refused(self, **keys):
+        client = self.broker(options=self.config(**keys))
+        answer = client.response(client.start('initialize', {'protocolVersion': 1}))
+        error = self.failure(answer, 'NETWORK_NOT_ENFORCED')
+        client.close_stdin()
+        client.wait(5 * case.PATIENCE)
+        self.assertEqual(error['data']['stage'], 'prepare')
+        self.assertFalse(error['data']['retryable'])
+        self.assertEqual(self.agent_pids(), [], 'an agent was started')
+        return error['message']
+
+    def check(self, **keys):
+        argv = [case.BROKER, 'check', *self.config(**keys), '--', case.AGENT]
+        return subprocess.run(argv, env=self.environment(), capture_output=True, text=True,
+                              timeout=20 * case.PATIENCE, check=False)
+
+    def test_a_profile_that_says_nothing_is_told_nothing(self):
+        warnings, log = self.greeted(network='open', required='true')
+        self.assertEqual(warnings, [])
+        self.assertNotIn('enforced', log)
+
+    def test_what_is_not_enforced_is_told_to_the_editor_and_in_the_log(self):
+        for isolation in ('none', 'copy'):
+            warnings, log = self.greeted(
+                isolation=isolation, network='allow', public_ingress='false',
+                allow_host=['a.example', '*.b.example'], allow_cidr='10.0.0.0/8')
+            self.assertEqual([warning.split(' is not enforced by backend = local: ')[0]
+                              for warning in warnings],
+                             ['allow-host', 'allow-cidr', 'public-ingress = false'])
+            for warning in warnings:
+                self.assertIn(f'profile "test": {warning}', log)
+
+    def test_what_is_required_is_an_error_before_anything_is_started(self):
+        for isolation in ('none', 'copy'):
+            message = self.refused(isolation=isolation, network='blocked', required='true')
+            self.assertIn('network = blocked is not enforced by backend = local', message)
+            self.assertIn('required = true', message)
+
+    def test_check_says_both(self):
+        done = self.check(network='blocked')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r'(?m)^warning +network = blocked is not enforced')
+        done = self.check(network='blocked', required='true')
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn('network = blocked is not enforced', done.stderr)
+
+
+@unittest.skipUnless(sshd.can_be_started(), 'there is no sshd')
+class There(SshCase):
+    def test_ssh_enforces_nothing_and_says_so(self):
+        client = self.broker(options=self.config(network='blocked'))
+        warnings = client.initialize()['_meta']['broker']['warnings']
+        self.assertEqual(len(warnings), 1)
+        self.assertIn('network = blocked is not enforced by backend = ssh', warnings[0])
+        client.close_stdin()
+        client.wait(20 * case.PATIENCE)
+
+    def test_what_is_required_is_an_error_before_anything_connects(self):
+        client = self.broker(options=self.config(network='blocked', required='true'))
+        answer = client.response(client.start('initialize', {'protocolVersion': 1}))
+        self.failure(answer, 'NETWORK_NOT_ENFORCED')
+        client.close_stdin()
+        client.wait(20 * case.PATIENCE)
+        self.assertEqual(self.remote(), [])
+
+
+if __name__ == '__main__':
+    main()
