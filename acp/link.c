@@ -123,6 +123,7 @@ static bool read_once(struct link *link)
 	ssize_t got = read(link->in, space, room);
 	if (got > 0) {
 		frame_reader_fed(link->frames, (size_t)got);
+		link->read_bytes += (size_t)got;
 		return (size_t)got == room;
 	}
 	if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -186,6 +187,11 @@ bool link_is_over(const struct link *link)
 size_t link_queued(const struct link *link)
 {
 	return link->ahead.queued + link->queue.queued;
+}
+
+uint64_t link_written(const struct link *link)
+{
+	return link->ahead.written + link->queue.written;
 }
 
 static void broken(struct link *link, const struct error *err)

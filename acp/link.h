@@ -66,6 +66,7 @@ struct link {
 	struct frame frame;          // the one in hand
 	struct outbox ahead;         // leaves before the queue, also while that is held
 	struct outbox queue;
+	uint64_t read_bytes;  // since the start
 	bool has_frame;       // frame was not taken yet
 	bool is_paused;       // until link_resume
 	bool is_held;         // the queue waits for link_release
@@ -127,5 +128,8 @@ bool link_is_paused(const struct link *link);
 /* More than max_queue bytes wait for the peer. */
 bool link_is_over(const struct link *link);
 size_t link_queued(const struct link *link);
+
+/* Bytes that were written since the start. */
+uint64_t link_written(const struct link *link);
 
 #endif

@@ -160,6 +160,7 @@ enum outbox_state outbox_write(struct outbox *outbox, int fd, struct error *err)
 		ssize_t written = writev(fd, pieces, count);
 		if (written >= 0) {
 			consume(outbox, (size_t)written);
+			outbox->written += (size_t)written;
 		} else if (errno == EAGAIN) {
 			return OUTBOX_BLOCKED;
 		} else if (errno != EINTR) {

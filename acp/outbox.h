@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "acp/splice.h"
 #include "base/attr.h"
@@ -25,6 +26,7 @@ enum {
 struct outbox {
 	struct list chunks; // of struct outbox_chunk (private), oldest first
 	size_t queued;      // bytes not yet written
+	uint64_t written;   // bytes that were, since the start
 };
 
 enum outbox_state { OUTBOX_EMPTY, OUTBOX_BLOCKED, OUTBOX_BROKEN };

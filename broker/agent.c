@@ -259,6 +259,11 @@ struct link *agent_link(struct agent *agent)
 	return &agent->link;
 }
 
+pid_t agent_process(const struct agent *agent)
+{
+	return agent->exec ? exec_process(agent->exec) : 0;
+}
+
 struct sandbox *agent_sandbox(const struct agent *agent)
 {
 	return agent->exec ? agent->sandbox : NULL;

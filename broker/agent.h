@@ -58,6 +58,7 @@ void agent_destroy(struct agent *agent);
 
 struct link *agent_link(struct agent *agent);
 struct sandbox *agent_sandbox(const struct agent *agent); // NULL until on_ready
+pid_t agent_process(const struct agent *agent);           // as exec_process; 0 before it runs
 
 /* An answer is due within start-timeout (from the start of the process, if it has not started). */
 void agent_expect_answer(struct agent *agent, const char *step);

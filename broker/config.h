@@ -65,6 +65,7 @@ struct profile {
 	struct mcp_server *mcp; // owned; the servers that replace or join the editor's
 	size_t mcp_count;
 	int recovery_timeout_ms; // what brokers left that are gone, at a start
+	int health_timeout_ms;   // a sandbox's answer to whether it is well
 	int mcp_timeout_ms;      // the sandbox's answer on which commands it has
 
 	struct policy *policy; // owned

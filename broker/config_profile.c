@@ -42,6 +42,7 @@ static const struct limit limits[] = {
 	{"file-timeout", offsetof(struct profile, toolhost_limits.file_timeout_ms), LIMIT_INT},
 	{"setup-timeout", offsetof(struct profile, setup_timeout_ms), LIMIT_INT},
 	{"recovery-timeout", offsetof(struct profile, recovery_timeout_ms), LIMIT_INT},
+	{"health-timeout", offsetof(struct profile, health_timeout_ms), LIMIT_INT},
 	{"mcp-timeout", offsetof(struct profile, mcp_timeout_ms), LIMIT_INT},
 	{"big-file", offsetof(struct profile, sync.big_file_bytes), LIMIT_SIZE},
 	{"max-files", offsetof(struct profile, sync.limits.files_max), LIMIT_SIZE},

@@ -7,28 +7,30 @@
 /* What a question's line in the audit log is made of, kept until it is answered. */
 struct grant_note {
 	enum policy_operation operation;
-	char *subject; // owned
-	char *rule;    // owned
+	char *subject; // owned; NULL where there is no audit log
+	char *rule;    // owned; the same
 	char *options; // owned; raw JSON, of an agent's own question; NULL: the broker's
 };
 
 void grant_audit(struct relay *relay, const struct session *session, const struct subject *subject,
 	const struct grant_decision *decision)
 {
+	enum audit_by by =
+		decision->source == GRANT_BY_MEMORY ? AUDIT_BY_REMEMBERED : AUDIT_BY_POLICY;
+	usage_note_decision(relay, session, decision->verdict.decision, by);
 	if (!relay->config.audit) {
 		return;
 	}
 	char *text = subject_text_create(subject);
-	audit_write(relay->config.audit,
-		&(struct audit_line){
-			.session = session ? session->id : NULL,
-			.operation = policy_operation_name(subject->operation),
-			.subject = text,
-			.rule = decision->verdict.rule,
-			.decision = decision->verdict.decision,
-			.by = decision->source == GRANT_BY_MEMORY ? AUDIT_BY_REMEMBERED
-	                                                          : AUDIT_BY_POLICY,
-		});
+	audit_write(
+		relay->config.audit, &(struct audit_line){
+					     .session = session ? session->id : NULL,
+					     .operation = policy_operation_name(subject->operation),
+					     .subject = text,
+					     .rule = decision->verdict.rule,
+					     .decision = decision->verdict.decision,
+					     .by = by,
+				     });
 	free(text);
 }
 
@@ -36,35 +38,48 @@ void grant_audit(struct relay *relay, const struct session *session, const struc
 
 void grant_note_asked(struct request *request, const struct subject *subject, const char *rule)
 {
-	if (!request->peer->relay->config.audit) {
-		return;
-	}
 	struct grant_note *note = mem_alloc_zero(sizeof(*note));
 	note->operation = subject->operation;
-	note->subject = subject_text_create(subject);
-	note->rule = mem_strdup(rule);
+	if (request->peer->relay->config.audit) {
+		note->subject = subject_text_create(subject);
+		note->rule = mem_strdup(rule);
+	}
 	request->note = note;
+}
+
+static bool note_forwarded(
+	struct request *request, const struct call *call, const struct session *owner)
+{
+	struct subject subject;
+	struct error err;
+	const struct policy *policy = request->peer->relay->config.profile->policy;
+	if (!request->peer->relay->config.audit) {
+		grant_note_asked(request, &(struct subject){.operation = POLICY_GRANT}, NULL);
+		return true;
+	}
+	if (!subject_read(&subject, POLICY_GRANT, &call->message, &err)) {
+		return false;
+	}
+	struct grant_decision decision = grant_decide(
+		policy, NULL, &subject, owner ? (const char *const *)owner->roots : NULL);
+	grant_note_asked(request, &subject, decision.verdict.rule);
+	subject_finish(&subject);
+	return true;
 }
 
 void grant_note_forwarded(struct request *request, const struct call *call)
 {
-	struct subject subject;
-	struct error err;
-	struct relay *relay = request->peer->relay;
-	if (!relay->config.audit ||
-		strcmp(call->message.method, "session/request_permission") != 0 ||
-		!subject_read(&subject, POLICY_GRANT, &call->message, &err)) {
+	if (strcmp(call->message.method, "session/request_permission") != 0) {
 		return;
 	}
-	struct session *owner = relay_session_of_agent(request->peer, &call->message);
-	struct grant_decision decision = grant_decide(relay->config.profile->policy, NULL, &subject,
-		owner ? (const char *const *)owner->roots : NULL);
-	grant_note_asked(request, &subject, decision.verdict.rule);
+	const struct session *owner = relay_session_of_agent(request->peer, &call->message);
+	if (!note_forwarded(request, call, owner)) {
+		return;
+	}
 	request->note->options = mem_strndup(message_place(&call->message, PLACE_OPTIONS));
 	if (!request->session_id && owner) {
 		request->session_id = mem_strdup(owner->id);
 	}
-	subject_finish(&subject);
 }
 
 static void note_destroy(struct request *request)
@@ -84,6 +99,9 @@ static void note_decided(
 	if (!note) {
 		return;
 	}
+	usage_note_decision(relay,
+		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL,
+		answer->decision, answer->by);
 	audit_write(
 		relay->config.audit, &(struct audit_line){
 					     .session = request->session_id,

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "broker/login.h"
 #include "broker/own_methods.h"
+#include "broker/relay_state.h"
 #include "broker/relay_sync.h"
 
 /* ---- initialize, toward the agent ---- */
@@ -40,6 +41,7 @@ bool handshake_on_send(
 		!relay_toolhost_greet(request->peer, call, err)) {
 		return false;
 	}
+	relay_state_greet(relay, call);
 	request->peer->is_greeting = true;
 	agent_expect_answer(request->peer->agent, "initialize");
 	return true;
@@ -98,6 +100,10 @@ static bool write_broker_meta(struct relay *relay, struct request *request, stru
 	for (size_t i = 0; own_method_name(i); i++) {
 		json_write_text(&writer, own_method_name(i));
 	}
+	json_write_array_end(&writer);
+	json_write_key(&writer, "notifications");
+	json_write_array(&writer);
+	json_write_text(&writer, "_broker/session/state");
 	json_write_array_end(&writer);
 	json_write_object_end(&writer);
 	write_warnings(&writer, sandbox);

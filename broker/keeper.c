@@ -68,6 +68,8 @@ static void on_saved_last(void *data, const struct error *err)
 	point("keeper.done");
 	if (err) {
 		task_note_error(keeper_task(keep->keeper), err);
+	} else {
+		keep_tell_state(keep);
 	}
 	keeper_next(keep->keeper);
 }
@@ -142,7 +144,10 @@ static void on_saved_before(void *data, const struct error *err)
 	if (err) {
 		task_note_error(keeper_task(keep->keeper), err);
 		keeper_next(keep->keeper);
-	} else if (keep->workspace) {
+		return;
+	}
+	keep_tell_state(keep);
+	if (keep->workspace) {
 		keeper_sync_keep(keep);
 	} else {
 		keep->is_opened = true;
@@ -363,6 +368,8 @@ static void on_session_saved(void *data, const struct error *err)
 {
 	if (err) {
 		log_error("%s", err->text);
+	} else {
+		keep_tell_state(data);
 	}
 }
 

@@ -48,6 +48,12 @@ struct keeper_event {
 	const void *asker;   // the data that its done is raised with: to know it again
 };
 
+/* A record, and the state of it that was told before; NULL: it is new. */
+struct keeper_state {
+	const struct record *record;
+	const char *previous;
+};
+
 enum { KEEPER_QUESTIONS_MAX = 3 }; // that one sync of a root waits for; then no is the answer
 
 struct keeper_listener {
@@ -62,6 +68,8 @@ struct keeper_listener {
 	 */
 	void (*on_question)(
 		void *data, const struct keeper_event *event, const struct deletions *deletions);
+	/* A record has another state, and that is written down. May be NULL. */
+	void (*on_state)(void *data, const struct keeper_state *state);
 };
 
 /* Everything is borrowed until the keeper is destroyed. */

@@ -25,6 +25,7 @@ struct announcing {
 	char **names, **real;  // owned, NULL-terminated
 	bool is_named;         // the pool is done with it
 	size_t next;
+	const char *in_hand; // the real name of the one that is being saved
 	sandbox_done *done;
 	void *data;
 };
@@ -67,12 +68,22 @@ static void announcing_end(struct announcing *announcing, const struct error *er
 	done(data, err);
 }
 
+/* The record of the directory in hand was written. */
+static void tell_new(struct announcing *announcing)
+{
+	struct announced *announced = find(announcing->keeper, announcing->in_hand);
+	if (announced) {
+		keeper_tell_state(announcing->keeper, &announced->record, NULL);
+	}
+}
+
 static void on_saved(void *data, const struct error *err)
 {
 	struct announcing *announcing = data;
 	if (err) {
 		announcing_end(announcing, err);
 	} else {
+		tell_new(announcing);
 		announce_next(announcing);
 	}
 }
@@ -84,6 +95,7 @@ static void announce(struct announcing *announcing, const char *name, const char
 	announced->name = mem_strdup(name);
 	keeper_init_record(keeper, &announced->record, real);
 	list_append(&keeper->announced, &announced->link);
+	announcing->in_hand = real;
 	record_saver_save(keeper->saver, &announced->record, on_saved, announcing);
 }
 
@@ -193,6 +205,7 @@ void keeper_renounce(struct keeper *keeper, char *const *names, const struct err
 		record->error = mem_strdup(err->text);
 		snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
 		record_saver_save(keeper->saver, record, on_renounced, keeper);
+		keeper_tell_state(keeper, record, record_state_name(RECORD_CREATING));
 		announced_destroy(announced);
 	}
 }

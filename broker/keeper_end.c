@@ -199,6 +199,11 @@ static void stop_next(struct ending *ending, const struct error *err);
 static void on_stopped(void *data, const struct error *err)
 {
 	struct keeper *keeper = data;
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		if (!err && keep->record.state == RECORD_STOPPED) {
+			keep_tell_state(keep);
+		}
+	}
 	stop_next(keeper->ending, err);
 }
 

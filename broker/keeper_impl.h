@@ -23,6 +23,8 @@ struct keep {
 	bool is_opened;               // its first sync went well
 	struct last_sync last;
 	bool has_told_transport; // in the log
+	bool has_told_state;     // that was `told`
+	enum record_state told;
 };
 
 struct keeper {
@@ -105,6 +107,10 @@ void keep_note_sync(struct keep *keep, enum sync_reason reason, const struct syn
 /* A record of a directory here (its real path), "creating". */
 void keeper_init_record(struct keeper *keeper, struct record *record, const char *local_root);
 bool keeper_has_root(struct keeper *keeper, const char *real);
+
+/* The record is saved: tells its state, where that is another than was told. */
+void keep_tell_state(struct keep *keep);
+void keeper_tell_state(struct keeper *keeper, const struct record *record, const char *previous);
 
 /* ---- keeper_announce.c ---- */
 

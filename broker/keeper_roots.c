@@ -101,7 +101,9 @@ static struct keep *keep_create(struct keeper *keeper, const struct sandbox_root
 	uint64_t name = state_folder_hash(
 		state_folder_hash(STATE_HASH_START, config->backend), config->profile);
 	keep->keeper = keeper;
-	if (!keeper_take_announced(keeper, root->local, record)) {
+	keep->has_told_state = keeper_take_announced(keeper, root->local, record);
+	keep->told = record->state;
+	if (!keep->has_told_state) {
 		keeper_init_record(keeper, record, root->local);
 	}
 	free(record->runtime_root);
@@ -330,6 +332,25 @@ void keep_note_sync(struct keep *keep, enum sync_reason reason, const struct syn
 		keep->record.error = mem_strdup(err->text);
 	} else {
 		note_receipt(keep, reason, result);
+	}
+}
+
+void keeper_tell_state(struct keeper *keeper, const struct record *record, const char *previous)
+{
+	if (keeper->config.listener->on_state) {
+		keeper->config.listener->on_state(
+			keeper->config.data, &(struct keeper_state){record, previous});
+	}
+}
+
+void keep_tell_state(struct keep *keep)
+{
+	enum record_state state = keep->record.state;
+	const char *previous = keep->has_told_state ? record_state_name(keep->told) : NULL;
+	if (!keep->has_told_state || keep->told != state) {
+		keep->has_told_state = true;
+		keep->told = state;
+		keeper_tell_state(keep->keeper, &keep->record, previous);
 	}
 }
 

@@ -45,6 +45,11 @@ void memory_destroy(struct memory *memory)
 	free(memory);
 }
 
+size_t memory_count(const struct memory *memory)
+{
+	return (size_t)memory->count;
+}
+
 static size_t words_size(char *const *words)
 {
 	size_t size = 0;

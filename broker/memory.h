@@ -29,6 +29,8 @@ void memory_destroy(struct memory *memory); // NULL is fine
 /* Whether an answer on the subject could be kept. */
 bool memory_has_room(const struct memory *memory, const struct subject *subject);
 
+size_t memory_count(const struct memory *memory); // answers that are remembered
+
 /* Takes what the subject holds. An older answer on the same is replaced; needs room. */
 void memory_add(struct memory *memory, struct subject *subject, bool allow);
 

@@ -48,6 +48,7 @@ void mode_guard_describe(char text[MODE_TEXT_MAX], const char *config_id, const 
 
 void mode_guard_audit(struct relay *relay, const struct session *session, const char *what)
 {
+	usage_note_decision(relay, session, POLICY_REJECT_ONCE, AUDIT_BY_POLICY);
 	audit_write(relay->config.audit, &(struct audit_line){
 						 .session = session ? session->id : NULL,
 						 .operation = "session/set_mode",

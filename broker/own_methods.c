@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "broker/explain.h"
+#include "broker/health.h"
 #include "broker/relay_internal.h"
 #include "broker/sync_methods.h"
 
@@ -14,6 +15,8 @@ static const struct {
 } methods[] = {
 	{"_broker/policy/explain", explain_call},
 	{"_broker/session/status", sync_methods_status},
+	{"_broker/health", health_call},
+	{"_broker/usage", usage_call},
 	{"_broker/sync", sync_methods_sync},
 	{"_broker/checkpoint/create", sync_methods_create},
 	{"_broker/checkpoint/list", sync_methods_list},

@@ -8,11 +8,13 @@
 
 #include "base/log.h"
 #include "broker/environment.h"
+#include "broker/health.h"
 #include "broker/old_text.h"
 #include "broker/relay_deletions.h"
 #include "broker/recovery.h"
 #include "broker/relay_sync.h"
 #include "broker/subject.h"
+#include "broker/timestamp.h"
 
 enum { SCRATCH_MAX = 1024 * 1024 }; // bytes of one of the broker's own messages
 
@@ -354,12 +356,14 @@ struct relay *relay_create(const struct relay_config *config)
 	relay->config = *config;
 	relay->places = places_create();
 	list_init(&relay->peers);
+	list_init(&relay->healths);
 	pending_table_init(&relay->asked_editor, profile->max_requests);
 	session_table_init(&relay->sessions, profile->max_sessions);
 	splice_init(&relay->splice);
 	buf_init(&relay->scratch, SCRATCH_MAX);
 	buf_init(&relay->initialize, SCRATCH_MAX);
 	buf_init(&relay->authenticate, SCRATCH_MAX);
+	timestamp_now(relay->usage.since);
 	relay_end_init(relay);
 	relay_watch_init(relay);
 	struct link_config link_config = {
@@ -381,6 +385,7 @@ void relay_start(struct relay *relay, int editor_in, int editor_out)
 
 void relay_destroy(struct relay *relay)
 {
+	health_drop_all(relay);
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		peer->is_down = true;
 		peer->is_collected = true; // or never will be

@@ -295,6 +295,7 @@ bool relay_on_agent_frame(void *data, const struct frame *frame)
 		on_broken_line(peer, frame, "INVALID_MESSAGE", &err);
 		return true;
 	}
+	usage_note_agent(peer, &call);
 	splice_clear(&relay->splice);
 	if (call.message.kind == MESSAGE_RESPONSE) {
 		on_response(peer, &call);

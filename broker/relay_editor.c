@@ -345,13 +345,17 @@ static bool on_frame(struct relay *relay, const struct frame *frame)
 			&frame->error);
 		return true;
 	}
-	if (!relay->was_refused) {
+	bool was_refused = relay->was_refused;
+	if (!was_refused) {
 		trace_message(relay->config.trace, "editor", true, frame->bytes);
 	}
 	relay->was_refused = false;
 	if (!message_read(&call.message, frame, &err)) {
 		on_broken_line(relay, frame, "INVALID_MESSAGE", &err);
 		return true;
+	}
+	if (!was_refused) {
+		usage_note_editor(relay, &call);
 	}
 	splice_clear(&relay->splice);
 	relay->was_refused = !relay_on_editor_call(relay, &call);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "broker/health.h"
 #include "broker/recovery.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
@@ -65,6 +66,8 @@ void relay_peer_gone(void *data)
 		return;
 	}
 	relay_sync_finish(peer, &ended_failure);
+	usage_note_gone(peer);
+	health_drop_peer(peer);
 	list_remove(&peer->link);
 	relay_roots_finish(peer);
 	toolhost_destroy(peer->toolhost);

@@ -16,6 +16,7 @@
 #include "broker/relay.h"
 #include "broker/session.h"
 #include "broker/toolhost.h"
+#include "broker/usage.h"
 
 /* What the relay's own files share; nobody else includes this. */
 
@@ -26,6 +27,7 @@ struct relay {
 	struct pending_table asked_editor; // of struct request
 	struct session_table sessions;
 	struct list peers;          // of struct peer, oldest first
+	struct list healths;        // of struct health (health.c): not answered yet
 	struct splice splice;       // the edits of the message in hand
 	struct buf scratch;         // the broker's own message in the making
 	struct buf initialize;      // the editor's, whole, once it was answered well
@@ -37,7 +39,10 @@ struct relay {
 	size_t held_bytes;          // in parcels
 	int next_peer_number;
 	unsigned notices; // sent so far (notice.c)
+	struct usage usage;
+	struct usage_memo usage_memo; // of the editor
 	bool is_ending;
+	bool tells_states;    // the editor asked for _broker/session/state
 	bool shows_terminals; // the editor advertised _meta.terminal_output
 	bool knows_mcp;       // the agent has said which types of MCP servers it takes
 	bool takes_mcp_http;  // besides stdio
@@ -78,6 +83,7 @@ struct peer {
 	char *unsaid;          // owned; what a sync had to say before there was a session
 	char *last_session;    // owned; as the editor knows it; opened or prompted last
 	struct list inquiries; // of struct inquiry (sync_methods.c): not answered yet
+	struct usage_memo usage_memo;
 	bool is_rolling_back;
 	bool is_collecting; // nothing of it runs; the last sync does
 	bool is_collected;

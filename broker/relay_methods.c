@@ -191,6 +191,7 @@ static bool prompt_begins(
 	if (session) {
 		session->prompts++;
 	}
+	usage_note_prompt(relay, session);
 	relay_watch_prompt(request->peer);
 	return keep_session(relay, request, call, err);
 }

@@ -10,6 +10,7 @@
 #include "broker/notice.h"
 #include "broker/recovery.h"
 #include "broker/relay_deletions.h"
+#include "broker/relay_state.h"
 #include "broker/relay_turn.h"
 
 /* After the editor was answered, which opens its session then: that is not to wait. */
@@ -53,6 +54,7 @@ static void on_ended(void *data, const struct keeper_event *event, const struct 
 	char text[SYNC_TEXT_MAX];
 	bool is_news = sync_text_write(text, event->local_root, result, err);
 	struct sync_show *show = relay_turn_show(peer, event->asker);
+	usage_note_sync(peer->relay, result, err);
 	if (is_news) {
 		log_warning("%s: %s", peer->hop, text);
 	} else {
@@ -78,8 +80,13 @@ static void on_question(
 	relay_deletions_ask(data, event, deletions);
 }
 
+static void on_state(void *data, const struct keeper_state *state)
+{
+	relay_state_tell(data, state);
+}
+
 static const struct keeper_listener keeper_listener = {
-	.on_ended = on_ended, .on_question = on_question};
+	.on_ended = on_ended, .on_question = on_question, .on_state = on_state};
 
 /* ---- life ---- */
 

@@ -151,6 +151,7 @@ void session_forget(struct session_table *table, struct session *session)
 	table->aliases -= session_has_alias(session) ? 1 : 0;
 	session_destroy(session);
 	table->count--;
+	table->forgotten++;
 }
 
 void session_table_visit(struct session_table *table, const struct peer *peer,

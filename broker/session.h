@@ -7,6 +7,7 @@
 #include "base/attr.h"
 #include "base/error.h"
 #include "base/list.h"
+#include "broker/usage.h"
 
 /*
  * Which agent has which session. A session's id is the agent's own; a session
@@ -25,14 +26,16 @@ struct session {
 	struct peer *peer; // NULL once its agent has ended
 	int prompts;       // in flight
 	char **roots;      // owned, NULL-terminated; cwd and additionalDirectories; may be NULL
-	struct memory *memory;    // owned; what the person has said "always" to
+	struct memory *memory; // owned; what the person has said "always" to
+	struct usage_counts usage;
 	struct mode_guard *guard; // owned; where policy gates the agent's modes; may be NULL
 };
 
 struct session_table {
 	struct list buckets[SESSION_BUCKETS]; // of struct session
 	int count;
-	int aliases; // sessions whose two ids differ
+	int aliases;        // sessions whose two ids differ
+	unsigned forgotten; // sessions, since the start
 	int max;
 };
 

@@ -29,28 +29,33 @@ static bool refuse(struct relay *relay, const struct call *call, const char *cod
 	return false;
 }
 
-static bool find_kept(struct relay *relay, const struct call *call, struct subject_of *out)
+static bool find_session(struct relay *relay, const struct call *call, struct subject_of *out)
 {
 	out->session = relay_session_of(relay, &call->message);
 	out->peer = out->session ? out->session->peer : NULL;
-	if (!out->peer) {
-		return refuse(relay, call, "INVALID_PARAMS",
-			"params.sessionId names no session whose agent runs");
-	}
-	const struct keeper *keeper = out->peer->keeper;
-	const char *root = out->session->roots ? out->session->roots[0] : NULL;
-	if (keeper &&
-		(root ? keeper_find(keeper, root, &out->kept) : keeper_at(keeper, 0, &out->kept))) {
-		return true;
-	}
-	return refuse(relay, call, "NOT_SYNCED",
-		"the session works in the workspace itself; there is nothing to sync");
+	return out->peer || refuse(relay, call, "INVALID_PARAMS",
+				    "params.sessionId names no session whose agent runs");
+}
+
+/* False: its agent works in the workspace itself, and nothing is kept of it. */
+static bool find_kept(struct subject_of *subject)
+{
+	const struct keeper *keeper = subject->peer->keeper;
+	const char *root = subject->session->roots ? subject->session->roots[0] : NULL;
+	return keeper && (root ? keeper_find(keeper, root, &subject->kept)
+			       : keeper_at(keeper, 0, &subject->kept));
 }
 
 static bool find_workspace(struct relay *relay, const struct call *call, struct subject_of *out)
 {
-	return find_kept(relay, call, out) &&
-	       (out->kept.is_synced || refuse(relay, call, "NOT_SYNCED", "sync = none"));
+	if (!find_session(relay, call, out)) {
+		return false;
+	}
+	if (!find_kept(out)) {
+		return refuse(relay, call, "NOT_SYNCED",
+			"the session works in the workspace itself; there is nothing to sync");
+	}
+	return out->kept.is_synced || refuse(relay, call, "NOT_SYNCED", "sync = none");
 }
 
 /* A member of params that is a string or a number, as text; NULL where there is none. */
@@ -131,25 +136,41 @@ static bool write_status(
 	json_write_object(&writer);
 	write_member(&writer, "record", kept->id);
 	write_member(&writer, "state", kept->state);
+	write_member(&writer, "profile", relay->config.profile->name);
+	write_member(&writer, "backend", backend_name(relay->config.profile->backend));
 	write_member(&writer, "localRoot", kept->local_root);
 	write_member(&writer, "runtimeRoot", kept->runtime_root);
-	write_member(&writer, "sync", sync_mode_name(relay->config.profile->sync.mode));
+	write_member(&writer, "sync",
+		kept->id ? sync_mode_name(relay->config.profile->sync.mode) : "none");
 	write_member(&writer, "transport", kept->transport);
 	write_last(&writer, kept->last);
 	json_write_object_end(&writer);
 	return json_write_end(&writer, err);
 }
 
+/* What there is to say of a session whose agent works in the workspace itself. */
+static struct kept plain(const struct subject_of *subject)
+{
+	static const struct last_sync none;
+	const char *root = subject->session->roots ? subject->session->roots[0] : NULL;
+	return (struct kept){.state = record_state_name(RECORD_ACTIVE),
+		.local_root = root,
+		.runtime_root = root,
+		.last = &none};
+}
+
 void sync_methods_status(struct relay *relay, const struct call *call)
 {
 	struct subject_of subject;
-	if (find_kept(relay, call, &subject)) {
-		struct inquiry *inquiry =
-			inquiry_create(subject.peer, call, subject.kept.store_folder);
-		inquiry->is_ok =
-			write_status(&inquiry->result, relay, &subject.kept, &inquiry->err);
-		inquiry_answer(inquiry);
+	if (!find_session(relay, call, &subject)) {
+		return;
 	}
+	if (!find_kept(&subject)) {
+		subject.kept = plain(&subject);
+	}
+	struct inquiry *inquiry = inquiry_create(subject.peer, call, "");
+	inquiry->is_ok = write_status(&inquiry->result, relay, &subject.kept, &inquiry->err);
+	inquiry_answer(inquiry);
 }
 
 /* ---- _broker/sync, _broker/checkpoint/create ---- */

@@ -98,6 +98,7 @@ struct exec_impl {
 struct exec {
 	const struct exec_impl *impl;
 	int fds[3]; // stdin, stdout, stderr, on the caller's side; -1: none or taken
+	pid_t pid;  // of this machine, while it runs here; else 0
 };
 
 struct file_op {

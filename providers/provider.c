@@ -316,6 +316,11 @@ static int take_fd(struct exec *exec, int which)
 	return fd;
 }
 
+pid_t exec_process(const struct exec *exec)
+{
+	return exec->pid;
+}
+
 int exec_take_stdin(struct exec *exec)
 {
 	return take_fd(exec, 0);

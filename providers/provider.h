@@ -258,6 +258,9 @@ int exec_take_stdin(struct exec *exec); // -1 without want_stdin
 int exec_take_stdout(struct exec *exec);
 int exec_take_stderr(struct exec *exec); // -1 with merge_stderr
 
+/* Its number on this machine; 0 where it does not run here, or is not known. */
+pid_t exec_process(const struct exec *exec);
+
 void exec_signal_group(struct exec *exec, int signal);
 void exec_kill_tree(struct exec *exec);
 

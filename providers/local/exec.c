@@ -26,7 +26,8 @@ static struct local_exec *from_exec(struct exec *exec)
 
 static void on_started(void *data, pid_t pid)
 {
-	const struct local_exec *self = data;
+	struct local_exec *self = data;
+	self->exec.pid = pid;
 	self->listener->on_started(self->data);
 }
 
@@ -38,7 +39,8 @@ static void on_failed(void *data, const struct error *err)
 
 static void on_exited(void *data, struct process_status status)
 {
-	const struct local_exec *self = data;
+	struct local_exec *self = data;
+	self->exec.pid = 0;
 	self->listener->on_exited(self->data, status);
 }
 

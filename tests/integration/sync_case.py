@@ -22,12 +22,17 @@ QUIET = re.compile(r'^[^;]*: synced \(\w+\): [^;]*$')
 SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / 'docs' / 'schemas'
 
 
+def checked(name, part, value):
+    """The value, once it fits this part of a schema."""
+    schema = json.loads((SCHEMAS / f'{name}.json').read_text())
+    schema['$ref'] = f'#/$defs/{part}'
+    jsonschema.Draft202012Validator(schema).validate(value)
+    return value
+
+
 def fitting(name, result):
     """The result of one of the broker's own methods, once it fits its schema."""
-    schema = json.loads((SCHEMAS / f'{name}.json').read_text())
-    schema['$ref'] = '#/$defs/result'
-    jsonschema.Draft202012Validator(schema).validate(result)
-    return result
+    return checked(name, 'result', result)
 
 
 class SyncCase(Case):
@@ -35,7 +40,7 @@ class SyncCase(Case):
         super().setUp()
         self.state = self.dir / 'home/state/acp-broker'
 
-    def copied(self, profile='copy', **keys):
+    def copied(self, profile='copy', capabilities=None, **keys):
         """A client whose agent works in a copy of the workspace."""
         lines = [f'[profile "{profile}"]', '\tisolation = copy']
         values = dict(case.SHORT_DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
@@ -43,7 +48,7 @@ class SyncCase(Case):
         config = self.dir / f'config-{profile}'
         config.write_text('\n'.join(lines) + '\n')
         client = self.broker(options=['--config', str(config), '--profile', profile])
-        client.initialize()
+        client.initialize(capabilities)
         return client
 
     def opened(self, **keys):

@@ -340,7 +340,7 @@ class Refusals(SyncCase):
         client.initialize()
         session = client.new_session(self.work)
         with self.assertRaises(RpcError) as refused:
-            self.status(client, session)
+            client.call('_broker/sync', {'sessionId': session})
         self.assertEqual(refused.exception.data['code'], 'NOT_SYNCED')
 
 

@@ -18,7 +18,8 @@ static const char *broker_meta(void)
 		len += snprintf(text + len, sizeof(text) - (size_t)len, "%s'%s'", i > 0 ? "," : "",
 			own_method_name(i));
 	}
-	snprintf(text + len, sizeof(text) - (size_t)len, "]},'warnings':[]}");
+	snprintf(text + len, sizeof(text) - (size_t)len,
+		"],'notifications':['_broker/session/state']},'warnings':[]}");
 	return text;
 }
 

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/health.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/keeper.h"
+#include "broker/probe.h"
+#include "broker/relay_internal.h"
+
+/* A request that is answered once every sandbox has, or will not any more. */
+struct health {
+	struct list link; // relay.healths
+	struct relay *relay;
+	char *id;           // owned; raw
+	struct list checks; // of struct check
+};
+
+/* An agent, and the question to its sandbox. */
+struct check {
+	struct list link; // health.checks
+	struct health *health;
+	struct peer *peer;
+	struct probe *probe; // owned; NULL where there is no sandbox to ask
+	bool is_done;
+};
+
+static void check_destroy(struct check *check)
+{
+	list_remove(&check->link);
+	probe_destroy(check->probe);
+	free(check);
+}
+
+static void health_destroy(struct health *health)
+{
+	LIST_FOR_EACH(check, &health->checks, struct check, link) {
+		check_destroy(check);
+	}
+	list_remove(&health->link);
+	free(health->id);
+	free(health);
+}
+
+/* ---- the answer ---- */
+
+static void write_member(struct json_writer *writer, const char *key, const char *value)
+{
+	json_write_key(writer, key);
+	json_write_text(writer, value);
+}
+
+static void write_number(struct json_writer *writer, const char *key, long long value)
+{
+	json_write_key(writer, key);
+	json_write_int(writer, value);
+}
+
+static void write_null(struct json_writer *writer, const char *key)
+{
+	json_write_key(writer, key);
+	json_write_null(writer);
+}
+
+static const char *state_of(const struct peer *peer)
+{
+	return peer->is_down        ? "ended"
+	       : !peer->is_ready    ? "preparing"
+	       : !peer->was_greeted ? "starting"
+	                            : "running";
+}
+
+static void count_session(void *data, struct session *session)
+{
+	++*(long long *)data;
+}
+
+static void write_process(struct json_writer *writer, const struct peer *peer)
+{
+	pid_t pid = peer->is_down ? 0 : agent_process(peer->agent);
+	if (pid > 0) {
+		write_number(writer, "process", pid);
+	} else {
+		write_null(writer, "process");
+	}
+}
+
+static void write_sandbox(struct json_writer *writer, const struct check *check)
+{
+	const struct probe_result *result = check->probe ? probe_result(check->probe) : NULL;
+	if (result && result->has_answered) {
+		write_number(writer, "roundTripUs", result->round_trip_us);
+		write_number(writer, "startUs", result->start_us);
+	} else {
+		write_null(writer, "roundTripUs");
+		write_null(writer, "startUs");
+	}
+	if (result && result->has_disk) {
+		write_number(writer, "diskFreeBytes", (long long)result->disk_free_bytes);
+		write_number(writer, "diskSizeBytes", (long long)result->disk_size_bytes);
+	} else {
+		write_null(writer, "diskFreeBytes");
+		write_null(writer, "diskSizeBytes");
+	}
+	write_member(writer, "problem", result && !result->has_answered ? result->err.text : NULL);
+}
+
+/* What is kept of an agent's workspaces. True: no last sync has failed. */
+static bool write_workspaces(struct json_writer *writer, const struct peer *peer)
+{
+	struct kept kept;
+	bool is_well = true;
+	json_write_key(writer, "workspaces");
+	json_write_array(writer);
+	for (size_t i = 0; peer->keeper && keeper_at(peer->keeper, i, &kept); i++) {
+		bool has_failed = kept.last->happened && *kept.last->error;
+		json_write_object(writer);
+		write_member(writer, "record", kept.id);
+		write_member(writer, "localRoot", kept.local_root);
+		write_member(writer, "state", kept.state);
+		write_member(writer, "lastSync", kept.last->happened ? kept.last->time : NULL);
+		write_member(writer, "lastSyncError", has_failed ? kept.last->error : NULL);
+		json_write_object_end(writer);
+		is_well = is_well && !has_failed;
+	}
+	json_write_array_end(writer);
+	return is_well;
+}
+
+static bool write_agent(struct json_writer *writer, const struct check *check)
+{
+	struct peer *peer = check->peer;
+	long long sessions = 0;
+	session_table_visit(&peer->relay->sessions, peer, count_session, &sessions);
+	json_write_object(writer);
+	write_number(writer, "agent", peer->number);
+	write_member(writer, "name", *peer->agent_name ? peer->agent_name : NULL);
+	write_member(writer, "state", state_of(peer));
+	write_process(writer, peer);
+	write_number(writer, "sessions", sessions);
+	write_sandbox(writer, check);
+	bool is_well = write_workspaces(writer, peer);
+	json_write_object_end(writer);
+	bool has_answered = !check->probe || probe_result(check->probe)->has_answered;
+	return is_well && has_answered && !peer->is_down;
+}
+
+static void answer(struct health *health)
+{
+	struct buf out;
+	struct error err;
+	struct json_writer writer;
+	struct relay *relay = health->relay;
+	bool is_well = true;
+	buf_init(&out, SIZE_MAX / 2);
+	json_write_begin(&writer, &out);
+	json_write_object(&writer);
+	json_write_key(&writer, "agents");
+	json_write_array(&writer);
+	LIST_FOR_EACH(check, &health->checks, struct check, link) {
+		is_well = write_agent(&writer, check) && is_well;
+	}
+	json_write_array_end(&writer);
+	json_write_key(&writer, "isHealthy");
+	json_write_bool(&writer, is_well);
+	json_write_object_end(&writer);
+	if (json_write_end(&writer, &err)) {
+		relay_answer(relay, span_of(health->id), buf_span(&out));
+	} else {
+		relay_fail(relay, span_of(health->id),
+			&(struct failure){failure_code_of(&err), "session", err.text, {NULL, 0}});
+	}
+	buf_finish(&out);
+	health_destroy(health);
+}
+
+static void answer_if_done(struct health *health)
+{
+	LIST_FOR_EACH(check, &health->checks, struct check, link) {
+		if (!check->is_done) {
+			return;
+		}
+	}
+	answer(health);
+}
+
+/* ---- the questions ---- */
+
+static void on_probed(void *data)
+{
+	struct check *check = data;
+	check->is_done = true;
+	answer_if_done(check->health);
+}
+
+static void begin(struct health *health, struct peer *peer)
+{
+	struct check *check = mem_alloc_zero(sizeof(*check));
+	const struct relay_config *config = &health->relay->config;
+	struct sandbox *sandbox = peer->is_down ? NULL : agent_sandbox(peer->agent);
+	check->health = health;
+	check->peer = peer;
+	check->is_done = !sandbox;
+	list_append(&health->checks, &check->link);
+	if (sandbox) {
+		const char *folder = sandbox_root_count(sandbox) > 0
+		                             ? sandbox_root_at(sandbox, 0)->runtime
+		                             : sandbox_home(sandbox);
+		check->probe = probe_start(&(struct probe_config){
+			.loop = config->loop,
+			.sandbox = sandbox,
+			.folder = folder ? folder : "/",
+			.timeout_ms = config->profile->health_timeout_ms,
+			.timeout_key = "health-timeout",
+			.done = on_probed,
+			.data = check,
+		});
+	}
+}
+
+void health_call(struct relay *relay, const struct call *call)
+{
+	struct health *health = mem_alloc_zero(sizeof(*health));
+	health->relay = relay;
+	health->id = mem_strndup(call->message.id);
+	list_init(&health->checks);
+	list_append(&relay->healths, &health->link);
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		begin(health, peer);
+	}
+	answer_if_done(health);
+}
+
+void health_drop_peer(struct peer *peer)
+{
+	LIST_FOR_EACH(health, &peer->relay->healths, struct health, link) {
+		LIST_FOR_EACH(check, &health->checks, struct check, link) {
+			if (check->peer == peer) {
+				check_destroy(check);
+			}
+		}
+		answer_if_done(health);
+	}
+}
+
+void health_drop_all(struct relay *relay)
+{
+	LIST_FOR_EACH(health, &relay->healths, struct health, link) {
+		health_destroy(health);
+	}
+}

@@ -1,0 +1,195 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""_broker/session/status, state, health and usage: what a program is told of a broker."""
+
+import os
+import stat
+
+import case
+import processes
+from policy_case import ROOT
+from ssh_case import SshCase
+from sync_case import PATIENCE, SyncCase, checked, fitting
+
+STATES = {'fs': {'readTextFile': True, 'writeTextFile': True}, 'terminal': True,
+          '_meta': {'broker': {'state': True}}}
+
+
+class StatusCase(SyncCase):
+    def told(self, client):
+        """What was told of each record: (previous, state), in order."""
+        params = [checked('session-state', 'params', m.params) for m in client.received
+                  if m.method == '_broker/session/state']
+        return [(p['previous'], p['state']) for p in params]
+
+    def wait_told(self, client, state):
+        client.wait_for(lambda m: m.method == '_broker/session/state'
+                        and m.params['state'] == state, PATIENCE)
+
+    def watching(self, **keys):
+        client = self.copied(capabilities=STATES, **keys)
+        return client, client.new_session(self.work)
+
+    def health(self, client):
+        return fitting('health', client.call('_broker/health', seconds=PATIENCE))
+
+    def usage(self, client, **params):
+        return fitting('usage', client.call('_broker/usage', params))
+
+
+class State(StatusCase):
+    def test_a_life_is_told_from_the_first_state_to_the_last(self):
+        client, session = self.watching()
+        self.assertEqual(client.prompt(session, 'say hi')['stopReason'], 'end_turn')
+        self.wait_told(client, 'active')
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+        client.threads[0].join(PATIENCE)
+        self.assertEqual(self.told(client), [
+            (None, 'creating'), ('creating', 'syncing'), ('syncing', 'starting'),
+            ('starting', 'active'), ('active', 'collecting'), ('collecting', 'stopped')])
+        last = [m for m in client.received if m.method == '_broker/session/state'][-1].params
+        record, = self.records()
+        self.assertEqual((last['record'], last['sessionIds'], last['localRoot']),
+                         (record['id'], [session], str(self.work)))
+        self.assertEqual((last['runtimeRoot'], record['state']),
+                         (record['runtimeRoot'], 'stopped'))
+
+    def test_the_end_of_a_transient_sandbox_is_told_once(self):
+        client, _ = self.watching(persistence='transient')
+        self.wait_told(client, 'active')
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+        client.threads[0].join(PATIENCE)
+        self.assertEqual(self.told(client)[-2:],
+                         [('active', 'collecting'), ('collecting', 'stopped')])
+
+    def test_who_did_not_ask_is_told_nothing(self):
+        client, session = self.opened()
+        client.prompt(session, 'say hi')
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+        self.assertEqual(self.told(client), [])
+
+    def test_a_workspace_that_cannot_be_collected_has_failed_and_says_why(self):
+        client, _ = self.watching()
+        self.wait_told(client, 'active')
+        self.work.rename(self.dir / 'moved')
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+        client.threads[0].join(PATIENCE)
+        self.assertEqual(self.told(client)[-1], ('collecting', 'failed'))
+        last = [m for m in client.received if m.method == '_broker/session/state'][-1].params
+        self.assertIn(str(self.work), last['reason'])
+        (self.dir / 'moved').rename(self.work)
+
+
+class Status(StatusCase):
+    def test_a_session_in_the_workspace_itself(self):
+        client = self.broker()
+        meta = client.initialize()['_meta']['broker']['capabilities']
+        for method in ('session/status', 'health', 'usage', 'sync'):
+            self.assertIn(f'_broker/{method}', meta['methods'])
+        self.assertEqual(meta['notifications'], ['_broker/session/state'])
+        session = client.new_session(self.work)
+        status = self.status(client, session)
+        self.assertEqual((status['record'], status['state'], status['sync'], status['profile']),
+                         (None, 'active', 'none', 'test'))
+        self.assertEqual((status['localRoot'], status['runtimeRoot']), (str(self.work),) * 2)
+
+    def test_every_method_that_is_announced_has_a_schema(self):
+        client = self.broker()
+        methods = client.initialize()['_meta']['broker']['capabilities']['methods']
+        titles = ' '.join(path.read_text().split('"title": "', 1)[1].split('"', 1)[0]
+                          for path in (ROOT / 'docs/schemas').glob('*.json'))
+        for method in methods:
+            self.assertIn(method, titles.replace(',', '').split())
+
+
+class Health(StatusCase):
+    def test_before_anything_runs(self):
+        client = self.broker()
+        self.assertEqual(self.health(client), {'agents': [], 'isHealthy': True})
+
+    def test_an_agent_in_a_copy(self):
+        client, _ = self.opened()
+        health = self.health(client)
+        agent, = health['agents']
+        self.assertTrue(health['isHealthy'], health)
+        self.assertEqual((agent['state'], agent['problem'], agent['sessions']),
+                         ('running', None, 1))
+        self.assertEqual(agent['process'], self.agent_pids()[0])
+        self.assertGreater(agent['startUs'], agent['roundTripUs'])
+        disk = os.statvfs(self.state)
+        self.assertAlmostEqual(agent['diskSizeBytes'], disk.f_blocks * disk.f_frsize, delta=4096)
+        workspace, = agent['workspaces']
+        self.assertEqual((workspace['state'], workspace['lastSyncError']), ('active', None))
+        self.assertTrue(workspace['lastSync'])
+
+    def test_a_sandbox_that_does_not_answer(self):
+        """Its shell is one that never says anything."""
+        programs = self.dir / 'programs'
+        programs.mkdir()
+        shell = programs / 'sh'
+        shell.write_text('#!/bin/sh\nexec sleep 1000\n')
+        shell.chmod(shell.stat().st_mode | stat.S_IXUSR)
+        env = self.environment()
+        env['PATH'] = f'{programs}:{env["PATH"]}'
+        client = self.broker(options=self.config(health_timeout='300ms'), env=env)
+        client.initialize()
+        health = self.health(client)
+        agent, = health['agents']
+        self.assertFalse(health['isHealthy'])
+        self.assertIn('health-timeout', agent['problem'])
+        self.assertEqual((agent['roundTripUs'], agent['state']), (None, 'running'))
+        client.prompt(client.new_session(self.work), 'say still here')
+
+    def test_an_agent_that_dies_while_it_is_asked(self):
+        client = self.broker(options=self.config(health_timeout='60s'))
+        client.initialize()
+        asked = [client.start('_broker/health') for _ in range(20)]
+        processes.kill(self.agent_pids()[0])
+        for request in asked:
+            fitting('health', client.answer(request, PATIENCE))
+
+
+class Usage(StatusCase):
+    def test_what_one_session_has_done(self):
+        client, session = self.opened()
+        other = client.new_session(self.work)
+        before = self.usage(client)
+        client.prompt(session, f'write {self.work}/f text', 'permission May I')
+        usage = self.usage(client)
+        mine, = [s for s in usage['sessions'] if s['sessionId'] == session]
+        theirs, = [s for s in usage['sessions'] if s['sessionId'] == other]
+        self.assertEqual((mine['prompts'], theirs['prompts'], usage['prompts']), (1, 0, 1))
+        self.assertEqual((mine['toolCalls']['fs/write_text_file'],
+                          mine['toolCalls']['session/request_permission']), (1, 1))
+        self.assertEqual(sum(theirs['toolCalls'].values()), 0)
+        self.assertEqual(mine['decisions'], usage['decisions'])
+        self.assertIn({'decision': 'allow-once', 'by': 'person', 'count': 1}, mine['decisions'])
+        self.assertEqual((theirs['bytes']['fromAgent'], theirs['decisions']), (0, []))
+        self.assertGreater(mine['bytes']['fromEditor'], 0)
+        self.assertGreater(mine['bytes']['fromAgent'], 0)
+        self.assertGreater(usage['bytes']['fromAgents'], before['bytes']['fromAgents'])
+        self.assertGreater(usage['syncs']['count'], before['syncs']['count'])
+        self.assertGreater(usage['memory']['residentBytes'], usage['memory']['privateBytes'])
+        one = self.usage(client, sessionId=session)
+        self.assertEqual([s['sessionId'] for s in one['sessions']], [session])
+        refused = client.response(client.start('_broker/usage', {'sessionId': 'none'}))
+        self.failure(refused, 'INVALID_PARAMS')
+
+
+class OverSsh(SshCase):
+    def test_another_host(self):
+        client, _ = self.opened()
+        health = fitting('health', client.call('_broker/health', seconds=PATIENCE))
+        agent, = health['agents']
+        self.assertTrue(health['isHealthy'], health)
+        self.assertEqual((agent['process'], agent['state']), (None, 'running'))
+        self.assertGreater(agent['roundTripUs'], 0)
+        self.assertGreater(agent['diskFreeBytes'], 0)
+
+
+if __name__ == '__main__':
+    case.main()
