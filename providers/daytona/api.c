@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/daytona/api.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+
+#include "base/fd.h"
+#include "providers/daytona/api_impl.h"
+#include "providers/daytona/api_judge.h"
+#include "providers/daytona/api_write.h"
+
+enum { PAUSE_MS = 500, KEY_MAX = 16 << 10 };
+
+/* ---- the API ---- */
+
+static void wipe_free(char *secret)
+{
+	if (secret) {
+		explicit_bzero(secret, strlen(secret));
+		free(secret);
+	}
+}
+
+static bool is_header_word(const char *text)
+{
+	size_t len = 0;
+	for (; text[len]; len++) {
+		if ((unsigned char)text[len] <= ' ' || (unsigned char)text[len] >= 0x7f) {
+			return false;
+		}
+	}
+	return len > 0 && len <= KEY_MAX;
+}
+
+/* RFC 7519: three parts with dots between; an API key has none. */
+static bool is_jwt(const char *key)
+{
+	const char *dot = strchr(key, '.');
+	const char *second = dot ? strchr(dot + 1, '.') : NULL;
+	return second && !strchr(second + 1, '.');
+}
+
+static bool check(const struct daytona_api_config *config, struct error *err)
+{
+	assert(config->try_timeout_ms > 0 && config->timeout_ms > 0);
+	if (!is_header_word(config->key)) {
+		return error_set(err, ERROR_CONFIG,
+			"the key of Daytona's API is empty, too long, or has bytes that no key "
+			"has");
+	}
+	if (config->organization && !is_header_word(config->organization)) {
+		return error_set(err, ERROR_CONFIG,
+			"the organization's id is empty, too long, or has bytes that no id has");
+	}
+	return true;
+}
+
+static char *header_of(const char *name, const char *value)
+{
+	size_t size = strlen(name) + strlen(value) + 1;
+	char *header = mem_alloc(size);
+	snprintf(header, size, "%s%s", name, value);
+	return header;
+}
+
+struct daytona_api *daytona_api_create(const struct daytona_api_config *config, struct error *err)
+{
+	if (!check(config, err)) {
+		return NULL;
+	}
+	/* Copies are in libcurl's, the cipher library's and the kernel's hands, and one is in the
+	 * environment this process was started with: no smaller measure reaches them all. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	bool has_organization = config->organization && is_jwt(config->key);
+	char *key = header_of("Authorization: Bearer ", config->key);
+	char *organization = header_of(
+		"X-Daytona-Organization-ID: ", has_organization ? config->organization : "");
+	const char *headers[] = {key, "Accept: application/json",
+		"User-Agent: acp-broker/" ACP_BROKER_VERSION,
+		has_organization ? organization : NULL, NULL};
+	struct http_config http_config = {.loop = config->loop,
+		.url = config->url,
+		.headers = headers,
+		.environment = config->environment};
+	struct http *http = http_create(&http_config, err);
+	wipe_free(key);
+	free(organization);
+	if (!http) {
+		return NULL;
+	}
+	struct daytona_api *api = mem_alloc_zero(sizeof(*api));
+	api->loop = config->loop;
+	api->http = http;
+	api->key = mem_strdup(config->key);
+	api->try_timeout_ms = config->try_timeout_ms;
+	api->timeout_ms = config->timeout_ms;
+	api->pause_ms = config->pause_ms > 0 ? config->pause_ms : PAUSE_MS;
+	list_init(&api->calls);
+	return api;
+}
+
+void daytona_api_destroy(struct daytona_api *api)
+{
+	if (!api) {
+		return;
+	}
+	LIST_FOR_EACH(call, &api->calls, struct daytona_call, link) {
+		daytona_call_cancel(call);
+	}
+	http_destroy(api->http);
+	wipe_free(api->key);
+	free(api);
+}
+
+/* ---- a call's end ---- */
+
+/* Stops everything; what is raising it frees it. */
+static void call_detach(struct daytona_call *call)
+{
+	if (call->api) {
+		ev_timer_stop(call->api->loop, &call->timer);
+		http_cancel(call->transfer);
+		call->transfer = NULL;
+		list_remove(&call->link);
+		call->api = NULL;
+	}
+}
+
+void daytona_call_free(struct daytona_call *call)
+{
+	call_detach(call);
+	for (struct daytona_pair *label = call->list.labels; label && label->name; label++) {
+		free((char *)label->name);
+		free((char *)label->value);
+	}
+	free(call->list.labels);
+	free(call->list.cursor);
+	buf_finish(&call->path);
+	buf_finish(&call->body);
+	free(call->what);
+	free(call);
+}
+
+void daytona_call_cancel(struct daytona_call *call)
+{
+	if (call && call->is_raising) {
+		call_detach(call);
+	} else if (call) {
+		daytona_call_free(call);
+	}
+}
+
+/* ---- a try ---- */
+
+static void fail(struct daytona_call *call, struct error *err)
+{
+	if (call->tries > 1) {
+		struct error whole = *err;
+		error_set_reason(err, whole.code, whole.reason, "%s (tried %d times in %lld ms)",
+			whole.text, call->tries, clock_now_ms() - call->begun_ms);
+	}
+	call->kind->fail(call, err);
+}
+
+static void try_later(struct daytona_call *call, long long pause_ms)
+{
+	ev_now_update(call->api->loop);
+	ev_timer_set(&call->timer, (double)pause_ms / 1000, 0);
+	ev_timer_start(call->api->loop, &call->timer);
+}
+
+static unsigned int any_number(void)
+{
+	unsigned int number = 0;
+	(void)!getrandom(&number, sizeof(number), GRND_NONBLOCK);
+	return number;
+}
+
+static struct daytona_try try_of(const struct daytona_call *call)
+{
+	return (struct daytona_try){
+		.what = call->what,
+		.host = http_host(call->api->http),
+		.key = call->api->key,
+		.is_creation = call->kind->traits & DAYTONA_CALL_CREATION,
+		.may_be_twice = !(call->kind->traits & DAYTONA_CALL_ONCE),
+	};
+}
+
+static void on_answer(void *data, const struct http_answer *answer)
+{
+	struct daytona_call *call = data;
+	struct daytona_try tried = try_of(call);
+	struct error err;
+	call->transfer = NULL;
+	enum daytona_verdict verdict = daytona_judge(&tried, answer, &err);
+	if (verdict == DAYTONA_VERDICT_DONE) {
+		if (!call->kind->read(call, answer, &err)) {
+			char why[128];
+			snprintf(why, sizeof(why), "%.*s", (int)sizeof(why) - 1, err.text);
+			bool is_secret = call->kind->traits & DAYTONA_CALL_SECRET;
+			daytona_set_unreadable(&err, &tried, answer, is_secret, why);
+			fail(call, &err);
+		}
+		return;
+	}
+	if (verdict == DAYTONA_VERDICT_AGAIN) {
+		long long pause =
+			daytona_pause_ms(call->api->pause_ms, call->tries, any_number(), answer);
+		if (clock_now_ms() + pause < call->deadline_ms) {
+			try_later(call, pause);
+			return;
+		}
+	}
+	fail(call, &err);
+}
+
+static void call_try(struct daytona_call *call)
+{
+	struct daytona_api *api = call->api;
+	long long left = call->deadline_ms - clock_now_ms();
+	left = left < 1 ? 1 : left;
+	struct http_request request = {
+		.method = call->kind->method,
+		.path = call->path.data,
+		.body = buf_span(&call->body),
+		.timeout_ms = left < api->try_timeout_ms ? left : api->try_timeout_ms,
+		.is_fresh = call->kind->traits & DAYTONA_CALL_ONCE,
+	};
+	call->tries++;
+	call->transfer = http_start(api->http, &request, on_answer, call);
+}
+
+static void on_timer(struct ev_loop *loop, struct ev_timer *watcher, int events)
+{
+	struct daytona_call *call = CONTAINER_OF(watcher, struct daytona_call, timer);
+	if (call->unfit.code != ERROR_NONE) {
+		struct error err = call->unfit;
+		fail(call, &err);
+	} else {
+		call_try(call);
+	}
+}
+
+/* ---- a call's beginning ---- */
+
+struct daytona_call *daytona_call_create(
+	struct daytona_api *api, const struct daytona_call_kind *kind, void *data)
+{
+	struct daytona_call *call = mem_alloc_zero(sizeof(*call));
+	call->api = api;
+	call->kind = kind;
+	call->data = data;
+	buf_init(&call->path, DAYTONA_PATH_MAX);
+	buf_init(&call->body, DAYTONA_BODY_MAX);
+	ev_timer_init(&call->timer, on_timer, 0, 0);
+	list_append(&api->calls, &call->link);
+	return call;
+}
+
+static void set_what(struct daytona_call *call)
+{
+	struct span path = buf_span(&call->path);
+	const char *query = path.len > 0 ? memchr(path.data, '?', path.len) : NULL;
+	int len = (int)(query ? query - path.data : (long)path.len);
+	char what[256];
+	snprintf(what, sizeof(what), "%s %.*s", call->kind->method, len,
+		path.len > 0 ? path.data : "");
+	free(call->what);
+	call->what = mem_strdup(what);
+}
+
+void daytona_call_go_on(struct daytona_call *call, bool ok)
+{
+	set_what(call);
+	if (ok && buf_append(&call->path, (struct span){"", 1}, &call->unfit)) {
+		call->unfit.code = ERROR_NONE;
+	} else {
+		error_prefix(&call->unfit, "%s", call->what);
+	}
+	try_later(call, 0);
+}
+
+struct daytona_call *daytona_call_begin(struct daytona_call *call, bool ok)
+{
+	call->begun_ms = clock_now_ms();
+	call->deadline_ms = call->begun_ms + call->api->timeout_ms;
+	daytona_call_go_on(call, ok);
+	return call;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_DAYTONA_API_IMPL_H
+#define PROVIDERS_DAYTONA_API_IMPL_H
+
+#include <ev.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "providers/daytona/api.h"
+#include "providers/daytona/http.h"
+
+/* What the files of the API share. */
+struct daytona_api {
+	struct ev_loop *loop;
+	struct http *http;
+	char *key; // wiped
+	long long try_timeout_ms, timeout_ms, pause_ms;
+	struct list calls; // of struct daytona_call
+};
+
+enum daytona_call_trait {
+	DAYTONA_CALL_ONCE = 1 << 0,     // not again where it may have been done
+	DAYTONA_CALL_CREATION = 1 << 1, // 404 is of something else than a sandbox
+	DAYTONA_CALL_SECRET = 1 << 2,   // its answer is one
+};
+
+/*
+ * What is done with the answer and with the end. `read` raises the outcome, by daytona_call_end or
+ * on its own; false sets err to what was wrong with the text. `fail` raises an error.
+ */
+struct daytona_call_kind {
+	const char *method;
+	unsigned int traits; // enum daytona_call_trait
+	bool (*read)(
+		struct daytona_call *call, const struct http_answer *answer, struct error *err);
+	void (*fail)(struct daytona_call *call, const struct error *err);
+};
+
+struct daytona_call {
+	struct list link;        // api.calls
+	struct daytona_api *api; // NULL once it was cancelled while it is being raised
+	const struct daytona_call_kind *kind;
+	struct buf path, body;
+	struct error unfit; // why it cannot be sent; ERROR_NONE: it can
+	char *what;         // for errors: the method, and the path without its query
+	struct http_transfer *transfer;
+	struct ev_timer timer; // the next try
+	long long begun_ms, deadline_ms;
+	int tries;
+	bool is_raising;
+	union {
+		daytona_sandbox_done *sandbox;
+		daytona_access_done *access;
+		daytona_done *done;
+		struct daytona_list_listener list;
+	} raise;
+	void *data;
+	struct { // of a list
+		struct daytona_pair *labels;
+		int told;
+		int pages;
+		char *cursor;
+	} list;
+};
+
+/* A call whose path and body are to be written next; then it is begun. */
+struct daytona_call *daytona_call_create(
+	struct daytona_api *api, const struct daytona_call_kind *kind, void *data);
+
+/* The first try is made from the loop. `ok` is whether path and body could be written (unfit). */
+struct daytona_call *daytona_call_begin(struct daytona_call *call, bool ok);
+
+/* The same call with a new path, at once: the next page. */
+void daytona_call_go_on(struct daytona_call *call, bool ok);
+
+void daytona_call_free(struct daytona_call *call);
+
+#endif

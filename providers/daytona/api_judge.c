@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/daytona/api_judge.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "providers/daytona/api_read.h"
+
+enum { PAUSE_DOUBLINGS = 4 };
+
+/* ---- no answer ---- */
+
+static bool set_unavailable(struct error *err, const struct daytona_try *tried, const char *why)
+{
+	return error_set_reason(err, ERROR_UNAVAILABLE, "DAYTONA_UNAVAILABLE", "%s at %s: %s",
+		tried->what, tried->host, why);
+}
+
+/* A proxy that refuses says so in its answer to CONNECT, and the service hears of nothing. */
+static enum daytona_verdict judge_proxy(
+	const struct daytona_try *tried, const struct http_answer *answer, struct error *err)
+{
+	bool is_passing = answer->proxy_status >= 500;
+	error_set_reason(err, is_passing ? ERROR_UNAVAILABLE : ERROR_DENIED,
+		is_passing ? "DAYTONA_UNAVAILABLE" : "DAYTONA_REJECTED",
+		"%s at %s: the proxy of the environment refused the connection with status %d",
+		tried->what, tried->host, answer->proxy_status);
+	return is_passing ? DAYTONA_VERDICT_AGAIN : DAYTONA_VERDICT_FAILED;
+}
+
+static enum daytona_verdict judge_trouble(
+	const struct daytona_try *tried, const struct http_answer *answer, struct error *err)
+{
+	if (answer->proxy_status != 0) {
+		return judge_proxy(tried, answer, err);
+	}
+	bool is_safe = tried->may_be_twice || !answer->was_sent;
+	switch (answer->trouble) {
+	case HTTP_UNTRUSTED:
+		error_set_reason(err, ERROR_DENIED, "DAYTONA_UNTRUSTED",
+			"%s at %s: %s; an authority of your own is named by SSL_CERT_FILE",
+			tried->what, tried->host, answer->why);
+		return DAYTONA_VERDICT_FAILED;
+	case HTTP_LATE:
+		error_set_reason(err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+			"%s at %s: no answer in time (api-timeout): %s", tried->what, tried->host,
+			answer->why);
+		return is_safe ? DAYTONA_VERDICT_AGAIN : DAYTONA_VERDICT_FAILED;
+	case HTTP_UNREADABLE:
+		set_unavailable(err, tried, answer->why);
+		return DAYTONA_VERDICT_FAILED;
+	default: // no connection, or one that broke
+		set_unavailable(err, tried, answer->why);
+		return is_safe ? DAYTONA_VERDICT_AGAIN : DAYTONA_VERDICT_FAILED;
+	}
+}
+
+/* ---- an answer ---- */
+
+static enum daytona_verdict judge_conflict(
+	const struct daytona_try *tried, const char *message, struct error *err)
+{
+	/* "Sandbox state change in progress"; "… was modified by another operation, please try
+	 * again". */
+	bool is_passing = strcasestr(message, "in progress") || strcasestr(message, "try again");
+	error_set_reason(err, is_passing ? ERROR_TIMEOUT : ERROR_UNAVAILABLE,
+		is_passing ? "TIMEOUT_EXCEEDED" : "DAYTONA_CONFLICT", "%s at %s: status 409: %s%s",
+		tried->what, tried->host, message,
+		is_passing ? " (to the end of api-timeout)" : "");
+	return is_passing ? DAYTONA_VERDICT_AGAIN : DAYTONA_VERDICT_FAILED;
+}
+
+static enum daytona_verdict judge_limit(const struct daytona_try *tried,
+	const struct http_answer *answer, const char *message, struct error *err)
+{
+	char asks[64] = "";
+	if (answer->retry_in_s >= 0) {
+		snprintf(asks, sizeof(asks), "; it asks to wait %lld s", answer->retry_in_s);
+	}
+	error_set_reason(err, ERROR_LIMIT, "DAYTONA_RATE_LIMITED", "%s at %s: status 429: %s%s",
+		tried->what, tried->host, message, asks);
+	return DAYTONA_VERDICT_AGAIN;
+}
+
+static enum daytona_verdict judge_refusal(
+	const struct daytona_try *tried, int status, const char *message, struct error *err)
+{
+	enum error_code code = ERROR_DENIED;
+	const char *reason = "DAYTONA_REJECTED";
+	if (status == 401 || status == 403) {
+		reason = "DAYTONA_UNAUTHORIZED";
+	} else if (status == 404 && !tried->is_creation) {
+		code = ERROR_NOT_FOUND;
+		reason = "SANDBOX_NOT_FOUND";
+	}
+	const char *hint = status / 100 == 3
+	                           ? " (it leads elsewhere, where the key is not sent: name the "
+	                             "place itself as the URL)"
+	                           : "";
+	error_set_reason(err, code, reason, "%s at %s: status %d: %s%s", tried->what, tried->host,
+		status, message, hint);
+	return DAYTONA_VERDICT_FAILED;
+}
+
+static enum daytona_verdict judge_server(
+	const struct daytona_try *tried, int status, const char *message, struct error *err)
+{
+	bool is_passing = status == 408 || status == 502 || status == 503 || status == 504;
+	error_set_reason(err, ERROR_UNAVAILABLE, "DAYTONA_UNAVAILABLE", "%s at %s: status %d: %s",
+		tried->what, tried->host, status, message);
+	return is_passing && tried->may_be_twice ? DAYTONA_VERDICT_AGAIN : DAYTONA_VERDICT_FAILED;
+}
+
+enum daytona_verdict daytona_judge(
+	const struct daytona_try *tried, const struct http_answer *answer, struct error *err)
+{
+	if (answer->trouble != HTTP_FINE) {
+		return judge_trouble(tried, answer, err);
+	}
+	if (answer->status / 100 == 2) {
+		return DAYTONA_VERDICT_DONE;
+	}
+	char text[DAYTONA_MESSAGE_MAX];
+	const char *message = daytona_read_message(answer->body, tried->key, text);
+	message = message[0] ? message : "it gave no reason";
+	if (answer->status == 409) {
+		return judge_conflict(tried, message, err);
+	}
+	if (answer->status == 429) {
+		return judge_limit(tried, answer, message, err);
+	}
+	if (answer->status >= 300 && answer->status < 500 && answer->status != 408) {
+		return judge_refusal(tried, answer->status, message, err);
+	}
+	return judge_server(tried, answer->status, message, err);
+}
+
+long long daytona_pause_ms(
+	long long first_ms, int tries, unsigned int random, const struct http_answer *answer)
+{
+	int doublings = tries - 1 < PAUSE_DOUBLINGS ? tries - 1 : PAUSE_DOUBLINGS;
+	long long whole = first_ms << doublings;
+	long long pause = whole / 2 + (long long)(random % 1024) * (whole - whole / 2) / 1023;
+	long long asked = answer->trouble == HTTP_FINE && answer->retry_in_s >= 0
+	                          ? answer->retry_in_s * 1000
+	                          : 0;
+	return asked > pause ? asked + pause / 4 : pause;
+}
+
+bool daytona_set_unreadable(struct error *err, const struct daytona_try *tried,
+	const struct http_answer *answer, bool is_secret, const char *why)
+{
+	char text[DAYTONA_MESSAGE_MAX];
+	const char *begin = is_secret ? "" : daytona_excerpt(answer->body, tried->key, text);
+	return error_set_reason(err, ERROR_UNAVAILABLE, "DAYTONA_UNAVAILABLE",
+		"%s at %s: status %d, and an answer that cannot be read: %s%s%s", tried->what,
+		tried->host, answer->status, why, begin[0] ? "; it begins: " : "", begin);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_DAYTONA_CURL_H
+#define PROVIDERS_DAYTONA_CURL_H
+
+/* Its macros that check the types of options hide the functions' names. */
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+
+/*
+ * libcurl, loaded when the first call needs it: the program is compiled against its headers and
+ * never linked with it.
+ *
+ * CURL_FUNCTIONS is the one list of what is used, without the "curl_"; a name added to it can be
+ * called as curl->name, typed by libcurl's own declaration.
+ */
+#define CURL_FUNCTIONS(X)                                                                          \
+	X(easy_cleanup)                                                                            \
+	X(easy_getinfo)                                                                            \
+	X(easy_init)                                                                               \
+	X(easy_setopt)                                                                             \
+	X(easy_strerror)                                                                           \
+	X(free)                                                                                    \
+	X(getdate)                                                                                 \
+	X(global_init_mem)                                                                         \
+	X(multi_add_handle)                                                                        \
+	X(multi_assign)                                                                            \
+	X(multi_cleanup)                                                                           \
+	X(multi_info_read)                                                                         \
+	X(multi_init)                                                                              \
+	X(multi_remove_handle)                                                                     \
+	X(multi_setopt)                                                                            \
+	X(multi_socket_action)                                                                     \
+	X(slist_append)                                                                            \
+	X(slist_free_all)                                                                          \
+	X(url)                                                                                     \
+	X(url_cleanup)                                                                             \
+	X(url_get)                                                                                 \
+	X(url_set)                                                                                 \
+	X(version_info)
+
+#define CURL_MEMBER(name) __typeof__(curl_##name) *(name);
+struct curl {
+	CURL_FUNCTIONS(CURL_MEMBER)
+};
+#undef CURL_MEMBER
+
+/*
+ * The library, loaded and initialised, with memory that is wiped when it is freed: it copies what
+ * it sends. It stays so until the program ends. ERROR_UNAVAILABLE, naming the package to
+ * install, where the library or a function of it is missing, or where it would block to resolve a
+ * name. Any thread; may block for some milliseconds.
+ */
+const struct curl *curl_open(struct error *err) ATTR_NODISCARD;
+
+#endif

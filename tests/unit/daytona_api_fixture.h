@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_UNIT_DAYTONA_API_FIXTURE_H
+#define TESTS_UNIT_DAYTONA_API_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "providers/daytona/api.h"
+#include "tests/unit/daytona_server_fixture.h"
+
+/* An API whose server is that of the test, and what the last call came to. */
+
+#define KEY "dtn_0123456789abcdef0123456789abcdef"
+
+extern struct ev_loop *loop;
+extern struct daytona_api *api;
+extern struct daytona_api_config config; // a test changes it, then api_again
+
+struct outcome {
+	int count; // dones raised
+	bool has_failed;
+	struct error err;
+	struct daytona_sandbox sandbox; // its texts are copies, which live to the test's end
+	struct daytona_access access;
+	int listed;
+	char ids[512]; // of what was listed, with spaces between
+	bool cancels;  // in on_sandbox
+	bool destroys; // the API, in done or on_sandbox
+	struct daytona_call *call;
+};
+extern struct outcome outcome;
+
+int api_setup(void **state);
+int api_teardown(void **state);
+void api_again(void); // with the configuration as it is now
+
+daytona_sandbox_done on_told;
+daytona_access_done on_told_access;
+daytona_done on_told_done;
+extern const struct daytona_list_listener on_listed;
+
+void wait_done(void);                                      // for outcome.count to become 1
+void wait_requests(size_t count);                          // for so many at the server
+void loop_for_ms(long long ms);                            // turns
+void expect_done(void);                                    // wait_done, without an error
+void expect_failed(const char *reason, const char *words); // wait_done, and the error has both
+
+/* A sandbox as the service tells it, with an id and a state. */
+const char *sandbox_text(const char *id, const char *state);
+
+/* Whether a request's text has these words. */
+void assert_has(const char *text, const char *words);
+void assert_has_not(const char *text, const char *words);
+
+#endif
