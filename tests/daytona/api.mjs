@@ -127,12 +127,9 @@ call("POST", "/sandbox/{id}/network-settings", "network-settings", "authenticate
     checkNetworkSettings(body);
     const { networkBlockAll, networkAllowList, domainAllowList } = body;
     const asked = Object.entries({ networkBlockAll, networkAllowList, domainAllowList });
-    return [201, world.set(parts[0],
+    return [200, world.set(parts[0],
       Object.fromEntries(asked.filter(([, value]) => value !== undefined)))];
   });
-
-call("POST", "/sandbox/{id}/public/{public}", "public", "authenticated",
-  ({ world, parts }) => [201, world.set(parts[0], { public: parts[1] === "true" })]);
 
 call("POST", "/sandbox/{id}/ssh-access", "ssh-access", "authenticated",
   ({ world, parts, query, sshCommand }) => {

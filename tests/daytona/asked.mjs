@@ -76,6 +76,9 @@ export function checkCreate(body, settings) {
 
 export function checkNetworkSettings(body) {
   checkTypes(body, NETWORK);
+  if (Object.keys(NETWORK).every((name) => body[name] === undefined)) {
+    throw new Refusal(400, `At least one of ${Object.keys(NETWORK).join(", ")} must be provided`);
+  }
   checkNetwork(body);
 }
 

@@ -10,6 +10,7 @@ import ssh2 from "ssh2";
 import { MARK } from "./processes.mjs";
 
 const KEEPALIVE = 45000;
+const VALIDATION = 5; // ms for which the gateway asks the control plane about a token
 // The window between the gateway and the daemon: what stderr takes of it is never given back.
 const STDERR_MOST = 2 * 1024 * 1024;
 const SFTP_SERVER = "/usr/lib/openssh/sftp-server";
@@ -124,8 +125,7 @@ export class Gateway {
     const readable = !this.world.settings.labelsCheckedOnConnect ||
       labels.every((value) => typeof value === "string");
     if (sandbox?.state !== "started" || !readable) {
-      connection.socket.end();
-      connection.socket.destroySoon();
+      setTimeout(() => connection.socket.end(), VALIDATION);
       return;
     }
     connection.sandbox = sandbox;

@@ -34,7 +34,7 @@ export class Rest {
   async take(request, response) {
     const url = new URL(request.url, "http://127.0.0.1");
     const found = findCall(request.method, url.pathname);
-    const entry = { number: this.log.length, name: found?.name ?? "unknown",
+    const entry = { number: this.log.length, name: found?.name ?? this.#otherName(url),
       method: request.method, url: request.url, requestHeaders: request.headers,
       requestBody: "", status: null, responseHeaders: null, responseBody: null };
     this.counts[entry.name] = (this.counts[entry.name] ?? 0) + 1;
@@ -50,6 +50,11 @@ export class Rest {
         this.#send({ response, entry }, [500, { message: String(error) }], {});
       }
     }
+  }
+
+  // The official client asks for events over a web socket, too, and does without them.
+  #otherName(url) {
+    return url.pathname.startsWith("/api/socket.io/") ? "events" : "unknown";
   }
 
   async #answer(turn) {

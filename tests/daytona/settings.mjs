@@ -14,7 +14,8 @@ export function defaultSettings() {
     quota: { cpu: null, memory: null, disk: null }, // of all sandboxes together; null: none
     exitLostEvery: 3, // every third exit status is lost; 1: each of them, 0: none
     backendDown: false, // channels open, and no request on them is answered
-    createFailures: [], // {reason, at: "runner" | "build"}: taken by the next creates
+    createFailures: [], // {reason, at: "runner" | "build", name}: each taken by the next create
+    // (of this name)
     labelsCheckedOnConnect: true, // a label that is no string closes every connection
   };
 }

@@ -21,7 +21,7 @@ What happens there, at the next calls, connections or creates:
         daytona.fault('*', action='close', times=3)   delete recover labels autostop autoarchive
         daytona.fault('get', status=429, headers={'Retry-After-authenticated': 1})   autodelete
         daytona.fault('create', action='close', effect=True)   last-activity network-settings
-        daytona.fault('list', action='none', delay_ms=500)     public ssh-access ssh-revoke
+        daytona.fault('list', action='none', delay_ms=500)     ssh-access ssh-revoke
       action: answer (status, message or body, headers), hang (never answered), close (no answer),
       cut (half of one), none (only delayed). effect: the call is done all the same; its answer is
       what is lost. times (1), skip (0): how many it hits, and how many it lets pass before.
@@ -30,7 +30,7 @@ What happens there, at the next calls, connections or creates:
         daytona.ssh_fault('bytes', bytes=100000, action='hang')     (action: close reset hang)
         daytona.fail_create('reason')    the next create fails on the runner: 400, no id, and a
                                          sandbox in "error" that holds the name;
-                                         at='build': state build_failed
+                                         at='build': state build_failed; name: of this one
         daytona.settings(backendDown=True, exitLostEvery=1, latency={'start': 2000},
                          quota={'cpu': 2}, limits={'sandbox-create': 1}, listLag=1000)
                                          settings.mjs has them all
@@ -56,6 +56,7 @@ import os
 import pathlib
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -70,7 +71,8 @@ import processes  # noqa: E402
 from case import Case  # noqa: E402
 
 MODULES = HERE / 'node_modules'
-READY_SECONDS, CALL_SECONDS, STOP_SECONDS = 60, 60, 20
+CALL_SECONDS, STOP_SECONDS = 60, 20
+UNCHECKED = ssl._create_unverified_context()  # of its own certificate, on loopback
 
 
 def node():
@@ -130,16 +132,13 @@ class StandIn:
                 processes.kill(pid)
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def kill(self, sandbox):
-        self._control('POST', '/sandbox', {'sandbox': sandbox, 'kill': True})
-
     # ---- asking it ----
 
     def _control(self, method, path, body=None):
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.control + path, data, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=CALL_SECONDS) as answer:
+            with urllib.request.urlopen(request, timeout=CALL_SECONDS, context=UNCHECKED) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             raise ValueError(error.read().decode()) from None
@@ -185,8 +184,8 @@ class StandIn:
     def no_faults(self):
         self._control('DELETE', '/faults')
 
-    def fail_create(self, reason, at='runner', times=1):
-        failure = {'reason': reason, 'at': at}
+    def fail_create(self, reason, at='runner', name=None, times=1):
+        failure = {'reason': reason, 'at': at, 'name': name}
         self.settings(createFailures=[failure] * times)
 
     def settings(self, **changes):
@@ -202,6 +201,9 @@ class StandIn:
 
     def vanish(self, sandbox):
         self._control('DELETE', '/sandbox', {'sandbox': sandbox})
+
+    def kill(self, sandbox):
+        self._control('POST', '/sandbox', {'sandbox': sandbox, 'kill': True})
 
     def revoke_tokens(self):
         self._control('DELETE', '/tokens')

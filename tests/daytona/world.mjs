@@ -177,7 +177,9 @@ export class World {
 
   #createSteps(sandbox) {
     const { create, pull, build } = this.settings.latency;
-    const failure = this.settings.createFailures.shift();
+    const failures = this.settings.createFailures;
+    const index = failures.findIndex((one) => !one.name || one.name === sandbox.name);
+    const failure = index < 0 ? null : failures.splice(index, 1)[0];
     const steps = [];
     if (sandbox.buildInfo) {
       steps.push([build / 2, { state: "building_snapshot" }]);
