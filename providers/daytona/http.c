@@ -7,7 +7,7 @@
 
 #include "providers/daytona/http_impl.h"
 
-enum { CONNECTIONS_MAX = 16, CONNECTIONS_KEPT = 4 };
+enum { CONNECTIONS_MAX = 16 };
 
 struct http_socket {
 	struct list link; // http.sockets
@@ -103,7 +103,7 @@ static void multi_init(struct http *http, const struct http_config *config)
 	curl->multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, on_timer_wanted);
 	curl->multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
 	curl->multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CONNECTIONS_MAX);
-	curl->multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT);
+	curl->multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_MAX);
 	http->headers = slist_of(curl, config->headers, "Content-Type: application/json");
 	http->bare_headers = slist_of(curl, config->headers, "Content-Type:");
 }

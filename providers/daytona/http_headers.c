@@ -46,6 +46,8 @@ void http_headers_line(struct http_headers *headers, const struct curl *curl, st
 {
 	static const char retry[] = "retry-after";
 	size_t retry_len = sizeof(retry) - 1;
+	bool is_end = line.len > 0 && (line.data[0] == '\r' || line.data[0] == '\n');
+	headers->is_whole = headers->is_whole || is_end; // trailers may follow
 	const char *colon = line.len > 0 ? memchr(line.data, ':', line.len) : NULL;
 	if (!colon) {
 		return;

@@ -32,6 +32,7 @@ void http_check(struct http *http);
 /* The headers of an answer, line by line. */
 struct http_headers {
 	size_t size;
+	bool is_whole;        // the empty line after them has come
 	long long retry_in_s; // -1: none
 	long long date;       // the server's clock; -1: not told
 	long long retry_at;   // -1: none

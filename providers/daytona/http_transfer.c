@@ -104,6 +104,10 @@ static enum http_trouble trouble_of(const struct http_transfer *transfer)
 		{CURLE_BAD_CONTENT_ENCODING, HTTP_UNREADABLE},
 		{CURLE_FILESIZE_EXCEEDED, HTTP_UNREADABLE},
 	};
+	/* libcurl is content with an answer that ends in the middle of its headers. */
+	if (transfer->result == CURLE_OK && !transfer->headers.is_whole) {
+		return HTTP_BROKEN;
+	}
 	for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
 		if (table[i].code == transfer->result) {
 			return table[i].trouble;
@@ -122,9 +126,14 @@ static void answer_fill(const struct http_transfer *transfer, struct http_answer
 	curl->easy_getinfo(transfer->easy, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
 	curl->easy_getinfo(transfer->easy, CURLINFO_REQUEST_SIZE, &sent);
 	const char *why = transfer->why[0] ? transfer->why : curl->easy_strerror(transfer->result);
+	if (transfer->is_too_much) {
+		why = "the answer is too long";
+	} else if (transfer->result == CURLE_OK) {
+		why = "the connection ended within the answer's headers";
+	}
 	*answer = (struct http_answer){
 		.trouble = trouble_of(transfer),
-		.why = transfer->is_too_much ? "the answer is too long" : why,
+		.why = why,
 		.was_sent = sent > 0,
 		.status = (int)status,
 		.proxy_status = proxy_status / 100 == 2 ? 0 : (int)proxy_status,

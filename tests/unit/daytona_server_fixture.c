@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 
-enum { ANSWERS_MAX = 64, REQUESTS_MAX = 64, REQUEST_MAX = 2 << 20 };
+enum { ANSWERS_MAX = 128, REQUESTS_MAX = 128, REQUEST_MAX = 2 << 20 };
 
 struct answer {
 	struct buf bytes;
