@@ -21,6 +21,7 @@
 #include "broker/login.h"
 #include "broker/options.h"
 #include "broker/relay.h"
+#include "broker/sandboxes.h"
 #include "broker/sessions.h"
 #include "broker/state_folder.h"
 #include "broker/trace.h"
@@ -275,7 +276,7 @@ static int run_configured(struct broker *broker)
 	return status;
 }
 
-/* Finishes what brokers have begun that are gone; each with its own profile. */
+/* On what brokers have begun that are gone, and on sandboxes; each with its own profile. */
 static int run_on_sessions(const struct broker *broker)
 {
 	struct error err;
@@ -288,7 +289,9 @@ static int run_on_sessions(const struct broker *broker)
 		.state_folder = broker->state_folder,
 		.tools = &broker->tools,
 	};
-	return sessions_act(&means, &err) ? EXIT_SUCCESS : complain(&err);
+	bool is_sandboxes = options_is_for_sandboxes(broker->options);
+	return (is_sandboxes ? sandboxes_act : sessions_act)(&means, &err) ? EXIT_SUCCESS
+	                                                                   : complain(&err);
 }
 
 /* The spawner comes first: it is forked while nothing is allocated and no library loaded. */
@@ -323,8 +326,8 @@ static int run(struct broker *broker)
 		.spawner = broker->spawner, .path = environment_get(broker->environment, "PATH")};
 	broker->registry = registry_create();
 	if (broker->providers->add(broker->registry, &broker->context, &err)) {
-		status = options_is_for_sessions(broker->options) ? run_on_sessions(broker)
-		                                                  : run_configured(broker);
+		status = options_has_agent(broker->options) ? run_configured(broker)
+		                                            : run_on_sessions(broker);
 	} else {
 		status = complain(&err);
 	}

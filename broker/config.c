@@ -173,7 +173,8 @@ bool config_load(struct config *config, const struct options *options,
 		file.path = config->file;
 		ok = read_file(&file, options, registry, err) &&
 		     load_broker(config, &file, options, err) &&
-		     config_profile_load(&config->profile, &file, options, environment, err);
+		     config_profile_load(&config->profile, &file, options, environment, err) &&
+		     config_profile_load_others(config, &file, environment, err);
 		config->file_was_read = file.was_read;
 	}
 	config_file_finish(&file);
@@ -186,6 +187,10 @@ bool config_load(struct config *config, const struct options *options,
 void config_finish(struct config *config)
 {
 	config_profile_finish(&config->profile);
+	for (size_t i = 0; i < config->other_count; i++) {
+		config_profile_finish(&config->others[i]);
+	}
+	free(config->others);
 	free(config->file);
 	free(config->trace);
 	free(config->audit);

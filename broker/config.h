@@ -81,6 +81,10 @@ struct config {
 	size_t audit_size; // bytes
 	char *workspace;   // --workspace as an absolute path, or NULL
 	struct profile profile;
+	/* Owned. The other profiles there are, "local" among them, without agent and secrets: for
+	 * what is finished, or looked at, in their sandboxes. */
+	struct profile *others;
+	size_t other_count;
 };
 
 /*

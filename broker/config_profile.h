@@ -14,4 +14,8 @@ bool config_profile_load(struct profile *profile, const struct config_file *file
 	struct error *err) ATTR_NODISCARD;
 void config_profile_finish(struct profile *profile);
 
+/* Every other profile of a checked file, and the built-in one: config.others. */
+bool config_profile_load_others(struct config *config, const struct config_file *file,
+	const char *const *environment, struct error *err) ATTR_NODISCARD;
+
 #endif

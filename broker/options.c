@@ -142,9 +142,8 @@ static bool fail_bare_word(const struct parser *parser, const char *word, struct
 		return fail_group(parser->group, quoted, err);
 	}
 	return error_set(err, ERROR_CONFIG,
-		"unknown command %s: expected check, checkpoints, conflicts, sessions, help or "
-		"version; "
-		"an agent goes after --: acp-broker -- %.200s",
+		"unknown command %s: expected check, checkpoints, conflicts, sessions, "
+		"sandboxes, help or version; an agent goes after --: acp-broker -- %.200s",
 		quoted, word);
 }
 
@@ -315,8 +314,14 @@ bool options_is_for_sessions(const struct options *options)
 	       options->command <= COMMAND_SESSIONS_DISCARD;
 }
 
+bool options_is_for_sandboxes(const struct options *options)
+{
+	return options->command >= COMMAND_SANDBOXES_LIST &&
+	       options->command <= COMMAND_SANDBOXES_DELETE;
+}
+
 bool options_has_agent(const struct options *options)
 {
 	return !options_is_for_store(options) && !options_is_for_records(options) &&
-	       !options_is_for_sessions(options);
+	       !options_is_for_sessions(options) && !options_is_for_sandboxes(options);
 }

@@ -30,6 +30,9 @@ enum command {
 	COMMAND_SESSIONS_COLLECT,
 	COMMAND_SESSIONS_STOP,
 	COMMAND_SESSIONS_DISCARD,
+	COMMAND_SANDBOXES_LIST,
+	COMMAND_SANDBOXES_STOP,
+	COMMAND_SANDBOXES_DELETE,
 	COMMAND_HELP,
 	COMMAND_VERSION,
 	COMMAND_COUNT,
@@ -43,6 +46,7 @@ enum option_flag {
 	OPTION_STAT = 1 << 1,
 	OPTION_LOCAL = 1 << 2,
 	OPTION_RUNTIME = 1 << 3,
+	OPTION_DISCARD = 1 << 4,
 };
 
 struct options {
@@ -71,6 +75,9 @@ bool options_is_for_store(const struct options *options);
 /* Whether it looks at the records of sessions; and whether it acts on what they are of. */
 bool options_is_for_records(const struct options *options);
 bool options_is_for_sessions(const struct options *options);
+
+/* Whether it is about what providers have made elsewhere. */
+bool options_is_for_sandboxes(const struct options *options);
 
 /* Whether an agent is run, or would be. */
 bool options_has_agent(const struct options *options);

@@ -21,6 +21,7 @@ const struct option option_table[OPTION_TABLE_LENGTH] = {
 	{"--local", NULL, 0, COMMAND_RUN, OPTION_LOCAL, "the version that was here, as it is"},
 	{"--runtime", NULL, 0, COMMAND_RUN, OPTION_RUNTIME,
 		"the version that was in the sandbox, as it is"},
+	{"--discard", NULL, 0, COMMAND_RUN, OPTION_DISCARD, "also what is not collected"},
 	{"--help", NULL, 0, COMMAND_HELP, 0, "print this and exit"},
 	{"--version", NULL, 0, COMMAND_VERSION, 0, "print the version and exit"},
 };
@@ -55,6 +56,12 @@ const struct command_row command_table[COMMAND_TABLE_LENGTH] = {
 		"end its sandbox, lose what is in it"},
 	{"sessions", "sessions prune", " [AGE]", 0, 1, COMMAND_SESSIONS_PRUNE, 0,
 		"forget what was collected long ago"},
+	{"sandboxes", "sandboxes list", "", 0, 0, COMMAND_SANDBOXES_LIST, OPTION_JSON,
+		"what was made elsewhere for you"},
+	{"sandboxes", "sandboxes stop", " NAME", 1, 1, COMMAND_SANDBOXES_STOP, 0,
+		"stop one; its files stay"},
+	{"sandboxes", "sandboxes delete", " NAME", 1, 1, COMMAND_SANDBOXES_DELETE, OPTION_DISCARD,
+		"delete one that is collected"},
 	{NULL, "help", "", 0, 0, COMMAND_HELP, 0, "print this and exit"},
 	{NULL, "version", "", 0, 0, COMMAND_VERSION, 0, "print the version and exit"},
 };

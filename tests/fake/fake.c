@@ -40,6 +40,7 @@ static const struct setting_key fake_keys[] = {
 	[KEY_READ_CHUNK] = {.name = "read-chunk", .type = SETTING_BYTES, .max = 4096},
 	[KEY_ISOLATED] = {.name = "isolated", .type = SETTING_BOOL},
 	[KEY_FAIL] = {.name = "fail", .type = SETTING_LIST, .help = "an operation's name"},
+	{.name = "inventory", .type = SETTING_TEXT, .help = "a folder, whose files are sandboxes"},
 };
 
 static struct fake_provider *from_provider(struct provider *provider)
@@ -64,6 +65,11 @@ bool fake_fails(struct fake_sandbox *sandbox, enum fake_operation operation, str
 		error_set(err, ERROR_UNAVAILABLE, "fake: %s fails", operation_names[operation]);
 	}
 	return true;
+}
+
+struct ev_loop *fake_loop(struct provider *provider)
+{
+	return from_provider(provider)->context->loop;
 }
 
 /* ---- keys ---- */
@@ -279,6 +285,7 @@ static const struct provider_impl fake_impl = {
 	.key_count = ARRAY_LENGTH(fake_keys),
 	.destroy = fake_provider_destroy,
 	.prepare = fake_prepare,
+	.inventory = fake_inventory,
 };
 
 struct provider *fake_provider_create(const struct provider_context *context)

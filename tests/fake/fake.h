@@ -18,7 +18,8 @@
  *   delay         how late every outcome and every event is
  *   read-chunk    the most bytes that one read of an output gives; 0: all
  *   isolated      what its capabilities say; the default is true with runtime-root
- *   fail          an operation that always fails; may be repeated
+ *   fail          an operation that always fails, or "inventory"; may be repeated
+ *   inventory     a folder whose files are the sandboxes of provider_inventory
  */
 enum fake_operation {
 	FAKE_PREPARE,

@@ -28,6 +28,13 @@ static inline struct fake_sandbox *fake_from_sandbox(struct sandbox *sandbox)
 	return CONTAINER_OF(sandbox, struct fake_sandbox, host.sandbox);
 }
 
+struct ev_loop *fake_loop(struct provider *provider);
+
+/* The inventory of struct provider_impl. */
+bool fake_inventory(struct provider *provider, const struct sandbox_request *request,
+	enum inventory_act act, const char *name, const struct inventory_listener *listener,
+	void *data, struct error *err);
+
 /* Whether this call is to fail; counts it. */
 bool fake_fails(struct fake_sandbox *sandbox, enum fake_operation operation, struct error *err);
 

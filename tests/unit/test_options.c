@@ -171,6 +171,10 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 		{"acp-broker sessions collect a", COMMAND_SESSIONS_COLLECT, 0, "a"},
 		{"acp-broker sessions discard a", COMMAND_SESSIONS_DISCARD, 0, "a"},
 		{"acp-broker sessions prune 1h", COMMAND_SESSIONS_PRUNE, 0, "1h"},
+		{"acp-broker sandboxes list --json", COMMAND_SANDBOXES_LIST, OPTION_JSON, ""},
+		{"acp-broker sandboxes stop a", COMMAND_SANDBOXES_STOP, 0, "a"},
+		{"acp-broker sandboxes delete a --discard", COMMAND_SANDBOXES_DELETE,
+			OPTION_DISCARD, "a"},
 		{"acp-broker checkpoints --help", COMMAND_HELP, 0, ""},
 		{"acp-broker checkpoints show --help", COMMAND_HELP, 0, ""},
 		{"acp-broker --help --stat checkpoints list", COMMAND_HELP, OPTION_STAT, ""},
@@ -244,7 +248,8 @@ static void test_mistakes_say_what_was_expected(void **state)
 		{"acp-broker chekc", "unknown command \"chekc\": did you mean check?"},
 		{"acp-broker claude-agent-acp",
 			"unknown command \"claude-agent-acp\": expected check, checkpoints, "
-			"conflicts, sessions, help or version; an agent goes after --: acp-broker "
+			"conflicts, sessions, sandboxes, help or version; an agent goes after --: "
+			"acp-broker "
 			"-- "
 			"claude-agent-acp"},
 		{"acp-broker check version", "expected one command, got check and version"},
@@ -269,8 +274,13 @@ static void test_mistakes_say_what_was_expected(void **state)
 		{"acp-broker checkpoints list --stat",
 			"--stat goes with checkpoints show or checkpoints diff alone"},
 		{"acp-broker --json -- agent",
-			"--json goes with checkpoints list, conflicts list, sessions list or "
-			"sessions show alone"},
+			"--json goes with checkpoints list, conflicts list, sessions list, "
+			"sessions show or sandboxes list alone"},
+		{"acp-broker sandboxes stop x --discard",
+			"--discard goes with sandboxes delete alone"},
+		{"acp-broker sandboxes delete",
+			"sandboxes delete: expected acp-broker sandboxes delete NAME"},
+		{"acp-broker sandboxes", "sandboxes: expected list, stop or delete"},
 		{"acp-broker checkpoints list --json=1", "--json takes no value"},
 		{"acp-broker check -1",
 			"unknown option -1: acp-broker --help lists the options; an agent's own "
@@ -352,8 +362,8 @@ static void test_tables_are_readable_to_their_end(void **state)
 	while (options_command_name(commands)) {
 		commands++;
 	}
-	assert_int_equal(options, 12);
-	assert_int_equal(commands, 17);
+	assert_int_equal(options, 13);
+	assert_int_equal(commands, 20);
 }
 
 int main(void)

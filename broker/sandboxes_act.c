@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/path_quote.h"
+#include "base/words.h"
+#include "broker/sandboxes.h"
+
+struct acting {
+	const struct sessions_means *means;
+	struct config config;
+	int folder_fd;
+	struct session_entries sessions;
+	struct sandbox_entries sandboxes;
+};
+
+/* ---- list ---- */
+
+static void find_sessions(struct acting *acting)
+{
+	for (size_t i = 0; i < acting->sandboxes.count; i++) {
+		struct sandbox_entry *sandbox = &acting->sandboxes.entries[i];
+		for (size_t j = 0; j < acting->sessions.count; j++) {
+			const struct session_entry *session = &acting->sessions.entries[j];
+			if (session->is_readable && sandboxes_is_of(&session->record, sandbox)) {
+				words_append(&sandbox->sessions, session->id);
+			}
+		}
+	}
+}
+
+/* The others are listed all the same. */
+static bool tell_problems(const struct sandbox_entries *sandboxes, struct error *err)
+{
+	for (size_t i = 0; i < sandboxes->problem_count; i++) {
+		const struct sandbox_problem *problem = &sandboxes->problems[i];
+		fprintf(stderr, "acp-broker: profile \"%s\": %s\n", problem->profile->name,
+			problem->err.text);
+	}
+	return sandboxes->problem_count == 0 ||
+	       error_set(err, sandboxes->problems[0].err.code,
+		       "the sandboxes of %zu of %zu profiles could not be listed",
+		       sandboxes->problem_count, sandboxes->asked);
+}
+
+static bool list(struct acting *acting, struct error *err)
+{
+	const struct options *options = acting->means->options;
+	const struct sandbox_entries *sandboxes = &acting->sandboxes;
+	if (options->flags & OPTION_JSON) {
+		if (!sandboxes_print_json(sandboxes, err)) {
+			return false;
+		}
+	} else if (sandboxes->count > 0) {
+		sandboxes_print(options, sandboxes);
+	} else if (sandboxes->problem_count == 0) {
+		fputs(sandboxes->asked > 0 ? "acp-broker: there are no sandboxes\n"
+					   : "acp-broker: no profile has a backend that makes "
+					     "sandboxes elsewhere\n",
+			stderr);
+	}
+	fflush(stdout);
+	return tell_problems(sandboxes, err);
+}
+
+/* ---- which one ---- */
+
+static bool find_one(struct acting *acting, const struct sandbox_entry **out, struct error *err)
+{
+	const char *word = acting->means->options->words[0];
+	const struct sandbox_entry *found = NULL;
+	for (size_t i = 0; i < acting->sandboxes.count; i++) {
+		const struct sandbox_entry *entry = &acting->sandboxes.entries[i];
+		if (strcmp(entry->name, word) != 0 && strcmp(entry->id, word) != 0) {
+			continue;
+		}
+		if (found) {
+			return error_set(err, ERROR_CONFIG,
+				"several are called so, one of profile \"%s\" and one of profile "
+				"\"%s\" among them: say which with --profile, or by its id",
+				found->found_by->name, entry->found_by->name);
+		}
+		found = entry;
+	}
+	if (!found) {
+		return tell_problems(&acting->sandboxes, err) &&
+		       error_set(err, ERROR_NOT_FOUND,
+			       "there is none of that name: acp-broker sandboxes list prints "
+			       "those there are");
+	}
+	*out = found;
+	return true;
+}
+
+/* Its provider looks once more, and takes its own lock for it. */
+static bool check_unused(const struct sandbox_entry *sandbox, struct error *err)
+{
+	return !sandbox->is_in_use ||
+	       error_set(err, ERROR_DENIED,
+		       "a broker that runs uses it: end that first, see acp-broker sessions list");
+}
+
+static void say(const struct sandbox_entry *sandbox, const char *what)
+{
+	printf("sandbox %s of profile \"%s\": %s\n", sandbox->name,
+		*sandbox->profile ? sandbox->profile : sandbox->found_by->name, what);
+}
+
+static bool stop(struct acting *acting, const struct sandbox_entry *sandbox, struct error *err)
+{
+	if (!check_unused(sandbox, err) || !sandboxes_order(acting->means, sandbox->found_by,
+						   INVENTORY_STOP, sandbox->name, NULL, err)) {
+		return false;
+	}
+	say(sandbox, "stopped; its files stay");
+	return true;
+}
+
+/* ---- delete ---- */
+
+/* The record of what is in it, which nobody else can finish meanwhile. */
+struct claim {
+	const struct session_entry *session;
+	int lock_fd;
+};
+
+struct claims {
+	struct claim *claims; // owned
+	size_t count;
+};
+
+static void claims_finish(struct claims *claims)
+{
+	for (size_t i = 0; i < claims->count; i++) {
+		fd_close(&claims->claims[i].lock_fd);
+	}
+	free(claims->claims);
+}
+
+static bool fail_uncollected(const struct session_entry *session, struct error *err)
+{
+	char *quoted = path_quote(span_of(session->record.local_root));
+	error_set_reason(err, ERROR_DENIED, "SYNC_INCOMPLETE",
+		"what is in it of %s is not collected: acp-broker sessions collect %s brings it "
+		"here; --discard deletes it all the same",
+		quoted, session->id);
+	free(quoted);
+	return false;
+}
+
+static bool claim(struct acting *acting, struct claims *claims, const struct session_entry *session,
+	const struct sandbox_entry *sandbox, struct error *err)
+{
+	struct record now;
+	ATTR_CLEANUP(fd_cleanup) int lock_fd = record_lock(acting->folder_fd, session->id, err);
+	if (lock_fd < 0) {
+		return error_prefix(err, "session %s is of it", session->id);
+	}
+	record_owner_note(lock_fd, false);
+	if (!record_load(acting->folder_fd, session->id, &now, err)) {
+		return err->code == ERROR_NOT_FOUND; // it was finished, and forgotten
+	}
+	bool is_of_it = sandboxes_is_of(&now, sandbox);
+	record_finish(&now);
+	if (!is_of_it) {
+		return true; // it was finished meanwhile
+	}
+	if (!(acting->means->options->flags & OPTION_DISCARD)) {
+		return fail_uncollected(session, err);
+	}
+	size_t size = (claims->count + 1) * sizeof(*claims->claims);
+	claims->claims = mem_realloc(claims->claims, size);
+	claims->claims[claims->count++] = (struct claim){session, lock_fd};
+	lock_fd = -1;
+	return true;
+}
+
+/* A record that cannot be read may be of it, and nobody forgets it. */
+static bool claim_all(struct acting *acting, const struct sandbox_entry *sandbox,
+	struct claims *claims, struct error *err)
+{
+	for (size_t i = 0; i < acting->sessions.count; i++) {
+		const struct session_entry *session = &acting->sessions.entries[i];
+		bool is_discarded = acting->means->options->flags & OPTION_DISCARD;
+		if (!session->is_readable && !is_discarded) {
+			return error_set(err, ERROR_DENIED,
+				"session %s cannot be read and may be of it (%s); --discard "
+				"deletes it all the same",
+				session->id, session->problem.text);
+		}
+		if (session->is_readable && sandboxes_is_of(&session->record, sandbox) &&
+			!claim(acting, claims, session, sandbox, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool forget(struct acting *acting, const struct claims *claims, struct error *err)
+{
+	for (size_t i = 0; i < claims->count; i++) {
+		const struct record *record = &claims->claims[i].session->record;
+		char *quoted = path_quote(span_of(record->local_root));
+		printf("session %s of %s: what was changed there since its last sync is lost (the "
+		       "record is of %s)\n",
+			record->id, quoted, record->updated);
+		free(quoted);
+		if (!record_remove(acting->folder_fd, record->id, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool delete (struct acting *acting, const struct sandbox_entry *sandbox, struct error *err)
+{
+	struct claims claims = {NULL, 0};
+	bool ok = check_unused(sandbox, err) && claim_all(acting, sandbox, &claims, err) &&
+	          sandboxes_order(acting->means, sandbox->found_by, INVENTORY_DELETE, sandbox->name,
+			  NULL, err);
+	if (ok) {
+		say(sandbox, "deleted");
+		ok = forget(acting, &claims, err);
+	}
+	claims_finish(&claims);
+	return ok;
+}
+
+/* ---- running one ---- */
+
+static bool act(struct acting *acting, struct error *err)
+{
+	const struct options *options = acting->means->options;
+	const struct sandbox_entry *sandbox = NULL;
+	if (options->command == COMMAND_SANDBOXES_LIST) {
+		return list(acting, err);
+	}
+	bool ok =
+		find_one(acting, &sandbox, err) &&
+		(options->command == COMMAND_SANDBOXES_STOP ? stop : delete)(acting, sandbox, err);
+	return ok || error_prefix(err, "sandbox %.100s", options->words[0]);
+}
+
+static bool check_profile(const struct acting *acting, struct error *err)
+{
+	const char *profile = acting->means->options->profile;
+	return !profile || acting->sandboxes.asked > 0 ||
+	       error_set(err, ERROR_CONFIG,
+		       "--profile %s: expected a backend that makes sandboxes elsewhere, got %s",
+		       profile, backend_name(acting->config.profile.backend));
+}
+
+static bool act_on_all(struct acting *acting, struct error *err)
+{
+	const struct sessions_means *means = acting->means;
+	const char *state_folder = means->state_folder ? means->state_folder : "";
+	ATTR_CLEANUP(fd_cleanup) int folder_fd = record_folder_open(state_folder, err);
+	acting->folder_fd = folder_fd;
+	if (folder_fd < 0 || !sessions_load(folder_fd, &acting->sessions, err)) {
+		return false;
+	}
+	sandboxes_load(means, &acting->config, &acting->sandboxes);
+	find_sessions(acting);
+	bool ok = check_profile(acting, err) && act(acting, err);
+	sandboxes_finish(&acting->sandboxes);
+	sessions_finish(&acting->sessions);
+	return ok;
+}
+
+bool sandboxes_act(const struct sessions_means *means, struct error *err)
+{
+	struct acting acting = {.means = means};
+	if (!config_load(
+		    &acting.config, means->options, means->registry, means->environment, err)) {
+		return false;
+	}
+	log_set_level(acting.config.log_level);
+	bool ok = act_on_all(&acting, err);
+	config_finish(&acting.config);
+	errno = 0;
+	if (ok && (fflush(stdout) != 0 || ferror(stdout))) {
+		return error_set_errno(err, errno ? errno : EIO, "writing to stdout");
+	}
+	return ok;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker/command.h"
+#include "broker/sandboxes.h"
+
+enum { NAME_WIDTH = 28, STATE_WIDTH = 12 };
+
+/* ---- as JSON ---- */
+
+/* What is not known is null. */
+static void write_known(struct json_writer *writer, const char *key, const char *text)
+{
+	command_write_member(writer, key, *text ? text : NULL);
+}
+
+static void write_entry(struct json_writer *writer, const struct sandbox_entry *entry)
+{
+	json_write_object(writer);
+	command_write_member(writer, "name", entry->name);
+	command_write_member(writer, "id", entry->id);
+	command_write_member(writer, "backend", backend_name(entry->found_by->backend));
+	command_write_member(writer, "state", entry->state);
+	json_write_key(writer, "isInUse");
+	json_write_bool(writer, entry->is_in_use);
+	write_known(writer, "profile", entry->profile);
+	command_write_member(writer, "foundBy", entry->found_by->name);
+	write_known(writer, "workspace", entry->workspace);
+	write_known(writer, "created", entry->created);
+	write_known(writer, "problem", entry->why);
+	json_write_key(writer, "uncollected");
+	json_write_array(writer);
+	for (char **session = entry->sessions; session && *session; session++) {
+		json_write_text(writer, *session);
+	}
+	json_write_array_end(writer);
+	json_write_object_end(writer);
+}
+
+static void write_entries(struct json_writer *writer, const void *data)
+{
+	const struct sandbox_entries *entries = data;
+	json_write_key(writer, "sandboxes");
+	json_write_array(writer);
+	for (size_t i = 0; i < entries->count; i++) {
+		write_entry(writer, &entries->entries[i]);
+	}
+	json_write_array_end(writer);
+	json_write_key(writer, "problems");
+	json_write_array(writer);
+	for (size_t i = 0; i < entries->problem_count; i++) {
+		json_write_object(writer);
+		command_write_member(writer, "profile", entries->problems[i].profile->name);
+		command_write_member(writer, "error", entries->problems[i].err.text);
+		json_write_object_end(writer);
+	}
+	json_write_array_end(writer);
+}
+
+bool sandboxes_print_json(const struct sandbox_entries *entries, struct error *err)
+{
+	return command_print_json(write_entries, entries, err);
+}
+
+/* ---- for people ---- */
+
+static void print_column(struct command_context *context, const char *text, size_t width)
+{
+	size_t len = strlen(text);
+	command_print(context, span_of(*text ? text : "-"));
+	printf("%*s  ", (int)(len < width ? width - (len ? len : 1) : 0), "");
+}
+
+static void print_below(struct command_context *context, const char *label, const char *text)
+{
+	printf("%*s  %s", NAME_WIDTH, "", label);
+	command_print(context, span_of(text));
+	putchar('\n');
+}
+
+static void print_entry(struct command_context *context, const struct sandbox_entry *entry)
+{
+	char created[20];
+	snprintf(created, sizeof(created), "%s", entry->created);
+	print_column(context, entry->name, NAME_WIDTH);
+	print_column(context, entry->state, STATE_WIDTH);
+	print_column(context, entry->is_in_use ? "running" : "", sizeof("running") - 1);
+	print_column(context, created, sizeof(created) - 1);
+	print_column(context, entry->profile, 0);
+	if (*entry->workspace) {
+		command_print_path(entry->workspace);
+	} else {
+		putchar('-');
+	}
+	putchar('\n');
+	if (*entry->why) {
+		print_below(context, "", entry->why);
+	}
+	for (char **session = entry->sessions; session && *session; session++) {
+		print_below(context, "not collected: session ", *session);
+	}
+}
+
+void sandboxes_print(const struct options *options, const struct sandbox_entries *entries)
+{
+	struct command_context context = {
+		.options = options, .is_terminal = isatty(STDOUT_FILENO) == 1, .lock_fd = -1};
+	printf("%-*s  %-*s  %-7s  %-19s  %s\n", NAME_WIDTH, "SANDBOX", STATE_WIDTH, "STATE",
+		"BROKER", "CREATED (UTC)", "PROFILE  WORKSPACE");
+	for (size_t i = 0; i < entries->count; i++) {
+		print_entry(&context, &entries->entries[i]);
+	}
+}
