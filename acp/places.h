@@ -48,6 +48,8 @@ enum place {
 	PLACE_LISTED_SESSION_ID,       // session/list; several
 	PLACE_RESULT_MCP_HTTP,         // initialize
 	PLACE_RESULT_MCP_SSE,          // initialize
+	PLACE_RESULT_LOAD,             // initialize
+	PLACE_RESULT_RESUME,           // initialize
 	PLACE_RESULT_META,             // initialize
 	PLACE_RESULT_META_BROKER,      // initialize, of a broker behind this one
 

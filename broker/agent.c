@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/agent_internal.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -56,6 +57,7 @@ static void on_lost(void *data, const struct error *err)
 {
 	struct agent *agent = data;
 	agent->is_empty = true;
+	agent->is_lost = true;
 	agent_fail_lost(agent, err);
 }
 
@@ -71,6 +73,7 @@ static void start_process(struct agent *agent)
 {
 	const struct profile *profile = agent->config.profile;
 	struct error err;
+	agent->is_prepared = true;
 	char **env = config_profile_environment(profile, sandbox_environment(agent->sandbox));
 	struct exec_spec spec = {
 		.argv = (const char *const *)profile->agent_argv,
@@ -142,6 +145,7 @@ static void on_ready(void *data)
 static void on_sandbox_failed(void *data, const struct error *err)
 {
 	struct agent *agent = data;
+	agent->is_lost = true;
 	agent_fail_lost(agent, err);
 }
 
@@ -216,13 +220,10 @@ static const struct link_listener link_listener = {
 
 /* ---- life ---- */
 
-struct agent *agent_create(const struct agent_config *config)
+/* Of one process: what it writes and what is written to it. */
+static void streams_init(struct agent *agent)
 {
-	struct agent *agent = mem_alloc_zero(sizeof(*agent));
-	agent->config = *config;
-	snprintf(agent->subject, sizeof(agent->subject), "agent \"%.60s\"",
-		config->profile->agent_name);
-	agent_end_init(agent);
+	const struct agent_config *config = &agent->config;
 	tail_init(&agent->tail, config->loop, agent->subject, AGENT_STDERR_TAIL);
 	struct link_config link_config = {
 		.loop = config->loop,
@@ -233,8 +234,57 @@ struct agent *agent_create(const struct agent_config *config)
 		.data = agent,
 	};
 	link_init(&agent->link, &link_config);
+}
+
+static void streams_finish(struct agent *agent)
+{
+	link_close(&agent->link);
+	link_finish(&agent->link);
+	tail_finish(&agent->tail);
+}
+
+static void on_again(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct agent *agent = CONTAINER_OF(timer, struct agent, again);
+	if (!agent->is_failing) {
+		start_process(agent);
+	}
+}
+
+struct agent *agent_create(const struct agent_config *config)
+{
+	struct agent *agent = mem_alloc_zero(sizeof(*agent));
+	agent->config = *config;
+	snprintf(agent->subject, sizeof(agent->subject), "agent \"%.60s\"",
+		config->profile->agent_name);
+	agent_end_init(agent);
+	ev_init(&agent->again, on_again);
+	streams_init(agent);
 	prepare(agent);
 	return agent;
+}
+
+bool agent_can_restart(const struct agent *agent)
+{
+	return agent->is_prepared && !agent->is_lost;
+}
+
+void agent_restart(struct agent *agent)
+{
+	assert(agent->is_gone && agent_can_restart(agent));
+	log_info("%s: starting it anew", agent->subject);
+	streams_finish(agent);
+	exec_destroy(agent->exec);
+	agent->exec = NULL;
+	streams_init(agent);
+	agent->step = NULL;
+	agent->stop_step = STOP_NONE;
+	agent->is_started = agent->has_exited = agent->is_empty = false;
+	agent->input_ended = agent->output_ended = false;
+	agent->link_error = (struct error){.code = ERROR_NONE};
+	agent->is_failing = agent->is_down = agent->is_gone = false;
+	agent->noise_count = 0;
+	agent_timer_start(agent, &agent->again, 0);
 }
 
 void agent_destroy(struct agent *agent)
@@ -243,9 +293,8 @@ void agent_destroy(struct agent *agent)
 		return;
 	}
 	agent_end_finish(agent);
-	link_close(&agent->link);
-	link_finish(&agent->link);
-	tail_finish(&agent->tail);
+	ev_timer_stop(agent->config.loop, &agent->again);
+	streams_finish(agent);
 	provision_destroy(agent->provision);
 	exec_destroy(agent->exec);
 	if (agent->sandbox) {
@@ -266,5 +315,5 @@ pid_t agent_process(const struct agent *agent)
 
 struct sandbox *agent_sandbox(const struct agent *agent)
 {
-	return agent->exec ? agent->sandbox : NULL;
+	return agent->is_prepared ? agent->sandbox : NULL;
 }

@@ -53,6 +53,18 @@ struct agent_config {
 /* Never fails at once: what goes wrong is told by on_down. */
 struct agent *agent_create(const struct agent_config *config);
 
+/*
+ * Whether another process can be started in the sandbox once this one is gone (on_gone): the
+ * sandbox was ready and, as far as is known, still is.
+ */
+bool agent_can_restart(const struct agent *agent);
+
+/*
+ * After on_gone: starts the agent anew in the same sandbox, with a link as new; the listener is
+ * raised as for an agent that was created.
+ */
+void agent_restart(struct agent *agent);
+
 /* Ends what is left at once; raises nothing more. NULL is fine. */
 void agent_destroy(struct agent *agent);
 

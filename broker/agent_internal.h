@@ -22,7 +22,10 @@ struct agent {
 	struct ev_timer stop;        // the deadline of the stop step
 	struct ev_timer drain;       // exited, output still open - or the other way round
 	struct ev_timer tell;        // raises what may not be raised from inside a call
+	struct ev_timer again;       // starts the process that follows one that has ended
 	char subject[80];
+	bool is_prepared; // the sandbox can be used
+	bool is_lost;     // it cannot any more
 	const char *step; // what it has to answer; NULL: nothing
 	enum stop_step stop_step;
 	struct process_status status;

@@ -66,6 +66,7 @@ struct profile {
 	size_t mcp_count;
 	int recovery_timeout_ms; // what brokers left that are gone, at a start
 	int health_timeout_ms;   // a sandbox's answer to whether it is well
+	int restart_limit;       // of an agent for one session, within a minute
 	int mcp_timeout_ms;      // the sandbox's answer on which commands it has
 
 	struct policy *policy; // owned

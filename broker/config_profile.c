@@ -43,6 +43,7 @@ static const struct limit limits[] = {
 	{"setup-timeout", offsetof(struct profile, setup_timeout_ms), LIMIT_INT},
 	{"recovery-timeout", offsetof(struct profile, recovery_timeout_ms), LIMIT_INT},
 	{"health-timeout", offsetof(struct profile, health_timeout_ms), LIMIT_INT},
+	{"restart-limit", offsetof(struct profile, restart_limit), LIMIT_INT},
 	{"mcp-timeout", offsetof(struct profile, mcp_timeout_ms), LIMIT_INT},
 	{"big-file", offsetof(struct profile, sync.big_file_bytes), LIMIT_SIZE},
 	{"max-files", offsetof(struct profile, sync.limits.files_max), LIMIT_SIZE},

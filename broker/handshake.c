@@ -211,6 +211,14 @@ static void keep_agent_name(struct peer *peer, const struct call *call)
 	}
 }
 
+/* ACP, AgentCapabilities: how the agent restores a session. */
+static void keep_offers(struct relay *relay, const struct call *call)
+{
+	struct span resume = message_place(&call->message, PLACE_RESULT_RESUME);
+	relay->offers_load = span_is(message_place(&call->message, PLACE_RESULT_LOAD), "true");
+	relay->offers_resume = resume.len > 0 && resume.data[0] == '{';
+}
+
 bool handshake_on_result(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
@@ -224,7 +232,9 @@ bool handshake_on_result(
 		return false;
 	}
 	request->peer->was_greeted = true;
+	request->peer->has_served = true;
 	keep_agent_name(request->peer, call);
+	keep_offers(relay, call);
 	relay_mcp_learn(relay, call);
 	buf_clear(&relay->initialize);
 	return buf_append(&relay->initialize, buf_span(&request->message), err);
@@ -341,7 +351,9 @@ static void on_greeted_again(struct relay *relay, struct request *request,
 		return;
 	}
 	peer->was_greeted = true;
+	peer->has_served = true;
 	keep_agent_name(peer, answer);
+	keep_offers(relay, answer);
 	if (relay->authenticate.len == 0) {
 		link_release(agent_link(peer->agent));
 		return;

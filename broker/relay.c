@@ -12,6 +12,7 @@
 #include "broker/old_text.h"
 #include "broker/relay_deletions.h"
 #include "broker/recovery.h"
+#include "broker/relay_revive.h"
 #include "broker/relay_sync.h"
 #include "broker/subject.h"
 #include "broker/timestamp.h"
@@ -132,6 +133,7 @@ static struct peer *peer_start(struct relay *relay)
 {
 	struct peer *peer = mem_alloc_zero(sizeof(*peer));
 	peer->relay = relay;
+	relay->agents_started++;
 	peer->number = ++relay->next_peer_number;
 	pending_table_init(&peer->asked, relay->config.profile->max_requests);
 	snprintf(peer->hop, sizeof(peer->hop), "agent %d", peer->number);
@@ -163,9 +165,20 @@ struct peer *relay_running_peer(struct relay *relay)
 	return NULL;
 }
 
+struct peer *relay_peer_of_number(struct relay *relay, int number)
+{
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		if (peer->number == number) {
+			return peer;
+		}
+	}
+	return NULL;
+}
+
 struct peer *relay_current_peer(struct relay *relay)
 {
 	struct peer *peer = relay_running_peer(relay);
+	peer = peer ? peer : relay_revive_any(relay);
 	return peer ? peer : relay_further_peer(relay);
 }
 
@@ -357,6 +370,7 @@ struct relay *relay_create(const struct relay_config *config)
 	relay->places = places_create();
 	list_init(&relay->peers);
 	list_init(&relay->healths);
+	list_init(&relay->restores);
 	pending_table_init(&relay->asked_editor, profile->max_requests);
 	session_table_init(&relay->sessions, profile->max_sessions);
 	splice_init(&relay->splice);
@@ -396,6 +410,7 @@ void relay_destroy(struct relay *relay)
 					     "the broker has ended", {NULL, 0}});
 		relay_peer_gone(peer);
 	}
+	assert(list_is_empty(&relay->restores)); // their agents have failed them
 	recovery_destroy(relay->recovery);
 	ev_timer_stop(relay->config.loop, &relay->last_words);
 	ev_timer_stop(relay->config.loop, &relay->look);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "broker/mode_gate.h"
 #include "broker/relay_turn.h"
+#include "broker/restore.h"
 
 /* ---- what methods mean ---- */
 
@@ -155,6 +156,9 @@ static void on_notification(struct peer *peer, const struct call *call)
 	struct error err;
 	if (strcmp(call->message.method, "$/cancel_request") == 0) {
 		on_cancel_request(peer, call);
+		return;
+	}
+	if (restore_hides(peer, call)) {
 		return;
 	}
 	mode_gate_on_update(peer, call);

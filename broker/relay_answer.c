@@ -3,10 +3,15 @@
 
 #include <assert.h>
 
+#include "broker/restore.h"
+
 /* What the broker answers itself, to either side. */
 
 void relay_fail(struct relay *relay, struct span id, const struct failure *failure)
 {
+	if (restore_takes_failure(relay, id, failure)) {
+		return; // a request of the broker's own
+	}
 	buf_clear(&relay->scratch);
 	failure_write(&relay->scratch, id, failure);
 	relay_send_editor(relay, buf_span(&relay->scratch));

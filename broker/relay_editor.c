@@ -11,7 +11,9 @@
 #include "broker/mode_gate.h"
 #include "broker/own_methods.h"
 #include "broker/relay_deletions.h"
+#include "broker/relay_revive.h"
 #include "broker/relay_turn.h"
+#include "broker/restore.h"
 
 /* ---- requests ---- */
 
@@ -47,6 +49,7 @@ void relay_pass_editor_request(struct peer *peer, const struct call *call)
 		return;
 	}
 	struct request *request = request_create(peer, method);
+	restore_claim(relay, request, call);
 	if (!pending_add(&peer->asked, &request->pending, call->message.id, &err)) {
 		refuse(relay, call, failure_code_of(&err), "relay", err.text);
 		request_destroy(request);
@@ -60,7 +63,7 @@ void relay_pass_editor_request(struct peer *peer, const struct call *call)
 }
 
 /* The agent that has a session's directory already; NULL: none has. */
-static struct peer *peer_with_root(struct relay *relay, const struct call *call)
+struct peer *relay_peer_with_root(struct relay *relay, const struct call *call)
 {
 	char cwd[FILE_PATH_MAX];
 	if (!message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd))) {
@@ -74,25 +77,32 @@ static struct peer *peer_with_root(struct relay *relay, const struct call *call)
 	return NULL;
 }
 
+/*
+ * The agent for a session of its directory: that which has it, or the one the session had before;
+ * NULL: any.
+ */
+static struct peer *peer_to_open(
+	struct relay *relay, const struct session *session, const struct call *call)
+{
+	struct peer *peer = relay_peer_with_root(relay, call);
+	struct peer *home = session ? relay_peer_of_number(relay, session->agent_number) : NULL;
+	return peer || !home || !relay_revive(home) ? peer : home;
+}
+
 /* The agent a request goes to; NULL once it was answered. */
 static struct peer *route_request(
 	struct relay *relay, const struct method *method, const struct call *call)
 {
-	char text[MESSAGE_SESSION_ID_MAX + 128];
 	struct session *session = relay_session_of(relay, &call->message);
-	if (method->route == ROUTE_SESSION && session && !session->peer) {
-		snprintf(text, sizeof(text),
-			"the agent of session \"%s\" has ended; session/load or session/new starts "
-			"it anew",
-			session->id);
-		refuse(relay, call, "AGENT_EXITED", "session", text);
+	bool is_needed = method->route == ROUTE_SESSION;
+	if (session && restore_holds(relay, session, is_needed, call)) {
 		return NULL;
 	}
 	if (session && session->peer) {
 		return session->peer;
 	}
 	bool is_over = false;
-	struct peer *peer = method->opens_session ? peer_with_root(relay, call) : NULL;
+	struct peer *peer = method->opens_session ? peer_to_open(relay, session, call) : NULL;
 	if (method->route == ROUTE_LIST) {
 		peer = listing_peer(relay, call, &is_over);
 	} else if (!peer) {
@@ -157,6 +167,9 @@ static void on_cancel_request(struct relay *relay, const struct call *call)
 {
 	struct error err;
 	struct span id = message_place(&call->message, PLACE_REQUEST_ID);
+	if (restore_cancel_request(relay, id)) {
+		return;
+	}
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		struct pending *pending = pending_find_origin(&peer->asked, id);
 		if (!pending && relay_turn_cancel_request(peer, id)) {
@@ -200,6 +213,10 @@ static bool on_notification(struct relay *relay, const struct call *call)
 	}
 	struct session *session = relay_session_of(relay, &call->message);
 	struct peer *peer = session ? session->peer : NULL;
+	bool is_cancel = strcmp(name, "session/cancel") == 0;
+	if (session && is_cancel && restore_cancel(relay, session)) {
+		return true;
+	}
 	if (!session && !relay->is_ending) {
 		peer = relay_running_peer(relay); // a notification starts none
 	}
@@ -214,7 +231,6 @@ static bool on_notification(struct relay *relay, const struct call *call)
 		}
 		return true;
 	}
-	bool is_cancel = strcmp(name, "session/cancel") == 0;
 	if (link_is_over(agent_link(peer->agent)) && !is_cancel && !call->was_parked) {
 		return false;
 	}

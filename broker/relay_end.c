@@ -7,7 +7,9 @@
 #include "broker/health.h"
 #include "broker/recovery.h"
 #include "broker/relay_sync.h"
+#include "broker/relay_revive.h"
 #include "broker/relay_turn.h"
+#include "broker/restore.h"
 
 void relay_finish(struct relay *relay)
 {
@@ -62,7 +64,7 @@ void relay_peer_gone(void *data)
 	ev_timer_stop(relay->config.loop, &peer->idle);
 	grant_resolve_fail(peer, &(struct failure){"AGENT_EXITED", "session",
 					 "the session's agent has ended", {NULL, 0}});
-	if (relay_sync_close(peer)) {
+	if (relay_revive_rest(peer) || relay_sync_close(peer)) {
 		return;
 	}
 	relay_sync_finish(peer, &ended_failure);
@@ -141,6 +143,7 @@ void relay_end(struct relay *relay)
 		relay->is_ending = true;
 		recovery_destroy(relay->recovery);
 		relay->recovery = NULL;
+		restore_end(relay);
 		session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);
 		answer_for_editor(relay);
 	}
@@ -155,6 +158,7 @@ void relay_end(struct relay *relay)
 		} else {
 			agent_stop(peer->agent);
 		}
+		relay_revive_end(peer);
 	}
 	relay_finish_if_empty(relay);
 }

@@ -41,6 +41,11 @@ struct relay {
 	unsigned notices; // sent so far (notice.c)
 	struct usage usage;
 	struct usage_memo usage_memo; // of the editor
+	struct list restores;         // of struct restore (restore.c)
+	unsigned restores_begun;
+	unsigned agents_started;
+	bool offers_load;   // the agent has said that it takes session/load
+	bool offers_resume; // … session/resume
 	bool is_ending;
 	bool tells_states;    // the editor asked for _broker/session/state
 	bool shows_terminals; // the editor advertised _meta.terminal_output
@@ -77,6 +82,9 @@ struct peer {
 	double heard_at;       // ev_now when its last line came
 	bool is_greeting;      // its initialize is in flight
 	bool was_greeted;      // its initialize was answered well
+	bool has_served;       // the same, of it or of one before it in this sandbox
+	bool is_resting;       // it has ended, and its sandbox is there for another
+	bool is_waking;        // it is to be started again once the one before is gone
 	struct keeper *keeper; // owned; of its workspaces; NULL where none is synced
 	struct list turns;     // of struct turn (relay_turn.c): prompts and answers, until synced
 	size_t held_bytes;     // of answers in turns, and of what came after them
@@ -172,6 +180,8 @@ void request_destroy(struct request *request);
 /* The agent to use where the session does not say; NULL where none runs. */
 struct peer *relay_running_peer(struct relay *relay);
 
+struct peer *relay_peer_of_number(struct relay *relay, int number); // or NULL
+
 /* The same, started where none runs. NULL while ending. */
 struct peer *relay_current_peer(struct relay *relay);
 
@@ -260,6 +270,9 @@ bool relay_on_editor_call(struct relay *relay, const struct call *call);
 
 /* The same of one that waited for this agent, whichever would be chosen now. */
 void relay_on_parked_call(struct peer *peer, const struct call *call);
+
+/* The agent that runs and has the directory already in which a message opens a session, or NULL. */
+struct peer *relay_peer_with_root(struct relay *relay, const struct call *call);
 
 /* A request of the editor's whose agent is known and ready, and has its roots. */
 void relay_pass_editor_request(struct peer *peer, const struct call *call);

@@ -8,6 +8,7 @@
 #include "broker/relay_deletions.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
+#include "broker/restore.h"
 
 static bool keep_session(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
@@ -58,6 +59,7 @@ static bool keep_roots(struct request *request, const struct call *call, struct 
 	}
 	char **roots = relay_directories_of(&call->message);
 	request->roots = roots;
+	restore_keep(request, call);
 	for (size_t i = 0; roots[i]; i++) {
 		char *mapped = relay_map_path(request->peer, PATH_TO_RUNTIME, roots[i]);
 		free(roots[i]);
@@ -69,6 +71,8 @@ static bool keep_roots(struct request *request, const struct call *call, struct 
 static void give_roots(struct session *session, struct request *request)
 {
 	session_set_roots(session, request->roots);
+	session->agent_number = request->peer->number;
+	restore_remember(session, request);
 	request->roots = NULL;
 	request->has_opened = true;
 }

@@ -22,6 +22,7 @@ static void session_destroy(struct session *session)
 {
 	list_remove(&session->link);
 	environment_free(session->roots);
+	free(session->opening);
 	memory_destroy(session->memory);
 	mode_guard_destroy(session->guard);
 	free(session->agent_id);

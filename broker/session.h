@@ -26,6 +26,10 @@ struct session {
 	struct peer *peer; // NULL once its agent has ended
 	int prompts;       // in flight
 	char **roots;      // owned, NULL-terminated; cwd and additionalDirectories; may be NULL
+	int agent_number;  // of the agent that has it, or had it last (peer.number)
+	char *opening;     // owned; params it was opened with (JSON), to open it again; may be NULL
+	double restarts_since; // ev_now; the first restart of the minute that counts
+	int restarts;          // of an agent for it, since then
 	struct memory *memory; // owned; what the person has said "always" to
 	struct usage_counts usage;
 	struct mode_guard *guard; // owned; where policy gates the agent's modes; may be NULL

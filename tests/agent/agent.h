@@ -30,6 +30,7 @@ struct agent_options {
 	const char *exit_at_once; // status
 	const char *slow_exit;    // seconds between the end of input and leaving
 	const char *meta;         // JSON for the _meta of the initialize result
+	const char *sessions;     // file of the sessions it remembers; NULL: it takes any
 	const char *modes;        // JSON members of session/new's result instead of its modes
 	bool never_answer;
 	bool garbage_first;
@@ -38,6 +39,7 @@ struct agent_options {
 	bool terminal_auth;
 	bool need_auth;
 	bool no_load;
+	bool no_resume;
 	bool only_stdio;
 	bool refuse_modes; // session/set_mode and set_config_option are errors
 	bool null_results; // null where a result has no required member
@@ -93,6 +95,12 @@ void agent_flush(struct agent *agent);
 void agent_note_pid(struct agent *agent, int pid);
 void agent_stop_on_signal(void); // SIGUSR1 makes the agent read again
 
+/* memory.c: sessions that outlive the process (--sessions). */
+void memory_read(struct agent *agent);
+void memory_add(struct agent *agent, const struct session *session);
+
+/* A session of the agent's; id is taken. */
+struct session *agent_make_session(struct agent *agent, char *id, struct span cwd);
 struct session *agent_find_session(struct agent *agent, const char *id);
 
 /* The two arguments of "%.*s": a span's, or a buffer's from which nothing was consumed. */

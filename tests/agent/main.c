@@ -32,6 +32,8 @@ static const struct {
 	VALUE("--exit-at-once", exit_at_once, "STATUS: leave without a word on stdout"),
 	VALUE("--slow-exit", slow_exit, "SECONDS: between the end of input and leaving"),
 	VALUE("--meta", meta, "JSON: _meta of the initialize result"),
+	VALUE("--sessions", sessions,
+		"FILE: remember sessions there; one that is not there cannot be loaded"),
 	VALUE("--modes", modes, "JSON: members of session/new's result, in place of its modes"),
 	FLAG("--refuse-modes", refuse_modes, "refuse session/set_mode and set_config_option"),
 	FLAG("--never-answer", never_answer, "read everything, answer nothing"),
@@ -41,6 +43,7 @@ static const struct {
 	FLAG("--terminal-auth", terminal_auth, "offer authentication in a terminal"),
 	FLAG("--need-auth", need_auth, "refuse session/new before authenticate"),
 	FLAG("--no-load", no_load, "do not offer session/load"),
+	FLAG("--no-resume", no_resume, "do not offer session/resume"),
 	FLAG("--only-stdio", only_stdio, "take MCP servers of no type but stdio"),
 	FLAG("--null-results", null_results, "answer null where nothing is required"),
 	FLAG("--login", login, "be a person's login instead of an agent"),
@@ -102,6 +105,7 @@ static int run(const struct agent_options *chosen, int argc, char **argv)
 	agent_init(&agent, chosen);
 	agent.argc = argc;
 	agent.argv = argv;
+	memory_read(&agent);
 	if (chosen->garbage_first) {
 		agent_send_raw(
 			&agent, SPAN_LITERAL("Welcome to the scripted agent!\n{not json}\n\n"));

@@ -60,9 +60,10 @@ static void answer_initialize(const struct request *request)
 		"\"promptCapabilities\":{\"image\":true,\"audio\":true,\"embeddedContext\":true},"
 		"\"mcpCapabilities\":%s,"
 		"\"sessionCapabilities\":{\"list\":{},\"delete\":{},"
-		"\"additionalDirectories\":{},\"resume\":{},\"close\":{}},"
+		"\"additionalDirectories\":{},%s\"close\":{}},"
 		"\"auth\":{\"logout\":{}}},",
-		options->only_stdio ? "{}" : "{\"http\":true,\"sse\":true}");
+		options->only_stdio ? "{}" : "{\"http\":true,\"sse\":true}",
+		options->no_resume ? "" : "\"resume\":{},");
 	text_add(&result, "\"authMethods\":[{\"id\":\"token\",\"name\":\"Token\"}");
 	if (options->terminal_auth) {
 		text_add(&result, ",{\"id\":\"login\",\"name\":\"Login\",\"type\":\"terminal\","
@@ -90,17 +91,6 @@ static void answer_logout(const struct request *request)
 	answer_nothing(request);
 }
 
-static struct session *make_session(struct agent *agent, char *id, struct span cwd)
-{
-	struct session *session = mem_alloc_zero(sizeof(*session));
-	session->id = id;
-	session->quoted_id = raw_quote(span_of(id));
-	session->cwd = cwd.len > 0 ? mem_strndup(cwd) : mem_strdup("null");
-	session->mode = mem_strdup("\"ask\"");
-	list_append(&agent->sessions, &session->link);
-	return session;
-}
-
 static void answer_new(const struct request *request)
 {
 	struct agent *agent = request->agent;
@@ -115,7 +105,8 @@ static void answer_new(const struct request *request)
 			abort();
 		}
 	} while (agent_find_session(agent, id) != NULL);
-	struct session *session = make_session(agent, id, raw_member(request->params, "cwd"));
+	struct session *session = agent_make_session(agent, id, raw_member(request->params, "cwd"));
+	memory_add(agent, session);
 	struct buf result;
 	buf_init(&result, 65536);
 	text_add(&result, "{\"sessionId\":%s,", session->quoted_id);
@@ -128,13 +119,18 @@ static void answer_new(const struct request *request)
 	buf_finish(&result);
 }
 
-/* A session that is loaded need not be known: this agent remembers everything. */
+/* Without --sessions one that is loaded need not be known: this agent remembers everything. */
 static struct session *reopen(const struct request *request)
 {
 	struct session *session = request->session;
+	if (session == NULL && request->agent->options.sessions != NULL) {
+		agent_answer_error(
+			request->agent, request->id, -32002, "Resource not found: session");
+		return NULL;
+	}
 	if (session == NULL) {
 		char *id = raw_text(raw_member(request->params, "sessionId"));
-		session = make_session(request->agent, id != NULL ? id : mem_strdup(""),
+		session = agent_make_session(request->agent, id != NULL ? id : mem_strdup(""),
 			raw_member(request->params, "cwd"));
 	}
 	session->closed = false;
@@ -163,6 +159,9 @@ static void replay(struct agent *agent, const struct session *session)
 static void answer_load(const struct request *request)
 {
 	struct session *session = reopen(request);
+	if (session == NULL) {
+		return;
+	}
 	replay(request->agent, session);
 	if (request->agent->options.null_results) {
 		agent_answer(request->agent, request->id, "null");
@@ -176,8 +175,9 @@ static void answer_load(const struct request *request)
 
 static void answer_resume(const struct request *request)
 {
-	reopen(request);
-	answer_nothing(request);
+	if (reopen(request) != NULL) {
+		answer_nothing(request);
+	}
 }
 
 static void answer_list(const struct request *request)

@@ -43,7 +43,7 @@ class Trouble(Scene):
         getattr(self, f'be_{trouble}')()
         self.check_answers()
         if self.session:
-            self.check_refused()
+            self.check_session()
         if trouble == 'killed' and moment not in ('collecting', 'destroying'):
             self.heal()
             self.go_on()
@@ -178,11 +178,18 @@ class Trouble(Scene):
             self.assertIn('box' if codes == {'LINK_LOST'} else '', error['message'])
         self.waiting = []
 
-    def check_refused(self):
-        """A session whose agent is gone says so, and is not silent."""
-        prompt = self.client.start_prompt(self.session, 'say anyone?')
-        message = self.client.response(prompt, ANSWER_SECONDS * PATIENCE)
-        self.assertIn(message.value['error']['data']['code'], ('AGENT_EXITED', 'LINK_LOST'))
+    def check_session(self):
+        """The next prompt has the session back once the host is there again; else it says why."""
+        for _ in range(3):  # the first may be what finds out that the link is lost
+            prompt = self.client.start_prompt(self.session, 'say anyone?')
+            value = self.client.response(prompt, ANSWER_SECONDS * PATIENCE).value
+            if 'result' in value:
+                self.assertEqual(self.client.texts(self.session)[-1], 'anyone?')
+                break
+            self.assertIn(value['error']['data']['code'], NEVER_IN[self.trouble] | {'LINK_LOST'}
+                          | NEVER_CONNECTED[self.trouble])
+            self.assertIs(value['error']['data']['retryable'], True)
+        self.assertEqual('result' in value, self.trouble in ('killed', 'dropped'), value)
 
     def go_on(self):
         """The same broker, once the host is there again."""

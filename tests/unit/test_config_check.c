@@ -49,7 +49,7 @@ static const struct {
 	{"[profile \"p\"]\nimage = x\n",
 		"FILE: profile.p.image: unknown key: expected backend, agent, policy, "
 		"toolhost, mcp, env, secret-env, max-message, max-queue, max-requests, "
-		"max-sessions, start-timeout, prepare-timeout, stop-eof-timeout, "
+		"max-sessions, start-timeout, restart-limit, prepare-timeout, stop-eof-timeout, "
 		"stop-term-timeout, stop-kill-timeout, drain-timeout, pause-drain-timeout, "
 		"idle-timeout, max-file, output-limit, max-terminals, terminal-timeout, "
 		"file-timeout, mcp-timeout, health-timeout, setup, setup-timeout, copy, "

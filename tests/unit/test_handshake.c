@@ -299,7 +299,7 @@ static void test_a_new_agent_that_refuses_initialize_is_given_up(void **state)
 	agent_hears(fixture, 1, "'id':0,%s", initialize_request);
 	agent_says(fixture, 1, "'id':0,'error':{'code':-32000,'message':'licence'}");
 	editor_hears_failure(fixture, "7", "AGENT_START_FAILED", "initialize",
-		"agent 2: starting it anew: initialize failed: {\\\"code\\\":-32000");
+		"agent 1: starting it anew: initialize failed: {\\\"code\\\":-32000");
 	stage_settle(&fixture->stage);
 	editor_says(fixture, "'id':8,'method':'session/new','params':{}"); // tries once more
 	agent_hears(fixture, 2, "'id':0,%s", initialize_request);

@@ -241,6 +241,7 @@ static void test_an_agent_that_dies_says_no(void **state)
 	hear_question(fixture, 0);
 	agent_dies(fixture, 0);
 	hear(fixture, "\"method\":\"$/cancel_request\",\"params\":{\"requestId\":0}");
+	editor_closes(fixture);
 	while (stage_open_sandboxes(&fixture->stage) > 0) {
 		stage_wait_turn(&fixture->stage);
 	}

@@ -165,9 +165,9 @@ static void test_a_session_of_a_dead_agent_is_refused_and_starts_nothing(void **
 	begin_with_session(fixture);
 	agent_dies(fixture, 0);
 	editor_says(fixture, "'id':5,'method':'session/prompt','params':{'sessionId':'s'}");
-	editor_hears_failure(fixture, "5", "AGENT_EXITED", "session", "session \\\"s\\\"");
+	editor_hears_failure(fixture, "5", "SESSION_LOST", "session", "session \\\"s\\\"");
 	editor_says(fixture, "'id':6,'method':'_x','params':{'sessionId':'s'}");
-	editor_hears_failure(fixture, "6", "AGENT_EXITED", "session", "session/load");
+	editor_hears_failure(fixture, "6", "SESSION_LOST", "session", "nor session/load");
 	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s'}");
 	editor_hears_nothing(fixture);
 	assert_int_equal(fixture->stage.actor_count, 1);

@@ -159,7 +159,7 @@ static void test_the_death_of_one_agent_leaves_the_other_alone(void **state)
 	agent_says(fixture, 1, "'id':2,'result':{'stopReason':'end_turn'}");
 	editor_hears(fixture, "'id':'p','result':{'stopReason':'end_turn'}");
 	editor_says(fixture, "'id':'r','method':'session/prompt','params':{'sessionId':'s'}");
-	editor_hears_failure(fixture, "\"r\"", "AGENT_EXITED", "session", "");
+	editor_hears_failure(fixture, "\"r\"", "SESSION_LOST", "session", "");
 }
 
 static void test_a_slow_agent_holds_up_requests_to_itself_only(void **state)

@@ -104,7 +104,7 @@ static void test_the_death_of_a_slow_agent_lets_the_editor_go_on(void **state)
 	editor_says(fixture, "'id':7,'method':'session/prompt','params':{'sessionId':'s'}");
 	editor_hears_nothing(fixture);
 	actor_is_lost(agent(fixture, 0), "the link is down");
-	editor_hears_failure(fixture, "7", "AGENT_EXITED", "session", "");
+	editor_hears_failure(fixture, "7", "SESSION_LOST", "session", "");
 }
 
 static void test_an_agent_that_closes_its_input_lets_the_editor_go_on(void **state)

@@ -88,6 +88,7 @@ static void test_an_agent_that_dies_fails_the_prompt_that_waits_once(void **stat
 	agent_dies(fixture, 0);
 	editor_hears_failure(fixture, "7", "AGENT_EXITED", "relay", "");
 	let_go(fixture);
+	editor_closes(fixture);
 	while (stage_open_sandboxes(&fixture->stage) > 0) {
 		stage_wait_turn(&fixture->stage);
 	}
@@ -107,6 +108,7 @@ static void test_an_agent_that_dies_after_its_answer_has_answered(void **state)
 	let_go(fixture);
 	editor_hears(fixture, "'id':7,'result':{'stopReason':'end_turn'}");
 	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','n':1}");
+	editor_closes(fixture);
 	while (stage_open_sandboxes(&fixture->stage) > 0) {
 		stage_wait_turn(&fixture->stage);
 	}
@@ -126,6 +128,7 @@ static void test_an_agent_that_dies_while_a_session_waits_fails_it_once(void **s
 	agent_dies(fixture, 0);
 	editor_hears_failure(fixture, "\"new\"", "AGENT_EXITED", "relay", "");
 	let_go(fixture);
+	editor_closes(fixture);
 	while (stage_open_sandboxes(&fixture->stage) > 0) {
 		stage_wait_turn(&fixture->stage);
 	}

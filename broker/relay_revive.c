@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay_revive.h"
+
+#include "base/log.h"
+#include "broker/relay_sync.h"
+
+static void on_rested(void *data, const struct error *err)
+{
+	/* What the sync did, or why it failed, was told as of any other sync. */
+}
+
+/* What the agent has done is here soon, though nobody may ask for it again. */
+static void collect(struct peer *peer)
+{
+	if (peer->keeper) {
+		keeper_sync(peer->keeper, NULL,
+			&(struct sync_order){
+				.reason = SYNC_REASON_TURN, .deletions = SYNC_DELETIONS_KEEP},
+			on_rested, peer);
+	}
+}
+
+static bool may_rest(const struct peer *peer)
+{
+	return peer->has_served && !peer->relay->is_ending && !peer->is_collecting &&
+	       !peer->is_collected && agent_can_restart(peer->agent);
+}
+
+bool relay_revive_rest(struct peer *peer)
+{
+	if (!may_rest(peer)) {
+		if (peer->is_waking) {
+			peer->is_waking = false;
+			relay_peer_down(
+				peer, &(struct failure){"SANDBOX_UNAVAILABLE", "prepare",
+					      "the sandbox was lost before the agent was started "
+					      "in it again",
+					      {NULL, 0}});
+		}
+		return false;
+	}
+	if (peer->is_waking) {
+		peer->is_waking = false;
+		agent_restart(peer->agent);
+	} else {
+		peer->is_resting = true;
+		collect(peer);
+	}
+	return true;
+}
+
+bool relay_revive(struct peer *peer)
+{
+	if (!peer->is_down || !may_rest(peer)) {
+		return false;
+	}
+	peer->is_down = false;
+	peer->is_ready = false;
+	peer->is_greeting = false;
+	peer->was_greeted = false;
+	pending_table_finish(&peer->asked); // a new hop: its ids begin anew
+	pending_table_init(&peer->asked, peer->relay->config.profile->max_requests);
+	peer->relay->agents_started++;
+	if (peer->is_resting) {
+		peer->is_resting = false;
+		agent_restart(peer->agent);
+	} else {
+		peer->is_waking = true; // it has not quite ended
+	}
+	return true;
+}
+
+struct peer *relay_revive_any(struct relay *relay)
+{
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		if (relay_revive(peer)) {
+			return peer;
+		}
+	}
+	return NULL;
+}
+
+void relay_revive_end(struct peer *peer)
+{
+	if (peer->is_resting) {
+		peer->is_resting = false;
+		relay_peer_gone(peer);
+	}
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/restore_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_doc.h"
+#include "base/log.h"
+#include "broker/environment.h"
+#include "broker/notice.h"
+#include "broker/session_update.h"
+
+const char restore_id_prefix[] = "\"acp-broker:restore:";
+
+/* ---- how it ends ---- */
+
+void restore_fail(struct restore *restore, const struct failure *failure)
+{
+	struct relay *relay = restore->relay;
+	LIST_FOR_EACH(held, &restore->waiting, struct held, link) {
+		relay_fail(relay, span_of(held->id), failure);
+	}
+	restore_destroy(restore);
+}
+
+/* Where the files are, whatever becomes of the agent's memory; owned by the caller. */
+static char *cwd_of(const struct session *session)
+{
+	struct json_doc *doc = session && session->opening
+	                               ? json_doc_parse_unchecked(span_of(session->opening), NULL)
+	                               : NULL;
+	char *cwd = doc ? json_string(doc, json_get(doc, 0, "cwd")) : NULL;
+	json_doc_destroy(doc);
+	return cwd ? cwd : mem_strdup("the workspace");
+}
+
+/* The agent has no memory of it. */
+void restore_describe_loss(
+	const struct relay *relay, const struct session *session, const char *why, char *text)
+{
+	char *cwd = cwd_of(session);
+	snprintf(text, ERROR_TEXT_MAX,
+		"session \"%.200s\" cannot be restored: its agent has ended, and with it what it "
+		"remembered: %.500s; the files are safe in %.200s: start a new session",
+		session ? session->id : "", why, cwd);
+	free(cwd);
+}
+
+/* What the agent said, as it is told in one of ours. */
+static void read_reason(const struct call *answer, char *why, size_t size)
+{
+	struct span error = message_place(&answer->message, PLACE_ERROR);
+	struct json_doc *doc = error.len > 0 ? json_doc_parse_unchecked(error, NULL) : NULL;
+	char *message = doc ? json_string(doc, json_get(doc, 0, "message")) : NULL;
+	int len = (int)(error.len < 400 ? error.len : 400);
+	if (message) {
+		snprintf(why, size, "the agent says: %s", message);
+	} else {
+		snprintf(why, size, "the agent says: %.*s", len, error.data ? error.data : "");
+	}
+	free(message);
+	json_doc_destroy(doc);
+}
+
+/* The editor has not seen the answer: what it says of modes and options is told by updates. */
+static void show_state(
+	struct relay *relay, const struct session *session, const struct call *answer)
+{
+	struct span result = message_place(&answer->message, PLACE_RESULT);
+	struct json_writer writer;
+	struct json_doc *doc = result.len > 0 && result.data[0] == '{'
+	                               ? json_doc_parse_unchecked(result, NULL)
+	                               : NULL;
+	if (!doc) {
+		return;
+	}
+	json_node mode = json_path(doc, 0, "modes.currentModeId");
+	if (json_is(doc, mode, JSON_STRING)) {
+		session_update_begin(relay, &writer, session->id, "current_mode_update");
+		json_write_key(&writer, "currentModeId");
+		json_write_raw(&writer, json_raw(doc, mode));
+		session_update_send(relay, &writer);
+	}
+	json_node options = json_get(doc, 0, "configOptions");
+	if (json_is(doc, options, JSON_ARRAY)) {
+		session_update_begin(relay, &writer, session->id, "config_option_update");
+		json_write_key(&writer, "configOptions");
+		json_write_raw(&writer, json_raw(doc, options));
+		session_update_send(relay, &writer);
+	}
+	json_doc_destroy(doc);
+}
+
+/* It has its memory; but not where it was. */
+static void tell_of_move(
+	struct relay *relay, const struct restore *restore, const struct session *session)
+{
+	char text[ERROR_TEXT_MAX];
+	const char *root = session->roots ? session->roots[0] : NULL;
+	if (!restore->old_root || !root || strcmp(restore->old_root, root) == 0) {
+		return;
+	}
+	snprintf(text, sizeof(text),
+		"The session goes on in another sandbox, in %.400s; what was changed in %.400s "
+		"since the last sync is not here",
+		root, restore->old_root);
+	notice_send(relay, session, text, true);
+}
+
+/* What waited goes on, as if it came now. */
+static void end_well(struct restore *restore)
+{
+	struct relay *relay = restore->relay;
+	struct held *held;
+	list_remove(&restore->link);
+	list_init(&restore->link);
+	while ((held = LIST_FIRST(&restore->waiting, struct held, link))) {
+		struct call call;
+		list_remove(&held->link);
+		splice_clear(&relay->splice);
+		if (relay_open_parcel(held->parcel, &call)) {
+			bool is_taken = relay_on_editor_call(relay, &call);
+			(void)is_taken; // a request always is
+		}
+		restore_held_destroy(held);
+	}
+	splice_clear(&relay->splice);
+	restore_destroy(restore);
+}
+
+static void on_restored(struct restore *restore, struct request *request, const struct call *answer)
+{
+	struct error err;
+	struct relay *relay = restore->relay;
+	environment_free(request->notices); // they were told when it was opened
+	request->notices = NULL;
+	splice_clear(&relay->splice);
+	bool ok = request->method->on_result(relay, request, answer, &err);
+	struct session *session = session_find(&relay->sessions, restore->session_id);
+	if (!ok || !session) {
+		const char *text = ok ? "the session was forgotten meanwhile" : err.text;
+		const char *code = ok ? "SESSION_LOST" : failure_code_of(&err);
+		restore_fail(restore, &(struct failure){code, "session", text, {NULL, 0}});
+		return;
+	}
+	log_info("session %s: its agent was started anew and has restored it (%s)", session->id,
+		request->method->name);
+	show_state(relay, session, answer);
+	tell_of_move(relay, restore, session);
+	request->method->on_over(relay, request);
+	end_well(restore);
+}
+
+static struct restore *find_id(struct relay *relay, struct span id)
+{
+	size_t skip = strlen(restore_id_prefix);
+	if (list_is_empty(&relay->restores) || id.len <= skip ||
+		memcmp(id.data, restore_id_prefix, skip) != 0) {
+		return NULL;
+	}
+	unsigned number = (unsigned)strtoul(id.data + skip, NULL, 10);
+	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+		if (restore->number == number) {
+			return restore;
+		}
+	}
+	return NULL;
+}
+
+static void on_answer(struct relay *relay, struct request *request, const struct call *answer,
+	const struct failure *failure)
+{
+	char text[ERROR_TEXT_MAX];
+	char why[ERROR_TEXT_MAX];
+	struct restore *restore = find_id(relay, pending_origin(&request->pending));
+	if (!restore) {
+		return;
+	}
+	if (failure) {
+		restore_fail(restore, failure);
+	} else if (answer->message.is_error) {
+		read_reason(answer, why, sizeof(why));
+		restore_describe_loss(
+			relay, session_find(&relay->sessions, restore->session_id), why, text);
+		restore_fail(
+			restore, &(struct failure){"SESSION_LOST", "session", text, {NULL, 0}});
+	} else {
+		on_restored(restore, request, answer);
+	}
+}
+
+void restore_claim(struct relay *relay, struct request *request, const struct call *call)
+{
+	if (find_id(relay, call->message.id)) {
+		request->on_answer = on_answer;
+	}
+}
+
+bool restore_takes_failure(struct relay *relay, struct span id, const struct failure *failure)
+{
+	struct restore *restore = find_id(relay, id);
+	if (restore) {
+		restore_fail(restore, failure);
+	}
+	return restore != NULL;
+}
+
+bool restore_hides(struct peer *peer, const struct call *call)
+{
+	static const char *const states[] = {"available_commands_update", "current_mode_update",
+		"config_option_update", "session_info_update", "usage_update"};
+	struct relay *relay = peer->relay;
+	char kind[sizeof("available_commands_update")];
+	char id[MESSAGE_SESSION_ID_MAX + 1];
+	if (list_is_empty(&relay->restores) ||
+		strcmp(call->message.method, "session/update") != 0 ||
+		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id))) {
+		return false;
+	}
+	bool is_replay = false;
+	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+		const struct session *session = session_find(&relay->sessions, restore->session_id);
+		is_replay = is_replay || (restore->is_load && session && !session->peer &&
+						 session->agent_number == peer->number &&
+						 strcmp(session->agent_id, id) == 0);
+	}
+	bool has_kind = message_string(&call->message, PLACE_UPDATE_KIND, kind, sizeof(kind));
+	for (size_t i = 0; is_replay && has_kind && i < ARRAY_LENGTH(states); i++) {
+		is_replay = strcmp(kind, states[i]) != 0;
+	}
+	return is_replay;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/relay_fixture.h"
+
+/* A greeted agent that offers these capabilities, and has the session "s". */
+static void begin_offering(struct fixture *fixture, const char *capabilities)
+{
+	begin(fixture);
+	editor_says(fixture, "'id':0,%s", initialize_request);
+	agent_hears(fixture, 0, "'id':0,%s", initialize_request);
+	agent_says(fixture, 0, "'id':0,'result':{'protocolVersion':1,'agentCapabilities':{%s}}",
+		capabilities);
+	free(editor_line(fixture));
+	editor_says(fixture, "'id':1,'method':'session/new','params':{'cwd':'/w','x':[1e2]}");
+	agent_hears(fixture, 0, "'id':1,'method':'session/new','params':{'cwd':'/w','x':[1e2]}");
+	agent_says(fixture, 0, "'id':1,'result':{'sessionId':'s'}");
+	editor_hears(fixture, "'id':1,'result':{'sessionId':'s'}");
+}
+
+static void greet_again(struct fixture *fixture, int index)
+{
+	agent_hears(fixture, index, "'id':0,%s", initialize_request);
+	agent_says(fixture, index, "'id':0,%s", initialize_result);
+}
+
+static const char prompt[] = "'method':'session/prompt','params':{'sessionId':'s'}";
+
+static void test_what_is_asked_waits_for_a_resume(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_offering(fixture, "'loadSession':true,'sessionCapabilities':{'resume':{}}");
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':2,%s", prompt);
+	editor_says(fixture, "'id':3,'method':'_x','params':{'sessionId':'s'}");
+	greet_again(fixture, 1);
+	agent_hears(fixture, 1,
+		"'id':1,'method':'session/resume','params':{'sessionId':'s','cwd':'/w','x':[1e2]}");
+	agent_hears_nothing(fixture, 1);
+	agent_says(fixture, 1, "'id':1,'result':{}");
+	agent_hears(fixture, 1, "'id':2,%s", prompt);
+	agent_hears(fixture, 1, "'id':3,'method':'_x','params':{'sessionId':'s'}");
+	agent_says(fixture, 1, "'id':2,'result':{'stopReason':'end_turn'}");
+	editor_hears(fixture, "'id':2,'result':{'stopReason':'end_turn'}");
+	assert_int_equal(fixture->stage.prepared, 1);
+}
+
+static void test_a_replay_is_not_shown_but_how_it_is_now(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_offering(fixture, "'loadSession':true,'sessionCapabilities':{'resume':null}");
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':2,%s", prompt);
+	greet_again(fixture, 1);
+	agent_hears(fixture, 1,
+		"'id':1,'method':'session/load','params':{'sessionId':'s','cwd':'/w','x':[1e2]}");
+	agent_says(fixture, 1,
+		"'method':'session/update','params':{'sessionId':'s','update':"
+		"{'sessionUpdate':'user_message_chunk'}}");
+	agent_says(fixture, 1,
+		"'method':'session/update','params':{'sessionId':'s','update':"
+		"{'sessionUpdate':'available_commands_update'}}");
+	agent_says(fixture, 1,
+		"'id':1,'result':{'modes':{'currentModeId':'m'},'configOptions':[{'id':'o'}]}");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','update':"
+			      "{'sessionUpdate':'available_commands_update'}}");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','update':"
+			      "{'sessionUpdate':'current_mode_update','currentModeId':'m'}}");
+	editor_hears(fixture,
+		"'method':'session/update','params':{'sessionId':'s','update':"
+		"{'sessionUpdate':'config_option_update','configOptions':[{'id':'o'}]}}");
+	agent_hears(fixture, 1, "'id':2,%s", prompt);
+	agent_says(fixture, 1,
+		"'method':'session/update','params':{'sessionId':'s','update':"
+		"{'sessionUpdate':'agent_message_chunk'}}");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','update':"
+			      "{'sessionUpdate':'agent_message_chunk'}}");
+}
+
+static void test_a_refusal_is_told_to_all_who_wait(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_offering(fixture, "'loadSession':true");
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':2,%s", prompt);
+	editor_says(fixture, "'id':3,'method':'_x','params':{'sessionId':'s'}");
+	greet_again(fixture, 1);
+	free(agent_next_line(fixture, 1));
+	agent_says(fixture, 1, "'id':1,'error':{'code':-32002,'message':'who is that?'}");
+	editor_hears_failure(fixture, "2", "SESSION_LOST", "session", "who is that?");
+	editor_hears_failure(fixture, "3", "SESSION_LOST", "session", "/w");
+}
+
+static void test_an_agent_that_dies_again_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	profile_of(fixture)->restart_limit = 1;
+	begin_offering(fixture, "'loadSession':true");
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':2,%s", prompt);
+	free(agent_next_line(fixture, 1));
+	agent_dies(fixture, 1);
+	editor_hears_failure(fixture, "2", "AGENT_EXITED", "initialize", "");
+	editor_says(fixture, "'id':3,%s", prompt);
+	editor_hears_failure(fixture, "3", "RESOURCE_LIMIT_EXCEEDED", "session", "restart-limit");
+	assert_int_equal(fixture->stage.actor_count, 2);
+}
+
+static void test_prompts_that_wait_can_be_cancelled(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_offering(fixture, "'loadSession':true");
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':2,%s", prompt);
+	editor_says(fixture, "'id':3,%s", prompt);
+	editor_says(fixture, "'method':'$/cancel_request','params':{'requestId':3}");
+	editor_hears(fixture, "'id':3,'result':{'stopReason':'cancelled'}");
+	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s'}");
+	editor_hears(fixture, "'id':2,'result':{'stopReason':'cancelled'}");
+	greet_again(fixture, 1);
+	free(agent_next_line(fixture, 1));
+	agent_says(fixture, 1, "'id':1,'result':null");
+	editor_says(fixture, "'id':4,%s", prompt);
+	agent_hears(fixture, 1, "'id':2,%s", prompt);
+}
+
+static void test_a_session_is_closed_without_an_agent(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_offering(fixture, "'loadSession':true");
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':2,'method':'session/close','params':{'sessionId':'s'}");
+	editor_hears(fixture, "'id':2,'result':{}");
+	assert_int_equal(fixture->stage.actor_count, 1);
+}
+
+static void test_the_end_answers_what_waits(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_offering(fixture, "'loadSession':true");
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':2,%s", prompt);
+	editor_says(fixture, "'id':3,'method':'_x','params':{'sessionId':'s'}");
+	free(agent_next_line(fixture, 1));
+	editor_closes(fixture);
+	editor_hears(fixture, "'id':2,'result':{'stopReason':'cancelled'}");
+	editor_hears_failure(fixture, "3", "SHUTTING_DOWN", "stop", "");
+	agent_dies(fixture, 1);
+	for (int i = 0; i < 1000 && !fixture->is_finished; i++) {
+		stage_wait_turn(&fixture->stage);
+	}
+	assert_true(fixture->is_finished);
+}
+
+static void test_a_relay_that_is_destroyed_meanwhile(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_offering(fixture, "'loadSession':true");
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':2,%s", prompt);
+	greet_again(fixture, 1);
+	relay_destroy(fixture->relay);
+	fixture->relay = NULL;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RELAY_TEST(test_what_is_asked_waits_for_a_resume),
+		RELAY_TEST(test_a_replay_is_not_shown_but_how_it_is_now),
+		RELAY_TEST(test_a_refusal_is_told_to_all_who_wait),
+		RELAY_TEST(test_an_agent_that_dies_again_is_told),
+		RELAY_TEST(test_prompts_that_wait_can_be_cancelled),
+		RELAY_TEST(test_a_session_is_closed_without_an_agent),
+		RELAY_TEST(test_the_end_answers_what_waits),
+		RELAY_TEST(test_a_relay_that_is_destroyed_meanwhile),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
