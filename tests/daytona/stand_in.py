@@ -68,6 +68,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[1:1] = [str(HERE.parent / 'integration')]
 
 import processes  # noqa: E402
+import wire_schema  # noqa: E402
 from case import Case  # noqa: E402
 
 MODULES = HERE / 'node_modules'
@@ -221,7 +222,10 @@ class StandIn:
 
 @NEEDED
 class DaytonaCase(Case):
-    """A session whose agent works in a sandbox of the stand-in."""
+    """
+    A session whose agent works in a sandbox of the stand-in. No process may be left in one, and
+    every request to the API has to be as the service's document says.
+    """
 
     stand_in_options = {}
     left_seconds = 20  # what was killed there goes by a look at every process
@@ -233,6 +237,13 @@ class DaytonaCase(Case):
         self.daytona.__enter__()
         super().setUp()
         self.state = self.dir / 'home/state/acp-broker'
+
+    def clean_up(self):
+        try:
+            super().clean_up()
+        finally:
+            wrong = wire_schema.not_allowed(self.daytona.calls(), set(), answer=False)[0]
+            self.assertEqual(wrong, [])
 
     def running(self):
         return sorted(set(super().running()) | set(self.daytona.pids()))

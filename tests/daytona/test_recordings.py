@@ -22,6 +22,7 @@ PLACEHOLDERS = {
     '<url>': r'https?://\S+',
     '<ssh command>': r'ssh -p \d+ [A-Za-z0-9]{32}@127\.0\.0\.1',
     '<ms>': r'\d{13}',
+    '<any>': r'.*',
 }
 # A test says when a state is over; these are the states that one request after another is made in.
 SLOW = {'stop': 60000, 'archive': 60000, 'restore': 40000, 'destroy': 60000}

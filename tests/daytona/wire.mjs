@@ -24,14 +24,15 @@ export function errorBody(url, time, status, message) {
 
 const SHARED_TAIL = ["backupState", "backupCreatedAt", "autoStopInterval", "autoArchiveInterval",
   "autoDeleteInterval"];
-const TIMES = ["createdAt", "updatedAt", "lastActivityAt", "daemonVersion"];
+const TIMES = ["createdAt", "updatedAt", "lastActivityAt"];
 const SINGLE = ["id", "organizationId", "name", "target", "snapshot", "user", "env", "cpu", "gpu",
   "memory", "disk", "public", "networkBlockAll", "networkAllowList", "domainAllowList", "labels",
   "volumes", "state", "desiredState", "errorReason", "recoverable", ...SHARED_TAIL, "sandboxClass",
-  ...TIMES, "runnerId", "buildInfo", "toolboxProxyUrl"];
+  ...TIMES, "buildInfo", "daemonVersion", "runnerId", "toolboxProxyUrl"];
 const ITEM = ["id", "organizationId", "name", "target", "runnerId", "sandboxClass", "state",
   "desiredState", "snapshot", "user", "errorReason", "recoverable", "public", "cpu", "gpu",
-  "memory", "disk", "labels", ...SHARED_TAIL, ...TIMES, "toolboxProxyUrl"];
+  "memory", "disk", "labels", ...SHARED_TAIL, ...TIMES,
+  "daemonVersion", "toolboxProxyUrl"];
 // What the object that is not yet stored does not have; read back, they are null.
 const NULL_WHEN_READ = ["networkAllowList", "domainAllowList", "errorReason"];
 
