@@ -15,13 +15,23 @@ const VALIDATION = 5; // ms for which the gateway asks the control plane about a
 const STDERR_MOST = 2 * 1024 * 1024;
 const SFTP_SERVER = "/usr/lib/openssh/sftp-server";
 
+// Of the keys that ssh2 makes, it cannot itself read about one in three hundred.
+function newKey() {
+  for (;;) {
+    const key = ssh2.utils.generateKeyPairSync("ed25519").private;
+    if (!(ssh2.utils.parseKey(key) instanceof Error)) {
+      return key;
+    }
+  }
+}
+
 export class Gateway {
   connections = new Set();
   #exits = 0;
 
   constructor(world, faults, environment, hostKey) {
     Object.assign(this, { world, faults, environment });
-    this.hostKey = hostKey ?? ssh2.utils.generateKeyPairSync("ed25519").private;
+    this.hostKey = hostKey ?? newKey();
     const key = ssh2.utils.parseKey(this.hostKey);
     const hash = crypto.createHash("sha256").update(key.getPublicSSH()).digest("base64");
     this.fingerprint = `SHA256:${hash.replace(/=+$/, "")}`;
