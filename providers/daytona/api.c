@@ -2,11 +2,13 @@
 #include "providers/daytona/api.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "providers/daytona/api_impl.h"
@@ -44,6 +46,22 @@ static bool is_jwt(const char *key)
 	return second && !strchr(second + 1, '.');
 }
 
+/*
+ * Copies of the key are in libcurl's, the cipher library's and the kernel's hands, and one is in
+ * the environment this process was started with: only a core without any memory has none of
+ * them (core(5)). A process that may not be dumped at all would be enough as well, but no other
+ * one could see then who holds a session.
+ */
+static void keep_out_of_cores(void)
+{
+	int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && write(fd, "0", 1) == 1;
+	fd_close(&fd);
+	if (!ok) {
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	}
+}
+
 static bool check(const struct daytona_api_config *config, struct error *err)
 {
 	assert(config->try_timeout_ms > 0 && config->timeout_ms > 0);
@@ -72,9 +90,7 @@ struct daytona_api *daytona_api_create(const struct daytona_api_config *config, 
 	if (!check(config, err)) {
 		return NULL;
 	}
-	/* Copies are in libcurl's, the cipher library's and the kernel's hands, and one is in the
-	 * environment this process was started with: no smaller measure reaches them all. */
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	keep_out_of_cores();
 	bool has_organization = config->organization && is_jwt(config->key);
 	char *key = header_of("Authorization: Bearer ", config->key);
 	char *organization = header_of(

@@ -52,8 +52,8 @@ struct daytona_api;
 struct daytona_call;
 
 /*
- * Loads libcurl when it is first needed, and from then on no core of this process is dumped, so
- * that none has the key. ERROR_CONFIG for a URL or a key that cannot be one.
+ * Loads libcurl when it is first needed, and from then on a core of this process has none of its
+ * memory, so that none has the key. ERROR_CONFIG for a URL or a key that cannot be one.
  */
 struct daytona_api *daytona_api_create(
 	const struct daytona_api_config *config, struct error *err) ATTR_NODISCARD;
