@@ -4,8 +4,6 @@ import { checkCreate, checkInterval, checkLabels, checkList, checkNetworkSetting
   from "./asked.mjs";
 import { Refusal, listedSandbox, wholeSandbox } from "./wire.mjs";
 
-const FAILED = ["error", "build_failed"];
-
 // [method, path, name, throttler, handler]; a handler gets {world, body, query, parts, …} and
 // returns [status, body].
 const CALLS = [];
@@ -39,12 +37,9 @@ call("GET", "/config", "config", null, ({ world, sshCommand }) => [200, {
 
 call("POST", "/sandbox", "create", "sandbox-create", async ({ world, body }) => {
   checkCreate(body, world.settings);
-  const { sandbox, answer, done } = world.create(body);
+  const { sandbox, answer } = world.create(body);
   if (!body.buildInfo) {
-    await Promise.race([done, world.clock.wait(world.settings.waitStarted)]);
-    if (FAILED.includes(sandbox.state)) {
-      throw new Refusal(400, `Sandbox failed to start: ${sandbox.errorReason}`);
-    }
+    await world.untilStarted(sandbox);
   }
   return [200, answer];
 });

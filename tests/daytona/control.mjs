@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
 // What a test asks of the stand-in itself, beside the API: /control/….
+import { lookAround, pidsOf } from "./processes.mjs";
 import { applySettings } from "./settings.mjs";
 
-const KEPT = ["step", "timer"]; // a sandbox's own, of no use to a test
+const KEPT = ["step", "timer", "waiting"]; // a sandbox's own, of no use to a test
 
-function written(stand, sandbox) {
+function written(stand, sandbox, seen) {
   const shown = Object.entries(sandbox).filter(([name]) => !KEPT.includes(name));
   return { ...Object.fromEntries(shown), folder: stand.world.folder(sandbox),
-    home: stand.world.home(sandbox), pids: stand.world.pids(sandbox) };
+    home: stand.world.home(sandbox),
+    pids: pidsOf(sandbox.id, stand.world.folder(sandbox), seen) };
+}
+
+function sandboxes(stand) {
+  const seen = lookAround();
+  return [...stand.world.sandboxes.values()].map((one) => written(stand, one, seen));
 }
 
 function connections(stand) {
@@ -27,7 +34,7 @@ function sandboxOf(stand, idOrName) {
 
 const CONTROLS = {
   "GET /control/state": (stand) => ({ now: stand.clock.iso(), settings: stand.world.settings,
-    sandboxes: [...stand.world.sandboxes.values()].map((one) => written(stand, one)),
+    sandboxes: sandboxes(stand),
     tokens: stand.world.tokens, connections: connections(stand), counts: stand.rest.counts,
     calls: stand.rest.log.length, faults: stand.faults.list }),
   "GET /control/calls": (stand, { query }) =>

@@ -35,9 +35,9 @@ export class Faults {
     return null;
   }
 
-  take(name, sandbox) {
+  take(name, sandboxNames) {
     return this.#use((fault) => fault.call && (fault.call === "*" || fault.call === name) &&
-      (!fault.sandbox || fault.sandbox === sandbox));
+      (!fault.sandbox || sandboxNames.includes(fault.sandbox)));
   }
 
   takeStage(stage, bytes = 0) {

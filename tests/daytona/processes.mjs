@@ -5,7 +5,7 @@
 import fs from "node:fs";
 
 export const MARK = "DAYTONA_SANDBOX_ID";
-const ROUNDS = 200;
+const KILL_MOST = 15000; // ms
 
 function read(path) {
   try {
@@ -30,26 +30,26 @@ function statOf(pid) {
   return text && !"ZX".includes(fields[0]) ? [fields[0], Number(fields[1])] : null;
 }
 
-export function pidsOf(id, folder) {
-  const mark = `${MARK}=${id}\0`;
-  const living = new Map();
+// All that runs now: [{pid, parent, environ, folder}], to be asked about several sandboxes.
+export function lookAround() {
+  const seen = [];
   for (const name of fs.readdirSync("/proc")) {
     const stat = /^\d+$/.test(name) && Number(name) !== process.pid ? statOf(name) : null;
     if (stat) {
-      living.set(Number(name), stat[1]);
+      seen.push({ pid: Number(name), parent: stat[1], environ: `\0${read(`/proc/${name}/environ`)}`,
+        folder: folderOf(name) });
     }
   }
-  const found = new Set();
-  for (const pid of living.keys()) {
-    const where = folderOf(pid);
-    if (`\0${read(`/proc/${pid}/environ`)}`.includes(`\0${mark}`) || where === folder ||
-        where.startsWith(`${folder}/`)) {
-      found.add(pid);
-    }
-  }
+  return seen;
+}
+
+export function pidsOf(id, folder, seen = lookAround()) {
+  const mark = `\0${MARK}=${id}\0`;
+  const found = new Set(seen.filter((one) => one.environ.includes(mark) ||
+    one.folder === folder || one.folder.startsWith(`${folder}/`)).map((one) => one.pid));
   for (let size = -1; size !== found.size;) {
     size = found.size;
-    for (const [pid, parent] of living) {
+    for (const { pid, parent } of seen) {
       if (found.has(parent)) {
         found.add(pid);
       }
@@ -60,10 +60,11 @@ export function pidsOf(id, folder) {
 
 // Until there is none: one that forks meanwhile is met in the next round.
 export function killAll(id, folder) {
-  for (let round = 0; round < ROUNDS; round++) {
-    const pids = pidsOf(id, folder);
-    if (pids.length === 0) {
-      return;
+  const end = Date.now() + KILL_MOST;
+  const never = new Int32Array(new SharedArrayBuffer(4));
+  for (let pids = pidsOf(id, folder); pids.length > 0; pids = pidsOf(id, folder)) {
+    if (Date.now() > end) {
+      throw new Error(`SIGKILL does not end ${pids}`);
     }
     for (const pid of pids) {
       try {
@@ -72,5 +73,6 @@ export function killAll(id, folder) {
         // It has ended by itself.
       }
     }
+    Atomics.wait(never, 0, 0, 2); // ms
   }
 }

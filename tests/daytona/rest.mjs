@@ -57,8 +57,14 @@ export class Rest {
     return url.pathname.startsWith("/api/socket.io/") ? "events" : "unknown";
   }
 
+  #namesOf(idOrName) {
+    const all = [...this.world.sandboxes.values()];
+    const sandbox = all.find((one) => one.id === idOrName || one.name === idOrName);
+    return sandbox ? [sandbox.id, sandbox.name] : [idOrName];
+  }
+
   async #answer(turn) {
-    const fault = this.faults.take(turn.entry.name, turn.found?.parts?.[0]);
+    const fault = this.faults.take(turn.entry.name, this.#namesOf(turn.found?.parts?.[0]));
     if (fault?.delayMs) {
       await new Promise((resolve) => {
         setTimeout(resolve, fault.delayMs);

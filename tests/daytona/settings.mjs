@@ -16,6 +16,7 @@ export function defaultSettings() {
     backendDown: false, // channels open, and no request on them is answered
     createFailures: [], // {reason, at: "runner" | "build", name}: each taken by the next create
     // (of this name)
+    startFailures: [], // {reason, name}: the same of starts
     labelsCheckedOnConnect: true, // a label that is no string closes every connection
   };
 }

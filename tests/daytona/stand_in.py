@@ -31,6 +31,8 @@ What happens there, at the next calls, connections or creates:
         daytona.fail_create('reason')    the next create fails on the runner: 400, no id, and a
                                          sandbox in "error" that holds the name;
                                          at='build': state build_failed; name: of this one
+        daytona.fail_start('reason')     the next start ends in "error", with 400 (but not that of
+                                         an archived one, which answers at once)
         daytona.settings(backendDown=True, exitLostEvery=1, latency={'start': 2000},
                          quota={'cpu': 2}, limits={'sandbox-create': 1}, listLag=1000)
                                          settings.mjs has them all
@@ -188,6 +190,9 @@ class StandIn:
     def fail_create(self, reason, at='runner', name=None, times=1):
         failure = {'reason': reason, 'at': at, 'name': name}
         self.settings(createFailures=[failure] * times)
+
+    def fail_start(self, reason, name=None, times=1):
+        self.settings(startFailures=[{'reason': reason, 'name': name}] * times)
 
     def settings(self, **changes):
         self._control('POST', '/settings', changes)

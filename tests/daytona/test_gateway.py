@@ -223,6 +223,11 @@ class GatewayTest(unittest.TestCase):
         channels = [one['channels'] for one in self.daytona.connections()]
         self.assertEqual(channels, [[{'kind': 'session'}]])
 
+    def test_a_keepalive_is_answered_by_a_refusal(self):
+        done = self.ssh('sleep 1.3', options=['-vvv', '-o', 'ServerAliveInterval=1'])
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b'receive packet: type 82', done.stderr)  # SSH_MSG_REQUEST_FAILURE
+
     # ---- tunnels ----
 
     def test_a_port_in_the_sandbox_is_reached_and_none_is_listened_on_for_it(self):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a test may ask of the stand-in: faults, states, time, and an end that leaves nothing."""
 
+import concurrent.futures as futures
 import http.client
 import pathlib
 import ssl
@@ -83,6 +84,30 @@ class StandInTest(unittest.TestCase):
         answer = self.create(name='one', buildInfo={'dockerfileContent': 'FROM none\n'})
         self.assertEqual((answer.status, answer.body['state']), (200, 'pending_build'))
         self.assertEqual(self.api.reach('one', 'build_failed')['errorReason'], 'no such base')
+
+    def test_a_start_that_fails_is_told_and_leaves_an_error(self):
+        self.api.make('one')
+        self.api.ok('POST', '/sandbox/one/stop')
+        self.api.reach('one', 'stopped')
+        self.daytona.fail_start('no runner')
+        answer = self.api.call('POST', '/sandbox/one/start')
+        self.assertEqual((answer.status, answer.body['message']),
+                         (400, 'Sandbox failed to start: no runner'))
+        self.assertEqual(self.api.ok('GET', '/sandbox/one')['state'], 'error')
+
+    def test_who_waits_for_a_start_hears_of_a_state_that_was_forced(self):
+        self.daytona.settings(latency={'create': 3600000})
+        with futures.ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(self.create, name='one')
+            self.assertTrue(processes.wait_until(lambda: self.daytona.sandbox('one'), 10))
+            self.daytona.force('one', state='error', errorReason='the runner died')
+            self.assertEqual(answer.result(10).body['message'],
+                             'Sandbox failed to start: the runner died')
+
+    def test_a_create_that_lasts_is_answered_before_it_has_started(self):
+        self.daytona.settings(latency={'create': 3600000}, waitStarted=200)
+        self.assertEqual(self.create(name='one').status, 200)
+        self.assertEqual(self.api.ok('GET', '/sandbox/one')['state'], 'creating')
 
     def test_what_the_quota_does_not_allow_is_refused(self):
         self.daytona.settings(quota={'cpu': 1})

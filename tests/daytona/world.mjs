@@ -5,11 +5,12 @@ import crypto from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 
-import { killAll, pidsOf } from "./processes.mjs";
+import { killAll } from "./processes.mjs";
 import { Refusal, changedSandbox, createdSandbox, wholeSandbox } from "./wire.mjs";
 
 const MINUTE = 60000;
 const FAILED = ["error", "build_failed"];
+const ENDS_OF_START = ["started", "stopped", "archived", "destroyed", ...FAILED];
 const USES_QUOTA = ["creating", "starting", "started", "restoring", "pending_build",
   "building_snapshot", "pulling_snapshot"];
 const IN_PROGRESS = "Sandbox state change in progress";
@@ -65,39 +66,45 @@ export class World {
     return path.join(this.folder(sandbox), "home", "daytona");
   }
 
-  pids(sandbox) {
-    return pidsOf(sandbox.id, this.folder(sandbox));
-  }
-
   // ---- states ----
 
   #touch(sandbox, change) {
     Object.assign(sandbox, change, { updatedAt: this.clock.iso() });
     if (change.state) {
       sandbox.states.push(change.state);
+      sandbox.waiting.splice(0).forEach((resolve) => resolve());
     }
     this.#arm(sandbox);
+  }
+
+  // As long as a create or a start waits: until it is started or has failed.
+  async untilStarted(sandbox) {
+    let isLate = false;
+    const late = this.clock.wait(this.settings.waitStarted).then(() => {
+      isLate = true;
+    });
+    while (!isLate && !ENDS_OF_START.includes(sandbox.state)) {
+      await Promise.race([late, new Promise((resolve) => {
+        sandbox.waiting.push(resolve);
+      })]);
+    }
+    if (FAILED.includes(sandbox.state)) {
+      throw new Refusal(400, `Sandbox failed to start: ${sandbox.errorReason}`);
+    }
   }
 
   // One state after the other: [[ms, change or what makes it, then], …]. A later course ends an
   // earlier one.
   course(sandbox, steps) {
     this.clock.cancel(sandbox.step);
-    return new Promise((resolve) => {
-      const next = () => {
-        const step = steps.shift();
-        if (!step) {
-          resolve();
-          return;
-        }
-        sandbox.step = this.clock.after(step[0], () => {
-          this.#touch(sandbox, typeof step[1] === "function" ? step[1]() : step[1]);
-          step[2]?.();
-          next();
-        });
-      };
-      next();
-    });
+    const [step, ...rest] = steps;
+    if (step) {
+      sandbox.step = this.clock.after(step[0], () => {
+        this.#touch(sandbox, typeof step[1] === "function" ? step[1]() : step[1]);
+        step[2]?.();
+        this.course(sandbox, rest);
+      });
+    }
   }
 
   killProcesses(sandbox) {
@@ -157,10 +164,11 @@ export class World {
       autoDeleteInterval: asked.autoDeleteInterval ?? -1, sandboxClass: "container",
       createdAt: time, updatedAt: time, lastActivityAt: time, runnerId: this.runnerId,
       buildInfo: built, toolboxProxyUrl: this.toolboxUrl,
-      listedAt: this.clock.now() + this.settings.listLag, states: [], step: null, timer: null };
+      listedAt: this.clock.now() + this.settings.listLag, states: [], waiting: [],
+      step: null, timer: null };
   }
 
-  // What create answers at once, and a promise of the end of its course.
+  // The sandbox, and what create answers: what it is before it has started.
   create(asked) {
     const sandbox = this.#newSandbox(asked);
     this.#refuseOverQuota(sandbox);
@@ -172,14 +180,18 @@ export class World {
     this.sandboxes.set(sandbox.id, sandbox);
     fs.mkdirSync(this.home(sandbox), { recursive: true });
     const answer = createdSandbox(sandbox);
-    return { sandbox, answer, done: this.course(sandbox, this.#createSteps(sandbox)) };
+    this.course(sandbox, this.#createSteps(sandbox));
+    return { sandbox, answer };
+  }
+
+  #takeFailure(failures, sandbox) {
+    const index = failures.findIndex((one) => !one.name || one.name === sandbox.name);
+    return index < 0 ? null : failures.splice(index, 1)[0];
   }
 
   #createSteps(sandbox) {
     const { create, pull, build } = this.settings.latency;
-    const failures = this.settings.createFailures;
-    const index = failures.findIndex((one) => !one.name || one.name === sandbox.name);
-    const failure = index < 0 ? null : failures.splice(index, 1)[0];
+    const failure = this.#takeFailure(this.settings.createFailures, sandbox);
     const steps = [];
     if (sandbox.buildInfo) {
       steps.push([build / 2, { state: "building_snapshot" }]);
@@ -210,16 +222,17 @@ export class World {
     this.#refuseWhileChanging(sandbox, "archiving");
     this.#refuseOverQuota(sandbox);
     const { start, restore } = this.settings.latency;
-    const archived = sandbox.state === "archived";
-    this.#touch(sandbox, { desiredState: "started" });
-    const answer = changedSandbox(sandbox);
-    const first = archived ? [restore / 4, { state: "restoring" }] : [0, { state: "starting" }];
-    const done = this.course(sandbox, [first, [archived ? restore : start,
-      () => this.#running()]]);
-    if (archived) {
-      return answer;
+    const failure = this.#takeFailure(this.settings.startFailures, sandbox);
+    const last = () => (failure ? { state: "error", errorReason: failure.reason }
+      : this.#running());
+    if (sandbox.state === "archived") {
+      this.#touch(sandbox, { desiredState: "started" });
+      this.course(sandbox, [[restore / 4, { state: "restoring" }], [restore, last]]);
+      return changedSandbox(sandbox);
     }
-    await Promise.race([done, this.clock.wait(this.settings.waitStarted)]);
+    this.#touch(sandbox, { state: "starting", desiredState: "started" });
+    this.course(sandbox, [[start, last]]);
+    await this.untilStarted(sandbox);
     return wholeSandbox(sandbox);
   }
 
