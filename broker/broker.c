@@ -24,6 +24,7 @@
 #include "broker/sandboxes.h"
 #include "broker/sessions.h"
 #include "broker/state_folder.h"
+#include "broker/test_provider.h"
 #include "broker/trace.h"
 #include "sync/rsync/shell.h"
 #include "sync/snapshot.h"
@@ -218,6 +219,25 @@ static int run_check(struct broker *broker, struct provider *provider)
 	return is_found ? EXIT_SUCCESS : EXIT_FAILED;
 }
 
+static int run_test_provider(struct broker *broker, struct provider *provider)
+{
+	struct error err;
+	size_t failed;
+	struct test_provider_means means = {
+		.loop = broker->loop,
+		.pool = broker->pool,
+		.provider = provider,
+		.config = &broker->config,
+		.environment = broker->environment,
+		.tools = &broker->tools,
+		.is_json = broker->options->flags & OPTION_JSON,
+	};
+	if (!test_provider_run(&means, &failed, &err)) {
+		return complain(&err);
+	}
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILED;
+}
+
 static bool open_trace(struct broker *broker, struct error *err)
 {
 	if (!broker->config.trace) {
@@ -262,6 +282,8 @@ static int run_configured(struct broker *broker)
 		registry_get(broker->registry, broker->config.profile.backend, &err);
 	if (broker->options->command == COMMAND_CHECK) {
 		status = run_check(broker, provider);
+	} else if (provider && broker->options->command == COMMAND_TEST_PROVIDER) {
+		status = run_test_provider(broker, provider);
 	} else if (!provider || !enter_workspace(&broker->config, &err) ||
 		   !open_trace(broker, &err) || !open_audit(broker, &err)) {
 		status = complain(&err);
@@ -292,6 +314,11 @@ static int run_on_sessions(const struct broker *broker)
 	bool is_sandboxes = options_is_for_sandboxes(broker->options);
 	return (is_sandboxes ? sandboxes_act : sessions_act)(&means, &err) ? EXIT_SUCCESS
 	                                                                   : complain(&err);
+}
+
+static bool is_of_a_profile(const struct options *options)
+{
+	return options_has_agent(options) || options->command == COMMAND_TEST_PROVIDER;
 }
 
 /* The spawner comes first: it is forked while nothing is allocated and no library loaded. */
@@ -326,8 +353,8 @@ static int run(struct broker *broker)
 		.spawner = broker->spawner, .path = environment_get(broker->environment, "PATH")};
 	broker->registry = registry_create();
 	if (broker->providers->add(broker->registry, &broker->context, &err)) {
-		status = options_has_agent(broker->options) ? run_configured(broker)
-		                                            : run_on_sessions(broker);
+		status = is_of_a_profile(broker->options) ? run_configured(broker)
+		                                          : run_on_sessions(broker);
 	} else {
 		status = complain(&err);
 	}

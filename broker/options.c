@@ -322,6 +322,7 @@ bool options_is_for_sandboxes(const struct options *options)
 
 bool options_has_agent(const struct options *options)
 {
-	return !options_is_for_store(options) && !options_is_for_records(options) &&
-	       !options_is_for_sessions(options) && !options_is_for_sandboxes(options);
+	return options->command != COMMAND_TEST_PROVIDER && !options_is_for_store(options) &&
+	       !options_is_for_records(options) && !options_is_for_sessions(options) &&
+	       !options_is_for_sandboxes(options);
 }

@@ -28,6 +28,8 @@ const struct option option_table[OPTION_TABLE_LENGTH] = {
 
 const struct command_row command_table[COMMAND_TABLE_LENGTH] = {
 	{NULL, "check", "", 0, 0, COMMAND_CHECK, 0, "print what the configuration means"},
+	{NULL, "test-provider", "", 0, 0, COMMAND_TEST_PROVIDER, OPTION_JSON,
+		"try what the broker needs of a sandbox"},
 	{"checkpoints", "checkpoints list", "", 0, 0, COMMAND_CHECKPOINTS_LIST, OPTION_JSON,
 		"what one can go back to"},
 	{"checkpoints", "checkpoints show", " N", 1, 1, COMMAND_CHECKPOINTS_SHOW, OPTION_STAT,

@@ -30,7 +30,8 @@ NOT_UNDER_ASAN = [
     'bench', 'conformance-scripted', 'conformance-ssh*', 'daytona-gateway',
     'daytona-recordings', 'daytona-sdk', 'daytona-stand_in',
     'integration-commands_killed',
-    'integration-ssh_*', 'integration-sync_cut', 'integration-sync_killed', 'interop-ssh_pair',
+    'integration-ssh_*', 'integration-sync_cut', 'integration-sync_killed',
+    'integration-test_provider', 'interop-ssh_pair',
     'unit-ssh_exec*-openssh', 'unit-ssh_stress-openssh',
 ]
 NOT_UNDER_VALGRIND = [

@@ -274,8 +274,8 @@ static void test_mistakes_say_what_was_expected(void **state)
 		{"acp-broker checkpoints list --stat",
 			"--stat goes with checkpoints show or checkpoints diff alone"},
 		{"acp-broker --json -- agent",
-			"--json goes with checkpoints list, conflicts list, sessions list, "
-			"sessions show or sandboxes list alone"},
+			"--json goes with test-provider, checkpoints list, conflicts list, "
+			"sessions list, sessions show or sandboxes list alone"},
 		{"acp-broker sandboxes stop x --discard",
 			"--discard goes with sandboxes delete alone"},
 		{"acp-broker sandboxes delete",
@@ -363,7 +363,7 @@ static void test_tables_are_readable_to_their_end(void **state)
 		commands++;
 	}
 	assert_int_equal(options, 13);
-	assert_int_equal(commands, 20);
+	assert_int_equal(commands, 21);
 }
 
 int main(void)

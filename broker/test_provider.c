@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/test_provider.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "broker/command.h"
+#include "broker/environment.h"
+#include "broker/trial.h"
+
+static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP};
+
+enum { REMOVE_FDS = 16 };
+
+/* ---- waiting ---- */
+
+void trial_on_done(void *data, const struct error *err)
+{
+	struct trial_outcome *outcome = data;
+	outcome->is_done = true;
+	outcome->is_ok = !err;
+	if (err) {
+		outcome->err = *err;
+	}
+}
+
+static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	CONTAINER_OF(timer, struct trial, due)->is_due = true;
+}
+
+/* What was asked of it is not answered any more. */
+static void close_sandbox(struct trial *trial)
+{
+	keeper_destroy(trial->keeper);
+	trial->keeper = NULL;
+	sandbox_close(trial->sandbox);
+	trial->sandbox = NULL;
+	trial->root = NULL;
+}
+
+bool trial_wait(
+	struct trial *trial, const bool *flag, int timeout_ms, const char *key, struct error *err)
+{
+	struct ev_loop *loop = trial->means->loop;
+	trial->is_due = false;
+	ev_now_update(loop);
+	ev_timer_set(&trial->due, timeout_ms / 1000., 0.);
+	ev_timer_start(loop, &trial->due);
+	while (!*flag && !trial->is_due && !trial->is_lost && !trial->is_interrupted) {
+		ev_run(loop, EVRUN_ONCE);
+	}
+	ev_timer_stop(loop, &trial->due);
+	if (*flag) {
+		return true;
+	}
+	if (trial->is_lost) {
+		close_sandbox(trial);
+		*err = trial->lost;
+		return false;
+	}
+	return trial->is_interrupted ? error_set(err, ERROR_UNAVAILABLE, "interrupted by a signal")
+	                             : error_set_reason(err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+					       "not done within %d s (%s)", timeout_ms / 1000, key);
+}
+
+bool trial_wait_file(struct trial *trial, const bool *flag, struct error *err)
+{
+	return trial_wait(trial, flag,
+		trial->means->config->profile.toolhost_limits.file_timeout_ms, "file-timeout", err);
+}
+
+static bool wait_outcome(struct trial *trial, int timeout_ms, const char *key, struct error *err)
+{
+	const struct trial_outcome *outcome = &trial->outcome;
+	if (!trial_wait(trial, &outcome->is_done, timeout_ms, key, err)) {
+		return false;
+	}
+	if (!outcome->is_ok) {
+		*err = outcome->err;
+	}
+	return outcome->is_ok;
+}
+
+static struct trial_outcome *begin_outcome(struct trial *trial)
+{
+	trial->outcome = (struct trial_outcome){.is_done = false};
+	return &trial->outcome;
+}
+
+/* ---- the sandbox ---- */
+
+static void on_ready(void *data)
+{
+	struct trial *trial = data;
+	trial->is_ready = true;
+}
+
+static void on_failed(void *data, const struct error *err)
+{
+	struct trial *trial = data;
+	trial->is_lost = true;
+	trial->lost = *err;
+}
+
+static void on_progress(void *data, const char *text)
+{
+	log_info("%s", text);
+}
+
+static const struct sandbox_listener sandbox_listener = {
+	.on_progress = on_progress,
+	.on_ready = on_ready,
+	.on_failed = on_failed,
+};
+
+static bool check_prepare(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
+{
+	const struct profile *profile = &trial->means->config->profile;
+	struct sandbox_request request = {.profile = profile->name,
+		.settings = &profile->settings,
+		.directory = trial->local_root};
+	trial->sandbox =
+		sandbox_prepare(trial->means->provider, &request, &sandbox_listener, trial, err);
+	if (!trial->sandbox) {
+		return false;
+	}
+	bool ok = trial_wait(
+		trial, &trial->is_ready, profile->prepare_timeout_ms, "prepare-timeout", err);
+	if (!ok && trial->sandbox) {
+		close_sandbox(trial);
+	}
+	return ok;
+}
+
+static bool check_capabilities(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
+{
+	const struct sandbox_capabilities *can = sandbox_capabilities(trial->sandbox);
+	int len = snprintf(note, TRIAL_NOTE_MAX, "%s, %s%s%s",
+		can->isolated ? "isolated" : "this machine's files",
+		can->many_roots ? "many workspaces" : "one workspace",
+		can->maps_paths ? ", paths of its own" : "",
+		can->can_suspend ? ", can be suspended" : "");
+	if (can->max_processes > 0) {
+		snprintf(note + len, TRIAL_NOTE_MAX - (size_t)len, ", %zu processes",
+			can->max_processes);
+	}
+	const char *home = sandbox_home(trial->sandbox);
+	if (!home || home[0] != '/') {
+		return error_set(err, ERROR_PROTOCOL, "it has no home: \"%s\"", home ? home : "");
+	}
+	return environment_get(sandbox_environment(trial->sandbox), "PATH") ||
+	       error_set(err, ERROR_PROTOCOL, "its environment has no PATH");
+}
+
+static bool check_root(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
+{
+	const struct profile *profile = &trial->means->config->profile;
+	sandbox_add_root(trial->sandbox, trial->local_root, trial_on_done, begin_outcome(trial));
+	if (!wait_outcome(trial, profile->prepare_timeout_ms, "prepare-timeout", err)) {
+		return false;
+	}
+	trial->root = sandbox_root_at(trial->sandbox, 0)->runtime;
+	snprintf(note, TRIAL_NOTE_MAX, "%s", trial->root);
+	return true;
+}
+
+/* Everything that was made there goes, and nothing of it is kept. */
+static bool check_remove(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
+{
+	const struct profile *profile = &trial->means->config->profile;
+	struct trial_outcome *outcome = begin_outcome(trial);
+	if (trial->keeper) {
+		keeper_discard(trial->keeper, trial_on_done, outcome);
+	} else {
+		sandbox_destroy(trial->sandbox, NULL, true, trial_on_done, outcome);
+	}
+	return wait_outcome(trial, profile->prepare_timeout_ms, "prepare-timeout", err) ||
+	       error_prefix(err, "%s may be left there", trial->root ? trial->root : "something");
+}
+
+/* ---- the table ---- */
+
+enum need { NEEDS_NOTHING, NEEDS_SANDBOX, NEEDS_ROOT, NEEDS_COPY, NEEDS_SYNC };
+
+static const struct {
+	const char *name;
+	const char *text;
+	enum need need;
+	trial_check *run;
+} checks[] = {
+	{"prepare", "the sandbox gets ready", NEEDS_NOTHING, check_prepare},
+	{"capabilities", "it says what it can", NEEDS_SANDBOX, check_capabilities},
+	{"root", "it takes a workspace", NEEDS_SANDBOX, check_root},
+	{"exit-status", "exit codes and signals arrive", NEEDS_ROOT, trial_check_status},
+	{"streams", "stdout and stderr are apart", NEEDS_ROOT, trial_check_streams},
+	{"half-close", "output after the end of stdin", NEEDS_ROOT, trial_check_half_close},
+	{"bytes", "1 MiB there and back", NEEDS_ROOT, trial_check_bytes},
+	{"environment", "variables of any text", NEEDS_ROOT, trial_check_environment},
+	{"kill", "a kill ends a whole tree", NEEDS_ROOT, trial_check_kill},
+	{"parallel", "processes beside each other", NEEDS_ROOT, trial_check_many},
+	{"files", "files are written, read and looked at", NEEDS_ROOT, trial_check_files},
+	{"parents", "folders of any name are made", NEEDS_ROOT, trial_check_parents},
+	{"confinement", "names that leave the workspace are refused", NEEDS_ROOT,
+		trial_check_confined},
+	{"links", "links that leave it are refused", NEEDS_ROOT, trial_check_links},
+	{"first-sync", "the workspace travels there", NEEDS_COPY, trial_check_first_sync},
+	{"changes", "changes travel both ways", NEEDS_SYNC, trial_check_changes},
+	{"remove", "what was made there is removed", NEEDS_SANDBOX, check_remove},
+};
+
+/* Why a check cannot be made; NULL: it can. */
+static const char *why_not(const struct trial *trial, enum need need)
+{
+	const struct profile *profile = &trial->means->config->profile;
+	if (trial->is_interrupted) {
+		return "interrupted by a signal";
+	}
+	if (need >= NEEDS_SANDBOX && !trial->sandbox) {
+		return "there is no sandbox";
+	}
+	if (need >= NEEDS_ROOT && !trial->root) {
+		return "the sandbox has no workspace";
+	}
+	if (need >= NEEDS_COPY && !sandbox_capabilities(trial->sandbox)->isolated) {
+		return "the agent works in the workspace itself";
+	}
+	if (need >= NEEDS_COPY && profile->sync.mode == SYNC_MODE_NONE) {
+		return "sync = none";
+	}
+	return need >= NEEDS_SYNC && !trial->has_synced ? "the first sync has failed" : NULL;
+}
+
+/* ---- what came of it ---- */
+
+enum outcome { OUTCOME_OK, OUTCOME_FAILED, OUTCOME_SKIPPED };
+
+struct finding {
+	enum outcome outcome;
+	long long duration_ms;
+	char note[TRIAL_NOTE_MAX];
+	char why[ERROR_TEXT_MAX]; // it failed, or was skipped
+};
+
+static const char *const outcome_names[] = {"ok", "FAILED", "skipped"};
+
+static void run_check(struct trial *trial, size_t index, struct finding *out)
+{
+	struct error err;
+	const char *why = why_not(trial, checks[index].need);
+	long long start_ms = clock_now_ms();
+	*out = (struct finding){.outcome = OUTCOME_OK};
+	if (why) {
+		out->outcome = OUTCOME_SKIPPED;
+		snprintf(out->why, sizeof(out->why), "%s", why);
+	} else if (!checks[index].run(trial, out->note, &err)) {
+		out->outcome = OUTCOME_FAILED;
+		snprintf(out->why, sizeof(out->why), "%s", err.text);
+	} else if (checks[index].run == trial_check_first_sync) {
+		trial->has_synced = true;
+	}
+	out->duration_ms = clock_now_ms() - start_ms;
+}
+
+static void print_finding(size_t index, const struct finding *finding)
+{
+	const char *more = finding->outcome == OUTCOME_OK ? finding->note : finding->why;
+	printf("%-8s %-13s %s%s%s", outcome_names[finding->outcome], checks[index].name,
+		checks[index].text, *more ? ": " : "", more);
+	printf(finding->outcome == OUTCOME_OK ? " (%lld ms)\n" : "\n", finding->duration_ms);
+	fflush(stdout);
+}
+
+struct report {
+	const struct trial *trial;
+	const struct finding *findings;
+	size_t failed;
+};
+
+static void write_report(struct json_writer *writer, const void *data)
+{
+	const struct report *report = data;
+	const struct profile *profile = &report->trial->means->config->profile;
+	command_write_member(writer, "profile", profile->name);
+	command_write_member(writer, "backend", backend_name(profile->backend));
+	json_write_key(writer, "failed");
+	json_write_int(writer, (long long)report->failed);
+	json_write_key(writer, "checks");
+	json_write_array(writer);
+	for (size_t i = 0; i < ARRAY_LENGTH(checks); i++) {
+		const struct finding *finding = &report->findings[i];
+		json_write_object(writer);
+		command_write_member(writer, "name", checks[i].name);
+		command_write_member(writer, "text", checks[i].text);
+		command_write_member(writer, "outcome",
+			finding->outcome == OUTCOME_FAILED ? "failed"
+							   : outcome_names[finding->outcome]);
+		json_write_key(writer, "durationMs");
+		json_write_int(writer, finding->duration_ms);
+		command_write_member(writer, "note", *finding->note ? finding->note : NULL);
+		command_write_member(writer, "why", *finding->why ? finding->why : NULL);
+		json_write_object_end(writer);
+	}
+	json_write_array_end(writer);
+}
+
+/* ---- the scratch folder here ---- */
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *at)
+{
+	(void)!remove(path);
+	return 0;
+}
+
+static bool make_folder(struct trial *trial, struct error *err)
+{
+	const char *parent = environment_get(trial->means->environment, "TMPDIR");
+	snprintf(trial->folder, sizeof(trial->folder), "%.4000s/acp-broker-trial-XXXXXX",
+		parent && parent[0] == '/' ? parent : "/tmp");
+	if (!mkdtemp(trial->folder)) {
+		return error_set_errno(err, errno, "making a scratch folder %s", trial->folder);
+	}
+	snprintf(trial->local_root, sizeof(trial->local_root), "%s/workspace", trial->folder);
+	if (mkdir(trial->local_root, 0700) != 0) {
+		error_set_errno(err, errno, "making %s", trial->local_root);
+		rmdir(trial->folder);
+		return false;
+	}
+	return true;
+}
+
+/* ---- all of it ---- */
+
+static void on_signal(struct ev_loop *loop, struct ev_signal *watcher, int events)
+{
+	struct trial *trial = watcher->data;
+	trial->is_interrupted = true;
+}
+
+static size_t run_checks(struct trial *trial, struct finding *findings)
+{
+	size_t failed = 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(checks); i++) {
+		bool is_last = checks[i].run == check_remove;
+		bool was_interrupted = trial->is_interrupted;
+		trial->is_interrupted = was_interrupted && !is_last; // it is tidied up all the same
+		run_check(trial, i, &findings[i]);
+		trial->is_interrupted = trial->is_interrupted || was_interrupted;
+		failed += findings[i].outcome == OUTCOME_FAILED;
+		if (!trial->means->is_json) {
+			print_finding(i, &findings[i]);
+		}
+	}
+	return failed;
+}
+
+static size_t run_trial(struct trial *trial, struct finding *findings)
+{
+	struct ev_loop *loop = trial->means->loop;
+	struct ev_signal signals[ARRAY_LENGTH(end_signals)];
+	for (size_t i = 0; i < ARRAY_LENGTH(end_signals); i++) {
+		ev_signal_init(&signals[i], on_signal, end_signals[i]);
+		signals[i].data = trial;
+		ev_signal_start(loop, &signals[i]);
+	}
+	ev_init(&trial->due, on_due);
+	size_t failed = run_checks(trial, findings);
+	for (size_t i = 0; i < ARRAY_LENGTH(end_signals); i++) {
+		ev_signal_stop(loop, &signals[i]);
+	}
+	close_sandbox(trial);
+	nftw(trial->folder, remove_one, REMOVE_FDS, FTW_DEPTH | FTW_PHYS);
+	return failed;
+}
+
+bool test_provider_run(
+	const struct test_provider_means *means, size_t *out_failed, struct error *err)
+{
+	struct trial trial = {.means = means};
+	struct finding *findings = mem_alloc_zero(ARRAY_LENGTH(checks) * sizeof(*findings));
+	bool ok = make_folder(&trial, err);
+	if (ok) {
+		size_t failed = run_trial(&trial, findings);
+		struct report report = {&trial, findings, failed};
+		ok = !means->is_json || command_print_json(write_report, &report, err);
+		if (ok && trial.is_interrupted) {
+			ok = error_set(err, ERROR_UNAVAILABLE, "interrupted by a signal");
+		}
+		*out_failed = failed;
+	}
+	free(findings);
+	return ok;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "broker/trial.h"
+
+/* What the broker needs to keep the scratch workspace here and in the sandbox in step. */
+
+/* ---- the workspace here ---- */
+
+static bool write_here(const struct trial *trial, const char *name, mode_t mode,
+	struct span content, struct error *err)
+{
+	char path[PATH_MAX + 64];
+	snprintf(path, sizeof(path), "%s/%s", trial->local_root, name);
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	if (fd < 0) {
+		return error_set_errno(err, errno, "writing %s", path);
+	}
+	return fd_write_all(fd, content, err) || error_prefix(err, "writing %s", path);
+}
+
+static bool expect_here(
+	const struct trial *trial, const char *name, const char *content, struct error *err)
+{
+	char path[PATH_MAX + 64];
+	char text[256] = "";
+	snprintf(path, sizeof(path), "%s/%s", trial->local_root, name);
+	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0) {
+		return error_set_errno(err, errno, "%s did not come back from the sandbox", path);
+	}
+	return strcmp(text, content) == 0 ||
+	       error_set(err, ERROR_PROTOCOL, "%s came back as something else", path);
+}
+
+/* ---- the keeper ---- */
+
+static void on_ended(void *data, const struct keeper_event *event, const struct sync_result *result,
+	const struct error *err)
+{
+}
+
+/* Nothing is deleted there. */
+static void on_question(
+	void *data, const struct keeper_event *event, const struct deletions *deletions)
+{
+}
+
+static const struct keeper_listener listener = {.on_ended = on_ended, .on_question = on_question};
+
+static struct trial_outcome *begin_outcome(struct trial *trial)
+{
+	trial->outcome = (struct trial_outcome){.is_done = false};
+	return &trial->outcome;
+}
+
+static bool wait_sync(struct trial *trial, struct error *err)
+{
+	const struct trial_outcome *outcome = &trial->outcome;
+	/* A transfer that makes no progress fails by itself; a whole one takes several. */
+	int timeout_ms = trial->means->config->profile.sync.timeout_ms;
+	if (!trial_wait(trial, &outcome->is_done, timeout_ms, "sync-timeout", err)) {
+		return false;
+	}
+	if (!outcome->is_ok) {
+		*err = outcome->err;
+	}
+	return outcome->is_ok;
+}
+
+/* Its records and its store lie in the scratch folder, and go with it. */
+static struct keeper *make_keeper(struct trial *trial)
+{
+	const struct test_provider_means *means = trial->means;
+	const struct profile *profile = &means->config->profile;
+	return keeper_create(&(struct keeper_config){
+		.loop = means->loop,
+		.pool = means->pool,
+		.sandbox = trial->sandbox,
+		.settings = &profile->sync,
+		.profile = profile->name,
+		.backend = backend_name(profile->backend),
+		.state_folder = trial->folder,
+		.home = environment_get(means->environment, "HOME"),
+		.tools = means->tools,
+		.listener = &listener,
+		.data = trial,
+	});
+}
+
+bool trial_check_first_sync(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
+{
+	char link[PATH_MAX + 64];
+	struct kept kept;
+	snprintf(link, sizeof(link), "%s/link", trial->local_root);
+	if (!write_here(trial, "stays", 0600, SPAN_LITERAL("same\n"), err) ||
+		!write_here(trial, "goes", 0600, SPAN_LITERAL("gone\n"), err) ||
+		!write_here(trial, "runs", 0755, SPAN_LITERAL("#!/bin/sh\necho it runs\n"), err)) {
+		return false;
+	}
+	if (symlink("stays", link) != 0) {
+		return error_set_errno(err, errno, "linking %s", link);
+	}
+	trial->keeper = make_keeper(trial);
+	keeper_open(trial->keeper, (char *[]){trial->local_root, NULL}, trial_on_done,
+		begin_outcome(trial));
+	if (!wait_sync(trial, err) ||
+		!trial_shell(trial,
+			"test \"$(cat stays goes link)\" = \"$(printf 'same\\ngone\\nsame')\" &&"
+			"test -L link && test -x runs && test ! -x stays",
+			NULL, err)) {
+		return false;
+	}
+	if (keeper_at(trial->keeper, 0, &kept) && kept.transport) {
+		snprintf(note, TRIAL_NOTE_MAX, "by %s", kept.transport);
+	}
+	return true;
+}
+
+bool trial_check_changes(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
+{
+	struct sync_order order = {.reason = SYNC_REASON_TURN, .deletions = SYNC_DELETIONS_KEEP};
+	char gone[PATH_MAX + 64];
+	snprintf(gone, sizeof(gone), "%s/goes", trial->local_root);
+	if (unlink(gone) != 0) {
+		return error_set_errno(err, errno, "removing %s", gone);
+	}
+	if (!write_here(trial, "here", 0600, SPAN_LITERAL("from here\n"), err) ||
+		!trial_shell(trial, "echo from there >there && echo more >>stays", NULL, err)) {
+		return false;
+	}
+	keeper_sync(trial->keeper, NULL, &order, trial_on_done, begin_outcome(trial));
+	return wait_sync(trial, err) && expect_here(trial, "there", "from there\n", err) &&
+	       expect_here(trial, "stays", "same\nmore\n", err) &&
+	       trial_shell(
+		       trial, "test \"$(cat here)\" = 'from here' && test ! -e goes", NULL, err);
+}
