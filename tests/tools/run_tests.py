@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # code others of the list run as well; under valgrind those that take a minute, or whose deadlines
 # real servers keep.
 NOT_UNDER_ASAN = [
-    'bench', 'conformance-scripted', 'conformance-ssh*', 'daytona-gateway',
+    'bench', 'conformance-scripted', 'conformance-ssh*', 'daytona-api', 'daytona-gateway',
     'daytona-recordings', 'daytona-sdk', 'daytona-stand_in',
     'integration-commands_killed',
     'integration-ssh_*', 'integration-sync_cut', 'integration-sync_killed',
