@@ -241,7 +241,7 @@ bool ssh_control_open(struct ssh_host *host, struct error *err)
 {
 	struct ssh_control *control = &host->control;
 	char command[SSH_COMMAND_MAX];
-	ssh_control_command(command, host->token, ssh_host_sh(host));
+	ssh_control_command(command, host);
 	buf_init(&control->line, SSH_LINE_MAX);
 	buf_init(&control->said, SAID_MAX);
 	buf_init(&control->unsent, SCRIPT_MAX + SSH_ORDERS_MAX);
@@ -250,9 +250,7 @@ bool ssh_control_open(struct ssh_host *host, struct error *err)
 		(double)host->request.channel_timeout_ms / 1000., 0.);
 	struct ssh_link *first = LIST_FIRST(&host->links, struct ssh_link, link);
 	control->channel = ssh_channel_open(first->client, command, &control_listener, host, err);
-	if (!control->channel ||
-		!ssh_control_script(&control->unsent, host->token, ssh_host_sh(host),
-			(host->request.grace_ms + 999) / 1000, err)) {
+	if (!control->channel || !ssh_control_script(&control->unsent, host, err)) {
 		return false;
 	}
 	flush(control);

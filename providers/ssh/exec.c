@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,22 +18,31 @@ static struct ssh_process *from_exec(struct exec *exec)
 
 /* ---- its end ---- */
 
-/* Takes it off its channel, which is closed. */
-static void drop_slot(struct ssh_process *process)
+static void drop_slot(struct ssh_slot **at)
 {
-	struct ssh_slot *slot = process->slot;
-	process->slot = NULL;
+	struct ssh_slot *slot = *at;
+	*at = NULL;
 	if (slot) {
 		slot->process = NULL;
 		ssh_slot_close(slot);
 	}
 }
 
+void ssh_process_drop_slots(struct ssh_process *process)
+{
+	if (process->is_pairing && process->host) {
+		process->is_pairing = false;
+		ssh_control_order(process->host, "release %u\n", process->id);
+	}
+	drop_slot(&process->slot);
+	drop_slot(&process->err_slot);
+}
+
 void ssh_process_free(struct ssh_process *process)
 {
 	struct ssh_host *host = process->host;
 	ssh_process_close_fds(process);
-	drop_slot(process);
+	ssh_process_drop_slots(process);
 	if (host) {
 		ev_timer_stop(host->loop, &process->deadline);
 	}
@@ -128,10 +138,33 @@ static double channel_timeout_s(const struct ssh_host *host)
 	return (double)host->request.channel_timeout_ms / 1000.;
 }
 
+size_t ssh_process_wants(const struct ssh_process *process)
+{
+	bool is_waiting = process->state == SSH_PROCESS_WAITING;
+	bool wants_err = process->is_apart && !process->err_slot &&
+	                 (is_waiting || (process->state == SSH_PROCESS_STARTING &&
+						process->is_pairing && process->slot));
+	return (size_t)is_waiting + (size_t)wants_err;
+}
+
+static void assign_stderr(struct ssh_process *process, struct ssh_slot *slot)
+{
+	char request[64];
+	int len = snprintf(request, sizeof(request), "acp_id=%u acp_carry_stderr\n", process->id);
+	slot->is_stderr = true;
+	process->err_slot = slot;
+	ssh_slot_send(slot, (struct span){request, (size_t)len});
+}
+
 void ssh_process_assign(struct ssh_process *process, struct ssh_slot *slot)
 {
-	assert(!slot->process && process->state == SSH_PROCESS_WAITING);
+	assert(!slot->process && ssh_process_wants(process) > 0);
 	slot->process = process;
+	process->is_pairing = process->is_apart;
+	if (process->state != SSH_PROCESS_WAITING) {
+		assign_stderr(process, slot);
+		return;
+	}
 	process->slot = slot;
 	process->state = SSH_PROCESS_STARTING;
 	arm(process, channel_timeout_s(process->host));
@@ -152,10 +185,12 @@ static void fail_waiting(struct ssh_process *process)
 	struct error err;
 	error_set_reason(&err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 		"starting \"%s\": for %lld s no channel was free on %zu connections to %s: end "
-		"something that runs there, raise MaxSessions in its sshd_config, or "
-		"max-connections in the profile%s%s",
+		"something that runs there%s%s%s",
 		process->command, host->request.channel_timeout_ms / 1000, ssh_link_count(host),
 		ssh_host_name(host),
+		host->request.max_channels > 0 ? ""
+					       : ", raise MaxSessions in its sshd_config, or "
+						 "max-connections in the profile",
 		host->no_link.text[0] ? "; a further connection could not be made: " : "",
 		host->no_link.text);
 	ssh_process_on_failed(process, &err);
@@ -178,7 +213,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 		bool is_told = process->is_held && !process->is_silenced;
 		process->is_silenced = true; // it may still turn up
 		ssh_process_close_fds(process);
-		drop_slot(process);
+		ssh_process_drop_slots(process);
 		ssh_process_kill(process);
 		if (is_told) {
 			process->listener->on_failed(process->data, &err);
@@ -195,6 +230,7 @@ static struct ssh_process *process_create(struct ssh_host *host, const struct ex
 	process->host = host;
 	process->id = ++host->last_id;
 	process->is_held = true;
+	process->is_apart = host->request.stderr_apart && !spec->merge_stderr;
 	process->in = process->out[0] = process->out[1] = -1;
 	process->command = mem_strdup(spec->argv[0]);
 	process->path = mem_strdup(path ? path : "/bin:/usr/bin");
@@ -224,8 +260,7 @@ struct exec *ssh_host_exec(struct ssh_host *host, const struct exec_spec *spec,
 	struct ssh_process *process = process_create(host, spec);
 	process->listener = listener;
 	process->data = data;
-	bool is_ready = ssh_request_append(&process->request, process->id, host->token,
-				ssh_host_sh(host), spec, err) &&
+	bool is_ready = ssh_request_append(&process->request, host, process->id, spec, err) &&
 	                ssh_process_connect(process, spec, err);
 	if (is_ready) {
 		arm(process, channel_timeout_s(process->host));
@@ -263,7 +298,7 @@ void ssh_processes_abandon(struct ssh_host *host)
 			continue;
 		}
 		ssh_process_close_fds(process);
-		drop_slot(process);
+		ssh_process_drop_slots(process);
 		ev_timer_stop(host->loop, &process->deadline);
 		process->state = SSH_PROCESS_OVER;
 		process->host = NULL;

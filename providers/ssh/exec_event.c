@@ -34,11 +34,20 @@ void ssh_process_on_failed(struct ssh_process *process, const struct error *err)
 	void *data = process->data;
 	bool is_told = is_heard(process);
 	if (!process->slot) {
+		ssh_process_drop_slots(process);
 		ssh_process_close_fds(process);
 	}
 	become_over(process);
 	if (is_told) {
 		listener->on_failed(data, err);
+	}
+}
+
+void ssh_process_on_stderr_refused(struct ssh_process *process, const struct error *err)
+{
+	if (process->state == SSH_PROCESS_WAITING || process->state == SSH_PROCESS_STARTING) {
+		ssh_process_drop_slots(process);
+		ssh_process_on_failed(process, err);
 	}
 }
 
@@ -55,13 +64,23 @@ static void lose(struct ssh_process *process, const struct error *err)
 	}
 }
 
+/* Its channel lives on, and is closed with the host. */
+static void detach(struct ssh_slot **at)
+{
+	if (*at) {
+		(*at)->process = NULL;
+		*at = NULL;
+	}
+}
+
 void ssh_process_on_lost(struct ssh_process *process, const struct error *err)
 {
 	struct ssh_host *host = process->host;
-	if (process->slot) { // its channel lives on, and is closed with the host
-		process->slot->process = NULL;
-		process->slot = NULL;
+	if (!host->is_over) {
+		ssh_process_drop_slots(process); // the other one may be of another connection
 	}
+	detach(&process->slot);
+	detach(&process->err_slot);
 	ssh_process_close_fds(process);
 	if (host->is_over) {
 		const struct exec_listener *listener = process->listener;
@@ -83,7 +102,7 @@ void ssh_process_on_lost(struct ssh_process *process, const struct error *err)
 void ssh_process_on_closed(struct ssh_process *process, const struct ssh_channel_end *end)
 {
 	process->end = *end;
-	ssh_process_close_fds(process);
+	ssh_process_close_main(process);
 	if (process->state == SSH_PROCESS_STARTING || process->state == SSH_PROCESS_RUNNING ||
 		process->state == SSH_PROCESS_EXITED) {
 		/* What its shell may have told is in the FIFO by now, before this answer. */
@@ -131,6 +150,7 @@ static void on_started(struct ssh_process *process, const char *rest)
 		return;
 	}
 	process->state = SSH_PROCESS_RUNNING;
+	process->is_pairing = false;
 	process->shell = strtol(rest, NULL, 10);
 	ev_timer_stop(process->host->loop, &process->deadline);
 	if (process->was_killed) {
@@ -187,6 +207,7 @@ static void on_failed(struct ssh_process *process, const char *rest)
 {
 	if (process->state == SSH_PROCESS_STARTING) {
 		struct error err;
+		process->is_pairing = false;
 		describe(process, rest, &err);
 		ssh_process_on_failed(process, &err);
 	}

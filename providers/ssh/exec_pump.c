@@ -64,9 +64,11 @@ static void resume(struct ssh_process *process, enum ssh_stream stream)
 {
 	struct ssh_host *host = process->host;
 	ev_io_stop(host->loop, &process->out_io[stream]);
-	if (process->slot) {
+	bool is_apart = process->is_apart && stream == SSH_STREAM_ERR;
+	struct ssh_slot *slot = is_apart ? process->err_slot : process->slot;
+	if (slot) {
 		ssh_host_enter(host);
-		ssh_channel_resume(process->slot->channel, stream);
+		ssh_channel_resume(slot->channel, is_apart ? SSH_STREAM_OUT : stream);
 		ssh_host_leave(host);
 	}
 }
@@ -150,6 +152,17 @@ bool ssh_process_connect(
 	ev_io_set(&process->out_io[SSH_STREAM_OUT], process->out[SSH_STREAM_OUT], EV_WRITE);
 	ev_io_set(&process->out_io[SSH_STREAM_ERR], process->out[SSH_STREAM_ERR], EV_WRITE);
 	return true;
+}
+
+void ssh_process_close_main(struct ssh_process *process)
+{
+	if (process->host) {
+		close_in(process);
+		close_out(process, SSH_STREAM_OUT);
+		if (!process->err_slot) {
+			close_out(process, SSH_STREAM_ERR);
+		}
+	}
 }
 
 void ssh_process_close_fds(struct ssh_process *process)

@@ -35,15 +35,15 @@ enum {
 bool ssh_quote_append(struct buf *buf, struct span text, struct error *err) ATTR_NODISCARD;
 
 /* What a channel runs. */
-void ssh_control_command(char command[SSH_COMMAND_MAX], const char *token, const char *sh);
-void ssh_process_command(char command[SSH_COMMAND_MAX], const char *token, const char *sh);
+void ssh_control_command(char command[SSH_COMMAND_MAX], const struct ssh_host *host);
+void ssh_process_command(char command[SSH_COMMAND_MAX], const struct ssh_host *host);
 
 /* The first line for the control: all scripts. */
-bool ssh_control_script(struct buf *buf, const char *token, const char *sh, long long grace_s,
-	struct error *err) ATTR_NODISCARD;
+bool ssh_control_script(
+	struct buf *buf, const struct ssh_host *host, struct error *err) ATTR_NODISCARD;
 
 /* The line for the shell of a process; ERROR_LIMIT where it is too long for one. */
-bool ssh_request_append(struct buf *buf, unsigned id, const char *token, const char *sh,
+bool ssh_request_append(struct buf *buf, const struct ssh_host *host, unsigned id,
 	const struct exec_spec *spec, struct error *err) ATTR_NODISCARD;
 
 /* Frees what may hold secrets. */
@@ -84,13 +84,14 @@ struct ssh_link {
 	bool was_dropped;                // before that, once, and is made anew
 };
 
-/* A channel whose shell waits for a process, or has one. */
+/* A channel whose shell waits for a process, or has one, or one's stderr. */
 struct ssh_slot {
 	struct list link; // ssh_link.slots
 	struct ssh_link *of;
 	struct ssh_channel *channel;
 	struct ssh_process *process; // NULL: waits
-	struct ssh_begin begin[2];   // by enum ssh_stream
+	bool is_stderr;              // its output is the stderr of the process
+	struct ssh_begin begin[2];   // by enum ssh_stream; that of an unused one never comes
 	struct buf unsent;           // what the channel has not taken yet
 	bool wants_eof;              // after it
 	bool is_open;                // it is not refused any more
@@ -193,15 +194,18 @@ enum ssh_process_state {
 
 struct ssh_process {
 	struct exec exec;
-	struct list link;      // ssh_host.processes
-	struct ssh_host *host; // NULL once that is closed
-	struct ssh_slot *slot; // NULL: none yet, or it has ended
+	struct list link;          // ssh_host.processes
+	struct ssh_host *host;     // NULL once that is closed
+	struct ssh_slot *slot;     // NULL: none yet, or it has ended
+	struct ssh_slot *err_slot; // of its stderr, where that is apart; NULL: none yet, or ended
 	const struct exec_listener *listener;
 	void *data;
 	unsigned id;
 	enum ssh_process_state state;
 	bool is_held;     // the handle has not been destroyed
 	bool is_silenced; // lost, or timed out: no event any more, killed when it turns up
+	bool is_apart;    // its stderr has a channel of its own
+	bool is_pairing;  // of the two shells, one may wait for the other there
 	bool was_killed;
 	bool has_emptied; // told before the exit was
 	struct ssh_channel_end end;
@@ -220,7 +224,11 @@ struct ssh_process {
 	ev_io out_io[2];
 };
 
+/* How many channels it waits for. */
+size_t ssh_process_wants(const struct ssh_process *process);
 void ssh_process_assign(struct ssh_process *process, struct ssh_slot *slot);
+/* Takes it off its channels, which are closed. */
+void ssh_process_drop_slots(struct ssh_process *process);
 
 /* From its slot. */
 size_t ssh_process_on_bytes(struct ssh_process *process, enum ssh_stream stream, struct span bytes);
@@ -230,6 +238,8 @@ void ssh_process_on_room(struct ssh_process *process);
 void ssh_process_on_refused(struct ssh_process *process);
 void ssh_process_on_failed(struct ssh_process *process, const struct error *err);
 void ssh_process_on_closed(struct ssh_process *process, const struct ssh_channel_end *end);
+/* The channel of its stderr; NULL: the server ran the command. */
+void ssh_process_on_stderr_refused(struct ssh_process *process, const struct error *err);
 void ssh_process_on_lost(struct ssh_process *process, const struct error *err);
 
 /* From the control: "exited code 3". */
@@ -240,6 +250,8 @@ bool ssh_process_connect(
 	struct ssh_process *process, const struct exec_spec *spec, struct error *err);
 void ssh_process_read_stdin(struct ssh_process *process);
 void ssh_process_close_fds(struct ssh_process *process);
+/* Those of its channel; stderr that is apart has one more. */
+void ssh_process_close_main(struct ssh_process *process);
 
 void ssh_process_kill(struct ssh_process *process);
 void ssh_process_free(struct ssh_process *process);

@@ -6,6 +6,11 @@
 
 /* ---- giving channels out ---- */
 
+static bool is_first(const struct ssh_link *link)
+{
+	return link->host->links.next == &link->link;
+}
+
 static size_t count_warm(const struct ssh_link *link)
 {
 	size_t count = 0;
@@ -27,10 +32,20 @@ static struct ssh_slot *find_warm(struct ssh_host *host)
 	return NULL;
 }
 
+static bool has_room(const struct ssh_link *link)
+{
+	size_t max = link->host->request.max_channels;
+	size_t count = is_first(link); // the control
+	LIST_FOR_EACH(slot, &link->slots, struct ssh_slot, link) {
+		count++;
+	}
+	return !link->is_full && !link->is_resting && (max == 0 || count < max);
+}
+
 static struct ssh_slot *open_somewhere(struct ssh_host *host)
 {
 	LIST_FOR_EACH(link, &host->links, struct ssh_link, link) {
-		bool is_open = link->is_ready && !link->is_full && !link->is_resting;
+		bool is_open = link->is_ready && has_room(link);
 		struct ssh_slot *slot = is_open ? ssh_slot_open(link) : NULL;
 		if (slot) {
 			return slot;
@@ -58,23 +73,43 @@ static void connect_another(struct ssh_host *host)
 	}
 }
 
-void ssh_links_dispatch(struct ssh_host *host)
+/* All that the process wants, or none: who holds one and waits for the other is in the way. */
+static bool find_slots(
+	struct ssh_host *host, struct ssh_process *process, struct ssh_slot *found[2])
 {
-	LIST_FOR_EACH(process, &host->processes, struct ssh_process, link) {
-		if (process->state != SSH_PROCESS_WAITING) {
-			continue;
-		}
+	size_t count = 0;
+	size_t wanted = ssh_process_wants(process);
+	while (count < wanted) {
 		struct ssh_slot *slot = find_warm(host);
 		slot = slot ? slot : open_somewhere(host);
 		if (!slot) {
+			break;
+		}
+		slot->process = process; // so that it is not found again
+		found[count++] = slot;
+	}
+	for (size_t i = 0; i < count; i++) {
+		found[i]->process = NULL;
+	}
+	return count == wanted;
+}
+
+void ssh_links_dispatch(struct ssh_host *host)
+{
+	LIST_FOR_EACH(process, &host->processes, struct ssh_process, link) {
+		struct ssh_slot *slots[2];
+		size_t wanted = ssh_process_wants(process);
+		if (!find_slots(host, process, slots)) {
 			if (!is_promising(host) &&
 				ssh_link_count(host) < host->request.max_connections) {
 				connect_another(host);
 			}
 			return;
 		}
-		ssh_process_assign(process, slot);
-		ev_timer_again(host->loop, &host->warm);
+		for (size_t i = 0; i < wanted; i++) {
+			ssh_process_assign(process, slots[i]);
+			ev_timer_again(host->loop, &host->warm);
+		}
 	}
 }
 
@@ -82,9 +117,10 @@ void ssh_links_warm(struct ssh_host *host)
 {
 	LIST_FOR_EACH(link, &host->links, struct ssh_link, link) {
 		size_t count = link->is_ready ? count_warm(link) : host->request.warm_channels;
-		bool is_open = !link->is_full && !link->is_resting;
-		for (; count < host->request.warm_channels && is_open; count++) {
-			is_open = ssh_slot_open(link) != NULL;
+		for (; count < host->request.warm_channels && has_room(link); count++) {
+			if (!ssh_slot_open(link)) {
+				return;
+			}
 		}
 		return; // the control's connection alone
 	}
@@ -114,11 +150,6 @@ static void link_free(struct ssh_link *link)
 	ssh_admission_end(link->turn);
 	list_remove(&link->link);
 	free(link);
-}
-
-static bool is_first(const struct ssh_link *link)
-{
-	return link->host->links.next == &link->link;
 }
 
 static void on_progress(void *data, const char *text)

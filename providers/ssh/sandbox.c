@@ -45,6 +45,20 @@ static void on_progress(void *data, const char *text)
 	}
 }
 
+/* One more for stderr. */
+static size_t channels_of_process(const struct ssh_sandbox *self)
+{
+	return self->settings.stderr_apart ? 2 : 1;
+}
+
+static size_t max_processes(const struct ssh_sandbox *self)
+{
+	size_t max = self->settings.max_channels;
+	size_t each = max > 0 ? max : CHANNELS_EACH;
+	size_t all = self->settings.max_connections * each - CHANNELS_KEPT;
+	return all / channels_of_process(self);
+}
+
 static void on_host_ready(void *data)
 {
 	struct ssh_sandbox *self = data;
@@ -56,7 +70,7 @@ static void on_host_ready(void *data)
 		.isolated = true,
 		.many_roots = true,
 		.maps_paths = true,
-		.max_processes = self->settings.max_connections * CHANNELS_EACH - CHANNELS_KEPT,
+		.max_processes = max_processes(self),
 	};
 	ssh_files_init(&self->files, sandbox, sandbox);
 	ssh_roots_init(&self->roots, &(struct ssh_roots_config){
@@ -94,7 +108,7 @@ static bool open_host(struct ssh_sandbox *self, struct error *err)
 		.channel_timeout_ms = self->settings.channel_timeout_ms,
 		.login_timeout_ms = self->settings.login_timeout_ms,
 		.max_connections = self->settings.max_connections,
-		.warm_channels = WARM_CHANNELS,
+		.warm_channels = WARM_CHANNELS * channels_of_process(self),
 		.admission = self->settings.admission,
 		.admission_data = self->settings.admission_data,
 		.stderr_apart = self->settings.stderr_apart,

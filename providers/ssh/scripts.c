@@ -25,26 +25,36 @@ static const char login_text[] =
 /* Printed in two pieces, so that a login shell that traces what it runs does not print it. '@' is
  * at its beginning alone. */
 static const char begin_text[] = "@acp-broker:begins-here;";
-#define PRINT_BEGIN "printf \"@%%s:%%s;\" acp-broker begins-here"
+#define PRINT_BEGIN "printf \"@%s:%s;\" acp-broker begins-here"
 
 /*
  * What bash, dash, busybox, fish, csh and tcsh read alike: no newline, no '!', no backslash, one
  * word in single quotes. sshd sets PATH.
  */
-#define BEGIN PRINT_BEGIN "; " PRINT_BEGIN " >&2; read -r acp_line; eval \"$acp_line\""
+#define READ_SCRIPT "read -r acp_line; eval \"$acp_line\""
+#define BEGIN PRINT_BEGIN "; " PRINT_BEGIN " >&2; " READ_SCRIPT
 
-void ssh_control_command(char command[SSH_COMMAND_MAX], const char *token, const char *sh)
+/* Nothing at all is written to stderr. */
+#define BEGIN_APART "exec 2>/dev/null; " PRINT_BEGIN "; " READ_SCRIPT
+
+static const char *begin_script(const struct ssh_host *host)
 {
-	int len = snprintf(command, SSH_COMMAND_MAX,
-		"exec /usr/bin/env ACP_BROKER_RUN=%s %s -c '" BEGIN "'", token, sh);
+	return host->request.stderr_apart ? BEGIN_APART : BEGIN;
+}
+
+void ssh_control_command(char command[SSH_COMMAND_MAX], const struct ssh_host *host)
+{
+	int len =
+		snprintf(command, SSH_COMMAND_MAX, "exec /usr/bin/env ACP_BROKER_RUN=%s %s -c '%s'",
+			host->token, ssh_host_sh(host), begin_script(host));
 	assert(len < SSH_COMMAND_MAX);
 }
 
-void ssh_process_command(char command[SSH_COMMAND_MAX], const char *token, const char *sh)
+void ssh_process_command(char command[SSH_COMMAND_MAX], const struct ssh_host *host)
 {
 	int len = snprintf(command, SSH_COMMAND_MAX,
-		"exec /usr/bin/env -i PATH=\"$PATH\" ACP_BROKER_RUN=%s %s -c '" BEGIN "'", token,
-		sh);
+		"exec /usr/bin/env -i PATH=\"$PATH\" ACP_BROKER_RUN=%s %s -c '%s'", host->token,
+		ssh_host_sh(host), begin_script(host));
 	assert(len < SSH_COMMAND_MAX);
 }
 
@@ -88,8 +98,7 @@ bool ssh_quote_append(struct buf *buf, struct span text, struct error *err)
 	return buf_append(buf, SPAN_LITERAL("'"), err);
 }
 
-bool ssh_control_script(
-	struct buf *buf, const char *token, const char *sh, long long grace_s, struct error *err)
+bool ssh_control_script(struct buf *buf, const struct ssh_host *host, struct error *err)
 {
 	const struct span library[] = {
 		span_of(members_text), span_of(process_text), span_of(watch_text)};
@@ -97,7 +106,7 @@ bool ssh_control_script(
 		"acp_n=$(printf '\\nx'); acp_n=${acp_n%%x}; acp_token=%s; acp_grace=%lld; "
 		"acp_sh=%s; "
 		"acp_library=",
-		token, grace_s, sh);
+		host->token, (host->request.grace_ms + 999) / 1000, ssh_host_sh(host));
 	for (size_t i = 0; i < ARRAY_LENGTH(library) && is_whole; i++) {
 		is_whole = ssh_quote_append(buf, library[i], err);
 	}
@@ -176,7 +185,7 @@ static bool append_environment(
 	return true;
 }
 
-static bool append_launch(struct buf *buf, unsigned id, const char *token, const char *sh,
+static bool append_launch(struct buf *buf, const struct ssh_host *host, unsigned id,
 	const struct exec_spec *spec, struct error *err)
 {
 	if (!buf_append_format(buf, err, "acp_launch() { set -- $acp_env") ||
@@ -185,26 +194,28 @@ static bool append_launch(struct buf *buf, unsigned id, const char *token, const
 	}
 	/* env(1) would take it for a variable. */
 	if (strchr(spec->argv[0], '=') &&
-		!buf_append_format(buf, err, " %s -c 'exec \"$0\" \"$@\"'", sh)) {
+		!buf_append_format(buf, err, " %s -c 'exec \"$0\" \"$@\"'", ssh_host_sh(host))) {
 		return false;
 	}
 	return buf_append_format(buf, err,
-		       " \"$@\"; unset PWD OLDPWD; { export ACP_BROKER_RUN=%s.%u.", token, id) &&
+		       " \"$@\"; unset PWD OLDPWD; { export ACP_BROKER_RUN=%s.%u.", host->token,
+		       id) &&
 	       append_environment(buf, spec->env, false, err) &&
 	       buf_append_format(buf, err, "; } 2>/dev/null; exec \"$@\" 9>&-; }; ");
 }
 
-bool ssh_request_append(struct buf *buf, unsigned id, const char *token, const char *sh,
+bool ssh_request_append(struct buf *buf, const struct ssh_host *host, unsigned id,
 	const struct exec_spec *spec, struct error *err)
 {
 	const char *path = ssh_environment_get(spec->env, "PATH");
-	bool is_whole = buf_append_format(buf, err, "acp_id=%u acp_in=%d acp_merge=%d acp_dir=", id,
-				spec->want_stdin, spec->merge_stderr) &&
+	bool is_whole = buf_append_format(buf, err,
+				"acp_id=%u acp_in=%d acp_merge=%d acp_apart=%d acp_dir=", id,
+				spec->want_stdin, spec->merge_stderr, host->request.stderr_apart) &&
 	                ssh_quote_append(buf, span_of(spec->cwd), err) &&
 	                buf_append(buf, SPAN_LITERAL(" acp_path="), err) &&
 	                ssh_quote_append(buf, span_of(path ? path : "/bin:/usr/bin"), err) &&
 	                buf_append(buf, SPAN_LITERAL("; "), err) &&
-	                append_launch(buf, id, token, sh, spec, err) &&
+	                append_launch(buf, host, id, spec, err) &&
 	                buf_append(buf, SPAN_LITERAL("acp_start"), err);
 	for (const char *const *word = spec->argv; *word && is_whole; word++) {
 		is_whole = buf_append(buf, SPAN_LITERAL(" "), err) &&

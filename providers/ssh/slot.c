@@ -92,6 +92,7 @@ static size_t on_bytes(void *data, enum ssh_stream stream, struct span bytes)
 		return skipped + bytes.len;
 	}
 	ssh_host_enter(host);
+	stream = slot->is_stderr ? SSH_STREAM_ERR : stream;
 	size_t taken = ssh_process_on_bytes(slot->process, stream, bytes);
 	ssh_host_leave(host);
 	return skipped + taken;
@@ -100,8 +101,16 @@ static size_t on_bytes(void *data, enum ssh_stream stream, struct span bytes)
 static void on_eof(void *data, enum ssh_stream stream)
 {
 	struct ssh_slot *slot = data;
-	if (slot->process) {
-		ssh_process_on_eof(slot->process, stream);
+	bool is_used = slot->process && (!slot->process->is_apart || stream == SSH_STREAM_OUT);
+	if (is_used) {
+		ssh_process_on_eof(slot->process, slot->is_stderr ? SSH_STREAM_ERR : stream);
+	}
+}
+
+static void tell_room(struct ssh_slot *slot)
+{
+	if (slot->process && !slot->is_stderr && ssh_slot_has_room(slot)) {
+		ssh_process_on_room(slot->process);
 	}
 }
 
@@ -109,9 +118,7 @@ static void on_writable(void *data)
 {
 	struct ssh_slot *slot = data;
 	flush(slot);
-	if (slot->process && ssh_slot_has_room(slot)) {
-		ssh_process_on_room(slot->process);
-	}
+	tell_room(slot);
 }
 
 static void on_open(void *data)
@@ -119,9 +126,7 @@ static void on_open(void *data)
 	struct ssh_slot *slot = data;
 	slot->is_open = true;
 	ssh_link_prove(slot->of);
-	if (slot->process && ssh_slot_has_room(slot)) {
-		ssh_process_on_room(slot->process);
-	}
+	tell_room(slot);
 }
 
 /* Takes the channel's end apart from its process, and frees the slot. */
@@ -129,7 +134,7 @@ static struct ssh_process *end_slot(struct ssh_slot *slot)
 {
 	struct ssh_process *process = slot->process;
 	if (process) {
-		process->slot = NULL;
+		*(slot->is_stderr ? &process->err_slot : &process->slot) = NULL;
 	}
 	ssh_channel_close(slot->channel);
 	slot_free(slot);
@@ -142,6 +147,7 @@ static void on_refused(void *data, const struct error *err)
 	struct ssh_link *link = slot->of;
 	struct ssh_host *host = link->host;
 	unsigned doubts = link->doubts;
+	bool is_stderr = slot->is_stderr;
 	ssh_host_enter(host);
 	struct ssh_process *process = end_slot(slot); // the next look comes soon
 	if (err->code == ERROR_LIMIT) {
@@ -150,8 +156,12 @@ static void on_refused(void *data, const struct error *err)
 		link->doubts = doubts > 0 ? doubts - 1 : 0;
 	}
 	if (process && err->code == ERROR_LIMIT) {
-		ssh_process_on_refused(process);
+		if (!is_stderr) {
+			ssh_process_on_refused(process);
+		}
 		ssh_links_dispatch(host);
+	} else if (process && is_stderr) {
+		ssh_process_on_stderr_refused(process, err);
 	} else if (process) {
 		ssh_process_on_failed(process, err);
 	}
@@ -165,8 +175,11 @@ static void on_closed(void *data, const struct ssh_channel_end *end)
 	struct ssh_channel_end copy = *end; // it may be the channel's own
 	ssh_host_enter(host);
 	slot->of->is_resting = false; // there is room now; where ends follow each other, no pause
+	bool is_stderr = slot->is_stderr;
 	struct ssh_process *process = end_slot(slot);
-	if (process) {
+	if (process && is_stderr) {
+		ssh_process_on_eof(process, SSH_STREAM_ERR);
+	} else if (process) {
 		ssh_process_on_closed(process, &copy);
 	}
 	if (!host->is_over) {
@@ -202,7 +215,7 @@ struct ssh_slot *ssh_slot_open(struct ssh_link *link)
 	struct ssh_host *host = link->host;
 	char command[SSH_COMMAND_MAX];
 	struct error err;
-	ssh_process_command(command, host->token, ssh_host_sh(host));
+	ssh_process_command(command, host);
 	struct ssh_slot *slot = mem_alloc_zero(sizeof(*slot));
 	slot->of = link;
 	buf_init(&slot->unsent, 2 * SSH_REQUEST_MAX);

@@ -121,6 +121,7 @@ static void on_output(struct ev_loop *loop, struct pipe_channel *self, int which
 	}
 	ssize_t count = read(self->fds[which], piece, PIECE_MAX);
 	if (count > 0) {
+		pipe_client_options.stderr_bytes += which == 2 ? (size_t)count : 0;
 		buf_commit(held, (size_t)count);
 		give(self, (enum ssh_stream)(which - 1));
 	} else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -274,6 +275,8 @@ static size_t channel_count(const struct pipe_client *client)
 	return count;
 }
 
+static bool is_second; // the next channel is, where every second one is refused
+
 struct ssh_channel *pipe_open(struct ssh_client *client, const char *command,
 	const struct ssh_channel_listener *listener, void *data, struct error *err)
 {
@@ -295,10 +298,15 @@ struct ssh_channel *pipe_open(struct ssh_client *client, const char *command,
 	ev_timer_init(&self->later, on_later, pipe_client_options.open_delay_s, 0.);
 	if (pipe_client_options.refusals > 0) {
 		pipe_client_options.refusals--;
+	} else if (pipe_client_options.second_is_refused && (is_second = !is_second, !is_second)) {
+		/* after one that was opened */
 	} else if (max == 0 || channel_count(owner) < max) {
 		start(self, command);
 	}
 	list_append(&owner->channels, &self->link);
+	size_t now = channel_count(owner);
+	size_t *most = &pipe_client_options.channel_count;
+	*most = now > *most ? now : *most;
 	watch(self);
 	later(self);
 	return &self->channel;

@@ -16,11 +16,14 @@ struct pipe_client_options {
 	const char *const *env;  // more of its environment; NULL-terminated; may be NULL
 	size_t max_sessions;     // channels of one connection; 0: no limit
 	size_t refusals;         // so many of the next channels are refused
+	bool second_is_refused;  // every second one of the next
 	enum error_code refusal; // how
 	double open_delay_s;     // until a channel is opened or refused
 	bool hides_end;          // the server does not say how a command ended
 	size_t connection_count; // made so far
 	size_t max_connections;  // a further one is not made; 0: no limit
+	size_t stderr_bytes;     // that came of all channels
+	size_t channel_count;    // the most that were open at once on a connection
 	size_t drops;            // so many of the next are lost right after the login
 	size_t login_failures;   // so many of the next are not logged in
 	const char *login_reason;

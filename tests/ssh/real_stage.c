@@ -14,15 +14,23 @@ extern char **environ;
 static const struct {
 	const char *name;
 	ssh_connect_fn *connect;
-} clients[] = {{"pipe", pipe_client_connect}, {"openssh", ssh_openssh_connect},
-	{"libssh2", ssh_libssh2_connect}};
+	bool is_apart; // the stderr of its processes
+} clients[] = {{"pipe", pipe_client_connect, false}, {"openssh", ssh_openssh_connect, false},
+	{"libssh2", ssh_libssh2_connect, false}, {"pipe-apart", pipe_client_connect, true},
+	{"libssh2-apart", ssh_libssh2_connect, true}};
 
 static ssh_connect_fn *chosen;
+static bool is_apart;
 static struct client_world world;
 
 bool real_stage_is_real(void)
 {
 	return chosen != pipe_client_connect;
+}
+
+bool real_stage_is_apart(void)
+{
+	return is_apart;
 }
 
 struct sshd *real_stage_sshd(void)
@@ -37,6 +45,7 @@ bool real_stage_begin(const char *client)
 	for (size_t i = 0; i < ARRAY_LENGTH(clients); i++) {
 		if (strcmp(clients[i].name, client) == 0) {
 			chosen = clients[i].connect;
+			is_apart = clients[i].is_apart;
 		}
 	}
 	if (!chosen) {
@@ -71,7 +80,9 @@ void real_stage_end(void)
 int real_stage_set_up(void **state)
 {
 	if (real_stage_is_real()) {
-		client_world_start(&world, NULL);
+		/* A process takes two channels then. */
+		client_world_start(&world,
+			&(struct sshd_spec){.config = is_apart ? "MaxSessions 200\n" : NULL});
 	}
 	return 0;
 }
@@ -88,6 +99,7 @@ void real_stage_init(struct stage *stage)
 {
 	*stage = (struct stage){.loop = world.loop, .has_loop = real_stage_is_real()};
 	stage_init(stage);
+	stage->request.stderr_apart = is_apart;
 	if (real_stage_is_real()) {
 		stage->context = world.context;
 		stage->request.target = &world.target;

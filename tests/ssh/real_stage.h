@@ -18,6 +18,7 @@ int real_stage_tear_down(void **state);
 /* As stage_init, over that client. */
 void real_stage_init(struct stage *stage);
 
+bool real_stage_is_apart(void); // "CLIENT-apart": struct ssh_host_request.stderr_apart
 struct sshd *real_stage_sshd(void);
 
 #endif

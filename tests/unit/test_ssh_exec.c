@@ -355,6 +355,5 @@ int main(int argc, char **argv)
 		EACH_SHELL(test_closed_output_ends_the_writer),
 		EACH_SHELL(test_no_secret_is_in_a_command_line),
 	};
-	return shells_finish(
-		cmocka_run_group_tests(tests, real_stage_set_up, real_stage_tear_down));
+	return shells_finish(shells_run(tests, ARRAY_LENGTH(tests)));
 }

@@ -249,6 +249,5 @@ int main(int argc, char **argv)
 		cmocka_unit_test_prestate_setup_teardown(
 			test_nothing_is_left_of_many, set_up, tear_down, (void *)shells[0]),
 	};
-	return shells_finish(
-		cmocka_run_group_tests(tests, real_stage_set_up, real_stage_tear_down));
+	return shells_finish(shells_run(tests, ARRAY_LENGTH(tests)));
 }

@@ -86,6 +86,7 @@ while read -r acp_order acp_id acp_shell acp_signal; do
 	signal) kill "-$acp_signal" "-$acp_shell" ;;
 	kill-group) acp_helper acp_kill_group "$acp_shell" ;;
 	kill) acp_helper acp_kill_tree "$acp_id" "$acp_shell" ;;
+	release) acp_helper acp_release "$acp_id" ;;
 	sync) acp_tell "$acp_id synced" ;;
 	esac
 done

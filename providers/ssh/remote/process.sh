@@ -3,7 +3,7 @@
 # ended, and when nothing of it is left. After members.sh.
 #
 # stdin begins with one line, shell text that sets acp_id, acp_dir, acp_path, acp_in, acp_merge,
-# defines acp_launch, and calls acp_start with the words. It is read byte by byte: what
+# acp_apart, defines acp_launch, and calls acp_start with the words. It is read byte by byte: what
 # follows is for the process.
 acp_serve() {
 	[ -z "${BASH_VERSION-}" ] || set +o posix
@@ -20,7 +20,13 @@ acp_start() {
 	acp_job=$acp_run/job.$acp_id
 	exec 3<&0 4>&1 5>&2 </dev/null >/dev/null 2>/dev/null
 	[ "$acp_in" = 1 ] || exec 3</dev/null
-	[ "$acp_merge" = 0 ] || exec 5>&4
+	if [ "$acp_merge" = 1 ]; then
+		exec 5>&4
+	elif [ "$acp_apart" = 1 ]; then
+		acp_pair
+		exec 5>"$acp_pipe"
+		[ ! -e "$acp_pipe.off" ] || exit 0
+	fi
 	: >"$acp_job"
 	trap '' $acp_signals
 	[ -z "${BASH_VERSION-}" ] || trap 'jobs -l >>"$acp_job"' CHLD
@@ -34,6 +40,36 @@ acp_start() {
 	acp_tell "$acp_id emptied"
 	rm -f "$acp_job"
 	exit 0
+}
+
+# A process whose stderr has a channel of its own has a shell there, too, and a FIFO between the
+# two. Each of them opens it and so waits for the other.
+acp_pair() {
+	acp_pipe=$acp_run/err.$acp_id
+	[ ! -e "$acp_pipe.off" ] || exit 0
+	mkfifo "$acp_pipe" 2>/dev/null # whoever is the first
+	[ -p "$acp_pipe" ] || exit 1
+}
+
+# The other shell.
+acp_carry_stderr() {
+	acp_pair
+	exec 3<"$acp_pipe"
+	rm -f "$acp_pipe"
+	exec cat <&3 3<&- 9>&-
+}
+
+# The other one of process $1 will not come: who waits is let go, and starts nothing.
+acp_release() {
+	acp_pipe=$acp_run/err.$1
+	: >"$acp_pipe.off"
+	for acp_round in 1 2 3 4 5; do
+		if [ -p "$acp_pipe" ]; then
+			: 3<>"$acp_pipe"
+			rm -f "$acp_pipe"
+		fi
+		sleep 1
+	done
 }
 
 # What is told in vain, the process having failed to start, nobody listens to.
