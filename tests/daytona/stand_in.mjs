@@ -15,7 +15,6 @@ import { Clock } from "./clock.mjs";
 import { control } from "./control.mjs";
 import { Faults } from "./faults.mjs";
 import { Gateway } from "./gateway.mjs";
-import { killAll } from "./processes.mjs";
 import { Rest } from "./rest.mjs";
 import { defaultSettings } from "./settings.mjs";
 import { World } from "./world.mjs";
@@ -68,10 +67,16 @@ server.on("request", (request, response) => {
 function end() {
   stand.clock.stop();
   stand.gateway.close();
-  for (const id of stand.world.sandboxes.keys()) {
-    killAll(id, `${dir}/${id}`);
+  let status = 0;
+  for (const sandbox of stand.world.sandboxes.values()) {
+    try {
+      stand.world.forget(sandbox);
+    } catch (error) {
+      process.stderr.write(`stand-in: ${error.message}\n`);
+      status = 1;
+    }
   }
-  process.exit(0);
+  process.exit(status);
 }
 
 process.on("SIGTERM", end);

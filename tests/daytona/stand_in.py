@@ -124,6 +124,7 @@ class StandIn:
     def __exit__(self, *_):
         if self.process is not None:
             self.process.stdin.close()
+            self.thaw()
             try:
                 self.process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:

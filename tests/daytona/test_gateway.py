@@ -247,6 +247,24 @@ class GatewayTest(unittest.TestCase):
         self.assertEqual(refused.returncode, 255)
         self.assertIn(b'remote port forwarding failed', refused.stderr)
 
+    def test_a_socket_in_the_sandbox_is_reached(self):
+        words = self.api.ssh_argv(self.api.token(self.name), 'cat')
+        here = f'{self.daytona.folder}/here'
+        words[1:1] = ['-o', 'ExitOnForwardFailure=yes', '-L', f'{here}:{self.home}/there']
+        with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client, \
+                subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as ssh:
+            server.bind(f'{self.home}/there')
+            server.listen()
+            ssh.stdin.write(b'ready\n')
+            ssh.stdin.flush()
+            self.assertEqual(ssh.stdout.readline(), b'ready\n')
+            client.connect(here)
+            peer, _ = server.accept()
+            with peer:
+                client.sendall(b'through')
+                self.assertEqual(peer.recv(7), b'through')
+            ssh.kill()
+
     # ---- activity ----
 
     def test_an_open_channel_is_activity(self):

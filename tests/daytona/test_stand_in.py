@@ -40,6 +40,13 @@ class StandInTest(unittest.TestCase):
         self.daytona.fault('*', status=429, headers={'Retry-After-authenticated': '7'})
         self.assertEqual(self.api.call('GET', '/sandbox').headers['Retry-After-authenticated'], '7')
 
+    def test_a_fault_of_one_sandbox_is_none_of_another(self):
+        one, other = self.api.make('one'), self.api.make('other')
+        self.daytona.fault('get', sandbox='one', status=500, times=2)
+        self.assertEqual(self.api.call('GET', f'/sandbox/{other["id"]}').status, 200)
+        self.assertEqual(self.api.call('GET', f'/sandbox/{one["id"]}').status, 500)
+        self.assertEqual(self.api.call('GET', '/sandbox/one').status, 500)
+
     def test_an_answer_is_lost_before_or_after_the_call_was_done(self):
         for name, action, effect in (('a', 'close', False), ('b', 'close', True),
                                      ('c', 'cut', True)):
