@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/freezer.h"
 #include "base/killer.h"
 #include "base/launch.h"
 
@@ -34,6 +35,7 @@ struct guard {
 	bool has_started;    // GUARD_STARTED was sent
 	bool has_exited;     // GUARD_EXITED was sent
 	struct killer killer;
+	struct freezer freezer;
 	bool has_more;        // to reap, than was reaped at a time
 	long long abandon_ms; // 0: never
 };
@@ -41,7 +43,7 @@ struct guard {
 void guard_send(int control_fd, const struct guard_report *report)
 {
 	size_t size = offsetof(struct guard_report, text);
-	if (report->event == GUARD_FAILED) {
+	if (report->error != ERROR_NONE) {
 		size += strlen(report->text) + 1;
 	}
 	while (control_fd >= 0 && send(control_fd, report, size, MSG_NOSIGNAL) < 0 &&
@@ -49,11 +51,16 @@ void guard_send(int control_fd, const struct guard_report *report)
 	}
 }
 
-void guard_send_failure(int control_fd, const struct error *err)
+static void send_error(int control_fd, enum guard_event event, const struct error *err)
 {
-	struct guard_report report = {.event = GUARD_FAILED, .error = err->code};
+	struct guard_report report = {.event = event, .error = err->code};
 	memcpy(report.text, err->text, sizeof(report.text));
 	guard_send(control_fd, &report);
+}
+
+void guard_send_failure(int control_fd, const struct error *err)
+{
+	send_error(control_fd, GUARD_FAILED, err);
 }
 
 static void guard_fail(const struct guard *guard, const struct error *err) ATTR_NORETURN;
@@ -63,8 +70,10 @@ static void guard_fail(const struct guard *guard, const struct error *err)
 	_exit(0);
 }
 
+/* Who is stopped dies as well. */
 static void start_killing(struct guard *guard)
 {
+	freezer_finish(&guard->freezer);
 	if (!guard->killer.is_on) {
 		killer_start(&guard->killer);
 	}
@@ -156,6 +165,44 @@ static void signal_group(const struct guard *guard, int signal)
 	kill(group == guard->pid ? -group : guard->pid, signal);
 }
 
+static void tell_frozen(const struct guard *guard)
+{
+	send_error(guard->control_fd, GUARD_FROZEN, &guard->freezer.err);
+}
+
+static void freeze(struct guard *guard)
+{
+	if (guard->freezer.state == FREEZER_FROZEN) {
+		tell_frozen(guard);
+	} else if (!guard->killer.is_on) {
+		freezer_start(&guard->freezer);
+	}
+}
+
+static void thaw(struct guard *guard)
+{
+	freezer_thaw(&guard->freezer);
+	guard_send(guard->control_fd, &(struct guard_report){.event = GUARD_THAWED});
+}
+
+static void obey(struct guard *guard, const struct guard_order *order)
+{
+	switch (order->command) {
+	case GUARD_KILL_TREE:
+		start_killing(guard);
+		break;
+	case GUARD_FREEZE:
+		freeze(guard);
+		break;
+	case GUARD_THAW:
+		thaw(guard);
+		break;
+	default:
+		signal_group(guard, order->signal);
+		break;
+	}
+}
+
 static void read_order(struct guard *guard)
 {
 	struct guard_order order;
@@ -166,10 +213,8 @@ static void read_order(struct guard *guard)
 	if (count != (ssize_t)sizeof(order)) {
 		fd_close(&guard->control_fd);
 		start_ending(guard);
-	} else if (order.command == GUARD_KILL_TREE) {
-		start_killing(guard);
 	} else {
-		signal_group(guard, order.signal);
+		obey(guard, &order);
 	}
 }
 
@@ -211,6 +256,9 @@ static bool reap(void *data)
 			guard->is_reaped = true;
 			guard->wait_status = status;
 		}
+		if (pid > 0) {
+			freezer_note_end(&guard->freezer);
+		}
 	}
 	guard->has_more = pid > 0;
 	bool has_children = !(pid < 0 && errno == ECHILD);
@@ -238,6 +286,23 @@ static int kill_step(struct guard *guard)
 	return sleep_ms;
 }
 
+static int freeze_step(struct guard *guard)
+{
+	bool was_stopping = guard->freezer.state == FREEZER_STOPPING;
+	const struct killer_ground ground = {.reap = reap, .data = guard};
+	int sleep_ms = freezer_step(&guard->freezer, &ground);
+	if (was_stopping && guard->freezer.state != FREEZER_STOPPING) {
+		tell_frozen(guard);
+	}
+	return sleep_ms;
+}
+
+/* Of two times to sleep; -1 is for ever. */
+static int sooner(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 static void guard_loop(struct guard *guard) ATTR_NORETURN;
 static void guard_loop(struct guard *guard)
 {
@@ -247,7 +312,8 @@ static void guard_loop(struct guard *guard)
 			{.fd = guard->control_fd, .events = POLLIN},
 			{.fd = guard->status_fd, .events = POLLIN},
 		};
-		int sleep_ms = kill_step(guard);
+		int kill_ms = kill_step(guard);
+		int sleep_ms = sooner(kill_ms, freeze_step(guard));
 		if (poll(polls, ARRAY_LENGTH(polls), guard->has_more ? 0 : sleep_ms) <= 0) {
 			continue;
 		}

@@ -37,20 +37,27 @@ struct guard_loss {
 };
 
 /* Broker to guard. */
-enum guard_command { GUARD_SIGNAL, GUARD_KILL_TREE };
+enum guard_command { GUARD_SIGNAL, GUARD_KILL_TREE, GUARD_FREEZE, GUARD_THAW };
 struct guard_order {
 	enum guard_command command;
 	int signal;
 };
 
 /* Guard to broker, in the order that struct process_listener promises. */
-enum guard_event { GUARD_STARTED, GUARD_FAILED, GUARD_EXITED, GUARD_EMPTIED };
+enum guard_event {
+	GUARD_STARTED,
+	GUARD_FAILED,
+	GUARD_EXITED,
+	GUARD_EMPTIED,
+	GUARD_FROZEN, // or not, with an error
+	GUARD_THAWED,
+};
 struct guard_report {
 	enum guard_event event;
 	pid_t pid;             // GUARD_STARTED
 	int code;              // GUARD_EXITED
 	int signal;            // GUARD_EXITED
-	enum error_code error; // GUARD_FAILED
+	enum error_code error; // GUARD_FAILED, GUARD_FROZEN
 	char text[ERROR_TEXT_MAX];
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/killer.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -30,7 +31,7 @@ void killer_stop(struct killer *killer)
 static void chase(const struct killer_ground *ground)
 {
 	for (int i = 0; i < CHASE_TURNS && ground->reap(ground->data); i++) {
-		if (tree_kill_children(ground->spared, ground->spared_count) == 0) {
+		if (tree_signal_children(SIGKILL, ground->spared, ground->spared_count) == 0) {
 			return;
 		}
 	}

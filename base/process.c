@@ -70,6 +70,18 @@ static void raise_failed(struct process *process, const struct guard_report *rep
 	process->listener->on_failed(process->data, &err);
 }
 
+static void raise_frozen(struct process *process, const struct guard_report *report)
+{
+	struct error err;
+	if (!process->listener->on_frozen) {
+		return;
+	}
+	if (report->error != ERROR_NONE) {
+		error_set(&err, report->error, "%s", report->text);
+	}
+	process->listener->on_frozen(process->data, report->error != ERROR_NONE ? &err : NULL);
+}
+
 static void raise_report(struct process *process, const struct guard_report *report)
 {
 	const struct process_listener *listener = process->listener;
@@ -88,6 +100,10 @@ static void raise_report(struct process *process, const struct guard_report *rep
 		process->state = PROCESS_OVER;
 		ev_io_stop(process->spawner->loop, &process->io);
 		listener->on_emptied(process->data);
+	} else if (report->event == GUARD_FROZEN) {
+		raise_frozen(process, report);
+	} else if (report->event == GUARD_THAWED && listener->on_thawed) {
+		listener->on_thawed(process->data);
 	}
 }
 
@@ -218,6 +234,25 @@ void process_kill_tree(struct process *process)
 		process->kill_was_sent = true;
 		send_order(process, GUARD_KILL_TREE, 0);
 	}
+}
+
+static bool order(struct process *process, enum guard_command command)
+{
+	if (process->state == PROCESS_OVER || process->control < 0) {
+		return false;
+	}
+	send_order(process, command, 0);
+	return true;
+}
+
+bool process_freeze(struct process *process)
+{
+	return order(process, GUARD_FREEZE);
+}
+
+bool process_thaw(struct process *process)
+{
+	return order(process, GUARD_THAW);
 }
 
 /* The guard takes the closed socket for the order to kill the tree. */

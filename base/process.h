@@ -92,6 +92,12 @@ struct process_listener {
 	void (*on_failed)(void *data, const struct error *err);
 	void (*on_exited)(void *data, struct process_status status);
 	void (*on_emptied)(void *data);
+	/*
+	 * Asked for; both may be NULL. Not after emptied, nor once its guard was killed: the end
+	 * says that there is nothing left to stop. With an error everything goes on.
+	 */
+	void (*on_frozen)(void *data, const struct error *err);
+	void (*on_thawed)(void *data);
 };
 
 /*
@@ -110,6 +116,14 @@ void process_signal(struct process *process, int signal);
  * away, then SIGKILL until nothing is left. Idempotent; emptied tells the end.
  */
 void process_kill_tree(struct process *process);
+
+/*
+ * Stops the whole tree below the guard, what is forked meanwhile included, and lets it go on again.
+ * The answer is on_frozen, within FREEZE_MAX_MS (base/freezer.h), or on_thawed. A signal that is
+ * no SIGKILL is seen once it goes on. False: nothing is left, and no answer follows.
+ */
+bool process_freeze(struct process *process);
+bool process_thaw(struct process *process);
 
 /* Ends the tree as process_kill_tree does, without further events. NULL is fine. */
 void process_destroy(struct process *process);

@@ -20,6 +20,7 @@ enum {
 	FIELD_PARENT = 1,
 	FIELD_GROUP = 2,
 	FIELD_SESSION = 3,
+	FIELD_THREADS = 17,
 	FIELD_START = 19,
 };
 
@@ -51,6 +52,8 @@ static bool stat_parse(const char *text, struct tree_process *process)
 			process->group = (pid_t)value;
 		} else if (field == FIELD_SESSION) {
 			process->session = (pid_t)value;
+		} else if (field == FIELD_THREADS) {
+			process->threads = (int)value;
 		} else if (field == FIELD_START) {
 			process->start_ticks = (unsigned long long)value;
 		}
@@ -75,7 +78,7 @@ static bool stat_read(int proc_fd, const char *name, struct tree_process *proces
 	return stat_parse(text, process);
 }
 
-static void tree_add(struct tree *tree, const struct tree_process *process)
+void tree_add(struct tree *tree, const struct tree_process *process)
 {
 	if (tree->count == tree->capacity) {
 		tree->capacity = tree->capacity ? tree->capacity * 2 : 256;
@@ -126,7 +129,7 @@ struct tree_process *tree_find(const struct tree *tree, pid_t pid)
 
 static bool is_gone(const struct tree_process *process)
 {
-	return process->state == 'Z' || process->state == 'X';
+	return (process->state == 'Z' && process->threads <= 1) || process->state == 'X';
 }
 
 static bool is_spared(pid_t pid, const pid_t *spared, size_t spared_count)
@@ -225,7 +228,7 @@ size_t tree_kill(pid_t root, const pid_t *spared, size_t spared_count)
 	return met;
 }
 
-size_t tree_kill_children(const pid_t *spared, size_t spared_count)
+size_t tree_signal_children(int signal, const pid_t *spared, size_t spared_count)
 {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
@@ -241,7 +244,7 @@ size_t tree_kill_children(const pid_t *spared, size_t spared_count)
 	char *at = text;
 	for (pid_t pid; (pid = (pid_t)strtol(at, &end, 10)) > 0 && *end == ' '; at = end) {
 		if (!is_spared(pid, spared, spared_count)) {
-			kill(pid, SIGKILL);
+			kill(pid, signal);
 			met++;
 		}
 	}

@@ -16,7 +16,8 @@ struct tree_process {
 	pid_t group;
 	pid_t session;
 	unsigned long long start_ticks; // since boot
-	char state;                     // 'Z' and 'X' are as good as gone
+	int threads;                    // a zombie that has others than the first lives
+	char state;                     // of the first thread
 	bool is_below;                  // set by tree_mark_below
 };
 
@@ -31,6 +32,9 @@ void tree_finish(struct tree *tree);
 
 /* Replaces what the tree holds. Blocks for some 10 microseconds a process. */
 bool tree_scan(struct tree *tree, struct error *err) ATTR_NODISCARD;
+
+/* Appends one; by ascending pid, where tree_find is to find it. */
+void tree_add(struct tree *tree, const struct tree_process *process);
 
 /* NULL where there is no such process. */
 struct tree_process *tree_find(const struct tree *tree, pid_t pid);
@@ -55,12 +59,12 @@ size_t tree_mark_below(struct tree *tree, pid_t root, const pid_t *spared, size_
 size_t tree_kill(pid_t root, const pid_t *spared, size_t spared_count);
 
 /*
- * SIGKILL to the children of the calling process, which has one thread, but
+ * A signal to the children of the calling process, which has one thread, but
  * for the spared. So much faster than a scan that it catches what forks and
  * ends all the time: such a runner is a child of its subreaper again and
  * again. Call it in turns with waitpid, for zombies are in the way. Returns
  * how many children it met, 0 also where the kernel does not list them.
  */
-size_t tree_kill_children(const pid_t *spared, size_t spared_count);
+size_t tree_signal_children(int signal, const pid_t *spared, size_t spared_count);
 
 #endif

@@ -29,9 +29,9 @@ enum { DEADLINE_MS = 20000 };
 static struct spawner *spawner;
 static struct ev_loop *loop;
 
-/* What was raised, in order: s(tarted), f(ailed), x (exited), e(mptied). */
+/* What was raised, in order: s(tarted), f(ailed), x (exited), e(mptied), z (frozen), t(hawed). */
 struct record {
-	char events[8];
+	char events[16];
 	struct process *process;
 	struct process_status status;
 	struct error err;
@@ -83,11 +83,27 @@ static inline void on_emptied(void *data)
 	note(data, 'e');
 }
 
+static inline void on_frozen(void *data, const struct error *err)
+{
+	struct record *record = data;
+	note(record, 'z');
+	if (err) {
+		record->err = *err;
+	}
+}
+
+static inline void on_thawed(void *data)
+{
+	note(data, 't');
+}
+
 static const struct process_listener listener = {
 	.on_started = on_started,
 	.on_failed = on_failed,
 	.on_exited = on_exited,
 	.on_emptied = on_emptied,
+	.on_frozen = on_frozen,
+	.on_thawed = on_thawed,
 };
 
 static inline void on_tick(struct ev_loop *ticking_loop, ev_timer *timer, int events)

@@ -58,7 +58,7 @@ static void kill_all(void)
 	while (reap() && clock_now_ms() < deadline_ms) {
 		tree_kill(getpid(), NULL, 0);
 		for (int i = 0; i < 1000 && reap(); i++) {
-			tree_kill_children(NULL, 0);
+			tree_signal_children(SIGKILL, NULL, 0);
 		}
 	}
 	assert_false(reap());

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/freezer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+
+enum {
+	ROUND_MS = 2,
+	SLOW_ROUND_MS = 20,
+	FAST_ROUNDS = 20,
+	POLITE_ROUNDS = 10,
+	FIRST_CHASE = 12,  // rounds; few do run away
+	CHASE_TURNS = 500, // some 5 ms in all
+};
+
+void freezer_finish(struct freezer *freezer)
+{
+	tree_finish(&freezer->looks[0]);
+	tree_finish(&freezer->looks[1]);
+	tree_finish(&freezer->before);
+	*freezer = (struct freezer){0};
+}
+
+void freezer_start(struct freezer *freezer)
+{
+	if (freezer->state == FREEZER_OFF || freezer->state == FREEZER_FAILED) {
+		freezer_finish(freezer);
+		freezer->state = FREEZER_STOPPING;
+		freezer->until_ms = clock_now_ms() + FREEZE_MAX_MS;
+	}
+}
+
+void freezer_note_end(struct freezer *freezer)
+{
+	freezer->has_changed = true;
+}
+
+/* ---- who goes on ---- */
+
+static bool is_same(const struct tree *tree, const struct tree_process *process)
+{
+	const struct tree_process *known = tree_find(tree, process->pid);
+	return known && known->start_ticks == process->start_ticks;
+}
+
+static bool is_still_state(char state)
+{
+	return state == 'T' || state == 't' || state == 'Z' || state == 'X';
+}
+
+/* The first thread has ended, and others go on: what they do, only their own lines tell. */
+static bool threads_are_still(pid_t pid)
+{
+	char path[64];
+	bool is_still = true;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	DIR *folder = opendir(path);
+	struct dirent *entry;
+	while (folder && (entry = readdir(folder)) != NULL) {
+		char text[512] = "";
+		snprintf(path, sizeof(path), "%.20s/stat", entry->d_name);
+		ATTR_CLEANUP(fd_cleanup)
+		int fd = openat(dirfd(folder), path, O_RDONLY | O_CLOEXEC);
+		ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+		const char *at = count > 0 ? strrchr(text, ')') : NULL;
+		is_still = is_still && (!at || is_still_state(at[2]));
+	}
+	if (folder) {
+		closedir(folder);
+	}
+	return is_still;
+}
+
+/*
+ * Whether it makes no step of its program any more. Who sleeps in the kernel ('D'), like the
+ * parent of a vfork, finds the signal before it returns from there.
+ */
+static bool is_still(const struct tree_process *process, const struct tree *last)
+{
+	if (process->state == 'Z') {
+		return threads_are_still(process->pid);
+	}
+	return is_still_state(process->state) || (process->state == 'D' && is_same(last, process));
+}
+
+/* Zombies count, too: who has come and gone between two looks was started by somebody. */
+static bool is_member(const struct tree *tree, const struct tree_process *process)
+{
+	if (process->is_below || process->parent == getpid()) {
+		return true;
+	}
+	const struct tree_process *parent = tree_find(tree, process->parent);
+	return parent && parent->is_below;
+}
+
+static bool has_news(const struct tree *now, const struct tree *last)
+{
+	for (size_t i = 0; i < now->count; i++) {
+		if (is_member(now, &now->items[i]) && !is_same(last, &now->items[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void note_stopped(struct freezer *freezer, const struct tree *now)
+{
+	for (size_t i = 0; i < now->count; i++) {
+		if (now->items[i].is_below && now->items[i].state == 'T') {
+			tree_add(&freezer->before, &now->items[i]);
+		}
+	}
+}
+
+/* ---- rounds ---- */
+
+/* A shell that runs takes note of a child that is stopped: at first parents come before it. */
+static bool is_early(const struct tree *now, const struct tree *last, pid_t parent)
+{
+	const struct tree_process *process = tree_find(now, parent);
+	return process && process->is_below && !is_still(process, last);
+}
+
+static bool stop_runners(struct freezer *freezer, const struct tree *now, const struct tree *last)
+{
+	bool has_runner = false;
+	for (size_t i = 0; i < now->count; i++) {
+		const struct tree_process *process = &now->items[i];
+		if (!process->is_below || is_still(process, last)) {
+			continue;
+		}
+		has_runner = true;
+		if (freezer->rounds < POLITE_ROUNDS && is_early(now, last, process->parent)) {
+			continue;
+		}
+		if (kill(process->pid, SIGSTOP) != 0 && errno != ESRCH) {
+			int errnum = errno;
+			error_set_errno(
+				&freezer->err, errnum, "stopping process %d", (int)process->pid);
+		}
+	}
+	return has_runner;
+}
+
+/*
+ * Who forks and ends all the time is a child of ours again and again, and somebody else at each
+ * look.
+ */
+static void chase(const struct killer_ground *ground)
+{
+	for (int i = 0; i < CHASE_TURNS && ground->reap(ground->data); i++) {
+		tree_signal_children(SIGSTOP, NULL, 0);
+	}
+}
+
+static void fail(struct freezer *freezer)
+{
+	struct error err = freezer->err;
+	freezer_thaw(freezer);
+	freezer->state = FREEZER_FAILED;
+	freezer->err = err;
+	if (err.code == ERROR_NONE) {
+		error_set(&freezer->err, ERROR_TIMEOUT,
+			"processes start others faster than they can be stopped");
+	}
+}
+
+static void make_round(struct freezer *freezer, const struct killer_ground *ground)
+{
+	struct tree *now = &freezer->looks[freezer->rounds % 2];
+	const struct tree *last = &freezer->looks[(freezer->rounds + 1) % 2];
+	bool has_ended = freezer->has_changed;
+	freezer->has_changed = false;
+	freezer->err = (struct error){0};
+	if (!tree_scan(now, &freezer->err)) {
+		fail(freezer);
+		return;
+	}
+	tree_mark_below(now, getpid(), NULL, 0);
+	if (freezer->rounds == 0) {
+		note_stopped(freezer, now);
+	}
+	freezer->rounds++;
+	bool was_quiet = freezer->is_quiet;
+	freezer->is_quiet = !stop_runners(freezer, now, last);
+	if (freezer->is_quiet && was_quiet && !has_ended && !has_news(now, last)) {
+		freezer->state = FREEZER_FROZEN;
+	} else if (clock_now_ms() >= freezer->until_ms) {
+		fail(freezer);
+	} else if (freezer->rounds >= FIRST_CHASE) {
+		chase(ground);
+	}
+}
+
+int freezer_step(struct freezer *freezer, const struct killer_ground *ground)
+{
+	if (freezer->state != FREEZER_STOPPING) {
+		return -1;
+	}
+	if (clock_now_ms() >= freezer->next_ms) {
+		make_round(freezer, ground);
+		freezer->next_ms =
+			clock_now_ms() + (freezer->rounds < FAST_ROUNDS ? ROUND_MS : SLOW_ROUND_MS);
+	}
+	long long sleep_ms = freezer->next_ms - clock_now_ms();
+	return freezer->state != FREEZER_STOPPING ? -1 : sleep_ms > 0 ? (int)sleep_ms : 0;
+}
+
+/* ---- and on ---- */
+
+static int depth_of(const struct tree *tree, const struct tree_process *process)
+{
+	int depth = 0;
+	while (process && process->is_below && depth < (int)tree->count) {
+		process = tree_find(tree, process->parent);
+		depth++;
+	}
+	return depth;
+}
+
+struct rank {
+	pid_t pid;
+	int depth;
+};
+
+static int compare_deepest(const void *a, const void *b)
+{
+	return ((const struct rank *)b)->depth - ((const struct rank *)a)->depth;
+}
+
+static void let_go_on(const struct tree *tree, const struct tree *before)
+{
+	struct rank *ranks = mem_alloc((tree->count + 1) * sizeof(*ranks));
+	size_t count = 0;
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct tree_process *process = &tree->items[i];
+		if (process->is_below && !is_same(before, process)) {
+			ranks[count++] = (struct rank){process->pid, depth_of(tree, process)};
+		}
+	}
+	qsort(ranks, count, sizeof(*ranks), compare_deepest);
+	for (size_t i = 0; i < count; i++) {
+		kill(ranks[i].pid, SIGCONT);
+	}
+	free(ranks);
+}
+
+void freezer_thaw(struct freezer *freezer)
+{
+	struct tree now = {0};
+	if (freezer->state == FREEZER_OFF) {
+		return;
+	}
+	if (tree_scan(&now, NULL)) {
+		tree_mark_below(&now, getpid(), NULL, 0);
+		let_go_on(&now, &freezer->before);
+	} else {
+		let_go_on(&freezer->looks[(freezer->rounds + 1) % 2], &freezer->before);
+	}
+	tree_finish(&now);
+	freezer_finish(freezer);
+}
