@@ -238,6 +238,7 @@ bool setting_check(const struct setting_key *key, const char *value, struct erro
 		[SETTING_LIST] = check_list,
 		[SETTING_ENV_LIST] = check_env,
 		[SETTING_NAME_LIST] = check_name,
+		[SETTING_SECRET_NAME] = check_name,
 	};
 	assert((size_t)key->type < ARRAY_LENGTH(checks));
 	return checks[key->type](key, value, err);

@@ -36,15 +36,16 @@ const char *settings_get(const struct settings *settings, const char *key);
 const struct setting *settings_find(const struct settings *settings, const char *key);
 
 enum setting_type {
-	SETTING_TEXT,      // not empty
-	SETTING_BOOL,      // true/false, yes/no, on/off, 1/0
-	SETTING_COUNT,     // a whole number; k, m, g suffixes as git-config(1)
-	SETTING_BYTES,     // the same, of bytes
-	SETTING_DURATION,  // 500ms, 30s, 5m, 1h; a bare number is seconds; "never" where max is 0
-	SETTING_CHOICE,    // one of choices
-	SETTING_LIST,      // text, repeated; may be empty
-	SETTING_ENV_LIST,  // NAME=value, repeated
-	SETTING_NAME_LIST, // names of environment variables, repeated
+	SETTING_TEXT,        // not empty
+	SETTING_BOOL,        // true/false, yes/no, on/off, 1/0
+	SETTING_COUNT,       // a whole number; k, m, g suffixes as git-config(1)
+	SETTING_BYTES,       // the same, of bytes
+	SETTING_DURATION,    // 500ms, 30s, 5m, 1h; a bare number is seconds; "never" where max is 0
+	SETTING_CHOICE,      // one of choices
+	SETTING_LIST,        // text, repeated; may be empty
+	SETTING_ENV_LIST,    // NAME=value, repeated
+	SETTING_NAME_LIST,   // names of environment variables, repeated
+	SETTING_SECRET_NAME, // the name of one that holds a secret: no trace shows its value
 };
 
 /* What a key takes; tables of these describe every section. */

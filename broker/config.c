@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/words.h"
 #include "broker/config_file.h"
 #include "broker/config_profile.h"
 
@@ -161,6 +162,21 @@ static bool read_file(struct config_file *file, const struct options *options,
 	return config_file_check(file, registry, err);
 }
 
+/* What a provider takes from the broker's environment is in no trace, either. */
+static void mask_secrets(struct profile *profile, const struct registry *registry)
+{
+	struct error ignored;
+	const struct provider *provider = registry_get(registry, profile->backend, &ignored);
+	size_t count = 0;
+	const struct setting_key *keys = provider ? provider_keys(provider, &count) : NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (keys[i].type == SETTING_SECRET_NAME) {
+			const char *name = settings_get(&profile->settings, keys[i].name);
+			words_append(&profile->masked_env, name ? name : keys[i].fallback);
+		}
+	}
+}
+
 bool config_load(struct config *config, const struct options *options,
 	const struct registry *registry, const char *const *environment, struct error *err)
 {
@@ -178,7 +194,9 @@ bool config_load(struct config *config, const struct options *options,
 		config->file_was_read = file.was_read;
 	}
 	config_file_finish(&file);
-	if (!ok) {
+	if (ok) {
+		mask_secrets(&config->profile, registry);
+	} else {
 		config_finish(config);
 	}
 	return ok;

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "broker/broker.h"
+#include "providers/daytona/daytona.h"
 #include "providers/local/local.h"
 #include "providers/ssh/ssh.h"
 
@@ -9,7 +10,8 @@ static bool add_providers(
 	struct registry *registry, const struct provider_context *context, struct error *err)
 {
 	return registry_add(registry, local_provider_create(context), err) &&
-	       registry_add(registry, ssh_provider_create(context), err);
+	       registry_add(registry, ssh_provider_create(context), err) &&
+	       registry_add(registry, daytona_provider_create(context), err);
 }
 
 int main(int argc, char **argv)

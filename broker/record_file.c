@@ -2,7 +2,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/point.h"
 #include "broker/record.h"
 #include "broker/record_owner.h"
@@ -26,22 +26,6 @@ static void file_name(char name[NAME_SIZE], const char *id, const char *ending)
 	snprintf(name, NAME_SIZE, "%.*s%s", RECORD_ID_SIZE - 1, id, ending);
 }
 
-/* Makes what is missing of a path (mkdir -p -m 700). */
-static bool make_folders(const char *path, struct error *err)
-{
-	char part[PATH_MAX];
-	for (size_t len = 1; path[len - 1]; len++) {
-		if (path[len] && path[len] != '/') {
-			continue;
-		}
-		snprintf(part, sizeof(part), "%.*s", (int)len, path);
-		if (mkdir(part, 0700) != 0 && errno != EEXIST) {
-			return error_set_errno(err, errno, "making %s", part);
-		}
-	}
-	return true;
-}
-
 int record_folder_open(const char *state_folder, struct error *err)
 {
 	if (!*state_folder) {
@@ -49,7 +33,7 @@ int record_folder_open(const char *state_folder, struct error *err)
 			"there is no place for session records: set HOME or XDG_STATE_HOME");
 		return -1;
 	}
-	if (!make_folders(state_folder, err)) {
+	if (!folder_make(state_folder, err)) {
 		return -1;
 	}
 	ATTR_CLEANUP(fd_cleanup) int state_fd = open(state_folder, O_DIRECTORY | O_CLOEXEC);

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/machine.h"
 #include "base/real_path.h"
 #include "base/words.h"
 #include "providers/script_run.h"
@@ -35,11 +36,11 @@ static const char remove_script[] =
 struct root_job {
 	struct list link; // roots.jobs
 	struct pool_job job;
-	struct ssh_roots *roots; // NULL once those are gone
-	struct script_run *run;  // owned; NULL before and after
-	char *local;             // owned; NULL: they are removed
-	char *real;              // owned; the worker's
-	char machine[64];        // the worker's
+	struct ssh_roots *roots;       // NULL once those are gone
+	struct script_run *run;        // owned; NULL before and after
+	char *local;                   // owned; NULL: they are removed
+	char *real;                    // owned; the worker's
+	char machine[MACHINE_ID_SIZE]; // the worker's
 	sandbox_done *done;
 	void *data;
 };
@@ -64,15 +65,6 @@ static void job_finish(struct root_job *job, const struct error *err)
 
 /* ---- names ---- */
 
-/* FNV-1a, the terminating NUL included, so that "ab" "c" is not "a" "bc". */
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	do {
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-	} while (*text++);
-	return hash;
-}
-
 /* What no shell, and no person, takes for something else. */
 static void put_name(char name[NAME_SIZE], const char *path)
 {
@@ -94,7 +86,7 @@ static void put_folder(const struct root_job *job, const char *name, char folder
 {
 	char user[32];
 	snprintf(user, sizeof(user), "%lu", (unsigned long)getuid());
-	uint64_t hash = UINT64_C(14695981039346656037);
+	uint64_t hash = HASH_START;
 	hash = hash_text(hash, job->machine);
 	hash = hash_text(hash, user);
 	hash = hash_text(hash, job->roots->profile);
@@ -105,21 +97,10 @@ static void put_folder(const struct root_job *job, const char *name, char folder
 
 /* ---- on the pool ---- */
 
-static void read_machine(char machine[64])
-{
-	ATTR_CLEANUP(fd_cleanup) int fd = open("/etc/machine-id", O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, machine, 63);
-	machine[len > 0 ? len : 0] = '\0';
-	machine[strcspn(machine, "\n")] = '\0';
-	if (!machine[0] && gethostname(machine, 63) != 0) {
-		machine[0] = '\0';
-	}
-}
-
 static void on_run(struct pool_job *pool_job)
 {
 	struct root_job *job = CONTAINER_OF(pool_job, struct root_job, job);
-	read_machine(job->machine);
+	machine_id_read(job->machine);
 	job->real = real_path(job->local);
 }
 

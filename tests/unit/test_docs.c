@@ -14,6 +14,7 @@
 #include "broker/options.h"
 #include "providers/local/local.h"
 #include "providers/provider.h"
+#include "providers/daytona/daytona.h"
 #include "providers/ssh/ssh.h"
 
 enum { PAGE_MAX = 1 << 20, LINE_MAX_BYTES = 256 };
@@ -135,6 +136,21 @@ static void test_every_key_of_ssh_is_documented(void **state)
 	provider_destroy(provider);
 }
 
+static void test_every_key_of_daytona_is_documented(void **state)
+{
+	static const struct provider_context context = {0};
+	struct provider *provider = daytona_provider_create(&context);
+	size_t count;
+	const struct setting_key *keys = provider_keys(provider, &count);
+	char *section = cut(config_page, "# DAYTONA", "# ");
+	assert_non_null(section);
+	for (size_t i = 0; i < count; i++) {
+		check_key(section, &keys[i]);
+	}
+	free(section);
+	provider_destroy(provider);
+}
+
 static bool has_key(const struct setting_key *local, size_t local_count, enum section_kind kind,
 	const char *name)
 {
@@ -200,6 +216,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_every_key_is_documented_with_its_default),
 		cmocka_unit_test(test_every_key_of_a_provider_is_documented),
 		cmocka_unit_test(test_every_key_of_ssh_is_documented),
+		cmocka_unit_test(test_every_key_of_daytona_is_documented),
 		cmocka_unit_test(test_every_documented_key_exists),
 		cmocka_unit_test(test_every_option_and_command_is_documented),
 	};

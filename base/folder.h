@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_FOLDER_H
+#define BASE_FOLDER_H
+
+#include <stdbool.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+
+/* Makes what is missing of an absolute path (mkdir -p -m 700). Blocks. */
+bool folder_make(const char *path, struct error *err) ATTR_NODISCARD;
+
+#endif

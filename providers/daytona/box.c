@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/daytona/box_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "providers/daytona/states.h"
+#include "providers/daytona/wanted.h"
+
+/* Seconds between two looks at it. */
+static const double first_pause = 0.2, last_pause = 2., pause_growth = 1.5;
+
+/* What was accepted is not asked for again while the platform may not show it yet. */
+enum { STARTS_MAX = 3, SETTLES_MS = 10000 };
+
+/* ---- the end of an order ---- */
+
+static void stop_all(struct daytona_box *box)
+{
+	ev_timer_stop(box->config.loop, &box->poll);
+	ev_timer_stop(box->config.loop, &box->due);
+	daytona_call_cancel(box->call);
+	box->call = NULL;
+}
+
+void daytona_box_end(struct daytona_box *box, const struct error *err)
+{
+	daytona_box_done *done = box->done;
+	struct error copy;
+	if (err) {
+		copy = *err;
+	}
+	stop_all(box);
+	box->done = NULL;
+	done(box->config.data, err ? &copy : NULL);
+}
+
+static void fail_gone(struct daytona_box *box)
+{
+	struct error err;
+	error_set_reason(&err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
+		"sandbox %s does not exist any more: it was deleted", box->name);
+	daytona_box_end(box, &err);
+}
+
+static void fail_broken(struct daytona_box *box, const char *state, const char *why)
+{
+	struct error err;
+	error_set_reason(&err, ERROR_UNAVAILABLE, "SANDBOX_FAILED",
+		"sandbox %s is in state \"%s\": %s; what is in it cannot be reached: have it "
+		"repaired, or delete it with acp-broker sandboxes delete %s",
+		box->name, state, *why ? why : "the service gives no reason", box->name);
+	daytona_box_end(box, &err);
+}
+
+static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct daytona_box *box = CONTAINER_OF(timer, struct daytona_box, due);
+	const struct daytona_profile *profile = box->config.profile;
+	bool runs = box->goal == DAYTONA_GOAL_RUN;
+	long long ms = runs ? profile->create_timeout_ms : profile->stop_timeout_ms;
+	struct error err;
+	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+		"sandbox %s did not %s within %lld s (%s): %s%s", box->name, runs ? "run" : "stop",
+		ms / 1000, runs ? "create-timeout" : "stop-timeout",
+		*box->state ? "its state is " : "the service has not told its state", box->state);
+	daytona_box_end(box, &err);
+}
+
+/* ---- looking ---- */
+
+static void tell_progress(struct daytona_box *box, const char *state)
+{
+	char text[256];
+	if (strcmp(box->state, state) == 0) {
+		return;
+	}
+	snprintf(box->state, sizeof(box->state), "%s", state);
+	snprintf(text, sizeof(text), "%s sandbox %s (%s)",
+		box->goal == DAYTONA_GOAL_RUN ? "Starting" : "Stopping", box->name, box->state);
+	if (box->config.on_progress) {
+		box->config.on_progress(box->config.data, text);
+	}
+}
+
+void daytona_box_look_later(struct daytona_box *box)
+{
+	ev_timer_stop(box->config.loop, &box->poll);
+	ev_now_update(box->config.loop);
+	ev_timer_set(&box->poll, box->pause, 0.);
+	ev_timer_start(box->config.loop, &box->poll);
+	box->pause =
+		box->pause * pause_growth < last_pause ? box->pause * pause_growth : last_pause;
+}
+
+static void take_step(
+	struct daytona_box *box, enum daytona_step step, const struct daytona_sandbox *seen);
+
+static void on_seen(void *data, const struct daytona_sandbox *seen, const struct error *err)
+{
+	struct daytona_box *box = data;
+	box->call = NULL;
+	if (err && err->code == ERROR_NOT_FOUND) {
+		take_step(box, DAYTONA_STEP_GONE, NULL);
+	} else if (err) {
+		daytona_box_end(box, err);
+	} else if (daytona_box_take(box, seen)) {
+		const struct daytona_state *state = daytona_state_find(seen->state);
+		bool runs = strcmp(seen->state, box->config.profile->ready_state) == 0;
+		tell_progress(box, seen->state);
+		take_step(box,
+			box->goal != DAYTONA_GOAL_RUN ? (runs ? DAYTONA_STEP_STOP : state->to_rest)
+			: runs                        ? DAYTONA_STEP_DONE
+			: state->to_run == DAYTONA_STEP_DONE ? DAYTONA_STEP_WAIT
+							     : state->to_run,
+			seen);
+	}
+}
+
+static void on_poll(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	daytona_box_look(CONTAINER_OF(timer, struct daytona_box, poll));
+}
+
+void daytona_box_look(struct daytona_box *box)
+{
+	box->call = daytona_get(box->config.api, *box->id ? box->id : box->name, on_seen, box);
+}
+
+/* Nothing of another user's is touched, whatever it is called. */
+bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *seen)
+{
+	struct error err;
+	if (!daytona_identity_owns(box->config.identity, seen)) {
+		error_set(&err, ERROR_DENIED,
+			"sandbox %s has not the label " DAYTONA_LABEL_OWNER
+			" of this user of this machine: it is left as it is",
+			box->name);
+		daytona_box_end(box, &err);
+		return false;
+	}
+	if (seen->has_odd_labels) {
+		error_set(&err, ERROR_UNAVAILABLE,
+			"sandbox %s has a label that is no text: Daytona's SSH gateway refuses "
+			"every connection to it until that is corrected",
+			box->name);
+		daytona_box_end(box, &err);
+		return false;
+	}
+	snprintf(box->id, sizeof(box->id), "%s", seen->id);
+	return true;
+}
+
+/* ---- acting ---- */
+
+static void on_acted(void *data, const struct daytona_sandbox *seen, const struct error *err)
+{
+	struct daytona_box *box = data;
+	box->call = NULL;
+	box->has_failed = err != NULL;
+	if (err) {
+		box->err = *err; // where it is still so when it is looked at again
+	}
+	box->acted_ms = clock_now_ms();
+	box->pause = first_pause;
+	daytona_box_look(box);
+}
+
+static void act(struct daytona_box *box, enum daytona_act what)
+{
+	if (box->has_failed && box->asked == (int)what) {
+		daytona_box_end(box, &box->err);
+		return;
+	}
+	box->asked = (int)what;
+	box->call = daytona_act(box->config.api, what, box->id, on_acted, box);
+}
+
+/* What was asked for, and is not to be seen yet. */
+static bool is_under_way(const struct daytona_box *box, const struct daytona_sandbox *seen)
+{
+	return box->starts > 0 && !box->has_failed &&
+	       (strcmp(seen->desired_state, box->config.profile->ready_state) == 0 ||
+		       clock_now_ms() - box->acted_ms < SETTLES_MS);
+}
+
+static void start(struct daytona_box *box, const struct daytona_sandbox *seen)
+{
+	struct error err;
+	if (is_under_way(box, seen)) {
+		daytona_box_look_later(box);
+	} else if (box->starts == STARTS_MAX) {
+		error_set_reason(&err, ERROR_UNAVAILABLE, "SANDBOX_UNAVAILABLE",
+			"sandbox %s was started %d times, and each time it was stopped again (%s)",
+			box->name, STARTS_MAX, seen->state);
+		daytona_box_end(box, &err);
+	} else {
+		box->starts += !box->has_failed;
+		act(box, DAYTONA_START);
+	}
+}
+
+static void stop(struct daytona_box *box)
+{
+	bool is_accepted = box->asked == DAYTONA_STOP && !box->has_failed;
+	if (is_accepted && clock_now_ms() - box->acted_ms < SETTLES_MS) {
+		daytona_box_look_later(box);
+	} else {
+		act(box, DAYTONA_STOP);
+	}
+}
+
+static void on_archived(void *data, const struct daytona_sandbox *seen, const struct error *err)
+{
+	struct daytona_box *box = data;
+	box->call = NULL;
+	if (err) {
+		log_warning("sandbox %s is stopped, and not archived: %s", box->name, err->text);
+	}
+	daytona_box_end(box, NULL);
+}
+
+static void on_network_set(void *data, const struct error *err)
+{
+	struct daytona_box *box = data;
+	struct error copy;
+	box->call = NULL;
+	if (err) {
+		copy = *err;
+		error_prefix(
+			&copy, "sandbox %s: its network is not what the profile says", box->name);
+	}
+	daytona_box_end(box, err ? &copy : NULL);
+}
+
+/* One that is found again may have been made when the profile said something else. */
+static void set_network(struct daytona_box *box)
+{
+	const struct daytona_create *wanted = box->config.network;
+	struct daytona_network network = {.blocks_network = wanted->blocks_network,
+		.network_allow_list = wanted->network_allow_list,
+		.domain_allow_list = wanted->domain_allow_list};
+	log_info("sandbox %s: its network becomes what the profile says", box->name);
+	box->call = daytona_set_network(box->config.api, box->id, &network, on_network_set, box);
+}
+
+static void finish(struct daytona_box *box, const struct daytona_sandbox *seen)
+{
+	const struct daytona_create *network = box->config.network;
+	if (box->goal == DAYTONA_GOAL_RUN && network && !daytona_wanted_is_network(network, seen)) {
+		set_network(box);
+	} else if (box->goal == DAYTONA_GOAL_ARCHIVE && strcmp(seen->state, "stopped") == 0) {
+		box->call =
+			daytona_act(box->config.api, DAYTONA_ARCHIVE, box->id, on_archived, box);
+	} else {
+		daytona_box_end(box, NULL);
+	}
+}
+
+static void recover(struct daytona_box *box, const struct daytona_sandbox *seen)
+{
+	bool was_tried = box->asked == DAYTONA_RECOVER;
+	if (seen->is_recoverable && !was_tried) {
+		act(box, DAYTONA_RECOVER);
+	} else {
+		fail_broken(box, seen->state,
+			was_tried && box->has_failed ? box->err.text : seen->error_reason);
+	}
+}
+
+static void take_step(
+	struct daytona_box *box, enum daytona_step step, const struct daytona_sandbox *seen)
+{
+	switch (step) {
+	case DAYTONA_STEP_WAIT:
+		daytona_box_look_later(box);
+		break;
+	case DAYTONA_STEP_DONE:
+		finish(box, seen);
+		break;
+	case DAYTONA_STEP_START:
+		start(box, seen);
+		break;
+	case DAYTONA_STEP_STOP:
+		stop(box);
+		break;
+	case DAYTONA_STEP_RECOVER:
+		recover(box, seen);
+		break;
+	case DAYTONA_STEP_FAIL:
+		fail_broken(box, seen->state, seen->error_reason);
+		break;
+	case DAYTONA_STEP_GONE:
+		if (box->goal != DAYTONA_GOAL_RUN) {
+			daytona_box_end(box, NULL);
+		} else if (!box->config.create) {
+			fail_gone(box);
+		} else {
+			daytona_box_make(box);
+		}
+		break;
+	}
+}
+
+/* ---- orders ---- */
+
+void daytona_box_begin(struct daytona_box *box, enum daytona_goal goal, long long deadline_ms,
+	daytona_box_done *done)
+{
+	box->goal = goal;
+	box->done = done;
+	box->asked = DAYTONA_ACT_NONE;
+	box->has_failed = false;
+	box->starts = box->creates = 0;
+	box->pause = first_pause;
+	box->state[0] = '\0';
+	ev_now_update(box->config.loop);
+	ev_timer_set(&box->due, (double)deadline_ms / 1000., 0.);
+	ev_timer_start(box->config.loop, &box->due);
+}
+
+void daytona_box_bring(struct daytona_box *box, daytona_box_done *done)
+{
+	daytona_box_begin(box, DAYTONA_GOAL_RUN, box->config.profile->create_timeout_ms, done);
+	daytona_box_look(box);
+}
+
+void daytona_box_rest(struct daytona_box *box, bool is_archived, daytona_box_done *done)
+{
+	daytona_box_begin(box, is_archived ? DAYTONA_GOAL_ARCHIVE : DAYTONA_GOAL_REST,
+		box->config.profile->stop_timeout_ms, done);
+	daytona_box_look(box);
+}
+
+/* ---- life ---- */
+
+struct daytona_box *daytona_box_create(const struct daytona_box_config *config)
+{
+	struct daytona_box *box = mem_alloc_zero(sizeof(*box));
+	box->config = *config;
+	box->name = mem_strdup(config->name);
+	ev_init(&box->poll, on_poll);
+	ev_init(&box->due, on_due);
+	return box;
+}
+
+void daytona_box_destroy(struct daytona_box *box)
+{
+	if (box) {
+		stop_all(box);
+		free(box->found);
+		free(box->name);
+		free(box);
+	}
+}
+
+const char *daytona_box_id(const struct daytona_box *box)
+{
+	return box->id;
+}
+
+const char *daytona_box_name(const struct daytona_box *box)
+{
+	return box->name;
+}
+
+const char *daytona_box_state(const struct daytona_box *box)
+{
+	return box->state;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_DAYTONA_BOX_H
+#define PROVIDERS_DAYTONA_BOX_H
+
+#include <ev.h>
+
+#include "providers/daytona/identity.h"
+#include "providers/daytona/profile.h"
+
+/*
+ * One sandbox on the platform, found by its name: gets it to run, to rest, or away. It knows
+ * nothing of what is done inside, and of no other broker. Loop thread.
+ *
+ * At most one order at a time. Its done is raised once, not before the call returns, and never
+ * after daytona_box_destroy. Everything in the configuration is borrowed until then.
+ */
+struct daytona_box;
+
+struct daytona_box_config {
+	struct ev_loop *loop;
+	struct daytona_api *api;
+	const struct daytona_profile *profile;
+	const struct daytona_identity *identity; // whose it has to be
+	const char *name;                        // copied
+	/* What is made where there is none; NULL: SANDBOX_NOT_FOUND then. */
+	const struct daytona_create *create;
+	/* Whose network settings one that is there gets; NULL: they stay as they are. */
+	const struct daytona_create *network;
+	/* Where there is none of that name, one with these labels is taken first; NULL: none is. */
+	const struct daytona_pair *query;
+	void (*on_progress)(void *data, const char *text); // may be NULL
+	void *data;
+};
+
+typedef void daytona_box_done(void *data, const struct error *err);
+
+struct daytona_box *daytona_box_create(const struct daytona_box_config *config);
+void daytona_box_destroy(struct daytona_box *box); // NULL is fine
+
+/*
+ * Gets it to run: creates it where there is none, starts it where it is stopped, and waits, for
+ * create-timeout. Then its id is known. Where that is "", the labels have found one of another
+ * name, which is the box's now: it is brought once more when that name may be used. Errors besides
+ * those of the API: SANDBOX_NOT_FOUND, SANDBOX_FAILED (with the platform's reason),
+ * TIMEOUT_EXCEEDED, ERROR_DENIED for one that is not this user's. What a create has left that
+ * failed is deleted.
+ */
+void daytona_box_bring(struct daytona_box *box, daytona_box_done *done);
+
+/*
+ * Stops it, and waits for that (stop-timeout); then asks for it to be archived, which takes its
+ * time. One that is gone rests.
+ */
+void daytona_box_rest(struct daytona_box *box, bool is_archived, daytona_box_done *done);
+
+/* Deletes it. One that is gone was deleted. */
+void daytona_box_delete(struct daytona_box *box, daytona_box_done *done);
+
+const char *daytona_box_id(const struct daytona_box *box);    // "" until it is known
+const char *daytona_box_name(const struct daytona_box *box);  // the one it is found by
+const char *daytona_box_state(const struct daytona_box *box); // when last seen; or ""
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_DAYTONA_BOX_IMPL_H
+#define PROVIDERS_DAYTONA_BOX_IMPL_H
+
+#include "base/fd.h"
+#include "providers/daytona/box.h"
+
+/* What box.c (looking and acting), box_make.c (where there is none) and box_delete.c share. */
+
+enum daytona_goal { DAYTONA_GOAL_RUN, DAYTONA_GOAL_REST, DAYTONA_GOAL_ARCHIVE };
+
+enum { DAYTONA_ACT_NONE = -1 };
+
+struct daytona_box {
+	struct daytona_box_config config;
+	char *name; // owned
+	char id[128];
+	char state[64]; // the last one that was told
+	enum daytona_goal goal;
+	daytona_box_done *done;
+	struct daytona_call *call; // the one under way; or NULL
+	ev_timer poll;             // the next look
+	ev_timer due;              // create-timeout or stop-timeout
+	double pause;              // before the next look
+	int asked;                 // enum daytona_act, the last one; or DAYTONA_ACT_NONE
+	bool has_failed;           // that, with err
+	struct error err;
+	long long acted_ms; // when it was answered
+	int starts;
+	int creates;
+	char *found; // owned; the name of one that the labels have found; or NULL
+	bool found_runs;
+};
+
+void daytona_box_begin(struct daytona_box *box, enum daytona_goal goal, long long deadline_ms,
+	daytona_box_done *done);
+void daytona_box_end(struct daytona_box *box, const struct error *err);
+void daytona_box_look(struct daytona_box *box);
+void daytona_box_look_later(struct daytona_box *box);
+
+/* Takes its id; false, and it has ended, where it is not ours to use. */
+bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *seen);
+
+/* There is none of that name: by its labels, then a new one. */
+void daytona_box_make(struct daytona_box *box);
+
+#endif

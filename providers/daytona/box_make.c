@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/point.h"
+#include "providers/daytona/box_impl.h"
+#include "providers/daytona/states.h"
+
+/* A name that is taken and whose sandbox is not there: it was deleted in between. */
+enum { CREATES_MAX = 3 };
+
+/* ---- what a create has left that failed ---- */
+
+static void on_removed(void *data, const struct daytona_sandbox *seen, const struct error *err)
+{
+	struct daytona_box *box = data;
+	box->call = NULL;
+	if (err && err->code != ERROR_NOT_FOUND) {
+		log_warning("sandbox %s, which could not be created, is left there: %s", box->name,
+			err->text);
+	}
+	daytona_box_end(box, &box->err);
+}
+
+static void remove_failed(struct daytona_box *box, const struct daytona_sandbox *seen)
+{
+	struct error err;
+	error_set_reason(&err, ERROR_UNAVAILABLE, "SANDBOX_FAILED",
+		"creating sandbox %s: %s (state \"%s\"; it is deleted)", box->name,
+		*seen->error_reason ? seen->error_reason : box->err.text, seen->state);
+	box->err = err;
+	box->call = daytona_act(box->config.api, DAYTONA_DELETE, box->id, on_removed, box);
+}
+
+/* ---- creating ---- */
+
+/* What there is after a create that was not answered well. */
+static void on_seen_after(void *data, const struct daytona_sandbox *seen, const struct error *err)
+{
+	struct daytona_box *box = data;
+	box->call = NULL;
+	bool was_taken = box->err.reason && strcmp(box->err.reason, "DAYTONA_CONFLICT") == 0;
+	if (err && err->code == ERROR_NOT_FOUND && was_taken && box->creates < CREATES_MAX) {
+		daytona_box_look_later(box); // and then made again
+	} else if (err) {
+		daytona_box_end(box, &box->err);
+	} else if (daytona_box_take(box, seen)) {
+		bool is_broken = daytona_state_find(seen->state)->to_rest == DAYTONA_STEP_FAIL;
+		if (is_broken && !was_taken) {
+			remove_failed(box, seen);
+		} else {
+			daytona_box_look_later(box);
+		}
+	}
+}
+
+static void on_created(void *data, const struct daytona_sandbox *seen, const struct error *err)
+{
+	struct daytona_box *box = data;
+	box->call = NULL;
+	point("daytona.created");
+	if (err) {
+		box->err = *err;
+		box->call = daytona_get(box->config.api, box->name, on_seen_after, box);
+	} else if (daytona_box_take(box, seen)) {
+		daytona_box_look_later(box);
+	}
+}
+
+static void create(struct daytona_box *box)
+{
+	struct error err;
+	char text[256];
+	if (box->creates++ == CREATES_MAX) {
+		error_set_reason(&err, ERROR_UNAVAILABLE, "SANDBOX_UNAVAILABLE",
+			"sandbox %s was created %d times, and each time it was gone again",
+			box->name, CREATES_MAX);
+		daytona_box_end(box, &err);
+		return;
+	}
+	snprintf(text, sizeof(text), "Creating sandbox %s", box->name);
+	if (box->config.on_progress) {
+		box->config.on_progress(box->config.data, text);
+	}
+	box->id[0] = '\0';
+	point("daytona.creating");
+	box->call = daytona_create(box->config.api, box->config.create, on_created, box);
+}
+
+/* ---- by its labels ---- */
+
+/* The first one that can be had, and rather one that runs. */
+static void on_listed(void *data, const struct daytona_sandbox *seen)
+{
+	struct daytona_box *box = data;
+	const struct daytona_state *state = daytona_state_find(seen->state);
+	bool runs = strcmp(seen->state, box->config.profile->ready_state) == 0;
+	bool is_usable = state->to_rest != DAYTONA_STEP_GONE && state->to_rest != DAYTONA_STEP_FAIL;
+	if (is_usable && daytona_name_is_valid(seen->name) &&
+		(!box->found || (runs && !box->found_runs))) {
+		free(box->found);
+		box->found = mem_strdup(seen->name);
+		box->found_runs = runs;
+	}
+}
+
+static void on_list_ended(void *data, const struct error *err)
+{
+	struct daytona_box *box = data;
+	box->call = NULL;
+	if (err) {
+		daytona_box_end(box, err);
+	} else if (box->found) {
+		free(box->name);
+		box->name = box->found;
+		box->found = NULL;
+		box->config.query = NULL;
+		daytona_box_end(box, NULL);
+	} else {
+		create(box);
+	}
+}
+
+static const struct daytona_list_listener list_listener = {
+	.on_sandbox = on_listed, .on_done = on_list_ended};
+
+void daytona_box_make(struct daytona_box *box)
+{
+	if (box->config.query && box->creates == 0 && !*box->id) {
+		box->call = daytona_list(box->config.api, box->config.query, &list_listener, box);
+	} else {
+		create(box);
+	}
+}

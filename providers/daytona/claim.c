@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/daytona/claim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "providers/daytona/note.h"
+
+static const double retry_seconds = 0.1;
+
+enum claim_order { CLAIM_TAKE, CLAIM_ALONE, CLAIM_FORGET };
+
+/* What the pool works on; outlives the claim where that is destroyed meanwhile. */
+struct claim_paper {
+	struct pool_job job;
+	struct daytona_claim *claim; // NULL: nobody waits for it
+	bool is_running;
+	enum claim_order order;
+	char *state_folder, *profile, *directory; // owned; the first and last may be NULL
+	char *wanted;                             // owned; the name; NULL: by the identity
+	struct daytona_note note;
+	bool has_identity;
+	struct daytona_identity identity;
+	int lock_fd;
+	bool is_ok;
+	struct error err;
+};
+
+struct daytona_claim {
+	struct claim_paper *paper; // owned
+	const struct provider_context *context;
+	ev_timer retry;
+	long long deadline_ms;
+	long long timeout_ms;
+	daytona_claim_done *done;
+	void *data;
+};
+
+static void paper_free(struct claim_paper *paper)
+{
+	daytona_note_finish(&paper->note);
+	daytona_identity_finish(&paper->identity);
+	fd_close(&paper->lock_fd);
+	free(paper->state_folder);
+	free(paper->profile);
+	free(paper->directory);
+	free(paper->wanted);
+	free(paper);
+}
+
+/* ---- on the pool ---- */
+
+static bool take(struct claim_paper *paper)
+{
+	struct daytona_identity *identity = &paper->identity;
+	if (!paper->has_identity) {
+		daytona_identity_init(identity, paper->profile, paper->directory,
+			paper->note.is_transient && !paper->wanted);
+		paper->note.workspace = mem_strdup_or_null(identity->directory);
+		paper->has_identity = true;
+	}
+	if (paper->wanted) {
+		snprintf(identity->name, sizeof(identity->name), "%s", paper->wanted);
+	}
+	fd_close(&paper->lock_fd);
+	paper->lock_fd = daytona_note_lock(
+		paper->state_folder, identity->name, DAYTONA_LOCK_SHARED, &paper->err);
+	return paper->lock_fd >= 0 &&
+	       daytona_note_write(paper->state_folder, identity->name, &paper->note, &paper->err);
+}
+
+static void on_run(struct pool_job *job)
+{
+	struct claim_paper *paper = CONTAINER_OF(job, struct claim_paper, job);
+	const char *name = paper->identity.name;
+	if (paper->order == CLAIM_TAKE) {
+		paper->is_ok = take(paper);
+	} else if (paper->order == CLAIM_ALONE) {
+		paper->is_ok = daytona_note_lock_alone(paper->lock_fd, name, &paper->err);
+	} else {
+		daytona_note_remove(paper->state_folder, name);
+		paper->is_ok = true;
+	}
+	if (!paper->is_ok || paper->order == CLAIM_FORGET) {
+		fd_close(&paper->lock_fd);
+	}
+}
+
+/* ---- on the loop ---- */
+
+static void end(struct daytona_claim *claim, const struct error *err)
+{
+	daytona_claim_done *done = claim->done;
+	struct error copy;
+	if (err) {
+		copy = *err;
+	}
+	claim->done = NULL;
+	done(claim->data, err ? &copy : NULL);
+}
+
+static void on_done(struct pool_job *job)
+{
+	struct claim_paper *paper = CONTAINER_OF(job, struct claim_paper, job);
+	struct daytona_claim *claim = paper->claim;
+	paper->is_running = false;
+	if (!claim) {
+		paper_free(paper);
+		return;
+	}
+	bool is_held = !paper->is_ok && paper->err.code == ERROR_UNAVAILABLE;
+	if (is_held && paper->order == CLAIM_TAKE && clock_now_ms() < claim->deadline_ms) {
+		ev_timer_set(&claim->retry, retry_seconds, 0.);
+		ev_timer_start(claim->context->loop, &claim->retry);
+		return;
+	}
+	if (is_held && paper->order == CLAIM_TAKE) {
+		error_set_reason(&paper->err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+			"another broker ends sandbox %s, for longer than %lld s (stop-timeout)",
+			paper->identity.name, claim->timeout_ms / 1000);
+	}
+	end(claim, paper->is_ok ? NULL : &paper->err);
+}
+
+static void submit(struct daytona_claim *claim)
+{
+	struct claim_paper *paper = claim->paper;
+	struct error err;
+	paper->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
+	paper->is_running = pool_submit(claim->context->pool, &paper->job, &err);
+	if (!paper->is_running) {
+		paper->is_ok = false;
+		paper->err = err;
+		paper->err.code = ERROR_SYSTEM; // and is not tried again
+		on_done(&paper->job);
+	}
+}
+
+static void on_retry(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	submit(CONTAINER_OF(timer, struct daytona_claim, retry));
+}
+
+static void order(struct daytona_claim *claim, enum claim_order what, daytona_claim_done *done)
+{
+	claim->paper->order = what;
+	claim->done = done;
+	claim->deadline_ms = clock_now_ms() + claim->timeout_ms;
+	ev_timer_set(&claim->retry, 0., 0.);
+	ev_timer_start(claim->context->loop, &claim->retry);
+}
+
+/* ---- for the caller ---- */
+
+struct daytona_claim *daytona_claim_create(const struct daytona_claim_config *config)
+{
+	struct daytona_claim *claim = mem_alloc_zero(sizeof(*claim));
+	struct claim_paper *paper = mem_alloc_zero(sizeof(*paper));
+	claim->context = config->context;
+	claim->timeout_ms = config->timeout_ms;
+	claim->data = config->data;
+	claim->paper = paper;
+	ev_timer_init(&claim->retry, on_retry, 0., 0.);
+	paper->claim = claim;
+	paper->state_folder = mem_strdup_or_null(config->context->state_folder);
+	paper->profile = mem_strdup(config->profile);
+	paper->directory = mem_strdup_or_null(config->directory);
+	paper->wanted = mem_strdup_or_null(config->reference);
+	paper->note = (struct daytona_note){.api = mem_strdup(config->api),
+		.profile = mem_strdup(config->profile),
+		.is_transient = config->is_transient};
+	paper->lock_fd = -1;
+	return claim;
+}
+
+void daytona_claim_destroy(struct daytona_claim *claim)
+{
+	if (!claim) {
+		return;
+	}
+	struct claim_paper *paper = claim->paper;
+	ev_timer_stop(claim->context->loop, &claim->retry);
+	paper->claim = NULL;
+	if (!paper->is_running || pool_cancel(claim->context->pool, &paper->job)) {
+		paper_free(paper);
+	}
+	free(claim);
+}
+
+void daytona_claim_take(struct daytona_claim *claim, const char *name, daytona_claim_done *done)
+{
+	if (name) {
+		free(claim->paper->wanted);
+		claim->paper->wanted = mem_strdup(name);
+	}
+	order(claim, CLAIM_TAKE, done);
+}
+
+void daytona_claim_take_alone(struct daytona_claim *claim, daytona_claim_done *done)
+{
+	order(claim, CLAIM_ALONE, done);
+}
+
+void daytona_claim_forget(struct daytona_claim *claim, daytona_claim_done *done)
+{
+	order(claim, CLAIM_FORGET, done);
+}
+
+void daytona_claim_release(struct daytona_claim *claim)
+{
+	fd_close(&claim->paper->lock_fd);
+}
+
+const struct daytona_identity *daytona_claim_identity(const struct daytona_claim *claim)
+{
+	return &claim->paper->identity;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/daytona/daytona.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "providers/daytona/profile.h"
+#include "providers/daytona/sandbox.h"
+#include "providers/impl.h"
+
+struct daytona_provider {
+	struct provider provider;
+	struct provider_impl impl;
+	const struct provider_context *context;
+};
+
+static struct sandbox *prepare(struct provider *provider, const struct sandbox_request *request,
+	const struct sandbox_listener *listener, void *data, struct error *err)
+{
+	const struct daytona_provider *self =
+		CONTAINER_OF(provider, struct daytona_provider, provider);
+	return daytona_sandbox_open(self->context, request, listener, data, err);
+}
+
+static void destroy(struct provider *provider)
+{
+	free(CONTAINER_OF(provider, struct daytona_provider, provider));
+}
+
+struct provider *daytona_provider_create(const struct provider_context *context)
+{
+	struct daytona_provider *self = mem_alloc_zero(sizeof(*self));
+	self->impl = (struct provider_impl){.backend = BACKEND_DAYTONA,
+		.keys = daytona_keys,
+		.key_count = daytona_key_count,
+		.network = {.blocks = true,
+			.allows_hosts = true,
+			.allows_cidrs = true,
+			.opens_ingress = true,
+			.closes_ingress = true},
+		.destroy = destroy,
+		.prepare = prepare};
+	self->provider.impl = &self->impl;
+	self->context = context;
+	return &self->provider;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/daytona/gate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/point.h"
+#include "providers/daytona/note.h"
+
+enum { USER_MAX = 1024, SSH_PORT = 22 };
+
+static const double retry_seconds = 0.05;
+
+/* The taking of the lock, on the pool; outlives the gate where that is destroyed. */
+struct gate_paper {
+	struct pool_job job;
+	struct daytona_gate *gate; // NULL: nobody waits for it
+	bool is_running;
+	char *state_folder, *name; // owned; the first may be NULL
+	int lock_fd;
+	struct error err;
+};
+
+struct daytona_gate {
+	struct daytona_gate_config config;
+	daytona_gate_done *done;  // until the first token is there
+	struct gate_paper *paper; // owned
+	ev_timer retry;
+	long long deadline_ms;
+	int lock_fd;                        // held; or -1
+	struct daytona_call *call;          // for a token; or NULL
+	struct ssh_admission_turn *asking;  // waits for one; or NULL
+	struct ssh_admission_turn *granted; // connects with one; or NULL
+	char user[USER_MAX];                // a secret; the first one, until it is asked for; or ""
+	char *host;                         // owned; NULL until known
+	int port;
+};
+
+static void paper_free(struct gate_paper *paper)
+{
+	fd_close(&paper->lock_fd);
+	free(paper->state_folder);
+	free(paper->name);
+	free(paper);
+}
+
+/* ---- the end of an asking ---- */
+
+static void release(struct daytona_gate *gate)
+{
+	fd_close(&gate->lock_fd);
+}
+
+static void fail(struct daytona_gate *gate, const struct error *err)
+{
+	struct ssh_admission_turn *turn = gate->asking;
+	struct error copy = *err;
+	error_prefix(&copy, "sandbox %s: asking for a token of the SSH gateway", gate->config.name);
+	release(gate);
+	gate->asking = NULL;
+	if (turn) {
+		ssh_admission_refuse(turn, &copy);
+	} else if (gate->done) {
+		daytona_gate_done *done = gate->done;
+		gate->done = NULL;
+		done(gate->config.data, &copy);
+	}
+}
+
+static void grant(struct daytona_gate *gate)
+{
+	struct ssh_admission_turn *turn = gate->asking;
+	gate->asking = NULL;
+	gate->granted = turn;
+	ssh_admission_grant(turn, gate->user);
+	explicit_bzero(gate->user, sizeof(gate->user));
+}
+
+static void succeed(struct daytona_gate *gate)
+{
+	if (gate->asking) {
+		grant(gate);
+	} else if (gate->done) {
+		daytona_gate_done *done = gate->done;
+		gate->done = NULL;
+		done(gate->config.data, NULL);
+	}
+}
+
+/* ---- the name to log in by ---- */
+
+static bool put_user(struct daytona_gate *gate, const char *token, struct error *err)
+{
+	const struct daytona_profile *profile = gate->config.profile;
+	const char *const *environment = gate->config.context->environment;
+	const char *form = profile->ssh_user;
+	bool needs_key = strstr(form, "{key}") != NULL;
+	const char *key = needs_key ? daytona_profile_key(profile, environment, err) : "";
+	const struct {
+		const char *word, *value;
+	} words[] = {{"{token}", token}, {"{id}", gate->config.id}, {"{name}", gate->config.name},
+		{"{key}", key}};
+	size_t len = 0;
+	if (!key) {
+		return false;
+	}
+	while (*form && len + 1 < sizeof(gate->user)) {
+		size_t i = 0;
+		while (i < ARRAY_LENGTH(words) &&
+			strncmp(form, words[i].word, strlen(words[i].word)) != 0) {
+			i++;
+		}
+		if (i == ARRAY_LENGTH(words)) {
+			gate->user[len++] = *form++;
+			continue;
+		}
+		size_t size = strlen(words[i].value);
+		if (size >= sizeof(gate->user) - len) {
+			break;
+		}
+		memcpy(gate->user + len, words[i].value, size);
+		len += size;
+		form += strlen(words[i].word);
+	}
+	gate->user[len] = '\0';
+	return !*form ||
+	       error_set(err, ERROR_CONFIG, "ssh-user: the name to log in by is too long");
+}
+
+/* ---- tokens ---- */
+
+static bool take_place(
+	struct daytona_gate *gate, const struct daytona_access *access, struct error *err)
+{
+	const struct daytona_profile *profile = gate->config.profile;
+	const char *host = profile->ssh_host ? profile->ssh_host : access->host;
+	int port = profile->ssh_port ? profile->ssh_port : access->port;
+	if (!*host) {
+		return error_set(err, ERROR_CONFIG,
+			"the service does not say where its SSH gateway is: set ssh-host");
+	}
+	free(gate->host);
+	gate->host = mem_strdup(host);
+	gate->port = port ? port : SSH_PORT;
+	return true;
+}
+
+static void on_access(void *data, const struct daytona_access *access, const struct error *err)
+{
+	struct daytona_gate *gate = data;
+	struct error failure;
+	gate->call = NULL;
+	if (err) {
+		fail(gate, err);
+	} else if (!take_place(gate, access, &failure) ||
+		   !put_user(gate, access->token, &failure)) {
+		fail(gate, &failure);
+	} else {
+		point("daytona.token");
+		succeed(gate);
+	}
+}
+
+static void mint(struct daytona_gate *gate)
+{
+	const struct daytona_profile *profile = gate->config.profile;
+	static const struct daytona_access no_access = {.token = "", .host = "", .expires_at = ""};
+	if (strstr(profile->ssh_user, "{token}")) {
+		gate->call = daytona_ask_access(
+			gate->config.api, gate->config.id, profile->token_min, on_access, gate);
+	} else {
+		on_access(gate, &no_access, NULL);
+	}
+}
+
+/* ---- the lock ---- */
+
+static void on_run(struct pool_job *job)
+{
+	struct gate_paper *paper = CONTAINER_OF(job, struct gate_paper, job);
+	paper->lock_fd = daytona_note_lock(
+		paper->state_folder, paper->name, DAYTONA_LOCK_TOKEN, &paper->err);
+}
+
+static void on_locked(struct pool_job *job)
+{
+	struct gate_paper *paper = CONTAINER_OF(job, struct gate_paper, job);
+	struct daytona_gate *gate = paper->gate;
+	paper->is_running = false;
+	if (!gate) {
+		paper_free(paper);
+		return;
+	}
+	if (!gate->done && !gate->asking) {
+		fd_close(&paper->lock_fd); // cancelled meanwhile
+	} else if (paper->lock_fd >= 0) {
+		gate->lock_fd = paper->lock_fd;
+		paper->lock_fd = -1;
+		mint(gate);
+	} else if (paper->err.code != ERROR_UNAVAILABLE) {
+		fail(gate, &paper->err);
+	} else if (clock_now_ms() >= gate->deadline_ms) {
+		error_set_reason(&paper->err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+			"other brokers connect to it, for longer than %lld s (auth-timeout)",
+			gate->config.profile->auth_timeout_ms / 1000);
+		fail(gate, &paper->err);
+	} else {
+		ev_timer_set(&gate->retry, retry_seconds, 0.);
+		ev_timer_start(gate->config.context->loop, &gate->retry);
+	}
+}
+
+static void on_retry(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct daytona_gate *gate = CONTAINER_OF(timer, struct daytona_gate, retry);
+	struct gate_paper *paper = gate->paper;
+	struct error err;
+	if (gate->lock_fd >= 0) {
+		mint(gate); // of the connection before, which has not told of its end
+		return;
+	}
+	paper->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_locked};
+	paper->is_running = pool_submit(gate->config.context->pool, &paper->job, &err);
+	if (!paper->is_running) {
+		fail(gate, &err);
+	}
+}
+
+static void begin(struct daytona_gate *gate)
+{
+	gate->deadline_ms = clock_now_ms() + gate->config.profile->auth_timeout_ms;
+	if (gate->paper->is_running || ev_is_active(&gate->retry)) {
+		return; // for the one before, which was cancelled: it serves this one
+	}
+	ev_timer_set(&gate->retry, 0., 0.);
+	ev_timer_start(gate->config.context->loop, &gate->retry);
+}
+
+/* ---- for connections ---- */
+
+static void ask(void *data, struct ssh_admission_turn *turn)
+{
+	struct daytona_gate *gate = data;
+	gate->asking = turn;
+	if (*gate->user) {
+		grant(gate);
+	} else {
+		begin(gate);
+	}
+}
+
+static void cancel(void *data, struct ssh_admission_turn *turn)
+{
+	struct daytona_gate *gate = data;
+	if (gate->asking == turn) {
+		gate->asking = NULL;
+		ev_timer_stop(gate->config.context->loop, &gate->retry);
+		daytona_call_cancel(gate->call);
+		gate->call = NULL;
+		release(gate);
+	}
+}
+
+static void settled(void *data, struct ssh_admission_turn *turn)
+{
+	struct daytona_gate *gate = data;
+	if (gate->granted == turn) {
+		gate->granted = NULL;
+		point("daytona.connected");
+		if (!gate->asking) {
+			release(gate);
+		}
+	}
+}
+
+const struct ssh_admission daytona_admission = {.ask = ask, .cancel = cancel, .settled = settled};
+
+/* ---- life ---- */
+
+struct daytona_gate *daytona_gate_open(
+	const struct daytona_gate_config *config, daytona_gate_done *done)
+{
+	struct daytona_gate *gate = mem_alloc_zero(sizeof(*gate));
+	struct gate_paper *paper = mem_alloc_zero(sizeof(*paper));
+	gate->config = *config;
+	gate->done = done;
+	gate->lock_fd = -1;
+	gate->paper = paper;
+	paper->gate = gate;
+	paper->lock_fd = -1;
+	paper->state_folder = mem_strdup_or_null(config->context->state_folder);
+	paper->name = mem_strdup(config->name);
+	ev_init(&gate->retry, on_retry);
+	begin(gate);
+	return gate;
+}
+
+void daytona_gate_destroy(struct daytona_gate *gate)
+{
+	if (!gate) {
+		return;
+	}
+	struct gate_paper *paper = gate->paper;
+	ev_timer_stop(gate->config.context->loop, &gate->retry);
+	daytona_call_cancel(gate->call);
+	release(gate);
+	explicit_bzero(gate->user, sizeof(gate->user));
+	paper->gate = NULL;
+	if (!paper->is_running || pool_cancel(gate->config.context->pool, &paper->job)) {
+		paper_free(paper);
+	}
+	free(gate->host);
+	free(gate);
+}
+
+const char *daytona_gate_host(const struct daytona_gate *gate)
+{
+	return gate->host;
+}
+
+int daytona_gate_port(const struct daytona_gate *gate)
+{
+	return gate->port;
+}

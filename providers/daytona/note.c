@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/daytona/note.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/folder.h"
+#include "base/json_doc.h"
+#include "base/json_writer.h"
+#include "base/point.h"
+#include "providers/daytona/identity.h"
+
+enum {
+	NOTE_VERSION = 1,
+	NOTE_MAX = 16 * 1024,
+	FILE_NAME_SIZE = DAYTONA_NAME_SIZE + 8,
+	PATH_SIZE = 4096,
+	LOCK_TRIES = 16, // of a file that its last holder removes in that moment
+};
+
+static const char note_ending[] = ".json";
+static const char *const lock_endings[] = {
+	[DAYTONA_LOCK_SHARED] = ".lock",
+	[DAYTONA_LOCK_ALONE] = ".lock",
+	[DAYTONA_LOCK_TOKEN] = ".token",
+};
+
+static void file_name(char text[FILE_NAME_SIZE], const char *name, const char *ending)
+{
+	snprintf(text, FILE_NAME_SIZE, "%.*s%s", DAYTONA_NAME_SIZE - 1, name, ending);
+}
+
+static int open_folder(const char *state_folder, struct error *err)
+{
+	char path[PATH_SIZE];
+	if (!state_folder || !*state_folder) {
+		error_set(err, ERROR_CONFIG,
+			"there is no place to write down which sandboxes there are: set HOME or "
+			"XDG_STATE_HOME");
+		return -1;
+	}
+	snprintf(path, sizeof(path), "%s/daytona", state_folder);
+	if (!folder_make(path, err)) {
+		return -1;
+	}
+	int fd = open(path, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) {
+		error_set_errno(err, errno, "opening %s", path);
+	}
+	return fd;
+}
+
+void daytona_note_finish(struct daytona_note *note)
+{
+	free(note->api);
+	free(note->profile);
+	free(note->workspace);
+	*note = (struct daytona_note){0};
+}
+
+/* ---- locks ---- */
+
+static bool set_held(struct error *err, const char *name)
+{
+	return error_set(err, ERROR_UNAVAILABLE, "another broker has sandbox %s", name);
+}
+
+/* Whether a locked file is still the one of that name. */
+static bool is_current(int folder_fd, const char *file, int fd)
+{
+	struct stat there, held;
+	return fstatat(folder_fd, file, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstat(fd, &held) == 0 && there.st_ino == held.st_ino && there.st_dev == held.st_dev;
+}
+
+int daytona_note_lock(
+	const char *state_folder, const char *name, enum daytona_lock lock, struct error *err)
+{
+	char file[FILE_NAME_SIZE];
+	ATTR_CLEANUP(fd_cleanup) int folder_fd = open_folder(state_folder, err);
+	file_name(file, name, lock_endings[lock]);
+	for (int i = 0; folder_fd >= 0 && i < LOCK_TRIES; i++) {
+		int fd = openat(folder_fd, file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		int how = lock == DAYTONA_LOCK_SHARED ? LOCK_SH : LOCK_EX;
+		if (fd < 0) {
+			error_set_errno(err, errno, "opening %s", file);
+			return -1;
+		}
+		if (flock(fd, how | LOCK_NB) != 0) {
+			if (errno == EWOULDBLOCK) {
+				set_held(err, name);
+			} else {
+				error_set_errno(err, errno, "locking %s", file);
+			}
+			fd_close(&fd);
+			return -1;
+		}
+		if (is_current(folder_fd, file, fd)) {
+			return fd;
+		}
+		fd_close(&fd);
+	}
+	if (folder_fd >= 0) {
+		set_held(err, name);
+	}
+	return -1;
+}
+
+bool daytona_note_lock_alone(int lock_fd, const char *name, struct error *err)
+{
+	if (flock(lock_fd, LOCK_EX | LOCK_NB) == 0) {
+		return true;
+	}
+	return errno == EWOULDBLOCK ? set_held(err, name)
+	                            : error_set_errno(err, errno, "locking %s", name);
+}
+
+/* ---- what is in it ---- */
+
+static bool write_json(
+	const char *name, const struct daytona_note *note, struct buf *out, struct error *err)
+{
+	struct json_writer writer;
+	json_write_begin(&writer, out);
+	json_write_object(&writer);
+	json_write_key(&writer, "version");
+	json_write_int(&writer, NOTE_VERSION);
+	json_write_key(&writer, "name");
+	json_write_text(&writer, name);
+	json_write_key(&writer, "api");
+	json_write_text(&writer, note->api);
+	json_write_key(&writer, "profile");
+	json_write_text(&writer, note->profile);
+	json_write_key(&writer, "workspace");
+	json_write_text(&writer, note->workspace);
+	json_write_key(&writer, "transient");
+	json_write_bool(&writer, note->is_transient);
+	json_write_object_end(&writer);
+	return json_write_end(&writer, err);
+}
+
+static bool write_file(int folder_fd, const char *file, struct span bytes, struct error *err)
+{
+	char temporary[FILE_NAME_SIZE + 16];
+	snprintf(temporary, sizeof(temporary), ".%s.%d", file, (int)getpid());
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = openat(
+		folder_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		return error_set_errno(err, errno, "opening %s", temporary);
+	}
+	if (!fd_write_all(fd, bytes, err)) {
+		unlinkat(folder_fd, temporary, 0);
+		return false;
+	}
+	if (point("daytona.noting") || fsync(fd) != 0 ||
+		renameat(folder_fd, temporary, folder_fd, file) != 0 || fsync(folder_fd) != 0) {
+		int errnum = errno;
+		unlinkat(folder_fd, temporary, 0);
+		return error_set_errno(err, errnum, "writing %s", file);
+	}
+	return true;
+}
+
+bool daytona_note_write(const char *state_folder, const char *name, const struct daytona_note *note,
+	struct error *err)
+{
+	char file[FILE_NAME_SIZE];
+	struct stat status;
+	struct buf json;
+	ATTR_CLEANUP(fd_cleanup) int folder_fd = open_folder(state_folder, err);
+	file_name(file, name, note_ending);
+	if (folder_fd < 0) {
+		return false;
+	}
+	if (fstatat(folder_fd, file, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+		return true;
+	}
+	buf_init(&json, NOTE_MAX);
+	bool ok = write_json(name, note, &json, err) &&
+	          write_file(folder_fd, file, buf_span(&json), err);
+	buf_finish(&json);
+	return ok;
+}
+
+static bool read_json(struct span text, struct daytona_note *out_note, struct error *err)
+{
+	struct json_doc *doc = json_doc_parse(text, err);
+	if (!doc) {
+		return false;
+	}
+	struct daytona_note note = {.api = json_string(doc, json_get(doc, 0, "api")),
+		.profile = json_string(doc, json_get(doc, 0, "profile")),
+		.workspace = json_string(doc, json_get(doc, 0, "workspace")),
+		.is_transient = json_bool(doc, json_get(doc, 0, "transient"), false)};
+	bool ok = note.api && note.profile &&
+	          json_int(doc, json_get(doc, 0, "version"), 0) == NOTE_VERSION;
+	json_doc_destroy(doc);
+	if (!ok) {
+		daytona_note_finish(&note);
+		return error_set(err, ERROR_PROTOCOL, "it is of no broker of this version");
+	}
+	*out_note = note;
+	return true;
+}
+
+bool daytona_note_read(const char *state_folder, const char *name, struct daytona_note *out_note,
+	struct error *err)
+{
+	char file[FILE_NAME_SIZE];
+	char text[NOTE_MAX];
+	ATTR_CLEANUP(fd_cleanup) int folder_fd = open_folder(state_folder, err);
+	file_name(file, name, note_ending);
+	if (folder_fd < 0) {
+		return false;
+	}
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = openat(folder_fd, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT) {
+		return error_set(err, ERROR_NOT_FOUND, "there is no note of sandbox %s", name);
+	}
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	if (len < 0) {
+		return error_set_errno(err, errno, "reading %s", file);
+	}
+	return read_json((struct span){text, (size_t)len}, out_note, err) ||
+	       error_prefix(err, "the note %s", file);
+}
+
+/* The lock itself goes last: whoever opens it before sees that it is gone, and tries again. */
+void daytona_note_remove(const char *state_folder, const char *name)
+{
+	const char *const endings[] = {
+		note_ending, lock_endings[DAYTONA_LOCK_TOKEN], lock_endings[DAYTONA_LOCK_ALONE]};
+	struct error ignored;
+	ATTR_CLEANUP(fd_cleanup) int folder_fd = open_folder(state_folder, &ignored);
+	for (size_t i = 0; folder_fd >= 0 && i < ARRAY_LENGTH(endings); i++) {
+		char file[FILE_NAME_SIZE];
+		file_name(file, name, endings[i]);
+		unlinkat(folder_fd, file, 0);
+	}
+}
+
+bool daytona_note_visit(const char *state_folder, void (*visit)(void *data, const char *name),
+	void *data, struct error *err)
+{
+	int folder_fd = open_folder(state_folder, err);
+	DIR *folder = folder_fd < 0 ? NULL : fdopendir(folder_fd);
+	if (!folder) {
+		bool is_open = folder_fd >= 0;
+		int errnum = errno;
+		fd_close(&folder_fd);
+		return is_open ? error_set_errno(err, errnum, "reading the notes of sandboxes")
+		               : false;
+	}
+	const struct dirent *entry;
+	while ((entry = readdir(folder))) {
+		char name[DAYTONA_NAME_SIZE];
+		size_t len = strlen(entry->d_name);
+		size_t ending = sizeof(note_ending) - 1;
+		if (len <= ending || len - ending >= sizeof(name) ||
+			strcmp(entry->d_name + len - ending, note_ending) != 0) {
+			continue;
+		}
+		snprintf(name, sizeof(name), "%.*s", (int)(len - ending), entry->d_name);
+		if (daytona_name_is_valid(name)) {
+			visit(data, name);
+		}
+	}
+	closedir(folder);
+	return true;
+}

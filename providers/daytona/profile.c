@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/daytona/profile.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+enum {
+	SECOND = 1000,
+	MINUTE = 60 * SECOND,
+	HOUR = 60 * MINUTE,
+	TRY_MAX_MS = 40 * SECOND, // the service takes up to 30 s to answer a create
+};
+
+#define ARCHIVE_MAX_MS (43200LL * MINUTE) // what the service takes at most
+
+const struct setting_key daytona_keys[] = {
+	{.name = "api-url",
+		.type = SETTING_TEXT,
+		.fallback = "https://app.daytona.io/api",
+		.help = "the address of the API"},
+	{.name = "api-key-env",
+		.type = SETTING_SECRET_NAME,
+		.fallback = "DAYTONA_API_KEY",
+		.help = "the variable of the broker's environment that holds the API key"},
+	{.name = "organization-id",
+		.type = SETTING_TEXT,
+		.help = "the organization; only where the key is a JWT"},
+	{.name = "target", .type = SETTING_TEXT, .help = "the region"},
+	{.name = "snapshot",
+		.type = SETTING_TEXT,
+		.help = "what a sandbox is made of; otherwise the organization's default"},
+	{.name = "image", .type = SETTING_TEXT, .help = "a container image, instead of a snapshot"},
+	{.name = "user", .type = SETTING_TEXT, .help = "the user in the sandbox"},
+	{.name = "cpu",
+		.type = SETTING_COUNT,
+		.min = 1,
+		.max = 1024,
+		.help = "processors; with image alone"},
+	{.name = "memory",
+		.type = SETTING_COUNT,
+		.min = 1,
+		.max = 65536,
+		.help = "memory in GiB; with image alone"},
+	{.name = "disk",
+		.type = SETTING_COUNT,
+		.min = 1,
+		.max = 65536,
+		.help = "disk in GiB; with image alone"},
+	{.name = "auto-stop",
+		.type = SETTING_DURATION,
+		.fallback = "15m",
+		.min = 1,
+		.help = "without activity, after which the service stops the sandbox"},
+	{.name = "auto-archive",
+		.type = SETTING_DURATION,
+		.min = 1,
+		.max = ARCHIVE_MAX_MS,
+		.help = "stopped, after which the service archives it"},
+	{.name = "auto-delete",
+		.type = SETTING_DURATION,
+		.fallback = "never",
+		.min = 1,
+		.help = "stopped, after which the service deletes it"},
+	{.name = "ssh-host",
+		.type = SETTING_TEXT,
+		.help = "the SSH gateway; otherwise the one that the service names"},
+	{.name = "ssh-port", .type = SETTING_COUNT, .min = 1, .max = 65535, .help = "its port"},
+	{.name = "ssh-user",
+		.type = SETTING_TEXT,
+		.fallback = "{token}",
+		.help = "the name to log in by, with {token}, {id}, {name} or {key}"},
+	{.name = "host-key",
+		.type = SETTING_TEXT,
+		.help = "the fingerprint (SHA256:...) that the gateway's key must have"},
+	{.name = "ready-state",
+		.type = SETTING_TEXT,
+		.fallback = "started",
+		.help = "the state in which the service says that a sandbox runs"},
+	{.name = "api-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "60s",
+		.min = 1,
+		.max = HOUR,
+		.help = "for one call of the API, tried again as often as that takes"},
+	{.name = "create-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "110s",
+		.min = 1,
+		.max = HOUR,
+		.help = "for a sandbox to run"},
+	{.name = "stop-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "60s",
+		.min = 1,
+		.max = HOUR,
+		.help = "for a sandbox to stop"},
+	{.name = "token-lifetime",
+		.type = SETTING_DURATION,
+		.fallback = "1h",
+		.min = 1,
+		.max = 24 * HOUR,
+		.help = "of a token of the SSH gateway, which is needed to connect alone"},
+	{.name = "connect-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "30s",
+		.min = SECOND,
+		.max = 10 * MINUTE,
+		.help = "for reaching the SSH gateway"},
+	{.name = "auth-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "60s",
+		.min = SECOND,
+		.max = 10 * MINUTE,
+		.help = "for getting a token and logging in with it"},
+	{.name = "runtime-root",
+		.type = SETTING_TEXT,
+		.fallback = "~/.local/share/acp-broker",
+		.help = "the folder there below which workspaces lie"},
+	{.name = "link-grace",
+		.type = SETTING_DURATION,
+		.fallback = "1h",
+		.min = SECOND,
+		.max = 24 * HOUR,
+		.help = "without a sign of life from here, after which what runs there ends"},
+	{.name = "channel-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "30s",
+		.min = 1,
+		.max = HOUR,
+		.help = "for a process to find a free channel"},
+	{.name = "login-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "10s",
+		.min = 1,
+		.max = HOUR,
+		.help = "for the login shell there to say its PATH"},
+};
+const size_t daytona_key_count = ARRAY_LENGTH(daytona_keys);
+
+/* ---- values ---- */
+
+static const struct setting_key *key_of(const char *name)
+{
+	const struct setting_key *key = setting_key_find(daytona_keys, daytona_key_count, name);
+	assert(key);
+	return key;
+}
+
+static const char *text(const struct daytona_profile *profile, const char *name)
+{
+	const char *value = settings_get(&profile->settings, name);
+	return value ? value : key_of(name)->fallback;
+}
+
+static long long number(const struct daytona_profile *profile, const char *name)
+{
+	const struct setting_key *key = key_of(name);
+	bool is_known = key->fallback || settings_find(&profile->settings, name);
+	return is_known ? settings_number(&profile->settings, key) : 0;
+}
+
+/* The service counts whole minutes: a time that was begun is a minute. */
+static int minutes(const struct daytona_profile *profile, const char *name)
+{
+	return (int)((number(profile, name) + MINUTE - 1) / MINUTE);
+}
+
+static enum daytona_end end_of(const struct settings *settings)
+{
+	const char *persistence = settings_get(settings, "persistence");
+	return !persistence                            ? DAYTONA_END_STOP
+	       : strcmp(persistence, "transient") == 0 ? DAYTONA_END_DELETE
+	       : strcmp(persistence, "archive") == 0   ? DAYTONA_END_ARCHIVE
+	                                               : DAYTONA_END_STOP;
+}
+
+static void read_texts(struct daytona_profile *profile)
+{
+	const struct {
+		const char **field;
+		const char *name;
+	} texts[] = {
+		{&profile->api_url, "api-url"},
+		{&profile->key_env, "api-key-env"},
+		{&profile->organization, "organization-id"},
+		{&profile->target, "target"},
+		{&profile->snapshot, "snapshot"},
+		{&profile->image, "image"},
+		{&profile->user, "user"},
+		{&profile->ssh_host, "ssh-host"},
+		{&profile->ssh_user, "ssh-user"},
+		{&profile->host_key, "host-key"},
+		{&profile->ready_state, "ready-state"},
+		{&profile->runtime_root, "runtime-root"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		*texts[i].field = text(profile, texts[i].name);
+	}
+}
+
+static void read_numbers(struct daytona_profile *profile)
+{
+	const struct {
+		long long *field;
+		const char *name;
+	} times[] = {
+		{&profile->api_timeout_ms, "api-timeout"},
+		{&profile->create_timeout_ms, "create-timeout"},
+		{&profile->stop_timeout_ms, "stop-timeout"},
+		{&profile->connect_timeout_ms, "connect-timeout"},
+		{&profile->auth_timeout_ms, "auth-timeout"},
+		{&profile->grace_ms, "link-grace"},
+		{&profile->channel_timeout_ms, "channel-timeout"},
+		{&profile->login_timeout_ms, "login-timeout"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(times); i++) {
+		*times[i].field = number(profile, times[i].name);
+	}
+	profile->cpu = (int)number(profile, "cpu");
+	profile->memory_gib = (int)number(profile, "memory");
+	profile->disk_gib = (int)number(profile, "disk");
+	profile->ssh_port = (int)number(profile, "ssh-port");
+	profile->token_min = minutes(profile, "token-lifetime");
+	profile->auto_stop_min = minutes(profile, "auto-stop");
+	int archive = minutes(profile, "auto-archive");
+	int delete = minutes(profile, "auto-delete");
+	profile->auto_archive_min = archive > 0 ? archive : -1;
+	profile->auto_delete_min = delete > 0 ? delete : -1;
+}
+
+/* What the service would refuse, or take for something else. */
+static bool check(const struct daytona_profile *profile, struct error *err)
+{
+	if (profile->snapshot && profile->image) {
+		return error_set(err, ERROR_CONFIG,
+			"snapshot and image: expected one of them, as a sandbox is made of one");
+	}
+	const char *resource = profile->cpu          ? "cpu"
+	                       : profile->memory_gib ? "memory"
+	                       : profile->disk_gib   ? "disk"
+	                                             : NULL;
+	if (resource && !profile->image) {
+		return error_set(err, ERROR_CONFIG,
+			"%s: expected image to be set, too: a snapshot has its own resources",
+			resource);
+	}
+	if (!strstr(profile->ssh_user, "{token}") && !strstr(profile->ssh_user, "{key}")) {
+		return error_set(
+			err, ERROR_CONFIG, "ssh-user: expected a text with {token} or {key} in it");
+	}
+	if (!strstr(profile->ssh_user, "{token}") && !profile->ssh_host) {
+		return error_set(err, ERROR_CONFIG,
+			"ssh-user: expected ssh-host to be set where no {token} is asked for");
+	}
+	return true;
+}
+
+/* ---- for the caller ---- */
+
+bool daytona_profile_read(struct daytona_profile *profile, const char *name,
+	const struct settings *settings, struct error *err)
+{
+	*profile = (struct daytona_profile){.name = mem_strdup(name), .end = end_of(settings)};
+	settings_init(&profile->settings);
+	LIST_FOR_EACH(setting, &settings->list, struct setting, link) {
+		settings_add(&profile->settings, setting->key, setting->value, setting->origin);
+	}
+	read_texts(profile);
+	read_numbers(profile);
+	if (!check(profile, err)) {
+		error_prefix(err, "profile \"%s\"", name);
+		daytona_profile_finish(profile);
+		return false;
+	}
+	return true;
+}
+
+void daytona_profile_finish(struct daytona_profile *profile)
+{
+	if (profile->name) {
+		settings_finish(&profile->settings);
+		free(profile->name);
+	}
+	*profile = (struct daytona_profile){0};
+}
+
+const char *daytona_profile_key(
+	const struct daytona_profile *profile, const char *const *environment, struct error *err)
+{
+	size_t len = strlen(profile->key_env);
+	for (; environment && *environment; environment++) {
+		if (strncmp(*environment, profile->key_env, len) == 0 &&
+			(*environment)[len] == '=' && (*environment)[len + 1]) {
+			return *environment + len + 1;
+		}
+	}
+	error_set(err, ERROR_CONFIG,
+		"profile \"%s\": expected %s to be set to an API key of Daytona in the broker's "
+		"environment (api-key-env names another variable)",
+		profile->name, profile->key_env);
+	return NULL;
+}
+
+struct daytona_api *daytona_profile_api(const struct daytona_profile *profile,
+	const struct provider_context *context, struct error *err)
+{
+	const char *key = daytona_profile_key(profile, context->environment, err);
+	if (!key) {
+		return NULL;
+	}
+	long long timeout = profile->api_timeout_ms;
+	struct daytona_api *api = daytona_api_create(
+		&(struct daytona_api_config){
+			.loop = context->loop,
+			.url = profile->api_url,
+			.key = key,
+			.organization = profile->organization,
+			.environment = context->environment,
+			.try_timeout_ms = timeout < TRY_MAX_MS ? timeout : TRY_MAX_MS,
+			.timeout_ms = timeout,
+		},
+		err);
+	if (!api) {
+		error_prefix(err, "profile \"%s\": api-url", profile->name);
+	}
+	return api;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_DAYTONA_PROFILE_H
+#define PROVIDERS_DAYTONA_PROFILE_H
+
+#include "base/settings.h"
+#include "providers/daytona/api.h"
+#include "providers/provider.h"
+
+/*
+ * What a profile says of its sandbox. Plain data over a copy of the settings, which the texts
+ * point into; defaults are filled in.
+ */
+enum daytona_end { DAYTONA_END_DELETE, DAYTONA_END_STOP, DAYTONA_END_ARCHIVE };
+
+struct daytona_profile {
+	struct settings settings; // owned
+	char *name;               // owned
+	const char *api_url, *key_env, *organization;
+	const char *target, *snapshot, *image, *user;
+	int cpu, memory_gib, disk_gib;
+	int auto_stop_min, auto_archive_min, auto_delete_min; // as in struct daytona_create
+	const char *ssh_host;                                 // NULL: as the service says
+	int ssh_port;                                         // 0: the same
+	const char *ssh_user; // with {token}, {id}, {name} or {key} in it
+	const char *host_key; // NULL: trusted on first use
+	const char *ready_state;
+	const char *runtime_root;
+	enum daytona_end end;
+	int token_min;
+	long long api_timeout_ms, create_timeout_ms, stop_timeout_ms;
+	long long connect_timeout_ms, auth_timeout_ms;
+	long long grace_ms, channel_timeout_ms, login_timeout_ms;
+};
+
+extern const struct setting_key daytona_keys[];
+extern const size_t daytona_key_count;
+
+/*
+ * ERROR_CONFIG where keys do not go together; then there is nothing to finish. Calls nobody.
+ */
+bool daytona_profile_read(struct daytona_profile *profile, const char *name,
+	const struct settings *settings, struct error *err) ATTR_NODISCARD;
+void daytona_profile_finish(struct daytona_profile *profile); // zeroed is fine
+
+/* The key of the profile's variable; NULL with ERROR_CONFIG that names what to set. Borrowed. */
+const char *daytona_profile_key(const struct daytona_profile *profile,
+	const char *const *environment, struct error *err) ATTR_NODISCARD;
+
+/* The API as the profile says. */
+struct daytona_api *daytona_profile_api(const struct daytona_profile *profile,
+	const struct provider_context *context, struct error *err) ATTR_NODISCARD;
+
+#endif

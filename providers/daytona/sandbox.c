@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/daytona/sandbox.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/words.h"
+#include "providers/daytona/sandbox_impl.h"
+#include "providers/ssh/sandbox.h"
+
+enum {
+	CHANNELS_MAX = 64, // of the one connection: the gateway has no limit of its own
+	ALIVE_INTERVAL_MS = 15000,
+	ALIVE_COUNT = 4,
+	PATH_SIZE = 4096,
+};
+
+struct daytona_place *daytona_place_of(struct sandbox *sandbox)
+{
+	return CONTAINER_OF(sandbox, struct daytona_place, sandbox);
+}
+
+/* The caller returns: it may be gone. */
+void daytona_place_fail(struct daytona_place *place, const struct error *err)
+{
+	struct error copy = *err;
+	place->is_over = true;
+	place->listener->on_failed(place->data, &copy);
+}
+
+static void on_progress(void *data, const char *text)
+{
+	struct daytona_place *place = data;
+	if (place->listener->on_progress && !place->is_ending) {
+		place->listener->on_progress(place->data, text);
+	}
+}
+
+/* ---- inside ---- */
+
+static void on_inner_ready(void *data)
+{
+	struct daytona_place *place = data;
+	struct sandbox *sandbox = &place->sandbox;
+	const struct sandbox *inner = place->inner;
+	sandbox->home = inner->home;
+	sandbox->environment = inner->environment;
+	sandbox->capabilities = inner->capabilities;
+	sandbox->reference = place->reference;
+	sandbox->was_ready = true;
+	daytona_touch_start(place);
+	place->listener->on_ready(place->data);
+}
+
+static void on_inner_failed(void *data, const struct error *err)
+{
+	daytona_place_lose(data, err);
+}
+
+static const struct sandbox_listener inner_listener = {
+	.on_progress = on_progress, .on_ready = on_inner_ready, .on_failed = on_inner_failed};
+
+/* What `ssh -G` would say; nothing of the user's own ssh_config is about this host. */
+static void fill_target(struct daytona_place *place, struct ssh_target *target)
+{
+	const struct daytona_profile *profile = &place->profile;
+	char known_hosts[PATH_SIZE];
+	snprintf(known_hosts, sizeof(known_hosts), "%s/daytona/known_hosts",
+		place->context->state_folder);
+	*target = (struct ssh_target){.alias = mem_strdup(daytona_gate_host(place->gate)),
+		.host = mem_strdup(daytona_gate_host(place->gate)),
+		.port = daytona_gate_port(place->gate),
+		.user = mem_strdup(""),
+		.user_is_secret = true,
+		.identity_files = mem_alloc_zero(sizeof(char *)),
+		.identities_only = true,
+		.global_known_hosts_files = mem_alloc_zero(sizeof(char *)),
+		.host_checking = SSH_HOST_CHECKING_ACCEPT_NEW,
+		.host_key_pin = mem_strdup_or_null(profile->host_key),
+		.set_env = mem_alloc_zero(sizeof(char *)),
+		.connect_timeout_ms = profile->connect_timeout_ms,
+		.auth_timeout_ms = profile->auth_timeout_ms,
+		.alive_interval_ms = ALIVE_INTERVAL_MS,
+		.alive_count_max = ALIVE_COUNT,
+		.client = SSH_CLIENT_LIBSSH2,
+		.allows_none = true};
+	words_append(&target->user_known_hosts_files, known_hosts);
+}
+
+static void open_inner(struct daytona_place *place)
+{
+	const struct daytona_profile *profile = &place->profile;
+	struct error err;
+	struct ssh_target target;
+	struct sandbox_request request = {.profile = profile->name, .settings = &profile->settings};
+	struct ssh_sandbox_settings settings = {.runtime_root = profile->runtime_root,
+		.grace_ms = profile->grace_ms,
+		.channel_timeout_ms = profile->channel_timeout_ms,
+		.login_timeout_ms = profile->login_timeout_ms,
+		.max_connections = 1,
+		.connect = ssh_connect,
+		.admission = &daytona_admission,
+		.admission_data = place->gate,
+		.stderr_apart = true,
+		.max_channels = CHANNELS_MAX};
+	fill_target(place, &target);
+	place->inner = ssh_sandbox_open(
+		place->context, &request, &settings, &target, &inner_listener, place, &err);
+	if (!place->inner) {
+		daytona_place_fail(place, &err);
+	}
+}
+
+static void on_gate_open(void *data, const struct error *err)
+{
+	struct daytona_place *place = data;
+	if (err) {
+		daytona_place_lose(place, err);
+	} else {
+		open_inner(place);
+	}
+}
+
+/* ---- on the platform ---- */
+
+static void on_claimed_again(void *data, const struct error *err);
+
+static void on_brought(void *data, const struct error *err)
+{
+	struct daytona_place *place = data;
+	if (err) {
+		daytona_place_fail(place, err);
+		return;
+	}
+	if (!*daytona_box_id(place->box)) {
+		daytona_claim_take(place->claim, daytona_box_name(place->box), on_claimed_again);
+		return;
+	}
+	place->reference = mem_strdup(daytona_box_name(place->box));
+	place->gate = daytona_gate_open(
+		&(struct daytona_gate_config){
+			.context = place->context,
+			.api = place->api,
+			.profile = &place->profile,
+			.id = daytona_box_id(place->box),
+			.name = daytona_box_name(place->box),
+			.data = place,
+		},
+		on_gate_open);
+}
+
+static void on_claimed_again(void *data, const struct error *err)
+{
+	struct daytona_place *place = data;
+	if (err) {
+		daytona_place_fail(place, err);
+	} else {
+		daytona_box_bring(place->box, on_brought);
+	}
+}
+
+static void on_claimed(void *data, const struct error *err)
+{
+	struct daytona_place *place = data;
+	if (err) {
+		daytona_place_fail(place, err);
+		return;
+	}
+	const struct daytona_identity *identity = daytona_claim_identity(place->claim);
+	bool is_new = place->profile.end == DAYTONA_END_DELETE;
+	daytona_wanted_name(&place->wanted, &place->profile, identity);
+	place->box = daytona_box_create(&(struct daytona_box_config){
+		.loop = place->context->loop,
+		.api = place->api,
+		.profile = &place->profile,
+		.identity = identity,
+		.name = identity->name,
+		.create = place->has_reference ? NULL : &place->wanted.create,
+		.network = &place->wanted.create,
+		.query = place->has_reference || is_new ? NULL : place->wanted.query,
+		.on_progress = on_progress,
+		.data = place,
+	});
+	daytona_box_bring(place->box, on_brought);
+}
+
+/* ---- life ---- */
+
+static void close_sandbox(struct sandbox *sandbox)
+{
+	struct daytona_place *place = daytona_place_of(sandbox);
+	daytona_use_finish(place);
+	daytona_lost_finish(place);
+	sandbox_close(place->inner);
+	daytona_gate_destroy(place->gate);
+	daytona_box_destroy(place->box);
+	daytona_claim_destroy(place->claim);
+	daytona_api_destroy(place->api);
+	daytona_wanted_finish(&place->wanted);
+	daytona_profile_finish(&place->profile);
+	free(place->reference);
+	free(place);
+}
+
+/* A file operation belongs to the inner sandbox, which is asked itself. */
+static void cancel_file_op(struct file_op *op)
+{
+	file_op_cancel(op);
+}
+
+static const struct sandbox_impl sandbox_impl = {
+	.add_root = daytona_add_root,
+	.exec = daytona_start_exec,
+	.read_file = daytona_read_file,
+	.write_file = daytona_write_file,
+	.stat_file = daytona_stat_file,
+	.resolve_path = daytona_resolve_path,
+	.file_op_cancel = cancel_file_op,
+	.close = close_sandbox,
+	.destroy = daytona_destroy,
+	.rest = daytona_rest,
+};
+
+static bool begin(
+	struct daytona_place *place, const struct sandbox_request *request, struct error *err)
+{
+	if (!daytona_profile_read(&place->profile, request->profile, request->settings, err) ||
+		!daytona_wanted_init(&place->wanted, &place->profile, err)) {
+		return false;
+	}
+	if (request->reference && !daytona_name_is_valid(request->reference)) {
+		return error_set(
+			err, ERROR_CONFIG, "%s is no name of a sandbox", request->reference);
+	}
+	place->has_reference = request->reference != NULL;
+	place->api = daytona_profile_api(&place->profile, place->context, err);
+	return place->api != NULL;
+}
+
+struct sandbox *daytona_sandbox_open(const struct provider_context *context,
+	const struct sandbox_request *request, const struct sandbox_listener *listener, void *data,
+	struct error *err)
+{
+	struct daytona_place *place = mem_alloc_zero(sizeof(*place));
+	sandbox_init(&place->sandbox, &sandbox_impl, context->loop);
+	place->context = context;
+	place->listener = listener;
+	place->data = data;
+	list_init(&place->execs);
+	list_init(&place->adding);
+	daytona_lost_init(place);
+	if (!begin(place, request, err)) {
+		sandbox_close(&place->sandbox);
+		return NULL;
+	}
+	place->claim = daytona_claim_create(&(struct daytona_claim_config){
+		.context = context,
+		.profile = place->profile.name,
+		.api = place->profile.api_url,
+		.directory = request->directory,
+		.reference = request->reference,
+		.is_transient = place->profile.end == DAYTONA_END_DELETE,
+		.timeout_ms = place->profile.stop_timeout_ms,
+		.data = place,
+	});
+	daytona_claim_take(place->claim, NULL, on_claimed);
+	return &place->sandbox;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_DAYTONA_SANDBOX_H
+#define PROVIDERS_DAYTONA_SANDBOX_H
+
+#include "providers/provider.h"
+
+/* sandbox_prepare of the provider. ERROR_CONFIG at once for what the profile says wrong. */
+struct sandbox *daytona_sandbox_open(const struct provider_context *context,
+	const struct sandbox_request *request, const struct sandbox_listener *listener, void *data,
+	struct error *err) ATTR_NODISCARD;
+
+#endif

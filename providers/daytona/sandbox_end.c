@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/log.h"
+#include "base/point.h"
+#include "providers/daytona/sandbox_impl.h"
+
+/*
+ * The end of a sandbox, or of its running: only by the last broker that has it, which holds its
+ * lock alone meanwhile. Who comes then waits, and finds it stopped, or gone.
+ */
+
+static void end(struct daytona_place *place, const struct error *err)
+{
+	sandbox_done *done = place->done;
+	void *data = place->done_data;
+	place->done = NULL;
+	done(data, err);
+}
+
+static void on_forgotten(void *data, const struct error *err)
+{
+	end(data, err);
+}
+
+static void on_ended(void *data, const struct error *err)
+{
+	struct daytona_place *place = data;
+	point("daytona.ended");
+	if (err) {
+		end(place, err);
+	} else if (place->is_destroyed) {
+		daytona_claim_forget(place->claim, on_forgotten);
+	} else {
+		daytona_claim_release(place->claim);
+		end(place, NULL);
+	}
+}
+
+static void on_alone(void *data, const struct error *err)
+{
+	struct daytona_place *place = data;
+	point("daytona.ending");
+	if (err && err->code == ERROR_UNAVAILABLE && !place->is_destroyed) {
+		log_info("sandbox %s goes on: another broker uses it", place->reference);
+		end(place, NULL);
+	} else if (err) {
+		struct error denied = *err;
+		if (denied.code == ERROR_UNAVAILABLE) {
+			denied.code = ERROR_DENIED;
+			error_set_reason(&denied, ERROR_DENIED, "SANDBOX_IN_USE",
+				"sandbox %s is not deleted: another broker uses it",
+				place->reference);
+		}
+		end(place, &denied);
+	} else if (place->is_destroyed) {
+		daytona_box_delete(place->box, on_ended);
+	} else {
+		daytona_box_rest(place->box, place->profile.end == DAYTONA_END_ARCHIVE, on_ended);
+	}
+}
+
+static void begin(struct daytona_place *place, sandbox_done *done, void *data)
+{
+	place->is_ending = true;
+	place->done = done;
+	place->done_data = data;
+	daytona_claim_take_alone(place->claim, on_alone);
+}
+
+void daytona_rest(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	begin(daytona_place_of(sandbox), done, data);
+}
+
+void daytona_destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	struct daytona_place *place = daytona_place_of(sandbox);
+	place->is_destroyed = true;
+	begin(place, done, data);
+}
