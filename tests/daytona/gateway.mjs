@@ -36,7 +36,8 @@ export class Gateway {
     const hash = crypto.createHash("sha256").update(key.getPublicSSH()).digest("base64");
     this.fingerprint = `SHA256:${hash.replace(/=+$/, "")}`;
     this.publicKey = `${key.type} ${key.getPublicSSH().toString("base64")}`;
-    this.ssh = new ssh2.Server({ hostKeys: [this.hostKey] }, (client) => this.#greet(client));
+    this.ssh = new ssh2.Server({ hostKeys: [this.hostKey], ident: "Go" },
+      (client) => this.#greet(client));
     this.server = net.createServer((socket) => this.#accept(socket));
     world.onGone = (id) => this.#endChannels(id);
   }

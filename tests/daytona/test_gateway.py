@@ -15,7 +15,7 @@ from api_client import Api
 from case import main
 
 PATIENCE = 30  # seconds for what has to happen
-MOMENT = 0.8  # seconds in which what must not happen would have
+MOMENT = 0.5  # seconds in which what must not happen would have
 WINDOW = 2 * 1024 * 1024
 
 
@@ -232,6 +232,7 @@ class GatewayTest(unittest.TestCase):
 
     def test_a_port_in_the_sandbox_is_reached_and_none_is_listened_on_for_it(self):
         with socket.create_server(('127.0.0.1', 0)) as server:
+            server.settimeout(PATIENCE)
             port = server.getsockname()[1]
             client = subprocess.Popen(
                 self.api.ssh_argv(self.api.token(self.name), '-W', f'127.0.0.1:{port}'),
@@ -253,6 +254,8 @@ class GatewayTest(unittest.TestCase):
         words[1:1] = ['-o', 'ExitOnForwardFailure=yes', '-L', f'{here}:{self.home}/there']
         with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client, \
                 subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as ssh:
+            server.settimeout(PATIENCE)
+            client.settimeout(PATIENCE)
             server.bind(f'{self.home}/there')
             server.listen()
             ssh.stdin.write(b'ready\n')
