@@ -228,8 +228,10 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 	struct ssh_control *control = CONTAINER_OF(timer, struct ssh_control, deadline);
 	struct ssh_host *host = CONTAINER_OF(control, struct ssh_host, control);
 	ssh_host_enter(host);
-	char why[160];
-	snprintf(why, sizeof(why), "the login shell did not start /bin/sh within %lld s",
+	char why[200];
+	snprintf(why, sizeof(why),
+		"no shell was started there within %lld s (channel-timeout): the server has "
+		"not answered, or the login shell does not start /bin/sh",
 		host->request.channel_timeout_ms / 1000);
 	fail(host, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED", why);
 	ssh_host_leave(host);

@@ -18,6 +18,9 @@ bool channel_is_live(const struct ssh2_channel *channel)
 
 void channel_free(struct ssh2_channel *channel)
 {
+	if (owner(channel)->probe == channel) {
+		owner(channel)->probe = NULL;
+	}
 	list_remove(&channel->link);
 	owner(channel)->channel_count--;
 	buf_finish(&channel->in);

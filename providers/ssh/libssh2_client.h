@@ -78,6 +78,7 @@ struct ssh2_client {
 	size_t channel_count;         // of them
 	struct ssh2_channel *opening; // the one that libssh2 opens now; NULL: none
 	bool is_probing;              // what is being opened is a probe
+	struct ssh2_channel *probe;   // one that was opened, and is being closed
 	char read_space[CHANNEL_READ_SIZE];
 };
 

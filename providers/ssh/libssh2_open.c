@@ -11,7 +11,8 @@
  *
  * A probe is an opening that always fails (RFC 4254, 5.1: "unknown channel type"). Its answer shows
  * that the server is there; an answer to libssh2's own keepalive would stay in the session's
- * memory for good. And it is the one call that lets libssh2 read where there is no channel.
+ * memory for good. And it is the one call that lets libssh2 read where there is no channel. A
+ * gateway may open a channel of any kind, before it knows what is behind it: that one is closed.
  */
 #define PROBE_TYPE "probe@acp-broker"
 enum { KEEPALIVE_S = 2 };
@@ -44,6 +45,30 @@ static void open_refused(struct ssh2_client *client, struct ssh2_channel *channe
 	}
 }
 
+static struct ssh2_channel *channel_add(struct ssh2_client *client)
+{
+	struct ssh2_channel *channel = mem_alloc_zero(sizeof(*channel));
+	channel->base.client = &client->base;
+	buf_init(&channel->in, SSH_CHANNEL_BUFFER);
+	for (size_t i = 0; i < ARRAY_LENGTH(channel->streams); i++) {
+		buf_init(&channel->streams[i].rest, CHANNEL_READ_SIZE);
+	}
+	list_append(&client->channels, &channel->link);
+	client->channel_count++;
+	return channel;
+}
+
+/* As a channel that its user has closed; libssh2 lets go of it when the server has answered. */
+static void close_probe(struct ssh2_client *client, LIBSSH2_CHANNEL *handle)
+{
+	struct ssh2_channel *channel = channel_add(client);
+	channel->state = CHANNEL_ENDED;
+	channel->is_closed = true;
+	channel->handle = handle;
+	client->probe = channel;
+	client->wants_turn = true;
+}
+
 /* True: it has an end. */
 static bool open_go_on(struct ssh2_client *client)
 {
@@ -55,6 +80,9 @@ static bool open_go_on(struct ssh2_client *client)
 	client->opening = NULL;
 	if (!channel) {
 		client->is_probing = false;
+		if (handle) {
+			close_probe(client, handle);
+		}
 		return true;
 	}
 	if (!handle) {
@@ -103,9 +131,9 @@ void open_step(struct ssh2_client *client)
 
 void open_probe(struct ssh2_client *client)
 {
-	if (!client->opening && !client->is_probing) {
+	if (!client->opening && !client->is_probing && !client->probe) {
 		client->is_probing = true;
-	} else if (client->opening) {
+	} else if (!client->is_probing) {
 		/* The server may take its time to open; whether it is there is another question. */
 		int next_s;
 		client->ssh2->keepalive_config(client->session, 1, KEEPALIVE_S);
@@ -126,16 +154,9 @@ static struct ssh2_channel *channel_create(struct ssh2_client *client,
 			client->target->alias, CHANNELS_MAX);
 		return NULL;
 	}
-	struct ssh2_channel *channel = mem_alloc_zero(sizeof(*channel));
-	channel->base.client = &client->base;
+	struct ssh2_channel *channel = channel_add(client);
 	channel->listener = listener;
 	channel->data = data;
-	buf_init(&channel->in, SSH_CHANNEL_BUFFER);
-	for (size_t i = 0; i < ARRAY_LENGTH(channel->streams); i++) {
-		buf_init(&channel->streams[i].rest, CHANNEL_READ_SIZE);
-	}
-	list_append(&client->channels, &channel->link);
-	client->channel_count++;
 	client_ask_turn(client);
 	return channel;
 }

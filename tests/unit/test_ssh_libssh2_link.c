@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "providers/ssh/libssh2_library.h"
 
 /* Connections that end or freeze at every stage. */
 
@@ -103,6 +104,43 @@ static void test_a_frozen_server_is_noticed(void **state)
 	assert_string_equal(client.err.reason, "LINK_LOST");
 	assert_string_equal(channel.events, "ol");
 	client_close(&client);
+}
+
+/* A gateway opens whatever is asked for; here a kind that sshd opens, too. */
+static __typeof__(libssh2_channel_open_ex) *open_really;
+static size_t opened_count;
+
+static LIBSSH2_CHANNEL *open_anything(LIBSSH2_SESSION *session, const char *type,
+	unsigned int type_len, unsigned int window, unsigned int packet, const char *message,
+	unsigned int message_len)
+{
+	LIBSSH2_CHANNEL *channel = open_really(
+		session, "session", sizeof("session") - 1, window, packet, message, message_len);
+	opened_count += channel != NULL;
+	return channel;
+}
+
+static bool were_many_opened(void *data)
+{
+	return opened_count >= 12;
+}
+
+static void test_a_probe_that_is_opened_is_closed(void **state)
+{
+	struct error err;
+	struct ssh2 *ssh2 = (struct ssh2 *)(uintptr_t)ssh2_open(&err);
+	struct channel_record channel;
+	open_really = ssh2->channel_open_ex;
+	ssh2->channel_open_ex = open_anything;
+	target.alive_interval_ms = 50;
+	target.alive_count_max = 400;
+	client_connect_ready(&client, &target);
+	channel_open(&channel, &client, "cat");
+	loop_until(were_many_opened, NULL); // more than the ten that sshd allows at once
+	assert_int_equal(client.lost_count, 0);
+	channel_close(&channel);
+	echoes();
+	ssh2->channel_open_ex = open_really;
 }
 
 static void test_a_connection_without_channels_is_watched_too(void **state)
@@ -211,6 +249,7 @@ int main(void)
 		link_test(test_a_server_that_dies_while_authenticating_is_told),
 		link_test(test_a_lost_connection_is_an_error_of_every_channel),
 		link_test(test_a_frozen_server_is_noticed),
+		link_test(test_a_probe_that_is_opened_is_closed),
 		link_test(test_a_connection_without_channels_is_watched_too),
 		link_test(test_a_loop_that_slept_gives_the_server_its_time),
 		link_test(test_what_came_before_the_end_is_delivered),
