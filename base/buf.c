@@ -53,6 +53,14 @@ char *mem_strndup(struct span text)
 	return copy;
 }
 
+void mem_wipe_free(char *secret)
+{
+	if (secret) {
+		explicit_bzero(secret, strlen(secret));
+		free(secret);
+	}
+}
+
 void buf_init(struct buf *buf, size_t max)
 {
 	*buf = (struct buf){.max = max};

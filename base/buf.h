@@ -64,4 +64,6 @@ char *mem_strdup(const char *text);
 char *mem_strdup_or_null(const char *text); // NULL of NULL
 char *mem_strndup(struct span text);        // terminated copy
 
+void mem_wipe_free(char *secret); // a text, of which nothing is left; NULL is fine
+
 #endif

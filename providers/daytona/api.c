@@ -15,17 +15,11 @@
 #include "providers/daytona/api_judge.h"
 #include "providers/daytona/api_write.h"
 
+static const char user_agent[] = "User-Agent: acp-broker/" ACP_BROKER_VERSION;
+
 enum { PAUSE_MS = 500, KEY_MAX = 16 << 10 };
 
 /* ---- the API ---- */
-
-static void wipe_free(char *secret)
-{
-	if (secret) {
-		explicit_bzero(secret, strlen(secret));
-		free(secret);
-	}
-}
 
 static bool is_header_word(const char *text)
 {
@@ -95,15 +89,14 @@ struct daytona_api *daytona_api_create(const struct daytona_api_config *config, 
 	char *key = header_of("Authorization: Bearer ", config->key);
 	char *organization = header_of(
 		"X-Daytona-Organization-ID: ", has_organization ? config->organization : "");
-	const char *headers[] = {key, "Accept: application/json",
-		"User-Agent: acp-broker/" ACP_BROKER_VERSION,
+	const char *headers[] = {key, "Accept: application/json", user_agent,
 		has_organization ? organization : NULL, NULL};
 	struct http_config http_config = {.loop = config->loop,
 		.url = config->url,
 		.headers = headers,
 		.environment = config->environment};
 	struct http *http = http_create(&http_config, err);
-	wipe_free(key);
+	mem_wipe_free(key);
 	free(organization);
 	if (!http) {
 		return NULL;
@@ -128,7 +121,7 @@ void daytona_api_destroy(struct daytona_api *api)
 		daytona_call_cancel(call);
 	}
 	http_destroy(api->http);
-	wipe_free(api->key);
+	mem_wipe_free(api->key);
 	free(api);
 }
 
@@ -293,6 +286,7 @@ static void set_what(struct daytona_call *call)
 void daytona_call_go_on(struct daytona_call *call, bool ok)
 {
 	set_what(call);
+	call->tries = 0;
 	if (ok && buf_append(&call->path, (struct span){"", 1}, &call->unfit)) {
 		call->unfit.code = ERROR_NONE;
 	} else {

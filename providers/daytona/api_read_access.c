@@ -9,14 +9,6 @@
 
 enum { TOKEN_MAX = 4096, HOST_MAX = 255, PORT_MAX = 65535 };
 
-static void wipe_free(char *secret)
-{
-	if (secret) {
-		explicit_bzero(secret, strlen(secret));
-		free(secret);
-	}
-}
-
 static bool is_word(const char *text, size_t max)
 {
 	size_t len = 0;
@@ -136,18 +128,18 @@ bool daytona_read_access(struct span json, struct daytona_told_access *out_told,
 		told.access.host = told.host;
 		told.access.expires_at = told.expires_at;
 		*out_told = told;
-		wipe_free(command);
+		mem_wipe_free(command);
 		return true;
 	}
-	wipe_free(token);
-	wipe_free(command);
+	mem_wipe_free(token);
+	mem_wipe_free(command);
 	free(expires_at);
 	return error_set(err, ERROR_PROTOCOL, "it has no \"token\" that could be a user's name");
 }
 
 void daytona_told_access_finish(struct daytona_told_access *told)
 {
-	wipe_free(told->token);
+	mem_wipe_free(told->token);
 	free(told->host);
 	free(told->expires_at);
 	*told = (struct daytona_told_access){.token = NULL};

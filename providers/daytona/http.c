@@ -7,7 +7,7 @@
 
 #include "providers/daytona/http_impl.h"
 
-enum { CONNECTIONS_MAX = 16 };
+enum { CONNECTIONS_MAX = 32 };
 
 struct http_socket {
 	struct list link; // http.sockets
@@ -143,10 +143,7 @@ void http_destroy(struct http *http)
 	ev_timer_stop(http->loop, &http->timer);
 	http->curl->slist_free_all(http->headers);
 	http->curl->slist_free_all(http->bare_headers);
-	if (http->proxy) {
-		explicit_bzero(http->proxy, strlen(http->proxy)); // it may have a password
-	}
-	free(http->proxy);
+	mem_wipe_free(http->proxy); // it may have a password
 	free(http->no_proxy);
 	free(http->authorities);
 	free(http->authorities_folder);

@@ -20,8 +20,6 @@ static struct daytona_api *api;
 static struct buf answer;
 static struct json_writer writer;
 
-extern char **environ;
-
 /* ---- answers ---- */
 
 static void write_member(const char *name, const char *text)

@@ -158,7 +158,7 @@ class ApiTest(unittest.TestCase):
     def test_a_change_in_progress_is_waited_for(self):
         one = self.created()['id']
         self.daytona.settings(latency={'stop': 500})
-        self.addCleanup(self.daytona.settings, latency={})
+        self.addCleanup(self.daytona.settings, latency={'stop': 30})
         self.assertEqual(self.call('stop', one)['state'], 'stopping')
         self.call('start', one)
         self.wait_state(one, 'started')

@@ -148,6 +148,26 @@ static void on_sandbox(void *data, const struct daytona_sandbox *sandbox)
 
 const struct daytona_list_listener on_listed = {on_sandbox, on_told_done};
 
+/* ---- calls ---- */
+
+void ask(void)
+{
+	outcome.count = 0;
+	daytona_get(api, "p1", on_told, NULL);
+}
+
+void create_one(void)
+{
+	outcome.count = 0;
+	daytona_create(
+		api, &(struct daytona_create){.name = "p1", .auto_delete_min = -1}, on_told, NULL);
+}
+
+void will_sandbox(void)
+{
+	server_will_answer(200, "", sandbox_text("e1", "started"));
+}
+
 /* ---- time ---- */
 
 static void on_tick(struct ev_loop *of, struct ev_timer *watcher, int events)

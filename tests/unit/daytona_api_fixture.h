@@ -38,6 +38,10 @@ int api_setup(void **state);
 int api_teardown(void **state);
 void api_again(void); // with the configuration as it is now
 
+void ask(void);          // for the sandbox "p1"; forgets what was told
+void create_one(void);   // the same of a create
+void will_sandbox(void); // what is answered next
+
 daytona_sandbox_done on_told;
 daytona_access_done on_told_access;
 daytona_done on_told_done;

@@ -48,12 +48,16 @@ void tls_begin(const char *script)
 	bool ok = mkdtemp(folder) != NULL;
 	assert(ok);
 	FILE *file = fdopen(start(script), "r");
-	int count = file ? fscanf(file, "%d %d %d %d %d", &tls_ports.right, &tls_ports.wrong,
-				   &tls_ports.proxy, &tls_ports.refusing, &tls_ports.plain)
-	                 : 0;
-	if (count != 5) {
+	char line[128] = "";
+	int *const ports[] = {&tls_ports.right, &tls_ports.wrong, &tls_ports.proxy,
+		&tls_ports.refusing, &tls_ports.plain};
+	if (!file || !fgets(line, sizeof(line), file)) {
 		fprintf(stderr, "%s did not start\n", script);
 		exit(1);
+	}
+	char *at = line;
+	for (size_t i = 0; i < ARRAY_LENGTH(ports); i++) {
+		*ports[i] = (int)strtol(at, &at, 10);
 	}
 	fclose(file);
 	(void)ok;

@@ -17,24 +17,6 @@
 	"change in progress\"}"
 #define THROTTLED "{\"statusCode\":429,\"message\":\"ThrottlerException: Too Many Requests\"}"
 
-static void ask(void)
-{
-	outcome.count = 0;
-	daytona_get(api, "p1", on_told, NULL);
-}
-
-static void create_one(void)
-{
-	outcome.count = 0;
-	daytona_create(
-		api, &(struct daytona_create){.name = "p1", .auto_delete_min = -1}, on_told, NULL);
-}
-
-static void will_sandbox(void)
-{
-	server_will_answer(200, "", sandbox_text("e1", "started"));
-}
-
 /* With so little time that the first pause that is asked for is too long. */
 static void have_time(long long timeout_ms)
 {

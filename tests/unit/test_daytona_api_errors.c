@@ -9,19 +9,6 @@
 
 /* How each failure is told, and that nothing is told which nobody may see. */
 
-static void ask(void)
-{
-	outcome.count = 0;
-	daytona_get(api, "p1", on_told, NULL);
-}
-
-static void create_one(void)
-{
-	outcome.count = 0;
-	daytona_create(
-		api, &(struct daytona_create){.name = "p1", .auto_delete_min = -1}, on_told, NULL);
-}
-
 /* ---- statuses ---- */
 
 static void test_each_status_has_its_reason_and_the_services_words(void **state)

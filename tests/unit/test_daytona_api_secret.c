@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,12 +63,13 @@ static size_t count_everywhere(void)
 	FILE *maps = fopen("/proc/self/maps", "re");
 	assert_non_null(maps);
 	while (fgets(line, sizeof(line), maps)) {
-		uintptr_t begin = 0;
-		uintptr_t end = 0;
-		char mode[5] = "";
-		int read = sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &begin, &end, mode);
-		if (read == 3 && strncmp(mode, "rw", 2) == 0) {
-			found += count_in((const unsigned char *)begin, (const unsigned char *)end);
+		char *rest = line;
+		uintptr_t ends[2] = {strtoull(line, &rest, 16), 0};
+		ends[1] = strtoull(rest + 1, &rest, 16);
+		if (strncmp(rest, " rw", 3) == 0) {
+			const unsigned char *bytes[2];
+			memcpy(bytes, ends, sizeof(bytes));
+			found += count_in(bytes[0], bytes[1]);
 		}
 	}
 	fclose(maps);

@@ -41,11 +41,10 @@ static void set_environment(const char *first, const char *second, const char *t
 	environment[used] = NULL;
 }
 
-static void ask(void)
+static void ask_again(void)
 {
 	api_again();
-	outcome.count = 0;
-	daytona_get(api, "p1", on_told, NULL);
+	ask();
 }
 
 static void expect_answer(void)
@@ -67,7 +66,7 @@ static void expect_untrusted(const char *text)
 
 static void test_an_authority_nobody_knows_is_not_trusted(void **state)
 {
-	ask();
+	ask_again();
 	expect_untrusted("GET /sandbox/p1 at 127.0.0.1: ");
 }
 
@@ -75,14 +74,14 @@ static void test_an_authority_of_the_environment_is_trusted(void **state)
 {
 	char bundle[128];
 	set_environment(authority, NULL, NULL);
-	ask();
+	ask_again();
 	expect_answer();
 	snprintf(bundle, sizeof(bundle), "CURL_CA_BUNDLE=%s", tls_authority());
 	set_environment("SSL_CERT_FILE=/nowhere", bundle, "SSL_CERT_DIR=");
-	ask();
+	ask_again();
 	expect_answer();
 	set_environment("SSL_CERT_FILE=", bundle, NULL);
-	ask();
+	ask_again();
 	expect_answer();
 }
 
@@ -90,14 +89,14 @@ static void test_a_name_that_is_another_is_not_trusted(void **state)
 {
 	snprintf(url, sizeof(url), "https://127.0.0.1:%d/api", tls_ports.wrong);
 	set_environment(authority, NULL, NULL);
-	ask();
+	ask_again();
 	expect_untrusted("127.0.0.1");
 }
 
 static void test_an_authority_that_cannot_be_read_is_said_to_be_none(void **state)
 {
 	set_environment("SSL_CERT_FILE=/nowhere/ca.pem", NULL, NULL);
-	ask();
+	ask_again();
 	expect_untrusted("/nowhere/ca.pem");
 }
 
@@ -106,7 +105,7 @@ static void test_a_server_without_tls_is_not_asked(void **state)
 	snprintf(url, sizeof(url), "https://127.0.0.1:%d/api", tls_ports.plain);
 	config.timeout_ms = 300;
 	set_environment(authority, NULL, NULL);
-	ask();
+	ask_again();
 	wait_done();
 	assert_true(outcome.has_failed);
 	assert_has_not(tls_log("requests.log"), KEY);
@@ -129,7 +128,7 @@ static void test_a_proxy_of_the_environment_is_used_and_sees_no_key(void **state
 		char line[64];
 		tls_forget();
 		set_proxy(variables[i], "me:pass@", tls_ports.proxy, NULL);
-		ask();
+		ask_again();
 		expect_answer();
 		assert_has_not(tls_log("requests.log"), "Proxy-");
 		snprintf(line, sizeof(line), "CONNECT 127.0.0.1:%d HTTP/1.1\r\n", tls_ports.right);
@@ -142,7 +141,7 @@ static void test_a_proxy_of_the_environment_is_used_and_sees_no_key(void **state
 static void test_no_proxy_is_used_for_what_no_proxy_names(void **state)
 {
 	set_proxy("https_proxy", "", tls_ports.proxy, "no_proxy=a.org,127.0.0.1");
-	ask();
+	ask_again();
 	expect_answer();
 	assert_string_equal(tls_log("proxy.log"), "");
 }
@@ -153,7 +152,7 @@ static void test_http_to_a_loopback_goes_through_no_proxy(void **state)
 	snprintf(http, sizeof(http), "http_proxy=http://127.0.0.1:%d", tls_ports.proxy);
 	set_proxy("all_proxy", "", tls_ports.proxy, http);
 	snprintf(url, sizeof(url), "http://127.0.0.1:%d/api", tls_ports.plain);
-	ask();
+	ask_again();
 	expect_answer();
 	assert_string_equal(tls_log("proxy.log"), "");
 }
@@ -161,13 +160,13 @@ static void test_http_to_a_loopback_goes_through_no_proxy(void **state)
 static void test_what_a_proxy_refuses_is_said_to_be_its_word(void **state)
 {
 	set_proxy("https_proxy", "", tls_ports.refusing, NULL);
-	ask();
+	ask_again();
 	expect_failed("DAYTONA_REJECTED",
 		"the proxy of the environment refused the connection with "
 		"status 403");
 	config.timeout_ms = 200;
 	set_proxy("https_proxy", "me:pass@", tls_ports.refusing, NULL);
-	ask();
+	ask_again();
 	expect_failed("DAYTONA_UNAVAILABLE", "with status 502");
 	assert_has_not(outcome.err.text, "pass");
 	assert_string_equal(tls_log("requests.log"), "");
@@ -177,7 +176,7 @@ static void test_a_proxy_that_is_not_there_is_tried_again(void **state)
 {
 	config.timeout_ms = 200;
 	set_environment(authority, "https_proxy=http://me:s3cret@127.0.0.1:1", NULL);
-	ask();
+	ask_again();
 	expect_failed("DAYTONA_UNAVAILABLE", "GET /sandbox/p1 at 127.0.0.1");
 	assert_has_not(outcome.err.text, "s3cret");
 }
