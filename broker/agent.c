@@ -79,6 +79,7 @@ static void start_process(struct agent *agent)
 		.argv = (const char *const *)profile->agent_argv,
 		.env = (const char *const *)env,
 		.want_stdin = true,
+		.suspends = true,
 	};
 	agent->exec = sandbox_exec(agent->sandbox, &spec, &exec_listener, agent, &err);
 	environment_free(env);

@@ -220,6 +220,7 @@ struct terminal *terminal_start(const struct terminal_config *config,
 		.env = config->env,
 		.cwd = config->cwd,
 		.merge_stderr = true,
+		.suspends = true,
 	};
 	terminal->exec = sandbox_exec(config->sandbox, &spec, &exec_listener, terminal, err);
 	if (!terminal->exec) {

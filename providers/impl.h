@@ -59,6 +59,10 @@ struct sandbox_impl {
 
 	/* optional */
 	void (*rest)(struct sandbox *sandbox, sandbox_done *done, void *data);
+
+	/* optional; both where the sandbox says can_suspend (providers/suspension.h helps) */
+	void (*suspend)(struct sandbox *sandbox, sandbox_done *done, void *data);
+	void (*resume)(struct sandbox *sandbox, sandbox_done *done, void *data);
 };
 
 struct sandbox {

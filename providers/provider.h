@@ -139,7 +139,7 @@ struct sandbox_capabilities {
 	bool many_roots;      // sandbox_add_root works more than once
 	bool maps_paths;      // runtime roots differ from local ones
 	bool shares_loopback; // its 127.0.0.1 and ::1 are those of this machine
-	bool can_suspend;
+	bool can_suspend;     // sandbox_suspend works
 	size_t max_processes; // 0: no limit known
 };
 
@@ -218,6 +218,20 @@ void sandbox_rest(struct sandbox *sandbox, const char *receipt, sandbox_done *do
 void sandbox_destroy(
 	struct sandbox *sandbox, const char *receipt, bool discard, sandbox_done *done, void *data);
 
+/*
+ * Freezes what was started with exec_spec.suspends, with all that it has started: done is raised
+ * once none of it makes a step any more, or with an error, and then all of it goes on. The rest -
+ * files, other processes, and what is started from then on - works as ever, where a sandbox is not
+ * suspended as a whole. Killing what is frozen works; other signals are seen once it goes on.
+ * Again is no error. ERROR_UNAVAILABLE with reason PAUSE_UNSUPPORTED without can_suspend. Not while
+ * one of the two is under way, but for a resume, which takes a suspend back: that is told
+ * PAUSE_INTERRUPTED.
+ */
+void sandbox_suspend(struct sandbox *sandbox, sandbox_done *done, void *data);
+
+/* Lets all of it go on; done may be NULL. What runs is no error. */
+void sandbox_resume(struct sandbox *sandbox, sandbox_done *done, void *data);
+
 /* ---- processes ---- */
 
 struct exec_spec {
@@ -228,6 +242,7 @@ struct exec_spec {
 	const char *cwd;   // NULL: sandbox_home
 	bool want_stdin;   // else /dev/null
 	bool merge_stderr; // stderr goes where stdout goes, interleaved as written
+	bool suspends;     // sandbox_suspend freezes it: the agent's, not the broker's own
 	bool foreground;   // the caller's own stdin, stdout, stderr; no fds are handed over
 };
 

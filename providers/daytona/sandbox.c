@@ -221,6 +221,8 @@ static const struct sandbox_impl sandbox_impl = {
 	.close = close_sandbox,
 	.destroy = daytona_destroy,
 	.rest = daytona_rest,
+	.suspend = daytona_suspend,
+	.resume = daytona_resume,
 };
 
 static bool begin(

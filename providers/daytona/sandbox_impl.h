@@ -64,6 +64,8 @@ struct file_op *daytona_write_file(struct sandbox *sandbox, const char *path, en
 	struct span content, sandbox_done *done, void *data);
 struct file_op *daytona_stat_file(
 	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data);
+void daytona_suspend(struct sandbox *sandbox, sandbox_done *done, void *data);
+void daytona_resume(struct sandbox *sandbox, sandbox_done *done, void *data);
 struct file_op *daytona_resolve_path(
 	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data);
 

@@ -69,6 +69,17 @@ struct file_op *daytona_stat_file(
 	return sandbox_stat_file(daytona_place_of(sandbox)->inner, path, done, data);
 }
 
+/* Its processes stand still, the platform's sandbox runs: to stop that would end them. */
+void daytona_suspend(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	sandbox_suspend(daytona_place_of(sandbox)->inner, done, data);
+}
+
+void daytona_resume(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	sandbox_resume(daytona_place_of(sandbox)->inner, done, data);
+}
+
 struct file_op *daytona_resolve_path(
 	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data)
 {

@@ -302,6 +302,8 @@ static const struct sandbox_impl copy_impl = {
 	.file_op_cancel = local_files_cancel,
 	.close = copy_close,
 	.destroy = copy_destroy,
+	.suspend = host_suspend,
+	.resume = host_resume,
 };
 
 static void on_prepared(void *data, const struct error *err)
@@ -344,8 +346,11 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 		return NULL;
 	}
 	self->host.sandbox.home = self->home;
-	self->host.sandbox.capabilities = (struct sandbox_capabilities){
-		.isolated = true, .many_roots = true, .maps_paths = true, .shares_loopback = true};
+	self->host.sandbox.capabilities = (struct sandbox_capabilities){.isolated = true,
+		.many_roots = true,
+		.maps_paths = true,
+		.shares_loopback = true,
+		.can_suspend = true};
 	self->listener = listener;
 	self->data = data;
 	sandbox_raise_later(&self->host.sandbox, on_prepared, self, NULL);

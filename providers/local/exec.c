@@ -13,6 +13,7 @@ struct local_exec {
 	struct exec exec;
 	struct list link;        // the sandbox's list
 	struct process *process; // NULL once abandoned
+	struct suspension_member suspends;
 	const struct exec_listener *listener;
 	void *data;
 };
@@ -33,7 +34,8 @@ static void on_started(void *data, pid_t pid)
 
 static void on_failed(void *data, const struct error *err)
 {
-	const struct local_exec *self = data;
+	struct local_exec *self = data;
+	suspension_leave(&self->suspends);
 	self->listener->on_failed(self->data, err);
 }
 
@@ -46,8 +48,21 @@ static void on_exited(void *data, struct process_status status)
 
 static void on_emptied(void *data)
 {
-	const struct local_exec *self = data;
+	struct local_exec *self = data;
+	suspension_leave(&self->suspends);
 	self->listener->on_emptied(self->data);
+}
+
+static void on_frozen(void *data, const struct error *err)
+{
+	struct local_exec *self = data;
+	suspension_answer(&self->suspends, err);
+}
+
+static void on_thawed(void *data)
+{
+	struct local_exec *self = data;
+	suspension_answer(&self->suspends, NULL);
 }
 
 static const struct process_listener process_listener = {
@@ -55,6 +70,8 @@ static const struct process_listener process_listener = {
 	.on_failed = on_failed,
 	.on_exited = on_exited,
 	.on_emptied = on_emptied,
+	.on_frozen = on_frozen,
+	.on_thawed = on_thawed,
 };
 
 /* ---- descriptors ---- */
@@ -145,6 +162,7 @@ static void local_exec_kill_tree(struct exec *exec)
 static void local_exec_destroy(struct exec *exec)
 {
 	struct local_exec *self = from_exec(exec);
+	suspension_leave(&self->suspends);
 	process_destroy(self->process);
 	list_remove(&self->link);
 	free(self);
@@ -170,6 +188,20 @@ struct exec *local_exec_start(struct spawner *spawner, struct list *execs,
 		return NULL;
 	}
 	return &self->exec;
+}
+
+/* A process that has ended waits for no order: its end tells. */
+static bool order(struct suspension_member *member, bool freezes)
+{
+	struct local_exec *self = CONTAINER_OF(member, struct local_exec, suspends);
+	return freezes ? process_freeze(self->process) : process_thaw(self->process);
+}
+
+void local_exec_join(struct exec *exec, struct suspension *suspension)
+{
+	struct local_exec *self = from_exec(exec);
+	self->suspends.order = order;
+	suspension_join(suspension, &self->suspends);
 }
 
 void local_execs_abandon(struct list *execs)

@@ -30,6 +30,7 @@ void host_sandbox_init(struct host_sandbox *host, const struct sandbox_impl *imp
 	host->context = context;
 	list_init(&host->execs);
 	list_init(&host->root_adds);
+	suspension_init(&host->suspension, &host->sandbox);
 	local_files_init(&host->files, &host->sandbox, context->pool);
 }
 
@@ -44,6 +45,7 @@ static void root_add_free(struct root_add *add)
 void host_sandbox_finish(struct host_sandbox *host)
 {
 	local_files_finish(&host->files);
+	suspension_finish(&host->suspension);
 	local_execs_abandon(&host->execs);
 	LIST_FOR_EACH(add, &host->root_adds, struct root_add, link) {
 		root_add_free(add);
@@ -109,7 +111,22 @@ struct exec *host_exec(struct sandbox *sandbox, const struct exec_spec *spec,
 	const struct exec_listener *listener, void *data, struct error *err)
 {
 	struct host_sandbox *host = from_sandbox(sandbox);
-	return local_exec_start(host->context->spawner, &host->execs, spec, listener, data, err);
+	struct exec *exec =
+		local_exec_start(host->context->spawner, &host->execs, spec, listener, data, err);
+	if (exec && spec->suspends) {
+		local_exec_join(exec, &host->suspension);
+	}
+	return exec;
+}
+
+void host_suspend(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	suspension_suspend(&from_sandbox(sandbox)->suspension, done, data);
+}
+
+void host_resume(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	suspension_resume(&from_sandbox(sandbox)->suspension, done, data);
 }
 
 struct file_op *host_read_file(struct sandbox *sandbox, const char *path, enum file_links links,

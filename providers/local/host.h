@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "providers/impl.h"
 #include "providers/local/files.h"
+#include "providers/suspension.h"
 
 /*
  * What every sandbox on this machine is made of: processes by pipes, files by
@@ -17,6 +18,7 @@ struct host_sandbox {
 	struct list execs;                      // of struct local_exec
 	struct list root_adds;                  // of struct root_add, under way
 	struct local_files files;
+	struct suspension suspension;
 };
 
 void host_sandbox_init(struct host_sandbox *host, const struct sandbox_impl *impl,
@@ -31,6 +33,8 @@ void host_add_mapped_root(
 
 struct exec *host_exec(struct sandbox *sandbox, const struct exec_spec *spec,
 	const struct exec_listener *listener, void *data, struct error *err);
+void host_suspend(struct sandbox *sandbox, sandbox_done *done, void *data);
+void host_resume(struct sandbox *sandbox, sandbox_done *done, void *data);
 struct file_op *host_read_file(struct sandbox *sandbox, const char *path, enum file_links links,
 	size_t max_bytes, file_read_done *done, void *data);
 struct file_op *host_write_file(struct sandbox *sandbox, const char *path, enum file_links links,

@@ -64,6 +64,8 @@ static const struct sandbox_impl local_sandbox_impl = {
 	.file_op_cancel = local_files_cancel,
 	.close = local_close,
 	.destroy = local_destroy,
+	.suspend = host_suspend,
+	.resume = host_resume,
 };
 
 static struct sandbox *local_prepare(struct provider *provider,
@@ -82,8 +84,8 @@ static struct sandbox *local_prepare(struct provider *provider,
 		snprintf(self->home, sizeof(self->home), "/"); // it was deleted, or is out of reach
 	}
 	self->host.sandbox.home = self->home;
-	self->host.sandbox.capabilities =
-		(struct sandbox_capabilities){.many_roots = true, .shares_loopback = true};
+	self->host.sandbox.capabilities = (struct sandbox_capabilities){
+		.many_roots = true, .shares_loopback = true, .can_suspend = true};
 	self->listener = listener;
 	self->data = data;
 	sandbox_raise_later(&self->host.sandbox, on_prepared, self, NULL);

@@ -41,6 +41,7 @@ void ssh_process_drop_slots(struct ssh_process *process)
 void ssh_process_free(struct ssh_process *process)
 {
 	struct ssh_host *host = process->host;
+	suspension_leave(&process->suspends);
 	ssh_process_close_fds(process);
 	ssh_process_drop_slots(process);
 	if (host) {
@@ -110,6 +111,7 @@ static void ssh_exec_destroy(struct exec *exec)
 {
 	struct ssh_process *process = from_exec(exec);
 	process->is_held = false;
+	suspension_leave(&process->suspends);
 	ssh_process_close_fds(process);
 	if (!process->host || process->state == SSH_PROCESS_OVER ||
 		process->state == SSH_PROCESS_WAITING) {

@@ -22,6 +22,7 @@ static bool is_heard(const struct ssh_process *process)
 static void become_over(struct ssh_process *process)
 {
 	process->state = SSH_PROCESS_OVER;
+	suspension_leave(&process->suspends);
 	ev_timer_stop(process->host->loop, &process->deadline);
 	if (!process->is_held) {
 		ssh_process_free(process);
@@ -57,6 +58,7 @@ static void lose(struct ssh_process *process, const struct error *err)
 	void *data = process->data;
 	bool is_told = is_heard(process);
 	ssh_process_close_fds(process);
+	suspension_leave(&process->suspends);
 	process->is_silenced = true;
 	ev_timer_stop(process->host->loop, &process->deadline);
 	if (is_told) {
@@ -274,6 +276,9 @@ static const struct {
 	{"emptied", on_emptied},
 	{"gone", on_gone},
 	{"synced", on_gone},
+	{"frozen", ssh_process_on_obeyed},
+	{"unfrozen", ssh_process_on_unfrozen},
+	{"thawed", ssh_process_on_obeyed},
 };
 
 void ssh_process_on_event(struct ssh_host *host, unsigned id, const char *event)

@@ -75,6 +75,10 @@ const struct ssh_host_facts *ssh_host_facts(const struct ssh_host *host);
 struct exec *ssh_host_exec(struct ssh_host *host, const struct exec_spec *spec,
 	const struct exec_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 
+/* It is frozen with the others of the suspension from now on. */
+struct suspension;
+void ssh_exec_join(struct exec *exec, struct suspension *suspension);
+
 /*
  * Ends what runs there and the connections; raises nothing more. Handles of execs remain,
  * silent, until exec_destroy. NULL is fine.

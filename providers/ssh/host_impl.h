@@ -4,6 +4,7 @@
 
 #include "base/words.h"
 #include "providers/ssh/host.h"
+#include "providers/suspension.h"
 
 /*
  * What host.c, control.c, login.c, link.c, slot.c and exec.c share.
@@ -194,6 +195,7 @@ enum ssh_process_state {
 
 struct ssh_process {
 	struct exec exec;
+	struct suspension_member suspends;
 	struct list link;          // ssh_host.processes
 	struct ssh_host *host;     // NULL once that is closed
 	struct ssh_slot *slot;     // NULL: none yet, or it has ended
@@ -244,6 +246,10 @@ void ssh_process_on_lost(struct ssh_process *process, const struct error *err);
 
 /* From the control: "exited code 3". */
 void ssh_process_on_event(struct ssh_host *host, unsigned id, const char *event);
+
+/* Of the control's events (suspend.c). */
+void ssh_process_on_obeyed(struct ssh_process *process, const char *rest);
+void ssh_process_on_unfrozen(struct ssh_process *process, const char *rest);
 
 /* Descriptors (exec_pump.c). */
 bool ssh_process_connect(

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "providers/ssh/files.h"
 #include "providers/ssh/roots.h"
+#include "providers/suspension.h"
 
 /* One for the kills, one that is ready for the next process. */
 enum { CHANNELS_EACH = 10, CHANNELS_KEPT = 1, WARM_CHANNELS = 2 };
@@ -27,6 +28,7 @@ struct ssh_sandbox {
 	struct ssh_host *host; // owned; NULL until the target is known
 	struct ssh_files files;
 	struct ssh_roots roots;
+	struct suspension suspension;
 	bool is_up; // files and roots are there
 };
 
@@ -70,6 +72,7 @@ static void on_host_ready(void *data)
 		.isolated = true,
 		.many_roots = true,
 		.maps_paths = true,
+		.can_suspend = true,
 		.max_processes = max_processes(self),
 	};
 	ssh_files_init(&self->files, sandbox, sandbox);
@@ -145,7 +148,22 @@ static void add_root(
 static struct exec *start_exec(struct sandbox *sandbox, const struct exec_spec *spec,
 	const struct exec_listener *listener, void *data, struct error *err)
 {
-	return ssh_host_exec(from_sandbox(sandbox)->host, spec, listener, data, err);
+	struct ssh_sandbox *self = from_sandbox(sandbox);
+	struct exec *exec = ssh_host_exec(self->host, spec, listener, data, err);
+	if (exec && spec->suspends) {
+		ssh_exec_join(exec, &self->suspension);
+	}
+	return exec;
+}
+
+static void suspend(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	suspension_suspend(&from_sandbox(sandbox)->suspension, done, data);
+}
+
+static void resume(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	suspension_resume(&from_sandbox(sandbox)->suspension, done, data);
 }
 
 static struct file_op *read_file(struct sandbox *sandbox, const char *path, enum file_links links,
@@ -181,6 +199,7 @@ static void close_sandbox(struct sandbox *sandbox)
 {
 	struct ssh_sandbox *self = from_sandbox(sandbox);
 	ssh_resolving_cancel(self->resolving);
+	suspension_finish(&self->suspension);
 	if (self->is_up) {
 		ssh_files_finish(&self->files);
 		ssh_roots_finish(&self->roots);
@@ -204,6 +223,8 @@ static const struct sandbox_impl sandbox_impl = {
 	.file_op_cancel = ssh_files_cancel,
 	.close = close_sandbox,
 	.destroy = destroy,
+	.suspend = suspend,
+	.resume = resume,
 };
 
 static bool begin(struct ssh_sandbox *self, const struct settings *keys, struct ssh_target *target,
@@ -225,6 +246,7 @@ struct sandbox *ssh_sandbox_open(const struct provider_context *context,
 {
 	struct ssh_sandbox *self = mem_alloc_zero(sizeof(*self));
 	sandbox_init(&self->sandbox, &sandbox_impl, context->loop);
+	suspension_init(&self->suspension, &self->sandbox);
 	self->context = context;
 	self->settings = *settings;
 	self->settings.runtime_root = NULL;

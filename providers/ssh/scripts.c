@@ -12,6 +12,9 @@ static const char members_text[] =
 static const char process_text[] =
 #include "providers/ssh/remote/process.sh.inc"
 	;
+static const char freeze_text[] =
+#include "providers/ssh/remote/freeze.sh.inc"
+	;
 static const char watch_text[] =
 #include "providers/ssh/remote/watch.sh.inc"
 	;
@@ -100,8 +103,8 @@ bool ssh_quote_append(struct buf *buf, struct span text, struct error *err)
 
 bool ssh_control_script(struct buf *buf, const struct ssh_host *host, struct error *err)
 {
-	const struct span library[] = {
-		span_of(members_text), span_of(process_text), span_of(watch_text)};
+	const struct span library[] = {span_of(members_text), span_of(process_text),
+		span_of(freeze_text), span_of(watch_text)};
 	bool is_whole = buf_append_format(buf, err,
 		"acp_n=$(printf '\\nx'); acp_n=${acp_n%%x}; acp_token=%s; acp_grace=%lld; "
 		"acp_sh=%s; "

@@ -17,7 +17,8 @@
  * conformance local ["PATTERN OF CASES"]
  */
 static const struct conformance_table *const tables[] = {&life_cases, &exec_cases, &kill_cases,
-	&file_cases, &confine_cases, &terminal_cases, &toolhost_file_cases, &policy_cases};
+	&suspend_cases, &file_cases, &confine_cases, &terminal_cases, &toolhost_file_cases,
+	&policy_cases};
 
 static const struct subject *find_subject(const char *name)
 {

@@ -107,6 +107,7 @@ static void on_ready(void *data)
 	struct scripted_sandbox *self = data;
 	self->sandbox.was_ready = true;
 	self->sandbox.capabilities = self->inner->capabilities;
+	self->sandbox.capabilities.can_suspend = false; // the files are what is tried here
 	self->sandbox.home = self->inner->home;
 	self->sandbox.environment = self->inner->environment;
 	self->listener->on_ready(self->data);

@@ -173,6 +173,7 @@ extern const struct conformance_table kill_cases;
 extern const struct conformance_table file_cases;
 extern const struct conformance_table confine_cases;
 extern const struct conformance_table life_cases;
+extern const struct conformance_table suspend_cases;
 extern const struct conformance_table terminal_cases;
 extern const struct conformance_table toolhost_file_cases;
 extern const struct conformance_table policy_cases;

@@ -8,7 +8,7 @@ umask 077
 acp_run=
 exec 2>/dev/null
 
-for acp_tool in cat env grep mkdir mkfifo rm sleep uname; do
+for acp_tool in cat env grep mkdir mkfifo rm sleep sort uname; do
 	command -v "$acp_tool" >/dev/null || acp_missing="${acp_missing-} $acp_tool"
 done
 if [ -n "${acp_missing-}" ]; then
@@ -87,6 +87,8 @@ while read -r acp_order acp_id acp_shell acp_signal; do
 	kill-group) acp_helper acp_kill_group "$acp_shell" ;;
 	kill) acp_helper acp_kill_tree "$acp_id" "$acp_shell" ;;
 	release) acp_helper acp_release "$acp_id" ;;
+	freeze) acp_helper acp_freeze_tree "$acp_id" "$acp_shell" ;;
+	thaw) acp_helper acp_thaw_tree "$acp_id" "$acp_shell" ;;
 	sync) acp_tell "$acp_id synced" ;;
 	esac
 done

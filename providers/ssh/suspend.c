@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/ssh/host_impl.h"
+
+/*
+ * Freezing a process there (remote/freeze.sh), by orders to the control, which is never frozen, nor
+ * is the shell of the process.
+ */
+
+/* One that does not run yet, or any more, or that nobody can reach, answers nothing. */
+static bool order(struct suspension_member *member, bool freezes)
+{
+	struct ssh_process *process = CONTAINER_OF(member, struct ssh_process, suspends);
+	struct ssh_host *host = process->host;
+	bool is_there =
+		process->state == SSH_PROCESS_RUNNING || process->state == SSH_PROCESS_EXITED;
+	if (!host || host->is_over || !host->control.is_ready || !is_there || process->shell <= 0 ||
+		process->was_killed) {
+		return false;
+	}
+	ssh_control_order(
+		host, "%s %u %ld\n", freezes ? "freeze" : "thaw", process->id, process->shell);
+	return true;
+}
+
+void ssh_exec_join(struct exec *exec, struct suspension *suspension)
+{
+	struct ssh_process *process = CONTAINER_OF(exec, struct ssh_process, exec);
+	process->suspends.order = order;
+	suspension_join(suspension, &process->suspends);
+}
+
+void ssh_process_on_obeyed(struct ssh_process *process, const char *rest)
+{
+	suspension_answer(&process->suspends, NULL);
+}
+
+void ssh_process_on_unfrozen(struct ssh_process *process, const char *rest)
+{
+	struct error err;
+	error_set(&err, ERROR_TIMEOUT,
+		"freezing \"%s\" on %s: it starts others faster than they can be stopped, or one "
+		"that it has started cannot be stopped",
+		process->command, ssh_host_name(process->host));
+	suspension_answer(&process->suspends, &err);
+}
