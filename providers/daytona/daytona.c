@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "providers/daytona/inventory.h"
 #include "providers/daytona/profile.h"
 #include "providers/daytona/sandbox.h"
 #include "providers/impl.h"
@@ -20,6 +21,23 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 	const struct daytona_provider *self =
 		CONTAINER_OF(provider, struct daytona_provider, provider);
 	return daytona_sandbox_open(self->context, request, listener, data, err);
+}
+
+static bool inventory(struct provider *provider, const struct sandbox_request *request,
+	enum inventory_act act, const char *name, const struct inventory_listener *listener,
+	void *data, struct error *err)
+{
+	const struct daytona_provider *self =
+		CONTAINER_OF(provider, struct daytona_provider, provider);
+	return daytona_inventory(self->context, request, act, name, listener, data, err);
+}
+
+static bool describe(struct provider *provider, const struct settings *settings,
+	const struct provider_describe_listener *listener, void *data, struct error *err)
+{
+	const struct daytona_provider *self =
+		CONTAINER_OF(provider, struct daytona_provider, provider);
+	return daytona_describe(self->context, settings, listener, data, err);
 }
 
 static void destroy(struct provider *provider)
@@ -39,7 +57,9 @@ struct provider *daytona_provider_create(const struct provider_context *context)
 			.opens_ingress = true,
 			.closes_ingress = true},
 		.destroy = destroy,
-		.prepare = prepare};
+		.prepare = prepare,
+		.describe = describe,
+		.inventory = inventory};
 	self->provider.impl = &self->impl;
 	self->context = context;
 	return &self->provider;

@@ -124,6 +124,19 @@ bool daytona_note_lock_alone(int lock_fd, const char *name, struct error *err)
 	                            : error_set_errno(err, errno, "locking %s", name);
 }
 
+bool daytona_note_is_held(const char *state_folder, const char *name)
+{
+	char file[FILE_NAME_SIZE];
+	struct error ignored;
+	ATTR_CLEANUP(fd_cleanup) int folder_fd = open_folder(state_folder, &ignored);
+	file_name(file, name, lock_endings[DAYTONA_LOCK_SHARED]);
+	if (folder_fd < 0) {
+		return false;
+	}
+	ATTR_CLEANUP(fd_cleanup) int fd = openat(folder_fd, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 /* ---- what is in it ---- */
 
 static bool write_json(

@@ -40,6 +40,9 @@ int daytona_note_lock(const char *state_folder, const char *name, enum daytona_l
  */
 bool daytona_note_lock_alone(int lock_fd, const char *name, struct error *err) ATTR_NODISCARD;
 
+/* Whether somebody has it. Nothing is made. */
+bool daytona_note_is_held(const char *state_folder, const char *name);
+
 /* With the lock held. Written once: a note that is there stays. */
 bool daytona_note_write(const char *state_folder, const char *name, const struct daytona_note *note,
 	struct error *err) ATTR_NODISCARD;

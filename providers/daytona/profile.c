@@ -270,12 +270,11 @@ bool daytona_profile_read(struct daytona_profile *profile, const char *name,
 	}
 	read_texts(profile);
 	read_numbers(profile);
-	if (!check(profile, err)) {
-		error_prefix(err, "profile \"%s\"", name);
+	bool ok = check(profile, err);
+	if (!ok) {
 		daytona_profile_finish(profile);
-		return false;
 	}
-	return true;
+	return ok;
 }
 
 void daytona_profile_finish(struct daytona_profile *profile)
@@ -298,9 +297,9 @@ const char *daytona_profile_key(
 		}
 	}
 	error_set(err, ERROR_CONFIG,
-		"profile \"%s\": expected %s to be set to an API key of Daytona in the broker's "
-		"environment (api-key-env names another variable)",
-		profile->name, profile->key_env);
+		"expected %s to be set to an API key of Daytona in the broker's environment "
+		"(api-key-env names another variable)",
+		profile->key_env);
 	return NULL;
 }
 
@@ -324,7 +323,7 @@ struct daytona_api *daytona_profile_api(const struct daytona_profile *profile,
 		},
 		err);
 	if (!api) {
-		error_prefix(err, "profile \"%s\": api-url", profile->name);
+		error_prefix(err, "api-url");
 	}
 	return api;
 }

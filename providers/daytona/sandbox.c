@@ -254,6 +254,7 @@ struct sandbox *daytona_sandbox_open(const struct provider_context *context,
 	list_init(&place->adding);
 	daytona_lost_init(place);
 	if (!begin(place, request, err)) {
+		error_prefix(err, "profile \"%s\"", request->profile);
 		sandbox_close(&place->sandbox);
 		return NULL;
 	}

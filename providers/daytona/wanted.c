@@ -30,7 +30,7 @@ bool daytona_wanted_init(
 	const char *key;
 	*wanted = (struct daytona_wanted){0};
 	if (!network_policy_read(&wanted->policy, &profile->settings, &key, err)) {
-		return error_prefix(err, "profile \"%s\": %s", profile->name, key);
+		return error_prefix(err, "%s", key);
 	}
 	wanted->has_policy = true;
 	wanted->cidrs = join(wanted->policy.cidrs);

@@ -47,9 +47,13 @@ class Room(DaytonaCase):
 
     # ---- what is there ----
 
+    def boxes(self):
+        """The sandboxes there are; what is deleted takes a moment to be gone."""
+        return [box for box in self.daytona.sandboxes() if box['state'] != 'destroying']
+
     def box(self):
         """The one sandbox there is."""
-        boxes = self.daytona.sandboxes()
+        boxes = self.boxes()
         self.assertEqual(len(boxes), 1, boxes)
         return boxes[0]
 

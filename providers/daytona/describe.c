@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "providers/daytona/identity.h"
+#include "providers/daytona/inventory.h"
+#include "providers/daytona/profile.h"
+
+struct describing {
+	const struct provider_context *context;
+	const struct provider_describe_listener *listener;
+	void *data;
+	struct daytona_profile profile;
+	struct daytona_api *api;
+	struct daytona_identity identity;
+	struct pool_job job;
+	size_t count;
+};
+
+static void tell(const struct describing *self, const char *name, const char *value)
+{
+	if (value) {
+		self->listener->on_fact(self->data, name, value);
+	}
+}
+
+static void tell_number(
+	const struct describing *self, const char *name, int number, const char *unit)
+{
+	char text[64];
+	if (number > 0) {
+		snprintf(text, sizeof(text), "%d%s", number, unit);
+		tell(self, name, text);
+	}
+}
+
+static void tell_all(const struct describing *self)
+{
+	static const char *const ends[] = {[DAYTONA_END_DELETE] = "deleted",
+		[DAYTONA_END_STOP] = "stopped",
+		[DAYTONA_END_ARCHIVE] = "stopped and archived"};
+	const struct daytona_profile *profile = &self->profile;
+	bool is_of_image = profile->image != NULL;
+	tell(self, "api", profile->api_url);
+	tell(self, "api-key", profile->key_env);
+	tell(self, "organization", profile->organization);
+	tell(self, "region", profile->target);
+	tell(self, is_of_image ? "image" : "snapshot",
+		is_of_image         ? profile->image
+		: profile->snapshot ? profile->snapshot
+				    : "the organization's default");
+	tell_number(self, "cpu", profile->cpu, "");
+	tell_number(self, "memory", profile->memory_gib, " GiB");
+	tell_number(self, "disk", profile->disk_gib, " GiB");
+	tell(self, "user", profile->user);
+	tell_number(self, "auto-stop", profile->auto_stop_min, " min");
+	tell_number(self, "auto-archive", profile->auto_archive_min, " min");
+	tell_number(self, "auto-delete", profile->auto_delete_min, " min");
+	tell(self, "at the end", ends[profile->end]);
+	tell(self, "ssh-host", profile->ssh_host ? profile->ssh_host : "as the service says");
+	tell(self, "host-key", profile->host_key ? profile->host_key : "trusted on first use");
+}
+
+static void end(struct describing *self, const struct error *err)
+{
+	const struct provider_describe_listener *listener = self->listener;
+	void *data = self->data;
+	struct error copy = err ? *err : (struct error){0};
+	daytona_api_destroy(self->api);
+	daytona_identity_finish(&self->identity);
+	daytona_profile_finish(&self->profile);
+	free(self);
+	listener->on_done(data, err ? &copy : NULL);
+}
+
+/* ---- whether the API is there, and takes the key ---- */
+
+static void on_listed(void *data, const struct daytona_sandbox *seen)
+{
+	struct describing *self = data;
+	self->count++;
+}
+
+static void on_list_ended(void *data, const struct error *err)
+{
+	struct describing *self = data;
+	char text[64];
+	if (!err) {
+		snprintf(text, sizeof(text), "%zu of yours, of all profiles", self->count);
+		tell(self, "sandboxes", text);
+	}
+	end(self, err);
+}
+
+static const struct daytona_list_listener list_listener = {
+	.on_sandbox = on_listed, .on_done = on_list_ended};
+
+static void run_identify(struct pool_job *job)
+{
+	struct describing *self = CONTAINER_OF(job, struct describing, job);
+	daytona_identity_init(&self->identity, self->profile.name, NULL, false);
+}
+
+static void on_identified(struct pool_job *job)
+{
+	struct describing *self = CONTAINER_OF(job, struct describing, job);
+	struct daytona_pair query[] = {{DAYTONA_LABEL_OWNER, self->identity.owner}, {NULL, NULL}};
+	tell_all(self);
+	daytona_list(self->api, query, &list_listener, self);
+}
+
+bool daytona_describe(const struct provider_context *context, const struct settings *settings,
+	const struct provider_describe_listener *listener, void *data, struct error *err)
+{
+	struct describing *self = mem_alloc_zero(sizeof(*self));
+	self->context = context;
+	self->listener = listener;
+	self->data = data;
+	if (!daytona_profile_read(&self->profile, "", settings, err)) {
+		free(self);
+		return false;
+	}
+	self->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = run_identify, .done = on_identified};
+	self->api = daytona_profile_api(&self->profile, context, err);
+	if (!self->api || !pool_submit(context->pool, &self->job, err)) {
+		daytona_api_destroy(self->api);
+		daytona_profile_finish(&self->profile);
+		free(self);
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/daytona/inventory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "providers/daytona/box.h"
+#include "providers/daytona/claim.h"
+#include "providers/daytona/note.h"
+
+/* One that was listed; texts are owned. */
+struct listed {
+	char *name, *id, *state, *profile, *workspace, *created, *why;
+	bool is_in_use;
+};
+
+struct inventory {
+	const struct provider_context *context;
+	const struct inventory_listener *listener;
+	void *data;
+	enum inventory_act act;
+	char *name; // owned; NULL for a list
+	struct daytona_profile profile;
+	struct daytona_api *api;
+	struct daytona_claim *claim; // of an order about one
+	struct daytona_box *box;     // the same
+	struct daytona_identity identity;
+	struct pool_job job;
+	struct listed *listed; // owned
+	size_t count;
+	struct error err;
+	bool has_failed;
+};
+
+/* ---- the end ---- */
+
+static void inventory_free(struct inventory *self)
+{
+	for (size_t i = 0; i < self->count; i++) {
+		struct listed *one = &self->listed[i];
+		char *const texts[] = {one->name, one->id, one->state, one->profile, one->workspace,
+			one->created, one->why};
+		for (size_t j = 0; j < ARRAY_LENGTH(texts); j++) {
+			free(texts[j]);
+		}
+	}
+	free(self->listed);
+	daytona_box_destroy(self->box);
+	daytona_claim_destroy(self->claim);
+	daytona_api_destroy(self->api);
+	daytona_identity_finish(&self->identity);
+	daytona_profile_finish(&self->profile);
+	free(self->name);
+	free(self);
+}
+
+static void end(struct inventory *self, const struct error *err)
+{
+	const struct inventory_listener *listener = self->listener;
+	void *data = self->data;
+	struct error copy = err ? *err : (struct error){0};
+	inventory_free(self);
+	listener->on_done(data, err ? &copy : NULL);
+}
+
+static void submit(struct inventory *self, void (*run)(struct pool_job *job),
+	void (*done)(struct pool_job *job))
+{
+	struct error err;
+	self->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run, .done = done};
+	if (!pool_submit(self->context->pool, &self->job, &err)) {
+		end(self, &err);
+	}
+}
+
+/* ---- a list ---- */
+
+static void on_listed(void *data, const struct daytona_sandbox *seen)
+{
+	struct inventory *self = data;
+	self->listed = mem_realloc(self->listed, (self->count + 1) * sizeof(*self->listed));
+	self->listed[self->count++] = (struct listed){.name = mem_strdup(seen->name),
+		.id = mem_strdup(seen->id),
+		.state = mem_strdup(seen->state),
+		.profile = mem_strdup(daytona_label(seen, DAYTONA_LABEL_PROFILE)),
+		.created = mem_strdup(seen->created_at),
+		.why = mem_strdup(seen->error_reason)};
+}
+
+/* What is known of them here. */
+static void run_look(struct pool_job *job)
+{
+	struct inventory *self = CONTAINER_OF(job, struct inventory, job);
+	const char *folder = self->context->state_folder;
+	for (size_t i = 0; i < self->count; i++) {
+		struct listed *one = &self->listed[i];
+		struct daytona_note note = {0};
+		struct error ignored;
+		if (daytona_name_is_valid(one->name)) {
+			one->is_in_use = daytona_note_is_held(folder, one->name);
+			if (daytona_note_read(folder, one->name, &note, &ignored)) {
+				one->workspace = mem_strdup_or_null(note.workspace);
+				daytona_note_finish(&note);
+			}
+		}
+	}
+}
+
+static void on_looked(struct pool_job *job)
+{
+	struct inventory *self = CONTAINER_OF(job, struct inventory, job);
+	for (size_t i = 0; i < self->count; i++) {
+		const struct listed *one = &self->listed[i];
+		self->listener->on_entry(
+			self->data, &(struct inventory_entry){
+					    .name = one->name,
+					    .id = one->id,
+					    .state = one->state,
+					    .profile = one->profile,
+					    .workspace = one->workspace ? one->workspace : "",
+					    .created = one->created,
+					    .why = one->why,
+					    .is_in_use = one->is_in_use,
+				    });
+	}
+	end(self, NULL);
+}
+
+static void on_list_ended(void *data, const struct error *err)
+{
+	struct inventory *self = data;
+	if (err) {
+		end(self, err);
+	} else {
+		submit(self, run_look, on_looked);
+	}
+}
+
+static const struct daytona_list_listener list_listener = {
+	.on_sandbox = on_listed, .on_done = on_list_ended};
+
+static void run_identify(struct pool_job *job)
+{
+	struct inventory *self = CONTAINER_OF(job, struct inventory, job);
+	daytona_identity_init(&self->identity, self->profile.name, NULL, false);
+}
+
+static void on_identified(struct pool_job *job)
+{
+	struct inventory *self = CONTAINER_OF(job, struct inventory, job);
+	struct daytona_pair query[DAYTONA_LABELS + 1];
+	daytona_identity_query(&self->identity, false, query);
+	daytona_list(self->api, query, &list_listener, self);
+}
+
+/* ---- one of them ---- */
+
+static void on_forgotten(void *data, const struct error *err)
+{
+	struct inventory *self = data;
+	end(self, self->has_failed ? &self->err : NULL);
+}
+
+static void on_ended(void *data, const struct error *err)
+{
+	struct inventory *self = data;
+	if (err || self->act == INVENTORY_STOP) {
+		end(self, err);
+	} else {
+		daytona_claim_forget(self->claim, on_forgotten);
+	}
+}
+
+static void on_seen(void *data, const struct daytona_sandbox *seen, const struct error *err)
+{
+	struct inventory *self = data;
+	const char *profile = seen ? daytona_label(seen, DAYTONA_LABEL_PROFILE) : "";
+	if (err && err->code != ERROR_NOT_FOUND) {
+		end(self, err);
+		return;
+	}
+	if (err || strcmp(profile, self->profile.name) != 0) {
+		self->has_failed = true;
+		error_set_reason(&self->err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
+			"profile \"%s\" has no sandbox %s", self->profile.name, self->name);
+		daytona_claim_forget(self->claim, on_forgotten);
+		return;
+	}
+	self->box = daytona_box_create(&(struct daytona_box_config){
+		.loop = self->context->loop,
+		.api = self->api,
+		.profile = &self->profile,
+		.identity = daytona_claim_identity(self->claim),
+		.name = self->name,
+		.data = self,
+	});
+	if (self->act == INVENTORY_STOP) {
+		daytona_box_rest(self->box, false, on_ended);
+	} else {
+		daytona_box_delete(self->box, on_ended);
+	}
+}
+
+static void on_alone(void *data, const struct error *err)
+{
+	struct inventory *self = data;
+	struct error denied;
+	if (err && err->code == ERROR_UNAVAILABLE) {
+		error_set_reason(&denied, ERROR_DENIED, "SANDBOX_IN_USE",
+			"sandbox %s: a broker that is running uses it", self->name);
+		end(self, &denied);
+	} else if (err) {
+		end(self, err);
+	} else {
+		daytona_get(self->api, self->name, on_seen, self);
+	}
+}
+
+static void on_claimed(void *data, const struct error *err)
+{
+	struct inventory *self = data;
+	if (err) {
+		end(self, err);
+	} else {
+		daytona_claim_take_alone(self->claim, on_alone);
+	}
+}
+
+/* ---- for the caller ---- */
+
+static bool begin(struct inventory *self, const struct sandbox_request *request, struct error *err)
+{
+	if (!daytona_profile_read(&self->profile, request->profile, request->settings, err)) {
+		return false;
+	}
+	if (self->name && !daytona_name_is_valid(self->name)) {
+		return error_set(err, ERROR_CONFIG, "%s is no name of a sandbox", self->name);
+	}
+	self->api = daytona_profile_api(&self->profile, self->context, err);
+	return self->api != NULL;
+}
+
+bool daytona_inventory(const struct provider_context *context,
+	const struct sandbox_request *request, enum inventory_act act, const char *name,
+	const struct inventory_listener *listener, void *data, struct error *err)
+{
+	struct inventory *self = mem_alloc_zero(sizeof(*self));
+	self->context = context;
+	self->listener = listener;
+	self->data = data;
+	self->act = act;
+	self->name = mem_strdup_or_null(name);
+	if (!begin(self, request, err)) {
+		error_prefix(err, "profile \"%s\"", request->profile);
+		inventory_free(self);
+		return false;
+	}
+	if (act == INVENTORY_LIST) {
+		self->job = (struct pool_job){
+			.lane = POOL_LANE_WORK, .run = run_identify, .done = on_identified};
+		if (!pool_submit(context->pool, &self->job, err)) {
+			inventory_free(self);
+			return false;
+		}
+		return true;
+	}
+	self->claim = daytona_claim_create(&(struct daytona_claim_config){
+		.context = context,
+		.profile = self->profile.name,
+		.api = self->profile.api_url,
+		.directory = request->directory,
+		.reference = name,
+		.is_transient = false,
+		.timeout_ms = self->profile.stop_timeout_ms,
+		.data = self,
+	});
+	daytona_claim_take(self->claim, NULL, on_claimed);
+	return true;
+}

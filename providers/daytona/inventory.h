@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_DAYTONA_INVENTORY_H
+#define PROVIDERS_DAYTONA_INVENTORY_H
+
+#include "providers/provider.h"
+
+/* provider_inventory: what bears this user's labels. */
+bool daytona_inventory(const struct provider_context *context,
+	const struct sandbox_request *request, enum inventory_act act, const char *name,
+	const struct inventory_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
+
+/* provider_describe: the settings, and whether the API takes the key. */
+bool daytona_describe(const struct provider_context *context, const struct settings *settings,
+	const struct provider_describe_listener *listener, void *data,
+	struct error *err) ATTR_NODISCARD;
+
+#endif
