@@ -278,6 +278,36 @@ class Commands(Room):
         self.assertIn('Invalid credentials', told.stderr)
         self.assertEqual(self.boxes(), [])
 
+    def listed(self):
+        told = self.run_command('sandboxes', 'list', '--json')
+        self.assertEqual(told.returncode, 0, told.stderr)
+        return json.loads(told.stdout)['sandboxes']
+
+    def test_what_there_is_is_listed_stopped_and_deleted(self):
+        client, session = self.opened()
+        self.prompt(client, session, 'terminal echo a > a')
+        name = self.box()['name']
+        one, = self.listed()
+        self.assertEqual((one['name'], one['state'], one['isInUse']), (name, 'started', True))
+        self.assertEqual(one['workspace'], str(self.work.resolve()))
+        for order in ('stop', 'delete'):
+            told = self.run_command('sandboxes', order, name)
+            self.assertNotEqual(told.returncode, 0)
+            self.assertEqual(self.box()['state'], 'started')
+        self.end(client)
+        told = self.run_command('sandboxes', 'delete', 'acp-broker-nobodys')
+        self.assertNotEqual(told.returncode, 0)
+        self.end(self.greeted())
+        self.daytona.force(name, state='started', desiredState='started')
+        told = self.run_command('sandboxes', 'stop', name)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertEqual(self.box()['state'], 'stopped')
+        told = self.run_command('sandboxes', 'delete', name)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertEqual(self.boxes(), [])
+        self.assertEqual(self.notes(), [])
+        self.assertEqual(self.listed(), [])
+
 
 if __name__ == '__main__':
     main()
