@@ -280,3 +280,15 @@ bool environment_name_is_valid(const char *name, size_t len)
 	}
 	return len > 0;
 }
+
+bool environment_name_is_secret(const char *name, size_t len)
+{
+	static const char *const endings[] = {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD"};
+	for (size_t i = 0; i < ARRAY_LENGTH(endings); i++) {
+		size_t end = strlen(endings[i]);
+		if (len >= end && strncasecmp(name + len - end, endings[i], end) == 0) {
+			return true;
+		}
+	}
+	return false;
+}

@@ -90,4 +90,7 @@ const char *setting_choices_text(char *text, size_t size, const char *const *cho
 /* A letter or _, then letters, digits or _ . */
 bool environment_name_is_valid(const char *name, size_t len);
 
+/* Whether it ends in KEY, TOKEN, SECRET, PASSWORD or PASSWD, in capitals or not. */
+bool environment_name_is_secret(const char *name, size_t len);
+
 #endif

@@ -7,13 +7,12 @@
 
 #include "base/json_doc.h"
 #include "base/json_writer.h"
+#include "base/settings.h"
 
 enum {
 	SECRETS_MAX = 256,    // values that are masked
 	SECRET_MIN_BYTES = 6, // a shorter value would mask half of every message
 };
-
-static const char *const secret_endings[] = {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD"};
 
 struct secrets {
 	char *values[SECRETS_MAX]; // owned; what a JSON string of them decodes to; longest first
@@ -28,14 +27,7 @@ static bool name_is_secret(struct span name, const char *const *names)
 			return true;
 		}
 	}
-	for (size_t i = 0; i < ARRAY_LENGTH(secret_endings); i++) {
-		size_t len = strlen(secret_endings[i]);
-		if (name.len >= len &&
-			strncasecmp(name.data + name.len - len, secret_endings[i], len) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return environment_name_is_secret(name.data, name.len);
 }
 
 /* A secret that begins with another one is masked whole only when it comes first. */

@@ -254,6 +254,19 @@ class Surroundings(Ending):
         daemon = self.agent_pids()[1]
         self.assertEqual(processes.parent_of(daemon), guard)
 
+    def test_who_cleans_up_has_no_keys_that_a_core_could_hold(self):
+        secret = 'of-nobody-else'
+        names = ['DAYTONA_API_KEY', 'A_TOKEN', 'a_password']
+        client = self.broker(env=self.environment() | dict.fromkeys(names, secret))
+        client.initialize()
+        guard = self.guard()
+        for pid in (guard, processes.parent_of(guard)):
+            own = processes.read_file(f'/proc/{pid}/environ')
+            self.assertIn(b'DAYTONA_API_KEY=', own)
+            self.assertIn(self.mark.encode(), own)
+            self.assertNotIn(secret.encode(), own)
+        self.assertIn(secret.encode(), processes.read_file(f'/proc/{self.agent()}/environ'))
+
 
 if __name__ == '__main__':
     main()
