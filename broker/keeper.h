@@ -80,8 +80,9 @@ struct keeper_config {
 	const struct keeper_settings *settings;
 	const char *profile;
 	const char *backend;
-	const char *state_folder;            // there
-	const char *home;                    // the user's; may be NULL
+	const char *state_folder; // there
+	const char *home;         // the user's; may be NULL
+	int max_sessions;         // of the profile, in all brokers that live; 0: any number
 	const struct transport_tools *tools; // may be NULL
 	const struct keeper_listener *listener;
 	void *data;

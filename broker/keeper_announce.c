@@ -68,11 +68,13 @@ static void announcing_end(struct announcing *announcing, const struct error *er
 	done(data, err);
 }
 
-/* The record of the directory in hand was written. */
-static void tell_new(struct announcing *announcing)
+/* The record of the directory in hand was written, or could not be: then there is none. */
+static void note_saved(struct announcing *announcing, const struct error *err)
 {
 	struct announced *announced = find(announcing->keeper, announcing->in_hand);
-	if (announced) {
+	if (announced && err) {
+		announced_destroy(announced);
+	} else if (announced) {
 		keeper_tell_state(announcing->keeper, &announced->record, NULL);
 	}
 }
@@ -80,10 +82,10 @@ static void tell_new(struct announcing *announcing)
 static void on_saved(void *data, const struct error *err)
 {
 	struct announcing *announcing = data;
+	note_saved(announcing, err);
 	if (err) {
 		announcing_end(announcing, err);
 	} else {
-		tell_new(announcing);
 		announce_next(announcing);
 	}
 }
@@ -96,7 +98,8 @@ static void announce(struct announcing *announcing, const char *name, const char
 	keeper_init_record(keeper, &announced->record, real);
 	list_append(&keeper->announced, &announced->link);
 	announcing->in_hand = real;
-	record_saver_save(keeper->saver, &announced->record, on_saved, announcing);
+	record_saver_add(keeper->saver, &announced->record, (size_t)keeper->config.max_sessions,
+		on_saved, announcing);
 }
 
 static void announce_next(struct announcing *announcing)

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/list.h"
+#include "broker/record_limit.h"
 
 /* A record that a lock is held of. */
 struct held {
@@ -21,6 +22,8 @@ struct saving {
 	struct buf json;
 	struct error err; // it could not be written as JSON, or saved
 	bool is_ok;
+	char *profile;     // owned; of a record that is new
+	size_t max_living; // the same: of its profile
 	record_saved *done;
 	void *data;
 };
@@ -42,6 +45,7 @@ static void saving_destroy(struct saving *saving)
 {
 	list_remove(&saving->link);
 	buf_finish(&saving->json);
+	free(saving->profile);
 	free(saving);
 }
 
@@ -84,6 +88,24 @@ static bool hold(struct record_saver *saver, const char *id, struct error *err)
 	return fd >= 0;
 }
 
+static bool save(struct record_saver *saver, struct saving *saving)
+{
+	return hold(saver, saving->id, &saving->err) &&
+	       record_save(saver->folder_fd, saving->id, buf_span(&saving->json), &saving->err);
+}
+
+static bool add(struct record_saver *saver, struct saving *saving)
+{
+	if (!record_limit_lock(saver->folder_fd, &saving->err)) {
+		return false;
+	}
+	bool ok = record_limit_check(
+			  saver->folder_fd, saving->profile, saving->max_living, &saving->err) &&
+	          save(saver, saving);
+	record_limit_unlock(saver->folder_fd);
+	return ok;
+}
+
 static void run(struct pool_job *job)
 {
 	struct record_saver *saver = CONTAINER_OF(job, struct record_saver, job);
@@ -99,8 +121,8 @@ static void run(struct pool_job *job)
 		               record_prune(saver->folder_fd, RECORD_STOPPED_MAX, &ignored);
 		(void)is_tidy; // else the next broker does it
 	}
-	saving->is_ok = saver->folder_fd >= 0 && hold(saver, saving->id, err) &&
-	                record_save(saver->folder_fd, saving->id, buf_span(&saving->json), err);
+	saving->is_ok = saver->folder_fd >= 0 &&
+	                (saving->max_living > 0 ? add(saver, saving) : save(saver, saving));
 }
 
 /* ---- on the loop ---- */
@@ -178,10 +200,18 @@ void record_saver_destroy(struct record_saver *saver)
 void record_saver_save(
 	struct record_saver *saver, const struct record *record, record_saved *done, void *data)
 {
+	record_saver_add(saver, record, 0, done, data);
+}
+
+void record_saver_add(struct record_saver *saver, const struct record *record, size_t max,
+	record_saved *done, void *data)
+{
 	struct saving *saving = mem_alloc_zero(sizeof(*saving));
 	memcpy(saving->id, record->id, sizeof(saving->id));
 	buf_init(&saving->json, RECORD_FILE_MAX);
 	saving->is_ok = record_write_json(record, &saving->json, &saving->err);
+	saving->profile = mem_strdup(record->profile);
+	saving->max_living = max;
 	saving->done = done;
 	saving->data = data;
 	list_append(&saver->queue, &saving->link);

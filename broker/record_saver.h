@@ -33,6 +33,13 @@ void record_saver_save(
 	struct record_saver *saver, const struct record *record, record_saved *done, void *data);
 
 /*
+ * The same of a record that is new: ERROR_LIMIT where brokers that live work with `max` records
+ * of its profile already (broker/record_limit.h); 0: there may be any number.
+ */
+void record_saver_add(struct record_saver *saver, const struct record *record, size_t max,
+	record_saved *done, void *data);
+
+/*
  * Takes over a lock that is held already (record_lock), of a record that this is to save. Before
  * the first save.
  */

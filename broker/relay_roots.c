@@ -294,6 +294,7 @@ static void on_announced(void *data, const struct error *err)
 	if (!opening->parcel) {
 		opening_destroy(opening); // answered meanwhile: the agent ended
 	} else if (err) {
+		relay_sync_renounce(opening->peer, opening->directories, err);
 		opening_refuse(opening, "sync", err);
 	} else {
 		sandbox_add_root(agent_sandbox(opening->peer->agent), opening->directories[0],

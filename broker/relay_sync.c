@@ -129,6 +129,7 @@ static struct keeper *keeper_of(struct peer *peer)
 			.backend = backend_name(config->profile->backend),
 			.state_folder = config->state_folder ? config->state_folder : "",
 			.home = config->home,
+			.max_sessions = config->profile->max_sessions,
 			.tools = config->tools,
 			.listener = &keeper_listener,
 			.data = peer,
