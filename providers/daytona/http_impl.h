@@ -18,7 +18,8 @@ struct http {
 	struct list transfers;                     // of struct http_transfer
 	char *url;                                 // without a slash at its end
 	char *host;
-	char *proxy;                                       // "": none
+	bool has_authorities; // a file of them: libcurl's own, or the environment's
+	char *proxy;          // "": none
 	char *no_proxy, *authorities, *authorities_folder; // NULL: libcurl's own
 };
 

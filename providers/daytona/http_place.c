@@ -114,6 +114,7 @@ bool http_read_place(struct http *http, const struct http_config *config, struct
 	}
 	http->no_proxy = look_up(environment, "no_proxy", "NO_PROXY");
 	http->authorities = look_up(environment, "CURL_CA_BUNDLE", "SSL_CERT_FILE");
+	http->has_authorities = http->authorities || curl->version_info(CURLVERSION_NOW)->cainfo;
 	http->authorities_folder = look_up(environment, "SSL_CERT_DIR", "SSL_CERT_DIR");
 	return true;
 }

@@ -210,7 +210,9 @@ static void set_trust(struct http *http, CURL *easy)
 		curl->easy_setopt(easy, CURLOPT_CAINFO, http->authorities);
 		curl->easy_setopt(easy, CURLOPT_PROXY_CAINFO, http->authorities);
 	}
-	if (http->authorities_folder) {
+	/* All authorities are read for the first connection, which takes tens of milliseconds, and
+	 * kept for others where no folder has to be looked at, as libcurl's own default may ask. */
+	if (http->authorities_folder || http->has_authorities) {
 		curl->easy_setopt(easy, CURLOPT_CAPATH, http->authorities_folder);
 		curl->easy_setopt(easy, CURLOPT_PROXY_CAPATH, http->authorities_folder);
 	}
