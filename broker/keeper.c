@@ -336,6 +336,7 @@ void keeper_sync(struct keeper *keeper, char *const *roots, const struct sync_or
 
 void keeper_close(struct keeper *keeper, sandbox_done *done, void *data)
 {
+	keeper_hurry_announcing(keeper);
 	ask(keeper, &(struct task){.kind = TASK_CLOSE,
 			    .reason = SYNC_REASON_STOP,
 			    .done = done,
@@ -357,6 +358,7 @@ void keeper_discard(struct keeper *keeper, sandbox_done *done, void *data)
 
 void keeper_hurry(struct keeper *keeper)
 {
+	keeper_hurry_announcing(keeper);
 	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
 		if (keep->workspace) {
 			workspace_hurry(keep->workspace);

@@ -110,8 +110,9 @@ void keeper_destroy(struct keeper *keeper);
 
 /*
  * These directories here are about to become roots of the sandbox, in steps that may be cut off: a
- * record of each that is not kept yet says "creating" before. False: there is nothing to
- * wait for.
+ * record of each that is not kept yet says "creating" before. Waits, up to lock_timeout_ms
+ * (ERROR_TIMEOUT), for another broker that has the store's lock: it syncs, or ends the very
+ * sandbox. False: there is nothing to wait for.
  */
 bool keeper_announce(struct keeper *keeper, char *const *names, sandbox_done *done, void *data);
 

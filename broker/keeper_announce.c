@@ -3,13 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/real_path.h"
 #include "base/words.h"
 #include "broker/keeper_impl.h"
+#include "broker/state_folder.h"
 #include "broker/timestamp.h"
+#include "sync/store_lock.h"
 
-/* Directories that are about to become roots of the sandbox: a record of each says so before. */
+/*
+ * Directories that are about to become roots of the sandbox: a record of each says so before. It is
+ * written with the lock of the store: who ends a sandbox of it holds that while it looks
+ * whether anybody uses it, and until it is gone (keeper_end.c). So it is gone before, or stays.
+ */
+enum { LOCK_LOOK_MS = 50 };
 
 struct announced {
 	struct list link; // keeper.announced
@@ -21,11 +29,16 @@ struct announced {
 struct announcing {
 	struct list link; // keeper.announcing
 	struct pool_job job;
+	struct ev_loop *loop;
 	struct keeper *keeper; // NULL: nobody waits for it
 	char **names, **real;  // owned, NULL-terminated
 	bool is_named;         // the pool is done with it
 	size_t next;
-	const char *in_hand; // the real name of the one that is being saved
+	const char *name, *in_hand; // of the one that is being announced; the real one
+	int lock_fd;                // of its store; -1: not open
+	ev_timer look;              // whether another broker has let go of it
+	long long lock_deadline_ms; // of clock_now_ms
+	bool is_hurried;            // it is not waited for any more
 	sandbox_done *done;
 	void *data;
 };
@@ -41,6 +54,8 @@ static void announced_destroy(struct announced *announced)
 static void announcing_destroy(struct announcing *announcing)
 {
 	list_remove(&announcing->link);
+	ev_timer_stop(announcing->loop, &announcing->look);
+	fd_close(&announcing->lock_fd);
 	words_free(announcing->names);
 	words_free(announcing->real);
 	free(announcing);
@@ -83,6 +98,7 @@ static void on_saved(void *data, const struct error *err)
 {
 	struct announcing *announcing = data;
 	note_saved(announcing, err);
+	fd_close(&announcing->lock_fd);
 	if (err) {
 		announcing_end(announcing, err);
 	} else {
@@ -90,25 +106,88 @@ static void on_saved(void *data, const struct error *err)
 	}
 }
 
-static void announce(struct announcing *announcing, const char *name, const char *real)
+/* Another session of this keeper's may have announced it while this one waited. */
+static bool is_known(struct announcing *announcing, const char *real)
+{
+	return keeper_has_root(announcing->keeper, real) || find(announcing->keeper, real);
+}
+
+static void announce(struct announcing *announcing)
 {
 	struct keeper *keeper = announcing->keeper;
+	if (is_known(announcing, announcing->in_hand)) {
+		fd_close(&announcing->lock_fd);
+		announce_next(announcing);
+		return;
+	}
 	struct announced *announced = mem_alloc_zero(sizeof(*announced));
-	announced->name = mem_strdup(name);
-	keeper_init_record(keeper, &announced->record, real);
+	announced->name = mem_strdup(announcing->name);
+	keeper_init_record(keeper, &announced->record, announcing->in_hand);
 	list_append(&keeper->announced, &announced->link);
-	announcing->in_hand = real;
 	record_saver_add(keeper->saver, &announced->record, (size_t)keeper->config.max_sessions,
 		on_saved, announcing);
+}
+
+static void fail_locked(struct announcing *announcing)
+{
+	struct error err;
+	if (announcing->is_hurried) {
+		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+			"another acp-broker is syncing %s, and there is no time to wait for it",
+			announcing->in_hand);
+	} else {
+		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+			"another acp-broker has been syncing %s for %d s (sync-lock-timeout)",
+			announcing->in_hand,
+			announcing->keeper->config.settings->lock_timeout_ms / 1000);
+	}
+	announcing_end(announcing, &err);
+}
+
+static void lock(struct announcing *announcing)
+{
+	if (announcing->lock_fd < 0 || store_lock_try(announcing->lock_fd)) {
+		ev_timer_stop(announcing->loop, &announcing->look);
+		announce(announcing);
+	} else if (announcing->is_hurried || clock_now_ms() >= announcing->lock_deadline_ms) {
+		fail_locked(announcing);
+	} else {
+		if (!ev_is_active(&announcing->look)) {
+			log_info("waiting for another acp-broker that is syncing %s",
+				announcing->in_hand);
+		}
+		ev_timer_again(announcing->loop, &announcing->look);
+	}
+}
+
+static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	lock(CONTAINER_OF(timer, struct announcing, look));
+}
+
+static void lock_store(struct announcing *announcing)
+{
+	const struct keeper_config *config = &announcing->keeper->config;
+	struct error err;
+	char *folder = state_folder_store(config->state_folder, announcing->in_hand);
+	bool ok = store_lock_find(folder, &announcing->lock_fd, &err);
+	free(folder);
+	if (!ok) {
+		announcing_end(announcing, &err);
+		return;
+	}
+	announcing->lock_deadline_ms = clock_now_ms() + config->settings->lock_timeout_ms;
+	lock(announcing);
 }
 
 static void announce_next(struct announcing *announcing)
 {
 	const char *real;
 	while ((real = announcing->real[announcing->next])) {
-		const char *name = announcing->names[announcing->next++];
-		if (!keeper_has_root(announcing->keeper, real) && !find(announcing->keeper, real)) {
-			announce(announcing, name, real);
+		announcing->name = announcing->names[announcing->next++];
+		if (!is_known(announcing, real)) {
+			announcing->in_hand = real;
+			lock_store(announcing);
 			return;
 		}
 	}
@@ -145,7 +224,11 @@ bool keeper_announce(struct keeper *keeper, char *const *names, sandbox_done *do
 	struct announcing *announcing = mem_alloc_zero(sizeof(*announcing));
 	announcing->job =
 		(struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_named};
+	announcing->loop = keeper->config.loop;
 	announcing->keeper = keeper;
+	announcing->lock_fd = -1;
+	ev_init(&announcing->look, on_look);
+	announcing->look.repeat = LOCK_LOOK_MS / 1000.;
 	announcing->done = done;
 	announcing->data = data;
 	words_append_all(&announcing->names, (const char *const *)names);
@@ -210,6 +293,13 @@ void keeper_renounce(struct keeper *keeper, char *const *names, const struct err
 		record_saver_save(keeper->saver, record, on_renounced, keeper);
 		keeper_tell_state(keeper, record, record_state_name(RECORD_CREATING));
 		announced_destroy(announced);
+	}
+}
+
+void keeper_hurry_announcing(struct keeper *keeper)
+{
+	LIST_FOR_EACH(announcing, &keeper->announcing, struct announcing, link) {
+		announcing->is_hurried = true; // the next look at the lock is the last
 	}
 }
 

@@ -13,6 +13,7 @@
 #include "broker/keeper_impl.h"
 #include "broker/timestamp.h"
 #include "sync/round.h"
+#include "sync/store_lock.h"
 
 /*
  * The end of a sandbox that is not to go on. One that rests loses nothing, so its provider alone
@@ -62,18 +63,13 @@ static void ending_free(struct ending *ending)
 
 /* ---- on the pool ---- */
 
+/* Without a store nothing of it was ever synced, and nobody does. */
 static bool lock_store(struct ending *ending, struct ending_root *root)
 {
-	char path[FILE_PATH_MAX];
-	snprintf(path, sizeof(path), "%s/" WORKSPACE_LOCK_NAME, root->store_folder);
-	root->lock_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (root->lock_fd < 0 && errno == ENOENT) {
-		return true; // nothing of it was ever synced, and nobody does
+	if (!store_lock_find(root->store_folder, &root->lock_fd, &ending->err)) {
+		return false;
 	}
-	if (root->lock_fd < 0) {
-		return error_set_errno(&ending->err, errno, "locking %s", root->store_folder);
-	}
-	if (flock(root->lock_fd, LOCK_EX | LOCK_NB) != 0) {
+	if (root->lock_fd >= 0 && !store_lock_try(root->lock_fd)) {
 		snprintf(
 			ending->why, sizeof(ending->why), "another broker syncs a workspace of it");
 	}
@@ -261,6 +257,7 @@ static void on_looked(struct pool_job *job)
 		stop_next(ending, NULL);
 	} else {
 		ending->is_looked = true;
+		point("keeper.looked");
 		sandbox_destroy(keeper->config.sandbox, receipt_of(keeper), ending->is_discarded,
 			on_destroyed, ending);
 	}

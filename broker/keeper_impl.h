@@ -116,6 +116,7 @@ void keeper_tell_state(struct keeper *keeper, const struct record *record, const
 
 /* The record of a root that was announced, owned by the caller; false: it was not. */
 bool keeper_take_announced(struct keeper *keeper, const char *real, struct record *out_record);
+void keeper_hurry_announcing(struct keeper *keeper); // no other broker's lock is waited for
 void keeper_drop_announced(struct keeper *keeper);
 
 /* ---- keeper_end.c ---- */

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <time.h>
 
@@ -11,10 +13,22 @@
 
 enum { LOOK_NS = 50 * 1000 * 1000 };
 
+static int open_in(int folder_fd, const char *path)
+{
+	return openat(folder_fd, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+bool store_lock_find(const char *folder, int *out_fd, struct error *err)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/" WORKSPACE_LOCK_NAME, folder);
+	*out_fd = open_in(AT_FDCWD, path);
+	return *out_fd >= 0 || errno == ENOENT || error_set_errno(err, errno, "locking %s", folder);
+}
+
 int store_lock_open(struct store *store, struct error *err)
 {
-	int fd = openat(store->folder_fd, WORKSPACE_LOCK_NAME,
-		O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = open_in(store->folder_fd, WORKSPACE_LOCK_NAME);
 	if (fd < 0) {
 		error_set_errno(err, errno, "locking %s", store->path);
 	}

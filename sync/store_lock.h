@@ -10,6 +10,12 @@
  */
 int store_lock_open(struct store *store, struct error *err); // not yet held; -1: err says why
 
+/*
+ * The same of a store that is not opened, by its folder: *out_fd is -1 where there is no such store
+ * yet, and so nobody who has its lock.
+ */
+bool store_lock_find(const char *folder, int *out_fd, struct error *err) ATTR_NODISCARD;
+
 /* Whether it is held now; false with errno EWOULDBLOCK where somebody else holds it. */
 bool store_lock_try(int fd);
 

@@ -19,6 +19,8 @@
 #include "providers/local/file_io.h"
 #include "providers/local/host.h"
 
+enum { MAKE_TRIES = 16 };
+
 struct copy_sandbox {
 	struct host_sandbox host;
 	const struct sandbox_listener *listener;
@@ -131,12 +133,29 @@ static bool check_outside(const struct copy_job *job, const char *real, struct e
 		real, job->home);
 }
 
+/* Who ends the profile's last copy takes their folder along, at any moment. */
+static bool make_copy_folder(const struct copy_job *job, struct error *err)
+{
+	for (int tries = 0; tries < MAKE_TRIES; tries++) {
+		if (!make_folder(job->home, err)) {
+			return false;
+		}
+		if (make_folder(job->folder, err)) {
+			return true;
+		}
+		if (access(job->home, F_OK) == 0) {
+			return false;
+		}
+	}
+	return false;
+}
+
 static bool make_copy(struct copy_job *job, struct error *err)
 {
 	char real[PATH_MAX], rules[PATH_MAX], made[PATH_MAX];
 	if (!file_find_root(job->local, real, err) || !check_outside(job, real, err) ||
 		!name_copy(job, real, err) || !put_path(rules, err, "%s/.rules", job->folder) ||
-		!put_path(made, err, "%s/.made", job->folder) || !make_folder(job->folder, err) ||
+		!put_path(made, err, "%s/.made", job->folder) || !make_copy_folder(job, err) ||
 		!make_folder(job->runtime, err)) {
 		return false;
 	}

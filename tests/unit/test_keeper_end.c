@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "broker/state_folder.h"
+#include "sync/store_lock.h"
 #include "tests/unit/keeper_fixture.h"
 
 /* ---- the end ---- */
@@ -218,6 +220,43 @@ static void test_destroyed_at_any_moment_it_tells_nothing(void **state)
 	run(fixture, "diff -r a ra");
 }
 
+/* Another broker has the store's lock while a directory is announced. */
+static void test_who_announces_waits_for_the_stores_lock(void **state)
+{
+	struct fixture *fixture = *state;
+	struct error err;
+	int fd;
+	open_root(fixture, "a"); // makes the store
+	fixture->settings.lock_timeout_ms = 150;
+	fixture->sandbox.root_count = 0; // as one that has the root no more
+	renew(fixture);
+	char *path = path_of(fixture, "a");
+	char *store = state_folder_store(fixture->state, path);
+	assert_true(store_lock_find(store, &fd, &err));
+	assert_true(store_lock_try(fd));
+	announce(fixture, "a");
+	assert_false(fixture->is_ok);
+	assert_int_equal(fixture->err.code, ERROR_TIMEOUT);
+	assert_non_null(strstr(fixture->err.text, "(sync-lock-timeout)"));
+	record_of(fixture, "a");
+	assert_int_equal(fixture->records, 1);
+	fixture->settings.lock_timeout_ms = 60000;
+	assert_true(keeper_announce(fixture->keeper, (char *[]){path, NULL}, on_done, fixture));
+	assert_true(keeper_announce(fixture->keeper, (char *[]){path, NULL}, on_done, fixture));
+	ev_run(fixture->loop, EVRUN_ONCE);
+	assert_int_equal(fixture->told, 2);
+	fd_close(&fd);
+	wait_done(fixture);
+	assert_true(fixture->is_ok);
+	wait_done(fixture);
+	assert_true(fixture->is_ok);
+	record_of(fixture, "a");
+	assert_int_equal(fixture->records, 2); // of two that waited one has written it
+	fixture->sandbox.root_count = 1;
+	free(store);
+	free(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +271,7 @@ int main(void)
 		KEEPER_TEST(test_a_sandbox_that_no_session_used_does_not_go_on),
 		KEEPER_TEST(test_stores_are_pruned_once_a_day),
 		KEEPER_TEST(test_destroyed_at_any_moment_it_tells_nothing),
+		KEEPER_TEST(test_who_announces_waits_for_the_stores_lock),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,6 +80,24 @@ static void test_waiting_ends_when_the_holder_lets_go(void **state)
 	fd_close(&fd);
 }
 
+static void test_it_is_found_by_the_folder_of_its_store(void **state)
+{
+	const struct place *place = *state;
+	struct error err;
+	int holder = open_lock(*state);
+	int fd;
+	assert_true(store_lock_try(holder));
+	assert_true(store_lock_find(place->store.path, &fd, &err));
+	assert_false(store_lock_try(fd));
+	fd_close(&holder);
+	assert_true(store_lock_try(fd));
+	fd_close(&fd);
+	assert_true(store_lock_find("/nowhere/at/all", &fd, &err));
+	assert_int_equal(fd, -1);
+	assert_false(store_lock_find("/dev/null", &fd, &err));
+	assert_non_null(strstr(err.text, "locking /dev/null"));
+}
+
 int main(void)
 {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, place_setup, place_teardown)
@@ -88,6 +106,7 @@ int main(void)
 		CASE(test_a_free_lock_is_not_waited_for),
 		CASE(test_waiting_ends_at_the_deadline),
 		CASE(test_waiting_ends_when_the_holder_lets_go),
+		CASE(test_it_is_found_by_the_folder_of_its_store),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
