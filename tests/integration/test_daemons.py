@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""docs/daemons.md: its configuration, its commands and every line of its conversations, run."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+
+import case
+from sync_case import PATIENCE, SyncCase, checked
+
+PAGE = (case.ROOT / 'docs' / 'daemons.md').read_text()
+BLOCKS = re.findall(r'^```(\w*)\n(.*?)^```$', PAGE, re.M | re.S)
+
+# What the page calls by names that make sense to its readers.
+NAMES = {'claude-agent-acp': case.AGENT, 'Fix the failing test': 'say Done.'}
+
+# Members whose values are the point; of all others the type is.
+EXACT = {'method', 'state', 'previous', 'code', 'retryable', 'stage', 'stopReason', 'sessionId',
+         'isHealthy', 'isHeld', 'isReadable', 'localRoot', 'profile', 'backend', 'sync'}
+
+SCHEMAS = {'_broker/session/status': 'session-status', '_broker/health': 'health',
+           '_broker/usage': 'usage', '_broker/session/state': 'session-state'}
+
+
+def blocks(kind):
+    return [text for name, text in BLOCKS if name == kind]
+
+
+def misfit(example, value, where='it'):
+    """Why a value is not like the example; None: it is. More members than there are fit, too."""
+    if isinstance(example, dict) and isinstance(value, dict):
+        for key, part in example.items():
+            if key not in value:
+                return f'{where} has no {key}'
+            if key in EXACT and not isinstance(part, (dict, list)) and part != value[key]:
+                return f'{where}.{key} is {value[key]!r}, not {part!r}'
+            why = misfit(part, value[key], f'{where}.{key}')
+            if why:
+                return why
+        return None
+    if isinstance(example, list) and isinstance(value, list):
+        for part in example:
+            if not any(part == one if isinstance(part, str) else not misfit(part, one)
+                       for one in value):
+                return f'{where} has nothing like {part!r}'
+        return None
+    return None if type(example) is type(value) else f'{where} is {value!r}, not like {example!r}'
+
+
+class Page(SyncCase):
+    def setUp(self):
+        super().setUp()
+        self.file = self.dir / 'config'
+        self.file.write_text(self.real(blocks('ini')[0]))
+        (self.work / 'file').write_text('text\n')
+        self.methods = {}
+
+    def real(self, text):
+        for name, real in {**NAMES, '/srv/work': str(self.work)}.items():
+            text = text.replace(name, real)
+        return text
+
+    def command(self, line, status=0):
+        words = line.split()
+        self.assertEqual(words[0], 'acp-broker', line)
+        done = subprocess.run([case.BROKER, '--config', str(self.file), *words[1:]],
+                              cwd=self.work, env=self.environment(), text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, status, (line, done.stdout, done.stderr))
+        return done.stdout
+
+    def service(self):
+        return self.start([case.BROKER, '--config', str(self.file), '--profile', 'job'])
+
+    def schema_of(self, message, value):
+        """What an answer or a notification of the broker's own has to fit, and what it says."""
+        if 'method' in value:
+            name, part, content = value['method'], 'params', value['params']
+        else:
+            name, part, content = self.methods[value['id']], 'result', value.get('result')
+        if name in SCHEMAS and content is not None:
+            checked(SCHEMAS[name], part, content)
+
+    def hear(self, client, line):
+        example = json.loads(self.real(line))
+        if 'id' in example:
+            message = client.response(str(example['id']).encode(), PATIENCE)
+            self.assertIsNone(misfit(example, message.value), message.value)
+        else:
+            message = client.wait_for(
+                lambda m: m.method == example['method'] and not misfit(example, m.value), PATIENCE)
+        self.schema_of(message, example)
+        self.schema_of(message, message.value)
+
+    def play(self, client, text):
+        for line in text.splitlines():
+            self.assertIn(line[:2], ('→ ', '← '), line)
+            if line[0] == '→':
+                value = json.loads(line[2:])
+                self.methods[value['id']] = value['method']
+                client.places[str(value['id']).encode()] = len(client.messages)
+                client.send_line(self.real(line[2:]).encode())
+            else:
+                self.hear(client, line[2:])
+
+    def test_the_commands_of_the_start(self):
+        lines = blocks('sh')[0].splitlines()
+        self.assertEqual(len(lines), 2)
+        for line in lines:
+            self.command(line)
+
+    def test_the_conversations_the_end_and_the_recovery(self):
+        client = self.service()
+        for text in blocks(''):
+            self.play(client, text)
+        self.assertGreaterEqual(set(self.methods.values()),
+                                set(SCHEMAS) - {'_broker/session/state'})
+        self.wait_active()
+        os.kill(client.pid, signal.SIGKILL)
+        client.wait(PATIENCE)
+        self.assert_nothing_runs(30.0)
+        listed = json.loads(self.command(blocks('sh')[1].strip()))
+        self.assertIsNone(misfit(json.loads(self.real(blocks('json')[0])), listed), listed)
+        self.command(blocks('sh')[2].strip())
+        self.assertEqual([record['state'] for record in self.records()], ['stopped'])
+
+    def wait_active(self):
+        self.assertEqual([record['state'] for record in self.records()], ['active'])
+
+    def test_the_end(self):
+        client = self.service()
+        self.play(client, blocks('')[0])
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+        client.threads[0].join(PATIENCE)
+        states = [m.params['state'] for m in client.received
+                  if m.method == '_broker/session/state']
+        self.assertEqual(states[-2:], ['collecting', 'stopped'])
+        for line in client.stderr.splitlines():
+            self.assertRegex(line, r'^<[3-7]>')
+
+    def test_a_wrong_configuration_answers_nothing(self):
+        self.file.write_text(self.file.read_text() + '\tdenny = write x\n')
+        client = self.service()
+        client.start('initialize', {'protocolVersion': 1})
+        self.assertEqual(client.wait(PATIENCE), 2)
+        client.threads[0].join(PATIENCE)
+        self.assertEqual(client.received, [])
+        self.assertEqual(len(client.stderr.splitlines()), 1)
+
+
+if __name__ == '__main__':
+    case.main()
