@@ -27,7 +27,7 @@ struct ev_loop;
  * Errors say the call, the status and the service's own message; never a key, a token or a
  * header. Codes and reasons (docs/errors.md):
  *   ERROR_DENIED       DAYTONA_UNAUTHORIZED   401, 403
- *   ERROR_NOT_FOUND    SANDBOX_NOT_FOUND      404, but of a create, where it is a region: REJECTED
+ *   ERROR_NOT_FOUND    SANDBOX_NOT_FOUND      404 in the service's own words, but of a create
  *   ERROR_DENIED       DAYTONA_REJECTED       400, other 4xx, 3xx: asking again cannot help
  *   ERROR_UNAVAILABLE  DAYTONA_CONFLICT       409: the name is taken
  *   ERROR_LIMIT        DAYTONA_RATE_LIMITED   429, and its pause is longer than the deadline

@@ -82,21 +82,27 @@ static enum daytona_verdict judge_limit(const struct daytona_try *tried,
 	return DAYTONA_VERDICT_AGAIN;
 }
 
-static enum daytona_verdict judge_refusal(
-	const struct daytona_try *tried, int status, const char *message, struct error *err)
+static enum daytona_verdict judge_refusal(const struct daytona_try *tried,
+	const struct http_answer *answer, const char *message, struct error *err)
 {
+	int status = answer->status;
+	bool is_own = daytona_is_own_error(answer->body);
+	bool is_gone = status == 404 && is_own && !tried->is_creation;
 	enum error_code code = ERROR_DENIED;
 	const char *reason = "DAYTONA_REJECTED";
 	if (status == 401 || status == 403) {
 		reason = "DAYTONA_UNAUTHORIZED";
-	} else if (status == 404 && !tried->is_creation) {
+	} else if (is_gone) {
 		code = ERROR_NOT_FOUND;
 		reason = "SANDBOX_NOT_FOUND";
 	}
-	const char *hint = status / 100 == 3
-	                           ? " (it leads elsewhere, where the key is not sent: name the "
-	                             "place itself as the URL)"
-	                           : "";
+	const char *hint = "";
+	if (status / 100 == 3) {
+		hint = " (it leads elsewhere, where the key is not sent: name the place itself as "
+		       "the URL)";
+	} else if (status == 404 && !is_own) {
+		hint = " (is the URL that of the API?)";
+	}
 	error_set_reason(err, code, reason, "%s at %s: status %d: %s%s", tried->what, tried->host,
 		status, message, hint);
 	return DAYTONA_VERDICT_FAILED;
@@ -130,7 +136,7 @@ enum daytona_verdict daytona_judge(
 		return judge_limit(tried, answer, message, err);
 	}
 	if (answer->status >= 300 && answer->status < 500 && answer->status != 408) {
-		return judge_refusal(tried, answer->status, message, err);
+		return judge_refusal(tried, answer, message, err);
 	}
 	return judge_server(tried, answer->status, message, err);
 }

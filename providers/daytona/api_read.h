@@ -59,7 +59,13 @@ enum { DAYTONA_MESSAGE_MAX = 400, DAYTONA_EXCERPT_MAX = 200 };
 const char *daytona_read_message(
 	struct span body, const char *secret, char text[DAYTONA_MESSAGE_MAX]);
 
-/* The same of the body's first DAYTONA_EXCERPT_MAX bytes, whatever they are. */
+/*
+ * Whether an error's body is what the service says of one of its things, and not another server's
+ * page, or "Cannot GET /x", which is what it says of a path that it does not have.
+ */
+bool daytona_is_own_error(struct span body);
+
+/* As daytona_read_message, of the body's first DAYTONA_EXCERPT_MAX bytes, whatever they are. */
 const char *daytona_excerpt(struct span body, const char *secret, char text[DAYTONA_MESSAGE_MAX]);
 
 #endif

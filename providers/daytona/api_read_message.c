@@ -113,3 +113,13 @@ const char *daytona_read_message(
 	}
 	return line.len > 0 ? line_end(&line) : daytona_excerpt(body, secret, text);
 }
+
+bool daytona_is_own_error(struct span body)
+{
+	struct json_doc *doc = json_doc_parse(body, NULL);
+	char *message = doc ? json_string(doc, json_get(doc, 0, "message")) : NULL;
+	bool is_own = message && strncmp(message, "Cannot ", strlen("Cannot ")) != 0;
+	json_doc_destroy(doc);
+	free(message);
+	return is_own;
+}

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 enum { BODY_FIRST = 16 << 10 };
 
@@ -78,6 +79,14 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *data)
 	}
 	http_headers_line(&transfer->headers, transfer->http->curl, line);
 	return line.len;
+}
+
+/* libcurl's own sockets are inherited by what this process might start. */
+static curl_socket_t on_socket_open(void *data, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	int type = address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK;
+	int fd = socket(address->family, type, address->protocol);
+	return fd < 0 ? CURL_SOCKET_BAD : fd;
 }
 
 /* ---- the end ---- */
@@ -229,6 +238,7 @@ static void set_way(struct http *http, CURL *easy)
 	curl->easy_setopt(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
 	curl->easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	curl->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl->easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_socket_open);
 	curl->easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	/* Otherwise a transfer that is given up while its name is resolved waits for the thread. */

@@ -2,6 +2,7 @@
 #include "tests/unit/daytona_api_fixture.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -204,6 +205,25 @@ static void test_a_kept_connection_that_was_closed_is_no_trouble(void **state)
 	assert_int_equal(server_count(), 3);
 }
 
+/* The server of the test has its own with that flag. */
+static void test_connections_are_not_inherited(void **state)
+{
+	server_will("", SERVER_HANG);
+	ask();
+	wait_requests(1);
+	int sockets = 0;
+	for (int fd = 3; fd < 256; fd++) {
+		struct sockaddr_in address;
+		socklen_t size = sizeof(address);
+		if (getpeername(fd, (struct sockaddr *)&address, &size) == 0 &&
+			address.sin_family == AF_INET) {
+			sockets++;
+			assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+		}
+	}
+	assert_int_equal(sockets, 2);
+}
+
 static int closed_port(void)
 {
 	struct sockaddr_in address = {
@@ -316,6 +336,7 @@ int main(void)
 		TEST(test_a_connection_that_breaks_is_tried_again_where_that_does_no_harm),
 		TEST(test_a_create_is_sent_once_though_a_kept_connection_dies),
 		TEST(test_a_kept_connection_that_was_closed_is_no_trouble),
+		TEST(test_connections_are_not_inherited),
 		TEST(test_a_server_that_is_not_there_is_tried_to_the_end),
 		TEST(test_a_try_without_an_answer_is_followed_by_another),
 		TEST(test_a_create_without_an_answer_is_not),

@@ -54,6 +54,24 @@ static void test_what_a_create_does_not_find_is_no_sandbox(void **state)
 	assert_int_equal(outcome.err.code, ERROR_DENIED);
 }
 
+/* Otherwise a wrong URL would be a sandbox that is gone, with what was in it. */
+static void test_a_path_that_is_not_found_is_no_sandbox(void **state)
+{
+	static const char *const bodies[] = {
+		"<html>404 Not Found</html>",
+		"",
+		"{\"error\":\"Not Found\",\"statusCode\":404}",
+		"{\"message\":\"Cannot GET /sandbox/p1\",\"error\":\"Not "
+		"Found\",\"statusCode\":404}",
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(bodies); i++) {
+		server_will_answer(404, "", bodies[i]);
+		ask();
+		expect_failed("DAYTONA_REJECTED", "(is the URL that of the API?)");
+		assert_int_equal(outcome.err.code, ERROR_DENIED);
+	}
+}
+
 static void test_a_message_may_have_any_shape(void **state)
 {
 	static const struct {
@@ -307,6 +325,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_each_status_has_its_reason_and_the_services_words),
 		TEST(test_what_a_create_does_not_find_is_no_sandbox),
+		TEST(test_a_path_that_is_not_found_is_no_sandbox),
 		TEST(test_a_message_may_have_any_shape),
 		TEST(test_a_long_message_is_cut_at_a_character),
 		TEST(test_a_redirect_is_not_followed),
