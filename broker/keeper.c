@@ -54,7 +54,7 @@ void keeper_end_task(struct keeper *keeper, const struct error *err)
 
 /* ---- records ---- */
 
-static void save(struct keep *keep, enum record_state state, record_saved *done)
+void keep_save(struct keep *keep, enum record_state state, record_saved *done)
 {
 	char now[TIMESTAMP_SIZE];
 	keep->record.state = state;
@@ -85,7 +85,8 @@ static enum record_state state_after(const struct task *task, const struct keep 
 	if (task->kind == TASK_CLOSE) {
 		return keeper_fate(keep->keeper) == FATE_STAYS ? RECORD_STOPPED : RECORD_COLLECTING;
 	}
-	return keep->record.session_count > 0 ? RECORD_ACTIVE : RECORD_STARTING;
+	bool was_active = keep->record.session_count > 0 || keep->record.state == RECORD_ACTIVE;
+	return was_active ? RECORD_ACTIVE : RECORD_STARTING;
 }
 
 struct keeper_event keeper_event_of(const struct keep *keep, const struct task *task)
@@ -129,12 +130,12 @@ static void on_synced(void *data, const struct sync_result *result, const struct
 	if (err) {
 		task_note_error(task, err);
 		/* A turn that could not be synced ends nothing: the next one tries again. */
-		save(keep, task->kind == TASK_SYNC ? keep->record.state : RECORD_FAILED,
+		keep_save(keep, task->kind == TASK_SYNC ? keep->record.state : RECORD_FAILED,
 			on_saved_last);
 		return;
 	}
 	keep->is_opened = true;
-	save(keep, state_after(task, keep), on_saved_last);
+	keep_save(keep, state_after(task, keep), on_saved_last);
 }
 
 static void on_saved_before(void *data, const struct error *err)
@@ -151,7 +152,7 @@ static void on_saved_before(void *data, const struct error *err)
 		keeper_sync_keep(keep);
 	} else {
 		keep->is_opened = true;
-		save(keep, state_after(keeper_task(keep->keeper), keep), on_saved_last);
+		keep_save(keep, state_after(keeper_task(keep->keeper), keep), on_saved_last);
 	}
 }
 
@@ -239,7 +240,7 @@ void keeper_next(struct keeper *keeper)
 		keeper_sync_keep(task->keep);
 	} else {
 		task->keep->record.receipt = (struct record_receipt){0}; // of what was before
-		save(task->keep, task->kind == TASK_OPEN ? RECORD_SYNCING : RECORD_COLLECTING,
+		keep_save(task->keep, task->kind == TASK_OPEN ? RECORD_SYNCING : RECORD_COLLECTING,
 			on_saved_before);
 	}
 }
@@ -362,37 +363,6 @@ void keeper_hurry(struct keeper *keeper)
 	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
 		if (keep->workspace) {
 			workspace_hurry(keep->workspace);
-		}
-	}
-}
-
-static void on_session_saved(void *data, const struct error *err)
-{
-	if (err) {
-		log_error("%s", err->text);
-	} else {
-		keep_tell_state(data);
-	}
-}
-
-static void add_session(struct keep *keep, const char *session_id)
-{
-	size_t before = keep->record.session_count;
-	if (!record_add_session(&keep->record, session_id)) {
-		log_warning("session %s is not written down: there are too many", session_id);
-	}
-	if (keep->record.state == RECORD_STARTING) {
-		save(keep, RECORD_ACTIVE, on_session_saved);
-	} else if (keep->record.session_count > before) {
-		save(keep, keep->record.state, on_session_saved);
-	}
-}
-
-void keeper_add_session(struct keeper *keeper, char *const *roots, const char *session_id)
-{
-	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
-		if (!roots || keep_is_named(keep, roots)) {
-			add_session(keep, session_id);
 		}
 	}
 }

@@ -164,6 +164,15 @@ void keeper_hurry(struct keeper *keeper);
 /* A session was opened in these roots (NULL: in all): it is written down. */
 void keeper_add_session(struct keeper *keeper, char *const *roots, const char *session_id);
 
+/* It was closed: others may have it. */
+void keeper_remove_session(struct keeper *keeper, const char *session_id);
+
+/* Raises done once all that was to be written down until now is. */
+void keeper_flush(struct keeper *keeper, sandbox_done *done, void *data);
+
+/* The broker ends: others that look at the records see that, and wait. */
+void keeper_note_end(struct keeper *keeper);
+
 /* What the last sync of a root did, or why it failed. */
 struct last_sync {
 	bool happened;

@@ -71,6 +71,9 @@ struct task {
 
 struct task *keeper_task(struct keeper *keeper); // the one in hand; NULL: none
 
+/* Writes the record down in this state. */
+void keep_save(struct keep *keep, enum record_state state, record_saved *done);
+
 /* Syncs the root as the task in hand says. */
 void keeper_sync_keep(struct keep *keep);
 

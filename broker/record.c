@@ -87,6 +87,22 @@ bool record_add_session(struct record *record, const char *session_id)
 	return true;
 }
 
+void record_remove_session(struct record *record, const char *session_id)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < record->session_count; i++) {
+		if (strcmp(record->sessions[i], session_id) == 0) {
+			free(record->sessions[i]);
+		} else {
+			record->sessions[kept++] = record->sessions[i];
+		}
+	}
+	record->session_count = kept;
+	if (record->sessions) {
+		record->sessions[kept] = NULL;
+	}
+}
+
 /* ---- as JSON ---- */
 
 /* The texts of a record and what they are called. */

@@ -73,6 +73,8 @@ void record_finish(struct record *record);
 /* False once there are RECORD_SESSIONS_MAX of them. */
 bool record_add_session(struct record *record, const char *session_id);
 
+void record_remove_session(struct record *record, const char *session_id);
+
 bool record_write_json(
 	const struct record *record, struct buf *out, struct error *err) ATTR_NODISCARD;
 

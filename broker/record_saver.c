@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/list.h"
 #include "broker/record_limit.h"
+#include "broker/record_owner.h"
 
 /* A record that a lock is held of. */
 struct held {
@@ -16,8 +17,11 @@ struct held {
 	int fd;
 };
 
+enum saving_kind { SAVING_RECORD, SAVING_NOTHING, SAVING_END };
+
 struct saving {
 	struct list link; // record_saver.queue
+	enum saving_kind kind;
 	char id[RECORD_ID_SIZE];
 	struct buf json;
 	struct error err; // it could not be written as JSON, or saved
@@ -106,12 +110,22 @@ static bool add(struct record_saver *saver, struct saving *saving)
 	return ok;
 }
 
+static void note_end(const struct record_saver *saver)
+{
+	LIST_FOR_EACH(held, &saver->held, struct held, link) {
+		record_owner_note(held->fd, false);
+	}
+}
+
 static void run(struct pool_job *job)
 {
 	struct record_saver *saver = CONTAINER_OF(job, struct record_saver, job);
 	struct saving *saving = LIST_FIRST(&saver->queue, struct saving, link);
 	struct error *err = &saving->err;
-	if (!saving->is_ok) {
+	if (saving->kind == SAVING_END) {
+		note_end(saver);
+	}
+	if (!saving->is_ok || saving->kind != SAVING_RECORD) {
 		return;
 	}
 	if (saver->folder_fd < 0) {
@@ -197,6 +211,17 @@ void record_saver_destroy(struct record_saver *saver)
 	}
 }
 
+static void enqueue(
+	struct record_saver *saver, struct saving *saving, record_saved *done, void *data)
+{
+	saving->done = done;
+	saving->data = data;
+	list_append(&saver->queue, &saving->link);
+	if (!saver->is_running) {
+		submit(saver);
+	}
+}
+
 void record_saver_save(
 	struct record_saver *saver, const struct record *record, record_saved *done, void *data)
 {
@@ -212,12 +237,26 @@ void record_saver_add(struct record_saver *saver, const struct record *record, s
 	saving->is_ok = record_write_json(record, &saving->json, &saving->err);
 	saving->profile = mem_strdup(record->profile);
 	saving->max_living = max;
-	saving->done = done;
-	saving->data = data;
-	list_append(&saver->queue, &saving->link);
-	if (!saver->is_running) {
-		submit(saver);
-	}
+	enqueue(saver, saving, done, data);
+}
+
+static void order(struct record_saver *saver, enum saving_kind kind, record_saved *done, void *data)
+{
+	struct saving *saving = mem_alloc_zero(sizeof(*saving));
+	saving->kind = kind;
+	buf_init(&saving->json, 0);
+	saving->is_ok = true;
+	enqueue(saver, saving, done, data);
+}
+
+void record_saver_flush(struct record_saver *saver, record_saved *done, void *data)
+{
+	order(saver, SAVING_NOTHING, done, data);
+}
+
+void record_saver_note_end(struct record_saver *saver, record_saved *done, void *data)
+{
+	order(saver, SAVING_END, done, data);
 }
 
 void record_saver_adopt(struct record_saver *saver, const char *id, int lock_fd)

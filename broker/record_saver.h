@@ -32,6 +32,12 @@ void record_saver_destroy(struct record_saver *saver);
 void record_saver_save(
 	struct record_saver *saver, const struct record *record, record_saved *done, void *data);
 
+/* Raises done, as above, once all that is queued was saved. */
+void record_saver_flush(struct record_saver *saver, record_saved *done, void *data);
+
+/* The same; and says in the files of the locks that who has them is about to end. */
+void record_saver_note_end(struct record_saver *saver, record_saved *done, void *data);
+
 /*
  * The same of a record that is new: ERROR_LIMIT where brokers that live work with `max` records
  * of its profile already (broker/record_limit.h); 0: there may be any number.

@@ -10,6 +10,7 @@
 #include "broker/environment.h"
 #include "broker/health.h"
 #include "broker/old_text.h"
+#include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
 #include "broker/recovery.h"
 #include "broker/relay_revive.h"
@@ -371,6 +372,7 @@ struct relay *relay_create(const struct relay_config *config)
 	list_init(&relay->peers);
 	list_init(&relay->healths);
 	list_init(&relay->restores);
+	list_init(&relay->claims);
 	pending_table_init(&relay->asked_editor, profile->max_requests);
 	session_table_init(&relay->sessions, profile->max_sessions);
 	splice_init(&relay->splice);
@@ -411,6 +413,7 @@ void relay_destroy(struct relay *relay)
 		relay_peer_gone(peer);
 	}
 	assert(list_is_empty(&relay->restores)); // their agents have failed them
+	relay_claim_finish(relay);
 	recovery_destroy(relay->recovery);
 	ev_timer_stop(relay->config.loop, &relay->last_words);
 	ev_timer_stop(relay->config.loop, &relay->look);

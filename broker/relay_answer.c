@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "broker/relay_claim.h"
 #include "broker/restore.h"
 
 /* What the broker answers itself, to either side. */
@@ -12,6 +13,7 @@ void relay_fail(struct relay *relay, struct span id, const struct failure *failu
 	if (restore_takes_failure(relay, id, failure)) {
 		return; // a request of the broker's own
 	}
+	relay_claim_drop(relay, id);
 	buf_clear(&relay->scratch);
 	failure_write(&relay->scratch, id, failure);
 	relay_send_editor(relay, buf_span(&relay->scratch));

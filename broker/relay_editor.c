@@ -10,6 +10,7 @@
 #include "broker/listing.h"
 #include "broker/mode_gate.h"
 #include "broker/own_methods.h"
+#include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
 #include "broker/relay_revive.h"
 #include "broker/relay_turn.h"
@@ -153,7 +154,8 @@ static void on_request(struct relay *relay, const struct call *call)
 		own_methods_call(relay, call);
 		return;
 	}
-	struct peer *peer = route_request(relay, method, call);
+	struct peer *peer =
+		relay_claim_holds(relay, call) ? NULL : route_request(relay, method, call);
 	if (!peer) {
 		return;
 	}

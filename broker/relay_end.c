@@ -7,6 +7,7 @@
 #include "broker/health.h"
 #include "broker/recovery.h"
 #include "broker/relay_sync.h"
+#include "broker/relay_claim.h"
 #include "broker/relay_revive.h"
 #include "broker/relay_turn.h"
 #include "broker/restore.h"
@@ -144,13 +145,14 @@ void relay_end(struct relay *relay)
 		recovery_destroy(relay->recovery);
 		relay->recovery = NULL;
 		restore_end(relay);
+		relay_claim_end(relay);
 		session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);
 		answer_for_editor(relay);
 	}
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		relay_turn_cancel(peer, NULL);
-		if (is_hurried && peer->keeper) {
-			keeper_hurry(peer->keeper);
+		if (peer->keeper) {
+			(is_hurried ? keeper_hurry : keeper_note_end)(peer->keeper);
 		}
 		bool has_work = !peer->is_ready && !list_is_empty(&peer->waiting);
 		if (has_work && !is_hurried) {

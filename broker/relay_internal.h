@@ -42,6 +42,7 @@ struct relay {
 	struct usage usage;
 	struct usage_memo usage_memo; // of the editor
 	struct list restores;         // of struct restore (restore.c)
+	struct list claims;           // of struct claim (relay_claim.c)
 	unsigned restores_begun;
 	unsigned agents_started;
 	bool offers_load;   // the agent has said that it takes session/load
@@ -108,6 +109,7 @@ struct call {
 	bool has_roots;        // the directories it names are roots of the sandbox
 	const struct mcp_commands *mcp; // borrowed; what was asked of its MCP servers; may be NULL
 	bool was_synced;                // the workspaces were synced for it
+	bool was_claimed;               // the records were asked for its session
 };
 
 struct old_text;

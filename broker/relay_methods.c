@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
@@ -151,6 +152,11 @@ static void session_is_answered(struct relay *relay, struct request *request)
 	mode_gate_opened(relay, request);
 	relay_mcp_tell(relay, request);
 	relay_sync_tell(relay, request);
+	const struct session *session =
+		request->has_opened ? session_find(&relay->sessions, request->session_id) : NULL;
+	if (session && session->peer) {
+		relay_claim_opened(relay, request, session);
+	}
 }
 
 /* What the agent waits for in the session's name is answered first. */
@@ -179,6 +185,7 @@ static bool forget(
 	if (session) {
 		if (session->peer) {
 			relay_toolhost_end_session(session->peer, session);
+			relay_sync_remove_session(session->peer, session);
 		}
 		session_forget(&relay->sessions, session);
 	}
@@ -237,11 +244,13 @@ static const struct method methods[] = {
 		.opens_session = true,
 		.on_send = load_begins,
 		.on_result = bind_loaded,
+		.on_error = relay_claim_on_error,
 		.on_over = session_is_answered},
 	{.name = "session/resume",
 		.opens_session = true,
 		.on_send = load_begins,
 		.on_result = bind_loaded,
+		.on_error = relay_claim_on_error,
 		.on_over = session_is_answered},
 	{.name = "session/fork",
 		.route = ROUTE_SESSION,

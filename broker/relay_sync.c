@@ -199,6 +199,13 @@ void relay_sync_add_session(struct peer *peer, const struct session *session)
 	relay_sync_note_session(peer, session->id);
 }
 
+void relay_sync_remove_session(struct peer *peer, const struct session *session)
+{
+	if (peer->keeper) {
+		keeper_remove_session(peer->keeper, session->agent_id);
+	}
+}
+
 void relay_sync_tell(struct relay *relay, const struct request *request)
 {
 	struct peer *peer = request->peer;

@@ -43,6 +43,9 @@ bool relay_sync_open(struct peer *peer, char *const *directories, sandbox_done *
 /* The session's first id is known: it is written down. */
 void relay_sync_add_session(struct peer *peer, const struct session *session);
 
+/* It was closed. */
+void relay_sync_remove_session(struct peer *peer, const struct session *session);
+
 /* The session was answered, so that the editor knows it: tells what its first sync had to say. */
 void relay_sync_tell(struct relay *relay, const struct request *request);
 

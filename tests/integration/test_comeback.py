@@ -1,0 +1,170 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""An editor comes back to a session of an earlier broker: one takes it over, and no two."""
+
+import case
+import processes
+from acp import RpcError
+from case import main
+from sessions_case import SessionsCase
+from sync_case import PATIENCE
+
+
+class Comeback(SessionsCase):
+    def another(self, *flags, **keys):
+        """A broker of the profile, whose agent remembers its sessions in a file."""
+        lines = ['[profile "copy"]', '\tisolation = copy']
+        values = dict(case.SHORT_DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
+        lines += [f'\t{name} = {value}' for name, value in values.items()]
+        config = self.dir / 'config-copy'
+        config.write_text('\n'.join(lines) + '\n')
+        client = self.broker('--sessions', str(self.dir / 'memory'), *flags,
+                             options=['--config', str(config), '--profile', 'copy'])
+        client.initialize()
+        return client
+
+    def begin(self, **keys):
+        client = self.another(**keys)
+        session = client.new_session(self.work)
+        self.wait_state('active')
+        return client, session
+
+    def params(self, session):
+        return {'sessionId': session, 'cwd': str(self.work), 'mcpServers': []}
+
+    def load(self, client, session, method='session/load'):
+        client.call(method, self.params(session), PATIENCE)
+
+    def refused(self, client, session, code):
+        message = client.response(client.start('session/load', self.params(session)), PATIENCE)
+        return self.failure(message, code)
+
+    def says(self, client, session, text):
+        client.prompt(session, f'say {text}')
+        self.assertEqual(client.texts(session)[-1], text)
+
+    def ended(self, client):
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0, client.stderr)
+
+    def holders(self, session):
+        """The records in which the session is, once it is in one alone."""
+        def found():
+            return [r for r in self.records() if session in r['sessions']]
+        self.assertTrue(processes.wait_until(lambda: len(found()) == 1, PATIENCE), self.records())
+        return found()
+
+    # ---- it comes back ----
+
+    def test_after_an_ordinary_end(self):
+        for method in ('session/load', 'session/resume'):
+            first, session = self.begin()
+            runtime = self.runtime(first, session)
+            self.ended(first)
+            (self.work / 'since').write_text('since\n')
+            client = self.another()
+            self.load(client, session, method)
+            self.assertEqual(self.runtime(client, session), runtime)
+            self.assertEqual((runtime / 'since').read_text(), 'since\n')
+            self.says(client, session, 'back again')
+            self.assertEqual(self.notices(client), [])
+            record, = self.holders(session)
+            self.assertEqual(record['id'], self.status(client, session)['record'])
+            self.ended(client)
+
+    def test_after_a_kill(self):
+        first, session = self.begin()
+        runtime = self.runtime(first, session)
+        self.edit_both(runtime)
+        self.kill(first)
+        client = self.another()
+        self.load(client, session)
+        self.assert_both()
+        self.says(client, session, 'back again')
+        self.holders(session)
+        self.wait_state('stopped')  # what the first one left
+        self.ended(client)
+
+    def test_into_a_new_sandbox_which_is_said(self):
+        first, session = self.begin(persistence='transient')
+        runtime = self.runtime(first, session)
+        (runtime / 'there').write_text('there\n')
+        self.ended(first)
+        self.assertFalse(runtime.exists())
+        client = self.another(persistence='transient')
+        self.load(client, session)
+        self.assertEqual((self.runtime(client, session) / 'there').read_text(), 'there\n')
+        self.assertTrue(any('another sandbox' in text for text in self.notices(client)))
+        self.ended(client)
+
+    # ---- one has it ----
+
+    def test_it_is_refused_while_another_has_it(self):
+        first, session = self.begin()
+        client = self.another()
+        error = self.refused(client, session, 'SESSION_IN_USE')
+        self.assertIn(f'process {first.process.pid}', error['message'])
+        self.assertIn(self.status(first, session)['record'], error['message'])
+        self.says(first, session, 'mine')
+        other = client.new_session(self.work)
+        self.says(client, other, 'another')
+        first.call('session/close', {'sessionId': session})
+        self.assertTrue(processes.wait_until(
+            lambda: not any(session in r['sessions'] for r in self.records()), PATIENCE))
+        self.load(client, session)
+        self.says(client, session, 'mine now')
+        self.holders(session)
+
+    def test_of_two_one_gets_it(self):
+        first, session = self.begin()
+        self.kill(first)
+        clients = [self.another(), self.another()]
+        waiting = [client.start('session/load', self.params(session)) for client in clients]
+        answers = [client.response(raw_id, PATIENCE).value
+                   for client, raw_id in zip(clients, waiting)]
+        won = ['result' in value for value in answers]
+        self.assertEqual(sorted(won), [False, True], answers)
+        winner, loser = (clients if won[0] else clients[::-1])
+        error = answers[won.index(False)]['error']
+        self.assertEqual(error['data']['code'], 'SESSION_IN_USE')
+        self.assertIn(f'process {winner.process.pid}', error['message'])
+        self.says(winner, session, 'won')
+        self.ended(winner)
+        self.load(loser, session)
+        self.says(loser, session, 'my turn')
+
+    def test_one_that_is_ending_is_waited_for(self):
+        first, session = self.begin()
+        runtime = self.runtime(first, session)
+        (runtime / 'last').write_text('last\n')
+        client = self.another()
+        with self.held_store():
+            first.close_stdin()
+            waiting = client.start('session/load', self.params(session))
+            client.wait_log('waiting for process', PATIENCE)
+        client.answer(waiting, PATIENCE)
+        self.assertEqual(first.wait(PATIENCE), 0)
+        self.assertEqual((self.work / 'last').read_text(), 'last\n')
+        self.says(client, session, 'mine now')
+
+    # ---- it does not ----
+
+    def test_what_the_agent_has_forgotten_is_said(self):
+        first, session = self.begin()
+        self.ended(first)
+        (self.dir / 'memory').unlink()
+        client = self.another()
+        error = self.refused(client, session, 'SESSION_LOST')
+        self.assertIn('Resource not found: session', error['message'])
+        self.assertIn(str(self.work), error['message'])
+        self.says(client, client.new_session(self.work), 'anew')
+
+    def test_what_no_record_has_is_the_agents(self):
+        client = self.another()
+        with self.assertRaises(RpcError) as caught:
+            client.call('session/load', self.params('nobody'))
+        self.assertEqual((caught.exception.code, caught.exception.data), (-32002, None))
+
+
+if __name__ == '__main__':
+    main()
