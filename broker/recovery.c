@@ -1,34 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/recovery.h"
 
+#include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "broker/record_owner.h"
 
+/* A record that nobody has and that did not come to its end. */
 struct found {
 	char id[RECORD_ID_SIZE];
 	char updated[32];
+	char *profile, *backend, *local_root; // owned
+	const struct profile *of;             // the profile it is finished with
+	bool is_own;                          // it is the broker's
 };
 
 /* The look at the records; outlives the recovery where that is destroyed. */
 struct look {
 	struct pool_job job;
 	struct recovery *recovery; // NULL: nobody waits for it
-	char *state_folder, *profile;
-	const char *backend; // static
+	char *state_folder;        // owned
 	int folder_fd;
 	struct found *found; // owned
 	size_t count;
 };
 
 struct recovery {
-	struct collect_config config;
+	struct recovery_config config;
 	ev_timer begin;
-	ev_timer due; // recovery-timeout
-	int timeout_ms;
+	ev_timer due;      // recovery-timeout
 	struct look *look; // owned
 	bool is_looking;
 	bool is_over; // nothing more is begun
@@ -36,15 +42,33 @@ struct recovery {
 	struct collect *collect; // owned; the one in hand
 };
 
+static void found_finish(struct found *found)
+{
+	free(found->profile);
+	free(found->backend);
+	free(found->local_root);
+}
+
 static void look_free(struct look *look)
 {
+	for (size_t i = 0; i < look->count; i++) {
+		found_finish(&look->found[i]);
+	}
 	free(look->state_folder);
-	free(look->profile);
 	free(look->found);
 	free(look);
 }
 
 /* ---- the records, on the pool ---- */
+
+static bool is_held(const struct look *look, const char *id)
+{
+	struct record_owner owner;
+	record_owner_find(look->folder_fd, id, &owner);
+	bool held = owner.is_held;
+	record_owner_finish(&owner);
+	return held;
+}
 
 static void look_at(void *data, const char *id)
 {
@@ -57,34 +81,99 @@ static void look_at(void *data, const char *id)
 		}
 		return;
 	}
-	if (record.state != RECORD_STOPPED && strcmp(record.profile, look->profile) == 0 &&
-		strcmp(record.backend, look->backend) == 0) {
+	if (record.state != RECORD_STOPPED && !is_held(look, id)) {
 		look->found = mem_realloc(look->found, (look->count + 1) * sizeof(*look->found));
 		struct found *found = &look->found[look->count++];
+		*found = (struct found){.profile = mem_strdup(record.profile),
+			.backend = mem_strdup(record.backend),
+			.local_root = mem_strdup(record.local_root)};
 		memcpy(found->id, record.id, sizeof(found->id));
 		memcpy(found->updated, record.updated, sizeof(found->updated));
 	}
 	record_finish(&record);
 }
 
-static int compare_newest(const void *a, const void *b)
-{
-	const struct found *x = a;
-	const struct found *y = b;
-	return strcmp(y->updated, x->updated);
-}
-
 static void run_look(struct pool_job *job)
 {
 	struct look *look = CONTAINER_OF(job, struct look, job);
 	struct error err;
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/sessions", look->state_folder);
+	if (access(path, F_OK) != 0) {
+		return; // there never was any, and none is made for a look
+	}
 	look->folder_fd = record_folder_open(look->state_folder, &err);
 	if (look->folder_fd < 0 || !record_visit(look->folder_fd, look_at, look, &err)) {
 		log_warning("recovery: %s", err.text);
 	}
 	fd_close(&look->folder_fd);
-	if (look->count > 1) {
-		qsort(look->found, look->count, sizeof(*look->found), compare_newest);
+}
+
+/* ---- which profile each is of ---- */
+
+static bool is_of(const struct found *found, const struct profile *profile)
+{
+	return strcmp(found->profile, profile->name) == 0;
+}
+
+static const struct profile *find_profile(
+	const struct recovery_config *config, const struct found *found)
+{
+	if (is_of(found, config->collect.profile)) {
+		return config->collect.profile;
+	}
+	for (size_t i = 0; i < config->other_count; i++) {
+		if (is_of(found, &config->others[i])) {
+			return &config->others[i];
+		}
+	}
+	return NULL;
+}
+
+/* False: no profile of the configuration is for it, which is told. */
+static bool choose_profile(const struct recovery_config *config, struct found *found)
+{
+	const struct profile *profile = find_profile(config, found);
+	found->of = profile;
+	found->is_own = profile == config->collect.profile;
+	if (profile && strcmp(found->backend, backend_name(profile->backend)) == 0) {
+		return true;
+	}
+	if (profile) {
+		log_warning("recovery: session %s of %s, whose broker is gone, is of profile "
+			    "\"%s\" with backend %s, and the configuration has backend %s there; "
+			    "it stays as it is (acp-broker sessions)",
+			found->id, found->local_root, found->profile, found->backend,
+			backend_name(profile->backend));
+	} else {
+		log_warning("recovery: session %s of %s, whose broker is gone, is of profile "
+			    "\"%s\", which the configuration does not have; it stays as it is "
+			    "(acp-broker sessions)",
+			found->id, found->local_root, found->profile);
+	}
+	return false;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct found *x = a;
+	const struct found *y = b;
+	return x->is_own != y->is_own ? y->is_own - x->is_own : strcmp(y->updated, x->updated);
+}
+
+static void choose_profiles(struct look *look, const struct recovery_config *config)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < look->count; i++) {
+		if (choose_profile(config, &look->found[i])) {
+			look->found[count++] = look->found[i];
+		} else {
+			found_finish(&look->found[i]);
+		}
+	}
+	look->count = count;
+	if (count > 1) {
+		qsort(look->found, count, sizeof(*look->found), compare);
 	}
 }
 
@@ -93,8 +182,8 @@ static void run_look(struct pool_job *job)
 static void stop(struct recovery *recovery)
 {
 	recovery->is_over = true;
-	ev_timer_stop(recovery->config.loop, &recovery->begin);
-	ev_timer_stop(recovery->config.loop, &recovery->due);
+	ev_timer_stop(recovery->config.collect.loop, &recovery->begin);
+	ev_timer_stop(recovery->config.collect.loop, &recovery->due);
 	collect_destroy(recovery->collect);
 	recovery->collect = NULL;
 }
@@ -120,6 +209,21 @@ static void on_collected(void *data, enum collect_outcome outcome, const struct 
 	collect_next(recovery);
 }
 
+static void begin_collect(struct recovery *recovery, const struct found *found)
+{
+	struct error err;
+	struct collect_config config = recovery->config.collect;
+	if (!found->is_own) {
+		config.provider = registry_get(recovery->config.registry, found->of->backend, &err);
+		assert(config.provider); // the configuration was checked
+		config.profile = found->of;
+	}
+	config.is_discarded = false;
+	config.done = on_collected;
+	config.data = recovery;
+	recovery->collect = collect_start(&config, found->id);
+}
+
 static void collect_next(struct recovery *recovery)
 {
 	const struct look *look = recovery->look;
@@ -128,11 +232,7 @@ static void collect_next(struct recovery *recovery)
 		stop(recovery);
 		return;
 	}
-	struct collect_config config = recovery->config;
-	config.is_discarded = false;
-	config.done = on_collected;
-	config.data = recovery;
-	recovery->collect = collect_start(&config, look->found[recovery->next].id);
+	begin_collect(recovery, &look->found[recovery->next]);
 }
 
 static void on_looked(struct pool_job *job)
@@ -143,6 +243,7 @@ static void on_looked(struct pool_job *job)
 		return;
 	}
 	look->recovery->is_looking = false;
+	choose_profiles(look, &look->recovery->config);
 	collect_next(look->recovery);
 }
 
@@ -150,9 +251,10 @@ static void on_begin(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct recovery *recovery = CONTAINER_OF(timer, struct recovery, begin);
 	struct error err;
-	ev_timer_set(&recovery->due, recovery->timeout_ms / 1000., 0.);
+	ev_timer_set(&recovery->due, recovery->config.timeout_ms / 1000., 0.);
 	ev_timer_start(loop, &recovery->due);
-	recovery->is_looking = pool_submit(recovery->config.pool, &recovery->look->job, &err);
+	recovery->is_looking =
+		pool_submit(recovery->config.collect.pool, &recovery->look->job, &err);
 	if (!recovery->is_looking) {
 		log_warning("recovery: %s", err.text);
 		stop(recovery);
@@ -165,29 +267,26 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 	const struct look *look = recovery->look;
 	log_warning("recovery: not done within %d s (recovery-timeout); %zu sessions are left for "
 		    "the next start, or for acp-broker sessions collect",
-		recovery->timeout_ms / 1000,
+		recovery->config.timeout_ms / 1000,
 		recovery->is_looking ? (size_t)0 : look->count - recovery->next);
 	stop(recovery);
 }
 
 /* ---- life ---- */
 
-struct recovery *recovery_start(const struct collect_config *config, int delay_ms, int timeout_ms)
+struct recovery *recovery_start(const struct recovery_config *config)
 {
 	struct recovery *recovery = mem_alloc_zero(sizeof(*recovery));
 	struct look *look = mem_alloc_zero(sizeof(*look));
 	recovery->config = *config;
-	recovery->timeout_ms = timeout_ms;
 	recovery->look = look;
 	look->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run_look, .done = on_looked};
 	look->recovery = recovery;
-	look->state_folder = mem_strdup(config->state_folder);
-	look->profile = mem_strdup(config->profile->name);
-	look->backend = backend_name(config->profile->backend);
+	look->state_folder = mem_strdup(config->collect.state_folder);
 	look->folder_fd = -1;
 	ev_init(&recovery->due, on_due);
-	ev_timer_init(&recovery->begin, on_begin, delay_ms / 1000., 0.);
-	ev_timer_start(config->loop, &recovery->begin);
+	ev_timer_init(&recovery->begin, on_begin, config->delay_ms / 1000., 0.);
+	ev_timer_start(config->collect.loop, &recovery->begin);
 	return recovery;
 }
 
@@ -198,7 +297,8 @@ void recovery_destroy(struct recovery *recovery)
 	}
 	stop(recovery);
 	recovery->look->recovery = NULL;
-	if (!recovery->is_looking || pool_cancel(recovery->config.pool, &recovery->look->job)) {
+	if (!recovery->is_looking ||
+		pool_cancel(recovery->config.collect.pool, &recovery->look->job)) {
 		look_free(recovery->look);
 	}
 	free(recovery);

@@ -5,20 +5,28 @@
 #include "broker/collect.h"
 
 /*
- * What a starting broker does for those that are gone: looks for records of its profile
- * whose broker is not there any more, and finishes what each has begun (broker/collect.h), one
- * after the other, the one that was used last first. What fails is logged and stays for the next
- * start. Never touches what a living broker has. Loop thread only.
+ * What a starting broker does for those that are gone: looks for records whose broker is not
+ * there any more, of every profile of the configuration, and finishes what each has begun
+ * (broker/collect.h), by that profile's own settings and provider. One after the other: those of
+ * its own profile first, the one that was used last before the others. What fails is logged and
+ * stays for the next start; what no profile of the configuration is for is told by its name, and
+ * left. Never touches what a living broker has. Loop thread only.
  */
 struct recovery;
 
 enum { RECOVERY_RECORDS_MAX = 64 }; // at one start; the rest is for the next one
 
-/*
- * Begins after `delay_ms`, and ends, wherever it is, `timeout_ms` after that. The fields `done`,
- * `data` and `is_discarded` of the configuration are not used.
- */
-struct recovery *recovery_start(const struct collect_config *config, int delay_ms, int timeout_ms);
+/* Everything is borrowed until the recovery is destroyed. */
+struct recovery_config {
+	struct collect_config collect; // of the broker's own profile; done, data and is_discarded
+	                               // are not used
+	const struct profile *others;  // the other profiles of the configuration
+	size_t other_count;
+	const struct registry *registry; // their providers; may be NULL where there are none
+	int delay_ms;                    // before it begins
+	int timeout_ms;                  // after that it ends, wherever it is
+};
+struct recovery *recovery_start(const struct recovery_config *config);
 
 /* NULL is fine. */
 void recovery_destroy(struct recovery *recovery);

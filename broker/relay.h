@@ -41,6 +41,9 @@ struct relay_config {
 	struct ev_loop *loop;
 	struct provider *provider;
 	const struct profile *profile;
+	const struct profile *others; // of the configuration, for what brokers left that are gone
+	size_t other_count;
+	const struct registry *registry; // their providers; may be NULL where there are none
 	const char *directory;    // the workspace, as far as is known at the start; may be NULL
 	struct pool *pool;        // NULL: rules take paths as they are, and nothing is synced
 	struct trace *trace;      // may be NULL

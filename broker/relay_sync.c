@@ -142,21 +142,24 @@ void relay_recover(struct peer *peer)
 {
 	struct relay *relay = peer->relay;
 	const struct relay_config *config = &relay->config;
-	if (relay->recovery || relay->is_ending || !config->state_folder || peer->is_down ||
-		!peer->was_greeted || !relay_needs_sync(peer)) {
+	if (relay->recovery || relay->is_ending || !config->state_folder || !config->pool ||
+		peer->is_down || !peer->was_greeted) {
 		return;
 	}
-	relay->recovery = recovery_start(
-		&(struct collect_config){
-			.loop = config->loop,
+	relay->recovery = recovery_start(&(struct recovery_config){
+		.collect = {.loop = config->loop,
 			.pool = config->pool,
 			.provider = config->provider,
 			.profile = config->profile,
 			.state_folder = config->state_folder,
 			.home = config->home,
-			.tools = config->tools,
-		},
-		RECOVERY_DELAY_MS, config->profile->recovery_timeout_ms);
+			.tools = config->tools},
+		.others = config->others,
+		.other_count = config->other_count,
+		.registry = config->registry,
+		.delay_ms = RECOVERY_DELAY_MS,
+		.timeout_ms = config->profile->recovery_timeout_ms,
+	});
 }
 
 /* ---- a session is opened ---- */

@@ -138,6 +138,93 @@ class Recovery(SessionsCase):
             self.elsewhere(client)
 
 
+class OtherProfiles(SessionsCase):
+    """Whoever starts next finishes what is left, with the settings of the profile it is of."""
+
+    def with_profiles(self, **profiles):
+        """A broker of the first of these profiles, which are all of its configuration."""
+        lines = []
+        for name, keys in profiles.items():
+            lines += [f'[profile "{name}"]', *(f'\t{key}' for key in keys)]
+        path = self.dir / 'config-all'
+        path.write_text('\n'.join(lines) + '\n')
+        options = ['--config', str(path), '--profile', next(iter(profiles))]
+        client = self.broker(options=options)
+        client.initialize()
+        return client
+
+    def wait_log(self, client, text):
+        self.assertTrue(processes.wait_until(lambda: text in client.stderr, PATIENCE),
+                        client.stderr)
+
+    def test_a_broker_of_another_profile_finishes_it(self):
+        runtime = self.left(persistence='transient')
+        client = self.with_profiles(other=['isolation = copy', 'sync = none'],
+                                    copy=['isolation = copy', 'exclude = *.none'])
+        self.wait_state('stopped')
+        self.wait_log(client, 'is collected')
+        self.assert_both()
+        self.assertFalse(runtime.exists())
+
+    def test_one_whose_agent_works_in_the_workspace_itself(self):
+        self.left()
+        client = self.with_profiles(plain=['backend = local'], copy=['isolation = copy'])
+        self.wait_log(client, 'is collected')
+        self.assert_both()
+
+    def test_its_own_profile_comes_first(self):
+        self.left(profile='mine')
+        older, = self.records()
+        other = self.dir / 'second'
+        other.mkdir()
+        client = self.copied(profile='theirs')
+        client.new_session(other)
+        self.wait_state('active', 2)
+        self.kill(client)
+        client = self.with_profiles(mine=['isolation = copy'], theirs=['isolation = copy'])
+        self.wait_state('stopped', 2)
+        self.wait_log(client, f'of {other}, whose broker is gone, is collected')
+        done = [line for line in client.stderr.splitlines() if 'is collected' in line]
+        self.assertEqual([older['id'] in line for line in done], [True, False], done)
+
+    def test_what_no_profile_is_for_is_named_and_left(self):
+        runtime = self.left()
+        record = self.the_one()['id']
+        client = self.with_profiles(plain=['backend = local'])
+        self.wait_log(client, f'session {record} of {self.work}, whose broker is gone, is of '
+                              'profile "copy", which the configuration does not have')
+        client = self.with_profiles(plain=['backend = local'],
+                                    copy=['backend = ssh', 'host = nowhere.invalid'])
+        self.wait_log(client, 'is of profile "copy" with backend local, and the configuration '
+                              'has backend ssh there')
+        self.assertEqual((self.the_one()['state'], (runtime / 'a-there').exists()),
+                         ('active', True))
+
+    def test_one_that_fails_is_not_in_the_way_of_the_next(self):
+        self.left(profile='first')
+        other = self.dir / 'second'
+        other.mkdir()
+        client = self.copied(profile='second')
+        client.new_session(other)
+        self.wait_state('active', 2)
+        self.kill(client)
+        moved = self.dir / 'moved'
+        other.rename(moved)
+        client = self.with_profiles(plain=['backend = local'], first=['isolation = copy'],
+                                    second=['isolation = copy'])
+        self.wait_state('failed')
+        self.wait_state('stopped')
+        self.assert_both()
+
+    def test_nothing_is_made_where_there_never_was_anything(self):
+        client = self.with_profiles(plain=['backend = local'])
+        session = client.new_session(self.work)
+        client.prompt(session, 'say hello', 'sleep 1500')
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+        self.assertFalse(self.state.exists())
+
+
 class Killed(unittest.TestCase):
     """A session, then the collect of what it left: killed anywhere, nothing is lost."""
 
