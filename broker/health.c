@@ -21,7 +21,7 @@ struct health {
 struct check {
 	struct list link; // health.checks
 	struct health *health;
-	struct peer *peer;
+	struct peer *peer;   // NULL once it is gone
 	struct probe *probe; // owned; NULL where there is no sandbox to ask
 	bool is_done;
 };
@@ -159,7 +159,7 @@ static void answer(struct health *health)
 	json_write_key(&writer, "agents");
 	json_write_array(&writer);
 	LIST_FOR_EACH(check, &health->checks, struct check, link) {
-		is_well = write_agent(&writer, check) && is_well;
+		is_well = (!check->peer || write_agent(&writer, check)) && is_well;
 	}
 	json_write_array_end(&writer);
 	json_write_key(&writer, "isHealthy");
@@ -237,7 +237,10 @@ void health_drop_peer(struct peer *peer)
 	LIST_FOR_EACH(health, &peer->relay->healths, struct health, link) {
 		LIST_FOR_EACH(check, &health->checks, struct check, link) {
 			if (check->peer == peer) {
-				check_destroy(check);
+				probe_destroy(check->probe);
+				check->probe = NULL;
+				check->peer = NULL;
+				check->is_done = true;
 			}
 		}
 		answer_if_done(health);

@@ -78,16 +78,21 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 
 /* ---- what it says ---- */
 
+/* Columns 2 to 4, KiB. */
 static void note_disk(struct probe *probe, const char *line)
 {
-	unsigned long long size;
-	unsigned long long used;
-	unsigned long long left;
-	if (sscanf(line, "%*s %llu %llu %llu", &size, &used, &left) == 3) {
-		probe->result.has_disk = true;
-		probe->result.disk_size_bytes = size * 1024;
-		probe->result.disk_free_bytes = left * 1024;
+	unsigned long long columns[3];
+	char *end = (char *)line + strcspn(line, " ");
+	for (size_t i = 0; i < ARRAY_LENGTH(columns); i++) {
+		const char *start = end + strspn(end, " ");
+		columns[i] = strtoull(start, &end, 10);
+		if (end == start) {
+			return;
+		}
 	}
+	probe->result.has_disk = true;
+	probe->result.disk_size_bytes = columns[0] * 1024;
+	probe->result.disk_free_bytes = columns[2] * 1024;
 }
 
 static void send_echo(struct probe *probe)

@@ -46,7 +46,7 @@ bool trial_wait(struct trial *trial, const bool *flag, int timeout_ms, const cha
 bool trial_wait_file(struct trial *trial, const bool *flag, struct error *err) ATTR_NODISCARD;
 
 /* A sandbox_done that sets what trial_wait waits for: a struct trial_outcome. */
-void trial_on_done(void *outcome, const struct error *err);
+void trial_on_done(void *data, const struct error *err);
 
 /* ---- trial_run.c: one process, run to its end ---- */
 

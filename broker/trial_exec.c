@@ -141,7 +141,7 @@ static bool find_alive(struct trial *trial, struct span pids, struct buf *out, s
 	int len = snprintf(line, sizeof(line), "for p in ");
 	for (size_t i = 0; i < pids.len && len < 300; i++) {
 		bool is_digit = pids.data[i] >= '0' && pids.data[i] <= '9';
-		line[len++] = is_digit ? pids.data[i] : ' ';
+		line[len++] = (char)(is_digit ? pids.data[i] : ' ');
 	}
 	snprintf(line + len, sizeof(line) - (size_t)len,
 		"\ndo s=; { read -r s < /proc/$p/stat; } 2>/dev/null\n"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/usage.h"
 
-#include <stdio.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "broker/memory.h"
 #include "broker/relay_internal.h"
 #include "sync/workspace.h"
@@ -227,20 +229,18 @@ static void write_syncs(struct json_writer *writer, const struct usage_syncs *sy
 /* Of this process: proc_pid_statm(5). Nothing where /proc is not there. */
 static void write_memory(struct json_writer *writer)
 {
-	unsigned long long size;
-	unsigned long long resident = 0;
-	unsigned long long shared = 0;
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	FILE *file = fopen("/proc/self/statm", "re");
-	bool is_known = file && fscanf(file, "%llu %llu %llu", &size, &resident, &shared) == 3;
-	if (file) {
-		fclose(file);
-	}
+	char text[128] = "";
+	char *end;
+	ATTR_CLEANUP(fd_cleanup) int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	json_write_key(writer, "memory");
-	if (!is_known) {
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0) {
 		json_write_null(writer);
 		return;
 	}
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	strtoull(text, &end, 10); // the size of its address space
+	uint64_t resident = strtoull(end, &end, 10);
+	uint64_t shared = strtoull(end, &end, 10);
 	json_write_object(writer);
 	write_number(writer, "residentBytes", resident * page);
 	write_number(writer, "privateBytes", (resident - shared) * page);
