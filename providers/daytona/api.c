@@ -221,9 +221,13 @@ static void on_answer(void *data, const struct http_answer *answer)
 		long long pause =
 			daytona_pause_ms(call->api->pause_ms, call->tries, any_number(), answer);
 		if (clock_now_ms() + pause < call->deadline_ms) {
+			call->before = err;
 			try_later(call, pause);
 			return;
 		}
+		/* What was wrong all the time says more than that the time is over. */
+		bool is_over = answer->trouble == HTTP_LATE && call->is_cut_short;
+		err = is_over && call->before.code != ERROR_NONE ? call->before : err;
 	}
 	fail(call, &err);
 }
@@ -233,11 +237,12 @@ static void call_try(struct daytona_call *call)
 	struct daytona_api *api = call->api;
 	long long left = call->deadline_ms - clock_now_ms();
 	left = left < 1 ? 1 : left;
+	call->is_cut_short = left < api->try_timeout_ms;
 	struct http_request request = {
 		.method = call->kind->method,
 		.path = call->path.data,
 		.body = buf_span(&call->body),
-		.timeout_ms = left < api->try_timeout_ms ? left : api->try_timeout_ms,
+		.timeout_ms = call->is_cut_short ? left : api->try_timeout_ms,
 		.is_fresh = call->kind->traits & DAYTONA_CALL_ONCE,
 	};
 	call->tries++;
@@ -287,6 +292,7 @@ void daytona_call_go_on(struct daytona_call *call, bool ok)
 {
 	set_what(call);
 	call->tries = 0;
+	call->before.code = ERROR_NONE;
 	if (ok && buf_append(&call->path, (struct span){"", 1}, &call->unfit)) {
 		call->unfit.code = ERROR_NONE;
 	} else {

@@ -47,6 +47,8 @@ struct daytona_call {
 	struct ev_timer timer; // the next try
 	long long begun_ms, deadline_ms;
 	int tries;
+	bool is_cut_short;   // this try ends with the call's deadline
+	struct error before; // how the try before it ended; ERROR_NONE: it is the first
 	bool is_raising;
 	union {
 		daytona_sandbox_done *sandbox;

@@ -40,8 +40,8 @@ static void test_a_change_in_progress_is_waited_for(void **state)
 
 static void test_a_change_that_does_not_end_is_a_deadline(void **state)
 {
-	have_time(300);
-	for (int i = 0; i < 50; i++) {
+	have_time(1000);
+	for (int i = 0; i < 100; i++) {
 		server_will_answer(409, "", BUSY);
 	}
 	daytona_act(api, DAYTONA_DELETE, "p1", on_told, NULL);
@@ -244,7 +244,7 @@ static void test_a_server_that_is_not_there_is_tried_to_the_end(void **state)
 	getsockname(fd, (struct sockaddr *)&address, &size);
 	snprintf(url, sizeof(url), "http://localhost:%d", ntohs(address.sin_port));
 	config.url = url;
-	have_time(200);
+	have_time(1000);
 	create_one();
 	expect_failed("DAYTONA_UNAVAILABLE", "POST /sandbox at localhost: ");
 	assert_int_equal(outcome.err.code, ERROR_UNAVAILABLE);
@@ -286,9 +286,20 @@ static void test_a_server_that_never_answers_is_bounded(void **state)
 	assert_has(outcome.err.text, " times in ");
 }
 
+/* The last try has no time for an answer. */
+static void test_what_was_wrong_all_the_time_is_told_at_its_end(void **state)
+{
+	config.pause_ms = 200;
+	have_time(1500);
+	server_will_answer(503, "", "{\"message\":\"down for maintenance\"}");
+	ask();
+	expect_failed("DAYTONA_UNAVAILABLE", "status 503: down for maintenance");
+	assert_has(outcome.err.text, "(tried 2 times in ");
+}
+
 static void test_a_list_has_one_deadline_for_all_its_pages(void **state)
 {
-	have_time(300);
+	have_time(1000);
 	server_will_answer(200, "", "{\"items\":[{\"id\":\"e1\"}],\"nextCursor\":\"b\"}");
 	daytona_list(api, NULL, &on_listed, NULL);
 	expect_failed("TIMEOUT_EXCEEDED", "GET /sandbox at");
@@ -341,6 +352,7 @@ int main(void)
 		TEST(test_a_try_without_an_answer_is_followed_by_another),
 		TEST(test_a_create_without_an_answer_is_not),
 		TEST(test_a_server_that_never_answers_is_bounded),
+		TEST(test_what_was_wrong_all_the_time_is_told_at_its_end),
 		TEST(test_a_list_has_one_deadline_for_all_its_pages),
 		TEST(test_pauses_grow_to_a_bound_and_are_not_all_the_same),
 	};

@@ -72,8 +72,7 @@ static void test_a_name_that_is_not_resolved_in_time_is_a_deadline(void **state)
 
 static void test_a_name_that_is_not_known_is_told(void **state)
 {
-	config.timeout_ms = 150;
-	config.pause_ms = 400;
+	config.pause_ms = 120000; // too long to try again
 	api_again();
 	sem_post(&allowed);
 	ask();
