@@ -49,6 +49,7 @@ struct profile {
 	int stop_eof_ms;            // after stdin was closed, before SIGTERM
 	int stop_term_ms;           // after SIGTERM, before SIGKILL
 	int stop_kill_ms;           // after SIGKILL, before the end is forced
+	int pause_timeout_ms;       // everything in a sandbox to stand still, or to go on
 	int pause_drain_timeout_ms; // tool calls that are about to end, before a pause or rollback
 	int drain_timeout_ms;       // output of an exited agent still held open by a child
 	int idle_timeout_ms;        // a prompt without a word from the agent; 0: never

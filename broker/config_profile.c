@@ -30,6 +30,7 @@ static const struct limit limits[] = {
 	{"stop-eof-timeout", offsetof(struct profile, stop_eof_ms), LIMIT_INT},
 	{"stop-term-timeout", offsetof(struct profile, stop_term_ms), LIMIT_INT},
 	{"stop-kill-timeout", offsetof(struct profile, stop_kill_ms), LIMIT_INT},
+	{"pause-timeout", offsetof(struct profile, pause_timeout_ms), LIMIT_INT},
 	{"pause-drain-timeout", offsetof(struct profile, pause_drain_timeout_ms), LIMIT_INT},
 	{"drain-timeout", offsetof(struct profile, drain_timeout_ms), LIMIT_INT},
 	{"idle-timeout", offsetof(struct profile, idle_timeout_ms), LIMIT_INT},

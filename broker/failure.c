@@ -98,7 +98,14 @@ const struct failure_code failure_codes[] = {
 		"install the named program on the side that the message names"},
 	{"NOT_SYNCED", RPC_INTERNAL_ERROR, false,
 		"use a profile whose sandbox has a copy of the workspace, and sync"},
-	{"TOOLS_IN_FLIGHT", RPC_INTERNAL_ERROR, true, "cancel the prompt, or wait for its end"},
+	{"TOOLS_IN_FLIGHT", RPC_INTERNAL_ERROR, true,
+		"cancel what the message names, or wait for its end"},
+	{"SESSION_PAUSED", RPC_INTERNAL_ERROR, true,
+		"send _broker/session/resume for the session, then try again"},
+	{"PAUSE_INTERRUPTED", RPC_INTERNAL_ERROR, true,
+		"see what the session is by now (_broker/session/status), and try again"},
+	{"PAUSE_UNSUPPORTED", RPC_INTERNAL_ERROR, false,
+		"end the session instead; its files are kept"},
 	{"ROLLBACK_IN_PROGRESS", RPC_INTERNAL_ERROR, true, "try again when it has ended"},
 };
 const size_t failure_code_count = ARRAY_LENGTH(failure_codes);

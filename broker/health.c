@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "broker/keeper.h"
+#include "broker/pause.h"
 #include "broker/probe.h"
 #include "broker/relay_internal.h"
 
@@ -65,10 +66,11 @@ static void write_null(struct json_writer *writer, const char *key)
 
 static const char *state_of(const struct peer *peer)
 {
-	return peer->is_down        ? "ended"
-	       : !peer->is_ready    ? "preparing"
-	       : !peer->was_greeted ? "starting"
-	                            : "running";
+	return peer->is_down             ? "ended"
+	       : !peer->is_ready         ? "preparing"
+	       : !peer->was_greeted      ? "starting"
+	       : pause_holds_agent(peer) ? "paused"
+	                                 : "running";
 }
 
 static void count_session(void *data, struct session *session)

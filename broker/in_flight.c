@@ -54,6 +54,40 @@ static void add_terminal(
 	}
 }
 
+static bool is_prompt(const struct request *request)
+{
+	return request->method && request->method->name &&
+	       strcmp(request->method->name, "session/prompt") == 0;
+}
+
+static void add_calls(struct in_flight *found, const struct peer *peer)
+{
+	if (peer->toolhost && toolhost_is_busy(peer->toolhost)) {
+		say(found, "a request for a file or a terminal");
+	}
+	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {
+		if (CONTAINER_OF(pending, struct request, pending)->peer == peer) {
+			say(found, "a request of the agent's to the editor");
+		}
+	}
+	LIST_FOR_EACH(pending, &peer->asked.order, struct pending, order_link) {
+		const struct request *request = CONTAINER_OF(pending, struct request, pending);
+		if (!is_prompt(request)) {
+			bool is_named = request->method && request->method->name;
+			say(found, "%s", is_named ? request->method->name : "a request");
+		}
+	}
+	if (!list_is_empty(&peer->resolving)) {
+		say(found, "a request whose paths are being resolved");
+	}
+	if (!list_is_empty(&peer->openings)) {
+		say(found, "a session that is being opened");
+	}
+	if (!list_is_empty(&peer->turns)) {
+		say(found, "the sync of a turn");
+	}
+}
+
 bool in_flight_describe(struct peer *peer, unsigned kinds, char text[IN_FLIGHT_TEXT_MAX])
 {
 	static const char advice[] = ": cancel it, or wait for its end";
@@ -61,6 +95,9 @@ bool in_flight_describe(struct peer *peer, unsigned kinds, char text[IN_FLIGHT_T
 	struct in_flight found = {.text = list, .kinds = kinds, .peer = peer};
 	if (kinds & IN_FLIGHT_PROMPTS) {
 		session_table_visit(&peer->relay->sessions, peer, add_prompt, &found);
+	}
+	if (kinds & IN_FLIGHT_CALLS) {
+		add_calls(&found, peer);
 	}
 	if (peer->toolhost) {
 		toolhost_visit_running(peer->toolhost, add_terminal, &found);

@@ -14,6 +14,7 @@ enum in_flight_kind {
 	IN_FLIGHT_TERMINALS = 2, // of the ToolHost's, whose command runs
 	IN_FLIGHT_ENDING = 4,    // such that were released, or whose command has ended: not all
 	                         // they started is known to be gone
+	IN_FLIGHT_CALLS = 8,     // requests of the agent's, or for it, but prompts; syncs of turns
 };
 
 /*

@@ -35,8 +35,9 @@ void inquiry_answer(struct inquiry *inquiry)
 	if (inquiry->is_ok) {
 		relay_answer(relay, span_of(inquiry->id), buf_span(&inquiry->result));
 	} else {
+		const char *stage = inquiry->wish == INQUIRY_NO_WISH ? "sync" : "session";
 		relay_fail(relay, span_of(inquiry->id),
-			&(struct failure){failure_code_of(&inquiry->err), "sync", inquiry->err.text,
+			&(struct failure){failure_code_of(&inquiry->err), stage, inquiry->err.text,
 				{NULL, 0}});
 	}
 	inquiry_destroy(inquiry);

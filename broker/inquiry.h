@@ -5,6 +5,9 @@
 #include "broker/relay_internal.h"
 #include "sync/store.h"
 
+/* What it waits for, of broker/pause.c. */
+enum inquiry_wish { INQUIRY_NO_WISH, INQUIRY_PAUSE, INQUIRY_RESUME };
+
 /* A request that is answered once something was done, on the loop or on the pool. */
 struct inquiry {
 	struct list link;  // peer.inquiries
@@ -14,7 +17,8 @@ struct inquiry {
 	char *store_folder;
 	char *from, *to; // owned; may be NULL; of a rollback the root, and the session
 	bool wants_stat;
-	char *rollback;      // owned; the checkpoint to go back to; NULL: it is no rollback
+	char *rollback; // owned; the checkpoint to go back to; NULL: it is no rollback
+	enum inquiry_wish wish;
 	struct drain *drain; // owned; what it waits for before; NULL
 	/* Blocking: fills result; or fails. */
 	bool (*run)(struct inquiry *inquiry, struct store *store, struct error *err);

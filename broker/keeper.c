@@ -85,8 +85,7 @@ static enum record_state state_after(const struct task *task, const struct keep 
 	if (task->kind == TASK_CLOSE) {
 		return keeper_fate(keep->keeper) == FATE_STAYS ? RECORD_STOPPED : RECORD_COLLECTING;
 	}
-	bool was_active = keep->record.session_count > 0 || keep->record.state == RECORD_ACTIVE;
-	return was_active ? RECORD_ACTIVE : RECORD_STARTING;
+	return keeper_state_between(keep);
 }
 
 struct keeper_event keeper_event_of(const struct keep *keep, const struct task *task)
@@ -278,6 +277,7 @@ struct keeper *keeper_create(const struct keeper_config *config)
 	list_init(&keeper->keeps);
 	list_init(&keeper->tasks);
 	list_init(&keeper->aside);
+	list_init(&keeper->pausings);
 	list_init(&keeper->announced);
 	list_init(&keeper->announcing);
 	ev_timer_init(&keeper->start, on_start, 0., 0.);
@@ -299,6 +299,7 @@ void keeper_destroy(struct keeper *keeper)
 		task_free(task);
 	}
 	record_saver_destroy(keeper->saver);
+	keeper_drop_pausings(keeper);
 	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
 		keep_destroy(keep);
 	}

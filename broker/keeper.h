@@ -158,6 +158,14 @@ void keeper_recover(struct keeper *keeper, sandbox_done *done, void *data);
  */
 void keeper_discard(struct keeper *keeper, sandbox_done *done, void *data);
 
+/*
+ * What runs in the sandbox is about to be frozen, or goes on: the records say so, "paused" until
+ * then, and done is raised once they are written. Syncs go on as ever. False: there is no record
+ * to write, and nothing follows.
+ */
+bool keeper_pause(
+	struct keeper *keeper, bool is_paused, sandbox_done *done, void *data) ATTR_NODISCARD;
+
 /* The end is urgent: no sync waits for another broker's any more. */
 void keeper_hurry(struct keeper *keeper);
 

@@ -21,6 +21,7 @@ struct keep {
 	char *store_folder;
 	char name[SYNC_NAME_MAX / 2]; // of this sandbox in the store
 	bool is_opened;               // its first sync went well
+	bool was_active;              // before it was paused
 	struct last_sync last;
 	bool has_told_transport; // in the log
 	bool has_told_state;     // that was `told`
@@ -30,8 +31,10 @@ struct keep {
 struct keeper {
 	struct keeper_config config;
 	struct record_saver *saver;
-	struct list keeps;      // of struct keep, oldest first
-	struct list tasks;      // of struct task; the first is being done
+	struct list keeps;    // of struct keep, oldest first
+	struct list tasks;    // of struct task; the first is being done
+	struct list pausings; // of struct pausing
+	bool is_paused;
 	struct list announced;  // of struct announced: what may become a root
 	struct list announcing; // of struct announcing
 	struct list aside;      // of struct task: those that wait for keeper_decide
@@ -82,6 +85,13 @@ struct keeper_event keeper_event_of(const struct keep *keep, const struct task *
 /* Goes on with the task in hand, once the roots are known, or the sandbox has ended. */
 void keeper_next(struct keeper *keeper);
 void keeper_end_task(struct keeper *keeper, const struct error *err);
+
+/* The state of a root that is neither being opened nor being closed. */
+enum record_state keeper_state_between(const struct keep *keep);
+
+/* ---- keeper_pause.c ---- */
+
+void keeper_drop_pausings(struct keeper *keeper);
 
 /* ---- keeper_ask.c ---- */
 

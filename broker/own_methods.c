@@ -6,6 +6,7 @@
 
 #include "broker/explain.h"
 #include "broker/health.h"
+#include "broker/pause.h"
 #include "broker/relay_internal.h"
 #include "broker/sync_methods.h"
 
@@ -15,6 +16,8 @@ static const struct {
 } methods[] = {
 	{"_broker/policy/explain", explain_call},
 	{"_broker/session/status", sync_methods_status},
+	{"_broker/session/pause", pause_call},
+	{"_broker/session/resume", pause_resume_call},
 	{"_broker/health", health_call},
 	{"_broker/usage", usage_call},
 	{"_broker/sync", sync_methods_sync},

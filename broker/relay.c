@@ -10,6 +10,7 @@
 #include "broker/environment.h"
 #include "broker/health.h"
 #include "broker/old_text.h"
+#include "broker/pause.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
 #include "broker/recovery.h"
@@ -281,6 +282,7 @@ void relay_peer_down(struct peer *peer, const struct failure *failure)
 	if (!peer->relay->is_ending) {
 		log_error("%s", failure->message);
 	}
+	pause_release(peer);
 	relay_toolhost_end(peer);
 	session_table_orphan(&peer->relay->sessions, peer);
 	grant_resolve_fail(peer, failure);

@@ -7,6 +7,7 @@
 #include "acp/rewrite.h"
 #include "base/log.h"
 #include "broker/mode_gate.h"
+#include "broker/pause.h"
 #include "broker/relay_turn.h"
 #include "broker/restore.h"
 
@@ -283,7 +284,7 @@ bool relay_on_agent_frame(void *data, const struct frame *frame)
 	struct relay *relay = peer->relay;
 	struct error err;
 	struct call call = {.from = agent_link(peer->agent)->frames, .frame = frame};
-	if (link_is_over(&relay->editor) || relay_turn_is_full(peer)) {
+	if (link_is_over(&relay->editor) || relay_turn_is_full(peer) || pause_holds_agent(peer)) {
 		return false;
 	}
 	peer->heard_at = ev_now(relay->config.loop);

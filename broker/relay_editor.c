@@ -10,6 +10,7 @@
 #include "broker/listing.h"
 #include "broker/mode_gate.h"
 #include "broker/own_methods.h"
+#include "broker/pause.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
 #include "broker/relay_revive.h"
@@ -126,6 +127,9 @@ static void dispatch_request(
 		if (!relay_wait_until_ready(peer, call, &err)) {
 			refuse(relay, call, failure_code_of(&err), "prepare", err.text);
 		}
+		return;
+	}
+	if (pause_refuses(peer, call)) {
 		return;
 	}
 	bool is_greeting = strcmp(call->message.method, "initialize") == 0;

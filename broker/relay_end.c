@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "broker/health.h"
+#include "broker/pause.h"
 #include "broker/recovery.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_claim.h"
@@ -71,6 +72,7 @@ void relay_peer_gone(void *data)
 	relay_sync_finish(peer, &ended_failure);
 	usage_note_gone(peer);
 	health_drop_peer(peer);
+	pause_destroy(peer);
 	list_remove(&peer->link);
 	relay_roots_finish(peer);
 	toolhost_destroy(peer->toolhost);
@@ -151,6 +153,7 @@ void relay_end(struct relay *relay)
 	}
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		relay_turn_cancel(peer, NULL);
+		pause_release(peer);
 		if (peer->keeper) {
 			(is_hurried ? keeper_hurry : keeper_note_end)(peer->keeper);
 		}

@@ -94,7 +94,8 @@ struct peer {
 	struct list inquiries; // of struct inquiry (sync_methods.c): not answered yet
 	struct usage_memo usage_memo;
 	bool is_rolling_back;
-	bool is_collecting; // nothing of it runs; the last sync does
+	struct pause *pause; // owned; NULL until it is first paused
+	bool is_collecting;  // nothing of it runs; the last sync does
 	bool is_collected;
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "broker/pause.h"
 
 /* ---- permission-timeout: a person who does not answer ---- */
 
@@ -60,7 +61,8 @@ void relay_watch_question(struct request *request)
 /* The agent waits for an answer itself, the editor's or ours: then its silence is not its own. */
 static bool waits_for_answer(const struct peer *peer)
 {
-	if (!list_is_empty(&peer->resolving) || link_is_paused(agent_link(peer->agent)) ||
+	if (pause_holds_agent(peer) || !list_is_empty(&peer->resolving) ||
+		link_is_paused(agent_link(peer->agent)) ||
 		(peer->toolhost && toolhost_is_busy(peer->toolhost))) {
 		return true;
 	}

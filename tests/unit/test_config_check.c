@@ -51,6 +51,7 @@ static const struct {
 		"toolhost, mcp, env, secret-env, max-message, max-queue, max-requests, "
 		"max-sessions, start-timeout, restart-limit, prepare-timeout, stop-eof-timeout, "
 		"stop-term-timeout, stop-kill-timeout, drain-timeout, pause-drain-timeout, "
+		"pause-timeout, "
 		"idle-timeout, max-file, output-limit, max-terminals, terminal-timeout, "
 		"file-timeout, mcp-timeout, health-timeout, setup, setup-timeout, copy, "
 		"permission-timeout, network, "

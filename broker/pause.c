@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/pause.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "broker/in_flight.h"
+#include "broker/inquiry.h"
+#include "broker/keeper.h"
+
+/* How far it is; each step is left by one event, and by pause_release. */
+enum pause_step {
+	PAUSE_OFF,
+	PAUSE_DRAINING, // tool calls come to their end
+	PAUSE_WRITING,  // the record, that it is paused
+	PAUSE_FREEZING,
+	PAUSE_ON,
+	PAUSE_THAWING,
+	PAUSE_CLEARING, // the record, that it is not
+};
+
+struct pause {
+	struct peer *peer;
+	enum pause_step step;
+	bool is_wanted;      // what was asked for last
+	struct drain *drain; // owned; while draining
+	ev_timer due;        // pause-timeout, of freezing and of thawing
+	struct error err;    // why it did not come to what was wanted
+};
+
+static const unsigned TOOL_CALLS = IN_FLIGHT_TERMINALS | IN_FLIGHT_CALLS;
+
+static void move(struct pause *pause);
+
+static struct sandbox *sandbox_of(const struct pause *pause)
+{
+	return agent_sandbox(pause->peer->agent);
+}
+
+/* ---- answers ---- */
+
+static void add_session(void *data, struct session *session)
+{
+	json_write_text(data, session->id);
+}
+
+static bool write_result(const struct pause *pause, struct inquiry *inquiry)
+{
+	struct json_writer writer;
+	json_write_begin(&writer, &inquiry->result);
+	json_write_object(&writer);
+	json_write_key(&writer, "paused");
+	json_write_bool(&writer, pause->step == PAUSE_ON);
+	json_write_key(&writer, "sessions");
+	json_write_array(&writer);
+	session_table_visit(&pause->peer->relay->sessions, pause->peer, add_session, &writer);
+	json_write_array_end(&writer);
+	json_write_object_end(&writer);
+	return json_write_end(&writer, &inquiry->err);
+}
+
+static void answer(struct pause *pause, enum inquiry_wish wish, const struct error *err)
+{
+	LIST_FOR_EACH(inquiry, &pause->peer->inquiries, struct inquiry, link) {
+		if (inquiry->wish != wish) {
+			continue;
+		}
+		if (err) {
+			inquiry->err = *err;
+		} else {
+			inquiry->is_ok = write_result(pause, inquiry);
+		}
+		inquiry_answer(inquiry);
+	}
+}
+
+/* It is paused, or it runs: who asked for that is answered, and who asked for the other is not. */
+static void settle(struct pause *pause)
+{
+	bool is_on = pause->step == PAUSE_ON;
+	enum inquiry_wish fulfilled = is_on ? INQUIRY_PAUSE : INQUIRY_RESUME;
+	answer(pause, fulfilled, NULL);
+	if (pause->is_wanted != is_on) {
+		move(pause);
+		return;
+	}
+	if (pause->err.code == ERROR_NONE) {
+		error_set_reason(&pause->err, ERROR_UNAVAILABLE, "PAUSE_INTERRUPTED",
+			"the session was %s meanwhile", is_on ? "paused" : "resumed");
+	}
+	answer(pause, is_on ? INQUIRY_RESUME : INQUIRY_PAUSE, &pause->err);
+	pause->err = (struct error){0};
+}
+
+/* ---- the record ---- */
+
+static void on_cleared(void *data, const struct error *err)
+{
+	struct pause *pause = data;
+	if (err) {
+		log_error("%s: %s", pause->peer->hop, err->text);
+	}
+	if (pause->step == PAUSE_CLEARING) {
+		pause->step = PAUSE_OFF;
+		settle(pause);
+	}
+}
+
+/* What the agent had to say goes on; it runs, or was never stopped. */
+static void clear_record(struct pause *pause)
+{
+	struct peer *peer = pause->peer;
+	pause->step = PAUSE_CLEARING;
+	link_resume(agent_link(peer->agent));
+	if (!peer->keeper || !keeper_pause(peer->keeper, false, on_cleared, pause)) {
+		on_cleared(pause, NULL);
+	}
+}
+
+/* It does not come to a pause. */
+static void give_up(struct pause *pause, const struct error *err)
+{
+	if (err) {
+		pause->err = *err;
+	}
+	pause->is_wanted = false;
+	clear_record(pause);
+}
+
+/* ---- freezing ---- */
+
+static void arm(struct pause *pause)
+{
+	struct ev_loop *loop = pause->peer->relay->config.loop;
+	ev_now_update(loop);
+	ev_timer_set(&pause->due, pause->peer->relay->config.profile->pause_timeout_ms / 1000., 0.);
+	ev_timer_start(loop, &pause->due);
+}
+
+static void disarm(struct pause *pause)
+{
+	ev_timer_stop(pause->peer->relay->config.loop, &pause->due);
+}
+
+static void on_suspended(void *data, const struct error *err)
+{
+	struct pause *pause = data;
+	if (pause->step != PAUSE_FREEZING) {
+		return;
+	}
+	disarm(pause);
+	if (err) {
+		give_up(pause, err);
+		return;
+	}
+	log_info("%s: paused", pause->peer->hop);
+	pause->step = PAUSE_ON;
+	settle(pause);
+}
+
+static void on_written(void *data, const struct error *err)
+{
+	struct pause *pause = data;
+	if (pause->step != PAUSE_WRITING) {
+		return;
+	}
+	if (err || !pause->is_wanted) {
+		give_up(pause, err);
+		return;
+	}
+	pause->step = PAUSE_FREEZING;
+	arm(pause);
+	sandbox_suspend(sandbox_of(pause), on_suspended, pause);
+}
+
+static void on_drained(void *data, const char *left)
+{
+	struct pause *pause = data;
+	struct peer *peer = pause->peer;
+	pause->drain = NULL;
+	if (left) {
+		error_set_reason(&pause->err, ERROR_UNAVAILABLE, "TOOLS_IN_FLIGHT",
+			"%s (pause-drain-timeout)", left);
+		pause->is_wanted = false;
+		pause->step = PAUSE_OFF;
+		settle(pause);
+		return;
+	}
+	pause->step = PAUSE_WRITING;
+	if (!peer->keeper || !keeper_pause(peer->keeper, true, on_written, pause)) {
+		on_written(pause, NULL);
+	}
+}
+
+/* ---- thawing ---- */
+
+static void on_resumed(void *data, const struct error *err)
+{
+	struct pause *pause = data;
+	if (pause->step != PAUSE_THAWING) {
+		return;
+	}
+	disarm(pause);
+	if (err) {
+		pause->err = *err;
+		pause->is_wanted = true;
+		pause->step = PAUSE_ON;
+		settle(pause);
+		return;
+	}
+	log_info("%s: goes on", pause->peer->hop);
+	pause->peer->heard_at = ev_now(pause->peer->relay->config.loop);
+	clear_record(pause);
+}
+
+/* The sandbox does not answer: what it says later changes nothing here. */
+static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct pause *pause = CONTAINER_OF(timer, struct pause, due);
+	bool is_freezing = pause->step == PAUSE_FREEZING;
+	struct error err;
+	error_set(&err, ERROR_TIMEOUT, "%s did not %s within %d ms (pause-timeout)",
+		pause->peer->hop, is_freezing ? "stand still" : "go on",
+		pause->peer->relay->config.profile->pause_timeout_ms);
+	if (is_freezing) {
+		sandbox_resume(sandbox_of(pause), NULL, NULL);
+		give_up(pause, &err);
+	} else {
+		on_resumed(pause, &err);
+	}
+}
+
+/* ---- where to ---- */
+
+/* Takes the first step to what is wanted; under way it is looked at when a step has ended. */
+static void move(struct pause *pause)
+{
+	if (pause->is_wanted && pause->step == PAUSE_OFF) {
+		pause->step = PAUSE_DRAINING;
+		pause->drain = drain_start(pause->peer, TOOL_CALLS, on_drained, pause);
+	} else if (!pause->is_wanted && pause->step == PAUSE_DRAINING) {
+		drain_destroy(pause->drain);
+		pause->drain = NULL;
+		pause->step = PAUSE_OFF;
+		settle(pause);
+	} else if (!pause->is_wanted && pause->step == PAUSE_FREEZING) {
+		sandbox_resume(sandbox_of(pause), NULL, NULL);
+	} else if (!pause->is_wanted && pause->step == PAUSE_ON) {
+		pause->step = PAUSE_THAWING;
+		arm(pause);
+		sandbox_resume(sandbox_of(pause), on_resumed, pause);
+	}
+}
+
+static void want(struct pause *pause, bool is_wanted)
+{
+	bool is_there = pause->step == (is_wanted ? PAUSE_ON : PAUSE_OFF);
+	pause->is_wanted = is_wanted;
+	if (is_there) {
+		settle(pause);
+	} else {
+		move(pause);
+	}
+}
+
+/* ---- the methods ---- */
+
+static struct pause *pause_of(struct peer *peer)
+{
+	if (!peer->pause) {
+		peer->pause = mem_alloc_zero(sizeof(*peer->pause));
+		peer->pause->peer = peer;
+		ev_init(&peer->pause->due, on_due);
+	}
+	return peer->pause;
+}
+
+static void refuse(struct relay *relay, const struct call *call, const char *code, const char *text)
+{
+	relay_fail(relay, call->message.id, &(struct failure){code, "session", text, {NULL, 0}});
+}
+
+static void serve(struct relay *relay, const struct call *call, enum inquiry_wish wish)
+{
+	struct session *session = relay_session_of(relay, &call->message);
+	struct peer *peer = session ? session->peer : NULL;
+	struct sandbox *sandbox = peer && !peer->is_down ? agent_sandbox(peer->agent) : NULL;
+	if (!sandbox) {
+		refuse(relay, call, "INVALID_PARAMS",
+			"params.sessionId names no session whose agent runs");
+		return;
+	}
+	if (!sandbox_capabilities(sandbox)->can_suspend) {
+		refuse(relay, call, "PAUSE_UNSUPPORTED",
+			"what runs in this sandbox cannot be frozen");
+		return;
+	}
+	struct inquiry *inquiry = inquiry_create(peer, call, "");
+	inquiry->wish = wish;
+	want(pause_of(peer), wish == INQUIRY_PAUSE);
+}
+
+void pause_call(struct relay *relay, const struct call *call)
+{
+	serve(relay, call, INQUIRY_PAUSE);
+}
+
+void pause_resume_call(struct relay *relay, const struct call *call)
+{
+	serve(relay, call, INQUIRY_RESUME);
+}
+
+/* ---- for the relay ---- */
+
+static bool ends_session(const char *method)
+{
+	return strcmp(method, "session/close") == 0 || strcmp(method, "session/delete") == 0;
+}
+
+bool pause_refuses(struct peer *peer, const struct call *call)
+{
+	struct pause *pause = peer->pause;
+	char text[MESSAGE_METHOD_MAX + 128];
+	if (!pause || pause->step == PAUSE_OFF || pause->step == PAUSE_CLEARING) {
+		return false;
+	}
+	if (ends_session(call->message.method)) {
+		want(pause, false);
+		return false;
+	}
+	snprintf(text, sizeof(text),
+		"%s: the session's agent is paused; _broker/session/resume lets it go on",
+		call->message.method);
+	refuse(peer->relay, call, "SESSION_PAUSED", text);
+	return true;
+}
+
+bool pause_holds_agent(const struct peer *peer)
+{
+	const struct pause *pause = peer->pause;
+	return pause && pause->step >= PAUSE_WRITING && pause->step <= PAUSE_THAWING;
+}
+
+static void ignore(void *data, const struct error *err)
+{
+}
+
+void pause_release(struct peer *peer)
+{
+	struct pause *pause = peer->pause;
+	if (!pause || pause->step == PAUSE_OFF) {
+		return;
+	}
+	bool may_be_frozen = pause->step >= PAUSE_FREEZING && pause->step <= PAUSE_THAWING;
+	bool was_written = pause->step >= PAUSE_WRITING;
+	struct sandbox *sandbox = sandbox_of(pause);
+	drain_destroy(pause->drain);
+	pause->drain = NULL;
+	disarm(pause);
+	pause->step = PAUSE_OFF;
+	pause->is_wanted = false;
+	if (may_be_frozen && sandbox) {
+		sandbox_resume(sandbox, NULL, NULL);
+	}
+	if (was_written && peer->keeper) {
+		(void)!keeper_pause(peer->keeper, false, ignore, NULL);
+	}
+	error_set_reason(&pause->err, ERROR_UNAVAILABLE, "PAUSE_INTERRUPTED",
+		"the session's agent ends, or has ended");
+	settle(pause);
+	link_resume(agent_link(peer->agent));
+}
+
+void pause_destroy(struct peer *peer)
+{
+	if (peer->pause) {
+		drain_destroy(peer->pause->drain);
+		disarm(peer->pause);
+		free(peer->pause);
+		peer->pause = NULL;
+	}
+}

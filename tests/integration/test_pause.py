@@ -1,0 +1,233 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""_broker/session/pause and resume: what stands still, what goes on, and how each of it ends."""
+
+import os
+import signal
+import time
+import unittest
+
+import case
+import processes
+import ssh_case
+
+from acp import RpcError
+from host import NEVER
+from sync_case import PATIENCE, SyncCase, fitting
+
+STILL_SECONDS = 0.3
+DAEMON = "(setsid sh -c 'while :; do echo >>ticks; sleep 0.02; done' &)"
+
+
+class Pausing:
+    """For a case whose clients have sessions; `root` is where the agent works."""
+
+    def ask(self, client, session, method):
+        return fitting('session-pause', client.call(f'_broker/session/{method}',
+                                                    {'sessionId': session}, seconds=PATIENCE))
+
+    def pause(self, client, session):
+        self.assertEqual(self.ask(client, session, 'pause'),
+                         {'paused': True, 'sessions': [session]})
+
+    def resume(self, client, session):
+        self.assertEqual(self.ask(client, session, 'resume'),
+                         {'paused': False, 'sessions': [session]})
+
+    def refused(self, client, session, code, method='_broker/session/pause', **params):
+        with self.assertRaises(RpcError) as caught:
+            client.call(method, {'sessionId': session, **params}, seconds=PATIENCE)
+        self.assertEqual(caught.exception.data['code'], code)
+        self.assertIs(caught.exception.data['retryable'], True)
+        return caught.exception.message
+
+    @staticmethod
+    def size(path):
+        return path.stat().st_size if path.exists() else 0
+
+    def assert_grows(self, path):
+        before = self.size(path)
+        self.assertTrue(processes.wait_until(lambda: self.size(path) > before, PATIENCE))
+
+    def assert_still(self, path):
+        before = self.size(path)
+        time.sleep(STILL_SECONDS)
+        self.assertEqual(self.size(path), before)
+
+    def with_daemon(self, client, session, root):
+        """A process of a terminal that was released, in a session of its own; what it writes."""
+        client.prompt(session, f'terminal {DAEMON}', seconds=PATIENCE)
+        self.assert_grows(root / 'ticks')
+        return root / 'ticks'
+
+    def assert_pauses(self, client, session, root):
+        ticks = self.with_daemon(client, session, root)
+        self.pause(client, session)
+        self.assert_still(ticks)
+        self.assertEqual(self.status(client, session)['state'], 'paused')
+        self.pause(client, session)
+        message = self.refused(client, session, 'SESSION_PAUSED', 'session/prompt',
+                               prompt=[{'type': 'text', 'text': 'say no'}])
+        self.assertIn('_broker/session/resume', message)
+        self.resume(client, session)
+        self.assert_grows(ticks)
+        self.assertEqual(self.status(client, session)['state'], 'active')
+        self.resume(client, session)
+        client.prompt(session, 'say on', seconds=PATIENCE)
+
+
+class Copy(Pausing, SyncCase):
+    def states(self):
+        """Of the processes that the broker has started for the agent."""
+        agent = self.agent_pids()[-1]
+        return {processes.stat_of(pid)[1] for pid in [agent, *processes.descendants(agent)]}
+
+    def test_an_agent_with_all_it_has_started_stands_still_and_goes_on(self):
+        client, session = self.opened()
+        self.assert_pauses(client, session, self.runtime(client, session))
+
+    def test_its_files_are_synced_meanwhile(self):
+        client, session = self.opened()
+        root = self.runtime(client, session)
+        self.pause(client, session)
+        self.assertEqual(self.states(), {'T'})
+        self.assertEqual([record['state'] for record in self.records()], ['paused'])
+        (root / 'theirs').write_text('1')
+        (self.work / 'mine').write_text('2')
+        client.call('_broker/sync', {'sessionId': session}, seconds=PATIENCE)
+        self.assertEqual(self.tree(), {'mine': '2', 'theirs': '1'})
+        self.assertEqual((root / 'mine').read_text(), '2')
+        self.assertEqual([record['state'] for record in self.records()], ['paused'])
+        self.assertEqual(self.states(), {'T'})
+        self.resume(client, session)
+        self.assertNotIn('T', self.states())
+
+    def test_a_tool_call_that_does_not_end_refuses_it_and_nothing_is_changed(self):
+        client, session = self.opened(pause_drain_timeout='300ms')
+        prompt = client.start_prompt(session, 'terminal echo >started; exec sleep 600')
+        started = self.runtime(client, session) / 'started'
+        self.assertTrue(processes.wait_until(started.exists, PATIENCE))
+        message = self.refused(client, session, 'TOOLS_IN_FLIGHT')
+        self.assertIn('term-1', message)
+        self.assertIn('pause-drain-timeout', message)
+        self.assertEqual(self.status(client, session)['state'], 'active')
+        self.assertNotIn('T', self.states())
+        client.notify('session/cancel', {'sessionId': session})
+        client.answer(prompt, PATIENCE)
+
+    def test_one_that_ends_is_waited_for(self):
+        client, session = self.opened()
+        prompt = client.start_prompt(session, 'terminal echo >started; sleep 0.5; echo >ended')
+        root = self.runtime(client, session)
+        self.assertTrue(processes.wait_until((root / 'started').exists, PATIENCE))
+        self.pause(client, session)
+        self.assertTrue((root / 'ended').exists())
+        self.resume(client, session)
+        self.assertEqual(client.answer(prompt, PATIENCE), {'stopReason': 'end_turn'})
+
+    def test_a_question_to_the_person_is_waited_for(self):
+        client, session = self.opened(pause_drain_timeout='200ms')
+        client.host.replies['session/request_permission'] = NEVER
+        client.start_prompt(session, 'permission go')
+        client.wait_for(lambda m: m.method == 'session/request_permission', PATIENCE)
+        self.assertIn('to the editor', self.refused(client, session, 'TOOLS_IN_FLIGHT'))
+
+    def test_a_prompt_under_way_goes_on_afterwards_however_long_it_takes(self):
+        client, session = self.opened(idle_timeout='400ms')
+        prompt = client.start_prompt(session, 'say first', 'sleep 200', 'say second')
+        client.wait_text('first', PATIENCE)
+        self.pause(client, session)
+        time.sleep(1)  # longer than the agent may be silent
+        self.assertNotIn('second', client.texts(session))
+        self.resume(client, session)
+        self.assertEqual(client.answer(prompt, PATIENCE), {'stopReason': 'end_turn'})
+        self.assertIn('second', client.texts(session))
+
+    def test_a_resume_takes_back_a_pause_that_waits(self):
+        client, session = self.opened()
+        client.start_prompt(session, 'terminal echo >started; exec sleep 600')
+        started = self.runtime(client, session) / 'started'
+        self.assertTrue(processes.wait_until(started.exists, PATIENCE))
+        paused = client.start('_broker/session/pause', {'sessionId': session})
+        self.refused(client, session, 'SESSION_PAUSED', 'session/prompt', prompt=[])
+        self.resume(client, session)
+        self.failure(client.response(paused, PATIENCE), 'PAUSE_INTERRUPTED')
+
+    def test_the_end_of_a_session_lets_its_agent_go_on(self):
+        client, session = self.opened()
+        other = client.new_session(self.work)
+        paused = self.ask(client, session, 'pause')
+        self.assertEqual(sorted(paused['sessions']), sorted([session, other]))
+        client.call('session/close', {'sessionId': other}, seconds=PATIENCE)
+        client.prompt(session, 'say on', seconds=PATIENCE)
+
+    def test_the_end_collects_what_a_paused_agent_has_left(self):
+        for end in (lambda client: client.close_stdin(),
+                    lambda client: os.kill(client.pid, signal.SIGTERM)):
+            client, session = self.opened()
+            root = self.runtime(client, session)
+            ticks = self.with_daemon(client, session, root)
+            self.pause(client, session)
+            ticks.write_text('')
+            (root / 'late').write_text('late')
+            end(client)
+            self.assertEqual(client.wait(PATIENCE), 0)
+            self.assertEqual((self.work / 'late').read_text(), 'late')
+            self.assertEqual({record['state'] for record in self.records()}, {'stopped'})
+            self.assertNotIn('SIGKILL', client.stderr)
+            (self.work / 'late').unlink()
+
+    def test_a_killed_broker_leaves_nothing_frozen_and_the_next_one_collects(self):
+        client, session = self.opened()
+        root = self.runtime(client, session)
+        self.with_daemon(client, session, root)
+        self.pause(client, session)
+        (root / 'late').write_text('late')
+        os.kill(client.pid, signal.SIGKILL)
+        client.wait(PATIENCE)
+        self.assert_nothing_runs(PATIENCE)
+        self.assertEqual([record['state'] for record in self.records()], ['paused'])
+        self.copied()
+        self.assertTrue(processes.wait_until((self.work / 'late').exists, PATIENCE))
+
+
+class Plain(Pausing, case.Case):
+    def test_an_agent_without_a_record_is_paused_as_well(self):
+        client = self.broker()
+        offered = client.initialize()['_meta']['broker']['capabilities']['methods']
+        self.assertLessEqual({'_broker/session/pause', '_broker/session/resume'}, set(offered))
+        session = client.new_session(self.work)
+        self.pause(client, session)
+        self.assertEqual(processes.stat_of(self.agent_pids()[-1])[1], 'T')
+        self.resume(client, session)
+        client.prompt(session, 'say on', seconds=PATIENCE)
+
+
+class Far(Pausing, ssh_case.SshCase):
+    def test_what_runs_on_another_host_stands_still_and_goes_on(self):
+        client, session = self.opened()
+        root = self.runtime(client, session)
+        self.assert_pauses(client, session, root)
+        self.pause(client, session)
+        (root / 'late').write_text('late')
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+        self.assertEqual((self.work / 'late').read_text(), 'late')
+
+    def test_a_killed_broker_leaves_nothing_frozen_there(self):
+        client, session = self.opened()
+        self.with_daemon(client, session, self.runtime(client, session))
+        self.pause(client, session)
+        os.kill(client.pid, signal.SIGKILL)
+        client.wait(PATIENCE)
+        self.assertTrue(processes.wait_until(lambda: not self.remote(), PATIENCE),
+                        processes.describe(self.remote()))
+
+
+@unittest.skipIf(case.SANITIZED, 'the ssh program is not ours')
+class FarByProgram(Far):
+    ssh_client = 'openssh'
+
+
+if __name__ == '__main__':
+    case.main()
