@@ -216,7 +216,8 @@ static void on_link_lost(void *data, const struct error *err)
 	struct ssh_host *host = link->host;
 	struct error failure = *err; // it may be the client's own
 	ssh_host_enter(host);
-	bool is_in_vain = link->turn && !link->is_of_use && ssh_admission_was_in_vain(err);
+	bool is_in_vain =
+		!host->is_over && link->turn && !link->is_of_use && ssh_admission_was_in_vain(err);
 	if (is_in_vain && !link->was_dropped) {
 		begin_again(link);
 	} else {

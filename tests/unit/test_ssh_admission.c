@@ -87,6 +87,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	int open = 0;
+	pipe_clients_freeze(false);
 	stage_finish(&stage);
 	for (const char *at = gate.told; *at; at++) {
 		open += *at == 'a' ? 1 : *at == 'g' ? 0 : -1;
@@ -212,6 +213,17 @@ static void test_a_host_that_is_not_reached_is_not_asked_twice(void **state)
 	assert_string_equal(gate.told, "ags");
 }
 
+/* Its user has heard of it and not closed it yet. */
+static void test_a_drop_of_a_host_that_has_failed_is_nothing(void **state)
+{
+	stage.request.channel_timeout_ms = 50;
+	pipe_clients_freeze(true); // no channel is opened
+	expect_failure("TIMEOUT_EXCEEDED", "channel-timeout");
+	pipe_clients_cut();
+	stage_run_for(&stage, 20);
+	assert_string_equal(gate.told, "ags");
+}
+
 static void test_a_loss_after_the_first_use_is_none_of_it(void **state)
 {
 	stage_open(&stage);
@@ -238,6 +250,7 @@ int main(void)
 		ADMISSION_TEST(test_a_second_drop_is_explained),
 		ADMISSION_TEST(test_a_refused_login_is_tried_once_more),
 		ADMISSION_TEST(test_a_host_that_is_not_reached_is_not_asked_twice),
+		ADMISSION_TEST(test_a_drop_of_a_host_that_has_failed_is_nothing),
 		ADMISSION_TEST(test_a_loss_after_the_first_use_is_none_of_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
