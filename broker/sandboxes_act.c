@@ -69,7 +69,7 @@ static bool list(struct acting *acting, struct error *err)
 
 /* ---- which one ---- */
 
-static bool find_one(struct acting *acting, const struct sandbox_entry **out, struct error *err)
+static const struct sandbox_entry *find_one(struct acting *acting, struct error *err)
 {
 	const char *word = acting->means->options->words[0];
 	const struct sandbox_entry *found = NULL;
@@ -79,21 +79,20 @@ static bool find_one(struct acting *acting, const struct sandbox_entry **out, st
 			continue;
 		}
 		if (found) {
-			return error_set(err, ERROR_CONFIG,
+			error_set(err, ERROR_CONFIG,
 				"several are called so, one of profile \"%s\" and one of profile "
 				"\"%s\" among them: say which with --profile, or by its id",
 				found->found_by->name, entry->found_by->name);
+			return NULL;
 		}
 		found = entry;
 	}
-	if (!found) {
-		return tell_problems(&acting->sandboxes, err) &&
-		       error_set(err, ERROR_NOT_FOUND,
-			       "there is none of that name: acp-broker sandboxes list prints "
-			       "those there are");
+	if (!found && tell_problems(&acting->sandboxes, err)) {
+		error_set(err, ERROR_NOT_FOUND,
+			"there is none of that name: acp-broker sandboxes list prints those there "
+			"are");
 	}
-	*out = found;
-	return true;
+	return found;
 }
 
 /* Its provider looks once more, and takes its own lock for it. */
@@ -126,6 +125,7 @@ static bool stop(struct acting *acting, const struct sandbox_entry *sandbox, str
 struct claim {
 	const struct session_entry *session;
 	int lock_fd;
+	bool is_lost; // it is not collected, and is forgotten
 };
 
 struct claims {
@@ -156,27 +156,22 @@ static bool claim(struct acting *acting, struct claims *claims, const struct ses
 	const struct sandbox_entry *sandbox, struct error *err)
 {
 	struct record now;
-	ATTR_CLEANUP(fd_cleanup) int lock_fd = record_lock(acting->folder_fd, session->id, err);
+	int lock_fd = record_lock(acting->folder_fd, session->id, err);
 	if (lock_fd < 0) {
 		return error_prefix(err, "session %s is of it", session->id);
 	}
 	record_owner_note(lock_fd, false);
+	size_t size = (claims->count + 1) * sizeof(*claims->claims);
+	claims->claims = mem_realloc(claims->claims, size);
+	struct claim *claim = &claims->claims[claims->count++];
+	*claim = (struct claim){session, lock_fd, false};
 	if (!record_load(acting->folder_fd, session->id, &now, err)) {
 		return err->code == ERROR_NOT_FOUND; // it was finished, and forgotten
 	}
-	bool is_of_it = sandboxes_is_of(&now, sandbox);
+	claim->is_lost = sandboxes_is_of(&now, sandbox); // else it was finished meanwhile
 	record_finish(&now);
-	if (!is_of_it) {
-		return true; // it was finished meanwhile
-	}
-	if (!(acting->means->options->flags & OPTION_DISCARD)) {
-		return fail_uncollected(session, err);
-	}
-	size_t size = (claims->count + 1) * sizeof(*claims->claims);
-	claims->claims = mem_realloc(claims->claims, size);
-	claims->claims[claims->count++] = (struct claim){session, lock_fd};
-	lock_fd = -1;
-	return true;
+	return !claim->is_lost || (acting->means->options->flags & OPTION_DISCARD) ||
+	       fail_uncollected(session, err);
 }
 
 /* A record that cannot be read may be of it, and nobody forgets it. */
@@ -204,6 +199,9 @@ static bool forget(struct acting *acting, const struct claims *claims, struct er
 {
 	for (size_t i = 0; i < claims->count; i++) {
 		const struct record *record = &claims->claims[i].session->record;
+		if (!claims->claims[i].is_lost) {
+			continue;
+		}
 		char *quoted = path_quote(span_of(record->local_root));
 		printf("session %s of %s: what was changed there since its last sync is lost (the "
 		       "record is of %s)\n",
@@ -235,13 +233,12 @@ static bool delete (struct acting *acting, const struct sandbox_entry *sandbox, 
 static bool act(struct acting *acting, struct error *err)
 {
 	const struct options *options = acting->means->options;
-	const struct sandbox_entry *sandbox = NULL;
 	if (options->command == COMMAND_SANDBOXES_LIST) {
 		return list(acting, err);
 	}
-	bool ok =
-		find_one(acting, &sandbox, err) &&
-		(options->command == COMMAND_SANDBOXES_STOP ? stop : delete)(acting, sandbox, err);
+	const struct sandbox_entry *sandbox = find_one(acting, err);
+	bool ok = sandbox && (options->command == COMMAND_SANDBOXES_STOP ? stop : delete)(
+				     acting, sandbox, err);
 	return ok || error_prefix(err, "sandbox %.100s", options->words[0]);
 }
 

@@ -60,7 +60,9 @@ static bool read_host(const char *value, char ***words, struct error *err)
 	char quoted[QUOTED_MAX];
 	char *host = mem_strdup(value);
 	for (char *at = host; *at; at++) {
-		*at = *at >= 'A' && *at <= 'Z' ? (char)(*at - 'A' + 'a') : *at;
+		if (*at >= 'A' && *at <= 'Z') {
+			*at = (char)(*at - 'A' + 'a');
+		}
 	}
 	bool is_valid = host_is_valid(host);
 	if (is_valid) {
