@@ -7,27 +7,14 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "broker/record_owner.h"
+#include "broker/collect_paper.h"
 #include "broker/sync_text.h"
 #include "broker/timestamp.h"
 
-/* What is done with the record on the pool; outlives the collect where that is destroyed. */
-struct paper {
-	struct pool_job job;
-	struct collect *collect; // NULL: nobody waits for it
-	char *state_folder;      // owned
-	char id[RECORD_ID_SIZE];
-	struct record record;
-	int folder_fd, lock_fd;
-	bool is_ok;
-	bool is_held; // by another
-	struct error err;
-};
-
 struct collect {
 	struct collect_config config;
-	struct paper *paper; // owned
-	struct record seen;  // as the record was
+	struct collect_paper *paper; // owned
+	struct record seen;          // as the record was
 	bool has_seen;
 	struct keeper_settings settings; // the profile's, as the record says
 	struct sandbox *sandbox;         // owned
@@ -37,15 +24,6 @@ struct collect {
 	enum collect_outcome outcome;
 	struct error err;
 };
-
-static void paper_free(struct paper *paper)
-{
-	record_finish(&paper->record);
-	fd_close(&paper->lock_fd);
-	fd_close(&paper->folder_fd);
-	free(paper->state_folder);
-	free(paper);
-}
 
 /* ---- the end ---- */
 
@@ -83,29 +61,16 @@ static void submit(struct collect *collect, void (*run)(struct pool_job *job),
 /* Whose job has ended; NULL where nobody waits any more. */
 static struct collect *collect_of(struct pool_job *job)
 {
-	struct paper *paper = CONTAINER_OF(job, struct paper, job);
+	struct collect_paper *paper = CONTAINER_OF(job, struct collect_paper, job);
 	struct collect *collect = paper->collect;
 	paper->collect = NULL;
 	if (!collect) {
-		paper_free(paper);
+		collect_paper_free(paper);
 	}
 	return collect;
 }
 
 /* ---- what failed is written down ---- */
-
-static void run_note(struct pool_job *job)
-{
-	struct paper *paper = CONTAINER_OF(job, struct paper, job);
-	struct buf json;
-	struct error err;
-	buf_init(&json, RECORD_FILE_MAX);
-	if (!record_write_json(&paper->record, &json, &err) ||
-		!record_save(paper->folder_fd, paper->id, buf_span(&json), &err)) {
-		log_error("%s", err.text);
-	}
-	buf_finish(&json);
-}
 
 static void on_noted(struct pool_job *job)
 {
@@ -113,6 +78,11 @@ static void on_noted(struct pool_job *job)
 	if (collect) {
 		end(collect, COLLECT_FAILED, NULL);
 	}
+}
+
+static bool was_collected(const struct record *record)
+{
+	return record->state == RECORD_COLLECTING && *record->receipt.runtime_tree;
 }
 
 /* Before the keeper had the record, which writes down its own failures. */
@@ -126,29 +96,22 @@ static void fail(struct collect *collect, const struct error *err)
 		end(collect, COLLECT_FAILED, err);
 		return;
 	}
-	bool was_collected = record->state == RECORD_COLLECTING && *record->receipt.runtime_tree;
-	if (!was_collected) { // else what remains is to end the sandbox
+	if (!was_collected(record)) { // else what remains is to end the sandbox
 		record->state = RECORD_FAILED;
 	}
 	free(record->error);
 	record->error = mem_strdup(err->text);
 	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
-	submit(collect, run_note, on_noted);
+	submit(collect, collect_paper_write, on_noted);
 }
 
 /* ---- what is discarded ---- */
-
-static void run_remove(struct pool_job *job)
-{
-	struct paper *paper = CONTAINER_OF(job, struct paper, job);
-	paper->is_ok = record_remove(paper->folder_fd, paper->id, &paper->err);
-}
 
 static void on_removed(struct pool_job *job)
 {
 	struct collect *collect = collect_of(job);
 	if (collect) {
-		const struct paper *paper = collect->paper;
+		const struct collect_paper *paper = collect->paper;
 		end(collect, paper->is_ok ? COLLECT_DONE : COLLECT_FAILED, &paper->err);
 	}
 }
@@ -158,7 +121,7 @@ static void forget(struct collect *collect, const struct error *err)
 {
 	ev_timer_stop(collect->config.loop, &collect->due);
 	log_warning("session %s: %s; what is there stays there", collect->seen.id, err->text);
-	submit(collect, run_remove, on_removed);
+	submit(collect, collect_paper_remove, on_removed);
 }
 
 /* The record does not lead to its sandbox any more. */
@@ -179,7 +142,7 @@ static void on_kept(void *data, const struct error *err)
 	if (err || !collect->config.is_discarded) {
 		end(collect, err ? COLLECT_FAILED : COLLECT_DONE, err);
 	} else {
-		submit(collect, run_remove, on_removed);
+		submit(collect, collect_paper_remove, on_removed);
 	}
 }
 
@@ -206,7 +169,7 @@ static const struct keeper_listener keeper_listener = {
 static void keep(struct collect *collect)
 {
 	const struct collect_config *config = &collect->config;
-	struct paper *paper = collect->paper;
+	struct collect_paper *paper = collect->paper;
 	collect->keeper = keeper_create(&(struct keeper_config){
 		.loop = config->loop,
 		.pool = config->pool,
@@ -262,9 +225,36 @@ static void on_ready(void *data)
 		collect->sandbox, collect->paper->record.local_root, on_root_added, collect);
 }
 
+static void on_stopped(struct pool_job *job)
+{
+	struct collect *collect = collect_of(job);
+	if (collect) {
+		end(collect, COLLECT_DONE, NULL);
+	}
+}
+
+/* A sandbox that is gone after all of it was collected has come to its end. */
+static void stop_record(struct collect *collect)
+{
+	struct record *record = &collect->paper->record;
+	char now[TIMESTAMP_SIZE];
+	ev_timer_stop(collect->config.loop, &collect->due);
+	record->state = RECORD_STOPPED;
+	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
+	submit(collect, collect_paper_write, on_stopped);
+}
+
 static void on_failed(void *data, const struct error *err)
 {
-	fail(data, err);
+	struct collect *collect = data;
+	bool is_gone = err->code == ERROR_NOT_FOUND && !collect->keeper;
+	if (is_gone && collect->config.is_discarded) {
+		forget(collect, err);
+	} else if (is_gone && was_collected(&collect->paper->record)) {
+		stop_record(collect);
+	} else {
+		fail(collect, err);
+	}
 }
 
 static void on_progress(void *data, const char *text)
@@ -307,27 +297,6 @@ static void prepare(struct collect *collect)
 }
 
 /* ---- the record ---- */
-
-static void run_read(struct pool_job *job)
-{
-	struct paper *paper = CONTAINER_OF(job, struct paper, job);
-	struct error *err = &paper->err;
-	paper->folder_fd = record_folder_open(paper->state_folder, err);
-	/* Read before it is locked: what does not exist is not to get a lock file. */
-	paper->is_ok = paper->folder_fd >= 0 &&
-	               record_load(paper->folder_fd, paper->id, &paper->record, err);
-	if (!paper->is_ok) {
-		return;
-	}
-	paper->lock_fd = record_lock(paper->folder_fd, paper->id, err);
-	paper->is_held = paper->lock_fd < 0 && err->code == ERROR_UNAVAILABLE;
-	paper->is_ok = paper->lock_fd >= 0;
-	if (paper->is_ok) {
-		record_owner_note(paper->lock_fd, false);
-		record_finish(&paper->record); // it may have been written since
-		paper->is_ok = record_load(paper->folder_fd, paper->id, &paper->record, err);
-	}
-}
 
 static bool check(struct collect *collect, struct error *err)
 {
@@ -387,7 +356,7 @@ static void on_read(struct pool_job *job)
 	if (!collect) {
 		return;
 	}
-	struct paper *paper = collect->paper;
+	struct collect_paper *paper = collect->paper;
 	if (!paper->is_ok) {
 		end(collect, paper->is_held ? COLLECT_HELD : COLLECT_FAILED, &paper->err);
 		return;
@@ -408,7 +377,7 @@ static void on_read(struct pool_job *job)
 struct collect *collect_start(const struct collect_config *config, const char *id)
 {
 	struct collect *collect = mem_alloc_zero(sizeof(*collect));
-	struct paper *paper = mem_alloc_zero(sizeof(*paper));
+	struct collect_paper *paper = mem_alloc_zero(sizeof(*paper));
 	collect->config = *config;
 	collect->paper = paper;
 	ev_init(&collect->due, on_due);
@@ -417,7 +386,7 @@ struct collect *collect_start(const struct collect_config *config, const char *i
 	snprintf(paper->id, sizeof(paper->id), "%s", id);
 	paper->folder_fd = -1;
 	paper->lock_fd = -1;
-	submit(collect, run_read, on_read);
+	submit(collect, collect_paper_read, on_read);
 	return collect;
 }
 
@@ -426,7 +395,7 @@ void collect_destroy(struct collect *collect)
 	if (!collect) {
 		return;
 	}
-	struct paper *paper = collect->paper;
+	struct collect_paper *paper = collect->paper;
 	ev_timer_stop(collect->config.loop, &collect->due);
 	ev_timer_stop(collect->config.loop, &collect->soon);
 	keeper_destroy(collect->keeper);
@@ -434,7 +403,7 @@ void collect_destroy(struct collect *collect)
 	bool is_running = paper->collect != NULL;
 	paper->collect = NULL;
 	if (!is_running || pool_cancel(collect->config.pool, &paper->job)) {
-		paper_free(paper);
+		collect_paper_free(paper);
 	}
 	record_finish(&collect->seen);
 	free(collect);

@@ -14,6 +14,7 @@
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
 #include "broker/recovery.h"
+#include "broker/sweep.h"
 #include "broker/relay_revive.h"
 #include "broker/relay_sync.h"
 #include "broker/subject.h"
@@ -417,6 +418,7 @@ void relay_destroy(struct relay *relay)
 	assert(list_is_empty(&relay->restores)); // their agents have failed them
 	relay_claim_finish(relay);
 	recovery_destroy(relay->recovery);
+	sweep_destroy(relay->sweep);
 	ev_timer_stop(relay->config.loop, &relay->last_words);
 	ev_timer_stop(relay->config.loop, &relay->look);
 	link_close(&relay->editor);

@@ -11,6 +11,7 @@
 #include "broker/relay_claim.h"
 #include "broker/relay_revive.h"
 #include "broker/relay_turn.h"
+#include "broker/sweep.h"
 #include "broker/restore.h"
 
 void relay_finish(struct relay *relay)
@@ -146,6 +147,8 @@ void relay_end(struct relay *relay)
 		relay->is_ending = true;
 		recovery_destroy(relay->recovery);
 		relay->recovery = NULL;
+		sweep_destroy(relay->sweep);
+		relay->sweep = NULL;
 		restore_end(relay);
 		relay_claim_end(relay);
 		session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);

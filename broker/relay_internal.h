@@ -33,6 +33,7 @@ struct relay {
 	struct buf initialize;      // the editor's, whole, once it was answered well
 	struct buf authenticate;    // its last one that succeeded, whole
 	struct ev_timer last_words; // drain-timeout for the editor to take the last answers
+	struct sweep *sweep;        // owned; NULL before it, and after
 	struct recovery *recovery;  // owned; once an agent was greeted
 	struct ev_timer look;       // whether the editor is still there, while it is not read
 	double hung_up_at;          // ev_now when it was seen to have left; 0: it has not

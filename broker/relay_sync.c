@@ -12,6 +12,7 @@
 #include "broker/relay_deletions.h"
 #include "broker/relay_state.h"
 #include "broker/relay_turn.h"
+#include "broker/sweep.h"
 
 /* After the editor was answered, which opens its session then: that is not to wait. */
 enum { RECOVERY_DELAY_MS = 1000 };
@@ -146,7 +147,7 @@ void relay_recover(struct peer *peer)
 		peer->is_down || !peer->was_greeted) {
 		return;
 	}
-	relay->recovery = recovery_start(&(struct recovery_config){
+	struct recovery_config recovery = {
 		.collect = {.loop = config->loop,
 			.pool = config->pool,
 			.provider = config->provider,
@@ -159,7 +160,9 @@ void relay_recover(struct peer *peer)
 		.registry = config->registry,
 		.delay_ms = RECOVERY_DELAY_MS,
 		.timeout_ms = config->profile->recovery_timeout_ms,
-	});
+	};
+	relay->recovery = recovery_start(&recovery);
+	relay->sweep = sweep_start(&recovery.collect, RECOVERY_DELAY_MS);
 }
 
 /* ---- a session is opened ---- */

@@ -30,10 +30,18 @@ struct provider_impl {
 	bool (*inventory)(struct provider *provider, const struct sandbox_request *request,
 		enum inventory_act act, const char *name, const struct inventory_listener *listener,
 		void *data, struct error *err);
+	struct provider_sweep *(*sweep)(struct provider *provider,
+		const struct sandbox_request *request, const char *const *kept,
+		provider_swept *done, void *data, struct error *err);
+	void (*sweep_cancel)(struct provider_sweep *sweep); // with sweep
 };
 
 struct provider {
 	const struct provider_impl *impl;
+};
+
+struct provider_sweep {
+	const struct provider *provider;
 };
 
 /* Whether a file operation may go through links, or its path has to be free of them. */

@@ -60,6 +60,25 @@ bool provider_inventory(struct provider *provider, const struct sandbox_request 
 	return provider->impl->inventory(provider, request, act, name, listener, data, err);
 }
 
+bool provider_can_sweep(const struct provider *provider)
+{
+	return provider->impl->sweep != NULL;
+}
+
+struct provider_sweep *provider_sweep(struct provider *provider,
+	const struct sandbox_request *request, const char *const *kept, provider_swept *done,
+	void *data, struct error *err)
+{
+	return provider->impl->sweep(provider, request, kept, done, data, err);
+}
+
+void provider_sweep_cancel(struct provider_sweep *sweep)
+{
+	if (sweep) {
+		sweep->provider->impl->sweep_cancel(sweep);
+	}
+}
+
 const struct setting_key *provider_keys(const struct provider *provider, size_t *out_count)
 {
 	*out_count = provider->impl->key_count;

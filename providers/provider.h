@@ -117,6 +117,20 @@ bool provider_inventory(struct provider *provider, const struct sandbox_request 
 	enum inventory_act act, const char *name, const struct inventory_listener *listener,
 	void *data, struct error *err) ATTR_NODISCARD;
 
+/*
+ * Removes what brokers of this machine that are gone have made for this profile and nobody has
+ * worked in; `kept` names (sandbox_reference) what records still need, NULL-terminated. What it
+ * does is in the log. Raises done once, not before it returns, unless it is cancelled before; the
+ * handle is gone then. Profile and settings are borrowed until it returns.
+ */
+struct provider_sweep;
+typedef void provider_swept(void *data, const struct error *err);
+bool provider_can_sweep(const struct provider *provider);
+struct provider_sweep *provider_sweep(struct provider *provider,
+	const struct sandbox_request *request, const char *const *kept, provider_swept *done,
+	void *data, struct error *err) ATTR_NODISCARD;
+void provider_sweep_cancel(struct provider_sweep *sweep); // NULL is fine
+
 /* ---- a sandbox's life ---- */
 
 struct sandbox_request {

@@ -7,6 +7,7 @@
 #include "providers/daytona/inventory.h"
 #include "providers/daytona/profile.h"
 #include "providers/daytona/sandbox.h"
+#include "providers/daytona/sweep.h"
 #include "providers/impl.h"
 
 struct daytona_provider {
@@ -40,6 +41,15 @@ static bool describe(struct provider *provider, const struct settings *settings,
 	return daytona_describe(self->context, settings, listener, data, err);
 }
 
+static struct provider_sweep *sweep(struct provider *provider,
+	const struct sandbox_request *request, const char *const *kept, provider_swept *done,
+	void *data, struct error *err)
+{
+	const struct daytona_provider *self =
+		CONTAINER_OF(provider, struct daytona_provider, provider);
+	return daytona_sweep(provider, self->context, request, kept, done, data, err);
+}
+
 static void destroy(struct provider *provider)
 {
 	free(CONTAINER_OF(provider, struct daytona_provider, provider));
@@ -59,7 +69,9 @@ struct provider *daytona_provider_create(const struct provider_context *context)
 		.destroy = destroy,
 		.prepare = prepare,
 		.describe = describe,
-		.inventory = inventory};
+		.inventory = inventory,
+		.sweep = sweep,
+		.sweep_cancel = daytona_sweep_cancel};
 	self->provider.impl = &self->impl;
 	self->context = context;
 	return &self->provider;

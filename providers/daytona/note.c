@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,30 +264,68 @@ void daytona_note_remove(const char *state_folder, const char *name)
 	}
 }
 
+/* Half a note, of a process that is gone. */
+static bool is_left(const char *file)
+{
+	const char *dot = strrchr(file, '.');
+	if (file[0] != '.' || dot == file || !dot[1] || dot[1 + strspn(dot + 1, "0123456789")]) {
+		return false;
+	}
+	pid_t pid = (pid_t)strtol(dot + 1, NULL, 10);
+	return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+/* The name that a file is of, where it ends so. */
+static bool name_of(char name[DAYTONA_NAME_SIZE], const char *file, const char *ending)
+{
+	size_t len = strlen(file);
+	size_t ending_len = strlen(ending);
+	if (len <= ending_len || len - ending_len >= DAYTONA_NAME_SIZE ||
+		strcmp(file + len - ending_len, ending) != 0) {
+		return false;
+	}
+	snprintf(name, DAYTONA_NAME_SIZE, "%.*s", (int)(len - ending_len), file);
+	return daytona_name_is_valid(name);
+}
+
+/* A lock that nobody holds, of what was never noted. */
+static void remove_idle_lock(const char *state_folder, int folder_fd, const char *name)
+{
+	char file[FILE_NAME_SIZE];
+	struct error ignored;
+	file_name(file, name, note_ending);
+	if (faccessat(folder_fd, file, F_OK, 0) == 0) {
+		return;
+	}
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = daytona_note_lock(state_folder, name, DAYTONA_LOCK_ALONE, &ignored);
+	if (fd >= 0 && faccessat(folder_fd, file, F_OK, 0) != 0) {
+		daytona_note_remove(state_folder, name);
+	}
+}
+
 bool daytona_note_visit(const char *state_folder, void (*visit)(void *data, const char *name),
 	void *data, struct error *err)
 {
 	int folder_fd = open_folder(state_folder, err);
-	DIR *folder = folder_fd < 0 ? NULL : fdopendir(folder_fd);
+	if (folder_fd < 0) {
+		return false;
+	}
+	DIR *folder = fdopendir(folder_fd);
 	if (!folder) {
-		bool is_open = folder_fd >= 0;
-		int errnum = errno;
+		error_set_errno(err, errno, "reading the notes of sandboxes");
 		fd_close(&folder_fd);
-		return is_open ? error_set_errno(err, errnum, "reading the notes of sandboxes")
-		               : false;
+		return false;
 	}
 	const struct dirent *entry;
 	while ((entry = readdir(folder))) {
 		char name[DAYTONA_NAME_SIZE];
-		size_t len = strlen(entry->d_name);
-		size_t ending = sizeof(note_ending) - 1;
-		if (len <= ending || len - ending >= sizeof(name) ||
-			strcmp(entry->d_name + len - ending, note_ending) != 0) {
-			continue;
-		}
-		snprintf(name, sizeof(name), "%.*s", (int)(len - ending), entry->d_name);
-		if (daytona_name_is_valid(name)) {
+		if (is_left(entry->d_name)) {
+			unlinkat(folder_fd, entry->d_name, 0);
+		} else if (name_of(name, entry->d_name, note_ending)) {
 			visit(data, name);
+		} else if (name_of(name, entry->d_name, lock_endings[DAYTONA_LOCK_ALONE])) {
+			remove_idle_lock(state_folder, folder_fd, name);
 		}
 	}
 	closedir(folder);

@@ -54,7 +54,8 @@ bool daytona_note_read(const char *state_folder, const char *name, struct dayton
 /* With the lock held alone: the note and the files of its locks. */
 void daytona_note_remove(const char *state_folder, const char *name);
 
-/* Calls visit with each name that has a note, in no order. */
+/* Calls visit with each name that has a note, in no order; removes what is left of others on the
+ * way. */
 bool daytona_note_visit(const char *state_folder, void (*visit)(void *data, const char *name),
 	void *data, struct error *err) ATTR_NODISCARD;
 

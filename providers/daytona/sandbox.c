@@ -127,9 +127,30 @@ static void on_gate_open(void *data, const struct error *err)
 
 static void on_claimed_again(void *data, const struct error *err);
 
+static void on_forgotten(void *data, const struct error *err)
+{
+	struct daytona_place *place = data;
+	daytona_place_fail(place, &place->lost);
+}
+
+static void on_alone_without(void *data, const struct error *err)
+{
+	struct daytona_place *place = data;
+	if (err) {
+		daytona_place_fail(place, &place->lost);
+	} else {
+		daytona_claim_forget(place->claim, on_forgotten);
+	}
+}
+
 static void on_brought(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
+	if (err && err->code == ERROR_NOT_FOUND && place->has_reference) {
+		place->lost = *err; // and the note of it goes, too
+		daytona_claim_take_alone(place->claim, on_alone_without);
+		return;
+	}
 	if (err) {
 		daytona_place_fail(place, err);
 		return;

@@ -28,7 +28,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # real servers keep.
 NOT_UNDER_ASAN = [
     'bench', 'conformance-scripted', 'conformance-ssh*', 'daytona-api', 'daytona-gateway',
-    'daytona-recordings', 'daytona-sdk', 'daytona-stand_in', 'daytona-test_provider',
+    'daytona-killed', 'daytona-life', 'daytona-recordings', 'daytona-sdk', 'daytona-stand_in',
+    'daytona-test_provider',
     'integration-commands_killed',
     'integration-ssh_*', 'integration-sync_cut', 'integration-sync_killed',
     'integration-test_provider', 'interop-ssh_pair',

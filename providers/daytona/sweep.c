@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/daytona/sweep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/words.h"
+#include "providers/daytona/box.h"
+#include "providers/daytona/claim.h"
+#include "providers/daytona/note.h"
+
+enum { SWEPT_MAX = 16 }; // at once; the rest is for the next time
+
+/* The look at the notes, on the pool; outlives the sweep where that is cancelled. */
+struct sweep_look {
+	struct pool_job job;
+	struct daytona_sweep *sweep; // NULL: nobody waits for it
+	bool is_running;
+	char *state_folder, *profile, *api; // owned; the first may be NULL
+	char **kept;                        // owned
+	char **found;                       // owned; the names to be deleted
+};
+
+struct daytona_sweep {
+	struct provider_sweep sweep;
+	const struct provider_context *context;
+	provider_swept *done;
+	void *data;
+	struct daytona_profile profile;
+	struct daytona_api *api;
+	struct sweep_look *look; // owned
+	size_t next;
+	struct daytona_claim *claim; // of the one in hand
+	struct daytona_box *box;     // the same
+	ev_timer soon;               // the next one, when nobody of this one is being called
+};
+
+static void look_free(struct sweep_look *look)
+{
+	free(look->state_folder);
+	free(look->profile);
+	free(look->api);
+	words_free(look->kept);
+	words_free(look->found);
+	free(look);
+}
+
+/* ---- the notes, on the pool ---- */
+
+static bool is_kept(const struct sweep_look *look, const char *name)
+{
+	for (char **kept = look->kept; kept && *kept; kept++) {
+		if (strcmp(*kept, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void look_at(void *data, const char *name)
+{
+	struct sweep_look *look = data;
+	struct daytona_note note;
+	struct error ignored;
+	if (words_count(look->found) == SWEPT_MAX || is_kept(look, name) ||
+		daytona_note_is_held(look->state_folder, name) ||
+		!daytona_note_read(look->state_folder, name, &note, &ignored)) {
+		return;
+	}
+	if (note.is_transient && strcmp(note.profile, look->profile) == 0 &&
+		strcmp(note.api, look->api) == 0) {
+		words_append(&look->found, name);
+	}
+	daytona_note_finish(&note);
+}
+
+static void on_run(struct pool_job *job)
+{
+	struct sweep_look *look = CONTAINER_OF(job, struct sweep_look, job);
+	struct error err;
+	if (!daytona_note_visit(look->state_folder, look_at, look, &err)) {
+		log_warning("recovery: %s", err.text);
+	}
+}
+
+/* ---- one after the other ---- */
+
+static void drop_one(struct daytona_sweep *self)
+{
+	daytona_box_destroy(self->box);
+	daytona_claim_destroy(self->claim);
+	self->box = NULL;
+	self->claim = NULL;
+}
+
+static void go_on(struct daytona_sweep *self)
+{
+	self->next++;
+	ev_timer_set(&self->soon, 0., 0.);
+	ev_timer_start(self->context->loop, &self->soon);
+}
+
+static void on_forgotten(void *data, const struct error *err)
+{
+	struct daytona_sweep *self = data;
+	log_info("recovery: sandbox %s, whose broker is gone and in which nothing was done, is "
+		 "deleted",
+		self->look->found[self->next]);
+	go_on(self);
+}
+
+static void on_deleted(void *data, const struct error *err)
+{
+	struct daytona_sweep *self = data;
+	if (err) {
+		log_warning("recovery: sandbox %s, whose broker is gone, is not deleted: %s",
+			self->look->found[self->next], err->text);
+		go_on(self);
+	} else {
+		daytona_claim_forget(self->claim, on_forgotten);
+	}
+}
+
+static void on_alone(void *data, const struct error *err)
+{
+	struct daytona_sweep *self = data;
+	if (err) {
+		go_on(self); // somebody has it by now
+		return;
+	}
+	self->box = daytona_box_create(&(struct daytona_box_config){
+		.loop = self->context->loop,
+		.api = self->api,
+		.profile = &self->profile,
+		.identity = daytona_claim_identity(self->claim),
+		.name = self->look->found[self->next],
+		.data = self,
+	});
+	daytona_box_delete(self->box, on_deleted);
+}
+
+static void on_claimed(void *data, const struct error *err)
+{
+	struct daytona_sweep *self = data;
+	if (err) {
+		go_on(self);
+	} else {
+		daytona_claim_take_alone(self->claim, on_alone);
+	}
+}
+
+static void on_soon(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct daytona_sweep *self = CONTAINER_OF(timer, struct daytona_sweep, soon);
+	drop_one(self);
+	if (self->next >= words_count(self->look->found)) {
+		provider_swept *done = self->done;
+		void *done_data = self->data;
+		daytona_sweep_cancel(&self->sweep);
+		done(done_data, NULL);
+		return;
+	}
+	self->claim = daytona_claim_create(&(struct daytona_claim_config){
+		.context = self->context,
+		.profile = self->profile.name,
+		.api = self->profile.api_url,
+		.reference = self->look->found[self->next],
+		.is_transient = true,
+		.data = self,
+	});
+	daytona_claim_take(self->claim, NULL, on_claimed);
+}
+
+static void on_looked(struct pool_job *job)
+{
+	struct sweep_look *look = CONTAINER_OF(job, struct sweep_look, job);
+	look->is_running = false;
+	if (look->sweep) {
+		ev_timer_start(look->sweep->context->loop, &look->sweep->soon);
+	} else {
+		look_free(look);
+	}
+}
+
+/* ---- for the caller ---- */
+
+void daytona_sweep_cancel(struct provider_sweep *sweep)
+{
+	struct daytona_sweep *self = CONTAINER_OF(sweep, struct daytona_sweep, sweep);
+	struct sweep_look *look = self->look;
+	ev_timer_stop(self->context->loop, &self->soon);
+	drop_one(self);
+	daytona_api_destroy(self->api);
+	daytona_profile_finish(&self->profile);
+	look->sweep = NULL;
+	if (!look->is_running || pool_cancel(self->context->pool, &look->job)) {
+		look_free(look);
+	}
+	free(self);
+}
+
+struct provider_sweep *daytona_sweep(struct provider *provider,
+	const struct provider_context *context, const struct sandbox_request *request,
+	const char *const *kept, provider_swept *done, void *data, struct error *err)
+{
+	struct daytona_sweep *self = mem_alloc_zero(sizeof(*self));
+	struct sweep_look *look = mem_alloc_zero(sizeof(*look));
+	self->sweep.provider = provider;
+	self->context = context;
+	self->done = done;
+	self->data = data;
+	self->look = look;
+	ev_timer_init(&self->soon, on_soon, 0., 0.);
+	look->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked};
+	look->sweep = self;
+	look->state_folder = mem_strdup_or_null(context->state_folder);
+	look->profile = mem_strdup(request->profile);
+	words_append_all(&look->kept, kept);
+	if (!daytona_profile_read(&self->profile, request->profile, request->settings, err)) {
+		daytona_sweep_cancel(&self->sweep);
+		return NULL;
+	}
+	look->api = mem_strdup(self->profile.api_url);
+	self->api = daytona_profile_api(&self->profile, context, err);
+	look->is_running = self->api && pool_submit(context->pool, &look->job, err);
+	if (!look->is_running) {
+		daytona_sweep_cancel(&self->sweep);
+		return NULL;
+	}
+	return &self->sweep;
+}
