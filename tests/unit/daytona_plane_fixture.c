@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/daytona_plane_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+struct plane plane;
+
+struct daytona_call {
+	ev_timer timer;
+	struct plane_box *box;
+	bool has_failed;
+	struct error err;
+	daytona_sandbox_done *done;
+	daytona_done *plain_done;
+	const struct daytona_list_listener *listener;
+	void *data;
+};
+
+struct plane_box *plane_add(const char *name, const char *state)
+{
+	assert_true(plane.count < PLANE_MAX);
+	struct plane_box *box = &plane.boxes[plane.count++];
+	*box = (struct plane_box){
+		.exists = state != NULL, .state = state, .desired = "", .reason = ""};
+	snprintf(box->name, sizeof(box->name), "%s", name);
+	return box;
+}
+
+static struct plane_box *find(const char *name)
+{
+	for (size_t i = 0; i < plane.count; i++) {
+		if (strcmp(plane.boxes[i].name, name) == 0) {
+			return &plane.boxes[i];
+		}
+	}
+	fail_msg("nobody knows of %s", name);
+	return NULL;
+}
+
+static void describe(const struct plane_box *box, struct daytona_sandbox *seen)
+{
+	static const struct daytona_pair own[] = {{DAYTONA_LABEL_OWNER, "me"}, {NULL, NULL}};
+	static const struct daytona_pair foreign[] = {{DAYTONA_LABEL_OWNER, "you"}, {NULL, NULL}};
+	*seen = (struct daytona_sandbox){.id = box->name,
+		.name = box->name,
+		.state = box->state,
+		.desired_state = box->desired,
+		.error_reason = box->reason,
+		.user = "",
+		.target = "",
+		.snapshot = "",
+		.created_at = "",
+		.labels = box->is_foreign ? foreign : own,
+		.is_recoverable = box->is_recoverable,
+		.blocks_network = !box->is_network_open,
+		.network_allow_list = "",
+		.domain_allow_list = ""};
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct daytona_call call = *CONTAINER_OF(timer, struct daytona_call, timer);
+	struct daytona_sandbox seen;
+	free(CONTAINER_OF(timer, struct daytona_call, timer));
+	if (call.listener) {
+		if (plane.listed) {
+			describe(find(plane.listed), &seen);
+			call.listener->on_sandbox(call.data, &seen);
+		}
+		call.listener->on_done(call.data, NULL);
+	} else if (call.plain_done) {
+		call.plain_done(call.data, NULL);
+	} else if (call.has_failed) {
+		call.done(call.data, NULL, &call.err);
+	} else {
+		describe(call.box, &seen);
+		call.done(call.data, &seen, NULL);
+	}
+}
+
+static struct daytona_call *call_create(struct plane_box *box, void *data)
+{
+	struct daytona_call *call = mem_alloc_zero(sizeof(*call));
+	call->box = box;
+	call->data = data;
+	ev_timer_init(&call->timer, on_timer, 0., 0.);
+	ev_timer_start(plane.loop, &call->timer);
+	return call;
+}
+
+static void fail_with(struct daytona_call *call, enum error_code code, const char *reason)
+{
+	call->has_failed = true;
+	error_set_reason(&call->err, code, reason, "the service says %s", reason);
+}
+
+void daytona_call_cancel(struct daytona_call *call)
+{
+	if (call) {
+		ev_timer_stop(plane.loop, &call->timer);
+		free(call);
+	}
+}
+
+struct daytona_call *daytona_get(
+	struct daytona_api *api, const char *id_or_name, daytona_sandbox_done *done, void *data)
+{
+	struct plane_box *box = find(id_or_name);
+	struct daytona_call *call = call_create(box, data);
+	call->done = done;
+	if (box->gets++ > 0 && box->later) {
+		box->state = box->later;
+		box->later = NULL;
+	}
+	if (!box->exists) {
+		fail_with(call, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND");
+	}
+	return call;
+}
+
+struct daytona_call *daytona_create(struct daytona_api *api, const struct daytona_create *create,
+	daytona_sandbox_done *done, void *data)
+{
+	struct plane_box *box = find(create->name);
+	struct daytona_call *call = call_create(box, data);
+	call->done = done;
+	box->creates++;
+	box->exists = !box->create_reason || box->create_state;
+	box->state = box->create_state ? box->create_state : "creating";
+	box->later = box->create_state ? NULL : "started";
+	box->gets = 1;
+	if (box->create_reason) {
+		fail_with(call, box->create_code, box->create_reason);
+	}
+	return call;
+}
+
+struct daytona_call *daytona_act(struct daytona_api *api, enum daytona_act act, const char *id,
+	daytona_sandbox_done *done, void *data)
+{
+	struct plane_box *box = find(id);
+	struct daytona_call *call = call_create(box, data);
+	int *const counts[] = {[DAYTONA_START] = &box->starts,
+		[DAYTONA_STOP] = &box->stops,
+		[DAYTONA_ARCHIVE] = &box->archives,
+		[DAYTONA_DELETE] = &box->deletes,
+		[DAYTONA_RECOVER] = &box->recovers};
+	const char *const states[] = {[DAYTONA_START] = box->started ? box->started : "started",
+		[DAYTONA_STOP] = "stopped",
+		[DAYTONA_ARCHIVE] = "archiving",
+		[DAYTONA_DELETE] = "destroying",
+		[DAYTONA_RECOVER] = "started"};
+	call->done = done;
+	++*counts[act];
+	if (box->act_reason) {
+		fail_with(call, ERROR_DENIED, box->act_reason);
+	} else {
+		box->state = states[act];
+	}
+	return call;
+}
+
+struct daytona_call *daytona_list(struct daytona_api *api, const struct daytona_pair *labels,
+	const struct daytona_list_listener *listener, void *data)
+{
+	struct daytona_call *call = call_create(NULL, data);
+	call->listener = listener;
+	plane.lists++;
+	return call;
+}
+
+struct daytona_call *daytona_set_network(struct daytona_api *api, const char *id,
+	const struct daytona_network *network, daytona_done *done, void *data)
+{
+	struct plane_box *box = find(id);
+	struct daytona_call *call = call_create(box, data);
+	call->plain_done = done;
+	box->networks++;
+	box->is_network_open = !network->blocks_network;
+	return call;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_UNIT_DAYTONA_PLANE_FIXTURE_H
+#define TESTS_UNIT_DAYTONA_PLANE_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "providers/daytona/box.h"
+
+/*
+ * The calls of providers/daytona/api.h without any service behind them: sandboxes that are in the
+ * state that a test says, and count what is asked of them. Linked before the library.
+ */
+enum { PLANE_MAX = 40 };
+
+struct plane_box {
+	char name[DAYTONA_NAME_SIZE];
+	bool exists;
+	const char *state, *desired;
+	const char *later;   // the state from the second look on; NULL: the same
+	const char *reason;  // errorReason
+	const char *started; // the state after a start; NULL: "started"
+	bool is_recoverable, is_foreign, is_network_open;
+	const char *act_reason; // acts fail with it; NULL: they do not
+	/* What a create is answered with; the sandbox is there then in create_state, or not. */
+	const char *create_reason;
+	enum error_code create_code;
+	const char *create_state; // NULL: it is not there
+	int gets, creates, starts, stops, archives, deletes, recovers, networks;
+};
+
+struct plane {
+	struct ev_loop *loop;
+	struct plane_box boxes[PLANE_MAX];
+	size_t count;
+	const char *listed; // the name of one that a list has; NULL: none
+	int lists;
+};
+
+extern struct plane plane;
+
+struct plane_box *plane_add(const char *name, const char *state); // NULL: it is not there
+
+#endif
