@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+Where a session may be cut off, times what may be killed there, times where the agent works: after
+each nothing is left, and no edit is lost. A cell is (phase, point, victim) of a provider.
+"""
+
+import concurrent.futures
+import itertools
+import traceback
+import unittest
+
+import case
+import kill_room
+import sshd
+
+AT_ONCE = 4
+CHAIN = 9  # cells that follow each other in one room
+
+# The places (base/point.h) that a turn with edits on both sides comes by, and those of the end.
+PLAIN = {'turn': ('snapshot.begun', 'snapshot.taken', 'object.written', 'store.renamed',
+                  'checkpoint.added')}
+SYNCED = {
+    'turn': ('collect.asked', 'collect.answered', 'snapshot.taken', 'object.renamed',
+             'merge.begun', 'slot.exchanged', 'base.setting', 'deliver.asked', 'deliver.done',
+             'base.set', 'keeper.synced'),
+    'end': ('collect.asked', 'merge.done', 'deliver.asked', 'record.written', 'keeper.done'),
+}
+VICTIMS = ('broker', 'guard', 'agent', 'child')
+
+
+def cells(places, phase, victims):
+    return [(phase, point, victim)
+            for point, victim in itertools.product(places.get(phase, ()), victims)]
+
+
+def matrix():
+    """(provider, cells): at the end the agent is gone, and with it who guards it."""
+    table = [('local', cells(PLAIN, 'turn', VICTIMS)),
+             ('copy', cells(SYNCED, 'turn', VICTIMS) + cells(SYNCED, 'end', ('broker',)))]
+    if sshd.can_be_started():
+        table.append(('ssh', cells(SYNCED, 'turn', (*VICTIMS, 'sshd'))
+                      + cells(SYNCED, 'end', ('broker', 'guard', 'sshd'))))
+    return table
+
+
+def run_chain(provider, chain):
+    """What was wrong, as texts; after that the rest has a room of its own."""
+    wrong = []
+    while chain:
+        room, cell = kill_room.Room(provider), None
+        try:
+            room.setUp()
+            while chain:
+                cell = chain.pop(0)
+                room.cut(*cell)
+                room.check()
+        except Exception:  # pylint: disable=broad-except
+            last = room.clients[-1].stderr[-800:] if room.clients else ''
+            wrong.append(f'{provider} {cell}: {traceback.format_exc(limit=-2)}\n{last}')
+        finally:
+            room.doCleanups()
+    return wrong
+
+
+class Matrix(unittest.TestCase):
+    def test_nothing_is_left_and_nothing_lost(self):
+        chains = [(provider, all_cells[i::-(-len(all_cells) // CHAIN)])
+                  for provider, all_cells in matrix()
+                  for i in range(-(-len(all_cells) // CHAIN))]
+        count = sum(len(chain) for _, chain in chains)
+        self.assertGreaterEqual(count, 120 if sshd.can_be_started() else 60)
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            wrong = sum(pool.map(lambda chain: run_chain(*chain), chains), [])
+        print(f'{count} cells, {len(wrong)} wrong', flush=True)
+        self.assertEqual(wrong, [], '\n'.join(wrong))
+
+
+if __name__ == '__main__':
+    case.main()
