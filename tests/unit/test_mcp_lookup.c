@@ -36,7 +36,9 @@ static int set_up(void **state)
 	struct fixture *fixture = mem_alloc_zero(sizeof(*fixture));
 	*state = fixture;
 	stage_init(&fixture->stage);
-	struct sandbox_request request = {.profile = "p", .settings = NULL};
+	struct settings settings;
+	settings_init(&settings);
+	struct sandbox_request request = {.profile = "p", .settings = &settings};
 	fixture->sandbox = sandbox_prepare(
 		&fixture->stage.provider, &request, &sandbox_listener, fixture, &err);
 	assert_non_null(fixture->sandbox);
