@@ -7,6 +7,7 @@
 
 #include "broker/keeper.h"
 #include "broker/pause.h"
+#include "broker/pause.h"
 #include "broker/probe.h"
 #include "broker/relay_internal.h"
 
@@ -66,11 +67,13 @@ static void write_null(struct json_writer *writer, const char *key)
 
 static const char *state_of(const struct peer *peer)
 {
-	return peer->is_down             ? "ended"
-	       : !peer->is_ready         ? "preparing"
-	       : !peer->was_greeted      ? "starting"
-	       : pause_holds_agent(peer) ? "paused"
-	                                 : "running";
+	if (peer->is_down) {
+		return "ended";
+	}
+	if (pause_holds_agent(peer)) {
+		return "paused";
+	}
+	return !peer->is_ready ? "preparing" : peer->was_greeted ? "running" : "starting";
 }
 
 static void count_session(void *data, struct session *session)

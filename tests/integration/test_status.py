@@ -64,6 +64,19 @@ class State(StatusCase):
         self.assertEqual(self.told(client)[-2:],
                          [('active', 'collecting'), ('collecting', 'stopped')])
 
+    def test_a_pause_is_told_and_its_sandbox_is_well(self):
+        client, session = self.watching()
+        self.wait_told(client, 'active')
+        client.call('_broker/session/pause', {'sessionId': session}, seconds=PATIENCE)
+        self.wait_told(client, 'paused')
+        self.assertEqual(self.status(client, session)['state'], 'paused')
+        health = self.health(client)
+        self.assertEqual(([agent['state'] for agent in health['agents']], health['isHealthy']),
+                         (['paused'], True))
+        client.call('_broker/session/resume', {'sessionId': session}, seconds=PATIENCE)
+        client.prompt(session, 'say on again')
+        self.assertEqual(self.told(client)[-2:], [('active', 'paused'), ('paused', 'active')])
+
     def test_who_did_not_ask_is_told_nothing(self):
         client, session = self.opened()
         client.prompt(session, 'say hi')
