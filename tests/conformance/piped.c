@@ -13,6 +13,7 @@ struct piped_provider {
 	struct provider provider;
 	const struct provider_context *context;
 	char folder[PATH_MAX];
+	bool is_apart; // stderr has channels of its own
 };
 
 static struct sandbox *prepare(struct provider *provider, const struct sandbox_request *request,
@@ -27,7 +28,9 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 		.grace_ms = 60000,
 		.channel_timeout_ms = 20000,
 		.login_timeout_ms = 20000,
-		.max_connections = 12, // of ten processes each: the cases run a hundred
+		/* Of ten channels each: the cases run a hundred processes. */
+		.max_connections = self->is_apart ? 24 : 12,
+		.stderr_apart = self->is_apart,
 		.connect = pipe_client_connect,
 	};
 	pipe_client_options.shell = "/bin/sh";
@@ -44,11 +47,24 @@ static void destroy(struct provider *provider)
 static const struct provider_impl impl = {
 	.backend = BACKEND_SSH, .destroy = destroy, .prepare = prepare};
 
-struct provider *piped_provider_create(const struct provider_context *context, const char *folder)
+static struct provider *create(
+	const struct provider_context *context, const char *folder, bool is_apart)
 {
 	struct piped_provider *self = mem_alloc_zero(sizeof(*self));
 	self->provider.impl = &impl;
 	self->context = context;
+	self->is_apart = is_apart;
 	snprintf(self->folder, sizeof(self->folder), "%s", folder);
 	return &self->provider;
+}
+
+struct provider *piped_provider_create(const struct provider_context *context, const char *folder)
+{
+	return create(context, folder, false);
+}
+
+struct provider *piped_provider_create_apart(
+	const struct provider_context *context, const char *folder)
+{
+	return create(context, folder, true);
 }

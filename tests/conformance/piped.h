@@ -6,5 +6,8 @@
 
 /* The SSH sandbox over pipes instead of a connection; workspaces lie below the folder. */
 struct provider *piped_provider_create(const struct provider_context *context, const char *folder);
+/* The same, with the stderr of each process on a channel of its own. */
+struct provider *piped_provider_create_apart(
+	const struct provider_context *context, const char *folder);
 
 #endif

@@ -62,6 +62,7 @@ const struct subject subjects[] = {
 	{"fake", BACKEND_FAKE, create_fake, NULL, false},
 	{"scripted", BACKEND_SSH, create_scripted, NULL, false},
 	{"piped", BACKEND_SSH, piped_provider_create, NULL, true},
+	{"piped-apart", BACKEND_SSH, piped_provider_create_apart, NULL, true},
 	{"ssh", BACKEND_SSH, connected_libssh2_create, NULL, true},
 	{"ssh-openssh", BACKEND_SSH, connected_openssh_create, NULL, true},
 	{"remapped", BACKEND_FAKE, create_remapped, NULL, false},
