@@ -142,6 +142,13 @@ void ssh_admission_settle(struct ssh_admission_turn *turn)
 	}
 }
 
+void ssh_admission_forget(struct ssh_admission_turn *turn)
+{
+	if (turn && turn->target.user) {
+		explicit_bzero(turn->target.user, strlen(turn->target.user));
+	}
+}
+
 void ssh_admission_end(struct ssh_admission_turn *turn)
 {
 	if (turn) {

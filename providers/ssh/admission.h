@@ -29,8 +29,8 @@ struct ssh_admission {
 	void (*settled)(void *data, struct ssh_admission_turn *turn);
 };
 
-/* `user` is copied, is a secret from then on, and wiped when the connection is closed. Raises
- * nothing before it returns. */
+/* `user` is copied, is a secret from then on, and wiped once the connection stands or is closed.
+ * Raises nothing before it returns. */
 void ssh_admission_grant(struct ssh_admission_turn *turn, const char *user);
 
 /* The error is copied; it becomes that of the sandbox. Raises nothing before it returns. */

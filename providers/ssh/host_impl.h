@@ -123,6 +123,8 @@ void ssh_links_begin(struct ssh_host *host);
 struct ssh_admission_turn *ssh_admission_begin(struct ssh_link *link);
 /* The link stands, or has failed. NULL and more than once are fine. */
 void ssh_admission_settle(struct ssh_admission_turn *turn);
+/* The link stands: the name is wiped. NULL is fine. */
+void ssh_admission_forget(struct ssh_admission_turn *turn);
 void ssh_admission_end(struct ssh_admission_turn *turn); // frees it; the client has gone
 /* Whether a link that was of no use yet failed for what a new admission may mend. */
 bool ssh_admission_was_in_vain(const struct error *err);

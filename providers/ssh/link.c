@@ -180,6 +180,7 @@ void ssh_link_prove(struct ssh_link *link)
 	if (!link->is_of_use) {
 		link->is_of_use = true;
 		ssh_admission_settle(link->turn);
+		ssh_admission_forget(link->turn);
 	}
 }
 

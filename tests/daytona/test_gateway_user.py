@@ -57,6 +57,17 @@ class User:
         return status
 
 
+def is_in_memory(pid, text):
+    with open(f'/proc/{pid}/mem', 'rb', 0) as memory:
+        for line in pathlib.Path(f'/proc/{pid}/maps').read_text().splitlines():
+            begin, end = (int(at, 16) for at in line.split()[0].split('-'))
+            if ' r' in line and '[v' not in line and end - begin < 64 * MIB:  # a sanitizer's are huge
+                memory.seek(begin)
+                if text in memory.read(end - begin):
+                    return True
+    return False
+
+
 @stand_in.NEEDED
 class GatewayUserTest(unittest.TestCase):
     @classmethod
@@ -164,6 +175,12 @@ class GatewayUserTest(unittest.TestCase):
         user.answer(self.token())
         user.hear('ready')
         self.assertEqual(user.run('echo works'), [0, 0, 6, 0])
+
+    def test_a_token_is_in_no_memory_once_the_connection_stands(self):
+        user = self.ready()
+        user.run('echo works')
+        self.assertFalse(is_in_memory(user.process.pid, self.tokens[0].encode()))
+        self.assertTrue(is_in_memory(user.process.pid, b'ACP_BROKER_RUN'))  # it can be seen
 
     def test_a_token_that_is_never_valid_is_explained(self):
         user = self.user()
