@@ -31,7 +31,7 @@ NOT_UNDER_ASAN = [
     'daytona-killed', 'daytona-life', 'daytona-recordings', 'daytona-sdk', 'daytona-stand_in',
     'daytona-test_provider',
     'integration-commands_killed',
-    'integration-kill_matrix',
+    'integration-kill_matrix', 'integration-pause',
     'integration-ssh_*', 'integration-sync_cut', 'integration-sync_killed',
     'integration-test_provider', 'interop-ssh_pair',
     'unit-ssh_exec*-openssh', 'unit-ssh_stress-openssh',

@@ -148,10 +148,61 @@ static void stage_close(struct sandbox *sandbox)
 	free(self);
 }
 
+/* ---- suspending ---- */
+
+static void answer_suspend(struct stage *stage, struct sandbox *sandbox, sandbox_done *done,
+	void *data, const struct error *err)
+{
+	if (stage->holds_suspend) {
+		assert_null(stage->held_done);
+		stage->held_done = done;
+		stage->held_data = data;
+	} else if (done) {
+		sandbox_raise_later(sandbox, done, data, err);
+	}
+}
+
+static void stage_suspend(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	struct stage *stage = stage_of(sandbox);
+	bool fails = stage->suspend_error.code != ERROR_NONE;
+	stage->suspended += fails ? 0 : 1;
+	stage->held_is_suspend = true;
+	answer_suspend(stage, sandbox, done, data, fails ? &stage->suspend_error : NULL);
+}
+
+/* Takes back a suspend that waits. */
+static void stage_resume(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	struct stage *stage = stage_of(sandbox);
+	struct error err;
+	stage->suspended -= stage->suspended > 0 ? 1 : 0;
+	error_set_reason(&err, ERROR_UNAVAILABLE, "PAUSE_INTERRUPTED", "it was taken back");
+	if (stage->held_done) {
+		sandbox_raise_later(sandbox, stage->held_done, stage->held_data,
+			stage->held_is_suspend ? &err : NULL);
+		stage->held_done = NULL;
+	}
+	stage->held_is_suspend = false;
+	if (done) {
+		answer_suspend(stage, sandbox, done, data, NULL);
+	}
+}
+
+void stage_go_on(struct stage *stage)
+{
+	sandbox_done *done = stage->held_done;
+	stage->held_done = NULL;
+	assert_non_null(done);
+	done(stage->held_data, NULL);
+}
+
 static const struct sandbox_impl sandbox_impl = {
 	.add_root = stage_add_root,
 	.exec = stage_exec,
 	.close = stage_close,
+	.suspend = stage_suspend,
+	.resume = stage_resume,
 };
 
 static struct sandbox *stage_prepare(struct provider *provider,

@@ -53,13 +53,19 @@ struct stage {
 	struct registry *registry;
 	struct config config; // config.profile: everything at its default, to be changed
 	struct sandbox_capabilities capabilities;
-	bool holds_ready;                       // a sandbox is not ready until stage_ready
-	bool holds_start;                       // a process has not started until stage_start
-	bool ignores_kill;                      // a killed tree does not end by itself
-	struct error prepare_error;             // where its code is set: refuses at once
-	struct error ready_error;               // the sandbox fails instead of becoming ready
-	struct error exec_error;                // refuses at once
-	struct error start_error;               // the process fails instead of starting
+	bool holds_ready;           // a sandbox is not ready until stage_ready
+	bool holds_start;           // a process has not started until stage_start
+	bool ignores_kill;          // a killed tree does not end by itself
+	struct error prepare_error; // where its code is set: refuses at once
+	struct error ready_error;   // the sandbox fails instead of becoming ready
+	struct error exec_error;    // refuses at once
+	struct error start_error;   // the process fails instead of starting
+	bool holds_suspend;         // a suspend or a resume waits for stage_go_on
+	struct error suspend_error; // a suspend fails
+	int suspended;              // sandboxes that are
+	sandbox_done *held_done;    // what waits
+	void *held_data;
+	bool held_is_suspend;
 	const char *runtime;                    // where mapped roots are; NULL: "/runtime"
 	size_t roots_max;                       // a sandbox takes; 0: any number
 	struct list sandboxes;                  // of struct stage_sandbox (private), open ones
@@ -91,6 +97,7 @@ void stage_until(struct stage *stage, const bool *flag);
 void stage_ready(struct stage *stage);                  // the newest one, with holds_ready
 void stage_lose(struct stage *stage, const char *text); // the newest one fails
 int stage_open_sandboxes(const struct stage *stage);
+void stage_go_on(struct stage *stage); // with holds_suspend
 
 /* ---- processes ---- */
 
