@@ -92,11 +92,11 @@ struct peer {
 	size_t held_bytes;     // of answers in turns, and of what came after them
 	char *unsaid;          // owned; what a sync had to say before there was a session
 	char *last_session;    // owned; as the editor knows it; opened or prompted last
+	struct pause *pause;   // owned; NULL until it is first paused
 	struct list inquiries; // of struct inquiry (sync_methods.c): not answered yet
 	struct usage_memo usage_memo;
 	bool is_rolling_back;
-	struct pause *pause; // owned; NULL until it is first paused
-	bool is_collecting;  // nothing of it runs; the last sync does
+	bool is_collecting; // nothing of it runs; the last sync does
 	bool is_collected;
 };
 
