@@ -61,7 +61,8 @@ def is_in_memory(pid, text):
     with open(f'/proc/{pid}/mem', 'rb', 0) as memory:
         for line in pathlib.Path(f'/proc/{pid}/maps').read_text().splitlines():
             begin, end = (int(at, 16) for at in line.split()[0].split('-'))
-            if ' r' in line and '[v' not in line and end - begin < 64 * MIB:  # a sanitizer's are huge
+            # Those of a sanitizer are huge.
+            if ' r' in line and '[v' not in line and end - begin < 64 * MIB:
                 memory.seek(begin)
                 if text in memory.read(end - begin):
                     return True
