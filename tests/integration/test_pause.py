@@ -13,7 +13,7 @@ import ssh_case
 
 from acp import RpcError
 from host import NEVER
-from sync_case import PATIENCE, SyncCase, fitting
+from sync_case import PATIENCE, SyncCase, checked, fitting
 
 STILL_SECONDS = 0.3
 DAEMON = "(setsid sh -c 'while :; do echo >>ticks; sleep 0.02; done' &)"
@@ -101,6 +101,18 @@ class Copy(Pausing, SyncCase):
         self.assertEqual(self.states(), {'T'})
         self.resume(client, session)
         self.assertNotIn('T', self.states())
+
+    def test_the_states_are_told(self):
+        client = self.copied(capabilities={'_meta': {'broker': {'state': True}}})
+        session = client.new_session(self.work)
+        client.wait_for(lambda m: m.method == '_broker/session/state'
+                        and m.params['state'] == 'active', PATIENCE)
+        self.pause(client, session)
+        self.resume(client, session)
+        told = [checked('session-state', 'params', m.params) for m in client.received
+                if m.method == '_broker/session/state']
+        self.assertEqual([(p['previous'], p['state']) for p in told][-2:],
+                         [('active', 'paused'), ('paused', 'active')])
 
     def test_a_tool_call_that_does_not_end_refuses_it_and_nothing_is_changed(self):
         client, session = self.opened(pause_drain_timeout='300ms')
