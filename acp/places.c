@@ -40,6 +40,7 @@ static const struct json_place place_table[] = {
 	{PLACE_RESULT_AUTH_METHODS, "result.authMethods", JSON_PLACE_ONCE},
 	{PLACE_RESULT_AGENT_NAME, "result.agentInfo.name", JSON_PLACE_ONCE},
 	{PLACE_NEXT_CURSOR, "result.nextCursor", JSON_PLACE_ONCE},
+	{PLACE_LISTED, "result.sessions", JSON_PLACE_ONCE},
 	{PLACE_LISTED_SESSION_ID, "result.sessions[].sessionId", 0},
 	{PLACE_RESULT_MCP_HTTP, "result.agentCapabilities.mcpCapabilities.http", JSON_PLACE_ONCE},
 	{PLACE_RESULT_MCP_SSE, "result.agentCapabilities.mcpCapabilities.sse", JSON_PLACE_ONCE},

@@ -45,6 +45,7 @@ enum place {
 	PLACE_RESULT_AUTH_METHODS,     // initialize
 	PLACE_RESULT_AGENT_NAME,       // initialize
 	PLACE_NEXT_CURSOR,             // session/list
+	PLACE_LISTED,                  // session/list
 	PLACE_LISTED_SESSION_ID,       // session/list; several
 	PLACE_RESULT_MCP_HTTP,         // initialize
 	PLACE_RESULT_MCP_SSE,          // initialize

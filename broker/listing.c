@@ -7,6 +7,7 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "broker/listing_records.h"
 
 enum { REQUEST_CANCELLED = -32800 }; // ACP, ErrorCode
 
@@ -157,6 +158,14 @@ static bool find_next(
 	return next != NULL;
 }
 
+/* Neither this agent nor another one has more. */
+static bool is_last(struct relay *relay, const struct request *request, const struct call *call)
+{
+	struct span own = message_place(&call->message, PLACE_NEXT_CURSOR);
+	bool has_more = own.len > 2 && own.data[0] == '"';
+	return !has_more && !first_from(relay, request->peer->number + 1);
+}
+
 bool listing_on_result(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
@@ -164,7 +173,8 @@ bool listing_on_result(
 	struct buf text;
 	struct span result = message_place(&call->message, PLACE_RESULT);
 	const struct json_hit *hit = message_hit(&call->message, PLACE_NEXT_CURSOR);
-	if (!edit_ids(relay, request, call, err)) {
+	if (!edit_ids(relay, request, call, err) ||
+		!listing_records_add(relay, call, is_last(relay, request, call), err)) {
 		return false;
 	}
 	if (result.len == 0 || result.data[0] != '{' ||

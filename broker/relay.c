@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "broker/environment.h"
 #include "broker/health.h"
+#include "broker/listing_records.h"
 #include "broker/old_text.h"
 #include "broker/pause.h"
 #include "broker/relay_claim.h"
@@ -376,6 +377,7 @@ struct relay *relay_create(const struct relay_config *config)
 	list_init(&relay->healths);
 	list_init(&relay->restores);
 	list_init(&relay->claims);
+	list_init(&relay->list_looks);
 	pending_table_init(&relay->asked_editor, profile->max_requests);
 	session_table_init(&relay->sessions, profile->max_sessions);
 	splice_init(&relay->splice);
@@ -417,6 +419,7 @@ void relay_destroy(struct relay *relay)
 	}
 	assert(list_is_empty(&relay->restores)); // their agents have failed them
 	relay_claim_finish(relay);
+	listing_records_finish(relay);
 	recovery_destroy(relay->recovery);
 	sweep_destroy(relay->sweep);
 	ev_timer_stop(relay->config.loop, &relay->last_words);

@@ -8,6 +8,7 @@
 #include "acp/rewrite.h"
 #include "base/log.h"
 #include "broker/listing.h"
+#include "broker/listing_records.h"
 #include "broker/mode_gate.h"
 #include "broker/own_methods.h"
 #include "broker/pause.h"
@@ -88,7 +89,12 @@ static struct peer *peer_to_open(
 {
 	struct peer *peer = relay_peer_with_root(relay, call);
 	struct peer *home = session ? relay_peer_of_number(relay, session->agent_number) : NULL;
-	return peer || !home || !relay_revive(home) ? peer : home;
+	char cwd[FILE_PATH_MAX];
+	if (!peer && home && relay_revive(home)) {
+		return home;
+	}
+	bool has_cwd = message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd));
+	return peer || !has_cwd ? peer : relay_revive_with_root(relay, cwd);
 }
 
 /* The agent a request goes to; NULL once it was answered. */
@@ -158,8 +164,8 @@ static void on_request(struct relay *relay, const struct call *call)
 		own_methods_call(relay, call);
 		return;
 	}
-	struct peer *peer =
-		relay_claim_holds(relay, call) ? NULL : route_request(relay, method, call);
+	bool is_held = relay_claim_holds(relay, call) || listing_records_hold(relay, call);
+	struct peer *peer = is_held ? NULL : route_request(relay, method, call);
 	if (!peer) {
 		return;
 	}

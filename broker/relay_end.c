@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "broker/health.h"
 #include "broker/pause.h"
+#include "broker/listing_records.h"
 #include "broker/recovery.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_claim.h"
@@ -151,6 +152,7 @@ void relay_end(struct relay *relay)
 		relay->sweep = NULL;
 		restore_end(relay);
 		relay_claim_end(relay);
+		listing_records_end(relay);
 		session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);
 		answer_for_editor(relay);
 	}

@@ -41,9 +41,11 @@ struct relay {
 	int next_peer_number;
 	unsigned notices; // sent so far (notice.c)
 	struct usage usage;
-	struct usage_memo usage_memo; // of the editor
-	struct list restores;         // of struct restore (restore.c)
-	struct list claims;           // of struct claim (relay_claim.c)
+	struct usage_memo usage_memo;   // of the editor
+	struct list restores;           // of struct restore (restore.c)
+	struct list claims;             // of struct claim (relay_claim.c)
+	struct list list_looks;         // of struct look (listing_records.c)
+	struct listing_records *listed; // owned; of the list in hand; may be NULL
 	unsigned restores_begun;
 	unsigned agents_started;
 	bool offers_load;   // the agent has said that it takes session/load
@@ -112,6 +114,7 @@ struct call {
 	const struct mcp_commands *mcp; // borrowed; what was asked of its MCP servers; may be NULL
 	bool was_synced;                // the workspaces were synced for it
 	bool was_claimed;               // the records were asked for its session
+	bool was_looked_up;             // the records were read for its list
 };
 
 struct old_text;

@@ -20,10 +20,20 @@ static void collect(struct peer *peer)
 	}
 }
 
+/* A sandbox of its own without any directory is nobody's. */
+static bool is_of_use(const struct peer *peer)
+{
+	const struct sandbox *sandbox = agent_sandbox(peer->agent);
+	const struct sandbox_capabilities *capabilities =
+		sandbox ? sandbox_capabilities(sandbox) : NULL;
+	return capabilities && (sandbox_root_count(sandbox) > 0 ||
+				       (!capabilities->isolated && !capabilities->maps_paths));
+}
+
 static bool may_rest(const struct peer *peer)
 {
 	return peer->has_served && !peer->relay->is_ending && !peer->is_collecting &&
-	       !peer->is_collected && agent_can_restart(peer->agent);
+	       !peer->is_collected && agent_can_restart(peer->agent) && is_of_use(peer);
 }
 
 bool relay_revive_rest(struct peer *peer)
@@ -74,6 +84,16 @@ struct peer *relay_revive_any(struct relay *relay)
 {
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		if (relay_revive(peer)) {
+			return peer;
+		}
+	}
+	return NULL;
+}
+
+struct peer *relay_revive_with_root(struct relay *relay, const char *local)
+{
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		if (path_map_has_local(&peer->map, local) && relay_revive(peer)) {
 			return peer;
 		}
 	}

@@ -19,6 +19,9 @@ bool relay_revive_rest(struct peer *peer);
 bool relay_revive(struct peer *peer);
 struct peer *relay_revive_any(struct relay *relay); // NULL: none rests
 
+/* The same in the sandbox that has this directory as a root; NULL: none that rests has. */
+struct peer *relay_revive_with_root(struct relay *relay, const char *local);
+
 /* The broker ends: what rests is collected. May free the peer. */
 void relay_revive_end(struct peer *peer);
 

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "broker/environment.h"
+#include "broker/relay_revive.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
 #include "broker/root_check.h"
@@ -195,17 +196,22 @@ static bool is_about_to_have(const struct peer *peer, const char *directory)
 	return false;
 }
 
-/* An agent that another session has started for the same directory; or a further one. */
+/* The agent of another session that has, or will have, the directory; or a further one. */
 static struct peer *peer_for(const struct opening *opening)
 {
 	struct relay *relay = opening->peer->relay;
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		if (!peer->is_down && peer != opening->peer &&
-			is_about_to_have(peer, opening->directories[0])) {
+			(path_map_has_local(&peer->map, opening->directories[0]) ||
+				is_about_to_have(peer, opening->directories[0]))) {
 			return peer;
 		}
 	}
-	struct peer *peer = relay_further_peer(relay);
+	struct peer *peer = relay_revive_with_root(relay, opening->directories[0]);
+	if (peer) {
+		return peer;
+	}
+	peer = relay_further_peer(relay);
 	if (peer) {
 		peer->reserved_for = mem_strdup(opening->directories[0]);
 		log_info("%s: starting %s for %s", opening->peer->hop, peer->hop,
@@ -259,6 +265,9 @@ static void on_root_added(void *data, const struct error *err)
 {
 	struct opening *opening = data;
 	struct peer *peer = opening->peer;
+	if (!err) {
+		refresh_map(peer);
+	}
 	if (!opening->parcel) {
 		opening_destroy(opening); // answered meanwhile: the agent ended
 		return;
@@ -275,7 +284,6 @@ static void on_root_added(void *data, const struct error *err)
 		opening_refuse(opening, "session", err);
 		return;
 	}
-	refresh_map(peer);
 	opening->next++;
 	if (opening->directories[opening->next]) {
 		sandbox_add_root(agent_sandbox(peer->agent), opening->directories[opening->next],

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """An editor comes back to a session of an earlier broker: one takes it over, and no two."""
 
+import json
+
 import case
 import processes
 from acp import RpcError
@@ -164,6 +166,40 @@ class Comeback(SessionsCase):
         with self.assertRaises(RpcError) as caught:
             client.call('session/load', self.params('nobody'))
         self.assertEqual((caught.exception.code, caught.exception.data), (-32002, None))
+
+    # ---- what is listed ----
+
+    def note_elsewhere(self, session, reference='box-1', **more):
+        """A record of a sandbox with a home of its own, in which the agent was."""
+        record = self.records()[0]
+        record.update({'id': f'{len(self.records()):016x}', 'sessions': [session],
+                       'reference': reference, 'state': 'stopped', **more})
+        (self.state / 'sessions' / f'{record["id"]}.json').write_text(json.dumps(record))
+        return record
+
+    def test_a_list_has_what_only_the_broker_knows(self):
+        client, session = self.begin()
+        record = self.note_elsewhere('elsewhere')
+        self.note_elsewhere('shared', None)            # its agent has the home of this one
+        self.note_elsewhere('theirs', profile='them')
+        self.note_elsewhere('gone', localRoot=str(self.dir / 'gone'))
+        self.note_elsewhere(session)                   # which the agent lists
+        mine, added = client.call('session/list', {})['sessions']
+        self.assertEqual(mine, {'sessionId': session, 'cwd': str(self.work),
+                                'title': f'Session {session}'})
+        self.assertEqual(added, {
+            'sessionId': 'elsewhere', 'cwd': str(self.work), 'updatedAt': record['updated'],
+            '_meta': {'broker': {'record': record['id'], 'state': 'stopped'}}})
+        listed = client.call('session/list', {'cwd': str(self.dir)})['sessions']
+        self.assertNotIn('elsewhere', [one['sessionId'] for one in listed])
+
+    def test_a_list_of_an_agent_that_restores_nothing_is_its_own(self):
+        client = self.another('--no-load', '--no-resume')
+        session = client.new_session(self.work)
+        self.wait_state('active')
+        self.note_elsewhere('elsewhere')
+        listed = client.call('session/list', {})['sessions']
+        self.assertEqual([one['sessionId'] for one in listed], [session])
 
 
 if __name__ == '__main__':

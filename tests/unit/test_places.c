@@ -58,6 +58,7 @@ static const struct {
 	{PLACE_ADDITIONAL_DIRECTORY, "{\"params\":{\"additionalDirectories\":[\"/a\"]}}", "\"/a\""},
 	{PLACE_CURSOR, "{\"params\":{\"cursor\":null}}", "null"},
 	{PLACE_NEXT_CURSOR, "{\"result\":{\"nextCursor\":\"c\"}}", "\"c\""},
+	{PLACE_LISTED, "{\"result\":{\"sessions\":[{}]}}", "[{}]"},
 	{PLACE_LISTED_SESSION_ID, "{\"result\":{\"sessions\":[{\"sessionId\":\"s\"}]}}", "\"s\""},
 	{PLACE_MODE_ID, "{\"params\":{\"modeId\":\"m\"}}", "\"m\""},
 	{PLACE_CONFIG_ID, "{\"params\":{\"configId\":\"c\"}}", "\"c\""},

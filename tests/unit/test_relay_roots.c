@@ -160,6 +160,9 @@ static void test_the_death_of_one_agent_leaves_the_other_alone(void **state)
 	editor_hears(fixture, "'id':'p','result':{'stopReason':'end_turn'}");
 	editor_says(fixture, "'id':'r','method':'session/prompt','params':{'sessionId':'s'}");
 	editor_hears_failure(fixture, "\"r\"", "SESSION_LOST", "session", "");
+	editor_says(fixture, "'id':'n','method':'session/new','params':{'cwd':'/one'}");
+	agent_hears(fixture, 2, "'id':0,%s", initialize_request);
+	assert_int_equal(fixture->stage.prepared, 2); // in the sandbox that has the directory
 }
 
 static void test_a_slow_agent_holds_up_requests_to_itself_only(void **state)
