@@ -17,8 +17,7 @@ enum {
 	ROUND_MS = 2,
 	SLOW_ROUND_MS = 20,
 	FAST_ROUNDS = 20,
-	POLITE_ROUNDS = 10,
-	FIRST_CHASE = 12,  // rounds; few do run away
+	GROWTHS_MAX = 6,   // then those are caught who multiply, whoever hears of it
 	CHASE_TURNS = 500, // some 5 ms in all
 };
 
@@ -123,7 +122,7 @@ static void note_stopped(struct freezer *freezer, const struct tree *now)
 
 /* ---- rounds ---- */
 
-/* A shell that runs takes note of a child that is stopped: at first parents come before it. */
+/* A shell that runs takes note of a child that is stopped: parents come before it. */
 static bool is_early(const struct tree *now, const struct tree *last, pid_t parent)
 {
 	const struct tree_process *process = tree_find(now, parent);
@@ -139,7 +138,7 @@ static bool stop_runners(struct freezer *freezer, const struct tree *now, const 
 			continue;
 		}
 		has_runner = true;
-		if (freezer->rounds < POLITE_ROUNDS && is_early(now, last, process->parent)) {
+		if (freezer->growths <= GROWTHS_MAX && is_early(now, last, process->parent)) {
 			continue;
 		}
 		if (kill(process->pid, SIGSTOP) != 0 && errno != ESRCH) {
@@ -189,14 +188,16 @@ static void make_round(struct freezer *freezer, const struct killer_ground *grou
 	if (freezer->rounds == 0) {
 		note_stopped(freezer, now);
 	}
+	bool has_grown = has_news(now, last);
+	freezer->growths += freezer->rounds > 0 && has_grown ? 1 : 0;
 	freezer->rounds++;
 	bool was_quiet = freezer->is_quiet;
 	freezer->is_quiet = !stop_runners(freezer, now, last);
-	if (freezer->is_quiet && was_quiet && !has_ended && !has_news(now, last)) {
+	if (freezer->is_quiet && was_quiet && !has_ended && !has_grown) {
 		freezer->state = FREEZER_FROZEN;
 	} else if (clock_now_ms() >= freezer->until_ms) {
 		fail(freezer);
-	} else if (freezer->rounds >= FIRST_CHASE) {
+	} else if (freezer->growths > GROWTHS_MAX) {
 		chase(ground);
 	}
 }

@@ -22,6 +22,7 @@ struct freezer {
 	struct tree looks[2]; // by turns; of the last two rounds
 	struct tree before;   // who was stopped before the first round
 	int rounds;
+	int growths;      // rounds that found somebody new
 	bool is_quiet;    // the last look showed nobody who runs
 	bool has_changed; // somebody has ended since
 	long long next_ms;
