@@ -11,7 +11,7 @@
 #include "providers/ssh/sandbox.h"
 
 enum {
-	CHANNELS_MAX = 64, // of the one connection: the gateway has no limit of its own
+	CHANNELS_MAX = 256, // of the one connection: the gateway has no limit of its own
 	ALIVE_INTERVAL_MS = 15000,
 	ALIVE_COUNT = 4,
 	PATH_SIZE = 4096,
