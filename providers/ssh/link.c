@@ -97,8 +97,7 @@ static bool find_slots(
 void ssh_links_dispatch(struct ssh_host *host)
 {
 	LIST_FOR_EACH(process, &host->processes, struct ssh_process, link) {
-		struct ssh_slot *slots[2];
-		size_t wanted = ssh_process_wants(process);
+		struct ssh_slot *slots[2] = {NULL, NULL};
 		if (!find_slots(host, process, slots)) {
 			if (!is_promising(host) &&
 				ssh_link_count(host) < host->request.max_connections) {
@@ -106,7 +105,7 @@ void ssh_links_dispatch(struct ssh_host *host)
 			}
 			return;
 		}
-		for (size_t i = 0; i < wanted; i++) {
+		for (size_t i = 0; i < ARRAY_LENGTH(slots) && slots[i]; i++) {
 			ssh_process_assign(process, slots[i]);
 			ev_timer_again(host->loop, &host->warm);
 		}

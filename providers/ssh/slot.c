@@ -218,7 +218,7 @@ struct ssh_slot *ssh_slot_open(struct ssh_link *link)
 	ssh_process_command(command, host);
 	struct ssh_slot *slot = mem_alloc_zero(sizeof(*slot));
 	slot->of = link;
-	buf_init(&slot->unsent, 2 * SSH_REQUEST_MAX);
+	buf_init(&slot->unsent, (size_t)2 * SSH_REQUEST_MAX);
 	list_append(&link->slots, &slot->link);
 	slot->channel = ssh_channel_open(link->client, command, &slot_listener, slot, &err);
 	if (!slot->channel) {

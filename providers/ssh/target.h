@@ -28,8 +28,8 @@ struct ssh_target {
 	char *alias; // as the user wrote it
 	char *host;  // HostName; an address or a name; IPv6 without brackets
 	int port;
+	bool user_is_secret; // a token: in no text, no log and on no command line
 	char *user;
-	bool user_is_secret;   // a token: in no text, no log and on no command line
 	char *host_key_alias;  // the name looked up in the known hosts; NULL: host
 	char **identity_files; // NULL-terminated; may be missing on disk
 	bool identities_only;
@@ -37,10 +37,10 @@ struct ssh_target {
 	char **user_known_hosts_files;   // NULL-terminated
 	char **global_known_hosts_files; // NULL-terminated
 	char *revoked_host_keys;         // RevokedHostKeys; NULL: none
-	bool has_known_hosts_command;    // KnownHostsCommand is set
 	char **certificate_files;        // NULL-terminated: CertificateFile; NULL: none
 	enum ssh_host_checking host_checking;
 	bool hash_known_hosts;
+	bool has_known_hosts_command; // KnownHostsCommand is set
 	char *host_key_pin;     // "SHA256:…" that the key must have, of the profile; NULL: none
 	size_t host_key_turn;   // with a pin: the types that are asked for first (host_key_types)
 	struct ssh_target *via; // ProxyJump: the last hop, owned, with its own via; NULL: none

@@ -25,8 +25,6 @@
  */
 enum { LINE_BYTES = 4096, ALIVE_MS = 300, ALIVE_COUNT = 100 };
 
-extern char **environ;
-
 static struct provider_context context;
 static struct sandbox *sandbox;
 

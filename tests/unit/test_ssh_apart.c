@@ -14,7 +14,7 @@
  * A host whose channels may not be written to on stderr: that of a process comes over a channel of
  * its own. What every exec does is tested in test_ssh_exec*.c; this is what goes wrong.
  */
-enum { MIB = 1 << 20 };
+static const size_t mib = 1 << 20;
 
 static struct stage stage;
 
@@ -88,16 +88,16 @@ static void test_one_stream_does_not_hold_the_other(void **state)
 	static const char *const scripts[] = {
 		"{ head -c 67108864 /dev/zero & } ; head -c 3145728 /dev/zero >&2; wait",
 		"{ head -c 67108864 /dev/zero >&2 & } ; head -c 3145728 /dev/zero; wait"};
-	static const size_t sizes[] = {64 * MIB, 3 * MIB};
+	const size_t sizes[] = {64 * mib, 3 * mib};
 	stage_open(&stage);
 	for (int held = 0; held < 2; held++) {
 		heard_start_shell(&heard, &stage, scripts[held]);
 		ev_io_stop(stage.loop, &heard.io[held]);
 		long long deadline_ms = clock_now_ms() + STAGE_DEADLINE_MS;
-		while (heard.bytes[1 - held].len < 3 * MIB && clock_now_ms() < deadline_ms) {
+		while (heard.bytes[1 - held].len < 3 * mib && clock_now_ms() < deadline_ms) {
 			stage_run_for(&stage, 5);
 		}
-		assert_int_equal(heard.bytes[1 - held].len, 3 * MIB);
+		assert_int_equal(heard.bytes[1 - held].len, 3 * mib);
 		ev_io_start(stage.loop, &heard.io[held]);
 		heard_wait(&heard, "sxe");
 		heard_wait_output(&heard);
