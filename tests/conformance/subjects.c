@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "providers/local/local.h"
+#include "tests/conformance/clouded.h"
 #include "tests/conformance/connected.h"
 #include "tests/conformance/piped.h"
 #include "tests/conformance/scripted.h"
@@ -65,6 +66,7 @@ const struct subject subjects[] = {
 	{"piped-apart", BACKEND_SSH, piped_provider_create_apart, NULL, true},
 	{"ssh", BACKEND_SSH, connected_libssh2_create, NULL, true},
 	{"ssh-openssh", BACKEND_SSH, connected_openssh_create, NULL, true},
+	{"daytona", BACKEND_DAYTONA, clouded_provider_create, NULL, true},
 	{"remapped", BACKEND_FAKE, create_remapped, NULL, false},
 };
 const size_t subject_count = ARRAY_LENGTH(subjects);
