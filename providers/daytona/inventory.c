@@ -8,6 +8,7 @@
 #include "providers/daytona/box.h"
 #include "providers/daytona/claim.h"
 #include "providers/daytona/note.h"
+#include "providers/daytona/states.h"
 
 /* One that was listed; texts are owned. */
 struct listed {
@@ -79,6 +80,9 @@ static void submit(struct inventory *self, void (*run)(struct pool_job *job),
 static void on_listed(void *data, const struct daytona_sandbox *seen)
 {
 	struct inventory *self = data;
+	if (daytona_state_find(seen->state)->to_rest == DAYTONA_STEP_GONE) {
+		return;
+	}
 	self->listed = mem_realloc(self->listed, (self->count + 1) * sizeof(*self->listed));
 	self->listed[self->count++] = (struct listed){.name = mem_strdup(seen->name),
 		.id = mem_strdup(seen->id),

@@ -209,21 +209,25 @@ class Trouble(Room):
         self.assertNotEqual(self.box()['id'], gone['id'])
         self.assertEqual(self.box()['name'], gone['name'])
 
-    def test_deleted_or_stopped_under_a_session_the_error_says_so(self):
-        for what, code in (('deleted', 'SANDBOX_NOT_FOUND'), ('stopped', None)):
+    def test_deleted_or_stopped_under_a_session_that_is_told_or_mended(self):
+        for what in ('deleted', 'stopped'):
             client, session = self.opened()
             if what == 'deleted':
                 self.daytona.vanish(self.box()['id'])
             else:
                 self.daytona.force(self.box()['id'], state='stopped')
                 self.daytona.drop_connections()
-            with self.assertRaises(RpcError) as caught:
+            told = ''
+            try:  # the agent may be started anew by this very prompt, or not yet
                 self.prompt(client, session, 'terminal echo')
-            self.assertIn(what, str(caught.exception))
-            if code:
-                self.assertEqual(caught.exception.data['code'], code)
+            except RpcError as error:
+                told = str(error)
             client.close_stdin()
             client.wait(PATIENCE)
+            # Its processes die first: where their end is seen before that of the link, the agent
+            # has ended, and the session goes on in a sandbox that runs.
+            self.assertTrue(what in told + client.stderr or 'was started anew' in client.stderr,
+                            told + client.stderr)
 
     def test_a_token_that_is_revoked_in_mid_session_ends_nothing(self):
         client, session = self.opened()
