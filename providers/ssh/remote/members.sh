@@ -106,8 +106,28 @@ acp_kill_group() {
 	kill -CONT "$1" 2>/dev/null
 }
 
+# One at a time ends a run: two would stop each other, and everything would stand still for good.
+# Who comes second waits to be killed, and takes over where the first is no more.
+acp_take_end() {
+	acp_waits=0
+	until mkdir "$acp_run/ending"; do
+		[ -d "$acp_run" ] || exit 0
+		acp_ender=
+		read -r acp_ender <"$acp_run/ending/by"
+		if [ -n "$acp_ender" ] && acp_lives "$acp_ender"; then
+			acp_waits=0
+		elif [ -n "$acp_ender" ] || [ "$acp_waits" -gt 20 ]; then
+			mv "$acp_run/ending" "$acp_run/ended.$$"
+		fi
+		acp_waits=$((acp_waits + 1))
+		sleep 0.1 || sleep 1
+	done 2>/dev/null
+	echo $$ >"$acp_run/ending/by"
+}
+
 # The end of the run: of everything that belongs to it but the caller.
 acp_end() {
+	acp_take_end
 	acp_except=$$
 	acp_kill acp_members "$acp_token"
 	rm -rf "$acp_run"
