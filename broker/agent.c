@@ -13,6 +13,11 @@
 
 static void agent_fail_lost(struct agent *agent, const struct error *err)
 {
+	/* The end of its output may have been seen first, which does not say why. */
+	if (agent->is_failing && !agent->is_lost) {
+		log_error("%s: %s", agent->subject, err->text);
+	}
+	agent->is_lost = true;
 	const char *stage = agent->step ? agent->step : "relay";
 	agent_fail_with_error(agent, err->reason ? err->reason : "SANDBOX_UNAVAILABLE",
 		agent->exec ? stage : "prepare", err);
@@ -57,7 +62,6 @@ static void on_lost(void *data, const struct error *err)
 {
 	struct agent *agent = data;
 	agent->is_empty = true;
-	agent->is_lost = true;
 	agent_fail_lost(agent, err);
 }
 
@@ -145,9 +149,7 @@ static void on_ready(void *data)
 
 static void on_sandbox_failed(void *data, const struct error *err)
 {
-	struct agent *agent = data;
-	agent->is_lost = true;
-	agent_fail_lost(agent, err);
+	agent_fail_lost(data, err);
 }
 
 static const struct sandbox_listener sandbox_listener = {
