@@ -28,12 +28,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # real servers keep.
 NOT_UNDER_ASAN = [
     'bench', 'conformance-scripted', 'conformance-ssh*', 'daytona-api', 'daytona-gateway',
-    'daytona-killed', 'daytona-life', 'daytona-recordings', 'daytona-sdk', 'daytona-stand_in',
-    'daytona-test_provider',
+    'daytona-faults', 'daytona-killed*', 'daytona-life', 'daytona-lost', 'daytona-many',
+    'daytona-recordings', 'daytona-sdk', 'daytona-stand_in', 'daytona-test_provider',
     'integration-commands_killed',
     'integration-kill_matrix', 'integration-pause',
     'integration-ssh_*', 'integration-sync_cut', 'integration-sync_killed',
-    'integration-test_provider', 'interop-ssh_pair',
+    'integration-test_provider', 'interop-daytona_pair', 'interop-ssh_pair',
     'unit-ssh_exec*-openssh', 'unit-ssh_stress-openssh',
 ]
 NOT_UNDER_VALGRIND = [
