@@ -69,8 +69,13 @@ class Cell(Room):
     def is_settled(self, persistence):
         """What the first one left is collected, and its sandbox gone where it was transient."""
         states = [one['state'] for one in self.records()]
-        return states.count('active') <= 1 and len(self.boxes()) == len(self.notes()) == 1 and all(
-            state in ('stopped', 'active', 'starting') for state in states)
+        if len(self.notes()) != 1:
+            return False
+        own = ('known_hosts', self.notes()[0])
+        files = [path.name for path in (self.state / 'daytona').iterdir()]
+        return (all(name.startswith(own) for name in files) and states.count('active') <= 1
+                and all(state in ('stopped', 'active', 'starting') for state in states)
+                and len(self.boxes()) == 1)
 
     def story(self, stage, client):
         return f'{stage}: {[b["state"] for b in self.boxes()]} {self.records()}\n{client.stderr}'
