@@ -103,6 +103,7 @@ static bool take(const struct search *search, const char *id, struct record_clai
 		record_finish(&record);
 		fd_close(&lock_fd);
 	} else {
+		record_owner_note(lock_fd, false); // no session of ours runs in that sandbox
 		add(claim, &record, lock_fd);
 	}
 	return true;

@@ -8,8 +8,9 @@
 
 /*
  * Takes an ACP session over from a broker that is gone: the records (broker/record.h) in which it
- * is are locked, so that of two brokers that want it one alone gets it. What is in
- * their sandboxes is not touched. All of this may block.
+ * is are locked, so that of two brokers that want it one alone gets it. The locks say that what
+ * is in them is finished, and not that a session runs there. What is in their sandboxes is not
+ * touched. All of this may block.
  */
 enum claim_outcome {
 	CLAIM_NONE,  // no record has it: it may be known to the agent all the same

@@ -75,7 +75,9 @@ static void count_living(void *data, const char *id)
 	struct record record;
 	struct error unreadable;
 	record_owner_find(census->folder_fd, id, &owner);
-	if (owner.is_held && record_load(census->folder_fd, id, &record, &unreadable)) {
+	bool finishes = owner.pid != 0 && !owner.is_session; // what a broker that is gone has left
+	if (owner.is_held && !finishes &&
+		record_load(census->folder_fd, id, &record, &unreadable)) {
 		if (is_at_work(&record, census->profile)) {
 			note(census, &record, owner.pid);
 		}

@@ -10,9 +10,10 @@
 
 /*
  * Whether one more record of a profile may be made: fewer than `max` of it are worked with by
- * brokers that live. What cannot be read is nobody's. ERROR_LIMIT names max-sessions and those
- * there are. Whoever asks and then makes one holds record_limit_lock, so that two who do it at
- * once do not both take the last place. May block.
+ * brokers that live; who only finishes what another has begun (broker/record_owner.h) does not
+ * count. What cannot be read is nobody's. ERROR_LIMIT names max-sessions and those there are.
+ * Whoever asks and then makes one holds record_limit_lock, so that two who do it at once do not
+ * both take the last place. May block.
  */
 bool record_limit_check(
 	int folder_fd, const char *profile, size_t max, struct error *err) ATTR_NODISCARD;

@@ -87,6 +87,14 @@ class Comeback(SessionsCase):
         self.wait_state('stopped')  # what the first one left
         self.ended(client)
 
+    def test_after_a_kill_into_the_only_place(self):
+        first, session = self.begin(max_sessions=1)
+        self.kill(first)
+        client = self.another(max_sessions=1)
+        self.load(client, session)
+        self.says(client, session, 'back again')
+        self.ended(client)
+
     def test_into_a_new_sandbox_which_is_said(self):
         first, session = self.begin(persistence='transient')
         runtime = self.runtime(first, session)

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
+#include "broker/record_limit.h"
 #include "broker/record_owner.h"
 
 enum { RECORDS = 3 };
@@ -110,9 +111,17 @@ static void test_the_record_of_the_profile_that_has_it_is_locked(void **state)
 	assert_int_equal(take(fixture), CLAIM_TAKEN);
 	assert_int_equal(fixture->claim.count, 1);
 	assert_string_equal(fixture->claim.records[0].id, fixture->ids[0]);
-	assert_elsewhere(fixture, CLAIM_HELD, false);
+	assert_elsewhere(fixture, CLAIM_HELD, true);
 	record_claim_finish(&fixture->claim);
 	assert_elsewhere(fixture, CLAIM_TAKEN, false);
+}
+
+static void test_what_is_taken_over_takes_no_place(void **state)
+{
+	struct fixture *fixture = *state;
+	struct error err;
+	assert_int_equal(take(fixture), CLAIM_TAKEN);
+	assert_true(record_limit_check(fixture->folder_fd, "p", 1, &err));
 }
 
 static void test_what_is_nowhere_is_nobodys(void **state)
@@ -174,6 +183,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CLAIM_TEST(test_the_record_of_the_profile_that_has_it_is_locked),
+		CLAIM_TEST(test_what_is_taken_over_takes_no_place),
 		CLAIM_TEST(test_what_is_nowhere_is_nobodys),
 		CLAIM_TEST(test_who_collects_is_told_apart),
 		CLAIM_TEST(test_it_leaves_the_records_it_was_in),

@@ -15,6 +15,7 @@
 
 #include "base/fd.h"
 #include "broker/record.h"
+#include "broker/record_owner.h"
 
 enum { RECORDS_MAX = 8 };
 
@@ -108,6 +109,16 @@ static void test_a_broker_that_is_gone_takes_no_place(void **state)
 	assert_true(has_room(fixture, 1));
 }
 
+static void test_what_is_only_finished_takes_no_place(void **state)
+{
+	struct fixture *fixture = *state;
+	add(fixture, "p", RECORD_ACTIVE);
+	record_owner_note(fixture->locks[0], false);
+	assert_true(has_room(fixture, 1));
+	record_owner_note(fixture->locks[0], true);
+	assert_false(has_room(fixture, 1));
+}
+
 static void test_a_refusal_says_which_there_are(void **state)
 {
 	struct fixture *fixture = *state;
@@ -144,6 +155,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		LIMIT_TEST(test_those_of_the_profile_that_are_at_work_count),
 		LIMIT_TEST(test_a_broker_that_is_gone_takes_no_place),
+		LIMIT_TEST(test_what_is_only_finished_takes_no_place),
 		LIMIT_TEST(test_a_refusal_says_which_there_are),
 		LIMIT_TEST(test_one_at_a_time_has_the_folder),
 	};
