@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "broker/record_owner.h"
+#include "broker/timestamp.h"
 
 struct search {
 	const struct claim_request *request;
@@ -138,11 +139,13 @@ enum claim_outcome record_claim_take(
 void record_claim_move(const struct claim_request *request, struct record_claim *claim)
 {
 	struct error err;
+	char now[TIMESTAMP_SIZE];
 	int folder_fd = open_folder(request->state_folder);
 	for (size_t i = 0; folder_fd >= 0 && i < claim->count; i++) {
 		struct buf json;
 		struct record *record = &claim->records[i];
 		record_remove_session(record, request->session_id);
+		snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
 		buf_init(&json, RECORD_FILE_MAX);
 		if (!record_write_json(record, &json, &err) ||
 			!record_save(folder_fd, record->id, buf_span(&json), &err)) {

@@ -37,7 +37,10 @@ struct claim_request {
 enum claim_outcome record_claim_take(
 	const struct claim_request *request, struct record_claim *out_claim);
 
-/* Another record has the session now: takes it out of these. */
+/*
+ * Another record has the session now: takes it out of these, and writes them down with the state
+ * that the caller has given each.
+ */
 void record_claim_move(const struct claim_request *request, struct record_claim *claim);
 
 void record_claim_finish(struct record_claim *claim); // unlocks

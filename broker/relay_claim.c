@@ -297,6 +297,22 @@ static void tell_of_loss(
 	notice_send(relay, session, text, true);
 }
 
+/* It had this very sandbox, from which the session's first sync has brought what was left. */
+static bool goes_on(const struct session *session, const struct record *record)
+{
+	struct kept kept;
+	const struct peer *peer = session->peer;
+	const struct sandbox *sandbox = agent_sandbox(peer->agent);
+	const char *reference = sandbox ? sandbox_reference(sandbox) : NULL;
+	bool is_same = reference && record->reference ? strcmp(reference, record->reference) == 0
+	                                              : reference == record->reference;
+	return is_same && record->runtime_root && peer->keeper &&
+	       keeper_find(peer->keeper, record->runtime_root, &kept) &&
+	       strcmp(kept.local_root, record->local_root) == 0 &&
+	       strcmp(kept.runtime_root, record->runtime_root) == 0 &&
+	       (kept.is_synced || strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) == 0);
+}
+
 void relay_claim_opened(
 	struct relay *relay, const struct request *request, const struct session *session)
 {
@@ -306,7 +322,11 @@ void relay_claim_opened(
 	}
 	struct record_claim *records = &claim->work->records;
 	for (size_t i = 0; i < records->count; i++) {
-		tell_of_loss(relay, session, &records->records[i]);
+		struct record *record = &records->records[i];
+		tell_of_loss(relay, session, record);
+		if (goes_on(session, record)) {
+			record->state = RECORD_STOPPED; // written down by record_claim_move
+		}
 	}
 	free(claim->id);
 	claim->id = NULL;

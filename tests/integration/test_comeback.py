@@ -83,8 +83,9 @@ class Comeback(SessionsCase):
         self.load(client, session)
         self.assert_both()
         self.says(client, session, 'back again')
-        self.holders(session)
-        self.wait_state('stopped')  # what the first one left
+        record, = self.holders(session)
+        others = [(r['state'], r['sessions']) for r in self.records() if r['id'] != record['id']]
+        self.assertEqual(others, [('stopped', [])])  # what the first one left: nobody looks again
         self.ended(client)
 
     def test_after_a_kill_into_the_only_place(self):
