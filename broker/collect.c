@@ -21,6 +21,7 @@ struct collect {
 	struct keeper *keeper;           // owned
 	ev_timer due;                    // prepare-timeout
 	ev_timer soon;                   // raises done
+	bool is_over; // how it ends is decided, though it may still be written down
 	enum collect_outcome outcome;
 	struct error err;
 };
@@ -35,6 +36,13 @@ static void on_soon(struct ev_loop *loop, ev_timer *timer, int events)
 		collect->outcome == COLLECT_DONE ? NULL : &collect->err);
 }
 
+/* The record is the worker's from here on: what the sandbox still says changes nothing. */
+static void decide(struct collect *collect)
+{
+	collect->is_over = true;
+	ev_timer_stop(collect->config.loop, &collect->due);
+}
+
 /* Not from within a callback of the sandbox: it is closed by who is told. */
 static void end(struct collect *collect, enum collect_outcome outcome, const struct error *err)
 {
@@ -42,7 +50,7 @@ static void end(struct collect *collect, enum collect_outcome outcome, const str
 	if (err) {
 		collect->err = *err;
 	}
-	ev_timer_stop(collect->config.loop, &collect->due);
+	decide(collect);
 	ev_timer_start(collect->config.loop, &collect->soon);
 }
 
@@ -91,7 +99,7 @@ static void fail(struct collect *collect, const struct error *err)
 	struct record *record = &collect->paper->record;
 	char now[TIMESTAMP_SIZE];
 	collect->err = *err;
-	ev_timer_stop(collect->config.loop, &collect->due);
+	decide(collect);
 	if (collect->keeper || collect->config.is_discarded) {
 		end(collect, COLLECT_FAILED, err);
 		return;
@@ -119,7 +127,7 @@ static void on_removed(struct pool_job *job)
 /* Its sandbox is not to be found from here: the record alone goes. */
 static void forget(struct collect *collect, const struct error *err)
 {
-	ev_timer_stop(collect->config.loop, &collect->due);
+	decide(collect);
 	log_warning("session %s: %s; what is there stays there", collect->seen.id, err->text);
 	submit(collect, collect_paper_remove, on_removed);
 }
@@ -139,9 +147,13 @@ static void give_up(struct collect *collect, const struct error *err)
 static void on_kept(void *data, const struct error *err)
 {
 	struct collect *collect = data;
+	if (collect->is_over) {
+		return;
+	}
 	if (err || !collect->config.is_discarded) {
 		end(collect, err ? COLLECT_FAILED : COLLECT_DONE, err);
 	} else {
+		decide(collect);
 		submit(collect, collect_paper_remove, on_removed);
 	}
 }
@@ -196,6 +208,9 @@ static void on_root_added(void *data, const struct error *err)
 {
 	struct collect *collect = data;
 	struct error failure;
+	if (collect->is_over) {
+		return;
+	}
 	if (err && err->code == ERROR_NOT_FOUND) {
 		give_up(collect, err);
 		return;
@@ -221,8 +236,10 @@ static void on_root_added(void *data, const struct error *err)
 static void on_ready(void *data)
 {
 	struct collect *collect = data;
-	sandbox_add_root(
-		collect->sandbox, collect->paper->record.local_root, on_root_added, collect);
+	if (!collect->is_over) {
+		sandbox_add_root(collect->sandbox, collect->paper->record.local_root, on_root_added,
+			collect);
+	}
 }
 
 static void on_stopped(struct pool_job *job)
@@ -238,7 +255,7 @@ static void stop_record(struct collect *collect)
 {
 	struct record *record = &collect->paper->record;
 	char now[TIMESTAMP_SIZE];
-	ev_timer_stop(collect->config.loop, &collect->due);
+	decide(collect);
 	record->state = RECORD_STOPPED;
 	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
 	submit(collect, collect_paper_write, on_stopped);
@@ -248,6 +265,9 @@ static void on_failed(void *data, const struct error *err)
 {
 	struct collect *collect = data;
 	bool is_gone = err->code == ERROR_NOT_FOUND && !collect->keeper;
+	if (collect->is_over) {
+		return;
+	}
 	if (is_gone && collect->config.is_discarded) {
 		forget(collect, err);
 	} else if (is_gone && was_collected(&collect->paper->record)) {
