@@ -260,11 +260,24 @@ static void finish(struct daytona_box *box, const struct daytona_sandbox *seen)
 	}
 }
 
+/* What has never run holds nothing but its name, which the next session needs. */
+static void fail(struct daytona_box *box, const struct daytona_sandbox *seen)
+{
+	bool never_ran = box->is_made || strcmp(seen->state, "build_failed") == 0;
+	if (box->goal == DAYTONA_GOAL_RUN && never_ran) {
+		daytona_box_remove_failed(box, seen);
+	} else {
+		fail_broken(box, seen->state, seen->error_reason);
+	}
+}
+
 static void recover(struct daytona_box *box, const struct daytona_sandbox *seen)
 {
 	bool was_tried = box->asked == DAYTONA_RECOVER;
 	if (seen->is_recoverable && !was_tried) {
 		act(box, DAYTONA_RECOVER);
+	} else if (box->is_made) {
+		fail(box, seen);
 	} else {
 		fail_broken(box, seen->state,
 			was_tried && box->has_failed ? box->err.text : seen->error_reason);
@@ -291,7 +304,7 @@ static void take_step(
 		recover(box, seen);
 		break;
 	case DAYTONA_STEP_FAIL:
-		fail_broken(box, seen->state, seen->error_reason);
+		fail(box, seen);
 		break;
 	case DAYTONA_STEP_GONE:
 		if (box->goal != DAYTONA_GOAL_RUN) {
@@ -315,6 +328,7 @@ void daytona_box_begin(struct daytona_box *box, enum daytona_goal goal, long lon
 	box->asked = DAYTONA_ACT_NONE;
 	box->has_failed = false;
 	box->starts = box->creates = 0;
+	box->is_made = false;
 	box->pause = first_pause;
 	box->state[0] = '\0';
 	ev_now_update(box->config.loop);

@@ -43,7 +43,7 @@ void daytona_box_destroy(struct daytona_box *box); // NULL is fine
  * name, which is the box's now: it is brought once more when that name may be used. Errors besides
  * those of the API: SANDBOX_NOT_FOUND, SANDBOX_FAILED (with the platform's reason),
  * TIMEOUT_EXCEEDED, ERROR_DENIED for one that is not this user's. What a create has left that
- * failed is deleted.
+ * failed, at once or later, is deleted; so is one in build_failed, which has never run.
  */
 void daytona_box_bring(struct daytona_box *box, daytona_box_done *done);
 

@@ -28,7 +28,8 @@ struct daytona_box {
 	long long acted_ms; // when it was answered
 	int starts;
 	int creates;
-	char *found; // owned; the name of one that the labels have found; or NULL
+	bool is_made; // by this order: nothing is in it yet
+	char *found;  // owned; the name of one that the labels have found; or NULL
 	bool found_runs;
 };
 
@@ -43,5 +44,8 @@ bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *see
 
 /* There is none of that name: by its labels, then a new one. */
 void daytona_box_make(struct daytona_box *box);
+
+/* What a create has left that failed is deleted; then the order fails, with the reason. */
+void daytona_box_remove_failed(struct daytona_box *box, const struct daytona_sandbox *seen);
 
 #endif

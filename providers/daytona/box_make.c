@@ -25,12 +25,15 @@ static void on_removed(void *data, const struct daytona_sandbox *seen, const str
 	daytona_box_end(box, &box->err);
 }
 
-static void remove_failed(struct daytona_box *box, const struct daytona_sandbox *seen)
+void daytona_box_remove_failed(struct daytona_box *box, const struct daytona_sandbox *seen)
 {
 	struct error err;
+	const char *why = *seen->error_reason ? seen->error_reason
+	                  : *box->err.text    ? box->err.text
+	                                      : "the service gives no reason";
 	error_set_reason(&err, ERROR_UNAVAILABLE, "SANDBOX_FAILED",
-		"creating sandbox %s: %s (state \"%s\"; it is deleted)", box->name,
-		*seen->error_reason ? seen->error_reason : box->err.text, seen->state);
+		"creating sandbox %s: %s (state \"%s\"; it is deleted)", box->name, why,
+		seen->state);
 	box->err = err;
 	box->call = daytona_act(box->config.api, DAYTONA_DELETE, box->id, on_removed, box);
 }
@@ -49,8 +52,9 @@ static void on_seen_after(void *data, const struct daytona_sandbox *seen, const 
 		daytona_box_end(box, &box->err);
 	} else if (daytona_box_take(box, seen)) {
 		bool is_broken = daytona_state_find(seen->state)->to_rest == DAYTONA_STEP_FAIL;
-		if (is_broken && !was_taken) {
-			remove_failed(box, seen);
+		box->is_made = !was_taken;
+		if (is_broken && box->is_made) {
+			daytona_box_remove_failed(box, seen);
 		} else {
 			daytona_box_look_later(box);
 		}
@@ -66,6 +70,7 @@ static void on_created(void *data, const struct daytona_sandbox *seen, const str
 		box->err = *err;
 		box->call = daytona_get(box->config.api, box->name, on_seen_after, box);
 	} else if (daytona_box_take(box, seen)) {
+		box->is_made = true;
 		daytona_box_look_later(box);
 	}
 }

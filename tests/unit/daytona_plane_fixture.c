@@ -131,7 +131,7 @@ struct daytona_call *daytona_create(struct daytona_api *api, const struct dayton
 	box->creates++;
 	box->exists = !box->create_reason || box->create_state;
 	box->state = box->create_state ? box->create_state : "creating";
-	box->later = box->create_state ? NULL : "started";
+	box->later = box->create_state ? NULL : box->after_create ? box->after_create : "started";
 	box->gets = 1;
 	if (box->create_reason) {
 		fail_with(call, box->create_code, box->create_reason);

@@ -30,6 +30,7 @@ struct plane_box {
 	const char *create_reason;
 	enum error_code create_code;
 	const char *create_state; // NULL: it is not there
+	const char *after_create; // of one that went well, at the next look; NULL: "started"
 	int gets, creates, starts, stops, archives, deletes, recovers, networks;
 };
 

@@ -86,7 +86,8 @@ static void check_run(const struct told *told, enum daytona_step step)
 	assert_int_equal(there->starts, step == DAYTONA_STEP_START);
 	assert_int_equal(there->recovers, step == DAYTONA_STEP_RECOVER);
 	assert_int_equal(there->creates, step == DAYTONA_STEP_GONE);
-	assert_int_equal(there->stops + there->deletes, 0);
+	assert_int_equal(there->stops, 0);
+	assert_int_equal(there->deletes, step == DAYTONA_STEP_FAIL);
 	assert_int_equal(told->is_ok, step != DAYTONA_STEP_FAIL);
 	if (!told->is_ok) {
 		assert_string_equal(told->err.reason, "SANDBOX_FAILED");
@@ -247,6 +248,27 @@ static void test_a_create_that_failed_is_reported_and_removed(void **state)
 	assert_int_equal(there->deletes, 1);
 }
 
+static void test_a_create_that_fails_while_it_is_waited_for_is_reported_and_removed(void **state)
+{
+	static const char *const failed[] = {"error", "build_failed"};
+	for (size_t i = 0; i < 2 * ARRAY_LENGTH(failed); i++) {
+		struct told told;
+		char name[32];
+		snprintf(name, sizeof(name), "box-%zu", i);
+		struct plane_box *there = plane_add(name, NULL);
+		struct daytona_create create = {.name = there->name};
+		bool is_reasoned = i < ARRAY_LENGTH(failed);
+		there->after_create = failed[i % ARRAY_LENGTH(failed)];
+		there->reason = is_reasoned ? "no such base" : "";
+		bring(&told, there, &create);
+		assert_string_equal(told.err.reason, "SANDBOX_FAILED");
+		assert_non_null(strstr(told.err.text, is_reasoned ? "no such base" : "no reason"));
+		assert_non_null(strstr(told.err.text, "it is deleted"));
+		assert_int_equal(there->creates, 1);
+		assert_int_equal(there->deletes, 1);
+	}
+}
+
 static void test_a_create_that_left_nothing_is_told_in_the_services_words(void **state)
 {
 	struct told told;
@@ -373,6 +395,7 @@ int main(int argc, char **argv)
 		BOX_TEST(test_the_very_one_that_is_gone_is_not_made_anew),
 		BOX_TEST(test_nothing_of_another_users_is_touched),
 		BOX_TEST(test_a_create_that_failed_is_reported_and_removed),
+		BOX_TEST(test_a_create_that_fails_while_it_is_waited_for_is_reported_and_removed),
 		BOX_TEST(test_a_create_that_left_nothing_is_told_in_the_services_words),
 		BOX_TEST(test_a_lost_answer_and_a_taken_name_are_no_failures),
 		BOX_TEST(test_a_taken_name_that_nobody_has_is_tried_again_and_not_for_ever),
