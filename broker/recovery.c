@@ -19,6 +19,7 @@ struct found {
 	char *profile, *backend, *local_root; // owned
 	const struct profile *of;             // the profile it is finished with
 	bool is_own;                          // it is the broker's
+	bool has_failed;                      // so that it may fail again
 };
 
 /* The look at the records; outlives the recovery where that is destroyed. */
@@ -86,7 +87,8 @@ static void look_at(void *data, const char *id)
 		struct found *found = &look->found[look->count++];
 		*found = (struct found){.profile = mem_strdup(record.profile),
 			.backend = mem_strdup(record.backend),
-			.local_root = mem_strdup(record.local_root)};
+			.local_root = mem_strdup(record.local_root),
+			.has_failed = record.state == RECORD_FAILED || record.error};
 		memcpy(found->id, record.id, sizeof(found->id));
 		memcpy(found->updated, record.updated, sizeof(found->updated));
 	}
@@ -154,10 +156,18 @@ static bool choose_profile(const struct recovery_config *config, struct found *f
 	return false;
 }
 
+/*
+ * What failed may take all of the time there is, and fail again: it comes after the rest, and the
+ * one that was tried last comes last, so that each has its turn at some start.
+ */
 static int compare(const void *a, const void *b)
 {
 	const struct found *x = a;
 	const struct found *y = b;
+	if (x->has_failed || y->has_failed) {
+		return x->has_failed != y->has_failed ? x->has_failed - y->has_failed
+		                                      : strcmp(x->updated, y->updated);
+	}
 	return x->is_own != y->is_own ? y->is_own - x->is_own : strcmp(y->updated, x->updated);
 }
 

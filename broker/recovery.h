@@ -8,7 +8,8 @@
  * What a starting broker does for those that are gone: looks for records whose broker is not
  * there any more, of every profile of the configuration, and finishes what each has begun
  * (broker/collect.h), by that profile's own settings and provider. One after the other: those of
- * its own profile first, the one that was used last before the others. What fails is logged and
+ * its own profile first, the one that was used last before the others; what failed at an earlier
+ * start after all the rest, the one that was tried last at the end. What fails is logged and
  * stays for the next start; what no profile of the configuration is for is told by its name, and
  * left. Never touches what a living broker has. Loop thread only.
  */

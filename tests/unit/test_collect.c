@@ -282,6 +282,26 @@ static void test_a_sandbox_that_is_ready_after_its_time_is_not_used(void **state
 	assert_written_as_it_ran_out(fixture);
 }
 
+/* ---- which one is tried first ---- */
+
+static void test_what_failed_before_is_tried_after_the_rest(void **state)
+{
+	struct fixture *fixture = *state;
+	long long deadline_ms = clock_now_ms() + DEADLINE_MS;
+	write_record(fixture, "/tried-last", "not there", "2026-01-04T00:00:00Z");
+	write_record(fixture, "/tried-first", "not there", "2026-01-01T00:00:00Z");
+	write_record(fixture, "/old", NULL, "2026-01-02T00:00:00Z");
+	write_record(fixture, "/new", NULL, "2026-01-03T00:00:00Z");
+	fixture->is_refused = true;
+	struct recovery *recovery = recovery_start(&(struct recovery_config){
+		.collect = config_of(fixture), .timeout_ms = DEADLINE_MS});
+	while (!strstr(fixture->asked, "last") && clock_now_ms() < deadline_ms) {
+		ev_run(fixture->loop, EVRUN_ONCE);
+	}
+	recovery_destroy(recovery);
+	assert_string_equal(fixture->asked, "/new/old/tried-first/tried-last");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -292,6 +312,8 @@ int main(void)
 			test_a_root_that_comes_after_its_time_is_not_used, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_sandbox_that_is_ready_after_its_time_is_not_used, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_what_failed_before_is_tried_after_the_rest, set_up, tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
