@@ -136,24 +136,54 @@ enum claim_outcome record_claim_take(
 	return out_claim->count > 0 ? CLAIM_TAKEN : CLAIM_NONE;
 }
 
-void record_claim_move(const struct claim_request *request, struct record_claim *claim)
+/* Whether it is in a record of ours that was not taken over. */
+static bool has_successor(const struct search *search, const struct record_claim *claim)
 {
-	struct error err;
-	char now[TIMESTAMP_SIZE];
-	int folder_fd = open_folder(request->state_folder);
-	for (size_t i = 0; folder_fd >= 0 && i < claim->count; i++) {
-		struct buf json;
-		struct record *record = &claim->records[i];
-		record_remove_session(record, request->session_id);
-		snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
-		buf_init(&json, RECORD_FILE_MAX);
-		if (!record_write_json(record, &json, &err) ||
-			!record_save(folder_fd, record->id, buf_span(&json), &err)) {
-			log_warning("session %s: %s", request->session_id, err.text);
+	bool has = false;
+	for (size_t i = 0; !has && i < search->count; i++) {
+		struct record_owner owner;
+		bool is_old = false;
+		for (size_t j = 0; j < claim->count; j++) {
+			is_old = is_old || strcmp(claim->records[j].id, search->ids[i]) == 0;
 		}
-		buf_finish(&json);
+		record_owner_find(search->folder_fd, search->ids[i], &owner);
+		has = !is_old && owner.pid == getpid();
+		record_owner_finish(&owner);
 	}
-	fd_close(&folder_fd);
+	return has;
+}
+
+static bool write_moved(
+	int folder_fd, struct record *record, const char *session_id, struct error *err)
+{
+	struct buf json;
+	char now[TIMESTAMP_SIZE];
+	record_remove_session(record, session_id);
+	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
+	buf_init(&json, RECORD_FILE_MAX);
+	bool ok = record_write_json(record, &json, err) &&
+	          record_save(folder_fd, record->id, buf_span(&json), err);
+	buf_finish(&json);
+	return ok;
+}
+
+bool record_claim_move(
+	const struct claim_request *request, struct record_claim *claim, struct error *err)
+{
+	struct search search = {.request = request};
+	search.folder_fd = record_folder_open(request->state_folder, err);
+	bool ok = search.folder_fd >= 0 && record_visit(search.folder_fd, look_at, &search, err);
+	if (ok && !has_successor(&search, claim)) {
+		ok = error_set(err, ERROR_NOT_FOUND,
+			"no record of this broker has it: those of the broker that is gone keep "
+			"it");
+	}
+	for (size_t i = 0; ok && i < claim->count; i++) {
+		ok = write_moved(search.folder_fd, &claim->records[i], request->session_id, err);
+	}
+	free(search.ids);
+	fd_close(&search.folder_fd);
+	return ok;
 }
 
 void record_claim_finish(struct record_claim *claim)

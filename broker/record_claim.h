@@ -38,10 +38,12 @@ enum claim_outcome record_claim_take(
 	const struct claim_request *request, struct record_claim *out_claim);
 
 /*
- * Another record has the session now: takes it out of these, and writes them down with the state
- * that the caller has given each.
+ * Another record of this process has the session now: takes it out of these, and writes them down
+ * with the state that the caller has given each. ERROR_NOT_FOUND where none has it as far as is
+ * written: then they keep it.
  */
-void record_claim_move(const struct claim_request *request, struct record_claim *claim);
+bool record_claim_move(const struct claim_request *request, struct record_claim *claim,
+	struct error *err) ATTR_NODISCARD;
 
 void record_claim_finish(struct record_claim *claim); // unlocks
 

@@ -24,6 +24,9 @@ bool relay_claim_holds(struct relay *relay, const struct call *call);
 void relay_claim_opened(
 	struct relay *relay, const struct request *request, const struct session *session);
 
+/* Its keeper was destroyed: what no record of it has was not taken over. */
+void relay_claim_peer_gone(const struct peer *peer);
+
 /* The agent's error (JSON): true where the editor was told more than that says. */
 bool relay_claim_on_error(struct relay *relay, struct request *request, struct span error);
 

@@ -72,6 +72,7 @@ void relay_peer_gone(void *data)
 		return;
 	}
 	relay_sync_finish(peer, &ended_failure);
+	relay_claim_peer_gone(peer);
 	usage_note_gone(peer);
 	health_drop_peer(peer);
 	pause_destroy(peer);

@@ -155,12 +155,23 @@ static void test_it_leaves_the_records_it_was_in(void **state)
 	struct error err;
 	struct record record;
 	assert_int_equal(take(fixture), CLAIM_TAKEN);
-	record_claim_move(&fixture->request, &fixture->claim);
+	fixture->claim.records[0].state = RECORD_STOPPED;
+	assert_true(record_remove(fixture->folder_fd, fixture->ids[1], &err));
+	write_record(fixture, 1, "p", "s");
+	assert_false(record_claim_move(&fixture->request, &fixture->claim, &err)); // it is nobody's
+	assert_int_equal(err.code, ERROR_NOT_FOUND);
+	assert_true(record_load(fixture->folder_fd, fixture->ids[0], &record, &err));
+	assert_int_equal(record.session_count, 2);
+	record_finish(&record);
+	int lock_fd = record_lock(fixture->folder_fd, fixture->ids[1], &err);
+	assert_true(record_claim_move(&fixture->request, &fixture->claim, &err));
 	record_claim_finish(&fixture->claim);
 	assert_int_equal(take(fixture), CLAIM_NONE);
+	fd_close(&lock_fd);
 	assert_true(record_load(fixture->folder_fd, fixture->ids[0], &record, &err));
 	assert_int_equal(record.session_count, 1);
 	assert_string_equal(record.sessions[0], "other");
+	assert_int_equal(record.state, RECORD_STOPPED);
 	record_finish(&record);
 }
 
