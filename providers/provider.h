@@ -237,9 +237,9 @@ void sandbox_destroy(
  * once none of it makes a step any more, or with an error, and then all of it goes on. The rest -
  * files, other processes, and what is started from then on - works as ever, where a sandbox is not
  * suspended as a whole. Killing what is frozen works; other signals are seen once it goes on.
- * Again is no error. ERROR_UNAVAILABLE with reason PAUSE_UNSUPPORTED without can_suspend. Not while
- * one of the two is under way, but for a resume, which takes a suspend back: that is told
- * PAUSE_INTERRUPTED.
+ * Again is no error. ERROR_UNAVAILABLE with reason PAUSE_UNSUPPORTED without can_suspend. While
+ * one of the two is under way a suspend is refused with PAUSE_INTERRUPTED. A resume takes a suspend
+ * back, which is told PAUSE_INTERRUPTED, and takes the place of a resume, which is told the same.
  */
 void sandbox_suspend(struct sandbox *sandbox, sandbox_done *done, void *data);
 

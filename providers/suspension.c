@@ -139,12 +139,18 @@ void suspension_leave(struct suspension_member *member)
 
 void suspension_suspend(struct suspension *suspension, sandbox_done *done, void *data)
 {
-	assert(suspension->state == SUSPENSION_RUNNING || suspension->state == SUSPENSION_FROZEN);
-	suspension->suspends = (struct suspension_asker){done, data};
+	struct error err;
 	if (suspension->state == SUSPENSION_FROZEN) {
-		tell(suspension, &suspension->suspends, NULL);
+		sandbox_raise_later(suspension->sandbox, done, data, NULL);
 		return;
 	}
+	if (suspension->state != SUSPENSION_RUNNING) {
+		error_set_reason(&err, ERROR_UNAVAILABLE, "PAUSE_INTERRUPTED",
+			"suspending the sandbox: it is still being suspended, or goes on");
+		sandbox_raise_later(suspension->sandbox, done, data, &err);
+		return;
+	}
+	suspension->suspends = (struct suspension_asker){done, data};
 	suspension->state = SUSPENSION_FREEZING;
 	suspension->is_taken_back = false;
 	suspension->err = (struct error){0};
@@ -153,8 +159,13 @@ void suspension_suspend(struct suspension *suspension, sandbox_done *done, void 
 
 void suspension_resume(struct suspension *suspension, sandbox_done *done, void *data)
 {
-	tell(suspension, &suspension->resumes, NULL); // it goes on for whoever asks last
-	suspension->resumes = (struct suspension_asker){done, data};
+	struct error err;
+	if (done) { // it goes on for whoever asks last
+		error_set_reason(&err, ERROR_UNAVAILABLE, "PAUSE_INTERRUPTED",
+			"letting the sandbox go on: that was asked for again meanwhile");
+		tell(suspension, &suspension->resumes, &err);
+		suspension->resumes = (struct suspension_asker){done, data};
+	}
 	if (suspension->state == SUSPENSION_RUNNING) {
 		tell(suspension, &suspension->resumes, NULL);
 	} else if (suspension->state == SUSPENSION_FREEZING) {
