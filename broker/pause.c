@@ -26,6 +26,7 @@ struct pause {
 	enum pause_step step;
 	bool is_wanted;      // what was asked for last
 	struct drain *drain; // owned; while draining
+	unsigned unanswered; // suspends and resumes; some for longer than pause-timeout
 	ev_timer due;        // pause-timeout, of freezing and of thawing
 	struct error err;    // why it did not come to what was wanted
 };
@@ -147,6 +148,7 @@ static void disarm(struct pause *pause)
 static void on_suspended(void *data, const struct error *err)
 {
 	struct pause *pause = data;
+	pause->unanswered--;
 	if (pause->step != PAUSE_FREEZING) {
 		return;
 	}
@@ -172,6 +174,7 @@ static void on_written(void *data, const struct error *err)
 	}
 	pause->step = PAUSE_FREEZING;
 	arm(pause);
+	pause->unanswered++;
 	sandbox_suspend(sandbox_of(pause), on_suspended, pause);
 }
 
@@ -196,26 +199,41 @@ static void on_drained(void *data, const char *left)
 
 /* ---- thawing ---- */
 
+/* It is paused, as far as is known. */
+static void stay(struct pause *pause, const struct error *err)
+{
+	pause->err = *err;
+	pause->is_wanted = true;
+	pause->step = PAUSE_ON;
+	settle(pause);
+}
+
 static void on_resumed(void *data, const struct error *err)
 {
 	struct pause *pause = data;
-	if (pause->step != PAUSE_THAWING) {
+	pause->unanswered--;
+	bool is_late = pause->step == PAUSE_ON && !err; // it goes on all the same
+	if (pause->step != PAUSE_THAWING && !is_late) {
 		return;
 	}
 	disarm(pause);
 	if (err) {
-		pause->err = *err;
-		pause->is_wanted = true;
-		pause->step = PAUSE_ON;
-		settle(pause);
+		stay(pause, err);
 		return;
 	}
+	pause->is_wanted = pause->is_wanted && !is_late;
 	log_info("%s: goes on", pause->peer->hop);
 	pause->peer->heard_at = ev_now(pause->peer->relay->config.loop);
 	clear_record(pause);
 }
 
-/* The sandbox does not answer: what it says later changes nothing here. */
+static void resume(struct pause *pause)
+{
+	pause->unanswered++;
+	sandbox_resume(sandbox_of(pause), on_resumed, pause);
+}
+
+/* The sandbox does not answer yet, and until it does it cannot be asked for a pause again. */
 static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct pause *pause = CONTAINER_OF(timer, struct pause, due);
@@ -225,10 +243,11 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 		pause->peer->hop, is_freezing ? "stand still" : "go on",
 		pause->peer->relay->config.profile->pause_timeout_ms);
 	if (is_freezing) {
-		sandbox_resume(sandbox_of(pause), NULL, NULL);
+		resume(pause);
 		give_up(pause, &err);
 	} else {
-		on_resumed(pause, &err);
+		answer(pause, INQUIRY_PAUSE, &err); // it may go on at any moment
+		stay(pause, &err);
 	}
 }
 
@@ -237,7 +256,13 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 /* Takes the first step to what is wanted; under way it is looked at when a step has ended. */
 static void move(struct pause *pause)
 {
-	if (pause->is_wanted && pause->step == PAUSE_OFF) {
+	bool is_late = pause->unanswered > 0;
+	if (pause->is_wanted && pause->step == PAUSE_OFF && is_late) {
+		error_set_reason(&pause->err, ERROR_UNAVAILABLE, "PAUSE_INTERRUPTED",
+			"the sandbox still takes back the last pause, which took too long");
+		pause->is_wanted = false;
+		settle(pause);
+	} else if (pause->is_wanted && pause->step == PAUSE_OFF) {
 		pause->step = PAUSE_DRAINING;
 		pause->drain = drain_start(pause->peer, TOOL_CALLS, on_drained, pause);
 	} else if (!pause->is_wanted && pause->step == PAUSE_DRAINING) {
@@ -247,16 +272,19 @@ static void move(struct pause *pause)
 		settle(pause);
 	} else if (!pause->is_wanted && pause->step == PAUSE_FREEZING) {
 		sandbox_resume(sandbox_of(pause), NULL, NULL);
-	} else if (!pause->is_wanted && pause->step == PAUSE_ON) {
+	} else if (pause->step == PAUSE_ON) {
 		pause->step = PAUSE_THAWING;
 		arm(pause);
-		sandbox_resume(sandbox_of(pause), on_resumed, pause);
+		if (!is_late) {
+			resume(pause);
+		}
 	}
 }
 
 static void want(struct pause *pause, bool is_wanted)
 {
-	bool is_there = pause->step == (is_wanted ? PAUSE_ON : PAUSE_OFF);
+	bool is_going_on = pause->step == PAUSE_ON && pause->unanswered > 0;
+	bool is_there = pause->step == (is_wanted ? PAUSE_ON : PAUSE_OFF) && !is_going_on;
 	pause->is_wanted = is_wanted;
 	if (is_there) {
 		settle(pause);

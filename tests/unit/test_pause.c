@@ -3,7 +3,7 @@
 
 #include "tests/unit/relay_sync_fixture.h"
 
-enum { SHORT_MS = 40 };
+enum { SHORT_MS = 40, LONG_MS = 60000 };
 
 static const char is_paused[] = "'result':{'paused':true,'sessions':['s']}";
 static const char runs[] = "'result':{'paused':false,'sessions':['s']}";
@@ -138,7 +138,7 @@ static void test_a_sandbox_that_fails_to_pause_goes_on(void **state)
 	expect_runs(fixture);
 }
 
-static void test_a_sandbox_that_does_not_answer_has_pause_timeout(void **state)
+static void test_a_pause_that_takes_too_long_is_taken_back_before_the_next(void **state)
 {
 	struct fixture *fixture = *state;
 	begin_running(fixture);
@@ -147,17 +147,60 @@ static void test_a_sandbox_that_does_not_answer_has_pause_timeout(void **state)
 	ask(fixture, "5", "pause");
 	editor_hears_failure(fixture, "5", "TIMEOUT_EXCEEDED", "session", "(pause-timeout)");
 	expect_runs(fixture);
+	ask(fixture, "5", "pause");
+	editor_hears_failure(fixture, "5", "PAUSE_INTERRUPTED", "session", "took too long");
+	expect_runs(fixture);
 	fixture->stage.holds_suspend = false;
+	stage_go_on(&fixture->stage);
 	ask(fixture, "5", "pause");
 	editor_hears(fixture, "'id':5,%s", is_paused);
+}
+
+/* It was asked to go on, and has not said within pause-timeout that it does. */
+static void begin_going_on(struct fixture *fixture)
+{
+	begin_paused(fixture);
+	profile_of(fixture)->pause_timeout_ms = SHORT_MS;
 	fixture->stage.holds_suspend = true;
 	ask(fixture, "9", "resume");
 	editor_hears_failure(fixture, "9", "TIMEOUT_EXCEEDED", "session", "go on");
 	expect_state(fixture, "paused"); // as far as is known
+	profile_of(fixture)->pause_timeout_ms = LONG_MS;
 	fixture->stage.holds_suspend = false;
+}
+
+static void test_a_second_resume_waits_for_what_the_first_has_asked_for(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_going_on(fixture);
 	ask(fixture, "9", "resume");
+	stage_settle(&fixture->stage);
+	editor_hears_nothing(fixture);
+	stage_go_on(&fixture->stage);
 	editor_hears(fixture, "'id':9,%s", runs);
 	expect_runs(fixture);
+}
+
+static void test_what_goes_on_too_late_goes_on(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_going_on(fixture);
+	stage_go_on(&fixture->stage);
+	agent_says(fixture, 0, "'method':'_late','params':{}");
+	editor_hears(fixture, "'method':'_late','params':{}");
+	expect_runs(fixture);
+}
+
+static void test_what_may_go_on_too_late_is_paused_again_after_that(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_going_on(fixture);
+	ask(fixture, "5", "pause");
+	stage_settle(&fixture->stage);
+	editor_hears_nothing(fixture);
+	stage_go_on(&fixture->stage);
+	editor_hears(fixture, "'id':5,%s", is_paused);
+	assert_int_equal(fixture->stage.suspended, 1);
 }
 
 static void test_a_resume_takes_back_a_pause(void **state)
@@ -256,7 +299,10 @@ int main(void)
 		SYNC_TEST(test_a_question_of_the_agent_is_answered_first),
 		SYNC_TEST(test_one_that_is_not_answered_in_time_is_in_flight),
 		SYNC_TEST(test_a_sandbox_that_fails_to_pause_goes_on),
-		SYNC_TEST(test_a_sandbox_that_does_not_answer_has_pause_timeout),
+		SYNC_TEST(test_a_pause_that_takes_too_long_is_taken_back_before_the_next),
+		SYNC_TEST(test_a_second_resume_waits_for_what_the_first_has_asked_for),
+		SYNC_TEST(test_what_goes_on_too_late_goes_on),
+		SYNC_TEST(test_what_may_go_on_too_late_is_paused_again_after_that),
 		SYNC_TEST(test_a_resume_takes_back_a_pause),
 		SYNC_TEST(test_a_pause_while_it_goes_on_pauses_it_again),
 		SYNC_TEST(test_the_end_of_a_session_lets_it_go_on),
