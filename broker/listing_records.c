@@ -65,10 +65,17 @@ static void look_free(struct look *look)
 
 /* ---- on the pool ---- */
 
+/* A transient sandbox is destroyed once it was collected, and the agent's memory with it. */
+static bool has_ended(const struct record *record)
+{
+	return record->state == RECORD_STOPPED &&
+	       strcmp(record->persistence, persistence_name(PERSISTENCE_TRANSIENT)) == 0;
+}
+
 static bool may_be_loaded(const struct look *look, const struct record *record)
 {
 	struct record_owner owner;
-	if (!record->reference || record->session_count == 0 ||
+	if (!record->reference || record->session_count == 0 || has_ended(record) ||
 		strcmp(record->profile, look->profile) != 0 ||
 		strcmp(record->backend, look->backend) != 0 ||
 		(look->cwd && strcmp(record->local_root, look->cwd) != 0) ||

@@ -189,6 +189,7 @@ class Comeback(SessionsCase):
     def test_a_list_has_what_only_the_broker_knows(self):
         client, session = self.begin()
         record = self.note_elsewhere('elsewhere')
+        self.note_elsewhere('ended', persistence='transient')
         self.note_elsewhere('shared', None)            # its agent has the home of this one
         self.note_elsewhere('theirs', profile='them')
         self.note_elsewhere('gone', localRoot=str(self.dir / 'gone'))
