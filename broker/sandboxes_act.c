@@ -214,6 +214,56 @@ static bool forget(struct acting *acting, const struct claims *claims, struct er
 	return true;
 }
 
+/* A record of what was collected from it. */
+static bool led_to(const struct record *record, const struct sandbox_entry *sandbox)
+{
+	return sessions_is_collected(record) && record->reference &&
+	       strcmp(record->backend, backend_name(sandbox->found_by->backend)) == 0 &&
+	       strcmp(record->reference, sandbox->name) == 0;
+}
+
+static bool save(const struct acting *acting, const struct record *record, struct error *err)
+{
+	struct buf json;
+	buf_init(&json, RECORD_FILE_MAX);
+	bool ok = record_write_json(record, &json, err) &&
+	          record_save(acting->folder_fd, record->id, buf_span(&json), err);
+	buf_finish(&json);
+	return ok;
+}
+
+/* The record stays, for who asks for its sessions; one that is being taken over is let be. */
+static void lead_nowhere(
+	const struct acting *acting, const char *id, const struct sandbox_entry *sandbox)
+{
+	struct record record;
+	struct error err;
+	ATTR_CLEANUP(fd_cleanup) int lock_fd = record_lock(acting->folder_fd, id, &err);
+	if (lock_fd < 0 || !record_load(acting->folder_fd, id, &record, &err)) {
+		return;
+	}
+	record_owner_note(lock_fd, false);
+	if (led_to(&record, sandbox)) {
+		free(record.reference);
+		record.reference = NULL;
+		if (!save(acting, &record, &err)) {
+			log_warning("%s", err.text);
+		}
+	}
+	record_finish(&record);
+}
+
+/* session/list has what records lead to (broker/listing_records.h). */
+static void leave_nothing_listed(const struct acting *acting, const struct sandbox_entry *sandbox)
+{
+	for (size_t i = 0; i < acting->sessions.count; i++) {
+		const struct session_entry *session = &acting->sessions.entries[i];
+		if (session->is_readable && led_to(&session->record, sandbox)) {
+			lead_nowhere(acting, session->id, sandbox);
+		}
+	}
+}
+
 static bool delete (struct acting *acting, const struct sandbox_entry *sandbox, struct error *err)
 {
 	struct claims claims = {NULL, 0};
@@ -222,6 +272,7 @@ static bool delete (struct acting *acting, const struct sandbox_entry *sandbox, 
 			  NULL, err);
 	if (ok) {
 		say(sandbox, "deleted");
+		leave_nothing_listed(acting, sandbox);
 		ok = forget(acting, &claims, err);
 	}
 	claims_finish(&claims);

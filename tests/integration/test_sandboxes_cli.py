@@ -167,8 +167,12 @@ class Sandboxes(SessionsCase):
     def test_what_was_collected_may_go(self):
         record = self.uncollected('one', state='stopped')
         self.make('one')
+        self.make('two')
+        self.run_it('delete', 'two')
+        self.assertEqual(json.loads(record.read_text())['reference'], 'one')
         self.run_it('delete', 'one')
-        self.assertTrue(record.exists())
+        # It is kept, and leads nowhere: session/list has no session that cannot be loaded.
+        self.assertIsNone(json.loads(record.read_text())['reference'])
 
     def test_what_somebody_finishes_stays_even_with_discard(self):
         record = self.uncollected('one')
