@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/test_provider.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <ftw.h>
 #include <signal.h>
@@ -78,9 +79,15 @@ bool trial_wait_file(struct trial *trial, const bool *flag, struct error *err)
 		trial->means->config->profile.toolhost_limits.file_timeout_ms, "file-timeout", err);
 }
 
-static bool wait_outcome(struct trial *trial, int timeout_ms, const char *key, struct error *err)
+struct trial_outcome *trial_begin(struct trial *trial)
 {
-	const struct trial_outcome *outcome = &trial->outcome;
+	assert(trial->task_count < TRIAL_TASKS_MAX);
+	return &trial->outcomes[trial->task_count++];
+}
+
+bool trial_wait_outcome(struct trial *trial, int timeout_ms, const char *key, struct error *err)
+{
+	const struct trial_outcome *outcome = &trial->outcomes[trial->task_count - 1];
 	if (!trial_wait(trial, &outcome->is_done, timeout_ms, key, err)) {
 		return false;
 	}
@@ -88,12 +95,6 @@ static bool wait_outcome(struct trial *trial, int timeout_ms, const char *key, s
 		*err = outcome->err;
 	}
 	return outcome->is_ok;
-}
-
-static struct trial_outcome *begin_outcome(struct trial *trial)
-{
-	trial->outcome = (struct trial_outcome){.is_done = false};
-	return &trial->outcome;
 }
 
 /* ---- the sandbox ---- */
@@ -164,8 +165,8 @@ static bool check_capabilities(struct trial *trial, char note[TRIAL_NOTE_MAX], s
 static bool check_root(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
 {
 	const struct profile *profile = &trial->means->config->profile;
-	sandbox_add_root(trial->sandbox, trial->local_root, trial_on_done, begin_outcome(trial));
-	if (!wait_outcome(trial, profile->prepare_timeout_ms, "prepare-timeout", err)) {
+	sandbox_add_root(trial->sandbox, trial->local_root, trial_on_done, trial_begin(trial));
+	if (!trial_wait_outcome(trial, profile->prepare_timeout_ms, "prepare-timeout", err)) {
 		return false;
 	}
 	trial->root = sandbox_root_at(trial->sandbox, 0)->runtime;
@@ -177,13 +178,13 @@ static bool check_root(struct trial *trial, char note[TRIAL_NOTE_MAX], struct er
 static bool check_remove(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
 {
 	const struct profile *profile = &trial->means->config->profile;
-	struct trial_outcome *outcome = begin_outcome(trial);
+	struct trial_outcome *outcome = trial_begin(trial);
 	if (trial->keeper) {
 		keeper_discard(trial->keeper, trial_on_done, outcome);
 	} else {
 		sandbox_destroy(trial->sandbox, NULL, true, trial_on_done, outcome);
 	}
-	return wait_outcome(trial, profile->prepare_timeout_ms, "prepare-timeout", err) ||
+	return trial_wait_outcome(trial, profile->prepare_timeout_ms, "prepare-timeout", err) ||
 	       error_prefix(err, "%s may be left there", trial->root ? trial->root : "something");
 }
 

@@ -17,6 +17,8 @@ struct trial_outcome {
 	struct error err;
 };
 
+enum { TRIAL_TASKS_MAX = 4 }; // the root, the first sync, changes, the end
+
 struct trial {
 	const struct test_provider_means *means;
 	struct sandbox *sandbox; // owned; NULL until it is prepared
@@ -31,7 +33,9 @@ struct trial {
 	const char *root;           // the same in the sandbox; NULL until it is added
 	ev_timer due;
 	bool is_due;
-	struct trial_outcome outcome; // of the keeper's or the sandbox's task in hand
+	/* Of the keeper's and the sandbox's tasks, one each: some end after their deadline. */
+	struct trial_outcome outcomes[TRIAL_TASKS_MAX];
+	size_t task_count; // begun; the last one is in hand
 };
 
 /* One check: false with why it failed. `note` is a line for people on what was found. */
@@ -47,6 +51,11 @@ bool trial_wait_file(struct trial *trial, const bool *flag, struct error *err) A
 
 /* A sandbox_done that sets what trial_wait waits for: a struct trial_outcome. */
 void trial_on_done(void *data, const struct error *err);
+
+/* The outcome of a task that begins, and the wait for it: false where it failed, too. */
+struct trial_outcome *trial_begin(struct trial *trial);
+bool trial_wait_outcome(
+	struct trial *trial, int timeout_ms, const char *key, struct error *err) ATTR_NODISCARD;
 
 /* ---- trial_run.c: one process, run to its end ---- */
 

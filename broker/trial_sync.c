@@ -55,24 +55,11 @@ static void on_question(
 
 static const struct keeper_listener listener = {.on_ended = on_ended, .on_question = on_question};
 
-static struct trial_outcome *begin_outcome(struct trial *trial)
-{
-	trial->outcome = (struct trial_outcome){.is_done = false};
-	return &trial->outcome;
-}
-
 static bool wait_sync(struct trial *trial, struct error *err)
 {
-	const struct trial_outcome *outcome = &trial->outcome;
 	/* A transfer that makes no progress fails by itself; a whole one takes several. */
 	int timeout_ms = trial->means->config->profile.sync.timeout_ms;
-	if (!trial_wait(trial, &outcome->is_done, timeout_ms, "sync-timeout", err)) {
-		return false;
-	}
-	if (!outcome->is_ok) {
-		*err = outcome->err;
-	}
-	return outcome->is_ok;
+	return trial_wait_outcome(trial, timeout_ms, "sync-timeout", err);
 }
 
 /* Its records and its store lie in the scratch folder, and go with it. */
@@ -110,7 +97,7 @@ bool trial_check_first_sync(struct trial *trial, char note[TRIAL_NOTE_MAX], stru
 	}
 	trial->keeper = make_keeper(trial);
 	keeper_open(trial->keeper, (char *[]){trial->local_root, NULL}, trial_on_done,
-		begin_outcome(trial));
+		trial_begin(trial));
 	if (!wait_sync(trial, err) ||
 		!trial_shell(trial,
 			"test \"$(cat stays goes link)\" = \"$(printf 'same\\ngone\\nsame')\" &&"
@@ -136,7 +123,7 @@ bool trial_check_changes(struct trial *trial, char note[TRIAL_NOTE_MAX], struct 
 		!trial_shell(trial, "echo from there >there && echo more >>stays", NULL, err)) {
 		return false;
 	}
-	keeper_sync(trial->keeper, NULL, &order, trial_on_done, begin_outcome(trial));
+	keeper_sync(trial->keeper, NULL, &order, trial_on_done, trial_begin(trial));
 	return wait_sync(trial, err) && expect_here(trial, "there", "from there\n", err) &&
 	       expect_here(trial, "stays", "same\nmore\n", err) &&
 	       trial_shell(

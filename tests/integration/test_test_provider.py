@@ -5,6 +5,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
@@ -132,6 +133,16 @@ class There(Trial, SshCase):
                          {'first-sync': 'failed', 'changes': 'skipped'}, why)
         self.assertIn('git', why['first-sync'])
         self.assertIn('rsync', why['first-sync'])
+
+    def test_a_first_sync_that_takes_too_long_is_not_taken_for_the_end(self):
+        self.programs_there('git')
+        git = self.sshd.home / 'few/git'
+        git.write_text(f'#!/bin/sh\nsleep 3\nexec {shutil.which("git")} "$@"\n')
+        git.chmod(0o755)
+        outcomes, why = self.trial(*self.config(sync_timeout='1s'), status=1)
+        self.assertEqual({n: o for n, o in outcomes.items() if o != 'ok'},
+                         {'first-sync': 'failed', 'changes': 'skipped'}, why)
+        self.assertIn('sync-timeout', why['first-sync'])
 
     def test_nobody_there(self):
         path = self.dir / 'ssh_config'
