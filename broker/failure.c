@@ -68,6 +68,8 @@ const struct failure_code failure_codes[] = {
 		"send the next request: it starts the agent anew and restores its session"},
 	{"SESSION_IN_USE", RPC_INTERNAL_ERROR, false,
 		"close it where it is open, or end the broker that the message names"},
+	{"SESSION_BUSY", RPC_INTERNAL_ERROR, true,
+		"try again once what the session has left is collected"},
 	{"SESSION_LOST", RPC_INTERNAL_ERROR, false,
 		"start a new session; the files are where the message says"},
 	{"TIMEOUT_EXCEEDED", RPC_INTERNAL_ERROR, true,

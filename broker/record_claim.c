@@ -93,9 +93,10 @@ static bool take(const struct search *search, const char *id, struct record_clai
 {
 	struct record record;
 	struct error ignored;
-	int lock_fd = record_lock(search->folder_fd, id, &ignored);
+	int lock_fd = record_lock(search->folder_fd, id, &claim->err);
 	if (lock_fd < 0) {
-		return !is_held(search, id, claim);
+		claim->has_failed = claim->err.code != ERROR_UNAVAILABLE;
+		return !claim->has_failed && !is_held(search, id, claim);
 	}
 	/* It may have been written since it was looked at. */
 	if (!record_load(search->folder_fd, id, &record, &ignored)) {
@@ -131,7 +132,7 @@ enum claim_outcome record_claim_take(
 	fd_close(&search.folder_fd);
 	if (!is_ours) {
 		record_claim_finish(out_claim);
-		return CLAIM_HELD;
+		return out_claim->has_failed ? CLAIM_FAILED : CLAIM_HELD;
 	}
 	return out_claim->count > 0 ? CLAIM_TAKEN : CLAIM_NONE;
 }

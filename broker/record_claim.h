@@ -13,9 +13,10 @@
  * touched. All of this may block.
  */
 enum claim_outcome {
-	CLAIM_NONE,  // no record has it: it may be known to the agent all the same
-	CLAIM_TAKEN, // it is ours until record_claim_finish
-	CLAIM_HELD,  // a broker that lives has it, see `holder`
+	CLAIM_NONE,   // no record has it: it may be known to the agent all the same
+	CLAIM_TAKEN,  // it is ours until record_claim_finish
+	CLAIM_HELD,   // a broker that lives has it, see `holder`
+	CLAIM_FAILED, // whether one has it cannot be known, see `err`
 };
 
 struct record_claim {
@@ -24,7 +25,9 @@ struct record_claim {
 	size_t count;
 	pid_t holder;                   // 0: it cannot be seen from here
 	char holder_id[RECORD_ID_SIZE]; // the record
-	bool is_ending;                 // the holder collects what it has, and ends
+	bool is_ending;                 // the holder only finishes what is in it, or ends
+	bool has_failed;                // CLAIM_FAILED
+	struct error err;               // of that
 };
 
 /* Who asks: records of other profiles and backends are not looked at. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 
@@ -68,6 +69,24 @@ static void refuse(struct claim *claim, const char *code, const char *text)
 	claim_destroy(claim);
 }
 
+/* Who has it only finishes it. */
+static void refuse_as_busy(struct claim *claim)
+{
+	char text[ERROR_TEXT_MAX];
+	char who[64] = "a broker that cannot be seen from here";
+	const struct record_claim *records = &claim->work->records;
+	if (records->holder == getpid()) {
+		snprintf(who, sizeof(who), "this broker");
+	} else if (records->holder != 0) {
+		snprintf(who, sizeof(who), "process %d", (int)records->holder);
+	}
+	snprintf(text, sizeof(text),
+		"what session \"%.300s\" has left is being collected, or taken over, by %s: try "
+		"again in a while",
+		claim->work->session_id, who);
+	refuse(claim, "SESSION_BUSY", text);
+}
+
 static void refuse_as_held(struct claim *claim)
 {
 	char text[ERROR_TEXT_MAX];
@@ -77,11 +96,19 @@ static void refuse_as_held(struct claim *claim)
 		snprintf(who, sizeof(who), "another broker, process %d", (int)records->holder);
 	}
 	snprintf(text, sizeof(text),
-		"session \"%.300s\" is in use by %s%s: close it there, or end that broker with "
+		"session \"%.300s\" is in use by %s: close it there, or end that broker with "
 		"acp-broker sessions stop %s",
-		claim->work->session_id, who, records->is_ending ? ", which is ending" : "",
-		records->holder_id);
+		claim->work->session_id, who, records->holder_id);
 	refuse(claim, "SESSION_IN_USE", text);
+}
+
+static void refuse_as_unknown(struct claim *claim)
+{
+	char text[ERROR_TEXT_MAX];
+	const struct error *err = &claim->work->records.err;
+	snprintf(text, sizeof(text), "whether another broker has session \"%.300s\": %.600s",
+		claim->work->session_id, err->text);
+	refuse(claim, failure_code_of(err), text);
 }
 
 /* The request goes on as if it came now. */
@@ -129,10 +156,12 @@ static void on_looked(struct pool_job *job)
 		return;
 	}
 	const struct claim_work *work = claim->work;
-	if (work->outcome != CLAIM_HELD) {
+	if (work->outcome == CLAIM_FAILED) {
+		refuse_as_unknown(claim);
+	} else if (work->outcome != CLAIM_HELD) {
 		pass(claim);
 	} else if (!may_wait(claim)) {
-		refuse_as_held(claim);
+		(work->records.is_ending ? refuse_as_busy : refuse_as_held)(claim);
 	} else {
 		if (work->records.is_ending && !claim->has_said_waiting) {
 			claim->has_said_waiting = true;

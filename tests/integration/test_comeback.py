@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """An editor comes back to a session of an earlier broker: one takes it over, and no two."""
 
+import fcntl
 import json
+import os
 
 import case
 import processes
@@ -157,6 +159,20 @@ class Comeback(SessionsCase):
         self.assertEqual(first.wait(PATIENCE), 0)
         self.assertEqual((self.work / 'last').read_text(), 'last\n')
         self.says(client, session, 'mine now')
+
+    def test_one_that_does_not_end_is_not_waited_for_for_ever(self):
+        first, session = self.begin()
+        record, = self.records()
+        self.kill(first)
+        client = self.another(prepare_timeout='5s')
+        with open(self.state / 'sessions' / f'{record["id"]}.lock', 'w') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock.write(f'{os.getpid()} finishing\n')
+            lock.flush()
+            error = self.refused(client, session, 'SESSION_BUSY')
+        self.assertIn(f'by process {os.getpid()}', error['message'])
+        self.assertTrue(error['data']['retryable'])
+        self.load(client, session)
 
     # ---- it does not ----
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/record_claim.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -149,6 +151,18 @@ static void test_who_collects_is_told_apart(void **state)
 	fd_close(&lock_fd);
 }
 
+/* One whom the file's mode stops is told so by the system; a folder stops also root. */
+static void test_a_lock_that_fails_is_nobodys(void **state)
+{
+	struct fixture *fixture = *state;
+	char name[RECORD_ID_SIZE + 8];
+	snprintf(name, sizeof(name), "%s.lock", fixture->ids[0]);
+	assert_int_equal(mkdirat(fixture->folder_fd, name, 0700), 0);
+	assert_int_equal(take(fixture), CLAIM_FAILED);
+	assert_non_null(strstr(fixture->claim.err.text, name));
+	assert_int_equal(unlinkat(fixture->folder_fd, name, AT_REMOVEDIR), 0);
+}
+
 static void test_it_leaves_the_records_it_was_in(void **state)
 {
 	struct fixture *fixture = *state;
@@ -197,6 +211,7 @@ int main(void)
 		CLAIM_TEST(test_what_is_taken_over_takes_no_place),
 		CLAIM_TEST(test_what_is_nowhere_is_nobodys),
 		CLAIM_TEST(test_who_collects_is_told_apart),
+		CLAIM_TEST(test_a_lock_that_fails_is_nobodys),
 		CLAIM_TEST(test_it_leaves_the_records_it_was_in),
 		CLAIM_TEST(test_a_record_of_two_is_not_had_by_halves),
 	};
