@@ -217,17 +217,24 @@ class Trouble(Room):
             else:
                 self.daytona.force(self.box()['id'], state='stopped')
                 self.daytona.drop_connections()
-            told = ''
-            try:  # the agent may be started anew by this very prompt, or not yet
-                self.prompt(client, session, 'terminal echo')
-            except RpcError as error:
-                told = str(error)
+            self.assertTrue(processes.wait_until(
+                lambda: self.is_said(what, client, session), PATIENCE), client.stderr)
             client.close_stdin()
             client.wait(PATIENCE)
-            # Its processes die first: where their end is seen before that of the link, the agent
-            # has ended, and the session goes on in a sandbox that runs.
-            self.assertTrue(what in told + client.stderr or 'was started anew' in client.stderr,
-                            told + client.stderr)
+
+    def is_said(self, what, client, session):
+        """Whether a prompt is told, or the log has, what became of the sandbox.
+
+        Until the service has been asked a prompt is only told to try again. The sandbox's processes
+        die first: where their end is seen before that of the link the agent has ended, and the
+        session goes on in a sandbox that runs.
+        """
+        told = ''
+        try:
+            self.prompt(client, session, 'terminal echo')
+        except RpcError as error:
+            told = str(error)
+        return what in told + client.stderr or 'was started anew' in client.stderr
 
     def test_a_token_that_is_revoked_in_mid_session_ends_nothing(self):
         client, session = self.opened()
