@@ -141,7 +141,10 @@ void sandboxes_load(const struct sessions_means *means, const struct config *con
 bool sandboxes_is_of(const struct record *record, const struct sandbox_entry *entry)
 {
 	const char *backend = backend_name(entry->found_by->backend);
-	if (sessions_is_collected(record) || strcmp(record->backend, backend) != 0) {
+	/* What is never synced is there alone, also after its session. */
+	bool is_there =
+		record->reference && strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) == 0;
+	if ((sessions_is_collected(record) && !is_there) || strcmp(record->backend, backend) != 0) {
 		return false;
 	}
 	if (record->reference) {

@@ -44,7 +44,7 @@ bool sandboxes_order(const struct sessions_means *means, const struct profile *p
 	enum inventory_act act, const char *name, struct sandbox_entries *out_entries,
 	struct error *err) ATTR_NODISCARD;
 
-/* Whether a record that is not collected is of this sandbox. */
+/* Whether a record that is not collected, or of what is never synced, is of this sandbox. */
 bool sandboxes_is_of(const struct record *record, const struct sandbox_entry *entry);
 
 /* To stdout: a table for people, or one JSON object (docs/schemas/sandboxes-list.json). */

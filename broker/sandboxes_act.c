@@ -143,11 +143,19 @@ static void claims_finish(struct claims *claims)
 
 static bool fail_uncollected(const struct session_entry *session, struct error *err)
 {
-	char *quoted = path_quote(span_of(session->record.local_root));
-	error_set_reason(err, ERROR_DENIED, "SYNC_INCOMPLETE",
-		"what is in it of %s is not collected: acp-broker sessions collect %s brings it "
-		"here; --discard deletes it all the same",
-		quoted, session->id);
+	const struct record *record = &session->record;
+	char *quoted = path_quote(span_of(record->local_root));
+	if (strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) == 0) {
+		error_set_reason(err, ERROR_DENIED, "SYNC_INCOMPLETE",
+			"what session %s did in it of %s was never brought here (sync = none); "
+			"--discard deletes it all the same",
+			session->id, quoted);
+	} else {
+		error_set_reason(err, ERROR_DENIED, "SYNC_INCOMPLETE",
+			"what is in it of %s is not collected: acp-broker sessions collect %s "
+			"brings it here; --discard deletes it all the same",
+			quoted, session->id);
+	}
 	free(quoted);
 	return false;
 }

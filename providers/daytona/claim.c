@@ -21,6 +21,7 @@ struct claim_paper {
 	enum claim_order order;
 	char *state_folder, *profile, *directory; // owned; the first and last may be NULL
 	char *wanted;                             // owned; the name; NULL: by the identity
+	bool is_new;
 	struct daytona_note note;
 	bool has_identity;
 	struct daytona_identity identity;
@@ -58,7 +59,7 @@ static bool take(struct claim_paper *paper)
 	struct daytona_identity *identity = &paper->identity;
 	if (!paper->has_identity) {
 		daytona_identity_init(identity, paper->profile, paper->directory,
-			paper->note.is_transient && !paper->wanted);
+			paper->is_new && !paper->wanted);
 		paper->note.workspace = mem_strdup_or_null(identity->directory);
 		paper->has_identity = true;
 	}
@@ -169,6 +170,7 @@ struct daytona_claim *daytona_claim_create(const struct daytona_claim_config *co
 	paper->profile = mem_strdup(config->profile);
 	paper->directory = mem_strdup_or_null(config->directory);
 	paper->wanted = mem_strdup_or_null(config->reference);
+	paper->is_new = config->is_new;
 	paper->note = (struct daytona_note){.api = mem_strdup(config->api),
 		.profile = mem_strdup(config->profile),
 		.is_transient = config->is_transient};

@@ -21,8 +21,9 @@ struct daytona_claim_config {
 	const char *api;
 	const char *directory; // of the request; may be NULL
 	const char *reference; // the name that is wanted; NULL: that of the profile and directory
-	bool is_transient;
-	long long timeout_ms; // for who has it alone to let it go
+	bool is_new;           // one of its own: that name and something random
+	bool is_transient;     // as the note has it: it is deleted where its broker is gone
+	long long timeout_ms;  // for who has it alone to let it go
 	void *data;
 };
 

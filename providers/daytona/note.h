@@ -17,10 +17,10 @@
  * All functions block: for the worker pool. Names have to be valid (daytona_name_is_valid).
  */
 struct daytona_note {
-	char *api;       // owned; the base address
-	char *profile;   // owned
-	char *workspace; // owned; the real path; NULL: none is known
-	bool is_transient;
+	char *api;         // owned; the base address
+	char *profile;     // owned
+	char *workspace;   // owned; the real path; NULL: none is known
+	bool is_transient; // deleted once its broker is gone; never where it is not synced
 };
 
 void daytona_note_finish(struct daytona_note *note); // zeroed is fine

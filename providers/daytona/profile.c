@@ -177,6 +177,12 @@ static enum daytona_end end_of(const struct settings *settings)
 	                                               : DAYTONA_END_STOP;
 }
 
+static bool is_synced(const struct settings *settings)
+{
+	const char *sync = settings_get(settings, "sync");
+	return !sync || strcmp(sync, "none") != 0;
+}
+
 static void read_texts(struct daytona_profile *profile)
 {
 	const struct {
@@ -263,7 +269,9 @@ static bool check(const struct daytona_profile *profile, struct error *err)
 bool daytona_profile_read(struct daytona_profile *profile, const char *name,
 	const struct settings *settings, struct error *err)
 {
-	*profile = (struct daytona_profile){.name = mem_strdup(name), .end = end_of(settings)};
+	*profile = (struct daytona_profile){.name = mem_strdup(name),
+		.end = end_of(settings),
+		.is_synced = is_synced(settings)};
 	settings_init(&profile->settings);
 	LIST_FOR_EACH(setting, &settings->list, struct setting, link) {
 		settings_add(&profile->settings, setting->key, setting->value, setting->origin);

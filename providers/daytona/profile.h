@@ -26,6 +26,7 @@ struct daytona_profile {
 	const char *ready_state;
 	const char *runtime_root;
 	enum daytona_end end;
+	bool is_synced; // what is done in it comes here; else it is there alone
 	int token_min;
 	long long api_timeout_ms, create_timeout_ms, stop_timeout_ms;
 	long long connect_timeout_ms, auth_timeout_ms;

@@ -279,13 +279,15 @@ struct sandbox *daytona_sandbox_open(const struct provider_context *context,
 		sandbox_close(&place->sandbox);
 		return NULL;
 	}
+	bool is_new = place->profile.end == DAYTONA_END_DELETE;
 	place->claim = daytona_claim_create(&(struct daytona_claim_config){
 		.context = context,
 		.profile = place->profile.name,
 		.api = place->profile.api_url,
 		.directory = request->directory,
 		.reference = request->reference,
-		.is_transient = place->profile.end == DAYTONA_END_DELETE,
+		.is_new = is_new,
+		.is_transient = is_new && place->profile.is_synced,
 		.timeout_ms = place->profile.stop_timeout_ms,
 		.data = place,
 	});

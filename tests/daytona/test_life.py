@@ -87,6 +87,20 @@ class Life(Room):
             self.end(self.greeted(persistence=persistence))
             self.assertEqual([box['state'] for box in self.boxes()], states)
 
+    def test_what_is_not_synced_stays_there(self):
+        client, session = self.opened(persistence='transient', sync='none')
+        self.prompt(client, session, 'terminal echo a > a')
+        self.end(client)
+        first = self.box()
+        self.assertEqual(self.records()[0]['state'], 'stopped')
+        note = json.loads((self.state / 'daytona' / f'{first["name"]}.json').read_text())
+        self.assertIs(note['transient'], False, 'the next broker deletes it')
+        kept = self.command('sandboxes', 'delete', first['name'])
+        self.assertIn('sync = none', kept.stderr)
+        told = self.command('sandboxes', 'delete', '--discard', first['name'])
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertEqual(self.boxes(), [])
+
     def test_what_could_not_be_collected_stays(self):
         client, session = self.opened(persistence='transient')
         self.prompt(client, session, 'terminal echo a > a')

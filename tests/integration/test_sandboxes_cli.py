@@ -174,6 +174,17 @@ class Sandboxes(SessionsCase):
         # It is kept, and leads nowhere: session/list has no session that cannot be loaded.
         self.assertIsNone(json.loads(record.read_text())['reference'])
 
+    def test_what_was_never_synced_is_not_deleted(self):
+        record = self.uncollected('one', state='stopped', sync='none')
+        self.make('one')
+        self.make('two', workspace=self.work)
+        self.assertEqual([s['uncollected'] for s in self.known()['sandboxes']],
+                         [[record.stem], []])
+        self.assertIn('sync = none', self.run_it('delete', 'one', status=1)[1])
+        self.assertEqual((self.names(), record.exists()), (['one', 'two'], True))
+        self.run_it('delete', '--discard', 'one')
+        self.assertEqual((self.names(), record.exists()), (['two'], False))
+
     def test_what_somebody_finishes_stays_even_with_discard(self):
         record = self.uncollected('one')
         self.make('one')
