@@ -79,9 +79,10 @@ const struct setting_key daytona_keys[] = {
 		.type = SETTING_TEXT,
 		.fallback = "started",
 		.help = "the state in which the service says that a sandbox runs"},
+	/* Longer than the minute for which the service may ask to be left alone (429). */
 	{.name = "api-timeout",
 		.type = SETTING_DURATION,
-		.fallback = "60s",
+		.fallback = "90s",
 		.min = 1,
 		.max = HOUR,
 		.help = "for one call of the API, tried again as often as that takes"},

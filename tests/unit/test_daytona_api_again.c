@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "providers/daytona/api_judge.h"
+#include "providers/daytona/profile.h"
 
 /* What is tried again and what is not, and how long. */
 
@@ -329,6 +330,22 @@ static void test_pauses_grow_to_a_bound_and_are_not_all_the_same(void **state)
 	assert_true(daytona_pause_ms(500, 1, 1023, &asked) < 3500);
 }
 
+/* The service names up to a minute; that, and another try. */
+static void test_the_defaults_have_time_for_a_limit(void **state)
+{
+	enum { TRY_MS = 20000 };
+	struct http_answer asked = {.status = 429, .retry_in_s = 60};
+	struct settings settings;
+	struct daytona_profile profile;
+	struct error err;
+	settings_init(&settings);
+	assert_true(daytona_profile_read(&profile, "cloud", &settings, &err));
+	assert_true(daytona_pause_ms(500, 1, 1023, &asked) + TRY_MS < profile.api_timeout_ms);
+	assert_true(profile.api_timeout_ms < profile.create_timeout_ms);
+	daytona_profile_finish(&profile);
+	settings_finish(&settings);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, api_setup, api_teardown)
 
 int main(void)
@@ -355,6 +372,7 @@ int main(void)
 		TEST(test_what_was_wrong_all_the_time_is_told_at_its_end),
 		TEST(test_a_list_has_one_deadline_for_all_its_pages),
 		TEST(test_pauses_grow_to_a_bound_and_are_not_all_the_same),
+		TEST(test_the_defaults_have_time_for_a_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
