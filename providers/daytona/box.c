@@ -142,7 +142,7 @@ bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *see
 		daytona_box_end(box, &err);
 		return false;
 	}
-	if (seen->has_odd_labels) {
+	if (box->goal == DAYTONA_GOAL_RUN && seen->has_odd_labels) {
 		error_set(&err, ERROR_UNAVAILABLE,
 			"sandbox %s has a label that is no text: Daytona's SSH gateway refuses "
 			"every connection to it until that is corrected",

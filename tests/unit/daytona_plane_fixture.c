@@ -55,6 +55,7 @@ static void describe(const struct plane_box *box, struct daytona_sandbox *seen)
 		.snapshot = "",
 		.created_at = "",
 		.labels = box->is_foreign ? foreign : own,
+		.has_odd_labels = box->has_odd_labels,
 		.is_recoverable = box->is_recoverable,
 		.blocks_network = !box->is_network_open,
 		.network_allow_list = "",

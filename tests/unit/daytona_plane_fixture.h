@@ -24,7 +24,7 @@ struct plane_box {
 	const char *later;   // the state from the second look on; NULL: the same
 	const char *reason;  // errorReason
 	const char *started; // the state after a start; NULL: "started"
-	bool is_recoverable, is_foreign, is_network_open;
+	bool is_recoverable, is_foreign, is_network_open, has_odd_labels;
 	const char *act_reason; // acts fail with it; NULL: they do not
 	/* What a create is answered with; the sandbox is there then in create_state, or not. */
 	const char *create_reason;

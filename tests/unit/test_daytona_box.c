@@ -231,6 +231,21 @@ static void test_nothing_of_another_users_is_touched(void **state)
 	assert_int_equal(there->starts + there->deletes + there->creates, 0);
 }
 
+static void test_a_label_that_is_no_text_forbids_using_it_and_not_stopping_it(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", "started");
+	there->has_odd_labels = true;
+	bring(&told, there, NULL);
+	assert_non_null(strstr(told.err.text, "a label that is no text"));
+	open_box(&told, there, NULL);
+	daytona_box_rest(told.box, false, on_done);
+	wait_for(&told);
+	daytona_box_destroy(told.box);
+	assert_true(told.is_ok);
+	assert_int_equal(there->stops, 1);
+}
+
 /* ---- creates ---- */
 
 static void test_a_create_that_failed_is_reported_and_removed(void **state)
@@ -394,6 +409,7 @@ int main(int argc, char **argv)
 		BOX_TEST(test_what_has_no_recovery_is_reported),
 		BOX_TEST(test_the_very_one_that_is_gone_is_not_made_anew),
 		BOX_TEST(test_nothing_of_another_users_is_touched),
+		BOX_TEST(test_a_label_that_is_no_text_forbids_using_it_and_not_stopping_it),
 		BOX_TEST(test_a_create_that_failed_is_reported_and_removed),
 		BOX_TEST(test_a_create_that_fails_while_it_is_waited_for_is_reported_and_removed),
 		BOX_TEST(test_a_create_that_left_nothing_is_told_in_the_services_words),
