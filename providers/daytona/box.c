@@ -331,9 +331,11 @@ void daytona_box_begin(struct daytona_box *box, enum daytona_goal goal, long lon
 	box->is_made = false;
 	box->pause = first_pause;
 	box->state[0] = '\0';
-	ev_now_update(box->config.loop);
-	ev_timer_set(&box->due, (double)deadline_ms / 1000., 0.);
-	ev_timer_start(box->config.loop, &box->due);
+	if (deadline_ms > 0) {
+		ev_now_update(box->config.loop);
+		ev_timer_set(&box->due, (double)deadline_ms / 1000., 0.);
+		ev_timer_start(box->config.loop, &box->due);
+	}
 }
 
 void daytona_box_bring(struct daytona_box *box, daytona_box_done *done)

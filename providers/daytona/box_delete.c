@@ -28,7 +28,7 @@ static void on_found_to_delete(
 void daytona_box_delete(struct daytona_box *box, daytona_box_done *done)
 {
 	/* The calls have their own deadlines, and there is nothing to wait for. */
-	daytona_box_begin(box, DAYTONA_GOAL_REST, 2 * box->config.profile->api_timeout_ms, done);
+	daytona_box_begin(box, DAYTONA_GOAL_REST, 0, done);
 	box->call = daytona_get(
 		box->config.api, *box->id ? box->id : box->name, on_found_to_delete, box);
 }

@@ -33,6 +33,7 @@ struct daytona_box {
 	bool found_runs;
 };
 
+/* deadline_ms 0: it has none but those of its calls. */
 void daytona_box_begin(struct daytona_box *box, enum daytona_goal goal, long long deadline_ms,
 	daytona_box_done *done);
 void daytona_box_end(struct daytona_box *box, const struct error *err);

@@ -246,6 +246,20 @@ static void test_a_label_that_is_no_text_forbids_using_it_and_not_stopping_it(vo
 	assert_int_equal(there->stops, 1);
 }
 
+/* A deadline of both would tell of a stop that nobody asked for. */
+static void test_a_delete_has_the_deadlines_of_its_calls_alone(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", "started");
+	profile.api_timeout_ms = profile.stop_timeout_ms = 0;
+	open_box(&told, there, NULL);
+	daytona_box_delete(told.box, on_done);
+	wait_for(&told);
+	daytona_box_destroy(told.box);
+	assert_true(told.is_ok);
+	assert_int_equal(there->deletes, 1);
+}
+
 /* ---- creates ---- */
 
 static void test_a_create_that_failed_is_reported_and_removed(void **state)
@@ -410,6 +424,7 @@ int main(int argc, char **argv)
 		BOX_TEST(test_the_very_one_that_is_gone_is_not_made_anew),
 		BOX_TEST(test_nothing_of_another_users_is_touched),
 		BOX_TEST(test_a_label_that_is_no_text_forbids_using_it_and_not_stopping_it),
+		BOX_TEST(test_a_delete_has_the_deadlines_of_its_calls_alone),
 		BOX_TEST(test_a_create_that_failed_is_reported_and_removed),
 		BOX_TEST(test_a_create_that_fails_while_it_is_waited_for_is_reported_and_removed),
 		BOX_TEST(test_a_create_that_left_nothing_is_told_in_the_services_words),
