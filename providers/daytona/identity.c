@@ -59,18 +59,18 @@ void daytona_identity_finish(struct daytona_identity *identity)
 void daytona_identity_labels(
 	const struct daytona_identity *identity, struct daytona_pair labels[DAYTONA_LABELS + 1])
 {
-	daytona_identity_query(identity, true, labels);
+	daytona_identity_query(identity, labels);
 	labels[3] = (struct daytona_pair){DAYTONA_LABEL_SESSION, identity->name};
 	labels[4] = (struct daytona_pair){NULL, NULL};
 }
 
-void daytona_identity_query(const struct daytona_identity *identity, bool with_workspace,
-	struct daytona_pair labels[DAYTONA_LABELS + 1])
+void daytona_identity_query(
+	const struct daytona_identity *identity, struct daytona_pair labels[DAYTONA_LABELS + 1])
 {
 	labels[0] = (struct daytona_pair){DAYTONA_LABEL_OWNER, identity->owner};
 	labels[1] = (struct daytona_pair){DAYTONA_LABEL_PROFILE, identity->profile};
 	labels[2] = (struct daytona_pair){DAYTONA_LABEL_WORKSPACE, identity->workspace};
-	labels[with_workspace ? 3 : 2] = (struct daytona_pair){NULL, NULL};
+	labels[3] = (struct daytona_pair){NULL, NULL};
 }
 
 const char *daytona_label(const struct daytona_sandbox *sandbox, const char *name)

@@ -40,9 +40,9 @@ void daytona_identity_finish(struct daytona_identity *identity); // zeroed is fi
 void daytona_identity_labels(
 	const struct daytona_identity *identity, struct daytona_pair labels[DAYTONA_LABELS + 1]);
 
-/* Those by which all of this user with this profile are found. */
-void daytona_identity_query(const struct daytona_identity *identity, bool with_workspace,
-	struct daytona_pair labels[DAYTONA_LABELS + 1]);
+/* Those by which all of this user with this profile and workspace are found. */
+void daytona_identity_query(
+	const struct daytona_identity *identity, struct daytona_pair labels[DAYTONA_LABELS + 1]);
 
 /* Whether it bears this user's label: nothing else is touched. */
 bool daytona_identity_owns(

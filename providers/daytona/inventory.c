@@ -2,7 +2,6 @@
 #include "providers/daytona/inventory.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "providers/daytona/box.h"
@@ -153,8 +152,8 @@ static void run_identify(struct pool_job *job)
 static void on_identified(struct pool_job *job)
 {
 	struct inventory *self = CONTAINER_OF(job, struct inventory, job);
-	struct daytona_pair query[DAYTONA_LABELS + 1];
-	daytona_identity_query(&self->identity, false, query);
+	/* Also those of profiles that are not there any more: nobody else tells of them. */
+	struct daytona_pair query[] = {{DAYTONA_LABEL_OWNER, self->identity.owner}, {NULL, NULL}};
 	daytona_list(self->api, query, &list_listener, self);
 }
 
@@ -179,15 +178,15 @@ static void on_ended(void *data, const struct error *err)
 static void on_seen(void *data, const struct daytona_sandbox *seen, const struct error *err)
 {
 	struct inventory *self = data;
-	const char *profile = seen ? daytona_label(seen, DAYTONA_LABEL_PROFILE) : "";
 	if (err && err->code != ERROR_NOT_FOUND) {
 		end(self, err);
 		return;
 	}
-	if (err || strcmp(profile, self->profile.name) != 0) {
+	if (err) {
 		self->has_failed = true;
 		error_set_reason(&self->err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
-			"profile \"%s\" has no sandbox %s", self->profile.name, self->name);
+			"the account of profile \"%s\" has no sandbox %s", self->profile.name,
+			self->name);
 		daytona_claim_forget(self->claim, on_forgotten);
 		return;
 	}

@@ -4,7 +4,7 @@
 
 #include "providers/provider.h"
 
-/* provider_inventory: what bears this user's labels. */
+/* provider_inventory: what bears this user's label, of every profile. */
 bool daytona_inventory(const struct provider_context *context,
 	const struct sandbox_request *request, enum inventory_act act, const char *name,
 	const struct inventory_listener *listener, void *data, struct error *err) ATTR_NODISCARD;

@@ -52,7 +52,7 @@ void daytona_wanted_name(struct daytona_wanted *wanted, const struct daytona_pro
 	const struct daytona_identity *identity)
 {
 	daytona_identity_labels(identity, wanted->labels);
-	daytona_identity_query(identity, true, wanted->query);
+	daytona_identity_query(identity, wanted->query);
 	wanted->create = (struct daytona_create){.name = identity->name,
 		.snapshot = profile->snapshot,
 		.image = profile->image,

@@ -333,6 +333,24 @@ class Commands(Room):
         self.assertEqual(self.notes(), [])
         self.assertEqual(self.listed(), [])
 
+    def test_one_of_a_profile_that_was_renamed_is_listed_and_deleted(self):
+        self.end(self.opened()[0])
+        name = self.box()['name']
+        _, path, *_ = self.config()
+        renamed = pathlib.Path(path).read_text().replace('"test"', '"renamed"')
+        pathlib.Path(path).write_text(renamed)
+
+        def run(*words):
+            return subprocess.run([BROKER, '--config', path, '--profile', 'renamed', *words],
+                                  env=self.environment(), cwd=self.work, capture_output=True,
+                                  text=True, timeout=PATIENCE, check=False)
+        told = run('sandboxes', 'list', '--json')
+        one, = json.loads(told.stdout)['sandboxes']
+        self.assertEqual((one['name'], one['profile']), (name, 'test'))
+        told = run('sandboxes', 'delete', name)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertEqual(self.boxes(), [])
+
 
 if __name__ == '__main__':
     main()
