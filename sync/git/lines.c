@@ -60,8 +60,8 @@ static bool read_more(struct lines *lines, struct error *err)
 		return error_set_errno(err, errnum, "reading what the sandbox sends");
 	}
 	if (count == 0) {
-		return error_set(
-			err, ERROR_PROTOCOL, "the sandbox ended in the middle of its answer");
+		return error_set_reason(err, ERROR_UNAVAILABLE, "LINK_LOST",
+			"the sandbox ended in the middle of its answer");
 	}
 	buf_commit(&lines->buf, (size_t)count);
 	lines->received += (uint64_t)count;

@@ -79,8 +79,9 @@ void lines_init(struct lines *lines, ssize_t (*read)(void *data, char *to, size_
 void lines_finish(struct lines *lines);
 
 /*
- * The next line. ERROR_PROTOCOL for what is none, also for an end of the stream;
- * ERROR_LIMIT over the limits; ERROR_SYSTEM where the stream cannot be read. Blocks.
+ * The next line. ERROR_PROTOCOL for what is none; ERROR_UNAVAILABLE with reason LINK_LOST for an
+ * end of the stream: a link that is cut ends it before anybody says so; ERROR_LIMIT over the
+ * limits; ERROR_SYSTEM where the stream cannot be read. Blocks.
  */
 bool lines_next(struct lines *lines, struct line *out, struct error *err) ATTR_NODISCARD;
 

@@ -111,14 +111,17 @@ static void test_what_is_no_answer_is_refused(void **state)
 		{"printf '%040d missing\\n' 0", "no object", ERROR_PROTOCOL},
 		{"/usr/bin/git \"$@\" | sed s/hello/jello/", "not its id's", ERROR_PROTOCOL},
 		{"/usr/bin/git \"$@\" | head -c 100", "", ERROR_PROTOCOL},
-		{"kill -9 $PPID", "in the middle", ERROR_PROTOCOL},
-		{"exit 3", "", ERROR_PROTOCOL},
+		{"kill -9 $PPID", "in the middle", ERROR_UNAVAILABLE},
+		{"exit 3", "in the middle", ERROR_UNAVAILABLE},
 	};
 	git_oid tree = send_first(stage, "echo a > a");
 	stage_there(stage, "echo hello > a; echo more > b");
 	for (size_t i = 0; i < ARRAY_LENGTH(lies); i++) {
 		lie(stage, "*--batch*", lies[i].script);
 		expect_refusal(stage, &tree, lies[i].code, lies[i].words);
+		if (lies[i].code == ERROR_UNAVAILABLE) {
+			assert_string_equal(stage->err.reason, "LINK_LOST");
+		}
 	}
 	stop_lying(stage);
 	stage_collect(stage, &tree);
