@@ -207,6 +207,21 @@ static struct claim *claim_create(
 	return claim;
 }
 
+/* For one more that waits. */
+static bool has_room(const struct relay *relay)
+{
+	const struct profile *profile = relay->config.profile;
+	int count = 0;
+	size_t bytes = 0;
+	LIST_FOR_EACH(claim, &relay->claims, struct claim, link) {
+		if (claim->parcel) {
+			count++;
+			bytes += parcel_size(claim->parcel);
+		}
+	}
+	return count < profile->max_requests && bytes <= profile->max_queue;
+}
+
 bool relay_claim_holds(struct relay *relay, const struct call *call)
 {
 	struct error err;
@@ -218,6 +233,14 @@ bool relay_claim_holds(struct relay *relay, const struct call *call)
 		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id)) ||
 		session_find(&relay->sessions, id)) {
 		return false;
+	}
+	if (!has_room(relay)) {
+		relay_fail(relay, call->message.id,
+			&(struct failure){"RESOURCE_LIMIT_EXCEEDED", "session",
+				"more than max-requests, or max-queue bytes of them, wait for "
+				"sessions that other brokers have",
+				{NULL, 0}});
+		return true;
 	}
 	struct claim *claim = claim_create(relay, call, id);
 	if (!claim_submit(claim, run_look, on_looked, &err)) {
@@ -244,6 +267,23 @@ void relay_claim_drop(struct relay *relay, struct span id)
 	if (claim) {
 		claim_destroy(claim);
 	}
+}
+
+bool relay_claim_cancel_request(struct relay *relay, struct span id)
+{
+	struct claim *claim = list_is_empty(&relay->claims) ? NULL : claim_find(relay, id);
+	if (!claim || !claim->parcel) {
+		return false; // it is the agent's by now
+	}
+	buf_clear(&relay->scratch);
+	if (buf_append_format(&relay->scratch, NULL,
+		    "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,"
+		    "\"message\":\"the request was cancelled\"}}",
+		    claim->id, REQUEST_CANCELLED)) {
+		relay_send_editor(relay, buf_span(&relay->scratch));
+	}
+	claim_destroy(claim);
+	return true;
 }
 
 void relay_claim_end(struct relay *relay)

@@ -17,7 +17,8 @@ enum {
 	CLAIM_DOUBT_MS = 1000, // a broker whose editor has just left does not say so at once
 };
 
-/* True where the request waits, or was answered. */
+/* True where the request waits, or was answered. No more than max-requests of them wait, nor more
+ * than max-queue bytes and one. */
 bool relay_claim_holds(struct relay *relay, const struct call *call);
 
 /* The session is there: it is this broker's from now on, and what it lost is told. */
@@ -32,6 +33,9 @@ bool relay_claim_on_error(struct relay *relay, struct request *request, struct s
 
 /* A request was answered with a failure: what was taken over for it is let go. */
 void relay_claim_drop(struct relay *relay, struct span id);
+
+/* $/cancel_request: true where the request waited, and was answered. */
+bool relay_claim_cancel_request(struct relay *relay, struct span id);
 
 /* The broker ends: what waits is answered. */
 void relay_claim_end(struct relay *relay);

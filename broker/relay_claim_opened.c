@@ -11,7 +11,7 @@
 
 /* What became of a session that was taken over. */
 
-enum { AUTH_REQUIRED = -32000, REQUEST_CANCELLED = -32800 }; // ACP, ErrorCode
+enum { AUTH_REQUIRED = -32000 }; // ACP, ErrorCode
 
 static void run_move(struct pool_job *job)
 {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """An editor comes back to a session of an earlier broker: one takes it over, and no two."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -160,18 +161,38 @@ class Comeback(SessionsCase):
         self.assertEqual((self.work / 'last').read_text(), 'last\n')
         self.says(client, session, 'mine now')
 
+    @contextlib.contextmanager
+    def finishing(self, record):
+        """Another process, which is this one, finishes what is in a record."""
+        with open(self.state / 'sessions' / f'{record["id"]}.lock', 'w') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock.write(f'{os.getpid()} finishing\n')
+            lock.flush()
+            yield
+
     def test_one_that_does_not_end_is_not_waited_for_for_ever(self):
         first, session = self.begin()
         record, = self.records()
         self.kill(first)
         client = self.another(prepare_timeout='5s')
-        with open(self.state / 'sessions' / f'{record["id"]}.lock', 'w') as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            lock.write(f'{os.getpid()} finishing\n')
-            lock.flush()
+        with self.finishing(record):
             error = self.refused(client, session, 'SESSION_BUSY')
         self.assertIn(f'by process {os.getpid()}', error['message'])
         self.assertTrue(error['data']['retryable'])
+        self.load(client, session)
+
+    def test_those_that_wait_are_few_and_can_be_cancelled(self):
+        first, session = self.begin()
+        record, = self.records()
+        self.kill(first)
+        client = self.another(max_requests=1)
+        with self.finishing(record):
+            waiting = client.start('session/load', self.params(session))
+            client.wait_log('waiting for process', PATIENCE)
+            self.refused(client, session, 'RESOURCE_LIMIT_EXCEEDED')
+            client.notify('$/cancel_request', {'requestId': json.loads(waiting)})
+            answer = client.response(waiting, PATIENCE).value
+            self.assertEqual(answer['error']['code'], -32800)
         self.load(client, session)
 
     # ---- it does not ----
