@@ -35,6 +35,7 @@ struct daytona_place {
 	ev_timer touch;     // tells the service that there is activity
 	struct daytona_call *touching;
 
+	ev_timer exec_lost;           // one process was lost, and perhaps the link with it
 	bool is_lost;                 // the link was; what the service says of it is asked for
 	bool is_over;                 // on_failed was raised, or is not to be
 	struct error lost;            // why
@@ -72,7 +73,7 @@ struct file_op *daytona_resolve_path(
 /* Shows the roots of the inner sandbox as its own. */
 void daytona_mirror_roots(struct daytona_place *place);
 
-/* Tells one process that its link was lost; false: none is left that has to hear it. */
+/* Tells one process that it was lost; false: none is left that has to hear it. */
 bool daytona_exec_tell_lost(struct daytona_place *place);
 void daytona_use_finish(struct daytona_place *place);
 
@@ -86,6 +87,9 @@ void daytona_lost_finish(struct daytona_place *place);
  * everybody. Told twice, the first error counts.
  */
 void daytona_place_lose(struct daytona_place *place, const struct error *err);
+
+/* A process is not heard of any more. It is told, once it is known whether the link is there. */
+void daytona_exec_lost(struct daytona_place *place);
 
 /* While processes run in it the service is told so. */
 void daytona_touch_start(struct daytona_place *place);

@@ -95,7 +95,8 @@ struct daytona_exec {
 	struct exec *inner;          // owned
 	const struct exec_listener *listener;
 	void *data;
-	bool is_lost; // is told when the service has been asked
+	bool is_lost; // and is not told yet
+	struct error why;
 };
 
 static void on_started(void *data)
@@ -126,7 +127,8 @@ static void on_lost(void *data, const struct error *err)
 {
 	struct daytona_exec *self = data;
 	self->is_lost = true;
-	daytona_place_lose(self->place, err);
+	self->why = *err;
+	daytona_exec_lost(self->place);
 }
 
 static const struct exec_listener inner_listener = {
@@ -141,7 +143,7 @@ bool daytona_exec_tell_lost(struct daytona_place *place)
 {
 	LIST_FOR_EACH(self, &place->execs, struct daytona_exec, link) {
 		if (self->is_lost) {
-			struct error err = place->lost;
+			struct error err = place->is_lost ? place->lost : self->why;
 			self->is_lost = false;
 			self->listener->on_lost(self->data, &err);
 			return true;

@@ -250,6 +250,16 @@ class Trouble(Room):
             told = str(error)
         return what in told + client.stderr or 'was started anew' in client.stderr
 
+    def test_a_process_whose_shell_is_killed_takes_nothing_with_it(self):
+        client, session = self.opened()
+        for name in ('a', 'b'):  # the second one is told, too
+            self.prompt(client, session, 'terminal kill -9 0')
+            self.assertIn('how its command ended is not known', client.texts()[-1])
+            self.prompt(client, session, f'terminal echo {name} > {name}')
+        self.assertNotIn('anew', client.stderr)
+        self.end(client)
+        self.assertEqual(self.tree(), {'a': 'a\n', 'b': 'b\n'})
+
     def test_a_token_that_is_revoked_in_mid_session_ends_nothing(self):
         client, session = self.opened()
         self.daytona.revoke_tokens()
