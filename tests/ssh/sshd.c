@@ -190,6 +190,26 @@ static void reap(const struct tree *tree)
 	}
 }
 
+/*
+ * A connection that ends while it is stopped leaves what it ran stopped, and below sshd no more:
+ * found by the sessions that were seen there.
+ */
+static void kill_sessions(const struct tree *seen)
+{
+	struct tree tree = {0};
+	assert_true(tree_scan(&tree, NULL));
+	for (size_t i = 0; i < tree.count; i++) {
+		for (size_t j = 0; j < seen->count; j++) {
+			if (seen->items[j].is_below && seen->items[j].session != getsid(0) &&
+				seen->items[j].session == tree.items[i].session) {
+				kill(tree.items[i].pid, SIGKILL);
+				break;
+			}
+		}
+	}
+	tree_finish(&tree);
+}
+
 void sshd_stop(struct sshd *sshd)
 {
 	if (sshd->pid > 0) {
@@ -200,6 +220,7 @@ void sshd_stop(struct sshd *sshd)
 		}
 		kill(sshd->pid, SIGKILL);
 		waitpid(sshd->pid, NULL, 0);
+		kill_sessions(&tree);
 		reap(&tree);
 		tree_finish(&tree);
 	}
