@@ -27,11 +27,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # code others of the list run as well; under valgrind those that take a minute, or whose deadlines
 # real servers keep.
 NOT_UNDER_ASAN = [
-    'bench', 'conformance-scripted', 'conformance-ssh*', 'daytona-api', 'daytona-gateway',
+    'bench', 'conformance-daytona', 'conformance-piped*', 'conformance-scripted',
+    'conformance-ssh*', 'daytona-api', 'daytona-gateway',
     'daytona-faults', 'daytona-killed*', 'daytona-life', 'daytona-lost', 'daytona-many',
     'daytona-recordings', 'daytona-sdk', 'daytona-stand_in', 'daytona-test_provider',
     'integration-commands_killed',
-    'integration-kill_matrix', 'integration-pause',
+    'integration-kill_matrix', 'integration-pause', 'integration-recovery',
     'integration-ssh_*', 'integration-sync_cut', 'integration-sync_killed',
     'integration-test_provider', 'interop-daytona_pair', 'interop-ssh_pair',
     'unit-ssh_exec*-openssh', 'unit-ssh_stress-openssh',
@@ -168,6 +169,8 @@ def main():
     stages = chosen.only or ['checks', 'build', 'asan', 'valgrind']
     python = [sys.executable, '-B']
     tools = ROOT / 'tests' / 'tools'
+    # Most of these programs wait, for deadlines and for each other: one more than there are CPUs.
+    beside = ('--num-processes', str((os.cpu_count() or 1) + 1))
     count = Count()
     if 'checks' in stages:
         run_program(count, 'layers', *python, str(tools / 'check_layers.py'))
@@ -175,10 +178,10 @@ def main():
     if 'lint' in stages:
         run_program(count, 'lint', *python, str(tools / 'lint.py'), chosen.build)
     if 'build' in stages:
-        meson_test(count, 'tests', chosen.build)
+        meson_test(count, 'tests', chosen.build, *beside)
     if 'asan' in stages:
-        meson_test(count, 'tests under ASan and UBSan', chosen.asan, '--timeout-multiplier', '3',
-                   names=names_of(chosen.asan, None, NOT_UNDER_ASAN))
+        meson_test(count, 'tests under ASan and UBSan', chosen.asan, *beside,
+                   '--timeout-multiplier', '3', names=names_of(chosen.asan, None, NOT_UNDER_ASAN))
     if 'valgrind' in stages:
         meson_test(count, 'unit tests under valgrind', chosen.build,
                    '--timeout-multiplier', '10', '--wrapper',
