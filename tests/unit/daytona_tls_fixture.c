@@ -34,7 +34,7 @@ static int start(const char *script)
 	if (process == 0) {
 		dup2(in[0], 0);
 		dup2(out[1], 1);
-		execl("/usr/bin/python3", "python3", "-B", script, folder, NULL);
+		execl("/usr/bin/python3", "/usr/bin/python3", "-B", script, folder, NULL);
 		_exit(127);
 	}
 	close(in[0]);
