@@ -31,10 +31,11 @@ NOT_UNDER_ASAN = [
     'conformance-ssh*', 'daytona-api', 'daytona-gateway',
     'daytona-faults', 'daytona-killed*', 'daytona-life', 'daytona-lost', 'daytona-many',
     'daytona-recordings', 'daytona-sdk', 'daytona-stand_in', 'daytona-test_provider',
-    'integration-commands_killed',
+    'integration-commands_killed', 'integration-deletions',
     'integration-kill_matrix', 'integration-pause', 'integration-recovery',
     'integration-ssh_*', 'integration-sync_cut', 'integration-sync_killed',
-    'integration-test_provider', 'interop-daytona_pair', 'interop-ssh_pair',
+    'integration-test_provider', 'interop-daytona_pair', 'interop-reference_pair',
+    'interop-ssh_pair',
     'unit-ssh_exec*-openssh', 'unit-ssh_stress-openssh',
 ]
 NOT_UNDER_VALGRIND = [
