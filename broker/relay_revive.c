@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "broker/relay_sync.h"
+#include "broker/relay_turn.h"
 
 static void on_rested(void *data, const struct error *err)
 {
@@ -70,6 +71,7 @@ bool relay_revive(struct peer *peer)
 	peer->was_greeted = false;
 	pending_table_finish(&peer->asked); // a new hop: its ids begin anew
 	pending_table_init(&peer->asked, peer->relay->config.profile->max_requests);
+	relay_turn_forget_requests(peer);
 	peer->relay->agents_started++;
 	if (peer->is_resting) {
 		peer->is_resting = false;

@@ -111,6 +111,19 @@ static void pass_followers(struct turn *turn)
 	}
 }
 
+void relay_turn_forget_requests(struct peer *peer)
+{
+	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
+		LIST_FOR_EACH(follower, &turn->followers, struct follower, link) {
+			struct call call;
+			if (relay_open_parcel(follower->parcel, &call) &&
+				call.message.kind == MESSAGE_REQUEST) {
+				follower_destroy(peer, follower);
+			}
+		}
+	}
+}
+
 /* The workspaces are in step: what waited goes on. */
 static void turn_pass(struct turn *turn)
 {

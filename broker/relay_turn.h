@@ -40,6 +40,9 @@ bool relay_turn_cancel_request(struct peer *peer, struct span id);
 /* The agent has ended: the prompts that wait are answered with this failure. */
 void relay_turn_fail_prompts(struct peer *peer, const struct failure *failure);
 
+/* Another agent is in its place: what the one before has asked nobody waits for. */
+void relay_turn_forget_requests(struct peer *peer);
+
 /* What is shown of the turn's sync that was asked for with this data; NULL: it is no turn's. */
 struct sync_show *relay_turn_show(struct peer *peer, const void *asker);
 
