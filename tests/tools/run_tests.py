@@ -34,6 +34,7 @@ NOT_UNDER_ASAN = [
     'integration-commands_killed', 'integration-deletions',
     'integration-kill_matrix', 'integration-pause', 'integration-recovery',
     'integration-ssh_*', 'integration-sync_cut', 'integration-sync_killed',
+    'integration-sync_rsync', 'integration-turns', 'unit-transport_rsync',
     'integration-test_provider', 'interop-daytona_pair', 'interop-reference_pair',
     'interop-ssh_pair',
     'unit-ssh_exec*-openssh', 'unit-ssh_stress-openssh',
