@@ -153,7 +153,7 @@ void ssh_admission_end(struct ssh_admission_turn *turn)
 {
 	if (turn) {
 		ssh_admission_settle(turn);
-		secret_free(turn->target.user);
+		mem_wipe_free(turn->target.user);
 		free(turn);
 	}
 }

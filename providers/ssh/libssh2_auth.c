@@ -156,7 +156,7 @@ static enum auth_result try_password(struct login_work *work, enum login_need *o
 	login_bound_call(work);
 	int outcome = work->ssh2->userauth_password_ex(work->session, work->target.user,
 		auth_user_len(work), auth->password, (unsigned int)strlen(auth->password), NULL);
-	secret_free(auth->password);
+	mem_wipe_free(auth->password);
 	auth->password = NULL;
 	return outcome == LIBSSH2_ERROR_AUTHENTICATION_FAILED
 	               ? (auth->attempts++, auth_refusal(work, true, "the password"))
@@ -239,8 +239,8 @@ bool auth_run(struct login_work *work, enum login_need *out_need, struct error *
 void auth_finish(struct auth *auth)
 {
 	free(auth->methods);
-	secret_free(auth->passphrase);
-	secret_free(auth->password);
+	mem_wipe_free(auth->passphrase);
+	mem_wipe_free(auth->password);
 	buf_finish(&auth->tried);
 	buf_finish(&auth->unsupported);
 	buf_finish(&auth->offered);

@@ -52,7 +52,7 @@ struct auth {
 	size_t step;
 	size_t key; // of identity_files
 	char *methods;
-	char *passphrase; // wiped with secret_free
+	char *passphrase; // wiped with mem_wipe_free
 	char *password;
 	bool has_asked_passphrase;
 	bool has_asked_password;

@@ -24,14 +24,6 @@ struct secret_query {
 	char text[SECRET_MAX + 1]; // wiped
 };
 
-void secret_free(char *secret)
-{
-	if (secret) {
-		explicit_bzero(secret, strlen(secret));
-		free(secret);
-	}
-}
-
 struct process *shell_start(const struct provider_context *context, const char *line, int fds[3],
 	const struct process_listener *listener, void *data, struct error *err)
 {

@@ -13,16 +13,13 @@ enum { SECRET_MAX = 4096 };
 
 struct secret_query;
 
-/* `secret` is the callee's to pass to secret_free; NULL with err. Raised once. */
+/* `secret` is the callee's to pass to mem_wipe_free; NULL with err. Raised once. */
 typedef void secret_done(void *data, char *secret, const struct error *err);
 
 /* `what` is for errors: "passphrase-command". The command is a shell line. */
 struct secret_query *secret_query_start(const struct provider_context *context, const char *what,
 	const char *command, secret_done *done, void *data, struct error *err) ATTR_NODISCARD;
 void secret_query_cancel(struct secret_query *query); // before done; NULL is fine
-
-/* Wipes and frees. NULL is fine. */
-void secret_free(char *secret);
 
 /* "/bin/sh -c LINE" as a process with this program's environment and directory. */
 struct process *shell_start(const struct provider_context *context, const char *line, int fds[3],

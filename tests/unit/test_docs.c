@@ -121,13 +121,12 @@ static void test_every_key_of_a_provider_is_documented(void **state)
 	provider_destroy(provider);
 }
 
-static void test_every_key_of_ssh_is_documented(void **state)
+/* Takes the provider over. */
+static void check_provider(struct provider *provider, const char *heading)
 {
-	static const struct provider_context context = {0};
-	struct provider *provider = ssh_provider_create(&context);
 	size_t count;
 	const struct setting_key *keys = provider_keys(provider, &count);
-	char *section = cut(config_page, "# SSH", "# ");
+	char *section = cut(config_page, heading, "# ");
 	assert_non_null(section);
 	for (size_t i = 0; i < count; i++) {
 		check_key(section, &keys[i]);
@@ -136,19 +135,16 @@ static void test_every_key_of_ssh_is_documented(void **state)
 	provider_destroy(provider);
 }
 
+static void test_every_key_of_ssh_is_documented(void **state)
+{
+	static const struct provider_context context = {0};
+	check_provider(ssh_provider_create(&context), "# SSH");
+}
+
 static void test_every_key_of_daytona_is_documented(void **state)
 {
 	static const struct provider_context context = {0};
-	struct provider *provider = daytona_provider_create(&context);
-	size_t count;
-	const struct setting_key *keys = provider_keys(provider, &count);
-	char *section = cut(config_page, "# DAYTONA", "# ");
-	assert_non_null(section);
-	for (size_t i = 0; i < count; i++) {
-		check_key(section, &keys[i]);
-	}
-	free(section);
-	provider_destroy(provider);
+	check_provider(daytona_provider_create(&context), "# DAYTONA");
 }
 
 static bool has_key(const struct setting_key *local, size_t local_count, enum section_kind kind,
