@@ -67,8 +67,9 @@ static void act(struct peer *peer, struct request *request, const struct grant_a
 		remember(relay, request, answer->decision);
 		question_close(relay, request, allowed);
 		if (allowed) {
-			splice_clear(&relay->splice);
+			struct splice outer = relay_edits_begin(relay);
 			relay_pass_agent_request(peer, &call);
+			relay_edits_end(relay, outer);
 		} else {
 			refuse(peer, &call, answer, failure);
 		}

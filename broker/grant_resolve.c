@@ -58,8 +58,9 @@ static void go_on(struct resolving *resolving, const struct failure *failure)
 	call.frame = parcel_open(resolving->parcel, &reader);
 	call.from = reader;
 	if (message_read(&call.message, call.frame, &err)) {
-		splice_clear(&peer->relay->splice);
+		struct splice outer = relay_edits_begin(peer->relay);
 		resolving->resume(peer, &call, failure);
+		relay_edits_end(peer->relay, outer);
 	} else {
 		log_error("%s: a message set aside cannot be read again: %s", peer->hop, err.text);
 	}

@@ -274,7 +274,7 @@ static bool send_again(struct peer *peer, struct span text, edit_function *edit,
 	struct parcel *parcel = parcel_of(&bytes, relay->places);
 	struct call call = {.frame = parcel_open(parcel, &reader)};
 	call.from = reader;
-	splice_clear(&relay->splice);
+	struct splice outer = relay_edits_begin(relay);
 	ok = ok && message_read(&call.message, call.frame, err) &&
 	     pending_add(&peer->asked, &request->pending, (struct span){NULL, 0}, err);
 	bool is_added = ok;
@@ -289,7 +289,7 @@ static bool send_again(struct peer *peer, struct span text, edit_function *edit,
 	} else if (is_added) {
 		pending_remove(&peer->asked, &request->pending);
 	}
-	splice_clear(&relay->splice);
+	relay_edits_end(relay, outer);
 	parcel_destroy(parcel);
 	buf_finish(&bytes);
 	buf_finish(&spliced);

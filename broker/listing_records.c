@@ -133,13 +133,13 @@ static void pass(struct look *look)
 	records_free(relay->listed);
 	relay->listed = look->records;
 	look->records = NULL;
-	splice_clear(&relay->splice);
+	struct splice outer = relay_edits_begin(relay);
 	if (relay_open_parcel(look->parcel, &call)) {
 		call.was_looked_up = true;
 		bool is_taken = relay_on_editor_call(relay, &call);
 		(void)is_taken; // a request always is
 	}
-	splice_clear(&relay->splice);
+	relay_edits_end(relay, outer);
 	look_free(look);
 }
 

@@ -151,8 +151,9 @@ static void release_prompt(struct relay *relay, struct mode_guard *guard)
 			&(struct failure){
 				"SHUTTING_DOWN", "stop", "the broker is ending", {NULL, 0}});
 	} else {
-		splice_clear(&relay->splice);
+		struct splice outer = relay_edits_begin(relay);
 		relay_on_editor_call(relay, &call);
+		relay_edits_end(relay, outer);
 	}
 	parcel_destroy(parcel);
 }

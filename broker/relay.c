@@ -95,6 +95,19 @@ static void trace_spliced(struct relay *relay, const char *hop, const struct cal
 	buf_finish(&message);
 }
 
+struct splice relay_edits_begin(struct relay *relay)
+{
+	struct splice outer = relay->splice;
+	splice_init(&relay->splice);
+	return outer;
+}
+
+void relay_edits_end(struct relay *relay, struct splice outer)
+{
+	splice_finish(&relay->splice);
+	relay->splice = outer;
+}
+
 static bool forward(struct relay *relay, struct link *to, const char *hop, const struct call *call,
 	struct error *err)
 {

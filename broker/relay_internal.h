@@ -207,6 +207,13 @@ bool relay_forward_editor(
 	struct relay *relay, const struct call *call, struct error *err) ATTR_NODISCARD;
 bool peer_forward(struct peer *peer, const struct call *call, struct error *err) ATTR_NODISCARD;
 
+/*
+ * Another message is dealt with before the one in hand has gone: between begin and end the edits
+ * are that one's, and those of the message in hand are kept by the caller. They nest.
+ */
+struct splice relay_edits_begin(struct relay *relay);
+void relay_edits_end(struct relay *relay, struct splice outer);
+
 /* Adds the edit that gives the message in hand another id (raw, or a minted one). */
 bool relay_edit_id(struct relay *relay, const struct call *call, struct span id,
 	struct error *err) ATTR_NODISCARD;

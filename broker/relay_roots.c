@@ -101,8 +101,9 @@ static void handle_waiting(struct peer *peer, struct waiting *waiting)
 	list_remove(&waiting->link);
 	peer->waiting_bytes -= waiting->size;
 	if (relay_open_parcel(waiting->parcel, &call)) {
-		splice_clear(&relay->splice);
+		struct splice outer = relay_edits_begin(relay);
 		relay_on_parked_call(peer, &call);
+		relay_edits_end(relay, outer);
 	}
 	parcel_destroy(waiting->parcel);
 	free(waiting);
@@ -164,8 +165,9 @@ static void opening_pass(void *data)
 	list_remove(&opening->link); // it is answered from here on
 	opening->call.has_roots = true;
 	opening->call.mcp = &opening->commands;
-	splice_clear(&peer->relay->splice);
+	struct splice outer = relay_edits_begin(peer->relay);
 	relay_pass_editor_request(peer, &opening->call);
+	relay_edits_end(peer->relay, outer);
 	opening_destroy(opening);
 }
 

@@ -104,8 +104,9 @@ static void pass_followers(struct turn *turn)
 	while ((follower = LIST_FIRST(&turn->followers, struct follower, link))) {
 		struct call call;
 		if (relay_open_parcel(follower->parcel, &call)) {
-			splice_clear(&turn->peer->relay->splice);
+			struct splice outer = relay_edits_begin(turn->peer->relay);
 			relay_on_agent_call(turn->peer, &call);
+			relay_edits_end(turn->peer->relay, outer);
 		}
 		follower_destroy(turn->peer, follower);
 	}
@@ -133,12 +134,13 @@ static void turn_pass(struct turn *turn)
 	turn->request = NULL;
 	if (relay_open_parcel(turn->parcel, &call)) {
 		call.was_synced = true;
-		splice_clear(&peer->relay->splice);
+		struct splice outer = relay_edits_begin(peer->relay);
 		if (request) {
 			relay_pass_response(peer->relay, request, &call);
 		} else {
 			relay_pass_editor_request(peer, &call);
 		}
+		relay_edits_end(peer->relay, outer);
 	}
 	pass_followers(turn);
 	turn_destroy(turn);

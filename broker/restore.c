@@ -169,17 +169,17 @@ static void send_request(struct restore *restore, struct session *session)
 		return;
 	}
 	struct parcel *parcel = parcel_of(&bytes, relay->places);
+	struct splice outer = relay_edits_begin(relay);
 	if (relay_open_parcel(parcel, &call)) {
 		struct peer *peer = choose(relay, session, &call, &failure, text);
 		if (peer) {
 			session->agent_number = peer->number;
-			splice_clear(&relay->splice);
 			relay_on_parked_call(peer, &call);
 		} else {
 			restore_fail(restore, &failure);
 		}
 	}
-	splice_clear(&relay->splice);
+	relay_edits_end(relay, outer);
 	parcel_destroy(parcel);
 	buf_finish(&bytes);
 }

@@ -118,14 +118,14 @@ static void end_well(struct restore *restore)
 	while ((held = LIST_FIRST(&restore->waiting, struct held, link))) {
 		struct call call;
 		list_remove(&held->link);
-		splice_clear(&relay->splice);
+		struct splice outer = relay_edits_begin(relay);
 		if (relay_open_parcel(held->parcel, &call)) {
 			bool is_taken = relay_on_editor_call(relay, &call);
 			(void)is_taken; // a request always is
 		}
+		relay_edits_end(relay, outer);
 		restore_held_destroy(held);
 	}
-	splice_clear(&relay->splice);
 	restore_destroy(restore);
 }
 
@@ -135,7 +135,6 @@ static void on_restored(struct restore *restore, struct request *request, const 
 	struct relay *relay = restore->relay;
 	environment_free(request->notices); // they were told when it was opened
 	request->notices = NULL;
-	splice_clear(&relay->splice);
 	bool ok = request->method->on_result(relay, request, answer, &err);
 	struct session *session = session_find(&relay->sessions, restore->session_id);
 	if (!ok || !session) {

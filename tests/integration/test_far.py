@@ -7,6 +7,7 @@ import os
 import signal
 
 import case
+import processes
 
 from case import Case, program
 
@@ -131,6 +132,28 @@ class Tools(FarCase):
         (self.work / 'secret').write_text('here')
         client.prompt(session, f'read {self.work}/secret')
         self.assertIn('SECURITY_VIOLATION', client.wait_text('fs/read_text_file -> error'))
+
+class Close(FarCase):
+    def test_a_session_is_closed_while_what_its_agent_asks_for_is_looked_up(self):
+        """To refuse that is another message, dealt with before the one in hand has gone."""
+        options = self.config(policy=['deny = write **/f1'], backend='fake', sync='none',
+                              delay='300ms', runtime_root=str(self.dir / 'inside'))
+        client = self.start([FAR_BROKER, *options, '--', *self.agent_argv()])
+        client.initialize()
+        session = client.new_session(self.work)
+        for _ in range(8):  # so that the editor's ids are none of the agent's
+            client.response(client.start('_broker/nothing'), 10)
+        path = self.dir / 'inside' / '0' / 'a.txt'
+        write = json.dumps({'sessionId': session, 'path': str(path), 'content': 'x'})
+        prompt = client.start('session/prompt', {'sessionId': session, 'prompt': [
+            {'type': 'text', 'text': f'fire fs/write_text_file {write}\nhang'}]})
+        self.assertTrue(processes.wait_until(
+            lambda: any(b'fs/write_text_file' in line for line in self.journal('>')), 10))
+        close = client.start('session/close', {'sessionId': session})
+        self.assertEqual(client.answer(close, 10), {})
+        client.response(prompt, 10)
+        self.assertFalse(path.exists())
+
 
 class FurtherAgents(FarCase):
     def two(self, **keys):
