@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 enum { FAILURE_URI_MAX = 16 * 1024 }; // a path of 4096 bytes, each of them encoded
 
 const struct failure_code failure_codes[] = {
@@ -162,6 +164,14 @@ static void write_file_uri(struct json_writer *writer, struct span path)
 	buf_finish(&uri);
 }
 
+/* What a peer has sent is no reason to answer with as much. */
+static struct span message_of(const struct failure *failure)
+{
+	struct span message = {failure->message, strnlen(failure->message, FAILURE_MESSAGE_MAX)};
+	message.len = message.data[message.len] ? utf8_whole_length(message) : message.len;
+	return message;
+}
+
 void failure_write(struct buf *out, struct span id, const struct failure *failure)
 {
 	const struct failure_code *code = failure_code_get(failure->code);
@@ -177,7 +187,7 @@ void failure_write(struct buf *out, struct span id, const struct failure *failur
 	json_write_key(&writer, "code");
 	json_write_int(&writer, code->rpc);
 	json_write_key(&writer, "message");
-	json_write_text(&writer, failure->message);
+	json_write_string(&writer, message_of(failure));
 	json_write_key(&writer, "data");
 	json_write_object(&writer);
 	json_write_key(&writer, "code");

@@ -38,14 +38,17 @@ enum rpc_error {
 	RPC_RESOURCE_NOT_FOUND = -32002,
 };
 
-enum { FAILURE_DETAIL_MAX = 8 * 1024 + 512 };
+enum {
+	FAILURE_DETAIL_MAX = 8 * 1024 + 512,
+	FAILURE_MESSAGE_MAX = 8 * 1024, // bytes of a message that are told: the first
+};
 
 /* Everything borrowed. */
 struct failure {
 	const char *code;  // of failure_codes
 	const char *stage; // "config", "prepare", "start", "initialize", "relay", "session",
 	                   // "tool", "stop"
-	const char *message;
+	const char *message; // may name what a peer has sent, however long that is
 	/* Empty: none; an agent's last words; of RESOURCE_NOT_FOUND the path, told as data.uri. */
 	struct span detail;
 };

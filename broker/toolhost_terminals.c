@@ -194,7 +194,7 @@ static struct tool_terminal *take_terminal(struct tool_call *call, const struct 
 		tool_call_fail(call, "INVALID_PARAMS",
 			"terminal %s was released, or is none of this session's", id);
 	} else if (!terminal) {
-		tool_call_fail(call, "INVALID_PARAMS", "terminal \"%s\" is not known", id);
+		tool_call_fail(call, "INVALID_PARAMS", "terminal \"%.100s\" is not known", id);
 	}
 	free(id);
 	return terminal;

@@ -104,6 +104,31 @@ static void test_every_code_can_be_written_with_the_largest_detail(void **state)
 	}
 }
 
+static void test_a_message_that_never_ends_loses_its_end(void **state)
+{
+	enum { LONG = 2 << 20 };
+	struct buf out;
+	struct error err;
+	char *message = mem_alloc(LONG);
+	for (size_t i = 0; i + 2 < LONG; i += 2) {
+		memcpy(message + i, "\xc3\xa9", 2);
+	}
+	message[LONG - 2] = message[LONG - 1] = '\0';
+	message[0] = message[1] = 'x';
+	buf_init(&out, 1 << 20);
+	failure_write(&out, SPAN_LITERAL("1"),
+		&(struct failure){"INVALID_PARAMS", "tool", message + 1, {NULL, 0}});
+	struct json_doc *doc = json_doc_parse(buf_span(&out), &err);
+	assert_non_null(doc);
+	char *told = json_string(doc, json_path(doc, 0, "error.message"));
+	assert_int_equal(strlen(told), FAILURE_MESSAGE_MAX - 1); // not half a character
+	assert_memory_equal(told, message + 1, FAILURE_MESSAGE_MAX - 1);
+	free(told);
+	json_doc_destroy(doc);
+	buf_finish(&out);
+	free(message);
+}
+
 /* ---- the code of an error ---- */
 
 static void test_an_error_is_told_as_its_reason(void **state)
@@ -345,6 +370,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_where_the_id_is_not_known_it_is_null),
 		cmocka_unit_test(test_a_file_that_does_not_exist_is_named_by_its_uri),
 		cmocka_unit_test(test_every_code_can_be_written_with_the_largest_detail),
+		cmocka_unit_test(test_a_message_that_never_ends_loses_its_end),
 		cmocka_unit_test(test_an_error_is_told_as_its_reason),
 		cmocka_unit_test(test_an_error_without_a_reason_has_a_code_too),
 		cmocka_unit_test(test_the_page_has_each_code_as_it_is),
