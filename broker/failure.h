@@ -45,9 +45,9 @@ enum {
 
 /* Everything borrowed. */
 struct failure {
-	const char *code;  // of failure_codes
-	const char *stage; // "config", "prepare", "start", "initialize", "relay", "session",
-	                   // "tool", "stop"
+	const char *code;    // of failure_codes
+	const char *stage;   // "config", "prepare", "start", "initialize", "relay", "session",
+	                     // "tool", "stop"
 	const char *message; // may name what a peer has sent, however long that is
 	/* Empty: none; an agent's last words; of RESOURCE_NOT_FOUND the path, told as data.uri. */
 	struct span detail;

@@ -39,7 +39,8 @@ struct relay {
 	double hung_up_at;          // ev_now when it was seen to have left; 0: it has not
 	size_t held_bytes;          // in parcels
 	int next_peer_number;
-	unsigned notices; // sent so far (notice.c)
+	unsigned notices;       // sent so far (notice.c)
+	unsigned last_terminal; // of all agents, also of those that have ended
 	struct usage usage;
 	struct usage_memo usage_memo;   // of the editor
 	struct list restores;           // of struct restore (restore.c)

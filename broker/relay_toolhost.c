@@ -123,6 +123,7 @@ static struct toolhost *toolhost_of(struct peer *peer)
 		.editor_shows_terminals = peer->relay->shows_terminals,
 		.agent_name = peer->agent_name,
 		.map = &peer->map,
+		.last_terminal = &peer->relay->last_terminal,
 		.listener = &listener,
 		.data = peer,
 	};

@@ -305,6 +305,9 @@ struct toolhost *toolhost_create(const struct toolhost_config *config)
 	struct toolhost *toolhost = mem_alloc_zero(sizeof(*toolhost));
 	toolhost->config = *config;
 	toolhost->config.agent_name = NULL; // the caller's
+	if (!config->last_terminal) {
+		toolhost->config.last_terminal = &toolhost->own_last_terminal;
+	}
 	toolhost->quirks = quirks_of(config->agent_name);
 	list_init(&toolhost->calls);
 	list_init(&toolhost->answers);

@@ -52,6 +52,11 @@ struct toolhost_config {
 	bool editor_shows_terminals; // it advertised clientCapabilities._meta.terminal_output
 	const char *agent_name;      // agentInfo.name, for quirks; copied; "" where unknown
 	const struct path_map *map;  // of its roots; borrowed; NULL: the same on both sides
+	/*
+	 * The number of the last terminal of all that the editor may know; borrowed. NULL: this
+	 * ToolHost's are the only ones.
+	 */
+	unsigned int *last_terminal;
 	const struct toolhost_listener *listener;
 	void *data;
 };

@@ -139,7 +139,7 @@ static struct tool_terminal *terminal_create(struct create_call *create, char *c
 	struct toolhost *toolhost = create->call.toolhost;
 	struct tool_terminal *terminal = mem_alloc_zero(sizeof(*terminal));
 	terminal->toolhost = toolhost;
-	snprintf(terminal->id, sizeof(terminal->id), "term-%u", ++toolhost->last_terminal);
+	snprintf(terminal->id, sizeof(terminal->id), "term-%u", ++*toolhost->config.last_terminal);
 	terminal->session_id = mem_strdup(create->call.session_id);
 	terminal->cwd = cwd;
 	terminal->create = &create->call;

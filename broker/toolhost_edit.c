@@ -98,7 +98,7 @@ static const char *tool_call_member(const struct message *message)
 static bool may_concern(const struct toolhost *toolhost, const struct message *message)
 {
 	struct span params = message_place(message, PLACE_PARAMS);
-	return toolhost->last_terminal > 0 &&
+	return *toolhost->config.last_terminal > 0 &&
 	       (has_word(params, "terminal") ||
 		       (!list_is_empty(&toolhost->displays) && has_word(params, "toolCallId")));
 }

@@ -33,8 +33,8 @@ struct toolhost {
 	struct list terminals; // of struct tool_terminal, released ones too while they live
 	int terminal_count;    // of the list
 	int open_terminals;    // not released
-	unsigned int last_terminal;
-	char *read_buffer; // owned; TERMINAL_READ_SIZE
+	unsigned int own_last_terminal; // where the configuration has none
+	char *read_buffer;              // owned; TERMINAL_READ_SIZE
 
 	struct list displays; // of struct display
 	struct list past;     // of struct past_terminal, oldest first

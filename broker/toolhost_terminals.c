@@ -76,7 +76,7 @@ bool tool_terminal_was_minted(const struct toolhost *toolhost, const char *id)
 		number = strtoul(id + 5, NULL, 10);
 	}
 	snprintf(again, sizeof(again), "term-%lu", number);
-	return number > 0 && number <= toolhost->last_terminal && strcmp(again, id) == 0;
+	return number > 0 && number <= *toolhost->config.last_terminal && strcmp(again, id) == 0;
 }
 
 void tool_write_exit(
