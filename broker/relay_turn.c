@@ -27,6 +27,7 @@ struct follower {
 	struct list link; // turn.followers
 	struct parcel *parcel;
 	size_t size;
+	bool is_request;
 };
 
 struct sync_show *relay_turn_show(struct peer *peer, const void *asker)
@@ -116,9 +117,7 @@ void relay_turn_forget_requests(struct peer *peer)
 {
 	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
 		LIST_FOR_EACH(follower, &turn->followers, struct follower, link) {
-			struct call call;
-			if (relay_open_parcel(follower->parcel, &call) &&
-				call.message.kind == MESSAGE_REQUEST) {
+			if (follower->is_request) {
 				follower_destroy(peer, follower);
 			}
 		}
@@ -268,6 +267,7 @@ bool relay_turn_holds_message(struct peer *peer, const struct call *call)
 	struct follower *follower = mem_alloc_zero(sizeof(*follower));
 	follower->parcel = parcel_create(call->from, call->frame, peer->relay->places);
 	follower->size = parcel_size(follower->parcel);
+	follower->is_request = call->message.kind == MESSAGE_REQUEST;
 	peer->held_bytes += follower->size;
 	list_append(&answer->followers, &follower->link);
 	return true;

@@ -118,6 +118,25 @@ static void test_an_agent_that_dies_after_its_answer_has_answered(void **state)
 	editor_hears_nothing(fixture);
 }
 
+static void test_what_an_agent_asked_before_it_died_is_not_asked_for_the_next(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	hold_answer(fixture);
+	agent_says(fixture, 0, "'method':'session/update','params':{'sessionId':'s','n':1}");
+	agent_says(fixture, 0, "'id':'q','method':'elicitation/create','params':{'sessionId':'s'}");
+	agent_says(fixture, 0, "'method':'session/update','params':{'sessionId':'s','n':2}");
+	stage_settle(&fixture->stage);
+	agent_dies(fixture, 0);
+	ask_for_session(fixture); // so that another one is started
+	agent_hears(fixture, 1, "'id':0,%s", initialize_request);
+	let_go(fixture);
+	editor_hears(fixture, "'id':7,'result':{'stopReason':'end_turn'}");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','n':1}");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','n':2}");
+	editor_hears_nothing(fixture);
+}
+
 static void test_an_agent_that_dies_while_a_session_waits_fails_it_once(void **state)
 {
 	struct fixture *fixture = *state;
@@ -245,6 +264,7 @@ int main(void)
 		SYNC_TEST(test_a_prompt_that_is_cancelled_while_it_waits_is_answered_at_once),
 		SYNC_TEST(test_an_agent_that_dies_fails_the_prompt_that_waits_once),
 		SYNC_TEST(test_an_agent_that_dies_after_its_answer_has_answered),
+		SYNC_TEST(test_what_an_agent_asked_before_it_died_is_not_asked_for_the_next),
 		SYNC_TEST(test_an_agent_that_dies_while_a_session_waits_fails_it_once),
 		SYNC_TEST(test_a_relay_that_ends_answers_all_that_waits),
 		SYNC_TEST(test_the_end_is_no_time_for_a_prompt_that_waits),
