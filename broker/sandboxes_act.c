@@ -275,9 +275,10 @@ static void leave_nothing_listed(const struct acting *acting, const struct sandb
 static bool delete (struct acting *acting, const struct sandbox_entry *sandbox, struct error *err)
 {
 	struct claims claims = {NULL, 0};
+	enum inventory_act act = acting->means->options->flags & OPTION_DISCARD ? INVENTORY_DISCARD
+	                                                                        : INVENTORY_DELETE;
 	bool ok = check_unused(sandbox, err) && claim_all(acting, sandbox, &claims, err) &&
-	          sandboxes_order(acting->means, sandbox->found_by, INVENTORY_DELETE, sandbox->name,
-			  NULL, err);
+	          sandboxes_order(acting->means, sandbox->found_by, act, sandbox->name, NULL, err);
 	if (ok) {
 		say(sandbox, "deleted");
 		leave_nothing_listed(acting, sandbox);

@@ -99,7 +99,12 @@ struct inventory_entry {
 	bool is_in_use;        // a living broker of this machine has it
 };
 
-enum inventory_act { INVENTORY_LIST, INVENTORY_STOP, INVENTORY_DELETE };
+enum inventory_act {
+	INVENTORY_LIST,
+	INVENTORY_STOP,
+	INVENTORY_DELETE,
+	INVENTORY_DISCARD, // deletes; where it is not to be reached from here, it is forgotten
+};
 
 struct inventory_listener {
 	void (*on_entry)(void *data, const struct inventory_entry *entry); // before on_done

@@ -32,8 +32,7 @@ static bool is_header_word(const char *text)
 	return len > 0 && len <= KEY_MAX;
 }
 
-/* RFC 7519: three parts with dots between; an API key has none. */
-static bool is_jwt(const char *key)
+bool daytona_key_is_jwt(const char *key)
 {
 	const char *dot = strchr(key, '.');
 	const char *second = dot ? strchr(dot + 1, '.') : NULL;
@@ -85,7 +84,7 @@ struct daytona_api *daytona_api_create(const struct daytona_api_config *config, 
 		return NULL;
 	}
 	keep_out_of_cores();
-	bool has_organization = config->organization && is_jwt(config->key);
+	bool has_organization = config->organization && daytona_key_is_jwt(config->key);
 	char *key = header_of("Authorization: Bearer ", config->key);
 	char *organization = header_of(
 		"X-Daytona-Organization-ID: ", has_organization ? config->organization : "");

@@ -27,6 +27,7 @@ struct ev_loop;
  * Errors say the call, the status and the service's own message; never a key, a token or a
  * header. Codes and reasons (docs/errors.md):
  *   ERROR_DENIED       DAYTONA_UNAUTHORIZED   401, 403
+ *   ERROR_LIMIT        DAYTONA_QUOTA_EXCEEDED 403 that says so
  *   ERROR_NOT_FOUND    SANDBOX_NOT_FOUND      404 in the service's own words, but of a create
  *   ERROR_DENIED       DAYTONA_REJECTED       400, other 4xx, 3xx: asking again cannot help
  *   ERROR_UNAVAILABLE  DAYTONA_CONFLICT       409: the name is taken
@@ -50,6 +51,9 @@ struct daytona_api_config {
 
 struct daytona_api;
 struct daytona_call;
+
+/* RFC 7519: three parts with dots between; an API key has none. */
+bool daytona_key_is_jwt(const char *key);
 
 /*
  * Loads libcurl when it is first needed, and from then on a core of this process has none of its

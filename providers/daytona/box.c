@@ -46,6 +46,21 @@ static void fail_gone(struct daytona_box *box)
 	daytona_box_end(box, &err);
 }
 
+bool daytona_box_is_others(struct daytona_box *box)
+{
+	struct error err;
+	if (!box->others) {
+		return false;
+	}
+	error_set_reason(&err, ERROR_NOT_FOUND, "DAYTONA_OTHER_ACCOUNT",
+		"the account of this key has no sandbox %s: it was made %s, and may be there still "
+		"with all that is in it; take what it was made with, or have it forgotten by "
+		"acp-broker sandboxes delete --discard %s",
+		box->name, box->others, box->name);
+	daytona_box_end(box, &err);
+	return true;
+}
+
 static void fail_broken(struct daytona_box *box, const char *state, const char *why)
 {
 	struct error err;
@@ -134,6 +149,8 @@ void daytona_box_look(struct daytona_box *box)
 bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *seen)
 {
 	struct error err;
+	free(box->others);
+	box->others = NULL;
 	if (!daytona_identity_owns(box->config.identity, seen)) {
 		error_set(&err, ERROR_DENIED,
 			"sandbox %s has not the label " DAYTONA_LABEL_OWNER
@@ -307,6 +324,9 @@ static void take_step(
 		fail(box, seen);
 		break;
 	case DAYTONA_STEP_GONE:
+		if (daytona_box_is_others(box)) {
+			break; // and it has ended
+		}
 		if (box->goal != DAYTONA_GOAL_RUN) {
 			daytona_box_end(box, NULL);
 		} else if (!box->config.create) {
@@ -358,6 +378,7 @@ struct daytona_box *daytona_box_create(const struct daytona_box_config *config)
 	struct daytona_box *box = mem_alloc_zero(sizeof(*box));
 	box->config = *config;
 	box->name = mem_strdup(config->name);
+	box->others = mem_strdup_or_null(config->others);
 	ev_init(&box->poll, on_poll);
 	ev_init(&box->due, on_due);
 	return box;
@@ -369,6 +390,7 @@ void daytona_box_destroy(struct daytona_box *box)
 		stop_all(box);
 		free(box->found);
 		free(box->name);
+		free(box->others);
 		free(box);
 	}
 }

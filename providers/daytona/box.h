@@ -28,6 +28,9 @@ struct daytona_box_config {
 	const struct daytona_create *network;
 	/* Where there is none of that name, one with these labels is taken first; NULL: none is. */
 	const struct daytona_pair *query;
+	/* As whom it was made, where that was another account: DAYTONA_OTHER_ACCOUNT says so where
+	 * the service does not know it, and none is made. NULL: as this one. Copied. */
+	const char *others;
 	void (*on_progress)(void *data, const char *text); // may be NULL
 	void *data;
 };
@@ -49,11 +52,11 @@ void daytona_box_bring(struct daytona_box *box, daytona_box_done *done);
 
 /*
  * Stops it, and waits for that (stop-timeout); then asks for it to be archived, which takes its
- * time. One that is gone rests.
+ * time. One that is gone rests, but for another account's.
  */
 void daytona_box_rest(struct daytona_box *box, bool is_archived, daytona_box_done *done);
 
-/* Deletes it. One that is gone was deleted. */
+/* Deletes it. One that is gone was deleted, but for another account's. */
 void daytona_box_delete(struct daytona_box *box, daytona_box_done *done);
 
 const char *daytona_box_id(const struct daytona_box *box);    // "" until it is known

@@ -15,6 +15,9 @@ static void on_found_to_delete(
 {
 	struct daytona_box *box = data;
 	box->call = NULL;
+	if (err && err->code == ERROR_NOT_FOUND && daytona_box_is_others(box)) {
+		return;
+	}
 	if (err) {
 		daytona_box_end(box, err->code == ERROR_NOT_FOUND ? NULL : err);
 	} else if (!daytona_identity_owns(box->config.identity, seen)) {

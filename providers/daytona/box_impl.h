@@ -13,7 +13,8 @@ enum { DAYTONA_ACT_NONE = -1 };
 
 struct daytona_box {
 	struct daytona_box_config config;
-	char *name; // owned
+	char *name;   // owned
+	char *others; // owned; NULL once this account has seen it
 	char id[128];
 	char state[64]; // the last one that was told
 	enum daytona_goal goal;
@@ -39,6 +40,9 @@ void daytona_box_begin(struct daytona_box *box, enum daytona_goal goal, long lon
 void daytona_box_end(struct daytona_box *box, const struct error *err);
 void daytona_box_look(struct daytona_box *box);
 void daytona_box_look_later(struct daytona_box *box);
+
+/* The service does not know it: whether that is said of another account's, which ends the order. */
+bool daytona_box_is_others(struct daytona_box *box);
 
 /* Takes its id; false, and it has ended, where it is not ours to use. */
 bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *seen);

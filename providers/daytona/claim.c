@@ -11,7 +11,7 @@
 
 static const double retry_seconds = 0.1;
 
-enum claim_order { CLAIM_TAKE, CLAIM_ALONE, CLAIM_FORGET };
+enum claim_order { CLAIM_TAKE, CLAIM_ADOPT, CLAIM_KEEP, CLAIM_ALONE, CLAIM_FORGET };
 
 /* What the pool works on; outlives the claim where that is destroyed meanwhile. */
 struct claim_paper {
@@ -22,7 +22,9 @@ struct claim_paper {
 	char *state_folder, *profile, *directory; // owned; the first and last may be NULL
 	char *wanted;                             // owned; the name; NULL: by the identity
 	bool is_new;
-	struct daytona_note note;
+	struct daytona_account account;
+	bool is_transient;
+	char *others; // owned; NULL: it is of this account
 	bool has_identity;
 	struct daytona_identity identity;
 	int lock_fd;
@@ -42,7 +44,8 @@ struct daytona_claim {
 
 static void paper_free(struct claim_paper *paper)
 {
-	daytona_note_finish(&paper->note);
+	daytona_account_finish(&paper->account);
+	free(paper->others);
 	daytona_identity_finish(&paper->identity);
 	fd_close(&paper->lock_fd);
 	free(paper->state_folder);
@@ -54,13 +57,72 @@ static void paper_free(struct claim_paper *paper)
 
 /* ---- on the pool ---- */
 
+/* A new one, or that of this broker's account in the place of another. */
+static bool write_note(struct claim_paper *paper, bool is_transient)
+{
+	const struct daytona_identity *identity = &paper->identity;
+	struct daytona_note note = {.profile = mem_strdup(paper->profile),
+		.workspace = mem_strdup_or_null(identity->directory),
+		.is_transient = is_transient};
+	bool ok = daytona_account_mark(&paper->account, &note.mark, &paper->err) &&
+	          daytona_note_write(paper->state_folder, identity->name, &note, &paper->err);
+	daytona_note_finish(&note);
+	return ok;
+}
+
+/* What cannot be read does not say whose it is, and stays as well. */
+static bool look_at_note(struct claim_paper *paper)
+{
+	struct daytona_note note;
+	struct error err;
+	bool is_same = false;
+	free(paper->others);
+	paper->others = NULL;
+	if (!daytona_note_read(paper->state_folder, paper->identity.name, &note, &err)) {
+		if (err.code == ERROR_NOT_FOUND) {
+			return write_note(paper, paper->is_transient);
+		}
+		paper->others = mem_strdup("by a broker whose note of it cannot be read");
+		return true;
+	}
+	bool ok = daytona_account_check(&paper->account, &note.mark, &is_same, &paper->err);
+	paper->others = is_same ? NULL : daytona_mark_describe(&note.mark);
+	daytona_note_finish(&note);
+	return ok;
+}
+
+/* All else stays as it was written. */
+static bool change_note(struct claim_paper *paper)
+{
+	struct daytona_note note;
+	struct error ignored;
+	const char *name = paper->identity.name;
+	bool is_kept = paper->order == CLAIM_KEEP;
+	if (!daytona_note_read(paper->state_folder, name, &note, &ignored)) {
+		return write_note(paper, paper->is_transient && !is_kept);
+	}
+	bool ok = true;
+	if (is_kept) {
+		note.is_transient = false;
+	} else {
+		daytona_mark_finish(&note.mark);
+		ok = daytona_account_mark(&paper->account, &note.mark, &paper->err);
+	}
+	ok = ok && daytona_note_write(paper->state_folder, name, &note, &paper->err);
+	if (ok && !is_kept) {
+		free(paper->others);
+		paper->others = NULL;
+	}
+	daytona_note_finish(&note);
+	return ok;
+}
+
 static bool take(struct claim_paper *paper)
 {
 	struct daytona_identity *identity = &paper->identity;
 	if (!paper->has_identity) {
 		daytona_identity_init(identity, paper->profile, paper->directory,
 			paper->is_new && !paper->wanted);
-		paper->note.workspace = mem_strdup_or_null(identity->directory);
 		paper->has_identity = true;
 	}
 	if (paper->wanted) {
@@ -69,8 +131,7 @@ static bool take(struct claim_paper *paper)
 	fd_close(&paper->lock_fd);
 	paper->lock_fd = daytona_note_lock(
 		paper->state_folder, identity->name, DAYTONA_LOCK_SHARED, &paper->err);
-	return paper->lock_fd >= 0 &&
-	       daytona_note_write(paper->state_folder, identity->name, &paper->note, &paper->err);
+	return paper->lock_fd >= 0 && look_at_note(paper);
 }
 
 static void on_run(struct pool_job *job)
@@ -79,13 +140,16 @@ static void on_run(struct pool_job *job)
 	const char *name = paper->identity.name;
 	if (paper->order == CLAIM_TAKE) {
 		paper->is_ok = take(paper);
+	} else if (paper->order == CLAIM_ADOPT || paper->order == CLAIM_KEEP) {
+		paper->is_ok = change_note(paper);
 	} else if (paper->order == CLAIM_ALONE) {
 		paper->is_ok = daytona_note_lock_alone(paper->lock_fd, name, &paper->err);
 	} else {
 		daytona_note_remove(paper->state_folder, name);
 		paper->is_ok = true;
 	}
-	if (!paper->is_ok || paper->order == CLAIM_FORGET) {
+	bool holds = paper->order == CLAIM_ADOPT || paper->order == CLAIM_KEEP;
+	if ((!paper->is_ok && !holds) || paper->order == CLAIM_FORGET) {
 		fd_close(&paper->lock_fd);
 	}
 }
@@ -171,9 +235,9 @@ struct daytona_claim *daytona_claim_create(const struct daytona_claim_config *co
 	paper->directory = mem_strdup_or_null(config->directory);
 	paper->wanted = mem_strdup_or_null(config->reference);
 	paper->is_new = config->is_new;
-	paper->note = (struct daytona_note){.api = mem_strdup(config->api),
-		.profile = mem_strdup(config->profile),
-		.is_transient = config->is_transient};
+	paper->is_transient = config->is_transient;
+	daytona_account_init(&paper->account, config->account->api, config->account->organization,
+		config->account->key);
 	paper->lock_fd = -1;
 	return claim;
 }
@@ -204,6 +268,21 @@ void daytona_claim_take(struct daytona_claim *claim, const char *name, daytona_c
 void daytona_claim_take_alone(struct daytona_claim *claim, daytona_claim_done *done)
 {
 	order(claim, CLAIM_ALONE, done);
+}
+
+void daytona_claim_adopt(struct daytona_claim *claim, daytona_claim_done *done)
+{
+	order(claim, CLAIM_ADOPT, done);
+}
+
+void daytona_claim_keep(struct daytona_claim *claim, daytona_claim_done *done)
+{
+	order(claim, CLAIM_KEEP, done);
+}
+
+const char *daytona_claim_others(const struct daytona_claim *claim)
+{
+	return claim->paper->others;
 }
 
 void daytona_claim_forget(struct daytona_claim *claim, daytona_claim_done *done)

@@ -2,6 +2,7 @@
 #ifndef PROVIDERS_DAYTONA_CLAIM_H
 #define PROVIDERS_DAYTONA_CLAIM_H
 
+#include "providers/daytona/account.h"
 #include "providers/daytona/identity.h"
 #include "providers/provider.h"
 
@@ -18,8 +19,8 @@ struct daytona_claim;
 struct daytona_claim_config {
 	const struct provider_context *context;
 	const char *profile;
-	const char *api;
-	const char *directory; // of the request; may be NULL
+	const struct daytona_account *account; // as whom it is made, or was
+	const char *directory;                 // of the request; may be NULL
 	const char *reference; // the name that is wanted; NULL: that of the profile and directory
 	bool is_new;           // one of its own: that name and something random
 	bool is_transient;     // as the note has it: it is deleted where its broker is gone
@@ -36,7 +37,8 @@ void daytona_claim_destroy(struct daytona_claim *claim);
 
 /*
  * Finds the name, unless one is given (of a sandbox that is there); takes its lock, together with
- * others, and writes the note. Waits for who has it alone. The identity is known then.
+ * others, and writes the note, unless there is one. Waits for who has it alone. The identity is
+ * known then.
  */
 void daytona_claim_take(struct daytona_claim *claim, const char *name, daytona_claim_done *done);
 
@@ -45,6 +47,19 @@ void daytona_claim_take(struct daytona_claim *claim, const char *name, daytona_c
  * any more, either.
  */
 void daytona_claim_take_alone(struct daytona_claim *claim, daytona_claim_done *done);
+
+/*
+ * As whom the note says that it was made, for people, where that is not this account: then that the
+ * service does not know it here says nothing about it. NULL: as this one. Borrowed; known once it
+ * was taken.
+ */
+const char *daytona_claim_others(const struct daytona_claim *claim);
+
+/* It was seen as this account: the note says so from now on. */
+void daytona_claim_adopt(struct daytona_claim *claim, daytona_claim_done *done);
+
+/* Something is in it that is nowhere else: the note says that it stays without its broker. */
+void daytona_claim_keep(struct daytona_claim *claim, daytona_claim_done *done);
 
 /* Once it is had alone and the sandbox is gone: removes the note, and lets it go. */
 void daytona_claim_forget(struct daytona_claim *claim, daytona_claim_done *done);

@@ -2,8 +2,10 @@
 #include "providers/daytona/inventory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
+#include "base/log.h"
 #include "providers/daytona/box.h"
 #include "providers/daytona/claim.h"
 #include "providers/daytona/note.h"
@@ -25,6 +27,7 @@ struct inventory {
 	struct daytona_api *api;
 	struct daytona_claim *claim; // of an order about one
 	struct daytona_box *box;     // the same
+	struct daytona_account account;
 	struct daytona_identity identity;
 	struct pool_job job;
 	struct listed *listed; // owned
@@ -50,6 +53,7 @@ static void inventory_free(struct inventory *self)
 	daytona_claim_destroy(self->claim);
 	daytona_api_destroy(self->api);
 	daytona_identity_finish(&self->identity);
+	daytona_account_finish(&self->account);
 	daytona_profile_finish(&self->profile);
 	free(self->name);
 	free(self);
@@ -76,19 +80,60 @@ static void submit(struct inventory *self, void (*run)(struct pool_job *job),
 
 /* ---- a list ---- */
 
+static void add_listed(struct inventory *self, struct listed one)
+{
+	self->listed = mem_realloc(self->listed, (self->count + 1) * sizeof(*self->listed));
+	self->listed[self->count++] = one;
+}
+
 static void on_listed(void *data, const struct daytona_sandbox *seen)
 {
 	struct inventory *self = data;
 	if (daytona_state_find(seen->state)->to_rest == DAYTONA_STEP_GONE) {
 		return;
 	}
-	self->listed = mem_realloc(self->listed, (self->count + 1) * sizeof(*self->listed));
-	self->listed[self->count++] = (struct listed){.name = mem_strdup(seen->name),
-		.id = mem_strdup(seen->id),
-		.state = mem_strdup(seen->state),
-		.profile = mem_strdup(daytona_label(seen, DAYTONA_LABEL_PROFILE)),
-		.created = mem_strdup(seen->created_at),
-		.why = mem_strdup(seen->error_reason)};
+	add_listed(self, (struct listed){.name = mem_strdup(seen->name),
+				 .id = mem_strdup(seen->id),
+				 .state = mem_strdup(seen->state),
+				 .profile = mem_strdup(daytona_label(seen, DAYTONA_LABEL_PROFILE)),
+				 .created = mem_strdup(seen->created_at),
+				 .why = mem_strdup(seen->error_reason)});
+}
+
+static bool is_listed(const struct inventory *self, const char *name)
+{
+	for (size_t i = 0; i < self->count; i++) {
+		if (strcmp(self->listed[i].name, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What this profile has made as somebody else: nobody but its note tells of it. */
+static void look_at_note(void *data, const char *name)
+{
+	struct inventory *self = data;
+	const char *folder = self->context->state_folder;
+	struct daytona_note note;
+	struct error ignored;
+	bool is_same = true;
+	if (self->count == DAYTONA_LIST_MAX || is_listed(self, name) ||
+		!daytona_note_read(folder, name, &note, &ignored)) {
+		return;
+	}
+	if (strcmp(note.profile, self->profile.name) == 0 &&
+		daytona_account_check(&self->account, &note.mark, &is_same, &ignored) && !is_same) {
+		add_listed(self, (struct listed){.name = mem_strdup(name),
+					 .id = mem_strdup(name),
+					 .state = mem_strdup("unknown"),
+					 .profile = mem_strdup(note.profile),
+					 .workspace = mem_strdup_or_null(note.workspace),
+					 .created = mem_strdup(""),
+					 .why = daytona_mark_describe(&note.mark),
+					 .is_in_use = daytona_note_is_held(folder, name)});
+	}
+	daytona_note_finish(&note);
 }
 
 /* What is known of them here. */
@@ -107,6 +152,10 @@ static void run_look(struct pool_job *job)
 				daytona_note_finish(&note);
 			}
 		}
+	}
+	struct error err;
+	if (!daytona_note_visit(folder, look_at_note, self, &err)) {
+		log_warning("%s", err.text);
 	}
 }
 
@@ -175,11 +224,31 @@ static void on_ended(void *data, const struct error *err)
 	}
 }
 
+static void end_others(struct inventory *self, const char *others)
+{
+	struct error err;
+	error_set_reason(&err, ERROR_NOT_FOUND, "DAYTONA_OTHER_ACCOUNT",
+		"the account of this key has no sandbox %s: it was made %s, and may be there "
+		"still; take what it was made with, or have it forgotten here with --discard",
+		self->name, others);
+	end(self, &err);
+}
+
 static void on_seen(void *data, const struct daytona_sandbox *seen, const struct error *err)
 {
 	struct inventory *self = data;
 	if (err && err->code != ERROR_NOT_FOUND) {
 		end(self, err);
+		return;
+	}
+	const char *others = daytona_claim_others(self->claim);
+	if (err && others && self->act != INVENTORY_DISCARD) {
+		end_others(self, others);
+		return;
+	}
+	if (err && others) {
+		log_warning("sandbox %s was made %s: it may be there still", self->name, others);
+		daytona_claim_forget(self->claim, on_forgotten);
 		return;
 	}
 	if (err) {
@@ -196,6 +265,7 @@ static void on_seen(void *data, const struct daytona_sandbox *seen, const struct
 		.profile = &self->profile,
 		.identity = daytona_claim_identity(self->claim),
 		.name = self->name,
+		.others = daytona_claim_others(self->claim),
 		.data = self,
 	});
 	if (self->act == INVENTORY_STOP) {
@@ -240,6 +310,7 @@ static bool begin(struct inventory *self, const struct sandbox_request *request,
 	if (self->name && !daytona_name_is_valid(self->name)) {
 		return error_set(err, ERROR_CONFIG, "%s is no name of a sandbox", self->name);
 	}
+	daytona_profile_account(&self->profile, self->context, &self->account);
 	self->api = daytona_profile_api(&self->profile, self->context, err);
 	return self->api != NULL;
 }
@@ -271,7 +342,7 @@ bool daytona_inventory(const struct provider_context *context,
 	self->claim = daytona_claim_create(&(struct daytona_claim_config){
 		.context = context,
 		.profile = self->profile.name,
-		.api = self->profile.api_url,
+		.account = &self->account,
 		.directory = request->directory,
 		.reference = name,
 		.is_transient = false,

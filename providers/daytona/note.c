@@ -62,7 +62,7 @@ static int open_folder(const char *state_folder, struct error *err)
 
 void daytona_note_finish(struct daytona_note *note)
 {
-	free(note->api);
+	daytona_mark_finish(&note->mark);
 	free(note->profile);
 	free(note->workspace);
 	*note = (struct daytona_note){0};
@@ -151,7 +151,13 @@ static bool write_json(
 	json_write_key(&writer, "name");
 	json_write_text(&writer, name);
 	json_write_key(&writer, "api");
-	json_write_text(&writer, note->api);
+	json_write_text(&writer, note->mark.api);
+	json_write_key(&writer, "organization");
+	json_write_text(&writer, note->mark.organization);
+	json_write_key(&writer, "keySalt");
+	json_write_text(&writer, note->mark.salt);
+	json_write_key(&writer, "keyPrint");
+	json_write_text(&writer, note->mark.print);
 	json_write_key(&writer, "profile");
 	json_write_text(&writer, note->profile);
 	json_write_key(&writer, "workspace");
@@ -189,15 +195,11 @@ bool daytona_note_write(const char *state_folder, const char *name, const struct
 	struct error *err)
 {
 	char file[FILE_NAME_SIZE];
-	struct stat status;
 	struct buf json;
 	ATTR_CLEANUP(fd_cleanup) int folder_fd = open_folder(state_folder, err);
 	file_name(file, name, note_ending);
 	if (folder_fd < 0) {
 		return false;
-	}
-	if (fstatat(folder_fd, file, &status, AT_SYMLINK_NOFOLLOW) == 0) {
-		return true;
 	}
 	buf_init(&json, NOTE_MAX);
 	bool ok = write_json(name, note, &json, err) &&
@@ -206,17 +208,29 @@ bool daytona_note_write(const char *state_folder, const char *name, const struct
 	return ok;
 }
 
+/* "" where it is missing, as in what earlier brokers have written. */
+static void read_hex(char *text, size_t size, const struct json_doc *doc, const char *member)
+{
+	char *told = json_string(doc, json_get(doc, 0, member));
+	snprintf(text, size, "%s", told ? told : "");
+	free(told);
+}
+
 static bool read_json(struct span text, struct daytona_note *out_note, struct error *err)
 {
 	struct json_doc *doc = json_doc_parse(text, err);
 	if (!doc) {
 		return false;
 	}
-	struct daytona_note note = {.api = json_string(doc, json_get(doc, 0, "api")),
+	struct daytona_note note = {
+		.mark = {.api = json_string(doc, json_get(doc, 0, "api")),
+			.organization = json_string(doc, json_get(doc, 0, "organization"))},
 		.profile = json_string(doc, json_get(doc, 0, "profile")),
 		.workspace = json_string(doc, json_get(doc, 0, "workspace")),
 		.is_transient = json_bool(doc, json_get(doc, 0, "transient"), false)};
-	bool ok = note.api && note.profile &&
+	read_hex(note.mark.salt, sizeof(note.mark.salt), doc, "keySalt");
+	read_hex(note.mark.print, sizeof(note.mark.print), doc, "keyPrint");
+	bool ok = note.mark.api && note.profile &&
 	          json_int(doc, json_get(doc, 0, "version"), 0) == NOTE_VERSION;
 	json_doc_destroy(doc);
 	if (!ok) {

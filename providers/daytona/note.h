@@ -6,21 +6,22 @@
 
 #include "base/attr.h"
 #include "base/error.h"
+#include "providers/daytona/account.h"
 
 /*
  * What may exist on the platform, written down here before it is made: STATE/daytona/NAME.json
  * (0600, its folder 0700). Beside it lies NAME.lock: every broker that uses the sandbox holds it
  * shared (flock); who gets it alone is the last one out, or ends what a killed broker left.
  * NAME.token is held from the asking for a token until the connection stands. Nothing secret is
- * in them.
+ * in them: of the key what it is known again by (providers/daytona/account.h).
  *
  * All functions block: for the worker pool. Names have to be valid (daytona_name_is_valid).
  */
 struct daytona_note {
-	char *api;         // owned; the base address
-	char *profile;     // owned
-	char *workspace;   // owned; the real path; NULL: none is known
-	bool is_transient; // deleted once its broker is gone; never where it is not synced
+	struct daytona_mark mark; // owned; whose it is
+	char *profile;            // owned
+	char *workspace;          // owned; the real path; NULL: none is known
+	bool is_transient;        // deleted once its broker is gone
 };
 
 void daytona_note_finish(struct daytona_note *note); // zeroed is fine
@@ -43,7 +44,7 @@ bool daytona_note_lock_alone(int lock_fd, const char *name, struct error *err) A
 /* Whether somebody has it. Nothing is made. */
 bool daytona_note_is_held(const char *state_folder, const char *name);
 
-/* With the lock held. Written once: a note that is there stays. */
+/* With the lock held. A note that is there is replaced, at once. */
 bool daytona_note_write(const char *state_folder, const char *name, const struct daytona_note *note,
 	struct error *err) ATTR_NODISCARD;
 

@@ -312,6 +312,14 @@ const char *daytona_profile_key(
 	return NULL;
 }
 
+void daytona_profile_account(const struct daytona_profile *profile,
+	const struct provider_context *context, struct daytona_account *out_account)
+{
+	struct error ignored;
+	const char *key = daytona_profile_key(profile, context->environment, &ignored);
+	daytona_account_init(out_account, profile->api_url, profile->organization, key);
+}
+
 struct daytona_api *daytona_profile_api(const struct daytona_profile *profile,
 	const struct provider_context *context, struct error *err)
 {

@@ -3,6 +3,7 @@
 #define PROVIDERS_DAYTONA_PROFILE_H
 
 #include "base/settings.h"
+#include "providers/daytona/account.h"
 #include "providers/daytona/api.h"
 #include "providers/provider.h"
 
@@ -46,6 +47,10 @@ void daytona_profile_finish(struct daytona_profile *profile); // zeroed is fine
 /* The key of the profile's variable; NULL with ERROR_CONFIG that names what to set. Borrowed. */
 const char *daytona_profile_key(const struct daytona_profile *profile,
 	const char *const *environment, struct error *err) ATTR_NODISCARD;
+
+/* Who the profile's key says that we are; without a key, nobody. */
+void daytona_profile_account(const struct daytona_profile *profile,
+	const struct provider_context *context, struct daytona_account *out_account);
 
 /* The API as the profile says. */
 struct daytona_api *daytona_profile_api(const struct daytona_profile *profile,

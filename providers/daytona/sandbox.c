@@ -143,10 +143,36 @@ static void on_alone_without(void *data, const struct error *err)
 	}
 }
 
+static void open_gate(struct daytona_place *place)
+{
+	place->reference = mem_strdup(daytona_box_name(place->box));
+	place->gate = daytona_gate_open(
+		&(struct daytona_gate_config){
+			.context = place->context,
+			.api = place->api,
+			.profile = &place->profile,
+			.id = daytona_box_id(place->box),
+			.name = daytona_box_name(place->box),
+			.data = place,
+		},
+		on_gate_open);
+}
+
+static void on_adopted(void *data, const struct error *err)
+{
+	struct daytona_place *place = data;
+	if (err) {
+		daytona_place_fail(place, err);
+	} else {
+		open_gate(place);
+	}
+}
+
 static void on_brought(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
-	if (err && err->code == ERROR_NOT_FOUND && place->has_reference) {
+	bool is_others = daytona_claim_others(place->claim) != NULL;
+	if (err && err->code == ERROR_NOT_FOUND && place->has_reference && !is_others) {
 		place->lost = *err; // and the note of it goes, too
 		daytona_claim_take_alone(place->claim, on_alone_without);
 		return;
@@ -159,17 +185,11 @@ static void on_brought(void *data, const struct error *err)
 		daytona_claim_take(place->claim, daytona_box_name(place->box), on_claimed_again);
 		return;
 	}
-	place->reference = mem_strdup(daytona_box_name(place->box));
-	place->gate = daytona_gate_open(
-		&(struct daytona_gate_config){
-			.context = place->context,
-			.api = place->api,
-			.profile = &place->profile,
-			.id = daytona_box_id(place->box),
-			.name = daytona_box_name(place->box),
-			.data = place,
-		},
-		on_gate_open);
+	if (is_others) {
+		daytona_claim_adopt(place->claim, on_adopted);
+	} else {
+		open_gate(place);
+	}
 }
 
 static void on_claimed_again(void *data, const struct error *err)
@@ -201,6 +221,7 @@ static void on_claimed(void *data, const struct error *err)
 		.create = place->has_reference ? NULL : &place->wanted.create,
 		.network = &place->wanted.create,
 		.query = place->has_reference || is_new ? NULL : place->wanted.query,
+		.others = daytona_claim_others(place->claim),
 		.on_progress = on_progress,
 		.data = place,
 	});
@@ -280,10 +301,12 @@ struct sandbox *daytona_sandbox_open(const struct provider_context *context,
 		return NULL;
 	}
 	bool is_new = place->profile.end == DAYTONA_END_DELETE;
+	struct daytona_account account;
+	daytona_profile_account(&place->profile, context, &account);
 	place->claim = daytona_claim_create(&(struct daytona_claim_config){
 		.context = context,
 		.profile = place->profile.name,
-		.api = place->profile.api_url,
+		.account = &account,
 		.directory = request->directory,
 		.reference = request->reference,
 		.is_new = is_new,
@@ -291,6 +314,7 @@ struct sandbox *daytona_sandbox_open(const struct provider_context *context,
 		.timeout_ms = place->profile.stop_timeout_ms,
 		.data = place,
 	});
+	daytona_account_finish(&account);
 	daytona_claim_take(place->claim, NULL, on_claimed);
 	return &place->sandbox;
 }

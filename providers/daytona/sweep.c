@@ -70,7 +70,7 @@ static void look_at(void *data, const char *name)
 		return;
 	}
 	if (note.is_transient && strcmp(note.profile, look->profile) == 0 &&
-		strcmp(note.api, look->api) == 0) {
+		strcmp(note.mark.api, look->api) == 0) {
 		words_append(&look->found, name);
 	}
 	daytona_note_finish(&note);
@@ -136,6 +136,7 @@ static void on_alone(void *data, const struct error *err)
 		.profile = &self->profile,
 		.identity = daytona_claim_identity(self->claim),
 		.name = self->look->found[self->next],
+		.others = daytona_claim_others(self->claim),
 		.data = self,
 	});
 	daytona_box_delete(self->box, on_deleted);
@@ -162,14 +163,17 @@ static void on_soon(struct ev_loop *loop, ev_timer *timer, int events)
 		done(done_data, NULL);
 		return;
 	}
+	struct daytona_account account;
+	daytona_profile_account(&self->profile, self->context, &account);
 	self->claim = daytona_claim_create(&(struct daytona_claim_config){
 		.context = self->context,
 		.profile = self->profile.name,
-		.api = self->profile.api_url,
+		.account = &account,
 		.reference = self->look->found[self->next],
 		.is_transient = true,
 		.data = self,
 	});
+	daytona_account_finish(&account);
 	daytona_claim_take(self->claim, NULL, on_claimed);
 }
 

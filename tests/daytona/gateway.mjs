@@ -29,8 +29,8 @@ export class Gateway {
   connections = new Set();
   #exits = 0;
 
-  constructor(world, faults, environment, hostKey) {
-    Object.assign(this, { world, faults, environment });
+  constructor(world, otherWorld, faults, environment, hostKey) {
+    Object.assign(this, { world, worlds: [world, otherWorld], faults, environment });
     this.hostKey = hostKey ?? newKey();
     const key = ssh2.utils.parseKey(this.hostKey);
     const hash = crypto.createHash("sha256").update(key.getPublicSSH()).digest("base64");
@@ -39,7 +39,9 @@ export class Gateway {
     this.ssh = new ssh2.Server({ hostKeys: [this.hostKey], ident: "Go" },
       (client) => this.#greet(client));
     this.server = net.createServer((socket) => this.#accept(socket));
-    world.onGone = (id) => this.#endChannels(id);
+    for (const one of this.worlds) {
+      one.onGone = (id) => this.#endChannels(id);
+    }
   }
 
   listen() {
@@ -131,7 +133,8 @@ export class Gateway {
     if (this.#trip(connection, "ready")) {
       return;
     }
-    const sandbox = this.world.findById(this.world.validate(connection.user));
+    connection.world = this.worlds.find((one) => one.validate(connection.user)) ?? this.world;
+    const sandbox = connection.world.findById(connection.world.validate(connection.user));
     const labels = Object.values(sandbox?.labels ?? {});
     const readable = !this.world.settings.labelsCheckedOnConnect ||
       labels.every((value) => typeof value === "string");
@@ -151,7 +154,7 @@ export class Gateway {
     const { clock } = this.world;
     let timer = null;
     const tick = () => {
-      this.world.active(connection.sandbox.id);
+      connection.world.active(connection.sandbox.id);
       timer = clock.after(KEEPALIVE, tick);
     };
     tick();

@@ -27,8 +27,8 @@ export class Rest {
   counts = {}; // by name of the call
   #windows = {}; // by throttler: {start, used}
 
-  constructor(world, faults, keys, sshCommand) {
-    Object.assign(this, { world, faults, keys, sshCommand });
+  constructor(world, otherWorld, faults, keys, sshCommand) {
+    Object.assign(this, { world, otherWorld, faults, keys, sshCommand });
   }
 
   async take(request, response) {
@@ -103,7 +103,7 @@ export class Rest {
     const key = /^Bearer (.*)$/.exec(request.headers.authorization ?? "")?.[1];
     const isJwt = key === this.keys.jwt;
     if (found?.name !== "config") {
-      if (![this.keys.apiKey, this.keys.gatewayKey, this.keys.jwt].includes(key)) {
+      if (!Object.values(this.keys).includes(key)) {
         throw new Refusal(401, "Invalid credentials");
       }
       const organization = request.headers["x-daytona-organization-id"];
@@ -115,7 +115,8 @@ export class Rest {
       throw new Refusal(404, `Cannot ${request.method} ${url.pathname}`);
     }
     this.#throttle(found.throttler, headers);
-    return { world: this.world, parts: found.parts, query: url.searchParams,
+    const world = key === this.keys.otherKey ? this.otherWorld : this.world;
+    return { world, parts: found.parts, query: url.searchParams,
       isGateway: key === this.keys.gatewayKey, sshCommand: this.sshCommand };
   }
 

@@ -47,13 +47,16 @@ const port = await listen(server);
 const origin = `${options["tls-cert"] ? "https" : "http"}://127.0.0.1:${port}`;
 const dir = fs.realpathSync(options.dir);
 stand.world = new World(stand.clock, defaultSettings(), dir, `${origin}/toolbox`);
-stand.gateway = new Gateway(stand.world, stand.faults, environment(),
+const otherWorld = new World(stand.clock, stand.world.settings, dir, `${origin}/toolbox`);
+stand.gateway = new Gateway(stand.world, otherWorld, stand.faults, environment(),
   options["host-key"] && fs.readFileSync(options["host-key"]));
 const sshPort = await stand.gateway.listen();
 const keys = { apiKey: `dtn_${crypto.randomBytes(32).toString("hex")}`,
+  secondKey: `dtn_${crypto.randomBytes(32).toString("hex")}`, // of the same organization
+  otherKey: `dtn_${crypto.randomBytes(32).toString("hex")}`, // of another one
   gatewayKey: crypto.randomBytes(32).toString("hex"),
   jwt: ["h", "p", "s"].map((one) => one + crypto.randomBytes(12).toString("hex")).join(".") };
-stand.rest = new Rest(stand.world, stand.faults, keys,
+stand.rest = new Rest(stand.world, otherWorld, stand.faults, keys,
   (token) => `ssh -p ${sshPort} ${token}@127.0.0.1`);
 
 server.on("request", (request, response) => {
@@ -68,12 +71,14 @@ function end() {
   stand.clock.stop();
   stand.gateway.close();
   let status = 0;
-  for (const sandbox of stand.world.sandboxes.values()) {
-    try {
-      stand.world.forget(sandbox);
-    } catch (error) {
-      process.stderr.write(`stand-in: ${error.message}\n`);
-      status = 1;
+  for (const world of [stand.world, otherWorld]) {
+    for (const sandbox of world.sandboxes.values()) {
+      try {
+        world.forget(sandbox);
+      } catch (error) {
+        process.stderr.write(`stand-in: ${error.message}\n`);
+        status = 1;
+      }
     }
   }
   process.exit(status);

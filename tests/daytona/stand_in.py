@@ -116,6 +116,7 @@ class StandIn:
         ready = json.loads(line)
         self.api, self.control, self.key = ready['api'], ready['control'], ready['apiKey']
         self.jwt, self.gateway_key = ready['jwt'], ready['gatewayKey']
+        self.second_key, self.other_key = ready['secondKey'], ready['otherKey']
         self.organization = ready['organizationId']
         self.ssh_host, self.ssh_port = ready['sshHost'], ready['sshPort']
         self.host_key, self.host_key_line = ready['hostKey'], ready['hostKeyLine']

@@ -101,7 +101,7 @@ static bool change(const struct fake_inventory *self, struct error *err)
 		return error_set(err, ERROR_DENIED, "fake: %s is in use", self->name);
 	}
 	path_of(self, self->name, path);
-	if (self->act == INVENTORY_DELETE) {
+	if (self->act != INVENTORY_STOP) {
 		return unlink(path) == 0 || error_set_errno(err, errno, "fake: %s", path);
 	}
 	FILE *stream = fopen(path, "a");
