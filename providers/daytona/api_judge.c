@@ -82,6 +82,21 @@ static enum daytona_verdict judge_limit(const struct daytona_try *tried,
 	return DAYTONA_VERDICT_AGAIN;
 }
 
+/*
+ * 403 is what may not be done, and what the organization has no more of: "Total CPU limit exceeded.
+ * Maximum allowed: 10." There is more of it when another sandbox is stopped or deleted.
+ */
+static bool is_over_quota(const char *message)
+{
+	return strcasestr(message, "limit exceeded") || strcasestr(message, "quota");
+}
+
+/* "CPU request 64 exceeds maximum allowed per sandbox (4)": nor will there ever be. */
+static bool is_too_much(const char *message)
+{
+	return strcasestr(message, "exceeds maximum allowed") != NULL;
+}
+
 static enum daytona_verdict judge_refusal(const struct daytona_try *tried,
 	const struct http_answer *answer, const char *message, struct error *err)
 {
@@ -90,7 +105,10 @@ static enum daytona_verdict judge_refusal(const struct daytona_try *tried,
 	bool is_gone = status == 404 && is_own && !tried->is_creation;
 	enum error_code code = ERROR_DENIED;
 	const char *reason = "DAYTONA_REJECTED";
-	if (status == 401 || status == 403) {
+	if (status == 403 && is_over_quota(message)) {
+		code = ERROR_LIMIT;
+		reason = "DAYTONA_QUOTA_EXCEEDED";
+	} else if (status == 401 || (status == 403 && !is_too_much(message))) {
 		reason = "DAYTONA_UNAUTHORIZED";
 	} else if (is_gone) {
 		code = ERROR_NOT_FOUND;

@@ -191,8 +191,11 @@ class Trouble(Room):
     def test_a_quota_is_told_in_the_services_words(self):
         self.daytona.settings(quota={'cpu': 0})
         error = self.refused()
-        self.assertIn(error.data['code'], ('DAYTONA_REJECTED', 'DAYTONA_UNAUTHORIZED'))
-        self.assertIn('CPU', str(error))
+        self.assertEqual(error.data['code'], 'DAYTONA_QUOTA_EXCEEDED')
+        self.assertIs(error.data['retryable'], True)
+        self.assertIn('Total CPU limit exceeded. Maximum allowed: 0.', str(error))
+        self.daytona.settings(quota={'cpu': 1})
+        self.end(self.greeted())
 
     def test_a_service_that_is_down_or_slow_is_told(self):
         self.daytona.fault('*', status=500, times=100)
