@@ -3,7 +3,7 @@
 #define SYNC_IGNORE_H
 
 #include "sync/store.h"
-#include "sync/user_repository.h"
+#include "base/user_repository.h"
 
 /*
  * Git's ignore rules for a work tree, evaluated by libgit2 on the store's own
@@ -21,6 +21,16 @@ struct ignore {
 bool ignore_init(struct ignore *ignore, struct store *store,
 	const struct user_repository *repository, const char *home,
 	struct error *err) ATTR_NODISCARD;
+
+/*
+ * The same for a folder whose files lie at `top`, in a mirror say: with the rules that are above
+ * `rules_of`, the folder itself, but those of the .gitignore files in it. ERROR_SYSTEM.
+ */
+struct ignore_elsewhere {
+	const char *rules_of, *top;
+};
+bool ignore_init_elsewhere(struct ignore *ignore, struct store *store,
+	const struct ignore_elsewhere *places, const char *home, struct error *err) ATTR_NODISCARD;
 
 /*
  * What the rules say of the path itself; its directories are the caller's to ask about.

@@ -59,11 +59,13 @@ static bool root_is_ignored(struct members *members)
 
 static bool use_rules_alone(struct members *members, struct error *err)
 {
+	const struct snapshot_request *request = members->request;
 	struct user_repository *repository = &members->repository;
-	user_repository_find(repository, members->request->rules_of, true);
-	snprintf(repository->top, sizeof(repository->top), "%s", members->request->root);
-	repository->folder[0] = '\0';
-	return use_repository(members, err);
+	snprintf(repository->top, sizeof(repository->top), "%s", request->root);
+	members->prefix = 0;
+	tracked_init(&members->tracked, members->store, repository, request->home);
+	return ignore_init_elsewhere(&members->ignore, members->store,
+		&(struct ignore_elsewhere){request->rules_of, request->root}, request->home, err);
 }
 
 /*

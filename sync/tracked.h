@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "sync/store.h"
-#include "sync/user_repository.h"
+#include "base/user_repository.h"
 
 /*
  * What a repository of the user's tracks, by paths from its work tree's root. Its

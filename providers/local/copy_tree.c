@@ -17,8 +17,9 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/git.h"
+#include "base/ignore_rules.h"
 
-enum { DEPTH_MAX = 200, CHUNK = 256 << 10, RULES_MAX = 1 << 20, OPEN_FOLDERS = 16 };
+enum { DEPTH_MAX = 200, CHUNK = 256 << 10, OPEN_FOLDERS = 16 };
 
 static const char temp_name[] = ".acp-broker-copy.tmp";
 
@@ -200,29 +201,12 @@ static bool copy_folder(struct copying *copying, struct level *level, bool all)
 
 /* ---- the rules ---- */
 
-static void append_rules(struct buf *rules, const char *folder, const char *name)
-{
-	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t count = fd >= 0 ? 1 : 0;
-	while (count > 0) {
-		char *at = buf_reserve(rules, 4096, NULL);
-		count = at ? read(fd, at, 4096) : -1;
-		buf_commit(rules, count > 0 ? (size_t)count : 0);
-	}
-	(void)!buf_append(rules, SPAN_LITERAL("\n"), NULL);
-}
-
-static bool write_rules(const struct ignored_copy *request)
+static bool write_rules(const struct ignored_copy *request, const struct git *git)
 {
 	char path[PATH_MAX];
 	struct buf rules;
-	buf_init(&rules, RULES_MAX);
-	append_rules(&rules, request->from, ".git/info/exclude");
-	if (request->home) {
-		append_rules(&rules, request->home, ".config/git/ignore");
-	}
+	buf_init(&rules, IGNORE_RULES_MAX);
+	ignore_rules_read(git, request->from, request->home, &rules);
 	snprintf(path, sizeof(path), "%s/info", request->rules);
 	mkdir(path, 0700);
 	snprintf(path, sizeof(path), "%s/info/exclude", request->rules);
@@ -240,7 +224,7 @@ static bool open_rules(struct copying *copying, struct error *err)
 	const struct git *git = copying->git;
 	return (git->repository_init(&copying->rules, request->rules, 1) == 0 &&
 		       git->repository_set_workdir(copying->rules, request->from, 0) == 0 &&
-		       write_rules(request)) ||
+		       write_rules(request, git)) ||
 	       error_set_git(git, err, "reading what is ignored in %s", request->from);
 }
 

@@ -53,8 +53,4 @@ bool history_send(struct history *history, bool is_near, int fd, struct error *e
  */
 void history_list_head(const struct history *history, struct id_set *out_ids);
 
-/* The names of what is ignored besides the .gitignore files: the user's and the repository's. */
-bool history_read_excludes(
-	const char *root, const char *home, struct buf *out, struct error *err) ATTR_NODISCARD;
-
 #endif

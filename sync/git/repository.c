@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/ignore_rules.h"
 #include "base/point.h"
 #include "sync/git/git.h"
-
-enum { EXCLUDES_MAX = 1 << 20 };
 
 static void prepare_end(struct git_transport *git, const struct error *err)
 {
@@ -160,11 +159,13 @@ void git_update_repository(struct git_transport *git)
 static bool work_open(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	struct buf excludes;
-	buf_init(&excludes, EXCLUDES_MAX);
-	bool read =
-		git_open_store(git, err) &&
-		history_read(&git->history, git->request.local_root, git->request.home, err) &&
-		history_read_excludes(git->request.local_root, git->request.home, &excludes, err);
+	buf_init(&excludes, IGNORE_RULES_MAX);
+	bool read = git_open_store(git, err) &&
+	            history_read(&git->history, git->request.local_root, git->request.home, err);
+	if (read) {
+		ignore_rules_read(
+			git->store.git, git->request.local_root, git->request.home, &excludes);
+	}
 	struct error send_err;
 	bool sent = read && fd_write_all(ends->out, buf_span(&excludes), &send_err) &&
 	            fd_write_all(ends->out, SPAN_LITERAL("\n"), &send_err);

@@ -54,18 +54,15 @@ uint64_t filter_print(const char *mirror)
 	return print;
 }
 
-/* The global and the repository's own excludes, which ignore_init has put into the store. */
+/* What stands in no .gitignore file of the root, which ignore_init_elsewhere puts into the store.
+ */
 static bool add_user_rules(struct rules *rules, struct store *store,
 	const struct filter_request *request, struct error *err)
 {
 	struct ignore ignore;
 	struct buf text;
-	struct user_repository *repository = mem_alloc(sizeof(*repository));
-	user_repository_find(repository, request->local_root, true);
-	snprintf(repository->top, sizeof(repository->top), "%s", request->mirror);
-	bool read_all = ignore_init(&ignore, store, repository, request->home, err);
-	free(repository);
-	if (!read_all) {
+	const struct ignore_elsewhere places = {request->local_root, request->mirror};
+	if (!ignore_init_elsewhere(&ignore, store, &places, request->home, err)) {
 		return false;
 	}
 	buf_init(&text, FILTER_BYTES_MAX);

@@ -100,6 +100,37 @@ class Workspaces(TurnCase):
         self.assertEqual((self.work / 'inner' / 'a').read_text(), '9\n')
         self.assertTrue((self.work / 'inner' / '.git').is_file())
 
+    def part_of_a_repository(self):
+        """A workspace inside a larger repository, whose rules are at its top."""
+        self.repository(self.dir / 'whole')
+        (self.dir / 'whole' / '.gitignore').write_text('node_modules/\n/parts/*/out\n!kept.log\n')
+        (self.dir / 'whole' / '.git/info/exclude').write_text('/parts/web/private\n*.log\n')
+        part = self.dir / 'whole' / 'parts' / 'web'
+        (part / 'node_modules' / 'left').mkdir(parents=True)
+        (part / 'node_modules' / 'left' / 'pad.js').write_text('pad')
+        (part / 'a').write_text('1\n')
+        return part
+
+    def stays_there(self, **keys):
+        """What the rules above the workspace ignore goes once and never comes back."""
+        part = self.part_of_a_repository()
+        client = self.copied(**keys)
+        session = client.new_session(part)
+        client.prompt(session, 'terminal cat node_modules/left/pad.js > found; echo 2 > a;'
+                      ' mkdir -p out private node_modules/new deep/node_modules;'
+                      ' echo x | tee out/x private/x node_modules/new/x deep/node_modules/x'
+                      ' deep/kept.log kept.log lost.log; echo y > deep/out', seconds=PATIENCE)
+        here = {str(path.relative_to(part)) for path in part.rglob('*') if path.is_file()}
+        self.assertEqual(here, {'a', 'found', 'deep/out', 'deep/kept.log', 'kept.log',
+                                'node_modules/left/pad.js'})
+        self.assertEqual((part / 'found').read_text(), 'pad')
+
+    def test_a_part_of_a_repository(self):
+        self.stays_there()
+
+    def test_a_part_of_a_repository_by_rsync(self):
+        self.stays_there(transport='rsync')
+
     def test_two_roots_are_both_kept(self):
         other = self.dir / 'other'
         other.mkdir()

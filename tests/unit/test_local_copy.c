@@ -36,7 +36,8 @@ static int set_up(void **state)
 	    "mkdir -p node_modules/a/.git src/node_modules .git/info sub\n"
 	    "echo n > node_modules/a/n; echo g > node_modules/a/.git/g; echo s > src/s\n"
 	    "echo m > src/node_modules/m; echo o > src/x.o; echo k > keep.o; echo e > env\n"
-	    "echo env > .git/info/exclude; echo mine > sub/.gitignore; echo i > sub/mine\n"
+	    "echo ref: refs/heads/main > .git/HEAD; echo env > .git/info/exclude\n"
+	    "echo mine > sub/.gitignore; echo i > sub/mine\n"
 	    "ln -s /etc/passwd node_modules/link; mkfifo node_modules/fifo\n"
 	    "echo '#' > node_modules/run; chmod 755 node_modules/run\n"
 	    "touch -d 2001-02-03 node_modules/run");
@@ -104,9 +105,21 @@ static void test_removing_takes_folders_that_are_not_writable(void **state)
 	assert_true(remove_folder(path, &err)); // already done
 }
 
+/* Where the user's own rules are is said in git's configuration. */
+static void test_what_the_users_own_rules_ignore_is_copied(void **state)
+{
+	struct error err;
+	run("printf '[core]\\n\\texcludesFile = ~/mine\\n' > home/.gitconfig\n"
+	    "echo '*.secret' > home/mine; echo x > from/sub/a.secret");
+	assert_true(copy(false, &err));
+	run("test -f to/sub/a.secret");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_what_the_users_own_rules_ignore_is_copied, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_what_is_ignored_is_copied_and_nothing_else, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_there_stays, set_up, tear_down),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sync/user_repository.h"
+#include "base/user_repository.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SYNC_USER_REPOSITORY_H
-#define SYNC_USER_REPOSITORY_H
+#ifndef BASE_USER_REPOSITORY_H
+#define BASE_USER_REPOSITORY_H
 
 #include <limits.h>
 #include <stdbool.h>
