@@ -75,6 +75,8 @@ struct daytona_sandbox {
 	const char *state, *desired_state; // in the service's words; may be unknown to us
 	const char *error_reason;
 	const char *user, *target, *snapshot, *created_at;
+	const char *image;                 // of a build from one line "FROM IMAGE"
+	int cpu, memory_gib, disk_gib;     // 0: not told
 	const struct daytona_pair *labels; // those that are strings
 	bool has_odd_labels; // one that is no string: the gateway refuses every connection
 	bool is_recoverable;
@@ -134,7 +136,7 @@ struct daytona_call *daytona_set_labels(struct daytona_api *api, const char *id,
 
 enum daytona_interval { DAYTONA_AUTO_STOP, DAYTONA_AUTO_ARCHIVE, DAYTONA_AUTO_DELETE };
 struct daytona_call *daytona_set_interval(struct daytona_api *api, const char *id,
-	enum daytona_interval interval, int minutes, daytona_done *done, void *data);
+	enum daytona_interval interval, int minutes, daytona_done *done, void *data); // -1: never
 
 /* What may be reached from it; replaces what was set when it was created. */
 struct daytona_network {
@@ -143,6 +145,10 @@ struct daytona_network {
 };
 struct daytona_call *daytona_set_network(struct daytona_api *api, const char *id,
 	const struct daytona_network *network, daytona_done *done, void *data);
+
+/* Whether anybody may reach what listens in it. */
+struct daytona_call *daytona_set_public(
+	struct daytona_api *api, const char *id, bool is_public, daytona_done *done, void *data);
 
 /* Now is activity. The id: of a name the service says yes and does nothing. */
 struct daytona_call *daytona_touch(

@@ -147,6 +147,15 @@ struct daytona_call *daytona_set_network(struct daytona_api *api, const char *id
 	return daytona_call_begin(call, ok);
 }
 
+struct daytona_call *daytona_set_public(
+	struct daytona_api *api, const char *id, bool is_public, daytona_done *done, void *data)
+{
+	struct daytona_call *call = daytona_call_create(api, &plain_post, data);
+	call->raise.done = done;
+	return daytona_call_begin(call, daytona_write_path(&call->path, &call->unfit, id,
+						"/public/%s", is_public ? "true" : "false"));
+}
+
 struct daytona_call *daytona_touch(
 	struct daytona_api *api, const char *id, daytona_done *done, void *data)
 {

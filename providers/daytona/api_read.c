@@ -36,6 +36,32 @@ static const char *text_of(
 	return text;
 }
 
+/* What daytona_write_create makes of an image; "" for any other build. */
+static const char *image_of(struct daytona_told_sandbox *told, const struct json_doc *doc)
+{
+	static const char from[] = "FROM ";
+	json_node build = json_get(doc, 0, "buildInfo");
+	bool is_object = json_is(doc, build, JSON_OBJECT);
+	char *text = is_object ? json_string(doc, json_get(doc, build, "dockerfileContent")) : NULL;
+	size_t line = text ? strcspn(text, "\n") : 0;
+	bool is_plain = text && line > sizeof(from) - 1 && !text[line + (text[line] == '\n')] &&
+	                strncmp(text, from, sizeof(from) - 1) == 0;
+	if (!is_plain) {
+		free(text);
+		return "";
+	}
+	text[line] = '\0';
+	assert(told->text_count < ARRAY_LENGTH(told->texts));
+	told->texts[told->text_count++] = text;
+	return text + sizeof(from) - 1;
+}
+
+static int count_of(const struct json_doc *doc, const char *member)
+{
+	long long count = json_int(doc, json_get(doc, 0, member), 0);
+	return count < 0 || count > INT_MAX ? 0 : (int)count;
+}
+
 static int minutes_of(const struct json_doc *doc, const char *member)
 {
 	long long minutes = json_int(doc, json_get(doc, 0, member), -1);
@@ -89,6 +115,10 @@ bool daytona_read_sandbox(
 		.target = text_of(&told, doc, "target"),
 		.snapshot = text_of(&told, doc, "snapshot"),
 		.created_at = text_of(&told, doc, "createdAt"),
+		.image = image_of(&told, doc),
+		.cpu = count_of(doc, "cpu"),
+		.memory_gib = count_of(doc, "memory"),
+		.disk_gib = count_of(doc, "disk"),
 		.network_allow_list = text_of(&told, doc, "networkAllowList"),
 		.domain_allow_list = text_of(&told, doc, "domainAllowList"),
 		.is_recoverable = json_bool(doc, json_get(doc, 0, "recoverable"), false),

@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "providers/daytona/states.h"
-#include "providers/daytona/wanted.h"
 
 /* Seconds between two looks at it. */
 static const double first_pause = 0.2, last_pause = 2., pause_growth = 1.5;
@@ -240,35 +239,10 @@ static void on_archived(void *data, const struct daytona_sandbox *seen, const st
 	daytona_box_end(box, NULL);
 }
 
-static void on_network_set(void *data, const struct error *err)
-{
-	struct daytona_box *box = data;
-	struct error copy;
-	box->call = NULL;
-	if (err) {
-		copy = *err;
-		error_prefix(
-			&copy, "sandbox %s: its network is not what the profile says", box->name);
-	}
-	daytona_box_end(box, err ? &copy : NULL);
-}
-
-/* One that is found again may have been made when the profile said something else. */
-static void set_network(struct daytona_box *box)
-{
-	const struct daytona_create *wanted = box->config.network;
-	struct daytona_network network = {.blocks_network = wanted->blocks_network,
-		.network_allow_list = wanted->network_allow_list,
-		.domain_allow_list = wanted->domain_allow_list};
-	log_info("sandbox %s: its network becomes what the profile says", box->name);
-	box->call = daytona_set_network(box->config.api, box->id, &network, on_network_set, box);
-}
-
 static void finish(struct daytona_box *box, const struct daytona_sandbox *seen)
 {
-	const struct daytona_create *network = box->config.network;
-	if (box->goal == DAYTONA_GOAL_RUN && network && !daytona_wanted_is_network(network, seen)) {
-		set_network(box);
+	if (box->goal == DAYTONA_GOAL_RUN) {
+		daytona_box_fit(box, seen);
 	} else if (box->goal == DAYTONA_GOAL_ARCHIVE && strcmp(seen->state, "stopped") == 0) {
 		box->call =
 			daytona_act(box->config.api, DAYTONA_ARCHIVE, box->id, on_archived, box);
@@ -377,6 +351,7 @@ struct daytona_box *daytona_box_create(const struct daytona_box_config *config)
 {
 	struct daytona_box *box = mem_alloc_zero(sizeof(*box));
 	box->config = *config;
+	box->auto_stop_min = -1;
 	box->name = mem_strdup(config->name);
 	box->others = mem_strdup_or_null(config->others);
 	ev_init(&box->poll, on_poll);
@@ -403,6 +378,11 @@ const char *daytona_box_id(const struct daytona_box *box)
 const char *daytona_box_name(const struct daytona_box *box)
 {
 	return box->name;
+}
+
+int daytona_box_auto_stop(const struct daytona_box *box)
+{
+	return box->auto_stop_min;
 }
 
 const char *daytona_box_state(const struct daytona_box *box)

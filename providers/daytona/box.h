@@ -24,14 +24,15 @@ struct daytona_box_config {
 	const char *name;                        // copied
 	/* What is made where there is none; NULL: SANDBOX_NOT_FOUND then. */
 	const struct daytona_create *create;
-	/* Whose network settings one that is there gets; NULL: they stay as they are. */
-	const struct daytona_create *network;
+	/* Whose settings one that is there gets; NULL: they stay as they are. */
+	const struct daytona_create *wanted;
 	/* Where there is none of that name, one with these labels is taken first; NULL: none is. */
 	const struct daytona_pair *query;
 	/* As whom it was made, where that was another account: DAYTONA_OTHER_ACCOUNT says so where
 	 * the service does not know it, and none is made. NULL: as this one. Copied. */
 	const char *others;
 	void (*on_progress)(void *data, const char *text); // may be NULL
+	void (*on_warning)(void *data, const char *text);  // what it has not; may be NULL
 	void *data;
 };
 
@@ -47,6 +48,8 @@ void daytona_box_destroy(struct daytona_box *box); // NULL is fine
  * those of the API: SANDBOX_NOT_FOUND, SANDBOX_FAILED (with the platform's reason),
  * TIMEOUT_EXCEEDED, ERROR_DENIED for one that is not this user's. What a create has left that
  * failed, at once or later, is deleted; so is one in build_failed, which has never run.
+ * Then what is not as the profile says is made so, where the service can: an error where that
+ * fails of the network or the ingress, a warning otherwise.
  */
 void daytona_box_bring(struct daytona_box *box, daytona_box_done *done);
 
@@ -61,6 +64,7 @@ void daytona_box_delete(struct daytona_box *box, daytona_box_done *done);
 
 const char *daytona_box_id(const struct daytona_box *box);    // "" until it is known
 const char *daytona_box_name(const struct daytona_box *box);  // the one it is found by
+int daytona_box_auto_stop(const struct daytona_box *box);     // minutes; 0: never; -1: not told
 const char *daytona_box_state(const struct daytona_box *box); // when last seen; or ""
 
 #endif

@@ -4,8 +4,12 @@
 
 #include "base/fd.h"
 #include "providers/daytona/box.h"
+#include "providers/daytona/wanted.h"
 
-/* What box.c (looking and acting), box_make.c (where there is none) and box_delete.c share. */
+/*
+ * What box.c (looking and acting), box_make.c (where there is none), box_fit.c (where it was made
+ * for another profile) and box_delete.c share.
+ */
 
 enum daytona_goal { DAYTONA_GOAL_RUN, DAYTONA_GOAL_REST, DAYTONA_GOAL_ARCHIVE };
 
@@ -29,8 +33,11 @@ struct daytona_box {
 	long long acted_ms; // when it was answered
 	int starts;
 	int creates;
-	bool is_made; // by this order: nothing is in it yet
-	char *found;  // owned; the name of one that the labels have found; or NULL
+	bool is_made;               // by this order: nothing is in it yet
+	unsigned int unfit;         // what is still to become as the profile says
+	enum daytona_unfit fitting; // what is being made so
+	int auto_stop_min;          // of the sandbox; -1: not told
+	char *found;                // owned; the name of one that the labels have found; or NULL
 	bool found_runs;
 };
 
@@ -46,6 +53,9 @@ bool daytona_box_is_others(struct daytona_box *box);
 
 /* Takes its id; false, and it has ended, where it is not ours to use. */
 bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *seen);
+
+/* It runs: what is not as the profile says is made so; then the order ends. */
+void daytona_box_fit(struct daytona_box *box, const struct daytona_sandbox *seen);
 
 /* There is none of that name: by its labels, then a new one. */
 void daytona_box_make(struct daytona_box *box);

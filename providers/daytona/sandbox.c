@@ -38,6 +38,12 @@ static void on_progress(void *data, const char *text)
 	}
 }
 
+static void on_warning(void *data, const char *text)
+{
+	struct daytona_place *place = data;
+	sandbox_warn(&place->sandbox, text);
+}
+
 /* ---- inside ---- */
 
 static void on_inner_ready(void *data)
@@ -219,10 +225,11 @@ static void on_claimed(void *data, const struct error *err)
 		.identity = identity,
 		.name = identity->name,
 		.create = place->has_reference ? NULL : &place->wanted.create,
-		.network = &place->wanted.create,
+		.wanted = &place->wanted.create,
 		.query = place->has_reference || is_new ? NULL : place->wanted.query,
 		.others = daytona_claim_others(place->claim),
 		.on_progress = on_progress,
+		.on_warning = on_warning,
 		.data = place,
 	});
 	daytona_box_bring(place->box, on_brought);

@@ -144,11 +144,13 @@ static void on_touch(struct ev_loop *loop, ev_timer *timer, int events)
 /* The gateway counts an open channel as activity; this does not depend on that. */
 void daytona_touch_start(struct daytona_place *place)
 {
-	int seconds = place->profile.auto_stop_min * MINUTE_S / 3;
+	int minutes = daytona_box_auto_stop(place->box); // what it has, whatever the profile says
+	long long seconds = minutes < 0 ? place->profile.auto_stop_min : minutes;
+	seconds = seconds * MINUTE_S / 3;
 	if (seconds > 0) {
 		seconds = seconds > TOUCH_MAX_S ? TOUCH_MAX_S : seconds;
 		seconds = seconds < TOUCH_MIN_S ? TOUCH_MIN_S : seconds;
-		ev_timer_set(&place->touch, seconds, seconds);
+		ev_timer_set(&place->touch, (double)seconds, (double)seconds);
 		ev_timer_start(place->context->loop, &place->touch);
 	}
 }

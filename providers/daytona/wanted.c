@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/daytona/wanted.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,10 +77,66 @@ static bool is_same(const char *told, const char *asked)
 	return strcmp(told, asked ? asked : "") == 0;
 }
 
-bool daytona_wanted_is_network(
-	const struct daytona_create *create, const struct daytona_sandbox *seen)
+static bool is_network(const struct daytona_create *create, const struct daytona_sandbox *seen)
 {
 	return seen->blocks_network == create->blocks_network &&
 	       is_same(seen->network_allow_list, create->network_allow_list) &&
 	       is_same(seen->domain_allow_list, create->domain_allow_list);
+}
+
+unsigned int daytona_wanted_unfit(
+	const struct daytona_create *create, const struct daytona_sandbox *seen)
+{
+	bool leaves_archive = create->auto_archive_min < 0;
+	const struct {
+		enum daytona_unfit bit;
+		bool is_fit;
+	} table[] = {
+		{DAYTONA_UNFIT_NETWORK, is_network(create, seen)},
+		{DAYTONA_UNFIT_INGRESS, seen->is_public == create->is_public},
+		{DAYTONA_UNFIT_AUTO_STOP, seen->auto_stop_min == create->auto_stop_min},
+		{DAYTONA_UNFIT_AUTO_ARCHIVE,
+			leaves_archive || seen->auto_archive_min == create->auto_archive_min},
+		{DAYTONA_UNFIT_AUTO_DELETE, seen->auto_delete_min == create->auto_delete_min},
+	};
+	unsigned int unfit = 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+		unfit |= table[i].is_fit ? 0 : (unsigned int)table[i].bit;
+	}
+	return unfit;
+}
+
+void daytona_wanted_fixed(const struct daytona_create *create, const struct daytona_sandbox *seen,
+	void (*tell)(void *data, const char *key, const char *there, const char *wanted),
+	void *data)
+{
+	const struct {
+		const char *key, *there, *wanted;
+	} texts[] = {
+		{"snapshot", seen->snapshot, create->snapshot},
+		{"image", seen->image, create->image},
+		{"target", seen->target, create->target},
+		{"user", seen->user, create->user},
+	};
+	const struct {
+		const char *key;
+		int there, wanted; // 0: not told, not said
+	} numbers[] = {
+		{"cpu", seen->cpu, create->cpu},
+		{"memory", seen->memory_gib, create->memory_gib},
+		{"disk", seen->disk_gib, create->disk_gib},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		if (texts[i].wanted && strcmp(texts[i].there, texts[i].wanted) != 0) {
+			tell(data, texts[i].key, texts[i].there, texts[i].wanted);
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++) {
+		char there[16], wanted[16];
+		if (numbers[i].wanted && numbers[i].there != numbers[i].wanted) {
+			snprintf(there, sizeof(there), "%d", numbers[i].there);
+			snprintf(wanted, sizeof(wanted), "%d", numbers[i].wanted);
+			tell(data, numbers[i].key, numbers[i].there ? there : "", wanted);
+		}
+	}
 }

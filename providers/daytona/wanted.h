@@ -7,7 +7,7 @@
 #include "providers/network.h"
 
 /*
- * What a sandbox of a profile has to be like: the body of a create, and the network settings of
+ * What a sandbox of a profile has to be like: the body of a create, and the settings of
  * one that is found again. Nothing secret is in it: the platform shows a create's environment.
  */
 struct daytona_wanted {
@@ -28,8 +28,20 @@ void daytona_wanted_finish(struct daytona_wanted *wanted);
 void daytona_wanted_name(struct daytona_wanted *wanted, const struct daytona_profile *profile,
 	const struct daytona_identity *identity);
 
-/* Whether one that is there may reach what the profile says, and nothing else. */
-bool daytona_wanted_is_network(
+/* What one that is there has otherwise than the profile says, and can be changed. */
+enum daytona_unfit {
+	DAYTONA_UNFIT_NETWORK = 1 << 0,
+	DAYTONA_UNFIT_INGRESS = 1 << 1,
+	DAYTONA_UNFIT_AUTO_STOP = 1 << 2,
+	DAYTONA_UNFIT_AUTO_ARCHIVE = 1 << 3, // never where the profile does not say it
+	DAYTONA_UNFIT_AUTO_DELETE = 1 << 4,
+};
+unsigned int daytona_wanted_unfit(
 	const struct daytona_create *create, const struct daytona_sandbox *seen);
+
+/* Tells of each key that the profile has, and the sandbox otherwise for as long as it is there. */
+void daytona_wanted_fixed(const struct daytona_create *create, const struct daytona_sandbox *seen,
+	void (*tell)(void *data, const char *key, const char *there, const char *wanted),
+	void *data);
 
 #endif

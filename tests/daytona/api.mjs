@@ -109,6 +109,14 @@ interval("autostop", "autostop", "Auto-stop", "autoStopInterval");
 interval("autoarchive", "autoarchive", "Auto-archive", "autoArchiveInterval");
 interval("autodelete", "autodelete", null, "autoDeleteInterval");
 
+call("POST", "/sandbox/{id}/public/{isPublic}", "public", "authenticated",
+  ({ world, parts }) => {
+    if (!["true", "false"].includes(parts[1])) {
+      throw new Refusal(400, "Validation failed (boolean string is expected)");
+    }
+    return [200, world.set(parts[0], { public: parts[1] === "true" })];
+  });
+
 // By name it is accepted, and nothing is done.
 call("POST", "/sandbox/{id}/last-activity", "last-activity", "authenticated",
   ({ world, parts }) => {

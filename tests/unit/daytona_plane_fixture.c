@@ -26,6 +26,8 @@ struct plane_box *plane_add(const char *name, const char *state)
 	struct plane_box *box = &plane.boxes[plane.count++];
 	*box = (struct plane_box){
 		.exists = state != NULL, .state = state, .desired = "", .reason = ""};
+	box->settings =
+		(struct daytona_sandbox){.user = "", .target = "", .snapshot = "", .image = ""};
 	snprintf(box->name, sizeof(box->name), "%s", name);
 	return box;
 }
@@ -45,21 +47,16 @@ static void describe(const struct plane_box *box, struct daytona_sandbox *seen)
 {
 	static const struct daytona_pair own[] = {{DAYTONA_LABEL_OWNER, "me"}, {NULL, NULL}};
 	static const struct daytona_pair foreign[] = {{DAYTONA_LABEL_OWNER, "you"}, {NULL, NULL}};
-	*seen = (struct daytona_sandbox){.id = box->name,
-		.name = box->name,
-		.state = box->state,
-		.desired_state = box->desired,
-		.error_reason = box->reason,
-		.user = "",
-		.target = "",
-		.snapshot = "",
-		.created_at = "",
-		.labels = box->is_foreign ? foreign : own,
-		.has_odd_labels = box->has_odd_labels,
-		.is_recoverable = box->is_recoverable,
-		.blocks_network = !box->is_network_open,
-		.network_allow_list = "",
-		.domain_allow_list = ""};
+	*seen = box->settings;
+	seen->id = seen->name = box->name;
+	seen->state = box->state;
+	seen->desired_state = box->desired;
+	seen->error_reason = box->reason;
+	seen->created_at = seen->network_allow_list = seen->domain_allow_list = "";
+	seen->labels = box->is_foreign ? foreign : own;
+	seen->has_odd_labels = box->has_odd_labels;
+	seen->is_recoverable = box->is_recoverable;
+	seen->blocks_network = !box->is_network_open;
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
@@ -74,7 +71,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 		}
 		call.listener->on_done(call.data, NULL);
 	} else if (call.plain_done) {
-		call.plain_done(call.data, NULL);
+		call.plain_done(call.data, call.has_failed ? &call.err : NULL);
 	} else if (call.has_failed) {
 		call.done(call.data, NULL, &call.err);
 	} else {
@@ -183,4 +180,37 @@ struct daytona_call *daytona_set_network(struct daytona_api *api, const char *id
 	box->networks++;
 	box->is_network_open = !network->blocks_network;
 	return call;
+}
+
+static struct daytona_call *set(struct plane_box *box, daytona_done *done, void *data)
+{
+	struct daytona_call *call = call_create(box, data);
+	call->plain_done = done;
+	if (box->set_reason) {
+		fail_with(call, ERROR_UNAVAILABLE, box->set_reason);
+	}
+	return call;
+}
+
+struct daytona_call *daytona_set_public(
+	struct daytona_api *api, const char *id, bool is_public, daytona_done *done, void *data)
+{
+	struct plane_box *box = find(id);
+	box->publics++;
+	box->settings.is_public = is_public;
+	return set(box, done, data);
+}
+
+struct daytona_call *daytona_set_interval(struct daytona_api *api, const char *id,
+	enum daytona_interval interval, int minutes, daytona_done *done, void *data)
+{
+	struct plane_box *box = find(id);
+	int *const fields[] = {[DAYTONA_AUTO_STOP] = &box->settings.auto_stop_min,
+		[DAYTONA_AUTO_ARCHIVE] = &box->settings.auto_archive_min,
+		[DAYTONA_AUTO_DELETE] = &box->settings.auto_delete_min};
+	box->intervals[interval]++;
+	if (!box->set_reason) {
+		*fields[interval] = minutes;
+	}
+	return set(box, done, data);
 }

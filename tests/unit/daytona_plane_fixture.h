@@ -29,8 +29,11 @@ struct plane_box {
 	/* What a create is answered with; the sandbox is there then in create_state, or not. */
 	const char *create_reason;
 	enum error_code create_code;
-	const char *create_state; // NULL: it is not there
-	const char *after_create; // of one that went well, at the next look; NULL: "started"
+	const char *create_state;        // NULL: it is not there
+	const char *after_create;        // of one that went well, at the next look; NULL: "started"
+	struct daytona_sandbox settings; // what it has; minutes, image and the like
+	const char *set_reason;          // setting an interval or the ingress fails with it
+	int intervals[3], publics;       // how often they were set
 	int gets, creates, starts, stops, archives, deletes, recovers, networks;
 };
 

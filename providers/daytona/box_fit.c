@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "providers/daytona/box_impl.h"
+#include "providers/daytona/wanted.h"
+
+/*
+ * One that is found again may have been made when the profile said something else: what the
+ * platform can still change becomes what the profile says, one call after the other. Who may
+ * reach what has to be so; the rest is told where it is not.
+ */
+
+static void fit_next(struct daytona_box *box);
+
+/* What is said of those that fail. */
+static const struct {
+	enum daytona_unfit bit;
+	const char *what;
+	bool is_needed;
+} fits[] = {
+	{DAYTONA_UNFIT_NETWORK, "its network", true},
+	{DAYTONA_UNFIT_INGRESS, "public-ingress", true},
+	{DAYTONA_UNFIT_AUTO_STOP, "auto-stop", false},
+	{DAYTONA_UNFIT_AUTO_ARCHIVE, "auto-archive", false},
+	{DAYTONA_UNFIT_AUTO_DELETE, "auto-delete", false},
+};
+
+static void warn(struct daytona_box *box, const char *text)
+{
+	if (box->config.on_warning) {
+		box->config.on_warning(box->config.data, text);
+	}
+}
+
+static void on_fitted(void *data, const struct error *err)
+{
+	struct daytona_box *box = data;
+	struct error copy;
+	size_t at = 0;
+	while (fits[at].bit != box->fitting) {
+		at++;
+	}
+	box->call = NULL;
+	if (!err) {
+		box->auto_stop_min = box->fitting == DAYTONA_UNFIT_AUTO_STOP
+		                             ? box->config.wanted->auto_stop_min
+		                             : box->auto_stop_min;
+		fit_next(box);
+		return;
+	}
+	copy = *err;
+	error_prefix(
+		&copy, "sandbox %s: %s is not what the profile says", box->name, fits[at].what);
+	if (fits[at].is_needed) {
+		daytona_box_end(box, &copy);
+		return;
+	}
+	warn(box, copy.text);
+	fit_next(box);
+}
+
+static struct daytona_call *set_interval(
+	struct daytona_box *box, enum daytona_interval interval, int minutes)
+{
+	return daytona_set_interval(box->config.api, box->id, interval, minutes, on_fitted, box);
+}
+
+static struct daytona_call *fit(struct daytona_box *box, enum daytona_unfit what)
+{
+	const struct daytona_create *wanted = box->config.wanted;
+	struct daytona_network network = {.blocks_network = wanted->blocks_network,
+		.network_allow_list = wanted->network_allow_list,
+		.domain_allow_list = wanted->domain_allow_list};
+	switch (what) {
+	case DAYTONA_UNFIT_NETWORK:
+		return daytona_set_network(box->config.api, box->id, &network, on_fitted, box);
+	case DAYTONA_UNFIT_INGRESS:
+		return daytona_set_public(
+			box->config.api, box->id, wanted->is_public, on_fitted, box);
+	case DAYTONA_UNFIT_AUTO_STOP:
+		return set_interval(box, DAYTONA_AUTO_STOP, wanted->auto_stop_min);
+	case DAYTONA_UNFIT_AUTO_ARCHIVE:
+		return set_interval(box, DAYTONA_AUTO_ARCHIVE, wanted->auto_archive_min);
+	default:
+		return set_interval(box, DAYTONA_AUTO_DELETE, wanted->auto_delete_min);
+	}
+}
+
+static void fit_next(struct daytona_box *box)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(fits); i++) {
+		if (box->unfit & (unsigned int)fits[i].bit) {
+			box->unfit &= ~(unsigned int)fits[i].bit;
+			box->fitting = fits[i].bit;
+			log_info("sandbox %s: %s becomes what the profile says", box->name,
+				fits[i].what);
+			box->call = fit(box, fits[i].bit);
+			return;
+		}
+	}
+	daytona_box_end(box, NULL);
+}
+
+static void on_fixed(void *data, const char *key, const char *there, const char *wanted)
+{
+	struct daytona_box *box = data;
+	char text[512];
+	snprintf(text, sizeof(text),
+		"%s = %s is not what sandbox %s has, which was made with %s: that cannot be "
+		"changed; acp-broker sandboxes delete %s lets the next session make another",
+		key, wanted, box->name, *there ? there : "another", box->name);
+	warn(box, text);
+}
+
+void daytona_box_fit(struct daytona_box *box, const struct daytona_sandbox *seen)
+{
+	box->auto_stop_min = seen->auto_stop_min;
+	if (!box->config.wanted) {
+		daytona_box_end(box, NULL);
+		return;
+	}
+	daytona_wanted_fixed(box->config.wanted, seen, on_fixed, box);
+	box->unfit = daytona_wanted_unfit(box->config.wanted, seen);
+	fit_next(box);
+}
