@@ -26,7 +26,28 @@ void freezer_finish(struct freezer *freezer)
 	tree_finish(&freezer->looks[0]);
 	tree_finish(&freezer->looks[1]);
 	tree_finish(&freezer->before);
-	*freezer = (struct freezer){0};
+	struct freeze_group group = freezer->group;
+	*freezer = (struct freezer){.group = group};
+}
+
+void freezer_close(struct freezer *freezer)
+{
+	freezer_finish(freezer);
+	freeze_group_close(&freezer->group);
+}
+
+/* Who is in the cgroup stays there, and is stopped like the others. */
+static void turn_to_signals(struct freezer *freezer, const struct error *why)
+{
+	freeze_group_thaw(&freezer->group);
+	tree_finish(&freezer->looks[0]);
+	tree_finish(&freezer->looks[1]);
+	freezer->is_by_signals = true;
+	snprintf(freezer->why_signals, sizeof(freezer->why_signals), "%s", why->text);
+	freezer->rounds = 0;
+	freezer->growths = 0;
+	freezer->is_quiet = false;
+	freezer->until_ms = clock_now_ms() + FREEZE_MAX_MS - FREEZE_GROUP_MAX_MS;
 }
 
 void freezer_start(struct freezer *freezer)
@@ -34,7 +55,12 @@ void freezer_start(struct freezer *freezer)
 	if (freezer->state == FREEZER_OFF || freezer->state == FREEZER_FAILED) {
 		freezer_finish(freezer);
 		freezer->state = FREEZER_STOPPING;
-		freezer->until_ms = clock_now_ms() + FREEZE_MAX_MS;
+		freezer->until_ms = clock_now_ms() + FREEZE_GROUP_MAX_MS;
+		struct error err;
+		if (!freeze_group_open(&freezer->group, &err) ||
+			!freeze_group_set(&freezer->group, true, &err)) {
+			turn_to_signals(freezer, &err);
+		}
 	}
 }
 
@@ -173,8 +199,48 @@ static void fail(struct freezer *freezer)
 	}
 }
 
+/*
+ * Nobody was outside at two looks, nobody came or went between them, who would have been
+ * started outside, and the kernel says that all inside stand still.
+ */
+static void make_group_round(struct freezer *freezer)
+{
+	struct error err;
+	size_t taken = 0;
+	struct tree *now = &freezer->looks[freezer->rounds % 2];
+	const struct tree *last = &freezer->looks[(freezer->rounds + 1) % 2];
+	bool has_ended = freezer->has_changed;
+	freezer->has_changed = false;
+	bool is_fine = tree_scan(now, &err);
+	if (is_fine) {
+		tree_mark_below(now, getpid(), NULL, 0);
+		is_fine = freeze_group_take(&freezer->group, now, &taken, &err);
+	}
+	bool has_grown = is_fine && has_news(now, last);
+	freezer->growths += freezer->rounds > 0 && has_grown && taken == 0 ? 1 : 0;
+	freezer->rounds++;
+	bool was_quiet = freezer->is_quiet;
+	freezer->is_quiet = is_fine && taken == 0 && freeze_group_is_frozen(&freezer->group);
+	if (freezer->is_quiet && was_quiet && !has_ended && !has_grown) {
+		freezer->state = FREEZER_FROZEN;
+	} else if (is_fine && freezer->growths > GROWTHS_MAX) {
+		is_fine = error_set(&err, ERROR_TIMEOUT,
+			"processes start others faster than they can be moved to a cgroup");
+	} else if (is_fine && clock_now_ms() >= freezer->until_ms) {
+		is_fine = error_set(&err, ERROR_TIMEOUT, "the cgroup %s was not frozen in time",
+			freezer->group.name);
+	}
+	if (!is_fine) {
+		turn_to_signals(freezer, &err);
+	}
+}
+
 static void make_round(struct freezer *freezer, const struct killer_ground *ground)
 {
+	if (!freezer->is_by_signals) {
+		make_group_round(freezer);
+		return;
+	}
 	struct tree *now = &freezer->looks[freezer->rounds % 2];
 	const struct tree *last = &freezer->looks[(freezer->rounds + 1) % 2];
 	bool has_ended = freezer->has_changed;
@@ -258,7 +324,12 @@ static void let_go_on(const struct tree *tree, const struct tree *before)
 void freezer_thaw(struct freezer *freezer)
 {
 	struct tree now = {0};
+	struct error err;
 	if (freezer->state == FREEZER_OFF) {
+		return;
+	}
+	if (!freezer->is_by_signals && freeze_group_set(&freezer->group, false, &err)) {
+		freezer_finish(freezer);
 		return;
 	}
 	if (tree_scan(&now, NULL)) {

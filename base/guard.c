@@ -22,6 +22,9 @@
  */
 enum { ABANDON_AFTER_MS = 10000 };
 
+/* Who has not been killed by then, frozen, may be another user's: it goes on. */
+enum { THAW_AFTER_ATTEMPTS = 4 };
+
 struct guard {
 	int control_fd; // -1 once the broker has closed it
 	int signal_fd;
@@ -43,7 +46,7 @@ struct guard {
 void guard_send(int control_fd, const struct guard_report *report)
 {
 	size_t size = offsetof(struct guard_report, text);
-	if (report->error != ERROR_NONE) {
+	if (report->text[0]) {
 		size += strlen(report->text) + 1;
 	}
 	while (control_fd >= 0 && send(control_fd, report, size, MSG_NOSIGNAL) < 0 &&
@@ -68,6 +71,14 @@ static void guard_fail(const struct guard *guard, const struct error *err)
 {
 	guard_send_failure(guard->control_fd, err);
 	_exit(0);
+}
+
+/* The last of it; what cannot be killed is not to stand still for ever. */
+static void guard_end(struct guard *guard, int status) ATTR_NORETURN;
+static void guard_end(struct guard *guard, int status)
+{
+	freezer_close(&guard->freezer);
+	_exit(status);
 }
 
 /* Who is stopped dies as well. */
@@ -167,7 +178,11 @@ static void signal_group(const struct guard *guard, int signal)
 
 static void tell_frozen(const struct guard *guard)
 {
-	send_error(guard->control_fd, GUARD_FROZEN, &guard->freezer.err);
+	const struct freezer *freezer = &guard->freezer;
+	struct guard_report report = {.event = GUARD_FROZEN, .error = freezer->err.code};
+	memcpy(report.text, report.error != ERROR_NONE ? freezer->err.text : freezer->why_signals,
+		sizeof(report.text));
+	guard_send(guard->control_fd, &report);
 }
 
 static void freeze(struct guard *guard)
@@ -276,10 +291,13 @@ static bool reap(void *data)
 static int kill_step(struct guard *guard)
 {
 	if (guard->abandon_ms != 0 && clock_now_ms() >= guard->abandon_ms) {
-		_exit(1);
+		guard_end(guard, 1);
 	}
 	const struct killer_ground ground = {.reap = reap, .data = guard};
 	int sleep_ms = killer_step(&guard->killer, &ground);
+	if (guard->killer.attempts >= THAW_AFTER_ATTEMPTS) {
+		freeze_group_thaw(&guard->freezer.group);
+	}
 	if (guard->killer.is_on) {
 		signal_group(guard, SIGKILL); // where /proc cannot be read
 	}
@@ -327,6 +345,7 @@ static void guard_loop(struct guard *guard)
 			read_order(guard);
 		}
 	}
+	freezer_close(&guard->freezer);
 	guard_send(guard->control_fd, &(struct guard_report){.event = GUARD_EMPTIED});
 	_exit(0);
 }

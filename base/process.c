@@ -78,8 +78,11 @@ static void raise_frozen(struct process *process, const struct guard_report *rep
 	}
 	if (report->error != ERROR_NONE) {
 		error_set(&err, report->error, "%s", report->text);
+		process->listener->on_frozen(process->data, NULL, &err);
+	} else {
+		process->listener->on_frozen(
+			process->data, report->text[0] ? report->text : NULL, NULL);
 	}
-	process->listener->on_frozen(process->data, report->error != ERROR_NONE ? &err : NULL);
 }
 
 static void raise_report(struct process *process, const struct guard_report *report)

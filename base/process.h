@@ -94,9 +94,10 @@ struct process_listener {
 	void (*on_emptied)(void *data);
 	/*
 	 * Asked for; both may be NULL. Not after emptied, nor once its guard was killed: the end
-	 * says that there is nothing left to stop. With an error everything goes on.
+	 * says that there is nothing left to stop. With an error everything goes on. `by_signals`
+	 * is why no cgroup could be had; NULL where one was.
 	 */
-	void (*on_frozen)(void *data, const struct error *err);
+	void (*on_frozen)(void *data, const char *by_signals, const struct error *err);
 	void (*on_thawed)(void *data);
 };
 
@@ -120,7 +121,8 @@ void process_kill_tree(struct process *process);
 /*
  * Stops the whole tree below the guard, what is forked meanwhile included, and lets it go on again.
  * The answer is on_frozen, within FREEZE_MAX_MS (base/freezer.h), or on_thawed. A signal that is
- * no SIGKILL is seen once it goes on. False: nothing is left, and no answer follows.
+ * caught is seen once it goes on, as is any but SIGKILL where it was stopped by signals. False:
+ * nothing is left, and no answer follows.
  */
 bool process_freeze(struct process *process);
 bool process_thaw(struct process *process);

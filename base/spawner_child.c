@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/freeze_group.h"
 #include "base/killer.h"
 #include "base/launch.h"
 #include "base/settings.h"
@@ -31,7 +32,8 @@ enum {
 };
 
 struct guard_entry {
-	pid_t pid; // 0: it was killed, and the broker is still to be told
+	pid_t pid;
+	bool is_lost; // it was killed, and the broker is still to be told
 	uint64_t id;
 };
 
@@ -157,13 +159,13 @@ static void read_request(struct spawner_child *child)
 static void guard_ended(struct spawner_child *child, pid_t pid, int status)
 {
 	for (size_t i = 0; i < child->guard_count; i++) {
-		if (child->guards[i].pid != pid) {
+		if (child->guards[i].pid != pid || child->guards[i].is_lost) {
 			continue;
 		}
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
 			remove_guard(child, i);
 		} else {
-			child->guards[i].pid = 0;
+			child->guards[i].is_lost = true;
 			killer_start(&child->killer);
 		}
 		return;
@@ -189,12 +191,14 @@ static bool reap(void *data)
 	return !(pid < 0 && errno == ECHILD);
 }
 
+/* Nothing is left of their trees: the broker may know it. */
 static void tell_losses(struct spawner_child *child)
 {
 	for (size_t i = child->guard_count; i-- > 0;) {
-		if (child->guards[i].pid != 0) {
+		if (!child->guards[i].is_lost) {
 			continue;
 		}
+		freeze_group_remove_of(child->guards[i].pid);
 		struct guard_loss loss = {.id = child->guards[i].id};
 		while (child->socket >= 0 &&
 			send(child->socket, &loss, sizeof(loss), MSG_NOSIGNAL) < 0 &&
@@ -213,7 +217,7 @@ static int kill_strays(struct spawner_child *child, bool with_guards)
 	size_t count = with_guards ? 0 : child->guard_count;
 	pid_t *guards = mem_alloc((count + 1) * sizeof(*guards));
 	for (size_t i = 0; i < count; i++) {
-		guards[i] = child->guards[i].pid;
+		guards[i] = child->guards[i].is_lost ? 0 : child->guards[i].pid;
 	}
 	const struct killer_ground ground = {
 		.spared = guards, .spared_count = count, .reap = reap, .data = child};
@@ -228,6 +232,7 @@ static int sweep_step(struct spawner_child *child)
 	long long gone_for_ms =
 		child->broker_gone_ms != 0 ? clock_now_ms() - child->broker_gone_ms : 0;
 	if (gone_for_ms >= ABANDON_AFTER_MS) {
+		tell_losses(child);
 		_exit(1);
 	}
 	bool is_late = gone_for_ms >= GUARDS_DEADLINE_MS;
@@ -259,6 +264,7 @@ static void spawner_loop(struct spawner_child *child)
 			read_request(child);
 		}
 	}
+	tell_losses(child);
 	_exit(0);
 }
 

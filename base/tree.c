@@ -216,7 +216,8 @@ size_t tree_kill(pid_t root, const pid_t *spared, size_t spared_count)
 		}
 		size_t count = tree_mark_below(now, root, spared, spared_count);
 		met = count > met ? count : met;
-		bool is_frozen = !has_new(now, &trees[(pass + 1) % 2]);
+		/* One look proves nothing: whose parent ends meanwhile may be listed before it. */
+		bool is_frozen = pass > 0 && !has_new(now, &trees[(pass + 1) % 2]);
 		if (is_frozen || pass == FREEZE_PASSES_MAX - 1) {
 			signal_marked(now, SIGKILL);
 			break;

@@ -54,6 +54,11 @@ static bool write_result(const struct pause *pause, struct inquiry *inquiry)
 	json_write_object(&writer);
 	json_write_key(&writer, "paused");
 	json_write_bool(&writer, pause->step == PAUSE_ON);
+	if (pause->step == PAUSE_ON) {
+		json_write_key(&writer, "by");
+		json_write_text(&writer,
+			sandbox_suspended_by_signals(sandbox_of(pause)) ? "signals" : "cgroup");
+	}
 	json_write_key(&writer, "sessions");
 	json_write_array(&writer);
 	session_table_visit(&pause->peer->relay->sessions, pause->peer, add_session, &writer);
@@ -157,7 +162,9 @@ static void on_suspended(void *data, const struct error *err)
 		give_up(pause, err);
 		return;
 	}
-	log_info("%s: paused", pause->peer->hop);
+	const char *why = sandbox_suspended_by_signals(sandbox_of(pause));
+	log_info("%s: paused %s%s", pause->peer->hop,
+		why ? "by signals; no cgroup could be had: " : "by a cgroup", why ? why : "");
 	pause->step = PAUSE_ON;
 	settle(pause);
 }

@@ -71,6 +71,7 @@ struct sandbox_impl {
 	/* optional; both where the sandbox says can_suspend (providers/suspension.h helps) */
 	void (*suspend)(struct sandbox *sandbox, sandbox_done *done, void *data);
 	void (*resume)(struct sandbox *sandbox, sandbox_done *done, void *data);
+	const char *(*by_signals)(const struct sandbox *sandbox); // optional; NULL: never
 };
 
 struct sandbox {

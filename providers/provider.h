@@ -241,8 +241,8 @@ void sandbox_destroy(
  * Freezes what was started with exec_spec.suspends, with all that it has started: done is raised
  * once none of it makes a step any more, or with an error, and then all of it goes on. The rest -
  * files, other processes, and what is started from then on - works as ever, where a sandbox is not
- * suspended as a whole. Killing what is frozen works; other signals are seen once it goes on.
- * Again is no error. ERROR_UNAVAILABLE with reason PAUSE_UNSUPPORTED without can_suspend. While
+ * suspended as a whole. Killing what is frozen works; signals that it catches are seen once it goes
+ * on. Again is no error. ERROR_UNAVAILABLE with reason PAUSE_UNSUPPORTED without can_suspend. While
  * one of the two is under way a suspend is refused with PAUSE_INTERRUPTED. A resume takes a suspend
  * back, which is told PAUSE_INTERRUPTED, and takes the place of a resume, which is told the same.
  */
@@ -250,6 +250,13 @@ void sandbox_suspend(struct sandbox *sandbox, sandbox_done *done, void *data);
 
 /* Lets all of it go on; done may be NULL. What runs is no error. */
 void sandbox_resume(struct sandbox *sandbox, sandbox_done *done, void *data);
+
+/*
+ * Of the last suspend that succeeded: why some of it was stopped by signals, which a process can
+ * find out and SIGCONT undoes. NULL where a cgroup, or the platform, holds all of it. Until the
+ * next suspend.
+ */
+const char *sandbox_suspended_by_signals(const struct sandbox *sandbox);
 
 /* ---- processes ---- */
 

@@ -2,6 +2,7 @@
 #include "providers/suspension.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 /* ---- for the caller of a provider ---- */
 
@@ -29,6 +30,16 @@ void sandbox_resume(struct sandbox *sandbox, sandbox_done *done, void *data)
 	} else {
 		refuse(sandbox, done, data);
 	}
+}
+
+const char *sandbox_suspended_by_signals(const struct sandbox *sandbox)
+{
+	return sandbox->impl->by_signals ? sandbox->impl->by_signals(sandbox) : NULL;
+}
+
+const char *suspension_by_signals(const struct suspension *suspension)
+{
+	return suspension->by_signals[0] ? suspension->by_signals : NULL;
 }
 
 /* ---- members ---- */
@@ -109,6 +120,14 @@ static void order_all(struct suspension *suspension, bool freezes)
 	settle(suspension);
 }
 
+void suspension_note_signals(struct suspension_member *member, const char *why)
+{
+	struct suspension *suspension = member->suspension;
+	if (suspension && why) {
+		snprintf(suspension->by_signals, sizeof(suspension->by_signals), "%s", why);
+	}
+}
+
 void suspension_answer(struct suspension_member *member, const struct error *err)
 {
 	struct suspension *suspension = member->suspension;
@@ -153,6 +172,7 @@ void suspension_suspend(struct suspension *suspension, sandbox_done *done, void 
 	suspension->suspends = (struct suspension_asker){done, data};
 	suspension->state = SUSPENSION_FREEZING;
 	suspension->is_taken_back = false;
+	suspension->by_signals[0] = '\0';
 	suspension->err = (struct error){0};
 	order_all(suspension, true);
 }

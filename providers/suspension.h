@@ -25,7 +25,8 @@ struct suspension {
 		SUSPENSION_THAWING,
 	} state;
 	size_t unanswered;
-	bool is_taken_back; // a resume came before it was frozen
+	bool is_taken_back;   // a resume came before it was frozen
+	char by_signals[256]; // why one of them, the last, was frozen by signals; "" where none was
 	struct suspension_asker suspends, resumes;
 	struct error err; // the first, of a freeze
 };
@@ -50,11 +51,17 @@ void suspension_join(struct suspension *suspension, struct suspension_member *me
 /* It has ended, and answers nothing more. One that is in none is fine. */
 void suspension_leave(struct suspension_member *member);
 
+/* Before the answer: it was frozen by signals, and why. Nothing for NULL. */
+void suspension_note_signals(struct suspension_member *member, const char *why);
+
 /* The answer to an order; with an error it goes on. */
 void suspension_answer(struct suspension_member *member, const struct error *err);
 
 /* As sandbox_suspend and sandbox_resume. */
 void suspension_suspend(struct suspension *suspension, sandbox_done *done, void *data);
 void suspension_resume(struct suspension *suspension, sandbox_done *done, void *data);
+
+/* As sandbox_suspended_by_signals. */
+const char *suspension_by_signals(const struct suspension *suspension);
 
 #endif

@@ -272,6 +272,7 @@ static const struct sandbox_impl sandbox_impl = {
 	.rest = daytona_rest,
 	.suspend = daytona_suspend,
 	.resume = daytona_resume,
+	.by_signals = daytona_by_signals,
 };
 
 static bool begin(

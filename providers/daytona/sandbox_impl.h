@@ -67,6 +67,7 @@ struct file_op *daytona_stat_file(
 	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data);
 void daytona_suspend(struct sandbox *sandbox, sandbox_done *done, void *data);
 void daytona_resume(struct sandbox *sandbox, sandbox_done *done, void *data);
+const char *daytona_by_signals(const struct sandbox *sandbox);
 struct file_op *daytona_resolve_path(
 	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data);
 

@@ -80,6 +80,12 @@ void daytona_resume(struct sandbox *sandbox, sandbox_done *done, void *data)
 	sandbox_resume(daytona_place_of(sandbox)->inner, done, data);
 }
 
+const char *daytona_by_signals(const struct sandbox *sandbox)
+{
+	const struct daytona_place *place = CONTAINER_OF(sandbox, struct daytona_place, sandbox);
+	return place->inner ? sandbox_suspended_by_signals(place->inner) : NULL;
+}
+
 struct file_op *daytona_resolve_path(
 	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data)
 {

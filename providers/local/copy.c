@@ -323,6 +323,7 @@ static const struct sandbox_impl copy_impl = {
 	.destroy = copy_destroy,
 	.suspend = host_suspend,
 	.resume = host_resume,
+	.by_signals = host_by_signals,
 };
 
 static void on_prepared(void *data, const struct error *err)

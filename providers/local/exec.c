@@ -53,9 +53,10 @@ static void on_emptied(void *data)
 	self->listener->on_emptied(self->data);
 }
 
-static void on_frozen(void *data, const struct error *err)
+static void on_frozen(void *data, const char *by_signals, const struct error *err)
 {
 	struct local_exec *self = data;
+	suspension_note_signals(&self->suspends, by_signals);
 	suspension_answer(&self->suspends, err);
 }
 

@@ -129,6 +129,12 @@ void host_resume(struct sandbox *sandbox, sandbox_done *done, void *data)
 	suspension_resume(&from_sandbox(sandbox)->suspension, done, data);
 }
 
+const char *host_by_signals(const struct sandbox *sandbox)
+{
+	const struct host_sandbox *host = CONTAINER_OF(sandbox, struct host_sandbox, sandbox);
+	return suspension_by_signals(&host->suspension);
+}
+
 struct file_op *host_read_file(struct sandbox *sandbox, const char *path, enum file_links links,
 	size_t max_bytes, file_read_done *done, void *data)
 {

@@ -35,6 +35,7 @@ struct exec *host_exec(struct sandbox *sandbox, const struct exec_spec *spec,
 	const struct exec_listener *listener, void *data, struct error *err);
 void host_suspend(struct sandbox *sandbox, sandbox_done *done, void *data);
 void host_resume(struct sandbox *sandbox, sandbox_done *done, void *data);
+const char *host_by_signals(const struct sandbox *sandbox);
 struct file_op *host_read_file(struct sandbox *sandbox, const char *path, enum file_links links,
 	size_t max_bytes, file_read_done *done, void *data);
 struct file_op *host_write_file(struct sandbox *sandbox, const char *path, enum file_links links,

@@ -66,6 +66,7 @@ static const struct sandbox_impl local_sandbox_impl = {
 	.destroy = local_destroy,
 	.suspend = host_suspend,
 	.resume = host_resume,
+	.by_signals = host_by_signals,
 };
 
 static struct sandbox *local_prepare(struct provider *provider,

@@ -276,7 +276,7 @@ static const struct {
 	{"emptied", on_emptied},
 	{"gone", on_gone},
 	{"synced", on_gone},
-	{"frozen", ssh_process_on_obeyed},
+	{"frozen", ssh_process_on_frozen},
 	{"unfrozen", ssh_process_on_unfrozen},
 	{"thawed", ssh_process_on_obeyed},
 };

@@ -250,6 +250,7 @@ void ssh_process_on_lost(struct ssh_process *process, const struct error *err);
 void ssh_process_on_event(struct ssh_host *host, unsigned id, const char *event);
 
 /* Of the control's events (suspend.c). */
+void ssh_process_on_frozen(struct ssh_process *process, const char *rest);
 void ssh_process_on_obeyed(struct ssh_process *process, const char *rest);
 void ssh_process_on_unfrozen(struct ssh_process *process, const char *rest);
 

@@ -166,6 +166,12 @@ static void resume(struct sandbox *sandbox, sandbox_done *done, void *data)
 	suspension_resume(&from_sandbox(sandbox)->suspension, done, data);
 }
 
+static const char *by_signals(const struct sandbox *sandbox)
+{
+	return suspension_by_signals(
+		&CONTAINER_OF(sandbox, struct ssh_sandbox, sandbox)->suspension);
+}
+
 static struct file_op *read_file(struct sandbox *sandbox, const char *path, enum file_links links,
 	size_t max_bytes, file_read_done *done, void *data)
 {
@@ -225,6 +231,7 @@ static const struct sandbox_impl sandbox_impl = {
 	.destroy = destroy,
 	.suspend = suspend,
 	.resume = resume,
+	.by_signals = by_signals,
 };
 
 static bool begin(struct ssh_sandbox *self, const struct settings *keys, struct ssh_target *target,

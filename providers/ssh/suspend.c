@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/ssh/host_impl.h"
 
+#include <string.h>
+
 /*
  * Freezing a process there (remote/freeze.sh), by orders to the control, which is never frozen, nor
  * is the shell of the process.
@@ -27,6 +29,15 @@ void ssh_exec_join(struct exec *exec, struct suspension *suspension)
 	struct ssh_process *process = CONTAINER_OF(exec, struct ssh_process, exec);
 	process->suspends.order = order;
 	suspension_join(suspension, &process->suspends);
+}
+
+void ssh_process_on_frozen(struct ssh_process *process, const char *rest)
+{
+	if (strcmp(rest, "signals") == 0) {
+		suspension_note_signals(&process->suspends,
+			"there is no cgroup v2 on that host in which the user may make one");
+	}
+	suspension_answer(&process->suspends, NULL);
 }
 
 void ssh_process_on_obeyed(struct ssh_process *process, const char *rest)

@@ -3,6 +3,7 @@
 """_broker/session/pause and resume: what stands still, what goes on, and how each of it ends."""
 
 import os
+import pathlib
 import signal
 import time
 import unittest
@@ -19,8 +20,53 @@ STILL_SECONDS = 0.3
 DAEMON = "(setsid sh -c 'while :; do echo >>ticks; sleep 0.02; done' &)"
 
 
+def own_cgroup():
+    """The folder of the cgroup (v2) in which we are, where one may be made below it; else None."""
+    lines = pathlib.Path('/proc/self/cgroup').read_text().splitlines()
+    own = next((line[4:] for line in lines if line.startswith('0::/')), None)
+    for mount in ('/sys/fs/cgroup', '/sys/fs/cgroup/unified'):
+        folder = pathlib.Path(mount) / (own or '')
+        if own is not None and (folder / 'cgroup.procs').exists():
+            try:
+                probe = folder / f'acp-probe-{os.getpid()}'
+                probe.mkdir()
+                probe.rmdir()
+                return folder
+            except OSError:
+                return None
+    return None
+
+
+OWN_CGROUP = own_cgroup()
+
+
+def groups():
+    """The cgroups that brokers have made there."""
+    return set(OWN_CGROUP.glob('acp-broker-*')) if OWN_CGROUP else set()
+
+
+def is_held(pid):
+    """Stopped by a signal, or in a cgroup that is frozen."""
+    text = pathlib.Path(f'/proc/{pid}/cgroup').read_text()
+    for group in groups():
+        if f'/{group.name}\n' in text:
+            return 'frozen 1' in (group / 'cgroup.events').read_text()
+    return processes.stat_of(pid)[1] == 'T'
+
+
 class Pausing:
     """For a case whose clients have sessions; `root` is where the agent works."""
+
+    by = 'cgroup' if OWN_CGROUP else 'signals'
+
+    def setUp(self):
+        self.groups_before = groups()
+        self.addCleanup(self.assert_no_group_is_left)  # after all others, which end the brokers
+        super().setUp()
+
+    def assert_no_group_is_left(self):
+        self.assertTrue(processes.wait_until(lambda: groups() <= self.groups_before, PATIENCE),
+                        groups() - self.groups_before)
 
     def ask(self, client, session, method):
         return fitting('session-pause', client.call(f'_broker/session/{method}',
@@ -28,7 +74,7 @@ class Pausing:
 
     def pause(self, client, session):
         self.assertEqual(self.ask(client, session, 'pause'),
-                         {'paused': True, 'sessions': [session]})
+                         {'paused': True, 'by': self.by, 'sessions': [session]})
 
     def resume(self, client, session):
         self.assertEqual(self.ask(client, session, 'resume'),
@@ -77,10 +123,10 @@ class Pausing:
 
 
 class Copy(Pausing, SyncCase):
-    def states(self):
-        """Of the processes that the broker has started for the agent."""
+    def held(self):
+        """Which of the processes that the broker has started for the agent stand still."""
         agent = self.agent_pids()[-1]
-        return {processes.stat_of(pid)[1] for pid in [agent, *processes.descendants(agent)]}
+        return {is_held(pid) for pid in [agent, *processes.descendants(agent)]}
 
     def test_an_agent_with_all_it_has_started_stands_still_and_goes_on(self):
         client, session = self.opened()
@@ -90,7 +136,7 @@ class Copy(Pausing, SyncCase):
         client, session = self.opened()
         root = self.runtime(client, session)
         self.pause(client, session)
-        self.assertEqual(self.states(), {'T'})
+        self.assertEqual(self.held(), {True})
         self.assertEqual([record['state'] for record in self.records()], ['paused'])
         (root / 'theirs').write_text('1')
         (self.work / 'mine').write_text('2')
@@ -98,9 +144,9 @@ class Copy(Pausing, SyncCase):
         self.assertEqual(self.tree(), {'mine': '2', 'theirs': '1'})
         self.assertEqual((root / 'mine').read_text(), '2')
         self.assertEqual([record['state'] for record in self.records()], ['paused'])
-        self.assertEqual(self.states(), {'T'})
+        self.assertEqual(self.held(), {True})
         self.resume(client, session)
-        self.assertNotIn('T', self.states())
+        self.assertEqual(self.held(), {False})
 
     def test_the_states_are_told(self):
         client = self.copied(capabilities={'_meta': {'broker': {'state': True}}})
@@ -123,7 +169,7 @@ class Copy(Pausing, SyncCase):
         self.assertIn('term-1', message)
         self.assertIn('pause-drain-timeout', message)
         self.assertEqual(self.status(client, session)['state'], 'active')
-        self.assertNotIn('T', self.states())
+        self.assertEqual(self.held(), {False})
         client.notify('session/cancel', {'sessionId': session})
         client.answer(prompt, PATIENCE)
 
@@ -210,9 +256,30 @@ class Plain(Pausing, case.Case):
         self.assertLessEqual({'_broker/session/pause', '_broker/session/resume'}, set(offered))
         session = client.new_session(self.work)
         self.pause(client, session)
-        self.assertEqual(processes.stat_of(self.agent_pids()[-1])[1], 'T')
+        self.assertTrue(is_held(self.agent_pids()[-1]))
         self.resume(client, session)
         client.prompt(session, 'say on', seconds=PATIENCE)
+
+
+class BySignals(Pausing, SyncCase):
+    """Where no cgroup can be made."""
+
+    by = 'signals'
+
+    def broker_argv(self, *options, agent):
+        hide = 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"'
+        flags = '-m' if os.getuid() == 0 else '-rm'
+        return ['unshare', flags, 'sh', '-c', hide, 'sh',
+                *super().broker_argv(*options, agent=agent)]
+
+    def test_an_agent_with_all_it_has_started_stands_still_and_goes_on(self):
+        client, session = self.opened()
+        self.assert_pauses(client, session, self.runtime(client, session))
+        self.pause(client, session)
+        self.assertEqual(processes.stat_of(self.agent_pids()[-1])[1], 'T')
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+        self.assertIn('paused by signals; no cgroup could be had: ', client.stderr)
 
 
 class Far(Pausing, ssh_case.SshCase):
@@ -225,6 +292,24 @@ class Far(Pausing, ssh_case.SshCase):
         client.close_stdin()
         self.assertEqual(client.wait(PATIENCE), 0)
         self.assertEqual((self.work / 'late').read_text(), 'late')
+
+    def test_what_is_in_another_cgroup_there_is_stopped_by_signals(self):
+        client, session = self.opened()
+        ticks = self.with_daemon(client, session, self.runtime(client, session))
+        agent = self.agent_pids()[-1]
+        if OWN_CGROUP:
+            other = OWN_CGROUP / f'acp-test-{os.getpid()}'
+            other.mkdir()
+            self.addCleanup(other.rmdir)
+            (other / 'cgroup.procs').write_text(str(agent))
+        answer = self.ask(client, session, 'pause')
+        self.assertEqual((answer['paused'], answer['by']), (True, 'signals'))
+        self.assertEqual(processes.stat_of(agent)[1], 'T')
+        self.assert_still(ticks)
+        self.resume(client, session)
+        self.assert_grows(ticks)
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
 
     def test_a_killed_broker_leaves_nothing_frozen_there(self):
         client, session = self.opened()

@@ -38,6 +38,7 @@ struct record {
 	pid_t pid;
 	bool destroy_at_start;
 	bool destroy_at_exit;
+	bool is_by_signals; // frozen so
 };
 
 static inline void note(struct record *record, char event)
@@ -83,10 +84,11 @@ static inline void on_emptied(void *data)
 	note(data, 'e');
 }
 
-static inline void on_frozen(void *data, const struct error *err)
+static inline void on_frozen(void *data, const char *by_signals, const struct error *err)
 {
 	struct record *record = data;
 	note(record, 'z');
+	record->is_by_signals = by_signals != NULL;
 	if (err) {
 		record->err = *err;
 	}

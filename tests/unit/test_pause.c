@@ -5,7 +5,7 @@
 
 enum { SHORT_MS = 40, LONG_MS = 60000 };
 
-static const char is_paused[] = "'result':{'paused':true,'sessions':['s']}";
+static const char is_paused[] = "'result':{'paused':true,'by':'cgroup','sessions':['s']}";
 static const char runs[] = "'result':{'paused':false,'sessions':['s']}";
 
 /* ---- what is asked, and what is answered ---- */

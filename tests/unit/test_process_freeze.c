@@ -3,15 +3,19 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 
+#include "base/freeze_group.h"
 #include "tests/unit/process_record.h"
 
 /*
  * What is frozen counts: each member of a tree in a place of its own of a file that the test sees,
- * too.
+ * too. With the argument "signals" all of it is done where no cgroup can be had.
  */
 enum { COUNTERS = 64, MEMBERS = 40, STILL_MS = 150, LIFE_S = 60 };
 
@@ -119,6 +123,19 @@ static int run_shell_like(void)
 	return 0;
 }
 
+static void on_term(int number)
+{
+	_exit(7);
+}
+
+/* Does something of its own at SIGTERM. */
+static int run_catcher(void)
+{
+	signal(SIGTERM, on_term);
+	count_on();
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -128,6 +145,7 @@ static const struct {
 	{"threads", run_threads},
 	{"stopper", run_stopper},
 	{"shell", run_shell_like},
+	{"catcher", run_catcher},
 };
 
 static int play(const char *role, const char *path)
@@ -175,6 +193,46 @@ static int begin(struct record *record, const char *role)
 	return out;
 }
 
+static struct freeze_group ours; // where the guards make theirs; open if they can
+
+static void read_cgroup(pid_t pid, char *text, size_t size)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	read_all(fd, text, size);
+}
+
+static void assert_is_held(const struct tree_process *process, const struct record *record)
+{
+	char text[4096];
+	if (record->is_by_signals) {
+		assert_true(strchr("TZ", process->state));
+	} else if (process->state != 'Z') {
+		read_cgroup(process->pid, text, sizeof(text));
+		assert_non_null(strstr(text, "/acp-broker-"));
+	}
+}
+
+static pid_t guard_of(const struct record *record)
+{
+	struct tree tree = {0};
+	assert_true(tree_scan(&tree, NULL));
+	const struct tree_process *process = tree_find(&tree, record->pid);
+	assert_non_null(process);
+	pid_t guard = process->parent;
+	tree_finish(&tree);
+	return guard;
+}
+
+static bool has_group(pid_t guard)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "acp-broker-%d", (int)guard);
+	return ours.is_open && faccessat(ours.own_fd, name, F_OK, 0) == 0;
+}
+
 /* How many processes are below the guard, and that none of them runs. */
 static size_t count_stopped(const struct record *record)
 {
@@ -186,7 +244,7 @@ static size_t count_stopped(const struct record *record)
 		tree_mark_below(&tree, process->parent, NULL, 0);
 		for (size_t i = 0; i < tree.count; i++) {
 			if (tree.items[i].is_below) {
-				assert_true(strchr("TZ", tree.items[i].state));
+				assert_is_held(&tree.items[i], record);
 				count++;
 			}
 		}
@@ -224,6 +282,7 @@ static void test_a_tree_that_forks_all_the_time_stands_still_and_goes_on(void **
 	assert_true(process_freeze(record.process));
 	run_until(&record, "sz");
 	assert_int_equal(record.err.code, ERROR_NONE);
+	assert_int_equal(record.is_by_signals, !ours.is_open);
 	assert_true(count_stopped(&record) > 1);
 	assert_still();
 	unsigned long before = total();
@@ -271,6 +330,7 @@ static void test_threads_that_outlive_the_first_one_stand_still(void **state)
 	assert_true(process_freeze(record.process));
 	run_until(&record, "sz");
 	assert_int_equal(record.err.code, ERROR_NONE);
+	assert_int_equal(record.is_by_signals, !ours.is_open);
 	assert_still();
 	assert_true(process_thaw(record.process));
 	run_until(&record, "szt");
@@ -319,19 +379,22 @@ static void test_the_frozen_end_when_they_are_killed(void **state)
 	struct record record = {0};
 	int out = begin(&record, "forker");
 	wait_for_progress(0, 500);
+	pid_t guard = guard_of(&record);
 	assert_true(process_freeze(record.process));
 	run_until(&record, "sz");
+	assert_int_equal(has_group(guard), ours.is_open);
 	process_kill_tree(record.process);
 	run_until(&record, "szxe");
+	assert_false(has_group(guard));
 	assert_false(process_freeze(record.process)); // there is nothing to freeze
 	assert_false(process_thaw(record.process));
 	end(&record, out);
 }
 
-static void test_a_signal_is_seen_once_it_goes_on(void **state)
+static void test_a_signal_that_is_caught_is_seen_once_it_goes_on(void **state)
 {
 	struct record record = {0};
-	int out = begin(&record, "shell");
+	int out = begin(&record, "catcher");
 	wait_for_progress(0, 5);
 	assert_true(process_freeze(record.process));
 	run_until(&record, "sz");
@@ -340,8 +403,59 @@ static void test_a_signal_is_seen_once_it_goes_on(void **state)
 	assert_string_equal(record.events, "sz");
 	assert_true(process_thaw(record.process));
 	run_until(&record, "sztxe");
-	assert_int_equal(record.status.signal, SIGTERM);
+	assert_int_equal(record.status.code, 7);
 	end(&record, out);
+}
+
+static void test_a_killed_guard_leaves_nothing_frozen(void **state)
+{
+	struct record record = {0};
+	int out = begin(&record, "forker");
+	wait_for_progress(0, 500);
+	pid_t guard = guard_of(&record);
+	assert_true(process_freeze(record.process));
+	run_until(&record, "sz");
+	assert_int_equal(kill(guard, SIGKILL), 0);
+	run_until(&record, "szxe");
+	assert_false(has_group(guard));
+	assert_still();
+	end(&record, out);
+}
+
+/* It has limits there that others have set. */
+static void test_who_is_in_another_cgroup_is_not_taken_from_it(void **state)
+{
+	struct record record = {0};
+	char name[64];
+	char text[4096];
+	int out = begin(&record, "shell");
+	wait_for_progress(0, 5);
+	snprintf(name, sizeof(name), "acp-test-%d", (int)getpid());
+	if (ours.is_open) {
+		assert_int_equal(mkdirat(ours.own_fd, name, 0755), 0);
+		int group_fd = openat(ours.own_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		int procs_fd = openat(group_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+		assert_true(dprintf(procs_fd, "%d", (int)record.pid) > 0);
+		close(procs_fd);
+		close(group_fd);
+	}
+	assert_true(process_freeze(record.process));
+	run_until(&record, "sz");
+	assert_int_equal(record.err.code, ERROR_NONE);
+	assert_true(record.is_by_signals);
+	count_stopped(&record);
+	assert_still();
+	if (ours.is_open) {
+		read_cgroup(record.pid, text, sizeof(text));
+		assert_non_null(strstr(text, name));
+	}
+	assert_true(process_thaw(record.process));
+	run_until(&record, "szt");
+	wait_for_progress(total(), 5);
+	end(&record, out);
+	if (ours.is_open) {
+		assert_int_equal(unlinkat(ours.own_fd, name, AT_REMOVEDIR), 0);
+	}
 }
 
 /* ---- all of them ---- */
@@ -353,6 +467,10 @@ static int set_up(void **state)
 		return -1;
 	}
 	counters = map_counters(fd);
+	struct error err;
+	if (!freeze_group_open(&ours, &err)) {
+		print_message("by signals: %s\n", err.text);
+	}
 	return counters ? set_up_loop() : -1;
 }
 
@@ -360,11 +478,25 @@ static int tear_down(void **state)
 {
 	unlink(counters_path);
 	munmap(counters, sizeof(*counters));
-	return tear_down_loop();
+	int status = tear_down_loop();
+	freeze_group_close(&ours);
+	return status;
+}
+
+/* For us and all that we start, and for nobody else. */
+static bool hide_cgroups(void)
+{
+	int flags = CLONE_NEWNS | (getuid() == 0 ? 0 : CLONE_NEWUSER);
+	return unshare(flags) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) == 0;
 }
 
 int main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "signals") == 0 && !hide_cgroups()) {
+		perror("hiding the cgroups");
+		return 1;
+	}
 	if (argc == 3) {
 		return play(argv[1], argv[2]);
 	}
@@ -375,7 +507,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_what_was_stopped_before_stays_so),
 		cmocka_unit_test(test_no_parent_is_told_that_its_child_was_stopped),
 		cmocka_unit_test(test_the_frozen_end_when_they_are_killed),
-		cmocka_unit_test(test_a_signal_is_seen_once_it_goes_on),
+		cmocka_unit_test(test_a_signal_that_is_caught_is_seen_once_it_goes_on),
+		cmocka_unit_test(test_a_killed_guard_leaves_nothing_frozen),
+		cmocka_unit_test(test_who_is_in_another_cgroup_is_not_taken_from_it),
 	};
 	return run_with_spawner(tests, ARRAY_LENGTH(tests), set_up, tear_down);
 }

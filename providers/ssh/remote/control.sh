@@ -8,7 +8,7 @@ umask 077
 acp_run=
 exec 2>/dev/null
 
-for acp_tool in cat env grep mkdir mkfifo mv rm sleep sort uname; do
+for acp_tool in cat env grep mkdir mkfifo mv rm rmdir sleep sort uname; do
 	command -v "$acp_tool" >/dev/null || acp_missing="${acp_missing-} $acp_tool"
 done
 if [ -n "${acp_missing-}" ]; then

@@ -2,6 +2,64 @@
 # Freezes a process with all that it has started, and lets it go on. After members.sh. The two are
 # never under way at once: who asks waits for the answer of the one before.
 
+# The cgroup of the process $1 (v2), below the one in which we are, so that all limits of that one
+# still hold: acp_group its folder, acp_inside its name for a process, acp_outside that of ours.
+# Fails where there is none, or we may not write there. It stays until the process has ended.
+acp_make_group() {
+	acp_group= acp_outside=$(grep -s '^0::/' /proc/self/cgroup)
+	acp_outside=${acp_outside#0::}
+	[ -n "$acp_outside" ] || return 1
+	acp_inside=${acp_outside%/}/acp-broker-$acp_token.$1
+	for acp_mount in /sys/fs/cgroup /sys/fs/cgroup/unified; do
+		grep -qsx "$$" "$acp_mount$acp_outside/cgroup.procs" || continue
+		[ -d "$acp_mount$acp_inside" ] || mkdir "$acp_mount$acp_inside" || return 1
+		acp_group=$acp_mount$acp_inside
+		echo "$acp_group" >"$acp_run/group.$1"
+		return 0
+	done
+	return 1
+}
+
+# Takes the members in acp_found into the cgroup; acp_taken where one was not in it. Fails for one
+# that is elsewhere: others have set its limits.
+acp_take_in() {
+	acp_taken=
+	for acp_member in $acp_found; do
+		acp_where=
+		{ while read -r acp_line; do
+			case $acp_line in 0::*) acp_where=${acp_line#0::} ;; esac
+		done <"/proc/$acp_member/cgroup"; } 2>/dev/null
+		case $acp_where in
+		"$acp_inside" | "$acp_inside"/*) continue ;;
+		"$acp_outside") acp_taken=yes ;;
+		*) ! acp_lives "$acp_member" || return 1 ;;
+		esac
+		{ echo "$acp_member" >"$acp_group/cgroup.procs"; } 2>/dev/null ||
+			! acp_lives "$acp_member" || return 1
+	done
+}
+
+# Until two looks find nobody outside of the cgroup, and the kernel says that all inside stand
+# still.
+acp_freeze_group() {
+	acp_make_group "$1" && echo 1 >"$acp_group/cgroup.freeze" || return 1
+	acp_round=0 acp_quiet=
+	while [ "$acp_round" -lt 20 ]; do
+		acp_members "$acp_token.$1." "$2"
+		acp_take_in || return 1
+		if [ -n "$acp_taken" ] || ! grep -qsx 'frozen 1' "$acp_group/cgroup.events"; then
+			acp_quiet=
+		elif [ -n "$acp_quiet" ]; then
+			return 0
+		else
+			acp_quiet=yes
+		fi
+		sleep 0.02 || sleep 1
+		acp_round=$((acp_round + 1))
+	done 2>/dev/null
+	return 1
+}
+
 # Of the members in acp_found: who runs in acp_runners, with the parents of these in acp_parents,
 # who stands still in acp_still. Who sleeps in the kernel ('D') finds the signal that it was sent
 # before it returns from there.
@@ -43,14 +101,23 @@ acp_stop() {
 	acp_stopped="$acp_stopped $acp_now"
 }
 
-# The process $1, whose shell is $2: until two looks find the same members, and none that runs.
-# Who was stopped before is noted, and stays so afterwards.
+# The process $1, whose shell is $2: by a cgroup where one can be had, else by signals, until two
+# looks find the same members, and none that runs. Who was stopped before is noted, and
+# stays so afterwards.
 acp_freeze_tree() {
-	acp_except="$$ $2" acp_round=0 acp_stopped= acp_last=none
+	acp_except="$$ $2"
 	if [ -e "$acp_run/frozen.$1" ]; then
+		read -r acp_before <"$acp_run/frozen.$1"
+		[ "$acp_before" = group ] && acp_tell "$1 frozen" || acp_tell "$1 frozen signals"
+		return
+	fi
+	if acp_freeze_group "$1" "$2"; then
+		echo group >"$acp_run/frozen.$1"
 		acp_tell "$1 frozen"
 		return
 	fi
+	[ -z "$acp_group" ] || echo 0 >"$acp_group/cgroup.freeze"
+	acp_round=0 acp_stopped= acp_last=none
 	while [ "$acp_round" -lt 80 ]; do
 		acp_members "$acp_token.$1." "$2"
 		acp_look
@@ -60,7 +127,7 @@ acp_freeze_tree() {
 			acp_last=none
 		elif [ "$acp_found" = "$acp_last" ]; then
 			echo "$acp_before" >"$acp_run/frozen.$1"
-			acp_tell "$1 frozen"
+			acp_tell "$1 frozen signals"
 			return
 		else
 			acp_last=$acp_found
@@ -89,7 +156,12 @@ acp_go_on() {
 acp_thaw_tree() {
 	acp_before=
 	{ read -r acp_before <"$acp_run/frozen.$1"; } 2>/dev/null
-	acp_go_on "$1" "$2"
+	if [ "$acp_before" = group ]; then
+		read -r acp_group <"$acp_run/group.$1"
+		echo 0 >"$acp_group/cgroup.freeze"
+	else
+		acp_go_on "$1" "$2"
+	fi
 	rm -f "$acp_run/frozen.$1"
 	acp_tell "$1 thawed"
 }

@@ -90,10 +90,18 @@ acp_kill() {
 	return 1
 }
 
+# Removes the cgroup that the file $1 names (freeze.sh). Who could not be killed goes on in it.
+acp_drop_group() {
+	{ read -r acp_group <"$1"; } 2>/dev/null || return 0
+	rmdir "$acp_group" || echo 0 >"$acp_group/cgroup.freeze"
+	rm -f "$1"
+} 2>/dev/null
+
 # Kills the process $1, whose shell is $2, and everything it started.
 acp_kill_tree() {
 	acp_except="$$ $2"
 	acp_kill acp_members "$acp_token.$1." "$2" || return
+	acp_drop_group "$acp_run/group.$1"
 	kill -CONT "$2" 2>/dev/null # it may have been stopped with its group
 	acp_lives "$2" || acp_tell "$1 gone"
 	acp_tell "$1 emptied"
@@ -130,6 +138,9 @@ acp_end() {
 	acp_take_end
 	acp_except=$$
 	acp_kill acp_members "$acp_token"
+	for acp_entry in "$acp_run"/group.*; do
+		acp_drop_group "$acp_entry"
+	done
 	rm -rf "$acp_run"
 	exit 0
 }

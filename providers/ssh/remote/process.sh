@@ -37,6 +37,7 @@ acp_start() {
 	[ -z "${BASH_VERSION-}" ] || trap - CHLD
 	acp_tell "$acp_id exited $acp_end"
 	acp_watch
+	acp_drop_group "$acp_run/group.$acp_id"
 	acp_tell "$acp_id emptied"
 	rm -f "$acp_job"
 	exit 0

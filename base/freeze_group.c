@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/freeze_group.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+/* Where the hierarchy is, alone or beside those of v1 (systemd's file-hierarchy(7)). */
+static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+
+/* The cgroup of a process; false where it has ended, or there is no v2. */
+static bool read_path(pid_t pid, char out[FREEZE_GROUP_PATH_MAX])
+{
+	char name[64];
+	char line[FREEZE_GROUP_PATH_MAX + 8];
+	snprintf(name, sizeof(name), "/proc/%d/cgroup", (int)pid);
+	FILE *file = fopen(name, "re");
+	bool is_found = false;
+	while (file && !is_found && fgets(line, sizeof(line), file)) {
+		char *end = strchr(line, '\n');
+		if (strncmp(line, "0::/", 4) == 0 && end) {
+			*end = '\0';
+			snprintf(out, FREEZE_GROUP_PATH_MAX, "%s", line + 3);
+			is_found = true;
+		}
+	}
+	if (file) {
+		fclose(file);
+	}
+	return is_found;
+}
+
+/* Where the hierarchy was mounted from elsewhere, the path names another cgroup, or none. */
+static bool holds_us(int own_fd)
+{
+	int fd = openat(own_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	bool is_found = false;
+	char line[32];
+	while (file && !is_found && fgets(line, sizeof(line), file)) {
+		is_found = strtol(line, NULL, 10) == getpid();
+	}
+	if (file) {
+		fclose(file);
+	} else {
+		fd_close(&fd);
+	}
+	return is_found;
+}
+
+static int open_own(const char *own)
+{
+	char path[FREEZE_GROUP_PATH_MAX + 32];
+	for (size_t i = 0; i < ARRAY_LENGTH(mounts); i++) {
+		struct statfs about;
+		snprintf(path, sizeof(path), "%s%s", mounts[i], own);
+		int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0 && fstatfs(fd, &about) == 0 && about.f_type == CGROUP2_SUPER_MAGIC &&
+			holds_us(fd)) {
+			return fd;
+		}
+		fd_close(&fd);
+	}
+	return -1;
+}
+
+static void name_group(char *out, size_t size, pid_t guard)
+{
+	snprintf(out, size, "acp-broker-%d", (int)guard);
+}
+
+/* One of this name is empty: its guard was killed, and its pid has become ours. */
+static bool make_group(struct freeze_group *group, struct error *err)
+{
+	name_group(group->name, sizeof(group->name), getpid());
+	if (mkdirat(group->own_fd, group->name, 0755) != 0 && errno != EEXIST) {
+		int errnum = errno;
+		return error_set_errno(
+			err, errnum, "making the cgroup %s/%s", group->own, group->name);
+	}
+	group->fd = openat(group->own_fd, group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (group->fd < 0) {
+		int errnum = errno;
+		unlinkat(group->own_fd, group->name, AT_REMOVEDIR);
+		return error_set_errno(
+			err, errnum, "opening the cgroup %s/%s", group->own, group->name);
+	}
+	return true;
+}
+
+bool freeze_group_open(struct freeze_group *group, struct error *err)
+{
+	if (group->is_open) {
+		return true;
+	}
+	if (!read_path(getpid(), group->own) || (group->own_fd = open_own(group->own)) < 0) {
+		return error_set(err, ERROR_UNAVAILABLE,
+			"looking for the own cgroup: there is no cgroup v2 below %s", mounts[0]);
+	}
+	if (!make_group(group, err)) {
+		fd_close(&group->own_fd);
+		return false;
+	}
+	group->is_open = true;
+	return true;
+}
+
+static bool write_file(int group_fd, const char *name, const char *text)
+{
+	ATTR_CLEANUP(fd_cleanup) int fd = openat(group_fd, name, O_WRONLY | O_CLOEXEC);
+	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+bool freeze_group_set(struct freeze_group *group, bool is_frozen, struct error *err)
+{
+	if (write_file(group->fd, "cgroup.freeze", is_frozen ? "1" : "0")) {
+		group->is_frozen = is_frozen;
+		return true;
+	}
+	int errnum = errno;
+	return error_set_errno(err, errnum, "writing cgroup.freeze of %s/%s",
+		strcmp(group->own, "/") == 0 ? "" : group->own, group->name);
+}
+
+void freeze_group_thaw(struct freeze_group *group)
+{
+	struct error err;
+	if (group->is_open && group->is_frozen) {
+		(void)!freeze_group_set(group, false, &err);
+	}
+}
+
+/* ---- who is in it ---- */
+
+static bool is_inside(const struct freeze_group *group, const char *path)
+{
+	size_t own_len = strcmp(group->own, "/") == 0 ? 0 : strlen(group->own);
+	size_t name_len = strlen(group->name);
+	if (strncmp(path, group->own, own_len) != 0 || path[own_len] != '/' ||
+		strncmp(path + own_len + 1, group->name, name_len) != 0) {
+		return false;
+	}
+	char after = path[own_len + 1 + name_len];
+	return after == '\0' || after == '/';
+}
+
+/* The first thread has ended, and stays where it was: another one tells where the process is. */
+static pid_t other_thread(pid_t pid)
+{
+	char path[64];
+	pid_t found = pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	DIR *folder = opendir(path);
+	struct dirent *entry;
+	while (folder && found == pid && (entry = readdir(folder)) != NULL) {
+		long thread = strtol(entry->d_name, NULL, 10);
+		found = thread > 0 ? (pid_t)thread : pid;
+	}
+	if (folder) {
+		closedir(folder);
+	}
+	return found;
+}
+
+/* False with no error: nothing was to be done. */
+static bool take(struct freeze_group *group, const struct tree_process *process, struct error *err)
+{
+	char path[FREEZE_GROUP_PATH_MAX];
+	char text[16];
+	pid_t pid = process->pid;
+	if (!read_path(process->state == 'Z' ? other_thread(pid) : pid, path) ||
+		is_inside(group, path)) {
+		return false;
+	}
+	if (strcmp(path, group->own) != 0) {
+		return error_set(err, ERROR_UNAVAILABLE, "process %d is in another cgroup, %s",
+			(int)pid, path);
+	}
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	if (!write_file(group->fd, "cgroup.procs", text) && errno != ESRCH) {
+		int errnum = errno;
+		return error_set_errno(
+			err, errnum, "moving process %d to another cgroup", (int)pid);
+	}
+	return true;
+}
+
+bool freeze_group_take(
+	struct freeze_group *group, const struct tree *tree, size_t *out_taken, struct error *err)
+{
+	struct error problem = {0};
+	size_t taken = 0;
+	for (size_t i = 0; i < tree->count && problem.code == ERROR_NONE; i++) {
+		if (tree->items[i].is_below && take(group, &tree->items[i], &problem)) {
+			taken++;
+		}
+	}
+	if (problem.code != ERROR_NONE) {
+		*err = problem;
+		return false;
+	}
+	*out_taken = taken;
+	return true;
+}
+
+bool freeze_group_is_frozen(const struct freeze_group *group)
+{
+	char text[256] = "\n";
+	ATTR_CLEANUP(fd_cleanup) int fd = openat(group->fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	ssize_t count = fd < 0 ? -1 : read(fd, text + 1, sizeof(text) - 2);
+	return count > 0 && strstr(text, "\nfrozen 1\n") != NULL;
+}
+
+/* ---- the end ---- */
+
+/* One with somebody in it stays, for nobody may be killed or moved who is there; but it runs. */
+static void dissolve(int own_fd, const char *name)
+{
+	if (unlinkat(own_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT) {
+		return;
+	}
+	int fd = openat(own_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)!write_file(fd, "cgroup.freeze", "0");
+	}
+	fd_close(&fd);
+}
+
+void freeze_group_close(struct freeze_group *group)
+{
+	if (group->is_open) {
+		fd_close(&group->fd);
+		dissolve(group->own_fd, group->name);
+		fd_close(&group->own_fd);
+		group->is_open = false;
+	}
+}
+
+void freeze_group_remove_of(pid_t guard)
+{
+	char own[FREEZE_GROUP_PATH_MAX];
+	char name[40];
+	int own_fd = read_path(getpid(), own) ? open_own(own) : -1;
+	if (own_fd >= 0) {
+		name_group(name, sizeof(name), guard);
+		dissolve(own_fd, name);
+	}
+	fd_close(&own_fd);
+}
