@@ -60,9 +60,14 @@ bool relay_revive_rest(struct peer *peer)
 	return true;
 }
 
+static bool may_revive(const struct peer *peer)
+{
+	return peer->is_down && may_rest(peer);
+}
+
 bool relay_revive(struct peer *peer)
 {
-	if (!peer->is_down || !may_rest(peer)) {
+	if (!may_revive(peer)) {
 		return false;
 	}
 	peer->is_down = false;
@@ -82,24 +87,24 @@ bool relay_revive(struct peer *peer)
 	return true;
 }
 
+/* The youngest took the place of those before it. */
 struct peer *relay_revive_any(struct relay *relay)
 {
+	struct peer *youngest = NULL;
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		if (relay_revive(peer)) {
-			return peer;
-		}
+		youngest = may_revive(peer) ? peer : youngest;
 	}
-	return NULL;
+	return youngest && relay_revive(youngest) ? youngest : NULL;
 }
 
 struct peer *relay_revive_with_root(struct relay *relay, const char *local)
 {
+	struct peer *youngest = NULL;
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		if (path_map_has_local(&peer->map, local) && relay_revive(peer)) {
-			return peer;
-		}
+		bool has_it = path_map_has_local(&peer->map, local);
+		youngest = has_it && may_revive(peer) ? peer : youngest;
 	}
-	return NULL;
+	return youngest && relay_revive(youngest) ? youngest : NULL;
 }
 
 void relay_revive_end(struct peer *peer)
