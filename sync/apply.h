@@ -16,7 +16,8 @@
  * more (sync/slot.h): where the place is not as `from` says - an editor saved at
  * that moment, or has it open for writing -, it is left as it is and reported; the
  * caller takes another snapshot and merges again, and so it becomes a conflict.
- * Permission bits other than the executable one stay, on existing files.
+ * Of existing files permission bits other than the executable one, owner and group where we may
+ * set them, access list and attributes stay (base/file_keep.h).
  * Directories that become empty by a deletion are removed; ignored files in
  * them keep them. A case-only rename works on file systems that ignore case.
  * `.git` is never touched, in no spelling.

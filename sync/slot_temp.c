@@ -8,7 +8,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/fd.h"
+#include "base/file_keep.h"
 #include "sync/parked.h"
 #include "sync/slot.h"
 
@@ -133,18 +135,17 @@ static enum slot_outcome write_link(
 	return outcome;
 }
 
-/* The owner stays where we may set it; permissions after it, for chown takes some off. */
-static bool be_like(int fd, const struct stat *like, bool is_executable)
+static const char why_permissions[] = "its permissions could not be kept";
+
+/* What the file in whose place it comes is besides its content, but for the executable bits. */
+static bool be_like(const struct slot *slot, int fd, const struct stat *like, bool is_executable)
 {
-	struct stat own;
-	if (fstat(fd, &own) < 0) {
-		return false;
-	}
-	if ((own.st_uid != like->st_uid || own.st_gid != like->st_gid) &&
-		fchown(fd, like->st_uid, like->st_gid) < 0 && errno != EPERM) {
-		return false;
-	}
-	return fchmod(fd, slot_mode(like->st_mode, is_executable)) == 0;
+	struct error err;
+	struct stat kept = *like;
+	ATTR_CLEANUP(fd_cleanup)
+	int old = beneath_open(slot->folder, slot->name, O_PATH | O_NOFOLLOW);
+	kept.st_mode = slot_mode(like->st_mode, is_executable);
+	return file_keep(old, &kept, fd, &err);
 }
 
 static enum slot_outcome write_file(struct slot *slot, const struct store_entry *to,
@@ -162,7 +163,11 @@ static enum slot_outcome write_file(struct slot *slot, const struct store_entry 
 		error_prefix(err, "writing %s", slot->path);
 		return SLOT_FAILED;
 	}
-	if ((like && !be_like(fd, like, is_executable)) || fsync(fd) < 0) {
+	if (like && !be_like(slot, fd, like, is_executable)) {
+		slot->why = why_permissions;
+		return SLOT_LEFT;
+	}
+	if (fsync(fd) < 0) {
 		return slot_give_up(slot, errno, "writing", err);
 	}
 	return SLOT_DONE;

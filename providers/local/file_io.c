@@ -11,7 +11,7 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
-#include "providers/local/file_keep.h"
+#include "base/file_keep.h"
 
 enum {
 	TRIES_MAX = 8, // while somebody replaces the file

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/apply.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -310,10 +312,42 @@ static void test_a_root_that_is_not_there_is_an_error(void **state)
 	assert_int_equal(mkdir(place->root, 0755), 0);
 }
 
+/* u::rw-, u:1234:r--, g::---, mask::r--, o::---, as the kernel stores it; acl(5). */
+static const uint32_t access_list[] = {2, 0x60001, UINT32_MAX, 0x40002, 1234, 0x4, UINT32_MAX,
+	0x40010, UINT32_MAX, 0x20, UINT32_MAX};
+
+/* The mask shows as the bits of the group, which may do nothing. */
+static void test_the_access_list_and_the_attributes_of_a_file_stay(void **state)
+{
+	static const char list_name[] = "system.posix_acl_access";
+	struct place *place = *state;
+	char path[PATH_MAX];
+	char value[16];
+	uint32_t kept[ARRAY_LENGTH(access_list)];
+	git_oid from = TREE(&place->store, "a=1");
+	git_oid to = TREE(&place->store, "a=2");
+	tree_write(place->root, LINES("a=1"));
+	snprintf(path, sizeof(path), "%s/a", place->root);
+	bool has_list = setxattr(path, list_name, access_list, sizeof(access_list), 0) == 0;
+	assert_true(has_list || errno == ENOTSUP); // then there is none to be kept
+	bool has_attribute = setxattr(path, "user.acp_broker.test", "kept", 4, 0) == 0;
+	assert_true(has_attribute || errno == ENOTSUP);
+	apply_well(place, &from, &to);
+	assert_work_tree(place, "a=2\n");
+	if (has_list) {
+		assert_int_equal(getxattr(path, list_name, kept, sizeof(kept)), sizeof(kept));
+		assert_memory_equal(kept, access_list, sizeof(kept));
+	}
+	if (has_attribute) {
+		assert_int_equal(getxattr(path, "user.acp_broker.test", value, sizeof(value)), 4);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
 	const struct CMUnitTest tests[] = {
+		TEST(test_the_access_list_and_the_attributes_of_a_file_stay),
 		TEST(test_every_tree_becomes_every_other),
 		TEST(test_changes_are_counted_and_emptied_folders_go),
 		TEST(test_permissions_stay_but_for_the_executable_bits),

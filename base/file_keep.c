@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "providers/local/file_keep.h"
+#include "base/file_keep.h"
 
 #include <errno.h>
 #include <fcntl.h>

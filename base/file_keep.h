@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROVIDERS_LOCAL_FILE_KEEP_H
-#define PROVIDERS_LOCAL_FILE_KEEP_H
+#ifndef BASE_FILE_KEEP_H
+#define BASE_FILE_KEEP_H
 
 #include <stdbool.h>
 #include <sys/stat.h>
