@@ -186,7 +186,7 @@ bool big_put_file(struct store *store, int fd, const struct stat *status, git_oi
 		copy = (struct copy){.from = temp.fd, .to = -1, .is_sparse = true};
 	}
 	bool put = hash_copy(store, &copy, (uint64_t)status->st_size, out_content, err) &&
-	           publish(store, &temp, out_content, err);
+	           blob_is_unchanged(fd, status, err) && publish(store, &temp, out_content, err);
 	temp_discard(store, &temp);
 	return put;
 }

@@ -21,6 +21,29 @@ static bool set_unreadable(int errnum, struct error *err)
 	return error_set(err, ERROR_UNAVAILABLE, "reading: %s", strerror(errnum));
 }
 
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static bool is_same_file(const struct stat *before, const struct stat *after)
+{
+	return before->st_ino == after->st_ino && before->st_dev == after->st_dev &&
+	       before->st_size == after->st_size &&
+	       is_same_time(&before->st_mtim, &after->st_mtim) &&
+	       is_same_time(&before->st_ctim, &after->st_ctim);
+}
+
+/* What goes on changing - a log, say - would fill the store with what nobody asks for again. */
+bool blob_is_unchanged(int fd, const struct stat *status, struct error *err)
+{
+	struct stat now;
+	if (fstat(fd, &now) < 0) {
+		return set_unreadable(errno, err);
+	}
+	return is_same_file(status, &now) || set_changed(err);
+}
+
 /* ---- in ---- */
 
 bool store_put_bytes(struct store *store, struct span bytes, git_oid *out_id, struct error *err)
@@ -45,8 +68,10 @@ static ssize_t read_at(int fd, char *to, size_t size, off_t offset)
 	return (ssize_t)done;
 }
 
-static bool put_whole(struct store *store, int fd, size_t size, git_oid *out_id, struct error *err)
+static bool put_whole(
+	struct store *store, int fd, const struct stat *status, git_oid *out_id, struct error *err)
 {
+	size_t size = (size_t)status->st_size;
 	char *content = mem_alloc(size + 1);
 	ssize_t count = read_at(fd, content, size + 1, 0);
 	bool put = false;
@@ -55,7 +80,8 @@ static bool put_whole(struct store *store, int fd, size_t size, git_oid *out_id,
 	} else if ((size_t)count != size) {
 		set_changed(err);
 	} else {
-		put = store_put_bytes(store, (struct span){content, size}, out_id, err);
+		put = blob_is_unchanged(fd, status, err) &&
+		      store_put_bytes(store, (struct span){content, size}, out_id, err);
 	}
 	free(content);
 	return put;
@@ -88,31 +114,19 @@ static bool stream_in(
 }
 
 static bool put_stream(
-	struct store *store, int fd, uint64_t size, git_oid *out_id, struct error *err)
+	struct store *store, int fd, const struct stat *status, git_oid *out_id, struct error *err)
 {
+	uint64_t size = (uint64_t)status->st_size;
 	git_odb_stream *stream = NULL;
 	if (store->git->odb_open_wstream(&stream, store->odb, size, GIT_OBJECT_BLOB) < 0) {
 		return error_set_git(store->git, err, "writing to the store %s", store->path);
 	}
-	bool put = stream_in(store, stream, fd, size, err);
+	bool put = stream_in(store, stream, fd, size, err) && blob_is_unchanged(fd, status, err);
 	if (put && store->git->odb_stream_finalize_write(out_id, stream) < 0) {
 		put = error_set_git(store->git, err, "writing to the store %s", store->path);
 	}
 	store->git->odb_stream_free(stream);
 	return put;
-}
-
-static bool is_same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-static bool is_unchanged(const struct stat *before, const struct stat *after)
-{
-	return before->st_ino == after->st_ino && before->st_dev == after->st_dev &&
-	       before->st_size == after->st_size &&
-	       is_same_time(&before->st_mtim, &after->st_mtim) &&
-	       is_same_time(&before->st_ctim, &after->st_ctim);
 }
 
 static bool put_content(struct store *store, int fd, const struct stat *status,
@@ -129,8 +143,8 @@ static bool put_content(struct store *store, int fd, const struct stat *status,
 		return true;
 	}
 	entry->mode = is_executable ? ENTRY_EXECUTABLE : ENTRY_FILE;
-	return size <= WHOLE_MAX ? put_whole(store, fd, (size_t)size, &entry->id, err)
-	                         : put_stream(store, fd, size, &entry->id, err);
+	return size <= WHOLE_MAX ? put_whole(store, fd, status, &entry->id, err)
+	                         : put_stream(store, fd, status, &entry->id, err);
 }
 
 bool store_put_file(struct store *store, int fd, struct stat *status, struct store_entry *out_entry,
@@ -144,7 +158,7 @@ bool store_put_file(struct store *store, int fd, struct stat *status, struct sto
 	if (fstat(fd, &after) < 0) {
 		return set_unreadable(errno, err);
 	}
-	bool is_same = is_unchanged(status, &after);
+	bool is_same = is_same_file(status, &after);
 	*status = after;
 	if (!is_same) {
 		return set_changed(err);

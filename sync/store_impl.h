@@ -74,6 +74,11 @@ void hash_finish(struct hash *hash);
 /* An odb that computes ids and keeps nothing. */
 bool hash_odb_create(const struct git *git, git_odb **out_odb, struct error *err) ATTR_NODISCARD;
 
+/* ---- store_blob.c ---- */
+
+/* Asked before what was read of a file becomes an object. ERROR_UNAVAILABLE, SYNC_BUSY. */
+bool blob_is_unchanged(int fd, const struct stat *status, struct error *err) ATTR_NODISCARD;
+
 /* ---- big.c ---- */
 
 /* "big/xx/…", relative to the store's folder. */

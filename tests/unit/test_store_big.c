@@ -183,6 +183,36 @@ static void test_a_change_while_reading_is_told(void **state)
 	free(left);
 }
 
+/* Else a log that is written all the time is in the store three times after each sync. */
+static void test_what_changes_while_it_is_read_is_not_kept(void **state)
+{
+	struct place *place = *state;
+	static const char count[] =
+		"find ../state/store/objects ../state/store/big -type f | wc -l";
+	static const struct {
+		const char *name;
+		uint64_t big_file_bytes;
+	} files[] = {{"whole", 16 << 20}, {"streamed", 16 << 20}, {"big", 1 << 20}};
+	place_run(place, "echo 1 >whole; seq 1 800000 >streamed; seq 1 160000 >big");
+	char *before = place_ask(place, count);
+	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
+		struct error err;
+		struct store_entry entry;
+		struct stat status;
+		int fd ATTR_CLEANUP(fd_cleanup) =
+			open(place_path(place, files[i].name), O_RDWR | O_CLOEXEC);
+		assert_int_equal(fstat(fd, &status), 0);
+		assert_int_equal(pwrite(fd, "x", 1, 0), 1);
+		place->store.big_file_bytes = files[i].big_file_bytes;
+		assert_false(store_put_file(&place->store, fd, &status, &entry, &err));
+		assert_int_equal(err.code, ERROR_UNAVAILABLE);
+	}
+	char *after = place_ask(place, count);
+	assert_string_equal(before, after);
+	free(before);
+	free(after);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, place_teardown)
@@ -191,6 +221,7 @@ int main(void)
 		TEST(test_the_id_is_gits),
 		TEST(test_a_stream_is_taken_only_if_it_is_what_was_announced),
 		TEST(test_a_change_while_reading_is_told),
+		TEST(test_what_changes_while_it_is_read_is_not_kept),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
