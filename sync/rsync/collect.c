@@ -71,7 +71,9 @@ static bool work_pulled(struct rsync_transport *rsync, struct remote_ends *ends,
 		}
 	}
 	collecting->pulls = 0;
-	return take_snapshot(rsync, err);
+	return take_snapshot(rsync, err) &&
+	       (has_changed || !collecting->is_whole || rsync->unreadable ||
+		       rsync_keep_print(rsync, &collecting->result.tree, err));
 }
 
 static void pulled(struct rsync_transport *rsync)
@@ -79,6 +81,7 @@ static void pulled(struct rsync_transport *rsync)
 	if (rsync->collecting.pulls > 0) {
 		pull(rsync);
 	} else {
+		rsync_has_pulled(rsync);
 		rsync_end(rsync, NULL);
 	}
 }
@@ -86,7 +89,7 @@ static void pulled(struct rsync_transport *rsync)
 static bool work_filter(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
 {
 	const git_oid *base = &rsync->collecting.base;
-	return rsync_write_filter(rsync, &base, 1, true, err);
+	return rsync_forget_print(rsync, err) && rsync_write_filter(rsync, &base, 1, true, err);
 }
 
 static void leave_out(struct rsync_transport *rsync)
@@ -114,6 +117,7 @@ static bool judge_pull(
 		collecting->has_looked = true;
 		return true;
 	}
+	collecting->is_whole = result->status == 0;
 	if (result->status == 0) {
 		rsync_has_cleaned(rsync);
 	}
@@ -131,6 +135,17 @@ static void pull(struct rsync_transport *rsync)
 }
 
 /* ---- beginning ---- */
+
+static bool work_unchanged(
+	struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+{
+	return take_snapshot(rsync, err);
+}
+
+static void unchanged(struct rsync_transport *rsync)
+{
+	rsync_end(rsync, NULL);
+}
 
 /* A new mirror begins as the base: what is the same in the runtime need not come. */
 static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
@@ -155,7 +170,7 @@ static void begin_pull(struct rsync_transport *rsync)
 		rsync->collecting.has_looked = true;
 		rsync_find_unreadable(rsync, leave_out);
 	} else {
-		pull(rsync);
+		rsync_look(rsync, work_unchanged, unchanged, pull);
 	}
 }
 

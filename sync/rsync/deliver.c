@@ -110,7 +110,7 @@ static bool work_apply(struct rsync_transport *rsync, struct remote_ends *ends, 
 	struct rsync_delivering *delivering = &rsync->delivering;
 	const git_oid *trees[] = {&delivering->from, &delivering->to};
 	rules_append(&delivering->was, &rsync->filter.all);
-	return write_rules(rsync, err) &&
+	return write_rules(rsync, err) && rsync_forget_print(rsync, err) &&
 	       mirror_save(&rsync->mirror, &rsync->store, trees[0], trees[1], err) &&
 	       mirror_set_state(&rsync->mirror, &rsync->store, MIRROR_BUSY, NULL, err) &&
 	       mirror_apply(&rsync->mirror, &rsync->store, trees[0], trees[1], err);

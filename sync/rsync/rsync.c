@@ -17,6 +17,9 @@ const char rsync_open_script[] =
 const char rsync_around_script[] =
 #include "sync/rsync/remote/around.sh.inc"
 	;
+const char rsync_look_script[] =
+#include "sync/rsync/remote/look.sh.inc"
+	;
 const char rsync_unreadable_script[] =
 #include "sync/rsync/remote/unreadable.sh.inc"
 	;

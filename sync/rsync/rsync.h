@@ -8,6 +8,7 @@
 #include "sync/rsync/call.h"
 #include "sync/rsync/filter.h"
 #include "sync/rsync/mirror.h"
+#include "sync/rsync/print.h"
 #include "sync/transport.h"
 
 /*
@@ -26,6 +27,7 @@ struct rsync_collecting {
 	int pulls;
 	bool has_looked; // for what cannot be read
 	bool is_partial; // the last pull has left something out
+	bool is_whole;   // it has left out nothing, and nothing has vanished meanwhile
 	struct transport_collected result;
 };
 
@@ -40,6 +42,16 @@ struct rsync_delivering {
 	struct mirror_found found;
 	char rescued[512]; // the folder of what could not be put back; "": none
 	struct transport_delivered result;
+};
+
+struct rsync_looking {
+	struct print print;
+	bool has_print;       // the last look has told one
+	bool is_same;         // nothing has changed since the last pull
+	bool is_off;          // there: it cannot be done, or takes longer than a pull
+	double began, took_s; // of the look, then of the pull
+	rsync_work *same;     // what follows, and what follows that
+	rsync_then *ended, *differs;
 };
 
 struct rsync_transport {
@@ -58,6 +70,7 @@ struct rsync_transport {
 	rsync_work *work;
 	rsync_then *then;
 	rsync_then *settled; // what follows rsync_settle
+	bool is_try;         // what runs may fail
 	bool (*judge)(struct rsync_transport *rsync, const struct call_result *result,
 		struct error *err); // what the run has to say
 	ev_timer kick;              // the first step of an operation
@@ -76,6 +89,7 @@ struct rsync_transport {
 	struct filter filter;
 	struct rsync_collecting collecting;
 	struct rsync_delivering delivering;
+	struct rsync_looking looking;
 	char **unreadable; // paths in the runtime that the last collect could not read; owned
 	bool is_to_clean;  // what a delivery has left beside the root is needed no more
 	char kept[64];     // or the folder it goes to; "": none
@@ -97,6 +111,9 @@ void rsync_do(struct rsync_transport *rsync, rsync_work *work, rsync_then *then)
 /* `argv` is NULL-terminated and borrowed until this returns. */
 void rsync_script(
 	struct rsync_transport *rsync, const char *const *argv, rsync_work *work, rsync_then *then);
+/* The same, but where it fails, `then` follows as well. */
+void rsync_try_script(struct rsync_transport *rsync, const char *const *argv, long long timeout_ms,
+	rsync_work *work, rsync_then *then);
 /*
  * Runs rsync with these words, which are taken over; `judge` NULL is rsync_judge, which takes any
  * status but 0 for an error.
@@ -146,6 +163,20 @@ void rsync_find_unreadable(struct rsync_transport *rsync, rsync_then *then);
 bool rsync_check_readable(struct rsync_transport *rsync, const git_oid *from, const git_oid *to,
 	struct error *err) ATTR_NODISCARD;
 
+/*
+ * look.c: one look there. Where a pull would find nothing, the work `same` and then `ended`
+ * follow, otherwise `differs`, to pull. A look that fails is as one that differs.
+ */
+void rsync_look(
+	struct rsync_transport *rsync, rsync_work *same, rsync_then *ended, rsync_then *differs);
+/* After the pull. */
+void rsync_has_pulled(struct rsync_transport *rsync);
+/* Work, after a pull that was whole, by the rules of "filter": keeps what the look has told. */
+bool rsync_keep_print(
+	struct rsync_transport *rsync, const git_oid *tree, struct error *err) ATTR_NODISCARD;
+/* Work, before anything else changes the mirror. */
+bool rsync_forget_print(struct rsync_transport *rsync, struct error *err) ATTR_NODISCARD;
+
 /* ---- the operations ---- */
 
 void rsync_prepare(struct transport *transport, sandbox_done *done, void *data);
@@ -161,6 +192,7 @@ void rsync_deliver(struct transport *transport, const git_oid *from, const git_o
 void rsync_settle(struct rsync_transport *rsync, rsync_then *then);
 
 /* The texts of the scripts. */
-extern const char rsync_open_script[], rsync_around_script[], rsync_unreadable_script[];
+extern const char rsync_open_script[], rsync_around_script[], rsync_look_script[],
+	rsync_unreadable_script[];
 
 #endif

@@ -45,28 +45,45 @@ static void on_worked(void *data, const struct error *err)
 {
 	struct rsync_transport *rsync = data;
 	rsync->remote = NULL;
-	if (err || rsync->is_destroyed) {
+	if ((err && !rsync->is_try) || rsync->is_destroyed) {
 		rsync_end(rsync, err);
 		return;
 	}
 	rsync->then(rsync);
 }
 
-void rsync_script(
-	struct rsync_transport *rsync, const char *const *argv, rsync_work *work, rsync_then *then)
+static bool start_script(struct rsync_transport *rsync, const char *const *argv,
+	long long timeout_ms, rsync_work *work, rsync_then *then, struct error *err)
 {
-	struct error err;
 	struct remote_step step = {.argv = argv,
 		.work = on_work,
 		.done = on_worked,
 		.data = rsync,
-		.timeout_ms = rsync->request.timeout_ms};
+		.timeout_ms = timeout_ms};
 	rsync->work = work;
 	rsync->then = then;
 	rsync->remote = remote_start(
-		rsync->request.loop, rsync->request.pool, rsync->request.sandbox, &step, &err);
-	if (!rsync->remote) {
+		rsync->request.loop, rsync->request.pool, rsync->request.sandbox, &step, err);
+	return rsync->remote != NULL;
+}
+
+void rsync_script(
+	struct rsync_transport *rsync, const char *const *argv, rsync_work *work, rsync_then *then)
+{
+	struct error err;
+	rsync->is_try = false;
+	if (!start_script(rsync, argv, rsync->request.timeout_ms, work, then, &err)) {
 		rsync_end(rsync, &err);
+	}
+}
+
+void rsync_try_script(struct rsync_transport *rsync, const char *const *argv, long long timeout_ms,
+	rsync_work *work, rsync_then *then)
+{
+	struct error err;
+	rsync->is_try = true;
+	if (!start_script(rsync, argv, timeout_ms, work, then, &err)) {
+		then(rsync);
 	}
 }
 

@@ -207,9 +207,7 @@ class SizesByRsync(Sizes):
     transport = 'rsync'
 
 
-class Cut(FarSync):
-    """The connection is reset in the middle of a transfer; for both transports."""
-
+class ByProxy(FarSync):
     def setUp(self):
         super().setUp()
         self.proxy = slow_proxy.SlowProxy(self.server.port)
@@ -217,6 +215,38 @@ class Cut(FarSync):
         self.addCleanup(self.proxy.__exit__)
         self.ssh_config = self.server.folder / 'through'
         self.ssh_config.write_text(self.server.alias('box', port=self.proxy.port))
+
+
+class RoundTrips(ByProxy):
+    ROUND_TRIP = 0.8  # s; so much that nothing else takes as long
+    TRIES = 4
+
+    def test_an_unchanged_sync_is_two_at_most(self):
+        (self.work / 'file').write_text('mine\n')
+        client, session, root = self.opened()
+        time.sleep(4)  # a look right after a change is not kept
+        self.sync(client, session)
+        self.proxy.delay = self.ROUND_TRIP / 2
+        took = []
+        for _ in range(self.TRIES):
+            began = time.monotonic()
+            self.sync(client, session)
+            took.append((time.monotonic() - began) / self.ROUND_TRIP)
+        self.assertLess(min(took), 2.9)
+        (root / 'file').write_text('other\n')
+        self.sync(client, session)
+        self.assert_alike(root)
+        self.assertEqual((self.work / 'file').read_text(), 'other\n')
+        self.proxy.delay = 0
+        self.end(client)
+
+
+class RoundTripsByRsync(RoundTrips):
+    transport = 'rsync'
+
+
+class Cut(ByProxy):
+    """The connection is reset in the middle of a transfer; for both transports."""
 
     def ended_badly(self, client):
         client.close_stdin()

@@ -11,6 +11,7 @@ import contextlib
 import os
 import shutil
 import sys
+import time
 
 from harness import Row, median, median_and_spread
 from parts import trees
@@ -21,6 +22,7 @@ SESSIONS = 2     # with each transport, near and far: with 50,000 files each tak
 TURNS = 2        # in each of them
 ROUNDS = 3       # in each session, unchanged syncs without the delay and with it
 ROUNDS_MOST = 2  # an unchanged sync
+SETTLED = 4      # s after the last change until a sync need not doubt what it has seen
 
 # Key, what it is, the most it may be of `rsync -a`'s time.
 TIMES = [("first", "first sync of 50,000 files", None),
@@ -121,6 +123,8 @@ def measure_rounds(copy, place):
     if not copy.editor or not place.proxy:
         return []
     taken, delay = [], place.proxy.delay
+    time.sleep(SETTLED)
+    copy.ask()
     for _ in range(ROUNDS):
         place.proxy.delay = 0
         near = timed(copy.ask)

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/rsync/print.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUM_LENGTH = 64, WORDS = 7 };
+
+static const char hexadecimal[] = "0123456789abcdef";
+
+static bool is_sum(const char *text)
+{
+	return strlen(text) == SUM_LENGTH && strspn(text, hexadecimal) == SUM_LENGTH;
+}
+
+static bool is_boot(const char *text)
+{
+	return *text && strlen(text) < sizeof(((struct print *)NULL)->boot) &&
+	       strspn(text, "0123456789abcdef-") == strlen(text);
+}
+
+static bool read_number(long long *out, const char *text)
+{
+	char *end;
+	*out = strtoll(text, &end, 10);
+	return end > text && !*end && *out >= 0;
+}
+
+/* A fraction that is all zeros is that of a clock of whole seconds, or looks like it. */
+static bool has_fraction(const char *time)
+{
+	const char *fraction = strchr(time, '.');
+	return fraction && fraction[1 + strspn(fraction + 1, "0")];
+}
+
+bool print_read(struct print *print, struct span answer)
+{
+	const char *words[WORDS];
+	size_t count = 0;
+	if (answer.len == 0 || answer.data[answer.len - 1] != '\0') {
+		return false;
+	}
+	for (size_t at = 0; at < answer.len; at += strlen(answer.data + at) + 1) {
+		if (count == WORDS) {
+			return false;
+		}
+		words[count++] = answer.data + at;
+	}
+	if (count != WORDS || strcmp(words[6], "end") != 0 || !is_sum(words[0]) ||
+		!is_boot(words[1])) {
+		return false;
+	}
+	*print = (struct print){.is_fine = has_fraction(words[3])};
+	snprintf(print->sum, sizeof(print->sum), "%s", words[0]);
+	snprintf(print->boot, sizeof(print->boot), "%s", words[1]);
+	return read_number(&print->newest, words[2]) && read_number(&print->now, words[4]) &&
+	       read_number(&print->since_boot, words[5]);
+}
+
+bool print_is_settled(const struct print *print)
+{
+	return print->is_fine && print->newest + PRINT_SETTLED_S <= print->now;
+}
+
+bool print_is_same(const struct print *before, const struct print *after)
+{
+	/* Where the clock was set, a time may come a second time. */
+	long long drift = (after->now - after->since_boot) - (before->now - before->since_boot);
+	return strcmp(before->sum, after->sum) == 0 && strcmp(before->boot, after->boot) == 0 &&
+	       llabs(drift) <= PRINT_CLOCK_S && after->now >= before->now;
+}
+
+void print_format(const struct print *print, char text[PRINT_TEXT_MAX])
+{
+	snprintf(text, PRINT_TEXT_MAX, "%s %s %lld %lld %lld", print->sum, print->boot,
+		print->newest, print->now, print->since_boot);
+}
+
+bool print_parse(struct print *print, const char *text)
+{
+	int end = 0;
+	*print = (struct print){.is_fine = true};
+	return sscanf(text, "%64s %40s %lld %lld %lld%n", print->sum, print->boot, &print->newest,
+		       &print->now, &print->since_boot, &end) == 5 &&
+	       !text[end] && is_sum(print->sum) && is_boot(print->boot);
+}

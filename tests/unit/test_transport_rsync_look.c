@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "sync/rsync/shell.h"
+#include "tests/unit/transport_fixture.h"
+
+/*
+ * When a collect runs rsync there, and when one look is enough. The program "stat" there takes the
+ * time for BIN/ahead seconds later than it is, so that nobody has to wait.
+ */
+static const git_oid *const nothing = &store_empty_tree;
+
+static void set_ahead(struct stage *stage, int seconds)
+{
+	char path[2 * FIXTURE_PATH_MAX];
+	snprintf(path, sizeof(path), "%s/ahead", stage->bin);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "%d\n", seconds);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* `after` is done there after each run of rsync. */
+static void count_runs(struct stage *stage, const char *after)
+{
+	char script[4 * FIXTURE_PATH_MAX];
+	snprintf(script, sizeof(script),
+		"[ \"$1\" != --server ] || echo run >>%s/runs\n/usr/bin/rsync \"$@\" || exit\n"
+		"[ \"$1\" != --server ] || { cd %s; %s; }",
+		stage->bin, stage->root, after);
+	stage_program(stage, "rsync", script);
+}
+
+static void set_clock(struct stage *stage)
+{
+	char script[2 * FIXTURE_PATH_MAX];
+	snprintf(script, sizeof(script),
+		"[ \"$2\" != %%Z ] || exec expr \"$(/usr/bin/stat \"$@\")\" + \"$(cat %s/ahead)\"\n"
+		"exec /usr/bin/stat \"$@\"",
+		stage->bin);
+	stage_program(stage, "stat", script);
+	set_ahead(stage, 100);
+}
+
+/* How often rsync has run there since the last question. */
+static size_t runs(struct stage *stage)
+{
+	char path[2 * FIXTURE_PATH_MAX], line[16];
+	size_t count = 0;
+	snprintf(path, sizeof(path), "%s/runs", stage->bin);
+	FILE *file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file)) {
+		count++;
+	}
+	if (file) {
+		assert_int_equal(fclose(file), 0);
+		assert_int_equal(unlink(path), 0);
+	}
+	return count;
+}
+
+/* A tree that is on both sides, and known to be. */
+static git_oid begin(struct stage *stage)
+{
+	set_clock(stage);
+	count_runs(stage, ":");
+	place_run(stage->place, "echo a > a; echo b > b; mkdir d; echo c > d/c; ln -s a l");
+	git_oid tree = place_take(stage->place, NULL);
+	stage_prepare(stage);
+	stage_collect(stage, nothing);
+	stage_deliver(stage, nothing, &tree);
+	stage_collect(stage, &tree);
+	runs(stage);
+	return tree;
+}
+
+static void assert_collects(struct stage *stage, const git_oid *tree, size_t expected)
+{
+	git_oid there = stage_collect(stage, tree);
+	assert_memory_equal(&there, tree, sizeof(there));
+	assert_int_equal(runs(stage), expected);
+}
+
+static void test_what_has_not_changed_is_not_pulled(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = begin(stage);
+	for (int i = 0; i < 3; i++) {
+		assert_collects(stage, &tree, 0);
+		stage_deliver(stage, &tree, &tree);
+	}
+	stage_there(stage, "cat a >/dev/null; ls -R >/dev/null"); // only read
+	assert_collects(stage, &tree, 0);
+	stage_restart(stage);
+	stage_prepare(stage); // tries whether it can write to the root
+	assert_collects(stage, &tree, 1);
+	assert_collects(stage, &tree, 0);
+}
+
+static void test_each_change_there_is_pulled(void **state)
+{
+	static const char *const changes[] = {"echo x > a", "echo n > n", "rm b", "chmod +x n",
+		"mv a e", "ln -sfn d l", "mkdir m; echo o > m/o", "mv d m", "rm -r m/d; echo f > d",
+		"echo g > \"$(printf 'a\\nline')\"", "ln -f e h", "echo i >> h",
+		"cp -p n n2; mv n2 n"};
+	struct stage *stage = *state;
+	git_oid tree = begin(stage);
+	for (size_t i = 0; i < ARRAY_LENGTH(changes); i++) {
+		stage_there(stage, changes[i]);
+		git_oid there = stage_collect(stage, &tree);
+		assert_int_equal(runs(stage), 1);
+		place_run(stage->place, changes[i]);
+		tree = place_take(stage->place, &tree);
+		assert_memory_equal(&there, &tree, sizeof(there));
+		assert_collects(stage, &tree, 0);
+	}
+}
+
+/* The files of another folder with the same sizes and times: rsync has to decide. */
+static void test_a_root_that_was_made_anew_is_pulled(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = begin(stage);
+	stage_there(stage, "cp -a . ../copy; rm -r ../0; mv ../copy ../0");
+	assert_collects(stage, &tree, 1);
+	assert_collects(stage, &tree, 0);
+}
+
+static void test_a_look_right_after_a_change_is_not_kept(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = begin(stage);
+	set_ahead(stage, 0);
+	stage_there(stage, "touch a");
+	for (int i = 0; i < 2; i++) {
+		assert_collects(stage, &tree, 1);
+	}
+	stage_there(stage, "sleep 4");
+	assert_collects(stage, &tree, 1);
+	assert_collects(stage, &tree, 0);
+}
+
+static void test_a_clock_that_was_set_there_is_seen(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = begin(stage);
+	static const int steps[] = {200, 50, 60};
+	for (size_t i = 0; i < ARRAY_LENGTH(steps); i++) {
+		set_ahead(stage, steps[i]);
+		assert_collects(stage, &tree, 1);
+		assert_collects(stage, &tree, 0);
+	}
+}
+
+/* The look was before: what the pull has not seen, the next look sees. */
+static void test_a_change_during_a_pull_is_pulled_by_the_next(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = begin(stage);
+	count_runs(stage, "echo z > b");
+	stage_there(stage, "touch a");
+	assert_collects(stage, &tree, 1);
+	count_runs(stage, ":");
+	git_oid there = stage_collect(stage, &tree);
+	assert_int_equal(runs(stage), 1);
+	place_run(stage->place, "echo z > b");
+	tree = place_take(stage->place, &tree);
+	assert_memory_equal(&there, &tree, sizeof(there));
+}
+
+static void test_other_rules_pull_again(void **state)
+{
+	struct stage *stage = *state;
+	place_run(stage->place, "echo '*.log' > .gitignore");
+	git_oid tree = begin(stage);
+	stage_there(stage, "echo l > x.log");
+	assert_collects(stage, &tree, 1);
+	assert_collects(stage, &tree, 0);
+	static const char *const include[] = {"*.log", NULL};
+	const char *const *none = stage->request.include;
+	stage->request.include = include;
+	stage_restart(stage);
+	stage_prepare(stage);
+	git_oid more = stage_collect(stage, &tree);
+	assert_int_equal(runs(stage), 1);
+	assert_paths(stage->place, &more, ".gitignore\na\nb\nd/c\nl\nx.log\n");
+	/* And what another broker has pulled by its own is not what this one knows. */
+	stage->request.include = none;
+	stage_restart(stage);
+	stage_prepare(stage);
+	assert_collects(stage, &tree, 1);
+}
+
+static void test_a_delivery_forgets_what_was_seen(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = begin(stage);
+	place_run(stage->place, "echo q > a");
+	git_oid next = place_take(stage->place, &tree);
+	stage_deliver(stage, &tree, &next);
+	runs(stage);
+	assert_collects(stage, &next, 1);
+	assert_collects(stage, &next, 0);
+	/* A mirror that was changed, and the runtime not: it must not be taken for what is there.
+	 */
+	place_run(stage->place, "echo r > a");
+	git_oid last = place_take(stage->place, &next);
+	stage_program(stage, "rsync", "exit 1");
+	stage_deliver_fails(stage, &next, &last, ERROR_UNAVAILABLE, "");
+	count_runs(stage, ":");
+	git_oid there = stage_collect(stage, &next);
+	assert_memory_equal(&there, &next, sizeof(there));
+	assert_true(runs(stage) > 0);
+}
+
+static void test_a_look_that_fails_is_none(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = begin(stage);
+	stage_program(stage, "sha256sum", "exit 1");
+	assert_collects(stage, &tree, 1);
+	stage_program(stage, "sha256sum", "exec /usr/bin/sha256sum");
+	assert_collects(stage, &tree, 1); // not tried again
+	stage_restart(stage);
+	stage_prepare(stage);
+	assert_collects(stage, &tree, 1); // nothing was kept
+	assert_collects(stage, &tree, 0);
+	/* What cannot be looked at may change unseen. */
+	stage_program(stage, "find", "/usr/bin/find \"$@\"; exit 1");
+	assert_collects(stage, &tree, 1);
+	assert_collects(stage, &tree, 1);
+}
+
+static void test_busybox_there_is_enough(void **state)
+{
+	struct stage *stage = *state;
+	static const char *const programs[] = {"find", "sort", "sha256sum", "rm", "sh"};
+	for (size_t i = 0; i < ARRAY_LENGTH(programs); i++) {
+		char script[128];
+		snprintf(script, sizeof(script), "exec busybox %s \"$@\"", programs[i]);
+		stage_program(stage, programs[i], script);
+	}
+	git_oid tree = begin(stage);
+	char script[2 * FIXTURE_PATH_MAX];
+	snprintf(script, sizeof(script),
+		"[ \"$2\" != %%Z ] || exec expr \"$(busybox stat \"$@\")\" + 100\n"
+		"exec busybox stat \"$@\"");
+	stage_program(stage, "stat", script);
+	assert_collects(stage, &tree, 0); // both tell the same
+	stage_there(stage, "echo y > b");
+	git_oid there = stage_collect(stage, &tree);
+	assert_memory_not_equal(&there, &tree, sizeof(there));
+	assert_int_equal(runs(stage), 1);
+	assert_collects(stage, &there, 0);
+}
+
+#define LOOK_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup_rsync, stage_teardown)
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], RSYNC_SHELL_WORD) == 0) {
+		return rsync_shell_main(argc, argv, (const char *const *)environ);
+	}
+	const struct CMUnitTest tests[] = {
+		LOOK_TEST(test_what_has_not_changed_is_not_pulled),
+		LOOK_TEST(test_each_change_there_is_pulled),
+		LOOK_TEST(test_a_root_that_was_made_anew_is_pulled),
+		LOOK_TEST(test_a_look_right_after_a_change_is_not_kept),
+		LOOK_TEST(test_a_clock_that_was_set_there_is_seen),
+		LOOK_TEST(test_a_change_during_a_pull_is_pulled_by_the_next),
+		LOOK_TEST(test_other_rules_pull_again),
+		LOOK_TEST(test_a_delivery_forgets_what_was_seen),
+		LOOK_TEST(test_a_look_that_fails_is_none),
+		LOOK_TEST(test_busybox_there_is_enough),
+	};
+	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
+}
