@@ -58,9 +58,8 @@ void mode_gate_opened(struct relay *relay, struct request *request)
 {
 	struct session *session =
 		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
-	if (session && session->guard && session->guard->fix_count > 0 &&
-		!session->guard->is_busy) {
-		mode_guard_set_back(relay, session);
+	if (session && session->guard && !session->guard->is_busy) {
+		mode_guard_set_back(relay, session); // a prompt that has waited goes on
 	}
 }
 

@@ -173,6 +173,9 @@ static bool close_begins(
 		if (session && session->peer) {
 			relay_turn_cancel(session->peer, session);
 		}
+		if (session) {
+			mode_gate_cancel(relay, session);
+		}
 	}
 	return true;
 }

@@ -36,6 +36,7 @@ static const struct {
 		"FILE: remember sessions there; one that is not there cannot be loaded"),
 	VALUE("--modes", modes, "JSON: members of session/new's result, in place of its modes"),
 	FLAG("--refuse-modes", refuse_modes, "refuse session/set_mode and set_config_option"),
+	FLAG("--silent-modes", silent_modes, "answer neither of the two"),
 	FLAG("--never-answer", never_answer, "read everything, answer nothing"),
 	FLAG("--garbage-first", garbage_first, "print a banner on stdout before anything"),
 	FLAG("--ignore-eof", ignore_eof, "stay after the end of input"),

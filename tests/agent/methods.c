@@ -206,6 +206,9 @@ static void answer_close(const struct request *request)
 
 static void answer_set_mode(const struct request *request)
 {
+	if (request->agent->options.silent_modes) {
+		return;
+	}
 	if (request->agent->options.refuse_modes) {
 		agent_answer_error(request->agent, request->id, -32602, "I stay as I am");
 		return;
@@ -226,6 +229,9 @@ static void answer_set_mode(const struct request *request)
 
 static void answer_set_config(const struct request *request)
 {
+	if (request->agent->options.silent_modes) {
+		return;
+	}
 	if (request->agent->options.refuse_modes) {
 		agent_answer_error(request->agent, request->id, -32602, "I stay as I am");
 		return;

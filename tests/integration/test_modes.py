@@ -149,6 +149,21 @@ class Modes(PolicyCase):
             client.notify('session/cancel', {'sessionId': session})
             self.assertIn(client.answer(prompt)['stopReason'], ('cancelled', 'end_turn'))
 
+    def test_a_prompt_that_waits_is_answered_where_its_session_is_closed(self):
+        client, session = self.open('--modes', f'"modes":{CLAUDE}', '--silent-modes',
+                                    policy=('mode = ask',), start_timeout='1h')
+        prompt = client.start_prompt(session, 'say hello')
+        client.call('session/close', {'sessionId': session})
+        self.assertEqual(client.answer(prompt)['stopReason'], 'cancelled')
+
+    def test_a_prompt_that_waits_goes_on_where_its_session_is_loaded_in_another_mode(self):
+        client, session = self.open('--modes', f'"modes":{CLAUDE}', '--silent-modes',
+                                    policy=('mode = ask',), start_timeout='1h')
+        prompt = client.start_prompt(session, 'say hello')
+        client.call('session/load', {
+            'sessionId': session, 'cwd': str(self.work), 'mcpServers': []})
+        self.assertEqual(client.answer(prompt)['stopReason'], 'end_turn')
+
 
 if __name__ == '__main__':
     main()
