@@ -162,7 +162,8 @@ void agent_has_answered(struct agent *agent)
 static void on_drain(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct agent *agent = CONTAINER_OF(timer, struct agent, drain);
-	if (link_is_paused(&agent->link)) {
+	bool is_unread = agent->has_exited && link_is_over(&agent->link); // nobody will
+	if (link_is_paused(&agent->link) && !is_unread) {
 		agent_timer_start(agent, timer, agent->config.profile->drain_timeout_ms);
 		return; // what it wrote waits for the editor, not for the agent
 	}

@@ -364,15 +364,9 @@ static const struct link_listener editor_listener = {
 	.on_flushed = on_editor_flushed,
 };
 
-static void on_peer_drained(void *data)
-{
-	struct peer *peer = data;
-	link_resume(&peer->relay->editor);
-}
-
 static const struct agent_listener peer_listener = {
 	.on_frame = relay_on_agent_frame,
-	.on_drained = on_peer_drained,
+	.on_drained = relay_on_agent_drained,
 	.on_ready = relay_peer_ready,
 	.on_down = on_peer_down,
 	.on_gone = relay_peer_gone,

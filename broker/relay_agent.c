@@ -278,13 +278,28 @@ void relay_on_agent_call(struct peer *peer, const struct call *call)
 	}
 }
 
+bool relay_agent_is_flooded(const struct peer *peer)
+{
+	size_t most = peer->relay->config.profile->max_queue + RELAY_AGENT_RESERVE;
+	return link_queued(agent_link(peer->agent)) > most;
+}
+
+/* A further request of an agent's that does not read the answers to those before it. */
+static bool asks_too_much(const struct peer *peer, const struct frame *frame)
+{
+	return relay_agent_is_flooded(peer) && frame->kind == FRAME_MESSAGE &&
+	       json_check_find(frame->check, PLACE_METHOD) &&
+	       json_check_find(frame->check, PLACE_ID);
+}
+
 bool relay_on_agent_frame(void *data, const struct frame *frame)
 {
 	struct peer *peer = data;
 	struct relay *relay = peer->relay;
 	struct error err;
 	struct call call = {.from = agent_link(peer->agent)->frames, .frame = frame};
-	if (link_is_over(&relay->editor) || relay_turn_is_full(peer) || pause_holds_agent(peer)) {
+	if (link_is_over(&relay->editor) || relay_turn_is_full(peer) || pause_holds_agent(peer) ||
+		asks_too_much(peer, frame)) {
 		return false;
 	}
 	peer->heard_at = ev_now(relay->config.loop);
@@ -308,4 +323,14 @@ bool relay_on_agent_frame(void *data, const struct frame *frame)
 		relay_on_agent_call(peer, &call);
 	}
 	return true;
+}
+
+void relay_on_agent_drained(void *data)
+{
+	struct peer *peer = data;
+	link_resume(&peer->relay->editor);
+	link_resume(agent_link(peer->agent));
+	if (peer->toolhost) {
+		toolhost_resume(peer->toolhost);
+	}
 }

@@ -279,6 +279,7 @@ bool relay_is_own_method(const char *name);
 
 bool relay_on_editor_frame(void *data, const struct frame *frame);
 bool relay_on_agent_frame(void *data, const struct frame *frame);
+void relay_on_agent_drained(void *data); // it has read: what waited for that goes on
 
 /* A message that came before, or was set aside: handles it as if it came now. */
 bool relay_on_editor_call(struct relay *relay, const struct call *call);
@@ -343,6 +344,9 @@ char **relay_directories_of(const struct message *message);
 struct peer *relay_further_peer(struct relay *relay);
 
 /* ---- relay_editor.c, relay_agent.c, further ---- */
+
+/* The agent does not read what it was answered: it may ask no more until it does. */
+bool relay_agent_is_flooded(const struct peer *peer);
 
 /* A request or notification of the agent's that was set aside: handles it as if it came now. */
 void relay_on_agent_call(struct peer *peer, const struct call *call);

@@ -105,10 +105,17 @@ static bool on_update(void *data, struct span message)
 	return true;
 }
 
+static bool is_full(void *data)
+{
+	const struct peer *peer = data;
+	return link_is_over(agent_link(peer->agent));
+}
+
 static const struct toolhost_listener listener = {
 	.on_result = on_result,
 	.on_failure = on_failure,
 	.on_update = on_update,
+	.is_full = is_full,
 };
 
 static struct toolhost *toolhost_of(struct peer *peer)

@@ -62,7 +62,7 @@ void relay_watch_question(struct request *request)
 static bool waits_for_answer(const struct peer *peer)
 {
 	if (pause_holds_agent(peer) || !list_is_empty(&peer->resolving) ||
-		link_is_paused(agent_link(peer->agent)) ||
+		(link_is_paused(agent_link(peer->agent)) && !relay_agent_is_flooded(peer)) ||
 		(peer->toolhost && toolhost_is_busy(peer->toolhost))) {
 		return true;
 	}

@@ -14,6 +14,7 @@ static void call_destroy(struct tool_call *call)
 	if (call->release) {
 		call->release(call);
 	}
+	tool_call_let_go(call);
 	list_remove(&call->link);
 	buf_finish(&call->result);
 	free(call->failure_text);
@@ -56,6 +57,7 @@ static void settle(struct tool_call *call)
 {
 	struct toolhost *toolhost = call->toolhost;
 	toolhost->call_count--;
+	tool_call_let_go(call);
 	list_remove(&call->link);
 	if (call->release) {
 		void (*release)(struct tool_call *) = call->release;
@@ -226,7 +228,7 @@ static const struct tool_method *find_method(const char *name)
 
 bool toolhost_is_busy(const struct toolhost *toolhost)
 {
-	return !list_is_empty(&toolhost->calls) || !list_is_empty(&toolhost->answers);
+	return toolhost->call_count > toolhost->held_count || !list_is_empty(&toolhost->answers);
 }
 
 void toolhost_visit_running(const struct toolhost *toolhost,
@@ -311,6 +313,7 @@ struct toolhost *toolhost_create(const struct toolhost_config *config)
 	toolhost->quirks = quirks_of(config->agent_name);
 	list_init(&toolhost->calls);
 	list_init(&toolhost->answers);
+	list_init(&toolhost->held);
 	list_init(&toolhost->files);
 	list_init(&toolhost->terminals);
 	list_init(&toolhost->displays);

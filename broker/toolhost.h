@@ -43,6 +43,11 @@ struct toolhost_listener {
 	 * it looks then.
 	 */
 	bool (*on_update)(void *data, struct span message);
+	/*
+	 * Whether the agent has more to read than it is to be given: files and output wait until
+	 * toolhost_resume then. NULL: never.
+	 */
+	bool (*is_full)(void *data);
 };
 
 struct toolhost_config {
@@ -66,7 +71,13 @@ struct toolhost *toolhost_create(const struct toolhost_config *config);
 /* Ends every process and every operation; what was not answered never is. NULL is fine. */
 void toolhost_destroy(struct toolhost *toolhost);
 
-/* Whether a call waits for its answer: then the agent's silence is not its own. */
+/* The agent has read what it was answered: what has waited for that goes on. */
+void toolhost_resume(struct toolhost *toolhost);
+
+/*
+ * Whether a call waits for its answer, and not for the agent itself: then the agent's silence is
+ * not its own.
+ */
 bool toolhost_is_busy(const struct toolhost *toolhost);
 
 /*

@@ -16,7 +16,8 @@ struct file_call {
 	struct tool_call call;
 	struct list link; // toolhost.files
 	bool is_write;
-	bool is_running;
+	bool is_running;          // it is its turn
+	bool is_counted;          // toolhost.read_count
 	char *path;               // owned; as it was asked for
 	char *resolved;           // owned; without links, and inside the roots; NULL: not known
 	char **roots;             // owned; the session's
@@ -70,8 +71,10 @@ static void release(struct tool_call *call)
 	file->op = NULL;
 	ev_timer_stop(toolhost->config.loop, &file->due);
 	list_remove(&file->link);
+	toolhost->read_count -= file->is_counted ? 1 : 0;
 	if (!toolhost->is_ending) {
 		run_next(toolhost, file->path);
+		toolhost_resume(toolhost);
 	}
 	toolhost->held_bytes -= file->content.len;
 	buf_finish(&file->content);
@@ -117,6 +120,14 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 		file->path, file->call.toolhost->config.limits.file_timeout_ms);
 	file_op_cancel(file->op);
 	finish(file, &err);
+}
+
+/* From the call on, also while it waits for those before it; but not while the agent reads. */
+static void start_clock(struct file_call *file)
+{
+	if (file->call.toolhost->config.limits.file_timeout_ms > 0) {
+		ev_timer_start(file->call.toolhost->config.loop, &file->due);
+	}
 }
 
 /* ---- reading ---- */
@@ -242,15 +253,29 @@ static void on_resolved(void *data, const char *path, const struct error *err)
 }
 
 /* The sandbox holds paths in all its roots; those of other sessions are none of this one's. */
-static void run(struct file_call *file)
+static void serve_file(struct tool_call *call)
 {
-	file->is_running = true;
-	struct toolhost *toolhost = file->call.toolhost;
+	struct file_call *file = from_call(call);
+	struct toolhost *toolhost = call->toolhost;
+	file->is_counted = !file->is_write;
+	toolhost->read_count += file->is_counted ? 1 : 0;
+	start_clock(file);
 	if (file->resolved || tool_covers_sandbox(toolhost, (const char *const *)file->roots)) {
 		begin(file);
 	} else {
 		file->op = sandbox_resolve_path(
 			toolhost->config.sandbox, file->path, on_resolved, file);
+	}
+}
+
+/* What a file holds may be long: it is not read for an agent that does not read. */
+static void run(struct file_call *file)
+{
+	file->is_running = true;
+	if (file->is_write || !tool_call_hold(&file->call, TOOL_HOLD_READ, serve_file)) {
+		serve_file(&file->call);
+	} else {
+		ev_timer_stop(file->call.toolhost->config.loop, &file->due);
 	}
 }
 
@@ -261,11 +286,8 @@ static void submit(struct file_call *file, const struct tool_params *params, boo
 	file->roots = environment_merge(params->roots, NULL);
 	list_append(&toolhost->files, &file->link);
 	file->call.release = release;
-	int timeout_ms = toolhost->config.limits.file_timeout_ms;
-	ev_timer_init(&file->due, on_due, timeout_ms / 1000., 0.);
-	if (timeout_ms > 0) {
-		ev_timer_start(toolhost->config.loop, &file->due);
-	}
+	ev_timer_init(&file->due, on_due, toolhost->config.limits.file_timeout_ms / 1000., 0.);
+	start_clock(file);
 	if (params->resolved && !tool_is_below(params->resolved, params->roots)) {
 		refuse(file);
 		return;

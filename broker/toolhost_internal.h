@@ -15,6 +15,7 @@
 enum {
 	TOOL_CALLS_MAX = 4096,            // under way, an agent
 	TOOL_HELD_MIN = 64 * 1024 * 1024, // bytes of content waiting to be written, at least
+	TOOL_READS_MAX = 8,               // files being read at once: each is in memory, twice
 };
 
 struct toolhost {
@@ -26,6 +27,10 @@ struct toolhost {
 	ev_timer answering;
 	bool is_calling; // inside toolhost_call: nothing is raised
 	bool is_ending;  // inside toolhost_destroy: nothing is begun
+
+	struct list held;  // of struct tool_call, of `calls` (toolhost_hold.c)
+	size_t held_count; // of that list
+	int read_count;    // files being read
 
 	struct list files; // of struct file_call, in the order of the calls
 	size_t held_bytes; // content to be written
@@ -43,6 +48,12 @@ struct toolhost {
 
 /* ---- toolhost.c: calls and their answers ---- */
 
+/* What a call waits for that is held: that the agent reads, and ... */
+enum tool_hold {
+	TOOL_HOLD_OUTPUT, // nothing else
+	TOOL_HOLD_READ,   // one of TOOL_READS_MAX
+};
+
 struct tool_call {
 	struct list link; // toolhost.calls or .answers
 	struct toolhost *toolhost;
@@ -52,6 +63,9 @@ struct tool_call {
 	const char *failure_code; // NULL: the result is the answer
 	char *failure_text;       // owned
 	char *failure_path;       // owned; NULL: none
+	struct list held_link;    // toolhost.held
+	enum tool_hold hold;
+	void (*go_on)(struct tool_call *call); // NULL: it is not held
 	/* Lets go of what the call waits for, and of what is its own. */
 	void (*release)(struct tool_call *call);
 };
@@ -99,6 +113,15 @@ bool tool_is_below(const char *path, const char *const *roots);
 
 /* Whether the roots have everything the sandbox would let pass. */
 bool tool_covers_sandbox(const struct toolhost *toolhost, const char *const *roots);
+
+/* ---- toolhost_hold.c ---- */
+
+/* True: the call has to wait; go_on follows, unless it is answered before. */
+bool tool_call_hold(
+	struct tool_call *call, enum tool_hold kind, void (*go_on)(struct tool_call *call));
+
+/* It waits no longer. */
+void tool_call_let_go(struct tool_call *call);
 
 /* ---- toolhost_terminals.c, toolhost_create.c ---- */
 

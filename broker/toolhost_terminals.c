@@ -227,12 +227,39 @@ static void write_output(struct tool_call *call, const struct tool_terminal *ter
 	buf_finish(&text);
 }
 
+/* A terminal/output that waits: the terminal may be gone when it goes on. */
+struct output_call {
+	struct tool_call call;
+	char id[TOOL_TERMINAL_ID_MAX];
+};
+
+static void answer_output(struct tool_call *call, const struct tool_terminal *terminal)
+{
+	write_output(call, terminal);
+	tool_call_answer(call);
+}
+
+static void go_on_output(struct tool_call *call)
+{
+	const char *id = CONTAINER_OF(call, struct output_call, call)->id;
+	const struct tool_terminal *terminal =
+		tool_terminal_find(call->toolhost, call->session_id, id);
+	if (terminal) {
+		answer_output(call, terminal);
+	} else {
+		tool_call_fail(call, "INVALID_PARAMS",
+			"terminal %s was released before its output was read", id);
+	}
+}
+
 static void serve_output(struct tool_call *call, const struct tool_params *params)
 {
 	const struct tool_terminal *terminal = take_terminal(call, params);
-	if (terminal) {
-		write_output(call, terminal);
-		tool_call_answer(call);
+	if (terminal && !tool_call_hold(call, TOOL_HOLD_OUTPUT, go_on_output)) {
+		answer_output(call, terminal);
+	} else if (terminal) {
+		struct output_call *output = CONTAINER_OF(call, struct output_call, call);
+		memcpy(output->id, terminal->id, sizeof(output->id));
 	}
 }
 
@@ -267,7 +294,7 @@ static void serve_release(struct tool_call *call, const struct tool_params *para
 
 const struct tool_method terminal_methods[] = {
 	{"terminal/create", sizeof(struct create_call), true, terminal_serve_create},
-	{"terminal/output", sizeof(struct tool_call), true, serve_output},
+	{"terminal/output", sizeof(struct output_call), true, serve_output},
 	{"terminal/wait_for_exit", sizeof(struct exit_call), true, serve_wait},
 	{"terminal/kill", sizeof(struct exit_call), true, serve_kill},
 	{"terminal/release", sizeof(struct exit_call), true, serve_release},

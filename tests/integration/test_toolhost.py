@@ -3,9 +3,14 @@
 """What an agent asks of the ToolHost and no agent should: the broker bears it, and goes on."""
 
 import json
+import os
+import signal
+import time
 
+import processes
 from acp import RpcError
-from case import Case, main
+from case import SANITIZED, Case, main
+from test_backpressure import Gauge
 
 MIB = 1 << 20
 
@@ -55,6 +60,48 @@ class Names(ToolHost):
         self.assertEqual(len(set(shown)), 2, shown)
         client.prompt(session, self.request(session, 'terminal/output', terminalId=shown[0]))
         self.assertIn('was released, or is none', self.answers()[-1]['error']['message'])
+
+
+class Unread(ToolHost):
+    """An agent that asks and asks, and does not read what it is answered."""
+
+    COUNT = 100
+
+    def ask_unread(self, line, count=COUNT, **keys):
+        client, session = self.open(**keys)
+        (self.work / 'file').write_text('y' * MIB)
+        agent = self.agent_pids()[-1]
+        gauge = Gauge(client.pid)
+        before = len(self.answers())
+        prompt = client.start_prompt(session, 'stop-reading', *[line(session)] * count)
+        time.sleep(3)
+        above = gauge.above_idle()
+        heard = client.call('_broker/usage')['bytes']['fromAgents']
+        self.unheard = sum(len(sent) + 1 for sent in self.journal('>')) - heard
+        os.kill(agent, signal.SIGUSR1)
+        self.assertEqual(client.answer(prompt, 120)['stopReason'], 'end_turn')
+        self.assertTrue(processes.wait_until(
+            lambda: len(self.answers()) >= before + count, 120, 0.2), len(self.answers()))
+        answers = self.answers()[before:]
+        self.assertEqual(len({answer['id'] for answer in answers}), count)
+        if not SANITIZED:
+            self.assertLess(above, 40 * MIB, f'{above / MIB:.1f} MiB')
+        client.prompt(session, 'say after')
+        return answers
+
+    def test_files_are_read_once_it_reads(self):
+        answers = self.ask_unread(lambda session: self.request(
+            session, 'fs/read_text_file', path=str(self.work / 'file')).replace(
+                'request', 'fire', 1))
+        self.assertEqual({len(answer['result']['content']) for answer in answers}, {MIB})
+
+    def test_it_is_heard_no_more_where_even_short_answers_are_too_many(self):
+        answers = self.ask_unread(lambda session: self.request(
+            session, 'terminal/kill', terminalId='x' * 100).replace('request', 'fire', 1),
+            count=40_000, max_queue='64k')
+        self.assertEqual({answer['error']['data']['code'] for answer in answers},
+                         {'INVALID_PARAMS'})
+        self.assertGreater(self.unheard, 100_000)  # more than a pipe holds
 
 
 if __name__ == '__main__':

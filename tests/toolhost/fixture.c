@@ -90,10 +90,16 @@ static bool on_update(void *data, struct span message)
 	return true;
 }
 
+static bool is_full(void *data)
+{
+	return fixture.agent_is_slow;
+}
+
 static const struct toolhost_listener listener = {
 	.on_result = on_result,
 	.on_failure = on_failure,
 	.on_update = on_update,
+	.is_full = is_full,
 };
 
 /* ---- before and after ---- */
@@ -129,6 +135,7 @@ static void forget(void)
 	fixture.answer_count = 0;
 	fixture.update_count = 0;
 	fixture.editor_is_slow = false;
+	fixture.agent_is_slow = false;
 	fixture.may_be_lost = false;
 }
 

@@ -71,6 +71,7 @@ struct toolhost_fixture {
 	int update_count;
 	struct update updates[FIXTURE_UPDATES_MAX];
 	bool editor_is_slow; // takes no update
+	bool agent_is_slow;  // is to be given nothing long
 	bool may_be_lost;    // the sandbox
 	bool is_inside;      // toolhost_call: nothing may be raised
 };
