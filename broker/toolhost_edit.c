@@ -308,10 +308,10 @@ static void follow(struct edit *edit, struct display_item *items, size_t count)
 	if (!display) {
 		return;
 	}
-	display_set_items(display, items, count);
-	if (edit->announced) {
+	if (edit->announced) { // first: what nothing shows any more may go
 		display_tell(display, edit->announced);
 	}
+	display_set_items(display, items, count);
 	display_shown(display);
 }
 

@@ -210,6 +210,25 @@ static void test_the_directory_is_told_as_the_editor_knows_it(void **state)
 
 #define BY_META(test) cmocka_unit_test_setup_teardown(test, set_up_meta, fixture_tear_down)
 
+/* What a question showed as text becomes a terminal of the editor's, after it was released. */
+static void test_what_was_text_before_loses_nothing_when_it_is_announced(void **state)
+{
+	static const char question[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/"
+	        "request_permission\",\"params\":{"
+		"\"sessionId\":\"s1\",\"toolCall\":{\"toolCallId\":\"t1\",\"content\":[" TERMINAL(
+			"term-1") "]},\"options\":[]}}";
+	create("echo told; (" UNTIL_END ") &"); // its output stays open
+	assert_non_null(strstr(edited(question, NULL, NULL), "\"text\""));
+	finish("term-1");
+	fixture_run_for(300); // the question's display has said all there is
+	expect_result(terminal_ask("release", "term-1"), "{}");
+	assert_non_null(strstr(edited(call_of_one, NULL, NULL), "terminal_info"));
+	wait_for_told_exit("term-1");
+	assert_string_equal(all_told("term-1"), "told\n");
+	let_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +245,7 @@ int main(void)
 		BY_META(test_a_slow_editor_is_told_everything_once),
 		BY_META(test_the_end_of_a_session_ends_what_the_editor_shows),
 		BY_META(test_a_toolhost_can_go_while_it_shows),
+		BY_META(test_what_was_text_before_loses_nothing_when_it_is_announced),
 		ON_FAKE(test_the_directory_is_told_as_the_editor_knows_it),
 	};
 	return fixture_run(tests, ARRAY_LENGTH(tests));
