@@ -81,6 +81,7 @@ static void release_create(struct tool_call *call)
 	struct create_call *create = CONTAINER_OF(call, struct create_call, call);
 	struct tool_terminal *terminal = create->terminal;
 	file_op_cancel(create->op);
+	ev_timer_stop(call->toolhost->config.loop, &create->due);
 	environment_free(create->argv);
 	environment_free(create->env);
 	environment_free(create->roots);
@@ -114,11 +115,24 @@ static void start(struct create_call *create)
 	}
 }
 
+/* A folder that does not answer holds up nobody longer than this. */
+static void on_cwd_due(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct create_call *create = CONTAINER_OF(timer, struct create_call, due);
+	struct error err;
+	error_set(&err, ERROR_TIMEOUT,
+		"%.300s: whether it may be a terminal's cwd was not known within file-timeout (%d "
+	        "ms)",
+		create->terminal->cwd, create->call.toolhost->config.limits.file_timeout_ms);
+	fail_create(create, &err);
+}
+
 static void on_cwd_resolved(void *data, const char *path, const struct error *err)
 {
 	struct create_call *create = data;
 	struct tool_terminal *terminal = create->terminal;
 	create->op = NULL;
+	ev_timer_stop(terminal->toolhost->config.loop, &create->due);
 	if (err) {
 		fail_create(create, err);
 	} else if (!tool_is_below(path, (const char *const *)create->roots)) {
@@ -282,6 +296,7 @@ void terminal_serve_create(struct tool_call *call, const struct tool_params *par
 {
 	struct create_call *create = CONTAINER_OF(call, struct create_call, call);
 	call->release = release_create;
+	ev_init(&create->due, on_cwd_due);
 	char *cwd;
 	if (!check_room(call) || !take_argv(create, params) || !take_env(create, params) ||
 		!take_limit(create, params) || !take_cwd(create, params, &cwd)) {
@@ -294,6 +309,11 @@ void terminal_serve_create(struct tool_call *call, const struct tool_params *par
 		return;
 	}
 	create->roots = environment_merge(params->roots, NULL);
+	int timeout_ms = call->toolhost->config.limits.file_timeout_ms;
+	ev_timer_set(&create->due, timeout_ms / 1000., 0.);
+	if (timeout_ms > 0) {
+		ev_timer_start(call->toolhost->config.loop, &create->due);
+	}
 	create->op =
 		sandbox_resolve_path(call->toolhost->config.sandbox, cwd, on_cwd_resolved, create);
 }

@@ -152,6 +152,7 @@ struct create_call {
 	struct tool_call call;
 	struct tool_terminal *terminal; // NULL until it was read, and once it is created
 	struct file_op *op;             // its cwd is being resolved
+	ev_timer due;                   // file-timeout, for that
 	char **argv;                    // owned
 	char **env;                     // owned
 	char **roots;                   // owned; the session's

@@ -175,6 +175,19 @@ static void test_the_end_of_a_session_answers_what_is_being_created(void **state
 	ask("terminal/create", "\"command\":\"true\""); // the ToolHost goes with these under way
 }
 
+static void test_a_directory_that_does_not_answer_is_given_up(void **state)
+{
+	fixture.limits.file_timeout_ms = 30;
+	fixture.limits.max_terminals = 1;
+	fixture_open();
+	fake_behaviour(fixture.provider)->delay_ms = 60000;
+	int create =
+		ask("terminal/create", "\"command\":\"true\",\"cwd\":\"%s\"", fixture.roots[0]);
+	expect_failure(create, "TIMEOUT_EXCEEDED", "file-timeout (30 ms)");
+	fake_behaviour(fixture.provider)->delay_ms = 0;
+	assert_string_equal(output_of("\"command\":\"echo next\""), "next\n"); // its place is free
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +207,7 @@ int main(void)
 		ON_FAKE(test_another_directory_is_refused),
 		ON_FAKE(test_the_directory_of_another_session_is_refused),
 		ON_FAKE(test_what_the_sandbox_refuses_is_told),
+		ON_FAKE(test_a_directory_that_does_not_answer_is_given_up),
 		ON_FAKE(test_the_end_of_a_session_answers_what_is_being_created),
 	};
 	return fixture_run(tests, ARRAY_LENGTH(tests));
