@@ -214,10 +214,9 @@ static void test_the_directory_is_told_as_the_editor_knows_it(void **state)
 static void test_what_was_text_before_loses_nothing_when_it_is_announced(void **state)
 {
 	static const char question[] =
-		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/"
-	        "request_permission\",\"params\":{"
-		"\"sessionId\":\"s1\",\"toolCall\":{\"toolCallId\":\"t1\",\"content\":[" TERMINAL(
-			"term-1") "]},\"options\":[]}}";
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/request_permission\","
+		"\"params\":{\"sessionId\":\"s1\",\"options\":[],\"toolCall\":{"
+		"\"toolCallId\":\"t1\",\"content\":[" TERMINAL("term-1") "]}}}";
 	create("echo told; (" UNTIL_END ") &"); // its output stays open
 	assert_non_null(strstr(edited(question, NULL, NULL), "\"text\""));
 	finish("term-1");
