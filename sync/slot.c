@@ -51,17 +51,17 @@ static enum slot_outcome put_new(struct slot *slot, const struct store_entry *to
 /*
  * The file at `aside` was taken from its name, and is what a user saved a moment ago:
  * it goes back. What stands under the name by now is ours or nothing, or saved later
- * still, and then the one at `aside` is kept under a name of its own.
+ * still - into the one that was ours, too -, and then the one at `aside` is kept under a name of
+ * its own. `ours` may be NULL.
  */
-static void put_back(struct slot *slot, const char *aside, ino_t ours)
+static void put_back(struct slot *slot, const char *aside, const struct look *ours)
 {
 	struct stat now;
 	char kept[NAME_MAX + 1];
 	bool is_there = fstatat(slot->folder, slot->name, &now, AT_SYMLINK_NOFOLLOW) == 0;
-	if (is_there && now.st_ino == ours &&
+	if (is_there && ours && now.st_ino == ours->status.st_ino &&
 		renameat2(slot->folder, aside, slot->folder, slot->name, RENAME_EXCHANGE) == 0) {
-		is_there = fstatat(slot->folder, aside, &now, AT_SYMLINK_NOFOLLOW) == 0;
-		if (is_there && now.st_ino == ours) {
+		if (slot_is_untouched(slot, aside, ours)) {
 			slot_discard(slot, aside);
 			return;
 		}
@@ -89,8 +89,8 @@ static enum slot_outcome replace_blindly(
 }
 
 /* From the exchange on, the temporary name holds what the user had: it says so before. */
-static enum slot_outcome exchange(
-	struct slot *slot, const char *temp, const struct look *seen, ino_t ours, struct error *err)
+static enum slot_outcome exchange(struct slot *slot, const char *temp, const struct look *seen,
+	const struct look *ours, struct error *err)
 {
 	char aside[TEMP_NAME_MAX];
 	slot_temp_name(aside, "old");
@@ -119,16 +119,16 @@ static enum slot_outcome replace(
 	struct slot *slot, const struct look *seen, const struct store_entry *to, struct error *err)
 {
 	char temp[TEMP_NAME_MAX];
-	struct stat ours;
+	struct look ours = {.exists = true, .entry = *to};
 	const struct stat *like = S_ISREG(seen->status.st_mode) ? &seen->status : NULL;
 	enum slot_outcome outcome = slot_temp_write(slot, to, like, temp, err);
 	if (outcome != SLOT_DONE) {
 		return outcome;
 	}
-	if (fstatat(slot->folder, temp, &ours, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (fstatat(slot->folder, temp, &ours.status, AT_SYMLINK_NOFOLLOW) < 0) {
 		return drop(slot, temp, slot_give_up(slot, errno, "replacing", err));
 	}
-	return exchange(slot, temp, seen, ours.st_ino, err);
+	return exchange(slot, temp, seen, &ours, err);
 }
 
 /* ---- nothing any more ---- */
@@ -141,12 +141,12 @@ static enum slot_outcome take_away(struct slot *slot, const struct look *seen, s
 		return errno == ENOENT ? SLOT_ALREADY : slot_give_up(slot, errno, "removing", err);
 	}
 	if (!slot_is_untouched(slot, aside, seen)) {
-		put_back(slot, aside, 0);
+		put_back(slot, aside, NULL);
 		return left(slot, why_saved);
 	}
 	if (point("slot.taken") || unlinkat(slot->folder, aside, 0) < 0) {
 		int errnum = errno;
-		put_back(slot, aside, 0);
+		put_back(slot, aside, NULL);
 		return slot_give_up(slot, errnum, "removing", err);
 	}
 	return SLOT_DONE;

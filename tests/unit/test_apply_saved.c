@@ -161,6 +161,52 @@ static void test_what_is_saved_in_the_moment_of_a_kill_is_kept(void **state)
 	}
 }
 
+/* Who has saved goes on typing and saves once more, into the file that is there by then. */
+struct twice {
+	struct user user;
+	int calls_later;
+};
+
+static void save_again_later(void *data)
+{
+	struct twice *twice = data;
+	place_write(twice->user.place, "saving.acp-conflict", "the user's first\n");
+	(void)(rename(place_path(twice->user.place, "saving.acp-conflict"),
+		       place_path(twice->user.place, twice->user.name)) == 0);
+	calls.at += twice->calls_later;
+	calls.before = save_in_place;
+	calls.data = &twice->user;
+}
+
+static void save_twice_everywhere(struct place *place, int calls_later)
+{
+	struct moment moment;
+	struct error err;
+	int count = 0;
+	int at = 0;
+	do {
+		moment_reset(&moment, place);
+		struct twice twice = {{place, "a"}, calls_later};
+		calls_begin(++at);
+		calls.before = save_again_later;
+		calls.data = &twice;
+		bool applied = moment_apply(&moment, &moment.from, &moment.to, &err);
+		count = calls.count;
+		calls_end();
+		assert_true(applied);
+		if (count >= at + calls_later) {
+			assert_kept(&twice.user);
+		}
+	} while (count >= at);
+}
+
+static void test_what_is_saved_twice_at_any_moment_is_kept(void **state)
+{
+	for (int calls_later = 1; calls_later <= 12; calls_later++) {
+		save_twice_everywhere(*state, calls_later);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
@@ -169,6 +215,7 @@ int main(void)
 		TEST(test_what_is_saved_at_any_moment_in_place_stays),
 		TEST(test_what_appears_at_any_moment_where_a_new_file_goes_stays),
 		TEST(test_what_is_saved_in_the_moment_of_a_kill_is_kept),
+		TEST(test_what_is_saved_twice_at_any_moment_is_kept),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
