@@ -233,13 +233,25 @@ static void on_root_added(void *data, const struct error *err)
 	keep(collect);
 }
 
+static void on_gone(struct collect *collect, const struct error *err);
+
 static void on_ready(void *data)
 {
 	struct collect *collect = data;
-	if (!collect->is_over) {
-		sandbox_add_root(collect->sandbox, collect->paper->record.local_root, on_root_added,
-			collect);
+	const struct record *record = &collect->paper->record;
+	struct error err;
+	if (collect->is_over) {
+		return;
 	}
+	if (sandbox_is_instance(sandbox_instance(collect->sandbox), record->instance)) {
+		sandbox_add_root(collect->sandbox, record->local_root, on_root_added, collect);
+		return;
+	}
+	error_set_reason(&err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
+		"sandbox %s (%s) was deleted, with what was changed in %s there since its last "
+		"sync; the one of that name now is another",
+		record->reference, record->instance, record->local_root);
+	on_gone(collect, &err);
 }
 
 static void on_stopped(struct pool_job *job)
@@ -261,17 +273,25 @@ static void stop_record(struct collect *collect)
 	submit(collect, collect_paper_write, on_stopped);
 }
 
+static void on_gone(struct collect *collect, const struct error *err)
+{
+	if (collect->config.is_discarded) {
+		forget(collect, err);
+	} else if (was_collected(&collect->paper->record)) {
+		stop_record(collect);
+	} else {
+		fail(collect, err);
+	}
+}
+
 static void on_failed(void *data, const struct error *err)
 {
 	struct collect *collect = data;
-	bool is_gone = err->code == ERROR_NOT_FOUND && !collect->keeper;
 	if (collect->is_over) {
 		return;
 	}
-	if (is_gone && collect->config.is_discarded) {
-		forget(collect, err);
-	} else if (is_gone && was_collected(&collect->paper->record)) {
-		stop_record(collect);
+	if (err->code == ERROR_NOT_FOUND && !collect->keeper) {
+		on_gone(collect, err);
 	} else {
 		fail(collect, err);
 	}
@@ -365,6 +385,7 @@ static void note_seen(struct collect *collect)
 	seen->local_root = mem_strdup(record->local_root);
 	seen->runtime_root = mem_strdup_or_null(record->runtime_root);
 	seen->reference = mem_strdup_or_null(record->reference);
+	seen->instance = mem_strdup_or_null(record->instance);
 	seen->error = mem_strdup_or_null(record->error);
 	collect->has_seen = true;
 }

@@ -91,6 +91,7 @@ void keeper_init_record(struct keeper *keeper, struct record *record, const char
 	record->persistence = mem_strdup(persistence_name(config->settings->persistence));
 	record->local_root = mem_strdup(local_root);
 	record->reference = mem_strdup_or_null(sandbox_reference(config->sandbox));
+	record->instance = mem_strdup_or_null(sandbox_instance(config->sandbox));
 }
 
 static struct keep *keep_create(struct keeper *keeper, const struct sandbox_root *root)

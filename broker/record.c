@@ -65,6 +65,7 @@ void record_finish(struct record *record)
 	free(record->local_root);
 	free(record->runtime_root);
 	free(record->reference);
+	free(record->instance);
 	free(record->error);
 	environment_free(record->sessions);
 	*record = (struct record){0};
@@ -118,6 +119,7 @@ static const struct {
 	{"localRoot", offsetof(struct record, local_root), false},
 	{"runtimeRoot", offsetof(struct record, runtime_root), true},
 	{"reference", offsetof(struct record, reference), true},
+	{"instance", offsetof(struct record, instance), true},
 	{"error", offsetof(struct record, error), true},
 };
 
@@ -220,6 +222,9 @@ static bool check_texts(const struct record *record, struct error *err)
 	}
 	if (record->reference && !is_reference(record->reference)) {
 		return error_set(err, ERROR_PROTOCOL, "its \"reference\" is no name");
+	}
+	if (record->instance && !is_reference(record->instance)) {
+		return error_set(err, ERROR_PROTOCOL, "its \"instance\" is no name");
 	}
 	return (record->created[strspn(record->created, digits)] == '\0' &&
 		       record->updated[strspn(record->updated, digits)] == '\0') ||

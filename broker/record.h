@@ -60,6 +60,7 @@ struct record {
 	char *profile, *backend, *sync, *persistence; // owned
 	char *local_root, *runtime_root;              // owned
 	char *reference; // owned; sandbox_reference, or NULL where there is none
+	char *instance;  // owned; sandbox_instance, or NULL
 	char **sessions; // owned, of ACP; the first ones
 	size_t session_count;
 	struct record_receipt receipt;

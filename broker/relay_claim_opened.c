@@ -52,6 +52,12 @@ static bool is_root(const struct session *session, const char *path)
 	return false;
 }
 
+/* Whether it is where the record says, and not in a later sandbox of that name. */
+static bool is_instance(const struct session *session, const struct record *record)
+{
+	return sandbox_is_instance(session->instance, record->instance);
+}
+
 /* Its sandbox is not the one it had. */
 static void tell_of_loss(
 	struct relay *relay, const struct session *session, const struct record *record)
@@ -59,7 +65,8 @@ static void tell_of_loss(
 	char text[ERROR_TEXT_MAX];
 	bool is_collected = record->state == RECORD_STOPPED;
 	bool has_ended = is_collected && strcmp(record->persistence, "transient") == 0;
-	if (!record->runtime_root || (is_root(session, record->runtime_root) && !has_ended)) {
+	bool is_there = is_root(session, record->runtime_root) && is_instance(session, record);
+	if (!record->runtime_root || (is_there && !has_ended)) {
 		return;
 	}
 	snprintf(text, sizeof(text),
@@ -83,7 +90,7 @@ static bool goes_on(const struct session *session, const struct record *record)
 	const char *reference = sandbox ? sandbox_reference(sandbox) : NULL;
 	bool is_same = reference && record->reference ? strcmp(reference, record->reference) == 0
 	                                              : reference == record->reference;
-	return is_same && record->runtime_root && peer->keeper &&
+	return is_same && is_instance(session, record) && record->runtime_root && peer->keeper &&
 	       keeper_find(peer->keeper, record->runtime_root, &kept) &&
 	       strcmp(kept.local_root, record->local_root) == 0 &&
 	       strcmp(kept.runtime_root, record->runtime_root) == 0 &&

@@ -71,7 +71,9 @@ static bool keep_roots(struct request *request, const struct call *call, struct 
 
 static void give_roots(struct session *session, struct request *request)
 {
+	const struct sandbox *sandbox = agent_sandbox(request->peer->agent);
 	session_set_roots(session, request->roots);
+	session_set_instance(session, sandbox ? sandbox_instance(sandbox) : NULL);
 	session->agent_number = request->peer->number;
 	restore_remember(session, request);
 	request->roots = NULL;

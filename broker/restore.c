@@ -54,6 +54,7 @@ void restore_destroy(struct restore *restore)
 	list_remove(&restore->link);
 	free(restore->session_id);
 	free(restore->old_root);
+	free(restore->old_instance);
 	free(restore);
 }
 
@@ -191,6 +192,7 @@ static struct restore *create(struct relay *relay, const struct session *session
 	restore->number = ++relay->restores_begun;
 	restore->session_id = mem_strdup(session->id);
 	restore->old_root = mem_strdup_or_null(session->roots ? session->roots[0] : NULL);
+	restore->old_instance = mem_strdup_or_null(session->instance);
 	restore->is_load = !relay->offers_resume;
 	list_init(&restore->waiting);
 	list_append(&relay->restores, &restore->link);

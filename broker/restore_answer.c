@@ -98,13 +98,28 @@ static void tell_of_move(
 {
 	char text[ERROR_TEXT_MAX];
 	const char *root = session->roots ? session->roots[0] : NULL;
-	if (!restore->old_root || !root || strcmp(restore->old_root, root) == 0) {
+	bool is_same = sandbox_is_instance(restore->old_instance, session->instance);
+	if (!restore->old_root || !root || (is_same && strcmp(restore->old_root, root) == 0)) {
 		return;
 	}
-	snprintf(text, sizeof(text),
-		"The session goes on in another sandbox, in %.400s; what was changed in %.400s "
-		"since the last sync is not here",
-		root, restore->old_root);
+	if (is_same) {
+		snprintf(text, sizeof(text),
+			"The session goes on in another sandbox, in %.400s; what was changed in "
+			"%.400s since the last sync is not here",
+			root, restore->old_root);
+	} else if (relay->config.profile->sync.mode == SYNC_MODE_NONE) {
+		snprintf(text, sizeof(text),
+			"The session goes on in a new sandbox: the one it had (%.100s) was "
+			"deleted, and with it all that was in %.400s, which was never brought "
+			"here (sync = none)",
+			restore->old_instance, restore->old_root);
+	} else {
+		snprintf(text, sizeof(text),
+			"The session goes on in a new sandbox, with the workspace as it is here: "
+			"the one it had (%.100s) was deleted, and with it what was changed in "
+			"%.400s since the last sync",
+			restore->old_instance, restore->old_root);
+	}
 	notice_send(relay, session, text, true);
 }
 
@@ -167,6 +182,20 @@ static struct restore *find_id(struct relay *relay, struct span id)
 	return NULL;
 }
 
+/* It has forgotten the session because it is where it has never been. */
+static void tell_of_deletion(
+	const struct restore *restore, const struct request *request, char *why, size_t size)
+{
+	const struct sandbox *sandbox = agent_sandbox(request->peer->agent);
+	why[0] = '\0';
+	if (sandbox && !sandbox_is_instance(restore->old_instance, sandbox_instance(sandbox))) {
+		snprintf(why, size,
+			"its sandbox (%.60s) was deleted, with what was changed in %.160s since "
+			"the last sync; the agent is in a new one: ",
+			restore->old_instance, restore->old_root ? restore->old_root : "it");
+	}
+}
+
 static void on_answer(struct relay *relay, struct request *request, const struct call *answer,
 	const struct failure *failure)
 {
@@ -179,7 +208,8 @@ static void on_answer(struct relay *relay, struct request *request, const struct
 	if (failure) {
 		restore_fail(restore, failure);
 	} else if (answer->message.is_error) {
-		read_reason(answer, why, sizeof(why));
+		tell_of_deletion(restore, request, why, sizeof(why));
+		read_reason(answer, why + strlen(why), sizeof(why) - strlen(why));
 		restore_describe_loss(
 			relay, session_find(&relay->sessions, restore->session_id), why, text);
 		restore_fail(

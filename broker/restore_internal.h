@@ -11,8 +11,9 @@ struct restore {
 	struct list link; // relay.restores
 	struct relay *relay;
 	unsigned number;
-	char *session_id; // owned; as the editor knows it
-	char *old_root;   // owned; where the session's directory was; may be NULL
+	char *session_id;   // owned; as the editor knows it
+	char *old_root;     // owned; where the session's directory was; may be NULL
+	char *old_instance; // owned; of the sandbox that was in; may be NULL
 	bool is_load;
 	struct list waiting; // of struct held
 	size_t held_bytes;

@@ -23,6 +23,7 @@ static void session_destroy(struct session *session)
 	list_remove(&session->link);
 	environment_free(session->roots);
 	free(session->opening);
+	free(session->instance);
 	memory_destroy(session->memory);
 	mode_guard_destroy(session->guard);
 	free(session->agent_id);
@@ -145,6 +146,12 @@ void session_set_roots(struct session *session, char **roots)
 {
 	environment_free(session->roots);
 	session->roots = roots;
+}
+
+void session_set_instance(struct session *session, const char *instance)
+{
+	free(session->instance);
+	session->instance = mem_strdup_or_null(instance);
 }
 
 void session_forget(struct session_table *table, struct session *session)

@@ -26,6 +26,7 @@ struct session {
 	struct peer *peer; // NULL once its agent has ended
 	int prompts;       // in flight
 	char **roots;      // owned, NULL-terminated; cwd and additionalDirectories; may be NULL
+	char *instance;    // owned; sandbox_instance of where it is, or was; may be NULL
 	int agent_number;  // of the agent that has it, or had it last (peer.number)
 	char *opening;     // owned; params it was opened with (JSON), to open it again; may be NULL
 	double restarts_since; // ev_now; the first restart of the minute that counts
@@ -78,6 +79,9 @@ bool session_has_alias(const struct session *session);
 
 /* Takes the roots (NULL-terminated, malloc'ed). */
 void session_set_roots(struct session *session, char **roots);
+
+/* Copies; may be NULL. */
+void session_set_instance(struct session *session, const char *instance);
 
 void session_forget(struct session_table *table, struct session *session);
 

@@ -84,6 +84,7 @@ struct sandbox {
 	const char *home;                         // owned by the implementation
 	const char *const *environment;           // owned by the implementation
 	const char *reference;                    // owned by the implementation; may be NULL
+	const char *instance;                     // the same
 	char **warnings;                          // sandbox_warn's; NULL: none
 	struct sandbox_root *roots;               // owned by the implementation
 	size_t root_count;

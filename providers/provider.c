@@ -168,6 +168,17 @@ const char *sandbox_reference(const struct sandbox *sandbox)
 	return sandbox->reference;
 }
 
+const char *sandbox_instance(const struct sandbox *sandbox)
+{
+	assert(sandbox->was_ready);
+	return sandbox->instance;
+}
+
+bool sandbox_is_instance(const char *one, const char *other)
+{
+	return !one || !other || strcmp(one, other) == 0;
+}
+
 /* ---- roots ---- */
 
 /* A root that is being added: who asks for the same meanwhile gets the same outcome. */

@@ -190,6 +190,15 @@ const char *const *sandbox_environment(const struct sandbox *sandbox);
 const char *sandbox_reference(const struct sandbox *sandbox);
 
 /*
+ * What tells this very sandbox from a later one that is found by the same reference: for the record,
+ * of the same letters as that. NULL where the reference says it all. Borrowed; valid once ready.
+ */
+const char *sandbox_instance(const struct sandbox *sandbox);
+
+/* Whether what had these two is one sandbox; what has none is taken for the same. */
+bool sandbox_is_instance(const char *one, const char *other);
+
+/*
  * What the profile asks for and this sandbox cannot enforce, a sentence each,
  * NULL-terminated; never NULL. Borrowed; valid once ready. What is `required` is an error instead.
  */

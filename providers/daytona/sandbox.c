@@ -55,6 +55,7 @@ static void on_inner_ready(void *data)
 	sandbox->environment = inner->environment;
 	sandbox->capabilities = inner->capabilities;
 	sandbox->reference = place->reference;
+	sandbox->instance = daytona_box_id(place->box);
 	sandbox->was_ready = true;
 	daytona_touch_start(place);
 	place->listener->on_ready(place->data);

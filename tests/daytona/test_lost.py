@@ -107,12 +107,43 @@ class Lost(Trouble):
         self.assertNotEqual(self.box()['id'], first)
         self.end(client)
         lost, = [one for one in self.records() if one['state'] == 'failed']
-        self.assertIn(first, lost['runtimeRoot'])
+        self.assertEqual(lost['instance'], first)
+        self.check_told(client, first, lost['runtimeRoot'])
         self.assertNotEqual(self.collect(wanted=1), '')
         told = self.command('sessions', 'discard', lost['id'])
         self.assertEqual(told.returncode, 0, told.stderr)
         self.check_goes_on({**HERE, 'again': 'again\n'})
         self.assertEqual({one['state'] for one in self.records()}, {'stopped'})
+
+    def notices(self, client):
+        updates = [m.params['update'] for m in list(client.messages)
+                   if m.method == 'session/update']
+        return [one['title'] for one in updates if one['sessionUpdate'] == 'tool_call']
+
+    def check_told(self, client, instance, root):
+        """The session itself says that its sandbox is another one, and what is gone with it."""
+        told = [text for text in self.notices(client) if 'in a new sandbox' in text]
+        self.assertEqual(len(told), 1, told)
+        self.assertIn(f'({instance}) was deleted', told[0])
+        self.assertIn(f'what was changed in {root} since the last sync', told[0])
+
+    def test_it_is_deleted_while_nobody_is_there(self):
+        """And its session is taken up by another broker, in one of the same name."""
+        client, session = self.begin()
+        client.process.kill()
+        client.wait(PATIENCE)
+        self.daytona.vanish(self.box()['id'])
+        second = self.greeted()
+        told = second.call('session/load', {'sessionId': session, 'cwd': str(self.work),
+                                            'mcpServers': []}, seconds=PATIENCE)
+        self.assertIsNotNone(told)
+        texts = self.notices(second)
+        self.assertTrue([text for text in texts if 'goes on in another sandbox' in text
+                         and 'since the last sync is not here' in text], texts)
+        self.end(second)
+        self.assertIn('was deleted', self.collect(wanted=1))
+        self.assertEqual(sorted(one['state'] for one in self.records()), ['failed', 'stopped'])
+        self.check_goes_on(HERE)
 
     def test_it_breaks(self):
         client, session = self.begin()

@@ -58,8 +58,13 @@ export class World {
       one.state !== "destroyed" && (includeErroredDeleted || this.#isVisible(one)));
   }
 
+  // A home is called the same in every sandbox there; here, in a later one of the same name.
+  #folderName({ id, name }) {
+    return fs.existsSync(path.join(this.dir, name)) ? id : name;
+  }
+
   folder(sandbox) {
-    return path.join(this.dir, sandbox.id);
+    return path.join(this.dir, sandbox.folderName);
   }
 
   home(sandbox) {
@@ -178,6 +183,7 @@ export class World {
     }
     sandbox.states.push(sandbox.state);
     this.sandboxes.set(sandbox.id, sandbox);
+    sandbox.folderName = this.#folderName(sandbox);
     fs.mkdirSync(this.home(sandbox), { recursive: true });
     const answer = createdSandbox(sandbox);
     this.course(sandbox, this.#createSteps(sandbox));

@@ -19,6 +19,7 @@ static void test_a_sandbox_that_is_kept_rests_once_everything_is_here(void **sta
 	struct fixture *fixture = *state;
 	fixture->sandbox.impl = &resting_impl;
 	fixture->sandbox.reference = "box-1";
+	fixture->sandbox.instance = "id-1";
 	for (int i = 0; i < 2; i++) {
 		fixture->settings.persistence = i ? PERSISTENCE_ARCHIVE : PERSISTENCE_REUSE;
 		open_root(fixture, "a");
@@ -27,6 +28,7 @@ static void test_a_sandbox_that_is_kept_rests_once_everything_is_here(void **sta
 		assert_int_equal(fixture->rests, i + 1);
 		assert_int_equal(record_of(fixture, "a")->state, RECORD_STOPPED);
 		assert_string_equal(fixture->record.reference, "box-1");
+		assert_string_equal(fixture->record.instance, "id-1");
 		renew(fixture);
 	}
 	assert_int_equal(fixture->destroys, 0);

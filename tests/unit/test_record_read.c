@@ -42,6 +42,7 @@ static void fill_whole(struct record *record)
 	assert_true(record_add_session(record, "s-1"));
 	record->runtime_root = mem_strdup("/there");
 	record->reference = mem_strdup("box-1");
+	record->instance = mem_strdup("id-1");
 	record->error = mem_strdup("the link broke");
 	snprintf(record->receipt.runtime_tree, RECORD_TREE_SIZE, "%040d", 1);
 	snprintf(record->receipt.merged_tree, RECORD_TREE_SIZE, "%040d", 2);
