@@ -211,9 +211,15 @@ static bool forget(struct acting *acting, const struct claims *claims, struct er
 			continue;
 		}
 		char *quoted = path_quote(span_of(record->local_root));
-		printf("session %s of %s: what was changed there since its last sync is lost (the "
-		       "record is of %s)\n",
-			record->id, quoted, record->updated);
+		if (strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) == 0) {
+			printf("session %s of %s: what was done there is lost: it was never "
+			       "brought here (sync = none)\n",
+				record->id, quoted);
+		} else {
+			printf("session %s of %s: what was changed there since its last sync is "
+			       "lost (the record is of %s)\n",
+				record->id, quoted, record->updated);
+		}
 		free(quoted);
 		if (!record_remove(acting->folder_fd, record->id, err)) {
 			return false;

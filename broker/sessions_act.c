@@ -219,11 +219,19 @@ static bool stop(struct acting *acting, struct error *err)
 
 static void say_lost(const struct record *record)
 {
-	if (sessions_is_collected(record)) {
+	bool is_synced = strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) != 0;
+	if (is_synced && sessions_is_collected(record)) {
 		say(record->id, record, "was collected; its sandbox goes");
 		return;
 	}
 	char *quoted = path_quote(span_of(record->runtime_root ? record->runtime_root : "-"));
+	if (!is_synced) {
+		printf("session %s: what was done in %s is lost: it was never brought here (sync = "
+		       "none)\n",
+			record->id, quoted);
+		free(quoted);
+		return;
+	}
 	printf("session %s: what was changed in %s since its last sync is lost (the record is of "
 	       "%s)\n",
 		record->id, quoted, record->updated);

@@ -99,6 +99,8 @@ class Life(Room):
         self.assertIn('sync = none', kept.stderr)
         told = self.command('sandboxes', 'delete', '--discard', first['name'])
         self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertIn('never brought here (sync = none)', told.stdout)
+        self.assertNotIn('since its last sync', told.stdout)
         self.assertEqual(self.boxes(), [])
 
     def test_what_could_not_be_collected_stays(self):
