@@ -100,12 +100,24 @@ static bool make_parents(const char *path, struct error *err)
 
 /* ---- making a copy ---- */
 
+/* Whether something of the broker's has this name beside the root. */
+static bool is_own_name(const char *name)
+{
+	static const char *const own[] = {"", ".acp-broker", ".made", ".rules"};
+	for (size_t i = 0; i < ARRAY_LENGTH(own); i++) {
+		if (strcmp(name, own[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The root keeps the workspace's name: agents show and use it. */
 static bool name_copy(struct copy_job *job, const char *real, struct error *err)
 {
 	const char *name = strrchr(real, '/') + 1;
 	return put_path(job->folder, err, "%s/%016" PRIx64, job->home, hash_text(real)) &&
-	       put_path(job->runtime, err, "%s/%s", job->folder, *name ? name : "root");
+	       put_path(job->runtime, err, "%s/%s", job->folder, is_own_name(name) ? "root" : name);
 }
 
 static bool mark_made(const char *path, struct error *err)

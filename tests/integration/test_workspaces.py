@@ -100,6 +100,17 @@ class Workspaces(TurnCase):
         self.assertEqual((self.work / 'inner' / 'a').read_text(), '9\n')
         self.assertTrue((self.work / 'inner' / '.git').is_file())
 
+    def test_a_name_that_is_also_one_of_the_brokers_own(self):
+        for name in '.rules', '.made', '.acp-broker':
+            where = self.dir / name
+            where.mkdir()
+            (where / 'a').write_text('1\n')
+            (where / '.gitignore').write_text('kept\n')
+            (where / 'kept').write_text('ignored\n')
+            client, session = self.works(where)
+            self.assertEqual((self.runtime(client, session) / 'kept').read_text(), 'ignored\n')
+            self.ended(client)
+
     def part_of_a_repository(self):
         """A workspace inside a larger repository, whose rules are at its top."""
         self.repository(self.dir / 'whole')
