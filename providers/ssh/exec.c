@@ -248,8 +248,9 @@ struct exec *ssh_host_exec(struct ssh_host *host, const struct exec_spec *spec,
 {
 	if (spec->foreground) {
 		error_set(err, ERROR_UNAVAILABLE,
-			"starting \"%s\": %s cannot be given this terminal", spec->argv[0],
-			ssh_host_name(host));
+			"starting \"%s\": %s cannot be given this terminal: start it there, in a "
+			"terminal of that host's, or bring the files that it makes with copy",
+			spec->argv[0], ssh_host_name(host));
 		return NULL;
 	}
 	if (host->is_over || !host->control.is_ready) {

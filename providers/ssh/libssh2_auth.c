@@ -11,7 +11,7 @@
 #include "providers/ssh/libssh2_auth.h"
 #include "providers/ssh/libssh2_secret.h"
 
-/* Authentication in the order of ssh(1): none, the agent's keys, those in files, a password. */
+/* Authentication: none, the agent's keys, those in files, a password, questions. */
 
 void auth_note(struct buf *notes, const char *format, ...)
 {
@@ -113,6 +113,15 @@ enum auth_result auth_outcome(struct login_work *work, int outcome, const char *
 	}
 }
 
+enum auth_result auth_proof_outcome(struct login_work *work, int outcome, const char *what)
+{
+	if (outcome != LIBSSH2_ERROR_AUTHENTICATION_FAILED) {
+		return auth_outcome(work, outcome, what);
+	}
+	work->auth.attempts++;
+	return auth_refusal(work, true, what);
+}
+
 unsigned int auth_user_len(const struct login_work *work)
 {
 	return (unsigned int)strlen(work->target.user);
@@ -158,20 +167,7 @@ static enum auth_result try_password(struct login_work *work, enum login_need *o
 		auth_user_len(work), auth->password, (unsigned int)strlen(auth->password), NULL);
 	mem_wipe_free(auth->password);
 	auth->password = NULL;
-	return outcome == LIBSSH2_ERROR_AUTHENTICATION_FAILED
-	               ? (auth->attempts++, auth_refusal(work, true, "the password"))
-	               : auth_outcome(work, outcome, "the password");
-}
-
-/* A dialogue with a person, mostly a second factor, where nothing else was refused. */
-static enum auth_result note_dialogue(struct login_work *work, enum login_need *out_need)
-{
-	struct auth *auth = &work->auth;
-	if (auth->attempts == 0 && auth_server_takes(auth, "keyboard-interactive")) {
-		auth_note(&auth->unsupported,
-			"the server would ask questions (keyboard-interactive)");
-	}
-	return AUTH_NEXT;
+	return auth_proof_outcome(work, outcome, "the password");
 }
 
 enum { STEP_NONE, STEP_AGENT };
@@ -180,7 +176,7 @@ static auth_step *const steps[] = {
 	[STEP_AGENT] = auth_try_agent,
 	auth_try_keys,
 	try_password,
-	note_dialogue,
+	auth_try_dialogue,
 };
 
 static bool auth_refused(struct login_work *work, struct error *err)
@@ -208,7 +204,8 @@ static bool auth_refused(struct login_work *work, struct error *err)
 		"logging in as %s: %.*s; the server takes %s%s", user, (int)tried.len, tried.data,
 		methods,
 		auth_server_takes(auth, "keyboard-interactive") && !work->target.user_is_secret
-			? " (keyboard-interactive with ssh-client = openssh alone)"
+			? " (questions of keyboard-interactive, but for the password, with "
+			  "ssh-client = openssh alone)"
 			: "");
 }
 

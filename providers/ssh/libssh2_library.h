@@ -46,6 +46,7 @@
 	X(session_set_timeout)                                                                     \
 	X(session_supported_algs)                                                                  \
 	X(userauth_authenticated)                                                                  \
+	X(userauth_keyboard_interactive_ex)                                                        \
 	X(userauth_list)                                                                           \
 	X(userauth_password_ex)                                                                    \
 	X(userauth_publickey)                                                                      \

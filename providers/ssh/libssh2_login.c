@@ -50,6 +50,12 @@ struct login {
 
 /* ---- the worker's ---- */
 
+struct login_work *login_work_of(void **abstract)
+{
+	struct login *login = ssh2_session_owner(abstract);
+	return &login->work;
+}
+
 void login_bound_call(struct login_work *work)
 {
 	long long left_ms = work->deadline_ms - clock_now_ms() + LIBRARY_LATER_MS;

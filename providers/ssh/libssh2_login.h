@@ -56,6 +56,7 @@ struct auth {
 	char *password;
 	bool has_asked_passphrase;
 	bool has_asked_password;
+	bool has_open_question; // of the server's, in a dialogue: nobody here has the answer
 	int attempts;           // answered by the server
 	bool is_lost;           // the server has gone, and had refused nothing before
 	int proofs;             // taken, where the server wants more than one
@@ -80,6 +81,9 @@ struct login_work {
  */
 bool auth_run(struct login_work *work, enum login_need *out_need, struct error *err) ATTR_NODISCARD;
 void auth_finish(struct auth *auth);
+
+/* Of what a callback of the library is given during auth_run. */
+struct login_work *login_work_of(void **abstract);
 
 /* The next call of the library ends at the deadline. */
 void login_bound_call(struct login_work *work);

@@ -64,6 +64,25 @@ class SshCase(SyncCase):
         return caught.exception
 
 
+class TerminalLogin(SshCase):
+    def test_it_is_refused_with_what_to_do_instead(self):
+        client = self.far('--terminal-auth')
+        methods = client.initialize(seconds=SECONDS)['authMethods']
+        self.end(client)
+        method, = (method for method in methods if method.get('args') == ['--login'])
+        options = ['--config', str(self.dir / 'config-far'), '--profile', 'far']
+        told = subprocess.run(
+            [*self.broker_argv(*options, agent=['the-agent']), *method['args']], check=False,
+            env={**self.environment(), **method['env']}, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual((told.returncode, told.stdout), (1, ''), told.stderr)
+        for words in ('running the-agent for its login', 'cannot be given this terminal',
+                      'start it there', 'copy'):
+            self.assertIn(words, told.stderr)
+        self.assertTrue(processes.wait_until(
+            lambda: not self.server.connections(), SECONDS), 'a connection is left')
+
+
 class Sessions(SshCase):
     def test_edits_travel_both_ways_around_a_prompt(self):
         (self.work / 'mine').write_text('from here\n')

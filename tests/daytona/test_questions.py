@@ -1,0 +1,246 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+Logging in where libssh2 can do a part of it only: a server that asks questions, a key on a FIDO
+token. With libssh2 the error names what was missing and the setting that helps; with the ssh
+program it works, or fails with the program's words; `auto` changes to it and says so.
+"""
+
+import base64
+import json
+import os
+import pathlib
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import threading
+
+sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1] / 'integration')]
+
+from acp import RpcError  # noqa: E402
+from case import Case, main  # noqa: E402
+from sshd import Sshd  # noqa: E402
+
+SECONDS = 120
+PASSWORD = {'prompt': 'Password: ', 'echo': False, 'answer': 'sesame'}
+CODE = {'prompt': 'Verification code: ', 'echo': True, 'answer': '271828'}
+DEADLINES = {'start-timeout': '60s', 'connect-timeout': '30s', 'auth-timeout': '60s',
+             'sync': 'none'}
+OTHER_CLIENT = 'ssh-client = openssh'
+SWITCHED = 'using the ssh program'
+
+
+class Logins(Case):
+    def tried(self, **keys):
+        """A client of the broker, and why it could not log in; None: it could."""
+        values = {**DEADLINES, **self.way, **keys}
+        client = self.broker(options=self.config(backend='ssh', **values), env=self.environment())
+        try:
+            client.initialize(seconds=SECONDS)
+        except RpcError as error:
+            return client, error
+        return client, None
+
+    def assert_in(self, **keys):
+        client, error = self.tried(**keys)
+        self.assertIsNone(error)
+        client.close_stdin()
+        self.assertEqual(client.wait(SECONDS), 0, client.stderr)
+        return client.stderr
+
+    def assert_refused(self, code, *words, **keys):
+        client, error = self.tried(**keys)
+        self.assertIsNotNone(error)
+        self.assertEqual(error.data['code'], code, error)
+        for word in words:
+            self.assertIn(word, str(error))
+        client.close_stdin()
+        client.wait(SECONDS)
+        return client.stderr, str(error)
+
+
+class Questions(Logins):
+    askpass = None  # the user's own
+
+    def serve(self, *rounds):
+        self.server = subprocess.Popen(
+            ['node', str(pathlib.Path(__file__).with_name('questions.mjs')), json.dumps(rounds)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env={'PATH': os.environ['PATH'], 'HOME': str(self.dir)})
+        self.addCleanup(self.end_server)
+        told = json.loads(self.server.stdout.readline())
+        known = self.dir / 'known_hosts'
+        known.write_text(f'[127.0.0.1]:{told["port"]} {told["hostKey"]}\n')
+        self.way = {'host': '127.0.0.1', 'port': told['port'], 'user': 'anybody',
+                    'known-hosts': known, 'ssh-config': '/dev/null'}
+
+    def end_server(self):
+        if self.server.stdin:
+            self.server.stdin.close()
+            self.server.stdin = None
+            self.answers = [json.loads(line)['answers'] for line in self.server.stdout]
+            self.server.stdout.close()
+            self.server.wait(SECONDS)
+
+    def environment(self):
+        env = super().environment()
+        return {**env, 'SSH_ASKPASS': str(self.askpass)} if self.askpass else env
+
+    def assert_answered(self, *answers):
+        self.end_server()
+        self.assertEqual(self.answers, list(answers))
+
+    def test_the_one_question_for_the_password_is_answered_by_its_command(self):
+        for client in ('libssh2', 'openssh', 'auto'):
+            with self.subTest(client=client):
+                self.serve([PASSWORD])
+                said = self.assert_in(**{'ssh-client': client, 'password-command': 'echo sesame'})
+                self.assertNotIn(SWITCHED, said)
+                self.assertNotIn('sesame', said)
+                self.end_server()
+                self.assertIn(['sesame'], self.answers)
+
+    def test_a_wrong_password_is_told_and_tried_once(self):
+        self.serve([PASSWORD])
+        said, error = self.assert_refused(
+            'AUTH_FAILED', 'the password (asked for): refused',
+            **{'ssh-client': 'auto', 'password-command': 'echo wrong'})
+        self.assertNotIn(SWITCHED, said)
+        self.assertNotIn('wrong', error)
+        self.assert_answered(['wrong'])
+
+    def test_without_a_command_the_setting_is_named(self):
+        self.serve([PASSWORD])
+        self.assert_refused('SSH_UNSUPPORTED', 'keyboard-interactive', OTHER_CLIENT,
+                            **{'ssh-client': 'libssh2'})
+        self.assert_answered()
+
+    def test_a_second_question_is_beyond_libssh2(self):
+        for rounds in ([[PASSWORD, CODE]], [[PASSWORD], [CODE]], [[CODE]]):
+            with self.subTest(rounds=rounds):
+                self.serve(*rounds)
+                self.assert_refused('SSH_UNSUPPORTED', 'asked for more than the password',
+                                    OTHER_CLIENT, **{'ssh-client': 'libssh2',
+                                                     'password-command': 'echo sesame'})
+                self.end_server()
+                # The password goes where it was asked for, and nowhere else.
+                sent = [answer for round_ in self.answers for answer in round_ if answer]
+                self.assertEqual(sent, ['sesame'] if len(rounds) == 2 else [])
+
+    def test_the_ssh_program_asks_whoever_answers_for_the_user(self):
+        self.askpass = self.dir / 'askpass'
+        self.askpass.write_text('#!/bin/sh\ncase $1 in *code*) echo 271828 ;; *) exit 1 ;; esac\n')
+        self.askpass.chmod(0o755)
+        for client in ('openssh', 'auto'):
+            with self.subTest(client=client):
+                self.serve([PASSWORD], [CODE])
+                said = self.assert_in(**{'ssh-client': client, 'password-command': 'echo sesame'})
+                self.assertEqual(SWITCHED in said, client == 'auto', said)
+                if client == 'auto':
+                    self.assertIn('asked for more than the password', said)
+                self.end_server()
+                self.assertEqual(self.answers[-2:], [['sesame'], ['271828']])
+
+
+def text(data):
+    """A string of the wire (RFC 4251, 5)."""
+    return struct.pack('>I', len(data)) + data
+
+
+SK_TYPE = b'sk-ssh-ed25519@openssh.com'
+SK_BLOB = text(SK_TYPE) + text(bytes(range(32))) + text(b'ssh:')
+
+
+def sk_private_key():
+    """PROTOCOL.key of OpenSSH with a key of PROTOCOL.u2f; no token has its other half."""
+    inner = struct.pack('>II', 7, 7) + SK_BLOB + b'\1' + text(b'handle') + text(b'') + text(b'me')
+    inner += bytes(range(1, 1 + -len(inner) % 8))
+    whole = (b'openssh-key-v1\0' + text(b'none') + text(b'none') + text(b'')
+             + struct.pack('>I', 1) + text(SK_BLOB) + text(inner))
+    lines = base64.encodebytes(whole).decode()
+    return f'-----BEGIN OPENSSH PRIVATE KEY-----\n{lines}-----END OPENSSH PRIVATE KEY-----\n'
+
+
+class OnlyFidoAgent:
+    """An ssh-agent that has one key, on a token, and does not sign."""
+
+    def __init__(self, path):
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            with connection, connection.makefile('rb') as asked:
+                while len(head := asked.read(4)) == 4:
+                    body = asked.read(struct.unpack('>I', head)[0])
+                    answer = bytes([5])  # SSH_AGENT_FAILURE
+                    if body[:1] == bytes([11]):
+                        answer = bytes([12]) + struct.pack('>I', 1) + text(SK_BLOB) + text(b'token')
+                    connection.sendall(text(answer))
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+class Fido(Logins):
+    def setUp(self):
+        super().setUp()
+        self.sshd = Sshd()
+        self.sshd.__enter__()
+        self.addCleanup(self.sshd.stop)
+        self.config_file = self.dir / 'ssh_config'
+        self.way = {'host': 'box', 'ssh-config': self.config_file}
+
+    def write_config(self, *lines):
+        kept = [line for line in self.sshd.config.read_text().splitlines()
+                if not line.split()[0].startswith('Identit')]
+        self.config_file.write_text('\n'.join([*kept, *(f'\t{line}' for line in lines)]) + '\n')
+
+    def with_key_file(self):
+        key = self.dir / 'id_sk'
+        key.write_text(sk_private_key())
+        key.chmod(0o600)
+        public = base64.b64encode(SK_BLOB).decode()
+        key.with_suffix('.pub').write_text(f'{SK_TYPE.decode()} {public} me\n')
+        self.write_config(f'IdentityFile {key}', 'IdentitiesOnly yes', 'IdentityAgent none')
+        return f'{key} is a FIDO key'
+
+    def with_agent(self):
+        path = self.dir / 'agent'
+        agent = OnlyFidoAgent(path)
+        self.addCleanup(agent.close)
+        self.write_config(f'IdentityFile {self.dir}/none', f'IdentityAgent {path}')
+        return f"the agent's {SK_TYPE.decode()} key token is a FIDO key"
+
+    def test_the_key_is_one_to_ssh_keygen(self):
+        self.with_key_file()
+        listed = subprocess.run(['ssh-keygen', '-l', '-f', self.dir / 'id_sk'], check=True,
+                                capture_output=True, text=True).stdout
+        self.assertIn('(ED25519-SK)', listed)
+
+    def check(self, what):
+        self.assert_refused('SSH_UNSUPPORTED', what, OTHER_CLIENT, **{'ssh-client': 'libssh2'})
+        said, error = self.assert_refused('AUTH_FAILED', **{'ssh-client': 'auto'})
+        self.assertIn(f'{what}', said)
+        self.assertIn(SWITCHED, said)
+        self.assertNotIn(OTHER_CLIENT, error)
+
+    def test_a_key_file(self):
+        self.check(self.with_key_file())
+
+    def test_an_agent_that_has_no_other_key(self):
+        self.check(self.with_agent())
+
+
+if __name__ == '__main__':
+    assert shutil.which('node'), 'there is no node'
+    main()
