@@ -105,6 +105,20 @@ static bool print_program(const struct profile *profile, const char *const *envi
 
 /* ---- sections ---- */
 
+/* NAME=value; of a variable that holds a secret, by its name, that alone: this is shown around. */
+static void print_variables(const char *label, char *const *entries, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t len = strcspn(entries[i], "=");
+		if (environment_name_is_secret(entries[i], len)) {
+			print_label(label);
+			printf("\"%.*s=\" and a value that is not shown\n", (int)len, entries[i]);
+		} else {
+			print_quoted(label, entries[i]);
+		}
+	}
+}
+
 static void print_agent(const struct profile *profile)
 {
 	print_quoted("agent", profile->agent_name);
@@ -184,9 +198,7 @@ static void print_mcp_server(const struct mcp_server *server)
 		free(shown);
 	}
 	size_t secrets = words_count(server->secret_names);
-	for (size_t i = 0; i < words_count(server->env) - secrets; i++) {
-		print_quoted("  env", server->env[i]);
-	}
+	print_variables("  env", server->env, words_count(server->env) - secrets);
 	for (char **name = server->secret_names; *name; name++) {
 		print_line("  secret-env", *name);
 	}
@@ -214,7 +226,7 @@ bool config_print(const struct config *config, const char *const *environment)
 	print_line("workspace", config->workspace ? config->workspace : "as the editor says");
 	print_agent(profile);
 	bool found = print_program(profile, environment);
-	print_quoted_list("env", profile->agent_env);
+	print_variables("env", profile->agent_env, words_count(profile->agent_env));
 	for (char **name = profile->secret_env; *name; name++) {
 		print_line("secret-env", *name);
 	}

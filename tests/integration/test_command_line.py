@@ -218,6 +218,18 @@ class File(CommandLine):
 
 
 class Check(CommandLine):
+    def test_a_variable_that_is_named_as_a_secret_is_printed_without_its_value(self):
+        self.write_config(
+            f'[agent "scripted"]\n\tcommand = {AGENT}\n\tenv = API_KEY=hunter2=\n\tenv = A=1\n'
+            '[profile "default"]\n\tagent = scripted\n\tenv = MY_TOKEN=hunter3\n\tmcp = m\n'
+            '[mcp "m"]\n\tcommand = npx\n\tenv = DB_PASSWORD=hunter4\n')
+        pairs = self.checked('--profile', 'default')
+        self.assertNotIn('hunter', str(pairs))
+        self.assertEqual(self.values(pairs, 'env'), [
+            '"API_KEY=" and a value that is not shown', '"A=1"',
+            '"MY_TOKEN=" and a value that is not shown',
+            '"DB_PASSWORD=" and a value that is not shown'])
+
     def test_what_was_understood_is_printed_word_by_word(self):
         path = self.write_config(
             '[broker]\n\tprofile = devbox\n\tlog-level = debug\n'
