@@ -202,13 +202,16 @@ static bool apply(const struct local *local, const git_oid *from, const git_oid 
 	return apply_run(local->store, &applied, &result, err);
 }
 
-static bool fail_busy(
-	const struct workspace_request *request, const struct stuck *left, struct error *err)
+static const char rest_waits[] = "what the agent did to it waits for the next sync";
+static const char rest_is_back[] =
+	"all else here is as in the checkpoint, and the sandbox follows with the next sync";
+
+static bool fail_busy(const struct workspace_request *request, const struct stuck *left,
+	const char *rest, struct error *err)
 {
 	const struct stuck_path *first = &left->paths[0];
-	return error_set_reason(err, ERROR_UNAVAILABLE, "SYNC_BUSY",
-		"%s/%s: %s; what the agent did to it waits for the next sync", request->local_root,
-		first->path, first->why);
+	return error_set_reason(err, ERROR_UNAVAILABLE, "SYNC_BUSY", "%s/%s: %s; %s",
+		request->local_root, first->path, first->why, rest);
 }
 
 static bool park(struct round *round, struct store *store, const struct workspace_request *request,
@@ -260,7 +263,7 @@ bool round_merge(struct round *round, struct store *store, const struct workspac
 		ok = apply_once(round, &local, &stuck, &left, err);
 		is_done = ok && left.count == 0;
 		if (ok && !is_done && i + 1 == SYNC_ROUNDS_MAX) {
-			ok = fail_busy(request, &left, err);
+			ok = fail_busy(request, &left, rest_waits, err);
 		}
 		if (!is_done && stuck.count == 0) {
 			stuck_intersect(&stuck, &before, &left);
@@ -298,7 +301,7 @@ bool round_go_back(struct round *round, struct store *store,
 	struct local local = {store, request, is_cancelled};
 	struct stuck left = {0};
 	bool applied = apply(&local, &round->target, tree, &left, err) &&
-	               (left.count == 0 || fail_busy(request, &left, err));
+	               (left.count == 0 || fail_busy(request, &left, rest_is_back, err));
 	stuck_finish(&left);
 	if (applied) {
 		point("back.applied");

@@ -65,6 +65,23 @@ static void test_a_checkpoint_that_is_not_there_is_told_before_anything_is_done(
 	expect(fixture, "cat $R/a", "1\n");
 }
 
+/* An ignored folder has the name that a file has in the checkpoint. */
+static void test_what_cannot_go_back_is_told_and_all_else_does(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, "echo 1 > a; echo o > out");
+	sync_once(fixture);
+	run(fixture, "echo 2 > a; rm out; mkdir out; echo i > out/i; echo out/ > .gitignore");
+	sync_once(fixture);
+	roll_back(fixture, "1");
+	assert_false(fixture->is_ok);
+	assert_string_equal(fixture->err.reason, "SYNC_BUSY");
+	assert_non_null(strstr(fixture->err.text, "/out: a folder is there; all else here is"));
+	expect(fixture, "cat a out/i", "1\ni\n");
+	sync_once(fixture);
+	expect(fixture, "cat $R/a out/i", "1\ni\n");
+}
+
 /* The sandbox was deleted and made anew between two brokers. */
 static void test_a_runtime_that_was_made_anew_takes_nothing_away(void **state)
 {
@@ -105,6 +122,7 @@ int main(void)
 		WORKSPACE_TEST(test_the_newest_to_go_back_to_is_the_one_before_the_sync),
 		WORKSPACE_TEST(test_the_oldest_can_be_gone_back_to_though_the_sync_forgets_it),
 		WORKSPACE_TEST(test_a_checkpoint_that_is_not_there_is_told_before_anything_is_done),
+		WORKSPACE_TEST(test_what_cannot_go_back_is_told_and_all_else_does),
 		WORKSPACE_TEST(test_a_runtime_that_was_made_anew_takes_nothing_away),
 		WORKSPACE_TEST(test_a_forgotten_base_takes_nothing_away_either),
 	};
