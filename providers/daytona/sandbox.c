@@ -310,6 +310,7 @@ struct sandbox *daytona_sandbox_open(const struct provider_context *context,
 		return NULL;
 	}
 	bool is_new = place->profile.end == DAYTONA_END_DELETE;
+	place->is_fleeting = is_new && !place->profile.is_synced;
 	struct daytona_account account;
 	daytona_profile_account(&place->profile, context, &account);
 	place->claim = daytona_claim_create(&(struct daytona_claim_config){
@@ -319,7 +320,7 @@ struct sandbox *daytona_sandbox_open(const struct provider_context *context,
 		.directory = request->directory,
 		.reference = request->reference,
 		.is_new = is_new,
-		.is_transient = is_new && place->profile.is_synced,
+		.is_transient = is_new,
 		.timeout_ms = place->profile.stop_timeout_ms,
 		.data = place,
 	});

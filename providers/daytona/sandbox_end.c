@@ -63,7 +63,18 @@ static void begin(struct daytona_place *place, sandbox_done *done, void *data)
 	place->is_ending = true;
 	place->done = done;
 	place->done_data = data;
-	daytona_claim_take_alone(place->claim, on_alone);
+	place->end_waits = place->is_keeping;
+	if (!place->end_waits) {
+		daytona_claim_take_alone(place->claim, on_alone);
+	}
+}
+
+void daytona_end_go_on(struct daytona_place *place)
+{
+	if (place->end_waits) {
+		place->end_waits = false;
+		daytona_claim_take_alone(place->claim, on_alone);
+	}
 }
 
 void daytona_rest(struct sandbox *sandbox, sandbox_done *done, void *data)

@@ -32,6 +32,10 @@ struct daytona_place {
 
 	struct list execs;  // of struct daytona_exec
 	struct list adding; // of struct daytona_adding
+	bool is_fleeting;   // its note still says that it goes with this broker, though it is not
+	                    // synced
+	bool is_keeping;    // that is being changed
+	bool end_waits;     // for that
 	ev_timer touch;     // tells the service that there is activity
 	struct daytona_call *touching;
 
@@ -96,6 +100,9 @@ void daytona_exec_lost(struct daytona_place *place);
 void daytona_touch_start(struct daytona_place *place);
 
 /* ---- sandbox_end.c ---- */
+
+/* The note says by now what it has to. */
+void daytona_end_go_on(struct daytona_place *place);
 
 void daytona_rest(struct sandbox *sandbox, sandbox_done *done, void *data);
 void daytona_destroy(struct sandbox *sandbox, sandbox_done *done, void *data);

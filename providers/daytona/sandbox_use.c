@@ -14,6 +14,7 @@
 struct daytona_adding {
 	struct list link; // place.adding
 	struct daytona_place *place;
+	char *waiting; // owned; the local root, until the note is as it has to be; or NULL
 	sandbox_done *done;
 	void *data;
 };
@@ -24,15 +25,54 @@ void daytona_mirror_roots(struct daytona_place *place)
 	place->sandbox.root_count = place->inner->root_count;
 }
 
+static void adding_free(struct daytona_adding *adding)
+{
+	list_remove(&adding->link);
+	free(adding->waiting);
+	free(adding);
+}
+
 static void on_root_added(void *data, const struct error *err)
 {
 	struct daytona_adding *adding = data;
 	sandbox_done *done = adding->done;
 	void *done_data = adding->data;
 	daytona_mirror_roots(adding->place);
-	list_remove(&adding->link);
-	free(adding);
+	adding_free(adding);
 	done(done_data, err);
+}
+
+static void on_kept(void *data, const struct error *err)
+{
+	struct daytona_place *place = data;
+	place->is_keeping = false;
+	place->is_fleeting = err != NULL;
+	LIST_FOR_EACH(adding, &place->adding, struct daytona_adding, link) {
+		char *local_root = adding->waiting;
+		adding->waiting = NULL;
+		if (local_root && err) {
+			sandbox_raise_later(&place->sandbox, adding->done, adding->data, err);
+			adding_free(adding);
+		} else if (local_root) {
+			sandbox_add_root(place->inner, local_root, on_root_added, adding);
+		}
+		free(local_root);
+	}
+	daytona_end_go_on(place);
+}
+
+/*
+ * What is done in a workspace that is not synced is there alone: from then on whoever comes after
+ * a broker that was killed leaves the sandbox as it is.
+ */
+static void keep_first(
+	struct daytona_place *place, struct daytona_adding *adding, const char *local_root)
+{
+	adding->waiting = mem_strdup(local_root);
+	if (!place->is_keeping) {
+		place->is_keeping = true;
+		daytona_claim_keep(place->claim, on_kept);
+	}
 }
 
 void daytona_add_root(
@@ -44,7 +84,11 @@ void daytona_add_root(
 	adding->done = done;
 	adding->data = data;
 	list_append(&place->adding, &adding->link);
-	sandbox_add_root(place->inner, local_root, on_root_added, adding);
+	if (place->is_fleeting) {
+		keep_first(place, adding, local_root);
+	} else {
+		sandbox_add_root(place->inner, local_root, on_root_added, adding);
+	}
 }
 
 /* ---- files ---- */
@@ -208,7 +252,6 @@ void daytona_use_finish(struct daytona_place *place)
 		self->place = NULL;
 	}
 	LIST_FOR_EACH(adding, &place->adding, struct daytona_adding, link) {
-		list_remove(&adding->link);
-		free(adding);
+		adding_free(adding);
 	}
 }

@@ -87,6 +87,26 @@ class Life(Room):
             self.end(self.greeted(persistence=persistence))
             self.assertEqual([box['state'] for box in self.boxes()], states)
 
+    def test_one_that_is_not_synced_goes_with_a_killed_broker_until_a_session_is_in_it(self):
+        for has_session in (False, True):
+            client = self.greeted(persistence='transient', sync='none')
+            if has_session:
+                self.prompt(client, self.open_session(client), 'terminal echo a > a')
+            name, = self.notes()
+            client.process.kill()
+            client.wait(PATIENCE)
+            second = self.greeted(persistence='transient', sync='none')
+            if has_session:
+                second.wait_log('recovery:', PATIENCE)
+                self.assertIsNotNone(self.daytona.sandbox(name))
+                self.assertIn(name, self.notes())
+            else:
+                self.assertTrue(processes.wait_until(lambda: name not in self.notes(), PATIENCE),
+                                second.stderr)
+                self.assertIn('in which nothing was done, is deleted', second.stderr)
+            self.end(second)
+            self.assertEqual([box['name'] for box in self.boxes()], [name] * has_session)
+
     def test_what_is_not_synced_stays_there(self):
         client, session = self.opened(persistence='transient', sync='none')
         self.prompt(client, session, 'terminal echo a > a')
