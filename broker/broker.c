@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "base/process.h"
+#include "base/words.h"
 #include "broker/audit.h"
 #include "broker/check.h"
 #include "broker/command.h"
@@ -241,13 +242,24 @@ static int run_test_provider(struct broker *broker, struct provider *provider)
 	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILED;
 }
 
+/* What may hold secrets: the broker's own environment, and what the profile adds for the agent. */
+static char **variables(const struct broker *broker)
+{
+	char **all = mem_alloc_zero(sizeof(*all));
+	words_append_all(&all, broker->environment);
+	words_append_all(&all, (const char *const *)broker->config.profile.agent_env);
+	return all;
+}
+
 static bool open_trace(struct broker *broker, struct error *err)
 {
 	if (!broker->config.trace) {
 		return true;
 	}
-	broker->trace = trace_open(broker->config.trace, broker->environment,
+	char **all = variables(broker);
+	broker->trace = trace_open(broker->config.trace, (const char *const *)all,
 		(const char *const *)broker->config.profile.masked_env, err);
+	words_free(all);
 	return broker->trace != NULL;
 }
 
@@ -257,8 +269,10 @@ static bool open_audit(struct broker *broker, struct error *err)
 	if (!config->audit) {
 		return true;
 	}
-	broker->audit = audit_open(config->audit, config->audit_size, broker->environment,
+	char **all = variables(broker);
+	broker->audit = audit_open(config->audit, config->audit_size, (const char *const *)all,
 		(const char *const *)config->profile.masked_env, err);
+	words_free(all);
 	return broker->audit != NULL;
 }
 

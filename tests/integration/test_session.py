@@ -149,6 +149,20 @@ class Trace(Case):
         self.assertTrue(any(b'tell-nobody-2' in line for line in self.journal('<')))
 
 
+    def test_a_secret_that_the_configuration_gives_the_agent_is_one_too(self):
+        path = self.dir / 'trace'
+        options = [*self.config(env=['API_KEY=tell-nobody-3', 'PLAIN=tell-everybody']),
+                   '--trace', str(path)]
+        client = self.broker(options=options)
+        client.initialize()
+        client.prompt(client.new_session(self.work), 'env API_KEY', 'env PLAIN')
+        self.assertIn('API_KEY=tell-nobody-3', client.texts())
+        client.close_stdin()
+        client.wait()
+        self.assertNotIn('tell-nobody', path.read_text())
+        self.assertIn('PLAIN=tell-everybody', path.read_text())
+
+
 class TerminalLogin(Case):
     """The editor runs its agent command again, with the method's args and env, in a terminal."""
 
