@@ -158,6 +158,32 @@ static size_t match(struct span inside, const char *secret)
 	return taken;
 }
 
+/* Whether the text ends inside a secret that begins where it does. */
+static bool is_beginning(struct span text, const char *secret)
+{
+	while (*secret && text.len > 0) {
+		char bytes[UTF8_MAX];
+		size_t len;
+		size_t more = decode(text, bytes, &len);
+		if (strncmp(secret, bytes, len) != 0) {
+			return false;
+		}
+		secret += len;
+		text = (struct span){text.data + more, text.len - more};
+	}
+	return *secret != '\0';
+}
+
+static bool begins_any(const struct secrets *secrets, struct span text)
+{
+	for (int i = 0; i < secrets->count; i++) {
+		if (is_beginning(text, secrets->values[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static size_t match_any(const struct secrets *secrets, struct span inside)
 {
 	unsigned char first = (unsigned char)inside.data[0];
@@ -234,6 +260,14 @@ static void mask_text(struct rewriting *text)
 	}
 }
 
+/* Without what may be the first part of a secret at its end. */
+static void mask_cut_text(struct rewriting *text)
+{
+	while (text->from < text->end && !begins_any(text->secrets, rest_of(text))) {
+		mask_character(text);
+	}
+}
+
 static void rewrite(
 	const struct secrets *secrets, struct buf *buf, void (*mask)(struct rewriting *))
 {
@@ -250,7 +284,7 @@ void secrets_mask(const struct secrets *secrets, struct buf *json)
 	rewrite(secrets, json, mask_json);
 }
 
-void secrets_mask_text(const struct secrets *secrets, struct buf *text)
+void secrets_mask_text(const struct secrets *secrets, struct buf *text, bool is_cut)
 {
-	rewrite(secrets, text, mask_text);
+	rewrite(secrets, text, is_cut ? mask_cut_text : mask_text);
 }

@@ -25,7 +25,10 @@ void secrets_destroy(struct secrets *secrets); // NULL is fine
  */
 void secrets_mask(const struct secrets *secrets, struct buf *json);
 
-/* The same in any text, which may be broken or cut JSON. */
-void secrets_mask_text(const struct secrets *secrets, struct buf *text);
+/*
+ * The same in any text, which may be broken JSON. Of one that was cut (is_cut) the end goes, too,
+ * where a secret may begin there.
+ */
+void secrets_mask_text(const struct secrets *secrets, struct buf *text, bool is_cut);
 
 #endif

@@ -120,7 +120,7 @@ void trace_noise(struct trace *trace, const char *hop, struct span beginning, si
 	buf_init(&line, SIZE_MAX / 2);
 	buf_init(&masked, SIZE_MAX / 2);
 	bool is_copied = buf_append(&masked, beginning, NULL);
-	secrets_mask_text(trace->secrets, &masked);
+	secrets_mask_text(trace->secrets, &masked, beginning.len < length);
 	begin_line(&writer, &line, hop, true);
 	json_write_key(&writer, "noise");
 	json_write_string(&writer, is_copied ? buf_span(&masked) : SPAN_LITERAL(""));

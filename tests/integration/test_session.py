@@ -163,6 +163,20 @@ class Trace(Case):
         self.assertIn('PLAIN=tell-everybody', path.read_text())
 
 
+    def test_half_a_secret_is_one_too(self):
+        """Of a line that is no message the beginning is written, to its byte 256."""
+        path = self.dir / 'trace'
+        env = dict(self.environment(), SERVICE_TOKEN='tell-nobody-4')
+        client = self.broker(options=[*self.config(), '--trace', str(path)], env=env)
+        client.initialize()
+        client.prompt(client.new_session(self.work), 'raw ' + 'x' * 247 + 'tell-nobody-4 and more')
+        client.close_stdin()
+        client.wait()
+        noise = [record['noise'] for record in map(json.loads, path.read_text().splitlines())
+                 if 'noise' in record]
+        self.assertEqual(noise, ['x' * 247])
+
+
 class TerminalLogin(Case):
     """The editor runs its agent command again, with the method's args and env, in a terminal."""
 

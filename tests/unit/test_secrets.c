@@ -100,11 +100,40 @@ static void test_broken_text_is_masked_too(void **state)
 		buf_init(&buf, SIZE_MAX / 2);
 		assert_true(buf_append(&buf, span_of(cases[i][0]), NULL));
 		buf_fit(&buf, 0);
-		secrets_mask_text(secrets, &buf);
+		secrets_mask_text(secrets, &buf, false);
 		assert_true(span_is(buf_span(&buf), cases[i][1]));
 		buf_finish(&buf);
 		secrets_destroy(secrets);
 	}
+}
+
+static void test_half_a_secret_does_not_stay_at_the_end_of_what_was_cut(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *expected;
+	} cases[] = {
+		{"said token-12", "said "},
+		{"said t", "said "},
+		{"said token-1234", "said "}, // the longer one may have begun
+		{"token-1234, token-1x", "***, token-1x"},
+		{"\"\\u0074ok", "\""},
+		{"said", "said"},
+		{"", ""},
+	};
+	struct secrets *secrets = secrets_create(environment, names);
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct buf buf;
+		buf_init(&buf, 64);
+		assert_true(buf_append(&buf, span_of(cases[i].text), NULL));
+		secrets_mask_text(secrets, &buf, true);
+		assert_int_equal(buf.len, strlen(cases[i].expected));
+		if (buf.len > 0) {
+			assert_memory_equal(buf_span(&buf).data, cases[i].expected, buf.len);
+		}
+		buf_finish(&buf);
+	}
+	secrets_destroy(secrets);
 }
 
 static void test_there_may_be_no_names_and_no_secrets(void **state)
@@ -132,6 +161,7 @@ int main(void)
 		cmocka_unit_test(test_a_number_that_is_a_secret_becomes_a_string),
 		cmocka_unit_test(test_what_is_short_or_no_secret_stays),
 		cmocka_unit_test(test_broken_text_is_masked_too),
+		cmocka_unit_test(test_half_a_secret_does_not_stay_at_the_end_of_what_was_cut),
 		cmocka_unit_test(test_there_may_be_no_names_and_no_secrets),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
