@@ -42,9 +42,40 @@ static struct sandbox *sandbox_of(const struct pause *pause)
 
 /* ---- answers ---- */
 
+static void refuse(struct relay *relay, const struct call *call, const char *code, const char *text)
+{
+	relay_fail(relay, call->message.id, &(struct failure){code, "session", text, {NULL, 0}});
+}
+
 static void add_session(void *data, struct session *session)
 {
 	json_write_text(data, session->id);
+}
+
+/* Its agent has ended, paused or not: the session is not, and the next prompt has it back. */
+static void serve_without_agent(struct relay *relay, const struct call *call,
+	const struct session *session, enum inquiry_wish wish)
+{
+	struct json_writer writer;
+	if (wish == INQUIRY_PAUSE) {
+		refuse(relay, call, "AGENT_EXITED",
+			"the session's agent has ended, so that there is nothing to pause; the "
+			"next prompt starts it anew");
+		return;
+	}
+	buf_clear(&relay->scratch);
+	json_write_begin(&writer, &relay->scratch);
+	json_write_object(&writer);
+	json_write_key(&writer, "paused");
+	json_write_bool(&writer, false);
+	json_write_key(&writer, "sessions");
+	json_write_array(&writer);
+	json_write_text(&writer, session->id);
+	json_write_array_end(&writer);
+	json_write_object_end(&writer);
+	if (json_write_end(&writer, NULL)) {
+		relay_answer(relay, call->message.id, buf_span(&relay->scratch));
+	}
 }
 
 static bool write_result(const struct pause *pause, struct inquiry *inquiry)
@@ -312,19 +343,18 @@ static struct pause *pause_of(struct peer *peer)
 	return peer->pause;
 }
 
-static void refuse(struct relay *relay, const struct call *call, const char *code, const char *text)
-{
-	relay_fail(relay, call->message.id, &(struct failure){code, "session", text, {NULL, 0}});
-}
-
 static void serve(struct relay *relay, const struct call *call, enum inquiry_wish wish)
 {
 	struct session *session = relay_session_of(relay, &call->message);
 	struct peer *peer = session ? session->peer : NULL;
 	struct sandbox *sandbox = peer && !peer->is_down ? agent_sandbox(peer->agent) : NULL;
-	if (!sandbox) {
+	if (!session) {
 		refuse(relay, call, "INVALID_PARAMS",
-			"params.sessionId names no session whose agent runs");
+			"params.sessionId names no session of this broker");
+		return;
+	}
+	if (!sandbox) {
+		serve_without_agent(relay, call, session, wish);
 		return;
 	}
 	if (!sandbox_capabilities(sandbox)->can_suspend) {

@@ -128,6 +128,16 @@ class Copy(Pausing, SyncCase):
         agent = self.agent_pids()[-1]
         return {is_held(pid) for pid in [agent, *processes.descendants(agent)]}
 
+    def remembering(self):
+        """A session whose agent can have it back, once it was started anew."""
+        config = self.dir / 'config-copy'
+        lines = [f'\t{name} = {value}' for name, value in case.SHORT_DEADLINES.items()]
+        config.write_text('\n'.join(['[profile "copy"]', '\tisolation = copy', *lines]) + '\n')
+        client = self.broker('--sessions', str(self.dir / 'memory'),
+                             options=['--config', str(config), '--profile', 'copy'])
+        client.initialize()
+        return client, client.new_session(self.work)
+
     def test_an_agent_with_all_it_has_started_stands_still_and_goes_on(self):
         client, session = self.opened()
         self.assert_pauses(client, session, self.runtime(client, session))
@@ -234,6 +244,32 @@ class Copy(Pausing, SyncCase):
             self.assertEqual({record['state'] for record in self.records()}, {'stopped'})
             self.assertNotIn('SIGKILL', client.stderr)
             (self.work / 'late').unlink()
+
+    def test_an_agent_that_dies_while_it_is_paused_is_no_longer_paused_and_comes_back(self):
+        client, session = self.remembering()
+        ticks = self.with_daemon(client, session, self.runtime(client, session))
+        self.pause(client, session)
+        os.kill(self.agent_pids()[-1], signal.SIGKILL)
+        self.assertTrue(processes.wait_until(
+            lambda: [record['state'] for record in self.records()] == ['active'], PATIENCE))
+        self.resume(client, session)
+        self.failure(client.response(client.start('_broker/session/pause',
+                                                  {'sessionId': session})), 'AGENT_EXITED')
+        self.assert_still(ticks)  # it has ended with its agent
+        client.prompt(session, 'say on', seconds=PATIENCE)
+        self.assertEqual(client.texts(session)[-1], 'on')
+        self.assertEqual(self.status(client, session)['state'], 'active')
+        self.pause(client, session)
+        self.resume(client, session)
+
+    def test_a_prompt_under_way_is_answered_when_its_paused_agent_dies(self):
+        client, session = self.remembering()
+        prompt = client.start_prompt(session, 'say first', 'sleep 60000')
+        client.wait_text('first', PATIENCE)
+        self.pause(client, session)
+        os.kill(self.agent_pids()[-1], signal.SIGKILL)
+        self.failure(client.response(prompt, PATIENCE), 'AGENT_EXITED')
+        client.prompt(session, 'say on', seconds=PATIENCE)
 
     def test_a_killed_broker_leaves_nothing_frozen_and_the_next_one_collects(self):
         client, session = self.opened()

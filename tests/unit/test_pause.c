@@ -269,7 +269,9 @@ static void test_the_end_of_the_agent_is_told_to_who_waits(void **state)
 	actor_exits(agent(fixture, 0), 1, 0);
 	editor_hears_failure(fixture, "5", "PAUSE_INTERRUPTED", "session", "ended");
 	ask(fixture, "7", "pause");
-	editor_hears_failure(fixture, "7", "INVALID_PARAMS", "session", "whose agent runs");
+	editor_hears_failure(fixture, "7", "AGENT_EXITED", "session", "nothing to pause");
+	ask(fixture, "9", "resume");
+	editor_hears(fixture, "'id':9,%s", runs);
 	actor_empties(agent(fixture, 0));
 	stage_settle(&fixture->stage);
 }
