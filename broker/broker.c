@@ -193,8 +193,8 @@ static int run_session(struct broker *broker, struct provider *provider)
 	fd_inherited_finish(&broker->out);
 	fd_inherited_finish(&broker->in);
 	if (broker->failure.code != ERROR_NONE) {
-		error_prefix(&broker->failure, "the connection to the editor");
-		return complain(&broker->failure);
+		complain(&broker->failure);
+		return EXIT_FAILED; // the command line was right, whatever it was
 	}
 	return EXIT_SUCCESS;
 }

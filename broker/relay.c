@@ -385,6 +385,7 @@ struct relay *relay_create(const struct relay_config *config)
 	list_init(&relay->restores);
 	list_init(&relay->claims);
 	list_init(&relay->list_looks);
+	list_init(&relay->unfinished);
 	pending_table_init(&relay->asked_editor, profile->max_requests);
 	session_table_init(&relay->sessions, profile->max_sessions);
 	splice_init(&relay->splice);
@@ -427,6 +428,7 @@ void relay_destroy(struct relay *relay)
 	assert(list_is_empty(&relay->restores)); // their agents have failed them
 	relay_claim_finish(relay);
 	listing_records_finish(relay);
+	relay_sync_free_unfinished(relay);
 	recovery_destroy(relay->recovery);
 	sweep_destroy(relay->sweep);
 	ev_timer_stop(relay->config.loop, &relay->last_words);

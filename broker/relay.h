@@ -33,7 +33,8 @@ struct relay_listener {
 	void (*on_editor_gone)(void *data);
 	/*
 	 * After relay_end: every agent is gone and the last answers were written. Once. err is
-	 * NULL unless the editor could not be heard or told all.
+	 * NULL unless the editor could not be heard or told all, or what an agent left could not
+	 * be collected, or its sandbox not be ended: the first of these.
 	 */
 	void (*on_finished)(void *data, const struct error *err);
 };

@@ -20,8 +20,14 @@ void relay_finish(struct relay *relay)
 	if (!relay->is_finished) {
 		relay->is_finished = true;
 		ev_timer_stop(relay->config.loop, &relay->last_words);
-		relay->config.listener->on_finished(
-			relay->config.data, link_failure(&relay->editor));
+		const struct error *failure = relay_sync_unfinished(relay);
+		struct error err;
+		if (!failure && (failure = link_failure(&relay->editor)) != NULL) {
+			err = *failure;
+			error_prefix(&err, "the connection to the editor");
+			failure = &err;
+		}
+		relay->config.listener->on_finished(relay->config.data, failure);
 	}
 }
 

@@ -42,10 +42,11 @@ struct relay {
 	unsigned notices;       // sent so far (notice.c)
 	unsigned last_terminal; // of all agents, also of those that have ended
 	struct usage usage;
-	struct usage_memo usage_memo;   // of the editor
-	struct list restores;           // of struct restore (restore.c)
-	struct list claims;             // of struct claim (relay_claim.c)
-	struct list list_looks;         // of struct look (listing_records.c)
+	struct usage_memo usage_memo; // of the editor
+	struct list restores;         // of struct restore (restore.c)
+	struct list claims;           // of struct claim (relay_claim.c)
+	struct list list_looks;       // of struct look (listing_records.c)
+	struct list unfinished; // of struct unfinished (relay_sync.c), the first failure first
 	struct listing_records *listed; // owned; of the list in hand; may be NULL
 	unsigned restores_begun;
 	unsigned agents_started;

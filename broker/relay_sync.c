@@ -226,12 +226,78 @@ void relay_sync_tell(struct relay *relay, const struct request *request)
 
 /* ---- the end ---- */
 
+/* For the last words of the broker: a root whose sandbox did not come to its end. */
+struct unfinished {
+	struct list link; // relay.unfinished
+	char *local_root; // owned; "": a sandbox without roots
+	struct error err;
+};
+
+static void unfinished_free(struct unfinished *unfinished)
+{
+	list_remove(&unfinished->link);
+	free(unfinished->local_root);
+	free(unfinished);
+}
+
+static void forget_unfinished(struct relay *relay, const char *local_root)
+{
+	LIST_FOR_EACH(unfinished, &relay->unfinished, struct unfinished, link) {
+		if (strcmp(unfinished->local_root, local_root) == 0) {
+			unfinished_free(unfinished);
+		}
+	}
+}
+
+static void note_root(struct relay *relay, const char *local_root, const struct error *err)
+{
+	forget_unfinished(relay, local_root);
+	if (!err) {
+		return;
+	}
+	struct unfinished *unfinished = mem_alloc_zero(sizeof(*unfinished));
+	unfinished->local_root = mem_strdup(local_root);
+	error_set(&unfinished->err, err->code, "%s; %s", err->text,
+		*local_root ? "the next start tries again, or acp-broker sessions collect"
+			    : "see acp-broker sandboxes list");
+	list_append(&relay->unfinished, &unfinished->link);
+}
+
+/* A later end in the same workspace brings what the one before has left, or fails itself. */
+static void note_close(struct peer *peer, const struct error *err)
+{
+	struct kept kept;
+	size_t count = 0;
+	while (keeper_at(peer->keeper, count, &kept)) {
+		note_root(peer->relay, kept.local_root, err);
+		count++;
+	}
+	if (count == 0) {
+		note_root(peer->relay, "", err);
+	}
+}
+
+const struct error *relay_sync_unfinished(const struct relay *relay)
+{
+	return list_is_empty(&relay->unfinished)
+	               ? NULL
+	               : &LIST_FIRST(&relay->unfinished, struct unfinished, link)->err;
+}
+
+void relay_sync_free_unfinished(struct relay *relay)
+{
+	LIST_FOR_EACH(unfinished, &relay->unfinished, struct unfinished, link) {
+		unfinished_free(unfinished);
+	}
+}
+
 static void on_closed(void *data, const struct error *err)
 {
 	struct peer *peer = data;
 	if (err) {
 		log_error("%s: %s", peer->hop, err->text);
 	}
+	note_close(peer, err);
 	peer->is_collected = true;
 	relay_peer_gone(peer);
 }

@@ -17,6 +17,13 @@ void relay_sync_init(struct peer *peer);
 /* Answers what waits with a failure; raises nothing more. */
 void relay_sync_finish(struct peer *peer, const struct failure *failure);
 
+/*
+ * Why the end of a sandbox failed, where no later one in the same workspace has succeeded: the
+ * first such; NULL where there is none.
+ */
+const struct error *relay_sync_unfinished(const struct relay *relay);
+void relay_sync_free_unfinished(struct relay *relay);
+
 /* Whether the workspaces of this agent are kept; its sandbox is ready. */
 bool relay_needs_sync(const struct peer *peer);
 

@@ -89,7 +89,11 @@ class State(StatusCase):
         self.wait_told(client, 'active')
         self.work.rename(self.dir / 'moved')
         client.close_stdin()
-        self.assertEqual(client.wait(PATIENCE), 0)
+        self.assertEqual(client.wait(PATIENCE), 1)
+        last_words = client.stderr.splitlines()[-1]
+        self.assertTrue(last_words.startswith('acp-broker: '), last_words)
+        self.assertIn(str(self.work), last_words)
+        self.assertIn('acp-broker sessions collect', last_words)
         client.threads[0].join(PATIENCE)
         self.assertEqual(self.told(client)[-1], ('collecting', 'failed'))
         last = [m for m in client.received if m.method == '_broker/session/state'][-1].params
