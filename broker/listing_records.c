@@ -30,7 +30,7 @@ struct look {
 	struct list link; // relay.list_looks
 	struct pool_job job;
 	struct relay *relay;             // NULL: nobody waits for it
-	struct parcel *parcel;           // owned; the request
+	struct parcel *parcel;           // owned; the request; counts in relay.held_bytes
 	char *id;                        // owned; raw
 	char *state_folder, *profile;    // owned
 	char *cwd;                       // owned; the filter; may be NULL
@@ -54,6 +54,9 @@ static void records_free(struct listing_records *records)
 static void look_free(struct look *look)
 {
 	list_remove(&look->link);
+	if (look->parcel && look->relay) {
+		look->relay->held_bytes -= parcel_size(look->parcel);
+	}
 	parcel_destroy(look->parcel);
 	records_free(look->records);
 	free(look->id);
@@ -157,6 +160,7 @@ static void leave(struct look *look)
 {
 	struct pool *pool = look->relay->config.pool;
 	list_remove(&look->link);
+	look->relay->held_bytes -= parcel_size(look->parcel);
 	look->relay = NULL;
 	if (pool_cancel(pool, &look->job)) {
 		look_free(look);
@@ -182,6 +186,35 @@ static struct look *look_create(struct relay *relay, const struct call *call)
 	return look;
 }
 
+static bool may_wait(const struct relay *relay, const struct call *call, struct error *err)
+{
+	size_t count = 0;
+	LIST_FOR_EACH(look, &relay->list_looks, struct look, link) {
+		count++;
+	}
+	if (count < LISTING_LOOKS_MAX &&
+		relay->held_bytes + call->frame->bytes.len <= RELAY_HELD_MAX) {
+		return true;
+	}
+	return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
+		"session/list: %zu of them wait already; try again once they were answered", count);
+}
+
+static bool start_look(struct relay *relay, const struct call *call, struct error *err)
+{
+	if (!may_wait(relay, call, err)) {
+		return false;
+	}
+	struct look *look = look_create(relay, call);
+	if (!pool_submit(relay->config.pool, &look->job, err)) {
+		look_free(look);
+		return false;
+	}
+	look->parcel = parcel_create(call->from, call->frame, relay->places);
+	relay->held_bytes += parcel_size(look->parcel);
+	return true;
+}
+
 bool listing_records_hold(struct relay *relay, const struct call *call)
 {
 	struct error err;
@@ -192,14 +225,10 @@ bool listing_records_hold(struct relay *relay, const struct call *call)
 		(cursor.len > 0 && !span_is(cursor, "null"))) {
 		return false;
 	}
-	struct look *look = look_create(relay, call);
-	if (!pool_submit(relay->config.pool, &look->job, &err)) {
+	if (!start_look(relay, call, &err)) {
 		relay_fail(relay, call->message.id,
 			&(struct failure){failure_code_of(&err), "relay", err.text, {NULL, 0}});
-		look_free(look);
-		return true;
 	}
-	look->parcel = parcel_create(call->from, call->frame, relay->places);
 	return true;
 }
 

@@ -15,7 +15,12 @@
  */
 struct listing_records;
 
-/* True where the request waits until the records were read. */
+enum { LISTING_LOOKS_MAX = 16 }; // requests that wait at once, within RELAY_HELD_MAX bytes of all
+
+/*
+ * True where the request waits until the records were read; or was refused, with
+ * RESOURCE_LIMIT_EXCEEDED, for too many wait already.
+ */
 bool listing_records_hold(struct relay *relay, const struct call *call);
 
 /* An agent's page goes to the editor: notes its sessions; to the last one adds what is missing. */

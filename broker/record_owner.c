@@ -111,6 +111,8 @@ void record_owner_find(int folder_fd, const char *id, struct record_owner *owner
 	}
 	ssize_t len = pread(fd, note, sizeof(note) - 1, 0);
 	note[len > 0 ? len : 0] = '\0';
+	owner->was_finishing = strstr(note, finishing_word) != NULL;
+	owner->noted_ms = file.st_mtim.tv_sec * 1000LL + file.st_mtim.tv_nsec / 1000000;
 	find_process(owner, note, &file);
 	owner->is_held = owner->pid != 0 || is_locked(fd);
 }

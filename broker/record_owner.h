@@ -18,6 +18,10 @@ struct record_owner {
 	pid_t pid;       // 0: not known
 	int pid_fd;      // its folder in /proc; -1: not known
 	bool is_session; // it runs a session; else it finishes what another has begun
+	/* Whoever had it last, if it is not held, wanted to finish it; and when the lock was
+	 * taken, or that begun: CLOCK_REALTIME in ms. */
+	bool was_finishing;
+	long long noted_ms;
 };
 
 /* Looks; takes no lock where the file names who had it. Never fails: what is not known is not. */

@@ -16,10 +16,11 @@
 struct found {
 	char id[RECORD_ID_SIZE];
 	char updated[32];
+	long long tried_ms;                   // the last try to finish it; 0: there was none
 	char *profile, *backend, *local_root; // owned
 	const struct profile *of;             // the profile it is finished with
 	bool is_own;                          // it is the broker's
-	bool has_failed;                      // so that it may fail again
+	bool has_failed;                      // or did not come to an end: it may not again
 };
 
 /* The look at the records; outlives the recovery where that is destroyed. */
@@ -62,19 +63,11 @@ static void look_free(struct look *look)
 
 /* ---- the records, on the pool ---- */
 
-static bool is_held(const struct look *look, const char *id)
-{
-	struct record_owner owner;
-	record_owner_find(look->folder_fd, id, &owner);
-	bool held = owner.is_held;
-	record_owner_finish(&owner);
-	return held;
-}
-
 static void look_at(void *data, const char *id)
 {
 	struct look *look = data;
 	struct record record;
+	struct record_owner owner;
 	struct error err;
 	if (!record_load(look->folder_fd, id, &record, &err)) {
 		if (err.code != ERROR_NOT_FOUND) {
@@ -82,16 +75,20 @@ static void look_at(void *data, const char *id)
 		}
 		return;
 	}
-	if (record.state != RECORD_STOPPED && !is_held(look, id)) {
+	record_owner_find(look->folder_fd, id, &owner);
+	if (record.state != RECORD_STOPPED && !owner.is_held) {
 		look->found = mem_realloc(look->found, (look->count + 1) * sizeof(*look->found));
 		struct found *found = &look->found[look->count++];
 		*found = (struct found){.profile = mem_strdup(record.profile),
 			.backend = mem_strdup(record.backend),
 			.local_root = mem_strdup(record.local_root),
-			.has_failed = record.state == RECORD_FAILED || record.error};
+			.tried_ms = owner.was_finishing ? owner.noted_ms : 0,
+			.has_failed = owner.was_finishing || record.state == RECORD_FAILED ||
+		                      record.error};
 		memcpy(found->id, record.id, sizeof(found->id));
 		memcpy(found->updated, record.updated, sizeof(found->updated));
 	}
+	record_owner_finish(&owner);
 	record_finish(&record);
 }
 
@@ -157,13 +154,17 @@ static bool choose_profile(const struct recovery_config *config, struct found *f
 }
 
 /*
- * What failed may take all of the time there is, and fail again: it comes after the rest, and the
- * one that was tried last comes last, so that each has its turn at some start.
+ * What failed, or was cut off by recovery-timeout, may take all of the time there is once more: it
+ * comes after the rest, and the one that was tried last comes last, so that each has its turn at
+ * some start.
  */
 static int compare(const void *a, const void *b)
 {
 	const struct found *x = a;
 	const struct found *y = b;
+	if (x->has_failed && y->has_failed && x->tried_ms != y->tried_ms) {
+		return x->tried_ms < y->tried_ms ? -1 : 1;
+	}
 	if (x->has_failed || y->has_failed) {
 		return x->has_failed != y->has_failed ? x->has_failed - y->has_failed
 		                                      : strcmp(x->updated, y->updated);

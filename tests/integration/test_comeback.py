@@ -240,6 +240,34 @@ class Comeback(SessionsCase):
         listed = client.call('session/list', {'cwd': str(self.dir)})['sessions']
         self.assertNotIn('elsewhere', [one['sessionId'] for one in listed])
 
+    def test_lists_that_wait_at_once_are_bounded_and_each_is_answered(self):
+        client, _ = self.begin()
+        ids = [b'%d' % number for number in range(1000, 1064)]
+        client.send_bytes(b''.join(b'{"jsonrpc":"2.0","id":%s,"method":"session/list",'
+                                   b'"params":{}}\n' % raw_id for raw_id in ids))
+        answers = [client.response(raw_id, PATIENCE).value for raw_id in ids]
+        refused = [a['error'] for a in answers if 'error' in a]
+        self.assertGreaterEqual(len(answers) - len(refused), 16)
+        self.assertEqual({e['data']['code'] for e in refused}, {'RESOURCE_LIMIT_EXCEEDED'})
+        self.assertEqual({e['data']['retryable'] for e in refused}, {True})
+        self.assertIn('session/list', refused[0]['message'])
+        client.call('session/list', {}, PATIENCE)
+
+    def test_a_session_that_is_taken_over_counts_like_any_other(self):
+        other = self.dir / 'other'
+        other.mkdir()
+        first, session = self.begin()
+        self.kill(first)
+        busy = self.another(max_sessions=1)
+        busy.new_session(other)
+        self.wait_state('active', 2)
+        client = self.another(max_sessions=1)
+        error = self.refused(client, session, 'RESOURCE_LIMIT_EXCEEDED')
+        self.assertIn(str(other), error['message'])
+        self.ended(busy)
+        self.load(client, session)
+        self.says(client, session, 'back again')
+
     def test_a_list_of_an_agent_that_restores_nothing_is_its_own(self):
         client = self.another('--no-load', '--no-resume')
         session = client.new_session(self.work)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A starting broker finishes what those that are gone have begun, beside its own session."""
 
+import fcntl
 import signal
 import subprocess
 import unittest
@@ -214,6 +215,29 @@ class OtherProfiles(SessionsCase):
                                     second=['isolation = copy'])
         self.wait_state('failed')
         self.wait_state('stopped')
+        self.assert_both()
+
+    def test_one_that_outlasts_the_time_for_it_is_not_first_for_ever(self):
+        """Its store is locked for longer than a recovery may take, and it is the newer one."""
+        other = self.dir / 'second'
+        other.mkdir()
+        self.left()
+        stores = set((self.state / 'stores').iterdir())
+        client = self.copied()
+        session = client.new_session(other)
+        (self.runtime(client, session) / 'late').write_text('late')
+        self.wait_state('active', 2)
+        store, = set((self.state / 'stores').iterdir()) - stores
+        self.kill(client)
+        keys = ['isolation = copy', 'recovery-timeout = 1s', 'sync-lock-timeout = 60s']
+        with open(store / 'acp-broker.lock', 'r+b') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            client = self.with_profiles(copy=keys)
+            self.wait_log(client, 'not done within 1 s')
+            client.close_stdin()
+            client.wait(PATIENCE)
+            self.with_profiles(copy=keys)
+            self.wait_state('stopped')
         self.assert_both()
 
     def test_nothing_is_made_where_there_never_was_anything(self):
