@@ -7,16 +7,18 @@
 
 #include "broker/keeper.h"
 #include "broker/pause.h"
-#include "broker/pause.h"
 #include "broker/probe.h"
 #include "broker/relay_internal.h"
+#include "broker/store_weight.h"
 
 /* A request that is answered once every sandbox has, or will not any more. */
 struct health {
 	struct list link; // relay.healths
 	struct relay *relay;
-	char *id;           // owned; raw
-	struct list checks; // of struct check
+	char *id;                    // owned; raw
+	struct list checks;          // of struct check
+	struct store_weight *stores; // owned; NULL where there are none
+	bool is_weighed;
 };
 
 /* An agent, and the question to its sandbox. */
@@ -41,6 +43,7 @@ static void health_destroy(struct health *health)
 		check_destroy(check);
 	}
 	list_remove(&health->link);
+	store_weight_destroy(health->stores);
 	free(health->id);
 	free(health);
 }
@@ -111,9 +114,23 @@ static void write_sandbox(struct json_writer *writer, const struct check *check)
 	write_member(writer, "problem", result && !result->has_answered ? result->err.text : NULL);
 }
 
-/* What is kept of an agent's workspaces. True: no last sync has failed. */
-static bool write_workspaces(struct json_writer *writer, const struct peer *peer)
+static void write_store(
+	struct json_writer *writer, const struct health *health, const struct kept *kept)
 {
+	long long bytes = health->stores && kept->store_folder
+	                          ? store_weight_bytes(health->stores, kept->store_folder)
+	                          : -1;
+	if (bytes >= 0) {
+		write_number(writer, "storeBytes", bytes);
+	} else {
+		write_null(writer, "storeBytes");
+	}
+}
+
+/* What is kept of an agent's workspaces. True: no last sync has failed. */
+static bool write_workspaces(struct json_writer *writer, const struct check *check)
+{
+	const struct peer *peer = check->peer;
 	struct kept kept;
 	bool is_well = true;
 	json_write_key(writer, "workspaces");
@@ -126,6 +143,7 @@ static bool write_workspaces(struct json_writer *writer, const struct peer *peer
 		write_member(writer, "state", kept.state);
 		write_member(writer, "lastSync", kept.last->happened ? kept.last->time : NULL);
 		write_member(writer, "lastSyncError", has_failed ? kept.last->error : NULL);
+		write_store(writer, check->health, &kept);
 		json_write_object_end(writer);
 		is_well = is_well && !has_failed;
 	}
@@ -145,7 +163,7 @@ static bool write_agent(struct json_writer *writer, const struct check *check)
 	write_process(writer, peer);
 	write_number(writer, "sessions", sessions);
 	write_sandbox(writer, check);
-	bool is_well = write_workspaces(writer, peer);
+	bool is_well = write_workspaces(writer, check);
 	json_write_object_end(writer);
 	bool has_answered = !check->probe || probe_result(check->probe)->has_answered;
 	return is_well && has_answered && !peer->is_down;
@@ -182,6 +200,9 @@ static void answer(struct health *health)
 
 static void answer_if_done(struct health *health)
 {
+	if (!health->is_weighed) {
+		return;
+	}
 	LIST_FOR_EACH(check, &health->checks, struct check, link) {
 		if (!check->is_done) {
 			return;
@@ -224,6 +245,35 @@ static void begin(struct health *health, struct peer *peer)
 	}
 }
 
+static void on_weighed(void *data)
+{
+	struct health *health = data;
+	health->is_weighed = true;
+	answer_if_done(health);
+}
+
+/* The stores of all workspaces, of which several may be in one. */
+static void weigh(struct health *health)
+{
+	struct relay *relay = health->relay;
+	const char **folders = NULL;
+	size_t count = 0;
+	struct kept kept;
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		for (size_t i = 0; peer->keeper && keeper_at(peer->keeper, i, &kept); i++) {
+			folders = mem_realloc(folders, (count + 1) * sizeof(*folders));
+			folders[count] = kept.store_folder;
+			count += kept.store_folder ? 1 : 0;
+		}
+	}
+	health->is_weighed = count == 0;
+	if (count > 0) {
+		health->stores = store_weight_start(relay->config.loop, relay->config.pool, folders,
+			count, relay->config.profile->health_timeout_ms, on_weighed, health);
+	}
+	free(folders);
+}
+
 void health_call(struct relay *relay, const struct call *call)
 {
 	struct health *health = mem_alloc_zero(sizeof(*health));
@@ -231,6 +281,7 @@ void health_call(struct relay *relay, const struct call *call)
 	health->id = mem_strndup(call->message.id);
 	list_init(&health->checks);
 	list_append(&relay->healths, &health->link);
+	weigh(health);
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		begin(health, peer);
 	}

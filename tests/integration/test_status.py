@@ -4,6 +4,7 @@
 
 import os
 import stat
+import subprocess
 
 import case
 import processes
@@ -129,7 +130,7 @@ class Health(StatusCase):
         self.assertEqual(self.health(client), {'agents': [], 'isHealthy': True})
 
     def test_an_agent_in_a_copy(self):
-        client, _ = self.opened()
+        client, session = self.opened()
         health = self.health(client)
         agent, = health['agents']
         self.assertTrue(health['isHealthy'], health)
@@ -142,6 +143,16 @@ class Health(StatusCase):
         workspace, = agent['workspaces']
         self.assertEqual((workspace['state'], workspace['lastSyncError']), ('active', None))
         self.assertTrue(workspace['lastSync'])
+        before = workspace['storeBytes']
+        self.assertGreater(before, 0)
+        (self.work / 'big').write_bytes(os.urandom(3 << 20))
+        client.call('_broker/sync', {'sessionId': session}, seconds=PATIENCE)
+        workspace, = self.health(client)['agents'][0]['workspaces']
+        self.assertGreaterEqual(workspace['storeBytes'], before + (3 << 20))
+        store, = (self.state / 'stores').iterdir()
+        on_disk = int(subprocess.run(['du', '-s', '-B1', store], check=True, text=True,
+                                     capture_output=True).stdout.split()[0])
+        self.assertAlmostEqual(workspace['storeBytes'], on_disk, delta=64 << 10)
 
     def test_a_sandbox_that_does_not_answer(self):
         """Its shell is one that never says anything."""
