@@ -112,40 +112,49 @@ bool trees_compare(struct store *store, const git_oid *from, const git_oid *to,
 
 /* ---- side trees ---- */
 
-/* The id that a subtree has in the pair of trees that is known, or NULL. */
-static bool find_known(struct store *store, const struct side_pair *known, const char *name,
-	struct side_pair *out, struct error *err)
+/* The pair of trees that is known, opened: each is asked about many names. */
+struct known_trees {
+	git_tree *whole, *side;
+};
+
+static bool known_open(struct store *store, const struct side_pair *known, struct known_trees *out,
+	struct error *err)
 {
-	git_tree *whole = NULL;
-	git_tree *side = NULL;
-	bool opened = tree_open(store, &known->whole, 0, &whole, err) &&
-	              tree_open(store, &known->side, 0, &side, err);
-	*out = (struct side_pair){store_empty_tree, store_empty_tree};
-	const git_tree_entry *in_whole = opened ? store->git->tree_entry_byname(whole, name) : NULL;
-	const git_tree_entry *in_side = opened ? store->git->tree_entry_byname(side, name) : NULL;
-	struct store_entry a = entry_of(store, in_whole);
-	struct store_entry b = entry_of(store, in_side);
-	if (is_tree(&a) && is_tree(&b)) {
-		*out = (struct side_pair){a.id, b.id};
-	}
-	store->git->tree_free(whole);
-	store->git->tree_free(side);
-	return opened;
+	*out = (struct known_trees){NULL, NULL};
+	return tree_open(store, &known->whole, 0, &out->whole, err) &&
+	       tree_open(store, &known->side, 0, &out->side, err);
+}
+
+static void known_close(const struct store *store, struct known_trees *known)
+{
+	store->git->tree_free(known->whole);
+	store->git->tree_free(known->side);
+}
+
+/* What a subtree is in them; the empty trees where it is not in both. */
+static struct side_pair find_known(
+	const struct store *store, const struct known_trees *known, const char *name)
+{
+	struct store_entry a = entry_of(store, store->git->tree_entry_byname(known->whole, name));
+	struct store_entry b = entry_of(store, store->git->tree_entry_byname(known->side, name));
+	return is_tree(&a) && is_tree(&b) ? (struct side_pair){a.id, b.id}
+	                                  : (struct side_pair){store_empty_tree, store_empty_tree};
 }
 
 static bool strip(struct store *store, const struct side_pair *known, const git_oid *whole,
 	size_t depth, git_oid *out_side, struct error *err);
 
-static bool strip_entry(struct store *store, const struct side_pair *known,
+static bool strip_entry(struct store *store, const struct known_trees *known,
 	const git_tree_entry *tree_entry, size_t depth, git_treebuilder *builder, struct error *err)
 {
 	const char *name = store->git->tree_entry_name(tree_entry);
 	struct store_entry entry = entry_of(store, tree_entry);
 	git_oid side = entry.id;
-	struct side_pair below;
-	if (is_tree(&entry) && (!find_known(store, known, name, &below, err) ||
-				       !strip(store, &below, &entry.id, depth + 1, &side, err))) {
-		return false;
+	if (is_tree(&entry)) {
+		struct side_pair below = find_known(store, known, name);
+		if (!strip(store, &below, &entry.id, depth + 1, &side, err)) {
+			return false;
+		}
 	}
 	bool is_left_out =
 		entry.mode == ENTRY_BIG || (is_tree(&entry) && id_equal(&side, &store_empty_tree));
@@ -163,25 +172,26 @@ static bool strip(struct store *store, const struct side_pair *known, const git_
 	size_t depth, git_oid *out_side, struct error *err)
 {
 	const struct git *git = store->git;
+	struct known_trees trees = {NULL, NULL};
 	git_tree *tree = NULL;
 	git_treebuilder *builder = NULL;
 	if (id_equal(&known->whole, whole)) {
 		*out_side = known->side;
 		return true;
 	}
-	if (!tree_open(store, whole, depth, &tree, err)) {
-		return false;
-	}
-	bool stripped = git->treebuilder_new(&builder, store->repository, tree) == 0 ||
-	                error_set_git(git, err, "making a tree of %s", store->path);
+	bool stripped = tree_open(store, whole, depth, &tree, err) &&
+	                known_open(store, known, &trees, err) &&
+	                (git->treebuilder_new(&builder, store->repository, tree) == 0 ||
+				error_set_git(git, err, "making a tree of %s", store->path));
 	for (size_t i = 0; stripped && i < git->tree_entrycount(tree); i++) {
 		stripped = strip_entry(
-			store, known, git->tree_entry_byindex(tree, i), depth, builder, err);
+			store, &trees, git->tree_entry_byindex(tree, i), depth, builder, err);
 	}
 	if (stripped && git->treebuilder_write(out_side, builder) < 0) {
 		stripped = error_set_git(git, err, "writing a tree to %s", store->path);
 	}
 	git->treebuilder_free(builder);
+	known_close(store, &trees);
 	git->tree_free(tree);
 	return stripped;
 }
