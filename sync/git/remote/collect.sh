@@ -61,15 +61,23 @@ select_names() {
 		<"$work/names" >"$work/$1"
 }
 
-# Those of the changed that a filter of git-diff-files(1) takes. Few are asked about by name, so
-# that git does not look at all files again.
-list_changed() {
+# Sorts what git-diff-files(1) told, of each path a letter and the path. It is asked again where
+# that is more than one command line holds, or not told of the index as it is now.
+sort_dirty() {
 	if [ "$depth" -eq 0 ] && [ "$(wc -c <"$work/dirty")" -lt 4096 ]; then
-		xargs -0 git --literal-pathspecs diff-files -z --name-only --diff-filter="$1" \
-			--no-renames -- <"$work/dirty"
-	else
-		git diff-files -z --name-only --diff-filter="$1" --no-renames
+		xargs -0 sh -c 'while [ $# -gt 0 ]; do
+				case $1 in
+				D) printf "%s\0" "$2" >&3 ;;
+				*) printf "%s\0" "$2" ;;
+				esac
+				shift 2
+			done' sort <"$work/dirty" >"$work/changed" 3>"$work/gone"
+		return
 	fi
+	git diff-files -z --name-only --diff-filter=D --no-renames >"$work/gone" &
+	listing=$!
+	git diff-files -z --name-only --diff-filter=d --no-renames >"$work/changed"
+	wait "$listing"
 }
 
 # Brings what has gone and what is new to the index, but for files: those are put into
@@ -83,10 +91,7 @@ look_closer() {
 	done
 	: >"$work/changed"
 	if [ -s "$work/dirty" ] || [ "$depth" -gt 0 ]; then
-		list_changed D >"$work/gone" &
-		listing=$!
-		list_changed d >"$work/changed"
-		wait "$listing"
+		sort_dirty
 		forget "$work/gone"
 	fi
 	{
@@ -105,7 +110,7 @@ look_closer() {
 
 list_others >"$work/others" &
 listing=$!
-git diff-files -z --name-only --no-renames >"$work/dirty"
+git diff-files -z --name-status --no-renames >"$work/dirty"
 wait "$listing"
 if [ -s "$work/dirty" ] || [ -s "$work/others" ]; then
 	is_as_base=
