@@ -7,8 +7,11 @@
 #include "sync/git/git.h"
 #include "sync/id.h"
 
+enum { FEW_MAX = 100 };
+
 void delivering_finish(struct delivering *delivering)
 {
+	buf_finish(&delivering->few);
 	LIST_FOR_EACH(swap, &delivering->swaps, struct swap, link) {
 		list_remove(&swap->link);
 		free(swap->path);
@@ -26,17 +29,38 @@ static void deliver_end(struct git_transport *git, const struct error *err)
 
 /* ---- what is to be done ---- */
 
-static bool add_swap(void *data, const struct tree_change *change, struct error *err)
+static void add_swap(struct delivering *delivering, const struct tree_change *change)
 {
-	struct git_transport *git = data;
-	if (change->from.mode != ENTRY_BIG && change->to.mode != ENTRY_BIG) {
-		return true;
-	}
 	struct swap *swap = mem_alloc_zero(sizeof(*swap));
 	swap->path = mem_strdup(change->path);
 	swap->from = change->from;
 	swap->to = change->to;
-	list_append(&git->delivering.swaps, &swap->link);
+	list_append(&delivering->swaps, &swap->link);
+}
+
+/* Whether it could be added. A path is a line there, and git takes a quote for more than that. */
+static bool add_to_few(struct git_transport *git, const struct tree_change *change, struct buf *few)
+{
+	const struct git *library = git->store.git;
+	char from[GIT_OID_HEXSZ + 1];
+	if (change->to.mode == ENTRY_NONE || change->path[0] == '"' || strchr(change->path, '\n') ||
+		++git->delivering.few_count > FEW_MAX) {
+		return false;
+	}
+	library->oid_tostr(from, sizeof(from), &change->from.id);
+	return buf_append_format(
+		few, NULL, "%o %s\t%s\n", (unsigned)change->from.mode, from, change->path);
+}
+
+static bool note_change(void *data, const struct tree_change *change, struct error *err)
+{
+	struct git_transport *git = data;
+	struct delivering *delivering = &git->delivering;
+	if (change->from.mode == ENTRY_BIG || change->to.mode == ENTRY_BIG) {
+		add_swap(delivering, change);
+		delivering->is_few = false;
+	}
+	delivering->is_few = delivering->is_few && add_to_few(git, change, &delivering->few);
 	return true;
 }
 
@@ -53,11 +77,11 @@ static void find_next(struct delivering *delivering)
 static bool work_open(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	struct delivering *delivering = &git->delivering;
-	bool opened =
-		git_open_store(git, err) &&
-		git_strip(git, &delivering->from, &delivering->side_from, err) &&
-		git_strip(git, &delivering->to, &delivering->side_to, err) &&
-		trees_compare(&git->store, &delivering->from, &delivering->to, add_swap, git, err);
+	bool opened = git_open_store(git, err) &&
+	              git_strip(git, &delivering->from, &delivering->side_from, err) &&
+	              git_strip(git, &delivering->to, &delivering->side_to, err) &&
+	              trees_compare(&git->store, &delivering->from, &delivering->to, note_change,
+			      git, err);
 	find_next(delivering);
 	return opened &&
 	       history_read(&git->history, git->request.local_root, git->request.home, err);
@@ -145,11 +169,14 @@ static void deliver_apply(struct git_transport *git)
 	char from[GIT_OID_HEXSZ + 1], to[GIT_OID_HEXSZ + 1];
 	git->store.git->oid_tostr(from, sizeof(from), &git->delivering.side_from);
 	git->store.git->oid_tostr(to, sizeof(to), &git->delivering.side_to);
-	git_run(git,
-		&(struct git_step){.script = SCRIPT_DELIVER,
-			.args = {from, to, list_is_empty(&git->delivering.swaps) ? "" : "swaps"},
-			.work = work_deliver,
-			.then = deliver_applied});
+	char *few = mem_strndup(
+		git->delivering.is_few ? buf_span(&git->delivering.few) : SPAN_LITERAL(""));
+	git_run(git, &(struct git_step){.script = SCRIPT_DELIVER,
+			     .args = {from, to,
+				     list_is_empty(&git->delivering.swaps) ? "" : "swaps", few},
+			     .work = work_deliver,
+			     .then = deliver_applied});
+	free(few);
 }
 
 static void deliver_next(struct git_transport *git);
@@ -196,6 +223,8 @@ void git_deliver(struct transport *transport, const git_oid *from, const git_oid
 	struct git_transport *git = git_from(transport);
 	git->delivering.from = *from;
 	git->delivering.to = *to;
+	git->delivering.is_few = true;
+	git->delivering.few_count = 0;
 	git->delivering.result = (struct transport_delivered){0};
 	git->done.deliver = done;
 	git_begin(git, deliver_begin, deliver_end, data);

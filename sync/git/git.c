@@ -7,7 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES_MAX_DEFAULT_GIB = 20, TIMEOUT_DEFAULT_MS = 60000, TEXT_MAX = 64 << 10 };
+enum {
+	BYTES_MAX_DEFAULT_GIB = 20,
+	TIMEOUT_DEFAULT_MS = 60000,
+	TEXT_MAX = 64 << 10,
+	FEW_BYTES_MAX = 8 << 10
+};
 
 /* ---- steps ---- */
 
@@ -212,6 +217,7 @@ struct transport *transport_git_create(const struct transport_request *request)
 	list_init(&git->collecting.base_files);
 	list_init(&git->collecting.files);
 	list_init(&git->delivering.swaps);
+	buf_init(&git->delivering.few, FEW_BYTES_MAX);
 	git->is_near = sandbox_capabilities(request->sandbox)->shares_loopback;
 	history_init(&git->history);
 	ev_init(&git->kick, on_kick);

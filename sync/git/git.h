@@ -55,7 +55,10 @@ struct delivering {
 	git_oid from, to, side_from, side_to;
 	struct list swaps; // of struct swap
 	struct swap *next; // to be uploaded; NULL: none
-	git_oid seed;      // a whole tree that is sent, since the runtime has lost it
+	bool is_few;       // all that differs is in `few`
+	size_t few_count;
+	struct buf few; // as sync/git/remote/deliver.sh reads it
+	git_oid seed;   // a whole tree that is sent, since the runtime has lost it
 	struct transport_delivered result;
 };
 

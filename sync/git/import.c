@@ -126,7 +126,8 @@ static bool put_trees(struct import *import, const struct stream *stream, struct
 		snprintf(head, sizeof(head), "M 040000 %s \"\"\n", hex);
 	}
 	return put_commit(import, "refs/acp-broker/to", err) && put(import, span_of(head), err) &&
-	       trees_compare(store, &stream->from, &stream->to, put_change, import, err);
+	       trees_compare(store, &stream->from, &stream->to, put_change, import, err) &&
+	       put(import, SPAN_LITERAL("ls \"\"\n"), err); // told: the tree that it has become
 }
 
 /* ---- big files ---- */

@@ -160,11 +160,19 @@ static void test_a_deleted_side_repository_is_made_anew(void **state)
 	place_run(stage->place, "echo newer > new");
 	git_oid next = place_take(stage->place, &here);
 	stage_restart(stage);
+	stage_deliver(stage, &here, &next); // few: told by their content
+	stage_assert_equal(stage);
+	there = stage_collect(stage, &next);
+	assert_same_tree(&there, &next);
+	stage_there(stage, "rm -r ../.acp-broker/sync/*/objects");
+	place_run(stage->place, "rm new");
+	git_oid last = place_take(stage->place, &next);
+	stage_restart(stage);
 	stage_deliver_fails(
-		stage, &here, &next, ERROR_UNAVAILABLE, "have changed"); // nothing is known
-	there = stage_collect(stage, &here);
-	assert_same_tree(&there, &here);
-	stage_deliver(stage, &here, &next);
+		stage, &next, &last, ERROR_UNAVAILABLE, "have changed"); // nothing is known
+	there = stage_collect(stage, &next);
+	assert_same_tree(&there, &next);
+	stage_deliver(stage, &next, &last);
 	stage_assert_equal(stage);
 }
 

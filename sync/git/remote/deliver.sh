@@ -1,20 +1,82 @@
 # SPDX-License-Identifier: MIT
-# Makes the root, which is as FROM says, what TO says. Arguments: FROM TO SWAPS.
+# Makes the root, which is as FROM says, what TO says. Arguments: FROM TO SWAPS FEW.
 #
-# stdin: a stream for git-fast-import(1) that begins with FROM and sets refs/acp-broker/to
-# where TO is another tree. SWAPS is "swaps" where refs/acp-broker/swaps has a file of that
-# name, too: the paths that are a big file in either and differ, five fields each, all ended by
-# NUL: the path; what it was, "none", "small" or the id less its last digit; what it shall
-# be, "none", "big" or "blob"; the id of that (of a big one less its last digit); its mode.
-from=$1 to=$2
+# stdin: a stream for git-fast-import(1) that begins with FROM and, where TO is another tree, sets
+# refs/acp-broker/to and asks for its tree. SWAPS is "swaps" where refs/acp-broker/swaps has a file
+# of that name, too: the paths that are a big file in either and differ, five fields each, all
+# ended by NUL: the path; what it was, "none", "small" or the id less its last digit; what it
+# shall be, "none", "big" or "blob"; the id of that (of a big one less its last digit); its mode.
+#
+# FEW has a line for each path that differs where those are few, none of them goes and none is a big
+# file: the mode and the id of what it was, and after a tab the path. Each git command that
+# looks at the whole index costs more than all else together; for few one is enough.
+from=$1 to=$2 swaps=$3 few=$4
 use_side
-need_tree "$from"
-git fast-import --quiet --force --done --depth=0 >&2
-if [ "$from" != "$to" ]; then
-	[ "$(git rev-parse -q --verify 'refs/acp-broker/to^{tree}')" = "$to" ] || fail stream
+
+# What is not as an index without times says is found by its content.
+prepare_few() {
+	printf '%s' "$few" >"$work/few"
+	tab=$(printf '\t')
+	while IFS= read -r line; do
+		path=${line#*"$tab"}
+		case $line in
+		0\ *) printf '%s\n' "$path" >&4 ;;
+		*) printf '%s\n' "$line" >&3 ;;
+		esac
+		printf '%s\0' "$path" >&5
+	done <"$work/few" 3>"$work/old" 4>"$work/new" 5>"$work/paths"
+	load_index "$from"
+	GIT_INDEX_FILE=$work/index git update-index --index-info <"$work/old"
+}
+
+# Whether nothing is at a path, and no link or file on the way to it.
+is_free() {
+	folder=./$1
+	[ ! -e "$folder" ] && [ ! -L "$folder" ] || return 1
+	while folder=${folder%/*} && [ "$folder" != . ]; do
+		[ ! -L "$folder" ] || return 1
+		[ -d "$folder" ] || [ ! -e "$folder" ] || return 1
+	done
+}
+
+are_new_free() {
+	while IFS= read -r path; do
+		is_free "$path" || return 1
+	done <"$work/new"
+}
+
+preparing=
+if [ "$few" ]; then
+	prepare_few </dev/null >&2 &
+	preparing=$!
 fi
+imported=0
+git fast-import --quiet --force --done --depth=0 >"$work/told" || imported=$?
+is_prepared=
+if [ "$preparing" ]; then
+	! wait "$preparing" || is_prepared=yes
+fi
+if [ "$imported" != 0 ]; then
+	need_tree "$from"
+	exit "$imported"
+fi
+if [ "$from" != "$to" ]; then
+	read -r mode type told rest <"$work/told" || :
+	[ "$told" = "$to" ] || fail stream
+fi
+
+# What is in the way of something new is looked at more closely below.
+if [ "$is_prepared" ] && are_new_free; then
+	GIT_INDEX_FILE=$work/index git update-index --refresh >&2 || fail changed
+	xargs -0 git --literal-pathspecs checkout -q "$to" -- <"$work/paths" >&2 || fail changed
+	keep_index known "$to"
+	rm -rf "$work"
+	exit
+fi
+rm -f "$GIT_INDEX_FILE"
+
 : >"$work/swaps"
-if [ "$3" = swaps ]; then
+if [ "$swaps" = swaps ]; then
 	git cat-file blob refs/acp-broker/swaps:swaps >"$work/swaps"
 	write_functions
 fi

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Brings a whole tree to SIDE, which has lost it. stdin: a stream for git-fast-import(1) that sets
-# refs/acp-broker/to.
+# refs/acp-broker/to and asks for its tree.
 use_side
-git fast-import --quiet --force --done --depth=0 >&2
-say tree "$(git rev-parse --verify -q 'refs/acp-broker/to^{tree}')"
+git fast-import --quiet --force --done --depth=0 >"$work/told"
+read -r mode type tree rest <"$work/told"
+say tree "$tree"
 rm -rf "$work"

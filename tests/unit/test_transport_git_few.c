@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/transport_fixture.h"
+
+/* A delivery of few changes, which goes a way of its own there (sync/git/remote/deliver.sh). */
+
+static const char first[] = "for n in 1 2 3 4; do echo $n > $n; done; mkdir -p d/e; echo f > d/f\n"
+			    "echo g > d/e/g; ln -s 1 link; echo r > run; chmod +x run\n";
+
+/* What git is asked from here on is written down. */
+static void begin_listening(struct stage *stage)
+{
+	stage_program(stage, "git",
+		"printf '%s\\n' \"$*\" >> \"${0%/*}/asked\"\nPATH=${PATH#*:}\nexec git \"$@\"");
+}
+
+static bool was_asked(struct stage *stage, const char *words)
+{
+	char *asked = place_ask(stage->place, "cat ../bin/asked; : > ../bin/asked");
+	bool is_there = strstr(asked, words) != NULL;
+	free(asked);
+	return is_there;
+}
+
+static git_oid send_first(struct stage *stage)
+{
+	place_run(stage->place, first);
+	git_oid tree = place_take(stage->place, NULL);
+	stage_prepare(stage);
+	stage_collect(stage, &store_empty_tree);
+	stage_deliver(stage, &store_empty_tree, &tree);
+	git_oid there = stage_collect(stage, &tree);
+	assert_memory_equal(&there, &tree, sizeof(tree));
+	return tree;
+}
+
+static git_oid change_here(struct stage *stage, const git_oid *base, const char *script)
+{
+	place_run(stage->place, script);
+	return place_take(stage->place, base);
+}
+
+/* What was delivered is there, and is known to be. */
+static void assert_delivered(struct stage *stage, const git_oid *tree)
+{
+	stage_assert_equal(stage);
+	git_oid there = stage_collect(stage, tree);
+	assert_memory_equal(&there, tree, sizeof(there));
+}
+
+static void test_few_changes_go_past_the_merge_of_whole_trees(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage);
+	begin_listening(stage);
+	git_oid next = change_here(stage, &tree,
+		"echo one > 1; chmod +x 2; chmod -x run; ln -sf 2 link; mkdir -p new/deep\n"
+		"echo n > new/deep/n; echo h > d/e/h; rm 3; ln -s 4 3; : > 4\n");
+	stage_deliver(stage, &tree, &next);
+	assert_false(was_asked(stage, "read-tree"));
+	assert_delivered(stage, &next);
+	stage_there(stage, "echo two > 1"); // of the same size, in the same second
+	git_oid there = stage_collect(stage, &next);
+	git_oid here = change_here(stage, &next, "echo two > 1");
+	assert_memory_equal(&there, &here, sizeof(here));
+}
+
+static void test_names_are_names_and_nothing_else(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage);
+	begin_listening(stage);
+	git_oid next = change_here(stage, &tree,
+		"echo a > ' a '; echo b > \"$(printf 'b\\tb')\"; echo c > -c; echo d > '*'\n"
+		"echo e > ':(exclude)e'; echo f > 'f\\'; echo g > 'g\"'; echo h > '$(h)'\n"
+		"echo i > \"$(printf '\\377i')\"; mkdir -- '-d '; echo j > '-d / j'\n");
+	stage_deliver(stage, &tree, &next);
+	assert_false(was_asked(stage, "read-tree"));
+	assert_delivered(stage, &next);
+	git_oid more = change_here(stage, &next,
+		"for f in *; do test -d \"$f\" || echo m > \"./$f\"\n"
+		"done; echo k > '\"k\"'");
+	stage_deliver(stage, &next, &more);
+	assert_delivered(stage, &more);
+	git_oid last = change_here(stage, &more, "echo l > \"$(printf 'l\\nl')\"; echo m > 1");
+	stage_deliver(stage, &more, &last);
+	assert_delivered(stage, &last);
+}
+
+static void test_only_what_is_as_it_was_is_replaced(void **state)
+{
+	struct stage *stage = *state;
+	static const struct {
+		const char *there, *is_left, *back;
+	} changes[] = {
+		{"echo x > 1", "test $(cat 1) = x", "echo 1 > 1"},
+		{"rm 1", "test ! -e 1", "echo 1 > 1"},
+		{"chmod +x 1", "test -x 1; test $(cat 1) = 1", "chmod -x 1"},
+		{"rm 1; mkdir 1; echo x > 1/x", "test -e 1/x", "rm -r 1; echo 1 > 1"},
+		{"rm 1; ln -s 2 1", "test -L 1", "rm 1; echo 1 > 1"},
+		{"mv d ../d; ln -s ../d d", "test -L d; test $(cat ../d/f) = f", "rm d; mv ../d d"},
+		{"echo x > new", "test $(cat new) = x", "rm new"},
+		{"mkdir ../out; ln -s ../out more", "test ! -e ../out/deep",
+			"rm more; rm -r ../out"},
+		{"echo x > more", "test $(cat more) = x", "rm more"},
+	};
+	git_oid tree = send_first(stage);
+	git_oid next = change_here(stage, &tree,
+		"echo one > 1; echo ff > d/f; echo n > new; mkdir -p more/deep; echo n > "
+		"more/deep/n");
+	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
+		stage_there(stage, changes[i].there);
+		stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "files have changed");
+		assert_string_equal(stage->err.reason, "RUNTIME_CHANGED");
+		stage_there(stage, changes[i].is_left);
+		stage_there(stage, changes[i].back);
+	}
+	stage_there(stage, "touch 1; test $(cat 2) = 2");
+	stage_deliver(stage, &tree, &next); // all is what it was, whenever it was written
+	assert_delivered(stage, &next);
+}
+
+static void test_what_is_ignored_is_moved_out_of_the_way(void **state)
+{
+	struct stage *stage = *state;
+	place_run(stage->place, "echo made > .gitignore");
+	git_oid tree = send_first(stage);
+	stage_there(stage, "echo theirs > made");
+	git_oid next = change_here(
+		stage, &tree, "echo one > 1; echo ours > made; git init -q; git add -f made");
+	stage_deliver(stage, &tree, &next);
+	stage_there(stage, "test $(cat made) = ours; test $(cat made.*.acp-conflict) = theirs");
+	stage_there(stage, "test $(cat 1) = one");
+	git_oid there = stage_collect(stage, &next);
+	assert_memory_equal(&there, &next, sizeof(next));
+}
+
+static void test_many_changes_go_the_other_way(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage);
+	begin_listening(stage);
+	git_oid next = change_here(
+		stage, &tree, "n=0; while [ $n -lt 101 ]; do echo $n > many$n; n=$((n + 1)); done");
+	stage_deliver(stage, &tree, &next);
+	assert_true(was_asked(stage, "read-tree -m -u"));
+	assert_delivered(stage, &next);
+	git_oid last = change_here(stage, &next, "echo x > 1; rm 2");
+	stage_deliver(stage, &next, &last);
+	assert_true(was_asked(stage, "read-tree -m -u"));
+	assert_delivered(stage, &last);
+}
+
+/* What git had to leave in the middle is no delivery; who collects sees what is there. */
+static void test_what_could_not_be_written_is_told(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage);
+	git_oid next = change_here(stage, &tree, "echo one > 1; echo two > 2");
+	stage_program(stage, "git",
+		"case \" $* \" in *' checkout '*) rm 1; exit 1 ;; esac\nPATH=${PATH#*:}\n"
+		"exec git \"$@\"");
+	stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "files have changed");
+	git_oid there = stage_collect(stage, &tree);
+	assert_paths(stage->place, &there, "2\n3\n4\nd/e/g\nd/f\nlink\nrun\n");
+	stage_program(stage, "git", "PATH=${PATH#*:}\nexec git \"$@\"");
+	stage_deliver(stage, &there, &next);
+	assert_delivered(stage, &next);
+}
+
+#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STAGE_TEST(test_few_changes_go_past_the_merge_of_whole_trees),
+		STAGE_TEST(test_names_are_names_and_nothing_else),
+		STAGE_TEST(test_only_what_is_as_it_was_is_replaced),
+		STAGE_TEST(test_what_is_ignored_is_moved_out_of_the_way),
+		STAGE_TEST(test_many_changes_go_the_other_way),
+		STAGE_TEST(test_what_could_not_be_written_is_told),
+	};
+	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
+}
