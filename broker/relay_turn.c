@@ -27,7 +27,7 @@ struct follower {
 	struct list link; // turn.followers
 	struct parcel *parcel;
 	size_t size;
-	bool is_request;
+	char *id; // owned; raw, of a request; else NULL
 };
 
 struct sync_show *relay_turn_show(struct peer *peer, const void *asker)
@@ -47,6 +47,7 @@ static void follower_destroy(struct peer *peer, struct follower *follower)
 	list_remove(&follower->link);
 	peer->held_bytes -= follower->size;
 	parcel_destroy(follower->parcel);
+	free(follower->id);
 	free(follower);
 }
 
@@ -117,7 +118,7 @@ void relay_turn_forget_requests(struct peer *peer)
 {
 	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
 		LIST_FOR_EACH(follower, &turn->followers, struct follower, link) {
-			if (follower->is_request) {
+			if (follower->id) {
 				follower_destroy(peer, follower);
 			}
 		}
@@ -251,23 +252,43 @@ bool relay_turn_is_full(const struct peer *peer)
 	return peer->held_bytes > peer->relay->config.profile->max_queue;
 }
 
-bool relay_turn_holds_message(struct peer *peer, const struct call *call)
+static bool has_follower(const struct turn *turn, struct span id)
 {
-	const struct session *session =
-		peer->held_bytes > 0 ? relay_session_of_agent(peer, &call->message) : NULL;
-	struct turn *answer = NULL;
-	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
-		if (session && turn->request && strcmp(turn->session_id, session->id) == 0) {
-			answer = turn;
+	LIST_FOR_EACH(follower, &turn->followers, struct follower, link) {
+		if (follower->id && span_equals(span_of(follower->id), id)) {
+			return true;
 		}
 	}
+	return false;
+}
+
+/* The turn whose answer the message has to come after; NULL: none. */
+static struct turn *turn_before(struct peer *peer, const struct message *message)
+{
+	struct turn *found = NULL;
+	const struct session *session = relay_session_of_agent(peer, message);
+	bool takes_back = strcmp(message->method, "$/cancel_request") == 0;
+	struct span taken_id = message_place(message, PLACE_REQUEST_ID);
+	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
+		bool is_of_it = takes_back ? has_follower(turn, taken_id)
+		                           : session && turn->request &&
+		                                     strcmp(turn->session_id, session->id) == 0;
+		found = is_of_it ? turn : found;
+	}
+	return found;
+}
+
+bool relay_turn_holds_message(struct peer *peer, const struct call *call)
+{
+	struct turn *answer = peer->held_bytes > 0 ? turn_before(peer, &call->message) : NULL;
 	if (!answer) {
 		return false;
 	}
 	struct follower *follower = mem_alloc_zero(sizeof(*follower));
+	bool is_request = call->message.kind == MESSAGE_REQUEST;
+	follower->id = is_request ? mem_strndup(call->message.id) : NULL; // before it is taken
 	follower->parcel = parcel_create(call->from, call->frame, peer->relay->places);
 	follower->size = parcel_size(follower->parcel);
-	follower->is_request = call->message.kind == MESSAGE_REQUEST;
 	peer->held_bytes += follower->size;
 	list_append(&answer->followers, &follower->link);
 	return true;

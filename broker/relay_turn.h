@@ -17,8 +17,8 @@ bool relay_turn_holds_prompt(struct peer *peer, const struct call *call);
 bool relay_turn_holds_answer(struct request *request, const struct call *call);
 
 /*
- * The same of a request or a notification of the agent's, behind an answer in its session: so
- * all that it says of a session comes in its order.
+ * The same of a request or a notification of the agent's, behind an answer in its session, and
+ * of $/cancel_request for such a request: so all that it says of a session comes in its order.
  */
 bool relay_turn_holds_message(struct peer *peer, const struct call *call);
 

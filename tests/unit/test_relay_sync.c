@@ -32,6 +32,20 @@ static void test_what_the_agent_says_after_an_answer_comes_after_it(void **state
 	editor_hears(fixture, "'id':0,'method':'elicitation/create','params':{'sessionId':'s'}");
 }
 
+static void test_what_the_agent_takes_back_meanwhile_is_taken_back_after_it(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	hold_answer(fixture);
+	agent_says(fixture, 0, "'id':'q','method':'elicitation/create','params':{'sessionId':'s'}");
+	agent_says(fixture, 0, "'method':'$/cancel_request','params':{'requestId':'q'}");
+	editor_hears_nothing(fixture);
+	let_go(fixture);
+	editor_hears(fixture, "'id':7,'result':{'stopReason':'end_turn'}");
+	editor_hears(fixture, "'id':0,'method':'elicitation/create','params':{'sessionId':'s'}");
+	editor_hears(fixture, "'method':'$/cancel_request','params':{'requestId':0}");
+}
+
 static void test_a_sync_that_fails_fails_the_prompt_and_the_next_one_tries_again(void **state)
 {
 	struct fixture *fixture = *state;
@@ -259,6 +273,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SYNC_TEST(test_a_prompt_waits_for_the_sync_before_it),
 		SYNC_TEST(test_what_the_agent_says_after_an_answer_comes_after_it),
+		SYNC_TEST(test_what_the_agent_takes_back_meanwhile_is_taken_back_after_it),
 		SYNC_TEST(test_a_sync_that_fails_fails_the_prompt_and_the_next_one_tries_again),
 		SYNC_TEST(test_a_sync_that_fails_after_a_prompt_is_told_before_its_answer),
 		SYNC_TEST(test_a_prompt_that_is_cancelled_while_it_waits_is_answered_at_once),
