@@ -45,6 +45,7 @@ static void on_beat(struct ev_loop *loop, ev_timer *timer, int events)
 	struct ssh_host *host = CONTAINER_OF(control, struct ssh_host, control);
 	if (control->unsent.len == 0) {
 		ssh_control_order(host, "beat\n");
+		ssh_processes_look(host);
 	}
 }
 

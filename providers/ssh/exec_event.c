@@ -6,12 +6,16 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "providers/ssh/host_impl.h"
 
 /*
  * What happens to a process, told by the control, or seen of its channel. Each handler raises
  * one event at most, as the last thing it does.
  */
+
+/* From the first look that misses a shell to the one that concludes from it. */
+enum { LEFT_MS = 3000 };
 
 static bool is_heard(const struct ssh_process *process)
 {
@@ -264,6 +268,36 @@ static void on_gone(struct ssh_process *process, const char *rest)
 	}
 }
 
+void ssh_processes_look(struct ssh_host *host)
+{
+	LIST_FOR_EACH(process, &host->processes, struct ssh_process, link) {
+		bool runs = process->state == SSH_PROCESS_RUNNING ||
+		            process->state == SSH_PROCESS_EXITED;
+		if (runs && process->shell > 0 && is_heard(process)) {
+			ssh_control_order(host, "look %u %ld\n", process->id, process->shell);
+		}
+	}
+}
+
+/*
+ * Its shell was killed, and what it had started may hold the channel open for as long as it
+ * likes: then nobody says anything. A channel that is just closing knows more, and has LEFT_MS
+ * for that.
+ */
+static void on_left(struct ssh_process *process, const char *rest)
+{
+	if (!is_heard(process) ||
+		(process->state != SSH_PROCESS_RUNNING && process->state != SSH_PROCESS_EXITED)) {
+		return;
+	}
+	if (process->left_ms == 0) {
+		process->left_ms = clock_now_ms();
+	} else if (clock_now_ms() - process->left_ms >= LEFT_MS) {
+		process->left_ms = 0;
+		conclude(process);
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*handle)(struct ssh_process *process, const char *rest);
@@ -275,6 +309,7 @@ static const struct {
 	{"exited", on_exited},
 	{"emptied", on_emptied},
 	{"gone", on_gone},
+	{"left", on_left},
 	{"synced", on_gone},
 	{"frozen", ssh_process_on_frozen},
 	{"unfrozen", ssh_process_on_unfrozen},

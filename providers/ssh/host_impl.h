@@ -211,7 +211,8 @@ struct ssh_process {
 	bool is_apart;    // its stderr has a channel of its own
 	bool is_pairing;  // of the two shells, one may wait for the other there
 	bool was_killed;
-	bool has_emptied; // told before the exit was
+	bool has_emptied;  // told before the exit was
+	long long left_ms; // when a look first missed its shell; 0: it was there
 	struct ssh_channel_end end;
 	int pending_signal;
 	long shell; // the process id of its shell there; 0: not known
@@ -227,6 +228,9 @@ struct ssh_process {
 	ev_io in_io;
 	ev_io out_io[2];
 };
+
+/* Has the control look for the shells of those that run: whoever is killed says nothing. */
+void ssh_processes_look(struct ssh_host *host);
 
 /* How many channels it waits for. */
 size_t ssh_process_wants(const struct ssh_process *process);

@@ -101,9 +101,8 @@ class Life(Room):
                 self.assertIsNotNone(self.daytona.sandbox(name))
                 self.assertIn(name, self.notes())
             else:
-                self.assertTrue(processes.wait_until(lambda: name not in self.notes(), PATIENCE),
-                                second.stderr)
-                self.assertIn('in which nothing was done, is deleted', second.stderr)
+                second.wait_log('in which nothing was done, is deleted', PATIENCE)
+                self.assertNotIn(name, self.notes())
             self.end(second)
             self.assertEqual([box['name'] for box in self.boxes()], [name] * has_session)
 
@@ -284,6 +283,14 @@ class Trouble(Room):
         self.assertNotIn('anew', client.stderr)
         self.end(client)
         self.assertEqual(self.tree(), {'a': 'a\n', 'b': 'b\n'})
+
+    def test_a_process_whose_shell_is_killed_is_told_before_what_it_has_started_ends(self):
+        client, session = self.opened()
+        self.prompt(client, session, 'terminal kill -9 $PPID; exec sleep 1000')
+        self.assertIn('how its command ended is not known', client.texts()[-1])
+        self.prompt(client, session, 'terminal echo a > a')
+        self.end(client)
+        self.assertEqual(self.tree(), {'a': 'a\n'})
 
     def test_a_token_that_is_revoked_in_mid_session_ends_nothing(self):
         client, session = self.opened()

@@ -83,6 +83,7 @@ while read -r acp_order acp_id acp_shell acp_signal; do
 		echo "$acp_beats" >"$acp_run/beat"
 		jobs >/dev/null # so that helpers that have ended are not kept
 		;;
+	look) acp_lives "$acp_shell" || acp_tell "$acp_id left" ;;
 	signal) kill "-$acp_signal" "-$acp_shell" ;;
 	kill-group) acp_helper acp_kill_group "$acp_shell" ;;
 	kill) acp_helper acp_kill_tree "$acp_id" "$acp_shell" ;;
