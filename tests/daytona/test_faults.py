@@ -111,9 +111,11 @@ class Api(Trouble):
                 (self.runtime(client, session) / way).write_text('pending\n')
                 self.daytona.fault(call, times=EVER, **fault)
                 client.close_stdin()
-                client.wait(PATIENCE)
+                self.assertEqual(client.wait(PATIENCE), 1, client.stderr)
                 self.daytona.no_faults()
                 self.assertRegex(client.stderr, self.said)
+                self.assertRegex(client.stderr.splitlines()[-1],
+                                 '^acp-broker: (stopping|ending) the sandbox: ')
                 self.assertEqual((self.work / way).read_text(), 'pending\n')
                 self.assertEqual([box['state'] for box in self.boxes()], ['started'])
                 self.check_listed(**keys)

@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+The reference agent, claude-code-acp, has its sessions back: after it was killed, and through
+another broker. That it remembers is seen in what it sends to its model.
+"""
+
+import os
+import pathlib
+import signal
+
+from pair import NEEDED, NODE, Pair, path_of
+from model import Model
+import processes
+from case import main
+
+AGENT = [str(NODE), path_of('@zed-industries/claude-code-acp/dist/index.js')]
+SECONDS = 120
+
+
+@NEEDED
+class Restore(Pair):
+    isolation = 'none'
+
+    def setUp(self):
+        super().setUp()
+        self.fresh()
+        self.model = Model([], 'So it is.')
+        self.addCleanup(self.model.close)
+
+    def settings(self):
+        return {**self.deadlines, 'isolation': self.isolation}
+
+    def begin(self):
+        env = dict(self.environment(), ANTHROPIC_BASE_URL=self.model.url, ANTHROPIC_API_KEY='x',
+                   DISABLE_AUTOUPDATER='1', CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC='1')
+        options = self.config(deadlines=False, **self.settings())
+        client = self.broker(options=options, agent=AGENT, env=env)
+        client.initialize(seconds=SECONDS)
+        return client
+
+    def new_session(self, client):
+        return client.call('session/new', {'cwd': str(self.work), 'mcpServers': []},
+                           SECONDS)['sessionId']
+
+    def remembered(self, client, session, text):
+        """How many messages the model was sent with a prompt: the session, as the agent has it."""
+        before = len(self.model.requests)
+        self.assertEqual(client.prompt(session, text, seconds=SECONDS)['stopReason'], 'end_turn')
+        self.assertEqual(client.texts(session)[-1].strip(), 'is.')
+        return max(count for _, count, _ in self.model.requests[before:])
+
+    def agent_of(self, client):
+        """The agent's process, by its command line."""
+        found = [pid for pid in processes.descendants(client.pid)
+                 if AGENT[1].encode() in pathlib.Path(f'/proc/{pid}/cmdline').read_bytes()]
+        self.assertEqual(len(found), 1, processes.describe(processes.descendants(client.pid)))
+        return found[0]
+
+    def test_after_it_was_killed(self):
+        client = self.begin()
+        session = self.new_session(client)
+        self.assertEqual(self.remembered(client, session, 'one'), 1)
+        agent = self.agent_of(client)
+        os.kill(agent, signal.SIGKILL)
+        self.assertTrue(processes.wait_until(
+            lambda: agent not in processes.descendants(client.pid), SECONDS))
+        self.assertIn(self.remembered(client, session, 'two'), [2, 3])  # with the answer, or not
+        self.assertNotEqual(self.agent_of(client), agent)
+
+    def test_through_another_broker(self):
+        """After an ordinary end, and after the kill of the broker."""
+        client = self.begin()
+        session = self.new_session(client)
+        self.assertEqual(self.remembered(client, session, 'one'), 1)
+        client.close_stdin()
+        self.assertEqual(client.wait(SECONDS), 0, client.stderr)
+        for method in ('session/load', 'session/resume'):
+            client = self.begin()
+            client.call(method, {'sessionId': session, 'cwd': str(self.work), 'mcpServers': []},
+                        SECONDS)
+            # 5 after the kill, too, where the agent had written the last answer down by then.
+            self.assertIn(self.remembered(client, session, 'more'),
+                          {'session/load': [3], 'session/resume': [3, 5]}[method])
+            os.kill(client.pid, signal.SIGKILL)
+            client.wait(SECONDS)
+            self.assert_nothing_runs(SECONDS)
+
+
+class RestoreInCopy(Restore):
+    isolation = 'copy'
+
+
+if __name__ == '__main__':
+    main()
