@@ -11,6 +11,7 @@ from case import ROOT, Case, main
 
 SHELLS = (('/bin/dash',), ('/bin/bash',), ('/usr/bin/busybox', 'sh'))
 MEMBERS = ROOT / 'providers/ssh/remote/members.sh'
+WATCH = ROOT / 'providers/ssh/remote/watch.sh'
 TOKEN = 'f' * 32
 
 
@@ -70,6 +71,28 @@ class End(Case):
             first.kill()
             first.wait()
             self.wait_ended(member, second)
+        self.each(scene)
+
+    def test_a_sweep_leaves_its_own_run_to_the_watches(self):
+        """Its control has died while it looked: it would have stopped itself, and all with it."""
+        dead = subprocess.Popen(['/bin/true'])
+        dead.wait()
+        script = f'. {MEMBERS}; . {WATCH}; acp_run=$0 acp_token={TOKEN}; acp_sweep {dead.pid}'
+
+        def scene(shell):
+            member = self.spawn('sleep', '100', mark=f'{TOKEN}.1.')
+            old = self.dir / f'acp-broker.{"a" * 32}'
+            old.mkdir()
+            old_member = self.spawn('sleep', '100', mark=f'{"a" * 32}.1.')
+            sweep = self.spawn(*shell, '-c', script, str(self.run_folder), mark=TOKEN)
+            boot = processes.read_file('/proc/sys/kernel/random/boot_id').decode().strip()
+            self.assertTrue(processes.wait_until(
+                lambda: boot in processes.read_file(self.run_folder / 'control').decode(), 30))
+            self.wait_ended(sweep)
+            self.assertIsNone(member.poll())
+            self.assertIsNone(old_member.poll())  # nobody knows who controlled it
+            self.wait_ended(member, self.spawn_ender(shell))
+            old.rmdir()
         self.each(scene)
 
     def test_three_at_once_end_it(self):
