@@ -5,12 +5,12 @@
 
 #include "sync/id.h"
 
-/* What a folder is on the three sides, where it is one, and after the merge. */
+/* What a folder is on each side, where it is one. */
 struct folder {
 	const git_oid *ids[SIDE_COUNT];
 };
 
-/* The entries of a merged folder; the names are borrowed from the three views. */
+/* The entries of a merged folder; the names are borrowed from the views. */
 struct result {
 	struct tree_view_entry *entries;
 	size_t count;
@@ -95,6 +95,9 @@ static bool merge_names(struct merger *merger, const struct tree_view_row *row,
 	git_oid folder;
 	for (int i = 0; i < SIDE_COUNT; i++) {
 		sides[i] = tree_view_leaf(row->sides[i]);
+	}
+	if (merger->options.delivered && store_entry_equal(&sides[RUNTIME], &sides[DELIVERED])) {
+		sides[BASE] = sides[DELIVERED];
 	}
 	if (is_kept(merger, row, sides)) {
 		leaf = sides[LOCAL];
@@ -253,7 +256,8 @@ bool merge_run_as(struct merge *merge, struct store *store, const struct merge_t
 	merger->merge = merge;
 	merger->store = store;
 	merger->options = *options;
-	struct folder root = {.ids = {&trees->base, &trees->local, &trees->runtime}};
+	struct folder root = {
+		.ids = {&trees->base, &trees->local, &trees->runtime, options->delivered}};
 	bool merged = merge_folder(merger, &root, &merge->merged, err);
 	free(merger);
 	sort_conflicts(merge);

@@ -19,7 +19,7 @@
  * A file on one side that is in the way of a directory on the other is a
  * conflict of the paths below the directory or of the file, whichever is the
  * runtime's. Never is a version dropped: it is in the merged tree, or it is in the
- * base unchanged, or it is a conflict's.
+ * base unchanged, or it is a conflict's, or it was delivered from the local side.
  *
  * A deletion against a change is a conflict with the changed version kept: where
  * local deleted and the runtime changed, the runtime's version is parked; where
@@ -59,6 +59,11 @@ struct merge_trees {
 struct merge_options {
 	bool keeps_deleted;  // what the runtime has deleted and local has not touched stays
 	struct stuck *stuck; // borrowed; may be NULL
+	/*
+	 * What the runtime was to become when a delivery was cut off; borrowed, may be NULL. Where
+	 * the runtime is that already, it is not the runtime that has changed the path.
+	 */
+	const git_oid *delivered;
 };
 
 /*

@@ -7,7 +7,7 @@
 
 /* What merge.c (folders) and merge_leaf.c (files) share; nobody else includes this. */
 
-enum side { BASE, LOCAL, RUNTIME, SIDE_COUNT };
+enum side { BASE, LOCAL, RUNTIME, DELIVERED, SIDE_COUNT };
 
 struct merger {
 	struct merge *merge;

@@ -42,30 +42,49 @@ static void base_name(char name[SYNC_NAME_MAX], const char *sandbox)
 	snprintf(name, SYNC_NAME_MAX, "bases/%s", sandbox);
 }
 
+static void delivery_name(char name[SYNC_NAME_MAX], const char *sandbox)
+{
+	snprintf(name, SYNC_NAME_MAX, "deliveries/%s", sandbox);
+}
+
+static bool forget(struct store *store, const char *name, struct error *err)
+{
+	return store_forget(store, name, err) || err->code == ERROR_NOT_FOUND;
+}
+
 bool round_forget_base(struct store *store, const char *name, struct error *err)
 {
 	char base[SYNC_NAME_MAX];
-	git_oid tree;
+	char delivery[SYNC_NAME_MAX];
 	base_name(base, name);
-	return store_find(store, base, &tree, err) ? store_forget(store, base, err)
-	                                           : err->code == ERROR_NOT_FOUND;
+	delivery_name(delivery, name);
+	return forget(store, delivery, err) && forget(store, base, err);
+}
+
+/* `out_tree` stays as it is where there is none of this name. */
+static bool find(struct store *store, const char *name, git_oid *out_tree, bool *out_found,
+	struct error *err)
+{
+	struct error missing;
+	*out_found = store_find(store, name, out_tree, &missing);
+	if (*out_found || missing.code == ERROR_NOT_FOUND) {
+		return true;
+	}
+	*err = missing;
+	return false;
 }
 
 bool round_read_base(struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err)
 {
-	char name[SYNC_NAME_MAX];
-	struct error missing;
-	base_name(name, request->name);
-	if (store_find(store, name, &round->base, &missing)) {
-		return true;
-	}
+	char base[SYNC_NAME_MAX];
+	char delivery[SYNC_NAME_MAX];
+	bool has_base;
+	base_name(base, request->name);
+	delivery_name(delivery, request->name);
 	round->base = store_empty_tree;
-	if (missing.code == ERROR_NOT_FOUND) {
-		return true;
-	}
-	*err = missing;
-	return false;
+	return find(store, base, &round->base, &has_base, err) &&
+	       find(store, delivery, &round->delivered, &round->has_delivered, err);
 }
 
 static bool set_base(struct store *store, const struct workspace_request *request,
@@ -81,6 +100,17 @@ static bool set_base(struct store *store, const struct workspace_request *reques
 		return true;
 	}
 	return store_keep(store, name, tree, NULL, "base", &commit, err);
+}
+
+/* From here on the runtime may be in part what it is to become. */
+static bool set_delivery(const struct round *round, struct store *store,
+	const struct workspace_request *request, struct error *err)
+{
+	char name[SYNC_NAME_MAX];
+	git_oid commit;
+	delivery_name(name, request->name);
+	return id_equal(&round->runtime, &round->target) ||
+	       store_keep(store, name, &round->target, NULL, "delivery", &commit, err);
 }
 
 bool round_look(struct round *round, struct store *store, const struct workspace_request *request,
@@ -152,7 +182,8 @@ static bool merge(struct round *round, struct store *store, struct stuck *stuck,
 {
 	struct merge_trees trees = {
 		.base = round->base, .local = round->local, .runtime = round->runtime};
-	struct merge_options options = {.stuck = stuck};
+	struct merge_options options = {
+		.stuck = stuck, .delivered = round->has_delivered ? &round->delivered : NULL};
 	point("merge.begun");
 	drop_merge(round);
 	round->kept = 0;
@@ -227,13 +258,17 @@ static bool park(struct round *round, struct store *store, const struct workspac
 
 /*
  * Of what is stuck the runtime's version is no part of what is here: the base stays until the
- * merge is on both sides.
+ * merge is on both sides. What was delivered is of the base before, and goes first.
  */
 static bool note_applied(struct round *round, struct store *store,
 	const struct workspace_request *request, const struct stuck *stuck, struct error *err)
 {
+	char delivery[SYNC_NAME_MAX];
+	delivery_name(delivery, request->name);
 	round->target = round->merge.merged;
-	return stuck->count > 0 || set_base(store, request, &round->runtime, err);
+	return forget(store, delivery, err) &&
+	       (stuck->count > 0 || set_base(store, request, &round->runtime, err)) &&
+	       set_delivery(round, store, request, err);
 }
 
 /* From the local directory to the merge, once; what was left as it is comes into `out_left`. */
@@ -307,6 +342,7 @@ bool round_go_back(struct round *round, struct store *store,
 		point("back.applied");
 		round->runtime = round->target;
 		round->target = *tree;
+		applied = set_delivery(round, store, request, err);
 	}
 	return applied;
 }

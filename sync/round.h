@@ -9,10 +9,13 @@
 /*
  * The blocking steps of a sync, one after the other on the worker pool
  * (sync/workspace.c calls them). The store's name for what both sides last were is
- * bases/NAME.
+ * bases/NAME; that for what the runtime was being made since then, until it is the base,
+ * deliveries/NAME: of a delivery that was cut off, what has arrived is no change of the agent's.
  */
 struct round {
-	git_oid base;               // what both sides were; the empty tree at first
+	git_oid base;      // what both sides were; the empty tree at first
+	git_oid delivered; // what the runtime was being made when it was cut off
+	bool has_delivered;
 	git_oid local;              // the last snapshot of the local directory
 	git_oid runtime;            // what was collected
 	struct snapshot_view *view; // of the local directory, for the next snapshot; NULL: none
@@ -32,7 +35,7 @@ struct round {
 void round_init(struct round *round);
 void round_finish(struct round *round);
 
-/* The base, from the store. ERROR_SYSTEM. */
+/* The base, and what was being delivered, from the store. ERROR_SYSTEM. */
 bool round_read_base(struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err) ATTR_NODISCARD;
 
@@ -45,9 +48,9 @@ bool round_look(struct round *round, struct store *store, const struct workspace
 
 /*
  * With round->runtime set: snapshot, merge, park, apply, and bases/NAME becomes
- * round->runtime. What is stuck becomes a conflict. ERROR_UNAVAILABLE with reason SYNC_BUSY
- * where the directory changes faster than it is applied; ERROR_DENIED, and round->asks,
- * where the person is to be asked first.
+ * round->runtime, deliveries/NAME round->target. What is stuck becomes a conflict.
+ * ERROR_UNAVAILABLE with reason SYNC_BUSY where the directory changes faster than it is applied;
+ * ERROR_DENIED, and round->asks, where the person is to be asked first.
  */
 bool round_merge(struct round *round, struct store *store, const struct workspace_request *request,
 	const atomic_bool *is_cancelled, struct error *err) ATTR_NODISCARD;

@@ -21,7 +21,8 @@
  *
  * What is noted makes every step safe to be cut off: once the local directory has
  * the merge, the runtime's snapshot becomes the base - everything of it is here -,
- * and once the runtime has it too, the merge itself does.
+ * and once the runtime has it too, the merge itself does. What a delivery that was cut off has
+ * brought there already is not taken for the agent's work.
  *
  * A file that changes between snapshot and apply, on either side, is taken up by
  * another round, of which there are SYNC_ROUNDS_MAX; then the sync fails and can be

@@ -74,6 +74,29 @@ static const struct merge_case cases[] = {
 		"a=one\n2\n3\n\n", "a BLR\n"},
 };
 
+/* A delivery was cut off: `base` is what both were before, `delivered` what it was to bring. */
+static const struct cut_case {
+	const char *what;
+	const char *base[LINES_MAX], *delivered[LINES_MAX], *local[LINES_MAX], *runtime[LINES_MAX];
+	const char *merged;
+	const char *conflicts;
+} cut_cases[] = {
+	{"edited again", {"a=1"}, {"a=2"}, {"a=3"}, {"a=2"}, "a=3\n", ""},
+	{"edited again, nothing had arrived", {"a=1"}, {"a=2"}, {"a=3"}, {"a=1"}, "a=3\n", ""},
+	{"taken back", {"a=1"}, {"a=2"}, {"a=1"}, {"a=2"}, "a=1\n", ""},
+	{"deleted after it had arrived", {NULL}, {"d/a=2"}, {NULL}, {"d/a=2"}, "", ""},
+	{"made again after its deletion", {"d/a=1"}, {NULL}, {"d/a=1"}, {NULL}, "d/a=1\n", ""},
+	{"made anew after its deletion", {"a=1"}, {NULL}, {"a=3"}, {NULL}, "a=3\n", ""},
+	{"one of two has arrived", {"a=1", "b=1"}, {"a=2", "b=2"}, {"a=3", "b=3"}, {"a=2", "b=1"},
+		"a=3\nb=3\n", ""},
+	{"the agent has edited what arrived", {"a=1"}, {"a=2"}, {"a=2"}, {"a=4"}, "a=2\n",
+		"a BLR\n"},
+	{"both have edited what arrived", {"a=1"}, {"a=2"}, {"a=3"}, {"a=4"}, "a=3\n", "a BLR\n"},
+	{"the agent has edited another", {"a=1", "b=1"}, {"a=2", "b=1"}, {"a=3", "b=1"},
+		{"a=2", "b=4"}, "a=3\nb=4\n", ""},
+	{"a folder in place of a file", {"a=1"}, {"a/x=1"}, {"a/x=2"}, {"a/x=1"}, "a/x=2\n", ""},
+};
+
 static char *conflict_text(const struct merge *merge)
 {
 	char *text = mem_alloc_zero(TEXT_MAX);
@@ -89,6 +112,19 @@ static char *conflict_text(const struct merge *merge)
 	return text;
 }
 
+static void assert_merge(struct store *store, const char *what, struct merge *merge,
+	const char *wanted, const char *wanted_conflicts)
+{
+	char *merged = tree_text(store, &merge->merged);
+	char *conflicts = conflict_text(merge);
+	if (strcmp(merged, wanted) != 0 || strcmp(conflicts, wanted_conflicts) != 0) {
+		fail_msg("%s:\n%sconflicts:\n%s", what, merged, conflicts);
+	}
+	free(merged);
+	free(conflicts);
+	merge_finish(merge);
+}
+
 static void run_case(struct store *store, const struct merge_case *one)
 {
 	struct error err;
@@ -98,14 +134,25 @@ static void run_case(struct store *store, const struct merge_case *one)
 	if (!merge_run(&merge, store, &trees, &err)) {
 		fail_msg("%s: %s", one->what, err.text);
 	}
-	char *merged = tree_text(store, &merge.merged);
-	char *conflicts = conflict_text(&merge);
-	if (strcmp(merged, one->merged) != 0 || strcmp(conflicts, one->conflicts) != 0) {
-		fail_msg("%s:\n%sconflicts:\n%s", one->what, merged, conflicts);
+	assert_merge(store, one->what, &merge, one->merged, one->conflicts);
+}
+
+static void test_what_a_cut_delivery_has_brought_is_no_change_of_the_runtimes(void **state)
+{
+	struct store *store = &((struct place *)*state)->store;
+	for (size_t i = 0; i < ARRAY_LENGTH(cut_cases); i++) {
+		const struct cut_case *one = &cut_cases[i];
+		struct error err;
+		struct merge merge;
+		git_oid delivered = tree_make(store, one->delivered);
+		struct merge_options options = {.delivered = &delivered};
+		struct merge_trees trees = {tree_make(store, one->base),
+			tree_make(store, one->local), tree_make(store, one->runtime)};
+		if (!merge_run_as(&merge, store, &trees, &options, &err)) {
+			fail_msg("%s: %s", one->what, err.text);
+		}
+		assert_merge(store, one->what, &merge, one->merged, one->conflicts);
 	}
-	free(merged);
-	free(conflicts);
-	merge_finish(&merge);
 }
 
 static void test_every_pair_of_changes_merges_as_designed(void **state)
@@ -191,6 +238,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_every_pair_of_changes_merges_as_designed, place_setup, place_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_what_a_cut_delivery_has_brought_is_no_change_of_the_runtimes,
+			place_setup, place_teardown),
 		cmocka_unit_test_setup_teardown(test_both_sides_are_told_what_changes_for_them,
 			place_setup, place_teardown),
 		cmocka_unit_test_setup_teardown(test_a_side_that_has_the_result_is_not_written_anew,

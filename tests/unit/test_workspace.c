@@ -81,6 +81,35 @@ static void test_a_failed_delivery_leaves_nothing_half_known(void **state)
 	expect(fixture, "cat $R/a $R/b", "mine\nmine again\n");
 }
 
+static void deliver_in_part(void *data)
+{
+	run(data, "cp a $R/a; echo new > $R/new");
+}
+
+static void test_what_a_cut_delivery_has_brought_is_not_the_agents(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, "echo a > a; echo b > b");
+	sync_once(fixture);
+	run(fixture, "echo a2 > a; echo b2 > b; echo new > new");
+	dir_transport_hooks.before_deliver = deliver_in_part;
+	dir_transport_hooks.data = fixture;
+	dir_transport_hooks.fail_delivers = 1;
+	begin(fixture, &(struct sync_order){.reason = SYNC_REASON_TURN});
+	ev_run(fixture->loop, 0);
+	assert_false(fixture->is_ok);
+	dir_transport_hooks.before_deliver = NULL;
+	run(fixture, "echo a3 > a; echo b > b; rm new");
+	sync_once(fixture);
+	assert_int_equal(fixture->result.conflict_count, 0);
+	expect_same(fixture);
+	expect(fixture, "ls; cat a b", "a\nb\na3\nb\n");
+	/* That delivery is over: what the agent does now is its own, be it what was delivered. */
+	run(fixture, "echo a2 > $R/a");
+	sync_once(fixture);
+	expect(fixture, "cat a", "a2\n");
+}
+
 static void test_a_failed_collection_changes_nothing(void **state)
 {
 	struct fixture *fixture = *state;
@@ -261,6 +290,7 @@ int main(void)
 		WORKSPACE_TEST(test_both_sides_changes_meet),
 		WORKSPACE_TEST(test_a_conflict_parks_the_runtimes_version_and_is_told_once),
 		WORKSPACE_TEST(test_a_failed_delivery_leaves_nothing_half_known),
+		WORKSPACE_TEST(test_what_a_cut_delivery_has_brought_is_not_the_agents),
 		WORKSPACE_TEST(test_a_failed_collection_changes_nothing),
 		WORKSPACE_TEST(test_a_directory_that_cannot_be_read_fails_the_sync),
 		WORKSPACE_TEST(test_a_runtime_that_changes_meanwhile_gets_another_round),
