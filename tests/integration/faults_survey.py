@@ -65,18 +65,28 @@ SLOWNESS = {name: ('delay_enter=50000', 'delay_exit=50000') for name in (
 UNKILLABLE = ('restart_syscall',)  # not a call that is made, but one that is gone on with
 
 
+SESSIONS = 3  # looked at for a survey
+
+
 class Survey:
-    """The calls of an undisturbed session, in order, of each process that was traced."""
+    """
+    The calls of an undisturbed session, in order, of each process that was traced. How often one
+    waits or is woken depends on who is faster: others are looked at for what is made in all.
+    """
 
     def __init__(self, where, skip_start=False):
-        trial = Trial(Fault(where, quiet=True)).run()
+        self.where, self.skip_start = where, skip_start
+        self.processes, self.skipped = self.look()
+        self.others = [self.look()[0] for _ in range(SESSIONS - 1)]
+
+    def look(self):
+        """(calls of each process, how often each call was made before ours) in one session."""
+        trial = Trial(Fault(self.where, quiet=True)).run()
         wrong = judge(trial)
         if wrong:
             raise AssertionError(f'a session that nothing disturbs: {wrong}')
-        self.where = where
-        self.processes = {}
-        ours = not skip_start
-        self.skipped = {}  # of each call, those before ours
+        processes, skipped = {}, {}
+        ours = not self.skip_start
         for line in trial.outcome.log.splitlines():
             match = CALL.match(line)
             if not match:
@@ -84,9 +94,16 @@ class Survey:
             ours = ours or OURS.search(line) is not None
             name = match.group(2)
             if not ours:
-                self.skipped[name] = self.skipped.get(name, 0) + 1
+                skipped[name] = skipped.get(name, 0) + 1
                 continue
-            self.processes.setdefault(match.group(1), []).append(name)
+            processes.setdefault(match.group(1), []).append(name)
+        return processes, skipped
+
+    def is_sure(self, name, number):
+        """Whether some process made as many of these calls in the other sessions as well."""
+        made = number - self.skipped.get(name, 0)
+        return all(any(calls.count(name) >= made for calls in processes.values())
+                   for processes in self.others)
 
     def numbers(self, name, most):
         """Which calls of this name to meddle with, `most` at most, counted as strace does."""
@@ -120,7 +137,8 @@ class Survey:
                     places.append((name, counted[name]))
             for place in spread(len(places), most):
                 found[places[place]] = None
-        return [Fault(self.where, f'{name}:signal=KILL:when={number}') for name, number in found]
+        return [Fault(self.where, f'{name}:signal=KILL:when={number}',
+                      is_sure=self.is_sure(name, number)) for name, number in found]
 
 
 def inject(way):

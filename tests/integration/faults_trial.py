@@ -55,9 +55,10 @@ class Fault:
     is started. strace counts the calls of each process for itself.
     """
 
-    def __init__(self, where, *inject, quiet=False):
+    def __init__(self, where, *inject, quiet=False, is_sure=True):
         self.where, self.inject = where, inject
-        self.quiet = quiet  # nobody may notice it
+        self.quiet = quiet      # nobody may notice it
+        self.is_sure = is_sure  # the call is made in every session, whoever is faster in it
 
     def __str__(self):
         return f'{self.where}: {" ".join(self.inject)}'

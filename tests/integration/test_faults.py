@@ -35,12 +35,23 @@ class Faults(unittest.TestCase):
         self.assertFalse(wrong, f'{len(wrong)} of {len(trials)}:\n' + '\n'.join(wrong[:20]))
 
     def meddle(self, faults, verdict=judge, attempts=2):
-        """Most faults have to be met: a survey that counts wrongly would prove nothing."""
-        trials = [Trial(fault, attempts=attempts) for fault in faults]
-        self.run_all(trials, verdict)
-        met = sum(trial.outcome.hits > 0 for trial in trials)
-        print(f'{self.id()}: {len(trials)} sessions, {met} met their fault', flush=True)
-        self.assertGreater(met, len(trials) * 0.75)
+        """
+        Most faults have to be met, of those whose call is made in every session: a survey that
+        counts wrongly would prove nothing. Which call is the last of its kind depends on who is
+        faster, so one that was not met is tried once more.
+        """
+        met, missed = set(), faults
+        for _ in range(2):
+            trials = [Trial(fault, attempts=attempts) for fault in missed]
+            self.run_all(trials, verdict)
+            met |= {trial.fault for trial in trials if trial.outcome.hits > 0}
+            missed = [fault for fault in faults if fault not in met]
+        sure = [fault for fault in faults if fault.is_sure]
+        found = sum(fault in met for fault in sure)
+        print(f'{self.id()}: {len(faults)} faults, {len(met)} met; {found} of the {len(sure)} '
+              'that are sure', flush=True)
+        self.assertGreater(len(sure), len(faults) * 0.5)
+        self.assertGreater(found, len(sure) * 0.75)
 
 
 class InTheBroker(Faults):
