@@ -35,10 +35,6 @@ static void fail(struct login *login, const struct error *err)
 	ev_break(login->loop, EVBREAK_ALL);
 }
 
-static void on_started(void *data)
-{
-}
-
 static void on_failed(void *data, const struct error *err)
 {
 	fail(data, err);
@@ -57,7 +53,6 @@ static void on_emptied(void *data)
 }
 
 static const struct exec_listener exec_listener = {
-	.on_started = on_started,
 	.on_failed = on_failed,
 	.on_exited = on_exited,
 	.on_emptied = on_emptied,

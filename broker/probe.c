@@ -158,10 +158,6 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
 
 /* ---- the process ---- */
 
-static void on_started(void *data)
-{
-}
-
 /* Before it has answered: its stdin is still open. */
 static void on_exited(void *data, struct process_status status)
 {
@@ -172,20 +168,14 @@ static void on_exited(void *data, struct process_status status)
 	fail(data, &err);
 }
 
-static void on_emptied(void *data)
-{
-}
-
 static void on_failed(void *data, const struct error *err)
 {
 	fail(data, err);
 }
 
 static const struct exec_listener exec_listener = {
-	.on_started = on_started,
 	.on_failed = on_failed,
 	.on_exited = on_exited,
-	.on_emptied = on_emptied,
 	.on_lost = on_failed,
 };
 

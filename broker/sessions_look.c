@@ -12,21 +12,43 @@
 #include "broker/command.h"
 #include "broker/sessions.h"
 
+/* What a record says of itself, for programs and for people. */
+struct saying {
+	const char *key, *label;
+	const char *text; // NULL: nothing
+};
+
+enum { SAYINGS = 12, SAYING_REFERENCE = 7 };
+
+static void read_sayings(const struct record *record, struct saying out[SAYINGS])
+{
+	const struct saying all[SAYINGS] = {
+		{"state", "state", record_state_name(record->state)},
+		{"profile", "profile", record->profile},
+		{"backend", "backend", record->backend},
+		{"sync", "sync", record->sync},
+		{"persistence", "persistence", record->persistence},
+		{"localRoot", "workspace", record->local_root},
+		{"runtimeRoot", "sandbox", record->runtime_root},
+		[SAYING_REFERENCE] = {"reference", "reference", record->reference},
+		{"created", "created", record->created},
+		{"updated", "updated", record->updated},
+		{"collected", "collected", *record->receipt.time ? record->receipt.time : NULL},
+		{"error", "error", record->error},
+	};
+	memcpy(out, all, sizeof(all));
+}
+
 /* ---- as JSON ---- */
 
 static void write_record(struct json_writer *writer, const struct session_entry *entry)
 {
 	const struct record *record = &entry->record;
-	command_write_member(writer, "state", record_state_name(record->state));
-	command_write_member(writer, "profile", record->profile);
-	command_write_member(writer, "backend", record->backend);
-	command_write_member(writer, "sync", record->sync);
-	command_write_member(writer, "persistence", record->persistence);
-	command_write_member(writer, "localRoot", record->local_root);
-	command_write_member(writer, "runtimeRoot", record->runtime_root);
-	command_write_member(writer, "reference", record->reference);
-	command_write_member(writer, "created", record->created);
-	command_write_member(writer, "updated", record->updated);
+	struct saying sayings[SAYINGS];
+	read_sayings(record, sayings);
+	for (size_t i = 0; i < SAYINGS; i++) {
+		command_write_member(writer, sayings[i].key, sayings[i].text);
+	}
 	json_write_key(writer, "sessions");
 	json_write_array(writer);
 	for (size_t i = 0; i < record->session_count; i++) {
@@ -35,9 +57,6 @@ static void write_record(struct json_writer *writer, const struct session_entry 
 	json_write_array_end(writer);
 	json_write_key(writer, "conflicts");
 	json_write_int(writer, (long long)record->receipt.conflicts);
-	command_write_member(
-		writer, "collected", *record->receipt.time ? record->receipt.time : NULL);
-	command_write_member(writer, "error", record->error);
 }
 
 static void write_members(struct json_writer *writer, const void *data)
@@ -146,23 +165,17 @@ static void print_show(struct command_context *context, const struct session_ent
 		print_line(context, "problem", entry->problem.text);
 		return;
 	}
-	print_line(context, "state", record_state_name(record->state));
+	struct saying sayings[SAYINGS];
 	print_line(context, "broker", who_text(entry, text, sizeof(text)));
-	print_line(context, "profile", record->profile);
-	print_line(context, "backend", record->backend);
-	print_line(context, "sync", record->sync);
-	print_line(context, "persistence", record->persistence);
-	print_line(context, "workspace", record->local_root);
-	if (record->reference) {
-		print_line(context, "reference", record->reference);
+	read_sayings(record, sayings);
+	for (size_t i = 0; i < SAYINGS; i++) {
+		const char *said = sayings[i].text;
+		if (said || i != SAYING_REFERENCE) { // which is of some providers alone
+			print_line(context, sayings[i].label, said ? said : "-");
+		}
 	}
-	print_line(context, "sandbox", record->runtime_root ? record->runtime_root : "-");
-	print_line(context, "created", record->created);
-	print_line(context, "updated", record->updated);
-	print_line(context, "collected", *record->receipt.time ? record->receipt.time : "-");
 	snprintf(text, sizeof(text), "%zu", record->receipt.conflicts);
 	print_line(context, "conflicts", text);
-	print_line(context, "error", record->error ? record->error : "-");
 	for (size_t i = 0; i < record->session_count; i++) {
 		print_line(context, "acp session", record->sessions[i]);
 	}

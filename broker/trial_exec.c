@@ -212,15 +212,10 @@ static void on_exited(void *data, struct process_status status)
 	on_ended(data);
 }
 
-static void on_emptied(void *data)
-{
-}
-
 static const struct exec_listener many_listener = {
 	.on_started = on_started,
 	.on_failed = on_failed,
 	.on_exited = on_exited,
-	.on_emptied = on_emptied,
 	.on_lost = on_failed,
 };
 

@@ -145,6 +145,23 @@ static void write_number(struct json_writer *writer, const char *key, uint64_t v
 	json_write_int(writer, (long long)value);
 }
 
+/* One member of an object of numbers. */
+struct number {
+	const char *key;
+	uint64_t value;
+};
+
+static void write_numbers(
+	struct json_writer *writer, const char *key, const struct number *numbers, size_t count)
+{
+	json_write_key(writer, key);
+	json_write_object(writer);
+	for (size_t i = 0; i < count; i++) {
+		write_number(writer, numbers[i].key, numbers[i].value);
+	}
+	json_write_object_end(writer);
+}
+
 static void write_decisions(struct json_writer *writer, const struct usage_counts *counts)
 {
 	json_write_key(writer, "decisions");
@@ -185,11 +202,11 @@ static void write_session(void *data, struct session *session)
 	json_write_key(writer, "sessionId");
 	json_write_text(writer, session->id);
 	write_counts(writer, &session->usage);
-	json_write_key(writer, "bytes");
-	json_write_object(writer);
-	write_number(writer, "fromEditor", session->usage.editor_bytes);
-	write_number(writer, "fromAgent", session->usage.agent_bytes);
-	json_write_object_end(writer);
+	const struct number bytes[] = {
+		{"fromEditor", session->usage.editor_bytes},
+		{"fromAgent", session->usage.agent_bytes},
+	};
+	write_numbers(writer, "bytes", bytes, ARRAY_LENGTH(bytes));
 	write_number(writer, "rememberedAnswers", memory_count(session->memory));
 	json_write_object_end(writer);
 }
@@ -202,28 +219,28 @@ static void write_bytes(struct json_writer *writer, struct relay *relay)
 		from_agents += agent_link(peer->agent)->read_bytes;
 		to_agents += link_written(agent_link(peer->agent));
 	}
-	json_write_key(writer, "bytes");
-	json_write_object(writer);
-	write_number(writer, "fromEditor", relay->editor.read_bytes);
-	write_number(writer, "toEditor", link_written(&relay->editor));
-	write_number(writer, "fromAgents", from_agents);
-	write_number(writer, "toAgents", to_agents);
-	json_write_object_end(writer);
+	const struct number bytes[] = {
+		{"fromEditor", relay->editor.read_bytes},
+		{"toEditor", link_written(&relay->editor)},
+		{"fromAgents", from_agents},
+		{"toAgents", to_agents},
+	};
+	write_numbers(writer, "bytes", bytes, ARRAY_LENGTH(bytes));
 }
 
 static void write_syncs(struct json_writer *writer, const struct usage_syncs *syncs)
 {
-	json_write_key(writer, "syncs");
-	json_write_object(writer);
-	write_number(writer, "count", syncs->count);
-	write_number(writer, "failed", syncs->failed);
-	write_number(writer, "durationMs", syncs->duration_ms);
-	write_number(writer, "sentBytes", syncs->sent_bytes);
-	write_number(writer, "receivedBytes", syncs->received_bytes);
-	write_number(writer, "conflicts", syncs->conflicts);
-	write_number(writer, "pathsToLocal", syncs->to_local);
-	write_number(writer, "pathsToRuntime", syncs->to_runtime);
-	json_write_object_end(writer);
+	const struct number numbers[] = {
+		{"count", syncs->count},
+		{"failed", syncs->failed},
+		{"durationMs", syncs->duration_ms},
+		{"sentBytes", syncs->sent_bytes},
+		{"receivedBytes", syncs->received_bytes},
+		{"conflicts", syncs->conflicts},
+		{"pathsToLocal", syncs->to_local},
+		{"pathsToRuntime", syncs->to_runtime},
+	};
+	write_numbers(writer, "syncs", numbers, ARRAY_LENGTH(numbers));
 }
 
 /* Of this process: proc_pid_statm(5). Nothing where /proc is not there. */
@@ -232,8 +249,8 @@ static void write_memory(struct json_writer *writer)
 	char text[128] = "";
 	char *end;
 	ATTR_CLEANUP(fd_cleanup) int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	json_write_key(writer, "memory");
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0) {
+		json_write_key(writer, "memory");
 		json_write_null(writer);
 		return;
 	}
@@ -241,10 +258,11 @@ static void write_memory(struct json_writer *writer)
 	strtoull(text, &end, 10); // the size of its address space
 	uint64_t resident = strtoull(end, &end, 10);
 	uint64_t shared = strtoull(end, &end, 10);
-	json_write_object(writer);
-	write_number(writer, "residentBytes", resident * page);
-	write_number(writer, "privateBytes", (resident - shared) * page);
-	json_write_object_end(writer);
+	const struct number numbers[] = {
+		{"residentBytes", resident * page},
+		{"privateBytes", (resident - shared) * page},
+	};
+	write_numbers(writer, "memory", numbers, ARRAY_LENGTH(numbers));
 }
 
 void usage_call(struct relay *relay, const struct call *call)

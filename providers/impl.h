@@ -115,6 +115,21 @@ struct exec {
 	pid_t pid;  // of this machine, while it runs here; else 0
 };
 
+/* For a listener that need not care; it may destroy the exec. */
+static inline void exec_raise_started(const struct exec_listener *listener, void *data)
+{
+	if (listener->on_started) {
+		listener->on_started(data);
+	}
+}
+
+static inline void exec_raise_emptied(const struct exec_listener *listener, void *data)
+{
+	if (listener->on_emptied) {
+		listener->on_emptied(data);
+	}
+}
+
 struct file_op {
 	struct sandbox *sandbox;
 };

@@ -283,10 +283,10 @@ struct exec_spec {
 
 /* Order as in base/process.h: started | failed, exited, emptied. */
 struct exec_listener {
-	void (*on_started)(void *data);
+	void (*on_started)(void *data); // may be NULL
 	void (*on_failed)(void *data, const struct error *err);
 	void (*on_exited)(void *data, struct process_status status);
-	/* Nothing that the process started runs any more. */
+	/* Nothing that the process started runs any more. May be NULL. */
 	void (*on_emptied)(void *data);
 	/* The link was lost: whether and how it ended is not known. No event follows. */
 	void (*on_lost)(void *data, const struct error *err);

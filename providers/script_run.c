@@ -18,8 +18,10 @@ struct script_run {
 	ev_timer silence, deadline;
 	struct span input; // what is still to be written
 	struct buf output;
+	struct buf *errors; // borrowed; may be NULL
 	char tail[WORDS_MAX + 1];
-	bool has_exited;
+	bool has_exited, has_emptied; // has_emptied: or nobody waits for that
+	struct process_status status;
 	const struct script_listener *listener;
 	void *data;
 };
@@ -49,7 +51,7 @@ static void end(struct script_run *run, const struct error *err)
 
 static void check_ended(struct script_run *run)
 {
-	if (run->has_exited && run->out.fd < 0 && run->words.fd < 0) {
+	if (run->has_exited && run->has_emptied && run->out.fd < 0 && run->words.fd < 0) {
 		end(run, NULL);
 	}
 }
@@ -111,6 +113,7 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
 static void on_words(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct script_run *run = CONTAINER_OF(io, struct script_run, words);
+	struct error err;
 	char chunk[4096];
 	ssize_t count = read(io->fd, chunk, sizeof(chunk));
 	if (count < 0 && io_is_transient(errno)) {
@@ -123,13 +126,12 @@ static void on_words(struct ev_loop *loop, ev_io *io, int events)
 	}
 	note_progress(run);
 	io_keep_words(run->tail, WORDS_MAX, (struct span){chunk, (size_t)count});
+	if (run->errors && !buf_append(run->errors, (struct span){chunk, (size_t)count}, &err)) {
+		end(run, &err);
+	}
 }
 
 /* ---- the process ---- */
-
-static void on_started(void *data)
-{
-}
 
 static void on_failed(void *data, const struct error *err)
 {
@@ -140,15 +142,20 @@ static void on_exited(void *data, struct process_status status)
 {
 	struct script_run *run = data;
 	run->has_exited = true;
+	run->status = status;
 	check_ended(run);
 }
 
 static void on_emptied(void *data)
 {
+	struct script_run *run = data;
+	if (!run->has_emptied) {
+		run->has_emptied = true;
+		check_ended(run);
+	}
 }
 
 static const struct exec_listener exec_listener = {
-	.on_started = on_started,
 	.on_failed = on_failed,
 	.on_exited = on_exited,
 	.on_emptied = on_emptied,
@@ -195,8 +202,12 @@ struct script_run *script_run_start(struct ev_loop *loop, struct sandbox *sandbo
 	bool has_input = order->input.len > 0;
 	struct exec_spec spec = {
 		.argv = order->argv, .env = order->env, .cwd = order->cwd, .want_stdin = has_input};
-	*run = (struct script_run){
-		.loop = loop, .input = order->input, .listener = listener, .data = data};
+	*run = (struct script_run){.loop = loop,
+		.input = order->input,
+		.errors = order->errors,
+		.has_emptied = !order->until_emptied,
+		.listener = listener,
+		.data = data};
 	buf_init(&run->output, order->output_max);
 	run->exec = sandbox_exec(sandbox, &spec, &exec_listener, run, err);
 	if (!run->exec) {
@@ -217,6 +228,16 @@ struct script_run *script_run_start(struct ev_loop *loop, struct sandbox *sandbo
 	timer_start(loop, &run->silence, order->silence_ms);
 	timer_start(loop, &run->deadline, order->deadline_ms);
 	return run;
+}
+
+struct process_status script_run_status(const struct script_run *run)
+{
+	return run->status;
+}
+
+void script_run_kill(struct script_run *run)
+{
+	exec_kill_tree(run->exec);
 }
 
 void script_run_destroy(struct script_run *run)

@@ -14,8 +14,10 @@ struct script_order {
 	const char *const *argv; // NULL-terminated, as env and cwd of struct exec_spec:
 	const char *const *env;  // borrowed until script_run_start returns
 	const char *cwd;
-	struct span input;     // its stdin; borrowed until the end
-	size_t output_max;     // bytes; more is ERROR_LIMIT
+	struct span input;  // its stdin; borrowed until the end
+	size_t output_max;  // bytes; more is ERROR_LIMIT
+	struct buf *errors; // all of its stderr, up to its maximum; borrowed until the end; or NULL
+	bool until_emptied; // the end is when nothing that it started runs any more
 	long long silence_ms;  // without a byte taken or given: ERROR_TIMEOUT; 0: for ever
 	long long deadline_ms; // all in all; 0: none
 };
@@ -39,6 +41,12 @@ struct script_listener {
 struct script_run *script_run_start(struct ev_loop *loop, struct sandbox *sandbox,
 	const struct script_order *order, const struct script_listener *listener, void *data,
 	struct error *err) ATTR_NODISCARD;
+
+/* How it has exited: from on_end on, where that told no error. */
+struct process_status script_run_status(const struct script_run *run);
+
+/* Kills it and all it started; its end is told as ever. */
+void script_run_kill(struct script_run *run);
 
 /* Kills what still runs; raises nothing more. NULL is fine. */
 void script_run_destroy(struct script_run *run);

@@ -152,7 +152,7 @@ struct daytona_exec {
 static void on_started(void *data)
 {
 	struct daytona_exec *self = data;
-	self->listener->on_started(self->data);
+	exec_raise_started(self->listener, self->data);
 }
 
 static void on_failed(void *data, const struct error *err)
@@ -170,7 +170,7 @@ static void on_exited(void *data, struct process_status status)
 static void on_emptied(void *data)
 {
 	struct daytona_exec *self = data;
-	self->listener->on_emptied(self->data);
+	exec_raise_emptied(self->listener, self->data);
 }
 
 static void on_lost(void *data, const struct error *err)

@@ -29,7 +29,7 @@ static void on_started(void *data, pid_t pid)
 {
 	struct local_exec *self = data;
 	self->exec.pid = pid;
-	self->listener->on_started(self->data);
+	exec_raise_started(self->listener, self->data);
 }
 
 static void on_failed(void *data, const struct error *err)
@@ -50,7 +50,7 @@ static void on_emptied(void *data)
 {
 	struct local_exec *self = data;
 	suspension_leave(&self->suspends);
-	self->listener->on_emptied(self->data);
+	exec_raise_emptied(self->listener, self->data);
 }
 
 static void on_frozen(void *data, const char *by_signals, const struct error *err)

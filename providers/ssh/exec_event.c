@@ -167,7 +167,7 @@ static void on_started(struct ssh_process *process, const char *rest)
 		exec_signal_group(&process->exec, process->pending_signal);
 	}
 	if (is_heard(process)) {
-		process->listener->on_started(process->data);
+		exec_raise_started(process->listener, process->data);
 	}
 }
 
@@ -230,7 +230,7 @@ static void on_emptied(struct ssh_process *process, const char *rest)
 	bool is_told = is_heard(process);
 	become_over(process);
 	if (is_told) {
-		listener->on_emptied(data);
+		exec_raise_emptied(listener, data);
 	}
 }
 

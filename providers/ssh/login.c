@@ -200,10 +200,6 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 	ssh_host_leave(host);
 }
 
-static void on_started(void *data)
-{
-}
-
 static void wait_for(struct ssh_host *host, double seconds)
 {
 	struct ssh_login *login = &host->login;
@@ -238,10 +234,8 @@ static void on_exited(void *data, struct process_status status)
 }
 
 static const struct exec_listener listener = {
-	.on_started = on_started,
 	.on_failed = on_failed,
 	.on_exited = on_exited,
-	.on_emptied = on_started,
 	.on_lost = on_lost,
 };
 

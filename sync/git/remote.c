@@ -207,10 +207,6 @@ static void on_done(struct pool_job *job)
 
 /* ---- the script ---- */
 
-static void exec_started(void *data)
-{
-}
-
 static void exec_failed(void *data, const struct error *err)
 {
 	lose(data, err);
@@ -220,15 +216,9 @@ static void exec_exited(void *data, struct process_status status)
 {
 }
 
-static void exec_emptied(void *data)
-{
-}
-
 static const struct exec_listener exec_listener = {
-	.on_started = exec_started,
 	.on_failed = exec_failed,
 	.on_exited = exec_exited,
-	.on_emptied = exec_emptied,
 	.on_lost = exec_failed,
 };
 

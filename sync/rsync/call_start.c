@@ -37,10 +37,6 @@ static void send_status(struct call *call, int32_t status)
 	}
 }
 
-static void exec_started(void *data)
-{
-}
-
 static void exec_failed(void *data, const struct error *err)
 {
 	call_fail(data, err);
@@ -51,15 +47,9 @@ static void exec_exited(void *data, struct process_status status)
 	send_status(data, status.signal ? 128 + status.signal : status.code);
 }
 
-static void exec_emptied(void *data)
-{
-}
-
 static const struct exec_listener exec_listener = {
-	.on_started = exec_started,
 	.on_failed = exec_failed,
 	.on_exited = exec_exited,
-	.on_emptied = exec_emptied,
 	.on_lost = exec_failed,
 };
 

@@ -126,10 +126,6 @@ static void on_output(struct ev_loop *loop, ev_io *io, int events)
 	}
 }
 
-static void on_nothing(void *data)
-{
-}
-
 static void on_exited(void *data, struct process_status status)
 {
 	run.status = status;
@@ -142,11 +138,8 @@ static void on_run_over(void *data, const struct error *err)
 	say_error("lost", err);
 }
 
-static const struct exec_listener exec_listener = {.on_started = on_nothing,
-	.on_failed = on_run_over,
-	.on_exited = on_exited,
-	.on_emptied = on_nothing,
-	.on_lost = on_run_over};
+static const struct exec_listener exec_listener = {
+	.on_failed = on_run_over, .on_exited = on_exited, .on_lost = on_run_over};
 
 static void start(const char *script, bool is_killed)
 {

@@ -67,7 +67,7 @@ static void raise_event(const struct fake_exec *self, const struct fake_event *e
 	void *data = self->data;
 	switch (event->kind) {
 	case EVENT_STARTED:
-		listener->on_started(data);
+		exec_raise_started(listener, data);
 		break;
 	case EVENT_FAILED:
 		listener->on_failed(data, &event->err);
@@ -76,7 +76,7 @@ static void raise_event(const struct fake_exec *self, const struct fake_event *e
 		listener->on_exited(data, event->status);
 		break;
 	case EVENT_EMPTIED:
-		listener->on_emptied(data);
+		exec_raise_emptied(listener, data);
 		break;
 	case EVENT_LOST:
 		listener->on_lost(data, &event->err);

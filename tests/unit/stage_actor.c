@@ -104,7 +104,7 @@ void actor_start(struct actor *actor)
 		actor->listener->on_failed(actor->data, err);
 	} else {
 		actor->has_started = true;
-		actor->listener->on_started(actor->data);
+		exec_raise_started(actor->listener, actor->data);
 	}
 }
 
@@ -267,7 +267,7 @@ void actor_empties(struct actor *actor)
 	fd_close(&actor->err);
 	if (actor->listener && !actor->has_emptied) {
 		actor->has_emptied = true;
-		actor->listener->on_emptied(actor->data);
+		exec_raise_emptied(actor->listener, actor->data);
 	}
 }
 

@@ -331,10 +331,6 @@ static void close_in_exited(void *data, struct process_status status)
 	close_in(data);
 }
 
-static void nothing(void *data)
-{
-}
-
 static void nothing_lost(void *data, const struct error *err)
 {
 }
@@ -344,7 +340,7 @@ static void test_handlers_may_close_the_host(void **state)
 	static const struct exec_listener in_started = {
 		.on_started = close_in, .on_failed = nothing_lost};
 	static const struct exec_listener in_exited = {
-		.on_started = nothing, .on_failed = nothing_lost, .on_exited = close_in_exited};
+		.on_failed = nothing_lost, .on_exited = close_in_exited};
 	const struct exec_listener *const all[] = {&in_started, &in_exited};
 	const char *argv[] = {"true", NULL};
 	const char *env[] = {"PATH=/usr/bin:/bin", NULL};
