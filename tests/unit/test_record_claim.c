@@ -18,12 +18,12 @@
 #include "base/fd.h"
 #include "broker/record_limit.h"
 #include "broker/record_owner.h"
+#include "tests/unit/record_folder.h"
 
 enum { RECORDS = 3 };
 
 struct fixture {
-	char folder[64];
-	int folder_fd; // of the records
+	struct record_folder folder;
 	char ids[RECORDS][RECORD_ID_SIZE];
 	struct claim_request request;
 	struct record_claim claim;
@@ -45,7 +45,7 @@ static void write_record(
 	assert_true(record_add_session(&record, session));
 	buf_init(&json, RECORD_FILE_MAX);
 	assert_true(record_write_json(&record, &json, &err));
-	assert_true(record_save(fixture->folder_fd, record.id, buf_span(&json), &err));
+	assert_true(record_save(fixture->folder.fd, record.id, buf_span(&json), &err));
 	memcpy(fixture->ids[index], record.id, sizeof(record.id));
 	buf_finish(&json);
 	record_finish(&record);
@@ -53,15 +53,12 @@ static void write_record(
 
 static int set_up(void **state)
 {
-	struct error err;
 	struct fixture *fixture = mem_alloc_zero(sizeof(*fixture));
-	snprintf(fixture->folder, sizeof(fixture->folder), "/tmp/test-claim-XXXXXX");
-	assert_non_null(mkdtemp(fixture->folder));
-	fixture->folder_fd = record_folder_open(fixture->folder, &err);
+	record_folder_make(&fixture->folder);
 	write_record(fixture, 0, "p", "s");
 	write_record(fixture, 1, "another", "s");
 	write_record(fixture, 2, "p", "t");
-	fixture->request = (struct claim_request){fixture->folder, "p", "local", "s"};
+	fixture->request = (struct claim_request){fixture->folder.path, "p", "local", "s"};
 	*state = fixture;
 	return 0;
 }
@@ -69,16 +66,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct fixture *fixture = *state;
-	struct error err;
-	char path[96];
 	record_claim_finish(&fixture->claim);
-	for (int i = 0; i < RECORDS; i++) {
-		assert_true(record_remove(fixture->folder_fd, fixture->ids[i], &err));
-	}
-	fd_close(&fixture->folder_fd);
-	snprintf(path, sizeof(path), "%s/sessions", fixture->folder);
-	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(rmdir(fixture->folder), 0);
+	record_folder_drop(&fixture->folder, fixture->ids, RECORDS);
 	free(fixture);
 	return 0;
 }
@@ -123,7 +112,7 @@ static void test_what_is_taken_over_takes_no_place(void **state)
 	struct fixture *fixture = *state;
 	struct error err;
 	assert_int_equal(take(fixture), CLAIM_TAKEN);
-	assert_true(record_limit_check(fixture->folder_fd, "p", 1, &err));
+	assert_true(record_limit_check(fixture->folder.fd, "p", 1, &err));
 }
 
 static void test_what_is_nowhere_is_nobodys(void **state)
@@ -140,7 +129,7 @@ static void test_who_collects_is_told_apart(void **state)
 {
 	struct fixture *fixture = *state;
 	struct error err;
-	int lock_fd = record_lock(fixture->folder_fd, fixture->ids[0], &err);
+	int lock_fd = record_lock(fixture->folder.fd, fixture->ids[0], &err);
 	assert_true(lock_fd >= 0);
 	assert_elsewhere(fixture, CLAIM_HELD, false);
 	assert_int_equal(take(fixture), CLAIM_NONE); // our own session
@@ -157,10 +146,10 @@ static void test_a_lock_that_fails_is_nobodys(void **state)
 	struct fixture *fixture = *state;
 	char name[RECORD_ID_SIZE + 8];
 	snprintf(name, sizeof(name), "%s.lock", fixture->ids[0]);
-	assert_int_equal(mkdirat(fixture->folder_fd, name, 0700), 0);
+	assert_int_equal(mkdirat(fixture->folder.fd, name, 0700), 0);
 	assert_int_equal(take(fixture), CLAIM_FAILED);
 	assert_non_null(strstr(fixture->claim.err.text, name));
-	assert_int_equal(unlinkat(fixture->folder_fd, name, AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(fixture->folder.fd, name, AT_REMOVEDIR), 0);
 }
 
 static void test_it_leaves_the_records_it_was_in(void **state)
@@ -170,19 +159,19 @@ static void test_it_leaves_the_records_it_was_in(void **state)
 	struct record record;
 	assert_int_equal(take(fixture), CLAIM_TAKEN);
 	fixture->claim.records[0].state = RECORD_STOPPED;
-	assert_true(record_remove(fixture->folder_fd, fixture->ids[1], &err));
+	assert_true(record_remove(fixture->folder.fd, fixture->ids[1], &err));
 	write_record(fixture, 1, "p", "s");
 	assert_false(record_claim_move(&fixture->request, &fixture->claim, &err)); // it is nobody's
 	assert_int_equal(err.code, ERROR_NOT_FOUND);
-	assert_true(record_load(fixture->folder_fd, fixture->ids[0], &record, &err));
+	assert_true(record_load(fixture->folder.fd, fixture->ids[0], &record, &err));
 	assert_int_equal(record.session_count, 2);
 	record_finish(&record);
-	int lock_fd = record_lock(fixture->folder_fd, fixture->ids[1], &err);
+	int lock_fd = record_lock(fixture->folder.fd, fixture->ids[1], &err);
 	assert_true(record_claim_move(&fixture->request, &fixture->claim, &err));
 	record_claim_finish(&fixture->claim);
 	assert_int_equal(take(fixture), CLAIM_NONE);
 	fd_close(&lock_fd);
-	assert_true(record_load(fixture->folder_fd, fixture->ids[0], &record, &err));
+	assert_true(record_load(fixture->folder.fd, fixture->ids[0], &record, &err));
 	assert_int_equal(record.session_count, 1);
 	assert_string_equal(record.sessions[0], "other");
 	assert_int_equal(record.state, RECORD_STOPPED);
@@ -193,9 +182,9 @@ static void test_a_record_of_two_is_not_had_by_halves(void **state)
 {
 	struct fixture *fixture = *state;
 	struct error err;
-	assert_true(record_remove(fixture->folder_fd, fixture->ids[1], &err));
+	assert_true(record_remove(fixture->folder.fd, fixture->ids[1], &err));
 	write_record(fixture, 1, "p", "s");
-	int lock_fd = record_lock(fixture->folder_fd, fixture->ids[1], &err);
+	int lock_fd = record_lock(fixture->folder.fd, fixture->ids[1], &err);
 	assert_elsewhere(fixture, CLAIM_HELD, false);
 	fd_close(&lock_fd);
 	assert_int_equal(take(fixture), CLAIM_TAKEN);

@@ -16,12 +16,12 @@
 #include "base/fd.h"
 #include "broker/record.h"
 #include "broker/record_owner.h"
+#include "tests/unit/record_folder.h"
 
 enum { RECORDS_MAX = 8 };
 
 struct fixture {
-	char folder[64];
-	int folder_fd;
+	struct record_folder folder;
 	char ids[RECORDS_MAX][RECORD_ID_SIZE];
 	int locks[RECORDS_MAX];
 	size_t count;
@@ -30,11 +30,7 @@ struct fixture {
 static int set_up(void **state)
 {
 	struct fixture *fixture = mem_alloc_zero(sizeof(*fixture));
-	struct error err;
-	snprintf(fixture->folder, sizeof(fixture->folder), "/tmp/test-limit-XXXXXX");
-	assert_non_null(mkdtemp(fixture->folder));
-	fixture->folder_fd = record_folder_open(fixture->folder, &err);
-	assert_true(fixture->folder_fd >= 0);
+	record_folder_make(&fixture->folder);
 	*state = fixture;
 	return 0;
 }
@@ -42,16 +38,10 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct fixture *fixture = *state;
-	struct error err;
-	char path[96];
 	for (size_t i = 0; i < fixture->count; i++) {
 		fd_close(&fixture->locks[i]);
-		assert_true(record_remove(fixture->folder_fd, fixture->ids[i], &err));
 	}
-	fd_close(&fixture->folder_fd);
-	snprintf(path, sizeof(path), "%s/sessions", fixture->folder);
-	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(rmdir(fixture->folder), 0);
+	record_folder_drop(&fixture->folder, fixture->ids, fixture->count);
 	free(fixture);
 	return 0;
 }
@@ -72,9 +62,9 @@ static void add(struct fixture *fixture, const char *profile, enum record_state 
 	buf_init(&json, RECORD_FILE_MAX);
 	assert_true(record_write_json(&record, &json, &err));
 	memcpy(fixture->ids[fixture->count], record.id, RECORD_ID_SIZE);
-	fixture->locks[fixture->count] = record_lock(fixture->folder_fd, record.id, &err);
+	fixture->locks[fixture->count] = record_lock(fixture->folder.fd, record.id, &err);
 	assert_true(fixture->locks[fixture->count] >= 0);
-	assert_true(record_save(fixture->folder_fd, record.id, buf_span(&json), &err));
+	assert_true(record_save(fixture->folder.fd, record.id, buf_span(&json), &err));
 	fixture->count++;
 	buf_finish(&json);
 	record_finish(&record);
@@ -83,7 +73,7 @@ static void add(struct fixture *fixture, const char *profile, enum record_state 
 static bool has_room(struct fixture *fixture, size_t max)
 {
 	struct error err;
-	return record_limit_check(fixture->folder_fd, "p", max, &err);
+	return record_limit_check(fixture->folder.fd, "p", max, &err);
 }
 
 static void test_those_of_the_profile_that_are_at_work_count(void **state)
@@ -126,7 +116,7 @@ static void test_a_refusal_says_which_there_are(void **state)
 	char process[32];
 	add(fixture, "p", RECORD_ACTIVE);
 	add(fixture, "p", RECORD_SYNCING);
-	assert_false(record_limit_check(fixture->folder_fd, "p", 2, &err));
+	assert_false(record_limit_check(fixture->folder.fd, "p", 2, &err));
 	snprintf(process, sizeof(process), "(process %d)", (int)getpid());
 	assert_int_equal(err.code, ERROR_LIMIT);
 	assert_string_equal(err.reason, "RESOURCE_LIMIT_EXCEEDED");
@@ -140,10 +130,10 @@ static void test_one_at_a_time_has_the_folder(void **state)
 {
 	struct fixture *fixture = *state;
 	struct error err;
-	int other = record_folder_open(fixture->folder, &err);
-	assert_true(record_limit_lock(fixture->folder_fd, &err));
+	int other = record_folder_open(fixture->folder.path, &err);
+	assert_true(record_limit_lock(fixture->folder.fd, &err));
 	assert_int_equal(flock(other, LOCK_EX | LOCK_NB), -1);
-	record_limit_unlock(fixture->folder_fd);
+	record_limit_unlock(fixture->folder.fd);
 	assert_true(record_limit_lock(other, &err));
 	fd_close(&other);
 }
