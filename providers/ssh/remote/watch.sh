@@ -58,7 +58,7 @@ acp_sweep() {
 	acp_place
 	printf '%s\n' "$1 $acp_here" >"$acp_run/control"
 	for acp_folder in "${acp_run%/*}"/acp-broker.*; do
-		# Our own is for the other watches: who looks at it here would be among those it stops.
+		# Our own is for the other watches: here it would stop itself as well.
 		[ "$acp_folder" != "$acp_run" ] || continue
 		(
 			acp_token=${acp_folder##*/acp-broker.}

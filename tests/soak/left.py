@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""What is left when a stint has ended, by kind; each has to be empty."""
+
+import fcntl
+import json
+import os
+
+import processes
+
+# What a stint itself has in its folder, and the broker for good.
+KNOWN = {'work', 'home', 'config', 'pids', 'memory'}
+RUN_FOLDER = 'acp-broker.' + 32 * '[0-9a-f]'
+
+
+def count(stint):
+    listed = [one['name'] for one in json.loads(
+        stint.command('--profile', 'soak', 'sandboxes', 'list', '--json'))['sandboxes']] if hasattr(
+            stint.place, 'boxes') else []
+    processes.wait_until(lambda: not stint.running(), stint.left_seconds, 0.1)
+    return {
+        'processes': stint.running(),
+        'lost edits': sorted(stint.missing(stint.work).items()),
+        'parked edits': [str(path) for path in stint.work.rglob('*.acp-conflict')],
+        'open records': open_records(stint),
+        'unlisted sandboxes': stint.place.unlisted(listed),
+        'temporary files': temporary(stint),
+        'held locks': held(stint.state),
+    }
+
+
+def open_records(stint):
+    sessions = json.loads(stint.command('sessions', 'list', '--json'))['sessions']
+    return [(one['id'], one['state'], one['isHeld']) for one in sessions
+            if one['isHeld'] or one['state'] != 'stopped']
+
+
+def temporary(stint):
+    own = [path for path in stint.dir.iterdir() if path.name not in KNOWN]
+    folders = [stint.work, stint.state, *stint.place.folders()]
+    return [str(path) for path in own] + [
+        str(path) for folder in folders for pattern in ('.acp-broker-*', RUN_FOLDER, '*.new')
+        for path in folder.rglob(pattern)]
+
+
+def held(folder):
+    """Lock files that somebody still has."""
+    found = []
+    for path in folder.rglob('*.lock'):
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            found.append(str(path))
+        finally:
+            os.close(fd)
+    return found
