@@ -190,8 +190,9 @@ const char *const *sandbox_environment(const struct sandbox *sandbox);
 const char *sandbox_reference(const struct sandbox *sandbox);
 
 /*
- * What tells this very sandbox from a later one that is found by the same reference: for the record,
- * of the same letters as that. NULL where the reference says it all. Borrowed; valid once ready.
+ * What tells this very sandbox from a later one that is found by the same reference: for the
+ * record, of the same letters as that. NULL where the reference says it all. Borrowed; valid once
+ * ready.
  */
 const char *sandbox_instance(const struct sandbox *sandbox);
 
