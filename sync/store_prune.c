@@ -170,9 +170,9 @@ static void prune_pack(struct pruning *pruning, const char *folder, const char *
 
 static void prune_all(struct pruning *pruning)
 {
-	each_name(pruning, "objects", prune_folder, "");
-	each_name(pruning, "big", prune_folder, "");
+	each_name(pruning, "big", prune_folder, ""); // the largest first: the time is limited
 	each_name(pruning, "objects/pack", prune_pack, ".pack");
+	each_name(pruning, "objects", prune_folder, "");
 }
 
 bool store_prune(struct store *store, long long grace_seconds, long long time_max_ms,

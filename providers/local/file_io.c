@@ -176,18 +176,22 @@ static void make_temporary_name(char *name, size_t size)
 
 /*
  * A file without a name, so that nothing is left behind by a writer that is
- * killed; where the file system cannot do that, one with a temporary name.
+ * killed; where the file system cannot do that, one with a temporary name. Until it has the bits
+ * of the one it replaces nobody else may look into it.
  */
-static bool draft_open(struct draft *draft, int folder, const char *path, struct error *err)
+static bool draft_open(
+	struct draft *draft, const struct confined *found, const char *path, struct error *err)
 {
+	int folder = found->parent;
+	mode_t mode = found->exists ? S_IRUSR | S_IWUSR : NEW_FILE_MODE;
 	draft->name[0] = '\0';
 	char self[64];
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", folder); // O_TMPFILE takes no O_PATH
-	draft->fd = open(self, O_TMPFILE | O_WRONLY | O_CLOEXEC, NEW_FILE_MODE);
+	draft->fd = open(self, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
 	for (int i = 0; i < NAMES_MAX && draft->fd < 0; i++) {
 		make_temporary_name(draft->name, sizeof(draft->name));
 		draft->fd = openat(folder, draft->name,
-			O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, NEW_FILE_MODE);
+			O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, mode);
 		if (draft->fd < 0 && errno != EEXIST) {
 			break;
 		}
@@ -292,7 +296,7 @@ static bool write_found(
 	const struct confined *found, const char *path, struct span content, struct error *err)
 {
 	struct draft draft;
-	if (!check_writable(found, path, err) || !draft_open(&draft, found->parent, path, err)) {
+	if (!check_writable(found, path, err) || !draft_open(&draft, found, path, err)) {
 		return false;
 	}
 	bool is_written = draft_fill(&draft, found, path, content, err) &&
