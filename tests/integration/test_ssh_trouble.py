@@ -133,7 +133,8 @@ class Trouble(Scene):
         self.waiting.append(self.client.start_prompt(
             self.session, 'terminal echo there > from-terminal; sleep 600'))
         made = self.runtime_root / 'from-terminal'
-        self.assertTrue(processes.wait_until(made.exists, 20 * PATIENCE))
+        self.assertTrue(processes.wait_until(  # it is there before the text is
+            lambda: processes.read_file(made) == b'there\n', 20 * PATIENCE))
 
     def until_collecting(self):
         self.open()
