@@ -58,12 +58,13 @@ struct ssh2_client {
 	int fd;
 	struct ev_io readable;
 	struct ev_io writable;
-	struct ev_timer soon; // the next turn, once the loop has looked at everything else
-	struct buf out;       // encrypted already
-	size_t input_left;    // may be received in this turn
-	bool is_dying;        // nothing goes in or out any more, whatever libssh2 tries
-	bool wants_turn;      // something was left over
-	bool has_error;       // `error` says how the connection was lost
+	struct ev_timer soon;   // the next turn, once the loop has looked at everything else
+	struct ev_prepare next; // the same, once what it has seen is done
+	struct buf out;         // encrypted already
+	size_t input_left;      // may be received in this turn
+	bool is_dying;          // nothing goes in or out any more, whatever libssh2 tries
+	bool wants_turn;        // something was left over
+	bool has_error;         // `error` says how the connection was lost
 	struct error error;
 
 	/* Watching the other end. */

@@ -36,8 +36,16 @@ void client_ask_turn(struct ssh2_client *client)
 	if (client->in_turn) {
 		client->wants_turn = true;
 	} else if (client->stage == CLIENT_READY) {
+		/* Before the loop waits again; the timer is for who asks right before that. */
+		ev_prepare_start(client->context->loop, &client->next);
 		ev_timer_start(client->context->loop, &client->soon);
 	}
+}
+
+static void stop_asking(struct ssh2_client *client)
+{
+	ev_prepare_stop(client->context->loop, &client->next);
+	ev_timer_stop(client->context->loop, &client->soon);
 }
 
 /* A channel whose reading makes libssh2 take in what came, of them all. */
@@ -56,7 +64,8 @@ enum { UNUSED_STREAM = 2 }; // nobody sends on it
 static void take_input(struct ssh2_client *client, bool is_readable)
 {
 	LIBSSH2_CHANNEL *handle = any_handle(client);
-	client->input_left = TURN_INPUT_MAX;
+	/* The socket says when there is something; what libssh2 has in hand is taken anyway. */
+	client->input_left = is_readable ? TURN_INPUT_MAX : 0;
 	if (handle) {
 		char byte;
 		ssize_t count =
@@ -101,7 +110,7 @@ static void set_watchers(struct ssh2_client *client)
 	if (client->stage != CLIENT_READY) {
 		ev_io_stop(loop, &client->readable);
 		ev_io_stop(loop, &client->writable);
-		ev_timer_stop(loop, &client->soon);
+		stop_asking(client);
 		return;
 	}
 	if (client->out.len > 0) {
@@ -121,6 +130,7 @@ static void client_turn(struct ssh2_client *client, bool is_readable)
 	}
 	client->in_turn = true;
 	client->wants_turn = false;
+	stop_asking(client);
 	take_input(client, is_readable);
 	open_step(client);
 	step_channels(client);
@@ -154,6 +164,11 @@ static void on_soon(struct ev_loop *loop, struct ev_timer *watcher, int events)
 	client_turn(CONTAINER_OF(watcher, struct ssh2_client, soon), false);
 }
 
+static void on_next(struct ev_loop *loop, struct ev_prepare *watcher, int events)
+{
+	client_turn(CONTAINER_OF(watcher, struct ssh2_client, next), false);
+}
+
 void client_begin(struct ssh2_client *client, LIBSSH2_SESSION *session, int fd)
 {
 	client->stage = CLIENT_READY;
@@ -164,6 +179,7 @@ void client_begin(struct ssh2_client *client, LIBSSH2_SESSION *session, int fd)
 	ev_io_init(&client->readable, on_readable, fd, EV_READ);
 	ev_io_init(&client->writable, on_writable, fd, EV_WRITE);
 	ev_timer_init(&client->soon, on_soon, 0, 0);
+	ev_prepare_init(&client->next, on_next);
 	ev_io_start(client->context->loop, &client->readable);
 	alive_begin(client);
 }
@@ -188,7 +204,7 @@ void client_finish(struct ssh2_client *client)
 	login_abandon(client->login);
 	if (client->session) {
 		ev_io_stop(loop, &client->readable);
-		ev_timer_stop(loop, &client->soon);
+		stop_asking(client);
 		ev_io_stop(loop, &client->writable);
 		alive_end(client);
 		end_session(client);

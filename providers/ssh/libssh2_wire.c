@@ -35,10 +35,11 @@ static ssize_t give_input(
 	if (client->has_error || client->input_left == 0) {
 		return -EAGAIN;
 	}
-	ssize_t count = recv(client->fd, buffer,
-		size < client->input_left ? size : client->input_left, MSG_DONTWAIT);
+	size = size < client->input_left ? size : client->input_left;
+	ssize_t count = recv(client->fd, buffer, size, MSG_DONTWAIT);
 	if (count > 0) {
-		client->input_left -= (size_t)count;
+		/* Less than was asked for is all that there is. */
+		client->input_left -= (size_t)count == size ? size : client->input_left;
 		client->received_at = ev_now(client->context->loop);
 		return count;
 	}
