@@ -233,27 +233,6 @@ static void on_root_added(void *data, const struct error *err)
 	keep(collect);
 }
 
-static void on_gone(struct collect *collect, const struct error *err);
-
-static void on_ready(void *data)
-{
-	struct collect *collect = data;
-	const struct record *record = &collect->paper->record;
-	struct error err;
-	if (collect->is_over) {
-		return;
-	}
-	if (sandbox_is_instance(sandbox_instance(collect->sandbox), record->instance)) {
-		sandbox_add_root(collect->sandbox, record->local_root, on_root_added, collect);
-		return;
-	}
-	error_set_reason(&err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
-		"sandbox %s (%s) was deleted, with what was changed in %s there since its last "
-		"sync; the one of that name now is another",
-		record->reference, record->instance, record->local_root);
-	on_gone(collect, &err);
-}
-
 static void on_stopped(struct pool_job *job)
 {
 	struct collect *collect = collect_of(job);
@@ -282,6 +261,25 @@ static void on_gone(struct collect *collect, const struct error *err)
 	} else {
 		fail(collect, err);
 	}
+}
+
+static void on_ready(void *data)
+{
+	struct collect *collect = data;
+	const struct record *record = &collect->paper->record;
+	struct error err;
+	if (collect->is_over) {
+		return;
+	}
+	if (sandbox_is_instance(sandbox_instance(collect->sandbox), record->instance)) {
+		sandbox_add_root(collect->sandbox, record->local_root, on_root_added, collect);
+		return;
+	}
+	error_set_reason(&err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
+		"sandbox %s (%s) was deleted, with what was changed in %s there since its last "
+		"sync; the one of that name now is another",
+		record->reference, record->instance, record->local_root);
+	on_gone(collect, &err);
 }
 
 static void on_failed(void *data, const struct error *err)

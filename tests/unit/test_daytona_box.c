@@ -20,18 +20,7 @@ struct told {
 	bool is_over;
 	bool is_ok;
 	struct error err;
-	int warnings;
-	char warning[512]; // the first
-	int auto_stop_min;
 };
-
-static void on_warning(void *data, const char *text)
-{
-	struct told *told = data;
-	if (told->warnings++ == 0) {
-		snprintf(told->warning, sizeof(told->warning), "%s", text);
-	}
-}
 
 static void on_done(void *data, const struct error *err)
 {
@@ -402,128 +391,6 @@ static void test_its_network_becomes_what_is_wanted(void **state)
 	}
 }
 
-/* Brings it, as the profile has it now. */
-static void bring_as(struct told *told, struct plane_box *there,
-	const struct daytona_create *wanted, struct daytona_box_config config)
-{
-	*told = (struct told){.plane = there};
-	config.loop = plane.loop;
-	config.profile = &profile;
-	config.identity = &identity;
-	config.name = there->name;
-	config.wanted = wanted;
-	config.on_warning = on_warning;
-	config.data = told;
-	told->box = daytona_box_create(&config);
-	daytona_box_bring(told->box, on_done);
-	wait_for(told);
-	told->auto_stop_min = daytona_box_auto_stop(told->box);
-	daytona_box_destroy(told->box);
-}
-
-static void test_what_the_profile_says_by_now_is_set_once(void **state)
-{
-	struct plane_box *there = plane_add("box", "stopped");
-	struct daytona_create wanted = {.is_public = true,
-		.blocks_network = true,
-		.auto_stop_min = 7,
-		.auto_archive_min = 8,
-		.auto_delete_min = -1};
-	there->settings.auto_stop_min = 15;
-	there->settings.auto_archive_min = 10080;
-	there->settings.auto_delete_min = 60;
-	for (int i = 0; i < 2; i++) {
-		struct told told;
-		bring_as(&told, there, &wanted, (struct daytona_box_config){0});
-		assert_true(told.is_ok);
-		assert_int_equal(told.warnings, 0);
-		assert_int_equal(told.auto_stop_min, 7);
-		assert_int_equal(there->publics, 1);
-		assert_int_equal(there->networks, 0);
-		for (size_t j = 0; j < ARRAY_LENGTH(there->intervals); j++) {
-			assert_int_equal(there->intervals[j], 1);
-		}
-	}
-	assert_true(there->settings.is_public);
-	assert_int_equal(there->settings.auto_delete_min, -1);
-}
-
-static void test_what_the_profile_does_not_say_of_archiving_stays(void **state)
-{
-	struct told told;
-	struct plane_box *there = plane_add("box", "started");
-	struct daytona_create wanted = {
-		.blocks_network = true, .auto_archive_min = -1, .auto_delete_min = 0};
-	there->settings.auto_archive_min = 30;
-	bring_as(&told, there, &wanted, (struct daytona_box_config){0});
-	assert_true(told.is_ok);
-	assert_int_equal(there->intervals[DAYTONA_AUTO_ARCHIVE], 0);
-}
-
-static void test_an_interval_that_cannot_be_set_is_told_and_its_own_counts(void **state)
-{
-	struct told told;
-	struct plane_box *there = plane_add("box", "started");
-	struct daytona_create wanted = {.blocks_network = true, .auto_stop_min = 1};
-	there->settings.auto_stop_min = 90;
-	there->set_reason = "DAYTONA_REJECTED";
-	bring_as(&told, there, &wanted, (struct daytona_box_config){0});
-	assert_true(told.is_ok);
-	assert_int_equal(told.warnings, 1);
-	assert_non_null(strstr(told.warning, "auto-stop is not what the profile says"));
-	assert_int_equal(told.auto_stop_min, 90);
-}
-
-static void test_who_may_reach_it_has_to_be_as_the_profile_says(void **state)
-{
-	struct told told;
-	struct plane_box *there = plane_add("box", "started");
-	struct daytona_create wanted = {.blocks_network = true};
-	there->settings.is_public = true;
-	there->set_reason = "DAYTONA_REJECTED";
-	bring_as(&told, there, &wanted, (struct daytona_box_config){0});
-	assert_false(told.is_ok);
-	assert_string_equal(told.err.reason, "DAYTONA_REJECTED");
-	assert_non_null(strstr(told.err.text, "public-ingress"));
-}
-
-static void test_what_cannot_be_changed_is_told(void **state)
-{
-	static const char *const keys[] = {"image", "target", "cpu"};
-	struct plane_box *there = plane_add("box", "started");
-	struct daytona_create wanted = {
-		.blocks_network = true, .image = "node:22", .cpu = 4, .target = "eu"};
-	there->settings.image = "node:20";
-	there->settings.cpu = 2;
-	there->settings.target = "us";
-	for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
-		struct told told;
-		bring_as(&told, there, &wanted, (struct daytona_box_config){0});
-		assert_true(told.is_ok);
-		assert_int_equal(told.warnings, ARRAY_LENGTH(keys) - i);
-		assert_non_null(strstr(told.warning, "that cannot be changed"));
-		assert_memory_equal(told.warning, keys[i], strlen(keys[i]));
-		there->settings.image = "node:22";
-		there->settings.target = i >= 1 ? "eu" : "us";
-	}
-}
-
-static void test_of_another_account_its_absence_is_no_end(void **state)
-{
-	struct told told;
-	struct plane_box *there = plane_add("box", NULL);
-	struct daytona_create create = {.name = "box"};
-	struct daytona_box_config config = {.create = &create, .others = "with another key"};
-	bring_as(&told, there, &create, config);
-	assert_string_equal(told.err.reason, "DAYTONA_OTHER_ACCOUNT");
-	assert_non_null(strstr(told.err.text, "with another key"));
-	assert_int_equal(there->creates, 0);
-	there->exists = true;
-	there->state = "started";
-	bring_as(&told, there, &create, config);
-	assert_true(told.is_ok);
-}
-
 static void test_destroyed_at_any_moment_it_tells_nothing(void **state)
 {
 	for (int turns = 0; turns < 12; turns++) {
@@ -565,12 +432,6 @@ int main(int argc, char **argv)
 		BOX_TEST(test_a_taken_name_that_nobody_has_is_tried_again_and_not_for_ever),
 		BOX_TEST(test_one_that_the_labels_find_is_taken_by_its_name),
 		BOX_TEST(test_its_network_becomes_what_is_wanted),
-		BOX_TEST(test_what_the_profile_says_by_now_is_set_once),
-		BOX_TEST(test_what_the_profile_does_not_say_of_archiving_stays),
-		BOX_TEST(test_an_interval_that_cannot_be_set_is_told_and_its_own_counts),
-		BOX_TEST(test_who_may_reach_it_has_to_be_as_the_profile_says),
-		BOX_TEST(test_what_cannot_be_changed_is_told),
-		BOX_TEST(test_of_another_account_its_absence_is_no_end),
 		BOX_TEST(test_destroyed_at_any_moment_it_tells_nothing),
 	};
 	docs = argc > 1 ? argv[1] : "docs/daytona.md";
