@@ -34,15 +34,30 @@ void mirror_finish(struct mirror *mirror)
 
 /* ---- the folder ---- */
 
+/* Where another one was installed in its place meanwhile (proc(5): "(deleted)"), that one. */
+static bool find_self(char self[PATH_MAX], struct error *err)
+{
+	static const char deleted[] = " (deleted)";
+	size_t end = sizeof(deleted) - 1;
+	ssize_t length = readlink("/proc/self/exe", self, PATH_MAX - 1);
+	if (length < 0) {
+		return error_set_errno(err, errno, "finding this program");
+	}
+	size_t len = (size_t)length;
+	self[len] = '\0';
+	if (access(self, X_OK) != 0 && len > end && strcmp(self + len - end, deleted) == 0) {
+		self[len - end] = '\0';
+	}
+	return true;
+}
+
 static bool link_shell(struct mirror *mirror, const char *shell, struct error *err)
 {
 	char self[PATH_MAX];
 	if (!shell) {
-		ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-		if (length < 0) {
-			return error_set_errno(err, errno, "finding this program");
+		if (!find_self(self, err)) {
+			return false;
 		}
-		self[length] = '\0';
 		shell = self;
 	}
 	unlinkat(mirror->fd, "shell", 0);

@@ -15,6 +15,11 @@ from sync_case import SyncCase
 class ByRsync(SyncCase):
     programs = None  # a folder of programs that come before all others
 
+    broker_program = case.BROKER
+
+    def broker_argv(self, *options, agent):
+        return [self.broker_program, *options, '--', *agent]
+
     def environment(self):
         env = super().environment()
         return {**env, 'PATH': f'{self.programs}:{env["PATH"]}'} if self.programs else env
@@ -63,6 +68,17 @@ class ByRsync(SyncCase):
                 self.assertEqual((runtime / f'f{number}').read_text(),
                                  (self.work / f'f{number}').read_text())
             self.assertEqual((runtime / 'new3').exists(), (self.work / 'new3').exists())
+
+    def test_another_version_may_be_installed_meanwhile(self):
+        self.broker_program = str(self.dir / 'acp-broker')
+        shutil.copy(case.BROKER, self.broker_program)
+        (self.work / 'a.txt').write_text('1')
+        client, session = self.opened()
+        os.unlink(self.broker_program)
+        shutil.copy(case.BROKER, self.broker_program)
+        (self.work / 'a.txt').write_text('22')
+        client.prompt(session, 'terminal cp a.txt b.txt')
+        self.assertEqual((self.work / 'b.txt').read_text(), '22')
 
     def test_a_conflict_keeps_both_versions(self):
         (self.work / 'text').write_text('base\n')
