@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 
-enum { READ_SIZE = 16 * 1024 };
+enum { READ_SIZE = 16 * 1024, PIPE_MAX = 1024 * 1024 };
 
 struct stream {
 	struct ev_io watcher;
@@ -83,11 +83,17 @@ static bool read_some(struct capture *self, struct stream *stream, bool *out_ok,
 	return *out_ok;
 }
 
-/* What is there by now; a turn of the loop reads no more than a buffer of it. */
+/*
+ * What is there by now; a turn of the loop reads no more than a buffer of it. A pipe holds no more
+ * than this many bytes: what is beyond it was written since, by somebody who has outlived it.
+ */
 static bool read_rest(struct capture *self, struct stream *stream, struct error *err)
 {
 	bool ok = true;
-	while (stream->fd >= 0 && read_some(self, stream, &ok, err)) {
+	for (size_t read = 0; read < PIPE_MAX && stream->fd >= 0; read += READ_SIZE) {
+		if (!read_some(self, stream, &ok, err)) {
+			break;
+		}
 	}
 	return ok;
 }

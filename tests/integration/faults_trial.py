@@ -342,10 +342,14 @@ def judge_killed(trial):
     return verdict(trial, wrong)
 
 
+# What ld.so says for want of memory.
+NOT_LOADED = ('error while loading shared libraries', 'cannot allocate TLS data structures')
+
+
 def judge_memory(trial):
     """Without memory the broker aborts, by design, and says so; with less it is not loaded."""
     outcome = trial.outcome
-    if outcome.status == 127 and 'error while loading shared libraries' in outcome.stderr:
+    if outcome.status == 127 and any(words in outcome.stderr for words in NOT_LOADED):
         return ''
     if outcome.status != -signal.SIGABRT:
         return judge(trial)

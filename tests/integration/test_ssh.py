@@ -49,9 +49,9 @@ class SshCase(SyncCase):
         return client.call('session/new', {'cwd': str(self.work), 'mcpServers': []},
                            seconds=SECONDS)['sessionId']
 
-    def end(self, client):
+    def end(self, client, status=0):
         client.close_stdin()
-        self.assertEqual(client.wait(SECONDS), 0, client.stderr)
+        self.assertEqual(client.wait(SECONDS), status, client.stderr)
         self.assertTrue(processes.wait_until(
             lambda: not self.server.connections(), SECONDS), 'a connection is left')
 
@@ -238,7 +238,8 @@ class Failures(SshCase):
             client.answer(request, seconds=SECONDS)
         self.assertIn(caught.exception.data['code'],
                       ('LINK_LOST', 'SANDBOX_UNAVAILABLE', 'AGENT_EXITED'))
-        self.end(client)
+        self.end(client, status=1)  # what is there could not be brought here
+        self.assertIn('acp-broker sessions collect', client.stderr.splitlines()[-1])
 
     def test_check_looks_for_no_agent_here(self):
         path = self.dir / 'config-check'

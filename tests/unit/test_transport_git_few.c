@@ -67,6 +67,16 @@ static void test_few_changes_go_past_the_merge_of_whole_trees(void **state)
 	assert_memory_equal(&there, &here, sizeof(here));
 }
 
+static void test_an_index_that_was_cut_off_ends_one_run_only(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage);
+	stage_there(stage, "set -- ../.acp-broker/sync/*/known-*; test $# = 1; : > \"$1\"");
+	stage_collect_fails(stage, &tree, ERROR_SYSTEM, "index file");
+	git_oid there = stage_collect(stage, &tree);
+	assert_memory_equal(&there, &tree, sizeof(there));
+}
+
 static void test_names_are_names_and_nothing_else(void **state)
 {
 	struct stage *stage = *state;
@@ -176,6 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STAGE_TEST(test_few_changes_go_past_the_merge_of_whole_trees),
+		STAGE_TEST(test_an_index_that_was_cut_off_ends_one_run_only),
 		STAGE_TEST(test_names_are_names_and_nothing_else),
 		STAGE_TEST(test_only_what_is_as_it_was_is_replaced),
 		STAGE_TEST(test_what_is_ignored_is_moved_out_of_the_way),

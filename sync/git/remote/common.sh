@@ -5,7 +5,7 @@
 # is told goes to stdout as words that end in NUL (sync/git/lines.h), the last of
 # them is "end STATUS"; stderr is for people and for progress.
 set -eu
-trap 'status=$?; printf "end\0%s\0" "$status"' EXIT
+trap 'status=$?; [ "$status" = 0 ] || forget_indexes; printf "end\0%s\0" "$status"' EXIT
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES \
 	GIT_COMMON_DIR GIT_NAMESPACE GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_PREFIX \
 	GIT_CEILING_DIRECTORIES GIT_LITERAL_PATHSPECS GIT_GLOB_PATHSPECS GIT_NOGLOB_PATHSPECS \
@@ -25,6 +25,11 @@ say() {
 fail() {
 	say fail "$1"
 	exit 0
+}
+
+# One that cannot be read any more - the power failed after it was kept - would end every run.
+forget_indexes() {
+	[ -z "${side:-}" ] || rm -f "$side"/known-* "$side"/fresh-*
 }
 
 # Makes SIDE where it is missing or not whole.
