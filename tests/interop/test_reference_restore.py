@@ -50,6 +50,13 @@ class Restore(Pair):
         self.assertEqual(client.texts(session)[-1].strip(), 'is.')
         return max(count for _, count, _ in self.model.requests[before:])
 
+    def await_written(self, session, text):
+        """The agent writes down what was said some time after it was."""
+        home = pathlib.Path(self.environment()['HOME'])
+        self.assertTrue(processes.wait_until(
+            lambda: any(text in path.read_text() for path in home.rglob(f'{session}.jsonl')),
+            SECONDS), f'{session} is in no file of {home}')
+
     def agent_of(self, client):
         """The agent's process, by its command line."""
         found = [pid for pid in processes.descendants(client.pid)
@@ -62,6 +69,7 @@ class Restore(Pair):
         session = self.new_session(client)
         self.assertEqual(self.remembered(client, session, 'one'), 1)
         agent = self.agent_of(client)
+        self.await_written(session, 'one')
         os.kill(agent, signal.SIGKILL)
         self.assertTrue(processes.wait_until(
             lambda: agent not in processes.descendants(client.pid), SECONDS))

@@ -27,17 +27,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # code others of the list run as well; under valgrind those that take a minute, or whose deadlines
 # real servers keep.
 NOT_UNDER_ASAN = [
-    'bench', 'conformance-daytona', 'conformance-piped*', 'conformance-scripted',
-    'conformance-ssh*', 'daytona-api', 'daytona-gateway',
+    'bench', 'conformance-daytona', 'conformance-piped*', 'conformance-remapped',
+    'conformance-scripted', 'conformance-ssh*', 'daytona-account', 'daytona-api',
+    'daytona-gateway', 'daytona-gateway_user', 'daytona-questions',
     'daytona-faults', 'daytona-killed*', 'daytona-life', 'daytona-lost', 'daytona-many',
     'daytona-recordings', 'daytona-sdk', 'daytona-stand_in', 'daytona-test_provider',
     'integration-commands_killed', 'integration-deletions',
     'integration-kill_matrix', 'integration-pause', 'integration-recovery',
     'integration-ssh_*', 'integration-sync_cut', 'integration-sync_killed',
     'integration-sync_rsync', 'integration-turns', 'unit-transport_rsync',
-    'integration-test_provider', 'interop-daytona_pair', 'interop-reference_pair',
-    'interop-ssh_pair',
-    'unit-ssh_exec*-openssh', 'unit-ssh_stress-openssh',
+    'integration-test_provider', 'interop-daytona_pair', 'interop-reference_*',
+    'interop-ssh_pair', 'soak-short',
+    'unit-ssh_exec*-libssh2', 'unit-ssh_exec*-openssh', 'unit-ssh_stress-openssh',
 ]
 NOT_UNDER_VALGRIND = [
     'unit-daytona_api_secret',  # reads all the memory there is

@@ -338,7 +338,7 @@ static int tear_down(void **state)
 static bool hide_cgroups(void)
 {
 	int flags = CLONE_NEWNS | (getuid() == 0 ? 0 : CLONE_NEWUSER);
-	return unshare(flags) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	return unshare(flags) == 0 && mount("none", "/", "", MS_REC | MS_PRIVATE, NULL) == 0 &&
 	       mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) == 0;
 }
 
