@@ -60,7 +60,7 @@ class Restore(Pair):
     def agent_of(self, client):
         """The agent's process, by its command line."""
         found = [pid for pid in processes.descendants(client.pid)
-                 if AGENT[1].encode() in pathlib.Path(f'/proc/{pid}/cmdline').read_bytes()]
+                 if AGENT[1].encode() in processes.read_file(f'/proc/{pid}/cmdline')]
         self.assertEqual(len(found), 1, processes.describe(processes.descendants(client.pid)))
         return found[0]
 
