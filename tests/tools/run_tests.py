@@ -24,8 +24,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # The plain run is all of it. Under the sanitizers those are left out that take minutes and whose
-# code others of the list run as well; under valgrind those that take a minute, or whose deadlines
-# real servers keep.
+# code others of the list run as well; under valgrind those that take half a minute, that wait for
+# other programs above all, or whose deadlines real servers keep.
 NOT_UNDER_ASAN = [
     'bench', 'conformance-daytona', 'conformance-piped*', 'conformance-remapped',
     'conformance-scripted', 'conformance-ssh*', 'daytona-account', 'daytona-api',
@@ -42,9 +42,10 @@ NOT_UNDER_ASAN = [
 ]
 NOT_UNDER_VALGRIND = [
     'unit-daytona_api_secret',  # reads all the memory there is
-    'unit-json_memory', 'unit-ssh_clients', 'unit-ssh_exec*', 'unit-ssh_host',
-    'unit-ssh_libssh2*', 'unit-ssh_openssh', 'unit-ssh_stress*', 'unit-target_refused',
-    'unit-transport_rsync*', 'unit-tree_view',
+    'unit-apply_saved', 'unit-json_memory', 'unit-process_kill', 'unit-ssh_clients',
+    'unit-ssh_exec*', 'unit-ssh_host', 'unit-ssh_libssh2*', 'unit-ssh_openssh',
+    'unit-ssh_stress*', 'unit-target_refused', 'unit-transport_git*', 'unit-transport_rsync*',
+    'unit-tree_view',
 ]
 
 CASES = re.compile(r'^cases: (\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
