@@ -19,6 +19,17 @@ void machine_id_read(char machine[MACHINE_ID_SIZE])
 	machine[MACHINE_ID_SIZE - 1] = '\0';
 }
 
+void boot_id_read(char boot[BOOT_ID_SIZE])
+{
+	char text[BOOT_ID_SIZE];
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	text[len > 0 ? len : 0] = '\0';
+	memset(boot, 0, BOOT_ID_SIZE);
+	memcpy(boot, text, strcspn(text, "\n"));
+}
+
 uint64_t hash_text(uint64_t hash, const char *text)
 {
 	do {

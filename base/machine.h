@@ -11,6 +11,10 @@
 enum { MACHINE_ID_SIZE = 64 };
 void machine_id_read(char machine[MACHINE_ID_SIZE]);
 
+/* The id of this boot, padded with NULs; "" where the system has none. Blocks. */
+enum { BOOT_ID_SIZE = 40 };
+void boot_id_read(char boot[BOOT_ID_SIZE]);
+
 /*
  * FNV-1a of a text and its terminating NUL, after others, so that "ab" "c" is not "a" "bc":
  * begin with HASH_START.

@@ -25,6 +25,9 @@ struct failure_code {
 extern const struct failure_code failure_codes[];
 extern const size_t failure_code_count;
 
+/* What an agent answers with of its own (ACP, ErrorCode). */
+enum { AUTH_REQUIRED = -32000, REQUEST_CANCELLED = -32800 };
+
 /* Asserts that the name is in the table. */
 const struct failure_code *failure_code_get(const char *name);
 

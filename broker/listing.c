@@ -9,8 +9,6 @@
 #include "base/log.h"
 #include "broker/listing_records.h"
 
-enum { REQUEST_CANCELLED = -32800 }; // ACP, ErrorCode
-
 static const char prefix[] = "\"acp-broker:";
 
 const char listing_empty[] = "{\"sessions\":[]}";

@@ -34,8 +34,6 @@ struct claim {
 	bool has_said_waiting;
 };
 
-enum { REQUEST_CANCELLED = -32800 }; // ACP, ErrorCode
-
 void claim_destroy(struct claim *claim);
 
 /* Of a request that was passed on, by its id; NULL: there is none. */

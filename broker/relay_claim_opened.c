@@ -11,8 +11,6 @@
 
 /* What became of a session that was taken over. */
 
-enum { AUTH_REQUIRED = -32000 }; // ACP, ErrorCode
-
 static void run_move(struct pool_job *job)
 {
 	struct claim_work *work = CONTAINER_OF(job, struct claim_work, job);

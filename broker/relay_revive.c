@@ -87,24 +87,25 @@ bool relay_revive(struct peer *peer)
 	return true;
 }
 
-/* The youngest took the place of those before it. */
-struct peer *relay_revive_any(struct relay *relay)
+/* Of all, or of those with this root: the youngest took the place of those before it. */
+static struct peer *revive_youngest(struct relay *relay, const char *local)
 {
 	struct peer *youngest = NULL;
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		youngest = may_revive(peer) ? peer : youngest;
+		bool has_it = !local || path_map_has_local(&peer->map, local);
+		youngest = has_it && may_revive(peer) ? peer : youngest;
 	}
 	return youngest && relay_revive(youngest) ? youngest : NULL;
 }
 
+struct peer *relay_revive_any(struct relay *relay)
+{
+	return revive_youngest(relay, NULL);
+}
+
 struct peer *relay_revive_with_root(struct relay *relay, const char *local)
 {
-	struct peer *youngest = NULL;
-	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		bool has_it = path_map_has_local(&peer->map, local);
-		youngest = has_it && may_revive(peer) ? peer : youngest;
-	}
-	return youngest && relay_revive(youngest) ? youngest : NULL;
+	return revive_youngest(relay, local);
 }
 
 void relay_revive_end(struct peer *peer)

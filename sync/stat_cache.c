@@ -10,13 +10,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/machine.h"
 #include "sync/store_impl.h"
-
-enum { BOOT_SIZE = 40 };
 
 struct header {
 	char magic[8];
-	char boot[BOOT_SIZE];    // what was not synced before a power failure may be lost
+	char boot[BOOT_ID_SIZE]; // what was not synced before a power failure may be lost
 	uint64_t big_file_bytes; // the limit decides how a file stands in a tree
 	uint64_t checksum;       // of what follows the header
 	uint64_t names_length;
@@ -47,17 +46,6 @@ static uint64_t checksum(const struct listing *listing)
 	uint64_t sum =
 		checksum_add(1, listing->items, (size_t)listing->count * sizeof(listing->items[0]));
 	return checksum_add(sum, listing->names, listing->names_length);
-}
-
-/* The id of this boot; all zeros where the system has none. */
-static void read_boot(char boot[BOOT_SIZE])
-{
-	memset(boot, 0, BOOT_SIZE);
-	int fd ATTR_CLEANUP(fd_cleanup) =
-		open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && read(fd, boot, BOOT_SIZE - 1) < 0) {
-		memset(boot, 0, BOOT_SIZE);
-	}
 }
 
 static bool cache_path(const char *name, char path[PATH_MAX])
@@ -115,10 +103,10 @@ void stat_cache_open(struct stat_cache *cache, struct store *store, const char *
 	if (!name || !map_file(cache, store, name)) {
 		return;
 	}
-	char boot[BOOT_SIZE];
-	read_boot(boot);
+	char boot[BOOT_ID_SIZE];
+	boot_id_read(boot);
 	if (!read_map(cache, store) ||
-		memcmp(((const struct header *)cache->map)->boot, boot, BOOT_SIZE) != 0 ||
+		memcmp(((const struct header *)cache->map)->boot, boot, BOOT_ID_SIZE) != 0 ||
 		store->git->odb_exists(store->odb, &cache->listing.items[0].id) != 1) {
 		stat_cache_close(cache);
 	}
@@ -150,7 +138,7 @@ bool stat_cache_write(
 	}
 	struct span items = {
 		(const char *)listing->items, (size_t)listing->count * sizeof(listing->items[0])};
-	read_boot(header.boot);
+	boot_id_read(header.boot);
 	bool written =
 		temp_create(store, &temp, err) &&
 		fd_write_all(temp.fd, (struct span){(const char *)&header, sizeof(header)}, err) &&

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/machine.h"
 #include "sync/id.h"
 #include "sync/rsync/rsync.h"
 
@@ -36,12 +37,6 @@ static void read_small(int folder, const char *name, char *text, size_t size)
 	text[strcspn(text, "\n")] = '\0';
 }
 
-/* The mirror is not synced to the disk: after a start of this machine it may have holes. */
-static void read_boot_here(char *boot, size_t size)
-{
-	read_small(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, size);
-}
-
 bool rsync_forget_print(struct rsync_transport *rsync, struct error *err)
 {
 	return unlinkat(rsync->mirror.fd, "print", 0) == 0 || errno == ENOENT ||
@@ -50,12 +45,12 @@ bool rsync_forget_print(struct rsync_transport *rsync, struct error *err)
 
 bool rsync_keep_print(struct rsync_transport *rsync, const git_oid *tree, struct error *err)
 {
-	char line[LINE_MAX], id[GIT_OID_HEXSZ + 1], boot[64], print[PRINT_TEXT_MAX];
+	char line[LINE_MAX], id[GIT_OID_HEXSZ + 1], boot[BOOT_ID_SIZE], print[PRINT_TEXT_MAX];
 	int folder = rsync->mirror.fd;
 	if (!rsync->looking.has_print || !print_is_settled(&rsync->looking.print)) {
 		return true;
 	}
-	read_boot_here(boot, sizeof(boot));
+	boot_id_read(boot);
 	print_format(&rsync->looking.print, print);
 	snprintf(line, sizeof(line), "%s %s %s\n",
 		rsync->store.git->oid_tostr(id, sizeof(id), tree), *boot ? boot : "-", print);
@@ -93,15 +88,18 @@ static bool is_same_file(int folder, const char *one, const char *other)
 	return false;
 }
 
-/* The line is of this boot and of the tree that the mirror is; the rest of it is the print. */
+/*
+ * The line is of the tree that the mirror is and of this boot - the mirror is not synced to the
+ * disk: after a start of this machine it may have holes -; the rest of it is the print.
+ */
 static bool read_kept(struct rsync_transport *rsync, struct print *print)
 {
-	char line[LINE_MAX], id[GIT_OID_HEXSZ + 1], boot[64], prefix[128];
+	char line[LINE_MAX], id[GIT_OID_HEXSZ + 1], boot[BOOT_ID_SIZE], prefix[128];
 	git_oid is;
 	if (mirror_state(&rsync->mirror, &rsync->store, &is) != MIRROR_IS) {
 		return false;
 	}
-	read_boot_here(boot, sizeof(boot));
+	boot_id_read(boot);
 	snprintf(prefix, sizeof(prefix), "%s %s ", rsync->store.git->oid_tostr(id, sizeof(id), &is),
 		boot);
 	read_small(rsync->mirror.fd, "print", line, sizeof(line));
