@@ -3,7 +3,10 @@
 
 import json
 import pathlib
+import subprocess
 
+from acp import RpcError
+from case import BROKER
 from stand_in import DaytonaCase
 
 PATIENCE = 60  # seconds; for what a loaded machine may take
@@ -30,6 +33,15 @@ class Room(DaytonaCase):
         client.initialize(seconds=PATIENCE)
         return client
 
+    def start_error(self, **keys):
+        """The error of a start that fails."""
+        client = self.broker(options=self.config(**keys))
+        with self.assertRaises(RpcError) as caught:
+            client.initialize(seconds=PATIENCE)
+        client.close_stdin()
+        client.wait(PATIENCE)
+        return caught.exception
+
     def open_session(self, client):
         return client.call('session/new', {'cwd': str(self.work), 'mcpServers': []},
                            seconds=PATIENCE)['sessionId']
@@ -44,6 +56,11 @@ class Room(DaytonaCase):
     def end(self, client):
         client.close_stdin()
         self.assertEqual(client.wait(PATIENCE), 0, client.stderr)
+
+    def command(self, *words, **keys):
+        return subprocess.run([BROKER, *self.config(**keys), *words], env=self.environment(),
+                              capture_output=True, text=True, timeout=PATIENCE, cwd=self.work,
+                              check=False, stdin=subprocess.DEVNULL)
 
     # ---- what is there ----
 

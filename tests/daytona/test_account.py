@@ -7,13 +7,11 @@ nothing about it, so nothing is forgotten, none is made in its place, and everyb
 
 import json
 import pathlib
-import subprocess
 import sys
 
 sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1] / 'integration')]
 
-from acp import RpcError  # noqa: E402
-from case import BROKER, main  # noqa: E402
+from case import main  # noqa: E402
 from room import PATIENCE, Room  # noqa: E402
 import processes  # noqa: E402
 
@@ -26,23 +24,10 @@ class Account(Room):
     def environment(self):
         return {**super().environment(), 'DAYTONA_API_KEY': self.key}
 
-    def command(self, *words, **keys):
-        return subprocess.run([BROKER, *self.config(**keys), *words], env=self.environment(),
-                              capture_output=True, text=True, timeout=PATIENCE, cwd=self.work,
-                              check=False)
-
     def listed(self):
         told = self.command('sandboxes', 'list', '--json')
         self.assertEqual(told.returncode, 0, told.stderr)
         return json.loads(told.stdout)['sandboxes']
-
-    def refused(self, **keys):
-        client = self.broker(options=self.config(**keys))
-        with self.assertRaises(RpcError) as caught:
-            client.initialize(seconds=PATIENCE)
-        client.close_stdin()
-        client.wait(PATIENCE)
-        return caught.exception
 
     def note(self):
         name, = self.notes()
@@ -52,7 +37,7 @@ class Account(Room):
         self.end(self.opened()[0])
         box, note = self.box(), self.note()
         self.key = self.daytona.other_key
-        error = self.refused()
+        error = self.start_error()
         self.assertEqual(error.data['code'], 'DAYTONA_OTHER_ACCOUNT', error)
         self.assertIs(error.data['retryable'], False)
         for text in (box['name'], self.daytona.api, 'another API key', 'sandboxes delete'):
@@ -145,7 +130,7 @@ class Account(Room):
             del note[member]
         path.write_text(json.dumps(note))
         self.daytona.vanish(self.box()['id'])
-        self.assertEqual(self.refused().data['code'], 'DAYTONA_OTHER_ACCOUNT')
+        self.assertEqual(self.start_error().data['code'], 'DAYTONA_OTHER_ACCOUNT')
         self.assertEqual(self.note(), note)
 
 

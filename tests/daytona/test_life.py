@@ -178,26 +178,18 @@ class Life(Room):
 
 
 class Trouble(Room):
-    def refused(self, **keys):
-        client = self.broker(options=self.config(**keys))
-        with self.assertRaises(RpcError) as caught:
-            client.initialize(seconds=PATIENCE)
-        client.close_stdin()
-        client.wait(PATIENCE)
-        return caught.exception
-
     def test_what_does_not_go_together_is_said_before_any_call(self):
         for keys in ({'snapshot': 'a', 'image': 'b'}, {'cpu': 2}, {'ssh-user': 'me'}):
-            error = self.refused(**keys)
+            error = self.start_error(**keys)
             self.assertEqual(error.data['code'], 'CONFIG_INVALID', error)
-        error = self.refused(**{'api-key-env': 'NO_SUCH_KEY'})
+        error = self.start_error(**{'api-key-env': 'NO_SUCH_KEY'})
         self.assertEqual(error.data['code'], 'CONFIG_INVALID')
         self.assertIn('NO_SUCH_KEY', str(error))
         self.assertEqual(self.daytona.counts(), {})
 
     def test_a_create_that_fails_is_told_with_its_reason_and_leaves_nothing(self):
         self.daytona.fail_create('the runner has no disk left')
-        error = self.refused()
+        error = self.start_error()
         self.assertEqual(error.data['code'], 'SANDBOX_FAILED')
         self.assertIn('the runner has no disk left', str(error))
         self.assertEqual(self.boxes(), [])
@@ -211,7 +203,7 @@ class Trouble(Room):
 
     def test_a_quota_is_told_in_the_services_words(self):
         self.daytona.settings(quota={'cpu': 0})
-        error = self.refused()
+        error = self.start_error()
         self.assertEqual(error.data['code'], 'DAYTONA_QUOTA_EXCEEDED')
         self.assertIs(error.data['retryable'], True)
         self.assertIn('Total CPU limit exceeded. Maximum allowed: 0.', str(error))
@@ -220,10 +212,11 @@ class Trouble(Room):
 
     def test_a_service_that_is_down_or_slow_is_told(self):
         self.daytona.fault('*', status=500, times=100)
-        self.assertEqual(self.refused(**{'api-timeout': '2s'}).data['code'], 'DAYTONA_UNAVAILABLE')
+        error = self.start_error(**{'api-timeout': '2s'})
+        self.assertEqual(error.data['code'], 'DAYTONA_UNAVAILABLE')
         self.daytona.no_faults()
         self.daytona.fault('*', action='hang', times=100)
-        self.assertEqual(self.refused(**{'api-timeout': '1s'}).data['code'], 'TIMEOUT_EXCEEDED')
+        self.assertEqual(self.start_error(**{'api-timeout': '1s'}).data['code'], 'TIMEOUT_EXCEEDED')
         self.daytona.no_faults()
         self.daytona.fault('get', status=503, times=1)
         self.daytona.fault('ssh-access', status=429, times=1,
@@ -234,7 +227,7 @@ class Trouble(Room):
         self.end(self.greeted())
         box = self.box()
         self.daytona.force(box['id'], state='error', errorReason='the disk is broken')
-        error = self.refused()
+        error = self.start_error()
         self.assertEqual(error.data['code'], 'SANDBOX_FAILED')
         self.assertIn('the disk is broken', str(error))
         self.assertEqual(self.box()['id'], box['id'])
@@ -312,7 +305,7 @@ class Trouble(Room):
         self.end(self.greeted())
         known = self.state / 'daytona/known_hosts'
         self.assertTrue(known.read_text())
-        error = self.refused(**{'host-key': 'SHA256:' + 'A' * 43})
+        error = self.start_error(**{'host-key': 'SHA256:' + 'A' * 43})
         self.assertEqual(error.data['code'], 'HOST_KEY_MISMATCH')
 
     def test_the_network_of_one_that_is_there_becomes_what_the_profile_says(self):

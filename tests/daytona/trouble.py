@@ -2,29 +2,16 @@
 """What tests share in which something goes wrong: how it is told, and what is left of it."""
 
 import json
-import subprocess
 
-from acp import RpcError
-from case import BROKER
-from room import PATIENCE, Room
+from room import Room
 
 
 class Trouble(Room):
-    def command(self, *words, **keys):
-        return subprocess.run([BROKER, *self.config(**keys), *words], env=self.environment(),
-                              capture_output=True, text=True, timeout=PATIENCE, cwd=self.work,
-                              check=False, stdin=subprocess.DEVNULL)
-
     def refused(self, code, retryable, **keys):
-        """The error of a start that fails."""
-        client = self.broker(options=self.config(**keys))
-        with self.assertRaises(RpcError) as caught:
-            client.initialize(seconds=PATIENCE)
-        self.check_error(caught.exception, code, retryable)
-        self.assertEqual(caught.exception.data['stage'], 'prepare')
-        client.close_stdin()
-        client.wait(PATIENCE)
-        return caught.exception
+        error = self.start_error(**keys)
+        self.check_error(error, code, retryable)
+        self.assertEqual(error.data['stage'], 'prepare')
+        return error
 
     def check_error(self, error, code, retryable):
         self.assertEqual((error.data['code'], error.data['retryable']), (code, retryable), error)
