@@ -5,9 +5,9 @@ import json
 import pathlib
 import subprocess
 
+from stand_in import DaytonaCase  # first: it says where the others are
 from acp import RpcError
 from case import BROKER
-from stand_in import DaytonaCase
 
 PATIENCE = 60  # seconds; for what a loaded machine may take
 
