@@ -6,48 +6,20 @@
 #include "base/buf.h"
 #include "tests/unit/transport_fixture.h"
 
-static const git_oid *const nothing = &store_empty_tree;
-
-/* The local tree goes there as the first thing; its tree. */
-static git_oid send_first(struct stage *stage, const char *script)
-{
-	place_run(stage->place, script);
-	git_oid tree = place_take(stage->place, NULL);
-	stage_prepare(stage);
-	git_oid there = stage_collect(stage, nothing);
-	assert_memory_equal(&there, nothing, sizeof(there));
-	stage_deliver(stage, nothing, &tree);
-	return tree;
-}
-
-static void assert_same_tree(const git_oid *a, const git_oid *b)
-{
-	assert_memory_equal(a, b, sizeof(*a));
-}
-
-/* Names, links and modes that are awkward each in their own way. */
-static const char awkward[] =
-	"echo a > a; printf 'x\\r\\ny\\n' > crlf; printf '#!' > run; chmod +x run\n"
-	"mkdir -p d/e; ln -s ../nowhere d/link; ln -s /etc/passwd out; : > d/e/empty\n"
-	"printf new > \"$(printf 'd/new\\nline')\"; printf raw > \"$(printf 'd/\\377\\376')\"\n"
-	"printf q > 'd/\"quoted\\'; echo o > -n; echo p > '('; echo s > ' '\n"
-	"printf '* text=auto eol=crlf filter=evil\\n' > .gitattributes\n"
-	"mkdir sub; cd sub; git init -q; echo n > nested; git add .; git commit -qm x\n";
-
 static void test_the_first_delivery_fills_an_empty_root(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, awkward);
+	git_oid tree = stage_send_first(stage, stage_awkward);
 	stage_assert_equal(stage);
 	git_oid there = stage_collect(stage, &tree);
-	assert_same_tree(&there, &tree);
+	stage_assert_same(&there, &tree);
 	stage_there(stage, "test ! -e .git");
 }
 
 static void test_changes_there_come_back(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, awkward);
+	git_oid tree = stage_send_first(stage, stage_awkward);
 	const char *changes = "rm a; mkdir a; echo in > a/b; rm -r d; ln -s sub d; chmod -x run\n"
 			      "printf 'x\\r\\nz\\n' > crlf; echo m > sub/more; rm sub/nested\n"
 			      "mkdir -p new/deep; echo y > new/deep/y; echo x > '-x'\n";
@@ -55,13 +27,13 @@ static void test_changes_there_come_back(void **state)
 	git_oid there = stage_collect(stage, &tree);
 	place_run(stage->place, changes);
 	git_oid here = place_take(stage->place, &tree);
-	assert_same_tree(&there, &here);
+	stage_assert_same(&there, &here);
 }
 
 static void test_changes_here_go_there(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, awkward);
+	git_oid tree = stage_send_first(stage, stage_awkward);
 	place_run(stage->place, "rm crlf; mkdir crlf; echo in > crlf/b; rm -r d; ln -s sub d; "
 				"chmod -x run; echo b > a");
 	git_oid next = place_take(stage->place, &tree);
@@ -77,7 +49,7 @@ static void test_changes_here_go_there(void **state)
 static void test_a_change_there_stops_a_delivery(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a; echo b > b");
+	git_oid tree = stage_send_first(stage, "echo a > a; echo b > b");
 	place_run(stage->place, "echo aa > a; echo bb > b; echo c > c");
 	git_oid next = place_take(stage->place, &tree);
 	stage_there(stage, "echo other > b");
@@ -88,7 +60,7 @@ static void test_a_change_there_stops_a_delivery(void **state)
 	stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "files have changed");
 	stage_there(stage, "test $(cat a) = a; test $(cat c) = mine; rm c");
 	git_oid there = stage_collect(stage, &tree);
-	assert_same_tree(&there, &tree);
+	stage_assert_same(&there, &tree);
 	stage_deliver(stage, &tree, &next);
 	stage_assert_equal(stage);
 }
@@ -98,11 +70,11 @@ static void test_what_is_ignored_stays_where_it_is(void **state)
 	struct stage *stage = *state;
 	place_run(stage->place, "git init -q; echo secret >> .git/info/exclude; mkdir ../.config;"
 				"mkdir ../.config/git; echo mine > ../.config/git/ignore");
-	git_oid tree = send_first(stage, "echo node_modules > .gitignore; echo a > a");
+	git_oid tree = stage_send_first(stage, "echo node_modules > .gitignore; echo a > a");
 	stage_there(stage,
 		"mkdir node_modules; echo m > node_modules/m; echo s > secret; echo x > mine");
 	git_oid there = stage_collect(stage, &tree);
-	assert_same_tree(&there, &tree);
+	stage_assert_same(&there, &tree);
 	stage_there(stage, "echo a >> .gitignore; echo aa > a");
 	there = stage_collect(stage, &tree);
 	assert_paths(stage->place, &there, ".gitignore\na\n"); // a member stays one
@@ -117,20 +89,20 @@ static void test_what_is_ignored_stays_where_it_is(void **state)
 static void test_new_nested_repositories_come_as_files(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a");
+	git_oid tree = stage_send_first(stage, "echo a > a");
 	stage_there(stage,
 		"mkdir -p n/m; cd n; git init -q; echo n > n; echo i > .gitignore; echo x > i;"
 		"cd m; git init -q; echo m > m; git add m; git commit -qm m");
 	git_oid there = stage_collect(stage, &tree);
 	assert_paths(stage->place, &there, "a\nn/.gitignore\nn/m/m\nn/n\n");
 	git_oid again = stage_collect(stage, &there);
-	assert_same_tree(&again, &there);
+	stage_assert_same(&again, &there);
 }
 
 static void test_filters_and_hooks_there_never_run(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "git init -q; echo a > a; git add a; git commit -qm a");
+	git_oid tree = stage_send_first(stage, "git init -q; echo a > a; git add a; git commit -qm a");
 	stage_there(stage, "git config filter.evil.clean 'touch RAN; cat'\n"
 			   "git config filter.evil.smudge 'touch RAN; cat'\n"
 			   "git config core.fsmonitor 'touch RAN'; git config core.autocrlf true\n"
@@ -150,12 +122,12 @@ static void test_filters_and_hooks_there_never_run(void **state)
 static void test_a_deleted_side_repository_is_made_anew(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, awkward);
+	git_oid tree = stage_send_first(stage, stage_awkward);
 	stage_there(stage, "rm -r ../.acp-broker; echo new > new; rm a");
 	git_oid there = stage_collect(stage, &tree);
 	place_run(stage->place, "echo new > new; rm a");
 	git_oid here = place_take(stage->place, &tree);
-	assert_same_tree(&there, &here);
+	stage_assert_same(&there, &here);
 	stage_there(stage, "rm -r ../.acp-broker/sync/*/objects");
 	place_run(stage->place, "echo newer > new");
 	git_oid next = place_take(stage->place, &here);
@@ -163,7 +135,7 @@ static void test_a_deleted_side_repository_is_made_anew(void **state)
 	stage_deliver(stage, &here, &next); // few: told by their content
 	stage_assert_equal(stage);
 	there = stage_collect(stage, &next);
-	assert_same_tree(&there, &next);
+	stage_assert_same(&there, &next);
 	stage_there(stage, "rm -r ../.acp-broker/sync/*/objects");
 	place_run(stage->place, "rm new");
 	git_oid last = place_take(stage->place, &next);
@@ -171,7 +143,7 @@ static void test_a_deleted_side_repository_is_made_anew(void **state)
 	stage_deliver_fails(
 		stage, &next, &last, ERROR_UNAVAILABLE, "have changed"); // nothing is known
 	there = stage_collect(stage, &next);
-	assert_same_tree(&there, &next);
+	stage_assert_same(&there, &next);
 	stage_deliver(stage, &next, &last);
 	stage_assert_equal(stage);
 }
@@ -184,7 +156,7 @@ static void test_include_and_exclude_are_heard(void **state)
 	stage->request.include = include;
 	stage->request.exclude = exclude;
 	stage_restart(stage);
-	git_oid tree = send_first(stage, "echo dist > .gitignore");
+	git_oid tree = stage_send_first(stage, "echo dist > .gitignore");
 	stage_there(stage, "mkdir dist tmp; echo d > dist/d; echo l > dist/x.log; echo t > tmp/t");
 	git_oid there = stage_collect(stage, &tree);
 	assert_paths(stage->place, &there, ".gitignore\ndist/d\n");
@@ -203,12 +175,12 @@ static void test_big_files_travel_apart(void **state)
 	struct stage *stage = *state;
 	make_small_limit(stage);
 	git_oid tree =
-		send_first(stage, "mkdir d; head -c 20000 /dev/urandom > d/big; chmod +x d/big;"
+		stage_send_first(stage, "mkdir d; head -c 20000 /dev/urandom > d/big; chmod +x d/big;"
 				  "head -c 9000 /dev/zero > zero; echo s > s");
 	stage_assert_equal(stage);
 	stage_there(stage, "test -x d/big; test ! -x zero; test -z \"$(ls -A | grep tmp$)\"");
 	git_oid there = stage_collect(stage, &tree);
-	assert_same_tree(&there, &tree);
+	stage_assert_same(&there, &tree);
 	assert_true(stage->collected.received_bytes < 4000); // not again
 	const char *changes = "printf more >> d/big; mv zero other; head -c 6000 /dev/zero > s;"
 			      "head -c 7000 /dev/zero > \"$(printf 'n\\nl')\"";
@@ -218,7 +190,7 @@ static void test_big_files_travel_apart(void **state)
 		"cp -p \"$PLACE/runtime/0/d/big\" d/big; mv zero other;"
 		"head -c 6000 /dev/zero > s; head -c 7000 /dev/zero > \"$(printf 'n\\nl')\"");
 	git_oid here = place_take(stage->place, &tree);
-	assert_same_tree(&there, &here);
+	stage_assert_same(&there, &here);
 	stage_there(stage, "test -z \"$(find ../.acp-broker -size +5k -path '*objects*')\"");
 }
 
@@ -231,7 +203,7 @@ static void test_big_files_take_every_other_form_and_back(void **state)
 		"head -c 8002 /dev/urandom > x",
 		"mkdir -p x/d; head -c 8002 /dev/urandom > x/d/big", ":", "echo x > x"};
 	make_small_limit(stage);
-	git_oid last = send_first(stage, "echo keep > keep");
+	git_oid last = stage_send_first(stage, "echo keep > keep");
 	for (size_t i = 0; i < ARRAY_LENGTH(forms); i++) {
 		char script[256];
 		bool is_chmod = strncmp(forms[i], "chmod", 5) == 0;
@@ -241,7 +213,7 @@ static void test_big_files_take_every_other_form_and_back(void **state)
 		stage_deliver(stage, &last, &next);
 		stage_assert_equal(stage);
 		git_oid there = stage_collect(stage, &next);
-		assert_same_tree(&there, &next);
+		stage_assert_same(&there, &next);
 		last = next;
 	}
 }
@@ -250,7 +222,7 @@ static void test_a_changed_big_file_stops_a_delivery(void **state)
 {
 	struct stage *stage = *state;
 	make_small_limit(stage);
-	git_oid tree = send_first(stage, "head -c 9000 /dev/zero > big; echo a > a");
+	git_oid tree = stage_send_first(stage, "head -c 9000 /dev/zero > big; echo a > a");
 	stage_there(stage, "printf x >> big");
 	place_run(stage->place, "printf y >> big; echo b > a");
 	git_oid next = place_take(stage->place, &tree);
@@ -262,7 +234,7 @@ static void test_an_ignored_big_member_stays_one(void **state)
 {
 	struct stage *stage = *state;
 	make_small_limit(stage);
-	git_oid tree = send_first(stage, "head -c 9000 /dev/zero > big; echo a > a");
+	git_oid tree = stage_send_first(stage, "head -c 9000 /dev/zero > big; echo a > a");
 	stage_there(stage, "echo big > .gitignore");
 	git_oid there = stage_collect(stage, &tree);
 	assert_paths(stage->place, &there, ".gitignore\na\nbig\n");

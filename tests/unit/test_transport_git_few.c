@@ -24,18 +24,6 @@ static bool was_asked(struct stage *stage, const char *words)
 	return is_there;
 }
 
-static git_oid send_first(struct stage *stage)
-{
-	place_run(stage->place, first);
-	git_oid tree = place_take(stage->place, NULL);
-	stage_prepare(stage);
-	stage_collect(stage, &store_empty_tree);
-	stage_deliver(stage, &store_empty_tree, &tree);
-	git_oid there = stage_collect(stage, &tree);
-	assert_memory_equal(&there, &tree, sizeof(tree));
-	return tree;
-}
-
 static git_oid change_here(struct stage *stage, const git_oid *base, const char *script)
 {
 	place_run(stage->place, script);
@@ -53,7 +41,7 @@ static void assert_delivered(struct stage *stage, const git_oid *tree)
 static void test_few_changes_go_past_the_merge_of_whole_trees(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage);
+	git_oid tree = stage_send_first(stage, first);
 	begin_listening(stage);
 	git_oid next = change_here(stage, &tree,
 		"echo one > 1; chmod +x 2; chmod -x run; ln -sf 2 link; mkdir -p new/deep\n"
@@ -70,7 +58,7 @@ static void test_few_changes_go_past_the_merge_of_whole_trees(void **state)
 static void test_an_index_that_was_cut_off_ends_one_run_only(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage);
+	git_oid tree = stage_send_first(stage, first);
 	stage_there(stage, "set -- ../.acp-broker/sync/*/known-*; test $# = 1; : > \"$1\"");
 	stage_collect_fails(stage, &tree, ERROR_SYSTEM, "index file");
 	git_oid there = stage_collect(stage, &tree);
@@ -80,7 +68,7 @@ static void test_an_index_that_was_cut_off_ends_one_run_only(void **state)
 static void test_names_are_names_and_nothing_else(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage);
+	git_oid tree = stage_send_first(stage, first);
 	begin_listening(stage);
 	git_oid next = change_here(stage, &tree,
 		"echo a > ' a '; echo b > \"$(printf 'b\\tb')\"; echo c > -c; echo d > '*'\n"
@@ -116,7 +104,7 @@ static void test_only_what_is_as_it_was_is_replaced(void **state)
 			"rm more; rm -r ../out"},
 		{"echo x > more", "test $(cat more) = x", "rm more"},
 	};
-	git_oid tree = send_first(stage);
+	git_oid tree = stage_send_first(stage, first);
 	git_oid next = change_here(stage, &tree,
 		"echo one > 1; echo ff > d/f; echo n > new; mkdir -p more/deep; echo n > "
 		"more/deep/n");
@@ -136,7 +124,7 @@ static void test_what_is_ignored_is_moved_out_of_the_way(void **state)
 {
 	struct stage *stage = *state;
 	place_run(stage->place, "echo made > .gitignore");
-	git_oid tree = send_first(stage);
+	git_oid tree = stage_send_first(stage, first);
 	stage_there(stage, "echo theirs > made");
 	git_oid next = change_here(
 		stage, &tree, "echo one > 1; echo ours > made; git init -q; git add -f made");
@@ -150,7 +138,7 @@ static void test_what_is_ignored_is_moved_out_of_the_way(void **state)
 static void test_many_changes_go_the_other_way(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage);
+	git_oid tree = stage_send_first(stage, first);
 	begin_listening(stage);
 	git_oid next = change_here(
 		stage, &tree, "n=0; while [ $n -lt 101 ]; do echo $n > many$n; n=$((n + 1)); done");
@@ -167,7 +155,7 @@ static void test_many_changes_go_the_other_way(void **state)
 static void test_what_could_not_be_written_is_told(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage);
+	git_oid tree = stage_send_first(stage, first);
 	git_oid next = change_here(stage, &tree, "echo one > 1; echo two > 2");
 	stage_program(stage, "git",
 		"case \" $* \" in *' checkout '*) rm 1; exit 1 ;; esac\nPATH=${PATH#*:}\n"

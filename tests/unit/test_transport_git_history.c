@@ -22,14 +22,6 @@ static git_oid send(struct stage *stage, const git_oid *from)
 	return tree;
 }
 
-static git_oid send_first(struct stage *stage, const char *script)
-{
-	place_run(stage->place, script);
-	stage_prepare(stage);
-	stage_collect(stage, nothing);
-	return send(stage, NULL);
-}
-
 /* The same command says the same on both sides. */
 static void assert_same_answer(struct stage *stage, const char *script)
 {
@@ -53,7 +45,7 @@ static void assert_same_repository(struct stage *stage)
 static void test_the_root_is_a_repository_at_the_users_head(void **state)
 {
 	struct stage *stage = *state;
-	send_first(stage, repository);
+	stage_send_first(stage, repository);
 	assert_same_repository(stage);
 	assert_same_answer(stage, "git log --format=%H; git diff origin/main");
 	stage_there(stage, "test \"$(git config user.name)\" = 'The User'\n"
@@ -68,7 +60,7 @@ static void test_the_users_repository_is_not_written(void **state)
 	struct stage *stage = *state;
 	place_run(stage->place, repository);
 	char *before = place_ask(stage->place, "find .git -type f -exec cksum {} + | sort");
-	send_first(stage, "");
+	stage_send_first(stage, "");
 	char *after = place_ask(stage->place, "find .git -type f -exec cksum {} + | sort");
 	assert_string_equal(before, after);
 	free(before);
@@ -79,14 +71,14 @@ static void test_a_detached_head_stays_detached(void **state)
 {
 	struct stage *stage = *state;
 	place_run(stage->place, repository);
-	send_first(stage, "git checkout -q --detach");
+	stage_send_first(stage, "git checkout -q --detach");
 	assert_same_repository(stage);
 }
 
 static void test_an_unborn_branch_stays_unborn(void **state)
 {
 	struct stage *stage = *state;
-	send_first(stage, "git init -q -b fresh; echo a > a");
+	stage_send_first(stage, "git init -q -b fresh; echo a > a");
 	assert_same_repository(stage);
 	stage_there(stage, "git add a; git -c user.name=A -c user.email=a@b commit -qm first");
 }
@@ -99,7 +91,7 @@ static void test_head_moves_there_as_it_moves_here(void **state)
 		"git checkout -q --detach main", "git checkout -q main; git reset -q --hard old",
 		"git update-ref refs/remotes/origin/other HEAD; echo x > x; git add x; git commit "
 		"-qm x"};
-	git_oid tree = send_first(stage, repository);
+	git_oid tree = stage_send_first(stage, repository);
 	for (size_t i = 0; i < ARRAY_LENGTH(moves); i++) {
 		place_run(stage->place, moves[i]);
 		if (i % 2 == 1) {
@@ -115,7 +107,7 @@ static void test_head_moves_there_as_it_moves_here(void **state)
 static void test_head_stays_where_the_agent_has_moved_it(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, repository);
+	git_oid tree = stage_send_first(stage, repository);
 	stage_there(stage, "git checkout -qb agents; git commit -qam mine");
 	tree = stage_collect(stage, &tree);
 	place_run(stage->place, "git commit -qam yours");
@@ -127,7 +119,7 @@ static void test_head_stays_where_the_agent_has_moved_it(void **state)
 static void test_a_deleted_repository_is_made_anew(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, repository);
+	git_oid tree = stage_send_first(stage, repository);
 	stage_there(stage, "rm -rf .git");
 	git_oid there = stage_collect(stage, &tree);
 	assert_memory_equal(&there, &tree, sizeof(tree));
@@ -143,7 +135,7 @@ static void test_a_shallow_repository_is_shallow_there(void **state)
 		"git init -q; for n in 1 2 3; do echo $n > n; git add n; git commit -qm $n; done\n"
 		"rm -rf \"$PLACE/work\"; git clone -q --depth 2 \"file://$PLACE/full\" "
 		"\"$PLACE/work\"");
-	send_first(stage, "");
+	stage_send_first(stage, "");
 	assert_same_repository(stage);
 	stage_there(stage, "test $(git rev-list --count HEAD) = 2");
 }
@@ -153,7 +145,7 @@ static void test_a_repository_of_the_agents_is_left_alone(void **state)
 	struct stage *stage = *state;
 	place_run(stage->place, repository);
 	stage_there(stage, "git init -q -b mine");
-	send_first(stage, "");
+	stage_send_first(stage, "");
 	stage_there(
 		stage, "test $(git symbolic-ref --short HEAD) = mine; test ! -e .git/acp-broker");
 }
@@ -200,7 +192,7 @@ static void test_a_repository_that_is_not_current_is_brought_up_to_date(void **s
 	struct stage *stage = *state;
 	static const char *const changes[] = {"git update-ref -d refs/remotes/origin/main old",
 		"git checkout -q -f old", "git checkout -q -f -"};
-	git_oid tree = send_first(stage, repository);
+	git_oid tree = stage_send_first(stage, repository);
 	for (size_t i = 0; i < ARRAY_LENGTH(changes); i++) {
 		place_run(stage->place, changes[i]);
 		stage_restart(stage);
@@ -246,7 +238,7 @@ static void fetch_here(struct stage *stage)
 static void test_the_agents_commits_come_back(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, repository);
+	git_oid tree = stage_send_first(stage, repository);
 	assert_commits(stage, "");
 	stage_there(stage, "git commit -qam 'First of mine'; echo z > z; git add z;"
 			   "git -c user.name=Agent commit -qm Second -m 'and a body'");
@@ -267,7 +259,7 @@ static void test_the_agents_commits_come_back(void **state)
 static void test_a_branch_that_grows_keeps_its_name(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, repository);
+	git_oid tree = stage_send_first(stage, repository);
 	stage_there(stage, "git commit -qam first");
 	tree = stage_collect(stage, &tree);
 	stage_there(
@@ -279,7 +271,7 @@ static void test_a_branch_that_grows_keeps_its_name(void **state)
 static void test_a_rewritten_branch_keeps_what_it_was(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, repository);
+	git_oid tree = stage_send_first(stage, repository);
 	stage_there(stage, "git commit -qam draft");
 	tree = stage_collect(stage, &tree);
 	stage_there(stage, "git commit -q --amend -m final");
@@ -294,7 +286,7 @@ static void test_a_rewritten_branch_keeps_what_it_was(void **state)
 static void test_commits_that_no_tree_can_have_are_left_where_they_are(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, repository);
+	git_oid tree = stage_send_first(stage, repository);
 	stage_there(stage,
 		"git hash-object -w --stdin </dev/null\n"
 		"tree=$(printf '100644 .GIT\\0\\346\\235\\342\\233\\262\\321\\326CK"

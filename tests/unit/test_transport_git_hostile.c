@@ -12,18 +12,6 @@
  * A runtime whose git lies: a program of that name comes first in the sandbox's PATH, does what a
  * case wants with one of git's commands and leaves the rest to the real one.
  */
-static const git_oid *const nothing = &store_empty_tree;
-
-static git_oid send_first(struct stage *stage, const char *script)
-{
-	place_run(stage->place, script);
-	git_oid tree = place_take(stage->place, NULL);
-	stage_prepare(stage);
-	stage_collect(stage, nothing);
-	stage_deliver(stage, nothing, &tree);
-	return tree;
-}
-
 static void lie(struct stage *stage, const char *command, const char *script)
 {
 	char all[4096];
@@ -76,7 +64,7 @@ static void test_trees_that_no_snapshot_can_be_are_refused(void **state)
 		{"100644 x\\0aaaaaaaaaaaaaaaaaaaa", "missing"},
 		{"120000 x\\0" EMPTY_BLOB, "leads nowhere"},
 	};
-	git_oid tree = send_first(stage, "echo a > a");
+	git_oid tree = stage_send_first(stage, "echo a > a");
 	for (size_t i = 0; i < ARRAY_LENGTH(trees); i++) {
 		char script[1024];
 		snprintf(script, sizeof(script),
@@ -114,7 +102,7 @@ static void test_what_is_no_answer_is_refused(void **state)
 		{"kill -9 $PPID", "in the middle", ERROR_UNAVAILABLE},
 		{"exit 3", "in the middle", ERROR_UNAVAILABLE},
 	};
-	git_oid tree = send_first(stage, "echo a > a");
+	git_oid tree = stage_send_first(stage, "echo a > a");
 	stage_there(stage, "echo hello > a; echo more > b");
 	for (size_t i = 0; i < ARRAY_LENGTH(lies); i++) {
 		lie(stage, "*--batch*", lies[i].script);
@@ -130,7 +118,7 @@ static void test_what_is_no_answer_is_refused(void **state)
 static void test_endless_answers_end_at_the_limit(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a");
+	git_oid tree = stage_send_first(stage, "echo a > a");
 	stage->request.bytes_max = 1 << 20;
 	stage_restart(stage);
 	stage_program(stage, "sh", "yes \"$(printf 'left')\" | tr '\\n' '\\0'");
@@ -146,7 +134,7 @@ static void test_endless_answers_end_at_the_limit(void **state)
 static void test_silence_ends_at_the_deadline(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a");
+	git_oid tree = stage_send_first(stage, "echo a > a");
 	stage->request.timeout_ms = 300;
 	stage_restart(stage);
 	stage_program(stage, "sh", "echo $$ > \"$0.pid\"; exec sleep 1000");
@@ -162,7 +150,7 @@ static void test_big_files_that_are_not_what_was_said_are_refused(void **state)
 	struct stage *stage = *state;
 	stage->place->store.big_file_bytes = 5000;
 	stage_restart(stage);
-	git_oid tree = send_first(stage, "echo a > a");
+	git_oid tree = stage_send_first(stage, "echo a > a");
 	stage_there(stage, "head -c 9000 /dev/zero > big");
 	lie(stage, "'hash-object --no-filters'*", "echo 4b825dc642cb6eb9a060e54bf8d69288fbee4904");
 	expect_refusal(stage, &tree, ERROR_PROTOCOL, "not the one announced");
@@ -185,7 +173,7 @@ static void test_big_files_that_are_not_what_was_said_are_refused(void **state)
 static void test_links_that_lead_out_are_never_followed(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "mkdir d; echo x > d/x; ln -s /etc/passwd out");
+	git_oid tree = stage_send_first(stage, "mkdir d; echo x > d/x; ln -s /etc/passwd out");
 	stage_there(stage, "mkdir ../outside; echo x > ../outside/x; rm -r d; ln -s ../outside d");
 	place_run(stage->place, "echo changed > d/x; echo new > d/new");
 	git_oid next = place_take(stage->place, &tree);
@@ -214,7 +202,7 @@ static void test_a_killed_script_can_be_run_again(void **state)
 	struct stage *stage = *state;
 	stage->place->store.big_file_bytes = 5000;
 	stage_restart(stage);
-	git_oid base = send_first(stage, "echo a > a; echo b > b; head -c 6000 /dev/zero > big");
+	git_oid base = stage_send_first(stage, "echo a > a; echo b > b; head -c 6000 /dev/zero > big");
 	stage_program(stage, "git",
 		"n=$(cat \"$0.n\"); echo $((n - 1)) > \"$0.n.$$\"; mv \"$0.n.$$\" \"$0.n\"\n"
 		"[ $n != 0 ] || kill -9 0\n"
@@ -244,7 +232,7 @@ static void test_a_killed_script_can_be_run_again(void **state)
 static void test_a_transport_can_be_destroyed_at_any_time(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a");
+	git_oid tree = stage_send_first(stage, "echo a > a");
 	for (int turns = 0; turns < 12; turns++) {
 		transport_collect(stage->transport, &tree, stage_on_collected, stage);
 		for (int i = 0; i < turns; i++) {

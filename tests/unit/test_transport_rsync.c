@@ -10,39 +10,13 @@
 
 static const git_oid *const nothing = &store_empty_tree;
 
-/* The local tree goes there as the first thing; its tree. */
-static git_oid send_first(struct stage *stage, const char *script)
-{
-	place_run(stage->place, script);
-	git_oid tree = place_take(stage->place, NULL);
-	stage_prepare(stage);
-	git_oid there = stage_collect(stage, nothing);
-	assert_memory_equal(&there, nothing, sizeof(there));
-	stage_deliver(stage, nothing, &tree);
-	return tree;
-}
-
-static void assert_same_tree(const git_oid *a, const git_oid *b)
-{
-	assert_memory_equal(a, b, sizeof(*a));
-}
-
-/* Names, links and modes that are awkward each in their own way. */
-static const char awkward[] =
-	"echo a > a; printf 'x\\r\\ny\\n' > crlf; printf '#!' > run; chmod +x run\n"
-	"mkdir -p d/e; ln -s ../nowhere d/link; ln -s /etc/passwd out; : > d/e/empty\n"
-	"printf new > \"$(printf 'd/new\\nline')\"; printf raw > \"$(printf 'd/\\377\\376')\"\n"
-	"printf q > 'd/\"quoted\\'; echo o > -n; echo p > '('; echo s > ' '; echo c > a:b\n"
-	"echo w > '*'; echo h > '#h'; echo e > '!e'; echo b > '\\#'; mkdir ' d'; echo x > ' d/ '\n"
-	"mkdir sub; cd sub; git init -q; echo n > nested; git add .; git commit -qm x\n";
-
 static void test_the_first_delivery_fills_an_empty_root(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, awkward);
+	git_oid tree = stage_send_first(stage, stage_awkward);
 	stage_assert_equal(stage);
 	git_oid there = stage_collect(stage, &tree);
-	assert_same_tree(&there, &tree);
+	stage_assert_same(&there, &tree);
 	stage_there(stage, "test ! -e .git; test ! -e sub/.git; test -x run; test ! -x a");
 	stage_there(stage, "test -z \"$(find .. -name '.acp-broker-*.tmp')\"");
 }
@@ -50,7 +24,7 @@ static void test_the_first_delivery_fills_an_empty_root(void **state)
 static void test_changes_there_come_back(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, awkward);
+	git_oid tree = stage_send_first(stage, stage_awkward);
 	const char *changes = "rm a; mkdir a; echo in > a/b; rm -r d; ln -s sub d; chmod -x run\n"
 			      "printf 'x\\r\\nz\\n' > crlf; echo m > sub/more; rm sub/nested\n"
 			      "mkdir -p new/deep; echo y > new/deep/y; echo x > '-x'; mkfifo fifo\n"
@@ -59,15 +33,15 @@ static void test_changes_there_come_back(void **state)
 	git_oid there = stage_collect(stage, &tree);
 	place_run(stage->place, changes);
 	git_oid here = place_take(stage->place, &tree);
-	assert_same_tree(&there, &here);
+	stage_assert_same(&there, &here);
 	there = stage_collect(stage, &there);
-	assert_same_tree(&there, &here);
+	stage_assert_same(&there, &here);
 }
 
 static void test_changes_here_go_there(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, awkward);
+	git_oid tree = stage_send_first(stage, stage_awkward);
 	place_run(stage->place, "rm crlf; mkdir crlf; echo in > crlf/b; rm -r d; ln -s sub d; "
 				"chmod -x run; chmod +x a; echo b > '#h'");
 	git_oid next = place_take(stage->place, &tree);
@@ -80,13 +54,13 @@ static void test_changes_here_go_there(void **state)
 	stage_assert_equal(stage);
 	stage_deliver(stage, &last, &tree);
 	git_oid there = stage_collect(stage, &tree);
-	assert_same_tree(&there, &tree);
+	stage_assert_same(&there, &tree);
 }
 
 static void test_a_change_there_is_not_replaced(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a; echo b > b; echo d > d; echo r > r");
+	git_oid tree = stage_send_first(stage, "echo a > a; echo b > b; echo d > d; echo r > r");
 	place_run(stage->place, "echo aa > a; echo bb > b; echo c > c; rm d; chmod +x r");
 	git_oid next = place_take(stage->place, &tree);
 	static const char *const changes[] = {
@@ -104,7 +78,7 @@ static void test_a_change_there_is_not_replaced(void **state)
 		assert_memory_not_equal(&there, &next, sizeof(there));
 		stage_deliver(stage, &there, &tree);
 		git_oid back = stage_collect(stage, &tree);
-		assert_same_tree(&back, &tree);
+		stage_assert_same(&back, &tree);
 	}
 	stage_deliver(stage, &tree, &next);
 	stage_assert_equal(stage);
@@ -113,7 +87,7 @@ static void test_a_change_there_is_not_replaced(void **state)
 static void test_what_else_is_done_there_stays(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a; mkdir d e; echo b > d/b; echo c > e/c;"
+	git_oid tree = stage_send_first(stage, "echo a > a; mkdir d e; echo b > d/b; echo c > e/c;"
 					 "echo f > e/f; echo g > g");
 	place_run(stage->place, "echo aa > a; rm -r d; rm e/f; mkdir n; echo n > n/n");
 	git_oid next = place_take(stage->place, &tree);
@@ -129,7 +103,7 @@ static void test_a_file_takes_the_place_of_empty_folders(void **state)
 {
 	struct stage *stage = *state;
 	git_oid tree =
-		send_first(stage, "mkdir -p d/e/g h; echo x > d/e/g/x; echo f > d/f; echo i > h/i");
+		stage_send_first(stage, "mkdir -p d/e/g h; echo x > d/e/g/x; echo f > d/f; echo i > h/i");
 	stage_there(stage, "rm d/e/g/x; mkdir h/empty");
 	git_oid there = stage_collect(stage, &tree);
 	place_run(stage->place, "rm -r d h; echo now > d; ln -s d h");
@@ -142,7 +116,7 @@ static void test_a_file_takes_the_place_of_empty_folders(void **state)
 static void test_a_large_delivery_is_stopped_by_any_change(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "for i in $(seq 1200); do echo $i > $i; done; echo b > b");
+	git_oid tree = stage_send_first(stage, "for i in $(seq 1200); do echo $i > $i; done; echo b > b");
 	place_run(stage->place, "for i in $(seq 1200); do echo x$i > $i; done");
 	git_oid next = place_take(stage->place, &tree);
 	stage_there(stage, "echo c > c");
@@ -172,7 +146,7 @@ static void test_what_is_written_during_a_delivery_is_put_back(void **state)
 {
 	struct stage *stage = *state;
 	git_oid tree =
-		send_first(stage, "echo a > a; echo b > b; mkdir d; echo k > d/k; echo g > g");
+		stage_send_first(stage, "echo a > a; echo b > b; mkdir d; echo k > d/k; echo g > g");
 	place_run(stage->place, "echo A > a; rm g; echo f > f");
 	git_oid next = place_take(stage->place, &tree);
 	interfere(stage, "echo mine > a; echo other > b; echo new > d/new; echo gone > g; rm d/k");
@@ -191,16 +165,16 @@ static void test_what_is_written_during_a_delivery_is_put_back(void **state)
 static void test_an_ignored_file_in_the_way_is_kept_beside(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo mine > .gitignore; echo a > a");
+	git_oid tree = stage_send_first(stage, "echo mine > .gitignore; echo a > a");
 	stage_there(stage, "echo x > mine");
 	git_oid there = stage_collect(stage, &tree);
-	assert_same_tree(&there, &tree);
+	stage_assert_same(&there, &tree);
 	place_run(stage->place, "rm .gitignore; echo here > mine");
 	git_oid next = place_take(stage->place, &tree);
 	stage_deliver(stage, &tree, &next);
 	stage_there(stage, "test $(cat mine) = here; test $(cat mine.*.acp-conflict) = x");
 	there = stage_collect(stage, &next);
-	assert_same_tree(&there, &next);
+	stage_assert_same(&there, &next);
 	assert_non_null(strstr(stage->collected.note, "in the way"));
 }
 
@@ -209,7 +183,7 @@ static void test_what_is_ignored_does_not_travel(void **state)
 	struct stage *stage = *state;
 	place_run(stage->place, "git init -q; echo secret >> .git/info/exclude; mkdir ../.config;"
 				"mkdir ../.config/git; echo mine > ../.config/git/ignore");
-	git_oid tree = send_first(stage, "echo node_modules > .gitignore; echo a > a");
+	git_oid tree = stage_send_first(stage, "echo node_modules > .gitignore; echo a > a");
 	stage_there(stage, "mkdir -p node_modules n; seq 200000 > node_modules/m; echo s > secret;"
 			   "echo x > mine; echo '*.big' > n/.gitignore; seq 200000 > n/x.big");
 	git_oid there = stage_collect(stage, &tree);
@@ -234,7 +208,7 @@ static void test_what_is_ignored_does_not_travel(void **state)
 static void test_another_run_of_the_broker_goes_on(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a; echo b > b");
+	git_oid tree = stage_send_first(stage, "echo a > a; echo b > b");
 	stage_restart(stage);
 	stage_prepare(stage);
 	place_run(stage->place, "echo aa > a");
@@ -247,14 +221,14 @@ static void test_another_run_of_the_broker_goes_on(void **state)
 	stage_prepare(stage);
 	stage_deliver_fails(stage, &next, &tree, ERROR_UNAVAILABLE, "collected first");
 	git_oid there = stage_collect(stage, &next);
-	assert_same_tree(&there, &next);
+	stage_assert_same(&there, &next);
 	stage_deliver(stage, &next, &tree);
 }
 
 static void test_a_cut_delivery_leaves_whole_files_and_loses_nothing(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "seq 300000 > big; echo b > b; echo c > c; echo k > k");
+	git_oid tree = stage_send_first(stage, "seq 300000 > big; echo b > b; echo c > c; echo k > k");
 	place_run(stage->place, "seq 2 400000 > big; echo bb > b; rm c; seq 9 500000 > new");
 	git_oid next = place_take(stage->place, &tree);
 	interfere(stage, "echo mine > c; (sleep 0.4; kill -9 $PPID) >/dev/null 2>&1 <&- &\n"
@@ -275,18 +249,18 @@ static void test_a_cut_delivery_leaves_whole_files_and_loses_nothing(void **stat
 static void test_a_sparse_file_stays_so(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "truncate -s 300M sparse; echo end >> sparse");
+	git_oid tree = stage_send_first(stage, "truncate -s 300M sparse; echo end >> sparse");
 	stage_there(stage, "test $(stat -c %s sparse) = 314572804;"
 			   "test $(($(stat -c '%b * %B' sparse))) -lt 30000000");
 	git_oid there = stage_collect(stage, &tree);
-	assert_same_tree(&there, &tree);
+	stage_assert_same(&there, &tree);
 	assert_true(stage->collected.received_bytes < 100000);
 }
 
 static void test_many_small_files(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "for i in $(seq 50); do mkdir $i; for j in $(seq 100); do "
+	git_oid tree = stage_send_first(stage, "for i in $(seq 50); do mkdir $i; for j in $(seq 100); do "
 					 "echo $i $j > $i/$j; done; done");
 	stage_there(stage, "for i in $(seq 10); do echo more >> $i/$i; done");
 	git_oid there = stage_collect(stage, &tree);
@@ -320,12 +294,12 @@ static void test_a_missing_program_is_named_with_its_side(void **state)
 static void test_a_missing_root_deletes_nothing(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a");
+	git_oid tree = stage_send_first(stage, "echo a > a");
 	stage_there(stage, "mv ../0 ../moved");
 	stage_collect_fails(stage, &tree, ERROR_SYSTEM, "rsync ended with status");
 	place_run(stage->place, "mv ../runtime/moved ../runtime/0");
 	git_oid there = stage_collect(stage, &tree);
-	assert_same_tree(&there, &tree);
+	stage_assert_same(&there, &tree);
 }
 
 static void test_a_destroyed_transport_leaves_nothing(void **state)
@@ -339,7 +313,7 @@ static void test_a_destroyed_transport_leaves_nothing(void **state)
 	stage_restart(stage);
 	stage_prepare(stage);
 	git_oid there = stage_collect(stage, nothing);
-	assert_same_tree(&there, nothing);
+	stage_assert_same(&there, nothing);
 }
 
 #define RSYNC_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup_rsync, stage_teardown)

@@ -9,21 +9,6 @@
 #include "sync/rsync/shell.h"
 #include "tests/unit/transport_fixture.h"
 
-static git_oid send_first(struct stage *stage, const char *script)
-{
-	place_run(stage->place, script);
-	git_oid tree = place_take(stage->place, NULL);
-	stage_prepare(stage);
-	stage_collect(stage, &store_empty_tree);
-	stage_deliver(stage, &store_empty_tree, &tree);
-	return tree;
-}
-
-static void assert_same(const git_oid *a, const git_oid *b)
-{
-	assert_memory_equal(a, b, sizeof(*a));
-}
-
 /* In the place of the sandbox's rsync, but for its version. */
 static void lie(struct stage *stage, const char *script)
 {
@@ -59,7 +44,7 @@ static void test_garbage_is_refused_and_changes_nothing(void **state)
 		"printf '\\037\\0\\0\\0'; exit 0", "/usr/bin/rsync \"$@\" | head -c 60",
 		"/usr/bin/rsync \"$@\" | head -c 500", "/usr/bin/rsync \"$@\" | tr a-m n-z",
 		"printf '@ERROR: no\\n' >&2; exit 5"};
-	git_oid tree = send_first(stage, "echo a > a; mkdir d; seq 1000 > d/b");
+	git_oid tree = stage_send_first(stage, "echo a > a; mkdir d; seq 1000 > d/b");
 	stage->request.timeout_ms = 3000;
 	stage_restart(stage);
 	stage_prepare(stage);
@@ -82,7 +67,7 @@ static void test_links_that_point_out_lead_nowhere(void **state)
 {
 	struct stage *stage = *state;
 	place_run(stage->place, "mkdir -p ../victim; echo mine > ../victim/f; ln -s ../victim v");
-	git_oid tree = send_first(stage, "echo a > a; mkdir d; echo f > d/f");
+	git_oid tree = stage_send_first(stage, "echo a > a; mkdir d; echo f > d/f");
 	char *before = surroundings(stage);
 	char script[2048];
 	snprintf(script, sizeof(script),
@@ -104,7 +89,7 @@ static void test_links_that_point_out_lead_nowhere(void **state)
 static void test_names_of_git_do_not_come(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a");
+	git_oid tree = stage_send_first(stage, "echo a > a");
 	stage_there(stage,
 		"mkdir -p .git/hooks .GIT d/.Git; echo x > .git/hooks/pre-commit; echo x >"
 		" .GIT/config; echo x > d/.Git/config; echo x > GIT~1; echo b > d/b;"
@@ -117,7 +102,7 @@ static void test_names_of_git_do_not_come(void **state)
 static void test_more_than_the_limit_is_refused(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a");
+	git_oid tree = stage_send_first(stage, "echo a > a");
 	stage->request.bytes_max = 1 << 20;
 	stage_restart(stage);
 	stage_prepare(stage);
@@ -131,7 +116,7 @@ static void test_more_than_the_limit_is_refused(void **state)
 static void test_silence_ends_at_the_deadline(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a");
+	git_oid tree = stage_send_first(stage, "echo a > a");
 	stage->request.timeout_ms = 1000;
 	stage_restart(stage);
 	stage_prepare(stage);
@@ -146,7 +131,7 @@ static void test_silence_ends_at_the_deadline(void **state)
 static void test_a_wrong_token_gets_nothing(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a");
+	git_oid tree = stage_send_first(stage, "echo a > a");
 	char *path = place_ask(stage->place, "printf %s ../state/store/rsync/*");
 	assert_int_equal(chdir(stage->place->root), 0);
 	assert_int_equal(chdir(path), 0);
@@ -176,7 +161,7 @@ static void test_a_wrong_token_gets_nothing(void **state)
 static void test_the_token_is_on_no_command_line(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a");
+	git_oid tree = stage_send_first(stage, "echo a > a");
 	lie(stage,
 		"for p in /proc/[0-9]*/cmdline; do tr '\\0' '\\n' <$p; done >${0%/*}/lines 2>&1;"
 		"tr '\\0' '\\n' </proc/self/environ >>${0%/*}/lines; exec /usr/bin/rsync \"$@\"");
@@ -204,7 +189,7 @@ static void test_what_cannot_be_read_is_left_out_and_not_taken_for_deleted(void 
 {
 	struct stage *stage = *state;
 	git_oid tree =
-		send_first(stage, "echo a > a; echo b > b; mkdir d e; echo f > d/f; echo g > e/g;"
+		stage_send_first(stage, "echo a > a; echo b > b; mkdir d e; echo f > d/f; echo g > e/g;"
 				  "echo h > h; echo i > i");
 	give_up_reading(stage);
 	stage_there(stage, "chmod 0 a d; mkdir new; echo s > new/secret; chmod 0 new/secret;"
@@ -218,7 +203,7 @@ static void test_what_cannot_be_read_is_left_out_and_not_taken_for_deleted(void 
 	stage_deliver(stage, &there, &next);
 	stage_there(stage, "test $(cat i) = j; test -e k/k; test ! -e h; test -e new/secret");
 	git_oid again = stage_collect(stage, &next);
-	assert_same(&again, &next);
+	stage_assert_same(&again, &next);
 	/* What is changed here cannot replace it. */
 	place_run(stage->place, "echo mine > d/f");
 	git_oid last = place_take(stage->place, &next);
@@ -242,7 +227,7 @@ static void test_what_cannot_be_read_is_left_out_and_not_taken_for_deleted(void 
 static void test_what_cannot_be_put_back_is_kept(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = send_first(stage, "echo a > a; mkdir d; echo f > d/f; echo g > d/g");
+	git_oid tree = stage_send_first(stage, "echo a > a; mkdir d; echo f > d/f; echo g > d/g");
 	place_run(stage->place, "echo aa > a; echo ff > d/f");
 	git_oid next = place_take(stage->place, &tree);
 	char script[1024];

@@ -140,6 +140,26 @@ void stage_deliver(struct stage *stage, const git_oid *from, const git_oid *to)
 	expect_success(stage);
 }
 
+const char stage_awkward[] =
+	"echo a > a; printf 'x\\r\\ny\\n' > crlf; printf '#!' > run; chmod +x run\n"
+	"mkdir -p d/e; ln -s ../nowhere d/link; ln -s /etc/passwd out; : > d/e/empty\n"
+	"printf new > \"$(printf 'd/new\\nline')\"; printf raw > \"$(printf 'd/\\377\\376')\"\n"
+	"printf q > 'd/\"quoted\\'; echo o > -n; echo p > '('; echo s > ' '; echo c > a:b\n"
+	"echo w > '*'; echo h > '#h'; echo e > '!e'; echo b > '\\#'; mkdir ' d'; echo x > ' d/ '\n"
+	"printf '* text=auto eol=crlf filter=evil\\n' > .gitattributes\n"
+	"mkdir sub; cd sub; git init -q; echo n > nested; git add .; git commit -qm x\n";
+
+git_oid stage_send_first(struct stage *stage, const char *script)
+{
+	place_run(stage->place, script);
+	git_oid tree = place_take(stage->place, NULL);
+	stage_prepare(stage);
+	git_oid there = stage_collect(stage, &store_empty_tree);
+	stage_assert_same(&there, &store_empty_tree);
+	stage_deliver(stage, &store_empty_tree, &tree);
+	return tree;
+}
+
 void stage_collect_fails(
 	struct stage *stage, const git_oid *base, enum error_code code, const char *words)
 {
@@ -271,6 +291,11 @@ void stage_assert_equal(struct stage *stage)
 	char script[2 * FIXTURE_PATH_MAX];
 	snprintf(script, sizeof(script), "diff -r --no-dereference -x .git . %s >&2", stage->root);
 	place_run(stage->place, script);
+}
+
+void stage_assert_same(const git_oid *a, const git_oid *b)
+{
+	assert_memory_equal(a, b, sizeof(*a));
 }
 
 void stage_program(struct stage *stage, const char *name, const char *script)

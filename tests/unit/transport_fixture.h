@@ -55,6 +55,10 @@ void stage_wait(struct stage *stage);
 void stage_prepare(struct stage *stage);
 git_oid stage_collect(struct stage *stage, const git_oid *base);
 void stage_deliver(struct stage *stage, const git_oid *from, const git_oid *to);
+/* Makes names, links and modes that are awkward each in their own way. */
+extern const char stage_awkward[];
+/* The script makes the workspace, which goes to a root that has nothing; its tree. */
+git_oid stage_send_first(struct stage *stage, const char *script);
 /* They have to fail so; NULL: whatever the reason, the text. */
 void stage_collect_fails(
 	struct stage *stage, const git_oid *base, enum error_code code, const char *words);
@@ -67,6 +71,7 @@ char *stage_ask(struct stage *stage, const char *script);
 
 /* Both trees are the same but for .git. */
 void stage_assert_equal(struct stage *stage);
+void stage_assert_same(const git_oid *a, const git_oid *b);
 /* Puts a program of that name before all others in the sandbox's PATH. */
 void stage_program(struct stage *stage, const char *name, const char *script);
 
