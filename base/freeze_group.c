@@ -5,14 +5,27 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+
+#define NAME_PREFIX "acp-broker-" // then the guard's pid
+
+enum {
+	MAKE_TRIES = 10,
+	MAKE_PAUSE_MS = 10,
+	DEPTH_MAX = 32,      // of a cgroup, in a look for those that were left
+	FOLDERS_MAX = 20000, // that such a look sees
+	END_PAUSE_MS = 5,
+};
 
 /* Where the hierarchy is, alone or beside those of v1 (systemd's file-hierarchy(7)). */
 static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
@@ -75,26 +88,40 @@ static int open_own(const char *own)
 
 static void name_group(char *out, size_t size, pid_t guard)
 {
-	snprintf(out, size, "acp-broker-%d", (int)guard);
+	snprintf(out, size, NAME_PREFIX "%d", (int)guard);
+}
+
+/* Locked for as long as we live, and not removed meanwhile by who took it for one that was left. */
+static bool hold(const struct freeze_group *group)
+{
+	struct stat by_name;
+	struct stat by_fd;
+	return flock(group->fd, LOCK_EX | LOCK_NB) == 0 && fstat(group->fd, &by_fd) == 0 &&
+	       fstatat(group->own_fd, group->name, &by_name, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       by_name.st_ino == by_fd.st_ino;
 }
 
 /* One of this name is empty: its guard was killed, and its pid has become ours. */
 static bool make_group(struct freeze_group *group, struct error *err)
 {
+	int errnum = 0;
 	name_group(group->name, sizeof(group->name), getpid());
-	if (mkdirat(group->own_fd, group->name, 0755) != 0 && errno != EEXIST) {
-		int errnum = errno;
-		return error_set_errno(
-			err, errnum, "making the cgroup %s/%s", group->own, group->name);
+	for (int i = 0; i < MAKE_TRIES; i++) {
+		if (mkdirat(group->own_fd, group->name, 0755) != 0 && errno != EEXIST) {
+			errnum = errno;
+			break;
+		}
+		group->fd = openat(group->own_fd, group->name,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (group->fd >= 0 && hold(group)) {
+			return true;
+		}
+		errnum = errno;
+		fd_close(&group->fd);
+		poll(NULL, 0, MAKE_PAUSE_MS); // somebody is about to remove it
 	}
-	group->fd = openat(group->own_fd, group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (group->fd < 0) {
-		int errnum = errno;
-		unlinkat(group->own_fd, group->name, AT_REMOVEDIR);
-		return error_set_errno(
-			err, errnum, "opening the cgroup %s/%s", group->own, group->name);
-	}
-	return true;
+	return error_set_errno(err, errnum, "making the cgroup %s/%s",
+		strcmp(group->own, "/") == 0 ? "" : group->own, group->name);
 }
 
 bool freeze_group_open(struct freeze_group *group, struct error *err)
@@ -255,4 +282,99 @@ void freeze_group_remove_of(pid_t guard)
 		dissolve(own_fd, name);
 	}
 	fd_close(&own_fd);
+}
+
+/* ---- what nobody is left to end ---- */
+
+static void kill_inside(int fd)
+{
+	if (write_file(fd, "cgroup.kill", "1")) {
+		return;
+	}
+	int procs_fd = openat(fd, "cgroup.procs", O_RDONLY | O_CLOEXEC); // before Linux 5.14
+	FILE *file = procs_fd < 0 ? NULL : fdopen(procs_fd, "r");
+	char line[32];
+	while (file && fgets(line, sizeof(line), file)) {
+		long pid = strtol(line, NULL, 10);
+		if (pid > 1) { // 0: one of another pid namespace
+			kill((pid_t)pid, SIGKILL);
+		}
+	}
+	if (file) {
+		fclose(file);
+	} else {
+		fd_close(&procs_fd);
+	}
+}
+
+/* The lock is held by the guard that has made it, and by nobody else. */
+static bool end_left(int folder_fd, const char *name)
+{
+	struct stat about;
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = openat(folder_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &about) != 0 || about.st_uid != geteuid() ||
+		flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		return false;
+	}
+	(void)!write_file(fd, "cgroup.freeze", "1"); // nobody forks away
+	for (int ms = 0; ms < FREEZE_GROUP_END_MS; ms += END_PAUSE_MS) {
+		kill_inside(fd);
+		if (unlinkat(folder_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT) {
+			return true;
+		}
+		poll(NULL, 0, END_PAUSE_MS);
+	}
+	(void)!write_file(fd, "cgroup.freeze", "0"); // who cannot be killed goes on
+	return true;
+}
+
+static bool is_guards_name(const char *name)
+{
+	size_t len = sizeof(NAME_PREFIX) - 1;
+	return strncmp(name, NAME_PREFIX, len) == 0 && name[len] != '\0' &&
+	       strspn(name + len, "0123456789") == strlen(name + len);
+}
+
+struct visit {
+	int folders;
+	size_t ended;
+};
+
+static void visit_below(struct visit *visit, int fd, int depth) // which it closes
+{
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	while (folder && visit->folders < FOLDERS_MAX && (entry = readdir(folder)) != NULL) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.') {
+			continue;
+		}
+		visit->folders++;
+		if (is_guards_name(entry->d_name)) {
+			visit->ended += end_left(dirfd(folder), entry->d_name) ? 1 : 0;
+		} else if (depth < DEPTH_MAX) {
+			visit_below(visit,
+				openat(dirfd(folder), entry->d_name,
+					O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+				depth + 1);
+		}
+	}
+	if (folder) {
+		closedir(folder);
+	}
+}
+
+size_t freeze_group_end_left(void)
+{
+	struct visit visit = {0};
+	for (size_t i = 0; i < ARRAY_LENGTH(mounts); i++) {
+		struct statfs about;
+		int fd = open(mounts[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0 && fstatfs(fd, &about) == 0 && about.f_type == CGROUP2_SUPER_MAGIC) {
+			visit_below(&visit, fd, 0);
+		} else {
+			fd_close(&fd);
+		}
+	}
+	return visit.ended;
 }

@@ -14,13 +14,16 @@
  * so that every limit of that one still holds. Who is in it can neither fork out of it nor tell
  * that it was frozen. The kernel's admin-guide/cgroup-v2 has the files' meaning. Zero-initialise.
  */
-enum { FREEZE_GROUP_PATH_MAX = 1024 };
+enum {
+	FREEZE_GROUP_PATH_MAX = 1024,
+	FREEZE_GROUP_END_MS = 1000, // for who was left in one to end
+};
 
 struct freeze_group {
 	bool is_open;
 	bool is_frozen;                  // was told to be
 	int own_fd;                      // the cgroup in which we are
-	int fd;                          // the one below it
+	int fd;                          // the one below it, locked (flock)
 	char name[40];                   // of that one
 	char own[FREEZE_GROUP_PATH_MAX]; // as /proc/self/cgroup has it
 };
@@ -52,5 +55,13 @@ void freeze_group_close(struct freeze_group *group);
 
 /* The same for the one that a guard, now dead, has left. The caller is in its cgroup. */
 void freeze_group_remove_of(pid_t guard);
+
+/*
+ * Ends those in the hierarchy whose guard is gone, and spawner and broker with it, so that nobody
+ * has removed them: no guard holds their lock. Who is in one, frozen or not, is killed. Only what
+ * belongs to our user. Blocks for FREEZE_GROUP_END_MS at most for each: not on the loop. Returns
+ * how many there were.
+ */
+size_t freeze_group_end_left(void);
 
 #endif

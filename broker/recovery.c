@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/freeze_group.h"
 #include "base/log.h"
 #include "broker/record_owner.h"
 
@@ -97,6 +98,12 @@ static void run_look(struct pool_job *job)
 	struct look *look = CONTAINER_OF(job, struct look, job);
 	struct error err;
 	char path[PATH_MAX];
+	size_t frozen = freeze_group_end_left(); // before anything of theirs is collected
+	if (frozen > 0) {
+		log_warning("recovery: %zu paused agents, whose brokers and guards are gone, were "
+			    "ended",
+			frozen);
+	}
 	snprintf(path, sizeof(path), "%s/sessions", look->state_folder);
 	if (access(path, F_OK) != 0) {
 		return; // there never was any, and none is made for a look

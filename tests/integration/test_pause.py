@@ -284,6 +284,50 @@ class Copy(Pausing, SyncCase):
         self.copied()
         self.assertTrue(processes.wait_until((self.work / 'late').exists, PATIENCE))
 
+    def kill_with_all_that_watch(self, client):
+        """The broker, its spawner and its guards, none of which may act; who is left frozen."""
+        watching = [client.pid, *(pid for pid in processes.descendants(client.pid)
+                                  if processes.name_of(pid) == 'acp-guard')]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in watching:
+                os.kill(pid, number)
+        client.wait(PATIENCE)
+
+    @unittest.skipUnless(OWN_CGROUP, 'no cgroup can be made below the own one')
+    def test_what_broker_spawner_and_guards_left_frozen_is_ended_by_the_next_broker(self):
+        client, session = self.opened()
+        root = self.runtime(client, session)
+        self.with_daemon(client, session, root)
+        self.pause(client, session)
+        (root / 'late').write_text('late')
+        self.kill_with_all_that_watch(client)
+        left = self.running()
+        self.assertTrue(any(is_held(pid) for pid in left))
+        self.copied()
+        self.assertTrue(processes.wait_until(
+            lambda: not any(processes.is_running(pid) for pid in left), PATIENCE),
+            processes.describe(left))
+        self.assert_no_group_is_left()
+        self.assertTrue(processes.wait_until((self.work / 'late').exists, PATIENCE))
+
+    @unittest.skipUnless(OWN_CGROUP, 'no cgroup can be made below the own one')
+    def test_what_a_living_broker_has_paused_is_not_taken_for_left(self):
+        client, session = self.opened()
+        ticks = self.with_daemon(client, session, self.runtime(client, session))
+        self.pause(client, session)
+        of_the_living = groups()
+        dead, dead_session = self.opened()
+        self.pause(dead, dead_session)
+        of_the_dead = groups() - of_the_living
+        self.assertTrue(of_the_dead)
+        self.kill_with_all_that_watch(dead)
+        self.copied()
+        self.assertTrue(processes.wait_until(
+            lambda: not any(group.exists() for group in of_the_dead), PATIENCE))
+        self.assert_still(ticks)
+        self.resume(client, session)
+        self.assert_grows(ticks)
+
 
 class Plain(Pausing, case.Case):
     def test_an_agent_without_a_record_is_paused_as_well(self):

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/process.h"
 
+#include <limits.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/freeze_group.h"
 #include "tests/unit/freeze_roles.h"
@@ -309,6 +313,61 @@ static void test_who_is_in_another_cgroup_is_not_taken_from_it(void **state)
 	}
 }
 
+/* ---- what nobody is left to end ---- */
+
+/* As a guard would make it, for a pid that no process has. */
+static int make_left(char *name, size_t size)
+{
+	snprintf(name, size, "acp-broker-%d", INT_MAX - (int)getpid());
+	assert_int_equal(mkdirat(ours.own_fd, name, 0755), 0);
+	int fd = openat(ours.own_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void write_to(int group_fd, const char *name, int number)
+{
+	int fd = openat(group_fd, name, O_WRONLY | O_CLOEXEC);
+	assert_true(dprintf(fd, "%d", number) > 0);
+	close(fd);
+}
+
+static pid_t freeze_somebody(int group_fd)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(group_fd); // or it would hold the lock
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	write_to(group_fd, "cgroup.procs", (int)pid);
+	write_to(group_fd, "cgroup.freeze", 1);
+	return pid;
+}
+
+static void test_who_is_frozen_and_whose_guard_is_gone_is_ended(void **state)
+{
+	char name[64];
+	int status;
+	if (!ours.is_open) {
+		skip();
+	}
+	int group_fd = make_left(name, sizeof(name));
+	pid_t pid = freeze_somebody(group_fd);
+	assert_int_equal(flock(group_fd, LOCK_EX | LOCK_NB), 0); // as long as a guard holds it …
+	(void)freeze_group_end_left();
+	assert_int_equal(faccessat(ours.own_fd, name, F_OK, 0), 0);
+	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+	close(group_fd);
+	assert_true(freeze_group_end_left() >= 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_int_not_equal(faccessat(ours.own_fd, name, F_OK, 0), 0);
+	assert_int_equal(faccessat(ours.own_fd, ours.name, F_OK, 0), 0); // which is held
+}
+
 /* ---- all of them ---- */
 
 static int set_up(void **state)
@@ -361,6 +420,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_a_signal_that_is_caught_is_seen_once_it_goes_on),
 		cmocka_unit_test(test_a_killed_guard_leaves_nothing_frozen),
 		cmocka_unit_test(test_who_is_in_another_cgroup_is_not_taken_from_it),
+		cmocka_unit_test(test_who_is_frozen_and_whose_guard_is_gone_is_ended),
 	};
 	return run_with_spawner(tests, ARRAY_LENGTH(tests), set_up, tear_down);
 }
