@@ -237,6 +237,12 @@ export class Gateway {
     stream.on("close", () => {
       channel.ended();
       child.stdin.end(); // and nothing else: it is not killed
+      channel.isClosed = true;
+      for (const output of [child.stdout, child.stderr]) {
+        if (output.isPaused()) {
+          output.destroy(); // the write under way fails, and so will the child's next one
+        }
+      }
     });
     child.on("close", (code) => {
       channel.child = null;
@@ -257,7 +263,7 @@ export class Gateway {
     child.stdin.on("error", () => {});
     stream.pipe(child.stdin);
     child.stdout.on("data", (data) => {
-      if (stream.destroyed) {
+      if (channel.isClosed) {
         child.stdout.destroy(); // what writes on dies of it
       } else if (window === 0) {
         freeze();
@@ -268,7 +274,7 @@ export class Gateway {
       this.#count(connection);
     });
     child.stderr.on("data", (data) => {
-      if (stream.destroyed) {
+      if (channel.isClosed) {
         child.stderr.destroy();
       } else if (data.length > window) {
         window = 0;
