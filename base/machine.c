@@ -1,22 +1,129 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/machine.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 
-void machine_id_read(char machine[MACHINE_ID_SIZE])
+enum { ID_LEN = 32 }; // hexadecimal digits, as machine-id(5) has them
+
+/* Its first line, if that is an id; otherwise false, with errno as open(2) left it, or 0. */
+static bool read_id(const char *path, char machine[MACHINE_ID_SIZE])
 {
-	ATTR_CLEANUP(fd_cleanup) int fd = open("/etc/machine-id", O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, machine, MACHINE_ID_SIZE - 1);
+	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return false;
+	}
+	ssize_t len = read(fd, machine, MACHINE_ID_SIZE - 1);
 	machine[len > 0 ? len : 0] = '\0';
 	machine[strcspn(machine, "\n")] = '\0';
-	if (!machine[0] && gethostname(machine, MACHINE_ID_SIZE - 1) != 0) {
-		machine[0] = '\0';
+	errno = 0;
+	return strlen(machine) == ID_LEN && strspn(machine, "0123456789abcdef") == ID_LEN;
+}
+
+/* What docker and podman put into their containers. */
+static bool is_container(const char *root)
+{
+	static const char *const marks[] = {"/.dockerenv", "/run/.containerenv"};
+	char path[PATH_MAX];
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		snprintf(path, sizeof(path), "%s%s", root, marks[i]);
+		if (access(path, F_OK) == 0) {
+			return true;
+		}
 	}
-	machine[MACHINE_ID_SIZE - 1] = '\0';
+	return false;
+}
+
+static bool write_draft(int fd, const char *path, struct error *err)
+{
+	uint64_t words[2];
+	char text[ID_LEN + 2];
+	ssize_t len;
+	do {
+		len = getrandom(words, sizeof(words), 0);
+	} while (len < 0 && errno == EINTR);
+	if (len != sizeof(words)) {
+		return error_set_errno(err, errno, "making %s: no random bytes", path);
+	}
+	int size = snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64 "\n", words[0], words[1]);
+	if (write(fd, text, (size_t)size) != size || fsync(fd) != 0) {
+		return error_set_errno(err, errno, "writing %s", path);
+	}
+	return true;
+}
+
+/* Whoever is the first to give it its name: the others take what is there then. */
+static bool make_id(const char *folder, const char *path, struct error *err)
+{
+	char draft[PATH_MAX];
+	if (snprintf(draft, sizeof(draft), "%s.XXXXXX", path) >= (int)sizeof(draft)) {
+		return error_set_errno(err, ENAMETOOLONG, "making %s", path);
+	}
+	if (!folder_make(folder, err)) {
+		return false;
+	}
+	ATTR_CLEANUP(fd_cleanup) int fd = mkostemp(draft, O_CLOEXEC);
+	if (fd < 0) {
+		return error_set_errno(err, errno, "making %s", path);
+	}
+	bool ok = write_draft(fd, path, err);
+	if (ok && link(draft, path) != 0 && errno != EEXIST) {
+		ok = error_set_errno(err, errno, "making %s", path);
+	}
+	unlink(draft);
+	return ok;
+}
+
+static bool kept_id(const char *folder, char machine[MACHINE_ID_SIZE], struct error *err)
+{
+	char path[PATH_MAX];
+	if (snprintf(path, sizeof(path), "%s/machine-id", folder) >= (int)sizeof(path)) {
+		return error_set_errno(err, ENAMETOOLONG, "opening %s/machine-id", folder);
+	}
+	if (read_id(path, machine)) {
+		return true;
+	}
+	if (errno == ENOENT && !make_id(folder, path, err)) {
+		return false;
+	}
+	if (read_id(path, machine)) {
+		return true;
+	}
+	if (errno != 0) {
+		return error_set_errno(err, errno, "opening %s", path);
+	}
+	return error_set(err, ERROR_CONFIG,
+		"%s is no id: 32 hexadecimal digits were expected. By it what was left on other "
+		"machines is found again: bring the file back as it was, or remove it",
+		path);
+}
+
+bool machine_id_read(
+	const char *root, const char *folder, char machine[MACHINE_ID_SIZE], struct error *err)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/etc/machine-id", root);
+	if (!is_container(root) && read_id(path, machine)) {
+		return true;
+	}
+	if (folder && *folder) {
+		return kept_id(folder, machine, err);
+	}
+	memset(machine, 0, MACHINE_ID_SIZE);
+	if (gethostname(machine, MACHINE_ID_SIZE - 1) != 0) {
+		return error_set_errno(err, errno, "asking for the host's name");
+	}
+	return true;
 }
 
 void boot_id_read(char boot[BOOT_ID_SIZE])

@@ -120,11 +120,12 @@ static bool change_note(struct claim_paper *paper)
 static bool take(struct claim_paper *paper)
 {
 	struct daytona_identity *identity = &paper->identity;
-	if (!paper->has_identity) {
-		daytona_identity_init(identity, paper->profile, paper->directory,
-			paper->is_new && !paper->wanted);
-		paper->has_identity = true;
+	bool is_random = paper->is_new && !paper->wanted;
+	if (!paper->has_identity && !daytona_identity_init(identity, paper->state_folder,
+			paper->profile, paper->directory, is_random, &paper->err)) {
+		return false;
 	}
+	paper->has_identity = true;
 	if (paper->wanted) {
 		snprintf(identity->name, sizeof(identity->name), "%s", paper->wanted);
 	}

@@ -15,6 +15,8 @@ struct describing {
 	struct daytona_api *api;
 	struct daytona_identity identity;
 	struct pool_job job;
+	struct error err; // the worker's; why there is no identity
+	bool is_identified;
 	size_t count;
 };
 
@@ -99,7 +101,8 @@ static const struct daytona_list_listener list_listener = {
 static void run_identify(struct pool_job *job)
 {
 	struct describing *self = CONTAINER_OF(job, struct describing, job);
-	daytona_identity_init(&self->identity, self->profile.name, NULL, false);
+	self->is_identified = daytona_identity_init(&self->identity, self->context->state_folder,
+		self->profile.name, NULL, false, &self->err);
 }
 
 static void on_identified(struct pool_job *job)
@@ -107,6 +110,10 @@ static void on_identified(struct pool_job *job)
 	struct describing *self = CONTAINER_OF(job, struct describing, job);
 	struct daytona_pair query[] = {{DAYTONA_LABEL_OWNER, self->identity.owner}, {NULL, NULL}};
 	tell_all(self);
+	if (!self->is_identified) {
+		end(self, &self->err);
+		return;
+	}
 	daytona_list(self->api, query, &list_listener, self);
 }
 
@@ -121,6 +128,7 @@ bool daytona_describe(const struct provider_context *context, const struct setti
 		free(self);
 		return false;
 	}
+	error_set(&self->err, ERROR_UNAVAILABLE, "the broker is ending");
 	self->job = (struct pool_job){
 		.lane = POOL_LANE_WORK, .run = run_identify, .done = on_identified};
 	self->api = daytona_profile_api(&self->profile, context, err);

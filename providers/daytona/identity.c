@@ -17,21 +17,23 @@ static void put_hash(char text[DAYTONA_HASH_SIZE], uint64_t hash)
 	snprintf(text, DAYTONA_HASH_SIZE, "%016" PRIx64, hash);
 }
 
-static uint64_t hash_owner(void)
+static uint64_t hash_owner(const char *machine)
 {
-	char machine[MACHINE_ID_SIZE];
 	char user[32];
-	machine_id_read(machine);
 	snprintf(user, sizeof(user), "%lu", (unsigned long)getuid());
 	return hash_text(hash_text(hash_text(HASH_START, "acp-broker"), machine), user);
 }
 
-void daytona_identity_init(struct daytona_identity *identity, const char *profile,
-	const char *directory, bool is_transient)
+bool daytona_identity_init(struct daytona_identity *identity, const char *state_folder,
+	const char *profile, const char *directory, bool is_transient, struct error *err)
 {
+	char machine[MACHINE_ID_SIZE];
+	if (!machine_id_read("", state_folder, machine, err)) {
+		return false;
+	}
 	*identity = (struct daytona_identity){.profile = mem_strdup(profile),
 		.directory = directory ? real_path(directory) : NULL};
-	uint64_t owner = hash_owner();
+	uint64_t owner = hash_owner(machine);
 	uint64_t workspace =
 		hash_text(owner, identity->directory ? identity->directory : "no workspace");
 	put_hash(identity->owner, owner);
@@ -47,6 +49,7 @@ void daytona_identity_init(struct daytona_identity *identity, const char *profil
 	} else {
 		snprintf(identity->name, sizeof(identity->name), "acp-broker-%016" PRIx64, whole);
 	}
+	return true;
 }
 
 void daytona_identity_finish(struct daytona_identity *identity)

@@ -31,9 +31,10 @@ struct daytona_identity {
 	char *directory; // owned; the real path of the workspace; NULL: none is known
 };
 
-/* Reads links of the directory (NULL: none), and this machine's id. Blocks. */
-void daytona_identity_init(struct daytona_identity *identity, const char *profile,
-	const char *directory, bool is_transient);
+/* Reads links of the directory (NULL: none), and this machine's id (machine_id_read). Blocks. */
+bool daytona_identity_init(struct daytona_identity *identity, const char *state_folder,
+	const char *profile, const char *directory, bool is_transient,
+	struct error *err) ATTR_NODISCARD;
 void daytona_identity_finish(struct daytona_identity *identity); // zeroed is fine
 
 /* What a sandbox that is made bears; the texts are those of the identity. */

@@ -195,12 +195,17 @@ static const struct daytona_list_listener list_listener = {
 static void run_identify(struct pool_job *job)
 {
 	struct inventory *self = CONTAINER_OF(job, struct inventory, job);
-	daytona_identity_init(&self->identity, self->profile.name, NULL, false);
+	self->has_failed = !daytona_identity_init(&self->identity, self->context->state_folder,
+		self->profile.name, NULL, false, &self->err);
 }
 
 static void on_identified(struct pool_job *job)
 {
 	struct inventory *self = CONTAINER_OF(job, struct inventory, job);
+	if (self->has_failed) {
+		end(self, &self->err);
+		return;
+	}
 	/* Also those of profiles that are not there any more: nobody else tells of them. */
 	struct daytona_pair query[] = {{DAYTONA_LABEL_OWNER, self->identity.owner}, {NULL, NULL}};
 	daytona_list(self->api, query, &list_listener, self);

@@ -39,8 +39,10 @@ struct root_job {
 	struct ssh_roots *roots;       // NULL once those are gone
 	struct script_run *run;        // owned; NULL before and after
 	char *local;                   // owned; NULL: they are removed
+	char *state_folder;            // owned, the worker's; NULL: there is none
 	char *real;                    // owned; the worker's
 	char machine[MACHINE_ID_SIZE]; // the worker's
+	struct error err;              // the worker's; why there is no `real`
 	sandbox_done *done;
 	void *data;
 };
@@ -50,6 +52,7 @@ static void job_free(struct root_job *job)
 	script_run_destroy(job->run);
 	list_remove(&job->link);
 	free(job->local);
+	free(job->state_folder);
 	free(job->real);
 	free(job);
 }
@@ -100,8 +103,9 @@ static void put_folder(const struct root_job *job, const char *name, char folder
 static void on_run(struct pool_job *pool_job)
 {
 	struct root_job *job = CONTAINER_OF(pool_job, struct root_job, job);
-	machine_id_read(job->machine);
-	job->real = real_path(job->local);
+	if (machine_id_read("", job->state_folder, job->machine, &job->err)) {
+		job->real = real_path(job->local);
+	}
 }
 
 /* ---- answers ---- */
@@ -206,9 +210,7 @@ static void on_named(struct pool_job *pool_job)
 		return;
 	}
 	if (!job->real) {
-		struct error err;
-		error_set(&err, ERROR_UNAVAILABLE, "%s: the broker is ending", job->local);
-		job_finish(job, &err);
+		job_finish(job, &job->err);
 		return;
 	}
 	put_name(name, job->real);
@@ -225,6 +227,8 @@ static struct root_job *job_create(
 	job->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_named};
 	job->roots = roots;
 	job->local = mem_strdup_or_null(local);
+	job->state_folder = mem_strdup_or_null(roots->state_folder);
+	error_set(&job->err, ERROR_UNAVAILABLE, "%s: the broker is ending", local ? local : "");
 	job->done = done;
 	job->data = data;
 	list_append(&roots->jobs, &job->link);
@@ -285,7 +289,8 @@ void ssh_roots_init(struct ssh_roots *roots, const struct ssh_roots_config *conf
 	*roots = (struct ssh_roots){.sandbox = config->sandbox,
 		.pool = config->pool,
 		.base = place_base(config->setting, config->home),
-		.profile = mem_strdup(config->profile)};
+		.profile = mem_strdup(config->profile),
+		.state_folder = mem_strdup_or_null(config->state_folder)};
 	list_init(&roots->jobs);
 	if (config->is_transient) {
 		uint64_t words[2] = {(uint64_t)getpid(), (uint64_t)clock_now_ms()};
@@ -316,4 +321,5 @@ void ssh_roots_finish(struct ssh_roots *roots)
 	sandbox->root_count = 0;
 	free(roots->base);
 	free(roots->profile);
+	free(roots->state_folder);
 }

@@ -7,8 +7,8 @@
 
 /*
  * The folders of the workspaces in a sandbox on another machine:
- * BASE/workspaces/NAME-HASH/NAME. NAME is made of the local directory's, HASH of this machine,
- * the user, the profile and the local directory's real path, and of a token where the sandbox is
+ * BASE/workspaces/NAME-HASH/NAME. NAME is made of the local directory's, HASH of this machine
+ * (machine_id_read), the user, the profile and the local directory's real path, and of a token where the sandbox is
  * not to be found again: so one directory is one folder, from wherever many machines
  * share an account there. Nothing of a local path is looked up there, and a local
  * directory need not exist.
@@ -18,6 +18,7 @@ struct ssh_roots {
 	struct pool *pool;       // borrowed
 	char *base;              // owned; absolute, there
 	char *profile;           // owned
+	char *state_folder;      // owned; NULL: there is none
 	char token[40];          // "" where the folders are to be found again
 	struct list jobs;        // of struct root_job
 };
@@ -32,6 +33,7 @@ struct ssh_roots_config {
 	const char *setting;
 	const char *home;
 	const char *profile;
+	const char *state_folder; // or NULL
 	bool is_transient;
 };
 void ssh_roots_init(struct ssh_roots *roots, const struct ssh_roots_config *config);

@@ -82,6 +82,7 @@ static void on_host_ready(void *data)
 					     .setting = self->runtime_root,
 					     .home = facts->home,
 					     .profile = self->profile,
+					     .state_folder = self->context->state_folder,
 					     .is_transient = self->settings.is_transient,
 				     });
 	self->is_up = true;
