@@ -54,18 +54,29 @@ void tool_terminal_settle(struct tool_terminal *terminal)
 	}
 }
 
-struct tool_terminal *tool_terminal_find(
-	struct toolhost *toolhost, const char *session_id, const char *id)
+static struct tool_terminal *find_by_id(struct toolhost *toolhost, const char *id)
 {
 	LIST_FOR_EACH(terminal, &toolhost->terminals, struct tool_terminal, link) {
 		if (strcmp(terminal->id, id) == 0) {
-			bool may_be_named = terminal->process && !terminal->create &&
-			                    !terminal->is_released &&
-			                    strcmp(terminal->session_id, session_id) == 0;
-			return may_be_named ? terminal : NULL;
+			return terminal;
 		}
 	}
 	return NULL;
+}
+
+static bool was_started_in(const struct tool_terminal *terminal, const char *session_id)
+{
+	return terminal->process && !terminal->create &&
+	       strcmp(terminal->session_id, session_id) == 0;
+}
+
+struct tool_terminal *tool_terminal_find(
+	struct toolhost *toolhost, const char *session_id, const char *id)
+{
+	struct tool_terminal *terminal = find_by_id(toolhost, id);
+	bool may_be_named =
+		terminal && was_started_in(terminal, session_id) && !terminal->is_released;
+	return may_be_named ? terminal : NULL;
 }
 
 bool tool_terminal_was_minted(const struct toolhost *toolhost, const char *id)
@@ -182,6 +193,16 @@ void tool_terminal_exited(struct tool_terminal *terminal)
 
 /* ---- the methods ---- */
 
+static void refuse(struct tool_call *call, const char *id)
+{
+	if (tool_terminal_was_minted(call->toolhost, id)) {
+		tool_call_fail(call, "INVALID_PARAMS",
+			"terminal %s was released, or is none of this session's", id);
+	} else {
+		tool_call_fail(call, "INVALID_PARAMS", "terminal \"%.100s\" is not known", id);
+	}
+}
+
 /* The terminal named; NULL where there is none: then the call is answered. */
 static struct tool_terminal *take_terminal(struct tool_call *call, const struct tool_params *params)
 {
@@ -190,11 +211,8 @@ static struct tool_terminal *take_terminal(struct tool_call *call, const struct 
 		return NULL;
 	}
 	struct tool_terminal *terminal = tool_terminal_find(call->toolhost, call->session_id, id);
-	if (!terminal && tool_terminal_was_minted(call->toolhost, id)) {
-		tool_call_fail(call, "INVALID_PARAMS",
-			"terminal %s was released, or is none of this session's", id);
-	} else if (!terminal) {
-		tool_call_fail(call, "INVALID_PARAMS", "terminal \"%.100s\" is not known", id);
+	if (!terminal) {
+		refuse(call, id);
 	}
 	free(id);
 	return terminal;
@@ -280,16 +298,34 @@ static void serve_kill(struct tool_call *call, const struct tool_params *params)
 	}
 }
 
-/* The id is unknown from here on; who waits is answered when the command has been killed. */
+static void release_terminal(struct tool_call *call, struct tool_terminal *terminal)
+{
+	give_up(terminal);
+	terminal_kill(terminal->process);
+	wait_for_exit(call, terminal, false);
+	tool_terminal_settle(terminal);
+}
+
+/*
+ * The id is unknown to the others from here on; who waits is answered when the command has been
+ * killed. Twice is as good as once: an agent whose wait has ended releases what another part of it
+ * has just killed and releases, too.
+ */
 static void serve_release(struct tool_call *call, const struct tool_params *params)
 {
-	struct tool_terminal *terminal = take_terminal(call, params);
-	if (terminal) {
-		give_up(terminal);
-		terminal_kill(terminal->process);
-		wait_for_exit(call, terminal, false);
-		tool_terminal_settle(terminal);
+	char *id = tool_string(call, params, "terminalId");
+	if (!id) {
+		return;
 	}
+	struct tool_terminal *terminal = find_by_id(call->toolhost, id);
+	if (terminal && was_started_in(terminal, call->session_id)) {
+		release_terminal(call, terminal);
+	} else if (!terminal && tool_terminal_was_minted(call->toolhost, id)) {
+		tool_call_answer_empty(call); // nothing of it is left
+	} else {
+		refuse(call, id);
+	}
+	free(id);
 }
 
 const struct tool_method terminal_methods[] = {

@@ -178,9 +178,11 @@ static void release_answers_who_waits(struct world *world)
 
 static void unknown_and_released_ids_are_refused(struct world *world)
 {
-	static const char *const methods[] = {"output", "wait_for_exit", "kill", "release"};
+	static const char *const methods[] = {"output", "wait_for_exit", "kill"};
 	const char *id = terminal_open("sleep 1000");
 	expect_result(terminal_ask("release", id), "{}");
+	expect_result(terminal_ask("release", id), "{}"); // as good as once
+	expect_failure(terminal_ask("release", "term-9"), "INVALID_PARAMS", "not known");
 	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
 		expect_failure(terminal_ask(methods[i], id), "INVALID_PARAMS", "was released");
 		expect_failure(terminal_ask(methods[i], "term-9"), "INVALID_PARAMS", "not known");

@@ -116,12 +116,15 @@ static void test_release_while_somebody_waits_answers_both(void **state)
 
 static void test_unknown_and_released_terminals_are_refused(void **state)
 {
-	static const char *const methods[] = {"output", "wait_for_exit", "kill", "release"};
+	static const char *const methods[] = {"release", "output", "wait_for_exit", "kill"};
 	static const char *const never[] = {"term-2", "term-0", "term-01", "term-", "", "x"};
 	const char *id = create("sleep 1000");
 	int release = ask_of("release", id); // unknown from the call on, not from the answer on
 	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
-		expect_failure(ask_of(methods[i], id), "INVALID_PARAMS", "term-1 was released");
+		if (i > 0) {
+			expect_failure(
+				ask_of(methods[i], id), "INVALID_PARAMS", "term-1 was released");
+		}
 		for (size_t j = 0; j < ARRAY_LENGTH(never); j++) {
 			expect_failure(ask_of(methods[i], never[j]), "INVALID_PARAMS", "not known");
 		}
@@ -130,12 +133,31 @@ static void test_unknown_and_released_terminals_are_refused(void **state)
 	expect_result(release, "{}");
 }
 
-static void test_a_terminal_is_its_sessions_own(void **state)
+/* As an agent does that waits for the end in one place and kills in another. */
+static void test_what_was_released_can_be_released_again(void **state)
 {
 	const char *id = create("sleep 1000");
+	int wait = ask_of("wait_for_exit", id);
+	int releases[] = {ask_of("release", id), ask_of("release", id)};
+	for (size_t i = 0; i < ARRAY_LENGTH(releases); i++) {
+		expect_result(releases[i], "{}");
+	}
+	expect_result(wait, was_killed);
+	for (int i = 0; i < 2; i++) { // also once nothing of it is left
+		expect_result(ask_of("release", id), "{}");
+		fixture_run_for(300);
+	}
+	expect_failure(ask_of("output", id), "INVALID_PARAMS", "term-1 was released");
+}
+
+static void test_a_terminal_is_its_sessions_own(void **state)
+{
+	static const char *const methods[] = {"output", "wait_for_exit", "kill", "release"};
+	const char *id = create("sleep 1000");
 	fixture.session = "s2";
-	expect_failure(ask_of("output", id), "INVALID_PARAMS", "none of this session's");
-	expect_failure(ask_of("kill", id), "INVALID_PARAMS", "none of this session's");
+	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
+		expect_failure(ask_of(methods[i], id), "INVALID_PARAMS", "none of this session's");
+	}
 	fixture.session = "s1";
 	expect_result(ask_of("output", id), "{\"output\":\"\",\"truncated\":false}");
 }
@@ -344,6 +366,7 @@ int main(void)
 		ON_LOCAL(test_a_killed_terminal_can_still_be_read),
 		ON_LOCAL(test_release_while_somebody_waits_answers_both),
 		ON_LOCAL(test_unknown_and_released_terminals_are_refused),
+		ON_LOCAL(test_what_was_released_can_be_released_again),
 		ON_LOCAL(test_a_terminal_is_its_sessions_own),
 		ON_LOCAL(test_a_hundred_terminals_run_at_once),
 		ON_LOCAL(test_the_end_of_the_output_is_kept_at_a_character),
