@@ -3,6 +3,8 @@
 """The scripts that run on a host, by themselves, in each shell that has to do."""
 
 import os
+import re
+import signal
 import subprocess
 
 import processes
@@ -34,8 +36,13 @@ class End(Case):
         self.spawned.append(process)
         return process
 
-    def spawn_ender(self, shell):
-        script = f'. {MEMBERS}; acp_run=$0 acp_token={TOKEN}; acp_end'
+    def dead_pid(self):
+        dead = subprocess.Popen(['/bin/true'])
+        dead.wait()
+        return dead.pid
+
+    def spawn_ender(self, shell, prelude=''):
+        script = f'. {MEMBERS}; {prelude} acp_run=$0 acp_token={TOKEN}; acp_end'
         return self.spawn(*shell, '-c', script, str(self.run_folder), mark=TOKEN)
 
     def wait_ended(self, *processes_):
@@ -63,8 +70,9 @@ class End(Case):
         def scene(shell):
             member = self.spawn('sleep', '100', mark=f'{TOKEN}.1.')
             first = self.spawn('sleep', '100')
-            (self.run_folder / 'ending').mkdir()
-            (self.run_folder / 'ending/by').write_text(f'{first.pid}\n')
+            dead = self.dead_pid()
+            (self.run_folder / 'ending').symlink_to(str(dead))
+            (self.run_folder / f'after.{dead}').symlink_to(str(first.pid))
             second = self.spawn_ender(shell)
             self.assertFalse(processes.wait_until(
                 lambda: processes.stat_of(member.pid)[1] in 'TZ', 1))
@@ -73,26 +81,70 @@ class End(Case):
             self.wait_ended(member, second)
         self.each(scene)
 
-    def test_a_sweep_leaves_its_own_run_to_the_watches(self):
-        """Its control has died while it looked: it would have stopped itself, and all with it."""
-        dead = subprocess.Popen(['/bin/true'])
-        dead.wait()
-        script = f'. {MEMBERS}; . {WATCH}; acp_run=$0 acp_token={TOKEN}; acp_sweep {dead.pid}'
+    def test_who_is_killed_while_all_stand_still_has_an_heir(self):
+        dies = 'kill() { command kill "$@"; [ "$1" != -STOP ] || command kill -KILL $$; };'
 
         def scene(shell):
+            members = [self.spawn('sleep', '100', mark=f'{TOKEN}.{number}.') for number in (1, 2)]
+            ender = self.spawn_ender(shell, dies)
+            self.wait_ended(ender, *members)
+            self.assertEqual(ender.returncode, -signal.SIGKILL)
+            self.assertTrue(processes.wait_until(lambda: not self.run_folder.exists(), 30))
+        self.each(scene)
+
+    def test_an_heir_ends_with_who_has_it(self):
+        def scene(shell):
+            self.wait_ended(self.spawn_ender(shell))
+            mark = f'ACP_BROKER_RUN={TOKEN}'.encode()
+            self.assertTrue(processes.wait_until(lambda: not any(
+                mark in processes.read_file(f'/proc/{pid}/environ')
+                for pid in processes.all_pids()), 30))
+        self.each(scene)
+
+    def spawn_sweep(self, shell, own):
+        script = f'. {MEMBERS}; . {WATCH}; acp_run=$0 acp_token={TOKEN}; acp_sweep'
+        return self.spawn(*shell, '-c', script, str(own), mark=TOKEN)
+
+    def place(self):
+        """What a folder's name says of this machine."""
+        boot = processes.read_file('/proc/sys/kernel/random/boot_id').decode()
+        return boot.split('-')[0] + '.' + re.search('[0-9]+', os.readlink('/proc/self/ns/pid'))[0]
+
+    def test_a_sweep_leaves_its_own_run_to_the_watches(self):
+        """Its control has died while it looked: it would have stopped itself, and all with it."""
+        def scene(shell):
+            own = self.dir / f'acp-broker.{TOKEN}.{self.dead_pid()}.{self.place()}'
+            own.mkdir()
             member = self.spawn('sleep', '100', mark=f'{TOKEN}.1.')
-            old = self.dir / f'acp-broker.{"a" * 32}'
-            old.mkdir()
-            old_member = self.spawn('sleep', '100', mark=f'{"a" * 32}.1.')
-            sweep = self.spawn(*shell, '-c', script, str(self.run_folder), mark=TOKEN)
-            boot = processes.read_file('/proc/sys/kernel/random/boot_id').decode().strip()
-            self.assertTrue(processes.wait_until(
-                lambda: boot in processes.read_file(self.run_folder / 'control').decode(), 30))
-            self.wait_ended(sweep)
+            self.wait_ended(self.spawn_sweep(shell, own))
             self.assertIsNone(member.poll())
-            self.assertIsNone(old_member.poll())  # nobody knows who controlled it
             self.wait_ended(member, self.spawn_ender(shell))
-            old.rmdir()
+            own.rmdir()
+        self.each(scene)
+
+    def test_a_sweep_ends_the_runs_that_are_no_more(self):
+        """Also one that was killed when it had made its folder, and nothing in it."""
+        def scene(shell):
+            self.run_folder.rmdir()
+            control = self.spawn('sleep', '100', mark='b' * 32)
+            own = self.dir / f'acp-broker.{TOKEN}.{os.getpid()}.{self.place()}'
+            others = [self.dir / f'acp-broker.{name}' for name in (
+                f'{"a" * 32}', f'{"b" * 32}.{control.pid}.{self.place()}',
+                f'{"c" * 32}.{self.dead_pid()}.0{self.place()}', f'{"d" * 32}.x.{self.place()}')]
+            dead = self.dir / f'acp-broker.{"e" * 32}.{self.dead_pid()}.{self.place()}'
+            taken = self.dir / f'acp-broker.{"0" * 32}.{control.pid}.{self.place()}'
+            for folder in (own, dead, taken, *others):
+                folder.mkdir()
+            kept = [self.spawn('sleep', '100', mark=f'{letter * 32}.1.') for letter in 'abcd']
+            ended = [self.spawn('sleep', '100', mark=f'{letter * 32}.1.') for letter in 'e0']
+            self.wait_ended(self.spawn_sweep(shell, own), *ended)
+            self.assertEqual([folder.name for folder in (own, *others) if not folder.exists()], [])
+            self.assertFalse(dead.exists() or taken.exists())
+            for process in (*kept, control):
+                self.assertIsNone(process.poll())
+                process.kill()
+            for folder in (own, *others):
+                folder.rmdir()
         self.each(scene)
 
     def test_three_at_once_end_it(self):

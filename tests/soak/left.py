@@ -9,7 +9,7 @@ import processes
 
 # What a stint itself has in its folder, and the broker for good.
 KNOWN = {'work', 'home', 'config', 'pids', 'memory'}
-RUN_FOLDER = 'acp-broker.' + 32 * '[0-9a-f]'
+RUN_FOLDER = 'acp-broker.' + 32 * '[0-9a-f]' + '*'
 
 
 def count(stint):
@@ -38,8 +38,14 @@ def temporary(stint):
     own = [path for path in stint.dir.iterdir() if path.name not in KNOWN]
     folders = [stint.work, stint.state, *stint.place.folders()]
     return [str(path) for path in own] + [
-        str(path) for folder in folders for pattern in ('.acp-broker-*', RUN_FOLDER, '*.new')
+        described(path) for folder in folders for pattern in ('.acp-broker-*', RUN_FOLDER, '*.new')
         for path in folder.rglob(pattern)]
+
+
+def described(path):
+    """With what is in it, which tells how far its end has come."""
+    inside = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else ''
+    return f'{path} {inside}'.strip()
 
 
 def held(folder):

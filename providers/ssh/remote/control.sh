@@ -8,7 +8,7 @@ umask 077
 acp_run=
 exec 2>/dev/null
 
-for acp_tool in cat env grep mkdir mkfifo mv rm rmdir sleep sort uname; do
+for acp_tool in cat env grep ln mkdir mkfifo mv readlink rm rmdir sleep sort uname; do
 	command -v "$acp_tool" >/dev/null || acp_missing="${acp_missing-} $acp_tool"
 done
 if [ -n "${acp_missing-}" ]; then
@@ -19,9 +19,15 @@ fi
 	echo "fatal there is no /proc there"
 	exit 1
 }
+# The folder's name says who made it, where, and since when that place is there (a restart, a
+# container): it is known from the first moment on whose run it is, and whether that one lives.
+read -r acp_boot </proc/sys/kernel/random/boot_id
+acp_space=$(readlink /proc/self/ns/pid)
+acp_space=${acp_space##*[}
+acp_name=acp-broker.$acp_token.$$.${acp_boot%%-*}.${acp_space%]}
 for acp_base in "${XDG_RUNTIME_DIR-}" "${TMPDIR-}" /tmp /var/tmp "$HOME"; do
-	if [ -n "$acp_base" ] && mkdir "$acp_base/acp-broker.$acp_token"; then
-		acp_run=$acp_base/acp-broker.$acp_token
+	if [ -n "$acp_base" ] && mkdir "$acp_base/$acp_name"; then
+		acp_run=$acp_base/$acp_name
 		break
 	fi
 done
@@ -73,7 +79,7 @@ acp_helper() {
 }
 acp_helper acp_watch_control
 acp_helper acp_watch_beats
-acp_helper acp_sweep $$
+acp_helper acp_sweep
 
 acp_beats=0
 while read -r acp_order acp_id acp_shell acp_signal; do

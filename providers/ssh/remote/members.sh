@@ -115,32 +115,50 @@ acp_kill_group() {
 }
 
 # One at a time ends a run: two would stop each other, and everything would stand still for good.
-# Who comes second waits to be killed, and takes over where the first is no more.
+# Who comes second waits to be killed, and one takes over where the first is no more. Each of these
+# links comes to be with what it says: who ends the run, and who does so after a dead one.
 acp_take_end() {
-	acp_waits=0
-	until mkdir "$acp_run/ending"; do
+	read -r acp_self acp_rest </proc/self/stat # in a subshell $$ is another
+	acp_turn=ending acp_tries=0
+	until ln -s "$acp_self" "$acp_run/$acp_turn" || [ "$acp_tries" -gt 20 ]; do
 		[ -d "$acp_run" ] || exit 0
-		acp_ender=
-		read -r acp_ender <"$acp_run/ending/by"
-		if [ -n "$acp_ender" ] && acp_lives "$acp_ender"; then
-			acp_waits=0
-		elif [ -n "$acp_ender" ] || [ "$acp_waits" -gt 20 ]; then
-			mv "$acp_run/ending" "$acp_run/ended.$$"
+		acp_ender=$(readlink "$acp_run/$acp_turn")
+		if [ -z "$acp_ender" ]; then
+			acp_tries=$((acp_tries + 1)) # no link can be made there
+			sleep 0.1 || sleep 1
+		elif [ "$acp_ender" != "$acp_self" ] && acp_lives "$acp_ender"; then
+			sleep 0.1 || sleep 1
+		else
+			acp_turn=after.$acp_ender
 		fi
-		acp_waits=$((acp_waits + 1))
-		sleep 0.1 || sleep 1
 	done 2>/dev/null
-	echo $$ >"$acp_run/ending/by"
 }
+
+# The heir of who ends the run: goes on with it where that one is killed, when all others stand
+# still. It waits for the end of a FIFO whose other end that one has, and starts nothing till then.
+acp_name_heir() {
+	acp_heir= acp_fifo=$acp_run/ender.$acp_self
+	mkfifo "$acp_fifo" || return 0
+	exec 7<>"$acp_fifo"
+	(
+		exec 6<"$acp_fifo" 7>&-
+		read -r acp_line <&6
+		exec 6<&-
+		[ ! -d "$acp_run" ] || acp_end
+	) </dev/null 8>&- 9>&- &
+	acp_heir=$!
+} 2>/dev/null
 
 # The end of the run: of everything that belongs to it but the caller.
 acp_end() {
 	acp_take_end
-	acp_except=$$
+	acp_name_heir
+	acp_except="$acp_self $acp_heir"
 	acp_kill acp_members "$acp_token"
 	for acp_entry in "$acp_run"/group.*; do
 		acp_drop_group "$acp_entry"
 	done
 	rm -rf "$acp_run"
+	[ -z "$acp_heir" ] || kill -KILL "$acp_heir"
 	exit 0
 }

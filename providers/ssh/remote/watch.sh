@@ -27,41 +27,38 @@ acp_watch_beats() {
 	acp_end
 }
 
-# Which machine this is, since when, and which of its processes are to be seen; in acp_here.
-acp_place() {
-	acp_here=
-	{ read -r acp_here </proc/sys/kernel/random/boot_id; } 2>/dev/null
-	acp_here="$acp_here $(ls -l /proc/self/ns/pid 2>/dev/null | grep -o '\[.*\]')"
-}
-
-# Whether the run in the folder $1 is ours, was controlled from here, and is no more.
+# Whether the run in the folder $1 is ours, was controlled from here, and is no more; acp_token is
+# its token then. acp_here is as in control.sh.
 acp_is_dead() {
 	[ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] || return 1
+	acp_rest=${1##*/acp-broker.}
+	acp_token=${acp_rest%%.*} acp_rest=${acp_rest#*.}
+	acp_pid=${acp_rest%%.*}
 	case ${#acp_token}:$acp_token in
 	32:*[!0-9a-f]*) return 1 ;;
 	32:*) ;;
 	*) return 1 ;;
 	esac
-	acp_pid= acp_there=
-	{ read -r acp_pid acp_there <"$1/control"; } 2>/dev/null
 	case $acp_pid in
 	'' | *[!0-9]*) return 1 ;;
 	esac
-	[ "$acp_there" = "$acp_here" ] || return 1
+	[ "${acp_rest#*.}" = "$acp_here" ] || return 1
 	acp_lives "$acp_pid" || return 0
 	! grep -Fqs -e "ACP_BROKER_RUN=$acp_token" "/proc/$acp_pid/environ"
 }
 
-# Writes down who controls this run, the process $1, and ends the runs beside it whose control
-# and watches were killed together.
+# Ends the runs beside this one whose control and watches were killed together, or before there
+# were any. Where it is not known which machine this is, or what is to be seen of it, nothing is.
 acp_sweep() {
-	acp_place
-	printf '%s\n' "$1 $acp_here" >"$acp_run/control"
+	acp_here=${acp_run##*/acp-broker.} # TOKEN.PID.BOOT.NAMESPACE
+	acp_here=${acp_here#*.*.}
+	case $acp_here in
+	'' | .* | *.) return ;;
+	esac
 	for acp_folder in "${acp_run%/*}"/acp-broker.*; do
 		# Our own is for the other watches: here it would stop itself as well.
 		[ "$acp_folder" != "$acp_run" ] || continue
 		(
-			acp_token=${acp_folder##*/acp-broker.}
 			! acp_is_dead "$acp_folder" || {
 				acp_run=$acp_folder
 				acp_end
