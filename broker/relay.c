@@ -13,6 +13,7 @@
 #include "broker/old_text.h"
 #include "broker/pause.h"
 #include "broker/relay_claim.h"
+#include "broker/relay_order.h"
 #include "broker/relay_deletions.h"
 #include "broker/recovery.h"
 #include "broker/sweep.h"
@@ -384,6 +385,7 @@ struct relay *relay_create(const struct relay_config *config)
 	list_init(&relay->healths);
 	list_init(&relay->restores);
 	list_init(&relay->claims);
+	list_init(&relay->gates);
 	list_init(&relay->list_looks);
 	list_init(&relay->unfinished);
 	pending_table_init(&relay->asked_editor, profile->max_requests);
@@ -427,6 +429,7 @@ void relay_destroy(struct relay *relay)
 	}
 	assert(list_is_empty(&relay->restores)); // their agents have failed them
 	relay_claim_finish(relay);
+	relay_order_finish(relay);
 	listing_records_finish(relay);
 	relay_sync_free_unfinished(relay);
 	recovery_destroy(relay->recovery);

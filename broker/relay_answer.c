@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "broker/relay_claim.h"
+#include "broker/relay_order.h"
 #include "broker/restore.h"
 
 /* What the broker answers itself, to either side. */
@@ -14,6 +15,7 @@ void relay_fail(struct relay *relay, struct span id, const struct failure *failu
 		return; // a request of the broker's own
 	}
 	relay_claim_drop(relay, id);
+	relay_order_note(relay, id);
 	buf_clear(&relay->scratch);
 	failure_write(&relay->scratch, id, failure);
 	relay_send_editor(relay, buf_span(&relay->scratch));
@@ -50,6 +52,19 @@ void relay_answer(struct relay *relay, struct span id, struct span result)
 {
 	struct buf out;
 	write_answer(&out, id, result);
+	relay_order_note(relay, id);
 	relay_send_editor(relay, buf_span(&out));
 	buf_finish(&out);
+}
+
+void relay_answer_cancelled(struct relay *relay, struct span id)
+{
+	relay_order_note(relay, id);
+	buf_clear(&relay->scratch);
+	if (buf_append_format(&relay->scratch, NULL,
+		    "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"error\":{\"code\":%d,"
+		    "\"message\":\"the request was cancelled\"}}",
+		    (int)id.len, id.data, REQUEST_CANCELLED)) {
+		relay_send_editor(relay, buf_span(&relay->scratch));
+	}
 }

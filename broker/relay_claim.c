@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "broker/relay_order.h"
 
 static void work_free(struct claim_work *work)
 {
@@ -242,6 +243,7 @@ bool relay_claim_holds(struct relay *relay, const struct call *call)
 				{NULL, 0}});
 		return true;
 	}
+	relay_order_begin(relay, call);
 	struct claim *claim = claim_create(relay, call, id);
 	if (!claim_submit(claim, run_look, on_looked, &err)) {
 		refuse(claim, failure_code_of(&err), err.text);
@@ -275,13 +277,7 @@ bool relay_claim_cancel_request(struct relay *relay, struct span id)
 	if (!claim || !claim->parcel) {
 		return false; // it is the agent's by now
 	}
-	buf_clear(&relay->scratch);
-	if (buf_append_format(&relay->scratch, NULL,
-		    "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,"
-		    "\"message\":\"the request was cancelled\"}}",
-		    claim->id, REQUEST_CANCELLED)) {
-		relay_send_editor(relay, buf_span(&relay->scratch));
-	}
+	relay_answer_cancelled(relay, id);
 	claim_destroy(claim);
 	return true;
 }

@@ -14,6 +14,7 @@
 #include "broker/pause.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
+#include "broker/relay_order.h"
 #include "broker/relay_revive.h"
 #include "broker/relay_turn.h"
 #include "broker/restore.h"
@@ -63,6 +64,7 @@ void relay_pass_editor_request(struct peer *peer, const struct call *call)
 		pending_remove(&peer->asked, &request->pending);
 		relay_fail_request(relay, request, &failure);
 	}
+	relay_order_note(relay, call->message.id);
 }
 
 /* The agent that has a session's directory already; NULL: none has. */
@@ -164,7 +166,8 @@ static void on_request(struct relay *relay, const struct call *call)
 		own_methods_call(relay, call);
 		return;
 	}
-	bool is_held = relay_claim_holds(relay, call) || listing_records_hold(relay, call);
+	bool is_held = relay_order_holds(relay, call) || relay_claim_holds(relay, call) ||
+	               listing_records_hold(relay, call);
 	struct peer *peer = is_held ? NULL : route_request(relay, method, call);
 	if (!peer) {
 		return;
@@ -179,7 +182,8 @@ static void on_cancel_request(struct relay *relay, const struct call *call)
 {
 	struct error err;
 	struct span id = message_place(&call->message, PLACE_REQUEST_ID);
-	if (restore_cancel_request(relay, id) || relay_claim_cancel_request(relay, id)) {
+	if (restore_cancel_request(relay, id) || relay_claim_cancel_request(relay, id) ||
+		relay_order_cancel_request(relay, id)) {
 		return;
 	}
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
@@ -226,7 +230,9 @@ static bool on_notification(struct relay *relay, const struct call *call)
 	struct session *session = relay_session_of(relay, &call->message);
 	struct peer *peer = session ? session->peer : NULL;
 	bool is_cancel = strcmp(name, "session/cancel") == 0;
-	if (session && is_cancel && restore_cancel(relay, session)) {
+	if (is_cancel ? (session && restore_cancel(relay, session)) ||
+				relay_order_cancel(relay, call)
+		      : relay_order_holds(relay, call)) {
 		return true;
 	}
 	if (!session && !relay->is_ending) {
@@ -335,7 +341,9 @@ void relay_on_parked_call(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
 	if (call->message.kind == MESSAGE_REQUEST) {
-		dispatch_request(peer, relay_method_of(call->message.method), call);
+		if (!relay_order_holds(relay, call)) {
+			dispatch_request(peer, relay_method_of(call->message.method), call);
+		}
 		return;
 	}
 	bool is_taken = on_notification(relay, call);

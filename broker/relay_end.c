@@ -10,6 +10,7 @@
 #include "broker/recovery.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_claim.h"
+#include "broker/relay_order.h"
 #include "broker/relay_revive.h"
 #include "broker/relay_turn.h"
 #include "broker/sweep.h"
@@ -158,6 +159,7 @@ void relay_end(struct relay *relay)
 		sweep_destroy(relay->sweep);
 		relay->sweep = NULL;
 		restore_end(relay);
+		relay_order_end(relay);
 		relay_claim_end(relay);
 		listing_records_end(relay);
 		session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);

@@ -45,6 +45,7 @@ struct relay {
 	struct usage_memo usage_memo; // of the editor
 	struct list restores;         // of struct restore (restore.c)
 	struct list claims;           // of struct claim (relay_claim.c)
+	struct list gates;            // of struct gate (relay_order.c)
 	struct list list_looks;       // of struct look (listing_records.c)
 	struct list unfinished; // of struct unfinished (relay_sync.c), the first failure first
 	struct listing_records *listed; // owned; of the list in hand; may be NULL
@@ -116,6 +117,7 @@ struct call {
 	const struct mcp_commands *mcp; // borrowed; what was asked of its MCP servers; may be NULL
 	bool was_synced;                // the workspaces were synced for it
 	bool was_claimed;               // the records were asked for its session
+	bool was_behind;                // it waited for another request of its session
 	bool was_looked_up;             // the records were read for its list
 };
 
@@ -227,6 +229,7 @@ void peer_answer_when_gone(struct peer *peer, struct span id, const struct metho
 
 /* Answers a request of the editor's, or of an agent's, with a result (JSON). */
 void relay_answer(struct relay *relay, struct span id, struct span result);
+void relay_answer_cancelled(struct relay *relay, struct span id);
 void peer_answer(struct peer *peer, struct span id, struct span result);
 
 /* The answer to a request of the editor's is an error; the request is freed. */

@@ -39,6 +39,8 @@ void restore_end(struct relay *relay);
 
 /* ---- the broker's own session/resume and session/load, on the way of any other ---- */
 
+bool restore_is_own(struct span id); // raw, of a request
+
 /* A request is passed on: where it is ours its answer comes here. */
 void restore_claim(struct relay *relay, struct request *request, const struct call *call);
 

@@ -166,11 +166,15 @@ static void on_restored(struct restore *restore, struct request *request, const 
 	end_well(restore);
 }
 
+bool restore_is_own(struct span id)
+{
+	return span_starts_with(id, span_of(restore_id_prefix));
+}
+
 static struct restore *find_id(struct relay *relay, struct span id)
 {
 	size_t skip = strlen(restore_id_prefix);
-	if (list_is_empty(&relay->restores) || id.len <= skip ||
-		memcmp(id.data, restore_id_prefix, skip) != 0) {
+	if (list_is_empty(&relay->restores) || !restore_is_own(id)) {
 		return NULL;
 	}
 	unsigned number = (unsigned)strtoul(id.data + skip, NULL, 10);

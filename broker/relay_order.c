@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay_order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/restore.h"
+
+/* What waits behind one request of a session. */
+struct gate {
+	struct list link; // relay.gates
+	struct relay *relay;
+	char *session_id; // owned
+	char *id;         // owned; raw, of the request that waits; NULL: it has gone
+	struct list behind;
+	size_t bytes;
+	int count;
+	ev_timer open;
+};
+
+struct behind {
+	struct list link; // gate.behind
+	struct parcel *parcel;
+	char *id; // owned; raw; NULL: a notification
+	bool is_prompt;
+};
+
+static void behind_destroy(struct gate *gate, struct behind *behind)
+{
+	list_remove(&behind->link);
+	gate->count--;
+	gate->bytes -= parcel_size(behind->parcel);
+	parcel_destroy(behind->parcel);
+	free(behind->id);
+	free(behind);
+}
+
+static void gate_destroy(struct gate *gate)
+{
+	LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
+		behind_destroy(gate, behind);
+	}
+	ev_timer_stop(gate->relay->config.loop, &gate->open);
+	list_remove(&gate->link);
+	free(gate->session_id);
+	free(gate->id);
+	free(gate);
+}
+
+static struct gate *find(struct relay *relay, const struct call *call)
+{
+	char id[MESSAGE_SESSION_ID_MAX + 1];
+	if (list_is_empty(&relay->gates) ||
+		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id))) {
+		return NULL;
+	}
+	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+		if (strcmp(gate->session_id, id) == 0) {
+			return gate;
+		}
+	}
+	return NULL;
+}
+
+static bool waits_for(const struct gate *gate, struct span id)
+{
+	return gate->id && span_equals(span_of(gate->id), id);
+}
+
+/* ---- it opens ---- */
+
+/* As if it came now. */
+static void pass(struct gate *gate, struct behind *behind)
+{
+	struct call call;
+	struct relay *relay = gate->relay;
+	struct parcel *parcel = behind->parcel;
+	struct splice outer = relay_edits_begin(relay);
+	if (relay_open_parcel(parcel, &call)) {
+		call.was_behind = true;
+		call.was_parked = call.message.kind == MESSAGE_NOTIFICATION;
+		bool is_taken = relay_on_editor_call(relay, &call);
+		(void)is_taken; // one that was set aside always is
+	}
+	relay_edits_end(relay, outer);
+	behind_destroy(gate, behind);
+}
+
+/* One of those may be another that waits: the rest stays behind that. */
+static void on_open(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct gate *gate = CONTAINER_OF(timer, struct gate, open);
+	struct behind *behind;
+	while (!gate->id && (behind = LIST_FIRST(&gate->behind, struct behind, link))) {
+		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
+		pass(gate, behind);
+	}
+	if (!gate->id) {
+		gate_destroy(gate);
+	}
+}
+
+void relay_order_note(struct relay *relay, struct span id)
+{
+	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+		if (waits_for(gate, id)) {
+			free(gate->id);
+			gate->id = NULL;
+			ev_timer_start(relay->config.loop, &gate->open);
+		}
+	}
+}
+
+/* ---- what waits ---- */
+
+static struct gate *gate_create(struct relay *relay, const char *session_id)
+{
+	struct gate *gate = mem_alloc_zero(sizeof(*gate));
+	gate->relay = relay;
+	gate->session_id = mem_strdup(session_id);
+	list_init(&gate->behind);
+	ev_timer_init(&gate->open, on_open, 0., 0.);
+	list_append(&relay->gates, &gate->link);
+	return gate;
+}
+
+void relay_order_begin(struct relay *relay, const struct call *call)
+{
+	char id[MESSAGE_SESSION_ID_MAX + 1];
+	const char *method = call->message.method;
+	bool is_meant =
+		strcmp(method, "session/load") == 0 || strcmp(method, "session/resume") == 0;
+	if (!is_meant || restore_is_own(call->message.id) ||
+		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id))) {
+		return;
+	}
+	struct gate *gate = find(relay, call);
+	gate = gate ? gate : gate_create(relay, id);
+	if (!gate->id) {
+		ev_timer_stop(relay->config.loop, &gate->open);
+		gate->id = mem_strndup(call->message.id);
+	}
+}
+
+bool relay_order_holds(struct relay *relay, const struct call *call)
+{
+	bool is_request = call->message.kind == MESSAGE_REQUEST;
+	struct gate *gate = call->was_behind ? NULL : find(relay, call);
+	if (!gate || (is_request && (waits_for(gate, call->message.id) ||
+					    restore_is_own(call->message.id)))) {
+		return false;
+	}
+	const struct profile *profile = relay->config.profile;
+	if (gate->count + 1 >= profile->max_requests || gate->bytes > profile->max_queue) {
+		static const struct failure failure = {"RESOURCE_LIMIT_EXCEEDED", "session",
+			"more than max-requests, or max-queue bytes of them, wait behind the "
+			"session/load or session/resume of their session",
+			{NULL, 0}};
+		if (is_request) {
+			relay_fail(relay, call->message.id, &failure);
+		}
+		return is_request; // a notification goes before it: nothing is dropped
+	}
+	struct behind *behind = mem_alloc_zero(sizeof(*behind));
+	behind->id = is_request ? mem_strndup(call->message.id) : NULL;
+	behind->is_prompt = strcmp(call->message.method, "session/prompt") == 0;
+	behind->parcel = parcel_create(call->from, call->frame, relay->places);
+	gate->bytes += parcel_size(behind->parcel);
+	gate->count++;
+	list_append(&gate->behind, &behind->link);
+	return true;
+}
+
+/* ---- what need not wait any longer ---- */
+
+bool relay_order_cancel(struct relay *relay, const struct call *call)
+{
+	struct gate *gate = find(relay, call);
+	bool has_answered = false;
+	if (!gate) {
+		return false;
+	}
+	LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
+		if (behind->is_prompt) {
+			relay_answer(relay, span_of(behind->id),
+				SPAN_LITERAL("{\"stopReason\":\"cancelled\"}"));
+			behind_destroy(gate, behind);
+			has_answered = true;
+		}
+	}
+	return has_answered;
+}
+
+bool relay_order_cancel_request(struct relay *relay, struct span id)
+{
+	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+		LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
+			if (behind->id && span_equals(span_of(behind->id), id)) {
+				relay_answer_cancelled(relay, id);
+				behind_destroy(gate, behind);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+void relay_order_end(struct relay *relay)
+{
+	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+		LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
+			if (behind->id) {
+				relay_fail(relay, span_of(behind->id),
+					&(struct failure){"SHUTTING_DOWN", "stop",
+						"the broker is ending", {NULL, 0}});
+			}
+			behind_destroy(gate, behind);
+		}
+	}
+}
+
+void relay_order_finish(struct relay *relay)
+{
+	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+		gate_destroy(gate);
+	}
+}
