@@ -249,7 +249,7 @@ static bool on_notification(struct relay *relay, const struct call *call)
 		}
 		return true;
 	}
-	if (link_is_over(agent_link(peer->agent)) && !is_cancel && !call->was_parked) {
+	if (relay_agent_takes_nothing(peer) && !is_cancel && !call->was_parked) {
 		return false;
 	}
 	bool was_waiting = is_cancel && session && relay_turn_cancel(peer, session);
@@ -275,7 +275,7 @@ static bool on_response(struct relay *relay, const struct call *call)
 		return true;
 	}
 	struct request *request = CONTAINER_OF(pending, struct request, pending);
-	if (!request->on_answer && link_is_over(agent_link(request->peer->agent))) {
+	if (!request->on_answer && relay_agent_takes_nothing(request->peer)) {
 		return false;
 	}
 	pending_remove(&relay->asked_editor, pending);

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/unit/relay_fixture.h"
+#include "tests/unit/roots_fixture.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
 /* Backpressure in both directions, and what becomes of it when somebody ends. */
-enum { MAX_QUEUE = 64 * 1024, BIG = 100 * 1000, PIPE = 64 * 1024 };
+enum {
+	MAX_QUEUE = 64 * 1024,
+	BIG = 100 * 1000,
+	PIPE = 64 * 1024,
+	FILLS = 2,                                      // more than requests may wait behind
+	ALL_FILLS = FILLS + RELAY_UNREAD_MAX / BIG + 1, // more than anything may wait behind
+};
 
 static int set_up_slow(void **state)
 {
@@ -22,20 +28,20 @@ static char *big_text(void)
 	return text;
 }
 
-/* Sends the agent, which does not read, more than its queue takes. */
-static void fill_agent(struct fixture *fixture)
+/* Sends the agent, which does not read, more than its queue takes: of requests, or of anything. */
+static void fill_agent(struct fixture *fixture, int fills)
 {
 	char *text = big_text();
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < fills; i++) {
 		editor_says(fixture, "'method':'_fill','params':{'text':'%s'}", text);
 		stage_settle(&fixture->stage);
 	}
 	free(text);
 }
 
-static void agent_takes_fill(struct fixture *fixture, int index)
+static void agent_takes_fill(struct fixture *fixture, int index, int fills)
 {
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < fills; i++) {
 		char *line = agent_next_line(fixture, index);
 		assert_true(strlen(line) > BIG);
 		free(line);
@@ -48,24 +54,55 @@ static void test_requests_to_an_agent_that_does_not_read_are_refused(void **stat
 {
 	struct fixture *fixture = *state;
 	begin_with_session(fixture);
-	fill_agent(fixture);
+	fill_agent(fixture, FILLS);
 	editor_says(fixture, "'id':1,'method':'x/y'");
 	editor_hears_failure(fixture, "1", "RESOURCE_LIMIT_EXCEEDED", "relay", "max-queue");
-	agent_takes_fill(fixture, 0);
+	agent_takes_fill(fixture, 0, FILLS);
 	editor_says(fixture, "'id':2,'method':'x/y'");
 	agent_hears(fixture, 0, "'id':2,'method':'x/y'");
 }
 
-static void test_notifications_to_it_wait_and_keep_their_order(void **state)
+static void test_notifications_to_it_wait_in_its_queue_and_hold_up_nothing(void **state)
 {
 	struct fixture *fixture = *state;
 	begin_with_session(fixture);
-	fill_agent(fixture);
+	fill_agent(fixture, FILLS);
+	editor_says(fixture, "'method':'_first'");
+	editor_says(fixture, "'id':1,'method':'x/y'");
+	editor_says(fixture, "'method':'_second'");
+	editor_hears_failure(fixture, "1", "RESOURCE_LIMIT_EXCEEDED", "relay", "max-queue");
+	agent_takes_fill(fixture, 0, FILLS);
+	agent_hears(fixture, 0, "'method':'_first'");
+	agent_hears(fixture, 0, "'method':'_second'");
+}
+
+static void test_it_holds_up_no_other_agent(void **state)
+{
+	struct fixture *fixture = *state;
+	profile_of(fixture)->max_queue = MAX_QUEUE;
+	begin_with_two(fixture);
+	agent_says(fixture, 0, "'id':'a','method':'x/y'");
+	editor_hears(fixture, "'id':0,'method':'x/y'");
+	fill_agent(fixture, FILLS);
+	editor_says(fixture, "'method':'_waits'");
+	editor_says(fixture, "'id':0,'result':7");
+	editor_says(fixture, "'id':1,'method':'session/prompt','params':{'sessionId':'s~2'}");
+	agent_hears(fixture, 1, "'id':2,'method':'session/prompt','params':{'sessionId':'s'}");
+	agent_takes_fill(fixture, 0, FILLS);
+	agent_hears(fixture, 0, "'method':'_waits'");
+	agent_hears(fixture, 0, "'id':'a','result':7");
+}
+
+static void test_what_it_holds_is_bounded_and_then_the_editor_waits(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_session(fixture);
+	fill_agent(fixture, ALL_FILLS);
 	editor_says(fixture, "'method':'_first'");
 	editor_says(fixture, "'id':1,'method':'x/y'");
 	editor_says(fixture, "'method':'_second'");
 	editor_hears_nothing(fixture); // the request waits behind the notification
-	agent_takes_fill(fixture, 0);
+	agent_takes_fill(fixture, 0, ALL_FILLS);
 	agent_hears(fixture, 0, "'method':'_first'");
 	agent_hears(fixture, 0, "'id':2,'method':'x/y'");
 	agent_hears(fixture, 0, "'method':'_second'");
@@ -75,11 +112,11 @@ static void test_a_cancel_goes_to_it_all_the_same(void **state)
 {
 	struct fixture *fixture = *state;
 	begin_with_session(fixture);
-	fill_agent(fixture);
+	fill_agent(fixture, ALL_FILLS);
 	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s'}");
 	editor_says(fixture, "'id':1,'method':'_broker/no/such'");
 	editor_hears_failure(fixture, "1", "METHOD_NOT_FOUND", "relay", ""); // nobody waits
-	agent_takes_fill(fixture, 0);
+	agent_takes_fill(fixture, 0, ALL_FILLS);
 	agent_hears(fixture, 0, "'method':'session/cancel','params':{'sessionId':'s'}");
 }
 
@@ -89,9 +126,9 @@ static void test_answers_to_it_wait(void **state)
 	begin_with_session(fixture);
 	agent_says(fixture, 0, "'id':'a','method':'x/y'");
 	editor_hears(fixture, "'id':0,'method':'x/y'");
-	fill_agent(fixture);
+	fill_agent(fixture, ALL_FILLS);
 	editor_says(fixture, "'id':0,'result':7");
-	agent_takes_fill(fixture, 0);
+	agent_takes_fill(fixture, 0, ALL_FILLS);
 	agent_hears(fixture, 0, "'id':'a','result':7");
 }
 
@@ -99,7 +136,7 @@ static void test_the_death_of_a_slow_agent_lets_the_editor_go_on(void **state)
 {
 	struct fixture *fixture = *state;
 	begin_with_session(fixture);
-	fill_agent(fixture);
+	fill_agent(fixture, ALL_FILLS);
 	editor_says(fixture, "'method':'_waits'");
 	editor_says(fixture, "'id':7,'method':'session/prompt','params':{'sessionId':'s'}");
 	editor_hears_nothing(fixture);
@@ -111,7 +148,7 @@ static void test_an_agent_that_closes_its_input_lets_the_editor_go_on(void **sta
 {
 	struct fixture *fixture = *state;
 	begin_with_session(fixture);
-	fill_agent(fixture);
+	fill_agent(fixture, ALL_FILLS);
 	editor_says(fixture, "'method':'_waits'");
 	editor_says(fixture, "'id':7,'method':'_broker/no/such'");
 	editor_hears_nothing(fixture);
@@ -135,7 +172,7 @@ static void test_an_editor_that_leaves_meanwhile_is_noticed(void **state)
 	struct fixture *fixture = *state;
 	profile_of(fixture)->stop_eof_ms = profile_of(fixture)->stop_term_ms = 50;
 	begin_with_session(fixture);
-	fill_agent(fixture);
+	fill_agent(fixture, ALL_FILLS);
 	editor_says(fixture, "'method':'_waits'");
 	stage_settle(&fixture->stage);
 	wait_ms(fixture, 700); // it is there as long as it does not close its side
@@ -150,12 +187,12 @@ static void test_an_editor_that_leaves_is_heard_out_by_a_slow_agent(void **state
 	struct fixture *fixture = *state;
 	fixture->ends_when_gone = false;
 	begin_with_session(fixture);
-	fill_agent(fixture);
+	fill_agent(fixture, ALL_FILLS);
 	editor_says(fixture, "'method':'_waits'");
 	editor_closes(fixture);
 	wait_ms(fixture, 700);
 	assert_false(fixture->is_gone); // within stop-eof-timeout
-	agent_takes_fill(fixture, 0);
+	agent_takes_fill(fixture, 0, ALL_FILLS);
 	agent_hears(fixture, 0, "'method':'_waits'");
 	stage_until(&fixture->stage, &fixture->is_gone);
 }
@@ -279,7 +316,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SLOW_TEST(test_requests_to_an_agent_that_does_not_read_are_refused),
-		SLOW_TEST(test_notifications_to_it_wait_and_keep_their_order),
+		SLOW_TEST(test_notifications_to_it_wait_in_its_queue_and_hold_up_nothing),
+		ROOTS_TEST(test_it_holds_up_no_other_agent),
+		SLOW_TEST(test_what_it_holds_is_bounded_and_then_the_editor_waits),
 		SLOW_TEST(test_a_cancel_goes_to_it_all_the_same),
 		SLOW_TEST(test_answers_to_it_wait),
 		SLOW_TEST(test_the_death_of_a_slow_agent_lets_the_editor_go_on),
