@@ -99,17 +99,30 @@ struct session *session_bind(
 	return session;
 }
 
+/* An agent's that has ended shares no more than its name with one that is made now. */
+static void forget_ended(struct session_table *table, const char *id)
+{
+	struct session *session = session_find(table, id);
+	if (session && !session->peer) {
+		session_forget(table, session);
+	}
+}
+
 struct session *session_bind_new(struct session_table *table, const char *agent_id,
 	struct peer *peer, int number, struct error *err)
 {
+	forget_ended(table, agent_id);
 	struct session *session = session_find(table, agent_id);
-	if (!session || !session->peer || session->peer == peer) {
+	if (!session || session->peer == peer) {
 		return session_bind(table, agent_id, peer, err);
 	}
 	struct buf alias;
 	buf_init(&alias, SIZE_MAX / 2);
 	bool ok = buf_append_format(&alias, err, "%s~%d", agent_id, number) &&
 	          buf_append(&alias, (struct span){"", 1}, err);
+	if (ok) {
+		forget_ended(table, buf_span(&alias).data);
+	}
 	session = ok ? session_bind(table, buf_span(&alias).data, peer, err) : NULL;
 	buf_finish(&alias);
 	if (session && !session_has_alias(session)) {

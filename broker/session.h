@@ -66,7 +66,8 @@ struct session *session_bind(struct session_table *table, const char *id, struct
 /*
  * As session_bind for a session an agent has just made: where another living
  * agent has minted the same id, the editor gets to know this one by a name of its
- * own, "ID~NUMBER".
+ * own, "ID~NUMBER". One of that id whose agent has ended is forgotten, with all
+ * that was remembered in it.
  */
 struct session *session_bind_new(struct session_table *table, const char *agent_id,
 	struct peer *peer, int number, struct error *err) ATTR_NODISCARD;

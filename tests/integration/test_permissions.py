@@ -200,6 +200,19 @@ class Remembering(PolicyCase):
         self.assertIn('remembered: always reject', client.texts()[-1])
         self.assertFalse(path.exists())
 
+    def test_a_new_session_that_is_called_the_same_remembers_nothing(self):
+        client, session = self.open()
+        path = self.work / 'a.txt'
+        self.chooses(client, 'allow_always')
+        client.prompt(session, f'write {path} one')
+        with self.assertRaises(RpcError):
+            client.prompt(session, 'exit 3')
+        self.assertEqual(client.new_session(self.work), session)
+        said = self.explain(client, session, 'write', path=str(path))
+        self.assertEqual((said['decision'], said['remembered']), ('pending', []))
+        client.prompt(session, f'write {path} two')
+        self.assertEqual(len(self.questions(client)), 2)
+
     def test_explain_says_which_line_decides_and_what_is_remembered(self):
         client, session = self.open(policy=(
             'mode = ask-all', 'deny = write **/.git/**', 'allow = terminal git status'))

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "broker/memory.h"
+#include "tests/unit/subject_fixture.h"
 
 enum { MAX = 300 };
 
@@ -216,11 +218,27 @@ static void test_an_agent_finds_its_own_by_the_name_it_gave(void **state)
 
 static void test_a_name_of_a_dead_agent_is_free(void **state)
 {
-	struct session *session = take_new("s", first, 1);
+	take_new("s", first, 1);
 	session_table_orphan(&table, first);
-	assert_ptr_equal(take_new("s", second, 2), session);
-	assert_string_equal(session->id, "s");
+	assert_string_equal(take_new("s", second, 2)->id, "s");
 	assert_int_equal(table.aliases, 0);
+	assert_int_equal(table.count, 1);
+}
+
+static void test_a_new_session_remembers_nothing_of_one_that_was_called_the_same(void **state)
+{
+	struct session *session = take_new("s", first, 1);
+	struct subject subject =
+		subject_of(POLICY_TERMINAL, "{\"command\":\"make\",\"args\":[\"all\"]}");
+	memory_add(session->memory, &subject, true);
+	session->usage.prompts = 3;
+	session_table_orphan(&table, first);
+	assert_int_equal(memory_count(take("s", second)->memory), 1); // it was loaded
+	session_table_orphan(&table, second);
+	session = take_new("s", second, 2);
+	assert_int_equal(memory_count(session->memory), 0);
+	assert_int_equal(session->usage.prompts, 0);
+	assert_int_equal(table.count, 1);
 }
 
 static void test_aliases_are_counted_once_each(void **state)
@@ -260,6 +278,7 @@ int main(void)
 		SESSION_TEST(test_a_name_that_another_agent_has_gets_its_number),
 		SESSION_TEST(test_an_agent_finds_its_own_by_the_name_it_gave),
 		SESSION_TEST(test_a_name_of_a_dead_agent_is_free),
+		SESSION_TEST(test_a_new_session_remembers_nothing_of_one_that_was_called_the_same),
 		SESSION_TEST(test_aliases_are_counted_once_each),
 		SESSION_TEST(test_an_alias_that_is_taken_is_a_conflict),
 	};
