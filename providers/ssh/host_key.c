@@ -94,12 +94,25 @@ static bool refuse_changed(const struct decision *decision, struct error *err)
 	return false;
 }
 
-static bool refuse_to_ask(const struct decision *decision, struct error *err)
+/* What may know a host better than the plain keys in the files; NULL: nothing. */
+static const char *other_voucher(const struct decision *decision)
+{
+	if (decision->finding.has_authority) {
+		return "the @cert-authority that known_hosts names for it";
+	}
+	if (decision->target->has_known_hosts_command) {
+		return "KnownHostsCommand";
+	}
+	return decision->target->verifies_by_dns ? "DNS (VerifyHostKeyDNS)" : NULL;
+}
+
+static bool refuse_to_ask(const struct decision *decision, const char *voucher, struct error *err)
 {
 	return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
-		"no file knows a key of %s, and KnownHostsCommand, which may know it, is run "
-		"by the ssh program alone: ssh-client = openssh",
-		decision->name);
+		"no file knows the key of %s that it shows (%s %s); %s may vouch for it, which "
+		"the ssh program alone understands%s",
+		decision->name, decision->key->type, decision->fingerprint, voucher,
+		ssh_target_other_client(decision->target));
 }
 
 /* The line is left out where a huge key makes it longer than an error can be. */
@@ -182,11 +195,12 @@ static bool decide(struct decision *decision, char *out_note, size_t note_size, 
 	if (target->host_key_pin || decision->finding.verdict == KNOWN_HOSTS_MATCH) {
 		return true;
 	}
+	const char *voucher = other_voucher(decision);
+	if (voucher) {
+		return refuse_to_ask(decision, voucher, err);
+	}
 	if (decision->finding.verdict == KNOWN_HOSTS_MISMATCH) {
 		return refuse_changed(decision, err);
-	}
-	if (target->has_known_hosts_command) {
-		return refuse_to_ask(decision, err);
 	}
 	return target->host_checking == SSH_HOST_CHECKING_STRICT
 	               ? refuse_unknown(decision, err)

@@ -48,7 +48,7 @@ static void on_line(void *data, const struct known_hosts_match *match)
 	const struct known_hosts_line *line = match->line;
 	bool is_same = span_equals(blob_of(line), check->key->blob);
 	if (line->marker == KNOWN_HOSTS_MARK_AUTHORITY) {
-		check->has_authority = check->has_authority || !match->is_bare;
+		check->has_authority = true;
 	} else if (line->marker == KNOWN_HOSTS_MARK_REVOKED) {
 		if (is_same) {
 			note_place(&check->revoked, match);

@@ -28,7 +28,9 @@ struct known_hosts_finding {
 	char file[512]; // the line that decided; "" where there is none
 	size_t line;
 	char fingerprint[HOST_KEY_FINGERPRINT_MAX]; // of the key of that line
-	/* A @cert-authority line names the host: a client that can read certificates may accept it.
+	/*
+	 * A @cert-authority line names the host, with its port or without: a client that can read
+	 * certificates may accept it, whatever plain keys are known.
 	 */
 	bool has_authority;
 };
@@ -87,7 +89,8 @@ const char *host_key_fingerprint(struct span blob, char text[HOST_KEY_FINGERPRIN
  * What is done about a key at connect: pin first, then the files, then host_checking;
  * writes it down where that is asked for, and says so in `out_note` (may stay empty).
  * HOST_KEY_MISMATCH and HOST_KEY_UNKNOWN with the fingerprint and, for the latter, the line
- * to add and the command that adds it.
+ * to add and the command that adds it. SSH_UNSUPPORTED where something may vouch for a key
+ * that no file knows, and the ssh program alone can ask it.
  */
 bool host_key_decide(const struct ssh_target *target, const struct host_key *key, char *out_note,
 	size_t note_size, struct error *err) ATTR_NODISCARD;

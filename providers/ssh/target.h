@@ -41,6 +41,7 @@ struct ssh_target {
 	enum ssh_host_checking host_checking;
 	bool hash_known_hosts;
 	bool has_known_hosts_command; // KnownHostsCommand is set
+	bool verifies_by_dns;         // VerifyHostKeyDNS is yes
 	char *host_key_pin;     // "SHA256:…" that the key must have, of the profile; NULL: none
 	size_t host_key_turn;   // with a pin: the types that are asked for first (host_key_types)
 	struct ssh_target *via; // ProxyJump: the last hop, owned, with its own via; NULL: none

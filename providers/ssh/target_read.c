@@ -168,6 +168,14 @@ static bool read_known_hosts_command(
 	return true;
 }
 
+/* "ask" shows a person what DNS says; it vouches for nothing. */
+static bool read_verify_by_dns(
+	struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	return strcasecmp(value, "ask") == 0 ||
+	       read_bool(value, &reader->target.verifies_by_dns, err);
+}
+
 static bool read_certificate(struct ssh_target_reader *reader, const char *value, struct error *err)
 {
 	return is_none(value) || append_limited(&reader->certificates, value, IDENTITIES_MAX, err);
@@ -273,6 +281,7 @@ static const struct keyword {
 	{"stricthostkeychecking", read_host_checking},
 	{"user", read_user},
 	{"userknownhostsfile", read_user_files},
+	{"verifyhostkeydns", read_verify_by_dns},
 };
 
 /* ---- lines ---- */

@@ -6,6 +6,7 @@
 #   extra_config  lines of sshd_config(5) that go before ours: the first value counts
 # it makes
 #   host_ed25519, host_ecdsa  host keys; host_rsa, which takes long, where extra_config has "rsa"
+#   authority, host_ed25519-cert.pub  where extra_config has "HostCertificate host_ed25519-cert.pub"
 #   id             a key that may log in, without passphrase
 #   authorized_keys, known_hosts, home/ of the user, run/ for XDG_RUNTIME_DIR, log
 #   ssh_config     for ssh -F: the host "box"
@@ -31,6 +32,10 @@ for type in $types; do
 	read -r algorithm key < "host_$type.pub"
 	echo "[127.0.0.1]:$port $algorithm $key" >> known_hosts
 done
+if grep -q HostCertificate extra_config 2> /dev/null; then
+	ssh-keygen -q -N '' -C '' -t ed25519 -f authority
+	ssh-keygen -q -s authority -h -I box -n 127.0.0.1 host_ed25519.pub
+fi
 ssh-keygen -q -N '' -C '' -t ed25519 -f id
 cp id.pub authorized_keys
 mkdir -p home run
@@ -54,7 +59,7 @@ Host box
 END
 
 cat > sshd_config <<END
-$(cat extra_config 2> /dev/null || true)
+$(sed "s|^HostCertificate |&$folder/|" extra_config 2> /dev/null || true)
 Port $port
 ListenAddress 127.0.0.1
 $(for type in $types; do echo "HostKey $folder/host_$type"; done)

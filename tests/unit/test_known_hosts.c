@@ -146,6 +146,33 @@ static void test_a_command_that_may_know_the_key_is_left_to_the_ssh_program(void
 	assert_true(host_key_decide(&target, &known_keys[0], note, sizeof(note), &err));
 }
 
+static void test_an_authority_and_dns_are_left_to_the_ssh_program(void **state)
+{
+	static const char *const names[] = {"devbox", "[devbox]:2222", "dev*"};
+	struct ssh_target target = known_target("devbox", 2222);
+	char note[256];
+	struct error err;
+	target.host_checking = SSH_HOST_CHECKING_ACCEPT_NEW;
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		char line[64];
+		snprintf(line, sizeof(line), "@cert-authority %s $1", names[i]);
+		KNOWN_WRITE(line);
+		assert_false(host_key_decide(&target, &known_keys[0], note, sizeof(note), &err));
+		assert_string_equal(err.reason, "SSH_UNSUPPORTED");
+		assert_non_null(strstr(err.text, "@cert-authority"));
+		assert_string_equal(note, "");
+		KNOWN_WRITE(line, "[devbox]:2222 $0");
+		assert_true(host_key_decide(&target, &known_keys[0], note, sizeof(note), &err));
+	}
+	KNOWN_WRITE("@cert-authority other $1");
+	target.verifies_by_dns = true;
+	assert_false(host_key_decide(&target, &known_keys[0], note, sizeof(note), &err));
+	assert_string_equal(err.reason, "SSH_UNSUPPORTED");
+	assert_non_null(strstr(err.text, "VerifyHostKeyDNS"));
+	target.verifies_by_dns = false;
+	assert_true(host_key_decide(&target, &known_keys[0], note, sizeof(note), &err));
+}
+
 static void test_a_missing_file_knows_nothing(void **state)
 {
 	struct ssh_target target = known_target("devbox", 22);
@@ -340,6 +367,7 @@ int main(void)
 		KNOWN_TEST(test_what_revoked_host_keys_names_is_refused_though_it_is_known),
 		KNOWN_TEST(test_revoked_host_keys_that_cannot_be_read_let_no_key_pass),
 		KNOWN_TEST(test_a_command_that_may_know_the_key_is_left_to_the_ssh_program),
+		KNOWN_TEST(test_an_authority_and_dns_are_left_to_the_ssh_program),
 		KNOWN_TEST(test_a_missing_file_knows_nothing),
 		KNOWN_TEST(test_the_global_file_counts_too),
 		KNOWN_TEST(test_a_revoked_key_is_revoked_wherever_else_it_is_known),

@@ -84,6 +84,66 @@ static void test_auto_takes_the_program_for_a_certificate(struct client_world *w
 	connection_close(&connection);
 }
 
+/* The server's own certificate, which its plain keys need not be known for. */
+static const char certified[] = "HostCertificate host_ed25519-cert.pub\n";
+
+/* The name with its port, and without, are both asked for by ssh. */
+static void know_the_authority(struct client_world *world, bool has_port)
+{
+	char command[1024];
+	char name[64];
+	snprintf(name, sizeof(name), has_port ? "[127.0.0.1]:%d" : "127.0.0.1", world->sshd.port);
+	snprintf(command, sizeof(command),
+		"cd %s && sed \"s/^/@cert-authority %s /\" authority.pub > known_hosts",
+		world->sshd.folder, name);
+	assert_int_equal(system(command), 0);
+}
+
+static void expect_the_program(struct client_world *world)
+{
+	struct connection connection = {0};
+	world->target.client = SSH_CLIENT_LIBSSH2;
+	connection_expect_failure(&connection, world, "SSH_UNSUPPORTED", "@cert-authority");
+	assert_non_null(strstr(connection.err.text, "ssh-client = openssh"));
+	connection_close(&connection);
+	world->target.client = SSH_CLIENT_AUTO;
+	world->connect = ssh_connect;
+	connection = (struct connection){0};
+	connection_expect_ready(&connection, world);
+	world->connect = ssh_libssh2_connect;
+	assert_non_null(strstr(connection.progress, "using the ssh program"));
+	connection_close(&connection);
+}
+
+static void test_auto_takes_the_program_for_a_host_that_an_authority_knows(
+	struct client_world *world)
+{
+	client_world_start(world, &(struct sshd_spec){.config = certified});
+	know_the_authority(world, true);
+	expect_the_program(world);
+	know_the_authority(world, false);
+	expect_the_program(world);
+	/* And writes no key down where new ones are accepted. */
+	world->target.host_checking = SSH_HOST_CHECKING_ACCEPT_NEW;
+	expect_the_program(world);
+	char command[512];
+	snprintf(command, sizeof(command), "test $(wc -l < %s) = 1", world->sshd.known_hosts);
+	assert_int_equal(system(command), 0);
+}
+
+/* Its plain key has changed since, as keys do that nobody has to know. */
+static void test_an_authority_goes_before_the_plain_keys(struct client_world *world)
+{
+	char command[1024];
+	client_world_start(world, &(struct sshd_spec){.config = certified});
+	know_the_authority(world, true);
+	snprintf(command, sizeof(command),
+		"cd %s && echo \"[127.0.0.1]:%d $(cut -d' ' -f1,2 id.pub)\" >> known_hosts",
+		world->sshd.folder, world->sshd.port);
+	assert_int_equal(system(command), 0);
+	expect_the_program(world);
+}
+
 #define CASE(name)                                                                                 \
 	{                                                                                          \
 #name, name                                                                        \
@@ -94,6 +154,8 @@ static const struct client_case cases[] = {
 	CASE(test_auto_takes_the_program_there),
 	CASE(test_auto_stays_with_libssh2_elsewhere),
 	CASE(test_auto_takes_the_program_for_a_certificate),
+	CASE(test_auto_takes_the_program_for_a_host_that_an_authority_knows),
+	CASE(test_an_authority_goes_before_the_plain_keys),
 };
 
 int main(int argc, char **argv)

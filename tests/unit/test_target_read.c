@@ -187,13 +187,16 @@ static void test_revoked_keys_certificates_and_a_command_for_keys_are_read(void 
 {
 	assert_true(read_text("hostname h\nrevokedhostkeys ~/revoked\n"
 			      "certificatefile ~/a-cert.pub\ncertificatefile /b-cert.pub\n"
-			      "knownhostscommand /bin/keys %H\n"));
+			      "knownhostscommand /bin/keys %H\nverifyhostkeydns true\n"));
 	assert_string_equal(target.revoked_host_keys, "/home/kim/revoked");
 	ASSERT_LIST(target.certificate_files, "/home/kim/a-cert.pub", "/b-cert.pub");
 	assert_true(target.has_known_hosts_command);
-	assert_true(read_text("hostname h\nrevokedhostkeys none\nknownhostscommand none\n"));
+	assert_true(target.verifies_by_dns);
+	assert_true(read_text("hostname h\nrevokedhostkeys none\nknownhostscommand none\n"
+			      "verifyhostkeydns ask\n"));
 	assert_null(target.revoked_host_keys);
 	assert_false(target.has_known_hosts_command);
+	assert_false(target.verifies_by_dns);
 }
 
 static void test_an_address_loses_its_brackets(void **state)
