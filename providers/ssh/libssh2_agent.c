@@ -18,7 +18,12 @@ enum {
 	AGENT_IDENTITIES_ANSWER = 12,
 	AGENTC_SIGN_REQUEST = 13,
 	AGENT_SIGN_RESPONSE = 14,
+	AGENT_RSA_SHA2_256 = 2, // flags of a request to sign
+	AGENT_RSA_SHA2_512 = 4,
 };
+
+/* RFC 4252, 6 and 7. */
+enum { USERAUTH_REQUEST = 50, IS_SIGNED = 1 };
 
 enum { ABORT_LOOK_MS = 100 };
 
@@ -171,6 +176,38 @@ static bool take_signature(
 	return true;
 }
 
+static bool take_byte(struct span *bytes, char expected)
+{
+	if (bytes->len == 0 || bytes->data[0] != expected) {
+		return false;
+	}
+	*bytes = (struct span){bytes->data + 1, bytes->len - 1};
+	return true;
+}
+
+/*
+ * Of the algorithm that the signed request to log in names (RFC 4252, 7). An RSA key signs
+ * with SHA-1 unless flags say otherwise; every other kind of key has one way alone.
+ */
+static size_t flags_for(struct span data)
+{
+	struct span session;
+	struct span user;
+	struct span service;
+	struct span method;
+	struct span algorithm;
+	if (!wire_take_string(&data, &session) || !take_byte(&data, USERAUTH_REQUEST) ||
+		!wire_take_string(&data, &user) || !wire_take_string(&data, &service) ||
+		!wire_take_string(&data, &method) || !span_is(method, "publickey") ||
+		!take_byte(&data, IS_SIGNED) || !wire_take_string(&data, &algorithm)) {
+		return 0;
+	}
+	if (span_is(algorithm, "rsa-sha2-256")) {
+		return AGENT_RSA_SHA2_256;
+	}
+	return span_is(algorithm, "rsa-sha2-512") ? AGENT_RSA_SHA2_512 : 0;
+}
+
 bool agent_sign(struct agent *agent, const struct agent_key *key, struct span data,
 	unsigned char **out_signature, size_t *out_len, struct error *err)
 {
@@ -181,7 +218,8 @@ bool agent_sign(struct agent *agent, const struct agent_key *key, struct span da
 	buf_init(&answer, AGENT_MESSAGE_MAX);
 	bool is_signed = buf_append(&request, (struct span){&number, 1}, err) &&
 	                 wire_put_string(&request, key->blob, err) &&
-	                 wire_put_string(&request, data, err) && wire_put_u32(&request, 0, err) &&
+	                 wire_put_string(&request, data, err) &&
+	                 wire_put_u32(&request, flags_for(data), err) &&
 	                 agent_ask(agent, buf_span(&request), AGENT_SIGN_RESPONSE, &answer, err) &&
 	                 take_signature(buf_span(&answer), out_signature, out_len, err);
 	buf_finish(&request);

@@ -35,7 +35,10 @@ bool agent_open(struct agent *agent, const char *path, long long deadline_ms,
 /* Closes it; zeroed with fd -1 is fine. */
 void agent_close(struct agent *agent);
 
-/* The signature of `data`, without the name of its format, in memory from malloc. */
+/*
+ * The signature of `data`, without the name of its format, in memory from malloc. Where the
+ * data is a request to log in (RFC 4252, 7) an RSA key signs with the algorithm that it names.
+ */
 bool agent_sign(struct agent *agent, const struct agent_key *key, struct span data,
 	unsigned char **out_signature, size_t *out_len, struct error *err) ATTR_NODISCARD;
 

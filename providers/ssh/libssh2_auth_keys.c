@@ -14,16 +14,19 @@
 
 /* Authentication by keys: those of the agent, and those in files that the agent does not have. */
 
-/* ssh-rsa means SHA-1, which servers refuse today; newer libraries sign with SHA-2. */
+/* ssh-rsa means SHA-1, which servers refuse today; libraries from 1.11 on sign with SHA-2. */
+static bool has_sha2(const struct login_work *work)
+{
+	return ssh2_supports(work->ssh2, work->session, LIBSSH2_METHOD_HOSTKEY, "rsa-sha2-256");
+}
+
 static void note_special(struct login_work *work, const char *type, const char *what)
 {
 	if (strncmp(type, "sk-", 3) == 0) {
 		auth_note(&work->auth.unsupported, "%s is a FIDO key", what);
 	} else if (strstr(type, "-cert-v0")) {
 		auth_note(&work->auth.unsupported, "%s is a certificate", what);
-	} else if (strcmp(type, "ssh-rsa") == 0 &&
-		   !ssh2_supports(
-			   work->ssh2, work->session, LIBSSH2_METHOD_HOSTKEY, "rsa-sha2-256")) {
+	} else if (strcmp(type, "ssh-rsa") == 0 && !has_sha2(work)) {
 		auth_note(&work->auth.unsupported,
 			"%s is an RSA key, and this libssh2 has no rsa-sha2", what);
 	}
@@ -199,6 +202,16 @@ static enum auth_result sign_by_file(
 	return result;
 }
 
+/*
+ * libssh2 1.11 on OpenSSL 3 gives memory of the session's allocator to free() when it makes out
+ * the public half of an ECDSA key in a file, which ends the program. Where the file does not say
+ * its type it may be one.
+ */
+static bool is_unsafe(const struct login_work *work, const struct key_file *key)
+{
+	return (strncmp(key->type, "ecdsa-", 6) == 0 || !key->type[0]) && has_sha2(work);
+}
+
 static enum auth_result try_key(
 	struct login_work *work, const char *path, enum login_need *out_need)
 {
@@ -218,6 +231,9 @@ static enum auth_result try_key(
 		auth_note(&auth->tried, "%s: only its public half is there", path);
 	} else if (key_type_is_special(key.type)) {
 		note_special(work, key.type, path);
+	} else if (is_unsafe(work, &key)) {
+		auth_note(&auth->unsupported, "%s is an ECDSA key%s, which this libssh2 cannot use",
+			path, key.type[0] ? "" : ", or may be one");
 	} else if (!key.is_encrypted || auth->passphrase) {
 		result = sign_by_file(work, path, &key);
 	} else if (!work->target.passphrase_command) {

@@ -42,6 +42,15 @@ static void stop_agent(void)
 	waitpid(agent_pid, NULL, 0);
 }
 
+static void use_agent_with(const char *path, const char *keys)
+{
+	start_agent(path);
+	assert_int_equal(
+		run_shell("cd %s && SSH_AUTH_SOCK=%s ssh-add -q %s 2>&1", sshd.folder, path, keys),
+		0);
+	target_set(&target.identity_agent, path);
+}
+
 static void test_the_agents_keys_log_in(void **state)
 {
 	char path[PATH_MAX];
@@ -65,6 +74,25 @@ static void test_the_agents_keys_log_in(void **state)
 	const char *const named[] = {public_half, NULL};
 	target_set_list(&target.identity_files, named);
 	logs_in();
+	stop_agent();
+	unlink(path);
+}
+
+/* The library says which signature it has promised the server, and the agent has to make that. */
+static void test_an_rsa_key_of_the_agent_is_unsupported_or_works(void **state)
+{
+	char path[PATH_MAX];
+	case_path(path, "rsa_agent");
+	use_key("rsa", "-t rsa -b 2048 -N ''", true);
+	use_agent_with(path, "rsa");
+	use_no_key();
+	client_connect(&client, &target);
+	wait_outcome(&client);
+	if (client.lost_count > 0) {
+		assert_string_equal(client.err.reason, "SSH_UNSUPPORTED");
+		assert_non_null(strstr(client.err.text, "has no rsa-sha2"));
+	}
+	client_close(&client);
 	stop_agent();
 	unlink(path);
 }
@@ -93,15 +121,6 @@ static void test_an_agent_that_is_not_there_is_passed_over(void **state)
 {
 	target_set(&target.identity_agent, "/nonexistent/agent");
 	logs_in();
-}
-
-static void use_agent_with(const char *path, const char *keys)
-{
-	start_agent(path);
-	assert_int_equal(
-		run_shell("cd %s && SSH_AUTH_SOCK=%s ssh-add -q %s 2>&1", sshd.folder, path, keys),
-		0);
-	target_set(&target.identity_agent, path);
 }
 
 static void make_keys(const char *names)
@@ -255,6 +274,7 @@ int main(void)
 	client_world_begin();
 	const struct CMUnitTest tests[] = {
 		agent_test(test_the_agents_keys_log_in),
+		agent_test(test_an_rsa_key_of_the_agent_is_unsupported_or_works),
 		agent_test(test_an_agent_that_does_not_answer_is_bounded),
 		agent_test(test_an_agent_that_is_not_there_is_passed_over),
 		agent_test(test_a_key_of_the_agent_and_of_a_file_is_offered_once),
