@@ -65,9 +65,12 @@ void relay_start(struct relay *relay, int editor_in, int editor_out);
 
 /*
  * Begins the end: no further prompts, prompts in flight are cancelled, the
- * agents are stopped, what they still say is passed on. A second call hurries.
+ * agents are stopped, what they still say is passed on. A second call does nothing.
  */
 void relay_end(struct relay *relay);
+
+/* Takes the next step of an end that has begun at once: each call takes one. */
+void relay_hurry(struct relay *relay);
 
 void relay_destroy(struct relay *relay);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -149,22 +150,8 @@ static void cancel_prompt(void *data, struct session *session)
 	}
 }
 
-void relay_end(struct relay *relay)
+static void end_peers(struct relay *relay, bool is_hurried)
 {
-	bool is_hurried = relay->is_ending;
-	if (!is_hurried) {
-		relay->is_ending = true;
-		recovery_destroy(relay->recovery);
-		relay->recovery = NULL;
-		sweep_destroy(relay->sweep);
-		relay->sweep = NULL;
-		restore_end(relay);
-		relay_order_end(relay);
-		relay_claim_end(relay);
-		listing_records_end(relay);
-		session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);
-		answer_for_editor(relay);
-	}
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		relay_turn_cancel(peer, NULL);
 		pause_release(peer);
@@ -180,4 +167,29 @@ void relay_end(struct relay *relay)
 		relay_revive_end(peer);
 	}
 	relay_finish_if_empty(relay);
+}
+
+void relay_end(struct relay *relay)
+{
+	if (relay->is_ending) {
+		return;
+	}
+	relay->is_ending = true;
+	recovery_destroy(relay->recovery);
+	relay->recovery = NULL;
+	sweep_destroy(relay->sweep);
+	relay->sweep = NULL;
+	restore_end(relay);
+	relay_order_end(relay);
+	relay_claim_end(relay);
+	listing_records_end(relay);
+	session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);
+	answer_for_editor(relay);
+	end_peers(relay, false);
+}
+
+void relay_hurry(struct relay *relay)
+{
+	assert(relay->is_ending);
+	end_peers(relay, true);
 }

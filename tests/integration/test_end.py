@@ -112,6 +112,19 @@ class Deadlines(Ending):
         self.assertEqual(client.wait(), 0)
         self.assertGreater(time.monotonic() - started, 1.9)
 
+    def test_a_signal_and_the_end_of_the_input_are_one_end(self):
+        for steps in (('signal', 'close'), ('close', 'signal')):
+            client = self.open('--slow-exit', '2', options=self.config(stop_eof_timeout='20s'))
+            started = time.monotonic()
+            for step in steps:
+                if step == 'close':
+                    client.close_stdin()
+                else:
+                    os.kill(client.pid, signal.SIGTERM)
+                time.sleep(0.2)  # the one is seen before the other
+            client.wait()
+            self.assertGreater(time.monotonic() - started, 1.9, steps)
+
     def test_a_second_term_hurries(self):
         client = self.open('--ignore-eof', '--ignore-term', options=self.config(
             stop_eof_timeout='30s', stop_term_timeout='30s'))

@@ -124,16 +124,17 @@ static void test_an_agent_that_does_not_end_is_told_to_and_killed(void **state)
 	assert_non_null(strstr(agent(fixture, 0)->told, "TERM kill "));
 }
 
-static void test_a_second_end_hurries(void **state)
+static void test_the_end_takes_its_next_step_when_it_is_hurried(void **state)
 {
 	struct fixture *fixture = *state;
 	begin_with_session(fixture);
 	relay_end(fixture->relay);
 	agent_hears_end(fixture, 0);
+	relay_end(fixture->relay);
 	actor_assert_told(agent(fixture, 0), "");
-	relay_end(fixture->relay);
+	relay_hurry(fixture->relay);
 	actor_assert_told(agent(fixture, 0), "TERM ");
-	relay_end(fixture->relay);
+	relay_hurry(fixture->relay);
 	editor_hears_end(fixture);
 	assert_non_null(strstr(agent(fixture, 0)->told, "kill "));
 }
@@ -192,7 +193,7 @@ static void test_without_an_agent_the_end_comes_at_once(void **state)
 	struct fixture *fixture = *state;
 	begin(fixture);
 	relay_end(fixture->relay);
-	relay_end(fixture->relay);          // a second signal
+	relay_hurry(fixture->relay);
 	assert_false(fixture->is_finished); // never from inside
 	editor_hears_end(fixture);
 	assert_int_equal(fixture->stage.prepared, 0);
@@ -224,7 +225,7 @@ static void test_a_hurried_end_does_not_wait_for_the_sandbox(void **state)
 	begin(fixture);
 	editor_says(fixture, "'id':0,%s", initialize_request);
 	editor_closes(fixture);
-	relay_end(fixture->relay);
+	relay_hurry(fixture->relay);
 	editor_hears_failure(fixture, "0", "SHUTTING_DOWN", "stop", "before the agent was started");
 	editor_hears_end(fixture);
 	assert_int_equal(fixture->stage.actor_count, 0);
@@ -263,7 +264,7 @@ int main(void)
 		END_TEST(test_what_the_agent_asks_later_is_answered_while_it_can_read),
 		END_TEST(test_an_editor_that_is_still_there_gets_no_further_work_done),
 		END_TEST(test_an_agent_that_does_not_end_is_told_to_and_killed),
-		END_TEST(test_a_second_end_hurries),
+		END_TEST(test_the_end_takes_its_next_step_when_it_is_hurried),
 		END_TEST(test_an_editor_that_does_not_read_gets_the_drain_timeout),
 		END_TEST(test_an_editor_that_is_slow_gets_its_last_answers),
 		END_TEST(test_an_editor_that_is_killed_is_not_waited_for),
