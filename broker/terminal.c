@@ -33,6 +33,7 @@ struct terminal {
 	double drain_until; // ev_now
 	bool is_emptied;    // to be told after the exit
 	bool pipe_is_large;
+	bool is_started;
 	bool is_over; // the provider has told the exit
 	struct output_tail tail;
 	struct terminal_end end;
@@ -139,6 +140,7 @@ static void on_timeout(struct ev_loop *loop, ev_timer *timer, int events)
 static void on_started(void *data)
 {
 	struct terminal *terminal = data;
+	terminal->is_started = true;
 	if (terminal->timeout.at > 0.) {
 		ev_timer_start(terminal->loop, &terminal->timeout);
 	}
@@ -185,6 +187,10 @@ static void on_emptied(void *data)
 static void on_lost(void *data, const struct error *err)
 {
 	struct terminal *terminal = data;
+	if (!terminal->is_started) {
+		on_failed(data, err);
+		return;
+	}
 	if (terminal->is_over) {
 		on_emptied(data); // it had ended before; of the rest nobody knows
 		return;

@@ -289,7 +289,8 @@ struct exec_listener {
 	void (*on_exited)(void *data, struct process_status status);
 	/* Nothing that the process started runs any more. May be NULL. */
 	void (*on_emptied)(void *data);
-	/* The link was lost: whether and how it ended is not known. No event follows. */
+	/* The link was lost: whether and how it ended, or whether it has started if that was not
+	 * told, is not known. No event follows. */
 	void (*on_lost)(void *data, const struct error *err);
 };
 

@@ -232,6 +232,18 @@ static void test_a_lost_link_ends_it(void **state)
 	terminal_destroy(record.terminal);
 }
 
+static void test_a_link_lost_before_the_start_is_a_failed_start(void **state)
+{
+	struct record record;
+	start(&record, "sleep 1000", 1000, 0);
+	fixture.may_be_lost = true;
+	fake_lose(fixture.provider, "cut");
+	wait_for_flag(&record.is_over);
+	assert_string_equal(record.told, "f");
+	assert_non_null(strstr(record.err.text, "cut"));
+	terminal_destroy(record.terminal);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +258,7 @@ int main(void)
 		ON_FAKE(test_a_child_that_holds_the_output_does_not_hold_the_exit),
 		ON_FAKE(test_a_failed_start_is_told),
 		ON_FAKE(test_a_lost_link_ends_it),
+		ON_FAKE(test_a_link_lost_before_the_start_is_a_failed_start),
 	};
 	return fixture_run(tests, ARRAY_LENGTH(tests));
 }
