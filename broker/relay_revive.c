@@ -37,6 +37,12 @@ static bool may_rest(const struct peer *peer)
 	       !peer->is_collected && agent_can_restart(peer->agent) && is_of_use(peer);
 }
 
+static void restart(struct peer *peer)
+{
+	usage_note_gone(peer);
+	agent_restart(peer->agent);
+}
+
 bool relay_revive_rest(struct peer *peer)
 {
 	if (!may_rest(peer)) {
@@ -52,7 +58,7 @@ bool relay_revive_rest(struct peer *peer)
 	}
 	if (peer->is_waking) {
 		peer->is_waking = false;
-		agent_restart(peer->agent);
+		restart(peer);
 	} else {
 		peer->is_resting = true;
 		collect(peer);
@@ -80,7 +86,7 @@ bool relay_revive(struct peer *peer)
 	peer->relay->agents_started++;
 	if (peer->is_resting) {
 		peer->is_resting = false;
-		agent_restart(peer->agent);
+		restart(peer);
 	} else {
 		peer->is_waking = true; // it has not quite ended
 	}

@@ -78,7 +78,7 @@ void usage_note_decision(struct relay *relay, const struct session *session,
 void usage_note_sync(
 	struct relay *relay, const struct sync_result *result, const struct error *err);
 
-/* The agent is about to be forgotten. */
+/* The agent is about to be forgotten, or to be started anew. */
 void usage_note_gone(struct peer *peer);
 
 /* _broker/usage; docs/schemas/usage.json has the params and the result. */

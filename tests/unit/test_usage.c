@@ -119,6 +119,32 @@ static void test_the_bytes_of_an_agent_that_has_ended_stay(void **state)
 	drop(doc);
 }
 
+static long long from_agents(struct fixture *fixture)
+{
+	struct json_doc *doc = usage(fixture);
+	long long count = number(doc, 0, "result.bytes.fromAgents");
+	drop(doc);
+	return count;
+}
+
+static void test_an_agent_that_is_started_anew_adds_to_what_it_was_before(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_session(fixture);
+	long long before = from_agents(fixture);
+	assert_true(before > 0);
+	agent_dies(fixture, 0);
+	stage_settle(&fixture->stage);
+	editor_says(fixture, "'id':1,'method':'session/new','params':{'cwd':'/w'}");
+	agent_hears(fixture, 1, "'id':0,%s", initialize_request);
+	assert_int_equal(from_agents(fixture), before);
+	agent_says(fixture, 1, "'id':0,%s", initialize_result);
+	agent_hears(fixture, 1, "'id':1,'method':'session/new','params':{'cwd':'/w'}");
+	assert_true(from_agents(fixture) > before);
+	agent_says(fixture, 1, "'id':1,'result':{'sessionId':'n'}");
+	editor_hears(fixture, "'id':1,'result':{'sessionId':'n'}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +152,7 @@ int main(void)
 		RELAY_TEST(test_a_session_that_is_forgotten_is_not_remembered),
 		RELAY_TEST(test_prompts_and_what_an_agent_asks_for),
 		RELAY_TEST(test_the_bytes_of_an_agent_that_has_ended_stay),
+		RELAY_TEST(test_an_agent_that_is_started_anew_adds_to_what_it_was_before),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
