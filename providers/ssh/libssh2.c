@@ -93,6 +93,13 @@ struct ssh_client *ssh_libssh2_connect(const struct provider_context *context,
 	const struct ssh_target *target, const struct ssh_client_listener *listener, void *data,
 	struct error *err)
 {
+	if (target->unknown_setting) {
+		error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
+			"connecting to %s: ssh_config sets %s, which libssh2's client does not "
+			"know%s",
+			target->alias, target->unknown_setting, ssh_target_other_client(target));
+		return NULL;
+	}
 	const struct ssh2 *ssh2 = ssh2_open(err);
 	if (!ssh2) {
 		return NULL;

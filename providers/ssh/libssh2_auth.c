@@ -24,15 +24,23 @@ void auth_note(struct buf *notes, const char *format, ...)
 	(void)!buf_append_format(notes, NULL, "%s%s", notes->len ? "; " : "", text);
 }
 
-bool auth_server_takes(const struct auth *auth, const char *method)
+static bool has_method(const char *methods, const char *method)
 {
 	size_t len = strlen(method);
-	for (const char *at = auth->methods; at && *at; at += strcspn(at, ","), at += *at == ',') {
+	for (const char *at = methods; at && *at; at += strcspn(at, ","), at += *at == ',') {
 		if (strncmp(at, method, len) == 0 && (at[len] == ',' || at[len] == '\0')) {
 			return true;
 		}
 	}
 	return false;
+}
+
+bool auth_may_try(const struct login_work *work, const char *method)
+{
+	const struct ssh_target *target = &work->target;
+	return has_method(work->auth.methods, method) &&
+	       (!target->preferred_methods || has_method(target->preferred_methods, method)) &&
+	       !(target->avoids_keys && strcmp(method, "publickey") == 0);
 }
 
 /* Where the answer does not come the library says that the key was not accepted. */
@@ -151,7 +159,7 @@ static enum auth_result try_none(struct login_work *work, enum login_need *out_n
 static enum auth_result try_password(struct login_work *work, enum login_need *out_need)
 {
 	struct auth *auth = &work->auth;
-	if (!work->target.password_command || !auth_server_takes(auth, "password")) {
+	if (!work->target.password_command || !auth_may_try(work, "password")) {
 		return AUTH_NEXT;
 	}
 	if (!auth->password && !auth->has_asked_password) {
@@ -179,15 +187,39 @@ static auth_step *const steps[] = {
 	auth_try_dialogue,
 };
 
+/* What else the user's configuration would try, and the server would take. */
+static void note_other_proofs(struct login_work *work)
+{
+	const struct ssh_target *target = &work->target;
+	const struct {
+		bool is_set;
+		const char *method;
+		const char *text;
+	} proofs[] = {
+		{target->has_kerberos, "gssapi-with-mic", "Kerberos (GSSAPIAuthentication)"},
+		{target->has_host_login, "hostbased", "this host's key (HostbasedAuthentication)"},
+		{target->has_smart_card, "publickey", "a smart card (PKCS11Provider)"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(proofs); i++) {
+		if (proofs[i].is_set && auth_may_try(work, proofs[i].method)) {
+			auth_note(&work->auth.unsupported, "%s is not tried", proofs[i].text);
+		}
+	}
+}
+
 static bool auth_refused(struct login_work *work, struct error *err)
 {
 	const struct auth *auth = &work->auth;
+	note_other_proofs(work);
 	struct span tried = buf_span(&auth->tried);
 	struct span unsupported = buf_span(&auth->unsupported);
 	const char *methods = auth->methods ? auth->methods : "nothing";
 	const char *user = ssh_target_user_shown(&work->target);
 	if (tried.len == 0) {
-		tried = SPAN_LITERAL("no key, no agent and no password-command to try");
+		tried = work->target.avoids_keys || work->target.preferred_methods
+		                ? SPAN_LITERAL("nothing to try that ssh_config allows "
+					       "(PubkeyAuthentication, PreferredAuthentications)")
+		                : SPAN_LITERAL("no key, no agent and no password-command to try");
 	}
 	if (auth->is_lost) {
 		return error_set_reason(err, ERROR_UNAVAILABLE, "LINK_LOST",
@@ -203,7 +235,7 @@ static bool auth_refused(struct login_work *work, struct error *err)
 	return error_set_reason(err, ERROR_DENIED, "AUTH_FAILED",
 		"logging in as %s: %.*s; the server takes %s%s", user, (int)tried.len, tried.data,
 		methods,
-		auth_server_takes(auth, "keyboard-interactive") && !work->target.user_is_secret
+		auth_may_try(work, "keyboard-interactive") && !work->target.user_is_secret
 			? " (questions of keyboard-interactive, but for the password, with "
 			  "ssh-client = openssh alone)"
 			: "");

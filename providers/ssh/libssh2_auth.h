@@ -21,7 +21,8 @@ auth_step auth_try_keys;     // those in files
 auth_step auth_try_dialogue; // keyboard-interactive
 
 void auth_note(struct buf *notes, const char *format, ...) ATTR_PRINTF(2, 3);
-bool auth_server_takes(const struct auth *auth, const char *method);
+/* Whether the server takes it, and ssh_config lets it be tried. */
+bool auth_may_try(const struct login_work *work, const char *method);
 /* What a call of the library says; `what` was tried. */
 enum auth_result auth_outcome(struct login_work *work, int outcome, const char *what);
 /* The same of what the server may have taken, and want more beside it. */

@@ -63,7 +63,7 @@ static enum auth_result answer(struct login_work *work)
 enum auth_result auth_try_dialogue(struct login_work *work, enum login_need *out_need)
 {
 	struct auth *auth = &work->auth;
-	if (!auth_server_takes(auth, "keyboard-interactive")) {
+	if (!auth_may_try(work, "keyboard-interactive")) {
 		return AUTH_NEXT;
 	}
 	if (auth->password) {

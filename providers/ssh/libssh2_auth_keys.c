@@ -147,7 +147,7 @@ static enum auth_result try_agent_keys(struct login_work *work, struct agent *ag
 enum auth_result auth_try_agent(struct login_work *work, enum login_need *out_need)
 {
 	const char *path = work->target.identity_agent;
-	if (!path || !auth_server_takes(&work->auth, "publickey")) {
+	if (!path || !auth_may_try(work, "publickey")) {
 		return AUTH_NEXT;
 	}
 	struct error err;
@@ -265,7 +265,7 @@ enum auth_result auth_try_keys(struct login_work *work, enum login_need *out_nee
 {
 	struct auth *auth = &work->auth;
 	enum auth_result result = AUTH_NEXT;
-	if (!auth_server_takes(auth, "publickey")) {
+	if (!auth_may_try(work, "publickey")) {
 		return AUTH_NEXT;
 	}
 	for (; work->target.identity_files[auth->key]; auth->key++) {

@@ -23,6 +23,7 @@ struct names_job {
 	struct dial *dial; // NULL once cancelled
 	char *host;
 	char service[8];
+	int family;
 	struct addrinfo *addresses;
 	int failed; // getaddrinfo's
 	int saved_errno;
@@ -229,7 +230,7 @@ static void names_run(struct pool_job *job)
 {
 	struct names_job *names = CONTAINER_OF(job, struct names_job, job);
 	struct addrinfo hints = {
-		.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+		.ai_family = names->family, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
 	names->failed = getaddrinfo(names->host, names->service, &hints, &names->addresses);
 	names->saved_errno = errno;
 }
@@ -290,6 +291,7 @@ static struct names_job *names_submit(struct dial *dial, struct error *err)
 		(struct pool_job){.lane = POOL_LANE_NAMES, .run = names_run, .done = names_done};
 	names->dial = dial;
 	names->host = mem_strdup(route->target->host);
+	names->family = route->target->address_family;
 	names->failed = EAI_AGAIN; // where the pool ends before it ran
 	snprintf(names->service, sizeof(names->service), "%d", route->target->port);
 	if (!pool_submit(route->context->pool, &names->job, err)) {

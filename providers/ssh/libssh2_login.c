@@ -336,6 +336,7 @@ static void copy_target(struct ssh_target *to, const struct ssh_target *from)
 	to->revoked_host_keys = mem_strdup_or_null(from->revoked_host_keys);
 	to->certificate_files = copy_words(from->certificate_files);
 	to->host_key_pin = mem_strdup_or_null(from->host_key_pin);
+	to->preferred_methods = mem_strdup_or_null(from->preferred_methods);
 	to->passphrase_command = mem_strdup_or_null(from->passphrase_command);
 	to->password_command = mem_strdup_or_null(from->password_command);
 	to->via = NULL;
@@ -343,6 +344,7 @@ static void copy_target(struct ssh_target *to, const struct ssh_target *from)
 	to->set_env = NULL;
 	to->ssh_program = NULL;
 	to->config_file = NULL;
+	to->unknown_setting = NULL;
 }
 
 struct login *login_start(const struct provider_context *context, const struct ssh2 *ssh2,

@@ -82,7 +82,8 @@ void ssh_target_finish(struct ssh_target *target)
 	char *const texts[] = {target->alias, target->host, target->user, target->host_key_alias,
 		target->identity_agent, target->host_key_pin, target->proxy_command,
 		target->passphrase_command, target->password_command, target->ssh_program,
-		target->config_file, target->revoked_host_keys};
+		target->config_file, target->revoked_host_keys, target->unknown_setting,
+		target->preferred_methods};
 	char **const lists[] = {target->identity_files, target->user_known_hosts_files,
 		target->global_known_hosts_files, target->set_env, target->certificate_files};
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {

@@ -28,6 +28,7 @@ struct ssh_target {
 	char *alias; // as the user wrote it
 	char *host;  // HostName; an address or a name; IPv6 without brackets
 	int port;
+	int address_family;  // AddressFamily: AF_UNSPEC, AF_INET, AF_INET6
 	bool user_is_secret; // a token: in no text, no log and on no command line
 	char *user;
 	char *host_key_alias;  // the name looked up in the known hosts; NULL: host
@@ -42,11 +43,17 @@ struct ssh_target {
 	bool hash_known_hosts;
 	bool has_known_hosts_command; // KnownHostsCommand is set
 	bool verifies_by_dns;         // VerifyHostKeyDNS is yes
-	char *host_key_pin;     // "SHA256:…" that the key must have, of the profile; NULL: none
-	size_t host_key_turn;   // with a pin: the types that are asked for first (host_key_types)
-	struct ssh_target *via; // ProxyJump: the last hop, owned, with its own via; NULL: none
-	char *proxy_command;    // a shell line; NULL: none
-	char **set_env;         // NULL-terminated NAME=value; for the remote environment
+	char *host_key_pin;      // "SHA256:…" that the key must have, of the profile; NULL: none
+	size_t host_key_turn;    // with a pin: the types that are asked for first (host_key_types)
+	struct ssh_target *via;  // ProxyJump: the last hop, owned, with its own via; NULL: none
+	char *proxy_command;     // a shell line; NULL: none
+	char *unknown_setting;   // that libssh2's client does not know: "BindAddress 192.0.2.1"
+	char *preferred_methods; // PreferredAuthentications, with commas; NULL: all
+	bool avoids_keys;        // PubkeyAuthentication is no
+	bool has_kerberos;       // GSSAPIAuthentication, HostbasedAuthentication, PKCS11Provider:
+	bool has_host_login;     // for the ssh program alone
+	bool has_smart_card;
+	char **set_env; // NULL-terminated NAME=value; for the remote environment
 	long long connect_timeout_ms;
 	long long auth_timeout_ms;
 	long long alive_interval_ms; // between keepalives; 0: none

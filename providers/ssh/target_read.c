@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include "base/buf.h"
 #include "base/words.h"
@@ -11,6 +12,7 @@ enum {
 	IDENTITIES_MAX = 100, // as ssh's
 	VARIABLES_MAX = 1024,
 	SECONDS_MAX = 24 * 60 * 60,
+	SETTING_MAX = 256,
 };
 
 /* ---- values ---- */
@@ -105,31 +107,6 @@ static bool read_identity(struct ssh_target_reader *reader, const char *value, s
 	return is_none(value) || append_limited(&reader->identities, value, IDENTITIES_MAX, err);
 }
 
-static bool read_identities_only(
-	struct ssh_target_reader *reader, const char *value, struct error *err)
-{
-	return read_bool(value, &reader->target.identities_only, err);
-}
-
-static bool read_agent(struct ssh_target_reader *reader, const char *value, struct error *err)
-{
-	replace(&reader->agent, value);
-	return true;
-}
-
-static bool read_user_files(struct ssh_target_reader *reader, const char *value, struct error *err)
-{
-	replace(&reader->user_files, value);
-	return true;
-}
-
-static bool read_global_files(
-	struct ssh_target_reader *reader, const char *value, struct error *err)
-{
-	replace(&reader->global_files, value);
-	return true;
-}
-
 static bool read_host_checking(
 	struct ssh_target_reader *reader, const char *value, struct error *err)
 {
@@ -154,13 +131,6 @@ static bool read_host_checking(
 	return error_set(err, ERROR_CONFIG, "expected yes, ask, accept-new or no");
 }
 
-static bool read_revoked_keys(
-	struct ssh_target_reader *reader, const char *value, struct error *err)
-{
-	replace(&reader->revoked_keys, value);
-	return true;
-}
-
 static bool read_known_hosts_command(
 	struct ssh_target_reader *reader, const char *value, struct error *err)
 {
@@ -176,14 +146,32 @@ static bool read_verify_by_dns(
 	       read_bool(value, &reader->target.verifies_by_dns, err);
 }
 
+static bool read_address_family(
+	struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	reader->target.address_family = strcasecmp(value, "inet") == 0    ? AF_INET
+	                                : strcasecmp(value, "inet6") == 0 ? AF_INET6
+	                                                                  : AF_UNSPEC;
+	return true;
+}
+
+/* There are more ways to say yes: unbound, host-bound. */
+static bool read_key_login(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	reader->target.avoids_keys =
+		strcasecmp(value, "no") == 0 || strcasecmp(value, "false") == 0;
+	return true;
+}
+
+static bool read_smart_card(struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	reader->target.has_smart_card = value[0] && !is_none(value);
+	return true;
+}
+
 static bool read_certificate(struct ssh_target_reader *reader, const char *value, struct error *err)
 {
 	return is_none(value) || append_limited(&reader->certificates, value, IDENTITIES_MAX, err);
-}
-
-static bool read_hashing(struct ssh_target_reader *reader, const char *value, struct error *err)
-{
-	return read_bool(value, &reader->target.hash_known_hosts, err);
 }
 
 static bool read_jumps(struct ssh_target_reader *reader, const char *value, struct error *err)
@@ -259,32 +247,103 @@ static const struct keyword {
 	const char *name;
 	bool (*read)(struct ssh_target_reader *reader, const char *value, struct error *err);
 } keywords[] = {
+	{"addressfamily", read_address_family},
 	{"certificatefile", read_certificate},
 	{"connecttimeout", read_connect_timeout},
 	{"controlpath", read_control_path},
-	{"globalknownhostsfile", read_global_files},
-	{"hashknownhosts", read_hashing},
 	{"host", read_host},
 	{"hostkeyalias", read_key_alias},
 	{"hostname", read_host_name},
-	{"identitiesonly", read_identities_only},
-	{"identityagent", read_agent},
 	{"identityfile", read_identity},
 	{"knownhostscommand", read_known_hosts_command},
+	{"pkcs11provider", read_smart_card},
 	{"port", read_port},
 	{"proxycommand", read_proxy_command},
 	{"proxyjump", read_jumps},
-	{"revokedhostkeys", read_revoked_keys},
+	{"pubkeyauthentication", read_key_login},
 	{"serveralivecountmax", read_alive_count},
 	{"serveraliveinterval", read_alive_interval},
 	{"setenv", read_variable},
 	{"stricthostkeychecking", read_host_checking},
 	{"user", read_user},
-	{"userknownhostsfile", read_user_files},
 	{"verifyhostkeydns", read_verify_by_dns},
 };
 
+/* Those that are kept as they were printed, and those that are yes or no. */
+struct place {
+	const char *name;
+	size_t offset; // in struct ssh_target_reader
+};
+
+#define PLACE(name, member)                                                                        \
+	{                                                                                          \
+		name, offsetof(struct ssh_target_reader, member)                                   \
+	}
+
+static const struct place texts[] = {
+	PLACE("globalknownhostsfile", global_files),
+	PLACE("identityagent", agent),
+	PLACE("preferredauthentications", target.preferred_methods),
+	PLACE("revokedhostkeys", revoked_keys),
+	PLACE("userknownhostsfile", user_files),
+};
+
+static const struct place flags[] = {
+	PLACE("gssapiauthentication", target.has_kerberos),
+	PLACE("hashknownhosts", target.hash_known_hosts),
+	PLACE("hostbasedauthentication", target.has_host_login),
+	PLACE("identitiesonly", target.identities_only),
+};
+
+static void *find_place(struct ssh_target_reader *reader, const struct place *places, size_t count,
+	const char *name)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcasecmp(places[i].name, name) == 0) {
+			return (char *)reader + places[i].offset;
+		}
+	}
+	return NULL;
+}
+
+/* What libssh2's client does not know, where it is more than "no" or "none". */
+static const char *const unknown[] = {"BindAddress", "BindInterface", "ProxyUseFdpass"};
+
+static void note_unknown(struct ssh_target_reader *reader, const char *name, const char *value)
+{
+	struct buf text ATTR_CLEANUP(buf_finish);
+	buf_init(&text, SETTING_MAX);
+	for (size_t i = 0; i < ARRAY_LENGTH(unknown); i++) {
+		if (strcasecmp(unknown[i], name) == 0 && !is_none(value) &&
+			strcasecmp(value, "no") != 0 && !reader->target.unknown_setting &&
+			buf_append_format(&text, NULL, "%s %.200s", unknown[i], value)) {
+			reader->target.unknown_setting = mem_strndup(buf_span(&text));
+		}
+	}
+}
+
 /* ---- lines ---- */
+
+static bool read_value(
+	struct ssh_target_reader *reader, const char *name, const char *value, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(keywords); i++) {
+		if (strcasecmp(keywords[i].name, name) == 0) {
+			return keywords[i].read(reader, value, err);
+		}
+	}
+	char **text = find_place(reader, texts, ARRAY_LENGTH(texts), name);
+	if (text) {
+		replace(text, value);
+		return true;
+	}
+	bool *flag = find_place(reader, flags, ARRAY_LENGTH(flags), name);
+	if (flag) {
+		return read_bool(value, flag, err);
+	}
+	note_unknown(reader, name, value);
+	return true;
+}
 
 static bool read_line(struct ssh_target_reader *reader, struct span line, struct error *err)
 {
@@ -293,17 +352,13 @@ static bool read_line(struct ssh_target_reader *reader, struct span line, struct
 		return true; // a keyword without a value
 	}
 	size_t len = (size_t)(space - line.data);
-	for (size_t i = 0; i < ARRAY_LENGTH(keywords); i++) {
-		const char *name = keywords[i].name;
-		if (strlen(name) == len && strncasecmp(name, line.data, len) == 0) {
-			char *value = mem_strndup((struct span){space + 1, line.len - len - 1});
-			bool ok = keywords[i].read(reader, value, err) ||
-			          error_prefix(err, "%s \"%.200s\" of ssh -G", name, value);
-			free(value);
-			return ok;
-		}
-	}
-	return true;
+	char *name = mem_strndup((struct span){line.data, len});
+	char *value = mem_strndup((struct span){space + 1, line.len - len - 1});
+	bool ok = read_value(reader, name, value, err) ||
+	          error_prefix(err, "%.40s \"%.200s\" of ssh -G", name, value);
+	free(name);
+	free(value);
+	return ok;
 }
 
 static bool read_lines(struct ssh_target_reader *reader, struct span text, struct error *err)

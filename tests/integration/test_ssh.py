@@ -278,6 +278,35 @@ class Failures(SshCase):
         self.assertIn('nosuchkeyword', done.stderr.lower())
 
 
+class Settings(SshCase):
+    # Hands the connection over and goes, as the proxy of systemd's configuration for ssh does.
+    proxy = ('import socket, sys\n'
+             'peer = socket.create_connection(("127.0.0.1", int(sys.argv[1])))\n'
+             'socket.send_fds(socket.socket(fileno=1), [bytes(1)], [peer.fileno()])\n')
+
+    def configure(self, *lines):
+        text = self.server.config.read_text()
+        self.server.config.write_text(text + ''.join(f'\t{line}\n' for line in lines))
+
+    def works_by_the_program(self, because):
+        client = self.far()
+        session = self.open_session(client)
+        client.prompt(session, 'terminal echo there', seconds=SECONDS)
+        self.end(client)
+        self.assertRegex(client.stderr, f'{because}.*using the ssh program')
+
+    def test_a_proxy_that_passes_its_connection_is_left_to_the_program(self):
+        script = self.dir / 'proxy.py'
+        script.write_text(self.proxy)
+        self.configure(f'ProxyCommand /usr/bin/python3 {script} %p', 'ProxyUseFdpass yes')
+        self.works_by_the_program('ProxyUseFdpass yes')
+
+    def test_an_address_of_ones_own_is_left_to_the_program(self):
+        self.configure('BindAddress 127.0.0.2')
+        self.works_by_the_program('BindAddress 127.0.0.2')
+        self.assertIn('from 127.0.0.2', self.server.log())
+
+
 class ProgramSessions(Sessions):
     client_name = 'openssh'
 

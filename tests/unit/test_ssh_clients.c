@@ -99,20 +99,26 @@ static void know_the_authority(struct client_world *world, bool has_port)
 	assert_int_equal(system(command), 0);
 }
 
-static void expect_the_program(struct client_world *world)
+static void expect_the_program(struct client_world *world, const char *words)
+{
+	struct connection connection = {0};
+	world->target.client = SSH_CLIENT_AUTO;
+	world->connect = ssh_connect;
+	connection_expect_ready(&connection, world);
+	world->connect = ssh_libssh2_connect;
+	assert_non_null(strstr(connection.progress, words));
+	assert_non_null(strstr(connection.progress, "using the ssh program"));
+	connection_close(&connection);
+}
+
+static void expect_the_program_for_an_authority(struct client_world *world)
 {
 	struct connection connection = {0};
 	world->target.client = SSH_CLIENT_LIBSSH2;
 	connection_expect_failure(&connection, world, "SSH_UNSUPPORTED", "@cert-authority");
 	assert_non_null(strstr(connection.err.text, "ssh-client = openssh"));
 	connection_close(&connection);
-	world->target.client = SSH_CLIENT_AUTO;
-	world->connect = ssh_connect;
-	connection = (struct connection){0};
-	connection_expect_ready(&connection, world);
-	world->connect = ssh_libssh2_connect;
-	assert_non_null(strstr(connection.progress, "using the ssh program"));
-	connection_close(&connection);
+	expect_the_program(world, "@cert-authority");
 }
 
 static void test_auto_takes_the_program_for_a_host_that_an_authority_knows(
@@ -120,12 +126,12 @@ static void test_auto_takes_the_program_for_a_host_that_an_authority_knows(
 {
 	client_world_start(world, &(struct sshd_spec){.config = certified});
 	know_the_authority(world, true);
-	expect_the_program(world);
+	expect_the_program_for_an_authority(world);
 	know_the_authority(world, false);
-	expect_the_program(world);
+	expect_the_program_for_an_authority(world);
 	/* And writes no key down where new ones are accepted. */
 	world->target.host_checking = SSH_HOST_CHECKING_ACCEPT_NEW;
-	expect_the_program(world);
+	expect_the_program_for_an_authority(world);
 	char command[512];
 	snprintf(command, sizeof(command), "test $(wc -l < %s) = 1", world->sshd.known_hosts);
 	assert_int_equal(system(command), 0);
@@ -141,7 +147,34 @@ static void test_an_authority_goes_before_the_plain_keys(struct client_world *wo
 		"cd %s && echo \"[127.0.0.1]:%d $(cut -d' ' -f1,2 id.pub)\" >> known_hosts",
 		world->sshd.folder, world->sshd.port);
 	assert_int_equal(system(command), 0);
-	expect_the_program(world);
+	expect_the_program_for_an_authority(world);
+}
+
+/* The key that the program logs in with stands for a ticket. */
+static void test_auto_takes_the_program_for_kerberos(struct client_world *world)
+{
+	static const char takes_tickets[] =
+		"GSSAPIAuthentication yes\nKbdInteractiveAuthentication no\n";
+	client_world_start(world, &(struct sshd_spec){.config = takes_tickets});
+	client_set_list(&world->target.identity_files, "/dev/null");
+	world->target.has_kerberos = true;
+	expect_the_program(world, "GSSAPIAuthentication");
+}
+
+/* A proxy that hands the connection over and goes: systemd's configuration for ssh has one. */
+static void test_auto_takes_the_program_for_a_proxy_that_passes_its_connection(
+	struct client_world *world)
+{
+	char command[512];
+	client_world_start(world, NULL);
+	snprintf(command, sizeof(command),
+		"python3 -c 'import socket; peer = socket.create_connection((\"127.0.0.1\", %d)); "
+		"socket.send_fds(socket.socket(fileno=1), [bytes(1)], [peer.fileno()])'",
+		world->sshd.port);
+	client_set(&world->target.proxy_command, command);
+	client_set(&world->target.unknown_setting, "ProxyUseFdpass yes");
+	sshd_add_client_config(&world->sshd, "ProxyUseFdpass yes\n");
+	expect_the_program(world, "ProxyUseFdpass");
 }
 
 #define CASE(name)                                                                                 \
@@ -156,6 +189,8 @@ static const struct client_case cases[] = {
 	CASE(test_auto_takes_the_program_for_a_certificate),
 	CASE(test_auto_takes_the_program_for_a_host_that_an_authority_knows),
 	CASE(test_an_authority_goes_before_the_plain_keys),
+	CASE(test_auto_takes_the_program_for_kerberos),
+	CASE(test_auto_takes_the_program_for_a_proxy_that_passes_its_connection),
 };
 
 int main(int argc, char **argv)

@@ -2,6 +2,7 @@
 #include "tests/unit/ssh_case_fixture.h"
 
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* Logging in to a real sshd, and what is said where that cannot be. */
@@ -137,6 +138,77 @@ static void test_a_secret_name_is_not_shown(void **state)
 	assert_null(strstr(client.err.text, "openssh"));
 }
 
+/* ---- what ssh_config says of logging in ---- */
+
+static void test_the_ways_that_the_user_prefers_are_the_only_ones(void **state)
+{
+	target_set(&target.preferred_methods, "keyboard-interactive,publickey");
+	logs_in();
+	target_set(&target.preferred_methods, "keyboard-interactive,password");
+	fails_and_says("AUTH_FAILED", "nothing to try that ssh_config allows");
+	target_set(&target.preferred_methods, NULL);
+	target.avoids_keys = true;
+	fails_and_says("AUTH_FAILED", "PubkeyAuthentication");
+	if (getuid() == 0) {
+		target_set(&target.password_command, "echo " SSHD_PASSWORD);
+		logs_in();
+		target.avoids_keys = false;
+		use_no_key();
+		target_set(&target.preferred_methods, "publickey");
+		fails_and_says("AUTH_FAILED", "nothing to try");
+	}
+}
+
+static void test_other_ways_that_the_server_takes_are_unsupported(void **state)
+{
+	struct sshd other;
+	case_use_other(&other, "GSSAPIAuthentication yes\nHostbasedAuthentication yes\n"
+			       "KbdInteractiveAuthentication no\n");
+	target.has_kerberos = true;
+	target.has_host_login = true;
+	target.has_smart_card = true;
+	logs_in();
+	use_no_key();
+	fails_and_says("SSH_UNSUPPORTED", "Kerberos (GSSAPIAuthentication) is not tried; "
+					  "this host's key (HostbasedAuthentication) is not tried; "
+					  "a smart card (PKCS11Provider) is not tried"
+					  ": set ssh-client = openssh");
+	target_set(&target.preferred_methods, "publickey,hostbased");
+	target.avoids_keys = true;
+	fails_and_says("SSH_UNSUPPORTED",
+		"by libssh2: this host's key (HostbasedAuthentication) is "
+		"not tried: set ssh-client");
+	sshd_stop(&other);
+}
+
+static void test_other_ways_that_the_server_does_not_take_are_not_told(void **state)
+{
+	use_no_key();
+	target.has_kerberos = true;
+	target.has_host_login = true;
+	fails_and_says("AUTH_FAILED", "no key, no agent");
+}
+
+static void test_a_setting_that_libssh2_does_not_know_is_unsupported(void **state)
+{
+	const struct ssh_client_listener nothing = {0};
+	struct error err;
+	target_set(&target.unknown_setting, "BindInterface lo");
+	assert_null(ssh_libssh2_connect(&client_world, &target, &nothing, NULL, &err));
+	assert_string_equal(err.reason, "SSH_UNSUPPORTED");
+	assert_non_null(strstr(err.text, "BindInterface lo, which libssh2's client does not know: "
+					 "set ssh-client = openssh"));
+	assert_non_null(strstr(err.text, SSHD_ALIAS));
+}
+
+static void test_addresses_are_of_the_family_that_the_user_says(void **state)
+{
+	target.address_family = AF_INET;
+	logs_in();
+	target.address_family = AF_INET6;
+	fails_and_says("HOST_NOT_FOUND", "127.0.0.1");
+}
+
 /* ---- host keys ---- */
 
 static void test_an_unknown_host_is_refused(void **state)
@@ -243,6 +315,11 @@ int main(void)
 		login_test(test_a_password_comes_from_its_command),
 		login_test(test_nothing_to_try_is_told),
 		login_test(test_a_secret_name_is_not_shown),
+		login_test(test_the_ways_that_the_user_prefers_are_the_only_ones),
+		login_test(test_other_ways_that_the_server_takes_are_unsupported),
+		login_test(test_other_ways_that_the_server_does_not_take_are_not_told),
+		login_test(test_a_setting_that_libssh2_does_not_know_is_unsupported),
+		login_test(test_addresses_are_of_the_family_that_the_user_says),
 		login_test(test_an_unknown_host_is_refused),
 		login_test(test_a_changed_host_key_is_refused),
 		login_test(test_the_known_type_of_key_is_negotiated),

@@ -4,7 +4,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -199,6 +201,50 @@ static void test_revoked_keys_certificates_and_a_command_for_keys_are_read(void 
 	assert_false(target.verifies_by_dns);
 }
 
+static void test_ways_to_log_in_are_read(void **state)
+{
+	assert_true(read_text("hostname h\npreferredauthentications publickey,password\n"
+			      "pubkeyauthentication false\ngssapiauthentication yes\n"
+			      "hostbasedauthentication yes\npkcs11provider /card.so\n"));
+	assert_string_equal(target.preferred_methods, "publickey,password");
+	assert_true(target.avoids_keys && target.has_kerberos && target.has_host_login &&
+		    target.has_smart_card);
+	assert_true(read_text("hostname h\npubkeyauthentication true\n"
+			      "gssapiauthentication no\nhostbasedauthentication no\n"
+			      "pkcs11provider none\n"));
+	assert_null(target.preferred_methods);
+	assert_false(target.avoids_keys || target.has_kerberos || target.has_host_login ||
+		     target.has_smart_card);
+	assert_true(read_text("hostname h\npubkeyauthentication unbound\n"));
+	assert_false(target.avoids_keys);
+}
+
+static void test_what_libssh2_does_not_know_is_named(void **state)
+{
+	static const char *const settings[] = {
+		"BindAddress 192.0.2.1", "BindInterface lo", "ProxyUseFdpass yes"};
+	for (size_t i = 0; i < ARRAY_LENGTH(settings); i++) {
+		char text[128];
+		snprintf(text, sizeof(text), "hostname h\n%s\n", settings[i]);
+		assert_true(read_text(text));
+		assert_string_equal(target.unknown_setting, settings[i]);
+	}
+	assert_true(read_text("hostname h\nproxyusefdpass yes\nbindinterface lo\n"));
+	assert_string_equal(target.unknown_setting, "ProxyUseFdpass yes");
+	assert_true(read_text("hostname h\nbindaddress none\nproxyusefdpass no\n"));
+	assert_null(target.unknown_setting);
+}
+
+static void test_a_family_of_addresses_is_read(void **state)
+{
+	assert_true(read_text("hostname h\naddressfamily inet\n"));
+	assert_int_equal(target.address_family, AF_INET);
+	assert_true(read_text("hostname h\naddressfamily inet6\n"));
+	assert_int_equal(target.address_family, AF_INET6);
+	assert_true(read_text("hostname h\naddressfamily any\n"));
+	assert_int_equal(target.address_family, AF_UNSPEC);
+}
+
 static void test_an_address_loses_its_brackets(void **state)
 {
 	assert_true(read_text("hostname [2001:db8::1]\n"));
@@ -214,6 +260,7 @@ static void test_what_cannot_be_read_names_its_keyword(void **state)
 		{"hostname h\nport 0\n", "port"},
 		{"hostname h\nport 70000\n", "port"},
 		{"hostname h\nport -1\n", "port"},
+		{"hostname h\ngssapiauthentication 1\n", "gssapiauthentication \"1\""},
 		{"hostname h\nidentitiesonly perhaps\n", "identitiesonly \"perhaps\""},
 		{"hostname h\nstricthostkeychecking maybe\n", "stricthostkeychecking"},
 		{"hostname h\nconnecttimeout soon\n", "connecttimeout"},
@@ -276,6 +323,9 @@ int main(void)
 		TEST(test_an_agent_is_a_socket_a_variable_or_none),
 		TEST(test_lists_of_files_keep_names_with_spaces),
 		TEST(test_revoked_keys_certificates_and_a_command_for_keys_are_read),
+		TEST(test_ways_to_log_in_are_read),
+		TEST(test_what_libssh2_does_not_know_is_named),
+		TEST(test_a_family_of_addresses_is_read),
 		TEST(test_an_address_loses_its_brackets),
 		TEST(test_what_cannot_be_read_names_its_keyword),
 		TEST(test_lists_are_bounded),
