@@ -47,6 +47,7 @@ void mode_gate_read(struct relay *relay, struct session *session, const struct c
 	guard->barred = NULL;
 	guard->attempts = 0;
 	guard->is_busy = false;
+	guard->asked = NULL;
 	keep_options(guard, doc, 0);
 	keep_mode(guard, doc, json_path(doc, 0, "modes.currentModeId"));
 	guard->fix_at = 0;

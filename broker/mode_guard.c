@@ -253,9 +253,10 @@ static void on_set_back(struct relay *relay, struct request *request, const stru
 	const struct failure *failure)
 {
 	struct session *session = session_find(&relay->sessions, request->session_id);
-	if (!session || !session->guard || !session->guard->is_busy) {
-		return; // closed meanwhile
+	if (!session || !session->guard || session->guard->asked != request) {
+		return; // closed, or opened once more, meanwhile
 	}
+	session->guard->asked = NULL;
 	const struct modes_fix *fix = &session->guard->fixes[session->guard->fix_at];
 	if (answer && !answer->message.is_error) {
 		was_set_back(relay, session, fix, answer);
@@ -294,6 +295,7 @@ static bool send_set_back(struct relay *relay, struct session *session, const st
 		request_destroy(request);
 		return false;
 	}
+	session->guard->asked = request;
 	peer_send(peer, buf_span(&relay->scratch));
 	ev_timer_init(&request->due, on_set_back_due,
 		relay->config.profile->start_timeout_ms / 1000.0, 0.0);

@@ -12,14 +12,15 @@ enum { MODE_TEXT_MAX = 640 }; // bytes of a setting, for people
 struct mode_guard {
 	struct modes_fix fixes[MODES_FIXES_MAX]; // to be set back, one after the other
 	size_t fix_count;
-	size_t fix_at;             // the one in flight
-	bool is_busy;              // a set-back is in flight
-	bool barred_by_option;     // not by the mode
-	char mode[MODES_NAME_MAX]; // the last one in which the agent asks; "": not known
-	char *options;             // owned; the agent's configOptions, JSON; may be NULL
-	char *barred;              // owned; why the session takes no prompt; NULL: it does
-	int attempts;              // set-backs so far
-	struct parcel *prompt;     // owned; set aside until nothing is in flight
+	size_t fix_at;               // the one in flight
+	bool is_busy;                // a set-back is in flight
+	const struct request *asked; // its request, only to be compared: others are stale; or NULL
+	bool barred_by_option;       // not by the mode
+	char mode[MODES_NAME_MAX];   // the last one in which the agent asks; "": not known
+	char *options;               // owned; the agent's configOptions, JSON; may be NULL
+	char *barred;                // owned; why the session takes no prompt; NULL: it does
+	int attempts;                // set-backs so far
+	struct parcel *prompt;       // owned; set aside until nothing is in flight
 };
 
 /* The session's, made where there is none. */
