@@ -34,7 +34,10 @@ bool mode_gate_holds(struct relay *relay, const struct call *call);
 /* session/prompt: false where the session takes none. */
 bool mode_gate_admits(const struct session *session, struct error *err) ATTR_NODISCARD;
 
-/* session/cancel: a prompt that was set aside is answered. */
+/* session/cancel, or the session's end: a prompt that was set aside is answered. */
 void mode_gate_cancel(struct relay *relay, struct session *session);
+
+/* $/cancel_request: true where a prompt that was set aside has that id; it is answered. */
+bool mode_gate_cancel_request(struct relay *relay, struct span id);
 
 #endif

@@ -26,6 +26,7 @@ void mode_guard_destroy(struct mode_guard *guard)
 		return;
 	}
 	parcel_destroy(guard->prompt);
+	free(guard->prompt_id);
 	free(guard->options);
 	free(guard->barred);
 	free(guard);
@@ -115,6 +116,7 @@ bool mode_gate_holds(struct relay *relay, const struct call *call)
 		return true;
 	}
 	session->guard->prompt = parcel_create(call->from, call->frame, relay->places);
+	session->guard->prompt_id = mem_strndup(call->message.id);
 	return true;
 }
 
@@ -125,6 +127,8 @@ static struct parcel *take_prompt(struct mode_guard *guard, struct call *out_cal
 	struct frame_reader *reader;
 	struct parcel *parcel = guard->prompt;
 	guard->prompt = NULL;
+	free(guard->prompt_id);
+	guard->prompt_id = NULL;
 	if (!parcel) {
 		return NULL;
 	}
@@ -137,6 +141,17 @@ static struct parcel *take_prompt(struct mode_guard *guard, struct call *out_cal
 		return NULL;
 	}
 	return parcel;
+}
+
+static void fail_prompt(
+	struct relay *relay, struct mode_guard *guard, const struct failure *failure)
+{
+	struct call call;
+	struct parcel *parcel = take_prompt(guard, &call);
+	if (parcel) {
+		relay_fail(relay, call.message.id, failure);
+		parcel_destroy(parcel);
+	}
 }
 
 static void release_prompt(struct relay *relay, struct mode_guard *guard)
@@ -167,6 +182,33 @@ void mode_gate_cancel(struct relay *relay, struct session *session)
 			relay, call.message.id, SPAN_LITERAL("{\"stopReason\":\"cancelled\"}"));
 		parcel_destroy(parcel);
 	}
+}
+
+struct search {
+	struct span id;
+	struct mode_guard *found; // or NULL
+};
+
+static void compare_prompt(void *data, struct session *session)
+{
+	struct search *search = data;
+	struct mode_guard *guard = session->guard;
+	if (guard && guard->prompt_id && span_equals(span_of(guard->prompt_id), search->id)) {
+		search->found = guard;
+	}
+}
+
+bool mode_gate_cancel_request(struct relay *relay, struct span id)
+{
+	struct call call;
+	struct search search = {.id = id};
+	session_table_visit(&relay->sessions, NULL, compare_prompt, &search);
+	struct parcel *parcel = search.found ? take_prompt(search.found, &call) : NULL;
+	if (parcel) {
+		relay_answer_cancelled(relay, id);
+		parcel_destroy(parcel);
+	}
+	return parcel != NULL;
 }
 
 /* ---- setting back ---- */
@@ -249,6 +291,13 @@ static void was_set_back(struct relay *relay, struct session *session, const str
 	notice_send(relay, session, text, false);
 }
 
+static void settle(struct mode_guard *guard)
+{
+	guard->is_busy = false;
+	guard->fix_count = 0;
+	guard->fix_at = 0;
+}
+
 static void on_set_back(struct relay *relay, struct request *request, const struct call *answer,
 	const struct failure *failure)
 {
@@ -257,10 +306,15 @@ static void on_set_back(struct relay *relay, struct request *request, const stru
 		return; // closed, or opened once more, meanwhile
 	}
 	session->guard->asked = NULL;
+	if (!session->peer) { // the agent has ended; what is had back of the session is read anew
+		settle(session->guard);
+		fail_prompt(relay, session->guard, failure);
+		return;
+	}
 	const struct modes_fix *fix = &session->guard->fixes[session->guard->fix_at];
 	if (answer && !answer->message.is_error) {
 		was_set_back(relay, session, fix, answer);
-	} else if (session->peer) {
+	} else {
 		bar(relay, session, fix,
 			failure ? failure->message : "the agent refuses to change it");
 	}
@@ -335,8 +389,6 @@ void mode_guard_set_back(struct relay *relay, struct session *session)
 			return;
 		}
 	}
-	guard->is_busy = false;
-	guard->fix_count = 0;
-	guard->fix_at = 0;
+	settle(guard);
 	release_prompt(relay, guard);
 }

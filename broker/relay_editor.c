@@ -183,7 +183,7 @@ static void on_cancel_request(struct relay *relay, const struct call *call)
 	struct error err;
 	struct span id = message_place(&call->message, PLACE_REQUEST_ID);
 	if (restore_cancel_request(relay, id) || relay_claim_cancel_request(relay, id) ||
-		relay_order_cancel_request(relay, id)) {
+		relay_order_cancel_request(relay, id) || mode_gate_cancel_request(relay, id)) {
 		return;
 	}
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {

@@ -192,6 +192,7 @@ static bool forget(
 			relay_toolhost_end_session(session->peer, session);
 			relay_sync_remove_session(session->peer, session);
 		}
+		mode_gate_cancel(relay, session); // one that came after the request
 		session_forget(&relay->sessions, session);
 	}
 	return true;
