@@ -111,6 +111,24 @@ static void test_a_sandbox_that_takes_no_more_gets_a_further_agent(void **state)
 	assert_int_equal(fixture->stage.prepared, 2);
 }
 
+/* The youngest took the place of those before it: what is asked next is of its kind. */
+static void test_of_two_that_have_ended_the_youngest_is_started_anew(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_two(fixture);
+	agent_dies(fixture, 1);
+	agent_dies(fixture, 0);                        // the last one to end is not the youngest
+	editor_says(fixture, "'id':1,'method':'x/y'"); // of no session
+	greet_further(fixture, 2);
+	agent_hears(fixture, 2, "'id':1,'method':'x/y'");
+	editor_says(fixture, "'id':2,'method':'session/new','params':{'cwd':'/two'}");
+	agent_hears(fixture, 2, "'id':2,'method':'session/new','params':{'cwd':'/runtime/two'}");
+	editor_says(fixture, "'id':3,'method':'session/new','params':{'cwd':'/one'}");
+	greet_further(fixture, 3); // the other one, in its own sandbox
+	agent_hears(fixture, 3, "'id':1,'method':'session/new','params':{'cwd':'/runtime/one'}");
+	assert_int_equal(fixture->stage.prepared, 2);
+}
+
 static void test_sessions_that_two_agents_call_the_same_are_told_apart(void **state)
 {
 	struct fixture *fixture = *state;
@@ -212,6 +230,7 @@ int main(void)
 		ROOTS_TEST(test_its_agent_may_die_while_a_root_is_added),
 		ROOTS_TEST(test_an_editor_that_serves_files_gets_its_own_names_of_them),
 		ROOTS_TEST(test_a_sandbox_that_takes_no_more_gets_a_further_agent),
+		ROOTS_TEST(test_of_two_that_have_ended_the_youngest_is_started_anew),
 		ROOTS_TEST(test_sessions_that_two_agents_call_the_same_are_told_apart),
 		ROOTS_TEST(test_ids_of_two_agents_are_kept_apart),
 		ROOTS_TEST(test_the_death_of_one_agent_leaves_the_other_alone),
