@@ -4,6 +4,7 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import time
 import unittest
@@ -339,6 +340,64 @@ class Plain(Pausing, case.Case):
         self.assertTrue(is_held(self.agent_pids()[-1]))
         self.resume(client, session)
         client.prompt(session, 'say on', seconds=PATIENCE)
+
+
+@unittest.skipUnless(OWN_CGROUP and os.getuid() == 0, 'takes root and a cgroup to give away')
+class Delegated(Pausing, case.Case):
+    """Another user than root, in a cgroup that is theirs as systemd gives it (Delegate=), or not."""
+
+    user = 65534
+
+    def setUp(self):
+        self.group = OWN_CGROUP / f'acp-test-{os.getpid()}'
+        self.group.mkdir()
+        self.addCleanup(lambda: self.assertTrue(processes.wait_until(self.removed, PATIENCE)))
+        super().setUp()
+
+    def removed(self):
+        """Once nobody is in it, and nothing that a broker has made is left below."""
+        try:
+            self.group.rmdir()
+        except OSError:
+            return False
+        return True
+
+    def delegate(self):
+        for name in ('', 'cgroup.procs', 'cgroup.subtree_control', 'cgroup.threads'):
+            os.chown(self.group / name, self.user, self.user)
+
+    def broker_argv(self, *options, agent):
+        """The programs are copied to where that user may read them."""
+        programs = [shutil.copy(program, self.dir) for program in (case.BROKER, agent[0])]
+        self.environment()
+        for path in (self.dir, *self.dir.rglob('*')):
+            os.chown(path, self.user, self.user)
+        enter = f'echo $$ >{self.group}/cgroup.procs && exec "$@"'
+        become = ['setpriv', f'--reuid={self.user}', f'--regid={self.user}', '--clear-groups']
+        return ['sh', '-c', enter, 'sh', *become, programs[0], *options, '--',
+                programs[1], *agent[1:]]
+
+    def paused_by(self):
+        client = self.broker(options=self.config(toolhost='broker'))
+        client.initialize()
+        session = client.new_session(self.work)
+        ticks = self.with_daemon(client, session, self.work)
+        by = self.ask(client, session, 'pause')['by']
+        self.assert_still(ticks)
+        held = {'frozen 1' in path.read_text()
+                for path in self.group.glob('acp-broker-*/cgroup.events')}
+        self.resume(client, session)
+        self.assert_grows(ticks)
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+        return by, held
+
+    def test_in_a_cgroup_of_their_own_it_is_frozen_by_one_below(self):
+        self.delegate()
+        self.assertEqual(self.paused_by(), ('cgroup', {True}))
+
+    def test_in_one_that_is_not_theirs_it_is_stopped_by_signals(self):
+        self.assertEqual(self.paused_by(), ('signals', set()))
 
 
 class BySignals(Pausing, SyncCase):
