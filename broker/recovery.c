@@ -40,7 +40,8 @@ struct recovery {
 	ev_timer due;      // recovery-timeout
 	struct look *look; // owned
 	bool is_looking;
-	bool is_over; // nothing more is begun
+	bool is_over;  // nothing more is begun
+	bool is_woken; // looks once more, then
 	size_t next;
 	struct collect *collect; // owned; the one in hand
 };
@@ -52,13 +53,20 @@ static void found_finish(struct found *found)
 	free(found->local_root);
 }
 
-static void look_free(struct look *look)
+static void look_clear(struct look *look)
 {
 	for (size_t i = 0; i < look->count; i++) {
 		found_finish(&look->found[i]);
 	}
-	free(look->state_folder);
 	free(look->found);
+	look->found = NULL;
+	look->count = 0;
+}
+
+static void look_free(struct look *look)
+{
+	look_clear(look);
+	free(look->state_folder);
 	free(look);
 }
 
@@ -206,6 +214,25 @@ static void stop(struct recovery *recovery)
 	recovery->collect = NULL;
 }
 
+/* What came to its end is not done twice: its record says so. */
+static void look_again(struct recovery *recovery)
+{
+	recovery->is_woken = false;
+	recovery->is_over = false;
+	recovery->next = 0;
+	look_clear(recovery->look);
+	ev_timer_set(&recovery->begin, 0., 0.);
+	ev_timer_start(recovery->config.collect.loop, &recovery->begin);
+}
+
+static void end_look(struct recovery *recovery)
+{
+	stop(recovery);
+	if (recovery->is_woken && !recovery->is_looking) {
+		look_again(recovery);
+	}
+}
+
 static void collect_next(struct recovery *recovery);
 
 static void on_collected(void *data, enum collect_outcome outcome, const struct record *record,
@@ -247,7 +274,7 @@ static void collect_next(struct recovery *recovery)
 	const struct look *look = recovery->look;
 	if (recovery->is_over || recovery->next == look->count ||
 		recovery->next == RECOVERY_RECORDS_MAX) {
-		stop(recovery);
+		end_look(recovery);
 		return;
 	}
 	begin_collect(recovery, &look->found[recovery->next]);
@@ -287,7 +314,7 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 		    "the next start, or for acp-broker sessions collect",
 		recovery->config.timeout_ms / 1000,
 		recovery->is_looking ? (size_t)0 : look->count - recovery->next);
-	stop(recovery);
+	end_look(recovery);
 }
 
 /* ---- life ---- */
@@ -306,6 +333,17 @@ struct recovery *recovery_start(const struct recovery_config *config)
 	ev_timer_init(&recovery->begin, on_begin, config->delay_ms / 1000., 0.);
 	ev_timer_start(config->collect.loop, &recovery->begin);
 	return recovery;
+}
+
+void recovery_wake(struct recovery *recovery)
+{
+	if (!recovery || ev_is_active(&recovery->begin)) {
+		return; // it will look
+	}
+	recovery->is_woken = true;
+	if (!recovery->is_looking && !recovery->collect) {
+		look_again(recovery);
+	}
 }
 
 void recovery_destroy(struct recovery *recovery)

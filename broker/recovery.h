@@ -29,6 +29,12 @@ struct recovery_config {
 };
 struct recovery *recovery_start(const struct recovery_config *config);
 
+/*
+ * There is something more to finish: looks once more, as soon as what is in hand has ended, with
+ * recovery-timeout anew. NULL is fine.
+ */
+void recovery_wake(struct recovery *recovery);
+
 /* NULL is fine. */
 void recovery_destroy(struct recovery *recovery);
 

@@ -18,6 +18,7 @@ struct claim_work {
 	const char *backend;                       // static
 	enum claim_outcome outcome;
 	struct record_claim records;
+	bool leaves_some; // whose sandbox is still to be finished
 };
 
 struct claim {

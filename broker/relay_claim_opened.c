@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "broker/keeper.h"
 #include "broker/notice.h"
+#include "broker/recovery.h"
 #include "broker/relay_claim_impl.h"
 
 /* What became of a session that was taken over. */
@@ -19,13 +20,19 @@ static void run_move(struct pool_job *job)
 	if (!record_claim_move(&request, &work->records, &err)) {
 		log_warning("session %s: %s", work->session_id, err.text);
 	}
-	record_claim_finish(&work->records); // what is left in them is for a recovery
+	for (size_t i = 0; i < work->records.count; i++) {
+		work->leaves_some |= work->records.records[i].state != RECORD_STOPPED;
+	}
+	record_claim_finish(&work->records); // what is left in them is for the recovery
 }
 
 static void on_moved(struct pool_job *job)
 {
 	struct claim *claim = claim_of(job);
 	if (claim) {
+		if (claim->work->leaves_some) {
+			recovery_wake(claim->relay->recovery); // it has passed them over
+		}
 		claim_destroy(claim);
 	}
 }

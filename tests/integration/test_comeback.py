@@ -6,6 +6,8 @@ import contextlib
 import fcntl
 import json
 import os
+import pathlib
+import time
 
 import case
 import processes
@@ -89,6 +91,30 @@ class Comeback(SessionsCase):
         record, = self.holders(session)
         others = [(r['state'], r['sessions']) for r in self.records() if r['id'] != record['id']]
         self.assertEqual(others, [('stopped', [])])  # what the first one left: nobody looks again
+        self.ended(client)
+
+    def test_what_it_left_of_another_directory_is_collected_by_the_same_broker(self):
+        other = self.dir / 'other'
+        other.mkdir()
+        first = self.another()
+        session = first.new_session(self.work, additionalDirectories=[str(other)])
+        self.wait_state('active', 2)
+        there, = [r['runtimeRoot'] for r in self.records() if r['localRoot'] == str(other)]
+        pathlib.Path(there, 'late').write_text('late\n')
+        self.kill(first)
+        client = self.another()
+        with contextlib.ExitStack() as held:
+            for store in (self.state / 'stores').iterdir():
+                lock = held.enter_context(open(store / 'acp-broker.lock', 'r+b'))
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            waiting = client.start('session/load', self.params(session))
+            time.sleep(2.5)  # what is to be finished was looked for, and this was in hand
+        client.answer(waiting, PATIENCE)
+        self.assertTrue(processes.wait_until((other / 'late').exists, PATIENCE), client.stderr)
+        self.assertTrue(processes.wait_until(
+            lambda: sorted(r['state'] for r in self.records()) == ['active', 'stopped', 'stopped'],
+            PATIENCE), self.records())
+        self.says(client, session, 'back again')
         self.ended(client)
 
     def test_after_a_kill_into_the_only_place(self):
