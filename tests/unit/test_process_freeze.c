@@ -361,9 +361,12 @@ static void test_who_is_frozen_and_whose_guard_is_gone_is_ended(void **state)
 	assert_int_equal(faccessat(ours.own_fd, name, F_OK, 0), 0);
 	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
 	close(group_fd);
-	assert_true(freeze_group_end_left() >= 1);
+	(void)freeze_group_end_left(); // unless a broker of another test has just begun to
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	for (int i = 0; i < DEADLINE_MS / 10 && faccessat(ours.own_fd, name, F_OK, 0) == 0; i++) {
+		run_for(10);
+	}
 	assert_int_not_equal(faccessat(ours.own_fd, name, F_OK, 0), 0);
 	assert_int_equal(faccessat(ours.own_fd, ours.name, F_OK, 0), 0); // which is held
 }
