@@ -324,11 +324,18 @@ static void on_checked(void *data, const struct error *err)
 {
 	struct opening *opening = data;
 	opening->check = NULL;
-	if (err && err->code == ERROR_DENIED) {
-		opening_refuse(opening, "sync", err);
+	if (!err) {
+		opening_add_first(opening);
 		return;
 	}
-	opening_add_first(opening);
+	struct error copy = *err;
+	if (err->code == ERROR_SYSTEM) {
+		error_set(&copy, ERROR_SYSTEM,
+			"%s: a session that is synced needs its directory on this machine: make "
+			"it, or open another",
+			err->text);
+	}
+	opening_refuse(opening, "sync", &copy);
 }
 
 /* Before anything of a directory is copied: whether it may be synced. False: it is not asked. */
@@ -344,8 +351,23 @@ static bool opening_check(struct opening *opening)
 	return opening->check != NULL; // the sync asks again
 }
 
+/* Before anything is written down: a record names a workspace by a path that leads there always. */
+static bool are_absolute(char *const *directories, struct error *err)
+{
+	for (; *directories; directories++) {
+		if ((*directories)[0] != '/') {
+			return error_set(err, ERROR_DENIED,
+				"workspace %s: it is not absolute: open it by a path that begins "
+				"with /",
+				*directories);
+		}
+	}
+	return true;
+}
+
 static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, char **directories)
 {
+	struct error err;
 	struct opening *opening = mem_alloc_zero(sizeof(*opening));
 	opening->peer = peer;
 	opening->parcel = parcel;
@@ -353,7 +375,9 @@ static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, ch
 	opening->directories = directories;
 	mcp_commands_init(&opening->commands);
 	list_append(&peer->openings, &opening->link);
-	if (!opening_check(opening)) {
+	if (!are_absolute(opening->directories, &err)) {
+		opening_refuse(opening, "session", &err);
+	} else if (!opening_check(opening)) {
 		opening_add_first(opening);
 	}
 }

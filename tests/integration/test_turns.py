@@ -148,6 +148,24 @@ class Failed(TurnCase):
                 self.ended(client)
         self.assertEqual(list(self.state.rglob('objects')), [])
 
+    def test_a_directory_that_is_not_here_leaves_no_record(self):
+        for where, words in ((self.dir / 'none', 'make it, or open another'),
+                             (self.dir / 'none/below', 'make it, or open another'),
+                             ('work', 'a path that begins with /')):
+            with self.subTest(where):
+                client = self.copied()
+                with self.assertRaises(RpcError) as refused:
+                    client.new_session(where)
+                self.assertIn(words, refused.exception.message)
+                self.ended(client)
+        for mode in ('none', 'session-bidirectional'):
+            with self.subTest(mode):
+                client = self.copied(sync=mode)
+                with self.assertRaises(RpcError):
+                    client.new_session('work')
+                self.ended(client)
+        self.assertEqual(list((self.state / 'sessions').glob('*.json')), [])
+
     def test_what_the_copies_are_in_is_not_copied_either(self):
         client = self.copied(sync='none')
         with self.assertRaises(RpcError) as refused:
