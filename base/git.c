@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -145,14 +146,24 @@ void git_keep_loaded(void)
 	pthread_mutex_unlock(&the_git.lock);
 }
 
+void git_forget_error(const struct git *git)
+{
+	git->error_clear();
+	errno = 0;
+}
+
 bool error_set_git(const struct git *git, struct error *err, const char *format, ...)
 {
+	int number = errno;
 	char what[ERROR_TEXT_MAX / 2];
 	va_list args;
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	const git_error *last = git->error_last();
+	if ((!last || !last->message) && number != 0) {
+		return error_set_errno(err, number, "%s", what);
+	}
 	return error_set(err, ERROR_SYSTEM, "%s: %s", what,
 		last && last->message ? last->message : "libgit2 gave no reason");
 }

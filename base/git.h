@@ -43,6 +43,7 @@
 	X(diff_num_deltas)                                                                         \
 	X(diff_print)                                                                              \
 	X(diff_tree_to_tree)                                                                       \
+	X(error_clear)                                                                             \
 	X(error_last)                                                                              \
 	X(ignore_path_is_ignored)                                                                  \
 	X(index_find)                                                                              \
@@ -155,8 +156,14 @@ void git_close(void);
 void git_keep_loaded(void);
 
 /*
- * Sets ERROR_SYSTEM with libgit2's last message of this thread after the text.
- * Call it right after the call that failed.
+ * For a call that writes, right before it: forgets this thread's errno and libgit2's message.
+ * What went well before leaves messages behind, and a write that fails adds none.
+ */
+void git_forget_error(const struct git *git);
+
+/*
+ * Sets ERROR_SYSTEM with libgit2's last message of this thread after the text, or errno's
+ * where there is none. Call it right after the call that failed.
  */
 bool error_set_git(const struct git *git, struct error *err, const char *format, ...)
 	ATTR_PRINTF(3, 4);

@@ -103,6 +103,7 @@ static bool stream_in(
 			set_changed(err);
 			break;
 		}
+		git_forget_error(store->git);
 		if (store->git->odb_stream_write(stream, chunk, want) < 0) {
 			error_set_git(store->git, err, "writing to the store %s", store->path);
 			break;
@@ -118,10 +119,12 @@ static bool put_stream(
 {
 	uint64_t size = (uint64_t)status->st_size;
 	git_odb_stream *stream = NULL;
+	git_forget_error(store->git);
 	if (store->git->odb_open_wstream(&stream, store->odb, size, GIT_OBJECT_BLOB) < 0) {
 		return error_set_git(store->git, err, "writing to the store %s", store->path);
 	}
 	bool put = stream_in(store, stream, fd, size, err) && blob_is_unchanged(fd, status, err);
+	git_forget_error(store->git);
 	if (put && store->git->odb_stream_finalize_write(out_id, stream) < 0) {
 		put = error_set_git(store->git, err, "writing to the store %s", store->path);
 	}

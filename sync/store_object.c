@@ -146,6 +146,7 @@ static bool write_loose(struct store *store, git_object_t type, struct span cont
 static bool put_by_library(struct store *store, git_object_t type, struct span content,
 	git_oid *out_id, struct error *err)
 {
+	git_forget_error(store->git);
 	return store->git->odb_write(out_id, store->odb, content.data, content.len, type) == 0 ||
 	       error_set_git(store->git, err, "writing to the store %s", store->path);
 }

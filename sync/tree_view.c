@@ -286,6 +286,7 @@ bool tree_view_write(struct store *store, struct tree_view_entry *entries, size_
 		written = append_entry(&buf, &entries[i], err);
 	}
 	const char *data = buf.len ? buf_span(&buf).data : "";
+	git_forget_error(store->git);
 	if (written &&
 		store->git->odb_write(out_id, store->odb, data, buf.len, GIT_OBJECT_TREE) < 0) {
 		written = error_set_git(store->git, err, "writing a tree to %s", store->path);

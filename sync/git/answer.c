@@ -127,6 +127,7 @@ bool git_receive_objects(struct git_transport *git, struct lines *lines, uint64_
 			!store->git->odb_exists(store->odb, &object.id)) {
 			note_received(git, &object.id);
 		}
+		git_forget_error(store->git);
 		if (store->git->odb_write(&id, store->odb, object.content.data, object.content.len,
 			    object.type) < 0) {
 			return error_set_git(

@@ -2,10 +2,12 @@
 #include "sync/store.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -235,6 +237,34 @@ static void test_reading_is_bounded(void **state)
 	buf_finish(&out);
 }
 
+/* As on a disk that is full: a file may grow to so many bytes. */
+static void limit_files(rlim_t bytes)
+{
+	struct rlimit limit;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void test_a_write_that_fails_says_why(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	struct store_entry entry;
+	struct stat status;
+	place_run(place, "head -c 5M /dev/urandom >large");
+	int fd = open(place_path(place, "large"), O_RDONLY | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &status), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	limit_files(4096);
+	bool is_put = store_put_file(&place->store, fd, &status, &entry, &err);
+	limit_files(RLIM_INFINITY);
+	assert_false(is_put);
+	assert_non_null(strstr(err.text, place->store_path));
+	assert_non_null(strstr(err.text, "File too large"));
+	close(fd);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
@@ -248,6 +278,7 @@ int main(void)
 		TEST(test_names_are_kept_found_and_forgotten),
 		TEST(test_a_bad_name_is_refused),
 		TEST(test_reading_is_bounded),
+		TEST(test_a_write_that_fails_says_why),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
