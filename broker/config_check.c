@@ -15,6 +15,7 @@ enum { SECTION_TEXT_MAX = 160, KEYS_TEXT_MAX = 900, NAME_MAX_BYTES = 100 };
 struct key_set {
 	const struct setting_key *keys[2];
 	size_t counts[2];
+	const struct registry *registry; // a profile's: what else it might be; NULL elsewhere
 };
 
 static const struct setting_key *key_set_find(const struct key_set *set, const char *name)
@@ -75,6 +76,21 @@ static void list_keys(char *text, size_t size, const struct key_set *set)
 	setting_choices_text(text, size, names);
 }
 
+/* A backend that does know the key of a profile, or -1. */
+static int backend_with_key(const struct registry *registry, const char *name)
+{
+	for (int backend = 0; registry && backend < BACKEND_COUNT; backend++) {
+		struct error ignored;
+		size_t count = 0;
+		struct provider *provider = registry_get(registry, backend, &ignored);
+		const struct setting_key *keys = provider ? provider_keys(provider, &count) : NULL;
+		if (setting_key_find(keys, count, name)) {
+			return backend;
+		}
+	}
+	return -1;
+}
+
 static bool fail_unknown_key(const struct config_section *section, const struct key_set *set,
 	const char *name, struct error *err)
 {
@@ -83,6 +99,12 @@ static bool fail_unknown_key(const struct config_section *section, const struct 
 		return error_set(err, ERROR_CONFIG, "expected in [%s%s], not in [%s%s]",
 			section_kind_name(other), section_kind_is_named(other) ? " \"NAME\"" : "",
 			section_kind_name(section->kind), section->name ? " \"…\"" : "");
+	}
+	int backend = backend_with_key(set->registry, name);
+	if (backend >= 0) {
+		return error_set(err, ERROR_CONFIG,
+			"a key of backend = %s, and this profile's is another",
+			backend_name(backend));
 	}
 	struct nearest nearest;
 	nearest_init(&nearest, name);
@@ -162,13 +184,14 @@ static bool find_provider_keys(const struct config_section *section,
 		return error_prefix(err, "%s", backend_name(backend));
 	}
 	set->keys[1] = provider_keys(provider, &set->counts[1]);
+	set->registry = registry;
 	return true;
 }
 
 static bool check_section(const struct config_file *file, const struct config_section *section,
 	const struct registry *registry, struct error *err)
 {
-	struct key_set set = {{NULL}, {0}};
+	struct key_set set = {{NULL}, {0}, NULL};
 	set.keys[0] = section_keys(section->kind, &set.counts[0]);
 	if (section->kind == SECTION_PROFILE && !find_provider_keys(section, registry, &set, err)) {
 		return fail_at(file, section, "backend", err);

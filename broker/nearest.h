@@ -8,7 +8,8 @@ enum { NEAREST_WORD_MAX = 32 }; // longer words are never near
 
 /*
  * "Did you mean …?": keeps the candidate fewest typing mistakes away from a
- * word. Up to two mistakes count as near, one in words of up to four letters.
+ * word. Up to two mistakes count as near, one in words of up to four letters;
+ * two neighbours that changed places are one.
  */
 struct nearest {
 	const char *word;

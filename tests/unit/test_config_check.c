@@ -47,7 +47,10 @@ static const struct {
 	{"[agent \"a\"]\ncommand = x\ncolour = red\n",
 		"FILE: agent.a.colour: unknown key: expected command, arg or env"},
 	{"[profile \"p\"]\nimage = x\n",
-		"FILE: profile.p.image: unknown key: expected backend, agent, policy, "
+		"FILE: profile.p.image: a key of backend = fake, and this profile's is another"},
+	{"[profile \"p\"]\nsnyc = none\n", "FILE: profile.p.snyc: unknown key: did you mean sync?"},
+	{"[profile \"p\"]\ncolour = red\n",
+		"FILE: profile.p.colour: unknown key: expected backend, agent, policy, "
 		"toolhost, mcp, env, secret-env, max-message, max-queue, max-requests, "
 		"max-sessions, start-timeout, restart-limit, prepare-timeout, stop-eof-timeout, "
 		"stop-term-timeout, stop-kill-timeout, drain-timeout, pause-drain-timeout, "
