@@ -34,6 +34,9 @@ int record_folder_open(const char *state_folder, struct error *err)
 		return -1;
 	}
 	if (!folder_make(state_folder, err)) {
+		error_set(err, err->code,
+			"%s: the broker keeps its state there; XDG_STATE_HOME names another place",
+			err->text);
 		return -1;
 	}
 	ATTR_CLEANUP(fd_cleanup) int state_fd = open(state_folder, O_DIRECTORY | O_CLOEXEC);
@@ -100,6 +103,16 @@ static bool write_new(int folder_fd, const char *name, struct span json, struct 
 		       error_set_errno(err, errno, "writing %s", name));
 }
 
+/* Whose disk is full, or whose rights are missing. */
+static const char *folder_text(int folder_fd, char *text, size_t size)
+{
+	char link[64];
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", folder_fd);
+	ssize_t len = readlink(link, text, size - 1);
+	text[len > 0 ? len : 0] = '\0';
+	return text;
+}
+
 bool record_save(int folder_fd, const char *id, struct span json, struct error *err)
 {
 	char name[NAME_SIZE];
@@ -107,8 +120,10 @@ bool record_save(int folder_fd, const char *id, struct span json, struct error *
 	file_name(name, id, json_ending);
 	file_name(new_name, id, new_ending);
 	if (!write_new(folder_fd, new_name, json, err)) {
+		char folder[512];
 		unlinkat(folder_fd, new_name, 0);
-		return error_prefix(err, "session record %s", id);
+		return error_prefix(err, "session record %s in %s", id,
+			folder_text(folder_fd, folder, sizeof(folder)));
 	}
 	if (point("record.written") || renameat(folder_fd, new_name, folder_fd, name) != 0 ||
 		point("record.renamed") || fsync(folder_fd) != 0) {

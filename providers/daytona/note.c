@@ -51,6 +51,9 @@ static int open_folder(const char *state_folder, struct error *err)
 	}
 	snprintf(path, sizeof(path), "%s/daytona", state_folder);
 	if (!folder_make(path, err)) {
+		error_set(err, err->code,
+			"%s: the broker keeps its state there; XDG_STATE_HOME names another place",
+			err->text);
 		return -1;
 	}
 	int fd = open(path, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -202,8 +205,9 @@ bool daytona_note_write(const char *state_folder, const char *name, const struct
 		return false;
 	}
 	buf_init(&json, NOTE_MAX);
-	bool ok = write_json(name, note, &json, err) &&
-	          write_file(folder_fd, file, buf_span(&json), err);
+	bool ok = (write_json(name, note, &json, err) &&
+			  write_file(folder_fd, file, buf_span(&json), err)) ||
+	          error_prefix(err, "noting sandbox %s in %s/daytona", name, state_folder);
 	buf_finish(&json);
 	return ok;
 }

@@ -354,7 +354,9 @@ static bool make_home(struct copy_sandbox *self, const char *profile, struct err
 			"isolation = copy needs a state folder: set HOME or XDG_STATE_HOME");
 	}
 	if (!make_parents(given, err)) {
-		return false;
+		return error_set(err, err->code,
+			"%s: the broker keeps its state there; XDG_STATE_HOME names another place",
+			err->text);
 	}
 	if (!realpath(given, state)) {
 		int errnum = errno;

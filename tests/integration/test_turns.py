@@ -166,6 +166,14 @@ class Failed(TurnCase):
                 self.ended(client)
         self.assertEqual(list((self.state / 'sessions').glob('*.json')), [])
 
+    def test_a_state_folder_that_cannot_be_made_is_told_with_what_decides_on_it(self):
+        (self.dir / 'home').mkdir(exist_ok=True)
+        (self.dir / 'home/state').write_text('a file in its place')
+        with self.assertRaises(RpcError) as refused:
+            self.copied()
+        self.assertIn(str(self.dir / 'home/state'), refused.exception.message)
+        self.assertIn('XDG_STATE_HOME names another place', refused.exception.message)
+
     def test_what_the_copies_are_in_is_not_copied_either(self):
         client = self.copied(sync='none')
         with self.assertRaises(RpcError) as refused:

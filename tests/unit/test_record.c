@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -264,6 +266,21 @@ static void test_without_a_state_folder_one_is_told_what_to_set(void **state)
 	assert_non_null(strstr(err.text, "XDG_STATE_HOME"));
 }
 
+static void test_a_write_that_fails_is_told_with_its_folder(void **state)
+{
+	struct error err;
+	struct rlimit limit;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	struct rlimit none = {0, limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	bool is_saved = record_save(folder_fd, "0123456789abcdef", span_of("{}"), &err);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_false(is_saved);
+	assert_non_null(strstr(err.text, "session record 0123456789abcdef in /"));
+	assert_non_null(strstr(err.text, "/sessions: writing 2 bytes: File too large"));
+}
+
 static void test_a_missing_state_folder_is_made_with_its_parents(void **state)
 {
 	struct error err;
@@ -404,6 +421,8 @@ int main(void)
 			test_a_record_under_another_name_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_the_lock_is_held_until_it_is_closed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_write_that_fails_is_told_with_its_folder, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_only_records_are_visited, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_drafts_of_killed_brokers_are_swept, set_up, tear_down),
