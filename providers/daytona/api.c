@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "providers/daytona/api_impl.h"
 #include "providers/daytona/api_judge.h"
 #include "providers/daytona/api_write.h"
@@ -220,6 +221,10 @@ static void on_answer(void *data, const struct http_answer *answer)
 		long long pause =
 			daytona_pause_ms(call->api->pause_ms, call->tries, any_number(), answer);
 		if (clock_now_ms() + pause < call->deadline_ms) {
+			if (call->tries == 1 && err.code == ERROR_UNAVAILABLE) {
+				log_warning("%s: trying again, for %lld s at most", err.text,
+					(call->deadline_ms - clock_now_ms()) / 1000);
+			}
 			call->before = err;
 			try_later(call, pause);
 			return;

@@ -118,6 +118,9 @@ static enum daytona_verdict judge_refusal(const struct daytona_try *tried,
 	if (status / 100 == 3) {
 		hint = " (it leads elsewhere, where the key is not sent: name the place itself as "
 		       "the URL)";
+	} else if (status == 401) {
+		hint = " (is what DAYTONA_API_KEY holds, or the variable that api-key-env names, a "
+		       "key of this service's?)";
 	} else if (status == 404 && !is_own) {
 		hint = " (is the URL that of the API?)";
 	}

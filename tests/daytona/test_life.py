@@ -221,7 +221,10 @@ class Trouble(Room):
         self.daytona.fault('get', status=503, times=1)
         self.daytona.fault('ssh-access', status=429, times=1,
                            headers={'Retry-After-authenticated': 1})
-        self.end(self.greeted())
+        client = self.greeted()
+        self.end(client)
+        self.assertIn('status 503', client.stderr)  # why it takes so long
+        self.assertIn('trying again, for', client.stderr)
 
     def test_one_in_error_from_before_is_left_with_what_is_in_it(self):
         self.end(self.greeted())
