@@ -30,14 +30,29 @@ static void on_started(void *data)
 	agent_arm_answer(agent);
 }
 
+/* A program that is missing, and what to do about that. */
+static void fail_missing(struct agent *agent, const struct error *err)
+{
+	struct error copy;
+	bool is_elsewhere = sandbox_capabilities(agent->sandbox)->maps_paths;
+	error_set(&copy, err->code, "%s: %s", err->text,
+		is_elsewhere ? "install it in the sandbox (setup = LINE in the profile does), or "
+			       "name its full path there"
+			     : "install it, or name its full path");
+	agent_fail_with_error(agent, "AGENT_NOT_FOUND", "start", &copy);
+}
+
 static void on_exec_failed(void *data, const struct error *err)
 {
 	struct agent *agent = data;
 	agent->is_empty = true;
-	const char *code = err->reason                    ? err->reason
-	                   : err->code == ERROR_NOT_FOUND ? "AGENT_NOT_FOUND"
-	                   : err->code == ERROR_DENIED    ? "AGENT_NOT_EXECUTABLE"
-	                                                  : "AGENT_START_FAILED";
+	if (!err->reason && err->code == ERROR_NOT_FOUND) {
+		fail_missing(agent, err);
+		return;
+	}
+	const char *code = err->reason                 ? err->reason
+	                   : err->code == ERROR_DENIED ? "AGENT_NOT_EXECUTABLE"
+	                                               : "AGENT_START_FAILED";
 	agent_fail_with_error(agent, code, "start", err);
 }
 

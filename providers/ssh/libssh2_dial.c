@@ -81,10 +81,8 @@ static void dial_close(struct route *route)
 /* Says so and does no more; the dial may be gone after it. */
 static void dial_fail(struct dial *dial, struct error *err)
 {
-	char place[300];
 	dial_stop(dial);
-	error_prefix(
-		err, "connecting to %s", target_place(dial->route.target, place, sizeof(place)));
+	error_prefix(err, "connecting to %s", dial->route.target->alias);
 	dial->route.listener->on_failed(dial->route.data, err);
 }
 
@@ -114,7 +112,8 @@ static void dial_unreachable(struct dial *dial)
 {
 	struct error err;
 	struct span failures = buf_span(&dial->failures);
-	error_set_reason(&err, ERROR_UNAVAILABLE, "HOST_UNREACHABLE", "%.*s", (int)failures.len,
+	error_set_reason(&err, ERROR_UNAVAILABLE, "HOST_UNREACHABLE",
+		"%.*s: is it up, and is that the port of its sshd?", (int)failures.len,
 		failures.len ? failures.data : "");
 	dial_fail(dial, &err);
 }
@@ -255,9 +254,13 @@ static void order_addresses(struct dial *dial)
 static void names_failed(struct dial *dial, int failed, int saved_errno)
 {
 	struct error err;
-	error_set_reason(&err, ERROR_UNAVAILABLE, "HOST_NOT_FOUND", "resolving %s: %s",
+	bool is_for_now = failed == EAI_AGAIN;
+	error_set_reason(&err, ERROR_UNAVAILABLE,
+		is_for_now ? "HOST_UNREACHABLE" : "HOST_NOT_FOUND", "resolving %s: %s: %s",
 		dial->route.target->host,
-		failed == EAI_SYSTEM ? strerror(saved_errno) : gai_strerror(failed));
+		failed == EAI_SYSTEM ? strerror(saved_errno) : gai_strerror(failed),
+		is_for_now ? "is this machine's network up?"
+			   : "correct host in the profile, or its Host in ~/.ssh/config");
 	dial_fail(dial, &err);
 }
 

@@ -2,20 +2,7 @@
 #include "providers/ssh/libssh2_route.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/socket.h>
-
-enum { SSH_PORT = 22 };
-
-const char *target_place(const struct ssh_target *target, char *text, size_t size)
-{
-	if (target->port == SSH_PORT) {
-		snprintf(text, size, "%s", target->host);
-	} else {
-		snprintf(text, size, "%s port %d", target->host, target->port);
-	}
-	return text;
-}
 
 bool socket_pair(int out_fds[2], struct error *err)
 {

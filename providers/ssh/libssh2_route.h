@@ -54,9 +54,6 @@ struct route *route_dial(const struct route *request, struct error *err);
 struct route *route_proxy(const struct route *request, struct error *err);
 struct route *route_jump(const struct route *request, struct error *err);
 
-/* Where it leads, for people: "devbox", "devbox port 2222"; returns text. */
-const char *target_place(const struct ssh_target *target, char *text, size_t size);
-
 /* A pair of connected stream sockets, non-blocking and CLOEXEC. */
 bool socket_pair(int out_fds[2], struct error *err) ATTR_NODISCARD;
 

@@ -226,6 +226,7 @@ class Failures(SshCase):
         self.assertEqual(error.data['code'], 'AGENT_NOT_FOUND')
         self.assertIn('no-such-agent', str(error))
         self.assertIn(f'{self.server.home}/bin:', str(error))
+        self.assertIn('install it in the sandbox', str(error))
 
     def test_a_connection_that_is_lost_fails_what_is_under_way(self):
         client = self.far()

@@ -29,6 +29,7 @@ class Start(Case):
         error = self.refused('AGENT_NOT_FOUND', agent=['no-such-agent-anywhere', '--flag'])
         self.assertIn('no-such-agent-anywhere', error['message'])
         self.assertIn(os.environ['PATH'][:200], self.told(error))
+        self.assertIn('install it, or name its full path', error['message'])
         self.assertFalse(error['data']['retryable'])
 
     def test_a_path_where_nothing_is(self):

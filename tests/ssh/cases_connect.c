@@ -109,6 +109,7 @@ static void test_a_host_without_address(struct client_world *world)
 	client_world_start(world, NULL);
 	client_set(&world->target.host, "nobody.invalid");
 	expect_failure(world, "HOST_NOT_FOUND", "nobody.invalid");
+	expect_failure(world, "HOST_NOT_FOUND", "correct host in the profile");
 }
 
 static void test_a_host_that_refuses(struct client_world *world)
@@ -116,6 +117,7 @@ static void test_a_host_that_refuses(struct client_world *world)
 	client_world_start(world, NULL);
 	world->target.port = 1;
 	expect_failure(world, "HOST_UNREACHABLE", "refused");
+	expect_failure(world, "HOST_UNREACHABLE", "is it up");
 }
 
 static void make_encrypted_key(struct client_world *world)

@@ -117,11 +117,13 @@ static void test_a_process_that_does_not_start_has_a_code_of_its_own(void **stat
 {
 	static const struct {
 		enum error_code error;
-		const char *code;
+		const char *code, *text;
 	} cases[] = {
-		{ERROR_NOT_FOUND, "AGENT_NOT_FOUND"},
-		{ERROR_DENIED, "AGENT_NOT_EXECUTABLE"},
-		{ERROR_SYSTEM, "AGENT_START_FAILED"},
+		{ERROR_NOT_FOUND, "AGENT_NOT_FOUND",
+			"agent \"agent\": starting \"agent\": why: install it, or name its full "
+			"path"},
+		{ERROR_DENIED, "AGENT_NOT_EXECUTABLE", "agent \"agent\": starting \"agent\": why"},
+		{ERROR_SYSTEM, "AGENT_START_FAILED", "agent \"agent\": starting \"agent\": why"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		void *other = NULL;
@@ -132,8 +134,7 @@ static void test_a_process_that_does_not_start_has_a_code_of_its_own(void **stat
 		agent_expect_answer(fixture->agent, "initialize");
 		stage_settle(&fixture->stage);
 		assert_told(fixture, "ready down gone ");
-		assert_down(fixture, cases[i].code, "start",
-			"agent \"agent\": starting \"agent\": why");
+		assert_down(fixture, cases[i].code, "start", cases[i].text);
 		tear_down(&other);
 	}
 }

@@ -2,6 +2,8 @@
 #include "tests/unit/ssh_case_fixture.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,6 +22,26 @@ static void test_a_port_that_nobody_listens_on_is_told(void **state)
 	client_connect_fails(&client, &target, "HOST_UNREACHABLE");
 	snprintf(words, sizeof(words), "127.0.0.1 port %d: Connection refused", target.port);
 	assert_non_null(strstr(client.err.text, words));
+	assert_non_null(strstr(client.err.text, "is it up, and is that the port of its sshd?"));
+}
+
+/* What "later.invalid" comes to while this machine has no network; others are the system's. */
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the system's are reserved */
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+	struct addrinfo **out_addresses)
+{
+	if (strcmp(name, "later.invalid") == 0) {
+		return EAI_AGAIN;
+	}
+	__typeof__(getaddrinfo) *real = (__typeof__(getaddrinfo) *)dlsym(RTLD_NEXT, "getaddrinfo");
+	return real(name, service, hints, out_addresses);
+}
+
+static void test_a_name_that_cannot_be_asked_for_now_may_be_tried_again(void **state)
+{
+	target_set(&target.host, "later.invalid");
+	client_connect_fails(&client, &target, "HOST_UNREACHABLE");
+	assert_non_null(strstr(client.err.text, "is this machine's network up?"));
 }
 
 static void test_a_name_without_address_is_told(void **state)
@@ -27,6 +49,7 @@ static void test_a_name_without_address_is_told(void **state)
 	target_set(&target.host, "no-such-host.invalid");
 	client_connect_fails(&client, &target, "HOST_NOT_FOUND");
 	assert_non_null(strstr(client.err.text, "no-such-host.invalid"));
+	assert_non_null(strstr(client.err.text, "correct host in the profile"));
 }
 
 static void test_a_name_with_addresses_of_both_families_connects(void **state)
@@ -163,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		route_test(test_a_port_that_nobody_listens_on_is_told),
 		route_test(test_a_name_without_address_is_told),
+		route_test(test_a_name_that_cannot_be_asked_for_now_may_be_tried_again),
 		route_test(test_a_name_with_addresses_of_both_families_connects),
 		route_test(test_ipv6_connects),
 		route_test(test_a_proxy_command_connects),
