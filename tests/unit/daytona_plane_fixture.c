@@ -214,3 +214,31 @@ struct daytona_call *daytona_set_interval(struct daytona_api *api, const char *i
 	}
 	return set(box, done, data);
 }
+
+/* ---- what came of an order ---- */
+
+void told_done(void *data, const struct error *err)
+{
+	struct told *told = data;
+	assert_false(told->is_over);
+	told->is_over = true;
+	told->is_ok = err == NULL;
+	if (err) {
+		told->err = *err;
+	}
+}
+
+void told_warning(void *data, const char *text)
+{
+	struct told *told = data;
+	if (told->warnings++ == 0) {
+		snprintf(told->warning, sizeof(told->warning), "%s", text);
+	}
+}
+
+void told_wait(const struct told *told)
+{
+	while (!told->is_over) {
+		ev_run(plane.loop, EVRUN_ONCE);
+	}
+}

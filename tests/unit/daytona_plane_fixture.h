@@ -49,4 +49,22 @@ extern struct plane plane;
 
 struct plane_box *plane_add(const char *name, const char *state); // NULL: it is not there
 
+/* A sandbox, and what came of the order about it. */
+struct told {
+	struct daytona_box *box;
+	const struct plane_box *plane;
+	bool is_over;
+	bool is_ok;
+	struct error err;
+	int warnings;
+	char warning[512]; // the first
+};
+
+/* Its listeners: data is one of those. */
+void told_done(void *data, const struct error *err);
+void told_warning(void *data, const char *text);
+
+/* Turns the plane's loop until it is over. */
+void told_wait(const struct told *told);
+
 #endif

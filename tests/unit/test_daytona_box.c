@@ -13,26 +13,6 @@ static const char *docs; // docs/daytona.md
 static struct daytona_profile profile;
 static struct daytona_identity identity = {.owner = "me"};
 
-/* A sandbox, and what came of the order about it. */
-struct told {
-	struct daytona_box *box;
-	struct plane_box *plane;
-	bool is_over;
-	bool is_ok;
-	struct error err;
-};
-
-static void on_done(void *data, const struct error *err)
-{
-	struct told *told = data;
-	assert_false(told->is_over);
-	told->is_over = true;
-	told->is_ok = err == NULL;
-	if (err) {
-		told->err = *err;
-	}
-}
-
 static int set_up(void **state)
 {
 	plane = (struct plane){.loop = ev_loop_new(0)};
@@ -63,18 +43,11 @@ static void open_box(struct told *told, struct plane_box *there, struct daytona_
 	});
 }
 
-static void wait_for(struct told *told)
-{
-	while (!told->is_over) {
-		ev_run(plane.loop, EVRUN_ONCE);
-	}
-}
-
 static void bring(struct told *told, struct plane_box *there, struct daytona_create *create)
 {
 	open_box(told, there, create);
-	daytona_box_bring(told->box, on_done);
-	wait_for(told);
+	daytona_box_bring(told->box, told_done);
+	told_wait(told);
 	daytona_box_destroy(told->box);
 }
 
@@ -109,10 +82,10 @@ static void test_every_state_is_led_to_a_session(void **state)
 		}
 		creates[i] = (struct daytona_create){.name = there->name};
 		open_box(&told[i], there, &creates[i]);
-		daytona_box_bring(told[i].box, on_done);
+		daytona_box_bring(told[i].box, told_done);
 	}
 	for (size_t i = 0; i < plane.count; i++) {
-		wait_for(&told[i]);
+		told_wait(&told[i]);
 		check_run(&told[i], daytona_state_find(plane.boxes[i].name)->to_run);
 		daytona_box_destroy(told[i].box);
 	}
@@ -128,12 +101,12 @@ static void test_every_state_is_led_to_rest(void **state)
 			there->later = "stopped";
 		}
 		open_box(&told[i], there, NULL);
-		daytona_box_rest(told[i].box, true, on_done);
+		daytona_box_rest(told[i].box, true, told_done);
 	}
 	for (size_t i = 0; i < plane.count; i++) {
 		const struct plane_box *there = &plane.boxes[i];
 		enum daytona_step step = daytona_state_find(there->name)->to_rest;
-		wait_for(&told[i]);
+		told_wait(&told[i]);
 		assert_int_equal(there->stops, step == DAYTONA_STEP_STOP);
 		assert_int_equal(there->starts + there->creates, 0);
 		assert_int_equal(told[i].is_ok, step != DAYTONA_STEP_FAIL);
@@ -224,8 +197,8 @@ static void test_nothing_of_another_users_is_touched(void **state)
 	bring(&told, there, &create);
 	assert_int_equal(told.err.code, ERROR_DENIED);
 	open_box(&told, there, NULL);
-	daytona_box_delete(told.box, on_done);
-	wait_for(&told);
+	daytona_box_delete(told.box, told_done);
+	told_wait(&told);
 	daytona_box_destroy(told.box);
 	assert_int_equal(told.err.code, ERROR_DENIED);
 	assert_int_equal(there->starts + there->deletes + there->creates, 0);
@@ -239,8 +212,8 @@ static void test_a_label_that_is_no_text_forbids_using_it_and_not_stopping_it(vo
 	bring(&told, there, NULL);
 	assert_non_null(strstr(told.err.text, "a label that is no text"));
 	open_box(&told, there, NULL);
-	daytona_box_rest(told.box, false, on_done);
-	wait_for(&told);
+	daytona_box_rest(told.box, false, told_done);
+	told_wait(&told);
 	daytona_box_destroy(told.box);
 	assert_true(told.is_ok);
 	assert_int_equal(there->stops, 1);
@@ -253,8 +226,8 @@ static void test_a_delete_has_the_deadlines_of_its_calls_alone(void **state)
 	struct plane_box *there = plane_add("box", "started");
 	profile.api_timeout_ms = profile.stop_timeout_ms = 0;
 	open_box(&told, there, NULL);
-	daytona_box_delete(told.box, on_done);
-	wait_for(&told);
+	daytona_box_delete(told.box, told_done);
+	told_wait(&told);
 	daytona_box_destroy(told.box);
 	assert_true(told.is_ok);
 	assert_int_equal(there->deletes, 1);
@@ -356,15 +329,15 @@ static void test_one_that_the_labels_find_is_taken_by_its_name(void **state)
 		.create = &create,
 		.query = query,
 		.data = &told});
-	daytona_box_bring(told.box, on_done);
-	wait_for(&told);
+	daytona_box_bring(told.box, told_done);
+	told_wait(&told);
 	assert_true(told.is_ok);
 	assert_string_equal(daytona_box_id(told.box), "");
 	assert_string_equal(daytona_box_name(told.box), "other");
 	assert_int_equal(other->starts, 0); // not before its lock is had
 	told.is_over = false;
-	daytona_box_bring(told.box, on_done);
-	wait_for(&told);
+	daytona_box_bring(told.box, told_done);
+	told_wait(&told);
 	assert_true(told.is_ok);
 	assert_int_equal(other->starts, 1);
 	daytona_box_destroy(told.box);
@@ -383,8 +356,8 @@ static void test_its_network_becomes_what_is_wanted(void **state)
 			.name = "box",
 			.wanted = &wanted,
 			.data = &told});
-		daytona_box_bring(told.box, on_done);
-		wait_for(&told);
+		daytona_box_bring(told.box, told_done);
+		told_wait(&told);
 		assert_true(told.is_ok);
 		assert_int_equal(there->networks, 1);
 		daytona_box_destroy(told.box);
@@ -399,7 +372,7 @@ static void test_destroyed_at_any_moment_it_tells_nothing(void **state)
 		snprintf(name, sizeof(name), "box-%d", turns);
 		struct daytona_create create = {.name = name};
 		open_box(&told, plane_add(name, NULL), &create);
-		daytona_box_bring(told.box, on_done);
+		daytona_box_bring(told.box, told_done);
 		for (int i = 0; i < turns && !told.is_over; i++) {
 			ev_run(plane.loop, EVRUN_ONCE);
 		}

@@ -11,36 +11,6 @@
 static struct daytona_profile profile;
 static struct daytona_identity identity = {.owner = "me"};
 
-struct told {
-	struct daytona_box *box;
-	struct plane_box *plane;
-	bool is_over;
-	bool is_ok;
-	struct error err;
-	int warnings;
-	char warning[512]; // the first
-	int auto_stop_min;
-};
-
-static void on_warning(void *data, const char *text)
-{
-	struct told *told = data;
-	if (told->warnings++ == 0) {
-		snprintf(told->warning, sizeof(told->warning), "%s", text);
-	}
-}
-
-static void on_done(void *data, const struct error *err)
-{
-	struct told *told = data;
-	assert_false(told->is_over);
-	told->is_over = true;
-	told->is_ok = err == NULL;
-	if (err) {
-		told->err = *err;
-	}
-}
-
 static int set_up(void **state)
 {
 	plane = (struct plane){.loop = ev_loop_new(0)};
@@ -56,9 +26,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Brings it, as the profile has it now. */
-static void bring_as(struct told *told, struct plane_box *there,
-	const struct daytona_create *wanted, struct daytona_box_config config)
+/* Brings it, as the profile has it now; its minutes until it stops by itself. */
+static int bring_as(struct told *told, struct plane_box *there, const struct daytona_create *wanted,
+	struct daytona_box_config config)
 {
 	*told = (struct told){.plane = there};
 	config.loop = plane.loop;
@@ -66,15 +36,14 @@ static void bring_as(struct told *told, struct plane_box *there,
 	config.identity = &identity;
 	config.name = there->name;
 	config.wanted = wanted;
-	config.on_warning = on_warning;
+	config.on_warning = told_warning;
 	config.data = told;
 	told->box = daytona_box_create(&config);
-	daytona_box_bring(told->box, on_done);
-	while (!told->is_over) {
-		ev_run(plane.loop, EVRUN_ONCE);
-	}
-	told->auto_stop_min = daytona_box_auto_stop(told->box);
+	daytona_box_bring(told->box, told_done);
+	told_wait(told);
+	int auto_stop_min = daytona_box_auto_stop(told->box);
 	daytona_box_destroy(told->box);
+	return auto_stop_min;
 }
 
 static void test_what_the_profile_says_by_now_is_set_once(void **state)
@@ -90,10 +59,10 @@ static void test_what_the_profile_says_by_now_is_set_once(void **state)
 	there->settings.auto_delete_min = 60;
 	for (int i = 0; i < 2; i++) {
 		struct told told;
-		bring_as(&told, there, &wanted, (struct daytona_box_config){0});
+		int auto_stop_min = bring_as(&told, there, &wanted, (struct daytona_box_config){0});
 		assert_true(told.is_ok);
 		assert_int_equal(told.warnings, 0);
-		assert_int_equal(told.auto_stop_min, 7);
+		assert_int_equal(auto_stop_min, 7);
 		assert_int_equal(there->publics, 1);
 		assert_int_equal(there->networks, 0);
 		for (size_t j = 0; j < ARRAY_LENGTH(there->intervals); j++) {
@@ -123,11 +92,11 @@ static void test_an_interval_that_cannot_be_set_is_told_and_its_own_counts(void 
 	struct daytona_create wanted = {.blocks_network = true, .auto_stop_min = 1};
 	there->settings.auto_stop_min = 90;
 	there->set_reason = "DAYTONA_REJECTED";
-	bring_as(&told, there, &wanted, (struct daytona_box_config){0});
+	int auto_stop_min = bring_as(&told, there, &wanted, (struct daytona_box_config){0});
 	assert_true(told.is_ok);
 	assert_int_equal(told.warnings, 1);
 	assert_non_null(strstr(told.warning, "auto-stop is not what the profile says"));
-	assert_int_equal(told.auto_stop_min, 90);
+	assert_int_equal(auto_stop_min, 90);
 }
 
 static void test_who_may_reach_it_has_to_be_as_the_profile_says(void **state)
