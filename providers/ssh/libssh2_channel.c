@@ -158,6 +158,20 @@ static bool deliver_rest(struct ssh2_channel *channel, enum ssh_stream stream)
 	return channel_is_live(channel) && !at->is_held;
 }
 
+/*
+ * What was taken the server may send again. libssh2 itself says so only when a quarter of the
+ * window was taken: far away the server would wait for that.
+ */
+static void widen_window(struct ssh2_channel *channel)
+{
+	struct ssh2_client *client = owner(channel);
+	unsigned long window = client->ssh2->channel_window_read_ex(channel->handle, NULL, NULL);
+	if (window + CHANNEL_WINDOW_STEP <= CHANNEL_WINDOW) {
+		client_check(client, client->ssh2->channel_receive_window_adjust2(
+					     channel->handle, CHANNEL_WINDOW - window, 0, NULL));
+	}
+}
+
 static void read_stream(struct ssh2_channel *channel, enum ssh_stream stream)
 {
 	struct ssh2_client *client = owner(channel);
@@ -174,6 +188,7 @@ static void read_stream(struct ssh2_channel *channel, enum ssh_stream stream)
 			return;
 		}
 		moved += (size_t)count;
+		widen_window(channel);
 		deliver(channel, stream, (struct span){client->read_space, (size_t)count});
 	}
 }

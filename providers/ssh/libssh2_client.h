@@ -34,6 +34,7 @@ enum {
 	CHANNEL_TURN_MAX = 256 * 1024,    // of one stream of a channel, in one turn
 	CHANNEL_READ_SIZE = 64 * 1024,    // taken from libssh2 at once
 	CHANNEL_WINDOW = 2 * 1024 * 1024, // bytes the server may send ahead of the listener
+	CHANNEL_WINDOW_STEP = 256 * 1024, // of them, given back as soon as so many were taken
 	CHANNEL_PACKET = 32 * 1024,
 	CHANNELS_MAX = 256, // of a connection, those being opened and closed among them
 };

@@ -24,8 +24,10 @@
 	X(channel_open_ex)                                                                         \
 	X(channel_process_startup)                                                                 \
 	X(channel_read_ex)                                                                         \
+	X(channel_receive_window_adjust2)                                                          \
 	X(channel_send_eof)                                                                        \
 	X(channel_wait_closed)                                                                     \
+	X(channel_window_read_ex)                                                                  \
 	X(channel_window_write_ex)                                                                 \
 	X(channel_write_ex)                                                                        \
 	X(free)                                                                                    \

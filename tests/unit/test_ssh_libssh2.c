@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/ssh/libssh2_client.h"
+
 /* Channels of one connection to a real sshd. */
 
 static struct sshd sshd;
@@ -177,6 +179,32 @@ static void test_a_held_stream_holds_the_server_back(void **state)
 	channel_close(&channel);
 }
 
+static __typeof__(libssh2_channel_read_ex) *read_really;
+static unsigned long narrowest;
+
+static ssize_t read_and_look(LIBSSH2_CHANNEL *channel, int stream, char *bytes, size_t size)
+{
+	struct error err;
+	unsigned long window = ssh2_open(&err)->channel_window_read_ex(channel, NULL, NULL);
+	narrowest = window < narrowest ? window : narrowest;
+	return read_really(channel, stream, bytes, size);
+}
+
+/* The server need not wait to hear that what it has sent was taken. */
+static void test_the_window_is_widened_long_before_it_is_used_up(void **state)
+{
+	struct error err;
+	struct ssh2 *ssh2 = (struct ssh2 *)(uintptr_t)ssh2_open(&err);
+	struct channel_record channel;
+	read_really = ssh2->channel_read_ex;
+	ssh2->channel_read_ex = read_and_look;
+	narrowest = CHANNEL_WINDOW;
+	channel_run(&channel, &client, "yes | head -c 8388608");
+	ssh2->channel_read_ex = read_really;
+	assert_int_equal(channel.counts[SSH_STREAM_OUT], 8388608);
+	assert_true(narrowest >= CHANNEL_WINDOW - CHANNEL_WINDOW_STEP);
+}
+
 /* Takes a little, again and again. */
 static bool nibble(void *data)
 {
@@ -331,6 +359,7 @@ int main(void)
 		cmocka_unit_test(test_bytes_before_open_and_the_half_close_arrive),
 		cmocka_unit_test(test_64_mib_go_there_and_back_in_bounded_memory),
 		cmocka_unit_test(test_a_held_stream_holds_the_server_back),
+		cmocka_unit_test(test_the_window_is_widened_long_before_it_is_used_up),
 		cmocka_unit_test(test_a_stream_taken_in_bites_is_whole),
 		cmocka_unit_test(test_a_writer_is_held_back_and_told_when_there_is_room),
 		cmocka_unit_test(
