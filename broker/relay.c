@@ -436,6 +436,7 @@ void relay_destroy(struct relay *relay)
 	sweep_destroy(relay->sweep);
 	ev_timer_stop(relay->config.loop, &relay->last_words);
 	ev_timer_stop(relay->config.loop, &relay->look);
+	ev_timer_stop(relay->config.loop, &relay->quiet);
 	link_close(&relay->editor);
 	link_finish(&relay->editor);
 	pending_table_finish(&relay->asked_editor);

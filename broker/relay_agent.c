@@ -309,6 +309,7 @@ bool relay_on_agent_frame(void *data, const struct frame *frame)
 		return false;
 	}
 	peer->heard_at = ev_now(relay->config.loop);
+	relay_watch_memory(relay, frame);
 	if (frame->kind != FRAME_MESSAGE) {
 		trace_noise(relay->config.trace, peer->hop, frame->bytes, frame->length);
 		on_broken_line(peer, frame,

@@ -400,6 +400,7 @@ static bool on_frame(struct relay *relay, const struct frame *frame)
 
 bool relay_on_editor_frame(void *data, const struct frame *frame)
 {
+	relay_watch_memory(data, frame);
 	bool is_taken = on_frame(data, frame);
 	if (!is_taken) {
 		relay_watch_editor(data);

@@ -37,6 +37,7 @@ struct relay {
 	struct recovery *recovery;  // owned; once an agent was greeted
 	struct ev_timer look;       // whether the editor is still there, while it is not read
 	double hung_up_at;          // ev_now when it was seen to have left; 0: it has not
+	struct ev_timer quiet;      // since the last large message
 	size_t held_bytes;          // in parcels
 	int next_peer_number;
 	unsigned notices;       // sent so far (notice.c)
@@ -406,6 +407,9 @@ void relay_watch_prompt(struct peer *peer);
  * noticed all the same, and waited with for stop-eof-timeout.
  */
 void relay_watch_editor(struct relay *relay);
+
+/* A message came: what large ones needed is given back once there was none for a while. */
+void relay_watch_memory(struct relay *relay, const struct frame *frame);
 void relay_watch_init(struct relay *relay);
 
 /* ---- handshake.c: initialize and authenticate ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay_internal.h"
 
+#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -146,6 +147,37 @@ void relay_watch_prompt(struct peer *peer)
 	}
 }
 
+/* ---- memory that large messages needed ---- */
+
+enum { LARGE_MESSAGE = 256 * 1024, QUIET_MS = 1000 };
+
+static bool has_much_queued(const struct relay *relay)
+{
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		if (link_queued(agent_link(peer->agent)) >= LARGE_MESSAGE) {
+			return true;
+		}
+	}
+	return link_queued(&relay->editor) >= LARGE_MESSAGE;
+}
+
+/* What was freed malloc keeps for the next large message, some MiB. */
+static void on_quiet(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct relay *relay = CONTAINER_OF(timer, struct relay, quiet);
+	if (!has_much_queued(relay)) {
+		ev_timer_stop(loop, timer);
+		malloc_trim(0);
+	}
+}
+
+void relay_watch_memory(struct relay *relay, const struct frame *frame)
+{
+	if (frame->length >= LARGE_MESSAGE) {
+		ev_timer_again(relay->config.loop, &relay->quiet);
+	}
+}
+
 /* ---- an editor that leaves while it is not read ---- */
 
 enum { LOOK_MS = 500 };
@@ -180,6 +212,7 @@ static void on_look(struct ev_loop *loop, struct ev_timer *timer, int events)
 void relay_watch_init(struct relay *relay)
 {
 	ev_timer_init(&relay->look, on_look, LOOK_MS / 1000.0, LOOK_MS / 1000.0);
+	ev_timer_init(&relay->quiet, on_quiet, QUIET_MS / 1000.0, QUIET_MS / 1000.0);
 }
 
 /* Called each time anew: a reader who takes something is worth waiting for. */

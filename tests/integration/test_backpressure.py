@@ -125,6 +125,18 @@ class EditorStops(Backpressure):
             self.assertEqual(len(message.params['update']['content'][0]['newText']), 4 * MIB)
 
 
+    def test_what_large_messages_needed_is_given_back(self):
+        client, session = self.open()
+        client.prompt(session, 'say ready')
+        idle = processes.private_bytes(client.pid)
+        client.prompt(session, *[f'diff {MIB}'] * 10)
+        if not SANITIZED:  # which keep freed memory for a while
+            self.assertTrue(processes.wait_until(
+                lambda: processes.private_bytes(client.pid) - idle < MIB // 2, 20, 0.1),
+                processes.private_bytes(client.pid) - idle)
+        client.prompt(session, 'say after')
+
+
 class AgentStops(Backpressure):
     def stopped(self, **keys):
         client, session = self.open(**keys)
