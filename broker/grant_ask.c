@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "broker/question.h"
+#include "broker/relay_watch.h"
 
 void grant_close_question(struct relay *relay, const struct request *request)
 {

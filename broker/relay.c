@@ -16,6 +16,7 @@
 #include "broker/relay_order.h"
 #include "broker/relay_deletions.h"
 #include "broker/recovery.h"
+#include "broker/relay_watch.h"
 #include "broker/sweep.h"
 #include "broker/relay_revive.h"
 #include "broker/relay_sync.h"
@@ -435,8 +436,7 @@ void relay_destroy(struct relay *relay)
 	recovery_destroy(relay->recovery);
 	sweep_destroy(relay->sweep);
 	ev_timer_stop(relay->config.loop, &relay->last_words);
-	ev_timer_stop(relay->config.loop, &relay->look);
-	ev_timer_stop(relay->config.loop, &relay->quiet);
+	relay_watch_finish(relay);
 	link_close(&relay->editor);
 	link_finish(&relay->editor);
 	pending_table_finish(&relay->asked_editor);

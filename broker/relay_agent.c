@@ -9,6 +9,7 @@
 #include "broker/mode_gate.h"
 #include "broker/pause.h"
 #include "broker/relay_turn.h"
+#include "broker/relay_watch.h"
 #include "broker/restore.h"
 
 /* ---- what methods mean ---- */

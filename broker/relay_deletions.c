@@ -9,6 +9,7 @@
 #include "base/path_quote.h"
 #include "broker/grant_relay.h"
 #include "broker/question.h"
+#include "broker/relay_watch.h"
 
 enum { CONTENT_MAX = 64 * 1024 }; // bytes of what is said of the files
 

@@ -17,6 +17,7 @@
 #include "broker/relay_order.h"
 #include "broker/relay_revive.h"
 #include "broker/relay_turn.h"
+#include "broker/relay_watch.h"
 #include "broker/restore.h"
 
 /* ---- requests ---- */

@@ -391,27 +391,6 @@ void relay_toolhost_end_session(struct peer *peer, const struct session *session
 /* The agent has ended: the last state of its terminals is shown, and they end. */
 void relay_toolhost_end(struct peer *peer);
 
-/* ---- relay_watch.c: who is waited for, and how long ---- */
-
-/* Takes a question back from the editor, under the id it knows. */
-void relay_withdraw_question(struct relay *relay, const struct request *request);
-
-/* A question went to the person: permission-timeout counts. */
-void relay_watch_question(struct request *request);
-
-/* A prompt went to the agent: idle-timeout counts, from its last line on. */
-void relay_watch_prompt(struct peer *peer);
-
-/*
- * The editor is not read, because of a reader who is slow: that it leaves is
- * noticed all the same, and waited with for stop-eof-timeout.
- */
-void relay_watch_editor(struct relay *relay);
-
-/* A message came: what large ones needed is given back once there was none for a while. */
-void relay_watch_memory(struct relay *relay, const struct frame *frame);
-void relay_watch_init(struct relay *relay);
-
 /* ---- handshake.c: initialize and authenticate ---- */
 
 bool handshake_on_send(

@@ -9,6 +9,7 @@
 #include "broker/relay_deletions.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
+#include "broker/relay_watch.h"
 #include "broker/restore.h"
 
 static bool keep_session(

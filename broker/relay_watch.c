@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_internal.h"
+#include "broker/relay_watch.h"
 
 #include <malloc.h>
 #include <poll.h>
@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "broker/pause.h"
+#include "broker/relay_internal.h"
 
 /* ---- permission-timeout: a person who does not answer ---- */
 
@@ -213,6 +214,12 @@ void relay_watch_init(struct relay *relay)
 {
 	ev_timer_init(&relay->look, on_look, LOOK_MS / 1000.0, LOOK_MS / 1000.0);
 	ev_timer_init(&relay->quiet, on_quiet, QUIET_MS / 1000.0, QUIET_MS / 1000.0);
+}
+
+void relay_watch_finish(struct relay *relay)
+{
+	ev_timer_stop(relay->config.loop, &relay->look);
+	ev_timer_stop(relay->config.loop, &relay->quiet);
 }
 
 /* Called each time anew: a reader who takes something is worth waiting for. */
