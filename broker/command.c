@@ -142,17 +142,18 @@ void command_unlock(struct command_context *context)
 bool command_snapshot(struct command_context *context, git_oid *out_tree, struct error *err)
 {
 	const struct keeper_settings *sync = &context->config.profile.sync;
-	struct checkpoint newest;
-	struct error missing;
+	struct checkpoint *list;
+	struct checkpoint_damage damage;
 	struct snapshot snapshot;
-	bool has_base = checkpoint_find(&context->store, "-1", &newest, &missing);
-	if (!has_base && missing.code != ERROR_NOT_FOUND) {
-		*err = missing;
+	size_t count;
+	if (!checkpoint_list(&context->store, &list, &count, &damage, err)) {
 		return false;
 	}
+	git_oid newest = count > 0 ? list[count - 1].tree : store_empty_tree;
+	free(list);
 	struct snapshot_request request = {
 		.root = context->place.root,
-		.base = has_base ? &newest.tree : NULL,
+		.base = count > 0 ? &newest : NULL,
 		.include = (const char *const *)sync->include,
 		.exclude = (const char *const *)sync->exclude,
 		.limits = sync->limits,

@@ -8,10 +8,13 @@
 
 /* ---- list ---- */
 
+static const size_t UNKNOWN = SIZE_MAX; // a tree of one of the two cannot be read
+
 struct listed {
 	struct checkpoint *checkpoints; // owned
-	size_t *changed;                // owned; files, against the one before; of the first: 0
+	size_t *changed; // owned; files, against the one before; of the first: 0; or UNKNOWN
 	size_t count;
+	struct checkpoint_damage damage;
 };
 
 static void listed_finish(struct listed *listed)
@@ -23,16 +26,23 @@ static void listed_finish(struct listed *listed)
 static bool listed_load(struct listed *listed, struct store *store, struct error *err)
 {
 	*listed = (struct listed){NULL};
-	if (!checkpoint_list(store, &listed->checkpoints, &listed->count, err)) {
+	if (!checkpoint_list(store, &listed->checkpoints, &listed->count, &listed->damage, err)) {
 		return false;
 	}
-	bool ok = true;
 	listed->changed = mem_alloc_zero((listed->count + 1) * sizeof(*listed->changed));
-	for (size_t i = 1; ok && i < listed->count; i++) {
-		ok = checkpoint_count_changed(store, &listed->checkpoints[i - 1].tree,
-			&listed->checkpoints[i].tree, &listed->changed[i], err);
+	for (size_t i = 1; i < listed->count; i++) {
+		struct error unknown;
+		if (!checkpoint_count_changed(store, &listed->checkpoints[i - 1].tree,
+			    &listed->checkpoints[i].tree, &listed->changed[i], &unknown)) {
+			listed->changed[i] = UNKNOWN;
+		}
 	}
-	return ok;
+	return true;
+}
+
+static bool is_counted(const struct listed *listed, size_t index)
+{
+	return index > 0 && listed->changed[index] != UNKNOWN;
 }
 
 /* As _broker/checkpoint/list has them, and how many files changed. */
@@ -50,7 +60,7 @@ static void write_one(struct json_writer *writer, const struct listed *listed, s
 		writer, "sessionId", *checkpoint->session ? checkpoint->session : NULL);
 	command_write_member(writer, "tree", id_text(tree, &checkpoint->tree));
 	json_write_key(writer, "changed");
-	if (index > 0) {
+	if (is_counted(listed, index)) {
 		json_write_int(writer, (long long)listed->changed[index]);
 	} else {
 		json_write_null(writer);
@@ -67,6 +77,8 @@ static void write_listed(struct json_writer *writer, const void *data)
 		write_one(writer, listed, i);
 	}
 	json_write_array_end(writer);
+	char text[CHECKPOINT_DAMAGE_MAX];
+	command_write_member(writer, "damaged", checkpoint_damage_text(&listed->damage, text));
 }
 
 static int column_width(const struct listed *listed, size_t offset, const char *title)
@@ -93,7 +105,7 @@ static void print_table(struct command_context *context, const struct listed *li
 		snprintf(cells, sizeof(cells), "%-*s  %-*s", reason, checkpoint->reason, session,
 			*checkpoint->session ? checkpoint->session : "-");
 		command_print(context, span_of(cells));
-		if (i > 0) {
+		if (is_counted(listed, i)) {
 			printf("  %7zu\n", listed->changed[i]);
 		} else {
 			printf("  %7s\n", "-");
@@ -109,8 +121,13 @@ bool command_checkpoints_list(struct command_context *context, struct error *err
 		ok = command_print_json(write_listed, &listed, err);
 	} else if (ok && listed.count > 0) {
 		print_table(context, &listed);
-	} else if (ok) {
+	} else if (ok && listed.damage.count == 0) {
 		fputs("acp-broker: there are no checkpoints yet\n", stderr);
+	}
+	char text[CHECKPOINT_DAMAGE_MAX];
+	const char *damage = checkpoint_damage_text(&listed.damage, text);
+	if (ok && damage) {
+		fprintf(stderr, "acp-broker: %s\n", damage);
 	}
 	listed_finish(&listed);
 	return ok;
@@ -145,8 +162,9 @@ static bool find_before(struct store *store, const struct checkpoint *checkpoint
 	struct error *err)
 {
 	struct checkpoint *list;
+	struct checkpoint_damage damage;
 	size_t count;
-	if (!checkpoint_list(store, &list, &count, err)) {
+	if (!checkpoint_list(store, &list, &count, &damage, err)) {
 		return false;
 	}
 	*out_tree = store_empty_tree;

@@ -25,6 +25,14 @@ static void on_left(void *data, const char *path, const char *why)
 	free(quoted);
 }
 
+static void on_remains(void *data, const char *path, const char *why)
+{
+	char *quoted = path_quote(span_of(path));
+	fprintf(stderr, "acp-broker: %s, which an interrupted sync has left, stays: %s\n", quoted,
+		why);
+	free(quoted);
+}
+
 static bool keep(struct command_context *context, const struct change *change, const char *when,
 	const git_oid *tree, unsigned *out_number, struct error *err)
 {
@@ -59,7 +67,8 @@ static bool make(struct command_context *context, struct change *change, struct 
 	struct apply_request request = {.root = context->place.root,
 		.from = change->now,
 		.to = change->target,
-		.on_left = on_left};
+		.on_left = on_left,
+		.on_remains = on_remains};
 	if (!apply_run(&context->store, &request, &result, err)) {
 		return error_prefix(err, "%s %u (what was before is checkpoint %u)", change->what,
 			change->checkpoint->number, change->before);

@@ -307,8 +307,9 @@ static bool run_list(struct inquiry *inquiry, struct store *store, struct error 
 {
 	struct checkpoint *list;
 	size_t count;
+	struct checkpoint_damage damage;
 	struct json_writer writer;
-	if (!checkpoint_list(store, &list, &count, err)) {
+	if (!checkpoint_list(store, &list, &count, &damage, err)) {
 		return false;
 	}
 	json_write_begin(&writer, &inquiry->result);
@@ -319,6 +320,8 @@ static bool run_list(struct inquiry *inquiry, struct store *store, struct error 
 		write_checkpoint(&writer, &list[i]);
 	}
 	json_write_array_end(&writer);
+	char text[CHECKPOINT_DAMAGE_MAX];
+	write_member(&writer, "damaged", checkpoint_damage_text(&damage, text));
 	json_write_object_end(&writer);
 	free(list);
 	return json_write_end(&writer, err);

@@ -243,22 +243,55 @@ static bool apply_folder(
 struct sweep {
 	struct applier *applier;
 	const char *folder;
+	bool has_remains;
 };
+
+enum { SWEPT_PATH_MAX = PATH_MAX + NAME_MAX + 2 };
+
+static const char *swept_path(
+	const struct sweep *sweep, const char *name, char path[SWEPT_PATH_MAX])
+{
+	const char *slash = *sweep->folder && *name ? "/" : "";
+	snprintf(path, SWEPT_PATH_MAX, "%s%s%s", sweep->folder, slash, name);
+	return *path ? path : ".";
+}
 
 static void report_kept(void *data, const char *name)
 {
 	struct sweep *sweep = data;
-	char path[PATH_MAX + NAME_MAX + 2];
-	snprintf(path, sizeof(path), "%s%s%s", sweep->folder, *sweep->folder ? "/" : "", name);
-	report_left(sweep->applier, path, "it was saved when a sync was killed, and is kept");
+	char path[SWEPT_PATH_MAX];
+	report_left(sweep->applier, swept_path(sweep, name, path),
+		"it was saved when a sync was killed, and is kept");
 }
 
-/* A folder that is gone or closed to us by now has nothing for us. */
-static bool sweep_folder(void *data, const char *folder, struct error *err)
+static void report_remains(void *data, const char *name, const char *why)
+{
+	struct sweep *sweep = data;
+	const struct apply_request *request = sweep->applier->request;
+	char path[SWEPT_PATH_MAX];
+	sweep->has_remains = true;
+	if (request->on_remains) {
+		request->on_remains(request->data, swept_path(sweep, name, path), why);
+	}
+}
+
+/* A folder that is gone by now has nothing for us; one that is closed to us may be opened again. */
+static bool sweep_folder(void *data, const char *folder, bool *out_keep, struct error *err)
 {
 	struct sweep sweep = {.applier = data, .folder = folder};
+	struct slot_sweeper sweeper = {report_kept, report_remains, &sweep};
 	ATTR_CLEANUP(fd_cleanup) int fd = beneath_open_folder(sweep.applier->root, folder, false);
-	return fd < 0 || slot_sweep(sweep.applier->store, fd, report_kept, &sweep, err);
+	if (fd < 0) {
+		const char *why = blocked_why(errno);
+		if (why && why != why_no_folder) {
+			report_remains(&sweep, "", why);
+		}
+	} else if (!slot_sweep(sweep.applier->store, fd, &sweeper, err)) {
+		return false;
+	}
+	*out_keep = sweep.has_remains;
+	sweep.applier->is_untidy = sweep.applier->is_untidy || sweep.has_remains;
+	return true;
 }
 
 static bool apply_all(struct applier *applier, struct error *err)
@@ -268,7 +301,6 @@ static bool apply_all(struct applier *applier, struct error *err)
 		return false;
 	}
 	point("apply.swept");
-	journal_forget(&applier->journal);
 	bool applied = apply_folder(applier, &request->from, &request->to, err);
 	if (!folder_leave(applier, applied ? err : NULL) || !applied) {
 		return false;

@@ -33,6 +33,11 @@ struct apply_request {
 	git_oid from, to; // trees
 	/* Reports a path that was left as it is, and why. May be NULL. */
 	void (*on_left)(void *data, const char *path, const char *why);
+	/*
+	 * Reports a temporary file of a killed one that cannot be removed, or a folder with such
+	 * that cannot be read: each apply tries again. May be NULL.
+	 */
+	void (*on_remains)(void *data, const char *path, const char *why);
 	void *data;
 	const atomic_bool *is_cancelled; // may be NULL; between two files
 };

@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
+#include "sync/store_impl.h"
 
 enum { PRIVATE_MODE = 0600 };
 
@@ -35,42 +37,103 @@ static bool fail(struct journal *journal, int errnum, struct error *err)
 	return error_set_errno(err, errnum, "store %s: %s", journal->store->path, journal->name);
 }
 
+/* What was noted: each folder is visited once. */
+struct notes {
+	char **folders; // owned, sorted from journal_replay on
+	size_t count;
+};
+
+static void notes_finish(struct notes *notes)
+{
+	for (size_t i = 0; i < notes->count; i++) {
+		free(notes->folders[i]);
+	}
+	free(notes->folders);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 /* What a killed one wrote of its last line has no end and names nothing. */
-static bool visit_all(FILE *notes, bool (*visit)(void *data, const char *folder, struct error *err),
-	void *data, struct error *err)
+static void notes_read(struct notes *notes, FILE *file)
 {
 	char *folder = NULL;
 	size_t size = 0;
-	bool visited = true;
 	ssize_t len;
-	while (visited && (len = getdelim(&folder, &size, '\0', notes)) > 0) {
-		visited = feof(notes) || len > PATH_MAX || visit(data, folder, err);
+	while ((len = getdelim(&folder, &size, '\0', file)) > 0) {
+		if (feof(file) || len > PATH_MAX) {
+			continue;
+		}
+		if ((notes->count & (notes->count - 1)) == 0) { // 0, and each power of two
+			size_t room = notes->count > 0 ? 2 * notes->count : 1;
+			notes->folders =
+				mem_realloc(notes->folders, room * sizeof(*notes->folders));
+		}
+		notes->folders[notes->count++] = mem_strdup(folder);
 	}
 	free(folder);
-	return visited;
+	if (notes->count > 0) {
+		qsort(notes->folders, notes->count, sizeof(*notes->folders), compare);
+	}
 }
 
-bool journal_replay(struct journal *journal,
-	bool (*visit)(void *data, const char *folder, struct error *err), void *data,
-	struct error *err)
+static bool load(struct journal *journal, struct notes *out_notes, struct error *err)
 {
 	int fd =
 		openat(journal->store->folder_fd, journal->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0) {
 		return errno == ENOENT || fail(journal, errno, err);
 	}
-	FILE *notes = fdopen(fd, "r");
-	if (!notes) {
+	FILE *file = fdopen(fd, "r");
+	if (!file) {
 		int errnum = errno;
 		fd_close(&fd);
 		return fail(journal, errnum, err);
 	}
-	bool visited = visit_all(notes, visit, data, err);
-	if (visited && ferror(notes)) {
-		visited = fail(journal, EIO, err);
+	notes_read(out_notes, file);
+	bool is_read = !ferror(file);
+	fclose(file);
+	return is_read || fail(journal, EIO, err);
+}
+
+/* Whole or not at all: a folder that is no longer noted is never looked at again. */
+static bool replace(struct journal *journal, const struct buf *kept, struct error *err)
+{
+	struct temp temp = {.fd = -1};
+	if (kept->len == 0) {
+		journal_forget(journal);
+		return true;
 	}
-	fclose(notes);
-	return visited;
+	bool replaced = temp_create(journal->store, &temp, err) &&
+	                fd_write_all(temp.fd, buf_span(kept), err) &&
+	                temp_publish(journal->store, &temp, journal->name, err);
+	temp_discard(journal->store, &temp);
+	return replaced;
+}
+
+bool journal_replay(struct journal *journal,
+	bool (*visit)(void *data, const char *folder, bool *out_keep, struct error *err),
+	void *data, struct error *err)
+{
+	struct notes notes = {NULL};
+	struct buf kept;
+	buf_init(&kept, SIZE_MAX);
+	bool ok = load(journal, &notes, err);
+	for (size_t i = 0; ok && i < notes.count; i++) {
+		const char *folder = notes.folders[i];
+		bool keep = false;
+		if (i == 0 || strcmp(folder, notes.folders[i - 1]) != 0) {
+			ok = visit(data, folder, &keep, err);
+		}
+		ok = ok &&
+		     (!keep || buf_append(&kept, (struct span){folder, strlen(folder) + 1}, err));
+	}
+	ok = ok && replace(journal, &kept, err);
+	buf_finish(&kept);
+	notes_finish(&notes);
+	return ok;
 }
 
 bool journal_note(struct journal *journal, const char *folder, struct error *err)

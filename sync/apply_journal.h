@@ -19,10 +19,13 @@ struct journal {
 
 void journal_init(struct journal *journal, struct store *store, const char *root);
 
-/* The folders that a former one noted; visit returns false with err to stop. */
+/*
+ * Visits each folder that a former one noted, once. What is noted afterwards is what `visit` wants
+ * kept for the next one; it returns false with err to stop, and then all stays noted.
+ */
 bool journal_replay(struct journal *journal,
-	bool (*visit)(void *data, const char *folder, struct error *err), void *data,
-	struct error *err) ATTR_NODISCARD;
+	bool (*visit)(void *data, const char *folder, bool *out_keep, struct error *err),
+	void *data, struct error *err) ATTR_NODISCARD;
 
 bool journal_note(struct journal *journal, const char *folder, struct error *err) ATTR_NODISCARD;
 

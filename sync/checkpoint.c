@@ -104,29 +104,66 @@ static bool list_numbers(
 	return true;
 }
 
-bool checkpoint_list(
-	struct store *store, struct checkpoint **out_list, size_t *out_count, struct error *err)
+static void note_damage(struct checkpoint_damage *damage, unsigned number, const struct error *err)
+{
+	if (damage->count++ == 0) {
+		damage->first = number;
+		damage->err = *err;
+	}
+}
+
+const char *checkpoint_damage_text(
+	const struct checkpoint_damage *damage, char text[CHECKPOINT_DAMAGE_MAX])
+{
+	char more[48] = "";
+	if (damage->count == 0) {
+		return NULL;
+	}
+	if (damage->count > 1) {
+		snprintf(more, sizeof(more), ", and %zu more are damaged", damage->count - 1);
+	}
+	snprintf(text, CHECKPOINT_DAMAGE_MAX,
+		"checkpoint %u cannot be read%s; the others can be gone back to, and nothing of "
+		"it was removed: %s",
+		damage->first, more, damage->err.text);
+	return text;
+}
+
+bool checkpoint_list(struct store *store, struct checkpoint **out_list, size_t *out_count,
+	struct checkpoint_damage *out_damage, struct error *err)
+{
+	unsigned *numbers;
+	size_t count;
+	*out_damage = (struct checkpoint_damage){0};
+	if (!list_numbers(store, &numbers, &count, err)) {
+		return false;
+	}
+	struct checkpoint *list = mem_alloc_zero((count + 1) * sizeof(*list));
+	size_t found = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct error why;
+		if (read_one(store, numbers[i], &list[found], &why)) {
+			found++;
+		} else if (why.code != ERROR_NOT_FOUND) { // another broker has forgotten it
+			note_damage(out_damage, numbers[i], &why);
+		}
+	}
+	free(numbers);
+	*out_list = list;
+	*out_count = found;
+	return true;
+}
+
+/* 0 where there is none. */
+static bool newest_number(struct store *store, unsigned *out_number, struct error *err)
 {
 	unsigned *numbers;
 	size_t count;
 	if (!list_numbers(store, &numbers, &count, err)) {
 		return false;
 	}
-	struct checkpoint *list = mem_alloc_zero((count + 1) * sizeof(*list));
-	bool ok = true;
-	size_t found = 0;
-	for (size_t i = 0; ok && i < count; i++) {
-		bool is_there = read_one(store, numbers[i], &list[found], err);
-		ok = is_there || err->code == ERROR_NOT_FOUND; // another broker has forgotten it
-		found += is_there;
-	}
+	*out_number = count > 0 ? numbers[count - 1] : 0;
 	free(numbers);
-	if (!ok) {
-		free(list);
-		return false;
-	}
-	*out_list = list;
-	*out_count = found;
 	return true;
 }
 
@@ -181,21 +218,20 @@ bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason
 	const char *session, unsigned *out_number, struct error *err)
 {
 	struct checkpoint newest;
-	struct error missing;
+	struct error damaged;
 	git_oid commit;
 	char name[CHECKPOINT_NAME_SIZE];
 	char message[MESSAGE_SIZE] = "";
-	unsigned number = 1;
-	if (find_from_newest(store, 1, &newest, &missing)) {
-		if (id_equal(&newest.tree, tree)) {
-			*out_number = newest.number;
-			return true;
-		}
-		number = newest.number + 1;
-	} else if (missing.code != ERROR_NOT_FOUND) {
-		*err = missing;
+	unsigned number;
+	if (!newest_number(store, &number, err)) {
 		return false;
 	}
+	if (number > 0 && read_one(store, number, &newest, &damaged) &&
+		id_equal(&newest.tree, tree)) {
+		*out_number = number;
+		return true;
+	}
+	number++;
 	append_clean(message, CHECKPOINT_REASON_MAX, reason);
 	if (session && *session) {
 		size_t len = strlen(message);
@@ -210,20 +246,21 @@ bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason
 	return true;
 }
 
-bool checkpoint_forget(struct store *store, size_t count_max, long long age_max_seconds,
-	long long now, size_t *out_count, struct error *err)
+bool checkpoint_forget(struct store *store, const struct checkpoint_limits *limits, long long now,
+	size_t *out_count, struct checkpoint_damage *out_damage, struct error *err)
 {
 	struct checkpoint *list;
 	size_t count;
-	if (!checkpoint_list(store, &list, &count, err)) {
+	if (!checkpoint_list(store, &list, &count, out_damage, err)) {
 		return false;
 	}
 	bool ok = true;
 	size_t forgotten = 0;
 	for (size_t i = 0; ok && i + 1 < count; i++) {
 		char name[CHECKPOINT_NAME_SIZE];
-		bool is_old = age_max_seconds > 0 && list[i].time < now - age_max_seconds;
-		if (count - i > count_max || is_old) {
+		bool is_old =
+			limits->age_max_seconds > 0 && list[i].time < now - limits->age_max_seconds;
+		if (count - i > limits->count_max || is_old) {
 			checkpoint_name(name, list[i].number);
 			ok = store_forget(store, name, err);
 			forgotten += ok;

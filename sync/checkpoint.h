@@ -26,15 +26,27 @@ struct checkpoint {
 
 /*
  * Adds one. Where the newest has the same tree none is added, and *out_number is
- * the newest's. Control characters in the texts become spaces. The store is locked
- * by the caller (sync/workspace.c), so that no two get one number.
+ * the newest's; one that cannot be read has another. Control characters in the texts become spaces.
+ * The store is locked by the caller (sync/workspace.c), so that no two get one number.
  */
 bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason,
 	const char *session, unsigned *out_number, struct error *err) ATTR_NODISCARD;
 
-/* All of them, oldest first; to be freed. */
+/* Of the checkpoints that are there and cannot be read: they stay, and are in no one's way. */
+enum { CHECKPOINT_DAMAGE_MAX = 400 };
+struct checkpoint_damage {
+	size_t count;
+	unsigned first; // valid unless count is 0, as is `err`
+	struct error err;
+};
+
+/* For people: which, why, and that they stay. NULL where there is no damage. */
+const char *checkpoint_damage_text(
+	const struct checkpoint_damage *damage, char text[CHECKPOINT_DAMAGE_MAX]);
+
+/* All that can be read, oldest first; to be freed. */
 bool checkpoint_list(struct store *store, struct checkpoint **out_list, size_t *out_count,
-	struct error *err) ATTR_NODISCARD;
+	struct checkpoint_damage *out_damage, struct error *err) ATTR_NODISCARD;
 
 /* By number, "12", or counted from the newest, "-1". ERROR_NOT_FOUND. */
 bool checkpoint_find(struct store *store, const char *which, struct checkpoint *out,
@@ -59,10 +71,14 @@ bool checkpoint_count_changed(struct store *store, const git_oid *from, const gi
 	size_t *out_files, struct error *err) ATTR_NODISCARD;
 
 /*
- * Forgets the oldest beyond `count_max` and those older than `age_max_seconds` (0: any
- * age), but never the newest. What only they kept goes with store_prune.
+ * Forgets the oldest beyond the limits, but never the newest, nor what cannot be read. What only
+ * they kept goes with store_prune.
  */
-bool checkpoint_forget(struct store *store, size_t count_max, long long age_max_seconds,
-	long long now, size_t *out_count, struct error *err) ATTR_NODISCARD;
+struct checkpoint_limits {
+	size_t count_max;
+	long long age_max_seconds; // 0: any age
+};
+bool checkpoint_forget(struct store *store, const struct checkpoint_limits *limits, long long now,
+	size_t *out_count, struct checkpoint_damage *out_damage, struct error *err) ATTR_NODISCARD;
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/round.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +15,22 @@
 void round_init(struct round *round)
 {
 	*round = (struct round){.base = store_empty_tree, .runtime = store_empty_tree};
+}
+
+/* What is noted already - this is another try - is not noted again. */
+static void add_note(struct round *round, const char *format, ...) ATTR_PRINTF(2, 3);
+static void add_note(struct round *round, const char *format, ...)
+{
+	char text[sizeof(round->note)];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (!strstr(round->note, text)) {
+		size_t len = strlen(round->note);
+		snprintf(round->note + len, sizeof(round->note) - len, "%s%s", len ? "; " : "",
+			text);
+	}
 }
 
 static void drop_merge(struct round *round)
@@ -146,7 +163,7 @@ static bool take_local(struct round *round, struct store *store,
 	round->local = snapshot.tree;
 	round->files = snapshot.files;
 	if (*snapshot.note) {
-		snprintf(round->note, sizeof(round->note), "%s", snapshot.note);
+		add_note(round, "%s", snapshot.note);
 	}
 	return true;
 }
@@ -206,20 +223,30 @@ static bool merge(struct round *round, struct store *store, struct stuck *stuck,
 	return merge_run_as(&round->merge, store, &trees, &options, err);
 }
 
-static void on_left(void *data, const char *path, const char *why)
-{
-	stuck_add(data, path, why);
-}
-
 /* The local directory, and what it is changed with. */
 struct local {
+	struct round *round;
 	struct store *store;
 	const struct workspace_request *request;
 	const atomic_bool *is_cancelled;
+	struct stuck *left; // what an apply has left as it is
 };
 
-static bool apply(const struct local *local, const git_oid *from, const git_oid *to,
-	struct stuck *out_left, struct error *err)
+static void on_left(void *data, const char *path, const char *why)
+{
+	stuck_add(((const struct local *)data)->left, path, why);
+}
+
+static void on_remains(void *data, const char *path, const char *why)
+{
+	const struct local *local = data;
+	add_note(local->round,
+		"%s/%s, which an interrupted sync has left, cannot be removed: %s; each sync tries "
+		"again",
+		local->request->local_root, path, why);
+}
+
+static bool apply(struct local *local, const git_oid *from, const git_oid *to, struct error *err)
 {
 	struct apply_result result;
 	struct apply_request applied = {
@@ -227,7 +254,8 @@ static bool apply(const struct local *local, const git_oid *from, const git_oid 
 		.from = *from,
 		.to = *to,
 		.on_left = on_left,
-		.data = out_left,
+		.on_remains = on_remains,
+		.data = local,
 		.is_cancelled = local->is_cancelled,
 	};
 	return apply_run(local->store, &applied, &result, err);
@@ -271,14 +299,14 @@ static bool note_applied(struct round *round, struct store *store,
 	       set_delivery(round, store, request, err);
 }
 
-/* From the local directory to the merge, once; what was left as it is comes into `out_left`. */
-static bool apply_once(struct round *round, const struct local *local, struct stuck *stuck,
-	struct stuck *out_left, struct error *err)
+/* From the local directory to the merge, once; what was left as it is comes into local->left. */
+static bool apply_once(struct local *local, struct stuck *stuck, struct error *err)
 {
+	struct round *round = local->round;
 	struct store *store = local->store;
 	bool applied = take_local(round, store, local->request, local->is_cancelled, err) &&
 	               merge(round, store, stuck, err) && park(round, store, local->request, err) &&
-	               apply(local, &round->local, &round->merge.merged, out_left, err);
+	               apply(local, &round->local, &round->merge.merged, err);
 	if (applied) {
 		point("round.applied");
 	}
@@ -288,14 +316,15 @@ static bool apply_once(struct round *round, const struct local *local, struct st
 bool round_merge(struct round *round, struct store *store, const struct workspace_request *request,
 	const atomic_bool *is_cancelled, struct error *err)
 {
-	struct local local = {store, request, is_cancelled};
+	struct local local = {round, store, request, is_cancelled, NULL};
 	struct stuck before = {0};
 	struct stuck stuck = {0};
 	bool is_done = false;
 	bool ok = true;
 	for (int i = 0; ok && !is_done && i < SYNC_ROUNDS_MAX; i++) {
 		struct stuck left = {0};
-		ok = apply_once(round, &local, &stuck, &left, err);
+		local.left = &left;
+		ok = apply_once(&local, &stuck, err);
 		is_done = ok && left.count == 0;
 		if (ok && !is_done && i + 1 == SYNC_ROUNDS_MAX) {
 			ok = fail_busy(request, &left, rest_waits, err);
@@ -312,30 +341,39 @@ bool round_merge(struct round *round, struct store *store, const struct workspac
 	return ok;
 }
 
-bool round_keep(struct store *store, const struct workspace_request *request, const git_oid *tree,
-	const char *reason, const char *session, unsigned *out_checkpoint, struct error *err)
+bool round_keep(struct round *round, struct store *store, const struct workspace_request *request,
+	const struct round_keeping *keeping, unsigned *out_checkpoint, struct error *err)
 {
+	struct checkpoint_damage damage;
 	char base[SYNC_NAME_MAX];
 	char checkpoint[CHECKPOINT_NAME_SIZE];
 	size_t forgotten;
 	base_name(base, request->name);
-	bool added = checkpoint_add(store, tree, reason, session, out_checkpoint, err);
+	bool added = checkpoint_add(
+		store, &round->target, keeping->reason, keeping->session, out_checkpoint, err);
 	point("checkpoint.added");
 	checkpoint_name(checkpoint, added ? *out_checkpoint : 0);
 	bool set = added && store_keep_also(store, base, checkpoint, err);
 	point("base.set");
-	return set &&
-	       checkpoint_forget(store, request->max_checkpoints, request->checkpoint_age_ms / 1000,
-		       (long long)time(NULL), &forgotten, err);
+	struct checkpoint_limits limits = {
+		request->max_checkpoints, request->checkpoint_age_ms / 1000};
+	bool kept = set && checkpoint_forget(
+				   store, &limits, (long long)time(NULL), &forgotten, &damage, err);
+	char text[CHECKPOINT_DAMAGE_MAX];
+	const char *damaged = kept ? checkpoint_damage_text(&damage, text) : NULL;
+	if (damaged) {
+		add_note(round, "%s", damaged);
+	}
+	return kept;
 }
 
 bool round_go_back(struct round *round, struct store *store,
 	const struct workspace_request *request, const git_oid *tree,
 	const atomic_bool *is_cancelled, struct error *err)
 {
-	struct local local = {store, request, is_cancelled};
 	struct stuck left = {0};
-	bool applied = apply(&local, &round->target, tree, &left, err) &&
+	struct local local = {round, store, request, is_cancelled, &left};
+	bool applied = apply(&local, &round->target, tree, err) &&
 	               (left.count == 0 || fail_busy(request, &left, rest_is_back, err));
 	stuck_finish(&left);
 	if (applied) {

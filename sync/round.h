@@ -12,6 +12,8 @@
  * bases/NAME; that for what the runtime was being made since then, until it is the base,
  * deliveries/NAME: of a delivery that was cut off, what has arrived is no change of the agent's.
  */
+enum { ROUND_NOTE_MAX = 512 };
+
 struct round {
 	git_oid base;      // what both sides were; the empty tree at first
 	git_oid delivered; // what the runtime was being made when it was cut off
@@ -29,7 +31,13 @@ struct round {
 	git_oid asked;
 	bool asks; // about these deletions: the round has ended with them
 	struct deletions deletions;
-	char note[256];
+	char note[ROUND_NOTE_MAX]; // for the user
+};
+
+/* What is noted with a checkpoint. */
+struct round_keeping {
+	const char *reason;
+	const char *session; // may be NULL
 };
 
 void round_init(struct round *round);
@@ -55,9 +63,12 @@ bool round_look(struct round *round, struct store *store, const struct workspace
 bool round_merge(struct round *round, struct store *store, const struct workspace_request *request,
 	const atomic_bool *is_cancelled, struct error *err) ATTR_NODISCARD;
 
-/* Both sides are this tree: bases/NAME becomes it, and a checkpoint is kept of it. */
-bool round_keep(struct store *store, const struct workspace_request *request, const git_oid *tree,
-	const char *reason, const char *session, unsigned *out_checkpoint,
+/*
+ * Both sides are round->target: bases/NAME becomes it, and a checkpoint is kept of it. One of the
+ * earlier that cannot be read is noted, and stays.
+ */
+bool round_keep(struct round *round, struct store *store, const struct workspace_request *request,
+	const struct round_keeping *keeping, unsigned *out_checkpoint,
 	struct error *err) ATTR_NODISCARD;
 
 /*

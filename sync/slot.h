@@ -55,10 +55,17 @@ enum slot_outcome slot_look(struct slot *slot, struct look *out, struct error *e
 /*
  * Removes the temporary files that a killed process left in a folder. One that
  * holds what the store does not have was saved by somebody in the moment of the
- * kill: it gets a name of a parked version and is reported to `on_kept`.
+ * kill: it gets a name of a parked version and is reported to `on_kept`. One that cannot be
+ * removed or renamed stays, is reported to `on_stuck`, and stops nobody; a name of "" is the
+ * folder, which cannot be read.
  */
-bool slot_sweep(struct store *store, int folder, void (*on_kept)(void *data, const char *name),
-	void *data, struct error *err) ATTR_NODISCARD;
+struct slot_sweeper {
+	void (*on_kept)(void *data, const char *name);
+	void (*on_stuck)(void *data, const char *name, const char *why); // why: static storage
+	void *data;
+};
+bool slot_sweep(struct store *store, int folder, const struct slot_sweeper *sweeper,
+	struct error *err) ATTR_NODISCARD;
 
 bool slot_is_temporary(struct span name);
 

@@ -187,49 +187,64 @@ enum slot_outcome slot_temp_write(struct slot *slot, const struct store_entry *t
 
 /* ---- what a killed one left ---- */
 
-/* A name that ends in .old.tmp is of a file that stood under its own name for a moment. */
-static bool sweep_one(struct store *store, int folder, const char *name, char kept[NAME_MAX + 1],
-	struct error *err)
+/* What only this name refuses is told; true where the sweep goes on. */
+static bool refuse(
+	struct slot *slot, const struct slot_sweeper *sweeper, const char *doing, struct error *err)
 {
-	struct slot slot = {.store = store, .folder = folder, .name = name, .path = name};
-	struct look look;
-	*kept = '\0';
-	if (has_suffix(span_of(name), SPAN_LITERAL(".new.tmp"))) {
-		return unlinkat(folder, name, 0) == 0 || errno == ENOENT ||
-		       error_set_errno(err, errno, "removing %s", name);
+	if (slot_give_up(slot, errno, doing, err) == SLOT_FAILED) {
+		return false;
 	}
-	enum slot_outcome outcome = slot_look(&slot, &look, err);
+	sweeper->on_stuck(sweeper->data, slot->name, slot->why);
+	return true;
+}
+
+/* A name that ends in .old.tmp is of a file that stood under its own name for a moment. */
+static bool sweep_one(struct slot *slot, const struct slot_sweeper *sweeper, struct error *err)
+{
+	struct look look;
+	char kept[NAME_MAX + 1];
+	const char *name = slot->name;
+	if (has_suffix(span_of(name), SPAN_LITERAL(".new.tmp"))) {
+		return unlinkat(slot->folder, name, 0) == 0 || errno == ENOENT ||
+		       refuse(slot, sweeper, "removing", err);
+	}
+	enum slot_outcome outcome = slot_look(slot, &look, err);
 	if (outcome == SLOT_FAILED) {
 		return false;
 	}
-	bool is_known = outcome == SLOT_ALREADY && look.exists && store_has(store, &look.entry);
-	if (is_known && slot_is_untouched(&slot, name, &look) && unlinkat(folder, name, 0) == 0) {
+	bool is_known =
+		outcome == SLOT_ALREADY && look.exists && store_has(slot->store, &look.entry);
+	if (is_known && slot_is_untouched(slot, name, &look) &&
+		unlinkat(slot->folder, name, 0) == 0) {
 		return true;
 	}
-	return (outcome == SLOT_ALREADY && !look.exists) ||
-	       slot_keep(folder, name, "recovered", kept) == 0 ||
-	       error_set_errno(err, errno, "renaming %s", name);
+	if (outcome == SLOT_ALREADY && !look.exists) {
+		return true;
+	}
+	if (slot_keep(slot->folder, name, "recovered", kept) < 0) {
+		return refuse(slot, sweeper, "renaming", err);
+	}
+	sweeper->on_kept(sweeper->data, kept);
+	return true;
 }
 
-bool slot_sweep(struct store *store, int folder, void (*on_kept)(void *data, const char *name),
-	void *data, struct error *err)
+bool slot_sweep(
+	struct store *store, int folder, const struct slot_sweeper *sweeper, struct error *err)
 {
+	struct slot slot = {.store = store, .folder = folder, .name = "", .path = "a folder"};
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *names = fd < 0 ? NULL : fdopendir(fd);
 	if (!names) {
-		error_set_errno(err, errno, "reading a folder");
+		bool goes_on = refuse(&slot, sweeper, "reading", err);
 		fd_close(&fd);
-		return false;
+		return goes_on;
 	}
 	bool swept = true;
 	struct dirent *entry;
 	while (swept && (entry = readdir(names)) != NULL) {
-		char kept[NAME_MAX + 1] = "";
 		if (slot_is_temporary(span_of(entry->d_name))) {
-			swept = sweep_one(store, folder, entry->d_name, kept, err);
-		}
-		if (*kept) {
-			on_kept(data, kept);
+			slot.name = slot.path = entry->d_name;
+			swept = sweep_one(&slot, sweeper, err);
 		}
 	}
 	closedir(names);

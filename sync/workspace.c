@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -105,9 +106,13 @@ void workspace_succeed(struct workspace *workspace)
 		.received_bytes = workspace->received_bytes,
 		.duration_ms = clock_now_ms() - workspace->started_ms,
 	};
-	char note[sizeof(workspace->note)];
-	snprintf(note, sizeof(note), "%s", *workspace->note ? workspace->note : round->note);
+	char note[sizeof(workspace->note) + sizeof(round->note)];
+	bool is_news = strcmp(round->note, workspace->told) != 0;
+	snprintf(note, sizeof(note), "%s%s%s", workspace->note,
+		*workspace->note && is_news && *round->note ? "; " : "",
+		is_news ? round->note : "");
 	result.note = note;
+	snprintf(workspace->told, sizeof(workspace->told), "%s", round->note);
 	workspace->note[0] = '\0';
 	raise_end(workspace, &result, NULL);
 	merge_finish(&merge);

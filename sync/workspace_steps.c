@@ -107,8 +107,9 @@ static bool keep_target(struct workspace *workspace, struct error *err)
 			workspace->has_gone_back ? "after" : "before", workspace->back_to.number);
 		reason = back;
 	}
-	return round_keep(&workspace->store, &workspace->request, &workspace->round.target, reason,
-		wish->session, &workspace->checkpoint, err);
+	struct round_keeping keeping = {reason, wish->session};
+	return round_keep(&workspace->round, &workspace->store, &workspace->request, &keeping,
+		&workspace->checkpoint, err);
 }
 
 static bool go_back(struct workspace *workspace, struct error *err)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "sync/apply_journal.h"
 #include "sync/tree_view.h"
 #include "tests/unit/tree_fixture.h"
 
@@ -18,8 +19,16 @@ enum { LEFT_MAX = 1024 };
 struct run {
 	struct apply_result result;
 	char left[LEFT_MAX]; // paths, each with a newline
+	char remains[LEFT_MAX];
 	atomic_bool is_cancelled;
 };
+
+static void note_remains(void *data, const char *path, const char *why)
+{
+	struct run *run = data;
+	size_t len = strlen(run->remains);
+	snprintf(run->remains + len, sizeof(run->remains) - len, "%s: %s\n", path, why);
+}
 
 static void note_left(void *data, const char *path, const char *why)
 {
@@ -36,9 +45,11 @@ static bool apply(struct place *place, const git_oid *from, const git_oid *to, s
 		.from = *from,
 		.to = *to,
 		.on_left = note_left,
+		.on_remains = note_remains,
 		.data = run,
 		.is_cancelled = &run->is_cancelled};
 	run->left[0] = '\0';
+	run->remains[0] = '\0';
 	return apply_run(&place->store, &request, &run->result, err);
 }
 
@@ -343,6 +354,53 @@ static void test_the_access_list_and_the_attributes_of_a_file_stay(void **state)
 	}
 }
 
+/* ---- what an interrupted one has left ---- */
+
+/* Root may write everywhere. */
+static void become_nobody(struct place *place)
+{
+	if (geteuid() == 0) {
+		place_run(place, "chown -R 65534:65534 \"$PLACE\"");
+		assert_int_equal(seteuid(65534), 0);
+	}
+}
+
+static void note_folders(struct place *place, const char *const *folders)
+{
+	struct journal journal;
+	struct error err;
+	journal_init(&journal, &place->store, place->root);
+	for (; *folders; folders++) {
+		assert_true(journal_note(&journal, *folders, &err));
+	}
+	journal_finish(&journal);
+}
+
+static void test_remains_that_cannot_be_removed_are_told_and_block_nobody(void **state)
+{
+	struct place *place = *state;
+	place_run(place, "mkdir d e f; echo 1 >a; echo x >d/.acp-broker-1.new.tmp; "
+			 "echo x >e/.acp-broker-2.old.tmp; echo x >f/.acp-broker-3.new.tmp; "
+			 "chmod 555 d; chmod 0 e");
+	note_folders(place, LINES("d", "e", "f", "d"));
+	git_oid from = TREE(&place->store, "a=1\n");
+	git_oid to = TREE(&place->store, "a=2\n");
+	become_nobody(place);
+	struct run run = apply_well(place, &from, &to);
+	assert_string_equal(run.remains, "d/.acp-broker-1.new.tmp: Permission denied\n"
+					 "e: Permission denied\n");
+	assert_int_equal(run.result.written, 1);
+	assert_int_equal(run.result.left, 0);
+	assert_int_equal(access(place_path(place, "f/.acp-broker-3.new.tmp"), F_OK), -1);
+	apply_well(place, &to, &from);
+	place_run(place, "chmod 755 d e");
+	run = apply_well(place, &from, &to);
+	assert_int_equal(seteuid(getuid()), 0);
+	assert_string_equal(run.remains, "");
+	assert_non_null(strstr(run.left, "e/recovered.")); // nobody else has it
+	assert_int_equal(tree_count(place->root, ".acp-broker-", NULL), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
@@ -363,6 +421,7 @@ int main(void)
 		TEST(test_a_cancel_stops_between_files_and_again_finishes),
 		TEST(test_a_content_that_the_store_lacks_is_an_error_and_changes_nothing),
 		TEST(test_a_root_that_is_not_there_is_an_error),
+		TEST(test_remains_that_cannot_be_removed_are_told_and_block_nobody),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

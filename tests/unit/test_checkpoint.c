@@ -44,13 +44,14 @@ static void test_checkpoints_are_numbered_and_listed_in_order(void **state)
 	struct place *place = *state;
 	struct error err;
 	struct checkpoint *list;
+	struct checkpoint_damage damage;
 	size_t count;
-	assert_true(checkpoint_list(&place->store, &list, &count, &err));
+	assert_true(checkpoint_list(&place->store, &list, &count, &damage, &err));
 	assert_int_equal(count, 0);
 	free(list);
 	assert_int_equal(add(&place->store, "one\n", "start"), 1);
 	assert_int_equal(add(&place->store, "two\n", "turn"), 2);
-	assert_true(checkpoint_list(&place->store, &list, &count, &err));
+	assert_true(checkpoint_list(&place->store, &list, &count, &damage, &err));
 	assert_int_equal(count, 2);
 	assert_int_equal(list[0].number, 1);
 	assert_string_equal(list[0].reason, "start");
@@ -212,49 +213,100 @@ static void test_the_oldest_are_forgotten_but_never_the_newest(void **state)
 	struct place *place = *state;
 	struct error err;
 	struct checkpoint *list;
+	struct checkpoint_damage damage;
 	size_t count;
 	size_t forgotten;
+	struct checkpoint_limits limits = {3, 3600};
 	for (int i = 0; i < 5; i++) {
 		char content[8];
 		snprintf(content, sizeof(content), "%d", i);
 		add(&place->store, content, "turn");
 	}
-	assert_true(checkpoint_list(&place->store, &list, &count, &err));
+	assert_true(checkpoint_list(&place->store, &list, &count, &damage, &err));
 	long long now = list[4].time;
 	free(list);
-	assert_true(checkpoint_forget(&place->store, 3, 3600, now, &forgotten, &err));
+	assert_true(checkpoint_forget(&place->store, &limits, now, &forgotten, &damage, &err));
 	assert_int_equal(forgotten, 2);
-	assert_true(checkpoint_forget(&place->store, 3, 3600, now + 3601, &forgotten, &err));
+	assert_true(
+		checkpoint_forget(&place->store, &limits, now + 3601, &forgotten, &damage, &err));
 	assert_int_equal(forgotten, 2);
-	assert_true(checkpoint_list(&place->store, &list, &count, &err));
+	assert_true(checkpoint_list(&place->store, &list, &count, &damage, &err));
 	assert_int_equal(count, 1);
 	assert_int_equal(list[0].number, 5);
 	free(list);
 	assert_int_equal(add(&place->store, "next", "turn"), 6);
 }
 
+/* ---- damage ---- */
+
+static void expect_damage(struct place *place, size_t readable, unsigned first, const char *why)
+{
+	struct error err;
+	struct checkpoint *list;
+	struct checkpoint_damage damage;
+	char text[CHECKPOINT_DAMAGE_MAX];
+	char name[32];
+	size_t count;
+	assert_true(checkpoint_list(&place->store, &list, &count, &damage, &err));
+	free(list);
+	assert_int_equal(count, readable);
+	assert_int_equal(damage.first, first);
+	assert_non_null(strstr(checkpoint_damage_text(&damage, text), why));
+	snprintf(name, sizeof(name), "checkpoint %u", first);
+	assert_non_null(strstr(text, name));
+	expect_missing(place, first == 2 ? "2" : "3", ERROR_SYSTEM, why);
+}
+
+static void test_one_that_is_damaged_is_in_no_ones_way_and_stays(void **state)
+{
+	struct place *place = *state;
+	struct checkpoint_limits limits = {1, 0};
+	struct checkpoint_damage damage;
+	struct error err;
+	size_t forgotten;
+	add(&place->store, "one\n", "start");
+	add(&place->store, "two\n", "turn");
+	add(&place->store, "three\n", "turn");
+	place_run(
+		place, "echo rubbish >\"$PLACE/state/store\"/refs/acp-broker/checkpoints/00000002");
+	expect_damage(place, 2, 2, "holds no id");
+	assert_int_equal(add(&place->store, "four\n", "turn"), 4);
+	assert_true(checkpoint_forget(&place->store, &limits, 0, &forgotten, &damage, &err));
+	assert_int_equal(forgotten, 2); // 1 and 3
+	expect_damage(place, 1, 2, "holds no id");
+}
+
+static void test_a_newest_whose_object_is_gone_does_not_hold_up_the_next(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	add(&place->store, "one\n", "start");
+	add(&place->store, "two\n", "turn");
+	add(&place->store, "three\n", "turn");
+	place_run(place, "ref=\"$PLACE/state/store\"/refs/acp-broker/checkpoints/00000003; "
+	                 "id=$(cat \"$ref\"); "
+			 "rest=${id#??}; rm -f \"$PLACE/state/store/objects/${id%$rest}/$rest\"");
+	store_close(&place->store); // it remembers the object
+	assert_true(store_open(&place->store, place->store_path, 0, &err));
+	assert_int_equal(add(&place->store, "four\n", "turn"), 4);
+	expect_damage(place, 3, 3, "not found");
+}
+
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_checkpoints_are_numbered_and_listed_in_order,
-			place_setup, place_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_an_unchanged_tree_makes_no_further_one, place_setup, place_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_texts_cannot_forge_others, place_setup, place_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_checkpoints_are_found_by_number_and_from_the_newest, place_setup,
-			place_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_a_diff_is_as_gits, place_setup, place_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_a_stat_quotes_names_and_counts_lines, place_setup, place_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_changed_files_are_counted, place_setup, place_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_a_reader_that_leaves_ends_the_diff, place_setup, place_teardown),
-		cmocka_unit_test_setup_teardown(test_the_oldest_are_forgotten_but_never_the_newest,
-			place_setup, place_teardown),
+		TEST(test_checkpoints_are_numbered_and_listed_in_order),
+		TEST(test_an_unchanged_tree_makes_no_further_one),
+		TEST(test_texts_cannot_forge_others),
+		TEST(test_checkpoints_are_found_by_number_and_from_the_newest),
+		TEST(test_a_diff_is_as_gits),
+		TEST(test_a_stat_quotes_names_and_counts_lines),
+		TEST(test_changed_files_are_counted),
+		TEST(test_a_reader_that_leaves_ends_the_diff),
+		TEST(test_the_oldest_are_forgotten_but_never_the_newest),
+		TEST(test_one_that_is_damaged_is_in_no_ones_way_and_stays),
+		TEST(test_a_newest_whose_object_is_gone_does_not_hold_up_the_next),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

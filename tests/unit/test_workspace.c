@@ -282,6 +282,22 @@ static void test_a_root_that_may_not_be_synced_is_refused(void **state)
 	assert_int_equal(fixture->err.code, ERROR_DENIED);
 }
 
+static void test_a_damaged_checkpoint_is_told_once_and_stops_no_sync(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, "echo a > a");
+	sync_once(fixture);
+	run(fixture, "echo rubbish > \"$PLACE\"/state/store/refs/acp-broker/checkpoints/00000001; "
+	             "echo b > a");
+	sync_once(fixture);
+	assert_non_null(strstr(fixture->note, "checkpoint 1 cannot be read"));
+	run(fixture, "echo c > a");
+	sync_once(fixture);
+	assert_string_equal(fixture->note, "");
+	assert_int_equal(fixture->result.checkpoint, 3);
+	run(fixture, "test -f \"$PLACE\"/state/store/refs/acp-broker/checkpoints/00000001");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +316,7 @@ int main(void)
 		WORKSPACE_TEST(test_who_is_in_a_hurry_waits_for_no_lock),
 		WORKSPACE_TEST(test_syncs_are_done_in_order_and_destroyed_ones_are_silent),
 		WORKSPACE_TEST(test_a_root_that_may_not_be_synced_is_refused),
+		WORKSPACE_TEST(test_a_damaged_checkpoint_is_told_once_and_stops_no_sync),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
