@@ -245,6 +245,19 @@ static void test_an_ignored_big_member_stays_one(void **state)
 
 #define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
 
+static void test_a_write_that_goes_on_there_keeps_its_temporary_file(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_first(stage, "echo a > a");
+	stage_there(stage, "touch .acp-broker-1-1.tmp .acp-broker-sync-small.tmp .acp-broker-old.tmp; "
+			   "touch -d '2 days ago' .acp-broker-old.tmp; echo new > new");
+	git_oid now = stage_collect(stage, &tree);
+	assert_paths(stage->place, &now, "a\nnew\n");
+	stage_there(stage, "test \"$(echo .acp-broker-*)\" = .acp-broker-1-1.tmp");
+	stage_deliver(stage, &now, &tree);
+	stage_there(stage, "test -f .acp-broker-1-1.tmp; test ! -e new");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +274,7 @@ int main(void)
 		STAGE_TEST(test_big_files_take_every_other_form_and_back),
 		STAGE_TEST(test_a_changed_big_file_stops_a_delivery),
 		STAGE_TEST(test_an_ignored_big_member_stays_one),
+		STAGE_TEST(test_a_write_that_goes_on_there_keeps_its_temporary_file),
 	};
 	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
 }

@@ -9,7 +9,7 @@
 # nothing has changed few are.
 base=$1 limit=$2 pathspecs=$3 includes=$4 count=$5
 use_side
-remove_all "$root"/.acp-broker-*.tmp
+remove_remains
 cat >"$work/asked"
 : >"$work/base"
 : >"$work/known"

@@ -74,6 +74,19 @@ remove_all() {
 	done
 }
 
+# What a killed sync has left in the root: only one at a time works there. Other temporary names are
+# of writes that may be going on; those that nobody has written to for a day are not.
+remove_remains() {
+	remove_all "$root"/.acp-broker-sync-*.tmp
+	for path in "$root"/.acp-broker-*.tmp; do
+		if [ -e "$path" ] || [ -L "$path" ]; then
+			find "$root" -maxdepth 1 -name '.acp-broker-*.tmp' -mtime +0 \
+				-exec rm -rf {} + || :
+		fi
+		return
+	done
+}
+
 need_tree() {
 	git cat-file -e "$1^{tree}" 2>/dev/null || fail missing
 }

@@ -136,11 +136,11 @@ each_swap '[ "$becomes" = none ] && [ "$was" != none ] || exit 0
 	done'
 git read-tree -m -u -v "$old" "$new" || fail changed
 each_swap 'set -e
-	made=$root/.acp-broker-small.tmp
+	made=$root/.acp-broker-sync-small.tmp
 	rm -f "$made"
 	case $becomes in
 	none) exit 0 ;;
-	big) made=$root/.acp-broker-$wanted.tmp ;;
+	big) made=$root/.acp-broker-sync-$wanted.tmp ;;
 	blob)
 		if [ "$wanted_mode" = 120000 ]; then
 			target=$(git cat-file blob "$wanted" && printf .)
@@ -168,5 +168,5 @@ fi
 known=known
 [ "$from" != 4b825dc642cb6eb9a060e54bf8d69288fbee4904 ] || known=fresh
 keep_index "$known" "$to"
-remove_all "$root"/.acp-broker-*.tmp
+remove_all "$root"/.acp-broker-sync-*.tmp
 rm -rf "$work"

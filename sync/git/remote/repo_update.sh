@@ -9,7 +9,7 @@
 # as it was left by us. A new repository appears whole.
 kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8 print=$9
 cd "$root"
-made=$root/.acp-broker-git.tmp
+made=$root/.acp-broker-sync-git.tmp
 if [ -f "$root/.git/acp-broker/sent" ]; then
 	export GIT_DIR="$root/.git"
 else
