@@ -83,6 +83,8 @@ static void resume(struct peer *peer, const struct call *call, const struct fail
 	}
 }
 
+static const struct grant_resumer resumer = {resume, .is_of_turn = false};
+
 /* True where the call was set aside until the paths are what the decision would look at. */
 static bool resolve_paths(
 	const struct call *call, const struct session *session, struct subject *subject)
@@ -92,7 +94,7 @@ static bool resolve_paths(
 		return false;
 	}
 	map_paths(session, subject);
-	return session->peer && grant_resolve(session->peer, call, subject, session, resume);
+	return session->peer && grant_resolve(session->peer, call, subject, session, &resumer);
 }
 
 static bool explain_operation(struct relay *relay, const struct call *call,

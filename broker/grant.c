@@ -117,6 +117,8 @@ static void resume(struct peer *peer, const struct call *call, const struct fail
 	}
 }
 
+static const struct grant_resumer resumer = {resume, .is_of_turn = true};
+
 bool grant_intercept(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
@@ -131,7 +133,7 @@ bool grant_intercept(struct peer *peer, const struct call *call)
 		return true;
 	}
 	struct session *session = relay_session_of_agent(peer, &call->message);
-	if (grant_resolve(peer, call, &subject, session, resume)) {
+	if (grant_resolve(peer, call, &subject, session, &resumer)) {
 		subject_finish(&subject);
 		return true;
 	}

@@ -35,24 +35,27 @@ bool grant_question_write(struct request *request, const struct call *call,
 bool grant_question_complete(struct buf *out, const struct request *request,
 	const struct old_text_answer *answer) ATTR_NODISCARD;
 
-/*
- * Takes a call that was set aside: its paths without links are in
- * call->resolved; where they cannot be known there is a failure.
- */
-typedef void grant_resume(
-	struct peer *peer, const struct call *call, const struct failure *failure);
+/* Who takes a call that was set aside. */
+struct grant_resumer {
+	/*
+	 * Its paths without links are in call->resolved; where they cannot be known there is a
+	 * failure.
+	 */
+	void (*resume)(struct peer *peer, const struct call *call, const struct failure *failure);
+	bool is_of_turn; // a session/cancel ends it
+};
 
 /*
  * grant_resolve.c: true where the call was set aside until the links in the
  * subject's paths are resolved, as the agent's own calls have theirs resolved,
  * one after the other. Resumed exactly once, also from inside, and with a failure
  * where the agent is gone before. False where policy needs them not, or nobody
- * here can see them.
+ * here can see them. `resumer` has static storage.
  */
 bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject,
-	const struct session *session, grant_resume *resume);
+	const struct session *session, const struct grant_resumer *resumer);
 
-/* The session was cancelled: its calls that wait for that end with the failure. */
+/* The session was cancelled: calls of its turn that wait for that end with the failure. */
 void grant_resolve_cancel(
 	struct relay *relay, const char *session_id, const struct failure *failure);
 

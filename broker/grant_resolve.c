@@ -24,7 +24,7 @@ struct resolving {
 	char **paths;          // owned, NULL-terminated; resolved one after the other
 	char **roots;          // owned, NULL-terminated; the session's; NULL: none
 	char *session_id;      // owned; NULL: it is not known
-	grant_resume *resume;
+	const struct grant_resumer *resumer;
 	bool is_file; // a read or write, and not a tool that names paths
 	size_t next;
 	struct file_op *op;  // in the sandbox; NULL: none
@@ -59,7 +59,7 @@ static void go_on(struct resolving *resolving, const struct failure *failure)
 	call.from = reader;
 	if (message_read(&call.message, call.frame, &err)) {
 		struct splice outer = relay_edits_begin(peer->relay);
-		resolving->resume(peer, &call, failure);
+		resolving->resumer->resume(peer, &call, failure);
 		relay_edits_end(peer->relay, outer);
 	} else {
 		log_error("%s: a message set aside cannot be read again: %s", peer->hop, err.text);
@@ -221,7 +221,7 @@ static bool can_resolve(const struct peer *peer)
 }
 
 bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject,
-	const struct session *session, grant_resume *resume)
+	const struct session *session, const struct grant_resumer *resumer)
 {
 	struct relay *relay = peer->relay;
 	if (call->resolved || !subject->paths ||
@@ -232,13 +232,13 @@ bool grant_resolve(struct peer *peer, const struct call *call, const struct subj
 		struct error err;
 		error_set_reason(&err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 			"%d MiB of requests are held already", RELAY_HELD_MAX >> 20);
-		resume(peer, call,
+		resumer->resume(peer, call,
 			&(struct failure){failure_code_of(&err), "session", err.text, {NULL, 0}});
 		return true;
 	}
 	struct resolving *resolving = mem_alloc_zero(sizeof(*resolving));
 	resolving->peer = peer;
-	resolving->resume = resume;
+	resolving->resumer = resumer;
 	resolving->is_file = subject->operation != POLICY_GRANT;
 	resolving->paths = subject_words_copy(subject->paths);
 	resolving->roots = session ? subject_words_copy(session->roots) : NULL;
@@ -268,7 +268,7 @@ void grant_resolve_cancel(
 {
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
-			if (resolving->session_id &&
+			if (resolving->resumer->is_of_turn && resolving->session_id &&
 				strcmp(resolving->session_id, session_id) == 0) {
 				go_on(resolving, failure);
 				abandon(resolving);

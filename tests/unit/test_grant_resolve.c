@@ -75,6 +75,22 @@ static void test_a_cancelled_session_waits_for_no_path(void **state)
 	editor_hears_nothing(fixture);
 }
 
+static void test_an_inquiry_of_the_editors_outlives_a_cancel(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_held(fixture, 60000);
+	editor_says(fixture, "'id':7,'method':'_broker/policy/explain','params':{'sessionId':'s',"
+			     "'operation':'read','path':'/w/f'}");
+	stage_settle(&fixture->stage);
+	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s'}");
+	agent_hears(fixture, 0, "'method':'session/cancel','params':{'sessionId':'s'}");
+	agent_hears_failure(fixture, 0, "\"a\"", "PERMISSION_DENIED", "session", "was cancelled");
+	editor_hears_nothing(fixture);
+	open_gate();
+	editor_hears(fixture, "'id':7,'result':{'operation':'fs/read_text_file',"
+			      "'decision':'allow-once','rule':'mode = ask','source':'mode','remembered':[]}");
+}
+
 static void test_an_agent_that_dies_meanwhile_is_forgotten(void **state)
 {
 	struct fixture *fixture = *state;
@@ -93,6 +109,7 @@ int main(void)
 		POOL_TEST(test_a_call_goes_on_when_its_path_is_known),
 		POOL_TEST(test_a_folder_that_does_not_answer_is_not_waited_for),
 		POOL_TEST(test_a_cancelled_session_waits_for_no_path),
+		POOL_TEST(test_an_inquiry_of_the_editors_outlives_a_cancel),
 		POOL_TEST(test_an_agent_that_dies_meanwhile_is_forgotten),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
