@@ -296,13 +296,17 @@ static bool send_again(struct peer *peer, struct span text, edit_function *edit,
 	return ok;
 }
 
-static void give_up(struct peer *peer, const char *what, const char *why)
+static void give_up_as(struct peer *peer, const char *code, const char *what, const char *why)
 {
 	char text[ERROR_TEXT_MAX];
 	snprintf(text, sizeof(text), "%s: starting it anew: %s failed: %.700s", peer->hop, what,
 		why);
-	agent_fail(peer->agent,
-		&(struct failure){"AGENT_START_FAILED", "initialize", text, {NULL, 0}});
+	agent_fail(peer->agent, &(struct failure){code, "initialize", text, {NULL, 0}});
+}
+
+static void give_up(struct peer *peer, const char *what, const char *why)
+{
+	give_up_as(peer, "AGENT_START_FAILED", what, why);
 }
 
 /* Why an answer is of no use; false where it is a result. */
@@ -348,6 +352,10 @@ static void on_greeted_again(struct relay *relay, struct request *request,
 	}
 	if (answer_has_failed(answer, failure, why, sizeof(why))) {
 		give_up(peer, "initialize", why);
+		return;
+	}
+	if (!check_version(answer, &err)) { // it was replaced by another one meanwhile
+		give_up_as(peer, failure_code_of(&err), "initialize", err.text);
 		return;
 	}
 	peer->was_greeted = true;

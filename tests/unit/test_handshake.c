@@ -305,6 +305,19 @@ static void test_a_new_agent_that_refuses_initialize_is_given_up(void **state)
 	agent_hears(fixture, 2, "'id':0,%s", initialize_request);
 }
 
+static void test_a_new_agent_of_another_version_is_given_up(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_greeted(fixture);
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':7,'method':'session/new','params':{}");
+	agent_hears(fixture, 1, "'id':0,%s", initialize_request);
+	agent_says(fixture, 1, "'id':0,'result':{'protocolVersion':2,'agentCapabilities':{}}");
+	editor_hears_failure(fixture, "7", "PROTOCOL_UNSUPPORTED", "initialize",
+		"agent 1: starting it anew: initialize failed: the agent answered initialize with "
+		"protocolVersion 2; the broker speaks 1");
+}
+
 static void test_a_new_agent_that_refuses_the_login_is_given_up(void **state)
 {
 	struct fixture *fixture = *state;
@@ -386,6 +399,7 @@ int main(void)
 		RELAY_TEST(test_without_a_login_the_requests_follow_at_once),
 		RELAY_TEST(test_an_editor_that_begins_again_is_not_talked_over),
 		RELAY_TEST(test_a_new_agent_that_refuses_initialize_is_given_up),
+		RELAY_TEST(test_a_new_agent_of_another_version_is_given_up),
 		RELAY_TEST(test_a_new_agent_that_refuses_the_login_is_given_up),
 		RELAY_TEST(test_a_new_agent_that_never_answers_the_login_is_given_up),
 		RELAY_TEST(test_a_new_agent_that_has_answered_the_login_has_all_its_time),
