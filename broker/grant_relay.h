@@ -55,6 +55,9 @@ struct grant_resumer {
 bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject,
 	const struct session *session, const struct grant_resumer *resumer);
 
+/* How many calls that are of no turn wait for that, and their bytes; added to both. */
+void grant_resolve_count(const struct relay *relay, int *count, size_t *bytes);
+
 /* The session was cancelled: calls of its turn that wait for that end with the failure. */
 void grant_resolve_cancel(
 	struct relay *relay, const char *session_id, const struct failure *failure);

@@ -263,6 +263,18 @@ void grant_resolve_fail(struct peer *peer, const struct failure *failure)
 	}
 }
 
+void grant_resolve_count(const struct relay *relay, int *count, size_t *bytes)
+{
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
+			if (!resolving->resumer->is_of_turn) {
+				++*count;
+				*bytes += parcel_size(resolving->parcel);
+			}
+		}
+	}
+}
+
 void grant_resolve_cancel(
 	struct relay *relay, const char *session_id, const struct failure *failure)
 {

@@ -288,6 +288,15 @@ void health_call(struct relay *relay, const struct call *call)
 	answer_if_done(health);
 }
 
+int health_count(const struct relay *relay)
+{
+	int count = 0;
+	LIST_FOR_EACH(health, &relay->healths, struct health, link) {
+		count++;
+	}
+	return count;
+}
+
 void health_drop_peer(struct peer *peer)
 {
 	LIST_FOR_EACH(health, &peer->relay->healths, struct health, link) {

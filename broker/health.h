@@ -12,6 +12,9 @@ struct relay;
  */
 void health_call(struct relay *relay, const struct call *call);
 
+/* How many are not answered yet. */
+int health_count(const struct relay *relay);
+
 /* The agent is about to be forgotten: nobody waits for its sandbox any more. */
 void health_drop_peer(struct peer *peer);
 

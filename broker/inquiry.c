@@ -10,6 +10,7 @@ struct inquiry *inquiry_create(struct peer *peer, const struct call *call, const
 	struct inquiry *inquiry = mem_alloc_zero(sizeof(*inquiry));
 	inquiry->peer = peer;
 	inquiry->id = mem_strndup(call->message.id);
+	inquiry->size = call->message.text.len;
 	inquiry->store_folder = mem_strdup(store_folder);
 	buf_init(&inquiry->result, SIZE_MAX / 2);
 	list_append(&peer->inquiries, &inquiry->link);
@@ -69,6 +70,16 @@ void inquiry_submit(struct inquiry *inquiry)
 	inquiry->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
 	if (!pool_submit(inquiry->peer->relay->config.pool, &inquiry->job, &inquiry->err)) {
 		inquiry_answer(inquiry);
+	}
+}
+
+void inquiry_count(const struct relay *relay, int *count, size_t *bytes)
+{
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		LIST_FOR_EACH(inquiry, &peer->inquiries, struct inquiry, link) {
+			++*count;
+			*bytes += inquiry->size;
+		}
 	}
 }
 

@@ -13,7 +13,8 @@ struct inquiry {
 	struct list link;  // peer.inquiries
 	struct peer *peer; // NULL: nobody hears the answer
 	struct pool_job job;
-	char *id; // owned; raw
+	char *id;    // owned; raw
+	size_t size; // bytes of the request
 	char *store_folder;
 	char *from, *to; // owned; may be NULL; of a rollback the root, and the session
 	bool wants_stat;
@@ -37,6 +38,9 @@ void inquiry_submit(struct inquiry *inquiry);
 /* Answers with the result, or the error, and frees it. */
 void inquiry_answer(struct inquiry *inquiry);
 void inquiry_destroy(struct inquiry *inquiry); // once it was answered otherwise
+
+/* How many are not answered yet, and their bytes; added to both. */
+void inquiry_count(const struct relay *relay, int *count, size_t *bytes);
 
 /* Answers all of a peer with a failure; what runs for them goes on, unheard. */
 void inquiry_drop_all(struct peer *peer, const struct failure *failure);

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "broker/explain.h"
+#include "broker/grant_relay.h"
 #include "broker/health.h"
+#include "broker/inquiry.h"
 #include "broker/pause.h"
 #include "broker/relay_internal.h"
 #include "broker/sync_methods.h"
@@ -13,25 +15,39 @@
 static const struct {
 	const char *name;
 	void (*handle)(struct relay *relay, const struct call *call);
+	bool waits; // its answer may take time
 } methods[] = {
-	{"_broker/policy/explain", explain_call},
-	{"_broker/session/status", sync_methods_status},
-	{"_broker/session/pause", pause_call},
-	{"_broker/session/resume", pause_resume_call},
-	{"_broker/health", health_call},
-	{"_broker/usage", usage_call},
-	{"_broker/sync", sync_methods_sync},
-	{"_broker/checkpoint/create", sync_methods_create},
-	{"_broker/checkpoint/list", sync_methods_list},
-	{"_broker/checkpoint/diff", sync_methods_diff},
-	{"_broker/checkpoint/rollback", sync_methods_rollback},
+	{"_broker/policy/explain", explain_call, true},
+	{"_broker/session/status", sync_methods_status, false},
+	{"_broker/session/pause", pause_call, true},
+	{"_broker/session/resume", pause_resume_call, true},
+	{"_broker/health", health_call, true},
+	{"_broker/usage", usage_call, false},
+	{"_broker/sync", sync_methods_sync, true},
+	{"_broker/checkpoint/create", sync_methods_create, true},
+	{"_broker/checkpoint/list", sync_methods_list, true},
+	{"_broker/checkpoint/diff", sync_methods_diff, true},
+	{"_broker/checkpoint/rollback", sync_methods_rollback, true},
 };
+
+/* Whether one more may be under way; otherwise it is answered. */
+static bool has_room(struct relay *relay, const struct call *call)
+{
+	struct backlog backlog = {
+		.stage = "relay", .what = "_broker/ requests", .that = "their answers"};
+	inquiry_count(relay, &backlog.count, &backlog.bytes);
+	grant_resolve_count(relay, &backlog.count, &backlog.bytes);
+	backlog.count += health_count(relay);
+	return relay_admits(relay, call, &backlog);
+}
 
 void own_methods_call(struct relay *relay, const struct call *call)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
 		if (strcmp(methods[i].name, call->message.method) == 0) {
-			methods[i].handle(relay, call);
+			if (!methods[i].waits || has_room(relay, call)) {
+				methods[i].handle(relay, call);
+			}
 			return;
 		}
 	}

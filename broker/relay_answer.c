@@ -2,6 +2,7 @@
 #include "broker/relay_internal.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #include "broker/relay_claim.h"
 #include "broker/relay_order.h"
@@ -19,6 +20,21 @@ void relay_fail(struct relay *relay, struct span id, const struct failure *failu
 	buf_clear(&relay->scratch);
 	failure_write(&relay->scratch, id, failure);
 	relay_send_editor(relay, buf_span(&relay->scratch));
+}
+
+bool relay_admits(struct relay *relay, const struct call *call, const struct backlog *backlog)
+{
+	const struct profile *profile = relay->config.profile;
+	char text[256];
+	if (backlog->count < profile->max_requests && backlog->bytes <= profile->max_queue) {
+		return true;
+	}
+	snprintf(text, sizeof(text),
+		"more %s than max-requests, or max-queue bytes of them, wait for %s", backlog->what,
+		backlog->that);
+	relay_fail(relay, call->message.id,
+		&(struct failure){"RESOURCE_LIMIT_EXCEEDED", backlog->stage, text, {NULL, 0}});
+	return false;
 }
 
 void peer_fail(struct peer *peer, struct span id, const struct failure *failure)

@@ -208,19 +208,18 @@ static struct claim *claim_create(
 	return claim;
 }
 
-/* For one more that waits. */
-static bool has_room(const struct relay *relay)
+/* Whether one more may wait; otherwise it is answered. */
+static bool has_room(struct relay *relay, const struct call *call)
 {
-	const struct profile *profile = relay->config.profile;
-	int count = 0;
-	size_t bytes = 0;
+	struct backlog backlog = {
+		.stage = "session", .what = "requests", .that = "sessions that other brokers have"};
 	LIST_FOR_EACH(claim, &relay->claims, struct claim, link) {
 		if (claim->parcel) {
-			count++;
-			bytes += parcel_size(claim->parcel);
+			backlog.count++;
+			backlog.bytes += parcel_size(claim->parcel);
 		}
 	}
-	return count < profile->max_requests && bytes <= profile->max_queue;
+	return relay_admits(relay, call, &backlog);
 }
 
 bool relay_claim_holds(struct relay *relay, const struct call *call)
@@ -235,12 +234,7 @@ bool relay_claim_holds(struct relay *relay, const struct call *call)
 		session_find(&relay->sessions, id)) {
 		return false;
 	}
-	if (!has_room(relay)) {
-		relay_fail(relay, call->message.id,
-			&(struct failure){"RESOURCE_LIMIT_EXCEEDED", "session",
-				"more than max-requests, or max-queue bytes of them, wait for "
-				"sessions that other brokers have",
-				{NULL, 0}});
+	if (!has_room(relay, call)) {
 		return true;
 	}
 	relay_order_begin(relay, call);

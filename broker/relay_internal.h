@@ -207,6 +207,18 @@ void peer_send_ahead(struct peer *peer, struct span message);
 void relay_fail(struct relay *relay, struct span id, const struct failure *failure);
 void peer_fail(struct peer *peer, struct span id, const struct failure *failure);
 
+/* Requests of the editor's that wait for the same. */
+struct backlog {
+	int count;
+	size_t bytes;
+	const char *stage;
+	const char *what; // "prompts", "requests"
+	const char *that; // what for, after "wait for"
+};
+
+/* Whether one more may wait (max-requests, max-queue); else it is answered. */
+bool relay_admits(struct relay *relay, const struct call *call, const struct backlog *backlog);
+
 /* Passes the message in hand on, with relay->splice as its edits. */
 bool relay_forward_editor(
 	struct relay *relay, const struct call *call, struct error *err) ATTR_NODISCARD;

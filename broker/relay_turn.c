@@ -192,22 +192,13 @@ static struct turn *turn_begin(struct peer *peer, const struct call *call, const
 /* Whether one more prompt may wait; otherwise it is answered. */
 static bool has_room(struct peer *peer, const struct call *call)
 {
-	const struct profile *profile = peer->relay->config.profile;
-	size_t bytes = 0;
-	int count = 0;
+	struct backlog backlog = {
+		.stage = "sync", .what = "prompts", .that = "the workspace to be synced"};
 	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
-		bytes += turn->parcel ? turn->size : 0;
-		count++;
+		backlog.bytes += turn->parcel ? turn->size : 0;
+		backlog.count++;
 	}
-	if (count < profile->max_requests && bytes <= profile->max_queue) {
-		return true;
-	}
-	relay_fail(peer->relay, call->message.id,
-		&(struct failure){"RESOURCE_LIMIT_EXCEEDED", "sync",
-			"more prompts than max-requests, or max-queue bytes of them, wait for the "
-			"workspace to be synced",
-			{NULL, 0}});
-	return false;
+	return relay_admits(peer->relay, call, &backlog);
 }
 
 bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)

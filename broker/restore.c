@@ -61,14 +61,9 @@ void restore_destroy(struct restore *restore)
 static void hold(struct restore *restore, const struct call *call)
 {
 	struct relay *relay = restore->relay;
-	const struct profile *profile = relay->config.profile;
-	if (restore->held_count >= profile->max_requests ||
-		restore->held_bytes > profile->max_queue) {
-		relay_fail(relay, call->message.id,
-			&(struct failure){"RESOURCE_LIMIT_EXCEEDED", "session",
-				"more than max-requests, or max-queue bytes of them, wait for the "
-				"session to be restored",
-				{NULL, 0}});
+	struct backlog backlog = {restore->held_count, restore->held_bytes, "session", "requests",
+		"the session to be restored"};
+	if (!relay_admits(relay, call, &backlog)) {
 		return;
 	}
 	struct held *held = mem_alloc_zero(sizeof(*held));

@@ -82,13 +82,17 @@ static void test_an_inquiry_of_the_editors_outlives_a_cancel(void **state)
 	editor_says(fixture, "'id':7,'method':'_broker/policy/explain','params':{'sessionId':'s',"
 			     "'operation':'read','path':'/w/f'}");
 	stage_settle(&fixture->stage);
+	profile_of(fixture)->max_requests = 1;
+	editor_says(fixture, "'id':8,'method':'_broker/policy/explain','params':{}");
+	editor_hears_failure(fixture, "8", "RESOURCE_LIMIT_EXCEEDED", "relay", "max-requests");
 	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s'}");
 	agent_hears(fixture, 0, "'method':'session/cancel','params':{'sessionId':'s'}");
 	agent_hears_failure(fixture, 0, "\"a\"", "PERMISSION_DENIED", "session", "was cancelled");
 	editor_hears_nothing(fixture);
 	open_gate();
-	editor_hears(fixture, "'id':7,'result':{'operation':'fs/read_text_file',"
-			      "'decision':'allow-once','rule':'mode = ask','source':'mode','remembered':[]}");
+	editor_hears(fixture,
+		"'id':7,'result':{'operation':'fs/read_text_file',"
+		"'decision':'allow-once','rule':'mode = ask','source':'mode','remembered':[]}");
 }
 
 static void test_an_agent_that_dies_meanwhile_is_forgotten(void **state)

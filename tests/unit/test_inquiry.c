@@ -65,6 +65,13 @@ static bool wait_at_gate(struct inquiry *inquiry, struct store *store, struct er
 	return refuse(inquiry, store, err);
 }
 
+static void make_waiting(struct peer *peer, const char *id)
+{
+	struct inquiry *inquiry = make(peer, id);
+	inquiry->run = wait_at_gate;
+	inquiry_submit(inquiry);
+}
+
 static void test_what_was_found_is_the_answer(void **state)
 {
 	struct fixture *fixture = *state;
@@ -127,6 +134,28 @@ static void test_all_of_a_peer_are_answered_once_when_it_ends(void **state)
 
 #define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_store, tear_down_store)
 
+static void test_no_more_than_max_requests_are_under_way(void **state)
+{
+	struct fixture *fixture = *state;
+	struct peer *peer = begin_with_peer(fixture);
+	profile_of(fixture)->max_requests = 2;
+	make_waiting(peer, "1");
+	make_waiting(peer, "2");
+	editor_says(fixture, "'id':3,'method':'_broker/health','params':{}");
+	editor_hears_failure(fixture, "3", "RESOURCE_LIMIT_EXCEEDED", "relay",
+		"more _broker/ requests than max-requests");
+	editor_says(fixture, "'id':4,'method':'_broker/usage','params':{}"); // waits for nothing
+	char *usage = editor_line(fixture);
+	assert_non_null(strstr(usage, "\"id\":4,\"result\""));
+	free(usage);
+	sem_post(&gate);
+	sem_post(&gate);
+	free(editor_line(fixture));
+	free(editor_line(fixture));
+	editor_says(fixture, "'id':5,'method':'_broker/policy/explain','params':{}");
+	editor_hears_failure(fixture, "5", "INVALID_PARAMS", "session", "sessionId");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -134,6 +163,7 @@ int main(void)
 		STORE_TEST(test_an_error_is_the_answer),
 		STORE_TEST(test_a_store_that_cannot_be_opened_is_an_error),
 		STORE_TEST(test_all_of_a_peer_are_answered_once_when_it_ends),
+		STORE_TEST(test_no_more_than_max_requests_are_under_way),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
