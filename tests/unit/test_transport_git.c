@@ -249,13 +249,26 @@ static void test_a_write_that_goes_on_there_keeps_its_temporary_file(void **stat
 {
 	struct stage *stage = *state;
 	git_oid tree = send_first(stage, "echo a > a");
-	stage_there(stage, "touch .acp-broker-1-1.tmp .acp-broker-sync-small.tmp .acp-broker-old.tmp; "
-			   "touch -d '2 days ago' .acp-broker-old.tmp; echo new > new");
+	stage_there(stage,
+		"touch .acp-broker-1-1.tmp .acp-broker-sync-small.tmp .acp-broker-old.tmp; "
+		"touch -d '2 days ago' .acp-broker-old.tmp; echo new > new");
 	git_oid now = stage_collect(stage, &tree);
 	assert_paths(stage->place, &now, "a\nnew\n");
 	stage_there(stage, "test \"$(echo .acp-broker-*)\" = .acp-broker-1-1.tmp");
 	stage_deliver(stage, &now, &tree);
 	stage_there(stage, "test -f .acp-broker-1-1.tmp; test ! -e new");
+}
+
+static void test_what_is_excluded_after_it_was_delivered(void **state)
+{
+	struct stage *stage = *state;
+	static const char *const exclude[] = {"tmp", NULL};
+	git_oid tree = send_first(stage, "mkdir tmp; echo t > tmp/t; echo a > a");
+	stage->request.exclude = exclude;
+	stage_restart(stage);
+	stage_prepare(stage);
+	git_oid there = stage_collect(stage, &tree);
+	assert_same_tree(&there, &tree); // here it is none any more: a deletion goes there
 }
 
 int main(void)
@@ -275,6 +288,7 @@ int main(void)
 		STAGE_TEST(test_a_changed_big_file_stops_a_delivery),
 		STAGE_TEST(test_an_ignored_big_member_stays_one),
 		STAGE_TEST(test_a_write_that_goes_on_there_keeps_its_temporary_file),
+		STAGE_TEST(test_what_is_excluded_after_it_was_delivered),
 	};
 	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
 }

@@ -318,6 +318,22 @@ static void test_a_destroyed_transport_leaves_nothing(void **state)
 
 #define RSYNC_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup_rsync, stage_teardown)
 
+static void test_what_is_excluded_after_it_was_delivered(void **state)
+{
+	struct stage *stage = *state;
+	static const char *const exclude[] = {"tmp", NULL};
+	git_oid tree = send_first(stage, "mkdir tmp; echo t > tmp/t; echo a > a");
+	stage->request.exclude = exclude;
+	stage_restart(stage);
+	stage_prepare(stage);
+	git_oid there = stage_collect(stage, &tree);
+	assert_paths(stage->place, &there, "a\n"); // nobody's member any more
+	place_run(stage->place, "rm -r tmp; echo b > a");
+	git_oid next = place_take(stage->place, &there);
+	stage_deliver(stage, &there, &next);
+	stage_there(stage, "test $(cat tmp/t) = t; test $(cat a) = b");
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], RSYNC_SHELL_WORD) == 0) {
@@ -341,6 +357,7 @@ int main(int argc, char **argv)
 		RSYNC_TEST(test_a_missing_program_is_named_with_its_side),
 		RSYNC_TEST(test_a_missing_root_deletes_nothing),
 		RSYNC_TEST(test_a_destroyed_transport_leaves_nothing),
+		RSYNC_TEST(test_what_is_excluded_after_it_was_delivered),
 	};
 	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
 }

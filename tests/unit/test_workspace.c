@@ -288,7 +288,7 @@ static void test_a_damaged_checkpoint_is_told_once_and_stops_no_sync(void **stat
 	run(fixture, "echo a > a");
 	sync_once(fixture);
 	run(fixture, "echo rubbish > \"$PLACE\"/state/store/refs/acp-broker/checkpoints/00000001; "
-	             "echo b > a");
+		     "echo b > a");
 	sync_once(fixture);
 	assert_non_null(strstr(fixture->note, "checkpoint 1 cannot be read"));
 	run(fixture, "echo c > a");
@@ -296,6 +296,55 @@ static void test_a_damaged_checkpoint_is_told_once_and_stops_no_sync(void **stat
 	assert_string_equal(fixture->note, "");
 	assert_int_equal(fixture->result.checkpoint, 3);
 	run(fixture, "test -f \"$PLACE\"/state/store/refs/acp-broker/checkpoints/00000001");
+}
+
+static void exclude_s(struct fixture *fixture)
+{
+	static const char *const exclude[] = {"s", NULL};
+	workspace_destroy(fixture->workspace);
+	fixture->request.exclude = exclude;
+	fixture->workspace = workspace_create(&fixture->request);
+}
+
+static void test_what_is_excluded_after_it_was_synced_stays_here_and_goes_there(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, "echo a > a; echo s > s");
+	sync_once(fixture);
+	exclude_s(fixture);
+	run(fixture, "echo s2 > s");
+	sync_once(fixture);
+	expect(fixture, "cat s; ls $R", "s2\na\n");
+	run(fixture, "echo mine > $R/a");
+	sync_once(fixture);
+	expect(fixture, "cat a s; ls $R", "mine\ns2\na\n");
+}
+
+static void test_what_the_agent_did_to_it_before_is_parked(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, "echo a > a; echo s > s");
+	sync_once(fixture);
+	exclude_s(fixture);
+	run(fixture, "echo its > $R/s");
+	sync_once(fixture);
+	assert_int_equal(fixture->result.conflict_count, 1);
+	assert_string_equal(fixture->conflict, "s");
+	expect(fixture, "cat s s.*.acp-conflict; ls $R", "s\nits\na\n");
+	sync_once(fixture);
+	assert_int_equal(fixture->result.conflict_count, 0);
+	expect(fixture, "cat s", "s\n");
+}
+
+static void test_what_the_agent_deleted_before_it_was_excluded_stays_here(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, "echo a > a; echo s > s");
+	sync_once(fixture);
+	exclude_s(fixture);
+	run(fixture, "rm $R/s");
+	sync_once(fixture);
+	expect(fixture, "cat s; ls $R", "s\na\n");
 }
 
 int main(void)
@@ -317,6 +366,9 @@ int main(void)
 		WORKSPACE_TEST(test_syncs_are_done_in_order_and_destroyed_ones_are_silent),
 		WORKSPACE_TEST(test_a_root_that_may_not_be_synced_is_refused),
 		WORKSPACE_TEST(test_a_damaged_checkpoint_is_told_once_and_stops_no_sync),
+		WORKSPACE_TEST(test_what_is_excluded_after_it_was_synced_stays_here_and_goes_there),
+		WORKSPACE_TEST(test_what_the_agent_did_to_it_before_is_parked),
+		WORKSPACE_TEST(test_what_the_agent_deleted_before_it_was_excluded_stays_here),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
