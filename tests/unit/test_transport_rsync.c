@@ -322,7 +322,7 @@ static void test_what_is_excluded_after_it_was_delivered(void **state)
 {
 	struct stage *stage = *state;
 	static const char *const exclude[] = {"tmp", NULL};
-	git_oid tree = send_first(stage, "mkdir tmp; echo t > tmp/t; echo a > a");
+	git_oid tree = stage_send_first(stage, "mkdir tmp; echo t > tmp/t; echo a > a");
 	stage->request.exclude = exclude;
 	stage_restart(stage);
 	stage_prepare(stage);

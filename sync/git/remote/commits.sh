@@ -55,4 +55,4 @@ if [ -f "$root/.git/HEAD" ]; then
 		[ ! -s "$work/made" ] || tell_commits
 	fi
 fi
-rm -rf "$work" "$side/index.$$"
+rm -rf "$work" "$side/index.$$" || :

@@ -60,15 +60,19 @@ use_side() {
 	remove_all "$side"/index.* "$side"/work.* "$side"/fast_import_crash_* \
 		"$side/info/exclude.new"
 	work=$side/work.$$
-	mkdir "$work"
+	mkdir "$work" 2>/dev/null || {
+		work=$work.again
+		mkdir "$work"
+	}
 	export GIT_INDEX_FILE="$side/index.$$" work side root
 }
 
-# What a pattern has found; no program is started where that is nothing.
+# What a pattern has found; no program is started where that is nothing. Who is still dying may put
+# another file there meanwhile: that one goes the next time.
 remove_all() {
 	for path do
 		if [ -e "$path" ] || [ -L "$path" ]; then
-			rm -rf "$@"
+			rm -rf "$@" || :
 			return
 		fi
 	done

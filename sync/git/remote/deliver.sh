@@ -70,7 +70,7 @@ if [ "$is_prepared" ] && are_new_free; then
 	GIT_INDEX_FILE=$work/index git update-index --refresh >&2 || fail changed
 	xargs -0 git --literal-pathspecs checkout -q "$to" -- <"$work/paths" >&2 || fail changed
 	keep_index known "$to"
-	rm -rf "$work"
+	rm -rf "$work" || :
 	exit
 fi
 rm -f "$GIT_INDEX_FILE"
@@ -169,4 +169,4 @@ known=known
 [ "$from" != 4b825dc642cb6eb9a060e54bf8d69288fbee4904 ] || known=fresh
 keep_index "$known" "$to"
 remove_all "$root"/.acp-broker-sync-*.tmp
-rm -rf "$work"
+rm -rf "$work" || :

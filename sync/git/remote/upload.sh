@@ -7,4 +7,4 @@ if [ "${id%?}" != "$1" ]; then
 	rm -f "$root/.acp-broker-sync-$1.tmp"
 	fail content
 fi
-rm -rf "$work"
+rm -rf "$work" || :
