@@ -105,6 +105,7 @@ struct git_transport {
 	bool is_near;                // the sandbox is on this machine
 	bool has_lost_repository;    // the runtime's was deleted
 	bool has_current_repository; // it was sent the history as it is, by whom ever
+	bool sends_pack;             // it is sent commits, and not only where the refs are
 	struct id_set shared;        // what SIDE has of the history; for the next stream alone
 	char note[256];              // what the next collect is to say
 };

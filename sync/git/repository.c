@@ -34,18 +34,25 @@ static bool take_update(
 	       error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
 }
 
-/* That it fails is none of the sync's, but for an end of the link. */
+/*
+ * That it fails is none of the sync's, but for an end of the link. Who does not even read the refs
+ * says why.
+ */
 static bool work_update(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	struct error send_err, answer_err;
-	bool sent = !history_is_new(&git->history) ||
-	            history_send(&git->history, git->is_near, ends->out, &send_err);
+	struct history *history = &git->history;
+	bool told = fd_write_all(ends->out, buf_span(&history->refs), &send_err) &&
+	            fd_write_all(ends->out, buf_span(&history->shallow), &send_err);
+	bool sent = told &&
+	            (!git->sends_pack || history_send(history, git->is_near, ends->out, &send_err));
 	point("history.sent");
 	fd_close(&ends->out);
 	bool answered = git_read_answer(git, ends, take_update, &answer_err);
 	if (!sent || !answered) {
-		const char *why = !sent ? send_err.text : answer_err.text;
-		snprintf(git->history.note, sizeof(git->history.note), "%.250s", why);
+		bool is_answer = !answered && (sent || !told);
+		const char *why = is_answer ? answer_err.text : send_err.text;
+		snprintf(history->note, sizeof(history->note), "%.250s", why);
 	}
 	return true;
 }
@@ -61,12 +68,6 @@ static void updated(struct git_transport *git)
 	git_end(git, NULL);
 }
 
-static char *text_of(struct buf *lines)
-{
-	struct span text = buf_span(lines);
-	return mem_strndup((struct span){text.data, text.len > 0 ? text.len - 1 : 0});
-}
-
 /* What the runtime keeps, and tells the next time. */
 static void print_text(const struct history *history, char text[GIT_OID_HEXSZ + 1])
 {
@@ -75,19 +76,18 @@ static void print_text(const struct history *history, char text[GIT_OID_HEXSZ + 
 
 static void update(struct git_transport *git)
 {
-	char print[GIT_OID_HEXSZ + 1];
+	char print[GIT_OID_HEXSZ + 1], refs[24], shallow[24];
 	struct history *history = &git->history;
-	char *refs = text_of(&history->refs);
-	char *shallow = text_of(&history->shallow);
+	snprintf(refs, sizeof(refs), "%zu", history->refs.len);
+	snprintf(shallow, sizeof(shallow), "%zu", history->shallow.len);
 	print_text(history, print);
+	git->sends_pack = history_is_new(history);
 	git_run(git, &(struct git_step){.script = SCRIPT_REPO_UPDATE,
 			     .args = {history->is_detached ? "detached" : "branch", history->branch,
 				     history->id, history->name, history->email, refs, shallow,
-				     history_is_new(history) ? "pack" : "none", print},
+				     git->sends_pack ? "pack" : "none", print},
 			     .work = work_update,
 			     .then = updated});
-	free(refs);
-	free(shallow);
 }
 
 /* ---- what is there ---- */

@@ -140,6 +140,39 @@ static void test_a_shallow_repository_is_shallow_there(void **state)
 	stage_there(stage, "test $(git rev-list --count HEAD) = 2");
 }
 
+/* No program takes that much in one argument: 400 KB of refs, 200 KB of what is shallow. */
+static void test_five_thousand_branches_are_sent_once(void **state)
+{
+	struct stage *stage = *state;
+	place_run(stage->place,
+		"mkdir ../full; cd ../full; git init -q -b main\n"
+		"n=0; while [ $n -lt 5000 ]; do n=$((n + 1))\n"
+		"	printf 'commit refs/heads/a-topic-with-a-name/%s\\ncommitter A <a@b> %s "
+		"+0000\\ndata 0\\nfrom refs/heads/main\\n' $n $n\n"
+		"done > ../branches\n"
+		"echo a > a; git add a; git commit -qm one; git fast-import --quiet < ../branches\n"
+		"rm -rf \"$PLACE/work\"\n"
+		"git clone -q --depth 1 --no-single-branch \"file://$PLACE/full\" \"$PLACE/work\"");
+	stage_send_first(stage, "");
+	assert_same_repository(stage);
+	assert_same_answer(stage, "sort .git/shallow; git for-each-ref refs/remotes | wc -l");
+	stage_program(stage, "git",
+		"case \" $* \" in *' index-pack '*|*' update-ref '*) echo x >> \"${0%/*}/sent\" ;; "
+		"esac\nexec /usr/bin/git \"$@\"");
+	stage_restart(stage);
+	stage_prepare(stage);
+	place_run(stage->place, "test ! -e ../bin/sent; git commit -q --allow-empty -m further\n"
+				"git update-ref refs/remotes/origin/further HEAD");
+	stage_restart(stage);
+	stage_prepare(stage);
+	place_run(stage->place, "test -e ../bin/sent");
+	assert_same_repository(stage);
+	stage_restart(stage);
+	place_run(stage->place, "rm ../bin/sent");
+	stage_prepare(stage);
+	place_run(stage->place, "test ! -e ../bin/sent");
+}
+
 static void test_a_repository_of_the_agents_is_left_alone(void **state)
 {
 	struct stage *stage = *state;
@@ -315,6 +348,7 @@ int main(void)
 		STAGE_TEST(test_head_stays_where_the_agent_has_moved_it),
 		STAGE_TEST(test_a_deleted_repository_is_made_anew),
 		STAGE_TEST(test_a_shallow_repository_is_shallow_there),
+		STAGE_TEST(test_five_thousand_branches_are_sent_once),
 		STAGE_TEST(test_a_repository_of_the_agents_is_left_alone),
 		STAGE_TEST(test_few_scripts_are_started),
 		STAGE_TEST(test_a_repository_that_is_not_current_is_brought_up_to_date),

@@ -8,8 +8,8 @@ elif [ ! -f "$root/.git/acp-broker/sent" ]; then
 else
 	say repository ours
 	export GIT_DIR="$root/.git"
-	sort -u "$GIT_DIR/acp-broker/sent" | head -n 4096 >"$side/sent"
-	git cat-file --batch-check='%(objectname) %(objecttype)' <"$side/sent" |
+	head -n 20000 "$GIT_DIR/acp-broker/sent" |
+		git cat-file --batch-check='%(objectname) %(objecttype)' |
 		while read -r id type; do
 			[ "$type" != commit ] || say have "$id"
 		done

@@ -3,12 +3,24 @@
 # the remote-tracking refs, a name. Arguments: KIND BRANCH ID NAME EMAIL REFS SHALLOW PACK
 # PRINT.
 #
-# KIND is "branch" or "detached", ID may be empty for an unborn branch; REFS is lines of
-# "ID NAME", SHALLOW of ids, PACK is "pack" where stdin is a pack of what is missing. PRINT is
-# kept, to be told the next time: nothing has to be done then. HEAD moves only where it still is
-# as it was left by us. A new repository appears whole.
+# KIND is "branch" or "detached", ID may be empty for an unborn branch. stdin: REFS bytes, lines
+# of "ID NAME"; SHALLOW bytes, lines of ids; and where PACK is "pack" a pack of what is missing.
+# (They would not fit into an argument.) PRINT is kept, to be told the next time: nothing has to
+# be done then. HEAD moves only where it still is as it was left by us. A new repository appears
+# whole.
 kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8 print=$9
 cd "$root"
+make_side
+work=$side/work.$$
+mkdir -p "$work"
+# The next $1 bytes of stdin and not one more, to $2. head(1) may read ahead.
+take_bytes() {
+	: >"$2"
+	[ "$1" = 0 ] || dd bs="$1" count=1 iflag=fullblock of="$2" 2>/dev/null || :
+	[ "$(wc -c <"$2" | tr -d ' ')" = "$1" ] || fail stream
+}
+take_bytes "$refs" "$work/refs"
+take_bytes "$shallow" "$work/shallow"
 made=$root/.acp-broker-sync-git.tmp
 if [ -f "$root/.git/acp-broker/sent" ]; then
 	export GIT_DIR="$root/.git"
@@ -37,14 +49,12 @@ share_packs() {
 	done
 }
 
-[ -z "$shallow" ] || printf '%s\n' "$shallow" >"$GIT_DIR/shallow"
+[ "$shallow" = 0 ] || cp "$work/shallow" "$GIT_DIR/shallow"
 if [ "$pack" = pack ]; then
 	git index-pack --stdin -v >/dev/null
 	[ "$GIT_DIR" != "$made" ] || ! share_packs || say shared
 fi
-{
-	[ -z "$refs" ] || printf '%s\n' "$refs" | sed 's/^\([0-9a-f]*\) \(.*\)$/update \2 \1/'
-} | git update-ref --stdin
+sed 's/^\([0-9a-f]*\) \(.*\)$/update \2 \1/' "$work/refs" | git update-ref --stdin
 
 describe_head() {
 	if at=$(git symbolic-ref -q HEAD); then
@@ -89,11 +99,16 @@ else
 	say kept "$now"
 	print=
 fi
+# What is needed now comes first: repo_open.sh tells so many and no more.
 {
 	[ -z "$id" ] || printf '%s\n' "$id"
-	[ -z "$refs" ] || printf '%s\n' "$refs" | cut -d ' ' -f 1
-} >>"$GIT_DIR/acp-broker/sent"
-sort -u "$GIT_DIR/acp-broker/sent" >"$GIT_DIR/acp-broker/sent.new"
+	cut -d ' ' -f 1 "$work/refs"
+} | sort -u >"$work/sent"
+: >"$work/before"
+[ ! -f "$GIT_DIR/acp-broker/sent" ] || sort -u "$GIT_DIR/acp-broker/sent" >"$work/before"
+comm -13 "$work/sent" "$work/before" >"$work/older"
+cat "$work/sent" "$work/older" | head -n 20000 >"$GIT_DIR/acp-broker/sent.new"
 mv -f "$GIT_DIR/acp-broker/sent.new" "$GIT_DIR/acp-broker/sent"
 printf '%s\n' "$print" >"$GIT_DIR/acp-broker/print"
 [ "$GIT_DIR" != "$made" ] || mv "$made" "$root/.git"
+rm -rf "$work" || :
