@@ -228,7 +228,8 @@ export class Gateway {
     const home = this.world.home(sandbox);
     const env = { ...this.environment, HOME: home, USER: sandbox.user, LOGNAME: sandbox.user,
       ...sandbox.env, [MARK]: sandbox.id };
-    const child = spawn(argv[0], argv.slice(1), { cwd: home, env, detached: true });
+    // In the session and the group of the daemon, as the real one leaves it.
+    const child = spawn(argv[0], argv.slice(1), { cwd: home, env });
     channel.child = child;
     child.on("error", () => channel.stream.close());
     this.#connectStreams(connection, channel, child);

@@ -213,7 +213,9 @@ void pipe_resume(struct ssh_channel *channel, enum ssh_stream stream)
 
 static void run(struct pipe_channel *self, const char *command, int theirs[3])
 {
-	setsid();
+	if (!pipe_client_options.has_no_session) {
+		setsid();
+	}
 	for (int i = 0; i < 3; i++) {
 		dup2(theirs[i], i);
 	}

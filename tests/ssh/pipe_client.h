@@ -8,7 +8,8 @@
 
 /*
  * An SSH client without SSH: a channel is a process of this machine, started as sshd does it, by
- * the login shell, in a session of its own, over pipes. Closing a channel kills nothing.
+ * the login shell, in a session of its own or, as some servers do, in that of the server, over
+ * pipes. Closing a channel kills nothing.
  */
 struct pipe_client_options {
 	const char *shell;       // the login shell
@@ -19,6 +20,7 @@ struct pipe_client_options {
 	bool second_is_refused;  // every second one of the next
 	enum error_code refusal; // how
 	double open_delay_s;     // until a channel is opened or refused
+	bool has_no_session;     // what runs is in the group of the test
 	bool hides_end;          // the server does not say how a command ended
 	size_t connection_count; // made so far
 	size_t max_connections;  // a further one is not made; 0: no limit

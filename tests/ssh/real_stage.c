@@ -14,10 +14,13 @@ extern char **environ;
 static const struct {
 	const char *name;
 	ssh_connect_fn *connect;
-	bool is_apart; // the stderr of its processes
-} clients[] = {{"pipe", pipe_client_connect, false}, {"openssh", ssh_openssh_connect, false},
-	{"libssh2", ssh_libssh2_connect, false}, {"pipe-apart", pipe_client_connect, true},
-	{"libssh2-apart", ssh_libssh2_connect, true}};
+	bool is_apart;       // the stderr of its processes
+	bool has_no_session; // a process
+} clients[] = {{"pipe", pipe_client_connect, false, false},
+	{"openssh", ssh_openssh_connect, false, false},
+	{"libssh2", ssh_libssh2_connect, false, false},
+	{"libssh2-apart", ssh_libssh2_connect, true, false},
+	{"pipe-grouped", pipe_client_connect, false, true}};
 
 static ssh_connect_fn *chosen;
 static bool is_apart;
@@ -46,6 +49,7 @@ bool real_stage_begin(const char *client)
 		if (strcmp(clients[i].name, client) == 0) {
 			chosen = clients[i].connect;
 			is_apart = clients[i].is_apart;
+			pipe_client_options.has_no_session = clients[i].has_no_session;
 		}
 	}
 	if (!chosen) {

@@ -19,21 +19,17 @@ fi
 	echo "fatal there is no /proc there"
 	exit 1
 }
-# The folder's name says who made it, where, and since when that place is there (a restart, a
-# container): it is known from the first moment on whose run it is, and whether that one lives.
-read -r acp_boot </proc/sys/kernel/random/boot_id
-acp_space=$(readlink /proc/self/ns/pid)
-acp_space=${acp_space##*[}
-acp_name=acp-broker.$acp_token.$$.${acp_boot%%-*}.${acp_space%]}
-for acp_base in "${XDG_RUNTIME_DIR-}" "${TMPDIR-}" /tmp /var/tmp "$HOME"; do
-	if [ -n "$acp_base" ] && mkdir "$acp_base/$acp_name"; then
-		acp_run=$acp_base/$acp_name
-		break
-	fi
-done
-if [ -z "$acp_run" ] || ! mkfifo "$acp_run/events" "$acp_run/alive"; then
-	echo "fatal no folder can be made in XDG_RUNTIME_DIR, TMPDIR, /tmp, /var/tmp or HOME there"
-	exit 1
+# Some servers give a channel no session of its own (acp_serve says what is wrong with that): then
+# this script, which has come as one line, begins once more in one.
+read -r acp_stat </proc/$$/stat
+set -- ${acp_stat##*) }
+if [ "$3" != $$ ] && [ -z "${acp_led-}" ]; then
+	command -v setsid >/dev/null || {
+		echo "fatal the server gives a command no process group of its own, and the" \
+			"program setsid, which makes one, is missing there"
+		exit 1
+	}
+	exec setsid "$acp_sh" -c "acp_led=yes; $acp_line"
 fi
 
 # What a shell that runs in the background ignores, its children would ignore too: this env
@@ -53,11 +49,44 @@ acp_quote() {
 	done
 	acp_quoted="'$acp_quoted$acp_rest'"
 }
-acp_quote "$acp_run"
-printf '%s\n' "acp_run=$acp_quoted acp_token=$acp_token acp_grace=$acp_grace" \
-	"acp_env='$acp_env --'" "acp_n='$acp_n'" "$acp_library" >"$acp_run/library"
-printf '%s\n' "$acp_login" >"$acp_run/login"
-echo 0 >"$acp_run/beat"
+
+# The folder's name says who made it, where, and since when that place is there (a restart, a
+# container): it is known from the first moment on whose run it is, and whether that one lives.
+read -r acp_boot </proc/sys/kernel/random/boot_id
+acp_space=$(readlink /proc/self/ns/pid)
+acp_space=${acp_space##*[}
+acp_name=acp-broker.$acp_token.$$.${acp_boot%%-*}.${acp_space%]}
+
+# The run's folder below $1, with all that has to be in it; or what cannot be done, in acp_why.
+acp_make_run() {
+	acp_run=$1/$acp_name
+	acp_why='no folder can be made'
+	mkdir "$acp_run" || return 1
+	acp_quote "$acp_run"
+	acp_why='no FIFO can be made'
+	if mkfifo "$acp_run/events" "$acp_run/alive"; then
+		acp_why='no room'
+		printf '%s\n' "acp_run=$acp_quoted acp_token=$acp_token acp_grace=$acp_grace" \
+			"acp_sh='$acp_sh' acp_env='$acp_env --'" "acp_n='$acp_n'" "$acp_library" \
+			>"$acp_run/library" &&
+			printf '%s\n' "$acp_login" >"$acp_run/login" &&
+			echo 0 >"$acp_run/beat" && return 0
+	fi
+	rm -rf "$acp_run"
+	return 1
+}
+acp_tried=
+for acp_base in "${XDG_RUNTIME_DIR-}" "${TMPDIR-}" /tmp /var/tmp "$HOME"; do
+	case $acp_base in
+	'' | *"$acp_n"*) continue ;;
+	esac
+	! acp_make_run "$acp_base" || break
+	acp_tried="$acp_tried${acp_tried:+, }$acp_base ($acp_why)" acp_run=
+done
+if [ -z "$acp_run" ]; then
+	echo "fatal no folder for the run can be made there: $acp_tried"
+	exit 1
+fi
 . "$acp_run/library"
 
 for acp_name in HOME USER LOGNAME SHELL PATH LANG LC_ALL LC_CTYPE LC_MESSAGES LC_COLLATE LC_TIME \

@@ -19,6 +19,13 @@ acp_lives() {
 	esac
 }
 
+# Whether a process leads a group.
+acp_leads() {
+	{ read -r acp_stat <"/proc/$1/stat"; } 2>/dev/null || return 1
+	set -- "$1" ${acp_stat##*) }
+	[ "$4" = "$1" ]
+}
+
 # The members that are marked with $1, or are in one of the sessions that follow, in acp_found;
 # not those in acp_except.
 acp_members() {

@@ -5,8 +5,14 @@
 # stdin begins with one line, shell text that sets acp_id, acp_dir, acp_path, acp_in, acp_merge,
 # acp_apart, defines acp_launch, and calls acp_start with the words. It is read byte by byte: what
 # follows is for the process.
+#
+# A channel's shell leads a session and its group. Where the server has not seen to that - no
+# dropbear without a terminal, no daemon in a container does - what is sent to the group would reach
+# nobody, and what the process sends to its own would reach us and the server.
 acp_serve() {
 	[ -z "${BASH_VERSION-}" ] || set +o posix
+	[ -n "${acp_led-}" ] || acp_leads $$ ||
+		exec setsid "$acp_sh" -c 'acp_led=yes; . "$0/library"; acp_serve' "$acp_run"
 	exec 9<>"$acp_run/events"
 	read -r acp_request || exit 0
 	eval "$acp_request"

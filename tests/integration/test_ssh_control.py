@@ -1,0 +1,159 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The control of a run, by itself, in each shell that has to do: how it begins, and where."""
+
+import os
+import pathlib
+import secrets
+import subprocess
+
+from case import ROOT, Case, main
+
+SHELLS = (('/bin/dash',), ('/bin/bash',), ('/usr/bin/busybox', 'sh'))
+REMOTE = ROOT / 'providers/ssh/remote'
+TOKEN = secrets.token_hex(16)  # no other test's
+
+
+def quoted(text):
+    """As it travels: all of it on one line."""
+    return "'" + text.replace("'", "'\\''").replace('\n', "'\"$acp_n\"'") + "'"
+
+
+class Control(Case):
+    """The first channel's shell, up to what it says of itself."""
+
+    def setUp(self):
+        super().setUp()
+        library, login, control = (
+            ''.join((REMOTE / f'{name}.sh').read_text() for name in names) for names in
+            (('members', 'process', 'freeze', 'watch'), ('login',), ('control',)))
+        self.line = ("acp_n=$(printf '\\nx'); acp_n=${acp_n%x}; "
+                     f'acp_token={TOKEN}; acp_grace=60; acp_sh=/bin/sh; '
+                     f'acp_library={quoted(library)}; acp_login={quoted(login)}; '
+                     f'eval {quoted(control)}\n')
+        self.bases = [self.dir / name for name in ('one', 'two')]
+        for base in self.bases:
+            base.mkdir()
+        self.env = {'XDG_RUNTIME_DIR': str(self.bases[0]), 'TMPDIR': str(self.bases[1]),
+                    'ACP_BROKER_RUN': TOKEN}
+
+    def control(self, shell, before='', **options):
+        """Up to its word that it is ready, or that it cannot be; `before` is a shell's."""
+        argv = (*shell, '-c', 'read -r acp_line; eval "$acp_line"')
+        if before:
+            argv = ('unshare', '-rm', '/bin/sh', '-c', f'{before}; exec "$@"', 'before', *argv)
+        process = subprocess.Popen(
+            argv, env={**self.environment(), **self.env}, cwd=self.dir, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, **{'start_new_session': True, **options})
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        process.stdin.write(self.line.encode())
+        process.stdin.flush()
+        for line in process.stdout:
+            word, _, rest = line.decode().rstrip('\n').partition(' ')
+            if word in ('ready', 'fatal'):
+                return process, word, rest
+        self.fail(f'it ended with {process.wait()} and without a word')
+
+    def assert_run_in(self, base, word, run):
+        self.assertEqual(word, 'ready')
+        self.assertTrue(run.startswith(f'{base}/acp-broker.{TOKEN}.'), run)
+
+    def end(self, process, run):
+        process.stdin.close()
+        self.assertEqual(process.wait(30), 0)
+        self.assertFalse(os.path.exists(run))
+
+    def each(self, scene):
+        for shell in SHELLS:
+            with self.subTest(shell=shell[0]):
+                scene(shell)
+
+    def check_group(self, start_new_session):
+        """It leads one, whatever the server gave it, and answers what was written before that."""
+        def scene(shell):
+            process, word, run = self.control(shell, start_new_session=start_new_session)
+            self.assert_run_in(self.bases[0], word, run)
+            self.assertEqual(os.getpgid(process.pid), process.pid)
+            self.assertEqual(os.getsid(process.pid), process.pid)
+            process.stdin.write(b'sync 7\n')
+            process.stdin.flush()
+            self.assertEqual(process.stdout.readline(), b'7 synced\n')
+            self.end(process, run)
+        self.each(scene)
+
+    def test_with_a_session_of_its_own(self):
+        self.check_group(start_new_session=True)
+
+    def test_without_one_it_makes_one(self):
+        self.check_group(start_new_session=False)
+
+    def hide(self, *names):
+        """A PATH with all that is there but these."""
+        folder = self.dir / 'bin'
+        folder.mkdir()
+        for path in (*pathlib.Path('/bin').iterdir(), *pathlib.Path('/usr/bin').iterdir()):
+            if path.name not in names and not (folder / path.name).is_symlink():
+                (folder / path.name).symlink_to(path)
+        self.env['PATH'] = str(folder)
+        return folder
+
+    def test_without_setsid_it_is_said(self):
+        self.hide('setsid')
+
+        def scene(shell):
+            if 'busybox' in shell[0]:
+                return  # it is a setsid itself
+            process, word, why = self.control(shell, start_new_session=False)
+            self.assertEqual(word, 'fatal')
+            self.assertIn('setsid', why)
+            self.assertEqual(process.wait(30), 1)
+        self.each(scene)
+
+    def test_a_folder_without_fifos_is_passed_over(self):
+        mkfifo = self.hide('mkfifo') / 'mkfifo'
+        mkfifo.write_text(f'#!/bin/sh\ncase $1 in {self.bases[0]}/*) exit 1 ;; esac\n'
+                          'exec /usr/bin/mkfifo "$@"\n')
+        mkfifo.chmod(0o755)
+
+        def scene(shell):
+            process, word, run = self.control(shell)
+            self.assert_run_in(self.bases[1], word, run)
+            self.assertEqual(list(self.bases[0].iterdir()), [])
+            self.end(process, run)
+        self.each(scene)
+
+    def need_mounts(self):
+        if subprocess.run(['unshare', '-rm', 'true'], capture_output=True).returncode != 0:
+            self.skipTest('no file system can be mounted here')
+
+    def test_a_full_folder_is_passed_over(self):
+        self.need_mounts()
+        full = f'mount -t tmpfs -o size=8k full {self.bases[0]} && cd {self.bases[0]}'
+
+        def scene(shell):
+            process, word, run = self.control(shell, full)
+            self.assert_run_in(self.bases[1], word, run)
+            self.assertEqual(os.listdir(f'/proc/{process.pid}/cwd'), [])
+            self.end(process, run)
+        self.each(scene)
+
+    def test_where_all_are_full_it_is_said_which(self):
+        self.need_mounts()
+        folders = [*self.bases, '/var/tmp', self.dir / 'home']
+        full = 'mount -t tmpfs -o size=8k full /tmp && ' + '&& '.join(
+            f'mkdir -p {folder} && mount -t tmpfs -o size=8k full {folder}' for folder in folders)
+
+        def scene(shell):
+            process, word, why = self.control(shell, full)
+            self.assertEqual(word, 'fatal')
+            for folder in (*folders, '/tmp'):
+                self.assertIn(f'{folder} (no room)', why)
+            self.assertEqual(process.wait(30), 1)
+        self.each(scene)
+
+
+if __name__ == '__main__':
+    main()
