@@ -37,6 +37,8 @@ enum place {
 	PLACE_ENV,                  // terminal/create
 	PLACE_CONTENT,              // fs/write_text_file
 	PLACE_TOOL_CALL,            // session/request_permission
+	PLACE_TOOL_CALL_KIND,       // session/request_permission
+	PLACE_TOOL_CALL_COMMAND,    // session/request_permission; rawInput is of any form
 	PLACE_OPTIONS,              // session/request_permission
 	PLACE_UPDATE_KIND,          // session/update
 

@@ -90,7 +90,7 @@ static bool resolve_paths(
 	const struct call *call, const struct session *session, struct subject *subject)
 {
 	if (call->resolved) {
-		subject_set_paths(subject, call->resolved);
+		grant_take_paths(subject, call);
 		return false;
 	}
 	map_paths(session, subject);

@@ -123,29 +123,30 @@ bool grant_intercept(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
 	struct subject subject;
-	struct error err;
+	struct error unread;
 	enum policy_operation operation;
 	if (!subject_operation(call->message.method, &operation)) {
 		return false;
 	}
-	if (!subject_read(&subject, operation, &call->message, &err)) {
-		refuse(peer, call->message.id, failure_code_of(&err), err.text);
-		return true;
-	}
+	bool is_read = subject_read(&subject, operation, &call->message, &unread);
 	struct session *session = relay_session_of_agent(peer, &call->message);
 	if (grant_resolve(peer, call, &subject, session, &resumer)) {
 		subject_finish(&subject);
 		return true;
 	}
-	if (call->resolved) {
-		subject_set_paths(&subject, call->resolved);
-	}
+	grant_take_paths(&subject, call);
 	struct grant_decision decision =
 		grant_decide(relay->config.profile->policy, session ? session->memory : NULL,
 			&subject, session ? (const char *const *)session->roots : NULL);
 	log_debug("%s: %s: %s (%s)", peer->hop, call->message.method,
 		policy_decision_name(decision.verdict.decision), decision.verdict.rule);
-	bool is_done = apply(peer, session, call, &subject, &decision);
+	bool is_done = true;
+	if (!is_read && decision.verdict.decision == POLICY_PENDING) {
+		/* Nobody could say yes or no to it. */
+		refuse(peer, call->message.id, failure_code_of(&unread), unread.text);
+	} else {
+		is_done = apply(peer, session, call, &subject, &decision);
+	}
 	subject_finish(&subject);
 	return is_done;
 }

@@ -47,24 +47,21 @@ void grant_note_asked(struct request *request, const struct subject *subject, co
 	request->note = note;
 }
 
-static bool note_forwarded(
+static void note_forwarded(
 	struct request *request, const struct call *call, const struct session *owner)
 {
 	struct subject subject;
-	struct error err;
 	const struct policy *policy = request->peer->relay->config.profile->policy;
 	if (!request->peer->relay->config.audit) {
 		grant_note_asked(request, &(struct subject){.operation = POLICY_GRANT}, NULL);
-		return true;
+		return;
 	}
-	if (!subject_read(&subject, POLICY_GRANT, &call->message, &err)) {
-		return false;
-	}
+	subject_read_tool_call(&subject, &call->message);
+	grant_take_paths(&subject, call);
 	struct grant_decision decision = grant_decide(
 		policy, NULL, &subject, owner ? (const char *const *)owner->roots : NULL);
 	grant_note_asked(request, &subject, decision.verdict.rule);
 	subject_finish(&subject);
-	return true;
 }
 
 void grant_note_forwarded(struct request *request, const struct call *call)
@@ -73,9 +70,7 @@ void grant_note_forwarded(struct request *request, const struct call *call)
 		return;
 	}
 	const struct session *owner = relay_session_of_agent(request->peer, &call->message);
-	if (!note_forwarded(request, call, owner)) {
-		return;
-	}
+	note_forwarded(request, call, owner);
 	request->note->options = mem_strndup(message_place(&call->message, PLACE_OPTIONS));
 	if (!request->session_id && owner) {
 		request->session_id = mem_strdup(owner->id);

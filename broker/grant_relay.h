@@ -58,6 +58,9 @@ bool grant_resolve(struct peer *peer, const struct call *call, const struct subj
 /* How many calls that are of no turn wait for that, and their bytes; added to both. */
 void grant_resolve_count(const struct relay *relay, int *count, size_t *bytes);
 
+/* The paths of a call that was resumed, where it was, become the subject's. */
+void grant_take_paths(struct subject *subject, const struct call *call);
+
 /* The session was cancelled: calls of its turn that wait for that end with the failure. */
 void grant_resolve_cancel(
 	struct relay *relay, const char *session_id, const struct failure *failure);

@@ -8,14 +8,16 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "broker/environment.h"
+#include "broker/policy_rule.h"
 #include "base/real_path.h"
 
 /*
  * Rules on paths are about the files that are meant, so links are resolved
  * before policy decides: inside the sandbox where the broker serves the files,
- * on this machine where the editor does. One call of an agent after the other,
- * so that two writes of one file keep their order. Without a rule on paths
- * nothing of this happens.
+ * on this machine where the editor does; those that a tool of the agent's names,
+ * where the agent is. One call of an agent after the other, so that two writes
+ * of one file keep their order. Where policy looks at no path nothing of this
+ * happens.
  */
 struct resolving {
 	struct list link;      // peer.resolving
@@ -25,7 +27,8 @@ struct resolving {
 	char **roots;          // owned, NULL-terminated; the session's; NULL: none
 	char *session_id;      // owned; NULL: it is not known
 	const struct grant_resumer *resumer;
-	bool is_file; // a read or write, and not a tool that names paths
+	bool is_file;       // a read or write, and not a tool that names paths
+	bool is_unresolved; // a path of a tool's that seems to lie in the roots does not
 	size_t next;
 	struct file_op *op;  // in the sandbox; NULL: none
 	struct pool_job job; // on this machine
@@ -51,7 +54,8 @@ static void go_on(struct resolving *resolving, const struct failure *failure)
 	struct error err;
 	struct frame_reader *reader;
 	struct peer *peer = resolving->peer;
-	struct call call = {.resolved = resolving->paths};
+	struct call call = {
+		.resolved = resolving->paths, .is_unresolved = resolving->is_unresolved};
 	list_remove(&resolving->link);
 	ev_timer_stop(peer->relay->config.loop, &resolving->due);
 	peer->relay->held_bytes -= parcel_size(resolving->parcel);
@@ -112,7 +116,19 @@ static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 
 static void resolve_next(struct resolving *resolving);
 
-/* A tool of the agent's own may name what is not in the sandbox's roots. */
+/* By its name alone. */
+static bool seems_inside(const struct resolving *resolving, const char *path)
+{
+	const char *const paths[] = {path, NULL};
+	const struct policy_query query = {
+		.roots = (const char *const *)resolving->roots, .paths = paths};
+	return policy_is_inside_roots(&query);
+}
+
+/*
+ * A tool of the agent's own may name what is not in the sandbox's roots. What only seems to lie
+ * there leads out by a link, or is not known.
+ */
 static void on_resolved(void *data, const char *path, const struct error *err)
 {
 	struct resolving *resolving = data;
@@ -120,6 +136,10 @@ static void on_resolved(void *data, const char *path, const struct error *err)
 	if (err && err->code != ERROR_NOT_FOUND && resolving->is_file) {
 		finish(resolving, err);
 		return;
+	}
+	if (err && err->code != ERROR_NOT_FOUND &&
+		seems_inside(resolving, resolving->paths[resolving->next])) {
+		resolving->is_unresolved = true;
 	}
 	if (!err) {
 		free(resolving->paths[resolving->next]);
@@ -184,6 +204,20 @@ static void on_job_done(struct pool_job *job)
 
 /* ---- one after the other ---- */
 
+static bool shares_files(const struct peer *peer)
+{
+	const struct sandbox_capabilities *capabilities =
+		sandbox_capabilities(agent_sandbox(peer->agent));
+	return !capabilities->isolated && !capabilities->maps_paths;
+}
+
+/* In the sandbox: where the broker serves the files, and of what a tool of the agent's names there.
+ */
+static bool is_resolved_there(const struct peer *peer, bool is_file)
+{
+	return relay_uses_toolhost(peer) || (!is_file && !shares_files(peer));
+}
+
 static void begin_first(struct peer *peer)
 {
 	struct error err;
@@ -196,7 +230,7 @@ static void begin_first(struct peer *peer)
 	if (timeout_ms > 0) {
 		ev_timer_start(peer->relay->config.loop, &resolving->due);
 	}
-	if (relay_uses_toolhost(peer)) {
+	if (is_resolved_there(peer, resolving->is_file)) {
 		resolve_next(resolving);
 		return;
 	}
@@ -210,14 +244,9 @@ static void begin_first(struct peer *peer)
 }
 
 /* Where the editor serves files elsewhere nobody here can see its links. */
-static bool can_resolve(const struct peer *peer)
+static bool can_resolve(const struct peer *peer, bool is_file)
 {
-	if (relay_uses_toolhost(peer)) {
-		return true;
-	}
-	const struct sandbox_capabilities *capabilities =
-		sandbox_capabilities(agent_sandbox(peer->agent));
-	return peer->relay->config.pool && !capabilities->isolated && !capabilities->maps_paths;
+	return is_resolved_there(peer, is_file) || (peer->relay->config.pool && shares_files(peer));
 }
 
 bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject,
@@ -225,7 +254,8 @@ bool grant_resolve(struct peer *peer, const struct call *call, const struct subj
 {
 	struct relay *relay = peer->relay;
 	if (call->resolved || !subject->paths ||
-		!policy_has_path_rules(relay->config.profile->policy) || !can_resolve(peer)) {
+		!policy_looks_at_paths(relay->config.profile->policy) ||
+		!can_resolve(peer, subject->operation != POLICY_GRANT)) {
 		return false;
 	}
 	if (relay->held_bytes + call->frame->bytes.len > RELAY_HELD_MAX) {
@@ -248,6 +278,16 @@ bool grant_resolve(struct peer *peer, const struct call *call, const struct subj
 	list_append(&peer->resolving, &resolving->link);
 	begin_first(peer);
 	return true;
+}
+
+void grant_take_paths(struct subject *subject, const struct call *call)
+{
+	if (call->resolved) {
+		subject_set_paths(subject, call->resolved);
+	}
+	if (call->is_unresolved) {
+		subject->unknown |= POLICY_UNKNOWN_PATHS;
+	}
 }
 
 void grant_resolve_init(struct peer *peer)

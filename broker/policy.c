@@ -163,8 +163,11 @@ struct policy_verdict policy_decide_agent_modes(const struct policy *policy)
 		allows ? POLICY_ALLOW_ONCE : POLICY_REJECT_ONCE, mode_lines[policy->mode]};
 }
 
-bool policy_has_path_rules(const struct policy *policy)
+bool policy_looks_at_paths(const struct policy *policy)
 {
+	if (policy->mode == POLICY_MODE_APPROVE_READS) {
+		return true;
+	}
 	LIST_FOR_EACH(rule, &policy->rules, struct policy_rule, link) {
 		if (rule->pattern && rule->operation != POLICY_GRANT) {
 			return true;

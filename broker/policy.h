@@ -35,6 +35,17 @@ enum policy_mode {
 	POLICY_MODE_DENY_ALL,
 };
 
+/*
+ * What could not be read of a request. It may be anything: a rule that guards is
+ * taken to match where it hangs on that, and one that allows is not.
+ */
+enum policy_unknown {
+	POLICY_UNKNOWN_PATHS = 1 << 0, // all of them, or some
+	POLICY_UNKNOWN_COMMAND = 1 << 1,
+	POLICY_UNKNOWN_KIND = 1 << 2, // of a tool
+	POLICY_UNKNOWN_ALL = POLICY_UNKNOWN_PATHS | POLICY_UNKNOWN_COMMAND | POLICY_UNKNOWN_KIND,
+};
+
 /* What is to be decided; everything borrowed, every list NULL-terminated or NULL. */
 struct policy_query {
 	enum policy_operation operation;
@@ -44,6 +55,7 @@ struct policy_query {
 	const char *const *command; // TERMINAL, GRANT: the words
 	bool shell_line;            // command is one word that a shell will read
 	const char *tool_kind;      // GRANT: the tool call's kind ("edit", "execute", …), or NULL
+	unsigned unknown;           // of enum policy_unknown
 };
 
 /* What was decided, and which line of the policy did it. */
@@ -81,8 +93,8 @@ struct policy_verdict policy_decide(const struct policy *policy, const struct po
  */
 struct policy_verdict policy_decide_agent_modes(const struct policy *policy);
 
-/* Whether any rule is about the paths of files. */
-bool policy_has_path_rules(const struct policy *policy);
+/* Whether a decision hangs on what file a path means: by a rule, or by mode = approve-reads. */
+bool policy_looks_at_paths(const struct policy *policy);
 
 /* "mode = ask", then the rules as "deny = write …" in the order of precedence, then "agent-modes =
  * …" where it is set; NULL after the last.

@@ -220,6 +220,9 @@ static bool paths_match(const struct policy_rule *rule, const struct policy_quer
 {
 	bool guards = rule->effect != POLICY_ALLOW;
 	bool all = query->paths && query->paths[0];
+	if (query->unknown & POLICY_UNKNOWN_PATHS) {
+		return guards;
+	}
 	for (size_t i = 0; query->paths && query->paths[i]; i++) {
 		bool matches =
 			any_path_matches(rule->pattern, query->paths[i], query->roots, guards);
@@ -233,18 +236,22 @@ static bool paths_match(const struct policy_rule *rule, const struct policy_quer
 
 bool policy_is_inside_roots(const struct policy_query *query)
 {
-	for (size_t i = 0; query->roots && query->paths && query->paths[i]; i++) {
+	bool is_known = query->paths && query->paths[0] && !(query->unknown & POLICY_UNKNOWN_PATHS);
+	for (size_t i = 0; is_known && query->paths[i]; i++) {
 		if (!any_path_matches("**", query->paths[i], query->roots, false)) {
 			return false;
 		}
 	}
-	return true;
+	return is_known;
 }
 
 /* ---- matching ---- */
 
 static bool pattern_matches(const struct policy_rule *rule, const struct policy_query *query)
 {
+	if (rule->words.count > 0 && (query->unknown & POLICY_UNKNOWN_COMMAND)) {
+		return rule->effect != POLICY_ALLOW;
+	}
 	if (rule->words.count > 0) {
 		return rule->effect == POLICY_ALLOW
 		               ? policy_words_begin(&rule->words, query->command, query->shell_line)
@@ -252,6 +259,18 @@ static bool pattern_matches(const struct policy_rule *rule, const struct policy_
 					 &rule->words, query->command, query->shell_line);
 	}
 	return paths_match(rule, query);
+}
+
+/* The pattern of a grant rule; none is every kind. */
+static bool kind_matches(const struct policy_rule *rule, const struct policy_query *query)
+{
+	if (!rule->pattern) {
+		return true;
+	}
+	if (query->unknown & POLICY_UNKNOWN_KIND) {
+		return rule->effect != POLICY_ALLOW;
+	}
+	return query->tool_kind && strcmp(rule->pattern, query->tool_kind) == 0;
 }
 
 bool policy_rule_matches(const struct policy_rule *rule, const struct policy_query *query)
@@ -262,14 +281,14 @@ bool policy_rule_matches(const struct policy_rule *rule, const struct policy_que
 	}
 	if (rule->operation == POLICY_GRANT) {
 		assert(rule->words.count == 0);
-		return query->operation == POLICY_GRANT &&
-		       (!rule->pattern ||
-			       (query->tool_kind && strcmp(rule->pattern, query->tool_kind) == 0));
+		return query->operation == POLICY_GRANT && kind_matches(rule, query);
 	}
 	enum policy_operation subject = policy_subject(query);
 	if (subject == POLICY_GRANT) {
 		/* What the tool does is not known: a rule that guards goes by path and words. */
-		return rule->effect != POLICY_ALLOW && has_pattern && pattern_matches(rule, query);
+		return rule->effect != POLICY_ALLOW &&
+		       (has_pattern ? pattern_matches(rule, query)
+				    : (query->unknown & POLICY_UNKNOWN_KIND) != 0);
 	}
 	return subject == (enum policy_operation)rule->operation &&
 	       (!has_pattern || pattern_matches(rule, query));

@@ -40,7 +40,8 @@ bool policy_rule_matches(const struct policy_rule *rule, const struct policy_que
  */
 enum policy_operation policy_subject(const struct policy_query *query);
 
-/* Every path lies in one of the roots; true where no roots or no paths are known. */
+/* Every path lies in one of the roots; false where no root or no path is known, or not every one.
+ */
 bool policy_is_inside_roots(const struct policy_query *query);
 
 #endif

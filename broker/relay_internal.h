@@ -113,6 +113,7 @@ struct call {
 	struct message message;
 	bool was_granted;      // policy has decided already
 	char *const *resolved; // borrowed, NULL-terminated; its paths without links, or NULL
+	bool is_unresolved;    // one of them may mean another file all the same
 	bool was_parked;       // it waited for the agent's sandbox, or for its roots
 	bool has_roots;        // the directories it names are roots of the sandbox
 	const struct mcp_commands *mcp; // borrowed; what was asked of its MCP servers; may be NULL

@@ -128,66 +128,104 @@ static bool read_surroundings(
 				       "params.cwd is no string, or holds a NUL");
 }
 
-/* rawInput.command, where an agent says it: a shell line, or its words. */
-static bool read_tool_command(
-	struct subject *subject, const struct json_doc *doc, struct error *err)
+/* ---- a tool call ---- */
+
+/* The one value of a place; of several the agent's reader might take any. */
+static struct span only_place(
+	struct subject *subject, const struct message *message, enum place place, unsigned unknown)
 {
-	json_node command = json_path(doc, 0, "rawInput.command");
-	if (json_is(doc, command, JSON_STRING)) {
-		subject->shell_line = true;
-		return add_string(doc, command, &subject->command, "rawInput.command", err);
+	const struct json_hit *hits = json_check_hits(message->check);
+	size_t count = 0;
+	for (size_t i = 0; i < json_check_hit_count(message->check); i++) {
+		count += hits[i].place == place ? 1 : 0;
 	}
-	if (!json_is(doc, command, JSON_ARRAY)) {
-		return true;
+	if (count > 1) {
+		subject->unknown |= unknown;
+		return (struct span){NULL, 0};
 	}
-	for (json_node word = json_first(doc, command); word != JSON_NODE_NONE;
+	return message_place(message, place);
+}
+
+static bool read_words(struct subject *subject, const struct json_doc *doc)
+{
+	struct error err;
+	subject->shell_line = json_is(doc, 0, JSON_STRING);
+	if (subject->shell_line) {
+		return add_string(doc, 0, &subject->command, "rawInput.command", &err);
+	}
+	bool ok = true;
+	for (json_node word = json_first(doc, 0); ok && word != JSON_NODE_NONE;
 		word = json_next(doc, word)) {
-		if (!add_string(doc, word, &subject->command, "rawInput.command", err)) {
-			return false;
-		}
+		ok = add_string(doc, word, &subject->command, "rawInput.command", &err);
 	}
-	return true;
-}
-
-static bool read_tool_paths(
-	struct subject *subject, const struct json_doc *doc, const char *array, struct error *err)
-{
-	for (json_node item = json_first(doc, json_get(doc, 0, array)); item != JSON_NODE_NONE;
-		item = json_next(doc, item)) {
-		json_node path = json_get(doc, item, "path");
-		if (path != JSON_NODE_NONE &&
-			!add_string(doc, path, &subject->paths, "toolCall's path", err)) {
-			return false;
-		}
-	}
-	return true;
-}
-
-static bool read_tool_call(
-	struct subject *subject, const struct message *message, struct error *err)
-{
-	struct span raw = message_place(message, PLACE_TOOL_CALL);
-	if (raw.len == 0 || raw.data[0] != '{') {
-		return error_set_reason(
-			err, ERROR_PROTOCOL, "INVALID_PARAMS", "params.toolCall is no object");
-	}
-	struct json_doc *doc = json_doc_parse_unchecked(raw, err);
-	if (!doc) {
-		return error_prefix(err, "params.toolCall");
-	}
-	subject->kind = json_string(doc, json_get(doc, 0, "kind"));
-	bool ok = read_tool_command(subject, doc, err) &&
-	          read_tool_paths(subject, doc, "locations", err) &&
-	          read_tool_paths(subject, doc, "content", err);
-	json_doc_destroy(doc);
 	return ok;
+}
+
+/* rawInput.command, where an agent says it: a shell line, or its words. */
+static void read_tool_command(struct subject *subject, const struct message *message)
+{
+	struct span raw =
+		only_place(subject, message, PLACE_TOOL_CALL_COMMAND, POLICY_UNKNOWN_COMMAND);
+	if (raw.len == 0 || (raw.data[0] != '"' && raw.data[0] != '[')) {
+		return;
+	}
+	struct json_doc *doc = json_doc_parse_unchecked(raw, NULL);
+	if (!doc || !read_words(subject, doc)) {
+		subject->unknown |= POLICY_UNKNOWN_COMMAND;
+	}
+	json_doc_destroy(doc);
+}
+
+static char *text_of(struct span raw)
+{
+	struct json_doc *doc = json_doc_parse_unchecked(raw, NULL);
+	char *text = doc ? json_string(doc, 0) : NULL;
+	json_doc_destroy(doc);
+	return text;
+}
+
+static void read_tool_paths(
+	struct subject *subject, const struct message *message, enum place place)
+{
+	const struct json_hit *hits = json_check_hits(message->check);
+	struct error err;
+	for (size_t i = 0; i < json_check_hit_count(message->check); i++) {
+		if (hits[i].place != place) {
+			continue;
+		}
+		char *path = text_of((struct span){
+			message->text.data + hits[i].start, hits[i].end - hits[i].start});
+		if (!path || !add_word(&subject->paths, path, &err)) {
+			subject->unknown |= POLICY_UNKNOWN_PATHS;
+			break;
+		}
+	}
+}
+
+/*
+ * Only what policy looks at is read, by its place: the rest of a tool call may be of any form and
+ * size.
+ */
+void subject_read_tool_call(struct subject *subject, const struct message *message)
+{
+	*subject = (struct subject){.operation = POLICY_GRANT};
+	struct span call = message_place(message, PLACE_TOOL_CALL);
+	if (call.len == 0 || call.data[0] != '{') {
+		subject->unknown = POLICY_UNKNOWN_ALL;
+		return;
+	}
+	struct span kind = only_place(subject, message, PLACE_TOOL_CALL_KIND, POLICY_UNKNOWN_KIND);
+	subject->kind = kind.len > 0 ? text_of(kind) : NULL;
+	read_tool_command(subject, message);
+	read_tool_paths(subject, message, PLACE_TOOL_CALL_LOCATION);
+	read_tool_paths(subject, message, PLACE_TOOL_CALL_DIFF);
 }
 
 bool subject_read(struct subject *subject, enum policy_operation operation,
 	const struct message *message, struct error *err)
 {
 	*subject = (struct subject){.operation = operation};
-	bool ok = false;
+	bool ok = true;
 	switch (operation) {
 	case POLICY_READ:
 	case POLICY_WRITE:
@@ -198,11 +236,12 @@ bool subject_read(struct subject *subject, enum policy_operation operation,
 		     read_args(subject, message, err) && read_surroundings(subject, message, err);
 		break;
 	default:
-		ok = read_tool_call(subject, message, err);
+		subject_read_tool_call(subject, message);
 		break;
 	}
 	if (!ok) {
 		subject_finish(subject);
+		subject->unknown = POLICY_UNKNOWN_ALL;
 	}
 	return ok;
 }
@@ -340,10 +379,10 @@ static bool words_equal(char *const *a, char *const *b)
 
 bool subject_equals(const struct subject *a, const struct subject *b)
 {
-	return a->operation == b->operation && a->shell_line == b->shell_line &&
-	       words_equal(a->paths, b->paths) && words_equal(a->command, b->command) &&
-	       texts_equal(a->cwd, b->cwd) && texts_equal(a->env, b->env) &&
-	       texts_equal(a->kind, b->kind);
+	return !a->unknown && !b->unknown && a->operation == b->operation &&
+	       a->shell_line == b->shell_line && words_equal(a->paths, b->paths) &&
+	       words_equal(a->command, b->command) && texts_equal(a->cwd, b->cwd) &&
+	       texts_equal(a->env, b->env) && texts_equal(a->kind, b->kind);
 }
 
 void subject_finish(struct subject *subject)
@@ -365,6 +404,7 @@ struct policy_query subject_query(const struct subject *subject, const char *con
 		.command = (const char *const *)subject->command,
 		.shell_line = subject->shell_line,
 		.tool_kind = subject->kind,
+		.unknown = subject->unknown,
 	};
 }
 

@@ -21,17 +21,24 @@ struct subject {
 	bool is_resolved; // the paths are without links
 	char **command;   // owned, NULL-terminated; NULL: none
 	bool shell_line;
-	char *cwd;  // owned; of a command, where it names one; NULL: the session's
-	char *env;  // owned; raw JSON, the variables added for a command; NULL: none
-	char *kind; // owned; the tool call's; may be NULL
+	char *cwd;        // owned; of a command, where it names one; NULL: the session's
+	char *env;        // owned; raw JSON, the variables added for a command; NULL: none
+	char *kind;       // owned; the tool call's; may be NULL
+	unsigned unknown; // of enum policy_unknown
 };
 
 /* Whether policy has a say in the method; sets the operation it is. */
 bool subject_operation(const char *method, enum policy_operation *out_operation);
 
-/* ERROR_PROTOCOL (INVALID_PARAMS) names the member that is missing or wrong. */
+/*
+ * False where a file's or a command's request is not as ACP has it: ERROR_PROTOCOL
+ * (INVALID_PARAMS) names the member that is missing or wrong, ERROR_LIMIT that
+ * there is too much of it; all of the subject is unknown then. A tool call may be
+ * of any form: what cannot be read of it is unknown, and that is no mistake.
+ */
 bool subject_read(struct subject *subject, enum policy_operation operation,
 	const struct message *message, struct error *err) ATTR_NODISCARD;
+void subject_read_tool_call(struct subject *subject, const struct message *message);
 void subject_finish(struct subject *subject);
 
 /*
@@ -51,7 +58,10 @@ void subject_destroy(struct subject *subject);
 /* Takes other names for its paths: the same ones without links. Copied. */
 void subject_set_paths(struct subject *subject, char *const *paths);
 
-/* The same operation on the same path, or the same command in the same surroundings. */
+/*
+ * The same operation on the same path, or the same command in the same surroundings; what is not
+ * known is never the same.
+ */
 bool subject_equals(const struct subject *a, const struct subject *b);
 
 /* As a question to policy; borrows from the subject and roots. */

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Policy in a whole session: who is asked, what the agent is told, what the editor never sees."""
 
+import json
+
 from case import Case, main
 from host import NEVER
 
@@ -103,6 +105,61 @@ class Policy(Case):
         self.assertIn('"terminalId"', self.said('terminal echo hi')[0])
         for command in ('rm -rf x', 'echo hi; rm -rf x', 'echo $(rm x)', 'cat notes.txt'):
             self.assert_refused(self.said(f'terminal {command}')[0], 'terminal/create')
+
+    def permission(self, session, **call):
+        """What the agent says of a permission it asks for."""
+        params = {'sessionId': session, 'toolCall': call, 'options': [
+            {'optionId': 'yes', 'name': 'Y', 'kind': 'allow_once'},
+            {'optionId': 'no', 'name': 'N', 'kind': 'reject_once'}]}
+        return self.said('request session/request_permission ' + json.dumps(params))[0]
+
+    def test_without_a_policy_the_person_is_asked_whatever_a_tool_says(self):
+        self.client = self.broker()
+        self.client.initialize()
+        self.session = self.client.new_session(self.work)
+        calls = ({'rawInput': {'command': ['a', 1]}}, {'rawInput': {'command': 'a\0b'}},
+                 {'rawInput': {'command': ['w'] * 5000}}, {'locations': [{'path': None}]},
+                 {'rawInput': {'rows': [[row, {}] for row in range(6000)]}})
+        for call in calls:
+            self.assertIn('"optionId":"yes"', self.permission(self.session, **call))
+        asked = self.asked('session/request_permission')
+        self.assertEqual([params['toolCall'] for params in asked], list(calls))
+        self.client.host.replies['fs/read_text_file'] = {'content': ''}
+        self.said('request session/request_permission {"options":[]}',
+                  'request fs/read_text_file {}')
+        self.assertEqual(len(self.asked('session/request_permission')), len(calls) + 1)
+        self.assertEqual(self.asked('fs/read_text_file'), [{}])
+
+    def test_approve_reads_says_yes_inside_the_sessions_directories_alone(self):
+        (self.work / 'sub').mkdir()
+        (self.work / 'notes.txt').write_text('eins')
+        (self.work / 'link').symlink_to(self.dir)
+        (self.work / 'to-notes').symlink_to('notes.txt')
+        (self.dir / 'secret').write_text('geheim')
+        for toolhost in ('editor', 'broker'):
+            self.client = self.broker(options=self.config(
+                policy=('mode = approve-reads',), toolhost=toolhost))
+            self.client.initialize()
+            session = self.session = self.client.new_session(self.work)
+            self.client.host.permission = 'reject_once'
+
+            def answers(expected, *paths, kind='read', of=session, **call):
+                locations = [{'path': str(path)} for path in paths]
+                said = self.permission(of, kind=kind, locations=locations, **call)
+                self.assertIn(f'"optionId":"{expected}"', said, (toolhost, paths))
+
+            answers('yes', self.work / 'notes.txt')
+            answers('yes', self.work / 'to-notes', self.work / 'sub', kind='search')
+            answers('no', self.work / 'link' / 'secret')
+            answers('no', self.work / 'notes.txt', self.work / 'link' / 'secret')
+            answers('no', '/etc/shadow')
+            answers('no', f'{self.work}/../secret')
+            answers('no', rawInput={'file_path': '/etc/shadow'})
+            answers('no', rawInput={'command': 'cat /etc/shadow'})
+            answers('no', '/etc/shadow', of='nobody')
+            answers('no', self.work / 'notes.txt', of='nobody')
+            answers('no', self.work / 'notes.txt', kind='edit')
+            self.client.finish()
 
     def test_a_cancel_answers_the_question_the_broker_asked(self):
         client = self.open('mode = ask-all')

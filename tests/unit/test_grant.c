@@ -44,27 +44,94 @@ static void test_what_is_allowed_passes_and_what_is_denied_is_refused(void **sta
 	agent_hears_nothing(fixture, 0);
 }
 
-static void test_what_cannot_be_judged_is_refused(void **state)
+/* Requests that are not as ACP has them, or of which policy cannot tell what they are about. */
+static const struct {
+	const char *method;
+	const char *params;
+} unreadable[] = {
+	{"fs/read_text_file", "{}"},
+	{"fs/write_text_file", "{'path':7,'content':''}"},
+	{"terminal/create", "{'args':[]}"},
+	{"terminal/create", "{'command':'ls','args':'-l'}"},
+	{"terminal/create", "{'command':'ls','cwd':7}"},
+	{"session/request_permission", "{'options':[]}"},
+	{"session/request_permission",
+		"{'sessionId':'s','toolCall':{'locations':[{'path':null}]}}"},
+	{"session/request_permission", "{'sessionId':'s','toolCall':{'rawInput':{'command':"
+				       "['a',1]}}}"},
+	{"session/request_permission", "{'sessionId':'s','toolCall':{'rawInput':{'command':"
+				       "'a\\u0000'}}}"},
+};
+
+static void hear_unreadable_pass(struct fixture *fixture)
 {
-	static const struct {
-		const char *method;
-		const char *params;
-		const char *words;
-	} cases[] = {
-		{"fs/read_text_file", "{}", "params.path is missing"},
-		{"fs/write_text_file", "{'path':7,'content':''}", "params.path is no string"},
-		{"terminal/create", "{'args':[]}", "params.command is missing"},
-		{"terminal/create", "{'command':'ls','args':'-l'}", "params.args is no array"},
-		{"session/request_permission", "{'options':[]}", "params.toolCall is no object"},
-	};
+	for (size_t i = 0; i < ARRAY_LENGTH(unreadable); i++) {
+		agent_says(fixture, 0, "'id':'q','method':'%s','params':%s", unreadable[i].method,
+			unreadable[i].params);
+		editor_hears(fixture, "'id':%zu,'method':'%s','params':%s", i, unreadable[i].method,
+			unreadable[i].params);
+	}
+	agent_hears_nothing(fixture, 0);
+}
+
+static void test_without_a_policy_all_that_cannot_be_judged_passes(void **state)
+{
 	struct fixture *fixture = *state;
-	begin_with_policy(fixture, POLICY("mode = approve-all"));
-	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-		agent_says(fixture, 0, "'id':7,'method':'%s','params':%s", cases[i].method,
-			cases[i].params);
-		agent_hears_failure(fixture, 0, "7", "INVALID_PARAMS", "session", cases[i].words);
+	begin_with_session(fixture);
+	hear_unreadable_pass(fixture);
+}
+
+static void test_what_cannot_be_judged_passes_where_nothing_hangs_on_it(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask", "deny = grant fetch", "allow = read"));
+	for (size_t i = 0; i < ARRAY_LENGTH(unreadable); i++) {
+		if (strcmp(unreadable[i].params, "{'options':[]}") == 0) {
+			continue; // it may be for a tool that fetches
+		}
+		agent_says(fixture, 0, "'id':'q','method':'%s','params':%s", unreadable[i].method,
+			unreadable[i].params);
+		free(editor_line(fixture));
+	}
+	agent_hears_nothing(fixture, 0);
+}
+
+static void test_what_cannot_be_judged_is_guarded(void **state)
+{
+	static const char *const rules[] = {"deny = read **/.env", "deny = write **/.env",
+		"deny = terminal rm", "mode = approve-all", NULL};
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, rules);
+	for (size_t i = 0; i < ARRAY_LENGTH(unreadable); i++) {
+		agent_says(fixture, 0, "'id':7,'method':'%s','params':%s", unreadable[i].method,
+			unreadable[i].params);
+		if (strcmp(unreadable[i].method, "session/request_permission") == 0) {
+			agent_hears(
+				fixture, 0, "'id':7,'result':{'outcome':{'outcome':'cancelled'}}");
+		} else {
+			agent_hears_failure(fixture, 0, "7", "PERMISSION_DENIED", "session",
+				"refused by policy (deny = ");
+		}
 	}
 	editor_hears_nothing(fixture);
+}
+
+static void test_what_cannot_be_judged_cannot_be_asked_about(void **state)
+{
+	static const char *const words[] = {"params.path is missing", "params.path is no string",
+		"params.command is missing", "params.args is no array", "params.cwd is no string"};
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all", "ask = read"));
+	for (size_t i = 0; i < ARRAY_LENGTH(unreadable); i++) {
+		agent_says(fixture, 0, "'id':7,'method':'%s','params':%s", unreadable[i].method,
+			unreadable[i].params);
+		if (i < ARRAY_LENGTH(words)) {
+			agent_hears_failure(fixture, 0, "7", "INVALID_PARAMS", "session", words[i]);
+		} else {
+			free(editor_line(fixture)); // the agent's own question says what it says
+		}
+	}
+	agent_hears_nothing(fixture, 0);
 }
 
 /* ---- the agent's own questions ---- */
@@ -347,7 +414,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RELAY_TEST(test_what_is_allowed_passes_and_what_is_denied_is_refused),
-		RELAY_TEST(test_what_cannot_be_judged_is_refused),
+		RELAY_TEST(test_without_a_policy_all_that_cannot_be_judged_passes),
+		RELAY_TEST(test_what_cannot_be_judged_passes_where_nothing_hangs_on_it),
+		RELAY_TEST(test_what_cannot_be_judged_is_guarded),
+		RELAY_TEST(test_what_cannot_be_judged_cannot_be_asked_about),
 		RELAY_TEST(test_an_option_is_chosen_by_its_kind_never_by_its_position),
 		RELAY_TEST(test_a_no_is_said_with_an_option_that_rejects),
 		RELAY_TEST(test_where_policy_asks_its_question_goes_to_the_person),

@@ -10,7 +10,7 @@ static void test_modes_decide_where_no_rule_does(void **state)
 	} cases[] = {
 		{"mode = ask", ALLOW, ALLOW, ALLOW, ASK, ASK, ASK},
 		{"mode = ask-all", ALLOW, ASK, ASK, ASK, ASK, ASK},
-		{"mode = approve-reads", ALLOW, ASK, ASK, ALLOW, ASK, ASK},
+		{"mode = approve-reads", ALLOW, ASK, ASK, ASK, ASK, ASK}, // no path is named
 		{"mode = approve-all", ALLOW, ALLOW, ALLOW, ALLOW, ALLOW, ALLOW},
 		{"mode = deny-all", REJECT, REJECT, REJECT, REJECT, REJECT, REJECT},
 	};
@@ -213,6 +213,104 @@ static void test_rules_apply_to_what_permission_is_asked_for(void **state)
 	check_paths(cases, ARRAY_LENGTH(cases));
 }
 
+struct unknown_case {
+	const char *rules[RULES_MAX];
+	const char *kind;
+	unsigned unknown;
+	enum policy_decision decision;
+	const char *rule;
+};
+
+static void test_what_is_unknown_is_guarded_and_never_what_a_rule_allows(void **state)
+{
+	static const char *const paths[] = {"/work/project/src/a", NULL};
+	static const char *const command[] = {"make", NULL};
+	static const struct unknown_case cases[] = {
+		{{"mode = approve-all", "deny = write **/.git/**"}, "edit", POLICY_UNKNOWN_PATHS,
+			REJECT, "deny = write **/.git/**"},
+		{{"mode = approve-all", "deny = write **/.git/**"}, "read", POLICY_UNKNOWN_PATHS,
+			ALLOW, "mode = approve-all"},
+		{{"mode = approve-all", "deny = write **/.git/**"}, "edit", POLICY_UNKNOWN_COMMAND,
+			ALLOW, "mode = approve-all"},
+		{{"mode = approve-all", "deny = write **/.git/**"}, NULL, POLICY_UNKNOWN_PATHS,
+			REJECT, "deny = write **/.git/**"},
+		{{"mode = approve-all", "ask = terminal rm"}, "execute", POLICY_UNKNOWN_COMMAND,
+			ASK, "ask = terminal rm"},
+		{{"mode = approve-all", "deny = write"}, NULL, 0, ALLOW, "mode = approve-all"},
+		{{"mode = approve-all", "deny = write"}, NULL, POLICY_UNKNOWN_KIND, REJECT,
+			"deny = write"},
+		{{"mode = approve-all", "deny = grant fetch"}, NULL, POLICY_UNKNOWN_KIND, REJECT,
+			"deny = grant fetch"},
+		{{"mode = deny-all", "allow = write **"}, "edit", 0, ALLOW, "allow = write **"},
+		{{"mode = deny-all", "allow = write **"}, "edit", POLICY_UNKNOWN_PATHS, REJECT,
+			"mode = deny-all"},
+		{{"mode = deny-all", "allow = terminal make"}, "execute", 0, ALLOW,
+			"allow = terminal make"},
+		{{"mode = deny-all", "allow = terminal make"}, "execute", POLICY_UNKNOWN_COMMAND,
+			REJECT, "mode = deny-all"},
+		{{"allow = grant fetch"}, NULL, POLICY_UNKNOWN_KIND, ASK, "mode = ask"},
+		/* what no rule looks at changes nothing */
+		{{"allow = grant"}, NULL, POLICY_UNKNOWN_ALL, ALLOW, "allow = grant"},
+		{{"mode = approve-all"}, NULL, POLICY_UNKNOWN_ALL, ALLOW, "mode = approve-all"},
+		{{"mode = ask"}, NULL, POLICY_UNKNOWN_ALL, ASK, "mode = ask"},
+		{{"mode = approve-reads"}, "read", 0, ALLOW, "mode = approve-reads"},
+		{{"mode = approve-reads"}, "read", POLICY_UNKNOWN_PATHS, ASK,
+			"mode = approve-reads"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct error err;
+		struct policy *policy = policy_of(cases[i].rules, &err);
+		const struct policy_query query = {.operation = POLICY_GRANT,
+			.roots = roots,
+			.paths = paths,
+			.command = command,
+			.tool_kind = cases[i].kind,
+			.unknown = cases[i].unknown};
+		struct policy_verdict verdict = policy_decide(policy, &query);
+		if (verdict.decision != cases[i].decision ||
+			strcmp(verdict.rule, cases[i].rule) != 0) {
+			fail_msg("case %zu: %s by %s", i, policy_decision_name(verdict.decision),
+				verdict.rule);
+		}
+		policy_destroy(policy);
+	}
+}
+
+/* A tool says of itself that it reads; approve-reads believes it where it says what. */
+static void test_approve_reads_needs_roots_and_a_path_in_them(void **state)
+{
+	static const char *const inside[] = {"/work/project/a", NULL};
+	static const char *const none[] = {NULL};
+	const struct {
+		const char *const *roots;
+		const char *const *paths;
+		enum policy_decision decision;
+	} cases[] = {
+		{roots, inside, ALLOW},
+		{roots, NULL, ASK},
+		{roots, none, ASK},
+		{NULL, inside, ASK},
+		{none, inside, ASK},
+		{NULL, NULL, ASK},
+	};
+	struct error err;
+	struct policy *policy =
+		policy_of((const char *const[]){"mode = approve-reads", NULL}, &err);
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		const struct policy_query query = {.operation = POLICY_GRANT,
+			.roots = cases[i].roots,
+			.paths = cases[i].paths,
+			.tool_kind = "read"};
+		assert_int_equal(policy_decide(policy, &query).decision, cases[i].decision);
+	}
+	assert_true(policy_looks_at_paths(policy));
+	policy_destroy(policy);
+	policy = policy_of(
+		(const char *const[]){"mode = approve-all", "deny = terminal x", NULL}, &err);
+	assert_false(policy_looks_at_paths(policy));
+	policy_destroy(policy);
+}
+
 static void test_without_roots_only_guards_match_relative_patterns(void **state)
 {
 	static const char *const paths[] = {"/work/project/src/a", NULL};
@@ -289,6 +387,8 @@ int main(void)
 		cmocka_unit_test(test_no_section_asks),
 		cmocka_unit_test(test_path_rules),
 		cmocka_unit_test(test_rules_apply_to_what_permission_is_asked_for),
+		cmocka_unit_test(test_what_is_unknown_is_guarded_and_never_what_a_rule_allows),
+		cmocka_unit_test(test_approve_reads_needs_roots_and_a_path_in_them),
 		cmocka_unit_test(test_without_roots_only_guards_match_relative_patterns),
 		cmocka_unit_test(test_mistakes_in_rules_name_the_key),
 		cmocka_unit_test(test_lines_are_told_in_the_order_of_precedence),

@@ -68,6 +68,9 @@ static void assert_refused(const char *method, const char *params, const char *w
 	assert_int_equal(error.code, ERROR_PROTOCOL);
 	assert_string_equal(error.reason, "INVALID_PARAMS");
 	assert_string_equal(error.text, why);
+	assert_int_equal(subject.unknown, POLICY_UNKNOWN_ALL);
+	assert_null(subject.paths);
+	assert_null(subject.command);
 }
 
 /* The words, each followed by a bar; "-" where there is no list. */
@@ -171,16 +174,6 @@ static void test_what_is_missing_or_wrong_is_named(void **state)
 			"params.args is no array"},
 		{"terminal/create", "{\"command\":\"ls\",\"args\":{\"0\":\"-l\"}}",
 			"params.args is no array"},
-		{"session/request_permission", "{}", "params.toolCall is no object"},
-		{"session/request_permission", "{\"toolCall\":null}",
-			"params.toolCall is no object"},
-		{"session/request_permission", "{\"toolCall\":[]}", "params.toolCall is no object"},
-		{"session/request_permission",
-			"{\"toolCall\":{\"locations\":[{\"path\":\"/ok\"},{\"path\":7}]}}",
-			"toolCall's path is no string, or holds a NUL"},
-		{"session/request_permission",
-			"{\"toolCall\":{\"rawInput\":{\"command\":[\"ls\",7]}}}",
-			"rawInput.command is no string, or holds a NUL"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		assert_refused(cases[i].method, cases[i].params, cases[i].why);
@@ -232,6 +225,108 @@ static void test_a_tool_call_that_says_nothing_is_taken(void **state)
 	}
 }
 
+static void test_what_a_tool_call_says_in_another_form_is_unknown(void **state)
+{
+	static const struct {
+		const char *params;
+		unsigned unknown;
+	} cases[] = {
+		{"{}", POLICY_UNKNOWN_ALL},
+		{"null", POLICY_UNKNOWN_ALL},
+		{"{\"toolCall\":null}", POLICY_UNKNOWN_ALL},
+		{"{\"toolCall\":[]}", POLICY_UNKNOWN_ALL},
+		{"{\"toolCall\":{\"locations\":[{\"path\":\"/ok\"},{\"path\":7}]}}",
+			POLICY_UNKNOWN_PATHS},
+		{"{\"toolCall\":{\"locations\":[{\"path\":null}]}}", POLICY_UNKNOWN_PATHS},
+		{"{\"toolCall\":{\"content\":[{\"path\":\"/a\\u0000\"}]}}", POLICY_UNKNOWN_PATHS},
+		{"{\"toolCall\":{\"rawInput\":{\"command\":[\"ls\",7]}}}", POLICY_UNKNOWN_COMMAND},
+		{"{\"toolCall\":{\"rawInput\":{\"command\":\"a\\u0000b\"}}}",
+			POLICY_UNKNOWN_COMMAND},
+		{"{\"toolCall\":{\"rawInput\":{\"command\":\"a\",\"command\":\"b\"}}}",
+			POLICY_UNKNOWN_COMMAND},
+		{"{\"toolCall\":{\"kind\":\"read\",\"kind\":\"edit\"}}", POLICY_UNKNOWN_KIND},
+		{"{\"toolCall\":{\"kind\":\"edit\",\"rawInput\":[null]}}", 0},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		read_ok("session/request_permission", cases[i].params);
+		if (subject.unknown != cases[i].unknown) {
+			fail_msg("%s: %u", cases[i].params, subject.unknown);
+		}
+		assert_int_equal(subject_query(&subject, NULL).unknown, cases[i].unknown);
+		subject_finish(&subject);
+	}
+}
+
+/* The message is longer than the other tests' are. */
+static bool read_long(enum policy_operation operation, const struct buf *line)
+{
+	size_t room;
+	char *space = frame_reader_space(reader, &room);
+	assert_true(room >= line->len);
+	memcpy(space, buf_span(line).data, line->len);
+	frame_reader_fed(reader, line->len);
+	assert_true(frame_reader_next(reader, &frame));
+	assert_true(message_read(&message, &frame, &error));
+	return subject_read(&subject, operation, &message, &error);
+}
+
+static void append(struct buf *buf, const char *text, int times)
+{
+	for (int i = 0; i < times; i++) {
+		assert_true(buf_append(buf, span_of(text), NULL));
+	}
+}
+
+static const char permission[] =
+	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/request_permission\",\"params\":{"
+	"\"toolCall\":{\"kind\":\"edit\",\"locations\":[{\"path\":\"/a\"}],\"rawInput\":{";
+
+static void test_a_tool_calls_input_may_be_of_any_size(void **state)
+{
+	enum { ROWS = 6000 };
+	struct buf line;
+	buf_init(&line, MAX_MESSAGE);
+	append(&line, permission, 1);
+	append(&line, "\"rows\":[0", 1);
+	append(&line, ",[1,{}]", ROWS);
+	append(&line, "],\"command\":\"make\"}}}}\n", 1);
+	assert_true(read_long(POLICY_GRANT, &line));
+	assert_int_equal(subject.unknown, 0);
+	assert_string_equal(subject.kind, "edit");
+	assert_words(subject.paths, "/a|");
+	assert_words(subject.command, "make|");
+	subject_finish(&subject);
+	buf_finish(&line);
+}
+
+static void test_more_words_than_policy_looks_at_are_unknown(void **state)
+{
+	static const int counts[] = {4097, 20000};
+	for (size_t i = 0; i < ARRAY_LENGTH(counts); i++) {
+		struct buf line;
+		buf_init(&line, MAX_MESSAGE);
+		append(&line, permission, 1);
+		append(&line, "\"command\":[\"x\"", 1);
+		append(&line, ",\"\"", counts[i] - 1);
+		append(&line, "]}}}}\n", 1);
+		assert_true(read_long(POLICY_GRANT, &line));
+		assert_int_equal(subject.unknown, POLICY_UNKNOWN_COMMAND);
+		assert_words(subject.paths, "/a|");
+		subject_finish(&subject);
+		buf_finish(&line);
+	}
+}
+
+static void test_what_is_unknown_equals_nothing(void **state)
+{
+	read_ok("session/request_permission", "{}");
+	assert_false(subject_equals(&subject, &subject));
+	subject_finish(&subject);
+	read_ok("session/request_permission", "{\"toolCall\":{}}");
+	assert_true(subject_equals(&subject, &subject));
+	subject_finish(&subject);
+}
+
 static void test_a_flood_of_words_is_refused(void **state)
 {
 	struct buf params;
@@ -245,14 +340,7 @@ static void test_a_flood_of_words_is_refused(void **state)
 	assert_true(buf_append_format(&line, NULL,
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"terminal/create\",\"params\":%.*s]}}\n",
 		(int)params.len, buf_span(&params).data));
-	size_t room;
-	char *space = frame_reader_space(reader, &room);
-	assert_true(room >= line.len);
-	memcpy(space, buf_span(&line).data, line.len);
-	frame_reader_fed(reader, line.len);
-	assert_true(frame_reader_next(reader, &frame));
-	assert_true(message_read(&message, &frame, &error));
-	assert_false(subject_read(&subject, POLICY_TERMINAL, &message, &error));
+	assert_false(read_long(POLICY_TERMINAL, &line));
 	assert_int_equal(error.code, ERROR_LIMIT);
 	assert_string_equal(error.reason, "RESOURCE_LIMIT_EXCEEDED");
 	buf_finish(&params);
@@ -311,6 +399,10 @@ int main(void)
 		SUBJECT_TEST(test_a_permission_is_about_its_tool_call),
 		SUBJECT_TEST(test_a_tool_call_may_say_its_command),
 		SUBJECT_TEST(test_a_tool_call_that_says_nothing_is_taken),
+		SUBJECT_TEST(test_what_a_tool_call_says_in_another_form_is_unknown),
+		SUBJECT_TEST(test_a_tool_calls_input_may_be_of_any_size),
+		SUBJECT_TEST(test_more_words_than_policy_looks_at_are_unknown),
+		SUBJECT_TEST(test_what_is_unknown_equals_nothing),
 		SUBJECT_TEST(test_a_flood_of_words_is_refused),
 		SUBJECT_TEST(test_the_query_has_all_that_was_read),
 		SUBJECT_TEST(test_a_person_is_shown_the_words_or_the_first_path),
