@@ -154,6 +154,10 @@ static bool write_line(struct audit *audit, const struct audit_line *line, struc
 	write_member(&writer, "session", line->session);
 	write_member(&writer, "operation", line->operation);
 	write_subject(audit, &writer, line->subject);
+	if (line->variables) {
+		json_write_key(&writer, "variables");
+		json_write_raw(&writer, span_of(line->variables));
+	}
 	write_member(&writer, "rule", line->rule);
 	write_member(&writer, "decision", policy_decision_name(line->decision));
 	write_member(&writer, "by", audit_by_name(line->by));

@@ -14,10 +14,10 @@
  *      "subject":"/w/notes.txt","rule":"mode = ask-all","decision":"allow-once","by":"person"}
  *
  * A subject is the path or the command, without content, output and
- * environment; the secrets the broker knows (broker/secrets.h) are masked in
- * it. The file is 0600. Before it grows over its size it becomes FILE.1, that
- * one FILE.2, and so on to FILE.3; several brokers may write one file. A write
- * that fails is said once and ends the log, never the session.
+ * environment; the names of the variables that were added for a command stand
+ * in "variables". The secrets the broker knows (broker/secrets.h) are masked. The file is 0600.
+ * Before it grows over its size it becomes FILE.1, that one FILE.2, and so on to FILE.3; several
+ * brokers may write one file. A write that fails is said once and ends the log, never the session.
  */
 struct audit;
 
@@ -40,6 +40,7 @@ struct audit_line {
 	const char *session; // its id; NULL where it is not known
 	const char *operation;
 	const char *subject;
+	const char *variables; // JSON: the names of those added for a command; NULL: none
 	const char *rule;
 	enum policy_decision decision;
 	enum audit_by by;

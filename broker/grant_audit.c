@@ -4,12 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/subject_env.h"
+
 /* What a question's line in the audit log is made of, kept until it is answered. */
 struct grant_note {
 	enum policy_operation operation;
-	char *subject; // owned; NULL where there is no audit log
-	char *rule;    // owned; the same
-	char *options; // owned; raw JSON, of an agent's own question; NULL: the broker's
+	char *subject;   // owned; NULL where there is no audit log
+	char *variables; // owned; the same, or where none is added
+	char *rule;      // owned; the same
+	char *options;   // owned; raw JSON, of an agent's own question; NULL: the broker's
 };
 
 void grant_audit(struct relay *relay, const struct session *session, const struct subject *subject,
@@ -22,16 +25,19 @@ void grant_audit(struct relay *relay, const struct session *session, const struc
 		return;
 	}
 	char *text = subject_text_create(subject);
+	char *variables = subject_env_names(subject);
 	audit_write(
 		relay->config.audit, &(struct audit_line){
 					     .session = session ? session->id : NULL,
 					     .operation = policy_operation_name(subject->operation),
 					     .subject = text,
+					     .variables = variables,
 					     .rule = decision->verdict.rule,
 					     .decision = decision->verdict.decision,
 					     .by = by,
 				     });
 	free(text);
+	free(variables);
 }
 
 /* ---- questions ---- */
@@ -42,6 +48,7 @@ void grant_note_asked(struct request *request, const struct subject *subject, co
 	note->operation = subject->operation;
 	if (request->peer->relay->config.audit) {
 		note->subject = subject_text_create(subject);
+		note->variables = subject_env_names(subject);
 		note->rule = mem_strdup(rule);
 	}
 	request->note = note;
@@ -80,6 +87,7 @@ void grant_note_forwarded(struct request *request, const struct call *call)
 static void note_destroy(struct request *request)
 {
 	free(request->note->subject);
+	free(request->note->variables);
 	free(request->note->rule);
 	free(request->note->options);
 	free(request->note);
@@ -102,6 +110,7 @@ static void note_decided(
 					     .session = request->session_id,
 					     .operation = policy_operation_name(note->operation),
 					     .subject = note->subject,
+					     .variables = note->variables,
 					     .rule = note->rule,
 					     .decision = answer->decision,
 					     .by = answer->by,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "broker/question.h"
+#include "broker/subject_env.h"
 
 /* What a question of the broker's own looks like in the editor (ACP, session/request_permission).
  */
@@ -81,6 +82,7 @@ static void write_command(struct json_writer *writer, const struct subject *subj
 	if (subject->cwd) {
 		ok = ok && buf_append_format(&text, NULL, "\n\nin %s", subject->cwd);
 	}
+	ok = ok && subject_env_show(subject, &text);
 	if (ok) {
 		question_write_text(writer, buf_span(&text));
 	}

@@ -84,6 +84,8 @@ class Audit(PolicyCase):
                       f'write {self.work}/a.txt contents-of-it')
         text = (self.dir / 'audit').read_text()
         self.assertEqual(self.lines()[0]['subject'], 'echo ***')
+        self.assertEqual(self.lines()[0]['variables'], ['A'])
+        self.assertNotIn('variables', self.lines()[1])
         for hidden in ('sesame', 'hidden-value', 'contents-of-it'):
             self.assertNotIn(hidden, text)
 

@@ -52,6 +52,20 @@ class Asking(PolicyCase):
         self.assertIn('echo one; echo two', call['content'][0]['content']['text'])
         self.assertNotIn('locations', call)
 
+    def test_a_command_is_shown_with_the_variables_added_for_it(self):
+        client, session = self.open(broker=(f'audit = {self.dir}/audit',))
+        self.chooses(client, 'reject_once')
+        env = {'LD_PRELOAD': '/tmp/x.so', 'GIT_SSH_COMMAND': 'sh -c "a\nb"', 'MY_TOKEN': 'hush'}
+        params = {'sessionId': session, 'command': 'git', 'args': ['status'],
+                  'env': [{'name': name, 'value': value} for name, value in env.items()]}
+        client.prompt(session, f'request terminal/create {json.dumps(params)}')
+        content, = self.questions(client)[0]['toolCall']['content']
+        self.assertEqual(content['content']['text'].split('\n'), [
+            'git status', '', 'with', 'LD_PRELOAD=/tmp/x.so',
+            r'"GIT_SSH_COMMAND=sh -c \"a\nb\""', 'MY_TOKEN=***'])
+        row, = [json.loads(line) for line in (self.dir / 'audit').read_text().splitlines()]
+        self.assertEqual((row['subject'], row['variables']), ('git status', list(env)))
+
     def test_a_large_write_is_told_and_not_shown(self):
         client, session = self.open()
         self.chooses(client, 'reject_once')

@@ -136,10 +136,14 @@ static void test_lines_are_appended_to_what_is_there(void **state)
 static void test_a_session_that_is_not_known_is_null(void **state)
 {
 	struct audit *audit = open_audit();
-	audit_write(audit,
-		&(struct audit_line){NULL, "o", "s", "r", POLICY_REJECT_ONCE, AUDIT_BY_NOBODY});
+	audit_write(audit, &(struct audit_line){
+				   NULL, "o", "s", NULL, "r", POLICY_REJECT_ONCE, AUDIT_BY_NOBODY});
 	assert_non_null(strstr(content(0), "\"session\":null"));
+	assert_null(strstr(content(0), "variables"));
 	assert_member("by", "nobody");
+	audit_write(audit, &(struct audit_line){NULL, "o", "s", "[\"A\",\"B\"]", "r",
+				   POLICY_REJECT_ONCE, AUDIT_BY_NOBODY});
+	assert_non_null(strstr(content(0), "\"subject\":\"s\",\"variables\":[\"A\",\"B\"],"));
 	audit_close(audit);
 }
 
@@ -234,9 +238,11 @@ static void test_what_is_no_regular_file_is_a_mistake(void **state)
 	assert_int_equal(err.code, ERROR_CONFIG);
 	assert_null(audit_open(folder, SIZE, environment, NULL, &err));
 	assert_int_equal(err.code, ERROR_CONFIG);
-	assert_null(audit_open("/nonexistent/audit", SIZE, environment, NULL, &err));
+	char missing[sizeof(folder) + 16];
+	snprintf(missing, sizeof(missing), "%s/none/audit", folder);
+	assert_null(audit_open(missing, SIZE, environment, NULL, &err));
 	assert_int_equal(err.code, ERROR_CONFIG);
-	assert_non_null(strstr(err.text, "/nonexistent/audit"));
+	assert_non_null(strstr(err.text, missing));
 }
 
 static void test_a_failed_write_is_said_once_and_ends_the_log(void **state)
