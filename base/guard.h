@@ -58,6 +58,7 @@ struct guard_report {
 	int code;              // GUARD_EXITED
 	int signal;            // GUARD_EXITED
 	enum error_code error; // GUARD_FAILED, GUARD_FROZEN
+	bool lacks_folder;     // GUARD_FAILED: by the reason DIRECTORY_NOT_FOUND
 	/* Of the error; of GUARD_FROZEN without one, why it was done by signals, "" where not. */
 	char text[ERROR_TEXT_MAX];
 };

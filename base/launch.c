@@ -338,7 +338,12 @@ void launch_describe(
 	const struct launch *launch, const struct launch_failure *failure, struct error *err)
 {
 	const char *command = launch->argv[0];
-	if (failure->step == LAUNCH_CHDIR) {
+	bool has_no_folder = failure->errnum == ENOENT || failure->errnum == ENOTDIR;
+	if (failure->step == LAUNCH_CHDIR && has_no_folder) {
+		error_set_reason(err, ERROR_NOT_FOUND, "DIRECTORY_NOT_FOUND",
+			"starting \"%s\": changing to directory %s: %s", command, launch->cwd,
+			strerrordesc_np(failure->errnum));
+	} else if (failure->step == LAUNCH_CHDIR) {
 		error_set_errno(err, failure->errnum, "starting \"%s\": changing to directory %s",
 			command, launch->cwd);
 	} else if (failure->step == LAUNCH_FIND && strchr(command, '/')) {

@@ -55,7 +55,8 @@ static bool write_draft(int fd, const char *path, struct error *err)
 	if (len != sizeof(words)) {
 		return error_set_errno(err, errno, "making %s: no random bytes", path);
 	}
-	int size = snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64 "\n", words[0], words[1]);
+	int size =
+		snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64 "\n", words[0], words[1]);
 	if (write(fd, text, (size_t)size) != size || fsync(fd) != 0) {
 		return error_set_errno(err, errno, "writing %s", path);
 	}

@@ -11,8 +11,9 @@
 /*
  * What tells this machine from others: /etc/machine-id. That of a container is its image's, which
  * others may have, or it has none, and its name goes with it: there it is what stands in
- * FOLDER/machine-id, made at random once, so that it is as old as what is remembered in that folder.
- * Where there is no folder either (NULL, ""), nothing is remembered, and the host's name does.
+ * FOLDER/machine-id, made at random once, so that it is as old as what is remembered in that
+ * folder. Where there is no folder either (NULL, ""), nothing is remembered, and the host's name
+ * does.
  *
  * It is for hashes alone: machine-id(5) asks that it leaves the machine in no other way. Fails
  * where the folder's file can be neither read nor made; the error names it. Blocks. `root` is

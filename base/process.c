@@ -64,7 +64,8 @@ static void raise_rest(struct process *process)
 static void raise_failed(struct process *process, const struct guard_report *report)
 {
 	struct error err;
-	error_set(&err, report->error, "%s", report->text);
+	error_set_reason(&err, report->error, report->lacks_folder ? "DIRECTORY_NOT_FOUND" : NULL,
+		"%s", report->text);
 	process->state = PROCESS_OVER;
 	ev_io_stop(process->spawner->loop, &process->io);
 	process->listener->on_failed(process->data, &err);

@@ -39,8 +39,8 @@ struct broker {
 	const struct options *options;
 	const char *const *environment;
 	const struct broker_providers *providers;
-	bool was_signaled; // to end; who kills us mostly closes our stdin, too, which is no second one
-	bool is_login; // started by an editor for a terminal login
+	bool was_signaled; // to end; closing our stdin is no second signal
+	bool is_login;     // started by an editor for a terminal login
 	struct ev_loop *loop;
 	struct spawner *spawner;
 	struct pool *pool;
@@ -95,11 +95,8 @@ static void on_signal(struct ev_loop *loop, struct ev_signal *watcher, int event
 {
 	struct broker *broker = watcher->data;
 	log_info("broker: %s, ending", sigabbrev_np(watcher->signum));
-	if (broker->was_signaled) {
-		relay_hurry(broker->relay);
-	}
+	(broker->was_signaled ? relay_hurry : relay_end)(broker->relay);
 	broker->was_signaled = true;
-	relay_end(broker->relay);
 }
 
 static void on_editor_gone(void *data)

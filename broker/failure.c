@@ -85,6 +85,8 @@ const struct failure_code failure_codes[] = {
 	{"SESSION_CONFLICT", RPC_INTERNAL_ERROR, false, "close the other session first"},
 	{"RESOURCE_NOT_FOUND", RPC_RESOURCE_NOT_FOUND, false,
 		"make the file first, or name another"},
+	{"DIRECTORY_NOT_FOUND", RPC_INVALID_PARAMS, false,
+		"make the directory that the message names first, or name another"},
 	{"FILE_NOT_TEXT", RPC_INTERNAL_ERROR, false, "look at it with a command in a terminal"},
 	{"COMMAND_NOT_FOUND", RPC_INTERNAL_ERROR, false,
 		"install it, or name its full path; the message has the PATH searched"},

@@ -330,7 +330,7 @@ static void on_checked(void *data, const struct error *err)
 	}
 	struct error copy = *err;
 	if (err->code == ERROR_SYSTEM) {
-		error_set(&copy, ERROR_SYSTEM,
+		error_set_reason(&copy, ERROR_SYSTEM, err->reason,
 			"%s: a session that is synced needs its directory on this machine: make "
 			"it, or open another",
 			err->text);
@@ -351,12 +351,13 @@ static bool opening_check(struct opening *opening)
 	return opening->check != NULL; // the sync asks again
 }
 
-/* Before anything is written down: a record names a workspace by a path that leads there always. */
+/* ACP. Before anything is written down: a record names a workspace by a path that leads there
+ * always. */
 static bool are_absolute(char *const *directories, struct error *err)
 {
 	for (; *directories; directories++) {
 		if ((*directories)[0] != '/') {
-			return error_set(err, ERROR_DENIED,
+			return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
 				"workspace %s: it is not absolute: open it by a path that begins "
 				"with /",
 				*directories);

@@ -143,17 +143,38 @@ bool relay_toolhost_serves(const struct peer *peer, const char *method)
 	return toolhost_has_method(method) && relay_uses_toolhost(peer);
 }
 
+/* A session that is being loaded is there once that is answered, and has the agent's id before. */
+static char **roots_being_opened(const struct peer *peer, const char *agent_id)
+{
+	LIST_FOR_EACH(pending, &peer->asked.order, struct pending, order_link) {
+		const struct request *request = CONTAINER_OF(pending, struct request, pending);
+		const struct session *session =
+			request->session_id
+				? session_find(&peer->relay->sessions, request->session_id)
+				: NULL;
+		const char *id = session ? session->agent_id : request->session_id;
+		bool is_it = id && strcmp(id, agent_id) == 0 && (!session || !session->peer);
+		if (is_it && (request->roots || session)) {
+			return request->roots ? request->roots : session->roots;
+		}
+	}
+	return NULL;
+}
+
 void relay_toolhost_call(struct peer *peer, const struct call *call)
 {
-	struct session *session = relay_session_of_agent(peer, &call->message);
-	if (!session || !session->roots) {
+	char id[MESSAGE_SESSION_ID_MAX + 1] = "";
+	(void)message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id));
+	const struct session *session = relay_session_of_agent(peer, &call->message);
+	char **roots = session ? session->roots : roots_being_opened(peer, id);
+	if (!roots) {
 		struct failure failure = {"INVALID_PARAMS", "session",
 			"params.sessionId names no session of this agent", {NULL, 0}};
 		peer_fail(peer, call->message.id, &failure);
 		return;
 	}
-	toolhost_call(toolhost_of(peer), &call->message, session->agent_id,
-		(const char *const *)session->roots, call->resolved ? call->resolved[0] : NULL);
+	toolhost_call(toolhost_of(peer), &call->message, id, (const char *const *)roots,
+		call->resolved ? call->resolved[0] : NULL);
 }
 
 bool relay_toolhost_edit(struct peer *peer, const struct call *call, struct error *err)

@@ -131,7 +131,9 @@ static void on_cwd_resolved(void *data, const char *path, const struct error *er
 	struct tool_terminal *terminal = create->terminal;
 	create->op = NULL;
 	ev_timer_stop(terminal->toolhost->config.loop, &create->due);
-	if (err) {
+	if (err && err->code == ERROR_NOT_FOUND && !err->reason) {
+		tool_call_fail(&create->call, "DIRECTORY_NOT_FOUND", "%s", err->text);
+	} else if (err) {
 		fail_create(create, err);
 	} else if (!tool_is_below(path, (const char *const *)create->roots)) {
 		struct error refusal;

@@ -175,10 +175,10 @@ static bool find_from_newest(
 	if (!list_numbers(store, &numbers, &count, err)) {
 		return false;
 	}
-	bool ok =
-		back <= (long long)count
-			? read_one(store, numbers[count - (size_t)back], out, err)
-			: error_set(err, ERROR_NOT_FOUND, "there are only %zu checkpoints", count);
+	bool ok = back <= (long long)count
+	                  ? read_one(store, numbers[count - (size_t)back], out, err)
+	                  : error_set_reason(err, ERROR_NOT_FOUND, "INVALID_PARAMS",
+				    "there are only %zu checkpoints", count);
 	free(numbers);
 	return ok;
 }
@@ -191,7 +191,7 @@ bool checkpoint_find(
 	long long number = strtoll(which, &end, 10);
 	if (end == which || *end || errno != 0 || number == 0 || number > 99999999 ||
 		number < -99999999) {
-		return error_set(err, ERROR_CONFIG,
+		return error_set_reason(err, ERROR_CONFIG, "INVALID_PARAMS",
 			"\"%s\" is no checkpoint: expected its number, or -1 for the newest",
 			which);
 	}
@@ -200,7 +200,8 @@ bool checkpoint_find(
 	}
 	return read_one(store, (unsigned)number, out, err) ||
 	       (err->code == ERROR_NOT_FOUND &&
-		       error_set(err, ERROR_NOT_FOUND, "there is no checkpoint %lld", number));
+		       error_set_reason(err, ERROR_NOT_FOUND, "INVALID_PARAMS",
+			       "there is no checkpoint %lld", number));
 }
 
 /* ---- writing ---- */

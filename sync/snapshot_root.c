@@ -58,10 +58,16 @@ bool snapshot_root_check(const char *root, const char *home, struct error *err)
 	char real[PATH_MAX];
 	struct stat status;
 	if (!realpath(root, real) || stat(real, &status) < 0) {
-		return error_set_errno(err, errno, "the workspace %s", root);
+		int errnum = errno;
+		error_set_errno(err, errnum, "the workspace %s", root);
+		if (err && (errnum == ENOENT || errnum == ENOTDIR)) {
+			err->reason = "DIRECTORY_NOT_FOUND";
+		}
+		return false;
 	}
 	if (!S_ISDIR(status.st_mode)) {
-		return error_set(err, ERROR_DENIED, "the workspace %s is no directory", root);
+		return error_set_reason(err, ERROR_DENIED, "DIRECTORY_NOT_FOUND",
+			"the workspace %s is no directory", root);
 	}
 	if (is_system(real)) {
 		return error_set(err, ERROR_DENIED,

@@ -121,8 +121,9 @@ static bool take(struct claim_paper *paper)
 {
 	struct daytona_identity *identity = &paper->identity;
 	bool is_random = paper->is_new && !paper->wanted;
-	if (!paper->has_identity && !daytona_identity_init(identity, paper->state_folder,
-			paper->profile, paper->directory, is_random, &paper->err)) {
+	if (!paper->has_identity &&
+		!daytona_identity_init(identity, paper->state_folder, paper->profile,
+			paper->directory, is_random, &paper->err)) {
 		return false;
 	}
 	paper->has_identity = true;

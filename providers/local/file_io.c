@@ -49,14 +49,15 @@ bool file_find_root(const char *path, char out[PATH_MAX], struct error *err)
 	struct stat status;
 	if (!realpath(path, real) || stat(real, &status) != 0) {
 		int errnum = errno;
-		error_set_errno(err, errnum, "workspace %s", path);
-		if (err && (errnum == ENOENT || errnum == ENOTDIR)) {
-			err->code = ERROR_NOT_FOUND;
+		if (errnum == ENOENT || errnum == ENOTDIR) {
+			return error_set_reason(err, ERROR_NOT_FOUND, "DIRECTORY_NOT_FOUND",
+				"workspace %s: %s", path, strerrordesc_np(errnum));
 		}
-		return false;
+		return error_set_errno(err, errnum, "workspace %s", path);
 	}
 	if (!S_ISDIR(status.st_mode)) {
-		return error_set(err, ERROR_NOT_FOUND, "workspace %s: it is no directory", path);
+		return error_set_reason(err, ERROR_NOT_FOUND, "DIRECTORY_NOT_FOUND",
+			"workspace %s: it is no directory", path);
 	}
 	snprintf(out, PATH_MAX, "%s", real);
 	return true;

@@ -8,9 +8,9 @@
 /*
  * The folders of the workspaces in a sandbox on another machine:
  * BASE/workspaces/NAME-HASH/NAME. NAME is made of the local directory's, HASH of this machine
- * (machine_id_read), the user, the profile and the local directory's real path, and of a token where the sandbox is
- * not to be found again: so one directory is one folder, from wherever many machines
- * share an account there. Nothing of a local path is looked up there, and a local
+ * (machine_id_read), the user, the profile and the local directory's real path, and of a token
+ * where the sandbox is not to be found again: so one directory is one folder, from wherever many
+ * machines share an account there. Nothing of a local path is looked up there, and a local
  * directory need not exist.
  */
 struct ssh_roots {

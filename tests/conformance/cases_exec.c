@@ -365,7 +365,7 @@ static void bad_directory_is_named(struct world *world)
 {
 	const char *argv[] = {"true", NULL};
 	struct exec_spec spec = {.argv = argv, .cwd = "/nowhere/at/all"};
-	expect_failed(world, &spec, ERROR_SYSTEM, "/nowhere/at/all");
+	expect_failed(world, &spec, ERROR_NOT_FOUND, "/nowhere/at/all");
 	struct exec_spec relative = {.argv = argv, .cwd = "here"};
 	struct error err;
 	static const struct exec_listener none = {0};

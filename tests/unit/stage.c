@@ -120,7 +120,8 @@ static void stage_add_root(
 		is_known = is_known || strcmp(sandbox->roots[i].local, local_root) == 0;
 	}
 	if (strstr(local_root, "missing")) {
-		error_set(&err, ERROR_NOT_FOUND, "workspace %s: no such directory", local_root);
+		error_set_reason(&err, ERROR_NOT_FOUND, "DIRECTORY_NOT_FOUND",
+			"workspace %s: no such directory", local_root);
 	} else if (!is_known && self->stage->roots_max > 0 &&
 		   sandbox->root_count >= self->stage->roots_max) {
 		error_set(&err, ERROR_UNAVAILABLE, "workspace %s: it takes no more", local_root);

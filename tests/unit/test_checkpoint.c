@@ -284,7 +284,7 @@ static void test_a_newest_whose_object_is_gone_does_not_hold_up_the_next(void **
 	add(&place->store, "two\n", "turn");
 	add(&place->store, "three\n", "turn");
 	place_run(place, "ref=\"$PLACE/state/store\"/refs/acp-broker/checkpoints/00000003; "
-	                 "id=$(cat \"$ref\"); "
+			 "id=$(cat \"$ref\"); "
 			 "rest=${id#??}; rm -f \"$PLACE/state/store/objects/${id%$rest}/$rest\"");
 	store_close(&place->store); // it remembers the object
 	assert_true(store_open(&place->store, place->store_path, 0, &err));

@@ -112,7 +112,8 @@ static void test_all_who_come_at_once_have_one_id(void **state)
 		int status;
 		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
 		assert_int_equal(status, 0);
-		assert_int_equal(read(ends[0], i == 0 ? first : other, sizeof(other)), sizeof(other));
+		assert_int_equal(
+			read(ends[0], i == 0 ? first : other, sizeof(other)), sizeof(other));
 		if (i > 0) {
 			assert_string_equal(other, first);
 		}

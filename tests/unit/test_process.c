@@ -274,7 +274,7 @@ static void test_foreign_binary_is_denied(void **state)
 static void test_bad_cwd_is_named(void **state)
 {
 	const char *argv[] = {"true", NULL};
-	expect_failure(argv, NULL, "/nowhere/at/all", ERROR_SYSTEM,
+	expect_failure(argv, NULL, "/nowhere/at/all", ERROR_NOT_FOUND,
 		"changing to directory /nowhere/at/all: No such file or directory");
 }
 

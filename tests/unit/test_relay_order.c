@@ -112,7 +112,7 @@ static void test_it_goes_on_where_the_load_is_refused(void **state)
 	editor_says(fixture, "'id':1,'method':'session/load','params':{'sessionId':'s',"
 			     "'cwd':'/missing'}");
 	editor_says(fixture, "'id':2,%s", prompt);
-	editor_hears_failure(fixture, "1", "SANDBOX_NOT_FOUND", "session", "no such directory");
+	editor_hears_failure(fixture, "1", "DIRECTORY_NOT_FOUND", "session", "no such directory");
 	agent_hears(fixture, 0, "'id':1,%s", prompt);
 }
 

@@ -26,13 +26,45 @@ static void test_a_directory_that_is_not_there_is_told(void **state)
 	struct fixture *fixture = *state;
 	begin_greeted(fixture);
 	editor_says(fixture, "'id':1,'method':'session/new','params':{'cwd':'/missing'}");
-	editor_hears_failure(fixture, "1", "SANDBOX_NOT_FOUND", "session", "no such directory");
+	editor_hears_failure(fixture, "1", "DIRECTORY_NOT_FOUND", "session", "no such directory");
 	editor_says(fixture, "'id':2,'method':'session/new','params':{'cwd':'w'}");
-	editor_hears_failure(fixture, "2", "PERMISSION_DENIED", "session", "not absolute");
+	editor_hears_failure(fixture, "2", "INVALID_PARAMS", "session", "not absolute");
+	editor_says(fixture, "'id':4,'method':'session/new','params':{'cwd':'/w',"
+			     "'additionalDirectories':['x']}");
+	editor_hears_failure(
+		fixture, "4", "INVALID_PARAMS", "session", "workspace x: it is not absolute");
 	editor_says(fixture, "'id':3,'method':'session/new','params':{'cwd':'/w',"
 			     "'additionalDirectories':['/missing']}");
-	editor_hears_failure(fixture, "3", "SANDBOX_NOT_FOUND", "session", "no such directory");
+	editor_hears_failure(fixture, "3", "DIRECTORY_NOT_FOUND", "session", "no such directory");
 	agent_hears_nothing(fixture, 0);
+}
+
+/* What it reads to load a session is served from the session's directories. */
+static void test_a_session_that_is_being_loaded_is_served(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_greeted(fixture);
+	editor_says(
+		fixture, "'id':1,'method':'session/load','params':{'sessionId':'old','cwd':'/w'}");
+	agent_hears(fixture, 0,
+		"'id':1,'method':'session/load','params':{'sessionId':'old','cwd':'/runtime/w'}");
+	profile_of(fixture)->toolhost = TOOLHOST_BROKER;
+	for (int i = 0; i < 2; i++) {
+		agent_says(fixture, 0,
+			"'id':'o','method':'terminal/output','params':{'sessionId':'old',"
+			"'terminalId':'t'}");
+		agent_hears_failure(
+			fixture, 0, "\"o\"", "INVALID_PARAMS", "tool", "\\\"t\\\" is not known");
+		agent_says(fixture, 0,
+			"'id':'p','method':'terminal/output','params':{'sessionId':'other',"
+			"'terminalId':'t'}");
+		agent_hears_failure(fixture, 0, "\"p\"", "INVALID_PARAMS", "session",
+			"no session of this agent");
+		if (i == 0) {
+			agent_says(fixture, 0, "'id':1,'result':{}");
+			editor_hears(fixture, "'id':1,'result':{}");
+		}
+	}
 }
 
 static void test_without_a_directory_the_agent_says_what_it_misses(void **state)
@@ -226,6 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ROOTS_TEST(test_a_sessions_directories_become_roots_before_the_agent_hears_of_them),
 		ROOTS_TEST(test_a_directory_that_is_not_there_is_told),
+		ROOTS_TEST(test_a_session_that_is_being_loaded_is_served),
 		ROOTS_TEST(test_without_a_directory_the_agent_says_what_it_misses),
 		ROOTS_TEST(test_its_agent_may_die_while_a_root_is_added),
 		ROOTS_TEST(test_an_editor_that_serves_files_gets_its_own_names_of_them),

@@ -170,7 +170,7 @@ static void test_what_cannot_be_started_is_said(void **state)
 	const char *plain[] = {"/etc/passwd", NULL};
 	expect_failed(&(struct exec_spec){.argv = plain}, ERROR_DENIED, "/etc/passwd");
 	const char *good[] = {"true", NULL};
-	expect_failed(&(struct exec_spec){.argv = good, .cwd = "/nowhere/at all"}, ERROR_SYSTEM,
+	expect_failed(&(struct exec_spec){.argv = good, .cwd = "/nowhere/at all"}, ERROR_NOT_FOUND,
 		"/nowhere/at all: no such directory");
 	char script[200], file[100];
 	snprintf(script, sizeof(script), "printf '#!/nowhere/int -x\\n' >%s/bad; chmod 755 %s/bad",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/toolhost/fixture.h"
 
+#include <fcntl.h>
+
 /* Runs a command to its end; returns its output, valid until the next call. */
 static const char *output_of(const char *params)
 {
@@ -129,7 +131,16 @@ static void test_another_directory_is_refused(void **state)
 		"SECURITY_VIOLATION", "refused");
 	snprintf(path, sizeof(path), "%s/none", fixture.roots[0]);
 	expect_failure(ask("terminal/create", "\"command\":\"pwd\",\"cwd\":\"%s\"", path),
-		"SYSTEM_ERROR", "/none: No such file or directory");
+		"DIRECTORY_NOT_FOUND", "/none: No such file or directory");
+	char file[320];
+	snprintf(file, sizeof(file), "%s/file", fixture.roots[0]);
+	int fd = open(local_path("file"), O_CREAT | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(close(fd), 0);
+	expect_failure(ask("terminal/create", "\"command\":\"pwd\",\"cwd\":\"%s\"", file),
+		"DIRECTORY_NOT_FOUND", "Not a directory");
+	expect_failure(ask("terminal/create", "\"command\":\"pwd\",\"cwd\":\"%s/x\"", file),
+		"DIRECTORY_NOT_FOUND", "Not a directory");
 }
 
 static void test_the_directory_of_another_session_is_refused(void **state)

@@ -102,7 +102,8 @@ static void test_new_nested_repositories_come_as_files(void **state)
 static void test_filters_and_hooks_there_never_run(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = stage_send_first(stage, "git init -q; echo a > a; git add a; git commit -qm a");
+	git_oid tree =
+		stage_send_first(stage, "git init -q; echo a > a; git add a; git commit -qm a");
 	stage_there(stage, "git config filter.evil.clean 'touch RAN; cat'\n"
 			   "git config filter.evil.smudge 'touch RAN; cat'\n"
 			   "git config core.fsmonitor 'touch RAN'; git config core.autocrlf true\n"
@@ -174,9 +175,9 @@ static void test_big_files_travel_apart(void **state)
 {
 	struct stage *stage = *state;
 	make_small_limit(stage);
-	git_oid tree =
-		stage_send_first(stage, "mkdir d; head -c 20000 /dev/urandom > d/big; chmod +x d/big;"
-				  "head -c 9000 /dev/zero > zero; echo s > s");
+	git_oid tree = stage_send_first(stage,
+		"mkdir d; head -c 20000 /dev/urandom > d/big; chmod +x d/big;"
+		"head -c 9000 /dev/zero > zero; echo s > s");
 	stage_assert_equal(stage);
 	stage_there(stage, "test -x d/big; test ! -x zero; test -z \"$(ls -A | grep tmp$)\"");
 	git_oid there = stage_collect(stage, &tree);

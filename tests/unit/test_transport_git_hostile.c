@@ -202,7 +202,8 @@ static void test_a_killed_script_can_be_run_again(void **state)
 	struct stage *stage = *state;
 	stage->place->store.big_file_bytes = 5000;
 	stage_restart(stage);
-	git_oid base = stage_send_first(stage, "echo a > a; echo b > b; head -c 6000 /dev/zero > big");
+	git_oid base =
+		stage_send_first(stage, "echo a > a; echo b > b; head -c 6000 /dev/zero > big");
 	stage_program(stage, "git",
 		"n=$(cat \"$0.n\"); echo $((n - 1)) > \"$0.n.$$\"; mv \"$0.n.$$\" \"$0.n\"\n"
 		"[ $n != 0 ] || kill -9 0\n"

@@ -88,7 +88,7 @@ static void test_what_else_is_done_there_stays(void **state)
 {
 	struct stage *stage = *state;
 	git_oid tree = stage_send_first(stage, "echo a > a; mkdir d e; echo b > d/b; echo c > e/c;"
-					 "echo f > e/f; echo g > g");
+					       "echo f > e/f; echo g > g");
 	place_run(stage->place, "echo aa > a; rm -r d; rm e/f; mkdir n; echo n > n/n");
 	git_oid next = place_take(stage->place, &tree);
 	stage_there(
@@ -102,8 +102,8 @@ static void test_what_else_is_done_there_stays(void **state)
 static void test_a_file_takes_the_place_of_empty_folders(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree =
-		stage_send_first(stage, "mkdir -p d/e/g h; echo x > d/e/g/x; echo f > d/f; echo i > h/i");
+	git_oid tree = stage_send_first(
+		stage, "mkdir -p d/e/g h; echo x > d/e/g/x; echo f > d/f; echo i > h/i");
 	stage_there(stage, "rm d/e/g/x; mkdir h/empty");
 	git_oid there = stage_collect(stage, &tree);
 	place_run(stage->place, "rm -r d h; echo now > d; ln -s d h");
@@ -116,7 +116,8 @@ static void test_a_file_takes_the_place_of_empty_folders(void **state)
 static void test_a_large_delivery_is_stopped_by_any_change(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = stage_send_first(stage, "for i in $(seq 1200); do echo $i > $i; done; echo b > b");
+	git_oid tree =
+		stage_send_first(stage, "for i in $(seq 1200); do echo $i > $i; done; echo b > b");
 	place_run(stage->place, "for i in $(seq 1200); do echo x$i > $i; done");
 	git_oid next = place_take(stage->place, &tree);
 	stage_there(stage, "echo c > c");
@@ -145,8 +146,8 @@ static void interfere(struct stage *stage, const char *script)
 static void test_what_is_written_during_a_delivery_is_put_back(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree =
-		stage_send_first(stage, "echo a > a; echo b > b; mkdir d; echo k > d/k; echo g > g");
+	git_oid tree = stage_send_first(
+		stage, "echo a > a; echo b > b; mkdir d; echo k > d/k; echo g > g");
 	place_run(stage->place, "echo A > a; rm g; echo f > f");
 	git_oid next = place_take(stage->place, &tree);
 	interfere(stage, "echo mine > a; echo other > b; echo new > d/new; echo gone > g; rm d/k");
@@ -228,7 +229,8 @@ static void test_another_run_of_the_broker_goes_on(void **state)
 static void test_a_cut_delivery_leaves_whole_files_and_loses_nothing(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = stage_send_first(stage, "seq 300000 > big; echo b > b; echo c > c; echo k > k");
+	git_oid tree =
+		stage_send_first(stage, "seq 300000 > big; echo b > b; echo c > c; echo k > k");
 	place_run(stage->place, "seq 2 400000 > big; echo bb > b; rm c; seq 9 500000 > new");
 	git_oid next = place_take(stage->place, &tree);
 	interfere(stage, "echo mine > c; (sleep 0.4; kill -9 $PPID) >/dev/null 2>&1 <&- &\n"
@@ -260,8 +262,9 @@ static void test_a_sparse_file_stays_so(void **state)
 static void test_many_small_files(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree = stage_send_first(stage, "for i in $(seq 50); do mkdir $i; for j in $(seq 100); do "
-					 "echo $i $j > $i/$j; done; done");
+	git_oid tree =
+		stage_send_first(stage, "for i in $(seq 50); do mkdir $i; for j in $(seq 100); do "
+					"echo $i $j > $i/$j; done; done");
 	stage_there(stage, "for i in $(seq 10); do echo more >> $i/$i; done");
 	git_oid there = stage_collect(stage, &tree);
 	assert_true(stage->collected.received_bytes > 0);

@@ -188,9 +188,9 @@ static void give_up_reading(struct stage *stage)
 static void test_what_cannot_be_read_is_left_out_and_not_taken_for_deleted(void **state)
 {
 	struct stage *stage = *state;
-	git_oid tree =
-		stage_send_first(stage, "echo a > a; echo b > b; mkdir d e; echo f > d/f; echo g > e/g;"
-				  "echo h > h; echo i > i");
+	git_oid tree = stage_send_first(stage,
+		"echo a > a; echo b > b; mkdir d e; echo f > d/f; echo g > e/g;"
+		"echo h > h; echo i > i");
 	give_up_reading(stage);
 	stage_there(stage, "chmod 0 a d; mkdir new; echo s > new/secret; chmod 0 new/secret;"
 			   "rm b; echo more >> e/g");
