@@ -13,10 +13,12 @@ static const struct {
 	size_t max_threads;
 } lane_kinds[POOL_LANE_COUNT] = {
 	[POOL_LANE_WORK] = {"pool-work", POOL_WORK_THREADS},
+	[POOL_LANE_SYNC] = {"pool-sync", POOL_SYNC_THREADS},
 	[POOL_LANE_NAMES] = {"pool-names", POOL_NAMES_THREADS},
 };
 
 enum { POOL_THREADS_MAX = POOL_WORK_THREADS }; // of any lane
+static_assert((int)POOL_SYNC_THREADS <= (int)POOL_THREADS_MAX, "every lane's threads fit");
 static_assert((int)POOL_NAMES_THREADS <= (int)POOL_THREADS_MAX, "every lane's threads fit");
 
 struct lane {

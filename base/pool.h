@@ -14,16 +14,19 @@
  * The worker pool: the one place with threads. Work that blocks (libgit2, file
  * operations, SSH authentication) runs on it; its end is told on the loop
  * thread. Name resolution has threads and a queue of its own, so that a dead
- * DNS server holds up nothing else. Threads start when there is work that no
+ * DNS server holds up nothing else. So has sync: its jobs last as long as what
+ * they wait for elsewhere, which may be a connection that another job has to
+ * make first. Threads start when there is work that no
  * idle one can take, and stay. All signals are blocked in them.
  *
  * All functions are for the loop thread. Jobs that are not done keep the loop
  * running, an idle pool does not.
  */
-enum pool_lane { POOL_LANE_WORK, POOL_LANE_NAMES, POOL_LANE_COUNT };
+enum pool_lane { POOL_LANE_WORK, POOL_LANE_SYNC, POOL_LANE_NAMES, POOL_LANE_COUNT };
 
 enum {
 	POOL_WORK_THREADS = 4,
+	POOL_SYNC_THREADS = 4,
 	POOL_NAMES_THREADS = 2,
 	POOL_QUEUE_MAX = 1024, // waiting jobs a lane; one more is ERROR_LIMIT
 };

@@ -40,7 +40,7 @@ static bool block(
 	workspace->step = step;
 	workspace->next = next;
 	workspace->job =
-		(struct pool_job){.lane = POOL_LANE_WORK, .run = run_step, .done = on_step_done};
+		(struct pool_job){.lane = POOL_LANE_SYNC, .run = run_step, .done = on_step_done};
 	if (pool_submit(workspace->request.pool, &workspace->job, &err)) {
 		return true;
 	}

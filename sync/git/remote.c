@@ -263,7 +263,7 @@ struct remote *remote_start(struct ev_loop *loop, struct pool *pool, struct sand
 	remote->loop = loop;
 	remote->step = *step;
 	remote->ends = (struct remote_ends){-1, -1};
-	remote->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
+	remote->job = (struct pool_job){.lane = POOL_LANE_SYNC, .run = on_run, .done = on_done};
 	error_set(&remote->err, ERROR_UNAVAILABLE, "syncing: the broker is ending");
 	pump_init(&remote->in, remote);
 	pump_init(&remote->out, remote);

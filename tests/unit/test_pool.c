@@ -126,13 +126,13 @@ static void test_names_are_resolved_on_their_two_threads(void **state)
 	check_width(*state, POOL_LANE_NAMES, POOL_NAMES_THREADS);
 }
 
-static void test_stuck_names_hold_up_no_work(void **state)
+/* More of its jobs than it has threads. */
+static void check_holds_up_no_work(struct fixture *fixture, enum pool_lane lane)
 {
-	struct fixture *fixture = *state;
-	struct work names[5];
+	struct work stuck[5];
 	for (int i = 0; i < 5; i++) {
-		names[i] = work_on(fixture, POOL_LANE_NAMES, &fixture->gate);
-		submit(fixture, &names[i]);
+		stuck[i] = work_on(fixture, lane, &fixture->gate);
+		submit(fixture, &stuck[i]);
 	}
 	struct work work = work_on(fixture, POOL_LANE_WORK, NULL);
 	submit(fixture, &work);
@@ -143,6 +143,16 @@ static void test_stuck_names_hold_up_no_work(void **state)
 	open_gate(&fixture->gate, 5);
 	ev_run(fixture->loop, 0);
 	assert_int_equal(fixture->done_count, 6);
+}
+
+static void test_stuck_names_hold_up_no_work(void **state)
+{
+	check_holds_up_no_work(*state, POOL_LANE_NAMES);
+}
+
+static void test_syncs_that_wait_hold_up_no_work(void **state)
+{
+	check_holds_up_no_work(*state, POOL_LANE_SYNC);
 }
 
 static void test_idle_thread_takes_the_next_job(void **state)
@@ -292,6 +302,8 @@ int main(void)
 			test_names_are_resolved_on_their_two_threads, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_stuck_names_hold_up_no_work, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_syncs_that_wait_hold_up_no_work, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_idle_thread_takes_the_next_job, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
