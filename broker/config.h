@@ -54,6 +54,7 @@ struct profile {
 	int drain_timeout_ms;       // output of an exited agent still held open by a child
 	int idle_timeout_ms;        // a prompt without a word from the agent; 0: never
 	int permission_timeout_ms;  // the editor's answer to a question; 0: never
+	int cancel_timeout_ms;      // the same, from when its turn was cancelled
 
 	struct toolhost_limits toolhost_limits;
 	struct keeper_settings sync; // its words are owned

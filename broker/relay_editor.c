@@ -261,6 +261,7 @@ static bool on_notification(struct relay *relay, const struct call *call)
 		grant_cancel_session(relay, session->id);
 		relay_deletions_cancel(relay, session->id);
 		mode_gate_cancel(relay, session);
+		relay_watch_cancelled(relay, session);
 	}
 	return true;
 }

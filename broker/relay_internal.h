@@ -169,7 +169,8 @@ struct request {
 	bool has_opened;             // the session it opens is there
 	struct buf message;          // the whole request, kept where it is needed later
 	struct parcel *parcel;       // owned; the agent's message that waits for this answer
-	struct ev_timer due;         // permission-timeout, of a question to the person
+	struct ev_timer due;         // permission-timeout, of a question to the person; or
+	bool is_cancelled;           // cancel-timeout: its turn was cancelled
 	bool has_cursor;             // of session/list: one that names the agent
 	bool has_listed;             // the same: an agent before this one has given a list
 	struct subject *subject;     // owned; of a question of the broker's own (grant_ask.c)

@@ -33,8 +33,16 @@ static void on_question_due(struct ev_loop *loop, struct ev_timer *timer, int ev
 	struct peer *peer = request->peer;
 	struct relay *relay = peer->relay;
 	char text[128];
-	snprintf(text, sizeof(text), "nobody answered within %d ms (permission-timeout)",
-		relay->config.profile->permission_timeout_ms);
+	const struct profile *profile = relay->config.profile;
+	if (request->is_cancelled) {
+		snprintf(text, sizeof(text),
+			"nobody answered within %d ms of the turn's being cancelled "
+			"(cancel-timeout)",
+			profile->cancel_timeout_ms);
+	} else {
+		snprintf(text, sizeof(text), "nobody answered within %d ms (permission-timeout)",
+			profile->permission_timeout_ms);
+	}
 	struct failure failure = {"TIMEOUT_EXCEEDED", "session", text, {NULL, 0}};
 	log_warning("%s: a question to the person: %s", peer->hop, text);
 	pending_remove(&relay->asked_editor, &request->pending);
@@ -55,6 +63,29 @@ void relay_watch_question(struct request *request)
 	if (ms > 0) {
 		ev_timer_init(&request->due, on_question_due, ms / 1000.0, 0.0);
 		ev_timer_start(relay->config.loop, &request->due);
+	}
+}
+
+static bool is_due_within(struct request *request, double seconds)
+{
+	return ev_is_active(&request->due) &&
+	       ev_timer_remaining(request->peer->relay->config.loop, &request->due) <= seconds;
+}
+
+/* The broker's own questions are answered at once where a turn is cancelled. */
+void relay_watch_cancelled(struct relay *relay, const struct session *session)
+{
+	double seconds = relay->config.profile->cancel_timeout_ms / 1000.0;
+	LIST_FOR_EACH(pending, &relay->asked_editor.order, struct pending, order_link) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		bool is_its = request->session_id && strcmp(request->session_id, session->id) == 0;
+		bool is_asked = request->method && request->method->result_when_gone;
+		if (is_its && is_asked && !request->on_answer && !is_due_within(request, seconds)) {
+			request->is_cancelled = true;
+			ev_timer_stop(relay->config.loop, &request->due);
+			ev_timer_init(&request->due, on_question_due, seconds, 0.0);
+			ev_timer_start(relay->config.loop, &request->due);
+		}
 	}
 }
 

@@ -7,6 +7,7 @@
 struct peer;
 struct relay;
 struct request;
+struct session;
 
 /* Who is waited for, and how long; and what is given back once nothing comes. */
 
@@ -15,6 +16,9 @@ void relay_withdraw_question(struct relay *relay, const struct request *request)
 
 /* A question went to the person: permission-timeout counts. */
 void relay_watch_question(struct request *request);
+
+/* The editor has cancelled the session's turn: cancel-timeout counts for its questions. */
+void relay_watch_cancelled(struct relay *relay, const struct session *session);
 
 /* A prompt went to the agent: idle-timeout counts, from its last line on. */
 void relay_watch_prompt(struct peer *peer);

@@ -26,6 +26,40 @@ static void test_a_question_nobody_answers_is_answered_and_withdrawn(void **stat
 	agent_hears_nothing(fixture, 0); // too late
 }
 
+/* An editor that answers what it has cancelled is not waited for; another one holds nothing up. */
+static void test_a_question_of_a_cancelled_turn_is_answered_at_last(void **state)
+{
+	struct fixture *fixture = *state;
+	profile_of(fixture)->cancel_timeout_ms = SHORT_MS;
+	begin_with_session(fixture);
+	agent_says(fixture, 0, "'id':'a',%s", permission);
+	editor_hears(fixture, "'id':0,%s", permission);
+	wait_ms(fixture, 2 * SHORT_MS);
+	editor_hears_nothing(fixture); // no turn was cancelled
+	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s'}");
+	agent_hears(fixture, 0, "'method':'session/cancel','params':{'sessionId':'s'}");
+	editor_hears(fixture, "'method':'$/cancel_request','params':{'requestId':0}");
+	agent_hears(fixture, 0, "'id':'a','result':{'outcome':{'outcome':'cancelled'}}");
+	editor_says(fixture, "'id':0,'result':{'outcome':{'outcome':'selected','optionId':'x'}}");
+	agent_hears_nothing(fixture, 0); // too late
+}
+
+static void test_an_answer_to_a_question_of_a_cancelled_turn_counts(void **state)
+{
+	struct fixture *fixture = *state;
+	profile_of(fixture)->cancel_timeout_ms = LONG_MS;
+	begin_with_session(fixture);
+	agent_says(fixture, 0, "'id':'a',%s", permission);
+	editor_hears(fixture, "'id':0,%s", permission);
+	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s'}");
+	editor_says(fixture, "'id':0,'result':{'outcome':{'outcome':'cancelled'}}");
+	agent_hears(fixture, 0, "'method':'session/cancel','params':{'sessionId':'s'}");
+	agent_hears(fixture, 0, "'id':'a','result':{'outcome':{'outcome':'cancelled'}}");
+	wait_ms(fixture, LONG_MS + LONG_MS / 4);
+	editor_hears_nothing(fixture);
+	agent_hears_nothing(fixture, 0);
+}
+
 static void test_an_elicitation_nobody_answers_is_cancelled(void **state)
 {
 	struct fixture *fixture = *state;
@@ -162,6 +196,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RELAY_TEST(test_a_question_nobody_answers_is_answered_and_withdrawn),
+		RELAY_TEST(test_a_question_of_a_cancelled_turn_is_answered_at_last),
+		RELAY_TEST(test_an_answer_to_a_question_of_a_cancelled_turn_counts),
 		RELAY_TEST(test_an_elicitation_nobody_answers_is_cancelled),
 		RELAY_TEST(test_other_requests_have_all_the_time_they_need),
 		RELAY_TEST(test_a_question_that_ends_with_its_agent_has_no_deadline_left),
