@@ -307,7 +307,17 @@ static void kill_inside(int fd)
 	}
 }
 
-/* The lock is held by the guard that has made it, and by nobody else. */
+static bool has_members(int fd)
+{
+	char byte;
+	ATTR_CLEANUP(fd_cleanup) int procs_fd = openat(fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	return procs_fd >= 0 && read(procs_fd, &byte, 1) == 1;
+}
+
+/*
+ * The lock is held by the guard that has made it, and by nobody else. True where there was
+ * somebody in it, and is not any more.
+ */
 static bool end_left(int folder_fd, const char *name)
 {
 	struct stat about;
@@ -317,16 +327,17 @@ static bool end_left(int folder_fd, const char *name)
 		flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		return false;
 	}
+	bool had_members = has_members(fd);
 	(void)!write_file(fd, "cgroup.freeze", "1"); // nobody forks away
 	for (int ms = 0; ms < FREEZE_GROUP_END_MS; ms += END_PAUSE_MS) {
 		kill_inside(fd);
 		if (unlinkat(folder_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT) {
-			return true;
+			return had_members;
 		}
 		poll(NULL, 0, END_PAUSE_MS);
 	}
 	(void)!write_file(fd, "cgroup.freeze", "0"); // who cannot be killed goes on
-	return true;
+	return false;
 }
 
 static bool is_guards_name(const char *name)

@@ -60,7 +60,7 @@ void freeze_group_remove_of(pid_t guard);
  * Ends those in the hierarchy whose guard is gone, and spawner and broker with it, so that nobody
  * has removed them: no guard holds their lock. Who is in one, frozen or not, is killed. Only what
  * belongs to our user. Blocks for FREEZE_GROUP_END_MS at most for each: not on the loop. Returns
- * how many there were.
+ * how many of them had somebody in it and are gone.
  */
 size_t freeze_group_end_left(void);
 

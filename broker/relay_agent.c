@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "broker/mode_gate.h"
 #include "broker/pause.h"
+#include "broker/relay_order.h"
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
 #include "broker/restore.h"
@@ -210,6 +211,7 @@ void relay_pass_response(struct relay *relay, struct request *request, const str
 		if (request->method && request->method->on_over) {
 			request->method->on_over(relay, request);
 		}
+		relay_order_note(relay, pending_origin(&request->pending));
 		request_destroy(request);
 		return;
 	}

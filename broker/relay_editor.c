@@ -65,7 +65,6 @@ void relay_pass_editor_request(struct peer *peer, const struct call *call)
 		pending_remove(&peer->asked, &request->pending);
 		relay_fail_request(relay, request, &failure);
 	}
-	relay_order_note(relay, call->message.id);
 }
 
 /* The agent that has a session's directory already; NULL: none has. */
@@ -231,9 +230,11 @@ static bool on_notification(struct relay *relay, const struct call *call)
 	struct session *session = relay_session_of(relay, &call->message);
 	struct peer *peer = session ? session->peer : NULL;
 	bool is_cancel = strcmp(name, "session/cancel") == 0;
-	if (is_cancel ? (session && restore_cancel(relay, session)) ||
-				relay_order_cancel(relay, call)
-		      : relay_order_holds(relay, call)) {
+	if (is_cancel && ((session && restore_cancel(relay, session)) ||
+				 (relay_order_cancel(relay, call) && !session))) {
+		return true;
+	}
+	if (!is_cancel && relay_order_holds(relay, call)) {
 		return true;
 	}
 	if (!session && !relay->is_ending) {

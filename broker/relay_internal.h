@@ -400,7 +400,7 @@ bool relay_toolhost_edit(struct peer *peer, const struct call *call, struct erro
 
 /* What the editor has not been told of the session's terminals; max-queue does not hold it up. */
 void relay_toolhost_flush_session(struct peer *peer, const struct session *session);
-void relay_toolhost_end_session(struct peer *peer, const struct session *session);
+void relay_toolhost_end_session(struct peer *peer, const char *agent_id);
 
 /* The agent has ended: the last state of its terminals is shown, and they end. */
 void relay_toolhost_end(struct peer *peer);

@@ -150,8 +150,22 @@ static bool bind_loaded(
 	return session != NULL;
 }
 
+/* It was not opened: what the agent has begun in its name while it tried goes with it. */
+static void end_what_was_begun(struct relay *relay, const struct request *request)
+{
+	const struct session *session =
+		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
+	if (request->session_id && (!session || !session->peer)) {
+		relay_toolhost_end_session(
+			request->peer, session ? session->agent_id : request->session_id);
+	}
+}
+
 static void session_is_answered(struct relay *relay, struct request *request)
 {
+	if (!request->has_opened) {
+		end_what_was_begun(relay, request);
+	}
 	mode_gate_opened(relay, request);
 	relay_mcp_tell(relay, request);
 	relay_sync_tell(relay, request);
@@ -190,7 +204,7 @@ static bool forget(
 		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
 	if (session) {
 		if (session->peer) {
-			relay_toolhost_end_session(session->peer, session);
+			relay_toolhost_end_session(session->peer, session->agent_id);
 			relay_sync_remove_session(session->peer, session);
 		}
 		mode_gate_cancel(relay, session); // one that came after the request

@@ -11,7 +11,7 @@ struct gate {
 	struct list link; // relay.gates
 	struct relay *relay;
 	char *session_id; // owned
-	char *id;         // owned; raw, of the request that waits; NULL: it has gone
+	char *id;         // owned; raw, of the request that waits; NULL: it was answered
 	struct list behind;
 	size_t bytes;
 	int count;
@@ -24,6 +24,9 @@ struct behind {
 	char *id; // owned; raw; NULL: a notification
 	bool is_prompt;
 };
+
+static const struct failure ending_failure = {
+	"SHUTTING_DOWN", "stop", "the broker is ending", {NULL, 0}};
 
 static void behind_destroy(struct gate *gate, struct behind *behind)
 {
@@ -150,6 +153,10 @@ bool relay_order_holds(struct relay *relay, const struct call *call)
 					    restore_is_own(call->message.id)))) {
 		return false;
 	}
+	if (is_request && relay->is_ending) {
+		relay_fail(relay, call->message.id, &ending_failure);
+		return true;
+	}
 	const struct profile *profile = relay->config.profile;
 	if (gate->count + 1 >= profile->max_requests || gate->bytes > profile->max_queue) {
 		static const struct failure failure = {"RESOURCE_LIMIT_EXCEEDED", "session",
@@ -210,9 +217,7 @@ void relay_order_end(struct relay *relay)
 	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
 		LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
 			if (behind->id) {
-				relay_fail(relay, span_of(behind->id),
-					&(struct failure){"SHUTTING_DOWN", "stop",
-						"the broker is ending", {NULL, 0}});
+				relay_fail(relay, span_of(behind->id), &ending_failure);
 			}
 			behind_destroy(gate, behind);
 		}

@@ -7,9 +7,10 @@
 /*
  * The editor may send a session/load or session/resume, and what it wants of that session right
  * behind it. Where the first waits - for another broker's record, for its directories, for their
- * sync - all that names its session waits behind it, and goes on in its order once the request has
- * gone to the agent, or was answered. No more than max-requests of a session wait, it among them,
- * nor more than max-queue bytes and one message.
+ * sync - all that names its session waits behind it, and goes on in its order once the request was
+ * answered: it may be another agent's than it seemed to be, and in a mode that is not known before.
+ * Only session/cancel, and the editor's answers, go ahead. No more than max-requests of a session
+ * wait, it among them, nor more than max-queue bytes and one message.
  */
 
 /* A session/load or session/resume is about to wait. Nothing where another request is meant. */
@@ -18,10 +19,10 @@ void relay_order_begin(struct relay *relay, const struct call *call);
 /* A request of the editor's, or a notification: true where it waits, or was answered. */
 bool relay_order_holds(struct relay *relay, const struct call *call);
 
-/* A request of the editor's has gone to its agent, or was answered: what waits goes on, soon. */
+/* A request of the editor's was answered: what waits goes on, soon. */
 void relay_order_note(struct relay *relay, struct span id);
 
-/* session/cancel: prompts that wait are answered. True where the agent need not hear of it. */
+/* session/cancel: prompts that wait are answered. True where there were any. */
 bool relay_order_cancel(struct relay *relay, const struct call *call);
 
 /* $/cancel_request: true where the request waited, and was answered. */

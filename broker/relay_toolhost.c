@@ -194,11 +194,11 @@ void relay_toolhost_flush_session(struct peer *peer, const struct session *sessi
 	}
 }
 
-void relay_toolhost_end_session(struct peer *peer, const struct session *session)
+void relay_toolhost_end_session(struct peer *peer, const char *agent_id)
 {
 	if (peer->toolhost) {
 		peer->is_showing_last = true;
-		toolhost_end_session(peer->toolhost, session->agent_id);
+		toolhost_end_session(peer->toolhost, agent_id);
 		peer->is_showing_last = false;
 	}
 }

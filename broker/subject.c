@@ -166,10 +166,11 @@ static void read_tool_command(struct subject *subject, const struct message *mes
 {
 	struct span raw =
 		only_place(subject, message, PLACE_TOOL_CALL_COMMAND, POLICY_UNKNOWN_COMMAND);
-	if (raw.len == 0 || (raw.data[0] != '"' && raw.data[0] != '[')) {
+	if (raw.len == 0 || raw.data[0] == 'n') { // null
 		return;
 	}
-	struct json_doc *doc = json_doc_parse_unchecked(raw, NULL);
+	bool is_command = raw.data[0] == '"' || raw.data[0] == '[';
+	struct json_doc *doc = is_command ? json_doc_parse_unchecked(raw, NULL) : NULL;
 	if (!doc || !read_words(subject, doc)) {
 		subject->unknown |= POLICY_UNKNOWN_COMMAND;
 	}
@@ -216,6 +217,9 @@ void subject_read_tool_call(struct subject *subject, const struct message *messa
 	}
 	struct span kind = only_place(subject, message, PLACE_TOOL_CALL_KIND, POLICY_UNKNOWN_KIND);
 	subject->kind = kind.len > 0 ? text_of(kind) : NULL;
+	if (!subject->kind && kind.len > 0 && kind.data[0] != 'n') { // null
+		subject->unknown |= POLICY_UNKNOWN_KIND;
+	}
 	read_tool_command(subject, message);
 	read_tool_paths(subject, message, PLACE_TOOL_CALL_LOCATION);
 	read_tool_paths(subject, message, PLACE_TOOL_CALL_DIFF);

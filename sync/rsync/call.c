@@ -121,7 +121,7 @@ static void process_started(void *data, pid_t pid)
 static void process_failed(void *data, const struct error *err)
 {
 	struct error copy = *err;
-	if (err->code == ERROR_NOT_FOUND) {
+	if (err->code == ERROR_NOT_FOUND && !err->reason) { // or the mirror's folder has gone
 		error_set_reason(&copy, ERROR_UNAVAILABLE, "SYNC_TOOL_MISSING",
 			"this machine has no rsync, which is needed here and in the sandbox (%s)",
 			err->text);

@@ -56,7 +56,7 @@ static const struct {
 		"stop-term-timeout, stop-kill-timeout, drain-timeout, pause-drain-timeout, "
 		"pause-timeout, "
 		"idle-timeout, cancel-timeout, max-file, output-limit, max-terminals, "
-                "terminal-timeout, "
+		"terminal-timeout, "
 		"file-timeout, mcp-timeout, health-timeout, setup, setup-timeout, copy, "
 		"permission-timeout, network, "
 		"allow-host, allow-cidr, public-ingress, required, sync, persistence, "

@@ -74,9 +74,10 @@ static void test_it_follows_a_load_that_waits_for_the_records(void **state)
 	editor_says(fixture, "'id':3,'method':'x/y'");
 	agent_hears(fixture, 0, "'id':1,'method':'x/y'"); // of no session
 	agent_hears(fixture, 0, "'id':2,%s", load);
+	agent_hears_nothing(fixture, 0); // it may refuse it, or be in a mode that policy bars
+	agent_says(fixture, 0, "'id':2,'result':{}");
 	agent_hears(fixture, 0, "'id':3,%s", prompt);
 	agent_hears(fixture, 0, "'method':'_note','params':{'sessionId':'s'}");
-	agent_says(fixture, 0, "'id':2,'result':{}");
 	agent_says(fixture, 0, "'id':3,'result':{'stopReason':'end_turn'}");
 	editor_hears(fixture, "'id':1,'result':{}");
 	editor_hears(fixture, "'id':2,'result':{'stopReason':'end_turn'}");
@@ -90,7 +91,11 @@ static void test_a_second_load_waits_behind_the_first_and_the_rest_behind_it(voi
 	editor_says(fixture, "'id':2,'method':'session/resume','params':{'sessionId':'s'}");
 	editor_says(fixture, "'id':3,%s", prompt);
 	agent_hears(fixture, 0, "'id':1,%s", load);
+	agent_says(fixture, 0, "'id':1,'result':{}");
+	editor_hears(fixture, "'id':1,'result':{}");
 	agent_hears(fixture, 0, "'id':2,'method':'session/resume','params':{'sessionId':'s'}");
+	agent_says(fixture, 0, "'id':2,'result':{}");
+	editor_hears(fixture, "'id':2,'result':{}");
 	agent_hears(fixture, 0, "'id':3,%s", prompt);
 }
 
@@ -102,7 +107,28 @@ static void test_it_follows_a_load_that_waits_for_its_directories(void **state)
 	editor_says(fixture, "'id':2,%s", prompt);
 	agent_hears(fixture, 0,
 		"'id':1,'method':'session/load','params':{'sessionId':'s','cwd':'/runtime/w'}");
+	agent_says(fixture, 0, "'id':1,'error':{'code':1,'message':'no'}");
+	editor_hears(fixture, "'id':1,'error':{'code':1,'message':'no'}");
 	agent_hears(fixture, 0, "'id':2,%s", prompt);
+}
+
+/* Not to the one that was there before. */
+static void test_it_goes_to_the_agent_that_has_loaded_the_session(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->stage.roots_max = 1;
+	begin_greeted(fixture);
+	open_session(fixture, 0, 1, "/a", "a");
+	editor_hears(fixture, "'id':'new','result':{'sessionId':'a'}");
+	editor_says(fixture, "'id':2,%s", load);
+	editor_says(fixture, "'id':3,%s", prompt);
+	greet_further(fixture, 1);
+	agent_hears(fixture, 1,
+		"'id':1,'method':'session/load','params':{'sessionId':'s','cwd':'/runtime/w'}");
+	agent_says(fixture, 1, "'id':1,'result':{}");
+	editor_hears(fixture, "'id':2,'result':{}");
+	agent_hears(fixture, 1, "'id':2,%s", prompt);
+	agent_hears_nothing(fixture, 0);
 }
 
 static void test_it_goes_on_where_the_load_is_refused(void **state)
@@ -146,6 +172,8 @@ static void test_what_waits_is_bounded(void **state)
 	editor_hears_failure(fixture, "3", "RESOURCE_LIMIT_EXCEEDED", "session", "max-requests");
 	let_pool_go();
 	agent_hears(fixture, 0, "'id':1,%s", load);
+	agent_says(fixture, 0, "'id':1,'result':{}");
+	editor_hears(fixture, "'id':1,'result':{}");
 	agent_hears(fixture, 0, "'id':2,%s", prompt);
 }
 
@@ -167,6 +195,7 @@ int main(void)
 		RECORDS_TEST(test_it_follows_a_load_that_waits_for_the_records),
 		RECORDS_TEST(test_a_second_load_waits_behind_the_first_and_the_rest_behind_it),
 		ROOTS_TEST(test_it_follows_a_load_that_waits_for_its_directories),
+		ROOTS_TEST(test_it_goes_to_the_agent_that_has_loaded_the_session),
 		ROOTS_TEST(test_it_goes_on_where_the_load_is_refused),
 		RECORDS_TEST(test_a_prompt_that_waits_can_be_cancelled),
 		RECORDS_TEST(test_what_waits_is_bounded),

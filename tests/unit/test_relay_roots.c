@@ -67,6 +67,26 @@ static void test_a_session_that_is_being_loaded_is_served(void **state)
 	}
 }
 
+/* Its terminal has nobody who could release it. */
+static void test_what_is_begun_while_a_session_loads_ends_where_it_does_not_load(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_greeted(fixture);
+	editor_says(
+		fixture, "'id':1,'method':'session/load','params':{'sessionId':'old','cwd':'/w'}");
+	agent_hears(fixture, 0,
+		"'id':1,'method':'session/load','params':{'sessionId':'old','cwd':'/runtime/w'}");
+	profile_of(fixture)->toolhost = TOOLHOST_BROKER;
+	agent_says(fixture, 0,
+		"'id':'c','method':'terminal/"
+		"create','params':{'sessionId':'old','command':'make'}");
+	agent_hears(fixture, 0, "'id':'c','result':{'terminalId':'term-1'}");
+	actor_assert_told(agent(fixture, 1), "");
+	agent_says(fixture, 0, "'id':1,'error':{'code':1,'message':'no'}");
+	editor_hears(fixture, "'id':1,'error':{'code':1,'message':'no'}");
+	actor_assert_told(agent(fixture, 1), "destroyed ");
+}
+
 static void test_without_a_directory_the_agent_says_what_it_misses(void **state)
 {
 	struct fixture *fixture = *state;
@@ -259,6 +279,7 @@ int main(void)
 		ROOTS_TEST(test_a_sessions_directories_become_roots_before_the_agent_hears_of_them),
 		ROOTS_TEST(test_a_directory_that_is_not_there_is_told),
 		ROOTS_TEST(test_a_session_that_is_being_loaded_is_served),
+		ROOTS_TEST(test_what_is_begun_while_a_session_loads_ends_where_it_does_not_load),
 		ROOTS_TEST(test_without_a_directory_the_agent_says_what_it_misses),
 		ROOTS_TEST(test_its_agent_may_die_while_a_root_is_added),
 		ROOTS_TEST(test_an_editor_that_serves_files_gets_its_own_names_of_them),

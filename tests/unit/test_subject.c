@@ -244,7 +244,11 @@ static void test_what_a_tool_call_says_in_another_form_is_unknown(void **state)
 			POLICY_UNKNOWN_COMMAND},
 		{"{\"toolCall\":{\"rawInput\":{\"command\":\"a\",\"command\":\"b\"}}}",
 			POLICY_UNKNOWN_COMMAND},
+		{"{\"toolCall\":{\"rawInput\":{\"command\":{\"rm\":1}}}}", POLICY_UNKNOWN_COMMAND},
+		{"{\"toolCall\":{\"rawInput\":{\"command\":null}}}", 0},
 		{"{\"toolCall\":{\"kind\":\"read\",\"kind\":\"edit\"}}", POLICY_UNKNOWN_KIND},
+		{"{\"toolCall\":{\"kind\":5}}", POLICY_UNKNOWN_KIND},
+		{"{\"toolCall\":{\"kind\":null}}", 0},
 		{"{\"toolCall\":{\"kind\":\"edit\",\"rawInput\":[null]}}", 0},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
