@@ -23,7 +23,8 @@ bool store_lock_find(const char *folder, int *out_fd, struct error *err)
 	char path[PATH_MAX];
 	snprintf(path, sizeof(path), "%s/" WORKSPACE_LOCK_NAME, folder);
 	*out_fd = open_in(AT_FDCWD, path);
-	return *out_fd >= 0 || errno == ENOENT || error_set_errno(err, errno, "locking %s", folder);
+	bool is_absent = *out_fd < 0 && (errno == ENOENT || errno == ENOTDIR);
+	return *out_fd >= 0 || is_absent || error_set_errno(err, errno, "locking %s", folder);
 }
 
 int store_lock_open(struct store *store, struct error *err)

@@ -170,7 +170,7 @@ class Failed(TurnCase):
         (self.dir / 'home').mkdir(exist_ok=True)
         (self.dir / 'home/state').write_text('a file in its place')
         with self.assertRaises(RpcError) as refused:
-            self.copied()
+            self.copied().new_session(self.work)
         self.assertIn(str(self.dir / 'home/state'), refused.exception.message)
         self.assertIn('XDG_STATE_HOME names another place', refused.exception.message)
 
