@@ -176,6 +176,18 @@ static void stderr_flows_while_stdout_is_unread(struct world *world)
 	run_destroy(&run);
 }
 
+static void stderr_comes_while_it_runs(struct world *world)
+{
+	struct run run;
+	run_start_shell(&run, world, "echo err >&2; sleep 600");
+	while (!strchr(sink_text(&run.errors), '\n')) {
+		world_run_for(world, 10);
+	}
+	assert_string_equal(sink_text(&run.errors), "err\n");
+	assert_string_equal(run.told, "s");
+	run_destroy(&run);
+}
+
 static void unread_output_blocks_and_is_not_lost(struct world *world)
 {
 	const char *argv[4];
@@ -382,6 +394,7 @@ static const struct conformance_case cases[] = {
 	{"merged stderr is interleaved as written", merged_stderr_is_interleaved},
 	{"64 MiB arrive intact both ways", sixty_four_mebibytes_arrive_both_ways},
 	{"3 MiB of stderr flow while stdout is unread", stderr_flows_while_stdout_is_unread},
+	{"stderr comes while it runs", stderr_comes_while_it_runs},
 	{"unread output blocks the writer and is not lost", unread_output_blocks_and_is_not_lost},
 	{"closed output ends the writer", closed_output_ends_the_writer},
 	{"a hundred processes run at once", hundred_processes_at_once},

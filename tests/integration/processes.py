@@ -3,6 +3,7 @@
 
 import os
 import signal
+import threading
 import time
 
 
@@ -105,3 +106,30 @@ def open_files(pid):
         return len(os.listdir(f'/proc/{pid}/fd'))
     except OSError:
         return 0
+
+
+class Watcher:
+    """Looks again and again at every command line; for `with`."""
+
+    def __init__(self, needle):
+        self.needle = needle.encode()
+        self.found = []
+        self.looks = 0
+        self.is_over = threading.Event()
+        self.thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        self.thread.join(20)
+
+    def _look(self):
+        while not self.is_over.wait(0.005):
+            self.looks += 1
+            for pid in all_pids():
+                line = read_file(f'/proc/{pid}/cmdline')
+                if self.needle in line:
+                    self.found.append(line)

@@ -120,6 +120,20 @@ class Words(CommandLine):
         self.assertEqual(self.values(pairs, 'configuration'), ['none: HOME is not set'])
 
 
+class Input(CommandLine):
+    def test_commands_do_not_wait_for_an_input_that_never_ends(self):
+        for words in (['check'], ['check', '--', 'true'], ['sessions', 'list'],
+                      ['sessions', 'collect'], ['sandboxes', 'list'], ['checkpoints', 'list'],
+                      ['conflicts', 'list'], ['--help']):
+            with self.subTest(words), subprocess.Popen(
+                    [BROKER, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT, cwd=self.work, env=self.environment()) as command:
+                try:
+                    self.assertIn(command.wait(20 * PATIENCE), (0, 1, USAGE))
+                finally:
+                    command.kill()
+
+
 class File(CommandLine):
     def test_mistakes_in_the_file(self):
         path = str(self.config_path())

@@ -97,6 +97,40 @@ class EveryAgent(Ending):
                 self.assert_nothing_runs(DEADLINE)
 
 
+class Wrapped(Ending):
+    """The agent is started by another program, as npx and uvx do."""
+
+    def open_wrapped(self):
+        agent = self.agent_argv('--ignore-eof', '--ignore-term')
+        client = self.broker(agent=['/bin/sh', '-c', '"$@"; exit $?', 'wrapper', *agent])
+        client.initialize()
+        client.new_session(self.work)
+        self.assertEqual(processes.name_of(processes.parent_of(self.agent())), 'sh')
+        return client
+
+    def test_both_end(self):
+        for end in (lambda client: client.close_stdin(),
+                    lambda client: os.kill(client.pid, signal.SIGTERM),
+                    lambda client: os.kill(client.pid, signal.SIGKILL)):
+            (self.dir / 'pids').unlink(missing_ok=True)
+            client = self.open_wrapped()
+            wrapper = processes.parent_of(self.agent())
+            end(client)
+            self.assert_nothing_runs(DEADLINE)
+            self.assertTrue(processes.wait_until(
+                lambda pid=wrapper: not processes.is_running(pid), DEADLINE * PATIENCE))
+            client.wait(1)
+            client.finish()
+
+    def test_the_agent_goes_with_a_wrapper_that_is_killed(self):
+        client = self.open_wrapped()
+        agent = self.agent()
+        os.kill(processes.parent_of(agent), signal.SIGKILL)
+        self.assertTrue(processes.wait_until(lambda: not processes.is_running(agent), DEADLINE * PATIENCE))
+        client.close_stdin()
+        client.wait(DEADLINE * PATIENCE)
+
+
 class Deadlines(Ending):
     def test_a_polite_agent_is_not_waited_for(self):
         client = self.open(options=self.config(deadlines=False))

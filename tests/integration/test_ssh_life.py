@@ -8,7 +8,6 @@ and an agent that only the login shell finds.
 import os
 import shutil
 import signal
-import threading
 import unittest
 
 import case
@@ -101,33 +100,6 @@ class SlowByOpenssh(Slow):
     ssh_client = 'openssh'
 
 
-class Watcher:
-    """Looks again and again at every command line; for `with`."""
-
-    def __init__(self, needle):
-        self.needle = needle.encode()
-        self.found = []
-        self.looks = 0
-        self.is_over = threading.Event()
-        self.thread = threading.Thread(target=self._look, daemon=True)
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.is_over.set()
-        self.thread.join(20)
-
-    def _look(self):
-        while not self.is_over.wait(0.005):
-            self.looks += 1
-            for pid in processes.all_pids():
-                line = processes.read_file(f'/proc/{pid}/cmdline')
-                if self.needle in line:
-                    self.found.append(line)
-
-
 class Secrets(SshCase):
     def environment(self):
         return {**super().environment(), 'THE_KEY': SECRET}
@@ -143,7 +115,7 @@ class Secrets(SshCase):
                 if path.is_file() and SECRET.encode() in processes.read_file(path)]
 
     def test_a_secret_reaches_the_agent_and_nobody_else(self):
-        with Watcher(SECRET) as watcher:
+        with processes.Watcher(SECRET) as watcher:
             options = [*self.config(secret_env='THE_KEY', setup='"printenv THE_KEY | wc -c > ran"'),
                        '--trace', str(self.dir / 'trace')]
             client = self.broker(options=options)
