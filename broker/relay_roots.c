@@ -346,8 +346,8 @@ static bool opening_check(struct opening *opening)
 	if (!relay_needs_sync(opening->peer) || config->profile->sync.mode == SYNC_MODE_NONE) {
 		return false;
 	}
-	opening->check = root_check_create(
-		config->pool, opening->directories, config->home, on_checked, opening, &err);
+	opening->check = root_check_create(config->pool, opening->directories, config->home,
+		config->state_folder, on_checked, opening, &err);
 	return opening->check != NULL; // the sync asks again
 }
 

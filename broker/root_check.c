@@ -2,8 +2,10 @@
 #include "broker/root_check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
+#include "base/real_path.h"
 #include "base/words.h"
 #include "sync/snapshot.h"
 
@@ -12,6 +14,7 @@ struct root_check {
 	struct pool_job job;
 	char **directories; // owned
 	char *home;         // owned; may be NULL
+	char *state_folder; // owned; may be NULL
 	bool is_refused;
 	struct error err;
 	root_check_done *done; // NULL: nobody hears it
@@ -22,15 +25,37 @@ static void check_free(struct root_check *check)
 {
 	words_free(check->directories);
 	free(check->home);
+	free(check->state_folder);
 	free(check);
+}
+
+static bool holds_no_state(const char *directory, const char *state_folder, struct error *err)
+{
+	if (!state_folder || !*state_folder) {
+		return true;
+	}
+	char *root = real_path(directory);
+	char *state = real_path(state_folder);
+	size_t len = strlen(root);
+	bool is_below = strncmp(state, root, len) == 0 && (state[len] == '/' || !state[len]);
+	if (is_below) {
+		error_set(err, ERROR_DENIED,
+			"%s holds what the broker keeps (%s), and is not synced: open a project's "
+			"own directory, or name another place in XDG_STATE_HOME",
+			root, state);
+	}
+	free(root);
+	free(state);
+	return !is_below;
 }
 
 static void on_run(struct pool_job *job)
 {
 	struct root_check *check = CONTAINER_OF(job, struct root_check, job);
 	for (size_t i = 0; check->directories[i] && !check->is_refused; i++) {
-		check->is_refused =
-			!snapshot_root_check(check->directories[i], check->home, &check->err);
+		const char *directory = check->directories[i];
+		check->is_refused = !snapshot_root_check(directory, check->home, &check->err) ||
+		                    !holds_no_state(directory, check->state_folder, &check->err);
 	}
 }
 
@@ -44,7 +69,7 @@ static void on_done(struct pool_job *job)
 }
 
 struct root_check *root_check_create(struct pool *pool, char *const *directories, const char *home,
-	root_check_done *done, void *data, struct error *err)
+	const char *state_folder, root_check_done *done, void *data, struct error *err)
 {
 	struct root_check *check = mem_alloc_zero(sizeof(*check));
 	check->pool = pool;
@@ -52,7 +77,8 @@ struct root_check *root_check_create(struct pool *pool, char *const *directories
 	for (size_t i = 0; directories[i]; i++) {
 		words_append(&check->directories, directories[i]);
 	}
-	check->home = home ? mem_strdup(home) : NULL;
+	check->home = mem_strdup_or_null(home);
+	check->state_folder = mem_strdup_or_null(state_folder);
 	check->done = done;
 	check->data = data;
 	if (!pool_submit(pool, &check->job, err)) {

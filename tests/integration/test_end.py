@@ -126,7 +126,8 @@ class Wrapped(Ending):
         client = self.open_wrapped()
         agent = self.agent()
         os.kill(processes.parent_of(agent), signal.SIGKILL)
-        self.assertTrue(processes.wait_until(lambda: not processes.is_running(agent), DEADLINE * PATIENCE))
+        self.assertTrue(processes.wait_until(lambda: not processes.is_running(agent),
+                                             DEADLINE * PATIENCE))
         client.close_stdin()
         client.wait(DEADLINE * PATIENCE)
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A workspace and its isolated copy, kept in step around the turns of a session."""
 
+import json
 import os
 import signal
 import subprocess
@@ -78,6 +79,26 @@ class Turns(SyncCase):
         self.assertEqual((self.runtime(client, session) / 'text').read_text(), 'person\n')
         self.assertEqual([p.name for p in self.runtime(client, session).glob('*.acp-conflict')],
                          [])
+
+    def test_a_conflict_that_was_decided_is_none_any_more(self):
+        (self.work / 'text').write_text('base\n')
+        client, session = self.opened()
+        (self.runtime(client, session) / 'text').write_text('agent\n')
+        (self.work / 'text').write_text('person\n')
+        client.prompt(session, 'say x')
+        taken = subprocess.run([case.BROKER, 'conflicts', 'take', 'text', 'runtime'], cwd=self.work,
+                               env=self.environment(), stdin=subprocess.DEVNULL, text=True,
+                               capture_output=True, check=False, timeout=20 * case.PATIENCE)
+        self.assertEqual(taken.returncode, 0, taken.stderr)
+        for _ in range(2):
+            client.prompt(session, 'say y')
+            self.assertEqual(self.tree(), {'text': 'agent\n'})
+            self.assertEqual((self.runtime(client, session) / 'text').read_text(), 'agent\n')
+        self.assertEqual(len(self.notices(client)), 1)
+        listed = subprocess.run([case.BROKER, 'conflicts', 'list', '--json'], cwd=self.work,
+                                env=self.environment(), stdin=subprocess.DEVNULL, text=True,
+                                capture_output=True, check=True, timeout=20 * case.PATIENCE)
+        self.assertEqual(json.loads(listed.stdout)['conflicts'], [])
 
     def test_few_scripts_are_run_in_the_sandbox(self):
         started = self.dir / 'started'

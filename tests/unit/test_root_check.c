@@ -52,15 +52,21 @@ static void on_checked(void *data, const struct error *err)
 	}
 }
 
-static struct root_check *check(struct fixture *fixture, char *second, const char *home)
+static struct root_check *check_state(
+	struct fixture *fixture, char *second, const char *home, const char *state_folder)
 {
 	struct error err;
 	char *directories[] = {fixture->folder, second, NULL};
-	struct root_check *check =
-		root_check_create(fixture->pool, directories, home, on_checked, fixture, &err);
+	struct root_check *check = root_check_create(
+		fixture->pool, directories, home, state_folder, on_checked, fixture, &err);
 	assert_non_null(check);
 	assert_int_equal(fixture->calls, 0);
 	return check;
+}
+
+static struct root_check *check(struct fixture *fixture, char *second, const char *home)
+{
+	return check_state(fixture, second, home, NULL);
 }
 
 static void test_a_project_may_be_synced(void **state)
@@ -92,6 +98,23 @@ static void test_the_home_directory_is_refused(void **state)
 	assert_non_null(strstr(fixture->err.text, "home directory"));
 }
 
+static void test_what_holds_the_state_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+	char inside[100], beside[100];
+	snprintf(inside, sizeof(inside), "%s/not/there/yet", fixture->folder);
+	check_state(fixture, NULL, NULL, inside);
+	ev_run(fixture->loop, 0);
+	assert_true(fixture->is_refused);
+	assert_int_equal(fixture->err.code, ERROR_DENIED);
+	assert_non_null(strstr(fixture->err.text, inside));
+	snprintf(beside, sizeof(beside), "%s-beside", fixture->folder);
+	fixture->calls = 0;
+	check_state(fixture, NULL, NULL, beside);
+	ev_run(fixture->loop, 0);
+	assert_false(fixture->is_refused);
+}
+
 static void test_one_that_is_destroyed_raises_nothing(void **state)
 {
 	struct fixture *fixture = *state;
@@ -109,6 +132,8 @@ int main(void)
 			test_any_of_the_directories_can_be_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_the_home_directory_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_what_holds_the_state_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_one_that_is_destroyed_raises_nothing, set_up, tear_down),
 	};
