@@ -83,18 +83,23 @@ static bool refuse_changed(const struct decision *decision, struct error *err)
 {
 	char *file = quote(decision->finding.file);
 	char *name = quote(decision->name);
+	bool has_authority = decision->finding.has_authority;
 	error_set_reason(err, ERROR_DENIED, "HOST_KEY_MISMATCH",
 		"the key of %s is not the one that is known: it is %s %s, and %s:%zu has %s. "
 		"Somebody may be listening in, or the host has been set up anew; nothing was sent "
-		"to it. Where its key was meant to change: ssh-keygen -f %s -R %s",
+		"to it%s%s. Where its key was meant to change: ssh-keygen -f %s -R %s",
 		decision->name, decision->key->type, decision->fingerprint, decision->finding.file,
-		decision->finding.line, decision->finding.fingerprint, file, name);
+		decision->finding.line, decision->finding.fingerprint,
+		has_authority ? "; a @cert-authority is known for it, too, which the ssh program "
+				"alone understands"
+			      : "",
+		has_authority ? ssh_target_other_client(decision->target) : "", file, name);
 	free(file);
 	free(name);
 	return false;
 }
 
-/* What may know a host better than the plain keys in the files; NULL: nothing. */
+/* What may vouch for a key that no file knows; NULL: nothing. */
 static const char *other_voucher(const struct decision *decision)
 {
 	if (decision->finding.has_authority) {
@@ -142,6 +147,16 @@ static bool refuse_unknown(const struct decision *decision, struct error *err)
 }
 
 /* ---- the decision ---- */
+
+/*
+ * Nothing vouches for a key where another is known, but for an authority: with a certificate the
+ * plain keys of a host may change, and ssh itself refuses a changed one that has none.
+ */
+static bool is_changed(const struct decision *decision)
+{
+	return decision->finding.verdict == KNOWN_HOSTS_MISMATCH &&
+	       !(decision->finding.has_authority && ssh_target_may_use_program(decision->target));
+}
 
 /* As people copy it: with or without what says that it is a SHA256, and padding. */
 static bool is_pinned(const char *pin, const char *fingerprint)
@@ -195,12 +210,12 @@ static bool decide(struct decision *decision, char *out_note, size_t note_size, 
 	if (target->host_key_pin || decision->finding.verdict == KNOWN_HOSTS_MATCH) {
 		return true;
 	}
+	if (is_changed(decision)) {
+		return refuse_changed(decision, err);
+	}
 	const char *voucher = other_voucher(decision);
 	if (voucher) {
 		return refuse_to_ask(decision, voucher, err);
-	}
-	if (decision->finding.verdict == KNOWN_HOSTS_MISMATCH) {
-		return refuse_changed(decision, err);
 	}
 	return target->host_checking == SSH_HOST_CHECKING_STRICT
 	               ? refuse_unknown(decision, err)

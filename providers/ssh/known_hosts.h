@@ -90,7 +90,8 @@ const char *host_key_fingerprint(struct span blob, char text[HOST_KEY_FINGERPRIN
  * writes it down where that is asked for, and says so in `out_note` (may stay empty).
  * HOST_KEY_MISMATCH and HOST_KEY_UNKNOWN with the fingerprint and, for the latter, the line
  * to add and the command that adds it. SSH_UNSUPPORTED where something may vouch for a key
- * that no file knows, and the ssh program alone can ask it.
+ * of a host that no file knows, and the ssh program alone can ask it. Where another key is
+ * known, only a @cert-authority may, and only where that program is asked then.
  */
 bool host_key_decide(const struct ssh_target *target, const struct host_key *key, char *out_note,
 	size_t note_size, struct error *err) ATTR_NODISCARD;

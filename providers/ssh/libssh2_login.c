@@ -342,7 +342,7 @@ static void copy_target(struct ssh_target *to, const struct ssh_target *from)
 	to->via = NULL;
 	to->proxy_command = NULL;
 	to->set_env = NULL;
-	to->ssh_program = NULL;
+	to->ssh_program = mem_strdup_or_null(from->ssh_program);
 	to->config_file = NULL;
 	to->unknown_setting = NULL;
 }

@@ -114,11 +114,17 @@ static long long seconds_of(long long ms)
 	return (ms + 999) / 1000;
 }
 
+/* What older programs do not know, and has nothing to say there; a pin cannot do without. */
+static void add_unknown(char ***argv, bool has_pin)
+{
+	add_option(argv, "IgnoreUnknown=ForkAfterAuthentication,StdinNull,SessionType%s",
+		has_pin ? "" : ",KnownHostsCommand");
+}
+
 /* What would make something else of the connection, whatever the user's files say. */
 static void add_fixed(char ***argv)
 {
 	static const char *const options[] = {
-		"IgnoreUnknown=ForkAfterAuthentication,StdinNull,SessionType",
 		"ForkAfterAuthentication=no",
 		"ControlPersist=no",
 		"ClearAllForwardings=yes",
@@ -186,6 +192,13 @@ static void add_host_keys(char ***argv, const struct ssh_target *target)
 	}
 	add_paths(argv, "UserKnownHostsFile", target->user_known_hosts_files);
 	add_paths(argv, "GlobalKnownHostsFile", target->global_known_hosts_files);
+	/* The profile's own file goes without those of the user's that say more. */
+	if (!target->has_known_hosts_command) {
+		add_option(argv, "KnownHostsCommand=none");
+	}
+	if (!target->verifies_by_dns) {
+		add_option(argv, "VerifyHostKeyDNS=no");
+	}
 	/* Never "no": it would go on with a key that has changed. */
 	add_option(argv, "StrictHostKeyChecking=%s",
 		target->host_checking == SSH_HOST_CHECKING_STRICT ? "yes" : "accept-new");
@@ -262,6 +275,7 @@ static void add_target(char ***argv, const struct ssh_target *target, bool can_a
 		words_append(argv, "-F");
 		words_append(argv, target->config_file);
 	}
+	add_unknown(argv, target->host_key_pin != NULL);
 	add_fixed(argv);
 	add_option(argv, "BatchMode=%s", can_ask ? "no" : "yes");
 	add_path(argv, "HostName", target->host);

@@ -85,8 +85,7 @@ static bool start_inner(struct auto_client *self, struct error *err)
 
 static bool may_use_program(const struct auto_client *self)
 {
-	return !self->uses_program && self->target.client == SSH_CLIENT_AUTO &&
-	       self->target.ssh_program && !self->target.user_is_secret;
+	return !self->uses_program && ssh_target_may_use_program(&self->target);
 }
 
 /* The failure is what libssh2 cannot do, and the ssh program may. */

@@ -100,6 +100,11 @@ const char *ssh_target_user_shown(const struct ssh_target *target)
 	return target->user_is_secret ? "(secret)" : target->user;
 }
 
+bool ssh_target_may_use_program(const struct ssh_target *target)
+{
+	return target->client == SSH_CLIENT_AUTO && target->ssh_program && !target->user_is_secret;
+}
+
 const char *ssh_target_other_client(const struct ssh_target *target)
 {
 	return target->user_is_secret ? "" : ": set ssh-client = openssh";

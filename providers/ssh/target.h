@@ -73,6 +73,9 @@ const char *ssh_target_user_shown(const struct ssh_target *target);
 /* For what libssh2 cannot do: ": set ssh-client = openssh", or "" where that is no way. */
 const char *ssh_target_other_client(const struct ssh_target *target);
 
+/* Whether the ssh program does what libssh2 cannot: ssh-client is auto, and it is no secret's. */
+bool ssh_target_may_use_program(const struct ssh_target *target);
+
 /*
  * Reads what `ssh -G` prints for one host. Unknown keywords are skipped; a value that
  * cannot be read is ERROR_CONFIG, naming the keyword. The environment has what names of

@@ -129,6 +129,8 @@ static bool take_known_hosts(struct ssh_target *target, const struct settings *s
 		words_free(target->global_known_hosts_files);
 		target->user_known_hosts_files = NULL;
 		target->global_known_hosts_files = mem_alloc_zero(sizeof(char *));
+		target->has_known_hosts_command = false;
+		target->verifies_by_dns = false;
 		words_append(&target->user_known_hosts_files, path);
 		free(path);
 	}

@@ -94,6 +94,44 @@ static void test_a_changed_key_is_refused_whatever_is_checked(void **state)
 	}
 }
 
+/* Whoever listens in may answer for DNS, and a command may know any key. */
+static void test_nothing_vouches_for_a_key_that_has_changed(void **state)
+{
+	struct ssh_target target = known_target("devbox", 22);
+	char place[PATH_MAX + 8];
+	snprintf(place, sizeof(place), "%s:2 ", known_user_file);
+	target.client = SSH_CLIENT_AUTO;
+	target.ssh_program = (char *)"/usr/bin/ssh";
+	KNOWN_WRITE("other $0", "devbox $0");
+	target.has_known_hosts_command = true;
+	assert_refused(&target, 1, "HOST_KEY_MISMATCH");
+	assert_told(place);
+	target.has_known_hosts_command = false;
+	target.verifies_by_dns = true;
+	assert_refused(&target, 1, "HOST_KEY_MISMATCH");
+	assert_told(place);
+}
+
+static void test_an_authority_is_asked_about_a_changed_key_where_that_can_be(void **state)
+{
+	struct ssh_target target = known_target("devbox", 22);
+	char place[PATH_MAX + 8];
+	snprintf(place, sizeof(place), "%s:2 ", known_user_file);
+	KNOWN_WRITE("@cert-authority dev* $3", "devbox $0");
+	assert_refused(&target, 1, "HOST_KEY_MISMATCH");
+	assert_told(place);
+	assert_told("@cert-authority");
+	assert_told("ssh-client = openssh");
+	target.client = SSH_CLIENT_AUTO; // and there is no ssh
+	assert_refused(&target, 1, "HOST_KEY_MISMATCH");
+	target.ssh_program = (char *)"/usr/bin/ssh";
+	assert_false(is_accepted(&target, 1));
+	assert_string_equal(failure.reason, "SSH_UNSUPPORTED");
+	target.user_is_secret = true;
+	assert_refused(&target, 1, "HOST_KEY_MISMATCH");
+	assert_null(strstr(failure.text, "openssh"));
+}
+
 static void test_a_revoked_key_is_refused_even_where_it_is_pinned(void **state)
 {
 	struct ssh_target target = known_target("devbox", 22);
@@ -139,6 +177,8 @@ int main(void)
 		KNOWN_TEST(test_an_unknown_key_is_refused_with_the_line_to_add),
 		KNOWN_TEST(test_accept_new_writes_it_down_and_says_so),
 		KNOWN_TEST(test_a_changed_key_is_refused_whatever_is_checked),
+		KNOWN_TEST(test_nothing_vouches_for_a_key_that_has_changed),
+		KNOWN_TEST(test_an_authority_is_asked_about_a_changed_key_where_that_can_be),
 		KNOWN_TEST(test_a_revoked_key_is_refused_even_where_it_is_pinned),
 		KNOWN_TEST(test_a_pin_decides_alone),
 		KNOWN_TEST(test_what_cannot_be_written_down_is_accepted_where_nothing_is_checked),

@@ -111,11 +111,11 @@ static void expect_the_program(struct client_world *world, const char *words)
 	connection_close(&connection);
 }
 
-static void expect_the_program_for_an_authority(struct client_world *world)
+static void expect_the_program_for_an_authority(struct client_world *world, const char *reason)
 {
 	struct connection connection = {0};
 	world->target.client = SSH_CLIENT_LIBSSH2;
-	connection_expect_failure(&connection, world, "SSH_UNSUPPORTED", "@cert-authority");
+	connection_expect_failure(&connection, world, reason, "@cert-authority");
 	assert_non_null(strstr(connection.err.text, "ssh-client = openssh"));
 	connection_close(&connection);
 	expect_the_program(world, "@cert-authority");
@@ -126,28 +126,52 @@ static void test_auto_takes_the_program_for_a_host_that_an_authority_knows(
 {
 	client_world_start(world, &(struct sshd_spec){.config = certified});
 	know_the_authority(world, true);
-	expect_the_program_for_an_authority(world);
+	expect_the_program_for_an_authority(world, "SSH_UNSUPPORTED");
 	know_the_authority(world, false);
-	expect_the_program_for_an_authority(world);
+	expect_the_program_for_an_authority(world, "SSH_UNSUPPORTED");
 	/* And writes no key down where new ones are accepted. */
 	world->target.host_checking = SSH_HOST_CHECKING_ACCEPT_NEW;
-	expect_the_program_for_an_authority(world);
+	expect_the_program_for_an_authority(world, "SSH_UNSUPPORTED");
 	char command[512];
 	snprintf(command, sizeof(command), "test $(wc -l < %s) = 1", world->sshd.known_hosts);
 	assert_int_equal(system(command), 0);
 }
 
-/* Its plain key has changed since, as keys do that nobody has to know. */
-static void test_an_authority_goes_before_the_plain_keys(struct client_world *world)
+/* The host's plain key has changed since. */
+static void know_another_key(struct client_world *world)
 {
 	char command[1024];
-	client_world_start(world, &(struct sshd_spec){.config = certified});
-	know_the_authority(world, true);
 	snprintf(command, sizeof(command),
 		"cd %s && echo \"[127.0.0.1]:%d $(cut -d' ' -f1,2 id.pub)\" >> known_hosts",
 		world->sshd.folder, world->sshd.port);
 	assert_int_equal(system(command), 0);
-	expect_the_program_for_an_authority(world);
+}
+
+/* As keys do that nobody has to know. */
+static void test_an_authority_goes_before_the_plain_keys(struct client_world *world)
+{
+	client_world_start(world, &(struct sshd_spec){.config = certified});
+	know_the_authority(world, true);
+	know_another_key(world);
+	expect_the_program_for_an_authority(world, "HOST_KEY_MISMATCH");
+}
+
+static void test_without_a_certificate_an_authority_vouches_for_no_changed_key(
+	struct client_world *world)
+{
+	char command[512];
+	struct connection connection = {0};
+	client_world_start(world, NULL);
+	snprintf(command, sizeof(command), "ssh-keygen -q -t ed25519 -N '' -f %s/authority",
+		world->sshd.folder);
+	assert_int_equal(system(command), 0);
+	know_the_authority(world, true);
+	know_another_key(world);
+	world->target.client = SSH_CLIENT_AUTO;
+	world->connect = ssh_connect;
+	connection_expect_failure(&connection, world, "HOST_KEY_MISMATCH", "");
+	world->connect = ssh_libssh2_connect;
+	connection_close(&connection);
 }
 
 /* The key that the program logs in with stands for a ticket. */
@@ -189,6 +213,7 @@ static const struct client_case cases[] = {
 	CASE(test_auto_takes_the_program_for_a_certificate),
 	CASE(test_auto_takes_the_program_for_a_host_that_an_authority_knows),
 	CASE(test_an_authority_goes_before_the_plain_keys),
+	CASE(test_without_a_certificate_an_authority_vouches_for_no_changed_key),
 	CASE(test_auto_takes_the_program_for_kerberos),
 	CASE(test_auto_takes_the_program_for_a_proxy_that_passes_its_connection),
 };

@@ -83,6 +83,26 @@ static void test_certificates(struct client_world *world)
 	connection_close(&connection);
 }
 
+/* ssh would take what the command says for known. */
+static void test_a_command_that_the_target_does_not_have_vouches_for_nothing(
+	struct client_world *world)
+{
+	char line[1024];
+	struct connection connection = {0};
+	client_world_start(world, NULL);
+	sshd_add_client_config(&world->sshd, "\tKnownHostsCommand /bin/echo %H %t %K\n");
+	snprintf(line, sizeof(line),
+		"cd %s && echo \"[127.0.0.1]:%d $(cut -d' ' -f1,2 id.pub)\" > known_hosts",
+		world->sshd.folder, world->sshd.port);
+	assert_int_equal(system(line), 0);
+	connection_expect_failure(&connection, world, "HOST_KEY_MISMATCH", "");
+	connection_close(&connection);
+	world->target.has_known_hosts_command = true;
+	connection = (struct connection){0};
+	connection_expect_ready(&connection, world);
+	connection_close(&connection);
+}
+
 static void test_the_users_own_askpass(struct client_world *world)
 {
 	char path[SSHD_PATH_MAX], entry[SSHD_PATH_MAX + 16], line[512];
@@ -194,6 +214,7 @@ static const struct client_case cases[] = {
 	CASE(test_a_server_of_modern_algorithms_alone),
 	CASE(test_a_server_with_an_rsa_key_alone),
 	CASE(test_certificates),
+	CASE(test_a_command_that_the_target_does_not_have_vouches_for_nothing),
 	CASE(test_the_users_own_askpass),
 	CASE(test_users_options_that_do_not_fit),
 	CASE(test_its_folder_is_private_and_goes_with_it),

@@ -151,7 +151,8 @@ static void test_the_profile_goes_before_the_files(void **state)
 {
 	configure("lee@devbox", "Port 2200\nIdentityFile /keys/%r%p\nIdentityAgent /agent\n"
 				"ConnectTimeout 3\nProxyCommand nc %h %p %r\n"
-				"UserKnownHostsFile /kh\n");
+				"UserKnownHostsFile /kh\n"
+				"KnownHostsCommand /bin/keys %H\nVerifyHostKeyDNS yes\n");
 	set("port", "2300");
 	set("user", "max");
 	set("identity-file", "~/one");
@@ -177,6 +178,8 @@ static void test_the_profile_goes_before_the_files(void **state)
 	assert_string_equal(target.user_known_hosts_files[0], "/home/kim/kh");
 	assert_null(target.user_known_hosts_files[1]);
 	assert_null(target.global_known_hosts_files[0]);
+	assert_false(target.has_known_hosts_command);
+	assert_false(target.verifies_by_dns);
 	assert_string_equal(target.host_key_pin, "SHA256:abc");
 	assert_int_equal(target.client, SSH_CLIENT_OPENSSH);
 	assert_int_equal(target.connect_timeout_ms, 4000);
