@@ -2,14 +2,21 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/words.h"
 #include "sync/id.h"
 #include "sync/stat_cache.h"
+#include "sync/store_impl.h"
 #include "sync/store_mark.h"
+
+#define REFS_FOLDER "refs/acp-broker"
 
 /* Commits, trees and tags that are yet to be read. What is in none of them is a leaf. */
 struct marking {
@@ -17,6 +24,7 @@ struct marking {
 	struct id_set *set;
 	git_oid *pending; // owned
 	size_t count, capacity;
+	long long deadline_ms; // clock_now_ms; 0: none
 };
 
 static void push(struct marking *marking, const git_oid *id)
@@ -116,9 +124,141 @@ static bool mark_object(struct marking *marking, const git_oid *id, struct error
 				 marking->store->path, id_text(hex, id));
 }
 
+static bool is_in_time(const struct marking *marking, struct error *err)
+{
+	return marking->deadline_ms <= 0 || clock_now_ms() < marking->deadline_ms ||
+	       error_set(err, ERROR_TIMEOUT, "store %s: there is too much in it",
+		       marking->store->path);
+}
+
+/* All that the pending ones lead to. */
+static bool mark_pending(struct marking *marking, struct error *err)
+{
+	while (marking->count > 0) {
+		git_oid id = marking->pending[--marking->count];
+		if (!mark_object(marking, &id, err) || !is_in_time(marking, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* ---- what is referred to ---- */
 
-static bool mark_refs(struct marking *marking, struct error *err)
+/* What the file led to is not known, and whoever mends it wants to find it all. */
+static bool fail_file(
+	const struct marking *marking, const char *path, const char *loss, struct error *err)
+{
+	return err->code == ERROR_SYSTEM &&
+	       error_set(err, ERROR_SYSTEM,
+		       "%s; nothing is removed from the store until what %s leads to can be read "
+		       "again, so that nothing is lost that may yet be repaired; to do without it "
+		       "remove %s/%s: %s",
+		       err->text, path, marking->store->path, path, loss);
+}
+
+static const char *loss_of_ref(const char *path)
+{
+	static const struct {
+		const char *folder, *loss;
+	} losses[] = {
+		{REFS_FOLDER "/checkpoints/", "this checkpoint is given up then"},
+		{REFS_FOLDER "/bases/", "its sandbox is compared anew then"},
+		{REFS_FOLDER "/conflicts/", "what these conflicts have parked is given up then"},
+		{REFS_FOLDER "/agent/", "these commits of the agent's are given up then"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(losses); i++) {
+		if (strncmp(path, losses[i].folder, strlen(losses[i].folder)) == 0) {
+			return losses[i].loss;
+		}
+	}
+	return "what only it keeps is given up then";
+}
+
+static bool mark_ref(struct marking *marking, const char *path, struct error *err)
+{
+	git_oid id;
+	if (!ref_read(marking->store, path, &id, err)) {
+		return err->code == ERROR_NOT_FOUND || // forgotten meanwhile
+		       fail_file(marking, path, loss_of_ref(path), err);
+	}
+	push(marking, &id);
+	return mark_pending(marking, err) || fail_file(marking, path, loss_of_ref(path), err);
+}
+
+/* NAME.lock is no ref, but what libgit2 and git are about to make one of. */
+static bool is_ref_name(const char *name)
+{
+	static const char lock[] = ".lock";
+	size_t length = strlen(name);
+	bool is_lock = length >= strlen(lock) && strcmp(name + length - strlen(lock), lock) == 0;
+	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !is_lock;
+}
+
+/* One name in a folder of refs: a folder of more of them goes on the list. */
+static bool mark_name(struct marking *marking, const char *path, char ***folders, struct error *err)
+{
+	struct stat status;
+	int result = fstatat(marking->store->folder_fd, path, &status, AT_SYMLINK_NOFOLLOW);
+	if (result == 0 && S_ISDIR(status.st_mode)) {
+		words_append(folders, path);
+		return is_in_time(marking, err);
+	}
+	return mark_ref(marking, path, err) && is_in_time(marking, err);
+}
+
+static bool mark_names(struct marking *marking, DIR *stream, const char *folder, char ***folders,
+	struct error *err)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	while (errno = 0, (entry = readdir(stream)) != NULL) {
+		if (!is_ref_name(entry->d_name)) {
+			continue;
+		}
+		if (snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= PATH_MAX) {
+			errno = ENAMETOOLONG;
+			break;
+		}
+		if (!mark_name(marking, path, folders, err)) {
+			return false;
+		}
+	}
+	return errno == 0 ||
+	       error_set_errno(err, errno, "store %s: %s", marking->store->path, folder);
+}
+
+static bool mark_folder(
+	struct marking *marking, const char *folder, char ***folders, struct error *err)
+{
+	int fd = openat(marking->store->folder_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	if (!stream) {
+		int errnum = errno;
+		fd_close(&fd);
+		return errnum == ENOENT ||
+		       error_set_errno(err, errnum, "store %s: %s", marking->store->path, folder);
+	}
+	bool marked = mark_names(marking, stream, folder, folders, err);
+	closedir(stream);
+	return marked;
+}
+
+/* The files are looked at one by one: libgit2 says nothing of a ref that it cannot read. */
+static bool mark_ref_files(struct marking *marking, struct error *err)
+{
+	char **folders = NULL;
+	bool marked = true;
+	words_append(&folders, REFS_FOLDER);
+	for (size_t i = 0; marked && folders[i]; i++) {
+		marked = mark_folder(marking, folders[i], &folders, err);
+	}
+	words_free(folders);
+	return marked;
+}
+
+/* Those that somebody has packed with git, or made elsewhere, too. */
+static bool mark_other_refs(struct marking *marking, struct error *err)
 {
 	const struct git *git = marking->store->git;
 	git_reference_iterator *iterator = NULL;
@@ -134,44 +274,49 @@ static bool mark_refs(struct marking *marking, struct error *err)
 		}
 	}
 	git->reference_iterator_free(iterator);
-	return result == GIT_ITEROVER ||
-	       error_set_git(git, err, "store %s: reading the names", marking->store->path);
+	return result == GIT_ITEROVER ? mark_pending(marking, err)
+	                              : error_set_git(git, err, "store %s: reading the names",
+						marking->store->path);
 }
 
-static void mark_caches(struct marking *marking)
+static bool mark_cache(struct marking *marking, const char *name, struct error *err)
+{
+	char path[NAME_MAX + 8];
+	git_oid tree;
+	const struct git *git = marking->store->git;
+	if (!stat_cache_tree(marking->store, name, &tree) ||
+		git->odb_exists(marking->store->odb, &tree) != 1) {
+		return true;
+	}
+	push(marking, &tree);
+	snprintf(path, sizeof(path), "cache/%s", name);
+	return mark_pending(marking, err) ||
+	       fail_file(marking, path, "the next sync reads all files anew then", err);
+}
+
+static bool mark_caches(struct marking *marking, struct error *err)
 {
 	int fd = openat(marking->store->folder_fd, "cache", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
-	git_oid tree;
-	const struct git *git = marking->store->git;
-	while (stream && (entry = readdir(stream))) {
-		if (stat_cache_tree(marking->store, entry->d_name, &tree) &&
-			git->odb_exists(marking->store->odb, &tree) == 1) {
-			push(marking, &tree);
-		}
+	bool marked = true;
+	while (marked && stream && (entry = readdir(stream))) {
+		marked = mark_cache(marking, entry->d_name, err);
 	}
 	if (stream) {
 		closedir(stream);
 	} else {
 		fd_close(&fd);
 	}
+	return marked;
 }
 
 bool store_mark(struct store *store, struct id_set *set, long long deadline_ms, struct error *err)
 {
-	struct marking marking = {.store = store, .set = set};
+	struct marking marking = {.store = store, .set = set, .deadline_ms = deadline_ms};
 	push(&marking, &store_empty_tree);
-	bool marked = mark_refs(&marking, err);
-	mark_caches(&marking);
-	while (marked && marking.count > 0) {
-		git_oid id = marking.pending[--marking.count];
-		marked = mark_object(&marking, &id, err);
-		if (marked && deadline_ms > 0 && clock_now_ms() >= deadline_ms) {
-			marked = error_set(err, ERROR_TIMEOUT, "store %s: there is too much in it",
-				store->path);
-		}
-	}
+	bool marked = mark_ref_files(&marking, err) && mark_other_refs(&marking, err) &&
+	              mark_caches(&marking, err);
 	free(marking.pending);
 	return marked;
 }

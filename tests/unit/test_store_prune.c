@@ -171,6 +171,110 @@ static void test_a_damaged_store_is_not_pruned(void **state)
 	free(after);
 }
 
+/* Nothing is removed, and the text names the file, why, and what to do. */
+static void expect_standstill(struct place *place, const char *path, const char *why)
+{
+	struct error err;
+	struct store_pruned pruned;
+	char removal[FIXTURE_PATH_MAX * 2];
+	store_close(&place->store); // it remembers objects
+	assert_true(store_open(&place->store, place->store_path, BIG_FILE_BYTES, &err));
+	char *before = place_ask(place, "find ../state/store/objects -type f | sort");
+	assert_false(store_prune(&place->store, GRACE_S, 0, &pruned, &err));
+	assert_int_equal(err.code, ERROR_SYSTEM);
+	char *after = place_ask(place, "find ../state/store/objects -type f | sort");
+	assert_string_equal(before, after);
+	snprintf(removal, sizeof(removal), "remove %s/%s:", place->store_path, path);
+	if (!strstr(err.text, removal) || !strstr(err.text, why)) {
+		fail_msg("%s", err.text);
+	}
+	free(before);
+	free(after);
+}
+
+static void keep_two_and_lose_a_third(struct place *place)
+{
+	place_run(place, "mkdir d; echo 1 >d/a");
+	git_oid first = take(place);
+	keep(place, "checkpoints/00000001", &first);
+	place_run(place, "echo 2 >d/a");
+	git_oid second = take(place);
+	keep(place, "checkpoints/00000002", &second);
+	place_run(place, "echo unnamed >unnamed");
+	take(place);
+	make_old(place);
+}
+
+static void test_a_ref_that_cannot_be_read_keeps_everything_until_it_is_mended(void **state)
+{
+	struct place *place = *state;
+	static const char one[] = "refs/acp-broker/checkpoints/00000001";
+	static const struct {
+		const char *damage, *why;
+	} cases[] = {
+		{"echo rubbish >$ref", "00000001 holds no id"},
+		{": >$ref", "00000001 holds no id"},
+		{"ln -sfn . $ref", "00000001 holds no id"},
+		{"ln -sfn 00000001 $ref", "Too many levels of symbolic links"},
+	};
+	keep_two_and_lose_a_third(place);
+	git_oid tree;
+	struct error err;
+	assert_true(store_find(&place->store, "checkpoints/00000001", &tree, &err));
+	place_run(place, "cp ../state/store/refs/acp-broker/checkpoints/00000001 ../good");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char script[FIXTURE_PATH_MAX];
+		snprintf(script, sizeof(script), "ref=../state/store/%s; %s", one, cases[i].damage);
+		place_run(place, script);
+		expect_standstill(place, one, cases[i].why);
+	}
+	place_run(place, "cp --remove-destination ../good "
+			 "../state/store/refs/acp-broker/checkpoints/00000001");
+	assert_int_equal(prune(place).objects, 2); // unnamed, and its tree
+	assert_whole(place, &tree);
+}
+
+static void test_a_ref_that_is_given_up_is_in_the_way_no_more(void **state)
+{
+	struct place *place = *state;
+	static const char one[] = "refs/acp-broker/checkpoints/00000001";
+	keep_two_and_lose_a_third(place);
+	place_run(place, "cd ../state/store; git rev-parse "
+			 "acp-broker/checkpoints/00000001:d >../../lost; "
+			 "rm -f objects/$(sed 's,..,&/,' ../../lost)");
+	expect_standstill(place, one, "not found");
+	place_run(place, "rm ../state/store/refs/acp-broker/checkpoints/00000001");
+	assert_int_equal(
+		prune(place).objects, 5); // its commit, tree and file, unnamed and its tree
+}
+
+static void test_refs_are_found_in_folders_and_a_lock_is_none(void **state)
+{
+	struct place *place = *state;
+	keep_two_and_lose_a_third(place);
+	place_run(place, "cd ../state/store/refs/acp-broker; mkdir -p agent/x/empty agent/a/b; "
+			 "cp checkpoints/00000001 agent/a/b/c; rm checkpoints/00000001; "
+			 "echo rubbish >agent/a/b/c.lock");
+	assert_int_equal(prune(place).objects, 2);
+	place_run(place, "echo rubbish >../state/store/refs/acp-broker/agent/a/b/c");
+	expect_standstill(place, "refs/acp-broker/agent/a/b/c", "holds no id");
+}
+
+static void test_a_stat_cache_of_what_is_gone_is_named(void **state)
+{
+	struct place *place = *state;
+	place_run(place, "mkdir d; echo 1 >d/a");
+	git_oid tree = place_take(place, NULL);
+	char script[FIXTURE_PATH_MAX], hex[GIT_OID_HEXSZ + 1];
+	place->store.git->oid_tostr(hex, sizeof(hex), &tree);
+	snprintf(script, sizeof(script),
+		"cd ../state/store; rm -f objects/$(git rev-parse %s:d | sed 's,..,&/,')", hex);
+	place_run(place, script);
+	expect_standstill(place, "cache/work", "not found");
+	place_run(place, "rm ../state/store/cache/work");
+	prune(place);
+}
+
 /* Somebody puts the same objects in again and again while they are old and pruned. */
 static void test_pruning_beside_a_writer_loses_nothing(void **state)
 {
@@ -214,6 +318,10 @@ int main(void)
 		TEST(test_what_a_stat_cache_knows_stays),
 		TEST(test_packs_go_as_a_whole_or_stay),
 		TEST(test_a_damaged_store_is_not_pruned),
+		TEST(test_a_ref_that_cannot_be_read_keeps_everything_until_it_is_mended),
+		TEST(test_a_ref_that_is_given_up_is_in_the_way_no_more),
+		TEST(test_refs_are_found_in_folders_and_a_lock_is_none),
+		TEST(test_a_stat_cache_of_what_is_gone_is_named),
 		TEST(test_pruning_beside_a_writer_loses_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
