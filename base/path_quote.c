@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -100,4 +101,14 @@ char *path_quote(struct span path)
 	}
 	memcpy(out + used, "\"", 2);
 	return out;
+}
+
+char *path_quote_below(const char *folder, const char *path)
+{
+	size_t size = strlen(folder) + strlen(path) + 2;
+	char *whole = mem_alloc(size);
+	snprintf(whole, size, "%s/%s", folder, path);
+	char *quoted = path_quote((struct span){whole, size - 1});
+	free(whole);
+	return quoted;
 }

@@ -11,5 +11,6 @@
  * turn the direction of text. The caller frees it.
  */
 char *path_quote(struct span path);
+char *path_quote_below(const char *folder, const char *path); // "FOLDER/PATH"
 
 #endif

@@ -3,10 +3,13 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/path_quote.h"
 #include "base/point.h"
+#include "base/utf8.h"
 #include "sync/apply.h"
 #include "sync/checkpoint.h"
 #include "sync/conflicts.h"
@@ -17,7 +20,7 @@ void round_init(struct round *round)
 	*round = (struct round){.base = store_empty_tree, .runtime = store_empty_tree};
 }
 
-/* What is noted already - this is another try - is not noted again. */
+/* What is noted already - this is another try - is not noted again; too much loses its end. */
 static void add_note(struct round *round, const char *format, ...) ATTR_PRINTF(2, 3);
 static void add_note(struct round *round, const char *format, ...)
 {
@@ -26,10 +29,12 @@ static void add_note(struct round *round, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	text[utf8_whole_length(span_of(text))] = '\0';
 	if (!strstr(round->note, text)) {
 		size_t len = strlen(round->note);
 		snprintf(round->note + len, sizeof(round->note) - len, "%s%s", len ? "; " : "",
 			text);
+		round->note[utf8_whole_length(span_of(round->note))] = '\0';
 	}
 }
 
@@ -79,16 +84,19 @@ bool round_forget_base(struct store *store, const char *name, struct error *err)
 }
 
 /* `out_tree` stays as it is where there is none of this name. */
-static bool find(struct store *store, const char *name, git_oid *out_tree, bool *out_found,
-	struct error *err)
+static bool find(struct store *store, const char *name, const char *sandbox, git_oid *out_tree,
+	bool *out_found, struct error *err)
 {
 	struct error missing;
 	*out_found = store_find(store, name, out_tree, &missing);
 	if (*out_found || missing.code == ERROR_NOT_FOUND) {
 		return true;
 	}
-	*err = missing;
-	return false;
+	return error_set(err, missing.code,
+		"%s; where it stays so, remove refs/acp-broker/bases/%s and "
+		"refs/acp-broker/deliveries/%s in that store: both sides are compared anew then, "
+		"which deletes nothing and makes conflicts of what differs",
+		missing.text, sandbox, sandbox);
 }
 
 bool round_read_base(struct round *round, struct store *store,
@@ -100,8 +108,8 @@ bool round_read_base(struct round *round, struct store *store,
 	base_name(base, request->name);
 	delivery_name(delivery, request->name);
 	round->base = store_empty_tree;
-	return find(store, base, &round->base, &has_base, err) &&
-	       find(store, delivery, &round->delivered, &round->has_delivered, err);
+	return find(store, base, request->name, &round->base, &has_base, err) &&
+	       find(store, delivery, request->name, &round->delivered, &round->has_delivered, err);
 }
 
 static bool set_base(struct store *store, const struct workspace_request *request,
@@ -240,10 +248,12 @@ static void on_left(void *data, const char *path, const char *why)
 static void on_remains(void *data, const char *path, const char *why)
 {
 	const struct local *local = data;
+	char *quoted = path_quote_below(local->request->local_root, path);
 	add_note(local->round,
-		"%s/%s, which an interrupted sync has left, cannot be removed: %s; each sync tries "
-		"again",
-		local->request->local_root, path, why);
+		"what an interrupted sync has left cannot be removed (%s), each sync tries again: "
+		"%s",
+		why, quoted);
+	free(quoted);
 }
 
 static bool apply(struct local *local, const git_oid *from, const git_oid *to, struct error *err)
@@ -269,8 +279,11 @@ static bool fail_busy(const struct workspace_request *request, const struct stuc
 	const char *rest, struct error *err)
 {
 	const struct stuck_path *first = &left->paths[0];
-	return error_set_reason(err, ERROR_UNAVAILABLE, "SYNC_BUSY", "%s/%s: %s; %s",
-		request->local_root, first->path, first->why, rest);
+	char *quoted = path_quote_below(request->local_root, first->path);
+	error_set_reason(
+		err, ERROR_UNAVAILABLE, "SYNC_BUSY", "%s: %s; %s", quoted, first->why, rest);
+	free(quoted);
+	return false;
 }
 
 static bool park(struct round *round, struct store *store, const struct workspace_request *request,

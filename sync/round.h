@@ -43,7 +43,10 @@ struct round_keeping {
 void round_init(struct round *round);
 void round_finish(struct round *round);
 
-/* The base, and what was being delivered, from the store. ERROR_SYSTEM. */
+/*
+ * The base, and what was being delivered, from the store. ERROR_SYSTEM where either cannot be read:
+ * the text says how one goes on without them.
+ */
 bool round_read_base(struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err) ATTR_NODISCARD;
 

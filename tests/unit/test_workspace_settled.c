@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include <limits.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+#include "sync/apply_journal.h"
 #include "tests/unit/workspace_fixture.h"
 
 /* ---- deletions that are asked about ---- */
@@ -153,6 +158,98 @@ static void test_a_file_that_may_not_be_changed_stays_and_goes_back(void **state
 	expect_same(fixture);
 }
 
+/* A sync was cut off in these folders, and nothing can be removed from them. */
+static void leave_remains(struct fixture *fixture, const char *const *folders)
+{
+	struct place *place = fixture->place;
+	struct journal journal;
+	struct error err;
+	journal_init(&journal, &place->store, place->root);
+	for (; *folders; folders++) {
+		char path[PATH_MAX];
+		snprintf(path, sizeof(path), "%s/.acp-broker-1.new.tmp", *folders);
+		assert_int_equal(mkdir(place_path(place, *folders), 0755), 0);
+		place_write(place, path, "x");
+		assert_int_equal(chmod(place_path(place, *folders), 0555), 0);
+		assert_true(journal_note(&journal, *folders, &err));
+	}
+	journal_finish(&journal);
+	run(fixture, "echo a > a");
+	if (geteuid() == 0) {
+		run(fixture, "chown -R 65534:65534 \"$PLACE\"");
+		assert_int_equal(seteuid(65534), 0);
+	}
+	begin(fixture, &(struct sync_order){.reason = SYNC_REASON_TURN});
+	ev_run(fixture->loop, 0);
+	assert_int_equal(seteuid(getuid()), 0);
+	run(fixture, "chmod -R u+w .");
+	if (!fixture->is_ok) {
+		fail_msg("%s", fixture->err.text);
+	}
+}
+
+static void test_what_cannot_be_removed_is_told_with_its_name_quoted(void **state)
+{
+	struct fixture *fixture = *state;
+	leave_remains(fixture, (const char *const[]){"d\x1b[2J\nall is well", NULL});
+	assert_non_null(strstr(fixture->note, "(Permission denied), each sync tries again: \"/"));
+	assert_non_null(strstr(fixture->note, "/d\\033[2J\\nall is well/.acp-broker-1.new.tmp\""));
+	assert_null(strchr(fixture->note, '\x1b'));
+	assert_null(strchr(fixture->note, '\n'));
+}
+
+static void fill_name(char name[NAME_MAX], char first, size_t count)
+{
+	memset(name, 0, NAME_MAX);
+	memset(name, first, count);
+	while (strlen(name) < NAME_MAX - 4) {
+		memcpy(name + strlen(name), "\xe2\x82\xac", 4);
+	}
+}
+
+/* Characters of three bytes, so that one in three places to cut at is between two. */
+static void test_a_note_that_is_too_long_is_cut_between_characters(void **state)
+{
+	struct fixture *fixture = *state;
+	char a[NAME_MAX];
+	char b[NAME_MAX];
+	for (size_t i = 0; i < 3; i++) {
+		fill_name(a, (char)('1' + i), 1);
+		fill_name(b, 'x', i + 1);
+		leave_remains(fixture, (const char *const[]){a, b, NULL});
+		size_t length = strlen(fixture->note);
+		assert_true(length > 500 && length < 512);
+		assert_int_equal(utf8_whole_length(span_of(fixture->note)), length);
+	}
+}
+
+static void test_a_base_that_cannot_be_read_is_named_and_can_be_done_without(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char *const names[] = {"bases/runtime", "deliveries/runtime"};
+	run(fixture, "echo a > a; echo b > b");
+	sync_once(fixture);
+	for (size_t i = 0; i < 2; i++) {
+		char script[128];
+		snprintf(script, sizeof(script),
+			"cd ../state/store/refs/acp-broker; mkdir -p deliveries; echo rubbish >%s",
+			names[i]);
+		run(fixture, script);
+		begin(fixture, &(struct sync_order){.reason = SYNC_REASON_TURN});
+		ev_run(fixture->loop, 0);
+		assert_false(fixture->is_ok);
+		assert_non_null(strstr(fixture->err.text, names[i]));
+		assert_non_null(strstr(fixture->err.text, "holds no id"));
+		assert_non_null(strstr(fixture->err.text,
+			"remove refs/acp-broker/bases/runtime and "
+			"refs/acp-broker/deliveries/runtime in that store"));
+		run(fixture, "rm $R/a; cd ../state/store/refs/acp-broker; "
+			     "rm -f bases/runtime deliveries/runtime");
+		sync_once(fixture);
+		expect(fixture, "ls $R; ls", "a\nb\na\nb\n");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +261,9 @@ int main(void)
 		WORKSPACE_TEST(test_what_is_stuck_is_no_part_of_the_base_until_both_sides_agree),
 		WORKSPACE_TEST(test_folders_and_files_in_each_others_way_are_conflicts),
 		WORKSPACE_TEST(test_a_file_that_may_not_be_changed_stays_and_goes_back),
+		WORKSPACE_TEST(test_what_cannot_be_removed_is_told_with_its_name_quoted),
+		WORKSPACE_TEST(test_a_note_that_is_too_long_is_cut_between_characters),
+		WORKSPACE_TEST(test_a_base_that_cannot_be_read_is_named_and_can_be_done_without),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ struct fixture {
 	size_t question_count; // of what the last sync has ended with to ask about
 	char question_first[64];
 	git_oid asked;
-	char note[256];
+	char note[1024];
 	struct error err;
 };
 
