@@ -8,6 +8,7 @@ and an agent that only the login shell finds.
 import os
 import shutil
 import signal
+import time
 import unittest
 
 import case
@@ -97,6 +98,28 @@ class Slow(SshCase):
 
 
 class SlowByOpenssh(Slow):
+    ssh_client = 'openssh'
+
+
+class Unread(SshCase):
+    COUNT = 50_000
+
+    def test_an_editor_that_does_not_read_costs_no_connection(self):
+        """For longer than a host may be silent: 1 s, twice."""
+        client, session = self.opened()
+        client.pause()
+        prompt = client.start_prompt(session, f'stream {self.COUNT} 200')
+        time.sleep(5)
+        client.resume()
+        self.assertEqual(client.answer(prompt, END_SECONDS * PATIENCE),
+                         {'stopReason': 'end_turn'})
+        self.assertEqual([int(text[:8]) for text in client.texts(session)],
+                         list(range(self.COUNT)))
+        client.close_stdin()
+        self.assertEqual(client.wait(END_SECONDS * PATIENCE), 0, client.stderr)
+
+
+class UnreadByOpenssh(Unread):
     ssh_client = 'openssh'
 
 
