@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/io.h"
@@ -187,6 +188,26 @@ static auth_step *const steps[] = {
 	auth_try_dialogue,
 };
 
+/*
+ * Some systems have GSSAPIAuthentication for every host, and many servers offer it: without a
+ * ticket it helps nobody, and the ssh program would try all keys and the password once more.
+ */
+static bool may_have_ticket(struct login_work *work)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/tmp/krb5cc_%u", (unsigned int)getuid());
+	if (work->target.names_tickets || access(path, F_OK) == 0) {
+		return true;
+	}
+	if (work->target.has_kerberos && auth_may_try(work, "gssapi-with-mic")) {
+		auth_note(&work->auth.tried,
+			"Kerberos (GSSAPIAuthentication): there is no ticket (KRB5CCNAME is not "
+			"set, and there is no %s)",
+			path);
+	}
+	return false;
+}
+
 /* What else the user's configuration would try, and the server would take. */
 static void note_other_proofs(struct login_work *work)
 {
@@ -196,7 +217,8 @@ static void note_other_proofs(struct login_work *work)
 		const char *method;
 		const char *text;
 	} proofs[] = {
-		{target->has_kerberos, "gssapi-with-mic", "Kerberos (GSSAPIAuthentication)"},
+		{target->has_kerberos && may_have_ticket(work), "gssapi-with-mic",
+			"Kerberos (GSSAPIAuthentication)"},
 		{target->has_host_login, "hostbased", "this host's key (HostbasedAuthentication)"},
 		{target->has_smart_card, "publickey", "a smart card (PKCS11Provider)"},
 	};
@@ -210,17 +232,18 @@ static void note_other_proofs(struct login_work *work)
 static bool auth_refused(struct login_work *work, struct error *err)
 {
 	const struct auth *auth = &work->auth;
+	if (auth->tried.len == 0) {
+		auth_note(&work->auth.tried,
+			work->target.avoids_keys || work->target.preferred_methods
+				? "nothing to try that ssh_config allows (PubkeyAuthentication, "
+				  "PreferredAuthentications)"
+				: "no key, no agent and no password-command to try");
+	}
 	note_other_proofs(work);
 	struct span tried = buf_span(&auth->tried);
 	struct span unsupported = buf_span(&auth->unsupported);
 	const char *methods = auth->methods ? auth->methods : "nothing";
 	const char *user = ssh_target_user_shown(&work->target);
-	if (tried.len == 0) {
-		tried = work->target.avoids_keys || work->target.preferred_methods
-		                ? SPAN_LITERAL("nothing to try that ssh_config allows "
-					       "(PubkeyAuthentication, PreferredAuthentications)")
-		                : SPAN_LITERAL("no key, no agent and no password-command to try");
-	}
 	if (auth->is_lost) {
 		return error_set_reason(err, ERROR_UNAVAILABLE, "LINK_LOST",
 			"logging in as %s: %.*s", user, (int)tried.len, tried.data);

@@ -53,7 +53,8 @@ struct ssh_target {
 	bool has_kerberos;       // GSSAPIAuthentication, HostbasedAuthentication, PKCS11Provider:
 	bool has_host_login;     // for the ssh program alone
 	bool has_smart_card;
-	char **set_env; // NULL-terminated NAME=value; for the remote environment
+	bool names_tickets; // KRB5CCNAME is set: there may be a ticket of Kerberos
+	char **set_env;     // NULL-terminated NAME=value; for the remote environment
 	long long connect_timeout_ms;
 	long long auth_timeout_ms;
 	long long alive_interval_ms; // between keepalives; 0: none

@@ -151,6 +151,14 @@ static void complete_numbers(struct ssh_target_reader *reader)
 	target->client = SSH_CLIENT_AUTO;
 }
 
+/* Where a ticket would be is said by the login that has got one, if not in the default file. */
+static void complete_kerberos(struct ssh_target_reader *reader)
+{
+	const char *cache =
+		ssh_tokens_environment(reader->tokens.environment, SPAN_LITERAL("KRB5CCNAME"));
+	reader->target.names_tickets = cache && cache[0];
+}
+
 static void complete_names(struct ssh_target_reader *reader)
 {
 	struct ssh_target *target = &reader->target;
@@ -182,6 +190,7 @@ bool ssh_target_complete(struct ssh_target_reader *reader, struct error *err)
 		return error_set(err, ERROR_CONFIG, "ssh -G names no host");
 	}
 	complete_numbers(reader);
+	complete_kerberos(reader);
 	complete_names(reader);
 	if (!target->user) {
 		return error_set(err, ERROR_CONFIG,

@@ -182,6 +182,7 @@ static void test_auto_takes_the_program_for_kerberos(struct client_world *world)
 	client_world_start(world, &(struct sshd_spec){.config = takes_tickets});
 	client_set_list(&world->target.identity_files, "/dev/null");
 	world->target.has_kerberos = true;
+	world->target.names_tickets = true;
 	expect_the_program(world, "GSSAPIAuthentication");
 }
 

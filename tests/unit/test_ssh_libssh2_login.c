@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/ssh_case_fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -165,6 +166,7 @@ static void test_other_ways_that_the_server_takes_are_unsupported(void **state)
 	case_use_other(&other, "GSSAPIAuthentication yes\nHostbasedAuthentication yes\n"
 			       "KbdInteractiveAuthentication no\n");
 	target.has_kerberos = true;
+	target.names_tickets = true;
 	target.has_host_login = true;
 	target.has_smart_card = true;
 	logs_in();
@@ -178,6 +180,26 @@ static void test_other_ways_that_the_server_takes_are_unsupported(void **state)
 	fails_and_says("SSH_UNSUPPORTED",
 		"by libssh2: this host's key (HostbasedAuthentication) is "
 		"not tried: set ssh-client");
+	sshd_stop(&other);
+}
+
+/* As Debian's ssh_config has it for every host. */
+static void test_kerberos_without_a_ticket_is_no_other_way(void **state)
+{
+	struct sshd other;
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "/tmp/krb5cc_%u", (unsigned int)getuid());
+	if (access(path, F_OK) == 0) {
+		skip(); // whoever runs this has a ticket
+	}
+	case_use_other(&other, "GSSAPIAuthentication yes\nKbdInteractiveAuthentication no\n");
+	target.has_kerberos = true;
+	use_no_key();
+	fails_and_says("AUTH_FAILED", "no key, no agent and no password-command to try; Kerberos "
+				      "(GSSAPIAuthentication): there is no ticket (KRB5CCNAME");
+	use_key("stranger", "-t ed25519 -N ''", false);
+	fails_and_says("AUTH_FAILED", "/stranger: refused; Kerberos (GSSAPIAuthentication): there "
+				      "is no ticket (KRB5CCNAME");
 	sshd_stop(&other);
 }
 
@@ -317,6 +339,7 @@ int main(void)
 		login_test(test_a_secret_name_is_not_shown),
 		login_test(test_the_ways_that_the_user_prefers_are_the_only_ones),
 		login_test(test_other_ways_that_the_server_takes_are_unsupported),
+		login_test(test_kerberos_without_a_ticket_is_no_other_way),
 		login_test(test_other_ways_that_the_server_does_not_take_are_not_told),
 		login_test(test_a_setting_that_libssh2_does_not_know_is_unsupported),
 		login_test(test_addresses_are_of_the_family_that_the_user_says),

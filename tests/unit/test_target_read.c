@@ -219,6 +219,22 @@ static void test_ways_to_log_in_are_read(void **state)
 	assert_false(target.avoids_keys);
 }
 
+static void test_where_a_ticket_of_kerberos_would_be_is_of_the_environment(void **state)
+{
+	static const char *const with_cache[] = {"LOGNAME=kim", "KRB5CCNAME=/run/cc", NULL};
+	static const char *const with_none[] = {"LOGNAME=kim", "KRB5CCNAME=", NULL};
+	assert_true(read_text("hostname h\n"));
+	assert_false(target.names_tickets);
+	clean(NULL);
+	assert_true(
+		ssh_target_read(SPAN_LITERAL("hostname h\n"), with_cache, &target, &jumps, &err));
+	assert_true(target.names_tickets);
+	clean(NULL);
+	assert_true(
+		ssh_target_read(SPAN_LITERAL("hostname h\n"), with_none, &target, &jumps, &err));
+	assert_false(target.names_tickets);
+}
+
 static void test_what_libssh2_does_not_know_is_named(void **state)
 {
 	static const char *const settings[] = {
@@ -324,6 +340,7 @@ int main(void)
 		TEST(test_lists_of_files_keep_names_with_spaces),
 		TEST(test_revoked_keys_certificates_and_a_command_for_keys_are_read),
 		TEST(test_ways_to_log_in_are_read),
+		TEST(test_where_a_ticket_of_kerberos_would_be_is_of_the_environment),
 		TEST(test_what_libssh2_does_not_know_is_named),
 		TEST(test_a_family_of_addresses_is_read),
 		TEST(test_an_address_loses_its_brackets),
