@@ -160,16 +160,25 @@ static bool deliver_rest(struct ssh2_channel *channel, enum ssh_stream stream)
 
 /*
  * What was taken the server may send again. libssh2 itself says so only when a quarter of the
- * window was taken: far away the server would wait for that.
+ * window was taken: far away the server would wait for that. False: it cannot now, while new keys
+ * are agreed on, and nothing may be read before it could. It sends the amount that it began with
+ * and counts the one that it is called with last, and reading would make them differ.
  */
-static void widen_window(struct ssh2_channel *channel)
+static bool widen_window(struct ssh2_channel *channel)
 {
 	struct ssh2_client *client = owner(channel);
 	unsigned long window = client->ssh2->channel_window_read_ex(channel->handle, NULL, NULL);
-	if (window + CHANNEL_WINDOW_STEP <= CHANNEL_WINDOW) {
-		client_check(client, client->ssh2->channel_receive_window_adjust2(
-					     channel->handle, CHANNEL_WINDOW - window, 0, NULL));
+	if (channel->widening == 0 && window + CHANNEL_WINDOW_STEP <= CHANNEL_WINDOW) {
+		channel->widening = CHANNEL_WINDOW - window;
 	}
+	if (channel->widening == 0) {
+		return true;
+	}
+	int outcome = client->ssh2->channel_receive_window_adjust2(
+		channel->handle, channel->widening, 0, NULL);
+	client_check(client, outcome);
+	channel->widening = outcome == LIBSSH2_ERROR_EAGAIN ? channel->widening : 0;
+	return outcome == 0;
 }
 
 static void read_stream(struct ssh2_channel *channel, enum ssh_stream stream)
@@ -181,6 +190,9 @@ static void read_stream(struct ssh2_channel *channel, enum ssh_stream stream)
 			client->wants_turn = true;
 			return;
 		}
+		if (!widen_window(channel)) {
+			return;
+		}
 		ssize_t count = client->ssh2->channel_read_ex(
 			channel->handle, stream_ids[stream], client->read_space, CHANNEL_READ_SIZE);
 		if (count <= 0) {
@@ -188,7 +200,6 @@ static void read_stream(struct ssh2_channel *channel, enum ssh_stream stream)
 			return;
 		}
 		moved += (size_t)count;
-		widen_window(channel);
 		deliver(channel, stream, (struct span){client->read_space, (size_t)count});
 	}
 }

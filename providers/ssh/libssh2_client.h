@@ -109,9 +109,10 @@ struct ssh2_channel {
 	char *command;           // NULL: a TCP connection from there
 	char *host;              // of the TCP connection
 	int port;
-	struct buf in;       // for its stdin
-	size_t in_committed; // of it, what libssh2 has begun to send
-	bool was_short;      // the writer waits for on_writable
+	struct buf in;          // for its stdin
+	size_t in_committed;    // of it, what libssh2 has begun to send
+	unsigned long widening; // of the window: begun, and not sent yet
+	bool was_short;         // the writer waits for on_writable
 	bool wants_eof;
 	bool has_sent_eof;
 	struct ssh2_stream streams[2]; // by enum ssh_stream

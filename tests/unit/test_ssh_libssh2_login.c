@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "providers/ssh/libssh2_library.h"
+
 /* Logging in to a real sshd, and what is said where that cannot be. */
 
 /* ---- keys ---- */
@@ -320,6 +322,56 @@ static void test_new_keys_are_agreed_on_in_the_middle(void **state)
 	sshd_stop(&other);
 }
 
+/*
+ * libssh2 sends the amount it was first called with, and then counts the one it was called with
+ * last. A read in between changes what is asked for.
+ */
+static __typeof__(libssh2_channel_read_ex) *read_really;
+static __typeof__(libssh2_channel_receive_window_adjust2) *adjust_really;
+static unsigned long begun; // and not sent yet
+static size_t begun_count;
+static size_t wrong_count;
+
+static ssize_t read_and_look(LIBSSH2_CHANNEL *channel, int stream, char *bytes, size_t size)
+{
+	ssize_t count = read_really(channel, stream, bytes, size);
+	wrong_count += begun > 0 && count > 0;
+	return count;
+}
+
+static int adjust_and_look(
+	LIBSSH2_CHANNEL *channel, unsigned long amount, unsigned char force, unsigned int *window)
+{
+	int outcome = adjust_really(channel, amount, force, window);
+	wrong_count += begun > 0 && begun != amount;
+	begun_count += begun == 0 && outcome == LIBSSH2_ERROR_EAGAIN;
+	begun = outcome == LIBSSH2_ERROR_EAGAIN ? amount : 0;
+	return outcome;
+}
+
+static void test_new_keys_in_the_middle_cost_nothing_of_the_window(void **state)
+{
+	struct sshd other;
+	struct channel_record source;
+	struct error err;
+	struct ssh2 *ssh2 = (struct ssh2 *)(uintptr_t)ssh2_open(&err);
+	case_use_other(&other, "RekeyLimit 1M\n");
+	client_connect_ready(&client, &target);
+	read_really = ssh2->channel_read_ex;
+	adjust_really = ssh2->channel_receive_window_adjust2;
+	ssh2->channel_read_ex = read_and_look;
+	ssh2->channel_receive_window_adjust2 = adjust_and_look;
+	channel_run(&source, &client, "yes | head -c 33554432");
+	ssh2->channel_read_ex = read_really;
+	ssh2->channel_receive_window_adjust2 = adjust_really;
+	assert_int_equal(source.counts[SSH_STREAM_OUT], 33554432);
+	print_message("widened during %zu exchanges of keys\n", begun_count);
+	assert_int_equal(wrong_count, 0);
+	channel_close(&source);
+	client_close(&client);
+	sshd_stop(&other);
+}
+
 #define login_test(name) cmocka_unit_test_setup_teardown(name, case_begin, case_end)
 
 int main(void)
@@ -349,6 +401,7 @@ int main(void)
 		login_test(test_a_server_with_nothing_in_common_is_unsupported),
 		login_test(test_a_dialogue_is_unsupported),
 		login_test(test_new_keys_are_agreed_on_in_the_middle),
+		login_test(test_new_keys_in_the_middle_cost_nothing_of_the_window),
 	};
 	int failed = cmocka_run_group_tests(tests, case_start_sshd, case_stop_sshd);
 	client_world_end();
