@@ -11,8 +11,8 @@
 int store_lock_open(struct store *store, struct error *err); // not yet held; -1: err says why
 
 /*
- * The same of a store that is not opened, by its folder: *out_fd is -1 where there is no such store
- * yet, and so nobody who has its lock.
+ * The same of a store that is not opened, by its folder: *out_fd is -1 where there is no such
+ * store, or can be none, and so nobody who has its lock.
  */
 bool store_lock_find(const char *folder, int *out_fd, struct error *err) ATTR_NODISCARD;
 
