@@ -39,16 +39,22 @@ static void test_a_directory_that_is_not_there_is_told(void **state)
 	agent_hears_nothing(fixture, 0);
 }
 
-/* What it reads to load a session is served from the session's directories. */
-static void test_a_session_that_is_being_loaded_is_served(void **state)
+/* The agent is about to load the session "old". */
+static void begin_loading(struct fixture *fixture)
 {
-	struct fixture *fixture = *state;
 	begin_greeted(fixture);
 	editor_says(
 		fixture, "'id':1,'method':'session/load','params':{'sessionId':'old','cwd':'/w'}");
 	agent_hears(fixture, 0,
 		"'id':1,'method':'session/load','params':{'sessionId':'old','cwd':'/runtime/w'}");
 	profile_of(fixture)->toolhost = TOOLHOST_BROKER;
+}
+
+/* What it reads to load a session is served from the session's directories. */
+static void test_a_session_that_is_being_loaded_is_served(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_loading(fixture);
 	for (int i = 0; i < 2; i++) {
 		agent_says(fixture, 0,
 			"'id':'o','method':'terminal/output','params':{'sessionId':'old',"
@@ -71,15 +77,10 @@ static void test_a_session_that_is_being_loaded_is_served(void **state)
 static void test_what_is_begun_while_a_session_loads_ends_where_it_does_not_load(void **state)
 {
 	struct fixture *fixture = *state;
-	begin_greeted(fixture);
-	editor_says(
-		fixture, "'id':1,'method':'session/load','params':{'sessionId':'old','cwd':'/w'}");
-	agent_hears(fixture, 0,
-		"'id':1,'method':'session/load','params':{'sessionId':'old','cwd':'/runtime/w'}");
-	profile_of(fixture)->toolhost = TOOLHOST_BROKER;
+	begin_loading(fixture);
 	agent_says(fixture, 0,
-		"'id':'c','method':'terminal/"
-		"create','params':{'sessionId':'old','command':'make'}");
+		"'id':'c','method':'terminal/create','params':{'sessionId':'old',"
+		"'command':'make'}");
 	agent_hears(fixture, 0, "'id':'c','result':{'terminalId':'term-1'}");
 	actor_assert_told(agent(fixture, 1), "");
 	agent_says(fixture, 0, "'id':1,'error':{'code':1,'message':'no'}");
