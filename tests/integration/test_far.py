@@ -194,8 +194,10 @@ class FurtherAgents(FarCase):
 
     def test_one_that_dies_leaves_the_other_alone(self):
         client, first, second = self.two()
+        prompt = client.start_prompt(second, 'say begun', 'hang')
+        client.wait_text('begun')
         os.kill(self.agent_pids()[1], signal.SIGKILL)
-        self.failure(client.response(client.start_prompt(second, 'say x')), 'AGENT_EXITED')
+        self.failure(client.response(prompt), 'AGENT_EXITED')
         client.prompt(first, 'say still here')
         self.assertEqual(client.texts(first), ['still here'])
 
