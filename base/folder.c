@@ -5,11 +5,15 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 bool folder_make(const char *path, struct error *err)
 {
 	char part[PATH_MAX];
+	if (strlen(path) >= sizeof(part)) {
+		return error_set_errno(err, ENAMETOOLONG, "making %s", path);
+	}
 	for (size_t len = 1; path[len - 1]; len++) {
 		if (path[len] && path[len] != '/') {
 			continue;
@@ -20,4 +24,13 @@ bool folder_make(const char *path, struct error *err)
 		}
 	}
 	return true;
+}
+
+bool folder_make_state(const char *path, struct error *err)
+{
+	struct error why;
+	return folder_make(path, &why) ||
+	       error_set(err, why.code,
+		       "%s: the broker keeps its state there; XDG_STATE_HOME names another place",
+		       why.text);
 }

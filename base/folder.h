@@ -10,4 +10,7 @@
 /* Makes what is missing of an absolute path (mkdir -p -m 700). Blocks. */
 bool folder_make(const char *path, struct error *err) ATTR_NODISCARD;
 
+/* The same of a folder of the broker's state: its error says what names another place. */
+bool folder_make_state(const char *path, struct error *err) ATTR_NODISCARD;
+
 #endif

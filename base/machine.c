@@ -35,7 +35,7 @@ static bool is_container(const char *root)
 {
 	static const char *const marks[] = {"/.dockerenv", "/run/.containerenv"};
 	char path[PATH_MAX];
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(marks); i++) {
 		snprintf(path, sizeof(path), "%s%s", root, marks[i]);
 		if (access(path, F_OK) == 0) {
 			return true;
@@ -70,7 +70,7 @@ static bool make_id(const char *folder, const char *path, struct error *err)
 	if (snprintf(draft, sizeof(draft), "%s.XXXXXX", path) >= (int)sizeof(draft)) {
 		return error_set_errno(err, ENAMETOOLONG, "making %s", path);
 	}
-	if (!folder_make(folder, err)) {
+	if (!folder_make_state(folder, err)) {
 		return false;
 	}
 	ATTR_CLEANUP(fd_cleanup) int fd = mkostemp(draft, O_CLOEXEC);

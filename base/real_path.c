@@ -149,3 +149,9 @@ char *real_path(const char *path)
 	free(walk.rest);
 	return result ? result : mem_strdup(path);
 }
+
+bool path_is_at_or_below(const char *path, const char *folder)
+{
+	size_t length = strlen(folder);
+	return strncmp(path, folder, length) == 0 && (path[length] == '\0' || path[length] == '/');
+}

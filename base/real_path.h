@@ -2,6 +2,8 @@
 #ifndef BASE_REAL_PATH_H
 #define BASE_REAL_PATH_H
 
+#include <stdbool.h>
+
 /*
  * The absolute path with its links and dots resolved on this machine, as a
  * write to it would be: last parts that do not exist are kept, and a link to
@@ -10,5 +12,8 @@
  * returned as it is. Blocks: for a worker thread.
  */
 char *real_path(const char *path);
+
+/* Whether a path is a folder or lies in it, by their names alone, which have no links and dots. */
+bool path_is_at_or_below(const char *path, const char *folder);
 
 #endif

@@ -79,9 +79,6 @@ void grant_note_forwarded(struct request *request, const struct call *call)
 	const struct session *owner = relay_session_of_agent(request->peer, &call->message);
 	note_forwarded(request, call, owner);
 	request->note->options = mem_strndup(message_place(&call->message, PLACE_OPTIONS));
-	if (!request->session_id && owner) {
-		request->session_id = mem_strdup(owner->id);
-	}
 }
 
 static void note_destroy(struct request *request)

@@ -33,10 +33,7 @@ int record_folder_open(const char *state_folder, struct error *err)
 			"there is no place for session records: set HOME or XDG_STATE_HOME");
 		return -1;
 	}
-	if (!folder_make(state_folder, err)) {
-		error_set(err, err->code,
-			"%s: the broker keeps its state there; XDG_STATE_HOME names another place",
-			err->text);
+	if (!folder_make_state(state_folder, err)) {
 		return -1;
 	}
 	ATTR_CLEANUP(fd_cleanup) int state_fd = open(state_folder, O_DIRECTORY | O_CLOEXEC);

@@ -107,9 +107,7 @@ void relay_pass_agent_request(struct peer *peer, const struct call *call)
 	grant_note_forwarded(request, call);
 	if (request->method && request->method->result_when_gone) {
 		const struct session *session = relay_session_of_agent(peer, &call->message);
-		if (session && !request->session_id) {
-			request->session_id = mem_strdup(session->id);
-		}
+		request->session_id = session ? mem_strdup(session->id) : NULL;
 		relay_watch_question(request);
 	}
 	if (!send_request(relay, request, call, &err)) {

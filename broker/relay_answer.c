@@ -29,6 +29,9 @@ bool relay_admits(struct relay *relay, const struct call *call, const struct bac
 	if (backlog->count < profile->max_requests && backlog->bytes <= profile->max_queue) {
 		return true;
 	}
+	if (call->message.kind != MESSAGE_REQUEST) {
+		return false;
+	}
 	snprintf(text, sizeof(text),
 		"more %s than max-requests, or max-queue bytes of them, wait for %s", backlog->what,
 		backlog->that);

@@ -209,7 +209,7 @@ void peer_send_ahead(struct peer *peer, struct span message);
 void relay_fail(struct relay *relay, struct span id, const struct failure *failure);
 void peer_fail(struct peer *peer, struct span id, const struct failure *failure);
 
-/* Requests of the editor's that wait for the same. */
+/* What the editor wants, and waits for the same. */
 struct backlog {
 	int count;
 	size_t bytes;
@@ -218,7 +218,7 @@ struct backlog {
 	const char *that; // what for, after "wait for"
 };
 
-/* Whether one more may wait (max-requests, max-queue); else it is answered. */
+/* Whether one more may wait (max-requests, max-queue); else a request is answered. */
 bool relay_admits(struct relay *relay, const struct call *call, const struct backlog *backlog);
 
 /* Passes the message in hand on, with relay->splice as its edits. */

@@ -157,15 +157,9 @@ bool relay_order_holds(struct relay *relay, const struct call *call)
 		relay_fail(relay, call->message.id, &ending_failure);
 		return true;
 	}
-	const struct profile *profile = relay->config.profile;
-	if (gate->count + 1 >= profile->max_requests || gate->bytes > profile->max_queue) {
-		static const struct failure failure = {"RESOURCE_LIMIT_EXCEEDED", "session",
-			"more than max-requests, or max-queue bytes of them, wait behind the "
-			"session/load or session/resume of their session",
-			{NULL, 0}};
-		if (is_request) {
-			relay_fail(relay, call->message.id, &failure);
-		}
+	struct backlog backlog = {gate->count + 1, gate->bytes, "session", "requests",
+		"the session/load or session/resume of their session"};
+	if (!relay_admits(relay, call, &backlog)) {
 		return is_request; // a notification goes before it: nothing is dropped
 	}
 	struct behind *behind = mem_alloc_zero(sizeof(*behind));

@@ -2,7 +2,6 @@
 #include "broker/root_check.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/real_path.h"
@@ -36,8 +35,7 @@ static bool holds_no_state(const char *directory, const char *state_folder, stru
 	}
 	char *root = real_path(directory);
 	char *state = real_path(state_folder);
-	size_t len = strlen(root);
-	bool is_below = strncmp(state, root, len) == 0 && (state[len] == '/' || !state[len]);
+	bool is_below = path_is_at_or_below(state, root);
 	if (is_below) {
 		error_set(err, ERROR_DENIED,
 			"%s holds what the broker keeps (%s), and is not synced: open a project's "

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/real_path.h"
 #include "sync/snapshot.h"
 
 /* A system's own directories: not to be synced, and neither is what is below these. */
@@ -21,16 +22,10 @@ static const char *const crowded_folders[] = {"/", "/home", "/media", "/mnt", "/
 /* Below a system folder, and yet people's own. */
 static const char *const open_folders[] = {"/run/media", "/run/user"};
 
-static bool is_at_or_below(const char *path, const char *folder)
-{
-	size_t length = strlen(folder);
-	return strncmp(path, folder, length) == 0 && (path[length] == '\0' || path[length] == '/');
-}
-
 static bool is_one_of(const char *path, const char *const *folders, size_t count, bool below)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (below ? is_at_or_below(path, folders[i]) : strcmp(path, folders[i]) == 0) {
+		if (below ? path_is_at_or_below(path, folders[i]) : strcmp(path, folders[i]) == 0) {
 			return true;
 		}
 	}
@@ -50,7 +45,7 @@ static bool is_system(const char *path)
 static bool holds(const char *path, const char *folder)
 {
 	char real[PATH_MAX];
-	return folder && realpath(folder, real) && is_at_or_below(real, path);
+	return folder && realpath(folder, real) && path_is_at_or_below(real, path);
 }
 
 bool snapshot_root_check(const char *root, const char *home, struct error *err)

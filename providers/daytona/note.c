@@ -50,10 +50,7 @@ static int open_folder(const char *state_folder, struct error *err)
 		return -1;
 	}
 	snprintf(path, sizeof(path), "%s/daytona", state_folder);
-	if (!folder_make(path, err)) {
-		error_set(err, err->code,
-			"%s: the broker keeps its state there; XDG_STATE_HOME names another place",
-			err->text);
+	if (!folder_make_state(path, err)) {
 		return -1;
 	}
 	int fd = open(path, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

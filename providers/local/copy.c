@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "providers/local/copy_tree.h"
 #include "providers/local/file_io.h"
 #include "providers/local/host.h"
@@ -80,20 +81,6 @@ static bool make_folder(const char *path, struct error *err)
 	if (mkdir(path, 0700) != 0 && errno != EEXIST) {
 		int errnum = errno;
 		return error_set_errno(err, errnum, "making %s", path);
-	}
-	return true;
-}
-
-static bool make_parents(const char *path, struct error *err)
-{
-	char part[PATH_MAX];
-	for (const char *at = path; *at;) {
-		at += strspn(at, "/");
-		at += strcspn(at, "/");
-		if (!put_path(part, err, "%.*s", (int)(at - path), path) ||
-			!make_folder(part, err)) {
-			return false;
-		}
 	}
 	return true;
 }
@@ -353,10 +340,8 @@ static bool make_home(struct copy_sandbox *self, const char *profile, struct err
 		return error_set(err, ERROR_CONFIG,
 			"isolation = copy needs a state folder: set HOME or XDG_STATE_HOME");
 	}
-	if (!make_parents(given, err)) {
-		return error_set(err, err->code,
-			"%s: the broker keeps its state there; XDG_STATE_HOME names another place",
-			err->text);
+	if (!folder_make_state(given, err)) {
+		return false;
 	}
 	if (!realpath(given, state)) {
 		int errnum = errno;
