@@ -109,9 +109,12 @@ static const char *const type_names[] = {
 	"ecdsa-sha2-nistp521",
 	"sk-ssh-ed25519@openssh.com",
 	"sk-ecdsa-sha2-nistp256@openssh.com",
-	"ssh-rsa",
+	"ssh-rsa", // and its signatures, below
 	"ssh-dss",
 };
+
+/* What a key of RSA signs with in the negotiation (RFC 8332, 3). */
+static const char *const rsa_names[] = {"rsa-sha2-512", "rsa-sha2-256", "ssh-rsa"};
 
 struct types {
 	bool is_known[ARRAY_LENGTH(type_names)];
@@ -145,8 +148,11 @@ bool known_hosts_types(
 	const bool *known = types.has_any ? types.is_known : types.is_known_bare;
 	size_t count = 0;
 	for (size_t i = 0; i < ARRAY_LENGTH(type_names); i++) {
-		if (known[i] && count + 1 < max) {
-			out_types[count++] = type_names[i];
+		bool is_rsa = strcmp(type_names[i], "ssh-rsa") == 0;
+		const char *const *names = is_rsa ? rsa_names : &type_names[i];
+		size_t names_count = is_rsa ? ARRAY_LENGTH(rsa_names) : 1;
+		for (size_t j = 0; known[i] && j < names_count && count + 1 < max; j++) {
+			out_types[count++] = names[j];
 		}
 	}
 	out_types[count] = NULL;

@@ -61,8 +61,9 @@ bool revoked_keys_check(const struct ssh_target *target, const struct host_key *
 	struct known_hosts_finding *out_finding, struct error *err) ATTR_NODISCARD;
 
 /*
- * The key types that are known for the host, best first, NULL-terminated, static texts:
- * what is to be preferred in the negotiation. At most `max` with the NULL.
+ * The types of the keys that are known for the host, best first, NULL-terminated, static texts:
+ * what is to be preferred in the negotiation; of an RSA key its signatures. At most `max` with the
+ * NULL.
  */
 bool known_hosts_types(const struct ssh_target *target, const char **out_types, size_t max,
 	struct error *err) ATTR_NODISCARD;

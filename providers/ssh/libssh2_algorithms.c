@@ -10,10 +10,24 @@
 
 enum { PREFERENCE_MAX = 2048, MSG_KEXINIT = 20, KEXINIT_COOKIE = 16 };
 
-static bool list_has(const char *const *list, const char *name, size_t len)
+/* In the order of KEXINIT. */
+static const struct kind {
+	int method;
+	enum ssh_algorithms algorithms;
+	const char *what;
+} kinds[] = {
+	{LIBSSH2_METHOD_KEX, SSH_KEX_ALGORITHMS, "key exchange"},
+	{LIBSSH2_METHOD_HOSTKEY, SSH_HOST_KEY_ALGORITHMS, "type of host key"},
+	{LIBSSH2_METHOD_CRYPT_CS, SSH_CIPHERS, "cipher"},
+	{LIBSSH2_METHOD_CRYPT_SC, SSH_CIPHERS, "cipher"},
+	{LIBSSH2_METHOD_MAC_CS, SSH_MACS, "MAC"},
+	{LIBSSH2_METHOD_MAC_SC, SSH_MACS, "MAC"},
+};
+
+static bool list_has(const char *const *list, const char *name)
 {
 	for (; *list; list++) {
-		if (strlen(*list) == len && memcmp(*list, name, len) == 0) {
+		if (strcmp(*list, name) == 0) {
 			return true;
 		}
 	}
@@ -30,25 +44,33 @@ static const char **supported(
 	return list;
 }
 
-static bool array_has(const char **list, size_t count, struct span name)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (span_is(name, list[i])) {
-			return true;
-		}
-	}
-	return false;
-}
-
 bool ssh2_supports(const struct ssh2 *ssh2, LIBSSH2_SESSION *session, int method, const char *name)
 {
 	size_t count;
 	const char **list = supported(ssh2, session, method, &count);
-	bool is_supported = array_has(list, count, span_of(name));
+	bool is_supported = false;
+	for (size_t i = 0; i < count && !is_supported; i++) {
+		is_supported = strcmp(list[i], name) == 0;
+	}
 	if (list) {
 		ssh2->free(session, list);
 	}
 	return is_supported;
+}
+
+/* ---- what is allowed ---- */
+
+/* Names among those of key exchanges that say something else about the client (RFC 8308, 2.1). */
+static bool is_extension(const char *name)
+{
+	return strncmp(name, "ext-info-", 9) == 0 || strncmp(name, "kex-strict-", 11) == 0;
+}
+
+bool ssh2_allows(const struct ssh_target *target, enum ssh_algorithms kind, const char *name)
+{
+	const char *allowed = target->algorithms[kind];
+	return !allowed || ssh_names_have(allowed, span_of(name)) ||
+	       (kind == SSH_KEX_ALGORITHMS && is_extension(name));
 }
 
 static bool put_name(struct buf *names, const char *name, struct error *err)
@@ -56,44 +78,90 @@ static bool put_name(struct buf *names, const char *name, struct error *err)
 	return buf_append_format(names, err, "%s%s", names->len ? "," : "", name);
 }
 
-bool ssh2_prefer(const struct ssh2 *ssh2, LIBSSH2_SESSION *session, int method,
-	const char *const *best, struct error *err)
+static bool put_allowed(struct buf *names, const struct ssh_target *target, const struct kind *kind,
+	const char *name, struct error *err)
 {
-	size_t count;
-	const char **list = supported(ssh2, session, method, &count);
-	struct buf names;
-	buf_init(&names, PREFERENCE_MAX);
-	bool fits = true;
-	for (const char *const *name = best; *name; name++) {
-		if (array_has(list, count, span_of(*name))) {
-			fits = fits && put_name(&names, *name, err);
-		}
+	return !ssh2_allows(target, kind->algorithms, name) || put_name(names, name, err);
+}
+
+/* What it knows and the target allows, with commas: the best first, and others where they may. */
+static bool put_offer(struct buf *names, const struct ssh2 *ssh2, LIBSSH2_SESSION *session,
+	const struct ssh_target *target, const struct kind *kind, const char *const *best,
+	bool only_best, struct error *err)
+{
+	bool ok = true;
+	for (const char *const *name = best; *name && ok; name++) {
+		ok = !ssh2_supports(ssh2, session, kind->method, *name) ||
+		     put_allowed(names, target, kind, *name, err);
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (!list_has(best, list[i], strlen(list[i]))) {
-			fits = fits && put_name(&names, list[i], err);
-		}
+	size_t count;
+	const char **list = supported(ssh2, session, kind->method, &count);
+	for (size_t i = 0; i < count && ok && !only_best; i++) {
+		ok = list_has(best, list[i]) || put_allowed(names, target, kind, list[i], err);
 	}
 	if (list) {
 		ssh2->free(session, list);
 	}
-	char *text = mem_strndup(buf_span(&names));
-	buf_finish(&names);
-	if (fits && *text && ssh2->session_method_pref(session, method, text) != 0) {
-		fits = error_set(err, ERROR_SYSTEM, "preferring %s: %s", text,
-			ssh2_last_text(ssh2, session));
-	}
-	free(text);
-	return fits;
+	return ok;
 }
 
-bool ssh2_prefer_fast(const struct ssh2 *ssh2, LIBSSH2_SESSION *session, struct error *err)
+static bool prefer(const struct ssh2 *ssh2, LIBSSH2_SESSION *session,
+	const struct ssh_target *target, const struct kind *kind, const char *const *best,
+	bool only_best, char **out_offer, struct error *err)
+{
+	struct buf names ATTR_CLEANUP(buf_finish);
+	buf_init(&names, PREFERENCE_MAX);
+	if (!put_offer(&names, ssh2, session, target, kind, best, only_best, err)) {
+		return false;
+	}
+	if (names.len == 0 && only_best) {
+		return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
+			"the host's keys that are known are of types that libssh2 cannot check, or "
+			"HostKeyAlgorithms of ssh_config does not allow (%s)%s",
+			best[0], ssh_target_other_client(target));
+	}
+	if (names.len == 0) {
+		return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
+			"libssh2 knows no %s that %s of ssh_config allows (%.400s)%s", kind->what,
+			ssh_algorithms_names[kind->algorithms],
+			target->algorithms[kind->algorithms], ssh_target_other_client(target));
+	}
+	*out_offer = mem_strndup(buf_span(&names));
+	return ssh2->session_method_pref(session, kind->method, *out_offer) == 0 ||
+	       error_set(err, ERROR_SYSTEM, "preferring %s: %s", *out_offer,
+		       ssh2_last_text(ssh2, session));
+}
+
+bool ssh2_prefer(const struct ssh2 *ssh2, LIBSSH2_SESSION *session, const struct ssh_target *target,
+	const char *const *host_keys, bool only_these, struct ssh2_offer *out_offer,
+	struct error *err)
 {
 	static const char *const ciphers[] = {
 		"aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr", NULL};
-	return ssh2_prefer(ssh2, session, LIBSSH2_METHOD_CRYPT_CS, ciphers, err) &&
-	       ssh2_prefer(ssh2, session, LIBSSH2_METHOD_CRYPT_SC, ciphers, err);
+	static const char *const none[] = {NULL};
+	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
+		enum ssh_algorithms algorithms = kinds[i].algorithms;
+		bool is_host_key = algorithms == SSH_HOST_KEY_ALGORITHMS;
+		const char *const *best = algorithms == SSH_CIPHERS ? ciphers
+		                          : is_host_key             ? host_keys
+		                                                    : none;
+		if (!prefer(ssh2, session, target, &kinds[i], best, is_host_key && only_these,
+			    &out_offer->names[i], err)) {
+			return false;
+		}
+	}
+	return true;
 }
+
+void ssh2_offer_finish(struct ssh2_offer *offer)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(offer->names); i++) {
+		free(offer->names[i]);
+	}
+	*offer = (struct ssh2_offer){0};
+}
+
+/* ---- what the server has ---- */
 
 /* The payload of the server's first packet, where that is its KEXINIT and all of it is there. */
 static bool find_kexinit(struct span received, struct span *out_lists)
@@ -122,53 +190,39 @@ static bool find_kexinit(struct span received, struct span *out_lists)
 	return true;
 }
 
-static bool has_common(const char **list, size_t count, struct span names)
+static bool has_common(const char *ours, const char *theirs)
 {
-	while (names.len > 0) {
-		const char *comma = memchr(names.data, ',', names.len);
-		size_t len = comma ? (size_t)(comma - names.data) : names.len;
-		if (array_has(list, count, (struct span){names.data, len})) {
+	while (*ours) {
+		size_t len = strcspn(ours, ",");
+		if (ssh_names_have(theirs, (struct span){ours, len})) {
 			return true;
 		}
-		size_t used = comma ? len + 1 : len;
-		names = (struct span){names.data + used, names.len - used};
+		ours += len + (ours[len] == ',');
 	}
 	return false;
 }
 
-bool ssh2_nothing_in_common(const struct ssh2 *ssh2, LIBSSH2_SESSION *session, struct span received,
-	char *text, size_t size)
+bool ssh2_nothing_in_common(
+	const struct ssh2_offer *offer, struct span received, char *text, size_t size)
 {
-	/* In the order of KEXINIT. */
-	static const struct {
-		int method;
-		const char *what;
-	} kinds[] = {
-		{LIBSSH2_METHOD_KEX, "key exchange"},
-		{LIBSSH2_METHOD_HOSTKEY, "type of host key"},
-		{LIBSSH2_METHOD_CRYPT_CS, "cipher"},
-		{LIBSSH2_METHOD_CRYPT_SC, "cipher"},
-		{LIBSSH2_METHOD_MAC_CS, "MAC"},
-		{LIBSSH2_METHOD_MAC_SC, "MAC"},
-	};
 	struct span lists;
 	if (!find_kexinit(received, &lists)) {
 		return false;
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
 		struct span names;
-		size_t count;
-		if (!wire_take_string(&lists, &names)) {
+		if (!offer->names[i] || !wire_take_string(&lists, &names)) {
 			return false;
 		}
-		const char **list = supported(ssh2, session, kinds[i].method, &count);
-		bool is_common = has_common(list, count, names);
-		if (list) {
-			ssh2->free(session, list);
-		}
+		char *theirs = mem_strndup(names);
+		bool is_common = has_common(offer->names[i], theirs);
 		if (!is_common) {
-			snprintf(text, size, "no %s in common (the server has %.*s)", kinds[i].what,
-				(int)names.len, names.data);
+			snprintf(text, size,
+				"no %s in common (the server has %.300s; offered: %.300s)",
+				kinds[i].what, theirs, offer->names[i]);
+		}
+		free(theirs);
+		if (!is_common) {
 			return true;
 		}
 	}

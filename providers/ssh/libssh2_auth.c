@@ -25,23 +25,20 @@ void auth_note(struct buf *notes, const char *format, ...)
 	(void)!buf_append_format(notes, NULL, "%s%s", notes->len ? "; " : "", text);
 }
 
-static bool has_method(const char *methods, const char *method)
+static bool is_avoided(const struct ssh_target *target, struct span method)
 {
-	size_t len = strlen(method);
-	for (const char *at = methods; at && *at; at += strcspn(at, ","), at += *at == ',') {
-		if (strncmp(at, method, len) == 0 && (at[len] == ',' || at[len] == '\0')) {
-			return true;
-		}
-	}
-	return false;
+	return (target->avoids_keys && span_is(method, "publickey")) ||
+	       (target->avoids_password && span_is(method, "password")) ||
+	       (target->avoids_questions && span_is(method, "keyboard-interactive"));
 }
 
 bool auth_may_try(const struct login_work *work, const char *method)
 {
 	const struct ssh_target *target = &work->target;
-	return has_method(work->auth.methods, method) &&
-	       (!target->preferred_methods || has_method(target->preferred_methods, method)) &&
-	       !(target->avoids_keys && strcmp(method, "publickey") == 0);
+	struct span name = span_of(method);
+	return ssh_names_have(work->auth.methods, name) &&
+	       (!target->preferred_methods || ssh_names_have(target->preferred_methods, name)) &&
+	       !is_avoided(target, name);
 }
 
 /* Where the answer does not come the library says that the key was not accepted. */
@@ -229,13 +226,20 @@ static void note_other_proofs(struct login_work *work)
 	}
 }
 
+static bool is_restricted(const struct ssh_target *target)
+{
+	return target->avoids_keys || target->avoids_password || target->avoids_questions ||
+	       target->preferred_methods;
+}
+
 static bool auth_refused(struct login_work *work, struct error *err)
 {
 	const struct auth *auth = &work->auth;
 	if (auth->tried.len == 0) {
 		auth_note(&work->auth.tried,
-			work->target.avoids_keys || work->target.preferred_methods
+			is_restricted(&work->target)
 				? "nothing to try that ssh_config allows (PubkeyAuthentication, "
+				  "PasswordAuthentication, KbdInteractiveAuthentication, "
 				  "PreferredAuthentications)"
 				: "no key, no agent and no password-command to try");
 	}

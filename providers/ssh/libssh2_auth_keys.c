@@ -100,6 +100,31 @@ static bool is_key_named(struct login_work *work, struct span blob)
 	return is_named;
 }
 
+/* One RSA key has several signatures, of which this library knows SHA-1 alone, or all. */
+static bool allows_rsa(const struct login_work *work)
+{
+	const struct ssh_target *target = &work->target;
+	return ssh2_allows(target, SSH_PUBKEY_ALGORITHMS, "rsa-sha2-512") ||
+	       ssh2_allows(target, SSH_PUBKEY_ALGORITHMS, "rsa-sha2-256");
+}
+
+/*
+ * Whether the user's configuration lets a key be offered; where it does not, that is told. Of a
+ * file that does not say its type nothing is known.
+ */
+static bool is_allowed(struct login_work *work, const char *type, const char *what)
+{
+	if (!type[0] || ssh2_allows(&work->target, SSH_PUBKEY_ALGORITHMS, type)) {
+		return true;
+	}
+	if (strcmp(type, "ssh-rsa") == 0 && allows_rsa(work)) {
+		note_special(work, type, what);
+		return has_sha2(work);
+	}
+	auth_note(&work->auth.tried, "%s: PubkeyAcceptedAlgorithms does not allow %s", what, type);
+	return false;
+}
+
 static enum auth_result try_agent_key(
 	struct login_work *work, struct agent *agent, const struct agent_key *key)
 {
@@ -110,6 +135,9 @@ static enum auth_result try_agent_key(
 		(int)(key->comment.len < 80 ? key->comment.len : 80), key->comment.data);
 	if (key_type_is_special(type)) {
 		note_special(work, type, what);
+		return AUTH_NEXT;
+	}
+	if (!is_allowed(work, type, what)) {
 		return AUTH_NEXT;
 	}
 	struct signing signing = {.ssh2 = work->ssh2, .agent = agent, .key = key};
@@ -231,6 +259,8 @@ static enum auth_result try_key(
 		auth_note(&auth->tried, "%s: only its public half is there", path);
 	} else if (key_type_is_special(key.type)) {
 		note_special(work, key.type, path);
+	} else if (!is_allowed(work, key.type, path)) {
+		/* Told. */
 	} else if (is_unsafe(work, &key)) {
 		auth_note(&auth->unsupported, "%s is an ECDSA key%s, which this libssh2 cannot use",
 			path, key.type[0] ? "" : ", or may be one");

@@ -2,6 +2,7 @@
 #include "providers/ssh/libssh2_login.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ struct login {
 	enum login_need need;
 	struct error err;
 	char note[NOTE_MAX]; // of the host key; "" mostly
+	struct ssh2_offer offer;
 	struct buf received; // the server's first bytes
 	/* The loop's: */
 	const struct provider_context *context;
@@ -81,8 +83,7 @@ static bool handshake_failed(struct login *login, struct error *err)
 {
 	const struct ssh2 *ssh2 = login->work.ssh2;
 	char text[ERROR_TEXT_MAX / 2];
-	if (ssh2_nothing_in_common(
-		    ssh2, login->work.session, buf_span(&login->received), text, sizeof(text))) {
+	if (ssh2_nothing_in_common(&login->offer, buf_span(&login->received), text, sizeof(text))) {
 		return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
 			"libssh2 cannot talk to this server: %s%s", text,
 			ssh_target_other_client(&login->work.target));
@@ -98,6 +99,23 @@ static bool handshake_failed(struct login *login, struct error *err)
 		"the SSH handshake failed: %s", ssh2_last_text(ssh2, login->work.session));
 }
 
+/* As ssh has it, only where it connects itself: behind a proxy the host is another. */
+static bool is_loopback(int fd)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} peer = {.any.sa_family = AF_UNSPEC};
+	socklen_t len = sizeof(peer);
+	if (getpeername(fd, &peer.any, &len) != 0) {
+		return false;
+	}
+	return (peer.any.sa_family == AF_INET &&
+		       ntohl(peer.v4.sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET) ||
+	       (peer.any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&peer.v6.sin6_addr));
+}
+
 static bool check_host_key(struct login *login, struct error *err)
 {
 	struct login_work *work = &login->work;
@@ -111,7 +129,22 @@ static bool check_host_key(struct login *login, struct error *err)
 	}
 	struct host_key key = {.blob = {blob, len}};
 	key.type = key_blob_type(key.blob, type, sizeof(type));
+	work->target.trusts_loopback = work->target.trusts_loopback && is_loopback(login->fd);
 	return host_key_decide(&work->target, &key, login->note, sizeof(login->note), err);
+}
+
+/*
+ * Whether a key may be known that this library cannot check: the server would show another one,
+ * of a type that is not known, and that would look like a changed key.
+ */
+static bool knows_too_little(const struct login_work *work, const char *const *types)
+{
+	for (; *types; types++) {
+		if (!ssh2_supports(work->ssh2, work->session, LIBSSH2_METHOD_HOSTKEY, *types)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static bool shake_hands(struct login *login, struct error *err)
@@ -120,17 +153,20 @@ static bool shake_hands(struct login *login, struct error *err)
 	const struct ssh2 *ssh2 = work->ssh2;
 	const char *known[HOST_KEY_TYPES_MAX] = {NULL};
 	const char *const *types = known;
+	bool only_these = false;
 	work->session = ssh2_session_create(ssh2, login);
 	if (!work->session) {
 		return error_set(err, ERROR_SYSTEM, "making an SSH session: no memory");
 	}
 	if (work->target.host_key_pin) {
 		types = host_key_types(work->target.host_key_turn);
-	} else if (!known_hosts_types(&work->target, known, HOST_KEY_TYPES_MAX, err)) {
+	} else if (known_hosts_types(&work->target, known, HOST_KEY_TYPES_MAX, err)) {
+		only_these = knows_too_little(work, known);
+	} else {
 		return false;
 	}
-	if (!ssh2_prefer(ssh2, work->session, LIBSSH2_METHOD_HOSTKEY, types, err) ||
-		!ssh2_prefer_fast(ssh2, work->session, err)) {
+	if (!ssh2_prefer(
+		    ssh2, work->session, &work->target, types, only_these, &login->offer, err)) {
 		return false;
 	}
 	ssh2->session_set_blocking(work->session, 1);
@@ -163,6 +199,7 @@ static void login_free(struct login *login)
 	ssh2_session_destroy(login->work.ssh2, login->work.session);
 	auth_finish(&login->work.auth);
 	buf_finish(&login->received);
+	ssh2_offer_finish(&login->offer);
 	ssh_target_finish(&login->work.target);
 	fd_close(&login->fd);
 	free(login);
@@ -342,6 +379,9 @@ static void copy_target(struct ssh_target *to, const struct ssh_target *from)
 	to->via = NULL;
 	to->proxy_command = NULL;
 	to->set_env = NULL;
+	for (size_t i = 0; i < ARRAY_LENGTH(to->algorithms); i++) {
+		to->algorithms[i] = mem_strdup_or_null(from->algorithms[i]);
+	}
 	to->ssh_program = mem_strdup_or_null(from->ssh_program);
 	to->config_file = NULL;
 	to->unknown_setting = NULL;

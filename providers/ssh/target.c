@@ -70,6 +70,26 @@ const struct setting_key ssh_target_keys[] = {
 };
 const size_t ssh_target_key_count = ARRAY_LENGTH(ssh_target_keys);
 
+const char *const ssh_algorithms_names[SSH_ALGORITHMS_COUNT] = {
+	[SSH_KEX_ALGORITHMS] = "KexAlgorithms",
+	[SSH_HOST_KEY_ALGORITHMS] = "HostKeyAlgorithms",
+	[SSH_CIPHERS] = "Ciphers",
+	[SSH_MACS] = "MACs",
+	[SSH_PUBKEY_ALGORITHMS] = "PubkeyAcceptedAlgorithms",
+};
+
+bool ssh_names_have(const char *names, struct span name)
+{
+	while (names && *names) {
+		size_t len = strcspn(names, ",");
+		if (span_equals((struct span){names, len}, name)) {
+			return true;
+		}
+		names += len + (names[len] == ',');
+	}
+	return false;
+}
+
 void ssh_target_finish(struct ssh_target *target)
 {
 	if (target->via) {
@@ -88,6 +108,9 @@ void ssh_target_finish(struct ssh_target *target)
 		target->global_known_hosts_files, target->set_env, target->certificate_files};
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
 		free(texts[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(target->algorithms); i++) {
+		free(target->algorithms[i]);
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(lists); i++) {
 		words_free(lists[i]);

@@ -24,6 +24,19 @@ enum ssh_host_checking {
 	SSH_HOST_CHECKING_OFF, // no, off: written down; a changed key is refused all the same
 };
 
+/*
+ * What may be negotiated, as ssh_config(5) has it: names with commas. Their order is the
+ * client's own affair.
+ */
+enum ssh_algorithms {
+	SSH_KEX_ALGORITHMS,
+	SSH_HOST_KEY_ALGORITHMS,
+	SSH_CIPHERS,
+	SSH_MACS,
+	SSH_PUBKEY_ALGORITHMS, // PubkeyAcceptedAlgorithms
+	SSH_ALGORITHMS_COUNT,
+};
+
 struct ssh_target {
 	char *alias; // as the user wrote it
 	char *host;  // HostName; an address or a name; IPv6 without brackets
@@ -50,8 +63,12 @@ struct ssh_target {
 	char *unknown_setting;   // that libssh2's client does not know: "BindAddress 192.0.2.1"
 	char *preferred_methods; // PreferredAuthentications, with commas; NULL: all
 	bool avoids_keys;        // PubkeyAuthentication is no
-	bool has_kerberos;       // GSSAPIAuthentication, HostbasedAuthentication, PKCS11Provider:
-	bool has_host_login;     // for the ssh program alone
+	bool avoids_password;    // PasswordAuthentication is no
+	bool avoids_questions;   // KbdInteractiveAuthentication is no
+	bool trusts_loopback;    // NoHostAuthenticationForLocalhost is yes
+	char *algorithms[SSH_ALGORITHMS_COUNT]; // NULL: what the client has
+	bool has_kerberos;   // GSSAPIAuthentication, HostbasedAuthentication, PKCS11Provider:
+	bool has_host_login; // for the ssh program alone
 	bool has_smart_card;
 	bool names_tickets; // KRB5CCNAME is set: there may be a ticket of Kerberos
 	char **set_env;     // NULL-terminated NAME=value; for the remote environment
@@ -73,6 +90,12 @@ void ssh_target_finish(struct ssh_target *target); // zeroed, or filled in by ha
 const char *ssh_target_user_shown(const struct ssh_target *target);
 /* For what libssh2 cannot do: ": set ssh-client = openssh", or "" where that is no way. */
 const char *ssh_target_other_client(const struct ssh_target *target);
+
+/* Of enum ssh_algorithms, as ssh_config(5) spells them. */
+extern const char *const ssh_algorithms_names[SSH_ALGORITHMS_COUNT];
+
+/* Whether a list of names with commas (RFC 4251, 5: name-list) has this one. NULL is empty. */
+bool ssh_names_have(const char *names, struct span name);
 
 /* Whether the ssh program does what libssh2 cannot: ssh-client is auto, and it is no secret's. */
 bool ssh_target_may_use_program(const struct ssh_target *target);

@@ -155,11 +155,29 @@ static bool read_address_family(
 	return true;
 }
 
+static bool is_no(const char *value)
+{
+	return strcasecmp(value, "no") == 0 || strcasecmp(value, "false") == 0;
+}
+
 /* There are more ways to say yes: unbound, host-bound. */
 static bool read_key_login(struct ssh_target_reader *reader, const char *value, struct error *err)
 {
-	reader->target.avoids_keys =
-		strcasecmp(value, "no") == 0 || strcasecmp(value, "false") == 0;
+	reader->target.avoids_keys = is_no(value);
+	return true;
+}
+
+static bool read_password_login(
+	struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	reader->target.avoids_password = is_no(value);
+	return true;
+}
+
+static bool read_question_login(
+	struct ssh_target_reader *reader, const char *value, struct error *err)
+{
+	reader->target.avoids_questions = is_no(value);
 	return true;
 }
 
@@ -255,7 +273,9 @@ static const struct keyword {
 	{"hostkeyalias", read_key_alias},
 	{"hostname", read_host_name},
 	{"identityfile", read_identity},
+	{"kbdinteractiveauthentication", read_question_login},
 	{"knownhostscommand", read_known_hosts_command},
+	{"passwordauthentication", read_password_login},
 	{"pkcs11provider", read_smart_card},
 	{"port", read_port},
 	{"proxycommand", read_proxy_command},
@@ -281,9 +301,15 @@ struct place {
 	}
 
 static const struct place texts[] = {
+	PLACE("ciphers", target.algorithms[SSH_CIPHERS]),
 	PLACE("globalknownhostsfile", global_files),
+	PLACE("hostkeyalgorithms", target.algorithms[SSH_HOST_KEY_ALGORITHMS]),
 	PLACE("identityagent", agent),
+	PLACE("kexalgorithms", target.algorithms[SSH_KEX_ALGORITHMS]),
+	PLACE("macs", target.algorithms[SSH_MACS]),
 	PLACE("preferredauthentications", target.preferred_methods),
+	PLACE("pubkeyacceptedalgorithms", target.algorithms[SSH_PUBKEY_ALGORITHMS]),
+	PLACE("pubkeyacceptedkeytypes", target.algorithms[SSH_PUBKEY_ALGORITHMS]), // before 8.5
 	PLACE("revokedhostkeys", revoked_keys),
 	PLACE("userknownhostsfile", user_files),
 };
@@ -293,6 +319,7 @@ static const struct place flags[] = {
 	PLACE("hashknownhosts", target.hash_known_hosts),
 	PLACE("hostbasedauthentication", target.has_host_login),
 	PLACE("identitiesonly", target.identities_only),
+	PLACE("nohostauthenticationforlocalhost", target.trusts_loopback),
 };
 
 static void *find_place(struct ssh_target_reader *reader, const struct place *places, size_t count,

@@ -289,14 +289,14 @@ static void test_the_types_that_are_known_come_best_first(void **state)
 	struct error err;
 	assert_types(&target, "");
 	KNOWN_WRITE("devbox $3", "devbox $2", "devbox $0", "devbox $1", "other $0");
-	assert_types(&target, "ssh-ed25519 ecdsa-sha2-nistp256 ssh-rsa ");
+	assert_types(&target, "ssh-ed25519 ecdsa-sha2-nistp256 rsa-sha2-512 rsa-sha2-256 ssh-rsa ");
 	assert_true(known_hosts_types(&target, types, 2, &err));
 	assert_string_equal(types[0], "ssh-ed25519");
 	assert_null(types[1]);
 	KNOWN_WRITE("devbox $3", "@revoked devbox $0", "@cert-authority devbox $2");
-	assert_types(&target, "ssh-rsa ");
+	assert_types(&target, "rsa-sha2-512 rsa-sha2-256 ssh-rsa ");
 	target.port = 2222;
-	assert_types(&target, "ssh-rsa ");
+	assert_types(&target, "rsa-sha2-512 rsa-sha2-256 ssh-rsa ");
 	KNOWN_WRITE("devbox $3", "[devbox]:2222 $2");
 	assert_types(&target, "ecdsa-sha2-nistp256 ");
 }

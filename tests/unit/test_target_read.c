@@ -86,6 +86,30 @@ static void test_what_ssh_prints_for_nothing_is_replaced(void **state)
 	assert_list(target.user_known_hosts_files, (const char *const[]){NULL});
 }
 
+static void test_what_may_be_negotiated_and_tried_is_taken(void **state)
+{
+	assert_true(read_text("hostname h\n"));
+	for (size_t i = 0; i < SSH_ALGORITHMS_COUNT; i++) {
+		assert_null(target.algorithms[i]);
+	}
+	assert_false(target.avoids_password || target.avoids_questions || target.trusts_loopback);
+	assert_true(read_text("hostname h\nkexalgorithms a,b\nhostkeyalgorithms c\nciphers d,e\n"
+			      "macs f\npubkeyacceptedalgorithms g,h\npasswordauthentication no\n"
+			      "kbdinteractiveauthentication no\n"
+			      "nohostauthenticationforlocalhost yes\n"));
+	assert_string_equal(target.algorithms[SSH_KEX_ALGORITHMS], "a,b");
+	assert_string_equal(target.algorithms[SSH_HOST_KEY_ALGORITHMS], "c");
+	assert_string_equal(target.algorithms[SSH_CIPHERS], "d,e");
+	assert_string_equal(target.algorithms[SSH_MACS], "f");
+	assert_string_equal(target.algorithms[SSH_PUBKEY_ALGORITHMS], "g,h");
+	assert_true(target.avoids_password && target.avoids_questions && target.trusts_loopback);
+	assert_true(ssh_names_have("d,e", SPAN_LITERAL("e")));
+	assert_false(ssh_names_have("d,ee", SPAN_LITERAL("e")));
+	assert_false(ssh_names_have(NULL, SPAN_LITERAL("e")));
+	assert_true(read_text("hostname h\npubkeyacceptedkeytypes k\n"));
+	assert_string_equal(target.algorithms[SSH_PUBKEY_ALGORITHMS], "k");
+}
+
 static void test_what_is_said_is_taken(void **state)
 {
 	assert_true(read_text("host box\nuser lee\nhostname 192.0.2.7\nport 2200\n"
@@ -331,6 +355,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_host_alone_has_our_defaults),
 		TEST(test_what_ssh_prints_for_nothing_is_replaced),
+		TEST(test_what_may_be_negotiated_and_tried_is_taken),
 		TEST(test_what_is_said_is_taken),
 		TEST(test_every_word_of_host_checking_is_known),
 		TEST(test_names_of_identities_are_expanded),
