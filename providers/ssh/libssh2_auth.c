@@ -157,7 +157,14 @@ static enum auth_result try_none(struct login_work *work, enum login_need *out_n
 static enum auth_result try_password(struct login_work *work, enum login_need *out_need)
 {
 	struct auth *auth = &work->auth;
-	if (!work->target.password_command || !auth_may_try(work, "password")) {
+	if (!auth_may_try(work, "password")) {
+		return AUTH_NEXT;
+	}
+	if (!work->target.password_command) {
+		if (work->target.has_user) {
+			auth_note(&auth->unsupported,
+				"the password is what you have to be asked for");
+		}
 		return AUTH_NEXT;
 	}
 	if (!auth->password && !auth->has_asked_password) {

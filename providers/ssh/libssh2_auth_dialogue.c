@@ -75,7 +75,7 @@ enum auth_result auth_try_dialogue(struct login_work *work, enum login_need *out
 		return AUTH_ASK;
 	}
 	/* Mostly a second factor, where nothing was refused. */
-	if (auth->attempts == 0) {
+	if (auth->attempts == 0 || work->target.has_user) {
 		auth_note(&auth->unsupported,
 			"the server would ask questions (keyboard-interactive)");
 	}

@@ -266,6 +266,9 @@ static enum auth_result try_key(
 			path, key.type[0] ? "" : ", or may be one");
 	} else if (!key.is_encrypted || auth->passphrase) {
 		result = sign_by_file(work, path, &key);
+	} else if (!work->target.passphrase_command && work->target.has_user) {
+		auth_note(&auth->unsupported, "%s has a passphrase, which you have to be asked for",
+			path);
 	} else if (!work->target.passphrase_command) {
 		auth_note(&auth->tried,
 			"%s: it has a passphrase, and there is no passphrase-command", path);

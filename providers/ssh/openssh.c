@@ -13,7 +13,6 @@
 #include "base/io.h"
 #include "base/words.h"
 #include "providers/ssh/openssh_argv.h"
-#include "providers/ssh/openssh_askpass.h"
 
 enum {
 	TICK_MS = 100,      // between two looks at whether ssh listens, where nothing else tells it
@@ -45,6 +44,7 @@ static void stop(struct openssh_client *self)
 	fd_close(&self->words_fd);
 	process_destroy(self->process);
 	self->process = NULL;
+	openssh_terminal_restore(&self->terminal);
 	openssh_folder_remove(&self->folder);
 }
 
@@ -131,6 +131,7 @@ static void become_ready(struct openssh_client *self)
 	stop_waiting(self);
 	openssh_words_clear(&self->words);
 	self->is_ready = true;
+	self->terminal.is_kept = false; // who writes there now is somebody else
 	self->listener->on_ready(self->data);
 }
 
@@ -234,7 +235,8 @@ static bool start_program(struct openssh_client *self, int words_fd, struct erro
 {
 	const struct ssh_target *target = self->target;
 	const char *const *environment = self->context->environment;
-	const char *askpass = openssh_needs_askpass(target) ? self->folder.askpass : NULL;
+	const char *askpass =
+		openssh_needs_askpass(target, environment) ? self->folder.askpass : NULL;
 	if (askpass && !openssh_write_askpass(askpass, err)) {
 		return false;
 	}
@@ -248,6 +250,7 @@ static bool start_program(struct openssh_client *self, int words_fd, struct erro
 		.out = -1,
 		.err = words_fd,
 	};
+	openssh_terminal_keep(&self->terminal, environment);
 	self->process = process_start(self->context->spawner, &spec, &process_listener, self, err);
 	words_free(argv);
 	words_free(env);

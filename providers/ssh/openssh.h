@@ -13,6 +13,7 @@
 #include "providers/provider.h"
 #include "providers/ssh/client.h"
 #include "providers/ssh/life.h"
+#include "providers/ssh/openssh_askpass.h"
 #include "providers/ssh/openssh_mux.h"
 #include "providers/ssh/openssh_words.h"
 
@@ -52,6 +53,7 @@ struct openssh_client {
 	struct life *life;
 	struct process *process;
 	struct openssh_folder folder;
+	struct openssh_terminal terminal; // until ready
 	struct openssh_words words;
 	int words_fd;
 	ev_io words_io;

@@ -132,7 +132,6 @@ static void add_fixed(char ***argv)
 		"RemoteCommand=none",
 		"RequestTTY=no",
 		"Tunnel=no",
-		"NumberOfPasswordPrompts=1", // a command answers the same again
 		"FingerprintHash=sha256",
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(options); i++) {
@@ -278,6 +277,8 @@ static void add_target(char ***argv, const struct ssh_target *target, bool can_a
 	add_unknown(argv, target->host_key_pin != NULL);
 	add_fixed(argv);
 	add_option(argv, "BatchMode=%s", can_ask ? "no" : "yes");
+	/* A command answers the same again. */
+	add_option(argv, "NumberOfPasswordPrompts=%d", openssh_has_command(target) ? 1 : 3);
 	add_path(argv, "HostName", target->host);
 	add_option(argv, "Port=%d", target->port);
 	if (target->user) {

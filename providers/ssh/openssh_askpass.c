@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,8 @@
 
 #include "base/fd.h"
 #include "base/words.h"
+
+enum { TERMINAL_NAME_MAX = 256 };
 
 /* What a server asks for begins with "(user@host)": a key's passphrase is never its answer. */
 static const char script_text[] =
@@ -21,12 +25,23 @@ static const char script_text[] =
 	"esac\n"
 	"[ -z \"$command\" ] || exec /bin/sh -c \"$command\"\n"
 	"[ -z \"$ACP_BROKER_ASKPASS\" ] || exec \"$ACP_BROKER_ASKPASS\" \"$@\"\n"
-	"exit 1\n";
+	"[ -n \"$ACP_BROKER_TERMINAL\" ] || exit 1\n"
+	"exec 3<>\"$ACP_BROKER_TERMINAL\" || exit 1\n"
+	"printf '%s' \"$1\" >&3\n"
+	/* That a key is to be touched is told, and waits for no answer. */
+	"[ \"$SSH_ASKPASS_PROMPT\" != none ] || { echo >&3; exit 0; }\n"
+	"shown=$(stty -g <&3) || exit 1\n"
+	"trap 'stty \"$shown\" <&3' EXIT\n"
+	"trap 'exit 1' HUP INT TERM\n"
+	"case $1 in *'(yes/no'*) ;; *) stty -echo <&3 ;; esac\n"
+	"IFS= read -r answer <&3 || exit 1\n"
+	"echo >&3\n"
+	"printf '%s\\n' \"$answer\"\n";
 
 /* What is set anew; the order is that of nothing. */
 static const char *const own_names[] = {"LC_ALL", "LANGUAGE", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE",
 	"SHELL", "ACP_BROKER_PASSPHRASE_COMMAND", "ACP_BROKER_PASSWORD_COMMAND",
-	"ACP_BROKER_ASKPASS"};
+	"ACP_BROKER_ASKPASS", "ACP_BROKER_TERMINAL"};
 
 /* The command of the target, or of a host on the way where it has none. */
 static const char *passphrase_command(const struct ssh_target *target)
@@ -43,11 +58,6 @@ static const char *password_command(const struct ssh_target *target)
 		target = target->via;
 	}
 	return target ? target->password_command : NULL;
-}
-
-bool openssh_needs_askpass(const struct ssh_target *target)
-{
-	return passphrase_command(target) || password_command(target);
 }
 
 bool openssh_write_askpass(const char *path, struct error *err)
@@ -90,10 +100,79 @@ static bool is_own(const char *entry)
 	return false;
 }
 
+/* ---- somebody to ask ---- */
+
+static bool requires(const char *const *environment, const char *word)
+{
+	const char *value = value_of(environment, "SSH_ASKPASS_REQUIRE");
+	return value && strcmp(value, word) == 0;
+}
+
+static const char *own_askpass(const char *const *environment)
+{
+	return requires(environment, "never") ? NULL : value_of(environment, "SSH_ASKPASS");
+}
+
+/* The broker has to be in its foreground: otherwise somebody else is at work there. */
+static bool find_terminal(const char *const *environment, char *name, size_t size)
+{
+	bool prefers_askpass = own_askpass(environment) &&
+	                       (requires(environment, "prefer") || requires(environment, "force"));
+	return !prefers_askpass && tcgetpgrp(STDERR_FILENO) == getpgrp() &&
+	       ttyname_r(STDERR_FILENO, name, size) == 0;
+}
+
+bool openssh_has_user(const char *const *environment)
+{
+	char name[TERMINAL_NAME_MAX];
+	return own_askpass(environment) || find_terminal(environment, name, sizeof(name));
+}
+
+bool openssh_has_command(const struct ssh_target *target)
+{
+	return passphrase_command(target) || password_command(target);
+}
+
 bool openssh_can_ask(const struct ssh_target *target, const char *const *environment)
 {
-	return openssh_needs_askpass(target) || value_of(environment, "SSH_ASKPASS");
+	return openssh_has_command(target) || openssh_has_user(environment);
 }
+
+bool openssh_needs_askpass(const struct ssh_target *target, const char *const *environment)
+{
+	char name[TERMINAL_NAME_MAX];
+	return openssh_has_command(target) || find_terminal(environment, name, sizeof(name));
+}
+
+void openssh_terminal_keep(struct openssh_terminal *terminal, const char *const *environment)
+{
+	char name[TERMINAL_NAME_MAX];
+	terminal->is_kept = find_terminal(environment, name, sizeof(name)) &&
+	                    tcgetattr(STDERR_FILENO, &terminal->settings) == 0;
+}
+
+void openssh_terminal_restore(struct openssh_terminal *terminal)
+{
+	struct termios now;
+	sigset_t stop;
+	sigset_t before;
+	if (!terminal->is_kept) {
+		return;
+	}
+	terminal->is_kept = false;
+	bool was_shown = terminal->settings.c_lflag & ECHO;
+	if (!was_shown || tcgetattr(STDERR_FILENO, &now) != 0 || (now.c_lflag & ECHO)) {
+		return;
+	}
+	/* It may have been put into the background since. */
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTTOU);
+	pthread_sigmask(SIG_BLOCK, &stop, &before);
+	(void)tcsetattr(STDERR_FILENO, TCSADRAIN, &terminal->settings);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- the environment ---- */
 
 static void add(char ***env, const char *name, const char *value)
 {
@@ -111,7 +190,9 @@ char **openssh_env(
 	const struct ssh_target *target, const char *const *environment, const char *script)
 {
 	char **env = NULL;
-	const char *own_askpass = value_of(environment, "SSH_ASKPASS");
+	char terminal[TERMINAL_NAME_MAX];
+	bool has_terminal = find_terminal(environment, terminal, sizeof(terminal));
+	const char *own = own_askpass(environment);
 	for (const char *const *entry = environment; entry && *entry; entry++) {
 		if (!is_own(*entry)) {
 			words_append(&env, *entry);
@@ -120,8 +201,8 @@ char **openssh_env(
 	add(&env, "LC_ALL", "C"); // its words are read
 	/* It runs proxy commands; ours are for sh, the user's for the user's. */
 	add(&env, "SHELL", target->via ? "/bin/sh" : value_of(environment, "SHELL"));
-	add(&env, "SSH_ASKPASS", script ? script : own_askpass);
-	if (script || own_askpass) {
+	add(&env, "SSH_ASKPASS", script ? script : own);
+	if (script || own) {
 		add(&env, "SSH_ASKPASS_REQUIRE", "force");
 	}
 	if (script) {
@@ -129,7 +210,8 @@ char **openssh_env(
 		const char *password = password_command(target);
 		add(&env, "ACP_BROKER_PASSPHRASE_COMMAND", passphrase ? passphrase : "");
 		add(&env, "ACP_BROKER_PASSWORD_COMMAND", password ? password : "");
-		add(&env, "ACP_BROKER_ASKPASS", own_askpass ? own_askpass : "");
+		add(&env, "ACP_BROKER_ASKPASS", own && !has_terminal ? own : "");
+		add(&env, "ACP_BROKER_TERMINAL", has_terminal ? terminal : "");
 	}
 	return env;
 }

@@ -70,6 +70,7 @@ struct ssh_target {
 	bool has_kerberos;   // GSSAPIAuthentication, HostbasedAuthentication, PKCS11Provider:
 	bool has_host_login; // for the ssh program alone
 	bool has_smart_card;
+	bool has_user;      // to be asked by the ssh program, for a passphrase say
 	bool names_tickets; // KRB5CCNAME is set: there may be a ticket of Kerberos
 	char **set_env;     // NULL-terminated NAME=value; for the remote environment
 	long long connect_timeout_ms;

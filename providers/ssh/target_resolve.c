@@ -10,6 +10,7 @@
 #include "base/capture.h"
 #include "base/words.h"
 #include "providers/provider.h"
+#include "providers/ssh/openssh_askpass.h"
 #include "providers/ssh/target_name.h"
 #include "providers/ssh/target_profile.h"
 #include "providers/ssh/target_reader.h"
@@ -191,6 +192,7 @@ static bool take(
 	self->last->alias = mem_strdup(alias);
 	self->last->ssh_program = mem_strdup_or_null(self->program);
 	self->last->config_file = mem_strdup_or_null(self->config_file);
+	self->last->has_user = openssh_has_user(self->context->environment);
 	return ssh_target_apply(
 		self->last, self->settings, is_hop, self->context->environment, err);
 }
