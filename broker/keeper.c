@@ -124,7 +124,7 @@ static void on_synced(void *data, const struct sync_result *result, const struct
 	if (!err && task->deletions != SYNC_DELETIONS_ASK) {
 		keeper->has_answer = false; // it was acted on: another time it is asked again
 	}
-	keep_note_sync(keep, task->reason, result, err);
+	keep_note_sync(keep, task, result, err);
 	keeper->config.listener->on_ended(keeper->config.data, &event, result, err);
 	if (err) {
 		task_note_error(task, err);

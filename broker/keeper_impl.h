@@ -114,7 +114,7 @@ void keep_destroy(struct keep *keep);
 bool keep_is_named(const struct keep *keep, char *const *names);
 
 /* Writes down in the record and in last what a sync did, or why it failed. */
-void keep_note_sync(struct keep *keep, enum sync_reason reason, const struct sync_result *result,
+void keep_note_sync(struct keep *keep, const struct task *task, const struct sync_result *result,
 	const struct error *err);
 
 /* A record of a directory here (its real path), "creating". */

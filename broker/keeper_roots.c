@@ -281,14 +281,17 @@ void keeper_drop_naming(struct keeper *keeper)
 
 /* ---- what is told of them ---- */
 
-/* Only what was collected last proves anything: the agent may go on after any other sync. */
+/*
+ * Only what was collected last proves anything: the agent may go on after any other sync, also
+ * after the one that follows its crash.
+ */
 static void note_receipt(
-	struct keep *keep, enum sync_reason reason, const struct sync_result *result)
+	struct keep *keep, const struct task *task, const struct sync_result *result)
 {
 	struct record_receipt *receipt = &keep->record.receipt;
 	free(keep->record.error);
 	keep->record.error = NULL;
-	if (reason != SYNC_REASON_STOP && reason != SYNC_REASON_CRASH) {
+	if (task->kind != TASK_CLOSE) {
 		return;
 	}
 	char now[TIMESTAMP_SIZE];
@@ -319,10 +322,10 @@ static void note_last(struct keep *keep, enum sync_reason reason, const struct s
 	last->checkpoint = result->checkpoint;
 }
 
-void keep_note_sync(struct keep *keep, enum sync_reason reason, const struct sync_result *result,
+void keep_note_sync(struct keep *keep, const struct task *task, const struct sync_result *result,
 	const struct error *err)
 {
-	note_last(keep, reason, result, err);
+	note_last(keep, task->reason, result, err);
 	const char *transport = workspace_transport(keep->workspace);
 	if (!err && !keep->has_told_transport && transport) {
 		keep->has_told_transport = true;
@@ -332,7 +335,7 @@ void keep_note_sync(struct keep *keep, enum sync_reason reason, const struct syn
 		free(keep->record.error);
 		keep->record.error = mem_strdup(err->text);
 	} else {
-		note_receipt(keep, reason, result);
+		note_receipt(keep, task, result);
 	}
 }
 

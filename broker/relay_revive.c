@@ -16,7 +16,7 @@ static void collect(struct peer *peer)
 	if (peer->keeper) {
 		keeper_sync(peer->keeper, NULL,
 			&(struct sync_order){
-				.reason = SYNC_REASON_TURN, .deletions = SYNC_DELETIONS_KEEP},
+				.reason = SYNC_REASON_CRASH, .deletions = SYNC_DELETIONS_KEEP},
 			on_rested, peer);
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/sync_text.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -23,9 +24,35 @@ static size_t paths_in(const struct merge_counts *counts)
 	return counts->added + counts->changed + counts->deleted;
 }
 
-static const char *plural(size_t count)
+static const char *plural(uint64_t count)
 {
 	return count == 1 ? "" : "s";
+}
+
+/* Added, changed and deleted together, and how many of them are gone. */
+static void say_paths(
+	char text[SYNC_TEXT_MAX], size_t *len, const struct merge_counts *counts, const char *what)
+{
+	say(text, len, "%zu %s", paths_in(counts), what);
+	if (counts->deleted > 0) {
+		say(text, len, " (%zu deleted)", counts->deleted);
+	}
+}
+
+static void say_statistics(char text[SYNC_TEXT_MAX], size_t *len, const struct sync_result *result)
+{
+	bool is_one = paths_in(&result->to_local) == 1;
+	say_paths(text, len, &result->to_local,
+		is_one ? "file from the agent" : "files from the agent");
+	say(text, len, ", ");
+	say_paths(text, len, &result->to_runtime, "to it");
+	say(text, len, ", %" PRIu64 " byte%s received, %" PRIu64 " sent", result->received_bytes,
+		plural(result->received_bytes), result->sent_bytes);
+	if (result->conflict_count > 0) {
+		say(text, len, ", %zu conflict%s", result->conflict_count,
+			plural(result->conflict_count));
+	}
+	say(text, len, ", %lld ms", result->duration_ms);
 }
 
 /* Those that are stuck here, or those that both sides have changed; says `what` before them. */
@@ -80,11 +107,8 @@ bool sync_text_write(char text[SYNC_TEXT_MAX], const char *local_root,
 		say(text, &len, "%s", err->text);
 		return true;
 	}
-	size_t here = paths_in(&result->to_local);
-	size_t there = paths_in(&result->to_runtime);
-	say(text, &len, "%s: synced (%s): %zu file%s from the agent, %zu to it, %lld ms",
-		local_root, sync_reason_name(result->reason), here, plural(here), there,
-		result->duration_ms);
+	say(text, &len, "%s: synced (%s): ", local_root, sync_reason_name(result->reason));
+	say_statistics(text, &len, result);
 	say_conflicts(text, &len, result, false,
 		result->conflict_count == 1
 			? "changed on both sides, so that yours stays and the agent's is beside"

@@ -3,6 +3,8 @@
 """_broker/session/status, state, health and usage: what a program is told of a broker."""
 
 import os
+import re
+import signal
 import stat
 import subprocess
 
@@ -10,7 +12,7 @@ import case
 import processes
 from policy_case import ROOT
 from ssh_case import SshCase
-from sync_case import PATIENCE, SyncCase, checked, fitting
+from sync_case import PATIENCE, SyncCase, TurnCase, checked, fitting
 
 STATES = {'fs': {'readTextFile': True, 'writeTextFile': True}, 'terminal': True,
           '_meta': {'broker': {'state': True}}}
@@ -179,6 +181,127 @@ class Health(StatusCase):
         processes.kill(self.agent_pids()[0])
         for request in asked:
             fitting('health', client.answer(request, PATIENCE))
+
+
+class Statistics(TurnCase, StatusCase):
+    """What a sync has done, in numbers that are known before: in the status and in the log."""
+    LINE = re.compile(r'synced \((?P<reason>\w+)\): (?P<here>\d+) files? from the agent'
+                      r'(?: \((?P<gone_here>\d+) deleted\))?, (?P<there>\d+) to it'
+                      r'(?: \((?P<gone_there>\d+) deleted\))?, (?P<received>\d+) bytes? received,'
+                      r' (?P<sent>\d+) sent(?:, (?P<conflicts>\d+) conflicts?)?, (?P<ms>\d+) ms')
+
+    def logged(self, client, reason):
+        """The numbers of the last line that the log has of a sync for this reason."""
+        client.wait_log(f': synced ({reason}): ', PATIENCE)
+        line = [m for m in self.LINE.finditer(client.stderr) if m['reason'] == reason][-1]
+        return {key: int(value or 0) for key, value in line.groupdict().items()
+                if key != 'reason'}
+
+    def assert_logged(self, client, last):
+        """The log says of a sync what the status does."""
+        here, there = last['toLocal'], last['toRuntime']
+        self.assertEqual(self.logged(client, last['reason']), {
+            'here': sum(here.values()), 'gone_here': here['deleted'],
+            'there': sum(there.values()), 'gone_there': there['deleted'],
+            'received': last['receivedBytes'], 'sent': last['sentBytes'],
+            'conflicts': last['conflicts'], 'ms': last['durationMs']})
+
+    def synced(self, client, session):
+        last = fitting('session-status', client.call('_broker/sync', {'sessionId': session},
+                                                     seconds=PATIENCE))['lastSync']
+        self.assertIsNone(last['error'])
+        self.assert_logged(client, last)
+        return last
+
+    def counts(self, last):
+        return [tuple(last[side][kind] for kind in ('added', 'changed', 'deleted'))
+                for side in ('toLocal', 'toRuntime')]
+
+    def assert_around(self, value, size):
+        """As many bytes of content, and what is said around them."""
+        self.assertTrue(size <= value < size + 20000, (value, size))
+
+    def check(self, transport):
+        for name in ('gone1', 'gone2', 'agents', 'mine', 'lost', 'both'):
+            (self.work / name).write_text(f'{name}\n')
+        (self.work / 'large').write_bytes(os.urandom(300000))
+        client, session = self.opened(transport=transport)
+        first = self.status(client, session)['lastSync']
+        self.assertEqual((first['reason'], first['files'], first['conflicts']), ('start', 7, 0))
+        self.assertEqual(self.counts(first), [(0, 0, 0), (7, 0, 0)])
+        self.assert_around(first['sentBytes'], 300000)
+        self.assert_logged(client, first)
+        before = self.usage(client)['syncs']
+        self.edit(self.runtime(client, session))
+        second = self.synced(client, session)
+        self.assertEqual((second['reason'], second['files'], second['conflicts']), ('turn', 8, 1))
+        self.assertEqual(self.counts(second), [(1, 1, 2), (2, 2, 1)])
+        self.assert_around(second['receivedBytes'], 200000)
+        self.assert_around(second['sentBytes'], 100000)
+        self.check_usage(before, self.usage(client)['syncs'], second)
+        third = self.synced(client, session)
+        self.assertEqual((self.counts(third), third['conflicts']), ([(0, 0, 0), (0, 0, 0)], 0))
+        self.assertEqual((third['sentBytes'], third['checkpoint']), (0, second['checkpoint']))
+        self.assert_around(third['receivedBytes'], 0)
+
+    def edit(self, runtime):
+        for name in ('gone1', 'gone2'):
+            (runtime / name).unlink()
+        (runtime / 'agents').write_text('edited\n')
+        (runtime / 'both').write_text('theirs\n')
+        (runtime / 'new').write_bytes(os.urandom(200000))
+        (self.work / 'lost').unlink()
+        (self.work / 'mine').write_text('edited\n')
+        (self.work / 'both').write_text('mine\n')
+        (self.work / 'small').write_text('small\n')
+        (self.work / 'added').write_bytes(os.urandom(100000))
+
+    def check_usage(self, before, after, last):
+        grown = {key: after[key] - before[key] for key in after}
+        self.assertEqual(grown, {
+            'count': 1, 'failed': 0, 'durationMs': last['durationMs'],
+            'sentBytes': last['sentBytes'], 'receivedBytes': last['receivedBytes'],
+            'conflicts': 1, 'pathsToLocal': 4, 'pathsToRuntime': 5})
+
+    def test_by_git(self):
+        self.check('git')
+
+    def test_by_rsync(self):
+        self.check('rsync')
+
+    def test_how_long_it_took_has_the_wait_for_another_broker(self):
+        client, session = self.opened()
+        let_go = self.hold_when_asked(client)
+        prompt = client.start_prompt(session, 'permission May I?')
+        self.wait_running(client)  # which is shown once it has taken 500 ms
+        let_go()
+        client.response(prompt, PATIENCE)
+        last = self.status(client, session)['lastSync']
+        self.assertEqual(last['reason'], 'turn')
+        self.assertGreaterEqual(last['durationMs'], 500)
+        self.assert_logged(client, last)
+
+    def test_the_end_of_a_session_is_a_stop(self):
+        client, session = self.opened()
+        (self.runtime(client, session) / 'late').write_text('late')
+        self.ended(client)
+        self.assertEqual(self.logged(client, 'stop')['here'], 1)
+        self.assertNotIn('(crash)', client.stderr)
+
+    def test_an_agent_that_dies_is_a_crash_and_proves_nothing(self):
+        client, session = self.opened()
+        (self.runtime(client, session) / 'late').write_text('late')
+        os.kill(self.agent_pids()[-1], signal.SIGKILL)
+        self.assertEqual(self.logged(client, 'crash')['here'], 1)
+        self.assertEqual((self.work / 'late').read_text(), 'late')
+        other = client.new_session(self.work)
+        last = self.status(client, other)['lastSync']
+        self.assertEqual((last['reason'], self.counts(last)[0]), ('crash', (1, 0, 0)))
+        self.assert_logged(client, last)
+        # The agent goes on in that sandbox: not all of it is here.
+        self.assertEqual([record['receipt'] for record in self.records()], [None])
+        self.ended(client)
+        self.assertEqual([record['receipt']['conflicts'] for record in self.records()], [0])
 
 
 class Usage(StatusCase):

@@ -54,6 +54,20 @@ static void test_a_turn_that_fails_ends_nothing(void **state)
 	assert_null(record_of(fixture, "a")->error);
 }
 
+static void test_the_sync_after_an_agents_crash_is_no_receipt(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sync_order order = {.reason = SYNC_REASON_CRASH};
+	struct kept kept;
+	open_root(fixture, "a");
+	keeper_sync(fixture->keeper, NULL, &order, on_done, fixture);
+	wait_done(fixture);
+	assert_true(fixture->is_ok);
+	assert_true(keeper_at(fixture->keeper, 0, &kept));
+	assert_int_equal(kept.last->reason, SYNC_REASON_CRASH);
+	assert_string_equal(record_of(fixture, "a")->receipt.runtime_tree, "");
+}
+
 /* ---- announced ---- */
 
 static void test_a_record_says_before_a_root_is_made_that_it_will_be(void **state)
@@ -164,6 +178,7 @@ int main(void)
 		KEEPER_TEST(test_a_record_says_how_far_it_is),
 		KEEPER_TEST(test_a_record_says_before_the_sync_that_it_begins),
 		KEEPER_TEST(test_a_turn_that_fails_ends_nothing),
+		KEEPER_TEST(test_the_sync_after_an_agents_crash_is_no_receipt),
 		KEEPER_TEST(test_a_record_says_before_a_root_is_made_that_it_will_be),
 		KEEPER_TEST(test_a_root_that_was_not_made_is_no_ones),
 		KEEPER_TEST(test_a_keeper_that_ends_is_done_with_announcing),

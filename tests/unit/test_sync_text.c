@@ -25,7 +25,31 @@ static void test_a_sync_without_news_is_for_the_log(void **state)
 	result.to_local = (struct merge_counts){.added = 1, .changed = 1, .deleted = 1};
 	result.to_runtime.changed = 1;
 	assert_false(sync_text_write(text, "/w", &result, NULL));
-	assert_string_equal(text, "/w: synced (turn): 3 files from the agent, 1 to it, 12 ms");
+	result.received_bytes = 812;
+	result.sent_bytes = 1;
+	assert_false(sync_text_write(text, "/w", &result, NULL));
+	assert_string_equal(text,
+		"/w: synced (turn): 3 files from the agent (1 deleted), 1 to it, 812 bytes "
+		"received, 1 sent, 12 ms");
+}
+
+static void test_every_number_of_a_sync_is_told(void **state)
+{
+	struct sync_result result = quiet();
+	static char path[] = "c";
+	struct conflict conflict = {.path = path};
+	list_append(&conflicts, &conflict.link);
+	result.reason = SYNC_REASON_CRASH;
+	result.conflict_count = 1;
+	result.to_local.changed = 1;
+	result.to_runtime = (struct merge_counts){.added = 10, .deleted = 7};
+	result.received_bytes = 1;
+	result.sent_bytes = 1ULL << 40;
+	assert_true(sync_text_write(text, "/w", &result, NULL));
+	assert_ptr_equal(strstr(text, "/w: synced (crash): 1 file from the agent, 17 to it (7 "
+				      "deleted), 1 byte received, 1099511627776 sent, 1 conflict, "
+				      "12 ms; changed on both sides"),
+		text);
 }
 
 static void test_an_error_is_told_as_it_is(void **state)
@@ -103,6 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_sync_without_news_is_for_the_log),
+		cmocka_unit_test(test_every_number_of_a_sync_is_told),
 		cmocka_unit_test(test_an_error_is_told_as_it_is),
 		cmocka_unit_test(test_conflicts_are_named_up_to_a_few),
 		cmocka_unit_test(test_what_was_kept_and_what_is_to_be_known_is_news),
