@@ -28,6 +28,8 @@ struct agent_listener {
 	/* As link_listener.on_frame. */
 	bool (*on_frame)(void *data, const struct frame *frame);
 	void (*on_drained)(void *data);
+	/* So many bytes has whoever reads its output taken since the start, of anything. */
+	uint64_t (*count_taken)(void *data);
 	/* Its sandbox can be used and its process was asked for. Once, if ever. */
 	void (*on_ready)(void *data);
 	/*

@@ -6,6 +6,8 @@
 
 #include "base/log.h"
 
+enum { STOP_WAITS_MAX = 10 }; // acp-broker.config(5), stop-eof-timeout
+
 static void stop_next_step(struct agent *agent);
 
 /* ---- telling the end ---- */
@@ -179,6 +181,7 @@ static void stop_next_step(struct agent *agent)
 {
 	const struct profile *profile = agent->config.profile;
 	agent->stop_step++;
+	agent->stop_taken = agent->config.listener->count_taken(agent->config.data);
 	switch (agent->stop_step) {
 	case STOP_EOF:
 		link_finish_output(&agent->link);
@@ -201,9 +204,28 @@ static void stop_next_step(struct agent *agent)
 	}
 }
 
+/*
+ * Its last words wait for a reader that takes them, however slowly: no step follows then. One
+ * that runs may never come to an end, and is given so long STOP_WAITS_MAX times.
+ */
+static bool waits_for_reader(struct agent *agent)
+{
+	uint64_t taken = agent->config.listener->count_taken(agent->config.data);
+	bool is_read = taken != agent->stop_taken;
+	agent->stop_taken = taken;
+	bool has_words = agent->has_exited ? !agent->output_ended : link_is_paused(&agent->link);
+	return is_read && has_words && !agent->is_failing &&
+	       (agent->has_exited || agent->stop_waits++ < STOP_WAITS_MAX);
+}
+
 static void on_stop_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
-	stop_next_step(CONTAINER_OF(timer, struct agent, stop));
+	struct agent *agent = CONTAINER_OF(timer, struct agent, stop);
+	if (waits_for_reader(agent)) {
+		agent_timer_start(agent, timer, agent->config.profile->stop_eof_ms);
+	} else {
+		stop_next_step(agent);
+	}
 }
 
 void agent_stop(struct agent *agent)

@@ -28,6 +28,8 @@ struct agent {
 	bool is_lost;     // it cannot any more
 	const char *step; // what it has to answer; NULL: nothing
 	enum stop_step stop_step;
+	uint64_t stop_taken; // count_taken when the deadline began
+	int stop_waits;      // for a reader that is slow
 	struct process_status status;
 	bool is_started;
 	bool has_exited;

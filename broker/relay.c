@@ -366,8 +366,15 @@ static const struct link_listener editor_listener = {
 	.on_flushed = on_editor_flushed,
 };
 
+static uint64_t count_taken(void *data)
+{
+	const struct peer *peer = data;
+	return link_written(&peer->relay->editor);
+}
+
 static const struct agent_listener peer_listener = {
 	.on_frame = relay_on_agent_frame,
+	.count_taken = count_taken,
 	.on_drained = relay_on_agent_drained,
 	.on_ready = relay_peer_ready,
 	.on_down = on_peer_down,

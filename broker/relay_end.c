@@ -28,6 +28,11 @@ void relay_finish(struct relay *relay)
 			err = *failure;
 			error_prefix(&err, "the connection to the editor");
 			failure = &err;
+		} else if (!failure && relay->is_unread) {
+			error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+				"the editor does not read: its last messages were not taken within "
+				"drain-timeout");
+			failure = &err;
 		}
 		relay->config.listener->on_finished(relay->config.data, failure);
 	}
@@ -36,7 +41,15 @@ void relay_finish(struct relay *relay)
 static void on_last_words_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct relay *relay = CONTAINER_OF(timer, struct relay, last_words);
-	if (link_queued(&relay->editor) > 0) {
+	uint64_t written = link_written(&relay->editor);
+	bool is_read = written != relay->last_written && !relay->editor.is_broken;
+	if (is_read && !relay->is_hurried) {
+		relay->last_written = written;
+		ev_timer_again(loop, timer); // it reads, however slowly
+		return;
+	}
+	relay->is_unread = link_queued(&relay->editor) > 0;
+	if (relay->is_unread) {
 		log_warning("editor: does not read; %zu bytes were not taken",
 			link_queued(&relay->editor));
 	}
@@ -48,7 +61,7 @@ void relay_end_init(struct relay *relay)
 	ev_init(&relay->last_words, on_last_words_due);
 }
 
-/* Once no agent is left, the editor gets drain-timeout to take what is queued. */
+/* Once no agent is left, the editor gets drain-timeout to take some more of what is queued. */
 void relay_finish_if_empty(struct relay *relay)
 {
 	if (!relay->is_ending || relay->is_finished || !list_is_empty(&relay->peers)) {
@@ -56,8 +69,9 @@ void relay_finish_if_empty(struct relay *relay)
 	}
 	if (!ev_is_active(&relay->last_words)) {
 		double seconds = relay->config.profile->drain_timeout_ms / 1000.0;
-		ev_timer_set(&relay->last_words, seconds, 0.0);
-		ev_timer_start(relay->config.loop, &relay->last_words);
+		relay->last_words.repeat = seconds;
+		relay->last_written = link_written(&relay->editor);
+		ev_timer_again(relay->config.loop, &relay->last_words);
 	}
 	if (relay->editor.is_broken) {
 		ev_feed_event(relay->config.loop, &relay->last_words, EV_CUSTOM);
@@ -191,5 +205,6 @@ void relay_end(struct relay *relay)
 void relay_hurry(struct relay *relay)
 {
 	assert(relay->is_ending);
+	relay->is_hurried = true;
 	end_peers(relay, true);
 }

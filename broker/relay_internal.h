@@ -32,13 +32,16 @@ struct relay {
 	struct buf scratch;         // the broker's own message in the making
 	struct buf initialize;      // the editor's, whole, once it was answered well
 	struct buf authenticate;    // its last one that succeeded, whole
-	struct ev_timer last_words; // drain-timeout for the editor to take the last answers
-	struct sweep *sweep;        // owned; NULL before it, and after
-	struct recovery *recovery;  // owned; once an agent was greeted
-	struct ev_timer look;       // whether the editor is still there, while it is not read
-	double hung_up_at;          // ev_now when it was seen to have left; 0: it has not
-	struct ev_timer quiet;      // since the last large message
-	size_t held_bytes;          // in parcels
+	struct ev_timer last_words; // drain-timeout for the editor to take more of the last answers
+	uint64_t last_written;      // to the editor when that began
+	bool is_unread;             // it did not
+	bool is_hurried;
+	struct sweep *sweep;       // owned; NULL before it, and after
+	struct recovery *recovery; // owned; once an agent was greeted
+	struct ev_timer look;      // whether the editor is still there, while it is not read
+	double hung_up_at;         // ev_now when it was seen to have left; 0: it has not
+	struct ev_timer quiet;     // since the last large message
+	size_t held_bytes;         // in parcels
 	int next_peer_number;
 	unsigned notices;       // sent so far (notice.c)
 	unsigned last_terminal; // of all agents, also of those that have ended

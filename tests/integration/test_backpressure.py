@@ -70,6 +70,62 @@ class Backpressure(Case):
         os.kill(self.agent, signal.SIGUSR1)
 
 
+class SlowAtTheEnd(Backpressure):
+    """The editor closes its side while there is more for it than it has read."""
+    SIZE = 1000
+
+    def open_flooded(self, count, **keys):
+        client = self.broker(options=self.config(stop_eof_timeout='500ms', drain_timeout='300ms',
+                                                 **keys))
+        client.initialize()
+        session = client.new_session(self.work)
+        client.pause()
+        return client, client.start_prompt(session, f'stream {count} {self.SIZE}')
+
+    def read_slowly(self, client):
+        """Up to the end, in pieces with a pause after each; how many updates there were."""
+        end = time.monotonic() + LONG
+        while client.process.poll() is None and time.monotonic() < end:
+            client.resume()
+            client.pause()
+            time.sleep(0.02)
+        client.resume()
+        self.assertEqual(client.wait(), 0, client.stderr)
+        for thread in client.threads:
+            thread.join(LONG)
+        return sum(b'agent_message_chunk' in message.line for message in client.received)
+
+    def test_what_was_said_arrives_however_slowly_it_is_read(self):
+        client, prompt = self.open_flooded(3000)
+        time.sleep(1)  # the agent has said it all
+        client.close_stdin()
+        self.assertEqual(self.read_slowly(client), 3000)
+        self.assertEqual(client.answer(prompt), {'stopReason': 'end_turn'})
+
+    def test_an_agent_that_still_has_more_to_say_may_say_it(self):
+        client, prompt = self.open_flooded(30_000)  # more than queue and pipes hold
+        self.wait_still(self.journal_path())
+        client.close_stdin()
+        count = self.read_slowly(client)
+        self.assertIn('stopReason', client.answer(prompt))
+        said = sum(b'agent_message_chunk' in line for line in self.journal('>'))
+        self.assertEqual(count, said)
+
+    def test_an_editor_that_takes_nothing_is_told(self):
+        client, _ = self.open_flooded(3000)
+        time.sleep(1)
+        client.close_stdin()
+        self.assertEqual(client.wait(20), 1, client.stderr)
+        self.assertIn('does not read', client.stderr)
+
+    def test_a_second_signal_does_not_wait_for_a_slow_editor(self):
+        client, _ = self.open_flooded(3000, stop_kill_timeout='1s')
+        time.sleep(1)
+        client.process.terminate()
+        client.process.terminate()
+        self.assertIn(client.wait(20), (0, 1), client.stderr)
+
+
 class EditorStops(Backpressure):
     COUNT, SIZE = 100_000, 200
 
