@@ -69,6 +69,16 @@ static bool add_big_file(struct git_transport *git, const struct line *line, str
 	return true;
 }
 
+/* A big file that cannot be read there stays what it was. */
+static void keep_big_file(struct git_transport *git, const char *path)
+{
+	struct collecting *collecting = &git->collecting;
+	const struct big_file *base = big_files_find(&collecting->base_files, path);
+	if (base && !big_files_find(&collecting->files, path)) {
+		big_files_add(&collecting->files, path, &base->entry, 0);
+	}
+}
+
 static bool check_object(struct git_transport *git, struct line_object *object, struct error *err)
 {
 	if (object->type == GIT_OBJECT_TREE) {
@@ -106,6 +116,7 @@ static bool take_collected(
 		return add_big_file(git, line, err);
 	case LINE_LEFT:
 		add_note(git, "left out in the sandbox, for it cannot be read: ", line->text);
+		keep_big_file(git, line->text);
 		return true;
 	case LINE_REPOSITORY:
 		git->has_lost_repository = strcmp(line->text, "none") == 0;

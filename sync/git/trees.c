@@ -214,6 +214,16 @@ void big_files_add(
 	list_append(files, &file->link);
 }
 
+struct big_file *big_files_find(const struct list *files, const char *path)
+{
+	LIST_FOR_EACH(file, (struct list *)files, struct big_file, link) {
+		if (strcmp(file->path, path) == 0) {
+			return file;
+		}
+	}
+	return NULL;
+}
+
 void big_files_finish(struct list *files)
 {
 	LIST_FOR_EACH(file, files, struct big_file, link) {

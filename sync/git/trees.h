@@ -43,6 +43,8 @@ struct big_file {
 };
 void big_files_add(
 	struct list *files, const char *path, const struct store_entry *entry, uint64_t size);
+/* NULL: there is none at that path. */
+struct big_file *big_files_find(const struct list *files, const char *path);
 void big_files_finish(struct list *files);
 
 /* The big files of a tree. */

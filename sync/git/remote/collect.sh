@@ -103,7 +103,7 @@ look_closer() {
 	ours="-name '*.acp-conflict' -o -name '.acp-broker-*.tmp'"
 	select_names small "\\( -type f -o -type l \\) ! \\( $over \\) ! \\( $ours \\)"
 	select_names big "$over ! \\( $ours \\)"
-	select_names other "\\( $over -o ! -type f ! -type l \\)"
+	select_names other "\\( ! -type f ! -type l -o $over \\( $ours \\) \\)"
 	forget "$work/other"
 	cat "$work/big" >>"$work/base"
 }
@@ -117,19 +117,26 @@ if [ -s "$work/dirty" ] || [ -s "$work/others" ]; then
 	look_closer
 fi
 
+# What cannot be read stays what it was in BASE, also where that was small.
 tell_big() {
 	export limit
 	write_functions
+	: >"$work/told"
 	xargs -0 sh -c '. "$0"
 		for path do
-			is_plain_file "$path" && measure "$path" || continue
-			if [ "$size" -gt "$limit" ]; then
+			if ! is_plain_file "$path" || ! measure "$path"; then
+				is_no_file "$path" || printf "%s\0" left "${path#./}"
+			elif [ "$size" -gt "$limit" ]; then
 				printf "%s\0" big "$id" "$mode" "$size" "${path#./}"
+				printf "%s\0" "${path#./}" >>"$work/told"
 			else
 				printf "%s\0" "$path" >>"$work/small"
 			fi
 		done' "$work/functions" <"$work/base"
+	[ -z "$has_big" ] || forget "$work/told"
 }
+has_big=
+[ ! -s "$work/big" ] || has_big=yes
 if [ -s "$work/base" ]; then
 	tell_big
 fi

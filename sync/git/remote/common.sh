@@ -98,11 +98,27 @@ need_tree() {
 # What the shells that xargs(1) starts need; each reads it as its $0.
 write_functions() {
 	cat >"$work/functions" <<'END'
-# Whether a path, which begins with "./", leads through no link and to a file.
+# Whether a path, which begins with "./", leads through a link.
+leads_through_link() {
+	way=$1
+	while way=${way%/*} && [ "$way" != . ]; do
+		[ ! -L "$way" ] || return 0
+	done
+	return 1
+}
+
 is_plain_file() {
-	[ -f "$1" ] && [ ! -L "$1" ] || return 1
-	folder=${1%/*}
-	[ "$(cd -P "$folder" 2>/dev/null && pwd -P)" = "$(pwd -P)${folder#.}" ]
+	[ -f "$1" ] && [ ! -L "$1" ] && ! leads_through_link "$1"
+}
+
+# Whether no file is at a path for sure: it cannot be said below a folder that is closed to us.
+is_no_file() {
+	! leads_through_link "$1" || return 0
+	is=$(stat -c %F "$1" 2>&1) || case $is in
+	*": No such file or directory" | *": Not a directory") return 0 ;;
+	*) return 1 ;;
+	esac
+	[ ! -f "$1" ] || [ -L "$1" ]
 }
 
 # The id of a big file's content in $id, its size in $size, its mode in $mode. What is known of a

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/transport_fixture.h"
+
+/* What there is in the runtime and cannot be brought here must never look deleted. */
+
+static git_oid send_big(struct stage *stage, const char *script)
+{
+	stage->place->store.big_file_bytes = 5000;
+	stage_restart(stage);
+	return stage_send_first(stage, script);
+}
+
+/* Root reads everything, unless it has given that up. */
+static void give_up_reading(struct stage *stage)
+{
+	stage_program(stage, "sh",
+		"[ $(id -u) = 0 ] || exec /bin/sh \"$@\"\n"
+		"exec setpriv --bounding-set=-dac_override,-dac_read_search -- /bin/sh \"$@\"");
+}
+
+static void test_a_big_file_that_cannot_be_read_is_not_taken_for_deleted(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_big(stage, "mkdir -p d/e gone; for f in top d/big d/e/big gone/big; do "
+				       "head -c 9000 /dev/urandom > $f; done; echo s > d/small; "
+				       "echo s > grown");
+	give_up_reading(stage);
+	stage_there(stage, "chmod 0 top d; rm -r gone; echo n > new; "
+			   "head -c 9000 /dev/zero > grown; chmod 0 grown");
+	git_oid there = stage_collect(stage, &tree);
+	assert_paths(stage->place, &there, "d/big\nd/e/big\nd/small\ngrown\nnew\ntop\n");
+	assert_non_null(strstr(stage->collected.note, "cannot be read: "));
+	place_run(stage->place, "rm -r gone; echo n > new");
+	git_oid here = place_take(stage->place, &tree);
+	stage_assert_same(&there, &here); // all are what they were
+	/* Everything else is delivered. */
+	place_run(stage->place, "echo nn > new");
+	here = place_take(stage->place, &there);
+	stage_deliver(stage, &there, &here);
+	stage_there(stage, "chmod 0755 d; chmod 0644 top grown; rm d/e/big; echo t >> top");
+	there = stage_collect(stage, &here);
+	assert_string_equal(stage->collected.note, "");
+	assert_tree(stage->place, &there,
+		"160000 d/big\n100644 d/small\n160000 grown\n100644 new\n160000 top\n");
+}
+
+/* Where a link leads is not looked at, also where nobody can say what is behind it. */
+static void test_a_closed_folder_behind_a_link_keeps_nothing(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_big(stage, "mkdir d; head -c 9000 /dev/zero > d/big");
+	give_up_reading(stage);
+	stage_there(stage, "mv d ../closed; ln -s ../closed d; chmod 0 ../closed");
+	git_oid there = stage_collect(stage, &tree);
+	assert_paths(stage->place, &there, "d\n");
+	stage_there(stage, "chmod 0755 ../closed");
+}
+
+static void test_a_folder_whose_name_ends_in_a_new_line_keeps_its_big_files(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_big(stage, "d=$(printf 'd\nx'); mkdir \"${d%x}\"; "
+				       "head -c 9000 /dev/zero > \"${d%x}/big\"");
+	git_oid there = stage_collect(stage, &tree);
+	stage_assert_same(&there, &tree);
+	stage_there(stage, "for f in d*/big; do echo more >> \"$f\"; done");
+	there = stage_collect(stage, &tree);
+	place_run(stage->place, "for f in d*/big; do echo more >> \"$f\"; done");
+	git_oid here = place_take(stage->place, &tree);
+	stage_assert_same(&there, &here);
+}
+
+#define KEPT_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		KEPT_TEST(test_a_big_file_that_cannot_be_read_is_not_taken_for_deleted),
+		KEPT_TEST(test_a_closed_folder_behind_a_link_keeps_nothing),
+		KEPT_TEST(test_a_folder_whose_name_ends_in_a_new_line_keeps_its_big_files),
+	};
+	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
+}
