@@ -21,7 +21,6 @@
 #include "broker/relay_revive.h"
 #include "broker/relay_sync.h"
 #include "broker/subject.h"
-#include "broker/timestamp.h"
 
 enum { SCRATCH_MAX = 1024 * 1024 }; // bytes of one of the broker's own messages
 
@@ -366,15 +365,9 @@ static const struct link_listener editor_listener = {
 	.on_flushed = on_editor_flushed,
 };
 
-static uint64_t count_taken(void *data)
-{
-	const struct peer *peer = data;
-	return link_written(&peer->relay->editor);
-}
-
 static const struct agent_listener peer_listener = {
 	.on_frame = relay_on_agent_frame,
-	.count_taken = count_taken,
+	.count_taken = relay_count_taken,
 	.on_drained = relay_on_agent_drained,
 	.on_ready = relay_peer_ready,
 	.on_down = on_peer_down,
@@ -442,7 +435,7 @@ void relay_destroy(struct relay *relay)
 	relay_sync_free_unfinished(relay);
 	recovery_destroy(relay->recovery);
 	sweep_destroy(relay->sweep);
-	ev_timer_stop(relay->config.loop, &relay->last_words);
+	ev_timer_stop(relay->config.loop, &relay->last_words.due);
 	relay_watch_finish(relay);
 	link_close(&relay->editor);
 	link_finish(&relay->editor);

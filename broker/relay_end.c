@@ -17,18 +17,24 @@
 #include "broker/sweep.h"
 #include "broker/restore.h"
 
+uint64_t relay_count_taken(void *data)
+{
+	const struct peer *peer = data;
+	return link_written(&peer->relay->editor);
+}
+
 void relay_finish(struct relay *relay)
 {
 	if (!relay->is_finished) {
 		relay->is_finished = true;
-		ev_timer_stop(relay->config.loop, &relay->last_words);
+		ev_timer_stop(relay->config.loop, &relay->last_words.due);
 		const struct error *failure = relay_sync_unfinished(relay);
 		struct error err;
 		if (!failure && (failure = link_failure(&relay->editor)) != NULL) {
 			err = *failure;
 			error_prefix(&err, "the connection to the editor");
 			failure = &err;
-		} else if (!failure && relay->is_unread) {
+		} else if (!failure && relay->last_words.is_unread) {
 			error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
 				"the editor does not read: its last messages were not taken within "
 				"drain-timeout");
@@ -40,16 +46,16 @@ void relay_finish(struct relay *relay)
 
 static void on_last_words_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
-	struct relay *relay = CONTAINER_OF(timer, struct relay, last_words);
+	struct relay *relay = CONTAINER_OF(timer, struct relay, last_words.due);
 	uint64_t written = link_written(&relay->editor);
-	bool is_read = written != relay->last_written && !relay->editor.is_broken;
-	if (is_read && !relay->is_hurried) {
-		relay->last_written = written;
+	bool is_read = written != relay->last_words.written && !relay->editor.is_broken;
+	if (is_read && !relay->last_words.is_hurried) {
+		relay->last_words.written = written;
 		ev_timer_again(loop, timer); // it reads, however slowly
 		return;
 	}
-	relay->is_unread = link_queued(&relay->editor) > 0;
-	if (relay->is_unread) {
+	relay->last_words.is_unread = link_queued(&relay->editor) > 0;
+	if (relay->last_words.is_unread) {
 		log_warning("editor: does not read; %zu bytes were not taken",
 			link_queued(&relay->editor));
 	}
@@ -58,7 +64,7 @@ static void on_last_words_due(struct ev_loop *loop, struct ev_timer *timer, int 
 
 void relay_end_init(struct relay *relay)
 {
-	ev_init(&relay->last_words, on_last_words_due);
+	ev_init(&relay->last_words.due, on_last_words_due);
 }
 
 /* Once no agent is left, the editor gets drain-timeout to take some more of what is queued. */
@@ -67,14 +73,14 @@ void relay_finish_if_empty(struct relay *relay)
 	if (!relay->is_ending || relay->is_finished || !list_is_empty(&relay->peers)) {
 		return;
 	}
-	if (!ev_is_active(&relay->last_words)) {
+	if (!ev_is_active(&relay->last_words.due)) {
 		double seconds = relay->config.profile->drain_timeout_ms / 1000.0;
-		relay->last_words.repeat = seconds;
-		relay->last_written = link_written(&relay->editor);
-		ev_timer_again(relay->config.loop, &relay->last_words);
+		relay->last_words.due.repeat = seconds;
+		relay->last_words.written = link_written(&relay->editor);
+		ev_timer_again(relay->config.loop, &relay->last_words.due);
 	}
 	if (relay->editor.is_broken) {
-		ev_feed_event(relay->config.loop, &relay->last_words, EV_CUSTOM);
+		ev_feed_event(relay->config.loop, &relay->last_words.due, EV_CUSTOM);
 		return;
 	}
 	link_finish_output(&relay->editor);
@@ -205,6 +211,6 @@ void relay_end(struct relay *relay)
 void relay_hurry(struct relay *relay)
 {
 	assert(relay->is_ending);
-	relay->is_hurried = true;
+	relay->last_words.is_hurried = true;
 	end_peers(relay, true);
 }

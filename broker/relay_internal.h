@@ -6,7 +6,6 @@
 #include "acp/message.h"
 #include "acp/path_map.h"
 #include "acp/pending.h"
-#include "acp/splice.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "broker/agent.h"
@@ -16,6 +15,7 @@
 #include "broker/relay.h"
 #include "broker/session.h"
 #include "broker/toolhost.h"
+#include "broker/relay_end.h"
 #include "broker/usage.h"
 
 /* What the relay's own files share; nobody else includes this. */
@@ -26,16 +26,13 @@ struct relay {
 	struct link editor;
 	struct pending_table asked_editor; // of struct request
 	struct session_table sessions;
-	struct list peers;          // of struct peer, oldest first
-	struct list healths;        // of struct health (health.c): not answered yet
-	struct splice splice;       // the edits of the message in hand
-	struct buf scratch;         // the broker's own message in the making
-	struct buf initialize;      // the editor's, whole, once it was answered well
-	struct buf authenticate;    // its last one that succeeded, whole
-	struct ev_timer last_words; // drain-timeout for the editor to take more of the last answers
-	uint64_t last_written;      // to the editor when that began
-	bool is_unread;             // it did not
-	bool is_hurried;
+	struct list peers;       // of struct peer, oldest first
+	struct list healths;     // of struct health (health.c): not answered yet
+	struct splice splice;    // the edits of the message in hand
+	struct buf scratch;      // the broker's own message in the making
+	struct buf initialize;   // the editor's, whole, once it was answered well
+	struct buf authenticate; // its last one that succeeded, whole
+	struct last_words last_words;
 	struct sweep *sweep;       // owned; NULL before it, and after
 	struct recovery *recovery; // owned; once an agent was greeted
 	struct ev_timer look;      // whether the editor is still there, while it is not read
