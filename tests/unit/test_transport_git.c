@@ -231,6 +231,20 @@ static void test_a_changed_big_file_stops_a_delivery(void **state)
 	stage_there(stage, "test $(tail -c 1 big) = x; test $(cat a) = a");
 }
 
+/* Its hash is known from the time before. What the power failed after may be anything. */
+static void test_a_big_file_is_there_whatever_is_known_of_it(void **state)
+{
+	struct stage *stage = *state;
+	make_small_limit(stage);
+	git_oid tree = stage_send_first(stage, "head -c 9000 /dev/zero > big; echo a > a");
+	stage_program(stage, "date", "echo $(($(exec /bin/date \"$@\") + 100))");
+	git_oid there = stage_collect(stage, &tree);
+	stage_assert_same(&there, &tree);
+	stage_there(stage, "set -- ../.acp-broker/sync/*/big/*; test $# = 1; printf cut > \"$1\"");
+	there = stage_collect(stage, &tree);
+	stage_assert_same(&there, &tree);
+}
+
 static void test_an_ignored_big_member_stays_one(void **state)
 {
 	struct stage *stage = *state;
@@ -301,6 +315,7 @@ int main(void)
 		STAGE_TEST(test_big_files_travel_apart),
 		STAGE_TEST(test_big_files_take_every_other_form_and_back),
 		STAGE_TEST(test_a_changed_big_file_stops_a_delivery),
+		STAGE_TEST(test_a_big_file_is_there_whatever_is_known_of_it),
 		STAGE_TEST(test_an_ignored_big_member_stays_one),
 		STAGE_TEST(test_a_write_that_goes_on_there_keeps_its_temporary_file),
 		STAGE_TEST(test_what_is_excluded_after_it_was_delivered),

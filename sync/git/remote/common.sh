@@ -133,8 +133,9 @@ measure() {
 	rest=${rest#* } modified=${rest%% *}
 	rest=${rest#* } changed=${rest%% *}
 	key=$(printf '%s %s' "$facts" "$1" | git hash-object --stdin)
-	if [ -s "$side/big/$key" ]; then
-		read -r id <"$side/big/$key"
+	# One that the power failed after has anything in it.
+	known=$side/big/$key
+	if [ -s "$known" ] && read -r id <"$known" && [ "${#id}" -eq "${#key}" ]; then
 		return
 	fi
 	id=$(git hash-object --no-filters "$1") || return 1

@@ -3,6 +3,6 @@
 # refs/acp-broker/to and asks for its tree.
 use_side
 git fast-import --quiet --force --done --depth=0 >"$work/told"
-read -r mode type tree rest <"$work/told"
+read -r mode type tree rest <"$work/told" || fail stream
 say tree "$tree"
 rm -rf "$work"

@@ -13,8 +13,7 @@ else
 		while read -r id type; do
 			[ "$type" != commit ] || say have "$id"
 		done
-	if [ -f "$GIT_DIR/acp-broker/print" ]; then
-		read -r print <"$GIT_DIR/acp-broker/print"
-		say print "$print"
-	fi
+	print=
+	[ ! -f "$GIT_DIR/acp-broker/print" ] || read -r print <"$GIT_DIR/acp-broker/print" || :
+	[ -z "$print" ] || say print "$print"
 fi

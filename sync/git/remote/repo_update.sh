@@ -5,9 +5,9 @@
 #
 # KIND is "branch" or "detached", ID may be empty for an unborn branch. stdin: REFS bytes, lines
 # of "ID NAME"; SHALLOW bytes, lines of ids; and where PACK is "pack" a pack of what is missing.
-# (They would not fit into an argument.) PRINT is kept, to be told the next time: nothing has to
-# be done then. HEAD moves only where it still is as it was left by us. A new repository appears
-# whole.
+# (They would not fit into an argument.) PRINT is kept once all is done, to be told the next time:
+# nothing has to be done then. HEAD moves only where it still is as it was left by us. A new
+# repository appears whole.
 kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8 print=$9
 cd "$root"
 make_side
@@ -36,7 +36,7 @@ else
 	[ -z "$name" ] || git config user.name "$name"
 	[ -z "$email" ] || git config user.email "$email"
 fi
-: >"$GIT_DIR/acp-broker/print"
+rm -f "$GIT_DIR/acp-broker/print"
 git() {
 	command git -c core.hooksPath=/dev/null -c core.fsmonitor=false "$@"
 }
@@ -55,6 +55,12 @@ if [ "$pack" = pack ]; then
 	[ "$GIT_DIR" != "$made" ] || ! share_packs || say shared
 fi
 sed 's/^\([0-9a-f]*\) \(.*\)$/update \2 \1/' "$work/refs" | git update-ref --stdin
+
+# A file that is there is whole, wherever this is cut off.
+keep() {
+	printf '%s\n' "$2" >"$GIT_DIR/acp-broker/$1.new"
+	mv -f "$GIT_DIR/acp-broker/$1.new" "$GIT_DIR/acp-broker/$1"
+}
 
 describe_head() {
 	if at=$(git symbolic-ref -q HEAD); then
@@ -87,14 +93,14 @@ move_head() {
 }
 
 left=
-[ ! -f "$GIT_DIR/acp-broker/head" ] || read -r left <"$GIT_DIR/acp-broker/head"
+[ ! -f "$GIT_DIR/acp-broker/head" ] || read -r left <"$GIT_DIR/acp-broker/head" || :
 now=$(describe_head)
 if [ "$GIT_DIR" = "$made" ] || [ "$now" = "$left" ]; then
 	wanted="$kind $branch $id"
 	[ "$GIT_DIR" != "$made" ] && [ "$now" = "$wanted" ] || move_head
-	describe_head >"$GIT_DIR/acp-broker/head"
+	keep head "$(describe_head)"
 elif [ "$now" = "$kind $branch $id" ]; then
-	printf '%s\n' "$now" >"$GIT_DIR/acp-broker/head"
+	keep head "$now"
 else
 	say kept "$now"
 	print=
@@ -109,6 +115,6 @@ fi
 comm -13 "$work/sent" "$work/before" >"$work/older"
 cat "$work/sent" "$work/older" | head -n 20000 >"$GIT_DIR/acp-broker/sent.new"
 mv -f "$GIT_DIR/acp-broker/sent.new" "$GIT_DIR/acp-broker/sent"
-printf '%s\n' "$print" >"$GIT_DIR/acp-broker/print"
+keep print "$print"
 [ "$GIT_DIR" != "$made" ] || mv "$made" "$root/.git"
 rm -rf "$work" || :
