@@ -134,8 +134,20 @@ bool command_lock(struct command_context *context, struct error *err)
 		context->place.root, timeout_ms / 1000);
 }
 
+bool command_lock_turns(struct command_context *context, struct error *err)
+{
+	struct turn_search search = {
+		.state_folder = context->state_folder,
+		.root = context->place.root,
+		.real_root = context->place.real_root,
+		.timeout_ms = context->config.profile.pause_drain_timeout_ms,
+	};
+	return turn_locks_take(&context->turns, &search, err);
+}
+
 void command_unlock(struct command_context *context)
 {
+	turn_locks_finish(&context->turns);
 	fd_close(&context->lock_fd);
 }
 
@@ -215,6 +227,7 @@ static bool find_and_act(
 	struct command_context *context, const char *const *environment, struct error *err)
 {
 	char *state_folder = state_folder_name(environment);
+	context->state_folder = state_folder;
 	bool ok = store_place_find(&context->place, state_folder, context->options->workspace,
 		environment_get(environment, "PWD"), err);
 	if (ok) {

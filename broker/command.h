@@ -5,6 +5,7 @@
 #include "base/json_writer.h"
 #include "broker/config.h"
 #include "broker/store_place.h"
+#include "broker/turn_lock.h"
 #include "providers/provider.h"
 #include "sync/checkpoint.h"
 
@@ -18,7 +19,9 @@ struct command_context {
 	struct config config;
 	struct store_place place;
 	struct store store;
-	int lock_fd;      // -1: not held
+	int lock_fd; // -1: not held
+	struct turn_locks turns;
+	const char *state_folder;
 	bool is_terminal; // stdout
 	int print_errno;  // of the first failure to print; 0: none
 };
@@ -44,7 +47,13 @@ command_action command_conflicts_list, command_conflicts_show, command_conflicts
  * (ERROR_TIMEOUT). Whoever changes the directory or the store's names has it.
  */
 bool command_lock(struct command_context *context, struct error *err) ATTR_NODISCARD;
-void command_unlock(struct command_context *context);
+void command_unlock(struct command_context *context); // both
+
+/*
+ * With that lock: no broker's agent is at work in the workspace, and none begins.
+ * ERROR_UNAVAILABLE where one is; what is about to end is waited for, up to pause-drain-timeout.
+ */
+bool command_lock_turns(struct command_context *context, struct error *err) ATTR_NODISCARD;
 
 /* A snapshot of the workspace as it is now. The store is locked. */
 bool command_snapshot(

@@ -11,7 +11,7 @@
 
 /* A change of the workspace to what a checkpoint has, or to a part of it. */
 struct change {
-	const struct checkpoint *checkpoint;
+	struct checkpoint *checkpoint;
 	const char *what; // "rollback to", "restore from"
 	git_oid now;      // the workspace, before
 	git_oid target;   // and after
@@ -88,12 +88,22 @@ static bool make(struct command_context *context, struct change *change, struct 
 	return true;
 }
 
+/* An agent at work, or its next prompt, would find half of it. */
+static bool begin(struct command_context *context, struct change *change, struct error *err)
+{
+	return checkpoint_find(
+		       &context->store, context->options->words[0], change->checkpoint, err) &&
+	       command_lock(context, err) &&
+	       (command_lock_turns(context, err) ||
+		       error_prefix(err, "%s %u", change->what, change->checkpoint->number)) &&
+	       command_snapshot(context, &change->now, err);
+}
+
 bool command_checkpoints_rollback(struct command_context *context, struct error *err)
 {
 	struct checkpoint checkpoint;
 	struct change change = {.checkpoint = &checkpoint, .what = "rollback to"};
-	if (!checkpoint_find(&context->store, context->options->words[0], &checkpoint, err) ||
-		!command_lock(context, err) || !command_snapshot(context, &change.now, err)) {
+	if (!begin(context, &change, err)) {
 		return false;
 	}
 	change.target = checkpoint.tree;
@@ -128,8 +138,7 @@ bool command_checkpoints_restore(struct command_context *context, struct error *
 	const struct options *options = context->options;
 	struct checkpoint checkpoint;
 	struct change change = {.checkpoint = &checkpoint, .what = "restore from"};
-	if (!checkpoint_find(&context->store, options->words[0], &checkpoint, err) ||
-		!command_lock(context, err) || !command_snapshot(context, &change.now, err)) {
+	if (!begin(context, &change, err)) {
 		return false;
 	}
 	change.target = change.now;

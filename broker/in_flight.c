@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/keeper.h"
 #include "broker/relay_turn.h"
 
 static const char cut[] = ", …";
@@ -40,7 +41,9 @@ static void say(struct in_flight *found, const char *format, ...)
 static void add_prompt(void *data, struct session *session)
 {
 	struct in_flight *found = data;
-	if (session->prompts > 0 || relay_turn_has_prompt(found->peer, session)) {
+	bool is_given = found->kinds & IN_FLIGHT_PROMPTS && session->prompts > 0;
+	if (is_given ||
+		(found->kinds & IN_FLIGHT_WAITING && relay_turn_has_prompt(found->peer, session))) {
 		say(found, "a prompt in session %.180s", session->id);
 	}
 }
@@ -88,12 +91,12 @@ static void add_calls(struct in_flight *found, const struct peer *peer)
 	}
 }
 
-bool in_flight_describe(struct peer *peer, unsigned kinds, char text[IN_FLIGHT_TEXT_MAX])
+/* Whether there is anything. */
+static bool find(struct peer *peer, unsigned kinds, char list[LIST_MAX], bool *out_is_cut)
 {
-	static const char advice[] = ": cancel it, or wait for its end";
-	char list[LIST_MAX] = "";
 	struct in_flight found = {.text = list, .kinds = kinds, .peer = peer};
-	if (kinds & IN_FLIGHT_PROMPTS) {
+	list[0] = '\0';
+	if (kinds & (IN_FLIGHT_PROMPTS | IN_FLIGHT_WAITING)) {
 		session_table_visit(&peer->relay->sessions, peer, add_prompt, &found);
 	}
 	if (kinds & IN_FLIGHT_CALLS) {
@@ -102,13 +105,37 @@ bool in_flight_describe(struct peer *peer, unsigned kinds, char text[IN_FLIGHT_T
 	if (peer->toolhost) {
 		toolhost_visit_running(peer->toolhost, add_terminal, &found);
 	}
+	*out_is_cut = found.is_cut;
+	return found.len > 0 || found.is_cut;
+}
+
+bool in_flight_describe(struct peer *peer, unsigned kinds, char text[IN_FLIGHT_TEXT_MAX])
+{
+	static const char advice[] = ": cancel it, or wait for its end";
+	char list[LIST_MAX];
+	bool is_cut;
 	text[0] = '\0';
-	if (found.len == 0 && !found.is_cut) {
+	if (!find(peer, kinds, list, &is_cut)) {
 		return false;
 	}
-	snprintf(text, IN_FLIGHT_TEXT_MAX, "in flight: %s%s%s", list, found.is_cut ? cut : "",
-		advice);
+	snprintf(text, IN_FLIGHT_TEXT_MAX, "in flight: %s%s%s", list, is_cut ? cut : "", advice);
 	return true;
+}
+
+bool in_flight_note(struct peer *peer, struct error *err)
+{
+	static const unsigned lasting = IN_FLIGHT_PROMPTS | IN_FLIGHT_TERMINALS;
+	char list[LIST_MAX];
+	bool is_cut;
+	if (!peer->keeper) {
+		return true;
+	}
+	bool is_lasting = find(peer, lasting, list, &is_cut);
+	bool is_any = find(peer, lasting | IN_FLIGHT_ENDING, list, &is_cut);
+	char text[TURN_TEXT_MAX];
+	snprintf(text, sizeof(text), "%s%s", list, is_cut ? cut : "");
+	struct turn_text turn = {text, is_lasting};
+	return keeper_note_turn(peer->keeper, is_any ? &turn : NULL, err);
 }
 
 /* ---- waiting for it ---- */

@@ -4,17 +4,20 @@
 
 #include <stdbool.h>
 
+#include "base/error.h"
+
 enum { IN_FLIGHT_TEXT_MAX = 1024 };
 
 struct peer;
 
 /* What may be under way in an agent's sessions; to be added up. */
 enum in_flight_kind {
-	IN_FLIGHT_PROMPTS = 1,   // that were not answered yet
+	IN_FLIGHT_PROMPTS = 1,   // that the agent was given, and were not answered yet
 	IN_FLIGHT_TERMINALS = 2, // of the ToolHost's, whose command runs
 	IN_FLIGHT_ENDING = 4,    // such that were released, or whose command has ended: not all
 	                         // they started is known to be gone
 	IN_FLIGHT_CALLS = 8,     // requests of the agent's, or for it, but prompts; syncs of turns
+	IN_FLIGHT_WAITING = 16,  // prompts that wait for the sync before them
 };
 
 /*
@@ -22,6 +25,13 @@ enum in_flight_kind {
  * cut and ends with "…".
  */
 bool in_flight_describe(struct peer *peer, unsigned kinds, char text[IN_FLIGHT_TEXT_MAX]);
+
+/*
+ * Prompts or terminals have come or gone: other programs see what is under way (keeper_note_turn).
+ * ERROR_UNAVAILABLE, as there, where a workspace is being brought back by hand just now; where
+ * fewer are under way than before, never.
+ */
+bool in_flight_note(struct peer *peer, struct error *err);
 
 /*
  * Waits until nothing of these kinds is under way, for pause-drain-timeout at most. done is

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "broker/record.h"
+#include "broker/turn_lock.h"
 #include "sync/workspace.h"
 
 /*
@@ -165,6 +166,15 @@ void keeper_discard(struct keeper *keeper, sandbox_done *done, void *data);
  */
 bool keeper_pause(
 	struct keeper *keeper, bool is_paused, sandbox_done *done, void *data) ATTR_NODISCARD;
+
+/*
+ * What the agent has under way now, in any of its workspaces; NULL: nothing. Who would bring one of
+ * them back by hand is refused meanwhile (broker/turn_lock.h). ERROR_UNAVAILABLE with reason
+ * ROLLBACK_IN_PROGRESS where somebody is at that just now: nothing more may begin. Waits for
+ * nothing.
+ */
+bool keeper_note_turn(
+	struct keeper *keeper, const struct turn_text *text, struct error *err) ATTR_NODISCARD;
 
 /* The end is urgent: no sync waits for another broker's any more. */
 void keeper_hurry(struct keeper *keeper);

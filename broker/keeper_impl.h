@@ -23,6 +23,7 @@ struct keep {
 	bool is_opened;               // its first sync went well
 	bool was_active;              // before it was paused
 	struct last_sync last;
+	struct turn_lock turn;   // held while the agent has something under way
 	bool has_told_transport; // in the log
 	bool has_told_state;     // that was `told`
 	enum record_state told;

@@ -102,6 +102,7 @@ static struct keep *keep_create(struct keeper *keeper, const struct sandbox_root
 	uint64_t name = state_folder_hash(
 		state_folder_hash(STATE_HASH_START, config->backend), config->profile);
 	keep->keeper = keeper;
+	turn_lock_init(&keep->turn);
 	keep->has_told_state = keeper_take_announced(keeper, root->local, record);
 	keep->told = record->state;
 	if (!keep->has_told_state) {
@@ -123,6 +124,7 @@ void keep_destroy(struct keep *keep)
 {
 	list_remove(&keep->link);
 	workspace_destroy(keep->workspace);
+	turn_lock_finish(&keep->turn);
 	words_free(keep->names);
 	record_finish(&keep->record);
 	free(keep->store_folder);

@@ -20,6 +20,7 @@ enum { NAME_SIZE = RECORD_ID_SIZE + 8 };
 static const char json_ending[] = ".json";
 static const char lock_ending[] = ".lock";
 static const char new_ending[] = ".new";
+static const char turn_ending[] = ".turn"; // broker/turn_lock.h
 
 static void file_name(char name[NAME_SIZE], const char *id, const char *ending)
 {
@@ -180,7 +181,7 @@ bool record_load(int folder_fd, const char *id, struct record *out_record, struc
 
 bool record_remove(int folder_fd, const char *id, struct error *err)
 {
-	static const char *const endings[] = {json_ending, new_ending, lock_ending};
+	static const char *const endings[] = {json_ending, new_ending, turn_ending, lock_ending};
 	for (size_t i = 0; i < ARRAY_LENGTH(endings); i++) {
 		char name[NAME_SIZE];
 		file_name(name, id, endings[i]);

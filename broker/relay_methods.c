@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/in_flight.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
 #include "broker/relay_sync.h"
@@ -220,12 +221,16 @@ static bool prompt_begins(
 	if (session && !mode_gate_admits(session, err)) {
 		return false;
 	}
+	keep_session(relay, request, call, err);
 	if (session) {
-		session->prompts++;
+		session->prompts++; // until it is over, also where it is refused here
+	}
+	if (!in_flight_note(request->peer, err)) {
+		return false;
 	}
 	usage_note_prompt(relay, session);
 	relay_watch_prompt(request->peer);
-	return keep_session(relay, request, call, err);
+	return true;
 }
 
 /* What its terminals have shown last comes before the answer. */
@@ -246,6 +251,7 @@ static void prompt_is_over(struct relay *relay, struct request *request)
 	if (is_its_own && session->prompts > 0) {
 		session->prompts--;
 	}
+	in_flight_note(request->peer, NULL);
 }
 
 static const struct method methods[] = {

@@ -5,6 +5,7 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "broker/in_flight.h"
 
 /* ---- who serves ---- */
 
@@ -111,11 +112,17 @@ static bool is_full(void *data)
 	return link_is_over(agent_link(peer->agent));
 }
 
+static void on_terminals(void *data)
+{
+	in_flight_note(data, NULL); // one that comes while a workspace is brought back goes on
+}
+
 static const struct toolhost_listener listener = {
 	.on_result = on_result,
 	.on_failure = on_failure,
 	.on_update = on_update,
 	.is_full = is_full,
+	.on_terminals = on_terminals,
 };
 
 static struct toolhost *toolhost_of(struct peer *peer)

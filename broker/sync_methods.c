@@ -233,7 +233,7 @@ void sync_methods_create(struct relay *relay, const struct call *call)
 
 /* What will not end by itself refuses it; what is about to is waited for. */
 enum {
-	LASTING = IN_FLIGHT_PROMPTS | IN_FLIGHT_TERMINALS,
+	LASTING = IN_FLIGHT_PROMPTS | IN_FLIGHT_WAITING | IN_FLIGHT_TERMINALS,
 	ANYTHING = LASTING | IN_FLIGHT_ENDING,
 };
 

@@ -48,6 +48,11 @@ struct toolhost_listener {
 	 * toolhost_resume then. NULL: never.
 	 */
 	bool (*is_full)(void *data);
+	/*
+	 * Terminals have come or gone (toolhost_visit_running), which is all that may be asked
+	 * here; also from inside toolhost_call. May be NULL.
+	 */
+	void (*on_terminals)(void *data);
 };
 
 struct toolhost_config {

@@ -63,6 +63,7 @@ static void on_emptied(void *data)
 {
 	struct tool_terminal *terminal = data;
 	terminal->is_emptied = true;
+	tool_terminals_note(terminal->toolhost);
 	tool_terminal_settle(terminal);
 }
 
@@ -161,6 +162,7 @@ static struct tool_terminal *terminal_create(struct create_call *create, char *c
 	list_append(&toolhost->terminals, &terminal->link);
 	toolhost->terminal_count++;
 	toolhost->open_terminals++;
+	tool_terminals_note(toolhost);
 	return terminal;
 }
 

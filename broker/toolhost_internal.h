@@ -172,6 +172,8 @@ bool tool_terminal_was_minted(const struct toolhost *toolhost, const char *id);
 
 /* A display follows it no more: what nobody needs goes. */
 void tool_terminal_settle(struct tool_terminal *terminal);
+
+void tool_terminals_note(struct toolhost *toolhost); // some have come, gone, or begun to end
 void tool_terminal_destroy(struct tool_terminal *terminal);
 
 /* How its command ended, as two members of the object being written: code and signal. */

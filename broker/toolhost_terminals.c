@@ -22,6 +22,14 @@ struct exit_call {
 
 /* ---- what is kept of a terminal ---- */
 
+void tool_terminals_note(struct toolhost *toolhost)
+{
+	const struct toolhost_config *config = &toolhost->config;
+	if (config->listener->on_terminals && !toolhost->is_ending) {
+		config->listener->on_terminals(config->data);
+	}
+}
+
 static void give_up(struct tool_terminal *terminal)
 {
 	terminal->toolhost->open_terminals -= terminal->is_released ? 0 : 1;
@@ -34,6 +42,7 @@ void tool_terminal_destroy(struct tool_terminal *terminal)
 	give_up(terminal);
 	terminal->toolhost->terminal_count--;
 	list_remove(&terminal->link);
+	tool_terminals_note(terminal->toolhost);
 	terminal_destroy(terminal->process);
 	free(terminal->session_id);
 	free(terminal->cwd);
@@ -188,6 +197,7 @@ void tool_terminal_exited(struct tool_terminal *terminal)
 		answer_exit(waiting);
 	}
 	displays_note(terminal);
+	tool_terminals_note(terminal->toolhost);
 	tool_terminal_settle(terminal);
 }
 
@@ -301,6 +311,7 @@ static void serve_kill(struct tool_call *call, const struct tool_params *params)
 static void release_terminal(struct tool_call *call, struct tool_terminal *terminal)
 {
 	give_up(terminal);
+	tool_terminals_note(terminal->toolhost);
 	terminal_kill(terminal->process);
 	wait_for_exit(call, terminal, false);
 	tool_terminal_settle(terminal);

@@ -5,15 +5,19 @@ that ACP_BROKER names."""
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 
 if len(sys.argv) > 1 and not sys.argv[1].startswith('-'):
     os.environ['ACP_BROKER'] = sys.argv.pop(1)
 
+import processes
+from acp import RpcError
 from case import BROKER, main
 from store_case import DEADLINE, Store
-from test_sync import SyncCase
+from sync_case import PATIENCE, SyncCase
+from sync_room import POINTS
 
 
 class Rollback(Store):
@@ -180,18 +184,25 @@ class Rollback(Store):
         self.answer('checkpoints', 'list', *options)
 
 
-class Live(SyncCase):
+class Beside(SyncCase):
     """Beside a session whose agent works in a copy."""
 
-    def run_beside(self, *words):
+    def argv_beside(self, *words):
+        return ['--config', str(self.dir / 'config-copy'), '--profile', 'copy', *words]
+
+    def try_beside(self, *words):
         """Runs a command in the workspace, with the profile of the session."""
-        result = subprocess.run([BROKER, '--config', str(self.dir / 'config-copy'),
-                                 '--profile', 'copy', *words], stdin=subprocess.DEVNULL,
-                                capture_output=True, cwd=self.work, env=self.environment(),
-                                timeout=DEADLINE, check=False)
+        return subprocess.run([BROKER, *self.argv_beside(*words)], stdin=subprocess.DEVNULL,
+                              capture_output=True, cwd=self.work, env=self.environment(),
+                              timeout=DEADLINE, check=False)
+
+    def run_beside(self, *words):
+        result = self.try_beside(*words)
         self.assertEqual((result.returncode, result.stderr), (0, b''))
         return result.stdout.decode()
 
+
+class Live(Beside):
     def test_the_sandbox_follows_with_its_next_sync(self):
         (self.work / 'a').write_text('0\n')
         client, session = self.opened()
@@ -220,6 +231,136 @@ class Live(SyncCase):
         self.assertEqual(self.tree(), {'a': 'theirs\n'})
         client.prompt(session, 'terminal cp a seen')
         self.assertEqual(self.tree(), {'a': 'theirs\n', 'seen': 'theirs\n'})
+
+
+class UnderWay(Beside):
+    """What an agent has under way is not to find half of a checkpoint."""
+
+    def refused(self, what, *words):
+        """Why the command did nothing."""
+        before, kept = self.tree(), self.run_beside('checkpoints', 'list', '--json')
+        result = self.try_beside(*words)
+        self.assertEqual((result.returncode, result.stdout), (1, b''))
+        said = result.stderr.decode()
+        self.assertTrue(said.startswith(f'acp-broker: {what}: in flight: '), said)
+        self.assertEqual((self.tree(), self.run_beside('checkpoints', 'list', '--json')),
+                         (before, kept))
+        return said
+
+    def both_refused(self, client, session):
+        """Going back, and a part of it: nothing is done, and the prompt is named."""
+        named = (f'in flight: a prompt in session {session} (TOOLS_IN_FLIGHT; profile copy, '
+                 f'process {client.pid}); nothing was changed: cancel it, or wait for its end\n')
+        for what, words in (('rollback to 1', ('rollback', '1')),
+                            ('restore from 1', ('restore', '1', 'a'))):
+            said = self.refused(what, 'checkpoints', *words)
+            self.assertEqual(said, f'acp-broker: {what}: {named}')
+
+    def hanging(self, client, session):
+        prompt = client.start_prompt(session, 'say on', 'hang')
+        client.wait_text('on')
+        return prompt
+
+    def opened_at(self, **keys):
+        (self.work / 'a').write_text('0\n')
+        client, session = self.opened(**keys)
+        (self.work / 'a').write_text('1\n')
+        return client, session
+
+    def test_a_prompt(self):
+        client, session = self.opened_at()
+        prompt = self.hanging(client, session)
+        self.both_refused(client, session)
+        client.notify('session/cancel', {'sessionId': session})
+        self.assertEqual(client.answer(prompt), {'stopReason': 'cancelled'})
+        self.run_beside('checkpoints', 'rollback', '1')
+        self.assertEqual(self.tree(), {'a': '0\n'})
+
+    def test_a_prompt_whose_broker_syncs_no_turns(self):
+        client, session = self.opened_at(sync='session-bidirectional')
+        self.hanging(client, session)
+        self.both_refused(client, session)
+
+    def test_a_prompt_in_the_workspace_itself(self):
+        (self.work / 'a').write_text('0\n')
+        self.copied(isolation='none', checkpoints='true').close_stdin()  # the configuration
+        client = self.broker(options=self.argv_beside())
+        client.initialize()
+        session = client.new_session(self.work)
+        (self.work / 'a').write_text('1\n')
+        self.hanging(client, session)
+        self.both_refused(client, session)
+
+    def test_a_prompt_of_another_brokers(self):
+        """Of two on one workspace that one counts which is at work."""
+        self.opened_at()
+        client, session = self.opened()
+        self.hanging(client, session)
+        self.both_refused(client, session)
+
+    def test_a_terminal(self):
+        client, session = self.opened_at()
+        client.start_prompt(session, 'terminal echo >started; exec sleep 600')
+        started = self.runtime(client, session) / 'started'
+        self.assertTrue(processes.wait_until(started.exists, PATIENCE))
+        said = self.refused('rollback to 1', 'checkpoints', 'rollback', '1')
+        self.assertIn(f'a prompt in session {session}, term-1 in session {session} (', said)
+
+    def test_a_broker_that_was_killed_has_nothing_under_way(self):
+        client, session = self.opened_at()
+        self.hanging(client, session)
+        client.process.kill()
+        client.wait()
+        self.run_beside('checkpoints', 'rollback', '1')
+        self.assertEqual(self.tree(), {'a': '0\n'})
+
+    def halfway(self):
+        """A rollback that stands still once it has begun."""
+        command = subprocess.Popen(
+            [POINTS, *self.argv_beside('checkpoints', 'rollback', '1')], cwd=self.work,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**self.environment(), 'ACP_POINT': 'command.kept:1:stop'})
+        self.addCleanup(command.communicate)
+        self.addCleanup(command.kill)
+
+        def is_stopped():
+            with open(f'/proc/{command.pid}/stat', encoding='utf-8') as stat:
+                return stat.read().rsplit(')', 1)[1].split()[0] == 'T'
+        self.assertTrue(processes.wait_until(is_stopped, PATIENCE), 'it is not stopped')
+        return command
+
+    def ends_well(self, command):
+        command.send_signal(signal.SIGCONT)
+        out, err = command.communicate(timeout=DEADLINE)
+        self.assertEqual((command.returncode, err), (0, b''), out)
+
+    def test_a_prompt_that_begins_meanwhile_waits_with_its_sync(self):
+        client, session = self.opened_at()
+        command = self.halfway()
+        prompt = client.start_prompt(session, 'terminal cp a seen')
+        self.wait_running(client, session)
+        self.ends_well(command)
+        self.assertEqual(client.answer(prompt, PATIENCE), {'stopReason': 'end_turn'})
+        self.assertEqual(self.tree(), {'a': '0\n', 'seen': '0\n'})
+
+    def test_a_prompt_that_begins_meanwhile_without_a_sync_is_refused(self):
+        client, session = self.opened_at(sync='session-bidirectional')
+        command = self.halfway()
+        with self.assertRaises(RpcError) as refused:
+            client.prompt(session, 'say on')
+        self.assertEqual(refused.exception.data['code'], 'ROLLBACK_IN_PROGRESS')
+        self.assertTrue(refused.exception.data['retryable'])
+        self.assertEqual(client.texts(session), [])
+        self.ends_well(command)
+        self.assertEqual(client.prompt(session, 'say on'), {'stopReason': 'end_turn'})
+
+    def test_a_rollback_that_was_killed_holds_up_nobody(self):
+        client, session = self.opened_at()
+        command = self.halfway()
+        command.kill()
+        command.wait()
+        self.assertEqual(client.prompt(session, 'say on', seconds=PATIENCE),
+                         {'stopReason': 'end_turn'})
 
 
 if __name__ == '__main__':
