@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/words.h"
 #include "broker/policy_rule.h"
 
 enum agent_modes { AGENT_MODES_UNSET, AGENT_MODES_ALLOW, AGENT_MODES_DENY };
@@ -14,6 +15,7 @@ struct policy {
 	enum policy_mode mode;
 	enum agent_modes agent_modes;
 	bool has_section;
+	char **variables;  // that allow-variable names
 	struct list rules; // of struct policy_rule, the strongest effect first
 };
 
@@ -40,6 +42,10 @@ const struct setting_key policy_keys[] = {
 		.type = SETTING_LIST,
 		.help = "OPERATION [PATTERN] that the person is asked"},
 	{.name = "deny", .type = SETTING_LIST, .help = "OPERATION [PATTERN] that is refused"},
+	{.name = "allow-variable",
+		.type = SETTING_LIST,
+		.help = "the NAME of a variable that may be added to a command which a rule "
+			"allows"},
 	{.name = "agent-modes",
 		.type = SETTING_CHOICE,
 		.choices = agent_modes_words,
@@ -112,6 +118,7 @@ struct policy *policy_create(const struct settings *settings, struct error *err)
 	policy->has_section = true;
 	policy->mode = parse_mode(settings);
 	policy->agent_modes = parse_agent_modes(settings);
+	words_append_settings(&policy->variables, settings, "allow-variable");
 	for (int effect = 0; effect < POLICY_EFFECT_COUNT; effect++) {
 		if (!add_rules(policy, settings, effect, err)) {
 			policy_destroy(policy);
@@ -129,7 +136,23 @@ void policy_destroy(struct policy *policy)
 	LIST_FOR_EACH(rule, &policy->rules, struct policy_rule, link) {
 		policy_rule_destroy(rule);
 	}
+	words_free(policy->variables);
 	free(policy);
+}
+
+/* What a rule of words does not speak of, and what can make another command of any: LD_PRELOAD. */
+static bool adds_variables(const struct policy *policy, const struct policy_query *query)
+{
+	for (const char *const *name = query->variables; name && *name; name++) {
+		char **allowed = policy->variables;
+		while (allowed && *allowed && strcmp(*allowed, *name) != 0) {
+			allowed++;
+		}
+		if (!(allowed && *allowed) && !policy_variable_is_harmless(*name)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static enum policy_decision decide_by_mode(
@@ -143,8 +166,10 @@ static enum policy_decision decide_by_mode(
 struct policy_verdict policy_decide(const struct policy *policy, const struct policy_query *query)
 {
 	assert((size_t)query->operation < POLICY_OPERATION_COUNT);
+	bool is_altered = adds_variables(policy, query);
 	LIST_FOR_EACH(rule, &policy->rules, struct policy_rule, link) {
-		if (policy_rule_matches(rule, query)) {
+		bool says_words = rule->effect == POLICY_ALLOW && rule->words.count > 0;
+		if (!(says_words && is_altered) && policy_rule_matches(rule, query)) {
 			return (struct policy_verdict){effect_decisions[rule->effect], rule->line};
 		}
 	}

@@ -52,10 +52,11 @@ struct policy_query {
 	const char *const *roots; // the session's, absolute, resolved
 	const char *const
 		*paths; // READ, WRITE: the one; GRANT: the tool call's; absolute, resolved
-	const char *const *command; // TERMINAL, GRANT: the words
-	bool shell_line;            // command is one word that a shell will read
-	const char *tool_kind;      // GRANT: the tool call's kind ("edit", "execute", …), or NULL
-	unsigned unknown;           // of enum policy_unknown
+	const char *const *command;   // TERMINAL, GRANT: the words
+	bool shell_line;              // command is one word that a shell will read
+	const char *const *variables; // TERMINAL: names of those that are added for the command
+	const char *tool_kind; // GRANT: the tool call's kind ("edit", "execute", …), or NULL
+	unsigned unknown;      // of enum policy_unknown
 };
 
 /* What was decided, and which line of the policy did it. */

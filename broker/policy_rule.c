@@ -273,6 +273,18 @@ static bool kind_matches(const struct policy_rule *rule, const struct policy_que
 	return query->tool_kind && strcmp(rule->pattern, query->tool_kind) == 0;
 }
 
+bool policy_variable_is_harmless(const char *name)
+{
+	static const char *const names[] = {"CI", "CLAUDECODE", "COLORTERM", "COLUMNS",
+		"FORCE_COLOR", "LANG", "LINES", "NO_COLOR", "TERM"};
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		if (strcmp(name, names[i]) == 0) {
+			return true;
+		}
+	}
+	return strncmp(name, "LC_", 3) == 0;
+}
+
 bool policy_rule_matches(const struct policy_rule *rule, const struct policy_query *query)
 {
 	bool has_pattern = rule->pattern || rule->words.count > 0;

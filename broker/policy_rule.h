@@ -34,6 +34,9 @@ void policy_rule_destroy(struct policy_rule *rule);
 
 bool policy_rule_matches(const struct policy_rule *rule, const struct policy_query *query);
 
+/* A variable that changes how a command's output looks, and nothing that it does. */
+bool policy_variable_is_harmless(const char *name);
+
 /*
  * The operation that a tool call is about, by its kind, where permission for it
  * is asked; the query's own otherwise. POLICY_GRANT where the kind tells none.

@@ -7,6 +7,7 @@
 
 #include "base/json_doc.h"
 #include "base/buf.h"
+#include "broker/subject_env.h"
 
 enum { SUBJECT_WORDS_MAX = 4096 }; // paths, or words of a command, that policy looks at
 
@@ -113,11 +114,8 @@ static bool read_args(struct subject *subject, const struct message *message, st
 static bool read_surroundings(
 	struct subject *subject, const struct message *message, struct error *err)
 {
-	struct span env = message_place(message, PLACE_ENV);
 	struct span cwd = message_place(message, PLACE_CWD);
-	if (env.len > 0 && !span_is(env, "null") && !span_is(env, "[]")) {
-		subject->env = mem_strndup(env);
-	}
+	subject_set_env(subject, message_place(message, PLACE_ENV));
 	if (cwd.len == 0 || span_is(cwd, "null")) {
 		return true;
 	}
@@ -280,7 +278,7 @@ static bool read_command_params(struct subject *subject, struct json_doc *doc, s
 		ok = add_string(doc, arg, &subject->command, "args", err);
 	}
 	if (ok && json_count(doc, env) > 0) {
-		subject->env = mem_strndup(json_raw(doc, env));
+		subject_set_env(subject, json_raw(doc, env));
 	}
 	return ok && read_optional_text(doc, "cwd", &subject->cwd, err);
 }
@@ -345,6 +343,7 @@ struct subject *subject_copy(const struct subject *subject)
 	copy->command = subject_words_copy(subject->command);
 	copy->cwd = subject->cwd ? mem_strdup(subject->cwd) : NULL;
 	copy->env = subject->env ? mem_strdup(subject->env) : NULL;
+	copy->variables = subject_words_copy(subject->variables);
 	copy->kind = subject->kind ? mem_strdup(subject->kind) : NULL;
 	return copy;
 }
@@ -395,6 +394,7 @@ void subject_finish(struct subject *subject)
 	free_words(subject->command);
 	free(subject->cwd);
 	free(subject->env);
+	free_words(subject->variables);
 	free(subject->kind);
 	*subject = (struct subject){.operation = subject->operation};
 }
@@ -407,6 +407,7 @@ struct policy_query subject_query(const struct subject *subject, const char *con
 		.paths = (const char *const *)subject->paths,
 		.command = (const char *const *)subject->command,
 		.shell_line = subject->shell_line,
+		.variables = (const char *const *)subject->variables,
 		.tool_kind = subject->kind,
 		.unknown = subject->unknown,
 	};

@@ -23,6 +23,7 @@ struct subject {
 	bool shell_line;
 	char *cwd;        // owned; of a command, where it names one; NULL: the session's
 	char *env;        // owned; raw JSON, the variables added for a command; NULL: none
+	char **variables; // owned; their names, "" for one that cannot be read; NULL: none
 	char *kind;       // owned; the tool call's; may be NULL
 	unsigned unknown; // of enum policy_unknown
 };

@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "base/path_quote.h"
 #include "base/settings.h"
+#include "base/words.h"
 
 static const char not_read[] = "variables that cannot be shown";
 
@@ -21,6 +22,25 @@ static struct json_doc *open_list(const struct subject *subject)
 		doc = NULL;
 	}
 	return doc;
+}
+
+void subject_set_env(struct subject *subject, struct span env)
+{
+	if (env.len == 0 || span_is(env, "null") || span_is(env, "[]")) {
+		return;
+	}
+	subject->env = mem_strndup(env);
+	struct json_doc *doc = open_list(subject);
+	for (json_node item = doc ? json_first(doc, 0) : JSON_NODE_NONE; item != JSON_NODE_NONE;
+		item = json_next(doc, item)) {
+		char *name = json_string(doc, json_get(doc, item, "name"));
+		words_append(&subject->variables, name ? name : "");
+		free(name);
+	}
+	if (!doc) {
+		words_append(&subject->variables, "");
+	}
+	json_doc_destroy(doc);
 }
 
 static struct span cut(const char *text)

@@ -5,6 +5,9 @@
 #include "base/buf.h"
 #include "broker/subject.h"
 
+/* Takes the variables of a request, a JSON array (ACP: EnvVariable); null and [] are none. */
+void subject_set_env(struct subject *subject, struct span env);
+
 /*
  * The variables that are added for a command, as a person and the audit log get
  * to know them: LD_PRELOAD can make another command of any.

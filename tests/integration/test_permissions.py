@@ -253,6 +253,19 @@ class Remembering(PolicyCase):
         mode = self.explain(client, session, 'session/set_mode')
         self.assertEqual((mode['decision'], mode['rule']), ('reject-once', 'mode = ask-all'))
 
+    def test_a_command_with_variables_is_another_one_than_the_rule_allows(self):
+        client, session = self.open(toolhost='broker', policy=(
+            'mode = ask-all', 'allow = terminal git status', 'allow-variable = MINE'))
+        self.chooses(client, 'reject_once')
+        for name, count in (('MINE', 0), ('NO_COLOR', 0), ('GIT_CONFIG_COUNT', 1), ('PATH', 2)):
+            params = {'sessionId': session, 'command': 'git', 'args': ['status'],
+                      'env': [{'name': name, 'value': '1'}]}
+            said = self.explain(client, session, 'terminal',
+                                **{key: params[key] for key in ('command', 'args', 'env')})
+            client.prompt(session, 'request terminal/create ' + json.dumps(params))
+            self.assertEqual(len(self.questions(client)), count, name)
+            self.assertEqual(said['decision'] == 'allow-once', name in ('MINE', 'NO_COLOR'), said)
+
     def test_explain_refuses_what_it_cannot_answer(self):
         client, session = self.open()
         for params in ({'sessionId': 'none', 'operation': 'read', 'path': '/a'},

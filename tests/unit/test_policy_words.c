@@ -154,12 +154,45 @@ static void test_a_long_command_is_decided_quickly(void **state)
 	free(line);
 }
 
+static enum policy_decision decide_with(const char *const *rules, const char *const *variables)
+{
+	static const char *const command[] = {"git", "status", NULL};
+	struct error err;
+	struct policy *policy = policy_of(rules, &err);
+	assert_non_null(policy);
+	const struct policy_query query = {
+		.operation = POLICY_TERMINAL, .command = command, .variables = variables};
+	enum policy_decision decision = policy_decide(policy, &query).decision;
+	policy_destroy(policy);
+	return decision;
+}
+
+/* LD_PRELOAD and its like make another command of any. */
+static void test_added_variables_are_no_part_of_what_is_allowed(void **state)
+{
+	const char *const allow[] = {"mode = ask-all", "allow = terminal git status", NULL};
+	const char *const named[] = {"mode = ask-all", "allow = terminal git status",
+		"allow-variable = A", "allow-variable = B", NULL};
+	const char *const all[] = {"mode = ask-all", "allow = terminal", NULL};
+	const char *const deny[] = {"mode = approve-all", "deny = terminal git", NULL};
+#define WITH(...) ((const char *const[]){__VA_ARGS__, NULL})
+	assert_int_equal(decide_with(allow, NULL), ALLOW);
+	assert_int_equal(decide_with(allow, WITH("TERM", "LC_ALL", "CLAUDECODE")), ALLOW);
+	assert_int_equal(decide_with(allow, WITH("TERM", "PATH")), ASK);
+	assert_int_equal(decide_with(allow, WITH("")), ASK);
+	assert_int_equal(decide_with(named, WITH("B", "A", "NO_COLOR")), ALLOW);
+	assert_int_equal(decide_with(named, WITH("A", "LD_PRELOAD")), ASK);
+	assert_int_equal(decide_with(all, WITH("LD_PRELOAD")), ALLOW);
+	assert_int_equal(decide_with(deny, WITH("LD_PRELOAD")), REJECT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_command_rules),
 		cmocka_unit_test(test_an_endless_command_is_guarded_and_not_allowed),
 		cmocka_unit_test(test_a_long_command_is_decided_quickly),
+		cmocka_unit_test(test_added_variables_are_no_part_of_what_is_allowed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
