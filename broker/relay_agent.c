@@ -2,9 +2,11 @@
 #include "broker/relay_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "acp/rewrite.h"
+#include "base/json_doc.h"
 #include "base/log.h"
 #include "broker/mode_gate.h"
 #include "broker/pause.h"
@@ -73,6 +75,56 @@ static bool edit_names(
 	       relay_toolhost_edit(peer, call, err);
 }
 
+static bool climbs(const char *path)
+{
+	for (; *path; path += strcspn(path, "/")) {
+		path += strspn(path, "/");
+		if (strncmp(path, "..", 2) == 0 && (path[2] == '/' || path[2] == '\0')) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Where the sandbox names its directories otherwise, the editor can serve what is in them and
+ * nothing else: any other path is one of another machine, and ".." would lead from one to the
+ * other.
+ */
+static bool check_place(const struct peer *peer, const struct call *call, struct error *err)
+{
+	static const struct {
+		const char *method;
+		enum place place;
+	} places[] = {
+		{"fs/read_text_file", PLACE_PATH},
+		{"fs/write_text_file", PLACE_PATH},
+		{"terminal/create", PLACE_CWD},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(places) && !peer->map.is_identity; i++) {
+		struct span value = message_place(&call->message, places[i].place);
+		if (strcmp(places[i].method, call->message.method) != 0 || value.len == 0 ||
+			span_is(value, "null")) {
+			continue;
+		}
+		struct json_doc *doc = json_doc_parse_unchecked(value, err);
+		char *path = doc ? json_string(doc, 0) : NULL;
+		size_t prefix;
+		struct span with;
+		bool is_inside =
+			path && !climbs(path) &&
+			path_map_find(&peer->map, PATH_TO_LOCAL, span_of(path), &prefix, &with);
+		free(path);
+		json_doc_destroy(doc);
+		return is_inside ||
+		       error_set_reason(err, ERROR_DENIED, "SECURITY_VIOLATION",
+			       "%s: refused, the editor serves what is in the session's "
+			       "directories alone (toolhost = editor)",
+			       places[i].method);
+	}
+	return true;
+}
+
 static void refuse(struct peer *peer, const struct call *call, const struct error *err)
 {
 	peer_fail(peer, call->message.id,
@@ -98,6 +150,10 @@ void relay_pass_agent_request(struct peer *peer, const struct call *call)
 		return;
 	}
 	struct error err;
+	if (!check_place(peer, call, &err)) {
+		refuse(peer, call, &err);
+		return;
+	}
 	struct request *request = request_create(peer, method_of(call->message.method));
 	if (!pending_add(&relay->asked_editor, &request->pending, call->message.id, &err)) {
 		refuse(peer, call, &err);

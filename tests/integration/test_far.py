@@ -93,6 +93,24 @@ class Paths(FarCase):
         self.assertEqual((self.work / 'd.txt').read_text(), 'new')
         self.assertIn(f'{self.inside}/0/none', client.wait_text('fs/read_text_file -> error'))
 
+    def test_an_editor_is_not_asked_for_what_is_of_the_other_machine(self):
+        client = self.far(toolhost='editor')
+        client.initialize()
+        session = client.new_session(self.work)
+        root = f'{self.dir}/inside/0'
+        outside = (f'{self.dir}/inside/key', f'{root}/../key', f'{root}/..', f'{root}/a/../../key',
+                   '/etc/passwd')
+        for path in outside:
+            client.prompt(session, f'read {path}', f'write {path} x')
+            client.prompt(session, 'request terminal/create ' + json.dumps(
+                {'sessionId': session, 'command': 'id', 'cwd': path}))
+        said = client.texts(session)
+        self.assertEqual(sum('SECURITY_VIOLATION' in text for text in said), 3 * len(outside),
+                         said)
+        self.assertEqual(client.host.seen, [])
+        client.prompt(session, f'write {root}/a..b x')
+        self.assertEqual(len(client.host.seen), 1)
+
     def test_a_directory_the_sandbox_cannot_have_is_refused_by_name(self):
         client = self.far(fail='add-root')
         client.initialize()
