@@ -180,6 +180,7 @@ static void prepare(struct agent *agent)
 		.profile = agent->config.profile->name,
 		.settings = &agent->config.profile->settings,
 		.directory = agent->config.directory,
+		.prepare_timeout_ms = agent->config.profile->prepare_timeout_ms,
 	};
 	agent->sandbox =
 		sandbox_prepare(agent->config.provider, &request, &sandbox_listener, agent, &err);

@@ -323,7 +323,8 @@ static void prepare(struct collect *collect)
 	struct sandbox_request request = {.profile = profile->name,
 		.settings = &profile->settings,
 		.directory = collect->seen.local_root,
-		.reference = collect->seen.reference};
+		.reference = collect->seen.reference,
+		.prepare_timeout_ms = profile->prepare_timeout_ms};
 	collect->sandbox = sandbox_prepare(
 		collect->config.provider, &request, &sandbox_listener, collect, &err);
 	if (!collect->sandbox) {

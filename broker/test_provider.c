@@ -128,7 +128,8 @@ static bool check_prepare(struct trial *trial, char note[TRIAL_NOTE_MAX], struct
 	const struct profile *profile = &trial->means->config->profile;
 	struct sandbox_request request = {.profile = profile->name,
 		.settings = &profile->settings,
-		.directory = trial->local_root};
+		.directory = trial->local_root,
+		.prepare_timeout_ms = profile->prepare_timeout_ms};
 	trial->sandbox =
 		sandbox_prepare(trial->means->provider, &request, &sandbox_listener, trial, err);
 	if (!trial->sandbox) {

@@ -147,6 +147,8 @@ struct sandbox_request {
 	/* sandbox_reference of the very sandbox that is wanted: where that is gone,
 	 * SANDBOX_NOT_FOUND, and none is made. NULL: whichever belongs to this request. */
 	const char *reference;
+	/* How long what others do to it may be waited for; 0: as long as it takes. */
+	int prepare_timeout_ms;
 };
 
 /*

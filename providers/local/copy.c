@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/folder.h"
+#include "providers/local/copy_lock.h"
 #include "providers/local/copy_tree.h"
 #include "providers/local/file_io.h"
 #include "providers/local/host.h"
@@ -27,6 +28,7 @@ struct copy_sandbox {
 	const struct sandbox_listener *listener;
 	void *data;
 	char home[PATH_MAX];
+	int timeout_ms;   // prepare-timeout
 	struct list jobs; // of struct copy_job
 };
 
@@ -42,6 +44,7 @@ struct copy_job {
 	char runtime[PATH_MAX]; // the root
 	char **folders;         // owned, owned texts; what is removed
 	size_t folder_count;
+	int timeout_ms; // for another one's copy
 	atomic_bool is_cancelled;
 	bool failed;
 	struct error err;
@@ -149,24 +152,42 @@ static bool make_copy_folder(const struct copy_job *job, struct error *err)
 	return false;
 }
 
-static bool make_copy(struct copy_job *job, struct error *err)
+static bool fill_copy(struct copy_job *job, const char *real, const char *made, struct error *err)
 {
-	char real[PATH_MAX], rules[PATH_MAX], made[PATH_MAX];
-	if (!file_find_root(job->local, real, err) || !check_outside(job, real, err) ||
-		!name_copy(job, real, err) || !put_path(rules, err, "%s/.rules", job->folder) ||
-		!put_path(made, err, "%s/.made", job->folder) || !make_copy_folder(job, err) ||
-		!make_folder(job->runtime, err)) {
-		return false;
-	}
+	char own[PATH_MAX];
 	if (access(made, F_OK) == 0) {
 		return true;
 	}
 	struct ignored_copy copy = {.from = real,
 		.to = job->runtime,
-		.rules = rules,
+		.own = own,
 		.home = job->user_home,
 		.is_cancelled = &job->is_cancelled};
-	return copy_ignored(&copy, err) && mark_made(made, err);
+	return put_path(own, err, "%s/.rules", job->folder) && make_folder(job->runtime, err) &&
+	       copy_ignored(&copy, err) && mark_made(made, err);
+}
+
+/* Who waited for another one's copy finds it done. */
+static bool make_copy(struct copy_job *job, struct error *err)
+{
+	char real[PATH_MAX], made[PATH_MAX];
+	if (!file_find_root(job->local, real, err) || !check_outside(job, real, err) ||
+		!name_copy(job, real, err) || !put_path(made, err, "%s/.made", job->folder)) {
+		return false;
+	}
+	for (int tries = 0; tries < MAKE_TRIES; tries++) {
+		ATTR_CLEANUP(fd_cleanup) int lock = -1;
+		if (!make_copy_folder(job, err)) {
+			return false;
+		}
+		if (copy_lock(job->folder, job->timeout_ms, &job->is_cancelled, &lock, err)) {
+			return fill_copy(job, real, made, err);
+		}
+		if (err->code != ERROR_NOT_FOUND) {
+			return false;
+		}
+	}
+	return false;
 }
 
 static bool remove_copies(struct copy_job *job, struct error *err)
@@ -243,6 +264,7 @@ static struct copy_job *job_create(struct copy_sandbox *self, sandbox_done *done
 	job->done = done;
 	job->done_data = data;
 	job->failed = true;
+	job->timeout_ms = self->timeout_ms;
 	error_set(&job->err, ERROR_UNAVAILABLE, "copying the workspace: the broker is ending");
 	job->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
 	snprintf(job->home, sizeof(job->home), "%s", self->home);
@@ -370,6 +392,7 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 		.maps_paths = true,
 		.shares_loopback = true,
 		.can_suspend = true};
+	self->timeout_ms = request->prepare_timeout_ms;
 	self->listener = listener;
 	self->data = data;
 	sandbox_raise_later(&self->host.sandbox, on_prepared, self, NULL);

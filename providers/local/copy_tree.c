@@ -21,8 +21,6 @@
 
 enum { DEPTH_MAX = 200, CHUNK = 256 << 10, OPEN_FOLDERS = 16 };
 
-static const char temp_name[] = ".acp-broker-copy.tmp";
-
 /* A folder of both trees; that of the copy is made when something has to go into it. */
 struct level {
 	struct level *up; // NULL: the root
@@ -34,6 +32,8 @@ struct copying {
 	const struct ignored_copy *request;
 	const struct git *git;
 	git_repository *rules;
+	int own;             // the folder of that name
+	unsigned files;      // that were copied: each has its own name on its way
 	char path[PATH_MAX]; // below the root; "" for the root itself
 	size_t depth;
 	struct error *err;
@@ -82,24 +82,29 @@ static bool copy_bytes(int from, int to)
 	return count == 0;
 }
 
-/* False where it is not copied; only a full disk is worth ending for. */
-static bool copy_file(struct level *level, const char *name, const struct stat *status)
+/*
+ * False where it is not copied; only a full disk is worth ending for. On its way it lies in our own
+ * folder: nothing of ours is ever seen in the copy, also after a kill.
+ */
+static bool copy_file(
+	struct copying *copying, struct level *level, const char *name, const struct stat *status)
 {
+	char temp[32];
 	ATTR_CLEANUP(fd_cleanup)
 	int from = openat(level->from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (from < 0 || !open_target(level)) {
 		return false;
 	}
-	unlinkat(level->to, temp_name, 0);
+	snprintf(temp, sizeof(temp), "file-%u", copying->files++);
 	ATTR_CLEANUP(fd_cleanup)
-	int to = openat(level->to, temp_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int to = openat(copying->own, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	struct timespec times[] = {status->st_atim, status->st_mtim};
 	bool copied = to >= 0 && copy_bytes(from, to) && fchmod(to, status->st_mode & 0777) == 0 &&
 	              futimens(to, times) == 0 &&
-	              renameat2(level->to, temp_name, level->to, name, RENAME_NOREPLACE) == 0;
+	              renameat2(copying->own, temp, level->to, name, RENAME_NOREPLACE) == 0;
 	int errnum = errno;
 	if (to >= 0 && !copied) {
-		unlinkat(level->to, temp_name, 0);
+		unlinkat(copying->own, temp, 0);
 	}
 	errno = errnum;
 	return copied;
@@ -157,7 +162,7 @@ static bool copy_entry(struct copying *copying, struct level *level, const char 
 		return enter_folder(copying, level, name, takes);
 	}
 	errno = 0;
-	if (takes && S_ISREG(status.st_mode) && !copy_file(level, name, &status) &&
+	if (takes && S_ISREG(status.st_mode) && !copy_file(copying, level, name, &status) &&
 		(errno == ENOSPC || errno == EDQUOT)) {
 		int errnum = errno;
 		return error_set_errno(copying->err, errnum, "copying %s/%s to %s",
@@ -207,9 +212,9 @@ static bool write_rules(const struct ignored_copy *request, const struct git *gi
 	struct buf rules;
 	buf_init(&rules, IGNORE_RULES_MAX);
 	ignore_rules_read(git, request->from, request->home, &rules);
-	snprintf(path, sizeof(path), "%s/info", request->rules);
+	snprintf(path, sizeof(path), "%s/info", request->own);
 	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/info/exclude", request->rules);
+	snprintf(path, sizeof(path), "%s/info/exclude", request->own);
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	bool written = fd >= 0 && fd_write_all(fd, buf_span(&rules), NULL);
@@ -222,7 +227,7 @@ static bool open_rules(struct copying *copying, struct error *err)
 {
 	const struct ignored_copy *request = copying->request;
 	const struct git *git = copying->git;
-	return (git->repository_init(&copying->rules, request->rules, 1) == 0 &&
+	return (git->repository_init(&copying->rules, request->own, 1) == 0 &&
 		       git->repository_set_workdir(copying->rules, request->from, 0) == 0 &&
 		       write_rules(request, git)) ||
 	       error_set_git(git, err, "reading what is ignored in %s", request->from);
@@ -230,25 +235,27 @@ static bool open_rules(struct copying *copying, struct error *err)
 
 bool copy_ignored(const struct ignored_copy *request, struct error *err)
 {
-	struct copying copying = {.request = request, .git = git_open(err), .err = err};
+	struct copying copying = {.request = request, .git = git_open(err), .own = -1, .err = err};
 	struct level root = {.from = -1, .to = -1};
 	if (!copying.git) {
 		return false;
 	}
-	bool copied = remove_folder(request->rules, err) && open_rules(&copying, err);
+	bool copied = remove_folder(request->own, err) && open_rules(&copying, err);
 	if (copied) {
+		copying.own = open(request->own, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		root.from = open(request->from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		root.to = open(request->to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		copied = root.from >= 0 && root.to >= 0
+		copied = copying.own >= 0 && root.from >= 0 && root.to >= 0
 		                 ? copy_folder(&copying, &root, false)
 		                 : error_set_errno(err, errno, "copying %s to %s", request->from,
 					   request->to);
 	}
 	fd_close(&root.from);
 	fd_close(&root.to);
+	fd_close(&copying.own);
 	copying.git->repository_free(copying.rules);
 	git_close();
-	return remove_folder(request->rules, copied ? err : NULL) && copied;
+	return remove_folder(request->own, copied ? err : NULL) && copied;
 }
 
 /* ---- removing ---- */

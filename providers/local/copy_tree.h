@@ -10,13 +10,14 @@
 
 /*
  * Copies what git would ignore in the folder `from`, and all .gitignore files, to the folder `to`,
- * which is there. What is there already stays. `rules` is a folder that is made,
- * used and removed; `home` is where the user's own ignore rules are, or NULL. Follows no
- * link on either side. Modes and times are kept, FIFOs, sockets and devices left out, and so is
- * what cannot be read. ERROR_UNAVAILABLE once cancelled. Blocks.
+ * which is there. What is there already stays. `own` is a folder beside that, which is made,
+ * used and removed: one copy at a time has it (copy_lock.h). `home` is where the user's own
+ * ignore rules are, or NULL. Follows no link on either side. Modes and times are kept, FIFOs,
+ * sockets and devices left out, and so is what cannot be read. ERROR_UNAVAILABLE once cancelled.
+ * Blocks.
  */
 struct ignored_copy {
-	const char *from, *to, *rules, *home;
+	const char *from, *to, *own, *home;
 	const atomic_bool *is_cancelled;
 };
 bool copy_ignored(const struct ignored_copy *copy, struct error *err) ATTR_NODISCARD;

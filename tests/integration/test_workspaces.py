@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """What is kept in step: repositories of all kinds, two roots, files that are saved all the time."""
 
+import fcntl
+import os
 import subprocess
 import threading
 
@@ -9,6 +11,66 @@ import case
 
 from acp import RpcError
 from sync_case import PATIENCE, TurnCase
+
+
+class FirstCopy(TurnCase):
+    """What is ignored is copied once, by the one broker that has the lock of the copy's folder."""
+
+    def setUp(self):
+        super().setUp()
+        (self.work / '.gitignore').write_text('ignored\n')
+        (self.work / 'ignored').write_text('of the workspace')
+
+    def locked(self, **keys):
+        """A copy that another broker is just making: its root, and the lock."""
+        client, session = self.opened(**keys)
+        root = self.runtime(client, session)
+        self.ended(client)
+        self.assertEqual((root / 'ignored').read_text(), 'of the workspace')
+        (root.parent / '.made').unlink()
+        (root / 'ignored').unlink()
+        folder = os.open(root.parent, os.O_RDONLY | os.O_DIRECTORY)
+        self.addCleanup(os.close, folder)
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        return root, folder
+
+    def test_who_comes_second_waits_and_finds_it_done(self):
+        root, folder = self.locked()
+        client = self.copied()
+        opening = client.start('session/new', {'cwd': str(self.work), 'mcpServers': []})
+        (root / 'ignored').write_text('of the first')
+        (root.parent / '.made').touch()
+        fcntl.flock(folder, fcntl.LOCK_UN)
+        client.answer(opening, PATIENCE)
+        self.assertEqual((root / 'ignored').read_text(), 'of the first')
+
+    def test_who_comes_second_waits_no_longer_than_is_said(self):
+        root, folder = self.locked(prepare_timeout='1s')
+        client = self.copied(prepare_timeout='1s')
+        opening = client.start('session/new', {'cwd': str(self.work), 'mcpServers': []})
+        with self.assertRaises(RpcError) as refused:
+            client.answer(opening, PATIENCE)
+        self.assertEqual(refused.exception.data['code'], 'TIMEOUT_EXCEEDED')
+        self.assertIn('prepare-timeout', str(refused.exception))
+        self.assertFalse((root / 'ignored').exists())
+        fcntl.flock(folder, fcntl.LOCK_UN)
+        client.new_session(self.work)
+        self.assertEqual((root / 'ignored').read_text(), 'of the workspace')
+
+    def test_two_that_open_a_workspace_at_once_make_one_copy(self):
+        (self.work / 'ignored').unlink()
+        for number in range(300):
+            (self.work / f'{number}.ignored').write_text(f'{number} ' * (number * 37 % 4000))
+        (self.work / '.gitignore').write_text('*.ignored\n')
+        clients = [self.copied(), self.copied()]
+        openings = [client.start('session/new', {'cwd': str(self.work), 'mcpServers': []})
+                    for client in clients]
+        sessions = [client.answer(opening, PATIENCE)['sessionId']
+                    for client, opening in zip(clients, openings)]
+        root = self.runtime(clients[0], sessions[0])
+        for number in range(300):
+            self.assertEqual((root / f'{number}.ignored').read_text(),
+                             (self.work / f'{number}.ignored').read_text())
 
 
 class Saving(TurnCase):

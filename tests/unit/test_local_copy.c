@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/local/copy_tree.h"
 
+#include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "base/fd.h"
+#include "providers/local/copy_lock.h"
 
 /* What the conformance table does not see: what is copied, and what is not. */
 static char folder[64];
@@ -52,14 +59,14 @@ static int tear_down(void **state)
 
 static bool copy(bool is_cancelled, struct error *err)
 {
-	char from[128], to[128], rules[128], home[128];
+	char from[128], to[128], own[128], home[128];
 	atomic_bool cancelled = is_cancelled;
 	snprintf(from, sizeof(from), "%s/from", folder);
 	snprintf(to, sizeof(to), "%s/to", folder);
-	snprintf(rules, sizeof(rules), "%s/rules", folder);
+	snprintf(own, sizeof(own), "%s/own", folder);
 	snprintf(home, sizeof(home), "%s/home", folder);
 	struct ignored_copy request = {
-		.from = from, .to = to, .rules = rules, .home = home, .is_cancelled = &cancelled};
+		.from = from, .to = to, .own = own, .home = home, .is_cancelled = &cancelled};
 	return copy_ignored(&request, err);
 }
 
@@ -74,7 +81,7 @@ static void test_what_is_ignored_is_copied_and_nothing_else(void **state)
 	    "diff ../wanted ../got >&2");
 	run("test -L to/node_modules/link; test -x to/node_modules/run\n"
 	    "test $(stat -c %Y to/node_modules/run) = $(stat -c %Y from/node_modules/run)\n"
-	    "test ! -e rules; find from -exec stat -c '%n %a %Y' {} + | sort | diff before -");
+	    "test ! -e own; find from -exec stat -c '%n %a %Y' {} + | sort | diff before -");
 }
 
 static void test_what_is_there_stays(void **state)
@@ -90,7 +97,7 @@ static void test_a_cancelled_copy_ends(void **state)
 	struct error err;
 	assert_false(copy(true, &err));
 	assert_int_equal(err.code, ERROR_UNAVAILABLE);
-	run("test -z \"$(ls -A to)\"; test ! -e rules");
+	run("test -z \"$(ls -A to)\"; test ! -e own");
 }
 
 static void test_removing_takes_folders_that_are_not_writable(void **state)
@@ -115,6 +122,82 @@ static void test_what_the_users_own_rules_ignore_is_copied(void **state)
 	run("test -f to/sub/a.secret");
 }
 
+/* What a killed one was about to copy is in its folder, and goes with that. */
+static void test_what_a_killed_copy_left_is_removed(void **state)
+{
+	struct error err;
+	run("mkdir own; echo half > own/file-0; echo half > own/file-1");
+	assert_true(copy(false, &err));
+	run("test ! -e own; ! grep -rq half to");
+}
+
+/* ---- one at a time ---- */
+
+static int hold(void)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	return fd;
+}
+
+static void test_a_folder_is_locked_until_the_descriptor_is_closed(void **state)
+{
+	atomic_bool cancelled = false;
+	struct error err;
+	int first = -1, second = -1;
+	assert_true(copy_lock(folder, 1, &cancelled, &first, &err));
+	assert_false(copy_lock(folder, 1, &cancelled, &second, &err));
+	assert_int_equal(err.code, ERROR_TIMEOUT);
+	assert_string_equal(err.reason, "TIMEOUT_EXCEEDED");
+	assert_non_null(strstr(err.text, "prepare-timeout"));
+	assert_int_equal(second, -1);
+	fd_close(&first);
+	assert_true(copy_lock(folder, 1, &cancelled, &second, &err));
+	fd_close(&second);
+}
+
+static void test_who_waits_for_a_lock_gives_up_when_cancelled(void **state)
+{
+	atomic_bool cancelled = true;
+	struct error err;
+	int held = hold(), fd = -1;
+	assert_false(copy_lock(folder, 0, &cancelled, &fd, &err));
+	assert_int_equal(err.code, ERROR_UNAVAILABLE);
+	fd_close(&held);
+}
+
+static void *replace_and_release(void *data)
+{
+	run("mv to away; mkdir to");
+	fd_close(data);
+	return NULL;
+}
+
+/* Who had it has removed the folder, and a third one has made it anew. */
+static void test_the_lock_of_a_folder_that_is_gone_is_none(void **state)
+{
+	atomic_bool cancelled = false;
+	struct error err;
+	char path[128];
+	pthread_t thread;
+	int fd = -1;
+	snprintf(path, sizeof(path), "%s/to", folder);
+	int held = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(flock(held, LOCK_EX | LOCK_NB), 0);
+	assert_int_equal(pthread_create(&thread, NULL, replace_and_release, &held), 0);
+	bool locked = copy_lock(path, 0, &cancelled, &fd, &err);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	struct stat have, there;
+	assert_int_equal(stat(path, &there), 0);
+	assert_true(locked ? fstat(fd, &have) == 0 && have.st_ino == there.st_ino
+			   : err.code == ERROR_NOT_FOUND);
+	fd_close(&fd);
+	snprintf(path, sizeof(path), "%s/nowhere", folder);
+	assert_false(copy_lock(path, 0, &cancelled, &fd, &err));
+	assert_int_equal(err.code, ERROR_NOT_FOUND);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +207,14 @@ int main(void)
 			test_what_is_ignored_is_copied_and_nothing_else, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_there_stays, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_cancelled_copy_ends, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_what_a_killed_copy_left_is_removed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_folder_is_locked_until_the_descriptor_is_closed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_who_waits_for_a_lock_gives_up_when_cancelled, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_the_lock_of_a_folder_that_is_gone_is_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_removing_takes_folders_that_are_not_writable, set_up, tear_down),
 	};
