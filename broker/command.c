@@ -193,6 +193,7 @@ static command_action *const actions[COMMAND_COUNT] = {
 	[COMMAND_CONFLICTS_LIST] = command_conflicts_list,
 	[COMMAND_CONFLICTS_SHOW] = command_conflicts_show,
 	[COMMAND_CONFLICTS_TAKE] = command_conflicts_take,
+	[COMMAND_COMMITS_LIST] = command_commits_list,
 };
 
 /* The user asked in one directory and gets another's: that is to be seen. */

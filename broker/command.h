@@ -10,7 +10,7 @@
 #include "sync/checkpoint.h"
 
 /*
- * The commands that work on what is kept of a workspace: checkpoints and conflicts.
+ * The commands that work on what is kept of a workspace: checkpoints, conflicts and commits.
  * Straight, blocking code, without a loop, a spawner or an agent.
  */
 struct command_context {
@@ -41,6 +41,7 @@ typedef bool command_action(struct command_context *context, struct error *err);
 command_action command_checkpoints_list, command_checkpoints_show, command_checkpoints_diff;
 command_action command_checkpoints_rollback, command_checkpoints_restore;
 command_action command_conflicts_list, command_conflicts_show, command_conflicts_take;
+command_action command_commits_list;
 
 /*
  * Takes the store's lock, waiting for a broker that syncs, up to sync-lock-timeout

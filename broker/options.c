@@ -142,7 +142,7 @@ static bool fail_bare_word(const struct parser *parser, const char *word, struct
 		return fail_group(parser->group, quoted, err);
 	}
 	return error_set(err, ERROR_CONFIG,
-		"unknown command %s: expected check, checkpoints, conflicts, sessions, "
+		"unknown command %s: expected check, checkpoints, conflicts, commits, sessions, "
 		"sandboxes, help or version; an agent goes after --: acp-broker -- %.200s",
 		quoted, word);
 }
@@ -211,7 +211,7 @@ static bool check_flags(const struct parser *parser, struct error *err)
 				names[count++] = command_table[j].name;
 			}
 		}
-		char choices[QUOTED_MAX];
+		char choices[2 * QUOTED_MAX];
 		return error_set(err, ERROR_CONFIG, "%s goes with %s alone", option_table[i].name,
 			setting_choices_text(choices, sizeof(choices), names));
 	}
@@ -299,7 +299,7 @@ bool options_parse(
 bool options_is_for_store(const struct options *options)
 {
 	return options->command >= COMMAND_CHECKPOINTS_LIST &&
-	       options->command <= COMMAND_CONFLICTS_TAKE;
+	       options->command <= COMMAND_COMMITS_LIST;
 }
 
 bool options_is_for_records(const struct options *options)

@@ -5,7 +5,7 @@
 #include "broker/options.h"
 
 /* What there is on the command line; options.c reads it by these. */
-enum { OPTION_TABLE_LENGTH = 13, COMMAND_TABLE_LENGTH = 21 };
+enum { OPTION_TABLE_LENGTH = 13, COMMAND_TABLE_LENGTH = 22 };
 
 struct option {
 	const char *name;       // with its dashes

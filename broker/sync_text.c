@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/utf8.h"
+
 /* Appends as much as fits. */
 static void say(char text[SYNC_TEXT_MAX], size_t *len, const char *format, ...) ATTR_PRINTF(3, 4);
 static void say(char text[SYNC_TEXT_MAX], size_t *len, const char *format, ...)
@@ -120,6 +122,7 @@ bool sync_text_write(char text[SYNC_TEXT_MAX], const char *local_root,
 	if (*result->note) {
 		say(text, &len, "; %s", result->note);
 	}
+	text[utf8_whole_length((struct span){text, len})] = '\0';
 	return result->conflict_count > 0 || result->kept > 0 || result->followed > 0 ||
 	       *result->note;
 }

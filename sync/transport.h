@@ -43,10 +43,12 @@ struct transport_request {
  * last known to be, and is in the store and there. The local directory is looked at
  * meanwhile (snapshot_look), so the store is written through a handle of the transport's own.
  */
+enum { TRANSPORT_NOTE_MAX = 1536 };
+
 struct transport_collected {
 	git_oid tree;
 	uint64_t received_bytes;
-	char note[256];
+	char note[TRANSPORT_NOTE_MAX]; // what the user should be told once; "" for nothing
 };
 typedef void transport_collect_done(
 	void *data, const struct transport_collected *collected, const struct error *err);

@@ -56,8 +56,8 @@ struct workspace {
 	bool is_hurried; // another broker's lock is not waited for
 	long long started_ms;
 	uint64_t sent_bytes, received_bytes;
-	char note[256];            // of the transport's, for the user
-	char told[ROUND_NOTE_MAX]; // what the last sync has noted: the same is not told again
+	char note[TRANSPORT_NOTE_MAX]; // of the transport's, for the user
+	char told[ROUND_NOTE_MAX];     // what the last sync has noted: the same is not told again
 	unsigned checkpoint;
 	bool has_target;           // back_to is known
 	struct checkpoint back_to; // of the rollback in hand, as it was when that was asked for

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/utf8.h"
 #include "sync/id.h"
 #include "sync/store_lock.h"
 
@@ -177,6 +178,17 @@ static void join(struct workspace *workspace)
 	}
 }
 
+/* What the collect of another try, or of a sync that has failed, has found was not told yet. */
+static void note_collected(struct workspace *workspace, const char *note)
+{
+	size_t len = strlen(workspace->note);
+	if (*note && !strstr(workspace->note, note)) {
+		snprintf(workspace->note + len, sizeof(workspace->note) - len, "%s%s",
+			len > 0 ? "; " : "", note);
+		workspace->note[utf8_whole_length(span_of(workspace->note))] = '\0';
+	}
+}
+
 static void on_collected(
 	void *data, const struct transport_collected *collected, const struct error *err)
 {
@@ -190,9 +202,7 @@ static void on_collected(
 	}
 	workspace->received_bytes += collected->received_bytes;
 	workspace->round.runtime = collected->tree;
-	if (*collected->note) {
-		snprintf(workspace->note, sizeof(workspace->note), "%s", collected->note);
-	}
+	note_collected(workspace, collected->note);
 	join(workspace);
 }
 

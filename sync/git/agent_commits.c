@@ -5,13 +5,12 @@
 
 #include "base/fd.h"
 #include "sync/git/commits.h"
+#include "sync/git/commits_note.h"
 #include "sync/git/git.h"
 #include "sync/git/shallow.h"
 #include "sync/git/tree_walk.h"
 
-enum { BRANCHES_MAX = 256, SUBJECT_SHOWN = 60 };
-
-static const char refs[] = "refs/acp-broker/agent/";
+enum { BRANCHES_MAX = 256, KEPT_MAX = 1 << 16 };
 
 /* What has come so far. */
 struct branch {
@@ -23,6 +22,9 @@ struct arrival {
 	size_t branch_count;
 	git_oid commits[2 * AGENT_COMMITS_MAX]; // with those they build upon
 	size_t commit_count;
+	struct id_set bases; // what they build upon
+	struct id_set made;  // all others
+	struct commits_note note;
 };
 
 /* Of the operation that runs; one at a time, on one worker thread. */
@@ -39,6 +41,10 @@ void git_drop_commits(struct git_transport *git)
 	for (size_t i = 0; git->arrival && i < git->arrival->branch_count; i++) {
 		free(git->arrival->branches[i].name);
 	}
+	if (git->arrival) {
+		id_set_finish(&git->arrival->bases);
+		id_set_finish(&git->arrival->made);
+	}
 	free(git->arrival);
 	git->arrival = NULL;
 }
@@ -52,7 +58,7 @@ bool git_write_known_commits(struct git_transport *git, int fd, struct error *er
 	const char *name;
 	bool written = true;
 	if (lib->reference_iterator_glob_new(
-		    &iterator, git->store.repository, "refs/acp-broker/agent/*") < 0) {
+		    &iterator, git->store.repository, AGENT_COMMITS_REFS "*") < 0) {
 		return error_set_git(lib, err, "reading the store %s", git->store.path);
 	}
 	while (written && lib->reference_next_name(&name, iterator) == 0) {
@@ -92,6 +98,12 @@ bool git_take_commits(
 	if (line->kind == LINE_OBJECTS) {
 		return git_receive_objects(git, lines, line->number, check_object, err);
 	}
+	if (line->kind == LINE_BASE) {
+		if (arrival->bases.count < ARRAY_LENGTH(arrival->commits)) {
+			id_set_add(&arrival->bases, &line->id);
+		}
+		return true;
+	}
 	if (line->kind != LINE_REF) {
 		return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
 	}
@@ -122,6 +134,40 @@ static bool check_commit(
 	lib->commit_free(commit);
 	*known = tree;
 	return checked && (!is_cut || shallow_add(&git->store, id, err));
+}
+
+static bool on_kept_branch(void *data, const char *branch, const git_oid *tip)
+{
+	return true;
+}
+
+static bool on_kept_commit(void *data, const struct agent_commit *commit)
+{
+	id_set_add(data, &commit->id);
+	return true;
+}
+
+/*
+ * Where the agent's history begins, also where all that is before it is in the store, too, or is
+ * nothing: a base is the user's unless it was kept as the agent's before.
+ */
+static bool mark_bases(struct git_transport *git, struct error *err)
+{
+	struct arrival *arrival = git->arrival;
+	struct id_set kept = {0};
+	struct agent_commits_visitor visitor = {on_kept_branch, on_kept_commit, &kept};
+	bool ok = arrival->bases.count == 0 ||
+	          agent_commits_list(&git->store, KEPT_MAX, &visitor, err);
+	for (size_t i = 0; ok && i < arrival->commit_count; i++) {
+		const git_oid *id = &arrival->commits[i];
+		if (!id_set_has(&arrival->bases, id)) {
+			id_set_add(&arrival->made, id);
+		} else if (!id_set_has(&kept, id)) {
+			ok = shallow_add(&git->store, id, err);
+		}
+	}
+	id_set_finish(&kept);
+	return ok;
 }
 
 struct ancestors {
@@ -163,23 +209,6 @@ static bool builds_upon(struct git_transport *git, const git_oid *id, const git_
 	return found;
 }
 
-/* Tells of the first branch that has something new. */
-static void note_branch(struct git_transport *git, const struct branch *branch)
-{
-	git_commit *commit = NULL;
-	const struct git *lib = git->store.git;
-	if (git->note[0] || lib->commit_lookup(&commit, git->store.repository, &branch->id) < 0) {
-		return;
-	}
-	const char *message = lib->commit_message(commit);
-	int length = (int)strcspn(message, "\n");
-	snprintf(git->note, sizeof(git->note),
-		"the agent has committed to %.60s: \"%.*s\"; it is in the store as %s%.60s",
-		branch->name, length < SUBJECT_SHOWN ? length : SUBJECT_SHOWN, message, refs,
-		branch->name);
-	lib->commit_free(commit);
-}
-
 /* A branch that was rewritten keeps its old commits under another name. */
 static bool keep_branch(struct git_transport *git, const struct branch *branch, struct error *err)
 {
@@ -189,7 +218,7 @@ static bool keep_branch(struct git_transport *git, const struct branch *branch, 
 	git_reference *ref = NULL;
 	git_oid old;
 	int valid = 0;
-	snprintf(name, sizeof(name), "%s%s", refs, branch->name);
+	snprintf(name, sizeof(name), AGENT_COMMITS_REFS "%s", branch->name);
 	if (lib->reference_name_is_valid(&valid, name) < 0 || !valid) {
 		return error_set(err, ERROR_PROTOCOL,
 			"the branch \"%s\" has no name that is allowed", branch->name);
@@ -211,7 +240,8 @@ static bool keep_branch(struct git_transport *git, const struct branch *branch, 
 		return error_set_git(lib, err, "keeping %s", name);
 	}
 	lib->reference_free(ref);
-	note_branch(git, branch);
+	commits_note_add(
+		&git->arrival->note, &git->store, &git->arrival->made, branch->name, &branch->id);
 	return true;
 }
 
@@ -223,6 +253,9 @@ static bool keep_all(struct git_transport *git, struct error *err)
 		if (!check_commit(git, &arrival->commits[i - 1], &known, err)) {
 			return false;
 		}
+	}
+	if (!mark_bases(git, err)) {
+		return false;
 	}
 	for (size_t i = 0; i < arrival->branch_count; i++) {
 		bool has_come =
@@ -238,13 +271,17 @@ static bool keep_all(struct git_transport *git, struct error *err)
 bool git_keep_commits(struct git_transport *git, struct error *err)
 {
 	struct error keep_err;
-	if (!git->arrival || keep_all(git, &keep_err)) {
-		git_drop_commits(git);
+	if (!git->arrival) {
 		return true;
 	}
+	bool kept = keep_all(git, &keep_err);
+	commits_note_end(&git->arrival->note);
+	git_tell_user(git, "%s", git->arrival->note.text);
 	git_drop_commits(git);
+	if (kept) {
+		return true;
+	}
 	git_discard_received(git);
-	snprintf(git->note, sizeof(git->note), "the agent's commits were not taken: %.200s",
-		keep_err.text);
+	git_tell_user(git, "the agent's commits were not taken: %.200s", keep_err.text);
 	return git_open_store(git, err);
 }

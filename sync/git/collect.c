@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/path_quote.h"
 #include "base/point.h"
 #include "sync/git/git.h"
 #include "sync/id.h"
@@ -23,16 +24,21 @@ static void collect_end(struct git_transport *git, const struct error *err)
 {
 	struct transport_collected result = git->collecting.result;
 	collecting_finish(&git->collecting);
+	if (err) { // what was found was not told
+		memcpy(git->note, result.note, sizeof(git->note));
+	}
 	git->done.collect(git->done_data, err ? NULL : &result, err);
 }
 
-static void add_note(struct git_transport *git, const char *text, const char *path)
+static void note_left(struct git_transport *git, const char *path)
 {
-	char *note = git->collecting.result.note;
-	size_t length = strlen(note);
-	if (length == 0) {
-		snprintf(note, sizeof(git->collecting.result.note), "%s%s", text, path);
+	if (!git->collecting.has_left) {
+		char *quoted = path_quote(span_of(path));
+		git_tell_user(
+			git, "left out in the sandbox, for it cannot be read: %.300s", quoted);
+		free(quoted);
 	}
+	git->collecting.has_left = true;
 }
 
 /* ---- what is told of the root ---- */
@@ -115,7 +121,7 @@ static bool take_collected(
 	case LINE_BIG:
 		return add_big_file(git, line, err);
 	case LINE_LEFT:
-		add_note(git, "left out in the sandbox, for it cannot be read: ", line->text);
+		note_left(git, line->text);
 		keep_big_file(git, line->text);
 		return true;
 	case LINE_REPOSITORY:
@@ -286,7 +292,8 @@ void git_collect(
 	struct git_transport *git = git_from(transport);
 	git->collecting.base = *base;
 	git->collecting.result = (struct transport_collected){0};
-	memcpy(git->collecting.result.note, git->note, sizeof(git->note));
+	git->collecting.has_left = false;
+	git_tell_user(git, "%s", git->note);
 	git->note[0] = '\0';
 	git->done.collect = done;
 	git_begin(git, collect_begin, collect_end, data);

@@ -10,14 +10,16 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/words.h"
 #include "sync/git/shallow.h"
 #include "sync/id.h"
+#include "sync/id_set.h"
 
-enum { SHALLOW_MAX = 1 << 20, WALK_MAX = 4096 };
+enum { SHALLOW_MAX = 1 << 20 };
 
 /* ---- the list of shallow commits ---- */
 
-static bool read_shallow(struct store *store, struct buf *out)
+static bool read_shallow(struct store *store, struct buf *out, struct error *err)
 {
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = openat(store->folder_fd, "shallow", O_RDONLY | O_CLOEXEC);
@@ -29,7 +31,8 @@ static bool read_shallow(struct store *store, struct buf *out)
 			buf_commit(out, (size_t)count);
 		}
 	}
-	return count == 0;
+	return count == 0 ||
+	       error_set(err, ERROR_LIMIT, "%s/shallow: too long, or cannot be read", store->path);
 }
 
 static bool has_id(const struct buf *list, const char *hex)
@@ -41,17 +44,6 @@ static bool has_id(const struct buf *list, const char *hex)
 		}
 	}
 	return false;
-}
-
-bool shallow_has(struct store *store, const git_oid *id)
-{
-	char hex[GIT_OID_HEXSZ + 1];
-	struct buf list;
-	buf_init(&list, SHALLOW_MAX);
-	store->git->oid_tostr(hex, sizeof(hex), id);
-	bool has = read_shallow(store, &list) && has_id(&list, hex);
-	buf_finish(&list);
-	return has;
 }
 
 static bool write_shallow(struct store *store, const struct buf *list, struct error *err)
@@ -71,8 +63,7 @@ bool shallow_add(struct store *store, const git_oid *id, struct error *err)
 	struct buf list;
 	buf_init(&list, SHALLOW_MAX);
 	store->git->oid_tostr(hex, sizeof(hex), id);
-	bool added = read_shallow(store, &list) ||
-	             error_set(err, ERROR_LIMIT, "%s/shallow: too long", store->path);
+	bool added = read_shallow(store, &list, err);
 	if (added && !has_id(&list, hex)) {
 		added = buf_append_format(&list, err, "%s\n", hex) &&
 		        write_shallow(store, &list, err);
@@ -85,22 +76,17 @@ bool shallow_add(struct store *store, const git_oid *id, struct error *err)
 
 struct walk {
 	struct store *store;
-	git_oid ids[WALK_MAX]; // to be visited from `at` on; each once
+	const struct agent_commits_visitor *visitor;
+	struct buf shallow; // where the agents' history begins
+	struct id_set seen; // of the branch in hand
+	git_oid *ids;       // to be visited from `at` on; each once
 	size_t at, count, max;
-	struct agent_commit told;
-	bool (*visit)(void *data, const struct agent_commit *commit);
-	void *data;
 	bool is_over;
 };
 
 static void add(struct walk *walk, const git_oid *id)
 {
-	for (size_t i = 0; i < walk->count; i++) {
-		if (id_equal(&walk->ids[i], id)) {
-			return;
-		}
-	}
-	if (walk->count < WALK_MAX) {
+	if (walk->count < walk->max && id_set_add(&walk->seen, id)) {
 		walk->ids[walk->count++] = *id;
 	}
 }
@@ -110,54 +96,90 @@ static void tell(struct walk *walk, git_commit *commit)
 	const struct git *git = walk->store->git;
 	const git_signature *author = git->commit_author(commit);
 	const char *subject = git->commit_summary(commit);
-	walk->told.id = *git->commit_id(commit);
-	walk->told.subject = subject ? subject : "";
-	walk->told.author = author ? author->name : "";
-	walk->told.time = git->commit_time(commit);
-	walk->is_over = walk->max-- == 0 || !walk->visit(walk->data, &walk->told);
+	struct agent_commit told = {
+		.id = *git->commit_id(commit),
+		.subject = subject ? subject : "",
+		.author = author ? author->name : "",
+		.time = git->commit_time(commit),
+	};
+	walk->is_over = !walk->visitor->on_commit(walk->visitor->data, &told);
 }
 
-static void walk_branch(struct walk *walk)
+static void visit_commit(struct walk *walk, const git_oid *id)
 {
 	const struct git *git = walk->store->git;
-	while (!walk->is_over && walk->at < walk->count) {
-		git_commit *commit = NULL;
-		git_oid id = walk->ids[walk->at++];
-		bool is_known = shallow_has(walk->store, &id) ||
-		                git->commit_lookup(&commit, walk->store->repository, &id) < 0;
-		if (is_known) {
-			continue; // what the agent built upon
-		}
-		tell(walk, commit);
-		for (unsigned i = 0; i < git->commit_parentcount(commit); i++) {
-			add(walk, git->commit_parent_id(commit, i));
-		}
-		git->commit_free(commit);
+	char hex[GIT_OID_HEXSZ + 1];
+	git_commit *commit = NULL;
+	git->oid_tostr(hex, sizeof(hex), id);
+	if (has_id(&walk->shallow, hex) ||
+		git->commit_lookup(&commit, walk->store->repository, id) < 0) {
+		return; // what the agent built upon
 	}
+	tell(walk, commit);
+	for (unsigned i = 0; i < git->commit_parentcount(commit); i++) {
+		add(walk, git->commit_parent_id(commit, i));
+	}
+	git->commit_free(commit);
 }
 
-bool agent_commits_list(struct store *store, size_t max,
-	bool (*visit)(void *data, const struct agent_commit *commit), void *data, struct error *err)
+static void visit_branch(struct walk *walk, const char *branch, const git_oid *tip)
 {
-	static const char refs[] = "refs/acp-broker/agent/";
+	walk->is_over = !walk->visitor->on_branch(walk->visitor->data, branch, tip);
+	walk->at = 0;
+	walk->count = 0;
+	add(walk, tip);
+	while (!walk->is_over && walk->at < walk->count) {
+		visit_commit(walk, &walk->ids[walk->at++]);
+	}
+	id_set_finish(&walk->seen);
+	walk->seen = (struct id_set){0};
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The names of all branches, in order; the caller frees them with words_free. */
+static bool list_branches(struct store *store, char ***out_names, struct error *err)
+{
 	const struct git *git = store->git;
 	git_reference_iterator *iterator = NULL;
 	const char *name;
-	if (git->reference_iterator_glob_new(
-		    &iterator, store->repository, "refs/acp-broker/agent/*") < 0) {
+	*out_names = NULL;
+	if (git->reference_iterator_glob_new(&iterator, store->repository, AGENT_COMMITS_REFS "*") <
+		0) {
 		return error_set_git(git, err, "reading the store %s", store->path);
 	}
-	struct walk *walk = mem_alloc_zero(sizeof(*walk));
-	*walk = (struct walk){.store = store, .max = max, .visit = visit, .data = data};
-	while (!walk->is_over && git->reference_next_name(&name, iterator) == 0) {
-		git_oid id;
-		walk->told.branch = name + sizeof(refs) - 1;
-		if (git->reference_name_to_id(&id, store->repository, name) == 0) {
-			add(walk, &id);
-			walk_branch(walk);
+	while (git->reference_next_name(&name, iterator) == 0) {
+		words_append(out_names, name);
+	}
+	git->reference_iterator_free(iterator);
+	if (*out_names) {
+		qsort(*out_names, words_count(*out_names), sizeof(**out_names), compare_names);
+	}
+	return true;
+}
+
+bool agent_commits_list(struct store *store, size_t max,
+	const struct agent_commits_visitor *visitor, struct error *err)
+{
+	char **names;
+	struct walk walk = {.store = store, .visitor = visitor, .max = max};
+	if (!list_branches(store, &names, err)) {
+		return false;
+	}
+	buf_init(&walk.shallow, SHALLOW_MAX);
+	walk.ids = mem_alloc(max * sizeof(*walk.ids));
+	bool ok = read_shallow(store, &walk.shallow, err);
+	for (size_t i = 0; ok && names && names[i] && !walk.is_over; i++) {
+		git_oid tip;
+		if (store->git->reference_name_to_id(&tip, store->repository, names[i]) == 0) {
+			visit_branch(&walk, names[i] + sizeof(AGENT_COMMITS_REFS) - 1, &tip);
 		}
 	}
-	free(walk);
-	git->reference_iterator_free(iterator);
-	return true;
+	free(walk.ids);
+	buf_finish(&walk.shallow);
+	words_free(names);
+	return ok;
 }

@@ -12,18 +12,27 @@
  */
 struct agent_commit {
 	git_oid id;
-	const char *branch;  // which it was found by
 	const char *subject; // the message's first line
 	const char *author;
 	long long time; // in seconds
 };
 
+#define AGENT_COMMITS_REFS "refs/acp-broker/agent/"
+
+/* Texts are borrowed; who returns false ends it all. */
+struct agent_commits_visitor {
+	/* A branch, without what all of them begin with, before its commits. */
+	bool (*on_branch)(void *data, const char *branch, const git_oid *tip);
+	/* A commit of it that an agent made. */
+	bool (*on_commit)(void *data, const struct agent_commit *commit);
+	void *data;
+};
+
 /*
- * Visits them, the newest of a branch first, at most `max`; texts are borrowed. The visitor
- * returns false to end it. Blocks.
+ * Visits the branches in the order of their names, and of each at most `max` of its
+ * commits, the newest first. What is in two branches is visited in both. Blocks.
  */
 bool agent_commits_list(struct store *store, size_t max,
-	bool (*visit)(void *data, const struct agent_commit *commit), void *data,
-	struct error *err) ATTR_NODISCARD;
+	const struct agent_commits_visitor *visitor, struct error *err) ATTR_NODISCARD;
 
 #endif

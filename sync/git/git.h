@@ -43,6 +43,7 @@ struct git_step {
 /* What is going on in a collect. */
 struct collecting {
 	git_oid base, side_base, side_tree;
+	bool has_left;          // what cannot be read is told of the first alone
 	bool has_commits;       // the answer has come to the agent's commits: the tree is checked
 	struct list base_files; // of struct big_file: those of base
 	struct list files;      // of struct big_file: those that are there
@@ -102,12 +103,12 @@ struct git_transport {
 	struct delivering delivering;
 	struct arrival *arrival; // of commits, while they come; NULL
 	struct history history;
-	bool is_near;                // the sandbox is on this machine
-	bool has_lost_repository;    // the runtime's was deleted
-	bool has_current_repository; // it was sent the history as it is, by whom ever
-	bool sends_pack;             // it is sent commits, and not only where the refs are
-	struct id_set shared;        // what SIDE has of the history; for the next stream alone
-	char note[256];              // what the next collect is to say
+	bool is_near;                  // the sandbox is on this machine
+	bool has_lost_repository;      // the runtime's was deleted
+	bool has_current_repository;   // it was sent the history as it is, by whom ever
+	bool sends_pack;               // it is sent commits, and not only where the refs are
+	struct id_set shared;          // what SIDE has of the history; for the next stream alone
+	char note[TRANSPORT_NOTE_MAX]; // what the next collect is to say
 };
 
 static inline struct git_transport *git_from(struct transport *transport)
@@ -121,6 +122,9 @@ void git_begin(struct git_transport *git, void (*begin)(struct git_transport *gi
 	void (*end)(struct git_transport *git, const struct error *err), void *data);
 void git_run(struct git_transport *git, const struct git_step *step);
 void git_end(struct git_transport *git, const struct error *err); // NULL: all is well
+
+/* Adds to what the collect that runs is to say. "" adds nothing; too much loses its end. */
+void git_tell_user(struct git_transport *git, const char *format, ...) ATTR_PRINTF(2, 3);
 
 /* Work: the store, opened where it is not. */
 bool git_open_store(struct git_transport *git, struct error *err) ATTR_NODISCARD;

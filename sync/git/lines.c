@@ -21,6 +21,7 @@ static const struct {
 	[LINE_PRINT] = {"print", "t"},
 	[LINE_KEPT] = {"kept", "t"},
 	[LINE_SHARED] = {"shared", ""},
+	[LINE_BASE] = {"base", "i"},
 	[LINE_REF] = {"ref", "it"},
 	[LINE_FAIL] = {"fail", "t"},
 	[LINE_END] = {"end", "n"},

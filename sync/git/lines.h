@@ -22,6 +22,7 @@
  *     print TEXT               the history's print when it was last sent
  *     kept TEXT                HEAD was not moved, for the agent has moved it
  *     shared                   the history that was sent is in SIDE, too
+ *     base ID                  a commit that those build upon, which the agent may not have made
  *     ref ID NAME              a branch of commits that the agent made
  *     fail WHY                 the script cannot go on
  *     end STATUS               the last word, even if the script has died
@@ -40,6 +41,7 @@ enum line_kind {
 	LINE_PRINT,
 	LINE_KEPT,
 	LINE_SHARED,
+	LINE_BASE,
 	LINE_REF,
 	LINE_FAIL,
 	LINE_END,
@@ -51,7 +53,7 @@ enum { LINE_PATH_MAX = 4096, LINE_FIELDS_MAX = 4 };
 /* The texts are terminated and valid until the next call. */
 struct line {
 	enum line_kind kind;
-	git_oid id;         // of tree, big, have, ref
+	git_oid id;         // of tree, big, have, base, ref
 	uint64_t number;    // size of big, count of objects, status of end
 	bool is_executable; // of big
 	const char *text;   // path, name, or why; NULL where the kind has none

@@ -6,6 +6,5 @@
 
 /* The store's list of commits whose parents it does not have, as git keeps it. Blocks. */
 bool shallow_add(struct store *store, const git_oid *id, struct error *err) ATTR_NODISCARD;
-bool shallow_has(struct store *store, const git_oid *id);
 
 #endif

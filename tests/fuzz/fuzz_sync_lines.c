@@ -41,6 +41,7 @@ static const struct {
 	[LINE_PRINT] = {"print", 1},
 	[LINE_KEPT] = {"kept", 1},
 	[LINE_SHARED] = {"shared", 0},
+	[LINE_BASE] = {"base", 1},
 	[LINE_REF] = {"ref", 2},
 	[LINE_FAIL] = {"fail", 1},
 	[LINE_END] = {"end", 1},

@@ -151,13 +151,6 @@ class Turns(SyncCase):
         after = {str(path): path.read_bytes() for path in (self.work / '.git').rglob('*')
                  if path.is_file()}
         self.assertEqual(before, after)
-        client.prompt(session, 'say more')
-        told = [text for text in self.notices(client) if 'second' in text]
-        self.assertEqual(len(told), 1, self.notices(client))
-        name = told[0].split('in the store as ')[1]
-        store, = (self.state / 'stores').iterdir()
-        run('fetch', '-q', str(store), name)
-        self.assertEqual(run('log', '-1', '--format=%s', 'FETCH_HEAD'), 'second\n')
 
     def test_session_mode_syncs_at_the_start_and_at_the_end_only(self):
         (self.work / 'a').write_text('1')

@@ -166,6 +166,7 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 		{"acp-broker conflicts show --runtime a", COMMAND_CONFLICTS_SHOW, OPTION_RUNTIME,
 			"a"},
 		{"acp-broker conflicts take a local", COMMAND_CONFLICTS_TAKE, 0, "a local"},
+		{"acp-broker commits list --json", COMMAND_COMMITS_LIST, OPTION_JSON, ""},
 		{"acp-broker sessions list --json", COMMAND_SESSIONS_LIST, OPTION_JSON, ""},
 		{"acp-broker sessions collect", COMMAND_SESSIONS_COLLECT, 0, ""},
 		{"acp-broker sessions collect a", COMMAND_SESSIONS_COLLECT, 0, "a"},
@@ -202,6 +203,8 @@ static void test_commands_on_a_store_run_no_agent(void **state)
 	assert_true(parse(&options, "acp-broker checkpoints list", &line, 0, &err));
 	assert_true(options_is_for_store(&options));
 	assert_true(parse(&options, "acp-broker conflicts take a local", &line, 0, &err));
+	assert_true(options_is_for_store(&options));
+	assert_true(parse(&options, "acp-broker commits list", &line, 0, &err));
 	assert_true(options_is_for_store(&options));
 	static const char *const others[] = {"acp-broker", "acp-broker check", "acp-broker help",
 		"acp-broker version", "acp-broker checkpoints --help"};
@@ -248,15 +251,14 @@ static void test_mistakes_say_what_was_expected(void **state)
 		{"acp-broker chekc", "unknown command \"chekc\": did you mean check?"},
 		{"acp-broker claude-agent-acp",
 			"unknown command \"claude-agent-acp\": expected check, checkpoints, "
-			"conflicts, sessions, sandboxes, help or version; an agent goes after --: "
-			"acp-broker "
-			"-- "
-			"claude-agent-acp"},
+			"conflicts, commits, sessions, sandboxes, help or version; an agent goes "
+			"after --: acp-broker -- claude-agent-acp"},
 		{"acp-broker check version", "expected one command, got check and version"},
 		{"acp-broker checkpoints", "checkpoints: expected list, show, diff, rollback or "
 					   "restore"},
 		{"acp-broker conflicts drop", "conflicts: expected list, show or take, got "
 					      "\"drop\""},
+		{"acp-broker commits", "commits: expected list"},
 		{"acp-broker checkpoints lst", "unknown command \"lst\": did you mean list?"},
 		{"acp-broker checkpionts list",
 			"unknown command \"checkpionts\": did you mean checkpoints?"},
@@ -275,7 +277,7 @@ static void test_mistakes_say_what_was_expected(void **state)
 			"--stat goes with checkpoints show or checkpoints diff alone"},
 		{"acp-broker --json -- agent",
 			"--json goes with test-provider, checkpoints list, conflicts list, "
-			"sessions list, sessions show or sandboxes list alone"},
+			"commits list, sessions list, sessions show or sandboxes list alone"},
 		{"acp-broker sandboxes stop x --discard",
 			"--discard goes with sandboxes delete alone"},
 		{"acp-broker sandboxes delete",
@@ -363,7 +365,7 @@ static void test_tables_are_readable_to_their_end(void **state)
 		commands++;
 	}
 	assert_int_equal(options, 13);
-	assert_int_equal(commands, 21);
+	assert_int_equal(commands, 22);
 }
 
 int main(void)

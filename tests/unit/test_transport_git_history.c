@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "sync/git/commits.h"
 #include "tests/unit/transport_fixture.h"
 
 static const git_oid *const nothing = &store_empty_tree;
@@ -239,102 +238,6 @@ static void test_a_repository_that_is_not_current_is_brought_up_to_date(void **s
 	stage_collect(stage, &tree);
 }
 
-/* ---- the agent's commits ---- */
-
-static bool note_commit(void *data, const struct agent_commit *commit)
-{
-	struct buf *text = data;
-	assert_true(buf_append_format(
-		text, NULL, "%s %s %s\n", commit->branch, commit->author, commit->subject));
-	return true;
-}
-
-static void assert_commits(struct stage *stage, const char *expected)
-{
-	struct buf text;
-	struct error err;
-	buf_init(&text, 4096);
-	assert_true(agent_commits_list(&stage->place->store, 100, note_commit, &text, &err));
-	char *said = mem_strndup(buf_span(&text));
-	assert_string_equal(said, expected);
-	free(said);
-	buf_finish(&text);
-}
-
-static void fetch_here(struct stage *stage)
-{
-	place_run(stage->place,
-		"git --git-dir=../state/store fsck --strict\n"
-		"git fetch -q ../state/store 'refs/acp-broker/agent/*:refs/agent/*'");
-}
-
-static void test_the_agents_commits_come_back(void **state)
-{
-	struct stage *stage = *state;
-	git_oid tree = stage_send_first(stage, repository);
-	assert_commits(stage, "");
-	stage_there(stage, "git commit -qam 'First of mine'; echo z > z; git add z;"
-			   "git -c user.name=Agent commit -qm Second -m 'and a body'");
-	tree = stage_collect(stage, &tree);
-	assert_string_equal(stage->collected.note, "");
-	assert_commits(stage, "main A Second\nmain A First of mine\n");
-	fetch_here(stage);
-	place_run(stage->place, "test $(git log --format=%s -1 refs/agent/main) = Second;"
-				"test \"$(git show refs/agent/main:z)\" = z; git fsck --strict");
-	tree = stage_collect(stage, &tree);
-	stage_there(stage,
-		"git checkout -q -b other HEAD~1; echo o > o; git add o; git commit -qm Other");
-	tree = stage_collect(stage, &tree);
-	assert_commits(stage, "main A Second\nmain A First of mine\nother A Other\n");
-	fetch_here(stage);
-}
-
-static void test_a_branch_that_grows_keeps_its_name(void **state)
-{
-	struct stage *stage = *state;
-	git_oid tree = stage_send_first(stage, repository);
-	stage_there(stage, "git commit -qam first");
-	tree = stage_collect(stage, &tree);
-	stage_there(
-		stage, "git commit -q --allow-empty -m then; git commit -q --allow-empty -m last");
-	stage_collect(stage, &tree);
-	assert_commits(stage, "main A last\nmain A then\nmain A first\n");
-}
-
-static void test_a_rewritten_branch_keeps_what_it_was(void **state)
-{
-	struct stage *stage = *state;
-	git_oid tree = stage_send_first(stage, repository);
-	stage_there(stage, "git commit -qam draft");
-	tree = stage_collect(stage, &tree);
-	stage_there(stage, "git commit -q --amend -m final");
-	stage_collect(stage, &tree);
-	char *ids = place_ask(stage->place, "git --git-dir=../state/store for-each-ref "
-					    "--format='%(subject)' refs/acp-broker/agent");
-	assert_string_equal(ids, "final\ndraft\n");
-	free(ids);
-	fetch_here(stage);
-}
-
-static void test_commits_that_no_tree_can_have_are_left_where_they_are(void **state)
-{
-	struct stage *stage = *state;
-	git_oid tree = stage_send_first(stage, repository);
-	stage_there(stage,
-		"git hash-object -w --stdin </dev/null\n"
-		"tree=$(printf '100644 .GIT\\0\\346\\235\\342\\233\\262\\321\\326CK"
-		"\\213)\\256wZ\\330\\302\\344\\214S\\221' |"
-		" git hash-object -t tree -w --literally --stdin)\n"
-		"git update-ref refs/heads/evil $(git commit-tree -m evil -p HEAD $tree)\n"
-		"echo fine > fine");
-	git_oid there = stage_collect(stage, &tree);
-	assert_paths(stage->place, &there, "a\nb\nfine\nnew\n");
-	assert_commits(stage, "");
-	there = stage_collect(stage, &there);
-	assert_non_null(strstr(stage->collected.note, "commits were not taken"));
-	place_run(stage->place, "git --git-dir=../state/store fsck --strict");
-}
-
 #define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
 
 int main(void)
@@ -352,10 +255,6 @@ int main(void)
 		STAGE_TEST(test_a_repository_of_the_agents_is_left_alone),
 		STAGE_TEST(test_few_scripts_are_started),
 		STAGE_TEST(test_a_repository_that_is_not_current_is_brought_up_to_date),
-		STAGE_TEST(test_the_agents_commits_come_back),
-		STAGE_TEST(test_a_branch_that_grows_keeps_its_name),
-		STAGE_TEST(test_a_rewritten_branch_keeps_what_it_was),
-		STAGE_TEST(test_commits_that_no_tree_can_have_are_left_where_they_are),
 	};
 	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
 }

@@ -33,6 +33,9 @@ list_commits() {
 
 tell_commits() {
 	say commits
+	sed -n 's/^-//p' "$work/commits" | while read -r base; do
+		say base "$base"
+	done
 	while read -r id ref; do
 		while read -r made; do
 			[ "$made" != "$id" ] || say ref "$id" "${ref#refs/heads/}"

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "broker/command.h"
+#include "sync/git/commits.h"
+#include "sync/id.h"
+
+enum {
+	COMMITS_MAX = 4096,   // of a branch
+	COMMITS_PRINTED = 20, // the same, for people
+	ID_PRINTED = 12,      // digits
+};
+
+/* A branch, as it is read; all of them may be many. */
+struct listing {
+	struct command_context *context;
+	struct json_writer *writer; // NULL: for people
+	size_t branches;
+	size_t commits; // of the branch in hand
+};
+
+/* ---- what fetches a branch ---- */
+
+static void quote(struct buf *out, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789/._-+=:@%,";
+	if (word[strspn(word, plain)] == '\0') {
+		(void)!buf_append(out, span_of(word), NULL);
+		return;
+	}
+	(void)!buf_append(out, SPAN_LITERAL("'"), NULL);
+	for (; *word; word++) {
+		struct span one = {word, 1};
+		(void)!buf_append(out, *word == '\'' ? SPAN_LITERAL("'\\''") : one, NULL);
+	}
+	(void)!buf_append(out, SPAN_LITERAL("'"), NULL);
+}
+
+/* A line for a shell, whatever the agent has called its branch; the caller frees it. */
+static char *fetch_line(const struct listing *listing, const char *ref)
+{
+	struct buf line;
+	buf_init(&line, SIZE_MAX / 2);
+	(void)!buf_append(&line, SPAN_LITERAL("git fetch "), NULL);
+	quote(&line, listing->context->store.path);
+	(void)!buf_append(&line, SPAN_LITERAL(" "), NULL);
+	quote(&line, ref);
+	char *text = mem_strndup(buf_span(&line));
+	buf_finish(&line);
+	return text;
+}
+
+/* ---- for programs ---- */
+
+static void write_branch(
+	struct listing *listing, const char *ref, const git_oid *tip, const char *fetch)
+{
+	struct json_writer *writer = listing->writer;
+	char id[ID_TEXT_SIZE];
+	json_write_object(writer);
+	command_write_member(writer, "branch", ref + sizeof(AGENT_COMMITS_REFS) - 1);
+	command_write_member(writer, "id", id_text(id, tip));
+	command_write_member(writer, "ref", ref);
+	command_write_member(writer, "fetch", fetch);
+	json_write_key(writer, "commits");
+	json_write_array(writer);
+}
+
+static void write_commit(struct json_writer *writer, const struct agent_commit *commit)
+{
+	char id[ID_TEXT_SIZE];
+	json_write_object(writer);
+	command_write_member(writer, "id", id_text(id, &commit->id));
+	json_write_key(writer, "time");
+	json_write_int(writer, commit->time);
+	command_write_member(writer, "author", commit->author);
+	command_write_member(writer, "subject", commit->subject);
+	json_write_object_end(writer);
+}
+
+/* ---- for people ---- */
+
+static void print_branch(const struct listing *listing, const char *ref, const char *fetch)
+{
+	command_print_path(ref + sizeof(AGENT_COMMITS_REFS) - 1);
+	fputs("\n    ", stdout);
+	command_print(listing->context, span_of(fetch));
+	putchar('\n');
+}
+
+static void print_commit(const struct listing *listing, const struct agent_commit *commit)
+{
+	char time[COMMAND_TIME_SIZE];
+	char id[ID_TEXT_SIZE];
+	printf("    %.*s  %s  ", ID_PRINTED, id_text(id, &commit->id),
+		command_time(time, commit->time));
+	command_print(listing->context, span_of(commit->author));
+	fputs(": ", stdout);
+	command_print(listing->context, span_of(commit->subject));
+	putchar('\n');
+}
+
+/* ---- list ---- */
+
+static void end_branch(const struct listing *listing)
+{
+	if (listing->branches == 0) {
+		return;
+	}
+	if (listing->writer) {
+		json_write_array_end(listing->writer);
+		json_write_object_end(listing->writer);
+	} else if (listing->commits > COMMITS_PRINTED) {
+		printf("    and %zu more\n", listing->commits - COMMITS_PRINTED);
+	}
+}
+
+static bool on_branch(void *data, const char *branch, const git_oid *tip)
+{
+	struct listing *listing = data;
+	size_t size = sizeof(AGENT_COMMITS_REFS) + strlen(branch);
+	char *ref = mem_alloc(size);
+	snprintf(ref, size, AGENT_COMMITS_REFS "%s", branch);
+	char *fetch = fetch_line(listing, ref);
+	end_branch(listing);
+	listing->branches++;
+	listing->commits = 0;
+	if (listing->writer) {
+		write_branch(listing, ref, tip, fetch);
+	} else {
+		print_branch(listing, ref, fetch);
+	}
+	free(fetch);
+	free(ref);
+	return true;
+}
+
+static bool on_commit(void *data, const struct agent_commit *commit)
+{
+	struct listing *listing = data;
+	listing->commits++;
+	if (listing->writer) {
+		write_commit(listing->writer, commit);
+	} else if (listing->commits <= COMMITS_PRINTED) {
+		print_commit(listing, commit);
+	}
+	return true;
+}
+
+static bool list(struct listing *listing, struct error *err)
+{
+	struct agent_commits_visitor visitor = {on_branch, on_commit, listing};
+	bool ok = agent_commits_list(&listing->context->store, COMMITS_MAX, &visitor, err);
+	end_branch(listing);
+	return ok;
+}
+
+struct writing {
+	struct listing *listing;
+	bool *ok;
+	struct error *err;
+};
+
+static void write_listing(struct json_writer *writer, const void *data)
+{
+	const struct writing *writing = data;
+	command_write_member(writer, "store", writing->listing->context->store.path);
+	json_write_key(writer, "branches");
+	json_write_array(writer);
+	writing->listing->writer = writer;
+	*writing->ok = list(writing->listing, writing->err);
+	json_write_array_end(writer);
+}
+
+bool command_commits_list(struct command_context *context, struct error *err)
+{
+	struct listing listing = {.context = context};
+	if (context->options->flags & OPTION_JSON) {
+		bool ok = false;
+		struct writing writing = {&listing, &ok, err};
+		return command_print_json(write_listing, &writing, err) && ok;
+	}
+	bool ok = list(&listing, err);
+	if (ok && listing.branches == 0) {
+		fputs("acp-broker: no agent has committed anything here\n", stderr);
+	}
+	return ok;
+}

@@ -1,0 +1,145 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The commits that an agent makes in its copy: told, listed, and fetched by whoever wants them."""
+
+import re
+import subprocess
+
+import case
+
+from repository_case import RepositoryCase
+
+COMMIT = 'git -c user.name=Bot -c user.email=b@b commit -q --allow-empty'
+HINT = ': acp-broker commits list says how to fetch them'
+
+
+class Commits(RepositoryCase):
+    def setUp(self):
+        super().setUp()
+        self.repository()
+
+    def told(self, client):
+        return [text for text in self.notices(client) if 'committed' in text]
+
+    def ids(self, where, *branches):
+        return [self.git('rev-parse', '--short=12', branch, where=where).strip()
+                for branch in branches]
+
+    def fetch(self, line):
+        """A person pastes the line into a shell; what came is in FETCH_HEAD."""
+        subprocess.run(['sh', '-ec', line], cwd=self.work, env=self.environment(), check=True,
+                       capture_output=True, stdin=subprocess.DEVNULL)
+        return self.git('log', '--format=%s', 'FETCH_HEAD').split('\n')[:-1]
+
+    def test_two_branches_are_told_with_the_answer_and_listed(self):
+        before = self.folder_of_git()
+        client, session = self.opened()
+        self.prompt(client, session, 'echo 2 > a', f'{COMMIT} -am second', f'{COMMIT} -m third',
+                    'git checkout -q -b fix/it HEAD~2', f'{COMMIT} -m Fixed')
+        runtime = self.runtime(client, session)
+        fixed, third, second = self.ids(runtime, 'fix/it', 'main', 'main~1')
+        text, = self.told(client)
+        self.assertTrue(text.endswith(
+            f'; the agent has committed to fix/it at {fixed} (1 commit: "Fixed"), main at {third} '
+            f'(2 commits: "third", "second"){HINT}'), text)
+        self.assertEqual(self.folder_of_git(), before)
+        client.prompt(session, 'say more')
+        self.assertEqual(len(self.told(client)), 1)
+        store, = (self.state / 'stores').iterdir()
+        out, said = self.command('commits', 'list')
+        self.assertEqual(said, '')
+        self.assertEqual(re.sub(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d', 'TIME', out),
+                         f'fix/it\n'
+                         f'    git fetch {store} refs/acp-broker/agent/fix/it\n'
+                         f'    {fixed}  TIME  Bot: Fixed\n'
+                         f'main\n'
+                         f'    git fetch {store} refs/acp-broker/agent/main\n'
+                         f'    {third}  TIME  Bot: third\n'
+                         f'    {second}  TIME  Bot: second\n')
+        lines = [line.strip() for line in out.split('\n') if 'git fetch' in line]
+        self.assertEqual(self.fetch(lines[0]), ['Fixed', 'first'])
+        self.assertEqual(self.fetch(lines[1]), ['third', 'second', 'first'])
+        self.git('fsck', '--strict')
+        self.assertFalse((self.work / '.git/shallow').exists())
+
+    def test_what_the_last_collect_finds_is_told(self):
+        client, session = self.opened()
+        client.prompt(session, 'say x')
+        runtime = self.runtime(client, session)
+        self.git('commit', '-q', '--allow-empty', '-m', 'late', where=runtime)
+        self.ended(client)
+        self.assertEqual(len(re.findall(r'committed to main .*"late"', client.stderr)), 1,
+                         client.stderr)
+        self.assertIn(HINT, client.stderr)
+        self.assertEqual(len(self.told(client)), 1)  # the editor still reads
+        self.assertEqual([c['subject'] for b in self.commits() for c in b['commits']], ['late'])
+
+    def test_session_mode_tells_at_the_end(self):
+        client, session = self.opened(sync='session-bidirectional')
+        self.prompt(client, session, f'{COMMIT} -m one', f'{COMMIT} -m two',
+                    'git checkout -q -b other', f'{COMMIT} -m three')
+        self.assertEqual(self.told(client), [])
+        self.ended(client)
+        self.assertRegex(client.stderr, r'committed to main at \w+ \(2 commits: "two", "one"\), '
+                         r'other at \w+ \(3 commits: "three", "two", "one"\)')
+        listed = {b['branch']: [c['subject'] for c in b['commits']] for b in self.commits()}
+        self.assertEqual(listed, {'main': ['two', 'one'], 'other': ['three', 'two', 'one']})
+
+    def test_the_next_broker_tells_what_is_new_alone(self):
+        client, session = self.opened()
+        self.prompt(client, session, f'{COMMIT} -m one')
+        self.ended(client)
+        before = self.commits()
+        client, session = self.opened()
+        client.prompt(session, 'say x')
+        self.assertEqual(self.told(client), [])
+        self.assertEqual(self.commits(), before)
+        self.prompt(client, session, f'{COMMIT} -m two')
+        text, = self.told(client)
+        self.assertIn('(1 commit: "two")', text)
+        self.ended(client)
+        branch, = self.commits()
+        self.assertEqual([c['subject'] for c in branch['commits']], ['two', 'one'])
+        self.assertEqual(branch['commits'][1:], before[0]['commits'])
+
+    def test_a_branch_whose_name_is_a_command_is_fetched_by_its_line(self):
+        """A name of git's may hold nearly anything but blanks; the line is for a shell."""
+        name = "it's;touch$IFS$PWD/ran;$(touch$IFS$PWD/ran)&'"
+        client, session = self.opened()
+        runtime = self.runtime(client, session)
+        self.git('checkout', '-q', '-b', name, where=runtime)
+        self.git('commit', '-q', '--allow-empty', '-m', 'odd', where=runtime)
+        client.prompt(session, 'say x')
+        self.assertIn(name, self.told(client)[0])
+        branch, = self.commits()
+        self.assertEqual(branch['branch'], name)
+        self.assertEqual(self.fetch(branch['fetch']), ['odd', 'first'])
+        self.assertFalse((self.work / 'ran').exists())
+
+    def test_of_many_commits_the_newest_are_printed(self):
+        client, session = self.opened()
+        self.prompt(client, session, 'for n in $(seq 25); do '
+                    f'{COMMIT} -m "number $n"; done')
+        self.assertIn('(25 commits: "number 25", "number 24", "number 23" and 22 more)',
+                      self.told(client)[0])
+        out, _ = self.command('commits', 'list')
+        self.assertEqual(out.count('number'), 20)
+        self.assertTrue(out.endswith('Bot: number 6\n    and 5 more\n'), out)
+        branch, = self.commits()
+        self.assertEqual([c['subject'] for c in branch['commits']],
+                         [f'number {n}' for n in range(25, 0, -1)])
+        self.assertEqual((branch['id'], branch['ref']),
+                         (branch['commits'][0]['id'], 'refs/acp-broker/agent/main'))
+        self.assertEqual({c['author'] for c in branch['commits']}, {'Bot'})
+
+    def test_where_no_agent_has_committed(self):
+        client, session = self.opened()
+        client.prompt(session, 'say x')
+        self.ended(client)
+        self.assertEqual(self.command('commits', 'list'),
+                         ('', 'acp-broker: no agent has committed anything here\n'))
+        self.assertEqual(self.commits(), [])
+
+
+if __name__ == '__main__':
+    case.main()

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* What becomes of the commits that an agent makes in the runtime's repository. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/utf8.h"
+#include "sync/git/commits.h"
+#include "tests/unit/transport_fixture.h"
+
+static const char repository[] =
+	"git init -q; git config user.name 'The User'; git config user.email u@example.org\n"
+	"echo a > a; git add a; git commit -qm one\n"
+	"git branch old; echo b > b; git add b; git commit -qm two; echo changed > a\n";
+
+static const char fetch_hint[] = ": acp-broker commits list says how to fetch them";
+
+/* ---- what is in the store ---- */
+
+struct listed {
+	struct buf text;
+	const char *branch;
+};
+
+static bool list_branch(void *data, const char *branch, const git_oid *tip)
+{
+	((struct listed *)data)->branch = branch;
+	return true;
+}
+
+static bool list_commit(void *data, const struct agent_commit *commit)
+{
+	struct listed *listed = data;
+	assert_true(buf_append_format(&listed->text, NULL, "%s %s %s\n", listed->branch,
+		commit->author, commit->subject));
+	return true;
+}
+
+static char *commits_of(struct stage *stage, size_t max)
+{
+	struct listed listed;
+	struct error err;
+	struct agent_commits_visitor visitor = {list_branch, list_commit, &listed};
+	buf_init(&listed.text, 1 << 20);
+	assert_true(agent_commits_list(&stage->place->store, max, &visitor, &err));
+	char *said = mem_strndup(buf_span(&listed.text));
+	buf_finish(&listed.text);
+	return said;
+}
+
+static void assert_commits(struct stage *stage, const char *expected)
+{
+	char *said = commits_of(stage, 100);
+	assert_string_equal(said, expected);
+	free(said);
+}
+
+static void fetch_here(struct stage *stage)
+{
+	place_run(stage->place,
+		"git --git-dir=../state/store fsck --strict\n"
+		"git fetch -q ../state/store 'refs/acp-broker/agent/*:refs/agent/*'");
+}
+
+/* The note with the ids in the place of "ID", which are those of the branches named. */
+static void assert_note(struct stage *stage, const char *branches, const char *format)
+{
+	char script[400], expected[TRANSPORT_NOTE_MAX] = "";
+	snprintf(script, sizeof(script),
+		"for b in %s; do git rev-parse $b | cut -c -12 | tr -d '\\n'; done", branches);
+	char *ids = stage_ask(stage, script);
+	const char *at = ids;
+	for (size_t len = 0; *format; len = strlen(expected)) {
+		bool is_id = strncmp(format, "ID", 2) == 0;
+		snprintf(expected + len, sizeof(expected) - len, "%.*s", is_id ? 12 : 1,
+			is_id ? at : format);
+		at += is_id ? 12 : 0;
+		format += is_id ? 2 : 1;
+	}
+	free(ids);
+	assert_string_equal(stage->collected.note, expected);
+}
+
+static void test_the_agents_commits_come_back(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	assert_commits(stage, "");
+	stage_there(stage, "git commit -qam 'First of mine'; echo z > z; git add z;"
+			   "git -c user.name=Agent commit -qm Second -m 'and a body'");
+	tree = stage_collect(stage, &tree);
+	assert_commits(stage, "main A Second\nmain A First of mine\n");
+	fetch_here(stage);
+	place_run(stage->place, "test $(git log --format=%s -1 refs/agent/main) = Second;"
+				"test \"$(git show refs/agent/main:z)\" = z; git fsck --strict");
+	stage_there(stage,
+		"git checkout -q -b other HEAD~1; echo o > o; git add o; git commit -qm Other");
+	tree = stage_collect(stage, &tree);
+	assert_commits(stage, "main A Second\nmain A First of mine\nother A Other\n"
+			      "other A First of mine\n");
+	char *said = commits_of(stage, 1);
+	assert_string_equal(said, "main A Second\nother A Other\n");
+	free(said);
+	fetch_here(stage);
+}
+
+static void test_a_branch_that_grows_keeps_its_name(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	stage_there(stage, "git commit -qam first");
+	tree = stage_collect(stage, &tree);
+	stage_there(
+		stage, "git commit -q --allow-empty -m then; git commit -q --allow-empty -m last");
+	stage_collect(stage, &tree);
+	assert_commits(stage, "main A last\nmain A then\nmain A first\n");
+}
+
+static void test_a_rewritten_branch_keeps_what_it_was(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	stage_there(stage, "git commit -qam draft");
+	tree = stage_collect(stage, &tree);
+	stage_there(stage, "git commit -q --amend -m final");
+	stage_collect(stage, &tree);
+	char *ids = place_ask(stage->place, "git --git-dir=../state/store for-each-ref "
+					    "--format='%(subject)' refs/acp-broker/agent");
+	assert_string_equal(ids, "final\ndraft\n");
+	free(ids);
+	fetch_here(stage);
+}
+
+/* Neither the first commit of all nor one whose parent is in the store, too, is the agent's. */
+static void test_what_the_agent_built_upon_is_not_its_own(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	stage_there(stage, "git commit -qam mine; git checkout -q -b early HEAD~2\n"
+			   "git commit -q --allow-empty -m early");
+	stage_collect(stage, &tree);
+	assert_commits(stage, "early A early\nmain A mine\n");
+	fetch_here(stage);
+	place_run(stage->place, "test ! -e .git/shallow; git fsck --strict\n"
+				"test $(git rev-list --count refs/agent/main) = 3");
+}
+
+static void test_a_history_of_the_agents_own_is_its_own_from_the_first_commit_on(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, "git init -q -b fresh; echo a > a");
+	stage_there(stage, "git config user.name A; git config user.email a@b\n"
+			   "git add a; git commit -qm root");
+	tree = stage_collect(stage, &tree);
+	stage_there(stage, "git commit -q --allow-empty -m next");
+	stage_collect(stage, &tree);
+	assert_commits(stage, "fresh A next\nfresh A root\n");
+	place_run(stage->place, "git --git-dir=../state/store fsck --strict");
+}
+
+static void test_commits_that_no_tree_can_have_are_left_where_they_are(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	stage_there(stage,
+		"git hash-object -w --stdin </dev/null\n"
+		"tree=$(printf '100644 .GIT\\0\\346\\235\\342\\233\\262\\321\\326CK"
+		"\\213)\\256wZ\\330\\302\\344\\214S\\221' |"
+		" git hash-object -t tree -w --literally --stdin)\n"
+		"git update-ref refs/heads/evil $(git commit-tree -m evil -p HEAD $tree)\n"
+		"echo fine > fine");
+	git_oid there = stage_collect(stage, &tree);
+	assert_paths(stage->place, &there, "a\nb\nfine\n");
+	assert_commits(stage, "");
+	assert_non_null(strstr(stage->collected.note, "commits were not taken"));
+	place_run(stage->place, "git --git-dir=../state/store fsck --strict");
+}
+
+/* ---- what the user is told ---- */
+
+static void test_they_are_told_by_the_collect_that_finds_them(void **state)
+{
+	struct stage *stage = *state;
+	char expected[400];
+	git_oid tree = stage_send_first(stage, repository);
+	stage_there(stage,
+		"git commit -qam one\n"
+		"for n in 2 3 4 5; do git commit -q --allow-empty -m \"number $n\"; done\n"
+		"git checkout -q -b fix/it HEAD~5; git commit -q --allow-empty -m 'It is'");
+	tree = stage_collect(stage, &tree);
+	snprintf(expected, sizeof(expected),
+		"the agent has committed to fix/it at ID (1 commit: \"It is\"), main at ID (5 "
+		"commits: \"number 5\", \"number 4\", \"number 3\" and 2 more)%s",
+		fetch_hint);
+	assert_note(stage, "fix/it main", expected);
+	tree = stage_collect(stage, &tree);
+	assert_string_equal(stage->collected.note, "");
+	stage_restart(stage);
+	stage_prepare(stage);
+	tree = stage_collect(stage, &tree);
+	assert_string_equal(stage->collected.note, "");
+	stage_there(stage, "git commit -q --allow-empty -m Further");
+	tree = stage_collect(stage, &tree);
+	snprintf(expected, sizeof(expected),
+		"the agent has committed to fix/it at ID (1 commit: \"Further\")%s", fetch_hint);
+	assert_note(stage, "fix/it", expected);
+}
+
+static void test_no_more_is_told_than_there_is_room_for(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	stage_there(stage,
+		"for n in 1 2 3 4 5 6 7; do git checkout -q -b branch$n main\n"
+		"git commit -q --allow-empty -m \"$(printf '\\342\\202\\254%.0s' $(seq 40)) $n\"\n"
+		"git commit -q --allow-empty -m 'say \"\\\"'\n"
+		"git commit -q --allow-empty -m \"$(printf 'a\\033[2Jb\\302\\233c')\"; done");
+	stage_collect(stage, &tree);
+	const char *note = stage->collected.note;
+	size_t len = strlen(note);
+	assert_non_null(strstr(note, "branch1 at "));
+	assert_null(strstr(note, "branch6"));
+	assert_non_null(strstr(note, "(3 commits: \"a\\033[2Jb\\302\\233c\", \"say \\\""));
+	assert_non_null(strstr(note, "\342\202\254\"..."));
+	assert_true(len > 200 && len < 1024);
+	assert_int_equal(utf8_whole_length(span_of(note)), len);
+	const char *more = strstr(note, " more branches");
+	assert_non_null(more);
+	assert_string_equal(more + strlen(" more branches"), fetch_hint);
+}
+
+/* The files of this collect did not come, and the next one finds no commit that is new. */
+static void test_what_a_collect_found_that_failed_is_told_by_the_next(void **state)
+{
+	struct stage *stage = *state;
+	stage->place->store.big_file_bytes = 1000;
+	stage_restart(stage);
+	git_oid tree = stage_send_first(stage, repository);
+	stage_there(stage, "git commit -qam mine; head -c 5000 /dev/zero > big");
+	stage_program(stage, "cat", "[ \"$1\" = ./big ] && exit 1\nexec /bin/cat \"$@\"");
+	stage_collect_fails(stage, &tree, ERROR_PROTOCOL, "fetching big");
+	assert_commits(stage, "main A mine\n");
+	place_run(stage->place, "rm ../bin/cat");
+	stage_collect(stage, &tree);
+	assert_non_null(strstr(stage->collected.note, "committed to main"));
+}
+
+#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STAGE_TEST(test_the_agents_commits_come_back),
+		STAGE_TEST(test_a_branch_that_grows_keeps_its_name),
+		STAGE_TEST(test_a_rewritten_branch_keeps_what_it_was),
+		STAGE_TEST(test_what_the_agent_built_upon_is_not_its_own),
+		STAGE_TEST(test_a_history_of_the_agents_own_is_its_own_from_the_first_commit_on),
+		STAGE_TEST(test_commits_that_no_tree_can_have_are_left_where_they_are),
+		STAGE_TEST(test_they_are_told_by_the_collect_that_finds_them),
+		STAGE_TEST(test_no_more_is_told_than_there_is_room_for),
+		STAGE_TEST(test_what_a_collect_found_that_failed_is_told_by_the_next),
+	};
+	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
+}
