@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_internal.h"
+#include "broker/handshake.h"
 
 #include <stdio.h>
 
@@ -253,6 +253,13 @@ bool handshake_on_authenticated(
 {
 	buf_clear(&relay->authenticate);
 	return buf_append(&relay->authenticate, buf_span(&request->message), err);
+}
+
+bool handshake_on_logged_out(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	buf_clear(&relay->authenticate); // an agent that follows is logged in by nobody
+	return true;
 }
 
 /* ---- further agents ---- */

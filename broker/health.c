@@ -297,6 +297,16 @@ int health_count(const struct relay *relay)
 	return count;
 }
 
+void health_end(struct relay *relay)
+{
+	LIST_FOR_EACH(health, &relay->healths, struct health, link) {
+		store_weight_destroy(health->stores);
+		health->stores = NULL;
+		health->is_weighed = true;
+		answer_if_done(health);
+	}
+}
+
 void health_drop_peer(struct peer *peer)
 {
 	LIST_FOR_EACH(health, &peer->relay->healths, struct health, link) {

@@ -15,6 +15,9 @@ void health_call(struct relay *relay, const struct call *call);
 /* How many are not answered yet. */
 int health_count(const struct relay *relay);
 
+/* The broker ends: nobody waits for how large the stores are, and their size is told as unknown. */
+void health_end(struct relay *relay);
+
 /* The agent is about to be forgotten: nobody waits for its sandbox any more. */
 void health_drop_peer(struct peer *peer);
 

@@ -7,6 +7,7 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "broker/handshake.h"
 #include "broker/listing_records.h"
 
 static const char prefix[] = "\"acp-broker:";

@@ -19,6 +19,7 @@
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
 #include "broker/restore.h"
+#include "broker/handshake.h"
 
 /* ---- requests ---- */
 

@@ -203,6 +203,7 @@ void relay_end(struct relay *relay)
 	relay_order_end(relay);
 	relay_claim_end(relay);
 	listing_records_end(relay);
+	health_end(relay);
 	session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);
 	answer_for_editor(relay);
 	end_peers(relay, false);

@@ -405,25 +405,6 @@ void relay_toolhost_end_session(struct peer *peer, const char *agent_id);
 /* The agent has ended: the last state of its terminals is shown, and they end. */
 void relay_toolhost_end(struct peer *peer);
 
-/* ---- handshake.c: initialize and authenticate ---- */
-
-bool handshake_on_send(
-	struct relay *relay, struct request *request, const struct call *call, struct error *err);
-bool handshake_on_result(
-	struct relay *relay, struct request *request, const struct call *call, struct error *err);
-void handshake_on_over(struct relay *relay, struct request *request);
-bool handshake_keep_authenticate(
-	struct relay *relay, struct request *request, const struct call *call, struct error *err);
-bool handshake_on_authenticated(
-	struct relay *relay, struct request *request, const struct call *call, struct error *err);
-
-/* Inserts `"name":value` as the first member of an object of the message. */
-bool relay_insert_member(struct relay *relay, const struct call *call, struct span object,
-	const char *name, struct span value, struct error *err);
-
-/* A further agent: what the editor said to the first one is said to it again, ahead of the rest. */
-void handshake_repeat(struct peer *peer);
-
 /* ---- grant.c: policy on what an agent asks of the editor ---- */
 
 /* True where the request was answered or set aside; false: it passes. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "broker/in_flight.h"
+#include "broker/handshake.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
 #include "broker/relay_sync.h"
@@ -262,6 +263,7 @@ static const struct method methods[] = {
 	{.name = "authenticate",
 		.on_send = handshake_keep_authenticate,
 		.on_result = handshake_on_authenticated},
+	{.name = "logout", .on_result = handshake_on_logged_out},
 	{.name = "session/new",
 		.opens_session = true,
 		.on_send = check_room,

@@ -6,6 +6,7 @@
 #include "base/json_doc.h"
 #include "base/log.h"
 #include "broker/in_flight.h"
+#include "broker/handshake.h"
 
 /* ---- who serves ---- */
 

@@ -24,6 +24,8 @@ static const struct json_place secret_places[] = {
 	{1, "params.mcpServers[].headers[].value", 0},
 	{2, "params.env[].value", 0},
 	{3, "result.authMethods[].env", 0},
+	{4, "params.mcpServers[].url", 0}, // may hold a password or a token
+	{5, "params.mcpServers[].args", 0},
 };
 
 struct trace {

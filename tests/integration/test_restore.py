@@ -97,6 +97,20 @@ class Restore(Case):
         self.says('back again')
         self.assertEqual(len(self.heard('authenticate')), 2)
 
+    def test_after_logout_nobody_is_logged_in_again(self):
+        self.client = self.broker('--sessions', str(self.dir / 'memory'), '--need-auth',
+                                  options=self.config())
+        self.client.initialize()
+        self.client.call('authenticate', {'methodId': 'token'})
+        self.session = self.client.new_session(self.work)
+        self.client.call('logout', {})
+        self.die()
+        self.client.response(self.client.start_prompt(self.session, 'say x'))
+        self.assertEqual(len(self.heard('authenticate')), 1)
+        answer = self.client.response(self.client.start('session/new', {
+            'cwd': str(self.work), 'mcpServers': []}))
+        self.assertIn('error', answer.value)
+
     def test_every_session_of_it_and_whatever_is_asked(self):
         self.begin()
         second = self.client.new_session(self.work)

@@ -174,6 +174,21 @@ class Health(StatusCase):
         self.assertEqual((agent['roundTripUs'], agent['state']), (None, 'running'))
         client.prompt(client.new_session(self.work), 'say still here')
 
+    def test_what_is_asked_before_the_end_is_answered(self):
+        client = self.copied()
+        client.new_session(self.work)
+        store, = (self.state / 'stores').iterdir()
+        for i in range(300):  # to be looked at, one by one
+            folder = store / 'objects' / f'x{i}'
+            folder.mkdir()
+            for j in range(100):
+                (folder / str(j)).touch()
+        asked = [client.start('_broker/health') for _ in range(10)]
+        client.close_stdin()
+        client.wait(PATIENCE)
+        for request in asked:
+            fitting('health', client.answer(request))
+
     def test_an_agent_that_dies_while_it_is_asked(self):
         client = self.broker(options=self.config(health_timeout='60s'))
         client.initialize()

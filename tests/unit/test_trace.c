@@ -165,6 +165,16 @@ static void test_values_of_mcp_headers_are_masked(void **state)
 		"\"value\":\"***\"}]}]}}");
 }
 
+/* A password in an address, a key among the words of a command. */
+static void test_addresses_and_words_of_mcp_servers_are_masked(void **state)
+{
+	assert_masked("{\"params\":{\"mcpServers\":[{\"type\":\"http\",\"url\":"
+		      "\"https://me:word@h/?key=k\"},{\"command\":\"c\",\"args\":"
+		      "[\"--key\",\"k\"]}]}}",
+		"{\"params\":{\"mcpServers\":[{\"type\":\"http\",\"url\":"
+		"\"***\"},{\"command\":\"c\",\"args\":\"***\"}]}}");
+}
+
 static void test_values_of_a_terminals_environment_are_masked(void **state)
 {
 	assert_masked("{\"params\":{\"command\":\"ls\",\"env\":[{\"name\":\"N\","
@@ -295,6 +305,7 @@ int main(void)
 		TRACE_TEST(test_no_trace_is_fine),
 		TRACE_TEST(test_values_of_mcp_environments_are_masked),
 		TRACE_TEST(test_values_of_mcp_headers_are_masked),
+		TRACE_TEST(test_addresses_and_words_of_mcp_servers_are_masked),
 		TRACE_TEST(test_values_of_a_terminals_environment_are_masked),
 		TRACE_TEST(test_environments_of_login_methods_are_masked),
 		TRACE_TEST(test_the_same_names_elsewhere_are_shown),
