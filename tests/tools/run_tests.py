@@ -48,6 +48,10 @@ NOT_UNDER_VALGRIND = [
     'unit-tree_view',
 ]
 
+# Those in which the worker pool and the loop work at the same things.
+UNDER_TSAN = ['unit-keeper', 'unit-pool', 'unit-pool_end', 'unit-record_saver', 'unit-store_prune',
+              'unit-workspace']
+
 CASES = re.compile(r'^cases: (\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
 CMOCKA_PASSED = re.compile(r'^\[  PASSED  \] (\d+) test', re.M)
 CMOCKA_FAILED = re.compile(r'^\[  FAILED  \] (?:.*: )?(\d+) test', re.M)
@@ -167,10 +171,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--build', default='build')
     parser.add_argument('--asan', default='build-asan')
+    parser.add_argument('--tsan', default='build-tsan')
     parser.add_argument('--only', action='append',
-                        choices=('build', 'asan', 'valgrind', 'checks', 'lint'))
+                        choices=('build', 'asan', 'valgrind', 'tsan', 'checks', 'lint'))
+    parser.add_argument('--whole', action='store_true',
+                        help='under the sanitizers and valgrind, too, every test there is')
     chosen = parser.parse_args()
-    stages = chosen.only or ['checks', 'build', 'asan', 'valgrind']
+    stages = chosen.only or ['checks', 'build', 'asan', 'valgrind', 'tsan']
+    not_asan, not_valgrind = ([], []) if chosen.whole else (NOT_UNDER_ASAN, NOT_UNDER_VALGRIND)
     python = [sys.executable, '-B']
     tools = ROOT / 'tests' / 'tools'
     # Most of these programs wait, for deadlines and for each other: one more than there are CPUs.
@@ -185,14 +193,17 @@ def main():
         meson_test(count, 'tests', chosen.build, *beside)
     if 'asan' in stages:
         meson_test(count, 'tests under ASan and UBSan', chosen.asan, *beside,
-                   '--timeout-multiplier', '3', names=names_of(chosen.asan, None, NOT_UNDER_ASAN))
+                   '--timeout-multiplier', '3', names=names_of(chosen.asan, None, not_asan))
     if 'valgrind' in stages:
         meson_test(count, 'unit tests under valgrind', chosen.build,
                    '--timeout-multiplier', '10', '--wrapper',
                    'valgrind --quiet --error-exitcode=99 --leak-check=full --trace-children=no '
                    f'--suppressions={ROOT}/tests/tools/valgrind.supp',
-                   names=names_of(chosen.build, 'unit', NOT_UNDER_VALGRIND),
+                   names=names_of(chosen.build, 'unit', not_valgrind),
                    ACP_SYNC_HISTORIES='50')
+    if 'tsan' in stages:
+        meson_test(count, 'unit tests under TSan', chosen.tsan, '--timeout-multiplier', '5',
+                   names=UNDER_TSAN)
     for skipped in count.skipped:
         print(f'skipped in {skipped}')
     for first in count.unsteady:
