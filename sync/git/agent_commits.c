@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/path_quote.h"
 #include "sync/git/commits.h"
 #include "sync/git/commits_note.h"
 #include "sync/git/git.h"
@@ -91,11 +92,23 @@ static bool check_object(struct git_transport *git, struct line_object *object, 
 	return true;
 }
 
+bool git_refuse_untold(const struct line *line, struct error *err)
+{
+	char *why = path_quote(span_of(line->text));
+	error_set(err, ERROR_UNAVAILABLE, "git says there: %.200s", why);
+	free(why);
+	return false;
+}
+
 bool git_take_commits(
 	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
 {
 	struct arrival *arrival = arrival_of(git);
+	if (line->kind == LINE_UNTOLD) {
+		return git_refuse_untold(line, err);
+	}
 	if (line->kind == LINE_OBJECTS) {
+		lines->has_streams = true;
 		return git_receive_objects(git, lines, line->number, check_object, err);
 	}
 	if (line->kind == LINE_BASE) {
@@ -268,6 +281,14 @@ static bool keep_all(struct git_transport *git, struct error *err)
 	return true;
 }
 
+bool git_refuse_commits(struct git_transport *git, const struct error *why, struct error *err)
+{
+	git_drop_commits(git);
+	git_discard_received(git);
+	git_tell_user(git, "the agent's commits were not taken: %.200s", why->text);
+	return git_open_store(git, err);
+}
+
 bool git_keep_commits(struct git_transport *git, struct error *err)
 {
 	struct error keep_err;
@@ -277,11 +298,9 @@ bool git_keep_commits(struct git_transport *git, struct error *err)
 	bool kept = keep_all(git, &keep_err);
 	commits_note_end(&git->arrival->note);
 	git_tell_user(git, "%s", git->arrival->note.text);
-	git_drop_commits(git);
-	if (kept) {
-		return true;
+	if (!kept) {
+		return git_refuse_commits(git, &keep_err, err);
 	}
-	git_discard_received(git);
-	git_tell_user(git, "the agent's commits were not taken: %.200s", keep_err.text);
-	return git_open_store(git, err);
+	git_drop_commits(git);
+	return true;
 }

@@ -107,6 +107,47 @@ void git_discard_received(struct git_transport *git)
 	git->has_store = false;
 }
 
+static bool set_write_error(struct store *store, struct error *err)
+{
+	return error_set_git(store->git, err, "writing to the store %s", store->path);
+}
+
+/* One that is too large to be held. */
+static bool write_pieces(struct store *store, struct lines *lines, struct line_object *object,
+	git_oid *out_id, struct error *err)
+{
+	git_odb_stream *stream = NULL;
+	bool written = true;
+	if (store->git->odb_open_wstream(&stream, store->odb, object->left, object->type) < 0) {
+		return set_write_error(store, err);
+	}
+	while (written && object->left > 0) {
+		written = lines_next_piece(lines, object, err);
+		git_forget_error(store->git);
+		if (written && store->git->odb_stream_write(
+				       stream, object->content.data, object->content.len) < 0) {
+			written = set_write_error(store, err);
+		}
+	}
+	if (written && store->git->odb_stream_finalize_write(out_id, stream) < 0) {
+		written = set_write_error(store, err);
+	}
+	store->git->odb_stream_free(stream);
+	return written;
+}
+
+static bool write_object(struct store *store, struct lines *lines, struct line_object *object,
+	git_oid *out_id, struct error *err)
+{
+	git_forget_error(store->git);
+	if (object->left > 0) {
+		return write_pieces(store, lines, object, out_id, err);
+	}
+	return store->git->odb_write(out_id, store->odb, object->content.data, object->content.len,
+		       object->type) == 0 ||
+	       set_write_error(store, err);
+}
+
 bool git_receive_objects(struct git_transport *git, struct lines *lines, uint64_t count,
 	bool (*check)(struct git_transport *git, struct line_object *object, struct error *err),
 	struct error *err)
@@ -127,11 +168,8 @@ bool git_receive_objects(struct git_transport *git, struct lines *lines, uint64_
 			!store->git->odb_exists(store->odb, &object.id)) {
 			note_received(git, &object.id);
 		}
-		git_forget_error(store->git);
-		if (store->git->odb_write(&id, store->odb, object.content.data, object.content.len,
-			    object.type) < 0) {
-			return error_set_git(
-				store->git, err, "writing to the store %s", store->path);
+		if (!write_object(store, lines, &object, &id, err)) {
+			return false;
 		}
 		if (memcmp(&id, &object.id, sizeof(id)) != 0) {
 			return error_set(err, ERROR_PROTOCOL,

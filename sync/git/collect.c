@@ -98,10 +98,10 @@ static bool check_object(struct git_transport *git, struct line_object *object, 
 static bool begin_commits(struct git_transport *git, struct error *err)
 {
 	struct collecting *collecting = &git->collecting;
-	collecting->has_commits = true;
 	if (!trees_check(&git->store, &collecting->side_base, &collecting->side_tree, err)) {
 		return false;
 	}
+	collecting->has_commits = true;
 	git->received_count = 0;
 	return true;
 }
@@ -115,6 +115,8 @@ static bool take_collected(
 	switch (line->kind) {
 	case LINE_COMMITS:
 		return begin_commits(git, err);
+	case LINE_UNTOLD:
+		return begin_commits(git, err) && git_refuse_untold(line, err);
 	case LINE_TREE:
 		git->collecting.side_tree = line->id;
 		return true;
@@ -159,6 +161,25 @@ static bool ask(struct git_transport *git, int fd, struct error *err)
 	return git_write_known_commits(git, fd, err);
 }
 
+/* The answer, and what of it may be kept. */
+static bool take_answer(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	struct collecting *collecting = &git->collecting;
+	struct error why;
+	bool answered = git_read_answer(git, ends, take_collected, &why);
+	point("collect.answered");
+	if (collecting->has_commits) {
+		return answered ? git_keep_commits(git, err) : git_refuse_commits(git, &why, err);
+	}
+	if (answered && (git->is_missing || trees_check(&git->store, &collecting->side_base,
+						    &collecting->side_tree, &why))) {
+		return true;
+	}
+	git_discard_received(git);
+	*err = why;
+	return false;
+}
+
 static bool work_collect(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	struct collecting *collecting = &git->collecting;
@@ -170,19 +191,13 @@ static bool work_collect(struct git_transport *git, struct remote_ends *ends, st
 	collecting->has_commits = false;
 	big_files_finish(&collecting->files);
 	git->received_count = 0;
-	bool answered = git_read_answer(git, ends, take_collected, err);
-	point("collect.answered");
-	bool is_tree_due = answered && !git->is_missing && !collecting->has_commits;
-	if (!answered || (is_tree_due && !trees_check(&git->store, &collecting->side_base,
-						 &collecting->side_tree, err))) {
-		git_drop_commits(git);
-		git_discard_received(git);
+	if (!take_answer(git, ends, err)) {
 		return false;
 	}
 	if (!asked) {
 		*err = ask_err;
 	}
-	return git_keep_commits(git, asked ? err : NULL) && asked;
+	return asked;
 }
 
 static bool work_fetch(struct git_transport *git, struct remote_ends *ends, struct error *err)

@@ -203,6 +203,14 @@ bool git_take_commits(struct git_transport *git, struct lines *lines, const stru
  * reason to leave the files where they are: it is noted. Fails where the store is lost.
  */
 bool git_keep_commits(struct git_transport *git, struct error *err) ATTR_NODISCARD;
+/*
+ * Work: the commits that come are lost for this time, and that is noted, whatever the reason: the
+ * agent does what it likes with its repository. Fails where the store is lost.
+ */
+bool git_refuse_commits(
+	struct git_transport *git, const struct error *why, struct error *err) ATTR_NODISCARD;
+/* Fails with what LINE_UNTOLD says. */
+bool git_refuse_untold(const struct line *line, struct error *err) ATTR_NODISCARD;
 /* Drops what has come and was not kept. */
 void git_drop_commits(struct git_transport *git);
 

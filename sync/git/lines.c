@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { CHUNK = 64 << 10, HEADER_MAX = GIT_OID_HEXSZ + 32 };
+enum { CHUNK = 64 << 10, PIECE = LINE_PATH_MAX, HEADER_MAX = GIT_OID_HEXSZ + 32 };
 
 /* What each letter of a form is: i an id, n a number, m a mode, t a text. */
 static const struct {
@@ -23,6 +23,7 @@ static const struct {
 	[LINE_SHARED] = {"shared", ""},
 	[LINE_BASE] = {"base", "i"},
 	[LINE_REF] = {"ref", "it"},
+	[LINE_UNTOLD] = {"untold", "t"},
 	[LINE_FAIL] = {"fail", "t"},
 	[LINE_END] = {"end", "n"},
 };
@@ -240,6 +241,24 @@ static bool parse_header(struct span header, struct line_object *out, uint64_t *
 	       parse_number((struct span){space + 1, rest.len - length - 1}, out_size);
 }
 
+/* The next bytes of an object's content, and what ends it. */
+static bool take_content(
+	struct lines *lines, struct line_object *object, size_t count, struct error *err)
+{
+	size_t from = lines->consume;
+	size_t all = from + count + (count == object->left ? 1 : 0);
+	while (lines->buf.len < all) {
+		if (!read_more(lines, err)) {
+			return false;
+		}
+	}
+	object->content = (struct span){buf_span(&lines->buf).data + from, count};
+	object->left -= count;
+	lines->consume = all;
+	return object->left > 0 || object->content.data[count] == '\n' ||
+	       error_set(err, ERROR_PROTOCOL, "the sandbox sent an object without its end");
+}
+
 bool lines_next_object(struct lines *lines, struct line_object *out, struct error *err)
 {
 	size_t header;
@@ -253,22 +272,22 @@ bool lines_next_object(struct lines *lines, struct line_object *out, struct erro
 		return error_set(
 			err, ERROR_PROTOCOL, "the sandbox sent something that is no object");
 	}
+	lines->consume = header + 1;
 	size_t max = lines->buf.max - CHUNK - LINE_PATH_MAX;
-	if (size > max) {
+	bool is_stream = size > max && lines->has_streams && out->type == GIT_OBJECT_BLOB;
+	uint64_t size_max = is_stream ? lines->received_max - lines->received : max;
+	if (size > size_max) {
 		return error_set(err, ERROR_LIMIT,
-			"the sandbox sent an object of %llu bytes; the limit is %zu",
-			(unsigned long long)size, max);
+			"the sandbox sent an object of %llu bytes; the limit is %llu",
+			(unsigned long long)size, (unsigned long long)size_max);
 	}
-	size_t all = header + 1 + (size_t)size + 1;
-	while (lines->buf.len < all) {
-		if (!read_more(lines, err)) {
-			return false;
-		}
-	}
-	out->content = (struct span){buf_span(&lines->buf).data + header + 1, (size_t)size};
-	if (out->content.data[size] != '\n') {
-		return error_set(err, ERROR_PROTOCOL, "the sandbox sent an object without its end");
-	}
-	lines->consume = all;
-	return true;
+	out->left = size;
+	return is_stream || take_content(lines, out, (size_t)size, err);
+}
+
+bool lines_next_piece(struct lines *lines, struct line_object *object, struct error *err)
+{
+	size_t piece = object->left < PIECE ? (size_t)object->left : PIECE;
+	release(lines);
+	return take_content(lines, object, piece, err);
 }

@@ -24,6 +24,7 @@
  *     shared                   the history that was sent is in SIDE, too
  *     base ID                  a commit that those build upon, which the agent may not have made
  *     ref ID NAME              a branch of commits that the agent made
+ *     untold WHY               the agent's commits cannot be told, or no more of them
  *     fail WHY                 the script cannot go on
  *     end STATUS               the last word, even if the script has died
  *
@@ -43,6 +44,7 @@ enum line_kind {
 	LINE_SHARED,
 	LINE_BASE,
 	LINE_REF,
+	LINE_UNTOLD,
 	LINE_FAIL,
 	LINE_END,
 	LINE_KIND_COUNT,
@@ -65,7 +67,8 @@ struct lines {
 	struct buf buf;
 	uint64_t received;
 	uint64_t received_max;
-	size_t consume; // what the last call handed out
+	size_t consume;   // what the last call handed out
+	bool has_streams; // a blob over the limit of an object comes in pieces
 };
 
 /* An object; `content` is valid until the next call. */
@@ -73,6 +76,7 @@ struct line_object {
 	git_oid id;
 	git_object_t type; // tree, blob or commit
 	struct span content;
+	uint64_t left;    // bytes that lines_next_piece is to be asked for; 0: all is in `content`
 	bool is_unwanted; // for who looks at it before it is kept
 };
 
@@ -90,5 +94,9 @@ bool lines_next(struct lines *lines, struct line *out, struct error *err) ATTR_N
 /* The next of the objects that LINE_OBJECTS announced. The id is what the runtime says. */
 bool lines_next_object(
 	struct lines *lines, struct line_object *out, struct error *err) ATTR_NODISCARD;
+
+/* The next piece of an object's content that was not read whole; until nothing is left. */
+bool lines_next_piece(
+	struct lines *lines, struct line_object *object, struct error *err) ATTR_NODISCARD;
 
 #endif

@@ -43,6 +43,7 @@ static const struct {
 	[LINE_SHARED] = {"shared", 0},
 	[LINE_BASE] = {"base", 1},
 	[LINE_REF] = {"ref", 2},
+	[LINE_UNTOLD] = {"untold", 1},
 	[LINE_FAIL] = {"fail", 1},
 	[LINE_END] = {"end", 1},
 };
@@ -80,15 +81,33 @@ static const char *check_line(const struct line *line, const char *at, const cha
 	return next;
 }
 
-static const char *check_object(const struct line_object *object, const char *at, const char *end)
+static const char *check_bytes(const struct line_object *object, const char *at, const char *end)
 {
+	FUZZ_CHECK((size_t)(end - at) > object->content.len);
+	FUZZ_CHECK(memcmp(at, object->content.data, object->content.len) == 0);
+	return at + object->content.len;
+}
+
+/* NULL: it has no end. */
+static const char *check_object(struct lines *lines, const char *at, const char *end)
+{
+	struct line_object object;
+	struct error err;
+	if (!lines_next_object(lines, &object, &err)) {
+		return NULL;
+	}
 	const char *body = memchr(at, '\n', (size_t)(end - at));
-	FUZZ_CHECK(body != NULL && object->content.len <= OBJECT_MAX);
-	body++;
-	FUZZ_CHECK((size_t)(end - body) > object->content.len);
-	FUZZ_CHECK(memcmp(body, object->content.data, object->content.len) == 0);
-	FUZZ_CHECK(body[object->content.len] == '\n');
-	return body + object->content.len + 1;
+	FUZZ_CHECK(body != NULL && object.content.len <= OBJECT_MAX);
+	at = check_bytes(&object, body + 1, end);
+	while (object.left > 0) {
+		FUZZ_CHECK(lines->has_streams && object.type == GIT_OBJECT_BLOB);
+		if (!lines_next_piece(lines, &object, &err)) {
+			return NULL;
+		}
+		at = check_bytes(&object, at, end);
+	}
+	FUZZ_CHECK(*at == '\n');
+	return at + 1;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -99,17 +118,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct source source = {data + 1, size - 1, 0, (size_t)data[0] + 1};
 	struct lines lines;
 	struct line line;
-	struct line_object object;
 	struct error err;
 	const char *at = (const char *)data + 1;
 	const char *end = (const char *)data + size;
 	lines_init(&lines, read_source, &source, size / 2 + 100, OBJECT_MAX);
+	lines.has_streams = data[0] & 1;
 	bool fine = true;
 	for (int i = 0; fine && i < TAKEN_MAX && lines_next(&lines, &line, &err); i++) {
 		at = check_line(&line, at, end);
 		for (uint64_t n = 0; fine && line.kind == LINE_OBJECTS && n < line.number; n++) {
-			fine = lines_next_object(&lines, &object, &err);
-			at = fine ? check_object(&object, at, end) : at;
+			at = check_object(&lines, at, end);
+			fine = at != NULL;
 		}
 		FUZZ_CHECK(!fine || lines.received <= lines.received_max);
 	}

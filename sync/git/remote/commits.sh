@@ -13,6 +13,10 @@ list_tips() {
 has_new_tip() {
 	known=$(cat "$work/known" "$GIT_DIR/acp-broker/sent" 2>/dev/null) || :
 	while read -r id ref; do
+		if [ "${#id}" != 40 ]; then
+			echo 'fatal: the ids of its repository are no SHA-1' >&2
+			exit 1
+		fi
 		case $known in
 		*"$id"*) ;;
 		*) return 0 ;;
@@ -49,7 +53,20 @@ tell_commits() {
 	git cat-file --batch --buffer <"$work/ids"
 }
 
+# What fails here is the agent's affair: it is told, and no reason to leave the files.
+end_commits() {
+	status=$1
+	trap - EXIT
+	[ "$status" = 0 ] || say untold "$(sed -n '/^fatal: /,$p' "$work/words" |
+		tr -s '\n\t' ' ' | cut -c 1-200)"
+	rm -rf "$work" "$side/index.$$" || :
+	printf 'end\0%s\0' 0
+	exit
+}
+
 if [ -f "$root/.git/HEAD" ]; then
+	trap 'end_commits $?' EXIT
+	exec 2>"$work/words"
 	export GIT_DIR="$root/.git" GIT_ALTERNATE_OBJECT_DIRECTORIES="$side/objects"
 	unset GIT_INDEX_FILE
 	list_tips >"$work/refs"
