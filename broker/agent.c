@@ -63,6 +63,7 @@ static void on_exited(void *data, struct process_status status)
 	log_info("%s: %s", agent->subject, process_status_text(status, how, sizeof(how)));
 	agent->has_exited = true;
 	agent->status = status;
+	agent_tell_soon(agent);
 	agent_check_ended(agent);
 }
 
@@ -298,7 +299,7 @@ void agent_restart(struct agent *agent)
 	streams_init(agent);
 	agent->step = NULL;
 	agent->stop_step = STOP_NONE;
-	agent->is_started = agent->has_exited = agent->is_empty = false;
+	agent->is_started = agent->has_exited = agent->was_exit_told = agent->is_empty = false;
 	agent->input_ended = agent->output_ended = false;
 	agent->link_error = (struct error){.code = ERROR_NONE};
 	agent->is_failing = agent->is_down = agent->is_gone = false;

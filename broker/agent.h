@@ -32,6 +32,8 @@ struct agent_listener {
 	uint64_t (*count_taken)(void *data);
 	/* Its sandbox can be used and its process was asked for. Once, if ever. */
 	void (*on_ready)(void *data);
+	/* Its process has exited; what it has written may still come. Once, before on_down. */
+	void (*on_exited)(void *data);
 	/*
 	 * It answers nothing any more: it ended, could not be started, or missed a
 	 * deadline. Once. The failure is borrowed.
@@ -89,6 +91,7 @@ void agent_stop(struct agent *agent);
 void agent_fail(struct agent *agent, const struct failure *failure);
 
 bool agent_is_down(const struct agent *agent);
+bool agent_has_exited(const struct agent *agent); // its process; on_down may still be to come
 
 /* A line of its output that is no message: counted, the first is quoted where it never answers. */
 void agent_note_noise(struct agent *agent, struct span line);

@@ -23,6 +23,10 @@ void agent_timer_start(struct agent *agent, struct ev_timer *timer, int ms)
 /* Raised by the tell timer alone, so that no listener runs inside a call of its own. */
 static void tell(struct agent *agent)
 {
+	if (agent->has_exited && !agent->was_exit_told && !agent->is_down) {
+		agent->was_exit_told = true;
+		agent->config.listener->on_exited(agent->config.data);
+	}
 	if (agent->is_failing && !agent->is_down) {
 		agent->is_down = true;
 		ev_timer_stop(agent->config.loop, &agent->due);
@@ -280,4 +284,9 @@ void agent_end_finish(struct agent *agent)
 bool agent_is_down(const struct agent *agent)
 {
 	return agent->is_failing;
+}
+
+bool agent_has_exited(const struct agent *agent)
+{
+	return agent->has_exited;
 }

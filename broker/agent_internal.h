@@ -33,6 +33,7 @@ struct agent {
 	struct process_status status;
 	bool is_started;
 	bool has_exited;
+	bool was_exit_told;
 	bool input_ended; // it cannot be written to
 	bool output_ended;
 	struct error link_error; // of the system's, not the agent's, doing; or ERROR_NONE
@@ -52,7 +53,7 @@ void agent_end_finish(struct agent *agent);
 
 void agent_timer_start(struct agent *agent, struct ev_timer *timer, int ms);
 
-/* Raises on_down and on_gone, as far as they are due, in the next turn of the loop. */
+/* Raises on_exited, on_down and on_gone, as far as they are due, in the next turn of the loop. */
 void agent_tell_soon(struct agent *agent);
 
 /* An error of a lower layer ends it. */

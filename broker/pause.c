@@ -347,7 +347,8 @@ static void serve(struct relay *relay, const struct call *call, enum inquiry_wis
 {
 	struct session *session = relay_session_of(relay, &call->message);
 	struct peer *peer = session ? session->peer : NULL;
-	struct sandbox *sandbox = peer && !peer->is_down ? agent_sandbox(peer->agent) : NULL;
+	bool is_there = peer && !peer->is_down && !agent_has_exited(peer->agent);
+	struct sandbox *sandbox = is_there ? agent_sandbox(peer->agent) : NULL;
 	if (!session) {
 		refuse(relay, call, "INVALID_PARAMS",
 			"params.sessionId names no session of this broker");
@@ -362,8 +363,7 @@ static void serve(struct relay *relay, const struct call *call, enum inquiry_wis
 			"what runs in this sandbox cannot be frozen");
 		return;
 	}
-	struct inquiry *inquiry = inquiry_create(peer, call, "");
-	inquiry->wish = wish;
+	inquiry_create(peer, call, "")->wish = wish;
 	want(pause_of(peer), wish == INQUIRY_PAUSE);
 }
 
@@ -412,8 +412,9 @@ static void ignore(void *data, const struct error *err)
 {
 }
 
-void pause_release(struct peer *peer)
+void pause_release(void *data)
 {
+	struct peer *peer = data;
 	struct pause *pause = peer->pause;
 	if (!pause || pause->step == PAUSE_OFF) {
 		return;

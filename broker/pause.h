@@ -26,8 +26,11 @@ bool pause_refuses(struct peer *peer, const struct call *call);
 /* What the agent still says waits until it goes on; link_resume follows. */
 bool pause_holds_agent(const struct peer *peer);
 
-/* The agent is to end, or has: it goes on, and who waits is told why. Nothing where it runs. */
-void pause_release(struct peer *peer);
+/*
+ * The agent (struct peer *; void * for the listener) is to end, or has: it goes on, what it said
+ * last is read, behind which its end is seen, and who waits is told why. Nothing where it runs.
+ */
+void pause_release(void *data);
 
 /* Raises nothing more. */
 void pause_destroy(struct peer *peer);

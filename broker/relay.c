@@ -289,8 +289,9 @@ static void forget_asked_by(struct peer *peer, bool is_told)
 	}
 }
 
-void relay_peer_down(struct peer *peer, const struct failure *failure)
+void relay_peer_down(void *data, const struct failure *failure)
 {
+	struct peer *peer = data;
 	if (peer->is_down) {
 		return;
 	}
@@ -307,11 +308,6 @@ void relay_peer_down(struct peer *peer, const struct failure *failure)
 	fail_all_asked(peer, failure);
 	relay_fail_waiting(peer, failure);
 	link_resume(&peer->relay->editor); // it may have waited for this agent
-}
-
-static void on_peer_down(void *data, const struct failure *failure)
-{
-	relay_peer_down(data, failure);
 }
 
 /* ---- the editor's link ---- */
@@ -370,7 +366,8 @@ static const struct agent_listener peer_listener = {
 	.count_taken = relay_count_taken,
 	.on_drained = relay_on_agent_drained,
 	.on_ready = relay_peer_ready,
-	.on_down = on_peer_down,
+	.on_exited = pause_release,
+	.on_down = relay_peer_down,
 	.on_gone = relay_peer_gone,
 };
 

@@ -251,8 +251,8 @@ void peer_answer(struct peer *peer, struct span id, struct span result);
 void relay_fail_request(
 	struct relay *relay, struct request *request, const struct failure *failure);
 
-/* Says to the relay that an agent answers nothing any more, and why. */
-void relay_peer_down(struct peer *peer, const struct failure *failure);
+/* An agent answers nothing any more, and why (void * for the listener). */
+void relay_peer_down(void *data, const struct failure *failure);
 
 /* The session of a message of an agent's, which knows it by its own id. */
 struct session *relay_session_of_agent(struct peer *peer, const struct message *message);

@@ -166,6 +166,21 @@ class Copy(Pausing, SyncCase):
         self.failure(client.response(prompt, PATIENCE), 'AGENT_EXITED')
         client.prompt(session, 'say on', seconds=PATIENCE)
 
+    def test_one_that_was_not_read_to_its_end_before_it_died_is_answered_as_well(self):
+        client, session = self.remembering()
+        prompt = client.start_prompt(session, 'say first', 'stream 100000000 200')
+        client.wait_text('first', PATIENCE)
+        self.pause(client, session)
+        place = len(client.received)
+        os.kill(self.agent_pids()[-1], signal.SIGKILL)
+        self.failure(client.response(prompt, PATIENCE), 'AGENT_EXITED')
+        self.assertIn('session/update', [m.method for m in client.received[place:]])
+        self.resume(client, session)
+        self.failure(client.response(client.start('_broker/session/pause',
+                                                  {'sessionId': session})), 'AGENT_EXITED')
+        client.prompt(session, 'say on', seconds=PATIENCE)
+        self.assertEqual(client.texts(session)[-1], 'on')
+
     def test_a_killed_broker_leaves_nothing_frozen_and_the_next_one_collects(self):
         client, session = self.opened()
         root = self.runtime(client, session)

@@ -25,6 +25,7 @@ struct fixture {
 	char message[ERROR_TEXT_MAX];
 	char detail[AGENT_STDERR_TAIL + 1];
 	int refuse; // how many frames are refused yet
+	int exits;
 	bool is_down;
 	bool is_gone;
 };
@@ -65,6 +66,14 @@ static inline void on_ready(void *data)
 	tell(data, "ready ");
 }
 
+static inline void on_exited(void *data)
+{
+	struct fixture *fixture = data;
+	fixture->exits++;
+	assert_true(agent_has_exited(fixture->agent));
+	assert_false(fixture->is_down);
+}
+
 static inline void on_down(void *data, const struct failure *failure)
 {
 	struct fixture *fixture = data;
@@ -96,6 +105,7 @@ static const struct agent_listener listener = {
 	.on_frame = on_frame,
 	.on_drained = on_drained,
 	.on_ready = on_ready,
+	.on_exited = on_exited,
 	.on_down = on_down,
 	.on_gone = on_gone,
 };

@@ -121,9 +121,11 @@ static void test_output_that_waits_for_the_editor_is_not_cut_off(void **state)
 	actor_exits(actor, 0, 0);
 	wait_for(fixture, 4 * SHORT_MS);
 	assert_told(fixture, "refused:{\"a\":1} ");
+	assert_int_equal(fixture->exits, 1); // who refuses it may have no reason to any more
 	link_resume(agent_link(fixture->agent));
 	stage_settle(&fixture->stage);
 	assert_told(fixture, "frame:{\"a\":1} down ");
+	assert_int_equal(fixture->exits, 1);
 }
 
 static void test_it_is_gone_only_when_nothing_of_it_runs(void **state)
