@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "broker/recovery.h"
 #include "broker/relay_order.h"
 
 static void work_free(struct claim_work *work)
@@ -18,7 +19,7 @@ static void work_free(struct claim_work *work)
 	free(work);
 }
 
-void claim_destroy(struct claim *claim)
+static void claim_destroy(struct claim *claim)
 {
 	struct relay *relay = claim->relay;
 	struct claim_work *work = claim->work;
@@ -34,15 +35,48 @@ void claim_destroy(struct claim *claim)
 	free(claim);
 }
 
+void claim_let_go(struct claim *claim)
+{
+	struct relay *relay = claim->relay;
+	if (claim->is_working && !pool_cancel(relay->config.pool, &claim->work->job)) {
+		claim->is_let_go = true;
+		claim->peer = NULL;
+		free(claim->id);
+		claim->id = NULL;
+		parcel_destroy(claim->parcel);
+		claim->parcel = NULL;
+		return;
+	}
+	claim->is_working = false;
+	bool leaves_some = claim->work->leaves_some;
+	claim_destroy(claim); // before the look, to which a lock says that somebody has it
+	if (leaves_some) {
+		recovery_wake(relay->recovery);
+	}
+}
+
 struct claim *claim_of(struct pool_job *job)
 {
 	struct claim_work *work = CONTAINER_OF(job, struct claim_work, job);
-	if (!work->claim) {
+	struct claim *claim = work->claim;
+	if (!claim) {
 		work_free(work);
 		return NULL;
 	}
-	work->claim->is_working = false;
-	return work->claim;
+	claim->is_working = false;
+	if (claim->is_let_go) {
+		claim_let_go(claim);
+		return NULL;
+	}
+	return claim;
+}
+
+void claim_note_left(struct claim_work *work)
+{
+	work->leaves_some = false;
+	for (size_t i = 0; i < work->records.count; i++) {
+		work->leaves_some |= work->records.records[i].state != RECORD_STOPPED;
+	}
 }
 
 struct claim_request claim_request_of(const struct claim_work *work)
@@ -67,7 +101,7 @@ static void refuse(struct claim *claim, const char *code, const char *text)
 	claim->id = NULL;
 	relay_fail(claim->relay, span_of(id), &(struct failure){code, "session", text, {NULL, 0}});
 	free(id);
-	claim_destroy(claim);
+	claim_let_go(claim);
 }
 
 /* Who has it only finishes it. */
@@ -123,7 +157,7 @@ static void pass(struct claim *claim)
 		log_info("session %s: taken over from the broker that had it",
 			claim->work->session_id);
 	} else {
-		claim_destroy(claim);
+		claim_let_go(claim);
 	}
 	struct splice outer = relay_edits_begin(relay);
 	if (relay_open_parcel(parcel, &call)) {
@@ -140,6 +174,7 @@ static void run_look(struct pool_job *job)
 	struct claim_work *work = CONTAINER_OF(job, struct claim_work, job);
 	struct claim_request request = claim_request_of(work);
 	work->outcome = record_claim_take(&request, &work->records);
+	claim_note_left(work);
 }
 
 static bool may_wait(const struct claim *claim)
@@ -261,7 +296,7 @@ void relay_claim_drop(struct relay *relay, struct span id)
 {
 	struct claim *claim = list_is_empty(&relay->claims) ? NULL : claim_find(relay, id);
 	if (claim) {
-		claim_destroy(claim);
+		claim_let_go(claim);
 	}
 }
 
@@ -272,7 +307,7 @@ bool relay_claim_cancel_request(struct relay *relay, struct span id)
 		return false; // it is the agent's by now
 	}
 	relay_answer_cancelled(relay, id);
-	claim_destroy(claim);
+	claim_let_go(claim);
 	return true;
 }
 

@@ -18,7 +18,7 @@ struct claim_work {
 	const char *backend;                       // static
 	enum claim_outcome outcome;
 	struct record_claim records;
-	bool leaves_some; // whose sandbox is still to be finished
+	bool leaves_some; // in a sandbox that is still to be finished
 };
 
 struct claim {
@@ -30,12 +30,20 @@ struct claim {
 	struct parcel *parcel;   // owned; the request, while it waits
 	struct claim_work *work; // owned
 	bool is_working;
+	bool is_let_go; // nobody waits for it: freed once its job has ended
 	ev_timer again;
 	double began; // ev_now
 	bool has_said_waiting;
 };
 
-void claim_destroy(struct claim *claim);
+/*
+ * What was taken over is let go, as soon as no job has it in hand. The recovery has passed it over
+ * meanwhile: where something is left in its sandbox, that looks once more.
+ */
+void claim_let_go(struct claim *claim);
+
+/* What is still in a sandbox of those that were taken over. */
+void claim_note_left(struct claim_work *work);
 
 /* Of a request that was passed on, by its id; NULL: there is none. */
 struct claim *claim_find(struct relay *relay, struct span id);
@@ -45,7 +53,7 @@ struct claim_request claim_request_of(const struct claim_work *work);
 bool claim_submit(struct claim *claim, void (*run)(struct pool_job *job),
 	void (*done)(struct pool_job *job), struct error *err) ATTR_NODISCARD;
 
-/* Whose job has ended; NULL where nobody waits any more. */
+/* Whose job has ended; NULL where nobody waits any more, and it is freed. */
 struct claim *claim_of(struct pool_job *job);
 
 #endif

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "broker/keeper.h"
 #include "broker/notice.h"
-#include "broker/recovery.h"
 #include "broker/relay_claim_impl.h"
 
 /* What became of a session that was taken over. */
@@ -17,11 +16,10 @@ static void run_move(struct pool_job *job)
 	struct claim_work *work = CONTAINER_OF(job, struct claim_work, job);
 	struct claim_request request = claim_request_of(work);
 	struct error err;
-	if (!record_claim_move(&request, &work->records, &err)) {
+	if (record_claim_move(&request, &work->records, &err)) {
+		claim_note_left(work);
+	} else {
 		log_warning("session %s: %s", work->session_id, err.text);
-	}
-	for (size_t i = 0; i < work->records.count; i++) {
-		work->leaves_some |= work->records.records[i].state != RECORD_STOPPED;
 	}
 	record_claim_finish(&work->records); // what is left in them is for the recovery
 }
@@ -30,10 +28,7 @@ static void on_moved(struct pool_job *job)
 {
 	struct claim *claim = claim_of(job);
 	if (claim) {
-		if (claim->work->leaves_some) {
-			recovery_wake(claim->relay->recovery); // it has passed them over
-		}
-		claim_destroy(claim);
+		claim_let_go(claim);
 	}
 }
 
@@ -43,7 +38,7 @@ static void on_written(void *data, const struct error *err)
 	struct claim *claim = data;
 	struct error ignored;
 	if (err || !claim_submit(claim, run_move, on_moved, &ignored)) {
-		claim_destroy(claim);
+		claim_let_go(claim);
 	}
 }
 
@@ -123,7 +118,7 @@ void relay_claim_opened(
 	if (session->peer->keeper) {
 		keeper_flush(session->peer->keeper, on_written, claim);
 	} else {
-		claim_destroy(claim); // nothing is kept: no record is to say that it is here
+		claim_let_go(claim); // nothing is kept: no record is to say that it is here
 	}
 }
 
@@ -150,7 +145,7 @@ bool relay_claim_on_error(struct relay *relay, struct request *request, struct s
 		relay_fail(relay, pending_origin(&request->pending),
 			&(struct failure){"SESSION_LOST", "session", text, {NULL, 0}});
 	} else if (claim) {
-		claim_destroy(claim);
+		claim_let_go(claim);
 	}
 	return is_lost;
 }
@@ -159,7 +154,7 @@ void relay_claim_peer_gone(const struct peer *peer)
 {
 	LIST_FOR_EACH(claim, &peer->relay->claims, struct claim, link) {
 		if (claim->peer == peer) {
-			claim_destroy(claim);
+			claim_let_go(claim);
 		}
 	}
 }

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pathlib
+import signal
 import time
 
 import case
@@ -115,6 +116,39 @@ class Comeback(SessionsCase):
             lambda: sorted(r['state'] for r in self.records()) == ['active', 'stopped', 'stopped'],
             PATIENCE), self.records())
         self.says(client, session, 'back again')
+        self.ended(client)
+
+    def written_for(self, directory):
+        """What is written into the sandbox of a directory, and has to come there."""
+        there, = [r['runtimeRoot'] for r in self.records() if r['localRoot'] == str(directory)]
+        pathlib.Path(there, 'late').write_text('late\n')
+        return directory / 'late'
+
+    def test_what_it_left_is_collected_where_the_session_cannot_be_had_back(self):
+        other, older = self.dir / 'other', self.dir / 'older'
+        other.mkdir()
+        older.mkdir()
+        before = self.another()  # what it leaves is looked at last
+        before.new_session(older)
+        self.wait_state('active')
+        stores = set((self.state / 'stores').iterdir())
+        first = self.another()
+        session = first.new_session(self.work, additionalDirectories=[str(other)])
+        self.wait_state('active', 3)
+        missed, looked_at = self.written_for(other), self.written_for(older)
+        os.kill(before.pid, signal.SIGKILL)
+        self.kill(first)
+        (self.dir / 'memory').unlink()
+        client = self.another()
+        with contextlib.ExitStack() as held:
+            for store in set((self.state / 'stores').iterdir()) - stores:
+                lock = held.enter_context(open(store / 'acp-broker.lock', 'r+b'))
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            waiting = client.start('session/load', self.params(session))
+            self.assertTrue(processes.wait_until(looked_at.exists, PATIENCE), client.stderr)
+            self.assertFalse(missed.exists())
+        self.failure(client.response(waiting, PATIENCE), 'SESSION_LOST')
+        self.assertTrue(processes.wait_until(missed.exists, PATIENCE), client.stderr)
         self.ended(client)
 
     def test_after_a_kill_into_the_only_place(self):
