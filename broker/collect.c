@@ -21,6 +21,7 @@ struct collect {
 	struct keeper *keeper;           // owned
 	ev_timer due;                    // prepare-timeout
 	ev_timer soon;                   // raises done
+	bool is_reached;                 // the sandbox was ready
 	bool is_over; // how it ends is decided, though it may still be written down
 	enum collect_outcome outcome;
 	struct error err;
@@ -175,8 +176,16 @@ static void on_question(
 	/* Nobody is there to answer: the last sync of a root never asks. */
 }
 
+static void on_state(void *data, const struct keeper_state *state)
+{
+	struct collect *collect = data;
+	if (collect->config.on_state) {
+		collect->config.on_state(collect->config.data, state);
+	}
+}
+
 static const struct keeper_listener keeper_listener = {
-	.on_ended = on_synced, .on_question = on_question};
+	.on_ended = on_synced, .on_question = on_question, .on_state = on_state};
 
 static void keep(struct collect *collect)
 {
@@ -268,6 +277,7 @@ static void on_ready(void *data)
 	struct collect *collect = data;
 	const struct record *record = &collect->paper->record;
 	struct error err;
+	collect->is_reached = true;
 	if (collect->is_over) {
 		return;
 	}
@@ -337,26 +347,6 @@ static void prepare(struct collect *collect)
 
 /* ---- the record ---- */
 
-static bool check(struct collect *collect, struct error *err)
-{
-	const struct record *record = &collect->paper->record;
-	const struct profile *profile = collect->config.profile;
-	const char *backend = backend_name(profile->backend);
-	if (strcmp(record->profile, profile->name) != 0 || strcmp(record->backend, backend) != 0) {
-		return error_set(err, ERROR_CONFIG,
-			"it is of profile \"%s\" with backend %s, and the configuration has "
-			"backend %s there",
-			record->profile, record->backend, backend);
-	}
-	if (profile->backend == BACKEND_SSH && strcmp(record->persistence, "transient") == 0) {
-		return error_set(err, ERROR_UNAVAILABLE,
-			"a transient folder on another machine is not found again: what is in it "
-			"is in %s there",
-			record->runtime_root ? record->runtime_root : "no folder known");
-	}
-	return true;
-}
-
 /* Whether it is synced and kept is what was so when the session ran. */
 static void choose_settings(struct collect *collect)
 {
@@ -368,25 +358,6 @@ static void choose_settings(struct collect *collect)
 	if (!persistence_parse(record->persistence, &settings->persistence)) {
 		settings->persistence = PERSISTENCE_REUSE; // a newer broker's word: it stays
 	}
-}
-
-static void note_seen(struct collect *collect)
-{
-	const struct record *record = &collect->paper->record;
-	struct record *seen = &collect->seen;
-	*seen = *record;
-	seen->sessions = NULL;
-	seen->session_count = 0;
-	seen->profile = mem_strdup(record->profile);
-	seen->backend = mem_strdup(record->backend);
-	seen->sync = mem_strdup(record->sync);
-	seen->persistence = mem_strdup(record->persistence);
-	seen->local_root = mem_strdup(record->local_root);
-	seen->runtime_root = mem_strdup_or_null(record->runtime_root);
-	seen->reference = mem_strdup_or_null(record->reference);
-	seen->instance = mem_strdup_or_null(record->instance);
-	seen->error = mem_strdup_or_null(record->error);
-	collect->has_seen = true;
 }
 
 static void on_read(struct pool_job *job)
@@ -401,10 +372,11 @@ static void on_read(struct pool_job *job)
 		end(collect, paper->is_held ? COLLECT_HELD : COLLECT_FAILED, &paper->err);
 		return;
 	}
-	note_seen(collect);
+	collect->seen = collect_paper_copy(paper);
+	collect->has_seen = true;
 	if (!collect->config.is_discarded && paper->record.state == RECORD_STOPPED) {
 		end(collect, COLLECT_DONE, NULL);
-	} else if (!check(collect, &err)) {
+	} else if (!collect_paper_check(paper, collect->config.profile, &err)) {
 		give_up(collect, &err);
 	} else {
 		choose_settings(collect);
@@ -428,6 +400,19 @@ struct collect *collect_start(const struct collect_config *config, const char *i
 	paper->lock_fd = -1;
 	submit(collect, collect_paper_read, on_read);
 	return collect;
+}
+
+bool collect_has_reached(const struct collect *collect)
+{
+	return collect->is_reached;
+}
+
+bool collect_hurry(struct collect *collect)
+{
+	if (collect->keeper) {
+		keeper_hurry(collect->keeper);
+	}
+	return collect->keeper != NULL;
 }
 
 void collect_destroy(struct collect *collect)

@@ -3,6 +3,7 @@
 #define BROKER_COLLECT_H
 
 #include "broker/config.h"
+#include "broker/keeper.h"
 #include "broker/record.h"
 
 /*
@@ -32,6 +33,8 @@ struct collect_config {
 	const char *home;                    // the user's; may be NULL
 	const struct transport_tools *tools; // may be NULL
 	bool is_discarded; // ends the sandbox without collecting, and removes the record
+	/* As keeper_listener.on_state, of its record. May be NULL. */
+	void (*on_state)(void *data, const struct keeper_state *state);
 	collect_done *done;
 	void *data;
 };
@@ -41,6 +44,15 @@ struct collect_config {
  * what is stopped is done at once, unless it is discarded.
  */
 struct collect *collect_start(const struct collect_config *config, const char *id);
+
+/* Whether its sandbox was ready, whatever became of it then. */
+bool collect_has_reached(const struct collect *collect);
+
+/*
+ * The end is urgent: no sync waits for another broker's any more. False: it has not come as far as
+ * a sync, and nobody can say when it will.
+ */
+bool collect_hurry(struct collect *collect);
 
 /* What runs is left as it is, for another time. NULL is fine. */
 void collect_destroy(struct collect *collect);

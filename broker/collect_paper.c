@@ -2,6 +2,7 @@
 #include "broker/collect_paper.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fd.h"
 #include "base/log.h"
@@ -14,6 +15,44 @@ void collect_paper_free(struct collect_paper *paper)
 	fd_close(&paper->folder_fd);
 	free(paper->state_folder);
 	free(paper);
+}
+
+struct record collect_paper_copy(const struct collect_paper *paper)
+{
+	const struct record *record = &paper->record;
+	struct record copy = *record;
+	copy.sessions = NULL;
+	copy.session_count = 0;
+	copy.profile = mem_strdup(record->profile);
+	copy.backend = mem_strdup(record->backend);
+	copy.sync = mem_strdup(record->sync);
+	copy.persistence = mem_strdup(record->persistence);
+	copy.local_root = mem_strdup(record->local_root);
+	copy.runtime_root = mem_strdup_or_null(record->runtime_root);
+	copy.reference = mem_strdup_or_null(record->reference);
+	copy.instance = mem_strdup_or_null(record->instance);
+	copy.error = mem_strdup_or_null(record->error);
+	return copy;
+}
+
+bool collect_paper_check(
+	const struct collect_paper *paper, const struct profile *profile, struct error *err)
+{
+	const struct record *record = &paper->record;
+	const char *backend = backend_name(profile->backend);
+	if (strcmp(record->profile, profile->name) != 0 || strcmp(record->backend, backend) != 0) {
+		return error_set(err, ERROR_CONFIG,
+			"it is of profile \"%s\" with backend %s, and the configuration has "
+			"backend %s there",
+			record->profile, record->backend, backend);
+	}
+	if (profile->backend == BACKEND_SSH && strcmp(record->persistence, "transient") == 0) {
+		return error_set(err, ERROR_UNAVAILABLE,
+			"a transient folder on another machine is not found again: what is in it "
+			"is in %s there",
+			record->runtime_root ? record->runtime_root : "no folder known");
+	}
+	return true;
 }
 
 void collect_paper_read(struct pool_job *job)

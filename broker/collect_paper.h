@@ -3,6 +3,7 @@
 #define BROKER_COLLECT_PAPER_H
 
 #include "base/pool.h"
+#include "broker/config.h"
 #include "broker/record.h"
 
 struct collect;
@@ -21,6 +22,13 @@ struct collect_paper {
 };
 
 void collect_paper_free(struct collect_paper *paper);
+
+/* The record as it is now, without its sessions: a copy, owned by the caller. */
+struct record collect_paper_copy(const struct collect_paper *paper);
+
+/* Whether its sandbox is one of this profile's, and can be found again. */
+bool collect_paper_check(
+	const struct collect_paper *paper, const struct profile *profile, struct error *err);
 
 /* For the pool. Reads the record and takes its lock; is_held where another has that. */
 void collect_paper_read(struct pool_job *job);

@@ -385,7 +385,6 @@ struct relay *relay_create(const struct relay_config *config)
 	list_init(&relay->claims);
 	list_init(&relay->gates);
 	list_init(&relay->list_looks);
-	list_init(&relay->unfinished);
 	pending_table_init(&relay->asked_editor, profile->max_requests);
 	session_table_init(&relay->sessions, profile->max_sessions);
 	splice_init(&relay->splice);
@@ -429,10 +428,9 @@ void relay_destroy(struct relay *relay)
 	relay_claim_finish(relay);
 	relay_order_finish(relay);
 	listing_records_finish(relay);
-	relay_sync_free_unfinished(relay);
 	recovery_destroy(relay->recovery);
 	sweep_destroy(relay->sweep);
-	ev_timer_stop(relay->config.loop, &relay->last_words.due);
+	relay_end_finish(relay);
 	relay_watch_finish(relay);
 	link_close(&relay->editor);
 	link_finish(&relay->editor);

@@ -11,6 +11,7 @@
 #include "broker/recovery.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_claim.h"
+#include "broker/relay_leftovers.h"
 #include "broker/relay_order.h"
 #include "broker/relay_revive.h"
 #include "broker/relay_turn.h"
@@ -28,7 +29,7 @@ void relay_finish(struct relay *relay)
 	if (!relay->is_finished) {
 		relay->is_finished = true;
 		ev_timer_stop(relay->config.loop, &relay->last_words.due);
-		const struct error *failure = relay_sync_unfinished(relay);
+		const struct error *failure = leftovers_error(relay->leftovers);
 		struct error err;
 		if (!failure && (failure = link_failure(&relay->editor)) != NULL) {
 			err = *failure;
@@ -65,13 +66,22 @@ static void on_last_words_due(struct ev_loop *loop, struct ev_timer *timer, int 
 void relay_end_init(struct relay *relay)
 {
 	ev_init(&relay->last_words.due, on_last_words_due);
+	relay->leftovers = leftovers_create(relay);
 }
 
-/* Once no agent is left, the editor gets drain-timeout to take some more of what is queued. */
+void relay_end_finish(struct relay *relay)
+{
+	ev_timer_stop(relay->config.loop, &relay->last_words.due);
+	leftovers_destroy(relay->leftovers);
+}
+
 void relay_finish_if_empty(struct relay *relay)
 {
 	if (!relay->is_ending || relay->is_finished || !list_is_empty(&relay->peers)) {
 		return;
+	}
+	if (leftovers_collect(relay->leftovers)) {
+		return; // it comes back
 	}
 	if (!ev_is_active(&relay->last_words.due)) {
 		double seconds = relay->config.profile->drain_timeout_ms / 1000.0;
@@ -98,6 +108,9 @@ void relay_peer_gone(void *data)
 					 "the session's agent has ended", {NULL, 0}});
 	if (relay_revive_rest(peer) || relay_sync_close(peer)) {
 		return;
+	}
+	if (peer->stops_when_ready && !peer->is_ready) {
+		leftovers_give_up(relay->leftovers); // it was waited for, and never got ready
 	}
 	relay_sync_finish(peer, &ended_failure);
 	relay_claim_peer_gone(peer);
@@ -213,5 +226,6 @@ void relay_hurry(struct relay *relay)
 {
 	assert(relay->is_ending);
 	relay->last_words.is_hurried = true;
+	leftovers_hurry(relay->leftovers);
 	end_peers(relay, true);
 }

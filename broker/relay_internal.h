@@ -43,12 +43,12 @@ struct relay {
 	unsigned notices;       // sent so far (notice.c)
 	unsigned last_terminal; // of all agents, also of those that have ended
 	struct usage usage;
-	struct usage_memo usage_memo; // of the editor
-	struct list restores;         // of struct restore (restore.c)
-	struct list claims;           // of struct claim (relay_claim.c)
-	struct list gates;            // of struct gate (relay_order.c)
-	struct list list_looks;       // of struct look (listing_records.c)
-	struct list unfinished; // of struct unfinished (relay_sync.c), the first failure first
+	struct usage_memo usage_memo;   // of the editor
+	struct list restores;           // of struct restore (restore.c)
+	struct list claims;             // of struct claim (relay_claim.c)
+	struct list gates;              // of struct gate (relay_order.c)
+	struct list list_looks;         // of struct look (listing_records.c)
+	struct leftovers *leftovers;    // owned; what did not come to its end (relay_leftovers.c)
 	struct listing_records *listed; // owned; of the list in hand; may be NULL
 	unsigned restores_begun;
 	unsigned agents_started;
@@ -193,7 +193,6 @@ void request_destroy(struct request *request);
 
 /* The agent to use where the session does not say; NULL where none runs. */
 struct peer *relay_running_peer(struct relay *relay);
-
 struct peer *relay_peer_of_number(struct relay *relay, int number); // or NULL
 
 /* The same, started where none runs. NULL while ending. */
@@ -273,11 +272,12 @@ void relay_editor_gone(struct relay *relay);
 /* ---- relay_end.c ---- */
 
 void relay_end_init(struct relay *relay);
+void relay_end_finish(struct relay *relay);
 
 /* The last answers have left, or nobody takes them: says so, once. */
 void relay_finish(struct relay *relay);
 
-/* While ending: once no agent is left, the editor gets drain-timeout to take what is queued. */
+/* While ending: once no agent is left, what was lost is reached for; then come the last words. */
 void relay_finish_if_empty(struct relay *relay);
 
 /* Tells the session's agent to stop its prompt. */

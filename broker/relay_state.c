@@ -17,26 +17,27 @@ static void write_member(struct json_writer *writer, const char *key, const char
 	json_write_text(writer, value);
 }
 
-static void write_sessions(
-	struct json_writer *writer, struct peer *peer, const struct record *record)
+static void write_sessions(struct json_writer *writer, struct relay *relay, struct peer *peer,
+	const struct record *record)
 {
 	json_write_key(writer, "sessionIds");
 	json_write_array(writer);
 	for (size_t i = 0; i < record->session_count; i++) {
 		const struct session *session =
-			session_find_agent(&peer->relay->sessions, peer, record->sessions[i]);
+			peer ? session_find_agent(&relay->sessions, peer, record->sessions[i])
+			     : NULL;
 		json_write_text(writer, session ? session->id : record->sessions[i]);
 	}
 	json_write_array_end(writer);
 }
 
-static void write_params(
-	struct json_writer *writer, struct peer *peer, const struct keeper_state *state)
+static void write_params(struct json_writer *writer, struct relay *relay, struct peer *peer,
+	const struct keeper_state *state)
 {
 	const struct record *record = state->record;
 	json_write_object(writer);
 	write_member(writer, "record", record->id);
-	write_sessions(writer, peer, record);
+	write_sessions(writer, relay, peer, record);
 	write_member(writer, "state", record_state_name(record->state));
 	write_member(writer, "previous", state->previous);
 	write_member(writer, "reason", record->error);
@@ -45,9 +46,8 @@ static void write_params(
 	json_write_object_end(writer);
 }
 
-void relay_state_tell(struct peer *peer, const struct keeper_state *state)
+void relay_state_tell(struct relay *relay, struct peer *peer, const struct keeper_state *state)
 {
-	struct relay *relay = peer->relay;
 	struct json_writer writer;
 	if (!relay->tells_states) {
 		return;
@@ -58,7 +58,7 @@ void relay_state_tell(struct peer *peer, const struct keeper_state *state)
 	write_member(&writer, "jsonrpc", "2.0");
 	write_member(&writer, "method", "_broker/session/state");
 	json_write_key(&writer, "params");
-	write_params(&writer, peer, state);
+	write_params(&writer, relay, peer, state);
 	json_write_object_end(&writer);
 	if (json_write_end(&writer, NULL)) {
 		relay_send_editor(relay, buf_span(&relay->scratch));

@@ -17,8 +17,8 @@ void relay_state_greet(struct relay *relay, const struct call *call);
 
 /*
  * A record of this agent's has a new state. Its sessions are named as the editor knows them;
- * once the agent has ended, as the agent has.
+ * once the agent has ended, as the agent has (NULL: it is gone).
  */
-void relay_state_tell(struct peer *peer, const struct keeper_state *state);
+void relay_state_tell(struct relay *relay, struct peer *peer, const struct keeper_state *state);
 
 #endif

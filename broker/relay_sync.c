@@ -10,6 +10,7 @@
 #include "broker/notice.h"
 #include "broker/recovery.h"
 #include "broker/relay_deletions.h"
+#include "broker/relay_leftovers.h"
 #include "broker/relay_state.h"
 #include "broker/relay_turn.h"
 #include "broker/sweep.h"
@@ -83,7 +84,8 @@ static void on_question(
 
 static void on_state(void *data, const struct keeper_state *state)
 {
-	relay_state_tell(data, state);
+	struct peer *peer = data;
+	relay_state_tell(peer->relay, peer, state);
 }
 
 static const struct keeper_listener keeper_listener = {
@@ -139,6 +141,18 @@ static struct keeper *keeper_of(struct peer *peer)
 	return peer->keeper;
 }
 
+struct collect_config relay_collect_config(const struct relay *relay)
+{
+	const struct relay_config *config = &relay->config;
+	return (struct collect_config){.loop = config->loop,
+		.pool = config->pool,
+		.provider = config->provider,
+		.profile = config->profile,
+		.state_folder = config->state_folder,
+		.home = config->home,
+		.tools = config->tools};
+}
+
 void relay_recover(struct peer *peer)
 {
 	struct relay *relay = peer->relay;
@@ -148,13 +162,7 @@ void relay_recover(struct peer *peer)
 		return;
 	}
 	struct recovery_config recovery = {
-		.collect = {.loop = config->loop,
-			.pool = config->pool,
-			.provider = config->provider,
-			.profile = config->profile,
-			.state_folder = config->state_folder,
-			.home = config->home,
-			.tools = config->tools},
+		.collect = relay_collect_config(relay),
 		.others = config->others,
 		.other_count = config->other_count,
 		.registry = config->registry,
@@ -226,78 +234,13 @@ void relay_sync_tell(struct relay *relay, const struct request *request)
 
 /* ---- the end ---- */
 
-/* For the last words of the broker: a root whose sandbox did not come to its end. */
-struct unfinished {
-	struct list link; // relay.unfinished
-	char *local_root; // owned; "": a sandbox without roots
-	struct error err;
-};
-
-static void unfinished_free(struct unfinished *unfinished)
-{
-	list_remove(&unfinished->link);
-	free(unfinished->local_root);
-	free(unfinished);
-}
-
-static void forget_unfinished(struct relay *relay, const char *local_root)
-{
-	LIST_FOR_EACH(unfinished, &relay->unfinished, struct unfinished, link) {
-		if (strcmp(unfinished->local_root, local_root) == 0) {
-			unfinished_free(unfinished);
-		}
-	}
-}
-
-static void note_root(struct relay *relay, const char *local_root, const struct error *err)
-{
-	forget_unfinished(relay, local_root);
-	if (!err) {
-		return;
-	}
-	struct unfinished *unfinished = mem_alloc_zero(sizeof(*unfinished));
-	unfinished->local_root = mem_strdup(local_root);
-	error_set(&unfinished->err, err->code, "%s; %s", err->text,
-		*local_root ? "the next start tries again, or acp-broker sessions collect"
-			    : "see acp-broker sandboxes list");
-	list_append(&relay->unfinished, &unfinished->link);
-}
-
-/* A later end in the same workspace brings what the one before has left, or fails itself. */
-static void note_close(struct peer *peer, const struct error *err)
-{
-	struct kept kept;
-	size_t count = 0;
-	while (keeper_at(peer->keeper, count, &kept)) {
-		note_root(peer->relay, kept.local_root, err);
-		count++;
-	}
-	if (count == 0) {
-		note_root(peer->relay, "", err);
-	}
-}
-
-const struct error *relay_sync_unfinished(const struct relay *relay)
-{
-	return list_is_empty(&relay->unfinished)
-	               ? NULL
-	               : &LIST_FIRST(&relay->unfinished, struct unfinished, link)->err;
-}
-
-void relay_sync_free_unfinished(struct relay *relay)
-{
-	LIST_FOR_EACH(unfinished, &relay->unfinished, struct unfinished, link) {
-		unfinished_free(unfinished);
-	}
-}
-
 static void on_closed(void *data, const struct error *err)
 {
 	struct peer *peer = data;
 	if (err) {
 		log_error("%s: %s", peer->hop, err->text);
 	}
-	note_close(peer, err);
+	leftovers_note(peer, err);
 	peer->is_collected = true;
 	relay_peer_gone(peer);
 }

@@ -2,6 +2,7 @@
 #ifndef BROKER_RELAY_SYNC_H
 #define BROKER_RELAY_SYNC_H
 
+#include "broker/collect.h"
 #include "broker/keeper.h"
 #include "broker/relay_internal.h"
 
@@ -17,13 +18,6 @@ void relay_sync_init(struct peer *peer);
 /* Answers what waits with a failure; raises nothing more. */
 void relay_sync_finish(struct peer *peer, const struct failure *failure);
 
-/*
- * Why the end of a sandbox failed, where no later one in the same workspace has succeeded: the
- * first such; NULL where there is none.
- */
-const struct error *relay_sync_unfinished(const struct relay *relay);
-void relay_sync_free_unfinished(struct relay *relay);
-
 /* Whether the workspaces of this agent are kept; its sandbox is ready. */
 bool relay_needs_sync(const struct peer *peer);
 
@@ -32,6 +26,9 @@ bool relay_needs_sync(const struct peer *peer);
  * background. The new session comes first. At the end it is left where it is.
  */
 void relay_recover(struct peer *peer);
+
+/* How what a sandbox of the broker's own profile has left is collected; without done and data. */
+struct collect_config relay_collect_config(const struct relay *relay);
 
 /*
  * These directories are about to become roots of the sandbox: their records say so before. False:

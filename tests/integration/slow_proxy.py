@@ -59,6 +59,7 @@ class SlowProxy:
     def __init__(self, target_port, delay=0.0):
         self.target_port, self.delay = target_port, delay
         self.is_stalled = False  # nothing moves, nothing is closed
+        self.refuses = False     # who comes is sent away
         self.cut_after = None    # bytes, both ways together, until all connections are cut
         self.sent = {'up': 0, 'down': 0}  # bytes that have gone through
         self.accepted = 0
@@ -110,6 +111,9 @@ class SlowProxy:
     def _accept(self):
         near, _ = self.listener.accept()
         self.accepted += 1
+        if self.refuses:
+            near.close()
+            return
         try:
             far = socket.create_connection(('127.0.0.1', self.target_port), 10)
         except OSError:

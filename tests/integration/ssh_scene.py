@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
 A session over SSH that is brought to a moment of its life and held there by gates: what the host
-runs then - its sshd, its login shell, its git - waits until the test says go on.
+runs then - its sshd, its login shell, its git, its rsync - waits until the test says go on.
 """
 
 import os
@@ -45,6 +45,14 @@ case " $* " in
 esac
 exec '{git}' "$@"
 '''
+RSYNC = '''#!/bin/sh
+. '{home}/gate'
+case " $* " in
+*' --server --sender '*) gate collect ;;
+*' --server '*) gate sync ;;
+esac
+exec '{rsync}' "$@"
+'''
 RM = '''#!/bin/sh
 . '{home}/gate'
 case "$*" in
@@ -74,10 +82,10 @@ AuthorizedKeysCommandUser root
         self.gates.mkdir()
         (self.sshd.home / 'bin').mkdir()
         words = {'home': self.sshd.home, 'folder': self.sshd.folder, 'gates': self.gates,
-                 'git': shutil.which('git'), 'rm': shutil.which('rm'),
-                 'tries': GATE_SECONDS * 20}
+                 'git': shutil.which('git'), 'rsync': shutil.which('rsync'),
+                 'rm': shutil.which('rm'), 'tries': GATE_SECONDS * 20}
         for name, text in (('gate', GATE), ('keys', KEYS), ('.profile', PROFILE),
-                           ('bin/git', GIT), ('bin/rm', RM)):
+                           ('bin/git', GIT), ('bin/rsync', RSYNC), ('bin/rm', RM)):
             path = self.sshd.home / name
             path.write_text(text.format(**words))
             path.chmod(0o755)
@@ -110,6 +118,7 @@ AuthorizedKeysCommandUser root
         """The host and the way to it are as they were."""
         self.proxy.cut_after = None
         self.proxy.delay = 0.0
+        self.proxy.refuses = False
         self.proxy.stall(False)
         self.sshd.thaw()
         self.open_gates()

@@ -24,6 +24,7 @@ NEVER_IN = {'killed': {'LINK_LOST', 'HOST_UNREACHABLE'},
             'dropped': {'LINK_LOST', 'HOST_UNREACHABLE'},
             'frozen': {'TIMEOUT_EXCEEDED'}, 'stalled': {'TIMEOUT_EXCEEDED'}}
 CODES = {'connecting': NEVER_CONNECTED, 'authenticating': NEVER_IN}
+BEFORE_ANY_RECORD = ('connecting', 'authenticating', 'preparing', 'setup', 'starting')
 STAGES = {'connecting': 'prepare', 'authenticating': 'prepare', 'preparing': 'prepare',
           'setup': 'prepare', 'syncing': 'relay', 'starting': 'initialize'}
 
@@ -49,7 +50,7 @@ class Trouble(Scene):
             self.go_on()
         else:
             self.client.close_stdin()
-            self.assertIn(self.client.wait(END_SECONDS * PATIENCE), (0, 1))
+            self.check_end(late)
             self.heal()
             self.assert_nothing_runs(self.left_seconds)
             self.open()
@@ -181,7 +182,7 @@ class Trouble(Scene):
 
     def check_session(self):
         """The next prompt has the session back once the host is there again; else it says why."""
-        for _ in range(3):  # the first may be what finds out that the link is lost
+        for _ in range(2):  # the first may be what finds out that the link is lost
             prompt = self.client.start_prompt(self.session, 'say anyone?')
             value = self.client.response(prompt, ANSWER_SECONDS * PATIENCE).value
             if 'result' in value:
@@ -191,6 +192,20 @@ class Trouble(Scene):
                           | NEVER_CONNECTED[self.trouble])
             self.assertIs(value['error']['data']['retryable'], True)
         self.assertEqual('result' in value, self.trouble in ('killed', 'dropped'), value)
+
+    def check_end(self, late):
+        """Where the host can be reached again all that is there is here by now."""
+        is_there = self.trouble in ('killed', 'dropped')
+        if is_there:
+            self.open_gates()
+        status = self.client.wait(END_SECONDS * PATIENCE)
+        if self.moment == 'destroying':  # a folder that is not found again
+            self.assertEqual(status, 1, self.client.stderr)
+            return
+        is_left = not is_there and self.moment not in BEFORE_ANY_RECORD
+        self.assertEqual(status, 1 if is_left else 0, self.client.stderr)
+        if late and is_there:
+            self.assertEqual((self.work / 'late.txt').read_text(), 'late\n')
 
     def go_on(self):
         """The same broker, once the host is there again."""
