@@ -62,8 +62,36 @@ exec '{rm}' "$@"
 '''
 
 
+class Gates:
+    """Beside a case whose host is `sshd`."""
+
+    def make_gates(self):
+        self.gates = self.sshd.home / 'gates'
+        self.gates.mkdir()
+        (self.sshd.home / 'bin').mkdir()
+        words = {'home': self.sshd.home, 'folder': self.sshd.folder, 'gates': self.gates,
+                 'git': shutil.which('git'), 'rsync': shutil.which('rsync'),
+                 'rm': shutil.which('rm'), 'tries': GATE_SECONDS * 20}
+        for name, text in (('gate', GATE), ('keys', KEYS), ('.profile', PROFILE),
+                           ('bin/git', GIT), ('bin/rsync', RSYNC), ('bin/rm', RM)):
+            path = self.sshd.home / name
+            path.write_text(text.format(**words))
+            path.chmod(0o755)
+
+    def shut(self, name):
+        (self.gates / name).write_text('')
+
+    def wait_reached(self, name):
+        reached = processes.wait_until((self.gates / f'{name}.reached').exists, 20 * PATIENCE)
+        self.assertTrue(reached, f'nothing came to the gate {name}: {self.clients[-1].stderr}')
+
+    def open_gates(self):
+        for gate in self.gates.iterdir():
+            gate.unlink(missing_ok=True)
+
+
 @unittest.skipUnless(os.getuid() == 0, 'the home of the gates is that of the test for root alone')
-class Scene(SshCase):
+class Scene(Gates, SshCase):
     """One session through a proxy, on a host with gates."""
 
     sshd_config = '''AuthorizedKeysFile none
@@ -78,17 +106,7 @@ AuthorizedKeysCommandUser root
         super().setUp()
         self.proxy = SlowProxy(self.sshd.port)
         self.proxy.__enter__()
-        self.gates = self.sshd.home / 'gates'
-        self.gates.mkdir()
-        (self.sshd.home / 'bin').mkdir()
-        words = {'home': self.sshd.home, 'folder': self.sshd.folder, 'gates': self.gates,
-                 'git': shutil.which('git'), 'rsync': shutil.which('rsync'),
-                 'rm': shutil.which('rm'), 'tries': GATE_SECONDS * 20}
-        for name, text in (('gate', GATE), ('keys', KEYS), ('.profile', PROFILE),
-                           ('bin/git', GIT), ('bin/rsync', RSYNC), ('bin/rm', RM)):
-            path = self.sshd.home / name
-            path.write_text(text.format(**words))
-            path.chmod(0o755)
+        self.make_gates()
         (self.work / 'a.txt').write_text('eins\n')
 
     def clean_up(self):
@@ -100,19 +118,6 @@ AuthorizedKeysCommandUser root
         path = self.dir / 'ssh_config'
         path.write_text(self.sshd.alias('box', port=self.proxy.port))
         return {'host': 'box', 'ssh-config': str(path), 'ssh-client': self.ssh_client}
-
-    # ---- gates ----
-
-    def shut(self, name):
-        (self.gates / name).write_text('')
-
-    def wait_reached(self, name):
-        reached = processes.wait_until((self.gates / f'{name}.reached').exists, 20 * PATIENCE)
-        self.assertTrue(reached, f'nothing came to the gate {name}: {self.clients[-1].stderr}')
-
-    def open_gates(self):
-        for gate in self.gates.iterdir():
-            gate.unlink(missing_ok=True)
 
     def heal(self):
         """The host and the way to it are as they were."""

@@ -12,10 +12,11 @@ import processes
 
 from case import PATIENCE, main
 from ssh_case import SshCase
+from ssh_scene import Gates
 from sshd import Sshd
 from together import Together
 
-AT_ONCE = 4
+AT_ONCE = 6
 NAMES = ('first', 'second', 'box')
 ANSWER_SECONDS = 15  # over alive-interval times alive-count
 END_SECONDS = 30
@@ -120,7 +121,7 @@ class HopsByOpenssh(Hops):
     ssh_client = 'openssh'
 
 
-class Namespaces(Hops):
+class Namespaces(Gates, Hops):
     """The broker is in the first, and only the next one of the chain is to be reached from each."""
 
     def setUp(self):
@@ -128,6 +129,7 @@ class Namespaces(Hops):
         self.addCleanup(self.chain.__exit__)
         self.chain.__enter__()
         super().setUp()
+        self.make_gates()
 
     def make_sshd(self, number=3):
         return Sshd(f'ListenAddress {self.chain.address(number)}\n', None, self.inside(number))
@@ -146,6 +148,47 @@ class Namespaces(Hops):
         self.lose(client, session, lambda: self.chain.set_link(1, 'down'))
         self.chain.set_link(1, 'up')
         self.recover()
+
+    def fall_out(self, client):
+        """The link goes, which is noticed, and comes back; nobody has reconnected."""
+        self.chain.set_link(1, 'down')
+        client.wait_log('the connection to box was lost', ANSWER_SECONDS * PATIENCE)
+        self.chain.set_link(1, 'up')
+        self.open_gates()
+
+    def test_the_link_goes_down_while_nobody_asks_for_anything(self):
+        client, session = self.opened()
+        (self.runtime(client, session) / 'late').write_text('late\n')
+        self.fall_out(client)
+        self.end(client)
+        self.assertEqual((self.work / 'late').read_text(), 'late\n')
+        self.assert_nothing_runs(self.left_seconds)
+
+    def test_the_link_goes_down_while_the_workspace_is_brought_there(self):
+        (self.work / 'first').write_text('first\n')
+        client = self.broker(options=self.config(connect_timeout='15s', auth_timeout='15s'))
+        client.initialize()
+        self.shut('sync')
+        waiting = client.start('session/new', {'cwd': str(self.work), 'mcpServers': []})
+        self.wait_reached('sync')
+        self.fall_out(client)
+        self.failure(client.response(waiting, ANSWER_SECONDS * PATIENCE), 'LINK_LOST')
+        session = client.new_session(self.work)
+        self.assertEqual((self.runtime(client, session) / 'first').read_text(), 'first\n')
+        self.check_session(client, session)
+        self.end(client)
+        self.assert_nothing_runs(self.left_seconds)
+
+    def test_the_link_goes_down_while_it_is_collected(self):
+        client, session = self.opened()
+        (self.runtime(client, session) / 'late').write_text('late\n')
+        self.shut('collect')
+        client.close_stdin()
+        self.wait_reached('collect')
+        self.fall_out(client)
+        self.end(client)
+        self.assertEqual((self.work / 'late').read_text(), 'late\n')
+        self.assert_nothing_runs(self.left_seconds)
 
     def test_a_link_that_is_down_for_less_than_the_grace_loses_nothing(self):
         client, session = self.opened(alive_count='20', link_grace='30s')

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """A workspace and its runtime on another host, kept in step over a real sshd on loopback."""
 
+import json
 import os
+import pathlib
 import stat
 import time
 import unittest
@@ -117,6 +119,38 @@ class Trees(FarSync):
         self.assertEqual(look(self.work), here)
         self.assert_alike(root)
         self.end(client)
+
+    def test_each_of_two_directories_has_a_folder_of_its_own_there(self):
+        other = self.dir / 'other'
+        for root in (self.work, other):
+            put(root, b'mine', b'of ' + root.name.encode() + b'\n')
+        client = self.far(transport=self.transport)
+        client.initialize(seconds=SECONDS)
+        session = client.call('session/new', {
+            'cwd': str(self.work), 'additionalDirectories': [str(other)], 'mcpServers': []},
+            seconds=SECONDS)['sessionId']
+        opened, = [json.loads(line)['params'] for line in self.journal('<')
+                   if b'"session/new"' in line]
+        there = [pathlib.Path(opened['cwd']), *map(pathlib.Path, opened['additionalDirectories'])]
+        self.assertEqual([root.name for root in there], ['work', 'other'])
+        client.prompt(session, f'terminal cat mine {there[1]}/mine; echo there > new; '
+                      f'rm {there[1]}/mine; echo there too > {there[1]}/new', seconds=SECONDS)
+        self.assertIn('of work\\nof other\\n', client.wait_text('terminal/output ->'))
+        for root, far, added in ((self.work, there[0], b'there\n'),
+                                 (other, there[1], b'there too\n')):
+            self.assertEqual(look(root)[b'new'], ('file', added))
+            self.assertEqual(look(root), look(far))
+        self.assertNotIn(b'mine', look(other))
+        put(self.work, b'mine', b'again\n')
+        put(other, b'more', b'again\n')
+        client.prompt(session, 'say here', seconds=SECONDS)
+        for root, far in zip((self.work, other), there):
+            self.assertEqual(look(root), look(far))
+            put(far, b'late', b'late\n')
+        self.end(client)
+        for root, far in zip((self.work, other), there):
+            self.assertIn(b'late', look(root))
+            self.assertEqual(look(root), look(far))
 
     def test_what_both_sides_changed_is_merged_or_kept_twice(self):
         lines = [f'line {number}\n' for number in range(20)]
@@ -283,6 +317,22 @@ class Cut(ByProxy):
         self.assert_alike(root)
         self.assertEqual((self.work / 'big').read_bytes(), new)
         self.end(client)
+
+    def test_a_cut_in_the_middle_of_a_slow_sync_is_made_good_at_the_end(self):
+        """100 ms each way, which it still is when the host is reached once more."""
+        old, new, mine = os.urandom(4 * MIB), os.urandom(5 * MIB), os.urandom(MIB)
+        put(self.work, b'big', old)
+        client, session, root = self.opened()
+        put(root, b'big', new)
+        put(self.work, b'mine', mine)
+        self.proxy.delay = 0.1
+        self.proxy.cut_after = 3 * MIB
+        self.refuse_sync(client, session)
+        self.assert_whole(self.work, {b'big': (old, new), b'mine': (mine,)})
+        self.assert_whole(root, {b'big': (new,), b'mine': (mine,)})
+        self.end(client)
+        self.assertEqual(look(self.work), {b'big': ('file', new), b'mine': ('file', mine)})
+        self.assert_alike(root)
 
     def assert_whole(self, root, known):
         for name, (_, content) in look(root).items():

@@ -32,6 +32,8 @@ STAGES = {'connecting': 'prepare', 'authenticating': 'prepare', 'preparing': 'pr
 class Trouble(Scene):
     """One trouble at one moment: play() is the whole story."""
 
+    transport = 'git'
+
     def play(self, moment, trouble):
         self.moment, self.trouble = moment, trouble
         self.runtime_root = self.session = None
@@ -59,7 +61,7 @@ class Trouble(Scene):
     # ---- moments ----
 
     def begin(self, **keys):
-        self.keys = {**self.deadlines, **keys}
+        self.keys = {**self.deadlines, 'transport': self.transport, **keys}
         self.client = self.broker(options=self.config(**self.keys))
         self.waiting = [self.client.start('initialize', {'protocolVersion': 1})]
 
@@ -246,15 +248,21 @@ class ByOpenssh(Trouble):
     ssh_client = 'openssh'
 
 
-for one in (ByLibssh2, ByOpenssh):
-    for moment in MOMENTS:
+class RsyncByLibssh2(Trouble):
+    """What of it is the transport's."""
+
+    transport = 'rsync'
+
+
+for one in (ByLibssh2, ByOpenssh, RsyncByLibssh2):
+    for moment in MOMENTS if one.transport == 'git' else ('syncing', 'collecting'):
         for trouble in TROUBLES:
             setattr(one, f'test_{trouble}_while_{moment}', story(moment, trouble))
 
 
 def load_tests(loader, _tests, _pattern):
     # With sanitizers it is the broker's own code that matters, and each scene takes longer.
-    clients = [ByLibssh2] if SANITIZED else [ByLibssh2, ByOpenssh]
+    clients = [ByLibssh2] if SANITIZED else [ByLibssh2, ByOpenssh, RsyncByLibssh2]
     return Together(AT_ONCE, (test for one in clients
                               for test in loader.loadTestsFromTestCase(one)))
 
