@@ -7,6 +7,8 @@
 
 enum { SUM_LENGTH = 64, WORDS = 7 };
 
+#define SECONDS_MAX 1000000000000000LL
+
 static const char hexadecimal[] = "0123456789abcdef";
 
 static bool is_sum(const char *text)
@@ -20,11 +22,12 @@ static bool is_boot(const char *text)
 	       strspn(text, "0123456789abcdef-") == strlen(text);
 }
 
+/* Seconds, so few that differences of them are numbers, too. */
 static bool read_number(long long *out, const char *text)
 {
 	char *end;
 	*out = strtoll(text, &end, 10);
-	return end > text && !*end && *out >= 0;
+	return end > text && !*end && *out >= 0 && *out <= SECONDS_MAX;
 }
 
 /* A fraction that is all zeros is that of a clock of whole seconds, or looks like it. */
