@@ -191,38 +191,20 @@ bool big_put_file(struct store *store, int fd, const struct stat *status, git_oi
 	return put;
 }
 
-static bool check_content(int fd, const git_oid *got, const git_oid *wanted, struct error *err)
-{
-	char more;
-	if (!id_equal(got, wanted)) {
-		return error_set(err, ERROR_PROTOCOL, "the content is not the one announced");
-	}
-	ssize_t count;
-	do {
-		count = read(fd, &more, 1);
-	} while (count < 0 && errno == EINTR);
-	if (count < 0) {
-		return error_set_errno(err, errno, "reading");
-	}
-	return count == 0 ||
-	       error_set(err, ERROR_PROTOCOL, "there is more content than was announced");
-}
-
-bool store_put_big(struct store *store, int fd, uint64_t size, const struct store_entry *entry,
-	struct error *err)
+bool store_put_big(
+	struct store *store, int fd, uint64_t size, struct store_entry *entry, struct error *err)
 {
 	struct temp temp = {.fd = -1};
-	git_oid wanted, got;
-	store_big_content(entry, &wanted);
+	git_oid announced, got;
+	store_big_content(entry, &announced);
 	if (!temp_create(store, &temp, err)) {
 		return false;
 	}
 	struct copy copy = {.from = fd, .to = temp.fd};
-	bool put = hash_copy(store, &copy, size, &got, err) &&
-	           check_content(fd, &got, &wanted, err) && publish(store, &temp, &wanted, err);
+	bool put = hash_copy(store, &copy, size, &got, err) && publish(store, &temp, &got, err);
 	temp_discard(store, &temp);
-	if (!put && err && err->code == ERROR_UNAVAILABLE) {
-		err->code = ERROR_PROTOCOL; // a stream that ends early breaks its promise
+	if (put && !id_equal(&got, &announced)) {
+		*entry = store_big_entry(&got, store_entry_is_executable(entry));
 	}
 	return put;
 }

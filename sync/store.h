@@ -82,10 +82,11 @@ bool store_put_bytes(
 	struct store *store, struct span bytes, git_oid *out_id, struct error *err) ATTR_NODISCARD;
 
 /*
- * Takes a big object in from a stream to its end, at most `size` bytes and
- * exactly the content that the entry names; else ERROR_PROTOCOL, nothing kept.
+ * Takes the first `size` bytes of a stream in as a big object. The content that the entry names was
+ * announced; what is read may be another by now, and the entry becomes that. ERROR_UNAVAILABLE
+ * where there is less, nothing kept.
  */
-bool store_put_big(struct store *store, int fd, uint64_t size, const struct store_entry *entry,
+bool store_put_big(struct store *store, int fd, uint64_t size, struct store_entry *entry,
 	struct error *err) ATTR_NODISCARD;
 
 bool store_has(struct store *store, const struct store_entry *entry);

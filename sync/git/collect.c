@@ -59,10 +59,10 @@ static bool add_big_file(struct git_transport *git, const struct line *line, str
 	}
 	LIST_FOR_EACH(file, &collecting->files, struct big_file, link) {
 		count++;
-		if (strcmp(file->path, line->text) == 0) {
-			return store_entry_equal(&file->entry, &entry) ||
-			       error_set_reason(err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED",
-				       "%s changed while it was measured", line->text);
+		if (strcmp(file->path, line->text) == 0) { // told twice, and changed in between
+			file->entry = entry;
+			file->size = line->number;
+			return true;
 		}
 	}
 	if (count == BIG_FILES_MAX) {
@@ -200,13 +200,26 @@ static bool work_collect(struct git_transport *git, struct remote_ends *ends, st
 	return asked;
 }
 
+/* What is written all the time would never come else; and it is not brought again for that. */
+static void note_written(struct git_transport *git, const char *path)
+{
+	char *quoted = path_quote(span_of(path));
+	git_tell_user(git, "%.300s was written to while it was brought: it is here as it was read",
+		quoted);
+	free(quoted);
+}
+
 static bool work_fetch(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
-	const struct big_file *file = git->collecting.next;
+	struct big_file *file = git->collecting.next;
+	struct store_entry announced = file->entry;
 	point("collect.fetching");
 	fd_close(&ends->out);
 	if (!store_put_big(&git->store, ends->in, file->size, &file->entry, err)) {
 		return error_prefix(err, "fetching %s", file->path);
+	}
+	if (!store_entry_equal(&file->entry, &announced)) {
+		note_written(git, file->path);
 	}
 	git->collecting.result.received_bytes += file->size;
 	return git->collecting.result.received_bytes <= git->request.bytes_max ||

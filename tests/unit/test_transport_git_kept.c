@@ -74,6 +74,42 @@ static void test_a_folder_whose_name_ends_in_a_new_line_keeps_its_big_files(void
 	stage_assert_same(&there, &here);
 }
 
+/* A log that is written all the time, also while it is measured and brought. */
+static void test_a_big_file_that_grows_all_the_time_is_brought_as_it_was_read(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_big(stage, "echo a > a");
+	stage_there(stage, "head -c 9000 /dev/zero > log");
+	static const char grow[] = "case $* in *%s*) echo more >> log ;; esac\nexec %s \"$@\"";
+	char script[256];
+	snprintf(script, sizeof(script), grow, "hash-object*--no-filters", "/usr/bin/git");
+	stage_program(stage, "git", script);
+	snprintf(script, sizeof(script), grow, "log", "/bin/cat");
+	stage_program(stage, "cat", script);
+	for (int i = 0; i < 3; i++) {
+		stage_there(stage, "echo edit >> a");
+		git_oid there = stage_collect(stage, &tree);
+		assert_non_null(strstr(stage->collected.note, "log was written to"));
+		assert_tree(stage->place, &there, "100644 a\n160000 log\n");
+		tree = there;
+	}
+	place_run(stage->place,
+		"for f in ../state/store/big/*/*; do head -c $(wc -c < $f) ../runtime/0/log | "
+		"cmp - $f; done");
+}
+
+/* What ends earlier than it was said to may be a link that was cut. */
+static void test_a_big_file_that_becomes_shorter_can_be_tried_again(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = send_big(stage, "echo a > a");
+	stage_there(stage, "head -c 9000 /dev/zero > log");
+	stage_program(stage, "cat", "case $* in *log*) : > log ;; esac; exec /bin/cat \"$@\"");
+	stage_collect_fails(stage, &tree, ERROR_UNAVAILABLE, "shorter");
+	git_oid there = stage_collect(stage, &tree);
+	assert_tree(stage->place, &there, "100644 a\n100644 log\n");
+}
+
 #define KEPT_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
 
 int main(void)
@@ -82,6 +118,8 @@ int main(void)
 		KEPT_TEST(test_a_big_file_that_cannot_be_read_is_not_taken_for_deleted),
 		KEPT_TEST(test_a_closed_folder_behind_a_link_keeps_nothing),
 		KEPT_TEST(test_a_folder_whose_name_ends_in_a_new_line_keeps_its_big_files),
+		KEPT_TEST(test_a_big_file_that_grows_all_the_time_is_brought_as_it_was_read),
+		KEPT_TEST(test_a_big_file_that_becomes_shorter_can_be_tried_again),
 	};
 	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
 }
