@@ -239,7 +239,7 @@ static void test_what_a_collect_found_that_failed_is_told_by_the_next(void **sta
 	git_oid tree = stage_send_first(stage, repository);
 	stage_there(stage, "git commit -qam mine; head -c 5000 /dev/zero > big");
 	stage_program(stage, "cat", "[ \"$1\" = ./big ] && exit 1\nexec /bin/cat \"$@\"");
-	stage_collect_fails(stage, &tree, ERROR_PROTOCOL, "fetching big");
+	stage_collect_fails(stage, &tree, ERROR_UNAVAILABLE, "fetching big");
 	assert_commits(stage, "main A mine\n");
 	place_run(stage->place, "rm ../bin/cat");
 	stage_collect(stage, &tree);
