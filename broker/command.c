@@ -175,8 +175,13 @@ bool command_snapshot(struct command_context *context, git_oid *out_tree, struct
 	if (!snapshot_take(&context->store, &request, &snapshot, err)) {
 		return error_prefix(err, "reading %s", context->place.root);
 	}
+	char warning[SNAPSHOT_WARNING_MAX];
+	snapshot_warning(&snapshot, snapshot.excess, warning);
 	if (*snapshot.note) {
 		fprintf(stderr, "acp-broker: %s\n", snapshot.note);
+	}
+	if (*warning) {
+		fprintf(stderr, "acp-broker: %s\n", warning);
 	}
 	*out_tree = snapshot.tree;
 	return true;

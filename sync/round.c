@@ -173,6 +173,11 @@ static bool take_local(struct round *round, struct store *store,
 	if (*snapshot.note) {
 		add_note(round, "%s", snapshot.note);
 	}
+	unsigned excess = snapshot.excess & ~round->told_excess;
+	if (excess) {
+		snapshot_warning(&snapshot, excess, round->warning);
+		round->told_excess |= excess;
+	}
 	return true;
 }
 

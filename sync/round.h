@@ -32,6 +32,8 @@ struct round {
 	bool asks; // about these deletions: the round has ended with them
 	struct deletions deletions;
 	char note[ROUND_NOTE_MAX]; // for the user
+	unsigned told_excess;      // of enum snapshot_excess: what was in a warning already
+	char warning[SNAPSHOT_WARNING_MAX];
 };
 
 /* What is noted with a checkpoint. */

@@ -187,12 +187,27 @@ static void tell(
 			walk->unreadable, walk->unreadable_path);
 	}
 	if (limits->files_warn && walk->files > limits->files_warn) {
-		snapshot_note(snapshot, "%zu files are many: consider excluding some", walk->files);
+		snapshot->excess |= SNAPSHOT_MANY_FILES;
 	}
 	if (limits->bytes_warn && walk->bytes > limits->bytes_warn) {
-		snapshot_note(snapshot, "%llu MiB are much: consider excluding some files",
-			(unsigned long long)(walk->bytes >> 20));
+		snapshot->excess |= SNAPSHOT_MANY_BYTES;
 	}
+}
+
+void snapshot_warning(
+	const struct snapshot *snapshot, unsigned kinds, char text[SNAPSHOT_WARNING_MAX])
+{
+	char files[SNAPSHOT_WARNING_MAX / 2] = "";
+	char bytes[SNAPSHOT_WARNING_MAX / 2] = "";
+	if (kinds & SNAPSHOT_MANY_FILES) {
+		snprintf(files, sizeof(files), "%zu files are many: consider excluding some",
+			snapshot->files);
+	}
+	if (kinds & SNAPSHOT_MANY_BYTES) {
+		snprintf(bytes, sizeof(bytes), "%llu MiB are much: consider excluding some files",
+			(unsigned long long)(snapshot->bytes >> 20));
+	}
+	snprintf(text, SNAPSHOT_WARNING_MAX, "%s%s%s", files, *files && *bytes ? "; " : "", bytes);
 }
 
 /* ---- looking ---- */

@@ -49,13 +49,26 @@ struct snapshot_request {
 	int64_t clock_offset_s;          // added to the time of day; 0 but in tests
 };
 
+/* What is over a limit that only warns; to be added up. */
+enum snapshot_excess { SNAPSHOT_MANY_FILES = 1, SNAPSHOT_MANY_BYTES = 2 };
+
+enum { SNAPSHOT_WARNING_MAX = 160 };
+
 struct snapshot {
 	git_oid tree;
 	size_t files;
 	uint64_t bytes;
 	size_t read_files; // whose content was read, the others being known
+	unsigned excess;   // of enum snapshot_excess; snapshot_warning
 	char note[256];    // what the user should be told once; "" for nothing
 };
+
+/*
+ * Says how much there is of what is in excess. The number is another one each time, so that the
+ * same is not to be told again because the text is not the same. "" where `kinds` is 0.
+ */
+void snapshot_warning(
+	const struct snapshot *snapshot, unsigned kinds, char text[SNAPSHOT_WARNING_MAX]);
 
 /*
  * ERROR_LIMIT over the limits, ERROR_DENIED for a root that may not be synced

@@ -2,6 +2,27 @@
 #include "sync/transport.h"
 
 #include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/path_quote.h"
+#include "base/utf8.h"
+
+/* FNV-1a of each path. */
+void transport_left_add(struct transport_left *left, const char *path)
+{
+	uint64_t print = UINT64_C(14695981039346656037);
+	for (const char *at = path; *at; at++) {
+		print = (print ^ (unsigned char)*at) * UINT64_C(1099511628211);
+	}
+	left->print += print;
+	if (left->count++ == 0) {
+		char *quoted = path_quote(span_of(path));
+		snprintf(left->first, sizeof(left->first), "%s", quoted);
+		left->first[utf8_whole_length(span_of(left->first))] = '\0';
+		free(quoted);
+	}
+}
 
 void transport_prepare(struct transport *transport, sandbox_done *done, void *data)
 {

@@ -38,6 +38,15 @@ struct transport_request {
 	const struct transport_tools *tools; // NULL: there are none; the texts are copied
 };
 
+/* What cannot be read in the runtime, and stays as it was. */
+struct transport_left {
+	size_t count;
+	uint64_t print;  // of all their paths, in whatever order they come
+	char first[200]; // for people
+};
+
+void transport_left_add(struct transport_left *left, const char *path);
+
 /*
  * A snapshot of the runtime root in the store. `base` is what the runtime was
  * last known to be, and is in the store and there. The local directory is looked at
@@ -49,6 +58,7 @@ struct transport_collected {
 	git_oid tree;
 	uint64_t received_bytes;
 	char note[TRANSPORT_NOTE_MAX]; // what the user should be told once; "" for nothing
+	struct transport_left left;
 };
 typedef void transport_collect_done(
 	void *data, const struct transport_collected *collected, const struct error *err);

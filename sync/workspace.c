@@ -74,6 +74,46 @@ void workspace_fail(struct workspace *workspace, const struct error *err)
 	raise_end(workspace, NULL, &copy);
 }
 
+enum { NOTE_MAX = 3072 }; // has room for all there may be
+
+static void add_note(char note[NOTE_MAX], const char *text)
+{
+	size_t len = strlen(note);
+	if (*text) {
+		snprintf(note + len, NOTE_MAX - len, "%s%s", len > 0 ? "; " : "", text);
+	}
+}
+
+static void add_left(char note[NOTE_MAX], const struct transport_left *left)
+{
+	char text[sizeof(left->first) + 100];
+	char more[40] = "";
+	if (left->count > 1) {
+		snprintf(more, sizeof(more), " and %zu more", left->count - 1);
+	}
+	snprintf(text, sizeof(text), "left out in the sandbox, for it cannot be read: %s%s",
+		left->first, more);
+	add_note(note, text);
+}
+
+/* What the user was not told yet: the same, and what only has another number, is none. */
+static void take_news(struct workspace *workspace, char note[NOTE_MAX])
+{
+	const struct round *round = &workspace->round;
+	add_note(note, workspace->note);
+	workspace->note[0] = '\0';
+	if (workspace->left.count > 0 && workspace->left.print != workspace->told_left) {
+		add_left(note, &workspace->left);
+	}
+	workspace->told_left = workspace->left.print;
+	if (strcmp(round->note, workspace->told) != 0) {
+		add_note(note, round->note);
+	}
+	snprintf(workspace->told, sizeof(workspace->told), "%s", round->note);
+	add_note(note, round->warning);
+	workspace->told_excess = round->told_excess;
+}
+
 void workspace_succeed(struct workspace *workspace)
 {
 	struct round *round = &workspace->round;
@@ -106,14 +146,9 @@ void workspace_succeed(struct workspace *workspace)
 		.received_bytes = workspace->received_bytes,
 		.duration_ms = clock_now_ms() - workspace->started_ms,
 	};
-	char note[sizeof(workspace->note) + sizeof(round->note)];
-	bool is_news = strcmp(round->note, workspace->told) != 0;
-	snprintf(note, sizeof(note), "%s%s%s", workspace->note,
-		*workspace->note && is_news && *round->note ? "; " : "",
-		is_news ? round->note : "");
+	char note[NOTE_MAX] = "";
+	take_news(workspace, note);
 	result.note = note;
-	snprintf(workspace->told, sizeof(workspace->told), "%s", round->note);
-	workspace->note[0] = '\0';
 	raise_end(workspace, &result, NULL);
 	merge_finish(&merge);
 }

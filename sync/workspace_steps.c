@@ -203,6 +203,7 @@ static void on_collected(
 	workspace->received_bytes += collected->received_bytes;
 	workspace->round.runtime = collected->tree;
 	note_collected(workspace, collected->note);
+	workspace->left = collected->left;
 	join(workspace);
 }
 
@@ -333,6 +334,7 @@ static void begin(struct workspace *workspace)
 {
 	round_finish(&workspace->round);
 	round_init(&workspace->round);
+	workspace->round.told_excess = workspace->told_excess;
 	workspace->tries = 0;
 	workspace->has_target = false;
 	workspace->has_gone_back = false;

@@ -30,17 +30,6 @@ static void collect_end(struct git_transport *git, const struct error *err)
 	git->done.collect(git->done_data, err ? NULL : &result, err);
 }
 
-static void note_left(struct git_transport *git, const char *path)
-{
-	if (!git->collecting.has_left) {
-		char *quoted = path_quote(span_of(path));
-		git_tell_user(
-			git, "left out in the sandbox, for it cannot be read: %.300s", quoted);
-		free(quoted);
-	}
-	git->collecting.has_left = true;
-}
-
 /* ---- what is told of the root ---- */
 
 static bool add_big_file(struct git_transport *git, const struct line *line, struct error *err)
@@ -75,12 +64,16 @@ static bool add_big_file(struct git_transport *git, const struct line *line, str
 	return true;
 }
 
-/* A big file that cannot be read there stays what it was. */
-static void keep_big_file(struct git_transport *git, const char *path)
+/* What cannot be read there stays what it was. A big file may be told twice. */
+static void leave(struct git_transport *git, const char *path)
 {
 	struct collecting *collecting = &git->collecting;
 	const struct big_file *base = big_files_find(&collecting->base_files, path);
-	if (base && !big_files_find(&collecting->files, path)) {
+	if (big_files_find(&collecting->files, path)) {
+		return;
+	}
+	transport_left_add(&collecting->result.left, path);
+	if (base) {
 		big_files_add(&collecting->files, path, &base->entry, 0);
 	}
 }
@@ -123,8 +116,7 @@ static bool take_collected(
 	case LINE_BIG:
 		return add_big_file(git, line, err);
 	case LINE_LEFT:
-		note_left(git, line->text);
-		keep_big_file(git, line->text);
+		leave(git, line->text);
 		return true;
 	case LINE_REPOSITORY:
 		git->has_lost_repository = strcmp(line->text, "none") == 0;
@@ -190,6 +182,7 @@ static bool work_collect(struct git_transport *git, struct remote_ends *ends, st
 	collecting->side_tree = (git_oid){{0}};
 	collecting->has_commits = false;
 	big_files_finish(&collecting->files);
+	collecting->result.left = (struct transport_left){0};
 	git->received_count = 0;
 	if (!take_answer(git, ends, err)) {
 		return false;
@@ -320,7 +313,6 @@ void git_collect(
 	struct git_transport *git = git_from(transport);
 	git->collecting.base = *base;
 	git->collecting.result = (struct transport_collected){0};
-	git->collecting.has_left = false;
 	git_tell_user(git, "%s", git->note);
 	git->note[0] = '\0';
 	git->done.collect = done;

@@ -43,7 +43,6 @@ struct git_step {
 /* What is going on in a collect. */
 struct collecting {
 	git_oid base, side_base, side_tree;
-	bool has_left;          // what cannot be read is told of the first alone
 	bool has_commits;       // the answer has come to the agent's commits: the tree is checked
 	struct list base_files; // of struct big_file: those of base
 	struct list files;      // of struct big_file: those that are there

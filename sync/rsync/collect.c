@@ -37,6 +37,9 @@ static bool take_snapshot(struct rsync_transport *rsync, struct error *err)
 		return false;
 	}
 	result->tree = snapshot.tree;
+	for (char **path = rsync->unreadable; path && *path; path++) {
+		transport_left_add(&result->left, *path);
+	}
 	snprintf(result->note, sizeof(result->note), "%s",
 		*rsync->note ? rsync->note : snapshot.note);
 	if (!*result->note && !rsync->was_told) {

@@ -27,16 +27,6 @@ static bool take_path(struct rsync_transport *rsync, const char *path, struct er
 	return true;
 }
 
-static void note_first(struct rsync_transport *rsync)
-{
-	if (rsync->unreadable) {
-		char *path = path_quote(span_of(rsync->unreadable[0]));
-		snprintf(rsync->note, sizeof(rsync->note),
-			"left out in the sandbox, for it cannot be read: %s", path);
-		free(path);
-	}
-}
-
 static bool work_take(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
 {
 	struct buf answer;
@@ -53,7 +43,6 @@ static bool work_take(struct rsync_transport *rsync, struct remote_ends *ends, s
 		is_good = take_path(rsync, left.data, err);
 		left = (struct span){left.data + length, left.len - length};
 	}
-	note_first(rsync);
 	buf_finish(&answer);
 	return is_good;
 }

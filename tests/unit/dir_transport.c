@@ -47,6 +47,9 @@ static void do_collect(struct dir_transport *dir)
 	}
 	struct transport_collected collected = {
 		.tree = snapshot.tree, .received_bytes = snapshot.bytes};
+	for (const char *const *path = dir_transport_hooks.left; path && *path; path++) {
+		transport_left_add(&collected.left, *path);
+	}
 	dir->collected(dir->data, &collected, NULL);
 }
 

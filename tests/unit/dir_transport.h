@@ -16,6 +16,7 @@ struct dir_transport_hooks {
 	int delivers;                     // how many were asked for
 	bool holds;                       // what is asked for waits for dir_transport_release
 	struct transport *held;
+	const char *const *left; // paths that the next collects leave out, to NULL; or NULL
 };
 extern struct dir_transport_hooks dir_transport_hooks;
 

@@ -158,6 +158,23 @@ static void test_what_is_no_file_is_left_out(void **state)
 	assert_paths(place, &tree, "f\n");
 }
 
+static void test_a_warning_is_of_what_is_asked_for(void **state)
+{
+	struct snapshot snapshot = {.files = 50001, .bytes = 6ULL << 30};
+	char text[SNAPSHOT_WARNING_MAX];
+	static const char files[] = "50001 files are many: consider excluding some";
+	static const char bytes[] = "6144 MiB are much: consider excluding some files";
+	snapshot_warning(&snapshot, 0, text);
+	assert_string_equal(text, "");
+	snapshot_warning(&snapshot, SNAPSHOT_MANY_FILES, text);
+	assert_string_equal(text, files);
+	snapshot_warning(&snapshot, SNAPSHOT_MANY_BYTES, text);
+	assert_string_equal(text, bytes);
+	snapshot_warning(&snapshot, SNAPSHOT_MANY_FILES | SNAPSHOT_MANY_BYTES, text);
+	assert_memory_equal(text, files, sizeof(files) - 1);
+	assert_string_equal(text + sizeof(files) - 1 + 2, bytes);
+}
+
 static void test_limits_warn_and_refuse(void **state)
 {
 	struct place *place = *state;
@@ -167,10 +184,13 @@ static void test_limits_warn_and_refuse(void **state)
 	struct snapshot_request request = {.root = place->root, .limits = {.files_max = 3}};
 	assert_true(snapshot_take(&place->store, &request, &snapshot, &err));
 	assert_string_equal(snapshot.note, "");
+	assert_int_equal(snapshot.excess, 0);
 	request.limits = (struct snapshot_limits){.files_warn = 2, .bytes_warn = 5000};
 	assert_true(snapshot_take(&place->store, &request, &snapshot, &err));
-	assert_non_null(strstr(snapshot.note, "3 files are many"));
-	assert_non_null(strstr(snapshot.note, "MiB are much"));
+	assert_int_equal(snapshot.excess, SNAPSHOT_MANY_FILES | SNAPSHOT_MANY_BYTES);
+	request.limits.files_warn = 3;
+	assert_true(snapshot_take(&place->store, &request, &snapshot, &err));
+	assert_int_equal(snapshot.excess, SNAPSHOT_MANY_BYTES);
 	request.limits = (struct snapshot_limits){.files_max = 2};
 	assert_false(snapshot_take(&place->store, &request, &snapshot, &err));
 	assert_int_equal(err.code, ERROR_LIMIT);
@@ -251,6 +271,7 @@ int main(void)
 		TEST(test_names_are_bytes),
 		TEST(test_git_folders_and_our_own_files_are_no_members),
 		TEST(test_what_is_no_file_is_left_out),
+		TEST(test_a_warning_is_of_what_is_asked_for),
 		TEST(test_limits_warn_and_refuse),
 		TEST(test_it_can_be_cancelled),
 		TEST(test_a_big_file_stands_as_a_gitlink),

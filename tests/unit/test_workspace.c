@@ -298,6 +298,69 @@ static void test_a_damaged_checkpoint_is_told_once_and_stops_no_sync(void **stat
 	run(fixture, "test -f \"$PLACE\"/state/store/refs/acp-broker/checkpoints/00000001");
 }
 
+static void test_what_is_left_out_is_told_while_it_is_not_the_same(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char *const one[] = {"d/secret\x1b", NULL};
+	static const char *const two[] = {"b", "a", NULL};
+	static const char *const turned[] = {"a", "b", NULL};
+	static const char *const others[] = {"b", "c", NULL};
+	const struct {
+		const char *const *left;
+		const char *note;
+	} syncs[] = {
+		{NULL, ""},
+		{one, "left out in the sandbox, for it cannot be read: \"d/secret\\033\""},
+		{one, ""},
+		{two, "left out in the sandbox, for it cannot be read: b and 1 more"},
+		{turned, ""},
+		{others, "left out in the sandbox, for it cannot be read: b and 1 more"},
+		{NULL, ""},
+		{others, "left out in the sandbox, for it cannot be read: b and 1 more"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(syncs); i++) {
+		dir_transport_hooks.left = syncs[i].left;
+		sync_once(fixture);
+		assert_string_equal(fixture->note, syncs[i].note);
+	}
+	dir_transport_hooks.left = two;
+	dir_transport_hooks.fail_delivers = 1; // nobody has heard of it then
+	run(fixture, "echo a > a");
+	begin(fixture, &(struct sync_order){.reason = SYNC_REASON_TURN});
+	ev_run(fixture->loop, 0);
+	assert_false(fixture->is_ok);
+	sync_once(fixture);
+	assert_non_null(strstr(fixture->note, ": b and 1 more"));
+	dir_transport_hooks.left = NULL;
+}
+
+static void test_too_much_is_warned_of_once_a_kind_however_it_changes(void **state)
+{
+	struct fixture *fixture = *state;
+	workspace_destroy(fixture->workspace);
+	fixture->request.limits.files_warn = 2;
+	fixture->request.limits.bytes_warn = 1 << 20;
+	fixture->workspace = workspace_create(&fixture->request);
+	run(fixture, "echo a > a; echo b > b");
+	sync_once(fixture);
+	assert_string_equal(fixture->note, "");
+	run(fixture, "echo c > c");
+	sync_once(fixture);
+	assert_string_equal(fixture->note, "3 files are many: consider excluding some");
+	run(fixture, "echo d > d");
+	sync_once(fixture);
+	assert_string_equal(fixture->note, "");
+	run(fixture, "head -c 2097152 /dev/zero > large");
+	sync_once(fixture);
+	assert_string_equal(fixture->note, "2 MiB are much: consider excluding some files");
+	run(fixture, "head -c 4194304 /dev/zero > large; rm a b c d; echo e > $R/e");
+	sync_once(fixture);
+	assert_string_equal(fixture->note, "");
+	run(fixture, "echo a > a; echo b > b");
+	sync_once(fixture);
+	assert_string_equal(fixture->note, "");
+}
+
 static void exclude_s(struct fixture *fixture)
 {
 	static const char *const exclude[] = {"s", NULL};
@@ -365,6 +428,8 @@ int main(void)
 		WORKSPACE_TEST(test_who_is_in_a_hurry_waits_for_no_lock),
 		WORKSPACE_TEST(test_syncs_are_done_in_order_and_destroyed_ones_are_silent),
 		WORKSPACE_TEST(test_a_root_that_may_not_be_synced_is_refused),
+		WORKSPACE_TEST(test_what_is_left_out_is_told_while_it_is_not_the_same),
+		WORKSPACE_TEST(test_too_much_is_warned_of_once_a_kind_however_it_changes),
 		WORKSPACE_TEST(test_a_damaged_checkpoint_is_told_once_and_stops_no_sync),
 		WORKSPACE_TEST(test_what_is_excluded_after_it_was_synced_stays_here_and_goes_there),
 		WORKSPACE_TEST(test_what_the_agent_did_to_it_before_is_parked),
