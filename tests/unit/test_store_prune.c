@@ -91,6 +91,37 @@ static void test_what_only_a_forgotten_name_kept_goes(void **state)
 	place_run(place, "[ $(find ../state/store/big -type f | wc -l) = 1 ]");
 }
 
+static void test_what_a_conflict_or_a_delivery_names_stays(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	static const char *const names[] = {"conflicts/20260131T101503-0123abcd",
+		"deliveries/0123456789abcdef", "bases/0123456789abcdef"};
+	git_oid trees[ARRAY_LENGTH(names)];
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		char script[128];
+		snprintf(script, sizeof(script),
+			"mkdir -p d; echo %zu >d/a; seq 1 4000%zu >big; echo same >same", i, i);
+		place_run(place, script);
+		trees[i] = take(place);
+		keep(place, names[i], &trees[i]);
+	}
+	make_old(place);
+	assert_int_equal(prune(place).objects, 0);
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		struct store_entry tree = {ENTRY_FILE, trees[i]};
+		assert_whole(place, &trees[i]);
+		assert_true(store_forget(&place->store, names[i], &err));
+		/* commit, two trees, d/a, big: what no other name leads to */
+		bool is_last = i + 1 == ARRAY_LENGTH(names);
+		assert_int_equal(prune(place).objects, is_last ? 6 : 5);
+		store_close(&place->store);
+		assert_true(store_open(&place->store, place->store_path, BIG_FILE_BYTES, &err));
+		assert_false(store_has(&place->store, &tree));
+	}
+	place_run(place, "[ $(find ../state/store/big -type f | wc -l) = 0 ]");
+}
+
 static void test_what_is_young_stays(void **state)
 {
 	struct place *place = *state;
@@ -314,6 +345,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, place_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_only_a_forgotten_name_kept_goes),
+		TEST(test_what_a_conflict_or_a_delivery_names_stays),
 		TEST(test_what_is_young_stays),
 		TEST(test_what_a_stat_cache_knows_stays),
 		TEST(test_packs_go_as_a_whole_or_stay),
