@@ -81,7 +81,10 @@ static bool set_options(const struct git *git)
 			return false;
 		}
 	}
-	return git->libgit2_opts(GIT_OPT_SET_CACHE_MAX_SIZE, (ssize_t)CACHE_MAX) == 0 &&
+	/* What it says is read where it matters (sync/git/history.c). */
+	const char *known[] = {"worktreeconfig"};
+	return git->libgit2_opts(GIT_OPT_SET_EXTENSIONS, known, ARRAY_LENGTH(known)) == 0 &&
+	       git->libgit2_opts(GIT_OPT_SET_CACHE_MAX_SIZE, (ssize_t)CACHE_MAX) == 0 &&
 	       git->libgit2_opts(GIT_OPT_SET_MWINDOW_SIZE, (size_t)WINDOW_SIZE) == 0 &&
 	       git->libgit2_opts(GIT_OPT_SET_MWINDOW_MAPPED_LIMIT, (size_t)WINDOWS_MAX) == 0 &&
 	       git->libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION, 0) == 0;

@@ -28,7 +28,7 @@ enum git_script {
 /* The text of a script with what they all share before it. */
 const char *git_script_text(enum git_script script);
 
-enum { SCRIPT_ARGS_MAX = 9 };
+enum { SCRIPT_ARGS_MAX = 10 };
 
 struct git_transport;
 struct arrival; // agent_commits.c

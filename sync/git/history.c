@@ -21,6 +21,7 @@ void history_init(struct history *history)
 		.email = mem_strdup("")};
 	buf_init(&history->refs, REFS_MAX);
 	buf_init(&history->shallow, FILE_MAX);
+	buf_init(&history->sparse, FILE_MAX);
 	buf_init(&history->have, FILE_MAX);
 }
 
@@ -32,6 +33,7 @@ void history_finish(struct history *history)
 	free(history->email);
 	buf_finish(&history->refs);
 	buf_finish(&history->shallow);
+	buf_finish(&history->sparse);
 	buf_finish(&history->have);
 }
 
@@ -115,7 +117,7 @@ static void read_refs(struct history *history, const struct git *git, git_reposi
 	git->reference_iterator_free(iterator);
 }
 
-/* ---- the user's name ---- */
+/* ---- the user's settings ---- */
 
 static void read_text(const struct git *git, git_config *config, const char *key, char **out_text)
 {
@@ -124,6 +126,12 @@ static void read_text(const struct git *git, git_config *config, const char *key
 		set_text(out_text, value.ptr);
 	}
 	git->buf_dispose(&value);
+}
+
+static bool is_true(const struct git *git, git_config *config, const char *key)
+{
+	int value = 0;
+	return git->config_get_bool(&value, config, key) == 0 && value;
 }
 
 static void add_config(const struct git *git, git_config *config, const char *path,
@@ -150,16 +158,38 @@ static git_config *open_config(const struct git *git, git_repository *repository
 		snprintf(path, sizeof(path), "%sconfig", git->repository_commondir(repository));
 		add_config(git, config, path, GIT_CONFIG_LEVEL_LOCAL, repository);
 	}
+	if (repository && is_true(git, config, "extensions.worktreeConfig")) {
+		snprintf(path, sizeof(path), "%sconfig.worktree", git->repository_path(repository));
+		add_config(git, config, path, GIT_CONFIG_LEVEL_APP, repository);
+	}
 	return config;
 }
 
-static void read_identity(struct history *history, const struct git *git,
+/* What git-sparse-checkout(1) has left out of the work tree shall not look deleted there. */
+static void read_sparse(struct history *history, const struct git *git, git_config *config,
+	git_repository *repository)
+{
+	char path[PATH_MAX];
+	if (!is_true(git, config, "core.sparseCheckout")) {
+		return;
+	}
+	snprintf(path, sizeof(path), "%sinfo/sparse-checkout", git->repository_path(repository));
+	read_file(path, &history->sparse);
+	history->is_cone = is_true(git, config, "core.sparseCheckoutCone");
+	char *patterns = mem_strndup(buf_span(&history->sparse));
+	add_print(history, patterns);
+	add_print(history, history->is_cone ? "cone" : "");
+	free(patterns);
+}
+
+static void read_settings(struct history *history, const struct git *git,
 	git_repository *repository, const char *home)
 {
 	git_config *config = open_config(git, repository, home);
 	if (config) {
 		read_text(git, config, "user.name", &history->name);
 		read_text(git, config, "user.email", &history->email);
+		read_sparse(history, git, config, repository);
 	}
 	git->config_free(config);
 }
@@ -179,7 +209,7 @@ static void read_repository(struct history *history, const struct git *git,
 	add_print(history, history->branch);
 	add_print(history, history->id);
 	read_refs(history, git, repository);
-	read_identity(history, git, repository, home);
+	read_settings(history, git, repository, home);
 	snprintf(path, sizeof(path), "%sshallow", git->repository_commondir(repository));
 	read_file(path, &history->shallow);
 	set_text(&history->git_folder, git->repository_path(repository));
@@ -204,6 +234,8 @@ bool history_read(struct history *history, const char *root, const char *home, s
 	history->note[0] = '\0';
 	buf_clear(&history->refs);
 	buf_clear(&history->shallow);
+	buf_clear(&history->sparse);
+	history->is_cone = false;
 	if (!is_there(root)) {
 		git_close();
 		return true;

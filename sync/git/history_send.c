@@ -75,8 +75,7 @@ static bool wait_for(pid_t pid, struct error *err)
 	} while (waited < 0 && errno == EINTR);
 	/* Where somebody else has waited for it, the other side sees whether the pack is whole. */
 	return waited < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
-	       error_set(err, ERROR_SYSTEM,
-		       "sending the workspace's history: git pack-objects failed");
+	       error_set(err, ERROR_SYSTEM, "git pack-objects failed");
 }
 
 /* ---- by the library ---- */

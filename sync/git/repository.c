@@ -13,10 +13,16 @@ static void prepare_end(struct git_transport *git, const struct error *err)
 	git->done.prepare(git->done_data, err);
 }
 
-/* The session can do without the runtime's history: why it has none is told once. */
+/*
+ * The session can do without the runtime's history: why it has none is told once. What failed is
+ * tried again with the next change.
+ */
 static void end_with_note(struct git_transport *git, const char *note)
 {
-	snprintf(git->note, sizeof(git->note), "%.250s", note);
+	if (strcmp(git->history.told, note) != 0) {
+		snprintf(git->history.told, sizeof(git->history.told), "%s", note);
+		snprintf(git->note, sizeof(git->note), "%s", note);
+	}
 	git->history.sent_print = git->history.print;
 	git_end(git, NULL);
 }
@@ -43,7 +49,8 @@ static bool work_update(struct git_transport *git, struct remote_ends *ends, str
 	struct error send_err, answer_err;
 	struct history *history = &git->history;
 	bool told = fd_write_all(ends->out, buf_span(&history->refs), &send_err) &&
-	            fd_write_all(ends->out, buf_span(&history->shallow), &send_err);
+	            fd_write_all(ends->out, buf_span(&history->shallow), &send_err) &&
+	            fd_write_all(ends->out, buf_span(&history->sparse), &send_err);
 	bool sent = told &&
 	            (!git->sends_pack || history_send(history, git->is_near, ends->out, &send_err));
 	point("history.sent");
@@ -52,7 +59,8 @@ static bool work_update(struct git_transport *git, struct remote_ends *ends, str
 	if (!sent || !answered) {
 		bool is_answer = !answered && (sent || !told);
 		const char *why = is_answer ? answer_err.text : send_err.text;
-		snprintf(history->note, sizeof(history->note), "%.250s", why);
+		snprintf(history->note, sizeof(history->note),
+			"the workspace's git history was not sent: %.200s", why);
 	}
 	return true;
 }
@@ -76,8 +84,12 @@ static void print_text(const struct history *history, char text[GIT_OID_HEXSZ + 
 
 static void update(struct git_transport *git)
 {
-	char print[GIT_OID_HEXSZ + 1], refs[24], shallow[24];
+	char print[GIT_OID_HEXSZ + 1], refs[24], shallow[24], sparse[32] = "";
 	struct history *history = &git->history;
+	if (history->sparse.len > 0) {
+		snprintf(sparse, sizeof(sparse), "%s %zu", history->is_cone ? "true" : "false",
+			history->sparse.len);
+	}
 	snprintf(refs, sizeof(refs), "%zu", history->refs.len);
 	snprintf(shallow, sizeof(shallow), "%zu", history->shallow.len);
 	print_text(history, print);
@@ -85,7 +97,7 @@ static void update(struct git_transport *git)
 	git_run(git, &(struct git_step){.script = SCRIPT_REPO_UPDATE,
 			     .args = {history->is_detached ? "detached" : "branch", history->branch,
 				     history->id, history->name, history->email, refs, shallow,
-				     git->sends_pack ? "pack" : "none", print},
+				     git->sends_pack ? "pack" : "none", print, sparse},
 			     .work = work_update,
 			     .then = updated});
 }

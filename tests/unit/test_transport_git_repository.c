@@ -68,6 +68,93 @@ static void test_files_of_ours_there_that_are_empty_end_nothing(void **state)
 	}
 }
 
+/* ---- sparse checkouts ---- */
+
+static const char folders[] =
+	"git init -q -b main; mkdir in out out/deep; echo 1 > in/a; echo 1 > out/b\n"
+	"echo 1 > out/deep/c; echo 1 > top; git add .; git commit -qm one\n";
+
+/* Each leaves out/ out, and one of them nothing but what it names. */
+static const char *const sparse_ways[] = {
+	"git sparse-checkout set in",
+	"git sparse-checkout set --no-cone '/*' '!/out/'",
+	"git sparse-checkout set --sparse-index in",
+	"git config core.sparseCheckout true; echo /in > .git/info/sparse-checkout\n"
+	"git read-tree -m -u HEAD",
+};
+
+static void test_what_a_sparse_checkout_leaves_out_is_not_deleted_there(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(sparse_ways); i++) {
+		stage_setup(state);
+		struct stage *stage = *state;
+		place_run(stage->place, folders);
+		stage_send_first(stage, sparse_ways[i]);
+		stage_there(stage, "test ! -e out; test -z \"$(git status --porcelain)\"\n"
+				   "echo 2 > in/a; git commit -qam two\n"
+				   "test \"$(git diff --name-only HEAD~1)\" = in/a\n"
+				   "git add -A; git commit -q --allow-empty -m three\n"
+				   "test \"$(git diff --name-only HEAD~2)\" = in/a\n"
+				   "git checkout -q -b other HEAD~2; git checkout -q main\n"
+				   "test ! -e out; test -z \"$(git status --porcelain)\"");
+		stage_teardown(state);
+	}
+}
+
+static git_oid follow(struct stage *stage, const git_oid *from, const char *script)
+{
+	place_run(stage->place, script);
+	git_oid tree = place_take(stage->place, from);
+	stage_deliver(stage, from, &tree);
+	assert_same_repository(stage);
+	stage_assert_equal(stage);
+	return tree;
+}
+
+static void test_a_sparse_checkout_that_changes_is_followed(void **state)
+{
+	struct stage *stage = *state;
+	place_run(stage->place, folders);
+	git_oid tree = stage_send_first(stage, "git sparse-checkout set in");
+	assert_same_repository(stage);
+	tree = follow(stage, &tree, "git sparse-checkout set in out/deep; echo 2 > out/deep/c");
+	tree = follow(stage, &tree, "rm top; git commit -q --allow-empty -m two");
+	tree = follow(stage, &tree,
+		"git checkout -q top; git checkout -q out/deep/c\n"
+		"git sparse-checkout set in");
+	tree = follow(stage, &tree, "git sparse-checkout disable");
+	stage_there(stage, "test -e out/b; ! git ls-files -t | grep '^S'");
+	tree = follow(stage, &tree, "git sparse-checkout set out");
+	start_anew(stage);
+	assert_same_repository(stage);
+}
+
+/* ---- what libgit2 cannot read ---- */
+
+static void test_a_history_that_cannot_be_read_is_told_once_and_the_files_go(void **state)
+{
+	static const char *const ways[] = {
+		"git init -q; echo a > a; echo nonsense > .git/HEAD",
+		"git init -q; echo a > a; git symbolic-ref HEAD refs/elsewhere",
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(ways); i++) {
+		stage_setup(state);
+		struct stage *stage = *state;
+		git_oid tree = stage_send_first(stage, ways[i]);
+		stage_assert_equal(stage);
+		stage_there(stage, "test ! -e .git");
+		if (!strstr(stage->collected.note, "git history was not sent")) {
+			fail_msg("%s: %s", ways[i], stage->collected.note);
+		}
+		place_run(stage->place, "echo b > b");
+		git_oid next = place_take(stage->place, &tree);
+		stage_deliver(stage, &tree, &next);
+		stage_collect(stage, &next);
+		assert_string_equal(stage->collected.note, "");
+		stage_teardown(state);
+	}
+}
+
 #define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
 
 int main(void)
@@ -75,6 +162,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STAGE_TEST(test_an_update_that_was_cut_off_is_done_by_the_next_start),
 		STAGE_TEST(test_files_of_ours_there_that_are_empty_end_nothing),
+		cmocka_unit_test(test_what_a_sparse_checkout_leaves_out_is_not_deleted_there),
+		STAGE_TEST(test_a_sparse_checkout_that_changes_is_followed),
+		cmocka_unit_test(test_a_history_that_cannot_be_read_is_told_once_and_the_files_go),
 	};
 	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
 }

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 # Makes ROOT/.git what the user's is in the eyes of who works there: the history, HEAD,
 # the remote-tracking refs, a name. Arguments: KIND BRANCH ID NAME EMAIL REFS SHALLOW PACK
-# PRINT.
+# PRINT SPARSE.
 #
-# KIND is "branch" or "detached", ID may be empty for an unborn branch. stdin: REFS bytes, lines
-# of "ID NAME"; SHALLOW bytes, lines of ids; and where PACK is "pack" a pack of what is missing.
-# (They would not fit into an argument.) PRINT is kept once all is done, to be told the next time:
-# nothing has to be done then. HEAD moves only where it still is as it was left by us. A new
-# repository appears whole.
-kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8 print=$9
+# KIND is "branch" or "detached", ID may be empty for an unborn branch; SPARSE is empty, or whether
+# a sparse checkout is of cones, and a size. stdin: REFS bytes, lines of "ID NAME"; SHALLOW bytes,
+# lines of ids; as many bytes of patterns as SPARSE says; and where PACK is "pack" a pack of what
+# is missing. (They would not fit into an argument.) PRINT is kept once all is done, to be told the
+# next time: nothing has to be done then. HEAD moves only where it still is as it was left by us. A
+# new repository appears whole.
+kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8 print=$9 sparse=${10}
 cd "$root"
 make_side
 work=$side/work.$$
@@ -21,6 +22,9 @@ take_bytes() {
 }
 take_bytes "$refs" "$work/refs"
 take_bytes "$shallow" "$work/shallow"
+patterns=0
+[ -z "$sparse" ] || patterns=${sparse#* }
+take_bytes "$patterns" "$work/sparse"
 made=$root/.acp-broker-sync-git.tmp
 if [ -f "$root/.git/acp-broker/sent" ]; then
 	export GIT_DIR="$root/.git"
@@ -92,6 +96,28 @@ move_head() {
 	fi
 }
 
+# What the workspace leaves out on purpose is not deleted here either. The work tree is an empty
+# one meanwhile, so that nothing of ROOT is written; and no path goes from being left out to being
+# there while git looks, which would write it.
+set_sparse() {
+	[ "$sparse" ] || [ -f "$GIT_DIR/acp-broker/sparse" ] || return 0
+	# git would take those that are there for not left out, and leave the index as it is.
+	git -c core.sparseCheckout=false ls-files -t | sed -n 's/^S //p' |
+		git -c core.sparseCheckout=false update-index --no-skip-worktree --stdin
+	if [ -z "$sparse" ]; then
+		git config core.sparseCheckout false
+		rm -f "$GIT_DIR/acp-broker/sparse"
+		return
+	fi
+	keep sparse "$sparse"
+	mkdir -p "$work/empty" "$GIT_DIR/info"
+	cp "$work/sparse" "$GIT_DIR/info/sparse-checkout"
+	git config core.sparseCheckout true
+	git config core.sparseCheckoutCone "${sparse% *}"
+	git --work-tree="$work/empty" sparse-checkout reapply >/dev/null ||
+		printf '%s\n' 'the git here knows no sparse checkout' >&2
+}
+
 left=
 [ ! -f "$GIT_DIR/acp-broker/head" ] || read -r left <"$GIT_DIR/acp-broker/head" || :
 now=$(describe_head)
@@ -105,6 +131,7 @@ else
 	say kept "$now"
 	print=
 fi
+set_sparse
 # What is needed now comes first: repo_open.sh tells so many and no more.
 {
 	[ -z "$id" ] || printf '%s\n' "$id"

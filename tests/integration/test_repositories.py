@@ -1,0 +1,166 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Workspaces that are repositories of every kind, and those that a part of is left out of."""
+
+import re
+import unittest
+
+import case
+
+from repository_case import RepositoryCase
+from sync_case import PATIENCE
+
+# libgit2 1.5 loses some memory where it looks through the extensions of a repository.
+LEAKS = unittest.skipIf(case.SANITIZED, 'libgit2 loses memory where there are extensions')
+
+FILES = {'a': '1\n', 'in__b': '1\n', 'out__c': '1\n', 'out__d': '1\n'}
+# A member that only the index knows of: whoever cannot read that has to ask.
+IGNORED = {'.gitignore': '*.o\n', 'ignored.o': 'kept\n'}
+
+
+class Sparse(RepositoryCase):
+    """A file that a sparse checkout leaves out is deleted nowhere."""
+
+    def session(self, *words):
+        self.repository(**FILES)
+        self.git('sparse-checkout', 'set', *words)
+        self.assertFalse((self.work / 'out').exists())
+        return self.opened()
+
+    def assert_left_out(self, client, session, *, names):
+        """Nothing is changed for git there, and a commit of everything has these files alone."""
+        runtime = self.runtime(client, session)
+        self.assertFalse((runtime / 'out').exists())
+        self.assertEqual(self.git('status', '--porcelain', where=runtime), '')
+        self.prompt(client, session, 'echo 2 > in/b', 'git -c user.name=B -c user.email=b@b commit '
+                    '-qam second', 'echo 3 > in/new', 'git add -A',
+                    'git -c user.name=B -c user.email=b@b commit -qm third')
+        changed = self.git('diff', '--name-status', 'HEAD~2', 'HEAD', where=runtime)
+        self.assertEqual(changed.split(), names)
+        self.assertEqual(self.git('status', '--porcelain', where=runtime), '')
+        self.prompt(client, session, 'git checkout -q -b other HEAD~2', 'git checkout -q main')
+        self.assertFalse((runtime / 'out').exists())
+        self.assertEqual(self.tree(), {'a': '1\n', 'in/b': '2\n', 'in/new': '3\n'})
+        self.assertEqual(self.git('status', '--porcelain'), ' M in/b\n?? in/new\n')
+
+    def test_cones(self):
+        client, session = self.session('in')
+        self.assert_left_out(client, session, names=['M', 'in/b', 'A', 'in/new'])
+        self.git('sparse-checkout', 'set', 'in', 'out')
+        self.prompt(client, session, 'cat out/c', 'test -z "$(git status --porcelain)"',
+                    'echo 4 > out/c')
+        self.assertEqual((self.work / 'out/c').read_text(), '4\n')
+
+    def test_patterns(self):
+        client, session = self.session('--no-cone', '/*', '!/out/')
+        self.assert_left_out(client, session, names=['M', 'in/b', 'A', 'in/new'])
+
+    @LEAKS
+    def test_a_work_tree_with_a_configuration_of_its_own(self):
+        client, session = self.session('in')
+        self.git('config', 'core.repositoryFormatVersion', '1')
+        self.ended(client)
+        client, session = self.opened()
+        self.assert_left_out(client, session, names=['M', 'in/b', 'A', 'in/new'])
+
+
+class Kinds(RepositoryCase):
+    """What libgit2 cannot read is said once, and the session goes on."""
+
+    rest = None  # what is in the workspace besides what a session changes
+
+    def work_both_ways(self, client, session):
+        client.prompt(session, 'terminal cat a; echo 2 > a; echo new > there', seconds=PATIENCE)
+        self.assertEqual((self.work / 'a').read_text(), '2\n')
+        (self.work / 'here').write_text('here\n')
+        (self.work / 'a').unlink()
+        told = self.prompt(client, session, 'cat here', 'test ! -e a')
+        self.assertTrue([text for text in told if 'here' in text], told)
+        self.assertEqual(self.tree(), {**self.rest, 'here': 'here\n', 'there': 'new\n'})
+
+    def kind(self, **files):
+        """A repository here, with a tracked file that is ignored."""
+        self.repository(**{**IGNORED, 'a': '1\n', **files})
+        self.git('add', '-f', 'ignored.o')
+        self.git('commit', '-qm', 'second')
+
+    def source(self):
+        """The same in another folder, to be cloned from."""
+        self.work.rename(self.dir / 'kept')
+        self.work.mkdir()
+        self.kind()
+        self.work.rename(self.dir / 'full')
+        (self.dir / 'kept').rename(self.work)
+
+    def goes_on(self, *expected, has_history):
+        """Two turns of a session, and the next broker's; each of these is told once in each."""
+        (self.work / 'left.o').write_text('no member, whoever is asked\n')
+        self.rest = {name: text for name, text in self.tree().items() if name != 'a'}
+        before = self.folder_of_git()
+        for number in range(2):
+            (self.work / 'a').write_text('1\n')
+            client, session = self.opened()
+            self.work_both_ways(client, session)
+            for name in 'here', 'there':
+                (self.work / name).unlink()
+            runtime = self.runtime(client, session)
+            self.assertEqual((runtime / '.git').exists(), has_history)
+            if has_history:
+                self.assertEqual(self.git('log', '--format=%s', where=runtime),
+                                 self.git('log', '--format=%s'))
+            self.ended(client)
+            said = re.findall('history was not sent|program was asked|could not be read',
+                              '\n'.join(self.notices(client)))
+            self.assertEqual(sorted(said), sorted(expected), f'{number}: {client.stderr}')
+        self.assertEqual(self.folder_of_git(), before)
+
+    def test_shallow(self):
+        self.source()
+        for number in '23':
+            self.git('commit', '-q', '--allow-empty', '-m', number, where=self.dir / 'full')
+        self.git('clone', '-q', '--depth', '2', f'file://{self.dir}/full', '.')
+        self.goes_on(has_history=True)
+
+    @LEAKS
+    def test_partial(self):
+        self.source()
+        self.write(self.dir / 'full', a='2\n')
+        self.git('commit', '-qam', 'third', where=self.dir / 'full')
+        self.git('config', 'uploadpack.allowFilter', 'true', where=self.dir / 'full')
+        self.git('clone', '-q', '--filter=blob:none', f'file://{self.dir}/full', '.')
+        self.goes_on('history was not sent', has_history=False)
+
+    @LEAKS
+    def test_sha256(self):
+        self.git('init', '-q', '--object-format=sha256')
+        self.kind()
+        self.goes_on('history was not sent', 'program was asked',
+                     has_history=False)
+
+    def test_a_split_index(self):
+        self.kind()
+        self.git('update-index', '--split-index')
+        self.assertTrue(list((self.work / '.git').glob('sharedindex.*')))
+        self.goes_on('program was asked', has_history=True)
+
+    def test_a_sparse_index(self):
+        self.kind(**FILES)
+        self.git('sparse-checkout', 'set', '--cone', '--sparse-index', 'in')
+        self.goes_on('program was asked', has_history=True)
+
+    @LEAKS
+    def test_a_configuration_of_the_work_trees(self):
+        self.kind()
+        self.git('config', 'core.repositoryFormatVersion', '1')
+        self.git('config', 'extensions.worktreeConfig', 'true')
+        self.git('config', '--worktree', 'core.sparseCheckout', 'false')
+        self.goes_on(has_history=True)
+
+    def test_a_head_that_is_broken(self):
+        self.kind()
+        (self.work / '.git/HEAD').write_text('nonsense\n')
+        self.goes_on('history was not sent', has_history=False)
+
+
+if __name__ == '__main__':
+    case.main()
