@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Two brokers of one profile on one workspace: one sandbox, two agents that work at the same time."""
+"""Two brokers of one profile on one workspace: one sandbox, two agents at work at once."""
 
 import threading
 
