@@ -54,6 +54,10 @@ bool object_put(struct store *store, git_object_t type, struct span content, git
 
 /* ---- store_refs.c ---- */
 
+/* Makes a ref, below refs/acp-broker/, lead to a commit that the store has. */
+bool store_keep_commit(struct store *store, const char *name, const git_oid *commit,
+	struct error *err) ATTR_NODISCARD;
+
 /* The commit a ref names, by its path below the store's folder. ERROR_NOT_FOUND without one. */
 bool ref_read(struct store *store, const char *path, git_oid *out_commit,
 	struct error *err) ATTR_NODISCARD;

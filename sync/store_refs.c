@@ -103,6 +103,14 @@ bool store_keep_also(struct store *store, const char *name, const char *known, s
 	return is_kept || write_ref(store, path, &commit, err);
 }
 
+bool store_keep_commit(
+	struct store *store, const char *name, const git_oid *commit, struct error *err)
+{
+	char path[PATH_MAX];
+	return ref_path(store, name, path, err) && sync_objects(store, err) &&
+	       write_ref(store, path, commit, err);
+}
+
 /* ---- finding ---- */
 
 bool ref_read(struct store *store, const char *path, git_oid *out_commit, struct error *err)

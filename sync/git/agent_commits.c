@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,9 @@
 #include "sync/git/git.h"
 #include "sync/git/shallow.h"
 #include "sync/git/tree_walk.h"
+#include "sync/store_impl.h"
 
-enum { BRANCHES_MAX = 256, KEPT_MAX = 1 << 16 };
+enum { BRANCHES_MAX = 4096, KEPT_MAX = 1 << 16 };
 
 /* What has come so far. */
 struct branch {
@@ -21,6 +23,7 @@ struct branch {
 struct arrival {
 	struct branch branches[BRANCHES_MAX];
 	size_t branch_count;
+	size_t dropped;                         // branches that were too many
 	git_oid commits[2 * AGENT_COMMITS_MAX]; // with those they build upon
 	size_t commit_count;
 	struct id_set bases; // what they build upon
@@ -120,10 +123,12 @@ bool git_take_commits(
 	if (line->kind != LINE_REF) {
 		return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
 	}
-	if (arrival->branch_count < BRANCHES_MAX) {
-		arrival->branches[arrival->branch_count++] =
-			(struct branch){line->id, mem_strdup(line->text)};
+	if (arrival->branch_count == BRANCHES_MAX) {
+		arrival->dropped++;
+		return true;
 	}
+	arrival->branches[arrival->branch_count++] =
+		(struct branch){line->id, mem_strdup(line->text)};
 	return true;
 }
 
@@ -223,62 +228,86 @@ static bool builds_upon(struct git_transport *git, const git_oid *id, const git_
 }
 
 /* A branch that was rewritten keeps its old commits under another name. */
-static bool keep_branch(struct git_transport *git, const struct branch *branch, struct error *err)
+static bool keep_as(struct git_transport *git, const char *name, const git_oid *id, bool *out_new,
+	struct error *err)
 {
 	const struct git *lib = git->store.git;
-	git_repository *repository = git->store.repository;
-	char name[LINE_PATH_MAX + 80], other[LINE_PATH_MAX + 80];
-	git_reference *ref = NULL;
+	char path[PATH_MAX], other[PATH_MAX];
 	git_oid old;
-	int valid = 0;
-	snprintf(name, sizeof(name), AGENT_COMMITS_REFS "%s", branch->name);
-	if (lib->reference_name_is_valid(&valid, name) < 0 || !valid) {
-		return error_set(err, ERROR_PROTOCOL,
-			"the branch \"%s\" has no name that is allowed", branch->name);
-	}
-	bool is_known = lib->reference_name_to_id(&old, repository, name) == 0;
-	if (is_known && id_equal(&old, &branch->id)) {
+	snprintf(path, sizeof(path), "refs/acp-broker/%s", name);
+	bool is_known = lib->reference_name_to_id(&old, git->store.repository, path) == 0;
+	*out_new = !is_known || !id_equal(&old, id);
+	if (!*out_new) {
 		return true;
 	}
-	if (is_known && !builds_upon(git, &branch->id, &old)) {
+	if (is_known && !builds_upon(git, id, &old)) {
 		char hex[GIT_OID_HEXSZ + 1];
 		lib->oid_tostr(hex, sizeof(hex), &old);
-		snprintf(other, sizeof(other), "%s-before-%.12s", name, hex);
-		if (lib->reference_create(&ref, repository, other, &old, 1, NULL) < 0) {
-			return error_set_git(lib, err, "keeping %s", other);
+		snprintf(other, sizeof(other), "%.3900s-before-%.12s", name, hex);
+		if (!store_keep_commit(&git->store, other, &old, err)) {
+			return false;
 		}
-		lib->reference_free(ref);
 	}
-	if (lib->reference_create(&ref, repository, name, &branch->id, 1, NULL) < 0) {
-		return error_set_git(lib, err, "keeping %s", name);
+	return store_keep_commit(&git->store, name, id, err);
+}
+
+/* The store keeps a branch that the agent has removed: where "fix" is, "fix/two" cannot be. */
+static bool keep_branch(struct git_transport *git, const struct branch *branch, struct error *err)
+{
+	static const char folder[] = "agent/";
+	char name[LINE_PATH_MAX + 80];
+	struct error first;
+	bool is_new = false;
+	if (!git->store.git->odb_exists(git->store.odb, &branch->id)) {
+		return error_set(err, ERROR_PROTOCOL, "its commit is missing");
 	}
-	lib->reference_free(ref);
-	commits_note_add(
-		&git->arrival->note, &git->store, &git->arrival->made, branch->name, &branch->id);
+	int length = snprintf(name, sizeof(name), "%s%s", folder, branch->name);
+	if (!keep_as(git, name, &branch->id, &is_new, &first)) {
+		for (char *at = name + sizeof(folder) - 1; *at; at++) {
+			*at = *at == '/' ? '%' : *at;
+		}
+		snprintf(name + length, sizeof(name) - (size_t)length, "%%");
+		if (!keep_as(git, name, &branch->id, &is_new, NULL)) {
+			*err = first;
+			return false;
+		}
+	}
+	if (is_new) {
+		commits_note_add(&git->arrival->note, &git->store, &git->arrival->made,
+			name + sizeof(folder) - 1, &branch->id);
+	}
 	return true;
 }
 
-static bool keep_all(struct git_transport *git, struct error *err)
+/* From here on there are refs: what has come stays. One branch is in the way of no other. */
+static void keep_branches(struct git_transport *git)
 {
-	struct arrival *arrival = arrival_of(git);
+	struct arrival *arrival = git->arrival;
+	for (size_t i = 0; i < arrival->branch_count; i++) {
+		struct error why;
+		if (!keep_branch(git, &arrival->branches[i], &why)) {
+			char *name = path_quote(span_of(arrival->branches[i].name));
+			git_tell_user(git, "the agent's branch %.100s was not taken: %.200s", name,
+				why.text);
+			free(name);
+		}
+	}
+	if (arrival->dropped > 0) {
+		git_tell_user(git, "%zu branches of the agent's were not taken: they are too many",
+			arrival->dropped);
+	}
+}
+
+static bool check_all(struct git_transport *git, struct error *err)
+{
+	struct arrival *arrival = git->arrival;
 	git_oid known = store_empty_tree;
 	for (size_t i = arrival->commit_count; i > 0; i--) {
 		if (!check_commit(git, &arrival->commits[i - 1], &known, err)) {
 			return false;
 		}
 	}
-	if (!mark_bases(git, err)) {
-		return false;
-	}
-	for (size_t i = 0; i < arrival->branch_count; i++) {
-		bool has_come =
-			git->store.git->odb_exists(git->store.odb, &arrival->branches[i].id);
-		if (!has_come || !keep_branch(git, &arrival->branches[i], err)) {
-			return has_come ||
-			       error_set(err, ERROR_PROTOCOL, "a commit of a branch is missing");
-		}
-	}
-	return true;
+	return mark_bases(git, err);
 }
 
 bool git_refuse_commits(struct git_transport *git, const struct error *why, struct error *err)
@@ -291,16 +320,16 @@ bool git_refuse_commits(struct git_transport *git, const struct error *why, stru
 
 bool git_keep_commits(struct git_transport *git, struct error *err)
 {
-	struct error keep_err;
+	struct error why;
 	if (!git->arrival) {
 		return true;
 	}
-	bool kept = keep_all(git, &keep_err);
+	if (!check_all(git, &why)) {
+		return git_refuse_commits(git, &why, err);
+	}
+	keep_branches(git);
 	commits_note_end(&git->arrival->note);
 	git_tell_user(git, "%s", git->arrival->note.text);
-	if (!kept) {
-		return git_refuse_commits(git, &keep_err, err);
-	}
 	git_drop_commits(git);
 	return true;
 }

@@ -69,6 +69,68 @@ static void test_a_repository_that_git_cannot_read_keeps_no_file_there(void **st
 	}
 }
 
+/* What the store has of a branch that is gone there is in the way of no new one. */
+static void test_a_branch_below_the_name_of_another_is_kept(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	stage_there(stage, "git checkout -q -b fix; git commit -q --allow-empty -m one;"
+			   "git checkout -q -b under/way; git commit -q --allow-empty -m way");
+	tree = stage_collect(stage, &tree);
+	stage_there(stage, "git checkout -q main; git branch -q -D fix under/way;"
+			   "git checkout -q -b fix/two; git commit -q --allow-empty -m two;"
+			   "git checkout -q -b under; git commit -q --allow-empty -m under;"
+			   "git checkout -q -b zother; git commit -q --allow-empty -m other");
+	tree = stage_collect(stage, &tree);
+	assert_kept(stage, "fix one\nfix%two% two\nunder% under\nunder/way way\nzother other\n");
+	assert_non_null(strstr(stage->collected.note, "fix%two%"));
+	stage_there(stage, "git checkout -q fix/two; git commit -q --allow-empty -m three");
+	tree = stage_collect(stage, &tree);
+	assert_kept(stage, "fix one\nfix%two% three\nunder% under\nunder/way way\nzother other\n");
+	stage_collect(stage, &tree);
+	assert_string_equal(stage->collected.note, "");
+	place_run(stage->place, "git --git-dir=../state/store fsck --strict");
+}
+
+static void test_a_lock_that_somebody_left_is_in_the_way_of_no_branch(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	place_run(stage->place, "mkdir -p ../state/store/refs/acp-broker/agent;"
+				": > ../state/store/refs/acp-broker/agent/main.lock");
+	stage_there(stage, "git commit -q --allow-empty -m mine");
+	stage_collect(stage, &tree);
+	assert_kept(stage, "main mine\n");
+}
+
+/* One that cannot be kept at all is told, and keeps none of the others away. */
+static void test_a_branch_that_cannot_be_kept_is_told(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	place_run(stage->place,
+		"cd ../state/store/refs/acp-broker; mkdir -p agent/main agent/main%;"
+		"cp ../../HEAD agent/main/x; cp ../../HEAD agent/main%/x");
+	stage_there(stage, "git commit -q --allow-empty -m mine; git checkout -q -b zother;"
+			   "echo z > z; git add z; git commit -qm other");
+	stage_collect(stage, &tree);
+	assert_non_null(strstr(stage->collected.note, "branch main was not taken: "));
+	place_run(stage->place, "rm -r ../state/store/refs/acp-broker/agent/main*;"
+				"git --git-dir=../state/store fsck --strict");
+	assert_kept(stage, "zother other\n");
+}
+
+static void test_three_hundred_branches_are_kept(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	stage_there(stage, "git commit -q --allow-empty -m mine; for i in $(seq 300); do "
+			   "echo create refs/heads/b$i HEAD; done | git update-ref --stdin");
+	stage_collect(stage, &tree);
+	place_run(stage->place, "test $(git --git-dir=../state/store for-each-ref "
+				"refs/acp-broker/agent | wc -l) = 301");
+}
+
 #define REFUSED_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
 
 int main(void)
@@ -76,6 +138,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		REFUSED_TEST(test_a_commit_of_a_file_over_the_limit_is_brought),
 		REFUSED_TEST(test_a_repository_that_git_cannot_read_keeps_no_file_there),
+		REFUSED_TEST(test_a_branch_below_the_name_of_another_is_kept),
+		REFUSED_TEST(test_a_lock_that_somebody_left_is_in_the_way_of_no_branch),
+		REFUSED_TEST(test_a_branch_that_cannot_be_kept_is_told),
+		REFUSED_TEST(test_three_hundred_branches_are_kept),
 	};
 	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
 }
