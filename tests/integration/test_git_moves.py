@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A checkout, a pull or a rebase on one side in mid-session, with edits pending on the other."""
+
+import case
+
+from repository_case import RepositoryCase
+from sync_case import PATIENCE
+
+MANY = 250  # deletions; as many of the agent's would be asked about
+
+
+class Moves(RepositoryCase):
+    def setUp(self):
+        super().setUp()
+        self.repository(self.dir / 'upstream', shared='1\n', mine='1\n', theirs='1\n')
+        self.git('clone', '-q', str(self.dir / 'upstream'), '.')
+        self.git('checkout', '-q', '-b', 'feature')
+        self.write(self.work, mine='feature\n', only='feature\n')
+        self.commit(self.work, 'feature')
+        self.git('checkout', '-q', 'main')
+
+    def commit(self, where, message):
+        self.git('add', '-A', where=where)
+        self.git('commit', '-qm', message, where=where)
+
+    def advance(self):
+        """Somebody else has pushed."""
+        self.write(self.dir / 'upstream', theirs='2\n', fresh='2\n')
+        self.commit(self.dir / 'upstream', 'further')
+
+    def files(self, where):
+        return {str(path.relative_to(where)): path.read_text() for path in where.rglob('*')
+                if path.is_file() and '.git' not in path.parts}
+
+    def assert_agree(self, client, session, expected):
+        """Both sides have exactly these files; nobody was asked or told anything."""
+        runtime = self.runtime(client, session)
+        self.assertEqual(self.files(self.work), expected)
+        self.assertEqual(self.files(runtime), expected)
+        self.assertEqual([text for text in self.notices(client) if 'committed' not in text], [])
+        self.assertNotIn('session/request_permission', [m for m, _ in client.host.seen])
+        for where in self.work, runtime:
+            self.git('fsck', '--strict', where=where)
+
+    def moved_here(self, expected, *words):
+        """The person moves the workspace while the agent's edit is not here yet."""
+        client, session = self.opened()
+        runtime = self.runtime(client, session)
+        self.write(runtime, shared='agent\n', added='agent\n')
+        self.git(*words)
+        client.prompt(session, 'say x', seconds=PATIENCE)
+        self.assert_agree(client, session, {**expected, 'shared': 'agent\n', 'added': 'agent\n'})
+        for words in ('rev-parse', 'HEAD'), ('status', '--porcelain'), ('branch', '--show-current'):
+            self.assertEqual(self.git(*words, where=runtime), self.git(*words))
+        return client, session
+
+    def moved_there(self, expected, *commands):
+        """The agent moves its copy while the person's edit is not there yet."""
+        client, session = self.opened()
+        before = self.folder_of_git()
+        runtime = self.runtime(client, session)
+        for command in commands:
+            self.git(*command, where=runtime)
+        self.write(self.work, shared='person\n', added='person\n')
+        client.prompt(session, 'say x', seconds=PATIENCE)
+        self.assert_agree(client, session, {**expected, 'shared': 'person\n', 'added': 'person\n'})
+        self.assertEqual(self.folder_of_git(), before)
+
+    def test_a_checkout_here(self):
+        self.moved_here({'mine': 'feature\n', 'theirs': '1\n', 'only': 'feature\n'},
+                        'checkout', '-q', 'feature')
+
+    def test_a_checkout_here_that_takes_most_files_away_and_back(self):
+        self.git('checkout', '-q', '-b', 'large')
+        self.write(self.work, **{f'many__f{number}': f'{number}\n' for number in range(MANY)})
+        self.commit(self.work, 'large')
+        small = {'mine': '1\n', 'theirs': '1\n'}
+        client, session = self.moved_here(small, 'checkout', '-q', 'main')
+        self.git('checkout', '-q', 'large')
+        client.prompt(session, 'say x', seconds=PATIENCE)
+        self.assert_agree(client, session, {
+            **small, 'shared': 'agent\n', 'added': 'agent\n',
+            **{f'many/f{number}': f'{number}\n' for number in range(MANY)}})
+
+    def test_a_pull_here(self):
+        self.advance()
+        self.moved_here({'mine': '1\n', 'theirs': '2\n', 'fresh': '2\n'}, 'pull', '-q')
+
+    def test_a_rebase_here(self):
+        self.advance()
+        self.git('fetch', '-q')
+        self.git('checkout', '-q', 'feature')
+        self.moved_here({'mine': 'feature\n', 'only': 'feature\n', 'theirs': '2\n', 'fresh': '2\n'},
+                        'rebase', '-q', 'origin/main')
+
+    def test_a_checkout_there(self):
+        self.git('update-ref', 'refs/remotes/origin/feature', 'feature')
+        self.moved_there({'mine': 'feature\n', 'theirs': '1\n', 'only': 'feature\n'},
+                         ('checkout', '-q', '-b', 'feature', 'origin/feature'))
+
+    def test_a_pull_there(self):
+        self.advance()
+        self.moved_there({'mine': '1\n', 'theirs': '2\n', 'fresh': '2\n'},
+                         ('pull', '-q', '--no-rebase', str(self.dir / 'upstream'), 'main'))
+
+    def test_a_rebase_there(self):
+        self.advance()
+        self.git('fetch', '-q')
+        self.git('checkout', '-q', 'feature')
+        self.moved_there({'mine': 'feature\n', 'only': 'feature\n', 'theirs': '2\n',
+                          'fresh': '2\n'}, ('rebase', '-q', 'origin/main'))
+
+
+if __name__ == '__main__':
+    case.main()
