@@ -388,6 +388,8 @@ struct relay *relay_create(const struct relay_config *config)
 	pending_table_init(&relay->asked_editor, profile->max_requests);
 	session_table_init(&relay->sessions, profile->max_sessions);
 	splice_init(&relay->splice);
+	relay->sessions.on_forget = relay_sync_remove_session;
+	relay->sessions.data = relay;
 	buf_init(&relay->scratch, SCRATCH_MAX);
 	buf_init(&relay->initialize, SCRATCH_MAX);
 	buf_init(&relay->authenticate, SCRATCH_MAX);

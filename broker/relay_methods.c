@@ -207,7 +207,6 @@ static bool forget(
 	if (session) {
 		if (session->peer) {
 			relay_toolhost_end_session(session->peer, session->agent_id);
-			relay_sync_remove_session(session->peer, session);
 		}
 		mode_gate_cancel(relay, session); // one that came after the request
 		session_forget(&relay->sessions, session);

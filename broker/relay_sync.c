@@ -213,9 +213,10 @@ void relay_sync_add_session(struct peer *peer, const struct session *session)
 	relay_sync_note_session(peer, session->id);
 }
 
-void relay_sync_remove_session(struct peer *peer, const struct session *session)
+void relay_sync_remove_session(void *relay, const struct session *session)
 {
-	if (peer->keeper) {
+	struct peer *peer = relay_peer_of_number(relay, session->agent_number);
+	if (peer && peer->keeper) {
 		keeper_remove_session(peer->keeper, session->agent_id);
 	}
 }

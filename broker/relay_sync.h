@@ -47,8 +47,11 @@ bool relay_sync_open(struct peer *peer, char *const *directories, sandbox_done *
 /* The session's first id is known: it is written down. */
 void relay_sync_add_session(struct peer *peer, const struct session *session);
 
-/* It was closed. */
-void relay_sync_remove_session(struct peer *peer, const struct session *session);
+/*
+ * It was closed, or is forgotten: the record of the agent that had it last, which may have ended,
+ * has it no longer, and others may open it (struct relay *; void * for the table of sessions).
+ */
+void relay_sync_remove_session(void *relay, const struct session *session);
 
 /* The session was answered, so that the editor knows it: tells what its first sync had to say. */
 void relay_sync_tell(struct relay *relay, const struct request *request);

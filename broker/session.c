@@ -169,6 +169,9 @@ void session_set_instance(struct session *session, const char *instance)
 
 void session_forget(struct session_table *table, struct session *session)
 {
+	if (table->on_forget) {
+		table->on_forget(table->data, session);
+	}
 	table->aliases -= session_has_alias(session) ? 1 : 0;
 	session_destroy(session);
 	table->count--;

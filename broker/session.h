@@ -42,6 +42,9 @@ struct session_table {
 	int aliases;        // sessions whose two ids differ
 	unsigned forgotten; // sessions, since the start
 	int max;
+	/* One is about to be forgotten. May be NULL. */
+	void (*on_forget)(void *data, const struct session *session);
+	void *data;
 };
 
 void session_table_init(struct session_table *table, int max);

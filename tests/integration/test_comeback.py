@@ -189,6 +189,25 @@ class Comeback(SessionsCase):
         self.says(client, session, 'mine now')
         self.holders(session)
 
+    def given_up(self, method):
+        """While its agent is dead; no record has it then."""
+        first, session = self.begin()
+        self.failure(first.response(first.start_prompt(session, 'exit 3'), PATIENCE),
+                     'AGENT_EXITED')
+        first.call(method, {'sessionId': session}, PATIENCE)
+        self.assertTrue(processes.wait_until(
+            lambda: not any(r['sessions'] for r in self.records()), PATIENCE), self.records())
+        return session
+
+    def test_one_that_is_closed_while_its_agent_is_dead_is_free(self):
+        session = self.given_up('session/close')
+        client = self.another()
+        self.load(client, session)
+        self.says(client, session, 'back again')
+
+    def test_one_that_is_deleted_while_its_agent_is_dead_is_in_no_record(self):
+        self.given_up('session/delete')
+
     def test_of_two_one_gets_it(self):
         first, session = self.begin()
         self.kill(first)

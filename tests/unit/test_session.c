@@ -127,6 +127,13 @@ static void test_a_full_table_takes_only_what_it_knows(void **state)
 	take("one more", first);
 }
 
+static void count_forgotten(void *data, const struct session *session)
+{
+	int *told = data;
+	assert_ptr_equal(session_find(&table, session->id), session); // it is there yet
+	(*told)++;
+}
+
 static void test_sessions_of_ended_agents_make_room_when_it_is_needed(void **state)
 {
 	char id[16];
@@ -137,8 +144,12 @@ static void test_sessions_of_ended_agents_make_room_when_it_is_needed(void **sta
 	assert_false(session_table_has_room(&table));
 	session_table_orphan(&table, second);
 	assert_non_null(session_find(&table, "s0")); // as long as there is room for it
+	int told = 0;
+	table.on_forget = count_forgotten;
+	table.data = &told;
 	assert_true(session_table_has_room(&table));
 	assert_true(table.count < MAX);
+	assert_int_equal(told, MAX - table.count);
 	take("one more", first);
 	for (int i = 1; i < MAX; i += 2) {
 		snprintf(id, sizeof(id), "s%d", i);
