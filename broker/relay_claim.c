@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "broker/recovery.h"
-#include "broker/relay_order.h"
 
 static void work_free(struct claim_work *work)
 {
@@ -272,7 +271,6 @@ bool relay_claim_holds(struct relay *relay, const struct call *call)
 	if (!has_room(relay, call)) {
 		return true;
 	}
-	relay_order_begin(relay, call);
 	struct claim *claim = claim_create(relay, call, id);
 	if (!claim_submit(claim, run_look, on_looked, &err)) {
 		refuse(claim, failure_code_of(&err), err.text);

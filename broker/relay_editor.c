@@ -167,8 +167,11 @@ static void on_request(struct relay *relay, const struct call *call)
 		own_methods_call(relay, call);
 		return;
 	}
-	bool is_held = relay_order_holds(relay, call) || relay_claim_holds(relay, call) ||
-	               listing_records_hold(relay, call);
+	if (relay_order_holds(relay, call)) {
+		return;
+	}
+	relay_order_begin(relay, call);
+	bool is_held = relay_claim_holds(relay, call) || listing_records_hold(relay, call);
 	struct peer *peer = is_held ? NULL : route_request(relay, method, call);
 	if (!peer) {
 		return;

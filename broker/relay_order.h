@@ -6,14 +6,14 @@
 
 /*
  * The editor may send a session/load or session/resume, and what it wants of that session right
- * behind it. Where the first waits - for another broker's record, for its directories, for their
- * sync - all that names its session waits behind it, and goes on in its order once the request was
- * answered: it may be another agent's than it seemed to be, and in a mode that is not known before.
+ * behind it. All that names its session waits behind it, and goes on in its order once the request
+ * was answered: it may be another agent's than it seemed to be - another broker's record may have
+ * it, or its own agent has ended and is started for this -, and in a mode that is not known before.
  * Only session/cancel, and the editor's answers, go ahead. No more than max-requests of a session
  * wait, it among them, nor more than max-queue bytes and one message.
  */
 
-/* A session/load or session/resume is about to wait. Nothing where another request is meant. */
+/* A session/load or session/resume has come. Nothing where another request is meant. */
 void relay_order_begin(struct relay *relay, const struct call *call);
 
 /* A request of the editor's, or a notification: true where it waits, or was answered. */

@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "broker/environment.h"
-#include "broker/relay_order.h"
 #include "broker/relay_revive.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
@@ -399,7 +398,6 @@ bool relay_open_roots(struct peer *peer, const struct call *call)
 	free(peer->reserved_for);
 	peer->reserved_for = NULL;
 	char *id = mem_strndup(call->message.id);
-	relay_order_begin(peer->relay, call);
 	opening_begin(
 		peer, parcel_create(call->from, call->frame, peer->relay->places), id, directories);
 	return true;

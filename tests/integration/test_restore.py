@@ -87,6 +87,19 @@ class Restore(Case):
         self.assertEqual(len(self.client.texts()), 3)
         self.says('back again')
 
+    def test_what_follows_the_editors_own_load_waits_for_it(self):
+        self.begin('--no-resume', '--load-replay', '6')
+        self.die()
+        load = self.client.start('session/load', {'sessionId': self.session,
+                                                  'cwd': str(self.work), 'mcpServers': []})
+        self.says('back again')
+        place = self.client.messages.index(self.client.response(load))
+        shown = [m.params['update']['sessionUpdate'] for m in self.client.messages[:place]
+                 if m.method == 'session/update']
+        self.assertEqual(shown.count('agent_message_chunk'), 3)
+        self.assertEqual(len(self.client.texts()), 4)
+        self.assertEqual(len(self.heard('session/load')), 1)
+
     def test_after_authentication(self):
         self.client = self.broker('--sessions', str(self.dir / 'memory'), '--need-auth',
                                   options=self.config())
