@@ -31,18 +31,25 @@ static void keep_mode(struct mode_guard *guard, const struct json_doc *doc, json
 	free(mode);
 }
 
-void mode_gate_read(struct relay *relay, struct session *session, const struct call *call)
+void mode_news_clear(struct mode_news *news)
 {
-	struct span result = message_place(&call->message, PLACE_RESULT);
-	if (!mode_guard_rule(relay) || result.len == 0 || result.data[0] != '{') {
-		return;
+	free(news->mode);
+	free(news->options);
+	*news = (struct mode_news){NULL, NULL};
+}
+
+void mode_news_destroy(struct mode_news *news)
+{
+	if (news) {
+		mode_news_clear(news);
+		free(news);
 	}
-	struct json_doc *doc = json_doc_parse_unchecked(result, NULL);
-	if (!doc) {
-		log_warning("session %s: its modes are too many to be looked at", session->id);
-		return;
-	}
-	struct mode_guard *guard = mode_guard_of(session);
+}
+
+/* The answer that opens a session says what it is in. */
+static void read_answer(struct mode_guard *guard, const struct json_doc *doc)
+{
+	mode_news_clear(&guard->news);
 	free(guard->barred);
 	guard->barred = NULL;
 	guard->attempts = 0;
@@ -52,6 +59,40 @@ void mode_gate_read(struct relay *relay, struct session *session, const struct c
 	keep_mode(guard, doc, json_path(doc, 0, "modes.currentModeId"));
 	guard->fix_at = 0;
 	guard->fix_count = modes_find(doc, 0, guard->fixes);
+}
+
+static void take_told(char **told, char **news, bool is_answered)
+{
+	if (*told && !is_answered) {
+		free(*news);
+		*news = *told;
+		*told = NULL;
+	}
+}
+
+void mode_gate_read(struct relay *relay, struct session *session, struct request *request,
+	const struct call *call)
+{
+	struct span result = message_place(&call->message, PLACE_RESULT);
+	struct mode_news *told = request->modes;
+	bool is_object = result.len > 0 && result.data[0] == '{';
+	if (!mode_guard_rule(relay) || (!is_object && !told)) {
+		return;
+	}
+	struct json_doc *doc = is_object ? json_doc_parse_unchecked(result, NULL) : NULL;
+	if (is_object && !doc) {
+		log_warning("session %s: its modes are too many to be looked at", session->id);
+	}
+	bool has_modes = doc && json_get(doc, 0, "modes") != JSON_NODE_NONE;
+	bool has_options = doc && json_get(doc, 0, "configOptions") != JSON_NODE_NONE;
+	struct mode_guard *guard = mode_guard_of(session);
+	if (has_modes || has_options) {
+		read_answer(guard, doc);
+	}
+	if (told) {
+		take_told(&told->mode, &guard->news.mode, has_modes);
+		take_told(&told->options, &guard->news.options, has_options);
+	}
 	json_doc_destroy(doc);
 }
 
@@ -69,11 +110,12 @@ static void read_mode_update(struct mode_guard *guard, const struct json_doc *do
 	json_node node = json_get(doc, update, "currentModeId");
 	char *mode = json_string(doc, node);
 	if (mode && modes_ask_less(mode)) {
-		struct modes_fix *fix = &guard->fixes[0];
+		bool has_room = guard->fix_count < MODES_FIXES_MAX;
+		struct modes_fix *fix =
+			&guard->fixes[has_room ? guard->fix_count++ : MODES_FIXES_MAX - 1];
 		*fix = (struct modes_fix){.is_boolean = false};
 		snprintf(fix->from, sizeof(fix->from), "%s", mode);
 		memcpy(fix->to, guard->mode, sizeof(fix->to));
-		guard->fix_count = 1;
 	} else if (mode) {
 		keep_mode(guard, doc, node);
 		mode_guard_unbar(guard, false);
@@ -91,6 +133,76 @@ static void read_option_update(
 	}
 }
 
+static void read_update(struct mode_guard *guard, const char *params,
+	void (*read)(struct mode_guard *guard, const struct json_doc *doc, json_node update))
+{
+	struct json_doc *doc = params ? json_doc_parse_unchecked(span_of(params), NULL) : NULL;
+	if (doc) {
+		read(guard, doc, json_get(doc, 0, "update"));
+	}
+	json_doc_destroy(doc);
+}
+
+bool mode_gate_take_news(struct mode_guard *guard)
+{
+	guard->fix_at = 0;
+	guard->fix_count = 0;
+	read_update(guard, guard->news.options, read_option_update);
+	read_update(guard, guard->news.mode, read_mode_update);
+	mode_news_clear(&guard->news);
+	return guard->fix_count > 0;
+}
+
+bool mode_gate_is_back_in(const struct mode_guard *guard, const struct modes_fix *fix)
+{
+	struct modes_fix found[MODES_FIXES_MAX];
+	bool is_mode = !fix->config_id[0];
+	const char *params = is_mode ? guard->news.mode : guard->news.options;
+	struct json_doc *doc = params ? json_doc_parse_unchecked(span_of(params), NULL) : NULL;
+	json_node update = doc ? json_get(doc, 0, "update") : JSON_NODE_NONE;
+	char *mode =
+		doc && is_mode ? json_string(doc, json_get(doc, update, "currentModeId")) : NULL;
+	bool is_in = mode && modes_ask_less(mode);
+	size_t count = doc && !is_mode ? modes_find(doc, update, found) : 0;
+	for (size_t i = 0; i < count; i++) {
+		is_in = is_in || strcmp(found[i].config_id, fix->config_id) == 0;
+	}
+	free(mode);
+	json_doc_destroy(doc);
+	return is_in;
+}
+
+/* The request that opens the session which the agent tells of already; NULL: there is none. */
+static struct request *opening_of(struct peer *peer, const struct message *message)
+{
+	char id[MESSAGE_SESSION_ID_MAX + 1];
+	if (!message_string(message, PLACE_SESSION_ID, id, sizeof(id))) {
+		return NULL;
+	}
+	LIST_FOR_EACH(pending, &peer->asked.order, struct pending, order_link) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		const char *name = request->session_id;
+		const struct session *session =
+			name ? session_find(&peer->relay->sessions, name) : NULL;
+		name = session ? session->agent_id : name;
+		if (name && request->method && request->method->opens_session &&
+			strcmp(name, id) == 0) {
+			return request;
+		}
+	}
+	return NULL;
+}
+
+static void keep_news(struct mode_news *news, bool is_mode, const struct call *call)
+{
+	struct span params = message_place(&call->message, PLACE_PARAMS);
+	char **kept = is_mode ? &news->mode : &news->options;
+	if (params.len <= OPTIONS_MAX) {
+		free(*kept);
+		*kept = mem_strndup(params);
+	}
+}
+
 void mode_gate_on_update(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
@@ -104,19 +216,18 @@ void mode_gate_on_update(struct peer *peer, const struct call *call)
 		return;
 	}
 	struct session *session = relay_session_of_agent(peer, &call->message);
-	struct json_doc *doc =
-		json_doc_parse_unchecked(message_place(&call->message, PLACE_PARAMS), NULL);
-	struct mode_guard *guard = session ? mode_guard_of(session) : NULL;
-	if (guard && doc && !guard->is_busy) {
-		json_node update = json_get(doc, 0, "update");
-		guard->fix_at = 0;
-		guard->fix_count = 0;
-		(is_mode ? read_mode_update : read_option_update)(guard, doc, update);
-		if (guard->fix_count > 0) {
+	struct request *opening = session ? NULL : opening_of(peer, &call->message);
+	if (session) {
+		keep_news(&mode_guard_of(session)->news, is_mode, call);
+		if (!session->guard->is_busy) {
 			mode_guard_set_back(relay, session);
 		}
+	} else if (opening) {
+		if (!opening->modes) {
+			opening->modes = mem_alloc_zero(sizeof(*opening->modes));
+		}
+		keep_news(opening->modes, is_mode, call);
 	}
-	json_doc_destroy(doc);
 }
 
 /* ---- what the editor wants ---- */

@@ -21,8 +21,12 @@ bool mode_gate_on_send(
 bool mode_gate_on_result(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err);
 
-/* A session was opened: reads what it is in; then, once the editor knows it, sets it back. */
-void mode_gate_read(struct relay *relay, struct session *session, const struct call *call);
+/*
+ * A session was opened: reads what it is in, by the answer, or where that does not say it by what
+ * the agent has told before it; then, once the editor knows it, sets it back.
+ */
+void mode_gate_read(struct relay *relay, struct session *session, struct request *request,
+	const struct call *call);
 void mode_gate_opened(struct relay *relay, struct request *request);
 
 /* A session/update was passed to the editor; cheap where it is about no mode. */

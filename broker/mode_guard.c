@@ -27,6 +27,7 @@ void mode_guard_destroy(struct mode_guard *guard)
 	}
 	parcel_destroy(guard->prompt);
 	free(guard->prompt_id);
+	mode_news_clear(&guard->news);
 	free(guard->options);
 	free(guard->barred);
 	free(guard);
@@ -115,8 +116,8 @@ bool mode_gate_holds(struct relay *relay, const struct call *call)
 				{NULL, 0}});
 		return true;
 	}
+	session->guard->prompt_id = mem_strndup(call->message.id); // the parcel may take the bytes
 	session->guard->prompt = parcel_create(call->from, call->frame, relay->places);
-	session->guard->prompt_id = mem_strndup(call->message.id);
 	return true;
 }
 
@@ -284,9 +285,6 @@ static void was_set_back(struct relay *relay, struct session *session, const str
 		"the agent was set back from %s to \"%s\": policy (%s) does not consent to what "
 		"asks less",
 		from, fix->to, mode_guard_rule(relay));
-	if (!fix->config_id[0]) {
-		memcpy(session->guard->mode, fix->to, sizeof(session->guard->mode));
-	}
 	show_change(relay, session, fix, answer);
 	notice_send(relay, session, text, false);
 }
@@ -308,12 +306,18 @@ static void on_set_back(struct relay *relay, struct request *request, const stru
 	session->guard->asked = NULL;
 	if (!session->peer) { // the agent has ended; what is had back of the session is read anew
 		settle(session->guard);
+		mode_news_clear(&session->guard->news);
 		fail_prompt(relay, session->guard, failure);
 		return;
 	}
 	const struct modes_fix *fix = &session->guard->fixes[session->guard->fix_at];
 	if (answer && !answer->message.is_error) {
-		was_set_back(relay, session, fix, answer);
+		if (!fix->config_id[0]) {
+			memcpy(session->guard->mode, fix->to, sizeof(session->guard->mode));
+		}
+		if (!mode_gate_is_back_in(session->guard, fix)) {
+			was_set_back(relay, session, fix, answer);
+		}
 	} else {
 		bar(relay, session, fix,
 			failure ? failure->message : "the agent refuses to change it");
@@ -383,12 +387,14 @@ static bool try_set_back(struct relay *relay, struct session *session, const str
 void mode_guard_set_back(struct relay *relay, struct session *session)
 {
 	struct mode_guard *guard = session->guard;
-	guard->is_busy = true;
-	for (; session->peer && guard->fix_at < guard->fix_count; guard->fix_at++) {
-		if (try_set_back(relay, session, &guard->fixes[guard->fix_at])) {
-			return;
+	do {
+		guard->is_busy = true;
+		for (; session->peer && guard->fix_at < guard->fix_count; guard->fix_at++) {
+			if (try_set_back(relay, session, &guard->fixes[guard->fix_at])) {
+				return;
+			}
 		}
-	}
-	settle(guard);
+		settle(guard);
+	} while (mode_gate_take_news(guard));
 	release_prompt(relay, guard);
 }

@@ -9,12 +9,19 @@
 
 enum { MODE_TEXT_MAX = 640 }; // bytes of a setting, for people
 
+/* What the agent has told that nobody has looked at yet: the last update of each kind. */
+struct mode_news {
+	char *mode;    // owned; params of current_mode_update, JSON; may be NULL
+	char *options; // the same of config_option_update
+};
+
 struct mode_guard {
 	struct modes_fix fixes[MODES_FIXES_MAX]; // to be set back, one after the other
 	size_t fix_count;
 	size_t fix_at;               // the one in flight
 	bool is_busy;                // a set-back is in flight
 	const struct request *asked; // its request, only to be compared: others are stale; or NULL
+	struct mode_news news;       // told while one is in flight
 	bool barred_by_option;       // not by the mode
 	char mode[MODES_NAME_MAX];   // the last one in which the agent asks; "": not known
 	char *options;               // owned; the agent's configOptions, JSON; may be NULL
@@ -39,7 +46,18 @@ void mode_guard_audit(struct relay *relay, const struct session *session, const 
 /* The mode, or an option, is one in which the agent asks again: prompts are taken. */
 void mode_guard_unbar(struct mode_guard *guard, bool by_option);
 
-/* Sets back what is in guard->fixes, one after the other; then a prompt that waited goes on. */
+void mode_news_clear(struct mode_news *news);
+
+/* Reads what was told meanwhile; whether something of it is to be set back. */
+bool mode_gate_take_news(struct mode_guard *guard);
+
+/* Whether it says that the agent is in what it was just set back from. */
+bool mode_gate_is_back_in(const struct mode_guard *guard, const struct modes_fix *fix);
+
+/*
+ * Sets back what is in guard->fixes, one after the other, and then what was told meanwhile; then a
+ * prompt that waited goes on.
+ */
 void mode_guard_set_back(struct relay *relay, struct session *session);
 
 #endif

@@ -49,6 +49,7 @@ void request_destroy(struct request *request)
 	}
 	grant_note_failed(request->peer->relay, request, NULL);
 	old_text_destroy(request->old_text);
+	mode_news_destroy(request->modes);
 	subject_destroy(request->subject);
 	environment_free(request->roots);
 	environment_free(request->notices);
@@ -387,9 +388,9 @@ struct relay *relay_create(const struct relay_config *config)
 	list_init(&relay->list_looks);
 	pending_table_init(&relay->asked_editor, profile->max_requests);
 	session_table_init(&relay->sessions, profile->max_sessions);
-	splice_init(&relay->splice);
 	relay->sessions.on_forget = relay_sync_remove_session;
 	relay->sessions.data = relay;
+	splice_init(&relay->splice);
 	buf_init(&relay->scratch, SCRATCH_MAX);
 	buf_init(&relay->initialize, SCRATCH_MAX);
 	buf_init(&relay->authenticate, SCRATCH_MAX);

@@ -123,6 +123,7 @@ struct call {
 	bool was_looked_up;             // the records were read for its list
 };
 
+struct mode_news;
 struct old_text;
 struct request;
 struct subject;
@@ -171,6 +172,7 @@ struct request {
 	struct parcel *parcel;       // owned; the agent's message that waits for this answer
 	struct ev_timer due;         // permission-timeout, of a question to the person; or
 	bool is_cancelled;           // cancel-timeout: its turn was cancelled
+	struct mode_news *modes;     // owned; told of the session it opens (mode_gate.c); or NULL
 	bool has_cursor;             // of session/list: one that names the agent
 	bool has_listed;             // the same: an agent before this one has given a list
 	struct subject *subject;     // owned; of a question of the broker's own (grant_ask.c)
@@ -404,6 +406,10 @@ void relay_toolhost_end_session(struct peer *peer, const char *agent_id);
 
 /* The agent has ended: the last state of its terminals is shown, and they end. */
 void relay_toolhost_end(struct peer *peer);
+
+/* ---- mode_gate.c ---- */
+
+void mode_news_destroy(struct mode_news *news); // NULL is fine
 
 /* ---- grant.c: policy on what an agent asks of the editor ---- */
 

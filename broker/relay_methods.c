@@ -131,7 +131,7 @@ static bool bind_new(
 	give_roots(session, request);
 	free(request->session_id);
 	request->session_id = mem_strdup(session->id);
-	mode_gate_read(relay, session, call);
+	mode_gate_read(relay, session, request, call);
 	relay_sync_add_session(request->peer, session);
 	return edit_new_id(relay, call, session, err);
 }
@@ -146,7 +146,7 @@ static bool bind_loaded(
 		session_bind(&relay->sessions, request->session_id, request->peer, err);
 	if (session) {
 		give_roots(session, request);
-		mode_gate_read(relay, session, call);
+		mode_gate_read(relay, session, request, call);
 		relay_sync_add_session(request->peer, session);
 	}
 	return session != NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/mode_gate.h"
 #include "broker/relay_sync.h"
 
 /* A prompt that waits for the sync before it, or an answer for the one after it. */
@@ -137,7 +138,7 @@ static void turn_pass(struct turn *turn)
 		struct splice outer = relay_edits_begin(peer->relay);
 		if (request) {
 			relay_pass_response(peer->relay, request, &call);
-		} else {
+		} else if (!mode_gate_holds(peer->relay, &call)) { // it may have changed since
 			relay_pass_editor_request(peer, &call);
 		}
 		relay_edits_end(peer->relay, outer);

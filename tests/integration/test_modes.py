@@ -3,6 +3,7 @@
 """Modes and options in which an agent asks nobody need the policy's consent."""
 
 import json
+import sys
 
 from acp import RpcError
 from case import main
@@ -12,6 +13,33 @@ CLAUDE = json.dumps({
     'currentModeId': 'bypassPermissions',
     'availableModes': [{'id': name, 'name': name}
                        for name in ('plan', 'acceptEdits', 'default', 'bypassPermissions')]})
+
+AGENT = '''
+import json, os, sys
+asked, mode, changes = open(%r, 'a'), %r, %r
+def send(**message):
+    print(json.dumps({'jsonrpc': '2.0', **message}), flush=True)
+results = {
+    'initialize': {'protocolVersion': 1, 'agentCapabilities': {'loadSession': True}},
+    'session/new': {'sessionId': 's', 'modes': {'currentModeId': mode, 'availableModes': [
+        {'id': name, 'name': name} for name in ('ask', 'yolo')]}},
+    'session/load': None,
+    'session/prompt': {'stopReason': 'end_turn'},
+    'session/set_mode': {},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    method, params = message['method'], message.get('params', {})
+    print(method, file=asked, flush=True)
+    if 'die' in line:
+        os._exit(3)
+    change = changes.get(method.removeprefix('session/'))
+    if change:
+        send(method='session/update', params={'sessionId': params['sessionId'], 'update': {
+            'sessionUpdate': 'current_mode_update', 'currentModeId': change}})
+    if 'id' in message:
+        send(id=message['id'], result=results[method])
+'''
 
 
 class Modes(PolicyCase):
@@ -163,6 +191,39 @@ class Modes(PolicyCase):
         client.call('session/load', {
             'sessionId': session, 'cwd': str(self.work), 'mcpServers': []})
         self.assertEqual(client.answer(prompt)['stopReason'], 'end_turn')
+
+    def test_a_change_told_before_a_load_was_answered_is_set_back(self):
+        client, session = self.told(load='yolo')
+        self.failure(client.response(client.start_prompt(session, 'die')), 'AGENT_EXITED')
+        client.prompt(session, 'go')
+        self.assertEqual(self.asked(), ['session/new', 'session/prompt', 'initialize',
+                                        'session/load', 'session/set_mode', 'session/prompt'])
+        client.call('session/load', {'sessionId': 'another', 'cwd': str(self.work),
+                                     'mcpServers': []})
+        prompt = client.start_prompt('another', 'go')  # it has said of no mode that it asks
+        self.failure(client.response(prompt), 'PERMISSION_DENIED')
+
+    def test_an_agent_that_changes_back_while_it_is_set_back_gets_no_prompt(self):
+        client, session = self.told(new='yolo', set_mode='yolo')
+        self.failure(client.response(client.start_prompt(session, 'go')), 'PERMISSION_DENIED')
+        self.assertNotIn('session/prompt', self.asked())
+        notice, = self.notices(client)  # never that it was set back
+        self.assertIn('again and again', notice)
+
+    def told(self, new='ask', **changes):
+        """
+        A session of an agent that is in the mode `new`, and that tells of a change to another
+        before it answers a method.
+        """
+        agent = self.dir / 'agent.py'
+        agent.write_text(AGENT % (str(self.dir / 'asked'), new, changes))
+        client = self.broker(options=self.config(policy=['mode = ask']),
+                             agent=[sys.executable, '-B', str(agent)])
+        client.initialize()
+        return client, client.new_session(self.work)
+
+    def asked(self):
+        return (self.dir / 'asked').read_text().split()[1:]
 
 
 if __name__ == '__main__':

@@ -9,6 +9,7 @@ import case
 import processes
 
 from acp import RpcError
+from host import NEVER
 from sync_case import PATIENCE, RUNNING, TurnCase
 
 class Shown(TurnCase):
@@ -264,6 +265,31 @@ class Cancelled(TurnCase):
                              b'"params":{"requestId":"x\\u0031"}}')
             self.check_unheard(client, session, prompt)
         self.next_prompt_works(client, session)
+
+    def test_a_prompt_waits_for_the_mode_that_changed_during_its_sync(self):
+        config = self.dir / 'config-copy'
+        values = dict(case.SHORT_DEADLINES, **{'isolation': 'copy', 'start-timeout': '4s'})
+        config.write_text('\n'.join([
+            '[profile "copy"]', *(f'\t{name} = {value}' for name, value in values.items()),
+            '[policy "copy"]', '\tmode = ask']) + '\n')
+        client = self.broker('--silent-modes',
+                             options=['--config', str(config), '--profile', 'copy'])
+        client.initialize()
+        session = client.new_session(self.work)
+        client.host.replies['session/request_permission'] = NEVER
+        update = '{"sessionUpdate":"current_mode_update","currentModeId":"yolo"}'
+        first = client.start_prompt(session, 'permission go', f'update {update}', 'say yolo',
+                                    'hang')
+        question = client.wait_for(lambda m: m.method == 'session/request_permission', PATIENCE)
+        with self.held_store():
+            second = client.start_prompt(session, 'say two')
+            self.wait_running(client)
+            client.send({'jsonrpc': '2.0', 'id': question.value['id'],
+                         'result': {'outcome': {'outcome': 'cancelled'}}})
+            client.wait_text('yolo', PATIENCE)
+        self.failure(client.response(second, PATIENCE), 'PERMISSION_DENIED')
+        self.assertEqual(client.answer(first, PATIENCE), {'stopReason': 'cancelled'})
+        self.assertEqual(self.heard('session/prompt'), 1)
 
     def test_only_the_sessions_own_prompt_is_cancelled(self):
         client, one = self.opened()
