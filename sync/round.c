@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sync/round.h"
+#include "sync/round_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,85 +57,6 @@ void round_finish(struct round *round)
 	drop_view(round);
 	drop_merge(round);
 	deletions_finish(&round->deletions);
-}
-
-static void base_name(char name[SYNC_NAME_MAX], const char *sandbox)
-{
-	snprintf(name, SYNC_NAME_MAX, "bases/%s", sandbox);
-}
-
-static void delivery_name(char name[SYNC_NAME_MAX], const char *sandbox)
-{
-	snprintf(name, SYNC_NAME_MAX, "deliveries/%s", sandbox);
-}
-
-static bool forget(struct store *store, const char *name, struct error *err)
-{
-	return store_forget(store, name, err) || err->code == ERROR_NOT_FOUND;
-}
-
-bool round_forget_base(struct store *store, const char *name, struct error *err)
-{
-	char base[SYNC_NAME_MAX];
-	char delivery[SYNC_NAME_MAX];
-	base_name(base, name);
-	delivery_name(delivery, name);
-	return forget(store, delivery, err) && forget(store, base, err);
-}
-
-/* `out_tree` stays as it is where there is none of this name. */
-static bool find(struct store *store, const char *name, const char *sandbox, git_oid *out_tree,
-	bool *out_found, struct error *err)
-{
-	struct error missing;
-	*out_found = store_find(store, name, out_tree, &missing);
-	if (*out_found || missing.code == ERROR_NOT_FOUND) {
-		return true;
-	}
-	return error_set(err, missing.code,
-		"%s; where it stays so, remove refs/acp-broker/bases/%s and "
-		"refs/acp-broker/deliveries/%s in that store: both sides are compared anew then, "
-		"which deletes nothing and makes conflicts of what differs",
-		missing.text, sandbox, sandbox);
-}
-
-bool round_read_base(struct round *round, struct store *store,
-	const struct workspace_request *request, struct error *err)
-{
-	char base[SYNC_NAME_MAX];
-	char delivery[SYNC_NAME_MAX];
-	bool has_base;
-	base_name(base, request->name);
-	delivery_name(delivery, request->name);
-	round->base = store_empty_tree;
-	return find(store, base, request->name, &round->base, &has_base, err) &&
-	       find(store, delivery, request->name, &round->delivered, &round->has_delivered, err);
-}
-
-static bool set_base(struct store *store, const struct workspace_request *request,
-	const git_oid *tree, struct error *err)
-{
-	char name[SYNC_NAME_MAX];
-	git_oid commit;
-	git_oid known;
-	struct error missing;
-	base_name(name, request->name);
-	point("base.setting");
-	if (store_find(store, name, &known, &missing) && id_equal(&known, tree)) {
-		return true;
-	}
-	return store_keep(store, name, tree, NULL, "base", &commit, err);
-}
-
-/* From here on the runtime may be in part what it is to become. */
-static bool set_delivery(const struct round *round, struct store *store,
-	const struct workspace_request *request, struct error *err)
-{
-	char name[SYNC_NAME_MAX];
-	git_oid commit;
-	delivery_name(name, request->name);
-	return id_equal(&round->runtime, &round->target) ||
-	       store_keep(store, name, &round->target, NULL, "delivery", &commit, err);
 }
 
 bool round_look(struct round *round, struct store *store, const struct workspace_request *request,
@@ -302,19 +223,49 @@ static bool park(struct round *round, struct store *store, const struct workspac
 	return conflicts_park(store, &round->merge, &parking, err);
 }
 
-/*
- * Of what is stuck the runtime's version is no part of what is here: the base stays until the
- * merge is on both sides. What was delivered is of the base before, and goes first.
- */
+/* Of paths that are stuck, or conflicts of a round before, the base stays as it is. */
 static bool note_applied(struct round *round, struct store *store,
 	const struct workspace_request *request, const struct stuck *stuck, struct error *err)
 {
-	char delivery[SYNC_NAME_MAX];
-	delivery_name(delivery, request->name);
 	round->target = round->merge.merged;
-	return forget(store, delivery, err) &&
-	       (stuck->count > 0 || set_base(store, request, &round->runtime, err)) &&
-	       set_delivery(round, store, request, err);
+	const git_oid *base = stuck->count > 0 ? &round->base : &round->runtime;
+	return round_note_applied(round, store, request, base, err);
+}
+
+/*
+ * The base of what was applied is the runtime's version (sync/settled.h), and what was delivered
+ * before says nothing more of it.
+ */
+static bool settle(struct round *round, struct store *store, const struct settled_trees *trees,
+	struct stuck *left, struct error *err)
+{
+	return settled_base(store, trees, left, &round->base, err) &&
+	       (!round->has_delivered || settled_base(store, trees, left, &round->delivered, err));
+}
+
+/* With the local directory known: what an apply that was cut off has done of its plan. */
+static bool settle_cut(struct round *round, struct store *store, struct error *err)
+{
+	if (!round->was_cut) {
+		return true;
+	}
+	round->was_cut = false;
+	round->cut.trees.now = round->local;
+	return settle(round, store, &round->cut.trees, NULL, err);
+}
+
+/* The plan of an apply; where there is nothing to do, none is needed. */
+static bool keep_plan(struct round *round, struct store *store,
+	const struct workspace_request *request, struct error *err)
+{
+	struct plan plan = {.base = round->base,
+		.delivered = round->delivered,
+		.has_delivered = round->has_delivered,
+		.trees = {.local = round->local,
+			.merged = round->merge.merged,
+			.runtime = round->runtime}};
+	return id_equal(&round->local, &round->merge.merged) ||
+	       plan_keep(store, request->name, &plan, err);
 }
 
 /* From the local directory to the merge, once; what was left as it is comes into local->left. */
@@ -322,13 +273,18 @@ static bool apply_once(struct local *local, struct stuck *stuck, struct error *e
 {
 	struct round *round = local->round;
 	struct store *store = local->store;
-	bool applied = take_local(round, store, local->request, local->is_cancelled, err) &&
-	               merge(round, store, stuck, err) && park(round, store, local->request, err) &&
+	const struct workspace_request *request = local->request;
+	bool applied = take_local(round, store, request, local->is_cancelled, err) &&
+	               settle_cut(round, store, err) && merge(round, store, stuck, err) &&
+	               park(round, store, request, err) && keep_plan(round, store, request, err) &&
 	               apply(local, &round->local, &round->merge.merged, err);
-	if (applied) {
-		point("round.applied");
+	if (!applied) {
+		return false;
 	}
-	return applied;
+	point("round.applied");
+	struct settled_trees trees = {
+		.local = round->local, .merged = round->merge.merged, .runtime = round->runtime};
+	return settle(round, store, &trees, local->left, err);
 }
 
 bool round_merge(struct round *round, struct store *store, const struct workspace_request *request,
@@ -363,15 +319,13 @@ bool round_keep(struct round *round, struct store *store, const struct workspace
 	const struct round_keeping *keeping, unsigned *out_checkpoint, struct error *err)
 {
 	struct checkpoint_damage damage;
-	char base[SYNC_NAME_MAX];
 	char checkpoint[CHECKPOINT_NAME_SIZE];
 	size_t forgotten;
-	base_name(base, request->name);
 	bool added = checkpoint_add(
 		store, &round->target, keeping->reason, keeping->session, out_checkpoint, err);
 	point("checkpoint.added");
 	checkpoint_name(checkpoint, added ? *out_checkpoint : 0);
-	bool set = added && store_keep_also(store, base, checkpoint, err);
+	bool set = added && round_keep_as_base(store, request, checkpoint, err);
 	point("base.set");
 	struct checkpoint_limits limits = {
 		request->max_checkpoints, request->checkpoint_age_ms / 1000};
@@ -398,7 +352,7 @@ bool round_go_back(struct round *round, struct store *store,
 		point("back.applied");
 		round->runtime = round->target;
 		round->target = *tree;
-		applied = set_delivery(round, store, request, err);
+		applied = round_set_delivery(round, store, request, err);
 	}
 	return applied;
 }

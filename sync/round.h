@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "sync/plan.h"
 #include "sync/workspace.h"
 
 /*
@@ -18,6 +19,8 @@ struct round {
 	git_oid base;      // what both sides were; the empty tree at first
 	git_oid delivered; // what the runtime was being made when it was cut off
 	bool has_delivered;
+	struct plan cut;            // of an apply that was cut off
+	bool was_cut;               // and what it did is not part of the base yet
 	git_oid local;              // the last snapshot of the local directory
 	git_oid runtime;            // what was collected
 	struct snapshot_view *view; // of the local directory, for the next snapshot; NULL: none
@@ -61,7 +64,8 @@ bool round_look(struct round *round, struct store *store, const struct workspace
 
 /*
  * With round->runtime set: snapshot, merge, park, apply, and bases/NAME becomes
- * round->runtime, deliveries/NAME round->target. What is stuck becomes a conflict.
+ * round->runtime, deliveries/NAME round->target. What is stuck becomes a conflict, and of it the
+ * base stays. Meanwhile merges/NAME says what is being done (sync/plan.h).
  * ERROR_UNAVAILABLE with reason SYNC_BUSY where the directory changes faster than it is applied;
  * ERROR_DENIED, and round->asks, where the person is to be asked first.
  */

@@ -164,6 +164,7 @@ static const char *loss_of_ref(const char *path)
 	} losses[] = {
 		{REFS_FOLDER "/checkpoints/", "this checkpoint is given up then"},
 		{REFS_FOLDER "/bases/", "its sandbox is compared anew then"},
+		{REFS_FOLDER "/merges/", "what a sync that was cut off has done is merged again"},
 		{REFS_FOLDER "/conflicts/", "what these conflicts have parked is given up then"},
 		{REFS_FOLDER "/agent/", "these commits of the agent's are given up then"},
 	};

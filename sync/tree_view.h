@@ -15,7 +15,7 @@ enum {
 	TREE_VIEW_FOLDER = 040000,      // the mode of a folder; the others are enum entry_mode's
 	TREE_VIEW_BYTES_MAX = 64 << 20, // of one tree object
 	TREE_VIEW_DEPTH_MAX = 1000,     // folders in folders
-	TREE_VIEW_SIDES_MAX = 4,
+	TREE_VIEW_SIDES_MAX = 5,
 };
 
 struct tree_view_entry {

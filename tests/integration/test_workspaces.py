@@ -11,6 +11,7 @@ import case
 
 from acp import RpcError
 from sync_case import PATIENCE, TurnCase
+from sync_room import POINTS
 
 
 class FirstCopy(TurnCase):
@@ -71,6 +72,48 @@ class FirstCopy(TurnCase):
         for number in range(300):
             self.assertEqual((root / f'{number}.ignored').read_text(),
                              (self.work / f'{number}.ignored').read_text())
+
+
+class CutOff(TurnCase):
+    """The broker is killed when the merge is here, and not yet there."""
+
+    START = '  x();\nint f() {\nb\nb\n}\n  return;\na\nd\n'
+    END = 'a\n}\nb\n'
+
+    def killed(self, point):
+        """Both have changed a text. Merged with what it was once more, a line would come twice."""
+        path, when = self.work / 'text', self.dir / 'when'
+        path.write_text(f'{self.START}e\n{self.END}')
+        profile = self.dir / 'config-points'
+        profile.write_text('[profile "copy"]\n\tisolation = copy\n')
+        client = self.start(
+            [POINTS, '--config', str(profile), '--profile', 'copy', '--', *self.agent_argv()],
+            env={**self.environment(), 'ACP_POINT': f'{point}:1:kill',
+                 'ACP_POINT_WHEN': str(when)})
+        client.initialize()
+        session = client.new_session(self.work)
+        root = self.runtime(client, session)
+        (root / 'text').write_text(f'{self.START}e\na\n{self.END}')
+        path.write_text(f'{self.START}c\n{self.END}')
+        when.touch()
+        client.start_prompt(session, 'say never')
+        client.wait(PATIENCE)
+        self.assertEqual(path.read_text(), f'{self.START}c\na\n{self.END}')
+        return root
+
+    def test_what_was_merged_is_not_merged_again(self):
+        root = self.killed('round.applied')
+        self.opened()
+        for side in (self.work, root):
+            self.assertEqual((side / 'text').read_text(), f'{self.START}c\na\n{self.END}')
+
+    def test_nor_is_it_where_both_go_on(self):
+        root = self.killed('base.setting')
+        (root / 'text').write_text(f'{self.START}e\na\n{self.END}agent\n')
+        self.opened()
+        for side in (self.work, root):
+            self.assertEqual((side / 'text').read_text(),
+                             f'{self.START}c\na\n{self.END}agent\n')
 
 
 class Saving(TurnCase):

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -136,6 +137,30 @@ static void test_folders_and_files_in_each_others_way_are_conflicts(void **state
 	assert_int_equal(fixture->result.conflict_count, 0);
 }
 
+#define REPEATED "  x();\\nint f() {\\nb\\nb\\n}\\n  return;\\na\\nd\\n"
+
+/* Merged with the base once more, the agent's line would come a second time. */
+static void test_what_was_merged_is_not_merged_again_while_something_is_stuck(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, "printf '" REPEATED "e\\na\\n}\\nb\\n' >a; echo z >z");
+	sync_once(fixture);
+	run(fixture, "printf '" REPEATED "c\\na\\n}\\nb\\n' >a; echo agent >$R/z\n"
+		     "printf '" REPEATED "e\\na\\na\\n}\\nb\\n' >$R/a");
+	int held = open(place_path(fixture->place, "z"), O_WRONLY | O_APPEND | O_CLOEXEC);
+	assert_true(held >= 0);
+	sync_once(fixture);
+	close(held);
+	assert_string_equal(fixture->conflict, "z");
+	assert_int_equal(fixture->result.conflict_count, 1);
+	expect(fixture, "tail -n 6 a; cat z; tail -n 6 $R/a; cat $R/z; cat z.*.acp-conflict",
+		"d\nc\na\na\n}\nb\nz\nd\nc\na\na\n}\nb\nz\nagent\n");
+	run(fixture, "echo later >>$R/a");
+	sync_once(fixture);
+	assert_int_equal(fixture->result.conflict_count, 0);
+	expect(fixture, "tail -n 6 a; cat z", "c\na\na\n}\nb\nlater\nz\n");
+}
+
 /* Permission is nothing to root: what nobody may change stands for it. */
 static void test_a_file_that_may_not_be_changed_stays_and_goes_back(void **state)
 {
@@ -226,13 +251,15 @@ static void test_a_note_that_is_too_long_is_cut_between_characters(void **state)
 static void test_a_base_that_cannot_be_read_is_named_and_can_be_done_without(void **state)
 {
 	struct fixture *fixture = *state;
-	static const char *const names[] = {"bases/runtime", "deliveries/runtime"};
+	static const char *const names[] = {
+		"bases/runtime", "deliveries/runtime", "merges/runtime"};
 	run(fixture, "echo a > a; echo b > b");
 	sync_once(fixture);
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		char script[128];
 		snprintf(script, sizeof(script),
-			"cd ../state/store/refs/acp-broker; mkdir -p deliveries; echo rubbish >%s",
+			"cd ../state/store/refs/acp-broker; mkdir -p deliveries merges; echo "
+			"rubbish >%s",
 			names[i]);
 		run(fixture, script);
 		begin(fixture, &(struct sync_order){.reason = SYNC_REASON_TURN});
@@ -240,11 +267,12 @@ static void test_a_base_that_cannot_be_read_is_named_and_can_be_done_without(voi
 		assert_false(fixture->is_ok);
 		assert_non_null(strstr(fixture->err.text, names[i]));
 		assert_non_null(strstr(fixture->err.text, "holds no id"));
-		assert_non_null(strstr(fixture->err.text,
-			"remove refs/acp-broker/bases/runtime and "
-			"refs/acp-broker/deliveries/runtime in that store"));
+		assert_non_null(
+			strstr(fixture->err.text, "remove refs/acp-broker/bases/runtime, "
+						  "refs/acp-broker/deliveries/runtime and "
+						  "refs/acp-broker/merges/runtime in that store"));
 		run(fixture, "rm $R/a; cd ../state/store/refs/acp-broker; "
-			     "rm -f bases/runtime deliveries/runtime");
+			     "rm -f bases/runtime deliveries/runtime merges/runtime");
 		sync_once(fixture);
 		expect(fixture, "ls $R; ls", "a\nb\na\nb\n");
 	}
@@ -258,6 +286,7 @@ int main(void)
 		WORKSPACE_TEST(test_a_yes_is_about_what_was_asked_alone),
 		WORKSPACE_TEST(test_what_the_person_deletes_is_not_asked_about),
 		WORKSPACE_TEST(test_an_ignored_file_in_the_way_is_a_conflict_once),
+		WORKSPACE_TEST(test_what_was_merged_is_not_merged_again_while_something_is_stuck),
 		WORKSPACE_TEST(test_what_is_stuck_is_no_part_of_the_base_until_both_sides_agree),
 		WORKSPACE_TEST(test_folders_and_files_in_each_others_way_are_conflicts),
 		WORKSPACE_TEST(test_a_file_that_may_not_be_changed_stays_and_goes_back),

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_PLAN_H
+#define SYNC_PLAN_H
+
+#include "sync/settled.h"
+
+/*
+ * What an apply is about to do, kept in the store as merges/NAME from before it begins until the
+ * base is what comes of it. After a kill, sync/settled.h tells by it what was done; and the base,
+ * and what was delivered, are these, whatever bases/NAME and deliveries/NAME say by then: the
+ * runtime is not touched before the plan is forgotten.
+ */
+struct plan {
+	git_oid base, delivered;
+	bool has_delivered;
+	struct settled_trees trees; // but `now`
+};
+
+bool plan_keep(struct store *store, const char *sandbox, const struct plan *plan,
+	struct error *err) ATTR_NODISCARD;
+
+/* *out_found is false where there is none; the plan is as it was then. */
+bool plan_read(struct store *store, const char *sandbox, struct plan *out_plan, bool *out_found,
+	struct error *err) ATTR_NODISCARD;
+
+bool plan_forget(struct store *store, const char *sandbox, struct error *err) ATTR_NODISCARD;
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "base/point.h"
+#include "sync/id.h"
+#include "sync/round_impl.h"
+
+/* What the store says of a sandbox: what both sides were, and what was cut off since. */
+
+static void base_name(char name[SYNC_NAME_MAX], const char *sandbox)
+{
+	snprintf(name, SYNC_NAME_MAX, "bases/%s", sandbox);
+}
+
+static void delivery_name(char name[SYNC_NAME_MAX], const char *sandbox)
+{
+	snprintf(name, SYNC_NAME_MAX, "deliveries/%s", sandbox);
+}
+
+static bool forget(struct store *store, const char *name, struct error *err)
+{
+	return store_forget(store, name, err) || err->code == ERROR_NOT_FOUND;
+}
+
+bool round_forget_base(struct store *store, const char *name, struct error *err)
+{
+	char base[SYNC_NAME_MAX];
+	char delivery[SYNC_NAME_MAX];
+	base_name(base, name);
+	delivery_name(delivery, name);
+	return forget(store, delivery, err) && forget(store, base, err) &&
+	       plan_forget(store, name, err);
+}
+
+static bool fail_damaged(const char *sandbox, const struct error *damage, struct error *err)
+{
+	return error_set(err, damage->code,
+		"%s; where it stays so, remove refs/acp-broker/bases/%s, "
+		"refs/acp-broker/deliveries/%s and refs/acp-broker/merges/%s in that store: both "
+		"sides are compared anew then, which deletes nothing and makes conflicts of what "
+		"differs",
+		damage->text, sandbox, sandbox, sandbox);
+}
+
+/* `out_tree` stays as it is where there is none of this name. */
+static bool find(struct store *store, const char *name, const char *sandbox, git_oid *out_tree,
+	bool *out_found, struct error *err)
+{
+	struct error missing;
+	*out_found = store_find(store, name, out_tree, &missing);
+	return *out_found || missing.code == ERROR_NOT_FOUND ||
+	       fail_damaged(sandbox, &missing, err);
+}
+
+/* Of an apply that was cut off: what it was to do, and what held when it began. */
+static bool read_cut(struct round *round, struct store *store,
+	const struct workspace_request *request, struct error *err)
+{
+	struct error damage;
+	if (!plan_read(store, request->name, &round->cut, &round->was_cut, &damage)) {
+		return fail_damaged(request->name, &damage, err);
+	}
+	if (round->was_cut) {
+		round->base = round->cut.base;
+		round->delivered = round->cut.delivered;
+		round->has_delivered = round->cut.has_delivered;
+	}
+	return true;
+}
+
+bool round_read_base(struct round *round, struct store *store,
+	const struct workspace_request *request, struct error *err)
+{
+	char base[SYNC_NAME_MAX];
+	char delivery[SYNC_NAME_MAX];
+	bool has_base;
+	base_name(base, request->name);
+	delivery_name(delivery, request->name);
+	round->base = store_empty_tree;
+	return find(store, base, request->name, &round->base, &has_base, err) &&
+	       find(store, delivery, request->name, &round->delivered, &round->has_delivered,
+		       err) &&
+	       read_cut(round, store, request, err);
+}
+
+static bool set_base(struct store *store, const struct workspace_request *request,
+	const git_oid *tree, struct error *err)
+{
+	char name[SYNC_NAME_MAX];
+	git_oid commit;
+	git_oid known;
+	struct error missing;
+	base_name(name, request->name);
+	point("base.setting");
+	if (store_find(store, name, &known, &missing) && id_equal(&known, tree)) {
+		return true;
+	}
+	return store_keep(store, name, tree, NULL, "base", &commit, err);
+}
+
+/* From here on the runtime may be in part what it is to become. */
+bool round_set_delivery(const struct round *round, struct store *store,
+	const struct workspace_request *request, struct error *err)
+{
+	char name[SYNC_NAME_MAX];
+	git_oid commit;
+	delivery_name(name, request->name);
+	return id_equal(&round->runtime, &round->target) ||
+	       store_keep(store, name, &round->target, NULL, "delivery", &commit, err);
+}
+
+bool round_note_applied(struct round *round, struct store *store,
+	const struct workspace_request *request, const git_oid *base, struct error *err)
+{
+	char delivery[SYNC_NAME_MAX];
+	delivery_name(delivery, request->name);
+	return forget(store, delivery, err) && set_base(store, request, base, err) &&
+	       round_set_delivery(round, store, request, err) &&
+	       plan_forget(store, request->name, err);
+}
+
+bool round_keep_as_base(struct store *store, const struct workspace_request *request,
+	const char *checkpoint, struct error *err)
+{
+	char base[SYNC_NAME_MAX];
+	base_name(base, request->name);
+	return store_keep_also(store, base, checkpoint, err);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_ROUND_IMPL_H
+#define SYNC_ROUND_IMPL_H
+
+#include "sync/round.h"
+
+/* What round.c and round_base.c share; nobody else includes this. */
+
+/* From here on the runtime may be in part what it is to become. */
+bool round_set_delivery(const struct round *round, struct store *store,
+	const struct workspace_request *request, struct error *err) ATTR_NODISCARD;
+
+/*
+ * The merge is in the local directory, and goes to the runtime next. What was delivered is of the
+ * base before, and goes first; the plan of the apply, which stands for both, goes last.
+ */
+bool round_note_applied(struct round *round, struct store *store,
+	const struct workspace_request *request, const git_oid *base,
+	struct error *err) ATTR_NODISCARD;
+
+/* bases/NAME becomes what the checkpoint of this name keeps. */
+bool round_keep_as_base(struct store *store, const struct workspace_request *request,
+	const char *checkpoint, struct error *err) ATTR_NODISCARD;
+
+#endif
