@@ -319,6 +319,28 @@ static void test_a_destroyed_transport_leaves_nothing(void **state)
 	stage_assert_same(&there, nothing);
 }
 
+/* Where nothing can be renamed into the root for the moment, a folder in the way stands for it. */
+static void test_a_side_with_what_a_cut_delivery_replaced_stays(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, "echo a > a");
+	char *side = stage_ask(stage, "cd ../.acp-broker/rsync/*; printf %s \"$PWD\"");
+	stage_there(stage, "cd ../.acp-broker/rsync/*; mkdir -p backup; echo agents >backup/saved");
+	char script[FIXTURE_PATH_MAX * 2];
+	snprintf(script, sizeof(script), "mkdir -p \".acp-broker-$(basename '%s')-probe.tmp/in\"",
+		side);
+	stage_there(stage, script);
+	stage_restart(stage);
+	stage_prepare(stage);
+	snprintf(script, sizeof(script), "test $(cat '%s/backup/saved') = agents", side);
+	stage_there(stage, script);
+	stage_there(stage, "rm -r .acp-broker-*-probe.tmp");
+	git_oid there = stage_collect(stage, &tree);
+	stage_assert_same(&there, &tree);
+	stage_there(stage, "test -z \"$(ls -d .acp-broker-* 2>/dev/null)\"");
+	free(side);
+}
+
 #define RSYNC_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup_rsync, stage_teardown)
 
 static void test_what_is_excluded_after_it_was_delivered(void **state)
@@ -344,6 +366,7 @@ int main(int argc, char **argv)
 	}
 	const struct CMUnitTest tests[] = {
 		RSYNC_TEST(test_the_first_delivery_fills_an_empty_root),
+		RSYNC_TEST(test_a_side_with_what_a_cut_delivery_replaced_stays),
 		RSYNC_TEST(test_changes_there_come_back),
 		RSYNC_TEST(test_changes_here_go_there),
 		RSYNC_TEST(test_a_change_there_is_not_replaced),

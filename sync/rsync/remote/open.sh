@@ -12,13 +12,30 @@ can_rename() {
 	rm -f "$probe" && : >"$1/probe" && ln "$1/probe" "$probe" && rm -f "$probe" "$1/probe"
 }
 
+# What a cut delivery has replaced, or could not put back, may be there and nowhere else.
+holds() {
+	for kept in "$1/backup" "$1/again" "$1"/kept-*; do
+		[ -z "$(ls -A "$kept" 2>/dev/null)" ] || return 0
+	done
+	return 1
+}
+
 inside=$root/.acp-broker-$name.tmp
 # Beside the root, where what removes that finds it, too; elsewhere where that may not be written.
-for side in "${root%/*}/.acp-broker/rsync/$name" "${home%/}/.acp-broker/rsync/$name" "$inside"; do
+set -- "${root%/*}/.acp-broker/rsync/$name" "${home%/}/.acp-broker/rsync/$name" "$inside"
+for side; do
+	if holds "$side"; then
+		(umask 077 && mkdir -p "$side/tmp" "$side/backup" "$side/again") 2>/dev/null || :
+		printf '%s\0' "$side"
+		exit 0
+	fi
+done
+for side; do
 	(umask 077 && mkdir -p "$side/tmp" "$side/backup" "$side/again") 2>/dev/null || continue
 	if [ "$side" = "$inside" ] || can_rename "$side" 2>/dev/null; then
 		printf '%s\0' "$side"
 		exit 0
 	fi
-	rm -rf "$side"
+	rm -rf "$side/tmp" "$side/probe"
+	rmdir "$side/backup" "$side/again" "$side" 2>/dev/null || :
 done
