@@ -95,46 +95,126 @@ static bool set_below(struct slot *slot, const char *root, char *path,
 
 /* ---- parking ---- */
 
-struct batch_search {
-	const char *suffix; // "-ID"
-	char found[BATCH_NAME_MAX];
+/* What is parked already, by path; and of each conflict of the merge, in order, which that is. */
+struct known {
+	struct store *store;
+	struct list list;
+	struct parked **sorted; // owned
+	size_t count;
+	struct parked **same; // owned; NULL: it is new
 };
 
-static bool is_batch(void *data, const char *name, struct error *err)
+/* Of a batch that cannot be read nothing is known: it keeps nobody from parking. */
+static bool load_known(void *data, const char *name, struct error *err)
 {
-	struct batch_search *search = data;
-	const char *dash = strrchr(name, '-');
-	if (dash && strcmp(dash, search->suffix) == 0) {
-		snprintf(search->found, sizeof(search->found), "%s", name);
-	}
+	struct known *known = data;
+	struct error damage;
+	(void)!batch_load(known->store, name, &known->list, &damage);
 	return true;
 }
 
-/* The same conflicts have the same tree: those that a killed one parked are found by it. */
+static int compare_parked(const void *a, const void *b)
+{
+	return strcmp((*(struct parked *const *)a)->conflict.path,
+		(*(struct parked *const *)b)->conflict.path);
+}
+
+static bool known_load(struct known *known, struct store *store, struct error *err)
+{
+	*known = (struct known){.store = store};
+	list_init(&known->list);
+	if (!batch_each(store, load_known, known, err)) {
+		return false;
+	}
+	LIST_FOR_EACH(parked, &known->list, struct parked, link) {
+		known->count++;
+	}
+	size_t at = 0;
+	known->sorted = mem_alloc((known->count + 1) * sizeof(*known->sorted));
+	LIST_FOR_EACH(parked, &known->list, struct parked, link) {
+		known->sorted[at++] = parked;
+	}
+	qsort(known->sorted, known->count, sizeof(*known->sorted), compare_parked);
+	return true;
+}
+
+static void known_finish(struct known *known)
+{
+	conflicts_finish(&known->list);
+	free(known->sorted);
+	free(known->same);
+}
+
+/* The first that is parked of this path. */
+static size_t known_find(const struct known *known, const char *path)
+{
+	size_t low = 0, high = known->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (strcmp(known->sorted[middle]->conflict.path, path) < 0) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
+}
+
+/*
+ * Whether it is the conflict, found again: by another try of the same sync, or after a kill. The
+ * local version may have been changed since.
+ */
+static bool is_again(const struct conflict *parked, const struct conflict *conflict)
+{
+	return store_entry_equal(&parked->base, &conflict->base) &&
+	       store_entry_equal(&parked->runtime, &conflict->runtime);
+}
+
+static struct parked *find_same(const struct known *known, const struct conflict *conflict)
+{
+	for (size_t i = known_find(known, conflict->path); i < known->count; i++) {
+		struct parked *parked = known->sorted[i];
+		if (strcmp(parked->conflict.path, conflict->path) != 0) {
+			break;
+		}
+		if (is_again(&parked->conflict, conflict) &&
+			store_entry_equal(&parked->conflict.local, &conflict->local)) {
+			return parked;
+		}
+	}
+	return NULL;
+}
+
+/* What is parked anew with another local version is not parked as it was before. */
+static bool drop_former(const struct known *known, const struct park_request *request,
+	const struct conflict *conflict, struct error *err)
+{
+	bool dropped = true;
+	for (size_t i = known_find(known, conflict->path); dropped && i < known->count; i++) {
+		const struct parked *parked = known->sorted[i];
+		if (strcmp(parked->conflict.path, conflict->path) != 0) {
+			break;
+		}
+		dropped = !is_again(&parked->conflict, conflict) ||
+		          conflicts_take(known->store, request->root, parked, CONFLICT_LOCAL, err);
+	}
+	return dropped;
+}
+
 static bool keep_batch(struct store *store, const git_oid *tree, const char *stamp,
 	char name[BATCH_NAME_MAX], struct error *err)
 {
-	char suffix[16];
-	snprintf(suffix, sizeof(suffix), "-%02x%02x%02x%02x%02x%02x", tree->id[0], tree->id[1],
-		tree->id[2], tree->id[3], tree->id[4], tree->id[5]);
-	struct batch_search search = {.suffix = suffix};
-	if (!batch_each(store, is_batch, &search, err)) {
-		return false;
-	}
-	if (*search.found) {
-		memcpy(name, search.found, BATCH_NAME_MAX);
-		return true;
-	}
-	snprintf(name, BATCH_NAME_MAX, "%.64s%s", stamp, suffix);
+	snprintf(name, BATCH_NAME_MAX, "%.64s-%02x%02x%02x%02x%02x%02x", stamp, tree->id[0],
+		tree->id[1], tree->id[2], tree->id[3], tree->id[4], tree->id[5]);
 	return batch_keep(store, name, tree, err);
 }
 
 static bool write_parked(struct store *store, const struct park_request *request,
-	const struct conflict *conflict, const char *stamp, struct error *err)
+	const struct conflict *conflict, const char *file, struct error *err)
 {
 	const struct store_entry versions[2] = {{.mode = ENTRY_NONE}, conflict->runtime};
 	struct slot slot = {.store = store};
-	char *path = parked_path(conflict, stamp);
+	char *path = file ? mem_strdup(file) : parked_path(conflict, request->stamp);
 	bool written = set_below(&slot, request->root, path, versions, err);
 	point("park.written");
 	if (written && request->on_parked) {
@@ -144,29 +224,61 @@ static bool write_parked(struct store *store, const struct park_request *request
 	return written;
 }
 
-bool conflicts_park(struct store *store, const struct merge *merge,
+/* Those of a kill may have been kept without their files: they are looked at again. */
+static bool write_all(const struct known *known, const struct merge *merge,
+	const struct park_request *request, struct error *err)
+{
+	size_t at = 0;
+	LIST_FOR_EACH(conflict, &merge->conflicts, struct conflict, link) {
+		const struct parked *same = known->same[at++];
+		if (!conflict->runtime.mode) {
+			continue;
+		}
+		if ((!same && !drop_former(known, request, conflict, err)) ||
+			!write_parked(
+				known->store, request, conflict, same ? same->file : NULL, err)) {
+			return error_prefix(err, "parking a version of %s", conflict->path);
+		}
+	}
+	return true;
+}
+
+static bool park_new(const struct known *known, const struct merge *merge,
 	const struct park_request *request, struct error *err)
 {
 	git_oid tree;
 	char batch[BATCH_NAME_MAX];
-	if (!batch_write(store, merge, &tree, err)) {
+	if (!batch_write(known->store, merge, known->same, &tree, err)) {
 		return false;
 	}
 	if (memcmp(&tree, &store_empty_tree, sizeof(tree)) == 0) {
 		return true;
 	}
 	point("park.stored");
-	if (!keep_batch(store, &tree, request->stamp, batch, err)) {
+	if (!keep_batch(known->store, &tree, request->stamp, batch, err)) {
 		return false;
 	}
 	point("park.kept");
-	*strrchr(batch, '-') = '\0';
-	LIST_FOR_EACH(conflict, &merge->conflicts, struct conflict, link) {
-		if (conflict->runtime.mode && !write_parked(store, request, conflict, batch, err)) {
-			return error_prefix(err, "parking a version of %s", conflict->path);
-		}
-	}
 	return true;
+}
+
+bool conflicts_park(struct store *store, const struct merge *merge,
+	const struct park_request *request, struct error *err)
+{
+	struct known known;
+	size_t at = 0;
+	if (merge->conflict_count == 0) {
+		return true;
+	}
+	bool parked = known_load(&known, store, err);
+	known.same = mem_alloc(merge->conflict_count * sizeof(*known.same));
+	LIST_FOR_EACH(conflict, &merge->conflicts, struct conflict, link) {
+		known.same[at++] = find_same(&known, conflict);
+	}
+	parked = parked && park_new(&known, merge, request, err) &&
+	         write_all(&known, merge, request, err);
+	known_finish(&known);
+	return parked;
 }
 
 /* ---- getting back ---- */

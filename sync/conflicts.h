@@ -23,8 +23,9 @@ struct park_request {
 
 /*
  * Parks the runtime's versions, in the store first and then beside the files; to be
- * called before the merged tree is applied. Doing it again after a kill parks nothing
- * twice. A parked file that cannot be written does not fail it: the store has it.
+ * called before the merged tree is applied. Doing it again, after a kill or with more conflicts,
+ * parks nothing twice; what has another local version by then is parked with that alone. A parked
+ * file that cannot be written does not fail it: the store has it.
  */
 bool conflicts_park(struct store *store, const struct merge *merge,
 	const struct park_request *request, struct error *err) ATTR_NODISCARD;

@@ -41,16 +41,17 @@ static bool write_one(
 	return tree_view_write(store, entries, count, out_tree, err);
 }
 
-bool batch_write(
-	struct store *store, const struct merge *merge, git_oid *out_tree, struct error *err)
+bool batch_write(struct store *store, const struct merge *merge, struct parked *const *known,
+	git_oid *out_tree, struct error *err)
 {
 	size_t most = merge->conflict_count + 1;
 	struct tree_view_entry *entries = mem_alloc(most * sizeof(*entries));
 	char(*names)[BATCH_INDEX_MAX] = mem_alloc(most * sizeof(*names));
 	size_t count = 0;
+	size_t at = 0;
 	bool written = true;
 	LIST_FOR_EACH(conflict, &merge->conflicts, struct conflict, link) {
-		if (!written || !conflict->runtime.mode) {
+		if (known[at++] || !written || !conflict->runtime.mode) {
 			continue;
 		}
 		snprintf(names[count], sizeof(names[count]), "%06zu", count + 1);

@@ -9,9 +9,12 @@
 
 enum { BATCH_NAME_MAX = 128, BATCH_INDEX_MAX = 16 };
 
-/* The tree that holds all conflicts of a merge that have something to park. */
-bool batch_write(struct store *store, const struct merge *merge, git_oid *out_tree,
-	struct error *err) ATTR_NODISCARD;
+/*
+ * The tree that holds all conflicts of a merge that have something to park, and none in `known`,
+ * which has as many.
+ */
+bool batch_write(struct store *store, const struct merge *merge, struct parked *const *known,
+	git_oid *out_tree, struct error *err) ATTR_NODISCARD;
 
 /* Visits the names below refs/acp-broker/conflicts/, in order. */
 bool batch_each(struct store *store, bool (*visit)(void *data, const char *name, struct error *err),

@@ -210,11 +210,58 @@ static void test_a_parked_file_that_cannot_be_written_is_in_the_store(void **sta
 	free(file);
 }
 
+/* Another try of the same sync finds more, and what the person has changed meanwhile. */
+static void test_a_conflict_that_is_found_again_is_parked_once(void **state)
+{
+	struct place *place = *state;
+	struct list list;
+	char notes[NOTES_MAX];
+	tree_write(place->root, LINES("a=local", "z=z"));
+	struct merge_trees trees = {TREE(&place->store, "a=base", "z=z"),
+		tree_of_folder(&place->store, place->root),
+		TREE(&place->store, "a=runtime", "z=z")};
+	park(place, &trees, stamp, notes);
+	assert_int_equal(count_all(place), 1);
+	tree_write(place->root, LINES("z=mine"));
+	trees.local = TREE(&place->store, "a=local", "z=mine");
+	trees.runtime = TREE(&place->store, "a=runtime", "z=theirs");
+	park(place, &trees, "20260131T101503", notes);
+	assert_string_equal(notes, "a there\nz there\n");
+	assert_int_equal(count_all(place), 2);
+	assert_non_null(find(place, &list, "a"));
+	conflicts_finish(&list);
+	trees.local = TREE(&place->store, "a=later", "z=mine");
+	park(place, &trees, stamp, notes);
+	assert_int_equal(count_all(place), 2);
+	struct parked *parked = find(place, &list, "a");
+	git_oid later = TREE(&place->store, "a=later");
+	struct leaf leaf;
+	assert_int_equal(tree_leaves(&place->store, &later, &leaf, 1), 1);
+	assert_true(store_entry_equal(&parked->conflict.local, &leaf.entry));
+	assert_int_equal(access(place_path(place, parked->file), F_OK), 0);
+	conflicts_finish(&list);
+	assert_int_equal(tree_count(place->root, ".acp-conflict", "runtime"), 1);
+}
+
+/* What cannot be read is no reason to park nothing. */
+static void test_a_batch_that_is_damaged_keeps_nobody_from_parking(void **state)
+{
+	struct place *place = *state;
+	char notes[NOTES_MAX];
+	struct merge_trees trees = usual(place);
+	place_run(place, "mkdir -p ../state/store/refs/acp-broker/conflicts\n"
+			 "echo rubbish >../state/store/refs/acp-broker/conflicts/x-1");
+	park(place, &trees, stamp, notes);
+	assert_string_equal(notes, "a there\nd/x there\nf/g/h there\ngone/x there\n");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_versions_are_parked_beside_their_files),
+		TEST(test_a_conflict_that_is_found_again_is_parked_once),
+		TEST(test_a_batch_that_is_damaged_keeps_nobody_from_parking),
 		TEST(test_the_same_again_parks_nothing_twice),
 		TEST(test_without_conflicts_nothing_is_kept),
 		TEST(test_a_version_is_found_and_shown),

@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "sync/apply_journal.h"
+#include "sync/conflicts.h"
 #include "tests/unit/workspace_fixture.h"
 
 /* ---- deletions that are asked about ---- */
@@ -161,6 +162,26 @@ static void test_what_was_merged_is_not_merged_again_while_something_is_stuck(vo
 	expect(fixture, "tail -n 6 a; cat z", "c\na\na\n}\nb\nlater\nz\n");
 }
 
+static void test_a_conflict_is_parked_once_while_something_else_is_stuck(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, "echo base >a; echo z >z");
+	sync_once(fixture);
+	run(fixture, "echo mine >a; echo agent >$R/a; echo agent >$R/z");
+	int held = open(place_path(fixture->place, "z"), O_WRONLY | O_APPEND | O_CLOEXEC);
+	assert_true(held >= 0);
+	sync_once(fixture);
+	close(held);
+	assert_int_equal(fixture->result.conflict_count, 2);
+	struct error err;
+	struct list list;
+	assert_true(conflicts_list(&fixture->place->store, &list, &err));
+	assert_non_null(conflicts_find(&list, "a"));
+	assert_non_null(conflicts_find(&list, "z"));
+	conflicts_finish(&list);
+	expect(fixture, "ls | grep -c acp-conflict", "2\n");
+}
+
 /* Permission is nothing to root: what nobody may change stands for it. */
 static void test_a_file_that_may_not_be_changed_stays_and_goes_back(void **state)
 {
@@ -286,6 +307,7 @@ int main(void)
 		WORKSPACE_TEST(test_a_yes_is_about_what_was_asked_alone),
 		WORKSPACE_TEST(test_what_the_person_deletes_is_not_asked_about),
 		WORKSPACE_TEST(test_an_ignored_file_in_the_way_is_a_conflict_once),
+		WORKSPACE_TEST(test_a_conflict_is_parked_once_while_something_else_is_stuck),
 		WORKSPACE_TEST(test_what_was_merged_is_not_merged_again_while_something_is_stuck),
 		WORKSPACE_TEST(test_what_is_stuck_is_no_part_of_the_base_until_both_sides_agree),
 		WORKSPACE_TEST(test_folders_and_files_in_each_others_way_are_conflicts),
