@@ -13,7 +13,7 @@
 enum {
 	BYTES_MAX_DEFAULT_GIB = 20,
 	TIMEOUT_DEFAULT_MS = 60000,
-	TEXT_MAX = 64 << 10,
+	TEXT_MAX = 120 << 10,
 	FEW_BYTES_MAX = 8 << 10
 };
 
@@ -186,7 +186,10 @@ static char *side_path(const struct transport_request *request)
 	return mem_strdup(path);
 }
 
-/* "." or what is included, then what is excluded; a line each. */
+/*
+ * "." or what is included, then what is excluded; a line each. git asks of files alone whether a
+ * pattern with a wildcard matches them; the snapshot here, of folders too.
+ */
 static char *join_pathspecs(
 	const char *first, const char *const *include, const char *const *exclude)
 {
@@ -200,7 +203,9 @@ static char *join_pathspecs(
 		fits = fits && buf_append_format(&text, NULL, "%s\n", include[i]);
 	}
 	for (size_t i = 0; exclude && exclude[i]; i++) {
-		fits = fits && buf_append_format(&text, NULL, ":(exclude)%s\n", exclude[i]);
+		const char *pattern = exclude[i] + strspn(exclude[i], "/");
+		fits = fits && buf_append_format(&text, NULL, ":(exclude)%s\n:(exclude)%s/*\n",
+				       pattern, pattern);
 	}
 	assert(fits);
 	char *joined = mem_strndup(buf_span(&text));

@@ -163,6 +163,20 @@ static void test_include_and_exclude_are_heard(void **state)
 	assert_paths(stage->place, &there, ".gitignore\ndist/d\n");
 }
 
+/* What comes and is none of the files here would be deleted there by the next delivery. */
+static void test_a_folder_is_excluded_there_as_it_is_here(void **state)
+{
+	struct stage *stage = *state;
+	static const char *const exclude[] = {"**/data", "*cache", "/top", "x?y", NULL};
+	stage->request.exclude = exclude;
+	stage_restart(stage);
+	git_oid tree = stage_send_first(stage, "echo a > a");
+	stage_there(stage, "mkdir -p w/data/deep my_cache top k/xzy; for f in w/data/x top/x "
+			   "w/data/deep/x my_cache/x k/xzy/x w/keep; do echo x > $f; done");
+	git_oid there = stage_collect(stage, &tree);
+	assert_paths(stage->place, &there, "a\nk/xzy/x\nw/keep\n");
+}
+
 /* ---- big files ---- */
 
 static void make_small_limit(struct stage *stage)
@@ -312,6 +326,7 @@ int main(void)
 		STAGE_TEST(test_filters_and_hooks_there_never_run),
 		STAGE_TEST(test_a_deleted_side_repository_is_made_anew),
 		STAGE_TEST(test_include_and_exclude_are_heard),
+		STAGE_TEST(test_a_folder_is_excluded_there_as_it_is_here),
 		STAGE_TEST(test_big_files_travel_apart),
 		STAGE_TEST(test_big_files_take_every_other_form_and_back),
 		STAGE_TEST(test_a_changed_big_file_stops_a_delivery),
