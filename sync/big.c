@@ -41,10 +41,38 @@ void big_path(const git_oid *content, char path[OBJECT_PATH_SIZE])
 /* What is read is hashed, and written to `to` unless that is -1. */
 struct copy {
 	int from, to;
-	bool is_sparse; // `from` can be asked for its holes
+	bool from_file, to_file; // they have places
+	bool skips_zeros;        // of what is data some may be holes in `to`, a file
 	struct hash *hash;
 	char *chunk; // owned, STORE_CHUNK bytes
 };
+
+static bool is_zero(struct span bytes)
+{
+	return bytes.len > 0 && bytes.data[0] == '\0' &&
+	       memcmp(bytes.data, bytes.data + 1, bytes.len - 1) == 0;
+}
+
+static bool skip(const struct copy *copy, uint64_t length, struct error *err)
+{
+	return lseek(copy->to, (off_t)length, SEEK_CUR) >= 0 ||
+	       error_set_errno(err, errno, "writing");
+}
+
+static bool write_chunk(const struct copy *copy, struct span bytes, struct error *err)
+{
+	if (!copy->skips_zeros) {
+		return fd_write_all(copy->to, bytes, err);
+	}
+	bool written = true;
+	for (size_t at = 0; written && at < bytes.len; at += EXTENT_BLOCK) {
+		size_t rest = bytes.len - at;
+		struct span block = {bytes.data + at, rest < EXTENT_BLOCK ? rest : EXTENT_BLOCK};
+		written = is_zero(block) ? skip(copy, block.len, err)
+		                         : fd_write_all(copy->to, block, err);
+	}
+	return written;
+}
 
 static bool add_chunk(struct copy *copy, size_t length, struct error *err)
 {
@@ -52,14 +80,15 @@ static bool add_chunk(struct copy *copy, size_t length, struct error *err)
 	if (copy->hash && !hash_add(copy->hash, bytes, err)) {
 		return false;
 	}
-	return copy->to < 0 || fd_write_all(copy->to, bytes, err);
+	return copy->to < 0 || write_chunk(copy, bytes, err);
 }
 
-static bool copy_data(struct copy *copy, uint64_t length, struct error *err)
+/* All of it: a pipe gives less than is asked for. */
+static bool read_chunk(const struct copy *copy, size_t length, struct error *err)
 {
-	while (length > 0) {
-		size_t want = length < STORE_CHUNK ? (size_t)length : STORE_CHUNK;
-		ssize_t count = read(copy->from, copy->chunk, want);
+	size_t done = 0;
+	while (done < length) {
+		ssize_t count = read(copy->from, copy->chunk + done, length - done);
 		if (count < 0 && errno == EINTR) {
 			continue;
 		}
@@ -71,21 +100,30 @@ static bool copy_data(struct copy *copy, uint64_t length, struct error *err)
 			return error_set(err, ERROR_UNAVAILABLE,
 				"the file became shorter while it was read");
 		}
-		if (!add_chunk(copy, (size_t)count, err)) {
-			return false;
-		}
-		length -= (uint64_t)count;
+		done += (size_t)count;
 	}
 	return true;
 }
 
-/* A hole stays one; it is hashed as the zeros it reads as. */
+static bool copy_data(struct copy *copy, uint64_t length, struct error *err)
+{
+	while (length > 0) {
+		size_t count = length < STORE_CHUNK ? (size_t)length : STORE_CHUNK;
+		if (!read_chunk(copy, count, err) || !add_chunk(copy, count, err)) {
+			return false;
+		}
+		length -= count;
+	}
+	return true;
+}
+
+/* In a file a hole stays one, in a stream it is nothing; it is hashed as the zeros it reads as. */
 static bool copy_hole(struct copy *copy, uint64_t length, struct error *err)
 {
-	if (copy->to >= 0 && lseek(copy->to, (off_t)length, SEEK_CUR) < 0) {
-		return error_set_errno(err, errno, "writing");
+	if (copy->to_file && !skip(copy, length, err)) {
+		return false;
 	}
-	memset(copy->chunk, 0, STORE_CHUNK);
+	memset(copy->chunk, 0, copy->hash && length > 0 ? STORE_CHUNK : 0);
 	while (copy->hash && length > 0) {
 		size_t count = length < STORE_CHUNK ? (size_t)length : STORE_CHUNK;
 		if (!hash_add(copy->hash, (struct span){copy->chunk, count}, err)) {
@@ -96,39 +134,46 @@ static bool copy_hole(struct copy *copy, uint64_t length, struct error *err)
 	return true;
 }
 
-static off_t seek_or_end(int fd, off_t at, int whence, off_t end)
+/* What lies between the last data, which ended at `at`, and these; and these. */
+static bool copy_extent(
+	struct copy *copy, uint64_t at, const struct extent *extent, struct error *err)
 {
-	off_t found = lseek(fd, at, whence);
-	return found < 0 || found > end ? end : found;
+	if (!copy_hole(copy, extent->offset - at, err)) {
+		return false;
+	}
+	if (copy->from_file && lseek(copy->from, (off_t)extent->offset, SEEK_SET) < 0) {
+		return error_set_errno(err, errno, "reading");
+	}
+	return copy_data(copy, extent->length, err);
 }
 
-static bool copy_sparse(struct copy *copy, off_t size, struct error *err)
+static bool copy_holes_and_data(
+	struct copy *copy, uint64_t size, const struct extents *known, struct error *err)
 {
-	off_t at = 0;
-	while (at < size) {
-		off_t data = seek_or_end(copy->from, at, SEEK_DATA, size);
-		off_t hole = data < size ? seek_or_end(copy->from, data, SEEK_HOLE, size) : size;
-		if (!copy_hole(copy, (uint64_t)(data - at), err)) {
+	uint64_t at = 0;
+	for (size_t i = 0; at < size; i++) {
+		struct extent extent = {size, 0};
+		if (!known) {
+			extent = extent_next(copy->from, at, size);
+		} else if (i < known->count) {
+			extent = known->items[i];
+		}
+		if (!copy_extent(copy, at, &extent, err)) {
 			return false;
 		}
-		if (lseek(copy->from, data, SEEK_SET) < 0) {
-			return error_set_errno(err, errno, "reading");
-		}
-		if (!copy_data(copy, (uint64_t)(hole - data), err)) {
-			return false;
-		}
-		at = hole;
+		at = extent.offset + extent.length;
 	}
 	return true;
 }
 
-static bool copy_run(struct copy *copy, uint64_t size, struct error *err)
+/* `known` NULL: what the file that is read says, byte by byte. */
+static bool copy_run(
+	struct copy *copy, uint64_t size, const struct extents *known, struct error *err)
 {
 	copy->chunk = mem_alloc(STORE_CHUNK);
-	bool copied =
-		copy->is_sparse ? copy_sparse(copy, (off_t)size, err) : copy_data(copy, size, err);
+	bool copied = copy_holes_and_data(copy, size, known, err);
 	free(copy->chunk);
-	if (copied && copy->is_sparse && copy->to >= 0 && ftruncate(copy->to, (off_t)size) < 0) {
+	if (copied && copy->to_file && ftruncate(copy->to, (off_t)size) < 0) {
 		copied = error_set_errno(err, errno, "writing");
 	}
 	return copied;
@@ -156,8 +201,8 @@ static bool publish(
 	return temp_publish(store, temp, path, err);
 }
 
-static bool hash_copy(struct store *store, struct copy *copy, uint64_t size, git_oid *out_content,
-	struct error *err)
+static bool hash_copy(struct store *store, struct copy *copy, uint64_t size,
+	const struct extents *known, git_oid *out_content, struct error *err)
 {
 	struct hash hash;
 	if (!hash_init(&hash, store, size, err)) {
@@ -165,7 +210,7 @@ static bool hash_copy(struct store *store, struct copy *copy, uint64_t size, git
 	}
 	copy->hash = &hash;
 	git_oid id;
-	bool hashed = copy_run(copy, size, err) && hash_end(&hash, &id, err);
+	bool hashed = copy_run(copy, size, known, err) && hash_end(&hash, &id, err);
 	hash_finish(&hash);
 	if (hashed) {
 		struct store_entry entry = {ENTRY_BIG, id};
@@ -181,18 +226,19 @@ bool big_put_file(struct store *store, int fd, const struct stat *status, git_oi
 	if (!temp_create(store, &temp, err)) {
 		return false;
 	}
-	struct copy copy = {.from = fd, .to = temp.fd, .is_sparse = true};
+	struct copy copy = {.from = fd, .to = temp.fd, .from_file = true, .to_file = true};
 	if (clone_file(fd, temp.fd)) {
-		copy = (struct copy){.from = temp.fd, .to = -1, .is_sparse = true};
+		copy = (struct copy){.from = temp.fd, .to = -1, .from_file = true};
 	}
-	bool put = hash_copy(store, &copy, (uint64_t)status->st_size, out_content, err) &&
+	uint64_t size = (uint64_t)status->st_size;
+	bool put = hash_copy(store, &copy, size, NULL, out_content, err) &&
 	           blob_is_unchanged(fd, status, err) && publish(store, &temp, out_content, err);
 	temp_discard(store, &temp);
 	return put;
 }
 
-bool store_put_big(
-	struct store *store, int fd, uint64_t size, struct store_entry *entry, struct error *err)
+bool store_put_big(struct store *store, int fd, const struct extents *extents,
+	struct store_entry *entry, struct error *err)
 {
 	struct temp temp = {.fd = -1};
 	git_oid announced, got;
@@ -200,8 +246,9 @@ bool store_put_big(
 	if (!temp_create(store, &temp, err)) {
 		return false;
 	}
-	struct copy copy = {.from = fd, .to = temp.fd};
-	bool put = hash_copy(store, &copy, size, &got, err) && publish(store, &temp, &got, err);
+	struct copy copy = {.from = fd, .to = temp.fd, .to_file = true, .skips_zeros = true};
+	bool put = hash_copy(store, &copy, extents->size, extents, &got, err) &&
+	           publish(store, &temp, &got, err);
 	temp_discard(store, &temp);
 	if (put && !id_equal(&got, &announced)) {
 		*entry = store_big_entry(&got, store_entry_is_executable(entry));
@@ -211,20 +258,72 @@ bool store_put_big(
 
 /* ---- out ---- */
 
-bool big_copy_out(struct store *store, const git_oid *content, int fd, struct error *err)
+/* Its descriptor; -1 where it cannot be opened. */
+static int open_content(
+	struct store *store, const git_oid *content, uint64_t *out_size, struct error *err)
 {
 	char path[OBJECT_PATH_SIZE];
-	struct stat from, to;
+	struct stat status;
 	big_path(content, path);
-	int source ATTR_CLEANUP(fd_cleanup) = openat(store->folder_fd, path, O_RDONLY | O_CLOEXEC);
-	if (source < 0 || fstat(source, &from) < 0 || fstat(fd, &to) < 0) {
-		return error_set_errno(err, errno, "store %s: %s", store->path, path);
+	int fd = openat(store->folder_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &status) < 0) {
+		error_set_errno(err, errno, "store %s: %s", store->path, path);
+		fd_close(&fd);
+		return -1;
 	}
-	bool is_empty_file = S_ISREG(to.st_mode) && to.st_size == 0;
+	*out_size = (uint64_t)status.st_size;
+	return fd;
+}
+
+static bool set_copy_error(struct store *store, const git_oid *content, struct error *err)
+{
+	char path[OBJECT_PATH_SIZE];
+	big_path(content, path);
+	return error_prefix(err, "store %s: %s", store->path, path);
+}
+
+bool big_copy_out(struct store *store, const git_oid *content, int fd, struct error *err)
+{
+	struct stat to;
+	struct extents all;
+	uint64_t size = 0;
+	int source ATTR_CLEANUP(fd_cleanup) = open_content(store, content, &size, err);
+	if (source < 0) {
+		return false;
+	}
+	bool is_empty_file = fstat(fd, &to) == 0 && S_ISREG(to.st_mode) && to.st_size == 0;
 	if (is_empty_file && clone_file(source, fd)) {
 		return true;
 	}
-	struct copy copy = {.from = source, .to = fd, .is_sparse = is_empty_file};
-	return copy_run(&copy, (uint64_t)from.st_size, err) ||
-	       error_prefix(err, "store %s: %s", store->path, path);
+	struct copy copy = {.from = source, .to = fd, .from_file = true, .to_file = is_empty_file};
+	extents_of_all(&all, size);
+	return copy_run(&copy, size, is_empty_file ? NULL : &all, err) ||
+	       set_copy_error(store, content, err);
+}
+
+bool store_big_extents(struct store *store, const struct store_entry *entry,
+	struct extents *out_extents, struct error *err)
+{
+	git_oid content;
+	uint64_t size = 0;
+	store_big_content(entry, &content);
+	int source ATTR_CLEANUP(fd_cleanup) = open_content(store, &content, &size, err);
+	if (source >= 0) {
+		extents_of_file(out_extents, source, size);
+	}
+	return source >= 0;
+}
+
+bool store_send_big(struct store *store, const struct store_entry *entry,
+	const struct extents *extents, int fd, struct error *err)
+{
+	git_oid content;
+	uint64_t size = 0;
+	store_big_content(entry, &content);
+	int source ATTR_CLEANUP(fd_cleanup) = open_content(store, &content, &size, err);
+	if (source < 0) {
+		return false;
+	}
+	struct copy copy = {.from = source, .to = fd, .from_file = true};
+	return copy_run(&copy, extents->size, extents, err) || set_copy_error(store, &content, err);
 }

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/git.h"
 #include "base/span.h"
+#include "sync/extents.h"
 
 /*
  * The object store of one workspace: a private bare git repository (0700) and,
@@ -82,12 +83,19 @@ bool store_put_bytes(
 	struct store *store, struct span bytes, git_oid *out_id, struct error *err) ATTR_NODISCARD;
 
 /*
- * Takes the first `size` bytes of a stream in as a big object. The content that the entry names was
+ * Takes a big object in from a stream, of which only what is data comes; of that, zeros become
+ * holes as well. What is behind it in the stream stays unread. The content that the entry names was
  * announced; what is read may be another by now, and the entry becomes that. ERROR_UNAVAILABLE
  * where there is less, nothing kept.
  */
-bool store_put_big(struct store *store, int fd, uint64_t size, struct store_entry *entry,
-	struct error *err) ATTR_NODISCARD;
+bool store_put_big(struct store *store, int fd, const struct extents *extents,
+	struct store_entry *entry, struct error *err) ATTR_NODISCARD;
+
+/* What of a big object is data; and that, written to a stream without its holes. */
+bool store_big_extents(struct store *store, const struct store_entry *entry,
+	struct extents *out_extents, struct error *err) ATTR_NODISCARD;
+bool store_send_big(struct store *store, const struct store_entry *entry,
+	const struct extents *extents, int fd, struct error *err) ATTR_NODISCARD;
 
 bool store_has(struct store *store, const struct store_entry *entry);
 bool store_size(struct store *store, const struct store_entry *entry, uint64_t *out_bytes,

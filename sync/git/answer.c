@@ -23,6 +23,10 @@ static bool take_failure(struct git_transport *git, const char *why, struct erro
 		git->is_missing = true;
 		return true;
 	}
+	if (strcmp(why, "blocks") == 0) {
+		git->takes_no_blocks = true;
+		return true;
+	}
 	if (strcmp(why, "changed") == 0) {
 		return error_set_reason(err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED",
 			"delivering to %s: files have changed there meanwhile",

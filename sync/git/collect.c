@@ -204,18 +204,22 @@ static void note_written(struct git_transport *git, const char *path)
 
 static bool work_fetch(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
-	struct big_file *file = git->collecting.next;
+	struct collecting *collecting = &git->collecting;
+	struct big_file *file = collecting->next;
 	struct store_entry announced = file->entry;
+	struct extents extents;
 	point("collect.fetching");
 	fd_close(&ends->out);
-	if (!store_put_big(&git->store, ends->in, file->size, &file->entry, err)) {
+	if (!extents_read(&extents, ends->in, file->size, err) ||
+		!store_put_big(&git->store, ends->in, &extents, &file->entry, err)) {
 		return error_prefix(err, "fetching %s", file->path);
 	}
 	if (!store_entry_equal(&file->entry, &announced)) {
 		note_written(git, file->path);
 	}
-	git->collecting.result.received_bytes += file->size;
-	return git->collecting.result.received_bytes <= git->request.bytes_max ||
+	collecting->result.received_bytes += extents_bytes(&extents);
+	collecting->fetched_bytes += file->size; // holes take their time, too
+	return collecting->fetched_bytes <= git->request.bytes_max ||
 	       error_set(err, ERROR_LIMIT,
 		       "the sandbox sent more than the allowed %" PRIu64 " bytes",
 		       git->request.bytes_max);
@@ -263,10 +267,11 @@ static void collect_next(struct git_transport *git)
 		git_end(git, NULL);
 		return;
 	}
-	char path[LINE_PATH_MAX + 3];
+	char path[LINE_PATH_MAX + 3], size[24];
 	snprintf(path, sizeof(path), "./%s", git->collecting.next->path);
+	snprintf(size, sizeof(size), "%" PRIu64, git->collecting.next->size);
 	git_run(git, &(struct git_step){.script = SCRIPT_FETCH,
-			     .args = {path},
+			     .args = {path, size},
 			     .work = work_fetch,
 			     .then = collect_find_next});
 }
@@ -314,6 +319,7 @@ void git_collect(
 	git->collecting.base = *base;
 	git->collecting.result = (struct transport_collected){0};
 	git_tell_user(git, "%s", git->note);
+	git->collecting.fetched_bytes = 0;
 	git->note[0] = '\0';
 	git->done.collect = done;
 	git_begin(git, collect_begin, collect_end, data);

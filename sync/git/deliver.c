@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,20 +97,36 @@ static bool take_nothing(
 	return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
 }
 
+/* Work: what of the next one has to travel. */
+static bool work_extents(struct git_transport *git, struct remote_ends *ends, struct error *err)
+{
+	struct delivering *delivering = &git->delivering;
+	const struct swap *swap = delivering->next;
+	if (!store_big_extents(&git->store, &swap->to, &delivering->extents, err)) {
+		return error_prefix(err, "sending %s", swap->path);
+	}
+	if (git->takes_no_blocks) {
+		extents_of_all(&delivering->extents, delivering->extents.size);
+	}
+	return true;
+}
+
+/* Where it cannot be sent so, the next step sends it whole. */
 static bool work_upload(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
-	const struct swap *swap = git->delivering.next;
+	struct delivering *delivering = &git->delivering;
+	const struct swap *swap = delivering->next;
+	const struct extents *extents = &delivering->extents;
 	struct error send_err;
-	uint64_t size = 0;
-	bool sent = store_size(&git->store, &swap->to, &size, &send_err) &&
-	            store_copy_out(&git->store, &swap->to, ends->out, &send_err);
+	bool sent = store_send_big(&git->store, &swap->to, extents, ends->out, &send_err);
 	point("upload.sent");
 	fd_close(&ends->out);
-	git->delivering.result.sent_bytes += size;
+	delivering->result.sent_bytes += extents_bytes(extents);
 	if (!git_read_answer(git, ends, take_nothing, err)) {
 		return error_prefix(err, "sending %s", swap->path);
 	}
-	if (!sent) {
+	bool is_refused = git->takes_no_blocks && !extents_are_all(extents);
+	if (!sent && !is_refused) {
 		*err = send_err;
 		return error_prefix(err, "sending %s", swap->path);
 	}
@@ -183,8 +201,26 @@ static void deliver_next(struct git_transport *git);
 
 static void deliver_uploaded(struct git_transport *git)
 {
-	find_next(&git->delivering);
+	struct delivering *delivering = &git->delivering;
+	if (!git->takes_no_blocks || extents_are_all(&delivering->extents)) {
+		find_next(delivering);
+	}
 	deliver_next(git);
+}
+
+static void deliver_upload(struct git_transport *git)
+{
+	const struct delivering *delivering = &git->delivering;
+	char id[GIT_OID_HEXSZ + 1], size[24], blocks[EXTENTS_TEXT_SIZE] = "all";
+	git_short_id(git, &delivering->next->to, id);
+	snprintf(size, sizeof(size), "%" PRIu64, delivering->extents.size);
+	if (!extents_are_all(&delivering->extents)) {
+		extents_format(&delivering->extents, blocks);
+	}
+	git_run(git, &(struct git_step){.script = SCRIPT_UPLOAD,
+			     .args = {id, size, blocks},
+			     .work = work_upload,
+			     .then = deliver_uploaded});
 }
 
 static void deliver_next(struct git_transport *git)
@@ -193,12 +229,8 @@ static void deliver_next(struct git_transport *git)
 		deliver_apply(git);
 		return;
 	}
-	char id[GIT_OID_HEXSZ + 1];
-	git_short_id(git, &git->delivering.next->to, id);
-	git_run(git, &(struct git_step){.script = SCRIPT_UPLOAD,
-			     .args = {id},
-			     .work = work_upload,
-			     .then = deliver_uploaded});
+	git_run(git, &(struct git_step){
+			     .script = SCRIPT_NONE, .work = work_extents, .then = deliver_upload});
 }
 
 static void deliver_opened(struct git_transport *git)

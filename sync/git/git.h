@@ -47,15 +47,17 @@ struct collecting {
 	struct list base_files; // of struct big_file: those of base
 	struct list files;      // of struct big_file: those that are there
 	struct big_file *next;  // to be fetched; NULL: none
+	uint64_t fetched_bytes; // of big files, with their holes
 	struct transport_collected result;
 };
 
 /* What is going on in a deliver. */
 struct delivering {
 	git_oid from, to, side_from, side_to;
-	struct list swaps; // of struct swap
-	struct swap *next; // to be uploaded; NULL: none
-	bool is_few;       // all that differs is in `few`
+	struct list swaps;      // of struct swap
+	struct swap *next;      // to be uploaded; NULL: none
+	struct extents extents; // of that one
+	bool is_few;            // all that differs is in `few`
 	size_t few_count;
 	struct buf few; // as sync/git/remote/deliver.sh reads it
 	git_oid seed;   // a whole tree that is sent, since the runtime has lost it
@@ -93,6 +95,7 @@ struct git_transport {
 	bool has_store;
 	struct side_pair known; // the last snapshot and its side tree
 	bool is_missing;        // the runtime has not the tree that the step begins with
+	bool takes_no_blocks;   // its dd cannot put them where they belong: holes travel as zeros
 	bool was_seeded;        // and it was sent once in this operation
 
 	git_oid *received; // owned; trees that were new to the store

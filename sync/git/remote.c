@@ -163,7 +163,8 @@ static void on_silence(struct ev_loop *loop, ev_timer *timer, int events)
 	struct remote *remote = CONTAINER_OF(timer, struct remote, silence);
 	struct error err;
 	bool is_work_slow = remote->out.len > 0 || (remote->in.from.fd >= 0 && remote->in.len == 0);
-	if (is_work_slow) {
+	bool has_said_all = remote->out.from.fd < 0 && remote->in.from.fd < 0;
+	if (is_work_slow || has_said_all) {
 		ev_timer_again(loop, timer);
 		return;
 	}

@@ -10,14 +10,12 @@ import time
 import unittest
 
 import case
-import processes
 import slow_proxy
 
 from acp import RpcError
 from test_ssh import SECONDS, SshCase
 
 MIB = 1 << 20
-HELD_MAX_KIB = 100 << 10  # of the broker's memory, whatever the size of a file
 NAMES = (b'new\nline', b'"quoted\\', b"it's", b'-n', b'--delete', b'*', b'#h', b'!e', b':(top)x',
          b' ', b'a:b', b'raw\xff\xfe', b'\xc3\xa9', b'$(touch x)', b'[x]', b'~', b'%i')
 
@@ -197,47 +195,6 @@ class ByGitThroughProgram(Trees):
 
 class ByRsyncThroughProgram(Trees):
     client_name = 'openssh'
-    transport = 'rsync'
-
-
-class Sizes(FarSync):
-    """Big ones and many; for both transports."""
-
-    def test_a_large_sparse_file_takes_little_memory(self):
-        size = 256 * MIB
-        with open(self.work / 'sparse', 'wb') as file:
-            file.truncate(size - 4)
-            file.seek(0, os.SEEK_END)
-            file.write(b'end\n')
-        begin = time.monotonic()
-        client, session, root = self.opened()
-        self.assertEqual((root / 'sparse').stat().st_size, size)
-        print(f'{self.id()}: {time.monotonic() - begin:.1f} s, {self.held(client)} KiB')
-        self.assertLess(self.held(client), HELD_MAX_KIB * case.PATIENCE)
-        self.end(client)
-
-    def held(self, client):
-        """The most memory the broker has had, in KiB."""
-        text = processes.read_file(f'/proc/{client.pid}/status').decode()
-        return int(text.split('VmHWM:')[1].split()[0])
-
-    def test_many_small_files_travel_both_ways(self):
-        for folder in range(50):
-            for number in range(100):
-                put(self.work, b'%d/%d' % (folder, number), b'%d %d' % (folder, number))
-        client, session, root = self.opened()
-        self.assert_alike(root)
-        for number in range(100):
-            put(root, b'7/%d' % number, b'agent')
-            put(self.work, b'8/%d' % number, b'person')
-            os.unlink(root / f'9/{number}')
-        self.sync(client, session)
-        self.assert_alike(root)
-        self.assertEqual(len(look(root)), 4900)
-        self.end(client)
-
-
-class SizesByRsync(Sizes):
     transport = 'rsync'
 
 

@@ -119,7 +119,9 @@ static bool put_stream(struct place *place, const char *name, uint64_t size,
 		_exit(127);
 	}
 	close(fds[1]);
-	bool good = store_put_big(&place->store, fds[0], size, entry, err);
+	struct extents all;
+	extents_of_all(&all, size);
+	bool good = store_put_big(&place->store, fds[0], &all, entry, err);
 	close(fds[0]);
 	waitpid(pid, NULL, 0);
 	return good;
@@ -155,6 +157,84 @@ static void test_a_stream_is_taken_as_it_is_where_there_is_as_much_as_was_announ
 	assert_false(store_entry_equal(&entry, &announced));
 	copy_out(place, &entry, "copy");
 	place_run(place, "cmp other copy");
+}
+
+/* A file with data in the middle and a hole at its end, and one of nothing. */
+static const char make_sparse[] =
+	"truncate -s 20M s n; seq 1 30000 | dd of=s bs=64k seek=77 conv=notrunc status=none";
+
+static void test_only_the_data_of_a_sparse_file_is_sent_and_taken(void **state)
+{
+	struct place *place = *state;
+	static const struct {
+		const char *name;
+		size_t count;
+		uint64_t bytes;
+	} files[] = {{"s", 1, 3 * EXTENT_BLOCK}, {"n", 0, 0}};
+	place_run(place, make_sparse);
+	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
+		struct error err;
+		struct extents extents;
+		struct stat status;
+		struct store_entry entry = put(place, files[i].name);
+		assert_true(store_big_extents(&place->store, &entry, &extents, &err));
+		assert_int_equal(extents.count, files[i].count);
+		assert_int_equal(extents_bytes(&extents), files[i].bytes);
+		int fd ATTR_CLEANUP(fd_cleanup) = open(
+			place_path(place, "sent"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+		assert_true(store_send_big(&place->store, &entry, &extents, fd, &err));
+		assert_int_equal(fstat(fd, &status), 0);
+		assert_int_equal(status.st_size, files[i].bytes);
+		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+		place_run(place, "rm -rf ../state/store/big/*");
+		assert_true(store_put_big(&place->store, fd, &extents, &entry, &err));
+		copy_out(place, &entry, "copy");
+		assert_true(blocks_of(place_path(place, "copy")) <= (long long)files[i].bytes);
+		char script[64];
+		snprintf(script, sizeof(script), "cmp %s copy", files[i].name);
+		place_run(place, script);
+	}
+}
+
+static void test_zeros_that_come_are_holes_here(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	place_run(place, make_sparse);
+	place_run(place, "(cat s; echo end) >dense");
+	struct store_entry entry = put(place, "dense");
+	place_run(place, "rm -rf ../state/store/big/*");
+	assert_true(put_stream(place, "dense", (20 << 20) + 4, &entry, &err));
+	char *stored = place_ask(place, "find $PLACE/state/store/big -type f | tr -d '\\n'");
+	assert_true(blocks_of(stored) <= 6 * EXTENT_BLOCK);
+	free(stored);
+	copy_out(place, &entry, "copy");
+	place_run(place, "cmp dense copy");
+}
+
+static void test_data_in_another_place_is_another_file(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	struct extents extents;
+	place_run(place, make_sparse);
+	struct store_entry entry = put(place, "s"), announced = entry;
+	assert_true(store_big_extents(&place->store, &entry, &extents, &err));
+	place_run(place, "rm -rf ../state/store/big/*");
+	extents.items[0].offset += EXTENT_BLOCK;
+	int fd ATTR_CLEANUP(fd_cleanup) = open(place_path(place, "s"), O_RDWR | O_CLOEXEC);
+	off_t data = 77 * EXTENT_BLOCK, end = (20 << 20) - 9;
+	assert_int_equal(lseek(fd, end, SEEK_SET), end);
+	assert_false(store_put_big(&place->store, fd, &extents, &entry, &err));
+	assert_int_equal(err.code, ERROR_UNAVAILABLE);
+	assert_int_equal(big_count(place), 0);
+	assert_int_equal(lseek(fd, data, SEEK_SET), data);
+	assert_true(store_put_big(&place->store, fd, &extents, &entry, &err));
+	assert_false(store_entry_equal(&entry, &announced));
+	copy_out(place, &entry, "copy");
+	place_run(place, "dd if=s bs=64k skip=77 count=3 status=none >one;"
+			 "dd if=copy bs=64k skip=78 count=3 status=none | cmp - one;"
+			 "test $(stat -c %s copy) = $(stat -c %s s)");
 }
 
 static void test_a_change_while_reading_is_told(void **state)
@@ -221,6 +301,9 @@ int main(void)
 		TEST(test_holes_stay_holes_and_memory_small),
 		TEST(test_the_id_is_gits),
 		TEST(test_a_stream_is_taken_as_it_is_where_there_is_as_much_as_was_announced),
+		TEST(test_only_the_data_of_a_sparse_file_is_sent_and_taken),
+		TEST(test_zeros_that_come_are_holes_here),
+		TEST(test_data_in_another_place_is_another_file),
 		TEST(test_a_change_while_reading_is_told),
 		TEST(test_what_changes_while_it_is_read_is_not_kept),
 	};

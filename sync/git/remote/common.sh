@@ -121,6 +121,20 @@ is_no_file() {
 	[ ! -f "$1" ] || [ -L "$1" ]
 }
 
+# Tells the id of a file's content. Of a large one that takes its time, in which a newline on stderr
+# says now and then that it goes on. Arguments: its path and its size.
+hash_content() {
+	alive=
+	if [ "$2" -gt 67108864 ]; then
+		while sleep 5; do echo; done >&2 &
+		alive=$!
+	fi
+	failed=
+	git hash-object --no-filters "$1" || failed=yes
+	[ -z "$alive" ] || kill "$alive"
+	[ -z "$failed" ]
+}
+
 # The id of a big file's content in $id, its size in $size, its mode in $mode. What is known of a
 # file that has not changed is kept under a name made of its path, times and size.
 measure() {
@@ -138,7 +152,7 @@ measure() {
 	if [ -s "$known" ] && read -r id <"$known" && [ "${#id}" -eq "${#key}" ]; then
 		return
 	fi
-	id=$(git hash-object --no-filters "$1") || return 1
+	id=$(hash_content "$1" "$size") || return 1
 	young=$(($(date +%s) - 3))
 	if [ "$modified" -lt "$young" ] && [ "$changed" -lt "$young" ]; then
 		printf '%s\n' "$id" >"$work/id"

@@ -1,10 +1,38 @@
 # SPDX-License-Identifier: MIT
-# Takes the content of a big file from stdin. Argument: its id less the last digit.
+# Takes the content of a big file from stdin. Arguments: its id less the last digit, its size, and
+# "all" or, where it has holes, the blocks of 64 KiB that come: the first and their number of each
+# row.
 use_side
-cat >"$root/.acp-broker-sync-$1.tmp"
-id=$(git hash-object --no-filters "$root/.acp-broker-sync-$1.tmp")
+size=$2 blocks=$3
+made=$root/.acp-broker-sync-$1.tmp
+
+make_hole() {
+	rm -f "$made"
+	dd if=/dev/null of="$made" bs=1 count=0 seek="$size" iflag=fullblock 2>/dev/null &&
+		[ "$(stat -c %s "$made")" = "$size" ]
+}
+
+put_blocks() {
+	while [ $# -gt 0 ]; do
+		dd of="$made" bs=65536 seek="$1" count="$2" iflag=fullblock conv=notrunc \
+			2>"$work/said" || {
+			cat "$work/said" >&2
+			return 1
+		}
+		shift 2
+	done
+}
+
+if [ "$blocks" = all ]; then
+	cat >"$made"
+else
+	make_hole || fail blocks
+	put_blocks $blocks
+fi
+write_functions
+id=$(hash_content "$made" "$size")
 if [ "${id%?}" != "$1" ]; then
-	rm -f "$root/.acp-broker-sync-$1.tmp"
+	rm -f "$made"
 	fail content
 fi
 rm -rf "$work" || :
