@@ -97,6 +97,7 @@ struct git_transport {
 	bool is_missing;        // the runtime has not the tree that the step begins with
 	bool takes_no_blocks;   // its dd cannot put them where they belong: holes travel as zeros
 	bool was_seeded;        // and it was sent once in this operation
+	bool is_locked;         // the runtime's HEAD follows once git has let go of it there
 
 	git_oid *received; // owned; trees that were new to the store
 	size_t received_count;

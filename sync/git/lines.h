@@ -20,7 +20,7 @@
  *     repository WHAT          none, ours or other
  *     have ID                  a commit that is there
  *     print TEXT               the history's print when it was last sent
- *     kept TEXT                HEAD was not moved, for the agent has moved it
+ *     kept TEXT                HEAD was not moved: "locked", or where the agent has it
  *     shared                   the history that was sent is in SIDE, too
  *     base ID                  a commit that those build upon, which the agent may not have made
  *     ref ID NAME              a branch of commits that the agent made

@@ -36,8 +36,11 @@ static bool take_update(
 		history_list_head(&git->history, &git->shared);
 		return true;
 	}
-	return line->kind == LINE_KEPT ||
-	       error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
+	if (line->kind == LINE_KEPT) {
+		git->is_locked = strcmp(line->text, "locked") == 0;
+		return true;
+	}
+	return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
 }
 
 /*
@@ -72,7 +75,13 @@ static void updated(struct git_transport *git)
 		return;
 	}
 	git->has_lost_repository = false;
-	git->history.sent_print = git->history.print;
+	if (git->is_locked) {
+		snprintf(git->note, sizeof(git->note),
+			"HEAD in the sandbox did not follow yours: its git is locked, by one that "
+			"is at work or left .git/index.lock; the next sync tries again");
+	} else {
+		git->history.sent_print = git->history.print;
+	}
 	git_end(git, NULL);
 }
 
@@ -94,6 +103,7 @@ static void update(struct git_transport *git)
 	snprintf(shallow, sizeof(shallow), "%zu", history->shallow.len);
 	print_text(history, print);
 	git->sends_pack = history_is_new(history);
+	git->is_locked = false;
 	git_run(git, &(struct git_step){.script = SCRIPT_REPO_UPDATE,
 			     .args = {history->is_detached ? "detached" : "branch", history->branch,
 				     history->id, history->name, history->email, refs, shallow,

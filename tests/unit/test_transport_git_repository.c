@@ -155,6 +155,197 @@ static void test_a_history_that_cannot_be_read_is_told_once_and_the_files_go(voi
 	}
 }
 
+/* ---- names that are in the way of others ---- */
+
+static void test_refs_that_are_gone_here_go_there(void **state)
+{
+	struct stage *stage = *state;
+	stage_send_first(stage, repository);
+	place_run(stage->place, "git update-ref refs/remotes/origin/topic HEAD");
+	start_anew(stage);
+	assert_same_repository(stage);
+	stage_there(stage,
+		"git update-ref refs/remotes/mine/own $(git commit-tree -m own HEAD^{tree})");
+	place_run(stage->place, "git update-ref -d refs/remotes/origin/topic; git update-ref -d "
+				"refs/remotes/origin/main\n"
+				"git update-ref refs/remotes/origin/topic/y HEAD");
+	start_anew(stage);
+	stage_there(stage, "git log -1 --format=%s refs/remotes/mine/own | grep -qx own\n"
+			   "git update-ref -d refs/remotes/mine/own");
+	assert_same_repository(stage);
+}
+
+static void test_a_ref_of_the_agents_is_in_the_way_of_one_other_alone(void **state)
+{
+	struct stage *stage = *state;
+	stage_send_first(stage, repository);
+	stage_there(stage,
+		"git update-ref refs/remotes/origin/x $(git commit-tree -m own HEAD^{tree})");
+	place_run(stage->place, "git update-ref refs/remotes/origin/x/y HEAD\n"
+				"git update-ref refs/remotes/origin/z HEAD; git commit -qam three");
+	start_anew(stage);
+	stage_there(stage, "git log -1 --format=%s refs/remotes/origin/x | grep -qx own\n"
+			   "git update-ref -d refs/remotes/origin/x");
+	start_anew(stage);
+	assert_same_repository(stage);
+}
+
+static void test_a_branch_may_become_a_folder_of_branches_and_back(void **state)
+{
+	struct stage *stage = *state;
+	stage_send_first(stage, repository);
+	place_run(stage->place, "git branch -m main main/x; git commit -qam three");
+	start_anew(stage);
+	assert_same_repository(stage);
+	place_run(stage->place, "git branch -m main/x main; git commit -q --allow-empty -m four");
+	start_anew(stage);
+	assert_same_repository(stage);
+}
+
+static void test_a_branch_of_the_agents_is_not_removed_for_one_of_the_users(void **state)
+{
+	struct stage *stage = *state;
+	stage_send_first(stage, repository);
+	stage_there(stage, "git branch own/topic $(git commit-tree -m own -p HEAD HEAD^{tree})");
+	place_run(stage->place, "git checkout -q -b own; git commit -qam three");
+	start_anew(stage);
+	stage_there(stage, "git log -1 --format=%s own/topic | grep -qx own\n"
+			   "test $(git symbolic-ref HEAD) = refs/heads/main\n"
+			   "git branch -q -M own/topic elsewhere");
+	start_anew(stage);
+	assert_same_repository(stage);
+}
+
+static void test_a_branch_that_went_back_while_another_was_checked_out_follows(void **state)
+{
+	struct stage *stage = *state;
+	static const char *const moves[] = {
+		"git commit -qam three; git commit -q --allow-empty -m four", "git checkout -q old",
+		"git branch -f main main~1; git checkout -q main"};
+	git_oid tree = stage_send_first(stage, repository);
+	for (size_t i = 0; i < ARRAY_LENGTH(moves); i++) {
+		place_run(stage->place, moves[i]);
+		start_anew(stage);
+		git_oid next = place_take(stage->place, &tree);
+		stage_deliver(stage, &tree, &next);
+		assert_same_repository(stage);
+		tree = next;
+	}
+}
+
+/* ---- no commit yet ---- */
+
+static void test_head_follows_from_before_the_first_commit(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, "git init -q -b main; echo a > a");
+	assert_same_repository(stage);
+	place_run(stage->place, "git add a; git commit -qm one; echo more > b");
+	start_anew(stage);
+	git_oid next = place_take(stage->place, &tree);
+	stage_deliver(stage, &tree, &next);
+	assert_same_repository(stage);
+	place_run(stage->place, "git checkout -q --orphan fresh");
+	start_anew(stage);
+	stage_there(stage, "test $(git symbolic-ref HEAD) = refs/heads/fresh\n"
+			   "! git rev-parse -q --verify HEAD");
+	place_run(stage->place, "git add -A; git commit -qm anew");
+	start_anew(stage);
+	assert_same_repository(stage);
+}
+
+/* ---- locks, and ends in the middle ---- */
+
+static void assert_no_commits_came(struct stage *stage)
+{
+	place_run(stage->place, "test -z \"$(git --git-dir=../state/store for-each-ref "
+				"refs/acp-broker/agent)\"");
+}
+
+static void test_head_follows_once_the_lock_is_gone(void **state)
+{
+	struct stage *stage = *state;
+	static const char *const locks[] = {"index.lock", "refs/heads/main.lock", "HEAD.lock"};
+	git_oid tree = stage_send_first(stage, repository);
+	place_run(stage->place, "git add -A; git commit -qm three");
+	for (size_t i = 0; i < ARRAY_LENGTH(locks); i++) {
+		char script[128];
+		place_run(stage->place, i < 2 ? "git commit -q --allow-empty -m more"
+					      : "git checkout -q -b other; git rm -q b");
+		place_run(stage->place, "git commit -q --allow-empty -m last");
+		git_oid next = place_take(stage->place, &tree);
+		snprintf(script, sizeof(script), ": > .git/%s", locks[i]);
+		stage_there(stage, script);
+		stage_deliver(stage, &tree, &next);
+		tree = stage_collect(stage, &next);
+		assert_non_null(strstr(stage->collected.note, "its git is locked"));
+		snprintf(script, sizeof(script), "rm .git/%s", locks[i]);
+		stage_there(stage, script);
+		stage_deliver(stage, &tree, &tree);
+		tree = stage_collect(stage, &tree);
+		assert_string_equal(stage->collected.note, "");
+		assert_same_repository(stage);
+		assert_no_commits_came(stage);
+	}
+}
+
+/* The script there is killed in place of its call `at` of a program that changes something. */
+static void cut_off(struct stage *stage, int at)
+{
+	char script[1024];
+	snprintf(script, sizeof(script),
+		"here=${0%%/*}; echo >> \"$here/calls\"\n"
+		"[ $(wc -l < \"$here/calls\") -eq %d ] || exec \"/usr/bin/${0##*/}\" \"$@\"\n"
+		"p=$PPID; while tr '\\0' '\\n' < /proc/$p/cmdline | grep -qx acp-broker-sync; do\n"
+		"	read -r a b c up rest < /proc/$p/stat; kill -KILL $p; p=$up\n"
+		"done",
+		at);
+	place_run(stage->place, ": > ../bin/calls");
+	stage_program(stage, "git", script);
+	stage_program(stage, "mv", script);
+}
+
+/* Whether there were as many calls. */
+static bool heal(struct stage *stage, int at)
+{
+	stage_program(stage, "git", "exec /usr/bin/git \"$@\"");
+	stage_program(stage, "mv", "exec /usr/bin/mv \"$@\"");
+	char *calls = place_ask(stage->place, "wc -l < ../bin/calls");
+	bool was_reached = strtol(calls, NULL, 10) >= at;
+	free(calls);
+	return was_reached;
+}
+
+static void test_an_update_is_cut_off_anywhere_and_done_again(void **state)
+{
+	struct stage *stage = *state;
+	static const char *const changes[] = {
+		"git branch -m main main/x; git commit -q --allow-empty -m more\n"
+		"git update-ref refs/remotes/origin/topic HEAD",
+		"git branch -m main/x main; echo x >> b; git commit -qam further\n"
+		"git update-ref -d refs/remotes/origin/topic"};
+	git_oid tree = stage_send_first(stage, repository);
+	bool was_reached = true;
+	int at = 0;
+	while (was_reached && at < 100) {
+		place_run(stage->place, changes[at % 2]);
+		cut_off(stage, ++at);
+		stage_restart(stage);
+		transport_prepare(stage->transport, stage_on_done, stage);
+		stage_wait(stage); // it may have failed
+		was_reached = heal(stage, at);
+		stage_there(stage, "rm -f .git/*.lock .git/refs/heads/*.lock");
+		tree = stage_collect(stage, &tree);
+		assert_no_commits_came(stage);
+		git_oid next = place_take(stage->place, &tree);
+		start_anew(stage);
+		stage_deliver(stage, &tree, &next);
+		assert_same_repository(stage);
+		tree = next;
+	}
+	assert_true(at > 10 && at < 100);
+}
+
 #define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
 
 int main(void)
@@ -165,6 +356,14 @@ int main(void)
 		cmocka_unit_test(test_what_a_sparse_checkout_leaves_out_is_not_deleted_there),
 		STAGE_TEST(test_a_sparse_checkout_that_changes_is_followed),
 		cmocka_unit_test(test_a_history_that_cannot_be_read_is_told_once_and_the_files_go),
+		STAGE_TEST(test_refs_that_are_gone_here_go_there),
+		STAGE_TEST(test_a_ref_of_the_agents_is_in_the_way_of_one_other_alone),
+		STAGE_TEST(test_a_branch_may_become_a_folder_of_branches_and_back),
+		STAGE_TEST(test_a_branch_of_the_agents_is_not_removed_for_one_of_the_users),
+		STAGE_TEST(test_a_branch_that_went_back_while_another_was_checked_out_follows),
+		STAGE_TEST(test_head_follows_from_before_the_first_commit),
+		STAGE_TEST(test_head_follows_once_the_lock_is_gone),
+		STAGE_TEST(test_an_update_is_cut_off_anywhere_and_done_again),
 	};
 	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
 }

@@ -8,7 +8,7 @@
 # lines of ids; as many bytes of patterns as SPARSE says; and where PACK is "pack" a pack of what
 # is missing. (They would not fit into an argument.) PRINT is kept once all is done, to be told the
 # next time: nothing has to be done then. HEAD moves only where it still is as it was left by us. A
-# new repository appears whole.
+# new repository appears whole. In another this may be cut off anywhere: the next run goes on.
 kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8 print=$9 sparse=${10}
 cd "$root"
 make_side
@@ -53,18 +53,66 @@ share_packs() {
 	done
 }
 
+# A file that is there is whole, wherever this is cut off.
+keep() {
+	printf '%s\n' "$2" >"$GIT_DIR/acp-broker/$1.new" &&
+		mv -f "$GIT_DIR/acp-broker/$1.new" "$GIT_DIR/acp-broker/$1"
+}
+
 [ "$shallow" = 0 ] || cp "$work/shallow" "$GIT_DIR/shallow"
 if [ "$pack" = pack ]; then
 	git index-pack --stdin -v >/dev/null
 	[ "$GIT_DIR" != "$made" ] || ! share_packs || say shared
 fi
-sed 's/^\([0-9a-f]*\) \(.*\)$/update \2 \1/' "$work/refs" | git update-ref --stdin
+# Before a branch has one of these commits: else it would be taken for the agent's. What is needed
+# now comes first: repo_open.sh tells so many and no more.
+{
+	[ -z "$id" ] || printf '%s\n' "$id"
+	cut -d ' ' -f 1 "$work/refs"
+} | sort -u >"$work/sent"
+: >"$work/before"
+[ ! -f "$GIT_DIR/acp-broker/sent" ] || sort -u "$GIT_DIR/acp-broker/sent" >"$work/before"
+comm -13 "$work/sent" "$work/before" >"$work/older"
+sent=$(cat "$work/sent" "$work/older" | head -n 20000)
+keep sent "$sent"
 
-# A file that is there is whole, wherever this is cut off.
-keep() {
-	printf '%s\n' "$2" >"$GIT_DIR/acp-broker/$1.new"
-	mv -f "$GIT_DIR/acp-broker/$1.new" "$GIT_DIR/acp-broker/$1"
+# Whether a commit is the user's: nothing is lost with a ref that leads there.
+is_sent() {
+	case $sent in
+	*"$1"*) ;;
+	*) return 1 ;;
+	esac
 }
+
+list_refs() {
+	git for-each-ref --format='%(objectname) %(refname)' "$1"
+}
+
+# Those that were sent and are no more go first: "topic" is in the way of "topic/new".
+list_gone() {
+	names=" $(cut -d ' ' -f 2 "$work/refs" | tr '\n' ' ')"
+	while read -r at ref; do
+		case $names in
+		*" $ref "*) ;;
+		*) ! is_sent "$at" || printf 'delete %s %s\n' "$ref" "$at" ;;
+		esac
+	done <"$work/differ"
+}
+
+# One that cannot be set, for one of the agent's is in its way, is in the way of no other.
+set_refs() {
+	sort "$work/refs" >"$work/wanted"
+	list_refs refs/remotes | sort >"$work/there"
+	comm -13 "$work/wanted" "$work/there" >"$work/differ"
+	list_gone | git update-ref --stdin || print=
+	sed 's/^\([0-9a-f]*\) \(.*\)$/update \2 \1/' "$work/refs" | git update-ref --stdin && return
+	print=
+	comm -23 "$work/wanted" "$work/there" >"$work/differ"
+	while read -r at ref; do
+		git update-ref "$ref" "$at" </dev/null || :
+	done <"$work/differ"
+}
+set_refs
 
 describe_head() {
 	if at=$(git symbolic-ref -q HEAD); then
@@ -74,25 +122,13 @@ describe_head() {
 	fi
 }
 
-move_head() {
-	old=$(git rev-parse -q --verify HEAD || :)
-	if [ "$kind" = branch ]; then
-		there=$(git rev-parse -q --verify "refs/heads/$branch" || :)
-		if [ -n "$id" ]; then
-			[ -z "$there" ] || [ "$there" = "$old" ] ||
-				git merge-base --is-ancestor "$there" "$id" || return 0
-			git update-ref -m 'moved with the workspace' "refs/heads/$branch" "$id"
-		fi
-		git symbolic-ref HEAD "refs/heads/$branch"
-	else
-		git update-ref -m 'moved with the workspace' --no-deref HEAD "$id"
-	fi
-	if [ -z "$id" ]; then
+nothing=4b825dc642cb6eb9a060e54bf8d69288fbee4904
+# From one commit to another, of which either may be none. What is there already stays.
+move_index() {
+	if [ -z "$2" ]; then
 		rm -f "$GIT_DIR/index"
-	elif [ -z "$old" ]; then
-		git read-tree --reset "$id"
 	else
-		git read-tree -i -m "$old" "$id" 2>/dev/null || git read-tree --reset "$id"
+		git read-tree -i -m "${1:-$nothing}" "$2" 2>/dev/null || git read-tree --reset "$2"
 	fi
 }
 
@@ -101,6 +137,10 @@ move_head() {
 # there while git looks, which would write it.
 set_sparse() {
 	[ "$sparse" ] || [ -f "$GIT_DIR/acp-broker/sparse" ] || return 0
+	[ ! -e "$GIT_DIR/index.lock" ] || {
+		is_locked=yes
+		return 0
+	}
 	# git would take those that are there for not left out, and leave the index as it is.
 	git -c core.sparseCheckout=false ls-files -t | sed -n 's/^S //p' |
 		git -c core.sparseCheckout=false update-index --no-skip-worktree --stdin
@@ -118,30 +158,86 @@ set_sparse() {
 		printf '%s\n' 'the git here knows no sparse checkout' >&2
 }
 
-left=
-[ ! -f "$GIT_DIR/acp-broker/head" ] || read -r left <"$GIT_DIR/acp-broker/head" || :
+# Whether the branch can be set to the commit: without losing one of the agent's, which may be its
+# own, or of a branch whose name is in the way. The latter are written down.
+is_free() {
+	: >"$work/in-the-way"
+	[ "$kind" = branch ] || return 0
+	list_refs "refs/heads/${branch%%/*}" >"$work/heads"
+	while read -r at ref; do
+		case $ref/ in
+		"refs/heads/$branch/"*) ;;
+		*) case refs/heads/$branch in
+			"$ref"/*) ;;
+			*) continue ;;
+			esac ;;
+		esac
+		[ "$at" = "$base" ] || is_sent "$at" || {
+			[ -n "$id" ] && git merge-base --is-ancestor "$at" "$id" </dev/null
+		} || return 1
+		[ "$ref" = "refs/heads/$branch" ] && [ -n "$id" ] ||
+			printf 'delete %s %s\n' "$ref" "$at" >>"$work/in-the-way"
+	done <"$work/heads"
+}
+
+# The index goes first: what the agent commits between the two takes nothing of the user's back.
+# git may be at work there and have locked one of them.
+move_head() {
+	keep moving "$now
+$wanted" || return 1
+	move_index "$base" "$id" || return 1
+	if [ "$kind" = detached ]; then
+		git update-ref -m 'moved with the workspace' --no-deref HEAD "$id" || return 1
+	else
+		git update-ref --stdin <"$work/in-the-way" || return 1
+		[ -z "$id" ] || git update-ref -m 'moved with the workspace' "refs/heads/$branch" \
+			"$id" || return 1
+		git symbolic-ref HEAD "refs/heads/$branch" || return 1
+	fi
+	keep head "$wanted"
+	rm -f "$GIT_DIR/acp-broker/moving"
+}
+
+# What was begun by a run that did not come to its end: the index may have come to where HEAD was to
+# go, and HEAD may be there, too, or have lost its branch.
+take_up_move() {
+	from= to=
+	{ IFS= read -r from && IFS= read -r to; } <"$GIT_DIR/acp-broker/moving" || :
+	case $now in
+	"$from" | "$to" | "${from% *} ")
+		is_ours=yes
+		base=${to##* }
+		move_index "${from##* }" "$base"
+		;;
+	*) rm -f "$GIT_DIR/acp-broker/moving" ;;
+	esac
+}
+
+left= is_ours=
+[ ! -f "$GIT_DIR/acp-broker/head" ] || IFS= read -r left <"$GIT_DIR/acp-broker/head" || :
 now=$(describe_head)
-if [ "$GIT_DIR" = "$made" ] || [ "$now" = "$left" ]; then
-	wanted="$kind $branch $id"
-	[ "$GIT_DIR" != "$made" ] && [ "$now" = "$wanted" ] || move_head
-	keep head "$(describe_head)"
-elif [ "$now" = "$kind $branch $id" ]; then
+wanted="$kind $branch $id"
+base=${now##* }
+[ "$GIT_DIR" != "$made" ] && [ "$now" != "$left" ] || is_ours=yes
+is_locked=
+[ ! -f "$GIT_DIR/acp-broker/moving" ] || take_up_move || is_locked=yes
+if [ "$is_locked" ]; then
+	:
+elif [ "$now" = "$wanted" ] && [ "$base" = "$id" ] && [ "$GIT_DIR" != "$made" ]; then
 	keep head "$now"
-else
+	rm -f "$GIT_DIR/acp-broker/moving"
+elif [ -z "$is_ours" ] || ! is_free; then
 	say kept "$now"
 	print=
+else
+	move_head || is_locked=yes
 fi
-set_sparse
-# What is needed now comes first: repo_open.sh tells so many and no more.
-{
-	[ -z "$id" ] || printf '%s\n' "$id"
-	cut -d ' ' -f 1 "$work/refs"
-} | sort -u >"$work/sent"
-: >"$work/before"
-[ ! -f "$GIT_DIR/acp-broker/sent" ] || sort -u "$GIT_DIR/acp-broker/sent" >"$work/before"
-comm -13 "$work/sent" "$work/before" >"$work/older"
-cat "$work/sent" "$work/older" | head -n 20000 >"$GIT_DIR/acp-broker/sent.new"
-mv -f "$GIT_DIR/acp-broker/sent.new" "$GIT_DIR/acp-broker/sent"
+[ "$is_locked" ] || set_sparse
+if [ "$is_locked" ]; then
+	[ "$GIT_DIR" != "$made" ] || exit 1
+	say kept locked
+	print=
+fi
 keep print "$print"
 [ "$GIT_DIR" != "$made" ] || mv "$made" "$root/.git"
 rm -rf "$work" || :
