@@ -49,6 +49,11 @@ bool transport_takes_snapshots(const struct transport *transport)
 	return transport->impl->takes_snapshots && transport->impl->takes_snapshots(transport);
 }
 
+bool transport_follows(const struct transport *transport)
+{
+	return transport->impl->follows && transport->impl->follows(transport);
+}
+
 const char *transport_name(const struct transport *transport)
 {
 	return transport->impl->name_now ? transport->impl->name_now(transport)

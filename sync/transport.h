@@ -89,6 +89,11 @@ struct transport_impl {
 	 * those of one directory (sync/ignore.h).
 	 */
 	bool (*takes_snapshots)(const struct transport *transport);
+	/*
+	 * Optional, NULL: no. Whether a delivery may have something to do also where no file
+	 * differs: more than the files follows.
+	 */
+	bool (*follows)(const struct transport *transport);
 	/* Optional: the name in use, where it is not always the same. */
 	const char *(*name_now)(const struct transport *transport);
 };
@@ -105,6 +110,7 @@ void transport_deliver(struct transport *transport, const git_oid *from, const g
 	transport_deliver_done *done, void *data);
 
 bool transport_takes_snapshots(const struct transport *transport);
+bool transport_follows(const struct transport *transport);
 
 /* Ends what runs, in the sandbox too, and raises nothing more. NULL is fine. */
 void transport_destroy(struct transport *transport);

@@ -90,6 +90,11 @@ static bool auto_takes_snapshots(const struct transport *transport)
 	return transport_takes_snapshots(any->chosen ? any->chosen : any->candidates[0]);
 }
 
+static bool auto_follows(const struct transport *transport)
+{
+	return transport_follows(in_use((struct transport *)transport));
+}
+
 static const char *auto_name(const struct transport *transport)
 {
 	const struct auto_transport *any = auto_from(transport);
@@ -103,6 +108,7 @@ static const struct transport_impl auto_impl = {
 	.deliver = auto_deliver,
 	.destroy = auto_destroy,
 	.takes_snapshots = auto_takes_snapshots,
+	.follows = auto_follows,
 	.name_now = auto_name,
 };
 

@@ -154,7 +154,8 @@ static void on_delivered(
 static void deliver(struct workspace *workspace)
 {
 	struct round *round = &workspace->round;
-	if (id_equal(&round->runtime, &round->target)) {
+	bool is_same = id_equal(&round->runtime, &round->target);
+	if (is_same && !transport_follows(workspace->transport)) {
 		block(workspace, keep_target, on_kept);
 		return;
 	}

@@ -164,12 +164,19 @@ static void git_destroy(struct transport *transport)
 	}
 }
 
+/* The user's HEAD moves also where no file does. */
+static bool git_follows(const struct transport *transport)
+{
+	return true;
+}
+
 static const struct transport_impl git_impl = {
 	.name = "git",
 	.prepare = git_prepare,
 	.collect = git_collect,
 	.deliver = git_deliver,
 	.destroy = git_destroy,
+	.follows = git_follows,
 };
 
 /* The side repository lies beside the root, where what removes that finds it, too. */

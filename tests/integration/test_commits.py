@@ -132,6 +132,15 @@ class Commits(RepositoryCase):
                          (branch['commits'][0]['id'], 'refs/acp-broker/agent/main'))
         self.assertEqual({c['author'] for c in branch['commits']}, {'Bot'})
 
+    def test_the_users_own_commit_of_what_was_synced_before_goes_there(self):
+        client, session = self.opened()
+        self.write(self.work, a='edited\n')
+        self.prompt(client, session, 'test "$(git status --short)" = " M a"')
+        self.git('commit', '-qam', 'of what is there')
+        self.prompt(client, session, 'test -z "$(git status --short)"',
+                    'test "$(git log -1 --format=%s)" = "of what is there"')
+        self.assertEqual(self.commits(), [])
+
     def test_where_no_agent_has_committed(self):
         client, session = self.opened()
         client.prompt(session, 'say x')
