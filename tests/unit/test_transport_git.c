@@ -86,6 +86,32 @@ static void test_what_is_ignored_stays_where_it_is(void **state)
 	stage_there(stage, "test $(cat mine) = here; test $(cat mine.*.acp-conflict) = x");
 }
 
+/* So long that no name can be made of it by an addition. */
+static void test_what_is_ignored_is_never_replaced_whatever_its_name(void **state)
+{
+	struct stage *stage = *state;
+	static const char make[] = "x=$(printf '%0240d' 0)\n";
+	char script[512];
+	git_oid tree = stage_send_first(stage, "git init -q; echo '0*' > .gitignore; echo a > a");
+	snprintf(script, sizeof(script), "%s echo theirs > $x; echo 2 > ${x}2", make);
+	stage_there(stage, script);
+	snprintf(script, sizeof(script), "%s echo ours > $x; echo 2 > ${x}2; git add -f .", make);
+	place_run(stage->place, script);
+	git_oid next = place_take(stage->place, &tree);
+	stage_program(stage, "mv",
+		"case $* in *.acp-conflict) exit 1 ;; esac\nPATH=${PATH#*:}\nexec mv \"$@\"");
+	stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "files have changed");
+	snprintf(script, sizeof(script), "%s test $(cat $x) = theirs", make);
+	stage_there(stage, script);
+	stage_program(stage, "mv", "PATH=${PATH#*:}\nexec mv \"$@\"");
+	stage_deliver(stage, &tree, &next);
+	snprintf(script, sizeof(script),
+		"%s test $(cat $x) = ours; test $(cat *.acp-conflict) = theirs", make);
+	stage_there(stage, script);
+	git_oid there = stage_collect(stage, &next);
+	stage_assert_same(&there, &next);
+}
+
 static void test_new_nested_repositories_come_as_files(void **state)
 {
 	struct stage *stage = *state;
@@ -322,6 +348,7 @@ int main(void)
 		STAGE_TEST(test_changes_here_go_there),
 		STAGE_TEST(test_a_change_there_stops_a_delivery),
 		STAGE_TEST(test_what_is_ignored_stays_where_it_is),
+		STAGE_TEST(test_what_is_ignored_is_never_replaced_whatever_its_name),
 		STAGE_TEST(test_new_nested_repositories_come_as_files),
 		STAGE_TEST(test_filters_and_hooks_there_never_run),
 		STAGE_TEST(test_a_deleted_side_repository_is_made_anew),

@@ -165,8 +165,13 @@ move_aside() {
 	git check-ignore -q "$1" && rename_aside "$1"
 }
 
+# A name that is too long for that is cut, but stays one of its own.
 rename_aside() {
-	mv "$1" "$1.$(date +%Y%m%dT%H%M%S)-$$.acp-conflict"
+	aside=.$(date +%Y%m%dT%H%M%S)-$$.acp-conflict
+	mv "$1" "$1$aside" 2>/dev/null && return
+	print=$(printf '%s' "$1" | git hash-object --stdin)
+	name=${1##*/}
+	mv "$1" "${1%/*}/$(printf '%.100s' "$name").$print$aside"
 }
 
 is_folder() {

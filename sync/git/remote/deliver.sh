@@ -113,7 +113,7 @@ if [ -s "$work/swaps" ]; then
 	)
 fi
 
-# git would replace what is ignored there.
+# git would replace what is ignored there: what cannot be moved ends the delivery.
 export new
 git diff-tree -r -z --no-renames --name-only --diff-filter=A "$old" "$new" >"$work/added"
 if [ -s "$work/added" ]; then
@@ -124,9 +124,11 @@ if [ -s "$work/added" ]; then
 			[ -f "./$path" ] && [ ! -L "./$path" ] &&
 				[ "$(git hash-object --no-filters "./$path")" = \
 					"$(git rev-parse -q --verify "$new:$path")" ] ||
-				move_aside "./$path" || :
+				move_aside "./$path" || ! git check-ignore -q "./$path" ||
+				printf "%s\n" "$path: it is in the way" | tee "$work/spoilt" >&2
 		done' "$work/functions" <"$work/added"
 fi
+[ ! -s "$work/spoilt" ] || fail changed
 
 each_swap '[ "$becomes" = none ] && [ "$was" != none ] || exit 0
 	rm -f "$path"
