@@ -109,6 +109,21 @@ void keeper_sync_keep(struct keep *keep)
 	workspace_sync(keep->workspace, &order, on_synced, keep);
 }
 
+/* What could not be read would go with a sandbox that goes: that is no last sync. */
+static bool is_whole(const struct keep *keep, const struct task *task,
+	const struct sync_result *result, struct error *err)
+{
+	bool would_go = keep->keeper->config.settings->persistence == PERSISTENCE_TRANSIENT;
+	if (task->kind != TASK_CLOSE || !would_go || result->left == 0) {
+		return true;
+	}
+	return error_set(err, ERROR_DENIED,
+		"%zu of the files in the sandbox cannot be read there (the first: %s), and would "
+		"go with it; make them readable, then acp-broker sessions collect %s, or give "
+		"them up: acp-broker sessions discard %s",
+		result->left, result->first_left, keep->record.id, keep->record.id);
+}
+
 static void on_synced(void *data, const struct sync_result *result, const struct error *err)
 {
 	struct keep *keep = data;
@@ -123,6 +138,10 @@ static void on_synced(void *data, const struct sync_result *result, const struct
 	struct keeper_event event = keeper_event_of(keep, task);
 	if (!err && task->deletions != SYNC_DELETIONS_ASK) {
 		keeper->has_answer = false; // it was acted on: another time it is asked again
+	}
+	struct error partial;
+	if (!err && !is_whole(keep, task, result, &partial)) {
+		err = &partial;
 	}
 	keep_note_sync(keep, task, result, err);
 	keeper->config.listener->on_ended(keeper->config.data, &event, result, err);

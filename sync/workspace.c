@@ -142,6 +142,8 @@ void workspace_succeed(struct workspace *workspace)
 		.conflict_count = merge.conflict_count,
 		.kept = round->kept,
 		.followed = round->followed,
+		.left = workspace->left.count,
+		.first_left = workspace->left.first,
 		.sent_bytes = workspace->sent_bytes,
 		.received_bytes = workspace->received_bytes,
 		.duration_ms = clock_now_ms() - workspace->started_ms,

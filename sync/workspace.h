@@ -85,8 +85,10 @@ struct sync_result {
 	size_t text_merges;
 	const struct list *conflicts; // of struct conflict
 	size_t conflict_count;
-	size_t kept;     // deletions in the runtime that were too many to follow
-	size_t followed; // the same, that were followed as the order said
+	size_t kept;            // deletions in the runtime that were too many to follow
+	size_t followed;        // the same, that were followed as the order said
+	size_t left;            // what could not be read in the runtime, and is there alone
+	const char *first_left; // of these, for people; "" for none
 	uint64_t sent_bytes, received_bytes;
 	long long duration_ms;
 	unsigned checkpoint; // the number of the one that has this tree

@@ -110,6 +110,28 @@ static void test_a_sandbox_that_could_not_be_collected_stays(void **state)
 	assert_string_equal(fixture->record.receipt.runtime_tree, "");
 }
 
+/* It is there alone: a sandbox that is kept may end its session, one that goes may not. */
+static void test_what_cannot_be_read_in_a_transient_sandbox_keeps_it(void **state)
+{
+	static const char *const left[] = {"secret", "db/data", NULL};
+	struct fixture *fixture = *state;
+	open_root(fixture, "a");
+	dir_transport_hooks.left = left;
+	close_keeper(fixture);
+	assert_false(fixture->is_ok);
+	assert_int_equal(fixture->destroys, 0);
+	assert_int_equal(record_of(fixture, "a")->state, RECORD_FAILED);
+	assert_string_equal(fixture->record.receipt.runtime_tree, "");
+	assert_non_null(strstr(fixture->record.error, "2 of the files"));
+	assert_non_null(strstr(fixture->record.error, "sessions discard"));
+	fixture->settings.persistence = PERSISTENCE_REUSE;
+	renew(fixture);
+	open_root(fixture, "a");
+	close_keeper(fixture);
+	assert_true(fixture->is_ok);
+	assert_int_equal(fixture->destroys, 0);
+}
+
 /* Writes the record of another broker that lives as long as the descriptor. */
 static int other_broker(struct fixture *fixture, enum record_state record_state)
 {
@@ -263,6 +285,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		KEEPER_TEST(test_a_transient_sandbox_ends_once_everything_is_here),
+		KEEPER_TEST(test_what_cannot_be_read_in_a_transient_sandbox_keeps_it),
 		KEEPER_TEST(test_a_sandbox_that_could_not_be_collected_stays),
 		KEEPER_TEST(test_a_sandbox_that_another_broker_works_in_stays),
 		KEEPER_TEST(test_a_sandbox_that_another_broker_is_about_to_use_stays),
