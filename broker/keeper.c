@@ -119,9 +119,8 @@ static bool is_whole(const struct keep *keep, const struct task *task,
 	}
 	return error_set(err, ERROR_DENIED,
 		"%zu of the files in the sandbox cannot be read there (the first: %s), and would "
-		"go with it; make them readable, then acp-broker sessions collect %s, or give "
-		"them up: acp-broker sessions discard %s",
-		result->left, result->first_left, keep->record.id, keep->record.id);
+		"go with it. They are in %s; acp-broker sessions discard %s gives them up",
+		result->left, result->first_left, keep->record.runtime_root, keep->record.id);
 }
 
 static void on_synced(void *data, const struct sync_result *result, const struct error *err)

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "broker/environment.h"
 #include "broker/health.h"
+#include "broker/in_flight.h"
 #include "broker/listing_records.h"
 #include "broker/old_text.h"
 #include "broker/pause.h"
@@ -308,6 +309,7 @@ void relay_peer_down(void *data, const struct failure *failure)
 	relay_deletions_drop(peer);
 	fail_all_asked(peer, failure);
 	relay_fail_waiting(peer, failure);
+	in_flight_note(peer, NULL);        // neither a prompt nor a terminal any more
 	link_resume(&peer->relay->editor); // it may have waited for this agent
 }
 

@@ -18,6 +18,8 @@
 #include "broker/sweep.h"
 #include "broker/restore.h"
 
+#define AT_ONCE_S 0.001
+
 uint64_t relay_count_taken(void *data)
 {
 	const struct peer *peer = data;
@@ -85,7 +87,7 @@ void relay_finish_if_empty(struct relay *relay)
 	}
 	if (!ev_is_active(&relay->last_words.due)) {
 		double seconds = relay->config.profile->drain_timeout_ms / 1000.0;
-		relay->last_words.due.repeat = seconds;
+		relay->last_words.due.repeat = seconds > 0 ? seconds : AT_ONCE_S; // 0 is never
 		relay->last_words.written = link_written(&relay->editor);
 		ev_timer_again(relay->config.loop, &relay->last_words.due);
 	}
@@ -228,4 +230,7 @@ void relay_hurry(struct relay *relay)
 	relay->last_words.is_hurried = true;
 	leftovers_hurry(relay->leftovers);
 	end_peers(relay, true);
+	if (ev_is_active(&relay->last_words.due)) {
+		ev_feed_event(relay->config.loop, &relay->last_words.due, EV_CUSTOM);
+	}
 }

@@ -54,7 +54,11 @@ bool object_put(struct store *store, git_object_t type, struct span content, git
 
 /* ---- store_refs.c ---- */
 
-/* Makes a ref, below refs/acp-broker/, lead to a commit that the store has. */
+/* Everything written so far is on the disk before something may refer to it. */
+bool store_sync_objects(struct store *store, struct error *err) ATTR_NODISCARD;
+
+/* Makes a ref, below refs/acp-broker/, lead to a commit that is on the disk (store_sync_objects).
+ */
 bool store_keep_commit(struct store *store, const char *name, const git_oid *commit,
 	struct error *err) ATTR_NODISCARD;
 

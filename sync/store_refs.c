@@ -28,8 +28,7 @@ static bool ref_path(
 	return true;
 }
 
-/* Everything written so far is on the disk before something may refer to it. */
-static bool sync_objects(struct store *store, struct error *err)
+bool store_sync_objects(struct store *store, struct error *err)
 {
 	return (!point("ref.syncing") && syncfs(store->folder_fd) == 0) ||
 	       error_set_errno(err, errno, "store %s: syncing", store->path);
@@ -80,7 +79,7 @@ bool store_keep(struct store *store, const char *name, const git_oid *tree, cons
 	git_oid commit;
 	if (!ref_path(store, name, path, err) ||
 		!write_commit(store, tree, parent, message, &commit, err) ||
-		!sync_objects(store, err) || !write_ref(store, path, &commit, err)) {
+		!store_sync_objects(store, err) || !write_ref(store, path, &commit, err)) {
 		return false;
 	}
 	point("ref.written");
@@ -107,8 +106,7 @@ bool store_keep_commit(
 	struct store *store, const char *name, const git_oid *commit, struct error *err)
 {
 	char path[PATH_MAX];
-	return ref_path(store, name, path, err) && sync_objects(store, err) &&
-	       write_ref(store, path, commit, err);
+	return ref_path(store, name, path, err) && write_ref(store, path, commit, err);
 }
 
 /* ---- finding ---- */

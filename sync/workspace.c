@@ -100,7 +100,10 @@ static void add_left(char note[NOTE_MAX], const struct transport_left *left)
 static void take_news(struct workspace *workspace, char note[NOTE_MAX])
 {
 	const struct round *round = &workspace->round;
-	add_note(note, workspace->note);
+	if (strcmp(workspace->note, workspace->told_note) != 0) {
+		add_note(note, workspace->note);
+	}
+	memcpy(workspace->told_note, workspace->note, sizeof(workspace->told_note));
 	workspace->note[0] = '\0';
 	if (workspace->left.count > 0 && workspace->left.print != workspace->told_left) {
 		add_left(note, &workspace->left);

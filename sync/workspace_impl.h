@@ -56,11 +56,12 @@ struct workspace {
 	bool is_hurried; // another broker's lock is not waited for
 	long long started_ms;
 	uint64_t sent_bytes, received_bytes;
-	char note[TRANSPORT_NOTE_MAX]; // of the transport's, for the user
-	char told[ROUND_NOTE_MAX];     // what the last sync has noted: the same is not told again
-	struct transport_left left;    // in the runtime, by the last collect
-	uint64_t told_left;            // left.print of the last sync
-	unsigned told_excess;          // round.told_excess of all before
+	char note[TRANSPORT_NOTE_MAX];      // of the transport's, for the user
+	char told_note[TRANSPORT_NOTE_MAX]; // that of the last sync
+	char told[ROUND_NOTE_MAX];  // what the last sync has noted: the same is not told again
+	struct transport_left left; // in the runtime, by the last collect
+	uint64_t told_left;         // left.print of the last sync
+	unsigned told_excess;       // round.told_excess of all before
 	unsigned checkpoint;
 	bool has_target;           // back_to is known
 	struct checkpoint back_to; // of the rollback in hand, as it was when that was asked for

@@ -155,16 +155,19 @@ static bool make_copy_folder(const struct copy_job *job, struct error *err)
 static bool fill_copy(struct copy_job *job, const char *real, const char *made, struct error *err)
 {
 	char own[PATH_MAX];
+	if (!make_folder(job->runtime, err)) {
+		return false;
+	}
 	if (access(made, F_OK) == 0) {
-		return true;
+		return true; // what was removed in it since is the sync's affair
 	}
 	struct ignored_copy copy = {.from = real,
 		.to = job->runtime,
 		.own = own,
 		.home = job->user_home,
 		.is_cancelled = &job->is_cancelled};
-	return put_path(own, err, "%s/.rules", job->folder) && make_folder(job->runtime, err) &&
-	       copy_ignored(&copy, err) && mark_made(made, err);
+	return put_path(own, err, "%s/.rules", job->folder) && copy_ignored(&copy, err) &&
+	       mark_made(made, err);
 }
 
 /* Who waited for another one's copy finds it done. */

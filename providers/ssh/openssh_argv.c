@@ -217,10 +217,10 @@ static void add_identities(char ***argv, const struct ssh_target *target)
 	}
 }
 
-static void add_target(char ***argv, const struct ssh_target *target, bool can_ask);
+static void add_target(char ***argv, const struct ssh_target *target, int prompts);
 
 /* ssh to the host on the way, whose stdin and stdout are a connection to the target. */
-static void add_via(char ***argv, const struct ssh_target *target, bool can_ask)
+static void add_via(char ***argv, const struct ssh_target *target, int prompts)
 {
 	const struct ssh_target *via = target->via;
 	char **words = NULL;
@@ -241,7 +241,7 @@ static void add_via(char ***argv, const struct ssh_target *target, bool can_ask)
 		add_option(&words, "PasswordAuthentication=no");
 		add_option(&words, "KbdInteractiveAuthentication=no");
 	}
-	add_target(&words, via, can_ask);
+	add_target(&words, via, prompts);
 	for (char **word = words; *word; word++) {
 		struct buf quoted ATTR_CLEANUP(buf_finish);
 		buf_init(&quoted, OPTION_MAX);
@@ -253,10 +253,10 @@ static void add_via(char ***argv, const struct ssh_target *target, bool can_ask)
 	add_option(argv, "ProxyCommand=%s", terminated(&line));
 }
 
-static void add_proxy(char ***argv, const struct ssh_target *target, bool can_ask)
+static void add_proxy(char ***argv, const struct ssh_target *target, int prompts)
 {
 	if (target->via) {
-		add_via(argv, target, can_ask);
+		add_via(argv, target, prompts);
 	} else if (target->proxy_command) {
 		struct buf value ATTR_CLEANUP(buf_finish);
 		buf_init(&value, OPTION_MAX);
@@ -268,7 +268,7 @@ static void add_proxy(char ***argv, const struct ssh_target *target, bool can_as
 }
 
 /* Everything but what differs between the connection and a host on the way to it. */
-static void add_target(char ***argv, const struct ssh_target *target, bool can_ask)
+static void add_target(char ***argv, const struct ssh_target *target, int prompts)
 {
 	if (target->config_file) {
 		words_append(argv, "-F");
@@ -276,9 +276,8 @@ static void add_target(char ***argv, const struct ssh_target *target, bool can_a
 	}
 	add_unknown(argv, target->host_key_pin != NULL);
 	add_fixed(argv);
-	add_option(argv, "BatchMode=%s", can_ask ? "no" : "yes");
-	/* A command answers the same again. */
-	add_option(argv, "NumberOfPasswordPrompts=%d", openssh_has_command(target) ? 1 : 3);
+	add_option(argv, "BatchMode=%s", prompts > 0 ? "no" : "yes");
+	add_option(argv, "NumberOfPasswordPrompts=%d", prompts > 0 ? prompts : 1);
 	add_path(argv, "HostName", target->host);
 	add_option(argv, "Port=%d", target->port);
 	if (target->user) {
@@ -289,7 +288,7 @@ static void add_target(char ***argv, const struct ssh_target *target, bool can_a
 	add_option(argv, "ServerAliveCountMax=%d", target->alive_count_max);
 	add_host_keys(argv, target);
 	add_identities(argv, target);
-	add_proxy(argv, target, can_ask);
+	add_proxy(argv, target, prompts);
 	words_append(argv, "--");
 	words_append(argv, target->alias);
 }
@@ -304,6 +303,10 @@ char **openssh_argv(
 	add_option(&argv, "LogLevel=DEBUG1");
 	add_option(&argv, "ControlMaster=yes");
 	add_path(&argv, "ControlPath", control_path);
-	add_target(&argv, target, openssh_can_ask(target, environment));
+	/* A command answers the same again. */
+	int prompts = openssh_has_command(target)            ? 1
+	              : openssh_can_ask(target, environment) ? 3
+	                                                     : 0;
+	add_target(&argv, target, prompts);
 	return argv;
 }

@@ -29,6 +29,7 @@ struct arrival {
 	struct id_set bases; // what they build upon
 	struct id_set made;  // all others
 	struct commits_note note;
+	bool is_on_disk; // all that has come
 };
 
 /* Of the operation that runs; one at a time, on one worker thread. */
@@ -240,6 +241,10 @@ static bool keep_as(struct git_transport *git, const char *name, const git_oid *
 	if (!*out_new) {
 		return true;
 	}
+	if (!git->arrival->is_on_disk && !store_sync_objects(&git->store, err)) {
+		return false;
+	}
+	git->arrival->is_on_disk = true;
 	if (is_known && !builds_upon(git, id, &old)) {
 		char hex[GIT_OID_HEXSZ + 1];
 		lib->oid_tostr(hex, sizeof(hex), &old);

@@ -4,6 +4,7 @@
 that ACP_BROKER names."""
 
 import fcntl
+import json
 import os
 import signal
 import subprocess
@@ -290,6 +291,18 @@ class UnderWay(Beside):
         (self.work / 'a').write_text('1\n')
         self.hanging(client, session)
         self.both_refused(client, session)
+
+    def test_nothing_is_under_way_once_the_agent_is_dead(self):
+        client, session = self.opened_at()
+        client.prompt(session, 'request terminal/create ' + json.dumps(
+            {'sessionId': session, 'command': 'sleep', 'args': ['1000']}))
+        self.assertIn('term-1', self.refused('rollback to 1', 'checkpoints', 'rollback', '1'))
+        for pid in self.agent_pids():
+            processes.kill(pid)
+        client.wait_log(': synced (crash): ', PATIENCE)
+        done = self.try_beside('checkpoints', 'rollback', '1')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.tree(), {'a': '0\n'})
 
     def test_a_prompt_of_another_brokers(self):
         """Of two on one workspace that one counts which is at work."""

@@ -4,6 +4,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -12,7 +13,7 @@ import case
 import processes
 
 from acp import RpcError
-from sync_case import SyncCase, fitting
+from sync_case import PATIENCE, SyncCase, fitting
 
 
 class Turns(SyncCase):
@@ -356,6 +357,19 @@ class Refusals(SyncCase):
         with self.assertRaises(RpcError) as refused:
             client.call('_broker/sync', {'sessionId': session})
         self.assertEqual(refused.exception.data['code'], 'NOT_SYNCED')
+
+
+class Gone(SyncCase):
+    def test_an_agent_that_removes_its_own_directory_takes_nothing_along(self):
+        (self.work / 'a.txt').write_text('mine\n')
+        client, session = self.opened(sync='session-bidirectional')
+        root = self.runtime(client, session)
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0, client.stderr)
+        shutil.rmtree(root)
+        client, session = self.opened(sync='session-bidirectional')
+        self.assertEqual((self.work / 'a.txt').read_text(), 'mine\n')
+        self.assertEqual((root / 'a.txt').read_text(), 'mine\n')
 
 
 if __name__ == '__main__':
