@@ -146,7 +146,8 @@ class Runner(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(samples, encoding="utf-8") as file:
                 taken = json.load(file)["samples"]
-        self.assertEqual(sorted(taken), ["memory", "relay", "ssh", "start", "sync", "toolhost"])
+        self.assertEqual(sorted(taken), ["memory", "relay", "ssh", "ssh-sync", "start", "sync",
+                                         "toolhost"])
         self.assertEqual(len(taken["start"]["start"]["direct"]), 4)
         self.assertIn("| round trip 200 B, p50, 1 CPU |", done.stdout)
         self.assertNotIn("met", done.stdout)
@@ -176,7 +177,8 @@ class Runner(unittest.TestCase):
 
     @unittest.skipUnless(far.is_possible(), "there is no sshd")
     def test_an_agent_on_another_host_is_measured(self):
-        done = self.run_it("--broker", BROKER, "--quick", "--repeat", "1", "ssh")
+        done = self.run_it("--broker", BROKER, "--quick", "--repeat", "1", "ssh",
+                           "ssh-sync")
         self.assertEqual(done.returncode, 0, done.stderr)
         measured = r"[^|]*\| [^|]+ \| [^|]+ \| × "
         for what in ("round trip 200 B, p50; libssh2", "round trip 200 B, p50; openssh",

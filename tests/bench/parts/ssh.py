@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
 What an agent on another host costs, beside `ssh HOST AGENT` to the same sshd in the same run:
-messages, launches and commands, and (parts/ssh_sync.py) the workspace kept in step. Nothing but
-the last syncs. Always at ordinary priority.
+messages, launches and commands. Nothing is synced. Always at ordinary priority.
 """
 
 import os
@@ -11,7 +10,6 @@ import sys
 from editor import Editor
 from far import Host, is_possible
 from harness import Result, Row, median, median_and_spread
-from parts import ssh_sync
 from parts.relay import SIZES, compare
 from parts.sync import timed
 from parts.toolhost import ordinary_priority, time_text
@@ -157,5 +155,4 @@ def run(bench):
         for place in host.places():
             for measure in (measure_messages, measure_cold, measure_warm, measure_commands):
                 measure(result, bench, place)
-        ssh_sync.measure(result, bench, host)
     return result

@@ -13,10 +13,13 @@ import shutil
 import sys
 import time
 
-from harness import Row, median, median_and_spread
+from far import Host, is_possible
+from harness import Result, Row, median, median_and_spread
 from parts import trees
 from parts.sync import CHANGED, FILES, FILE_BYTES, Copy, Samples, rsync, time_row, timed
+from parts.toolhost import ordinary_priority
 
+NAME = "ssh-sync"
 TRANSPORTS = [name for name in ("git", "rsync") if shutil.which(name)]
 SESSIONS = 2     # with each transport, near and far: with 50,000 files each takes half a minute
 TURNS = 2        # in each of them
@@ -135,7 +138,7 @@ def measure_rounds(copy, place):
 
 def measure_session(samples, rounds, place, transport, total):
     bench = samples.bench
-    print(f"bench: ssh: {place.name}, by {transport}", file=sys.stderr)
+    print(f"bench: ssh-sync: {place.name}, by {transport}", file=sys.stderr)
     with fresh_state(bench), contextlib.closing(Far(bench, place, transport)) as copy:
         others = Others(place, copy.root)
         others.forget()
@@ -182,3 +185,13 @@ def measure(result, bench, host):
                 measure_session(samples, rounds, place, transport, total)
     result.samples["seconds"], result.samples["rounds"] = samples.taken, rounds
     add_rows(result, host, samples.taken, rounds)
+
+
+def run(bench):
+    result = Result(against="the other", samples={"seconds": {}, "rounds": {}})
+    if not is_possible():
+        print("bench: ssh-sync: there is no sshd: not measured", file=sys.stderr)
+        return result
+    with ordinary_priority(), Host(bench) as host:
+        measure(result, bench, host)
+    return result
