@@ -47,7 +47,7 @@ const struct command_row command_table[COMMAND_TABLE_LENGTH] = {
 	{"conflicts", "conflicts take", " ID|PATH local|runtime", 2, 2, COMMAND_CONFLICTS_TAKE, 0,
 		"keep one version, end the conflict"},
 	{"commits", "commits list", "", 0, 0, COMMAND_COMMITS_LIST, OPTION_JSON,
-		"what agents committed, and how to fetch it"},
+		"what agents have committed, to fetch"},
 	{"sessions", "sessions list", "", 0, 0, COMMAND_SESSIONS_LIST, OPTION_JSON,
 		"what brokers have written down of theirs"},
 	{"sessions", "sessions show", " SESSION", 1, 1, COMMAND_SESSIONS_SHOW, OPTION_JSON,

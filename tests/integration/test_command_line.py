@@ -89,7 +89,7 @@ class Words(CommandLine):
                 ('--help takes no value', ['--help=1']),
                 ('unknown command "chekc": did you mean check?', ['chekc']),
                 ('unknown command "my-agent": expected check, checkpoints, conflicts, '
-                 'sessions, sandboxes, help or version; an agent goes after --: '
+                 'commits, sessions, sandboxes, help or version; an agent goes after --: '
                  'acp-broker -- my-agent', ['my-agent']),
                 ('expected one command, got check and help', ['check', 'help']),
                 ('--: expected the agent\'s command after it: acp-broker -- AGENT [ARG...]',
