@@ -109,9 +109,10 @@ static enum progress run_big_request(
 	struct buf text;
 	buf_init(&text, text_max);
 	text_fill(&text, strtoul(argument, NULL, 10));
+	const char *cwd = turn->session->cwd; // with its quotes
 	turn_call(turn, "fs/write_text_file",
-		"{\"sessionId\":%s,\"path\":\"/tmp/big.txt\",\"content\":\"%.*s\"}",
-		turn->session->quoted_id, PRINTF_BYTES(text));
+		"{\"sessionId\":%s,\"path\":%.*s/big.txt\",\"content\":\"%.*s\"}",
+		turn->session->quoted_id, (int)strlen(cwd) - 1, cwd, PRINTF_BYTES(text));
 	buf_finish(&text);
 	return COMMAND_WAITS;
 }
@@ -315,7 +316,8 @@ static enum progress run_raw_request(
 const struct command call_commands[] = {
 	{"read", run_read, "PATH: fs/read_text_file"},
 	{"write", run_write, "PATH TEXT: fs/write_text_file; escapes as in JSON"},
-	{"big-request", run_big_request, "SIZE: fs/write_text_file of SIZE bytes"},
+	{"big-request", run_big_request,
+		"SIZE: fs/write_text_file of SIZE bytes, big.txt in the cwd"},
 	{"permission", run_permission, "TITLE: session/request_permission"},
 	{"cancel-request", run_cancel_request, "ask a permission and take it back"},
 	{"terminal", run_terminal, "COMMAND: create, wait_for_exit, output, release"},

@@ -32,7 +32,8 @@ NOT_UNDER_ASAN = [
     'daytona-gateway', 'daytona-gateway_user', 'daytona-questions',
     'daytona-faults', 'daytona-killed*', 'daytona-life', 'daytona-lost', 'daytona-many',
     'daytona-recordings', 'daytona-sdk', 'daytona-stand_in', 'daytona-test_provider',
-    'integration-commands_killed', 'integration-deletions',
+    'integration-children_killed', 'integration-commands_killed', 'integration-deletions',
+    'integration-git_moves', 'integration-repositories',
     'integration-kill_matrix', 'integration-pause', 'integration-recovery',
     'integration-ssh_*', 'integration-sync_cut', 'integration-sync_killed',
     'integration-sync_rsync', 'integration-turns', 'unit-transport_rsync',
@@ -48,9 +49,9 @@ NOT_UNDER_VALGRIND = [
     'unit-tree_view',
 ]
 
-# Those in which the worker pool and the loop work at the same things.
-UNDER_TSAN = ['unit-keeper', 'unit-pool', 'unit-pool_end', 'unit-record_saver', 'unit-store_prune',
-              'unit-workspace']
+# The worker pool; and, of the whole, those in which it and the loop work at the same things.
+UNDER_TSAN = ['unit-pool', 'unit-pool_end']
+ALSO_UNDER_TSAN = ['unit-keeper', 'unit-record_saver', 'unit-store_prune', 'unit-workspace']
 
 CASES = re.compile(r'^cases: (\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
 CMOCKA_PASSED = re.compile(r'^\[  PASSED  \] (\d+) test', re.M)
@@ -175,7 +176,7 @@ def main():
     parser.add_argument('--only', action='append',
                         choices=('build', 'asan', 'valgrind', 'tsan', 'checks', 'lint'))
     parser.add_argument('--whole', action='store_true',
-                        help='under the sanitizers and valgrind, too, every test there is')
+                        help='under the sanitizers and valgrind, too, all that there is')
     chosen = parser.parse_args()
     stages = chosen.only or ['checks', 'build', 'asan', 'valgrind', 'tsan']
     not_asan, not_valgrind = ([], []) if chosen.whole else (NOT_UNDER_ASAN, NOT_UNDER_VALGRIND)
@@ -203,7 +204,7 @@ def main():
                    ACP_SYNC_HISTORIES='50')
     if 'tsan' in stages:
         meson_test(count, 'unit tests under TSan', chosen.tsan, '--timeout-multiplier', '5',
-                   names=UNDER_TSAN)
+                   names=UNDER_TSAN + (ALSO_UNDER_TSAN if chosen.whole else []))
     for skipped in count.skipped:
         print(f'skipped in {skipped}')
     for first in count.unsteady:
