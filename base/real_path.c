@@ -155,3 +155,16 @@ bool path_is_at_or_below(const char *path, const char *folder)
 	size_t length = strlen(folder);
 	return strncmp(path, folder, length) == 0 && (path[length] == '\0' || path[length] == '/');
 }
+
+bool path_goes_up(const char *path)
+{
+	for (const char *at = path; *at;) {
+		size_t len = strcspn(at, "/");
+		if (len == 2 && strncmp(at, "..", 2) == 0) {
+			return true;
+		}
+		at += len;
+		at += strspn(at, "/");
+	}
+	return false;
+}

@@ -16,4 +16,7 @@ char *real_path(const char *path);
 /* Whether a path is a folder or lies in it, by their names alone, which have no links and dots. */
 bool path_is_at_or_below(const char *path, const char *folder);
 
+/* Whether a part of it is "..". */
+bool path_goes_up(const char *path);
+
 #endif

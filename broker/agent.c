@@ -299,6 +299,7 @@ void agent_restart(struct agent *agent)
 	streams_init(agent);
 	agent->step = NULL;
 	agent->stop_step = STOP_NONE;
+	agent->stop_waits = 0;
 	agent->is_started = agent->has_exited = agent->was_exit_told = agent->is_empty = false;
 	agent->input_ended = agent->output_ended = false;
 	agent->link_error = (struct error){.code = ERROR_NONE};

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/shell_quote.h"
 #include "broker/command.h"
 #include "sync/git/commits.h"
 #include "sync/id.h"
@@ -24,34 +24,26 @@ struct listing {
 
 /* ---- what fetches a branch ---- */
 
-static void quote(struct buf *out, const char *word)
+/* What needs no quotes is easier to read without them. */
+static char *quote(const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				    "0123456789/._-+=:@%,";
-	if (word[strspn(word, plain)] == '\0') {
-		(void)!buf_append(out, span_of(word), NULL);
-		return;
-	}
-	(void)!buf_append(out, SPAN_LITERAL("'"), NULL);
-	for (; *word; word++) {
-		struct span one = {word, 1};
-		(void)!buf_append(out, *word == '\'' ? SPAN_LITERAL("'\\''") : one, NULL);
-	}
-	(void)!buf_append(out, SPAN_LITERAL("'"), NULL);
+	return word[strspn(word, plain)] ? shell_quote(word) : mem_strdup(word);
 }
 
 /* A line for a shell, whatever the agent has called its branch; the caller frees it. */
 static char *fetch_line(const struct listing *listing, const char *ref)
 {
-	struct buf line;
-	buf_init(&line, SIZE_MAX / 2);
-	(void)!buf_append(&line, SPAN_LITERAL("git fetch "), NULL);
-	quote(&line, listing->context->store.path);
-	(void)!buf_append(&line, SPAN_LITERAL(" "), NULL);
-	quote(&line, ref);
-	char *text = mem_strndup(buf_span(&line));
-	buf_finish(&line);
-	return text;
+	char *store = quote(listing->context->store.path);
+	char *name = quote(ref);
+	char *line = NULL;
+	if (asprintf(&line, "git fetch %s %s", store, name) < 0) {
+		abort();
+	}
+	free(store);
+	free(name);
+	return line;
 }
 
 /* ---- for programs ---- */

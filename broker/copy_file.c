@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/real_path.h"
 
 /* What is behind "~/" or below the home directory; NULL where it is not. */
 static const char *below_home(const char *path, const char *home)
@@ -18,19 +19,6 @@ static const char *below_home(const char *path, const char *home)
 		len--;
 	}
 	return len > 0 && strncmp(path, home, len) == 0 && path[len] == '/' ? path + len + 1 : NULL;
-}
-
-static bool goes_up(const char *path)
-{
-	for (const char *at = path; *at;) {
-		size_t len = strcspn(at, "/");
-		if (len == 2 && strncmp(at, "..", 2) == 0) {
-			return true;
-		}
-		at += len;
-		at += strspn(at, "/");
-	}
-	return false;
 }
 
 static char *place_source(const char *source, const char *home, struct error *err)
@@ -68,7 +56,7 @@ static const char *place_target(
 		placed = target + 2;
 	}
 	size_t len = strlen(placed);
-	if (len == 0 || placed[len - 1] == '/' || goes_up(placed)) {
+	if (len == 0 || placed[len - 1] == '/' || path_goes_up(placed)) {
 		error_set(err, ERROR_CONFIG, "expected the name of a file without \"..\", got %s",
 			target ? target : source);
 		return NULL;

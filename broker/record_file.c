@@ -13,6 +13,7 @@
 #include "base/folder.h"
 #include "base/point.h"
 #include "broker/record.h"
+#include "broker/turn_lock.h"
 #include "broker/record_owner.h"
 
 enum { NAME_SIZE = RECORD_ID_SIZE + 8 };
@@ -20,7 +21,6 @@ enum { NAME_SIZE = RECORD_ID_SIZE + 8 };
 static const char json_ending[] = ".json";
 static const char lock_ending[] = ".lock";
 static const char new_ending[] = ".new";
-static const char turn_ending[] = ".turn"; // broker/turn_lock.h
 
 static void file_name(char name[NAME_SIZE], const char *id, const char *ending)
 {
@@ -181,7 +181,8 @@ bool record_load(int folder_fd, const char *id, struct record *out_record, struc
 
 bool record_remove(int folder_fd, const char *id, struct error *err)
 {
-	static const char *const endings[] = {json_ending, new_ending, turn_ending, lock_ending};
+	static const char *const endings[] = {
+		json_ending, new_ending, TURN_LOCK_ENDING, lock_ending};
 	for (size_t i = 0; i < ARRAY_LENGTH(endings); i++) {
 		char name[NAME_SIZE];
 		file_name(name, id, endings[i]);

@@ -2,12 +2,11 @@
 #include "broker/relay_internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "acp/rewrite.h"
-#include "base/json_doc.h"
 #include "base/log.h"
+#include "base/real_path.h"
 #include "broker/mode_gate.h"
 #include "broker/pause.h"
 #include "broker/relay_order.h"
@@ -75,17 +74,6 @@ static bool edit_names(
 	       relay_toolhost_edit(peer, call, err);
 }
 
-static bool climbs(const char *path)
-{
-	for (; *path; path += strcspn(path, "/")) {
-		path += strspn(path, "/");
-		if (strncmp(path, "..", 2) == 0 && (path[2] == '/' || path[2] == '\0')) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /*
  * Where the sandbox names its directories otherwise, the editor can serve what is in them and
  * nothing else: any other path is one of another machine, and ".." would lead from one to the
@@ -93,36 +81,27 @@ static bool climbs(const char *path)
  */
 static bool check_place(const struct peer *peer, const struct call *call, struct error *err)
 {
-	static const struct {
-		const char *method;
-		enum place place;
-	} places[] = {
-		{"fs/read_text_file", PLACE_PATH},
-		{"fs/write_text_file", PLACE_PATH},
-		{"terminal/create", PLACE_CWD},
-	};
-	for (size_t i = 0; i < ARRAY_LENGTH(places) && !peer->map.is_identity; i++) {
-		struct span value = message_place(&call->message, places[i].place);
-		if (strcmp(places[i].method, call->message.method) != 0 || value.len == 0 ||
-			span_is(value, "null")) {
-			continue;
-		}
-		struct json_doc *doc = json_doc_parse_unchecked(value, err);
-		char *path = doc ? json_string(doc, 0) : NULL;
-		size_t prefix;
-		struct span with;
-		bool is_inside =
-			path && !climbs(path) &&
-			path_map_find(&peer->map, PATH_TO_LOCAL, span_of(path), &prefix, &with);
-		free(path);
-		json_doc_destroy(doc);
-		return is_inside ||
-		       error_set_reason(err, ERROR_DENIED, "SECURITY_VIOLATION",
-			       "%s: refused, the editor serves what is in the session's "
-			       "directories alone (toolhost = editor)",
-			       places[i].method);
+	const char *method = call->message.method;
+	bool is_terminal = strcmp(method, "terminal/create") == 0;
+	bool is_file = strcmp(method, "fs/read_text_file") == 0 ||
+	               strcmp(method, "fs/write_text_file") == 0;
+	if (peer->map.is_identity || (!is_terminal && !is_file)) {
+		return true;
 	}
-	return true;
+	enum place place = is_terminal ? PLACE_CWD : PLACE_PATH;
+	struct span value = message_place(&call->message, place);
+	if (value.len == 0 || span_is(value, "null")) {
+		return true;
+	}
+	char path[FILE_PATH_MAX];
+	size_t prefix;
+	struct span with;
+	return (message_string(&call->message, place, path, sizeof(path)) && !path_goes_up(path) &&
+		       path_map_find(&peer->map, PATH_TO_LOCAL, span_of(path), &prefix, &with)) ||
+	       error_set_reason(err, ERROR_DENIED, "SECURITY_VIOLATION",
+		       "%s: refused, the editor serves what is in the session's directories alone "
+		       "(toolhost = editor)",
+		       method);
 }
 
 static void refuse(struct peer *peer, const struct call *call, const struct error *err)

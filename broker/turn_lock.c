@@ -25,7 +25,7 @@ static const char ending_line[] = "ending\n";
 static int open_file(int folder_fd, const char *folder, const char *id)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%s%.*s.turn", folder, RECORD_ID_SIZE - 1, id);
+	snprintf(path, sizeof(path), "%s%.*s" TURN_LOCK_ENDING, folder, RECORD_ID_SIZE - 1, id);
 	return openat(folder_fd, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
@@ -56,7 +56,8 @@ static bool take(
 		               ? error_set_reason(err, ERROR_UNAVAILABLE, "ROLLBACK_IN_PROGRESS",
 					 "the workspace is being brought back to a checkpoint "
 					 "(acp-broker checkpoints); prompt again after it")
-		               : error_set_errno(err, errnum, "locking %s%s.turn", folder, id);
+		               : error_set_errno(
+					 err, errnum, "locking %s%s" TURN_LOCK_ENDING, folder, id);
 	}
 	lock->is_held = true;
 	return true;
@@ -138,7 +139,7 @@ static void lock_record(
 		note_busy(attempt, record, owner, fd);
 	} else {
 		attempt->is_busy = attempt->is_lasting = true;
-		error_set_errno(attempt->err, errno, "locking %s.turn", record->id);
+		error_set_errno(attempt->err, errno, "locking %s" TURN_LOCK_ENDING, record->id);
 	}
 	fd_close(&fd);
 }

@@ -16,6 +16,8 @@
  */
 enum { TURN_TEXT_MAX = 1024 };
 
+#define TURN_LOCK_ENDING ".turn"
+
 /* What is under way, for people: "a prompt in session s, term-1 in session s". */
 struct turn_text {
 	const char *list;

@@ -4,18 +4,15 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/machine.h"
 #include "base/path_quote.h"
 #include "base/utf8.h"
 
-/* FNV-1a of each path. */
 void transport_left_add(struct transport_left *left, const char *path)
 {
-	uint64_t print = UINT64_C(14695981039346656037);
-	for (const char *at = path; *at; at++) {
-		print = (print ^ (unsigned char)*at) * UINT64_C(1099511628211);
-	}
-	left->print += print;
+	left->print += hash_text(HASH_START, path);
 	if (left->count++ == 0) {
 		char *quoted = path_quote(span_of(path));
 		snprintf(left->first, sizeof(left->first), "%s", quoted);
@@ -42,6 +39,15 @@ void transport_deliver(struct transport *transport, const git_oid *from, const g
 {
 	assert(from && to && done);
 	transport->impl->deliver(transport, from, to, done, data);
+}
+
+void transport_note_add(char note[TRANSPORT_NOTE_MAX], const char *text)
+{
+	size_t len = strlen(note);
+	if (*text && !strstr(note, text)) {
+		snprintf(note + len, TRANSPORT_NOTE_MAX - len, "%s%s", len > 0 ? "; " : "", text);
+		note[utf8_whole_length(span_of(note))] = '\0';
+	}
 }
 
 bool transport_takes_snapshots(const struct transport *transport)

@@ -38,12 +38,20 @@ struct transport_request {
 	const struct transport_tools *tools; // NULL: there are none; the texts are copied
 };
 
+enum { TRANSPORT_NOTE_MAX = 1536 };
+
 /* What cannot be read in the runtime, and stays as it was. */
 struct transport_left {
 	size_t count;
 	uint64_t print;  // of all their paths, in whatever order they come
 	char first[200]; // for people
 };
+
+/*
+ * Adds to a note what is not in it yet, behind a semicolon; "" adds nothing, too much loses its
+ * end.
+ */
+void transport_note_add(char note[TRANSPORT_NOTE_MAX], const char *text);
 
 void transport_left_add(struct transport_left *left, const char *path);
 
@@ -52,8 +60,6 @@ void transport_left_add(struct transport_left *left, const char *path);
  * last known to be, and is in the store and there. The local directory is looked at
  * meanwhile (snapshot_look), so the store is written through a handle of the transport's own.
  */
-enum { TRANSPORT_NOTE_MAX = 1536 };
-
 struct transport_collected {
 	git_oid tree;
 	uint64_t received_bytes;

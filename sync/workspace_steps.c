@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/utf8.h"
 #include "sync/id.h"
 #include "sync/store_lock.h"
 
@@ -179,17 +178,6 @@ static void join(struct workspace *workspace)
 	}
 }
 
-/* What the collect of another try, or of a sync that has failed, has found was not told yet. */
-static void note_collected(struct workspace *workspace, const char *note)
-{
-	size_t len = strlen(workspace->note);
-	if (*note && !strstr(workspace->note, note)) {
-		snprintf(workspace->note + len, sizeof(workspace->note) - len, "%s%s",
-			len > 0 ? "; " : "", note);
-		workspace->note[utf8_whole_length(span_of(workspace->note))] = '\0';
-	}
-}
-
 static void on_collected(
 	void *data, const struct transport_collected *collected, const struct error *err)
 {
@@ -203,7 +191,8 @@ static void on_collected(
 	}
 	workspace->received_bytes += collected->received_bytes;
 	workspace->round.runtime = collected->tree;
-	note_collected(workspace, collected->note);
+	/* What that of another try, or of a sync that has failed, has found was not told yet. */
+	transport_note_add(workspace->note, collected->note);
 	workspace->left = collected->left;
 	join(workspace);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/shell_quote.h"
 #include "providers/ssh/base64.h"
 #include "providers/ssh/crypto.h"
 #include "providers/ssh/known_hosts.h"
@@ -45,20 +46,6 @@ struct decision {
 	char *name; // as in the files
 };
 
-/* A text for a POSIX shell, to be freed. */
-static char *quote(const char *text)
-{
-	char *quoted = mem_alloc(strlen(text) * 4 + 3);
-	char *to = quoted;
-	*to++ = '\'';
-	for (; *text; text++) {
-		to = *text == '\'' ? stpcpy(to, "'\\''") : (*to = *text, to + 1);
-	}
-	*to++ = '\'';
-	*to = '\0';
-	return quoted;
-}
-
 /* ---- refusals ---- */
 
 static bool refuse_pin(const struct decision *decision, struct error *err)
@@ -81,8 +68,8 @@ static bool refuse_revoked(const struct decision *decision, struct error *err)
 
 static bool refuse_changed(const struct decision *decision, struct error *err)
 {
-	char *file = quote(decision->finding.file);
-	char *name = quote(decision->name);
+	char *file = shell_quote(decision->finding.file);
+	char *name = shell_quote(decision->name);
 	bool has_authority = decision->finding.has_authority;
 	error_set_reason(err, ERROR_DENIED, "HOST_KEY_MISMATCH",
 		"the key of %s is not the one that is known: it is %s %s, and %s:%zu has %s. "
@@ -127,8 +114,8 @@ static bool refuse_unknown(const struct decision *decision, struct error *err)
 	const char *path =
 		target->user_known_hosts_files ? target->user_known_hosts_files[0] : NULL;
 	char *line = known_hosts_line(target, decision->key);
-	char *quoted_line = quote(line);
-	char *file = quote(path ? path : "known_hosts");
+	char *quoted_line = shell_quote(line);
+	char *file = shell_quote(path ? path : "known_hosts");
 	char command[ERROR_TEXT_MAX - 256];
 	int len = snprintf(command, sizeof(command), "echo %s >> %s", quoted_line, file);
 	if (len >= (int)sizeof(command) || len < 0) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/shell_quote.h"
 #include "base/words.h"
 #include "providers/ssh/known_hosts.h"
 #include "providers/ssh/openssh_askpass.h"
@@ -44,16 +45,6 @@ static void put_quoted(struct buf *buf, const char *text)
 		put(buf, *text == '%' ? "%%" : (const char[]){*text, '\0'});
 	}
 	put_char(buf, '"');
-}
-
-/* As sh(1) reads words. */
-static void put_shell_word(struct buf *buf, const char *word)
-{
-	put_char(buf, '\'');
-	for (; *word; word++) {
-		put(buf, *word == '\'' ? "'\\''" : (const char[]){*word, '\0'});
-	}
-	put_char(buf, '\'');
 }
 
 static const char *terminated(struct buf *buf)
@@ -243,10 +234,9 @@ static void add_via(char ***argv, const struct ssh_target *target, int prompts)
 	}
 	add_target(&words, via, prompts);
 	for (char **word = words; *word; word++) {
-		struct buf quoted ATTR_CLEANUP(buf_finish);
-		buf_init(&quoted, OPTION_MAX);
-		put_shell_word(&quoted, *word);
-		put_literal(&line, terminated(&quoted));
+		char *quoted = shell_quote(*word);
+		put_literal(&line, quoted);
+		free(quoted);
 		put(&line, word[1] ? " " : "");
 	}
 	words_free(words);

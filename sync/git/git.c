@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
-
 enum {
 	BYTES_MAX_DEFAULT_GIB = 20,
 	TIMEOUT_DEFAULT_MS = 60000,
@@ -96,16 +94,11 @@ void git_end(struct git_transport *git, const struct error *err)
 void git_tell_user(struct git_transport *git, const char *format, ...)
 {
 	char text[TRANSPORT_NOTE_MAX];
-	char *note = git->collecting.result.note;
-	size_t len = strlen(note);
 	va_list args;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	if (*text && !strstr(note, text)) {
-		snprintf(note + len, TRANSPORT_NOTE_MAX - len, "%s%s", len > 0 ? "; " : "", text);
-		note[utf8_whole_length(span_of(note))] = '\0';
-	}
+	transport_note_add(git->collecting.result.note, text);
 }
 
 bool git_open_store(struct git_transport *git, struct error *err)

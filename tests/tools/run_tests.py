@@ -53,6 +53,8 @@ NOT_UNDER_VALGRIND = [
 UNDER_TSAN = ['unit-pool', 'unit-pool_end']
 ALSO_UNDER_TSAN = ['unit-keeper', 'unit-record_saver', 'unit-store_prune', 'unit-workspace']
 
+LONGEST_SHOWN = 12
+
 CASES = re.compile(r'^cases: (\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
 CMOCKA_PASSED = re.compile(r'^\[  PASSED  \] (\d+) test', re.M)
 CMOCKA_FAILED = re.compile(r'^\[  FAILED  \] (?:.*: )?(\d+) test', re.M)
@@ -123,6 +125,13 @@ def names_of(build, suite, left_out):
             and not any(fnmatch.fnmatch(test['name'], pattern) for pattern in left_out)]
 
 
+def longest(entries):
+    """The programs that took longest beside the others, with their seconds."""
+    ordered = sorted(entries, key=lambda entry: entry['duration'], reverse=True)
+    return ', '.join(f'{entry["name"].split(" / ")[-1]} {entry["duration"]:.0f}'
+                     for entry in ordered[:LONGEST_SHOWN])
+
+
 def text_of(entry):
     return entry.get('stdout', '') + '\n' + entry.get('stderr', '')
 
@@ -156,6 +165,7 @@ def meson_test(count, title, build, *arguments, names=(), **variables):
                   count_cases(entry['result'], text), text)
     print(f'{title}: {count.passed - before[0]} passed, {count.failed - before[1]} failed '
           f'({time.monotonic() - started:.0f} s)', flush=True)
+    print(f'longest in {title}: {longest(entries)}', flush=True)
 
 
 def run_program(count, title, *argv):
