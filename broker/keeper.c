@@ -10,6 +10,8 @@
 #include "base/words.h"
 #include "broker/timestamp.h"
 
+enum { WHAT_MAX = 320 };
+
 struct task *keeper_task(struct keeper *keeper)
 {
 	return LIST_FIRST(&keeper->tasks, struct task, link);
@@ -109,18 +111,27 @@ void keeper_sync_keep(struct keep *keep)
 	workspace_sync(keep->workspace, &order, on_synced, keep);
 }
 
-/* What could not be read would go with a sandbox that goes: that is no last sync. */
+/* What is in a sandbox that goes alone would go with it: that is no last sync. */
 static bool is_whole(const struct keep *keep, const struct task *task,
 	const struct sync_result *result, struct error *err)
 {
 	bool would_go = keep->keeper->config.settings->persistence == PERSISTENCE_TRANSIENT;
-	if (task->kind != TASK_CLOSE || !would_go || result->left == 0) {
+	char what[WHAT_MAX];
+	if (task->kind != TASK_CLOSE || !would_go || (result->left == 0 && !result->commits_left)) {
 		return true;
 	}
+	if (result->left > 0) {
+		snprintf(what, sizeof(what),
+			"%zu of the files in the sandbox cannot be read there (the first: %s)",
+			result->left, result->first_left);
+	} else {
+		snprintf(
+			what, sizeof(what), "commits in the sandbox could not be taken from there");
+	}
 	return error_set(err, ERROR_DENIED,
-		"%zu of the files in the sandbox cannot be read there (the first: %s), and would "
-		"go with it. They are in %s; acp-broker sessions discard %s gives them up",
-		result->left, result->first_left, keep->record.runtime_root, keep->record.id);
+		"%s, and would go with it. They are in %s; acp-broker sessions discard %s gives "
+		"them up",
+		what, keep->record.runtime_root, keep->record.id);
 }
 
 static void on_synced(void *data, const struct sync_result *result, const struct error *err)

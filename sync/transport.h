@@ -65,6 +65,7 @@ struct transport_collected {
 	uint64_t received_bytes;
 	char note[TRANSPORT_NOTE_MAX]; // what the user should be told once; "" for nothing
 	struct transport_left left;
+	bool commits_left; // some of the agent's could not be taken, and are there alone
 };
 typedef void transport_collect_done(
 	void *data, const struct transport_collected *collected, const struct error *err);

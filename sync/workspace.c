@@ -147,6 +147,7 @@ void workspace_succeed(struct workspace *workspace)
 		.followed = round->followed,
 		.left = workspace->left.count,
 		.first_left = workspace->left.first,
+		.commits_left = workspace->commits_left,
 		.sent_bytes = workspace->sent_bytes,
 		.received_bytes = workspace->received_bytes,
 		.duration_ms = clock_now_ms() - workspace->started_ms,

@@ -89,6 +89,7 @@ struct sync_result {
 	size_t followed;        // the same, that were followed as the order said
 	size_t left;            // what could not be read in the runtime, and is there alone
 	const char *first_left; // of these, for people; "" for none
+	bool commits_left;      // commits of the agent's that could not be taken are there alone
 	uint64_t sent_bytes, received_bytes;
 	long long duration_ms;
 	unsigned checkpoint; // the number of the one that has this tree

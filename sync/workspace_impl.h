@@ -61,6 +61,7 @@ struct workspace {
 	char told[ROUND_NOTE_MAX];  // what the last sync has noted: the same is not told again
 	struct transport_left left; // in the runtime, by the last collect
 	uint64_t told_left;         // left.print of the last sync
+	bool commits_left;          // by the last collect
 	unsigned told_excess;       // round.told_excess of all before
 	unsigned checkpoint;
 	bool has_target;           // back_to is known

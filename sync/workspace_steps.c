@@ -194,6 +194,7 @@ static void on_collected(
 	/* What that of another try, or of a sync that has failed, has found was not told yet. */
 	transport_note_add(workspace->note, collected->note);
 	workspace->left = collected->left;
+	workspace->commits_left = collected->commits_left;
 	join(workspace);
 }
 

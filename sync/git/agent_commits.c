@@ -295,9 +295,11 @@ static void keep_branches(struct git_transport *git)
 			git_tell_user(git, "the agent's branch %.100s was not taken: %.200s", name,
 				why.text);
 			free(name);
+			git->collecting.result.commits_left = true;
 		}
 	}
 	if (arrival->dropped > 0) {
+		git->collecting.result.commits_left = true;
 		git_tell_user(git, "%zu branches of the agent's were not taken: they are too many",
 			arrival->dropped);
 	}
@@ -319,6 +321,7 @@ bool git_refuse_commits(struct git_transport *git, const struct error *why, stru
 {
 	git_drop_commits(git);
 	git_discard_received(git);
+	git->collecting.result.commits_left = true;
 	git_tell_user(git, "the agent's commits were not taken: %.200s", why->text);
 	return git_open_store(git, err);
 }

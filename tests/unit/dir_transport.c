@@ -45,8 +45,9 @@ static void do_collect(struct dir_transport *dir)
 		dir->collected(dir->data, NULL, &err);
 		return;
 	}
-	struct transport_collected collected = {
-		.tree = snapshot.tree, .received_bytes = snapshot.bytes};
+	struct transport_collected collected = {.tree = snapshot.tree,
+		.received_bytes = snapshot.bytes,
+		.commits_left = dir_transport_hooks.commits_left};
 	for (const char *const *path = dir_transport_hooks.left; path && *path; path++) {
 		transport_left_add(&collected.left, *path);
 	}

@@ -17,6 +17,7 @@ struct dir_transport_hooks {
 	bool holds;                       // what is asked for waits for dir_transport_release
 	struct transport *held;
 	const char *const *left; // paths that the next collects leave out, to NULL; or NULL
+	bool commits_left;       // as by the next collects
 };
 extern struct dir_transport_hooks dir_transport_hooks;
 

@@ -132,6 +132,19 @@ static void test_what_cannot_be_read_in_a_transient_sandbox_keeps_it(void **stat
 	assert_int_equal(fixture->destroys, 0);
 }
 
+static void test_commits_that_could_not_be_taken_keep_a_transient_sandbox(void **state)
+{
+	struct fixture *fixture = *state;
+	open_root(fixture, "a");
+	dir_transport_hooks.commits_left = true;
+	close_keeper(fixture);
+	assert_false(fixture->is_ok);
+	assert_int_equal(fixture->destroys, 0);
+	assert_int_equal(record_of(fixture, "a")->state, RECORD_FAILED);
+	assert_string_equal(fixture->record.receipt.runtime_tree, "");
+	assert_non_null(strstr(fixture->record.error, "commits in the sandbox"));
+}
+
 /* Writes the record of another broker that lives as long as the descriptor. */
 static int other_broker(struct fixture *fixture, enum record_state record_state)
 {
@@ -286,6 +299,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		KEEPER_TEST(test_a_transient_sandbox_ends_once_everything_is_here),
 		KEEPER_TEST(test_what_cannot_be_read_in_a_transient_sandbox_keeps_it),
+		KEEPER_TEST(test_commits_that_could_not_be_taken_keep_a_transient_sandbox),
 		KEEPER_TEST(test_a_sandbox_that_could_not_be_collected_stays),
 		KEEPER_TEST(test_a_sandbox_that_another_broker_works_in_stays),
 		KEEPER_TEST(test_a_sandbox_that_another_broker_is_about_to_use_stays),

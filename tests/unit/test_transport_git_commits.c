@@ -174,6 +174,12 @@ static void test_commits_that_no_tree_can_have_are_left_where_they_are(void **st
 	assert_paths(stage->place, &there, "a\nb\nfine\n");
 	assert_commits(stage, "");
 	assert_non_null(strstr(stage->collected.note, "commits were not taken"));
+	assert_true(stage->collected.commits_left);
+	stage_collect(stage, &there); // they still are
+	assert_true(stage->collected.commits_left);
+	stage_there(stage, "git update-ref -d refs/heads/evil");
+	stage_collect(stage, &there);
+	assert_false(stage->collected.commits_left);
 	place_run(stage->place, "git --git-dir=../state/store fsck --strict");
 }
 

@@ -115,6 +115,7 @@ static void test_a_branch_that_cannot_be_kept_is_told(void **state)
 			   "echo z > z; git add z; git commit -qm other");
 	stage_collect(stage, &tree);
 	assert_non_null(strstr(stage->collected.note, "branch main was not taken: "));
+	assert_true(stage->collected.commits_left);
 	place_run(stage->place, "rm -r ../state/store/refs/acp-broker/agent/main*;"
 				"git --git-dir=../state/store fsck --strict");
 	assert_kept(stage, "zother other\n");
