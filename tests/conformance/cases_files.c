@@ -122,21 +122,22 @@ static void writes_keep_permission_bits(struct world *world)
 static void writes_of_one_path_are_in_order(struct world *world)
 {
 	enum { COUNT = 30 };
+	int count = world_many(world, COUNT);
 	struct outcome outcomes[COUNT] = {0};
 	char text[16];
-	for (int i = 0; i < COUNT; i++) {
+	for (int i = 0; i < count; i++) {
 		snprintf(text, sizeof(text), "%d", i);
 		assert_non_null(sandbox_write_file(world->sandbox, world_path(world, "file"),
 			span_of(text), outcome_on_done, &outcomes[i]));
 	}
-	for (int i = 0; i < COUNT; i++) {
+	for (int i = 0; i < count; i++) {
 		world_run_until(world, &outcomes[i].is_done);
 		assert_true(outcomes[i].is_ok);
-		for (int k = i + 1; k < COUNT && !outcomes[i + 1].is_done; k++) {
+		for (int k = i + 1; k < count && !outcomes[i + 1].is_done; k++) {
 			assert_false(outcomes[k].is_done);
 		}
 	}
-	expect_content(world, world_path(world, "file"), "29");
+	expect_content(world, world_path(world, "file"), text);
 }
 
 static void a_cancelled_write_lets_the_next_go_on(struct world *world)
@@ -236,13 +237,14 @@ static void stat_tells_type_size_and_mode(struct world *world)
 static void many_operations_at_once(struct world *world)
 {
 	enum { COUNT = 300 };
+	int count = world_many(world, COUNT);
 	world_shell(world, "echo same > file");
 	struct outcome *outcomes = mem_alloc_zero(COUNT * sizeof(*outcomes));
-	for (int i = 0; i < COUNT; i++) {
+	for (int i = 0; i < count; i++) {
 		assert_non_null(sandbox_read_file(world->sandbox, world_path(world, "file"), 100,
 			outcome_on_read, &outcomes[i]));
 	}
-	for (int i = 0; i < COUNT; i++) {
+	for (int i = 0; i < count; i++) {
 		world_run_until(world, &outcomes[i].is_done);
 		assert_true(outcomes[i].is_ok);
 		assert_int_equal(outcomes[i].content.len, 5);

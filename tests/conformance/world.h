@@ -30,6 +30,8 @@ struct subject {
 	const char *isolation; // a key of the profile's; may be NULL
 	/* Its processes have a mark in their environment, and no guard that reaps them. */
 	bool is_marked;
+	/* Its table is made in parts, one a day: others have the same code below. */
+	bool is_in_parts;
 };
 
 struct world {
@@ -47,6 +49,9 @@ struct world {
 };
 
 enum { DEADLINE_MS = 30000 };
+
+/* How many of something are made at once: where each is several processes there, fewer do. */
+int world_many(const struct world *world, int count);
 
 /* cmocka's set-up and tear-down of a case; the state is the world. */
 int world_set_up(void **state);

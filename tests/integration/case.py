@@ -27,6 +27,16 @@ AGENT = program('ACP_SCRIPTED_AGENT', 'tests/agent/scripted-agent')
 SANITIZED = os.environ.get('ACP_SANITIZED') == '1'
 PATIENCE = 4.0 if SANITIZED else 1.0
 
+# What takes longest is made in parts, one a day (tests/tools/run_tests.py); unset: all of it.
+PARTS = 3
+PART = int(os.environ['ACP_PART']) if os.environ.get('ACP_PART') else None
+
+
+def part_of(items):
+    """Today's part of a list that is the same each time."""
+    return list(items)[PART % PARTS::PARTS] if PART is not None else list(items)
+
+
 # A session's end is decided by deadlines; these are short, so that a test can wait for them.
 SHORT_DEADLINES = {
     'stop-eof-timeout': '300ms',

@@ -9,7 +9,7 @@ import functools
 
 import test_transcripts
 
-from case import SANITIZED, main
+from case import SANITIZED, main, part_of
 from ssh_case import SshCase
 from together import Together
 
@@ -69,10 +69,11 @@ def by_openssh(base):
 
 def load_tests(loader, _tests, _pattern):
     classes = [Methods, Bytes, Sessions]
-    if not SANITIZED:
-        classes += [by_openssh(one) for one in classes]
-    return Together(AT_ONCE, (test for one in classes
-                              for test in loader.loadTestsFromTestCase(one)))
+    others = [] if SANITIZED else [by_openssh(one) for one in classes]
+    return Together(AT_ONCE, [*(test for one in classes
+                                for test in loader.loadTestsFromTestCase(one)),
+                              *part_of(test for one in others
+                                       for test in loader.loadTestsFromTestCase(one))])
 
 
 if __name__ == '__main__':

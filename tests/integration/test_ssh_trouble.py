@@ -9,7 +9,7 @@ import os
 
 import processes
 
-from case import PATIENCE, SANITIZED, main
+from case import PATIENCE, SANITIZED, main, part_of
 from ssh_scene import BIG, Scene
 from together import Together
 
@@ -262,9 +262,10 @@ for one in (ByLibssh2, ByOpenssh, RsyncByLibssh2):
 
 def load_tests(loader, _tests, _pattern):
     # With sanitizers it is the broker's own code that matters, and each scene takes longer.
-    clients = [ByLibssh2] if SANITIZED else [ByLibssh2, ByOpenssh, RsyncByLibssh2]
-    return Together(AT_ONCE, (test for one in clients
-                              for test in loader.loadTestsFromTestCase(one)))
+    others = [] if SANITIZED else [ByOpenssh, RsyncByLibssh2]
+    return Together(AT_ONCE, [*loader.loadTestsFromTestCase(ByLibssh2),
+                              *part_of(test for one in others
+                                       for test in loader.loadTestsFromTestCase(one))])
 
 
 if __name__ == '__main__':

@@ -6,7 +6,7 @@ import test_deletions
 import test_sync
 import test_turns
 
-from case import SANITIZED, main
+from case import SANITIZED, main, part_of
 from ssh_case import SshCase
 from together import Together
 
@@ -41,9 +41,11 @@ def load_tests(loader, _tests, _pattern):
     many = [test_sync.Checkpoints, test_turns.Shown, test_turns.Failed, test_turns.Overlapping,
             test_turns.Cancelled, test_turns.Interrupted, test_deletions.Stuck]
     classes = [far(one, 'libssh2') for one in [*few, *([] if SANITIZED else many)]]
-    classes += [] if SANITIZED else [far(one, 'openssh') for one in few]
-    return Together(AT_ONCE, (test for one in classes
-                              for test in loader.loadTestsFromTestCase(one)))
+    others = [] if SANITIZED else [far(one, 'openssh') for one in few]
+    return Together(AT_ONCE, [*(test for one in classes
+                                for test in loader.loadTestsFromTestCase(one)),
+                              *part_of(test for one in others
+                                       for test in loader.loadTestsFromTestCase(one))])
 
 
 if __name__ == '__main__':

@@ -10,6 +10,7 @@ import functools
 import re
 
 import case
+from case import part_of
 from faults_survey import spread
 from faults_trial import why_no_ptrace
 from sync_trial import Trials, call_failed, made, other_side_killed, pack_killed, refused, strace
@@ -32,11 +33,11 @@ LINE = re.compile(r'(\d+) +[a-z0-9]+\(')
 
 class Cut(Trials):
     def test_the_disk_is_full_or_broken_at_every_point(self):
-        self.run_trials([functools.partial(refused, point, count, action)
-                         for point, can_fail in sorted(self.points.items()) if can_fail
-                         if not point.startswith(('stream', 'daytona'))
-                         for count, action in (
-                             (1, 'enospc'), ((self.counts[point] + 1) // 2, 'eio'))])
+        self.run_trials(part_of(functools.partial(refused, point, count, action)
+                                for point, can_fail in sorted(self.points.items()) if can_fail
+                                if not point.startswith(('stream', 'daytona'))
+                                for count, action in (
+                                    (1, 'enospc'), ((self.counts[point] + 1) // 2, 'eio'))))
 
     def test_the_stream_is_cut(self):
         self.run_trials([functools.partial(refused, point, place + 1, 'eio')
@@ -44,8 +45,8 @@ class Cut(Trials):
                          for place in spread(self.counts[point] // 2, MOST_CUTS)])
 
     def test_the_other_side_is_killed(self):
-        self.run_trials([functools.partial(other_side_killed, point, names)
-                         for names in OTHER_SIDES.values() for point in SCRIPT_POINTS])
+        self.run_trials(part_of(functools.partial(other_side_killed, point, names)
+                                for names in OTHER_SIDES.values() for point in SCRIPT_POINTS))
 
     def test_our_own_git_is_killed(self):
         self.run_first_syncs([functools.partial(pack_killed)])
@@ -53,9 +54,9 @@ class Cut(Trials):
     def test_system_calls_fail(self):
         self.assertIsNone(why_no_ptrace())
         hits = []
-        trials = [functools.partial(call_failed, call, way, place + 1, hits)
-                  for call, ways in CALLS.items() for way in ways
-                  for place in spread(self.most_calls(call), MOST_CALLS)]
+        trials = part_of(functools.partial(call_failed, call, way, place + 1, hits)
+                         for call, ways in CALLS.items() for way in ways
+                         for place in spread(self.most_calls(call), MOST_CALLS))
         self.run_trials(trials)
         print(f'{self.id()}: {sum(hits)} of {len(hits)} met their fault', flush=True)
         self.assertGreater(sum(hits), len(hits) * 0.3)

@@ -8,6 +8,7 @@ another one: nothing is lost, both sides are whole, the store is sound, nothing 
 import functools
 
 import case
+from case import part_of
 from sync_trial import Trials, killed, killed_twice
 
 LATE = 12  # a point is killed at when it is reached first, and last but no later than this
@@ -35,17 +36,18 @@ class Killed(Trials):
         self.assertEqual(synced, set(self.counts) | set(self.first))
 
     def test_at_every_point(self):
-        self.run_trials([functools.partial(killed, point, count)
-                         for point, total in sorted(self.counts.items())
-                         if not point.startswith('stream')
-                         for count in sorted({1, min(total, LATE)})])
+        places = [(point, count) for point, total in sorted(self.counts.items())
+                  if not point.startswith('stream')
+                  for count in sorted({1, min(total, LATE)})]
+        self.run_trials([functools.partial(killed, *place) for place in part_of(places)])
 
     def test_twice(self):
         self.run_trials([functools.partial(killed_twice, *points) for points in TWICE])
 
     def test_at_the_points_of_the_first_sync(self):
-        self.run_first_syncs([functools.partial(killed, point, count) for point in FIRST_POINTS
-                              for count in {1, min(self.first[point] // 2, LATE) or 1}])
+        places = [(point, count) for point in FIRST_POINTS
+                  for count in sorted({1, min(self.first[point] // 2, LATE) or 1})]
+        self.run_first_syncs([functools.partial(killed, *place) for place in part_of(places)])
 
 
 if __name__ == '__main__':

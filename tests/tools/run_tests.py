@@ -53,6 +53,23 @@ NOT_UNDER_VALGRIND = [
 UNDER_TSAN = ['unit-pool', 'unit-pool_end']
 ALSO_UNDER_TSAN = ['unit-keeper', 'unit-record_saver', 'unit-store_prune', 'unit-workspace']
 
+# A third of these is run each day: they take long, and show once more, in a harder way or for
+# another client, what those show that are run each time. Some others make a part of their cases a
+# day by themselves (tests/integration/case.py, tests/conformance/main.c).
+PARTS = 3
+IN_TURN = [
+    'bench', 'daytona-faults', 'daytona-killed', 'daytona-life', 'daytona-lost', 'daytona-many',
+    'integration-children_killed', 'integration-commands_killed', 'integration-kill_matrix',
+    'integration-pause', 'integration-ssh_sizes', 'interop-daytona_pair',
+    'interop-reference_restore', 'interop-ssh_pair', 'soak-short', 'unit-apply_saved',
+    'unit-ssh_exec*-openssh', 'unit-ssh_exec*-apart', 'unit-ssh_exec*-pipe*',
+]
+IN_TURN_UNDER_ASAN = [
+    'conformance-*', 'daytona-*', 'integration-*', 'interop-*', 'soak-*', 'unit-apply_*',
+    'unit-process_kill', 'unit-ssh_*', 'unit-sync_random', 'unit-transport_*',
+]
+IN_TURN_UNDER_VALGRIND = ['unit-*']
+
 LONGEST_SHOWN = 12
 
 CASES = re.compile(r'^cases: (\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
@@ -122,7 +139,7 @@ def names_of(build, suite, left_out):
                           capture_output=True, text=True).stdout
     return [test['name'] for test in json.loads(told)
             if (suite is None or f'acp-broker:{suite}' in test['suite'])
-            and not any(fnmatch.fnmatch(test['name'], pattern) for pattern in left_out)]
+            and not matches(test['name'], left_out)]
 
 
 def longest(entries):
@@ -130,6 +147,20 @@ def longest(entries):
     ordered = sorted(entries, key=lambda entry: entry['duration'], reverse=True)
     return ', '.join(f'{entry["name"].split(" / ")[-1]} {entry["duration"]:.0f}'
                      for entry in ordered[:LONGEST_SHOWN])
+
+
+def matches(name, patterns):
+    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+
+
+def todays(names, in_turn):
+    """The names but for those in turn whose day it is not."""
+    part = os.environ.get('ACP_PART')
+    if part is None:
+        return names
+    waiting = [name for name in names if matches(name, in_turn)]
+    todays_own = waiting[int(part) % PARTS::PARTS]
+    return [name for name in names if name not in waiting or name in todays_own]
 
 
 def text_of(entry):
@@ -200,17 +231,26 @@ def main():
         run_program(count, 'style', *python, str(tools / 'check_style.py'))
     if 'lint' in stages:
         run_program(count, 'lint', *python, str(tools / 'lint.py'), chosen.build)
+    if chosen.whole:
+        os.environ.pop('ACP_PART', None)
+    else:
+        os.environ.setdefault('ACP_PART', str(int(time.time()) // 86400 % PARTS))
+        print(f'part {os.environ["ACP_PART"]} of 0 to {PARTS - 1} of what takes longest '
+              '(ACP_PART=N chooses one, --whole takes all)', flush=True)
     if 'build' in stages:
-        meson_test(count, 'tests', chosen.build, *beside)
+        meson_test(count, 'tests', chosen.build, *beside,
+                   names=todays(names_of(chosen.build, None, []), IN_TURN))
     if 'asan' in stages:
         meson_test(count, 'tests under ASan and UBSan', chosen.asan, *beside,
-                   '--timeout-multiplier', '3', names=names_of(chosen.asan, None, not_asan))
+                   '--timeout-multiplier', '3', names=todays(
+                       names_of(chosen.asan, None, not_asan), IN_TURN_UNDER_ASAN))
     if 'valgrind' in stages:
         meson_test(count, 'unit tests under valgrind', chosen.build,
                    '--timeout-multiplier', '10', '--wrapper',
                    'valgrind --quiet --error-exitcode=99 --leak-check=full --trace-children=no '
                    f'--suppressions={ROOT}/tests/tools/valgrind.supp',
-                   names=names_of(chosen.build, 'unit', not_valgrind),
+                   names=todays(names_of(chosen.build, 'unit', not_valgrind),
+                                IN_TURN_UNDER_VALGRIND),
                    ACP_SYNC_HISTORIES='50')
     if 'tsan' in stages:
         meson_test(count, 'unit tests under TSan', chosen.tsan, '--timeout-multiplier', '5',
