@@ -334,7 +334,7 @@ class Sessions(Transcript):
     def test_requests_under_way_at_once_with_the_same_id(self):
         def conversation(client):
             session = self.open(client)
-            client.start_prompt(session, 'sleep 300', 'say slow', request_id=b'"same"')
+            client.start_prompt(session, 'sleep 1500', 'say slow', request_id=b'"same"')
             client.start('_echo', {'n': 1}, request_id=b'"same"')
             client.wait_for(lambda m: m.is_response and 'stopReason' in m.value['result'])
         self.same(conversation, hops=False)
