@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/point.h"
 #include "base/words.h"
 #include "sync/rsync/rsync.h"
 #include "sync/snapshot.h"
@@ -49,6 +50,7 @@ static bool take_snapshot(struct rsync_transport *rsync, struct error *err)
 		rsync->was_told = true;
 	}
 	rsync->note[0] = '\0';
+	point("mirror.taken");
 	return mirror_set_state(&rsync->mirror, &rsync->store, MIRROR_IS, &result->tree, err);
 }
 
@@ -102,6 +104,7 @@ static void leave_out(struct rsync_transport *rsync)
 
 static void look_at_pulled(struct rsync_transport *rsync)
 {
+	point("rsync.pulled");
 	if (rsync->collecting.is_partial) {
 		rsync_find_unreadable(rsync, leave_out);
 	} else {
@@ -135,6 +138,7 @@ static void pull(struct rsync_transport *rsync)
 	rsync_add_far(&words, rsync->request.runtime_root, "/");
 	words_append(&words, "./mirror/");
 	rsync_run_around(rsync, words, false, judge_pull, look_at_pulled);
+	point("rsync.pulling");
 }
 
 /* ---- beginning ---- */
@@ -161,6 +165,7 @@ static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, s
 				   &rsync->mirror, &rsync->store, &store_empty_tree, base, err))) {
 		return false;
 	}
+	point("mirror.opened");
 	rsync->delivering.is_recovery =
 		mirror_state(&rsync->mirror, &rsync->store, &is) == MIRROR_BUSY;
 	return rsync_write_filter(rsync, &base, 1, true, err);

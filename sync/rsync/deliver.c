@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/point.h"
 #include "base/words.h"
 #include "sync/id.h"
 #include "sync/rsync/narrow.h"
@@ -31,6 +32,7 @@ static void deliver_done(struct rsync_transport *rsync)
 static bool work_finish(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
 {
 	const struct rsync_delivering *delivering = &rsync->delivering;
+	point("rsync.settled");
 	if (delivering->found.members == 0) {
 		return mirror_set_state(
 			&rsync->mirror, &rsync->store, MIRROR_IS, &delivering->to, err);
@@ -58,6 +60,7 @@ static bool judge_push(
 
 static void pushed(struct rsync_transport *rsync)
 {
+	point("rsync.pushed");
 	if (rsync->delivering.is_settled) {
 		finish(rsync);
 	} else {
@@ -85,6 +88,7 @@ static void push(struct rsync_transport *rsync)
 	words_append(&words, "./mirror/");
 	rsync_add_far(&words, rsync->request.runtime_root, "/");
 	rsync_run_around(rsync, words, true, judge_push, pushed);
+	point("rsync.pushing");
 }
 
 /* ---- the mirror ---- */
@@ -110,10 +114,18 @@ static bool work_apply(struct rsync_transport *rsync, struct remote_ends *ends, 
 	struct rsync_delivering *delivering = &rsync->delivering;
 	const git_oid *trees[] = {&delivering->from, &delivering->to};
 	rules_append(&delivering->was, &rsync->filter.all);
-	return write_rules(rsync, err) && rsync_forget_print(rsync, err) &&
-	       mirror_save(&rsync->mirror, &rsync->store, trees[0], trees[1], err) &&
-	       mirror_set_state(&rsync->mirror, &rsync->store, MIRROR_BUSY, NULL, err) &&
-	       mirror_apply(&rsync->mirror, &rsync->store, trees[0], trees[1], err);
+	if (!write_rules(rsync, err) || !rsync_forget_print(rsync, err) ||
+		!mirror_save(&rsync->mirror, &rsync->store, trees[0], trees[1], err)) {
+		return false;
+	}
+	point("mirror.saved");
+	if (!mirror_set_state(&rsync->mirror, &rsync->store, MIRROR_BUSY, NULL, err)) {
+		return false;
+	}
+	point("mirror.busy");
+	bool applied = mirror_apply(&rsync->mirror, &rsync->store, trees[0], trees[1], err);
+	point("mirror.applied");
+	return applied;
 }
 
 static void apply(struct rsync_transport *rsync)

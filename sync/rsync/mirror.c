@@ -11,6 +11,7 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "base/point.h"
 #include "sync/apply.h"
 #include "sync/git/trees.h"
 #include "sync/rsync/mirror_walk.h"
@@ -137,7 +138,8 @@ bool mirror_set_state(struct mirror *mirror, struct store *store, enum mirror_st
 		return error_set_errno(err, errno, "writing %s/state", mirror->folder);
 	}
 	return fd_write_all(fd, span_of(text), err) &&
-	       (renameat(mirror->fd, "state.new", mirror->fd, "state") == 0 ||
+	       ((!point("mirror.marking") &&
+			renameat(mirror->fd, "state.new", mirror->fd, "state") == 0) ||
 		       error_set_errno(err, errno, "writing %s/state", mirror->folder));
 }
 

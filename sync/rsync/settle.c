@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/point.h"
 #include "base/words.h"
 #include "sync/rsync/mirror_walk.h"
 #include "sync/rsync/rsync.h"
@@ -103,6 +104,7 @@ static bool judge_put_back(
 
 static void put_back(struct rsync_transport *rsync)
 {
+	point("rsync.fetched");
 	char option[FILE_PATH_MAX + 64];
 	if (rsync->delivering.found.members + rsync->delivering.found.parked == 0) {
 		settled(rsync);

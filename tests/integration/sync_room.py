@@ -113,6 +113,8 @@ def merged(base, local, runtime):
 class Room(Case):
     """One workspace, its copy, and one broker after the other."""
 
+    transport = 'git'
+
     def runTest(self):
         """Never run; unittest wants one."""
 
@@ -124,7 +126,8 @@ class Room(Case):
         self.runtime = None
         self.wrapper = []
         self.path = self.dir / 'config-copy'
-        values = dict(case.SHORT_DEADLINES, isolation='copy', big_file='64k')
+        values = dict(case.SHORT_DEADLINES, isolation='copy', big_file='64k',
+                      transport=self.transport)
         self.path.write_text('[profile "copy"]\n' + ''.join(
             f'\t{name.replace("_", "-")} = {value}\n' for name, value in values.items()))
 

@@ -19,9 +19,9 @@ FIRST_POINTS = ('store.folders', 'object.writing', 'object.renamed', 'store.rena
                 'import.sending', 'import.sent', 'deliver.asked', 'deliver.done', 'history.sent',
                 'base.set', 'checkpoint.added', 'keeper.saved', 'keeper.synced', 'record.renamed')
 
-# Those that no sync comes by: test_commands_killed.py has them, test_announced.py and
-# tests/daytona/test_killed.py.
-ELSEWHERE = ('command.', 'take.', 'back.', 'daytona.', 'keeper.end', 'keeper.looked')
+# Those that no sync by git comes by: test_rsync_killed.py has them, test_commands_killed.py,
+# test_announced.py and tests/daytona/test_killed.py.
+ELSEWHERE = ('rsync.', 'mirror.', 'command.', 'take.', 'back.', 'daytona.', 'keeper.end', 'keeper.looked')
 
 TWICE = (('slot.exchanged', 'apply.swept'), ('slot.taken', 'apply.noted'),
          ('apply.done', 'apply.swept'), ('park.kept', 'park.written'),

@@ -1,0 +1,50 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+What test_sync_killed.py and test_sync_cut.py do to a sync by git, done to one by rsync at the
+points that are its own: nothing is lost, both sides are whole, nothing lies about.
+"""
+
+import functools
+
+import case
+import sync_room
+from case import part_of
+from sync_trial import Trials, killed, killed_twice, refused
+
+LATE = 12  # a point is killed at when it is reached first, and last but no later than this
+OURS = ('rsync.', 'mirror.')
+TWICE = (('rsync.pushing', 'rsync.fetched'), ('mirror.busy', 'rsync.pulling'),
+         ('rsync.pushed', 'rsync.pulled'), ('mirror.applied', 'mirror.taken'))
+
+
+class ByRsync(Trials):
+    @classmethod
+    def setUpClass(cls):
+        sync_room.Room.transport = 'rsync'
+        super().setUpClass()
+        cls.ours = {name for name in cls.points if name.startswith(OURS)}
+
+    def test_every_point_is_reached(self):
+        self.assertGreaterEqual(len(self.ours), 10)
+        self.assertEqual(self.ours - set(self.counts) - set(self.first), set())
+
+    def test_killed_at_every_point(self):
+        self.run_trials(part_of(functools.partial(killed, point, count)
+                                for point in sorted(self.ours & set(self.counts))
+                                for count in sorted({1, min(self.counts[point], LATE)})))
+
+    def test_killed_twice(self):
+        self.run_trials(part_of(functools.partial(killed_twice, *points) for points in TWICE))
+
+    def test_killed_in_the_first_sync(self):
+        self.run_first_syncs(part_of(functools.partial(killed, point, 1)
+                                     for point in sorted(self.ours & set(self.first))))
+
+    def test_the_disk_is_full_or_broken(self):
+        self.run_trials([functools.partial(refused, 'mirror.marking', count, action)
+                         for count, action in ((1, 'enospc'), (2, 'eio'))])
+
+
+if __name__ == '__main__':
+    case.main()
