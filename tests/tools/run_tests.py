@@ -43,7 +43,8 @@ NOT_UNDER_ASAN = [
 ]
 NOT_UNDER_VALGRIND = [
     'unit-daytona_api_secret',  # reads all the memory there is
-    'unit-apply_saved', 'unit-json_memory', 'unit-process_kill', 'unit-ssh_clients',
+    'unit-apply_saved', 'unit-json_memory', 'unit-process_kill', 'unit-ssh_apart',
+    'unit-ssh_clients',
     'unit-ssh_exec*', 'unit-ssh_host', 'unit-ssh_libssh2*', 'unit-ssh_openssh',
     'unit-ssh_stress*', 'unit-target_refused', 'unit-transport_git*', 'unit-transport_rsync*',
     'unit-tree_view',
