@@ -21,6 +21,7 @@ PROFILES = {
     'ssh': {'backend': 'ssh', 'host': 'box', 'ssh-client': 'libssh2', 'link-grace': '20s',
             'channel-timeout': '20s', 'start-timeout': '30s'},
 }
+PROFILES['ssh-rsync'] = {**PROFILES['ssh'], 'transport': 'rsync'}
 
 
 class Room(Case):
@@ -39,7 +40,7 @@ class Room(Case):
     def setUp(self):
         super().setUp()
         keys = dict(case.SHORT_DEADLINES, **PROFILES[self.provider])
-        self.sshd = Sshd() if self.provider == 'ssh' else None
+        self.sshd = Sshd() if self.provider.startswith('ssh') else None
         if self.sshd:
             self.sshd.__enter__()
             keys['ssh-config'] = str(self.sshd.config)

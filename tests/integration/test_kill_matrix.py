@@ -26,6 +26,11 @@ SYNCED = {
              'base.set', 'keeper.synced'),
     'end': ('collect.asked', 'merge.done', 'deliver.asked', 'record.written', 'keeper.done'),
 }
+BY_RSYNC = {
+    'turn': ('rsync.pulling', 'rsync.pulled', 'mirror.taken', 'mirror.busy', 'rsync.pushing',
+             'rsync.pushed', 'rsync.settled'),
+    'end': ('rsync.pulling', 'rsync.pulled'),
+}
 VICTIMS = ('broker', 'guard', 'agent', 'child')
 
 
@@ -41,6 +46,8 @@ def matrix():
     if sshd.can_be_started():
         table.append(('ssh', cells(SYNCED, 'turn', (*VICTIMS, 'sshd'))
                       + cells(SYNCED, 'end', ('broker', 'guard', 'sshd'))))
+        table.append(('ssh-rsync', cells(BY_RSYNC, 'turn', ('broker', 'guard', 'child', 'sshd'))
+                      + cells(BY_RSYNC, 'end', ('broker', 'guard', 'sshd'))))
     return table
 
 
@@ -69,7 +76,7 @@ class Matrix(unittest.TestCase):
                   for provider, all_cells in matrix()
                   for i in range(-(-len(all_cells) // CHAIN))]
         count = sum(len(chain) for _, chain in chains)
-        self.assertGreaterEqual(count, 120 if sshd.can_be_started() else 60)
+        self.assertGreaterEqual(count, 150 if sshd.can_be_started() else 60)
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             wrong = sum(pool.map(lambda chain: run_chain(*chain), chains), [])
         print(f'{count} cells, {len(wrong)} wrong', flush=True)

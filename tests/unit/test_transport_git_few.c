@@ -213,6 +213,14 @@ static void test_a_killed_delivery_leaves_nothing_missing(void **state)
 		assert_paths(stage->place, &there, "1\n2\n3\n4\nd/e/g\nd/f\nlink\nrun\n");
 		stage_deliver(stage, &there, &tree);
 	}
+	/* But nothing comes back that somebody has deleted since. */
+	stage_program(stage, "ln",
+		"PATH=${PATH#*:}\nln \"$@\"; case \"$*\" in */new/run*) kill -9 $PPID ;; esac");
+	stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "in the middle of its answer");
+	stage_there(stage, "rm ../../bin/ln 1");
+	git_oid last = stage_collect(stage, &tree);
+	assert_paths(stage->place, &last, "2\n3\n4\nd/e/g\nd/f\nlink\nrun\n");
+	stage_deliver(stage, &last, &tree);
 	stage_deliver(stage, &tree, &next);
 	assert_delivered(stage, &next);
 }

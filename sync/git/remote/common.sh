@@ -70,21 +70,25 @@ use_side() {
 	export GIT_INDEX_FILE="$side/index.$$" work side root
 }
 
-# What a run of deliver.sh, whose files are at $1, has taken away goes back where nothing is in its
-# place now, and where somebody wrote to it at the last moment and what was delivered is there.
+# What a run of deliver.sh, whose files are at $1, has taken away goes back: the last of it where
+# nothing was put in its place any more, and all that somebody wrote to at the last moment, where
+# what was delivered instead is still there.
 give_back() {
 	[ -d "$1/kept" ] || return 0
+	last=
 	while read -r was was_id mode id && IFS= read -r path; do
 		kept=$1/kept/$path
-		if [ ! -e "$kept" ] && [ ! -L "$kept" ]; then
-			continue
-		elif [ ! -e "./$path" ] && [ ! -L "./$path" ]; then
-			ln -T "$kept" "./$path" 2>/dev/null || mv -n "$kept" "./$path" || :
-		elif ! is_as "$1/old.index" "$1/kept" && is_as "$1/new.index" "$root"; then
+		[ -e "$kept" ] || [ -L "$kept" ] || continue
+		last=$path
+		if ! is_as "$1/old.index" "$1/kept" && is_as "$1/new.index" "$root"; then
 			[ ! -d "$kept" ] || rm -f "./$path"
 			mv -f "$kept" "./$path" || :
 		fi
 	done <"$1/few"
+	if [ "$last" ] && [ ! -e "./$last" ] && [ ! -L "./$last" ]; then
+		ln -T "$1/kept/$last" "./$last" 2>/dev/null ||
+			mv -n "$1/kept/$last" "./$last" || :
+	fi
 }
 
 # Whether $path is in a folder what an index says.

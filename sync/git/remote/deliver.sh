@@ -91,10 +91,11 @@ if [ "$is_prepared" ] && are_new_free; then
 	GIT_INDEX_FILE=$work/old.index git update-index --refresh >&2 || fail changed
 	GIT_INDEX_FILE=$work/new.index git checkout-index -q -a --prefix="$work/new/" >&2
 	if exchange_few >&2; then
-		git update-index -z --add --stdin <"$work/paths" >&2
 		# What is saved from here on is no part of this delivery.
-		! GIT_INDEX_FILE=$work/new.index git update-index --refresh >&2 ||
+		if git update-index -z --add --stdin <"$work/paths" >&2 &&
+			GIT_INDEX_FILE=$work/new.index git update-index --refresh >&2; then
 			keep_index known "$to"
+		fi
 		rm -rf "$work" || :
 		exit
 	fi
