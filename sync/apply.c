@@ -50,7 +50,7 @@ static void report_left(struct applier *applier, const char *path, const char *w
 /* Its names are on the disk before it is left. */
 static bool folder_leave(struct applier *applier, struct error *err)
 {
-	bool synced = applier->folder < 0 ||
+	bool synced = applier->folder < 0 || applier->request->is_cache ||
 	              (!point("apply.syncing") && fsync(applier->folder) == 0) || errno == EINVAL;
 	if (!synced) {
 		error_set_errno(err, errno, "syncing the folder \"%s\"", applier->folder_path);
@@ -131,6 +131,7 @@ static bool apply_leaf(struct applier *applier, size_t mark, const struct store_
 		.folder = applier->folder,
 		.name = applier->trail.path + (mark ? mark + 1 : 0),
 		.path = applier->trail.path,
+		.is_cache = applier->request->is_cache,
 		.why = why};
 	enum slot_outcome outcome = SLOT_LEFT;
 	if (is_deletion && why == why_no_folder) {

@@ -31,6 +31,11 @@
 struct apply_request {
 	const char *root; // absolute
 	git_oid from, to; // trees
+	/*
+	 * Nothing is fsynced: for a directory that can be made anew. The caller sees to it that
+	 * nobody believes it before it is on the disk.
+	 */
+	bool is_cache;
 	/* Reports a path that was left as it is, and why. May be NULL. */
 	void (*on_left)(void *data, const char *path, const char *why);
 	/*

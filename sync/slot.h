@@ -23,6 +23,7 @@ struct slot {
 	const char *name; // the last component of the path
 	const char *path; // for messages
 	const char *why;  // set with SLOT_LEFT; static storage
+	bool is_cache;    // what is written needs no fsync
 	bool is_untidy;   // set where a temporary file could not be removed: sweep
 };
 

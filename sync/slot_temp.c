@@ -167,7 +167,7 @@ static enum slot_outcome write_file(struct slot *slot, const struct store_entry 
 		slot->why = why_permissions;
 		return SLOT_LEFT;
 	}
-	if (fsync(fd) < 0) {
+	if (!slot->is_cache && fsync(fd) < 0) {
 		return slot_give_up(slot, errno, "writing", err);
 	}
 	return SLOT_DONE;

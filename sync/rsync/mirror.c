@@ -164,10 +164,18 @@ bool mirror_apply(struct mirror *mirror, struct store *store, const git_oid *fro
 {
 	struct left left = {.why = NULL};
 	struct apply_result result;
-	struct apply_request request = {
-		.root = mirror->path, .from = *from, .to = *to, .on_left = on_left, .data = &left};
+	struct apply_request request = {.root = mirror->path,
+		.from = *from,
+		.to = *to,
+		.is_cache = true,
+		.on_left = on_left,
+		.data = &left};
 	if (!apply_run(store, &request, &result, err)) {
 		return error_prefix(err, "%s", mirror->path);
+	}
+	/* All of it is on the disk before it is said to be what the store says. */
+	if (syncfs(mirror->fd) < 0) {
+		return error_set_errno(err, errno, "syncing %s", mirror->path);
 	}
 	return result.left == 0 || error_set_reason(err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED",
 					   "the mirror %s is not what was collected: %s: %s",
