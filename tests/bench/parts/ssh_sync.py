@@ -22,7 +22,7 @@ from parts.toolhost import ordinary_priority
 NAME = "ssh-sync"
 TRANSPORTS = [name for name in ("git", "rsync") if shutil.which(name)]
 SESSIONS = 2     # with each transport, near and far: with 50,000 files each takes half a minute
-TURNS = 2        # in each of them
+TURNS = 5        # in each of them
 ROUNDS = 3       # in each session, unchanged syncs without the delay and with it
 ROUNDS_MOST = 2  # an unchanged sync
 SETTLED = 4      # s after the last change until a sync need not doubt what it has seen
