@@ -44,15 +44,14 @@ static void add_swap(struct delivering *delivering, const struct tree_change *ch
 static bool add_to_few(struct git_transport *git, const struct tree_change *change, struct buf *few)
 {
 	const struct git *library = git->store.git;
-	char from[GIT_OID_HEXSZ + 1], to[GIT_OID_HEXSZ + 1];
+	char from[GIT_OID_HEXSZ + 1];
 	if (change->to.mode == ENTRY_NONE || change->path[0] == '"' || strchr(change->path, '\n') ||
 		++git->delivering.few_count > FEW_MAX) {
 		return false;
 	}
 	library->oid_tostr(from, sizeof(from), &change->from.id);
-	library->oid_tostr(to, sizeof(to), &change->to.id);
-	return buf_append_format(few, NULL, "%o %s %o %s\n%s\n", (unsigned)change->from.mode, from,
-		(unsigned)change->to.mode, to, change->path);
+	return buf_append_format(
+		few, NULL, "%o %s\t%s\n", (unsigned)change->from.mode, from, change->path);
 }
 
 static bool note_change(void *data, const struct tree_change *change, struct error *err)

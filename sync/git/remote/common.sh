@@ -57,9 +57,6 @@ use_side() {
 	make_side
 	cd "$root"
 	export GIT_DIR="$side" GIT_WORK_TREE="$root"
-	for work in "$side"/work.*; do
-		give_back "$work"
-	done
 	remove_all "$side"/index.* "$side"/work.* "$side"/fast_import_crash_* \
 		"$side/info/exclude.new"
 	work=$side/work.$$
@@ -69,34 +66,6 @@ use_side() {
 	}
 	export GIT_INDEX_FILE="$side/index.$$" work side root
 }
-
-# What a run of deliver.sh, whose files are at $1, has taken away goes back: the last of it where
-# nothing was put in its place any more, and all that somebody wrote to at the last moment, where
-# what was delivered instead is still there.
-give_back() {
-	[ -d "$1/kept" ] || return 0
-	last=
-	while read -r was was_id mode id && IFS= read -r path; do
-		kept=$1/kept/$path
-		[ -e "$kept" ] || [ -L "$kept" ] || continue
-		last=$path
-		if ! is_as "$1/old.index" "$1/kept" && is_as "$1/new.index" "$root"; then
-			[ ! -d "$kept" ] || rm -f "./$path"
-			mv -f "$kept" "./$path" || :
-		fi
-	done <"$1/few"
-	if [ "$last" ] && [ ! -e "./$last" ] && [ ! -L "./$last" ]; then
-		ln -T "$1/kept/$last" "./$last" 2>/dev/null ||
-			mv -n "$1/kept/$last" "./$last" || :
-	fi
-}
-
-# Whether $path is in a folder what an index says.
-is_as() (
-	export GIT_INDEX_FILE="$1" GIT_WORK_TREE="$2"
-	git update-index -q --refresh >&2 || :
-	git diff-files --quiet -- ":(literal)$path"
-)
 
 # What a pattern has found; no program is started where that is nothing. Who is still dying may put
 # another file there meanwhile: that one goes the next time.

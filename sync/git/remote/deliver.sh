@@ -7,29 +7,29 @@
 # ended by NUL: the path; what it was, "none", "small" or the id less its last digit; what it
 # shall be, "none", "big" or "blob"; the id of that (of a big one less its last digit); its mode.
 #
-# FEW has two lines for each path that differs where those are few, none of them goes and none is
-# a big file: the mode and the id of what it was and of what it shall be; the path. Each git
-# command that looks at the whole index costs more than all else together; for few one is enough.
+# FEW has a line for each path that differs where those are few, none of them goes and none is a big
+# file: the mode and the id of what it was, and after a tab the path. Each git command that
+# looks at the whole index costs more than all else together; for few one is enough.
 from=$1 to=$2 swaps=$3 few=$4
 use_side
 
-# Two small indexes, of what the paths are and shall be. What is not as an index without times
-# says is found by its content.
+# What is not as an index without times says is found by its content.
 prepare_few() {
-	mkdir "$work/kept"
 	printf '%s' "$few" >"$work/few"
-	while read -r was was_id mode id && IFS= read -r path; do
-		if [ "$was" = 0 ]; then
-			printf '%s\n' "$path" >&4
-		else
-			printf '%s %s\t%s\n' "$was" "$was_id" "$path" >&3
-		fi
-		printf '%s %s\t%s\n' "$mode" "$id" "$path" >&5
-		printf '%s\0' "$path" >&6
-	done <"$work/few" 3>"$work/was" 4>"$work/added" 5>"$work/becomes" 6>"$work/paths"
+	tab=$(printf '\t')
+	while IFS= read -r line; do
+		path=${line#*"$tab"}
+		case $line in
+		0\ *) printf '%s\n' "$path" >&4 ;;
+		*)
+			printf '%s\n' "$line" >&3
+			printf '%s\0' "$path" >&6
+			;;
+		esac
+		printf '%s\0' "$path" >&5
+	done <"$work/few" 3>"$work/old" 4>"$work/new" 5>"$work/paths" 6>"$work/replaced"
 	load_index "$from"
-	GIT_INDEX_FILE=$work/old.index git update-index --index-info <"$work/was"
-	GIT_INDEX_FILE=$work/new.index git update-index --index-info <"$work/becomes"
+	GIT_INDEX_FILE=$work/index git update-index --index-info <"$work/old"
 }
 
 # Whether nothing is at a path, and no link or file on the way to it.
@@ -45,24 +45,29 @@ is_free() {
 are_new_free() {
 	while IFS= read -r path; do
 		is_free "$path" || return 1
-	done <"$work/added"
+	done <"$work/new"
 }
 
-# Puts what is new in the place of what was, which is taken away first, whatever it is by then:
-# what somebody saves meanwhile is either taken with it, or there before what is new.
-exchange_few() {
-	while read -r was was_id mode id && IFS= read -r path; do
-		folder=./$path
-		folder=${folder%/*}
-		if [ "$was" != 0 ]; then
-			[ -d "$work/kept/$folder" ] || mkdir -p "$work/kept/$folder" || return 1
-			mv "./$path" "$work/kept/$path" || return 1
-		elif [ ! -d "$folder" ]; then
-			mkdir -p "$folder" || return 1
-		fi
-		ln -T "$work/new/$path" "./$path" || return 1
-	done <"$work/few"
-	GIT_INDEX_FILE=$work/old.index GIT_WORK_TREE=$work/kept git update-index --refresh
+# git looks at a file and takes it away a moment later. What somebody writes to it in between is in
+# a second link, where it can have one, and goes back where what was delivered still is.
+hold_replaced() {
+	mkdir "$work/held"
+	[ ! -s "$work/replaced" ] || xargs -0 sh -c 'cp -lP --parents -- "$@" "$0"' "$work/held" \
+		<"$work/replaced" 2>/dev/null || :
+}
+
+give_back_written() {
+	(
+		export GIT_INDEX_FILE="$work/index" GIT_WORK_TREE="$work/held"
+		git update-index -q --refresh >&2 || :
+		git diff-files -z --name-only --diff-filter=d >"$work/written"
+	)
+	[ -s "$work/written" ] || return 0
+	xargs -0 sh -c 'for path do
+			! git --literal-pathspecs diff-files --quiet -- "$path" ||
+				mv -fT "$0/$path" "./$path"
+		done' "$work/held" <"$work/written"
+	return 1
 }
 
 preparing=
@@ -85,22 +90,17 @@ if [ "$from" != "$to" ]; then
 	[ "$told" = "$to" ] || fail stream
 fi
 
-was_given_back=
 # What is in the way of something new is looked at more closely below.
 if [ "$is_prepared" ] && are_new_free; then
-	GIT_INDEX_FILE=$work/old.index git update-index --refresh >&2 || fail changed
-	GIT_INDEX_FILE=$work/new.index git checkout-index -q -a --prefix="$work/new/" >&2
-	if exchange_few >&2; then
-		# What is saved from here on is no part of this delivery.
-		if git update-index -z --add --stdin <"$work/paths" >&2 &&
-			GIT_INDEX_FILE=$work/new.index git update-index --refresh >&2; then
-			keep_index known "$to"
-		fi
-		rm -rf "$work" || :
-		exit
-	fi
-	give_back "$work"
-	was_given_back=yes
+	hold_replaced
+	GIT_INDEX_FILE=$work/index git update-index --refresh >&2 || fail changed
+	is_written=yes
+	xargs -0 git --literal-pathspecs checkout -q "$to" -- <"$work/paths" >&2 || is_written=
+	give_back_written || is_written=
+	[ "$is_written" ] || fail changed
+	keep_index known "$to"
+	rm -rf "$work" || :
+	exit
 fi
 rm -f "$GIT_INDEX_FILE"
 
@@ -110,7 +110,6 @@ if [ "$swaps" = swaps ]; then
 	write_functions
 fi
 load_index "$from"
-[ -z "$was_given_back" ] || git update-index -q --refresh >&2 || :
 
 each_swap() {
 	if [ -s "$work/swaps" ]; then
