@@ -35,6 +35,7 @@ NOT_UNDER_ASAN = [
     'integration-children_killed', 'integration-commands_killed', 'integration-deletions',
     'integration-git_moves', 'integration-repositories',
     'integration-kill_matrix', 'integration-pause', 'integration-recovery',
+    'integration-rsync_killed',
     'integration-ssh_*', 'integration-sync_cut', 'integration-sync_killed',
     'integration-sync_rsync', 'integration-turns', 'unit-transport_rsync',
     'integration-test_provider', 'interop-daytona_pair', 'interop-reference_*',
