@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/attr.h"
 #include "base/buf.h"
 
 char *shell_quote(const char *text)

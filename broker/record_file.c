@@ -13,8 +13,8 @@
 #include "base/folder.h"
 #include "base/point.h"
 #include "broker/record.h"
-#include "broker/turn_lock.h"
 #include "broker/record_owner.h"
+#include "broker/turn_lock.h"
 
 enum { NAME_SIZE = RECORD_ID_SIZE + 8 };
 

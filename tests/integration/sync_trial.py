@@ -2,6 +2,7 @@
 """What happens to a sync, and rooms in which it happens to one after the other."""
 
 import concurrent.futures
+import functools
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import sync_room
 from case import SANITIZED
 
 AT_ONCE = 4  # chains of trials
+LATE = 12  # a point is killed at when it is reached first, and last but no later than this
 SAMPLE = 5 if SANITIZED else 1  # every so many trials are made
 WAKING = re.compile(r'write\(\d+, "\\1(\\0){7}", 8\) += -1 .*INJECTED')
 
@@ -132,6 +134,12 @@ def pack_killed(room):
 def strace(log, call, *words):
     return ['strace', '-D', '-qq', '-f', '-b', 'execve', '-o', str(log), '-e', f'trace={call}',
             *(part for word in words for part in ('-e', word))]
+
+
+def killed_at(counts, points):
+    """Trials: killed at each of the points, the first and a late time that it is reached."""
+    return [functools.partial(killed, point, count) for point in sorted(points)
+            for count in sorted({1, min(counts[point], LATE)})]
 
 
 # ---- chains of them ----

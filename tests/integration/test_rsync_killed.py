@@ -10,9 +10,8 @@ import functools
 import case
 import sync_room
 from case import part_of
-from sync_trial import Trials, killed, killed_twice, refused
+from sync_trial import Trials, killed, killed_at, killed_twice, refused
 
-LATE = 12  # a point is killed at when it is reached first, and last but no later than this
 OURS = ('rsync.', 'mirror.')
 TWICE = (('rsync.pushing', 'rsync.fetched'), ('mirror.busy', 'rsync.pulling'),
          ('rsync.pushed', 'rsync.pulled'), ('mirror.applied', 'mirror.taken'))
@@ -30,9 +29,7 @@ class ByRsync(Trials):
         self.assertEqual(self.ours - set(self.counts) - set(self.first), set())
 
     def test_killed_at_every_point(self):
-        self.run_trials(part_of(functools.partial(killed, point, count)
-                                for point in sorted(self.ours & set(self.counts))
-                                for count in sorted({1, min(self.counts[point], LATE)})))
+        self.run_trials(part_of(killed_at(self.counts, self.ours & set(self.counts))))
 
     def test_killed_twice(self):
         self.run_trials(part_of(functools.partial(killed_twice, *points) for points in TWICE))

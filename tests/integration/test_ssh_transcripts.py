@@ -11,7 +11,7 @@ import test_transcripts
 
 from case import SANITIZED, main, part_of
 from ssh_case import SshCase
-from together import Together
+from together import Together, tests_of
 
 AT_ONCE = 4
 
@@ -70,10 +70,7 @@ def by_openssh(base):
 def load_tests(loader, _tests, _pattern):
     classes = [Methods, Bytes, Sessions]
     others = [] if SANITIZED else [by_openssh(one) for one in classes]
-    return Together(AT_ONCE, [*(test for one in classes
-                                for test in loader.loadTestsFromTestCase(one)),
-                              *part_of(test for one in others
-                                       for test in loader.loadTestsFromTestCase(one))])
+    return Together(AT_ONCE, tests_of(loader, classes) + part_of(tests_of(loader, others)))
 
 
 if __name__ == '__main__':

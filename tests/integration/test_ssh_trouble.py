@@ -11,7 +11,7 @@ import processes
 
 from case import PATIENCE, SANITIZED, main, part_of
 from ssh_scene import BIG, Scene
-from together import Together
+from together import Together, tests_of
 
 ANSWER_SECONDS = 15  # over every deadline of the scene's profile
 END_SECONDS = 30
@@ -263,9 +263,7 @@ for one in (ByLibssh2, ByOpenssh, RsyncByLibssh2):
 def load_tests(loader, _tests, _pattern):
     # With sanitizers it is the broker's own code that matters, and each scene takes longer.
     others = [] if SANITIZED else [ByOpenssh, RsyncByLibssh2]
-    return Together(AT_ONCE, [*loader.loadTestsFromTestCase(ByLibssh2),
-                              *part_of(test for one in others
-                                       for test in loader.loadTestsFromTestCase(one))])
+    return Together(AT_ONCE, tests_of(loader, [ByLibssh2]) + part_of(tests_of(loader, others)))
 
 
 if __name__ == '__main__':

@@ -8,7 +8,7 @@ import test_turns
 
 from case import SANITIZED, main, part_of
 from ssh_case import SshCase
-from together import Together
+from together import Together, tests_of
 
 AT_ONCE = 4
 
@@ -42,10 +42,7 @@ def load_tests(loader, _tests, _pattern):
             test_turns.Cancelled, test_turns.Interrupted, test_deletions.Stuck]
     classes = [far(one, 'libssh2') for one in [*few, *([] if SANITIZED else many)]]
     others = [] if SANITIZED else [far(one, 'openssh') for one in few]
-    return Together(AT_ONCE, [*(test for one in classes
-                                for test in loader.loadTestsFromTestCase(one)),
-                              *part_of(test for one in others
-                                       for test in loader.loadTestsFromTestCase(one))])
+    return Together(AT_ONCE, tests_of(loader, classes) + part_of(tests_of(loader, others)))
 
 
 if __name__ == '__main__':

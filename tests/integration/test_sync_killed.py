@@ -9,9 +9,7 @@ import functools
 
 import case
 from case import part_of
-from sync_trial import Trials, killed, killed_twice
-
-LATE = 12  # a point is killed at when it is reached first, and last but no later than this
+from sync_trial import LATE, Trials, killed, killed_at, killed_twice
 
 # Of the first sync of all: those that fill the store and the copy.
 FIRST_POINTS = ('store.folders', 'object.writing', 'object.renamed', 'store.renamed', 'open.sent',
@@ -37,18 +35,16 @@ class Killed(Trials):
         self.assertEqual(synced, set(self.counts) | set(self.first))
 
     def test_at_every_point(self):
-        places = [(point, count) for point, total in sorted(self.counts.items())
-                  if not point.startswith('stream')
-                  for count in sorted({1, min(total, LATE)})]
-        self.run_trials([functools.partial(killed, *place) for place in part_of(places)])
+        points = {point for point in self.counts if not point.startswith('stream')}
+        self.run_trials(part_of(killed_at(self.counts, points)))
 
     def test_twice(self):
         self.run_trials([functools.partial(killed_twice, *points) for points in TWICE])
 
     def test_at_the_points_of_the_first_sync(self):
-        places = [(point, count) for point in FIRST_POINTS
-                  for count in sorted({1, min(self.first[point] // 2, LATE) or 1})]
-        self.run_first_syncs([functools.partial(killed, *place) for place in part_of(places)])
+        self.run_first_syncs(part_of(
+            functools.partial(killed, point, count) for point in FIRST_POINTS
+            for count in sorted({1, min(self.first[point] // 2, LATE) or 1})))
 
 
 if __name__ == '__main__':

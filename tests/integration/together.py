@@ -7,6 +7,11 @@ import time
 import unittest
 
 
+def tests_of(loader, classes):
+    """The tests of several classes, one after the other."""
+    return [test for one in classes for test in loader.loadTestsFromTestCase(one)]
+
+
 class Together(unittest.TestSuite):
     """Runs its tests in several threads; each has a result of its own, which is added then."""
 

@@ -49,14 +49,17 @@ are_new_free() {
 }
 
 # git looks at a file and takes it away a moment later. What somebody writes to it in between is in
-# a second link, where it can have one, and goes back where what was delivered still is.
+# a second link, where it can have one, and goes back where what was delivered still is. A link
+# changes the time that git knows a file by, and the longer way would take that for a change.
 hold_replaced() {
+	[ -s "$work/replaced" ] || return 0
 	mkdir "$work/held"
-	[ ! -s "$work/replaced" ] || xargs -0 sh -c 'cp -lP --parents -- "$@" "$0"' "$work/held" \
-		<"$work/replaced" 2>/dev/null || :
+	xargs -0 sh -c 'cp -lP --parents -- "$@" "$0"' "$work/held" <"$work/replaced" 2>/dev/null ||
+		:
 }
 
 give_back_written() {
+	[ -s "$work/replaced" ] || return 0
 	(
 		export GIT_INDEX_FILE="$work/index" GIT_WORK_TREE="$work/held"
 		git update-index -q --refresh >&2 || :
