@@ -9,7 +9,7 @@
 #include "sync/id.h"
 
 enum {
-	COMMITS_MAX = 4096,   // of a branch
+	COMMITS_MAX = 65536,  // of a branch
 	COMMITS_PRINTED = 20, // the same, for people
 	ID_PRINTED = 12,      // digits
 };

@@ -192,6 +192,7 @@ static bool mark_bases(struct git_transport *git, struct error *err)
 struct ancestors {
 	git_oid ids[2 * AGENT_COMMITS_MAX];
 	size_t count;
+	struct id_set seen;
 };
 
 static void add_parents(struct git_transport *git, struct ancestors *list, const git_oid *id)
@@ -202,12 +203,8 @@ static void add_parents(struct git_transport *git, struct ancestors *list, const
 		return; // where the store's history begins
 	}
 	for (unsigned i = 0; i < lib->commit_parentcount(commit); i++) {
-		bool is_new = list->count < ARRAY_LENGTH(list->ids);
 		const git_oid *parent = lib->commit_parent_id(commit, i);
-		for (size_t k = 0; is_new && k < list->count; k++) {
-			is_new = !id_equal(&list->ids[k], parent);
-		}
-		if (is_new) {
+		if (list->count < ARRAY_LENGTH(list->ids) && id_set_add(&list->seen, parent)) {
 			list->ids[list->count++] = *parent;
 		}
 	}
@@ -224,6 +221,7 @@ static bool builds_upon(struct git_transport *git, const git_oid *id, const git_
 		found = id_equal(&list->ids[i], old);
 		add_parents(git, list, &list->ids[i]);
 	}
+	id_set_finish(&list->seen);
 	free(list);
 	return found;
 }

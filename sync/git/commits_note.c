@@ -14,7 +14,6 @@ enum {
 	SUBJECTS_TOLD = 3,
 	SUBJECT_TOLD = 60,  // bytes
 	BRANCH_TOLD = 60,   // bytes
-	WALK_MAX = 2000,    // commits of one branch
 	ID_TOLD = 12,       // digits
 	END_MAX = 100,      // bytes: of what is always told at the end
 	PIECE_MAX = 8 << 10 // bytes: of one branch, were every byte escaped
@@ -60,13 +59,13 @@ struct branch_walk {
 	struct store *store;
 	const struct id_set *made;
 	struct id_set seen;
-	git_oid ids[WALK_MAX];
+	git_oid *ids; // each of `made` once at most
 	size_t at, count;
 };
 
 static void walk_add(struct branch_walk *walk, const git_oid *id)
 {
-	if (walk->count < WALK_MAX && id_set_has(walk->made, id) && id_set_add(&walk->seen, id)) {
+	if (id_set_has(walk->made, id) && id_set_add(&walk->seen, id)) {
 		walk->ids[walk->count++] = *id;
 	}
 }
@@ -128,13 +127,13 @@ void commits_note_add(struct commits_note *note, struct store *store, const stru
 		note->untold++;
 		return;
 	}
-	struct branch_walk *walk = mem_alloc_zero(sizeof(*walk));
+	struct branch_walk walk = {.store = store, .made = made};
 	struct piece *piece = mem_alloc_zero(sizeof(*piece));
-	*walk = (struct branch_walk){.store = store, .made = made};
-	walk_add(walk, tip);
+	walk.ids = mem_alloc((made->count + 1) * sizeof(*walk.ids));
+	walk_add(&walk, tip);
 	say(piece, "%s", note->branches == 1 ? begin : ", ");
-	if (walk->count > 0) {
-		say_branch(piece, walk, branch);
+	if (walk.count > 0) {
+		say_branch(piece, &walk, branch);
 	} else {
 		say_quoted(piece, branch, BRANCH_TOLD, "");
 	}
@@ -143,8 +142,8 @@ void commits_note_add(struct commits_note *note, struct store *store, const stru
 	} else {
 		note->untold++;
 	}
-	id_set_finish(&walk->seen);
-	free(walk);
+	id_set_finish(&walk.seen);
+	free(walk.ids);
 	free(piece);
 }
 

@@ -194,7 +194,8 @@ void git_update_repository(struct git_transport *git);
 
 /* ---- agent_commits.c: the commits that the agent made, which a collect brings along ---- */
 
-enum { AGENT_COMMITS_MAX = 1000 };
+/* Of more that are new none are taken: what is not here is told, and told again. */
+enum { AGENT_COMMITS_MAX = 1 << 16 };
 
 /* Work: writes the ids of those that are known, each ended by NUL. */
 bool git_write_known_commits(struct git_transport *git, int fd, struct error *err) ATTR_NODISCARD;

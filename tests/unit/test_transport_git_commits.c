@@ -159,6 +159,63 @@ static void test_a_history_of_the_agents_own_is_its_own_from_the_first_commit_on
 	place_run(stage->place, "git --git-dir=../state/store fsck --strict");
 }
 
+/* One upon the other; nothing changes in them. */
+static void make_commits(struct stage *stage, const char *branch, unsigned count)
+{
+	char script[500];
+	snprintf(script, sizeof(script),
+		"from=$(git rev-parse HEAD)\n"
+		"{ for n in $(seq %u); do printf 'commit refs/heads/%s\\ncommitter A <a@b> %%s "
+		"+0000\\ndata 2\\nc\\n\\n' $n; [ $n != 1 ] || printf 'from %%s\\n' $from; "
+		"done; } | git fast-import --quiet",
+		count, branch);
+	stage_there(stage, script);
+}
+
+static void assert_count_of(struct stage *stage, const char *branch, const char *expected)
+{
+	char script[200];
+	snprintf(script, sizeof(script),
+		"git --git-dir=../state/store rev-list --count refs/acp-broker/agent/%s", branch);
+	char *count = place_ask(stage->place, script);
+	assert_string_equal(count, expected);
+	free(count);
+}
+
+static void test_thousands_of_commits_come_back_at_once(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	make_commits(stage, "many", 2500);
+	tree = stage_collect(stage, &tree);
+	assert_false(stage->collected.commits_left);
+	assert_non_null(strstr(stage->collected.note, "(2500 commits: \"c\""));
+	assert_count_of(stage, "many", "2501\n"); // with what they build upon
+	stage_there(stage, "git checkout -q many; git commit -q --allow-empty --amend -m other");
+	stage_collect(stage, &tree);
+	assert_count_of(stage, "many", "2501\n");
+	fetch_here(stage);
+}
+
+static void test_more_than_can_be_taken_are_told_until_they_are_gone(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	make_commits(stage, "flood", 65537);
+	stage_there(stage, "echo fine > fine");
+	git_oid there = stage_collect(stage, &tree);
+	assert_paths(stage->place, &there, "a\nb\nfine\n");
+	for (int i = 0; i < 2; i++) {
+		assert_non_null(strstr(stage->collected.note, "more than 65536 are new"));
+		assert_true(stage->collected.commits_left);
+		stage_collect(stage, &there);
+	}
+	assert_commits(stage, "");
+	stage_there(stage, "git update-ref -d refs/heads/flood");
+	stage_collect(stage, &there);
+	assert_false(stage->collected.commits_left);
+}
+
 static void test_commits_that_no_tree_can_have_are_left_where_they_are(void **state)
 {
 	struct stage *stage = *state;
@@ -262,6 +319,8 @@ int main(void)
 		STAGE_TEST(test_a_rewritten_branch_keeps_what_it_was),
 		STAGE_TEST(test_what_the_agent_built_upon_is_not_its_own),
 		STAGE_TEST(test_a_history_of_the_agents_own_is_its_own_from_the_first_commit_on),
+		STAGE_TEST(test_thousands_of_commits_come_back_at_once),
+		STAGE_TEST(test_more_than_can_be_taken_are_told_until_they_are_gone),
 		STAGE_TEST(test_commits_that_no_tree_can_have_are_left_where_they_are),
 		STAGE_TEST(test_they_are_told_by_the_collect_that_finds_them),
 		STAGE_TEST(test_no_more_is_told_than_there_is_room_for),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # After collect.sh: tells the commits that the agent made. $work/known has those that are known, a
-# line each. Of more than $count the newest are told; objects of $tree are not.
+# line each. More than $count are not told, which is said; nor are the objects of $tree.
 list_tips() {
 	git for-each-ref --format='%(objectname) %(refname)' refs/heads
 	read -r head <"$GIT_DIR/HEAD" || :
@@ -30,9 +30,13 @@ list_commits() {
 		cut -d ' ' -f 1 "$work/refs"
 		printf '%s\n' "$known" | sed '/./!d;s/^/^/'
 	} >"$work/tips"
-	git rev-list --max-count="$count" --boundary --ignore-missing --stdin \
+	git rev-list --max-count="$((count + 1))" --boundary --ignore-missing --stdin \
 		<"$work/tips" >"$work/commits"
-	sed '/^-/d' "$work/commits" >"$work/made"
+	sed '/^-/d' "$work/commits" | sort >"$work/made"
+	if [ "$(wc -l <"$work/made")" -gt "$count" ]; then
+		echo "fatal: more than $count are new" >&2
+		exit 1
+	fi
 }
 
 tell_commits() {
@@ -40,10 +44,11 @@ tell_commits() {
 	sed -n 's/^-//p' "$work/commits" | while read -r base; do
 		say base "$base"
 	done
+	tips=$(cut -d ' ' -f 1 "$work/refs" | sort -u | comm -12 - "$work/made")
 	while read -r id ref; do
-		while read -r made; do
-			[ "$made" != "$id" ] || say ref "$id" "${ref#refs/heads/}"
-		done <"$work/made"
+		case $tips in
+		*"$id"*) say ref "$id" "${ref#refs/heads/}" ;;
+		esac
 	done <"$work/refs"
 	sed 's/^-//' "$work/commits" | git rev-list --objects --no-walk=unsorted --stdin |
 		cut -d ' ' -f 1 | sort -u >"$work/all"
