@@ -181,10 +181,16 @@ static void tell(
 	const struct walk *walk, const struct snapshot_limits *limits, struct snapshot *snapshot)
 {
 	members_note(walk->members, snapshot);
-	if (walk->unreadable > 0) {
+	if (walk->unreadable.count > 0) {
 		snapshot_note(snapshot,
 			"%zu could not be read and stayed as they were, \"%s\" first",
-			walk->unreadable, walk->unreadable_path);
+			walk->unreadable.count, walk->unreadable.first);
+	}
+	if (walk->refused.count > 0) {
+		snapshot_note(snapshot,
+			"git refuses every link of the name .gitmodules, so %zu stayed as they "
+			"were, \"%s\" first",
+			walk->refused.count, walk->refused.first);
 	}
 	if (limits->files_warn && walk->files > limits->files_warn) {
 		snapshot->excess |= SNAPSHOT_MANY_FILES;

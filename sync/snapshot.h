@@ -21,7 +21,8 @@
  * Where its index cannot be read by libgit2, `git ls-files` is asked, and where
  * there is no git the tree is walked as if nothing were tracked; `note` says so.
  *
- * What cannot be read keeps its place from `base`; FIFOs, sockets and devices
+ * What cannot be read, and a link named .gitmodules, which git refuses in any tree, keeps its
+ * place from `base`; `note` says so. FIFOs, sockets and devices
  * are left out. A stat cache in the store makes the next snapshot of an
  * unchanged tree cost one walk; a file that changed too short a time before it
  * was read to be told apart later is read again the next time.

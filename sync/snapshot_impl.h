@@ -10,7 +10,9 @@
 
 /* `.git`, in any spelling that some file system takes for it. */
 bool snapshot_name_is_git(struct span name);
-/* That, a parked version, or a temporary file of ours: never a member. */
+/* The same of `.gitmodules`, which git takes for no link's name: no tree of it could travel. */
+bool snapshot_name_is_gitmodules(struct span name);
+/* A name of .git, a parked version, or a temporary file of ours: never a member. */
 bool snapshot_name_is_left_out(struct span name);
 
 /* Adds to the note what the user should be told; a note that is full stays as it is. */

@@ -37,22 +37,41 @@ static bool is_end_for_ntfs(const char *rest, size_t length)
 	return i == length || rest[i] == ':';
 }
 
-static bool is_git_for_ntfs(struct span name)
+static bool is_for_ntfs(struct span name, const char *plain)
 {
-	static const char *const spellings[] = {".git", "git~1"};
-	for (size_t i = 0; i < ARRAY_LENGTH(spellings); i++) {
-		size_t length = strlen(spellings[i]);
-		if (name.len >= length && strncasecmp(name.data, spellings[i], length) == 0 &&
-			is_end_for_ntfs(name.data + length, name.len - length)) {
-			return true;
-		}
-	}
-	return false;
+	size_t length = strlen(plain);
+	return name.len >= length && strncasecmp(name.data, plain, length) == 0 &&
+	       is_end_for_ntfs(name.data + length, name.len - length);
 }
 
-static bool is_git_for_hfs(struct span name)
+/*
+ * One of 8 characters that NTFS may make of .gitmodules: gitmod~1 to gitmod~4, then gi7eba~1 and
+ * so on, with fewer of those letters the longer the number is.
+ */
+static bool is_short_gitmodules(struct span name)
 {
-	static const char git[] = ".git";
+	static const char first[] = "gitmod", hashed[] = "gi7eba";
+	size_t at = strlen(first);
+	if (name.len < 8 || !is_end_for_ntfs(name.data + 8, name.len - 8)) {
+		return false;
+	}
+	if (strncasecmp(name.data, first, at) == 0) {
+		return name.data[at] == '~' && name.data[at + 1] >= '1' && name.data[at + 1] <= '4';
+	}
+	while (at > 0 && strncasecmp(name.data, hashed, at) != 0) {
+		at--;
+	}
+	if (name.data[at++] != '~' || name.data[at] == '0') {
+		return false;
+	}
+	while (at < 8 && name.data[at] >= '0' && name.data[at] <= '9') {
+		at++;
+	}
+	return at == 8;
+}
+
+static bool is_for_hfs(struct span name, const char *plain)
+{
 	const unsigned char *bytes = (const unsigned char *)name.data;
 	size_t at = 0;
 	size_t matched = 0;
@@ -66,17 +85,23 @@ static bool is_git_for_hfs(struct span name)
 		if (byte >= 'A' && byte <= 'Z') {
 			byte = (unsigned char)(byte - 'A' + 'a');
 		}
-		if (matched == sizeof(git) - 1 || byte != (unsigned char)git[matched]) {
+		if (byte == '\0' || byte != (unsigned char)plain[matched]) {
 			return false;
 		}
 		matched++;
 	}
-	return matched == sizeof(git) - 1;
+	return plain[matched] == '\0';
 }
 
 bool snapshot_name_is_git(struct span name)
 {
-	return is_git_for_ntfs(name) || is_git_for_hfs(name);
+	return is_for_ntfs(name, ".git") || is_for_ntfs(name, "git~1") || is_for_hfs(name, ".git");
+}
+
+bool snapshot_name_is_gitmodules(struct span name)
+{
+	static const char plain[] = ".gitmodules";
+	return is_for_ntfs(name, plain) || is_for_hfs(name, plain) || is_short_gitmodules(name);
 }
 
 static bool name_is_safe(struct span name)

@@ -12,6 +12,7 @@
 #include "base/beneath.h"
 #include "base/fd.h"
 #include "sync/id.h"
+#include "sync/snapshot_impl.h"
 #include "sync/walk_names.h"
 
 /* ---- the base ---- */
@@ -33,16 +34,21 @@ void base_lookup(struct store *store, const git_oid *base, const char *path, uin
 	store->git->tree_free(tree);
 }
 
-void walk_keep_base(struct walk *walk, uint32_t index, const char *path)
+static void keep_base(struct walk *walk, uint32_t index, const char *path, struct walk_left *reason)
 {
 	struct listed *listed = &walk->listing->items[index];
-	if (walk->unreadable++ == 0) {
-		snprintf(walk->unreadable_path, sizeof(walk->unreadable_path), "%s", path);
+	if (reason->count++ == 0) {
+		snprintf(reason->first, sizeof(reason->first), "%s", path);
 	}
 	base_lookup(walk->members->store, walk->members->request->base, path, &listed->mode,
 		&listed->id);
 	listed->cached = LISTED_NONE;
 	listed->flags = LISTED_KNOWN | (listed->mode == LISTED_FOLDER ? LISTED_FIXED : 0);
+}
+
+void walk_keep_base(struct walk *walk, uint32_t index, const char *path)
+{
+	keep_base(walk, index, path, &walk->unreadable);
 }
 
 /* ---- a folder ---- */
@@ -179,6 +185,10 @@ static bool add_file(
 		walk_keep_base(walk, index, members_path(walk->members, &scan->at));
 		return true;
 	}
+	if (S_ISLNK(status.st_mode) && snapshot_name_is_gitmodules(name)) {
+		keep_base(walk, index, members_path(walk->members, &scan->at), &walk->refused);
+		return true;
+	}
 	struct listed *listed = &walk->listing->items[index];
 	listed_set_status(listed, &status);
 	if (cached) {
@@ -219,7 +229,7 @@ static bool add_child(struct scan *scan, const struct name *item, struct error *
 	struct candidate *at = &scan->at;
 	git_oid base_id;
 	if (at->folder_length + name.len + 1 >= sizeof(at->path)) {
-		scan->walk->unreadable++;
+		scan->walk->unreadable.count++;
 		return true;
 	}
 	memcpy(at->path + at->folder_length, text, name.len + 1);

@@ -5,6 +5,12 @@
 #include "sync/members.h"
 #include "sync/stat_cache.h"
 
+/* Places that were left as in the base. */
+struct walk_left {
+	size_t count;
+	char first[128]; // path
+};
+
 /*
  * One walk over the root: fills a listing with its members, which files are known
  * from the cache, and which have to be read. Reads no content.
@@ -16,8 +22,7 @@ struct walk {
 	int root_fd;
 	size_t files;
 	uint64_t bytes;
-	size_t unreadable;         // places that were left as in the base
-	char unreadable_path[128]; // the first of them
+	struct walk_left unreadable, refused; // the latter by git
 };
 
 /* ERROR_LIMIT over the request's limits, ERROR_UNAVAILABLE when cancelled, ERROR_SYSTEM. */

@@ -158,6 +158,22 @@ static void test_what_is_no_file_is_left_out(void **state)
 	assert_paths(place, &tree, "f\n");
 }
 
+static void test_links_of_a_name_that_git_refuses_keep_their_place(void **state)
+{
+	struct place *place = *state;
+	place_run(place, "mkdir sub; echo 1 >.gitmodules; echo 1 >f");
+	git_oid base = place_take(place, NULL);
+	assert_paths(place, &base, ".gitmodules\nf\n");
+	assert_string_equal(place->last.note, "");
+	place_run(place, "rm .gitmodules; ln -s f .gitmodules; ln -s ../f sub/.GITMODULES;"
+			 "ln -s f .gitmodulesx");
+	git_oid tree = place_take(place, &base);
+	assert_paths(place, &tree, ".gitmodules\n.gitmodulesx\nf\n");
+	assert_string_equal(place->last.note,
+		"git refuses every link of the name .gitmodules, so 2 stayed as they were, "
+		"\".gitmodules\" first");
+}
+
 static void test_a_warning_is_of_what_is_asked_for(void **state)
 {
 	struct snapshot snapshot = {.files = 50001, .bytes = 6ULL << 30};
@@ -271,6 +287,7 @@ int main(void)
 		TEST(test_names_are_bytes),
 		TEST(test_git_folders_and_our_own_files_are_no_members),
 		TEST(test_what_is_no_file_is_left_out),
+		TEST(test_links_of_a_name_that_git_refuses_keep_their_place),
 		TEST(test_a_warning_is_of_what_is_asked_for),
 		TEST(test_limits_warn_and_refuse),
 		TEST(test_it_can_be_cancelled),

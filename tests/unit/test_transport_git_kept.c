@@ -121,12 +121,35 @@ static void test_a_big_file_that_becomes_shorter_can_be_tried_again(void **state
 	assert_tree(stage->place, &there, "100644 a\n100644 log\n");
 }
 
+/* git takes no tree that has one. */
+static void test_a_link_of_the_name_gitmodules_is_in_the_way_of_nothing(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, "echo a > a; ln -s a .gitmodules; mkdir sub;"
+					       "echo '[submodule]' > sub/.gitmodules");
+	stage_there(stage, "test ! -L .gitmodules; test -s sub/.gitmodules; echo b >> a;"
+			   "rm sub/.gitmodules; ln -s ../a sub/.gitmodules; ln -s a .GITMODULES");
+	git_oid there = stage_collect(stage, &tree);
+	assert_paths(stage->place, &there, "a\nsub/.gitmodules\n");
+	expect_left(stage, (const char *[]){".GITMODULES", "sub/.gitmodules", NULL});
+	place_run(stage->place, "echo b >> a; echo c > c; rm .gitmodules; echo > .gitmodules");
+	git_oid here = place_take(stage->place, &there);
+	stage_deliver(stage, &there, &here);
+	stage_there(stage, "test -e c; test -s .gitmodules; test -L sub/.gitmodules;"
+			   "test -L .GITMODULES");
+	stage_there(stage, "rm .GITMODULES sub/.gitmodules");
+	there = stage_collect(stage, &here);
+	assert_paths(stage->place, &there, ".gitmodules\na\nc\n");
+	assert_int_equal(stage->collected.left.count, 0);
+}
+
 #define KEPT_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		KEPT_TEST(test_a_big_file_that_cannot_be_read_is_not_taken_for_deleted),
+		KEPT_TEST(test_a_link_of_the_name_gitmodules_is_in_the_way_of_nothing),
 		KEPT_TEST(test_a_closed_folder_behind_a_link_keeps_nothing),
 		KEPT_TEST(test_a_folder_whose_name_ends_in_a_new_line_keeps_its_big_files),
 		KEPT_TEST(test_a_big_file_that_grows_all_the_time_is_brought_as_it_was_read),

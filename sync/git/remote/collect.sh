@@ -144,17 +144,25 @@ fi
 # One that cannot be read, or has a name that git refuses, is left as it was.
 add_what_can_be() {
 	xargs -0 -n 200 sh -c '
-		git update-index --add --remove --replace -- "$@" 2>/dev/null && exit
+		git update-index --add --remove --replace -- "$@" 2>>"$work/said" && exit
 		for path do
 			git update-index --add --remove --replace -- "$path" ||
 				printf "%s\0" left "${path#./}"
 		done' add <"$work/small"
 }
+
+# A link named .gitmodules, too; but that is no failure of git's.
+tell_refused() {
+	sed -n 's/^Ignoring path //p' "$work/said" | sort -u | while IFS= read -r path; do
+		[ ! -L "$path" ] || say left "$path"
+	done
+}
 if [ -s "$work/small" ]; then
 	[ -z "$is_as_base" ] || need_tree "$base"
 	is_as_base=
-	git update-index -z --add --remove --replace --verbose --stdin <"$work/small" >&2 ||
-		add_what_can_be
+	git update-index -z --add --remove --replace --verbose --stdin <"$work/small" >&2 \
+		2>"$work/said" || add_what_can_be
+	[ ! -s "$work/said" ] || tell_refused
 fi
 
 if [ "$is_as_base" ]; then
