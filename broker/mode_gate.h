@@ -34,6 +34,7 @@ void mode_gate_on_update(struct peer *peer, const struct call *call);
 
 /* True where a prompt was set aside until the agent was set back. */
 bool mode_gate_holds(struct relay *relay, const struct call *call);
+bool mode_gate_has_prompt(const struct session *session); // that was set aside
 
 /* session/prompt: false where the session takes none. */
 bool mode_gate_admits(const struct session *session, struct error *err) ATTR_NODISCARD;

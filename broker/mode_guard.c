@@ -8,6 +8,7 @@
 #include "base/json_doc.h"
 #include "base/log.h"
 #include "broker/notice.h"
+#include "broker/relay_order.h"
 #include "broker/session_update.h"
 
 enum { ATTEMPTS_MAX = 5 }; // an agent that changes again and again is not fought with
@@ -118,7 +119,13 @@ bool mode_gate_holds(struct relay *relay, const struct call *call)
 	}
 	session->guard->prompt_id = mem_strndup(call->message.id); // the parcel may take the bytes
 	session->guard->prompt = parcel_create(call->from, call->frame, relay->places);
+	relay_order_begin_prompt(relay, session);
 	return true;
+}
+
+bool mode_gate_has_prompt(const struct session *session)
+{
+	return session->guard && session->guard->prompt;
 }
 
 /* Takes the prompt that waits; NULL where there is none. */
@@ -168,7 +175,9 @@ static void release_prompt(struct relay *relay, struct mode_guard *guard)
 				"SHUTTING_DOWN", "stop", "the broker is ending", {NULL, 0}});
 	} else {
 		struct splice outer = relay_edits_begin(relay);
+		call.was_behind = true; // it goes before what waits behind it
 		relay_on_editor_call(relay, &call);
+		relay_order_look(relay);
 		relay_edits_end(relay, outer);
 	}
 	parcel_destroy(parcel);

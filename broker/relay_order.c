@@ -4,14 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/mode_gate.h"
+#include "broker/relay_turn.h"
 #include "broker/restore.h"
 
-/* What waits behind one request of a session. */
+/* What waits behind one request of a session, or behind its prompts. */
 struct gate {
 	struct list link; // relay.gates
 	struct relay *relay;
 	char *session_id; // owned
-	char *id;         // owned; raw, of the request that waits; NULL: it was answered
+	char *id;         // owned; raw, of the request that waits; NULL: none, or it was answered
 	struct list behind;
 	size_t bytes;
 	int count;
@@ -70,6 +72,24 @@ static bool waits_for(const struct gate *gate, struct span id)
 	return gate->id && span_equals(span_of(gate->id), id);
 }
 
+static bool waits_for_mode(const struct gate *gate)
+{
+	const struct session *session = session_find(&gate->relay->sessions, gate->session_id);
+	return session && mode_gate_has_prompt(session);
+}
+
+static bool waits_for_prompt(const struct gate *gate)
+{
+	const struct session *session = session_find(&gate->relay->sessions, gate->session_id);
+	return waits_for_mode(gate) ||
+	       (session && session->peer && relay_turn_has_prompt(session->peer, session));
+}
+
+static bool is_shut(const struct gate *gate)
+{
+	return gate->id || waits_for_prompt(gate);
+}
+
 /* ---- it opens ---- */
 
 /* As if it came now. */
@@ -94,12 +114,21 @@ static void on_open(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct gate *gate = CONTAINER_OF(timer, struct gate, open);
 	struct behind *behind;
-	while (!gate->id && (behind = LIST_FIRST(&gate->behind, struct behind, link))) {
+	while (!is_shut(gate) && (behind = LIST_FIRST(&gate->behind, struct behind, link))) {
 		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
 		pass(gate, behind);
 	}
-	if (!gate->id) {
+	if (!is_shut(gate)) {
 		gate_destroy(gate);
+	}
+}
+
+void relay_order_look(struct relay *relay)
+{
+	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+		if (!gate->id) {
+			ev_timer_start(relay->config.loop, &gate->open);
+		}
 	}
 }
 
@@ -109,9 +138,9 @@ void relay_order_note(struct relay *relay, struct span id)
 		if (waits_for(gate, id)) {
 			free(gate->id);
 			gate->id = NULL;
-			ev_timer_start(relay->config.loop, &gate->open);
 		}
 	}
+	relay_order_look(relay); // it may have been a prompt
 }
 
 /* ---- what waits ---- */
@@ -127,13 +156,16 @@ static struct gate *gate_create(struct relay *relay, const char *session_id)
 	return gate;
 }
 
+static bool opens_again(const char *method)
+{
+	return strcmp(method, "session/load") == 0 || strcmp(method, "session/resume") == 0;
+}
+
 void relay_order_begin(struct relay *relay, const struct call *call)
 {
 	char id[MESSAGE_SESSION_ID_MAX + 1];
 	const char *method = call->message.method;
-	bool is_meant =
-		strcmp(method, "session/load") == 0 || strcmp(method, "session/resume") == 0;
-	if (!is_meant || restore_is_own(call->message.id) ||
+	if (!opens_again(method) || restore_is_own(call->message.id) ||
 		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id))) {
 		return;
 	}
@@ -145,20 +177,63 @@ void relay_order_begin(struct relay *relay, const struct call *call)
 	}
 }
 
+void relay_order_begin_prompt(struct relay *relay, const struct session *session)
+{
+	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+		if (strcmp(gate->session_id, session->id) == 0) {
+			return;
+		}
+	}
+	gate_create(relay, session->id);
+}
+
+/*
+ * It need not wait here for what it waits for itself, nor an answer that says which mode the
+ * agent is in for the agent to change it.
+ */
+static bool goes_on(const struct gate *gate, const struct call *call)
+{
+	const char *method = call->message.method;
+	bool is_next = !gate->id && gate->count == 0;
+	bool is_prompt = strcmp(method, "session/prompt") == 0;
+	return waits_for(gate, call->message.id) || restore_is_own(call->message.id) ||
+	       (is_next && is_prompt && waits_for_prompt(gate)) ||
+	       (is_next && opens_again(method) && waits_for_mode(gate));
+}
+
+/* What ends the session does not wait for its prompts. */
+static void settle_prompts(struct relay *relay, const struct call *call)
+{
+	const char *method = call->message.method;
+	struct session *session = relay_session_of(relay, &call->message);
+	if (strcmp(method, "session/close") != 0 && strcmp(method, "session/delete") != 0) {
+		return;
+	}
+	relay_order_cancel(relay, call);
+	if (session && session->peer) {
+		relay_turn_cancel(session->peer, session);
+	}
+	if (session) {
+		mode_gate_cancel(relay, session);
+	}
+}
+
 bool relay_order_holds(struct relay *relay, const struct call *call)
 {
 	bool is_request = call->message.kind == MESSAGE_REQUEST;
 	struct gate *gate = call->was_behind ? NULL : find(relay, call);
-	if (!gate || (is_request && (waits_for(gate, call->message.id) ||
-					    restore_is_own(call->message.id)))) {
+	if (!gate || (is_request && goes_on(gate, call))) {
 		return false;
+	}
+	if (is_request) {
+		settle_prompts(relay, call);
 	}
 	if (is_request && relay->is_ending) {
 		relay_fail(relay, call->message.id, &ending_failure);
 		return true;
 	}
 	struct backlog backlog = {gate->count + 1, gate->bytes, "session", "requests",
-		"the session/load or session/resume of their session"};
+		"a session/load, session/resume or session/prompt of their session"};
 	if (!relay_admits(relay, call, &backlog)) {
 		return is_request; // a notification goes before it: nothing is dropped
 	}

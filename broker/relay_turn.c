@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "broker/mode_gate.h"
+#include "broker/relay_order.h"
 #include "broker/relay_sync.h"
 
 /* A prompt that waits for the sync before it, or an answer for the one after it. */
@@ -140,6 +141,7 @@ static void turn_pass(struct turn *turn)
 			relay_pass_response(peer->relay, request, &call);
 		} else if (!mode_gate_holds(peer->relay, &call)) { // it may have changed since
 			relay_pass_editor_request(peer, &call);
+			relay_order_look(peer->relay);
 		}
 		relay_edits_end(peer->relay, outer);
 	}
@@ -221,6 +223,7 @@ bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)
 	if (has_room(peer, call)) {
 		char *id = mem_strndup(call->message.id); // the parcel may take the bytes
 		turn_begin(peer, call, session->id)->id = id;
+		relay_order_begin_prompt(peer->relay, session);
 	}
 	return true;
 }

@@ -1,0 +1,195 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What the editor sends behind a prompt that waits reaches the agent behind it, in its order."""
+
+import json
+
+import case
+
+from acp import RpcError
+from sync_case import PATIENCE, TurnCase
+
+
+class OrderCase(TurnCase):
+    def sent(self, *methods):
+        """What the agent was sent of these, in order: the method, and what tells it from others."""
+        lines = [json.loads(line) for line in self.journal('<') if line.strip()]
+        return [(line['method'], self.mark_of(line['params'])) for line in lines
+                if line.get('method') in methods]
+
+    def mark_of(self, params):
+        if 'prompt' in params:
+            return params['prompt'][0]['text']
+        return params.get('modeId') or params.get('mark')
+
+    def set_mode(self, client, session, mode):
+        return client.start('session/set_mode', {'sessionId': session, 'modeId': mode})
+
+    def heard_in_order(self):
+        return self.sent('session/prompt', 'session/set_mode', '_mirror', '_echo',
+                         'session/close', 'session/delete')
+
+
+class BehindASync(OrderCase):
+    def test_requests_and_notifications_wait_behind_it(self):
+        client, session = self.opened()
+        with self.held_store():
+            prompt = client.start_prompt(session, 'say one')
+            self.wait_running(client, session)
+            mode = self.set_mode(client, session, 'code')
+            client.notify('_mirror', {'sessionId': session, 'mark': 'm'})
+            echo = client.start('_echo', {'sessionId': session, 'mark': 'e'})
+            other = client.call('_echo', {'mark': 'of no session'})
+        self.assertEqual(other, {'mark': 'of no session'})
+        for request in (prompt, mode, echo):
+            client.answer(request, PATIENCE)
+        self.assertEqual(self.heard_in_order(), [
+            ('_echo', 'of no session'), ('session/prompt', 'say one'),
+            ('session/set_mode', 'code'), ('_mirror', 'm'), ('_echo', 'e')])
+
+    def test_a_prompt_in_between_keeps_its_place(self):
+        client, session = self.opened()
+        with self.held_store():
+            requests = [client.start_prompt(session, 'say one'),
+                        client.start_prompt(session, 'say two'),
+                        self.set_mode(client, session, 'code'),
+                        client.start_prompt(session, 'say three'),
+                        self.set_mode(client, session, 'ask')]
+            self.wait_running(client, session)
+        for request in requests:
+            client.answer(request, PATIENCE)
+        self.assertEqual(self.heard_in_order(), [
+            ('session/prompt', 'say one'), ('session/prompt', 'say two'),
+            ('session/set_mode', 'code'), ('session/prompt', 'say three'),
+            ('session/set_mode', 'ask')])
+
+    def test_other_sessions_do_not_wait(self):
+        client, session = self.opened()
+        other = client.new_session(self.work)
+        with self.held_store():
+            prompt = client.start_prompt(session, 'say one')
+            self.wait_running(client, session)
+            client.answer(self.set_mode(client, other, 'code'), PATIENCE)
+        client.answer(prompt, PATIENCE)
+        self.assertEqual(self.heard_in_order(), [
+            ('session/set_mode', 'code'), ('session/prompt', 'say one')])
+
+    def test_a_cancelled_prompt_lets_it_go_on(self):
+        for cancel in ('session/cancel', '$/cancel_request'):
+            with self.subTest(cancel):
+                client, session = self.opened()
+                with self.held_store():
+                    prompt = client.start_prompt(session, 'say never')
+                    self.wait_running(client, session)
+                    mode = self.set_mode(client, session, 'code')
+                    later = client.start_prompt(session, 'say never either')
+                    client.notify(cancel, {'sessionId': session} if cancel == 'session/cancel'
+                                  else {'requestId': int(prompt)})
+                    self.assertEqual(client.answer(prompt, PATIENCE),
+                                     {'stopReason': 'cancelled'})
+                    client.answer(mode, PATIENCE)
+                    client.notify('session/cancel', {'sessionId': session})
+                    self.assertEqual(client.answer(later, PATIENCE),
+                                     {'stopReason': 'cancelled'})
+                self.assertEqual(self.heard_in_order(), [('session/set_mode', 'code')])
+                self.ended(client)
+
+    def test_what_waits_can_be_cancelled_by_its_id(self):
+        client, session = self.opened()
+        with self.held_store():
+            prompt = client.start_prompt(session, 'say one')
+            self.wait_running(client, session)
+            mode = self.set_mode(client, session, 'code')
+            client.notify('$/cancel_request', {'requestId': int(mode)})
+            with self.assertRaises(RpcError) as cancelled:
+                client.answer(mode, PATIENCE)
+        self.assertEqual(cancelled.exception.code, -32800)
+        client.answer(prompt, PATIENCE)
+        self.assertEqual(self.heard_in_order(), [('session/prompt', 'say one')])
+
+    def test_a_close_settles_the_prompts_and_keeps_its_place(self):
+        for method in ('session/close', 'session/delete'):
+            with self.subTest(method):
+                client, session = self.opened()
+                with self.held_store():
+                    prompts = [client.start_prompt(session, 'say never')]
+                    self.wait_running(client, session)
+                    mode = self.set_mode(client, session, 'code')
+                    prompts.append(client.start_prompt(session, 'say never either'))
+                    close = client.start(method, {'sessionId': session})
+                    for prompt in prompts:
+                        self.assertEqual(client.answer(prompt, PATIENCE),
+                                         {'stopReason': 'cancelled'})
+                    client.answer(mode, PATIENCE)
+                    client.answer(close, PATIENCE)
+                self.assertEqual([name for name, _ in self.heard_in_order()],
+                                 ['session/set_mode', method])
+                self.ended(client)
+
+    def test_a_prompt_that_fails_lets_it_go_on(self):
+        client, session = self.opened(sync_lock_timeout='100ms')
+        with self.held_store():
+            prompt = client.start_prompt(session, 'say never')
+            client.answer(self.set_mode(client, session, 'code'), PATIENCE)
+            self.failure(client.response(prompt, PATIENCE), 'TIMEOUT_EXCEEDED')
+        self.assertEqual(self.heard_in_order(), [('session/set_mode', 'code')])
+
+    def test_no_more_wait_than_the_limit_says(self):
+        client, session = self.opened(max_requests='2')
+        with self.held_store():
+            prompt = client.start_prompt(session, 'say one')
+            self.wait_running(client, session)
+            modes = [self.set_mode(client, session, 'code')]
+            modes += [self.set_mode(client, session, 'ask')]
+            refused = self.failure(client.response(modes.pop(), PATIENCE),
+                                   'RESOURCE_LIMIT_EXCEEDED')
+            self.assertIn('max-requests', refused['message'])
+        for request in (prompt, *modes):
+            client.answer(request, PATIENCE)
+
+    def test_the_end_of_the_broker_answers_what_waits(self):
+        client, session = self.opened()
+        with self.held_store():
+            prompt = client.start_prompt(session, 'say never')
+            self.wait_running(client, session)
+            mode = self.set_mode(client, session, 'code')
+            client.close_stdin()
+            self.assertEqual(client.answer(prompt, PATIENCE), {'stopReason': 'cancelled'})
+            self.failure(client.response(mode, PATIENCE), 'SHUTTING_DOWN')
+        self.assertEqual(client.wait(PATIENCE), 0)
+
+    def test_what_follows_a_load_waits_for_its_prompt_too(self):
+        client, session = self.opened()
+        with self.held_store():
+            load = client.start('session/load', {'sessionId': session, 'cwd': str(self.work),
+                                                 'mcpServers': []})
+            prompt = client.start_prompt(session, 'say one')
+            mode = self.set_mode(client, session, 'code')
+        for request in (load, prompt, mode):
+            client.answer(request, PATIENCE)
+        self.assertEqual(self.heard_in_order(), [
+            ('session/prompt', 'say one'), ('session/set_mode', 'code')])
+
+
+class BehindAMode(OrderCase):
+    def test_what_follows_a_prompt_that_waits_for_the_agents_mode_waits_too(self):
+        modes = '"modes":{"currentModeId":"yolo","availableModes":[' + ','.join(
+            f'{{"id":"{name}","name":"{name}"}}' for name in ('ask', 'yolo')) + ']}'
+        client = self.broker('--modes', modes, '--silent-modes', options=self.config(
+            policy=('mode = ask',), start_timeout='1s'))
+        client.initialize()
+        session = client.new_session(self.work)
+        prompt = client.start_prompt(session, 'say never')
+        echo = client.start('_echo', {'sessionId': session, 'mark': 'e'})
+        self.failure(client.response(prompt), 'PERMISSION_DENIED')
+        client.answer(echo)
+        place = client.messages.index
+        self.assertLess(place(client.response(prompt)), place(client.response(echo)))
+        echo = client.start('_echo', {'sessionId': session, 'mark': 'f'})
+        client.answer(echo)
+        self.assertEqual(self.heard_in_order(), [
+            ('session/set_mode', 'ask'), ('_echo', 'e'), ('_echo', 'f')])
+
+
+if __name__ == '__main__':
+    case.main()
