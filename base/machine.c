@@ -137,11 +137,3 @@ void boot_id_read(char boot[BOOT_ID_SIZE])
 	memset(boot, 0, BOOT_ID_SIZE);
 	memcpy(boot, text, strcspn(text, "\n"));
 }
-
-uint64_t hash_text(uint64_t hash, const char *text)
-{
-	do {
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-	} while (*text++);
-	return hash;
-}

@@ -3,7 +3,6 @@
 #define BASE_MACHINE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/attr.h"
 #include "base/error.h"
@@ -26,12 +25,5 @@ bool machine_id_read(const char *root, const char *folder, char machine[MACHINE_
 /* The id of this boot, padded with NULs; "" where the system has none. Blocks. */
 enum { BOOT_ID_SIZE = 40 };
 void boot_id_read(char boot[BOOT_ID_SIZE]);
-
-/*
- * FNV-1a of a text and its terminating NUL, after others, so that "ab" "c" is not "a" "bc":
- * begin with HASH_START.
- */
-#define HASH_START UINT64_C(14695981039346656037)
-uint64_t hash_text(uint64_t hash, const char *text);
 
 #endif

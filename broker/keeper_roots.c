@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/words.h"
 #include "base/real_path.h"
@@ -99,8 +100,7 @@ static struct keep *keep_create(struct keeper *keeper, const struct sandbox_root
 	const struct keeper_config *config = &keeper->config;
 	struct keep *keep = mem_alloc_zero(sizeof(*keep));
 	struct record *record = &keep->record;
-	uint64_t name = state_folder_hash(
-		state_folder_hash(STATE_HASH_START, config->backend), config->profile);
+	uint64_t name = hash_text(hash_text(HASH_START, config->backend), config->profile);
 	keep->keeper = keeper;
 	turn_lock_init(&keep->turn);
 	keep->has_told_state = keeper_take_announced(keeper, root->local, record);
@@ -110,8 +110,7 @@ static struct keep *keep_create(struct keeper *keeper, const struct sandbox_root
 	}
 	free(record->runtime_root);
 	record->runtime_root = mem_strdup(root->runtime);
-	snprintf(keep->name, sizeof(keep->name), "%016" PRIx64,
-		state_folder_hash(name, root->runtime));
+	snprintf(keep->name, sizeof(keep->name), "%016" PRIx64, hash_text(name, root->runtime));
 	keep->store_folder = state_folder_store(config->state_folder, root->local);
 	if (config->settings->mode != SYNC_MODE_NONE) {
 		keep->workspace = open_workspace(keep);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/real_path.h"
 #include "broker/record.h"
@@ -234,20 +235,10 @@ bool listing_records_hold(struct relay *relay, const struct call *call)
 
 /* ---- a page ---- */
 
-/* FNV-1a. */
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = 14695981039346656037ull;
-	for (; *text; text++) {
-		hash = (hash ^ (unsigned char)*text) * 1099511628211ull;
-	}
-	return hash;
-}
-
 /* False where it was there. */
 static bool note(struct listing_records *listed, const char *id)
 {
-	uint64_t hash = hash_of(id);
+	uint64_t hash = hash_text(HASH_START, id);
 	for (size_t i = 0; i < listed->seen_count; i++) {
 		if (listed->seen[i] == hash) {
 			return false;

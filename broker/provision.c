@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/words.h"
-#include "broker/state_folder.h"
 #include "providers/script_run.h"
 
 enum { COPY_MS = 60000, ANSWER_MAX = 65536, KEY_SIZE = 17, FIXED_WORDS = 5 };
@@ -56,9 +56,9 @@ static void next_step(struct provision *provision);
 
 static void put_key(char key[KEY_SIZE], const char *const *texts)
 {
-	uint64_t hash = STATE_HASH_START;
+	uint64_t hash = HASH_START;
 	for (; *texts; texts++) {
-		hash = state_folder_hash(state_folder_hash(hash, *texts), "\n");
+		hash = hash_text(hash, *texts);
 	}
 	snprintf(key, KEY_SIZE, "%016" PRIx64, hash);
 }

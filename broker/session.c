@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "broker/environment.h"
 #include "broker/memory.h"
 #include "broker/mode_gate.h"
@@ -41,14 +42,10 @@ void session_table_finish(struct session_table *table)
 	table->count = 0;
 }
 
-/* FNV-1a: a peer that aims at one bucket costs itself max-sessions comparisons. */
+/* A peer that aims at one bucket costs itself max-sessions comparisons. */
 static struct list *bucket_of(struct session_table *table, const char *id)
 {
-	uint32_t hash = 2166136261u;
-	for (; *id; id++) {
-		hash = (hash ^ (unsigned char)*id) * 16777619u;
-	}
-	return &table->buckets[hash % SESSION_BUCKETS];
+	return &table->buckets[hash_text(HASH_START, id) % SESSION_BUCKETS];
 }
 
 struct session *session_find(struct session_table *table, const char *id)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "broker/config.h"
 
 static char *join(const char *folder, const char *name)
@@ -26,19 +27,9 @@ char *state_folder_name(const char *const *environment)
 	return home && home[0] == '/' ? join(home, ".local/state/acp-broker") : NULL;
 }
 
-uint64_t state_folder_hash(uint64_t hash, const char *text)
-{
-	static const uint64_t prime = 0x100000001b3ULL;
-	for (; *text; text++) {
-		hash = (hash ^ (unsigned char)*text) * prime;
-	}
-	return hash * prime;
-}
-
 char *state_folder_store(const char *state_folder, const char *local_root)
 {
 	char name[32];
-	snprintf(name, sizeof(name), "stores/%016" PRIx64,
-		state_folder_hash(STATE_HASH_START, local_root));
+	snprintf(name, sizeof(name), "stores/%016" PRIx64, hash_text(HASH_START, local_root));
 	return join(state_folder, name);
 }

@@ -2,8 +2,6 @@
 #ifndef BROKER_STATE_FOLDER_H
 #define BROKER_STATE_FOLDER_H
 
-#include <stdint.h>
-
 /*
  * Where records, stores and copies are kept: acp-broker in $XDG_STATE_HOME, or
  * in $HOME/.local/state (XDG Base Directory Specification; a relative
@@ -14,9 +12,5 @@ char *state_folder_name(const char *const *environment);
 
 /* The store of a workspace, in the state folder; by its path here. Owned by the caller. */
 char *state_folder_store(const char *state_folder, const char *local_root);
-
-/* FNV-1a of a text, after others: begin with STATE_HASH_START. */
-#define STATE_HASH_START 0xcbf29ce484222325ULL
-uint64_t state_folder_hash(uint64_t hash, const char *text);
 
 #endif

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 /* What the editor is told about terminals that a tool call shows. */
 
 enum {
@@ -207,22 +209,12 @@ static void build_content(struct buf *out, const struct display *display, enum d
 	(void)is_written;
 }
 
-/* FNV-1a: the same content need not be sent twice. */
-static uint64_t hash_of(struct span bytes)
-{
-	uint64_t hash = UINT64_C(14695981039346656037);
-	for (size_t i = 0; i < bytes.len; i++) {
-		hash = (hash ^ (unsigned char)bytes.data[i]) * UINT64_C(1099511628211);
-	}
-	return hash;
-}
-
 void display_note_shown(struct display *display)
 {
 	struct buf content;
 	buf_init(&content, SIZE_MAX / 2);
 	build_content(&content, display, DISPLAY_SHOWN);
-	display->sent_hash = hash_of(buf_span(&content));
+	display->sent_hash = hash_bytes(HASH_START, buf_span(&content));
 	buf_finish(&content);
 }
 
@@ -294,7 +286,7 @@ bool display_send(struct display *display, enum display_turn turn)
 	buf_init(&text, SIZE_MAX / 2);
 	if (display->item_count > 0) {
 		build_content(&text, display, turn);
-		hash = hash_of(buf_span(&text));
+		hash = hash_bytes(HASH_START, buf_span(&text));
 		content = hash != display->sent_hash ? buf_span(&text) : content;
 	}
 	bool is_taken = send_news(display, &content, turn);

@@ -12,24 +12,16 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "sync/store_impl.h"
 
 enum { PRIVATE_MODE = 0600 };
 
-/* FNV-1a, 64 bits: a name for a root. */
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325u;
-	for (; *text; text++) {
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-	}
-	return hash;
-}
-
 void journal_init(struct journal *journal, struct store *store, const char *root)
 {
 	*journal = (struct journal){.store = store, .fd = -1};
-	snprintf(journal->name, sizeof(journal->name), "apply-%016" PRIx64, hash_text(root));
+	snprintf(journal->name, sizeof(journal->name), "apply-%016" PRIx64,
+		hash_text(HASH_START, root));
 }
 
 static bool fail(struct journal *journal, int errnum, struct error *err)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/machine.h"
+#include "base/hash.h"
 #include "base/path_quote.h"
 #include "base/utf8.h"
 

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/folder.h"
+#include "base/hash.h"
 #include "providers/local/copy_lock.h"
 #include "providers/local/copy_tree.h"
 #include "providers/local/file_io.h"
@@ -59,15 +60,6 @@ static struct copy_sandbox *from_sandbox(struct sandbox *sandbox)
 
 /* ---- names ---- */
 
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = UINT64_C(14695981039346656037); // FNV-1a
-	for (; *text; text++) {
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-	}
-	return hash;
-}
-
 static bool put_path(char path[PATH_MAX], struct error *err, const char *format, ...)
 	ATTR_PRINTF(3, 4);
 static bool put_path(char path[PATH_MAX], struct error *err, const char *format, ...)
@@ -106,7 +98,8 @@ static bool is_own_name(const char *name)
 static bool name_copy(struct copy_job *job, const char *real, struct error *err)
 {
 	const char *name = strrchr(real, '/') + 1;
-	return put_path(job->folder, err, "%s/%016" PRIx64, job->home, hash_text(real)) &&
+	return put_path(job->folder, err, "%s/%016" PRIx64, job->home,
+		       hash_text(HASH_START, real)) &&
 	       put_path(job->runtime, err, "%s/%s", job->folder, is_own_name(name) ? "root" : name);
 }
 
@@ -373,7 +366,8 @@ static bool make_home(struct copy_sandbox *self, const char *profile, struct err
 		return error_set_errno(err, errnum, "the state folder %s", given);
 	}
 	return put_path(copies, err, "%s/copies", state) &&
-	       put_path(self->home, err, "%s/%016" PRIx64, copies, hash_text(profile)) &&
+	       put_path(
+		       self->home, err, "%s/%016" PRIx64, copies, hash_text(HASH_START, profile)) &&
 	       make_folder(copies, err) && make_folder(self->home, err);
 }
 

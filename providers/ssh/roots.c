@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/machine.h"
 #include "base/real_path.h"
 #include "base/words.h"

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 enum {
 	BYTES_MAX_DEFAULT_GIB = 20,
 	TIMEOUT_DEFAULT_MS = 60000,
@@ -175,14 +177,11 @@ static const struct transport_impl git_impl = {
 /* The side repository lies beside the root, where what removes that finds it, too. */
 static char *side_path(const struct transport_request *request)
 {
-	uint64_t hash = UINT64_C(14695981039346656037); // FNV-1a
-	for (const char *at = request->runtime_root; *at; at++) {
-		hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
-	}
 	char path[FILE_PATH_MAX + 64];
 	const char *slash = strrchr(request->runtime_root, '/');
 	snprintf(path, sizeof(path), "%.*s/.acp-broker/sync/%016" PRIx64,
-		(int)(slash - request->runtime_root), request->runtime_root, hash);
+		(int)(slash - request->runtime_root), request->runtime_root,
+		hash_text(HASH_START, request->runtime_root));
 	return mem_strdup(path);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/hash.h"
 
 /* Of the commits that the runtime has, sync/git/remote/repo_open.sh tells 20,000, a line each. */
 enum { REFS_MAX = 1 << 20, FILE_MAX = 1 << 20 };
@@ -45,10 +46,7 @@ static void set_text(char **text, const char *value)
 
 static void add_print(struct history *history, const char *text)
 {
-	for (; *text; text++) {
-		history->print = (history->print ^ (unsigned char)*text) * UINT64_C(1099511628211);
-	}
-	history->print = (history->print ^ '\n') * UINT64_C(1099511628211);
+	history->print = hash_text(history->print, text);
 }
 
 /* Appends a file that may be missing; one that is too big counts as missing. */
@@ -200,7 +198,7 @@ static void read_repository(struct history *history, const struct git *git,
 	git_repository *repository, const char *home)
 {
 	char path[PATH_MAX];
-	history->print = UINT64_C(14695981039346656037);
+	history->print = HASH_START;
 	if (!read_head(history, git, repository)) {
 		snprintf(history->note, sizeof(history->note),
 			"the workspace's git history was not sent: its HEAD cannot be read");

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "sync/ignore.h"
 #include "sync/rsync/ignore_files.h"
 #include "sync/tree_view.h"
@@ -26,21 +27,12 @@ void filter_finish(struct filter *filter)
 
 /* ---- the ignore rules ---- */
 
-static uint64_t print_bytes(uint64_t print, struct span bytes)
-{
-	for (size_t i = 0; i < bytes.len; i++) {
-		print = (print ^ (unsigned char)bytes.data[i]) * UINT64_C(1099511628211);
-	}
-	return print;
-}
-
 static uint64_t print_files(const struct ignore_files *files)
 {
-	uint64_t print = UINT64_C(14695981039346656037); // FNV-1a
+	uint64_t print = HASH_START;
 	for (size_t i = 0; i < files->count; i++) {
-		const char *folder = files->items[i].folder;
-		print = print_bytes(print, (struct span){folder, strlen(folder) + 1});
-		print = print_bytes(print, buf_span(&files->items[i].text));
+		print = hash_text(print, files->items[i].folder);
+		print = hash_bytes(print, buf_span(&files->items[i].text));
 	}
 	return print;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/words.h"
 
 enum { BYTES_MAX_DEFAULT_GIB = 20, TIMEOUT_DEFAULT_MS = 60000, ANSWER_MAX = 64 << 10 };
@@ -236,14 +237,9 @@ static const struct transport_impl rsync_impl = {
 
 static char *make_name(const struct transport_request *request)
 {
-	uint64_t hash = UINT64_C(14695981039346656037); // FNV-1a
-	const char *texts[] = {request->name ? request->name : "", "\n", request->runtime_root};
+	uint64_t hash = hash_text(HASH_START, request->name ? request->name : "");
 	char name[32];
-	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
-		for (const char *at = texts[i]; *at; at++) {
-			hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
-		}
-	}
+	hash = hash_text(hash, request->runtime_root);
 	snprintf(name, sizeof(name), "%016" PRIx64, hash);
 	return mem_strdup(name);
 }
