@@ -100,6 +100,7 @@ bool listing_on_send(
 	const struct json_hit *hit = message_hit(&call->message, PLACE_CURSOR);
 	struct cursor cursor;
 	watch(relay, request);
+	request->listed = listing_records_take(relay, call->message.id);
 	if (!read_cursor(message_place(&call->message, PLACE_CURSOR), &cursor)) {
 		return true;
 	}
@@ -165,20 +166,30 @@ static bool is_last(struct relay *relay, const struct request *request, const st
 	return !has_more && !first_from(relay, request->peer->number + 1);
 }
 
+/* The editor is told where the next page is: what the broker has to add goes on there. */
+static void await_page(struct relay *relay, struct request *request, struct span cursor)
+{
+	if (request->listed) {
+		listing_records_await(relay, request->listed, cursor);
+		request->listed = NULL;
+	}
+}
+
 bool listing_on_result(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
 	struct cursor next;
+	struct span own = message_place(&call->message, PLACE_NEXT_CURSOR);
 	struct buf text;
 	struct span result = message_place(&call->message, PLACE_RESULT);
 	const struct json_hit *hit = message_hit(&call->message, PLACE_NEXT_CURSOR);
 	if (!edit_ids(relay, request, call, err) ||
-		!listing_records_add(relay, call, is_last(relay, request, call), err)) {
+		!listing_records_add(
+			relay, request->listed, call, is_last(relay, request, call), err)) {
 		return false;
 	}
-	if (result.len == 0 || result.data[0] != '{' ||
-		!find_next(
-			relay, request, message_place(&call->message, PLACE_NEXT_CURSOR), &next)) {
+	if (result.len == 0 || result.data[0] != '{' || !find_next(relay, request, own, &next)) {
+		await_page(relay, request, own);
 		return true;
 	}
 	buf_init(&text, SPLICE_BYTES_MAX);
@@ -187,6 +198,9 @@ bool listing_on_result(
 		ok = splice_add(&relay->splice, hit->start, hit->end, buf_span(&text), err);
 	} else if (ok) {
 		ok = relay_insert_member(relay, call, result, "nextCursor", buf_span(&text), err);
+	}
+	if (ok) {
+		await_page(relay, request, buf_span(&text));
 	}
 	buf_finish(&text);
 	return ok;
@@ -200,27 +214,38 @@ static bool was_cancelled(struct span error)
 	return was;
 }
 
+/* A page with nothing, which leads to the next agent's. */
+static bool answer_next(struct relay *relay, struct request *request, const struct peer *next)
+{
+	struct cursor cursor = {next->number, request->has_listed, {"", 0}};
+	struct buf text;
+	struct buf page;
+	buf_init(&text, SIZE_MAX / 2);
+	buf_init(&page, SIZE_MAX / 2);
+	bool ok = write_cursor(&text, &cursor, NULL) &&
+	          buf_append(&page, SPAN_LITERAL("{\"sessions\":[],\"nextCursor\":"), NULL) &&
+	          buf_append(&page, buf_span(&text), NULL) &&
+	          buf_append(&page, SPAN_LITERAL("}"), NULL);
+	if (ok) {
+		await_page(relay, request, buf_span(&text));
+		relay_answer(relay, pending_origin(&request->pending), buf_span(&page));
+	}
+	buf_finish(&page);
+	buf_finish(&text);
+	return ok;
+}
+
 bool listing_on_error(struct relay *relay, struct request *request, struct span error)
 {
 	const struct peer *next = first_from(relay, request->peer->number + 1);
-	struct buf page;
 	if ((!next && !request->has_listed) || was_cancelled(error)) {
 		return false;
 	}
 	log_warning("%s: it gives no list of its sessions; those of the others follow",
 		request->peer->hop);
-	buf_init(&page, SIZE_MAX / 2);
-	bool ok = true;
 	if (next) {
-		struct cursor cursor = {next->number, request->has_listed, {"", 0}};
-		ok = buf_append(&page, SPAN_LITERAL("{\"sessions\":[],\"nextCursor\":"), NULL) &&
-		     write_cursor(&page, &cursor, NULL) &&
-		     buf_append(&page, SPAN_LITERAL("}"), NULL);
+		return answer_next(relay, request, next);
 	}
-	if (ok) {
-		relay_answer(relay, pending_origin(&request->pending),
-			next ? buf_span(&page) : span_of(listing_empty));
-	}
-	buf_finish(&page);
-	return ok;
+	relay_answer(relay, pending_origin(&request->pending), span_of(listing_empty));
+	return true;
 }

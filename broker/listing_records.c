@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/json_doc.h"
 #include "base/log.h"
 #include "base/real_path.h"
 #include "broker/record.h"
@@ -19,6 +20,10 @@ enum { SEEN_MAX = 16384, ADDED_MAX = 1024 }; // sessions of one list
 
 /* Of one list: from its first page to its last. */
 struct listing_records {
+	struct list link; // relay.listings, unless a request has it
+	char *id;         // owned; raw; of the request for a page that goes to an agent, or NULL
+	char *cursor;     // owned; of the page that may be asked for next, or NULL
+	char *cwd;        // owned; the filter of the list, raw; may be NULL
 	struct record *records; // owned; those whose sessions may be added
 	size_t count;
 	uint64_t *seen; // owned; a hash of each session that was listed
@@ -40,16 +45,21 @@ struct look {
 	struct listing_records *records; // owned
 };
 
-static void records_free(struct listing_records *records)
+void listing_records_destroy(struct listing_records *listed)
 {
-	for (size_t i = 0; records && i < records->count; i++) {
-		record_finish(&records->records[i]);
+	if (!listed) {
+		return;
 	}
-	if (records) {
-		free(records->records);
-		free(records->seen);
-		free(records);
+	for (size_t i = 0; i < listed->count; i++) {
+		record_finish(&listed->records[i]);
 	}
+	list_remove(&listed->link);
+	free(listed->records);
+	free(listed->seen);
+	free(listed->id);
+	free(listed->cursor);
+	free(listed->cwd);
+	free(listed);
 }
 
 static void look_free(struct look *look)
@@ -59,7 +69,7 @@ static void look_free(struct look *look)
 		look->relay->held_bytes -= parcel_size(look->parcel);
 	}
 	parcel_destroy(look->parcel);
-	records_free(look->records);
+	listing_records_destroy(look->records);
 	free(look->id);
 	free(look->state_folder);
 	free(look->profile);
@@ -134,8 +144,8 @@ static void pass(struct look *look)
 {
 	struct relay *relay = look->relay;
 	struct call call;
-	records_free(relay->listed);
-	relay->listed = look->records;
+	look->records->id = mem_strdup(look->id);
+	list_append(&relay->listings, &look->records->link);
 	look->records = NULL;
 	struct splice outer = relay_edits_begin(relay);
 	if (relay_open_parcel(look->parcel, &call)) {
@@ -179,7 +189,10 @@ static struct look *look_create(struct relay *relay, const struct call *call)
 	look->profile = mem_strdup(relay->config.profile->name);
 	look->backend = backend_name(relay->config.profile->backend);
 	look->folder_fd = -1;
+	struct span filter = message_place(&call->message, PLACE_CWD);
 	look->records = mem_alloc_zero(sizeof(*look->records));
+	list_init(&look->records->link);
+	look->records->cwd = filter.len > 0 ? mem_strndup(filter) : NULL;
 	if (message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd))) {
 		look->cwd = mem_strdup(cwd);
 	}
@@ -216,14 +229,102 @@ static bool start_look(struct relay *relay, const struct call *call, struct erro
 	return true;
 }
 
+/* ---- which list a page is of ---- */
+
+/* NULL where it is no text, or too much of it. `raw` is a JSON value. */
+static char *read_cursor(struct span raw)
+{
+	struct buf text;
+	buf_init(&text, LISTING_CURSOR_MAX);
+	bool ok = raw.len > 0 && raw.data[0] == '"' && json_decode_string(raw, &text, NULL);
+	char *cursor = ok ? mem_strndup(buf_span(&text)) : NULL;
+	buf_finish(&text);
+	return cursor;
+}
+
+/* Agents may give the same cursor to lists of two directories. */
+static struct listing_records *find_open(struct relay *relay, const char *cursor, struct span cwd)
+{
+	struct listing_records *found = NULL;
+	LIST_FOR_EACH(listed, &relay->listings, struct listing_records, link) {
+		if (!listed->cursor || strcmp(listed->cursor, cursor) != 0) {
+			continue;
+		}
+		if (span_equals(span_of(listed->cwd ? listed->cwd : ""), cwd)) {
+			return listed;
+		}
+		found = cwd.len == 0 && !found ? listed : found; // not said again
+	}
+	return found;
+}
+
+/* A further page is asked for. */
+static void go_on(struct relay *relay, const struct call *call)
+{
+	char *cursor = read_cursor(message_place(&call->message, PLACE_CURSOR));
+	struct span cwd = message_place(&call->message, PLACE_CWD);
+	struct listing_records *listed = cursor ? find_open(relay, cursor, cwd) : NULL;
+	if (listed) {
+		free(listed->cursor);
+		listed->cursor = NULL;
+		listed->id = mem_strndup(call->message.id);
+	}
+	free(cursor);
+}
+
+struct listing_records *listing_records_take(struct relay *relay, struct span id)
+{
+	LIST_FOR_EACH(listed, &relay->listings, struct listing_records, link) {
+		if (listed->id && span_equals(span_of(listed->id), id)) {
+			list_remove(&listed->link);
+			free(listed->id);
+			listed->id = NULL;
+			return listed;
+		}
+	}
+	return NULL;
+}
+
+void listing_records_drop(struct relay *relay, struct span id)
+{
+	listing_records_destroy(listing_records_take(relay, id));
+}
+
+static void drop_oldest(struct relay *relay)
+{
+	struct listing_records *oldest = NULL;
+	size_t count = 0;
+	LIST_FOR_EACH(listed, &relay->listings, struct listing_records, link) {
+		oldest = listed->cursor && !oldest ? listed : oldest;
+		count += listed->cursor != NULL;
+	}
+	if (count > LISTING_OPEN_MAX) {
+		listing_records_destroy(oldest);
+	}
+}
+
+void listing_records_await(struct relay *relay, struct listing_records *listed, struct span cursor)
+{
+	listed->cursor = read_cursor(cursor);
+	if (!listed->cursor) {
+		listing_records_destroy(listed);
+		return;
+	}
+	list_append(&relay->listings, &listed->link);
+	drop_oldest(relay);
+}
+
 bool listing_records_hold(struct relay *relay, const struct call *call)
 {
 	struct error err;
 	struct span cursor = message_place(&call->message, PLACE_CURSOR);
 	if (call->was_looked_up || call->was_parked || !relay->config.state_folder ||
 		!relay->config.pool || (!relay->offers_load && !relay->offers_resume) ||
-		strcmp(call->message.method, "session/list") != 0 ||
-		(cursor.len > 0 && !span_is(cursor, "null"))) {
+		strcmp(call->message.method, "session/list") != 0) {
+		return false;
+	}
+	if (cursor.len > 0 && !span_is(cursor, "null")) {
+		go_on(relay, call);
 		return false;
 	}
 	if (!start_look(relay, call, &err)) {
@@ -306,9 +407,9 @@ static bool write_session(
 	return json_write_end(&writer, err);
 }
 
-static bool write_missing(struct relay *relay, struct buf *out, bool is_first, struct error *err)
+static bool write_missing(struct relay *relay, struct listing_records *listed, struct buf *out,
+	bool is_first, struct error *err)
 {
-	struct listing_records *listed = relay->listed;
 	size_t added = 0;
 	for (size_t i = 0; i < listed->count; i++) {
 		const struct record *record = &listed->records[i];
@@ -330,10 +431,9 @@ static bool write_missing(struct relay *relay, struct buf *out, bool is_first, s
 	return true;
 }
 
-bool listing_records_add(
-	struct relay *relay, const struct call *page, bool is_last, struct error *err)
+bool listing_records_add(struct relay *relay, struct listing_records *listed,
+	const struct call *page, bool is_last, struct error *err)
 {
-	struct listing_records *listed = relay->listed;
 	const struct json_hit *hit = message_hit(&page->message, PLACE_LISTED);
 	struct span sessions = message_place(&page->message, PLACE_LISTED);
 	struct buf text;
@@ -347,7 +447,7 @@ bool listing_records_add(
 	size_t blanks = strspn(sessions.data + 1, " \t\r\n");
 	bool is_empty = sessions.data[1 + blanks] == ']';
 	buf_init(&text, SPLICE_BYTES_MAX);
-	bool ok = write_missing(relay, &text, is_empty, err) &&
+	bool ok = write_missing(relay, listed, &text, is_empty, err) &&
 	          (text.len == 0 || splice_add(&relay->splice, hit->end - 1, hit->end - 1,
 					    buf_span(&text), err));
 	buf_finish(&text);
@@ -371,6 +471,7 @@ void listing_records_finish(struct relay *relay)
 	LIST_FOR_EACH(look, &relay->list_looks, struct look, link) {
 		leave(look);
 	}
-	records_free(relay->listed);
-	relay->listed = NULL;
+	LIST_FOR_EACH(listed, &relay->listings, struct listing_records, link) {
+		listing_records_destroy(listed);
+	}
 }

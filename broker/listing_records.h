@@ -15,7 +15,12 @@
  */
 struct listing_records;
 
-enum { LISTING_LOOKS_MAX = 16 }; // requests that wait at once, within RELAY_HELD_MAX bytes of all
+enum {
+	LISTING_LOOKS_MAX = 16, // requests that wait at once, within RELAY_HELD_MAX bytes of all
+	LISTING_OPEN_MAX =
+		16, // lists whose next page may be asked for; to older ones nothing is added
+	LISTING_CURSOR_MAX = 64 * 1024, // bytes; to a list with a longer one nothing is added
+};
 
 /*
  * True where the request waits until the records were read; or was refused, with
@@ -23,9 +28,20 @@ enum { LISTING_LOOKS_MAX = 16 }; // requests that wait at once, within RELAY_HEL
  */
 bool listing_records_hold(struct relay *relay, const struct call *call);
 
+/* The request goes to an agent: what is known for its list; the caller's, or NULL. */
+struct listing_records *listing_records_take(struct relay *relay, struct span id);
+
 /* An agent's page goes to the editor: notes its sessions; to the last one adds what is missing. */
-bool listing_records_add(
-	struct relay *relay, const struct call *page, bool is_last, struct error *err);
+bool listing_records_add(struct relay *relay, struct listing_records *listed,
+	const struct call *page, bool is_last, struct error *err);
+
+/* The page with this cursor (raw), which was told to the editor, is of the same list. Takes it. */
+void listing_records_await(struct relay *relay, struct listing_records *listed, struct span cursor);
+
+void listing_records_destroy(struct listing_records *listed); // NULL is fine
+
+/* A request was answered with a failure. */
+void listing_records_drop(struct relay *relay, struct span id);
 
 /* The broker ends: what waits is answered. */
 void listing_records_end(struct relay *relay);

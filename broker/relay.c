@@ -50,6 +50,7 @@ void request_destroy(struct request *request)
 	}
 	grant_note_failed(request->peer->relay, request, NULL);
 	old_text_destroy(request->old_text);
+	listing_records_destroy(request->listed);
 	mode_news_destroy(request->modes);
 	subject_destroy(request->subject);
 	environment_free(request->roots);
@@ -388,6 +389,7 @@ struct relay *relay_create(const struct relay_config *config)
 	list_init(&relay->claims);
 	list_init(&relay->gates);
 	list_init(&relay->list_looks);
+	list_init(&relay->listings);
 	pending_table_init(&relay->asked_editor, profile->max_requests);
 	session_table_init(&relay->sessions, profile->max_sessions);
 	relay->sessions.on_forget = relay_sync_remove_session;

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "broker/listing_records.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_order.h"
 #include "broker/restore.h"
@@ -16,6 +17,7 @@ void relay_fail(struct relay *relay, struct span id, const struct failure *failu
 		return; // a request of the broker's own
 	}
 	relay_claim_drop(relay, id);
+	listing_records_drop(relay, id);
 	relay_order_note(relay, id);
 	buf_clear(&relay->scratch);
 	failure_write(&relay->scratch, id, failure);

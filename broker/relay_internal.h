@@ -43,13 +43,13 @@ struct relay {
 	unsigned notices;       // sent so far (notice.c)
 	unsigned last_terminal; // of all agents, also of those that have ended
 	struct usage usage;
-	struct usage_memo usage_memo;   // of the editor
-	struct list restores;           // of struct restore (restore.c)
-	struct list claims;             // of struct claim (relay_claim.c)
-	struct list gates;              // of struct gate (relay_order.c)
-	struct list list_looks;         // of struct look (listing_records.c)
-	struct leftovers *leftovers;    // owned; what did not come to its end (relay_leftovers.c)
-	struct listing_records *listed; // owned; of the list in hand; may be NULL
+	struct usage_memo usage_memo; // of the editor
+	struct list restores;         // of struct restore (restore.c)
+	struct list claims;           // of struct claim (relay_claim.c)
+	struct list gates;            // of struct gate (relay_order.c)
+	struct list list_looks;       // of struct look (listing_records.c)
+	struct list listings;         // of struct listing_records: whose page no agent has in hand
+	struct leftovers *leftovers;  // owned; what did not come to its end (relay_leftovers.c)
 	unsigned restores_begun;
 	unsigned agents_started;
 	bool offers_load;   // the agent has said that it takes session/load
@@ -123,6 +123,7 @@ struct call {
 	bool was_looked_up;             // the records were read for its list
 };
 
+struct listing_records;
 struct mode_news;
 struct old_text;
 struct request;
@@ -175,11 +176,12 @@ struct request {
 	struct mode_news *modes;     // owned; told of the session it opens (mode_gate.c); or NULL
 	bool has_cursor;             // of session/list: one that names the agent
 	bool has_listed;             // the same: an agent before this one has given a list
-	struct subject *subject;     // owned; of a question of the broker's own (grant_ask.c)
-	const char *options;         // the same: those it offers, JSON; static
-	struct old_text *old_text;   // owned; the same: not shown until this is known; or NULL
-	size_t diff_at;              // the same: where its diff begins; 0: it has none
-	struct grant_note *note;     // owned; for the audit log once it is answered; may be NULL
+	struct listing_records *listed; // owned; the same: what the broker adds to it; may be NULL
+	struct subject *subject;        // owned; of a question of the broker's own (grant_ask.c)
+	const char *options;            // the same: those it offers, JSON; static
+	struct old_text *old_text;      // owned; the same: not shown until this is known; or NULL
+	size_t diff_at;                 // the same: where its diff begins; 0: it has none
+	struct grant_note *note;        // owned; for the audit log once it is answered; may be NULL
 	/*
 	 * The broker's own request: takes the answer, or why there is none (failure).
 	 * NULL: the answer goes back to who asked. The request is freed after it.

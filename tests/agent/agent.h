@@ -26,6 +26,7 @@ struct agent_options {
 	const char *pids;        // every process id it has is written there; may be NULL
 	const char *load_replay; // updates before session/load is answered
 	const char *load_size;   // bytes of each of them
+	const char *list_page;   // sessions on one of session/list
 	const char *protocol_version;
 	const char *exit_at_once; // status
 	const char *slow_exit;    // seconds between the end of input and leaving

@@ -28,6 +28,7 @@ static const struct {
 	VALUE("--pids", pids, "FILE: write the id of every process there"),
 	VALUE("--load-replay", load_replay, "COUNT: updates before session/load is answered"),
 	VALUE("--load-size", load_size, "BYTES: of each of them"),
+	VALUE("--list-page", list_page, "COUNT: sessions on one page of session/list"),
 	VALUE("--protocol-version", protocol_version, "N: answer initialize with N"),
 	VALUE("--exit-at-once", exit_at_once, "STATUS: leave without a word on stdout"),
 	VALUE("--slow-exit", slow_exit, "SECONDS: between the end of input and leaving"),

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,14 +186,28 @@ static void answer_list(const struct request *request)
 	struct buf result;
 	buf_init(&result, (size_t)1 << 24);
 	const char *comma = "";
+	const char *page = request->agent->options.list_page;
+	char *cursor = raw_text(raw_member(request->params, "cursor"));
+	long first = cursor != NULL ? strtol(cursor, NULL, 10) : 0;
+	long end = page != NULL ? first + strtol(page, NULL, 10) : LONG_MAX;
+	long at = 0;
 	text_add(&result, "{\"sessions\":[");
 	LIST_FOR_EACH(session, &request->agent->sessions, struct session, link) {
-		text_add(&result, "%s{\"sessionId\":%s,\"cwd\":%s,\"title\":\"Session %s\"}", comma,
-			session->quoted_id, session->cwd, session->id);
-		comma = ",";
+		if (at >= first && at < end) {
+			text_add(&result,
+				"%s{\"sessionId\":%s,\"cwd\":%s,\"title\":\"Session %s\"}", comma,
+				session->quoted_id, session->cwd, session->id);
+			comma = ",";
+		}
+		at++;
 	}
-	agent_answer(request->agent, request->id, "%.*s]}", PRINTF_BYTES(result));
+	text_add(&result, "]");
+	if (at > end) {
+		text_add(&result, ",\"nextCursor\":\"%ld\"", end);
+	}
+	agent_answer(request->agent, request->id, "%.*s}", PRINTF_BYTES(result));
 	buf_finish(&result);
+	free(cursor);
 }
 
 static void answer_close(const struct request *request)

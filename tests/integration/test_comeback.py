@@ -319,6 +319,55 @@ class Comeback(SessionsCase):
         listed = client.call('session/list', {'cwd': str(self.dir)})['sessions']
         self.assertNotIn('elsewhere', [one['sessionId'] for one in listed])
 
+    def start_lists(self, client, *params):
+        """Requests that the broker has before it has looked at the records for any."""
+        ids = [b'"list %d"' % (len(client.messages) + place) for place in range(len(params))]
+        client.send_bytes(b''.join(
+            b'{"jsonrpc":"2.0","id":%s,"method":"session/list","params":%s}\n'
+            % (raw_id, json.dumps(one).encode()) for raw_id, one in zip(ids, params)))
+        return ids
+
+    def listed(self, answer):
+        return [one['sessionId'] for one in answer['sessions']]
+
+    def test_of_lists_at_once_each_has_its_own(self):
+        other = self.dir / 'other'
+        other.mkdir()
+        client, session = self.begin()
+        self.note_elsewhere('elsewhere')
+        self.note_elsewhere('in another', localRoot=str(other))
+        everything = [session, 'elsewhere', 'in another']
+        for _ in range(5):
+            here, there, first, second = [self.listed(client.answer(raw_id)) for raw_id in
+                                          self.start_lists(client, {'cwd': str(self.work)},
+                                                           {'cwd': str(other)}, {}, {})]
+            self.assertEqual(here, [session, 'elsewhere'])
+            self.assertEqual(there, [session, 'in another'])
+            self.assertEqual([sorted(first), sorted(second)], [sorted(everything)] * 2)
+
+    def test_of_lists_at_once_with_many_pages_each_has_its_own(self):
+        other = self.dir / 'other'
+        other.mkdir()
+        client = self.another('--list-page', '1')
+        sessions = [client.new_session(self.work) for _ in range(3)]
+        self.wait_state('active')
+        self.note_elsewhere('elsewhere')
+        self.note_elsewhere('in another', localRoot=str(other))
+        wanted = [{'cwd': str(self.work)}, {'cwd': str(other)}, {}]
+        found = [[], [], []]
+        asked = wanted
+        for page in range(3):
+            answers = [client.answer(raw_id) for raw_id in self.start_lists(client, *asked)]
+            for names, answer in zip(found, answers):
+                names += self.listed(answer)
+                self.assertEqual('nextCursor' in answer, page < 2)
+            if page < 2:
+                asked = [dict(one, cursor=answer['nextCursor'])
+                         for one, answer in zip(wanted, answers)]
+        self.assertEqual(found[0], [*sessions, 'elsewhere'])
+        self.assertEqual(found[1], [*sessions, 'in another'])
+        self.assertEqual(sorted(found[2]), sorted([*sessions, 'elsewhere', 'in another']))
+
     def test_lists_that_wait_at_once_are_bounded_and_each_is_answered(self):
         client, _ = self.begin()
         ids = [b'%d' % number for number in range(1000, 1064)]
