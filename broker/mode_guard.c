@@ -170,9 +170,7 @@ static void release_prompt(struct relay *relay, struct mode_guard *guard)
 		return;
 	}
 	if (relay->is_ending) {
-		relay_fail(relay, call.message.id,
-			&(struct failure){
-				"SHUTTING_DOWN", "stop", "the broker is ending", {NULL, 0}});
+		relay_fail(relay, call.message.id, &relay_is_ending);
 	} else {
 		struct splice outer = relay_edits_begin(relay);
 		call.was_behind = true; // it goes before what waits behind it

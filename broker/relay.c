@@ -388,8 +388,7 @@ struct relay *relay_create(const struct relay_config *config)
 	list_init(&relay->restores);
 	list_init(&relay->claims);
 	list_init(&relay->gates);
-	list_init(&relay->list_looks);
-	list_init(&relay->listings);
+	listing_records_init(relay);
 	pending_table_init(&relay->asked_editor, profile->max_requests);
 	session_table_init(&relay->sessions, profile->max_sessions);
 	relay->sessions.on_forget = relay_sync_remove_session;
@@ -425,10 +424,8 @@ void relay_destroy(struct relay *relay)
 		peer->is_down = true;
 		peer->is_collected = true; // or never will be
 		forget_asked_by(peer, false);
-		relay_fail_waiting(peer, &(struct failure){"SHUTTING_DOWN", "stop",
-						 "the broker has ended", {NULL, 0}});
-		fail_all_asked(peer, &(struct failure){"SHUTTING_DOWN", "stop",
-					     "the broker has ended", {NULL, 0}});
+		relay_fail_waiting(peer, &relay_has_ended);
+		fail_all_asked(peer, &relay_has_ended);
 		relay_peer_gone(peer);
 	}
 	assert(list_is_empty(&relay->restores)); // their agents have failed them

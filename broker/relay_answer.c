@@ -11,6 +11,9 @@
 
 /* What the broker answers itself, to either side. */
 
+const struct failure relay_is_ending = {"SHUTTING_DOWN", "stop", "the broker is ending", {NULL, 0}};
+const struct failure relay_has_ended = {"SHUTTING_DOWN", "stop", "the broker has ended", {NULL, 0}};
+
 void relay_fail(struct relay *relay, struct span id, const struct failure *failure)
 {
 	if (restore_takes_failure(relay, id, failure)) {

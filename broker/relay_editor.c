@@ -122,7 +122,7 @@ static struct peer *route_request(
 	if (is_over) {
 		relay_answer(relay, call->message.id, span_of(listing_empty));
 	} else if (!peer) {
-		refuse(relay, call, "SHUTTING_DOWN", "stop", "the broker is ending");
+		relay_fail(relay, call->message.id, &relay_is_ending);
 	}
 	return peer;
 }
@@ -160,7 +160,7 @@ static void on_request(struct relay *relay, const struct call *call)
 {
 	const struct method *method = relay_method_of(call->message.method);
 	if (relay->is_ending && !call->was_parked) {
-		refuse(relay, call, "SHUTTING_DOWN", "stop", "the broker is ending");
+		relay_fail(relay, call->message.id, &relay_is_ending);
 		return;
 	}
 	if (method->route == ROUTE_OWN) {

@@ -98,9 +98,6 @@ void relay_finish_if_empty(struct relay *relay)
 	link_finish_output(&relay->editor);
 }
 
-static const struct failure ended_failure = {
-	"SHUTTING_DOWN", "stop", "the broker has ended", {NULL, 0}};
-
 void relay_peer_gone(void *data)
 {
 	struct peer *peer = data;
@@ -114,7 +111,7 @@ void relay_peer_gone(void *data)
 	if (peer->stops_when_ready && !peer->is_ready) {
 		leftovers_give_up(relay->leftovers); // it was waited for, and never got ready
 	}
-	relay_sync_finish(peer, &ended_failure);
+	relay_sync_finish(peer, &relay_has_ended);
 	relay_claim_peer_gone(peer);
 	usage_note_gone(peer);
 	health_drop_peer(peer);

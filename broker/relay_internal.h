@@ -208,6 +208,8 @@ void peer_send(struct peer *peer, struct span message);
 void peer_send_taken(struct peer *peer, struct buf *message); // its memory, too
 void peer_send_ahead(struct peer *peer, struct span message);
 
+extern const struct failure relay_is_ending, relay_has_ended; // SHUTTING_DOWN
+
 /* Answers a request of the editor's, or of an agent's, with an error. */
 void relay_fail(struct relay *relay, struct span id, const struct failure *failure);
 void peer_fail(struct peer *peer, struct span id, const struct failure *failure);

@@ -27,9 +27,6 @@ struct behind {
 	bool is_prompt;
 };
 
-static const struct failure ending_failure = {
-	"SHUTTING_DOWN", "stop", "the broker is ending", {NULL, 0}};
-
 static void behind_destroy(struct gate *gate, struct behind *behind)
 {
 	list_remove(&behind->link);
@@ -229,7 +226,7 @@ bool relay_order_holds(struct relay *relay, const struct call *call)
 		settle_prompts(relay, call);
 	}
 	if (is_request && relay->is_ending) {
-		relay_fail(relay, call->message.id, &ending_failure);
+		relay_fail(relay, call->message.id, &relay_is_ending);
 		return true;
 	}
 	struct backlog backlog = {gate->count + 1, gate->bytes, "session", "requests",
@@ -286,7 +283,7 @@ void relay_order_end(struct relay *relay)
 	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
 		LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
 			if (behind->id) {
-				relay_fail(relay, span_of(behind->id), &ending_failure);
+				relay_fail(relay, span_of(behind->id), &relay_is_ending);
 			}
 			behind_destroy(gate, behind);
 		}

@@ -277,9 +277,7 @@ void restore_end(struct relay *relay)
 				cancel_prompt(restore, held);
 				continue;
 			}
-			relay_fail(relay, span_of(held->id),
-				&(struct failure){"SHUTTING_DOWN", "stop", "the broker is ending",
-					{NULL, 0}});
+			relay_fail(relay, span_of(held->id), &relay_is_ending);
 			restore_held_destroy(held);
 		}
 	}
