@@ -7,6 +7,7 @@ program it works, or fails with the program's words; `auto` changes to it and sa
 """
 
 import base64
+import hashlib
 import json
 import os
 import pathlib
@@ -150,23 +151,54 @@ def text(data):
 
 
 SK_TYPE = b'sk-ssh-ed25519@openssh.com'
-SK_BLOB = text(SK_TYPE) + text(bytes(range(32))) + text(b'ssh:')
+SK_APPLICATION = b'ssh:'
 
 
-def sk_private_key():
-    """PROTOCOL.key of OpenSSH with a key of PROTOCOL.u2f; no token has its other half."""
-    inner = struct.pack('>II', 7, 7) + SK_BLOB + b'\1' + text(b'handle') + text(b'') + text(b'me')
-    inner += bytes(range(1, 1 + -len(inner) % 8))
-    whole = (b'openssh-key-v1\0' + text(b'none') + text(b'none') + text(b'')
-             + struct.pack('>I', 1) + text(SK_BLOB) + text(inner))
-    lines = base64.encodebytes(whole).decode()
-    return f'-----BEGIN OPENSSH PRIVATE KEY-----\n{lines}-----END OPENSSH PRIVATE KEY-----\n'
+class Token:
+    """
+    What a FIDO token has and signs (OpenSSH's PROTOCOL.u2f), with a key of openssl's. Somebody
+    touches it each time.
+    """
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.counter = 0
+        self.run_openssl('genpkey', '-algorithm', 'ed25519', '-outform', 'DER', '-out', 'token.key')
+        public = self.run_openssl('pkey', '-inform', 'DER', '-in', 'token.key', '-pubout',
+                                  '-outform', 'DER')[-32:]
+        self.blob = text(SK_TYPE) + text(public) + text(SK_APPLICATION)
+        self.line = f'{SK_TYPE.decode()} {base64.b64encode(self.blob).decode()} me\n'
+
+    def run_openssl(self, *words):
+        return subprocess.run(['openssl', *words], cwd=self.folder, check=True,
+                              capture_output=True).stdout
+
+    def private_key(self):
+        """PROTOCOL.key of OpenSSH; the other half is in the token."""
+        inner = struct.pack('>II', 7, 7) + self.blob + b'\1' + text(b'handle') + text(b'') + text(b'me')
+        inner += bytes(range(1, 1 + -len(inner) % 8))
+        whole = (b'openssh-key-v1\0' + text(b'none') + text(b'none') + text(b'')
+                 + struct.pack('>I', 1) + text(self.blob) + text(inner))
+        lines = base64.encodebytes(whole).decode()
+        return f'-----BEGIN OPENSSH PRIVATE KEY-----\n{lines}-----END OPENSSH PRIVATE KEY-----\n'
+
+    def sign(self, data):
+        self.counter += 1
+        end = struct.pack('>BI', 1, self.counter)  # touched
+        (self.folder / 'to_sign').write_bytes(hashlib.sha256(SK_APPLICATION).digest() + end
+                                              + hashlib.sha256(data).digest())
+        signature = self.run_openssl('pkeyutl', '-sign', '-rawin', '-keyform', 'DER', '-inkey',
+                                     'token.key', '-in', 'to_sign')
+        return text(SK_TYPE) + text(signature) + end
 
 
 class OnlyFidoAgent:
-    """An ssh-agent that has one key, on a token, and does not sign."""
+    """An ssh-agent that has one key, on a token, which is plugged in or not."""
 
-    def __init__(self, path):
+    IDENTITIES, SIGN = b'\x0b', b'\x0d'  # what is asked
+
+    def __init__(self, path, token, is_plugged_in):
+        self.token, self.is_plugged_in = token, is_plugged_in
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(path))
         self.listener.listen()
@@ -180,11 +212,16 @@ class OnlyFidoAgent:
                 return
             with connection, connection.makefile('rb') as asked:
                 while len(head := asked.read(4)) == 4:
-                    body = asked.read(struct.unpack('>I', head)[0])
-                    answer = bytes([5])  # SSH_AGENT_FAILURE
-                    if body[:1] == bytes([11]):
-                        answer = bytes([12]) + struct.pack('>I', 1) + text(SK_BLOB) + text(b'token')
-                    connection.sendall(text(answer))
+                    connection.sendall(text(self.answer(asked.read(*struct.unpack('>I', head)))))
+
+    def answer(self, body):
+        if body[:1] == self.IDENTITIES:
+            return b'\x0c' + struct.pack('>I', 1) + text(self.token.blob) + text(b'token')
+        if body[:1] == self.SIGN and self.is_plugged_in:
+            at = 1 + 4 + len(self.token.blob)
+            size, = struct.unpack('>I', body[at:at + 4])
+            return b'\x0e' + text(self.token.sign(body[at + 4:at + 4 + size]))
+        return b'\x05'  # SSH_AGENT_FAILURE
 
     def close(self):
         self.listener.shutdown(socket.SHUT_RDWR)
@@ -198,6 +235,9 @@ class Fido(Logins):
         self.sshd.__enter__()
         self.addCleanup(self.sshd.stop)
         self.config_file = self.dir / 'ssh_config'
+        self.token = Token(self.dir)
+        with open(self.sshd.folder / 'authorized_keys', 'a', encoding='utf-8') as keys:
+            keys.write(self.token.line)
         self.way = {'host': 'box', 'ssh-config': self.config_file}
 
     def write_config(self, *lines):
@@ -205,20 +245,22 @@ class Fido(Logins):
                 if not line.split()[0].startswith('Identit')]
         self.config_file.write_text('\n'.join([*kept, *(f'\t{line}' for line in lines)]) + '\n')
 
-    def with_key_file(self):
+    def start_agent(self, is_plugged_in):
+        path = self.dir / 'agent'
+        agent = OnlyFidoAgent(path, self.token, is_plugged_in)
+        self.addCleanup(agent.close)
+        return path
+
+    def with_key_file(self, agent='none'):
         key = self.dir / 'id_sk'
-        key.write_text(sk_private_key())
+        key.write_text(self.token.private_key())
         key.chmod(0o600)
-        public = base64.b64encode(SK_BLOB).decode()
-        key.with_suffix('.pub').write_text(f'{SK_TYPE.decode()} {public} me\n')
-        self.write_config(f'IdentityFile {key}', 'IdentitiesOnly yes', 'IdentityAgent none')
+        key.with_suffix('.pub').write_text(self.token.line)
+        self.write_config(f'IdentityFile {key}', 'IdentitiesOnly yes', f'IdentityAgent {agent}')
         return f'{key} is a FIDO key'
 
-    def with_agent(self):
-        path = self.dir / 'agent'
-        agent = OnlyFidoAgent(path)
-        self.addCleanup(agent.close)
-        self.write_config(f'IdentityFile {self.dir}/none', f'IdentityAgent {path}')
+    def with_agent(self, agent):
+        self.write_config(f'IdentityFile {self.dir}/none', f'IdentityAgent {agent}')
         return f"the agent's {SK_TYPE.decode()} key token is a FIDO key"
 
     def test_the_key_is_one_to_ssh_keygen(self):
@@ -227,18 +269,35 @@ class Fido(Logins):
                                 capture_output=True, text=True).stdout
         self.assertIn('(ED25519-SK)', listed)
 
-    def check(self, what):
+    def assert_beyond_libssh2(self, what):
         self.assert_refused('SSH_UNSUPPORTED', what, OTHER_CLIENT, **{'ssh-client': 'libssh2'})
+
+    def assert_switches_in_vain(self, what):
+        self.assert_beyond_libssh2(what)
         said, error = self.assert_refused('AUTH_FAILED', **{'ssh-client': 'auto'})
-        self.assertIn(f'{what}', said)
+        self.assertIn(what, said)
         self.assertIn(SWITCHED, said)
         self.assertNotIn(OTHER_CLIENT, error)
 
-    def test_a_key_file(self):
-        self.check(self.with_key_file())
+    def assert_switches(self, what):
+        self.assert_beyond_libssh2(what)
+        self.assertEqual(self.token.counter, 0)
+        said = self.assert_in(**{'ssh-client': 'auto'})
+        self.assertIn(what, said)
+        self.assertIn(SWITCHED, said)
+        self.assertEqual(self.token.counter, 1)  # touched once a connection
 
-    def test_an_agent_that_has_no_other_key(self):
-        self.check(self.with_agent())
+    def test_a_key_file_whose_token_is_not_there(self):
+        self.assert_switches_in_vain(self.with_key_file())
+
+    def test_a_key_file_whose_token_is_with_the_agent(self):
+        self.assert_switches(self.with_key_file(self.start_agent(True)))
+
+    def test_an_agent_whose_token_is_not_there(self):
+        self.assert_switches_in_vain(self.with_agent(self.start_agent(False)))
+
+    def test_an_agent_whose_token_is(self):
+        self.assert_switches(self.with_agent(self.start_agent(True)))
 
 
 if __name__ == '__main__':
