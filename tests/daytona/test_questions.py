@@ -175,7 +175,8 @@ class Token:
 
     def private_key(self):
         """PROTOCOL.key of OpenSSH; the other half is in the token."""
-        inner = struct.pack('>II', 7, 7) + self.blob + b'\1' + text(b'handle') + text(b'') + text(b'me')
+        inner = struct.pack('>II', 7, 7) + self.blob + b'\1'  # flags: to be touched
+        inner += text(b'handle') + text(b'') + text(b'me')
         inner += bytes(range(1, 1 + -len(inner) % 8))
         whole = (b'openssh-key-v1\0' + text(b'none') + text(b'none') + text(b'')
                  + struct.pack('>I', 1) + text(self.blob) + text(inner))
