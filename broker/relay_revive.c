@@ -45,14 +45,12 @@ static void restart(struct peer *peer)
 
 bool relay_revive_rest(struct peer *peer)
 {
+	static const struct failure lost = {"SANDBOX_UNAVAILABLE", "prepare",
+		"the sandbox was lost before the agent was started in it again", {NULL, 0}};
 	if (!may_rest(peer)) {
 		if (peer->is_waking) {
 			peer->is_waking = false;
-			relay_peer_down(
-				peer, &(struct failure){"SANDBOX_UNAVAILABLE", "prepare",
-					      "the sandbox was lost before the agent was started "
-					      "in it again",
-					      {NULL, 0}});
+			relay_peer_down(peer, peer->relay->is_ending ? &relay_is_ending : &lost);
 		}
 		return false;
 	}

@@ -122,6 +122,21 @@ static void test_prompts_that_wait_can_be_cancelled(void **state)
 	agent_hears(fixture, 1, "'id':2,%s", prompt);
 }
 
+static void test_what_waits_for_an_agents_end_is_told_why_none_is_started(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->stage.ignores_kill = true;
+	begin_offering(fixture, "'loadSession':true");
+	actor_exits(agent(fixture, 0), 1, 0);
+	stage_settle(&fixture->stage);
+	editor_says(fixture, "'id':2,'method':'session/new','params':{'cwd':'/w'}");
+	stage_settle(&fixture->stage);
+	relay_end(fixture->relay);
+	actor_empties(agent(fixture, 0));
+	editor_hears_failure(fixture, "2", "SHUTTING_DOWN", "stop", "the broker is ending");
+	assert_int_equal(fixture->stage.actor_count, 1);
+}
+
 static void test_a_session_is_closed_without_an_agent(void **state)
 {
 	struct fixture *fixture = *state;
@@ -169,6 +184,7 @@ int main(void)
 		RELAY_TEST(test_a_refusal_is_told_to_all_who_wait),
 		RELAY_TEST(test_an_agent_that_dies_again_is_told),
 		RELAY_TEST(test_prompts_that_wait_can_be_cancelled),
+		RELAY_TEST(test_what_waits_for_an_agents_end_is_told_why_none_is_started),
 		RELAY_TEST(test_a_session_is_closed_without_an_agent),
 		RELAY_TEST(test_the_end_answers_what_waits),
 		RELAY_TEST(test_a_relay_that_is_destroyed_meanwhile),
