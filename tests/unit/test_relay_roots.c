@@ -39,6 +39,26 @@ static void test_a_directory_that_is_not_there_is_told(void **state)
 	agent_hears_nothing(fixture, 0);
 }
 
+/* Names that an editor on Windows has for a folder of a Linux beside it, and an editor's URI. */
+static void test_a_path_of_another_system_is_refused_and_not_guessed(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char *const paths[][2] = {
+		{"C:\\\\Users\\\\me\\\\w", "workspace C:\\Users\\me\\w: it is not absolute"},
+		{"\\\\\\\\wsl.localhost\\\\Debian\\\\w",
+			"workspace \\\\wsl.localhost\\Debian\\w: it is not absolute"},
+		{"file:///w", "workspace file:///w: it is not absolute"},
+	};
+	begin_greeted(fixture);
+	for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
+		char id[2] = {(char)('1' + i), '\0'};
+		editor_says(fixture, "'id':%s,'method':'session/new','params':{'cwd':'%s'}", id,
+			paths[i][0]);
+		editor_hears_failure(fixture, id, "INVALID_PARAMS", "session", paths[i][1]);
+	}
+	agent_hears_nothing(fixture, 0);
+}
+
 /* The agent is about to load the session "old". */
 static void begin_loading(struct fixture *fixture)
 {
@@ -279,6 +299,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ROOTS_TEST(test_a_sessions_directories_become_roots_before_the_agent_hears_of_them),
 		ROOTS_TEST(test_a_directory_that_is_not_there_is_told),
+		ROOTS_TEST(test_a_path_of_another_system_is_refused_and_not_guessed),
 		ROOTS_TEST(test_a_session_that_is_being_loaded_is_served),
 		ROOTS_TEST(test_what_is_begun_while_a_session_loads_ends_where_it_does_not_load),
 		ROOTS_TEST(test_without_a_directory_the_agent_says_what_it_misses),
