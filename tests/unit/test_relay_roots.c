@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/roots_fixture.h"
 
+#include <stdio.h>
+
 /* ---- roots ---- */
 
 static void test_a_sessions_directories_become_roots_before_the_agent_hears_of_them(void **state)
@@ -43,18 +45,16 @@ static void test_a_directory_that_is_not_there_is_told(void **state)
 static void test_a_path_of_another_system_is_refused_and_not_guessed(void **state)
 {
 	struct fixture *fixture = *state;
-	static const char *const paths[][2] = {
-		{"C:\\\\Users\\\\me\\\\w", "workspace C:\\Users\\me\\w: it is not absolute"},
-		{"\\\\\\\\wsl.localhost\\\\Debian\\\\w",
-			"workspace \\\\wsl.localhost\\Debian\\w: it is not absolute"},
-		{"file:///w", "workspace file:///w: it is not absolute"},
-	};
+	static const char *const paths[] = {"C:\\\\Users\\\\me\\\\w",
+		"\\\\\\\\wsl.localhost\\\\Debian\\\\w", "file:///w"}; // as JSON has them
 	begin_greeted(fixture);
 	for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
 		char id[2] = {(char)('1' + i), '\0'};
+		char why[80];
+		snprintf(why, sizeof(why), "workspace %s: it is not absolute", paths[i]);
 		editor_says(fixture, "'id':%s,'method':'session/new','params':{'cwd':'%s'}", id,
-			paths[i][0]);
-		editor_hears_failure(fixture, id, "INVALID_PARAMS", "session", paths[i][1]);
+			paths[i]);
+		editor_hears_failure(fixture, id, "INVALID_PARAMS", "session", why);
 	}
 	agent_hears_nothing(fixture, 0);
 }
