@@ -84,6 +84,7 @@ struct keeper_config {
 	const char *state_folder; // there
 	const char *home;         // the user's; may be NULL
 	int max_sessions;         // of the profile, in all brokers that live; 0: any number
+	int drain_timeout_ms;     // for what is about to end before a rollback
 	const struct transport_tools *tools; // may be NULL
 	const struct keeper_listener *listener;
 	void *data;

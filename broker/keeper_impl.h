@@ -126,6 +126,11 @@ bool keeper_has_root(struct keeper *keeper, const char *real);
 void keep_tell_state(struct keep *keep);
 void keeper_tell_state(struct keeper *keeper, const struct record *record, const char *previous);
 
+/* ---- keeper_turn.c ---- */
+
+/* Refuses a rollback of this directory while an agent of any broker is at work in it. */
+struct rollback_guard *keeper_turn_guard(const struct keeper_config *config, const char *root);
+
 /* ---- keeper_announce.c ---- */
 
 /* The record of a root that was announced, owned by the caller; false: it was not. */

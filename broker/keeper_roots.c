@@ -79,6 +79,7 @@ static struct workspace *open_workspace(struct keep *keep)
 		.lock_timeout_ms = settings->lock_timeout_ms,
 		.max_checkpoints = (size_t)settings->max_checkpoints,
 		.checkpoint_age_ms = settings->checkpoint_age_ms,
+		.guard = keeper_turn_guard(config, keep->record.local_root),
 	});
 }
 

@@ -133,6 +133,7 @@ static struct keeper *keeper_of(struct peer *peer)
 			.state_folder = config->state_folder ? config->state_folder : "",
 			.home = config->home,
 			.max_sessions = config->profile->max_sessions,
+			.drain_timeout_ms = config->profile->pause_drain_timeout_ms,
 			.tools = config->tools,
 			.listener = &keeper_listener,
 			.data = peer,

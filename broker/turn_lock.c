@@ -192,7 +192,9 @@ bool turn_locks_take(struct turn_locks *locks, const struct turn_search *search,
 			return true;
 		}
 		turn_locks_finish(locks);
-		if (!ok || attempt.is_lasting || clock_now_ms() >= deadline_ms) {
+		bool is_over = clock_now_ms() >= deadline_ms ||
+		               (search->is_cancelled && *search->is_cancelled);
+		if (!ok || attempt.is_lasting || is_over) {
 			return false;
 		}
 		nanosleep(&look, NULL);

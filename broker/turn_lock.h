@@ -2,6 +2,7 @@
 #ifndef BROKER_TURN_LOCK_H
 #define BROKER_TURN_LOCK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -52,8 +53,9 @@ struct turn_locks {
 
 struct turn_search {
 	const char *state_folder;
-	const char *root, *real_root; // of the workspace
-	int timeout_ms;               // for what is about to end
+	const char *root, *real_root;    // of the workspace
+	int timeout_ms;                  // for what is about to end
+	const atomic_bool *is_cancelled; // nobody waits for that any more; may be NULL
 };
 
 /*

@@ -195,7 +195,10 @@ void workspace_free(struct workspace *workspace)
 	LIST_FOR_EACH(wish, &workspace->wishes, struct wish, link) {
 		wish_destroy(wish);
 	}
-	fd_close(&workspace->lock_fd);
+	workspace_unlock(workspace);
+	if (workspace->request.guard) {
+		workspace->request.guard->destroy(workspace->request.guard);
+	}
 	if (workspace->is_open) {
 		store_close(&workspace->store);
 	}

@@ -3,6 +3,7 @@
 #define SYNC_WORKSPACE_H
 
 #include <ev.h>
+#include <stdatomic.h>
 
 #include "base/pool.h"
 #include "providers/provider.h"
@@ -51,6 +52,18 @@ enum sync_reason { SYNC_REASON_START, SYNC_REASON_TURN, SYNC_REASON_STOP, SYNC_R
 const char *sync_reason_name(enum sync_reason reason); // "start", "turn", "stop", "crash"
 
 /*
+ * Keeps others from working in the directory while it is brought back to a checkpoint: from begin,
+ * behind the store's lock, until end.
+ */
+struct rollback_guard {
+	/* On the pool: blocks, and gives up soon once *is_cancelled. False: not now. */
+	bool (*begin)(
+		struct rollback_guard *guard, const atomic_bool *is_cancelled, struct error *err);
+	void (*end)(struct rollback_guard *guard); // after a begin that went well
+	void (*destroy)(struct rollback_guard *guard);
+};
+
+/*
  * Loop, pool and sandbox are borrowed until the workspace is destroyed, the pool until
  * what runs on it has ended; the texts are copied.
  */
@@ -72,7 +85,8 @@ struct workspace_request {
 	long long timeout_ms;      // a transfer without any progress
 	long long lock_timeout_ms; // another broker's sync of the same workspace
 	size_t max_checkpoints;
-	long long checkpoint_age_ms; // 0: any
+	long long checkpoint_age_ms;  // 0: any
+	struct rollback_guard *guard; // becomes the workspace's; may be NULL
 };
 
 /* What a sync has done; valid until done returns. */

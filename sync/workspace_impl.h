@@ -66,6 +66,7 @@ struct workspace {
 	unsigned checkpoint;
 	bool has_target;           // back_to is known
 	struct checkpoint back_to; // of the rollback in hand, as it was when that was asked for
+	bool is_guarded;           // request.guard has begun
 	bool has_gone_back;        // the rollback in hand has been applied here
 	bool has_tree;
 	git_oid tree;

@@ -76,9 +76,27 @@ static bool find_target(struct workspace *workspace, struct error *err)
 	return true;
 }
 
+static bool begin_guard(struct workspace *workspace, struct error *err)
+{
+	struct rollback_guard *guard = workspace->request.guard;
+	if (guard && workspace_wish(workspace)->rollback && !workspace->is_guarded) {
+		workspace->is_guarded = guard->begin(guard, &workspace->is_cancelled, err);
+		return workspace->is_guarded;
+	}
+	return true;
+}
+
+static void end_guard(struct workspace *workspace)
+{
+	if (workspace->is_guarded) {
+		workspace->is_guarded = false;
+		workspace->request.guard->end(workspace->request.guard);
+	}
+}
+
 static bool read_base(struct workspace *workspace, struct error *err)
 {
-	return find_target(workspace, err) &&
+	return find_target(workspace, err) && begin_guard(workspace, err) &&
 	       round_read_base(&workspace->round, &workspace->store, &workspace->request, err);
 }
 
@@ -275,6 +293,7 @@ static void prepare(struct workspace *workspace)
 void workspace_unlock(struct workspace *workspace)
 {
 	ev_timer_stop(workspace->request.loop, &workspace->look);
+	end_guard(workspace);
 	fd_close(&workspace->lock_fd);
 }
 
