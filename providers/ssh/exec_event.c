@@ -238,6 +238,18 @@ static void on_emptied(struct ssh_process *process, const char *rest)
 	}
 }
 
+/* "unclear 143": the shell that watches it could not write down what it has of it. */
+static void lose_unclear(struct ssh_process *process, const char *rest)
+{
+	struct error err;
+	error_set_reason(&err, ERROR_UNAVAILABLE, "LINK_LOST",
+		"\"%s\": it has ended on %s with the status %s, and whether by itself or by a "
+		"signal could not be written down there: is the disk of its temporary files full?",
+		process->command, ssh_host_name(process->host), rest + strcspn(rest, "0123456789"));
+	ssh_process_kill(process);
+	lose(process, &err);
+}
+
 static void on_exited(struct ssh_process *process, const char *rest)
 {
 	struct process_status status = {0};
@@ -247,8 +259,7 @@ static void on_exited(struct ssh_process *process, const char *rest)
 		return;
 	}
 	if (!is_code && !is_signal) {
-		process->end = (struct ssh_channel_end){0};
-		conclude(process);
+		lose_unclear(process, rest);
 		return;
 	}
 	*(is_code ? &status.code : &status.signal) = (int)strtol(strchr(rest, ' '), NULL, 10);

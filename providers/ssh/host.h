@@ -55,6 +55,7 @@ struct ssh_host_listener {
 /* Measured there; valid once ready. The texts are the host's. */
 struct ssh_host_facts {
 	const char *home, *user, *shell;
+	const char *directory;   // home, or "/" where that is no directory
 	const char *path;        // of the login shell
 	const char *system;      // uname -s
 	const char *machine;     // uname -m

@@ -15,7 +15,7 @@
  * PATH: an exec like any other (remote/login.sh). Where it does not answer in time it is killed,
  * and the environment of a plain channel is taken.
  */
-enum { ANSWER_MAX = 1 << 20 };
+enum { ANSWER_MAX = 1 << 20, FACTS_COUNT = 5 };
 
 static const double lost_pause_s = 1.;
 
@@ -68,7 +68,7 @@ static const char *fact(const struct ssh_host *host, const char *name, const cha
 	return value && *value ? value : fallback;
 }
 
-/* After "facts": system, machine, versions. */
+/* After "facts": system, machine, versions, and the directory to begin in. */
 static void finish(struct ssh_host *host, char **facts)
 {
 	static const char plain_path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
@@ -79,7 +79,7 @@ static void finish(struct ssh_host *host, char **facts)
 	add_allowed(host, host->texts);
 	add_allowed(host, host->control.environment);
 	add(host, plain_path);
-	bool is_whole = facts && words_count(facts) >= 4;
+	bool is_whole = facts && words_count(facts) >= FACTS_COUNT;
 	host->facts = (struct ssh_host_facts){
 		.environment = (const char *const *)host->environment,
 		.system = is_whole ? facts[0] : "",
@@ -88,6 +88,7 @@ static void finish(struct ssh_host *host, char **facts)
 		.rsync_version = is_whole ? facts[3] : "",
 	};
 	host->facts.home = fact(host, "HOME", "/");
+	host->facts.directory = is_whole ? facts[4] : "/";
 	host->facts.user = fact(host, "USER", fact(host, "LOGNAME", ""));
 	host->facts.shell = fact(host, "SHELL", "/bin/sh");
 	host->facts.path = fact(host, "PATH", plain_path + 5);
@@ -246,12 +247,11 @@ static void ask(struct ssh_host *host, bool is_plain)
 	static const char *const none[] = {NULL};
 	env = env ? env : none;
 	const char *shell = ssh_environment_get(env, "SHELL");
-	const char *home = ssh_environment_get(env, "HOME");
 	char script[4096 + sizeof("/login")];
 	snprintf(script, sizeof(script), "%.4096s/login", host->control.run_folder);
 	const char *argv[] = {ssh_host_sh(host), script, is_plain ? "dump" : "shell",
 		shell ? shell : ssh_host_sh(host), NULL};
-	struct exec_spec spec = {.argv = argv, .env = env, .cwd = home && !is_plain ? home : "/"};
+	struct exec_spec spec = {.argv = argv, .env = env, .cwd = "/"};
 	struct error err;
 	login->is_plain = is_plain;
 	login->is_lost = login->is_silent = login->has_exited = false;

@@ -66,7 +66,7 @@ static void on_host_ready(void *data)
 	struct ssh_sandbox *self = data;
 	const struct ssh_host_facts *facts = ssh_host_facts(self->host);
 	struct sandbox *sandbox = &self->sandbox;
-	sandbox->home = facts->home;
+	sandbox->home = facts->directory;
 	sandbox->environment = facts->environment;
 	sandbox->capabilities = (struct sandbox_capabilities){
 		.isolated = true,

@@ -136,6 +136,27 @@ class Sessions(SshCase):
             self.assertNotIn(b'sesame street', words)
         self.end(client)
 
+    def test_a_path_that_is_longer_than_a_line(self):
+        long = ':'.join(f'/of/the/store/{number:032}/bin' for number in range(250))
+        (self.server.home / '.bashrc').write_text(f'PATH=$PATH:{long}; export PATH\n')
+        with open(self.server.home / '.profile', 'a', encoding='utf-8') as profile:
+            profile.write('. ~/.bashrc\n')
+        client = self.far()
+        client.prompt(self.open_session(client), 'env', seconds=SECONDS)
+        path, = [entry for entry in client.texts()[-1].split('\n') if entry.startswith('PATH=')]
+        self.assertTrue(path.startswith(f'PATH={self.server.home}/bin:'), path[:100])
+        self.assertTrue(path.endswith(long), path[-100:])
+        self.end(client)
+
+    def test_a_home_that_is_not_there(self):
+        shutil.rmtree(self.server.home)
+        (self.dir / 'there').mkdir()
+        client = self.far(agent=case.AGENT, runtime_root=str(self.dir / 'there'))
+        client.prompt(self.open_session(client), 'terminal echo new > new', seconds=SECONDS)
+        self.assertEqual(self.tree(), {'new': 'new\n'})
+        self.assertFalse(self.server.home.exists())
+        self.end(client)
+
     def environment(self):
         return {**super().environment(), **getattr(self, 'extra', {})}
 

@@ -13,6 +13,7 @@ from case import ROOT, Case, main
 
 SHELLS = (('/bin/dash',), ('/bin/bash',), ('/usr/bin/busybox', 'sh'))
 MEMBERS = ROOT / 'providers/ssh/remote/members.sh'
+PROCESS = ROOT / 'providers/ssh/remote/process.sh'
 WATCH = ROOT / 'providers/ssh/remote/watch.sh'
 TOKEN = 'f' * 32
 
@@ -152,6 +153,40 @@ class End(Case):
             members = [self.spawn('sleep', '100', mark=f'{TOKEN}.1.') for _ in range(4)]
             self.wait_ended(*members, *[self.spawn_ender(shell) for _ in range(3)])
         self.each(scene)
+
+
+class Ends(Case):
+    """What the shell of a process tells of its end."""
+
+    def told(self, shell, words, before=''):
+        """All that is told, in order; `before` is run before, as the shell does."""
+        run = self.dir / f'acp-broker.{TOKEN}'
+        run.mkdir(exist_ok=True)
+        script = (f'. {MEMBERS}; . {PROCESS}; exec 9>&1; acp_n=\'\n\' acp_run=$0 '
+                  f'acp_token={TOKEN} acp_id=1 acp_in=0 acp_merge=1 acp_apart=0 acp_dir=/ '
+                  'acp_path=/bin:/usr/bin; acp_launch() { exec "$@" 9>&-; }; '
+                  f'{before} acp_start "$@"')
+        done = subprocess.run([*shell, '-c', script, str(run), *words], env=self.environment(),
+                              cwd=self.dir, capture_output=True, text=True, timeout=30,
+                              start_new_session=True, check=True)
+        self.assertEqual(list(run.iterdir()), [])
+        started, *rest = done.stdout.splitlines()
+        self.assertRegex(started, '^1 started [0-9]+$')
+        self.assertEqual(rest.pop(), '1 emptied')
+        return rest
+
+    def check(self, *expected, before=''):
+        for shell in SHELLS:
+            for words, end in zip((('exit 3',), ('exit 143',), ('kill -TERM $$',)), expected):
+                with self.subTest(shell=shell[0], words=words):
+                    self.assertEqual(self.told(shell, ('sh', '-c', *words), before), [f'1 {end}'])
+
+    def test_a_status_and_a_signal_are_told_apart(self):
+        self.check('exited code 3', 'exited code 143', 'exited signal 15')
+
+    def test_where_nothing_can_be_written_down_what_is_sure_is_told(self):
+        self.check('exited code 3', 'exited unclear 143', 'exited unclear 143',
+                   before="trap '' XFSZ; ulimit -f 0;")
 
 
 if __name__ == '__main__':

@@ -62,6 +62,7 @@ static void expect_works(const char *path_begins)
 	facts = ssh_host_facts(stage.host);
 	assert_int_equal(strncmp(facts->path, path_begins, strlen(path_begins)), 0);
 	assert_string_equal(facts->home, home);
+	assert_string_equal(facts->directory, home);
 	assert_true(facts->user[0] != '\0'); // fish asks the system
 	assert_string_equal(facts->shell, pipe_client_options.shell);
 	assert_string_equal(facts->system, "Linux");

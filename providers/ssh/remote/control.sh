@@ -89,12 +89,13 @@ if [ -z "$acp_run" ]; then
 fi
 . "$acp_run/library"
 
+# What is longer than a line here may be comes from the login shell alone; a character has 4 bytes.
 for acp_name in HOME USER LOGNAME SHELL PATH LANG LC_ALL LC_CTYPE LC_MESSAGES LC_COLLATE LC_TIME \
 	LC_NUMERIC LC_MONETARY TMPDIR TERM; do
 	eval "acp_value=\${$acp_name-} acp_is_set=\${$acp_name+yes}"
 	case $acp_is_set$acp_value in
 	'' | *"$acp_n"*) ;;
-	*) printf 'set %s=%s\n' "$acp_name" "$acp_value" ;;
+	*) [ "${#acp_value}" -gt 2000 ] || printf 'set %s=%s\n' "$acp_name" "$acp_value" ;;
 	esac
 done
 printf 'ready %s\n' "$acp_run"

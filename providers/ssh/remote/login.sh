@@ -4,6 +4,7 @@
 # empty, so that nothing can ask. The answer is words that end in NUL.
 case $1 in
 shell)
+	cd 2>/dev/null
 	case ${2##*/} in
 	csh | tcsh)
 		# -l is refused beside other options
@@ -21,7 +22,8 @@ dump)
 	git=$(git --version 2>/dev/null) || git=
 	git=${git#git version }
 	set -- $(rsync --version 2>/dev/null)
-	printf '%s\0' "$(uname -s)" "$(uname -m)" "${git%% *}" "${3-}"
+	[ -d "${HOME-}" ] && directory=$HOME || directory=/
+	printf '%s\0' "$(uname -s)" "$(uname -m)" "${git%% *}" "${3-}" "$directory"
 	printf 'acp-broker-%s\0' end
 	;;
 esac

@@ -176,7 +176,10 @@ acp_wait() {
 	case $acp_line in
 	Done* | Exit*) acp_end="code $acp_status" ;;
 	?*) acp_end="signal $((acp_status - 128))" ;;
-	*) acp_end="unclear $acp_status" ;;
+	*) # the list could not be written down: the disk is full
+		acp_end="unclear $acp_status"
+		[ "$acp_status" -gt 128 ] || acp_end="code $acp_status"
+		;;
 	esac
 }
 
