@@ -47,6 +47,7 @@ static const struct json_place place_table[] = {
 	{PLACE_RESULT_MCP_HTTP, "result.agentCapabilities.mcpCapabilities.http", JSON_PLACE_ONCE},
 	{PLACE_RESULT_MCP_SSE, "result.agentCapabilities.mcpCapabilities.sse", JSON_PLACE_ONCE},
 	{PLACE_RESULT_LOAD, "result.agentCapabilities.loadSession", JSON_PLACE_ONCE},
+	{PLACE_RESULT_CLOSE, "result.agentCapabilities.sessionCapabilities.close", JSON_PLACE_ONCE},
 	{PLACE_RESULT_RESUME, "result.agentCapabilities.sessionCapabilities.resume",
 		JSON_PLACE_ONCE},
 	{PLACE_RESULT_META, "result._meta", JSON_PLACE_ONCE},

@@ -52,6 +52,7 @@ enum place {
 	PLACE_RESULT_MCP_HTTP,         // initialize
 	PLACE_RESULT_MCP_SSE,          // initialize
 	PLACE_RESULT_LOAD,             // initialize
+	PLACE_RESULT_CLOSE,            // initialize
 	PLACE_RESULT_RESUME,           // initialize
 	PLACE_RESULT_META,             // initialize
 	PLACE_RESULT_META_BROKER,      // initialize, of a broker behind this one

@@ -93,6 +93,8 @@ void agent_fail(struct agent *agent, const struct failure *failure);
 bool agent_is_down(const struct agent *agent);
 bool agent_has_exited(const struct agent *agent); // its process; on_down may still be to come
 
+struct span agent_last_words(struct agent *agent); // on stderr; borrowed
+
 /* A line of its output that is no message: counted, the first is quoted where it never answers. */
 void agent_note_noise(struct agent *agent, struct span line);
 

@@ -20,6 +20,12 @@ void agent_timer_start(struct agent *agent, struct ev_timer *timer, int ms)
 	ev_timer_start(agent->config.loop, timer);
 }
 
+struct span agent_last_words(struct agent *agent)
+{
+	tail_catch_up(&agent->tail);
+	return tail_span(&agent->tail);
+}
+
 /* Raised by the tell timer alone, so that no listener runs inside a call of its own. */
 static void tell(struct agent *agent)
 {
@@ -31,8 +37,7 @@ static void tell(struct agent *agent)
 		agent->is_down = true;
 		ev_timer_stop(agent->config.loop, &agent->due);
 		ev_timer_stop(agent->config.loop, &agent->drain);
-		tail_catch_up(&agent->tail);
-		agent->failure.detail = tail_span(&agent->tail);
+		agent->failure.detail = agent_last_words(agent);
 		link_close(&agent->link);
 		if (agent->exec && !agent->is_empty) {
 			exec_kill_tree(agent->exec);

@@ -40,21 +40,23 @@ struct profile {
 	char **masked_env;    // NULL-terminated names, or NULL: whose values no trace may show
 	char *agent_name;     // for messages: the agent section's name, or the command's last part
 
-	size_t max_message;         // bytes of one message, either link
-	size_t max_queue;           // bytes waiting for a slow reader, a link
-	int max_requests;           // unanswered requests a link
-	int max_sessions;           // open at once in one broker
-	int start_timeout_ms;       // agent start to the answer of initialize
-	int prepare_timeout_ms;     // sandbox ready
-	int stop_eof_ms;            // after stdin was closed, before SIGTERM
-	int stop_term_ms;           // after SIGTERM, before SIGKILL
-	int stop_kill_ms;           // after SIGKILL, before the end is forced
-	int pause_timeout_ms;       // everything in a sandbox to stand still, or to go on
-	int pause_drain_timeout_ms; // tool calls that are about to end, before a pause or rollback
-	int drain_timeout_ms;       // output of an exited agent still held open by a child
-	int idle_timeout_ms;        // a prompt without a word from the agent; 0: never
-	int permission_timeout_ms;  // the editor's answer to a question; 0: never
-	int cancel_timeout_ms;      // the same, from when its turn was cancelled
+	size_t max_message;          // bytes of one message, either link
+	size_t max_queue;            // bytes waiting for a slow reader, a link
+	int max_requests;            // unanswered requests a link
+	int max_sessions;            // open at once in one broker
+	int start_timeout_ms;        // agent start to the answer of initialize
+	int session_timeout_ms;      // a session opened without a word from the agent; 0: never
+	int authenticate_timeout_ms; // the same of authenticate
+	int prepare_timeout_ms;      // sandbox ready
+	int stop_eof_ms;             // after stdin was closed, before SIGTERM
+	int stop_term_ms;            // after SIGTERM, before SIGKILL
+	int stop_kill_ms;            // after SIGKILL, before the end is forced
+	int pause_timeout_ms;        // everything in a sandbox to stand still, or to go on
+	int pause_drain_timeout_ms;  // tool calls that are about to end, before a pause or rollback
+	int drain_timeout_ms;        // output of an exited agent still held open by a child
+	int idle_timeout_ms;         // a prompt without a word from the agent; 0: never
+	int permission_timeout_ms;   // the editor's answer to a question; 0: never
+	int cancel_timeout_ms;       // the same, from when its turn was cancelled
 
 	struct toolhost_limits toolhost_limits;
 	struct keeper_settings sync; // its words are owned

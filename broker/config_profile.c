@@ -26,6 +26,8 @@ static const struct limit limits[] = {
 	{"max-requests", offsetof(struct profile, max_requests), LIMIT_INT},
 	{"max-sessions", offsetof(struct profile, max_sessions), LIMIT_INT},
 	{"start-timeout", offsetof(struct profile, start_timeout_ms), LIMIT_INT},
+	{"session-timeout", offsetof(struct profile, session_timeout_ms), LIMIT_INT},
+	{"authenticate-timeout", offsetof(struct profile, authenticate_timeout_ms), LIMIT_INT},
 	{"prepare-timeout", offsetof(struct profile, prepare_timeout_ms), LIMIT_INT},
 	{"stop-eof-timeout", offsetof(struct profile, stop_eof_ms), LIMIT_INT},
 	{"stop-term-timeout", offsetof(struct profile, stop_term_ms), LIMIT_INT},

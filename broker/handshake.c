@@ -215,8 +215,10 @@ static void keep_agent_name(struct peer *peer, const struct call *call)
 static void keep_offers(struct relay *relay, const struct call *call)
 {
 	struct span resume = message_place(&call->message, PLACE_RESULT_RESUME);
+	struct span close = message_place(&call->message, PLACE_RESULT_CLOSE);
 	relay->offers_load = span_is(message_place(&call->message, PLACE_RESULT_LOAD), "true");
 	relay->offers_resume = resume.len > 0 && resume.data[0] == '{';
+	relay->offers_close = close.len > 0 && close.data[0] == '{';
 }
 
 bool handshake_on_result(

@@ -9,6 +9,7 @@
 #include "base/real_path.h"
 #include "broker/mode_gate.h"
 #include "broker/pause.h"
+#include "broker/relay_due.h"
 #include "broker/relay_order.h"
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
@@ -256,8 +257,7 @@ static void on_response(struct peer *peer, const struct call *call)
 {
 	struct pending *pending = pending_find(&peer->asked, call->message.id);
 	if (!pending) {
-		log_warning(
-			"%s: an answer to a request that was answered or never made", peer->hop);
+		relay_due_take_late(peer, call);
 		return;
 	}
 	struct request *request = CONTAINER_OF(pending, struct request, pending);

@@ -14,6 +14,7 @@
 #include "broker/pause.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
+#include "broker/relay_due.h"
 #include "broker/relay_order.h"
 #include "broker/relay_revive.h"
 #include "broker/relay_turn.h"
@@ -65,7 +66,9 @@ void relay_pass_editor_request(struct peer *peer, const struct call *call)
 		struct failure failure = {failure_code_of(&err), "relay", err.text, {NULL, 0}};
 		pending_remove(&peer->asked, &request->pending);
 		relay_fail_request(relay, request, &failure);
+		return;
 	}
+	relay_due_watch(request);
 }
 
 /* The agent that has a session's directory already; NULL: none has. */

@@ -20,6 +20,8 @@
 
 /* What the relay's own files share; nobody else includes this. */
 
+enum { RELAY_GIVEN_UP_MAX = 16 };
+
 struct relay {
 	struct relay_config config;
 	struct json_places *places; // owned
@@ -54,6 +56,7 @@ struct relay {
 	unsigned agents_started;
 	bool offers_load;   // the agent has said that it takes session/load
 	bool offers_resume; // … session/resume
+	bool offers_close;  // … session/close
 	bool is_ending;
 	bool tells_states;    // the editor asked for _broker/session/state
 	bool shows_terminals; // the editor advertised _meta.terminal_output
@@ -101,6 +104,8 @@ struct peer {
 	struct pause *pause;   // owned; NULL until it is first paused
 	struct list inquiries; // of struct inquiry (sync_methods.c): not answered yet
 	struct usage_memo usage_memo;
+	uint64_t given_up[RELAY_GIVEN_UP_MAX]; // ids of requests for a new session, answered here
+	unsigned given_up_count;               // in all; the oldest make room
 	bool is_rolling_back;
 	bool is_collecting; // nothing of it runs; the last sync does
 	bool is_collected;

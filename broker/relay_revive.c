@@ -78,6 +78,7 @@ bool relay_revive(struct peer *peer)
 	peer->is_ready = false;
 	peer->is_greeting = false;
 	peer->was_greeted = false;
+	peer->given_up_count = 0;
 	pending_table_finish(&peer->asked); // a new hop: its ids begin anew
 	pending_table_init(&peer->asked, peer->relay->config.profile->max_requests);
 	relay_turn_forget_requests(peer);

@@ -91,8 +91,7 @@ void relay_watch_cancelled(struct relay *relay, const struct session *session)
 
 /* ---- idle-timeout: a prompt without a word from the agent ---- */
 
-/* The agent waits for an answer itself, the editor's or ours: then its silence is not its own. */
-static bool waits_for_answer(const struct peer *peer)
+bool relay_watch_excuses(const struct peer *peer)
 {
 	if (pause_holds_agent(peer) || !list_is_empty(&peer->resolving) ||
 		(link_is_paused(agent_link(peer->agent)) && !relay_agent_is_flooded(peer)) ||
@@ -156,7 +155,7 @@ static void on_idle(struct ev_loop *loop, struct ev_timer *timer, int events)
 	if (peer->is_down || !has_prompt(peer)) {
 		return; // the next prompt starts the watch again
 	}
-	if (waits_for_answer(peer)) {
+	if (relay_watch_excuses(peer)) {
 		peer->heard_at = ev_now(loop);
 		silent = 0;
 	}

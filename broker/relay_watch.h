@@ -23,6 +23,9 @@ void relay_watch_cancelled(struct relay *relay, const struct session *session);
 /* A prompt went to the agent: idle-timeout counts, from its last line on. */
 void relay_watch_prompt(struct peer *peer);
 
+/* The agent waits for an answer itself, the editor's or ours: then its silence is not its own. */
+bool relay_watch_excuses(const struct peer *peer);
+
 /*
  * The editor is not read, because of a reader who is slow: that it leaves is
  * noticed all the same, and waited with for stop-eof-timeout.

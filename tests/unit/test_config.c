@@ -40,6 +40,8 @@ static void test_limits_have_defaults(void **state)
 	assert_int_equal(profile->stop_kill_ms, 2000);
 	assert_int_equal(profile->drain_timeout_ms, 2000);
 	assert_int_equal(profile->idle_timeout_ms, 0);
+	assert_int_equal(profile->session_timeout_ms, 5 * 60 * 1000);
+	assert_int_equal(profile->authenticate_timeout_ms, 30 * 60 * 1000);
 	assert_int_equal(profile->permission_timeout_ms, 0);
 	config_finish(&fixture->config);
 }

@@ -52,7 +52,8 @@ static const struct {
 	{"[profile \"p\"]\ncolour = red\n",
 		"FILE: profile.p.colour: unknown key: expected backend, agent, policy, "
 		"toolhost, mcp, env, secret-env, max-message, max-queue, max-requests, "
-		"max-sessions, start-timeout, restart-limit, prepare-timeout, stop-eof-timeout, "
+		"max-sessions, start-timeout, session-timeout, authenticate-timeout, "
+		"restart-limit, prepare-timeout, stop-eof-timeout, "
 		"stop-term-timeout, stop-kill-timeout, drain-timeout, pause-drain-timeout, "
 		"pause-timeout, "
 		"idle-timeout, cancel-timeout, max-file, output-limit, max-terminals, "

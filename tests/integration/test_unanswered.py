@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""An agent that does not answer session/new, session/load or authenticate, or does so too late."""
+
+import json
+import sys
+import time
+
+import case
+
+from case import PATIENCE, Case
+from host import NEVER
+
+# What the request's "_meta" says becomes of it; "_answer" brings the answer that was held.
+AGENT = '''
+import json, sys, threading, time
+can_close, journal = %r, open(%r, 'a')
+def send(**message):
+    print(json.dumps({'jsonrpc': '2.0', **message}), flush=True)
+def update(text):
+    send(method='session/update', params={'sessionId': 's', 'update': {
+        'sessionUpdate': 'agent_message_chunk', 'content': {'type': 'text', 'text': text}}})
+results = {
+    'initialize': {'protocolVersion': 1, 'authMethods': [{'id': 'token', 'name': 'Token'}],
+                   'agentCapabilities': {'loadSession': True, 'sessionCapabilities':
+                                         {'close': {}} if can_close else {}}},
+    'session/new': {'sessionId': 's'}, 'session/load': {}, 'authenticate': {},
+    'session/close': {},
+}
+held = None
+for line in sys.stdin:
+    message = json.loads(line)
+    method, params = message.get('method'), message.get('params', {})
+    print(line, end='', file=journal, flush=True)
+    meta = params.get('_meta', {})
+    if 'ask' in meta:
+        send(id=99, method='elicitation/create', params={'message': 'Your name?'})
+    for _ in range(meta.get('updates', 0)):
+        time.sleep(0.25)
+        update('on')
+    if meta.get('hold'):
+        print('waiting for the model server', file=sys.stderr, flush=True)
+        held = message
+    elif method == '_answer':
+        send(id=held['id'], result=results[held['method']])
+        send(id=message['id'], result={})
+    elif 'id' in message and method:
+        send(id=message['id'], result=results[method])
+'''
+
+
+class Unanswered(Case):
+    def open(self, can_close=True, **keys):
+        keys = {'session_timeout': '500ms', 'authenticate_timeout': '500ms', **keys}
+        self.heard_path = self.dir / 'heard'
+        client = self.broker(options=self.config(**keys), agent=[
+            sys.executable, '-c', AGENT % (can_close, str(self.heard_path))])
+        client.initialize()
+        return client
+
+    def heard(self, method):
+        lines = [json.loads(line) for line in self.heard_path.read_text().splitlines()]
+        return [line.get('params') for line in lines if line.get('method') == method]
+
+    def ask(self, client, method, **meta):
+        """A request, with what its agent is to make of it."""
+        params = {'authenticate': {'methodId': 'token'},
+                  'session/load': {'sessionId': 's', 'cwd': str(self.work), 'mcpServers': []},
+                  'session/new': {'cwd': str(self.work), 'mcpServers': []}}[method]
+        return client.start(method, {**params, '_meta': meta})
+
+    def given_up(self, client, request, method, key, stage):
+        error = self.failure(client.response(request), 'TIMEOUT_EXCEEDED')
+        self.assertIn(f'has not answered {method}, and said nothing for 500 ms ({key})',
+                      error['message'])
+        self.assertEqual((error['data']['stage'], error['data']['retryable']), (stage, True))
+        self.assertEqual(error['data']['detail'], 'waiting for the model server\n')
+
+    def works(self, client):
+        """The agent goes on: a session is opened, and what comes too late is heard of by nobody."""
+        client.answer(self.ask(client, 'session/new'))
+
+    def answers(self, client, request):
+        return [m for m in client.received if m.is_response and m.id == request]
+
+    def test_a_new_session_that_comes_too_late_is_closed(self):
+        client = self.open()
+        request = self.ask(client, 'session/new', hold=True)
+        self.given_up(client, request, 'session/new', 'session-timeout', 'session')
+        client.call('_answer')
+        client.wait_log('a session came too late (session-timeout): it is closed')
+        client.call('_answer')  # once more: that is an answer to nothing
+        self.assertEqual(self.heard('session/close'), [{'sessionId': 's'}])
+        self.assertEqual(len(self.answers(client, request)), 1)
+        self.works(client)
+
+    def test_where_the_agent_closes_none_that_is_said(self):
+        client = self.open(can_close=False)
+        request = self.ask(client, 'session/new', hold=True)
+        self.given_up(client, request, 'session/new', 'session-timeout', 'session')
+        client.call('_answer')
+        client.wait_log('it stays open there, for the agent offers no session/close')
+        self.assertEqual(self.heard('session/close'), [])
+        self.works(client)
+
+    def test_a_load_that_is_silent_is_given_up_and_its_late_answer_dropped(self):
+        client = self.open()
+        request = self.ask(client, 'session/load', hold=True)
+        self.given_up(client, request, 'session/load', 'session-timeout', 'session')
+        client.call('_answer')
+        client.wait_log('an answer to a request that was answered or never made')
+        self.assertEqual(len(self.answers(client, request)), 1)
+        self.assertEqual(self.heard('session/close'), [])
+        client.answer(self.ask(client, 'session/load'))
+
+    def test_each_message_of_a_replay_begins_the_time_anew(self):
+        client = self.open(session_timeout='700ms')
+        started = time.monotonic()
+        client.answer(self.ask(client, 'session/load', updates=6))
+        self.assertGreater(time.monotonic() - started, 1.4)
+        self.assertEqual(client.texts(), ['on'] * 6)
+
+    def test_an_authentication_is_given_up(self):
+        client = self.open()
+        request = self.ask(client, 'authenticate', hold=True)
+        self.given_up(client, request, 'authenticate', 'authenticate-timeout', 'authenticate')
+        client.call('_answer')
+        client.wait_log('an answer to a request that was answered or never made')
+        client.answer(self.ask(client, 'authenticate'))
+
+    def test_a_person_who_is_asked_may_take_their_time(self):
+        client = self.open()
+        client.host.replies['elicitation/create'] = NEVER
+        request = self.ask(client, 'authenticate', hold=True, ask=True)
+        question = client.wait_for(lambda m: m.method == 'elicitation/create')
+        time.sleep(1.2)
+        self.assertEqual(self.answers(client, request), [])
+        client.send({'jsonrpc': '2.0', 'id': question.value['id'], 'result': {'action': 'accept'}})
+        self.given_up(client, request, 'authenticate', 'authenticate-timeout', 'authenticate')
+
+    def test_never_is_never(self):
+        client = self.open(session_timeout='never', authenticate_timeout='never')
+        request = self.ask(client, 'session/new', hold=True)
+        time.sleep(0.8 * PATIENCE)
+        self.assertEqual(self.answers(client, request), [])
+        client.call('_answer')
+        client.answer(request)
+
+
+if __name__ == '__main__':
+    case.main()
