@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """
 Each trouble a connection can have, at each moment of a session: a clear error within the stage's
-deadline, everything answered, nothing left there, and no edit lost.
+deadline, everything answered, nothing left there, and no edit lost. Where it only becomes slow,
+everything goes on.
 """
 
 import os
@@ -15,6 +16,7 @@ from together import Together, tests_of
 
 ANSWER_SECONDS = 15  # over every deadline of the scene's profile
 END_SECONDS = 30
+SLOW_SECONDS = 0.1  # each way
 AT_ONCE = 6  # scenes; they wait most of the time
 
 # Where a trouble does not end the connection, a deadline does.
@@ -30,11 +32,12 @@ STAGES = {'connecting': 'prepare', 'authenticating': 'prepare', 'preparing': 'pr
 
 
 class Trouble(Scene):
-    """One trouble at one moment: play() is the whole story."""
+    """One trouble at one moment: play() is the whole story, or play_slowed()."""
 
     transport = 'git'
 
-    def play(self, moment, trouble):
+    def come_to(self, moment, trouble):
+        """The moment, and then the trouble. Whether something there is not here by then."""
         self.moment, self.trouble = moment, trouble
         self.runtime_root = self.session = None
         self.waiting = []  # requests that are under way
@@ -44,6 +47,10 @@ class Trouble(Scene):
         if late:
             (self.runtime_root / 'late.txt').write_text('late\n')
         getattr(self, f'be_{trouble}')()
+        return late
+
+    def play(self, moment, trouble):
+        late = self.come_to(moment, trouble)
         self.check_answers()
         if self.session:
             self.check_session()
@@ -57,6 +64,23 @@ class Trouble(Scene):
             self.assert_nothing_runs(self.left_seconds)
             self.open()
         self.check_recovery(late)
+
+    def play_slowed(self, moment):
+        late = self.come_to(moment, 'slowed')
+        for raw_id in self.waiting:
+            self.client.answer(raw_id, ANSWER_SECONDS * PATIENCE)
+        if moment in BEFORE_ANY_RECORD or moment == 'syncing':
+            self.session = self.client.new_session(self.work)
+        if self.session:
+            self.client.prompt(self.session, 'terminal cat mine.txt > theirs.txt')
+            self.assertEqual((self.work / 'theirs.txt').read_text(), 'mine\n')
+        self.client.close_stdin()
+        self.assertEqual(self.client.wait(END_SECONDS * PATIENCE), 0, self.client.stderr)
+        if moment == 'collecting':  # what came after the look is for the next one
+            self.assertEqual((self.work / 'change').read_text(), 'there\n')
+        elif late:
+            self.assertEqual((self.work / 'late.txt').read_text(), 'late\n')
+        self.assert_nothing_runs(self.left_seconds)
 
     # ---- moments ----
 
@@ -93,7 +117,8 @@ class Trouble(Scene):
 
     def until_setup(self):
         """A line of the profile's runs there."""
-        self.begin(setup='"touch ran; [ -e go ] || sleep 600"')
+        seconds = 1 if self.trouble == 'slowed' else 600
+        self.begin(setup=f'"touch ran; [ -e go ] || sleep {seconds}"')
         ran = self.sshd.home / 'ran'
         self.assertTrue(processes.wait_until(ran.exists, 20 * PATIENCE))
 
@@ -110,8 +135,8 @@ class Trouble(Scene):
         """The agent has been started and has not said a word."""
         self.keys = dict(self.deadlines)
         agent = self.dir / 'agent'
-        agent.write_text(f'#!/bin/sh\n[ -e "$HOME/silent" ] || exec "$@"\n'
-                         'exec "$@" --never-answer\n')
+        flag = '' if self.trouble == 'slowed' else '--never-answer'
+        agent.write_text(f'#!/bin/sh\n[ -e "$HOME/silent" ] || exec "$@"\nexec "$@" {flag}\n')
         agent.chmod(0o755)
         (self.sshd.home / 'silent').write_text('')
         self.client = self.broker(options=self.config(**self.keys),
@@ -126,15 +151,17 @@ class Trouble(Scene):
     def until_prompt(self):
         self.open()
         lines = ['say here', 'hang']
-        if self.trouble == 'dropped':
-            lines = ['say here', 'stream 1000000 1000']
+        if self.trouble in ('dropped', 'slowed'):
+            count = 1000000 if self.trouble == 'dropped' else 10000
+            lines = ['say here', f'stream {count} 1000']
         self.waiting.append(self.client.start_prompt(self.session, *lines))
         self.client.wait_text('here')
 
     def until_terminal(self):
         self.open()
+        seconds = 1 if self.trouble == 'slowed' else 600
         self.waiting.append(self.client.start_prompt(
-            self.session, 'terminal echo there > from-terminal; sleep 600'))
+            self.session, f'terminal echo there > from-terminal; sleep {seconds}'))
         made = self.runtime_root / 'from-terminal'
         self.assertTrue(processes.wait_until(  # it is there before the text is
             lambda: processes.read_file(made) == b'there\n', 20 * PATIENCE))
@@ -167,6 +194,10 @@ class Trouble(Scene):
 
     def be_dropped(self):
         self.proxy.cut_after = 100
+        self.open_gates()
+
+    def be_slowed(self):
+        self.proxy.delay = SLOW_SECONDS
         self.open_gates()
 
     # ---- what has to be true ----
@@ -237,6 +268,8 @@ TROUBLES = [name[len('be_'):] for name in vars(Trouble) if name.startswith('be_'
 
 
 def story(moment, trouble):
+    if trouble == 'slowed':
+        return lambda self: self.play_slowed(moment)
     return lambda self: self.play(moment, trouble)
 
 
