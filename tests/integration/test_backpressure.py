@@ -168,6 +168,34 @@ class EditorStops(Backpressure):
         self.assertEqual(numbers, list(range(len(numbers))))
         self.assertLess(len(numbers), self.COUNT)
 
+    def test_a_replay_waits_for_the_editor(self):
+        count, size = 50_000, 1000  # twice what may be held
+        client = self.broker('--load-replay', str(count), '--load-size', str(size),
+                             options=self.config(session_timeout='500ms'))
+        client.initialize()
+        session = client.new_session(self.work)
+        gauge = Gauge(client.pid)
+        client.pause()
+        load = client.start('session/load', {'sessionId': session, 'cwd': str(self.work),
+                                             'mcpServers': []})
+        prompt = client.start_prompt(session, 'say after')
+        self.wait_still(self.journal_path())
+        time.sleep(1)  # the editor's slowness is no silence of the agent's
+        client.resume()
+        answer = client.response(load, LONG)
+        self.assertNotIn('error', answer.value)
+        self.assertEqual(client.answer(prompt, LONG), {'stopReason': 'end_turn'})
+        self.assert_bounded(gauge)
+        place = client.messages.index(answer)
+        replay = [m.params['update'] for m in client.messages[:place]
+                  if m.method == 'session/update']
+        self.assertEqual([update['sessionUpdate'] for update in replay],
+                         ['user_message_chunk', 'agent_message_chunk'] * (count // 2))
+        said = [update['content']['text'].split(' ', 1) for update in replay]
+        self.assertEqual([int(number) for number, _ in said], list(range(count)))
+        self.assertEqual({len(text) for _, text in said}, {size})
+        self.assertEqual(client.texts(session)[-1], 'after')
+
     def test_large_updates_are_bounded_as_well(self):
         client, session = self.open()
         gauge = Gauge(client.pid)

@@ -121,6 +121,28 @@ class Sessions(SshCase):
         self.assertIn(f'"cwd":"{root}"'.encode(), opened)
         self.end(client)
 
+    def test_without_sync_a_directory_that_is_not_here_is_one_there(self):
+        nowhere = self.dir / 'gone' / 'project'
+        params = {'cwd': str(nowhere), 'mcpServers': []}
+        client = self.far(sync='none')
+        client.initialize(seconds=SECONDS)
+        session = client.call('session/new', params, seconds=SECONDS)['sessionId']
+        root = self.runtime(client, session)
+        self.assertEqual(root.name, 'project')
+        opened, = [line for line in self.journal('<') if b'"session/new"' in line]
+        self.assertIn(f'"cwd":"{root}"'.encode(), opened)
+        client.prompt(session, 'terminal pwd; echo kept > a', f'write {root}/b two\\n',
+                      seconds=SECONDS)
+        self.assertIn(str(root), client.wait_text('terminal/output ->'))
+        self.end(client)
+        client = self.far(sync='none')
+        client.initialize(seconds=SECONDS)
+        client.call('session/load', {**params, 'sessionId': session}, seconds=SECONDS)
+        client.prompt(session, 'terminal cat a b', seconds=SECONDS)
+        self.assertIn('kept\\ntwo', client.wait_text('terminal/output ->'))
+        self.end(client)
+        self.assertFalse(nowhere.parent.exists())
+
     def test_the_environment_is_the_hosts_and_the_profiles(self):
         self.extra = {'THE_KEY': 'sesame street', 'NOT_MEANT': 'for the agent'}
         client = self.far(**{'secret-env': 'THE_KEY', 'env': 'A=1 2'})
