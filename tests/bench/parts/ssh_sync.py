@@ -48,21 +48,36 @@ def fresh_state(bench):
 
 
 class Others:
-    """The programs that the broker is compared with, each with a copy of its own there."""
+    """
+    The programs that the broker is compared with, each with a copy of its own there. They connect
+    each time, as they do for people.
+    """
 
     def __init__(self, place, root):
         self.place = place
         self.root = root
         self.ssh = " ".join(place.ssh)
         self.mirror = os.path.join(place.host.home, "rsync")
+        self.pulled = root + "-pulled"
         self.pushed = os.path.join(place.host.home, "pushed")
         self.git = ["git", f"--git-dir={root}-push.git", f"--work-tree={root}", "-c",
                     "user.name=a", "-c", "user.email=a@b", "-c", "gc.auto=0",
                     "-c", f"core.sshCommand={self.ssh}"]
 
-    def rsync(self):
-        words = rsync(self.root, f"{self.place.name}:{self.mirror}")
+    def rsync(self, what):
+        there = f"{self.place.name}:{self.mirror}"
+        words = rsync(there, self.pulled) if what == "there" else rsync(self.root, there)
         return [[*words[:2], "-e", self.ssh, *words[2:]]]
+
+    @contextlib.contextmanager
+    def changed_there(self, total, mark):
+        """What is there has changed, and what is pulled from there has not yet."""
+        run = self.place.host.run
+        run(*rsync(self.mirror, self.pulled))
+        trees.change_files(self.mirror, CHANGED, total, mark)
+        yield
+        trees.check_same(self.place.host.bench, self.mirror, self.pulled)
+        run(*rsync(self.root, self.mirror))
 
     def commit(self):
         """What has changed is looked for first."""
@@ -77,14 +92,17 @@ class Others:
         """There is nothing there any more."""
         for words in self.commit():
             self.place.host.run(*words)
-        for path in (self.mirror, self.pushed):
+        for path in (self.mirror, self.pushed, self.pulled):
             shutil.rmtree(path, ignore_errors=True)
         os.mkdir(self.mirror)
+        os.mkdir(self.pulled)
         self.place.host.run("git", "init", "-q", "-b", "main", self.pushed)
         self.place.host.run("git", "-C", self.pushed, "config", "receive.denyCurrentBranch",
                             "updateInstead")
 
     def check(self, transport):
+        for words in self.push("last") if transport == "git" else []:
+            self.place.host.run(*words)
         for path in (self.mirror, self.pushed) if transport == "git" else (self.mirror,):
             trees.check_same(self.place.host.bench, self.root, path)
 
@@ -108,8 +126,8 @@ def key_of(place, transport, other, what):
 def compare(samples, copy, others, what, took):
     """The same for the others, right after the broker."""
     place, transport = others.place, copy.transport
-    samples.compare(key_of(place, transport, "rsync", what), took, *others.rsync())
-    if transport == "git":
+    samples.compare(key_of(place, transport, "rsync", what), took, *others.rsync(what))
+    if transport == "git" and what != "there":  # a push goes there alone
         samples.compare(key_of(place, transport, "push", what), took, *others.push(what))
 
 
@@ -118,7 +136,9 @@ def measure_turn(samples, copy, others, total, mark):
     trees.change_files(copy.root, CHANGED, total, mark)
     compare(samples, copy, others, "here", copy.sync())
     trees.change_files(copy.runtime or copy.root, CHANGED, total, mark + " there")
-    compare(samples, copy, others, "there", copy.sync())
+    took = copy.sync()
+    with others.changed_there(total, mark + " there"):
+        compare(samples, copy, others, "there", took)
 
 
 def measure_rounds(copy, place):
@@ -168,7 +188,8 @@ def add_rows(result, host, taken, rounds):
                         row.in_readme = other == "rsync" or not place.proxy
                         result.rows.append(row)
             if rounds.get(f"{place.name} {transport}"):
-                result.rows.append(rounds_row(f"round trips of an unchanged sync, by {transport}",
+                result.rows.append(rounds_row("round trips that an unchanged sync waits for, by "
+                                              f"{transport}",
                                               rounds[f"{place.name} {transport}"]))
 
 
