@@ -186,7 +186,8 @@ class Runner(unittest.TestCase):
                      "`terminal/create`", "first sync of 50,000 files, by git; `git push`",
                      "10 of them changed there, 50 ms away, by rsync"):
             self.assertRegex(done.stdout, r"\n\| " + what + measured)
-        self.assertRegex(done.stdout, r"\n\| round trips that an unchanged sync waits for, by git \| \| ")
+        self.assertRegex(done.stdout,
+                         r"\n\| round trips that an unchanged sync waits for, by git \| \| ")
 
     def test_one_part_can_be_asked_for(self):
         done = self.run_it("--no-broker", "--quick", "--repeat", "1", "start")

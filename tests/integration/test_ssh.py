@@ -218,10 +218,12 @@ class Sessions(SshCase):
     def test_what_it_needs_is_brought_before_it_starts(self):
         (self.dir / 'home').mkdir(exist_ok=True)
         (self.dir / 'home/token').write_text('secret\n')
+        (self.dir / 'home/token').chmod(0o644)
         shutil.rmtree(self.server.home / 'bin')
         client = self.far(setup=f'"mkdir bin; ln -s {case.AGENT} bin/the-agent"', copy='~/token')
         self.open_session(client)
         self.assertEqual((self.server.home / 'token').read_text(), 'secret\n')
+        self.assertEqual((self.server.home / 'token').stat().st_mode & 0o7777, 0o600)
         self.end(client)
 
     def test_nothing_is_left_when_the_broker_is_killed(self):
