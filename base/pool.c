@@ -17,18 +17,25 @@ static const struct {
 	[POOL_LANE_NAMES] = {"pool-names", POOL_NAMES_THREADS},
 };
 
-enum { POOL_THREADS_MAX = POOL_WORK_THREADS }; // of any lane
-static_assert((int)POOL_SYNC_THREADS <= (int)POOL_THREADS_MAX, "every lane's threads fit");
-static_assert((int)POOL_NAMES_THREADS <= (int)POOL_THREADS_MAX, "every lane's threads fit");
+/* A thread. */
+struct worker {
+	struct list link; // lane.workers
+	struct lane *lane;
+	pthread_t thread;
+	/* Under the mutex: */
+	struct pool_job *job; // that it runs; NULL: none
+	bool is_alone;        // detached, in no lane; it ends with its job, which was left
+};
 
 struct lane {
 	struct pool *pool;
 	pthread_cond_t has_work; // or the pool is stopping
 	struct list waiting;     // pool_job.link
 	size_t waiting_count;
-	size_t idle_count; // threads in has_work
-	pthread_t threads[POOL_THREADS_MAX];
-	size_t thread_count; // loop thread only
+	size_t idle_count;   // threads in has_work
+	size_t alone_count;  // its threads that are on their own
+	struct list workers; // worker.link; loop thread only, like their count
+	size_t worker_count;
 };
 
 struct pool {
@@ -39,6 +46,7 @@ struct pool {
 	pthread_mutex_t mutex;
 	/* Under the mutex, and in the lanes all that is not said to be the loop's: */
 	bool is_stopping;
+	size_t users;      // the owner and the threads that are alone: the last one frees the pool
 	struct list ended; // pool_job.link, in the order in which they ended
 	struct lane lanes[POOL_LANE_COUNT];
 };
@@ -66,9 +74,23 @@ static void take_waiting(struct lane *lane, struct pool_job *job)
 	lane->waiting_count--;
 }
 
-/* The next job, or NULL when the thread has to end. Called and left with the mutex held. */
-static struct pool_job *wait_for_job(struct lane *lane)
+/* Frees the pool after its last user. Called with the mutex held, which it lets go of. */
+static void let_go(struct pool *pool)
 {
+	bool is_last = --pool->users == 0;
+	pthread_mutex_unlock(&pool->mutex);
+	if (is_last) {
+		pthread_mutex_destroy(&pool->mutex);
+		free(pool);
+	}
+}
+
+/* ---- threads ---- */
+
+/* False when the thread has to end. Called and left with the mutex held. */
+static bool take_job(struct worker *worker)
+{
+	struct lane *lane = worker->lane;
 	struct pool *pool = lane->pool;
 	while (list_is_empty(&lane->waiting) && !pool->is_stopping) {
 		lane->idle_count++;
@@ -76,27 +98,48 @@ static struct pool_job *wait_for_job(struct lane *lane)
 		lane->idle_count--;
 	}
 	if (pool->is_stopping) {
-		return NULL;
+		return false;
 	}
-	struct pool_job *job = LIST_FIRST(&lane->waiting, struct pool_job, link);
-	take_waiting(lane, job);
-	return job;
+	worker->job = LIST_FIRST(&lane->waiting, struct pool_job, link);
+	take_waiting(lane, worker->job);
+	return true;
+}
+
+/* The same of the mutex. */
+static void run_job(struct worker *worker)
+{
+	struct pool *pool = worker->lane->pool;
+	struct pool_job *job = worker->job;
+	pthread_mutex_unlock(&pool->mutex);
+	job->run(job);
+	pthread_mutex_lock(&pool->mutex);
+	worker->job = NULL;
+	if (!job->is_left) {
+		list_append(&pool->ended, &job->link);
+		ev_async_send(pool->loop, &pool->wakeup);
+		return;
+	}
+	pthread_mutex_unlock(&pool->mutex);
+	job->drop(job);
+	pthread_mutex_lock(&pool->mutex);
 }
 
 static void *run_lane(void *data)
 {
-	struct lane *lane = data;
+	struct worker *worker = data;
+	struct lane *lane = worker->lane;
 	struct pool *pool = lane->pool;
-	struct pool_job *job;
 	pthread_mutex_lock(&pool->mutex);
-	while ((job = wait_for_job(lane)) != NULL) {
-		pthread_mutex_unlock(&pool->mutex);
-		job->run(job);
-		pthread_mutex_lock(&pool->mutex);
-		list_append(&pool->ended, &job->link);
-		ev_async_send(pool->loop, &pool->wakeup);
+	while (!worker->is_alone && take_job(worker)) {
+		run_job(worker);
 	}
-	pthread_mutex_unlock(&pool->mutex);
+	if (!worker->is_alone) {
+		pthread_mutex_unlock(&pool->mutex);
+		return NULL;
+	}
+	lane->alone_count--;
+	let_go(pool);
+	free(worker);
 	return NULL;
 }
 
@@ -104,17 +147,56 @@ static int start_thread(struct lane *lane, const char *name)
 {
 	sigset_t all;
 	sigset_t before;
+	struct worker *worker = mem_alloc_zero(sizeof(*worker));
+	worker->lane = lane;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_t *thread = &lane->threads[lane->thread_count];
-	int failed = pthread_create(thread, NULL, run_lane, lane);
+	int failed = pthread_create(&worker->thread, NULL, run_lane, worker);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (failed == 0) {
-		lane->thread_count++;
-		pthread_setname_np(*thread, name);
+	if (failed != 0) {
+		free(worker);
+		return failed;
 	}
-	return failed;
+	list_append(&lane->workers, &worker->link);
+	lane->worker_count++;
+	pthread_setname_np(worker->thread, name);
+	return 0;
 }
+
+/* Starts one more where there are fewer than the lane may have. */
+static int add_thread(struct pool *pool, enum pool_lane kind)
+{
+	struct lane *lane = &pool->lanes[kind];
+	if (lane->worker_count >= lane_kinds[kind].max_threads) {
+		return 0;
+	}
+	return start_thread(lane, lane_kinds[kind].thread_name);
+}
+
+/* Nobody waits for the thread any more. With the mutex held. */
+static void set_alone(struct worker *worker)
+{
+	struct lane *lane = worker->lane;
+	list_remove(&worker->link);
+	lane->worker_count--;
+	lane->alone_count++;
+	lane->pool->users++;
+	worker->is_alone = true;
+	pthread_detach(worker->thread);
+}
+
+/* The thread that runs the job, or NULL. With the mutex held. */
+static struct worker *worker_of(struct lane *lane, const struct pool_job *job)
+{
+	LIST_FOR_EACH(worker, &lane->workers, struct worker, link) {
+		if (worker->job == job) {
+			return worker;
+		}
+	}
+	return NULL;
+}
+
+/* ---- done ---- */
 
 static void raise_done(struct pool *pool, struct pool_job *job)
 {
@@ -148,11 +230,13 @@ struct pool *pool_create(struct ev_loop *loop)
 {
 	struct pool *pool = mem_alloc_zero(sizeof(*pool));
 	pool->loop = loop;
+	pool->users = 1;
 	pthread_mutex_init(&pool->mutex, NULL);
 	list_init(&pool->ended);
 	for (size_t i = 0; i < POOL_LANE_COUNT; i++) {
 		pool->lanes[i].pool = pool;
 		list_init(&pool->lanes[i].waiting);
+		list_init(&pool->lanes[i].workers);
 		pthread_cond_init(&pool->lanes[i].has_work, NULL);
 	}
 	ev_async_init(&pool->wakeup, on_wakeup);
@@ -161,19 +245,33 @@ struct pool *pool_create(struct ev_loop *loop)
 	return pool;
 }
 
-/* Lets every running job end, and the threads. */
+/* With the mutex held. */
+static void leave_stuck(struct lane *lane)
+{
+	LIST_FOR_EACH(worker, &lane->workers, struct worker, link) {
+		if (worker->job && worker->job->is_left) {
+			set_alone(worker);
+		}
+	}
+}
+
+/* Lets every running job end that was not left, and the threads. */
 static void stop_threads(struct pool *pool)
 {
 	pthread_mutex_lock(&pool->mutex);
 	pool->is_stopping = true;
 	for (size_t i = 0; i < POOL_LANE_COUNT; i++) {
+		leave_stuck(&pool->lanes[i]);
 		pthread_cond_broadcast(&pool->lanes[i].has_work);
 	}
 	pthread_mutex_unlock(&pool->mutex);
 	for (size_t i = 0; i < POOL_LANE_COUNT; i++) {
 		struct lane *lane = &pool->lanes[i];
-		for (size_t j = 0; j < lane->thread_count; j++) {
-			pthread_join(lane->threads[j], NULL);
+		while (!list_is_empty(&lane->workers)) {
+			struct worker *worker = LIST_FIRST(&lane->workers, struct worker, link);
+			pthread_join(worker->thread, NULL);
+			list_remove(&worker->link);
+			free(worker);
 		}
 	}
 }
@@ -185,7 +283,7 @@ void pool_destroy(struct pool *pool)
 	}
 	assert(!pool->is_in_done);
 	stop_threads(pool);
-	/* No thread is left: the mutex is not needed from here on. */
+	/* What threads there are have jobs that were left: the lists are the loop's alone. */
 	raise_ended(pool);
 	for (size_t i = 0; i < POOL_LANE_COUNT; i++) {
 		struct lane *lane = &pool->lanes[i];
@@ -199,8 +297,8 @@ void pool_destroy(struct pool *pool)
 	assert(pool->unfinished == 0);
 	ev_ref(pool->loop);
 	ev_async_stop(pool->loop, &pool->wakeup);
-	pthread_mutex_destroy(&pool->mutex);
-	free(pool);
+	pthread_mutex_lock(&pool->mutex);
+	let_go(pool);
 }
 
 /* ERROR_NONE, or why the lane takes no further job. */
@@ -214,6 +312,7 @@ static enum error_code lane_add(struct lane *lane, struct pool_job *job, bool *o
 	}
 	list_append(&lane->waiting, &job->link);
 	job->is_waiting = true;
+	job->is_left = false;
 	lane->waiting_count++;
 	*out_is_short = lane->waiting_count > lane->idle_count;
 	pthread_cond_signal(&lane->has_work);
@@ -235,13 +334,11 @@ bool pool_submit(struct pool *pool, struct pool_job *job, struct error *err)
 		return error_set(err, code, "more than %d jobs are waiting", POOL_QUEUE_MAX);
 	}
 	count_up(pool);
-	if (is_short && lane->thread_count < lane_kinds[job->lane].max_threads) {
-		int failed = start_thread(lane, lane_kinds[job->lane].thread_name);
-		/* Without the first thread nothing has begun the job. */
-		if (failed != 0 && lane->thread_count == 0) {
-			(void)pool_cancel(pool, job);
-			return error_set_errno(err, failed, "starting a worker thread");
-		}
+	int failed = is_short ? add_thread(pool, job->lane) : 0;
+	/* Without the first thread nothing has begun the job. */
+	if (failed != 0 && lane->worker_count == 0) {
+		(void)pool_cancel(pool, job);
+		return error_set_errno(err, failed, "starting a worker thread");
 	}
 	return true;
 }
@@ -258,4 +355,31 @@ bool pool_cancel(struct pool *pool, struct pool_job *job)
 		count_down(pool);
 	}
 	return is_waiting;
+}
+
+void pool_leave(struct pool *pool, struct pool_job *job)
+{
+	enum pool_lane kind = job->lane;
+	struct lane *lane = &pool->lanes[kind];
+	bool is_short = false;
+	pthread_mutex_lock(&pool->mutex);
+	struct worker *worker = worker_of(lane, job);
+	if (job->is_waiting) {
+		take_waiting(lane, job);
+	} else if (!worker) {
+		list_remove(&job->link); // it has ended
+	} else {
+		job->is_left = true;
+		if (lane->alone_count < POOL_LEFT_MAX) {
+			set_alone(worker);
+			is_short = lane->waiting_count > lane->idle_count;
+		}
+	}
+	pthread_mutex_unlock(&pool->mutex);
+	count_down(pool);
+	if (!worker) {
+		job->drop(job);
+	} else if (is_short) {
+		(void)!add_thread(pool, kind); // else the next job's submit tries again
+	}
 }

@@ -29,6 +29,7 @@ enum {
 	POOL_SYNC_THREADS = 4,
 	POOL_NAMES_THREADS = 2,
 	POOL_QUEUE_MAX = 1024, // waiting jobs a lane; one more is ERROR_LIMIT
+	POOL_LEFT_MAX = 16,    // threads of a lane that others have taken the place of (pool_leave)
 };
 
 struct pool;
@@ -36,23 +37,26 @@ struct pool;
 /*
  * One piece of work, embedded in what it works on. `run` is called on a worker
  * thread and must touch nothing but its own job's data; `done` is called on
- * the loop thread afterwards, always, in the order in which jobs ended.
+ * the loop thread afterwards, always, in the order in which jobs ended - but for
+ * a job that was left: that is dropped, on whichever thread, once it has ended.
  */
 struct pool_job {
 	struct list link;                   // pool's; private
 	bool is_waiting;                    // pool's; private
+	bool is_left;                       // pool's; private
 	enum pool_lane lane;                // set before submit
 	void (*run)(struct pool_job *job);  // worker thread
 	void (*done)(struct pool_job *job); // loop thread; may free the job or submit it again
+	void (*drop)(struct pool_job *job); // frees a job that was left; else NULL
 };
 
 struct pool *pool_create(struct ev_loop *loop);
 
 /*
- * Waits for the running jobs - as long as the longest takes -, then raises done
- * for all that were submitted; those not begun never ran. A done called from
- * here may cancel others, but what it submits is refused (ERROR_UNAVAILABLE).
- * Not from inside done. NULL is fine.
+ * Waits for the running jobs but those that were left - as long as the longest
+ * takes -, then raises done for all that were submitted; those not begun never ran.
+ * A done called from here may cancel others, but what it submits is refused
+ * (ERROR_UNAVAILABLE). Not from inside done. NULL is fine.
  */
 void pool_destroy(struct pool *pool);
 
@@ -68,5 +72,14 @@ bool pool_submit(struct pool *pool, struct pool_job *job, struct error *err) ATT
  * False when it has begun or ended, and done will come.
  */
 bool pool_cancel(struct pool *pool, struct pool_job *job);
+
+/*
+ * Leaves a submitted job to itself, which is the pool's from then on: done does not come, drop
+ * does, also before this returns. For what may be stuck where nothing interrupts it, as in
+ * getaddrinfo: not even the end of the pool waits for it, and the end of the process cuts it off.
+ * Another thread takes the place of the one that is stuck; with more than POOL_LEFT_MAX of them
+ * in a lane, the further ones keep their places, and what waits there waits for them.
+ */
+void pool_leave(struct pool *pool, struct pool_job *job);
 
 #endif

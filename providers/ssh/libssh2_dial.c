@@ -17,10 +17,10 @@
  */
 enum { STAGGER_MS = 250, ADDRESSES_MAX = 8, FAILURES_MAX = 640, DEFAULT_TIMEOUT_MS = 15 * 1000 };
 
-/* Of the worker's until its done; outlives a dial that was cancelled. */
+/* Of the pool once the dial has left it. */
 struct names_job {
 	struct pool_job job;
-	struct dial *dial; // NULL once cancelled
+	struct dial *dial;
 	char *host;
 	char service[8];
 	int family;
@@ -64,12 +64,8 @@ static void dial_close(struct route *route)
 {
 	struct dial *dial = CONTAINER_OF(route, struct dial, route);
 	dial_stop(dial);
-	struct names_job *names = dial->names;
-	if (names) {
-		names->dial = NULL;
-		if (pool_cancel(route->context->pool, &names->job)) {
-			names->job.done(&names->job);
-		}
+	if (dial->names) {
+		pool_leave(route->context->pool, &dial->names->job);
 	}
 	if (dial->addresses) {
 		freeaddrinfo(dial->addresses);
@@ -218,8 +214,10 @@ static void on_deadline(struct ev_loop *loop, struct ev_timer *watcher, int even
 	struct span failures = buf_span(&dial->failures);
 	struct error err;
 	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-		"no answer within %g s (ConnectTimeout)%s%.*s", dial->deadline.repeat,
-		failures.len ? "; " : "", (int)failures.len, failures.len ? failures.data : "");
+		"%s%s%sno answer within %g s (ConnectTimeout)%s%.*s",
+		dial->names ? "resolving " : "", dial->names ? dial->names->host : "",
+		dial->names ? ": " : "", dial->deadline.repeat, failures.len ? "; " : "",
+		(int)failures.len, failures.len ? failures.data : "");
 	dial_fail(dial, &err);
 }
 
@@ -264,23 +262,29 @@ static void names_failed(struct dial *dial, int failed, int saved_errno)
 	dial_fail(dial, &err);
 }
 
+static void names_drop(struct pool_job *job)
+{
+	struct names_job *names = CONTAINER_OF(job, struct names_job, job);
+	if (names->addresses) {
+		freeaddrinfo(names->addresses);
+	}
+	free(names->host);
+	free(names);
+}
+
 static void names_done(struct pool_job *job)
 {
 	struct names_job *names = CONTAINER_OF(job, struct names_job, job);
 	struct dial *dial = names->dial;
 	int failed = names->failed;
 	int saved_errno = names->saved_errno;
-	if (dial) {
-		dial->names = NULL;
-		dial->addresses = names->addresses;
-	} else if (names->addresses) {
-		freeaddrinfo(names->addresses);
-	}
-	free(names->host);
-	free(names);
-	if (dial && failed != 0) {
+	dial->names = NULL;
+	dial->addresses = names->addresses;
+	names->addresses = NULL;
+	names_drop(job);
+	if (failed != 0) {
 		names_failed(dial, failed, saved_errno);
-	} else if (dial) {
+	} else {
 		order_addresses(dial);
 		dial_next(dial);
 	}
@@ -290,8 +294,8 @@ static struct names_job *names_submit(struct dial *dial, struct error *err)
 {
 	const struct route *route = &dial->route;
 	struct names_job *names = mem_alloc_zero(sizeof(*names));
-	names->job =
-		(struct pool_job){.lane = POOL_LANE_NAMES, .run = names_run, .done = names_done};
+	names->job = (struct pool_job){
+		.lane = POOL_LANE_NAMES, .run = names_run, .done = names_done, .drop = names_drop};
 	names->dial = dial;
 	names->host = mem_strdup(route->target->host);
 	names->family = route->target->address_family;
@@ -299,8 +303,7 @@ static struct names_job *names_submit(struct dial *dial, struct error *err)
 	snprintf(names->service, sizeof(names->service), "%d", route->target->port);
 	if (!pool_submit(route->context->pool, &names->job, err)) {
 		error_prefix(err, "resolving %s", names->host);
-		free(names->host);
-		free(names);
+		names_drop(&names->job);
 		return NULL;
 	}
 	return names;

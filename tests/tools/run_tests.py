@@ -52,7 +52,7 @@ NOT_UNDER_VALGRIND = [
 ]
 
 # The worker pool; and, of the whole, those in which it and the loop work at the same things.
-UNDER_TSAN = ['unit-pool', 'unit-pool_end']
+UNDER_TSAN = ['unit-pool', 'unit-pool_end', 'unit-pool_left']
 ALSO_UNDER_TSAN = ['unit-keeper', 'unit-record_saver', 'unit-store_prune', 'unit-workspace']
 
 # A third of these is run each day: they take long, and show once more, in a harder way or for

@@ -41,7 +41,8 @@ struct work {
 	pthread_t ran_on;
 	sigset_t mask;
 	bool ran;
-	int done_at; // the order of the done calls, from 1; 0 is not yet
+	bool is_dropped; // read after `dropped` was waited for
+	int done_at;     // the order of the done calls, from 1; 0 is not yet
 	void (*on_done)(struct work *work);
 };
 
@@ -50,6 +51,7 @@ struct fixture {
 	struct pool *pool;
 	sem_t gate;    // holds jobs in run
 	sem_t entered; // one post for each job in run
+	sem_t dropped; // and for each that was dropped
 	int done_count;
 	pthread_t loop_thread;
 };
@@ -77,10 +79,17 @@ static inline void done(struct pool_job *job)
 	}
 }
 
+static inline void drop(struct pool_job *job)
+{
+	struct work *work = CONTAINER_OF(job, struct work, job);
+	work->is_dropped = true;
+	sem_post(&work->fixture->dropped);
+}
+
 static inline struct work work_on(struct fixture *fixture, enum pool_lane lane, sem_t *gate)
 {
 	return (struct work){
-		.job = {.run = run, .done = done, .lane = lane},
+		.job = {.run = run, .done = done, .drop = drop, .lane = lane},
 		.fixture = fixture,
 		.gate = gate,
 	};
@@ -100,6 +109,13 @@ static inline void wait_entered(struct fixture *fixture, int count)
 	}
 }
 
+static inline void wait_dropped(struct fixture *fixture, int count)
+{
+	for (int i = 0; i < count; i++) {
+		sem_wait(&fixture->dropped);
+	}
+}
+
 static inline void open_gate(sem_t *gate, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -115,6 +131,7 @@ static inline int set_up(void **state)
 	fixture->loop_thread = pthread_self();
 	sem_init(&fixture->gate, 0, 0);
 	sem_init(&fixture->entered, 0, 0);
+	sem_init(&fixture->dropped, 0, 0);
 	*state = fixture;
 	return 0;
 }
@@ -127,6 +144,7 @@ static inline int tear_down(void **state)
 	ev_loop_destroy(fixture->loop);
 	sem_destroy(&fixture->gate);
 	sem_destroy(&fixture->entered);
+	sem_destroy(&fixture->dropped);
 	free(fixture);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <netdb.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,12 +26,21 @@ static void test_a_port_that_nobody_listens_on_is_told(void **state)
 	assert_non_null(strstr(client.err.text, "is it up, and is that the port of its sshd?"));
 }
 
-/* What "later.invalid" comes to while this machine has no network; others are the system's. */
+static sem_t dns_answers;
+
+/*
+ * What "later.invalid" comes to while this machine has no network, and "stuck.invalid" while its
+ * DNS servers are dead; others are the system's.
+ */
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the system's are reserved */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
 	struct addrinfo **out_addresses)
 {
 	if (strcmp(name, "later.invalid") == 0) {
+		return EAI_AGAIN;
+	}
+	if (strcmp(name, "stuck.invalid") == 0) {
+		sem_wait(&dns_answers);
 		return EAI_AGAIN;
 	}
 	__typeof__(getaddrinfo) *real = (__typeof__(getaddrinfo) *)dlsym(RTLD_NEXT, "getaddrinfo");
@@ -42,6 +52,26 @@ static void test_a_name_that_cannot_be_asked_for_now_may_be_tried_again(void **s
 	target_set(&target.host, "later.invalid");
 	client_connect_fails(&client, &target, "HOST_UNREACHABLE");
 	assert_non_null(strstr(client.err.text, "is this machine's network up?"));
+}
+
+/* More of them than there are threads for names. */
+static void test_names_that_are_stuck_do_not_keep_others_from_being_found(void **state)
+{
+	enum { STUCK = POOL_NAMES_THREADS + 1 };
+	sem_init(&dns_answers, 0, 0);
+	target.connect_timeout_ms = 50;
+	target_set(&target.host, "stuck.invalid");
+	for (int i = 0; i < STUCK; i++) {
+		client_connect_fails(&client, &target, "TIMEOUT_EXCEEDED");
+		assert_non_null(strstr(client.err.text,
+			"resolving stuck.invalid: no answer within 0.05 s (ConnectTimeout)"));
+	}
+	target.connect_timeout_ms = 5000;
+	target_set(&target.host, "127.0.0.1");
+	client_connect_ready(&client, &target);
+	for (int i = 0; i < STUCK; i++) {
+		sem_post(&dns_answers);
+	}
 }
 
 static void test_a_name_without_address_is_told(void **state)
@@ -187,6 +217,7 @@ int main(void)
 		route_test(test_a_port_that_nobody_listens_on_is_told),
 		route_test(test_a_name_without_address_is_told),
 		route_test(test_a_name_that_cannot_be_asked_for_now_may_be_tried_again),
+		route_test(test_names_that_are_stuck_do_not_keep_others_from_being_found),
 		route_test(test_a_name_with_addresses_of_both_families_connects),
 		route_test(test_ipv6_connects),
 		route_test(test_a_proxy_command_connects),

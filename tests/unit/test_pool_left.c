@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sys/stat.h>
+
+#include "tests/unit/pool_fixture.h"
+
+/* Jobs that are stuck, and left to themselves. */
+
+static void run_to_the_end(struct fixture *fixture, struct work *work)
+{
+	submit(fixture, work);
+	ev_run(fixture->loop, 0);
+	assert_true(work->ran);
+	assert_true(work->done_at > 0);
+}
+
+static void test_another_thread_takes_the_place_of_one_whose_job_was_left(void **state)
+{
+	enum { STUCK = POOL_NAMES_THREADS + POOL_LEFT_MAX - 1 };
+	struct fixture *fixture = *state;
+	struct work stuck[STUCK];
+	for (int i = 0; i < STUCK; i++) {
+		stuck[i] = work_on(fixture, POOL_LANE_NAMES, &fixture->gate);
+		submit(fixture, &stuck[i]);
+		wait_entered(fixture, 1);
+		pool_leave(fixture->pool, &stuck[i].job);
+	}
+	struct work work = work_on(fixture, POOL_LANE_NAMES, NULL);
+	run_to_the_end(fixture, &work);
+	open_gate(&fixture->gate, STUCK);
+	wait_dropped(fixture, STUCK);
+	for (int i = 0; i < STUCK; i++) {
+		assert_true(stuck[i].is_dropped);
+		assert_int_equal(stuck[i].done_at, 0);
+	}
+}
+
+static void test_what_waits_begins_when_the_job_before_it_was_left(void **state)
+{
+	struct fixture *fixture = *state;
+	struct work stuck[POOL_NAMES_THREADS];
+	for (int i = 0; i < POOL_NAMES_THREADS; i++) {
+		stuck[i] = work_on(fixture, POOL_LANE_NAMES, &fixture->gate);
+		submit(fixture, &stuck[i]);
+	}
+	wait_entered(fixture, POOL_NAMES_THREADS);
+	struct work work = work_on(fixture, POOL_LANE_NAMES, NULL);
+	submit(fixture, &work);
+	pool_leave(fixture->pool, &stuck[0].job);
+	wait_entered(fixture, 1);
+	open_gate(&fixture->gate, POOL_NAMES_THREADS);
+	wait_dropped(fixture, 1);
+	ev_run(fixture->loop, 0);
+	assert_int_equal(fixture->done_count, 2);
+}
+
+/* No more threads than these, however many are stuck. */
+static void test_with_too_many_stuck_the_next_job_waits_for_one_of_them(void **state)
+{
+	enum { STUCK = POOL_NAMES_THREADS + POOL_LEFT_MAX };
+	struct fixture *fixture = *state;
+	struct work stuck[STUCK];
+	for (int i = 0; i < STUCK; i++) {
+		stuck[i] = work_on(fixture, POOL_LANE_NAMES, &fixture->gate);
+		submit(fixture, &stuck[i]);
+		wait_entered(fixture, 1);
+		pool_leave(fixture->pool, &stuck[i].job);
+	}
+	struct work work = work_on(fixture, POOL_LANE_NAMES, NULL);
+	submit(fixture, &work);
+	usleep(20000);
+	assert_int_equal(sem_trywait(&fixture->entered), -1);
+	open_gate(&fixture->gate, STUCK);
+	wait_dropped(fixture, STUCK);
+	ev_run(fixture->loop, 0);
+	assert_int_equal(work.done_at, 1);
+}
+
+static void test_a_job_that_waits_or_has_ended_is_dropped_at_once(void **state)
+{
+	struct fixture *fixture = *state;
+	struct work running[POOL_NAMES_THREADS];
+	for (int i = 0; i < POOL_NAMES_THREADS; i++) {
+		running[i] = work_on(fixture, POOL_LANE_NAMES, &fixture->gate);
+		submit(fixture, &running[i]);
+	}
+	wait_entered(fixture, POOL_NAMES_THREADS);
+	struct work waiting = work_on(fixture, POOL_LANE_NAMES, NULL);
+	submit(fixture, &waiting);
+	pool_leave(fixture->pool, &waiting.job);
+	assert_true(waiting.is_dropped);
+	open_gate(&fixture->gate, POOL_NAMES_THREADS);
+	usleep(20000); // they have ended, and are not yet told
+	pool_leave(fixture->pool, &running[0].job);
+	wait_dropped(fixture, 2);
+	assert_true(running[0].is_dropped);
+	ev_run(fixture->loop, 0);
+	assert_false(waiting.ran);
+	assert_int_equal(running[0].done_at, 0);
+	assert_int_equal(fixture->done_count, POOL_NAMES_THREADS - 1);
+}
+
+/* One more than others may take the place of: for none of them. */
+static void test_destroy_does_not_wait_for_jobs_that_were_left(void **state)
+{
+	enum { STUCK = POOL_LEFT_MAX + 1 };
+	struct fixture *fixture = *state;
+	struct work works[STUCK];
+	for (int i = 0; i < STUCK; i++) {
+		works[i] = work_on(fixture, POOL_LANE_NAMES, &fixture->gate);
+		submit(fixture, &works[i]);
+		wait_entered(fixture, 1);
+		pool_leave(fixture->pool, &works[i].job);
+	}
+	pool_destroy(fixture->pool);
+	fixture->pool = NULL;
+	ev_run(fixture->loop, 0);
+	open_gate(&fixture->gate, STUCK);
+	wait_dropped(fixture, STUCK);
+	assert_int_equal(fixture->done_count, 0);
+}
+
+/*
+ * Gives the threads that nobody joins the time to end: what checks memory would find theirs. A
+ * sanitizer may have one that stays.
+ */
+static int tear_down_alone(void **state)
+{
+	struct stat threads;
+	tear_down(state);
+	for (int i = 0; i < 100 && stat("/proc/self/task", &threads) == 0; i++) {
+		if (threads.st_nlink == 3) {
+			break; // the loop's
+		}
+		usleep(1000);
+	}
+	return 0;
+}
+
+int main(void)
+{
+	alarm(100); // a pool that hangs ends here
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_another_thread_takes_the_place_of_one_whose_job_was_left, set_up,
+			tear_down_alone),
+		cmocka_unit_test_setup_teardown(
+			test_what_waits_begins_when_the_job_before_it_was_left, set_up,
+			tear_down_alone),
+		cmocka_unit_test_setup_teardown(
+			test_with_too_many_stuck_the_next_job_waits_for_one_of_them, set_up,
+			tear_down_alone),
+		cmocka_unit_test_setup_teardown(
+			test_a_job_that_waits_or_has_ended_is_dropped_at_once, set_up,
+			tear_down_alone),
+		cmocka_unit_test_setup_teardown(test_destroy_does_not_wait_for_jobs_that_were_left,
+			set_up, tear_down_alone),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
