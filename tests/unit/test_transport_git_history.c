@@ -139,6 +139,38 @@ static void test_a_shallow_repository_is_shallow_there(void **state)
 	stage_there(stage, "test $(git rev-list --count HEAD) = 2");
 }
 
+/* What is shallow there may be more, and less, than here. */
+static void test_what_the_agent_has_fetched_stays_shallow_there(void **state)
+{
+	struct stage *stage = *state;
+	place_run(stage->place,
+		"mkdir ../full; cd ../full\n"
+		"git init -q -b main; for n in $(seq 9); do git commit -q --allow-empty -m $n; "
+		"done\n"
+		"git checkout -q --orphan other; git commit -q --allow-empty -m x\n"
+		"git commit -q --allow-empty -m y; rm -rf \"$PLACE/work\"\n"
+		"git clone -q -b main --depth 2 \"file://$PLACE/full\" \"$PLACE/work\"");
+	git_oid tree = stage_send_first(stage, "");
+	stage_there(stage, "git fetch -q --depth 1 \"file://$PLACE/full\" other:other");
+	place_run(stage->place, "git commit -q --allow-empty -m mine");
+	stage_deliver(stage, &tree, &tree);
+	stage_there(stage, "git fsck; test $(git rev-list --count other) = 1\n"
+			   "test $(git rev-list --count HEAD) = 3");
+	place_run(stage->place, "git fetch -q --depth 4; git commit -q --allow-empty -m more");
+	stage_deliver(stage, &tree, &tree);
+	stage_there(stage, "git fsck; test $(git rev-list --count HEAD) = 4\n"
+			   "git fetch -q --unshallow \"file://$PLACE/full\" main\n"
+			   "git fsck; test $(git rev-list --count HEAD) = 11");
+	place_run(stage->place, "git commit -q --allow-empty -m last");
+	stage_deliver(stage, &tree, &tree);
+	stage_there(stage, "git fsck; test $(git rev-list --count HEAD) = 12");
+	place_run(stage->place,
+		"git -C ../full commit -q --allow-empty -m z; git fetch -q --depth 1 "
+		"origin other; git update-ref refs/remotes/origin/other FETCH_HEAD");
+	stage_deliver(stage, &tree, &tree);
+	stage_there(stage, "git fsck; test $(git rev-list --count origin/other) = 1");
+}
+
 /* No program takes that much in one argument: 400 KB of refs, 200 KB of what is shallow. */
 static void test_five_thousand_branches_are_sent_once(void **state)
 {
@@ -251,6 +283,7 @@ int main(void)
 		STAGE_TEST(test_head_stays_where_the_agent_has_moved_it),
 		STAGE_TEST(test_a_deleted_repository_is_made_anew),
 		STAGE_TEST(test_a_shallow_repository_is_shallow_there),
+		STAGE_TEST(test_what_the_agent_has_fetched_stays_shallow_there),
 		STAGE_TEST(test_five_thousand_branches_are_sent_once),
 		STAGE_TEST(test_a_repository_of_the_agents_is_left_alone),
 		STAGE_TEST(test_few_scripts_are_started),

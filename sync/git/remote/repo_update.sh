@@ -59,11 +59,30 @@ keep() {
 		mv -f "$GIT_DIR/acp-broker/$1.new" "$GIT_DIR/acp-broker/$1"
 }
 
-[ "$shallow" = 0 ] || cp "$work/shallow" "$GIT_DIR/shallow"
+# What a commit that is there has for parents is there, too, or it is in the list: the agent may
+# have fetched more, or less, than there is here. So only commits that come now are added, and
+# git fails with one that did not come.
+list_missing() {
+	git cat-file --batch-check <"$work/shallow" | sed -n 's/ missing$//p' >"$work/missing"
+	[ ! -f "$GIT_DIR/acp-broker/missing" ] ||
+		cat "$GIT_DIR/acp-broker/missing" >>"$work/missing"
+	[ ! -s "$work/missing" ] || keep missing "$(cat "$work/missing")"
+}
+
+add_shallow() {
+	git cat-file --batch-check <"$GIT_DIR/acp-broker/missing" | sed -n 's/ commit .*//p' \
+		>"$work/added"
+	[ ! -f "$GIT_DIR/shallow" ] || cat "$GIT_DIR/shallow" >>"$work/added"
+	sort -u "$work/added" >"$GIT_DIR/acp-broker/shallow.new"
+	mv -f "$GIT_DIR/acp-broker/shallow.new" "$GIT_DIR/shallow"
+	rm -f "$GIT_DIR/acp-broker/missing"
+}
+[ "$shallow" = 0 ] || list_missing
 if [ "$pack" = pack ]; then
 	git index-pack --stdin -v >/dev/null
 	[ "$GIT_DIR" != "$made" ] || ! share_packs || say shared
 fi
+[ ! -f "$GIT_DIR/acp-broker/missing" ] || add_shallow
 # Before a branch has one of these commits: else it would be taken for the agent's. What is needed
 # now comes first: repo_open.sh tells so many and no more.
 {
