@@ -13,6 +13,7 @@
 #include "sync/apply.h"
 #include "sync/checkpoint.h"
 #include "sync/conflicts.h"
+#include "sync/git/commits.h"
 #include "sync/id.h"
 
 void round_init(struct round *round)
@@ -329,8 +330,9 @@ bool round_keep(struct round *round, struct store *store, const struct workspace
 	point("base.set");
 	struct checkpoint_limits limits = {
 		request->max_checkpoints, request->checkpoint_age_ms / 1000};
-	bool kept = set && checkpoint_forget(
-				   store, &limits, (long long)time(NULL), &forgotten, &damage, err);
+	long long now = (long long)time(NULL);
+	bool kept = set && checkpoint_forget(store, &limits, now, &forgotten, &damage, err) &&
+	            agent_commits_forget(store, limits.age_max_seconds, now, err);
 	char text[CHECKPOINT_DAMAGE_MAX];
 	const char *damaged = kept ? checkpoint_damage_text(&damage, text) : NULL;
 	if (damaged) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -182,4 +183,60 @@ bool agent_commits_list(struct store *store, size_t max,
 	buf_finish(&walk.shallow);
 	words_free(names);
 	return ok;
+}
+
+/* ---- forgetting ---- */
+
+/* The list without what store_prune has removed. */
+static bool prune_shallow(struct store *store, struct error *err)
+{
+	struct buf list, rest;
+	buf_init(&list, SHALLOW_MAX);
+	buf_init(&rest, SHALLOW_MAX);
+	bool read = read_shallow(store, &list, err);
+	struct span text = buf_span(&list);
+	for (size_t at = 0; read && at + GIT_OID_HEXSZ < text.len; at += GIT_OID_HEXSZ + 1) {
+		struct span line = {text.data + at, GIT_OID_HEXSZ + 1};
+		git_oid id;
+		read = store->git->oid_fromstr(&id, line.data) < 0 ||
+		       !store->git->odb_exists(store->odb, &id) || buf_append(&rest, line, err);
+	}
+	bool pruned = read && (rest.len == list.len || write_shallow(store, &rest, err));
+	buf_finish(&list);
+	buf_finish(&rest);
+	return pruned;
+}
+
+/* With the folders that it leaves empty: they would be in the way of a branch of that name. */
+static bool forget(struct store *store, const char *ref, struct error *err)
+{
+	char *path = mem_strdup(ref);
+	bool forgotten = unlinkat(store->folder_fd, path, 0) == 0 ||
+	                 error_set_errno(err, errno, "store %s: removing %s", store->path, ref);
+	while (forgotten && strlen(path) > sizeof(AGENT_COMMITS_REFS)) {
+		*strrchr(path, '/') = '\0';
+		if (unlinkat(store->folder_fd, path, AT_REMOVEDIR) < 0) {
+			break;
+		}
+	}
+	free(path);
+	return forgotten;
+}
+
+bool agent_commits_forget(
+	struct store *store, long long age_max_seconds, long long now, struct error *err)
+{
+	char **names = NULL;
+	size_t count = 0;
+	bool ok = age_max_seconds <= 0 || list_branches(store, &names, err);
+	for (size_t i = 0; ok && names && names[i]; i++) {
+		struct stat status;
+		if (fstatat(store->folder_fd, names[i], &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+			status.st_mtime < now - age_max_seconds) {
+			ok = forget(store, names[i], err);
+			count++;
+		}
+	}
+	words_free(names);
+	return ok && (count == 0 || prune_shallow(store, err));
 }

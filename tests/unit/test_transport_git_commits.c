@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/utf8.h"
@@ -240,6 +241,40 @@ static void test_commits_that_no_tree_can_have_are_left_where_they_are(void **st
 	place_run(stage->place, "git --git-dir=../state/store fsck --strict");
 }
 
+static void forget(struct stage *stage, long long age_seconds)
+{
+	struct error err;
+	struct store_pruned pruned;
+	assert_true(agent_commits_forget(
+		&stage->place->store, age_seconds, (long long)time(NULL), &err));
+	assert_true(store_prune(&stage->place->store, -1, 0, &pruned, &err));
+}
+
+static void test_old_branches_are_forgotten(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	stage_there(stage, "git commit -qam mine; git checkout -q -b fix/it HEAD~2\n"
+			   "git commit -q --allow-empty -m Fixed; git checkout -q main");
+	git_oid there = stage_collect(stage, &tree);
+	place_run(stage->place, "cd ../state/store/refs/acp-broker/agent\n"
+				"touch -d '2 hours ago' fix/it; touch -d '10 minutes ago' main");
+	forget(stage, 0);
+	forget(stage, 3 * 3600);
+	assert_commits(stage, "fix/it A Fixed\nmain A mine\n");
+	forget(stage, 3600);
+	assert_commits(stage, "main A mine\n");
+	place_run(stage->place, "test ! -e ../state/store/refs/acp-broker/agent/fix");
+	fetch_here(stage);
+	forget(stage, 60);
+	assert_commits(stage, "");
+	place_run(stage->place, "test -d ../state/store/refs/acp-broker");
+	stage_there(stage, "git checkout -q fix/it; git commit -q --allow-empty -m Further");
+	stage_collect(stage, &there); // they still are there
+	assert_commits(stage, "fix/it A Further\nfix/it A Fixed\nmain A mine\n");
+	fetch_here(stage);
+}
+
 /* ---- what the user is told ---- */
 
 static void test_they_are_told_by_the_collect_that_finds_them(void **state)
@@ -322,6 +357,7 @@ int main(void)
 		STAGE_TEST(test_thousands_of_commits_come_back_at_once),
 		STAGE_TEST(test_more_than_can_be_taken_are_told_until_they_are_gone),
 		STAGE_TEST(test_commits_that_no_tree_can_have_are_left_where_they_are),
+		STAGE_TEST(test_old_branches_are_forgotten),
 		STAGE_TEST(test_they_are_told_by_the_collect_that_finds_them),
 		STAGE_TEST(test_no_more_is_told_than_there_is_room_for),
 		STAGE_TEST(test_what_a_collect_found_that_failed_is_told_by_the_next),

@@ -54,6 +54,20 @@ static void test_the_oldest_can_be_gone_back_to_though_the_sync_forgets_it(void 
 	expect(fixture, "cat a $R/a", "1\n1\n");
 }
 
+static void test_what_is_old_of_the_agents_commits_goes_with_the_checkpoints(void **state)
+{
+	struct fixture *fixture = *state;
+	workspace_destroy(fixture->workspace);
+	fixture->request.checkpoint_age_ms = 3600 * 1000;
+	fixture->workspace = workspace_create(&fixture->request);
+	run(fixture, "echo 1 > a");
+	sync_once(fixture);
+	run(fixture, "cd ../state/store/refs/acp-broker; mkdir agent; cp checkpoints/* agent/new\n"
+		     "cp checkpoints/* agent/old; touch -d '2 hours ago' agent/old");
+	sync_once(fixture);
+	expect(fixture, "ls ../state/store/refs/acp-broker/agent", "new\n");
+}
+
 static void test_a_checkpoint_that_is_not_there_is_told_before_anything_is_done(void **state)
 {
 	struct fixture *fixture = *state;
@@ -121,6 +135,7 @@ int main(void)
 		WORKSPACE_TEST(test_one_goes_back_and_forth),
 		WORKSPACE_TEST(test_the_newest_to_go_back_to_is_the_one_before_the_sync),
 		WORKSPACE_TEST(test_the_oldest_can_be_gone_back_to_though_the_sync_forgets_it),
+		WORKSPACE_TEST(test_what_is_old_of_the_agents_commits_goes_with_the_checkpoints),
 		WORKSPACE_TEST(test_a_checkpoint_that_is_not_there_is_told_before_anything_is_done),
 		WORKSPACE_TEST(test_what_cannot_go_back_is_told_and_all_else_does),
 		WORKSPACE_TEST(test_a_runtime_that_was_made_anew_takes_nothing_away),
