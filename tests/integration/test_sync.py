@@ -33,6 +33,22 @@ class Turns(SyncCase):
         self.assertEqual(self.tree(), {'a.txt': 'mine\n', 'b.txt': 'new\n', 'd/c.txt': 'x\n'})
         self.assertNotEqual(self.runtime(client, session), self.work)
 
+    def test_what_is_ignored_is_written_down_there_once(self):
+        def written():
+            path, = (self.state / 'copies').rglob('sync/*/info/exclude')
+            return path.stat().st_ino, path.read_text().split('\n')
+        files = []
+        subprocess.run(['git', 'init', '-q', str(self.work)], check=True)
+        for words in ('*.log', '*.log', '*.o'):
+            (self.work / '.git/info/exclude').write_text(f'{words}\n')
+            client, _ = self.opened()
+            client.close_stdin()
+            self.assertEqual(client.wait(PATIENCE), 0, client.stderr)
+            files.append(written())
+            self.assertIn(words, files[-1][1])
+        self.assertEqual(files[0], files[1])
+        self.assertNotEqual(files[1], files[2])
+
     def test_what_the_person_does_is_there_before_the_prompt(self):
         client, session = self.opened()
         (self.work / 'later.txt').write_text('later\n')

@@ -5,6 +5,9 @@ for tool in git find xargs stat comm cut sort wc head tr sed; do
 	command -v "$tool" >/dev/null || fail "tool $tool"
 done
 make_side
-cat >"$side/info/exclude.new"
-printf '%s\n' '*.acp-conflict' '.acp-broker-*.tmp' >>"$side/info/exclude.new"
-mv -f "$side/info/exclude.new" "$side/info/exclude"
+exclude=$(cat && printf '%s\n' '*.acp-conflict' '.acp-broker-*.tmp')
+# As a rule it is there: who is killed here, or is still dying, leaves nothing half.
+if [ "$exclude" != "$(cat "$side/info/exclude")" ]; then
+	printf '%s\n' "$exclude" >"$side/info/exclude.new"
+	mv -f "$side/info/exclude.new" "$side/info/exclude"
+fi
