@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/io.h"
+#include "providers/ssh/target.h"
 
 struct secret_query {
 	const struct provider_context *context;
@@ -32,7 +33,7 @@ struct process *shell_start(const struct provider_context *context, const char *
 	struct process_spec spec = {
 		.argv = argv,
 		.env = context->environment,
-		.cwd = getcwd(folder, sizeof(folder)) ? folder : "/",
+		.cwd = ssh_folder(folder),
 		.in = fds[0],
 		.out = fds[1],
 		.err = fds[2],

@@ -242,10 +242,11 @@ static bool start_program(struct openssh_client *self, int words_fd, struct erro
 	}
 	char **argv = openssh_argv(target, environment, self->folder.socket);
 	char **env = openssh_env(target, environment, askpass);
+	char folder[PATH_MAX];
 	struct process_spec spec = {
 		.argv = (const char *const *)argv,
 		.env = (const char *const *)env,
-		.cwd = "/",
+		.cwd = ssh_folder(folder),
 		.in = -1,
 		.out = -1,
 		.err = words_fd,

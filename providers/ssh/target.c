@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/words.h"
 
@@ -116,6 +117,11 @@ void ssh_target_finish(struct ssh_target *target)
 		words_free(lists[i]);
 	}
 	*target = (struct ssh_target){0};
+}
+
+const char *ssh_folder(char buffer[PATH_MAX])
+{
+	return getcwd(buffer, PATH_MAX) && buffer[0] == '/' ? buffer : "/";
 }
 
 const char *ssh_target_user_shown(const struct ssh_target *target)

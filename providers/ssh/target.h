@@ -2,6 +2,7 @@
 #ifndef PROVIDERS_SSH_TARGET_H
 #define PROVIDERS_SSH_TARGET_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -86,6 +87,12 @@ struct ssh_target {
 };
 
 void ssh_target_finish(struct ssh_target *target); // zeroed, or filled in by half, is fine
+
+/*
+ * Where ssh and what it names in its configuration run, and what relative names of files in there
+ * are below: the broker's folder, or / where that is gone.
+ */
+const char *ssh_folder(char buffer[PATH_MAX]);
 
 /* The user's name for people: a secret one is not shown. */
 const char *ssh_target_user_shown(const struct ssh_target *target);

@@ -30,7 +30,6 @@ struct ssh_resolving {
 	void *data;
 	char *program;     // ssh; NULL: there is none
 	char *config_file; // its -F
-	char cwd[PATH_MAX];
 	struct ssh_target target;
 	struct ssh_target *last;     // the hop that is being resolved; the target first
 	struct ssh_target_name name; // its name
@@ -117,9 +116,10 @@ static bool ask(struct ssh_resolving *self, const char *before, struct error *er
 	append_option(argv, &count, "-J", before);
 	append_option(argv, &count, "-o", "ControlPath=" SSH_TOKENS_QUESTION);
 	append_option(argv, &count, "--", self->name.host);
+	char folder[PATH_MAX];
 	struct capture_spec spec = {.argv = argv,
 		.env = self->context->environment,
-		.cwd = self->cwd,
+		.cwd = ssh_folder(folder),
 		.out_max = ANSWER_MAX,
 		.err_max = COMPLAINT_MAX,
 		.timeout_ms = ASK_TIMEOUT_MS};
@@ -294,9 +294,6 @@ static bool start(struct ssh_resolving *self, struct error *err)
 	if (!self->program) {
 		ev_timer_start(self->context->loop, &self->later);
 		return true;
-	}
-	if (!getcwd(self->cwd, sizeof(self->cwd)) || self->cwd[0] != '/') {
-		snprintf(self->cwd, sizeof(self->cwd), "/");
 	}
 	return ask(self, NULL, err);
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """An agent on another host: the scripted agent over a real sshd on loopback."""
 
+import os
 import shutil
 import subprocess
 import unittest
@@ -14,6 +15,7 @@ from acp import RpcError
 from sync_case import SyncCase
 
 SECONDS = 60
+MESSAGE_MAX = 64 << 20  # max-message
 
 
 @unittest.skipUnless(sshd.can_be_started(), 'there is no sshd')
@@ -40,7 +42,7 @@ class SshCase(SyncCase):
         values.update({name.replace('_', '-'): value for name, value in keys.items()})
         path = self.dir / 'config-far'
         path.write_text('[profile "far"]\n\tbackend = ssh\n' + ''.join(
-            f'\t{name} = {value}\n' for name, value in values.items()))
+            f'\t{name} = {value}\n' for name, value in values.items() if value != ''))
         argv = [agent, *self.agent_argv(*flags)[1:]]
         return self.broker(options=['--config', str(path), '--profile', 'far'], agent=argv)
 
@@ -168,6 +170,17 @@ class Sessions(SshCase):
         path, = [entry for entry in client.texts()[-1].split('\n') if entry.startswith('PATH=')]
         self.assertTrue(path.startswith(f'PATH={self.server.home}/bin:'), path[:100])
         self.assertTrue(path.endswith(long), path[-100:])
+        self.end(client)
+
+    def test_the_longest_message_passes_both_ways(self):
+        client = self.far(sync='none')
+        session = self.open_session(client)
+        client.prompt(session, 'say x', seconds=SECONDS)
+        said = [message for message in client.received if message.text]
+        frame = max(len(said[-1].line), len(client.sent[-1].line))
+        text = os.urandom(MESSAGE_MAX).hex()[:MESSAGE_MAX - frame]
+        client.prompt(session, f'say {text}', seconds=4 * SECONDS)
+        self.assertTrue(client.texts()[-1] == text, 'it is another')  # no diff of that
         self.end(client)
 
     def test_a_home_that_is_not_there(self):
@@ -323,35 +336,6 @@ class Failures(SshCase):
                               capture_output=True, check=False)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn('nosuchkeyword', done.stderr.lower())
-
-
-class Settings(SshCase):
-    # Hands the connection over and goes, as the proxy of systemd's configuration for ssh does.
-    proxy = ('import socket, sys\n'
-             'peer = socket.create_connection(("127.0.0.1", int(sys.argv[1])))\n'
-             'socket.send_fds(socket.socket(fileno=1), [bytes(1)], [peer.fileno()])\n')
-
-    def configure(self, *lines):
-        text = self.server.config.read_text()
-        self.server.config.write_text(text + ''.join(f'\t{line}\n' for line in lines))
-
-    def works_by_the_program(self, because):
-        client = self.far()
-        session = self.open_session(client)
-        client.prompt(session, 'terminal echo there', seconds=SECONDS)
-        self.end(client)
-        self.assertRegex(client.stderr, f'{because}.*using the ssh program')
-
-    def test_a_proxy_that_passes_its_connection_is_left_to_the_program(self):
-        script = self.dir / 'proxy.py'
-        script.write_text(self.proxy)
-        self.configure(f'ProxyCommand /usr/bin/python3 {script} %p', 'ProxyUseFdpass yes')
-        self.works_by_the_program('ProxyUseFdpass yes')
-
-    def test_an_address_of_ones_own_is_left_to_the_program(self):
-        self.configure('BindAddress 127.0.0.2')
-        self.works_by_the_program('BindAddress 127.0.0.2')
-        self.assertIn('from 127.0.0.2', self.server.log())
 
 
 class ProgramSessions(Sessions):
