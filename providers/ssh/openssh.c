@@ -17,6 +17,7 @@
 enum {
 	TICK_MS = 100,      // between two looks at whether ssh listens, where nothing else tells it
 	GRACE_MS = 1000,    // so long ssh may be late with its own words on a deadline
+	ADDRESSES_MAX = 8,  // of a host: each has connect-timeout, as ssh itself gives it to each
 	ENDING_MS = 2000,   // from a closed control socket to the end of ssh
 	READS_MAX = 64,     // of its last words
 	FIRST_QUESTION = 1, // the one that is asked to know that it is ready
@@ -81,9 +82,13 @@ static void lose_late(struct openssh_client *self)
 		lose_ended(self, "does not answer any more");
 		return;
 	}
-	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED", "%s %s: not done within %s%s%s",
+	const struct ssh_target *target = self->target;
+	bool is_resolving = self->words.addresses == 0 && !target->via && !target->proxy_command;
+	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+		"%s %s: %s%s%snot done within %s%s%s",
 		self->words.is_authenticating ? "authenticating to" : "connecting to",
-		self->target->alias, self->deadline_name, self->words.said[0] ? ": " : "",
+		target->alias, is_resolving ? "resolving " : "", is_resolving ? target->host : "",
+		is_resolving ? ": " : "", self->deadline_name, self->words.said[0] ? ": " : "",
 		self->words.said);
 	lose(self, &err);
 }
@@ -103,14 +108,29 @@ static enum heard read_words(struct openssh_client *self)
 	return count < 0 && io_is_transient(errno) ? HEARD_NOTHING : HEARD_END;
 }
 
+/* Hosts on the way are connected and authenticated to as part of the one that is meant. */
+static void set_deadline(struct openssh_client *self)
+{
+	const struct ssh_target *target = self->target;
+	self->deadline_ms = clock_now_ms() + target->connect_timeout_ms + GRACE_MS;
+	self->deadline_name = "connect-timeout";
+	for (target = target->via; target; target = target->via) {
+		self->deadline_ms += target->connect_timeout_ms + target->auth_timeout_ms;
+	}
+}
+
 static void on_words(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct openssh_client *self = CONTAINER_OF(io, struct openssh_client, words_io);
 	bool was_authenticating = self->words.is_authenticating;
+	int addresses = self->words.addresses;
 	if (read_words(self) == HEARD_END) {
 		ev_io_stop(loop, io);
 		fd_close(&self->words_fd);
 		return;
+	}
+	if (self->words.addresses > addresses && self->words.addresses <= ADDRESSES_MAX) {
+		set_deadline(self);
 	}
 	if (self->words.is_authenticating && !was_authenticating) {
 		self->deadline_ms = clock_now_ms() + self->target->auth_timeout_ms + GRACE_MS;
@@ -259,17 +279,6 @@ static bool start_program(struct openssh_client *self, int words_fd, struct erro
 }
 
 /* ---- connecting ---- */
-
-/* Hosts on the way are connected and authenticated to as part of the one that is meant. */
-static void set_deadline(struct openssh_client *self)
-{
-	const struct ssh_target *target = self->target;
-	self->deadline_ms = clock_now_ms() + target->connect_timeout_ms + GRACE_MS;
-	self->deadline_name = "connect-timeout";
-	for (target = target->via; target; target = target->via) {
-		self->deadline_ms += target->connect_timeout_ms + target->auth_timeout_ms;
-	}
-}
 
 /* Where the system has no more of these, the tick has to do. */
 static void watch_folder(struct openssh_client *self)

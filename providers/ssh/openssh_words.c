@@ -69,6 +69,7 @@ static void on_connecting(struct openssh_words *words, const char *rest)
 		snprintf(text, sizeof(text), "Connecting to %s (%s port %d)", words->target->alias,
 			address, port);
 		set_progress(words, text);
+		words->addresses++;
 	}
 }
 
@@ -141,17 +142,36 @@ static bool is_chatter(const char *line)
 	return line[0] == '\0';
 }
 
-static void read_complaint(struct openssh_words *words, const char *line)
+static void find_cause(struct openssh_words *words, const char *line)
 {
 	for (size_t i = 1; i < ARRAY_LENGTH(causes); i++) {
 		if ((words->cause == 0 || i < words->cause) && strstr(line, causes[i].words)) {
 			words->cause = i;
+			snprintf(words->because, sizeof(words->because), "%s", line);
 		}
 	}
+}
+
+/* Its last words say the most: what does not fit goes at the front. */
+static void say(struct openssh_words *words, const char *line)
+{
+	size_t len = strlen(words->said);
+	size_t most = sizeof(words->said) - 1;
+	while (len > 0 && len + strlen("; ") + strlen(line) > most) {
+		const char *rest = strstr(words->said, "; ");
+		len = rest ? strlen(rest + 2) : 0;
+		memmove(words->said, rest ? rest + 2 : "", len + 1);
+	}
+	snprintf(words->said + len, sizeof(words->said) - len, "%s%s", len > 0 ? "; " : "", line);
+}
+
+static void read_complaint(struct openssh_words *words, const char *line, bool is_banner)
+{
+	if (!is_banner) {
+		find_cause(words, line);
+	}
 	if (!is_chatter(line)) {
-		size_t len = strlen(words->said);
-		snprintf(words->said + len, sizeof(words->said) - len, "%s%s", len > 0 ? "; " : "",
-			line);
+		say(words, line);
 	}
 }
 
@@ -163,12 +183,16 @@ static void read_line(struct openssh_words *words)
 		memcpy(line, bytes.data, bytes.len);
 	}
 	line[bytes.len] = '\0';
+	/* ssh's own lines end so; those of a server's banner, which comes with the login, do not.
+	 */
+	bool is_own = bytes.len > 0 && line[bytes.len - 1] == '\r';
+	bool is_banner = words->is_authenticating && !is_own;
 	line[strcspn(line, "\r")] = '\0';
 	buf_clear(&words->line);
-	if (strncmp(line, "debug1: ", 8) == 0) {
+	if (!is_banner && strncmp(line, "debug1: ", 8) == 0) {
 		read_debug(words, line + 8);
-	} else if (strncmp(line, "debug", 5) != 0) {
-		read_complaint(words, line);
+	} else if (is_banner || strncmp(line, "debug", 5) != 0) {
+		read_complaint(words, line, is_banner);
 	}
 }
 
@@ -199,25 +223,39 @@ void openssh_words_finish(struct openssh_words *words)
 void openssh_words_clear(struct openssh_words *words)
 {
 	words->said[0] = '\0';
+	words->because[0] = '\0';
 	words->cause = 0;
 }
 
 /* ---- why ---- */
 
+enum { WORDS_MAX = OPENSSH_CAUSE_MAX + OPENSSH_SAID_MAX };
+
+/* The last ones, after the one that matters where that was too long ago. */
+static const char *last_words(const struct openssh_words *words, char text[WORDS_MAX])
+{
+	bool has_both = strstr(words->said, words->because) != NULL;
+	snprintf(text, WORDS_MAX, "%s%s%s", has_both ? "" : words->because, has_both ? "" : "; ",
+		words->said);
+	return text;
+}
+
 static void explain_key(
 	const struct openssh_words *words, const struct cause *cause, struct error *err)
 {
 	const struct ssh_target *target = words->target;
+	char said[WORDS_MAX];
+	last_words(words, said);
 	if (!words->host_key[0]) { // of a host on the way
 		error_set_reason(
-			err, cause->code, cause->reason, "ssh: %s (%s)", words->said, cause->cure);
+			err, cause->code, cause->reason, "ssh: %s (%s)", said, cause->cure);
 	} else if (target->host_key_pin) {
 		error_set_reason(err, cause->code, "HOST_KEY_MISMATCH",
 			"the key of %s is %s, and the profile says that it is %s", target->host,
 			words->host_key, target->host_key_pin);
 	} else {
 		error_set_reason(err, cause->code, cause->reason, "the key of %s is %s: %s (%s)",
-			target->host, words->host_key, words->said, cause->cure);
+			target->host, words->host_key, said, cause->cure);
 	}
 }
 
@@ -228,8 +266,10 @@ void openssh_words_explain(const struct openssh_words *words, const char *ended,
 		explain_key(words, cause, err);
 		return;
 	}
-	error_set_reason(err, cause->code, cause->reason, "ssh %s%s%s", ended,
-		words->said[0] ? ": " : "", words->said);
+	char said[WORDS_MAX];
+	last_words(words, said);
+	error_set_reason(
+		err, cause->code, cause->reason, "ssh %s%s%s", ended, said[0] ? ": " : "", said);
 	size_t len = strlen(err->text);
 	if (cause->reason && strcmp(cause->reason, "AUTH_FAILED") == 0) {
 		snprintf(err->text + len, sizeof(err->text) - len, " (keys offered: %s)",

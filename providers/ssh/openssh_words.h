@@ -13,7 +13,12 @@
  * What ssh says on its stderr (LogLevel DEBUG1, LC_ALL=C): how far it has come, and why it
  * failed. Nothing but its own words tells these apart: its status is 255 for all of them.
  */
-enum { OPENSSH_SAID_MAX = 640, OPENSSH_OFFERED_MAX = 256, OPENSSH_KEY_MAX = 128 };
+enum {
+	OPENSSH_SAID_MAX = 640,
+	OPENSSH_CAUSE_MAX = 256,
+	OPENSSH_OFFERED_MAX = 256,
+	OPENSSH_KEY_MAX = 128
+};
 
 struct openssh_words {
 	const struct ssh_target *target; // borrowed
@@ -22,7 +27,9 @@ struct openssh_words {
 	bool is_authenticating;          // the host's key was accepted
 	bool has_progress;               // `progress` is new
 	char progress[256];
-	char said[OPENSSH_SAID_MAX];       // complaints, the first ones, "; " between
+	int addresses;                     // of the host that were tried
+	char said[OPENSSH_SAID_MAX];       // complaints, the last ones, "; " between
+	char because[OPENSSH_CAUSE_MAX];   // the one that has the cause
 	char offered[OPENSSH_OFFERED_MAX]; // the keys that were offered
 	char host_key[OPENSSH_KEY_MAX];    // "ssh-ed25519 SHA256:…" of the host
 	size_t cause;                      // of the table of causes; 0: none yet

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What is the ssh program's own: its process, its questions, servers that libssh2 cannot talk to.
@@ -203,6 +204,53 @@ static void test_secrets_are_in_no_command_line(struct client_world *world)
 	connection_close(&connection);
 }
 
+/* Before the program itself: these lines of sh. */
+static void use_slow_ssh(struct client_world *world, const char *before)
+{
+	char path[SSHD_PATH_MAX], script[1024];
+	snprintf(path, sizeof(path), "%s/slow-ssh", world->sshd.folder);
+	snprintf(script, sizeof(script), "#!/bin/sh\n%s\nexec %s \"$@\"\n", before,
+		world->target.ssh_program);
+	client_write_file(path, script);
+	assert_int_equal(chmod(path, 0700), 0);
+	client_set(&world->target.ssh_program, path);
+}
+
+#define SAY_CONNECTING "printf 'debug1: Connecting to box [192.0.2.1] port 22.\\r\\n' >&2; "
+
+static void test_each_address_has_the_time_to_connect(struct client_world *world)
+{
+	struct connection connection = {0};
+	client_world_start(world, NULL);
+	world->target.connect_timeout_ms = 2000;
+	use_slow_ssh(world, "for i in 1 2 3; do " SAY_CONNECTING "sleep 1.5; done");
+	connection_expect_ready(&connection, world);
+	connection_close(&connection);
+}
+
+static void test_addresses_without_end_come_to_an_end(struct client_world *world)
+{
+	struct connection connection = {0};
+	client_world_start(world, NULL);
+	world->target.connect_timeout_ms = 100;
+	use_slow_ssh(world, "while :; do " SAY_CONNECTING "sleep 0.1; done");
+	connection_expect_failure(
+		&connection, world, "TIMEOUT_EXCEEDED", ": not done within connect-timeout");
+	connection_close(&connection);
+}
+
+static void test_a_name_that_is_stuck_is_told(struct client_world *world)
+{
+	struct connection connection = {0};
+	client_world_start(world, NULL);
+	world->target.connect_timeout_ms = 100;
+	client_set(&world->target.host, "stuck.invalid");
+	use_slow_ssh(world, "sleep 60");
+	connection_expect_failure(&connection, world, "TIMEOUT_EXCEEDED",
+		": resolving stuck.invalid: not done within connect-timeout");
+	connection_close(&connection);
+}
+
 #define CASE(name)                                                                                 \
 	{                                                                                          \
 #name, name                                                                        \
@@ -219,6 +267,9 @@ static const struct client_case cases[] = {
 	CASE(test_users_options_that_do_not_fit),
 	CASE(test_its_folder_is_private_and_goes_with_it),
 	CASE(test_secrets_are_in_no_command_line),
+	CASE(test_each_address_has_the_time_to_connect),
+	CASE(test_addresses_without_end_come_to_an_end),
+	CASE(test_a_name_that_is_stuck_is_told),
 };
 
 int main(int argc, char **argv)
