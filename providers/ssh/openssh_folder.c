@@ -76,6 +76,7 @@ static int make_locked(char *path, const char *place)
 			return fd;
 		}
 		fd_close(&fd);
+		rmdir(path);
 	}
 	return -1;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/ssh/client_cases.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* What is the ssh program's own: its process, its questions, servers that libssh2 cannot talk to.
@@ -183,6 +186,39 @@ static void test_its_folder_is_private_and_goes_with_it(struct client_world *wor
 	world->context.environment = before;
 }
 
+/* Below it nothing can be locked, as in a folder of NFS that is open for reading. */
+static const char *without_locks;
+
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the system's are reserved */
+int flock(int fd, int operation)
+{
+	char name[32], path[SSHD_PATH_MAX] = "";
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	if (without_locks && readlink(name, path, sizeof(path) - 1) > 0 &&
+		strncmp(path, without_locks, strlen(without_locks)) == 0) {
+		errno = EBADF;
+		return -1;
+	}
+	return (int)syscall(SYS_flock, fd, operation);
+}
+
+static void test_where_nothing_can_be_locked_nothing_is_left(struct client_world *world)
+{
+	char entry[SSHD_PATH_MAX + 32];
+	client_world_start(world, NULL);
+	snprintf(entry, sizeof(entry), "XDG_RUNTIME_DIR=%s", world->sshd.home);
+	const char *const environment[] = {"PATH=/usr/bin:/bin", entry, NULL};
+	const char *const *before = world->context.environment;
+	world->context.environment = environment;
+	without_locks = world->sshd.home;
+	struct connection connection = {0};
+	connection_expect_ready(&connection, world); // by a folder elsewhere
+	assert_int_equal(count_folders(world->sshd.home), 0);
+	connection_close(&connection);
+	without_locks = NULL;
+	world->context.environment = before;
+}
+
 /* A passphrase is in no command line and no environment while it is being used. */
 static void test_secrets_are_in_no_command_line(struct client_world *world)
 {
@@ -266,6 +302,7 @@ static const struct client_case cases[] = {
 	CASE(test_the_users_own_askpass),
 	CASE(test_users_options_that_do_not_fit),
 	CASE(test_its_folder_is_private_and_goes_with_it),
+	CASE(test_where_nothing_can_be_locked_nothing_is_left),
 	CASE(test_secrets_are_in_no_command_line),
 	CASE(test_each_address_has_the_time_to_connect),
 	CASE(test_addresses_without_end_come_to_an_end),
