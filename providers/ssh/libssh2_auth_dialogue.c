@@ -11,12 +11,15 @@
  * a person, and the ssh program to ask that person.
  */
 
-/* Not terminated. The same rule as the ssh program's: see openssh_askpass.c. */
+/* Not terminated. What sshd asks for the account's password with: see openssh_askpass.c. */
 static bool asks_for_password(const LIBSSH2_USERAUTH_KBDINT_PROMPT *prompt)
 {
 	struct span text = {(const char *)prompt->text, prompt->length};
-	return !prompt->echo && (memmem(text.data, text.len, "Password", 8) ||
-					memmem(text.data, text.len, "password", 8));
+	if (text.len > 0 && text.data[text.len - 1] == ' ') {
+		text.len--;
+	}
+	return !prompt->echo && (span_equals(text, SPAN_LITERAL("Password:")) ||
+					span_equals(text, SPAN_LITERAL("password:")));
 }
 
 /* What is not answered is empty: the server then refuses. */

@@ -15,13 +15,22 @@
 
 enum { TERMINAL_NAME_MAX = 256 };
 
-/* What a server asks for begins with "(user@host)": a key's passphrase is never its answer. */
+/*
+ * What a server asks for begins with "(user@host)": a key's passphrase is never its answer. The
+ * account's password is what sshd asks for so, or ssh itself ("kim@box's password: "); a new one
+ * and one of many ("One-time password (OATH) for `kim':") are the user's to type.
+ */
 static const char script_text[] =
 	"#!/bin/sh\n"
-	"case $1 in\n"
+	"command=\n"
+	"asked=${1#'('*@*') '}\n"
+	"case ${asked% } in\n"
+	"[Pp]assword:) command=$ACP_BROKER_PASSWORD_COMMAND ;;\n"
+	"esac\n"
+	"case ${1% } in\n"
 	"'Enter passphrase for '*) command=$ACP_BROKER_PASSPHRASE_COMMAND ;;\n"
-	"*[Pp]assword*) command=$ACP_BROKER_PASSWORD_COMMAND ;;\n"
-	"*) command= ;;\n"
+	"*' '*) ;;\n"
+	"*@*\"'s password:\") command=$ACP_BROKER_PASSWORD_COMMAND ;;\n"
 	"esac\n"
 	"[ -z \"$command\" ] || exec /bin/sh -c \"$command\"\n"
 	"[ -z \"$ACP_BROKER_ASKPASS\" ] || exec \"$ACP_BROKER_ASKPASS\" \"$@\"\n"

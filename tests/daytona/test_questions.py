@@ -27,6 +27,8 @@ from sshd import Sshd  # noqa: E402
 SECONDS = 120
 PASSWORD = {'prompt': 'Password: ', 'echo': False, 'answer': 'sesame'}
 CODE = {'prompt': 'Verification code: ', 'echo': True, 'answer': '271828'}
+ONE_TIME = {'prompt': "One-time password (OATH) for `me':", 'echo': False, 'answer': '314159'}
+NEW = {'prompt': 'New password: ', 'echo': False, 'answer': 'open'}
 DEADLINES = {'start-timeout': '60s', 'connect-timeout': '30s', 'auth-timeout': '60s',
              'sync': 'none'}
 OTHER_CLIENT = 'ssh-client = openssh'
@@ -119,7 +121,8 @@ class Questions(Logins):
         self.assert_answered()
 
     def test_a_second_question_is_beyond_libssh2(self):
-        for rounds in ([[PASSWORD, CODE]], [[PASSWORD], [CODE]], [[CODE]]):
+        for rounds in ([[PASSWORD, CODE]], [[PASSWORD], [CODE]], [[CODE]], [[ONE_TIME]], [[NEW]],
+                       [[PASSWORD], [ONE_TIME]]):
             with self.subTest(rounds=rounds):
                 self.serve(*rounds)
                 self.assert_refused('SSH_UNSUPPORTED', 'asked for more than the password',
@@ -132,17 +135,19 @@ class Questions(Logins):
 
     def test_the_ssh_program_asks_whoever_answers_for_the_user(self):
         self.askpass = self.dir / 'askpass'
-        self.askpass.write_text('#!/bin/sh\ncase $1 in *code*) echo 271828 ;; *) exit 1 ;; esac\n')
+        self.askpass.write_text('#!/bin/sh\ncase $1 in *code*) echo 271828 ;; '
+                                '*One-time*) echo 314159 ;; *) exit 1 ;; esac\n')
         self.askpass.chmod(0o755)
-        for client in ('openssh', 'auto'):
-            with self.subTest(client=client):
-                self.serve([PASSWORD], [CODE])
+        for client, more in (('openssh', CODE), ('auto', CODE), ('openssh', ONE_TIME),
+                             ('auto', ONE_TIME)):
+            with self.subTest(client=client, more=more):
+                self.serve([PASSWORD], [more])
                 said = self.assert_in(**{'ssh-client': client, 'password-command': 'echo sesame'})
                 self.assertEqual(SWITCHED in said, client == 'auto', said)
                 if client == 'auto':
                     self.assertIn('asked for more than the password', said)
                 self.end_server()
-                self.assertEqual(self.answers[-2:], [['sesame'], ['271828']])
+                self.assertEqual(self.answers[-2:], [['sesame'], [more['answer']]])
 
 
 def text(data):
