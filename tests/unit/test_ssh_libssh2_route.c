@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,9 +29,22 @@ static void test_a_port_that_nobody_listens_on_is_told(void **state)
 
 static sem_t dns_answers;
 
+/* The addresses, in this order. */
+static int resolve_to(const char *const names[], const char *service, const struct addrinfo *hints,
+	struct addrinfo **out_addresses)
+{
+	__typeof__(getaddrinfo) *real = (__typeof__(getaddrinfo) *)dlsym(RTLD_NEXT, "getaddrinfo");
+	int failed = 0;
+	for (; *names && failed == 0; names++) {
+		failed = real(*names, service, hints, out_addresses);
+		out_addresses = failed == 0 ? &(*out_addresses)->ai_next : NULL;
+	}
+	return failed;
+}
+
 /*
- * What "later.invalid" comes to while this machine has no network, and "stuck.invalid" while its
- * DNS servers are dead; others are the system's.
+ * What "later.invalid" comes to while this machine has no network, "stuck.invalid" while its
+ * DNS servers are dead, and "both.invalid" always; others are the system's.
  */
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the system's are reserved */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
@@ -43,8 +57,10 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
 		sem_wait(&dns_answers);
 		return EAI_AGAIN;
 	}
-	__typeof__(getaddrinfo) *real = (__typeof__(getaddrinfo) *)dlsym(RTLD_NEXT, "getaddrinfo");
-	return real(name, service, hints, out_addresses);
+	static const char *const both[] = {"::1", "::1", "127.0.0.1", NULL};
+	const char *const given[] = {name, NULL};
+	return resolve_to(
+		strcmp(name, "both.invalid") == 0 ? both : given, service, hints, out_addresses);
 }
 
 static void test_a_name_that_cannot_be_asked_for_now_may_be_tried_again(void **state)
@@ -92,18 +108,92 @@ static void test_a_name_with_addresses_of_both_families_connects(void **state)
 	client_connect_fails(&client, &target, "HOST_KEY_UNKNOWN");
 }
 
+/* A socket at ::1; -1: there is no IPv6. */
+static int bind_ipv6(int port)
+{
+	struct in6_addr loopback = IN6ADDR_LOOPBACK_INIT;
+	struct sockaddr_in6 address = {
+		.sin6_family = AF_INET6, .sin6_addr = loopback, .sin6_port = htons((uint16_t)port)};
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
+		fd_close(&fd);
+	}
+	return fd;
+}
+
+/* With more in its queue than it holds: who connects next hears nothing. */
+static void fill_queue(int listener, int out_fds[], size_t count)
+{
+	struct sockaddr_in6 address;
+	socklen_t size = sizeof(address);
+	assert_int_equal(listen(listener, 0), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+	for (size_t i = 0; i < count; i++) {
+		out_fds[i] = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		(void)!connect(out_fds[i], (struct sockaddr *)&address, size);
+	}
+}
+
+/* The families in turn; all of them have the time to connect together. */
+static void test_an_address_that_is_silent_does_not_hold_up_the_next(void **state)
+{
+	enum { HELD = 4 };
+	int held[HELD];
+	char words[256];
+	int listener = bind_ipv6(sshd.port);
+	if (listener < 0) {
+		skip();
+	}
+	fill_queue(listener, held, HELD);
+	target_set(&target.host, "both.invalid");
+	snprintf(words, sizeof(words), "[127.0.0.1]:%d", sshd.port);
+	target_set(&target.host_key_alias, words);
+	client_connect_ready(&client, &target);
+	snprintf(words, sizeof(words),
+		"Connecting to box (::1 port %d)\nConnecting to box (127.0.0.1 port %d)\n",
+		sshd.port, sshd.port);
+	assert_memory_equal(client.progress, words, strlen(words));
+	echoes();
+	for (size_t i = 0; i < HELD; i++) {
+		close(held[i]);
+	}
+	close(listener);
+}
+
+/* The socket of this program that is connected to the sshd, or -1. */
+static int find_connection(void)
+{
+	struct sockaddr_in peer;
+	for (int fd = 0; fd < 1024; fd++) {
+		socklen_t size = sizeof(peer);
+		if (getpeername(fd, (struct sockaddr *)&peer, &size) == 0 &&
+			peer.sin_family == AF_INET && ntohs(peer.sin_port) == sshd.port) {
+			return fd;
+		}
+	}
+	return -1;
+}
+
+static void test_small_messages_leave_at_once(void **state)
+{
+	int is_on = 0;
+	socklen_t size = sizeof(is_on);
+	client_connect_ready(&client, &target);
+	int fd = find_connection();
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &is_on, &size), 0);
+	assert_true(is_on);
+	echoes();
+}
+
 static void test_ipv6_connects(void **state)
 {
 	struct sshd other;
 	struct sshd_spec spec = {.config = "ListenAddress ::1\n"};
-	struct in6_addr loopback = IN6ADDR_LOOPBACK_INIT;
-	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = loopback};
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool has_ipv6 = fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
-	fd_close(&fd);
-	if (!has_ipv6) {
+	int fd = bind_ipv6(0);
+	if (fd < 0) {
 		skip();
 	}
+	fd_close(&fd);
 	sshd_start(&other, &spec);
 	ssh_target_finish(&target);
 	target_for(&target, &other);
@@ -220,6 +310,8 @@ int main(void)
 		route_test(test_names_that_are_stuck_do_not_keep_others_from_being_found),
 		route_test(test_a_name_with_addresses_of_both_families_connects),
 		route_test(test_ipv6_connects),
+		route_test(test_an_address_that_is_silent_does_not_hold_up_the_next),
+		route_test(test_small_messages_leave_at_once),
 		route_test(test_a_proxy_command_connects),
 		route_test(test_a_proxy_command_that_fails_is_told),
 		route_test(test_a_proxy_command_that_ends_later_is_told_too),
