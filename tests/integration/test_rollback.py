@@ -11,6 +11,7 @@ import processes
 from acp import RpcError
 from sync_case import PATIENCE, TurnCase
 from sync_room import POINTS
+from sync_trial import is_stopped
 
 
 class Rollback(TurnCase):
@@ -78,7 +79,7 @@ class Rollback(TurnCase):
         session = client.new_session(self.work)
         rollback = client.start('_broker/checkpoint/rollback',
                                 {'sessionId': session, 'checkpoint': 1})
-        self.wait_stopped(client.pid)
+        self.assertTrue(processes.wait_until(lambda: is_stopped(client.pid), PATIENCE))
         with self.assertRaises(RpcError) as refused:
             other.prompt(theirs, 'say on', seconds=PATIENCE)
         self.assertEqual(refused.exception.data['code'], 'ROLLBACK_IN_PROGRESS')
@@ -86,12 +87,6 @@ class Rollback(TurnCase):
         client.answer(rollback, PATIENCE)
         self.assertEqual(self.tree(), {'a': '0\n'})
         other.prompt(theirs, 'say on', seconds=PATIENCE)
-
-    def wait_stopped(self, pid):
-        def is_stopped():
-            with open(f'/proc/{pid}/stat', encoding='utf-8') as stat:
-                return stat.read().rsplit(')', 1)[1].split()[0] == 'T'
-        self.assertTrue(processes.wait_until(is_stopped, PATIENCE), 'it is not stopped')
 
 
 if __name__ == '__main__':
