@@ -29,7 +29,7 @@ static const char script_text[] =
 	"esac\n"
 	"case ${1% } in\n"
 	"'Enter passphrase for '*) command=$ACP_BROKER_PASSPHRASE_COMMAND ;;\n"
-	"*' '*) ;;\n"
+	"*' '*\"'s password:\") ;;\n"
 	"*@*\"'s password:\") command=$ACP_BROKER_PASSWORD_COMMAND ;;\n"
 	"esac\n"
 	"[ -z \"$command\" ] || exec /bin/sh -c \"$command\"\n"
