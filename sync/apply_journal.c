@@ -21,7 +21,7 @@ void journal_init(struct journal *journal, struct store *store, const char *root
 {
 	*journal = (struct journal){.store = store, .fd = -1};
 	snprintf(journal->name, sizeof(journal->name), "apply-%016" PRIx64,
-		hash_text(HASH_START, root));
+		hash_bytes(HASH_START, span_of(root)));
 }
 
 static bool fail(struct journal *journal, int errnum, struct error *err)

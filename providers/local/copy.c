@@ -99,7 +99,7 @@ static bool name_copy(struct copy_job *job, const char *real, struct error *err)
 {
 	const char *name = strrchr(real, '/') + 1;
 	return put_path(job->folder, err, "%s/%016" PRIx64, job->home,
-		       hash_text(HASH_START, real)) &&
+		       hash_bytes(HASH_START, span_of(real))) &&
 	       put_path(job->runtime, err, "%s/%s", job->folder, is_own_name(name) ? "root" : name);
 }
 
@@ -366,8 +366,8 @@ static bool make_home(struct copy_sandbox *self, const char *profile, struct err
 		return error_set_errno(err, errnum, "the state folder %s", given);
 	}
 	return put_path(copies, err, "%s/copies", state) &&
-	       put_path(
-		       self->home, err, "%s/%016" PRIx64, copies, hash_text(HASH_START, profile)) &&
+	       put_path(self->home, err, "%s/%016" PRIx64, copies,
+		       hash_bytes(HASH_START, span_of(profile))) &&
 	       make_folder(copies, err) && make_folder(self->home, err);
 }
 

@@ -181,7 +181,7 @@ static char *side_path(const struct transport_request *request)
 	const char *slash = strrchr(request->runtime_root, '/');
 	snprintf(path, sizeof(path), "%.*s/.acp-broker/sync/%016" PRIx64,
 		(int)(slash - request->runtime_root), request->runtime_root,
-		hash_text(HASH_START, request->runtime_root));
+		hash_bytes(HASH_START, span_of(request->runtime_root)));
 	return mem_strdup(path);
 }
 

@@ -237,9 +237,9 @@ static const struct transport_impl rsync_impl = {
 
 static char *make_name(const struct transport_request *request)
 {
-	uint64_t hash = hash_text(HASH_START, request->name ? request->name : "");
+	uint64_t hash = hash_bytes(HASH_START, span_of(request->name ? request->name : ""));
 	char name[32];
-	hash = hash_text(hash, request->runtime_root);
+	hash = hash_bytes(hash_bytes(hash, SPAN_LITERAL("\n")), span_of(request->runtime_root));
 	snprintf(name, sizeof(name), "%016" PRIx64, hash);
 	return mem_strdup(name);
 }
