@@ -109,6 +109,14 @@ static inline void wait_entered(struct fixture *fixture, int count)
 	}
 }
 
+/* A name whose looking up goes on until the gate is opened. */
+static inline void hold_name(struct fixture *fixture, struct work *work)
+{
+	*work = work_on(fixture, POOL_LANE_NAMES, &fixture->gate);
+	submit(fixture, work);
+	wait_entered(fixture, 1);
+}
+
 static inline void wait_dropped(struct fixture *fixture, int count)
 {
 	for (int i = 0; i < count; i++) {

@@ -204,10 +204,8 @@ static void test_only_a_job_that_has_not_begun_can_be_cancelled(void **state)
 	struct fixture *fixture = *state;
 	struct work running[POOL_NAMES_THREADS];
 	for (int i = 0; i < POOL_NAMES_THREADS; i++) {
-		running[i] = work_on(fixture, POOL_LANE_NAMES, &fixture->gate);
-		submit(fixture, &running[i]);
+		hold_name(fixture, &running[i]);
 	}
-	wait_entered(fixture, POOL_NAMES_THREADS);
 	struct work waiting = work_on(fixture, POOL_LANE_NAMES, NULL);
 	struct work after = work_on(fixture, POOL_LANE_NAMES, NULL);
 	submit(fixture, &waiting);

@@ -26,9 +26,7 @@ static void test_another_thread_takes_the_place_of_one_whose_job_was_left(void *
 	struct fixture *fixture = *state;
 	struct work stuck[STUCK];
 	for (int i = 0; i < STUCK; i++) {
-		stuck[i] = work_on(fixture, POOL_LANE_NAMES, &fixture->gate);
-		submit(fixture, &stuck[i]);
-		wait_entered(fixture, 1);
+		hold_name(fixture, &stuck[i]);
 		pool_leave(fixture->pool, &stuck[i].job);
 	}
 	struct work work = work_on(fixture, POOL_LANE_NAMES, NULL);
@@ -46,10 +44,8 @@ static void test_what_waits_begins_when_the_job_before_it_was_left(void **state)
 	struct fixture *fixture = *state;
 	struct work stuck[POOL_NAMES_THREADS];
 	for (int i = 0; i < POOL_NAMES_THREADS; i++) {
-		stuck[i] = work_on(fixture, POOL_LANE_NAMES, &fixture->gate);
-		submit(fixture, &stuck[i]);
+		hold_name(fixture, &stuck[i]);
 	}
-	wait_entered(fixture, POOL_NAMES_THREADS);
 	struct work work = work_on(fixture, POOL_LANE_NAMES, NULL);
 	submit(fixture, &work);
 	pool_leave(fixture->pool, &stuck[0].job);
@@ -67,9 +63,7 @@ static void test_with_too_many_stuck_the_next_job_waits_for_one_of_them(void **s
 	struct fixture *fixture = *state;
 	struct work stuck[STUCK];
 	for (int i = 0; i < STUCK; i++) {
-		stuck[i] = work_on(fixture, POOL_LANE_NAMES, &fixture->gate);
-		submit(fixture, &stuck[i]);
-		wait_entered(fixture, 1);
+		hold_name(fixture, &stuck[i]);
 		pool_leave(fixture->pool, &stuck[i].job);
 	}
 	struct work work = work_on(fixture, POOL_LANE_NAMES, NULL);
@@ -87,10 +81,8 @@ static void test_a_job_that_waits_or_has_ended_is_dropped_at_once(void **state)
 	struct fixture *fixture = *state;
 	struct work running[POOL_NAMES_THREADS];
 	for (int i = 0; i < POOL_NAMES_THREADS; i++) {
-		running[i] = work_on(fixture, POOL_LANE_NAMES, &fixture->gate);
-		submit(fixture, &running[i]);
+		hold_name(fixture, &running[i]);
 	}
-	wait_entered(fixture, POOL_NAMES_THREADS);
 	struct work waiting = work_on(fixture, POOL_LANE_NAMES, NULL);
 	submit(fixture, &waiting);
 	pool_leave(fixture->pool, &waiting.job);
@@ -113,9 +105,7 @@ static void test_destroy_does_not_wait_for_jobs_that_were_left(void **state)
 	struct fixture *fixture = *state;
 	struct work works[STUCK];
 	for (int i = 0; i < STUCK; i++) {
-		works[i] = work_on(fixture, POOL_LANE_NAMES, &fixture->gate);
-		submit(fixture, &works[i]);
-		wait_entered(fixture, 1);
+		hold_name(fixture, &works[i]);
 		pool_leave(fixture->pool, &works[i].job);
 	}
 	pool_destroy(fixture->pool);
