@@ -45,15 +45,15 @@ struct workspace {
 	bool is_collecting;  // the transport is, or is preparing, while a step looks at the local
 	                     // directory
 	bool waits_for_look; // it has to, before it collects
+	bool is_closed;      // destroyed, but for the job
+	bool is_hurried;     // another broker's lock is not waited for
 	struct error collect_err; // ERROR_NONE: it has not failed
 	struct error look_err;    // likewise
-	bool is_closed;           // destroyed, but for the job
 	struct round round;
 	int tries;
 	ev_timer start; // begins the first wish, once the caller has returned
 	ev_timer look;  // whether another broker has let go of the lock
 	long long lock_deadline_ms;
-	bool is_hurried; // another broker's lock is not waited for
 	long long started_ms;
 	uint64_t sent_bytes, received_bytes;
 	char note[TRANSPORT_NOTE_MAX];      // of the transport's, for the user
@@ -65,9 +65,9 @@ struct workspace {
 	unsigned told_excess;       // round.told_excess of all before
 	unsigned checkpoint;
 	bool has_target;           // back_to is known
-	struct checkpoint back_to; // of the rollback in hand, as it was when that was asked for
 	bool is_guarded;           // request.guard has begun
 	bool has_gone_back;        // the rollback in hand has been applied here
+	struct checkpoint back_to; // of the rollback in hand, as it was when that was asked for
 	bool has_tree;
 	git_oid tree;
 };
