@@ -128,6 +128,11 @@ bool mode_gate_has_prompt(const struct session *session)
 	return session->guard && session->guard->prompt;
 }
 
+bool mode_gate_is_busy(const struct session *session)
+{
+	return session->guard && session->guard->is_busy;
+}
+
 /* Takes the prompt that waits; NULL where there is none. */
 static struct parcel *take_prompt(struct mode_guard *guard, struct call *out_call)
 {
@@ -162,10 +167,12 @@ static void fail_prompt(
 	}
 }
 
-static void release_prompt(struct relay *relay, struct mode_guard *guard)
+/* Not while the session is opened once more: the answer to that says which mode it is in then. */
+static void release_prompt(struct relay *relay, const struct session *session)
 {
 	struct call call;
-	struct parcel *parcel = take_prompt(guard, &call);
+	bool may_go = !relay_order_is_opening(relay, session);
+	struct parcel *parcel = may_go ? take_prompt(session->guard, &call) : NULL;
 	if (!parcel) {
 		return;
 	}
@@ -179,6 +186,13 @@ static void release_prompt(struct relay *relay, struct mode_guard *guard)
 		relay_edits_end(relay, outer);
 	}
 	parcel_destroy(parcel);
+}
+
+void mode_gate_release(struct relay *relay, struct session *session)
+{
+	if (session->guard && !session->guard->is_busy) {
+		release_prompt(relay, session);
+	}
 }
 
 void mode_gate_cancel(struct relay *relay, struct session *session)
@@ -403,5 +417,5 @@ void mode_guard_set_back(struct relay *relay, struct session *session)
 		}
 		settle(guard);
 	} while (mode_gate_take_news(guard));
-	release_prompt(relay, guard);
+	release_prompt(relay, session);
 }

@@ -117,6 +117,16 @@ static void on_closed(struct relay *relay, struct request *request, const struct
 	}
 }
 
+static void on_close_due(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct request *request = CONTAINER_OF(timer, struct request, due);
+	pending_remove(&request->peer->asked, &request->pending);
+	on_closed(request->peer->relay, request, NULL,
+		&(struct failure){"TIMEOUT_EXCEEDED", "session",
+			"the agent does not answer session/close", {NULL, 0}});
+	request_destroy(request);
+}
+
 static bool write_close(struct buf *out, uint64_t id, struct span session_id, struct error *err)
 {
 	return buf_append_format(out, err,
@@ -144,6 +154,9 @@ static void close_session(struct peer *peer, struct span session_id)
 		return;
 	}
 	peer_send(peer, buf_span(&relay->scratch));
+	ev_timer_init(&request->due, on_close_due,
+		relay->config.profile->session_timeout_ms / 1000.0, 0.0);
+	ev_timer_start(relay->config.loop, &request->due);
 }
 
 void relay_due_take_late(struct peer *peer, const struct call *call)

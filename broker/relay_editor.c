@@ -123,6 +123,7 @@ static struct peer *route_request(
 		peer = relay_current_peer(relay);
 	}
 	if (is_over) {
+		listing_records_drop(relay, call->message.id);
 		relay_answer(relay, call->message.id, span_of(listing_empty));
 	} else if (!peer) {
 		relay_fail(relay, call->message.id, &relay_is_ending);

@@ -69,22 +69,26 @@ static bool waits_for(const struct gate *gate, struct span id)
 	return gate->id && span_equals(span_of(gate->id), id);
 }
 
+static struct session *session_of(const struct gate *gate)
+{
+	return session_find(&gate->relay->sessions, gate->session_id);
+}
+
 static bool waits_for_mode(const struct gate *gate)
 {
-	const struct session *session = session_find(&gate->relay->sessions, gate->session_id);
+	const struct session *session = session_of(gate);
 	return session && mode_gate_has_prompt(session);
 }
 
-static bool waits_for_prompt(const struct gate *gate)
+static bool waits_for_sync(const struct gate *gate)
 {
-	const struct session *session = session_find(&gate->relay->sessions, gate->session_id);
-	return waits_for_mode(gate) ||
-	       (session && session->peer && relay_turn_has_prompt(session->peer, session));
+	const struct session *session = session_of(gate);
+	return session && session->peer && relay_turn_has_prompt(session->peer, session);
 }
 
 static bool is_shut(const struct gate *gate)
 {
-	return gate->id || waits_for_prompt(gate);
+	return gate->id || waits_for_mode(gate) || waits_for_sync(gate);
 }
 
 /* ---- it opens ---- */
@@ -110,7 +114,11 @@ static void pass(struct gate *gate, struct behind *behind)
 static void on_open(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct gate *gate = CONTAINER_OF(timer, struct gate, open);
+	struct session *session = session_of(gate);
 	struct behind *behind;
+	if (session && !gate->id) {
+		mode_gate_release(gate->relay, session);
+	}
 	while (!is_shut(gate) && (behind = LIST_FIRST(&gate->behind, struct behind, link))) {
 		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
 		pass(gate, behind);
@@ -118,6 +126,16 @@ static void on_open(struct ev_loop *loop, ev_timer *timer, int events)
 	if (!is_shut(gate)) {
 		gate_destroy(gate);
 	}
+}
+
+bool relay_order_is_opening(const struct relay *relay, const struct session *session)
+{
+	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+		if (gate->id && strcmp(gate->session_id, session->id) == 0) {
+			return true;
+		}
+	}
+	return false;
 }
 
 void relay_order_look(struct relay *relay)
@@ -186,16 +204,19 @@ void relay_order_begin_prompt(struct relay *relay, const struct session *session
 
 /*
  * It need not wait here for what it waits for itself, nor an answer that says which mode the
- * agent is in for the agent to change it.
+ * agent is in for the agent to change it. A prompt waits with the others for its sync, but not
+ * where the agent is being set back: it would wait for that, and be before them.
  */
 static bool goes_on(const struct gate *gate, const struct call *call)
 {
 	const char *method = call->message.method;
 	bool is_next = !gate->id && gate->count == 0;
 	bool is_prompt = strcmp(method, "session/prompt") == 0;
+	bool is_for_mode = waits_for_mode(gate) && (is_prompt || opens_again(method));
+	bool is_for_sync =
+		is_prompt && waits_for_sync(gate) && !mode_gate_is_busy(session_of(gate));
 	return waits_for(gate, call->message.id) || restore_is_own(call->message.id) ||
-	       (is_next && is_prompt && waits_for_prompt(gate)) ||
-	       (is_next && opens_again(method) && waits_for_mode(gate));
+	       (is_next && (is_for_mode || is_for_sync));
 }
 
 /* What ends the session does not wait for its prompts. */
@@ -222,9 +243,6 @@ bool relay_order_holds(struct relay *relay, const struct call *call)
 	if (!gate || (is_request && goes_on(gate, call))) {
 		return false;
 	}
-	if (is_request) {
-		settle_prompts(relay, call);
-	}
 	if (is_request && relay->is_ending) {
 		relay_fail(relay, call->message.id, &relay_is_ending);
 		return true;
@@ -233,6 +251,9 @@ bool relay_order_holds(struct relay *relay, const struct call *call)
 		"a session/load, session/resume or session/prompt of their session"};
 	if (!relay_admits(relay, call, &backlog)) {
 		return is_request; // a notification goes before it: nothing is dropped
+	}
+	if (is_request) {
+		settle_prompts(relay, call);
 	}
 	struct behind *behind = mem_alloc_zero(sizeof(*behind));
 	behind->id = is_request ? mem_strndup(call->message.id) : NULL;

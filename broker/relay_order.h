@@ -14,7 +14,8 @@
  *   mode (mode_gate.h). Prompts with nothing but prompts before them wait there as well, not here.
  * Only session/cancel, and the editor's answers, go ahead. session/close and session/delete wait
  * behind no prompt: those that are before them are answered. No more than max-requests of a
- * session wait, what they wait for among them, nor more than max-queue bytes and one message.
+ * session wait here, nor more than max-queue bytes and one message; the prompts that wait for their
+ * sync have the same bounds once more (relay_turn.h).
  */
 
 /* A session/load or session/resume has come. Nothing where another request is meant. */
@@ -25,6 +26,9 @@ void relay_order_begin_prompt(struct relay *relay, const struct session *session
 
 /* A request of the editor's, or a notification: true where it waits, or was answered. */
 bool relay_order_holds(struct relay *relay, const struct call *call);
+
+/* Whether a session/load or session/resume of the session is not answered yet. */
+bool relay_order_is_opening(const struct relay *relay, const struct session *session);
 
 /* A request of the editor's was answered: what waits goes on, soon. */
 void relay_order_note(struct relay *relay, struct span id);

@@ -47,6 +47,7 @@ static void on_question_due(struct ev_loop *loop, struct ev_timer *timer, int ev
 	log_warning("%s: a question to the person: %s", peer->hop, text);
 	pending_remove(&relay->asked_editor, &request->pending);
 	relay_withdraw_question(relay, request);
+	peer->heard_at = ev_now(loop); // from now on it may be silent again
 	if (request->on_answer) {
 		request->on_answer(relay, request, NULL, &failure);
 	} else {

@@ -3,6 +3,7 @@
 """What the editor sends behind a prompt that waits reaches the agent behind it, in its order."""
 
 import json
+import sys
 
 import case
 
@@ -10,7 +11,53 @@ from acp import RpcError
 from sync_case import PATIENCE, TurnCase
 
 
+# Tells of another mode when asked, and answers what it is asked about modes late: session/set_mode
+# after `pause` seconds, or where a session/load comes, then, and that one at last.
+MOODY = '''
+import json, sys, time
+first_mode, pause, journal = %r, %r, open(%r, 'a')
+modes = {'currentModeId': first_mode,
+         'availableModes': [{'id': name, 'name': name} for name in ('ask', 'yolo')]}
+def send(**message):
+    print(json.dumps({'jsonrpc': '2.0', **message}), flush=True)
+results = {'initialize': {'protocolVersion': 1, 'agentCapabilities': {'loadSession': True}},
+           'session/new': {'sessionId': 's', 'modes': modes}, 'session/load': {'modes': modes},
+           'session/prompt': {'stopReason': 'end_turn'}}
+held = None
+for line in sys.stdin:
+    message = json.loads(line)
+    method = message.get('method')
+    print(line, end='', file=journal, flush=True)
+    if method == '_yolo':
+        send(method='session/update', params={'sessionId': 's', 'update': {
+            'sessionUpdate': 'current_mode_update', 'currentModeId': 'yolo'}})
+    elif method == 'session/set_mode' and pause is None and held is None:
+        held = message['id']
+        continue
+    elif method == 'session/set_mode':
+        time.sleep(pause or 0)
+    elif method == 'session/load':
+        send(id=held, result={})
+        time.sleep(0.5)
+    if 'id' in message and method:
+        send(id=message['id'], result=results.get(method, {}))
+'''
+
+
 class OrderCase(TurnCase):
+    def moody(self, mode, pause, **keys):
+        """A client whose agent begins in a mode, and its session."""
+        self.heard_path = self.dir / 'heard'
+        client = self.broker(options=self.config(policy=('mode = ask',), **keys), agent=[
+            sys.executable, '-c', MOODY % (mode, pause, str(self.heard_path))])
+        client.initialize()
+        return client, client.new_session(self.work)
+
+    def heard_by_moody(self):
+        lines = map(json.loads, self.heard_path.read_text().splitlines())
+        return [(line['method'], self.mark_of(line['params'])) for line in lines
+                if line.get('method') in ('session/set_mode', 'session/prompt', 'session/load')]
+
     def sent(self, *methods):
         """What the agent was sent of these, in order: the method, and what tells it from others."""
         lines = [json.loads(line) for line in self.journal('<') if line.strip()]
@@ -189,6 +236,34 @@ class BehindAMode(OrderCase):
         client.answer(echo)
         self.assertEqual(self.heard_in_order(), [
             ('session/set_mode', 'ask'), ('_echo', 'e'), ('_echo', 'f')])
+
+    def test_a_prompt_waits_for_what_opens_its_session_once_more(self):
+        """Behind it came a session/load, whose answer says that the agent is in that mode again."""
+        client, session = self.moody('yolo', None)
+        prompt = client.start_prompt(session, 'say one')
+        load = client.start('session/load', {
+            'sessionId': session, 'cwd': str(self.work), 'mcpServers': []})
+        client.answer(load)
+        client.answer(prompt)
+        self.assertEqual(self.heard_by_moody(), [
+            ('session/set_mode', 'ask'), ('session/load', None), ('session/set_mode', 'ask'),
+            ('session/prompt', 'say one')])
+
+    def test_a_prompt_does_not_overtake_one_that_waits_for_its_sync(self):
+        """The agent is being set back when the second one comes."""
+        client, session = self.moody('ask', 1, isolation='copy')
+        with self.held_store():
+            first = client.start_prompt(session, 'say one')
+            self.wait_running(client, session)
+            client.notify('_yolo', {})
+            client.wait_for(lambda m: m.method == 'session/update'
+                            and m.value['params']['update'].get('currentModeId') == 'yolo')
+            second = client.start_prompt(session, 'say two')
+        client.answer(first, PATIENCE)
+        client.answer(second, PATIENCE)
+        self.assertEqual(self.heard_by_moody(), [
+            ('session/set_mode', 'ask'), ('session/prompt', 'say one'),
+            ('session/prompt', 'say two')])
 
 
 if __name__ == '__main__':

@@ -11,6 +11,8 @@ import case
 from case import PATIENCE, Case
 from host import NEVER
 
+SILENT_MS = round(1200 * PATIENCE)  # what answers does so long before
+
 # What the request's "_meta" says becomes of it; "_answer" brings the answer that was held.
 AGENT = '''
 import json, sys, threading, time
@@ -51,7 +53,8 @@ for line in sys.stdin:
 
 class Unanswered(Case):
     def open(self, can_close=True, **keys):
-        keys = {'session_timeout': '500ms', 'authenticate_timeout': '500ms', **keys}
+        keys = {'session_timeout': f'{SILENT_MS}ms', 'authenticate_timeout': f'{SILENT_MS}ms',
+                **keys}
         self.heard_path = self.dir / 'heard'
         client = self.broker(options=self.config(**keys), agent=[
             sys.executable, '-c', AGENT % (can_close, str(self.heard_path))])
@@ -71,7 +74,7 @@ class Unanswered(Case):
 
     def given_up(self, client, request, method, key, stage):
         error = self.failure(client.response(request), 'TIMEOUT_EXCEEDED')
-        self.assertIn(f'has not answered {method}, and said nothing for 500 ms ({key})',
+        self.assertIn(f'has not answered {method}, and said nothing for {SILENT_MS} ms ({key})',
                       error['message'])
         self.assertEqual((error['data']['stage'], error['data']['retryable']), (stage, True))
         self.assertEqual(error['data']['detail'], 'waiting for the model server\n')
@@ -114,11 +117,12 @@ class Unanswered(Case):
         client.answer(self.ask(client, 'session/load'))
 
     def test_each_message_of_a_replay_begins_the_time_anew(self):
-        client = self.open(session_timeout='700ms')
+        client = self.open()
+        count = SILENT_MS // 250 + 2
         started = time.monotonic()
-        client.answer(self.ask(client, 'session/load', updates=6))
-        self.assertGreater(time.monotonic() - started, 1.4)
-        self.assertEqual(client.texts(), ['on'] * 6)
+        client.answer(self.ask(client, 'session/load', updates=count))
+        self.assertGreater(time.monotonic() - started, SILENT_MS / 1000)
+        self.assertEqual(client.texts(), ['on'] * count)
 
     def test_an_authentication_is_given_up(self):
         client = self.open()
@@ -133,10 +137,18 @@ class Unanswered(Case):
         client.host.replies['elicitation/create'] = NEVER
         request = self.ask(client, 'authenticate', hold=True, ask=True)
         question = client.wait_for(lambda m: m.method == 'elicitation/create')
-        time.sleep(1.2)
+        time.sleep(1.5 * SILENT_MS / 1000)
         self.assertEqual(self.answers(client, request), [])
         client.send({'jsonrpc': '2.0', 'id': question.value['id'], 'result': {'action': 'accept'}})
         self.given_up(client, request, 'authenticate', 'authenticate-timeout', 'authenticate')
+
+    def test_who_was_asked_and_said_nothing_begins_the_time_anew(self):
+        client = self.open(permission_timeout='1s')
+        client.host.replies['elicitation/create'] = NEVER
+        started = time.monotonic()
+        request = self.ask(client, 'authenticate', hold=True, ask=True)
+        self.given_up(client, request, 'authenticate', 'authenticate-timeout', 'authenticate')
+        self.assertGreaterEqual(time.monotonic() - started, 1 + SILENT_MS / 1000)
 
     def test_never_is_never(self):
         client = self.open(session_timeout='never', authenticate_timeout='never')
