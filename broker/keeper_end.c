@@ -29,6 +29,8 @@ struct ending_root {
 	char *local_root;        // owned
 	char *runtime_root;      // owned
 	char name[SYNC_NAME_MAX / 2];
+	bool is_collected;             // just now: the receipt is of all that is in it
+	struct record_receipt receipt; // our own record's
 	int lock_fd;
 };
 
@@ -36,6 +38,7 @@ struct ending {
 	struct pool_job job;
 	struct keeper *keeper;                  // NULL: nobody waits for it
 	char *state_folder, *profile, *backend; // owned
+	char *reference, *instance;             // owned; the sandbox's, or NULL
 	struct ending_root *roots;              // owned
 	size_t count;
 	enum sandbox_fate fate;
@@ -58,6 +61,8 @@ static void ending_free(struct ending *ending)
 	free(ending->state_folder);
 	free(ending->profile);
 	free(ending->backend);
+	free(ending->reference);
+	free(ending->instance);
 	free(ending);
 }
 
@@ -86,55 +91,87 @@ static bool is_ours(const struct ending *ending, const char *id)
 	return false;
 }
 
-/* Whether a record is of a broker that works in one of the roots; one nobody can read may be. */
-static bool may_use(const struct ending *ending, int folder_fd, const char *id)
+/* The root that a record says is worked in, or was and is not collected; NULL: none of these. */
+static const struct ending_root *find_root(const struct ending *ending, const struct record *record)
 {
-	struct error ignored;
-	struct record record;
-	if (!record_load(folder_fd, id, &record, &ignored)) {
-		return ignored.code != ERROR_NOT_FOUND;
+	/* With a receipt nothing is done in it any more, but ending it. */
+	if (record->state == RECORD_STOPPED || *record->receipt.runtime_tree ||
+		strcmp(record->profile, ending->profile) != 0 ||
+		strcmp(record->backend, ending->backend) != 0 ||
+		!record_is_of(record, ending->reference, ending->instance)) {
+		return NULL;
 	}
-	bool uses = false;
 	for (size_t i = 0; i < ending->count; i++) {
 		const struct ending_root *root = &ending->roots[i];
-		uses = uses ||
-		       (record.runtime_root ? strcmp(root->runtime_root, record.runtime_root) == 0
-					    : strcmp(root->local_root, record.local_root) == 0);
+		if (record->runtime_root ? strcmp(root->runtime_root, record->runtime_root) == 0
+					 : strcmp(root->local_root, record->local_root) == 0) {
+			return root;
+		}
 	}
-	/* With a receipt nothing is done in it any more, but ending it. */
-	uses = uses && record.state != RECORD_STOPPED && !*record.receipt.runtime_tree &&
-	       strcmp(record.profile, ending->profile) == 0 &&
-	       strcmp(record.backend, ending->backend) == 0;
-	record_finish(&record);
-	return uses;
+	return NULL;
 }
 
 struct looking {
 	struct ending *ending;
 	int folder_fd;
+	bool settles; // what nobody has
 };
 
+/* A broker that is gone had worked in it: what it left was collected with the rest, or is not. */
+static void settle(
+	const struct looking *looking, struct record *record, const struct ending_root *root)
+{
+	struct ending *ending = looking->ending;
+	if (!root->is_collected) {
+		snprintf(ending->why, sizeof(ending->why), "session %s left files in it",
+			record->id);
+		return;
+	}
+	record->state = RECORD_COLLECTING;
+	record->receipt = root->receipt;
+	free(record->error);
+	record->error = NULL;
+	if (!record_put(looking->folder_fd, record, &ending->err)) {
+		snprintf(ending->why, sizeof(ending->why),
+			"the record of session %s cannot be written", record->id);
+	}
+}
+
+/* A record that nobody can read may be of one that works in it. */
 static void look_at(void *data, const char *id)
 {
 	struct looking *looking = data;
 	struct ending *ending = looking->ending;
+	struct record record = {0};
 	struct error err;
-	if (ending->why[0] || is_ours(ending, id) || !may_use(ending, looking->folder_fd, id)) {
+	if (ending->why[0] || is_ours(ending, id)) {
 		return;
 	}
-	int lock_fd = record_lock(looking->folder_fd, id, &err);
-	if (lock_fd < 0) {
-		snprintf(ending->why, sizeof(ending->why), "another broker works in it (%s)", id);
+	bool is_read = record_load(looking->folder_fd, id, &record, &err);
+	const struct ending_root *root = is_read ? find_root(ending, &record) : NULL;
+	if (root || (!is_read && err.code != ERROR_NOT_FOUND)) {
+		int lock_fd = record_lock(looking->folder_fd, id, &err);
+		if (lock_fd < 0) {
+			snprintf(ending->why, sizeof(ending->why),
+				"another broker works in it (%s)", id);
+		} else if (root && looking->settles) {
+			settle(looking, &record, root);
+		}
+		fd_close(&lock_fd);
 	}
-	fd_close(&lock_fd);
+	record_finish(&record);
 }
 
+/* Once nobody has it, others that left something in it are settled with our own. */
 static bool look_for_others(struct ending *ending)
 {
 	struct looking looking = {.ending = ending,
 		.folder_fd = record_folder_open(ending->state_folder, &ending->err)};
 	bool ok = looking.folder_fd >= 0 &&
 	          record_visit(looking.folder_fd, look_at, &looking, &ending->err);
+	looking.settles = !ending->is_discarded;
+	ok = ok &&
+	     (!looking.settles || record_visit(looking.folder_fd, look_at, &looking, &ending->err));
 	fd_close(&looking.folder_fd);
 	return ok;
 }
@@ -291,11 +328,15 @@ static struct ending *ending_create(struct keeper *keeper)
 	ending->state_folder = mem_strdup(config->state_folder);
 	ending->profile = mem_strdup(config->profile);
 	ending->backend = mem_strdup(config->backend);
+	ending->reference = mem_strdup_or_null(sandbox_reference(config->sandbox));
+	ending->instance = mem_strdup_or_null(sandbox_instance(config->sandbox));
 	ending->roots = mem_alloc_zero(count * sizeof(*ending->roots));
 	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
 		struct ending_root *root = &ending->roots[ending->count++];
 		memcpy(root->id, keep->record.id, sizeof(root->id));
 		memcpy(root->name, keep->name, sizeof(root->name));
+		root->is_collected = keep->is_collected;
+		root->receipt = keep->record.receipt;
 		root->store_folder = mem_strdup(keep->store_folder);
 		root->local_root = mem_strdup(keep->record.local_root);
 		root->runtime_root = mem_strdup(keep->record.runtime_root);

@@ -21,6 +21,7 @@ struct keep {
 	char *store_folder;
 	char name[SYNC_NAME_MAX / 2]; // of this sandbox in the store
 	bool is_opened;               // its first sync went well
+	bool is_collected;            // by its last sync; else an earlier broker has, if at all
 	bool was_active;              // before it was paused
 	struct last_sync last;
 	struct turn_lock turn;   // held while the agent has something under way

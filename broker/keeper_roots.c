@@ -297,6 +297,7 @@ static void note_receipt(
 		return;
 	}
 	char now[TIMESTAMP_SIZE];
+	keep->is_collected = true;
 	id_text(receipt->runtime_tree, &result->runtime_tree);
 	id_text(receipt->merged_tree, &result->tree);
 	receipt->conflicts = result->conflict_count;

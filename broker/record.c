@@ -12,6 +12,7 @@
 #include "base/json_writer.h"
 #include "broker/environment.h"
 #include "broker/timestamp.h"
+#include "providers/provider.h"
 
 static const char *const state_names[RECORD_STATE_COUNT] = {
 	[RECORD_CREATING] = "creating",
@@ -102,6 +103,12 @@ void record_remove_session(struct record *record, const char *session_id)
 	if (record->sessions) {
 		record->sessions[kept] = NULL;
 	}
+}
+
+bool record_is_of(const struct record *record, const char *reference, const char *instance)
+{
+	return sandbox_is_reference(record->reference, reference) &&
+	       sandbox_is_instance(record->instance, instance);
 }
 
 /* ---- as JSON ---- */

@@ -76,6 +76,9 @@ bool record_add_session(struct record *record, const char *session_id);
 
 void record_remove_session(struct record *record, const char *session_id);
 
+/* Whether it is of what has this sandbox_reference and this sandbox_instance; both may be NULL. */
+bool record_is_of(const struct record *record, const char *reference, const char *instance);
+
 bool record_write_json(
 	const struct record *record, struct buf *out, struct error *err) ATTR_NODISCARD;
 
@@ -99,6 +102,8 @@ int record_lock(int folder_fd, const char *id, struct error *err) ATTR_NODISCARD
 
 /* Replaces the file: temporary file, fsync, rename, fsync of the folder. */
 bool record_save(int folder_fd, const char *id, struct span json, struct error *err) ATTR_NODISCARD;
+/* The same, of a record whose lock is held. */
+bool record_put(int folder_fd, const struct record *record, struct error *err) ATTR_NODISCARD;
 bool record_load(
 	int folder_fd, const char *id, struct record *out_record, struct error *err) ATTR_NODISCARD;
 

@@ -157,15 +157,10 @@ static bool has_successor(const struct search *search, const struct record_claim
 static bool write_moved(
 	int folder_fd, struct record *record, const char *session_id, struct error *err)
 {
-	struct buf json;
 	char now[TIMESTAMP_SIZE];
 	record_remove_session(record, session_id);
 	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
-	buf_init(&json, RECORD_FILE_MAX);
-	bool ok = record_write_json(record, &json, err) &&
-	          record_save(folder_fd, record->id, buf_span(&json), err);
-	buf_finish(&json);
-	return ok;
+	return record_put(folder_fd, record, err);
 }
 
 bool record_claim_move(

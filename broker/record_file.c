@@ -130,6 +130,16 @@ bool record_save(int folder_fd, const char *id, struct span json, struct error *
 	return true;
 }
 
+bool record_put(int folder_fd, const struct record *record, struct error *err)
+{
+	struct buf json;
+	buf_init(&json, RECORD_FILE_MAX);
+	bool ok = record_write_json(record, &json, err) &&
+	          record_save(folder_fd, record->id, buf_span(&json), err);
+	buf_finish(&json);
+	return ok;
+}
+
 static bool read_whole(int fd, struct buf *out, struct error *err)
 {
 	for (;;) {

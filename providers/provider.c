@@ -174,6 +174,11 @@ const char *sandbox_instance(const struct sandbox *sandbox)
 	return sandbox->instance;
 }
 
+bool sandbox_is_reference(const char *one, const char *other)
+{
+	return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
 bool sandbox_is_instance(const char *one, const char *other)
 {
 	return !one || !other || strcmp(one, other) == 0;

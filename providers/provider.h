@@ -198,6 +198,9 @@ const char *sandbox_reference(const struct sandbox *sandbox);
  */
 const char *sandbox_instance(const struct sandbox *sandbox);
 
+/* Whether these two are the same, or neither is there. */
+bool sandbox_is_reference(const char *one, const char *other);
+
 /* Whether what had these two is one sandbox; what has none is taken for the same. */
 bool sandbox_is_instance(const char *one, const char *other);
 

@@ -143,29 +143,42 @@ static void test_commits_that_could_not_be_taken_keep_a_transient_sandbox(void *
 	assert_non_null(strstr(fixture->record.error, "commits in the sandbox"));
 }
 
-/* Writes the record of another broker that lives as long as the descriptor. */
-static int other_broker(struct fixture *fixture, enum record_state record_state)
+static struct record record_in(enum record_state record_state, char *local, char *runtime)
 {
-	struct error err;
 	struct record record;
-	struct buf json;
-	buf_init(&json, RECORD_FILE_MAX);
 	record_init(&record);
 	record.profile = mem_strdup("p");
 	record.backend = mem_strdup("fake");
 	record.sync = mem_strdup("none");
 	record.persistence = mem_strdup("transient");
-	bool is_made = record_state != RECORD_CREATING;
-	record.local_root = is_made ? mem_strdup("/elsewhere") : path_of(fixture, "a");
-	record.runtime_root = is_made ? path_of(fixture, "ra") : NULL;
+	record.local_root = local;
+	record.runtime_root = runtime;
 	record.state = record_state;
+	return record;
+}
+
+/* Its broker lives as long as the descriptor. */
+static int write_record(struct fixture *fixture, const struct record *record)
+{
+	struct error err;
 	int folder_fd = record_folder_open(fixture->state, &err);
-	int lock_fd = record_lock(folder_fd, record.id, &err);
+	int lock_fd = record_lock(folder_fd, record->id, &err);
 	assert_true(lock_fd >= 0);
-	assert_true(record_write_json(&record, &json, &err));
-	assert_true(record_save(folder_fd, record.id, buf_span(&json), &err));
+	assert_true(record_put(folder_fd, record, &err));
 	fd_close(&folder_fd);
-	buf_finish(&json);
+	return lock_fd;
+}
+
+/* Of a sandbox that has this reference, or none. */
+static int other_broker(
+	struct fixture *fixture, enum record_state record_state, const char *reference)
+{
+	bool is_made = record_state != RECORD_CREATING;
+	struct record record =
+		record_in(record_state, path_of(fixture, is_made ? "elsewhere" : "a"),
+			is_made ? path_of(fixture, "ra") : NULL);
+	record.reference = mem_strdup_or_null(reference);
+	int lock_fd = write_record(fixture, &record);
 	record_finish(&record);
 	return lock_fd;
 }
@@ -173,7 +186,7 @@ static int other_broker(struct fixture *fixture, enum record_state record_state)
 static void test_a_sandbox_that_another_broker_works_in_stays(void **state)
 {
 	struct fixture *fixture = *state;
-	int lock_fd = other_broker(fixture, RECORD_ACTIVE);
+	int lock_fd = other_broker(fixture, RECORD_ACTIVE, NULL);
 	open_root(fixture, "a");
 	close_keeper(fixture);
 	assert_true(fixture->is_ok);
@@ -183,12 +196,51 @@ static void test_a_sandbox_that_another_broker_works_in_stays(void **state)
 	open_root(fixture, "a");
 	close_keeper(fixture);
 	assert_int_equal(fixture->destroys, 1);
+	const struct record *record = record_of(fixture, "elsewhere");
+	assert_int_equal(record->state, RECORD_COLLECTING); // and it says so
+	assert_int_equal(strlen(record->receipt.runtime_tree), RECORD_TREE_SIZE - 1);
+}
+
+static void test_one_in_a_sandbox_of_another_name_is_in_no_ones_way(void **state)
+{
+	struct fixture *fixture = *state;
+	int made_fd = other_broker(fixture, RECORD_ACTIVE, "box-2");
+	int making_fd = other_broker(fixture, RECORD_CREATING, "box-2");
+	fixture->sandbox.reference = "box-1";
+	open_root(fixture, "a");
+	close_keeper(fixture);
+	assert_true(fixture->is_ok);
+	assert_int_equal(fixture->destroys, 1);
+	fd_close(&made_fd);
+	fd_close(&making_fd);
+}
+
+/*
+ * Of two brokers that have shared it the first was killed when it had collected, and before it saw
+ * that the second, which was killed later, had gone on.
+ */
+static void test_what_was_collected_before_another_left_files_in_it_stays(void **state)
+{
+	static const char tree[] = "0123456789abcdef0123456789abcdef01234567";
+	struct fixture *fixture = *state;
+	struct record record =
+		record_in(RECORD_COLLECTING, path_of(fixture, "a"), path_of(fixture, "ra"));
+	memcpy(record.receipt.runtime_tree, tree, sizeof(tree));
+	memcpy(record.receipt.merged_tree, tree, sizeof(tree));
+	int lock_fd = other_broker(fixture, RECORD_ACTIVE, NULL);
+	fd_close(&lock_fd);
+	keeper_adopt(fixture->keeper, &record, write_record(fixture, &record));
+	keeper_recover(fixture->keeper, on_done, fixture);
+	wait_done(fixture);
+	assert_true(fixture->is_ok);
+	assert_int_equal(fixture->destroys, 0);
+	assert_int_equal(record_of(fixture, "a")->state, RECORD_STOPPED);
 }
 
 static void test_a_sandbox_that_another_broker_is_about_to_use_stays(void **state)
 {
 	struct fixture *fixture = *state;
-	int lock_fd = other_broker(fixture, RECORD_CREATING);
+	int lock_fd = other_broker(fixture, RECORD_CREATING, NULL);
 	open_root(fixture, "a");
 	close_keeper(fixture);
 	assert_true(fixture->is_ok);
@@ -199,7 +251,7 @@ static void test_a_sandbox_that_another_broker_is_about_to_use_stays(void **stat
 static void test_the_last_of_two_brokers_that_leave_ends_it(void **state)
 {
 	struct fixture *fixture = *state;
-	int lock_fd = other_broker(fixture, RECORD_STOPPED);
+	int lock_fd = other_broker(fixture, RECORD_STOPPED, NULL);
 	open_root(fixture, "a");
 	close_keeper(fixture);
 	assert_int_equal(fixture->destroys, 1);
@@ -300,6 +352,8 @@ int main(void)
 		KEEPER_TEST(test_commits_that_could_not_be_taken_keep_a_transient_sandbox),
 		KEEPER_TEST(test_a_sandbox_that_could_not_be_collected_stays),
 		KEEPER_TEST(test_a_sandbox_that_another_broker_works_in_stays),
+		KEEPER_TEST(test_one_in_a_sandbox_of_another_name_is_in_no_ones_way),
+		KEEPER_TEST(test_what_was_collected_before_another_left_files_in_it_stays),
 		KEEPER_TEST(test_a_sandbox_that_another_broker_is_about_to_use_stays),
 		KEEPER_TEST(test_the_last_of_two_brokers_that_leave_ends_it),
 		KEEPER_TEST(test_a_sandbox_that_is_kept_rests_once_everything_is_here),
