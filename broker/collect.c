@@ -213,11 +213,56 @@ static void keep(struct collect *collect)
 	}
 }
 
+static void on_stopped(struct pool_job *job)
+{
+	struct collect *collect = collect_of(job);
+	if (collect) {
+		on_state(collect, &(struct keeper_state){&collect->paper->record,
+					  record_state_name(collect->seen.state)});
+		end(collect, COLLECT_DONE, NULL);
+	}
+}
+
+/* What is gone after all of it was collected has come to its end; so has what never got a thing. */
+static void stop_record(struct collect *collect)
+{
+	struct record *record = &collect->paper->record;
+	char now[TIMESTAMP_SIZE];
+	decide(collect);
+	record->state = RECORD_STOPPED;
+	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
+	submit(collect, collect_paper_write, on_stopped);
+}
+
+static void on_gone(struct collect *collect, const struct error *err)
+{
+	const struct record *record = &collect->paper->record;
+	if (collect->config.is_discarded) {
+		forget(collect, err);
+	} else if (was_collected(record) || !record->runtime_root) {
+		stop_record(collect);
+	} else {
+		fail(collect, err);
+	}
+}
+
+static void on_root_gone(struct collect *collect, const struct error *err)
+{
+	struct error failure;
+	error_set_reason(&failure, err->code, err->reason,
+		"%s, and what was changed in it since its last sync went with it", err->text);
+	on_gone(collect, &failure);
+}
+
 static void on_root_added(void *data, const struct error *err)
 {
 	struct collect *collect = data;
 	struct error failure;
 	if (collect->is_over) {
+		return;
+	}
+	if (err && err->reason && strcmp(err->reason, "SANDBOX_NOT_FOUND") == 0) {
+		on_root_gone(collect, err);
 		return;
 	}
 	if (err && err->code == ERROR_NOT_FOUND) {
@@ -240,36 +285,6 @@ static void on_root_added(void *data, const struct error *err)
 	}
 	ev_timer_stop(collect->config.loop, &collect->due);
 	keep(collect);
-}
-
-static void on_stopped(struct pool_job *job)
-{
-	struct collect *collect = collect_of(job);
-	if (collect) {
-		end(collect, COLLECT_DONE, NULL);
-	}
-}
-
-/* A sandbox that is gone after all of it was collected has come to its end. */
-static void stop_record(struct collect *collect)
-{
-	struct record *record = &collect->paper->record;
-	char now[TIMESTAMP_SIZE];
-	decide(collect);
-	record->state = RECORD_STOPPED;
-	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
-	submit(collect, collect_paper_write, on_stopped);
-}
-
-static void on_gone(struct collect *collect, const struct error *err)
-{
-	if (collect->config.is_discarded) {
-		forget(collect, err);
-	} else if (was_collected(&collect->paper->record)) {
-		stop_record(collect);
-	} else {
-		fail(collect, err);
-	}
 }
 
 static void on_ready(void *data)

@@ -46,12 +46,6 @@ bool collect_paper_check(
 			"backend %s there",
 			record->profile, record->backend, backend);
 	}
-	if (profile->backend == BACKEND_SSH && strcmp(record->persistence, "transient") == 0) {
-		return error_set(err, ERROR_UNAVAILABLE,
-			"a transient folder on another machine is not found again: what is in it "
-			"is in %s there",
-			record->runtime_root ? record->runtime_root : "no folder known");
-	}
 	return true;
 }
 
@@ -79,14 +73,10 @@ void collect_paper_read(struct pool_job *job)
 void collect_paper_write(struct pool_job *job)
 {
 	struct collect_paper *paper = CONTAINER_OF(job, struct collect_paper, job);
-	struct buf json;
 	struct error err;
-	buf_init(&json, RECORD_FILE_MAX);
-	if (!record_write_json(&paper->record, &json, &err) ||
-		!record_save(paper->folder_fd, paper->id, buf_span(&json), &err)) {
+	if (!record_put(paper->folder_fd, &paper->record, &err)) {
 		log_error("%s", err.text);
 	}
-	buf_finish(&json);
 }
 
 void collect_paper_remove(struct pool_job *job)

@@ -26,7 +26,7 @@ void collect_paper_free(struct collect_paper *paper);
 /* The record as it is now, without its sessions: a copy, owned by the caller. */
 struct record collect_paper_copy(const struct collect_paper *paper);
 
-/* Whether its sandbox is one of this profile's, and can be found again. */
+/* Whether its sandbox is one of this profile's. */
 bool collect_paper_check(
 	const struct collect_paper *paper, const struct profile *profile, struct error *err);
 

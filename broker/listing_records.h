@@ -9,7 +9,8 @@
  * (a record with a reference, broker/record.h) keeps its sessions there, and one in
  * another sandbox lists none of them. They are added to the last page of session/list, with
  * _meta.broker {record, state}, where they can be loaded: the agent takes session/load or
- * session/resume, workspace and sandbox are there, and no other broker has the session. All other
+ * session/resume, workspace and sandbox are there, and no other broker has the session. (One of a
+ * transient folder on a host, whose home they share, it may have forgotten.) All other
  * sessions of this profile are in the home that the agents share: what they do not list they have
  * forgotten.
  */

@@ -64,7 +64,8 @@ static void tell_of_loss(
 {
 	char text[ERROR_TEXT_MAX];
 	bool is_collected = record->state == RECORD_STOPPED;
-	bool has_ended = is_collected && strcmp(record->persistence, "transient") == 0;
+	bool is_transient = strcmp(record->persistence, "transient") == 0;
+	bool has_ended = is_collected && is_transient;
 	bool is_there = is_root(session, record->runtime_root) && is_instance(session, record);
 	if (!record->runtime_root || (is_there && !has_ended)) {
 		return;
@@ -74,9 +75,10 @@ static void tell_of_loss(
 		"it "
 		"had, %.400s, %s",
 		record->runtime_root,
-		has_ended ? "has ended (persistence = transient)"
-		: is_collected
-			? "is not used any more"
+		has_ended      ? "has ended (persistence = transient)"
+		: is_collected ? "is not used any more"
+		: is_transient
+			? "is collected in the background, and ends (persistence = transient)"
 			: "was not found; what was changed there since the last sync is not here");
 	notice_send(relay, session, text, true);
 }
@@ -88,10 +90,8 @@ static bool goes_on(const struct session *session, const struct record *record)
 	const struct peer *peer = session->peer;
 	const struct sandbox *sandbox = agent_sandbox(peer->agent);
 	const char *reference = sandbox ? sandbox_reference(sandbox) : NULL;
-	bool is_same = reference && record->reference ? strcmp(reference, record->reference) == 0
-	                                              : reference == record->reference;
-	return is_same && is_instance(session, record) && record->runtime_root && peer->keeper &&
-	       keeper_find(peer->keeper, record->runtime_root, &kept) &&
+	return record_is_of(record, reference, session->instance) && record->runtime_root &&
+	       peer->keeper && keeper_find(peer->keeper, record->runtime_root, &kept) &&
 	       strcmp(kept.local_root, record->local_root) == 0 &&
 	       strcmp(kept.runtime_root, record->runtime_root) == 0 &&
 	       (kept.is_synced || strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) == 0);

@@ -15,9 +15,10 @@ enum { HELD_LOOK_MS = 50 };
 struct leftover {
 	struct list link; // leftovers.all
 	char *local_root; // owned; "": a sandbox without roots
+	char *reference;  // owned; the sandbox's, or NULL
 	char record[RECORD_ID_SIZE];
 	bool is_lost; // the sandbox was, and nobody has reached for it since
-	bool is_here; // a later end in the same workspace has brought it: its record is open yet
+	bool is_here; // a later end in the same place has brought it: its record is open yet
 	struct error err;
 };
 
@@ -34,6 +35,7 @@ static void leftover_destroy(struct leftover *leftover)
 {
 	list_remove(&leftover->link);
 	free(leftover->local_root);
+	free(leftover->reference);
 	free(leftover);
 }
 
@@ -46,11 +48,13 @@ static void describe(struct leftover *leftover, const struct error *err)
 
 /* ---- how sandboxes came to their ends ---- */
 
-/* A later end in the same workspace brings what the one before has left, or fails itself. */
-static void supersede(struct leftovers *leftovers, const char *local_root, bool is_here)
+/* A later end of the workspace in the same place brings what the one before left, or fails too. */
+static void supersede(
+	struct leftovers *leftovers, const char *local_root, const char *reference, bool is_here)
 {
 	LIST_FOR_EACH(leftover, &leftovers->all, struct leftover, link) {
-		if (strcmp(leftover->local_root, local_root) != 0) {
+		if (strcmp(leftover->local_root, local_root) != 0 ||
+			!sandbox_is_reference(leftover->reference, reference)) {
 			continue;
 		}
 		if (leftover->is_lost) {
@@ -61,15 +65,17 @@ static void supersede(struct leftovers *leftovers, const char *local_root, bool 
 	}
 }
 
-static struct leftover *note(
-	struct leftovers *leftovers, const char *local_root, const struct error *err)
+static struct leftover *note(struct peer *peer, const char *local_root, const struct error *err)
 {
-	supersede(leftovers, local_root, !err);
+	struct leftovers *leftovers = peer->relay->leftovers;
+	const char *reference = sandbox_reference(agent_sandbox(peer->agent));
+	supersede(leftovers, local_root, reference, !err);
 	if (!err) {
 		return NULL;
 	}
 	struct leftover *leftover = mem_alloc_zero(sizeof(*leftover));
 	leftover->local_root = mem_strdup(local_root);
+	leftover->reference = mem_strdup_or_null(reference);
 	describe(leftover, err);
 	list_append(&leftovers->all, &leftover->link);
 	return leftover;
@@ -77,11 +83,10 @@ static struct leftover *note(
 
 void leftovers_note(struct peer *peer, const struct error *err)
 {
-	struct leftovers *leftovers = peer->relay->leftovers;
 	struct kept kept;
 	size_t count = 0;
 	while (keeper_at(peer->keeper, count, &kept)) {
-		struct leftover *leftover = note(leftovers, kept.local_root, err);
+		struct leftover *leftover = note(peer, kept.local_root, err);
 		if (leftover) {
 			memcpy(leftover->record, kept.id, sizeof(leftover->record));
 			leftover->is_lost = !agent_can_restart(peer->agent);
@@ -89,7 +94,7 @@ void leftovers_note(struct peer *peer, const struct error *err)
 		count++;
 	}
 	if (count == 0) {
-		note(leftovers, "", err);
+		note(peer, "", err);
 	}
 }
 

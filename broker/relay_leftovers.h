@@ -31,7 +31,7 @@ void leftovers_hurry(struct leftovers *leftovers);
 void leftovers_give_up(struct leftovers *leftovers);
 
 /*
- * Why the end of a sandbox failed, where no later one in the same workspace has succeeded: the
+ * Why the end of a sandbox failed, where no later one in the same place has succeeded: the
  * first such; NULL where there is none.
  */
 const struct error *leftovers_error(const struct leftovers *leftovers);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -95,7 +94,7 @@ static void put_folder(const struct root_job *job, const char *name, char folder
 	hash = hash_text(hash, user);
 	hash = hash_text(hash, job->roots->profile);
 	hash = hash_text(hash, job->real);
-	hash = hash_text(hash, job->roots->token);
+	hash = hash_text(hash, job->roots->token ? job->roots->token : "");
 	snprintf(folder, FOLDER_SIZE, "%s-%016" PRIx64, name, hash);
 }
 
@@ -129,7 +128,10 @@ static const char *read_answer(struct span text, const char *what, struct error 
 	if (is_whole && strcmp(words[0], what) == 0) {
 		return words[1];
 	}
-	if (is_whole) {
+	if (is_whole && strcmp(words[0], "gone") == 0) {
+		error_set_reason(err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
+			"%s is not there any more", words[1]);
+	} else if (is_whole) {
 		error_set(err, ERROR_SYSTEM, "%s", words[1]);
 	} else {
 		error_set(err, ERROR_UNAVAILABLE, "the sandbox gave no whole answer");
@@ -183,7 +185,12 @@ static void on_script_end(
 			job->local ? "a directory for" : "removing what is in",
 			job->local ? job->local : job->roots->base);
 	}
-	job_finish(job, answer ? NULL : &failure);
+	if (!answer && !job->local) { // so that a link that is lost is known to be before
+		sandbox_raise_later(job->roots->sandbox, job->done, job->data, &failure);
+		job_free(job);
+	} else {
+		job_finish(job, answer ? NULL : &failure);
+	}
 }
 
 /* ---- the scripts ---- */
@@ -216,8 +223,8 @@ static void on_named(struct pool_job *pool_job)
 	}
 	put_name(name, job->real);
 	put_folder(job, name, folder);
-	const char *const argv[] = {
-		"sh", "-c", add_script, "acp-broker-root", job->roots->base, folder, name, NULL};
+	const char *const argv[] = {"sh", "-c", add_script, "acp-broker-root", job->roots->base,
+		folder, name, job->roots->is_there ? "there" : "any", NULL};
 	start_script(job, argv, ADD_MS);
 }
 
@@ -291,15 +298,10 @@ void ssh_roots_init(struct ssh_roots *roots, const struct ssh_roots_config *conf
 		.pool = config->pool,
 		.base = place_base(config->setting, config->home),
 		.profile = mem_strdup(config->profile),
-		.state_folder = mem_strdup_or_null(config->state_folder)};
+		.state_folder = mem_strdup_or_null(config->state_folder),
+		.token = mem_strdup_or_null(config->token),
+		.is_there = config->is_there};
 	list_init(&roots->jobs);
-	if (config->is_transient) {
-		uint64_t words[2] = {(uint64_t)getpid(), (uint64_t)clock_now_ms()};
-		ssize_t ignored = getrandom(words, sizeof(words), 0);
-		(void)ignored; // then it is no secret, but still a name of its own
-		snprintf(roots->token, sizeof(roots->token), "%016" PRIx64 "%016" PRIx64, words[0],
-			words[1]);
-	}
 }
 
 void ssh_roots_finish(struct ssh_roots *roots)
@@ -323,4 +325,5 @@ void ssh_roots_finish(struct ssh_roots *roots)
 	free(roots->base);
 	free(roots->profile);
 	free(roots->state_folder);
+	free(roots->token);
 }

@@ -9,7 +9,7 @@
  * The folders of the workspaces in a sandbox on another machine:
  * BASE/workspaces/NAME-HASH/NAME. NAME is made of the local directory's, HASH of this machine
  * (machine_id_read), the user, the profile and the local directory's real path, and of a token
- * where the sandbox is not to be found again: so one directory is one folder, from wherever many
+ * where there is one: so one directory is one folder of each token, from wherever many
  * machines share an account there. Nothing of a local path is looked up there, and a local
  * directory need not exist.
  */
@@ -19,13 +19,15 @@ struct ssh_roots {
 	char *base;              // owned; absolute, there
 	char *profile;           // owned
 	char *state_folder;      // owned; NULL: there is none
-	char token[40];          // "" where the folders are to be found again
+	char *token;             // owned; NULL: the folders are found again without
+	bool is_there;           // no folder is made
 	struct list jobs;        // of struct root_job
 };
 
 /*
  * `setting` is the profile's runtime-root: "~" and what is not absolute is below `home`.
- * `is_transient`: folders of this run alone.
+ * `token`: whose folders they are, besides the profile's; or NULL. `is_there`: what was made before
+ * is wanted; ERROR_NOT_FOUND with reason SANDBOX_NOT_FOUND where it is gone.
  */
 struct ssh_roots_config {
 	struct sandbox *sandbox;
@@ -34,7 +36,8 @@ struct ssh_roots_config {
 	const char *home;
 	const char *profile;
 	const char *state_folder; // or NULL
-	bool is_transient;
+	const char *token;
+	bool is_there;
 };
 void ssh_roots_init(struct ssh_roots *roots, const struct ssh_roots_config *config);
 void ssh_roots_finish(struct ssh_roots *roots); // frees the sandbox's list of roots, too

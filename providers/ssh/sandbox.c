@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/ssh/sandbox.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "providers/ssh/files.h"
 #include "providers/ssh/roots.h"
 #include "providers/suspension.h"
@@ -19,6 +23,8 @@ struct ssh_sandbox {
 	struct ssh_sandbox_settings settings;
 	char *runtime_root; // owned
 	char *profile;      // owned
+	char *reference;    // owned; the token of its folders; NULL: there is none
+	bool is_wanted;     // the very one of that token
 	const struct sandbox_listener *listener;
 	void *data;
 
@@ -83,7 +89,8 @@ static void on_host_ready(void *data)
 					     .home = facts->home,
 					     .profile = self->profile,
 					     .state_folder = self->context->state_folder,
-					     .is_transient = self->settings.is_transient,
+					     .token = self->reference,
+					     .is_there = self->is_wanted,
 				     });
 	self->is_up = true;
 	sandbox->was_ready = true;
@@ -199,7 +206,12 @@ static struct file_op *resolve_path(
 
 static void destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
 {
-	ssh_roots_remove(&from_sandbox(sandbox)->roots, done, data);
+	struct ssh_sandbox *self = from_sandbox(sandbox);
+	char *token = self->settings.token;
+	if (token && strcmp(token, self->reference) == 0) {
+		*token = '\0'; // what removes them may go on when the link is lost
+	}
+	ssh_roots_remove(&self->roots, done, data);
 }
 
 static void close_sandbox(struct sandbox *sandbox)
@@ -217,6 +229,7 @@ static void close_sandbox(struct sandbox *sandbox)
 	}
 	free(self->runtime_root);
 	free(self->profile);
+	free(self->reference);
 	free(self);
 }
 
@@ -247,6 +260,25 @@ static bool begin(struct ssh_sandbox *self, const struct settings *keys, struct 
 	return self->resolving != NULL;
 }
 
+static void fill_token(char *token)
+{
+	uint64_t words[2] = {(uint64_t)getpid(), (uint64_t)clock_now_ms()};
+	ssize_t ignored = getrandom(words, sizeof(words), 0);
+	(void)ignored; // then it is no secret, but still a name of its own
+	snprintf(token, SSH_FOLDERS_TOKEN_SIZE, "%016" PRIx64 "%016" PRIx64, words[0], words[1]);
+}
+
+static void choose_folders(struct ssh_sandbox *self, const char *reference)
+{
+	char *token = self->settings.token;
+	if (!reference && token && !*token) {
+		fill_token(token);
+	}
+	self->is_wanted = reference != NULL;
+	self->reference = mem_strdup_or_null(reference ? reference : token);
+	self->sandbox.reference = self->reference;
+}
+
 struct sandbox *ssh_sandbox_open(const struct provider_context *context,
 	const struct sandbox_request *request, const struct ssh_sandbox_settings *settings,
 	struct ssh_target *target, const struct sandbox_listener *listener, void *data,
@@ -260,6 +292,7 @@ struct sandbox *ssh_sandbox_open(const struct provider_context *context,
 	self->settings.runtime_root = NULL;
 	self->runtime_root = mem_strdup(settings->runtime_root);
 	self->profile = mem_strdup(request->profile);
+	choose_folders(self, request->reference);
 	self->listener = listener;
 	self->data = data;
 	if (!begin(self, request->settings, target, err)) {

@@ -8,7 +8,6 @@
 /* What a profile says besides where and how to connect. */
 struct ssh_sandbox_settings {
 	const char *runtime_root; // borrowed until ssh_sandbox_open returns
-	bool is_transient;        // its folders are of this run alone
 	long long grace_ms;
 	long long channel_timeout_ms;
 	long long login_timeout_ms;
@@ -23,12 +22,20 @@ struct ssh_sandbox_settings {
 	void *admission_data;
 	bool stderr_apart;   // the stderr of processes comes over channels of its own
 	size_t max_channels; // of a connection; 0: as many as the server opens
+	/*
+	 * SSH_FOLDERS_TOKEN_SIZE bytes, borrowed: where the folders are of this run alone, whose
+	 * they are. The first sandbox fills it in, so that a later one finds them; once they are
+	 * being removed it is "" again. NULL: they are found by the profile.
+	 */
+	char *token;
 };
+
+enum { SSH_FOLDERS_TOKEN_SIZE = 33 };
 
 /*
  * A sandbox on a host that a client reaches, from resolving its name on. Whoever finds the
  * host in another way than by the profile's keys gives a resolved target, which is taken over;
- * NULL: by the keys of the request.
+ * NULL: by the keys of the request. The request's reference is a token that was filled in before.
  */
 struct sandbox *ssh_sandbox_open(const struct provider_context *context,
 	const struct sandbox_request *request, const struct ssh_sandbox_settings *settings,

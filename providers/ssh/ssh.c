@@ -16,6 +16,7 @@ struct ssh_provider {
 	struct provider_impl impl; // with the keys of both tables
 	const struct provider_context *context;
 	struct setting_key *keys; // owned
+	char token[SSH_FOLDERS_TOKEN_SIZE];
 };
 
 enum { KEY_RUNTIME_ROOT, KEY_LINK_GRACE, KEY_CHANNEL_TIMEOUT, KEY_LOGIN_TIMEOUT, KEY_CONNECTIONS };
@@ -60,12 +61,12 @@ static bool is_transient(const struct settings *settings)
 static struct sandbox *prepare(struct provider *provider, const struct sandbox_request *request,
 	const struct sandbox_listener *listener, void *data, struct error *err)
 {
-	const struct ssh_provider *self = CONTAINER_OF(provider, struct ssh_provider, provider);
+	struct ssh_provider *self = CONTAINER_OF(provider, struct ssh_provider, provider);
 	const struct settings *settings = request->settings;
 	const char *runtime_root = settings_get(settings, "runtime-root");
 	struct ssh_sandbox_settings ours = {
 		.runtime_root = runtime_root ? runtime_root : own_keys[KEY_RUNTIME_ROOT].fallback,
-		.is_transient = is_transient(settings),
+		.token = is_transient(settings) ? self->token : NULL,
 		.grace_ms = settings_number(settings, &own_keys[KEY_LINK_GRACE]),
 		.channel_timeout_ms = settings_number(settings, &own_keys[KEY_CHANNEL_TIMEOUT]),
 		.login_timeout_ms = settings_number(settings, &own_keys[KEY_LOGIN_TIMEOUT]),

@@ -22,6 +22,7 @@ PROFILES = {
             'channel-timeout': '20s', 'start-timeout': '30s'},
 }
 PROFILES['ssh-rsync'] = {**PROFILES['ssh'], 'transport': 'rsync'}
+PROFILES['ssh-transient'] = {**PROFILES['ssh'], 'persistence': 'transient'}
 
 
 class Room(Case):
@@ -169,5 +170,7 @@ class Room(Case):
         roots = [self.work, self.state] + ([self.sshd.home] if self.sshd else [])
         litter = [str(path) for root in roots for pattern in ('.acp-broker-*', '*.new')
                   for path in root.rglob(pattern)]
+        if self.provider == 'ssh-transient':
+            litter += map(str, self.sshd.home.glob('.local/share/acp-broker/workspaces/*'))
         self.assertEqual(litter, [])
         self.assertEqual(list(self.work.rglob('*.acp-conflict')), [])

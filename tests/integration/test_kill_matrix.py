@@ -31,6 +31,10 @@ BY_RSYNC = {
              'rsync.pushed', 'rsync.settled'),
     'end': ('rsync.pulling', 'rsync.pulled'),
 }
+TRANSIENT = {
+    'turn': ('collect.answered', 'slot.exchanged', 'deliver.done'),
+    'end': ('collect.answered', 'keeper.done', 'keeper.ending', 'keeper.looked', 'keeper.ended'),
+}
 VICTIMS = ('broker', 'guard', 'agent', 'child')
 
 
@@ -48,6 +52,8 @@ def matrix():
                       + cells(SYNCED, 'end', ('broker', 'guard', 'sshd'))))
         table.append(('ssh-rsync', cells(BY_RSYNC, 'turn', ('broker', 'guard', 'child', 'sshd'))
                       + cells(BY_RSYNC, 'end', ('broker', 'guard', 'sshd'))))
+        table.append(('ssh-transient', cells(TRANSIENT, 'turn', ('broker', 'guard', 'sshd'))
+                      + cells(TRANSIENT, 'end', ('broker', 'guard', 'sshd'))))
     return table
 
 

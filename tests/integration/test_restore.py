@@ -308,16 +308,14 @@ class RestoreOverSsh(SshCase):
         self.assertEqual(sum(b'initialize' in line for line in self.journal('<')), 2)
         self.ended()
 
-    def test_a_folder_that_is_not_found_again_is_named(self):
+    def test_a_transient_folder_is_found_again_by_its_broker(self):
         self.begin(persistence='transient')
         self.lose()
         self.go_on()
-        self.assertNotEqual(self.runtime(self.client, self.session), self.there)
-        told = [m.params['update'].get('title', '') for m in self.client.received
-                if m.method == 'session/update']
-        self.assertTrue(any(str(self.there) in title for title in told), told)
-        self.assertEqual((self.there / 'late.txt').read_text(), 'late\n')
+        self.assertEqual((self.work / 'late.txt').read_text(), 'late\n')
+        self.assertEqual(self.runtime(self.client, self.session), self.there)
         self.ended()
+        self.assertFalse(self.there.parent.exists())
 
     def test_a_host_that_is_not_there_is_said_and_tried_again(self):
         self.begin()

@@ -7,11 +7,13 @@ what is there is here when it has ended; where the host is out of reach, the nex
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 
 import processes
 
-from case import PATIENCE, SANITIZED, main
+from case import BROKER, PATIENCE, SANITIZED, main
 from ssh_scene import Scene
 from together import Together
 
@@ -24,10 +26,12 @@ REACHING = 'reaching for it once more'
 
 class Lost(Scene):
     transport = 'git'
+    persistence = 'reuse'
 
     def begin(self, **keys):
         """In the folder there is an edit that no turn has brought here."""
-        self.keys = {**self.deadlines, 'transport': self.transport, **keys}
+        self.keys = {**self.deadlines, 'transport': self.transport,
+                     'persistence': self.persistence, **keys}
         self.client, self.session = self.opened(**self.keys)
         self.root = self.runtime(self.client, self.session)
         (self.root / 'late').write_text('late\n')
@@ -49,6 +53,12 @@ class Lost(Scene):
         records = [one for one in self.records() if one['runtimeRoot']]
         self.assertEqual({(one['state'], one['error']) for one in records}, {('stopped', None)})
         self.assertTrue(all(one['receipt']['runtimeTree'] for one in records), records)
+        self.check_kept()
+
+    def check_kept(self):
+        """A transient folder is gone once all of it is here, and its name with it."""
+        is_there = self.root.parent.exists()
+        self.assertEqual(is_there, self.persistence == 'reuse', self.client.stderr)
 
     def check_left(self, why):
         """It is said, nothing is lost, and the next start brings it."""
@@ -60,9 +70,12 @@ class Lost(Scene):
         self.assertEqual([record['state'] for record in self.records()], ['failed'])
         self.heal()
         self.client, _ = self.opened(**{**self.keys, 'prepare_timeout': LONG})
+        if self.persistence == 'transient':  # this session has a folder of its own
+            self.client.wait_log('is collected', END_SECONDS * PATIENCE)
         self.assertEqual((self.work / 'late').read_text(), 'late\n')
         self.client.close_stdin()
         self.end(0)
+        self.check_kept()
 
 
 class Reached(Lost):
@@ -81,6 +94,17 @@ class Reached(Lost):
         self.lose()
         self.check_collected()
 
+    def test_a_prompt_goes_on_in_the_same_folder(self):
+        self.begin()
+        self.lose()
+        self.client.prompt(self.session, 'say back')
+        self.assertEqual(self.runtime(self.client, self.session), self.root)
+        self.assertEqual((self.work / 'late').read_text(), 'late\n')
+        (self.root / 'later').write_text('later\n')
+        self.client.close_stdin()
+        self.check_collected()
+        self.assertEqual((self.work / 'later').read_text(), 'later\n')
+
 
 class ReachedByOpenssh(Reached):
     ssh_client = 'openssh'
@@ -92,6 +116,136 @@ class ReachedForRsync(Reached):
 
 class ReachedForRsyncByOpenssh(ReachedByOpenssh):
     transport = 'rsync'
+
+
+class ReachedOfTransient(Reached):
+    persistence = 'transient'
+
+    def test_while_it_is_removed(self):
+        self.begin()
+        self.shut('destroy')
+        self.client.close_stdin()
+        self.wait_reached('destroy')
+        self.open_gates()
+        self.lose()
+        self.check_collected()
+
+
+class ReachedOfTransientForRsync(ReachedOfTransient):
+    transport = 'rsync'
+
+
+class Killed(Lost):
+    """The broker, and whoever comes next finds the transient folder by the record."""
+
+    persistence = 'transient'
+
+    def setUp(self):
+        super().setUp()
+        self.other = self.dir / 'other'
+        self.other.mkdir()
+
+    def kill(self):
+        self.assertTrue(processes.wait_until(  # its records say whose they are
+            lambda: all(one['sessions'] for one in self.records()), PATIENCE), self.records())
+        os.kill(self.client.pid, signal.SIGKILL)
+        self.client.wait(END_SECONDS * PATIENCE)
+        self.assert_nothing_runs(self.left_seconds)
+
+    def sessions(self, *words, status=0):
+        done = subprocess.run([BROKER, *self.config(**self.keys)[:2], 'sessions', *words],
+                              cwd=self.dir, env=self.environment(), text=True, check=False,
+                              stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=END_SECONDS * PATIENCE)
+        self.assertEqual(done.returncode, status, (words, done.stdout, done.stderr))
+        return done.stdout + done.stderr
+
+    def start_elsewhere(self):
+        """The next broker of the configuration, in another workspace, until nothing is left."""
+        self.client = self.broker(options=self.config(**self.keys))
+        self.client.initialize()
+        self.client.new_session(self.other)
+        self.client.wait_log('is collected', END_SECONDS * PATIENCE)
+        self.client.close_stdin()
+
+    def test_the_next_start_collects_it(self):
+        self.begin()
+        self.kill()
+        self.start_elsewhere()
+        self.check_collected()
+
+    def test_the_next_start_in_the_same_workspace_collects_it_beside_its_own(self):
+        self.begin()
+        self.kill()
+        self.client, session = self.opened(**self.keys)
+        self.assertNotEqual(self.runtime(self.client, session), self.root)
+        self.client.wait_log('is collected', END_SECONDS * PATIENCE)
+        self.client.close_stdin()
+        self.check_collected()
+
+    def test_who_loads_the_session_has_another_and_it_is_collected_beside_it(self):
+        self.begin()
+        self.kill()
+        self.client = self.broker(options=self.config(**self.keys))
+        self.client.initialize()
+        self.client.call('session/load', {
+            'sessionId': self.session, 'cwd': str(self.work), 'mcpServers': []})
+        self.assertNotEqual(self.runtime(self.client, self.session), self.root)
+        self.client.wait_log(f'{self.root}, is collected in the background', PATIENCE)
+        self.client.wait_log('whose broker is gone, is collected', END_SECONDS * PATIENCE)
+        self.client.prompt(self.session, 'say back')
+        there = self.runtime(self.client, self.session)
+        self.assertEqual((there / 'late').read_text(), 'late\n')
+        self.client.close_stdin()
+        self.check_collected()
+
+    def test_sessions_collect_does(self):
+        self.begin()
+        self.kill()
+        self.assertIn('collected', self.sessions('collect'))
+        self.check_collected()
+
+    def check_collected(self):
+        if self.client.process.poll() is None:
+            super().check_collected()
+        else:
+            self.assertEqual((self.work / 'late').read_text(), 'late\n')
+            self.assertEqual([one['state'] for one in self.records()], ['stopped'])
+            self.check_kept()
+
+    def test_one_that_was_lost_before_and_went_on_is_collected_once(self):
+        """Two records are of the folder; the first one collected ends it, for the other as well."""
+        self.begin()
+        self.lose()
+        self.client.prompt(self.session, 'say back')
+        (self.root / 'later').write_text('later\n')
+        self.kill()
+        self.assertEqual(len(self.records()), 2)
+        self.sessions('collect')
+        self.assertEqual((self.work / 'later').read_text(), 'later\n')
+        self.assertEqual({one['state'] for one in self.records()}, {'stopped'})
+        self.check_kept()
+
+    def test_discard_removes_it(self):
+        self.begin()
+        self.kill()
+        self.sessions('discard', self.records()[0]['id'])
+        self.assertFalse((self.work / 'late').exists())
+        self.assertEqual(self.records(), [])
+        self.check_kept()
+
+    def test_one_that_is_gone_is_said_and_not_made_anew(self):
+        self.begin()
+        self.kill()
+        shutil.rmtree(self.root.parent)
+        said = self.sessions('collect', status=1)
+        self.assertIn(f'{self.root.parent} is not there any more, and what was changed in it', said)
+        record, = self.records()
+        self.assertEqual(record['state'], 'failed')
+        self.check_kept()
+        self.sessions('discard', record['id'])
+        self.assertEqual(self.records(), [])
+        self.check_kept()
 
 
 class Ends(Lost):
@@ -112,6 +266,25 @@ class Ends(Lost):
         self.proxy.refuses = True
         self.client.close_stdin()
         self.check_left('connecting to')
+
+    def test_a_host_that_refuses_while_it_is_removed(self):
+        self.begin(persistence='transient')
+        self.shut('destroy')
+        self.client.close_stdin()
+        self.wait_reached('destroy')
+        self.proxy.refuses = True
+        self.open_gates()
+        self.lose()
+        self.end(1)
+        said = self.client.stderr.splitlines()[-1]
+        self.assertIn('the next start tries again, or acp-broker sessions collect', said)
+        self.assertEqual((self.work / 'late').read_text(), 'late\n')
+        self.heal()
+        self.client, _ = self.opened(**self.keys)
+        self.client.wait_log('is collected', END_SECONDS * PATIENCE)
+        self.client.close_stdin()
+        self.end(0)
+        self.assertFalse(self.root.parent.exists())
 
     def test_a_host_that_is_silent_is_given_up_in_time(self):
         self.begin(connect_timeout=LONG, auth_timeout=LONG, prepare_timeout='5s')
@@ -144,14 +317,19 @@ class Ends(Lost):
         self.check_left('there is no connection to box')
 
 
+class EndsOfTransient(Ends):
+    persistence = 'transient'
+
+
 class EndsByOpenssh(Ends):
     ssh_client = 'openssh'
 
 
 def load_tests(loader, _tests, _pattern):
-    classes = [Reached, ReachedForRsync, Ends]
+    classes = [Reached, ReachedForRsync, ReachedOfTransient, Killed, Ends, EndsOfTransient]
     if not SANITIZED:
-        classes += [ReachedByOpenssh, ReachedForRsyncByOpenssh, EndsByOpenssh]
+        classes += [ReachedByOpenssh, ReachedForRsyncByOpenssh, ReachedOfTransientForRsync,
+                    EndsByOpenssh]
     return Together(AT_ONCE, (test for one in classes
                               for test in loader.loadTestsFromTestCase(one)))
 

@@ -232,9 +232,6 @@ class Trouble(Scene):
         if is_there:
             self.open_gates()
         status = self.client.wait(END_SECONDS * PATIENCE)
-        if self.moment == 'destroying':  # a folder that is not found again
-            self.assertEqual(status, 1, self.client.stderr)
-            return
         is_left = not is_there and self.moment not in BEFORE_ANY_RECORD
         self.assertEqual(status, 1 if is_left else 0, self.client.stderr)
         if late and is_there:

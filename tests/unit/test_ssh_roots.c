@@ -6,14 +6,14 @@
 /* Folders below a base, made and removed by scripts that run here. */
 static struct ssh_roots roots;
 
-static void open_roots(struct fixture *fixture, const char *setting, bool is_transient)
+static void open_roots(struct fixture *fixture, const char *setting, const char *token)
 {
 	ssh_roots_init(&roots, &(struct ssh_roots_config){.sandbox = fixture->sandbox,
 				       .pool = fixture->context.pool,
 				       .setting = setting,
 				       .home = fixture->root,
 				       .profile = "p",
-				       .is_transient = is_transient});
+				       .token = token});
 }
 
 /* Adds it, and returns the last root's name there. */
@@ -40,7 +40,7 @@ static void test_a_directory_has_one_folder_with_its_name(void **state)
 {
 	struct fixture *fixture = *state;
 	struct stat status;
-	open_roots(fixture, "~/a b/c", false);
+	open_roots(fixture, "~/a b/c", NULL);
 	char *first = mem_strdup(add(fixture, "/nowhere/at all/my-project"));
 	char begin[200];
 	snprintf(begin, sizeof(begin), "%s/a b/c/workspaces/my-project-", fixture->root);
@@ -55,7 +55,7 @@ static void test_a_directory_has_one_folder_with_its_name(void **state)
 	const char *second = add(fixture, "/elsewhere/my-project");
 	assert_string_not_equal(first, second);
 	ssh_roots_finish(&roots);
-	open_roots(fixture, "a b/c", false); // another run, and another spelling of the base
+	open_roots(fixture, "a b/c", NULL); // another run, and another spelling of the base
 	assert_string_equal(add(fixture, "/nowhere/at all/my-project"), first);
 	ssh_roots_finish(&roots);
 	free(first);
@@ -68,7 +68,7 @@ static void test_two_names_of_a_directory_are_one_folder(void **state)
 	assert_int_equal(mkdir(below(fixture, "real"), 0755), 0);
 	snprintf(link, sizeof(link), "%s/link", fixture->root);
 	assert_int_equal(symlink("real", link), 0);
-	open_roots(fixture, "base", false);
+	open_roots(fixture, "base", NULL);
 	char *first = mem_strdup(add(fixture, below(fixture, "real")));
 	assert_string_equal(add(fixture, link), first);
 	assert_int_equal(fixture->sandbox->root_count, 2);
@@ -81,7 +81,7 @@ static void test_names_there_are_plain(void **state)
 	struct fixture *fixture = *state;
 	static const char *const names[] = {
 		"/x/-rf", "/x/..a", "/", "/x/new\nline", "/x/\xff '\"$"};
-	open_roots(fixture, "base", false);
+	open_roots(fixture, "base", NULL);
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		const char *name = strrchr(add(fixture, names[i]), '/') + 1;
 		assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyz_.-"), strlen(name));
@@ -90,15 +90,43 @@ static void test_names_there_are_plain(void **state)
 	ssh_roots_finish(&roots);
 }
 
-static void test_runs_of_their_own_share_no_folder(void **state)
+static void test_what_has_a_token_shares_no_folder(void **state)
 {
 	struct fixture *fixture = *state;
-	open_roots(fixture, "base", true);
+	open_roots(fixture, "base", "one");
 	char *first = mem_strdup(add(fixture, "/x/project"));
 	assert_string_equal(add(fixture, "/x/project"), first);
 	ssh_roots_finish(&roots);
-	open_roots(fixture, "base", true);
+	open_roots(fixture, "base", "two");
 	assert_string_not_equal(add(fixture, "/x/project"), first);
+	ssh_roots_finish(&roots);
+	open_roots(fixture, "base", "one"); // a later run, which was told of it
+	assert_string_equal(add(fixture, "/x/project"), first);
+	ssh_roots_finish(&roots);
+	free(first);
+}
+
+static void test_what_is_to_be_there_is_not_made(void **state)
+{
+	struct fixture *fixture = *state;
+	open_roots(fixture, "base", "one");
+	char *first = mem_strdup(add(fixture, "/x/project"));
+	ssh_roots_finish(&roots);
+	open_roots(fixture, "base", "one");
+	roots.is_there = true;
+	assert_string_equal(add(fixture, "/x/project"), first);
+	remove_all(fixture);
+	ssh_roots_finish(&roots);
+	open_roots(fixture, "base", "one");
+	roots.is_there = true;
+	fixture->is_done = false;
+	ssh_roots_add(&roots, "/x/project", on_done, fixture);
+	run_until(fixture, &fixture->is_done);
+	assert_false(fixture->is_ok);
+	assert_int_equal(fixture->err.code, ERROR_NOT_FOUND);
+	assert_string_equal(fixture->err.reason, "SANDBOX_NOT_FOUND");
+	assert_non_null(strstr(fixture->err.text, "is not there any more"));
+	assert_int_equal(access(first, F_OK), -1);
 	ssh_roots_finish(&roots);
 	free(first);
 }
@@ -107,10 +135,10 @@ static void test_removing_takes_only_what_is_ours(void **state)
 {
 	struct fixture *fixture = *state;
 	char command[600];
-	open_roots(fixture, "base", false);
+	open_roots(fixture, "base", NULL);
 	char *theirs = mem_strdup(add(fixture, "/x/theirs"));
 	ssh_roots_finish(&roots);
-	open_roots(fixture, "base", false);
+	open_roots(fixture, "base", NULL);
 	char *ours = mem_strdup(add(fixture, "/x/ours"));
 	snprintf(command, sizeof(command),
 		"mkdir -p '%s/cache' '%s/outside' && : >'%s/cache/file' && : >'%s/outside/file' && "
@@ -135,7 +163,7 @@ static void test_a_base_that_cannot_be_made_is_an_error(void **state)
 	FILE *file = fopen(below(fixture, "file"), "w");
 	assert_non_null(file);
 	fclose(file);
-	open_roots(fixture, "~/file/base", false);
+	open_roots(fixture, "~/file/base", NULL);
 	fixture->is_done = false;
 	ssh_roots_add(&roots, "/x/project", on_done, fixture);
 	run_until(fixture, &fixture->is_done);
@@ -148,7 +176,7 @@ static void test_a_base_that_cannot_be_made_is_an_error(void **state)
 static void test_finishing_silences_what_is_under_way(void **state)
 {
 	struct fixture *fixture = *state;
-	open_roots(fixture, "base", false);
+	open_roots(fixture, "base", NULL);
 	fixture->is_done = false;
 	ssh_roots_add(&roots, "/x/one", on_done, fixture);
 	ev_run(loop, EVRUN_NOWAIT);
@@ -167,7 +195,8 @@ static int run(void)
 		cmocka_unit_test(test_a_directory_has_one_folder_with_its_name),
 		cmocka_unit_test(test_two_names_of_a_directory_are_one_folder),
 		cmocka_unit_test(test_names_there_are_plain),
-		cmocka_unit_test(test_runs_of_their_own_share_no_folder),
+		cmocka_unit_test(test_what_has_a_token_shares_no_folder),
+		cmocka_unit_test(test_what_is_to_be_there_is_not_made),
 		cmocka_unit_test(test_removing_takes_only_what_is_ours),
 		cmocka_unit_test(test_a_base_that_cannot_be_made_is_an_error),
 		cmocka_unit_test(test_finishing_silences_what_is_under_way),
