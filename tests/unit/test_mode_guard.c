@@ -52,8 +52,8 @@ static void test_an_agent_that_dies_meanwhile_fails_the_prompt_that_waits(void *
 {
 	struct fixture *fixture = *state;
 	hold_prompt(fixture);
-	editor_says(fixture, "'id':5,'method':'_x','params':{'sessionId':'s'}");
-	agent_hears(fixture, 0, "'id':4,'method':'_x','params':{'sessionId':'s'}");
+	editor_says(fixture, "'id':5,'method':'_x','params':{}");
+	agent_hears(fixture, 0, "'id':4,'method':'_x','params':{}");
 	agent_dies(fixture, 0);
 	editor_hears_failure(fixture, "4", "AGENT_EXITED", "relay", "");
 	editor_hears_failure(fixture, "5", "AGENT_EXITED", "relay", "");
