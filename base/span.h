@@ -29,6 +29,12 @@ static inline bool span_is(struct span a, const char *text)
 	return span_equals(a, span_of(text));
 }
 
+static inline bool span_ends_with(struct span a, struct span suffix)
+{
+	return a.len >= suffix.len && (suffix.len == 0 || memcmp(a.data + a.len - suffix.len,
+								  suffix.data, suffix.len) == 0);
+}
+
 static inline bool span_starts_with(struct span a, struct span prefix)
 {
 	return a.len >= prefix.len &&

@@ -331,7 +331,7 @@ static bool finish_snapshot(
 	if (id_equal(&listing->items[0].id, &none)) {
 		listing->items[0].id = store_empty_tree;
 	}
-	if (cache && !cache_is_current(listing, &view->cache.listing) &&
+	if (cache && !view->request.folders && !cache_is_current(listing, &view->cache.listing) &&
 		!stat_cache_write(store, cache, listing, err)) {
 		return false;
 	}

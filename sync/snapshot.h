@@ -41,11 +41,18 @@ struct snapshot_request {
 	 * without one: its further excludes count, not its index.
 	 */
 	const char *rules_of;
-	const git_oid *base;                         // a tree; NULL: none
+	const git_oid *base; // a tree; NULL: none
+	/*
+	 * NULL, or paths of folders, sorted, "" the root, each with those that lead to it: all
+	 * others are known to be as in the base, and are not looked into.
+	 */
+	const char *const *folders;
+	size_t folder_count;
 	const char *const *include, *const *exclude; // NULL-terminated pathspecs; may be NULL
 	struct snapshot_limits limits;
 	const char *home;  // where the user's global excludes are looked for; may be NULL
 	const char *cache; // a name for the stat cache, one a root; NULL: none is kept
+	                   // (of some folders alone, it is read, and stays as it is)
 	const atomic_bool *is_cancelled; // may be NULL; set: ERROR_UNAVAILABLE soon
 	int64_t clock_offset_s;          // added to the time of day; 0 but in tests
 };

@@ -50,9 +50,11 @@ void transport_note_add(char note[TRANSPORT_NOTE_MAX], const char *text)
 	}
 }
 
-bool transport_takes_snapshots(const struct transport *transport)
+void transport_hold(struct transport *transport, bool holds)
 {
-	return transport->impl->takes_snapshots && transport->impl->takes_snapshots(transport);
+	if (transport->impl->hold) {
+		transport->impl->hold(transport, holds);
+	}
 }
 
 bool transport_follows(const struct transport *transport)

@@ -91,11 +91,12 @@ struct transport_impl {
 		transport_deliver_done *done, void *data);
 	void (*destroy)(struct transport *transport);
 	/*
-	 * Optional, NULL: no. Whether a collect takes snapshots by itself: nobody else may look
-	 * through a directory meanwhile, for the ignore rules that a store has been told are
-	 * those of one directory (sync/ignore.h).
+	 * Optional, for one that takes snapshots by itself: nobody else may look through a
+	 * directory meanwhile, for the ignore rules that a store has been told are those of one
+	 * directory (sync/ignore.h). While `holds`, a collect does what it can without them, and
+	 * waits. Raises nothing before it returns.
 	 */
-	bool (*takes_snapshots)(const struct transport *transport);
+	void (*hold)(struct transport *transport, bool holds);
 	/*
 	 * Optional, NULL: no. Whether a delivery may have something to do also where no file
 	 * differs: more than the files follows.
@@ -116,7 +117,7 @@ void transport_collect(
 void transport_deliver(struct transport *transport, const git_oid *from, const git_oid *to,
 	transport_deliver_done *done, void *data);
 
-bool transport_takes_snapshots(const struct transport *transport);
+void transport_hold(struct transport *transport, bool holds);
 bool transport_follows(const struct transport *transport);
 
 /* Ends what runs, in the sandbox too, and raises nothing more. NULL is fine. */

@@ -84,10 +84,9 @@ static void auto_destroy(struct transport *transport)
 	free(any);
 }
 
-static bool auto_takes_snapshots(const struct transport *transport)
+static void auto_hold(struct transport *transport, bool holds)
 {
-	const struct auto_transport *any = auto_from(transport);
-	return transport_takes_snapshots(any->chosen ? any->chosen : any->candidates[0]);
+	transport_hold(in_use(transport), holds);
 }
 
 static bool auto_follows(const struct transport *transport)
@@ -107,7 +106,7 @@ static const struct transport_impl auto_impl = {
 	.collect = auto_collect,
 	.deliver = auto_deliver,
 	.destroy = auto_destroy,
-	.takes_snapshots = auto_takes_snapshots,
+	.hold = auto_hold,
 	.follows = auto_follows,
 	.name_now = auto_name,
 };

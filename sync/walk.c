@@ -203,19 +203,39 @@ static bool add_file(
 	return count_file(walk, &status, err);
 }
 
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Whether the folder is one of those that are looked into. */
+static bool is_asked_for(const struct scan *scan)
+{
+	const struct members *members = scan->walk->members;
+	const struct snapshot_request *request = members->request;
+	const char *path = members_path(members, &scan->at);
+	return !request->folders || bsearch(&path, request->folders, request->folder_count,
+					    sizeof(*request->folders), compare_paths);
+}
+
 static void add_folder(
 	struct scan *scan, struct span name, const struct listed *cached, const git_oid *base_id)
 {
 	static const git_oid none;
 	struct walk *walk = scan->walk;
-	if (!members_has_folder(walk->members, &scan->at)) {
+	bool is_based = memcmp(base_id, &none, sizeof(none)) != 0;
+	bool is_left = !is_asked_for(scan);
+	if (is_left ? !is_based : !members_has_folder(walk->members, &scan->at)) {
 		return;
 	}
 	uint32_t index = listing_add(walk->listing, scan->folder, name, LISTED_FOLDER);
 	struct listed *listed = &walk->listing->items[index];
 	listed->id = *base_id;
-	if (memcmp(base_id, &none, sizeof(none)) != 0) {
+	if (is_based) {
 		listed->flags |= LISTED_BASED;
+	}
+	if (is_left) {
+		listed->flags |= LISTED_KNOWN | LISTED_FIXED;
 	}
 	if (cached) {
 		listed->cached = (uint32_t)(cached - walk->cache->listing.items);

@@ -42,11 +42,10 @@ struct workspace {
 	bool step_is_ok;
 	struct error step_err;
 	atomic_bool is_cancelled;
-	bool is_collecting;  // the transport is, or is preparing, while a step looks at the local
-	                     // directory
-	bool waits_for_look; // it has to, before it collects
-	bool is_closed;      // destroyed, but for the job
-	bool is_hurried;     // another broker's lock is not waited for
+	bool is_collecting; // the transport is, or is preparing, while a step looks at the local
+	                    // directory
+	bool is_closed;     // destroyed, but for the job
+	bool is_hurried;    // another broker's lock is not waited for
 	struct error collect_err; // ERROR_NONE: it has not failed
 	struct error look_err;    // likewise
 	struct round round;

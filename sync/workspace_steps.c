@@ -216,12 +216,6 @@ static void on_collected(
 	join(workspace);
 }
 
-static void collect_now(struct workspace *workspace)
-{
-	workspace->waits_for_look = false;
-	transport_collect(workspace->transport, &workspace->round.base, on_collected, workspace);
-}
-
 static void on_prepared(void *data, const struct error *err)
 {
 	struct workspace *workspace = data;
@@ -230,20 +224,14 @@ static void on_prepared(void *data, const struct error *err)
 		return;
 	}
 	workspace->is_prepared = true;
-	workspace->waits_for_look =
-		workspace->step && transport_takes_snapshots(workspace->transport);
-	if (!workspace->waits_for_look) {
-		collect_now(workspace);
-	}
+	transport_hold(workspace->transport, workspace->step != NULL);
+	transport_collect(workspace->transport, &workspace->round.base, on_collected, workspace);
 }
 
 static void on_looked(struct workspace *workspace)
 {
-	if (workspace->waits_for_look) {
-		collect_now(workspace);
-	} else {
-		join(workspace);
-	}
+	transport_hold(workspace->transport, false);
+	join(workspace);
 }
 
 /*

@@ -4,11 +4,12 @@
 
 #include "base/point.h"
 #include "base/words.h"
+#include "sync/id.h"
 #include "sync/rsync/rsync.h"
 #include "sync/snapshot.h"
 
 /* The ignore rules may change with what was pulled, and files may come and go meanwhile. */
-enum { PULLS_MAX = 4, STATUS_VANISHED = 24 };
+enum { PULLS_MAX = 4 };
 
 static void collect_end(struct rsync_transport *rsync, const struct error *err)
 {
@@ -18,23 +19,41 @@ static void collect_end(struct rsync_transport *rsync, const struct error *err)
 
 /* ---- the snapshot ---- */
 
-static bool take_snapshot(struct rsync_transport *rsync, struct error *err)
+/*
+ * Where the mirror was the base before, and nothing, or not everything, was pulled, the rest of it
+ * is the base still.
+ */
+static bool take_tree(struct rsync_transport *rsync, struct snapshot *out, struct error *err)
 {
 	const struct transport_request *request = &rsync->request;
-	struct transport_collected *result = &rsync->collecting.result;
-	struct snapshot snapshot;
+	const struct rsync_looking *looking = &rsync->looking;
+	const git_oid *base = &rsync->collecting.base;
+	bool is_near = !rsync->collecting.has_pulled_all && id_equal(&looking->kept_of, base);
 	char cache[64];
+	if (is_near && looking->reach.count == 0) {
+		*out = (struct snapshot){.tree = *base};
+		return true;
+	}
 	snprintf(cache, sizeof(cache), "rsync-%s", rsync->name);
 	struct snapshot_request take = {.root = rsync->mirror.path,
 		.rules_of = request->local_root,
-		.base = &rsync->collecting.base,
+		.base = base,
+		.folders = is_near ? (const char *const *)looking->reach.folders : NULL,
+		.folder_count = looking->reach.count,
 		.include = request->include,
 		.exclude = request->exclude,
 		.limits = {.bytes_max = request->bytes_max},
 		.home = request->home,
 		.cache = cache,
 		.is_cancelled = &rsync->is_cancelled};
-	if (!snapshot_take(&rsync->store, &take, &snapshot, err)) {
+	return snapshot_take(&rsync->store, &take, out, err);
+}
+
+static bool take_snapshot(struct rsync_transport *rsync, struct error *err)
+{
+	struct transport_collected *result = &rsync->collecting.result;
+	struct snapshot snapshot;
+	if (!take_tree(rsync, &snapshot, err)) {
 		return false;
 	}
 	result->tree = snapshot.tree;
@@ -57,6 +76,7 @@ static bool take_snapshot(struct rsync_transport *rsync, struct error *err)
 /* ---- pulling ---- */
 
 static void pull(struct rsync_transport *rsync);
+static void pulled_near(struct rsync_transport *rsync);
 
 /* Under rules that came with the pull something else travels: once more. */
 static bool work_pulled(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
@@ -105,7 +125,9 @@ static void leave_out(struct rsync_transport *rsync)
 static void look_at_pulled(struct rsync_transport *rsync)
 {
 	point("rsync.pulled");
-	if (rsync->collecting.is_partial) {
+	if (!rsync->collecting.has_pulled_all) {
+		pulled_near(rsync);
+	} else if (rsync->collecting.is_partial) {
 		rsync_find_unreadable(rsync, leave_out);
 	} else {
 		rsync_do(rsync, work_pulled, pulled);
@@ -127,32 +149,71 @@ static bool judge_pull(
 	if (result->status == 0) {
 		rsync_has_cleaned(rsync);
 	}
-	return result->status == STATUS_VANISHED || rsync_judge(rsync, result, err);
+	return result->status == RSYNC_VANISHED || rsync_judge(rsync, result, err);
+}
+
+static void run_pull(struct rsync_transport *rsync, const char *filter,
+	bool (*judge)(
+		struct rsync_transport *rsync, const struct call_result *result, struct error *err))
+{
+	char **words = rsync_words(rsync, filter);
+	words_append(&words, "--chmod=Du+rwx,Fu+rw");
+	rsync_add_far(&words, rsync->request.runtime_root, "/");
+	words_append(&words, "./mirror/");
+	rsync_run_around(rsync, words, false, judge, look_at_pulled);
+	point("rsync.pulling");
 }
 
 static void pull(struct rsync_transport *rsync)
 {
-	char **words = rsync_words(rsync, "filter");
+	rsync->collecting.has_pulled_all = true;
 	rsync->collecting.pulls++;
-	words_append(&words, "--chmod=Du+rwx,Fu+rw");
-	rsync_add_far(&words, rsync->request.runtime_root, "/");
-	words_append(&words, "./mirror/");
-	rsync_run_around(rsync, words, false, judge_pull, look_at_pulled);
-	point("rsync.pulling");
+	run_pull(rsync, "filter", judge_pull);
 }
 
-/* ---- beginning ---- */
+/* ---- where little has changed, or nothing ---- */
 
-static bool work_unchanged(
-	struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
-{
-	return take_snapshot(rsync, err);
-}
-
-static void unchanged(struct rsync_transport *rsync)
+static void collected(struct rsync_transport *rsync)
 {
 	rsync_end(rsync, NULL);
 }
+
+static bool work_near(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+{
+	return take_snapshot(rsync, err) &&
+	       (rsync->looking.changed == CHANGED_NOTHING ||
+		       rsync_keep_print(rsync, &rsync->collecting.result.tree, err));
+}
+
+static void pulled_near(struct rsync_transport *rsync)
+{
+	if (rsync->collecting.is_whole) {
+		rsync_do(rsync, work_near, collected);
+	} else {
+		pull(rsync);
+	}
+}
+
+/* What is left out, or vanishes meanwhile, is for a pull of everything to find out. */
+static bool judge_pull_near(
+	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
+{
+	struct rsync_collecting *collecting = &rsync->collecting;
+	collecting->result.received_bytes += result->received;
+	collecting->is_whole = result->status == 0;
+	if (result->status == 0) {
+		rsync_has_cleaned(rsync);
+	}
+	return result->status == RSYNC_PARTIAL || result->status == RSYNC_VANISHED ||
+	       rsync_judge(rsync, result, err);
+}
+
+static void pull_near(struct rsync_transport *rsync)
+{
+	run_pull(rsync, "narrow", judge_pull_near);
+}
+
+/* ---- beginning ---- */
 
 /* A new mirror begins as the base: what is the same in the runtime need not come. */
 static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
@@ -168,17 +229,22 @@ static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, s
 	point("mirror.opened");
 	rsync->delivering.is_recovery =
 		mirror_state(&rsync->mirror, &rsync->store, &is) == MIRROR_BUSY;
-	return rsync_write_filter(rsync, &base, 1, true, err);
+	return rsync_write_filter(rsync, &base, 1, true, err) && rsync_compare(rsync, err);
 }
 
 /* What could not be read the last time is looked for before, not after a pull without it. */
 static void begin_pull(struct rsync_transport *rsync)
 {
+	const struct rsync_looking *looking = &rsync->looking;
 	if (rsync->unreadable) {
 		rsync->collecting.has_looked = true;
 		rsync_find_unreadable(rsync, leave_out);
+	} else if (looking->changed == CHANGED_SOMEWHERE) {
+		pull(rsync);
+	} else if (looking->reach.count > 0) {
+		pull_near(rsync);
 	} else {
-		rsync_look(rsync, work_unchanged, unchanged, pull);
+		rsync_do(rsync, work_near, collected);
 	}
 }
 
@@ -191,9 +257,19 @@ static void opened(struct rsync_transport *rsync)
 	}
 }
 
-static void collect_begin(struct rsync_transport *rsync)
+static void open_mirror(struct rsync_transport *rsync)
 {
 	rsync_do(rsync, work_open, opened);
+}
+
+static void looked(struct rsync_transport *rsync)
+{
+	rsync_wait(rsync, open_mirror);
+}
+
+static void collect_begin(struct rsync_transport *rsync)
+{
+	rsync_look(rsync, looked);
 }
 
 void rsync_collect(

@@ -34,8 +34,9 @@ static bool work_finish(struct rsync_transport *rsync, struct remote_ends *ends,
 	const struct rsync_delivering *delivering = &rsync->delivering;
 	point("rsync.settled");
 	if (delivering->found.members == 0) {
-		return mirror_set_state(
-			&rsync->mirror, &rsync->store, MIRROR_IS, &delivering->to, err);
+		return rsync_carry_print(rsync, &delivering->from, &delivering->to, err) &&
+		       mirror_set_state(
+			       &rsync->mirror, &rsync->store, MIRROR_IS, &delivering->to, err);
 	}
 	return mirror_set_state(&rsync->mirror, &rsync->store, MIRROR_UNKNOWN, NULL, err) &&
 	       set_changed(rsync, delivering->found.first, err);
@@ -114,7 +115,7 @@ static bool work_apply(struct rsync_transport *rsync, struct remote_ends *ends, 
 	struct rsync_delivering *delivering = &rsync->delivering;
 	const git_oid *trees[] = {&delivering->from, &delivering->to};
 	rules_append(&delivering->was, &rsync->filter.all);
-	if (!write_rules(rsync, err) || !rsync_forget_print(rsync, err) ||
+	if (!write_rules(rsync, err) ||
 		!mirror_save(&rsync->mirror, &rsync->store, trees[0], trees[1], err)) {
 		return false;
 	}

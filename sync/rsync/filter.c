@@ -249,14 +249,6 @@ static void add_fixed(struct rules *rules, const struct filter_request *request)
 	}
 }
 
-static void copy_rules(struct rules *to, const struct rules *from)
-{
-	for (size_t i = 0; i < from->count; i++) {
-		const struct rule *rule = &from->items[i];
-		rules_add(to, rule->is_include, rule->pattern, rule->is_folder_only);
-	}
-}
-
 bool filter_make(struct filter *filter, struct store *store, const struct filter_request *request,
 	const git_oid *const *trees, size_t count, struct error *err)
 {
@@ -273,7 +265,7 @@ bool filter_make(struct filter *filter, struct store *store, const struct filter
 		}
 	}
 	free(walk);
-	copy_rules(&filter->all, &filter->ignores);
+	rules_copy(&filter->all, &filter->ignores);
 	return made;
 }
 

@@ -17,11 +17,12 @@
  * says right before a pull is therefore kept in our folder, in "print", with the tree that the
  * pull ended with and the id of this machine's boot; and the rules it was made by, in "seen".
  * Where the next look says the same, by the same rules, with the mirror as that pull left it, a
- * pull would find nothing: the pull has seen what the first look saw. "print" goes before the
- * mirror is changed by anybody, so that another broker, or a cut, leaves none that is wrong.
+ * pull would find nothing: the pull has seen what the first look saw. Where it says something
+ * else, the script has kept lists of what it saw there, and tells in which folders to pull.
+ * "print" goes before a pull changes the mirror, so that another broker, or a cut, leaves none
+ * that is wrong; a delivery says in "state" that it is busy.
  */
 enum {
-	ANSWER_MAX = 64 << 10,
 	LINE_MAX = PRINT_TEXT_MAX + 128,
 	LOOK_TIMEOUT_MS = 20000,
 	LOOK_SLOW_S = 2, // and slower than the pull: not worth it
@@ -43,20 +44,15 @@ bool rsync_forget_print(struct rsync_transport *rsync, struct error *err)
 	       error_set_errno(err, errno, "removing %s/print", rsync->mirror.folder);
 }
 
-bool rsync_keep_print(struct rsync_transport *rsync, const git_oid *tree, struct error *err)
+static bool write_print(struct rsync_transport *rsync, const git_oid *tree,
+	const struct print *print, struct error *err)
 {
-	char line[LINE_MAX], id[GIT_OID_HEXSZ + 1], boot[BOOT_ID_SIZE], print[PRINT_TEXT_MAX];
+	char line[LINE_MAX], id[GIT_OID_HEXSZ + 1], boot[BOOT_ID_SIZE], text[PRINT_TEXT_MAX];
 	int folder = rsync->mirror.fd;
-	if (!rsync->looking.has_print || !print_is_settled(&rsync->looking.print)) {
-		return true;
-	}
 	boot_id_read(boot);
-	print_format(&rsync->looking.print, print);
+	print_format(print, text);
 	snprintf(line, sizeof(line), "%s %s %s\n",
-		rsync->store.git->oid_tostr(id, sizeof(id), tree), *boot ? boot : "-", print);
-	if (renameat(folder, "filter", folder, "seen") < 0) {
-		return error_set_errno(err, errno, "renaming %s/filter", rsync->mirror.folder);
-	}
+		rsync->store.git->oid_tostr(id, sizeof(id), tree), *boot ? boot : "-", text);
 	int fd ATTR_CLEANUP(fd_cleanup) = openat(
 		folder, "print.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {
@@ -65,6 +61,45 @@ bool rsync_keep_print(struct rsync_transport *rsync, const git_oid *tree, struct
 	return fd_write_all(fd, span_of(line), err) &&
 	       (renameat(folder, "print.new", folder, "print") == 0 ||
 		       error_set_errno(err, errno, "writing %s/print", rsync->mirror.folder));
+}
+
+bool rsync_keep_print(struct rsync_transport *rsync, const git_oid *tree, struct error *err)
+{
+	int folder = rsync->mirror.fd;
+	if (!rsync->looking.has_print || !print_is_settled(&rsync->looking.print)) {
+		return true;
+	}
+	if (renameat(folder, "filter", folder, "seen") < 0) {
+		return error_set_errno(err, errno, "renaming %s/filter", rsync->mirror.folder);
+	}
+	return write_print(rsync, tree, &rsync->looking.print, err);
+}
+
+/*
+ * The line is of a tree and of this boot - the mirror is not synced to the disk: after a start of
+ * this machine it may have holes -; the rest of it is the print.
+ */
+static void read_kept(struct rsync_transport *rsync)
+{
+	struct rsync_looking *looking = &rsync->looking;
+	char line[LINE_MAX], boot[BOOT_ID_SIZE], prefix[128];
+	boot_id_read(boot);
+	snprintf(prefix, sizeof(prefix), " %s ", boot);
+	read_small(rsync->mirror.fd, "print", line, sizeof(line));
+	char *rest = line + strcspn(line, " ");
+	bool is_ours = *boot && strncmp(rest, prefix, strlen(prefix)) == 0;
+	*rest = '\0';
+	looking->has_kept = is_ours && strlen(line) == GIT_OID_HEXSZ &&
+	                    rsync->store.git->oid_fromstr(&looking->kept_of, line) == 0 &&
+	                    print_parse(&looking->kept, rest + strlen(prefix));
+}
+
+bool rsync_carry_print(
+	struct rsync_transport *rsync, const git_oid *from, const git_oid *to, struct error *err)
+{
+	read_kept(rsync);
+	return !rsync->looking.has_kept || !id_equal(&rsync->looking.kept_of, from) ||
+	       write_print(rsync, to, &rsync->looking.kept, err);
 }
 
 /* ---- what is compared ---- */
@@ -88,45 +123,63 @@ static bool is_same_file(int folder, const char *one, const char *other)
 	return false;
 }
 
-/*
- * The line is of the tree that the mirror is and of this boot - the mirror is not synced to the
- * disk: after a start of this machine it may have holes -; the rest of it is the print.
- */
-static bool read_kept(struct rsync_transport *rsync, struct print *print)
+/* Whether the mirror is as what is kept says, and the rules are the same. */
+static bool can_compare(const struct rsync_transport *rsync)
 {
-	char line[LINE_MAX], id[GIT_OID_HEXSZ + 1], boot[BOOT_ID_SIZE], prefix[128];
+	const struct rsync_looking *looking = &rsync->looking;
 	git_oid is;
-	if (mirror_state(&rsync->mirror, &rsync->store, &is) != MIRROR_IS) {
-		return false;
-	}
-	boot_id_read(boot);
-	snprintf(prefix, sizeof(prefix), "%s %s ", rsync->store.git->oid_tostr(id, sizeof(id), &is),
-		boot);
-	read_small(rsync->mirror.fd, "print", line, sizeof(line));
-	return *boot && strncmp(line, prefix, strlen(prefix)) == 0 &&
-	       print_parse(print, line + strlen(prefix));
+	return looking->has_print && looking->has_kept &&
+	       mirror_state(&rsync->mirror, (struct store *)&rsync->store, &is) == MIRROR_IS &&
+	       id_equal(&is, &looking->kept_of) &&
+	       print_is_comparable(&looking->kept, &looking->print) &&
+	       is_same_file(rsync->mirror.fd, "filter", "seen");
 }
 
-static bool work_look(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+static enum rsync_changed find_changed(struct rsync_transport *rsync)
 {
 	struct rsync_looking *looking = &rsync->looking;
-	struct buf answer;
-	struct print kept;
-	buf_init(&answer, ANSWER_MAX);
-	looking->has_print = rsync_read_answer(ends, &answer, err) &&
-	                     print_read(&looking->print, buf_span(&answer));
-	buf_finish(&answer);
-	looking->is_same = looking->has_print && read_kept(rsync, &kept) &&
-	                   print_is_same(&kept, &looking->print) &&
-	                   is_same_file(rsync->mirror.fd, "filter", "seen");
-	return true;
+	reach_finish(&looking->reach);
+	if (!can_compare(rsync)) {
+		return CHANGED_SOMEWHERE;
+	}
+	if (print_is_same(&looking->kept, &looking->print)) {
+		return CHANGED_NOTHING;
+	}
+	int mirror ATTR_CLEANUP(fd_cleanup) =
+		openat(rsync->mirror.fd, "mirror", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return print_is_settled(&looking->print) && reach_read(&looking->reach, looking->differs,
+							    &rsync->filter.all, mirror)
+	               ? CHANGED_WITHIN_REACH
+	               : CHANGED_SOMEWHERE;
+}
+
+static bool write_narrow(struct rsync_transport *rsync, struct error *err)
+{
+	struct filter narrow;
+	filter_init(&narrow);
+	reach_add_rules(&rsync->looking.reach, &rsync->filter.all, &narrow.all);
+	bool written = filter_write(&narrow, rsync->mirror.fd, "narrow", err);
+	filter_finish(&narrow);
+	return written;
+}
+
+bool rsync_compare(struct rsync_transport *rsync, struct error *err)
+{
+	enum rsync_changed changed = find_changed(rsync);
+	rsync->looking.changed = changed;
+	return (changed == CHANGED_NOTHING || rsync_forget_print(rsync, err)) &&
+	       (changed != CHANGED_WITHIN_REACH || write_narrow(rsync, err));
 }
 
 /* ---- the step ---- */
 
-static bool work_forget(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+static bool work_look(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
 {
-	return rsync_forget_print(rsync, err);
+	struct rsync_looking *looking = &rsync->looking;
+	looking->has_print =
+		rsync_read_answer(ends, &looking->answer, err) &&
+		print_read(&looking->print, buf_span(&looking->answer), &looking->differs);
+	return true;
 }
 
 static void looked(struct rsync_transport *rsync)
@@ -134,29 +187,37 @@ static void looked(struct rsync_transport *rsync)
 	struct rsync_looking *looking = &rsync->looking;
 	looking->took_s = ev_time() - looking->began;
 	looking->is_off = looking->is_off || !looking->has_print;
-	if (looking->is_same) {
-		rsync_do(rsync, looking->same, looking->ended);
-	} else {
-		looking->began = ev_time();
-		rsync_do(rsync, work_forget, looking->differs);
-	}
+	looking->began = ev_time();
+	looking->then(rsync);
 }
 
-void rsync_look(
-	struct rsync_transport *rsync, rsync_work *same, rsync_then *ended, rsync_then *differs)
+static bool work_kept(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
+{
+	read_kept(rsync);
+	return true;
+}
+
+static void look(struct rsync_transport *rsync)
 {
 	struct rsync_looking *looking = &rsync->looking;
 	const char *argv[] = {"sh", "-c", rsync_look_script, "acp-broker-sync",
-		rsync->request.runtime_root, rsync->side, NULL};
-	looking->same = same;
-	looking->ended = ended;
-	looking->differs = differs;
-	looking->has_print = looking->is_same = false;
+		rsync->request.runtime_root, rsync->side,
+		looking->has_kept ? looking->kept.sum : "", NULL};
 	looking->began = ev_time();
-	if (looking->is_off) {
-		rsync_do(rsync, work_forget, differs);
+	rsync_try_script(rsync, argv, LOOK_TIMEOUT_MS, work_look, looked);
+}
+
+void rsync_look(struct rsync_transport *rsync, rsync_then *then)
+{
+	struct rsync_looking *looking = &rsync->looking;
+	looking->then = then;
+	looking->has_print = false;
+	looking->began = ev_time();
+	buf_clear(&looking->answer);
+	if (looking->is_off || rsync->unreadable) { // a pull of everything is needed
+		then(rsync);
 	} else {
-		rsync_try_script(rsync, argv, LOOK_TIMEOUT_MS, work_look, looked);
+		rsync_do(rsync, work_kept, look);
 	}
 }
 

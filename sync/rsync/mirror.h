@@ -14,6 +14,7 @@
  *     got, more what the runtime had in their place and was not that: to be put back
  *     filter    the rules
  *     state     "is TREE": mirror and runtime were this; "busy": a delivery has begun
+ *     narrow    the rules of a pull of what has changed alone
  *     print     what was seen of the runtime root right before the last pull, and
  *     seen      the rules that it was made by (sync/rsync/look.c)
  *     shell     a link to the program that is rsync's remote shell

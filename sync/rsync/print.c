@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUM_LENGTH = 64, WORDS = 7 };
+enum { SUM_LENGTH = 64, WORDS = 6 };
 
 #define SECONDS_MAX 1000000000000000LL
 
@@ -37,23 +37,22 @@ static bool has_fraction(const char *time)
 	return fraction && fraction[1 + strspn(fraction + 1, "0")];
 }
 
-bool print_read(struct print *print, struct span answer)
+bool print_read(struct print *print, struct span answer, struct span *out_more)
 {
+	static const char end[] = "\0end";
 	const char *words[WORDS];
-	size_t count = 0;
-	if (answer.len == 0 || answer.data[answer.len - 1] != '\0') {
+	size_t count = 0, at = 0;
+	if (!span_ends_with(answer, (struct span){end, sizeof(end)})) {
 		return false;
 	}
-	for (size_t at = 0; at < answer.len; at += strlen(answer.data + at) + 1) {
-		if (count == WORDS) {
-			return false;
-		}
+	for (; count < WORDS && at < answer.len; at += strlen(answer.data + at) + 1) {
 		words[count++] = answer.data + at;
 	}
-	if (count != WORDS || strcmp(words[6], "end") != 0 || !is_sum(words[0]) ||
-		!is_boot(words[1])) {
+	size_t last = answer.len - sizeof(end) + 1; // the NUL before it is another word's
+	if (count != WORDS || at > last || !is_sum(words[0]) || !is_boot(words[1])) {
 		return false;
 	}
+	*out_more = (struct span){answer.data + at, last - at};
 	*print = (struct print){.is_fine = has_fraction(words[3])};
 	snprintf(print->sum, sizeof(print->sum), "%s", words[0]);
 	snprintf(print->boot, sizeof(print->boot), "%s", words[1]);
@@ -66,12 +65,17 @@ bool print_is_settled(const struct print *print)
 	return print->is_fine && print->newest + PRINT_SETTLED_S <= print->now;
 }
 
-bool print_is_same(const struct print *before, const struct print *after)
+bool print_is_comparable(const struct print *before, const struct print *after)
 {
 	/* Where the clock was set, a time may come a second time. */
 	long long drift = (after->now - after->since_boot) - (before->now - before->since_boot);
-	return strcmp(before->sum, after->sum) == 0 && strcmp(before->boot, after->boot) == 0 &&
-	       llabs(drift) <= PRINT_CLOCK_S && after->now >= before->now;
+	return strcmp(before->boot, after->boot) == 0 && llabs(drift) <= PRINT_CLOCK_S &&
+	       after->now >= before->now;
+}
+
+bool print_is_same(const struct print *before, const struct print *after)
+{
+	return strcmp(before->sum, after->sum) == 0 && print_is_comparable(before, after);
 }
 
 void print_format(const struct print *print, char text[PRINT_TEXT_MAX])

@@ -26,8 +26,11 @@ struct print {
 	bool is_fine;              // times are finer than seconds
 };
 
-/* What the script told; false where that is no print. */
-bool print_read(struct print *print, struct span answer) ATTR_NODISCARD;
+/*
+ * What the script told; false where that is no print. *out_more: the words behind it, each with
+ * its NUL, but for the last.
+ */
+bool print_read(struct print *print, struct span answer, struct span *out_more) ATTR_NODISCARD;
 
 /*
  * Whether a change after it will show: none was made right before, in the same tick of the clock
@@ -35,7 +38,12 @@ bool print_read(struct print *print, struct span answer) ATTR_NODISCARD;
  */
 bool print_is_settled(const struct print *print);
 
-/* Whether nothing has changed from `before`, which is settled, to `after`. */
+/*
+ * Whether what has changed from `before`, which is settled, to `after` can be told by comparing
+ * them: it is the same boot, and nobody has set the clock.
+ */
+bool print_is_comparable(const struct print *before, const struct print *after);
+/* Whether that is so, and nothing has. */
 bool print_is_same(const struct print *before, const struct print *after);
 
 /* A line without its end, and back. */

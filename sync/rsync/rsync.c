@@ -201,6 +201,8 @@ static void transport_free(struct rsync_transport *rsync)
 	free((char *)rsync->tools.path);
 	free((char *)rsync->tools.shell);
 	words_free(rsync->unreadable);
+	buf_finish(&rsync->looking.answer);
+	reach_finish(&rsync->looking.reach);
 	free(rsync->name);
 	free(rsync->side);
 	free(rsync);
@@ -221,18 +223,13 @@ static void rsync_destroy(struct transport *transport)
 	}
 }
 
-static bool rsync_takes_snapshots(const struct transport *transport)
-{
-	return true;
-}
-
 static const struct transport_impl rsync_impl = {
 	.name = "rsync",
 	.prepare = rsync_prepare,
 	.collect = rsync_collect,
 	.deliver = rsync_deliver,
 	.destroy = rsync_destroy,
-	.takes_snapshots = rsync_takes_snapshots,
+	.hold = rsync_hold,
 };
 
 static char *make_name(const struct transport_request *request)
@@ -280,6 +277,7 @@ struct transport *transport_rsync_create(const struct transport_request *request
 	rsync->name = make_name(request);
 	mirror_init(&rsync->mirror, store->path, rsync->name);
 	filter_init(&rsync->filter);
+	buf_init(&rsync->looking.answer, RSYNC_LOOK_ANSWER_MAX);
 	ev_init(&rsync->kick, on_kick);
 	return &rsync->transport;
 }

@@ -9,6 +9,7 @@
 #include "sync/rsync/filter.h"
 #include "sync/rsync/mirror.h"
 #include "sync/rsync/print.h"
+#include "sync/rsync/reach.h"
 #include "sync/transport.h"
 
 /*
@@ -20,11 +21,13 @@ struct rsync_transport;
 typedef bool rsync_work(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err);
 typedef void rsync_then(struct rsync_transport *rsync);
 
-enum { RSYNC_PARTIAL = 23 }; // rsync's status where files were left out
+enum { RSYNC_LOOK_ANSWER_MAX = 4 << 20 };
+enum { RSYNC_PARTIAL = 23, RSYNC_VANISHED = 24 }; // rsync's status where files were left out
 
 struct rsync_collecting {
 	git_oid base;
 	int pulls;
+	bool has_pulled_all;
 	bool has_looked; // for what cannot be read
 	bool is_partial; // the last pull has left something out
 	bool is_whole;   // it has left out nothing, and nothing has vanished meanwhile
@@ -44,14 +47,22 @@ struct rsync_delivering {
 	struct transport_delivered result;
 };
 
+/* What has changed there since the last pull. */
+enum rsync_changed { CHANGED_NOTHING, CHANGED_WITHIN_REACH, CHANGED_SOMEWHERE };
+
 struct rsync_looking {
+	struct print kept; // of the last pull
+	git_oid kept_of;   // what the mirror was then, or was made by deliveries since
+	bool has_kept;
 	struct print print;
-	bool has_print;       // the last look has told one
-	bool is_same;         // nothing has changed since the last pull
+	bool has_print;      // the last look has told one
+	struct buf answer;   // that look's
+	struct span differs; // in it: the words about what differs
+	enum rsync_changed changed;
+	struct reach reach;   // of CHANGED_WITHIN_REACH
 	bool is_off;          // there: it cannot be done, or takes longer than a pull
 	double began, took_s; // of the look, then of the pull
-	rsync_work *same;     // what follows, and what follows that
-	rsync_then *ended, *differs;
+	rsync_then *then;
 };
 
 struct rsync_transport {
@@ -62,7 +73,9 @@ struct rsync_transport {
 	char *side;                       // the one there; NULL until it is known
 	bool is_destroyed;                // freed at the end of what runs
 	bool is_busy;
-	bool was_told; // that there is no history by rsync
+	bool is_held;     // transport_hold
+	rsync_then *held; // what waits for its end; NULL: nothing
+	bool was_told;    // that there is no history by rsync
 	atomic_bool is_cancelled;
 
 	struct remote *remote; // what runs, or
@@ -106,6 +119,10 @@ static inline struct rsync_transport *rsync_from(struct transport *transport)
 void rsync_begin(struct rsync_transport *rsync, rsync_then *begin,
 	void (*end)(struct rsync_transport *rsync, const struct error *err), void *data);
 void rsync_end(struct rsync_transport *rsync, const struct error *err); // NULL: all is well
+
+/* Goes on with `then` once nothing is held. */
+void rsync_wait(struct rsync_transport *rsync, rsync_then *then);
+void rsync_hold(struct transport *transport, bool holds);
 
 void rsync_do(struct rsync_transport *rsync, rsync_work *work, rsync_then *then);
 /* `argv` is NULL-terminated and borrowed until this returns. */
@@ -163,17 +180,22 @@ void rsync_find_unreadable(struct rsync_transport *rsync, rsync_then *then);
 bool rsync_check_readable(struct rsync_transport *rsync, const git_oid *from, const git_oid *to,
 	struct error *err) ATTR_NODISCARD;
 
+/* look.c: one look there, where that can be of use; takes no snapshot. */
+void rsync_look(struct rsync_transport *rsync, rsync_then *then);
 /*
- * look.c: one look there. Where a pull would find nothing, the work `same` and then `ended`
- * follow, otherwise `differs`, to pull. A look that fails is as one that differs.
+ * Work, with "filter" written: what has changed there, by that look. Where anything has, nothing
+ * is kept any more, so that the mirror may be changed; CHANGED_WITHIN_REACH: "narrow" are the
+ * rules for that. A look that has failed is as one that differs.
  */
-void rsync_look(
-	struct rsync_transport *rsync, rsync_work *same, rsync_then *ended, rsync_then *differs);
-/* After the pull. */
+bool rsync_compare(struct rsync_transport *rsync, struct error *err) ATTR_NODISCARD;
+/* After a pull of everything. */
 void rsync_has_pulled(struct rsync_transport *rsync);
 /* Work, after a pull that was whole, by the rules of "filter": keeps what the look has told. */
 bool rsync_keep_print(
 	struct rsync_transport *rsync, const git_oid *tree, struct error *err) ATTR_NODISCARD;
+/* Work, after a delivery: what it has changed there differs from what is kept. */
+bool rsync_carry_print(struct rsync_transport *rsync, const git_oid *from, const git_oid *to,
+	struct error *err) ATTR_NODISCARD;
 /* Work, before anything else changes the mirror. */
 bool rsync_forget_print(struct rsync_transport *rsync, struct error *err) ATTR_NODISCARD;
 

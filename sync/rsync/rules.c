@@ -35,6 +35,14 @@ void rules_add(struct rules *rules, bool is_include, const char *pattern, bool i
 	}
 }
 
+void rules_copy(struct rules *rules, const struct rules *more)
+{
+	for (size_t i = 0; i < more->count; i++) {
+		const struct rule *rule = &more->items[i];
+		rules_add(rules, rule->is_include, rule->pattern, rule->is_folder_only);
+	}
+}
+
 void rules_append(struct rules *rules, struct rules *more)
 {
 	for (size_t i = 0; i < more->count; i++) {

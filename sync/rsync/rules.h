@@ -51,6 +51,8 @@ void rules_add_ignore_file(struct rules *rules, const char *folder, struct span 
 /* A pathspec as the profile's include and exclude have it; "*" matches slashes, too. */
 void rules_add_pathspec(struct rules *rules, bool is_include, const char *pathspec);
 
+/* Adds all of `more` at the end. */
+void rules_copy(struct rules *rules, const struct rules *more);
 /* Moves all of `more` to the end. */
 void rules_append(struct rules *rules, struct rules *more);
 

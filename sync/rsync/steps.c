@@ -33,6 +33,31 @@ void rsync_end(struct rsync_transport *rsync, const struct error *err)
 	rsync->end(rsync, err);
 }
 
+static void go_on(struct rsync_transport *rsync)
+{
+	rsync_then *then = rsync->held;
+	rsync->held = NULL;
+	then(rsync);
+}
+
+void rsync_wait(struct rsync_transport *rsync, rsync_then *then)
+{
+	rsync->held = then;
+	if (!rsync->is_held) {
+		go_on(rsync);
+	}
+}
+
+void rsync_hold(struct transport *transport, bool holds)
+{
+	struct rsync_transport *rsync = rsync_from(transport);
+	rsync->is_held = holds;
+	if (rsync->held && !holds) {
+		rsync->begin = go_on;
+		ev_timer_start(rsync->request.loop, &rsync->kick);
+	}
+}
+
 /* ---- work and scripts ---- */
 
 static bool on_work(void *data, struct remote_ends *ends, struct error *err)

@@ -3,18 +3,39 @@
 #include <string.h>
 
 #include "sync/rsync/print.h"
+#include "sync/rsync/reach.h"
 #include "tests/fuzz/fuzz.h"
 
 /* What a look at a runtime tells, two of them with a "/" between: what is read is kept and found.
  */
+static void read_reach(struct span words)
+{
+	struct reach reach;
+	struct rules rules, none;
+	rules_init(&rules);
+	rules_init(&none);
+	if (reach_read(&reach, words, &none, -1)) {
+		for (size_t i = 1; i < reach.count; i++) {
+			FUZZ_CHECK(strcmp(reach.folders[i - 1], reach.folders[i]) < 0);
+		}
+		FUZZ_CHECK(reach.count == 0 || !*reach.folders[0]);
+		reach_add_rules(&reach, &none, &rules);
+		FUZZ_CHECK(rules.count <= reach.count + 1);
+		reach_finish(&reach);
+	}
+	rules_finish(&rules);
+}
+
 static bool read_one(struct print *print, const uint8_t *data, size_t size)
 {
 	struct print again;
 	char text[PRINT_TEXT_MAX];
 	char second[PRINT_TEXT_MAX];
-	if (!print_read(print, (struct span){(const char *)data, size})) {
+	struct span more;
+	if (!print_read(print, (struct span){(const char *)data, size}, &more)) {
 		return false;
 	}
+	read_reach(more);
 	FUZZ_CHECK(size > 0 && data[size - 1] == '\0');
 	FUZZ_CHECK(strlen(print->sum) == 64 && print->boot[0]);
 	FUZZ_CHECK(print->newest >= 0 && print->now >= 0 && print->since_boot >= 0);

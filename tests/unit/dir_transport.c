@@ -20,6 +20,7 @@ struct dir_transport {
 	transport_collect_done *collected;
 	transport_deliver_done *delivered;
 	void *data;
+	bool is_held, waits;
 };
 
 static void fill_error(struct error *err)
@@ -86,7 +87,10 @@ static void on_later(struct ev_loop *loop, ev_timer *timer, int events)
 		dir->prepared(dir->data, NULL);
 		break;
 	case COLLECT:
-		do_collect(dir);
+		dir->waits = dir->is_held;
+		if (!dir->waits) {
+			do_collect(dir);
+		}
 		break;
 	case DELIVER:
 		do_deliver(dir);
@@ -143,9 +147,14 @@ static void destroy(struct transport *transport)
 	free(dir);
 }
 
-static bool takes_snapshots(const struct transport *transport)
+static void hold(struct transport *transport, bool holds)
 {
-	return true;
+	struct dir_transport *dir = CONTAINER_OF(transport, struct dir_transport, transport);
+	dir->is_held = holds;
+	if (dir->waits && !holds) {
+		dir->waits = false;
+		ev_timer_start(dir->request.loop, &dir->later);
+	}
 }
 
 static const struct transport_impl impl = {
@@ -154,7 +163,7 @@ static const struct transport_impl impl = {
 	.collect = collect,
 	.deliver = deliver,
 	.destroy = destroy,
-	.takes_snapshots = takes_snapshots,
+	.hold = hold,
 };
 
 struct transport *dir_transport_create(const struct transport_request *request)

@@ -18,7 +18,8 @@
 /* What the script tells, as literals with NULs in between. */
 #define ANSWER(sum, boot, newest, time, now, up, end)                                              \
 	sum "\0" boot "\0" newest "\0" time "\0" now "\0" up "\0" end "\0"
-#define READ(print, answer) print_read(print, (struct span){answer, sizeof(answer) - 1})
+#define READ(print, answer)                                                                        \
+	print_read(print, (struct span){answer, sizeof(answer) - 1}, &(struct span){0})
 
 static void test_an_answer_is_read(void **state)
 {
@@ -32,10 +33,22 @@ static void test_an_answer_is_read(void **state)
 	assert_true(print.is_fine);
 }
 
+static void test_what_differs_stands_behind_it(void **state)
+{
+	static const char answer[] =
+		ANSWER(SUM, BOOT, "1000", TIME, "2000", "500", "differs\0./a\0end");
+	struct print print;
+	struct span more;
+	assert_true(print_read(&print, (struct span){answer, sizeof(answer) - 1}, &more));
+	assert_int_equal(print.since_boot, 500);
+	assert_int_equal(more.len, sizeof("differs\0./a"));
+	assert_memory_equal(more.data, "differs\0./a", more.len);
+}
+
 static void test_what_is_no_answer_is_refused(void **state)
 {
 	struct print print;
-	assert_false(print_read(&print, (struct span){"", 0}));
+	assert_false(print_read(&print, (struct span){"", 0}, &(struct span){0}));
 	assert_false(READ(&print, SUM));
 	assert_false(READ(&print, ANSWER("", BOOT, "1000", TIME, "2000", "500", "end")));
 	assert_false(READ(&print, ANSWER(SUM "0", BOOT, "1000", TIME, "2000", "500", "end")));
@@ -47,6 +60,7 @@ static void test_what_is_no_answer_is_refused(void **state)
 	assert_false(READ(&print, ANSWER(SUM, BOOT, "1000", TIME, "2000", "", "end")));
 	assert_false(READ(&print, ANSWER(SUM, BOOT, "1000", TIME, "2000", "500", "en")));
 	assert_false(READ(&print, ANSWER(SUM, BOOT, "1000", TIME, "2000", "500", "end\0more")));
+	assert_false(READ(&print, ANSWER(SUM, BOOT, "1000", TIME, "2000", "500", "more\0 end")));
 	assert_false(READ(&print, SUM "\0" BOOT "\0"));
 }
 
@@ -81,7 +95,9 @@ static void test_times_of_whole_seconds_are_seen(void **state)
 		char answer[256];
 		int length = snprintf(answer, sizeof(answer), "%s%c%s%c1000%c%s%c2000%c500%cend%c",
 			SUM, 0, BOOT, 0, 0, coarse[i], 0, 0, 0, 0);
-		assert_true(print_read(&print, (struct span){answer, (size_t)length}));
+		struct span more;
+		assert_true(print_read(&print, (struct span){answer, (size_t)length}, &more));
+		assert_int_equal(more.len, 0);
 		assert_false(print.is_fine);
 	}
 }
@@ -131,6 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_an_answer_is_read),
+		cmocka_unit_test(test_what_differs_stands_behind_it),
 		cmocka_unit_test(test_what_is_no_answer_is_refused),
 		cmocka_unit_test(test_only_a_look_long_after_the_last_change_is_settled),
 		cmocka_unit_test(test_times_of_whole_seconds_are_seen),

@@ -252,6 +252,26 @@ static void expect_trees_and_caches(struct place *place, const char *expected)
 	free(said);
 }
 
+static void test_folders_that_are_not_asked_for_are_as_in_the_base(void **state)
+{
+	struct place *place = *state;
+	place_run(place, "mkdir -p d/e f g; for i in a d/b d/e/c f/x g/y; do echo >$i; done");
+	git_oid base = place_take(place, NULL);
+	place_run(place, "echo 1 >a; echo 1 >d/b; echo 1 >d/e/c; rm -r f/x g; mkdir n; echo >n/z");
+	static const char *const all[] = {"", "d", "d/e", "f", "n"}, *const some[] = {"", "d"};
+	struct snapshot_request of_all = {.base = &base, .folders = all, .folder_count = 5};
+	git_oid tree = place_take_as(place, of_all);
+	assert_tree(place, &tree, "100644 a\n100644 d/b\n100644 d/e/c\n100644 n/z\n");
+	git_oid whole = place_take(place, &base);
+	assert_memory_equal(&tree, &whole, sizeof(tree));
+	struct snapshot_request of_some = {.base = &base, .folders = some, .folder_count = 2};
+	tree = place_take_as(place, of_some);
+	assert_tree(place, &tree, "100644 a\n100644 d/b\n100644 d/e/c\n100644 f/x\n");
+	place_run(place, "echo >d/e/c; echo >f/x; rm -r n");
+	whole = place_take(place, &base);
+	assert_memory_equal(&tree, &whole, sizeof(tree));
+}
+
 static void test_a_look_leaves_trees_and_cache_to_its_end(void **state)
 {
 	struct place *place = *state;
@@ -292,6 +312,7 @@ int main(void)
 		TEST(test_limits_warn_and_refuse),
 		TEST(test_it_can_be_cancelled),
 		TEST(test_a_big_file_stands_as_a_gitlink),
+		TEST(test_folders_that_are_not_asked_for_are_as_in_the_base),
 		TEST(test_a_look_leaves_trees_and_cache_to_its_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,8 @@ static char *surroundings(struct stage *stage)
 	return place_ask(stage->place,
 		"cd ..; find . \\( -path './state/store/rsync/*/mirror' -o -path './bin' -o -path"
 		" './runtime' -o -path './state/store/cache' -o -path './state/store/objects' \\)"
-		" -prune -o -type f ! -name filter ! -name 'state' -print | LC_ALL=C sort |"
+		" -prune -o -type f ! -name filter ! -name narrow ! -name seen ! -name print"
+		" ! -name state -print | LC_ALL=C sort |"
 		" while IFS= read -r f; do cksum \"$f\"; done");
 }
 

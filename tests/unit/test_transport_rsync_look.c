@@ -24,15 +24,20 @@ static void set_ahead(struct stage *stage, int seconds)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* `after` is done there after each run of rsync. */
-static void count_runs(struct stage *stage, const char *after)
+/* `before` and `after` are done there before and after each run of rsync. */
+static void surround_runs(struct stage *stage, const char *before, const char *after)
 {
 	char script[4 * FIXTURE_PATH_MAX];
 	snprintf(script, sizeof(script),
-		"[ \"$1\" != --server ] || echo run >>%s/runs\n/usr/bin/rsync \"$@\" || exit\n"
-		"[ \"$1\" != --server ] || { cd %s; %s; }",
-		stage->bin, stage->root, after);
+		"[ \"$1\" != --server ] || (echo run >>%s/runs; cd %s; %s)\n"
+		"/usr/bin/rsync \"$@\" || exit\n[ \"$1\" != --server ] || { cd %s; %s; }",
+		stage->bin, stage->root, before, stage->root, after);
 	stage_program(stage, "rsync", script);
+}
+
+static void count_runs(struct stage *stage, const char *after)
+{
+	surround_runs(stage, ":", after);
 }
 
 static void set_clock(struct stage *stage)
@@ -172,6 +177,112 @@ static void test_a_change_during_a_pull_is_pulled_by_the_next(void **state)
 	assert_memory_equal(&there, &tree, sizeof(there));
 }
 
+/* The rules of the last pull of what has changed alone. */
+static void assert_narrow(struct stage *stage, const char *rules)
+{
+	char *narrow = place_ask(stage->place, "cat ../state/store/rsync/*/narrow | tr '\\0' ' '");
+	if (strncmp(narrow, rules, strlen(rules)) != 0) {
+		fail_msg("expected %s at the beginning of %s", rules, narrow);
+	}
+	free(narrow);
+}
+
+static void test_a_pull_looks_where_something_has_changed(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = begin(stage);
+	static const char make[] = "mkdir -p 'e*/f' g; echo 1 > 'e*/f/x'; echo 2 > g/y";
+	stage_there(stage, make);
+	tree = stage_collect(stage, &tree);
+	stage_there(stage, "echo 3 >> 'e*/f/x'");
+	tree = stage_collect(stage, &tree);
+	assert_narrow(stage, "+ /e[*]/ + /e[*]/f/ - */ ");
+	place_run(stage->place, make);
+	place_run(stage->place, "echo 3 >> 'e*/f/x'");
+	git_oid expected = place_take(stage->place, &tree);
+	assert_memory_equal(&tree, &expected, sizeof(tree));
+	/* Folders that go, with what is in them, and files and folders in each other's place. */
+	stage_there(stage, "rm -r 'e*' d; echo e > 'e*'; rm a; mkdir -p a/b; echo > a/b/c");
+	tree = stage_collect(stage, &tree);
+	assert_narrow(stage, "+ /a/ + /a/b/ + /d/ ");
+	assert_paths(stage->place, &tree, "a/b/c\nb\ne*\ng/y\nl\n");
+	/* More than can be named. */
+	stage_there(stage, "mkdir $(seq 1100); for i in $(seq 1100); do echo $i > $i/f; done");
+	tree = stage_collect(stage, &tree);
+	stage_there(stage, "rm -r $(seq 1100)");
+	tree = stage_collect(stage, &tree);
+	assert_paths(stage->place, &tree, "a/b/c\nb\ne*\ng/y\nl\n");
+	runs(stage);
+	assert_collects(stage, &tree, 0);
+}
+
+/* Neither look has seen them, but the pull between the two has. */
+static void test_what_comes_and_goes_between_two_looks_is_gone(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = begin(stage);
+	static const char come[] = "mkdir -p m/n/o d/p; echo > m/n/o/x; echo > d/p/y; echo > d/z";
+	static const char *const changes[] = {"echo 1 >> a", "echo 1 >> d/c", "echo 1 >> b"};
+	for (size_t i = 0; i < ARRAY_LENGTH(changes); i++) {
+		surround_runs(stage, come, ":");
+		stage_there(stage, changes[i]);
+		if (i == 2) { // of everything
+			place_run(stage->place, "rm ../state/store/rsync/*/print");
+		}
+		tree = stage_collect(stage, &tree);
+		count_runs(stage, ":");
+		stage_there(stage, "rm -r m d/p d/z");
+		tree = stage_collect(stage, &tree);
+		assert_paths(stage->place, &tree, "a\nb\nd/c\nl\n");
+		runs(stage);
+		assert_collects(stage, &tree, 0);
+	}
+}
+
+static void test_what_was_delivered_and_is_gone_is_gone(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = begin(stage);
+	place_run(stage->place, "mkdir -p m/n; echo > m/n/x; echo > q; echo 1 >> d/c; rm b");
+	git_oid next = place_take(stage->place, &tree);
+	stage_deliver(stage, &tree, &next);
+	stage_there(stage, "rm -r m q");
+	runs(stage);
+	tree = stage_collect(stage, &next);
+	assert_int_equal(runs(stage), 1);
+	assert_narrow(stage, "+ /d/ + /m/ ");
+	assert_paths(stage->place, &tree, "a\nd/c\nl\n");
+	assert_collects(stage, &tree, 0);
+}
+
+static void test_what_is_ignored_is_not_pulled_for(void **state)
+{
+	struct stage *stage = *state;
+	place_run(stage->place, "printf 'out/\n' > .gitignore");
+	git_oid tree = begin(stage);
+	stage_there(stage, "mkdir -p d/out; echo > d/out/x");
+	assert_collects(stage, &tree, 1); // the folder it came to
+	stage_there(stage, "echo 1 >> d/out/x; mkdir d/out/y; echo > d/out/y/z");
+	assert_collects(stage, &tree, 0);
+	stage_there(stage, "echo > .gitignore");
+	tree = stage_collect(stage, &tree);
+	assert_paths(stage->place, &tree, ".gitignore\na\nb\nd/c\nd/out/x\nd/out/y/z\nl\n");
+}
+
+static void test_a_pull_that_leaves_something_out_is_made_of_everything(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = begin(stage);
+	stage_program(stage, "rsync",
+		"echo run >>${0%/*}/runs; /usr/bin/rsync \"$@\" || exit\n"
+		"[ -e ${0%/*}/once ] || { : >${0%/*}/once; exit 23; }");
+	stage_there(stage, "echo 1 >> d/c");
+	git_oid there = stage_collect(stage, &tree);
+	assert_int_equal(runs(stage), 2);
+	assert_memory_not_equal(&there, &tree, sizeof(there));
+	assert_collects(stage, &there, 0);
+}
+
 static void test_other_rules_pull_again(void **state)
 {
 	struct stage *stage = *state;
@@ -223,7 +334,7 @@ static void test_a_look_that_fails_is_none(void **state)
 	git_oid tree = begin(stage);
 	stage_program(stage, "sha256sum", "exit 1");
 	assert_collects(stage, &tree, 1);
-	stage_program(stage, "sha256sum", "exec /usr/bin/sha256sum");
+	stage_program(stage, "sha256sum", "exec /usr/bin/sha256sum \"$@\"");
 	assert_collects(stage, &tree, 1); // not tried again
 	stage_restart(stage);
 	stage_prepare(stage);
@@ -272,6 +383,11 @@ int main(int argc, char **argv)
 		LOOK_TEST(test_a_look_right_after_a_change_is_not_kept),
 		LOOK_TEST(test_a_clock_that_was_set_there_is_seen),
 		LOOK_TEST(test_a_change_during_a_pull_is_pulled_by_the_next),
+		LOOK_TEST(test_a_pull_looks_where_something_has_changed),
+		LOOK_TEST(test_what_comes_and_goes_between_two_looks_is_gone),
+		LOOK_TEST(test_what_was_delivered_and_is_gone_is_gone),
+		LOOK_TEST(test_what_is_ignored_is_not_pulled_for),
+		LOOK_TEST(test_a_pull_that_leaves_something_out_is_made_of_everything),
 		LOOK_TEST(test_other_rules_pull_again),
 		LOOK_TEST(test_a_delivery_forgets_what_was_seen),
 		LOOK_TEST(test_a_look_that_fails_is_none),

@@ -50,6 +50,10 @@ static void test_random_work_travels_whole(void **state)
 	const char *text = getenv("ACP_SYNC_SEED");
 	unsigned long long first = text ? strtoull(text, NULL, 10) : (unsigned long long)time(NULL);
 	print_message("ACP_SYNC_SEED=%llu\n", first);
+	/* The clock there is ahead: all that is seen is old enough to be told from what comes. */
+	stage_program(stage, "stat",
+		"[ \"$2\" != %Z ] || exec expr \"$(/usr/bin/stat \"$@\")\" + 100\n"
+		"exec /usr/bin/stat \"$@\"");
 	stage_prepare(stage);
 	git_oid base = store_empty_tree;
 	for (unsigned long long seed = first; seed < first + HISTORIES; seed++) {

@@ -1,17 +1,87 @@
 # SPDX-License-Identifier: MIT
-# Arguments: ROOT SIDE. Tells, in words that end in NUL, a hash of the names, both times, sizes,
-# modes and inodes of all that may travel of ROOT; the id of this boot; the newest time of change,
-# in seconds, and as a time of day with its fraction; what SIDE's file system takes for now; the
-# seconds since the boot; and "end".
+# Arguments: ROOT SIDE KNOWN. Tells, in words that end in NUL, a hash of the names, both times,
+# sizes, modes and inodes of all that may travel of ROOT; the id of this boot; the newest time of
+# change, in seconds, and as a time of day with its fraction; what SIDE's file system takes for now;
+# the seconds since the boot. Where KNOWN is the hash of the look before, "differs" follows, and
+# what differs from it: the files, and each folder, "0" before it, with the folders in it, "1"
+# before them; or "many". The last word is "end".
 set -eu
 export LC_ALL=C TZ=UTC0
-root=$1 side=$2
-boot=- uptime=0
+umask 077
+root=$1 side=$2 known=$3
+boot=- uptime=0 mark=-
+{ read -r mark </proc/sys/kernel/random/uuid; } 2>/dev/null || mark=-
 { read -r boot </proc/sys/kernel/random/boot_id; } 2>/dev/null || boot=-
 { read -r uptime rest </proc/uptime; } 2>/dev/null || uptime=0
-(umask 077 && rm -f "$side/now" && : >"$side/now")
+rm -f "$side/now" && : >"$side/now"
 now=$(stat -c %Z "$side/now")
 cd "$root"
+
+tell() {
+	printf '%s\0' "$1" "$boot" "$2" "$3" "$now" "${uptime%%.*}"
+}
+
+# ---- where GNU's find and coreutils are: two lists, which are kept for the next look ----
+
+can_list() {
+	word=$(find "$side/now" -newerct @0 -printf 'a a\0b b\0a a\0c\0' | sort -z | sort -zm - |
+		uniq -zu | cut -zd' ' -f2- | head -zn -1 | tail -zn 1 | xargs -0r echo)
+	[ "$word" = b ] && [ "$mark" != - ]
+} 2>/dev/null
+
+# What is young may change again with the same time: it is marked, and differs from what the next
+# look says of it.
+list() {
+	find . -ignore_readdir_race \( -name .git -o -name '.acp-broker-*.tmp' \) -prune -o \
+		-type d \( -newerct "@$((now - 3))" -fprintf "$side/folders" "$mark:" -o -true \) \
+		-fprintf "$side/folders" '%C@ %T@ %m %D:%i %p\0' -o \
+		\( -newerct "@$((now - 3))" -printf "$mark:" -o -true \) \
+		-printf '%C@ %T@ %s %y%m %D:%i %p\0' >"$side/files"
+} 2>/dev/null
+
+# The paths of what is in one of two lists, which begin in column $2. What comes last, $3 with that
+# path, says that nothing was cut off, and that there are not too many.
+find_differing() {
+	printf '%s\0' "$3" | sort -zm "$side/$1-$known" "$side/$1.new" - | uniq -zu |
+		cut -zd' ' -f"$2-" | sort -zu | head -zn 4000 >"$side/$1" || return
+	[ "$(tail -zn 1 "$side/$1" | tr -d '\0')" = '~' ]
+}
+
+tell_differing() {
+	if find_differing files 6 '~ ~ ~ ~ ~ ~' && find_differing folders 5 '~ ~ ~ ~ ~'; then
+		printf 'differs\0'
+		head -zn -1 "$side/files"
+		head -zn -1 "$side/folders" | xargs -0r sh -c '
+			find "$@" -maxdepth 1 -type d -printf "%d%p\0" 2>/dev/null || :' folders
+	else
+		printf 'many\0'
+	fi
+}
+
+look_by_lists() {
+	newest=0
+	list || {
+		newest=9999999999 # what cannot be looked at may change unseen
+		printf '%s - - - - -\0' "$mark" >>"$side/files"
+	}
+	for list in files folders; do
+		sort -z "$side/$list" >"$side/$list.new"
+	done
+	sums=$(sha256sum "$side/files.new" "$side/folders.new")
+	sum=$(printf %s "$sums" | sha256sum)
+	sum=${sum%% *}
+	tell "$sum" "$newest" .1
+	if [ "$sum" != "$known" ] && [ -f "$side/files-$known" ] &&
+		[ -f "$side/folders-$known" ]; then
+		tell_differing
+	fi
+	rm -f "$side/files" "$side/folders" "$side"/files-* "$side"/folders-*
+	for list in files folders; do
+		mv "$side/$list.new" "$side/$list-$sum"
+	done
+}
+
+# ---- anywhere else: a hash alone ----
 
 # Where something cannot be looked at, a change that is still to come hides nothing.
 facts() {
@@ -21,22 +91,31 @@ facts() {
 }
 
 # The newest is the first, but for what is left of names with newlines.
-facts | sort -r | {
-	lines= seconds=9999999999 time=-
-	for try in 1 2 3 4 5 6 7 8; do
-		IFS= read -r line || break
-		lines="$lines$line "
-		case $line in
-		[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]\ *)
-			seconds=${line%% *} time=${line#* * }
-			time=${time%% *}
-			break
-			;;
-		esac
-	done
-	sum=$({
-		printf '%s\n' "$lines"
-		cat
-	} | sha256sum)
-	printf '%s\0' "${sum%% *}" "$boot" "$seconds" "$time" "$now" "${uptime%%.*}" end
+look_by_hash() {
+	facts | sort -r | {
+		lines= seconds=9999999999 time=-
+		for try in 1 2 3 4 5 6 7 8; do
+			IFS= read -r line || break
+			lines="$lines$line "
+			case $line in
+			[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]\ *)
+				seconds=${line%% *} time=${line#* * }
+				time=${time%% *}
+				break
+				;;
+			esac
+		done
+		sum=$({
+			printf '%s\n' "$lines"
+			cat
+		} | sha256sum)
+		tell "${sum%% *}" "$seconds" "$time"
+	}
 }
+
+if can_list; then
+	look_by_lists
+else
+	look_by_hash
+fi
+printf 'end\0'
