@@ -143,6 +143,26 @@ static void test_a_link_of_the_name_gitmodules_is_in_the_way_of_nothing(void **s
 	assert_int_equal(stage->collected.left.count, 0);
 }
 
+/* Also beside what cannot be read, wherever it is, and however its name is spelt. */
+static void test_every_link_of_the_name_gitmodules_is_told(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, "echo a > a");
+	give_up_reading(stage);
+	stage_there(stage, "echo b > b; chmod 0 b; mkdir sub 'x\ny' 'z[*]'; ln -s a 'a~1'\n"
+			   "for name in sub/.gitmodules 'x\ny/.gitmodules' 'z[*]/.GitModules .' "
+			   "'gi7eba~1' \"$(printf '.g\\342\\200\\214itmodules')\"; do\n"
+			   "	ln -s a \"$name\"; done");
+	git_oid there = stage_collect(stage, &tree);
+	assert_paths(stage->place, &there, "a\na~1\n");
+	expect_left(
+		stage, (const char *[]){"b", "sub/.gitmodules", "x\ny/.gitmodules",
+			       "z[*]/.GitModules .", "gi7eba~1", ".g\342\200\214itmodules", NULL});
+	stage_there(stage, "rm b");
+	there = stage_collect(stage, &there);
+	assert_int_equal(stage->collected.left.count, 5);
+}
+
 #define KEPT_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
 
 int main(void)
@@ -150,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		KEPT_TEST(test_a_big_file_that_cannot_be_read_is_not_taken_for_deleted),
 		KEPT_TEST(test_a_link_of_the_name_gitmodules_is_in_the_way_of_nothing),
+		KEPT_TEST(test_every_link_of_the_name_gitmodules_is_told),
 		KEPT_TEST(test_a_closed_folder_behind_a_link_keeps_nothing),
 		KEPT_TEST(test_a_folder_whose_name_ends_in_a_new_line_keeps_its_big_files),
 		KEPT_TEST(test_a_big_file_that_grows_all_the_time_is_brought_as_it_was_read),

@@ -55,10 +55,10 @@ dot_names() {
 	fi
 }
 
-# Writes those of the names that the tests of find(1) take to $work/$1.
+# Writes those of the names in $work/$1 that the tests of find(1) take to $work/$2.
 select_names() {
-	xargs -0 sh -c "find \"\$@\" -maxdepth 0 $2 -print0 2>/dev/null || :" find \
-		<"$work/names" >"$work/$1"
+	xargs -0 sh -c "find \"\$@\" -maxdepth 0 $3 -print0 2>/dev/null || :" find \
+		<"$work/$1" >"$work/$2"
 }
 
 # Sorts what git-diff-files(1) told, of each path a letter and the path. It is asked again where
@@ -101,9 +101,9 @@ look_closer() {
 	[ -s "$work/names" ] || return 0
 	over="-type f -size +${limit}c"
 	ours="-name '*.acp-conflict' -o -name '.acp-broker-*.tmp'"
-	select_names small "\\( -type f -o -type l \\) ! \\( $over \\) ! \\( $ours \\)"
-	select_names big "$over ! \\( $ours \\)"
-	select_names other "\\( ! -type f ! -type l -o $over \\( $ours \\) \\)"
+	select_names names small "\\( -type f -o -type l \\) ! \\( $over \\) ! \\( $ours \\)"
+	select_names names big "$over ! \\( $ours \\)"
+	select_names names other "\\( ! -type f ! -type l -o $over \\( $ours \\) \\)"
 	forget "$work/other"
 	cat "$work/big" >>"$work/base"
 }
@@ -144,18 +144,25 @@ fi
 # One that cannot be read, or has a name that git refuses, is left as it was.
 add_what_can_be() {
 	xargs -0 -n 200 sh -c '
-		git update-index --add --remove --replace -- "$@" 2>>"$work/said" && exit
+		git update-index --add --remove --replace -- "$@" 2>/dev/null && exit
 		for path do
 			git update-index --add --remove --replace -- "$path" ||
 				printf "%s\0" left "${path#./}"
 		done' add <"$work/small"
 }
 
-# A link named .gitmodules, too; but that is no failure of git's.
+# A link named .gitmodules, too; but that is no failure of git's. What looks like one of its
+# spellings is one where the index has not got it as a link.
 tell_refused() {
-	sed -n 's/^Ignoring path //p' "$work/said" | sort -u | while IFS= read -r path; do
-		[ ! -L "$path" ] || say left "$path"
-	done
+	spelt="-iname '*.*g*i*t*m*o*d*u*l*e*s*' -o -name '*~[1-9]*'"
+	select_names small links "-type l \\( $spelt \\)"
+	[ -s "$work/links" ] || return 0
+	xargs -0 sh -c 'for path do
+			case $(git --literal-pathspecs ls-files -s -- "$path") in
+			"120000 "*) ;;
+			*) printf "%s\0" left "${path#./}" ;;
+			esac
+		done' tell <"$work/links"
 }
 if [ -s "$work/small" ]; then
 	[ -z "$is_as_base" ] || need_tree "$base"
