@@ -122,7 +122,8 @@ static bool is_whole(const struct keep *keep, const struct task *task,
 	}
 	if (result->left > 0) {
 		snprintf(what, sizeof(what),
-			"%zu of the files in the sandbox cannot be read there (the first: %s)",
+			"%zu of the files in the sandbox could not be taken from there (the first: "
+			"%s)",
 			result->left, result->first_left);
 	} else {
 		snprintf(

@@ -40,7 +40,7 @@ struct transport_request {
 
 enum { TRANSPORT_NOTE_MAX = 1536 };
 
-/* What cannot be read in the runtime, and stays as it was. */
+/* What could not be taken from the runtime, and stays as it was. */
 struct transport_left {
 	size_t count;
 	uint64_t print;  // of all their paths, in whatever order they come

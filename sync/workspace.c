@@ -91,7 +91,7 @@ static void add_left(char note[NOTE_MAX], const struct transport_left *left)
 	if (left->count > 1) {
 		snprintf(more, sizeof(more), " and %zu more", left->count - 1);
 	}
-	snprintf(text, sizeof(text), "left out in the sandbox, for it cannot be read: %s%s",
+	snprintf(text, sizeof(text), "left out in the sandbox, for it could not be taken: %s%s",
 		left->first, more);
 	add_note(note, text);
 }

@@ -194,7 +194,7 @@ void git_update_repository(struct git_transport *git);
 
 /* ---- agent_commits.c: the commits that the agent made, which a collect brings along ---- */
 
-/* Of more that are new none are taken: what is not here is told, and told again. */
+/* Of more that are new none are taken: each collect notes it, and the user is told once. */
 enum { AGENT_COMMITS_MAX = 1 << 16 };
 
 /* Work: writes the ids of those that are known, each ended by NUL. */

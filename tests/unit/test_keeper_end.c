@@ -117,14 +117,16 @@ static void test_a_sandbox_that_could_not_be_collected_stays(void **state)
 }
 
 /* It is there alone: a sandbox that is kept may end its session, one that goes may not. */
-static void test_what_cannot_be_read_in_a_transient_sandbox_keeps_it(void **state)
+static void test_what_could_not_be_taken_from_a_transient_sandbox_keeps_it(void **state)
 {
 	static const char *const left[] = {"secret", "db/data", NULL};
 	struct fixture *fixture = *state;
 	open_root(fixture, "a");
 	dir_transport_hooks.left = left;
 	expect_end_keeps_it(fixture);
-	assert_non_null(strstr(fixture->record.error, "2 of the files"));
+	assert_non_null(strstr(fixture->record.error, "2 of the files in the sandbox could "
+						      "not be taken from there (the first: "
+						      "secret)"));
 	assert_non_null(strstr(fixture->record.error, "sessions discard"));
 	fixture->settings.persistence = PERSISTENCE_REUSE;
 	renew(fixture);
@@ -348,7 +350,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		KEEPER_TEST(test_a_transient_sandbox_ends_once_everything_is_here),
-		KEEPER_TEST(test_what_cannot_be_read_in_a_transient_sandbox_keeps_it),
+		KEEPER_TEST(test_what_could_not_be_taken_from_a_transient_sandbox_keeps_it),
 		KEEPER_TEST(test_commits_that_could_not_be_taken_keep_a_transient_sandbox),
 		KEEPER_TEST(test_a_sandbox_that_could_not_be_collected_stays),
 		KEEPER_TEST(test_a_sandbox_that_another_broker_works_in_stays),

@@ -310,13 +310,13 @@ static void test_what_is_left_out_is_told_while_it_is_not_the_same(void **state)
 		const char *note;
 	} syncs[] = {
 		{NULL, ""},
-		{one, "left out in the sandbox, for it cannot be read: \"d/secret\\033\""},
+		{one, "left out in the sandbox, for it could not be taken: \"d/secret\\033\""},
 		{one, ""},
-		{two, "left out in the sandbox, for it cannot be read: b and 1 more"},
+		{two, "left out in the sandbox, for it could not be taken: b and 1 more"},
 		{turned, ""},
-		{others, "left out in the sandbox, for it cannot be read: b and 1 more"},
+		{others, "left out in the sandbox, for it could not be taken: b and 1 more"},
 		{NULL, ""},
-		{others, "left out in the sandbox, for it cannot be read: b and 1 more"},
+		{others, "left out in the sandbox, for it could not be taken: b and 1 more"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(syncs); i++) {
 		dir_transport_hooks.left = syncs[i].left;
