@@ -16,7 +16,7 @@
 #include "sync/id.h"
 #include "sync/id_set.h"
 
-enum { SHALLOW_MAX = 1 << 20 };
+enum { SHALLOW_MAX = 1 << 20, SHALLOW_READ = 4096 };
 
 /* ---- the list of shallow commits ---- */
 
@@ -26,8 +26,8 @@ static bool read_shallow(struct store *store, struct buf *out, struct error *err
 	int fd = openat(store->folder_fd, "shallow", O_RDONLY | O_CLOEXEC);
 	ssize_t count = fd >= 0 ? 1 : 0;
 	while (count > 0) {
-		char *at = buf_reserve(out, 4096, NULL);
-		count = at ? read(fd, at, 4096) : -1;
+		char *at = buf_reserve(out, SHALLOW_READ, NULL);
+		count = at ? read(fd, at, SHALLOW_READ) : -1;
 		if (count > 0) {
 			buf_commit(out, (size_t)count);
 		}
@@ -187,11 +187,14 @@ bool agent_commits_list(struct store *store, size_t max,
 
 /* ---- forgetting ---- */
 
-/* The list without what store_prune has removed. */
+/*
+ * The list without what store_prune has removed: that is done without the store's lock, after the
+ * last sync. One that is as long as it may be ends no sync.
+ */
 static bool prune_shallow(struct store *store, struct error *err)
 {
 	struct buf list, rest;
-	buf_init(&list, SHALLOW_MAX);
+	buf_init(&list, SHALLOW_MAX + SHALLOW_READ);
 	buf_init(&rest, SHALLOW_MAX);
 	bool read = read_shallow(store, &list, err);
 	struct span text = buf_span(&list);
@@ -227,16 +230,14 @@ bool agent_commits_forget(
 	struct store *store, long long age_max_seconds, long long now, struct error *err)
 {
 	char **names = NULL;
-	size_t count = 0;
 	bool ok = age_max_seconds <= 0 || list_branches(store, &names, err);
 	for (size_t i = 0; ok && names && names[i]; i++) {
 		struct stat status;
 		if (fstatat(store->folder_fd, names[i], &status, AT_SYMLINK_NOFOLLOW) == 0 &&
 			status.st_mtime < now - age_max_seconds) {
 			ok = forget(store, names[i], err);
-			count++;
 		}
 	}
 	words_free(names);
-	return ok && (count == 0 || prune_shallow(store, err));
+	return ok && prune_shallow(store, err);
 }

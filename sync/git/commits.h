@@ -37,8 +37,9 @@ bool agent_commits_list(struct store *store, size_t max,
 
 /*
  * Forgets the branches that no sync has brought a commit of for so long, as checkpoint_forget does
- * checkpoints; 0: none. What only they kept goes with store_prune. One that is still in the sandbox
- * comes again with the next collect, and is told again. The store is locked by the caller.
+ * checkpoints; 0: none. What only they kept goes with store_prune, and with the next call from the
+ * list of shallow commits. One that is still in the sandbox comes again with the next collect, and
+ * is told again. The store is locked by the caller.
  */
 bool agent_commits_forget(struct store *store, long long age_max_seconds, long long now,
 	struct error *err) ATTR_NODISCARD;

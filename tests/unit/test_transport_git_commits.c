@@ -250,6 +250,14 @@ static void forget(struct stage *stage, long long age_seconds)
 	assert_true(store_prune(&stage->place->store, -1, 0, &pruned, &err));
 }
 
+/* What libgit2 has in memory is forgotten. */
+static void open_again(struct place *place)
+{
+	struct error err;
+	store_close(&place->store);
+	assert_true(store_open(&place->store, place->store_path, 0, &err));
+}
+
 static void test_old_branches_are_forgotten(void **state)
 {
 	struct stage *stage = *state;
@@ -269,6 +277,10 @@ static void test_old_branches_are_forgotten(void **state)
 	forget(stage, 60);
 	assert_commits(stage, "");
 	place_run(stage->place, "test -d ../state/store/refs/acp-broker");
+	place_run(stage->place, "test -s ../state/store/shallow");
+	open_again(stage->place);
+	forget(stage, 60); // there is no branch any more
+	place_run(stage->place, "test ! -s ../state/store/shallow");
 	stage_there(stage, "git checkout -q fix/it; git commit -q --allow-empty -m Further");
 	stage_collect(stage, &there); // they still are there
 	assert_commits(stage, "fix/it A Further\nfix/it A Fixed\nmain A mine\n");
