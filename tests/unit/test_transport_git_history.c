@@ -171,6 +171,32 @@ static void test_what_the_agent_has_fetched_stays_shallow_there(void **state)
 	stage_there(stage, "git fsck; test $(git rev-list --count origin/other) = 1");
 }
 
+/* git writes the whole of its list once it has fetched: what came meanwhile would be lost. */
+static void test_the_agents_lock_of_what_is_shallow_is_waited_for(void **state)
+{
+	struct stage *stage = *state;
+	place_run(stage->place,
+		"mkdir ../full; cd ../full\n"
+		"git init -q -b main; for n in 1 2 3; do git commit -q --allow-empty -m $n; done\n"
+		"git checkout -q --orphan other; git commit -q --allow-empty -m x\n"
+		"git commit -q --allow-empty -m y; rm -rf \"$PLACE/work\"\n"
+		"git clone -q -b main --depth 2 \"file://$PLACE/full\" \"$PLACE/work\"");
+	git_oid tree = stage_send_first(stage, "");
+	stage_there(stage, "cp .git/shallow .git/shallow.lock; cp .git/shallow ../was");
+	place_run(stage->place, "git fetch -q --depth 1 origin other:refs/remotes/origin/other");
+	stage_deliver(stage, &tree, &tree);
+	stage_there(stage, "cmp .git/shallow ../was; cmp .git/shallow.lock ../was; git fsck\n"
+			   "! git rev-parse -q --verify origin/other");
+	stage_collect(stage, &tree);
+	assert_non_null(strstr(stage->collected.note, "its git is locked"));
+	/* It ended, and one of ours was cut off. */
+	stage_there(stage, "echo acp-broker > .git/shallow.lock");
+	stage_deliver(stage, &tree, &tree);
+	stage_there(stage, "git fsck; test $(git rev-list --count origin/other) = 1\n"
+			   "test ! -e .git/shallow.lock; test ! -e .git/acp-broker/missing");
+	assert_same_repository(stage);
+}
+
 /* No program takes that much in one argument: 400 KB of refs, 200 KB of what is shallow. */
 static void test_five_thousand_branches_are_sent_once(void **state)
 {
@@ -284,6 +310,7 @@ int main(void)
 		STAGE_TEST(test_a_deleted_repository_is_made_anew),
 		STAGE_TEST(test_a_shallow_repository_is_shallow_there),
 		STAGE_TEST(test_what_the_agent_has_fetched_stays_shallow_there),
+		STAGE_TEST(test_the_agents_lock_of_what_is_shallow_is_waited_for),
 		STAGE_TEST(test_five_thousand_branches_are_sent_once),
 		STAGE_TEST(test_a_repository_of_the_agents_is_left_alone),
 		STAGE_TEST(test_few_scripts_are_started),

@@ -69,20 +69,41 @@ list_missing() {
 	[ ! -s "$work/missing" ] || keep missing "$(cat "$work/missing")"
 }
 
+# As git locks its list: it writes the whole of it anew, with what it has fetched. A lock of a run of
+# ours that was cut off has a word of ours in it.
+lock_shallow() {
+	owner=
+	[ ! -f "$GIT_DIR/shallow.lock" ] || IFS= read -r owner <"$GIT_DIR/shallow.lock" || :
+	[ "$owner" != acp-broker ] || rm -f "$GIT_DIR/shallow.lock"
+	(set -C && echo acp-broker >"$GIT_DIR/shallow.lock") 2>/dev/null
+}
+
 add_shallow() {
 	git cat-file --batch-check <"$GIT_DIR/acp-broker/missing" | sed -n 's/ commit .*//p' \
 		>"$work/added"
 	[ ! -f "$GIT_DIR/shallow" ] || cat "$GIT_DIR/shallow" >>"$work/added"
 	sort -u "$work/added" >"$GIT_DIR/acp-broker/shallow.new"
 	mv -f "$GIT_DIR/acp-broker/shallow.new" "$GIT_DIR/shallow"
+	rm -f "$GIT_DIR/shallow.lock"
 	rm -f "$GIT_DIR/acp-broker/missing"
+}
+
+# The next run goes on: git here is at work.
+leave_locked() {
+	[ "$GIT_DIR" != "$made" ] || exit 1
+	say kept locked
+	rm -rf "$work" || :
+	exit 0
 }
 [ "$shallow" = 0 ] || list_missing
 if [ "$pack" = pack ]; then
 	git index-pack --stdin -v >/dev/null
 	[ "$GIT_DIR" != "$made" ] || ! share_packs || say shared
 fi
-[ ! -f "$GIT_DIR/acp-broker/missing" ] || add_shallow
+if [ -f "$GIT_DIR/acp-broker/missing" ]; then
+	lock_shallow || leave_locked # no ref may lead to what has no parents and is not in the list
+	add_shallow
+fi
 # Before a branch has one of these commits: else it would be taken for the agent's. What is needed
 # now comes first: repo_open.sh tells so many and no more.
 {
