@@ -69,8 +69,8 @@ list_missing() {
 	[ ! -s "$work/missing" ] || keep missing "$(cat "$work/missing")"
 }
 
-# As git locks its list: it writes the whole of it anew, with what it has fetched. A lock of a run of
-# ours that was cut off has a word of ours in it.
+# As git locks its list: it writes the whole of it anew, with what it has fetched. A lock of one of
+# our runs that was cut off has a word of ours in it.
 lock_shallow() {
 	owner=
 	[ ! -f "$GIT_DIR/shallow.lock" ] || IFS= read -r owner <"$GIT_DIR/shallow.lock" || :
