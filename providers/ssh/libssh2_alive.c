@@ -65,7 +65,8 @@ static void alive_tick(struct ssh2_client *client)
 	}
 	client->silent_intervals = was_asleep ? 1 : client->silent_intervals + 1;
 	if (client->silent_intervals >= max) {
-		client_set_lost(client, "the server has not answered for %g s",
+		client_set_lost(client,
+			"the server has not answered for %g s (alive-interval, alive-count)",
 			interval_s * client->silent_intervals);
 	} else {
 		open_probe(client);

@@ -214,7 +214,7 @@ static void on_deadline(struct ev_loop *loop, struct ev_timer *watcher, int even
 	struct span failures = buf_span(&dial->failures);
 	struct error err;
 	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-		"%s%s%sno answer within %g s (ConnectTimeout)%s%.*s",
+		"%s%s%sno answer within %g s (connect-timeout)%s%.*s",
 		dial->names ? "resolving " : "", dial->names ? dial->names->host : "",
 		dial->names ? ": " : "", dial->deadline.repeat, failures.len ? "; " : "",
 		(int)failures.len, failures.len ? failures.data : "");

@@ -214,7 +214,7 @@ static void on_deadline(struct ev_loop *loop, struct ev_timer *watcher, int even
 	struct jump *jump = CONTAINER_OF(watcher, struct jump, deadline);
 	struct error err;
 	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-		"%s did not connect to %s port %d within %g s (ConnectTimeout)",
+		"%s did not connect to %s port %d within %g s (connect-timeout)",
 		jump->route.target->via->alias, jump->route.target->host, jump->route.target->port,
 		watcher->repeat);
 	jump_ended(jump, &err);

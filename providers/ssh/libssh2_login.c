@@ -237,7 +237,7 @@ static void login_fail(struct login *login, struct error *err)
 		error_set_reason(err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
 			"%s did not finish within %g s (%s)",
 			is_auth ? "the authentication" : "the SSH handshake",
-			login->deadline.repeat, is_auth ? "auth-timeout" : "ConnectTimeout");
+			login->deadline.repeat, is_auth ? "auth-timeout" : "connect-timeout");
 	}
 	error_prefix(err, "connecting to %s port %d", target->host, target->port);
 	struct error copy = *err;

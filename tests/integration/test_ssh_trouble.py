@@ -26,6 +26,8 @@ NEVER_IN = {'killed': {'LINK_LOST', 'HOST_UNREACHABLE'},
             'dropped': {'LINK_LOST', 'HOST_UNREACHABLE'},
             'frozen': {'TIMEOUT_EXCEEDED'}, 'stalled': {'TIMEOUT_EXCEEDED'}}
 CODES = {'connecting': NEVER_CONNECTED, 'authenticating': NEVER_IN}
+# By libssh2, where nothing is heard any more: the keys of the profile that say when it is given up.
+NAMES = {'connecting': 'connect-timeout', 'authenticating': 'auth-timeout'}
 BEFORE_ANY_RECORD = ('connecting', 'authenticating', 'preparing', 'setup', 'starting')
 STAGES = {'connecting': 'prepare', 'authenticating': 'prepare', 'preparing': 'prepare',
           'setup': 'prepare', 'syncing': 'relay', 'starting': 'initialize'}
@@ -211,6 +213,8 @@ class Trouble(Scene):
             self.assertEqual(error['data']['stage'], STAGES.get(self.moment, 'relay'), error)
             self.assertIs(error['data']['retryable'], True)
             self.assertIn('box' if codes == {'LINK_LOST'} else '', error['message'])
+            if self.ssh_client == 'libssh2' and self.trouble in ('frozen', 'stalled'):
+                self.assertIn(NAMES.get(self.moment, 'alive-interval'), error['message'])
         self.waiting = []
 
     def check_session(self):
