@@ -186,6 +186,8 @@ static void tell(
 			"%zu could not be read and stayed as they were, \"%s\" first",
 			walk->unreadable.count, walk->unreadable.first);
 	}
+	snapshot->refused = walk->refused.count;
+	memcpy(snapshot->first_refused, walk->refused.first, sizeof(snapshot->first_refused));
 	if (walk->refused.count > 0) {
 		snapshot_note(snapshot,
 			"git refuses every link of the name .gitmodules, so %zu stayed as they "

@@ -69,6 +69,8 @@ struct snapshot {
 	size_t read_files; // whose content was read, the others being known
 	unsigned excess;   // of enum snapshot_excess; snapshot_warning
 	char note[256];    // what the user should be told once; "" for nothing
+	size_t refused;    // links that git refuses, which are as in the base
+	char first_refused[128];
 };
 
 /*

@@ -57,6 +57,10 @@ static bool take_snapshot(struct rsync_transport *rsync, struct error *err)
 		return false;
 	}
 	result->tree = snapshot.tree;
+	rsync->collecting.has_refused = snapshot.refused > 0;
+	for (size_t i = 0; i < snapshot.refused; i++) { // their number tells them from others
+		transport_left_add(&result->left, snapshot.first_refused);
+	}
 	for (char **path = rsync->unreadable; path && *path; path++) {
 		transport_left_add(&result->left, *path);
 	}
@@ -98,6 +102,7 @@ static bool work_pulled(struct rsync_transport *rsync, struct remote_ends *ends,
 	collecting->pulls = 0;
 	return take_snapshot(rsync, err) &&
 	       (has_changed || !collecting->is_whole || rsync->unreadable ||
+		       collecting->has_refused ||
 		       rsync_keep_print(rsync, &collecting->result.tree, err));
 }
 
@@ -181,7 +186,7 @@ static void collected(struct rsync_transport *rsync)
 static bool work_near(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
 {
 	return take_snapshot(rsync, err) &&
-	       (rsync->looking.changed == CHANGED_NOTHING ||
+	       (rsync->looking.changed == CHANGED_NOTHING || rsync->collecting.has_refused ||
 		       rsync_keep_print(rsync, &rsync->collecting.result.tree, err));
 }
 

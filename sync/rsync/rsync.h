@@ -28,9 +28,10 @@ struct rsync_collecting {
 	git_oid base;
 	int pulls;
 	bool has_pulled_all;
-	bool has_looked; // for what cannot be read
-	bool is_partial; // the last pull has left something out
-	bool is_whole;   // it has left out nothing, and nothing has vanished meanwhile
+	bool has_looked;  // for what cannot be read
+	bool is_partial;  // the last pull has left something out
+	bool is_whole;    // it has left out nothing, and nothing has vanished meanwhile
+	bool has_refused; // the snapshot has: it has to look at everything the next time, too
 	struct transport_collected result;
 };
 

@@ -107,6 +107,19 @@ class ByRsync(SyncCase):
         client.finish(seconds=30)
         self.assertEqual(self.tree(), {'last': 'last\n'})
 
+    def test_a_link_that_git_refuses_keeps_a_transient_copy(self):
+        (self.work / 'a').write_text('a\n')
+        client, session = self.opened(persistence='transient')
+        root = self.runtime(client, session)
+        client.prompt(session, 'terminal ln -s a .gitmodules', seconds=case.PATIENCE * 20)
+        client.prompt(session, 'terminal mkdir sub; echo 1 > sub/elsewhere',
+                      seconds=case.PATIENCE * 20)
+        client.close_stdin()
+        self.assertEqual(client.wait(case.PATIENCE * 20), 1, client.stderr)
+        self.assertIn('.gitmodules', client.stderr)
+        self.assertEqual(os.readlink(root / '.gitmodules'), 'a')
+        self.assertEqual((self.work / 'sub/elsewhere').read_text(), '1\n')
+
     def test_no_rsync_outlives_a_killed_broker(self):
         (self.work / 'a').write_bytes(os.urandom(20 << 20))
         client, session = self.opened()
