@@ -34,17 +34,18 @@ class Turns(SyncCase):
         self.assertNotEqual(self.runtime(client, session), self.work)
 
     def test_what_is_ignored_is_written_down_there_once(self):
-        def written():
-            path, = (self.state / 'copies').rglob('sync/*/info/exclude')
+        def written(root):
+            path, = root.parent.glob('.acp-broker/sync/*/info/exclude')
             return path.stat().st_ino, path.read_text().split('\n')
         files = []
         subprocess.run(['git', 'init', '-q', str(self.work)], check=True)
         for words in ('*.log', '*.log', '*.o'):
             (self.work / '.git/info/exclude').write_text(f'{words}\n')
-            client, _ = self.opened()
+            client, session = self.opened()
+            root = self.runtime(client, session)
             client.close_stdin()
             self.assertEqual(client.wait(PATIENCE), 0, client.stderr)
-            files.append(written())
+            files.append(written(root))
             self.assertIn(words, files[-1][1])
         self.assertEqual(files[0], files[1])
         self.assertNotEqual(files[1], files[2])
