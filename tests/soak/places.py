@@ -173,8 +173,11 @@ class Cloud(Remote):
 PLACES = {
     'local': lambda: Place(checkpoints='true', toolhost='broker'),
     'copy': lambda: Place(isolation='copy'),
+    'copy-rsync': lambda: Place(isolation='copy', transport='rsync'),
     'ssh': lambda: Host(**{'ssh-client': 'libssh2'}),
     'ssh-openssh': lambda: Host(**{'ssh-client': 'openssh'}),
+    'ssh-rsync': lambda: Host(**{'ssh-client': 'libssh2'}, transport='rsync'),
+    'ssh-transient': lambda: Host(**{'ssh-client': 'libssh2'}, persistence='transient'),
     'daytona': lambda: Cloud(persistence='reuse'),
     'daytona-transient': lambda: Cloud(persistence='transient'),
 }
