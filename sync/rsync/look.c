@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/machine.h"
 #include "sync/id.h"
 #include "sync/rsync/rsync.h"
@@ -23,7 +25,7 @@
  * that is wrong; a delivery says in "state" that it is busy.
  */
 enum {
-	LINE_MAX = PRINT_TEXT_MAX + 128,
+	LINE_MAX = PRINT_TEXT_MAX + 160,
 	LOOK_TIMEOUT_MS = 20000,
 	LOOK_SLOW_S = 2, // and slower than the pull: not worth it
 };
@@ -44,15 +46,32 @@ bool rsync_forget_print(struct rsync_transport *rsync, struct error *err)
 	       error_set_errno(err, errno, "removing %s/print", rsync->mirror.folder);
 }
 
+/* The id of this boot, and what stands for the profile's patterns: the rules do not have them all.
+ */
+static void format_prefix(const struct rsync_transport *rsync, char prefix[LINE_MAX])
+{
+	char boot[BOOT_ID_SIZE];
+	uint64_t patterns = HASH_START;
+	const char *const *lists[] = {rsync->request.include, rsync->request.exclude};
+	for (size_t i = 0; i < ARRAY_LENGTH(lists); i++) {
+		for (const char *const *pattern = lists[i]; pattern && *pattern; pattern++) {
+			patterns = hash_text(patterns, *pattern);
+		}
+		patterns = hash_text(patterns, "");
+	}
+	boot_id_read(boot);
+	snprintf(prefix, LINE_MAX, " %s %016" PRIx64 " ", *boot ? boot : "-", patterns);
+}
+
 static bool write_print(struct rsync_transport *rsync, const git_oid *tree,
 	const struct print *print, struct error *err)
 {
-	char line[LINE_MAX], id[GIT_OID_HEXSZ + 1], boot[BOOT_ID_SIZE], text[PRINT_TEXT_MAX];
+	char line[2 * LINE_MAX], id[GIT_OID_HEXSZ + 1], prefix[LINE_MAX], text[PRINT_TEXT_MAX];
 	int folder = rsync->mirror.fd;
-	boot_id_read(boot);
+	format_prefix(rsync, prefix);
 	print_format(print, text);
-	snprintf(line, sizeof(line), "%s %s %s\n",
-		rsync->store.git->oid_tostr(id, sizeof(id), tree), *boot ? boot : "-", text);
+	snprintf(line, sizeof(line), "%s%s%s\n", rsync->store.git->oid_tostr(id, sizeof(id), tree),
+		prefix, text);
 	int fd ATTR_CLEANUP(fd_cleanup) = openat(
 		folder, "print.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {
@@ -76,18 +95,17 @@ bool rsync_keep_print(struct rsync_transport *rsync, const git_oid *tree, struct
 }
 
 /*
- * The line is of a tree and of this boot - the mirror is not synced to the disk: after a start of
- * this machine it may have holes -; the rest of it is the print.
+ * The line is of a tree, of this boot - the mirror is not synced to the disk: after a start of
+ * this machine it may have holes - and of these patterns; the rest of it is the print.
  */
 static void read_kept(struct rsync_transport *rsync)
 {
 	struct rsync_looking *looking = &rsync->looking;
-	char line[LINE_MAX], boot[BOOT_ID_SIZE], prefix[128];
-	boot_id_read(boot);
-	snprintf(prefix, sizeof(prefix), " %s ", boot);
+	char line[2 * LINE_MAX], prefix[LINE_MAX];
+	format_prefix(rsync, prefix);
 	read_small(rsync->mirror.fd, "print", line, sizeof(line));
 	char *rest = line + strcspn(line, " ");
-	bool is_ours = *boot && strncmp(rest, prefix, strlen(prefix)) == 0;
+	bool is_ours = strncmp(prefix, " - ", 3) != 0 && strncmp(rest, prefix, strlen(prefix)) == 0;
 	*rest = '\0';
 	looking->has_kept = is_ours && strlen(line) == GIT_OID_HEXSZ &&
 	                    rsync->store.git->oid_fromstr(&looking->kept_of, line) == 0 &&
@@ -147,8 +165,9 @@ static enum rsync_changed find_changed(struct rsync_transport *rsync)
 	}
 	int mirror ATTR_CLEANUP(fd_cleanup) =
 		openat(rsync->mirror.fd, "mirror", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return print_is_settled(&looking->print) && reach_read(&looking->reach, looking->differs,
-							    &rsync->filter.all, mirror)
+	return mirror >= 0 && print_is_settled(&looking->print) &&
+	                       reach_read(&looking->reach, looking->differs, &rsync->filter.all,
+				       mirror)
 	               ? CHANGED_WITHIN_REACH
 	               : CHANGED_SOMEWHERE;
 }

@@ -2,6 +2,7 @@
 #include "sync/rsync/reach.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,6 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
-#include "base/words.h"
 
 struct reading {
 	struct reach *reach;
@@ -19,6 +19,7 @@ struct reading {
 	size_t capacity;
 	const char **inside; // the folders there in the one that is read; sorted, borrowed
 	size_t inside_count, inside_capacity;
+	size_t folders_read;
 };
 
 static int compare(const void *a, const void *b)
@@ -88,7 +89,7 @@ static void sort_folders(struct reach *reach)
 	reach->count = kept;
 }
 
-/* ---- what is no folder there any more ---- */
+/* ---- folders that are there no more ---- */
 
 static void add_inside(struct reading *reading, const char *name)
 {
@@ -101,15 +102,14 @@ static void add_inside(struct reading *reading, const char *name)
 	reading->inside[reading->inside_count++] = name;
 }
 
-static void find_gone_one(struct reading *reading, const char *folder, const char *name)
+/* Whether what is a folder in the mirror, and may travel, is none there. */
+static bool is_gone(const struct reading *reading, const char *folder, const char *name)
 {
 	char path[REACH_PATH_MAX + 256 + 2];
 	snprintf(path, sizeof(path), "%s%s%s", folder, *folder ? "/" : "", name);
-	if (!bsearch(&name, reading->inside, reading->inside_count, sizeof(*reading->inside),
-		    compare) &&
-		!rules_exclude(reading->rules, path, true)) {
-		words_append(&reading->reach->gone, path);
-	}
+	return !bsearch(&name, reading->inside, reading->inside_count, sizeof(*reading->inside),
+		       compare) &&
+	       !rules_exclude(reading->rules, path, true);
 }
 
 static bool is_folder(int at, const struct dirent *entry)
@@ -121,25 +121,29 @@ static bool is_folder(int at, const struct dirent *entry)
 		       S_ISDIR(status.st_mode));
 }
 
-static void find_gone(struct reading *reading, const char *folder)
+/* Nothing that is in the folder in the mirror has gone; false also where that cannot be seen. */
+static bool has_lost_nothing(struct reading *reading, const char *folder)
 {
 	int fd = beneath_open(reading->mirror, *folder ? folder : ".", O_RDONLY | O_DIRECTORY);
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 	if (!stream) {
+		bool is_none = fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP);
 		fd_close(&fd);
-		return;
+		return is_none; // it is new there
 	}
 	if (reading->inside_count > 0) {
 		qsort(reading->inside, reading->inside_count, sizeof(*reading->inside), compare);
 	}
-	for (const struct dirent *entry; (entry = readdir(stream));) {
+	bool has_lost = false;
+	const struct dirent *entry;
+	for (errno = 0; !has_lost && (entry = readdir(stream)); errno = 0) {
 		const char *name = entry->d_name;
-		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
-			is_folder(dirfd(stream), entry)) {
-			find_gone_one(reading, folder, name);
-		}
+		has_lost = strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+		           is_folder(dirfd(stream), entry) && is_gone(reading, folder, name);
 	}
+	bool is_whole = errno == 0;
 	closedir(stream);
+	return is_whole && !has_lost;
 }
 
 /* ---- the words ---- */
@@ -172,13 +176,9 @@ static bool read_folder(struct reading *reading, const char *folder, struct span
 		const char *slash = strrchr(path, '/');
 		add_inside(reading, slash ? slash + 1 : path);
 	}
-	if (!reach_folder(reading, folder)) {
-		return false;
-	}
-	if (!*folder || !rules_exclude(reading->rules, folder, true)) {
-		find_gone(reading, folder);
-	}
-	return true;
+	bool is_out = *folder && rules_exclude(reading->rules, folder, true);
+	return ++reading->folders_read <= REACH_FOLDERS_MAX && reach_folder(reading, folder) &&
+	       (is_out || has_lost_nothing(reading, folder));
 }
 
 static bool read_words(struct reading *reading, struct span words)
@@ -209,7 +209,7 @@ bool reach_read(struct reach *reach, struct span words, const struct rules *rule
 	if (reach->count > 0) {
 		sort_folders(reach);
 	}
-	if (!is_read || reach->count + words_count(reach->gone) > REACH_FOLDERS_MAX) {
+	if (!is_read || reach->count > REACH_FOLDERS_MAX) {
 		reach_finish(reach);
 		return false;
 	}
@@ -222,7 +222,6 @@ void reach_finish(struct reach *reach)
 		free(reach->folders[i]);
 	}
 	free(reach->folders);
-	words_free(reach->gone);
 	*reach = (struct reach){0};
 }
 
@@ -234,10 +233,6 @@ void reach_add_rules(const struct reach *reach, const struct rules *rules, struc
 		if (*reach->folders[i]) {
 			rules_add_path(out, true, reach->folders[i], "", true);
 		}
-	}
-	for (char **gone = reach->gone; gone && *gone; gone++) {
-		rules_add_path(out, true, *gone, "", true);
-		rules_add_path(out, true, *gone, "/**", true);
 	}
 	rules_add(out, false, "*", true);
 	rules_copy(out, rules);

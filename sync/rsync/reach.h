@@ -7,16 +7,15 @@
 
 /*
  * How far a pull has to look where two looks at the runtime root differ (remote/look.sh): into
- * the folders in which a file differs, those that have changed themselves, those that lead there,
- * and what stands in these in the mirror and is no folder there any more. All else in the mirror
- * is as it is there.
+ * the folders in which a file differs, those that have changed themselves, and those that lead
+ * there. All else in the mirror is as it is there. Where a folder of the mirror's is none there any
+ * more everything is looked at: rules that would let it go would let what comes in its place in.
  */
 enum { REACH_FOLDERS_MAX = 1000, REACH_PATH_MAX = 1000 };
 
 struct reach {
-	char **folders; // paths of the first three, "" the root; sorted
+	char **folders; // paths, "" the root; sorted
 	size_t count;
-	char **gone; // paths of the last
 };
 
 /*

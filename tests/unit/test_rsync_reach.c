@@ -13,27 +13,34 @@
 
 #define WORDS(text) ((struct span){text "\0", sizeof(text)})
 
-static struct reach read_in(int mirror, struct span words, const char *ignored)
+static bool read_in(
+	struct reach *reach, const struct place *place, struct span words, const char *ignored)
 {
-	struct reach reach;
 	struct rules rules;
+	int mirror ATTR_CLEANUP(fd_cleanup) = open(place->root, O_PATH | O_DIRECTORY);
+	assert_true(mirror >= 0);
 	rules_init(&rules);
 	rules_add_ignore_file(&rules, "", span_of(ignored));
-	assert_true(reach_read(&reach, words, &rules, mirror));
+	bool is_read = reach_read(reach, words, &rules, mirror);
 	rules_finish(&rules);
-	return reach;
+	return is_read;
 }
 
-static void assert_reach(int mirror, struct span words, const char *ignored, const char *folders)
+static void assert_everything(const struct place *place, struct span words)
+{
+	struct reach reach;
+	assert_false(read_in(&reach, place, words, ""));
+}
+
+static void assert_reach(
+	const struct place *place, struct span words, const char *ignored, const char *folders)
 {
 	char text[512] = "";
-	struct reach reach = read_in(mirror, words, ignored);
+	struct reach reach;
+	assert_true(read_in(&reach, place, words, ignored));
 	for (size_t i = 0; i < reach.count; i++) {
 		snprintf(
 			text + strlen(text), sizeof(text) - strlen(text), "[%s]", reach.folders[i]);
-	}
-	for (char **gone = reach.gone; gone && *gone; gone++) {
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "-[%s]", *gone);
 	}
 	assert_string_equal(text, folders);
 	reach_finish(&reach);
@@ -41,15 +48,17 @@ static void assert_reach(int mirror, struct span words, const char *ignored, con
 
 static void test_a_file_is_reached_by_its_folders(void **state)
 {
-	assert_reach(-1, WORDS("differs"), "", "");
-	assert_reach(-1, WORDS("differs\0./a"), "", "[]");
-	assert_reach(-1, WORDS("differs\0./d/e/a\0./d/e/b\0./d/x\0./c/-\n f"), "", "[][c][d][d/e]");
-	assert_reach(-1,
+	const struct place *place = *state;
+	assert_reach(place, WORDS("differs"), "", "");
+	assert_reach(place, WORDS("differs\0./a"), "", "[]");
+	assert_reach(
+		place, WORDS("differs\0./d/e/a\0./d/e/b\0./d/x\0./c/-\n f"), "", "[][c][d][d/e]");
+	assert_reach(place,
 		WORDS("differs\0"
 		      "0./d\0"
 		      "1./d/e"),
 		"", "[][d]");
-	assert_reach(-1,
+	assert_reach(place,
 		WORDS("differs\0"
 		      "0."),
 		"", "[]");
@@ -57,41 +66,54 @@ static void test_a_file_is_reached_by_its_folders(void **state)
 
 static void test_what_the_rules_leave_out_is_not_reached(void **state)
 {
+	const struct place *place = *state;
 	static const char ignored[] = "node_modules\n/out/*\n";
-	assert_reach(-1, WORDS("differs\0./node_modules/a\0./d/node_modules/x/y"), ignored, "");
-	assert_reach(-1,
+	assert_reach(place, WORDS("differs\0./node_modules/a\0./d/node_modules/x/y"), ignored, "");
+	assert_reach(place,
 		WORDS("differs\0./out/o/f\0./d/f\0"
 		      "0./out/o"),
 		ignored, "[][d]");
 }
 
-static void test_what_is_gone_is_found_in_the_mirror(void **state)
+static void test_where_a_folder_is_gone_everything_is_looked_at(void **state)
 {
-	struct place *place = *state;
-	place_run(place, "mkdir -p d/e/deep d/f node_modules n; echo > d/file; ln -s / d/link");
-	int mirror ATTR_CLEANUP(fd_cleanup) = open(place->root, O_PATH | O_DIRECTORY);
-	assert_reach(mirror,
-		WORDS("differs\0"
-		      "0./d\0"
-		      "1./d/f"),
-		"", "[][d]-[d/e]");
-	assert_reach(mirror,
+	const struct place *place = *state;
+	place_run(*state, "mkdir -p d/e/deep d/f node_modules n; echo > d/file; ln -s / d/link");
+	assert_everything(place, WORDS("differs\0"
+				       "0./d\0"
+				       "1./d/f"));
+	assert_reach(place,
 		WORDS("differs\0"
 		      "0./d\0"
 		      "1./d/f\0"
 		      "1./d/e"),
 		"", "[][d]");
-	assert_reach(mirror,
+	assert_reach(place,
 		WORDS("differs\0"
 		      "0.\0"
-		      "1./d"),
-		"node_modules", "[]-[n]");
-	/* Nothing outside is read. */
-	assert_reach(mirror,
+		      "1./d\0"
+		      "1./n"),
+		"node_modules", "[]");
+	/* New, and what is no folder in the mirror. */
+	assert_reach(place,
 		WORDS("differs\0"
-		      "0./d/link\0"
-		      "0./../state"),
-		"", "[][..][../state][d][d/link]");
+		      "0./new\0"
+		      "0./d/file\0"
+		      "0./d/link"),
+		"", "[][d][d/file][d/link][new]");
+}
+
+static void test_where_the_mirror_cannot_be_read_everything_is_looked_at(void **state)
+{
+	struct rules none;
+	struct reach reach;
+	rules_init(&none);
+	assert_false(reach_read(&reach,
+		WORDS("differs\0"
+		      "0./d"),
+		&none, -1));
+	assert_everything(*state, WORDS("differs\0"
+					"0./../state"));
 }
 
 static void test_what_cannot_be_told_so_is_not(void **state)
@@ -120,6 +142,12 @@ static void test_what_cannot_be_told_so_is_not(void **state)
 		assert_true(buf_append_format(&many, NULL, "./%d/f%c", i, 0));
 	}
 	assert_false(reach_read(&reach, buf_span(&many), &none, -1));
+	buf_clear(&many);
+	assert_true(buf_append(&many, WORDS("differs"), NULL));
+	for (int i = 0; i <= REACH_FOLDERS_MAX; i++) { // one folder, again and again
+		assert_true(buf_append_format(&many, NULL, "0.%c", 0));
+	}
+	assert_everything(*state, buf_span(&many));
 	buf_finish(&many);
 }
 
@@ -127,15 +155,15 @@ static void test_the_rules_are_those_within_the_reach(void **state)
 {
 	struct rules rules, narrow;
 	struct buf out;
-	static const char *const gone[] = {"d/g", NULL}, *const folders[] = {"", "*", "d"};
-	struct reach reach = {.folders = (char **)folders, .count = 3, .gone = (char **)gone};
+	static const char *const folders[] = {"", "*", "d"};
+	struct reach reach = {.folders = (char **)folders, .count = 3};
 	rules_init(&rules);
 	rules_init(&narrow);
 	buf_init(&out, 1 << 16);
 	rules_add(&rules, false, "*.o", false);
 	reach_add_rules(&reach, &rules, &narrow);
 	assert_true(rules_write(&narrow, &out, NULL));
-	static const char expected[] = "+ /[*]/\0+ /d/\0+ /d/g/\0+ /d/g/**/\0- */\0- *.o";
+	static const char expected[] = "+ /[*]/\0+ /d/\0- */\0- *.o";
 	assert_int_equal(out.len, sizeof(expected));
 	assert_memory_equal(buf_span(&out).data, expected, sizeof(expected));
 	rules_finish(&rules);
@@ -143,14 +171,16 @@ static void test_the_rules_are_those_within_the_reach(void **state)
 	buf_finish(&out);
 }
 
+#define REACH_TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_file_is_reached_by_its_folders),
-		cmocka_unit_test(test_what_the_rules_leave_out_is_not_reached),
-		cmocka_unit_test_setup_teardown(
-			test_what_is_gone_is_found_in_the_mirror, place_setup, place_teardown),
-		cmocka_unit_test(test_what_cannot_be_told_so_is_not),
+		REACH_TEST(test_a_file_is_reached_by_its_folders),
+		REACH_TEST(test_what_the_rules_leave_out_is_not_reached),
+		REACH_TEST(test_where_a_folder_is_gone_everything_is_looked_at),
+		REACH_TEST(test_where_the_mirror_cannot_be_read_everything_is_looked_at),
+		REACH_TEST(test_what_cannot_be_told_so_is_not),
 		cmocka_unit_test(test_the_rules_are_those_within_the_reach),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -204,7 +204,6 @@ static void test_a_pull_looks_where_something_has_changed(void **state)
 	/* Folders that go, with what is in them, and files and folders in each other's place. */
 	stage_there(stage, "rm -r 'e*' d; echo e > 'e*'; rm a; mkdir -p a/b; echo > a/b/c");
 	tree = stage_collect(stage, &tree);
-	assert_narrow(stage, "+ /a/ + /a/b/ + /d/ ");
 	assert_paths(stage->place, &tree, "a/b/c\nb\ne*\ng/y\nl\n");
 	/* More than can be named. */
 	stage_there(stage, "mkdir $(seq 1100); for i in $(seq 1100); do echo $i > $i/f; done");
@@ -250,7 +249,6 @@ static void test_what_was_delivered_and_is_gone_is_gone(void **state)
 	runs(stage);
 	tree = stage_collect(stage, &next);
 	assert_int_equal(runs(stage), 1);
-	assert_narrow(stage, "+ /d/ + /m/ ");
 	assert_paths(stage->place, &tree, "a\nd/c\nl\n");
 	assert_collects(stage, &tree, 0);
 }
@@ -281,6 +279,25 @@ static void test_a_pull_that_leaves_something_out_is_made_of_everything(void **s
 	assert_int_equal(runs(stage), 2);
 	assert_memory_not_equal(&there, &tree, sizeof(there));
 	assert_collects(stage, &there, 0);
+}
+
+/* git leaves out what no rule of rsync's is made for. */
+static void test_other_patterns_count_where_the_rules_are_the_same(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = begin(stage);
+	stage_there(stage, "mkdir tmp; echo > tmp/t");
+	tree = stage_collect(stage, &tree);
+	runs(stage);
+	assert_collects(stage, &tree, 0);
+	static const char *const exclude[] = {"[t]mp", NULL};
+	const char *const *none = stage->request.exclude;
+	stage->request.exclude = exclude;
+	stage_restart(stage);
+	stage_prepare(stage);
+	git_oid less = stage_collect(stage, &tree);
+	assert_paths(stage->place, &less, "a\nb\nd/c\nl\n");
+	stage->request.exclude = none;
 }
 
 static void test_other_rules_pull_again(void **state)
@@ -388,6 +405,7 @@ int main(int argc, char **argv)
 		LOOK_TEST(test_what_was_delivered_and_is_gone_is_gone),
 		LOOK_TEST(test_what_is_ignored_is_not_pulled_for),
 		LOOK_TEST(test_a_pull_that_leaves_something_out_is_made_of_everything),
+		LOOK_TEST(test_other_patterns_count_where_the_rules_are_the_same),
 		LOOK_TEST(test_other_rules_pull_again),
 		LOOK_TEST(test_a_delivery_forgets_what_was_seen),
 		LOOK_TEST(test_a_look_that_fails_is_none),

@@ -47,12 +47,18 @@ find_differing() {
 	[ "$(tail -zn 1 "$side/$1" | tr -d '\0')" = '~' ]
 }
 
+# Fails where one of the folders is there no more.
+find_inside() {
+	head -zn -1 "$side/folders" | xargs -0r sh -c '
+		find "$@" -maxdepth 1 -type d -printf "%d%p\0"' folders >"$side/inside"
+} 2>/dev/null
+
 tell_differing() {
-	if find_differing files 6 '~ ~ ~ ~ ~ ~' && find_differing folders 5 '~ ~ ~ ~ ~'; then
+	if find_differing files 6 '~ ~ ~ ~ ~ ~' && find_differing folders 5 '~ ~ ~ ~ ~' &&
+		find_inside; then
 		printf 'differs\0'
 		head -zn -1 "$side/files"
-		head -zn -1 "$side/folders" | xargs -0r sh -c '
-			find "$@" -maxdepth 1 -type d -printf "%d%p\0" 2>/dev/null || :' folders
+		cat "$side/inside"
 	else
 		printf 'many\0'
 	fi
@@ -75,7 +81,7 @@ look_by_lists() {
 		[ -f "$side/folders-$known" ]; then
 		tell_differing
 	fi
-	rm -f "$side/files" "$side/folders" "$side"/files-* "$side"/folders-*
+	rm -f "$side/files" "$side/folders" "$side/inside" "$side"/files-* "$side"/folders-*
 	for list in files folders; do
 		mv "$side/$list.new" "$side/$list-$sum"
 	done
