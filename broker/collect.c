@@ -250,7 +250,7 @@ static void on_root_gone(struct collect *collect, const struct error *err)
 {
 	struct error failure;
 	error_set_reason(&failure, err->code, err->reason,
-		"%s, with all since its last sync, if the profile is as it was", err->text);
+		"%s, and what was changed in it, too, if the profile is as it was", err->text);
 	on_gone(collect, &failure);
 }
 
