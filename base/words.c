@@ -53,3 +53,8 @@ void words_free(char **words)
 	}
 	free(words);
 }
+
+int words_compare(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}

@@ -20,4 +20,7 @@ char **words_of_settings(const struct settings *settings, const char *key);
 
 void words_free(char **words); // NULL is fine
 
+/* For qsort(3) and bsearch(3) of texts, by their bytes. */
+int words_compare(const void *a, const void *b);
+
 #endif

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/words.h"
 #include "sync/store_impl.h"
 
 enum { PRIVATE_MODE = 0600 };
@@ -43,11 +44,6 @@ static void notes_finish(struct notes *notes)
 	free(notes->folders);
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* What a killed one wrote of its last line has no end and names nothing. */
 static void notes_read(struct notes *notes, FILE *file)
 {
@@ -67,7 +63,7 @@ static void notes_read(struct notes *notes, FILE *file)
 	}
 	free(folder);
 	if (notes->count > 0) {
-		qsort(notes->folders, notes->count, sizeof(*notes->folders), compare);
+		qsort(notes->folders, notes->count, sizeof(*notes->folders), words_compare);
 	}
 }
 

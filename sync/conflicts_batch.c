@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/words.h"
 #include "sync/conflicts_impl.h"
 #include "sync/parked.h"
 
@@ -83,11 +84,6 @@ bool batch_keep(struct store *store, const char *name, const git_oid *tree, stru
 
 /* ---- reading ---- */
 
-static int compare_texts(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void collect_names(DIR *folder, char ***out_names, size_t *out_count)
 {
 	struct dirent *entry;
@@ -99,7 +95,7 @@ static void collect_names(DIR *folder, char ***out_names, size_t *out_count)
 		(*out_names)[(*out_count)++] = mem_strdup(entry->d_name);
 	}
 	if (*out_count > 0) {
-		qsort(*out_names, *out_count, sizeof(char *), compare_texts);
+		qsort(*out_names, *out_count, sizeof(char *), words_compare);
 	}
 }
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/words.h"
+
 enum { LISTED_MAX = 48 << 20 }; // bytes of names that git may list
 
 void tracked_init(struct tracked *tracked, struct store *store,
@@ -25,11 +27,6 @@ void tracked_finish(struct tracked *tracked)
 	free(tracked->paths);
 }
 
-static int compare_paths(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void sort_listed(struct tracked *tracked)
 {
 	struct span names = buf_span(&tracked->listed);
@@ -43,7 +40,7 @@ static void sort_listed(struct tracked *tracked)
 		name += strlen(name) + 1;
 	}
 	if (tracked->count > 0) {
-		qsort(tracked->paths, tracked->count, sizeof(tracked->paths[0]), compare_paths);
+		qsort(tracked->paths, tracked->count, sizeof(tracked->paths[0]), words_compare);
 	}
 }
 

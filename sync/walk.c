@@ -11,6 +11,7 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "base/words.h"
 #include "sync/id.h"
 #include "sync/snapshot_impl.h"
 #include "sync/walk_names.h"
@@ -203,11 +204,6 @@ static bool add_file(
 	return count_file(walk, &status, err);
 }
 
-static int compare_paths(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Whether the folder is one of those that are looked into. */
 static bool is_asked_for(const struct scan *scan)
 {
@@ -215,7 +211,7 @@ static bool is_asked_for(const struct scan *scan)
 	const struct snapshot_request *request = members->request;
 	const char *path = members_path(members, &scan->at);
 	return !request->folders || bsearch(&path, request->folders, request->folder_count,
-					    sizeof(*request->folders), compare_paths);
+					    sizeof(*request->folders), words_compare);
 }
 
 static void add_folder(

@@ -136,11 +136,6 @@ static void visit_branch(struct walk *walk, const char *branch, const git_oid *t
 	walk->seen = (struct id_set){0};
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* The names of all branches, in order; the caller frees them with words_free. */
 static bool list_branches(struct store *store, char ***out_names, struct error *err)
 {
@@ -157,7 +152,7 @@ static bool list_branches(struct store *store, char ***out_names, struct error *
 	}
 	git->reference_iterator_free(iterator);
 	if (*out_names) {
-		qsort(*out_names, words_count(*out_names), sizeof(**out_names), compare_names);
+		qsort(*out_names, words_count(*out_names), sizeof(**out_names), words_compare);
 	}
 	return true;
 }

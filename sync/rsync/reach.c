@@ -11,6 +11,7 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "base/words.h"
 
 struct reading {
 	struct reach *reach;
@@ -21,11 +22,6 @@ struct reading {
 	size_t inside_count, inside_capacity;
 	size_t folders_read;
 };
-
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
 
 /* ---- what is reached ---- */
 
@@ -78,7 +74,7 @@ static bool reach_file(struct reading *reading, const char *path)
 static void sort_folders(struct reach *reach)
 {
 	size_t kept = 0;
-	qsort(reach->folders, reach->count, sizeof(*reach->folders), compare);
+	qsort(reach->folders, reach->count, sizeof(*reach->folders), words_compare);
 	for (size_t i = 0; i < reach->count; i++) {
 		if (kept > 0 && strcmp(reach->folders[kept - 1], reach->folders[i]) == 0) {
 			free(reach->folders[i]);
@@ -108,7 +104,7 @@ static bool is_gone(const struct reading *reading, const char *folder, const cha
 	char path[REACH_PATH_MAX + 256 + 2];
 	snprintf(path, sizeof(path), "%s%s%s", folder, *folder ? "/" : "", name);
 	return !bsearch(&name, reading->inside, reading->inside_count, sizeof(*reading->inside),
-		       compare) &&
+		       words_compare) &&
 	       !rules_exclude(reading->rules, path, true);
 }
 
@@ -132,7 +128,8 @@ static bool has_lost_nothing(struct reading *reading, const char *folder)
 		return is_none; // it is new there
 	}
 	if (reading->inside_count > 0) {
-		qsort(reading->inside, reading->inside_count, sizeof(*reading->inside), compare);
+		qsort(reading->inside, reading->inside_count, sizeof(*reading->inside),
+			words_compare);
 	}
 	bool has_lost = false;
 	const struct dirent *entry;
