@@ -139,20 +139,26 @@ static void look_at_pulled(struct rsync_transport *rsync)
 	}
 }
 
+static void note_pull(struct rsync_transport *rsync, const struct call_result *result)
+{
+	struct rsync_collecting *collecting = &rsync->collecting;
+	collecting->result.received_bytes += result->received;
+	collecting->is_whole = result->status == 0;
+	if (collecting->is_whole) {
+		rsync_has_cleaned(rsync);
+	}
+}
+
 static bool judge_pull(
 	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
 {
 	struct rsync_collecting *collecting = &rsync->collecting;
-	collecting->result.received_bytes += result->received;
+	note_pull(rsync, result);
 	/* Once, and not with what it may have deleted or not: it is made again. */
 	collecting->is_partial = result->status == RSYNC_PARTIAL && !collecting->has_looked;
 	if (collecting->is_partial) {
 		collecting->has_looked = true;
 		return true;
-	}
-	collecting->is_whole = result->status == 0;
-	if (result->status == 0) {
-		rsync_has_cleaned(rsync);
 	}
 	return result->status == RSYNC_VANISHED || rsync_judge(rsync, result, err);
 }
@@ -203,12 +209,7 @@ static void pulled_near(struct rsync_transport *rsync)
 static bool judge_pull_near(
 	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
 {
-	struct rsync_collecting *collecting = &rsync->collecting;
-	collecting->result.received_bytes += result->received;
-	collecting->is_whole = result->status == 0;
-	if (result->status == 0) {
-		rsync_has_cleaned(rsync);
-	}
+	note_pull(rsync, result);
 	return result->status == RSYNC_PARTIAL || result->status == RSYNC_VANISHED ||
 	       rsync_judge(rsync, result, err);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Arguments: ROOT SIDE KNOWN. Tells, in words that end in NUL, a hash of the names, both times,
 # sizes, modes and inodes of all that may travel of ROOT; the id of this boot; the newest time of
-# change, in seconds, and as a time of day with its fraction; what SIDE's file system takes for now;
+# change, in seconds, and as a time of day with its fraction; the time by SIDE's file system;
 # the seconds since the boot. Where KNOWN is the hash of the look before, "differs" follows, and
 # what differs from it: the files, and each folder, "0" before it, with the folders in it, "1"
 # before them; or "many". The last word is "end".
