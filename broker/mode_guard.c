@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "broker/notice.h"
 #include "broker/relay_order.h"
+#include "broker/relay_watch.h"
 #include "broker/session_update.h"
 
 enum { ATTEMPTS_MAX = 5 }; // an agent that changes again and again is not fought with
@@ -347,17 +348,6 @@ static void on_set_back(struct relay *relay, struct request *request, const stru
 	mode_guard_set_back(relay, session);
 }
 
-static void on_set_back_due(struct ev_loop *loop, struct ev_timer *timer, int events)
-{
-	struct request *request = CONTAINER_OF(timer, struct request, due);
-	struct relay *relay = request->peer->relay;
-	pending_remove(&request->peer->asked, &request->pending);
-	on_set_back(relay, request, NULL,
-		&(struct failure){"TIMEOUT_EXCEEDED", "session",
-			"the agent does not answer when asked to change it", {NULL, 0}});
-	request_destroy(request);
-}
-
 static bool send_set_back(struct relay *relay, struct session *session, const struct modes_fix *fix,
 	struct error *err)
 {
@@ -376,9 +366,8 @@ static bool send_set_back(struct relay *relay, struct session *session, const st
 	}
 	session->guard->asked = request;
 	peer_send(peer, buf_span(&relay->scratch));
-	ev_timer_init(&request->due, on_set_back_due,
-		relay->config.profile->start_timeout_ms / 1000.0, 0.0);
-	ev_timer_start(relay->config.loop, &request->due);
+	relay_watch_own(request, relay->config.profile->start_timeout_ms,
+		"the agent does not answer when asked to change it");
 	return true;
 }
 

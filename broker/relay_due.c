@@ -2,8 +2,8 @@
 #include "broker/relay_due.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "broker/relay_internal.h"
@@ -12,51 +12,31 @@
 /* ---- an agent that is silent ---- */
 
 struct deadline {
-	const char *method;
 	const char *stage;
 	const char *key;
 	size_t at; // of the milliseconds in struct profile
-	bool makes_session;
 };
 
-static const struct deadline deadlines[] = {
-	{"session/new", "session", "session-timeout", offsetof(struct profile, session_timeout_ms),
-		true},
-	{"session/fork", "session", "session-timeout", offsetof(struct profile, session_timeout_ms),
-		true},
-	{"session/load", "session", "session-timeout", offsetof(struct profile, session_timeout_ms),
-		false},
-	{"session/resume", "session", "session-timeout",
-		offsetof(struct profile, session_timeout_ms), false},
-	{"authenticate", "authenticate", "authenticate-timeout",
-		offsetof(struct profile, authenticate_timeout_ms), false},
-};
+const struct deadline relay_due_session = {
+	"session", "session-timeout", offsetof(struct profile, session_timeout_ms)};
+const struct deadline relay_due_authenticate = {
+	"authenticate", "authenticate-timeout", offsetof(struct profile, authenticate_timeout_ms)};
 
-static const struct deadline *deadline_of(const struct request *request)
+static int allowed_ms(const struct request *request)
 {
-	const char *name = request->method ? request->method->name : NULL;
-	for (size_t i = 0; name && i < ARRAY_LENGTH(deadlines); i++) {
-		if (strcmp(deadlines[i].method, name) == 0) {
-			return &deadlines[i];
-		}
-	}
-	return NULL;
+	const char *profile = (const char *)request->peer->relay->config.profile;
+	return *(const int *)(const void *)(profile + request->method->deadline->at);
 }
 
-static int allowed_ms(const struct request *request, const struct deadline *deadline)
-{
-	const struct profile *profile = request->peer->relay->config.profile;
-	return *(const int *)(const void *)((const char *)profile + deadline->at);
-}
-
-static void give_up(struct request *request, const struct deadline *deadline)
+static void give_up(struct request *request)
 {
 	char text[200];
 	struct peer *peer = request->peer;
+	const struct deadline *deadline = request->method->deadline;
 	snprintf(text, sizeof(text), "%s has not answered %s, and said nothing for %d ms (%s)",
-		peer->hop, deadline->method, allowed_ms(request, deadline), deadline->key);
+		peer->hop, request->method->name, allowed_ms(request), deadline->key);
 	log_warning("%s", text);
-	if (deadline->makes_session) {
+	if (request->method->makes_session) {
 		peer->given_up[peer->given_up_count++ % RELAY_GIVEN_UP_MAX] = request->pending.id;
 	}
 	pending_remove(&peer->asked, &request->pending);
@@ -69,13 +49,12 @@ static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct request *request = CONTAINER_OF(timer, struct request, due);
 	struct peer *peer = request->peer;
-	const struct deadline *deadline = deadline_of(request);
 	if (relay_watch_excuses(peer)) {
 		peer->heard_at = ev_now(loop);
 	}
-	double left = allowed_ms(request, deadline) / 1000.0 - (ev_now(loop) - peer->heard_at);
+	double left = allowed_ms(request) / 1000.0 - (ev_now(loop) - peer->heard_at);
 	if (left <= 0) {
-		give_up(request, deadline);
+		give_up(request);
 		return;
 	}
 	ev_timer_set(timer, left, 0.0);
@@ -84,8 +63,7 @@ static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 
 void relay_due_watch(struct request *request)
 {
-	const struct deadline *deadline = deadline_of(request);
-	int ms = deadline ? allowed_ms(request, deadline) : 0;
+	int ms = request->method && request->method->deadline ? allowed_ms(request) : 0;
 	if (ms > 0) {
 		ev_timer_init(&request->due, on_due, ms / 1000.0, 0.0);
 		ev_timer_start(request->peer->relay->config.loop, &request->due);
@@ -117,16 +95,6 @@ static void on_closed(struct relay *relay, struct request *request, const struct
 	}
 }
 
-static void on_close_due(struct ev_loop *loop, struct ev_timer *timer, int events)
-{
-	struct request *request = CONTAINER_OF(timer, struct request, due);
-	pending_remove(&request->peer->asked, &request->pending);
-	on_closed(request->peer->relay, request, NULL,
-		&(struct failure){"TIMEOUT_EXCEEDED", "session",
-			"the agent does not answer session/close", {NULL, 0}});
-	request_destroy(request);
-}
-
 static bool write_close(struct buf *out, uint64_t id, struct span session_id, struct error *err)
 {
 	return buf_append_format(out, err,
@@ -154,9 +122,8 @@ static void close_session(struct peer *peer, struct span session_id)
 		return;
 	}
 	peer_send(peer, buf_span(&relay->scratch));
-	ev_timer_init(&request->due, on_close_due,
-		relay->config.profile->session_timeout_ms / 1000.0, 0.0);
-	ev_timer_start(relay->config.loop, &request->due);
+	relay_watch_own(request, relay->config.profile->session_timeout_ms,
+		"the agent does not answer session/close");
 }
 
 void relay_due_take_late(struct peer *peer, const struct call *call)

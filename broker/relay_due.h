@@ -11,6 +11,8 @@ struct request;
  * session-timeout or authenticate-timeout the editor is answered in its place (TIMEOUT_EXCEEDED).
  */
 
+extern const struct deadline relay_due_session, relay_due_authenticate; // of struct method
+
 /* A request went to its agent. */
 void relay_due_watch(struct request *request);
 

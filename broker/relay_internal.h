@@ -128,6 +128,7 @@ struct call {
 	bool was_looked_up;             // the records were read for its list
 };
 
+struct deadline;
 struct listing_records;
 struct mode_news;
 struct old_text;
@@ -145,7 +146,9 @@ enum route {
 struct method {
 	const char *name;
 	enum route route;
-	bool opens_session; // its cwd and additionalDirectories become roots
+	bool opens_session;              // its cwd and additionalDirectories become roots
+	bool makes_session;              // which is new
+	const struct deadline *deadline; // while its agent is silent (relay_due.h); NULL: none
 	/* Before it goes to the agent: adds edits. May be NULL. */
 	bool (*on_send)(struct relay *relay, struct request *request, const struct call *call,
 		struct error *err);
@@ -184,6 +187,7 @@ struct request {
 	struct listing_records *listed; // owned; the same: what the broker adds to it; may be NULL
 	struct subject *subject;        // owned; of a question of the broker's own (grant_ask.c)
 	const char *options;            // the same: those it offers, JSON; static
+	const char *unanswered;         // of the broker's own: why, once it is due; static
 	struct old_text *old_text;      // owned; the same: not shown until this is known; or NULL
 	size_t diff_at;                 // the same: where its diff begins; 0: it has none
 	struct grant_note *note;        // owned; for the audit log once it is answered; may be NULL

@@ -9,6 +9,7 @@
 #include "broker/handshake.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
+#include "broker/relay_due.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
@@ -260,22 +261,27 @@ static const struct method methods[] = {
 		.on_result = handshake_on_result,
 		.on_over = handshake_on_over},
 	{.name = "authenticate",
+		.deadline = &relay_due_authenticate,
 		.on_send = handshake_keep_authenticate,
 		.on_result = handshake_on_authenticated},
 	{.name = "logout", .on_result = handshake_on_logged_out},
 	{.name = "session/new",
 		.opens_session = true,
+		.makes_session = true,
+		.deadline = &relay_due_session,
 		.on_send = check_room,
 		.on_result = bind_new,
 		.on_over = session_is_answered},
 	{.name = "session/load",
 		.opens_session = true,
+		.deadline = &relay_due_session,
 		.on_send = load_begins,
 		.on_result = bind_loaded,
 		.on_error = relay_claim_on_error,
 		.on_over = session_is_answered},
 	{.name = "session/resume",
 		.opens_session = true,
+		.deadline = &relay_due_session,
 		.on_send = load_begins,
 		.on_result = bind_loaded,
 		.on_error = relay_claim_on_error,
@@ -283,6 +289,8 @@ static const struct method methods[] = {
 	{.name = "session/fork",
 		.route = ROUTE_SESSION,
 		.opens_session = true,
+		.makes_session = true,
+		.deadline = &relay_due_session,
 		.on_send = check_room,
 		.on_result = bind_new,
 		.on_over = session_is_answered},

@@ -49,19 +49,22 @@ static void gate_destroy(struct gate *gate)
 	free(gate);
 }
 
-static struct gate *find(struct relay *relay, const struct call *call)
+static struct gate *gate_of(const struct relay *relay, const char *session_id)
 {
-	char id[MESSAGE_SESSION_ID_MAX + 1];
-	if (list_is_empty(&relay->gates) ||
-		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id))) {
-		return NULL;
-	}
 	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
-		if (strcmp(gate->session_id, id) == 0) {
+		if (strcmp(gate->session_id, session_id) == 0) {
 			return gate;
 		}
 	}
 	return NULL;
+}
+
+static struct gate *find(const struct relay *relay, const struct call *call)
+{
+	char id[MESSAGE_SESSION_ID_MAX + 1];
+	bool is_named = !list_is_empty(&relay->gates) &&
+	                message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id));
+	return is_named ? gate_of(relay, id) : NULL;
 }
 
 static bool waits_for(const struct gate *gate, struct span id)
@@ -130,12 +133,8 @@ static void on_open(struct ev_loop *loop, ev_timer *timer, int events)
 
 bool relay_order_is_opening(const struct relay *relay, const struct session *session)
 {
-	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
-		if (gate->id && strcmp(gate->session_id, session->id) == 0) {
-			return true;
-		}
-	}
-	return false;
+	const struct gate *gate = gate_of(relay, session->id);
+	return gate && gate->id;
 }
 
 void relay_order_look(struct relay *relay)
@@ -184,7 +183,7 @@ void relay_order_begin(struct relay *relay, const struct call *call)
 		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id))) {
 		return;
 	}
-	struct gate *gate = find(relay, call);
+	struct gate *gate = gate_of(relay, id);
 	gate = gate ? gate : gate_create(relay, id);
 	if (!gate->id) {
 		ev_timer_stop(relay->config.loop, &gate->open);
@@ -194,12 +193,9 @@ void relay_order_begin(struct relay *relay, const struct call *call)
 
 void relay_order_begin_prompt(struct relay *relay, const struct session *session)
 {
-	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
-		if (strcmp(gate->session_id, session->id) == 0) {
-			return;
-		}
+	if (!gate_of(relay, session->id)) {
+		gate_create(relay, session->id);
 	}
-	gate_create(relay, session->id);
 }
 
 /*

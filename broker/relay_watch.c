@@ -90,6 +90,24 @@ void relay_watch_cancelled(struct relay *relay, const struct session *session)
 	}
 }
 
+/* ---- a request of the broker's own that is not answered ---- */
+
+static void on_own_due(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct request *request = CONTAINER_OF(timer, struct request, due);
+	struct failure failure = {"TIMEOUT_EXCEEDED", "session", request->unanswered, {NULL, 0}};
+	pending_remove(&request->peer->asked, &request->pending);
+	request->on_answer(request->peer->relay, request, NULL, &failure);
+	request_destroy(request);
+}
+
+void relay_watch_own(struct request *request, int timeout_ms, const char *why)
+{
+	request->unanswered = why;
+	ev_timer_init(&request->due, on_own_due, timeout_ms / 1000.0, 0.0);
+	ev_timer_start(request->peer->relay->config.loop, &request->due);
+}
+
 /* ---- idle-timeout: a prompt without a word from the agent ---- */
 
 bool relay_watch_excuses(const struct peer *peer)

@@ -23,6 +23,12 @@ void relay_watch_cancelled(struct relay *relay, const struct session *session);
 /* A prompt went to the agent: idle-timeout counts, from its last line on. */
 void relay_watch_prompt(struct peer *peer);
 
+/*
+ * A request of the broker's own went to its agent: where no answer comes in time, on_answer hears
+ * of that (TIMEOUT_EXCEEDED, with the static text `why`), and the request is freed.
+ */
+void relay_watch_own(struct request *request, int timeout_ms, const char *why);
+
 /* The agent waits for an answer itself, the editor's or ours: then its silence is not its own. */
 bool relay_watch_excuses(const struct peer *peer);
 
