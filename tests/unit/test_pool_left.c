@@ -20,15 +20,28 @@ static void run_to_the_end(struct fixture *fixture, struct work *work)
 	assert_true(work->done_at > 0);
 }
 
+static void leave_stuck(struct fixture *fixture, struct work *stuck, int count)
+{
+	for (int i = 0; i < count; i++) {
+		hold_name(fixture, &stuck[i]);
+		pool_leave(fixture->pool, &stuck[i].job);
+	}
+}
+
+/* One job in each thread. */
+static void hold_names(struct fixture *fixture, struct work works[POOL_NAMES_THREADS])
+{
+	for (int i = 0; i < POOL_NAMES_THREADS; i++) {
+		hold_name(fixture, &works[i]);
+	}
+}
+
 static void test_another_thread_takes_the_place_of_one_whose_job_was_left(void **state)
 {
 	enum { STUCK = POOL_NAMES_THREADS + POOL_LEFT_MAX - 1 };
 	struct fixture *fixture = *state;
 	struct work stuck[STUCK];
-	for (int i = 0; i < STUCK; i++) {
-		hold_name(fixture, &stuck[i]);
-		pool_leave(fixture->pool, &stuck[i].job);
-	}
+	leave_stuck(fixture, stuck, STUCK);
 	struct work work = work_on(fixture, POOL_LANE_NAMES, NULL);
 	run_to_the_end(fixture, &work);
 	open_gate(&fixture->gate, STUCK);
@@ -43,9 +56,7 @@ static void test_what_waits_begins_when_the_job_before_it_was_left(void **state)
 {
 	struct fixture *fixture = *state;
 	struct work stuck[POOL_NAMES_THREADS];
-	for (int i = 0; i < POOL_NAMES_THREADS; i++) {
-		hold_name(fixture, &stuck[i]);
-	}
+	hold_names(fixture, stuck);
 	struct work work = work_on(fixture, POOL_LANE_NAMES, NULL);
 	submit(fixture, &work);
 	pool_leave(fixture->pool, &stuck[0].job);
@@ -62,10 +73,7 @@ static void test_with_too_many_stuck_the_next_job_waits_for_one_of_them(void **s
 	enum { STUCK = POOL_NAMES_THREADS + POOL_LEFT_MAX };
 	struct fixture *fixture = *state;
 	struct work stuck[STUCK];
-	for (int i = 0; i < STUCK; i++) {
-		hold_name(fixture, &stuck[i]);
-		pool_leave(fixture->pool, &stuck[i].job);
-	}
+	leave_stuck(fixture, stuck, STUCK);
 	struct work work = work_on(fixture, POOL_LANE_NAMES, NULL);
 	submit(fixture, &work);
 	usleep(20000);
@@ -80,9 +88,7 @@ static void test_a_job_that_waits_or_has_ended_is_dropped_at_once(void **state)
 {
 	struct fixture *fixture = *state;
 	struct work running[POOL_NAMES_THREADS];
-	for (int i = 0; i < POOL_NAMES_THREADS; i++) {
-		hold_name(fixture, &running[i]);
-	}
+	hold_names(fixture, running);
 	struct work waiting = work_on(fixture, POOL_LANE_NAMES, NULL);
 	submit(fixture, &waiting);
 	pool_leave(fixture->pool, &waiting.job);

@@ -139,10 +139,9 @@ static void test_a_shallow_repository_is_shallow_there(void **state)
 	stage_there(stage, "test $(git rev-list --count HEAD) = 2");
 }
 
-/* What is shallow there may be more, and less, than here. */
-static void test_what_the_agent_has_fetched_stays_shallow_there(void **state)
+/* A workspace with 2 of 9 commits, and there the same; in ../full, all, and others' in "other". */
+static git_oid begin_shallow(struct stage *stage)
 {
-	struct stage *stage = *state;
 	place_run(stage->place,
 		"mkdir ../full; cd ../full\n"
 		"git init -q -b main; for n in $(seq 9); do git commit -q --allow-empty -m $n; "
@@ -150,7 +149,14 @@ static void test_what_the_agent_has_fetched_stays_shallow_there(void **state)
 		"git checkout -q --orphan other; git commit -q --allow-empty -m x\n"
 		"git commit -q --allow-empty -m y; rm -rf \"$PLACE/work\"\n"
 		"git clone -q -b main --depth 2 \"file://$PLACE/full\" \"$PLACE/work\"");
-	git_oid tree = stage_send_first(stage, "");
+	return stage_send_first(stage, "");
+}
+
+/* What is shallow there may be more, and less, than here. */
+static void test_what_the_agent_has_fetched_stays_shallow_there(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = begin_shallow(stage);
 	stage_there(stage, "git fetch -q --depth 1 \"file://$PLACE/full\" other:other");
 	place_run(stage->place, "git commit -q --allow-empty -m mine");
 	stage_deliver(stage, &tree, &tree);
@@ -175,13 +181,7 @@ static void test_what_the_agent_has_fetched_stays_shallow_there(void **state)
 static void test_the_agents_lock_of_what_is_shallow_is_waited_for(void **state)
 {
 	struct stage *stage = *state;
-	place_run(stage->place,
-		"mkdir ../full; cd ../full\n"
-		"git init -q -b main; for n in 1 2 3; do git commit -q --allow-empty -m $n; done\n"
-		"git checkout -q --orphan other; git commit -q --allow-empty -m x\n"
-		"git commit -q --allow-empty -m y; rm -rf \"$PLACE/work\"\n"
-		"git clone -q -b main --depth 2 \"file://$PLACE/full\" \"$PLACE/work\"");
-	git_oid tree = stage_send_first(stage, "");
+	git_oid tree = begin_shallow(stage);
 	stage_there(stage, "cp .git/shallow .git/shallow.lock; cp .git/shallow ../was");
 	place_run(stage->place, "git fetch -q --depth 1 origin other:refs/remotes/origin/other");
 	stage_deliver(stage, &tree, &tree);
