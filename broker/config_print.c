@@ -15,7 +15,7 @@ enum { LABEL_WIDTH = 20 };
 
 static void print_label(const char *label)
 {
-	printf("%-*s", LABEL_WIDTH, label);
+	printf("%-*s ", LABEL_WIDTH - 1, label); // the longest one, too, stands apart
 }
 
 static void print_line(const char *label, const char *text)

@@ -256,6 +256,7 @@ class Check(CommandLine):
         env['SECRET_KEY'] = 'hunter2'
         result = self.run_broker('check', env=env)
         self.assertNotIn(b'hunter2', result.stdout)
+        self.assertIn(b'\nauthenticate-timeout 30m\n', result.stdout)  # as long as a label may be
         pairs = self.checked(env=env)
         for label, texts in (
                 ('configuration', [str(path)]),
