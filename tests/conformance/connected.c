@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "providers/impl.h"
 #include "providers/ssh/ssh.h"
-#include "tests/ssh/sshd.h"
+#include "tests/support/ssh/sshd.h"
 
 static struct sshd sshd;
 

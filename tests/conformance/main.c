@@ -79,7 +79,7 @@ static void run_case(void **state)
 
 /*
  * What other subjects show as well is made in parts, one a day: ACP_PART says which, unset it is
- * all (tests/tools/run_tests.py).
+ * all (tests/support/tools/run_tests.py).
  */
 static bool is_in_part(const struct world *world, size_t number)
 {
@@ -166,7 +166,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (subject->backend == BACKEND_DAYTONA && !clouded_can_start()) {
-		fprintf(stderr, "npm packages are not installed: npm ci in tests/daytona\n");
+		fprintf(stderr, "%s: its npm packages are not installed: run npm ci there\n",
+			CLOUDED_FOLDER);
 		return getenv("ACP_INTEROP_REQUIRED") ? 1 : EXIT_SKIPPED;
 	}
 	if (argc == 3) {

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "providers/ssh/sandbox.h"
-#include "tests/ssh/pipe_client.h"
+#include "tests/support/ssh/pipe_client.h"
 
 struct piped_provider {
 	struct provider provider;

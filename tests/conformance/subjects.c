@@ -10,7 +10,7 @@
 #include "tests/conformance/connected.h"
 #include "tests/conformance/piped.h"
 #include "tests/conformance/scripted.h"
-#include "tests/fake/fake.h"
+#include "tests/support/fake/fake.h"
 
 static struct provider *create_local(const struct provider_context *context, const char *folder)
 {

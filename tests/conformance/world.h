@@ -183,7 +183,7 @@ extern const struct conformance_table terminal_cases;
 extern const struct conformance_table toolhost_file_cases;
 extern const struct conformance_table policy_cases;
 
-/* Their begin and end: a ToolHost on the world's sandbox (tests/toolhost/fixture.h). */
+/* Their begin and end: a ToolHost on the world's sandbox (tests/support/toolhost/fixture.h). */
 void tools_begin(struct world *world);
 void tools_end(struct world *world);
 

@@ -21,13 +21,13 @@ def program(variable, default):
 
 
 BROKER = program('ACP_BROKER', 'acp-broker')
-AGENT = program('ACP_SCRIPTED_AGENT', 'tests/agent/scripted-agent')
+AGENT = program('ACP_SCRIPTED_AGENT', 'tests/support/agent/scripted-agent')
 
 # Programs built with the sanitizers are slower and larger; no test measures them.
 SANITIZED = os.environ.get('ACP_SANITIZED') == '1'
 PATIENCE = 4.0 if SANITIZED else 1.0
 
-# What takes longest is made in parts, one a day (tests/tools/run_tests.py); unset: all of it.
+# What takes longest is made in parts, one a day (run_tests.py); unset: all of it.
 PARTS = 3
 PART = int(os.environ['ACP_PART']) if os.environ.get('ACP_PART') else None
 
@@ -173,7 +173,7 @@ class Case(unittest.TestCase):
 
 
 def main():
-    """Runs the module's tests; the last line is what tests/tools/run_tests.py counts."""
+    """Runs the module's tests; the last line is what tests/support/tools/run_tests.py counts."""
     program_under_test = unittest.main(module='__main__', exit=False, verbosity=2)
     result = program_under_test.result
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)

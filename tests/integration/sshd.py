@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A real OpenSSH sshd on 127.0.0.1, an ordinary process; tests/ssh/start_sshd.sh makes it."""
+"""A real OpenSSH sshd on 127.0.0.1, as an ordinary process (tests/support/ssh/start_sshd.sh)."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ import time
 
 import processes
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[1] / 'ssh' / 'start_sshd.sh'
+SCRIPT = pathlib.Path(__file__).resolve().parents[1] / 'support/ssh/start_sshd.sh'
 PASSWORD = 'sesame'  # the user's, for root alone
 TRIES, START_SECONDS, STOP_SECONDS = 5, 30, 10
 

@@ -12,7 +12,7 @@ import case
 from acp import RpcError
 from case import Case
 
-POINTS = case.program('ACP_BROKER_POINTS', 'tests/points/acp-broker-points')
+POINTS = case.program('ACP_BROKER_POINTS', 'tests/support/points/acp-broker-points')
 LEFT_SECONDS = 30.0  # for what a killed broker has started, on a busy machine
 BIG = 70000  # bytes; the limit of big files is the lowest there is
 SOURCES = ('base', 'broker', 'providers', 'sync')

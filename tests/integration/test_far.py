@@ -11,7 +11,7 @@ import processes
 
 from case import Case, program
 
-FAR_BROKER = program('ACP_BROKER_FAKE', 'tests/fake/acp-broker-fake')
+FAR_BROKER = program('ACP_BROKER_FAKE', 'tests/support/fake/acp-broker-fake')
 
 class FarCase(Case):
     def far(self, flags=(), **keys):

@@ -27,7 +27,7 @@ from random_play import FILES, Editor, Person, chance
 SEED = os.environ.get('ACP_RANDOM_SEED') or str(random.SystemRandom().randrange(10 ** 9))
 KEEP = os.environ.get('ACP_RANDOM_KEEP')
 ROUNDS = int(os.environ.get('ACP_RANDOM_ROUNDS') or (20 if SANITIZED else 40))  # of each test
-FAR_BROKER = program('ACP_BROKER_FAKE', 'tests/fake/acp-broker-fake')
+FAR_BROKER = program('ACP_BROKER_FAKE', 'tests/support/fake/acp-broker-fake')
 DEADLINE = 60.0  # seconds; nothing here is a question of time
 
 NO_TIMER_MS = 59000  # libev waits for 59.743 s where no timer is due before that

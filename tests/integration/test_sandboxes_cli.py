@@ -12,7 +12,7 @@ from case import program
 from sessions_case import SessionsCase
 from sync_case import PATIENCE, fitting
 
-FAKE = program('ACP_BROKER_FAKE', 'tests/fake/acp-broker-fake')
+FAKE = program('ACP_BROKER_FAKE', 'tests/support/fake/acp-broker-fake')
 
 
 class Sandboxes(SessionsCase):

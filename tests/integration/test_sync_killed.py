@@ -18,7 +18,7 @@ FIRST_POINTS = ('store.folders', 'object.writing', 'object.renamed', 'store.rena
                 'base.set', 'checkpoint.added', 'keeper.saved', 'keeper.synced', 'record.renamed')
 
 # Those that no sync by git comes by: test_rsync_killed.py has them, test_commands_killed.py,
-# test_announced.py and tests/daytona/test_killed.py.
+# test_announced.py and tests/support/daytona/test_killed.py.
 ELSEWHERE = ('rsync.', 'mirror.', 'command.', 'take.', 'back.', 'daytona.', 'keeper.end',
              'keeper.looked')
 

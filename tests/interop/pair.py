@@ -10,8 +10,7 @@ import subprocess
 import sys
 import unittest
 
-sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1] / name)
-                 for name in ('integration', 'schema')]
+sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1] / 'integration')]
 
 import acp_schema  # noqa: E402
 import case  # noqa: E402

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1] / name)
-                 for name in ('integration', 'daytona')]
+                 for name in ('integration', 'integration/daytona')]
 
 import test_reference_pair  # noqa: E402
 from case import BROKER, main  # noqa: E402

@@ -20,7 +20,7 @@ from compare import compare_hops
 
 AGENT = [str(NODE), path_of('@zed-industries/claude-code-acp/dist/index.js')]
 CLIENT = [str(NODE), path_of('acpx/dist/cli.js')]
-FAR_BROKER = program('ACP_BROKER_FAKE', 'tests/fake/acp-broker-fake')
+FAR_BROKER = program('ACP_BROKER_FAKE', 'tests/support/fake/acp-broker-fake')
 
 # Every method that this pair uses between client and agent.
 METHODS = served.METHODS | {'initialize', 'session/new', 'session/prompt', 'session/update',

@@ -6,7 +6,7 @@ import re
 import sys
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-sys.path[1:1] = [str(TESTS / 'integration'), str(TESTS / 'daytona')]
+sys.path[1:1] = [str(TESTS / 'integration'), str(TESTS / 'support/daytona')]
 
 import processes  # noqa: E402
 import sshd  # noqa: E402

@@ -3,7 +3,7 @@
 #define TESTS_DISPLAY_FIXTURE_H
 
 /* What an agent shows, and what the editor is told of it. Include it first. */
-#include "tests/toolhost/fixture.h"
+#include "tests/support/toolhost/fixture.h"
 
 #define UPDATE(members)                                                                            \
 	"{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"s1\","     \

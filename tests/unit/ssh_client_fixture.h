@@ -2,7 +2,7 @@
 #ifndef TESTS_SSH_CLIENT_FIXTURE_H
 #define TESTS_SSH_CLIENT_FIXTURE_H
 
-#include "tests/ssh/sshd.h"
+#include "tests/support/ssh/sshd.h"
 
 #include <ev.h>
 

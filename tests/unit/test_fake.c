@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/fake/fake.h"
+#include "tests/support/fake/fake.h"
 
 #include <setjmp.h>
 #include <signal.h>

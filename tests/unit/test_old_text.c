@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/toolhost/fixture.h"
+#include "tests/support/toolhost/fixture.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>

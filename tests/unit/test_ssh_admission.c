@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/ssh/host_fixture.h"
-#include "tests/ssh/pipe_client.h"
+#include "tests/support/ssh/host_fixture.h"
+#include "tests/support/ssh/pipe_client.h"
 
 /*
  * A host that asks before each connection. What is told of a turn is written down as letters:

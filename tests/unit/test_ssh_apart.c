@@ -7,8 +7,8 @@
 
 #include "base/fd.h"
 #include "providers/ssh/host_impl.h"
-#include "tests/ssh/host_fixture.h"
-#include "tests/ssh/pipe_client.h"
+#include "tests/support/ssh/host_fixture.h"
+#include "tests/support/ssh/pipe_client.h"
 
 /*
  * A host whose channels may not be written to on stderr: that of a process comes over a channel of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/ssh/client_cases.h"
+#include "tests/support/ssh/client_cases.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "tests/ssh/shells_fixture.h"
+#include "tests/support/ssh/shells_fixture.h"
 
 static void test_every_status_is_told_as_it_is(void **state)
 {

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "tests/ssh/pipe_client.h"
-#include "tests/ssh/shells_fixture.h"
+#include "tests/support/ssh/pipe_client.h"
+#include "tests/support/ssh/shells_fixture.h"
 
 /* ---- ending ---- */
 

@@ -11,8 +11,8 @@
 
 #include "base/fd.h"
 #include "providers/ssh/host_impl.h"
-#include "tests/ssh/pipe_client.h"
-#include "tests/ssh/host_fixture.h"
+#include "tests/support/ssh/pipe_client.h"
+#include "tests/support/ssh/host_fixture.h"
 
 /* A host's life: login shells, limits of channels, and its end in every way. */
 static struct stage stage;

@@ -8,8 +8,8 @@
 
 #include "base/fd.h"
 #include "providers/ssh/host_impl.h"
-#include "tests/ssh/host_fixture.h"
-#include "tests/ssh/pipe_client.h"
+#include "tests/support/ssh/host_fixture.h"
+#include "tests/support/ssh/pipe_client.h"
 
 /* What servers and hosts do that nobody expects of them: every exec is told its end once. */
 static struct stage stage;

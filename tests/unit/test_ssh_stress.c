@@ -9,9 +9,9 @@
 
 #include "base/fd.h"
 #include "providers/ssh/host_impl.h"
-#include "tests/ssh/host_fixture.h"
-#include "tests/ssh/real_stage.h"
-#include "tests/ssh/sshd.h"
+#include "tests/support/ssh/host_fixture.h"
+#include "tests/support/ssh/real_stage.h"
+#include "tests/support/ssh/sshd.h"
 
 /*
  * Many short processes, each with input of some size: ssh_stress CLIENT [COUNT]. Each has to give

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/ssh/sshd.h"
+#include "tests/support/ssh/sshd.h"
 
 #include <stdio.h>
 #include <stdlib.h>

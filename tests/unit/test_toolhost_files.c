@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/toolhost/fixture.h"
+#include "tests/support/toolhost/fixture.h"
 
 static int ask_read(const char *name, const char *more)
 {

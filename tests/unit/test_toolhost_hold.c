@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/toolhost/fixture.h"
+#include "tests/support/toolhost/fixture.h"
 
 /* An agent that does not read what it was answered. */
 

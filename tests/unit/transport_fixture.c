@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "tests/fake/fake.h"
+#include "tests/support/fake/fake.h"
 
 enum { DEADLINE_S = 120 };
 

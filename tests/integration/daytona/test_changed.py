@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A profile that says something else than when its sandbox was made."""
+
+import pathlib
+import sys
+
+sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1])]
+
+from acp import RpcError  # noqa: E402
+from case import main  # noqa: E402
+from room import PATIENCE, Room  # noqa: E402
+
+SETTERS = ('autostop', 'autoarchive', 'autodelete', 'public', 'network-settings')
+
+
+class Changed(Room):
+    def warnings(self, **keys):
+        client = self.broker(options=self.config(**keys))
+        told = client.initialize(seconds=PATIENCE)['_meta']['broker']['warnings']
+        self.end(client)
+        return told
+
+    def set_calls(self):
+        counts = self.daytona.counts()
+        return [counts.get(name, 0) for name in SETTERS]
+
+    def settings(self):
+        box = self.box()
+        return (box['autoStopInterval'], box['autoArchiveInterval'], box['autoDeleteInterval'],
+                box['public'])
+
+    def test_what_can_be_changed_is_changed_once_and_back(self):
+        self.assertEqual(self.warnings(), [])
+        made = self.settings()
+        self.assertEqual(self.set_calls(), [0] * 5)
+        for _ in range(2):
+            changed = {'auto-stop': '7m', 'auto-archive': '2h', 'auto-delete': '3h',
+                       'public-ingress': 'true', 'network': 'blocked'}
+            self.assertEqual(self.warnings(**changed), [])
+            self.assertEqual(self.settings(), (7, 120, 180, True))
+            self.assertEqual(self.set_calls(), [1] * 5)
+        self.assertEqual(self.warnings(), [])
+        self.assertEqual(self.settings(), (made[0], 120, made[2], made[3]))
+        self.assertEqual(self.daytona.counts()['create'], 1)
+
+    def test_an_interval_that_cannot_be_set_is_a_warning(self):
+        self.assertEqual(self.warnings(), [])
+        self.daytona.fault('autostop', status=400, message='not in this plan', times=9)
+        told, = self.warnings(**{'auto-stop': '7m'})
+        self.assertIn('auto-stop is not what the profile says', told)
+        self.assertIn('not in this plan', told)
+
+    def test_who_may_reach_it_is_as_the_profile_says_or_nothing_runs(self):
+        self.assertEqual(self.warnings(**{'public-ingress': 'true'}), [])
+        self.daytona.fault('public', status=403, message='not yours', times=9)
+        client = self.broker(options=self.config(**{'public-ingress': 'false'}))
+        with self.assertRaises(RpcError) as caught:
+            client.initialize(seconds=PATIENCE)
+        self.assertEqual(caught.exception.data['code'], 'DAYTONA_UNAUTHORIZED')
+        self.assertIn('public-ingress is not what the profile says', str(caught.exception))
+        client.close_stdin()
+        client.wait(PATIENCE)
+
+    def test_what_it_was_made_of_is_told(self):
+        self.assertEqual(self.warnings(image='node:20', cpu=2), [])
+        self.assertEqual(self.warnings(image='node:20', cpu=2), [])
+        told = self.warnings(image='node:22', cpu=4)
+        self.assertEqual(len(told), 2, told)
+        self.assertIn('image = node:22', told[0])
+        self.assertIn('made with node:20', told[0])
+        self.assertIn('cpu = 4', told[1])
+
+
+if __name__ == '__main__':
+    main()

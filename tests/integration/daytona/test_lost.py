@@ -1,0 +1,260 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+A sandbox that is lost under a session, or whose gateway fails: the error says what has become of
+it, what is in it is collected where it still can be, and the next session goes on.
+"""
+
+import pathlib
+import sys
+
+sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1])]
+
+from acp import RpcError  # noqa: E402
+from case import main  # noqa: E402
+from room import PATIENCE  # noqa: E402
+from together import Together  # noqa: E402
+from trouble import Trouble  # noqa: E402
+
+AT_ONCE = 4
+TRIES = 6
+EVER = 1000  # times: as long as nobody ends it
+HERE = {'mine': 'mine\n', 'a': 'a\n'}
+PENDING = {**HERE, 'pending': 'pending\n'}
+
+# How long anything may take that is never answered.
+IMPATIENT = {'connect-timeout': '1s', 'auth-timeout': '1s', 'channel-timeout': '1s',
+             'login-timeout': '1s', 'api-timeout': '2s'}
+
+
+def load_tests(loader, tests, pattern):
+    return Together(AT_ONCE, [test for group in tests for test in group])
+
+
+class Lost(Trouble):
+    """In the sandbox is a file that no turn has brought here."""
+
+    def begin(self, **keys):
+        (self.work / 'mine').write_text('mine\n')
+        client, session = self.opened(**{'api-timeout': '2s', **keys})
+        self.prompt(client, session, 'terminal echo a > a')
+        (self.runtime(client, session) / 'pending').write_text('pending\n')
+        return client, session
+
+    def fails(self, client, session, code, retryable):
+        with self.assertRaises(RpcError) as caught:
+            self.prompt(client, session, 'terminal echo again > again')
+        self.check_error(caught.exception, code, retryable)
+        return str(caught.exception)
+
+    def leave(self, client, state):
+        client.close_stdin()
+        client.wait(PATIENCE)
+        self.check_listed()
+        self.assertEqual([record['state'] for record in self.records()], [state])
+
+    def collect(self, wanted=0):
+        told = self.command('sessions', 'collect')
+        self.assertEqual(told.returncode, wanted, told.stderr)
+        return told.stderr
+
+    def check_goes_on(self, tree):
+        """With what there is, and one sandbox."""
+        self.assertEqual(self.tree(), tree)
+        client, session = self.opened()
+        self.prompt(client, session, 'terminal cat mine > next')
+        self.end(client)
+        self.assertEqual(self.tree(), {**tree, 'next': 'mine\n'})
+        self.assertEqual(len(self.check_listed()), 1)
+
+    def lose(self, client, why, **change):
+        """It changes under the session, and is gone if nothing is named; the log says so."""
+        box = self.box()['id']
+        if change:
+            self.daytona.force(box, **change)
+            self.daytona.kill(box)
+        else:
+            self.daytona.vanish(box)
+        client.wait_log(why, PATIENCE)
+
+    def prompt_again(self, client, session):
+        """
+        A prompt that is sent again as often as its error says that this can help: the first may
+        see the agent's end alone, the next that the sandbox was lost.
+        """
+        for _ in range(TRIES):
+            try:
+                self.prompt(client, session, 'terminal echo again > again')
+                return
+            except RpcError as error:
+                self.assertIs(error.data['retryable'], True, error)
+                self.assertIn(error.data['code'],
+                              ('AGENT_EXITED', 'LINK_LOST', 'SANDBOX_UNAVAILABLE'), error)
+        self.fail(f'{TRIES} times in vain: {client.stderr}')
+
+    def test_it_is_stopped(self):
+        client, session = self.begin()
+        self.lose(client, 'is in state "stopped" now', state='stopped', desiredState='stopped')
+        self.prompt_again(client, session)
+        self.end(client)
+        self.check_goes_on({**PENDING, 'again': 'again\n'})
+
+    def test_it_is_deleted(self):
+        client, session = self.begin()
+        first = self.box()['id']
+        self.lose(client, 'does not exist any more: it was deleted')
+        self.prompt_again(client, session)
+        self.assertNotEqual(self.box()['id'], first)
+        self.end(client)
+        lost, = [one for one in self.records() if one['state'] == 'failed']
+        self.assertEqual(lost['instance'], first)
+        self.check_told(client, first, lost['runtimeRoot'])
+        self.assertNotEqual(self.collect(wanted=1), '')
+        told = self.command('sessions', 'discard', lost['id'])
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.check_goes_on({**HERE, 'again': 'again\n'})
+        self.assertEqual({one['state'] for one in self.records()}, {'stopped'})
+
+    def notices(self, client):
+        updates = [m.params['update'] for m in list(client.messages)
+                   if m.method == 'session/update']
+        return [one['title'] for one in updates if one['sessionUpdate'] == 'tool_call']
+
+    def check_told(self, client, instance, root):
+        """The session itself says that its sandbox is another one, and what is gone with it."""
+        told = [text for text in self.notices(client) if 'in a new sandbox' in text]
+        self.assertEqual(len(told), 1, told)
+        self.assertIn(f'({instance}) was deleted', told[0])
+        self.assertIn(f'what was changed in {root} since the last sync', told[0])
+
+    def test_it_is_deleted_while_nobody_is_there(self):
+        """And its session is taken up by another broker, in one of the same name."""
+        client, session = self.begin()
+        client.process.kill()
+        client.wait(PATIENCE)
+        self.daytona.vanish(self.box()['id'])
+        second = self.greeted()
+        told = second.call('session/load', {'sessionId': session, 'cwd': str(self.work),
+                                            'mcpServers': []}, seconds=PATIENCE)
+        self.assertIsNotNone(told)
+        texts = self.notices(second)
+        self.assertTrue([text for text in texts if 'goes on in another sandbox' in text
+                         and 'since the last sync is not here' in text], texts)
+        self.end(second)
+        self.assertIn('was deleted', self.collect(wanted=1))
+        self.assertEqual(sorted(one['state'] for one in self.records()), ['failed', 'stopped'])
+        self.check_goes_on(HERE)
+
+    def test_it_breaks(self):
+        client, session = self.begin()
+        name = self.box()['name']
+        self.lose(client, 'the disk is broken', state='error', errorReason='the disk is broken')
+        self.assertIn('the disk is broken', self.fails(client, session, 'SANDBOX_FAILED', False))
+        self.leave(client, 'failed')
+        self.assertIn('the disk is broken', self.collect(wanted=1))
+        self.assertEqual(self.box()['name'], name)
+        self.daytona.force(name, state='stopped', desiredState='stopped', errorReason=None)
+        self.collect()
+        self.check_goes_on(PENDING)
+
+    def test_its_connection_breaks_and_its_token_is_void(self):
+        client, session = self.begin()
+        self.daytona.revoke_tokens()
+        self.daytona.drop_connections()
+        self.prompt_again(client, session)
+        self.assertIn('the connection to 127.0.0.1 was lost', client.stderr)
+        self.end(client)
+        self.check_goes_on({**PENDING, 'again': 'again\n'})
+
+    def test_its_token_has_expired(self):
+        client, session = self.begin(**{'token-lifetime': '1m', 'auto-stop': 'never'})
+        self.daytona.advance(minutes=2)
+        self.prompt(client, session, 'terminal echo again > again')
+        self.assertEqual(self.daytona.counts()['ssh-access'], 1)
+        self.daytona.drop_connections()
+        self.prompt_again(client, session)
+        self.end(client)
+        self.check_goes_on({**PENDING, 'again': 'again\n'})
+
+    def test_the_key_is_taken_no_more(self):
+        client, session = self.begin()
+        self.daytona.fault('*', status=401, message='Invalid credentials', times=EVER)
+        self.prompt(client, session, 'terminal cat a')
+        (self.runtime(client, session) / 'later').write_text('later\n')
+        self.daytona.drop_connections()
+        client.wait_log('was lost', PATIENCE)
+        self.assertIn('Invalid credentials',
+                      self.fails(client, session, 'DAYTONA_UNAUTHORIZED', False))
+        self.daytona.no_faults()
+        self.leave(client, 'stopped')  # it was taken once more, at the end
+        self.check_goes_on({**PENDING, 'later': 'later\n'})
+
+    def test_what_is_behind_the_gateway_is_down(self):
+        client, session = self.begin(**IMPATIENT)
+        self.daytona.settings(backendDown=True)
+        self.prompt(client, session, 'terminal cat a')
+        client.wait_for(lambda m: m.method == 'session/update'
+                        and m.params['update'].get('status') == 'failed'
+                        and 'syncing' in m.params['update']['title'], PATIENCE)
+        self.leave(client, 'failed')
+        self.refused('TIMEOUT_EXCEEDED', True, **IMPATIENT)
+        self.daytona.settings(backendDown=False)
+        self.collect()
+        self.check_goes_on(PENDING)
+
+    def test_its_connection_is_silent(self):
+        client, session = self.begin(**IMPATIENT)
+        self.daytona.ssh_fault('bytes', action='hang')
+        self.fails(client, session, 'TIMEOUT_EXCEEDED', True)
+        self.leave(client, 'failed')
+        self.collect()
+        self.check_goes_on(PENDING)
+
+
+class Gateway(Trouble):
+    """Fails at each stage of a connection."""
+
+    def begins(self, stage, codes):
+        self.end(self.greeted())
+        for action in ('close', 'reset'):
+            with self.subTest(action):
+                self.daytona.ssh_fault(stage, action=action, times=EVER)
+                self.refused(codes, True)
+                self.daytona.no_faults()
+        with self.subTest('hang'):
+            self.daytona.ssh_fault(stage, action='hang', times=EVER)
+            self.refused('TIMEOUT_EXCEEDED', True, **IMPATIENT)
+            self.daytona.no_faults()
+        client, session = self.opened()
+        self.prompt(client, session, 'terminal echo a > a')
+        self.end(client)
+        self.assertEqual(self.tree(), {'a': 'a\n'})
+        self.assertEqual(len(self.check_listed()), 1)
+
+    def begins_again(self, stage):
+        """After the token was taken one drop is forgiven."""
+        self.daytona.ssh_fault(stage)
+        self.end(self.greeted())
+        self.begins(stage, 'LINK_LOST')
+
+    def test_when_it_is_reached(self):
+        self.begins('accept', 'HOST_UNREACHABLE')
+
+    def test_when_keys_are_exchanged(self):
+        self.begins('handshake', 'HOST_UNREACHABLE')
+
+    def test_when_the_token_is_told(self):
+        self.begins_again('auth')
+
+    def test_when_the_token_was_taken(self):
+        self.begins_again('ready')
+
+    def test_when_a_channel_is_opened(self):
+        self.begins_again('channel')
+
+    def test_when_a_command_is_started(self):
+        self.begins_again('exec')
+
+
+if __name__ == '__main__':
+    main()

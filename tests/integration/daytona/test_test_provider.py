@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""acp-broker test-provider on Daytona's stand-in: its one sandbox is deleted at the end."""
+
+import json
+import subprocess
+
+import room  # first: it adds the folders of the others
+import case
+
+
+class TestProvider(room.Room):
+    def trial(self, status=0, **keys):
+        done = subprocess.run([case.BROKER, *self.config(**keys), 'test-provider', '--json'],
+                              cwd=self.work, env=self.environment(), text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                              timeout=3 * room.PATIENCE)
+        self.assertEqual(done.returncode, status, (done.stdout, done.stderr))
+        return {check['name']: check for check in json.loads(done.stdout)['checks']}
+
+    def test_all_of_it_goes_well_and_nothing_stays(self):
+        checks = self.trial()
+        self.assertEqual({n: c['why'] for n, c in checks.items() if c['outcome'] != 'ok'}, {})
+        self.assertEqual(self.boxes(), [])
+        self.assertEqual(len(self.daytona.sandboxes(gone=True)), 1)
+        self.assertEqual(self.notes(), [])
+        self.assertEqual(list(self.dir.glob('acp-broker-trial-*')), [])
+
+    def test_a_start_that_fails_is_said(self):
+        self.daytona.fail_create('no more room on the runner')
+        checks = self.trial(status=1)
+        self.assertEqual(checks['prepare']['outcome'], 'failed')
+        self.assertIn('no more room', checks['prepare']['why'])
+
+
+if __name__ == '__main__':
+    case.main()
