@@ -103,9 +103,10 @@ static bool is_gone(const struct reading *reading, const char *folder, const cha
 {
 	char path[REACH_PATH_MAX + 256 + 2];
 	snprintf(path, sizeof(path), "%s%s%s", folder, *folder ? "/" : "", name);
-	return !bsearch(&name, reading->inside, reading->inside_count, sizeof(*reading->inside),
-		       words_compare) &&
-	       !rules_exclude(reading->rules, path, true);
+	bool is_there =
+		reading->inside_count > 0 && bsearch(&name, reading->inside, reading->inside_count,
+						     sizeof(*reading->inside), words_compare);
+	return !is_there && !rules_exclude(reading->rules, path, true);
 }
 
 static bool is_folder(int at, const struct dirent *entry)
