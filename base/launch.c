@@ -126,28 +126,10 @@ void launch_finish(struct launch *launch)
 	*launch = (struct launch){0};
 }
 
-/* Dispositions survive fork and exec; so does this, up to the exec. */
-static sigset_t ignored_at_start;
-
-void launch_take_signals(void)
+void launch_reset_signals(void)
 {
-	sigemptyset(&ignored_at_start);
-	for (int signal = 1; signal < NSIG; signal++) {
-		struct sigaction action;
-		if (sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN) {
-			sigaddset(&ignored_at_start, signal);
-		}
-		action = (struct sigaction){.sa_handler = SIG_DFL};
-		sigaction(signal, &action, NULL); // refused for KILL, STOP and libc's own two
-	}
-}
-
-static void give_signals_back(void)
-{
-	for (int signal = 1; signal < NSIG; signal++) {
-		bool is_ignored = sigismember(&ignored_at_start, signal) == 1;
-		struct sigaction action = {.sa_handler = is_ignored ? SIG_IGN : SIG_DFL};
-		sigaction(signal, &action, NULL);
+	for (int number = 1; number < NSIG; number++) {
+		signal(number, SIG_DFL); // refused for KILL, STOP and libc's own two
 	}
 }
 
@@ -290,7 +272,6 @@ void launch_run(const struct launch *launch, int status_fd)
 		int errnum = errno;
 		fail(status, LAUNCH_CHDIR, errnum, "");
 	}
-	give_signals_back();
 	unblock_signals();
 	const char *command = launch->argv[0];
 	if (!strchr(command, '/') && *command) {

@@ -47,10 +47,10 @@ struct launch_failure {
 };
 
 /*
- * In a freshly forked child with one thread: becomes the program. Signals are
- * as launch_take_signals found them, every other descriptor is closed, argv[0] is looked
- * up in the PATH of its own environment as execvp(3) does. A failure is
- * written to status_fd, which closes by itself when all went well.
+ * In a freshly forked child with one thread, after launch_reset_signals: becomes
+ * the program. No signal is ignored or blocked, every other descriptor is closed,
+ * argv[0] is looked up in the PATH of its own environment as execvp(3) does. A
+ * failure is written to status_fd, which closes by itself when all went well.
  */
 void launch_run(const struct launch *launch, int status_fd) ATTR_NORETURN;
 
@@ -59,10 +59,10 @@ void launch_describe(
 	const struct launch *launch, const struct launch_failure *failure, struct error *err);
 
 /*
- * All signals to their defaults; what is blocked stays so. Remembers which were
- * ignored: launch_run gives them to the program that way, as a shell's `&` or
- * nohup(1) would have done without us between.
+ * All signals to their defaults; what is blocked stays so. An agent or terminal is
+ * in the foreground of a person, even where the broker was started by a shell's `&`,
+ * by nohup(1), or by an editor that ignores SIGPIPE.
  */
-void launch_take_signals(void);
+void launch_reset_signals(void);
 
 #endif

@@ -350,7 +350,7 @@ void spawner_run(int socket, enum nest_kind kind)
 	if (kind == NEST_BACKGROUND) {
 		setsid();
 	}
-	launch_take_signals(); // above all an ignored SIGCHLD, which would reap before us
+	launch_reset_signals(); // above all an ignored SIGCHLD, which would reap before us
 	let_go_of_broker(&child);
 	rename_self();
 	forget_secrets();

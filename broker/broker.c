@@ -18,6 +18,7 @@
 #include "broker/check.h"
 #include "broker/command.h"
 #include "broker/config.h"
+#include "broker/end_signals.h"
 #include "broker/environment.h"
 #include "broker/login.h"
 #include "broker/options.h"
@@ -31,8 +32,6 @@
 #include "sync/snapshot.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
-
-static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP};
 
 /* Built from the top down by run, taken apart in reverse. */
 struct broker {
@@ -56,7 +55,7 @@ struct broker {
 	struct error failure; // of the session; ERROR_NONE: there was none
 	struct fd_inherited in;
 	struct fd_inherited out;
-	struct ev_signal signals[ARRAY_LENGTH(end_signals)];
+	struct end_signals signals;
 };
 
 /* One line for people: what was being done, on what, why it failed, what to do. */
@@ -119,22 +118,6 @@ static const struct relay_listener relay_listener = {
 	.on_finished = on_finished,
 };
 
-static void watch_signals(struct broker *broker)
-{
-	for (size_t i = 0; i < ARRAY_LENGTH(end_signals); i++) {
-		ev_signal_init(&broker->signals[i], on_signal, end_signals[i]);
-		broker->signals[i].data = broker;
-		ev_signal_start(broker->loop, &broker->signals[i]);
-	}
-}
-
-static void unwatch_signals(struct broker *broker)
-{
-	for (size_t i = 0; i < ARRAY_LENGTH(end_signals); i++) {
-		ev_signal_stop(broker->loop, &broker->signals[i]);
-	}
-}
-
 /* Gives the relay descriptors of its own, so that the inherited ones can be given back. */
 static bool connect_editor(struct broker *broker, struct error *err)
 {
@@ -187,9 +170,9 @@ static int run_session(struct broker *broker, struct provider *provider)
 		free(broker->directory);
 		return complain(&err);
 	}
-	watch_signals(broker);
+	end_signals_start(&broker->signals, broker->loop, on_signal, broker);
 	ev_run(broker->loop, 0);
-	unwatch_signals(broker);
+	end_signals_stop(&broker->signals);
 	relay_destroy(broker->relay);
 	free(broker->directory);
 	fd_inherited_finish(&broker->out);
@@ -348,7 +331,7 @@ static int run(struct broker *broker)
 	if (!broker->spawner) {
 		return complain(&err);
 	}
-	signal(SIGPIPE, SIG_IGN); // after the fork: what is ignored before, agents ignore too
+	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); // a trace that may not grow further is no reason to die
 	int status = EXIT_FAILED;
 	ev_set_syserr_cb(on_loop_failed);
@@ -435,6 +418,7 @@ int broker_main(int argc, char **argv, const char *const *environment,
 	if (!fd_fill_standard(&err)) {
 		return complain(&err);
 	}
+	end_signals_prepare();
 	log_init(LOG_LEVEL_INFO);
 	struct broker broker = {
 		.options = &options,

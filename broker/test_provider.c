@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <ftw.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +13,9 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "broker/command.h"
+#include "broker/end_signals.h"
 #include "broker/environment.h"
 #include "broker/trial.h"
-
-static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP};
 
 enum { REMOVE_FDS = 16 };
 
@@ -366,18 +364,11 @@ static size_t run_checks(struct trial *trial, struct finding *findings)
 
 static size_t run_trial(struct trial *trial, struct finding *findings)
 {
-	struct ev_loop *loop = trial->means->loop;
-	struct ev_signal signals[ARRAY_LENGTH(end_signals)];
-	for (size_t i = 0; i < ARRAY_LENGTH(end_signals); i++) {
-		ev_signal_init(&signals[i], on_signal, end_signals[i]);
-		signals[i].data = trial;
-		ev_signal_start(loop, &signals[i]);
-	}
+	struct end_signals signals;
+	end_signals_start(&signals, trial->means->loop, on_signal, trial);
 	ev_init(&trial->due, on_due);
 	size_t failed = run_checks(trial, findings);
-	for (size_t i = 0; i < ARRAY_LENGTH(end_signals); i++) {
-		ev_signal_stop(loop, &signals[i]);
-	}
+	end_signals_stop(&signals);
 	close_sandbox(trial);
 	nftw(trial->folder, remove_one, REMOVE_FDS, FTW_DEPTH | FTW_PHYS);
 	return failed;

@@ -24,17 +24,16 @@ static int spawn(pid_t *pid, const char *const *argv, int out_fd)
 		"GIT_ALLOW_PROTOCOL=none", NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
-	sigset_t none, defaults;
+	sigset_t none, all;
 	sigemptyset(&none);
-	sigemptyset(&defaults);
-	sigaddset(&defaults, SIGPIPE);
+	sigfillset(&all);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, out_fd, STDOUT_FILENO);
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &defaults);
+	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	int failed = posix_spawnp(
 		pid, argv[0], &actions, &attributes, (char *const *)argv, (char *const *)env);

@@ -366,7 +366,7 @@ static void not_executable_is_denied(struct world *world)
 static void missing_interpreter_is_denied(struct world *world)
 {
 	if (world->is_under_valgrind) {
-		skip(); // it executes programs in its own way
+		return; // it executes programs in its own way
 	}
 	world_shell(world, "echo '#!/nowhere/interpreter' > script && chmod 755 script");
 	const char *argv[] = {"./script", NULL};

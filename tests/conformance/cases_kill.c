@@ -64,6 +64,13 @@ static void signal_can_be_handled(struct world *world)
 	run_destroy(&run);
 }
 
+/* The program itself ignores some at its start: see main. */
+static void no_signal_is_ignored_or_blocked(struct world *world)
+{
+	assert_string_equal(world_shell(world, "grep -E '^Sig(Blk|Ign)' /proc/self/status"),
+		"SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000");
+}
+
 static void tree_dies_with_daemons(struct world *world)
 {
 	struct run run;
@@ -170,6 +177,7 @@ static const struct conformance_case cases[] = {
 	{"a signal is told apart from the code", signal_is_told_apart_from_the_code},
 	{"a signal reaches the group", signal_reaches_the_group},
 	{"a signal can be handled", signal_can_be_handled},
+	{"no signal is ignored or blocked", no_signal_is_ignored_or_blocked},
 	{"the tree dies, with daemons in their own session", tree_dies_with_daemons},
 	{"the exit does not wait for daemons", exit_does_not_wait_for_daemons},
 	{"a child may hold the output after the exit", child_may_hold_the_output},

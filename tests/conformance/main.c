@@ -36,12 +36,31 @@ struct running_case {
 	struct world *world;
 	const struct conformance_table *table;
 	const struct conformance_case *conformance_case;
+	bool has_passed;
 };
+
+static bool has_failed; // a case before this one
+
+/*
+ * What a failed case has left points into its frame of the stack, which is gone: nothing can be
+ * taken apart, nor be made beside it. The guards end the processes.
+ */
+static _Noreturn void end_failed(void)
+{
+	connected_finish();
+	clouded_finish();
+	fflush(stdout);
+	_exit(1);
+}
 
 static int set_up(void **state)
 {
 	struct running_case *running = *state;
 	void *world = running->world;
+	if (has_failed) {
+		fprintf(stderr, "the cases after the failed one are not run\n");
+		end_failed();
+	}
 	int status = world_set_up(&world);
 	if (status == 0 && running->table->begin) {
 		running->table->begin(running->world);
@@ -63,6 +82,10 @@ static int tear_down(void **state)
 {
 	struct running_case *running = *state;
 	void *world = running->world;
+	has_failed = !running->has_passed;
+	if (has_failed) {
+		return 0;
+	}
 	if (running->table->end) {
 		running->table->end(running->world);
 	}
@@ -75,6 +98,7 @@ static void run_case(void **state)
 {
 	struct running_case *running = *state;
 	running->conformance_case->run(running->world);
+	running->has_passed = true;
 }
 
 /*
@@ -97,8 +121,8 @@ static size_t list_tests(struct world *world, struct CMUnitTest *tests, struct r
 			if (!is_in_part(world, number++)) {
 				continue;
 			}
-			cases[count] =
-				(struct running_case){world, tables[t], &tables[t]->cases[i]};
+			cases[count] = (struct running_case){
+				world, tables[t], &tables[t]->cases[i], false};
 			tests[count] = (struct CMUnitTest){.name = tables[t]->cases[i].name,
 				.test_func = run_case,
 				.setup_func = set_up,
@@ -154,10 +178,30 @@ static int children_left(bool ends_later)
 
 enum { EXIT_SKIPPED = 77 }; // to meson
 
+/* What a careless parent may leave to the program: no process of it is to have it so. */
+static struct spawner *create_spawner(void)
+{
+	static const int signals[] = {SIGINT, SIGQUIT, SIGHUP, SIGCHLD};
+	struct error err;
+	sigset_t blocked;
+	sigset_t before;
+	sigemptyset(&blocked);
+	for (size_t i = 0; i < ARRAY_LENGTH(signals); i++) {
+		signal(signals[i], SIG_IGN);
+	}
+	sigaddset(&blocked, SIGTERM);
+	sigprocmask(SIG_BLOCK, &blocked, &before);
+	struct spawner *spawner = spawner_create(&err);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	for (size_t i = 0; i < ARRAY_LENGTH(signals); i++) {
+		signal(signals[i], SIG_DFL);
+	}
+	return spawner;
+}
+
 int main(int argc, char **argv)
 {
-	struct error err;
-	struct spawner *spawner = spawner_create(&err);
+	struct spawner *spawner = create_spawner();
 	signal(SIGPIPE,
 		SIG_IGN); // as every program that uses a provider does, and no process of it
 	const struct subject *subject = argc == 2 || argc == 3 ? find_subject(argv[1]) : NULL;
@@ -182,10 +226,13 @@ int main(int argc, char **argv)
 		.pool = pool_create(world.loop),
 		.environment = (const char *const *)environ};
 	int failed = run_all(&world);
+	if (failed != 0) {
+		end_failed();
+	}
 	connected_finish();
 	clouded_finish();
 	pool_destroy((struct pool *)world.context.pool);
 	spawner_destroy(spawner);
 	ev_loop_destroy(world.loop);
-	return failed != 0 || children_left(subject->is_marked) != 0;
+	return children_left(subject->is_marked) != 0;
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,11 +240,19 @@ static inline int run_with_spawner(const struct CMUnitTest *tests, size_t count,
 	CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
 	struct error err;
-	/* A shell's & or nohup(1) ignores some, and the processes would too. */
+	sigset_t all;
+	sigset_t before;
+	/* A careless parent may leave it to us so; no process is to have it so. */
+	for (int number = 1; number < NSIG; number++) {
+		signal(number, SIG_IGN);
+	}
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	spawner = spawner_create(&err);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	for (int number = 1; number < NSIG; number++) {
 		signal(number, SIG_DFL);
 	}
-	spawner = spawner_create(&err);
 	if (!spawner) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;

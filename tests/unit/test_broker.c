@@ -40,6 +40,7 @@ struct run {
 	size_t output_len;
 	size_t errors_len;
 	const char *environment[ENVIRONMENT_MAX];
+	int ignored[4]; // signals, when it begins; 0 ends them
 	bool (*add)(struct registry *registry, const struct provider_context *context,
 		struct error *err);
 };
@@ -93,6 +94,19 @@ static int tear_down(void **state)
 
 /* ---- the program ---- */
 
+/* What the broker inherits: these ignored, as by a shell's `&` and nohup(1), and all blocked. */
+static void be_left_signals(const int *ignored)
+{
+	sigset_t all;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	for (; *ignored; ignored++) {
+		signal(*ignored, SIG_IGN);
+	}
+}
+
 static _Noreturn void be_broker(const struct run *run, char **argv, const int ends[3])
 {
 	struct broker_providers providers = {.add = run->add};
@@ -108,6 +122,7 @@ static _Noreturn void be_broker(const struct run *run, char **argv, const int en
 	for (int fd = 3; fd < 64; fd++) {
 		close(fd);
 	}
+	be_left_signals(run->ignored);
 	int status = broker_main(argc, argv, run->environment, &providers);
 	fflush(stdout);
 	exit(status);
@@ -339,6 +354,24 @@ static void test_each_signal_ends_it_in_order(void **state)
 	}
 }
 
+static void test_what_was_ignored_stays_so_but_sigterm(void **state)
+{
+	static const int ignored[] = {SIGTERM, SIGINT, SIGHUP, 0};
+	struct run *run = *state;
+	memcpy(run->ignored, ignored, sizeof(ignored));
+	greet(run, "/");
+	assert_int_equal(kill(run->pid, SIGINT), 0);
+	assert_int_equal(kill(run->pid, SIGHUP), 0);
+	says(run, "\"id\":\"p\",\"method\":\"_x\"");
+	wait_lines(run, 2);
+	assert_null(strstr(run->errors, "ending"));
+	says(run, "\"id\":\"q\",\"method\":\"_y\"");
+	assert_int_equal(kill(run->pid, SIGTERM), 0);
+	wait_lines(run, 3);
+	assert_non_null(strstr(run->errors, "TERM, ending"));
+	assert_int_equal(finish(run), 0);
+}
+
 static void test_an_agent_that_is_not_there_is_an_answer(void **state)
 {
 	struct run *run = *state;
@@ -392,6 +425,7 @@ int main(void)
 		BROKER_TEST(test_check_prints_what_was_understood),
 		BROKER_TEST(test_a_session_runs_and_ends_with_its_editor),
 		cmocka_unit_test(test_each_signal_ends_it_in_order),
+		BROKER_TEST(test_what_was_ignored_stays_so_but_sigterm),
 		BROKER_TEST(test_an_agent_that_is_not_there_is_an_answer),
 		BROKER_TEST(test_an_editor_that_says_nothing_starts_nothing),
 		BROKER_TEST(test_a_login_is_the_agents_own_with_the_words_added),

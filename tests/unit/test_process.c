@@ -93,7 +93,8 @@ static void test_no_descriptor_leaks_into_the_process(void **state)
 	process_destroy(record.process);
 }
 
-static void test_signals_ignored_later_are_not_for_the_process(void **state)
+/* The spawner was forked while all were ignored and blocked: see run_with_spawner. */
+static void test_no_signal_is_ignored_or_blocked(void **state)
 {
 	struct sigaction before;
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -306,7 +307,7 @@ int main(void)
 		cmocka_unit_test(test_process_leads_its_own_session_and_group),
 		cmocka_unit_test(test_environment_is_exactly_what_was_asked),
 		cmocka_unit_test(test_no_descriptor_leaks_into_the_process),
-		cmocka_unit_test(test_signals_ignored_later_are_not_for_the_process),
+		cmocka_unit_test(test_no_signal_is_ignored_or_blocked),
 		cmocka_unit_test(test_guard_holds_none_of_the_three_descriptors),
 		cmocka_unit_test(test_large_arguments_and_environment_arrive),
 		cmocka_unit_test(test_hundred_processes_at_once),

@@ -45,9 +45,6 @@ int client_cases_run(int argc, char **argv, const char *name, client_connect_fn 
 	const struct client_table *const *tables)
 {
 	struct error err;
-	for (int number = 1; number < NSIG; number++) {
-		signal(number, SIG_DFL);
-	}
 	struct spawner *spawner = spawner_create(&err);
 	if (!spawner) {
 		fprintf(stderr, "%s\n", err.text);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/end_signals.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attr.h"
+
+static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP};
+static_assert(ARRAY_LENGTH(end_signals) == END_SIGNALS_MAX, "one watcher each");
+
+void end_signals_prepare(void)
+{
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL); // ignored, it would take from waitpid what our children tell
+}
+
+static bool is_ignored(int number)
+{
+	struct sigaction action;
+	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+void end_signals_start(struct end_signals *signals, struct ev_loop *loop,
+	end_signals_callback *on_signal, void *data)
+{
+	signals->loop = loop;
+	for (size_t i = 0; i < END_SIGNALS_MAX; i++) {
+		ev_signal_init(&signals->watchers[i], on_signal, end_signals[i]);
+		signals->watchers[i].data = data;
+		if (!is_ignored(end_signals[i])) {
+			ev_signal_start(loop, &signals->watchers[i]);
+		}
+	}
+}
+
+void end_signals_stop(struct end_signals *signals)
+{
+	for (size_t i = 0; i < END_SIGNALS_MAX; i++) {
+		ev_signal_stop(signals->loop, &signals->watchers[i]);
+	}
+}
