@@ -101,26 +101,11 @@ static void run_case(void **state)
 	running->has_passed = true;
 }
 
-/*
- * What other subjects show as well is made in parts, one a day: ACP_PART says which, unset it is
- * all (tests/support/tools/run_tests.py).
- */
-static bool is_in_part(const struct world *world, size_t number)
-{
-	enum { PARTS = 3 };
-	const char *part = world->subject->is_in_parts ? getenv("ACP_PART") : NULL;
-	return !part || number % PARTS == strtoul(part, NULL, 10) % PARTS;
-}
-
 static size_t list_tests(struct world *world, struct CMUnitTest *tests, struct running_case *cases)
 {
 	size_t count = 0;
-	size_t number = 0;
 	for (size_t t = 0; t < ARRAY_LENGTH(tables); t++) {
 		for (size_t i = 0; i < tables[t]->count; i++) {
-			if (!is_in_part(world, number++)) {
-				continue;
-			}
 			cases[count] = (struct running_case){
 				world, tables[t], &tables[t]->cases[i], false};
 			tests[count] = (struct CMUnitTest){.name = tables[t]->cases[i].name,

@@ -30,8 +30,6 @@ struct subject {
 	const char *isolation; // a key of the profile's; may be NULL
 	/* Its processes have a mark in their environment, and no guard that reaps them. */
 	bool is_marked;
-	/* Its table is made in parts, one a day: others have the same code below. */
-	bool is_in_parts;
 };
 
 struct world {

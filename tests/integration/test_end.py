@@ -265,7 +265,7 @@ class KillNine(Ending):
 
 
 class Surroundings(Ending):
-    """What the agent inherits is what it would have inherited from the editor, but for signals."""
+    """The agent inherits what it would have inherited from the editor, but for signals."""
 
     def state(self, client):
         client.initialize()
@@ -285,7 +285,7 @@ class Surroundings(Ending):
         self.assertEqual(self.state(self.broker()), direct)
 
     def test_no_signal_is_ignored_or_blocked_whatever_the_broker_inherited(self):
-        """Only who runs the agent directly, as nohup(1) does, wants it to ignore what he ignores."""
+        """A shell that runs the agent itself in the background would make it ignore some."""
         numbers = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2)
         was = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
