@@ -1,17 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Runs every test and counts the cases: the cmocka tests of each program, the methods of each Python
-file, the rules of each check; a program that prints no count of its own is one case. A program
-that ends badly without naming a failed case counts as one failed.
+Builds and runs the tests, and counts their cases. `./dev test` calls it; tests/README.md explains
+the stages. Each stage builds only the programs that its tests need.
 
-The last line is "N passed, N failed", the exit status 1 where something failed. A program that
-failed beside others is run once more alone; where it passes then it is named as unsteady. What a
-test skipped, because it cannot be shown here (as root, under valgrind), is named above it and
-counted as neither.
+The last line is "N passed, N failed"; the exit status is 1 if a case failed. A program that ends
+badly without naming a failed case counts as one failed case. A program that fails is run once more
+alone. If it passes then, it is named as unsteady. Skipped cases are named and not counted.
 """
 
 import argparse
+import difflib
 import fnmatch
 import json
 import os
@@ -22,55 +21,31 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+TOOLS = ROOT / 'tests/support/tools'
+PRESETS = ROOT / 'tests/support/presets'
 
-# The plain run is all of it. Under the sanitizers those are left out that take minutes and whose
-# code others of the list run as well; under valgrind those that take half a minute, that wait for
-# other programs above all, or whose deadlines real servers keep.
+# These tests spend their time in other programs (sshd, node, git, rsync), or start the broker
+# hundreds of times. Other tests of the list run the same code of ours under the sanitizers.
 NOT_UNDER_ASAN = [
-    'bench', 'conformance-daytona', 'conformance-piped*', 'conformance-remapped',
-    'conformance-scripted', 'conformance-ssh*', 'daytona-account', 'daytona-api',
-    'daytona-gateway', 'daytona-gateway_user', 'daytona-questions',
-    'daytona-faults', 'daytona-killed*', 'daytona-life', 'daytona-lost', 'daytona-many',
-    'daytona-recordings', 'daytona-sdk', 'daytona-stand_in', 'daytona-test_provider',
-    'integration-children_killed', 'integration-commands_killed', 'integration-deletions',
-    'integration-git_moves', 'integration-repositories',
-    'integration-kill_matrix', 'integration-pause', 'integration-recovery',
-    'integration-rsync_killed',
-    'integration-ssh_*', 'integration-sync_cut', 'integration-sync_killed',
-    'integration-sync_rsync', 'integration-turns', 'unit-transport_rsync',
-    'integration-test_provider', 'interop-daytona_pair', 'interop-reference_*',
-    'interop-ssh_pair', 'soak-short',
-    'unit-ssh_exec*-libssh2', 'unit-ssh_exec*-openssh', 'unit-ssh_stress-openssh',
+    'bench', 'conformance-piped*', 'conformance-remapped', 'conformance-scripted',
+    'daytona-*', 'interop-daytona_pair', 'interop-reference_*', 'interop-ssh_pair',
+    'integration-children_killed', 'integration-commands_killed', 'integration-daytona_*',
+    'integration-kill_matrix', 'integration-rsync_killed', 'integration-ssh_hops',
+    'integration-ssh_sizes', 'integration-ssh_transcripts', 'integration-sync_cut',
+    'integration-sync_killed', 'soak-short', 'unit-ssh_exec*-openssh', 'unit-ssh_exec*-apart',
+    'unit-ssh_stress-*',
 ]
+
+# Their servers or processes have deadlines that valgrind's slowness breaks, or they look at how
+# much memory or CPU time the program itself uses.
 NOT_UNDER_VALGRIND = [
-    'unit-daytona_api_secret',  # reads all the memory there is
-    'unit-apply_saved', 'unit-json_memory', 'unit-process_kill', 'unit-ssh_apart',
-    'unit-ssh_clients',
-    'unit-ssh_exec*', 'unit-ssh_host', 'unit-ssh_libssh2*', 'unit-ssh_openssh',
-    'unit-ssh_stress*', 'unit-target_refused', 'unit-transport_git*', 'unit-transport_rsync*',
-    'unit-tree_view',
+    'unit-apply_saved', 'unit-daytona_api_secret', 'unit-json_memory', 'unit-process_kill',
+    'unit-ssh_apart', 'unit-ssh_clients', 'unit-ssh_exec*', 'unit-ssh_host', 'unit-ssh_libssh2*',
+    'unit-ssh_openssh', 'unit-ssh_stress*', 'unit-target_refused', 'unit-tree_view',
 ]
 
-# The worker pool; and, of the whole, those in which it and the loop work at the same things.
-UNDER_TSAN = ['unit-pool', 'unit-pool_end', 'unit-pool_left']
-ALSO_UNDER_TSAN = ['unit-keeper', 'unit-record_saver', 'unit-store_prune', 'unit-workspace']
-
-# A third of these is run each day: they take long, and show once more, in a harder way or for
-# another client, what those show that are run each time. Some others make a part of their cases a
-# day by themselves (tests/integration/case.py, tests/conformance/main.c).
-PARTS = 3
-IN_TURN = [
-    'bench', 'daytona-faults', 'daytona-killed', 'daytona-life', 'daytona-lost', 'daytona-many',
-    'integration-children_killed', 'integration-commands_killed', 'integration-kill_matrix',
-    'integration-pause', 'integration-ssh_sizes', 'interop-daytona_pair',
-    'interop-reference_restore', 'interop-ssh_pair', 'soak-short', 'unit-apply_saved',
-    'unit-ssh_exec*-openssh', 'unit-ssh_exec*-apart', 'unit-ssh_exec*-pipe*',
-]
-IN_TURN_UNDER_ASAN = [
-    'conformance-*', 'daytona-*', 'integration-*', 'interop-*', 'soak-*', 'unit-apply_*',
-    'unit-process_kill', 'unit-ssh_*', 'unit-sync_random', 'unit-transport_*',
-]
-IN_TURN_UNDER_VALGRIND = ['unit-*']
+VALGRIND = ('valgrind --quiet --error-exitcode=99 --leak-check=full --trace-children=no '
+            f'--suppressions={TOOLS}/valgrind.supp')
 
 LONGEST_SHOWN = 12
 
@@ -80,6 +55,112 @@ CMOCKA_FAILED = re.compile(r'^\[  FAILED  \] (?:.*: )?(\d+) test', re.M)
 CMOCKA_SKIPPED = re.compile(r'^\[  SKIPPED \] (?:.*: )?(\d+) test', re.M)
 SKIPPED_NAME = re.compile(r"^\[ RUN      \] .*\n\[  SKIPPED \] (\w+)|^(\w+) .*\.\.\. skipped", re.M)
 CMOCKA_RUNS = re.compile(r'^\[==========\] .*Running (\d+) test', re.M)
+
+
+def matches(name, patterns):
+    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+
+
+class Build:
+    """A build directory. It is configured and its tests are read when a stage first needs it."""
+
+    def __init__(self, folder, preset=None):
+        self.folder, self.preset, self.known = folder, preset, None
+
+    def configure(self):
+        if (ROOT / self.folder / 'build.ninja').exists():
+            subprocess.run(['ninja', '-C', self.folder, 'build.ninja'], cwd=ROOT, check=True,
+                           stdout=sys.stderr)
+            return
+        options = [f'--native-file={PRESETS / self.preset}'] if self.preset else []
+        subprocess.run(['meson', 'setup', *options, self.folder], cwd=ROOT, check=True,
+                       stdout=sys.stderr)
+
+    def introspect(self, what):
+        told = subprocess.run(['meson', 'introspect', f'--{what}', self.folder], cwd=ROOT,
+                              check=True, capture_output=True, text=True).stdout
+        return json.loads(told)
+
+    def tests(self):
+        """All tests as {name: (suites, targets to build)}."""
+        if self.known is None:
+            self.configure()
+            base = ROOT / self.folder
+            made = {target['id']: [os.path.relpath(name, base) for name in target['filename']]
+                    for target in self.introspect('targets')}
+            self.known = {}
+            for test in self.introspect('tests'):
+                targets = [name for needed in test['depends'] for name in made[needed]]
+                suites = [suite.split(':')[-1] for suite in test['suite']]
+                self.known[test['name']] = (suites, targets)
+        return self.known
+
+    def in_suite(self, suite):
+        return [name for name, (suites, _) in self.tests().items() if suite in suites]
+
+    def make(self, names):
+        """Builds what these tests need. A build that fails ends the run."""
+        targets = sorted({target for name in names for target in self.tests()[name][1]})
+        if targets:
+            subprocess.run(['ninja', '-C', self.folder, *targets], cwd=ROOT, check=True,
+                           stdout=sys.stderr)
+
+
+PLAIN, ASAN, TSAN = Build('build'), Build('build-asan', 'asan.ini'), Build('build-tsan', 'tsan.ini')
+
+
+class Stage:
+    """Tests of one build directory, and how meson runs them."""
+
+    def __init__(self, title, build, choose, *arguments, at_once=None):
+        self.title, self.build, self.choose = title, build, choose
+        # Many of these programs wait, for deadlines and for each other.
+        at_once = at_once or (os.cpu_count() or 1) + 1
+        self.arguments = ['--num-processes', str(at_once), *arguments]
+
+
+def quick():
+    return ASAN.in_suite('quick')
+
+
+def asan_rest():
+    return [name for name in ASAN.tests()
+            if name not in quick() and not matches(name, NOT_UNDER_ASAN)]
+
+
+def plain_all():
+    return list(PLAIN.tests())
+
+
+def under_valgrind():
+    return PLAIN.in_suite('valgrind')
+
+
+def whole_valgrind():
+    return [name for name in PLAIN.in_suite('unit') if not matches(name, NOT_UNDER_VALGRIND)]
+
+
+# The time limits of tests/**/meson.build suit a quiet machine. They only end what hangs.
+STAGES = {
+    'quick': Stage('quick tests under ASan and UBSan', ASAN, quick, '--timeout-multiplier', '4'),
+    'plain': Stage('all tests', PLAIN, plain_all, '--timeout-multiplier', '3',
+                   at_once=2 * (os.cpu_count() or 1)),
+    'asan': Stage('longer tests under ASan and UBSan', ASAN, asan_rest,
+                  '--timeout-multiplier', '6', at_once=2 * (os.cpu_count() or 1)),
+    'valgrind': Stage('unit tests under valgrind', PLAIN, under_valgrind,
+                      '--timeout-multiplier', '20', '--wrapper', VALGRIND),
+    'tsan': Stage('unit tests under TSan', TSAN, lambda: TSAN.in_suite('tsan'),
+                  '--timeout-multiplier', '10'),
+}
+# The stages of `./dev soak tests`: nothing is left out.
+WHOLE = {
+    'plain': STAGES['plain'],
+    'asan': Stage('all tests under ASan and UBSan', ASAN, lambda: list(ASAN.tests()),
+                  '--timeout-multiplier', '20'),
+    'valgrind': Stage('all unit tests under valgrind', PLAIN, whole_valgrind,
+                      '--timeout-multiplier', '40', '--wrapper', VALGRIND),
+    'tsan': STAGES['tsan'],
+}
 
 
 class Count:
@@ -98,6 +179,18 @@ class Count:
         if skipped:
             names = SKIPPED_NAME.findall(text)
             self.skipped.append(f'{title}: {", ".join(sum(names, ())).strip(", ") or skipped}')
+
+    def print(self):
+        for skipped in self.skipped:
+            print(f'skipped in {skipped}')
+        for first, text in self.unsteady:
+            print(f'\n==== unsteady, failed beside others and passed alone: {first}\n{text}')
+        for trouble in self.troubles:
+            print(f'\n==== {trouble}')
+        if self.unsteady:
+            print(f'unsteady: {len(self.unsteady)} '
+                  f'({", ".join(first for first, _ in self.unsteady)})')
+        print(f'{self.passed} passed, {self.failed} failed')
 
 
 def total(pattern, text):
@@ -119,155 +212,124 @@ def count_cases(result, text):
     return passed, failed, skipped
 
 
-def run_meson(title, build, env, *arguments):
-    """Runs meson's tests of a build directory: the entries of its log."""
-    base = 'testlog-' + re.sub(r'\W+', '-', title)
-    folder = ROOT / build / 'meson-logs'
-    for path in folder.glob(f'{base}*.json'):
+def run_meson(folder, log, arguments):
+    """Runs meson's tests of a build directory and returns the entries of its log."""
+    logs = ROOT / folder / 'meson-logs'
+    for path in logs.glob(f'{log}*.json'):
         path.unlink()
-    subprocess.run(['meson', 'test', '-C', build, '--no-rebuild', '--logbase', base, *arguments],
-                   cwd=ROOT, env=env, check=False, stdout=subprocess.DEVNULL)
-    # With a wrapper meson puts its name into the log's.
-    logs = sorted(folder.glob(f'{base}*.json'), key=os.path.getmtime)
-    entries = [json.loads(line) for line in logs[-1].read_text().splitlines()] if logs else []
-    for path in logs:
-        path.unlink()
-    return entries
+    subprocess.run(['meson', 'test', '-C', folder, '--no-rebuild', '--logbase', log, *arguments],
+                   cwd=ROOT, check=False, stdout=subprocess.DEVNULL,
+                   env=dict(os.environ, PYTHONDONTWRITEBYTECODE='1'))
+    # With a wrapper, meson adds its name to the log's.
+    found = sorted(logs.glob(f'{log}*.json'), key=os.path.getmtime)
+    return [json.loads(line) for line in found[-1].read_text().splitlines()] if found else []
 
 
-def names_of(build, suite, left_out):
-    """The tests of a suite (None: of all) but for those that a pattern names."""
-    told = subprocess.run(['meson', 'introspect', '--tests', build], cwd=ROOT, check=True,
-                          capture_output=True, text=True).stdout
-    return [test['name'] for test in json.loads(told)
-            if (suite is None or f'acp-broker:{suite}' in test['suite'])
-            and not matches(test['name'], left_out)]
-
-
-def longest(entries):
-    """The programs that took longest beside the others, with their seconds."""
-    ordered = sorted(entries, key=lambda entry: entry['duration'], reverse=True)
-    return ', '.join(f'{entry["name"].split(" / ")[-1]} {entry["duration"]:.0f}'
-                     for entry in ordered[:LONGEST_SHOWN])
-
-
-def matches(name, patterns):
-    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
-
-
-def todays(names, in_turn):
-    """The names but for those in turn whose day it is not."""
-    part = os.environ.get('ACP_PART')
-    if part is None:
-        return names
-    waiting = [name for name in names if matches(name, in_turn)]
-    todays_own = waiting[int(part) % PARTS::PARTS]
-    return [name for name in names if name not in waiting or name in todays_own]
+def test_name(entry):
+    return entry['name'].split(' / ')[-1]
 
 
 def text_of(entry):
     return entry.get('stdout', '') + '\n' + entry.get('stderr', '')
 
 
-def second_run(count, title, build, env, entry, arguments):
-    """
-    A program that failed is run once more, with nothing beside it. One that passes then counts as
-    passed and is named as unsteady at the end, with what it said at first.
-    """
-    name = entry['name'].split(' / ')[-1]
-    again = run_meson(f'{title} again', build, env, '--num-processes', '1', *arguments, name)
+def longest(entries):
+    ordered = sorted(entries, key=lambda entry: entry['duration'], reverse=True)
+    return ', '.join(f'{test_name(entry)} {entry["duration"]:.0f}'
+                     for entry in ordered[:LONGEST_SHOWN])
+
+
+def second_run(count, stage, log, entry):
+    """Runs a failed program again, alone. If it passes, counts that and names it as unsteady."""
+    name = test_name(entry)
+    again = run_meson(stage.build.folder, f'{log}-again',
+                      [*stage.arguments, '--num-processes', '1', name])
     if len(again) != 1 or again[0]['result'] != 'OK':
         return entry
-    count.unsteady.append(f'{title}: {name}\n{text_of(entry)[-3000:]}')
+    count.unsteady.append((f'{stage.title}: {name}', text_of(entry)[-3000:]))
     return again[0]
 
 
-def meson_test(count, title, build, *arguments, names=(), **variables):
-    """Runs meson's tests of a build directory, or those named, and adds up its log."""
-    started = time.monotonic()
-    before = (count.passed, count.failed)
-    env = dict(os.environ, PYTHONDONTWRITEBYTECODE='1', **variables)
-    entries = run_meson(title, build, env, *arguments, *names)
+def run_stage(count, key, stage, names):
+    before, begun = (count.passed, count.failed), time.monotonic()
+    print(f'== building for {stage.title}', file=sys.stderr, flush=True)
+    stage.build.make(names)
+    built = time.monotonic()
+    print(f'== {stage.title}', file=sys.stderr, flush=True)
+    log = f'run-{key}'
+    entries = run_meson(stage.build.folder, log, [*stage.arguments, *names])
     if not entries:
-        count.add(title, (0, 1, 0), 'meson test ran nothing')
+        count.add(stage.title, (0, 1, 0), 'meson test ran nothing')
     for entry in entries:
         if entry['result'] not in ('OK', 'SKIP', 'EXPECTEDFAIL'):
-            entry = second_run(count, title, build, env, entry, arguments)
+            entry = second_run(count, stage, log, entry)
         text = text_of(entry)
-        count.add(f'{title}: {entry["name"]}: {entry["result"]}',
+        count.add(f'{stage.title}: {test_name(entry)}: {entry["result"]}',
                   count_cases(entry['result'], text), text)
-    print(f'{title}: {count.passed - before[0]} passed, {count.failed - before[1]} failed '
-          f'({time.monotonic() - started:.0f} s)', flush=True)
-    print(f'longest in {title}: {longest(entries)}', flush=True)
+    print(f'{stage.title}: {count.passed - before[0]} passed, {count.failed - before[1]} failed '
+          f'(built in {built - begun:.0f} s, ran {time.monotonic() - built:.0f} s)', flush=True)
+    print(f'longest of them: {longest(entries)}', flush=True)
 
 
 def run_program(count, title, *argv):
-    started = time.monotonic()
+    begun = time.monotonic()
     result = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
     text = result.stdout + '\n' + result.stderr
     counted = count_cases('OK' if result.returncode == 0 else 'FAIL', text)
     count.add(title, counted, text)
     print(f'{title}: {counted[0]} passed, {counted[1]} failed '
-          f'({time.monotonic() - started:.0f} s)', flush=True)
+          f'({time.monotonic() - begun:.0f} s)', flush=True)
+
+
+def run_checks(count):
+    for name in ('layers', 'style'):
+        run_program(count, name, sys.executable, '-B', str(TOOLS / f'check_{name}.py'))
+
+
+def named(build, patterns):
+    """The tests that the patterns name, with or without the kind in front ("unit-", …)."""
+    known, chosen = list(build.tests()), []
+    for pattern in patterns:
+        found = [name for name in known if matches(name, (pattern, f'*-{pattern}'))]
+        if not found:
+            near = difflib.get_close_matches(pattern, known, 3, 0.4)
+            hint = f'; did you mean {", ".join(near)}?' if near else ''
+            sys.exit(f'dev test: there is no test "{pattern}"{hint}')
+        chosen += [name for name in found if name not in chosen]
+    return chosen
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--build', default='build')
-    parser.add_argument('--asan', default='build-asan')
-    parser.add_argument('--tsan', default='build-tsan')
-    parser.add_argument('--only', action='append',
-                        choices=('build', 'asan', 'valgrind', 'tsan', 'checks', 'lint'))
-    parser.add_argument('--whole', action='store_true',
-                        help='under the sanitizers and valgrind, too, all that there is')
+    parser = argparse.ArgumentParser(prog='./dev test', description=__doc__.split('\n\n')[0])
+    parser.add_argument('names', nargs='*', metavar='NAME',
+                        help='only these tests, with * and ?; under ASan unless --only says more')
+    parser.add_argument('--all', action='store_true', help='everything that CI shows')
+    parser.add_argument('--rest', action='store_true',
+                        help='the part of --all that is not in ./dev test')
+    parser.add_argument('--only', action='append', choices=('checks', *STAGES),
+                        help='one stage; may be repeated')
+    parser.add_argument('--soak', action='store_true', help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    stages = chosen.only or ['checks', 'build', 'asan', 'valgrind', 'tsan']
-    not_asan, not_valgrind = ([], []) if chosen.whole else (NOT_UNDER_ASAN, NOT_UNDER_VALGRIND)
-    python = [sys.executable, '-B']
-    tools = ROOT / 'tests' / 'tools'
-    # Most of these programs wait, for deadlines and for each other: one more than there are CPUs.
-    beside = ('--num-processes', str((os.cpu_count() or 1) + 1))
+    stages = WHOLE if chosen.soak else STAGES
+    keys = chosen.only or (list(WHOLE) if chosen.soak else
+                           ['asan'] if chosen.names else
+                           ['checks', *STAGES] if chosen.all else
+                           [key for key in STAGES if key != 'quick'] if chosen.rest else
+                           ['checks', 'quick'])
     count = Count()
-    if 'checks' in stages:
-        run_program(count, 'layers', *python, str(tools / 'check_layers.py'))
-        run_program(count, 'style', *python, str(tools / 'check_style.py'))
-    if 'lint' in stages:
-        run_program(count, 'lint', *python, str(tools / 'lint.py'), chosen.build)
-    if chosen.whole:
-        os.environ.pop('ACP_PART', None)
-    else:
-        os.environ.setdefault('ACP_PART', str(int(time.time()) // 86400 % PARTS))
-        print(f'part {os.environ["ACP_PART"]} of 0 to {PARTS - 1} of what takes longest '
-              '(ACP_PART=N chooses one, --whole takes all)', flush=True)
-    if 'build' in stages:
-        meson_test(count, 'tests', chosen.build, *beside,
-                   names=todays(names_of(chosen.build, None, []), IN_TURN))
-    if 'asan' in stages:
-        meson_test(count, 'tests under ASan and UBSan', chosen.asan, *beside,
-                   '--timeout-multiplier', '3', names=todays(
-                       names_of(chosen.asan, None, not_asan), IN_TURN_UNDER_ASAN))
-    if 'valgrind' in stages:
-        meson_test(count, 'unit tests under valgrind', chosen.build,
-                   '--timeout-multiplier', '10', '--wrapper',
-                   'valgrind --quiet --error-exitcode=99 --leak-check=full --trace-children=no '
-                   f'--suppressions={ROOT}/tests/support/tools/valgrind.supp',
-                   names=todays(names_of(chosen.build, 'unit', not_valgrind),
-                                IN_TURN_UNDER_VALGRIND),
-                   ACP_SYNC_HISTORIES='50')
-    if 'tsan' in stages:
-        meson_test(count, 'unit tests under TSan', chosen.tsan, '--timeout-multiplier', '5',
-                   names=UNDER_TSAN + (ALSO_UNDER_TSAN if chosen.whole else []))
-    for skipped in count.skipped:
-        print(f'skipped in {skipped}')
-    for first in count.unsteady:
-        print(f'\n==== unsteady, failed beside others and passed alone: {first}')
-    for trouble in count.troubles:
-        print(f'\n==== {trouble}')
-    if count.unsteady:
-        print(f'unsteady: {len(count.unsteady)}')
-    print(f'{count.passed} passed, {count.failed} failed')
+    for key in keys:
+        if key == 'checks':
+            run_checks(count)
+            continue
+        stage = stages[key]
+        run_stage(count, key, stage,
+                  named(stage.build, chosen.names) if chosen.names else stage.choose())
+    count.print()
     sys.exit(1 if count.failed else 0)
 
 
 if __name__ == '__main__':
-    main()
+    try:
+        main()
+    except subprocess.CalledProcessError as failed:
+        sys.exit(f'dev test: {" ".join(failed.cmd[:4])} failed with status {failed.returncode}')
