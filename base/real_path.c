@@ -137,7 +137,7 @@ static bool step(struct walk *walk, char **out_path)
 	return true;
 }
 
-char *real_path(const char *path)
+char *real_path_find(const char *path)
 {
 	struct walk walk = {.front = mem_strdup(path), .rest = mem_strdup("")};
 	char *result = NULL;
@@ -147,6 +147,12 @@ char *real_path(const char *path)
 	}
 	free(walk.front);
 	free(walk.rest);
+	return result;
+}
+
+char *real_path(const char *path)
+{
+	char *result = real_path_find(path);
 	return result ? result : mem_strdup(path);
 }
 

@@ -13,6 +13,9 @@
  */
 char *real_path(const char *path);
 
+/* The same, but NULL where it cannot be resolved. */
+char *real_path_find(const char *path);
+
 /* Whether a path is a folder or lies in it, by their names alone, which have no links and dots. */
 bool path_is_at_or_below(const char *path, const char *folder);
 

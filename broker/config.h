@@ -30,6 +30,7 @@ struct profile {
 	char *name; // "local" where no profile was asked for
 	enum backend backend;
 	enum toolhost_mode toolhost;
+	bool editor_terminals;    // with toolhost = editor, also for an agent that works elsewhere
 	struct settings settings; // every key as written; the provider reads its own
 
 	/* NULL-terminated; from the command line, or the agent section and the login's words */

@@ -126,6 +126,8 @@ static bool load_settings(struct profile *profile, const struct config_section *
 	bool known = backend_parse(value_of(profile, "backend"), &profile->backend);
 	assert(known);
 	profile->toolhost = load_choice(profile, "toolhost");
+	profile->editor_terminals =
+		settings_bool(&profile->settings, section_key(SECTION_PROFILE, "editor-terminals"));
 	load_limits(profile);
 	load_sync(profile);
 	return true;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/grant_relay.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/path_quote.h"
 #include "base/pool.h"
+#include "base/real_path.h"
+#include "base/words.h"
 #include "broker/environment.h"
 #include "broker/policy_rule.h"
-#include "base/real_path.h"
 
 /*
  * Rules on paths are about the files that are meant, so links are resolved
@@ -17,7 +20,8 @@
  * on this machine where the editor does; those that a tool of the agent's names,
  * where the agent is. One call of an agent after the other, so that two writes
  * of one file keep their order. Where policy looks at no path nothing of this
- * happens.
+ * happens, unless the editor serves its files to an agent that has others: links in
+ * the editor's may be the agent's doing, and must not lead out of the directories.
  */
 struct resolving {
 	struct list link;      // peer.resolving
@@ -28,6 +32,9 @@ struct resolving {
 	char *session_id;      // owned; NULL: it is not known
 	const struct grant_resumer *resumer;
 	bool is_file;       // a read or write, and not a tool that names paths
+	bool is_elsewhere;  // the agent has other files: paths and roots are called as here
+	char *asked;        // owned; the same: its path as the agent calls it
+	bool leads_out;     // the same: a path leads out of the roots, or is not known to stay
 	bool is_unresolved; // a path of a tool's that seems to lie in the roots does not
 	size_t next;
 	struct file_op *op;  // in the sandbox; NULL: none
@@ -43,6 +50,7 @@ static void destroy(struct resolving *resolving)
 	environment_free(resolving->paths);
 	environment_free(resolving->roots);
 	free(resolving->session_id);
+	free(resolving->asked);
 	free(resolving);
 }
 
@@ -162,60 +170,88 @@ static void resolve_next(struct resolving *resolving)
 
 /* ---- on this machine ---- */
 
-/* A root that is reached by a link keeps its name in the paths below it. */
-static char *name_by_root(char *const *roots, char *path)
+/*
+ * A root that is reached by a link keeps its name in the paths below it. False: the path is below
+ * none.
+ */
+static bool name_by_root(char *const *roots, char **path)
 {
 	for (; roots && *roots; roots++) {
 		char *real = real_path(*roots);
 		size_t len = strlen(real);
-		bool is_below = strncmp(path, real, len) == 0 && (path[len] == '/' || !path[len]);
+		bool is_below = path_is_at_or_below(*path, real);
 		free(real);
 		if (is_below) {
-			size_t size = strlen(*roots) + strlen(path + len) + 1;
+			size_t size = strlen(*roots) + strlen(*path + len) + 1;
 			char *named = mem_alloc(size);
-			snprintf(named, size, "%s%s", *roots, path + len);
-			free(path);
-			return named;
+			snprintf(named, size, "%s%s", *roots, *path + len);
+			free(*path);
+			*path = named;
+			return true;
 		}
 	}
-	return path;
+	return false;
 }
 
 static void run_job(struct pool_job *job)
 {
 	struct resolving *resolving = CONTAINER_OF(job, struct resolving, job);
 	for (char **path = resolving->paths; *path; path++) {
-		char *resolved = real_path(*path);
-		free(*path);
-		*path = name_by_root(resolving->roots, resolved);
+		char *resolved = real_path_find(*path);
+		bool is_known = resolved != NULL;
+		if (is_known) {
+			free(*path);
+			*path = resolved;
+		}
+		if (!name_by_root(resolving->roots, path) || !is_known) {
+			resolving->leads_out = true;
+		}
 	}
+}
+
+/* The agent's own names of its files, or the error where the editor would serve another one. */
+static void finish_elsewhere(struct resolving *resolving)
+{
+	struct error err;
+	if (resolving->leads_out) {
+		char *path = path_quote(span_of(resolving->asked));
+		error_set_reason(&err, ERROR_DENIED, "SECURITY_VIOLATION",
+			"%.200s: refused: it is outside of the session's directories, or a link "
+			"leads there, or cannot be followed; the editor would act on a file that "
+			"is not the agent's (toolhost = editor)",
+			path);
+		free(path);
+		finish(resolving, &err);
+		return;
+	}
+	for (char **path = resolving->paths; *path; path++) {
+		char *mapped = relay_map_path(resolving->peer, PATH_TO_RUNTIME, *path);
+		free(*path);
+		*path = mapped;
+	}
+	finish(resolving, NULL);
 }
 
 static void on_job_done(struct pool_job *job)
 {
 	struct resolving *resolving = CONTAINER_OF(job, struct resolving, job);
 	resolving->is_submitted = false;
-	if (resolving->peer) {
-		finish(resolving, NULL);
-	} else {
+	if (!resolving->peer) {
 		destroy(resolving);
+	} else if (resolving->is_elsewhere) {
+		finish_elsewhere(resolving);
+	} else {
+		finish(resolving, NULL);
 	}
 }
 
 /* ---- one after the other ---- */
 
-static bool shares_files(const struct peer *peer)
-{
-	const struct sandbox_capabilities *capabilities =
-		sandbox_capabilities(agent_sandbox(peer->agent));
-	return !capabilities->isolated && !capabilities->maps_paths;
-}
-
 /* In the sandbox: where the broker serves the files, and of what a tool of the agent's names there.
  */
 static bool is_resolved_there(const struct peer *peer, bool is_file)
 {
-	return relay_uses_toolhost(peer) || (!is_file && !shares_files(peer));
+	return relay_uses_toolhost(peer) || (!is_file && !relay_shares_files(peer));
 }
 
 static void begin_first(struct peer *peer)
@@ -234,6 +270,7 @@ static void begin_first(struct peer *peer)
 		resolve_next(resolving);
 		return;
 	}
+	assert(peer->relay->config.pool);
 	resolving->job =
 		(struct pool_job){.lane = POOL_LANE_WORK, .run = run_job, .done = on_job_done};
 	resolving->is_submitted = pool_submit(peer->relay->config.pool, &resolving->job, &err);
@@ -243,10 +280,54 @@ static void begin_first(struct peer *peer)
 	}
 }
 
-/* Where the editor serves files elsewhere nobody here can see its links. */
-static bool can_resolve(const struct peer *peer, bool is_file)
+static bool is_needed(const struct peer *peer, bool is_file)
 {
-	return is_resolved_there(peer, is_file) || (peer->relay->config.pool && shares_files(peer));
+	const struct relay *relay = peer->relay;
+	return (is_file && relay_editor_serves_elsewhere(peer)) ||
+	       (policy_looks_at_paths(relay->config.profile->policy) &&
+		       (is_resolved_there(peer, is_file) || relay->config.pool));
+}
+
+/*
+ * The editor's own directories, for an agent that has others. One below another does not count:
+ * the agent may have put a link there.
+ */
+static char **roots_here(const struct path_map *map)
+{
+	char **roots = NULL;
+	for (size_t i = 0; i < map->count; i++) {
+		const char *root = map->roots[i].sides[PATH_TO_LOCAL];
+		bool is_inner = false;
+		for (size_t k = 0; k < map->count && !is_inner; k++) {
+			const char *outer = map->roots[k].sides[PATH_TO_LOCAL];
+			is_inner = strcmp(outer, root) != 0 && path_is_at_or_below(root, outer);
+		}
+		if (!is_inner) {
+			words_append(&roots, root);
+		}
+	}
+	return roots;
+}
+
+/* What is to be resolved, by the names that it has where it is looked at. */
+static void take_names(
+	struct resolving *resolving, const struct subject *subject, const struct session *session)
+{
+	struct peer *peer = resolving->peer;
+	resolving->is_file = subject->operation != POLICY_GRANT;
+	resolving->is_elsewhere = resolving->is_file && relay_editor_serves_elsewhere(peer);
+	resolving->paths = subject_words_copy(subject->paths);
+	if (!resolving->is_elsewhere) {
+		resolving->roots = session ? subject_words_copy(session->roots) : NULL;
+		return;
+	}
+	resolving->asked = mem_strdup(resolving->paths[0]);
+	resolving->roots = roots_here(&peer->map);
+	for (char **path = resolving->paths; *path; path++) {
+		char *mapped = relay_map_path(peer, PATH_TO_LOCAL, *path);
+		free(*path);
+		*path = mapped;
+	}
 }
 
 bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject,
@@ -254,8 +335,7 @@ bool grant_resolve(struct peer *peer, const struct call *call, const struct subj
 {
 	struct relay *relay = peer->relay;
 	if (call->resolved || !subject->paths ||
-		!policy_looks_at_paths(relay->config.profile->policy) ||
-		!can_resolve(peer, subject->operation != POLICY_GRANT)) {
+		!is_needed(peer, subject->operation != POLICY_GRANT)) {
 		return false;
 	}
 	if (relay->held_bytes + call->frame->bytes.len > RELAY_HELD_MAX) {
@@ -269,9 +349,7 @@ bool grant_resolve(struct peer *peer, const struct call *call, const struct subj
 	struct resolving *resolving = mem_alloc_zero(sizeof(*resolving));
 	resolving->peer = peer;
 	resolving->resumer = resumer;
-	resolving->is_file = subject->operation != POLICY_GRANT;
-	resolving->paths = subject_words_copy(subject->paths);
-	resolving->roots = session ? subject_words_copy(session->roots) : NULL;
+	take_names(resolving, subject, session);
 	resolving->session_id = session ? mem_strdup(session->id) : NULL;
 	resolving->parcel = parcel_create(call->from, call->frame, relay->places);
 	relay->held_bytes += parcel_size(resolving->parcel);

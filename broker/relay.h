@@ -47,8 +47,9 @@ struct relay_config {
 	const struct profile *others; // of the configuration, for what brokers left that are gone
 	size_t other_count;
 	const struct registry *registry; // their providers; may be NULL where there are none
-	const char *directory;    // the workspace, as far as is known at the start; may be NULL
-	struct pool *pool;        // NULL: rules take paths as they are, and nothing is synced
+	const char *directory; // the workspace, as far as is known at the start; may be NULL
+	struct pool *pool; // NULL: rules take paths as they are, nothing is synced, and the editor
+	                   // serves files to nobody elsewhere
 	struct trace *trace;      // may be NULL
 	struct audit *audit;      // may be NULL
 	const char *state_folder; // of records and stores (broker/state_folder.h); may be NULL

@@ -76,9 +76,9 @@ static bool edit_names(
 }
 
 /*
- * Where the sandbox names its directories otherwise, the editor can serve what is in them and
+ * Where the agent's files are elsewhere, the editor can serve what is in its directories and
  * nothing else: any other path is one of another machine, and ".." would lead from one to the
- * other.
+ * other. Where links lead grant_resolve has seen.
  */
 static bool check_place(const struct peer *peer, const struct call *call, struct error *err)
 {
@@ -86,7 +86,7 @@ static bool check_place(const struct peer *peer, const struct call *call, struct
 	bool is_terminal = strcmp(method, "terminal/create") == 0;
 	bool is_file = strcmp(method, "fs/read_text_file") == 0 ||
 	               strcmp(method, "fs/write_text_file") == 0;
-	if (peer->map.is_identity || (!is_terminal && !is_file)) {
+	if (!relay_editor_serves_elsewhere(peer) || (!is_terminal && !is_file)) {
 		return true;
 	}
 	enum place place = is_terminal ? PLACE_CWD : PLACE_PATH;
@@ -153,6 +153,25 @@ void relay_pass_agent_request(struct peer *peer, const struct call *call)
 	}
 }
 
+static bool is_terminal_method(const char *method)
+{
+	static const char prefix[] = "terminal/";
+	return strncmp(method, prefix, sizeof(prefix) - 1) == 0;
+}
+
+static void refuse_terminal(struct peer *peer, const struct call *call)
+{
+	char text[MESSAGE_METHOD_MAX + 256];
+	snprintf(text, sizeof(text),
+		"%s: refused: with toolhost = editor the command would run on the editor's "
+		"machine, "
+		"in the user's own files, and this agent works elsewhere. Where that is meant, set "
+		"editor-terminals = yes in the profile",
+		call->message.method);
+	peer_fail(peer, call->message.id,
+		&(struct failure){"PERMISSION_DENIED", "session", text, {NULL, 0}});
+}
+
 void relay_on_agent_request(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
@@ -160,7 +179,9 @@ void relay_on_agent_request(struct peer *peer, const struct call *call)
 		peer_answer_when_gone(peer, call->message.id, method_of(call->message.method));
 		return;
 	}
-	if (!grant_intercept(peer, call)) {
+	if (relay_refuses_terminals(peer) && is_terminal_method(call->message.method)) {
+		refuse_terminal(peer, call);
+	} else if (!grant_intercept(peer, call)) {
 		relay_pass_agent_request(peer, call);
 	}
 }

@@ -384,10 +384,7 @@ static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, ch
 
 bool relay_open_roots(struct peer *peer, const struct call *call)
 {
-	const struct sandbox_capabilities *capabilities =
-		sandbox_capabilities(agent_sandbox(peer->agent));
-	if (!relay_uses_toolhost(peer) && !capabilities->isolated && !capabilities->maps_paths &&
-		!relay_needs_sync(peer)) {
+	if (!relay_uses_toolhost(peer) && relay_shares_files(peer) && !relay_needs_sync(peer)) {
 		return false;
 	}
 	char **directories = relay_directories_of(&call->message);

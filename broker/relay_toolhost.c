@@ -10,15 +10,31 @@
 
 /* ---- who serves ---- */
 
-bool relay_uses_toolhost(const struct peer *peer)
+bool relay_shares_files(const struct peer *peer)
 {
 	struct sandbox *sandbox = agent_sandbox(peer->agent);
-	enum toolhost_mode mode = peer->relay->config.profile->toolhost;
-	if (mode != TOOLHOST_AUTO || !sandbox) {
-		return mode == TOOLHOST_BROKER;
+	if (!sandbox) {
+		return true;
 	}
 	const struct sandbox_capabilities *capabilities = sandbox_capabilities(sandbox);
-	return capabilities->isolated || capabilities->maps_paths;
+	return !capabilities->isolated && !capabilities->maps_paths;
+}
+
+bool relay_uses_toolhost(const struct peer *peer)
+{
+	enum toolhost_mode mode = peer->relay->config.profile->toolhost;
+	return mode == TOOLHOST_AUTO ? !relay_shares_files(peer) : mode == TOOLHOST_BROKER;
+}
+
+bool relay_editor_serves_elsewhere(const struct peer *peer)
+{
+	return !relay_uses_toolhost(peer) && !relay_shares_files(peer);
+}
+
+bool relay_refuses_terminals(const struct peer *peer)
+{
+	return relay_editor_serves_elsewhere(peer) &&
+	       !peer->relay->config.profile->editor_terminals;
 }
 
 /* Whether the editor would serve a terminal by itself through _meta. */
@@ -71,10 +87,20 @@ static bool add_capabilities(struct relay *relay, const struct call *call, struc
 	return add_members(relay, call, err);
 }
 
+/* An agent that is told so runs its commands itself. */
+static bool take_terminals_away(struct relay *relay, const struct call *call, struct error *err)
+{
+	const struct json_hit *hit = message_hit(&call->message, PLACE_CLIENT_TERMINAL);
+	return !hit || splice_add(&relay->splice, hit->start, hit->end, SPAN_LITERAL("false"), err);
+}
+
 bool relay_toolhost_greet(struct peer *peer, const struct call *call, struct error *err)
 {
 	peer->relay->shows_terminals = shows_terminals(call);
-	return !relay_uses_toolhost(peer) || add_capabilities(peer->relay, call, err);
+	if (relay_uses_toolhost(peer)) {
+		return add_capabilities(peer->relay, call, err);
+	}
+	return !relay_refuses_terminals(peer) || take_terminals_away(peer->relay, call, err);
 }
 
 /* ---- serving ---- */

@@ -40,11 +40,13 @@ class SyncCase(Case):
         super().setUp()
         self.state = self.dir / 'home/state/acp-broker'
 
-    def copied(self, profile='copy', capabilities=None, **keys):
+    def copied(self, profile='copy', capabilities=None, policy=(), **keys):
         """A client whose agent works in a copy of the workspace."""
         lines = [f'[profile "{profile}"]', '\tisolation = copy']
         values = dict(case.SHORT_DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
         lines += [f'\t{name} = {value}' for name, value in values.items()]
+        if policy:
+            lines += [f'[policy "{profile}"]', *(f'\t{line}' for line in policy)]
         config = self.dir / f'config-{profile}'
         config.write_text('\n'.join(lines) + '\n')
         client = self.broker(options=['--config', str(config), '--profile', profile])

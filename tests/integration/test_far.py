@@ -94,7 +94,7 @@ class Paths(FarCase):
         self.assertIn(f'{self.inside}/0/none', client.wait_text('fs/read_text_file -> error'))
 
     def test_an_editor_is_not_asked_for_what_is_of_the_other_machine(self):
-        client = self.far(toolhost='editor')
+        client = self.far(toolhost='editor', editor_terminals='yes')
         client.initialize()
         session = client.new_session(self.work)
         root = f'{self.dir}/inside/0'

@@ -26,7 +26,8 @@ class Far(SshCase):
     def broker(self, *flags, **more):
         self.is_far = True
         self.__dict__.pop('names', None)
-        options = self.config(toolhost='editor', sync='none', start_timeout='20s')
+        options = self.config(toolhost='editor', editor_terminals='yes', sync='none',
+                              start_timeout='20s')
         return super().broker(*flags, options=options, **more)
 
     def there(self):

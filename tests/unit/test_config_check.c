@@ -51,7 +51,8 @@ static const struct {
 	{"[profile \"p\"]\nsnyc = none\n", "FILE: profile.p.snyc: unknown key: did you mean sync?"},
 	{"[profile \"p\"]\ncolour = red\n",
 		"FILE: profile.p.colour: unknown key: expected backend, agent, policy, "
-		"toolhost, mcp, env, secret-env, max-message, max-queue, max-requests, "
+		"toolhost, editor-terminals, mcp, env, secret-env, max-message, max-queue, "
+		"max-requests, "
 		"max-sessions, start-timeout, session-timeout, authenticate-timeout, "
 		"restart-limit, prepare-timeout, stop-eof-timeout, "
 		"stop-term-timeout, stop-kill-timeout, drain-timeout, pause-drain-timeout, "

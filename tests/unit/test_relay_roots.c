@@ -2,6 +2,10 @@
 #include "tests/unit/roots_fixture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/pool.h"
 
 /* ---- roots ---- */
 
@@ -132,10 +136,18 @@ static void test_its_agent_may_die_while_a_root_is_added(void **state)
 }
 
 /* toolhost = editor: the person has chosen that, wherever the agent is. */
+static void begin_with_links(struct fixture *fixture)
+{
+	fixture->pool = pool_create(fixture->stage.loop);
+	fixture->stage.capabilities.isolated = false; // nothing is synced
+	begin_greeted(fixture);
+}
+
 static void test_an_editor_that_serves_files_gets_its_own_names_of_them(void **state)
 {
 	struct fixture *fixture = *state;
-	begin_greeted(fixture);
+	profile_of(fixture)->editor_terminals = true;
+	begin_with_links(fixture);
 	open_session(fixture, 0, 1, "/w", "s");
 	free(editor_line(fixture));
 	agent_says(fixture, 0,
@@ -158,6 +170,66 @@ static void test_an_editor_that_serves_files_gets_its_own_names_of_them(void **s
 		"'command':'pwd','cwd':'/runtime/w/d'}");
 	editor_hears(fixture, "'id':2,'method':'terminal/create','params':{'sessionId':'s',"
 			      "'command':'pwd','cwd':'/w/d'}");
+}
+
+static void ask_to_read(struct fixture *fixture, const char *folder, const char *name)
+{
+	agent_says(fixture, 0,
+		"'id':'r','method':'fs/read_text_file','params':{'sessionId':'s',"
+		"'path':'/runtime%s/%s'}",
+		folder, name);
+}
+
+/* A sync may have brought links that the agent has made. */
+static void test_no_link_leads_the_editor_out_of_its_directories(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char *const links[][2] = {{"out", "/etc"}, {"up", ".."}, {"loop", "loop"},
+		{"deep", "up/../up"}, {"new", "/nowhere/x"}, {"inner", "/etc"}};
+	char folder[] = "/tmp/test-elsewhere-XXXXXX";
+	char path[64];
+	assert_non_null(mkdtemp(folder));
+	begin_with_links(fixture);
+	open_session(fixture, 0, 1, folder, "s");
+	free(editor_line(fixture));
+	snprintf(path, sizeof(path), "%s/inner", folder);
+	open_session(fixture, 0, 2, path, "t"); // a directory of its own below the first
+	free(editor_line(fixture));
+	for (size_t i = 0; i < ARRAY_LENGTH(links); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, links[i][0]);
+		assert_int_equal(symlink(links[i][1], path), 0);
+		snprintf(path, sizeof(path), "%s/passwd", links[i][0]);
+		ask_to_read(fixture, folder, path);
+		agent_hears_failure(
+			fixture, 0, "\"r\"", "SECURITY_VIOLATION", "session", "a link leads there");
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(links); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, links[i][0]);
+		assert_int_equal(unlink(path), 0);
+	}
+	editor_hears_nothing(fixture);
+	ask_to_read(fixture, folder, "plain");
+	editor_hears(fixture,
+		"'id':0,'method':'fs/read_text_file','params':{'sessionId':'s','path':'%s/plain'}",
+		folder);
+	assert_int_equal(rmdir(folder), 0);
+}
+
+static void test_the_editor_runs_no_commands_of_an_agent_elsewhere(void **state)
+{
+	static const char *const methods[] = {"terminal/create", "terminal/output",
+		"terminal/release", "terminal/kill", "terminal/wait_for_exit", "terminal/other"};
+	struct fixture *fixture = *state;
+	begin_greeted(fixture);
+	open_session(fixture, 0, 1, "/w", "s");
+	free(editor_line(fixture));
+	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
+		agent_says(fixture, 0, "'id':'t','method':'%s','params':{'sessionId':'s'}",
+			methods[i]);
+		agent_hears_failure(fixture, 0, "\"t\"", "PERMISSION_DENIED", "session",
+			"editor-terminals = yes");
+	}
+	editor_hears_nothing(fixture);
 }
 
 /* ---- further agents ---- */
@@ -305,6 +377,8 @@ int main(void)
 		ROOTS_TEST(test_without_a_directory_the_agent_says_what_it_misses),
 		ROOTS_TEST(test_its_agent_may_die_while_a_root_is_added),
 		ROOTS_TEST(test_an_editor_that_serves_files_gets_its_own_names_of_them),
+		ROOTS_TEST(test_no_link_leads_the_editor_out_of_its_directories),
+		ROOTS_TEST(test_the_editor_runs_no_commands_of_an_agent_elsewhere),
 		ROOTS_TEST(test_a_sandbox_that_takes_no_more_gets_a_further_agent),
 		ROOTS_TEST(test_of_two_that_have_ended_the_youngest_is_started_anew),
 		ROOTS_TEST(test_sessions_that_two_agents_call_the_same_are_told_apart),

@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""toolhost = editor for an agent in a copy: whose files the editor serves, and whose commands."""
+
+import json
+
+from case import main
+from sync_case import SyncCase
+
+
+class Elsewhere(SyncCase):
+    def setUp(self):
+        super().setUp()
+        self.secret = self.dir / 'secret'
+        self.secret.write_text('the key')
+        (self.work / 'a.txt').write_text('eins')
+
+    def said(self, *lines):
+        before = len(self.client.texts())
+        self.client.prompt(self.session, *lines)
+        return self.client.texts()[before:]
+
+    def begin(self, **keys):
+        self.client, self.session = self.opened(toolhost='editor', **keys)
+        return self.runtime(self.client, self.session)
+
+    def served(self):
+        return [(method, params.get('path')) for method, params in self.client.host.seen
+                if not method.startswith('session/')]
+
+    def test_no_link_leads_the_editor_out_of_the_workspace(self):
+        for number, policy in enumerate(((), ('mode = approve-all',))):
+            place = self.begin(policy=policy)
+            (place / f'out{number}').symlink_to(self.secret)
+            (place / f'up{number}').symlink_to('..')
+            (place / f'deep{number}').symlink_to(f'up{number}')
+            (place / f'new{number}').symlink_to(self.dir / f'not-there-{number}')
+            (place / f'in{number}').symlink_to('a.txt')
+            self.said('say done')
+            self.assertTrue((self.work / f'new{number}').is_symlink())
+            said = []
+            for name in ('out', f'up{number}/secret', f'deep{number}/secret', 'new'):
+                path = place / (name if '/' in name else f'{name}{number}')
+                said += self.said(f'read {path}', f'write {path} x')
+            self.assertEqual(sum('SECURITY_VIOLATION' in text for text in said), 8, said)
+            self.assertEqual(self.served(), [])
+            self.assertEqual(self.secret.read_text(), 'the key')
+            self.assertFalse((self.dir / f'not-there-{number}').exists())
+            self.assertIn('eins', self.said(f'read {place}/in{number}')[0])
+            self.assertIn('-> {}', self.said(f'write {place}/sub.txt x')[0])
+            self.assertEqual(self.served(), [
+                ('fs/read_text_file', f'{self.work}/in{number}'),
+                ('fs/write_text_file', f'{self.work}/sub.txt')])
+            self.client.finish()
+
+    def test_a_rule_is_about_the_file_that_a_link_leads_to(self):
+        place = self.begin(policy=('mode = ask', 'deny = write **/a.txt'))
+        (place / 'link').symlink_to('a.txt')
+        self.said('say done')
+        self.assertIn('PERMISSION_DENIED', self.said(f'write {place}/link x')[0])
+        self.assertEqual((self.work / 'a.txt').read_text(), 'eins')
+
+    def test_the_editor_runs_no_command_of_an_agent_elsewhere(self):
+        place = self.begin()
+        params = json.dumps({'sessionId': self.session, 'command': f'touch {self.dir}/ran'})
+        self.assertIn('PERMISSION_DENIED', self.said(f'request terminal/create {params}')[0])
+        other = json.dumps({'sessionId': self.session, 'terminalId': 'term-1'})
+        self.assertIn('PERMISSION_DENIED', self.said(f'request terminal/output {other}')[0])
+        self.assertEqual(self.client.host.seen, [])
+        greeting, = [json.loads(line) for line in self.journal('<') if b'"initialize"' in line]
+        self.assertIs(greeting['params']['clientCapabilities']['terminal'], False)
+        self.assertTrue(place.is_dir())
+
+    def test_the_editor_runs_its_commands_where_the_profile_says_so(self):
+        place = self.begin(editor_terminals='yes')
+        self.assertIn(str(self.work), ''.join(self.said('terminal pwd')))
+        self.assertNotEqual(place, self.work)
+        greeting, = [json.loads(line) for line in self.journal('<') if b'"initialize"' in line]
+        self.assertIs(greeting['params']['clientCapabilities']['terminal'], True)
+
+
+if __name__ == '__main__':
+    main()
