@@ -38,8 +38,8 @@ struct broker {
 	const struct options *options;
 	const char *const *environment;
 	const struct broker_providers *providers;
-	bool was_signaled; // to end; closing our stdin is no second signal
-	bool is_login;     // started by an editor for a terminal login
+	bool was_signaled;       // to end; closing our stdin is no second signal
+	const char *login_token; // an editor has started it for a terminal login; or NULL
 	struct ev_loop *loop;
 	struct spawner *spawner;
 	struct pool *pool;
@@ -190,9 +190,17 @@ static int run_login(struct broker *broker, struct provider *provider)
 {
 	struct error err;
 	int status;
-	if (!login_run(broker->loop, provider, &broker->config.profile, &status, &err)) {
+	struct login_note *note = login_note_open(broker->state_folder, broker->login_token, &err);
+	if (!note) {
+		error_prefix(&err, LOGIN_MARK);
 		return complain(&err);
 	}
+	if (!login_run(broker->loop, provider, &broker->config.profile, note, &status, &err)) {
+		status = complain(&err);
+	} else if (status == EXIT_SUCCESS) {
+		login_note_remove(note);
+	}
+	login_note_close(note);
 	return status;
 }
 
@@ -289,7 +297,7 @@ static int run_configured(struct broker *broker)
 	} else if (!provider || !enter_workspace(&broker->config, &err) ||
 		   !open_trace(broker, &err) || !open_audit(broker, &err)) {
 		status = complain(&err);
-	} else if (broker->is_login) {
+	} else if (broker->login_token) {
 		status = run_login(broker, provider);
 	} else {
 		status = run_session(broker, provider);
@@ -397,14 +405,7 @@ int broker_main(int argc, char **argv, const char *const *environment,
 	if (argc > 1 && strcmp(argv[1], RSYNC_SHELL_WORD) == 0) {
 		return rsync_shell_main(argc, argv, environment);
 	}
-	const char *mark = environment_get(environment, LOGIN_MARK);
-	int words = mark ? login_words(mark) : 0;
-	if (words == -1) {
-		error_set(&err, ERROR_CONFIG, "%s=%s: expected a number of words, 0 to %d",
-			LOGIN_MARK, mark, LOGIN_WORDS_MAX);
-		return complain(&err);
-	}
-	if (!options_parse(&options, argc, argv, words, &err)) {
+	if (!options_parse(&options, argc, argv, &err)) {
 		return complain(&err);
 	}
 	if (options.command == COMMAND_HELP) {
@@ -424,7 +425,7 @@ int broker_main(int argc, char **argv, const char *const *environment,
 		.options = &options,
 		.environment = environment,
 		.providers = providers,
-		.is_login = mark != NULL,
+		.login_token = environment_get(environment, LOGIN_MARK),
 	};
 	if (options_is_for_records(&options)) {
 		return run_on_records(&broker);

@@ -33,8 +33,7 @@ struct profile {
 	bool editor_terminals;    // with toolhost = editor, also for an agent that works elsewhere
 	struct settings settings; // every key as written; the provider reads its own
 
-	/* NULL-terminated; from the command line, or the agent section and the login's words */
-	char **agent_argv;
+	char **agent_argv;    // NULL-terminated; from the command line, or the agent section
 	char **agent_env;     // NULL-terminated NAME=value added to the sandbox's environment
 	char **secret_env;    // NULL-terminated names, set in the broker's environment
 	char **secret_values; // NULL-terminated NAME=value of these, or NULL; wiped when freed

@@ -193,7 +193,6 @@ static bool load_agent(struct profile *profile, const struct config_file *file,
 	assert(agent); // the file was checked
 	words_append(&profile->agent_argv, settings_get(&agent->settings, "command"));
 	words_append_settings(&profile->agent_argv, &agent->settings, "arg");
-	words_append_all(&profile->agent_argv, options->extra_argv);
 	words_append_settings(&profile->agent_env, &agent->settings, "env");
 	profile->agent_name = mem_strdup(name);
 	return true;

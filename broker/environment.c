@@ -54,6 +54,19 @@ char **environment_merge(const char *const *base, const char *const *additions)
 	return list;
 }
 
+void environment_drop(char **environment, const char *name)
+{
+	char **kept = environment;
+	for (; *environment; environment++) {
+		if (has_name(*environment, name, strlen(name))) {
+			free(*environment);
+		} else {
+			*kept++ = *environment;
+		}
+	}
+	*kept = NULL;
+}
+
 void environment_free(char **environment)
 {
 	for (size_t i = 0; environment && environment[i]; i++) {

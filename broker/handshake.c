@@ -3,9 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/json_doc.h"
-#include "base/log.h"
-#include "broker/login.h"
+#include "broker/auth_methods.h"
 #include "broker/own_methods.h"
 #include "broker/relay_state.h"
 #include "broker/relay_sync.h"
@@ -111,12 +109,6 @@ static bool write_broker_meta(struct relay *relay, struct request *request, stru
 	return json_write_end(&writer, err);
 }
 
-/* Where `container`, a span of the message, has its first byte inside. */
-static size_t inside(const struct call *call, struct span container)
-{
-	return (size_t)(container.data - call->message.text.data) + 1;
-}
-
 bool relay_insert_member(struct relay *relay, const struct call *call, struct span object,
 	const char *name, struct span value, struct error *err)
 {
@@ -154,55 +146,6 @@ static bool add_meta(
 	return ok;
 }
 
-/*
- * Terminal authentication (ACP, "Authentication"): the editor runs its agent
- * command - us - again with the method's args and env. The mark in env says
- * so, and how many words at the end of the command line are the agent's.
- */
-static bool mark_terminal_method(struct relay *relay, const struct call *call,
-	const struct json_doc *doc, json_node method, struct error *err)
-{
-	char text[64];
-	json_node env = json_get(doc, method, "env");
-	int count = (int)json_count(doc, json_get(doc, method, "args"));
-	int len = snprintf(text, sizeof(text), "\"%d\"", count);
-	if (json_is(doc, env, JSON_OBJECT)) {
-		if (json_get(doc, env, LOGIN_MARK) != JSON_NODE_NONE) {
-			return true; // a broker behind this one has marked it
-		}
-		return relay_insert_member(relay, call, json_raw(doc, env), LOGIN_MARK,
-			(struct span){text, (size_t)len}, err);
-	}
-	len = snprintf(text, sizeof(text), "{\"" LOGIN_MARK "\":\"%d\"}", count);
-	struct span value = {text, (size_t)len};
-	if (env == JSON_NODE_NONE) {
-		return relay_insert_member(relay, call, json_raw(doc, method), "env", value, err);
-	}
-	size_t at = inside(call, json_raw(doc, env)) - 1;
-	return splice_add(&relay->splice, at, at + json_raw(doc, env).len, value, err);
-}
-
-static bool mark_terminal_methods(struct relay *relay, const struct call *call, struct error *err)
-{
-	struct span methods = message_place(&call->message, PLACE_RESULT_AUTH_METHODS);
-	if (methods.len == 0) {
-		return true;
-	}
-	struct json_doc *doc = json_doc_parse_unchecked(methods, err);
-	if (!doc) {
-		return error_prefix(err, "initialize: authMethods");
-	}
-	bool ok = true;
-	for (json_node method = json_first(doc, 0); ok && method != JSON_NODE_NONE;
-		method = json_next(doc, method)) {
-		if (json_string_is(doc, json_get(doc, method, "type"), "terminal")) {
-			ok = mark_terminal_method(relay, call, doc, method, err);
-		}
-	}
-	json_doc_destroy(doc);
-	return ok;
-}
-
 static void keep_agent_name(struct peer *peer, const struct call *call)
 {
 	if (!message_string(&call->message, PLACE_RESULT_AGENT_NAME, peer->agent_name,
@@ -230,7 +173,7 @@ bool handshake_on_result(
 			"the agent answered initialize with something else than an object");
 	}
 	if (!check_version(call, err) || !add_meta(relay, request, call, err) ||
-		!mark_terminal_methods(relay, call, err)) {
+		!auth_methods_edit(request->peer, call, err)) {
 		return false;
 	}
 	request->peer->was_greeted = true;

@@ -1,32 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/login.h"
 
-#include <stdlib.h>
-
-#include "base/buf.h"
 #include "base/log.h"
+#include "base/words.h"
 #include "broker/environment.h"
 
 /* One interactive run. */
 struct login {
 	struct ev_loop *loop;
 	const struct profile *profile;
+	const struct login_note *note;
 	struct sandbox *sandbox; // owned
 	struct exec *exec;       // owned
 	struct error *err;       // the caller's
 	int status;
 	bool has_failed;
 };
-
-int login_words(const char *mark)
-{
-	char *end;
-	long words = strtol(mark, &end, 10);
-	if (end == mark || *end != '\0' || words < 0 || words > LOGIN_WORDS_MAX) {
-		return -1;
-	}
-	return (int)words;
-}
 
 static void fail(struct login *login, const struct error *err)
 {
@@ -63,15 +52,23 @@ static void on_ready(void *data)
 {
 	struct login *login = data;
 	struct error err;
-	char **env =
+	char **argv = NULL;
+	char **base =
 		config_profile_environment(login->profile, sandbox_environment(login->sandbox));
+	environment_drop(base, LOGIN_MARK);
+	char **env =
+		environment_merge((const char *const *)base, (const char *const *)login->note->env);
+	words_append_all(&argv, (const char *const *)login->profile->agent_argv);
+	words_append_all(&argv, (const char *const *)login->note->args);
 	struct exec_spec spec = {
-		.argv = (const char *const *)login->profile->agent_argv,
+		.argv = (const char *const *)argv,
 		.env = (const char *const *)env,
 		.foreground = true,
 	};
 	login->exec = sandbox_exec(login->sandbox, &spec, &exec_listener, login, &err);
+	environment_free(base);
 	environment_free(env);
+	words_free(argv);
 	if (!login->exec) {
 		fail(login, &err);
 	}
@@ -89,9 +86,9 @@ static const struct sandbox_listener sandbox_listener = {
 };
 
 bool login_run(struct ev_loop *loop, struct provider *provider, const struct profile *profile,
-	int *out_status, struct error *err)
+	const struct login_note *note, int *out_status, struct error *err)
 {
-	struct login login = {.loop = loop, .profile = profile, .err = err};
+	struct login login = {.loop = loop, .profile = profile, .note = note, .err = err};
 	struct sandbox_request request = {.profile = profile->name, .settings = &profile->settings};
 	login.sandbox = sandbox_prepare(provider, &request, &sandbox_listener, &login, err);
 	if (!login.sandbox) {

@@ -233,7 +233,7 @@ static bool check_command(const struct parser *parser, struct error *err)
 	return check_flags(parser, err);
 }
 
-/* The words after "--"; those of a login follow them at once in argv. */
+/* The words after "--". */
 static bool take_agent(struct parser *parser, struct error *err)
 {
 	if (parser->at == parser->count) {
@@ -269,17 +269,10 @@ static bool is_option(const struct parser *parser, const char *word)
 	return word[0] == '-' && !(parser->group && is_number);
 }
 
-bool options_parse(
-	struct options *options, int argc, char *const *argv, int login_words, struct error *err)
+bool options_parse(struct options *options, int argc, char *const *argv, struct error *err)
 {
 	*options = (struct options){.command = COMMAND_RUN};
-	if (login_words < 0 || login_words > (argc > 0 ? argc - 1 : 0)) {
-		return error_set(err, ERROR_CONFIG,
-			"terminal login: expected %d more words of the agent's on the command line",
-			login_words);
-	}
-	struct parser parser = {
-		.options = options, .argv = argv, .count = argc - login_words, .at = 1};
+	struct parser parser = {.options = options, .argv = argv, .count = argc, .at = 1};
 	while (parser.at < parser.count) {
 		const char *word = argv[parser.at++];
 		if (strcmp(word, "--") == 0) {
@@ -289,9 +282,6 @@ bool options_parse(
 					       : parse_word(&parser, word, err))) {
 			return false;
 		}
-	}
-	if (login_words > 0) {
-		options->extra_argv = (const char *const *)&argv[parser.count];
 	}
 	return check_command(&parser, err);
 }

@@ -53,19 +53,13 @@ enum option_flag {
 
 struct options {
 	enum command command;
-	const char *profile;           // --profile NAME; NULL: the configuration's
-	const char *workspace;         // --workspace DIR; NULL: the editor's cwd
-	const char *config;            // --config FILE
-	const char *trace;             // --trace FILE
-	const char *log_level;         // --log-level LEVEL
-	const char *toolhost;          // --toolhost MODE
-	const char *const *agent_argv; // NULL-terminated words after "--", or NULL
-	/*
-	 * NULL-terminated words a terminal login added, or NULL. After a "--" they
-	 * are the end of agent_argv already and this is NULL; otherwise they belong
-	 * after the arguments of the configured agent.
-	 */
-	const char *const *extra_argv;
+	const char *profile;                  // --profile NAME; NULL: the configuration's
+	const char *workspace;                // --workspace DIR; NULL: the editor's cwd
+	const char *config;                   // --config FILE
+	const char *trace;                    // --trace FILE
+	const char *log_level;                // --log-level LEVEL
+	const char *toolhost;                 // --toolhost MODE
+	const char *const *agent_argv;        // NULL-terminated words after "--", or NULL
 	unsigned flags;                       // of enum option_flag
 	const char *words[OPTIONS_WORDS_MAX]; // after a command of two words
 	size_t word_count;                    // as many as the command takes
@@ -86,11 +80,10 @@ bool options_has_agent(const struct options *options);
 
 /*
  * Reads argv. Mistakes are ERROR_CONFIG with one line that says what was
- * expected. `login_words` is how many words at the end of argv belong to the
- * agent (terminal authentication, see broker/login.h); 0 otherwise.
+ * expected.
  */
-bool options_parse(struct options *options, int argc, char *const *argv, int login_words,
-	struct error *err) ATTR_NODISCARD;
+bool options_parse(
+	struct options *options, int argc, char *const *argv, struct error *err) ATTR_NODISCARD;
 
 /* To stdout. */
 void options_print_help(void);

@@ -157,6 +157,7 @@ struct sandbox_request {
  */
 struct sandbox_capabilities {
 	bool isolated;        // another machine, container or copy: the editor cannot act in it
+	bool confined;        // what runs in it cannot reach this machine's files and processes
 	bool many_roots;      // sandbox_add_root works more than once
 	bool maps_paths;      // runtime roots differ from local ones
 	bool shares_loopback; // its 127.0.0.1 and ::1 are those of this machine

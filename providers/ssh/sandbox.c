@@ -76,6 +76,7 @@ static void on_host_ready(void *data)
 	sandbox->environment = facts->environment;
 	sandbox->capabilities = (struct sandbox_capabilities){
 		.isolated = true,
+		.confined = true,
 		.many_roots = true,
 		.maps_paths = true,
 		.can_suspend = true,

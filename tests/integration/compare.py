@@ -5,18 +5,19 @@ byte but for the broker's table of edits:
 
     both              id; $/cancel_request.params.requestId; elicitation/create.params.requestId
     editor -> agent   initialize: protocolVersion, pinned to 1
-    agent -> editor   initialize result: protocolVersion; _meta.broker; a marker in the env of
-                      authMethods of type terminal
+    agent -> editor   initialize result: protocolVersion; _meta.broker; args and env of
+                      authMethods of type terminal: no args, and a token in env
 
 Nothing is parsed and written again: the allowed bytes are cut out of the text, and each cut checks
 that what is cut is what the table says.
 """
 
 import json
+import re
 
 import rawjson
 
-LOGIN_MARKER = 'ACP_BROKER_LOGIN'
+LOGIN_ENV = re.compile(br'\{"ACP_BROKER_LOGIN":"[0-9a-f]{32}"\}')
 PLACEHOLDER = b'<id>'
 
 
@@ -76,8 +77,15 @@ def without_broker_meta(line, reference):
     return line
 
 
-def without_login_markers(line, reference):
-    """Less the marker in the env of every terminal method, and the env made for it."""
+def without_args_and_env(method):
+    for name in ('args', 'env'):
+        if rawjson.raw(method, name) is not None:
+            method = rawjson.without_member(method, 0, name)
+    return method
+
+
+def with_original_logins(line, reference):
+    """With the args and env that the agent gave its terminal methods."""
     methods = rawjson.find(line, 'result.authMethods')
     if methods is None:
         return line
@@ -86,14 +94,14 @@ def without_login_markers(line, reference):
         reference, rawjson.find(reference, 'result.authMethods')[0])]
     for (start, end), original in reversed(list(zip(spans, originals, strict=True))):
         method = line[start:end]
-        marked = rawjson.raw(method, f'env.{LOGIN_MARKER}') is not None
-        if marked != (rawjson.raw(method, 'type') == b'"terminal"'):
-            raise Difference(f'the marker belongs into terminal methods alone: {method!r}')
-        if marked:
-            method = rawjson.without_member(method, rawjson.find(method, 'env')[0], LOGIN_MARKER)
-            if rawjson.raw(original, 'env') is None:
-                method = rawjson.without_member(method, 0, 'env')
-        line = line[:start] + method + line[end:]
+        if rawjson.raw(original, 'type') != b'"terminal"':
+            continue
+        env = rawjson.raw(method, 'env')
+        if rawjson.raw(method, 'args') != b'[]' or not LOGIN_ENV.fullmatch(env):
+            raise Difference(f'a terminal method has more than a token: {method!r}')
+        if without_args_and_env(method) != without_args_and_env(original):
+            raise Difference(f'a terminal method has changed: {method!r}')
+        line = line[:start] + original + line[end:]
     return line
 
 
@@ -121,7 +129,7 @@ def compare_line(direct, broker, direct_side, broker_side, initialize_id):
             if is_version and rawjson.raw(direct, 'id') == initialize_id:
                 if rawjson.raw(broker, 'result.protocolVersion') != b'1':
                     raise Difference(f'the editor was not answered version 1: {broker!r}')
-                broker = without_login_markers(without_broker_meta(broker, direct), direct)
+                broker = with_original_logins(without_broker_meta(broker, direct), direct)
                 direct = rawjson.replace(direct, 'result.protocolVersion', b'1')
         else:
             if is_request(broker) and not is_minted(rawjson.raw(broker, 'id')):
@@ -201,7 +209,7 @@ def compare_hops(editor_hop, agent_hop):
             if method_of(came) == 'initialize':
                 came = rawjson.replace(came, 'params.protocolVersion', b'1')
             elif rawjson.raw(went, 'result._meta.broker') is not None:
-                went = without_login_markers(without_broker_meta(went, came), came)
+                went = with_original_logins(without_broker_meta(went, came), came)
                 came = rawjson.replace(came, 'result.protocolVersion', b'1')
             if came != went:
                 raise Difference(f'message {number}:\ncame {show(came)!r}\nwent {show(went)!r}')

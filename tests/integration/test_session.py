@@ -180,16 +180,21 @@ class Trace(Case):
 class TerminalLogin(Case):
     """The editor runs its agent command again, with the method's args and env, in a terminal."""
 
-    def offered(self):
-        client = self.broker('--terminal-auth')
+    # What an agent would have the editor run, if it could.
+    HOSTILE = ('{"id":"bad","name":"Bad","type":"terminal",'
+               '"args":["--profile","local","--","sh","-c","touch PWNED"],'
+               '"env":{"ACP_BROKER_LOGIN":"0","LD_PRELOAD":"./x.so"}}')
+
+    def offered(self, *flags, **keys):
+        client = self.broker('--terminal-auth', *flags, options=self.config(**keys))
         result = client.initialize({'auth': {'terminal': True}})
         client.close_stdin()
         client.wait()
         return [method for method in result['authMethods'] if method.get('type') == 'terminal']
 
-    def log_in(self, method, password):
+    def log_in(self, method, password=b'', flags=('--terminal-auth',), **keys):
         """Exit status and what was shown."""
-        argv = [*self.broker_argv(*self.config(), agent=self.agent_argv('--terminal-auth')),
+        argv = [*self.broker_argv(*self.config(**keys), agent=self.agent_argv(*flags)),
                 *method.get('args', [])]
         env = dict(self.environment(), **method['env'])
         keyboard, terminal = pty.openpty()
@@ -216,23 +221,60 @@ class TerminalLogin(Case):
         _, errors = process.communicate(timeout=10 * PATIENCE)
         return process.returncode, shown.decode(), errors.decode()
 
-    def test_it_runs_the_agent_s_own_login_in_the_person_s_terminal(self):
-        method = self.offered()[0]
-        self.assertEqual(method['args'], ['--login'])
-        self.assertEqual(method['env']['SCRIPTED_LOGIN'], 'yes')
-        status, shown, errors = self.log_in(method, b'open sesame')
-        self.assertEqual((status, errors), (0, ''), shown)
-        self.assertIn('terminal: yes, SCRIPTED_LOGIN=yes', shown)
-        self.assertIn('welcome', shown)
+    def assert_token_alone(self, method):
+        self.assertEqual(method['args'], [])
+        self.assertEqual(list(method['env']), ['ACP_BROKER_LOGIN'])
+        self.assertRegex(method['env']['ACP_BROKER_LOGIN'], '^[0-9a-f]{32}$')
 
-    def test_its_exit_status_is_the_login_s(self):
-        status, shown, _ = self.log_in(self.offered()[0], b'wrong')
+    def test_it_runs_the_agent_s_own_login_in_the_person_s_terminal(self):
+        for keys in ({}, {'isolation': 'copy'}):
+            with self.subTest(**keys):
+                method = self.offered(**keys)[0]
+                self.assert_token_alone(method)
+                status, shown, errors = self.log_in(method, b'open sesame', **keys)
+                self.assertEqual((status, errors), (0, ''), shown)
+                self.assertIn('terminal: yes, SCRIPTED_LOGIN=yes', shown)
+                self.assertIn('welcome', shown)
+
+    def test_its_exit_status_is_the_login_s_and_it_can_be_tried_again(self):
+        method = self.offered()[0]
+        status, shown, _ = self.log_in(method, b'wrong')
         self.assertEqual(status, 4, shown)
+        status, shown, _ = self.log_in(method, b'open sesame')
+        self.assertEqual(status, 0, shown)
+
+    def test_what_was_used_is_of_no_use(self):
+        method = self.offered()[0]
+        self.assertEqual(self.log_in(method, b'open sesame')[0], 0)
+        status, shown, errors = self.log_in(method, b'open sesame')
+        self.assertEqual((status, shown), (1, ''))
+        self.assertIn('ACP_BROKER_LOGIN: this login was done already', errors)
 
     def test_a_method_without_args_runs_the_agent_itself(self):
         method = self.offered()[1]
         self.assertEqual(method['id'], 'login-2')
-        self.assertEqual(list(method['env']), ['ACP_BROKER_LOGIN'])
+        self.assert_token_alone(method)
+
+    def test_the_agent_s_words_are_the_agent_s_alone(self):
+        flags = ('--auth-methods', self.HOSTILE)
+        method = self.offered(*flags)[2]
+        self.assertEqual(method['id'], 'bad')
+        self.assert_token_alone(method)
+        status, shown, errors = self.log_in(method, flags=())
+        self.assertEqual(status, 2, (shown, errors))
+        self.assertIn('scripted-agent: unknown option --profile', errors)
+        self.assertFalse((self.work / 'PWNED').exists())
+
+    def test_a_member_that_stands_twice_is_not_offered(self):
+        twice = '{"id":"two","type":"terminal","args":[],"args":["x"]}'
+        self.assertEqual([method['id'] for method in self.offered('--auth-methods', twice)],
+                         ['login', 'login-2'])
+
+    def test_what_the_agent_says_is_for_the_user_s_eyes_alone(self):
+        self.offered()
+        notes = list((self.dir / 'home/state/acp-broker/logins').iterdir())
+        self.assertEqual(len(notes), 2)
+        self.assertEqual({note.stat().st_mode & 0o777 for note in notes}, {0o600})
 
     def test_the_agent_does_not_see_the_marker(self):
         env = dict(self.environment())

@@ -67,14 +67,32 @@ class SshCase(SyncCase):
 
 
 class TerminalLogin(SshCase):
-    def test_it_is_refused_with_what_to_do_instead(self):
-        client = self.far('--terminal-auth')
-        methods = client.initialize(seconds=SECONDS)['authMethods']
+    """What an agent on another host offers as its login would run on this machine."""
+
+    METHODS = ('{"id":"a","type":"terminal","args":["--profile","local","--","sh","-c","x"],'
+               '"env":{"ACP_BROKER_LOGIN":"0"}},'
+               '{"id":"b","type":"agent","type":"terminal"},'
+               '{"id":"c","name":"C","_meta":{"terminal-auth":{"command":"sh","args":[]},"x":1}}')
+
+    def test_none_is_offered(self):
+        client = self.far('--terminal-auth', '--auth-methods', self.METHODS)
+        result = client.initialize(seconds=SECONDS)
+        self.assertEqual(result['authMethods'], [{'id': 'token', 'name': 'Token'}, {
+            'id': 'c', 'name': 'C', '_meta': {'x': 1}}])
         self.end(client)
-        method, = (method for method in methods if method.get('args') == ['--login'])
+        self.assertIn('log in there', client.stderr)
+        self.assertFalse((self.state / 'logins').exists())
+
+    def test_one_of_this_machine_is_refused_with_what_to_do_instead(self):
+        client = self.broker('--terminal-auth')
+        methods = client.initialize()['authMethods']
+        client.close_stdin()
+        client.wait()
+        method, = (method for method in methods if method['id'] == 'login')
+        self.end(self.far())
         options = ['--config', str(self.dir / 'config-far'), '--profile', 'far']
         told = subprocess.run(
-            [*self.broker_argv(*options, agent=['the-agent']), *method['args']], check=False,
+            self.broker_argv(*options, agent=['the-agent']), check=False,
             env={**self.environment(), **method['env']}, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=SECONDS)
         self.assertEqual((told.returncode, told.stdout), (1, ''), told.stderr)

@@ -19,6 +19,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "broker/login_note.h"
 #include "providers/local/local.h"
 
 enum { DEADLINE_MS = 30000, OUTPUT_MAX = 65536, ENVIRONMENT_MAX = 8 };
@@ -43,6 +44,14 @@ struct run {
 	int ignored[4]; // signals, when it begins; 0 ends them
 	bool (*add)(struct registry *registry, const struct provider_context *context,
 		struct error *err);
+};
+
+/* What of a login was offered. */
+struct offered {
+	char folder[64];
+	char note[256];
+	char mark[96];
+	char home[96];
 };
 
 static bool add_local(
@@ -278,12 +287,12 @@ static void test_a_mistake_is_one_line_and_status_2(void **state)
 	}
 }
 
-static void test_a_mark_that_is_no_count_is_a_mistake(void **state)
+static void test_a_mark_that_is_no_token_is_a_mistake(void **state)
 {
 	struct run *run = *state;
-	run->environment[2] = "ACP_BROKER_LOGIN=many";
+	run->environment[2] = "ACP_BROKER_LOGIN=0";
 	begin(run, ARGUMENTS("--", "agent"));
-	assert_complains(run, 2, "ACP_BROKER_LOGIN=many: expected a number of words, 0 to 1000");
+	assert_complains(run, 2, "ACP_BROKER_LOGIN: expected the token of a login");
 }
 
 static void test_a_provider_that_is_not_there_is_told(void **state)
@@ -393,23 +402,79 @@ static void test_an_editor_that_says_nothing_starts_nothing(void **state)
 
 /* ---- a login ---- */
 
+/* A state folder in which a login was offered; its texts are in run->environment. */
+static void offer(struct run *run, struct offered *offered, char *const *args)
+{
+	struct error err;
+	char token[LOGIN_TOKEN_SIZE];
+	snprintf(offered->folder, sizeof(offered->folder), "/tmp/test-broker-XXXXXX");
+	assert_non_null(mkdtemp(offered->folder));
+	char state[96];
+	snprintf(state, sizeof(state), "%s/acp-broker", offered->folder);
+	assert_true(login_note_write(state, args, NULL, token, &err));
+	snprintf(offered->note, sizeof(offered->note), "%s/logins/%s", state, token);
+	snprintf(offered->mark, sizeof(offered->mark), "ACP_BROKER_LOGIN=%s", token);
+	snprintf(offered->home, sizeof(offered->home), "XDG_STATE_HOME=%s", offered->folder);
+	run->environment[2] = offered->mark;
+	run->environment[3] = offered->home;
+}
+
+static void drop(const struct offered *offered)
+{
+	char command[128];
+	snprintf(command, sizeof(command), "rm -rf %s", offered->folder);
+	assert_int_equal(system(command), 0); // NOLINT(cert-env33-c): of the test's own
+}
+
+static const char login_script[] =
+	"echo \"$0 $1 ${ACP_BROKER_LOGIN-unset}\"; echo sorry >&2; exit ${STATUS-0}";
+static const char *const login_args[] = {"--profile", "now", NULL};
+
 static void test_a_login_is_the_agents_own_with_the_words_added(void **state)
 {
 	struct run *run = *state;
-	run->environment[2] = "ACP_BROKER_LOGIN=2";
-	begin(run, ARGUMENTS("--", "/bin/sh", "-c", "echo \"$0 $1\"; echo sorry >&2; exit 7",
-			   "--login", "now"));
-	assert_int_equal(finish(run), 7);
-	assert_string_equal(run->output, "--login now\n");
+	struct offered offered;
+	offer(run, &offered, (char *const *)login_args);
+	begin(run, ARGUMENTS("--", "/bin/sh", "-c", login_script));
+	assert_int_equal(finish(run), 0);
+	assert_string_equal(run->output, "--profile now unset\n");
 	assert_non_null(strstr(run->errors, "sorry"));
+	assert_int_equal(access(offered.note, F_OK), -1); // its token was used
+	drop(&offered);
+}
+
+static void test_a_login_that_fails_can_be_tried_again(void **state)
+{
+	struct run *run = *state;
+	struct offered offered;
+	offer(run, &offered, (char *const *)login_args);
+	run->environment[4] = "STATUS=7";
+	begin(run, ARGUMENTS("--", "/bin/sh", "-c", login_script));
+	assert_int_equal(finish(run), 7);
+	assert_int_equal(access(offered.note, F_OK), 0);
+	drop(&offered);
 }
 
 static void test_a_login_that_cannot_be_run_is_told(void **state)
 {
 	struct run *run = *state;
-	run->environment[2] = "ACP_BROKER_LOGIN=0";
+	struct offered offered;
+	offer(run, &offered, NULL);
 	begin(run, ARGUMENTS("--", "no-such-agent"));
 	assert_complains(run, 1, "running no-such-agent for its login: ");
+	drop(&offered);
+}
+
+static void test_a_login_that_was_done_is_refused(void **state)
+{
+	struct run *run = *state;
+	struct offered offered;
+	offer(run, &offered, NULL);
+	assert_int_equal(unlink(offered.note), 0);
+	begin(run, ARGUMENTS("--", "/bin/sh", "-c", login_script));
+	assert_complains(run, 1, "ACP_BROKER_LOGIN: this login was done already");
+	assert_string_equal(run->output, "");
+	drop(&offered);
 }
 
 #define BROKER_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -419,7 +484,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BROKER_TEST(test_help_and_version_go_to_stdout),
 		cmocka_unit_test(test_a_mistake_is_one_line_and_status_2),
-		BROKER_TEST(test_a_mark_that_is_no_count_is_a_mistake),
+		BROKER_TEST(test_a_mark_that_is_no_token_is_a_mistake),
 		BROKER_TEST(test_a_provider_that_is_not_there_is_told),
 		BROKER_TEST(test_a_nil_provider_is_told),
 		BROKER_TEST(test_check_prints_what_was_understood),
@@ -429,7 +494,9 @@ int main(void)
 		BROKER_TEST(test_an_agent_that_is_not_there_is_an_answer),
 		BROKER_TEST(test_an_editor_that_says_nothing_starts_nothing),
 		BROKER_TEST(test_a_login_is_the_agents_own_with_the_words_added),
+		BROKER_TEST(test_a_login_that_fails_can_be_tried_again),
 		BROKER_TEST(test_a_login_that_cannot_be_run_is_told),
+		BROKER_TEST(test_a_login_that_was_done_is_refused),
 	};
 	signal(SIGPIPE, SIG_IGN);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) == -1) {

@@ -174,17 +174,6 @@ static void test_the_command_line_wins(void **state)
 	config_finish(&fixture->config);
 }
 
-static void test_login_words_follow_the_configured_arguments(void **state)
-{
-	struct fixture *fixture = *state;
-	static const char *const words[] = {"--login", NULL};
-	write_config(fixture, "[broker]\nagent = a\n[agent \"a\"]\ncommand = x\narg = y\n");
-	const struct options options = {.extra_argv = words};
-	assert_loads(fixture, &options);
-	assert_words(fixture->config.profile.agent_argv, "x|y|--login|");
-	config_finish(&fixture->config);
-}
-
 static void test_the_brokers_agent_serves_profiles_without_one(void **state)
 {
 	struct fixture *fixture = *state;
@@ -281,7 +270,6 @@ int main(void)
 		CONFIG_TEST(test_without_a_home_only_the_option_names_a_file),
 		CONFIG_TEST(test_a_whole_file_is_understood),
 		CONFIG_TEST(test_the_command_line_wins),
-		CONFIG_TEST(test_login_words_follow_the_configured_arguments),
 		CONFIG_TEST(test_the_brokers_agent_serves_profiles_without_one),
 		CONFIG_TEST(test_a_policy_can_be_shared_by_name),
 		CONFIG_TEST(test_git_spellings_are_accepted),

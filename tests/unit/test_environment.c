@@ -61,6 +61,16 @@ static void test_either_list_may_be_empty(void **state)
 	environment_free(NULL);
 }
 
+static void test_a_variable_is_taken_out_by_its_whole_name(void **state)
+{
+	char **list = environment_merge(LIST("A=1", "AB=2", "B=3", "A=4"), NULL);
+	environment_drop(list, "A");
+	assert_list(list, "AB=2|B=3|");
+	list = environment_merge(LIST("A=1"), NULL);
+	environment_drop(list, "A");
+	assert_list(list, "");
+}
+
 /* environ may hold anything that execve was given. */
 static void test_entries_without_a_value_pass(void **state)
 {
@@ -76,6 +86,7 @@ int main(void)
 		cmocka_unit_test(test_a_name_is_compared_whole),
 		cmocka_unit_test(test_an_empty_value_and_a_newline_are_kept),
 		cmocka_unit_test(test_either_list_may_be_empty),
+		cmocka_unit_test(test_a_variable_is_taken_out_by_its_whole_name),
 		cmocka_unit_test(test_entries_without_a_value_pass),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,50 +69,6 @@ static void test_a_broker_behind_this_one_is_replaced(void **state)
 		"{'_meta':{'broker':BROKER},'protocolVersion':1}");
 }
 
-/* ---- authMethods ---- */
-
-static void assert_methods(const char *said, const char *heard)
-{
-	char result[1024];
-	char expected[1024];
-	snprintf(result, sizeof(result), "{'_meta':{},'protocolVersion':1,'authMethods':%s}", said);
-	snprintf(expected, sizeof(expected),
-		"{'_meta':{'broker':BROKER},'protocolVersion':1,'authMethods':%s}", heard);
-	assert_result(result, expected);
-}
-
-static void test_a_terminal_login_is_marked_with_the_count_of_its_args(void **state)
-{
-	assert_methods("[{'id':'t','type':'terminal'}]",
-		"[{'env':{'ACP_BROKER_LOGIN':'0'},'id':'t','type':'terminal'}]");
-	assert_methods("[{'type':'terminal','args':['--login','x'],'env':null}]",
-		"[{'type':'terminal','args':['--login','x'],'env':{'ACP_BROKER_LOGIN':'2'}}]");
-	assert_methods("[{'type':'terminal','args':['--login'],'env':{}}]",
-		"[{'type':'terminal','args':['--login'],'env':{'ACP_BROKER_LOGIN':'1'}}]");
-	assert_methods("[{'type':'terminal','args':[],'env':{'A':'b'}}]",
-		"[{'type':'terminal','args':[],'env':{'ACP_BROKER_LOGIN':'0','A':'b'}}]");
-	assert_methods("[{'type':'terminal','env':'odd'}]",
-		"[{'type':'terminal','env':{'ACP_BROKER_LOGIN':'0'}}]");
-}
-
-static void test_a_mark_that_is_there_stays(void **state)
-{
-	static const char marked[] =
-		"[{'type':'terminal','args':['x'],'env':{'ACP_BROKER_LOGIN':'7','A':''}}]";
-	assert_methods(marked, marked);
-}
-
-static void test_other_login_methods_are_left_alone(void **state)
-{
-	static const char *const methods[] = {"[]", "null", "{}", "[{'id':'a'}]",
-		"[{'id':'a','type':'agent','env':{}},{'type':'env_var'},{'type':null},7]"};
-	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
-		assert_methods(methods[i], methods[i]);
-	}
-	assert_methods("[{'id':'a'},{'type':'terminal','env':{}},{'id':'b'}]",
-		"[{'id':'a'},{'type':'terminal','env':{'ACP_BROKER_LOGIN':'0'}},{'id':'b'}]");
-}
-
 /* ---- the version ---- */
 
 static void assert_version(const char *said, const char *heard)
@@ -386,9 +342,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_broker_adds_itself_to_every_form_of_meta),
 		cmocka_unit_test(test_a_broker_behind_this_one_is_replaced),
-		cmocka_unit_test(test_a_terminal_login_is_marked_with_the_count_of_its_args),
-		cmocka_unit_test(test_a_mark_that_is_there_stays),
-		cmocka_unit_test(test_other_login_methods_are_left_alone),
 		cmocka_unit_test(test_the_version_is_pinned_to_1_toward_the_agent),
 		cmocka_unit_test(test_an_agent_of_another_version_is_refused),
 		RELAY_TEST(test_an_error_passes_and_initialize_can_be_tried_again),

@@ -8,36 +8,6 @@
 
 enum { NOT_SET = -1 };
 
-/* ---- the mark ---- */
-
-static void test_the_mark_is_a_count_of_words(void **state)
-{
-	static const struct {
-		const char *mark;
-		int words;
-	} cases[] = {
-		{"0", 0},
-		{"1", 1},
-		{"007", 7},
-		{"1000", LOGIN_WORDS_MAX},
-		{"1001", -1},
-		{"-1", -1},
-		{"", -1},
-		{"x", -1},
-		{"1x", -1},
-		{"1 ", -1},
-		{"0x1", -1},
-		{"1.0", -1},
-		{"99999999999999999999999", -1},
-		{"-99999999999999999999999", -1},
-	};
-	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-		if (login_words(cases[i].mark) != cases[i].words) {
-			fail_msg("\"%s\" is %d", cases[i].mark, login_words(cases[i].mark));
-		}
-	}
-}
-
 /* ---- the run ---- */
 
 /* A stage whose process does what the test says, once it was started. */
@@ -92,8 +62,12 @@ static int tear_down(void **state)
 static bool run(struct fixture *fixture, void (*play)(struct actor *actor))
 {
 	fixture->play = play;
+	static const char *const args[] = {"--login", NULL};
+	static const char *const env[] = {
+		"LD_PRELOAD=./x.so", "ACP_BROKER_LOGIN=of one behind", NULL};
+	const struct login_note note = {.args = (char **)args, .env = (char **)env};
 	return login_run(fixture->stage.loop, &fixture->stage.provider,
-		&fixture->stage.config.profile, &fixture->status, &fixture->err);
+		&fixture->stage.config.profile, &note, &fixture->status, &fixture->err);
 }
 
 static void assert_let_go(struct fixture *fixture)
@@ -122,8 +96,9 @@ static void is_lost(struct actor *actor)
 static void test_the_agent_runs_on_the_callers_terminal(void **state)
 {
 	struct fixture *fixture = *state;
-	char **env = mem_alloc_zero(2 * sizeof(*env));
-	env[0] = mem_strdup("KEY=value");
+	char **env = mem_alloc_zero(3 * sizeof(*env));
+	env[0] = mem_strdup("ACP_BROKER_LOGIN=of this one");
+	env[1] = mem_strdup("KEY=value");
 	free(fixture->stage.config.profile.agent_env);
 	fixture->stage.config.profile.agent_env = env;
 	assert_true(run(fixture, exits_with_3));
@@ -131,9 +106,13 @@ static void test_the_agent_runs_on_the_callers_terminal(void **state)
 	assert_true(actor->was_foreground);
 	assert_string_equal(actor->argv[0], "/bin/agent");
 	assert_string_equal(actor->argv[1], "--acp");
-	assert_null(actor->argv[2]);
+	assert_string_equal(actor->argv[2], "--login");
+	assert_null(actor->argv[3]);
 	assert_string_equal(actor->env[0], "PATH=/bin");
 	assert_string_equal(actor->env[1], "KEY=value");
+	assert_string_equal(actor->env[2], "LD_PRELOAD=./x.so");
+	assert_string_equal(actor->env[3], "ACP_BROKER_LOGIN=of one behind");
+	assert_null(actor->env[4]);
 	assert_int_equal(fixture->status, 3);
 	assert_let_go(fixture);
 }
@@ -210,7 +189,6 @@ static void test_a_process_that_is_lost_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_mark_is_a_count_of_words),
 		LOGIN_TEST(test_the_agent_runs_on_the_callers_terminal),
 		LOGIN_TEST(test_a_signal_is_told_as_a_shell_tells_it),
 		LOGIN_TEST(test_it_waits_for_what_the_agent_started),

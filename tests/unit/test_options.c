@@ -21,8 +21,7 @@ struct line {
 	int argc;
 };
 
-static bool parse(struct options *options, const char *text, struct line *line, int login_words,
-	struct error *err)
+static bool parse(struct options *options, const char *text, struct line *line, struct error *err)
 {
 	snprintf(line->text, sizeof(line->text), "%s", text);
 	line->argv[0] = line->text;
@@ -34,7 +33,7 @@ static bool parse(struct options *options, const char *text, struct line *line, 
 		}
 	}
 	line->argv[line->argc] = NULL;
-	return options_parse(options, line->argc, line->argv, login_words, err);
+	return options_parse(options, line->argc, line->argv, err);
 }
 
 static void assert_words(const char *const *words, const char *expected)
@@ -53,11 +52,10 @@ static void test_no_words_run_the_configured_agent(void **state)
 	struct options options;
 	struct error err;
 	struct line line;
-	assert_true(parse(&options, "acp-broker", &line, 0, &err));
+	assert_true(parse(&options, "acp-broker", &line, &err));
 	assert_int_equal(options.command, COMMAND_RUN);
 	assert_null(options.profile);
 	assert_null(options.agent_argv);
-	assert_null(options.extra_argv);
 }
 
 static void test_every_option_is_read_in_both_spellings(void **state)
@@ -72,7 +70,7 @@ static void test_every_option_is_read_in_both_spellings(void **state)
 		struct options options;
 		struct error err;
 		struct line line;
-		assert_true(parse(&options, lines[i], &line, 0, &err));
+		assert_true(parse(&options, lines[i], &line, &err));
 		assert_string_equal(options.profile, "p");
 		assert_string_equal(options.workspace, "w");
 		assert_string_equal(options.config, "c");
@@ -87,9 +85,9 @@ static void test_a_value_may_hold_an_equals_sign(void **state)
 	struct options options;
 	struct error err;
 	struct line line;
-	assert_true(parse(&options, "acp-broker --profile=a=b", &line, 0, &err));
+	assert_true(parse(&options, "acp-broker --profile=a=b", &line, &err));
 	assert_string_equal(options.profile, "a=b");
-	assert_true(parse(&options, "acp-broker --profile=--odd", &line, 0, &err));
+	assert_true(parse(&options, "acp-broker --profile=--odd", &line, &err));
 	assert_string_equal(options.profile, "--odd");
 }
 
@@ -98,7 +96,7 @@ static void test_the_last_of_two_values_wins(void **state)
 	struct options options;
 	struct error err;
 	struct line line;
-	assert_true(parse(&options, "acp-broker --profile a --profile b", &line, 0, &err));
+	assert_true(parse(&options, "acp-broker --profile a --profile b", &line, &err));
 	assert_string_equal(options.profile, "b");
 }
 
@@ -108,7 +106,7 @@ static void test_words_after_the_dashes_are_the_agents_alone(void **state)
 	struct error err;
 	struct line line;
 	assert_true(parse(
-		&options, "acp-broker --profile p -- agent --profile q -- check", &line, 0, &err));
+		&options, "acp-broker --profile p -- agent --profile q -- check", &line, &err));
 	assert_string_equal(options.profile, "p");
 	assert_int_equal(options.command, COMMAND_RUN);
 	assert_words(options.agent_argv, "agent --profile q -- check");
@@ -134,7 +132,7 @@ static void test_commands_are_words(void **state)
 		struct options options;
 		struct error err;
 		struct line line;
-		assert_true(parse(&options, cases[i].line, &line, 0, &err));
+		assert_true(parse(&options, cases[i].line, &line, &err));
 		assert_int_equal(options.command, cases[i].command);
 	}
 }
@@ -184,7 +182,7 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 		struct options options;
 		struct error err;
 		struct line line;
-		if (!parse(&options, cases[i].line, &line, 0, &err)) {
+		if (!parse(&options, cases[i].line, &line, &err)) {
 			fail_msg("%s: %s", cases[i].line, err.text);
 		}
 		assert_int_equal(options.command, cases[i].command);
@@ -200,16 +198,16 @@ static void test_commands_on_a_store_run_no_agent(void **state)
 	struct options options;
 	struct error err;
 	struct line line;
-	assert_true(parse(&options, "acp-broker checkpoints list", &line, 0, &err));
+	assert_true(parse(&options, "acp-broker checkpoints list", &line, &err));
 	assert_true(options_is_for_store(&options));
-	assert_true(parse(&options, "acp-broker conflicts take a local", &line, 0, &err));
+	assert_true(parse(&options, "acp-broker conflicts take a local", &line, &err));
 	assert_true(options_is_for_store(&options));
-	assert_true(parse(&options, "acp-broker commits list", &line, 0, &err));
+	assert_true(parse(&options, "acp-broker commits list", &line, &err));
 	assert_true(options_is_for_store(&options));
 	static const char *const others[] = {"acp-broker", "acp-broker check", "acp-broker help",
 		"acp-broker version", "acp-broker checkpoints --help"};
 	for (size_t i = 0; i < ARRAY_LENGTH(others); i++) {
-		assert_true(parse(&options, others[i], &line, 0, &err));
+		assert_true(parse(&options, others[i], &line, &err));
 		assert_false(options_is_for_store(&options));
 	}
 }
@@ -223,9 +221,9 @@ static void test_as_many_words_as_fit_are_taken(void **state)
 	for (size_t i = 4; i < OPTIONS_WORDS_MAX + 4; i++) {
 		argv[i] = "path";
 	}
-	assert_true(options_parse(&options, OPTIONS_WORDS_MAX + 3, (char *const *)argv, 0, &err));
+	assert_true(options_parse(&options, OPTIONS_WORDS_MAX + 3, (char *const *)argv, &err));
 	assert_int_equal(options.word_count, OPTIONS_WORDS_MAX);
-	assert_false(options_parse(&options, OPTIONS_WORDS_MAX + 4, (char *const *)argv, 0, &err));
+	assert_false(options_parse(&options, OPTIONS_WORDS_MAX + 4, (char *const *)argv, &err));
 	assert_int_equal(err.code, ERROR_CONFIG);
 }
 
@@ -295,53 +293,10 @@ static void test_mistakes_say_what_was_expected(void **state)
 		struct options options;
 		struct error err = {0};
 		struct line line;
-		assert_false(parse(&options, cases[i].line, &line, 0, &err));
+		assert_false(parse(&options, cases[i].line, &line, &err));
 		assert_int_equal(err.code, ERROR_CONFIG);
 		assert_string_equal(err.text, cases[i].mistake);
 	}
-}
-
-static void test_login_words_are_not_the_brokers(void **state)
-{
-	struct options options;
-	struct error err;
-	struct line line;
-	assert_true(parse(&options, "acp-broker --profile p --login --help", &line, 2, &err));
-	assert_int_equal(options.command, COMMAND_RUN);
-	assert_null(options.agent_argv);
-	assert_words(options.extra_argv, "--login --help");
-}
-
-static void test_login_words_after_the_dashes_are_there_once(void **state)
-{
-	struct options options;
-	struct error err;
-	struct line line;
-	assert_true(parse(&options, "acp-broker -- agent --x --login", &line, 1, &err));
-	assert_words(options.agent_argv, "agent --x --login");
-	assert_null(options.extra_argv);
-}
-
-static void test_login_words_may_look_like_dashes(void **state)
-{
-	struct options options;
-	struct error err;
-	struct line line;
-	assert_true(parse(&options, "acp-broker -- setup", &line, 2, &err));
-	assert_null(options.agent_argv);
-	assert_words(options.extra_argv, "-- setup");
-}
-
-static void test_login_words_need_an_agent_before_them(void **state)
-{
-	struct options options;
-	struct error err;
-	struct line line;
-	assert_false(parse(&options, "acp-broker -- --login", &line, 1, &err));
-	assert_non_null(strstr(err.text, "expected the agent's command"));
-	assert_false(parse(&options, "acp-broker --login", &line, 2, &err));
-	assert_non_null(strstr(err.text, "expected 2 more words"));
-	assert_false(parse(&options, "acp-broker --login", &line, -1, &err));
 }
 
 static void test_an_empty_argv_is_survived(void **state)
@@ -349,9 +304,8 @@ static void test_an_empty_argv_is_survived(void **state)
 	struct options options;
 	struct error err;
 	char *argv[] = {NULL};
-	assert_true(options_parse(&options, 0, argv, 0, &err));
+	assert_true(options_parse(&options, 0, argv, &err));
 	assert_int_equal(options.command, COMMAND_RUN);
-	assert_null(options.extra_argv);
 }
 
 static void test_tables_are_readable_to_their_end(void **state)
@@ -381,10 +335,6 @@ int main(void)
 		cmocka_unit_test(test_commands_on_a_store_run_no_agent),
 		cmocka_unit_test(test_as_many_words_as_fit_are_taken),
 		cmocka_unit_test(test_mistakes_say_what_was_expected),
-		cmocka_unit_test(test_login_words_are_not_the_brokers),
-		cmocka_unit_test(test_login_words_after_the_dashes_are_there_once),
-		cmocka_unit_test(test_login_words_may_look_like_dashes),
-		cmocka_unit_test(test_login_words_need_an_agent_before_them),
 		cmocka_unit_test(test_an_empty_argv_is_survived),
 		cmocka_unit_test(test_tables_are_readable_to_their_end),
 	};

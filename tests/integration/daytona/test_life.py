@@ -371,6 +371,15 @@ class Commands(Room):
         self.assertEqual(self.notes(), [])
         self.assertEqual(self.listed(), [])
 
+    def test_no_login_of_its_agent_runs_here(self):
+        methods = '{"id":"c","_meta":{"terminal-auth":{"command":"sh","args":[]}}}'
+        client = self.broker('--terminal-auth', '--auth-methods', methods, options=self.config())
+        result = client.initialize(seconds=PATIENCE)
+        self.assertEqual(result['authMethods'], [{'id': 'token', 'name': 'Token'},
+                                                 {'id': 'c', '_meta': {}}])
+        self.end(client)
+        self.assertFalse((self.state / 'logins').exists())
+
     def test_one_of_a_profile_that_was_renamed_is_listed_and_deleted(self):
         self.end(self.opened()[0])
         name = self.box()['name']

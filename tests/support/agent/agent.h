@@ -38,6 +38,7 @@ struct agent_options {
 	bool ignore_eof;
 	bool ignore_term;
 	bool terminal_auth;
+	const char *auth_methods;
 	bool need_auth;
 	bool no_load;
 	bool no_resume;

@@ -43,6 +43,7 @@ static const struct {
 	FLAG("--ignore-eof", ignore_eof, "stay after the end of input"),
 	FLAG("--ignore-term", ignore_term, "stay after TERM, HUP and INT"),
 	FLAG("--terminal-auth", terminal_auth, "offer authentication in a terminal"),
+	VALUE("--auth-methods", auth_methods, "JSON: further items of authMethods"),
 	FLAG("--need-auth", need_auth, "refuse session/new before authenticate"),
 	FLAG("--no-load", no_load, "do not offer session/load"),
 	FLAG("--no-resume", no_resume, "do not offer session/resume"),

@@ -72,6 +72,9 @@ static void answer_initialize(const struct request *request)
 				  ",{\"type\":\"terminal\",\"id\":\"login-2\",\"name\":\"Login "
 				  "without env\"}");
 	}
+	if (options->auth_methods != NULL) {
+		text_add(&result, ",%s", options->auth_methods);
+	}
 	text_add(&result, "],\"agentInfo\":{\"name\":\"scripted-agent\",\"version\":\"1.0.0\"}");
 	if (options->meta != NULL) {
 		text_add(&result, ",\"_meta\":%s", options->meta);
