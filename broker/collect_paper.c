@@ -22,6 +22,7 @@ struct record collect_paper_copy(const struct collect_paper *paper)
 	const struct record *record = &paper->record;
 	struct record copy = *record;
 	copy.sessions = NULL;
+	copy.choices = NULL;
 	copy.session_count = 0;
 	copy.profile = mem_strdup(record->profile);
 	copy.backend = mem_strdup(record->backend);

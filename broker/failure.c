@@ -2,9 +2,11 @@
 #include "broker/failure.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_doc.h"
 #include "base/utf8.h"
 
 enum { FAILURE_URI_MAX = 16 * 1024 }; // a path of 4096 bytes, each of them encoded
@@ -76,6 +78,8 @@ const struct failure_code failure_codes[] = {
 		"close it where it is open, or end the broker that the message names"},
 	{"SESSION_BUSY", RPC_INTERNAL_ERROR, true,
 		"try again once what the session has left is collected"},
+	{"CHOICE_REFUSED", RPC_INTERNAL_ERROR, false,
+		"choose the mode, model or option again, or another, then prompt again"},
 	{"SESSION_LOST", RPC_INTERNAL_ERROR, false,
 		"start a new session; the files are where the message says"},
 	{"TIMEOUT_EXCEEDED", RPC_INTERNAL_ERROR, true,
@@ -147,6 +151,29 @@ static const char *const code_of_error[] = {
 const char *failure_code_of(const struct error *err)
 {
 	return err->reason ? err->reason : code_of_error[err->code];
+}
+
+char *failure_read_error(struct span error, char *why, size_t size)
+{
+	struct json_doc *doc = error.len > 0 ? json_doc_parse_unchecked(error, NULL) : NULL;
+	char *message = doc ? json_string(doc, json_get(doc, 0, "message")) : NULL;
+	json_node data = doc ? json_get(doc, 0, "data") : JSON_NODE_NONE;
+	bool has_data = data != JSON_NODE_NONE && !json_is(doc, data, JSON_NULL);
+	char *text = has_data ? json_string(doc, data) : NULL;
+	struct span detail = text ? span_of(text) : has_data ? json_raw(doc, data) : error;
+	if (!doc) {
+		has_data = error.len > 0; // too much to be read: told as it is
+	}
+	if (detail.len > FAILURE_DETAIL_MAX) {
+		detail.len = FAILURE_DETAIL_MAX;
+		detail.len = utf8_whole_length(detail);
+	}
+	snprintf(why, size, "the agent says: %.400s", message ? message : "an error without words");
+	char *out = has_data && detail.len > 0 ? mem_strndup(detail) : NULL;
+	free(message);
+	free(text);
+	json_doc_destroy(doc);
+	return out;
 }
 
 /* RFC 8089: every byte but those a path may have unescaped (RFC 3986, section 3.3) is encoded. */

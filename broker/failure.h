@@ -62,6 +62,13 @@ struct failure {
  */
 void failure_write(struct buf *out, struct span id, const struct failure *failure);
 
+/*
+ * An agent's error (JSON) in one of ours: writes "the agent says: " and its message, and returns
+ * its data, at most FAILURE_DETAIL_MAX bytes: a text as it is, anything else as JSON. Owned by the
+ * caller; NULL where there is none.
+ */
+char *failure_read_error(struct span error, char *why, size_t size);
+
 /* The code an error is told as: its reason, or the one its error_code stands for. */
 const char *failure_code_of(const struct error *err);
 

@@ -183,6 +183,9 @@ void keeper_hurry(struct keeper *keeper);
 /* A session was opened in these roots (NULL: in all): it is written down. */
 void keeper_add_session(struct keeper *keeper, char *const *roots, const char *session_id);
 
+/* What the editor has chosen in it (an array of JSON, or empty): the same. */
+void keeper_set_choices(struct keeper *keeper, const char *session_id, struct span choices);
+
 /* It was closed: others may have it. */
 void keeper_remove_session(struct keeper *keeper, const char *session_id);
 

@@ -35,6 +35,21 @@ void keeper_add_session(struct keeper *keeper, char *const *roots, const char *s
 	}
 }
 
+void keeper_set_choices(struct keeper *keeper, const char *session_id, struct span choices)
+{
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		enum record_choices_set set =
+			record_set_choices(&keep->record, session_id, choices);
+		if (set == RECORD_CHOICES_CHANGED) {
+			keep_save(keep, keep->record.state, on_session_saved);
+		} else if (set == RECORD_CHOICES_TOO_LONG) {
+			log_warning("session %s: its modes and options are not written down: the "
+				    "record would be too long",
+				session_id);
+		}
+	}
+}
+
 void keeper_remove_session(struct keeper *keeper, const char *session_id)
 {
 	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {

@@ -7,6 +7,7 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "broker/choice_gate.h"
 
 enum { OPTIONS_MAX = 256 * 1024 }; // bytes of configOptions that are kept
 
@@ -29,6 +30,11 @@ static void keep_mode(struct mode_guard *guard, const struct json_doc *doc, json
 		memcpy(guard->mode, mode, strlen(mode) + 1);
 	}
 	free(mode);
+}
+
+void mode_guard_keep_options(struct mode_guard *guard, const struct json_doc *doc)
+{
+	keep_options(guard, doc, 0);
 }
 
 void mode_news_clear(struct mode_news *news)
@@ -55,7 +61,7 @@ static void read_answer(struct mode_guard *guard, const struct json_doc *doc)
 	guard->attempts = 0;
 	guard->is_busy = false;
 	guard->asked = NULL;
-	keep_options(guard, doc, 0);
+	mode_guard_keep_options(guard, doc);
 	keep_mode(guard, doc, json_path(doc, 0, "modes.currentModeId"));
 	guard->fix_at = 0;
 	guard->fix_count = modes_find(doc, 0, guard->fixes);
@@ -76,7 +82,8 @@ void mode_gate_read(struct relay *relay, struct session *session, struct request
 	struct span result = message_place(&call->message, PLACE_RESULT);
 	struct mode_news *told = request->modes;
 	bool is_object = result.len > 0 && result.data[0] == '{';
-	if (!mode_guard_rule(relay) || (!is_object && !told)) {
+	bool has_rule = mode_guard_rule(relay) != NULL;
+	if ((!has_rule && !choices_first_stale(&session->choices)) || (!is_object && !told)) {
 		return;
 	}
 	struct json_doc *doc = is_object ? json_doc_parse_unchecked(result, NULL) : NULL;
@@ -86,7 +93,9 @@ void mode_gate_read(struct relay *relay, struct session *session, struct request
 	bool has_modes = doc && json_get(doc, 0, "modes") != JSON_NODE_NONE;
 	bool has_options = doc && json_get(doc, 0, "configOptions") != JSON_NODE_NONE;
 	struct mode_guard *guard = mode_guard_of(session);
-	if (has_modes || has_options) {
+	if (!has_rule && has_options) {
+		mode_guard_keep_options(guard, doc); // without a policy nothing is set back
+	} else if (has_rule && (has_modes || has_options)) {
 		read_answer(guard, doc);
 	}
 	if (told) {
@@ -100,7 +109,10 @@ void mode_gate_opened(struct relay *relay, struct request *request)
 {
 	struct session *session =
 		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
-	if (session && session->guard && !session->guard->is_busy) {
+	if (session && choices_first_stale(&session->choices)) {
+		mode_guard_of(session);
+	}
+	if (session && session->peer && session->guard && !session->guard->is_busy) {
 		mode_guard_set_back(relay, session); // a prompt that has waited goes on
 	}
 }
@@ -207,8 +219,7 @@ void mode_gate_on_update(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
 	char kind[sizeof("config_option_update")];
-	if (!mode_guard_rule(relay) ||
-		!message_string(&call->message, PLACE_UPDATE_KIND, kind, sizeof(kind))) {
+	if (!message_string(&call->message, PLACE_UPDATE_KIND, kind, sizeof(kind))) {
 		return;
 	}
 	bool is_mode = strcmp(kind, "current_mode_update") == 0;
@@ -216,6 +227,12 @@ void mode_gate_on_update(struct peer *peer, const struct call *call)
 		return;
 	}
 	struct session *session = relay_session_of_agent(peer, &call->message);
+	if (session) {
+		choice_gate_follow(relay, session, is_mode, call);
+	}
+	if (!mode_guard_rule(relay)) {
+		return;
+	}
 	struct request *opening = session ? NULL : opening_of(peer, &call->message);
 	if (session) {
 		keep_news(&mode_guard_of(session)->news, is_mode, call);
@@ -250,17 +267,17 @@ static void category_of(
  * each method that is read alone which its agent reads.
  */
 static bool read_wish(
-	const struct json_doc *doc, bool is_option, struct modes_fix *out_wish, struct error *err)
+	const struct json_doc *doc, bool is_option, struct choice *out_wish, struct error *err)
 {
-	*out_wish = (struct modes_fix){.is_boolean = false};
+	*out_wish = (struct choice){.kind = is_option ? CHOICE_OPTION : CHOICE_MODE};
 	json_node value = is_option ? json_get(doc, 0, "value") : JSON_NODE_NONE;
 	char *mode = is_option ? NULL : json_string(doc, json_get(doc, 0, "modeId"));
 	char *id = is_option ? json_string(doc, json_get(doc, 0, "configId")) : NULL;
 	char *text = json_string(doc, value);
 	const char *wanted = mode ? mode : text ? text : json_bool(doc, value, false) ? "true" : "";
 	bool fits = strlen(wanted) < MODES_NAME_MAX && (!id || strlen(id) < MODES_NAME_MAX);
-	snprintf(out_wish->config_id, MODES_NAME_MAX, "%s", id && !mode ? id : "");
-	snprintf(out_wish->to, MODES_NAME_MAX, "%s", wanted);
+	snprintf(out_wish->config_id, MODES_NAME_MAX, "%s", id ? id : "");
+	snprintf(out_wish->value, MODES_NAME_MAX, "%s", wanted);
 	free(mode);
 	free(id);
 	free(text);
@@ -268,27 +285,33 @@ static bool read_wish(
 			       "a name of more than %d bytes", MODES_NAME_MAX - 1);
 }
 
-static bool wish_asks_less(const struct session *session, const struct modes_fix *wish)
+bool mode_guard_asks_less(const struct session *session, const struct choice *choice)
 {
 	char category[MODES_NAME_MAX];
-	if (!wish->config_id[0]) {
-		return modes_ask_less(wish->to);
+	if (choice->kind != CHOICE_OPTION) {
+		return choice->kind == CHOICE_MODE && modes_ask_less(choice->value);
 	}
-	category_of(session, wish->config_id, category);
-	return modes_option_asks_less(wish->config_id, category, wish->to);
+	category_of(session, choice->config_id, category);
+	return modes_option_asks_less(choice->config_id, category, choice->value);
+}
+
+static bool is_for_model(const char *method)
+{
+	return strcmp(method, choice_method(CHOICE_MODEL)) == 0;
 }
 
 bool mode_gate_on_send(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
 	char what[MODE_TEXT_MAX];
-	struct modes_fix wish;
+	struct choice wish;
 	const char *rule = mode_guard_rule(relay);
 	struct session *session = relay_session_of(relay, &call->message);
-	if (!rule) {
+	choice_gate_keep(request, session, call);
+	if (!rule || is_for_model(call->message.method)) {
 		return true;
 	}
-	bool is_option = strcmp(call->message.method, "session/set_config_option") == 0;
+	bool is_option = strcmp(call->message.method, choice_method(CHOICE_OPTION)) == 0;
 	struct json_doc *doc =
 		json_doc_parse_unchecked(message_place(&call->message, PLACE_PARAMS), err);
 	if (!doc) {
@@ -299,16 +322,10 @@ bool mode_gate_on_send(
 	if (!is_read) {
 		return error_prefix(err, "%s", call->message.method);
 	}
-	bool asks_less = wish_asks_less(session, &wish);
-	if (!asks_less && !session) {
+	if (!mode_guard_asks_less(session, &wish)) {
 		return true;
 	}
-	if (!asks_less) {
-		request->session_id = mem_strdup(session->id);
-		return buf_append(
-			&request->message, (struct span){(char *)&wish, sizeof(wish)}, err);
-	}
-	mode_guard_describe(what, wish.config_id, wish.to);
+	mode_guard_describe(what, wish.config_id, wish.value);
 	mode_guard_audit(relay, session, what);
 	return error_set_reason(err, ERROR_DENIED, "PERMISSION_DENIED",
 		"%s: with %s the agent would not ask about everything: refused by policy (%s); "
@@ -316,26 +333,39 @@ bool mode_gate_on_send(
 		call->message.method, what, rule);
 }
 
+void mode_gate_note_set(struct mode_guard *guard, const struct choice *choice)
+{
+	if (choice->kind == CHOICE_MODE) {
+		memcpy(guard->mode, choice->value, sizeof(guard->mode));
+	}
+	if (choice->kind != CHOICE_MODEL) {
+		mode_guard_unbar(guard, choice->kind == CHOICE_OPTION);
+	}
+	if (choice->is_mode) {
+		mode_guard_unbar(guard, false);
+	}
+}
+
 bool mode_gate_on_result(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
-	struct modes_fix wish;
+	struct choice wish;
+	char category[MODES_NAME_MAX];
+	struct span params = buf_span(&request->message);
 	struct session *session =
 		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
-	if (!session || request->message.len != sizeof(wish)) {
+	if (!session || params.len == 0) {
 		return true;
 	}
-	char category[MODES_NAME_MAX];
-	struct mode_guard *guard = mode_guard_of(session);
-	memcpy(&wish, buf_span(&request->message).data, sizeof(wish));
-	category_of(session, wish.config_id, category);
-	bool is_mode = !wish.config_id[0];
-	if (is_mode) {
-		memcpy(guard->mode, wish.to, sizeof(guard->mode));
+	choice_gate_remember(relay, session, request, call);
+	bool is_gated = mode_guard_rule(relay) && !is_for_model(request->method->name);
+	struct json_doc *doc = is_gated ? json_doc_parse_unchecked(params, NULL) : NULL;
+	bool is_option = strcmp(request->method->name, choice_method(CHOICE_OPTION)) == 0;
+	if (doc && read_wish(doc, is_option, &wish, err)) {
+		category_of(session, wish.config_id, category);
+		wish.is_mode = strcmp(category, "mode") == 0;
+		mode_gate_note_set(mode_guard_of(session), &wish);
 	}
-	mode_guard_unbar(guard, !is_mode);
-	if (strcmp(category, "mode") == 0) {
-		mode_guard_unbar(guard, false);
-	}
+	json_doc_destroy(doc);
 	return true;
 }

@@ -7,6 +7,7 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "broker/choice_gate.h"
 #include "broker/notice.h"
 #include "broker/relay_order.h"
 #include "broker/relay_watch.h"
@@ -102,25 +103,38 @@ bool mode_gate_admits(const struct session *session, struct error *err)
 
 /* ---- prompts that wait ---- */
 
+static void hold_prompt(struct relay *relay, struct session *session, const struct call *call)
+{
+	struct mode_guard *guard = mode_guard_of(session);
+	guard->prompt_id = mem_strndup(call->message.id); // the parcel may take the bytes
+	guard->prompt = parcel_create(call->from, call->frame, relay->places);
+	relay_order_begin_prompt(relay, session);
+}
+
 bool mode_gate_holds(struct relay *relay, const struct call *call)
 {
 	if (strcmp(call->message.method, "session/prompt") != 0) {
 		return false;
 	}
 	struct session *session = relay_session_of(relay, &call->message);
-	if (!session || !session->guard || !session->guard->is_busy) {
+	bool is_busy = session && mode_gate_is_busy(session);
+	if (!session || (!is_busy && choice_gate_fails(relay, session, call))) {
+		return session != NULL;
+	}
+	if (!is_busy && !choices_first_stale(&session->choices)) {
 		return false;
 	}
-	if (session->guard->prompt) {
+	if (mode_gate_has_prompt(session)) {
 		relay_fail(relay, call->message.id,
 			&(struct failure){"RESOURCE_LIMIT_EXCEEDED", "session",
 				"a prompt waits already until the agent has changed its mode",
 				{NULL, 0}});
 		return true;
 	}
-	session->guard->prompt_id = mem_strndup(call->message.id); // the parcel may take the bytes
-	session->guard->prompt = parcel_create(call->from, call->frame, relay->places);
-	relay_order_begin_prompt(relay, session);
+	hold_prompt(relay, session, call);
+	if (!is_busy) {
+		mode_guard_set_back(relay, session);
+	}
 	return true;
 }
 
@@ -236,65 +250,68 @@ bool mode_gate_cancel_request(struct relay *relay, struct span id)
 
 /* ---- setting back ---- */
 
+static void settle(struct mode_guard *guard)
+{
+	guard->is_busy = false;
+	guard->fix_count = 0;
+	guard->fix_at = 0;
+}
+
 static void write_member(struct json_writer *writer, const char *key, const char *value)
 {
 	json_write_key(writer, key);
 	json_write_text(writer, value);
 }
 
-/* ACP, session/set_mode or session/set_config_option. */
-static bool write_set_back(struct relay *relay, const struct session *session,
-	const struct modes_fix *fix, uint64_t id, struct error *err)
+/* ACP, session/set_mode and the like. */
+static bool write_ask(struct relay *relay, const struct session *session,
+	const struct choice *choice, uint64_t id, struct error *err)
 {
 	struct json_writer writer;
-	bool is_mode = !fix->config_id[0];
 	buf_clear(&relay->scratch);
 	json_write_begin(&writer, &relay->scratch);
 	json_write_object(&writer);
 	write_member(&writer, "jsonrpc", "2.0");
 	json_write_key(&writer, "id");
 	json_write_int(&writer, (long long)id);
-	write_member(&writer, "method", is_mode ? "session/set_mode" : "session/set_config_option");
+	write_member(&writer, "method", choice_method(choice->kind));
 	json_write_key(&writer, "params");
 	json_write_object(&writer);
 	write_member(&writer, "sessionId", session->agent_id);
-	if (is_mode) {
-		write_member(&writer, "modeId", fix->to);
-	} else if (fix->is_boolean) {
-		write_member(&writer, "configId", fix->config_id);
-		write_member(&writer, "type", "boolean");
-		json_write_key(&writer, "value");
-		json_write_bool(&writer, false);
-	} else {
-		write_member(&writer, "configId", fix->config_id);
-		write_member(&writer, "value", fix->to);
-	}
+	choice_write(choice, &writer);
 	json_write_object_end(&writer);
 	json_write_object_end(&writer);
 	return json_write_end(&writer, err);
 }
 
-/* The editor shows what is so now: an agent need not tell of a change it was asked for. */
-static void show_change(struct relay *relay, const struct session *session,
-	const struct modes_fix *fix, const struct call *answer)
+void mode_guard_show(struct relay *relay, const struct session *session,
+	const struct choice *choice, const struct call *answer)
 {
 	struct json_writer writer;
 	struct json_doc *doc =
 		json_doc_parse_unchecked(message_place(&answer->message, PLACE_RESULT), NULL);
 	json_node options = doc ? json_get(doc, 0, "configOptions") : JSON_NODE_NONE;
-	if (!fix->config_id[0]) {
+	if (choice->kind == CHOICE_MODE) {
 		session_update_begin(relay, &writer, session->id, "current_mode_update");
-		write_member(&writer, "currentModeId", fix->to);
+		write_member(&writer, "currentModeId", choice->value);
+		session_update_send(relay, &writer);
 	} else if (options != JSON_NODE_NONE) {
 		session_update_begin(relay, &writer, session->id, "config_option_update");
 		json_write_key(&writer, "configOptions");
 		json_write_raw(&writer, json_raw(doc, options));
-	} else {
-		json_doc_destroy(doc);
-		return;
+		session_update_send(relay, &writer);
 	}
-	session_update_send(relay, &writer);
 	json_doc_destroy(doc);
+}
+
+/* What a set-back asks for. */
+static struct choice choice_of(const struct modes_fix *fix)
+{
+	struct choice choice = {.kind = fix->config_id[0] ? CHOICE_OPTION : CHOICE_MODE,
+		.is_boolean = fix->is_boolean};
+	snprintf(choice.config_id, sizeof(choice.config_id), "%s", fix->config_id);
+	snprintf(choice.value, sizeof(choice.value), "%s", fix->to);
+	return choice;
 }
 
 static void was_set_back(struct relay *relay, struct session *session, const struct modes_fix *fix,
@@ -307,29 +324,33 @@ static void was_set_back(struct relay *relay, struct session *session, const str
 		"the agent was set back from %s to \"%s\": policy (%s) does not consent to what "
 		"asks less",
 		from, fix->to, mode_guard_rule(relay));
-	show_change(relay, session, fix, answer);
+	struct choice choice = choice_of(fix);
+	mode_guard_show(relay, session, &choice, answer);
 	notice_send(relay, session, text, false);
 }
 
-static void settle(struct mode_guard *guard)
-{
-	guard->is_busy = false;
-	guard->fix_count = 0;
-	guard->fix_at = 0;
-}
-
-static void on_set_back(struct relay *relay, struct request *request, const struct call *answer,
-	const struct failure *failure)
+struct session *mode_guard_take_answer(
+	struct relay *relay, struct request *request, const struct failure *failure)
 {
 	struct session *session = session_find(&relay->sessions, request->session_id);
 	if (!session || !session->guard || session->guard->asked != request) {
-		return; // closed, or opened once more, meanwhile
+		return NULL; // closed, or opened once more, meanwhile
 	}
 	session->guard->asked = NULL;
 	if (!session->peer) { // the agent has ended; what is had back of the session is read anew
 		settle(session->guard);
 		mode_news_clear(&session->guard->news);
 		fail_prompt(relay, session->guard, failure);
+		return NULL;
+	}
+	return session;
+}
+
+static void on_set_back(struct relay *relay, struct request *request, const struct call *answer,
+	const struct failure *failure)
+{
+	struct session *session = mode_guard_take_answer(relay, request, failure);
+	if (!session) {
 		return;
 	}
 	const struct modes_fix *fix = &session->guard->fixes[session->guard->fix_at];
@@ -348,27 +369,27 @@ static void on_set_back(struct relay *relay, struct request *request, const stru
 	mode_guard_set_back(relay, session);
 }
 
-static bool send_set_back(struct relay *relay, struct session *session, const struct modes_fix *fix,
-	struct error *err)
+struct request *mode_guard_ask(struct relay *relay, struct session *session,
+	const struct choice *choice, mode_guard_answered *on_answer, struct error *err)
 {
 	struct peer *peer = session->peer;
 	struct request *request = request_create(peer, NULL);
-	request->on_answer = on_set_back;
+	request->on_answer = on_answer;
 	request->session_id = mem_strdup(session->id);
 	if (!pending_add(&peer->asked, &request->pending, (struct span){NULL, 0}, err)) {
 		request_destroy(request);
-		return false;
+		return NULL;
 	}
-	if (!write_set_back(relay, session, fix, request->pending.id, err)) {
+	if (!write_ask(relay, session, choice, request->pending.id, err)) {
 		pending_remove(&peer->asked, &request->pending);
 		request_destroy(request);
-		return false;
+		return NULL;
 	}
 	session->guard->asked = request;
 	peer_send(peer, buf_span(&relay->scratch));
 	relay_watch_own(request, relay->config.profile->start_timeout_ms,
 		"the agent does not answer when asked to change it");
-	return true;
+	return request;
 }
 
 /* One set-back; false where it cannot be tried, and the session is barred. */
@@ -386,19 +407,46 @@ static bool try_set_back(struct relay *relay, struct session *session, const str
 		bar(relay, session, fix, "the agent changes back again and again");
 		return false;
 	}
-	if (!send_set_back(relay, session, fix, &err)) {
+	struct choice choice = choice_of(fix);
+	if (!mode_guard_ask(relay, session, &choice, on_set_back, &err)) {
 		bar(relay, session, fix, err.text);
 		return false;
 	}
 	return true;
 }
 
-/* The next set-back; after the last one a prompt that waited goes on. */
+void mode_guard_was_set(
+	struct session *session, const struct choice *choice, const struct call *answer)
+{
+	size_t count = 0;
+	struct mode_guard *guard = session->guard;
+	struct json_doc *doc =
+		json_doc_parse_unchecked(message_place(&answer->message, PLACE_RESULT), NULL);
+	if (doc) {
+		mode_guard_keep_options(guard, doc);
+	}
+	json_doc_destroy(doc);
+	mode_gate_note_set(guard, choice);
+	for (size_t i = guard->fix_at; i < guard->fix_count; i++) {
+		const struct modes_fix *fix = &guard->fixes[i];
+		bool is_other = strcmp(fix->config_id, choice->config_id) != 0 &&
+		                !(choice->is_mode && !fix->config_id[0]);
+		if (is_other || choice->kind == CHOICE_MODEL) {
+			guard->fixes[guard->fix_at + count++] = *fix;
+		}
+	}
+	guard->fix_count = guard->fix_at + count;
+}
+
+/* The next one that is to be asked for; after the last one a prompt that waited goes on. */
 void mode_guard_set_back(struct relay *relay, struct session *session)
 {
 	struct mode_guard *guard = session->guard;
 	do {
 		guard->is_busy = true;
+		if (choice_gate_send(relay, session)) {
+			return;
+		}
 		for (; session->peer && guard->fix_at < guard->fix_count; guard->fix_at++) {
 			if (try_set_back(relay, session, &guard->fixes[guard->fix_at])) {
 				return;

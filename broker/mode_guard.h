@@ -2,6 +2,7 @@
 #ifndef BROKER_MODE_GUARD_H
 #define BROKER_MODE_GUARD_H
 
+#include "broker/choices.h"
 #include "broker/mode_gate.h"
 #include "broker/modes.h"
 
@@ -19,7 +20,7 @@ struct mode_guard {
 	struct modes_fix fixes[MODES_FIXES_MAX]; // to be set back, one after the other
 	size_t fix_count;
 	size_t fix_at;               // the one in flight
-	bool is_busy;                // a set-back is in flight
+	bool is_busy;                // a set-back, or a choice of the editor's, is in flight
 	const struct request *asked; // its request, only to be compared: others are stale; or NULL
 	struct mode_news news;       // told while one is in flight
 	bool barred_by_option;       // not by the mode
@@ -40,11 +41,20 @@ const char *mode_guard_rule(const struct relay *relay);
 /* "mode "yolo"" or "allow_all = "on"", for people. */
 void mode_guard_describe(char text[MODE_TEXT_MAX], const char *config_id, const char *value);
 
+/* Whether the agent asks less in it, as far as the session's options are known. */
+bool mode_guard_asks_less(const struct session *session, const struct choice *choice);
+
 /* One line in the audit log: refused. */
 void mode_guard_audit(struct relay *relay, const struct session *session, const char *what);
 
 /* The mode, or an option, is one in which the agent asks again: prompts are taken. */
 void mode_guard_unbar(struct mode_guard *guard, bool by_option);
+
+/* The configOptions of an object, if it has them. */
+void mode_guard_keep_options(struct mode_guard *guard, const struct json_doc *doc);
+
+/* The editor's choice was acknowledged. */
+void mode_gate_note_set(struct mode_guard *guard, const struct choice *choice);
 
 void mode_news_clear(struct mode_news *news);
 
@@ -55,8 +65,33 @@ bool mode_gate_take_news(struct mode_guard *guard);
 bool mode_gate_is_back_in(const struct mode_guard *guard, const struct modes_fix *fix);
 
 /*
- * Sets back what is in guard->fixes, one after the other, and then what was told meanwhile; then a
- * prompt that waited goes on.
+ * Asks the agent for a change, within start-timeout; the answer's taker begins with
+ * mode_guard_take_answer. NULL: it cannot be asked.
+ */
+typedef void mode_guard_answered(struct relay *relay, struct request *request,
+	const struct call *answer, const struct failure *failure);
+struct request *mode_guard_ask(struct relay *relay, struct session *session,
+	const struct choice *choice, mode_guard_answered *on_answer, struct error *err);
+
+/*
+ * The session that was asked for; NULL: the answer is stale, or the agent has ended, and a prompt
+ * that waited was told so.
+ */
+struct session *mode_guard_take_answer(
+	struct relay *relay, struct request *request, const struct failure *failure);
+
+/* The agent has acknowledged it: what it was to be set back from does not count any more. */
+void mode_guard_was_set(
+	struct session *session, const struct choice *choice, const struct call *answer);
+
+/* The editor shows what is so now: an agent need not tell of a change it was asked for. */
+void mode_guard_show(struct relay *relay, const struct session *session,
+	const struct choice *choice, const struct call *answer);
+
+/*
+ * Tells the agent what it does not know of the editor's choices, sets back what is in
+ * guard->fixes, one after the other, and then what was told meanwhile; then a prompt that waited
+ * goes on.
  */
 void mode_guard_set_back(struct relay *relay, struct session *session);
 

@@ -144,8 +144,7 @@ bool modes_option_asks_less(const char *config_id, const char *category, const c
 
 /* ---- what a session has ---- */
 
-/* Copies a string, or "true" and "false" of a boolean; false for anything else. */
-static bool copy_value(const struct json_doc *doc, json_node node, char out[MODES_NAME_MAX])
+bool modes_copy_value(const struct json_doc *doc, json_node node, char out[MODES_NAME_MAX])
 {
 	if (json_is(doc, node, JSON_BOOL)) {
 		snprintf(out, MODES_NAME_MAX, "%s", json_bool(doc, node, false) ? "true" : "false");
@@ -195,12 +194,12 @@ static void choose(const struct json_doc *doc, json_node list, const char *membe
 		json_node group = json_get(doc, item, "options");
 		for (json_node inner = json_first(doc, group); inner != JSON_NODE_NONE;
 			inner = json_next(doc, inner)) {
-			if (copy_value(doc, json_get(doc, inner, member), value)) {
+			if (modes_copy_value(doc, json_get(doc, inner, member), value)) {
 				consider(fix, category, value);
 			}
 		}
 		if (group == JSON_NODE_NONE &&
-			copy_value(doc, json_get(doc, item, member), value)) {
+			modes_copy_value(doc, json_get(doc, item, member), value)) {
 			consider(fix, category, value);
 		}
 	}
@@ -210,7 +209,7 @@ static bool find_mode(const struct json_doc *doc, json_node object, struct modes
 {
 	*fix = (struct modes_fix){.is_boolean = false};
 	json_node current = json_path(doc, object, "modes.currentModeId");
-	if (!copy_value(doc, current, fix->from) || !modes_ask_less(fix->from)) {
+	if (!modes_copy_value(doc, current, fix->from) || !modes_ask_less(fix->from)) {
 		return false;
 	}
 	choose(doc, json_path(doc, object, "modes.availableModes"), "id", NULL, fix);
@@ -222,9 +221,9 @@ static bool find_option(const struct json_doc *doc, json_node option, struct mod
 	char category[MODES_NAME_MAX] = "";
 	*fix = (struct modes_fix){.is_boolean = false};
 	json_node current = json_get(doc, option, "currentValue");
-	copy_value(doc, json_get(doc, option, "category"), category);
-	if (!copy_value(doc, json_get(doc, option, "id"), fix->config_id) ||
-		!copy_value(doc, current, fix->from) ||
+	modes_copy_value(doc, json_get(doc, option, "category"), category);
+	if (!modes_copy_value(doc, json_get(doc, option, "id"), fix->config_id) ||
+		!modes_copy_value(doc, current, fix->from) ||
 		!modes_option_asks_less(fix->config_id, category, fix->from)) {
 		return false;
 	}

@@ -27,6 +27,9 @@ enum {
 	MODES_NAME_MAX = 256,
 };
 
+/* Copies a string, or "true" and "false" of a boolean; false for anything else. */
+bool modes_copy_value(const struct json_doc *doc, json_node node, char out[MODES_NAME_MAX]);
+
 /* A setting in which the agent asks less, and what it offers instead. */
 struct modes_fix {
 	char config_id[MODES_NAME_MAX]; // "": the session's mode

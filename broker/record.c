@@ -68,6 +68,10 @@ void record_finish(struct record *record)
 	free(record->reference);
 	free(record->instance);
 	free(record->error);
+	for (size_t i = 0; i < record->session_count; i++) {
+		free(record->choices[i]);
+	}
+	free(record->choices);
 	environment_free(record->sessions);
 	*record = (struct record){0};
 }
@@ -84,6 +88,9 @@ bool record_add_session(struct record *record, const char *session_id)
 	}
 	record->sessions = mem_realloc(
 		record->sessions, (record->session_count + 2) * sizeof(*record->sessions));
+	record->choices = mem_realloc(
+		record->choices, (record->session_count + 1) * sizeof(*record->choices));
+	record->choices[record->session_count] = NULL;
 	record->sessions[record->session_count++] = mem_strdup(session_id);
 	record->sessions[record->session_count] = NULL;
 	return true;
@@ -95,7 +102,9 @@ void record_remove_session(struct record *record, const char *session_id)
 	for (size_t i = 0; i < record->session_count; i++) {
 		if (strcmp(record->sessions[i], session_id) == 0) {
 			free(record->sessions[i]);
+			free(record->choices[i]);
 		} else {
+			record->choices[kept] = record->choices[i];
 			record->sessions[kept++] = record->sessions[i];
 		}
 	}
@@ -103,6 +112,41 @@ void record_remove_session(struct record *record, const char *session_id)
 	if (record->sessions) {
 		record->sessions[kept] = NULL;
 	}
+}
+
+static char **choices_of(const struct record *record, const char *session_id)
+{
+	for (size_t i = 0; i < record->session_count; i++) {
+		if (strcmp(record->sessions[i], session_id) == 0) {
+			return &record->choices[i];
+		}
+	}
+	return NULL;
+}
+
+const char *record_choices(const struct record *record, const char *session_id)
+{
+	char **choices = choices_of(record, session_id);
+	return choices ? *choices : NULL;
+}
+
+enum record_choices_set record_set_choices(
+	struct record *record, const char *session_id, struct span json)
+{
+	size_t others = 0;
+	char **choices = choices_of(record, session_id);
+	for (size_t i = 0; i < record->session_count; i++) {
+		bool counts = &record->choices[i] != choices && record->choices[i];
+		others += counts ? strlen(record->choices[i]) : 0;
+	}
+	bool fits = others + json.len <= RECORD_CHOICES_MAX;
+	bool is_same = choices && (*choices ? span_equals(span_of(*choices), json) : json.len == 0);
+	if (!choices || is_same) {
+		return RECORD_CHOICES_UNCHANGED;
+	}
+	free(*choices);
+	*choices = json.len > 0 && fits ? mem_strndup(json) : NULL;
+	return fits ? RECORD_CHOICES_CHANGED : RECORD_CHOICES_TOO_LONG;
 }
 
 bool record_is_of(const struct record *record, const char *reference, const char *instance)
@@ -154,6 +198,23 @@ static void write_receipt(struct json_writer *writer, const struct record_receip
 	json_write_object_end(writer);
 }
 
+static void write_choices(struct json_writer *writer, const struct record *record)
+{
+	json_write_key(writer, "choices");
+	json_write_array(writer);
+	for (size_t i = 0; i < record->session_count; i++) {
+		if (record->choices[i]) {
+			json_write_object(writer);
+			json_write_key(writer, "session");
+			json_write_text(writer, record->sessions[i]);
+			json_write_key(writer, "set");
+			json_write_raw(writer, span_of(record->choices[i]));
+			json_write_object_end(writer);
+		}
+	}
+	json_write_array_end(writer);
+}
+
 bool record_write_json(const struct record *record, struct buf *out, struct error *err)
 {
 	struct json_writer writer;
@@ -179,6 +240,7 @@ bool record_write_json(const struct record *record, struct buf *out, struct erro
 		json_write_text(&writer, record->sessions[i]);
 	}
 	json_write_array_end(&writer);
+	write_choices(&writer, record);
 	write_receipt(&writer, &record->receipt);
 	json_write_object_end(&writer);
 	return json_write_end(&writer, err);
@@ -256,6 +318,21 @@ static bool read_sessions(struct record *record, const struct json_doc *doc, str
 	return true;
 }
 
+/* Records of older brokers have none. What is in them is looked at where it is used. */
+static void read_choices(struct record *record, const struct json_doc *doc)
+{
+	json_node choices = json_get(doc, 0, "choices");
+	for (json_node node = json_first(doc, choices); node != JSON_NODE_NONE;
+		node = json_next(doc, node)) {
+		char *id = json_string(doc, json_get(doc, node, "session"));
+		json_node set = json_get(doc, node, "set");
+		if (id && json_is(doc, set, JSON_ARRAY)) {
+			record_set_choices(record, id, json_raw(doc, set));
+		}
+		free(id);
+	}
+}
+
 static bool is_tree(const char *text)
 {
 	size_t len = strlen(text);
@@ -315,6 +392,9 @@ bool record_read_json(struct record *record, struct span text, struct error *err
 	ok = ok && read_head(record, doc, err) && read_texts(record, doc, err) &&
 	     check_texts(record, err) && read_sessions(record, doc, err) &&
 	     read_receipt(record, doc, err);
+	if (ok) {
+		read_choices(record, doc);
+	}
 	json_doc_destroy(doc);
 	return ok;
 }

@@ -39,7 +39,8 @@ enum {
 	RECORD_TREE_SIZE = 41,
 	RECORD_SESSIONS_MAX = 1024,
 	RECORD_FILE_MAX = 1 << 20,
-	RECORD_STOPPED_MAX = 100, // that are kept, of what is stopped
+	RECORD_CHOICES_MAX = 256 << 10, // bytes of the choices of all sessions
+	RECORD_STOPPED_MAX = 100,       // that are kept, of what is stopped
 };
 
 /*
@@ -62,6 +63,7 @@ struct record {
 	char *reference; // owned; sandbox_reference, or NULL where there is none
 	char *instance;  // owned; sandbox_instance, or NULL
 	char **sessions; // owned, of ACP; the first ones
+	char **choices;  // owned; of each session what the editor has chosen in it (JSON), or NULL
 	size_t session_count;
 	struct record_receipt receipt;
 	char *error; // owned; why it failed; NULL
@@ -75,6 +77,20 @@ void record_finish(struct record *record);
 bool record_add_session(struct record *record, const char *session_id);
 
 void record_remove_session(struct record *record, const char *session_id);
+
+/*
+ * What the editor has chosen in a session: an array of JSON, empty where there is nothing.
+ * Over RECORD_CHOICES_MAX the session has none. A session that the record does not have is
+ * unchanged.
+ */
+enum record_choices_set {
+	RECORD_CHOICES_UNCHANGED,
+	RECORD_CHOICES_CHANGED,
+	RECORD_CHOICES_TOO_LONG,
+};
+enum record_choices_set record_set_choices(
+	struct record *record, const char *session_id, struct span json);
+const char *record_choices(const struct record *record, const char *session_id); // or NULL
 
 /* Whether it is of what has this sandbox_reference and this sandbox_instance; both may be NULL. */
 bool record_is_of(const struct record *record, const char *reference, const char *instance);

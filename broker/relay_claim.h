@@ -21,6 +21,10 @@ enum {
  * than max-queue bytes and one. */
 bool relay_claim_holds(struct relay *relay, const struct call *call);
 
+/* The session is there: what the editor has chosen in it, as the records say. */
+void relay_claim_choices(
+	struct relay *relay, const struct request *request, struct session *session);
+
 /* The session is there: it is this broker's from now on, and what it lost is told. */
 void relay_claim_opened(
 	struct relay *relay, const struct request *request, const struct session *session);

@@ -97,6 +97,20 @@ static bool goes_on(const struct session *session, const struct record *record)
 	       (kept.is_synced || strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) == 0);
 }
 
+void relay_claim_choices(
+	struct relay *relay, const struct request *request, struct session *session)
+{
+	const struct claim *claim = claim_find(relay, pending_origin(&request->pending));
+	size_t count = claim ? claim->work->records.count : 0;
+	for (size_t i = 0; i < count && session->choices.count == 0; i++) {
+		const struct record *record = &claim->work->records.records[i];
+		const char *choices = record_choices(record, claim->work->session_id);
+		if (choices) {
+			choices_read_json(&session->choices, span_of(choices));
+		}
+	}
+}
+
 void relay_claim_opened(
 	struct relay *relay, const struct request *request, const struct session *session)
 {
@@ -125,25 +139,23 @@ void relay_claim_opened(
 bool relay_claim_on_error(struct relay *relay, struct request *request, struct span error)
 {
 	char text[ERROR_TEXT_MAX];
+	char why[ERROR_TEXT_MAX];
 	struct claim *claim = claim_find(relay, pending_origin(&request->pending));
 	struct json_doc *doc =
 		claim && error.len > 0 ? json_doc_parse_unchecked(error, NULL) : NULL;
 	long long code = doc ? json_int(doc, json_get(doc, 0, "code"), 0) : AUTH_REQUIRED;
 	bool is_lost = code != AUTH_REQUIRED && code != REQUEST_CANCELLED;
-	if (is_lost) {
-		char *message = json_string(doc, json_get(doc, 0, "message"));
-		snprintf(text, sizeof(text),
-			"session \"%.200s\" cannot be restored, the agent says: %.300s; its files "
-			"are "
-			"safe in %.300s: start a new session",
-			claim->work->session_id, message ? message : "",
-			claim->cwd ? claim->cwd : "the workspace");
-		free(message);
-	}
 	json_doc_destroy(doc);
 	if (is_lost) {
+		char *detail = failure_read_error(error, why, sizeof(why));
+		snprintf(text, sizeof(text),
+			"session \"%.200s\" cannot be restored, %.320s; its files are safe in "
+			"%.300s: start a new session",
+			claim->work->session_id, why, claim->cwd ? claim->cwd : "the workspace");
 		relay_fail(relay, pending_origin(&request->pending),
-			&(struct failure){"SESSION_LOST", "session", text, {NULL, 0}});
+			&(struct failure){
+				"SESSION_LOST", "session", text, span_of(detail ? detail : "")});
+		free(detail);
 	} else if (claim) {
 		claim_let_go(claim);
 	}

@@ -147,6 +147,7 @@ static bool bind_loaded(
 		session_bind(&relay->sessions, request->session_id, request->peer, err);
 	if (session) {
 		give_roots(session, request);
+		relay_claim_choices(relay, request, session);
 		mode_gate_read(relay, session, request, call);
 		relay_sync_add_session(request->peer, session);
 	}
@@ -305,6 +306,10 @@ static const struct method methods[] = {
 		.on_send = close_begins,
 		.on_result = forget},
 	{.name = "session/set_mode",
+		.route = ROUTE_SESSION,
+		.on_send = mode_gate_on_send,
+		.on_result = mode_gate_on_result},
+	{.name = "session/set_model",
 		.route = ROUTE_SESSION,
 		.on_send = mode_gate_on_send,
 		.on_result = mode_gate_on_result},

@@ -208,7 +208,7 @@ static bool goes_on(const struct gate *gate, const struct call *call)
 	const char *method = call->message.method;
 	bool is_next = !gate->id && gate->count == 0;
 	bool is_prompt = strcmp(method, "session/prompt") == 0;
-	bool is_for_mode = waits_for_mode(gate) && (is_prompt || opens_again(method));
+	bool is_for_mode = waits_for_mode(gate) && opens_again(method);
 	bool is_for_sync =
 		is_prompt && waits_for_sync(gate) && !mode_gate_is_busy(session_of(gate));
 	return waits_for(gate, call->message.id) || restore_is_own(call->message.id) ||

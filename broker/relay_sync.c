@@ -211,7 +211,21 @@ void relay_sync_add_session(struct peer *peer, const struct session *session)
 		return;
 	}
 	keeper_add_session(peer->keeper, session->roots, session->agent_id);
+	relay_sync_note_choices(peer->relay, session);
 	relay_sync_note_session(peer, session->id);
+}
+
+void relay_sync_note_choices(struct relay *relay, const struct session *session)
+{
+	struct peer *peer = session->peer;
+	if (!peer || !peer->keeper) {
+		return;
+	}
+	struct buf json;
+	buf_init(&json, CHOICES_JSON_MAX);
+	choices_write_json(&session->choices, &json);
+	keeper_set_choices(peer->keeper, session->agent_id, buf_span(&json));
+	buf_finish(&json);
 }
 
 void relay_sync_remove_session(void *relay, const struct session *session)

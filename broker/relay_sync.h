@@ -47,6 +47,9 @@ bool relay_sync_open(struct peer *peer, char *const *directories, sandbox_done *
 /* The session's first id is known: it is written down. */
 void relay_sync_add_session(struct peer *peer, const struct session *session);
 
+/* What the editor has chosen in it is written down, too. */
+void relay_sync_note_choices(struct relay *relay, const struct session *session);
+
 /*
  * It was closed, or is forgotten: the record of the agent that had it last, which may have ended,
  * has it no longer, and others may open it (struct relay *; void * for the table of sessions).

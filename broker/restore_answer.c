@@ -47,22 +47,6 @@ void restore_describe_loss(
 	free(cwd);
 }
 
-/* What the agent said, as it is told in one of ours. */
-static void read_reason(const struct call *answer, char *why, size_t size)
-{
-	struct span error = message_place(&answer->message, PLACE_ERROR);
-	struct json_doc *doc = error.len > 0 ? json_doc_parse_unchecked(error, NULL) : NULL;
-	char *message = doc ? json_string(doc, json_get(doc, 0, "message")) : NULL;
-	int len = (int)(error.len < 400 ? error.len : 400);
-	if (message) {
-		snprintf(why, size, "the agent says: %s", message);
-	} else {
-		snprintf(why, size, "the agent says: %.*s", len, error.data ? error.data : "");
-	}
-	free(message);
-	json_doc_destroy(doc);
-}
-
 /* The editor has not seen the answer: what it says of modes and options is told by updates. */
 static void show_state(
 	struct relay *relay, const struct session *session, const struct call *answer)
@@ -212,12 +196,15 @@ static void on_answer(struct relay *relay, struct request *request, const struct
 	if (failure) {
 		restore_fail(restore, failure);
 	} else if (answer->message.is_error) {
+		struct span error = message_place(&answer->message, PLACE_ERROR);
 		tell_of_deletion(restore, request, why, sizeof(why));
-		read_reason(answer, why + strlen(why), sizeof(why) - strlen(why));
+		size_t len = strlen(why);
+		char *detail = failure_read_error(error, why + len, sizeof(why) - len);
 		restore_describe_loss(
 			relay, session_find(&relay->sessions, restore->session_id), why, text);
-		restore_fail(
-			restore, &(struct failure){"SESSION_LOST", "session", text, {NULL, 0}});
+		restore_fail(restore, &(struct failure){"SESSION_LOST", "session", text,
+					      span_of(detail ? detail : "")});
+		free(detail);
 	} else {
 		on_restored(restore, request, answer);
 	}

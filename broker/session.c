@@ -27,6 +27,7 @@ static void session_destroy(struct session *session)
 	free(session->instance);
 	memory_destroy(session->memory);
 	mode_guard_destroy(session->guard);
+	choices_finish(&session->choices);
 	free(session->agent_id);
 	free(session->id);
 	free(session);
@@ -89,6 +90,7 @@ struct session *session_bind(
 		session->id = mem_strdup(id);
 		session->agent_id = mem_strdup(id);
 		session->memory = memory_create();
+		choices_init(&session->choices);
 		list_append(bucket_of(table, id), &session->link);
 		table->count++;
 	}
@@ -191,6 +193,7 @@ static void orphan(void *data, struct session *session)
 {
 	session->peer = NULL;
 	session->prompts = 0;
+	choices_make_stale(&session->choices);
 }
 
 void session_table_orphan(struct session_table *table, const struct peer *peer)

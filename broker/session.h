@@ -7,6 +7,7 @@
 #include "base/attr.h"
 #include "base/error.h"
 #include "base/list.h"
+#include "broker/choices.h"
 #include "broker/usage.h"
 
 /*
@@ -29,9 +30,10 @@ struct session {
 	char *instance;    // owned; sandbox_instance of where it is, or was; may be NULL
 	int agent_number;  // of the agent that has it, or had it last (peer.number)
 	char *opening;     // owned; params it was opened with (JSON), to open it again; may be NULL
-	double restarts_since; // ev_now; the first restart of the minute that counts
-	int restarts;          // of an agent for it, since then
-	struct memory *memory; // owned; what the person has said "always" to
+	double restarts_since;  // ev_now; the first restart of the minute that counts
+	int restarts;           // of an agent for it, since then
+	struct memory *memory;  // owned; what the person has said "always" to
+	struct choices choices; // what the editor has chosen, to tell it to the next agent
 	struct usage_counts usage;
 	struct mode_guard *guard; // owned; where policy gates the agent's modes; may be NULL
 };

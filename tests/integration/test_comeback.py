@@ -80,6 +80,29 @@ class Comeback(SessionsCase):
             self.assertEqual(record['id'], self.status(client, session)['record'])
             self.ended(client)
 
+    def test_what_was_chosen_is_chosen_again_by_the_next_broker(self):
+        first, session = self.begin()
+        first.call('session/set_mode', {'sessionId': session, 'modeId': 'code'})
+        self.assertTrue(processes.wait_until(
+            lambda: self.records()[0]['choices'], PATIENCE), self.records())
+        record, = self.records()
+        self.assertEqual(record['choices'], [
+            {'session': session, 'set': [{'kind': 'mode', 'value': 'code'}]}])
+        self.kill(first)
+        client = self.another()
+        self.load(client, session)
+        self.says(client, session, 'back again')
+        sent = [json.loads(line) for line in self.journal('<')]
+        last = [message['method'] for message in sent][-3:]
+        self.assertEqual(last, ['session/load', 'session/set_mode', 'session/prompt'])
+        self.assertEqual(sent[-2]['params'], {'sessionId': session, 'modeId': 'code'})
+        modes = [m.params['update'].get('currentModeId') for m in client.messages
+                 if m.method == 'session/update']
+        self.assertEqual([mode for mode in modes if mode][-1], 'code')
+        record, = self.holders(session)
+        self.assertEqual(record['choices'][0]['session'], session)
+        self.ended(client)
+
     def test_after_a_kill(self):
         first, session = self.begin()
         runtime = self.runtime(first, session)

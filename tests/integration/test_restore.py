@@ -5,6 +5,7 @@ An agent that dies, or whose link is lost, in mid-session: the next prompt has i
 memory, or says why not.
 """
 
+import json
 import os
 import signal
 
@@ -164,6 +165,74 @@ class Restore(Case):
         self.client.notify('session/cancel', {'sessionId': self.session})
         self.assertEqual(self.client.answer(prompt), {'stopReason': 'cancelled'})
         self.says('still here')
+
+    # ---- what the editor has chosen ----
+
+    def kill(self):
+        """The broker has noticed it, so that what is asked next is not lost with the agent."""
+        before = self.client.stderr.count('SIGKILL')
+        self.assertTrue(processes.wait_until(self.agent_pids, 10 * PATIENCE))
+        os.kill(self.agent_pids()[-1], signal.SIGKILL)
+        self.assertTrue(processes.wait_until(
+            lambda: self.client.stderr.count('SIGKILL') > before, 10 * PATIENCE))
+
+    def set_mode(self, mode):
+        self.client.call('session/set_mode', {'sessionId': self.session, 'modeId': mode})
+
+    def methods(self):
+        return [json.loads(line).get('method') for line in self.journal('<')]
+
+    def test_a_killed_agent_comes_back_in_its_mode_before_the_prompt(self):
+        for flags in ((), ('--no-resume',)):
+            self.begin(*flags)
+            self.set_mode('ask')
+            self.set_mode('code')
+            self.client.call('session/set_config_option', {
+                'sessionId': self.session, 'configId': 'model', 'value': 'large'})
+            self.kill()
+            before = len(self.client.messages)
+            self.says('back again')
+            again = self.methods()[self.methods().index('initialize', 1):]
+            self.assertEqual(again[2:], ['session/set_mode', 'session/set_config_option',
+                                         'session/prompt'])
+            self.assertIn(b'"modeId":"code"', self.heard('session/set_mode')[-1])
+            self.assertIn(b'"configId":"model","value":"large"',
+                          self.heard('session/set_config_option')[-1])
+            modes = [m.params['update'] for m in self.client.messages[before:]
+                     if m.method == 'session/update']
+            self.assertEqual([u['currentModeId'] for u in modes if 'currentModeId' in u][-1],
+                             'code')
+            self.client.finish()
+
+    def test_a_session_in_which_nothing_was_chosen_is_told_nothing(self):
+        self.begin()
+        self.kill()
+        self.says('back again')
+        self.assertEqual(self.heard('session/set_mode'), [])
+
+    def test_a_refused_mode_fails_the_prompt_and_the_next_choice_counts(self):
+        refuses = self.dir / 'refuses'
+        script = self.dir / 'agent'
+        script.write_text(f'#!/bin/sh\n[ -e {refuses} ] && set -- "$@" --refuse-modes\n'
+                          'exec "$@"\n')
+        script.chmod(0o755)
+        memory = ('--sessions', str(self.dir / 'memory'))
+        self.client = self.broker(options=self.config(),
+                                  agent=[str(script), *self.agent_argv(*memory)])
+        self.client.initialize()
+        self.session = self.client.new_session(self.work)
+        self.set_mode('code')
+        refuses.write_text('')
+        self.kill()
+        error = self.refused('CHOICE_REFUSED')
+        self.assertIn('mode "code"', error['message'])
+        self.assertIn('I stay as I am', error['message'])
+        self.assertNotIn('session/prompt', self.methods())
+        refuses.unlink()
+        self.kill()
+        self.set_mode('ask')
+        self.says('back again')
+        self.assertIn(b'"modeId":"ask"', self.heard('session/set_mode')[-1])
 
     # ---- it has not ----
 

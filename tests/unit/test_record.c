@@ -101,6 +101,8 @@ static void test_what_was_saved_is_loaded(void **state)
 	snprintf(record.receipt.time, sizeof(record.receipt.time), "2026-01-31T12:00:00.000Z");
 	record.receipt.conflicts = 3;
 	record.error = mem_strdup("the link broke");
+	assert_int_equal(record_set_choices(&record, "s-2", span_of("[{\"kind\":\"mode\"}]")),
+		RECORD_CHOICES_CHANGED);
 	save(&record);
 
 	struct record loaded;
@@ -114,6 +116,8 @@ static void test_what_was_saved_is_loaded(void **state)
 	assert_string_equal(loaded.created, record.created);
 	assert_int_equal(loaded.session_count, 2);
 	assert_string_equal(loaded.sessions[1], "s-2");
+	assert_null(record_choices(&loaded, "s-1"));
+	assert_string_equal(record_choices(&loaded, "s-2"), "[{\"kind\":\"mode\"}]");
 	assert_memory_equal(&loaded.receipt, &record.receipt, sizeof(record.receipt));
 	record_finish(&loaded);
 	record_finish(&record);
@@ -407,6 +411,26 @@ static void test_sessions_are_bounded(void **state)
 	record_finish(&record);
 }
 
+static void test_choices_are_bounded_and_go_with_their_session(void **state)
+{
+	struct record record;
+	fill(&record);
+	char *most = malloc(RECORD_CHOICES_MAX);
+	memset(most, '1', RECORD_CHOICES_MAX);
+	struct span all = {most, RECORD_CHOICES_MAX};
+	assert_int_equal(record_set_choices(&record, "other", all), RECORD_CHOICES_UNCHANGED);
+	assert_int_equal(record_set_choices(&record, "s-2", all), RECORD_CHOICES_CHANGED);
+	assert_int_equal(record_set_choices(&record, "s-2", all), RECORD_CHOICES_UNCHANGED);
+	assert_int_equal(
+		record_set_choices(&record, "s-1", span_of("[]")), RECORD_CHOICES_TOO_LONG);
+	record_remove_session(&record, "s-1");
+	assert_non_null(record_choices(&record, "s-2"));
+	assert_int_equal(record_set_choices(&record, "s-2", span_of("")), RECORD_CHOICES_CHANGED);
+	assert_null(record_choices(&record, "s-2"));
+	free(most);
+	record_finish(&record);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -432,6 +456,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_the_oldest_stopped_records_are_pruned, set_up, tear_down),
 		cmocka_unit_test(test_sessions_are_bounded),
+		cmocka_unit_test(test_choices_are_bounded_and_go_with_their_session),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

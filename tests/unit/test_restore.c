@@ -147,6 +147,149 @@ static void test_a_session_is_closed_without_an_agent(void **state)
 	assert_int_equal(fixture->stage.actor_count, 1);
 }
 
+#define SET_MODE "'method':'session/set_mode','params':{'sessionId':'s','modeId':'%s'}"
+#define SET_OPTION                                                                                 \
+	"'method':'session/set_config_option','params':{'sessionId':'s','configId':'%s','value':"  \
+	"'%s'}"
+#define SET_MODEL "'method':'session/set_model','params':{'sessionId':'s','modelId':'%s'}"
+#define IN_MODE                                                                                    \
+	"'method':'session/update','params':{'sessionId':'s','update':"                            \
+	"{'sessionUpdate':'current_mode_update','currentModeId':'%s'}}"
+
+/* An agent of a session, in which the editor has chosen a mode, an option and a model; it dies. */
+static void choose_and_die(struct fixture *fixture)
+{
+	begin_offering(fixture, "'sessionCapabilities':{'resume':{}}");
+	editor_says(fixture, "'id':2," SET_MODE, "read-only");
+	editor_says(fixture, "'id':3," SET_OPTION, "effort", "high");
+	editor_says(fixture, "'id':4," SET_MODEL, "m");
+	editor_says(fixture, "'id':5," SET_MODE, "never-answered");
+	for (int i = 0; i < 4; i++) {
+		free(agent_next_line(fixture, 0));
+	}
+	for (int i = 2; i < 5; i++) {
+		agent_says(fixture, 0, "'id':%d,'result':{}", i);
+		editor_hears(fixture, "'id':%d,'result':{}", i);
+	}
+	agent_dies(fixture, 0);
+	editor_hears_failure(fixture, "5", "AGENT_EXITED", "relay", "");
+	editor_says(fixture, "'id':6,%s", prompt);
+	agent_hears(fixture, 1, "'id':0,%s", initialize_request);
+	agent_says(fixture, 1,
+		"'id':0,'result':{'protocolVersion':1,'agentCapabilities':"
+		"{'sessionCapabilities':{'resume':{}}}}");
+	agent_hears(fixture, 1,
+		"'id':1,'method':'session/resume','params':{'sessionId':'s','cwd':'/w','x':[1e2]}");
+	agent_says(fixture, 1, "'id':1,'result':{}");
+	agent_hears(fixture, 1, "'id':2," SET_MODEL, "m");
+	agent_hears_nothing(fixture, 1);
+	agent_says(fixture, 1, "'id':2,'result':{}");
+}
+
+static void test_what_was_chosen_is_chosen_again_before_the_prompt(void **state)
+{
+	struct fixture *fixture = *state;
+	choose_and_die(fixture);
+	agent_hears(fixture, 1, "'id':3," SET_MODE, "read-only");
+	agent_says(fixture, 1, "'id':3,'result':{}");
+	editor_hears(fixture, IN_MODE, "read-only");
+	agent_hears(fixture, 1, "'id':4," SET_OPTION, "effort", "high");
+	agent_hears_nothing(fixture, 1);
+	editor_says(fixture, "'id':7,%s", prompt); // waits behind the first
+	agent_says(fixture, 1, "'id':4,'result':{'configOptions':[]}");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','update':"
+			      "{'sessionUpdate':'config_option_update','configOptions':[]}}");
+	agent_hears(fixture, 1, "'id':5,%s", prompt);
+	agent_hears(fixture, 1, "'id':6,%s", prompt);
+	editor_hears_nothing(fixture);
+	agent_dies(fixture, 1);
+	editor_hears_failure(fixture, "6", "AGENT_EXITED", "relay", "");
+	editor_hears_failure(fixture, "7", "AGENT_EXITED", "relay", "");
+}
+
+static void test_a_choice_that_is_refused_fails_the_prompt_until_another_is_made(void **state)
+{
+	struct fixture *fixture = *state;
+	choose_and_die(fixture);
+	agent_hears(fixture, 1, "'id':3," SET_MODE, "read-only");
+	agent_says(fixture, 1, "'id':3,'error':{'code':1,'message':'no','data':{'why':'because'}}");
+	char *refusal = editor_line(fixture);
+	assert_non_null(strstr(refusal, "\"id\":6,"));
+	assert_non_null(strstr(refusal, "CHOICE_REFUSED"));
+	assert_non_null(strstr(refusal, "mode \\\"read-only\\\""));
+	assert_non_null(strstr(refusal, "{\\\"why\\\":\\\"because\\\"}"));
+	free(refusal);
+	agent_hears_nothing(fixture, 1);
+	editor_says(fixture, "'id':7,%s", prompt); // the agent may think better of it
+	agent_hears(fixture, 1, "'id':4," SET_MODE, "read-only");
+	agent_says(fixture, 1, "'id':4,'error':{'code':1,'message':'no'}");
+	editor_hears_failure(fixture, "7", "CHOICE_REFUSED", "session", "read-only");
+	editor_says(fixture, "'id':8," SET_MODE, "agent");
+	agent_hears(fixture, 1, "'id':5," SET_MODE, "agent");
+	agent_says(fixture, 1, "'id':5,'result':{}");
+	editor_hears(fixture, "'id':8,'result':{}");
+	editor_says(fixture, "'id':9,%s", prompt);
+	agent_hears(fixture, 1, "'id':6," SET_OPTION, "effort", "high");
+	agent_says(fixture, 1, "'id':6,'result':{}");
+	agent_hears(fixture, 1, "'id':7,%s", prompt);
+	editor_hears_nothing(fixture);
+}
+
+static void test_an_agent_that_dies_while_it_is_told_fails_the_prompt(void **state)
+{
+	struct fixture *fixture = *state;
+	profile_of(fixture)->restart_limit = 3;
+	choose_and_die(fixture);
+	agent_hears(fixture, 1, "'id':3," SET_MODE, "read-only");
+	agent_dies(fixture, 1);
+	editor_hears_failure(fixture, "6", "AGENT_EXITED", "relay", "");
+	editor_says(fixture, "'id':7,%s", prompt);
+	greet_again(fixture, 2);
+	free(agent_next_line(fixture, 2));
+	agent_says(fixture, 2, "'id':1,'result':{}");
+	agent_hears(fixture, 2, "'id':2," SET_MODEL, "m");
+}
+
+static void test_a_mode_that_the_agent_told_of_is_the_one_to_go_back_to(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_offering(fixture, "'sessionCapabilities':{'resume':{}}");
+	editor_says(fixture, "'id':2," SET_MODE, "plan");
+	free(agent_next_line(fixture, 0));
+	agent_says(fixture, 0, "'id':2,'result':{}");
+	editor_hears(fixture, "'id':2,'result':{}");
+	agent_says(fixture, 0, IN_MODE, "default");
+	editor_hears(fixture, IN_MODE, "default");
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':3,%s", prompt);
+	greet_again(fixture, 1);
+	free(agent_next_line(fixture, 1));
+	agent_says(fixture, 1, IN_MODE, "agent"); // it has not been told yet
+	agent_says(fixture, 1, "'id':1,'result':{}");
+	agent_hears(fixture, 1, "'id':2," SET_MODE, "default");
+}
+
+static void test_an_option_that_is_gone_is_told_once(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_offering(fixture, "'sessionCapabilities':{'resume':{}}");
+	editor_says(fixture, "'id':2," SET_OPTION, "effort", "high");
+	free(agent_next_line(fixture, 0));
+	agent_says(fixture, 0, "'id':2,'result':{}");
+	editor_hears(fixture, "'id':2,'result':{}");
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':3,%s", prompt);
+	greet_again(fixture, 1);
+	free(agent_next_line(fixture, 1));
+	agent_says(fixture, 1, "'id':1,'result':{'configOptions':[{'id':'model'}]}");
+	free(editor_line(fixture));
+	agent_hears(fixture, 1, "'id':2," SET_OPTION, "effort", "high");
+	agent_says(fixture, 1, "'id':2,'error':{'code':1,'message':'no'}");
+	editor_hears_failure(fixture, "3", "CHOICE_REFUSED", "session", "effort");
+	editor_says(fixture, "'id':4,%s", prompt);
+	agent_hears(fixture, 1, "'id':3,%s", prompt);
+}
+
 static void test_the_end_answers_what_waits(void **state)
 {
 	struct fixture *fixture = *state;
@@ -186,6 +329,11 @@ int main(void)
 		RELAY_TEST(test_prompts_that_wait_can_be_cancelled),
 		RELAY_TEST(test_what_waits_for_an_agents_end_is_told_why_none_is_started),
 		RELAY_TEST(test_a_session_is_closed_without_an_agent),
+		RELAY_TEST(test_what_was_chosen_is_chosen_again_before_the_prompt),
+		RELAY_TEST(test_a_choice_that_is_refused_fails_the_prompt_until_another_is_made),
+		RELAY_TEST(test_an_agent_that_dies_while_it_is_told_fails_the_prompt),
+		RELAY_TEST(test_a_mode_that_the_agent_told_of_is_the_one_to_go_back_to),
+		RELAY_TEST(test_an_option_that_is_gone_is_told_once),
 		RELAY_TEST(test_the_end_answers_what_waits),
 		RELAY_TEST(test_a_relay_that_is_destroyed_meanwhile),
 	};
