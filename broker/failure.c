@@ -63,6 +63,8 @@ const struct failure_code failure_codes[] = {
 		"correct the profile's URL, or name the authority's certificates in SSL_CERT_FILE"},
 	{"DAYTONA_UNAVAILABLE", RPC_INTERNAL_ERROR, true,
 		"try again; the message says what the service answered, or why it did not"},
+	{"AGENT_STILL_RUNNING", RPC_INTERNAL_ERROR, true,
+		"end what the message names there, or wait for link-grace, then try again"},
 	{"LINK_LOST", RPC_INTERNAL_ERROR, true, "try again; the message says how it was lost"},
 	{"SETUP_FAILED", RPC_INTERNAL_ERROR, false,
 		"correct the line of setup, or the file of copy, that the message names"},

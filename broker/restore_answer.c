@@ -107,6 +107,17 @@ static void tell_of_move(
 	notice_send(relay, session, text, true);
 }
 
+/* On the way to where it goes on something has happened: a lost connection had left an agent. */
+static void tell_of_sandbox(struct relay *relay, const struct session *session)
+{
+	struct sandbox *sandbox = session->peer ? agent_sandbox(session->peer->agent) : NULL;
+	char *remark = sandbox ? sandbox_take_remark(sandbox) : NULL;
+	if (remark) {
+		notice_send(relay, session, remark, true);
+	}
+	free(remark);
+}
+
 /* What waited goes on, as if it came now. */
 static void end_well(struct restore *restore)
 {
@@ -145,6 +156,7 @@ static void on_restored(struct restore *restore, struct request *request, const 
 	log_info("session %s: its agent was started anew and has restored it (%s)", session->id,
 		request->method->name);
 	show_state(relay, session, answer);
+	tell_of_sandbox(relay, session);
 	tell_of_move(relay, restore, session);
 	request->method->on_over(relay, request);
 	end_well(restore);

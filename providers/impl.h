@@ -86,6 +86,7 @@ struct sandbox {
 	const char *reference;                    // owned by the implementation; may be NULL
 	const char *instance;                     // the same
 	char **warnings;                          // sandbox_warn's; NULL: none
+	char *remark;                             // sandbox_remark's; NULL: none
 	struct sandbox_root *roots;               // owned by the implementation
 	size_t root_count;
 };
@@ -94,6 +95,9 @@ void sandbox_init(struct sandbox *sandbox, const struct sandbox_impl *impl, stru
 
 /* A sentence more of sandbox_warnings; before on_ready. */
 void sandbox_warn(struct sandbox *sandbox, const char *sentence);
+
+/* What the person should know of how it came to be; the text is copied. */
+void sandbox_remark(struct sandbox *sandbox, const char *sentence);
 
 /*
  * Raises done in the next turn of the loop, unless the sandbox is closed

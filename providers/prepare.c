@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
+#include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/words.h"
 #include "providers/impl.h"
 
@@ -38,6 +40,19 @@ const char *const *sandbox_warnings(const struct sandbox *sandbox)
 	static const char *const none[] = {NULL};
 	assert(sandbox->was_ready);
 	return sandbox->warnings ? (const char *const *)sandbox->warnings : none;
+}
+
+void sandbox_remark(struct sandbox *sandbox, const char *sentence)
+{
+	free(sandbox->remark);
+	sandbox->remark = mem_strdup(sentence);
+}
+
+char *sandbox_take_remark(struct sandbox *sandbox)
+{
+	char *remark = sandbox->remark;
+	sandbox->remark = NULL;
+	return remark;
 }
 
 void sandbox_warn(struct sandbox *sandbox, const char *sentence)

@@ -285,6 +285,7 @@ void sandbox_close(struct sandbox *sandbox)
 		adding_free(adding);
 	}
 	words_free(sandbox->warnings);
+	free(sandbox->remark);
 	sandbox->impl->close(sandbox);
 }
 

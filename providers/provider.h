@@ -211,6 +211,9 @@ bool sandbox_is_instance(const char *one, const char *other);
  */
 const char *const *sandbox_warnings(const struct sandbox *sandbox);
 
+/* Something that happened on the way here, for the person; owned by the caller. NULL: no news. */
+char *sandbox_take_remark(struct sandbox *sandbox);
+
 /* A finished operation: err is NULL on success. */
 typedef void sandbox_done(void *data, const struct error *err);
 

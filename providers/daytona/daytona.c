@@ -9,19 +9,20 @@
 #include "providers/daytona/sandbox.h"
 #include "providers/daytona/sweep.h"
 #include "providers/impl.h"
+#include "providers/ssh/runs.h"
 
 struct daytona_provider {
 	struct provider provider;
 	struct provider_impl impl;
 	const struct provider_context *context;
+	struct ssh_runs runs;
 };
 
 static struct sandbox *prepare(struct provider *provider, const struct sandbox_request *request,
 	const struct sandbox_listener *listener, void *data, struct error *err)
 {
-	const struct daytona_provider *self =
-		CONTAINER_OF(provider, struct daytona_provider, provider);
-	return daytona_sandbox_open(self->context, request, listener, data, err);
+	struct daytona_provider *self = CONTAINER_OF(provider, struct daytona_provider, provider);
+	return daytona_sandbox_open(self->context, &self->runs, request, listener, data, err);
 }
 
 static bool inventory(struct provider *provider, const struct sandbox_request *request,
@@ -52,7 +53,9 @@ static struct provider_sweep *sweep(struct provider *provider,
 
 static void destroy(struct provider *provider)
 {
-	free(CONTAINER_OF(provider, struct daytona_provider, provider));
+	struct daytona_provider *self = CONTAINER_OF(provider, struct daytona_provider, provider);
+	ssh_runs_finish(&self->runs);
+	free(self);
 }
 
 struct provider *daytona_provider_create(const struct provider_context *context)
@@ -74,5 +77,6 @@ struct provider *daytona_provider_create(const struct provider_context *context)
 		.sweep_cancel = daytona_sweep_cancel};
 	self->provider.impl = &self->impl;
 	self->context = context;
+	ssh_runs_init(&self->runs);
 	return &self->provider;
 }

@@ -57,6 +57,11 @@ static void on_inner_ready(void *data)
 	sandbox->reference = place->reference;
 	sandbox->instance = daytona_box_id(place->box);
 	sandbox->was_ready = true;
+	char *remark = sandbox_take_remark(place->inner);
+	if (remark) {
+		sandbox_remark(sandbox, remark);
+	}
+	free(remark);
 	daytona_touch_start(place);
 	place->listener->on_ready(place->data);
 }
@@ -111,7 +116,9 @@ static void open_inner(struct daytona_place *place)
 		.admission = &daytona_admission,
 		.admission_data = place->gate,
 		.stderr_apart = true,
-		.max_channels = CHANNELS_MAX};
+		.max_channels = CHANNELS_MAX,
+		.runs = place->runs,
+		.place = daytona_box_id(place->box)};
 	fill_target(place, &target);
 	place->inner = ssh_sandbox_open(
 		place->context, &request, &settings, &target, &inner_listener, place, &err);
@@ -292,13 +299,14 @@ static bool begin(
 	return place->api != NULL;
 }
 
-struct sandbox *daytona_sandbox_open(const struct provider_context *context,
+struct sandbox *daytona_sandbox_open(const struct provider_context *context, struct ssh_runs *runs,
 	const struct sandbox_request *request, const struct sandbox_listener *listener, void *data,
 	struct error *err)
 {
 	struct daytona_place *place = mem_alloc_zero(sizeof(*place));
 	sandbox_init(&place->sandbox, &sandbox_impl, context->loop);
 	place->context = context;
+	place->runs = runs;
 	place->listener = listener;
 	place->data = data;
 	list_init(&place->execs);

@@ -18,6 +18,7 @@
 struct daytona_place {
 	struct sandbox sandbox;
 	const struct provider_context *context; // borrowed
+	struct ssh_runs *runs;                  // borrowed
 	const struct sandbox_listener *listener;
 	void *data;
 	struct daytona_profile profile;

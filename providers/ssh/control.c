@@ -68,10 +68,27 @@ static void fail(struct ssh_host *host, enum error_code code, const char *reason
 	ssh_host_fail(host, &err);
 }
 
+/* What a connection that was lost has left there would work beside what is started now. */
+static void fail_earlier(struct ssh_host *host, const char *rest)
+{
+	char why[ERROR_TEXT_MAX];
+	char *who = path_quote(span_of(rest));
+	snprintf(why, sizeof(why),
+		"what ran over a connection that was lost is still there and cannot be ended, so "
+		"that no other agent is started in the same folder: %.400s; end it there, or wait "
+		"%lld s (link-grace) for it to end",
+		who, host->request.grace_ms / 1000);
+	free(who);
+	fail(host, ERROR_UNAVAILABLE, "AGENT_STILL_RUNNING", why);
+}
+
 static void become_ready(struct ssh_host *host, const char *run_folder)
 {
 	struct ssh_control *control = &host->control;
 	control->run_folder = mem_strdup(run_folder);
+	if (host->request.runs) {
+		ssh_runs_forget(host->request.runs, host->request.place);
+	}
 	control->is_ready = true;
 	buf_finish(&control->said);
 	ev_timer_stop(host->loop, &control->deadline);
@@ -104,6 +121,13 @@ static void on_line(struct ssh_host *host, char *line)
 		if (words_count(control->environment) < SSH_WORDS_MAX) {
 			words_append(&control->environment, rest);
 		}
+	} else if (take_word(line, "node", &rest)) {
+		free(control->node);
+		control->node = mem_strdup(rest);
+	} else if (take_word(line, "ended", &rest)) {
+		control->ended += (unsigned)strtoul(rest, NULL, 10);
+	} else if (take_word(line, "left", &rest)) {
+		fail_earlier(host, rest);
 	} else if (take_word(line, "ready", &rest)) {
 		become_ready(host, rest);
 	} else if (take_word(line, "fatal", &rest)) {
@@ -277,4 +301,6 @@ void ssh_control_close(struct ssh_host *host)
 	control->environment = NULL;
 	free(control->run_folder);
 	control->run_folder = NULL;
+	free(control->node);
+	control->node = NULL;
 }

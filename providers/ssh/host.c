@@ -73,6 +73,19 @@ void ssh_host_become_ready(struct ssh_host *host)
 	host->listener->on_ready(host->data);
 }
 
+/* It may go on there: the next connection to the same place ends it. */
+static void leave_run(struct ssh_host *host, bool was_lost)
+{
+	const struct ssh_control *control = &host->control;
+	if (host->request.runs && control->is_ready) {
+		ssh_runs_add(host->request.runs, &(struct ssh_run_end){.place = host->request.place,
+							 .folder = control->run_folder,
+							 .node = control->node ? control->node : "",
+							 .grace_ms = host->request.grace_ms,
+							 .was_lost = was_lost});
+	}
+}
+
 void ssh_host_fail(struct ssh_host *host, const struct error *err)
 {
 	if (host->is_over) {
@@ -80,6 +93,7 @@ void ssh_host_fail(struct ssh_host *host, const struct error *err)
 	}
 	struct error failure = *err; // may be the client's own
 	host->is_over = true;
+	leave_run(host, true);
 	ssh_login_stop(host);
 	ssh_links_settle(host);
 	ssh_processes_lose(host, &failure);
@@ -120,6 +134,7 @@ struct ssh_host *ssh_host_open(const struct ssh_host_request *request,
 	const struct ssh_host_listener *listener, void *data, struct error *err)
 {
 	assert(listener->on_ready && listener->on_failed && request->max_connections > 0);
+	assert(!request->runs || request->place);
 	assert(!request->admission || request->max_connections == 1);
 	struct ssh_host *host = mem_alloc_zero(sizeof(*host));
 	host->request = *request;
@@ -150,6 +165,9 @@ void ssh_host_close(struct ssh_host *host)
 	}
 	assert(!host->is_closed);
 	ssh_host_enter(host);
+	if (!host->is_over) {
+		leave_run(host, false);
+	}
 	host->is_closed = true;
 	host->is_over = true;
 	ssh_login_stop(host);

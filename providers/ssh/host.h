@@ -5,6 +5,7 @@
 #include "providers/impl.h"
 #include "providers/ssh/admission.h"
 #include "providers/ssh/client.h"
+#include "providers/ssh/runs.h"
 
 /*
  * A host that runs things: one SSH connection, or a few where the server limits the
@@ -41,8 +42,10 @@ struct ssh_host_request {
 	/* NULL: the target's user logs in. Else there is one connection. */
 	const struct ssh_admission *admission;
 	void *admission_data;
-	bool stderr_apart;   // nothing may be written to a channel's stderr: it has its own
-	size_t max_channels; // of a connection; 0: as many as the server opens
+	bool stderr_apart;     // nothing may be written to a channel's stderr: it has its own
+	size_t max_channels;   // of a connection; 0: as many as the server opens
+	struct ssh_runs *runs; // borrowed; those of the place are ended first; NULL: none
+	const char *place;     // borrowed; who names the same one works in the same folders
 };
 
 struct ssh_host_listener {
@@ -61,6 +64,7 @@ struct ssh_host_facts {
 	const char *machine;     // uname -m
 	const char *git_version; // "" where there is none
 	const char *rsync_version;
+	unsigned ended; // processes of lost connections that were still running, and were ended
 	const char *const
 		*environment; // NULL-terminated: the allowlist of the login shell and set_env
 };

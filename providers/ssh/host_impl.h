@@ -161,6 +161,8 @@ struct ssh_control {
 	ev_timer deadline; // for being ready
 	bool is_ready;
 	char *run_folder;
+	char *node;         // the machine's name
+	unsigned ended;     // processes that lost connections had left
 	char **environment; // of a channel: the allowlist
 };
 

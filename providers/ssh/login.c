@@ -86,6 +86,7 @@ static void finish(struct ssh_host *host, char **facts)
 		.machine = is_whole ? facts[1] : "",
 		.git_version = is_whole ? facts[2] : "",
 		.rsync_version = is_whole ? facts[3] : "",
+		.ended = host->control.ended,
 	};
 	host->facts.home = fact(host, "HOME", "/");
 	host->facts.directory = is_whole ? facts[4] : "/";

@@ -23,6 +23,7 @@ struct ssh_sandbox {
 	struct ssh_sandbox_settings settings;
 	char *runtime_root; // owned
 	char *profile;      // owned
+	char *place;        // owned
 	char *reference;    // owned; the token of its folders; NULL: there is none
 	bool is_wanted;     // the very one of that token
 	const struct sandbox_listener *listener;
@@ -67,6 +68,21 @@ static size_t max_processes(const struct ssh_sandbox *self)
 	return all / channels_of_process(self);
 }
 
+static void tell_ended(struct ssh_sandbox *self, unsigned count)
+{
+	char text[ERROR_TEXT_MAX];
+	if (count > 0) {
+		snprintf(text, sizeof(text),
+			"The connection to %.200s was lost, and what had been started there was "
+			"still running (%u process%s): it was ended before anything else was "
+			"started",
+			self->target.alias ? self->target.alias : self->target.host, count,
+			count == 1 ? "" : "es");
+		sandbox_remark(&self->sandbox, text);
+		on_progress(self, text);
+	}
+}
+
 static void on_host_ready(void *data)
 {
 	struct ssh_sandbox *self = data;
@@ -95,6 +111,7 @@ static void on_host_ready(void *data)
 				     });
 	self->is_up = true;
 	sandbox->was_ready = true;
+	tell_ended(self, facts->ended);
 	self->listener->on_ready(self->data);
 }
 
@@ -125,6 +142,8 @@ static bool open_host(struct ssh_sandbox *self, struct error *err)
 		.admission_data = self->settings.admission_data,
 		.stderr_apart = self->settings.stderr_apart,
 		.max_channels = self->settings.max_channels,
+		.runs = self->settings.runs,
+		.place = self->place,
 	};
 	self->host = ssh_host_open(&request, &host_listener, self, err);
 	return self->host != NULL;
@@ -230,6 +249,7 @@ static void close_sandbox(struct sandbox *sandbox)
 	}
 	free(self->runtime_root);
 	free(self->profile);
+	free(self->place);
 	free(self->reference);
 	free(self);
 }
@@ -293,6 +313,8 @@ struct sandbox *ssh_sandbox_open(const struct provider_context *context,
 	self->settings.runtime_root = NULL;
 	self->runtime_root = mem_strdup(settings->runtime_root);
 	self->profile = mem_strdup(request->profile);
+	self->place = mem_strdup(settings->place ? settings->place : request->profile);
+	self->settings.place = NULL;
 	choose_folders(self, request->reference);
 	self->listener = listener;
 	self->data = data;

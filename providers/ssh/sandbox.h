@@ -28,6 +28,8 @@ struct ssh_sandbox_settings {
 	 * being removed it is "" again. NULL: they are found by the profile.
 	 */
 	char *token;
+	struct ssh_runs *runs; // borrowed; the provider's; may be NULL
+	const char *place;     // borrowed until ssh_sandbox_open returns; NULL: the profile
 };
 
 enum { SSH_FOLDERS_TOKEN_SIZE = 33 };

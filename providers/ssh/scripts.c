@@ -18,6 +18,9 @@ static const char freeze_text[] =
 static const char watch_text[] =
 #include "providers/ssh/remote/watch.sh.inc"
 	;
+static const char earlier_text[] =
+#include "providers/ssh/remote/earlier.sh.inc"
+	;
 static const char control_text[] =
 #include "providers/ssh/remote/control.sh.inc"
 	;
@@ -104,18 +107,22 @@ bool ssh_quote_append(struct buf *buf, struct span text, struct error *err)
 bool ssh_control_script(struct buf *buf, const struct ssh_host *host, struct error *err)
 {
 	const struct span library[] = {span_of(members_text), span_of(process_text),
-		span_of(freeze_text), span_of(watch_text)};
+		span_of(freeze_text), span_of(watch_text), span_of(earlier_text)};
+	const struct ssh_host_request *request = &host->request;
 	bool is_whole = buf_append_format(buf, err,
 		"acp_n=$(printf '\\nx'); acp_n=${acp_n%%x}; acp_token=%s; acp_grace=%lld; "
 		"acp_sh=%s; "
 		"acp_library=",
-		host->token, (host->request.grace_ms + 999) / 1000, ssh_host_sh(host));
+		host->token, (request->grace_ms + 999) / 1000, ssh_host_sh(host));
 	for (size_t i = 0; i < ARRAY_LENGTH(library) && is_whole; i++) {
 		is_whole = ssh_quote_append(buf, library[i], err);
 	}
 	return is_whole && buf_append(buf, SPAN_LITERAL("; acp_login="), err) &&
 	       ssh_quote_append(buf, span_of(login_text), err) &&
-	       buf_append(buf, SPAN_LITERAL("; eval "), err) &&
+	       buf_append(buf, SPAN_LITERAL("; acp_earlier() { :"), err) &&
+	       (!request->runs ||
+		       ssh_runs_append_script(request->runs, request->place, buf, err)) &&
+	       buf_append(buf, SPAN_LITERAL("; }; eval "), err) &&
 	       ssh_quote_append(buf, span_of(control_text), err) &&
 	       buf_append(buf, SPAN_LITERAL("\n"), err);
 }

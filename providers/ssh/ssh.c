@@ -17,6 +17,7 @@ struct ssh_provider {
 	const struct provider_context *context;
 	struct setting_key *keys; // owned
 	char token[SSH_FOLDERS_TOKEN_SIZE];
+	struct ssh_runs runs;
 };
 
 enum { KEY_RUNTIME_ROOT, KEY_LINK_GRACE, KEY_CHANNEL_TIMEOUT, KEY_LOGIN_TIMEOUT, KEY_CONNECTIONS };
@@ -67,6 +68,7 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 	struct ssh_sandbox_settings ours = {
 		.runtime_root = runtime_root ? runtime_root : own_keys[KEY_RUNTIME_ROOT].fallback,
 		.token = is_transient(settings) ? self->token : NULL,
+		.runs = &self->runs,
 		.grace_ms = settings_number(settings, &own_keys[KEY_LINK_GRACE]),
 		.channel_timeout_ms = settings_number(settings, &own_keys[KEY_CHANNEL_TIMEOUT]),
 		.login_timeout_ms = settings_number(settings, &own_keys[KEY_LOGIN_TIMEOUT]),
@@ -86,6 +88,7 @@ static bool describe(struct provider *provider, const struct settings *settings,
 static void destroy(struct provider *provider)
 {
 	struct ssh_provider *self = CONTAINER_OF(provider, struct ssh_provider, provider);
+	ssh_runs_finish(&self->runs);
 	free(self->keys);
 	free(self);
 }
@@ -105,5 +108,6 @@ struct provider *ssh_provider_create(const struct provider_context *context)
 		.describe = describe};
 	self->provider.impl = &self->impl;
 	self->context = context;
+	ssh_runs_init(&self->runs);
 	return &self->provider;
 }

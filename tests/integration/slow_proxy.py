@@ -64,6 +64,7 @@ class SlowProxy:
         self.sent = {'up': 0, 'down': 0}  # bytes that have gone through
         self.accepted = 0
         self.pairs = []
+        self.dropped = []        # pairs that stay open, and through which nothing goes any more
         self.listener = socket.create_server(('127.0.0.1', 0), backlog=64)
         self.port = self.listener.getsockname()[1]
         self.wake_in, self.wake_out = socket.socketpair()
@@ -87,6 +88,10 @@ class SlowProxy:
     def stall(self, on=True):
         self.is_stalled = on
         self._order('look')
+
+    def drop(self):
+        """Nothing goes through those that are there, nor is their end told; new ones work."""
+        self._order('drop')
 
     def cut(self):
         """Resets every connection; new ones are taken."""
@@ -145,6 +150,9 @@ class SlowProxy:
             order = self.orders.popleft()
             if order == 'cut':
                 self._cut_all()
+            elif order == 'drop':
+                self.dropped += self.pairs
+                self.pairs = []
             elif order == 'stop':
                 return False
         return True
@@ -192,6 +200,7 @@ class SlowProxy:
                 self._accept()
             for pair in list(self.pairs):
                 self._turn(pair, ready)
+        self.pairs += self.dropped
         self._cut_all()
         for one in (self.listener, self.wake_in, self.wake_out):
             one.close()

@@ -26,14 +26,16 @@ class Control(Case):
         super().setUp()
         library, login, control = (
             ''.join((REMOTE / f'{name}.sh').read_text() for name in names) for names in
-            (('members', 'process', 'freeze', 'watch'), ('login',), ('control',)))
+            (('members', 'process', 'freeze', 'watch', 'earlier'), ('login',), ('control',)))
         self.line = ("acp_n=$(printf '\\nx'); acp_n=${acp_n%x}; "
                      f'acp_token={TOKEN}; acp_grace=60; acp_sh=/bin/sh; '
                      f'acp_library={quoted(library)}; acp_login={quoted(login)}; '
+                     'acp_earlier() { :; }; '
                      f'eval {quoted(control)}\n')
         self.bases = [self.dir / name for name in ('one', 'two')]
         for base in self.bases:
             base.mkdir()
+        self.said = []  # before that
         self.env = {'XDG_RUNTIME_DIR': str(self.bases[0]), 'TMPDIR': str(self.bases[1]),
                     'ACP_BROKER_RUN': TOKEN}
 
@@ -53,8 +55,9 @@ class Control(Case):
         process.stdin.flush()
         for line in process.stdout:
             word, _, rest = line.decode().rstrip('\n').partition(' ')
-            if word in ('ready', 'fatal'):
+            if word in ('ready', 'fatal', 'left'):
                 return process, word, rest
+            self.said.append(f'{word} {rest}')
         self.fail(f'it ended with {process.wait()} and without a word')
 
     def assert_run_in(self, base, word, run):
@@ -153,6 +156,98 @@ class Control(Case):
                 self.assertIn(f'{folder} (no room)', why)
             self.assertEqual(process.wait(30), 1)
         self.each(scene)
+
+    # ---- what a lost connection has left ----
+
+    def here(self):
+        """BOOT.NAMESPACE, as in the name of a run's folder."""
+        boot = pathlib.Path('/proc/sys/kernel/random/boot_id').read_text().partition('-')[0]
+        return f"{boot}.{os.readlink('/proc/self/ns/pid')[5:-1]}"
+
+    def after(self, folder, node, how):
+        self.line = self.line.replace(
+            '{ :; }', f"{{ : && acp_end_earlier '{folder}' '{node}' {how}; }}")
+
+    def left_by(self, token, place):
+        folder = self.bases[0] / f'acp-broker.{token}.1.{place}'
+        folder.mkdir()
+        return folder
+
+    def test_what_runs_there_is_ended_first(self):
+        line = self.line
+
+        def scene(shell):
+            token = secrets.token_hex(16)
+            folder = self.left_by(token, self.here())
+            self.line = line
+            self.after(folder, os.uname().nodename, 'lost')
+            left = subprocess.Popen(
+                ['setsid', 'sleep', '600'],
+                env={**self.environment(), 'ACP_BROKER_RUN': f'{token}.1.'})
+            self.addCleanup(left.kill)
+            process, word, run = self.control(shell)
+            self.assert_run_in(self.bases[0], word, run)
+            self.assertEqual(left.wait(30), -9)
+            self.assertIn('ended 1', self.said)
+            self.assertFalse(folder.exists())
+            self.end(process, run)
+        self.each(scene)
+
+    def test_a_run_that_is_not_to_be_seen_is_told_to_end(self):
+        line = self.line
+
+        def scene(shell):
+            folder = self.left_by(secrets.token_hex(16), self.here().partition('.')[0] + '.1')
+            os.mkfifo(folder / 'alive')
+            self.line = line
+            self.after(folder, os.uname().nodename, 'lost')
+            watch = subprocess.Popen(
+                ['sh', '-c', f'read -r line <{folder}/alive && rm -r {folder}'])
+            self.addCleanup(watch.kill)
+            process, word, run = self.control(shell)
+            self.assert_run_in(self.bases[0], word, run)
+            self.assertEqual(watch.wait(30), 0)
+            self.end(process, run)
+        self.each(scene)
+
+    def test_one_that_nobody_watches_any_more_is_over(self):
+        line = self.line
+
+        def scene(shell):
+            folder = self.left_by(secrets.token_hex(16), self.here().partition('.')[0] + '.1')
+            os.mkfifo(folder / 'alive')
+            self.line = line
+            self.after(folder, os.uname().nodename, 'lost')
+            process, word, run = self.control(shell)
+            self.assert_run_in(self.bases[0], word, run)
+            self.assertFalse(folder.exists())
+            self.end(process, run)
+        self.each(scene)
+
+    def check_machine(self, node, how, expected):
+        line = self.line
+
+        def scene(shell):
+            self.line = line
+            self.after(f'/tmp/acp-broker.{secrets.token_hex(16)}.1.00000000.1', node, how)
+            process, word, rest = self.control(shell)
+            self.assertEqual(word, expected)
+            if word == 'left':
+                self.assertIn(node, rest)
+                self.assertEqual(process.wait(30), 1)
+                self.assertEqual(list(self.bases[0].iterdir()), [])
+            else:
+                self.end(process, rest)
+        self.each(scene)
+
+    def test_another_machine_of_the_same_name_cannot_end_it(self):
+        self.check_machine('elsewhere', 'lost', 'left')
+
+    def test_nor_need_it_once_it_has_ended_by_itself(self):
+        self.check_machine('elsewhere', 'over', 'ready')
+
+    def test_a_machine_that_was_started_anew_has_nothing_of_it(self):
+        self.check_machine(os.uname().nodename, 'lost', 'ready')
 
 
 if __name__ == '__main__':

@@ -227,12 +227,41 @@ static void test_a_run_that_nobody_ended_is_ended_by_the_next(void **state)
 	assert_int_equal(rmdir(base), 0);
 }
 
+/* The same name leads to another machine: what a lost connection has left cannot be ended there. */
+static void test_nothing_is_started_beside_what_cannot_be_ended(void **state)
+{
+	struct ssh_runs runs;
+	ssh_runs_init(&runs);
+	ssh_runs_add(&runs, &(struct ssh_run_end){.place = "here",
+				    .folder = "/tmp/acp-broker.0.1.0.1",
+				    .node = "else'where",
+				    .grace_ms = 60000,
+				    .was_lost = true});
+	stage.request.runs = &runs;
+	stage.request.place = "here";
+	stage_start(&stage);
+	stage_run_until(&stage, &stage.has_failed);
+	assert_string_equal(stage.err.reason, "AGENT_STILL_RUNNING");
+	assert_non_null(strstr(stage.err.text, "else'where"));
+	stage_finish(&stage);
+	stage_init(&stage);
+	stage.request.runs = &runs;
+	stage.request.place = "elsewhere";
+	stage_open(&stage);
+	assert_string_equal(stage_shell(&stage, "echo works"), "works");
+	ssh_host_close(stage.host);
+	stage.host = NULL;
+	ssh_runs_finish(&runs);
+	assert_true(list_is_empty(&runs.runs));
+}
+
 #define TROUBLE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
 	const struct CMUnitTest tests[] = {
+		TROUBLE_TEST(test_nothing_is_started_beside_what_cannot_be_ended),
 		TROUBLE_TEST(test_a_command_that_is_refused_fails_once),
 		TROUBLE_TEST(test_a_refusal_after_an_end_is_doubted),
 		TROUBLE_TEST(test_one_that_does_not_start_takes_no_input),

@@ -2,8 +2,8 @@
 # The first channel: makes the run's folder, takes orders from stdin and passes on what the
 # other shells tell through a FIFO. When stdin ends, everything of the run ends.
 #
-# Given: acp_token, acp_grace (seconds), acp_sh, acp_n (a newline), and the texts acp_library,
-# acp_login.
+# Given: acp_token, acp_grace (seconds), acp_sh, acp_n (a newline), the texts acp_library and
+# acp_login, and the function acp_earlier (earlier.sh).
 umask 077
 acp_run=
 exec 2>/dev/null
@@ -88,6 +88,11 @@ if [ -z "$acp_run" ]; then
 	exit 1
 fi
 . "$acp_run/library"
+printf 'node %s\n' "$(uname -n)"
+acp_earlier || {
+	rm -rf "$acp_run"
+	exit 1
+}
 
 # What is longer than a line here may be comes from the login shell alone; a character has 4 bytes.
 for acp_name in HOME USER LOGNAME SHELL PATH LANG LC_ALL LC_CTYPE LC_MESSAGES LC_COLLATE LC_TIME \

@@ -75,7 +75,7 @@ acp_select() {
 # after all rounds.
 acp_kill() {
 	acp_round=0 acp_stopped= acp_quiet=0
-	while [ "$acp_round" -lt 60 ]; do
+	while [ "$acp_round" -lt "${acp_rounds:-60}" ]; do
 		"$@"
 		if [ -z "$acp_found" ]; then
 			[ "$acp_quiet" = 0 ] || return 0

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/ssh/runs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "providers/ssh/host_impl.h"
+
+enum {
+	CLOSED_MAX = 8, // closed ones end by themselves: the older are not asked for
+	/* The watch there looks every 20 s, and a beat may have been under way. */
+	GRACE_MORE_MS = 60000,
+};
+
+struct ssh_run {
+	struct list link;  // ssh_runs.runs
+	char *place;       // owned, as the following
+	char *folder;      // there
+	char *node;        // that machine's name
+	long long over_ms; // it has ended by itself then
+	bool was_lost;
+};
+
+static void run_free(struct ssh_run *run)
+{
+	list_remove(&run->link);
+	free(run->place);
+	free(run->folder);
+	free(run->node);
+	free(run);
+}
+
+void ssh_runs_init(struct ssh_runs *runs)
+{
+	list_init(&runs->runs);
+}
+
+void ssh_runs_finish(struct ssh_runs *runs)
+{
+	LIST_FOR_EACH(run, &runs->runs, struct ssh_run, link) {
+		run_free(run);
+	}
+}
+
+/* The oldest of them are the first. */
+static void drop_closed(struct ssh_runs *runs)
+{
+	size_t count = 0;
+	LIST_FOR_EACH(run, &runs->runs, struct ssh_run, link) {
+		count += !run->was_lost;
+	}
+	LIST_FOR_EACH(run, &runs->runs, struct ssh_run, link) {
+		if (count > CLOSED_MAX && !run->was_lost) {
+			run_free(run);
+			count--;
+		}
+	}
+}
+
+void ssh_runs_add(struct ssh_runs *runs, const struct ssh_run_end *end)
+{
+	struct ssh_run *run = mem_alloc_zero(sizeof(*run));
+	run->place = mem_strdup(end->place);
+	run->folder = mem_strdup(end->folder);
+	run->node = mem_strdup(end->node);
+	run->over_ms = clock_now_ms() + end->grace_ms + GRACE_MORE_MS;
+	run->was_lost = end->was_lost;
+	list_append(&runs->runs, &run->link);
+	drop_closed(runs);
+}
+
+bool ssh_runs_append_script(
+	const struct ssh_runs *runs, const char *place, struct buf *buf, struct error *err)
+{
+	bool is_whole = true;
+	LIST_FOR_EACH(run, &runs->runs, struct ssh_run, link) {
+		if (strcmp(run->place, place) != 0) {
+			continue;
+		}
+		bool may_run_elsewhere = run->was_lost && clock_now_ms() < run->over_ms;
+		is_whole = is_whole && buf_append(buf, SPAN_LITERAL(" && acp_end_earlier "), err) &&
+		           ssh_quote_append(buf, span_of(run->folder), err) &&
+		           buf_append(buf, SPAN_LITERAL(" "), err) &&
+		           ssh_quote_append(buf, span_of(run->node), err) &&
+		           buf_append_format(buf, err, " %s", may_run_elsewhere ? "lost" : "over");
+	}
+	return is_whole;
+}
+
+void ssh_runs_forget(struct ssh_runs *runs, const char *place)
+{
+	LIST_FOR_EACH(run, &runs->runs, struct ssh_run, link) {
+		if (strcmp(run->place, place) == 0) {
+			run_free(run);
+		}
+	}
+}

@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+A flow that is dropped for good while new connections work: the host does not learn that nobody
+listens, and what was started over it goes on. It has to be ended before another agent is started.
+"""
+
+import processes
+
+from case import PATIENCE, SANITIZED, main
+from ssh_scene import Scene
+from together import Together, tests_of
+
+AT_ONCE = 4
+LONG = '300s'  # over everything that a test waits for
+LOST = 'the connection to box was lost'
+END_SECONDS = 30
+
+
+class Dropped(Scene):
+    def begin(self, **keys):
+        self.client, self.session = self.opened(
+            **{**self.deadlines, 'transport': 'git', 'link-grace': LONG, 'persistence': 'reuse',
+               **keys})
+        self.root = self.runtime(self.client, self.session)
+
+    def agents(self):
+        return [pid for pid in self.agent_pids() if processes.is_running(pid)]
+
+    def drop(self):
+        before = self.client.stderr.count(LOST)
+        self.proxy.drop()
+        self.assertTrue(processes.wait_until(
+            lambda: self.client.stderr.count(LOST) > before, END_SECONDS * PATIENCE))
+
+    def end(self):
+        self.client.close_stdin()
+        self.assertEqual(self.client.wait(END_SECONDS * PATIENCE), 0, self.client.stderr)
+        self.assert_nothing_runs(self.left_seconds)
+
+    def test_the_agent_that_goes_on_there_is_ended_before_another_is_started(self):
+        self.begin()
+        self.client.start_prompt(
+            self.session,
+            'terminal (setsid sh -c "while :; do date +%N >> busy; sleep 0.05; done" &)', 'hang')
+        self.assertTrue(processes.wait_until((self.root / 'busy').exists, 20 * PATIENCE))
+        first = self.agents()
+        self.drop()
+        self.assertEqual(self.agents(), first, 'the host has learnt of it: this shows nothing')
+        self.client.prompt(self.session, 'say back')
+        self.assertEqual(len(self.agents()), 1)
+        self.assertNotEqual(self.agents(), first)
+        before = (self.root / 'busy').read_text()
+        self.client.wait_for(lambda message: 'was still running (' in (message.params or {}).get(
+            'update', {}).get('title', ''))
+        self.assertEqual((self.root / 'busy').read_text(), before)
+        self.end()
+
+    def test_what_it_did_meanwhile_is_here_and_the_edits_of_the_user_too(self):
+        (self.work / 'a.txt').write_text('one\ntwo\nthree\n')
+        self.begin()
+        self.drop()
+        (self.root / 'late').write_text('late\n')
+        (self.work / 'a.txt').write_text('mine\ntwo\nthree\n')
+        self.client.prompt(self.session, 'say back')
+        self.assertEqual((self.work / 'late').read_text(), 'late\n')
+        self.assertEqual((self.work / 'a.txt').read_text(), 'mine\ntwo\nthree\n')
+        self.end()
+
+    def test_it_is_ended_where_nobody_asks_for_anything_more(self):
+        self.begin()
+        (self.root / 'late').write_text('late\n')
+        self.drop()
+        self.assertTrue(self.agents())
+        self.end()
+        self.assertEqual((self.work / 'late').read_text(), 'late\n')
+
+    def test_a_connection_that_is_dropped_twice(self):
+        self.begin()
+        for number in range(2):
+            self.drop()
+            self.client.prompt(self.session, f'say back {number}')
+            self.assertEqual(len(self.agents()), 1)
+        self.end()
+
+
+class DroppedByOpenssh(Dropped):
+    ssh_client = 'openssh'
+
+
+def load_tests(loader, _tests, _pattern):
+    return Together(AT_ONCE, tests_of(
+        loader, [Dropped] if SANITIZED else [Dropped, DroppedByOpenssh]))
+
+
+if __name__ == '__main__':
+    main()
