@@ -97,7 +97,7 @@ static bool read_chunk(const struct copy *copy, size_t length, struct error *err
 			return error_set(err, ERROR_UNAVAILABLE, "reading: %s", strerror(errnum));
 		}
 		if (count == 0) {
-			return error_set(err, ERROR_UNAVAILABLE,
+			return error_set_reason(err, ERROR_UNAVAILABLE, "SYNC_BUSY",
 				"the file became shorter while it was read");
 		}
 		done += (size_t)count;

@@ -58,6 +58,16 @@ void round_finish(struct round *round)
 	drop_view(round);
 	drop_merge(round);
 	deletions_finish(&round->deletions);
+	stuck_finish(&round->busy);
+}
+
+/* Once each, however often it is looked for. */
+static void on_busy(void *data, const char *path)
+{
+	struct round *round = data;
+	if (!stuck_find(&round->busy, path)) {
+		stuck_add(&round->busy, path, "it is being written to");
+	}
 }
 
 bool round_look(struct round *round, struct store *store, const struct workspace_request *request,
@@ -72,6 +82,8 @@ bool round_look(struct round *round, struct store *store, const struct workspace
 		.home = request->home,
 		.cache = "local",
 		.is_cancelled = is_cancelled,
+		.on_busy = on_busy,
+		.data = round,
 	};
 	drop_view(round);
 	round->view = snapshot_look(store, &local, err);

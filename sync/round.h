@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "sync/plan.h"
+#include "sync/stuck.h"
 #include "sync/workspace.h"
 
 /*
@@ -35,6 +36,7 @@ struct round {
 	bool asks; // about these deletions: the round has ended with them
 	struct deletions deletions;
 	char note[ROUND_NOTE_MAX]; // for the user
+	struct stuck busy;         // files here that were written to whenever they were read
 	unsigned told_excess;      // of enum snapshot_excess: what was in a warning already
 	char warning[SNAPSHOT_WARNING_MAX];
 };

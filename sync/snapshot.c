@@ -57,7 +57,7 @@ struct content {
 	size_t read_files;
 };
 
-enum outcome { OUTCOME_DONE, OUTCOME_GONE, OUTCOME_UNREADABLE, OUTCOME_FAILED };
+enum outcome { OUTCOME_DONE, OUTCOME_GONE, OUTCOME_UNREADABLE, OUTCOME_BUSY, OUTCOME_FAILED };
 
 static enum outcome outcome_of_errno(int errnum)
 {
@@ -67,9 +67,11 @@ static enum outcome outcome_of_errno(int errnum)
 static enum outcome read_file(
 	struct content *content, struct listed *listed, const char *path, struct error *err)
 {
+	bool is_busy = false;
 	for (int i = 0; i < READ_TRIES; i++) {
 		struct stat status;
 		struct store_entry entry;
+		struct error why;
 		int fd ATTR_CLEANUP(fd_cleanup) =
 			beneath_open(content->walk->root_fd, path, O_RDONLY | O_NONBLOCK);
 		if (fd < 0 || fstat(fd, &status) < 0) {
@@ -78,17 +80,19 @@ static enum outcome read_file(
 		if (!S_ISREG(status.st_mode)) {
 			return OUTCOME_UNREADABLE;
 		}
-		if (store_put_file(content->store, fd, &status, &entry, err)) {
+		if (store_put_file(content->store, fd, &status, &entry, &why)) {
 			listed_set_status(listed, &status);
 			listed->mode = entry.mode;
 			listed->id = entry.id;
 			return OUTCOME_DONE;
 		}
-		if (err->code != ERROR_UNAVAILABLE) {
+		if (why.code != ERROR_UNAVAILABLE) {
+			*err = why;
 			return OUTCOME_FAILED;
 		}
+		is_busy = why.reason && strcmp(why.reason, "SYNC_BUSY") == 0;
 	}
-	return OUTCOME_UNREADABLE;
+	return is_busy ? OUTCOME_BUSY : OUTCOME_UNREADABLE;
 }
 
 static enum outcome read_link(
@@ -135,6 +139,9 @@ static bool read_one(struct content *content, uint32_t index, struct error *err)
 		return true;
 	case OUTCOME_UNREADABLE:
 		walk_keep_base(content->walk, index, path);
+		return true;
+	case OUTCOME_BUSY:
+		walk_keep_busy(content->walk, index, path);
 		return true;
 	default:
 		return error_prefix(err, "%s", path);

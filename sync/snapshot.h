@@ -22,10 +22,10 @@
  * there is no git the tree is walked as if nothing were tracked; `note` says so.
  *
  * What cannot be read, and a link named .gitmodules, which git refuses in any tree, keeps its
- * place from `base`; `note` says so. FIFOs, sockets and devices
- * are left out. A stat cache in the store makes the next snapshot of an
- * unchanged tree cost one walk; a file that changed too short a time before it
- * was read to be told apart later is read again the next time.
+ * place from `base`; `note` says so. So does a file that is written to while it is read, three
+ * times: on_busy says so. FIFOs, sockets and devices are left out. A stat cache in the store makes
+ * the next snapshot of an unchanged tree cost one walk; a file that changed too short a time before
+ * it was read to be told apart later is read again the next time.
  */
 struct snapshot_limits {
 	size_t files_warn, files_max;   // 50,000 and 150,000
@@ -55,6 +55,9 @@ struct snapshot_request {
 	                   // (of some folders alone, it is read, and stays as it is)
 	const atomic_bool *is_cancelled; // may be NULL; set: ERROR_UNAVAILABLE soon
 	int64_t clock_offset_s;          // added to the time of day; 0 but in tests
+	/* May be NULL. Told of each file that somebody writes to whenever it is read. */
+	void (*on_busy)(void *data, const char *path);
+	void *data;
 };
 
 /* What is over a limit that only warns; to be added up. */

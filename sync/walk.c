@@ -47,6 +47,15 @@ static void keep_base(struct walk *walk, uint32_t index, const char *path, struc
 	listed->flags = LISTED_KNOWN | (listed->mode == LISTED_FOLDER ? LISTED_FIXED : 0);
 }
 
+void walk_keep_busy(struct walk *walk, uint32_t index, const char *path)
+{
+	const struct snapshot_request *request = walk->members->request;
+	keep_base(walk, index, path, &walk->busy);
+	if (request->on_busy) {
+		request->on_busy(request->data, path);
+	}
+}
+
 void walk_keep_base(struct walk *walk, uint32_t index, const char *path)
 {
 	keep_base(walk, index, path, &walk->unreadable);

@@ -22,7 +22,8 @@ struct walk {
 	int root_fd;
 	size_t files;
 	uint64_t bytes;
-	struct walk_left unreadable, refused; // the latter by git
+	struct walk_left unreadable, busy;
+	struct walk_left refused; // by git
 };
 
 /* ERROR_LIMIT over the request's limits, ERROR_UNAVAILABLE when cancelled, ERROR_SYSTEM. */
@@ -34,6 +35,9 @@ void base_lookup(struct store *store, const git_oid *base, const char *path, uin
 
 /* The path could not be read: it gets what the base has there, or becomes nothing. */
 void walk_keep_base(struct walk *walk, uint32_t index, const char *path);
+
+/* The same of a file that is written to each time it is read; and request->on_busy is told. */
+void walk_keep_busy(struct walk *walk, uint32_t index, const char *path);
 
 bool snapshot_is_cancelled(const struct snapshot_request *request, struct error *err);
 

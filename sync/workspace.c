@@ -8,6 +8,8 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/path_quote.h"
+#include "base/utf8.h"
 #include "base/words.h"
 
 const char *sync_reason_name(enum sync_reason reason)
@@ -74,7 +76,7 @@ void workspace_fail(struct workspace *workspace, const struct error *err)
 	raise_end(workspace, NULL, &copy);
 }
 
-enum { NOTE_MAX = 3072 }; // has room for all there may be
+enum { NOTE_MAX = 4096 }; // has room for all there may be
 
 static void add_note(char note[NOTE_MAX], const char *text)
 {
@@ -96,6 +98,55 @@ static void add_left(char note[NOTE_MAX], const struct transport_left *left)
 	add_note(note, text);
 }
 
+/* What comes and goes - a file that is busy in one sync and not in the next - is told once. */
+static bool is_left_news(struct workspace *workspace)
+{
+	uint64_t print = workspace->left.print;
+	size_t known = workspace->told_left_count;
+	for (size_t i = 0; i < known && i < TOLD_LEFT_MAX; i++) {
+		if (workspace->told_left[i] == print) {
+			return false;
+		}
+	}
+	workspace->told_left[known % TOLD_LEFT_MAX] = print;
+	workspace->told_left_count++;
+	return true;
+}
+
+enum { BUSY_NAMED_MAX = 3 };
+
+/* Each file is named once, as far as there are few at once. */
+static void add_busy(struct workspace *workspace, char note[NOTE_MAX])
+{
+	const struct stuck *busy = &workspace->round.busy;
+	char names[512] = "", text[sizeof(names) + 160];
+	size_t count = 0;
+	for (size_t i = 0; i < busy->count; i++) {
+		const char *path = busy->paths[i].path;
+		if (stuck_find(&workspace->told_busy, path)) {
+			continue;
+		}
+		stuck_add(&workspace->told_busy, path, busy->paths[i].why);
+		if (++count <= BUSY_NAMED_MAX) {
+			char *quoted = path_quote(span_of(path));
+			size_t len = strlen(names);
+			snprintf(names + len, sizeof(names) - len, "%s%.150s", len ? ", " : "",
+				quoted);
+			free(quoted);
+		}
+	}
+	if (count > BUSY_NAMED_MAX) {
+		size_t len = strlen(names);
+		snprintf(names + len, sizeof(names) - len, " and %zu more", count - BUSY_NAMED_MAX);
+	}
+	names[utf8_whole_length(span_of(names))] = '\0';
+	snprintf(text, sizeof(text),
+		"being written to while they are read: %s: the sandbox keeps the version "
+		"before until a sync can read them whole",
+		names);
+	add_note(note, count > 0 ? text : "");
+}
+
 /* What the user was not told yet: the same, and what only has another number, is none. */
 static void take_news(struct workspace *workspace, char note[NOTE_MAX])
 {
@@ -105,10 +156,10 @@ static void take_news(struct workspace *workspace, char note[NOTE_MAX])
 	}
 	memcpy(workspace->told_note, workspace->note, sizeof(workspace->told_note));
 	workspace->note[0] = '\0';
-	if (workspace->left.count > 0 && workspace->left.print != workspace->told_left) {
+	if (workspace->left.count > 0 && is_left_news(workspace)) {
 		add_left(note, &workspace->left);
 	}
-	workspace->told_left = workspace->left.print;
+	add_busy(workspace, note);
 	if (strcmp(round->note, workspace->told) != 0) {
 		add_note(note, round->note);
 	}
@@ -202,6 +253,7 @@ void workspace_free(struct workspace *workspace)
 	if (workspace->is_open) {
 		store_close(&workspace->store);
 	}
+	stuck_finish(&workspace->told_busy);
 	request_free(&workspace->request);
 	free(workspace);
 }

@@ -25,6 +25,8 @@ struct wish {
 	void *data;
 };
 
+enum { TOLD_LEFT_MAX = 64 };
+
 /* A blocking step. */
 typedef bool blocking_step(struct workspace *workspace, struct error *err);
 
@@ -59,9 +61,11 @@ struct workspace {
 	char told_note[TRANSPORT_NOTE_MAX]; // that of the last sync
 	char told[ROUND_NOTE_MAX];  // what the last sync has noted: the same is not told again
 	struct transport_left left; // in the runtime, by the last collect
-	uint64_t told_left;         // left.print of the last sync
-	bool commits_left;          // by the last collect
-	unsigned told_excess;       // round.told_excess of all before
+	uint64_t told_left[TOLD_LEFT_MAX]; // left.print of what was told, the oldest goes
+	size_t told_left_count;
+	struct stuck told_busy; // of round.busy
+	bool commits_left;      // by the last collect
+	unsigned told_excess;   // round.told_excess of all before
 	unsigned checkpoint;
 	bool has_target;           // back_to is known
 	bool is_guarded;           // request.guard has begun

@@ -103,10 +103,12 @@ static bool read_base(struct workspace *workspace, struct error *err)
 /* Whether it has failed is for who waits for the transport, too. */
 static bool look(struct workspace *workspace, struct error *err)
 {
-	workspace->look_err.code = ERROR_NONE;
-	return round_look(&workspace->round, &workspace->store, &workspace->request,
-		       &workspace->is_cancelled, &workspace->look_err) ||
-	       workspace->look_err.code != ERROR_NONE;
+	struct error why;
+	if (!round_look(&workspace->round, &workspace->store, &workspace->request,
+		    &workspace->is_cancelled, &why)) {
+		workspace->look_err = why;
+	}
+	return true;
 }
 
 static bool merge_trees(struct workspace *workspace, struct error *err)

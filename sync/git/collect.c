@@ -10,6 +10,7 @@
 #include "sync/git/git.h"
 #include "sync/id.h"
 #include "sync/snapshot.h"
+#include "sync/walk.h"
 
 enum { BIG_FILES_MAX = 4096 };
 
@@ -202,6 +203,17 @@ static void note_written(struct git_transport *git, const char *path)
 	free(quoted);
 }
 
+/* What got shorter while it was brought stays what it was in the base. */
+static void leave_written(struct git_transport *git, struct big_file *file)
+{
+	struct collecting *collecting = &git->collecting;
+	transport_left_add(&collecting->result.left, file->path);
+	uint32_t mode;
+	base_lookup(&git->store, &collecting->base, file->path, &mode, &file->entry.id);
+	file->entry.mode = mode;
+	file->is_left = true;
+}
+
 static bool work_fetch(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	struct collecting *collecting = &git->collecting;
@@ -210,8 +222,14 @@ static bool work_fetch(struct git_transport *git, struct remote_ends *ends, stru
 	struct extents extents;
 	point("collect.fetching");
 	fd_close(&ends->out);
-	if (!extents_read(&extents, ends->in, file->size, err) ||
-		!store_put_big(&git->store, ends->in, &extents, &file->entry, err)) {
+	if (!extents_read(&extents, ends->in, file->size, err)) {
+		return error_prefix(err, "fetching %s", file->path);
+	}
+	if (!store_put_big(&git->store, ends->in, &extents, &file->entry, err)) {
+		if (err->reason && strcmp(err->reason, "SYNC_BUSY") == 0) {
+			leave_written(git, file);
+			return true;
+		}
 		return error_prefix(err, "fetching %s", file->path);
 	}
 	if (!store_entry_equal(&file->entry, &announced)) {
@@ -245,7 +263,7 @@ static bool work_find_next(struct git_transport *git, struct remote_ends *ends, 
 	collecting->next = NULL;
 	for (at = at->next; at != &collecting->files; at = at->next) {
 		struct big_file *file = LIST_ENTRY(at, struct big_file, link);
-		if (!store_has(&git->store, &file->entry)) {
+		if (!file->is_left && !store_has(&git->store, &file->entry)) {
 			collecting->next = file;
 			return true;
 		}

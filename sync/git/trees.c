@@ -255,7 +255,7 @@ bool trees_join(struct store *store, const git_oid *side, const struct list *fil
 	size_t count = 0;
 	*out_whole = *side;
 	LIST_FOR_EACH(file, (struct list *)files, struct big_file, link) {
-		count++;
+		count += file->entry.mode != ENTRY_NONE;
 	}
 	if (count == 0) {
 		return true;
@@ -263,10 +263,12 @@ bool trees_join(struct store *store, const git_oid *side, const struct list *fil
 	git_tree_update *updates = mem_alloc_zero(count * sizeof(*updates));
 	size_t at = 0;
 	LIST_FOR_EACH(added, (struct list *)files, struct big_file, link) {
-		updates[at++] = (git_tree_update){.action = GIT_TREE_UPDATE_UPSERT,
-			.id = added->entry.id,
-			.filemode = GIT_FILEMODE_COMMIT,
-			.path = added->path};
+		if (added->entry.mode != ENTRY_NONE) {
+			updates[at++] = (git_tree_update){.action = GIT_TREE_UPDATE_UPSERT,
+				.id = added->entry.id,
+				.filemode = (git_filemode_t)added->entry.mode,
+				.path = added->path};
+		}
 	}
 	bool joined = tree_open(store, side, 0, &tree, err);
 	if (joined &&

@@ -40,6 +40,7 @@ struct big_file {
 	char *path;       // owned
 	struct store_entry entry;
 	uint64_t size; // 0 where it is not known
+	bool is_left;  // it has the entry of the base, which may be small, or none
 };
 void big_files_add(
 	struct list *files, const char *path, const struct store_entry *entry, uint64_t size);

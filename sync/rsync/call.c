@@ -17,6 +17,22 @@ enum { PATIENCE_MS = 10000 };
 
 /* ---- the end ---- */
 
+static const char *end_text(struct buf *text)
+{
+	if (!buf_append(text, (struct span){"", 1}, NULL)) {
+		text->data[text->head + text->len - 1] = '\0';
+	}
+	return buf_span(text).data;
+}
+
+/* As much as there is room for. */
+static void keep(struct buf *text, const char *chunk, ssize_t count)
+{
+	size_t room = CALL_OUTPUT_MAX - text->len;
+	size_t taken = (size_t)count < room ? (size_t)count : room;
+	(void)!buf_append(text, (struct span){chunk, taken}, NULL);
+}
+
 static void on_finish(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct call *call = CONTAINER_OF(timer, struct call, finish);
@@ -25,10 +41,8 @@ static void on_finish(struct ev_loop *loop, ev_timer *timer, int events)
 		call->done(call->data, NULL, &err);
 		return;
 	}
-	if (!buf_append(&call->printed, (struct span){"", 1}, NULL)) {
-		call->printed.data[call->printed.head + call->printed.len - 1] = '\0';
-	}
-	call->result.output = buf_span(&call->printed).data;
+	call->result.output = end_text(&call->printed);
+	call->result.said = end_text(&call->said);
 	call->result.far_words = call->far_tail;
 	call->result.words = call->tail[0] ? call->tail : call->far_tail;
 	call->done(call->data, &call->result, NULL);
@@ -81,10 +95,8 @@ static void on_output(struct ev_loop *loop, ev_io *io, int events)
 	struct call *call = CONTAINER_OF(io, struct call, output);
 	char chunk[4096];
 	ssize_t count = read_chunk(call, io, chunk, sizeof(chunk));
-	size_t room = CALL_OUTPUT_MAX - buf_span(&call->printed).len;
 	if (count > 0) {
-		size_t taken = (size_t)count < room ? (size_t)count : room;
-		(void)!buf_append(&call->printed, (struct span){chunk, taken}, NULL);
+		keep(&call->printed, chunk, count);
 	} else if (count == 0) {
 		end_when_over(call);
 	}
@@ -96,6 +108,7 @@ static void on_words(struct ev_loop *loop, ev_io *io, int events)
 	char chunk[4096];
 	ssize_t count = read_chunk(call, io, chunk, sizeof(chunk));
 	if (count > 0) {
+		keep(&call->said, chunk, count);
 		io_keep_words(call->tail, CALL_WORDS_MAX, (struct span){chunk, (size_t)count});
 	} else if (count == 0) {
 		end_when_over(call);
@@ -181,6 +194,7 @@ static void init(struct call *call)
 {
 	call->folder = -1;
 	buf_init(&call->printed, CALL_OUTPUT_MAX + 1);
+	buf_init(&call->said, CALL_OUTPUT_MAX + 1);
 	ev_io_init(&call->shell, call_on_shell, -1, EV_READ);
 	ev_io_init(&call->output, on_output, -1, EV_READ);
 	ev_io_init(&call->words, on_words, -1, EV_READ);
@@ -227,6 +241,7 @@ void call_destroy(struct call *call)
 	process_destroy(call->process);
 	exec_destroy(call->exec);
 	buf_finish(&call->printed);
+	buf_finish(&call->said);
 	words_free(call->before);
 	free(call);
 }

@@ -35,7 +35,8 @@ struct call_result {
 	int status;              // rsync's; 128 and a signal's number where it was killed
 	uint64_t sent, received; // bytes
 	const char *output;      // the first CALL_OUTPUT_MAX bytes of what it printed, terminated
-	const char *words;       // the last it said on stderr, printable
+	const char *said;        // the first CALL_OUTPUT_MAX bytes of its stderr, terminated
+	const char *words;       // the last of that, printable
 	const char *far_words;   // the same of its other half, as far as it has come
 };
 

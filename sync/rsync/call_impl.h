@@ -22,6 +22,7 @@ struct call {
 	ev_io far_words;     // what the other half says on stderr
 	ev_timer silence;
 	ev_timer finish; // the end, once the handler has returned
+	struct buf said; // its stderr
 	struct buf printed;
 	char tail[CALL_WORDS_MAX + 1], far_tail[CALL_WORDS_MAX + 1];
 	bool has_asked, has_exited;

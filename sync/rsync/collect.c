@@ -143,6 +143,7 @@ static void note_pull(struct rsync_transport *rsync, const struct call_result *r
 {
 	struct rsync_collecting *collecting = &rsync->collecting;
 	collecting->result.received_bytes += result->received;
+	collecting->result.left = (struct transport_left){0}; // by this one
 	collecting->is_whole = result->status == 0;
 	if (collecting->is_whole) {
 		rsync_has_cleaned(rsync);
@@ -154,6 +155,11 @@ static bool judge_pull(
 {
 	struct rsync_collecting *collecting = &rsync->collecting;
 	note_pull(rsync, result);
+	if (result->status == RSYNC_PARTIAL &&
+		rsync_left_busy(result->said, &collecting->result.left)) {
+		collecting->is_partial = false;
+		return true;
+	}
 	/* Once, and not with what it may have deleted or not: it is made again. */
 	collecting->is_partial = result->status == RSYNC_PARTIAL && !collecting->has_looked;
 	if (collecting->is_partial) {

@@ -181,6 +181,12 @@ void rsync_find_unreadable(struct rsync_transport *rsync, rsync_then *then);
 bool rsync_check_readable(struct rsync_transport *rsync, const git_oid *from, const git_oid *to,
 	struct error *err) ATTR_NODISCARD;
 
+/*
+ * busy.c: whether a transfer was partial for nothing but files that were written to meanwhile:
+ * rsync leaves them as they were in the mirror. Those are added to `left`.
+ */
+bool rsync_left_busy(const char *said, struct transport_left *left);
+
 /* look.c: one look there, where that can be of use; takes no snapshot. */
 void rsync_look(struct rsync_transport *rsync, rsync_then *then);
 /*

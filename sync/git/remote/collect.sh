@@ -141,14 +141,18 @@ if [ -s "$work/base" ]; then
 	tell_big
 fi
 
-# One that cannot be read, or has a name that git refuses, is left as it was.
+# One that cannot be read, or has a name that git refuses, is left as it was. One that gets shorter
+# while git reads it kills git, which leaves its lock: the index is of this run alone.
 add_what_can_be() {
 	xargs -0 -n 200 sh -c '
+		rm -f "$GIT_INDEX_FILE.lock"
 		git update-index --add --remove --replace -- "$@" 2>/dev/null && exit
 		for path do
+			rm -f "$GIT_INDEX_FILE.lock"
 			git update-index --add --remove --replace -- "$path" ||
 				printf "%s\0" left "${path#./}"
-		done' add <"$work/small"
+		done
+		rm -f "$GIT_INDEX_FILE.lock"' add <"$work/small"
 }
 
 # A link named .gitmodules, too; but that is no failure of git's. What looks like one of its
