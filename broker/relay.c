@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "broker/restore.h"
 #include "broker/relay_internal.h"
 
 #include <assert.h>
@@ -428,6 +429,7 @@ void relay_destroy(struct relay *relay)
 		fail_all_asked(peer, &relay_has_ended);
 		relay_peer_gone(peer);
 	}
+	restore_finish(relay);
 	assert(list_is_empty(&relay->restores)); // their agents have failed them
 	relay_claim_finish(relay);
 	relay_order_finish(relay);

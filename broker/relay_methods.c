@@ -147,6 +147,7 @@ static bool bind_loaded(
 		session_bind(&relay->sessions, request->session_id, request->peer, err);
 	if (session) {
 		give_roots(session, request);
+		session->hides_replay = false; // the editor has asked for it
 		relay_claim_choices(relay, request, session);
 		mode_gate_read(relay, session, request, call);
 		relay_sync_add_session(request->peer, session);
@@ -225,6 +226,7 @@ static bool prompt_begins(
 	}
 	keep_session(relay, request, call, err);
 	if (session) {
+		session->hides_replay = false;
 		session->prompts++; // until it is over, also where it is refused here
 	}
 	if (!in_flight_note(request->peer, err)) {

@@ -51,6 +51,7 @@ void restore_destroy(struct restore *restore)
 	LIST_FOR_EACH(held, &restore->waiting, struct held, link) {
 		restore_held_destroy(held);
 	}
+	ev_timer_stop(restore->relay->config.loop, &restore->quiet);
 	list_remove(&restore->link);
 	free(restore->session_id);
 	free(restore->old_root);
@@ -190,6 +191,7 @@ static struct restore *create(struct relay *relay, const struct session *session
 	restore->old_instance = mem_strdup_or_null(session->instance);
 	restore->is_load = !relay->offers_resume;
 	list_init(&restore->waiting);
+	ev_init(&restore->quiet, restore_on_quiet);
 	list_append(&relay->restores, &restore->link);
 	return restore;
 }
@@ -267,6 +269,15 @@ bool restore_cancel_request(struct relay *relay, struct span id)
 		}
 	}
 	return false;
+}
+
+void restore_finish(struct relay *relay)
+{
+	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+		if (ev_is_active(&restore->quiet)) {
+			restore_fail(restore, &relay_has_ended);
+		}
+	}
 }
 
 void restore_end(struct relay *relay)

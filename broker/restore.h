@@ -14,6 +14,8 @@
 enum {
 	RESTORE_OPENING_MAX = 256 * 1024, // bytes of a session's parameters that are kept
 	RESTORE_WINDOW_S = 60,            // of restart-limit
+	RESTORE_QUIET_MS = 200,           // without a replayed update: a replay has ended
+	RESTORE_REPLAY_MS = 5000,         // that what waits waits for that at most
 };
 
 /*
@@ -37,6 +39,9 @@ bool restore_cancel_request(struct relay *relay, struct span id);
 /* The broker ends: what waits is answered; what was asked of agents goes on. */
 void restore_end(struct relay *relay);
 
+/* Those that no agent has in hand any more end, too. */
+void restore_finish(struct relay *relay);
+
 /* ---- the broker's own session/resume and session/load, on the way of any other ---- */
 
 bool restore_is_own(struct span id); // raw, of a request
@@ -47,7 +52,11 @@ void restore_claim(struct relay *relay, struct request *request, const struct ca
 /* A request is answered with a failure: true where it was ours. */
 bool restore_takes_failure(struct relay *relay, struct span id, const struct failure *failure);
 
-/* Whether an update is a part of a replay. What says how the session is now is none. */
+/*
+ * Whether an update is a part of a replay that the broker has asked for. What says how the session
+ * is now is none. Some agents go on with it after they have answered session/load: what they tell
+ * before the next prompt begins is hidden, too, and that prompt waits for a moment of quiet.
+ */
 bool restore_hides(struct peer *peer, const struct call *call);
 
 #endif

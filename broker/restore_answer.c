@@ -139,6 +139,22 @@ static void end_well(struct restore *restore)
 	restore_destroy(restore);
 }
 
+void restore_on_quiet(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	end_well(CONTAINER_OF(timer, struct restore, quiet));
+}
+
+/* From now on, once more; but not for ever. */
+static void await_quiet(struct restore *restore)
+{
+	struct ev_loop *loop = restore->relay->config.loop;
+	double left = restore->loaded_at + RESTORE_REPLAY_MS / 1000. - ev_now(loop);
+	double quiet = RESTORE_QUIET_MS / 1000.;
+	ev_timer_stop(loop, &restore->quiet);
+	ev_timer_set(&restore->quiet, left < quiet ? (left > 0. ? left : 0.) : quiet, 0.);
+	ev_timer_start(loop, &restore->quiet);
+}
+
 static void on_restored(struct restore *restore, struct request *request, const struct call *answer)
 {
 	struct error err;
@@ -159,7 +175,13 @@ static void on_restored(struct restore *restore, struct request *request, const 
 	tell_of_sandbox(relay, session);
 	tell_of_move(relay, restore, session);
 	request->method->on_over(relay, request);
-	end_well(restore);
+	if (restore->is_load) {
+		session->hides_replay = true;
+		restore->loaded_at = ev_now(relay->config.loop);
+		await_quiet(restore);
+	} else {
+		end_well(restore);
+	}
 }
 
 bool restore_is_own(struct span id)
@@ -238,28 +260,53 @@ bool restore_takes_failure(struct relay *relay, struct span id, const struct fai
 	return restore != NULL;
 }
 
-bool restore_hides(struct peer *peer, const struct call *call)
+/* What says how the session is now. */
+static bool is_state(const struct call *call)
 {
 	static const char *const states[] = {"available_commands_update", "current_mode_update",
 		"config_option_update", "session_info_update", "usage_update"};
-	struct relay *relay = peer->relay;
 	char kind[sizeof("available_commands_update")];
+	bool is_short = message_string(&call->message, PLACE_UPDATE_KIND, kind, sizeof(kind));
+	for (size_t i = 0; is_short && i < ARRAY_LENGTH(states); i++) {
+		if (strcmp(kind, states[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Its session/load is not answered yet: the session is no agent's. */
+static bool is_being_loaded(const struct peer *peer, const char *agent_id)
+{
+	struct relay *relay = peer->relay;
+	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+		const struct session *session = session_find(&relay->sessions, restore->session_id);
+		if (restore->is_load && session && !session->peer &&
+			session->agent_number == peer->number &&
+			strcmp(session->agent_id, agent_id) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool restore_hides(struct peer *peer, const struct call *call)
+{
+	struct relay *relay = peer->relay;
 	char id[MESSAGE_SESSION_ID_MAX + 1];
-	if (list_is_empty(&relay->restores) ||
-		strcmp(call->message.method, "session/update") != 0 ||
+	if (relay->restores_begun == 0 || strcmp(call->message.method, "session/update") != 0 ||
 		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id))) {
 		return false;
 	}
-	bool is_replay = false;
+	const struct session *session = session_find_agent(&relay->sessions, peer, id);
+	bool goes_on = session && session->hides_replay;
+	if ((!goes_on && !is_being_loaded(peer, id)) || is_state(call)) {
+		return false;
+	}
 	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
-		const struct session *session = session_find(&relay->sessions, restore->session_id);
-		is_replay = is_replay || (restore->is_load && session && !session->peer &&
-						 session->agent_number == peer->number &&
-						 strcmp(session->agent_id, id) == 0);
+		if (goes_on && strcmp(restore->session_id, session->id) == 0) {
+			await_quiet(restore);
+		}
 	}
-	bool has_kind = message_string(&call->message, PLACE_UPDATE_KIND, kind, sizeof(kind));
-	for (size_t i = 0; is_replay && has_kind && i < ARRAY_LENGTH(states); i++) {
-		is_replay = strcmp(kind, states[i]) != 0;
-	}
-	return is_replay;
+	return true;
 }

@@ -15,6 +15,8 @@ struct restore {
 	char *old_root;     // owned; where the session's directory was; may be NULL
 	char *old_instance; // owned; of the sandbox that was in; may be NULL
 	bool is_load;
+	ev_timer quiet;      // once it was loaded: until the replay has ended
+	double loaded_at;    // ev_now
 	struct list waiting; // of struct held
 	size_t held_bytes;
 	int held_count;
@@ -29,6 +31,8 @@ struct held {
 };
 
 extern const char restore_id_prefix[]; // of the ids of the broker's own requests; raw
+
+void restore_on_quiet(struct ev_loop *loop, ev_timer *timer, int events);
 
 void restore_held_destroy(struct held *held);
 void restore_destroy(struct restore *restore); // what waits is not answered

@@ -80,13 +80,23 @@ class Restore(Case):
                          ['current_mode_update', 'agent_message_chunk'])
         self.assertEqual(shown[0]['currentModeId'], 'ask')
 
+    def test_a_replay_that_goes_on_after_the_answer_is_not_shown(self):
+        self.begin('--no-resume', '--load-replay', '2000', '--late-replay')
+        self.kill()
+        before = len(self.client.messages)
+        self.says('back again')
+        self.assertEqual(len(self.heard('session/load')), 1)
+        self.assertEqual([m.params['update']['sessionUpdate']
+                          for m in self.client.messages[before:] if m.method == 'session/update'],
+                         ['current_mode_update', 'agent_message_chunk'])
+
     def test_the_editors_own_load_is_shown(self):
-        self.begin('--load-replay', '6')
+        self.begin('--load-replay', '6', '--late-replay')
         self.die()
         self.client.call('session/load', {'sessionId': self.session, 'cwd': str(self.work),
                                           'mcpServers': []})
-        self.assertEqual(len(self.client.texts()), 3)
         self.says('back again')
+        self.assertEqual(len(self.client.texts()), 4)
 
     def test_what_follows_the_editors_own_load_waits_for_it(self):
         self.begin('--no-resume', '--load-replay', '6')
@@ -249,11 +259,12 @@ class Restore(Case):
         self.says('anew')
 
     def test_why_the_agent_refuses_is_said(self):
-        self.begin()
+        self.begin('--error-data')
         self.die()
         (self.dir / 'memory').unlink()
         error = self.refused('SESSION_LOST')
         self.assertIn('Resource not found: session', error['message'])
+        self.assertEqual(error['data']['detail'], '{"of":"memory"}')
         self.assertEqual(self.client.texts(), [])
 
     def test_an_agent_that_dies_at_each_start_is_not_started_for_ever(self):

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "broker/restore.h"
 #include "tests/unit/relay_fixture.h"
 
 /* A greeted agent that offers these capabilities, and has the session "s". */
@@ -75,6 +76,42 @@ static void test_a_replay_is_not_shown_but_how_it_is_now(void **state)
 			      "{'sessionUpdate':'agent_message_chunk'}}");
 }
 
+static void test_a_replay_that_goes_on_is_hidden_and_waited_for(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char chunk[] = "'method':'session/update','params':{'sessionId':'s','update':"
+				    "{'sessionUpdate':'user_message_chunk'}}";
+	begin_offering(fixture, "'loadSession':true");
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':2,%s", prompt);
+	greet_again(fixture, 1);
+	free(agent_next_line(fixture, 1));
+	agent_says(fixture, 1, "'id':1,'result':{}");
+	for (int i = 0; i < 4; i++) { // longer than it waits without any of them
+		agent_says(fixture, 1, chunk);
+		wait_ms(fixture, RESTORE_QUIET_MS / 2);
+		agent_hears_nothing(fixture, 1);
+	}
+	agent_hears(fixture, 1, "'id':2,%s", prompt);
+	editor_hears_nothing(fixture);
+	agent_says(fixture, 1, chunk);
+	editor_hears(fixture, chunk);
+}
+
+static void test_a_relay_that_is_destroyed_while_a_replay_goes_on(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_offering(fixture, "'loadSession':true");
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':2,%s", prompt);
+	greet_again(fixture, 1);
+	free(agent_next_line(fixture, 1));
+	agent_says(fixture, 1, "'id':1,'result':{}");
+	agent_hears_nothing(fixture, 1);
+	relay_destroy(fixture->relay);
+	fixture->relay = NULL;
+}
+
 static void test_a_refusal_is_told_to_all_who_wait(void **state)
 {
 	struct fixture *fixture = *state;
@@ -84,8 +121,13 @@ static void test_a_refusal_is_told_to_all_who_wait(void **state)
 	editor_says(fixture, "'id':3,'method':'_x','params':{'sessionId':'s'}");
 	greet_again(fixture, 1);
 	free(agent_next_line(fixture, 1));
-	agent_says(fixture, 1, "'id':1,'error':{'code':-32002,'message':'who is that?'}");
-	editor_hears_failure(fixture, "2", "SESSION_LOST", "session", "who is that?");
+	agent_says(fixture, 1,
+		"'id':1,'error':{'code':-32002,'message':'who is that?','data':'the details'}");
+	char *answer = editor_line(fixture);
+	assert_non_null(strstr(answer, "\"detail\":\"the details\""));
+	assert_non_null(strstr(answer, "who is that?"));
+	assert_non_null(strstr(answer, "SESSION_LOST"));
+	free(answer);
 	editor_hears_failure(fixture, "3", "SESSION_LOST", "session", "/w");
 }
 
@@ -324,6 +366,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RELAY_TEST(test_what_is_asked_waits_for_a_resume),
 		RELAY_TEST(test_a_replay_is_not_shown_but_how_it_is_now),
+		RELAY_TEST(test_a_replay_that_goes_on_is_hidden_and_waited_for),
+		RELAY_TEST(test_a_relay_that_is_destroyed_while_a_replay_goes_on),
 		RELAY_TEST(test_a_refusal_is_told_to_all_who_wait),
 		RELAY_TEST(test_an_agent_that_dies_again_is_told),
 		RELAY_TEST(test_prompts_that_wait_can_be_cancelled),

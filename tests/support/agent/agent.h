@@ -42,6 +42,8 @@ struct agent_options {
 	bool need_auth;
 	bool no_load;
 	bool no_resume;
+	bool late_replay;
+	bool error_data;
 	bool only_stdio;
 	bool refuse_modes; // session/set_mode and set_config_option are errors
 	bool silent_modes; // they are not answered

@@ -46,6 +46,8 @@ static const struct {
 	VALUE("--auth-methods", auth_methods, "JSON: further items of authMethods"),
 	FLAG("--need-auth", need_auth, "refuse session/new before authenticate"),
 	FLAG("--no-load", no_load, "do not offer session/load"),
+	FLAG("--error-data", error_data, "an unknown session's error has data"),
+	FLAG("--late-replay", late_replay, "go on with the replay after session/load was answered"),
 	FLAG("--no-resume", no_resume, "do not offer session/resume"),
 	FLAG("--only-stdio", only_stdio, "take MCP servers of no type but stdio"),
 	FLAG("--null-results", null_results, "answer null where nothing is required"),

@@ -128,8 +128,11 @@ static struct session *reopen(const struct request *request)
 {
 	struct session *session = request->session;
 	if (session == NULL && request->agent->options.sessions != NULL) {
-		agent_answer_error(
-			request->agent, request->id, -32002, "Resource not found: session");
+		agent_send(request->agent,
+			"{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"error\":{\"code\":-32002,\"message\":"
+			"\"Resource not found: session\"%s}}",
+			PRINTF_BYTES(request->id),
+			request->agent->options.error_data ? ",\"data\":{\"of\":\"memory\"}" : "");
 		return NULL;
 	}
 	if (session == NULL) {
@@ -166,15 +169,21 @@ static void answer_load(const struct request *request)
 	if (session == NULL) {
 		return;
 	}
-	replay(request->agent, session);
-	if (request->agent->options.null_results) {
-		agent_answer(request->agent, request->id, "null");
-		return;
+	const struct agent_options *options = &request->agent->options;
+	if (!options->late_replay) {
+		replay(request->agent, session);
 	}
-	agent_answer(request->agent, request->id,
-		"{\"modes\":{\"currentModeId\":%s,"
-		"\"availableModes\":[{\"id\":\"ask\",\"name\":\"Ask\"}]}}",
-		session->mode);
+	if (options->null_results) {
+		agent_answer(request->agent, request->id, "null");
+	} else {
+		agent_answer(request->agent, request->id,
+			"{\"modes\":{\"currentModeId\":%s,"
+			"\"availableModes\":[{\"id\":\"ask\",\"name\":\"Ask\"}]}}",
+			session->mode);
+	}
+	if (options->late_replay) {
+		replay(request->agent, session);
+	}
 }
 
 static void answer_resume(const struct request *request)
