@@ -188,6 +188,23 @@ struct policy_verdict policy_decide_agent_modes(const struct policy *policy)
 		allows ? POLICY_ALLOW_ONCE : POLICY_REJECT_ONCE, mode_lines[policy->mode]};
 }
 
+struct policy_verdict policy_decide_unknown(const struct policy *policy)
+{
+	LIST_FOR_EACH(rule, &policy->rules, struct policy_rule, link) {
+		if (rule->effect == POLICY_DENY && rule->operation == POLICY_ANY_OPERATION) {
+			return (struct policy_verdict){POLICY_REJECT_ONCE, rule->line};
+		}
+	}
+	bool denies = policy->mode == POLICY_MODE_DENY_ALL;
+	return (struct policy_verdict){
+		denies ? POLICY_REJECT_ONCE : POLICY_ALLOW_ONCE, mode_lines[policy->mode]};
+}
+
+bool policy_is_given(const struct policy *policy)
+{
+	return policy->has_section;
+}
+
 bool policy_looks_at_paths(const struct policy *policy)
 {
 	if (policy->mode == POLICY_MODE_APPROVE_READS) {

@@ -94,6 +94,16 @@ struct policy_verdict policy_decide(const struct policy *policy, const struct po
  */
 struct policy_verdict policy_decide_agent_modes(const struct policy *policy);
 
+/*
+ * A request of the agent's that ACP does not know of: REJECT_ONCE with mode = deny-all, or a "deny
+ * =
+ * *", and the line that says so; ALLOW_ONCE otherwise: it is between the agent and the editor.
+ */
+struct policy_verdict policy_decide_unknown(const struct policy *policy);
+
+/* Whether there is a policy section; without one a session is as it would be without the broker. */
+bool policy_is_given(const struct policy *policy);
+
 /* Whether a decision hangs on what file a path means: by a rule, or by mode = approve-reads. */
 bool policy_looks_at_paths(const struct policy *policy);
 

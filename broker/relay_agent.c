@@ -7,6 +7,7 @@
 #include "acp/rewrite.h"
 #include "base/log.h"
 #include "base/real_path.h"
+#include "broker/agent_gate.h"
 #include "broker/mode_gate.h"
 #include "broker/pause.h"
 #include "broker/relay_due.h"
@@ -179,6 +180,9 @@ void relay_on_agent_request(struct peer *peer, const struct call *call)
 		peer_answer_when_gone(peer, call->message.id, method_of(call->message.method));
 		return;
 	}
+	if (agent_gate_request(peer, call)) {
+		return;
+	}
 	if (relay_refuses_terminals(peer) && is_terminal_method(call->message.method)) {
 		refuse_terminal(peer, call);
 	} else if (!grant_intercept(peer, call)) {
@@ -220,7 +224,7 @@ static void on_notification(struct peer *peer, const struct call *call)
 		on_cancel_request(peer, call);
 		return;
 	}
-	if (restore_hides(peer, call)) {
+	if (agent_gate_notification(peer, call) || restore_hides(peer, call)) {
 		return;
 	}
 	mode_gate_on_update(peer, call);
@@ -379,7 +383,8 @@ bool relay_on_agent_frame(void *data, const struct frame *frame)
 		return true;
 	}
 	trace_message(relay->config.trace, peer->hop, true, frame->bytes);
-	if (!message_read(&call.message, frame, &err)) {
+	if (!message_read(&call.message, frame, &err) ||
+		!agent_gate_takes(peer, &call.message, &err)) {
 		on_broken_line(peer, frame, "INVALID_MESSAGE", &err);
 		return true;
 	}

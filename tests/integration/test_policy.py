@@ -44,6 +44,47 @@ class Policy(Case):
         self.assertEqual(len(self.asked('session/request_permission')), 4)
         self.assertEqual(len(self.asked('fs/write_text_file')), 1)
 
+    def test_a_member_that_stands_twice_is_refused(self):
+        hostile = ('request terminal/create {"sessionId":"sess-1","command":"git","args":'
+                   '["status"],"env":[{"name":"LANG","value":"./e.so","name":"LD_PRELOAD"}]}')
+        for toolhost in ('editor', 'broker'):
+            with self.subTest(toolhost=toolhost):
+                options = self.config(policy=('mode = deny-all', 'allow = terminal git status'),
+                                      toolhost=toolhost)
+                self.client = self.broker(options=options)
+                self.client.initialize()
+                self.session = self.client.new_session(self.work)
+                text, = self.said(hostile)
+                self.assertTrue(text.startswith('terminal/create -> error'), text)
+                self.assertIn('INVALID_PARAMS', text)
+                self.assertEqual(self.asked('terminal/create'), [])
+                self.client.finish()
+
+    def test_without_a_policy_such_a_request_passes_as_it_is(self):
+        self.client = self.broker(options=self.config())
+        self.client.initialize()
+        self.session = self.client.new_session(self.work)
+        self.said('request _vendor/x {"a":1,"a":2,"PATH":[{"path":1,"path":2}]}')
+        message, = (m for m in self.client.received if m.method == '_vendor/x')
+        self.assertIn(b'"params":{"a":1,"a":2,"PATH":[{"path":1,"path":2}]}',
+                      message.line)
+
+    def test_deny_all_refuses_methods_that_it_does_not_know(self):
+        client = self.open('mode = deny-all', 'allow = *')
+        for method in ('_vendor/x', 'session/new'):
+            self.assert_refused(self.said(f'request {method} {{"cwd":"/"}}')[0], method)
+        self.said('notify _vendor/told {}')
+        self.assertEqual([m for m, _ in client.host.seen], [])
+        self.assertEqual([m for m in client.received if m.method == '_vendor/told'], [])
+
+    def test_the_broker_s_methods_are_not_the_agent_s(self):
+        client = self.broker(options=self.config())
+        client.initialize()
+        self.client, self.session = client, client.new_session(self.work)
+        text, = self.said('request _broker/health {}')
+        self.assertIn('METHOD_NOT_FOUND', text)
+        self.assertEqual(client.host.seen, [])
+
     def test_approve_all_asks_nobody(self):
         self.open('mode = approve-all')
         self.client.host.permission = 'reject_once'

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/agent_gate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json_names.h"
+#include "base/log.h"
+#include "broker/audit.h"
+#include "broker/subject.h"
+
+/* JSON-RPC 2.0. */
+static const char *const envelope_names[] = {
+	"jsonrpc", "id", "method", "params", "result", "error", NULL};
+
+/* ACP: all that stands in the params of what an agent asks for. */
+static const char *const param_names[] = {"_meta", "args", "command", "content", "cwd", "env",
+	"kind", "limit", "line", "locations", "name", "optionId", "options", "outputByteLimit",
+	"path", "rawInput", "rawOutput", "sessionId", "status", "terminalId", "title", "toolCall",
+	"toolCallId", "value", NULL};
+
+/* Free-form in ACP; policy takes what it cannot read of them for unknown (broker/subject.h). */
+static const char *const opaque_names[] = {"_meta", "rawInput", "rawOutput", "content", NULL};
+
+/* ACP: what an agent sends besides what policy decides on (subject_operation). */
+static const char *const harmless_methods[] = {"session/update", "$/cancel_request",
+	"elicitation/create", "elicitation/complete", "terminal/output", "terminal/wait_for_exit",
+	"terminal/kill", "terminal/release", NULL};
+
+/* Whether the broker decides on anything of this agent's. */
+static bool is_guarded(const struct peer *peer)
+{
+	const struct sandbox *sandbox = agent_sandbox(peer->agent);
+	const struct sandbox_capabilities *can = sandbox ? sandbox_capabilities(sandbox) : NULL;
+	return policy_is_given(peer->relay->config.profile->policy) || relay_uses_toolhost(peer) ||
+	       (can && (can->confined || can->isolated || can->maps_paths));
+}
+
+bool agent_gate_takes(const struct peer *peer, const struct message *message, struct error *err)
+{
+	const struct json_name_rules rules = {.known = envelope_names, .is_flat = true};
+	return !is_guarded(peer) || json_names_check(message->text, &rules, err);
+}
+
+static bool is_own(const char *method)
+{
+	return strncmp(method, "_broker/", strlen("_broker/")) == 0;
+}
+
+static bool is_decided_on(const char *method)
+{
+	enum policy_operation operation;
+	return subject_operation(method, &operation);
+}
+
+static bool is_known(const char *method)
+{
+	for (const char *const *name = harmless_methods; *name; name++) {
+		if (strcmp(*name, method) == 0) {
+			return true;
+		}
+	}
+	return is_decided_on(method);
+}
+
+/* Whether policy refuses a method that it knows nothing of; says so in the audit log. */
+static bool is_denied(struct peer *peer, const struct call *call, const char **out_rule)
+{
+	struct relay *relay = peer->relay;
+	const char *method = call->message.method;
+	if (is_known(method)) {
+		return false;
+	}
+	struct policy_verdict verdict = policy_decide_unknown(relay->config.profile->policy);
+	if (verdict.decision != POLICY_REJECT_ONCE) {
+		return false;
+	}
+	const struct session *session = relay_session_of_agent(peer, &call->message);
+	*out_rule = verdict.rule;
+	usage_note_decision(relay, session, verdict.decision, AUDIT_BY_POLICY);
+	if (relay->config.audit) {
+		audit_write(relay->config.audit, &(struct audit_line){
+							 .session = session ? session->id : NULL,
+							 .operation = method,
+							 .subject = "",
+							 .rule = verdict.rule,
+							 .decision = verdict.decision,
+							 .by = AUDIT_BY_POLICY,
+						 });
+	}
+	return true;
+}
+
+static void refuse(struct peer *peer, const struct call *call, const char *code, const char *stage,
+	const char *why)
+{
+	char text[ERROR_TEXT_MAX + 128];
+	snprintf(text, sizeof(text), "%s: %s", call->message.method, why);
+	peer_fail(peer, call->message.id, &(struct failure){code, stage, text, {NULL, 0}});
+	log_info("%s: refused: %s", peer->hop, text);
+}
+
+bool agent_gate_request(struct peer *peer, const struct call *call)
+{
+	const char *method = call->message.method;
+	const struct json_name_rules rules = {.known = param_names, .opaque = opaque_names};
+	struct error err;
+	const char *rule;
+	char text[ERROR_TEXT_MAX];
+	if (is_own(method)) {
+		refuse(peer, call, "METHOD_NOT_FOUND", "relay",
+			"the broker's own methods are for the editor alone");
+		return true;
+	}
+	if ((is_decided_on(method) || relay_toolhost_serves(peer, method)) && is_guarded(peer) &&
+		!json_names_check(message_place(&call->message, PLACE_PARAMS), &rules, &err)) {
+		refuse(peer, call, failure_code_of(&err), "session", err.text);
+		return true;
+	}
+	if (is_denied(peer, call, &rule)) {
+		snprintf(text, sizeof(text), "refused by policy (%s)", rule);
+		refuse(peer, call, "PERMISSION_DENIED", "session", text);
+		return true;
+	}
+	return false;
+}
+
+bool agent_gate_notification(struct peer *peer, const struct call *call)
+{
+	const char *rule = "it is the broker's own";
+	if (!is_own(call->message.method) && !is_denied(peer, call, &rule)) {
+		return false;
+	}
+	log_debug("%s: notification %s dropped (%s)", peer->hop, call->message.method, rule);
+	return true;
+}
