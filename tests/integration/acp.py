@@ -13,8 +13,7 @@ import time
 
 import rawjson
 from host import Host, RpcError, NEVER
-
-DEADLINE = 20.0  # seconds; for waits in which a test measures nothing
+from processes import PATIENCE
 
 CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 COMPLAINT = re.compile(r'(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:')
@@ -139,7 +138,7 @@ class Client:
 
     # ---- receiving ----
 
-    def wait_for(self, wanted, seconds=DEADLINE, after=0):
+    def wait_for(self, wanted, seconds=PATIENCE, after=0):
         """The first received message, from the given place in `messages`, that is wanted."""
         end = time.monotonic() + seconds
         place = after
@@ -155,19 +154,19 @@ class Client:
                     raise AssertionError(f'nothing came within {seconds} s{self._tail()}')
                 self.changed.wait(left)
 
-    def response(self, raw_id, seconds=DEADLINE):
+    def response(self, raw_id, seconds=PATIENCE):
         """The message that answers the last request of this id, as it is."""
         return self.wait_for(lambda m: m.is_response and m.id == raw_id, seconds,
                              self.places.get(raw_id, 0))
 
-    def answer(self, raw_id, seconds=DEADLINE):
+    def answer(self, raw_id, seconds=PATIENCE):
         """The result of a request; RpcError where it was refused."""
         value = self.response(raw_id, seconds).value
         if 'error' in value:
             raise RpcError.from_value(value['error'])
         return value['result']
 
-    def call(self, method, params=None, seconds=DEADLINE):
+    def call(self, method, params=None, seconds=PATIENCE):
         return self.answer(self.start(method, params), seconds)
 
     def pause(self):
@@ -179,7 +178,7 @@ class Client:
 
     # ---- ACP ----
 
-    def initialize(self, capabilities=None, version=1, seconds=DEADLINE):
+    def initialize(self, capabilities=None, version=1, seconds=PATIENCE):
         return self.call('initialize', {
             'protocolVersion': version,
             'clientCapabilities': capabilities if capabilities is not None else {
@@ -196,7 +195,7 @@ class Client:
             'sessionId': session,
             'prompt': [{'type': 'text', 'text': '\n'.join(lines)}]}, request_id)
 
-    def prompt(self, session, *lines, seconds=DEADLINE):
+    def prompt(self, session, *lines, seconds=PATIENCE):
         return self.answer(self.start_prompt(session, *lines), seconds)
 
     def texts(self, session=None):
@@ -204,30 +203,32 @@ class Client:
         return [message.text for message in self.received if message.text is not None
                 and session in (None, message.params['sessionId'])]
 
-    def wait_text(self, beginning, seconds=DEADLINE):
+    def wait_text(self, beginning, seconds=PATIENCE):
         """The first text of the agent's that begins so."""
         return self.wait_for(lambda m: (m.text or '').startswith(beginning), seconds).text
 
-    def wait_log(self, text, seconds=DEADLINE):
+    def wait_log(self, text, seconds=PATIENCE):
         """Until its stderr says so."""
         end = time.monotonic() + seconds
+        is_over = False
         while text not in self.stderr:
-            if time.monotonic() > end:
+            if time.monotonic() > end or is_over:
                 raise AssertionError(f'stderr does not say "{text}"{self._tail()}')
+            is_over = not self.draining.is_alive()
             time.sleep(0.01)
 
     # ---- the end ----
 
-    def wait(self, seconds=DEADLINE):
+    def wait(self, seconds=PATIENCE):
         """Its exit status, its last words read; AssertionError when it still runs then."""
         try:
             status = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f'still running after {seconds} s{self._tail()}') from None
-        self.draining.join(1)  # what it left behind may hold its stderr for longer
+        self.draining.join(seconds)  # what it has left behind may hold its stderr for longer
         return status
 
-    def finish(self, seconds=3.0):
+    def finish(self, seconds=PATIENCE):
         """Ends it as an editor would, kills it where it stays, and lets go of everything."""
         self.resume()
         self.host.finish()
@@ -238,7 +239,7 @@ class Client:
             self.process.kill()
         self.process.wait()
         for thread in self.threads:
-            thread.join(2)
+            thread.join(seconds)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             try:
                 stream.close()

@@ -7,7 +7,6 @@ import shutil
 import sys
 import tempfile
 import unittest
-import uuid
 
 import processes
 from acp import Client
@@ -23,39 +22,45 @@ def program(variable, default):
 BROKER = program('ACP_BROKER', 'acp-broker')
 AGENT = program('ACP_SCRIPTED_AGENT', 'tests/support/agent/scripted-agent')
 
-# Programs built with the sanitizers are slower and larger; no test measures them.
+# Programs built with the sanitizers are larger and keep freed memory: nobody measures theirs.
 SANITIZED = os.environ.get('ACP_SANITIZED') == '1'
-PATIENCE = 4.0 if SANITIZED else 1.0
 
-# What takes longest is made in parts, one a day (run_tests.py); unset: all of it.
-PARTS = 3
-PART = int(os.environ['ACP_PART']) if os.environ.get('ACP_PART') else None
+# Where all combinations take too long, the same few are made each time, unless this asks for all.
+WHOLE = os.environ.get('ACP_WHOLE') == '1'
 
 
-def part_of(items):
-    """Today's part of a list that is the same each time."""
-    return list(items)[PART % PARTS::PARTS] if PART is not None else list(items)
+def selected(items, every=3):
+    """One of so many of a list, evenly; all of it where the whole was asked for."""
+    return list(items)[::1 if WHOLE else every]
 
 
-# A session's end is decided by deadlines; these are short, so that a test can wait for them.
-SHORT_DEADLINES = {
-    'stop-eof-timeout': '300ms',
-    'stop-term-timeout': '300ms',
-    'stop-kill-timeout': '2s',
-    'drain-timeout': '500ms',
-    'start-timeout': '5s',
+# No test waits for one of these to pass, however busy the machine is; a test that has to wait for
+# a deadline sets it.
+DEADLINES = {
+    'stop-eof-timeout': '10m',
+    'stop-term-timeout': '10m',
+    'stop-kill-timeout': '10m',
+    'drain-timeout': '10m',
+    'start-timeout': '10m',
+    'cancel-timeout': '10m',
 }
+
+# For an agent that does not leave when it is asked to.
+STUBBORN = {'stop_eof_timeout': '300ms', 'stop_term_timeout': '300ms'}
 
 
 class Case(unittest.TestCase):
     """A directory, a mark in every process's environment, and clients that are ended."""
 
     maxDiff = 4000
-    left_seconds = 3  # for what a test has started to be gone after it
+
+    def run(self, result=None):
+        processes.new_mark(self.id())  # of what is started before the rest of setUp
+        return super().run(result)
 
     def setUp(self):
+        self.mark = processes.new_mark(self.id())
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix='acp-test-'))
-        self.mark = f'ACP_TEST_MARK={uuid.uuid4()}'
         self.work = self.dir / 'work'
         self.work.mkdir()
         self.clients = []
@@ -66,7 +71,7 @@ class Case(unittest.TestCase):
         for client in self.clients:
             client.finish()
         left = []
-        if not processes.wait_until(lambda: not self.running(), self.left_seconds * PATIENCE):
+        if not processes.wait_until(lambda: not self.running()):
             left = self.running()
         described = processes.describe(left)
         for pid in left:
@@ -81,10 +86,10 @@ class Case(unittest.TestCase):
     def environment(self):
         home = self.dir / 'home'
         home.mkdir(exist_ok=True)
-        name, value = self.mark.split('=')
         env = {'PATH': os.environ.get('PATH', '/usr/bin:/bin'), 'HOME': str(home),
                'LANG': 'C.UTF-8', 'XDG_CONFIG_HOME': str(home / 'config'),
-               'XDG_STATE_HOME': str(home / 'state'), 'TMPDIR': str(self.dir), name: value}
+               'XDG_STATE_HOME': str(home / 'state'), 'TMPDIR': str(self.dir),
+               processes.MARK: self.mark}
         for kept in ('ASAN_OPTIONS', 'UBSAN_OPTIONS', 'LSAN_OPTIONS'):
             if kept in os.environ:
                 env[kept] = os.environ[kept]
@@ -111,7 +116,7 @@ class Case(unittest.TestCase):
         Writes a configuration with one profile, "test"; returns the broker's options for it. A key
         whose value is a list is repeated.
         """
-        values = dict(SHORT_DEADLINES) if deadlines else {}
+        values = dict(DEADLINES) if deadlines else {}
         values.update({name.replace('_', '-'): value for name, value in keys.items()})
         lines = ['[profile "test"]', f'\tbackend = {backend}']
         lines += [f'\t{name} = {value}' for name, value_or_list in values.items()
@@ -127,8 +132,9 @@ class Case(unittest.TestCase):
         return [BROKER, *options, '--', *agent]
 
     def start(self, argv, host=None, cwd=None, env=None):
-        client = Client(argv, cwd=cwd or self.work, env=env or self.environment(),
-                        host=host or Host(cwd=self.work))
+        host = host or Host(cwd=self.work)
+        host.env = {processes.MARK: self.mark}
+        client = Client(argv, cwd=cwd or self.work, env=env or self.environment(), host=host)
         self.clients.append(client)
         return client
 
@@ -165,11 +171,11 @@ class Case(unittest.TestCase):
         """Processes of this test that still run: by mark, and those the agents have noted."""
         noted = [pid for pid in self.agent_pids()
                  if processes.is_running(pid) and processes.name_of(pid) == 'scripted-agent']
-        return sorted(set(processes.marked(self.mark)) | set(noted))
+        return sorted(set(processes.marked(f'{processes.MARK}={self.mark}')) | set(noted))
 
-    def assert_nothing_runs(self, seconds):
-        gone = processes.wait_until(lambda: not self.running(), seconds * PATIENCE)
-        self.assertTrue(gone, f'after {seconds} s:\n{processes.describe(self.running())}')
+    def assert_nothing_runs(self):
+        self.assertTrue(processes.wait_until(lambda: not self.running()),
+                        f'still running:\n{processes.describe(self.running())}')
 
 
 def main():
@@ -177,6 +183,12 @@ def main():
     program_under_test = unittest.main(module='__main__', exit=False, verbosity=2)
     result = program_under_test.result
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
+    if not processes.wait_until(lambda: not processes.of_this_run()):
+        left = processes.of_this_run()
+        print(f'processes left behind:\n{processes.describe(left)}', flush=True)
+        for pid in left:
+            processes.kill(pid)
+        failed += 1
     passed = result.testsRun - failed - len(result.skipped)
     print(f'cases: {passed} passed, {failed} failed, {len(result.skipped)} skipped', flush=True)
     sys.exit(1 if failed else 0)

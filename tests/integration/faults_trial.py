@@ -5,19 +5,17 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 import processes
-from case import BROKER, PATIENCE, Case
+from processes import PATIENCE
+from case import BROKER, Case
 
 GUARD = 'acp-guard'
-STEP_SECONDS = 20.0  # for one answer, or for the end; longer is a hang
-LEFT_SECONDS = 2.0   # for every process, from the broker's end on
 ATTEMPTS = 2         # a fault may cost one session; the next one has to succeed
 PROMPT = ('say one', 'read {work}/note', 'write {work}/copy 2', 'permission go on', 'say two')
-# Where nobody may notice anything, no deadline may be what saves the day: it would be a hang.
-PATIENT = {f'{name}_timeout': '60s' for name in (
-    'start', 'drain', 'stop_eof', 'stop_term', 'stop_kill')}
+# Where nobody may notice anything, no deadline may be what saves the day; elsewhere it may.
+NOTICED = {'stop_eof_timeout': '1s', 'stop_term_timeout': '1s', 'stop_kill_timeout': '5s',
+           'drain_timeout': '1s', 'start_timeout': '20s'}
 CAPABILITIES = {'fs': {'readTextFile': True, 'writeTextFile': True}, 'terminal': True}
 
 # What an exit status of 1 has to be explained by: one line, and only one.
@@ -149,7 +147,7 @@ class Trial:
         if self.fault.where == 'agent':
             agent = ['/bin/sh', '-c', FIRST_TIME, str(room.dir / 'once'),
                      *self.fault.strace(self.log), '-D', '--', *agent]
-        options += room.config(**(PATIENT if self.fault.quiet else {}))
+        options += room.config(**({} if self.fault.quiet else NOTICED))
         argv = [*self.wrapper, BROKER, *options, '--', *agent]
         if self.fault.where in ('broker', 'all'):
             argv = [*self.fault.strace(self.log), '-D', *argv]
@@ -165,14 +163,14 @@ class Trial:
 
     def attach(self):
         """The broker waits for its editor; strace is on the spawner before that says a word."""
-        spawner = processes.wait_until(self.spawner, STEP_SECONDS * PATIENCE, 0.002)
+        spawner = processes.wait_until(self.spawner, PATIENCE, 0.002)
         assert spawner, 'the broker has no spawner'
         self.tracer = subprocess.Popen([*self.fault.strace(self.log), '-p', str(spawner)],
                                        stderr=subprocess.DEVNULL)
         mark = b'TracerPid:\t%d\n' % self.tracer.pid
         traced = processes.wait_until(
             lambda: mark in processes.read_file(f'/proc/{spawner}/status'),
-            STEP_SECONDS * PATIENCE, 0.002)
+            PATIENCE, 0.002)
         assert traced, 'strace does not attach'
 
     def detach(self):
@@ -183,7 +181,7 @@ class Trial:
         for pid in tracers:
             processes.kill(pid, signal.SIGTERM)
         gone = processes.wait_until(
-            lambda: not any(processes.is_running(pid) for pid in tracers), LEFT_SECONDS * PATIENCE)
+            lambda: not any(processes.is_running(pid) for pid in tracers))
         assert gone, 'strace does not let go'
 
     # ---- the session ----
@@ -192,7 +190,7 @@ class Trial:
         """The result; None where the broker refused or has ended."""
         raw_id = self.client.start(method, params)
         try:
-            value = self.client.response(raw_id, STEP_SECONDS * PATIENCE).value
+            value = self.client.response(raw_id, PATIENCE).value
         except AssertionError as error:
             if self.client.ended:
                 return None
@@ -249,12 +247,12 @@ class Trial:
 
     def end(self):
         self.client.close_stdin()
-        self.outcome.status = self.client.wait(STEP_SECONDS * PATIENCE)
-        gone = processes.wait_until(lambda: not self.room.mine(), LEFT_SECONDS * PATIENCE)
+        self.outcome.status = self.client.wait(PATIENCE)
+        gone = processes.wait_until(lambda: not self.room.mine())
         if not gone:
             self.outcome.troubles.append(
                 'left behind:\n' + processes.describe(self.room.mine()))
-        processes.wait_until(lambda: self.client.ended, STEP_SECONDS * PATIENCE)
+        processes.wait_until(lambda: self.client.ended, PATIENCE)
 
     def clean_up(self):
         outcome, client = self.outcome, self.client
@@ -262,7 +260,7 @@ class Trial:
             self.tracer.terminate()
             self.tracer.wait()
         if client:
-            processes.wait_until(lambda: not self.room.running(), LEFT_SECONDS * PATIENCE)
+            processes.wait_until(lambda: not self.room.running())
             if os.path.exists(self.log):
                 outcome.log = self.log.read_text(errors='replace')
                 outcome.hits = len(HIT.findall(outcome.log))

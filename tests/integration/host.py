@@ -7,6 +7,8 @@ import signal
 import subprocess
 import threading
 
+from processes import PATIENCE
+
 NEVER = object()  # a reply that is not given
 
 
@@ -31,10 +33,10 @@ class RpcError(Exception):
 class Terminal:
     """A command whose output is kept to its last bytes."""
 
-    def __init__(self, params, cwd):
+    def __init__(self, params, cwd, env):
         words = params.get('args') or []
         argv = [params['command'], *words] if words else ['/bin/sh', '-c', params['command']]
-        env = dict(os.environ)
+        env = {**os.environ, **env}
         env.update({item['name']: item['value'] for item in params.get('env') or []})
         self.limit = params.get('outputByteLimit') or 65536
         self.output = b''
@@ -75,6 +77,7 @@ class Host:
 
     def __init__(self, cwd=None):
         self.cwd = cwd
+        self.env = {}  # of terminals, besides ours
         self.replies = {}
         self.seen = []  # (method, params)
         self.terminals = {}
@@ -116,7 +119,7 @@ class Host:
 
     def serve_terminal_create(self, params):
         terminal_id = f'term-{next(self.numbers)}'
-        self.terminals[terminal_id] = Terminal(params, self.cwd)
+        self.terminals[terminal_id] = Terminal(params, self.cwd, self.env)
         return {'terminalId': terminal_id}
 
     def _terminal(self, params):
@@ -135,7 +138,7 @@ class Host:
 
     def serve_terminal_wait_for_exit(self, params):
         terminal = self._terminal(params)
-        terminal.done.wait(60)
+        terminal.done.wait(PATIENCE)
         return terminal.status()
 
     def serve_terminal_kill(self, params):
@@ -150,5 +153,5 @@ class Host:
     def finish(self):
         for terminal in list(self.terminals.values()):
             terminal.kill()
-            terminal.done.wait(5)
+            terminal.done.wait(PATIENCE)
         self.terminals.clear()

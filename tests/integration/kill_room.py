@@ -12,9 +12,9 @@ import processes
 import sync_room
 from acp import RpcError
 from case import Case
+from processes import PATIENCE
 from sshd import Sshd
 
-PATIENCE = 60  # seconds; for what a loaded machine may take
 PROFILES = {
     'local': {'checkpoints': 'true', 'toolhost': 'broker'},
     'copy': {'isolation': 'copy'},
@@ -28,8 +28,6 @@ PROFILES['ssh-transient'] = {**PROFILES['ssh'], 'persistence': 'transient'}
 class Room(Case):
     """A workspace and its sandbox; one broker after the other, each of them cut off."""
 
-    left_seconds = 30
-
     def __init__(self, provider):
         super().__init__()
         self.provider = provider
@@ -40,7 +38,7 @@ class Room(Case):
 
     def setUp(self):
         super().setUp()
-        keys = dict(case.SHORT_DEADLINES, **PROFILES[self.provider])
+        keys = dict(case.DEADLINES, **PROFILES[self.provider])
         self.sshd = Sshd() if self.provider.startswith('ssh') else None
         if self.sshd:
             self.sshd.__enter__()
@@ -157,8 +155,7 @@ class Room(Case):
 
     def check(self):
         """Nothing runs, lies about or is held, and every edit is here."""
-        gone = processes.wait_until(lambda: not self.running(), self.left_seconds)
-        self.assertTrue(gone, f'left:\n{processes.describe(self.running())}')
+        self.assert_nothing_runs()
         done = self.sessions('collect')
         self.assertEqual(done.returncode, 0, done.stderr)
         found = {name: (self.work / name).read_text() if (self.work / name).exists() else None

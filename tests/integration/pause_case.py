@@ -7,7 +7,8 @@ import time
 
 import processes
 from acp import RpcError
-from sync_case import PATIENCE, fitting
+from processes import PATIENCE
+from sync_case import fitting
 
 STILL_SECONDS = 0.3
 DAEMON = "(setsid sh -c 'while :; do echo >>ticks; sleep 0.02; done' &)"

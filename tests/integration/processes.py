@@ -1,10 +1,39 @@
 # SPDX-License-Identifier: MIT
-"""Looks at processes through /proc: who runs, who is whose child, how much memory is private."""
+"""
+Looks at processes through /proc: who runs, who is whose child, how much memory is private. Whatever
+a test starts has its mark in the environment: this run of the program, and the test's name.
+"""
 
+import itertools
 import os
 import signal
 import threading
 import time
+import uuid
+
+# Seconds; for whatever has to happen. A test waits for the event itself, so that only where there
+# is a defect all of it passes.
+PATIENCE = 120.0
+
+MARK = 'ACP_TEST_MARK'  # the variable
+RUN = uuid.uuid4().hex
+numbers = itertools.count(1)
+current = threading.local()
+
+
+# Who has started us may ignore it (as sh -c '... &' does), and then all that we start would.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def new_mark(test):
+    """The value of a mark, of its own; tests may run beside each other in several threads."""
+    current.mark = f'{RUN}.{next(numbers)}.{test}'
+    return current.mark
+
+
+def marked_environment():
+    """Our environment with the mark of the test that runs, for what knows no test."""
+    return {**os.environ, MARK: getattr(current, 'mark', f'{RUN}.0.none')}
 
 
 def read_file(path):
@@ -36,10 +65,15 @@ def all_pids():
 
 
 def marked(mark):
-    """Running processes whose environment holds the mark."""
+    """Running processes whose environment holds the mark; the first that was started first."""
     needle = mark.encode()
-    return [pid for pid in all_pids()
+    return [pid for pid in sorted(all_pids())
             if needle in read_file(f'/proc/{pid}/environ') and is_running(pid)]
+
+
+def of_this_run():
+    """What still runs of all that the tests of this program have started."""
+    return marked(f'{MARK}={RUN}.')
 
 
 def descendants(pid):
@@ -71,7 +105,11 @@ def describe(pids):
     lines = []
     for pid in pids:
         command = read_file(f'/proc/{pid}/cmdline').replace(b'\0', b' ').decode('utf-8', 'replace')
-        lines.append(f'{pid} {stat_of(pid)} {command[:120]}')
+        marks = [text[len(MARK) + 1:] for text in
+                 read_file(f'/proc/{pid}/environ').decode('utf-8', 'replace').split('\0')
+                 if text.startswith(f'{MARK}={RUN}.')]
+        test = marks[0].split('.', 2)[2] if marks else 'a test without a mark'
+        lines.append(f'{pid} {stat_of(pid)} {command[:120]} (of {test})')
     return '\n'.join(lines)
 
 
@@ -82,7 +120,7 @@ def kill(pid, number=signal.SIGKILL):
         pass
 
 
-def wait_until(condition, seconds, step=0.02):
+def wait_until(condition, seconds=PATIENCE, step=0.02):
     """Polls until the condition holds; returns its last value."""
     end = time.monotonic() + seconds
     while True:
@@ -90,6 +128,23 @@ def wait_until(condition, seconds, step=0.02):
         if value or time.monotonic() >= end:
             return value
         time.sleep(step)
+
+
+def wait_at_rest(measure, seconds=0.7):
+    """
+    Until a number has not changed for a while; the number. What goes on after a longer pause is
+    seen too early: then a test shows less, and fails no more often.
+    """
+    last = [None, time.monotonic()]
+
+    def rests():
+        value = measure()
+        if value != last[0]:
+            last[:] = value, time.monotonic()
+        return time.monotonic() - last[1] > seconds
+    if not wait_until(rests, step=0.05):
+        raise AssertionError(f'it never came to rest: {last[0]}')
+    return last[0]
 
 
 def private_bytes(pid):
@@ -124,7 +179,7 @@ class Watcher:
 
     def __exit__(self, *_):
         self.is_over.set()
-        self.thread.join(20)
+        self.thread.join(PATIENCE)
 
     def _look(self):
         while not self.is_over.wait(0.005):

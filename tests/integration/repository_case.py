@@ -6,7 +6,8 @@ import subprocess
 
 import case
 
-from sync_case import PATIENCE, TurnCase
+from processes import PATIENCE
+from sync_case import TurnCase
 
 WORDS = ['-c', 'user.name=A', '-c', 'user.email=a@b', '-c', 'protocol.file.allow=always',
          '-c', 'init.defaultBranch=main', '-c', 'advice.detachedHead=false']
@@ -54,7 +55,7 @@ class RepositoryCase(TurnCase):
         """What the broker's command prints, and what it says on stderr."""
         done = subprocess.run([case.BROKER, *words], cwd=cwd or self.work, text=True,
                               env=dict(self.environment(), TZ='UTC'), stdin=subprocess.DEVNULL,
-                              capture_output=True, check=False, timeout=20 * case.PATIENCE)
+                              capture_output=True, check=False, timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout, done.stderr
 

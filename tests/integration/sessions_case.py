@@ -8,7 +8,8 @@ import subprocess
 
 import case
 import processes
-from sync_case import PATIENCE, SyncCase
+from processes import PATIENCE
+from sync_case import SyncCase
 
 
 class SessionsCase(SyncCase):
@@ -33,7 +34,7 @@ class SessionsCase(SyncCase):
         """The broker alone, as the kernel does; its guards end the rest."""
         os.kill(client.process.pid, signal.SIGKILL)
         client.wait(PATIENCE)
-        self.assert_nothing_runs(30.0)
+        self.assert_nothing_runs()
 
     def edit_both(self, runtime, name='a'):
         (self.work / f'{name}-here').write_text(f'{name} here\n')

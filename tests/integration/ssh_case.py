@@ -9,9 +9,13 @@ import processes
 from case import Case
 from sshd import Sshd, can_be_started
 
-# What a test over SSH waits for is decided by these; each is a key of the profile.
-SHORT_LINK = {'connect-timeout': '5s', 'auth-timeout': '5s', 'alive-interval': '1s',
-              'alive-count': '2', 'link-grace': '3s', 'channel-timeout': '5s'}
+# Keys of the profile. No test waits for one of these to pass, but for the grace, after which
+# nothing goes on there whose broker is gone.
+LINK = {'connect-timeout': '10m', 'auth-timeout': '10m', 'login-timeout': '10m',
+        'channel-timeout': '10m', 'alive-interval': '1m', 'alive-count': '10', 'link-grace': '3s'}
+
+# For a way that falls silent: it is given up after six seconds.
+SILENT = {'alive-interval': '2s', 'alive-count': '3'}
 
 
 @unittest.skipUnless(can_be_started(), 'there is no sshd')
@@ -19,7 +23,6 @@ class SshCase(Case):
     ssh_client = 'libssh2'
     sshd_config = ''
     sshd_shell = None
-    left_seconds = 20  # who was killed there goes by a look at every process, again and again
 
     def setUp(self):
         self.sshd = self.make_sshd()
@@ -40,7 +43,7 @@ class SshCase(Case):
     def config(self, deadlines=True, policy=None, backend='ssh', **keys):
         named = {name.replace('_', '-'): value for name, value in keys.items()}
         return super().config(deadlines, policy, backend,
-                              **{**self.ssh_keys(), **SHORT_LINK, **named})
+                              **{**self.ssh_keys(), **LINK, **named})
 
     # ---- there ----
 

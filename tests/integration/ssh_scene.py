@@ -10,11 +10,10 @@ import unittest
 
 import processes
 
-from case import PATIENCE
 from slow_proxy import SlowProxy
 from ssh_case import SshCase
 
-GATE_SECONDS = 90  # nothing waits longer, whatever becomes of the test
+GATE_SECONDS = 300  # nothing waits longer, whatever becomes of the test
 BIG = 4 * 1024 * 1024
 
 # Each gate is a file there: as long as it exists who comes waits, and says so.
@@ -82,7 +81,7 @@ class Gates:
         (self.gates / name).write_text('')
 
     def wait_reached(self, name):
-        reached = processes.wait_until((self.gates / f'{name}.reached').exists, 20 * PATIENCE)
+        reached = processes.wait_until((self.gates / f'{name}.reached').exists)
         self.assertTrue(reached, f'nothing came to the gate {name}: {self.clients[-1].stderr}')
 
     def open_gates(self):
@@ -98,10 +97,6 @@ class Scene(Gates, SshCase):
 AuthorizedKeysCommand /bin/sh %h/keys
 AuthorizedKeysCommandUser root
 '''
-    deadlines = {'connect-timeout': '4s', 'auth-timeout': '4s', 'login-timeout': '4s',
-                 'alive-interval': '1s', 'alive-count': '3', 'link-grace': '3s',
-                 'sync-timeout': '20s', 'start-timeout': '20s'}
-
     def setUp(self):
         super().setUp()
         self.proxy = SlowProxy(self.sshd.port)

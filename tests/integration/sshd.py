@@ -8,13 +8,12 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 
 import processes
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[1] / 'support/ssh/start_sshd.sh'
 PASSWORD = 'sesame'  # the user's, for root alone
-TRIES, START_SECONDS, STOP_SECONDS = 5, 30, 10
+TRIES = 5
 
 
 def free_port():
@@ -56,15 +55,13 @@ class Sshd:
         self.port = free_port()
         (self.folder / 'extra_config').write_text(self.extra)
         words = [*self.prefix, '/bin/sh', str(SCRIPT), str(self.folder), str(self.port)]
-        self.process = subprocess.Popen(words + ([self.shell] if self.shell else []))
+        self.process = subprocess.Popen(words + ([self.shell] if self.shell else []),
+                                        env=processes.marked_environment())
 
     def _is_ready(self):
-        end = time.monotonic() + START_SECONDS
-        while time.monotonic() < end and self.process.poll() is None:
-            if 'Server listening' in self.log():
-                return True
-            time.sleep(0.01)
-        return False
+        processes.wait_until(lambda: 'Server listening' in self.log()
+                             or self.process.poll() is not None, step=0.01)
+        return 'Server listening' in self.log()
 
     def alias(self, name, *lines, port=None):
         """Text for an ssh_config: this host by another name, or through another port."""
@@ -108,8 +105,7 @@ class Sshd:
             for pid in [*below, self.process.pid]:
                 processes.kill(pid)
             self.process.wait()
-            processes.wait_until(
-                lambda: not any(map(processes.is_running, below)), STOP_SECONDS)
+            processes.wait_until(lambda: not any(map(processes.is_running, below)))
             self.process = None
             shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -12,8 +12,7 @@ import jsonschema
 import case
 
 from case import Case
-
-PATIENCE = 60  # seconds; for what a loaded machine may take
+from processes import PATIENCE
 
 RUNNING = 'Syncing workspace'
 QUIET = re.compile(r'^[^;]*: synced \(\w+\): [^;]*$')
@@ -43,7 +42,7 @@ class SyncCase(Case):
     def copied(self, profile='copy', capabilities=None, policy=(), **keys):
         """A client whose agent works in a copy of the workspace."""
         lines = [f'[profile "{profile}"]', '\tisolation = copy']
-        values = dict(case.SHORT_DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
+        values = dict(case.DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
         lines += [f'\t{name} = {value}' for name, value in values.items()]
         if policy:
             lines += [f'[policy "{profile}"]', *(f'\t{line}' for line in policy)]
@@ -98,7 +97,7 @@ class SyncCase(Case):
         """Until a sync is shown to be under way."""
         return client.wait_for(lambda m: m.method == 'session/update'
                                and m.params['update'].get('title') == RUNNING
-                               and session in (None, m.params['sessionId']), 60)
+                               and session in (None, m.params['sessionId']))
 
 
 class TurnCase(SyncCase):

@@ -13,7 +13,6 @@ from acp import RpcError
 from case import Case
 
 POINTS = case.program('ACP_BROKER_POINTS', 'tests/support/points/acp-broker-points')
-LEFT_SECONDS = 30.0  # for what a killed broker has started, on a busy machine
 BIG = 70000  # bytes; the limit of big files is the lowest there is
 SOURCES = ('base', 'broker', 'providers', 'sync')
 POINT = re.compile(r'point\("([^"]+)"\)( \|\||\)| *\?|\s+\?| &&)?')
@@ -126,7 +125,7 @@ class Room(Case):
         self.runtime = None
         self.wrapper = []
         self.path = self.dir / 'config-copy'
-        values = dict(case.SHORT_DEADLINES, isolation='copy', big_file='64k',
+        values = dict(case.DEADLINES, isolation='copy', big_file='64k',
                       transport=self.transport)
         self.path.write_text('[profile "copy"]\n' + ''.join(
             f'\t{name.replace("_", "-")} = {value}\n' for name, value in values.items()))
@@ -146,16 +145,15 @@ class Room(Case):
     def open(self, **more):
         """A session; also where the copy is, once one was opened."""
         client = self.begin_broker(**more)
-        client.initialize(seconds=60)
-        session = client.call('session/new', {'cwd': str(self.work), 'mcpServers': []},
-                              seconds=60)['sessionId']
+        client.initialize()
+        session = client.new_session(self.work)
         found = client.call('_broker/session/status', {'sessionId': session})
         self.runtime = pathlib.Path(found['runtimeRoot'])
         return client, session
 
     def close(self, client):
         client.close_stdin()
-        return client.wait(60)
+        return client.wait()
 
     def make(self, count):
         """The workspace, a repository with history, with `count` folders to be edited."""
@@ -174,10 +172,9 @@ class Room(Case):
         """A whole session with one turn; ends early where the broker does, or refuses."""
         client = self.begin_broker(**more)
         try:
-            client.initialize(seconds=60)
-            session = client.call('session/new', {'cwd': str(self.work), 'mcpServers': []},
-                                  seconds=60)['sessionId']
-            client.prompt(session, f'terminal echo {self.number} > turn{self.number}', seconds=60)
+            client.initialize()
+            session = client.new_session(self.work)
+            client.prompt(session, f'terminal echo {self.number} > turn{self.number}')
         except (AssertionError, RpcError):
             pass
         return client, self.close(client)
@@ -201,7 +198,7 @@ class Room(Case):
 
     def check(self):
         """With a new broker, everything is where it has to be."""
-        self.assert_nothing_runs(LEFT_SECONDS)
+        self.assert_nothing_runs()
         turn = f'turn{self.number}'
         for root, side in ((self.work, self.local), (self.runtime, self.remote)):
             if root and (root / turn).exists():

@@ -51,7 +51,7 @@ def killed(point, count, room):
 def killed_twice(first, second, room):
     """The one that makes it good is killed, too."""
     killed(first, 1, room)
-    room.assert_nothing_runs(sync_room.LEFT_SECONDS)
+    room.assert_nothing_runs()
     killed(second, 1, room)
 
 

@@ -8,7 +8,7 @@ import signal
 import case
 import processes
 from sessions_case import SessionsCase
-from sync_case import PATIENCE
+from processes import PATIENCE
 from sync_room import POINTS
 
 

@@ -5,7 +5,8 @@
 import json
 
 from acp import RpcError
-from case import PATIENCE, main
+from processes import PATIENCE
+from case import main
 from host import NEVER
 from policy_case import PolicyCase, no_window
 
@@ -52,7 +53,7 @@ class Audit(PolicyCase):
         seen = len(self.questions(client))
         client.wait_for(lambda m: len(self.questions(client)) > seen - 1)
         client.close_stdin()
-        client.wait(10 * PATIENCE)
+        client.wait(PATIENCE)
         self.assertIn(self.lines()[-1]['by'], ('nobody', 'timeout'))
 
     def test_a_question_whose_agent_dies_was_decided_by_nobody(self):
@@ -102,7 +103,7 @@ class Audit(PolicyCase):
         path = self.dir / 'config'
         path.write_text(path.read_text() + f'[broker]\n\taudit = {self.dir}\n')
         client = self.broker(options=options)
-        self.assertEqual(client.wait(5 * PATIENCE), 2)
+        self.assertEqual(client.wait(PATIENCE), 2)
         self.assertIn('audit', client.stderr)
 
 

@@ -13,7 +13,6 @@ from case import SANITIZED, Case, main
 
 MIB = 1 << 20
 ALLOWED = 24 * MIB  # above idle, besides the one message in hand
-LONG = 120
 
 
 class Gauge:
@@ -49,22 +48,14 @@ class Backpressure(Case):
             self.assertLess(above, ALLOWED + message_bytes,
                             f'{above / MIB:.1f} MiB above {gauge.idle / MIB:.1f} MiB')
 
-    def wait_still(self, path):
-        """Until a file has not grown for a while."""
-        size, since = -1, time.monotonic()
-        end = time.monotonic() + LONG
-        while time.monotonic() < end:
-            now = os.path.getsize(path)
-            if now != size:
-                size, since = now, time.monotonic()
-            elif time.monotonic() - since > 0.7:
-                return size
-            time.sleep(0.05)
-        raise AssertionError('it never came to rest')
+    def wait_still(self, client):
+        """Until the agent says no more, and the editor gets rid of no more."""
+        path = self.journal_path()
+        processes.wait_at_rest(lambda: (os.path.getsize(path), client.outgoing.qsize()))
 
-    def wait_journal(self, wanted, seconds=LONG):
+    def wait_journal(self, wanted, direction='<'):
         self.assertTrue(processes.wait_until(
-            lambda: any(wanted in line for line in self.journal('<')), seconds, 0.1), wanted)
+            lambda: any(wanted in line for line in self.journal(direction)), step=0.1), wanted)
 
     def read_again(self):
         os.kill(self.agent, signal.SIGUSR1)
@@ -74,37 +65,40 @@ class SlowAtTheEnd(Backpressure):
     """The editor closes its side while there is more for it than it has read."""
     SIZE = 1000
 
-    def open_flooded(self, count, drain_timeout='300ms', **keys):
-        client = self.broker(options=self.config(stop_eof_timeout='500ms',
-                                                 drain_timeout=drain_timeout, **keys))
+    def open_flooded(self, count, **keys):
+        client = self.broker(options=self.config(**keys))
         client.initialize()
         session = client.new_session(self.work)
         client.pause()
         return client, client.start_prompt(session, f'stream {count} {self.SIZE}')
 
+    def wait_said(self):
+        """Until the agent has said it all."""
+        self.wait_journal(b'"stopReason"', '>')
+
     def read_slowly(self, client):
         """Up to the end, in pieces with a pause after each; how many updates there were."""
-        end = time.monotonic() + LONG
-        while client.process.poll() is None and time.monotonic() < end:
+        def ended():
             client.resume()
             client.pause()
-            time.sleep(0.02)
+            return client.process.poll() is not None
+        processes.wait_until(ended)
         client.resume()
         self.assertEqual(client.wait(), 0, client.stderr)
         for thread in client.threads:
-            thread.join(LONG)
+            thread.join(processes.PATIENCE)
         return sum(b'agent_message_chunk' in message.line for message in client.received)
 
     def test_what_was_said_arrives_however_slowly_it_is_read(self):
         client, prompt = self.open_flooded(3000)
-        time.sleep(1)  # the agent has said it all
+        self.wait_said()
         client.close_stdin()
         self.assertEqual(self.read_slowly(client), 3000)
         self.assertEqual(client.answer(prompt), {'stopReason': 'end_turn'})
 
     def test_an_agent_that_still_has_more_to_say_may_say_it(self):
         client, prompt = self.open_flooded(30_000)  # more than queue and pipes hold
-        self.wait_still(self.journal_path())
+        self.wait_still(client)
         client.close_stdin()
         count = self.read_slowly(client)
         self.assertIn('stopReason', client.answer(prompt))
@@ -113,19 +107,19 @@ class SlowAtTheEnd(Backpressure):
 
     def test_an_editor_that_takes_nothing_is_told(self):
         for drain_timeout in ('300ms', '0s'):
-            client, _ = self.open_flooded(3000, drain_timeout)
-            time.sleep(1)
+            client, _ = self.open_flooded(3000, drain_timeout=drain_timeout)
+            self.wait_said()
             client.close_stdin()
-            self.assertEqual(client.wait(20), 1, client.stderr)
+            self.assertEqual(client.wait(), 1, client.stderr)
             self.assertIn('does not read', client.stderr)
 
     def test_a_second_signal_does_not_wait_for_a_slow_editor(self):
-        client, _ = self.open_flooded(3000, drain_timeout='1h')
-        time.sleep(1)
+        client, _ = self.open_flooded(3000)
+        self.wait_said()
         client.process.terminate()
-        client.wait_log('exited with status 0', LONG)
+        client.wait_log('exited with status 0')
         client.process.terminate()
-        self.assertEqual(client.wait(20), 1, client.stderr)
+        self.assertEqual(client.wait(), 1, client.stderr)
 
 
 class EditorStops(Backpressure):
@@ -141,17 +135,17 @@ class EditorStops(Backpressure):
         gauge = Gauge(client.pid)
         client.pause()
         prompt = client.start_prompt(session, f'stream {self.COUNT} {self.SIZE}')
-        self.wait_still(self.journal_path())
+        self.wait_still(client)
         sent = len(self.journal('>'))
         self.assertLess(sent, self.COUNT)  # the agent itself is held up, nothing is thrown away
 
         # A cancel reaches the agent while the editor does not read.
         client.notify('session/cancel', {'sessionId': other})
-        self.wait_journal(b'session/cancel', 10)
+        self.wait_journal(b'session/cancel')
         self.assert_bounded(gauge)
 
         client.resume()
-        self.assertEqual(client.answer(prompt, LONG), {'stopReason': 'end_turn'})
+        self.assertEqual(client.answer(prompt), {'stopReason': 'end_turn'})
         self.assertEqual(client.answer(waiting), {'stopReason': 'cancelled'})
         self.assertEqual(self.numbers(client, session), list(range(self.COUNT)))
 
@@ -159,11 +153,11 @@ class EditorStops(Backpressure):
         client, session = self.open()
         client.pause()
         prompt = client.start_prompt(session, f'stream {self.COUNT} {self.SIZE}')
-        self.wait_still(self.journal_path())
+        self.wait_still(client)
         client.notify('session/cancel', {'sessionId': session})
-        self.wait_journal(b'session/cancel', 10)
+        self.wait_journal(b'session/cancel')
         client.resume()
-        self.assertEqual(client.answer(prompt, LONG), {'stopReason': 'cancelled'})
+        self.assertEqual(client.answer(prompt), {'stopReason': 'cancelled'})
         numbers = self.numbers(client, session)
         self.assertEqual(numbers, list(range(len(numbers))))
         self.assertLess(len(numbers), self.COUNT)
@@ -171,7 +165,7 @@ class EditorStops(Backpressure):
     def test_a_replay_waits_for_the_editor(self):
         count, size = 50_000, 1000  # twice what may be held
         client = self.broker('--load-replay', str(count), '--load-size', str(size),
-                             options=self.config(session_timeout='500ms'))
+                             options=self.config(session_timeout='5s'))
         client.initialize()
         session = client.new_session(self.work)
         gauge = Gauge(client.pid)
@@ -179,12 +173,12 @@ class EditorStops(Backpressure):
         load = client.start('session/load', {'sessionId': session, 'cwd': str(self.work),
                                              'mcpServers': []})
         prompt = client.start_prompt(session, 'say after')
-        self.wait_still(self.journal_path())
-        time.sleep(1)  # the editor's slowness is no silence of the agent's
+        self.wait_still(client)
+        time.sleep(6)  # the editor's slowness is no silence of the agent's
         client.resume()
-        answer = client.response(load, LONG)
+        answer = client.response(load)
         self.assertNotIn('error', answer.value)
-        self.assertEqual(client.answer(prompt, LONG), {'stopReason': 'end_turn'})
+        self.assertEqual(client.answer(prompt), {'stopReason': 'end_turn'})
         self.assert_bounded(gauge)
         place = client.messages.index(answer)
         replay = [m.params['update'] for m in client.messages[:place]
@@ -201,9 +195,9 @@ class EditorStops(Backpressure):
         gauge = Gauge(client.pid)
         client.pause()
         prompt = client.start_prompt(session, *[f'diff {4 * MIB}'] * 20)
-        self.wait_still(self.journal_path())
+        self.wait_still(client)
         client.resume()
-        client.answer(prompt, LONG)
+        client.answer(prompt)
         self.assert_bounded(gauge, 4 * MIB)
         diffs = [message for message in client.received if message.method == 'session/update']
         self.assertEqual(len(diffs), 20)
@@ -218,7 +212,7 @@ class EditorStops(Backpressure):
         client.prompt(session, *[f'diff {MIB}'] * 10)
         if not SANITIZED:  # which keep freed memory for a while
             self.assertTrue(processes.wait_until(
-                lambda: processes.private_bytes(client.pid) - idle < MIB // 2, 20, 0.1),
+                lambda: processes.private_bytes(client.pid) - idle < MIB // 2, step=0.1),
                 processes.private_bytes(client.pid) - idle)
         client.prompt(session, 'say after')
 
@@ -239,7 +233,7 @@ class AgentStops(Backpressure):
         for note in notes:
             client.send_line(note)
         client.notify('session/cancel', {'sessionId': session})
-        time.sleep(2)
+        self.wait_still(client)
         self.read_again()
         self.wait_journal(b'session/cancel')
         self.assert_bounded(gauge)
@@ -254,7 +248,7 @@ class AgentStops(Backpressure):
         note = self.note(0, size)
         client.send_line(note)
         client.notify('session/cancel', {'sessionId': session})
-        time.sleep(2)
+        self.wait_still(client)
         self.read_again()
         self.wait_journal(b'session/cancel')
         self.assert_bounded(gauge, size)
@@ -265,12 +259,12 @@ class AgentStops(Backpressure):
         before = len(client.messages)
         ids = [client.start('_echo', {'text': 'y' * 65536}) for _ in range(1024)]
         # The editor's other business goes on meanwhile: this one is not the agent's.
-        client.response(client.start('_broker/no_such_method'), 30)
+        client.response(client.start('_broker/no_such_method'))
         client.notify('session/cancel', {'sessionId': session})
         self.read_again()
         refused = []
         for raw_id in ids:
-            answer = client.response(raw_id, LONG)
+            answer = client.response(raw_id)
             if 'error' in answer.value:
                 self.failure(answer, 'RESOURCE_LIMIT_EXCEEDED')
                 refused.append(raw_id)
@@ -293,10 +287,10 @@ class AgentStops(Backpressure):
         prompt = client.start_prompt(session, 'stop-reading', 'stream 50000 100')
         for number in range(20000):
             client.send_line(self.note(number, 100))
-        time.sleep(1)
+        self.wait_still(client)
         self.read_again()
         client.resume()
-        self.assertEqual(client.answer(prompt, LONG)['stopReason'], 'end_turn')
+        self.assertEqual(client.answer(prompt)['stopReason'], 'end_turn')
         client.prompt(session, 'say after')
         numbers = [int(text[:8]) for text in client.texts(session)[:-1]]
         self.assertEqual(numbers, list(range(50000)))

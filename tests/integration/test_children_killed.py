@@ -12,7 +12,7 @@ import subprocess
 import case
 import sync_room
 from acp import RpcError
-from sync_case import PATIENCE
+from processes import PATIENCE
 
 # A program in front of the real one: where it is armed, the next call that fits dies of SIGKILL.
 SCRIPT = '''#!/bin/sh

@@ -15,14 +15,14 @@ import processes
 from acp import RpcError
 from case import main
 from sessions_case import SessionsCase
-from sync_case import PATIENCE
+from processes import PATIENCE
 
 
 class Comeback(SessionsCase):
     def another(self, *flags, **keys):
         """A broker of the profile, whose agent remembers its sessions in a file."""
         lines = ['[profile "copy"]', '\tisolation = copy']
-        values = dict(case.SHORT_DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
+        values = dict(case.DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
         lines += [f'\t{name} = {value}' for name, value in values.items()]
         config = self.dir / 'config-copy'
         config.write_text('\n'.join(lines) + '\n')

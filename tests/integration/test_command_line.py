@@ -11,7 +11,8 @@ import sys
 if len(sys.argv) > 1 and not sys.argv[1].startswith('-'):
     os.environ['ACP_BROKER'] = sys.argv.pop(1)
 
-from case import AGENT, BROKER, PATIENCE, Case, main
+from processes import PATIENCE
+from case import AGENT, BROKER, Case, main
 
 USAGE = 2
 
@@ -21,7 +22,7 @@ class CommandLine(Case):
         """Runs the broker to its end, its input being what is given and then the end."""
         return subprocess.run([BROKER, *words], input=stdin, capture_output=True,
                               cwd=cwd or self.work, env=env or self.environment(),
-                              timeout=20 * PATIENCE, check=False)
+                              timeout=PATIENCE, check=False)
 
     def config_path(self):
         path = self.dir / 'home' / 'config' / 'acp-broker' / 'config'
@@ -129,7 +130,7 @@ class Input(CommandLine):
                     [BROKER, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT, cwd=self.work, env=self.environment()) as command:
                 try:
-                    self.assertIn(command.wait(20 * PATIENCE), (0, 1, USAGE))
+                    self.assertIn(command.wait(PATIENCE), (0, 1, USAGE))
                 finally:
                     command.kill()
 

@@ -185,7 +185,7 @@ def kill_rollback(trial):
         except (AssertionError, RpcError):
             pass
         room.close(client)
-        room.assert_nothing_runs(sync_room.LEFT_SECONDS)
+        room.assert_nothing_runs()
         room.base, room.local, room.remote = {}, edited, {}
         client, session = room.open()
         room.check_store()  # whatever was edited is in a checkpoint

@@ -9,7 +9,8 @@ import signal
 import subprocess
 
 import case
-from sync_case import PATIENCE, SyncCase, checked
+from processes import PATIENCE
+from sync_case import SyncCase, checked
 
 PAGE = (case.ROOT / 'docs' / 'daemons.md').read_text()
 BLOCKS = re.findall(r'^```(\w*)\n(.*?)^```$', PAGE, re.M | re.S)
@@ -122,7 +123,7 @@ class Page(SyncCase):
         self.wait_active()
         os.kill(client.pid, signal.SIGKILL)
         client.wait(PATIENCE)
-        self.assert_nothing_runs(30.0)
+        self.assert_nothing_runs()
         listed = json.loads(self.command(blocks('sh')[1].strip()))
         self.assertIsNone(misfit(json.loads(self.real(blocks('json')[0])), listed), listed)
         self.command(blocks('sh')[2].strip())

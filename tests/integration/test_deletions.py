@@ -9,7 +9,8 @@ import subprocess
 import case
 
 from host import NEVER
-from sync_case import PATIENCE, TurnCase
+from processes import PATIENCE
+from sync_case import TurnCase
 
 COUNT = 300
 DELETE = 'terminal rm -r many; echo new > new'

@@ -9,11 +9,8 @@ import sys
 import time
 
 import processes
-from case import PATIENCE, Case, main
+from case import STUBBORN, Case, main
 
-# stop-eof-timeout, stop-term-timeout and stop-kill-timeout of SHORT_DEADLINES, and some slack.
-DEADLINE = 0.3 + 0.3 + 2.0 + 1.0
-AT_ONCE = 2.0  # after a kill -9 of the broker or of a guard
 GUARD = 'acp-guard'
 
 
@@ -38,7 +35,7 @@ class Ending(Case):
 
 
 # What an agent may do to stay: its flags, and a prompt.
-STUBBORN = {
+AGENTS = {
     'polite': ((), ()),
     'ignores EOF': (('--ignore-eof',), ()),
     'ignores EOF and TERM': (('--ignore-eof', '--ignore-term'), ()),
@@ -53,37 +50,37 @@ STUBBORN = {
 class EveryAgent(Ending):
     """Each way of ending a session, with each kind of agent."""
 
-    def each(self, end, seconds=DEADLINE):
-        for name, (flags, prompt) in STUBBORN.items():
+    def each(self, end, deadlines):
+        for name, (flags, prompt) in AGENTS.items():
             with self.subTest(name):
                 (self.dir / 'pids').unlink(missing_ok=True)
-                client = self.open(*flags, prompt=prompt)
+                client = self.open(*flags, prompt=prompt, options=self.config(**deadlines))
                 end(client)
-                self.assert_nothing_runs(seconds)
-                client.wait(1)
+                self.assert_nothing_runs()
                 client.finish()
 
     def test_the_editor_closes_stdin(self):
-        self.each(lambda client: client.close_stdin())
+        self.each(lambda client: client.close_stdin(), STUBBORN)
 
     def test_the_broker_gets_term(self):
-        self.each(lambda client: os.kill(client.pid, signal.SIGTERM))
+        self.each(lambda client: os.kill(client.pid, signal.SIGTERM), STUBBORN)
 
     def test_the_broker_gets_int(self):
-        self.each(lambda client: os.kill(client.pid, signal.SIGINT))
+        self.each(lambda client: os.kill(client.pid, signal.SIGINT), STUBBORN)
 
     def test_the_broker_gets_hup(self):
-        self.each(lambda client: os.kill(client.pid, signal.SIGHUP))
+        self.each(lambda client: os.kill(client.pid, signal.SIGHUP), STUBBORN)
 
     def test_the_broker_is_killed(self):
-        self.each(lambda client: os.kill(client.pid, signal.SIGKILL), AT_ONCE)
+        """No deadline passes: they are longer than anybody waits here."""
+        self.each(lambda client: os.kill(client.pid, signal.SIGKILL), {})
 
     def test_the_editor_is_killed(self):
         here = os.path.dirname(os.path.abspath(__file__))
-        for name, (flags, prompt) in STUBBORN.items():
+        for name, (flags, prompt) in AGENTS.items():
             with self.subTest(name):
                 (self.dir / 'pids').unlink(missing_ok=True)
-                argv = self.broker_argv(*self.config(), agent=self.agent_argv(*flags))
+                argv = self.broker_argv(*self.config(**STUBBORN), agent=self.agent_argv(*flags))
                 editor = subprocess.Popen(
                     [sys.executable, '-B', os.path.join(here, 'editor.py'), str(self.work),
                      ';'.join(prompt or ('say hi',)), *argv],
@@ -94,7 +91,7 @@ class EveryAgent(Ending):
                     editor.kill()
                     editor.wait()
                     editor.stdout.close()
-                self.assert_nothing_runs(DEADLINE)
+                self.assert_nothing_runs()
 
 
 class Wrapped(Ending):
@@ -102,7 +99,8 @@ class Wrapped(Ending):
 
     def open_wrapped(self):
         agent = self.agent_argv('--ignore-eof', '--ignore-term')
-        client = self.broker(agent=['/bin/sh', '-c', '"$@"; exit $?', 'wrapper', *agent])
+        client = self.broker(agent=['/bin/sh', '-c', '"$@"; exit $?', 'wrapper', *agent],
+                             options=self.config(**STUBBORN, drain_timeout='500ms'))
         client.initialize()
         client.new_session(self.work)
         self.assertEqual(processes.name_of(processes.parent_of(self.agent())), 'sh')
@@ -116,32 +114,29 @@ class Wrapped(Ending):
             client = self.open_wrapped()
             wrapper = processes.parent_of(self.agent())
             end(client)
-            self.assert_nothing_runs(DEADLINE)
+            self.assert_nothing_runs()
             self.assertTrue(processes.wait_until(
-                lambda pid=wrapper: not processes.is_running(pid), DEADLINE * PATIENCE))
-            client.wait(1)
+                lambda pid=wrapper: not processes.is_running(pid)))
             client.finish()
 
     def test_the_agent_goes_with_a_wrapper_that_is_killed(self):
         client = self.open_wrapped()
         agent = self.agent()
         os.kill(processes.parent_of(agent), signal.SIGKILL)
-        self.assertTrue(processes.wait_until(lambda: not processes.is_running(agent),
-                                             DEADLINE * PATIENCE))
+        self.assertTrue(processes.wait_until(lambda: not processes.is_running(agent)))
         client.close_stdin()
-        client.wait(DEADLINE * PATIENCE)
+        client.wait()
 
 
 class Deadlines(Ending):
     def test_a_polite_agent_is_not_waited_for(self):
-        client = self.open(options=self.config(deadlines=False))
-        started = time.monotonic()
+        """The deadlines are longer than anybody waits here."""
+        client = self.open()
         client.close_stdin()
         self.assertEqual(client.wait(), 0)
-        self.assertLess(time.monotonic() - started, 1.0 * PATIENCE)
 
     def test_a_slow_agent_may_take_the_time_it_is_given(self):
-        client = self.open('--slow-exit', '2', options=self.config(stop_eof_timeout='20s'))
+        client = self.open('--slow-exit', '2')
         started = time.monotonic()
         client.close_stdin()
         self.assertEqual(client.wait(), 0)
@@ -149,25 +144,27 @@ class Deadlines(Ending):
 
     def test_a_signal_and_the_end_of_the_input_are_one_end(self):
         for steps in (('signal', 'close'), ('close', 'signal')):
-            client = self.open('--slow-exit', '2', options=self.config(stop_eof_timeout='20s'))
+            client = self.open('--slow-exit', '2')
             started = time.monotonic()
             for step in steps:
                 if step == 'close':
                     client.close_stdin()
                 else:
                     os.kill(client.pid, signal.SIGTERM)
-                time.sleep(0.2)  # the one is seen before the other
+                time.sleep(0.2)  # so that the one is seen before the other, mostly
             client.wait()
             self.assertGreater(time.monotonic() - started, 1.9, steps)
 
     def test_a_second_term_hurries(self):
         client = self.open('--ignore-eof', '--ignore-term', options=self.config(
-            stop_eof_timeout='30s', stop_term_timeout='30s'))
-        for _ in range(3):
+            stop_kill_timeout='2s'))
+
+        def hurried():
+            """Two that come at once are one."""
             os.kill(client.pid, signal.SIGTERM)
-            time.sleep(0.3)
-        client.wait(5 * PATIENCE)
-        self.assert_nothing_runs(1)
+            return client.process.poll() is not None
+        self.assertTrue(processes.wait_until(hurried, step=0.3))
+        self.assert_nothing_runs()
 
     def test_what_the_agent_says_last_reaches_the_editor(self):
         client = self.open()
@@ -177,13 +174,14 @@ class Deadlines(Ending):
         self.failure(client.response(prompt), 'AGENT_EXITED')
 
     def test_an_open_prompt_is_answered_when_the_broker_ends(self):
-        client = self.open('--ignore-eof')
+        client = self.open('--ignore-eof', options=self.config(
+            **STUBBORN, cancel_timeout='300ms'))
         session = client.new_session(self.work)
         prompt = client.start_prompt(session, 'say begun', 'deaf', 'hang')
         client.wait_text('begun')
         os.kill(client.pid, signal.SIGTERM)
         self.assertIn('error', client.response(prompt).value)
-        client.wait(DEADLINE * PATIENCE)
+        client.wait()
 
     def test_the_turn_is_cancelled_before_the_agent_is_stopped(self):
         client = self.open()
@@ -193,41 +191,40 @@ class Deadlines(Ending):
         os.kill(client.pid, signal.SIGTERM)
         answer = client.response(prompt).value
         self.assertEqual(answer.get('result'), {'stopReason': 'cancelled'})
-        client.wait(DEADLINE * PATIENCE)
+        client.wait()
         self.assertTrue(any(b'session/cancel' in line for line in self.journal('<')))
 
 
 class KillNine(Ending):
     """A kill -9 of what watches over the agent."""
 
-    STUBBORN = ('--ignore-eof', '--ignore-term')
+    FLAGS = ('--ignore-eof', '--ignore-term')
 
-    def open_stubborn(self):
-        return self.open(*self.STUBBORN, prompt=('double-fork', 'hold-stdout', 'ignore-term'))
+    def open_stubborn(self, **deadlines):
+        return self.open(*self.FLAGS, prompt=('double-fork', 'hold-stdout', 'ignore-term'),
+                         options=self.config(**deadlines))
 
-    def test_of_the_guard(self):
-        client = self.open_stubborn()
+    def assert_agent_goes(self, client):
+        """It goes with all it has left, and a fresh one can be had."""
         mine = self.agent_pids()
-        os.kill(self.guard(), signal.SIGKILL)
         gone = processes.wait_until(
-            lambda: not any(processes.is_running(pid) for pid in mine), AT_ONCE * PATIENCE)
+            lambda: not any(processes.is_running(pid) for pid in mine))
         self.assertTrue(gone, processes.describe(mine))
-        # The broker itself lives on, and starts a fresh agent.
-        session = client.new_session(self.work)
-        client.prompt(session, 'say hello again')
+        client.wait_log(') was killed by SIGKILL')
+        client.prompt(client.new_session(self.work), 'say hello again')
         self.assertEqual(client.texts()[-1], 'hello again')
 
+    def test_of_the_guard(self):
+        client = self.open_stubborn(**STUBBORN)
+        os.kill(self.guard(), signal.SIGKILL)
+        self.assert_agent_goes(client)
+
     def test_of_the_guard_s_parent(self):
-        client = self.open_stubborn()
-        mine = self.agent_pids()
+        client = self.open_stubborn(**STUBBORN)
         spawner = processes.parent_of(self.guard())
         self.assertNotEqual(spawner, client.pid)
         os.kill(spawner, signal.SIGKILL)
-        gone = processes.wait_until(
-            lambda: not any(processes.is_running(pid) for pid in mine), AT_ONCE * PATIENCE)
-        self.assertTrue(gone, processes.describe(mine))
-        session = client.new_session(self.work)
-        client.prompt(session, 'say hello again')
+        self.assert_agent_goes(client)
 
     def test_of_the_broker_and_the_guard(self):
         client = self.open_stubborn()
@@ -235,24 +232,24 @@ class KillNine(Ending):
         os.kill(guard, signal.SIGSTOP)  # else it may have done its work by then
         for pid in (client.pid, guard):
             os.kill(pid, signal.SIGKILL)
-        self.assert_nothing_runs(AT_ONCE)
+        self.assert_nothing_runs()
 
     def test_of_the_guard_and_then_the_broker(self):
         client = self.open_stubborn()
         for pid in (self.guard(), client.pid):
             os.kill(pid, signal.SIGKILL)
-        self.assert_nothing_runs(AT_ONCE)
+        self.assert_nothing_runs()
 
     def test_of_everything_but_the_agent(self):
         """The agent itself still dies; what it forked away is out of reach then."""
-        client = self.open(*self.STUBBORN)
+        client = self.open(*self.FLAGS)
         guard = self.guard()
         pids = [client.pid, processes.parent_of(guard), guard]
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
-        self.assert_nothing_runs(AT_ONCE)
+        self.assert_nothing_runs()
 
     def test_of_the_broker_while_the_agent_starts(self):
         for delay in (0.0, 0.002, 0.005, 0.01, 0.02, 0.05):
@@ -260,7 +257,7 @@ class KillNine(Ending):
             client.start('initialize', {'protocolVersion': 1})
             time.sleep(delay)
             os.kill(client.pid, signal.SIGKILL)
-            self.assert_nothing_runs(AT_ONCE)
+            self.assert_nothing_runs()
             client.finish()
 
 

@@ -19,7 +19,7 @@ class FarCase(Case):
         self.inside = self.dir / 'inside'
         lines = ['[profile "far"]', '\tbackend = fake', '\tsync = none',
                  f'\truntime-root = {self.inside}']
-        values = dict(case.SHORT_DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
+        values = dict(case.DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
         lines += [f'\t{name} = {value}' for name, value in values.items()]
         config = self.dir / 'config'
         config.write_text('\n'.join(lines) + '\n')

@@ -11,7 +11,8 @@ import fcntl
 import subprocess
 import unittest
 
-from case import AGENT, BROKER, PATIENCE, SANITIZED, main
+from processes import PATIENCE
+from case import AGENT, BROKER, SANITIZED, main
 from faults_survey import ERRORS, INTERRUPTED, SHORT_WRITES, SLOWNESS, Survey
 from faults_trial import (
     Fault, Room, Trial, judge, judge_killed, judge_memory, why_no_ptrace)
@@ -202,7 +203,7 @@ class OfStandardStreams(Faults):
             with self.subTest(redirection):
                 result = subprocess.run(
                     ['/bin/sh', '-c', f'exec "$@" {redirection}', 'sh', BROKER, '--', AGENT],
-                    input=INITIALIZE, capture_output=True, timeout=20 * PATIENCE, check=False)
+                    input=INITIALIZE, capture_output=True, timeout=PATIENCE, check=False)
                 said = [line for line in result.stderr.decode().splitlines()
                         if line.startswith('acp-broker: ')]
                 self.assertEqual(result.returncode, status, result.stderr)

@@ -5,7 +5,7 @@
 import case
 
 from repository_case import RepositoryCase
-from sync_case import PATIENCE
+from processes import PATIENCE
 
 MANY = 250  # deletions; as many of the agent's would be asked about
 

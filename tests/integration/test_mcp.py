@@ -26,7 +26,7 @@ class McpCase(Case):
         self.inside = self.dir / 'inside'
 
     def write_config(self, backend, sections, **keys):
-        values = dict(case.SHORT_DEADLINES, backend=backend)
+        values = dict(case.DEADLINES, backend=backend)
         if backend == 'fake':
             values['runtime-root'] = self.inside
             values['sync'] = 'none'

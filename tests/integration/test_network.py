@@ -9,6 +9,7 @@ import case
 import sshd
 
 from case import Case, main
+from processes import PATIENCE
 from ssh_case import SshCase
 
 
@@ -18,7 +19,7 @@ class Here(Case):
         client = self.broker(options=self.config(**keys))
         warnings = client.initialize()['_meta']['broker']['warnings']
         client.close_stdin()
-        client.wait(5 * case.PATIENCE)
+        client.wait(PATIENCE)
         return warnings, client.stderr
 
     def refused(self, **keys):
@@ -26,7 +27,7 @@ class Here(Case):
         answer = client.response(client.start('initialize', {'protocolVersion': 1}))
         error = self.failure(answer, 'NETWORK_NOT_ENFORCED')
         client.close_stdin()
-        client.wait(5 * case.PATIENCE)
+        client.wait(PATIENCE)
         self.assertEqual(error['data']['stage'], 'prepare')
         self.assertFalse(error['data']['retryable'])
         self.assertEqual(self.agent_pids(), [], 'an agent was started')
@@ -35,7 +36,7 @@ class Here(Case):
     def check(self, **keys):
         argv = [case.BROKER, 'check', *self.config(**keys), '--', case.AGENT]
         return subprocess.run(argv, env=self.environment(), capture_output=True, text=True,
-                              timeout=20 * case.PATIENCE, check=False)
+                              timeout=PATIENCE, check=False)
 
     def test_a_profile_that_says_nothing_is_told_nothing(self):
         warnings, log = self.greeted(network='open', required='true')
@@ -76,14 +77,14 @@ class There(SshCase):
         self.assertEqual(len(warnings), 1)
         self.assertIn('network = blocked is not enforced by backend = ssh', warnings[0])
         client.close_stdin()
-        client.wait(20 * case.PATIENCE)
+        client.wait(PATIENCE)
 
     def test_what_is_required_is_an_error_before_anything_connects(self):
         client = self.broker(options=self.config(network='blocked', required='true'))
         answer = client.response(client.start('initialize', {'protocolVersion': 1}))
         self.failure(answer, 'NETWORK_NOT_ENFORCED')
         client.close_stdin()
-        client.wait(20 * case.PATIENCE)
+        client.wait(PATIENCE)
         self.assertEqual(self.remote(), [])
 
 

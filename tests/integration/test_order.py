@@ -8,7 +8,8 @@ import sys
 import case
 
 from acp import RpcError
-from sync_case import PATIENCE, TurnCase
+from processes import PATIENCE
+from sync_case import TurnCase
 
 
 # Tells of another mode when asked, and answers what it is asked about modes late: session/set_mode
@@ -223,7 +224,7 @@ class BehindAMode(OrderCase):
         modes = '"modes":{"currentModeId":"yolo","availableModes":[' + ','.join(
             f'{{"id":"{name}","name":"{name}"}}' for name in ('ask', 'yolo')) + ']}'
         client = self.broker('--modes', modes, '--silent-modes', options=self.config(
-            policy=('mode = ask',), start_timeout='1s'))
+            policy=('mode = ask',), start_timeout='4s'))
         client.initialize()
         session = client.new_session(self.work)
         prompt = client.start_prompt(session, 'say never')

@@ -5,7 +5,8 @@
 import json
 
 from acp import RpcError
-from case import PATIENCE, main
+from processes import PATIENCE
+from case import main
 from host import NEVER
 from policy_case import PolicyCase, no_window
 
@@ -165,7 +166,7 @@ class Asking(PolicyCase):
         client.start_prompt(session, 'deaf', f'write {self.work}/no.txt x')
         client.wait_for(lambda m: m.method == 'session/request_permission')
         client.close_stdin()
-        client.wait(10 * PATIENCE)
+        client.wait(PATIENCE)
         answers = [json.loads(line) for line in self.journal('<') if b'EDITOR_GONE' in line]
         self.assertEqual(len(answers), 1)
         self.assertFalse((self.work / 'no.txt').exists())

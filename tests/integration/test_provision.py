@@ -16,7 +16,7 @@ from sync_case import SyncCase
 class Provision(SyncCase):
     def write_config(self, *lines, isolation='copy'):
         text = [f'[profile "p"]\n\tisolation = {isolation}\n\tsync = none\n']
-        text += [f'\t{name} = {value}\n' for name, value in case.SHORT_DEADLINES.items()]
+        text += [f'\t{name} = {value}\n' for name, value in case.DEADLINES.items()]
         text += [f'\t{line}\n' for line in lines]
         path = self.dir / 'config-p'
         path.write_text(''.join(text))
@@ -28,7 +28,7 @@ class Provision(SyncCase):
         client.initialize()
         client.new_session(self.work)
         client.close_stdin()
-        self.assertEqual(client.wait(60), 0, client.stderr)
+        self.assertEqual(client.wait(), 0, client.stderr)
         self.log = client.stderr
         home, = (self.state / 'copies').iterdir()
         return home
@@ -38,7 +38,7 @@ class Provision(SyncCase):
         with self.assertRaises(RpcError) as caught:
             client.initialize()
         client.close_stdin()
-        client.wait(60)
+        client.wait()
         return caught.exception
 
     # ---- setup ----
@@ -79,11 +79,11 @@ class Provision(SyncCase):
         client.start('initialize', {'protocolVersion': 1, 'clientCapabilities': {}})
         folder = self.state / 'copies'
         self.assertTrue(processes.wait_until(
-            lambda: list(folder.glob('*/ran')), 30 * case.PATIENCE))
+            lambda: list(folder.glob('*/ran')), processes.PATIENCE))
         os.kill(client.pid, signal.SIGKILL)
         home, = folder.iterdir()
         (home / 'go').write_text('')
-        self.assert_nothing_runs(30)
+        self.assert_nothing_runs()
         self.play(*lines)
         self.assertEqual((home / 'ran').read_text(), 'ran\n' * 2)
 
@@ -149,7 +149,7 @@ class Provision(SyncCase):
                 ('copy = ~/x:../y', 'copy', 'without ".."'),
                 ('copy = ~/x:y/', 'copy', 'expected the name of a file')):
             client = self.broker(options=self.write_config(line, isolation=isolation))
-            self.assertEqual(client.wait(30), 2)
+            self.assertEqual(client.wait(), 2)
             client.wait_log(words)
             self.assertEqual(client.stderr.count('\n'), 1)
 

@@ -20,7 +20,8 @@ import sys
 import time
 
 import processes
-from case import PATIENCE, SANITIZED, Case, main, program
+from processes import PATIENCE
+from case import SANITIZED, STUBBORN, Case, main, program
 from host import RpcError
 from random_play import FILES, Editor, Person, chance
 
@@ -28,7 +29,6 @@ SEED = os.environ.get('ACP_RANDOM_SEED') or str(random.SystemRandom().randrange(
 KEEP = os.environ.get('ACP_RANDOM_KEEP')
 ROUNDS = int(os.environ.get('ACP_RANDOM_ROUNDS') or (20 if SANITIZED else 40))  # of each test
 FAR_BROKER = program('ACP_BROKER_FAKE', 'tests/support/fake/acp-broker-fake')
-DEADLINE = 60.0  # seconds; nothing here is a question of time
 
 NO_TIMER_MS = 59000  # libev waits for 59.743 s where no timer is due before that
 POLL = b'7'          # the system call's number
@@ -73,7 +73,7 @@ class Broker:
                 'terminal_timeout': draw.choice(('50s', '50s', '100ms')),
                 'max_terminals': draw.choice(('100', '100', '4')),
                 'max_queue': draw.choice(('8m', '20k')), 'idle_timeout': 'never',
-                'file_timeout': '50s', 'prepare_timeout': '50s', 'start_timeout': '50s'}
+                'file_timeout': '50s', 'prepare_timeout': '50s', 'start_timeout': '50s', **STUBBORN}
         self.person = Person(case.work)
         self.client = case.launch(self, keys)
         self.client.initialize({'_meta': {'terminal_output': self.meta}})
@@ -124,12 +124,12 @@ class Broker:
 
     def open_session(self, directory):
         """An agent that was killed, or reads again, may not be known to: then once more."""
-        end = time.monotonic() + DEADLINE
+        end = time.monotonic() + PATIENCE
         while True:
             try:
                 session = self.client.answer(self.client.start('session/new', {
-                    'cwd': directory, 'mcpServers': []}), DEADLINE)['sessionId']
-                self.client.prompt(session, 'say here', seconds=DEADLINE)
+                    'cwd': directory, 'mcpServers': []}), PATIENCE)['sessionId']
+                self.client.prompt(session, 'say here', seconds=PATIENCE)
                 return session
             except RpcError as error:
                 if not error.data.get('retryable') or time.monotonic() > end:
@@ -154,7 +154,7 @@ class Broker:
 
     def close(self, sessions):
         """Again where an agent that did not read was to be told."""
-        end = time.monotonic() + DEADLINE
+        end = time.monotonic() + PATIENCE
         while sessions and time.monotonic() < end:
             asked = {self.editor.ask('session/close', {'sessionId': session}): session
                      for session in sessions}
@@ -168,7 +168,7 @@ class Broker:
             self.wake_agents()
             ids = {message.id for message in self.client.received if message.is_response}
             return all(raw_id in ids for raw_id in self.editor.asked)
-        if not processes.wait_until(answered, DEADLINE, step=0.005):
+        if not processes.wait_until(answered, PATIENCE, step=0.005):
             ids = {message.id for message in self.client.received if message.is_response}
             raise AssertionError(f'not answered: {[i for i in self.editor.asked if i not in ids]}')
 
@@ -197,7 +197,7 @@ class Broker:
                 return None  # what was opened for a record then may be closed by now
             return seen if seen[2] is not None or is_quiet(self.client.pid) else None
 
-        seen = processes.wait_until(same, DEADLINE * PATIENCE, step=0.002)
+        seen = processes.wait_until(same, PATIENCE, step=0.002)
         if not seen:
             raise AssertionError(f'not at rest: {look()}, at first {self.rest_was}\n'
                                  + self.files())
@@ -245,7 +245,7 @@ class Broker:
 
     def check(self):
         """A file operation under way on another thread looks like rest: so answers come first."""
-        processes.wait_until(lambda: not self.open_calls(), DEADLINE, step=0.002)
+        processes.wait_until(lambda: not self.open_calls(), PATIENCE, step=0.002)
         self.case.assertEqual(self.open_calls(), [], 'not answered')
         self.at_rest()
         self.check_editor()
@@ -260,15 +260,15 @@ class Broker:
         way = self.random.choice(('EOF', 'TERM', 'TERM twice', 'INT'))
         self.editor.log.append(('end', way))
         if way != 'EOF':  # what it has not read by then it cannot answer
-            self.client.response(self.client.start('_broker/nothing'), DEADLINE)
+            self.client.response(self.client.start('_broker/nothing'), PATIENCE)
         self.person.settle()
         if way == 'EOF':
             self.client.close_stdin()
         for _ in range({'EOF': 0, 'TERM twice': 2}.get(way, 1)):
             os.kill(self.client.pid, signal.SIGINT if way == 'INT' else signal.SIGTERM)
-        self.client.wait(DEADLINE)
-        self.case.assert_nothing_runs(DEADLINE)
-        processes.wait_until(lambda: self.client.ended, DEADLINE)
+        self.client.wait(PATIENCE)
+        self.case.assert_nothing_runs()
+        processes.wait_until(lambda: self.client.ended, PATIENCE)
         self.check_editor()
         self.check_agents()
         self.case.check_folders(self.flavour)
@@ -305,7 +305,7 @@ class Random(Case):
 
     def check_folders(self, flavour):
         """Nothing is there that nobody asked for - once what is being written down is."""
-        gone = processes.wait_until(lambda: not self.left_in_folders(), 10 * PATIENCE)
+        gone = processes.wait_until(lambda: not self.left_in_folders(), PATIENCE)
         self.assertTrue(gone, self.left_in_folders())
 
     def left_in_folders(self):

@@ -10,7 +10,7 @@ import os
 import case
 from acp import RpcError
 from sessions_case import SessionsCase
-from sync_case import PATIENCE
+from processes import PATIENCE
 
 
 class Unreadable(SessionsCase):

@@ -11,7 +11,7 @@ import case
 import processes
 import sync_room
 from sessions_case import SessionsCase
-from sync_case import PATIENCE
+from processes import PATIENCE
 
 # Where a session, or a collect of what it left, is killed. The first record that a session writes
 # is the first thing it does: killed there it has left nothing.
@@ -285,7 +285,7 @@ class Killed(unittest.TestCase):
                 room.edit()
                 _, status = room.session(ACP_POINT=f'{point}:kill')
                 self.assertEqual(status, -signal.SIGKILL)
-                room.assert_nothing_runs(sync_room.LEFT_SECONDS)
+                room.assert_nothing_runs()
                 self.check(room)
 
     def test_a_collect_that_is_killed(self):
@@ -298,7 +298,7 @@ class Killed(unittest.TestCase):
                 client.wait(PATIENCE)
                 done = self.collect(room, ACP_POINT=f'{point}:kill')
                 self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
-                room.assert_nothing_runs(sync_room.LEFT_SECONDS)
+                room.assert_nothing_runs()
                 self.check(room)
 
 

@@ -8,7 +8,7 @@ import unittest
 import case
 
 from repository_case import RepositoryCase
-from sync_case import PATIENCE
+from processes import PATIENCE
 
 # libgit2 1.5 loses some memory where it looks through the extensions of a repository.
 LEAKS = unittest.skipIf(case.SANITIZED, 'libgit2 loses memory where there are extensions')

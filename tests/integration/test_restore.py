@@ -10,7 +10,8 @@ import os
 import signal
 
 import processes
-from case import PATIENCE, Case, main
+from processes import PATIENCE
+from case import Case, main
 from host import NEVER
 from ssh_case import SshCase
 from sync_case import TurnCase
@@ -170,7 +171,7 @@ class Restore(Case):
         self.begin()
         os.kill(self.agent_pids()[0], signal.SIGKILL)
         self.assertTrue(processes.wait_until(
-            lambda: 'SIGKILL' in self.client.stderr, 10 * PATIENCE))
+            lambda: 'SIGKILL' in self.client.stderr, PATIENCE))
         prompt = self.client.start_prompt(self.session, 'hang')
         self.client.notify('session/cancel', {'sessionId': self.session})
         self.assertEqual(self.client.answer(prompt), {'stopReason': 'cancelled'})
@@ -287,7 +288,7 @@ class Restore(Case):
         self.die()
         prompt = self.client.start_prompt(self.session, 'hang')
         self.client.close_stdin()
-        self.assertEqual(self.client.wait(20 * PATIENCE), 0)
+        self.assertEqual(self.client.wait(PATIENCE), 0)
         self.assertEqual(self.client.response(prompt).value['result'],
                          {'stopReason': 'cancelled'})
 
@@ -313,7 +314,7 @@ class RestoreInCopy(TurnCase):
 
     def check(self):
         self.die()
-        self.assertTrue(processes.wait_until((self.work / 'late.txt').exists, 60 * PATIENCE))
+        self.assertTrue(processes.wait_until((self.work / 'late.txt').exists, PATIENCE))
         (self.there / 'ignored').write_text('')
         (self.work / 'mine.txt').write_text('mine\n')
         self.client.prompt(self.session, 'say back again')
@@ -368,7 +369,7 @@ class RestoreOverSsh(SshCase):
 
     def ended(self):
         self.client.close_stdin()
-        self.assertEqual(self.client.wait(30 * PATIENCE), 0, self.client.stderr)
+        self.assertEqual(self.client.wait(PATIENCE), 0, self.client.stderr)
 
     def test_it_goes_on_where_it_was(self):
         self.begin()
@@ -402,7 +403,7 @@ class RestoreOverSsh(SshCase):
         self.lose()
         self.sshd.freeze()
         prompt = self.client.start_prompt(self.session, 'say anyone?')
-        message = self.client.response(prompt, 30 * PATIENCE)
+        message = self.client.response(prompt, PATIENCE)
         self.sshd.thaw()
         error = self.failure(message, 'TIMEOUT_EXCEEDED')
         self.assertTrue(error['data']['retryable'])

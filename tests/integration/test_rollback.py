@@ -9,7 +9,8 @@ import case
 import processes
 
 from acp import RpcError
-from sync_case import PATIENCE, TurnCase
+from processes import PATIENCE
+from sync_case import TurnCase
 from sync_room import POINTS
 from sync_trial import is_stopped
 

@@ -17,7 +17,8 @@ import processes
 from acp import RpcError
 from case import BROKER, main
 from store_case import DEADLINE, Store
-from sync_case import PATIENCE, SyncCase
+from processes import PATIENCE
+from sync_case import SyncCase
 from sync_room import POINTS
 
 

@@ -9,7 +9,7 @@ import functools
 
 import case
 import sync_room
-from case import part_of
+from case import selected
 from sync_trial import Trials, killed, killed_at, killed_twice, refused
 
 OURS = ('rsync.', 'mirror.')
@@ -29,13 +29,13 @@ class ByRsync(Trials):
         self.assertEqual(self.ours - set(self.counts) - set(self.first), set())
 
     def test_killed_at_every_point(self):
-        self.run_trials(part_of(killed_at(self.counts, self.ours & set(self.counts))))
+        self.run_trials(selected(killed_at(self.counts, self.ours & set(self.counts))))
 
     def test_killed_twice(self):
-        self.run_trials(part_of(functools.partial(killed_twice, *points) for points in TWICE))
+        self.run_trials(selected(functools.partial(killed_twice, *points) for points in TWICE))
 
     def test_killed_in_the_first_sync(self):
-        self.run_first_syncs(part_of(functools.partial(killed, point, 1)
+        self.run_first_syncs(selected(functools.partial(killed, point, 1)
                                      for point in sorted(self.ours & set(self.first))))
 
     def test_the_disk_is_full_or_broken(self):

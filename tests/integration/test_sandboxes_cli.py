@@ -10,7 +10,8 @@ import case
 
 from case import program
 from sessions_case import SessionsCase
-from sync_case import PATIENCE, fitting
+from processes import PATIENCE
+from sync_case import fitting
 
 FAKE = program('ACP_BROKER_FAKE', 'tests/support/fake/acp-broker-fake')
 

@@ -6,11 +6,11 @@ import fcntl
 import json
 import os
 import signal
-import time
 
 import case
+import processes
 from sessions_case import SessionsCase
-from sync_case import PATIENCE
+from processes import PATIENCE
 from sync_room import POINTS
 
 
@@ -212,9 +212,7 @@ class Acting(SessionsCase):
         config = str(self.dir / 'config-copy')
         with self.held_store():  # the first has the record, and waits
             first = self.start([case.BROKER, '--config', config, 'sessions', 'collect', name])
-            deadline = time.monotonic() + PATIENCE
-            while not self.the_one()['isHeld'] and time.monotonic() < deadline:
-                time.sleep(0.05)
+            processes.wait_until(lambda: self.the_one()['isHeld'], step=0.05)
             self.assertIn(f'process {first.process.pid}',
                           self.sessions('collect', name, status=1))
             self.assertIn('wait for that', self.sessions('stop', name, status=1))

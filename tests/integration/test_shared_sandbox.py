@@ -41,7 +41,7 @@ class Shared(SyncCase):
         def act(name, client, session):
             line = {'x': 1, 'y': 20}[name]
             return client.prompt(session, f'terminal echo {turn} > {name}{turn}; sleep 0.1; '
-                                 f'sed -i "{line}s/.*/{name} {turn}/" shared', seconds=60)
+                                 f'sed -i "{line}s/.*/{name} {turn}/" shared')
         (self.work / f'mine{turn}').write_text(f'{turn}\n')
         self.assertEqual(self.both(act), {name: {'stopReason': 'end_turn'} for name in 'xy'})
 
@@ -55,13 +55,13 @@ class Shared(SyncCase):
     def end(self, name):
         client, _ = self.pairs[name]
         client.close_stdin()
-        self.assertEqual(client.wait(60), 0, client.stderr)
+        self.assertEqual(client.wait(), 0, client.stderr)
 
     def check(self, runtime):
         """Nothing is lost, and syncs came one after the other: each is a checkpoint of its own."""
         self.assertEqual(self.tree(), self.wanted(self.TURNS))
         for client, session in self.pairs.values():
-            client.call('_broker/sync', {'sessionId': session}, seconds=60)
+            client.call('_broker/sync', {'sessionId': session})
             self.assertEqual(self.notices(client), [])
         self.assertEqual({path.name: path.read_text() for path in runtime.iterdir()
                           if path.is_file()}, self.wanted(self.TURNS))
@@ -84,7 +84,7 @@ class Shared(SyncCase):
         runtime = self.work_together(persistence='reuse')
         self.end('y')
         client, session = self.pairs['x']
-        client.prompt(session, 'terminal echo on > alone', seconds=60)
+        client.prompt(session, 'terminal echo on > alone')
         (runtime / 'late').write_text('late\n')
         self.end('x')
         self.assertEqual(self.tree(), {**self.wanted(self.TURNS), 'alone': 'on\n',
@@ -97,7 +97,7 @@ class Shared(SyncCase):
         self.end('x')
         self.assertTrue(runtime.exists())  # the other one works in it
         client, session = self.pairs['y']
-        client.prompt(session, 'terminal echo on > alone', seconds=60)
+        client.prompt(session, 'terminal echo on > alone')
         self.end('y')
         self.assertFalse(runtime.exists())
         self.assertEqual(self.tree(), {**self.wanted(self.TURNS), 'alone': 'on\n'})

@@ -14,7 +14,7 @@ import sshd
 from acp import RpcError
 from sync_case import SyncCase
 
-SECONDS = 60
+from processes import PATIENCE as SECONDS
 MESSAGE_MAX = 64 << 20  # max-message
 
 
@@ -37,8 +37,9 @@ class SshCase(SyncCase):
 
     def far(self, *flags, agent='the-agent', **keys):
         """A client whose agent works on the host "box"."""
-        values = dict(case.SHORT_DEADLINES, host='box', **{'ssh-config': self.ssh_config,
-                      'ssh-client': self.client_name, 'start-timeout': '30s'})
+        values = dict(case.DEADLINES, host='box', **{'ssh-config': self.ssh_config,
+                      'ssh-client': self.client_name, 'connect-timeout': '10m',
+                      'auth-timeout': '10m', 'login-timeout': '10m'})
         values.update({name.replace('_', '-'): value for name, value in keys.items()})
         path = self.dir / 'config-far'
         path.write_text('[profile "far"]\n\tbackend = ssh\n' + ''.join(

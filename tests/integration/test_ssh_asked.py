@@ -12,8 +12,9 @@ import termios
 import time
 
 import case
+import processes
 from ssh_case import SshCase
-from sync_case import PATIENCE
+from processes import PATIENCE
 
 PASSPHRASE = 'open, sesame street'
 PROMPT = b"Enter passphrase for key '"
@@ -57,7 +58,7 @@ class Asked(SshCase):
         """Without a terminal: what it printed, with its errors."""
         done = subprocess.run(self.argv(), cwd=self.work, env=self.environment_without(**env),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              start_new_session=True, check=False, timeout=3 * PATIENCE)
+                              start_new_session=True, check=False, timeout=PATIENCE)
         return done.returncode, done.stdout + done.stderr
 
     def start_in_terminal(self, **env):
@@ -76,7 +77,7 @@ class Asked(SshCase):
     def read_until(self, keyboard, words):
         """What is shown there, up to these words or the end."""
         shown = b''
-        end = time.monotonic() + 3 * PATIENCE
+        end = time.monotonic() + PATIENCE
         while words not in shown and time.monotonic() < end:
             if select.select([keyboard], [], [], 0.1)[0]:
                 try:
@@ -86,10 +87,7 @@ class Asked(SshCase):
         return shown
 
     def wait_shown(self, keyboard, value):
-        end = time.monotonic() + PATIENCE
-        while is_shown(keyboard) != value and time.monotonic() < end:
-            time.sleep(0.01)
-        self.assertEqual(is_shown(keyboard), value)
+        self.assertTrue(processes.wait_until(lambda: is_shown(keyboard) == value))
 
     # ---- in a terminal ----
 
@@ -98,7 +96,7 @@ class Asked(SshCase):
         self.assertIn(PROMPT, self.read_until(keyboard, PROMPT + str(self.locked).encode()))
         self.wait_shown(keyboard, False)
         os.write(keyboard, PASSPHRASE.encode() + b'\n')
-        out, _ = process.communicate(timeout=3 * PATIENCE)
+        out, _ = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 0, out)
         self.assertTrue(is_shown(keyboard))
         rest = self.read_until(keyboard, b'\0')
@@ -112,7 +110,7 @@ class Asked(SshCase):
         self.assertIn(PROMPT, self.read_until(keyboard, PROMPT))
         self.wait_shown(keyboard, False)
         os.write(keyboard, PASSPHRASE.encode() + b'\n')
-        out, _ = process.communicate(timeout=3 * PATIENCE)
+        out, _ = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 0, out)
 
     def test_who_ends_it_while_it_asks_sees_again_what_is_typed(self):
@@ -121,7 +119,7 @@ class Asked(SshCase):
             self.read_until(keyboard, PROMPT)
             self.wait_shown(keyboard, False)
             process.send_signal(number)
-            process.communicate(timeout=3 * PATIENCE)
+            process.communicate(timeout=PATIENCE)
             self.assertNotEqual(process.returncode, 0)
             self.wait_shown(keyboard, True)
 
@@ -137,7 +135,7 @@ class Asked(SshCase):
         self.assertIn(str(self.locked), (self.dir / 'asked').read_text())
         process, keyboard = self.start_in_terminal(SSH_ASKPASS=str(window),
                                                    SSH_ASKPASS_REQUIRE='prefer')
-        out, _ = process.communicate(timeout=3 * PATIENCE)
+        out, _ = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 0, out)
         self.assertNotIn(PROMPT, self.read_until(keyboard, b'\0'))
         self.assertEqual(len((self.dir / 'asked').read_text().splitlines()), 2)

@@ -7,6 +7,8 @@ import pathlib
 import secrets
 import subprocess
 
+import processes
+
 from case import ROOT, Case, main
 
 SHELLS = (('/bin/dash',), ('/bin/bash',), ('/usr/bin/busybox', 'sh'))
@@ -66,7 +68,7 @@ class Control(Case):
 
     def end(self, process, run):
         process.stdin.close()
-        self.assertEqual(process.wait(30), 0)
+        self.assertEqual(process.wait(processes.PATIENCE), 0)
         self.assertFalse(os.path.exists(run))
 
     def each(self, scene):
@@ -112,7 +114,7 @@ class Control(Case):
             process, word, why = self.control(shell, start_new_session=False)
             self.assertEqual(word, 'fatal')
             self.assertIn('setsid', why)
-            self.assertEqual(process.wait(30), 1)
+            self.assertEqual(process.wait(processes.PATIENCE), 1)
         self.each(scene)
 
     def test_a_folder_without_fifos_is_passed_over(self):
@@ -154,7 +156,7 @@ class Control(Case):
             self.assertEqual(word, 'fatal')
             for folder in (*folders, '/tmp'):
                 self.assertIn(f'{folder} (no room)', why)
-            self.assertEqual(process.wait(30), 1)
+            self.assertEqual(process.wait(processes.PATIENCE), 1)
         self.each(scene)
 
     # ---- what a lost connection has left ----

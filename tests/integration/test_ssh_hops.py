@@ -10,16 +10,14 @@ import time
 import net
 import processes
 
-from case import PATIENCE, main
-from ssh_case import SshCase
+from case import main
+from ssh_case import SILENT, SshCase
 from ssh_scene import Gates
 from sshd import Sshd
 from together import Together
 
 AT_ONCE = 6
 NAMES = ('first', 'second', 'box')
-ANSWER_SECONDS = 15  # over alive-interval times alive-count
-END_SECONDS = 30
 
 
 class Hops(SshCase):
@@ -49,10 +47,6 @@ class Hops(SshCase):
                                 for number, sshd in enumerate([*self.hops, self.sshd])))
         return {**super().ssh_keys(), 'ssh-config': str(path)}
 
-    def opened(self, *flags, **keys):
-        return super().opened(*flags, **{'connect_timeout': '15s', 'auth_timeout': '15s',
-                                         'start_timeout': '30s', **keys})
-
     def check_session(self, client, session):
         root = self.runtime(client, session)
         (self.work / 'mine').write_text('mine\n')
@@ -62,7 +56,7 @@ class Hops(SshCase):
 
     def end(self, client):
         client.close_stdin()
-        self.assertEqual(client.wait(END_SECONDS * PATIENCE), 0, client.stderr)
+        self.assertEqual(client.wait(), 0, client.stderr)
 
     def test_a_session_through_two_hops(self):
         client, session = self.opened()
@@ -72,7 +66,7 @@ class Hops(SshCase):
             self.assertIn('Accepted publickey', hop.log())
         self.end(client)
         for sshd in [*self.hops, self.sshd]:
-            gone = processes.wait_until(lambda sshd=sshd: not sshd.connections(), 10 * PATIENCE)
+            gone = processes.wait_until(lambda sshd=sshd: not sshd.connections())
             self.assertTrue(gone, processes.describe(sshd.connections()))
 
     def test_a_hop_that_does_not_know_us_is_named(self):
@@ -99,13 +93,13 @@ class Hops(SshCase):
         client.wait_text('here')
         (root / 'late').write_text('late\n')
         cut()
-        error = self.failure(client.response(waiting, ANSWER_SECONDS * PATIENCE), 'LINK_LOST')
+        error = self.failure(client.response(waiting), 'LINK_LOST')
         self.assertIn('box', error['message'])
         client.close_stdin()
-        client.wait(END_SECONDS * PATIENCE)
+        client.wait()
 
     def recover(self):
-        self.assert_nothing_runs(self.left_seconds)
+        self.assert_nothing_runs()
         client, session = self.opened()
         self.assertEqual((self.work / 'late').read_text(), 'late\n')
         self.check_session(client, session)
@@ -144,7 +138,7 @@ class Namespaces(Gates, Hops):
         return [*self.inside(0), *super().broker_argv(*options, agent=agent)]
 
     def test_the_link_behind_the_first_hop_goes_down_in_mid_session(self):
-        client, session = self.opened()
+        client, session = self.opened(**SILENT)
         self.lose(client, session, lambda: self.chain.set_link(1, 'down'))
         self.chain.set_link(1, 'up')
         self.recover()
@@ -152,35 +146,35 @@ class Namespaces(Gates, Hops):
     def fall_out(self, client):
         """The link goes, which is noticed, and comes back; nobody has reconnected."""
         self.chain.set_link(1, 'down')
-        client.wait_log('the connection to box was lost', ANSWER_SECONDS * PATIENCE)
+        client.wait_log('the connection to box was lost')
         self.chain.set_link(1, 'up')
         self.open_gates()
 
     def test_the_link_goes_down_while_nobody_asks_for_anything(self):
-        client, session = self.opened()
+        client, session = self.opened(**SILENT)
         (self.runtime(client, session) / 'late').write_text('late\n')
         self.fall_out(client)
         self.end(client)
         self.assertEqual((self.work / 'late').read_text(), 'late\n')
-        self.assert_nothing_runs(self.left_seconds)
+        self.assert_nothing_runs()
 
     def test_the_link_goes_down_while_the_workspace_is_brought_there(self):
         (self.work / 'first').write_text('first\n')
-        client = self.broker(options=self.config(connect_timeout='15s', auth_timeout='15s'))
+        client = self.broker(options=self.config(**SILENT))
         client.initialize()
         self.shut('sync')
         waiting = client.start('session/new', {'cwd': str(self.work), 'mcpServers': []})
         self.wait_reached('sync')
         self.fall_out(client)
-        self.failure(client.response(waiting, ANSWER_SECONDS * PATIENCE), 'LINK_LOST')
+        self.failure(client.response(waiting), 'LINK_LOST')
         session = client.new_session(self.work)
         self.assertEqual((self.runtime(client, session) / 'first').read_text(), 'first\n')
         self.check_session(client, session)
         self.end(client)
-        self.assert_nothing_runs(self.left_seconds)
+        self.assert_nothing_runs()
 
     def test_the_link_goes_down_while_it_is_collected(self):
-        client, session = self.opened()
+        client, session = self.opened(**SILENT)
         (self.runtime(client, session) / 'late').write_text('late\n')
         self.shut('collect')
         client.close_stdin()
@@ -188,17 +182,17 @@ class Namespaces(Gates, Hops):
         self.fall_out(client)
         self.end(client)
         self.assertEqual((self.work / 'late').read_text(), 'late\n')
-        self.assert_nothing_runs(self.left_seconds)
+        self.assert_nothing_runs()
 
     def test_a_link_that_is_down_for_less_than_the_grace_loses_nothing(self):
-        client, session = self.opened(alive_count='20', link_grace='30s')
+        client, session = self.opened(link_grace='10m')
         waiting = client.start_prompt(session, 'say here', 'sleep 500', 'stream 3000 300',
                                       'sleep 1500', 'say done')
         client.wait_text('here')
         self.chain.set_link(2, 'down')
         time.sleep(2)
         self.chain.set_link(2, 'up')
-        self.assertEqual(client.answer(waiting, 60), {'stopReason': 'end_turn'})
+        self.assertEqual(client.answer(waiting), {'stopReason': 'end_turn'})
         texts = client.texts(session)
         self.assertEqual([int(text[:8]) for text in texts[1:-1]], list(range(3000)))
         self.assertEqual(texts[-1], 'done')

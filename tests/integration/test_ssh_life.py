@@ -14,13 +14,13 @@ import unittest
 import case
 import processes
 
-from case import PATIENCE, main
+from case import main
 from slow_proxy import SlowProxy
-from ssh_case import SshCase
+from ssh_case import SILENT, SshCase
+from together import Together, tests_of
 
 SECRET = 'sesame-street-4711'
-END_SECONDS = 30
-KILLED_SECONDS = 10  # a few; a look at every process there takes long where many run
+AT_ONCE = 4
 
 
 class Ends(SshCase):
@@ -30,7 +30,7 @@ class Ends(SshCase):
         root = self.runtime(client, session)
         waiting = client.start_prompt(
             session, 'terminal echo there > made; (setsid sleep 500 &) ; sleep 600')
-        self.assertTrue(processes.wait_until((root / 'made').exists, 20 * PATIENCE))
+        self.assertTrue(processes.wait_until((root / 'made').exists))
         self.assertTrue(self.remote())
         return client, waiting
 
@@ -39,21 +39,21 @@ class Ends(SshCase):
         self.assertEqual((self.work / 'made').read_text(), 'there\n')
         client.prompt(session, 'say back')
         client.close_stdin()
-        self.assertEqual(client.wait(END_SECONDS * PATIENCE), 0, client.stderr)
+        self.assertEqual(client.wait(), 0, client.stderr)
 
     def test_a_broker_that_is_killed_leaves_nothing_on_either_side(self):
         client, _ = self.in_a_prompt()
         os.kill(client.pid, signal.SIGKILL)
-        self.assert_nothing_runs(KILLED_SECONDS)
+        self.assert_nothing_runs()
         self.check_next()
 
     def test_a_broker_that_is_told_to_end_answers_collects_and_leaves_nothing(self):
         client, waiting = self.in_a_prompt()
         os.kill(client.pid, signal.SIGTERM)
         self.assertTrue(client.response(waiting).value)
-        client.wait(END_SECONDS * PATIENCE)
+        client.wait()
         self.assertEqual((self.work / 'made').read_text(), 'there\n')
-        self.assert_nothing_runs(KILLED_SECONDS)
+        self.assert_nothing_runs()
 
     def test_an_agent_that_dies_is_told_with_its_last_words(self):
         client, session = self.opened()
@@ -81,20 +81,19 @@ class Slow(SshCase):
     def test_a_session_on_a_slow_way(self):
         (self.work / 'big').write_bytes(os.urandom(2 * 1024 * 1024))
         with SlowProxy(self.sshd.port, delay=0.1) as self.proxy:
-            client = self.broker(options=self.config(start_timeout='30s', auth_timeout='20s'))
-            client.initialize(seconds=60)
-            session = client.call('session/new', {'cwd': str(self.work), 'mcpServers': []},
-                                  seconds=60)['sessionId']
+            client = self.broker(options=self.config())
+            client.initialize()
+            session = client.new_session(self.work)
             root = self.runtime(client, session)
             self.assertEqual((root / 'big').read_bytes(), (self.work / 'big').read_bytes())
             (self.work / 'mine').write_text('mine\n')
             client.prompt(session, 'terminal cat mine; echo there > theirs; rm big',
-                          f'read {root}/mine', seconds=60)
+                          f'read {root}/mine')
             self.assertIn('mine', client.wait_text('terminal/output ->'))
             self.assertEqual((self.work / 'theirs').read_text(), 'there\n')
             self.assertFalse((self.work / 'big').exists())
             client.close_stdin()
-            self.assertEqual(client.wait(END_SECONDS * PATIENCE), 0, client.stderr)
+            self.assertEqual(client.wait(), 0, client.stderr)
 
 
 class SlowByOpenssh(Slow):
@@ -105,18 +104,18 @@ class Unread(SshCase):
     COUNT = 50_000
 
     def test_an_editor_that_does_not_read_costs_no_connection(self):
-        """For longer than a host may be silent: 1 s, twice."""
-        client, session = self.opened()
+        """For longer than a host may be silent."""
+        client, session = self.opened(**SILENT)
         client.pause()
         prompt = client.start_prompt(session, f'stream {self.COUNT} 200')
-        time.sleep(5)
+        time.sleep(8)
         client.resume()
-        self.assertEqual(client.answer(prompt, END_SECONDS * PATIENCE),
+        self.assertEqual(client.answer(prompt),
                          {'stopReason': 'end_turn'})
         self.assertEqual([int(text[:8]) for text in client.texts(session)],
                          list(range(self.COUNT)))
         client.close_stdin()
-        self.assertEqual(client.wait(END_SECONDS * PATIENCE), 0, client.stderr)
+        self.assertEqual(client.wait(), 0, client.stderr)
 
 
 class UnreadByOpenssh(Unread):
@@ -146,7 +145,7 @@ class Secrets(SshCase):
             session = client.new_session(self.work)
             waiting = client.start_prompt(session, 'terminal echo x > running; sleep 600')
             running = self.runtime(client, session) / 'running'
-            self.assertTrue(processes.wait_until(running.exists, 20 * PATIENCE))
+            self.assertTrue(processes.wait_until(running.exists))
             self.assertEqual(self.with_secret(), {'scripted-agent'})
             self.assertEqual(self.files_with_secret(), [])
             client.notify('session/cancel', {'sessionId': session})
@@ -155,7 +154,7 @@ class Secrets(SshCase):
             self.assertIn(SECRET, client.wait_text('THE_KEY='))
             client.answer(waiting)
             client.close_stdin()
-            self.assertEqual(client.wait(END_SECONDS * PATIENCE), 0)
+            self.assertEqual(client.wait(), 0)
         self.assertEqual(watcher.found, [])
         self.assertGreater(watcher.looks, 10)
         self.assertEqual((self.sshd.home / 'ran').read_text().strip(), str(len(SECRET) + 1))
@@ -216,7 +215,7 @@ class Login(SshCase):
         error = self.failure(answer, 'AGENT_NOT_FOUND')
         self.assertIn('.nvm/versions/node/v1/bin', error['message'])
         client.close_stdin()
-        client.wait(END_SECONDS * PATIENCE)
+        client.wait()
 
 
 @unittest.skipUnless(shutil.which('fish'), 'there is no fish')
@@ -238,6 +237,12 @@ class LoginByCsh(Login):
 class LoginByDash(Login):
     shell = shutil.which('dash')
     files = {'.profile': 'echo Welcome\n. "$HOME/.nvm/nvm.sh"\nexport PATH\n'}
+
+
+def load_tests(loader, _tests, _pattern):
+    return Together(AT_ONCE, tests_of(loader, [
+        Ends, EndsByOpenssh, Slow, SlowByOpenssh, Unread, UnreadByOpenssh, Secrets,
+        SecretsByOpenssh, Login, LoginByFish, LoginByCsh, LoginByDash]))
 
 
 if __name__ == '__main__':

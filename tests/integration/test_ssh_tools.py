@@ -9,16 +9,15 @@ import time
 import unittest
 
 import processes
-from case import PATIENCE, main
+from processes import PATIENCE
+from case import main
 from slow_proxy import SlowProxy
 from sshd import Sshd
-
-DEADLINE = 20 * PATIENCE
 
 
 def ssh(config, *words, alias='box'):
     return subprocess.run(['ssh', '-F', str(config), '-o', 'BatchMode=yes', alias, *words],
-                          stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE,
                           text=True)
 
 
@@ -38,7 +37,7 @@ class Server(unittest.TestCase):
                 self.assertEqual(out.readline(), b'\n')
             self.assertEqual(len(sshd.connections()), 1)
             sshd.kill_connections()
-            self.assertEqual(running.wait(DEADLINE), 255)
+            self.assertEqual(running.wait(PATIENCE), 255)
             self.assertEqual(ssh(sshd.config, 'echo again').stdout, 'again\n')
 
     def test_it_is_reached_by_another_name_through_the_proxy(self):
@@ -58,10 +57,10 @@ class Proxy(unittest.TestCase):
         self.addCleanup(self.server.close)
 
     def pair(self, proxy):
-        near = socket.create_connection(('127.0.0.1', proxy.port), DEADLINE)
+        near = socket.create_connection(('127.0.0.1', proxy.port), PATIENCE)
         far, _ = self.server.accept()
         for one in (near, far):
-            one.settimeout(DEADLINE)
+            one.settimeout(PATIENCE)
             self.addCleanup(one.close)
         return near, far
 
@@ -77,7 +76,7 @@ class Proxy(unittest.TestCase):
             far.sendall(b'pong!')
             self.assertEqual(near.recv(10), b'pong!')
             self.assertGreaterEqual(time.monotonic() - begin, 0.2)
-            processes.wait_until(lambda: proxy.total() == 9, DEADLINE)  # it counts afterwards
+            processes.wait_until(lambda: proxy.total() == 9, PATIENCE)  # it counts afterwards
             self.assertEqual(proxy.sent, {'up': 4, 'down': 5})
 
     def test_delay_is_no_limit_of_throughput_and_loses_nothing(self):
@@ -91,7 +90,7 @@ class Proxy(unittest.TestCase):
                     pipe.write(data[start:start + 65536])
                     if start >= 1024 * 1024:
                         got += far.recv(65536)
-            sender.wait(DEADLINE)
+            sender.wait(PATIENCE)
             near.shutdown(socket.SHUT_WR)
             while piece := far.recv(65536):
                 got += piece
@@ -113,7 +112,7 @@ class Proxy(unittest.TestCase):
             far.settimeout(0.2)
             with self.assertRaises(TimeoutError):
                 far.recv(1)
-            far.settimeout(DEADLINE)
+            far.settimeout(PATIENCE)
             proxy.stall(False)
             self.assertEqual(far.recv(1), b'x')
 
@@ -134,7 +133,7 @@ class Proxy(unittest.TestCase):
                         raise ConnectionResetError
                     got += piece
             self.assertLessEqual(len(got), 3)
-            self.assertTrue(processes.wait_until(lambda: not proxy.pairs, DEADLINE))
+            self.assertTrue(processes.wait_until(lambda: not proxy.pairs, PATIENCE))
             self.assertEqual(proxy.total(), 3)
 
 

@@ -9,7 +9,7 @@ import functools
 
 import test_transcripts
 
-from case import SANITIZED, main, part_of
+from case import SANITIZED, main, selected
 from ssh_case import SshCase
 from together import Together, tests_of
 
@@ -71,7 +71,7 @@ def by_openssh(base):
 def load_tests(loader, _tests, _pattern):
     classes = [Methods, Bytes, Sessions]
     others = [] if SANITIZED else [by_openssh(one) for one in classes]
-    return Together(AT_ONCE, tests_of(loader, classes) + part_of(tests_of(loader, others)))
+    return Together(AT_ONCE, tests_of(loader, classes) + selected(tests_of(loader, others)))
 
 
 if __name__ == '__main__':

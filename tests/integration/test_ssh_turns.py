@@ -6,7 +6,7 @@ import test_deletions
 import test_sync
 import test_turns
 
-from case import SANITIZED, main, part_of
+from case import SANITIZED, main, selected
 from ssh_case import SshCase
 from together import Together, tests_of
 
@@ -42,7 +42,7 @@ def load_tests(loader, _tests, _pattern):
             test_turns.Cancelled, test_turns.Interrupted, test_deletions.Stuck]
     classes = [far(one, 'libssh2') for one in [*few, *([] if SANITIZED else many)]]
     others = [] if SANITIZED else [far(one, 'openssh') for one in few]
-    return Together(AT_ONCE, tests_of(loader, classes) + part_of(tests_of(loader, others)))
+    return Together(AT_ONCE, tests_of(loader, classes) + selected(tests_of(loader, others)))
 
 
 if __name__ == '__main__':

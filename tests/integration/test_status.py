@@ -12,7 +12,8 @@ import case
 import processes
 from policy_case import ROOT
 from ssh_case import SshCase
-from sync_case import PATIENCE, SyncCase, TurnCase, checked, fitting
+from processes import PATIENCE
+from sync_case import SyncCase, TurnCase, checked, fitting
 
 STATES = {'fs': {'readTextFile': True, 'writeTextFile': True}, 'terminal': True,
           '_meta': {'broker': {'state': True}}}

@@ -13,7 +13,8 @@ import case
 import processes
 
 from acp import RpcError
-from sync_case import PATIENCE, SyncCase, fitting
+from processes import PATIENCE
+from sync_case import SyncCase, fitting
 
 
 class Turns(SyncCase):
@@ -106,7 +107,7 @@ class Turns(SyncCase):
         client.prompt(session, 'say x')
         taken = subprocess.run([case.BROKER, 'conflicts', 'take', 'text', 'runtime'], cwd=self.work,
                                env=self.environment(), stdin=subprocess.DEVNULL, text=True,
-                               capture_output=True, check=False, timeout=20 * case.PATIENCE)
+                               capture_output=True, check=False, timeout=processes.PATIENCE)
         self.assertEqual(taken.returncode, 0, taken.stderr)
         for _ in range(2):
             client.prompt(session, 'say y')
@@ -115,7 +116,7 @@ class Turns(SyncCase):
         self.assertEqual(len(self.notices(client)), 1)
         listed = subprocess.run([case.BROKER, 'conflicts', 'list', '--json'], cwd=self.work,
                                 env=self.environment(), stdin=subprocess.DEVNULL, text=True,
-                                capture_output=True, check=True, timeout=20 * case.PATIENCE)
+                                capture_output=True, check=True, timeout=processes.PATIENCE)
         self.assertEqual(json.loads(listed.stdout)['conflicts'], [])
 
     def test_few_scripts_are_run_in_the_sandbox(self):

@@ -10,7 +10,7 @@ import functools
 import re
 
 import case
-from case import part_of
+from case import selected
 from faults_survey import spread
 from faults_trial import why_no_ptrace
 from sync_trial import Trials, call_failed, made, other_side_killed, pack_killed, refused, strace
@@ -33,7 +33,7 @@ LINE = re.compile(r'(\d+) +[a-z0-9]+\(')
 
 class Cut(Trials):
     def test_the_disk_is_full_or_broken_at_every_point(self):
-        self.run_trials(part_of(functools.partial(refused, point, count, action)
+        self.run_trials(selected(functools.partial(refused, point, count, action)
                                 for point, can_fail in sorted(self.points.items()) if can_fail
                                 if not point.startswith(('stream', 'mirror', 'daytona'))
                                 for count, action in (
@@ -45,7 +45,7 @@ class Cut(Trials):
                          for place in spread(self.counts[point] // 2, MOST_CUTS)])
 
     def test_the_other_side_is_killed(self):
-        self.run_trials(part_of(functools.partial(other_side_killed, point, names)
+        self.run_trials(selected(functools.partial(other_side_killed, point, names)
                                 for names in OTHER_SIDES.values() for point in SCRIPT_POINTS))
 
     def test_our_own_git_is_killed(self):
@@ -54,7 +54,7 @@ class Cut(Trials):
     def test_system_calls_fail(self):
         self.assertIsNone(why_no_ptrace())
         hits = []
-        trials = part_of(functools.partial(call_failed, call, way, place + 1, hits)
+        trials = selected(functools.partial(call_failed, call, way, place + 1, hits)
                          for call, ways in CALLS.items() for way in ways
                          for place in spread(self.most_calls(call), MOST_CALLS))
         self.run_trials(trials)

@@ -8,7 +8,7 @@ another one: nothing is lost, both sides are whole, the store is sound, nothing 
 import functools
 
 import case
-from case import part_of
+from case import selected
 from sync_trial import LATE, Trials, killed, killed_at, killed_twice
 
 # Of the first sync of all: those that fill the store and the copy.
@@ -36,13 +36,13 @@ class Killed(Trials):
 
     def test_at_every_point(self):
         points = {point for point in self.counts if not point.startswith('stream')}
-        self.run_trials(part_of(killed_at(self.counts, points)))
+        self.run_trials(selected(killed_at(self.counts, points)))
 
     def test_twice(self):
         self.run_trials([functools.partial(killed_twice, *points) for points in TWICE])
 
     def test_at_the_points_of_the_first_sync(self):
-        self.run_first_syncs(part_of(
+        self.run_first_syncs(selected(
             functools.partial(killed, point, count) for point in FIRST_POINTS
             for count in sorted({1, min(self.first[point] // 2, LATE) or 1})))
 

@@ -5,9 +5,9 @@
 import os
 import pathlib
 import shutil
-import time
 
 import case
+import processes
 
 from sync_case import SyncCase
 
@@ -104,18 +104,17 @@ class ByRsync(SyncCase):
     def test_the_last_changes_are_collected_at_the_end(self):
         client, session = self.opened()
         (self.runtime(client, session) / 'last').write_text('last\n')
-        client.finish(seconds=30)
+        client.finish()
         self.assertEqual(self.tree(), {'last': 'last\n'})
 
     def test_a_link_that_git_refuses_keeps_a_transient_copy(self):
         (self.work / 'a').write_text('a\n')
         client, session = self.opened(persistence='transient')
         root = self.runtime(client, session)
-        client.prompt(session, 'terminal ln -s a .gitmodules', seconds=case.PATIENCE * 20)
-        client.prompt(session, 'terminal mkdir sub; echo 1 > sub/elsewhere',
-                      seconds=case.PATIENCE * 20)
+        client.prompt(session, 'terminal ln -s a .gitmodules')
+        client.prompt(session, 'terminal mkdir sub; echo 1 > sub/elsewhere')
         client.close_stdin()
-        self.assertEqual(client.wait(case.PATIENCE * 20), 1, client.stderr)
+        self.assertEqual(client.wait(), 1, client.stderr)
         self.assertIn('.gitmodules', client.stderr)
         self.assertEqual(os.readlink(root / '.gitmodules'), 'a')
         self.assertEqual((self.work / 'sub/elsewhere').read_text(), '1\n')
@@ -125,15 +124,9 @@ class ByRsync(SyncCase):
         client, session = self.opened()
         (self.runtime(client, session) / 'b').write_bytes(os.urandom(200 << 20))
         client.start_prompt(session, 'say x')
-        deadline = time.monotonic() + 20
-        while not self.rsyncs() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        self.assertNotEqual(self.rsyncs(), [])
+        self.assertTrue(processes.wait_until(self.rsyncs, step=0.01))
         client.process.kill()
-        deadline = time.monotonic() + 20
-        while self.rsyncs() and time.monotonic() < deadline:
-            time.sleep(0.1)
-        self.assertEqual(self.rsyncs(), [])
+        self.assertTrue(processes.wait_until(lambda: not self.rsyncs()), self.rsyncs())
         self.assertIn((self.work / 'a').stat().st_size, [20 << 20])
 
     def rsyncs(self):

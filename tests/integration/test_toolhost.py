@@ -5,7 +5,6 @@
 import json
 import os
 import signal
-import time
 
 import processes
 from acp import RpcError
@@ -74,14 +73,14 @@ class Unread(ToolHost):
         gauge = Gauge(client.pid)
         before = len(self.answers())
         prompt = client.start_prompt(session, 'stop-reading', *[line(session)] * count)
-        time.sleep(3)
+        processes.wait_at_rest(self.journal_path().stat)
         above = gauge.above_idle()
         heard = client.call('_broker/usage')['bytes']['fromAgents']
         self.unheard = sum(len(sent) + 1 for sent in self.journal('>')) - heard
         os.kill(agent, signal.SIGUSR1)
-        self.assertEqual(client.answer(prompt, 120)['stopReason'], 'end_turn')
+        self.assertEqual(client.answer(prompt)['stopReason'], 'end_turn')
         self.assertTrue(processes.wait_until(
-            lambda: len(self.answers()) >= before + count, 120, 0.2), len(self.answers()))
+            lambda: len(self.answers()) >= before + count, step=0.2), len(self.answers()))
         answers = self.answers()[before:]
         self.assertEqual(len({answer['id'] for answer in answers}), count)
         if not SANITIZED:

@@ -10,7 +10,8 @@ import processes
 
 from acp import RpcError
 from host import NEVER
-from sync_case import PATIENCE, RUNNING, TurnCase
+from processes import PATIENCE
+from sync_case import RUNNING, TurnCase
 
 class Shown(TurnCase):
     def test_a_slow_sync_before_a_prompt_is_shown_until_it_has_ended(self):
@@ -268,7 +269,7 @@ class Cancelled(TurnCase):
 
     def test_a_prompt_waits_for_the_mode_that_changed_during_its_sync(self):
         config = self.dir / 'config-copy'
-        values = dict(case.SHORT_DEADLINES, **{'isolation': 'copy', 'start-timeout': '4s'})
+        values = dict(case.DEADLINES, **{'isolation': 'copy', 'start-timeout': '4s'})
         config.write_text('\n'.join([
             '[profile "copy"]', *(f'\t{name} = {value}' for name, value in values.items()),
             '[policy "copy"]', '\tmode = ask']) + '\n')

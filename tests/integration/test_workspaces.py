@@ -10,7 +10,8 @@ import threading
 import case
 
 from acp import RpcError
-from sync_case import PATIENCE, TurnCase
+from processes import PATIENCE
+from sync_case import TurnCase
 from sync_room import POINTS
 
 
@@ -46,8 +47,8 @@ class FirstCopy(TurnCase):
         self.assertEqual((root / 'ignored').read_text(), 'of the first')
 
     def test_who_comes_second_waits_no_longer_than_is_said(self):
-        root, folder = self.locked(prepare_timeout='1s')
-        client = self.copied(prepare_timeout='1s')
+        root, folder = self.locked(prepare_timeout='3s')
+        client = self.copied(prepare_timeout='3s')
         opening = client.start('session/new', {'cwd': str(self.work), 'mcpServers': []})
         with self.assertRaises(RpcError) as refused:
             client.answer(opening, PATIENCE)

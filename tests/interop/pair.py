@@ -31,7 +31,7 @@ class Pair(case.Case):
     """Two programs that speak ACP; `tee` stands on every hop."""
 
     # What the real agent is started with, and how long it may take to end.
-    deadlines = {'stop_eof_timeout': '500ms', 'stop_term_timeout': '2s', 'start_timeout': '60s'}
+    deadlines = {'stop_eof_timeout': '500ms', 'stop_term_timeout': '20s', 'start_timeout': '10m'}
     backend = 'local'
 
     def settings(self):

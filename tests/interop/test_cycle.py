@@ -64,7 +64,7 @@ class Cycle(Pair):
         self.assertIn('"stopReason":"end_turn"', result.stdout)
         self.check_schema('editor')
         self.check_schema('agent')
-        self.assert_nothing_runs(15)
+        self.assert_nothing_runs()
         return [json.loads(line) for to_agent, line in self.lines('editor') if not to_agent]
 
     def shell(self, command):

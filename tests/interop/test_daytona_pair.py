@@ -19,7 +19,8 @@ import test_reference_pair  # noqa: E402
 from case import BROKER, main  # noqa: E402
 from model import Step  # noqa: E402
 from pair import NEEDED  # noqa: E402
-from room import PATIENCE, Room  # noqa: E402
+from processes import PATIENCE  # noqa: E402
+from room import Room  # noqa: E402
 
 # What a sandbox gets by `copy`, and runs by `setup`; then its agent is a command in its home.
 BRING_AGENT = '''
@@ -105,7 +106,7 @@ class InStep(InSandbox):
         self.assertIn('"stopReason":"end_turn"', result.stdout)
         self.check_schema('editor')
         self.check_schema('agent')
-        self.assert_nothing_runs(15)
+        self.assert_nothing_runs()
         self.assertEqual(self.box()['state'], 'stopped')
 
     def run_there(self, command):

@@ -70,7 +70,7 @@ class ReferencePair(Pair):
         self.assertEqual((self.root / 'notes.txt').read_text(), 'one\nzwei\n')
         self.assertEqual((self.root / 'new.txt').read_text(), 'neu\n')
         self.assertIn('"stopReason":"end_turn"', result.stdout)
-        self.assert_nothing_runs(15)
+        self.assert_nothing_runs()
 
     def run_direct(self):
         self.fresh()

@@ -92,7 +92,7 @@ class Restore(Pair):
                           {'session/load': [3], 'session/resume': [3, 5]}[method])
             os.kill(client.pid, signal.SIGKILL)
             client.wait(SECONDS)
-            self.assert_nothing_runs(SECONDS)
+            self.assert_nothing_runs()
 
 
 class RestoreInCopy(Restore):

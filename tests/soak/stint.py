@@ -28,7 +28,7 @@ TRIES = 8          # prompts and loads until one succeeds, once nothing is kille
 FIRST_TAKES = 1.0  # seconds that a phase is taken for, until one was seen
 SPARED = 12        # kills that a broker lives through where it is not to be killed itself
 UNIQUE = re.compile(r'[0-9a-f]{16}(?=\.)|(?<=acp-ssh-)\w+|\d+')  # in an open file's name
-DEADLINES = {**case.SHORT_DEADLINES, 'start-timeout': '60s', 'drain-timeout': '5s',
+DEADLINES = {**case.DEADLINES, 'start-timeout': '60s', 'drain-timeout': '5s',
              'stop-kill-timeout': '10s', 'restart-limit': '1000'}
 
 

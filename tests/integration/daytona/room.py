@@ -11,8 +11,7 @@ sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[2] / 'support' / '
 from stand_in import DaytonaCase  # noqa: E402  first: it adds the folder of the others
 from acp import RpcError  # noqa: E402
 from case import BROKER  # noqa: E402
-
-PATIENCE = 60  # seconds; for what a loaded machine may take
+from processes import PATIENCE  # noqa: E402
 
 # What a test waits for is decided by these; each is a key of the profile.
 SHORT = {'start-timeout': '30s', 'connect-timeout': '5s', 'auth-timeout': '10s',

@@ -12,7 +12,8 @@ import sys
 sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
 from case import main  # noqa: E402
-from room import PATIENCE, Room  # noqa: E402
+from processes import PATIENCE  # noqa: E402
+from room import Room  # noqa: E402
 import processes  # noqa: E402
 
 

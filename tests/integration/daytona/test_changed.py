@@ -9,7 +9,8 @@ sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
 from acp import RpcError  # noqa: E402
 from case import main  # noqa: E402
-from room import PATIENCE, Room  # noqa: E402
+from processes import PATIENCE  # noqa: E402
+from room import Room  # noqa: E402
 
 SETTERS = ('autostop', 'autoarchive', 'autodelete', 'public', 'network-settings')
 

@@ -14,7 +14,8 @@ sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
 from acp import RpcError  # noqa: E402
 from case import main, program  # noqa: E402
-from room import PATIENCE, Room  # noqa: E402
+from processes import PATIENCE  # noqa: E402
+from room import Room  # noqa: E402
 import processes  # noqa: E402
 
 POINTS = program('ACP_BROKER_POINTS', 'tests/support/points/acp-broker-points')

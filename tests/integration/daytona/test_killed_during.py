@@ -17,7 +17,7 @@ import processes  # noqa: E402
 import sync_room  # noqa: E402
 from acp import RpcError  # noqa: E402
 from case import main  # noqa: E402
-from room import PATIENCE  # noqa: E402
+from processes import PATIENCE  # noqa: E402
 from together import Together  # noqa: E402
 from trouble import Trouble  # noqa: E402
 

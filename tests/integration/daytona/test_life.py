@@ -11,7 +11,8 @@ sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
 from acp import RpcError  # noqa: E402
 from case import BROKER, main  # noqa: E402
-from room import PATIENCE, Room  # noqa: E402
+from processes import PATIENCE  # noqa: E402
+from room import Room  # noqa: E402
 import processes  # noqa: E402
 
 LABELS = ['acp-broker/owner', 'acp-broker/profile', 'acp-broker/session', 'acp-broker/workspace']

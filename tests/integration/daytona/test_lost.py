@@ -12,7 +12,7 @@ sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
 from acp import RpcError  # noqa: E402
 from case import main  # noqa: E402
-from room import PATIENCE  # noqa: E402
+from processes import PATIENCE  # noqa: E402
 from together import Together  # noqa: E402
 from trouble import Trouble  # noqa: E402
 

@@ -6,6 +6,7 @@ import subprocess
 
 import room  # first: it adds the folders of the others
 import case
+import processes
 
 
 class TestProvider(room.Room):
@@ -13,7 +14,7 @@ class TestProvider(room.Room):
         done = subprocess.run([case.BROKER, *self.config(**keys), 'test-provider', '--json'],
                               cwd=self.work, env=self.environment(), text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                              timeout=3 * room.PATIENCE)
+                              timeout=3 * processes.PATIENCE)
         self.assertEqual(done.returncode, status, (done.stdout, done.stderr))
         return {check['name']: check for check in json.loads(done.stdout)['checks']}
 

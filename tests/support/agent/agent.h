@@ -18,7 +18,7 @@
  */
 enum {
 	AGENT_OUT_PAUSE = 256 * 1024, // queued bytes from which turns wait for the reader
-	AGENT_LEFTOVER_SECONDS = 120, // nothing this program leaves behind lives longer
+	AGENT_LEFTOVER_SECONDS = 600, // nothing this program leaves behind lives longer
 };
 
 struct agent_options {

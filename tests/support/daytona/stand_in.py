@@ -108,7 +108,7 @@ class StandIn:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix='daytona-', dir='/tmp')).resolve()
         self.process = subprocess.Popen(
             [node(), str(HERE / 'stand_in.mjs'), f'--dir={self.folder}', *self.options],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=processes.marked_environment())
         line = self.process.stdout.readline()
         if not line:
             self.__exit__()
@@ -235,7 +235,6 @@ class DaytonaCase(Case):
     """
 
     stand_in_options = {}
-    left_seconds = 20  # what was killed there goes by a look at every process
 
     def setUp(self):
         self.daytona = StandIn(**self.stand_in_options)

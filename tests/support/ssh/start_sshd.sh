@@ -76,6 +76,8 @@ LogLevel VERBOSE
 END
 # What runs there keeps its sockets and FIFOs here, so that they go with the folder.
 environment=XDG_RUNTIME_DIR=$folder/run
+# By this a test finds all that it has started (tests/integration/processes.py).
+[ -z "${ACP_TEST_MARK:-}" ] || environment="$environment ACP_TEST_MARK=$ACP_TEST_MARK"
 
 if [ "$(id -u)" = 0 ]; then
 	[ -d /run/sshd ] || mkdir -p -m 0755 /run/sshd # where it confines what is not logged in
