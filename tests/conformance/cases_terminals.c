@@ -233,7 +233,7 @@ static void a_hundred_run_at_once(struct world *world)
 		result_of(calls[i]);
 	}
 	expect_failure(ask("terminal/create", "\"command\":\"true\""), "RESOURCE_LIMIT_EXCEEDED",
-		"100 terminals are open already (max-terminals)");
+		"100 terminals | max-terminals");
 	world_shell(world, "touch go");
 	for (int i = 0; i < COUNT; i++) {
 		snprintf(id, sizeof(id), "%s", member_of(calls[i], "terminalId"));

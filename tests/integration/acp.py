@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 
+import facts
 import rawjson
 from host import Host, RpcError, NEVER
 from processes import PATIENCE
@@ -207,13 +208,13 @@ class Client:
         """The first text of the agent's that begins so."""
         return self.wait_for(lambda m: (m.text or '').startswith(beginning), seconds).text
 
-    def wait_log(self, text, seconds=PATIENCE):
-        """Until its stderr says so."""
+    def wait_log(self, wanted, seconds=PATIENCE):
+        """Until a line of its stderr has these facts."""
         end = time.monotonic() + seconds
         is_over = False
-        while text not in self.stderr:
+        while not any(facts.names(line, wanted) for line in self.stderr.splitlines()):
             if time.monotonic() > end or is_over:
-                raise AssertionError(f'stderr does not say "{text}"{self._tail()}')
+                raise AssertionError(f'no line of stderr names {wanted}{self._tail()}')
             is_over = not self.draining.is_alive()
             time.sleep(0.01)
 

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import unittest
 
+import facts
 import processes
 from acp import Client
 from host import Host
@@ -146,6 +147,18 @@ class Case(unittest.TestCase):
         options = self.config() if options is None else options
         agent = agent or self.agent_argv(*flags)
         return self.start(self.broker_argv(*options, agent=agent), host, **more)
+
+    # ---- messages ----
+
+    def assertNames(self, text, wanted):  # pylint: disable=invalid-name
+        """A message for people has these facts: 'session s | 30 ms'."""
+        if not facts.names(text, wanted):
+            self.fail(f'"{text}" does not name each of: {wanted}')
+
+    def check_line(self, said, wanted):
+        """What the broker says is one line, and has these facts."""
+        self.assertRegex(said, r'\Aacp-broker: .*\n\Z')
+        self.assertNames(said, wanted)
 
     # ---- failures ----
 

@@ -37,14 +37,18 @@ class Store(Case):
                               timeout=DEADLINE, check=False)
 
     def answer(self, *words, said='', **more):
-        """What a command prints; it says `said` on stderr."""
+        """What a command prints; it says one line with these facts on stderr, or nothing."""
         result = self.run_broker(*words, **more)
-        self.assertEqual((result.returncode, result.stderr.decode()), (0, said), result.stdout)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        if said:
+            self.check_line(result.stderr.decode(), said)
+        else:
+            self.assertEqual(result.stderr, b'', result.stdout)
         return result.stdout.decode()
 
     def mistake(self, status, expected, *words, **more):
         result = self.run_broker(*words, **more)
-        self.assertEqual(result.stderr.decode(), f'acp-broker: {expected}\n')
+        self.check_line(result.stderr.decode(), expected)
         self.assertEqual((result.returncode, result.stdout), (status, b''))
 
     def checkpoints(self, **more):

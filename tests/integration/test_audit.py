@@ -66,7 +66,7 @@ class Audit(PolicyCase):
             client.prompt(other, 'exit 3')
         client.send({'jsonrpc': '2.0', 'id': int(question.id), 'result': {
             'outcome': {'outcome': 'selected', 'optionId': 'allow'}}})
-        client.wait_log('was answered or never made')
+        client.wait_log('an answer | never made')
         self.assertEqual([(row['decision'], row['by']) for row in self.lines()],
                          [('reject-once', 'nobody')])
         self.assertFalse((self.work / 'a').exists())

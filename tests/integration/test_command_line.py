@@ -35,9 +35,9 @@ class CommandLine(Case):
         return path
 
     def mistake(self, expected, *words, env=None):
-        """The broker says this one line on stderr, nothing on stdout, and exits with 2."""
+        """The broker says one line with these facts on stderr, nothing else, and exits with 2."""
         result = self.run_broker(*words, env=env)
-        self.assertEqual(result.stderr.decode(), f'acp-broker: {expected}\n')
+        self.check_line(result.stderr.decode(), expected)
         self.assertEqual(result.stdout, b'')
         self.assertEqual(result.returncode, USAGE)
 
@@ -83,36 +83,34 @@ class Words(CommandLine):
         missing = str(self.dir / 'missing')
         for expected, words in (
                 ('unknown option --profil: did you mean --profile?', ['--profil', 'x']),
-                ('unknown option -v: acp-broker --help lists the options; an agent\'s own words '
-                 'go after --', ['-v']),
+                ('unknown option -v | acp-broker --help | after --', ['-v']),
                 ('--profile: expected --profile NAME', ['--profile']),
                 ('--config: expected --config FILE', ['--config', '--', 'agent']),
                 ('--help takes no value', ['--help=1']),
                 ('unknown command "chekc": did you mean check?', ['chekc']),
-                ('unknown command "my-agent": expected check, checkpoints, conflicts, '
-                 'commits, sessions, sandboxes, help or version; an agent goes after --: '
-                 'acp-broker -- my-agent', ['my-agent']),
-                ('expected one command, got check and help', ['check', 'help']),
-                ('--: expected the agent\'s command after it: acp-broker -- AGENT [ARG...]',
+                ('unknown command "my-agent" | check | checkpoints | conflicts | commits | '
+                 'sessions | sandboxes | help | version | acp-broker -- my-agent',
+                 ['my-agent']),
+                ('one command | check | help', ['check', 'help']),
+                ('--: expected | acp-broker -- AGENT [ARG...]',
                  ['--']),
-                ('--log-level: expected error, warning, info or debug, got "loud"',
+                ('--log-level | error | warning | info | debug | "loud"',
                  ['--log-level', 'loud', '--', 'agent']),
-                ('--toolhost: expected auto, editor or broker, got "me"',
+                ('--toolhost | auto | editor | broker | "me"',
                  ['--toolhost=me', '--', 'agent']),
                 (f'--config {missing}: no such file', ['--config', missing, '--', 'agent']),
                 (f'--workspace {missing}: No such file or directory',
                  ['--workspace', missing, '--', 'agent']),
-                ('--profile: no [profile "x"]: there is no configuration file '
-                 f'{self.config_path()}', ['--profile', 'x', '--', 'agent'])):
+                (f'--profile: no [profile "x"] | no configuration file {self.config_path()}',
+                 ['--profile', 'x', '--', 'agent'])):
             with self.subTest(words=words):
                 self.mistake(expected, *words)
                 if '--' in words:
                     self.mistake(expected, 'check', *words)
 
     def test_no_agent_says_how_to_name_one(self):
-        self.mistake('no agent is named: write acp-broker -- AGENT, or agent = NAME in '
-                     '[profile "local"] and command = AGENT in [agent "NAME"] of '
-                     f'{self.config_path()}')
+        self.mistake('no agent is named | acp-broker -- AGENT | [profile "local"] | '
+                     f'[agent "NAME"] | {self.config_path()}')
 
     def test_without_a_home_the_broker_still_runs_an_agent(self):
         env = self.environment()
@@ -142,9 +140,9 @@ class File(CommandLine):
                 ('[broker]\nprofile = local\n[bro\n',
                  f'{path}:3: missing \']\' in section header'),
                 ('[include]\npath = /x\n',
-                 f'{path}:1: [include] is not supported: all settings stand in this one file'),
+                 f'{path}:1 | [include]'),
                 ('profile = x\n',
-                 f'{path}: profile: expected a section before the first key, like [broker]'),
+                 f'{path}: profile | section | [broker]'),
                 ('[brokr]\nprofile = x\n',
                  f'{path}: unknown section [brokr]: did you mean [broker]?'),
                 ('[agent]\ncommand = x\n',
@@ -154,9 +152,9 @@ class File(CommandLine):
                 ('[broker]\nprofile = x\n',
                  f'{path}: broker.profile: no [profile "x"] in {path}'),
                 ('[profile "unused"]\nbakend = local\n',
-                 f'{path}: profile.unused.bakend: unknown key: did you mean backend?'),
+                 f'{path}: profile.unused.bakend | unknown key | did you mean backend?'),
                 ('[profile "unused"]\nbackend = moon\n',
-                 f'{path}: profile.unused.backend: expected local, ssh or daytona, got "moon"'),
+                 f'{path}: profile.unused.backend | local | ssh | daytona | "moon"'),
                 ('[profile "unused"]\nbackend = fake\n',
                  f'{path}: profile.unused.backend: fake: provider not registered'),
                 ('[profile "unused"]\nlog-level = info\n',
@@ -168,18 +166,15 @@ class File(CommandLine):
                 ('[profile "unused"]\nagent = a\n',
                  f'{path}: profile.unused.agent: no [agent "a"] in {path}'),
                 ('[agent "a"]\ncommand = two words\n',
-                 f'{path}: agent.a.command: expected the program alone; its arguments go into '
-                 'arg = lines, one each'),
+                 f'{path}: agent.a.command | program alone | arg ='),
                 ('[agent "a"]\narg = x\n', f'{path}: agent.a: expected command = PROGRAM'),
                 ('[profile "local"]\nsecret-env = NO_SUCH_VARIABLE\n',
-                 f'{path}: profile.local.secret-env: expected NO_SUCH_VARIABLE to be set in the '
-                 'broker\'s environment'),
+                 f'{path}: profile.local.secret-env | NO_SUCH_VARIABLE | environment'),
                 ('[policy "local"]\ndeny = wirte\n',
-                 f'{path}: policy.local: deny: expected read, write, terminal, grant or *, then a '
-                 'pattern, got "wirte"'),
+                 f'{path}: policy.local: deny | read | write | terminal | grant | * | pattern | '
+                 '"wirte"'),
                 ('[policy "lokal"]\nmode = ask\n',
-                 f'{path}: policy.lokal: expected the name of a profile, or policy = lokal in '
-                 'one: no profile uses these rules')):
+                 f'{path}: policy.lokal | policy = lokal | profile')):
             with self.subTest(text=text):
                 self.write_config(text)
                 self.mistake(expected, '--', AGENT)
@@ -197,21 +192,20 @@ class File(CommandLine):
     def test_only_a_readable_regular_file_will_do(self):
         path = self.config_path()
         path.mkdir()
-        self.mistake(f'{path}: expected a file, it is a directory', '--', AGENT)
+        self.mistake(f'{path} | it is a directory', '--', AGENT)
         path.rmdir()
         os.mkfifo(path)
-        self.mistake(f'{path}: expected a regular file', '--', AGENT)
+        self.mistake(f'{path} | regular file', '--', AGENT)
         path.unlink()
         path.write_bytes(b'#' * (1 << 20) + b'#')
-        self.mistake(f'{path}: expected a configuration file of at most 1 MiB', '--', AGENT)
+        self.mistake(f'{path} | at most 1 MiB', '--', AGENT)
         path.write_bytes(b'[broker]\nprofile = lo\0cal\n')
-        self.mistake(f'{path}:2: expected text, got a NUL byte', '--', AGENT)
+        self.mistake(f'{path}:2 | NUL', '--', AGENT)
 
     def test_a_file_inside_the_workspace_is_refused(self):
         inside = self.work / 'config'
         inside.write_text('[policy "local"]\nmode = approve-all\n')
-        self.mistake(f'{inside}: a configuration inside the workspace {self.work} is never read, '
-                     'as the agent can write there: keep it elsewhere and name it with --config',
+        self.mistake(f'{inside} | workspace {self.work} | --config',
                      '--config', str(inside), '--workspace', str(self.work), '--', AGENT)
 
     def test_nothing_in_the_workspace_is_looked_for(self):
@@ -240,10 +234,11 @@ class Check(CommandLine):
             '[mcp "m"]\n\tcommand = npx\n\tenv = DB_PASSWORD=hunter4\n')
         pairs = self.checked('--profile', 'default')
         self.assertNotIn('hunter', str(pairs))
-        self.assertEqual(self.values(pairs, 'env'), [
-            '"API_KEY=" and a value that is not shown', '"A=1"',
-            '"MY_TOKEN=" and a value that is not shown',
-            '"DB_PASSWORD=" and a value that is not shown'])
+        shown = self.values(pairs, 'env')
+        self.assertEqual(len(shown), 4)
+        for text, facts in zip(shown, ('"API_KEY=" | not shown', '"A=1"',
+                                       '"MY_TOKEN=" | not shown', '"DB_PASSWORD=" | not shown')):
+            self.assertNames(text, facts)
 
     def test_what_was_understood_is_printed_word_by_word(self):
         path = self.write_config(
@@ -306,7 +301,7 @@ class Check(CommandLine):
         pairs = self.checked('--', 'my-agent', env=env)
         self.assertEqual(self.values(pairs, 'program'), [str(program)])
         pairs = self.checked('--', str(folder), status=1, env=env)
-        self.assertEqual(self.values(pairs, 'program'), ['not found, or not executable'])
+        self.assertNames(*self.values(pairs, 'program'), 'not found | not executable')
         self.write_config(f'[profile "local"]\nenv = PATH={folder}\n')
         env['PATH'] = '/nonexistent'
         pairs = self.checked('--', 'my-agent', env=env)

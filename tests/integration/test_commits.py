@@ -10,7 +10,6 @@ import case
 from repository_case import RepositoryCase
 
 COMMIT = 'git -c user.name=Bot -c user.email=b@b commit -q --allow-empty'
-HINT = ': acp-broker commits list says how to fetch them'
 
 
 class Commits(RepositoryCase):
@@ -39,9 +38,8 @@ class Commits(RepositoryCase):
         runtime = self.runtime(client, session)
         fixed, third, second = self.ids(runtime, 'fix/it', 'main', 'main~1')
         text, = self.told(client)
-        self.assertTrue(text.endswith(
-            f'; the agent has committed to fix/it at {fixed} (1 commit: "Fixed"), main at {third} '
-            f'(2 commits: "third", "second"){HINT}'), text)
+        self.assertNames(text, f'fix/it at {fixed} (1 commit: "Fixed") | main at {third} '
+                         '(2 commits: "third", "second") | acp-broker commits list')
         self.assertEqual(self.folder_of_git(), before)
         client.prompt(session, 'say more')
         self.assertEqual(len(self.told(client)), 1)
@@ -70,7 +68,7 @@ class Commits(RepositoryCase):
         self.ended(client)
         self.assertEqual(len(re.findall(r'committed to main .*"late"', client.stderr)), 1,
                          client.stderr)
-        self.assertIn(HINT, client.stderr)
+        self.assertNames(client.stderr, 'acp-broker commits list')
         self.assertEqual(len(self.told(client)), 1)  # the editor still reads
         self.assertEqual([c['subject'] for b in self.commits() for c in b['commits']], ['late'])
 
@@ -145,8 +143,9 @@ class Commits(RepositoryCase):
         client, session = self.opened()
         client.prompt(session, 'say x')
         self.ended(client)
-        self.assertEqual(self.command('commits', 'list'),
-                         ('', 'acp-broker: no agent has committed anything here\n'))
+        out, said = self.command('commits', 'list')
+        self.assertEqual(out, '')
+        self.check_line(said, 'committed anything')
         self.assertEqual(self.commits(), [])
 
 

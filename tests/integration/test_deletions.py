@@ -8,6 +8,7 @@ import subprocess
 
 import case
 
+from facts import names
 from host import NEVER
 from processes import PATIENCE
 from sync_case import TurnCase
@@ -42,7 +43,7 @@ class Deletions(TurnCase):
     def check_given_back(self, client, session):
         self.assertEqual(self.here(), COUNT)
         self.assertEqual(len(list((self.runtime(client, session)).glob('many/f*'))), COUNT)
-        self.assertTrue(any(f'deleted {COUNT} of your files: they were kept here' in title
+        self.assertTrue(any(names(title, f'deleted {COUNT} of your files | kept here')
                             for title in self.notices(client)), self.notices(client))
         self.assertEqual((self.work / 'new').read_text(), 'new\n')
 
@@ -181,7 +182,7 @@ class Stuck(TurnCase):
         self.assertEqual(parked.read_text(), 'theirs\n')
         told = [title for title in self.notices(client) if 'secret' in title]
         self.assertEqual(len(told), 1)
-        self.assertIn('could not be done here', told[0])
+        self.assertNames(told[0], 'secret | could not')
         client.prompt(session, 'terminal echo 3 > a', seconds=PATIENCE)
         self.assertEqual((self.work / 'a').read_text(), '3\n')
         self.assertEqual((self.work / 'secret').read_text(), 'mine\n')

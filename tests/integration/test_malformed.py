@@ -151,7 +151,7 @@ class FromTheAgent(Malformed):
         client.prompt(session, 'say after')
         for message in client.received:
             self.assertEqual(message.value['jsonrpc'], '2.0')
-        client.wait_log('Welcome to the scripted agent')
+        client.wait_log('scripted agent')
 
     def test_a_second_answer_is_consumed(self):
         self.assertEqual(self.client.prompt(self.session, 'answer-twice')['stopReason'], 'end_turn')

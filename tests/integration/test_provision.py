@@ -142,12 +142,12 @@ class Provision(SyncCase):
 
     def test_mistakes_are_one_line(self):
         for line, isolation, words in (
-                ('setup = true', 'none', 'profile.p.setup: expected a backend with sandboxes'),
-                ('copy = ~/x', 'none', 'profile.p.copy: expected a backend with sandboxes'),
-                ('copy = x', 'copy', 'profile.p.copy: expected a file as /PATH or ~/PATH'),
+                ('setup = true', 'none', 'profile.p.setup | backend with sandboxes'),
+                ('copy = ~/x', 'none', 'profile.p.copy | backend with sandboxes'),
+                ('copy = x', 'copy', 'profile.p.copy | /PATH or ~/PATH'),
                 ('copy = /etc/hosts', 'copy', 'expected /etc/hosts:TARGET'),
                 ('copy = ~/x:../y', 'copy', 'without ".."'),
-                ('copy = ~/x:y/', 'copy', 'expected the name of a file')):
+                ('copy = ~/x:y/', 'copy', 'name of a file')):
             client = self.broker(options=self.write_config(line, isolation=isolation))
             self.assertEqual(client.wait(), 2)
             client.wait_log(words)

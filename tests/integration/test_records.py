@@ -116,8 +116,7 @@ class Unreadable(SessionsCase):
         for command in ('show', 'collect', 'stop', 'discard'):
             for word in ('', 'abc', '../../etc/x', 'BAD/NAME', '/', '.', '*', '0' * 17, 'g' * 16,
                          'a\nb', 'ä' * 8):
-                self.assertIn('expected the name of a session',
-                              self.sessions(command, '--', word, status=2))
+                self.assertNames(self.sessions(command, '--', word, status=2), 'name of a session')
 
 
 class Limit(SessionsCase):

@@ -27,9 +27,8 @@ class Recovery(SessionsCase):
         other.mkdir(exist_ok=True)
         return client, client.new_session(other)
 
-    def wait_log(self, client, text):
-        self.assertTrue(processes.wait_until(lambda: text in client.stderr, PATIENCE),
-                        client.stderr)
+    def wait_log(self, client, facts):
+        client.wait_log(facts, PATIENCE)
 
     def ended(self, client):
         client.close_stdin()
@@ -154,9 +153,8 @@ class OtherProfiles(SessionsCase):
         client.initialize()
         return client
 
-    def wait_log(self, client, text):
-        self.assertTrue(processes.wait_until(lambda: text in client.stderr, PATIENCE),
-                        client.stderr)
+    def wait_log(self, client, facts):
+        client.wait_log(facts, PATIENCE)
 
     def test_a_broker_of_another_profile_finishes_it(self):
         runtime = self.left(persistence='transient')
@@ -184,7 +182,7 @@ class OtherProfiles(SessionsCase):
         self.kill(client)
         client = self.with_profiles(mine=['isolation = copy'], theirs=['isolation = copy'])
         self.wait_state('stopped', 2)
-        self.wait_log(client, f'of {other}, whose broker is gone, is collected')
+        self.wait_log(client, f'of {other} | broker is gone | is collected')
         done = [line for line in client.stderr.splitlines() if 'is collected' in line]
         self.assertEqual([older['id'] in line for line in done], [True, False], done)
 
@@ -192,12 +190,11 @@ class OtherProfiles(SessionsCase):
         runtime = self.left()
         record = self.the_one()['id']
         client = self.with_profiles(plain=['backend = local'])
-        self.wait_log(client, f'session {record} of {self.work}, whose broker is gone, is of '
-                              'profile "copy", which the configuration does not have')
+        self.wait_log(client, f'session {record} of {self.work} | broker is gone | '
+                              'profile "copy" | not have')
         client = self.with_profiles(plain=['backend = local'],
                                     copy=['backend = ssh', 'host = nowhere.invalid'])
-        self.wait_log(client, 'is of profile "copy" with backend local, and the configuration '
-                              'has backend ssh there')
+        self.wait_log(client, 'profile "copy" | backend local | backend ssh')
         self.assertEqual((self.the_one()['state'], (runtime / 'a-there').exists()),
                          ('active', True))
 

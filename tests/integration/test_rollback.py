@@ -42,8 +42,7 @@ class Rollback(TurnCase):
         error = caught.exception
         self.assertEqual((error.data['code'], error.data['stage'], error.data['retryable']),
                          ('TOOLS_IN_FLIGHT', 'sync', True))
-        self.assertIn(f'in flight: a prompt in session {other} ', error.message)
-        self.assertIn(f'process {pid})', error.message)
+        self.assertNames(error.message, f'in flight | prompt | session {other} | process {pid}')
         self.assertEqual((self.tree(), kept()), (before, checkpoints))
 
     def test_a_prompt_of_another_brokers_refuses_it(self):

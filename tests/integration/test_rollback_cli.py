@@ -26,7 +26,7 @@ class Rollback(Store):
     def rolled(self, number, kept):
         text = self.answer('checkpoints', 'rollback', str(number))
         self.assertIn(f'as in checkpoint {number} of ', text)
-        self.assertIn(f'What was there before is checkpoint {kept}.\n', text)
+        self.assertNames(text, f'there before | checkpoint {kept}')
 
     def test_the_directory_becomes_what_it_was(self):
         self.three_checkpoints()
@@ -47,8 +47,8 @@ class Rollback(Store):
 
     def test_nothing_to_do(self):
         self.three_checkpoints()
-        self.assertEqual(self.answer('checkpoints', 'rollback', '-1'),
-                         'Nothing to do: it is as in checkpoint 3.\n')
+        self.assertNames(self.answer('checkpoints', 'rollback', '-1'),
+                         'Nothing to do | checkpoint 3')
         self.assertEqual(len(self.checkpoints()), 3)
 
     def test_modes_and_links_come_back(self):
@@ -113,11 +113,10 @@ class Rollback(Store):
             for words in (['checkpoints', 'rollback', '1'], ['checkpoints', 'restore', '1', 'a'],
                           ['checkpoints', 'diff', '1']):
                 result = self.run_broker(*words, *options)
-                self.assertEqual(
-                    result.stderr.decode(),
-                    'acp-broker: waiting for another acp-broker that is syncing this workspace\n'
-                    f'acp-broker: {self.work}: another acp-broker has been syncing it for 1 s '
-                    '(sync-lock-timeout); nothing was changed: try again when it is done\n')
+                waiting, given_up = result.stderr.decode().splitlines(keepends=True)
+                self.check_line(waiting, 'waiting | another acp-broker')
+                self.check_line(given_up, f'{self.work} | another acp-broker | 1 s | '
+                                'sync-lock-timeout | nothing was changed')
                 self.assertEqual((result.returncode, result.stdout), (1, b''))
             # What only looks at the store waits for nobody.
             self.assertEqual(len(self.checkpoints()), 3)
@@ -134,9 +133,9 @@ class Rollback(Store):
             self.assertEqual(result.returncode, 1)
             lines = result.stderr.decode().splitlines()
             self.assertEqual(len(lines), 2, lines)
-            self.assertTrue(lines[0].startswith('acp-broker: a is left as it is: '), lines)
-            self.assertIn('rollback to 1: 0 written, 1 deleted, 1 left as they are; what was '
-                          'before is checkpoint 2: try again', lines[1])
+            self.assertTrue(lines[0].startswith('acp-broker: a is left '), lines)
+            self.assertNames(lines[1], 'rollback to 1 | 0 written | 1 deleted | 1 left | '
+                             'before is checkpoint 2')
         self.assertEqual(self.files(), {'a': 'two\n'})
         self.rolled(1, 3)
 
@@ -251,12 +250,12 @@ class UnderWay(Beside):
 
     def both_refused(self, client, session):
         """Going back, and a part of it: nothing is done, and the prompt is named."""
-        named = (f'in flight: a prompt in session {session} (TOOLS_IN_FLIGHT; profile copy, '
-                 f'process {client.pid}); nothing was changed: cancel it, or wait for its end\n')
+        named = (f'prompt | session {session} | TOOLS_IN_FLIGHT | profile copy | '
+                 f'process {client.pid} | nothing was changed')
         for what, words in (('rollback to 1', ('rollback', '1')),
                             ('restore from 1', ('restore', '1', 'a'))):
             said = self.refused(what, 'checkpoints', *words)
-            self.assertEqual(said, f'acp-broker: {what}: {named}')
+            self.check_line(said, f'{what} | {named}')
 
     def hanging(self, client, session):
         prompt = client.start_prompt(session, 'say on', 'hang')

@@ -79,9 +79,9 @@ class Sandboxes(SessionsCase):
         self.assertEqual(self.known(), {'sandboxes': [], 'problems': []})
         self.assertIn('there are no sandboxes', self.run_it('list')[1])
         self.configure()
-        self.assertIn('no profile has a backend that makes', self.run_it('list')[1])
-        self.assertIn('expected a backend that makes sandboxes elsewhere, got local',
-                      self.run_it('list', status=2, options=['--profile', 'here'])[1])
+        self.assertNames(self.run_it('list')[1], 'no profile | backend')
+        self.assertNames(self.run_it('list', status=2, options=['--profile', 'here'])[1],
+                         'backend | elsewhere | local')
         self.assertIn('no [profile "nowhere"]',
                       self.run_it('list', status=2, options=['--profile', 'nowhere'])[1])
 
@@ -102,7 +102,7 @@ class Sandboxes(SessionsCase):
         out, err = self.run_it('list', status=1)
         self.assertRegex(out, '(?m)^one ')
         self.assertIn('profile "broken": fake: inventory fails', err)
-        self.assertIn('1 of 2 profiles could not be listed', err)
+        self.assertNames(err, '1 of 2 profiles | not be listed')
         listed = fitting('sandboxes-list',
                          json.loads(self.run_it('list', '--json', status=1)[0]))
         self.assertEqual(listed['problems'],
@@ -117,15 +117,15 @@ class Sandboxes(SessionsCase):
         self.make('two', used='used')
         self.assertIn('stopped; its files stay', self.run_it('stop', 'id-one')[0])
         self.assertEqual([s['state'] for s in self.known()['sandboxes']], ['stopped', 'started'])
-        self.assertIn('a broker that runs uses it', self.run_it('stop', 'two', status=1)[1])
-        self.assertIn('sandbox three: there is none', self.run_it('stop', 'three', status=1)[1])
+        self.assertNames(self.run_it('stop', 'two', status=1)[1], 'two | a broker | uses it')
+        self.assertNames(self.run_it('stop', 'three', status=1)[1], 'sandbox three | is none')
 
     def test_delete(self):
         for name in ('one', 'two', 'three'):
             self.make(name, used='used' if name == 'three' else '')
         self.assertIn('deleted', self.run_it('delete', 'one')[0])
-        self.assertIn('a broker that runs uses it',
-                      self.run_it('delete', '--discard', 'three', status=1)[1])
+        self.assertNames(self.run_it('delete', '--discard', 'three', status=1)[1],
+                         'three | a broker | uses it')
         self.assertEqual(self.names(), ['three', 'two'])
 
     def test_the_same_name_twice(self):
@@ -148,8 +148,8 @@ class Sandboxes(SessionsCase):
                          [[record.stem], []])
         self.assertIn(f'not collected: session {record.stem}', self.run_it('list')[0])
         said = self.run_it('delete', 'one', status=1)[1]
-        self.assertIn(f'of {self.work} is not collected: acp-broker sessions collect '
-                      f'{record.stem}', said)
+        self.assertNames(said, f'{self.work} | not collected | '
+                         f'acp-broker sessions collect {record.stem}')
         self.assertEqual((self.names(), record.exists()), (['one', 'two'], True))
         self.run_it('delete', 'two')
         self.run_it('stop', 'one')
@@ -200,7 +200,7 @@ class Sandboxes(SessionsCase):
         record.write_text('{')
         self.make('one')
         said = self.run_it('delete', 'one', status=1)[1]
-        self.assertIn(f'session {record.stem} cannot be read and may be of it', said)
+        self.assertNames(said, f'session {record.stem} | cannot be read')
         self.run_it('delete', '--discard', 'one')
         self.assertEqual((self.names(), record.exists()), ([], True))
 

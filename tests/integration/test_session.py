@@ -138,7 +138,7 @@ class Trace(Case):
         records = [json.loads(line) for line in text.splitlines()]
         messages = [record for record in records if 'message' in record]
         noise = [record['noise'] for record in records if 'noise' in record]
-        self.assertIn('Welcome to the scripted agent!', noise)
+        self.assertIn('Welcome to the scripted agent!', noise)  # exact: the agent's own words
         for hop, count in (('editor', len(client.messages)),
                            ('agent 1', len(self.journal('<')) + len(self.journal('>')))):
             self.assertEqual(sum(record['hop'] == hop for record in messages), count, hop)

@@ -38,8 +38,7 @@ class Looking(SessionsCase):
     def test_names(self):
         self.left()
         for word in ('', 'abc', '../../etc/x', 'ABCDEF', '0' * 17, '*', 'g' * 16):
-            self.assertIn('expected the name of a session',
-                          self.sessions('show', '--', word, status=2))
+            self.assertNames(self.sessions('show', '--', word, status=2), 'name of a session')
         unknown = '0' * 16 if self.the_one()['id'][0] != '0' else 'f' * 16
         for command in ('show', 'collect', 'stop', 'discard'):
             self.assertIn('there is no session', self.sessions(command, unknown, status=1))

@@ -350,7 +350,7 @@ class Programs(FarSync):
             with self.assertRaises(RpcError) as caught:
                 self.open_session(client)
             self.assertEqual(caught.exception.data['code'], 'SYNC_TOOL_MISSING')
-            self.assertIn('the sandbox has no rsync', caught.exception.message)
+            self.assertNames(caught.exception.message, 'the sandbox | no rsync')
             self.ended(client)
 
     def ended(self, client):
@@ -367,7 +367,7 @@ class Programs(FarSync):
         with self.assertRaises(RpcError) as caught:
             self.open_session(client)
         self.assertEqual(caught.exception.data['code'], 'SYNC_TOOL_MISSING')
-        self.assertIn('this machine has no rsync', caught.exception.message)
+        self.assertNames(caught.exception.message, 'this machine | no rsync')
         self.ended(client)
 
     def environment(self):

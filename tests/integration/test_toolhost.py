@@ -58,7 +58,7 @@ class Names(ToolHost):
         self.assertEqual(len(shown), 2)
         self.assertEqual(len(set(shown)), 2, shown)
         client.prompt(session, self.request(session, 'terminal/output', terminalId=shown[0]))
-        self.assertIn('was released, or is none', self.answers()[-1]['error']['message'])
+        self.assertNames(self.answers()[-1]['error']['message'], 'was released | is none')
 
 
 class Unread(ToolHost):

@@ -89,8 +89,8 @@ class Failed(TurnCase):
         self.assertEqual(failed.exception.data['code'], 'TIMEOUT_EXCEEDED')
         self.assertEqual(failed.exception.data['stage'], 'sync')
         self.assertIs(failed.exception.data['retryable'], True)
-        for words in (str(self.work), 'sync-lock-timeout', 'the prompt was not sent'):
-            self.assertIn(words, failed.exception.message)
+        self.assertNames(failed.exception.message,
+                         f'{self.work} | sync-lock-timeout | not sent')
         self.assertEqual(self.heard('session/prompt'), 0)
         self.assertEqual([entry[4] for entry in self.shown(client, session)][-1], 'failed')
         (self.work / 'a').write_text('1')
@@ -145,20 +145,20 @@ class Failed(TurnCase):
                 client = self.copied()
                 with self.assertRaises(RpcError) as refused:
                     client.new_session(where)
-                self.assertIn('open a project\'s own directory', refused.exception.message)
+                self.assertNames(refused.exception.message, 'project\'s own directory')
                 self.assertEqual(refused.exception.data['stage'], 'sync')
                 self.ended(client)
         self.assertEqual(list(self.state.rglob('objects')), [])
 
     def test_a_directory_that_is_not_here_leaves_no_record(self):
-        for where, words in ((self.dir / 'none', 'make it, or open another'),
-                             (self.dir / 'none/below', 'make it, or open another'),
-                             ('work', 'a path that begins with /')):
+        for where, words in ((self.dir / 'none', f'{self.dir}/none | make it'),
+                             (self.dir / 'none/below', f'{self.dir}/none | make it'),
+                             ('work', 'begins with /')):
             with self.subTest(where):
                 client = self.copied()
                 with self.assertRaises(RpcError) as refused:
                     client.new_session(where)
-                self.assertIn(words, refused.exception.message)
+                self.assertNames(refused.exception.message, words)
                 self.ended(client)
         for mode in ('none', 'session-bidirectional'):
             with self.subTest(mode):
@@ -180,7 +180,7 @@ class Failed(TurnCase):
         client = self.copied(sync='none')
         with self.assertRaises(RpcError) as refused:
             client.new_session(self.dir / 'home')
-        self.assertIn('the copies themselves are in it', refused.exception.message)
+        self.assertNames(refused.exception.message, 'copies | are in it')
         self.assertEqual(list((self.state / 'copies').glob('*/*/home')), [])
 
 
@@ -376,7 +376,7 @@ class Interrupted(TurnCase):
                 lambda: [r['state'] for r in self.records()] == ['collecting'], PATIENCE))
             os.kill(client.pid, signal.SIGTERM)
             client.wait(PATIENCE)
-        self.assertIn('comes with the next session', client.stderr)
+        self.assertNames(client.stderr, 'next session')
         self.assertEqual((self.tree(), (runtime / 'late').read_text()), ({}, 'late'))
         record, = self.records()
         self.assertEqual(record['state'], 'failed')

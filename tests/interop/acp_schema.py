@@ -105,7 +105,7 @@ class Hop:
         number = json.dumps(message.get('id'))
         method = self.waiting[asked].pop(number, None)
         if method is None:
-            self.complain(line, 'answers no request that is open')
+            self.complain(line, 'answers no open request')
             return
         if ('result' in message) == ('error' in message):
             self.complain(line, 'neither result nor error, or both')

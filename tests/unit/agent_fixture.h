@@ -11,6 +11,7 @@
 #include "acp/places.h"
 #include "base/fd.h"
 #include "broker/agent.h"
+#include "tests/support/facts.h"
 
 enum { TOLD_MAX = 4096 };
 
@@ -163,9 +164,9 @@ static inline void send_text(struct fixture *fixture, const char *text)
 }
 
 static inline void assert_down(
-	const struct fixture *fixture, const char *code, const char *step, const char *message)
+	const struct fixture *fixture, const char *code, const char *step, const char *facts)
 {
-	assert_string_equal(fixture->message, message);
+	assert_names(fixture->message, facts);
 	assert_string_equal(fixture->code, code);
 	assert_string_equal(fixture->step, step);
 }

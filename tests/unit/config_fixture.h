@@ -21,6 +21,7 @@
 #include "broker/config.h"
 #include "broker/config_reader.h"
 #include "providers/impl.h"
+#include "tests/support/facts.h"
 
 enum { PATH_BYTES = 512, REMOVE_FDS = 8 };
 
@@ -133,7 +134,7 @@ static inline void assert_loads(struct fixture *fixture, const struct options *o
 	}
 }
 
-/* The mistake, with FILE in it for the configuration's path. */
+/* The mistake has these facts, with FILE for the configuration's path. */
 static inline void assert_mistake(
 	struct fixture *fixture, const struct options *options, const char *expected)
 {
@@ -149,7 +150,7 @@ static inline void assert_mistake(
 	} else {
 		snprintf(text, sizeof(text), "%s", expected);
 	}
-	assert_string_equal(fixture->err.text, text);
+	assert_names(fixture->err.text, text);
 	assert_int_equal(fixture->err.code, ERROR_CONFIG);
 	assert_null(strchr(fixture->err.text, '\n'));
 }

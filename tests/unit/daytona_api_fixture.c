@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "tests/support/facts.h"
 
 enum { WAIT_MAX_MS = 60 * 1000, TICK_MS = 2, TEXTS_MAX = 4096 };
 
@@ -228,14 +229,14 @@ void expect_done(void)
 	}
 }
 
-void expect_failed(const char *reason, const char *words)
+void expect_failed(const char *reason, const char *facts)
 {
 	wait_done();
 	assert_true(outcome.has_failed);
 	if (!outcome.err.reason || strcmp(outcome.err.reason, reason) != 0) {
 		fail_msg("not %s but %s: %s", reason, outcome.err.reason, outcome.err.text);
 	}
-	assert_has(outcome.err.text, words);
+	assert_names(outcome.err.text, facts);
 	assert_has_not(outcome.err.text, KEY);
 	outcome.count = 0;
 }

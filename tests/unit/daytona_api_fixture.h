@@ -51,7 +51,7 @@ void wait_done(void);                                      // for outcome.count 
 void wait_requests(size_t count);                          // for so many at the server
 void loop_for_ms(long long ms);                            // turns
 void expect_done(void);                                    // wait_done, without an error
-void expect_failed(const char *reason, const char *words); // wait_done, and the error has both
+void expect_failed(const char *reason, const char *facts); // wait_done, and the error has both
 
 /* A sandbox as the service tells it, with an id and a state. */
 const char *sandbox_text(const char *id, const char *state);

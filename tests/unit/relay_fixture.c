@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/relay_fixture.h"
+#include "tests/support/facts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -168,8 +169,17 @@ static void assert_line(char *line, char *expected)
 	free(expected);
 }
 
+void assert_message(char *line, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	char *text = message_of(format, args);
+	va_end(args);
+	assert_line(line, text);
+}
+
 static void assert_failure(
-	char *line, const char *id, const char *code, const char *stage, const char *words)
+	char *line, const char *id, const char *code, const char *stage, const char *facts)
 {
 	char begin_text[512];
 	char data[256];
@@ -179,9 +189,9 @@ static void assert_failure(
 	snprintf(stage_text, sizeof(stage_text), "\"stage\":\"%s\"", stage);
 	assert_non_null(line);
 	if (strncmp(line, begin_text, strlen(begin_text)) != 0 || !strstr(line, data) ||
-		!strstr(line, stage_text) || !strstr(line, words)) {
+		!strstr(line, stage_text) || !text_names(line, facts)) {
 		print_error("came: %.2000s\nexpected: %s with %s, %s and %s\n", line, begin_text,
-			data, stage_text, words);
+			data, stage_text, facts);
 		fail();
 	}
 	free(line);
@@ -229,9 +239,9 @@ void editor_hears(struct fixture *fixture, const char *format, ...)
 }
 
 void editor_hears_failure(struct fixture *fixture, const char *id, const char *code,
-	const char *stage, const char *words)
+	const char *stage, const char *facts)
 {
-	assert_failure(editor_line(fixture), id, code, stage, words);
+	assert_failure(editor_line(fixture), id, code, stage, facts);
 }
 
 void editor_hears_nothing(struct fixture *fixture)
@@ -294,9 +304,9 @@ void agent_hears(struct fixture *fixture, int index, const char *format, ...)
 }
 
 void agent_hears_failure(struct fixture *fixture, int index, const char *id, const char *code,
-	const char *stage, const char *words)
+	const char *stage, const char *facts)
 {
-	assert_failure(agent_next_line(fixture, index), id, code, stage, words);
+	assert_failure(agent_next_line(fixture, index), id, code, stage, facts);
 }
 
 void agent_hears_nothing(struct fixture *fixture, int index)

@@ -56,6 +56,7 @@ void begin_with_session(struct fixture *fixture); // "s"
 void editor_says(struct fixture *fixture, const char *format, ...) ATTR_PRINTF(2, 3);
 void editor_writes(struct fixture *fixture, struct span bytes); // as they are
 void editor_hears(struct fixture *fixture, const char *format, ...) ATTR_PRINTF(2, 3);
+void assert_message(char *line, const char *format, ...) ATTR_PRINTF(2, 3); // frees the line
 void editor_hears_nothing(struct fixture *fixture);
 void editor_closes(struct fixture *fixture); // what it writes to
 

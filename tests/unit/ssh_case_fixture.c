@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/fd.h"
+#include "tests/support/facts.h"
 
 struct sshd sshd;
 struct ssh_target target;
@@ -109,12 +110,10 @@ void logs_in(void)
 	echoes();
 }
 
-void fails_and_says(const char *reason, const char *words)
+void fails_and_says(const char *reason, const char *facts)
 {
 	client_connect_fails(&client, &target, reason);
-	if (!strstr(client.err.text, words)) {
-		fail_msg("not there: %s: %s", words, client.err.text);
-	}
+	assert_names(client.err.text, facts);
 }
 
 int listen_silently(int *out_fd)

@@ -99,8 +99,7 @@ static void test_a_sandbox_that_never_comes_has_a_deadline(void **state)
 	create(fixture);
 	stage_until(&fixture->stage, &fixture->is_gone);
 	assert_told(fixture, "down gone ");
-	assert_down(fixture, "TIMEOUT_EXCEEDED", "prepare",
-		"agent \"agent\": the sandbox was not ready within 20 ms (prepare-timeout)");
+	assert_down(fixture, "TIMEOUT_EXCEEDED", "prepare", "\"agent\" | 20 ms | prepare-timeout");
 }
 
 static void test_a_process_that_cannot_be_asked_for_is_told(void **state)
@@ -119,11 +118,9 @@ static void test_a_process_that_does_not_start_has_a_code_of_its_own(void **stat
 		enum error_code error;
 		const char *code, *text;
 	} cases[] = {
-		{ERROR_NOT_FOUND, "AGENT_NOT_FOUND",
-			"agent \"agent\": starting \"agent\": why: install it, or name its full "
-			"path"},
-		{ERROR_DENIED, "AGENT_NOT_EXECUTABLE", "agent \"agent\": starting \"agent\": why"},
-		{ERROR_SYSTEM, "AGENT_START_FAILED", "agent \"agent\": starting \"agent\": why"},
+		{ERROR_NOT_FOUND, "AGENT_NOT_FOUND", "\"agent\": why | install it"},
+		{ERROR_DENIED, "AGENT_NOT_EXECUTABLE", "\"agent\": why"},
+		{ERROR_SYSTEM, "AGENT_START_FAILED", "\"agent\": why"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		void *other = NULL;
@@ -157,8 +154,7 @@ static void test_an_answer_has_a_deadline_from_the_start_on(void **state)
 	stage_until(&fixture->stage, &fixture->is_gone);
 	assert_told(fixture, "down gone ");
 	assert_down(fixture, "TIMEOUT_EXCEEDED", "initialize",
-		"agent \"agent\" (/bin/agent) did not answer initialize within 20 ms "
-		"(start-timeout)");
+		"\"agent\" (/bin/agent) | initialize | 20 ms | start-timeout");
 	actor_assert_told(fixture->stage.actors[0], "kill ");
 }
 
@@ -172,8 +168,7 @@ static void test_what_it_wrote_instead_of_an_answer_is_quoted(void **state)
 	agent_note_noise(fixture->agent, SPAN_LITERAL("Type help"));
 	stage_until(&fixture->stage, &fixture->is_down);
 	assert_down(fixture, "TIMEOUT_EXCEEDED", "initialize",
-		"agent \"agent\" (/bin/agent) did not answer initialize within 20 ms "
-		"(start-timeout); it wrote 2 lines that are no JSON-RPC message, the first: "
+		"\"agent\" (/bin/agent) | initialize | 20 ms | start-timeout | 2 lines | first: "
 		"Welcome back");
 }
 

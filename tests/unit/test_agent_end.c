@@ -61,8 +61,7 @@ static void test_a_signal_is_told_by_its_name_and_the_step_it_was_at(void **stat
 	stage_settle(&fixture->stage);
 	assert_told(fixture, "down gone ");
 	assert_down(fixture, "AGENT_EXITED", "initialize",
-		"agent \"agent\" (/bin/agent) was killed by SIGSEGV before it answered initialize; "
-		"it wrote 1 lines that are no JSON-RPC message, the first: usage: agent");
+		"\"agent\" (/bin/agent) | SIGSEGV | initialize | 1 lines | first: usage: agent");
 }
 
 static void test_its_last_lines_come_before_its_end(void **state)
@@ -248,8 +247,7 @@ static void test_a_stop_before_the_sandbox_is_ready_ends_it(void **state)
 	assert_told(fixture, "");
 	stage_settle(&fixture->stage);
 	assert_told(fixture, "down gone ");
-	assert_down(
-		fixture, "SHUTTING_DOWN", "stop", "the broker ended before the agent was started");
+	assert_down(fixture, "SHUTTING_DOWN", "stop", "broker ended | agent");
 	stage_ready(&fixture->stage); // late: nothing is started any more
 	stage_settle(&fixture->stage);
 	assert_int_equal(fixture->stage.actor_count, 0);

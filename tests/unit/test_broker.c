@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "broker/login_note.h"
 #include "providers/local/local.h"
+#include "tests/support/facts.h"
 
 enum { DEADLINE_MS = 30000, OUTPUT_MAX = 65536, ENVIRONMENT_MAX = 8 };
 
@@ -254,12 +255,12 @@ static void test_help_and_version_go_to_stdout(void **state)
 	assert_string_equal(run->errors, "");
 }
 
-static void assert_complains(struct run *run, int status, const char *words)
+static void assert_complains(struct run *run, int status, const char *facts)
 {
 	assert_int_equal(finish(run), status);
 	assert_string_equal(run->output, "");
 	assert_int_equal(strncmp(run->errors, "acp-broker: ", 12), 0);
-	assert_non_null(strstr(run->errors, words));
+	assert_names(run->errors, facts);
 	assert_ptr_equal(strchr(run->errors, '\n'), run->errors + run->errors_len - 1);
 }
 
@@ -292,7 +293,7 @@ static void test_a_mark_that_is_no_token_is_a_mistake(void **state)
 	struct run *run = *state;
 	run->environment[2] = "ACP_BROKER_LOGIN=0";
 	begin(run, ARGUMENTS("--", "agent"));
-	assert_complains(run, 2, "ACP_BROKER_LOGIN: expected the token of a login");
+	assert_complains(run, 2, "ACP_BROKER_LOGIN | token");
 }
 
 static void test_a_provider_that_is_not_there_is_told(void **state)
@@ -461,7 +462,7 @@ static void test_a_login_that_cannot_be_run_is_told(void **state)
 	struct offered offered;
 	offer(run, &offered, NULL);
 	begin(run, ARGUMENTS("--", "no-such-agent"));
-	assert_complains(run, 1, "running no-such-agent for its login: ");
+	assert_complains(run, 1, "no-such-agent | login");
 	drop(&offered);
 }
 
@@ -472,7 +473,7 @@ static void test_a_login_that_was_done_is_refused(void **state)
 	offer(run, &offered, NULL);
 	assert_int_equal(unlink(offered.note), 0);
 	begin(run, ARGUMENTS("--", "/bin/sh", "-c", login_script));
-	assert_complains(run, 1, "ACP_BROKER_LOGIN: this login was done already");
+	assert_complains(run, 1, "ACP_BROKER_LOGIN | done already");
 	assert_string_equal(run->output, "");
 	drop(&offered);
 }

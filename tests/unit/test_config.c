@@ -78,9 +78,8 @@ static void test_without_a_home_only_the_option_names_a_file(void **state)
 	config_finish(&fixture->config);
 	options.config = NULL;
 	options.profile = "devbox";
-	assert_mistake(fixture, &options,
-		"--profile: no [profile \"devbox\"]: there is no configuration file; HOME is not "
-		"set, name one with --config");
+	assert_mistake(
+		fixture, &options, "--profile | [profile \"devbox\"] | HOME is not set | --config");
 }
 
 /* ---- what a file says ---- */

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "providers/daytona/states.h"
 #include "tests/unit/daytona_plane_fixture.h"
+#include "tests/support/facts.h"
 
 static const char *docs; // docs/daytona.md
 
@@ -210,7 +211,7 @@ static void test_a_label_that_is_no_text_forbids_using_it_and_not_stopping_it(vo
 	struct plane_box *there = plane_add("box", "started");
 	there->has_odd_labels = true;
 	bring(&told, there, NULL);
-	assert_non_null(strstr(told.err.text, "a label that is no text"));
+	assert_names(told.err.text, "label | no text");
 	open_box(&told, there, NULL);
 	daytona_box_rest(told.box, false, told_done);
 	told_wait(&told);

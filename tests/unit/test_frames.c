@@ -11,6 +11,7 @@
 #include "acp/frames.h"
 #include "base/attr.h"
 #include "base/buf.h"
+#include "tests/support/facts.h"
 
 enum { ID, METHOD, CWD };
 
@@ -124,7 +125,7 @@ static void test_a_cut_line_at_the_end_is_invalid(void **state)
 	assert_true(frame_reader_end(*state, &frame));
 	assert_int_equal(frame.kind, FRAME_INVALID);
 	assert_true(span_is(frame.bytes, "{\"id\":3,"));
-	assert_string_equal(frame.error.text, "byte 8: the document is not complete");
+	assert_names(frame.error.text, "byte 8 | not complete");
 	struct span kept;
 	assert_true(json_check_kept(frame.check, ID, &kept));
 	assert_true(span_is(kept, "3"));

@@ -272,23 +272,22 @@ static void test_everything_but_a_yes_is_a_no(void **state)
 		const char *answer;
 		const char *words;
 	} cases[] = {
-		{SELECTED("'reject'"), "fs/write_text_file: refused: the person said no"},
+		{SELECTED("'reject'"), "fs/write_text_file: refused | person said no"},
 		{"'result':{'outcome':{'outcome':'cancelled'}}", "the question was cancelled"},
-		{SELECTED("'yes'"), "names no option that was offered"},
-		{SELECTED("'Allow'"), "names no option that was offered"},
-		{SELECTED("0"), "no outcome that ACP knows"},
-		{SELECTED("null"), "no outcome that ACP knows"},
+		{SELECTED("'yes'"), "no option | offered"},
+		{SELECTED("'Allow'"), "no option | offered"},
+		{SELECTED("0"), "no outcome | ACP"},
+		{SELECTED("null"), "no outcome | ACP"},
 		{"'result':{'outcome':{'outcome':'allowed','optionId':'allow'}}",
-			"no outcome that ACP knows"},
+			"no outcome | ACP"},
 		{"'result':{'outcome':'selected','optionId':'allow'}", "no outcome"},
 		{"'result':{'outcome':{'optionId':'allow'}}", "no outcome"},
 		{"'result':{}", "no outcome"},
 		{"'result':null", "no outcome"},
 		{"'result':[]", "no outcome"},
 		{"'result':'allow'", "no outcome"},
-		{"'error':{'code':-32601,'message':'what?'}",
-			"the editor could not ask the person: what?"},
-		{"'error':{}", "could not ask the person: no reason"},
+		{"'error':{'code':-32601,'message':'what?'}", "editor | ask the person | what?"},
+		{"'error':{}", "ask the person | no reason"},
 	};
 	struct fixture *fixture = *state;
 	begin_with_policy(fixture, POLICY("mode = ask-all"));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/grant_fixture.h"
+#include "tests/support/facts.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -65,15 +66,37 @@ static void ask_to_write(struct fixture *fixture)
 		path);
 }
 
-/* `diff` stands before the diff's other members, `note` before the diff. */
+/* Takes the note before the diff out of the question, and compares its facts. */
+static void check_note(char *line, const char *facts)
+{
+	static const char begin[] =
+		"{\"type\":\"content\",\"content\":{\"type\":\"text\",\"text\":\"";
+	static const char finish[] = "\"}},";
+	char *note = strstr(line, begin);
+	assert_int_equal(note != NULL, facts != NULL);
+	if (note) {
+		char *end = strstr(note, finish);
+		assert_non_null(end);
+		*end = '\0';
+		assert_names(note + strlen(begin), facts);
+		end += strlen(finish);
+		memmove(note, end, strlen(end) + 1);
+	}
+}
+
+/* `diff` stands before the diff's other members; `note` is what the text before it says, or NULL.
+ */
 static void hear_question(struct fixture *fixture, const char *note, const char *diff)
 {
-	editor_hears(fixture,
+	char *line = editor_line(fixture);
+	assert_non_null(line);
+	check_note(line, note);
+	assert_message(line,
 		"'id':0,'method':'session/request_permission','params':{'sessionId':'s',"
 		"'toolCall':{'toolCallId':'acp-broker-0','title':'Write %s','kind':'edit',"
-		"'status':'pending','locations':[{'path':'%s'}],'content':[%s{%s'type':'diff',"
+		"'status':'pending','locations':[{'path':'%s'}],'content':[{%s'type':'diff',"
 		"'path':'%s','newText':'new'}]},'options':" OPTIONS_ALWAYS "}",
-		path, path, note, diff, path);
+		path, path, diff, path);
 }
 
 static void begin_question(struct fixture *fixture)
@@ -86,7 +109,7 @@ static void test_a_write_is_shown_with_what_the_file_holds(void **state)
 {
 	struct fixture *fixture = *state;
 	begin_question(fixture);
-	hear_question(fixture, "", "'oldText':'old \\\"text\\\"\\n',");
+	hear_question(fixture, NULL, "'oldText':'old \\\"text\\\"\\n',");
 	editor_says(
 		fixture, "'id':0,'result':{'outcome':{'outcome':'selected','optionId':'allow'}}");
 	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','update':{"
@@ -103,7 +126,7 @@ static void test_a_new_file_holds_null(void **state)
 	struct fixture *fixture = *state;
 	unlink(path);
 	begin_question(fixture);
-	hear_question(fixture, "", "'oldText':null,");
+	hear_question(fixture, NULL, "'oldText':null,");
 }
 
 static void test_what_is_no_text_is_not_shown_and_that_is_said(void **state)
@@ -114,10 +137,7 @@ static void test_what_is_no_text_is_not_shown_and_that_is_said(void **state)
 	assert_non_null(file);
 	assert_true(fwrite("\xff\xfe", 1, 2, file) == 2 && fclose(file) == 0);
 	begin_question(fixture);
-	hear_question(fixture,
-		"{'type':'content','content':{'type':'text','text':"
-		"'What the file holds now is not shown: it is no text'}},",
-		"");
+	hear_question(fixture, "not shown | no text", "");
 }
 
 /* ---- while it is being read ---- */
@@ -173,10 +193,7 @@ static void test_a_file_that_is_slow_is_asked_about_without_its_text(void **stat
 {
 	struct fixture *fixture = *state;
 	begin_held(fixture);
-	hear_question(fixture,
-		"{'type':'content','content':{'type':'text','text':"
-		"'What the file holds now is not shown: it takes too long to read'}},",
-		"");
+	hear_question(fixture, "not shown | too long", "");
 	open_gate();
 	editor_hears_nothing(fixture);
 }

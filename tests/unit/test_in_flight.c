@@ -5,6 +5,7 @@
 
 #include "broker/turn_lock.h"
 #include "tests/unit/relay_sync_fixture.h"
+#include "tests/support/facts.h"
 
 /* What who brings the workspace back by hand is told of the agent; NULL: nothing stands against it.
  */
@@ -18,8 +19,8 @@ static void expect_by_hand(struct fixture *fixture, const char *list)
 	turn_locks_finish(&locks);
 	assert_true(is_free == (list == NULL));
 	if (list) {
-		snprintf(text, sizeof(text), "in flight: %s (TOOLS_IN_FLIGHT; ", list);
-		assert_ptr_equal(strstr(err.text, text), err.text);
+		snprintf(text, sizeof(text), "in flight | %s | TOOLS_IN_FLIGHT", list);
+		assert_names(err.text, text);
 	}
 }
 
@@ -29,7 +30,7 @@ static void test_a_prompt_is_under_way_until_its_answer_is_here(void **state)
 	begin_synced(fixture);
 	expect_by_hand(fixture, NULL);
 	hold_answer(fixture);
-	expect_by_hand(fixture, "a prompt in session s");
+	expect_by_hand(fixture, "prompt | session s");
 	let_go(fixture);
 	editor_hears(fixture, "'id':7,'result':{'stopReason':'end_turn'}");
 	expect_by_hand(fixture, NULL);
@@ -41,7 +42,7 @@ static void test_a_prompt_whose_agent_dies_is_over(void **state)
 	begin_synced(fixture);
 	prompt(fixture, "7");
 	agent_hears_prompt(fixture, 2);
-	expect_by_hand(fixture, "a prompt in session s");
+	expect_by_hand(fixture, "prompt | session s");
 	actor_exits(agent(fixture, 0), 1, 0);
 	editor_hears_failure(fixture, "7", "AGENT_EXITED", "relay", "");
 	expect_by_hand(fixture, NULL);
@@ -78,14 +79,13 @@ static void test_a_prompt_is_refused_while_the_workspace_is_brought_back(void **
 	assert_true(turn_locks_take(&locks, &search, &err));
 	assert_int_equal(locks.count, 1);
 	prompt(fixture, "7");
-	editor_hears_failure(
-		fixture, "7", "ROLLBACK_IN_PROGRESS", "relay", "brought back to a checkpoint");
+	editor_hears_failure(fixture, "7", "ROLLBACK_IN_PROGRESS", "relay", "checkpoint");
 	agent_hears_nothing(fixture, 0);
 	turn_locks_finish(&locks);
 	expect_by_hand(fixture, NULL); // what was refused is not under way
 	prompt(fixture, "8");
 	agent_hears(fixture, 0, "'id':3,'method':'session/prompt','params':{'sessionId':'s'}");
-	expect_by_hand(fixture, "a prompt in session s");
+	expect_by_hand(fixture, "prompt | session s");
 	agent_says(fixture, 0, "'id':3,'result':{'stopReason':'end_turn'}");
 	editor_hears(fixture, "'id':8,'result':{'stopReason':'end_turn'}");
 	expect_by_hand(fixture, NULL);

@@ -13,6 +13,7 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "tests/unit/json_cases.h"
+#include "tests/support/facts.h"
 
 static bool feed_and_end(struct json_check *check, const struct json_case *c, size_t piece)
 {
@@ -196,20 +197,20 @@ static void test_an_error_says_what_and_where_counted_over_all_pieces(void **sta
 		const char *text;
 		const char *error;
 	} cases[] = {
-		{"{\"a\":1,}", "byte 7: a member's name was expected"},
-		{"[1,]", "byte 3: a value was expected"},
-		{"{\"a\" 1}", "byte 5: a colon was expected"},
-		{"[1 2]", "byte 3: a comma or the array's end was expected"},
-		{"{\"a\":1 2}", "byte 7: a comma or the object's end was expected"},
-		{"\"ab\x1f\"", "byte 3: control character in a string"},
-		{"\"\\q\"", "byte 2: bad escape in a string"},
-		{"\"\\u00x0\"", "byte 5: bad \\u escape in a string"},
-		{"\"\xc3(\"", "byte 2: not UTF-8"},
-		{"[01]", "byte 2: bad number"},
-		{"[tru]", "byte 4: neither true, false nor null"},
-		{"{} {}", "byte 3: more than one document"},
-		{"[1", "byte 2: the document is not complete"},
-		{"", "byte 0: the document is not complete"},
+		{"{\"a\":1,}", "byte 7 | member | name"},
+		{"[1,]", "byte 3 | value"},
+		{"{\"a\" 1}", "byte 5 | colon"},
+		{"[1 2]", "byte 3 | comma | array"},
+		{"{\"a\":1 2}", "byte 7 | comma | object"},
+		{"\"ab\x1f\"", "byte 3 | control character"},
+		{"\"\\q\"", "byte 2 | bad escape"},
+		{"\"\\u00x0\"", "byte 5 | \\u escape"},
+		{"\"\xc3(\"", "byte 2 | UTF-8"},
+		{"[01]", "byte 2 | bad number"},
+		{"[tru]", "byte 4 | true | false | null"},
+		{"{} {}", "byte 3 | more than one"},
+		{"[1", "byte 2 | not complete"},
+		{"", "byte 0 | not complete"},
 	};
 	struct json_check *check = json_check_create(NULL);
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
@@ -226,7 +227,7 @@ static void test_an_error_says_what_and_where_counted_over_all_pieces(void **sta
 			ok = ok && json_check_end(check, &err);
 			assert_false(ok);
 			assert_int_equal(err.code, ERROR_PROTOCOL);
-			assert_string_equal(err.text, cases[i].error);
+			assert_names(err.text, cases[i].error);
 		}
 	}
 	json_check_destroy(check);

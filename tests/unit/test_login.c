@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tests/unit/stage.h"
+#include "tests/support/facts.h"
 
 enum { NOT_SET = -1 };
 
@@ -141,10 +142,10 @@ static void test_it_waits_for_what_the_agent_started(void **state)
 }
 
 static void assert_fails(
-	struct fixture *fixture, void (*play)(struct actor *actor), const char *why)
+	struct fixture *fixture, void (*play)(struct actor *actor), const char *facts)
 {
 	assert_false(run(fixture, play));
-	assert_string_equal(fixture->err.text, why);
+	assert_names(fixture->err.text, facts);
 	assert_int_equal(fixture->status, NOT_SET);
 	assert_let_go(fixture);
 }
@@ -153,7 +154,7 @@ static void test_a_sandbox_that_is_refused_is_told(void **state)
 {
 	struct fixture *fixture = *state;
 	error_set(&fixture->stage.prepare_error, ERROR_CONFIG, "no host");
-	assert_fails(fixture, NULL, "running /bin/agent for its login: no host");
+	assert_fails(fixture, NULL, "/bin/agent | login | no host");
 	assert_int_equal(fixture->err.code, ERROR_CONFIG);
 }
 
@@ -168,20 +169,20 @@ static void test_a_process_that_cannot_be_asked_for_is_told(void **state)
 {
 	struct fixture *fixture = *state;
 	error_set(&fixture->stage.exec_error, ERROR_SYSTEM, "no more processes");
-	assert_fails(fixture, NULL, "running /bin/agent for its login: no more processes");
+	assert_fails(fixture, NULL, "/bin/agent | login | no more processes");
 }
 
 static void test_a_process_that_does_not_start_is_told(void **state)
 {
 	struct fixture *fixture = *state;
 	error_set(&fixture->stage.start_error, ERROR_NOT_FOUND, "not found in PATH=/bin");
-	assert_fails(fixture, NULL, "running /bin/agent for its login: not found in PATH=/bin");
+	assert_fails(fixture, NULL, "/bin/agent | login | not found in PATH=/bin");
 }
 
 static void test_a_process_that_is_lost_is_told(void **state)
 {
 	struct fixture *fixture = *state;
-	assert_fails(fixture, is_lost, "running /bin/agent for its login: the link is down");
+	assert_fails(fixture, is_lost, "/bin/agent | login | link is down");
 }
 
 #define LOGIN_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

@@ -163,8 +163,7 @@ static void test_a_mistake_in_a_server_nobody_uses_is_one_too(void **state)
 	struct fixture *fixture = *state;
 	write_config(fixture, file_text);
 	assert_mistake(fixture, &with_agent,
-		"FILE: mcp.unused.secret-env: expected the name of an environment variable alone "
-		"(letters, digits and _); its value is taken from the broker's environment");
+		"FILE: mcp.unused.secret-env | name | letters, digits and _ | environment");
 }
 
 int main(void)

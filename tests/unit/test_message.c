@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "acp/message.h"
+#include "tests/support/facts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +63,7 @@ static void assert_refused(const char *line, const char *why)
 		fail_msg("%s was taken", line);
 	}
 	assert_int_equal(err.code, ERROR_PROTOCOL);
-	assert_string_equal(err.text, why);
+	assert_names(err.text, why);
 }
 
 /* ---- the envelope ---- */
@@ -128,9 +129,8 @@ static void test_each_broken_rule_is_named(void **state)
 		const char *line;
 		const char *why;
 	} cases[] = {
-		{"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}]",
-			"batches are not part of ACP"},
-		{" \t[]", "batches are not part of ACP"},
+		{"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}]", "batches"},
+		{" \t[]", "batches"},
 		{"7", "not a JSON object"},
 		{"\"{\"", "not a JSON object"},
 		{"null", "not a JSON object"},
@@ -139,29 +139,27 @@ static void test_each_broken_rule_is_named(void **state)
 		{"{\"jsonrpc\":\"1.0\",\"method\":\"a\"}", "\"jsonrpc\" is not \"2.0\""},
 		{"{\"jsonrpc\":2.0,\"method\":\"a\"}", "\"jsonrpc\" is not \"2.0\""},
 		{"{\"jsonrpc\":\"2.0\",\"id\":true,\"method\":\"a\"}",
-			"\"id\" is neither a string nor a number nor null"},
+			"\"id\" | string | number | null"},
 		{"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"a\"}",
-			"\"id\" is neither a string nor a number nor null"},
+			"\"id\" | string | number | null"},
 		{"{\"jsonrpc\":\"2.0\",\"id\":[1],\"method\":\"a\"}",
-			"\"id\" is neither a string nor a number nor null"},
-		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":null}", "\"method\" is not a string"},
-		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":7,\"result\":1}",
-			"\"method\" is not a string"},
+			"\"id\" | string | number | null"},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":null}", "\"method\" | string"},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":7,\"result\":1}", "\"method\" | string"},
 		{"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":1}",
-			"\"params\" is neither an object nor an array"},
+			"\"params\" | object | array"},
 		{"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":\"x\"}",
-			"\"params\" is neither an object nor an array"},
+			"\"params\" | object | array"},
 		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"result\":1}",
-			"a message with \"method\" has no \"result\" and no \"error\""},
+			"with \"method\" | \"result\" | \"error\""},
 		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"error\":{}}",
-			"a message with \"method\" has no \"result\" and no \"error\""},
-		{"{\"jsonrpc\":\"2.0\",\"id\":1}",
-			"no \"method\", and not exactly one of \"result\" and \"error\""},
+			"with \"method\" | \"result\" | \"error\""},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1}", "no \"method\" | \"result\" | \"error\""},
 		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1,\"error\":{}}",
-			"no \"method\", and not exactly one of \"result\" and \"error\""},
-		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"text\"}", "\"error\" is not an object"},
-		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":null}", "\"error\" is not an object"},
-		{"{\"jsonrpc\":\"2.0\",\"result\":{}}", "a response without an \"id\""},
+			"no \"method\" | \"result\" | \"error\""},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"text\"}", "\"error\" | object"},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":null}", "\"error\" | object"},
+		{"{\"jsonrpc\":\"2.0\",\"result\":{}}", "response | \"id\""},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		assert_refused(cases[i].line, cases[i].why);

@@ -55,6 +55,7 @@ static void test_the_reason_stays_where_much_follows(void **state)
 	begin(&words, AUTHENTICATING DENIED);
 	read_often(&words, "cleaning up what there was\r\n");
 	expect(&words, "AUTH_FAILED",
+		// exact: these words are ssh's and a host's
 		": kim@box: Permission denied (publickey).; cleaning up what there was; cl");
 }
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/attr.h"
+#include "tests/support/facts.h"
 
 enum { MAX = 200 };
 
@@ -154,7 +155,7 @@ static void test_a_full_table_refuses(void **state)
 	assert_false(pending_add(&table, &pendings[MAX], SPAN_LITERAL("1"), &err));
 	assert_int_equal(err.code, ERROR_LIMIT);
 	assert_string_equal(err.reason, "RESOURCE_LIMIT_EXCEEDED");
-	assert_string_equal(err.text, "200 requests are waiting for an answer already");
+	assert_names(err.text, "200 requests");
 	take(3);
 	assert_true(pending_add(&table, &pendings[MAX], SPAN_LITERAL("1"), &err));
 	assert_int_equal(pendings[MAX].id, MAX); // the refused one used none up

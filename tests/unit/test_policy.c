@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/policy_fixture.h"
+#include "tests/support/facts.h"
 
 static void test_modes_decide_where_no_rule_does(void **state)
 {
@@ -331,28 +332,20 @@ static void test_mistakes_in_rules_name_the_key(void **state)
 		const char *line;
 		const char *mistake;
 	} cases[] = {
-		{"deny = wirte x",
-			"deny: expected read, write, terminal, grant or *, then a pattern, got "
-			"\"wirte x\""},
-		{"allow = ", "allow: expected read, write, terminal, grant or *, then a pattern, "
-			     "got \"\""},
-		{"ask = * x",
-			"ask: expected nothing after *: a pattern needs read, write, terminal or "
-			"grant"},
-		{"deny = grant reed",
-			"deny: grant: expected read, search, edit, delete, move, execute, think, "
-			"fetch, switch_mode or other, got \"reed\""},
+		{"deny = wirte x", "deny | read | write | terminal | grant | * | \"wirte x\""},
+		{"allow = ", "allow | read | write | terminal | grant | * | \"\""},
+		{"ask = * x", "ask | nothing after * | read | write | terminal | grant"},
+		{"deny = grant reed", "deny: grant | read | search | edit | delete | move | "
+				      "execute | think | fetch | switch_mode | other | \"reed\""},
 		{"deny = write [a", "deny: expected a ] after ["},
-		{"deny = read ~/.ssh/**",
-			"deny: expected a path from / or from the session's directory; ~ is not "
-			"expanded, got \"~/.ssh/**\""},
+		{"deny = read ~/.ssh/**", "deny | path | ~ | \"~/.ssh/**\""},
 		{"deny = terminal rm [a", "deny: expected a ] after ["},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct error err;
 		assert_null(policy_of((const char *const[]){cases[i].line, NULL}, &err));
 		assert_int_equal(err.code, ERROR_CONFIG);
-		assert_string_equal(err.text, cases[i].mistake);
+		assert_names(err.text, cases[i].mistake);
 	}
 }
 

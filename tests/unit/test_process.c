@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "tests/unit/process_record.h"
+#include "tests/support/facts.h"
 
 static bool is_under_valgrind;
 static char folder[] = "/tmp/test-process-XXXXXX";
@@ -188,7 +189,7 @@ static void test_relative_command_is_looked_up_in_the_cwd(void **state)
 /* ---- failing to start ---- */
 
 static void expect_failure(const char *const *argv, const char *const *env, const char *cwd,
-	enum error_code code, const char *words)
+	enum error_code code, const char *facts)
 {
 	struct record record = {0};
 	int out = start(&record, argv, env, cwd);
@@ -196,9 +197,7 @@ static void expect_failure(const char *const *argv, const char *const *env, cons
 	char text[8];
 	assert_int_equal(read_all(out, text, sizeof(text)), 0);
 	assert_int_equal(record.err.code, code);
-	if (!strstr(record.err.text, words)) {
-		fail_msg("\"%s\" does not say \"%s\"", record.err.text, words);
-	}
+	assert_names(record.err.text, facts);
 	run_for(20);
 	assert_string_equal(record.events, "f");
 	process_destroy(record.process);
@@ -208,8 +207,8 @@ static void test_missing_command_names_the_path_searched(void **state)
 {
 	const char *argv[] = {"no-such-agent", NULL};
 	const char *env[] = {"PATH=/nowhere:/usr/bin", NULL};
-	expect_failure(argv, env, NULL, ERROR_NOT_FOUND,
-		"\"no-such-agent\": no such command in PATH /nowhere:/usr/bin");
+	expect_failure(
+		argv, env, NULL, ERROR_NOT_FOUND, "\"no-such-agent\" | PATH /nowhere:/usr/bin");
 }
 
 static void test_missing_file_is_not_found(void **state)

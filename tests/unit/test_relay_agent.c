@@ -157,8 +157,8 @@ static void test_an_elicitation_for_a_request_that_is_not_open_is_refused(void *
 	for (size_t i = 0; i < ARRAY_LENGTH(ids); i++) {
 		agent_says(fixture, 0,
 			"'id':9,'method':'elicitation/create','params':{'requestId':%s}", ids[i]);
-		agent_hears_failure(fixture, 0, "9", "INVALID_PARAMS", "relay",
-			"requestId names no request that is open");
+		agent_hears_failure(
+			fixture, 0, "9", "INVALID_PARAMS", "relay", "requestId | no request");
 	}
 	editor_hears_nothing(fixture);
 }
@@ -183,8 +183,7 @@ static void test_one_request_too_many_of_an_agent_is_refused(void **state)
 	for (int i = 0; i < 3; i++) {
 		agent_says(fixture, 0, "'id':'%d','method':'_x'", i);
 	}
-	agent_hears_failure(fixture, 0, "\"2\"", "RESOURCE_LIMIT_EXCEEDED", "relay",
-		"2 requests are waiting for an answer already");
+	agent_hears_failure(fixture, 0, "\"2\"", "RESOURCE_LIMIT_EXCEEDED", "relay", "2 requests");
 	editor_hears(fixture, "'id':0,'method':'_x'");
 	editor_hears(fixture, "'id':1,'method':'_x'");
 	editor_hears_nothing(fixture);

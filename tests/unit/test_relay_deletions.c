@@ -3,6 +3,7 @@
 
 #include "tests/unit/grant_fixture.h"
 #include "tests/unit/relay_sync_fixture.h"
+#include "tests/support/facts.h"
 
 /* What becomes of many deletions of the agent's, by who is asked and what is answered. */
 
@@ -61,12 +62,10 @@ static char *next_line(struct fixture *fixture)
 	return line;
 }
 
-static void hear(struct fixture *fixture, const char *words)
+static void hear(struct fixture *fixture, const char *facts)
 {
 	char *line = next_line(fixture);
-	if (!strstr(line, words)) {
-		fail_msg("%s is not in %s", words, line);
-	}
+	assert_names(line, facts);
 	free(line);
 }
 
@@ -94,7 +93,7 @@ static void hear_closed(struct fixture *fixture, int id, const char *status)
 
 static void hear_given_back(struct fixture *fixture)
 {
-	hear(fixture, "the agent has deleted 30 of your files: they were kept here");
+	hear(fixture, "deleted 30 | kept here");
 }
 
 static void hear_end_of_turn(struct fixture *fixture)
@@ -119,7 +118,7 @@ static void test_a_yes_deletes_them_here_before_the_prompt_is_answered(void **st
 	expect_files(FILES, 0);
 	editor_says(fixture, "'id':0,'result':%s", yes);
 	hear_closed(fixture, 0, "completed");
-	hear(fixture, "30 of your files were deleted as the agent has done");
+	hear(fixture, "30 of your files | deleted");
 	hear_end_of_turn(fixture);
 	expect_files(0, 0);
 }
@@ -276,7 +275,7 @@ static void test_another_session_waits_and_its_prompt_can_be_cancelled(void **st
 	agent_hears_nothing(fixture, 0);
 	editor_says(fixture, "'id':0,'result':%s", yes);
 	hear_closed(fixture, 0, "completed");
-	hear(fixture, "30 of your files were deleted");
+	hear(fixture, "30 of your files | deleted");
 	hear(fixture, "\"id\":7,\"result\":{\"stopReason\":\"end_turn\"}");
 	agent_hears(fixture, 0, "'id':4,'method':'session/prompt','params':{'sessionId':'t'}");
 	expect_files(0, 0);
@@ -288,7 +287,7 @@ static void decide_by(struct fixture *fixture, const char *const *lines, bool is
 {
 	stage_policy(&fixture->stage, lines);
 	delete_in_a_turn(fixture);
-	hear(fixture, is_followed ? "30 of your files were deleted" : "were kept here");
+	hear(fixture, is_followed ? "30 of your files | deleted" : "were kept here");
 	hear_end_of_turn(fixture);
 	expect_files(is_followed ? 0 : FILES, is_followed ? 0 : FILES);
 }

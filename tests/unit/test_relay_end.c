@@ -226,7 +226,7 @@ static void test_a_hurried_end_does_not_wait_for_the_sandbox(void **state)
 	editor_says(fixture, "'id':0,%s", initialize_request);
 	editor_closes(fixture);
 	relay_hurry(fixture->relay);
-	editor_hears_failure(fixture, "0", "SHUTTING_DOWN", "stop", "before the agent was started");
+	editor_hears_failure(fixture, "0", "SHUTTING_DOWN", "stop", "agent | started");
 	editor_hears_end(fixture);
 	assert_int_equal(fixture->stage.actor_count, 0);
 }

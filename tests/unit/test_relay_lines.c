@@ -62,7 +62,7 @@ static void test_an_editors_broken_line_is_answered(void **state)
 			"-32700"},
 		{"[{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"_x\"}]", "null", "INVALID_MESSAGE",
 			"-32600"},
-		{"[]", "null", "INVALID_MESSAGE", "batches are not part of ACP"},
+		{"[]", "null", "INVALID_MESSAGE", "batches"},
 		{"7", "null", "INVALID_MESSAGE", "not a JSON object"},
 		{"{}", "null", "INVALID_MESSAGE", "-32600"},
 		{"{\"id\":7,\"method\":\"_x\"}", "7", "INVALID_MESSAGE", "jsonrpc"},

@@ -38,7 +38,7 @@ static void test_a_directory_that_is_not_there_is_told(void **state)
 	editor_says(fixture, "'id':4,'method':'session/new','params':{'cwd':'/w',"
 			     "'additionalDirectories':['x']}");
 	editor_hears_failure(
-		fixture, "4", "INVALID_PARAMS", "session", "workspace x: it is not absolute");
+		fixture, "4", "INVALID_PARAMS", "session", "workspace x | not absolute");
 	editor_says(fixture, "'id':3,'method':'session/new','params':{'cwd':'/w',"
 			     "'additionalDirectories':['/missing']}");
 	editor_hears_failure(fixture, "3", "DIRECTORY_NOT_FOUND", "session", "no such directory");
@@ -88,8 +88,8 @@ static void test_a_session_that_is_being_loaded_is_served(void **state)
 		agent_says(fixture, 0,
 			"'id':'p','method':'terminal/output','params':{'sessionId':'other',"
 			"'terminalId':'t'}");
-		agent_hears_failure(fixture, 0, "\"p\"", "INVALID_PARAMS", "session",
-			"no session of this agent");
+		agent_hears_failure(
+			fixture, 0, "\"p\"", "INVALID_PARAMS", "session", "no session | agent");
 		if (i == 0) {
 			agent_says(fixture, 0, "'id':1,'result':{}");
 			editor_hears(fixture, "'id':1,'result':{}");

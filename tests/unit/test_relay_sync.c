@@ -214,11 +214,11 @@ static void test_none_is_rolled_back_while_a_prompt_waits(void **state)
 	begin_synced(fixture);
 	hold_prompt(fixture, "7");
 	roll_back(fixture, "8");
-	editor_hears_failure(fixture, "8", "TOOLS_IN_FLIGHT", "sync", "a prompt in session s");
+	editor_hears_failure(fixture, "8", "TOOLS_IN_FLIGHT", "sync", "prompt | session s");
 	let_go(fixture);
 	agent_hears_prompt(fixture, 2);
 	roll_back(fixture, "9");
-	editor_hears_failure(fixture, "9", "TOOLS_IN_FLIGHT", "sync", "a prompt in session s");
+	editor_hears_failure(fixture, "9", "TOOLS_IN_FLIGHT", "sync", "prompt | session s");
 }
 
 /* The end of another sync is not the end of the rollback. */

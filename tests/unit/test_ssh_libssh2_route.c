@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "tests/support/facts.h"
 
 /* The ways to a server. */
 
@@ -24,7 +25,7 @@ static void test_a_port_that_nobody_listens_on_is_told(void **state)
 	client_connect_fails(&client, &target, "HOST_UNREACHABLE");
 	snprintf(words, sizeof(words), "127.0.0.1 port %d: Connection refused", target.port);
 	assert_non_null(strstr(client.err.text, words));
-	assert_non_null(strstr(client.err.text, "is it up, and is that the port of its sshd?"));
+	assert_names(client.err.text, "is it up | port | sshd");
 }
 
 static sem_t dns_answers;
@@ -67,7 +68,7 @@ static void test_a_name_that_cannot_be_asked_for_now_may_be_tried_again(void **s
 {
 	target_set(&target.host, "later.invalid");
 	client_connect_fails(&client, &target, "HOST_UNREACHABLE");
-	assert_non_null(strstr(client.err.text, "is this machine's network up?"));
+	assert_non_null(strstr(client.err.text, "this machine's network"));
 }
 
 /* More of them than there are threads for names. */
@@ -95,7 +96,7 @@ static void test_a_name_without_address_is_told(void **state)
 	target_set(&target.host, "no-such-host.invalid");
 	client_connect_fails(&client, &target, "HOST_NOT_FOUND");
 	assert_non_null(strstr(client.err.text, "no-such-host.invalid"));
-	assert_non_null(strstr(client.err.text, "correct host in the profile"));
+	assert_names(client.err.text, "correct host | profile");
 }
 
 static void test_a_name_with_addresses_of_both_families_connects(void **state)
@@ -239,7 +240,7 @@ static void test_a_proxy_command_connects(void **state)
 static void test_a_proxy_command_that_fails_is_told(void **state)
 {
 	target_set(&target.proxy_command, "exit 1");
-	fails_and_says("HOST_UNREACHABLE", "closed before the server said anything");
+	fails_and_says("HOST_UNREACHABLE", "closed | server");
 	target_set(&target.proxy_command,
 		"seq 30000 >&2; printf 'gate: no such\\033 box\\n' >&2; exit 1");
 	fails_and_says("HOST_UNREACHABLE", "(the ProxyCommand has said: ");
@@ -254,7 +255,7 @@ static void test_a_proxy_command_that_ends_later_is_told_too(void **state)
 	sshd_kill_connections(&sshd);
 	wait_lost(&client);
 	assert_string_equal(client.err.reason, "LINK_LOST");
-	assert_non_null(strstr(client.err.text, "(the ProxyCommand has said: the gate closes)"));
+	assert_names(client.err.text, "ProxyCommand | the gate closes");
 }
 
 static void test_two_hops_connect_and_carry_much(void **state)
@@ -294,7 +295,7 @@ static void test_a_hop_that_refuses_the_login_is_told(void **state)
 	target.via = hop_through(&sshd);
 	target_set_list(&target.via->identity_files, none);
 	client_connect_fails(&client, &target, "AUTH_FAILED");
-	assert_non_null(strstr(client.err.text, "on the way to box"));
+	assert_non_null(strstr(client.err.text, "way to box"));
 }
 
 #define route_test(name)                                                                           \

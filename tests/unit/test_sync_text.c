@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/sync_text.h"
+#include "tests/support/facts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,10 +47,9 @@ static void test_every_number_of_a_sync_is_told(void **state)
 	result.received_bytes = 1;
 	result.sent_bytes = 1ULL << 40;
 	assert_true(sync_text_write(text, "/w", &result, NULL));
-	assert_ptr_equal(strstr(text, "/w: synced (crash): 1 file from the agent, 17 to it (7 "
-				      "deleted), 1 byte received, 1099511627776 sent, 1 conflict, "
-				      "12 ms; changed on both sides"),
-		text);
+	assert_int_equal(strncmp(text, "/w: ", 4), 0);
+	assert_names(text, "(crash) | 1 file | 17 to it (7 deleted) | 1 byte received | "
+			   "1099511627776 sent | 1 conflict | 12 ms | both sides");
 }
 
 static void test_an_error_is_told_as_it_is(void **state)
@@ -108,7 +108,7 @@ static void test_deletions_that_were_followed_are_news(void **state)
 	struct sync_result result = quiet();
 	result.followed = 250;
 	assert_true(sync_text_write(text, "/w", &result, NULL));
-	assert_non_null(strstr(text, "250 of your files were deleted as the agent has done"));
+	assert_names(text, "250 of your files | deleted");
 }
 
 static void test_a_text_never_outgrows_its_place(void **state)

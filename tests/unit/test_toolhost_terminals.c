@@ -189,7 +189,7 @@ static void test_a_hundred_terminals_run_at_once(void **state)
 		waits[i] = ask_of("wait_for_exit", id);
 	}
 	expect_failure(ask("terminal/create", "\"command\":\"true\""), "RESOURCE_LIMIT_EXCEEDED",
-		"100 terminals are open already (max-terminals)");
+		"100 terminals | max-terminals");
 	put_text_file("go", "");
 	for (int i = 0; i < COUNT; i++) {
 		char expected[16];
@@ -309,7 +309,7 @@ static void test_released_terminals_with_background_processes_are_bounded(void *
 		expect_result(ask_of("release", id), "{}");
 	}
 	expect_failure(ask("terminal/create", "\"command\":\"true\""), "RESOURCE_LIMIT_EXCEEDED",
-		"4 released terminals still have processes in the background");
+		"4 released terminals | background");
 }
 
 static void test_it_is_busy_until_the_last_answer(void **state)
@@ -359,7 +359,7 @@ static void test_a_lost_link_is_told_to_who_waits(void **state)
 	int wait = ask_of("wait_for_exit", id);
 	fixture.may_be_lost = true;
 	fake_lose(fixture.provider, "the cable was cut");
-	expect_failure(wait, "SANDBOX_UNAVAILABLE", "link to the sandbox was lost");
+	expect_failure(wait, "SANDBOX_UNAVAILABLE", "link | sandbox | lost");
 	expect_result(ask_of("output", id), "{\"output\":\"hello\\n\",\"truncated\":false,"
 					    "\"exitStatus\":{\"exitCode\":null,\"signal\":null}}");
 	expect_result(ask_of("release", id), "{}");

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "sync/rsync/shell.h"
 #include "tests/unit/transport_fixture.h"
+#include "tests/support/facts.h"
 
 static const git_oid *const nothing = &store_empty_tree;
 
@@ -281,7 +282,7 @@ static void test_a_missing_program_is_named_with_its_side(void **state)
 	transport_prepare(stage->transport, stage_on_done, stage);
 	stage_wait(stage);
 	assert_true(stage->failed);
-	assert_non_null(strstr(stage->err.text, "this machine has no rsync"));
+	assert_names(stage->err.text, "this machine | no rsync");
 	assert_string_equal(stage->err.reason, "SYNC_TOOL_MISSING");
 	stage->tools.path = NULL;
 	stage_program(stage, "rsync", "echo 'rsync  version 3.1.1  protocol version 31'");

@@ -100,7 +100,7 @@ class Account(Room):
         name, = self.notes()
         self.key = self.daytona.other_key
         second = self.greeted(persistence='transient')
-        second.wait_log(f'sandbox {name}, whose broker is gone, is not deleted', PATIENCE)
+        second.wait_log(f'sandbox {name} | broker is gone | not deleted', PATIENCE)
         self.end(second)
         self.assertEqual(self.notes(), [name])
         self.key = self.daytona.key

@@ -143,7 +143,7 @@ class Api(Trouble):
                 self.daytona.fault('archive', times=EVER, **fault)
                 self.end(client)
                 self.daytona.no_faults()
-                self.assertIn('is stopped, and not archived: ', client.stderr)
+                self.assertNames(client.stderr, 'is stopped | not archived')
                 self.assertEqual(self.box()['state'], 'stopped')
                 self.check_listed()
 

@@ -12,6 +12,7 @@ sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
 from acp import RpcError  # noqa: E402
 from case import main  # noqa: E402
+from facts import names  # noqa: E402
 from processes import PATIENCE  # noqa: E402
 from together import Together  # noqa: E402
 from trouble import Trouble  # noqa: E402
@@ -94,7 +95,7 @@ class Lost(Trouble):
 
     def test_it_is_stopped(self):
         client, session = self.begin()
-        self.lose(client, 'is in state "stopped" now', state='stopped', desiredState='stopped')
+        self.lose(client, 'state "stopped"', state='stopped', desiredState='stopped')
         self.prompt_again(client, session)
         self.end(client)
         self.check_goes_on({**PENDING, 'again': 'again\n'})
@@ -102,7 +103,7 @@ class Lost(Trouble):
     def test_it_is_deleted(self):
         client, session = self.begin()
         first = self.box()['id']
-        self.lose(client, 'does not exist any more: it was deleted')
+        self.lose(client, 'not exist | was deleted')
         self.prompt_again(client, session)
         self.assertNotEqual(self.box()['id'], first)
         self.end(client)
@@ -138,8 +139,8 @@ class Lost(Trouble):
                                             'mcpServers': []}, seconds=PATIENCE)
         self.assertIsNotNone(told)
         texts = self.notices(second)
-        self.assertTrue([text for text in texts if 'goes on in another sandbox' in text
-                         and 'since the last sync is not here' in text], texts)
+        self.assertTrue([text for text in texts
+                         if names(text, 'another sandbox | last sync | not here')], texts)
         self.end(second)
         self.assertIn('was deleted', self.collect(wanted=1))
         self.assertEqual(sorted(one['state'] for one in self.records()), ['failed', 'stopped'])

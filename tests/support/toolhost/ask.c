@@ -3,6 +3,7 @@
 
 #include "acp/frames.h"
 #include "base/fd.h"
+#include "tests/support/facts.h"
 
 /* ---- messages ---- */
 
@@ -99,16 +100,16 @@ void expect_result(int id, const char *result)
 	assert_string_equal(result_of(id), result);
 }
 
-/* Fails with this code and a message that has these words. */
-const struct answer *expect_failure(int id, const char *code, const char *words)
+/* Fails with this code and a message that has these facts. */
+const struct answer *expect_failure(int id, const char *code, const char *facts)
 {
 	const struct answer *answer = wait_for(id);
 	if (!answer->is_failure) {
 		fail_msg("a result: %.300s", answer->text);
 	}
-	if (strcmp(answer->code, code) != 0 || !strstr(answer->text, words)) {
+	if (strcmp(answer->code, code) != 0 || !text_names(answer->text, facts)) {
 		fail_msg(
-			"%s: %s; expected %s with \"%s\"", answer->code, answer->text, code, words);
+			"%s: %s; expected %s with \"%s\"", answer->code, answer->text, code, facts);
 	}
 	return answer;
 }

@@ -127,7 +127,7 @@ const char *result_of(int id);
 void expect_result(int id, const char *result);
 
 /* Fails with this code and a message that has these words. */
-const struct answer *expect_failure(int id, const char *code, const char *words);
+const struct answer *expect_failure(int id, const char *code, const char *facts);
 
 /* A member of a result, decoded; valid until the next call. */
 const char *member_of(int id, const char *path);
