@@ -144,7 +144,7 @@ class File(CommandLine):
                 ('profile = x\n',
                  f'{path}: profile | section | [broker]'),
                 ('[brokr]\nprofile = x\n',
-                 f'{path}: unknown section [brokr]: did you mean [broker]?'),
+                 f'{path}: unknown section [brokr] | did you mean [broker]?'),
                 ('[agent]\ncommand = x\n',
                  f'{path}: agent.command: expected a name: [agent "NAME"]'),
                 ('[broker]\nprofile\n',

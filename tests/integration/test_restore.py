@@ -237,6 +237,7 @@ class Restore(Case):
         self.kill()
         error = self.refused('CHOICE_REFUSED')
         self.assertIn('mode "code"', error['message'])
+        # exact: the agent's own words
         self.assertIn('I stay as I am', error['message'])
         self.assertNotIn('session/prompt', self.methods())
         refuses.unlink()

@@ -13,7 +13,7 @@ from together import Together, tests_of
 
 AT_ONCE = 4
 LONG = '300s'  # over everything that a test waits for
-LOST = 'the connection to box was lost'
+LOST = 'to box was lost'
 END_SECONDS = 30
 
 

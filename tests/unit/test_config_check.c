@@ -21,13 +21,12 @@ static const struct {
 	{"[agent \"y\"]\"] [include]\npath = /x\n", "FILE:1 | [include]"},
 	{"[include.x]\npath = /x\n", "FILE:1 | [include]"},
 	/* sections */
-	{"[brokr]\nprofile = x\n", "FILE: unknown section [brokr]: did you mean [broker]?"},
+	{"[brokr]\nprofile = x\n", "FILE | unknown section [brokr] | did you mean [broker]?"},
 	{"[profiles \"x\"]\nbackend = local\n",
-		"FILE: unknown section [profiles]: did you mean [profile]?"},
+		"FILE | unknown section [profiles] | did you mean [profile]?"},
 	{"[core]\nbare = true\n", "FILE | unknown section [core] | [broker] | [agent \"NAME\"] | "
 				  "[profile \"NAME\"] | [policy \"NAME\"] | [mcp \"NAME\"]"},
-	{"[broker \"x\"]\nprofile = local\n",
-		"FILE: broker.x.profile: expected [broker] without a name"},
+	{"[broker \"x\"]\nprofile = local\n", "FILE: broker.x.profile | [broker] without"},
 	{"[agent]\ncommand = x\n", "FILE: agent.command: expected a name: [agent \"NAME\"]"},
 	/* keys */
 	{"[profile \"unused\"]\nbakend = local\n",

@@ -118,8 +118,8 @@ static void test_what_is_under_way_is_named_until_it_is_over(void **state)
 	struct fixture *fixture = *state;
 	add(fixture, "/w");
 	expect_taken(fixture, 1);
-	assert_true(begin(fixture, 0, "a prompt in session s", true));
-	expect_busy(fixture, "prompt in session s");
+	assert_true(begin(fixture, 0, "a prompt in s", true));
+	expect_busy(fixture, "a prompt in s");
 	assert_true(begin(fixture, 0, "term-1 in session s", true)); // it was longer before
 	expect_busy(fixture, "term-1 in session s");
 	turn_lock_let_go(&fixture->turns[0]);
@@ -134,16 +134,16 @@ static void test_all_brokers_of_the_workspace_count_and_no_others(void **state)
 	size_t other = add(fixture, "/w2");
 	assert_true(begin(fixture, other, "a prompt", true));
 	expect_taken(fixture, 2);
-	assert_true(begin(fixture, real, "a prompt in session r", true));
-	expect_busy(fixture, "prompt in session r");
-	assert_true(begin(fixture, 0, "a prompt in session s", true)); // none was kept
+	assert_true(begin(fixture, real, "a prompt in r", true));
+	expect_busy(fixture, "a prompt in r");
+	assert_true(begin(fixture, 0, "a prompt in s", true)); // none was kept
 }
 
 static void test_a_broker_that_is_gone_has_nothing_under_way(void **state)
 {
 	struct fixture *fixture = *state;
 	add(fixture, "/w");
-	assert_true(begin(fixture, 0, "a prompt in session s", true));
+	assert_true(begin(fixture, 0, "a prompt in s", true));
 	turn_lock_finish(&fixture->turns[0]); // as a kill does
 	expect_taken(fixture, 1);
 	fd_close(&fixture->locks[0]);
@@ -159,7 +159,7 @@ static void test_what_is_about_to_end_is_waited_for(void **state)
 	assert_false(take(fixture, 120));
 	assert_true(clock_now_ms() >= begun_ms + 120);
 	assert_non_null(strstr(fixture->err.text, "in flight: term-1 in session s ("));
-	assert_true(begin(fixture, 0, "a prompt in session s", true));
+	assert_true(begin(fixture, 0, "a prompt in s", true));
 	assert_false(take(fixture, 3600 * 1000)); // and nothing else
 }
 
@@ -168,12 +168,12 @@ static void test_nothing_begins_while_a_workspace_is_brought_back(void **state)
 	struct fixture *fixture = *state;
 	add(fixture, "/w");
 	assert_true(take(fixture, 0));
-	assert_false(begin(fixture, 0, "a prompt in session s", true));
+	assert_false(begin(fixture, 0, "a prompt in s", true));
 	assert_string_equal(fixture->err.reason, "ROLLBACK_IN_PROGRESS");
 	turn_lock_let_go(&fixture->turns[0]); // which is not held
 	turn_locks_finish(&fixture->taken);
-	assert_true(begin(fixture, 0, "a prompt in session s", true));
-	expect_busy(fixture, "prompt in session s");
+	assert_true(begin(fixture, 0, "a prompt in s", true));
+	expect_busy(fixture, "a prompt in s");
 }
 
 static void test_the_name_of_a_session_drives_no_terminal(void **state)

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+from phrases import sentences_compared
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PRODUCT = ('base', 'acp', 'providers', 'sync', 'broker')
 FOLDERS = (*PRODUCT, 'tests', 'docs')
@@ -121,6 +123,11 @@ def white_space(files):
                 yield f'{path}:{number}: white space at the end'
 
 
+def facts_compared(files):
+    """A message can be reworded without a change of tests."""
+    return sentences_compared(files, PRODUCT)
+
+
 def formatted(files):
     """clang-format has nothing to change."""
     paths = [str(path) for path, _ in files if path.suffix in ('.c', '.h')]
@@ -132,7 +139,7 @@ def formatted(files):
 
 
 RULES = (licence, file_length, function_length, banned_functions, environment_read_in_main_only,
-         nothing_unfinished, line_length, white_space, formatted)
+         nothing_unfinished, line_length, white_space, facts_compared, formatted)
 
 
 def main():
