@@ -117,7 +117,7 @@ static void on_warm(struct ev_loop *loop, ev_timer *timer, int events)
 	}
 }
 
-static bool make_token(char token[SSH_TOKEN_SIZE], struct error *err)
+bool ssh_host_name_run(struct ssh_host *host, struct error *err)
 {
 	unsigned char bytes[(SSH_TOKEN_SIZE - 1) / 2];
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
@@ -125,7 +125,7 @@ static bool make_token(char token[SSH_TOKEN_SIZE], struct error *err)
 		return error_set_errno(err, errnum, "making a random name");
 	}
 	for (size_t i = 0; i < sizeof(bytes); i++) {
-		snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+		snprintf(host->token + 2 * i, 3, "%02x", bytes[i]);
 	}
 	return true;
 }
@@ -146,7 +146,7 @@ struct ssh_host *ssh_host_open(const struct ssh_host_request *request,
 	list_init(&host->dead);
 	ev_init(&host->warm, on_warm);
 	host->warm.repeat = warm_pause_s;
-	if (!make_token(host->token, err) || !ssh_link_open(host, err)) {
+	if (!ssh_host_name_run(host, err) || !ssh_link_open(host, err)) {
 		host_free(host);
 		return NULL;
 	}

@@ -280,10 +280,10 @@ struct ssh_host {
 	const struct ssh_host_listener *listener;
 	void *data;
 	struct ev_loop *loop;
-	char token[SSH_TOKEN_SIZE];
-	struct list links;     // of struct ssh_link
-	struct list processes; // of struct ssh_process
-	struct list dead;      // of struct ssh_process, freed when the host is left
+	char token[SSH_TOKEN_SIZE]; // the run's name
+	struct list links;          // of struct ssh_link
+	struct list processes;      // of struct ssh_process
+	struct list dead;           // of struct ssh_process, freed when the host is left
 	struct ssh_control control;
 	struct ssh_login login;
 	struct ssh_host_facts facts;
@@ -302,6 +302,9 @@ void ssh_host_enter(struct ssh_host *host);
 void ssh_host_leave(struct ssh_host *host);
 void ssh_host_progress(struct ssh_host *host, const char *text);
 void ssh_host_become_ready(struct ssh_host *host);
+
+/* Another name for the run, at random; before anything of it is started. */
+bool ssh_host_name_run(struct ssh_host *host, struct error *err) ATTR_NODISCARD;
 
 /* Tells everybody; the caller returns. */
 void ssh_host_fail(struct ssh_host *host, const struct error *err);

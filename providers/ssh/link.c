@@ -195,10 +195,18 @@ void ssh_link_fail(struct ssh_link *link, const struct error *err)
 	}
 }
 
-/* Everything of the connection has gone; another one takes its place. */
+/*
+ * Everything of the connection has gone; another one takes its place. It is another run: the end of
+ * the dropped one's control may be slow, and kills everything that has the run's name.
+ */
 static void begin_again(struct ssh_link *link)
 {
+	struct error err;
 	struct ssh_host *host = link->host;
+	if (!ssh_host_name_run(host, &err)) {
+		ssh_link_fail(link, &err);
+		return;
+	}
 	ssh_control_close(host);
 	ssh_client_close(link->client);
 	ssh_admission_end(link->turn);
