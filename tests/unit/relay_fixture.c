@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { MESSAGE_BYTES = 1 << 26, WRITE_TURNS = 100000 };
+#include "base/fd.h"
+
+enum { MESSAGE_BYTES = 1 << 26, DEADLINE_MS = 60000 };
 
 const char initialize_request[] =
 	"'method':'initialize','params':{'protocolVersion':1,'clientCapabilities':{}}";
@@ -201,14 +203,15 @@ static void assert_failure(
 
 void editor_writes(struct fixture *fixture, struct span bytes)
 {
-	for (int i = 0; bytes.len > 0; i++) {
+	long long deadline_ms = clock_now_ms() + DEADLINE_MS;
+	while (bytes.len > 0) {
 		ssize_t wrote = write(fixture->to_broker, bytes.data, bytes.len);
 		if (wrote > 0) {
 			bytes = (struct span){bytes.data + wrote, bytes.len - (size_t)wrote};
 			continue;
 		}
 		assert_int_equal(errno, EAGAIN);
-		assert_true(i < WRITE_TURNS);
+		assert_true(clock_now_ms() < deadline_ms);
 		ev_run(fixture->stage.loop, EVRUN_NOWAIT);
 	}
 }
@@ -266,7 +269,8 @@ void editor_closes(struct fixture *fixture)
 
 struct actor *agent(struct fixture *fixture, int index)
 {
-	for (int i = 0; i < 1000 && fixture->stage.actor_count <= index; i++) {
+	long long deadline_ms = clock_now_ms() + DEADLINE_MS;
+	while (fixture->stage.actor_count <= index && clock_now_ms() < deadline_ms) {
 		stage_settle(&fixture->stage);
 	}
 	assert_true(fixture->stage.actor_count > index);

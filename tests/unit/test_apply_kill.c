@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "sync/conflicts.h"
+#include "tests/support/campaign.h"
 #include "tests/unit/moment_fixture.h"
 
 /* Whether the child was killed: false where it came to its end before that call. */
@@ -38,7 +39,8 @@ static void test_killed_anywhere_the_same_again_finishes(void **state)
 	bool was_killed = true;
 	while (was_killed) {
 		moment_reset(&moment, *state);
-		was_killed = apply_until_killed(&moment, ++at);
+		at += campaign_step(5);
+		was_killed = apply_until_killed(&moment, at);
 		if (!moment_apply(&moment, &moment.from, &moment.to, &err)) {
 			fail_msg("after a kill at call %d: %s", at, err.text);
 		}
@@ -57,7 +59,8 @@ static void test_killed_anywhere_another_merge_finishes(void **state)
 	bool was_killed = true;
 	while (was_killed) {
 		moment_reset(&moment, *state);
-		was_killed = apply_until_killed(&moment, ++at);
+		at += campaign_step(5);
+		was_killed = apply_until_killed(&moment, at);
 		struct merge merge;
 		struct merge_trees trees = {.base = moment.from,
 			.local = tree_of_folder(store, moment.place->root),

@@ -9,11 +9,14 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "tests/support/campaign.h"
 #include "tests/unit/moment_fixture.h"
 
 /* ---- the user ---- */
 
 static const char the_users[] = "the user's\n";
+
+enum { STEP = 19 }; // of the moments that are tried
 
 struct user {
 	struct place *place;
@@ -67,11 +70,12 @@ static void save_everywhere(struct place *place, const char *name, void (*save)(
 {
 	struct moment moment;
 	struct error err;
-	int at = 0;
+	int at = 1 - campaign_step(STEP);
 	do {
 		moment_reset(&moment, place);
 		struct user user = {place, name};
-		calls_begin(++at);
+		at += campaign_step(STEP);
+		calls_begin(at);
 		calls.before = save;
 		calls.data = &user;
 		bool applied = moment_apply(&moment, &moment.from, &moment.to, &err);
@@ -142,7 +146,7 @@ static void save_and_be_killed_everywhere(struct place *place, int calls_later)
 	struct error err;
 	struct end end = {{place, "a"}, calls_later};
 	bool was_killed = true;
-	for (int at = 1; was_killed; at++) {
+	for (int at = calls_later; was_killed; at += campaign_step(STEP)) {
 		moment_reset(&moment, place);
 		was_killed = save_until_killed(&moment, &end, at);
 		if (!moment_apply(&moment, &moment.from, &moment.to, &err)) {
@@ -183,11 +187,12 @@ static void save_twice_everywhere(struct place *place, int calls_later)
 	struct moment moment;
 	struct error err;
 	int count = 0;
-	int at = 0;
+	int at = 1 - campaign_step(STEP);
 	do {
 		moment_reset(&moment, place);
 		struct twice twice = {{place, "a"}, calls_later};
-		calls_begin(++at);
+		at += campaign_step(STEP);
+		calls_begin(at);
 		calls.before = save_again_later;
 		calls.data = &twice;
 		bool applied = moment_apply(&moment, &moment.from, &moment.to, &err);

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 
-enum { WAIT_MS = 20000 };
+enum { WAIT_MS = 60000 };
 
 static struct spawner *spawner;
 static struct ev_loop *loop;

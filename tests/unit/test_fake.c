@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 
-enum { DEADLINE_MS = 20000 };
+enum { DEADLINE_MS = 60000 };
 
 static struct ev_loop *loop;
 static struct provider_context context;

@@ -344,10 +344,7 @@ static void test_the_end_answers_what_waits(void **state)
 	editor_hears(fixture, "'id':2,'result':{'stopReason':'cancelled'}");
 	editor_hears_failure(fixture, "3", "SHUTTING_DOWN", "stop", "");
 	agent_dies(fixture, 1);
-	for (int i = 0; i < 1000 && !fixture->is_finished; i++) {
-		stage_wait_turn(&fixture->stage);
-	}
-	assert_true(fixture->is_finished);
+	stage_until(&fixture->stage, &fixture->is_finished);
 }
 
 static void test_a_relay_that_is_destroyed_meanwhile(void **state)

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "sync/rsync/filter.h"
+#include "tests/support/campaign.h"
 #include "tests/unit/random_fixture.h"
 #include "tests/unit/store_fixture.h"
 
@@ -69,7 +70,7 @@ static void test_a_line_of_git_becomes_rules_of_rsync(void **state)
 
 /* ---- against git and rsync themselves ---- */
 
-enum { TRIALS = 60, LINES_MAX = 8 };
+enum { TRIALS = 60, TRIALS_PART = 10, LINES_MAX = 8 };
 
 static const char *const names[] = {"a", "b", "a.o", "b.o", "foo", "bar", "x y", "a*b", "[z]", "#h",
 	"!n", "c\\d", "-n", "build", "l\nn", "\xff\xfe"};
@@ -146,16 +147,15 @@ static const char compare[] =
 static void test_the_same_travels_that_git_does_not_ignore(void **state)
 {
 	struct place *place = *state;
-	const char *seed = getenv("ACP_BROKER_SEED");
-	struct random_worker worker = {.state = seed ? strtoull(seed, NULL, 10) : 4711};
-	for (unsigned i = 0; i < TRIALS; i++) {
+	struct random_worker worker = {.state = campaign_seed("ACP_BROKER_SEED")};
+	for (int i = 0; i < campaign_count(TRIALS_PART, TRIALS); i++) {
 		unsigned long long at = worker.state;
 		place_run(place, "rm -rf ./* .[!.]* ; git init -q");
 		make_level(&worker, place, "");
 		make_filter(place, NULL, NULL);
 		char *said = place_ask(place, compare);
 		if (*said) {
-			fail_msg("ACP_BROKER_SEED=%llu, trial %u:\n%s", at, i, said);
+			fail_msg("ACP_BROKER_SEED=%llu, trial %d:\n%s", at, i, said);
 		}
 		free(said);
 	}

@@ -34,7 +34,7 @@ static int tear_down(void **state)
 	pipe_clients_freeze(false);
 	assert_int_equal(pipe_client_options.stderr_bytes, 0);
 	stage_finish(&stage);
-	stage_expect_none_left(token, 10000);
+	stage_expect_none_left(token);
 	return 0;
 }
 
@@ -142,9 +142,10 @@ static void expect_fails_without_the_second(bool for_good)
 	pipe_client_options.second_is_refused = for_good;
 	pipe_client_options.refusal = for_good ? ERROR_UNAVAILABLE : ERROR_LIMIT;
 	pipe_client_options.max_sessions = for_good ? 0 : 2; // the control is one
-	stage.host->request.channel_timeout_ms = 1500;
+	stage.host->request.channel_timeout_ms = for_good ? STAGE_DEADLINE_MS : 1000;
 	heard_start_shell(&heard, &stage, script);
 	heard_wait(&heard, "f");
+	stage.host->request.channel_timeout_ms = STAGE_DEADLINE_MS;
 	heard_wait_output(&heard);
 	heard_finish(&heard);
 	pipe_client_options.second_is_refused = false;

@@ -34,7 +34,7 @@ static int tear_down(void **state)
 	pipe_clients_freeze(false);
 	stage_finish(&stage);
 	if (token[0]) {
-		stage_expect_none_left(token, 10000);
+		stage_expect_none_left(token);
 	}
 	return 0;
 }
@@ -185,14 +185,15 @@ static void test_without_a_free_channel_it_is_said(void **state)
 	struct heard heard[4], late;
 	pipe_client_options.max_sessions = 3;
 	stage.request.max_connections = 1;
-	stage.request.channel_timeout_ms = 2000;
 	stage_open(&stage);
 	for (int i = 0; i < 2; i++) {
 		heard_start_shell(&heard[i], &stage, "echo up; sleep 600");
 		heard_wait(&heard[i], "s");
 	}
+	stage.host->request.channel_timeout_ms = 500;
 	heard_start_shell(&late, &stage, "echo late");
 	heard_wait(&late, "f");
+	stage.host->request.channel_timeout_ms = STAGE_DEADLINE_MS;
 	assert_int_equal(late.err.code, ERROR_LIMIT);
 	assert_non_null(strstr(late.err.text, "MaxSessions"));
 	assert_non_null(strstr(late.err.text, "max-connections"));
@@ -223,7 +224,7 @@ static void test_a_cut_ends_everything(void **state)
 	assert_true(stage.has_failed);
 	assert_string_equal(heard.told, "sl");
 	heard_wait_output(&heard);
-	stage_expect_none_left(stage.host->token, 3000);
+	stage_expect_none_left(stage.host->token);
 	heard_finish(&heard);
 }
 
@@ -238,7 +239,7 @@ static void test_closing_ends_everything_silently(void **state)
 	snprintf(token, sizeof(token), "%s", stage.host->token);
 	ssh_host_close(stage.host);
 	stage.host = NULL;
-	stage_expect_none_left(token, 3000);
+	stage_expect_none_left(token);
 	stage_run_for(&stage, 20);
 	assert_string_equal(heard.told, "s");
 	heard_finish(&heard);
@@ -247,15 +248,15 @@ static void test_closing_ends_everything_silently(void **state)
 static void test_a_frozen_link_ends_after_the_grace(void **state)
 {
 	struct heard heard;
-	stage.request.grace_ms = 2000;
+	stage.request.grace_ms = 3000;
 	stage_open(&stage);
 	heard_start_shell(&heard, &stage, LOST_DAEMON "echo up; sleep 600");
 	heard_wait(&heard, "s");
 	heard_wait_text(&heard, "up");
-	stage_run_for(&stage, 4000); // beats keep it
+	stage_run_for(&stage, 3500); // beats keep it
 	assert_string_equal(heard.told, "s");
 	pipe_clients_freeze(true);
-	stage_expect_none_left(stage.host->token, 8000);
+	stage_expect_none_left(stage.host->token);
 	heard_finish(&heard);
 }
 
@@ -287,7 +288,7 @@ static void test_a_killed_control_ends_everything(void **state)
 	stage_run_until(&stage, &stage.has_failed);
 	assert_non_null(strstr(stage.err.text, "controls"));
 	assert_string_equal(heard.told, "sl");
-	stage_expect_none_left(stage.host->token, 3000);
+	stage_expect_none_left(stage.host->token);
 	heard_finish(&heard);
 }
 
@@ -314,7 +315,7 @@ static void test_a_killed_broker_leaves_nothing(void **state)
 	close(fds[1]);
 	assert_true(stage_count_left(token) >= 5);
 	assert_int_equal(kill(broker, SIGKILL), 0);
-	stage_expect_none_left(token, 3000);
+	stage_expect_none_left(token);
 	assert_int_equal(waitpid(broker, NULL, 0), broker);
 }
 

@@ -15,6 +15,8 @@
 
 /* ---- the agent ---- */
 
+enum { AGENT_START_MS = 30000 };
+
 static pid_t agent_pid;
 
 /* A real agent, below our hand; its socket is `path`. */
@@ -29,7 +31,8 @@ static void start_agent(const char *path)
 		execlp("ssh-agent", "ssh-agent", "-D", "-a", path, (char *)NULL);
 		_exit(127);
 	}
-	for (int i = 0; i < 500 && access(path, F_OK) != 0; i++) {
+	long long deadline_ms = clock_now_ms() + AGENT_START_MS;
+	while (access(path, F_OK) != 0 && clock_now_ms() < deadline_ms) {
 		usleep(10000);
 	}
 	assert_int_equal(access(path, F_OK), 0);
@@ -113,7 +116,7 @@ static void test_an_agent_that_does_not_answer_is_bounded(void **state)
 	loop_for_ms(50);
 	long long begun_ms = clock_now_ms();
 	client_close(&client);
-	assert_true(clock_now_ms() - begun_ms < 1000);
+	assert_true(clock_now_ms() - begun_ms < target.auth_timeout_ms / 2);
 	stop_agent();
 }
 

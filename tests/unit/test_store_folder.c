@@ -11,9 +11,10 @@
 
 #include "base/fd.h"
 #include "sync/store.h"
+#include "tests/support/campaign.h"
 #include "tests/unit/store_fixture.h"
 
-enum { PROCESSES = 6, ROUNDS = 20, OBJECTS = 40 };
+enum { PROCESSES = 6, ROUNDS = 20, ROUNDS_PART = 4, OBJECTS = 40 };
 
 static bool put_numbers(struct store *store, int from, int count)
 {
@@ -67,7 +68,7 @@ static void check(struct place *place, const char *path)
 static void test_many_make_and_fill_a_store_at_once(void **state)
 {
 	struct place *place = *state;
-	for (int round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < campaign_count(ROUNDS_PART, ROUNDS); round++) {
 		char path[FIXTURE_PATH_MAX];
 		snprintf(path, sizeof(path), "%.400s/many/%d/store", place->folder, round);
 		pid_t pids[PROCESSES];
@@ -88,7 +89,7 @@ static void test_a_store_works_after_any_kill(void **state)
 {
 	struct place *place = *state;
 	char path[FIXTURE_PATH_MAX];
-	for (int round = 0; round < 3 * ROUNDS; round++) {
+	for (int round = 0; round < 3 * ROUNDS; round += campaign_step(4)) {
 		snprintf(path, sizeof(path), "%.400s/killed/%d/store", place->folder, round % 10);
 		pid_t pid = start(path, round);
 		usleep((useconds_t)(round * 500));

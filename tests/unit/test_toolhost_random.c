@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/support/campaign.h"
 #include "tests/unit/display_fixture.h"
 
 #include <dirent.h>
 #include <limits.h>
-#include <time.h>
 
 #include "base/fd.h"
 
@@ -13,9 +13,9 @@
  * left: no process, no descriptor, no temporary file. The seed is printed; it
  * can be given on the command line to see the same again.
  */
-enum { STEPS = 400, TERMINALS = 40, LEFT_WAIT_MS = 20000 };
+enum { STEPS = 400, TERMINALS = 40, LEFT_WAIT_MS = 60000 };
 
-static unsigned long seed;
+static unsigned long long seed;
 static uint64_t random_state;
 
 static unsigned int below(unsigned int limit)
@@ -182,10 +182,8 @@ int main(int argc, char **argv)
 		ON_FAKE(test_every_call_is_answered_and_nothing_is_left),
 		ON_LOCAL(test_every_call_is_answered_and_nothing_is_left),
 	};
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	seed = argc > 1 ? strtoul(argv[1], NULL, 10) : (unsigned long)now.tv_nsec;
+	seed = argc > 1 ? strtoull(argv[1], NULL, 10) : campaign_seed("ACP_BROKER_SEED");
 	random_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
-	fprintf(stderr, "seed %lu\n", seed);
+	fprintf(stderr, "ACP_BROKER_SEED=%llu\n", seed);
 	return fixture_run(tests, ARRAY_LENGTH(tests));
 }

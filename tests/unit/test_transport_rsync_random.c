@@ -7,6 +7,7 @@
 
 #include "sync/merge.h"
 #include "sync/rsync/shell.h"
+#include "tests/support/campaign.h"
 #include "tests/unit/random_fixture.h"
 #include "tests/unit/transport_fixture.h"
 #include "tests/unit/tree_fixture.h"
@@ -47,8 +48,8 @@ static git_oid sync_once(struct stage *stage, const git_oid *base, unsigned long
 static void test_random_work_travels_whole(void **state)
 {
 	struct stage *stage = *state;
-	const char *text = getenv("ACP_SYNC_SEED");
-	unsigned long long first = text ? strtoull(text, NULL, 10) : (unsigned long long)time(NULL);
+	unsigned long long first = campaign_seed("ACP_SYNC_SEED");
+	unsigned long long count = (unsigned long long)campaign_count(1, HISTORIES);
 	print_message("ACP_SYNC_SEED=%llu\n", first);
 	/* The clock there is ahead: all that is seen is old enough to be told from what comes. */
 	stage_program(stage, "stat",
@@ -56,7 +57,7 @@ static void test_random_work_travels_whole(void **state)
 		"exec /usr/bin/stat \"$@\"");
 	stage_prepare(stage);
 	git_oid base = store_empty_tree;
-	for (unsigned long long seed = first; seed < first + HISTORIES; seed++) {
+	for (unsigned long long seed = first; seed < first + count; seed++) {
 		struct random_worker worker = {.state = seed * 0x9e3779b97f4a7c15ULL + 1};
 		for (int i = 0; i < SYNCS; i++) {
 			random_work(&worker, stage->place->root, random_pick(&worker, STEPS_MAX));

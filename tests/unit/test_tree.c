@@ -18,7 +18,7 @@
 
 #include "base/fd.h"
 
-enum { DEADLINE_MS = 20000, BOMB_MAX = 1500 };
+enum { DEADLINE_MS = 60000, BOMB_MAX = 1500 };
 
 /* Shared with the children: how many are in place, and how many were ever forked. */
 static atomic_int *placed;

@@ -157,7 +157,7 @@ static void test_more_channels_than_the_server_takes(struct client_world *world)
 		flow_close(&flows[i]);
 	}
 	/* The server may be told of the new one before it has cleared up after the old. */
-	for (int i = 0; i < 100 && !more.is_open; i++) {
+	for (int i = 0; i < 2000 && !more.is_open; i++) {
 		more = (struct flow){0};
 		flow_open(&more, &connection, "echo again");
 		client_run_until(world, &more.is_over);
@@ -179,7 +179,7 @@ static void test_a_closed_channel_ends_its_command(struct client_world *world)
 	client_run_until(world, &flow.is_open);
 	flow_close(&flow);
 	flow_run(&other, &connection,
-		"i=0; while [ $i -lt 200 ] && [ ! -e $HOME/gone ]; do sleep 0.05; "
+		"i=0; while [ $i -lt 1200 ] && [ ! -e $HOME/gone ]; do sleep 0.05; "
 		"i=$((i + 1)); done; cat $HOME/gone",
 		"");
 	flow_expect_end(&other, 0);

@@ -28,6 +28,15 @@ static void run_while(const struct client_world *world, const bool *flag, int ms
 	ev_timer_stop(world->loop, &tick);
 }
 
+void client_expect_no_connection(const struct client_world *world)
+{
+	long long deadline_ms = clock_now_ms() + CLIENT_DEADLINE_MS;
+	while (sshd_count_connections(&world->sshd) > 0 && clock_now_ms() < deadline_ms) {
+		client_run_for(world, 20);
+	}
+	assert_int_equal(sshd_count_connections(&world->sshd), 0);
+}
+
 void client_run_until(const struct client_world *world, const bool *flag)
 {
 	run_while(world, flag, CLIENT_DEADLINE_MS);

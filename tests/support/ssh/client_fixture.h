@@ -31,6 +31,9 @@ struct client_world {
 
 /* Turns the loop until *flag, failing the case after CLIENT_DEADLINE_MS. */
 void client_run_until(const struct client_world *world, const bool *flag);
+
+/* Turns it until the server has no connection any more. */
+void client_expect_no_connection(const struct client_world *world);
 void client_run_for(const struct client_world *world, int ms);
 
 /* Starts sshd, and a target that fits it. NULL is all defaults. */

@@ -14,7 +14,7 @@
 #include "providers/ssh/host.h"
 
 /* A host over some client, and what it runs, with all that was told of it. */
-enum { STAGE_DEADLINE_MS = 30000, HEARD_MAX = 80 << 20 };
+enum { STAGE_DEADLINE_MS = 60000, HEARD_MAX = 80 << 20 };
 
 struct stage {
 	struct ev_loop *loop;
@@ -65,6 +65,6 @@ const char *stage_shell(struct stage *stage, const char *script);
 
 /* How many processes of this machine have the mark of the host's run. */
 size_t stage_count_left(const char *token);
-void stage_expect_none_left(const char *token, int ms);
+void stage_expect_none_left(const char *token); // by and by
 
 #endif

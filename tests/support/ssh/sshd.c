@@ -284,12 +284,20 @@ static char *read_log(const struct sshd *sshd)
 	return text;
 }
 
-bool sshd_has_logged(const struct sshd *sshd, const char *words)
+size_t sshd_count_logged(const struct sshd *sshd, const char *words)
 {
 	char *text = read_log(sshd);
-	bool has = strstr(text, words) != NULL;
+	size_t count = 0;
+	for (const char *at = strstr(text, words); at; at = strstr(at + 1, words)) {
+		count++;
+	}
 	free(text);
-	return has;
+	return count;
+}
+
+bool sshd_has_logged(const struct sshd *sshd, const char *words)
+{
+	return sshd_count_logged(sshd, words) > 0;
 }
 
 void sshd_print_log(const struct sshd *sshd)

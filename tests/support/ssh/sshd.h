@@ -64,6 +64,7 @@ void sshd_add_client_config(struct sshd *sshd, const char *lines);
 
 /* Whether its log has these words by now. */
 bool sshd_has_logged(const struct sshd *sshd, const char *words);
+size_t sshd_count_logged(const struct sshd *sshd, const char *words);
 void sshd_print_log(const struct sshd *sshd); // to stderr
 
 #endif
