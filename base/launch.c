@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/buf.h"
 #include "base/fd.h"
 
@@ -20,6 +21,7 @@
 struct block_header {
 	uint32_t argv_count;
 	uint32_t env_count;
+	uint32_t cwd_root;
 };
 
 enum { BLOCK_MAX = 64 << 20, DEFAULT_STATUS = 127 };
@@ -52,7 +54,7 @@ static char *put_texts(char *at, const char *const *texts)
 
 int launch_pack(const struct process_spec *spec, struct error *err)
 {
-	struct block_header header;
+	struct block_header header = {.cwd_root = (uint32_t)spec->cwd_root};
 	size_t size = sizeof(header) + strlen(spec->cwd) + 1;
 	size += texts_size(spec->argv, &header.argv_count);
 	size += texts_size(spec->env, &header.env_count);
@@ -112,6 +114,7 @@ bool launch_unpack(struct launch *launch, int memory_fd, struct error *err)
 	char *at = launch->block + sizeof(header);
 	const char *end = launch->block + launch->block_size;
 	launch->cwd = at;
+	launch->cwd_root = header.cwd_root < strlen(at) ? header.cwd_root : 0;
 	at += strlen(at) + 1;
 	launch->argv = take_texts(&at, end, header.argv_count);
 	launch->env = take_texts(&at, end, header.env_count);
@@ -261,6 +264,27 @@ static void execute_by_search(const struct launch *launch, int status_fd)
 	fail(status_fd, found_errnum == ENOENT ? LAUNCH_FIND : LAUNCH_EXECUTE, found_errnum, found);
 }
 
+/* Behind its root the folder is the one that was looked at, or none. */
+static bool enter_folder(const struct launch *launch)
+{
+	if (launch->cwd_root == 0) {
+		return chdir(launch->cwd) == 0;
+	}
+	char root[PATH_MAX];
+	const char *rest = launch->cwd + launch->cwd_root;
+	if (snprintf(root, sizeof(root), "%.*s/", (int)launch->cwd_root, launch->cwd) >=
+		(int)sizeof(root)) {
+		errno = ENAMETOOLONG;
+		return false;
+	}
+	int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	rest += strspn(rest, "/");
+	if (folder >= 0 && *rest) {
+		folder = beneath_open(folder, rest, O_PATH | O_DIRECTORY);
+	}
+	return folder >= 0 && fchdir(folder) == 0; // exec closes them
+}
+
 void launch_run(const struct launch *launch, int status_fd)
 {
 	int status = fcntl(status_fd, F_DUPFD_CLOEXEC, 3);
@@ -268,7 +292,7 @@ void launch_run(const struct launch *launch, int status_fd)
 		int errnum = errno;
 		fail(status_fd, LAUNCH_PREPARE, errnum, "");
 	}
-	if (chdir(launch->cwd) != 0) {
+	if (!enter_folder(launch)) {
 		int errnum = errno;
 		fail(status, LAUNCH_CHDIR, errnum, "");
 	}
@@ -320,7 +344,11 @@ void launch_describe(
 {
 	const char *command = launch->argv[0];
 	bool has_no_folder = failure->errnum == ENOENT || failure->errnum == ENOTDIR;
-	if (failure->step == LAUNCH_CHDIR && has_no_folder) {
+	if (failure->step == LAUNCH_CHDIR && launch->cwd_root > 0 && failure->errnum == ELOOP) {
+		error_set_reason(err, ERROR_DENIED, "SECURITY_VIOLATION",
+			"starting \"%s\": %s: refused, a link was put there meanwhile", command,
+			launch->cwd);
+	} else if (failure->step == LAUNCH_CHDIR && has_no_folder) {
 		error_set_reason(err, ERROR_NOT_FOUND, "DIRECTORY_NOT_FOUND",
 			"starting \"%s\": changing to directory %s: %s", command, launch->cwd,
 			strerrordesc_np(failure->errnum));

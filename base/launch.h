@@ -18,6 +18,7 @@ struct launch {
 	char *block; // owned; the texts below point into it
 	size_t block_size;
 	const char *cwd;
+	size_t cwd_root; // as in struct process_spec
 	char **argv;     // owned array, NULL-terminated
 	char **env;      // owned array, NULL-terminated
 	int fds[3];      // borrowed; -1 is /dev/null

@@ -63,6 +63,7 @@ struct process_spec {
 	const char *const *argv; // NULL-terminated; argv[0] is looked up in env's PATH
 	const char *const *env;  // NULL-terminated "NAME=value"; complete, nothing is inherited
 	const char *cwd;         // absolute
+	size_t cwd_root;         // of its bytes: what follows them goes through no link; 0: it may
 	int in;                  // the process's stdin; borrowed; -1 is /dev/null
 	int out;                 // its stdout; borrowed; -1 is /dev/null
 	int err;                 // its stderr; borrowed; -1 is /dev/null

@@ -225,6 +225,7 @@ struct terminal *terminal_start(const struct terminal_config *config,
 		.argv = config->argv,
 		.env = config->env,
 		.cwd = config->cwd,
+		.cwd_root = config->cwd_root,
 		.merge_stderr = true,
 		.suspends = true,
 	};

@@ -27,6 +27,7 @@ struct terminal_config {
 	const char *const *argv;
 	const char *const *env;
 	const char *cwd;
+	size_t cwd_root;     // as in struct exec_spec
 	size_t output_limit; // bytes kept of what it writes
 	int timeout_ms;      // killed after it; 0: never
 	char *read_buffer;   // TERMINAL_READ_SIZE; borrowed, may be shared by all terminals

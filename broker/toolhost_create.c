@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/real_path.h"
 #include "broker/environment.h"
 
 /* terminal/create: what it says, and the command it starts. */
@@ -106,6 +107,7 @@ static void start(struct create_call *create)
 		.argv = (const char *const *)create->argv,
 		.env = (const char *const *)create->env,
 		.cwd = terminal->cwd,
+		.cwd_root = create->cwd_root,
 		.output_limit = create->output_limit,
 		.timeout_ms = toolhost->config.limits.terminal_timeout_ms,
 		.read_buffer = toolhost->read_buffer,
@@ -124,6 +126,19 @@ static void on_cwd_due(struct ev_loop *loop, ev_timer *timer, int events)
 	error_set(&err, ERROR_TIMEOUT, "%.300s: not found within file-timeout (%d ms)",
 		create->terminal->cwd, create->call.toolhost->config.limits.file_timeout_ms);
 	fail_create(create, &err);
+}
+
+/* How much of a path that was resolved is the name of a root (sandbox_resolve_path). */
+static size_t root_length(const struct sandbox *sandbox, const char *path)
+{
+	size_t longest = 0;
+	for (size_t i = 0; i < sandbox_root_count(sandbox); i++) {
+		const char *root = sandbox_root_at(sandbox, i)->runtime;
+		if (strlen(root) > longest && path_is_at_or_below(path, root)) {
+			longest = strlen(root);
+		}
+	}
+	return longest;
 }
 
 static void on_cwd_resolved(void *data, const char *path, const struct error *err)
@@ -145,6 +160,7 @@ static void on_cwd_resolved(void *data, const char *path, const struct error *er
 	} else {
 		free(terminal->cwd);
 		terminal->cwd = mem_strdup(path);
+		create->cwd_root = root_length(terminal->toolhost->config.sandbox, path);
 		start(create);
 	}
 }

@@ -156,6 +156,7 @@ struct create_call {
 	char **argv;                    // owned
 	char **env;                     // owned
 	char **roots;                   // owned; the session's
+	size_t cwd_root;                // of its cwd, as in struct exec_spec
 	size_t output_limit;
 };
 void terminal_serve_create(struct tool_call *call, const struct tool_params *params);

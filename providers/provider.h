@@ -284,7 +284,10 @@ struct exec_spec {
 	/* NULL-terminated NAME=value, complete - but for ACP_BROKER_RUN, which is added where that
 	 * is how a sandbox knows its processes. NULL: sandbox_environment. */
 	const char *const *env;
-	const char *cwd;   // NULL: sandbox_home
+	const char *cwd; // NULL: sandbox_home
+	/* Bytes of cwd that are a root's name. What follows them was resolved: a link in it by now
+	 * is a SECURITY_VIOLATION. 0: all of it is taken as it is. */
+	size_t cwd_root;
 	bool want_stdin;   // else /dev/null
 	bool merge_stderr; // stderr goes where stdout goes, interleaved as written
 	bool suspends;     // sandbox_suspend freezes it: the agent's, not the broker's own

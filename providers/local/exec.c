@@ -132,6 +132,7 @@ static bool start(struct local_exec *self, struct spawner *spawner, const struct
 		.argv = spec->argv,
 		.env = spec->env,
 		.cwd = spec->cwd,
+		.cwd_root = spec->cwd_root,
 		.in = spec->foreground ? STDIN_FILENO : theirs[0],
 		.out = spec->foreground ? STDOUT_FILENO : theirs[1],
 		.err = spec->foreground ? STDERR_FILENO : theirs[2],

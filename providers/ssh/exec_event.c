@@ -187,7 +187,12 @@ static void describe(const struct ssh_process *process, const char *rest, struct
 {
 	const char *command = process->command;
 	const char *file = process->file ? process->file : command;
-	if (strncmp(rest, "directory ", 10) == 0 && strcmp(rest + 10, "permission denied") != 0) {
+	if (strcmp(rest, "directory link") == 0) {
+		error_set_reason(err, ERROR_DENIED, "SECURITY_VIOLATION",
+			"starting \"%s\": %s: refused, a link was put there meanwhile", command,
+			process->cwd);
+	} else if (strncmp(rest, "directory ", 10) == 0 &&
+		   strcmp(rest + 10, "permission denied") != 0) {
 		error_set_reason(err, ERROR_NOT_FOUND, "DIRECTORY_NOT_FOUND",
 			"starting \"%s\": changing to directory %s: %s", command, process->cwd,
 			rest + 10);

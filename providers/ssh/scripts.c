@@ -219,8 +219,10 @@ bool ssh_request_append(struct buf *buf, const struct ssh_host *host, unsigned i
 {
 	const char *path = ssh_environment_get(spec->env, "PATH");
 	bool is_whole = buf_append_format(buf, err,
-				"acp_id=%u acp_in=%d acp_merge=%d acp_apart=%d acp_dir=", id,
+				"acp_id=%u acp_in=%d acp_merge=%d acp_apart=%d acp_root=", id,
 				spec->want_stdin, spec->merge_stderr, host->request.stderr_apart) &&
+	                ssh_quote_append(buf, (struct span){spec->cwd, spec->cwd_root}, err) &&
+	                buf_append(buf, SPAN_LITERAL(" acp_dir="), err) &&
 	                ssh_quote_append(buf, span_of(spec->cwd), err) &&
 	                buf_append(buf, SPAN_LITERAL(" acp_path="), err) &&
 	                ssh_quote_append(buf, span_of(path ? path : "/bin:/usr/bin"), err) &&

@@ -386,6 +386,28 @@ static void bad_directory_is_named(struct world *world)
 	assert_int_equal(err.code, ERROR_DENIED);
 }
 
+/* The folder that was resolved, and what somebody has put in its place since then. */
+static void a_link_behind_the_root_is_refused(struct world *world)
+{
+	const char *argv[] = {"sh", "-c", "cat mark", NULL};
+	char cwd[PATH_MAX];
+	world_shell(
+		world, "mkdir -p a/b && echo inside > a/b/mark && ln -s a/b out && ln -s a way");
+	struct exec_spec spec = {.argv = argv, .cwd = cwd, .cwd_root = strlen(world->root)};
+	snprintf(cwd, sizeof(cwd), "%.4000s/a/b", world->root);
+	struct run run;
+	run_start(&run, world, &spec);
+	run_expect(&run, "sxe");
+	world_run_until(world, &run.out.at_end);
+	assert_string_equal(sink_text(&run.out), "inside\n");
+	run_destroy(&run);
+	static const char *const swapped[] = {"out", "way/b"};
+	for (size_t i = 0; i < ARRAY_LENGTH(swapped); i++) {
+		snprintf(cwd, sizeof(cwd), "%.4000s/%s", world->root, swapped[i]);
+		expect_failed(world, &spec, ERROR_DENIED, cwd);
+	}
+}
+
 static const struct conformance_case cases[] = {
 	{"output and exit code are told", output_and_exit_code},
 	{"stdin half-closes, then output comes", half_close_then_output},
@@ -407,5 +429,6 @@ static const struct conformance_case cases[] = {
 	{"what is not executable is denied", not_executable_is_denied},
 	{"a missing interpreter is denied", missing_interpreter_is_denied},
 	{"a bad directory is named", bad_directory_is_named},
+	{"a link behind the root of the directory is refused", a_link_behind_the_root_is_refused},
 };
 const struct conformance_table exec_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};

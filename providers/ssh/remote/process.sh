@@ -2,7 +2,7 @@
 # The shell of a process, which is the leader of the channel's session: starts it, tells how it
 # ended, and when nothing of it is left. After members.sh.
 #
-# stdin begins with one line, shell text that sets acp_id, acp_dir, acp_path, acp_in, acp_merge,
+# stdin begins with one line, shell text that sets acp_id, acp_root, acp_dir, acp_path, acp_in, acp_merge,
 # acp_apart, defines acp_launch, and calls acp_start with the words. It is read byte by byte: what
 # follows is for the process.
 #
@@ -82,10 +82,24 @@ acp_release() {
 # What is told in vain, the process having failed to start, nobody listens to.
 acp_child() {
 	trap - $acp_signals CHLD
-	{ cd "$acp_dir"; } 2>/dev/null || acp_fail directory "$(acp_why)"
+	if [ -n "$acp_root" ]; then
+		acp_enter
+	else
+		{ cd "$acp_dir"; } 2>/dev/null || acp_fail directory "$(acp_why)"
+	fi
 	acp_find "$1"
 	acp_tell "$acp_id started $$"
 	acp_launch "$@"
+}
+
+# Behind its root the folder is the one that was looked at, or none: the kernel is asked where we are.
+acp_enter() {
+	acp_rest=${acp_dir#"$acp_root"}
+	{ cd -P "$acp_root"; } 2>/dev/null || acp_fail directory "$(acp_why)"
+	acp_at=$(pwd -P)
+	[ -z "${acp_rest#/}" ] && return
+	{ cd -P "./$acp_rest"; } 2>/dev/null || acp_fail directory "$(acp_why)"
+	[ "$(pwd -P)" = "${acp_at%/}/${acp_rest#/}" ] || acp_fail directory link
 }
 
 acp_why() {
