@@ -52,6 +52,7 @@ static const struct json_place place_table[] = {
 		JSON_PLACE_ONCE},
 	{PLACE_RESULT_META, "result._meta", JSON_PLACE_ONCE},
 	{PLACE_RESULT_META_BROKER, "result._meta.broker", JSON_PLACE_ONCE},
+	{PLACE_PROMPT, "params.prompt", 0},
 	{PLACE_PROMPT_URI, "params.prompt[].uri", 0},
 	{PLACE_PROMPT_RESOURCE_URI, "params.prompt[].resource.uri", 0},
 	{PLACE_UPDATE_LOCATION, "params.update.locations[].path", 0},

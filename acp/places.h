@@ -58,6 +58,7 @@ enum place {
 	PLACE_RESULT_META_BROKER,      // initialize, of a broker behind this one
 
 	/* Paths and URIs, for agents whose roots are elsewhere (acp/rewrite.h). Several each. */
+	PLACE_PROMPT,
 	PLACE_PROMPT_URI,
 	PLACE_PROMPT_RESOURCE_URI,
 	PLACE_UPDATE_LOCATION,

@@ -98,6 +98,7 @@ static void start_process(struct agent *agent)
 	struct exec_spec spec = {
 		.argv = (const char *const *)profile->agent_argv,
 		.env = (const char *const *)env,
+		.cwd = sandbox_start(agent->sandbox),
 		.want_stdin = true,
 		.suspends = true,
 	};

@@ -71,8 +71,8 @@ static bool edit_names(
 			return false;
 		}
 	}
-	return rewrite_paths(
-		       &peer->map, PATH_TO_LOCAL, &call->message, method, &relay->splice, err) &&
+	return rewrite_paths(relay_map_of(peer, method), PATH_TO_LOCAL, &call->message, method,
+		       &relay->splice, err) &&
 	       relay_toolhost_edit(peer, call, err);
 }
 

@@ -39,8 +39,8 @@ static bool send_request(struct relay *relay, struct peer *peer, struct request 
 		       relay, message_hit(&call->message, PLACE_ID), request->pending.id, err) &&
 	       (!method->on_send || method->on_send(relay, request, call, err)) &&
 	       (!method->opens_session || relay_mcp_edit(peer, request, call, err)) &&
-	       rewrite_paths(&peer->map, PATH_TO_RUNTIME, &call->message, call->message.method,
-		       &relay->splice, err) &&
+	       rewrite_paths(relay_map_of(peer, call->message.method), PATH_TO_RUNTIME,
+		       &call->message, call->message.method, &relay->splice, err) &&
 	       relay_edit_session(relay, call, session, session ? session->agent_id : NULL, err) &&
 	       peer_forward(peer, call, err);
 }

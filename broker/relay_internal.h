@@ -80,6 +80,7 @@ struct peer {
 	bool is_down;               // answers nothing any more
 	char agent_name[64];        // agentInfo.name, for quirks
 	struct path_map map;        // of its sandbox's roots
+	struct path_map known;      // … and of what the agent may remember (session/list)
 	struct toolhost *toolhost;  // owned; NULL where the editor serves its tools
 	bool is_showing_last;       // what the ToolHost shows now comes before an answer
 	struct list waiting;        // of struct waiting (relay_roots.c): until it is ready
@@ -273,6 +274,9 @@ struct session *relay_session_of_agent(struct peer *peer, const struct message *
 
 /* A path as the other side calls it; owned by the caller. */
 char *relay_map_path(const struct peer *peer, enum path_direction direction, const char *path);
+
+/* The names of the directories in a message of this method. */
+const struct path_map *relay_map_of(const struct peer *peer, const char *method);
 
 /* Gives the message in hand the id that the other side knows its session by. */
 bool relay_edit_session(struct relay *relay, const struct call *call, const struct session *session,

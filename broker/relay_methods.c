@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "broker/in_flight.h"
+#include "broker/prompt_note.h"
 #include "broker/handshake.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
@@ -228,6 +229,9 @@ static bool prompt_begins(
 	if (session) {
 		session->hides_replay = false;
 		session->prompts++; // until it is over, also where it is refused here
+	}
+	if (session && !prompt_note_add(request->peer, session, call, err)) {
+		return false;
 	}
 	if (!in_flight_note(request->peer, err)) {
 		return false;

@@ -38,6 +38,7 @@ void relay_roots_init(struct peer *peer)
 	list_init(&peer->waiting);
 	list_init(&peer->openings);
 	path_map_init(&peer->map);
+	path_map_init(&peer->known);
 }
 
 static void opening_destroy(struct opening *opening)
@@ -59,8 +60,30 @@ void relay_roots_finish(struct peer *peer)
 		opening_destroy(opening);
 	}
 	path_map_finish(&peer->map);
+	path_map_finish(&peer->known);
 	free(peer->reserved_for);
 	peer->reserved_for = NULL;
+}
+
+/* ---- names on either side ---- */
+
+static void note_known(struct peer *peer, const struct sandbox_root *root)
+{
+	bool is_added = path_map_add(&peer->known, root->local, root->runtime);
+	(void)is_added; // sessions of the rest are listed as the agent names them
+}
+
+static void refresh_known(struct peer *peer)
+{
+	const struct sandbox *sandbox = agent_sandbox(peer->agent);
+	for (size_t i = 0; i < sandbox_known_count(sandbox); i++) {
+		note_known(peer, sandbox_known_at(sandbox, i));
+	}
+}
+
+const struct path_map *relay_map_of(const struct peer *peer, const char *method)
+{
+	return strcmp(method, "session/list") == 0 ? &peer->known : &peer->map;
 }
 
 /* ---- until the sandbox is ready ---- */
@@ -113,6 +136,7 @@ void relay_peer_ready(void *data)
 {
 	struct peer *peer = data;
 	peer->is_ready = true;
+	refresh_known(peer);
 	struct waiting *waiting;
 	while (!peer->is_down && (waiting = LIST_FIRST(&peer->waiting, struct waiting, link))) {
 		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
@@ -122,8 +146,6 @@ void relay_peer_ready(void *data)
 		agent_stop(peer->agent);
 	}
 }
-
-/* ---- names on either side ---- */
 
 char *relay_map_path(const struct peer *peer, enum path_direction direction, const char *path)
 {
@@ -141,6 +163,7 @@ static void refresh_map(struct peer *peer)
 			log_warning("%s: more than %d roots; the paths of %s are not translated",
 				peer->hop, PATH_MAP_MAX, root->local);
 		}
+		note_known(peer, root);
 	}
 }
 

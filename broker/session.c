@@ -193,6 +193,7 @@ static void orphan(void *data, struct session *session)
 {
 	session->peer = NULL;
 	session->prompts = 0;
+	session->knows_copy = false;
 	choices_make_stale(&session->choices);
 }
 

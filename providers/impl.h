@@ -83,11 +83,14 @@ struct sandbox {
 	struct sandbox_capabilities capabilities; // filled in before on_ready
 	const char *home;                         // owned by the implementation
 	const char *const *environment;           // owned by the implementation
-	const char *reference;                    // owned by the implementation; may be NULL
-	const char *instance;                     // the same
-	char **warnings;                          // sandbox_warn's; NULL: none
-	char *remark;                             // sandbox_remark's; NULL: none
-	struct sandbox_root *roots;               // owned by the implementation
+	const char *start;                        // the same; where the agent starts; NULL: home
+	struct sandbox_root *known;               // the same; sandbox_known_at
+	size_t known_count;
+	const char *reference;      // owned by the implementation; may be NULL
+	const char *instance;       // the same
+	char **warnings;            // sandbox_warn's; NULL: none
+	char *remark;               // sandbox_remark's; NULL: none
+	struct sandbox_root *roots; // owned by the implementation
 	size_t root_count;
 };
 

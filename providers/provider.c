@@ -273,6 +273,22 @@ const struct sandbox_root *sandbox_root_at(const struct sandbox *sandbox, size_t
 	return &sandbox->roots[index];
 }
 
+size_t sandbox_known_count(const struct sandbox *sandbox)
+{
+	return sandbox->known_count;
+}
+
+const struct sandbox_root *sandbox_known_at(const struct sandbox *sandbox, size_t index)
+{
+	assert(index < sandbox->known_count);
+	return &sandbox->known[index];
+}
+
+const char *sandbox_start(const struct sandbox *sandbox)
+{
+	return sandbox->start ? sandbox->start : sandbox_home(sandbox);
+}
+
 void sandbox_close(struct sandbox *sandbox)
 {
 	if (!sandbox) {

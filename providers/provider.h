@@ -187,6 +187,12 @@ const char *sandbox_home(const struct sandbox *sandbox);
 const char *const *sandbox_environment(const struct sandbox *sandbox);
 
 /*
+ * Where the agent starts: the folder that the workspace it is wanted for
+ * (sandbox_request.directory) has or gets in the sandbox; where there is none yet, sandbox_home.
+ */
+const char *sandbox_start(const struct sandbox *sandbox);
+
+/*
  * One line by which the same sandbox is found again, also by another broker: for the record. Not
  * a secret. NULL where the profile and the directory say it all. Borrowed; valid once ready.
  */
@@ -232,6 +238,13 @@ void sandbox_add_root(
 	struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data);
 size_t sandbox_root_count(const struct sandbox *sandbox);
 const struct sandbox_root *sandbox_root_at(const struct sandbox *sandbox, size_t index);
+
+/*
+ * Folders that earlier sandboxes of the profile had as roots, and their names here: an agent
+ * remembers sessions in them, but nothing in them is served. Valid once ready.
+ */
+size_t sandbox_known_count(const struct sandbox *sandbox);
+const struct sandbox_root *sandbox_known_at(const struct sandbox *sandbox, size_t index);
 
 /*
  * Frees the handle and ends what it started; raises nothing more. The sandbox

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include "base/folder.h"
 #include "base/hash.h"
 #include "providers/local/copy_lock.h"
+#include "providers/local/copy_place.h"
 #include "providers/local/copy_tree.h"
 #include "providers/local/file_io.h"
 #include "providers/local/host.h"
@@ -29,8 +29,10 @@ struct copy_sandbox {
 	const struct sandbox_listener *listener;
 	void *data;
 	char home[PATH_MAX];
-	int timeout_ms;   // prepare-timeout
-	struct list jobs; // of struct copy_job
+	int timeout_ms;          // prepare-timeout
+	int start_fd;            // of the folder in which the agent starts; -1: of none
+	struct copy_place start; // that
+	struct list jobs;        // of struct copy_job
 };
 
 /* A folder that is being made or removed; outlives the sandbox where that is closed. */
@@ -41,9 +43,8 @@ struct copy_job {
 	char *local;                  // owned; NULL: the sandbox's folders are removed
 	char *user_home;              // owned; may be NULL
 	char home[PATH_MAX];
-	char folder[PATH_MAX];  // what belongs to one workspace; with the root in it
-	char runtime[PATH_MAX]; // the root
-	char **folders;         // owned, owned texts; what is removed
+	struct copy_place place;
+	char **folders; // owned, owned texts; what is removed
 	size_t folder_count;
 	int timeout_ms; // for another one's copy
 	atomic_bool is_cancelled;
@@ -60,17 +61,6 @@ static struct copy_sandbox *from_sandbox(struct sandbox *sandbox)
 
 /* ---- names ---- */
 
-static bool put_path(char path[PATH_MAX], struct error *err, const char *format, ...)
-	ATTR_PRINTF(3, 4);
-static bool put_path(char path[PATH_MAX], struct error *err, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	int length = vsnprintf(path, PATH_MAX, format, args);
-	va_end(args);
-	return length < PATH_MAX || error_set(err, ERROR_CONFIG, "%s: the path is too long", path);
-}
-
 static bool make_folder(const char *path, struct error *err)
 {
 	if (mkdir(path, 0700) != 0 && errno != EEXIST) {
@@ -82,52 +72,6 @@ static bool make_folder(const char *path, struct error *err)
 
 /* ---- making a copy ---- */
 
-/* Whether something of the broker's has this name beside the root. */
-static bool is_own_name(const char *name)
-{
-	static const char *const own[] = {"", ".acp-broker", ".made", ".rules"};
-	for (size_t i = 0; i < ARRAY_LENGTH(own); i++) {
-		if (strcmp(name, own[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* The root keeps the workspace's name: agents show and use it. */
-static bool name_copy(struct copy_job *job, const char *real, struct error *err)
-{
-	const char *name = strrchr(real, '/') + 1;
-	return put_path(job->folder, err, "%s/%016" PRIx64, job->home,
-		       hash_bytes(HASH_START, span_of(real))) &&
-	       put_path(job->runtime, err, "%s/%s", job->folder, is_own_name(name) ? "root" : name);
-}
-
-static bool mark_made(const char *path, struct error *err)
-{
-	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		int errnum = errno;
-		return error_set_errno(err, errnum, "making %s", path);
-	}
-	return true;
-}
-
-/* A copy of what the copies lie in would have no end. */
-static bool check_outside(const struct copy_job *job, const char *real, struct error *err)
-{
-	char kept[PATH_MAX];
-	size_t length = strcmp(real, "/") == 0 ? 0 : strlen(real);
-	if (!realpath(job->home, kept) || strncmp(kept, real, length) != 0 ||
-		(kept[length] != '/' && kept[length] != '\0')) {
-		return true;
-	}
-	return error_set(err, ERROR_DENIED,
-		"copying %s: the copies themselves are in it, in %s: open a project's own "
-		"directory",
-		real, job->home);
-}
-
 /* Who ends the profile's last copy takes their folder along, at any moment. */
 static bool make_copy_folder(const struct copy_job *job, struct error *err)
 {
@@ -135,7 +79,7 @@ static bool make_copy_folder(const struct copy_job *job, struct error *err)
 		if (!make_folder(job->home, err)) {
 			return false;
 		}
-		if (make_folder(job->folder, err)) {
+		if (make_folder(job->place.folder, err)) {
 			return true;
 		}
 		if (access(job->home, F_OK) == 0) {
@@ -145,30 +89,31 @@ static bool make_copy_folder(const struct copy_job *job, struct error *err)
 	return false;
 }
 
-static bool fill_copy(struct copy_job *job, const char *real, const char *made, struct error *err)
+static bool fill_copy(struct copy_job *job, const char *real, struct error *err)
 {
 	char own[PATH_MAX];
-	if (!make_folder(job->runtime, err)) {
+	if (!make_folder(job->place.runtime, err)) {
 		return false;
 	}
-	if (access(made, F_OK) == 0) {
-		return true; // what was removed in it since is the sync's affair
+	struct stat made;
+	if (stat(job->place.made, &made) == 0) { // what was removed in it since is the sync's
+		return made.st_size > 0 || copy_mark_made(&job->place, real, err);
 	}
 	struct ignored_copy copy = {.from = real,
-		.to = job->runtime,
+		.to = job->place.runtime,
 		.own = own,
 		.home = job->user_home,
 		.is_cancelled = &job->is_cancelled};
-	return put_path(own, err, "%s/.rules", job->folder) && copy_ignored(&copy, err) &&
-	       mark_made(made, err);
+	return copy_put_path(own, err, "%s/.rules", job->place.folder) &&
+	       copy_ignored(&copy, err) && copy_mark_made(&job->place, real, err);
 }
 
 /* Who waited for another one's copy finds it done. */
 static bool make_copy(struct copy_job *job, struct error *err)
 {
-	char real[PATH_MAX], made[PATH_MAX];
-	if (!file_find_root(job->local, real, err) || !check_outside(job, real, err) ||
-		!name_copy(job, real, err) || !put_path(made, err, "%s/.made", job->folder)) {
+	char real[PATH_MAX];
+	if (!file_find_root(job->local, real, err) || !copy_check_outside(job->home, real, err) ||
+		!copy_place_of(&job->place, job->home, real, err)) {
 		return false;
 	}
 	for (int tries = 0; tries < MAKE_TRIES; tries++) {
@@ -176,8 +121,8 @@ static bool make_copy(struct copy_job *job, struct error *err)
 		if (!make_copy_folder(job, err)) {
 			return false;
 		}
-		if (copy_lock(job->folder, job->timeout_ms, &job->is_cancelled, &lock, err)) {
-			return fill_copy(job, real, made, err);
+		if (copy_lock(job->place.folder, job->timeout_ms, &job->is_cancelled, &lock, err)) {
+			return fill_copy(job, real, err);
 		}
 		if (err->code != ERROR_NOT_FOUND) {
 			return false;
@@ -195,8 +140,8 @@ static bool remove_copies(struct copy_job *job, struct error *err)
 		}
 	}
 	/* The last one takes along what older brokers' syncs kept beside the folders. */
-	if (!put_path(side, err, "%s/.acp-broker", job->home) ||
-		!put_path(aside, err, "%s.side", job->home)) {
+	if (!copy_put_path(side, err, "%s/.acp-broker", job->home) ||
+		!copy_put_path(aside, err, "%s.side", job->home)) {
 		return false;
 	}
 	if (job->folder_count == 0) {
@@ -242,7 +187,7 @@ static void on_done(struct pool_job *pool_job)
 	sandbox_done *done = job->done;
 	void *data = job->done_data;
 	if (!job->failed && job->local) {
-		struct sandbox_root root = {.local = job->local, .runtime = job->runtime};
+		struct sandbox_root root = {.local = job->local, .runtime = job->place.runtime};
 		host_add_mapped_root(sandbox, &root, done, data);
 		job_free(job);
 		return;
@@ -324,17 +269,119 @@ static void copy_close(struct sandbox *sandbox)
 			job_free(job);
 		}
 	}
+	copy_start_end(self->start_fd, self->home, &self->start);
+	for (size_t i = 0; i < sandbox->known_count; i++) {
+		free((char *)sandbox->known[i].local);
+		free((char *)sandbox->known[i].runtime);
+	}
+	free(sandbox->known);
 	host_sandbox_finish(&self->host);
 	free(self);
 }
 
+/* ---- processes and files ---- */
+
+/* Whatever is started is told the folder that it really is in. */
+static struct exec *copy_exec(struct sandbox *sandbox, const struct exec_spec *spec,
+	const struct exec_listener *listener, void *data, struct error *err)
+{
+	struct exec_spec there = *spec;
+	size_t count = 0;
+	while (spec->env[count]) {
+		count++;
+	}
+	const char **env = mem_alloc_zero((count + 2) * sizeof(*env));
+	size_t size = strlen(spec->cwd) + sizeof("PWD=");
+	char *pwd = mem_alloc(size);
+	snprintf(pwd, size, "PWD=%s", spec->cwd);
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (strncmp(spec->env[i], "PWD=", 4) != 0) {
+			env[kept++] = spec->env[i];
+		}
+	}
+	env[kept] = pwd;
+	there.env = env;
+	struct exec *exec = host_exec(sandbox, &there, listener, data, err);
+	free(pwd);
+	free(env);
+	return exec;
+}
+
+static bool path_is_below(const char *path, const char *root)
+{
+	size_t len = strlen(root);
+	return strncmp(path, root, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+/*
+ * A prompt may name a file as it is called here: below a workspace that is a root the copy is
+ * meant. Owned by the caller.
+ */
+static char *name_in_copy(const struct sandbox *sandbox, const char *path)
+{
+	const struct sandbox_root *best = NULL;
+	for (size_t i = 0; i < sandbox->root_count; i++) {
+		const struct sandbox_root *root = &sandbox->roots[i];
+		if (path_is_below(path, root->runtime)) {
+			return mem_strdup(path);
+		}
+		bool is_longer = !best || strlen(root->local) > strlen(best->local);
+		best = path_is_below(path, root->local) && is_longer ? root : best;
+	}
+	if (!best) {
+		return mem_strdup(path);
+	}
+	const char *rest = path + strlen(best->local);
+	char *name = mem_alloc(strlen(best->runtime) + strlen(rest) + 1);
+	memcpy(name, best->runtime, strlen(best->runtime));
+	memcpy(name + strlen(best->runtime), rest, strlen(rest) + 1);
+	return name;
+}
+
+static struct file_op *copy_read_file(struct sandbox *sandbox, const char *path,
+	enum file_links links, size_t max_bytes, file_read_done *done, void *data)
+{
+	char *name = name_in_copy(sandbox, path);
+	struct file_op *op = host_read_file(sandbox, name, links, max_bytes, done, data);
+	free(name);
+	return op;
+}
+
+static struct file_op *copy_write_file(struct sandbox *sandbox, const char *path,
+	enum file_links links, struct span content, sandbox_done *done, void *data)
+{
+	char *name = name_in_copy(sandbox, path);
+	struct file_op *op = host_write_file(sandbox, name, links, content, done, data);
+	free(name);
+	return op;
+}
+
+static struct file_op *copy_stat_file(
+	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data)
+{
+	char *name = name_in_copy(sandbox, path);
+	struct file_op *op = host_stat_file(sandbox, name, done, data);
+	free(name);
+	return op;
+}
+
+static struct file_op *copy_resolve_path(
+	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data)
+{
+	char *name = name_in_copy(sandbox, path);
+	struct file_op *op = host_resolve_path(sandbox, name, done, data);
+	free(name);
+	return op;
+}
+
 static const struct sandbox_impl copy_impl = {
 	.add_root = copy_add_root,
-	.exec = host_exec,
-	.read_file = host_read_file,
-	.write_file = host_write_file,
-	.stat_file = host_stat_file,
-	.resolve_path = host_resolve_path,
+	.exec = copy_exec,
+	.read_file = copy_read_file,
+	.write_file = copy_write_file,
+	.stat_file = copy_stat_file,
+	.resolve_path = copy_resolve_path,
 	.file_op_cancel = local_files_cancel,
 	.close = copy_close,
 	.destroy = copy_destroy,
@@ -365,8 +412,8 @@ static bool make_home(struct copy_sandbox *self, const char *profile, struct err
 		int errnum = errno;
 		return error_set_errno(err, errnum, "the state folder %s", given);
 	}
-	return put_path(copies, err, "%s/copies", state) &&
-	       put_path(self->home, err, "%s/%016" PRIx64, copies,
+	return copy_put_path(copies, err, "%s/copies", state) &&
+	       copy_put_path(self->home, err, "%s/%016" PRIx64, copies,
 		       hash_bytes(HASH_START, span_of(profile))) &&
 	       make_folder(copies, err) && make_folder(self->home, err);
 }
@@ -378,12 +425,18 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 	struct copy_sandbox *self = mem_alloc_zero(sizeof(*self));
 	host_sandbox_init(&self->host, &copy_impl, context);
 	list_init(&self->jobs);
+	self->start_fd = -1;
 	if (!make_home(self, request->profile, err)) {
 		host_sandbox_finish(&self->host);
 		free(self);
 		return NULL;
 	}
 	self->host.sandbox.home = self->home;
+	self->host.sandbox.known = copy_known(self->home, &self->host.sandbox.known_count);
+	if (request->directory) {
+		self->start_fd = copy_start(self->home, request->directory, &self->start);
+		self->host.sandbox.start = self->start_fd >= 0 ? self->start.runtime : NULL;
+	}
 	self->host.sandbox.capabilities = (struct sandbox_capabilities){.isolated = true,
 		.many_roots = true,
 		.maps_paths = true,

@@ -19,7 +19,7 @@ from processes import PATIENCE
 
 
 class Comeback(SessionsCase):
-    def another(self, *flags, **keys):
+    def another(self, *flags, cwd=None, **keys):
         """A broker of the profile, whose agent remembers its sessions in a file."""
         lines = ['[profile "copy"]', '\tisolation = copy']
         values = dict(case.DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
@@ -27,7 +27,7 @@ class Comeback(SessionsCase):
         config = self.dir / 'config-copy'
         config.write_text('\n'.join(lines) + '\n')
         client = self.broker('--sessions', str(self.dir / 'memory'), *flags,
-                             options=['--config', str(config), '--profile', 'copy'])
+                             options=['--config', str(config), '--profile', 'copy'], cwd=cwd)
         client.initialize()
         return client
 
@@ -79,6 +79,56 @@ class Comeback(SessionsCase):
             record, = self.holders(session)
             self.assertEqual(record['id'], self.status(client, session)['record'])
             self.ended(client)
+
+    def test_the_list_of_another_broker_before_it_has_a_session(self):
+        """The agent knows its sessions by the names of the copies."""
+        first, session = self.begin()
+        self.ended(first)
+        elsewhere = self.dir / 'elsewhere'
+        elsewhere.mkdir()
+        client = self.another(cwd=elsewhere)
+        for filters in ({}, {'cwd': str(self.work)}):
+            listed, = client.call('session/list', filters)['sessions']
+            self.assertEqual((listed['sessionId'], listed['cwd']), (session, str(self.work)))
+        heard = [json.loads(line) for line in self.journal('<') if b'session/list' in line]
+        self.assertNotEqual(heard[-1]['params']['cwd'], str(self.work))
+        client.call('session/load', dict(self.params(session), cwd=listed['cwd']), PATIENCE)
+        self.says(client, session, 'back again')
+        listed, = client.call('session/list', {'cwd': str(self.work)})['sessions']
+        self.assertEqual(listed['cwd'], str(self.work))
+        self.ended(client)
+
+    def test_the_agent_starts_in_the_copy_of_its_brokers_workspace(self):
+        unused = self.dir / 'unused'
+        unused.mkdir()
+        for isolated in (self.work, unused):
+            client = self.another(cwd=isolated)
+            agent = self.agent_pids()[-1]
+            place = pathlib.Path(os.readlink(f'/proc/{agent}/cwd'))
+            environment = pathlib.Path(f'/proc/{agent}/environ').read_bytes().split(b'\0')
+            self.assertEqual([e for e in environment if e.startswith(b'PWD=')],
+                             [f'PWD={place}'.encode()])
+            self.assertEqual((place.name, place.parents[3]), (isolated.name, self.state))
+            if isolated == self.work:
+                session = client.new_session(self.work)
+                self.assertEqual(self.runtime(client, session), place)
+            self.ended(client)
+            self.assertEqual(place.exists(), isolated == self.work)  # nobody has used the other
+
+    def test_a_prompt_may_use_the_users_name_of_the_workspace(self):
+        (self.work / 'a.txt').write_text('one\n')
+        client, session = self.begin()
+        client.prompt(session, f'read {self.work}/a.txt', f'write {self.work}/b.txt two')
+        self.assertIn('one', client.texts(session)[0])
+        self.assertEqual((self.work / 'b.txt').read_text(), 'two')
+        self.assertEqual((self.runtime(client, session) / 'b.txt').read_text(), 'two')
+        client.prompt(session, f'say again {self.work}')
+        prompts = [json.loads(line)['params']['prompt'] for line in self.journal('<')
+                   if b'"session/prompt"' in line]
+        self.assertEqual([len(prompt) for prompt in prompts], [2, 1])  # told once
+        self.assertIn(str(self.work), prompts[0][0]['text'])
+        self.assertIn(str(self.runtime(client, session)), prompts[0][1]['text'])
+        self.ended(client)
 
     def test_what_was_chosen_is_chosen_again_by_the_next_broker(self):
         first, session = self.begin()

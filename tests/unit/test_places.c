@@ -95,6 +95,7 @@ static const struct {
 		"{}"},
 	{PLACE_RESULT_META, "{\"result\":{\"_meta\":{\"a\":1}}}", "{\"a\":1}"},
 	{PLACE_RESULT_META_BROKER, "{\"result\":{\"_meta\":{\"broker\":{\"v\":1}}}}", "{\"v\":1}"},
+	{PLACE_PROMPT, "{\"params\":{\"prompt\":[{}]}}", "[{}]"},
 	{PLACE_PROMPT_URI, "{\"params\":{\"prompt\":[{\"uri\":\"/x\"}]}}", "\"/x\""},
 	{PLACE_PROMPT_RESOURCE_URI, "{\"params\":{\"prompt\":[{\"resource\":{\"uri\":\"/x\"}}]}}",
 		"\"/x\""},

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/copy_place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "providers/local/copy_lock.h"
+
+bool copy_put_path(char path[PATH_MAX], struct error *err, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	int length = vsnprintf(path, PATH_MAX, format, args);
+	va_end(args);
+	return length < PATH_MAX || error_set(err, ERROR_CONFIG, "%s: the path is too long", path);
+}
+
+/* Whether something of the broker's has this name beside the root. */
+static bool is_own_name(const char *name)
+{
+	static const char *const own[] = {"", ".acp-broker", ".made", ".rules"};
+	for (size_t i = 0; i < ARRAY_LENGTH(own); i++) {
+		if (strcmp(name, own[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The root keeps the workspace's name: agents show and use it. */
+bool copy_place_of(struct copy_place *place, const char *home, const char *real, struct error *err)
+{
+	const char *name = strrchr(real, '/') + 1;
+	return copy_put_path(place->folder, err, "%s/%016" PRIx64, home,
+		       hash_bytes(HASH_START, span_of(real))) &&
+	       copy_put_path(place->runtime, err, "%s/%s", place->folder,
+		       is_own_name(name) ? "root" : name) &&
+	       copy_put_path(place->made, err, "%s/.made", place->folder);
+}
+
+bool copy_mark_made(const struct copy_place *place, const char *real, struct error *err)
+{
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = open(place->made, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "making %s", place->made);
+	}
+	return fd_write_all(fd, span_of(real), err);
+}
+
+bool copy_check_outside(const char *home, const char *real, struct error *err)
+{
+	char kept[PATH_MAX];
+	size_t length = strcmp(real, "/") == 0 ? 0 : strlen(real);
+	if (!realpath(home, kept) || strncmp(kept, real, length) != 0 ||
+		(kept[length] != '/' && kept[length] != '\0')) {
+		return true;
+	}
+	return error_set(err, ERROR_DENIED,
+		"copying %s: the copies themselves are in it, in %s: open a project's own "
+		"directory",
+		real, home);
+}
+
+/* ---- what is there ---- */
+
+/* Whose the copy in this folder is; the folder's own name proves it. */
+static bool read_made(int home_fd, const char *home, const char *name, struct copy_place *out_place,
+	char real[PATH_MAX])
+{
+	char path[NAME_MAX + sizeof("/.made")];
+	struct error ignored;
+	snprintf(path, sizeof(path), "%s/.made", name);
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = openat(home_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	ssize_t len = fd >= 0 ? read(fd, real, PATH_MAX - 1) : -1;
+	real[len > 0 ? len : 0] = '\0';
+	if (real[0] != '/' || !copy_place_of(out_place, home, real, &ignored)) {
+		return false;
+	}
+	return strcmp(strrchr(out_place->folder, '/') + 1, name) == 0 &&
+	       access(out_place->runtime, F_OK) == 0;
+}
+
+struct sandbox_root *copy_known(const char *home, size_t *out_count)
+{
+	struct sandbox_root *known = NULL;
+	struct copy_place place;
+	char real[PATH_MAX];
+	size_t count = 0;
+	DIR *folder = opendir(home);
+	struct dirent *entry;
+	while (folder && count < COPY_KNOWN_MAX && (entry = readdir(folder))) {
+		if (entry->d_name[0] != '.' &&
+			read_made(dirfd(folder), home, entry->d_name, &place, real)) {
+			known = mem_realloc(known, (count + 1) * sizeof(*known));
+			known[count++] = (struct sandbox_root){
+				.local = mem_strdup(real), .runtime = mem_strdup(place.runtime)};
+		}
+	}
+	if (folder) {
+		closedir(folder);
+	}
+	*out_count = count;
+	return known;
+}
+
+/* ---- where the agent starts ---- */
+
+static bool make_folder(const char *path)
+{
+	return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+int copy_start(const char *home, const char *directory, struct copy_place *out_place)
+{
+	char real[PATH_MAX];
+	struct error ignored;
+	if (!realpath(directory, real) || !copy_check_outside(home, real, &ignored) ||
+		!copy_place_of(out_place, home, real, &ignored) ||
+		!make_folder(out_place->folder) || !make_folder(out_place->runtime)) {
+		return -1; // a session in it will say why
+	}
+	int fd = open(out_place->runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)flock(fd, LOCK_SH | LOCK_NB); // for as long as this lives: copy_start_end
+	}
+	return fd;
+}
+
+void copy_start_end(int fd, const char *home, const struct copy_place *place)
+{
+	static const atomic_bool is_cancelled;
+	ATTR_CLEANUP(fd_cleanup) int lock = -1;
+	struct error ignored;
+	if (fd < 0) {
+		return;
+	}
+	bool is_last = flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	               copy_lock(place->folder, 1, &is_cancelled, &lock, &ignored) &&
+	               access(place->made, F_OK) != 0;
+	if (is_last && rmdir(place->runtime) == 0 && rmdir(place->folder) == 0) {
+		(void)!rmdir(home); // others have folders in it
+	}
+	fd_close(&fd);
+}
