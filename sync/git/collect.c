@@ -65,6 +65,19 @@ static bool add_big_file(struct git_transport *git, const struct line *line, str
 	return true;
 }
 
+/* What is there has to be smaller before any of it is read. */
+static bool refuse_excess(
+	const struct git_transport *git, const struct line *line, struct error *err)
+{
+	char *quoted = path_quote(span_of(line->text));
+	error_set(err, ERROR_LIMIT,
+		"the big files of the sandbox have %" PRIu64 " MiB, more than %" PRIu64
+		" MiB (max-size); the largest is %.300s: delete or exclude it, or raise max-size",
+		line->number >> 20, git->request.bytes_max >> 20, quoted);
+	free(quoted);
+	return false;
+}
+
 /* What cannot be read there stays what it was. A big file may be told twice. */
 static void leave(struct git_transport *git, const char *path)
 {
@@ -116,6 +129,8 @@ static bool take_collected(
 		return true;
 	case LINE_BIG:
 		return add_big_file(git, line, err);
+	case LINE_OVER:
+		return refuse_excess(git, line, err);
 	case LINE_LEFT:
 		leave(git, line->text);
 		return true;
@@ -314,12 +329,13 @@ static void collect_asked(struct git_transport *git)
 
 static void collect_ask(struct git_transport *git)
 {
-	char base[GIT_OID_HEXSZ + 1], limit[24], count[16];
+	char base[GIT_OID_HEXSZ + 1], limit[24], count[16], max[24];
 	git->store.git->oid_tostr(base, sizeof(base), &git->collecting.side_base);
 	snprintf(limit, sizeof(limit), "%" PRIu64, git->store.big_file_bytes);
 	snprintf(count, sizeof(count), "%d", AGENT_COMMITS_MAX);
+	snprintf(max, sizeof(max), "%" PRIu64, git->request.bytes_max);
 	git_run(git, &(struct git_step){.script = SCRIPT_COLLECT,
-			     .args = {base, limit, git->pathspecs, git->includes, count},
+			     .args = {base, limit, git->pathspecs, git->includes, count, max},
 			     .work = work_collect,
 			     .then = collect_asked});
 }

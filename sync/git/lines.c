@@ -13,6 +13,7 @@ static const struct {
 } kinds[LINE_KIND_COUNT] = {
 	[LINE_TREE] = {"tree", "i"},
 	[LINE_BIG] = {"big", "imnt"},
+	[LINE_OVER] = {"over", "nt"},
 	[LINE_LEFT] = {"left", "t"},
 	[LINE_OBJECTS] = {"objects", "n"},
 	[LINE_COMMITS] = {"commits", ""},

@@ -152,7 +152,8 @@ static void test_a_large_file_is_given_the_time_to_be_hashed(void **state)
 	git_oid tree = stage_send_first(stage, "echo a > a");
 	stage_program(stage, "sleep", "exec /usr/bin/sleep 0.1");
 	stage_program(stage, "git",
-		"case $* in *hash-object*s|*hash-object*tmp) /usr/bin/sleep 3 ;; esac\n"
+		"case $* in *hash-object*s|*hash-object*tmp) end=$(($(date +%s) + 4))\n"
+		"while [ \"$(date +%s)\" -lt \"$end\" ]; do :; done ;; esac\n"
 		"exec /usr/bin/git \"$@\"");
 	stage->request.timeout_ms = 2000;
 	stage_restart(stage);
@@ -167,6 +168,21 @@ static void test_a_large_file_is_given_the_time_to_be_hashed(void **state)
 	stage_assert_same(&there, &here);
 	stage_there(stage, "truncate -s 1M s");
 	stage_collect_fails(stage, &here, ERROR_TIMEOUT, "for 2000 ms");
+}
+
+static void test_a_file_whose_reading_hangs_is_not_waited_for(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, "echo a > a");
+	stage_program(stage, "sleep", "exec /usr/bin/sleep 0.1");
+	stage_program(stage, "git",
+		"case $* in *hash-object*s) exec /usr/bin/sleep 1000 ;; esac\n"
+		"exec /usr/bin/git \"$@\"");
+	stage->request.timeout_ms = 2000;
+	stage_restart(stage);
+	stage_prepare(stage);
+	stage_there(stage, "truncate -s 70M s");
+	stage_collect_fails(stage, &tree, ERROR_TIMEOUT, "for 2000 ms");
 }
 
 /* ---- what cannot be ---- */
@@ -227,10 +243,18 @@ static void test_holes_count_for_what_may_come(void **state)
 	stage->request.bytes_max = 100 << 20;
 	stage_restart(stage);
 	git_oid tree = stage_send_first(stage, "echo a > a");
-	stage_there(stage, "truncate -s 101M s");
-	stage_collect_fails(stage, &tree, ERROR_LIMIT, "more than the allowed");
+	stage_program(stage, "git",
+		"case $* in *hash-object*--no-filters*) echo read >\"$0.read\" ;; esac\n"
+		"exec /usr/bin/git \"$@\"");
+	stage_there(stage, "truncate -s 1T s");
+	stage_collect_fails(stage, &tree, ERROR_LIMIT, "more than 100 MiB (max-size)");
+	assert_non_null(strstr(stage->err.text, "1048576 MiB"));
 	stage_there(stage, "truncate -s 60M s; truncate -s 60000001 t");
-	stage_collect_fails(stage, &tree, ERROR_LIMIT, "more than the allowed");
+	stage_collect_fails(stage, &tree, ERROR_LIMIT, "the largest is s");
+	place_run(stage->place, "! test -e ../bin/git.read"); // for none of it
+	stage_there(stage, "truncate -s 10M s; truncate -s 10000001 t");
+	stage_collect(stage, &tree);
+	place_run(stage->place, "test -e ../bin/git.read");
 }
 
 #define SPARSE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, stage_teardown)
@@ -246,6 +270,7 @@ int main(void)
 		SPARSE_TEST(test_where_nothing_compares_all_comes_and_holes_are_made_here),
 		SPARSE_TEST(test_busybox_there_is_enough),
 		SPARSE_TEST(test_a_large_file_is_given_the_time_to_be_hashed),
+		SPARSE_TEST(test_a_file_whose_reading_hangs_is_not_waited_for),
 		SPARSE_TEST(test_what_is_told_wrongly_is_refused),
 		SPARSE_TEST(test_a_sparse_file_may_grow_meanwhile),
 		SPARSE_TEST(test_holes_count_for_what_may_come),

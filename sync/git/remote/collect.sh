@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-# Tells what the root is. Arguments: BASE LIMIT PATHSPECS INCLUDES COUNT.
+# Tells what the root is. Arguments: BASE LIMIT PATHSPECS INCLUDES COUNT MAX.
 #
 # BASE is the tree that the root was; its members stay members whatever the ignore rules
 # say. Files over LIMIT bytes are measured only. PATHSPECS is what is looked for, INCLUDES
 # what is also looked for where it is ignored: a line each. stdin: the big files of BASE,
 # begun with "./", and the agent's commits that are known, each ended by NUL. At the end
-# commits.sh tells of COUNT commits at most. Every program that is started costs time: where
+# commits.sh tells of COUNT commits at most. Where the big files are more than MAX bytes together,
+# that is said, and none is read. Every program that is started costs time: where
 # nothing has changed few are.
-base=$1 limit=$2 pathspecs=$3 includes=$4 count=$5
+base=$1 limit=$2 pathspecs=$3 includes=$4 count=$5 max=$6
 use_side
 remove_remains
 cat >"$work/asked"
@@ -117,6 +118,23 @@ if [ -s "$work/dirty" ] || [ -s "$work/others" ]; then
 	look_closer
 fi
 
+# Sizes are asked for before anything is read: a sparse file has one that nobody would wait for.
+tell_excess() {
+	all=0
+	xargs -0 stat -c %s <"$work/base" >"$work/sizes" 2>/dev/null || :
+	while read -r size; do
+		all=$((all + size))
+	done <"$work/sizes"
+	[ "$all" -gt "$max" ] || return 0
+	xargs -0 sh -c 'most=0
+		for path do
+			size=$(stat -c %s "$path" 2>/dev/null) || continue
+			[ "$size" -lt "$most" ] || { most=$size && largest=$path; }
+		done
+		printf "%s\0" over "$0" "${largest#./}"' "$all" <"$work/base"
+	exit 0
+}
+
 # What cannot be read stays what it was in BASE, also where that was small.
 tell_big() {
 	export limit
@@ -138,6 +156,7 @@ tell_big() {
 has_big=
 [ ! -s "$work/big" ] || has_big=yes
 if [ -s "$work/base" ]; then
+	tell_excess
 	tell_big
 fi
 

@@ -122,16 +122,24 @@ is_no_file() {
 }
 
 # Tells the id of a file's content. Of a large one that takes its time, in which a newline on stderr
-# says now and then that it goes on. Arguments: its path and its size.
+# says now and then that it goes on: that it has used the processor meanwhile, so that one that
+# hangs is silent. Arguments: its path and its size.
 hash_content() {
-	alive=
-	if [ "$2" -gt 67108864 ]; then
-		while sleep 5; do echo; done >&2 &
-		alive=$!
+	if [ "$2" -le 67108864 ]; then
+		git hash-object --no-filters "$1"
+		return
 	fi
+	git hash-object --no-filters "$1" &
+	hashing=$!
+	used=
+	while sleep 5 && now=$(cut -d ' ' -f 14,15 "/proc/$hashing/stat" 2>/dev/null); do
+		[ "$now" = "$used" ] || echo
+		used=$now
+	done >&2 &
+	alive=$!
 	failed=
-	git hash-object --no-filters "$1" || failed=yes
-	[ -z "$alive" ] || kill "$alive"
+	wait "$hashing" || failed=yes
+	kill "$alive"
 	[ -z "$failed" ]
 }
 
