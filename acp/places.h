@@ -57,6 +57,11 @@ enum place {
 	PLACE_RESULT_META,             // initialize
 	PLACE_RESULT_META_BROKER,      // initialize, of a broker behind this one
 
+	/* Ids of tool calls, in any case: none may be one of the broker's own. */
+	PLACE_ANY_TOOL_CALL_ID,    // elicitation/create, and whatever names one
+	PLACE_UPDATE_TOOL_CALL_ID, // session/update
+	PLACE_TOOL_CALL_ID,        // session/request_permission
+
 	/* Paths and URIs, for agents whose roots are elsewhere (acp/rewrite.h). Several each. */
 	PLACE_PROMPT,
 	PLACE_PROMPT_URI,

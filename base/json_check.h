@@ -29,6 +29,8 @@ enum {
 enum json_place_flag {
 	JSON_PLACE_ONCE = 1 << 0, // a second one in the same document is an error
 	JSON_PLACE_KEEP = 1 << 1, // its bytes are kept even when the document is not
+	/* Its last name matches in any case: some readers take "ID" for "id". */
+	JSON_PLACE_ANY_CASE = 1 << 2,
 };
 
 /*

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/json_check_impl.h"
 #include "base/buf.h"
@@ -41,11 +42,18 @@ static void node_destroy(struct json_place_node *node)
 	free(node);
 }
 
+static bool is_named(const struct json_place_node *node, const char *name)
+{
+	return memcmp(node->name, name, node->name_len) == 0 ||
+	       ((node->flags & JSON_PLACE_ANY_CASE) &&
+		       strncasecmp(node->name, name, node->name_len) == 0);
+}
+
 static struct json_place_node *find_member(
 	const struct json_place_node *object, const char *name, size_t len)
 {
 	for (struct json_place_node *node = object->members; node; node = node->next) {
-		if (node->name_len == len && memcmp(node->name, name, len) == 0) {
+		if (node->name_len == len && is_named(node, name)) {
 			return node;
 		}
 	}

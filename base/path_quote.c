@@ -10,38 +10,6 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 
-/* Ranges of characters over ASCII that are not shown: C1 controls, and those of direction. */
-static const struct {
-	uint32_t first, last;
-} hidden[] = {
-	{0x80, 0x9f},
-	{0x61c, 0x61c},
-	{0x200b, 0x200f},
-	{0x2028, 0x202e},
-	{0x2060, 0x206f},
-	{0xfeff, 0xfeff},
-};
-
-static uint32_t character_at(const unsigned char *at, size_t length)
-{
-	static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-	uint32_t character = at[0] & masks[length];
-	for (size_t i = 1; i < length; i++) {
-		character = character << 6 | (at[i] & 0x3fU);
-	}
-	return character;
-}
-
-static bool is_hidden(uint32_t character)
-{
-	for (size_t i = 0; i < ARRAY_LENGTH(hidden); i++) {
-		if (character >= hidden[i].first && character <= hidden[i].last) {
-			return true;
-		}
-	}
-	return character < ' ' || character == 0x7f;
-}
-
 /* How many bytes from the beginning may stand as they are; 0: the first may not. */
 static size_t plain_length(struct span text)
 {
@@ -49,7 +17,7 @@ static size_t plain_length(struct span text)
 	if (length == 0 || *text.data == '"' || *text.data == '\\') {
 		return 0;
 	}
-	return is_hidden(character_at((const unsigned char *)text.data, length)) ? 0 : length;
+	return utf8_is_hidden(text) ? 0 : length;
 }
 
 static size_t escape(char out[5], unsigned char byte)

@@ -71,3 +71,63 @@ size_t utf8_whole_length(struct span text)
 	}
 	return text.len;
 }
+
+/* ---- what a reader does not see ---- */
+
+/* Ranges over ASCII (Unicode 15: C1, Cf, Default_Ignorable_Code_Point, blanks of other widths). */
+static const struct {
+	uint32_t first, last;
+} hidden[] = {
+	{0x80, 0xa0},
+	{0xad, 0xad},
+	{0x34f, 0x34f},
+	{0x600, 0x605},
+	{0x61c, 0x61c},
+	{0x6dd, 0x6dd},
+	{0x70f, 0x70f},
+	{0x890, 0x891},
+	{0x8e2, 0x8e2},
+	{0x115f, 0x1160},
+	{0x1680, 0x1680},
+	{0x17b4, 0x17b5},
+	{0x180b, 0x180f},
+	{0x2000, 0x200f},
+	{0x2028, 0x202f},
+	{0x205f, 0x206f},
+	{0x2800, 0x2800},
+	{0x3000, 0x3000},
+	{0x3164, 0x3164},
+	{0xfe00, 0xfe0f},
+	{0xfeff, 0xfeff},
+	{0xffa0, 0xffa0},
+	{0xfff0, 0xfffb},
+	{0x110bd, 0x110bd},
+	{0x110cd, 0x110cd},
+	{0x13430, 0x1343f},
+	{0x1bca0, 0x1bca3},
+	{0x1d173, 0x1d17a},
+	{0xe0000, 0xe0fff},
+};
+
+uint32_t utf8_code_point(struct span text)
+{
+	static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	const unsigned char *at = (const unsigned char *)text.data;
+	size_t length = utf8_char_length(text);
+	uint32_t character = length > 0 ? at[0] & masks[length] : 0;
+	for (size_t i = 1; i < length; i++) {
+		character = character << 6 | (at[i] & 0x3fU);
+	}
+	return character;
+}
+
+bool utf8_is_hidden(struct span text)
+{
+	uint32_t character = utf8_code_point(text);
+	for (size_t i = 0; i < ARRAY_LENGTH(hidden); i++) {
+		if (character >= hidden[i].first && character <= hidden[i].last) {
+			return true;
+		}
+	}
+	return character < ' ' || character == 0x7f;
+}

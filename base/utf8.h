@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/span.h"
 
@@ -19,5 +20,14 @@ size_t utf8_char_length(struct span text);
  * place to cut at. Other bad bytes are left for someone else to judge.
  */
 size_t utf8_whole_length(struct span text);
+
+/*
+ * Whether the well-formed character that text begins with shows nothing, or changes how what is
+ * around it is shown: controls, characters of direction, of no width, blank ones that are no blank.
+ */
+bool utf8_is_hidden(struct span text);
+
+/* The code point of that character. */
+uint32_t utf8_code_point(struct span text);
 
 #endif

@@ -83,7 +83,7 @@ static bool apply(struct peer *peer, const struct session *session, const struct
 	bool is_grant = subject->operation == POLICY_GRANT;
 	if (verdict->decision == POLICY_PENDING) {
 		if (!is_grant) {
-			grant_ask(peer, call, subject, verdict->rule);
+			grant_ask(peer, call, subject, decision);
 		}
 		return !is_grant; // the agent's own question goes to the person
 	}

@@ -91,7 +91,7 @@ static void on_decided(struct relay *relay, struct request *request, const struc
 /* ---- asking ---- */
 
 static bool send_question(struct peer *peer, struct request *request, const struct call *call,
-	const struct subject *subject, struct error *err)
+	const struct question_reason *reason, struct error *err)
 {
 	struct relay *relay = peer->relay;
 	if (relay->held_bytes + call->frame->bytes.len > RELAY_HELD_MAX) {
@@ -103,7 +103,7 @@ static bool send_question(struct peer *peer, struct request *request, const stru
 	if (!pending_add(&relay->asked_editor, &request->pending, call->message.id, err)) {
 		return false;
 	}
-	if (!grant_question_write(request, call, subject, err)) {
+	if (!grant_question_write(request, call, reason, err)) {
 		pending_remove(&relay->asked_editor, &request->pending);
 		return false;
 	}
@@ -153,9 +153,10 @@ static bool load_old_text(
 	return true;
 }
 
-void grant_ask(
-	struct peer *peer, const struct call *call, const struct subject *subject, const char *rule)
+void grant_ask(struct peer *peer, const struct call *call, const struct subject *subject,
+	const struct grant_decision *decision)
 {
+	const struct question_reason reason = grant_question_reason(decision);
 	struct relay *relay = peer->relay;
 	struct error err;
 	struct request *request = request_create(peer, NULL);
@@ -165,8 +166,8 @@ void grant_ask(
 	request->subject = subject_copy(subject);
 	request->options = can_remember ? grant_options_always : grant_options_once;
 	request->session_id = session ? mem_strdup(session->id) : NULL;
-	grant_note_asked(request, subject, rule);
-	if (!send_question(peer, request, call, subject, &err)) {
+	grant_note_asked(request, subject, reason.rule);
+	if (!send_question(peer, request, call, &reason, &err)) {
 		peer_fail(peer, call->message.id,
 			&(struct failure){failure_code_of(&err), "session", err.text, {NULL, 0}});
 		request_destroy(request);

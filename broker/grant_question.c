@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/grant_relay.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shell_quote.h"
+#include "base/utf8.h"
+#include "broker/markdown.h"
 #include "broker/question.h"
 #include "broker/subject_env.h"
 
@@ -13,7 +17,7 @@
  */
 
 enum {
-	TITLE_MAX = 512,         // bytes of a question's title
+	TITLE_MAX = 512,         // bytes of a path or command in a question's title
 	DIFF_MAX = 256 * 1024,   // bytes of new text, as JSON spells it, that are shown
 	COMMAND_MAX = 64 * 1024, // bytes of a command that are shown
 };
@@ -67,20 +71,41 @@ static void write_diff(struct json_writer *writer, struct request *request, cons
 	json_write_object_end(writer);
 }
 
+/* The words as a shell would have to be told them; a shell line as it is. */
+static char *command_shown(const struct subject *subject)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_@%+=:,./-";
+	struct buf text;
+	buf_init(&text, SIZE_MAX / 2);
+	bool ok = true;
+	for (size_t i = 0; ok && subject->command[i]; i++) {
+		const char *word = subject->command[i];
+		bool is_plain = subject->shell_line || (*word && !word[strspn(word, plain)]);
+		char *spelled = is_plain ? mem_strdup(word) : shell_quote(word);
+		ok = buf_append_format(&text, NULL, "%s%s", i > 0 ? " " : "", spelled);
+		free(spelled);
+	}
+	char *whole = mem_strndup(buf_span(&text));
+	buf_finish(&text);
+	return whole;
+}
+
+/* The whole command, where it runs and with what. */
 static void write_command(struct json_writer *writer, const struct subject *subject)
 {
 	struct buf text;
-	char *command = subject_text_create(subject);
-	size_t len = strlen(command);
+	char *command = command_shown(subject);
+	struct span whole = span_of(command);
+	struct span cut = {whole.data, whole.len < COMMAND_MAX ? whole.len : COMMAND_MAX};
+	cut.len = cut.len < whole.len ? utf8_whole_length(cut) : cut.len;
 	buf_init(&text, SIZE_MAX / 2);
-	bool ok = buf_append(
-		&text, (struct span){command, len < COMMAND_MAX ? len : COMMAND_MAX}, NULL);
-	if (len > COMMAND_MAX) {
-		ok = ok &&
-		     buf_append_format(&text, NULL, "\n… and %zu bytes more", len - COMMAND_MAX);
-	}
+	markdown_block(&text, cut);
+	bool ok = cut.len == whole.len ||
+	          buf_append_format(&text, NULL, "\n… and %zu bytes more", whole.len - cut.len);
 	if (subject->cwd) {
-		ok = ok && buf_append_format(&text, NULL, "\n\nin %s", subject->cwd);
+		ok = ok && buf_append(&text, SPAN_LITERAL("\n\nin "), NULL);
+		markdown_code(&text, span_of(subject->cwd), FILE_PATH_MAX);
 	}
 	ok = ok && subject_env_show(subject, &text);
 	if (ok) {
@@ -91,17 +116,17 @@ static void write_command(struct json_writer *writer, const struct subject *subj
 }
 
 static void write_content(struct json_writer *writer, struct request *request,
-	const struct call *call, const struct subject *subject, const char *path)
+	const struct call *call, const char *path)
 {
-	if (subject->operation == POLICY_READ) {
+	if (request->subject->operation == POLICY_READ) {
 		return;
 	}
 	json_write_key(writer, "content");
 	json_write_array(writer);
-	if (subject->operation == POLICY_WRITE) {
+	if (request->subject->operation == POLICY_WRITE) {
 		write_diff(writer, request, call, path);
 	} else {
-		write_command(writer, subject);
+		write_command(writer, request->subject);
 	}
 	json_write_array_end(writer);
 }
@@ -116,27 +141,36 @@ static void write_location(struct json_writer *writer, const char *path)
 	json_write_array_end(writer);
 }
 
-static void write_tool_call(struct json_writer *writer, struct request *request,
-	const struct call *call, const struct subject *subject)
+/* "Run `make all`" */
+static void append_what(struct buf *out, const struct subject *subject, const char *path)
 {
-	char text[TITLE_MAX];
-	char title[TITLE_MAX + 16];
+	char *text = path || !subject->command ? NULL : command_shown(subject);
+	bool ok = buf_append_format(out, NULL, "%s ", shown[subject->operation].verb);
+	assert(ok);
+	markdown_code(out, span_of(path ? path : text ? text : ""), TITLE_MAX);
+	free(text);
+}
+
+static void write_tool_call(struct json_writer *writer, struct request *request,
+	const struct call *call, const struct question_reason *reason)
+{
+	const struct subject *subject = request->subject;
+	struct buf what;
 	char *path = subject->paths
 	                     ? relay_map_path(request->peer, PATH_TO_LOCAL, subject->paths[0])
 	                     : NULL;
-	snprintf(title, sizeof(title), "%s %s", shown[subject->operation].verb,
-		path ? path : subject_text(subject, text, sizeof(text)));
+	buf_init(&what, SIZE_MAX / 2);
+	append_what(&what, subject, path);
 	json_write_key(writer, "toolCall");
 	json_write_object(writer);
-	question_write_tool_call_id(writer, request);
-	write_member(writer, "title", title);
-	write_member(writer, "kind", shown[subject->operation].kind);
-	write_member(writer, "status", "pending");
+	question_write_head(
+		writer, request, reason, shown[subject->operation].kind, buf_span(&what));
 	if (path) {
 		write_location(writer, path);
 	}
-	write_content(writer, request, call, subject, path);
+	write_content(writer, request, call, path);
 	json_write_object_end(writer);
+	buf_finish(&what);
 	free(path);
 }
 
@@ -153,13 +187,21 @@ static void write_session_id(
 	}
 }
 
+struct question_reason grant_question_reason(const struct grant_decision *decision)
+{
+	return (struct question_reason){
+		.rule = decision->verdict.rule,
+		.is_users_rule = decision->source == GRANT_BY_RULE,
+	};
+}
+
 bool grant_question_write(struct request *request, const struct call *call,
-	const struct subject *subject, struct error *err)
+	const struct question_reason *reason, struct error *err)
 {
 	struct json_writer writer;
 	question_begin(request, &writer);
 	write_session_id(&writer, request, call);
-	write_tool_call(&writer, request, call, subject);
+	write_tool_call(&writer, request, call, reason);
 	return question_end(request, &writer, err);
 }
 

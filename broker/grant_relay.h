@@ -4,6 +4,7 @@
 
 #include "broker/grant.h"
 #include "broker/old_text.h"
+#include "broker/question.h"
 #include "broker/relay_internal.h"
 
 /* What the grant_*.c files share. */
@@ -19,7 +20,7 @@ static inline bool grant_decision_allows(enum policy_decision decision)
  * the answer; a yes sends it on its way, anything else refuses it.
  */
 void grant_ask(struct peer *peer, const struct call *call, const struct subject *subject,
-	const char *rule);
+	const struct grant_decision *decision);
 
 /* ---- grant_question.c ---- */
 
@@ -27,9 +28,12 @@ void grant_ask(struct peer *peer, const struct call *call, const struct subject 
 extern const char grant_options_once[];
 extern const char grant_options_always[];
 
-/* Writes the question into relay->scratch; its request has an id. */
+/* Why a decision asks; borrows from it. */
+struct question_reason grant_question_reason(const struct grant_decision *decision);
+
+/* Writes the question into relay->scratch; its request has an id and a subject. */
 bool grant_question_write(struct request *request, const struct call *call,
-	const struct subject *subject, struct error *err) ATTR_NODISCARD;
+	const struct question_reason *reason, struct error *err) ATTR_NODISCARD;
 
 /* The question kept in request->message, with what the file holds; appended. */
 bool grant_question_complete(struct buf *out, const struct request *request,

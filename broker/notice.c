@@ -26,10 +26,10 @@ unsigned notice_show(struct relay *relay, const struct session *session, unsigne
 	const char *title, enum notice_status status)
 {
 	struct json_writer writer;
-	char id[40];
+	char id[TOOL_CALL_ID_MAX + 16];
 	bool is_new = number == 0;
 	number = is_new ? ++relay->notices : number;
-	snprintf(id, sizeof(id), "acp-broker-notice-%u", number);
+	snprintf(id, sizeof(id), "%s%u", relay->notice_prefix, number);
 	session_update_begin(
 		relay, &writer, session->id, is_new ? "tool_call" : "tool_call_update");
 	write_member(&writer, "toolCallId", id);

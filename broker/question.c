@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/question.h"
 
-#include <stdio.h>
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
 
+#include "broker/markdown.h"
 #include "broker/session_update.h"
+#include "broker/tool_call_id.h"
+
+enum { REASON_MAX = 256 }; // bytes of a rule that are shown
 
 static void write_member(struct json_writer *writer, const char *key, const char *value)
 {
@@ -25,11 +31,38 @@ void question_begin(struct request *request, struct json_writer *writer)
 	json_write_object(writer);
 }
 
-void question_write_tool_call_id(struct json_writer *writer, const struct request *request)
+static void append(struct buf *out, const char *text)
 {
-	char id[40];
-	snprintf(id, sizeof(id), "acp-broker-%llu", (unsigned long long)request->pending.id);
-	write_member(writer, "toolCallId", id);
+	bool ok = buf_append(out, span_of(text), NULL);
+	assert(ok);
+}
+
+static void say_reason(struct buf *out, const struct question_reason *reason)
+{
+	append(out, reason->is_users_rule ? "acp-broker asks by your rule "
+					  : "acp-broker asks because of ");
+	markdown_code(out, span_of(reason->rule), REASON_MAX);
+}
+
+void question_write_head(struct json_writer *writer, struct request *request,
+	const struct question_reason *reason, const char *kind, struct span what)
+{
+	struct buf title;
+	char id[TOOL_CALL_ID_MAX];
+	assert(!request->tool_call_id && !request->title);
+	tool_call_id_create(id);
+	buf_init(&title, SIZE_MAX / 2);
+	say_reason(&title, reason);
+	append(&title, ": ");
+	bool ok = buf_append(&title, what, NULL);
+	assert(ok);
+	request->tool_call_id = mem_strdup(id);
+	request->title = mem_strndup(buf_span(&title));
+	buf_finish(&title);
+	write_member(writer, "toolCallId", request->tool_call_id);
+	write_member(writer, "title", request->title);
+	write_member(writer, "kind", kind);
+	write_member(writer, "status", "pending");
 }
 
 void question_write_text(struct json_writer *writer, struct span text)
@@ -61,7 +94,8 @@ void question_close(struct relay *relay, const struct request *request, bool all
 		return;
 	}
 	session_update_begin(relay, &writer, request->session_id, "tool_call_update");
-	question_write_tool_call_id(&writer, request);
+	write_member(&writer, "toolCallId", request->tool_call_id);
+	write_member(&writer, "title", request->title);
 	write_member(&writer, "status", allowed ? "completed" : "failed");
 	session_update_send(relay, &writer);
 }

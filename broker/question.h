@@ -14,8 +14,18 @@
 /* Begins one in relay->scratch, inside its params; the request has an id. */
 void question_begin(struct request *request, struct json_writer *writer);
 
-/* Its tool call's id, as a member. */
-void question_write_tool_call_id(struct json_writer *writer, const struct request *request);
+/* What a question is asked by: a line of the policy. */
+struct question_reason {
+	const char *rule;   // borrowed: "ask = write **", "mode = ask-all"
+	bool is_users_rule; // and not the mode
+};
+
+/*
+ * The first members of its tool call: an id that nobody can guess, a title that begins with who
+ * asks and by which rule, and that it waits. `what` is Markdown (markdown.h), like the title.
+ */
+void question_write_head(struct json_writer *writer, struct request *request,
+	const struct question_reason *reason, const char *kind, struct span what);
 
 /* A text, as an item of a tool call's content. */
 void question_write_text(struct json_writer *writer, struct span text);
@@ -24,7 +34,10 @@ void question_write_text(struct json_writer *writer, struct span text);
 bool question_end(const struct request *request, struct json_writer *writer,
 	struct error *err) ATTR_NODISCARD;
 
-/* The editor shows the question's tool call as done, or as failed, and no longer as waiting. */
+/*
+ * The editor shows the question's tool call as done, or as failed, and no longer as waiting; under
+ * the same title, whatever was said of it meanwhile.
+ */
 void question_close(struct relay *relay, const struct request *request, bool allowed);
 
 #endif

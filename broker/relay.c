@@ -57,6 +57,8 @@ void request_destroy(struct request *request)
 	environment_free(request->roots);
 	environment_free(request->notices);
 	free(request->session_id);
+	free(request->tool_call_id);
+	free(request->title);
 	free(request);
 }
 
@@ -399,6 +401,7 @@ struct relay *relay_create(const struct relay_config *config)
 	buf_init(&relay->initialize, SCRATCH_MAX);
 	buf_init(&relay->authenticate, SCRATCH_MAX);
 	timestamp_now(relay->usage.since);
+	tool_call_id_create_notice(relay->notice_prefix);
 	relay_end_init(relay);
 	relay_watch_init(relay);
 	struct link_config link_config = {

@@ -363,6 +363,31 @@ static bool asks_too_much(const struct peer *peer, const struct frame *frame)
 	       json_check_find(frame->check, PLACE_ID);
 }
 
+/*
+ * The broker's questions and notices are tool calls with ids of their own: what an agent said of
+ * one would stand in the place of what the person is asked. An agent may be a broker itself; so
+ * where this one asks nothing, nothing is looked at.
+ */
+static bool names_our_tool_call(struct peer *peer, const struct call *call)
+{
+	const struct policy *policy = peer->relay->config.profile->policy;
+	bool asks =
+		policy_is_given(policy) || relay_uses_toolhost(peer) || !relay_shares_files(peer);
+	if (call->message.kind == MESSAGE_RESPONSE || !asks ||
+		!tool_call_id_is_named(&call->message)) {
+		return false;
+	}
+	log_warning("%s: %s was dropped: it names a tool call of the broker's own", peer->hop,
+		call->message.method);
+	if (call->message.kind == MESSAGE_REQUEST) {
+		peer_fail(peer, call->message.id,
+			&(struct failure){"INVALID_PARAMS", "relay",
+				"toolCallId: ids that begin with acp-broker- are the broker's own",
+				{NULL, 0}});
+	}
+	return true;
+}
+
 bool relay_on_agent_frame(void *data, const struct frame *frame)
 {
 	struct peer *peer = data;
@@ -388,8 +413,11 @@ bool relay_on_agent_frame(void *data, const struct frame *frame)
 		on_broken_line(peer, frame, "INVALID_MESSAGE", &err);
 		return true;
 	}
-	usage_note_agent(peer, &call);
 	splice_clear(&relay->splice);
+	if (names_our_tool_call(peer, &call)) {
+		return true;
+	}
+	usage_note_agent(peer, &call);
 	if (call.message.kind == MESSAGE_RESPONSE) {
 		on_response(peer, &call);
 	} else if (!relay_turn_holds_message(peer, &call)) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay_deletions.h"
 
-#include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "base/path_quote.h"
 #include "broker/grant_relay.h"
+#include "broker/markdown.h"
 #include "broker/question.h"
 #include "broker/relay_watch.h"
 
@@ -26,6 +26,19 @@ static void write_member(struct json_writer *writer, const char *key, const char
 	json_write_text(writer, value);
 }
 
+/* Whole, or not at all. */
+static bool append_path(struct buf *text, const char *path)
+{
+	struct buf shown;
+	buf_init(&shown, SIZE_MAX / 2);
+	markdown_code(&shown, span_of(path), FILE_PATH_MAX);
+	bool fits = text->len + shown.len + 3 < CONTENT_MAX &&
+	            buf_append(text, SPAN_LITERAL("\n- "), NULL) &&
+	            buf_append(text, buf_span(&shown), NULL);
+	buf_finish(&shown);
+	return fits;
+}
+
 /* Names some of the files; a text that is too long loses its end. */
 static void write_files(struct json_writer *writer, const struct deletions *deletions)
 {
@@ -33,12 +46,11 @@ static void write_files(struct json_writer *writer, const struct deletions *dele
 	size_t named = 0;
 	buf_init(&text, CONTENT_MAX);
 	bool fits = buf_append_format(&text, NULL,
-		"They are gone from the agent's copy. A yes removes them here as well; the last "
+		"They are gone from the agent's copy. A yes removes them here as well; the "
+		"last "
 		"checkpoint has them all. A no gives them back to the agent.\n");
 	for (; fits && deletions->named[named]; named++) {
-		char *path = path_quote(span_of(deletions->named[named]));
-		fits = buf_append_format(&text, NULL, "\n- %s", path);
-		free(path);
+		fits = append_path(&text, deletions->named[named]);
 	}
 	if (fits && deletions->count > named) {
 		fits = buf_append_format(&text, NULL, "\n- and %zu more", deletions->count - named);
@@ -50,24 +62,25 @@ static void write_files(struct json_writer *writer, const struct deletions *dele
 	buf_finish(&text);
 }
 
-static bool write_question(struct request *request, const char *local_root,
-	const struct deletions *deletions, struct error *err)
+static bool write_question(struct request *request, const struct question_reason *reason,
+	const char *local_root, const struct deletions *deletions, struct error *err)
 {
 	struct json_writer writer;
-	char title[FILE_PATH_MAX + 128];
-	snprintf(title, sizeof(title), "Delete %zu of the %zu files in %s, as the agent has done",
-		deletions->count, deletions->total, local_root);
+	struct buf what;
+	buf_init(&what, SIZE_MAX / 2);
+	bool ok = buf_append_format(
+		&what, NULL, "Delete %zu of the %zu files in ", deletions->count, deletions->total);
+	markdown_code(&what, span_of(local_root), FILE_PATH_MAX);
+	ok = ok && buf_append_format(&what, NULL, ", as the agent has done");
 	question_begin(request, &writer);
 	write_member(&writer, "sessionId", request->session_id);
 	json_write_key(&writer, "toolCall");
 	json_write_object(&writer);
-	question_write_tool_call_id(&writer, request);
-	write_member(&writer, "title", title);
-	write_member(&writer, "kind", "delete");
-	write_member(&writer, "status", "pending");
+	question_write_head(&writer, request, reason, "delete", buf_span(&what));
 	write_files(&writer, deletions);
 	json_write_object_end(&writer);
-	return question_end(request, &writer, err);
+	buf_finish(&what);
+	return question_end(request, &writer, err) && ok;
 }
 
 /* ---- the answer ---- */
@@ -84,8 +97,9 @@ static void on_answer(struct relay *relay, struct request *request, const struct
 /* ---- asking ---- */
 
 static bool ask(struct peer *peer, const struct session *session, const struct subject *subject,
-	const char *rule, const struct deletions *deletions)
+	const struct grant_decision *decision, const struct deletions *deletions)
 {
+	const struct question_reason reason = grant_question_reason(decision);
 	struct relay *relay = peer->relay;
 	struct error err;
 	struct request *request = request_create(peer, NULL);
@@ -98,13 +112,13 @@ static bool ask(struct peer *peer, const struct session *session, const struct s
 		request_destroy(request);
 		return false;
 	}
-	if (!write_question(request, subject->paths[0], deletions, &err)) {
+	if (!write_question(request, &reason, subject->paths[0], deletions, &err)) {
 		log_warning("session %s: deletions are not asked about: %s", session->id, err.text);
 		pending_remove(&relay->asked_editor, &request->pending);
 		request_destroy(request);
 		return false;
 	}
-	grant_note_asked(request, subject, rule);
+	grant_note_asked(request, subject, reason.rule);
 	relay_send_editor(relay, buf_span(&relay->scratch));
 	relay_watch_question(request);
 	return true;
@@ -136,7 +150,7 @@ void relay_deletions_ask(
 	if (decision.verdict.decision != POLICY_PENDING) {
 		grant_audit(relay, session, &subject, &decision);
 		keeper_decide(peer->keeper, grant_decision_allows(decision.verdict.decision));
-	} else if (!ask(peer, session, &subject, decision.verdict.rule, deletions)) {
+	} else if (!ask(peer, session, &subject, &decision, deletions)) {
 		keeper_decide(peer->keeper, false);
 	}
 }

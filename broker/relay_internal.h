@@ -16,6 +16,7 @@
 #include "broker/session.h"
 #include "broker/toolhost.h"
 #include "broker/relay_end.h"
+#include "broker/tool_call_id.h"
 #include "broker/usage.h"
 
 /* What the relay's own files share; nobody else includes this. */
@@ -42,8 +43,9 @@ struct relay {
 	struct ev_timer quiet;     // since the last large message
 	size_t held_bytes;         // in parcels
 	int next_peer_number;
-	unsigned notices;       // sent so far (notice.c)
-	unsigned last_terminal; // of all agents, also of those that have ended
+	unsigned notices;                     // sent so far (notice.c)
+	char notice_prefix[TOOL_CALL_ID_MAX]; // of their ids
+	unsigned last_terminal;               // of all agents, also of those that have ended
 	struct usage usage;
 	struct usage_memo usage_memo; // of the editor
 	struct list restores;         // of struct restore (restore.c)
@@ -188,6 +190,8 @@ struct request {
 	struct listing_records *listed; // owned; the same: what the broker adds to it; may be NULL
 	struct subject *subject;        // owned; of a question of the broker's own (grant_ask.c)
 	const char *options;            // the same: those it offers, JSON; static
+	char *tool_call_id;             // owned; the same: of the tool call that shows it
+	char *title;                    // owned; the same: of that
 	const char *unanswered;         // of the broker's own: why, once it is due; static
 	struct old_text *old_text;      // owned; the same: not shown until this is known; or NULL
 	size_t diff_at;                 // the same: where its diff begins; 0: it has none

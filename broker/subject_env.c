@@ -10,6 +10,7 @@
 #include "base/path_quote.h"
 #include "base/settings.h"
 #include "base/words.h"
+#include "broker/markdown.h"
 
 static const char not_read[] = "variables that cannot be shown";
 
@@ -87,16 +88,22 @@ bool subject_env_show(const struct subject *subject, struct buf *out)
 	if (!doc) {
 		return buf_append_format(out, NULL, "\n\nwith %s", not_read);
 	}
-	size_t begin = out->len;
+	struct buf lines;
 	size_t left = json_count(doc, 0);
-	bool ok = buf_append_format(out, NULL, "\n\nwith");
+	bool ok = buf_append_format(out, NULL, "\n\nwith\n");
+	buf_init(&lines, SIZE_MAX / 2);
 	for (json_node item = json_first(doc, 0);
-		ok && item != JSON_NODE_NONE && out->len - begin < SUBJECT_ENV_SHOWN_MAX;
+		ok && item != JSON_NODE_NONE && lines.len < SUBJECT_ENV_SHOWN_MAX;
 		item = json_next(doc, item)) {
-		ok = append_item(out, doc, item);
+		ok = append_item(&lines, doc, item);
 		left--;
 	}
+	if (ok) {
+		struct span text = buf_span(&lines);
+		markdown_block(out, (struct span){text.data + 1, text.len - 1});
+	}
 	ok = ok && (left == 0 || buf_append_format(out, NULL, "\n… and %zu variables more", left));
+	buf_finish(&lines);
 	json_doc_destroy(doc);
 	return ok;
 }

@@ -18,7 +18,7 @@ enum {
 };
 
 /*
- * Appends a line "NAME=value" for each, quoted where it could mislead a reader;
+ * Appends a line "NAME=value" for each, as Markdown code, quoted where it could mislead a reader;
  * values are *** where the name is that of a secret. What is left out is said.
  * Nothing where none is added.
  */

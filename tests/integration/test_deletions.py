@@ -55,7 +55,7 @@ class Deletions(TurnCase):
         question, = self.asked(client)
         self.assertEqual(question['sessionId'], session)
         self.assertEqual(question['toolCall']['kind'], 'delete')
-        self.assertIn(f'Delete {COUNT} of the {COUNT + 1} files in {self.work}',
+        self.assertIn(f'Delete {COUNT} of the {COUNT + 1} files in `{self.work}`',
                       question['toolCall']['title'])
         self.assertEqual([option['kind'] for option in question['options']],
                          ['allow_once', 'reject_once'])

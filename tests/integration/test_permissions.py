@@ -10,6 +10,8 @@ from case import main
 from host import NEVER
 from policy_case import PolicyCase, no_window
 
+ASKS = 'acp-broker asks because of `mode = ask-all`: '
+
 
 class Asking(PolicyCase):
     def test_a_write_is_shown_as_a_diff_with_four_options(self):
@@ -19,7 +21,7 @@ class Asking(PolicyCase):
         question, = self.questions(client)
         call = question['toolCall']
         self.assertEqual(question['sessionId'], session)
-        self.assertEqual(call['title'], f'Write {path}')
+        self.assertEqual(call['title'], ASKS + f'Write `{path}`')
         self.assertEqual(call['kind'], 'edit')
         self.assertEqual(call['status'], 'pending')
         self.assertEqual(call['locations'], [{'path': path}])
@@ -31,7 +33,57 @@ class Asking(PolicyCase):
         self.assertEqual((self.work / 'a.txt').read_text(), 'eins\nzwei')
         done = [u for u in self.updates(client, 'tool_call_update')
                 if u['toolCallId'] == call['toolCallId']]
-        self.assertEqual([u['status'] for u in done], ['completed'])
+        self.assertEqual([(u['status'], u['title']) for u in done],
+                         [('completed', call['title'])])
+
+    def test_an_agent_cannot_rewrite_an_open_question(self):
+        client, session = self.open()
+        client.host.replies['session/request_permission'] = NEVER
+        first = client.start_prompt(session, f'write {self.work}/a.txt x')
+        asked = client.wait_for(lambda m: m.method == 'session/request_permission')
+        call = asked.params['toolCall']
+        self.assertRegex(call['toolCallId'], '^acp-broker-[0-9a-f]{32}$')
+        client.host.replies.clear()
+        other = client.new_session(self.work)  # while the question is open
+        lines = []
+        for name in (call['toolCallId'], 'acp-broker-0', r'\u0061cp-broker-0'):
+            lines += [
+                'raw {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"%s",'
+                '"update":{"sessionUpdate":"%s","toolCallId":"%s","title":"harmless"}}}'
+                % (session, kind, name) for kind in ('tool_call', 'tool_call_update')]
+            lines.append('request session/request_permission {"sessionId":"%s","toolCall":{'
+                         '"toolCallId":"%s","title":"harmless"},"options":[]}' % (session, name))
+        client.prompt(other, *lines, 'say done')
+        self.assertEqual(sum('INVALID_PARAMS' in text for text in client.texts(other)), 3)
+        self.assertFalse([m for m in client.received if b'harmless' in m.line
+                          and m.method in ('session/update', 'session/request_permission')
+                          and b'agent_message_chunk' not in m.line])
+        self.assertRegex(client.stderr, 'session/update.*dropped')
+        client.notify('session/cancel', {'sessionId': session})
+        client.answer(first)
+        ended, = [u for u in self.updates(client, 'tool_call_update')
+                  if u['toolCallId'] == call['toolCallId']]
+        self.assertEqual((ended['status'], ended['title']), ('failed', call['title']))
+
+    def test_a_rule_of_the_users_is_named_as_such(self):
+        client, session = self.open(policy=('mode = approve-all', 'ask = write **/a.txt'))
+        client.prompt(session, f'write {self.work}/a.txt x')
+        question, = self.questions(client)
+        for fact in ('acp-broker', 'your rule', '`ask = write **/a.txt`',
+                     f'Write `{self.work}/a.txt`'):
+            self.assertIn(fact, question['toolCall']['title'])
+
+    def test_nothing_of_a_command_is_hidden(self):
+        client, session = self.open()
+        self.chooses(client, 'reject_once')
+        command = 'git status <!--\n```\n--> \u202e\x1b[2K; rm -rf ~'
+        params = {'sessionId': session, 'command': command}
+        client.prompt(session, f'request terminal/create {json.dumps(params)}')
+        call = self.questions(client)[0]['toolCall']
+        self.assertEqual(call['title'], ASKS + r'Run ````git status <!--\n```\n--> '
+                         '<U+202E><U+001B>[2K; rm -rf ~````')
+        self.assertEqual(call['content'][0]['content']['text'].split('\n'), [
+            '````', 'git status <!--', '```', '--> <U+202E><U+001B>[2K; rm -rf ~', '````'])
 
     def test_a_write_is_shown_against_what_the_file_holds(self):
         path = self.work / 'a.txt'
@@ -48,7 +100,7 @@ class Asking(PolicyCase):
         client, session = self.open()
         client.prompt(session, 'terminal echo 1; echo 2')
         call = self.questions(client)[0]['toolCall']
-        self.assertEqual(call['title'], 'Run echo 1; echo 2')
+        self.assertEqual(call['title'], ASKS + 'Run `echo 1; echo 2`')
         self.assertEqual(call['kind'], 'execute')
         self.assertIn('echo 1; echo 2', call['content'][0]['content']['text'])
         self.assertNotIn('locations', call)
@@ -62,8 +114,8 @@ class Asking(PolicyCase):
         client.prompt(session, f'request terminal/create {json.dumps(params)}')
         content, = self.questions(client)[0]['toolCall']['content']
         self.assertEqual(content['content']['text'].split('\n'), [
-            'git status', '', 'with', 'LD_PRELOAD=/tmp/x.so',
-            r'"GIT_SSH_COMMAND=sh -c \"a\nb\""', 'MY_TOKEN=***'])
+            '```', 'git status', '```', '', 'with', '```', 'LD_PRELOAD=/tmp/x.so',
+            r'"GIT_SSH_COMMAND=sh -c \"a\nb\""', 'MY_TOKEN=***', '```'])
         row, = [json.loads(line) for line in (self.dir / 'audit').read_text().splitlines()]
         self.assertEqual((row['subject'], row['variables']), ('git status', list(env)))
 
@@ -350,7 +402,7 @@ class Links(PolicyCase):
         self.chooses(client, 'allow_always')
         client.prompt(session, f'write {self.work}/link one', f'write {self.work}/b.txt two')
         question, = self.questions(client)
-        self.assertEqual(question['toolCall']['title'], f'Write {self.work}/b.txt')
+        self.assertEqual(question['toolCall']['title'], ASKS + f'Write `{self.work}/b.txt`')
         (self.work / 'link').unlink()
         (self.work / 'link').symlink_to('other.txt')
         client.prompt(session, f'write {self.work}/link three')

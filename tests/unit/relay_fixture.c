@@ -227,9 +227,54 @@ void editor_says(struct fixture *fixture, const char *format, ...)
 	free(text);
 }
 
+enum { RANDOM_LENGTH = 32 };
+
+static void replace(char *at, size_t length, const char *with)
+{
+	size_t with_length = strlen(with);
+	assert_true(with_length <= length);
+	memcpy(at, with, with_length);
+	memmove(at + with_length, at + length, strlen(at + length) + 1);
+}
+
+static const char *name_of(struct fixture *fixture, const char *random, const char *line)
+{
+	static const char id[] = "{\"jsonrpc\":\"2.0\",\"id\":";
+	for (int i = 0; i < fixture->tool_call_count; i++) {
+		if (strncmp(fixture->tool_calls[i][0], random, RANDOM_LENGTH) == 0) {
+			return fixture->tool_calls[i][1];
+		}
+	}
+	assert_true(fixture->tool_call_count < TOOL_CALLS_MAX);
+	assert_int_equal(strncmp(line, id, strlen(id)), 0);
+	char(*names)[40] = fixture->tool_calls[fixture->tool_call_count++];
+	snprintf(names[0], sizeof(names[0]), "%.*s", RANDOM_LENGTH, random);
+	snprintf(names[1], sizeof(names[1]), "%ld", strtol(line + strlen(id), NULL, 10));
+	return names[1];
+}
+
+static void name_tool_calls(struct fixture *fixture, char *line)
+{
+	static const char prefix[] = "\"acp-broker-";
+	static const char notice[] = "notice-";
+	for (char *at = line; (at = strstr(at, prefix)) != NULL;) {
+		at += strlen(prefix);
+		bool is_notice = strncmp(at, notice, strlen(notice)) == 0;
+		at += is_notice ? strlen(notice) : 0;
+		if (strspn(at, "0123456789abcdef") == RANDOM_LENGTH) {
+			replace(at, RANDOM_LENGTH + is_notice,
+				is_notice ? "" : name_of(fixture, at, line));
+		}
+	}
+}
+
 char *editor_line(struct fixture *fixture)
 {
-	return stage_line(&fixture->stage, fixture->from_broker, &fixture->heard);
+	char *line = stage_line(&fixture->stage, fixture->from_broker, &fixture->heard);
+	if (line) {
+		name_tool_calls(fixture, line);
+	}
+	return line;
 }
 
 void editor_hears(struct fixture *fixture, const char *format, ...)

@@ -21,6 +21,8 @@
  * stand for {"jsonrpc":"2.0","id":1,…}. Agents are numbered from 0 in the order
  * of their start.
  */
+enum { TOOL_CALLS_MAX = 256 };
+
 struct fixture {
 	struct stage stage;
 	struct relay *relay;
@@ -29,6 +31,8 @@ struct fixture {
 	int to_broker;            // what the editor writes; -1 once closed
 	int from_broker;          // what the editor reads; -1 once closed
 	struct buf heard;
+	char tool_calls[TOOL_CALLS_MAX][2][40]; // random ids the editor has heard, and their names
+	int tool_call_count;
 	bool is_gone;                      // on_editor_gone was raised
 	bool is_finished;                  // on_finished was raised
 	char finish_error[ERROR_TEXT_MAX]; // with this; "" for none
@@ -64,7 +68,11 @@ void editor_closes(struct fixture *fixture); // what it writes to
 void editor_hears_failure(struct fixture *fixture, const char *id, const char *code,
 	const char *stage, const char *words);
 
-/* The next line as it is, owned by the caller; NULL at the end of file. */
+/*
+ * The next line, owned by the caller; NULL at the end of file. As it is, but for the random ids of
+ * the broker's tool calls: a question's becomes acp-broker-ID after its request, a notice's
+ * acp-broker-notice-NUMBER.
+ */
 char *editor_line(struct fixture *fixture);
 
 /* ---- agents ---- */

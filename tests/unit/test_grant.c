@@ -222,7 +222,8 @@ static void test_of_a_session_that_is_not_known_nothing_can_be_remembered(void *
 		"'path':'/w/secret'}");
 	editor_hears(fixture,
 		"'id':0,'method':'session/request_permission','params':{'sessionId':'?',"
-		"'toolCall':{'toolCallId':'acp-broker-0','title':'Read /w/secret','kind':'read',"
+		"'toolCall':{'toolCallId':'acp-broker-0','title':'acp-broker asks by your rule "
+		"`ask = read /w/secret`: Read `/w/secret`','kind':'read',"
 		"'status':'pending','locations':[{'path':'/w/secret'}]},'options':" OPTIONS_ONCE
 		"}");
 	editor_says(
@@ -244,15 +245,86 @@ static void ask_write(struct fixture *fixture, int id, const char *answer)
 	editor_says(fixture, "'id':%d,%s", id, answer);
 }
 
-static void hear_closed(struct fixture *fixture, int id, const char *status)
+static void hear_end_of(struct fixture *fixture, int id, const char *what, const char *status)
 {
 	editor_hears(fixture,
 		"'method':'session/update','params':{'sessionId':'s','update':{'sessionUpdate':"
-		"'tool_call_update','toolCallId':'acp-broker-%d','status':'%s'}}",
-		id, status);
+		"'tool_call_update','toolCallId':'acp-broker-%d','title':'acp-broker asks because "
+		"of "
+		"`mode = ask-all`: %s','status':'%s'}}",
+		id, what, status);
+}
+
+static void hear_closed(struct fixture *fixture, int id, const char *status)
+{
+	hear_end_of(fixture, id, "Write `/w/f`", status);
 }
 
 #define SELECTED(id) "'result':{'outcome':{'outcome':'selected','optionId':" id "}}"
+
+/* What an agent says of the broker's tool calls, and how it spells their ids. */
+static void test_an_agent_says_nothing_of_the_brokers_tool_calls(void **state)
+{
+	static const char *const ids[] = {"acp-broker-0", "acp-broker-", "acp-broker-notice-1",
+		"\\u0061cp-broker-0",
+		"\\u0061\\u0063\\u0070\\u002d\\u0062\\u0072\\u006f\\u006b"
+		"\\u0065\\u0072\\u002d7"};
+	static const char *const kinds[] = {"tool_call", "tool_call_update"};
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	for (size_t i = 0; i < ARRAY_LENGTH(ids) * ARRAY_LENGTH(kinds); i++) {
+		agent_says(fixture, 0,
+			"'method':'session/update','params':{'sessionId':'s','update':{"
+			"'sessionUpdate':'%s','toolCallId':'mine','title':'t',"
+			"'%s':'%s'}}",
+			kinds[i % 2], i % 3 ? "toolCallId" : "ToolCallID", ids[i / 2]);
+		agent_says(fixture, 0,
+			"'id':'q','method':'session/request_permission','params':{'sessionId':'s',"
+			"'toolCall':{'toolCallId':'%s'},'options':[]}",
+			ids[i / 2]);
+		agent_hears_failure(fixture, 0, "\"q\"", "INVALID_PARAMS", "relay", "toolCallId");
+		agent_says(fixture, 0,
+			"'id':'e','method':'elicitation/create','params':{'sessionId':'s',"
+			"'toolCallId':'%s','mode':'form'}",
+			ids[i / 2]);
+		agent_hears_failure(fixture, 0, "\"e\"", "INVALID_PARAMS", "relay", "toolCallId");
+	}
+	editor_hears_nothing(fixture);
+	static const char *const others[] = {"acp-broke", "acp-brokers", "x acp-broker-0", "\\n"};
+	for (size_t i = 0; i < ARRAY_LENGTH(others); i++) {
+		agent_says(fixture, 0,
+			"'method':'session/update','params':{'sessionId':'s','update':{"
+			"'sessionUpdate':'tool_call','toolCallId':'%s'}}",
+			others[i]);
+		editor_hears(fixture,
+			"'method':'session/update','params':{'sessionId':'s','update':{"
+			"'sessionUpdate':'tool_call','toolCallId':'%s'}}",
+			others[i]);
+	}
+}
+
+/* An agent may be a broker itself. */
+static void test_where_nothing_is_asked_nothing_is_dropped(void **state)
+{
+	static const char update[] =
+		"'method':'session/update','params':{'sessionId':'s','update':{"
+		"'sessionUpdate':'tool_call','toolCallId':'acp-broker-0'}}";
+	struct fixture *fixture = *state;
+	begin_with_session(fixture);
+	agent_says(fixture, 0, update);
+	editor_hears(fixture, update);
+}
+
+static void test_a_question_has_an_id_that_nobody_can_guess(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	for (int i = 0; i < 3; i++) {
+		agent_says(fixture, 0, "'id':%d," WRITE_REQUEST, i);
+		free(editor_line(fixture));
+	}
+	assert_int_equal(fixture->tool_call_count, 3); // each with random digits of its own
+}
 
 static void test_a_yes_sends_the_request_on_its_way(void **state)
 {
@@ -316,7 +388,7 @@ static void test_always_is_remembered_for_the_session(void **state)
 	assert_non_null(strstr(line, "\"id\":3,\"method\":\"session/request_permission\""));
 	free(line);
 	editor_says(fixture, "'id':3,%s", SELECTED("'reject-always'"));
-	hear_closed(fixture, 3, "failed");
+	hear_end_of(fixture, 3, "Run `ls`", "failed");
 	agent_hears_failure(
 		fixture, 0, "\"other\"", "PERMISSION_DENIED", "session", "for the whole session");
 	agent_says(fixture, 0,
@@ -362,9 +434,7 @@ static void test_the_agent_dies_meanwhile(void **state)
 	free(editor_line(fixture));
 	agent_dies(fixture, 0);
 	editor_hears(fixture, "'method':'$/cancel_request','params':{'requestId':0}");
-	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','update':{"
-			      "'sessionUpdate':'tool_call_update','toolCallId':'acp-broker-0',"
-			      "'status':'failed'}}");
+	hear_closed(fixture, 0, "failed");
 	editor_says(fixture, "'id':0,%s", SELECTED("'allow'"));
 	stage_settle(&fixture->stage);
 	editor_says(fixture, "'id':'n','method':'session/new','params':{}");
@@ -421,6 +491,9 @@ int main(void)
 		RELAY_TEST(test_a_no_is_said_with_an_option_that_rejects),
 		RELAY_TEST(test_where_policy_asks_its_question_goes_to_the_person),
 		RELAY_TEST(test_of_a_session_that_is_not_known_nothing_can_be_remembered),
+		RELAY_TEST(test_an_agent_says_nothing_of_the_brokers_tool_calls),
+		RELAY_TEST(test_where_nothing_is_asked_nothing_is_dropped),
+		RELAY_TEST(test_a_question_has_an_id_that_nobody_can_guess),
 		RELAY_TEST(test_a_yes_sends_the_request_on_its_way),
 		RELAY_TEST(test_everything_but_a_yes_is_a_no),
 		RELAY_TEST(test_always_is_remembered_for_the_session),

@@ -8,6 +8,17 @@
 
 /* What the broker's own questions show. */
 
+#define ASKS "acp-broker asks because of `mode = ask-all`"
+
+static void assert_contains(const char *line, const char *begin, const char *rest)
+{
+	const char *at = strstr(line, begin);
+	if (!at || strncmp(at + strlen(begin), rest, strlen(rest)) != 0 ||
+		at[strlen(begin) + strlen(rest)] != '"') {
+		fail_msg("%s%s is not in %s", begin, rest, line);
+	}
+}
+
 static void test_a_write_is_asked_about_with_its_text(void **state)
 {
 	struct fixture *fixture = *state;
@@ -15,8 +26,9 @@ static void test_a_write_is_asked_about_with_its_text(void **state)
 	agent_says(fixture, 0, "'id':'w'," WRITE_REQUEST);
 	editor_hears(fixture,
 		"'id':0,'method':'session/request_permission','params':{'sessionId':'s',"
-		"'toolCall':{'toolCallId':'acp-broker-0','title':'Write /w/f','kind':'edit',"
-		"'status':'pending','locations':[{'path':'/w/f'}],'content':[{'type':'diff',"
+		"'toolCall':{'toolCallId':'acp-broker-0','title':'" ASKS ": Write `/w/f`',"
+		"'kind':'edit','status':'pending','locations':[{'path':'/w/f'}],"
+		"'content':[{'type':'diff',"
 		"'path':'/w/f','newText':'new'}]},'options':" OPTIONS_ALWAYS "}");
 	agent_hears_nothing(fixture, 0);
 }
@@ -30,9 +42,55 @@ static void test_a_command_is_asked_about_with_its_words(void **state)
 		"'args':['all']}");
 	editor_hears(fixture,
 		"'id':0,'method':'session/request_permission','params':{'sessionId':'s',"
-		"'toolCall':{'toolCallId':'acp-broker-0','title':'Run make all','kind':'execute',"
-		"'status':'pending','content':[{'type':'content','content':{'type':'text',"
-		"'text':'make all'}}]},'options':" OPTIONS_ALWAYS "}");
+		"'toolCall':{'toolCallId':'acp-broker-0','title':'" ASKS ": Run `make all`',"
+		"'kind':'execute','status':'pending','content':[{'type':'content','content':{"
+		"'type':'text','text':'```\\nmake all\\n```'}}]},'options':" OPTIONS_ALWAYS "}");
+}
+
+/* A command as a person has to see it: its words apart, and nothing taken for something else. */
+static void test_nothing_of_a_command_is_hidden(void **state)
+{
+	static const struct {
+		const char *command; // the members of params
+		const char *title;
+		const char *text;
+	} cases[] = {
+		{"'command':'rm','args':['-rf','a b','']", "`rm -rf 'a b' ''`",
+			"```\\nrm -rf 'a b' ''\\n```"},
+		{"'command':'rm -rf ~ <!-- -->'", "`rm -rf ~ <!-- -->`",
+			"```\\nrm -rf ~ <!-- -->\\n```"},
+		{"'command':'true\\n```\\n\\nin `/safe`'",
+			"```` true\\\\n```\\\\n\\\\nin `/safe` ````",
+			"````\\ntrue\\n```\\n\\nin `/safe`\\n````"},
+		{"'command':'a\\u202eb'", "`a<U+202E>b`", "```\\na<U+202E>b\\n```"},
+		{"'command':'ls','cwd':'/a`*b*'", "`ls`", "```\\nls\\n```\\n\\nin ``/a`*b*``"},
+	};
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		agent_says(fixture, 0,
+			"'id':'t','method':'terminal/create','params':{'sessionId':'s',"
+			"%s}",
+			cases[i].command);
+		char *line = editor_line(fixture);
+		assert_contains(line, "\"title\":\"" ASKS ": Run ", cases[i].title);
+		assert_contains(line, "\"text\":\"", cases[i].text);
+		free(line);
+	}
+}
+
+static void test_a_title_says_what_it_leaves_out(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	agent_says(fixture, 0,
+		"'id':'t','method':'terminal/create','params':{'sessionId':'s',"
+		"'command':'true %0600d; rm'}",
+		0);
+	char *line = editor_line(fixture);
+	assert_non_null(strstr(line, "0` … and 97 bytes more\",\"kind\""));
+	assert_non_null(strstr(line, "0; rm\\n```"));
+	free(line);
 }
 
 /* ---- what the file holds ---- */
@@ -93,8 +151,9 @@ static void hear_question(struct fixture *fixture, const char *note, const char 
 	check_note(line, note);
 	assert_message(line,
 		"'id':0,'method':'session/request_permission','params':{'sessionId':'s',"
-		"'toolCall':{'toolCallId':'acp-broker-0','title':'Write %s','kind':'edit',"
-		"'status':'pending','locations':[{'path':'%s'}],'content':[{%s'type':'diff',"
+		"'toolCall':{'toolCallId':'acp-broker-0','title':'" ASKS ": Write `%s`',"
+		"'kind':'edit','status':'pending','locations':[{'path':'%s'}],'content':[{%s'"
+		"type':'diff',"
 		"'path':'%s','newText':'new'}]},'options':" OPTIONS_ALWAYS "}",
 		path, path, diff, path);
 }
@@ -112,9 +171,11 @@ static void test_a_write_is_shown_with_what_the_file_holds(void **state)
 	hear_question(fixture, NULL, "'oldText':'old \\\"text\\\"\\n',");
 	editor_says(
 		fixture, "'id':0,'result':{'outcome':{'outcome':'selected','optionId':'allow'}}");
-	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','update':{"
-			      "'sessionUpdate':'tool_call_update','toolCallId':'acp-broker-0',"
-			      "'status':'completed'}}");
+	editor_hears(fixture,
+		"'method':'session/update','params':{'sessionId':'s','update':{"
+		"'sessionUpdate':'tool_call_update','toolCallId':'acp-broker-0',"
+		"'title':'" ASKS ": Write `%s`','status':'completed'}}",
+		path);
 	editor_hears(fixture,
 		"'id':1,'method':'fs/write_text_file','params':{'sessionId':'s','path':'%s',"
 		"'content':'new'}",
@@ -205,6 +266,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RELAY_TEST(test_a_write_is_asked_about_with_its_text),
 		RELAY_TEST(test_a_command_is_asked_about_with_its_words),
+		RELAY_TEST(test_nothing_of_a_command_is_hidden),
+		RELAY_TEST(test_a_title_says_what_it_leaves_out),
 		FILE_TEST(test_a_write_is_shown_with_what_the_file_holds),
 		FILE_TEST(test_a_new_file_holds_null),
 		FILE_TEST(test_what_is_no_text_is_not_shown_and_that_is_said),

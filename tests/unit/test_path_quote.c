@@ -60,6 +60,13 @@ static void test_characters_that_turn_the_text_are_escaped(void **state)
 	assert_quoted(span_of("\xe2\x80\xa6"), "\xe2\x80\xa6");
 }
 
+static void test_characters_that_show_nothing_are_escaped(void **state)
+{
+	assert_quoted(span_of("\xc2\xad"), "\"\\302\\255\"");                   // soft hyphen
+	assert_quoted(span_of("\xe3\x85\xa4"), "\"\\343\\205\\244\"");          // Hangul filler
+	assert_quoted(span_of("\xf3\xa0\x81\x81"), "\"\\363\\240\\201\\201\""); // a tag
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -68,6 +75,7 @@ int main(void)
 		cmocka_unit_test(test_what_would_end_the_quotes_is_escaped),
 		cmocka_unit_test(test_bytes_that_are_no_text_are_escaped),
 		cmocka_unit_test(test_characters_that_turn_the_text_are_escaped),
+		cmocka_unit_test(test_characters_that_show_nothing_are_escaped),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

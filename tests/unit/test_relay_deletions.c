@@ -76,19 +76,24 @@ static void hear_question(struct fixture *fixture, int id)
 	snprintf(start, sizeof(start), "\"id\":%d,\"method\":\"session/request_permission\"", id);
 	assert_non_null(strstr(question, start));
 	assert_non_null(strstr(question, "\"sessionId\":\"s\""));
-	assert_non_null(strstr(question, "\"title\":\"Delete 30 of the 30 files in "));
+	assert_non_null(strstr(question, "\"title\":\"acp-broker asks because of `mode = ask`: "
+					 "Delete 30 of the 30 files in `"));
 	assert_non_null(strstr(question, "\"kind\":\"delete\""));
-	assert_non_null(strstr(question, "\\n- f00\\n- f01\\n"));
-	assert_non_null(strstr(question, "\\n- f19\\n- and 10 more"));
+	assert_non_null(strstr(question, "\\n- `f00`\\n- `f01`\\n"));
+	assert_non_null(strstr(question, "\\n- `f19`\\n- and 10 more"));
 	free(question);
 }
 
 static void hear_closed(struct fixture *fixture, int id, const char *status)
 {
 	char words[128];
-	snprintf(words, sizeof(words), "\"toolCallId\":\"acp-broker-%d\",\"status\":\"%s\"", id,
-		status);
-	hear(fixture, words);
+	char *line = next_line(fixture);
+	snprintf(words, sizeof(words), "\"toolCallId\":\"acp-broker-%d\",\"title\":\"acp-broker",
+		id);
+	assert_non_null(strstr(line, words));
+	snprintf(words, sizeof(words), "\"status\":\"%s\"", status);
+	assert_non_null(strstr(line, words));
+	free(line);
 }
 
 static void hear_given_back(struct fixture *fixture)

@@ -46,18 +46,18 @@ static void test_variables_are_shown_one_a_line(void **state)
 	assert_env(NULL, "", NULL);
 	assert_env(
 		"[{\"name\":\"LD_PRELOAD\",\"value\":\"/x.so\"},{\"value\":\"\",\"name\":\"A\"}]",
-		"\n\nwith\nLD_PRELOAD=/x.so\nA=", "[\"LD_PRELOAD\",\"A\"]");
+		"\n\nwith\n```\nLD_PRELOAD=/x.so\nA=\n```", "[\"LD_PRELOAD\",\"A\"]");
 }
 
 static void test_what_could_mislead_a_reader_is_quoted(void **state)
 {
-	assert_env(
-		"[{\"name\":\"A\",\"value\":\"b\\nC=d\"}]", "\n\nwith\n\"A=b\\nC=d\"", "[\"A\"]");
+	assert_env("[{\"name\":\"A\",\"value\":\"b\\nC=d\"}]", "\n\nwith\n```\n\"A=b\\nC=d\"\n```",
+		"[\"A\"]");
 }
 
 static void test_values_of_secrets_are_masked(void **state)
 {
-	assert_env("[{\"name\":\"API_KEY\",\"value\":\"hush\"}]", "\n\nwith\nAPI_KEY=***",
+	assert_env("[{\"name\":\"API_KEY\",\"value\":\"hush\"}]", "\n\nwith\n```\nAPI_KEY=***\n```",
 		"[\"API_KEY\"]");
 }
 
@@ -66,7 +66,7 @@ static void test_what_is_no_variable_is_told_all_the_same(void **state)
 	struct buf text;
 	char *told;
 	show_env("[7,{\"name\":\"A\"}]", &text, &told);
-	assert_names(buf_span(&text).data, "\n\nwith\n(one | shown)\n(one");
+	assert_names(buf_span(&text).data, "\n\nwith\n```\n(one | shown)\n(one");
 	assert_string_equal(told, "[\"?\",\"A\"]");
 	buf_finish(&text);
 	free(told);

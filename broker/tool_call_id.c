@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/tool_call_id.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/json_doc.h"
+
+#define PREFIX "acp-broker-"
+
+enum {
+	RAW_MAX = 6 * (sizeof(PREFIX) - 1), // bytes of the prefix, each spelled as an escape
+};
+
+static void create(char out[TOOL_CALL_ID_MAX], const char *prefix, const char *end)
+{
+	uint64_t words[2];
+	while (getrandom(words, sizeof(words), 0) != sizeof(words)) {
+		continue;
+	}
+	snprintf(out, TOOL_CALL_ID_MAX, "%s%016llx%016llx%s", prefix, (unsigned long long)words[0],
+		(unsigned long long)words[1], end);
+}
+
+void tool_call_id_create(char out_id[TOOL_CALL_ID_MAX])
+{
+	create(out_id, PREFIX, "");
+}
+
+void tool_call_id_create_notice(char out_prefix[TOOL_CALL_ID_MAX])
+{
+	create(out_prefix, PREFIX "notice-", "-");
+}
+
+/* A JSON value as it is spelled. */
+static bool is_ours(struct span raw)
+{
+	struct span prefix = SPAN_LITERAL(PREFIX);
+	if (raw.len < prefix.len || raw.data[0] != '"') {
+		return false;
+	}
+	struct span begin = {raw.data + 1, raw.len - 1 < RAW_MAX ? raw.len - 1 : RAW_MAX};
+	if (!memchr(begin.data, '\\', begin.len)) {
+		return span_starts_with(begin, prefix);
+	}
+	struct buf decoded;
+	buf_init(&decoded, SIZE_MAX / 2);
+	bool is_it = !json_decode_string(raw, &decoded, NULL) ||
+	             span_starts_with(buf_span(&decoded), prefix);
+	buf_finish(&decoded);
+	return is_it;
+}
+
+bool tool_call_id_is_named(const struct message *message)
+{
+	const struct json_hit *hits = json_check_hits(message->check);
+	for (size_t i = 0; i < json_check_hit_count(message->check); i++) {
+		if (hits[i].place == PLACE_ANY_TOOL_CALL_ID ||
+			hits[i].place == PLACE_UPDATE_TOOL_CALL_ID ||
+			hits[i].place == PLACE_TOOL_CALL_ID) {
+			struct span raw = {
+				message->text.data + hits[i].start, hits[i].end - hits[i].start};
+			if (is_ours(raw)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
