@@ -103,6 +103,24 @@ static void wait_for_flag(const bool *flag)
 	assert_true(fixture_turn(is_set, flag, FIXTURE_DEADLINE_MS));
 }
 
+struct growth {
+	const struct record *record;
+	uint64_t from;
+};
+
+static bool has_grown(const void *data)
+{
+	const struct growth *growth = data;
+	return growth->record->told[0] == 's' &&
+	       terminal_output(growth->record->terminal)->total > growth->from;
+}
+
+static void wait_for_more(const struct record *record, uint64_t from)
+{
+	struct growth growth = {record, from};
+	assert_true(fixture_turn(has_grown, &growth, FIXTURE_DEADLINE_MS));
+}
+
 static const char *text_of(const struct record *record)
 {
 	static char text[1024];
@@ -145,9 +163,7 @@ static void test_a_child_that_holds_the_output_does_not_hold_the_exit(void **sta
 	wait_for_flag(&record.has_exited);
 	assert_false(record.had_ended_at_exit);
 	assert_string_equal(record.told, "sx");
-	uint64_t before = terminal_output(record.terminal)->total;
-	fixture_run_for(200);
-	assert_true(terminal_output(record.terminal)->total > before);
+	wait_for_more(&record, terminal_output(record.terminal)->total);
 	put_text_file("go", "");
 	wait_for_flag(&record.is_over);
 	assert_string_equal(record.told, "sxe");
@@ -190,7 +206,7 @@ static void test_a_timeout_kills(void **state)
 	assert_true(end.timed_out);
 	assert_int_equal(end.status.signal, 9);
 	terminal_destroy(record.terminal);
-	start(&record, "sleep 0.01", 1000, 20000);
+	start(&record, "sleep 0.01", 1000, FIXTURE_DEADLINE_MS);
 	wait_for_flag(&record.is_over);
 	assert_false(terminal_end(record.terminal).timed_out);
 	terminal_destroy(record.terminal);
@@ -220,7 +236,7 @@ static void test_a_lost_link_ends_it(void **state)
 {
 	struct record record;
 	start(&record, "echo hello; sleep 1000", 1000, 0);
-	fixture_run_for(300);
+	wait_for_more(&record, 0);
 	fixture.may_be_lost = true;
 	fake_lose(fixture.provider, "cut");
 	wait_for_flag(&record.is_over);

@@ -125,6 +125,16 @@ static void test_output_after_the_exit_is_told_too(void **state)
 	expect_no_more(seen);
 }
 
+static bool has_been_told(const void *data)
+{
+	for (int i = 0; i < fixture.update_count; i++) {
+		if (strstr(fixture.updates[i].text, data)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void test_an_update_announces_and_shows_text_as_well(void **state)
 {
 	create(UNTIL_GO "echo a");
@@ -134,7 +144,7 @@ static void test_an_update_announces_and_shows_text_as_well(void **state)
 	let_go();
 	wait_for_told_exit("term-1");
 	assert_string_equal(all_told("term-1"), "a\n");
-	fixture_run_for(150);
+	assert_true(fixture_turn(has_been_told, "```\\na\\n```", FIXTURE_DEADLINE_MS));
 	assert_string_equal(item_text(last_update(), 0), "```\na\n```");
 }
 

@@ -24,7 +24,7 @@
 #include "broker/toolhost.h"
 #include "tests/support/fake/fake.h"
 
-enum { FIXTURE_DEADLINE_MS = 30000, FIXTURE_ANSWERS_MAX = 4096, FIXTURE_UPDATES_MAX = 4096 };
+enum { FIXTURE_DEADLINE_MS = 60000, FIXTURE_ANSWERS_MAX = 4096, FIXTURE_UPDATES_MAX = 4096 };
 
 /* The answer to one call. */
 struct answer {
