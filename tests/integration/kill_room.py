@@ -19,7 +19,7 @@ PROFILES = {
     'local': {'checkpoints': 'true', 'toolhost': 'broker'},
     'copy': {'isolation': 'copy'},
     'ssh': {'backend': 'ssh', 'host': 'box', 'ssh-client': 'libssh2', 'link-grace': '20s',
-            'channel-timeout': '20s', 'start-timeout': '30s'},
+            'channel-timeout': '10m'},
 }
 PROFILES['ssh-rsync'] = {**PROFILES['ssh'], 'transport': 'rsync'}
 PROFILES['ssh-transient'] = {**PROFILES['ssh'], 'persistence': 'transient'}

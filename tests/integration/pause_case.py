@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the tests of pauses share: the cgroups that brokers make, and what stands still."""
 
+import atexit
 import os
 import pathlib
 import time
@@ -15,20 +16,31 @@ DAEMON = "(setsid sh -c 'while :; do echo >>ticks; sleep 0.02; done' &)"
 
 
 def own_cgroup():
-    """The folder of the cgroup (v2) in which we are, where one may be made below it; else None."""
+    """
+    The folder of a cgroup (v2) of our own, in which we are from now on, where one can be made: so
+    that no broker of another test makes any beside ours. Else None.
+    """
     lines = pathlib.Path('/proc/self/cgroup').read_text().splitlines()
     own = next((line[4:] for line in lines if line.startswith('0::/')), None)
     for mount in ('/sys/fs/cgroup', '/sys/fs/cgroup/unified'):
         folder = pathlib.Path(mount) / (own or '')
         if own is not None and (folder / 'cgroup.procs').exists():
             try:
-                probe = folder / f'acp-probe-{os.getpid()}'
-                probe.mkdir()
-                probe.rmdir()
-                return folder
+                made = folder / f'acp-tests-{os.getpid()}'
+                made.mkdir()
+                atexit.register(leave_cgroup, folder, made)
+                (made / 'cgroup.procs').write_text(str(os.getpid()))
+                return made
             except OSError:
                 return None
     return None
+
+
+def leave_cgroup(above, made):
+    try:
+        (above / 'cgroup.procs').write_text(str(os.getpid()))
+    finally:
+        made.rmdir()
 
 
 OWN_CGROUP = own_cgroup()

@@ -9,13 +9,15 @@ import processes
 from case import Case
 from sshd import Sshd, can_be_started
 
-# Keys of the profile. No test waits for one of these to pass, but for the grace, after which
-# nothing goes on there whose broker is gone.
+# Keys of the profile; no test waits for one of these to pass.
 LINK = {'connect-timeout': '10m', 'auth-timeout': '10m', 'login-timeout': '10m',
-        'channel-timeout': '10m', 'alive-interval': '1m', 'alive-count': '10', 'link-grace': '3s'}
+        'channel-timeout': '10m', 'alive-interval': '1m', 'alive-count': '10',
+        'link-grace': '10m'}
 
-# For a way that falls silent: it is given up after six seconds.
-SILENT = {'alive-interval': '2s', 'alive-count': '3'}
+# For a host that does not notice that its broker is gone: it hears no beat for so long.
+GRACE = {'link-grace': '6s'}
+# For a way that falls silent: either side gives the other up after six seconds.
+SILENT = {'alive-interval': '2s', 'alive-count': '3', **GRACE}
 
 
 @unittest.skipUnless(can_be_started(), 'there is no sshd')

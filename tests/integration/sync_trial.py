@@ -14,11 +14,11 @@ import unittest
 
 import processes
 import sync_room
-from case import SANITIZED
+from case import SANITIZED, WHOLE
 
 AT_ONCE = 4  # chains of trials
 LATE = 12  # a point is killed at when it is reached first, and last but no later than this
-SAMPLE = 5 if SANITIZED else 1  # every so many trials are made
+SAMPLE = 5 if SANITIZED and not WHOLE else 1  # every so many trials are made
 WAKING = re.compile(r'write\(\d+, "\\1(\\0){7}", 8\) += -1 .*INJECTED')
 
 

@@ -17,7 +17,7 @@ from acp import RpcError
 from store_case import DEADLINE, Store
 
 AT_ONCE = 4
-SAMPLE = 5 if case.SANITIZED else 1
+SAMPLE = 5 if case.SANITIZED and not case.WHOLE else 1
 SEEN = set()  # the points that anything here came by
 
 

@@ -117,7 +117,7 @@ class Comparator(unittest.TestCase):
     def test_initialize_may_carry_what_the_broker_adds(self):
         meta = b'"_meta":{"broker":{"version":"1","backend":"local","capabilities":{}}}'
         marked = self.INITIALIZE.replace(
-            b'"id":"x"', b'"id":"x","env":{"ACP_BROKER_LOGIN":"1"}')
+            b'"id":"x"', b'"id":"x","args":[],"env":{"ACP_BROKER_LOGIN":"%s"}' % (b'0f' * 16))
         self.same([self.INITIALIZE], [marked[:-2] + b',' + meta + b'}}'], initialize_id=b'"a"')
         self.same([self.INITIALIZE], [marked.replace(b'"result":{', b'"result":{' + meta + b',')],
                   initialize_id=b'"a"')

@@ -78,11 +78,13 @@ def run_chain(provider, chain):
 
 class Matrix(unittest.TestCase):
     def test_nothing_is_left_and_nothing_lost(self):
-        chains = [(provider, all_cells[i::-(-len(all_cells) // CHAIN)])
-                  for provider, all_cells in matrix()
-                  for i in range(-(-len(all_cells) // CHAIN))]
+        """Of the whole matrix some cells, of each point and each victim at one place or other."""
+        chains = [(provider, some[i::-(-len(some) // CHAIN)])
+                  for provider, all_cells in matrix() for some in [case.selected(all_cells, 7)]
+                  for i in range(-(-len(some) // CHAIN))]
         count = sum(len(chain) for _, chain in chains)
-        self.assertGreaterEqual(count, 150 if sshd.can_be_started() else 60)
+        if case.WHOLE:
+            self.assertGreaterEqual(count, 150 if sshd.can_be_started() else 60)
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             wrong = sum(pool.map(lambda chain: run_chain(*chain), chains), [])
         print(f'{count} cells, {len(wrong)} wrong', flush=True)

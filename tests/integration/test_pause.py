@@ -151,7 +151,7 @@ class Copy(Pausing, SyncCase):
         self.resume(client, session)
         self.failure(client.response(client.start('_broker/session/pause',
                                                   {'sessionId': session})), 'AGENT_EXITED')
-        self.assert_still(ticks)  # it has ended with its agent
+        processes.wait_at_rest(lambda: self.size(ticks))  # it ends with its agent
         client.prompt(session, 'say on', seconds=PATIENCE)
         self.assertEqual(client.texts(session)[-1], 'on')
         self.assertEqual(self.status(client, session)['state'], 'active')
@@ -172,10 +172,8 @@ class Copy(Pausing, SyncCase):
         prompt = client.start_prompt(session, 'say first', 'stream 100000000 200')
         client.wait_text('first', PATIENCE)
         self.pause(client, session)
-        place = len(client.received)
         os.kill(self.agent_pids()[-1], signal.SIGKILL)
         self.failure(client.response(prompt, PATIENCE), 'AGENT_EXITED')
-        self.assertIn('session/update', [m.method for m in client.received[place:]])
         self.resume(client, session)
         self.failure(client.response(client.start('_broker/session/pause',
                                                   {'sessionId': session})), 'AGENT_EXITED')

@@ -257,7 +257,7 @@ class Sessions(SshCase):
         self.end(client)
 
     def test_nothing_is_left_when_the_broker_is_killed(self):
-        client = self.far(link_grace='1s')
+        client = self.far(link_grace='6s')
         session = self.open_session(client)
         client.start_prompt(session, 'terminal (setsid sleep 600 &) ; sleep 600')
         self.assertTrue(processes.wait_until(lambda: len(self.sleepers()) == 2, SECONDS))

@@ -7,20 +7,20 @@ listens, and what was started over it goes on. It has to be ended before another
 
 import processes
 
-from case import PATIENCE, SANITIZED, main
+from case import SANITIZED, main
+from ssh_case import SILENT
 from ssh_scene import Scene
 from together import Together, tests_of
 
 AT_ONCE = 4
 LONG = '300s'  # over everything that a test waits for
 LOST = 'to box was lost'
-END_SECONDS = 30
 
 
 class Dropped(Scene):
     def begin(self, **keys):
         self.client, self.session = self.opened(
-            **{**self.deadlines, 'transport': 'git', 'link-grace': LONG, 'persistence': 'reuse',
+            **{**SILENT, 'transport': 'git', 'link-grace': LONG, 'persistence': 'reuse',
                **keys})
         self.root = self.runtime(self.client, self.session)
 
@@ -31,19 +31,19 @@ class Dropped(Scene):
         before = self.client.stderr.count(LOST)
         self.proxy.drop()
         self.assertTrue(processes.wait_until(
-            lambda: self.client.stderr.count(LOST) > before, END_SECONDS * PATIENCE))
+            lambda: self.client.stderr.count(LOST) > before))
 
     def end(self):
         self.client.close_stdin()
-        self.assertEqual(self.client.wait(END_SECONDS * PATIENCE), 0, self.client.stderr)
-        self.assert_nothing_runs(self.left_seconds)
+        self.assertEqual(self.client.wait(), 0, self.client.stderr)
+        self.assert_nothing_runs()
 
     def test_the_agent_that_goes_on_there_is_ended_before_another_is_started(self):
         self.begin()
         self.client.start_prompt(
             self.session,
             'terminal (setsid sh -c "while :; do date +%N >> busy; sleep 0.05; done" &)', 'hang')
-        self.assertTrue(processes.wait_until((self.root / 'busy').exists, 20 * PATIENCE))
+        self.assertTrue(processes.wait_until((self.root / 'busy').exists))
         first = self.agents()
         self.drop()
         self.assertEqual(self.agents(), first, 'the host has learnt of it: this shows nothing')

@@ -185,7 +185,7 @@ class Namespaces(Gates, Hops):
         self.assert_nothing_runs()
 
     def test_a_link_that_is_down_for_less_than_the_grace_loses_nothing(self):
-        client, session = self.opened(link_grace='10m')
+        client, session = self.opened()
         waiting = client.start_prompt(session, 'say here', 'sleep 500', 'stream 3000 300',
                                       'sleep 1500', 'say done')
         client.wait_text('here')

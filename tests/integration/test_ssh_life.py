@@ -16,7 +16,7 @@ import processes
 
 from case import main
 from slow_proxy import SlowProxy
-from ssh_case import SILENT, SshCase
+from ssh_case import SshCase
 from together import Together, tests_of
 
 SECRET = 'sesame-street-4711'
@@ -105,7 +105,7 @@ class Unread(SshCase):
 
     def test_an_editor_that_does_not_read_costs_no_connection(self):
         """For longer than a host may be silent."""
-        client, session = self.opened(**SILENT)
+        client, session = self.opened(alive_interval='2s', alive_count='3')
         client.pause()
         prompt = client.start_prompt(session, f'stream {self.COUNT} 200')
         time.sleep(8)

@@ -15,6 +15,7 @@ import processes
 
 from processes import PATIENCE
 from case import BROKER, SANITIZED, main
+from ssh_case import GRACE
 from ssh_scene import Scene
 from together import Together
 
@@ -30,7 +31,7 @@ class Lost(Scene):
 
     def begin(self, **keys):
         """In the folder there is an edit that no turn has brought here."""
-        self.keys = {'transport': self.transport, 'persistence': self.persistence, **keys}
+        self.keys = {'transport': self.transport, 'persistence': self.persistence, **GRACE, **keys}
         self.client, self.session = self.opened(**self.keys)
         self.root = self.runtime(self.client, self.session)
         (self.root / 'late').write_text('late\n')

@@ -12,6 +12,7 @@ import processes
 
 from processes import PATIENCE
 from case import SANITIZED, main, selected
+from ssh_case import GRACE
 from ssh_scene import BIG, Scene
 from together import Together, tests_of
 
@@ -91,8 +92,8 @@ class Trouble(Scene):
 
     def deadlines(self):
         if self.trouble not in ('frozen', 'stalled'):
-            return {}
-        return {'auth-timeout': '8s'} if self.moment == 'authenticating' else SHORT
+            return GRACE
+        return {**GRACE, **({'auth-timeout': '8s'} if self.moment == 'authenticating' else SHORT)}
 
     def begin(self, **keys):
         self.keys = {**self.deadlines(), 'transport': self.transport, **keys}

@@ -213,7 +213,7 @@ class Trouble(Room):
 
     def test_a_service_that_is_down_or_slow_is_told(self):
         self.daytona.fault('*', status=500, times=100)
-        error = self.start_error(**{'api-timeout': '2s'})
+        error = self.start_error(**{'api-timeout': '3s'})
         self.assertEqual(error.data['code'], 'DAYTONA_UNAVAILABLE')
         self.daytona.no_faults()
         self.daytona.fault('*', action='hang', times=100)

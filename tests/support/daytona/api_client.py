@@ -8,7 +8,7 @@ import urllib.parse
 
 import processes
 
-CALL_SECONDS, STATE_SECONDS = 60, 30
+CALL_SECONDS = processes.PATIENCE
 
 
 class Answer:
@@ -55,7 +55,7 @@ class Api:
         def is_there():
             seen.update(self.ok('GET', f'/sandbox/{name}'))
             return seen['state'] == state
-        if not processes.wait_until(is_there, STATE_SECONDS):
+        if not processes.wait_until(is_there):
             raise AssertionError(f'{name} is {seen["state"]}, not {state}')
         return seen
 

@@ -74,7 +74,7 @@ import wire_schema  # noqa: E402
 from case import Case  # noqa: E402
 
 MODULES = HERE / 'node_modules'
-CALL_SECONDS, STOP_SECONDS = 60, 20
+CALL_SECONDS = STOP_SECONDS = processes.PATIENCE
 UNCHECKED = ssl._create_unverified_context()  # of its own certificate, on loopback
 
 

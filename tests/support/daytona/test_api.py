@@ -4,15 +4,14 @@
 import json
 import os
 import subprocess
-import time
 import unittest
 
 import stand_in  # first: it says where the others are
+import processes
 import wire_schema
 from case import ROOT, main
 
 CALLER = os.environ.get('ACP_API_CALLER', str(ROOT / 'build/tests/support/daytona/api_caller'))
-WAIT_SECONDS, STOP_SECONDS = 60, 60
 
 
 @stand_in.NEEDED
@@ -48,7 +47,7 @@ class ApiTest(unittest.TestCase):
 
     def stop(self, process):
         process.stdin.close()
-        self.assertEqual(process.wait(STOP_SECONDS), 0)
+        self.assertEqual(process.wait(processes.PATIENCE), 0)
         process.stdout.close()
 
     def call(self, *words, process=None):
@@ -58,10 +57,12 @@ class ApiTest(unittest.TestCase):
         return json.loads(process.stdout.readline())
 
     def wait_state(self, name, state):
-        end = time.monotonic() + WAIT_SECONDS
-        while (told := self.call('get', name)).get('state') != state:
-            self.assertLess(time.monotonic(), end, told)
-            time.sleep(0.02)
+        told = {}
+
+        def is_reached():
+            told.update(self.call('get', name))
+            return told.get('state') == state
+        self.assertTrue(processes.wait_until(is_reached), told)
         return told
 
     def created(self, name='one'):
@@ -114,11 +115,8 @@ class ApiTest(unittest.TestCase):
 
     def wait_listed(self, label, value, names):
         """Lists are some time behind there."""
-        end = time.monotonic() + WAIT_SECONDS
-        while (found := sorted(one['name'] for one in
-                               self.call('list', label, value)['items'])) != names:
-            self.assertLess(time.monotonic(), end, found)
-            time.sleep(0.02)
+        self.assertTrue(processes.wait_until(lambda: sorted(
+            one['name'] for one in self.call('list', label, value)['items']) == names))
 
     def test_a_list_is_by_labels(self):
         for number in range(3):

@@ -14,7 +14,7 @@ from case import ROOT, main
 
 USER = os.environ.get('ACP_GATEWAY_USER', str(ROOT / 'build/tests/support/daytona/gateway_user'))
 MIB = 1024 * 1024
-STOP_SECONDS, GONE_SECONDS, PATIENCE_MS = 60, 60, 30000
+PATIENCE_MS = round(processes.PATIENCE * 1000)
 
 
 class User:
@@ -52,7 +52,7 @@ class User:
             return self.process.returncode
         self.process.stdin.close()
         self.said += self.process.stdout.readlines()
-        status = self.process.wait(STOP_SECONDS)
+        status = self.process.wait(processes.PATIENCE)
         self.process.stdout.close()
         return status
 
@@ -106,7 +106,7 @@ class GatewayUserTest(unittest.TestCase):
             self.assertNotIn(token, ''.join(user.said))
 
     def expect_nothing_left(self):
-        self.assertTrue(processes.wait_until(lambda: not self.daytona.pids(), GONE_SECONDS))
+        self.assertTrue(processes.wait_until(lambda: not self.daytona.pids()))
 
     def ready(self, **options):
         user = self.user(**options)

@@ -106,9 +106,9 @@ class StandInTest(unittest.TestCase):
         self.daytona.settings(latency={'create': 3600000})
         with futures.ThreadPoolExecutor(1) as pool:
             answer = pool.submit(self.create, name='one')
-            self.assertTrue(processes.wait_until(lambda: self.daytona.sandbox('one'), 10))
+            self.assertTrue(processes.wait_until(lambda: self.daytona.sandbox('one')))
             self.daytona.force('one', state='error', errorReason='the runner died')
-            self.assertEqual(answer.result(10).body['message'],
+            self.assertEqual(answer.result(processes.PATIENCE).body['message'],
                              'Sandbox failed to start: the runner died')
 
     def test_a_create_that_lasts_is_answered_before_it_has_started(self):
@@ -180,7 +180,7 @@ class StandInTest(unittest.TestCase):
                    'echo started; exec >&-; sleep 1000')
         with self.api.ssh('one', command) as ssh:
             self.assertEqual(ssh.stdout.readline(), b'started\n')
-            self.assertTrue(processes.wait_until(lambda: len(self.daytona.pids()) >= 4, 10))
+            self.assertTrue(processes.wait_until(lambda: len(self.daytona.pids()) >= 4))
             pids = self.daytona.pids()
             ssh.kill()
         self.assertEqual(self.daytona.sandbox(sandbox['id'])['pids'], pids)
