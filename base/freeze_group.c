@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -247,7 +249,63 @@ bool freeze_group_is_frozen(const struct freeze_group *group)
 	return count > 0 && strstr(text, "\nfrozen 1\n") != NULL;
 }
 
+pid_t freeze_group_fork(const struct freeze_group *group)
+{
+	struct clone_args args = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD};
+	if (group->is_open) {
+		args.cgroup = (unsigned)group->fd;
+		pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+		if (pid >= 0) {
+			return pid;
+		}
+	}
+	return fork();
+}
+
 /* ---- the end ---- */
+
+static void kill_inside(int fd)
+{
+	if (write_file(fd, "cgroup.kill", "1")) {
+		return;
+	}
+	int procs_fd = openat(fd, "cgroup.procs", O_RDONLY | O_CLOEXEC); // before Linux 5.14
+	FILE *file = procs_fd < 0 ? NULL : fdopen(procs_fd, "r");
+	char line[32];
+	while (file && fgets(line, sizeof(line), file)) {
+		long pid = strtol(line, NULL, 10);
+		if (pid > 1) { // 0: one of another pid namespace
+			kill((pid_t)pid, SIGKILL);
+		}
+	}
+	if (file) {
+		fclose(file);
+	} else {
+		fd_close(&procs_fd);
+	}
+}
+
+void freeze_group_kill(const struct freeze_group *group)
+{
+	if (group->is_open) {
+		kill_inside(group->fd);
+	}
+}
+
+void freeze_group_kill_of(pid_t guard)
+{
+	char own[FREEZE_GROUP_PATH_MAX];
+	char name[40];
+	int own_fd = read_path(getpid(), own) ? open_own(own) : -1;
+	name_group(name, sizeof(name), guard);
+	int fd = own_fd < 0 ? -1
+	                    : openat(own_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0) {
+		kill_inside(fd);
+	}
+	fd_close(&fd);
+	fd_close(&own_fd);
+}
 
 /* One with somebody in it stays, for nobody may be killed or moved who is there; but it runs. */
 static void dissolve(int own_fd, const char *name)
@@ -285,27 +343,6 @@ void freeze_group_remove_of(pid_t guard)
 }
 
 /* ---- what nobody is left to end ---- */
-
-static void kill_inside(int fd)
-{
-	if (write_file(fd, "cgroup.kill", "1")) {
-		return;
-	}
-	int procs_fd = openat(fd, "cgroup.procs", O_RDONLY | O_CLOEXEC); // before Linux 5.14
-	FILE *file = procs_fd < 0 ? NULL : fdopen(procs_fd, "r");
-	char line[32];
-	while (file && fgets(line, sizeof(line), file)) {
-		long pid = strtol(line, NULL, 10);
-		if (pid > 1) { // 0: one of another pid namespace
-			kill((pid_t)pid, SIGKILL);
-		}
-	}
-	if (file) {
-		fclose(file);
-	} else {
-		fd_close(&procs_fd);
-	}
-}
 
 static bool has_members(int fd)
 {

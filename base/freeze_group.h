@@ -10,9 +10,10 @@
 #include "base/tree.h"
 
 /*
- * A cgroup of its own for what a guard freezes: cgroup v2, below the cgroup in which the guard is,
- * so that every limit of that one still holds. Who is in it can neither fork out of it nor tell
- * that it was frozen. The kernel's admin-guide/cgroup-v2 has the files' meaning. Zero-initialise.
+ * A cgroup of its own for what a guard freezes, or kills as a whole: cgroup v2, below the cgroup in
+ * which the guard is, so that every limit of that one still holds. Who is in it can neither fork
+ * out of it nor tell that it was frozen. The kernel's admin-guide/cgroup-v2 has the files' meaning.
+ * Zero-initialise.
  */
 enum {
 	FREEZE_GROUP_PATH_MAX = 1024,
@@ -49,6 +50,18 @@ bool freeze_group_take(struct freeze_group *group, const struct tree *tree, size
 
 /* Whether all that is in it stands still. */
 bool freeze_group_is_frozen(const struct freeze_group *group);
+
+/* Kills all that is in it, whatever session they have made. For one that may not be open. */
+void freeze_group_kill(const struct freeze_group *group);
+
+/* The same for the one of a guard that does not do so itself. The caller is in its cgroup. */
+void freeze_group_kill_of(pid_t guard);
+
+/*
+ * fork(2), the child being in the cgroup from the start. Where there is none, or the kernel has no
+ * such call, it is where we are. For a process with one thread.
+ */
+pid_t freeze_group_fork(const struct freeze_group *group);
 
 /* Lets go on who is left in it, and removes it once nobody is. Nothing where it is not open. */
 void freeze_group_close(struct freeze_group *group);

@@ -89,6 +89,10 @@ static void start_killing(struct guard *guard)
 	if (!guard->killer.is_on) {
 		killer_start(&guard->killer);
 	}
+	if (guard->freezer.group.is_open) {
+		freeze_group_kill(&guard->freezer.group);
+		killer_delay(&guard->killer); // mostly nobody is left to be looked for
+	}
 }
 
 /* The broker is gone, or the spawner is: nobody will say anything more. */
@@ -118,7 +122,7 @@ static void start_process(struct guard *guard)
 		guard_fail(guard, &err);
 	}
 	pid_t guard_pid = getpid();
-	guard->pid = fork();
+	guard->pid = freeze_group_fork(&guard->freezer.group);
 	if (guard->pid == 0) {
 		run_child(guard, status_fds[1], guard_pid);
 	}
@@ -148,7 +152,8 @@ static void settle_start(struct guard *guard)
 	launch_finish(&guard->launch);
 	guard->has_started = true;
 	guard_send(guard->control_fd,
-		&(struct guard_report){.event = GUARD_STARTED, .pid = guard->pid});
+		&(struct guard_report){
+			.event = GUARD_STARTED, .pid = guard->pid, .guard = getpid()});
 }
 
 /* Returns false when there is no more to read now. */
@@ -296,6 +301,9 @@ static int kill_step(struct guard *guard)
 	}
 	const struct killer_ground ground = {.reap = reap, .data = guard};
 	int sleep_ms = killer_step(&guard->killer, &ground);
+	if (guard->killer.is_on) {
+		freeze_group_kill(&guard->freezer.group); // who came in meanwhile
+	}
 	if (guard->killer.attempts >= THAW_AFTER_ATTEMPTS) {
 		freeze_group_thaw(&guard->freezer.group);
 	}
@@ -383,6 +391,10 @@ void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX]
 	guard.launch.foreground = request->foreground;
 	for (int i = 0; i < 3; i++) {
 		guard.launch.fds[i] = fds[GUARD_FDS_MIN + i];
+	}
+	if (request->is_grouped) {
+		(void)!freeze_group_open(
+			&guard.freezer.group, &err); // else the tree is all we know
 	}
 	start_process(&guard);
 	guard_loop(&guard);

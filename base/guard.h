@@ -22,6 +22,7 @@
 struct guard_request {
 	uint64_t id;
 	bool foreground;
+	bool is_grouped; // has a cgroup of its own, where one can be had
 	bool has_fds[3]; // which of stdin, stdout, stderr follow the first two descriptors
 };
 enum {
@@ -55,6 +56,7 @@ enum guard_event {
 struct guard_report {
 	enum guard_event event;
 	pid_t pid;             // GUARD_STARTED
+	pid_t guard;           // GUARD_STARTED: who sends it
 	int code;              // GUARD_EXITED
 	int signal;            // GUARD_EXITED
 	enum error_code error; // GUARD_FAILED, GUARD_FROZEN

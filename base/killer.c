@@ -23,6 +23,11 @@ void killer_start(struct killer *killer)
 	*killer = (struct killer){.is_on = true, .pause_ms = PAUSE_MIN_MS};
 }
 
+void killer_delay(struct killer *killer)
+{
+	killer->next_ms = clock_now_ms() + PAUSE_MIN_MS;
+}
+
 void killer_stop(struct killer *killer)
 {
 	*killer = (struct killer){0};

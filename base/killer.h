@@ -30,6 +30,7 @@ struct killer_ground {
 };
 
 void killer_start(struct killer *killer); // begins anew
+void killer_delay(struct killer *killer); // by one short pause
 void killer_stop(struct killer *killer);
 
 /* Makes an attempt if one is due. Returns how many ms to sleep until the next; -1: for ever. */

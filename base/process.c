@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ struct process {
 	void *data;
 	enum process_state state;
 	pid_t pid;
+	pid_t guard; // 0 until started
 	int control; // -1 once the guard has ended
 	ev_io io;    // control; fed by hand for what no guard can say any more
 	bool kill_was_sent;
@@ -94,6 +96,7 @@ static void raise_report(struct process *process, const struct guard_report *rep
 	} else if (report->event == GUARD_STARTED && process->state == PROCESS_STARTING) {
 		process->state = PROCESS_RUNNING;
 		process->pid = report->pid;
+		process->guard = report->guard;
 		listener->on_started(process->data, report->pid);
 	} else if (report->event == GUARD_EXITED && process->state == PROCESS_RUNNING) {
 		process->state = PROCESS_EXITED;
@@ -178,6 +181,7 @@ static bool request_guard(struct process *process, const struct process_spec *sp
 	memset(&request, 0, sizeof(request)); // the gaps go along
 	request.id = process->id;
 	request.foreground = spec->foreground;
+	request.is_grouped = spec->is_grouped;
 	request.has_fds[0] = spec->in >= 0;
 	request.has_fds[1] = spec->out >= 0;
 	request.has_fds[2] = spec->err >= 0;
@@ -216,11 +220,22 @@ struct process *process_start(struct spawner *spawner, const struct process_spec
 	return process;
 }
 
+/* What it guards is the same user's, and may have stopped it. */
+static void wake_guard(const struct process *process)
+{
+	spawner_wake(process->spawner, process->nest);
+	if (process->guard > 0) {
+		kill(process->guard, SIGCONT);
+	}
+}
+
 static void send_order(const struct process *process, enum guard_command command, int signal)
 {
 	struct guard_order order = {.command = command, .signal = signal};
 	if (process->control >= 0) {
-		/* A guard that does not read is dead or stopped: nothing to be done here. */
+		wake_guard(process);
+		/* A guard that does not read is dead, or is stopped again and again: the spawner
+		 * sees to that. */
 		(void)!send(process->control, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
 }
@@ -266,6 +281,9 @@ void process_destroy(struct process *process)
 		return;
 	}
 	ev_io_stop(process->spawner->loop, &process->io);
+	if (process->control >= 0) {
+		wake_guard(process);
+	}
 	fd_close(&process->control);
 	list_remove(&process->link);
 	free(process);

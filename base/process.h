@@ -54,9 +54,14 @@ struct spawner *spawner_create(struct error *err) ATTR_NODISCARD;
 void spawner_attach(struct spawner *spawner, struct ev_loop *loop);
 
 /*
- * Every process must be destroyed before. Waits for the end of the spawner, which
- * waits for that of all trees; two seconds at most. Not from a handler.
+ * Every process must be destroyed before. Waits for the end of the spawner, which waits for that of
+ * all trees, for two seconds; then it is killed, and what is left is killed from here, for
+ * three at most. Once. Fails where somebody is still there: the error names them. Not from a
+ * handler.
  */
+bool spawner_end(struct spawner *spawner, struct error *err) ATTR_NODISCARD;
+
+/* Frees it, ended or not. NULL is fine. */
 void spawner_destroy(struct spawner *spawner);
 
 struct process_spec {
@@ -68,6 +73,7 @@ struct process_spec {
 	int out;                 // its stdout; borrowed; -1 is /dev/null
 	int err;                 // its stderr; borrowed; -1 is /dev/null
 	bool foreground;         // stays in the broker's session and group (a person's terminal)
+	bool is_grouped; // runs programs of others: a cgroup of its own, where one can be had
 };
 
 /* How a process ended: by exit(code) when signal is 0, by that signal otherwise. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,6 +23,9 @@ enum {
 	SEND_DEADLINE_MS = 1000,
 	END_DEADLINE_MS = 2000, // of a spawner at the end of the broker
 	SWEEP_TRIES_MAX = 300,  // some 15 s
+	LAST_SWEEP_MS = 3000,   // at the end, of what the spawner has not ended
+	LAST_PAUSE_MS = 5,
+	STOPS_MAX = 50, // who stops a spawner that often fights it: it is killed, and swept after
 };
 /* The guards of a dead spawner end their trees themselves; then it is our turn. */
 static const double sweep_delay_s = 0.3;
@@ -69,10 +73,38 @@ static bool nest_start(struct nest *nest, struct error *err)
 		return error_set_errno(err, errnum, "forking the process starter");
 	}
 	nest->pid = pid;
+	nest->stops = 0;
 	nest->socket = sockets[0];
 	ev_io_set(&nest->io, nest->socket, EV_READ);
 	nest_watch(nest);
 	return true;
+}
+
+void spawner_wake(const struct spawner *spawner, enum nest_kind kind)
+{
+	if (spawner->nests[kind].pid != 0) {
+		kill(spawner->nests[kind].pid, SIGCONT);
+	}
+}
+
+/* What was started is the same user's, and may have stopped it with its guards. */
+static void nest_continue(struct nest *nest)
+{
+	siginfo_t info = {0};
+	if (nest->pid == 0 || waitid(P_PID, (id_t)nest->pid, &info, WSTOPPED | WNOHANG) != 0 ||
+		info.si_pid == 0) {
+		return;
+	}
+	nest->stops++;
+	kill(nest->pid, nest->stops > STOPS_MAX ? SIGKILL : SIGCONT);
+}
+
+static void on_stopped(struct ev_loop *loop, ev_signal *watcher, int events)
+{
+	struct spawner *spawner = CONTAINER_OF(watcher, struct spawner, stopped);
+	for (int i = 0; i < NEST_COUNT; i++) {
+		nest_continue(&spawner->nests[i]);
+	}
 }
 
 static void nest_forget(struct nest *nest)
@@ -194,6 +226,7 @@ struct spawner *spawner_create(struct error *err)
 	struct spawner *spawner = mem_alloc_zero(sizeof(*spawner));
 	list_init(&spawner->processes);
 	ev_init(&spawner->sweep, on_sweep);
+	ev_signal_init(&spawner->stopped, on_stopped, SIGCHLD);
 	for (int i = 0; i < NEST_COUNT; i++) {
 		struct nest *nest = &spawner->nests[i];
 		*nest = (struct nest){.spawner = spawner, .kind = (enum nest_kind)i, .socket = -1};
@@ -218,40 +251,94 @@ void spawner_attach(struct spawner *spawner, struct ev_loop *loop)
 {
 	assert(!spawner->loop);
 	spawner->loop = loop;
+	ev_signal_start(loop, &spawner->stopped);
+	ev_unref(loop); // it alone keeps no loop turning
 	for (int i = 0; i < NEST_COUNT; i++) {
 		nest_watch(&spawner->nests[i]);
 	}
 }
 
-/* Its guards have been told to end when their processes were destroyed; it waits for them. */
-static void nest_end(struct nest *nest)
+/*
+ * Its guards have been told to end when their processes were destroyed; it waits for them. One that
+ * does not end in time is killed: what it has left falls to us.
+ */
+static bool nest_end(struct nest *nest)
 {
-	if (nest->pid == 0) {
-		return;
-	}
+	int status = 0;
+	bool has_ended = nest->pid == 0;
 	fd_close(&nest->socket);
-	for (int ms = 0; ms < END_DEADLINE_MS && waitpid(nest->pid, NULL, WNOHANG) == 0; ms++) {
-		poll(NULL, 0, 1);
+	for (int ms = 0; ms < END_DEADLINE_MS && !has_ended; ms++) {
+		kill(nest->pid, SIGCONT);
+		has_ended = waitpid(nest->pid, &status, WNOHANG) != 0;
+		if (!has_ended) {
+			poll(NULL, 0, 1);
+		}
+	}
+	if (!has_ended) {
+		kill(nest->pid, SIGKILL);
+		waitpid(nest->pid, &status, 0);
 	}
 	nest_forget(nest);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* Names them; false where there are some. */
+static bool find_survivors(const struct spawner *spawner, struct error *err)
+{
+	struct tree tree = {0};
+	char names[200] = "";
+	size_t len = 0;
+	size_t left = 0;
+	if (!tree_scan(&tree, NULL)) {
+		return true;
+	}
+	pid_t *spared = mem_alloc((tree.count + NEST_COUNT) * sizeof(*spared));
+	size_t spared_count = find_spared(spawner, &tree, spared);
+	left = tree_mark_below(&tree, getpid(), spared, spared_count);
+	for (size_t i = 0; i < tree.count; i++) {
+		char name[32];
+		if (tree.items[i].is_below && len + 64 < sizeof(names)) {
+			tree_read_name(tree.items[i].pid, name, sizeof(name));
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%d (%s)",
+				len > 0 ? ", " : "", (int)tree.items[i].pid, name);
+		}
+	}
+	free(spared);
+	tree_finish(&tree);
+	return left == 0 || error_set(err, ERROR_SYSTEM,
+				    "%zu process%s that the agent has started could not be ended: "
+				    "%s%s; end them by hand",
+				    left, left == 1 ? "" : "es", names,
+				    len + 64 < sizeof(names) ? "" : " and others");
+}
+
+bool spawner_end(struct spawner *spawner, struct error *err)
+{
+	assert(list_is_empty(&spawner->processes));
+	bool has_strays = spawner->loop && ev_is_active(&spawner->sweep);
+	for (int i = 0; i < NEST_COUNT; i++) {
+		has_strays = !nest_end(&spawner->nests[i]) || has_strays;
+	}
+	if (spawner->loop) {
+		ev_timer_stop(spawner->loop, &spawner->sweep);
+		ev_ref(spawner->loop);
+		ev_signal_stop(spawner->loop, &spawner->stopped);
+		spawner->loop = NULL;
+	}
+	long long until_ms = clock_now_ms() + LAST_SWEEP_MS;
+	while (has_strays && sweep_once(spawner) > 0 && clock_now_ms() < until_ms) {
+		poll(NULL, 0, LAST_PAUSE_MS);
+	}
+	return !has_strays || find_survivors(spawner, err);
 }
 
 void spawner_destroy(struct spawner *spawner)
 {
-	if (!spawner) {
-		return;
+	struct error ignored;
+	if (spawner) {
+		(void)!spawner_end(spawner, &ignored);
+		free(spawner);
 	}
-	assert(list_is_empty(&spawner->processes));
-	for (int i = 0; i < NEST_COUNT; i++) {
-		nest_end(&spawner->nests[i]);
-	}
-	if (spawner->loop && ev_is_active(&spawner->sweep)) {
-		ev_timer_stop(spawner->loop, &spawner->sweep);
-		for (int i = 0; i < SWEEP_TRIES_MAX && sweep_once(spawner) > 0; i++) {
-			poll(NULL, 0, 5);
-		}
-	}
-	free(spawner);
 }
 
 static ssize_t send_request(int socket, const struct guard_request *request, const int *fds)

@@ -30,6 +30,7 @@ struct nest {
 	pid_t pid; // 0: there is none now
 	int socket;
 	ev_io io; // struct guard_loss, and its death: nobody else holds the other end
+	int stops;
 };
 
 struct spawner {
@@ -38,6 +39,7 @@ struct spawner {
 	struct list processes; // of struct process
 	uint64_t last_id;
 	unsigned long long start_ticks; // when the first was forked; strays are younger
+	ev_signal stopped;              // one of the two may have been
 	ev_timer sweep;                 // runs while strays may be left
 	int sweep_tries;
 };
@@ -48,6 +50,9 @@ struct spawner {
  */
 bool spawner_send(struct spawner *spawner, const struct guard_request *request,
 	const int fds[GUARD_FDS_MAX], struct error *err) ATTR_NODISCARD;
+
+/* Before anything is asked of it: it may have been stopped. */
+void spawner_wake(const struct spawner *spawner, enum nest_kind kind);
 
 /* process.c: this request's guard is gone and its tree with it. */
 void process_guard_lost(struct spawner *spawner, uint64_t id);

@@ -28,12 +28,15 @@ enum {
 	/* What could not be killed by then (another user's, say) is given up. */
 	ABANDON_AFTER_MS = 15000,
 	ARGUMENTS_MAX = 65536,
+	/* Who stops a guard that often fights it: the guard is killed, and its tree from here. */
+	STOPS_MAX = 50,
 	DESCRIPTORS_MAX = 4096, // looked at where there is no close_range
 };
 
 struct guard_entry {
 	pid_t pid;
 	bool is_lost; // it was killed, and the broker is still to be told
+	int stops;
 	uint64_t id;
 };
 
@@ -172,6 +175,19 @@ static void guard_ended(struct spawner_child *child, pid_t pid, int status)
 	}
 }
 
+/* What it guards may send it any signal. Others that are stopped stay so: it is their own affair.
+ */
+static void guard_stopped(struct spawner_child *child, pid_t pid)
+{
+	for (size_t i = 0; i < child->guard_count; i++) {
+		struct guard_entry *guard = &child->guards[i];
+		if (guard->pid == pid && !guard->is_lost) {
+			guard->stops++;
+			kill(pid, guard->stops > STOPS_MAX ? SIGKILL : SIGCONT);
+		}
+	}
+}
+
 /* Returns false when there are no children left at all. */
 static bool reap(void *data)
 {
@@ -182,8 +198,10 @@ static bool reap(void *data)
 	int status;
 	pid_t pid = 1;
 	for (int i = 0; i < REAP_MAX && (pid > 0 || (pid < 0 && errno == EINTR)); i++) {
-		pid = waitpid(-1, &status, WNOHANG);
-		if (pid > 0) {
+		pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
+		if (pid > 0 && WIFSTOPPED(status)) {
+			guard_stopped(child, pid);
+		} else if (pid > 0) {
 			guard_ended(child, pid, status);
 		}
 	}
@@ -215,6 +233,11 @@ static void tell_losses(struct spawner_child *child)
 static int kill_strays(struct spawner_child *child, bool with_guards)
 {
 	size_t count = with_guards ? 0 : child->guard_count;
+	for (size_t i = 0; i < child->guard_count && child->killer.is_on; i++) {
+		if (with_guards || child->guards[i].is_lost) {
+			freeze_group_kill_of(child->guards[i].pid);
+		}
+	}
 	pid_t *guards = mem_alloc((count + 1) * sizeof(*guards));
 	for (size_t i = 0; i < count; i++) {
 		guards[i] = child->guards[i].is_lost ? 0 : child->guards[i].pid;

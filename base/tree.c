@@ -229,6 +229,19 @@ size_t tree_kill(pid_t root, const pid_t *spared, size_t spared_count)
 	return met;
 }
 
+void tree_read_name(pid_t pid, char *name, size_t size)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t count = fd < 0 ? -1 : read(fd, name, size - 1);
+	name[count > 0 ? count : 0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	for (char *at = name; *at; at++) {
+		*at = *at < ' ' || *at > '~' ? '?' : *at; // it may hold anything
+	}
+}
+
 size_t tree_signal_children(int signal, const pid_t *spared, size_t spared_count)
 {
 	char path[64];

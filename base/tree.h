@@ -67,4 +67,7 @@ size_t tree_kill(pid_t root, const pid_t *spared, size_t spared_count);
  */
 size_t tree_signal_children(int signal, const pid_t *spared, size_t spared_count);
 
+/* The name of a process for a message, in printable ASCII; "" where it has ended. */
+void tree_read_name(pid_t pid, char *name, size_t size);
+
 #endif

@@ -370,6 +370,10 @@ static int run(struct broker *broker)
 	}
 	registry_destroy(broker->registry);
 	pool_destroy(broker->pool);
+	if (!spawner_end(broker->spawner, &err)) {
+		int failed = complain(&err);
+		status = status == EXIT_SUCCESS ? failed : status;
+	}
 	spawner_destroy(broker->spawner);
 	ev_loop_destroy(broker->loop);
 	free(broker->state_folder);

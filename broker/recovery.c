@@ -106,11 +106,11 @@ static void run_look(struct pool_job *job)
 	struct look *look = CONTAINER_OF(job, struct look, job);
 	struct error err;
 	char path[PATH_MAX];
-	size_t frozen = freeze_group_end_left(); // before anything of theirs is collected
-	if (frozen > 0) {
-		log_warning("recovery: %zu paused agents, whose brokers and guards are gone, were "
-			    "ended",
-			frozen);
+	size_t left = freeze_group_end_left(); // before anything of theirs is collected
+	if (left > 0) {
+		log_warning("recovery: what %zu agents or commands had left, whose brokers and "
+			    "guards are gone, was ended",
+			left);
 	}
 	snprintf(path, sizeof(path), "%s/sessions", look->state_folder);
 	if (access(path, F_OK) != 0) {

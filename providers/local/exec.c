@@ -137,6 +137,7 @@ static bool start(struct local_exec *self, struct spawner *spawner, const struct
 		.out = spec->foreground ? STDOUT_FILENO : theirs[1],
 		.err = spec->foreground ? STDERR_FILENO : theirs[2],
 		.foreground = spec->foreground,
+		.is_grouped = spec->suspends,
 	};
 	self->process = process_start(spawner, &process, &process_listener, self, err);
 	close_all(theirs);

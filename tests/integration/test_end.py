@@ -3,10 +3,12 @@
 """However a session ends, nothing of it is left, within the named deadlines."""
 
 import os
+import pathlib
 import signal
 import subprocess
 import sys
 import time
+import uuid
 
 import processes
 from case import STUBBORN, Case, main
@@ -22,6 +24,15 @@ class Ending(Case):
         if prompt:
             client.prompt(session, *prompt)
         self.assertTrue(self.running())
+        return client
+
+    def open_with(self, command, **keys):
+        """An agent that has started a command before."""
+        client = self.broker(options=self.config(**keys),
+                             agent=['sh', '-c', f'{command} </dev/null >/dev/null 2>&1 & exec "$@"',
+                                    'sh', *self.agent_argv()])
+        client.initialize()
+        client.new_session(self.work)
         return client
 
     def agent(self):
@@ -259,6 +270,107 @@ class KillNine(Ending):
             os.kill(client.pid, signal.SIGKILL)
             self.assert_nothing_runs()
             client.finish()
+
+
+# Stops those who guard it: its ancestors of that name. $1: how long each pause is; "once" ends it.
+STOPPER = '''
+import os, signal, sys, time
+def parent(pid):
+    return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])
+guards, pid = [], os.getpid()
+while pid > 1:
+    if open(f'/proc/{pid}/comm').read() == 'acp-guard\\n':
+        guards.append(pid)
+    pid = parent(pid)
+os.setsid()
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print(len(guards), file=open(sys.argv[1] + '.new', 'w'))
+first = True
+while True:
+    for guard in reversed(guards):
+        try:
+            os.kill(guard, signal.SIGSTOP)
+        except OSError:
+            pass
+    if first:
+        os.rename(sys.argv[1] + '.new', sys.argv[1])
+        first = False
+    if sys.argv[2] == 'once':
+        time.sleep(600)
+    time.sleep(float(sys.argv[2]))
+'''
+
+
+class Stopped(Ending):
+    """A process of the agent's stops its guard and the guard's parent."""
+
+    def begin(self, pause):
+        script = self.dir / 'stopper.py'
+        script.write_text(STOPPER)
+        stopped = self.dir / 'stopped'
+        client = self.open_with(f'{sys.executable} {script} {stopped} {pause}')
+        self.assertTrue(processes.wait_until(stopped.exists))
+        self.assertEqual(stopped.read_text(), '2\n')
+        return client
+
+    def check_end(self, client):
+        self.assertEqual(client.wait(), 0, client.stderr)
+        self.assert_nothing_runs()
+
+    def test_once_and_nothing_is_left(self):
+        client = self.begin('once')
+        client.close_stdin()
+        self.check_end(client)
+
+    def test_once_and_a_terminated_broker_leaves_nothing(self):
+        client = self.begin('once')
+        os.kill(client.pid, signal.SIGTERM)
+        client.wait()
+        self.assert_nothing_runs()
+
+    def test_again_and_again_and_nothing_is_left(self):
+        for pause in ('0.01', '0.0001'):
+            client = self.begin(pause)
+            client.close_stdin()
+            client.wait()
+            self.assert_nothing_runs()
+            (self.dir / 'stopped').unlink()
+
+    def test_the_guards_go_on(self):
+        def is_stopped(pid):
+            return b'T (stopped)' in processes.read_file(f'/proc/{pid}/status')
+        self.begin('once')
+        guards = [self.guard(), processes.parent_of(self.guard())]
+        self.assertTrue(processes.wait_until(
+            lambda: not any(map(is_stopped, guards))))
+
+
+FREEZER = pathlib.Path('/sys/fs/cgroup/freezer')  # of v1: who is in it, frozen, does not die
+
+
+class Survives(Ending):
+    def setUp(self):
+        super().setUp()
+        self.group = FREEZER / f'acp-test-{uuid.uuid4()}'
+        try:
+            self.group.mkdir()
+            self.addCleanup(self.group.rmdir)
+        except OSError:
+            self.skipTest('there is no freezer of cgroup v1 to be had')
+
+    def test_what_cannot_be_killed_is_named_and_the_status_says_so(self):
+        client = self.open_with('sleep 611', stop_kill_timeout='1s')
+        child, = [pid for pid in processes.marked(self.mark)
+                  if processes.read_file(f'/proc/{pid}/cmdline') == b'sleep\x00611\x00']
+        (self.group / 'cgroup.procs').write_text(str(child))
+        (self.group / 'freezer.state').write_text('FROZEN')
+        try:
+            client.close_stdin()
+            self.assertEqual(client.wait(), 1, client.stderr)
+        finally:
+            (self.group / 'freezer.state').write_text('THAWED')
+        self.assertIn(f'{child} (sleep)', client.stderr)
+        self.assert_nothing_runs()
 
 
 class Surroundings(Ending):
