@@ -344,10 +344,11 @@ static void test_what_a_collect_found_that_failed_is_told_by_the_next(void **sta
 	stage_restart(stage);
 	git_oid tree = stage_send_first(stage, repository);
 	stage_there(stage, "git commit -qam mine; head -c 5000 /dev/zero > big");
-	stage_program(stage, "cat", "[ \"$1\" = ./big ] && exit 1\nexec /bin/cat \"$@\"");
+	stage_program(
+		stage, "stat", "case $* in *%b*big) exit 1 ;; esac; exec /usr/bin/stat \"$@\"");
 	stage_collect_fails(stage, &tree, ERROR_UNAVAILABLE, "fetching big");
 	assert_commits(stage, "main A mine\n");
-	place_run(stage->place, "rm ../bin/cat");
+	place_run(stage->place, "rm ../bin/stat");
 	stage_collect(stage, &tree);
 	assert_non_null(strstr(stage->collected.note, "committed to main"));
 }
