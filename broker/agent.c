@@ -245,7 +245,7 @@ static const struct link_listener link_listener = {
 static void streams_init(struct agent *agent)
 {
 	const struct agent_config *config = &agent->config;
-	tail_init(&agent->tail, config->loop, agent->subject, AGENT_STDERR_TAIL);
+	tail_init(&agent->tail, config->loop, agent->subject, AGENT_STDERR_TAIL, config->secrets);
 	struct link_config link_config = {
 		.loop = config->loop,
 		.places = config->places,

@@ -24,6 +24,7 @@
 #include "broker/options.h"
 #include "broker/relay.h"
 #include "broker/sandboxes.h"
+#include "broker/secrets.h"
 #include "broker/sessions.h"
 #include "broker/state_folder.h"
 #include "broker/test_provider.h"
@@ -50,6 +51,7 @@ struct broker {
 	struct config config;
 	struct trace *trace;
 	struct audit *audit;
+	struct secrets *secrets; // for the log
 	struct relay *relay;
 	char *directory;      // owned; where it was started, where that can be a workspace; or NULL
 	struct error failure; // of the session; ERROR_NONE: there was none
@@ -158,6 +160,7 @@ static int run_session(struct broker *broker, struct provider *provider)
 		.pool = broker->pool,
 		.trace = broker->trace,
 		.audit = broker->audit,
+		.secrets = broker->secrets,
 		.state_folder = broker->state_folder,
 		.home = home,
 		.tools = &broker->tools,
@@ -269,6 +272,14 @@ static bool open_audit(struct broker *broker, struct error *err)
 	return broker->audit != NULL;
 }
 
+static void learn_secrets(struct broker *broker)
+{
+	char **all = variables(broker);
+	broker->secrets = secrets_create(
+		(const char *const *)all, (const char *const *)broker->config.profile.masked_env);
+	words_free(all);
+}
+
 static bool enter_workspace(const struct config *config, struct error *err)
 {
 	if (config->workspace && chdir(config->workspace) == -1) {
@@ -300,8 +311,10 @@ static int run_configured(struct broker *broker)
 	} else if (broker->login_token) {
 		status = run_login(broker, provider);
 	} else {
+		learn_secrets(broker);
 		status = run_session(broker, provider);
 	}
+	secrets_destroy(broker->secrets);
 	audit_close(broker->audit);
 	trace_close(broker->trace);
 	config_finish(&broker->config);

@@ -169,6 +169,7 @@ static struct peer *peer_start(struct relay *relay)
 		.profile = relay->config.profile,
 		.directory = relay->config.directory,
 		.places = relay->places,
+		.secrets = relay->config.secrets,
 		.listener = &peer_listener,
 		.data = peer,
 	};

@@ -15,6 +15,7 @@
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
 #include "broker/restore.h"
+#include "broker/secrets.h"
 
 /* ---- what methods mean ---- */
 
@@ -331,7 +332,8 @@ static void on_broken_line(
 		return;
 	}
 	agent_note_noise(peer->agent, frame->bytes);
-	log_line(LOG_LEVEL_INFO, peer->hop, frame->bytes);
+	secrets_log_line(peer->relay->config.secrets, peer->hop, frame->bytes,
+		frame->bytes.len < frame->length);
 }
 
 void relay_on_agent_call(struct peer *peer, const struct call *call)

@@ -7,11 +7,13 @@
 
 #include "base/json_doc.h"
 #include "base/json_writer.h"
+#include "base/log.h"
 #include "base/settings.h"
 
 enum {
-	SECRETS_MAX = 256,    // values that are masked
-	SECRET_MIN_BYTES = 6, // a shorter value would mask half of every message
+	SECRETS_MAX = 256,          // values that are masked
+	SECRET_LINE_MIN_BYTES = 16, // of one line of a value
+	SECRET_MIN_BYTES = 6,       // a shorter value would mask half of every message
 };
 
 struct secrets {
@@ -70,6 +72,23 @@ static void add(struct secrets *secrets, const char *value)
 	wipe(&plain);
 }
 
+/* Of a value that has several, such as a key in PEM: a log has them one by one. */
+static void add_lines(struct secrets *secrets, const char *value)
+{
+	while (strchr(value, '\n')) {
+		size_t len = strcspn(value, "\n");
+		char *line = mem_strndup((struct span){value, len});
+		if (len >= SECRET_LINE_MIN_BYTES) {
+			add(secrets, line);
+		}
+		mem_wipe_free(line);
+		value += len + 1;
+		if (!strchr(value, '\n') && strlen(value) >= SECRET_LINE_MIN_BYTES) {
+			add(secrets, value);
+		}
+	}
+}
+
 struct secrets *secrets_create(const char *const *environment, const char *const *names)
 {
 	struct secrets *secrets = mem_alloc_zero(sizeof(*secrets));
@@ -81,6 +100,7 @@ struct secrets *secrets_create(const char *const *environment, const char *const
 		struct span name = {environment[i], (size_t)(equals - environment[i])};
 		if (name_is_secret(name, names)) {
 			add(secrets, equals + 1);
+			add_lines(secrets, equals + 1);
 		}
 	}
 	return secrets;
@@ -287,4 +307,31 @@ void secrets_mask(const struct secrets *secrets, struct buf *json)
 void secrets_mask_text(const struct secrets *secrets, struct buf *text, bool is_cut)
 {
 	rewrite(secrets, text, is_cut ? mask_cut_text : mask_text);
+}
+
+size_t secrets_begun(const struct secrets *secrets, struct span text)
+{
+	for (; text.len > 0; text = (struct span){text.data + 1, text.len - 1}) {
+		unsigned char first = (unsigned char)text.data[0];
+		if ((first == '\\' || secrets->begins[first]) && begins_any(secrets, text)) {
+			return text.len;
+		}
+	}
+	return 0;
+}
+
+void secrets_log_line(
+	const struct secrets *secrets, const char *subject, struct span line, bool is_cut)
+{
+	struct buf masked;
+	if (!secrets || !log_is_on(LOG_LEVEL_INFO)) {
+		log_line(LOG_LEVEL_INFO, subject, line);
+		return;
+	}
+	buf_init(&masked, line.len);
+	if (buf_append(&masked, line, NULL)) {
+		secrets_mask_text(secrets, &masked, is_cut);
+		log_line(LOG_LEVEL_INFO, subject, buf_span(&masked));
+	}
+	buf_finish(&masked);
 }

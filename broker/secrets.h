@@ -31,4 +31,11 @@ void secrets_mask(const struct secrets *secrets, struct buf *json);
  */
 void secrets_mask_text(const struct secrets *secrets, struct buf *text, bool is_cut);
 
+/* How many bytes at the end of a text may be the beginning of a secret that goes on after it. */
+size_t secrets_begun(const struct secrets *secrets, struct span text);
+
+/* A line of a program's, less the secrets, to the log; secrets may be NULL. */
+void secrets_log_line(
+	const struct secrets *secrets, const char *subject, struct span line, bool is_cut);
+
 #endif

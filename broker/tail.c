@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/log.h"
 
 enum {
 	TAIL_READ_SIZE = 16 * 1024,
@@ -16,9 +15,11 @@ enum {
 
 static void on_readable(struct ev_loop *loop, struct ev_io *watcher, int events);
 
-void tail_init(struct tail *tail, struct ev_loop *loop, const char *subject, size_t keep)
+void tail_init(struct tail *tail, struct ev_loop *loop, const char *subject, size_t keep,
+	const struct secrets *secrets)
 {
-	*tail = (struct tail){.loop = loop, .fd = -1, .subject = subject, .keep = keep};
+	*tail = (struct tail){
+		.loop = loop, .fd = -1, .subject = subject, .keep = keep, .secrets = secrets};
 	buf_init(&tail->line, TAIL_LINE_MAX);
 	buf_init(&tail->last, 2 * keep);
 	ev_io_init(&tail->reader, on_readable, -1, EV_READ);
@@ -34,9 +35,23 @@ void tail_start(struct tail *tail, int fd)
 static void log_pending_line(struct tail *tail)
 {
 	if (tail->line.len > 0) {
-		log_line(LOG_LEVEL_INFO, tail->subject, buf_span(&tail->line));
+		secrets_log_line(tail->secrets, tail->subject, buf_span(&tail->line), false);
 		buf_clear(&tail->line);
 	}
+}
+
+/* Of a line that is too long, less the end in which a secret may have begun. */
+static void log_piece(struct tail *tail)
+{
+	struct span piece = buf_span(&tail->line);
+	size_t begun = tail->secrets ? secrets_begun(tail->secrets, piece) : 0;
+	if (begun >=
+		TAIL_LINE_MAX / 2) { // of a secret as long as this: no more than its end is told
+		begun = 0;
+	}
+	piece.len -= begun;
+	secrets_log_line(tail->secrets, tail->subject, piece, false);
+	buf_consume(&tail->line, piece.len);
 }
 
 static void take_lines(struct tail *tail, struct span bytes)
@@ -48,8 +63,10 @@ static void take_lines(struct tail *tail, struct span bytes)
 		size_t take = len < room ? len : room;
 		bool ok = buf_append(&tail->line, (struct span){bytes.data, take}, NULL);
 		bool is_whole = end && take == len;
-		if (!ok || is_whole || tail->line.len == TAIL_LINE_MAX) {
+		if (!ok || is_whole) {
 			log_pending_line(tail);
+		} else if (tail->line.len == TAIL_LINE_MAX) {
+			log_piece(tail);
 		}
 		size_t used = take + (is_whole ? 1 : 0);
 		bytes = (struct span){bytes.data + used, bytes.len - used};

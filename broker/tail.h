@@ -8,6 +8,7 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/span.h"
+#include "broker/secrets.h"
 
 /*
  * Drains a process's stderr: each line goes to the log, the last bytes are kept
@@ -16,15 +17,17 @@
 struct tail {
 	struct ev_loop *loop;
 	struct ev_io reader;
-	int fd;              // owned; -1 when closed
-	const char *subject; // borrowed; before each line in the log
-	struct buf line;     // the line that has not ended yet
-	struct buf last;     // the newest bytes
-	size_t keep;         // how many of them
-	bool was_cut;        // older bytes than those of last were dropped
+	int fd;                        // owned; -1 when closed
+	const char *subject;           // borrowed; before each line in the log
+	struct buf line;               // the line that has not ended yet
+	struct buf last;               // the newest bytes
+	size_t keep;                   // how many of them
+	const struct secrets *secrets; // borrowed; left out of the log; may be NULL
+	bool was_cut;                  // older bytes than those of last were dropped
 };
 
-void tail_init(struct tail *tail, struct ev_loop *loop, const char *subject, size_t keep);
+void tail_init(struct tail *tail, struct ev_loop *loop, const char *subject, size_t keep,
+	const struct secrets *secrets);
 void tail_start(struct tail *tail, int fd); // takes the descriptor (non-blocking)
 
 /* Reads what has arrived already; before the last words are needed. */

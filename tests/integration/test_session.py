@@ -164,6 +164,19 @@ class Trace(Case):
         self.assertIn('PLAIN=tell-everybody', path.read_text())
 
 
+    def test_what_the_agent_prints_of_one_is_not_in_the_log(self):
+        env = dict(self.environment(), SERVICE_TOKEN='tell-nobody-5')
+        client = self.broker(options=self.config(env=['API_KEY=tell-nobody-6']), env=env)
+        client.initialize()
+        client.prompt(client.new_session(self.work), 'log on stderr: tell-nobody-5, and on',
+                      'banner on stdout: tell-nobody-6', 'log the last')
+        client.wait_log('the last')
+        client.close_stdin()
+        client.wait()
+        self.assertNotIn('tell-nobody', client.stderr)
+        for text in ('on stderr: ***, and on', 'on stdout: ***'):
+            self.assertIn(text, client.stderr)
+
     def test_half_a_secret_is_one_too(self):
         """Of a line that is no message the beginning is written, to its byte 256."""
         path = self.dir / 'trace'

@@ -18,6 +18,7 @@ enum { KEEP = 100, TURNS = 50 };
 struct fixture {
 	struct ev_loop *loop;
 	struct tail tail;
+	struct secrets *secrets;
 	int to;
 	struct capture capture;
 };
@@ -27,8 +28,11 @@ static int set_up(void **state)
 	struct fixture *fixture = mem_alloc_zero(sizeof(*fixture));
 	struct error err;
 	int fds[2];
+	static const char *const environment[] = {"API_KEY=tell-nobody",
+		"PEM_KEY=-----BEGIN PRIVATE KEY-----\nAAAABBBBCCCCDDDD\n", NULL};
 	fixture->loop = ev_loop_new(EVFLAG_AUTO);
-	tail_init(&fixture->tail, fixture->loop, "agent", KEEP);
+	fixture->secrets = secrets_create(environment, NULL);
+	tail_init(&fixture->tail, fixture->loop, "agent", KEEP, fixture->secrets);
 	assert_true(fd_pipe(fds, &err));
 	assert_true(fd_set_nonblock(fds[0], true, &err));
 	fixture->to = fds[1];
@@ -45,6 +49,7 @@ static int tear_down(void **state)
 	capture_stop(&fixture->capture);
 	fd_close(&fixture->to);
 	ev_loop_destroy(fixture->loop);
+	secrets_destroy(fixture->secrets);
 	free(fixture);
 	return 0;
 }
@@ -117,6 +122,30 @@ static void test_a_line_as_long_as_a_part_is_one_line(void **state)
 	process_writes(fixture, "\nnext\n");
 	const char *text = logged(&fixture->capture);
 	assert_int_equal(strlen(text), strlen("<6>agent: \n") + 2048 + strlen("<6>agent: next\n"));
+}
+
+static void test_secrets_are_not_logged(void **state)
+{
+	struct fixture *fixture = *state;
+	process_writes(fixture, "the key is tell-nobody, it is\ntell-no\nAAAABBBBCCCCDDDD\n");
+	assert_string_equal(logged(&fixture->capture),
+		"<6>agent: the key is ***, it is\n<6>agent: tell-no\n<6>agent: ***\n");
+}
+
+static void test_nor_is_one_that_two_parts_of_a_line_share(void **state)
+{
+	struct fixture *fixture = *state;
+	for (size_t before = 2048 - 11; before <= 2048; before++) {
+		char line[2048 + 1];
+		memset(line, 'x', before);
+		line[before] = '\0';
+		process_writes(fixture, line);
+		process_writes(fixture, "tell-nobody\n");
+		const char *text = logged(&fixture->capture);
+		assert_non_null(strstr(text, "***\n"));
+		assert_null(strstr(text, "tell"));
+		assert_null(strstr(text, "nobody"));
+	}
 }
 
 /* ---- the last words ---- */
@@ -249,6 +278,8 @@ int main(void)
 		TAIL_TEST(test_each_line_goes_to_the_log),
 		TAIL_TEST(test_a_long_line_goes_to_the_log_in_parts),
 		TAIL_TEST(test_a_line_as_long_as_a_part_is_one_line),
+		TAIL_TEST(test_secrets_are_not_logged),
+		TAIL_TEST(test_nor_is_one_that_two_parts_of_a_line_share),
 		TAIL_TEST(test_a_few_words_are_kept_whole),
 		TAIL_TEST(test_exactly_as_much_as_is_kept_is_kept_whole),
 		TAIL_TEST(test_of_many_lines_the_last_are_kept_from_a_line_start_on),
