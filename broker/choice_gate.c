@@ -71,12 +71,14 @@ void choice_gate_remember(struct relay *relay, struct session *session,
 }
 
 /* What policy does not consent to is set back, and not remembered. */
-static bool asks_less(const struct relay *relay, const struct json_doc *doc, json_node update)
+static bool asks_less(struct relay *relay, const struct session *session,
+	const struct json_doc *doc, json_node update)
 {
 	struct modes_fix fixes[MODES_FIXES_MAX];
+	const char *agent = mode_guard_agent(relay, session);
 	char *mode = json_string(doc, json_get(doc, update, "currentModeId"));
-	bool is_less = mode_guard_rule(relay) &&
-	               ((mode && modes_ask_less(mode)) || modes_find(doc, update, fixes) > 0);
+	bool is_less = mode_guard_rule(relay) && ((mode && modes_ask_less(agent, mode)) ||
+							 modes_find(agent, doc, update, fixes) > 0);
 	free(mode);
 	return is_less;
 }
@@ -88,7 +90,7 @@ void choice_gate_follow(
 	struct span params = message_place(&call->message, PLACE_PARAMS);
 	struct json_doc *doc = choices->count > 0 ? json_doc_parse_unchecked(params, NULL) : NULL;
 	json_node update = doc ? json_get(doc, 0, "update") : JSON_NODE_NONE;
-	if (!doc || asks_less(relay, doc, update)) {
+	if (!doc || asks_less(relay, session, doc, update)) {
 		json_doc_destroy(doc);
 		return;
 	}
@@ -180,7 +182,8 @@ static bool policy_admits(
 	char what[MODE_TEXT_MAX];
 	char text[2 * MODE_TEXT_MAX];
 	const char *rule = mode_guard_rule(relay);
-	if (!rule || choice->kind == CHOICE_MODEL || !mode_guard_asks_less(session, choice)) {
+	if (!rule || choice->kind == CHOICE_MODEL ||
+		!mode_guard_asks_less(relay, session, choice)) {
 		return true;
 	}
 	describe(what, choice);

@@ -26,7 +26,7 @@ static void keep_options(struct mode_guard *guard, const struct json_doc *doc, j
 static void keep_mode(struct mode_guard *guard, const struct json_doc *doc, json_node node)
 {
 	char *mode = json_string(doc, node);
-	if (mode && strlen(mode) < sizeof(guard->mode) && !modes_ask_less(mode)) {
+	if (mode && strlen(mode) < sizeof(guard->mode) && !modes_ask_less(guard->agent, mode)) {
 		memcpy(guard->mode, mode, strlen(mode) + 1);
 	}
 	free(mode);
@@ -64,7 +64,7 @@ static void read_answer(struct mode_guard *guard, const struct json_doc *doc)
 	mode_guard_keep_options(guard, doc);
 	keep_mode(guard, doc, json_path(doc, 0, "modes.currentModeId"));
 	guard->fix_at = 0;
-	guard->fix_count = modes_find(doc, 0, guard->fixes);
+	guard->fix_count = modes_find(guard->agent, doc, 0, guard->fixes);
 }
 
 static void take_told(char **told, char **news, bool is_answered)
@@ -83,7 +83,8 @@ void mode_gate_read(struct relay *relay, struct session *session, struct request
 	struct mode_news *told = request->modes;
 	bool is_object = result.len > 0 && result.data[0] == '{';
 	bool has_rule = mode_guard_rule(relay) != NULL;
-	if ((!has_rule && !choices_first_stale(&session->choices)) || (!is_object && !told)) {
+	if ((!has_rule && !choices_first_stale(&session->choices)) ||
+		(!is_object && !told && !has_rule)) {
 		return;
 	}
 	struct json_doc *doc = is_object ? json_doc_parse_unchecked(result, NULL) : NULL;
@@ -93,6 +94,7 @@ void mode_gate_read(struct relay *relay, struct session *session, struct request
 	bool has_modes = doc && json_get(doc, 0, "modes") != JSON_NODE_NONE;
 	bool has_options = doc && json_get(doc, 0, "configOptions") != JSON_NODE_NONE;
 	struct mode_guard *guard = mode_guard_of(session);
+	guard->is_modeless = !has_modes && !has_options;
 	if (!has_rule && has_options) {
 		mode_guard_keep_options(guard, doc); // without a policy nothing is set back
 	} else if (has_rule && (has_modes || has_options)) {
@@ -121,7 +123,7 @@ static void read_mode_update(struct mode_guard *guard, const struct json_doc *do
 {
 	json_node node = json_get(doc, update, "currentModeId");
 	char *mode = json_string(doc, node);
-	if (mode && modes_ask_less(mode)) {
+	if (mode && modes_ask_less(guard->agent, mode)) {
 		bool has_room = guard->fix_count < MODES_FIXES_MAX;
 		struct modes_fix *fix =
 			&guard->fixes[has_room ? guard->fix_count++ : MODES_FIXES_MAX - 1];
@@ -139,7 +141,7 @@ static void read_option_update(
 	struct mode_guard *guard, const struct json_doc *doc, json_node update)
 {
 	keep_options(guard, doc, update);
-	guard->fix_count = modes_find(doc, update, guard->fixes);
+	guard->fix_count = modes_find(guard->agent, doc, update, guard->fixes);
 	if (guard->fix_count == 0) {
 		mode_guard_unbar(guard, true);
 	}
@@ -174,8 +176,8 @@ bool mode_gate_is_back_in(const struct mode_guard *guard, const struct modes_fix
 	json_node update = doc ? json_get(doc, 0, "update") : JSON_NODE_NONE;
 	char *mode =
 		doc && is_mode ? json_string(doc, json_get(doc, update, "currentModeId")) : NULL;
-	bool is_in = mode && modes_ask_less(mode);
-	size_t count = doc && !is_mode ? modes_find(doc, update, found) : 0;
+	bool is_in = mode && modes_ask_less(guard->agent, mode);
+	size_t count = doc && !is_mode ? modes_find(guard->agent, doc, update, found) : 0;
 	for (size_t i = 0; i < count; i++) {
 		is_in = is_in || strcmp(found[i].config_id, fix->config_id) == 0;
 	}
@@ -285,14 +287,16 @@ static bool read_wish(
 			       "a name of more than %d bytes", MODES_NAME_MAX - 1);
 }
 
-bool mode_guard_asks_less(const struct session *session, const struct choice *choice)
+bool mode_guard_asks_less(
+	struct relay *relay, const struct session *session, const struct choice *choice)
 {
 	char category[MODES_NAME_MAX];
+	const char *agent = mode_guard_agent(relay, session);
 	if (choice->kind != CHOICE_OPTION) {
-		return choice->kind == CHOICE_MODE && modes_ask_less(choice->value);
+		return choice->kind == CHOICE_MODE && modes_ask_less(agent, choice->value);
 	}
 	category_of(session, choice->config_id, category);
-	return modes_option_asks_less(choice->config_id, category, choice->value);
+	return modes_option_asks_less(agent, choice->config_id, category, choice->value);
 }
 
 static bool is_for_model(const char *method)
@@ -322,7 +326,7 @@ bool mode_gate_on_send(
 	if (!is_read) {
 		return error_prefix(err, "%s", call->message.method);
 	}
-	if (!mode_guard_asks_less(session, &wish)) {
+	if (!mode_guard_asks_less(relay, session, &wish)) {
 		return true;
 	}
 	mode_guard_describe(what, wish.config_id, wish.value);
@@ -346,6 +350,16 @@ void mode_gate_note_set(struct mode_guard *guard, const struct choice *choice)
 	}
 }
 
+void mode_guard_read_result(struct mode_guard *guard, const struct call *call)
+{
+	struct json_doc *doc =
+		json_doc_parse_unchecked(message_place(&call->message, PLACE_RESULT), NULL);
+	if (doc) {
+		mode_guard_keep_options(guard, doc);
+	}
+	json_doc_destroy(doc);
+}
+
 bool mode_gate_on_result(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
@@ -365,6 +379,8 @@ bool mode_gate_on_result(
 		category_of(session, wish.config_id, category);
 		wish.is_mode = strcmp(category, "mode") == 0;
 		mode_gate_note_set(mode_guard_of(session), &wish);
+		mode_guard_read_result(mode_guard_of(session), call);
+		mode_guard_tell_unknown(relay, session);
 	}
 	json_doc_destroy(doc);
 	return true;

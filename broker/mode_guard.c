@@ -20,7 +20,63 @@ struct mode_guard *mode_guard_of(struct session *session)
 	if (!session->guard) {
 		session->guard = mem_alloc_zero(sizeof(*session->guard));
 	}
+	if (session->peer) {
+		snprintf(session->guard->agent, sizeof(session->guard->agent), "%s",
+			session->peer->agent_name);
+	}
 	return session->guard;
+}
+
+const char *mode_guard_agent(struct relay *relay, const struct session *session)
+{
+	const struct peer *peer =
+		session && session->peer ? session->peer : relay_running_peer(relay);
+	return session && session->guard ? session->guard->agent : peer ? peer->agent_name : "";
+}
+
+/* Copies what nobody knows: a mode, or "" where it is all that the agent does. */
+static bool find_unknown(const struct mode_guard *guard, char out_mode[MODES_NAME_MAX])
+{
+	bool is_found = false;
+	struct json_doc *doc =
+		guard->options ? json_doc_parse_unchecked(span_of(guard->options), NULL) : NULL;
+	if (doc) {
+		is_found = modes_find_unknown(guard->agent, doc, 0, out_mode);
+	}
+	json_doc_destroy(doc);
+	if (!is_found && guard->mode[0]) {
+		is_found = modes_judge(guard->agent, guard->mode) == MODES_UNKNOWN;
+		memcpy(out_mode, guard->mode, sizeof(guard->mode));
+	}
+	if (!is_found && guard->is_modeless) {
+		is_found = guard->agent[0] && !modes_know_agent(guard->agent);
+		out_mode[0] = '\0';
+	}
+	return is_found;
+}
+
+void mode_guard_tell_unknown(struct relay *relay, struct session *session)
+{
+	char mode[MODES_NAME_MAX];
+	char what[MODE_TEXT_MAX];
+	char text[2 * MODE_TEXT_MAX];
+	struct mode_guard *guard = session->guard;
+	const char *rule = mode_guard_rule(relay);
+	if (!rule || !guard || guard->told_unknown || !find_unknown(guard, mode)) {
+		return;
+	}
+	guard->told_unknown = true;
+	if (mode[0]) {
+		snprintf(what, sizeof(what), "works in mode \"%s\", which", mode);
+	} else {
+		snprintf(what, sizeof(what), "tells of no modes, and");
+	}
+	snprintf(text, sizeof(text),
+		"the agent \"%s\" %s acp-broker does not know: it may act without asking, and "
+		"policy (%s) decides only about what it asks; choose a mode in which it asks, or "
+		"set agent-modes = allow in the policy, which allows it without this note",
+		guard->agent, what, rule);
+	notice_send(relay, session, text, false);
 }
 
 void mode_guard_destroy(struct mode_guard *guard)
@@ -420,12 +476,7 @@ void mode_guard_was_set(
 {
 	size_t count = 0;
 	struct mode_guard *guard = session->guard;
-	struct json_doc *doc =
-		json_doc_parse_unchecked(message_place(&answer->message, PLACE_RESULT), NULL);
-	if (doc) {
-		mode_guard_keep_options(guard, doc);
-	}
-	json_doc_destroy(doc);
+	mode_guard_read_result(guard, answer);
 	mode_gate_note_set(guard, choice);
 	for (size_t i = guard->fix_at; i < guard->fix_count; i++) {
 		const struct modes_fix *fix = &guard->fixes[i];
@@ -454,5 +505,6 @@ void mode_guard_set_back(struct relay *relay, struct session *session)
 		}
 		settle(guard);
 	} while (mode_gate_take_news(guard));
+	mode_guard_tell_unknown(relay, session);
 	release_prompt(relay, session);
 }

@@ -20,6 +20,9 @@ struct mode_guard {
 	struct modes_fix fixes[MODES_FIXES_MAX]; // to be set back, one after the other
 	size_t fix_count;
 	size_t fix_at;               // the one in flight
+	char agent[64];              // its name, as peer.agent_name
+	bool told_unknown;           // the person was told that nobody knows what its mode does
+	bool is_modeless;            // it has told neither modes nor options
 	bool is_busy;                // a set-back, or a choice of the editor's, is in flight
 	const struct request *asked; // its request, only to be compared: others are stale; or NULL
 	struct mode_news news;       // told while one is in flight
@@ -41,8 +44,15 @@ const char *mode_guard_rule(const struct relay *relay);
 /* "mode "yolo"" or "allow_all = "on"", for people. */
 void mode_guard_describe(char text[MODE_TEXT_MAX], const char *config_id, const char *value);
 
+/* The name of the session's agent; of a session that is not known, of the one that runs. */
+const char *mode_guard_agent(struct relay *relay, const struct session *session);
+
+/* Tells the person, once, where nobody knows what the agent does in its mode. */
+void mode_guard_tell_unknown(struct relay *relay, struct session *session);
+
 /* Whether the agent asks less in it, as far as the session's options are known. */
-bool mode_guard_asks_less(const struct session *session, const struct choice *choice);
+bool mode_guard_asks_less(
+	struct relay *relay, const struct session *session, const struct choice *choice);
 
 /* One line in the audit log: refused. */
 void mode_guard_audit(struct relay *relay, const struct session *session, const char *what);
@@ -52,6 +62,9 @@ void mode_guard_unbar(struct mode_guard *guard, bool by_option);
 
 /* The configOptions of an object, if it has them. */
 void mode_guard_keep_options(struct mode_guard *guard, const struct json_doc *doc);
+
+/* The answer to a change: what it says of the options, all of them, is how it is now. */
+void mode_guard_read_result(struct mode_guard *guard, const struct call *call);
 
 /* The editor's choice was acknowledged. */
 void mode_gate_note_set(struct mode_guard *guard, const struct choice *choice);

@@ -9,7 +9,53 @@
 
 /* ---- the tables; names are written as plain() makes them ---- */
 
-/* Where a name is an everyday word, an option has to say that it is about permissions. */
+/* By agent and mode, as of the versions that are named. */
+static const struct {
+	const char *agent;
+	const char *mode;
+	bool asks_less;
+} agent_modes[] = {
+	/* @agentclientprotocol/codex-acp 2.6.0, @zed-industries/codex-acp 0.16.0 */
+	{"codexacp", "readonly", false},
+	{"codexacp", "workspacewrite", true}, // edits the workspace unasked
+	{"codexacp", "agent", true},          // a model decides what is asked about; its default
+	{"codexacp", "agentfullaccess", true},
+	{"codexacp", "auto", true},
+	{"codexacp", "fullaccess", true},
+	/* @agentclientprotocol/claude-agent-acp 0.101.0, @zed-industries/claude-code-acp 0.16.2 */
+	{"claudeagentacp", "default", false},
+	{"claudeagentacp", "plan", false},
+	{"claudeagentacp", "acceptedits", true},
+	{"claudeagentacp", "auto", true},
+	{"claudeagentacp", "dontask", true},
+	{"claudeagentacp", "bypasspermissions", true},
+	{"claudecodeacp", "default", false},
+	{"claudecodeacp", "plan", false},
+	{"claudecodeacp", "acceptedits", true},
+	{"claudecodeacp", "dontask", true},
+	{"claudecodeacp", "bypasspermissions", true},
+	/* @google/gemini-cli 0.61.0 */
+	{"geminicli", "default", false},
+	{"geminicli", "plan", false},
+	{"geminicli", "autoedit", true},
+	{"geminicli", "yolo", true},
+	/* @qwen-code/qwen-code 0.24.4 */
+	{"qwencode", "default", false},
+	{"qwencode", "plan", false},
+	{"qwencode", "autoedit", true},
+	{"qwencode", "auto", true},
+	{"qwencode", "yolo", true},
+	/* opencode-ai 1.18.33: commands run unasked, unless its own configuration has them asked */
+	{"opencode", "build", true},
+	{"opencode", "plan", true},
+	/* @github/copilot 1.0.102 */
+	{"copilot", "agent", false},
+	{"copilot", "plan", false},
+	{"copilot", "autopilot", true},
+};
+
+/* Of any other agent. Where a name is an everyday word, an option has to say that it is about
+ * permissions. */
 static const struct {
 	const char *name;
 	bool is_common;
@@ -91,16 +137,60 @@ static bool is_one_of(const char *name, const char *const *list, size_t count)
 	return false;
 }
 
-bool modes_ask_less(const char *mode_id)
+static bool is_less_anywhere(const char *name)
 {
-	char name[MODES_NAME_MAX];
-	plain(mode_id, name);
 	for (size_t i = 0; i < ARRAY_LENGTH(modes); i++) {
 		if (strcmp(modes[i].name, name) == 0) {
 			return true;
 		}
 	}
 	return false;
+}
+
+bool modes_know_agent(const char *agent)
+{
+	char name[MODES_NAME_MAX];
+	plain(agent, name);
+	for (size_t i = 0; i < ARRAY_LENGTH(agent_modes); i++) {
+		if (strcmp(agent_modes[i].agent, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* MODES_UNKNOWN where the table does not have it. */
+static enum modes_verdict judge_by_agent(const char *agent, const char *mode_id)
+{
+	char name[MODES_NAME_MAX];
+	char mode[MODES_NAME_MAX];
+	plain(agent, name);
+	plain(mode_id, mode);
+	for (size_t i = 0; i < ARRAY_LENGTH(agent_modes); i++) {
+		if (strcmp(agent_modes[i].agent, name) == 0 &&
+			strcmp(agent_modes[i].mode, mode) == 0) {
+			return agent_modes[i].asks_less ? MODES_ASK_LESS : MODES_ASK;
+		}
+	}
+	return MODES_UNKNOWN;
+}
+
+enum modes_verdict modes_judge(const char *agent, const char *mode_id)
+{
+	char mode[MODES_NAME_MAX];
+	enum modes_verdict verdict = judge_by_agent(agent, mode_id);
+	plain(mode_id, mode);
+	if (verdict == MODES_UNKNOWN && is_less_anywhere(mode)) {
+		return MODES_ASK_LESS;
+	}
+	bool is_common_name = is_one_of(mode, preferred, ARRAY_LENGTH(preferred));
+	return verdict == MODES_UNKNOWN && is_common_name && !modes_know_agent(agent) ? MODES_ASK
+	                                                                              : verdict;
+}
+
+bool modes_ask_less(const char *agent, const char *mode_id)
+{
+	return modes_judge(agent, mode_id) == MODES_ASK_LESS;
 }
 
 static bool is_common(const char *name)
@@ -125,7 +215,15 @@ static bool has_hint(const char *text)
 	return false;
 }
 
-bool modes_option_asks_less(const char *config_id, const char *category, const char *value)
+/* ACP, SessionConfigOptionCategory: what is the session's mode as well. */
+static bool holds_mode(const char *config_id, const char *category)
+{
+	char id[MODES_NAME_MAX];
+	return strcmp(category, "mode") == 0 || strcmp(plain(config_id, id), "mode") == 0;
+}
+
+bool modes_option_asks_less(
+	const char *agent, const char *config_id, const char *category, const char *value)
 {
 	char name[MODES_NAME_MAX];
 	char id[MODES_NAME_MAX];
@@ -133,12 +231,17 @@ bool modes_option_asks_less(const char *config_id, const char *category, const c
 	if (is_one_of(category, other_categories, ARRAY_LENGTH(other_categories))) {
 		return false;
 	}
+	enum modes_verdict verdict =
+		holds_mode(config_id, category) ? judge_by_agent(agent, value) : MODES_UNKNOWN;
+	if (verdict != MODES_UNKNOWN) {
+		return verdict == MODES_ASK_LESS;
+	}
 	plain(value, name);
 	if (is_one_of(plain(config_id, id), switches, ARRAY_LENGTH(switches)) &&
 		is_one_of(name, on_values, ARRAY_LENGTH(on_values))) {
 		return true;
 	}
-	return modes_ask_less(value) &&
+	return is_less_anywhere(name) &&
 	       (!is_common(name) || has_hint(config_id) || has_hint(category));
 }
 
@@ -159,7 +262,15 @@ bool modes_copy_value(const struct json_doc *doc, json_node node, char out[MODES
 	return fits;
 }
 
-static size_t rank_of(const char *value)
+/* What is looked at, and for which agent. */
+struct search {
+	const char *agent;
+	const struct json_doc *doc;
+	const char *category;
+	struct modes_fix *fix;
+};
+
+static size_t rank_of(const struct search *search, const char *value)
 {
 	char name[MODES_NAME_MAX];
 	size_t rank = 0;
@@ -167,85 +278,113 @@ static size_t rank_of(const char *value)
 	while (rank < ARRAY_LENGTH(preferred) && strcmp(preferred[rank], name) != 0) {
 		rank++;
 	}
-	return rank;
+	bool is_its_own = rank == ARRAY_LENGTH(preferred) &&
+	                  judge_by_agent(search->agent, value) == MODES_ASK;
+	return is_its_own ? 0 : rank;
 }
 
-static bool value_asks_less(const struct modes_fix *fix, const char *category, const char *value)
+static bool value_asks_less(const struct search *search, const char *value)
 {
-	return fix->config_id[0] ? modes_option_asks_less(fix->config_id, category, value)
-	                         : modes_ask_less(value);
+	const char *id = search->fix->config_id;
+	return id[0] ? modes_option_asks_less(search->agent, id, search->category, value)
+	             : modes_ask_less(search->agent, value);
 }
 
-static void consider(struct modes_fix *fix, const char *category, const char *value)
+static void consider(const struct search *search, const char *value)
 {
-	if (!value_asks_less(fix, category, value) &&
-		(!fix->to[0] || rank_of(value) < rank_of(fix->to))) {
+	struct modes_fix *fix = search->fix;
+	if (!value_asks_less(search, value) &&
+		(!fix->to[0] || rank_of(search, value) < rank_of(search, fix->to))) {
 		memcpy(fix->to, value, sizeof(fix->to));
 	}
 }
 
 /* Looks for the best of what a list offers; options may stand in groups. */
-static void choose(const struct json_doc *doc, json_node list, const char *member,
-	const char *category, struct modes_fix *fix)
+static void choose(const struct search *search, json_node list, const char *member)
 {
 	char value[MODES_NAME_MAX];
+	const struct json_doc *doc = search->doc;
 	for (json_node item = json_first(doc, list); item != JSON_NODE_NONE;
 		item = json_next(doc, item)) {
 		json_node group = json_get(doc, item, "options");
 		for (json_node inner = json_first(doc, group); inner != JSON_NODE_NONE;
 			inner = json_next(doc, inner)) {
 			if (modes_copy_value(doc, json_get(doc, inner, member), value)) {
-				consider(fix, category, value);
+				consider(search, value);
 			}
 		}
 		if (group == JSON_NODE_NONE &&
 			modes_copy_value(doc, json_get(doc, item, member), value)) {
-			consider(fix, category, value);
+			consider(search, value);
 		}
 	}
 }
 
-static bool find_mode(const struct json_doc *doc, json_node object, struct modes_fix *fix)
+static bool find_mode(
+	const char *agent, const struct json_doc *doc, json_node object, struct modes_fix *fix)
 {
+	struct search search = {.agent = agent, .doc = doc, .fix = fix};
 	*fix = (struct modes_fix){.is_boolean = false};
 	json_node current = json_path(doc, object, "modes.currentModeId");
-	if (!modes_copy_value(doc, current, fix->from) || !modes_ask_less(fix->from)) {
+	if (!modes_copy_value(doc, current, fix->from) || !modes_ask_less(agent, fix->from)) {
 		return false;
 	}
-	choose(doc, json_path(doc, object, "modes.availableModes"), "id", NULL, fix);
+	choose(&search, json_path(doc, object, "modes.availableModes"), "id");
 	return true;
 }
 
-static bool find_option(const struct json_doc *doc, json_node option, struct modes_fix *fix)
+static bool find_option(
+	const char *agent, const struct json_doc *doc, json_node option, struct modes_fix *fix)
 {
 	char category[MODES_NAME_MAX] = "";
+	struct search search = {.agent = agent, .doc = doc, .category = category, .fix = fix};
 	*fix = (struct modes_fix){.is_boolean = false};
 	json_node current = json_get(doc, option, "currentValue");
 	modes_copy_value(doc, json_get(doc, option, "category"), category);
 	if (!modes_copy_value(doc, json_get(doc, option, "id"), fix->config_id) ||
 		!modes_copy_value(doc, current, fix->from) ||
-		!modes_option_asks_less(fix->config_id, category, fix->from)) {
+		!modes_option_asks_less(agent, fix->config_id, category, fix->from)) {
 		return false;
 	}
 	fix->is_boolean = json_is(doc, current, JSON_BOOL);
 	if (fix->is_boolean) {
 		snprintf(fix->to, sizeof(fix->to), "false");
 	} else {
-		choose(doc, json_get(doc, option, "options"), "value", category, fix);
+		choose(&search, json_get(doc, option, "options"), "value");
 	}
 	return true;
 }
 
-size_t modes_find(const struct json_doc *doc, json_node object, struct modes_fix *out_fixes)
+bool modes_find_unknown(const char *agent, const struct json_doc *doc, json_node options,
+	char out_value[MODES_NAME_MAX])
 {
-	size_t count = find_mode(doc, object, &out_fixes[0]) ? 1 : 0;
+	char id[MODES_NAME_MAX];
+	char category[MODES_NAME_MAX];
+	for (json_node option = json_first(doc, options); option != JSON_NODE_NONE;
+		option = json_next(doc, option)) {
+		category[0] = '\0';
+		modes_copy_value(doc, json_get(doc, option, "category"), category);
+		if (modes_copy_value(doc, json_get(doc, option, "id"), id) &&
+			holds_mode(id, category) &&
+			modes_copy_value(doc, json_get(doc, option, "currentValue"), out_value) &&
+			modes_judge(agent, out_value) == MODES_UNKNOWN) {
+			return true;
+		}
+	}
+	return false;
+}
+
+size_t modes_find(const char *agent, const struct json_doc *doc, json_node object,
+	struct modes_fix *out_fixes)
+{
+	size_t count = find_mode(agent, doc, object, &out_fixes[0]) ? 1 : 0;
 	bool has_mode = count > 0;
 	json_node options = json_get(doc, object, "configOptions");
 	for (json_node option = json_first(doc, options);
 		option != JSON_NODE_NONE && count < MODES_FIXES_MAX;
 		option = json_next(doc, option)) {
 		struct modes_fix *fix = &out_fixes[count];
-		bool found = find_option(doc, option, fix);
+		bool found = find_option(agent, doc, option, fix);
 		if (found && !(has_mode && strcmp(fix->from, out_fixes[0].from) == 0)) {
 			count++;
 		}

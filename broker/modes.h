@@ -10,17 +10,22 @@
 /*
  * The session modes and configuration options (ACP, "Session Modes" and
  * "Session Config Options") in which an agent asks nobody, or no longer about
- * everything. Names are the agents' own; the table has those of today's. They
- * are compared without case, dashes, underscores and blanks, and of a URI the
- * last part.
+ * everything. The same name means one thing to one agent and another to the next, so the table of
+ * today's agents is by agent (agentInfo.name; "" where it has none) and mode; of an agent that it
+ * does not have, names that mean the same to all agents are known. They are compared without case,
+ * dashes, underscores and blanks, and of a URI, or of a package's name, the last part.
  */
-bool modes_ask_less(const char *mode_id);
+enum modes_verdict { MODES_ASK, MODES_ASK_LESS, MODES_UNKNOWN };
+enum modes_verdict modes_judge(const char *agent, const char *mode_id);
+bool modes_ask_less(const char *agent, const char *mode_id);
+bool modes_know_agent(const char *agent); // the table has it
 
 /*
  * The same of an option set to a value ("true" and "false" of a boolean one).
  * The category may be NULL; those of models and thinking are never meant.
  */
-bool modes_option_asks_less(const char *config_id, const char *category, const char *value);
+bool modes_option_asks_less(
+	const char *agent, const char *config_id, const char *category, const char *value);
 
 enum {
 	MODES_FIXES_MAX = 4, // a further setting of a session is not looked at
@@ -43,7 +48,15 @@ struct modes_fix {
  * session/new has them, and fills in at most MODES_FIXES_MAX. Returns how many.
  * Of a mode that is also an option only the mode is told.
  */
-size_t modes_find(const struct json_doc *doc, json_node object, struct modes_fix *out_fixes);
+size_t modes_find(const char *agent, const struct json_doc *doc, json_node object,
+	struct modes_fix *out_fixes);
+
+/*
+ * Of a list of configOptions: copies the value of one that holds the mode, where nobody knows what
+ * that does; false where there is none.
+ */
+bool modes_find_unknown(const char *agent, const struct json_doc *doc, json_node options,
+	char out_value[MODES_NAME_MAX]);
 
 /* Copies the category an option has in a list of configOptions; "" where it has none. */
 void modes_category(const struct json_doc *doc, json_node options, const char *config_id,

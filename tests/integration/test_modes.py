@@ -42,7 +42,105 @@ for line in sys.stdin:
 '''
 
 
+URI = 'https://agentclientprotocol.com/protocol/session-modes#'
+
+# What today's agents tell of themselves: agentInfo.name, their modes, the one they start in, and
+# the one in which a policy has them.
+AGENTS = {
+    'codex-acp 2.6.0': ('@agentclientprotocol/codex-acp',
+                        ('read-only', 'workspace-write', 'agent', 'agent-full-access'),
+                        'agent', 'read-only'),
+    'claude-agent-acp 0.101.0': ('@agentclientprotocol/claude-agent-acp',
+                                 ('default', 'acceptEdits', 'plan', 'auto', 'bypassPermissions'),
+                                 'auto', 'default'),
+    'gemini-cli 0.61.0': ('gemini-cli', ('default', 'autoEdit', 'yolo', 'plan'),
+                          'autoEdit', 'default'),
+    'qwen-code 0.24.4': ('qwen-code', ('plan', 'default', 'auto-edit', 'auto', 'yolo'),
+                         'auto-edit', 'default'),
+    'copilot 1.0.102': ('Copilot', (URI + 'plan', URI + 'agent', URI + 'autopilot'),
+                        URI + 'autopilot', URI + 'agent'),
+}
+
+
+NAMED = '''
+import json, sys
+asked, name, opened = open(%r, 'a'), %r, %r
+results = {
+    'initialize': {'protocolVersion': 1, 'agentCapabilities': {},
+                   'agentInfo': {'name': name, 'version': '1'}},
+    'session/new': opened,
+    'session/prompt': {'stopReason': 'end_turn'},
+    'session/set_mode': {},
+}
+for line in sys.stdin:
+    print(line, end='', file=asked, flush=True)
+    message = json.loads(line)
+    if 'id' in message:
+        print(json.dumps({'jsonrpc': '2.0', 'id': message['id'],
+                          'result': results[message['method']]}), flush=True)
+'''
+
+
 class Modes(PolicyCase):
+    def named(self, name, modes, current, options=None, **keys):
+        """A session of an agent that says it is this one."""
+        opened = {'sessionId': 's'}
+        if modes:
+            opened['modes'] = {'currentModeId': current,
+                               'availableModes': [{'id': mode, 'name': mode} for mode in modes]}
+        if options:
+            opened['configOptions'] = options
+        agent = self.dir / 'named.py'
+        agent.write_text(NAMED % (str(self.dir / 'asked'), name, opened))
+        client = self.broker(options=self.config(policy=['mode = ask'], **keys),
+                             agent=[sys.executable, '-B', str(agent)])
+        client.initialize()
+        return client, client.new_session(self.work)
+
+    def sent(self):
+        return [json.loads(line) for line in (self.dir / 'asked').read_text().splitlines()]
+
+    def test_todays_agents_are_set_back_to_a_mode_in_which_they_ask(self):
+        for version, (name, modes, start, asking) in AGENTS.items():
+            with self.subTest(version):
+                client, session = self.named(name, modes, start)
+                client.prompt(session, 'go')
+                methods = [message['method'] for message in self.sent()]
+                self.assertEqual(methods[-2:], ['session/set_mode', 'session/prompt'])
+                self.assertEqual(self.sent()[-2]['params']['modeId'], asking)
+                self.assertEqual(len(self.notices(client)), 1)
+                for mode in modes:
+                    set_mode = client.start('session/set_mode',
+                                            {'sessionId': session, 'modeId': mode})
+                    self.assertEqual('error' in client.response(set_mode).value,
+                                     mode not in (asking, 'plan', URI + 'plan'), mode)
+                self.assertEqual(len(self.notices(client)), 1)
+                client.finish()
+                (self.dir / 'asked').unlink()
+
+    def test_an_agent_that_asks_in_no_mode_gets_no_prompt(self):
+        """opencode 1.18.33 runs commands unasked, in both of its modes."""
+        mode = {'id': 'mode', 'name': 'Session Mode', 'category': 'mode', 'type': 'select',
+                'currentValue': 'build', 'options': [{'value': 'build', 'name': 'build'},
+                                                     {'value': 'plan', 'name': 'plan'}]}
+        client, session = self.named('OpenCode', (), None, options=[mode])
+        error = self.failure(client.response(client.start_prompt(session, 'go')),
+                             'PERMISSION_DENIED')
+        self.assertIn('agent-modes = allow', error['message'])
+        self.assertNotIn('session/prompt', [message['method'] for message in self.sent()])
+
+    def test_what_nobody_knows_is_told_once_with_the_line_that_allows_it(self):
+        for name, modes, current in (('new-agent', ('code', 'ask'), 'code'),
+                                     ('@agentclientprotocol/codex-acp', ('mine',), 'mine'),
+                                     ('new-agent', (), None)):
+            client, session = self.named(name, modes, current)
+            client.prompt(session, 'go')
+            client.prompt(session, 'go on')
+            notice, = self.notices(client)
+            self.assertIn(name, notice)
+            self.assertIn('agent-modes = allow', notice)
+            client.finish()
+
     def test_the_editors_wish_is_refused_with_the_rule_and_the_cure(self):
         client, session = self.open(policy=('mode = ask',))
         with self.assertRaises(RpcError) as caught:
