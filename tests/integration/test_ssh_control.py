@@ -159,6 +159,27 @@ class Control(Case):
             self.assertEqual(process.wait(processes.PATIENCE), 1)
         self.each(scene)
 
+    def check_grep(self, condition, expected):
+        grep = self.hide('grep') / 'grep'
+        grep.write_text(f'#!/bin/sh\ncase "$*" in {condition}) exit 1 ;; esac\n'
+                        'exec /bin/grep "$@"\n')
+        grep.chmod(0o755)
+
+        def scene(shell):
+            process, word, why = self.control(shell)
+            self.assertEqual(word, 'fatal')
+            self.assertIn('grep', why)
+            self.assertIn(expected, why)
+            self.assertEqual(process.wait(30), 1)
+            self.assertEqual(list(self.bases[0].iterdir()), [])
+        self.each(scene)
+
+    def test_a_grep_that_finds_no_mark_is_refused(self):
+        self.check_grep('-Fls*', 'environment')
+
+    def test_a_grep_that_finds_no_session_is_refused(self):
+        self.check_grep('*/stat', 'session')
+
     # ---- what a lost connection has left ----
 
     def here(self):

@@ -88,6 +88,12 @@ if [ -z "$acp_run" ]; then
 	exit 1
 fi
 . "$acp_run/library"
+acp_try_tools || {
+	echo "fatal the program grep there does not find $acp_why (some builds of busybox do not)," \
+		"so that what is started could not be ended: install GNU grep, or another busybox"
+	rm -rf "$acp_run"
+	exit 1
+}
 printf 'node %s\n' "$(uname -n)"
 acp_earlier || {
 	rm -rf "$acp_run"

@@ -69,6 +69,29 @@ acp_select() {
 	done
 }
 
+# Whether the tools find a process by its mark, which is not the first variable, and by its session,
+# as all of the above does; acp_why says what they do not find.
+acp_try_tools() {
+	env -i ACP_FIRST=1 PATH="$PATH" ACP_BROKER_RUN="$acp_token.0." sleep 60 </dev/null >/dev/null &
+	acp_pid=$! acp_tries=0
+	acp_why='a variable in the environment of a process'
+	while [ "$acp_tries" -lt 40 ]; do # it is about to be executed
+		acp_tries=$((acp_tries + 1))
+		acp_found=$(grep -Fls -e "ACP_BROKER_RUN=$acp_token.0." /proc/none/environ \
+			"/proc/$acp_pid/environ")
+		[ -z "$acp_found" ] || break
+		[ "$acp_tries" -lt 10 ] || sleep 0.05 || sleep 1
+	done
+	if [ -n "$acp_found" ] && [ -n "$(grep -ls -e "ACP_BROKER_RUN=$acp_token\\.0\\." \
+		"/proc/$acp_pid/environ")" ]; then
+		acp_why='a process by its session'
+		[ -z "$(grep -ls -e ") [^ZX] [0-9]* [0-9]* $$ " "/proc/$acp_pid/stat")" ] || acp_why=
+	fi
+	kill -KILL "$acp_pid"
+	wait "$acp_pid"
+	[ -z "$acp_why" ]
+} 2>/dev/null
+
 # Kills all that the given command finds: stopped first, so that nothing forks away; killed
 # when nobody new is found. One look alone proves nothing: who is being executed shows no
 # environment, and who has just been forked is not in the list yet. Fails where somebody is left
