@@ -27,6 +27,39 @@ static void test_a_sessions_directories_become_roots_before_the_agent_hears_of_t
 			      "{'locations':[{'path':'/y z/f'},{'path':'/x'}]}}");
 }
 
+/* Whether the agent gets a block of the broker's after these words of the user's. */
+static bool is_told_where_it_is(struct fixture *fixture, const char *words, int id)
+{
+	editor_says(fixture,
+		"'id':%d,'method':'session/prompt','params':{'sessionId':'s','prompt':["
+		"{'type':'text','text':'%s'}]}",
+		id, words);
+	char *line = agent_next_line(fixture, 0);
+	assert_non_null(strstr(line, words)); // as the user wrote them
+	bool is_told = strstr(line, "the directory /w is /runtime/w.") != NULL;
+	assert_int_equal(is_told, strstr(line, "acp-broker") != NULL);
+	free(line);
+	return is_told;
+}
+
+static void test_an_agent_is_told_once_where_a_directory_is_that_a_prompt_names(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char *const others[] = {
+		"none", "/workshop", "/w2/f", "/x/w", "file:///w/f", "a/w", "/w.old/f", "/w-1"};
+	begin_greeted(fixture);
+	open_session(fixture, 0, 1, "/w", "s");
+	open_session(fixture, 0, 2, "/y", "other");
+	for (size_t i = 0; i < ARRAY_LENGTH(others); i++) {
+		if (is_told_where_it_is(fixture, others[i], 10 + (int)i)) {
+			fail_msg("%s", others[i]);
+		}
+	}
+	assert_false(is_told_where_it_is(fixture, "of the other session: /y/f", 30));
+	assert_true(is_told_where_it_is(fixture, "look:\\n/w. Then go on", 31));
+	assert_false(is_told_where_it_is(fixture, "once more /w/f", 32));
+}
+
 static void test_a_directory_that_is_not_there_is_told(void **state)
 {
 	struct fixture *fixture = *state;
@@ -370,6 +403,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ROOTS_TEST(test_a_sessions_directories_become_roots_before_the_agent_hears_of_them),
+		ROOTS_TEST(test_an_agent_is_told_once_where_a_directory_is_that_a_prompt_names),
 		ROOTS_TEST(test_a_directory_that_is_not_there_is_told),
 		ROOTS_TEST(test_a_path_of_another_system_is_refused_and_not_guessed),
 		ROOTS_TEST(test_a_session_that_is_being_loaded_is_served),

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/copy_place.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fd.h"
+#include "providers/local/copy_tree.h"
+
+static char home[64];
+static char work[80];
+
+static int set_up(void **state)
+{
+	snprintf(home, sizeof(home), "/tmp/test-copy-place-XXXXXX");
+	if (!mkdtemp(home)) {
+		return -1;
+	}
+	snprintf(work, sizeof(work), "%s.work", home);
+	return mkdir(work, 0700);
+}
+
+static int tear_down(void **state)
+{
+	struct error err;
+	return remove_folder(home, &err) && remove_folder(work, &err) ? 0 : -1;
+}
+
+static void free_known(struct sandbox_root *known, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free((char *)known[i].local);
+		free((char *)known[i].runtime);
+	}
+	free(known);
+}
+
+static void test_a_copy_is_known_by_what_lies_beside_it_and_by_its_folders_name(void **state)
+{
+	struct error err;
+	struct copy_place place;
+	size_t count;
+	assert_null(copy_known(home, &count));
+	assert_int_equal(count, 0);
+	assert_true(copy_place_of(&place, home, work, &err));
+	assert_int_equal(mkdir(place.folder, 0700), 0);
+	assert_int_equal(mkdir(place.runtime, 0700), 0);
+	assert_null(copy_known(home, &count)); // not made yet
+	assert_true(copy_mark_made(&place, "/of/somebody/else", &err));
+	assert_null(copy_known(home, &count));
+	assert_true(copy_mark_made(&place, work, &err));
+	struct sandbox_root *known = copy_known(home, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(known[0].local, work);
+	assert_string_equal(known[0].runtime, place.runtime);
+	free_known(known, count);
+	assert_int_equal(rmdir(place.runtime), 0);
+	assert_null(copy_known(home, &count));
+}
+
+static void test_the_last_one_removes_a_start_folder_that_nobody_has_used(void **state)
+{
+	struct copy_place place, other;
+	int fd = copy_start(home, work, &place);
+	int second = copy_start(home, work, &other);
+	assert_true(fd >= 0 && second >= 0);
+	assert_string_equal(place.runtime, other.runtime);
+	copy_start_end(fd, home, &place);
+	assert_int_equal(access(place.runtime, F_OK), 0); // another agent is in it
+	copy_start_end(second, home, &place);
+	assert_int_not_equal(access(home, F_OK), 0);
+	assert_int_equal(mkdir(home, 0700), 0);
+}
+
+static void test_a_start_folder_stays_once_it_is_a_copy_or_holds_something(void **state)
+{
+	struct error err;
+	struct copy_place place;
+	int fd = copy_start(home, work, &place);
+	assert_true(copy_mark_made(&place, work, &err));
+	copy_start_end(fd, home, &place);
+	assert_int_equal(access(place.runtime, F_OK), 0);
+	assert_int_equal(unlink(place.made), 0);
+	char file[PATH_MAX + 8];
+	snprintf(file, sizeof(file), "%s/file", place.runtime);
+	fd = copy_start(home, work, &place);
+	int made = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(made >= 0);
+	fd_close(&made);
+	copy_start_end(fd, home, &place);
+	assert_int_equal(access(file, F_OK), 0);
+}
+
+static void test_there_is_none_for_what_the_copies_lie_in_or_what_is_not_there(void **state)
+{
+	struct copy_place place;
+	assert_int_equal(copy_start(home, "/", &place), -1);
+	assert_int_equal(copy_start(home, home, &place), -1);
+	assert_int_equal(copy_start(home, "/nowhere/at/all", &place), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_a_copy_is_known_by_what_lies_beside_it_and_by_its_folders_name, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_the_last_one_removes_a_start_folder_that_nobody_has_used, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_start_folder_stays_once_it_is_a_copy_or_holds_something, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_there_is_none_for_what_the_copies_lie_in_or_what_is_not_there, set_up,
+			tear_down),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
