@@ -35,6 +35,8 @@ static const struct json_place place_table[] = {
 	{PLACE_TOOL_CALL, "params.toolCall", JSON_PLACE_ONCE},
 	{PLACE_TOOL_CALL_KIND, "params.toolCall.kind", 0},
 	{PLACE_TOOL_CALL_COMMAND, "params.toolCall.rawInput.command", 0},
+	{PLACE_TOOL_CALL_CWD, "params.toolCall.rawInput.cwd", 0},
+	{PLACE_TOOL_CALL_ENV, "params.toolCall.rawInput.env", 0},
 	{PLACE_OPTIONS, "params.options", JSON_PLACE_ONCE},
 	{PLACE_UPDATE_KIND, "params.update.sessionUpdate", JSON_PLACE_ONCE},
 	{PLACE_RESULT_SESSION_ID, "result.sessionId", JSON_PLACE_ONCE},

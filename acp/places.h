@@ -39,6 +39,8 @@ enum place {
 	PLACE_TOOL_CALL,            // session/request_permission
 	PLACE_TOOL_CALL_KIND,       // session/request_permission
 	PLACE_TOOL_CALL_COMMAND,    // session/request_permission; rawInput is of any form
+	PLACE_TOOL_CALL_CWD,        // the same
+	PLACE_TOOL_CALL_ENV,        // the same
 	PLACE_OPTIONS,              // session/request_permission
 	PLACE_UPDATE_KIND,          // session/update
 

@@ -11,8 +11,9 @@
 /* What decided on something an agent asked for. */
 enum grant_source {
 	GRANT_BY_RULE,
-	GRANT_BY_MODE,   // no rule matched
-	GRANT_BY_MEMORY, // the person has said "always" before
+	GRANT_BY_MODE,     // no rule matched
+	GRANT_BY_MEMORY,   // the person has said "always" before
+	GRANT_BY_QUESTION, // the person has just said yes to the agent's own question
 };
 
 struct grant_decision {
@@ -28,7 +29,7 @@ struct grant_decision {
 struct grant_decision grant_decide(const struct policy *policy, const struct memory *memory,
 	const struct subject *subject, const char *const *roots);
 
-const char *grant_source_name(enum grant_source source); // "rule", "mode", "remembered"
+const char *grant_source_name(enum grant_source source); // "rule", "mode", "remembered", "asked"
 
 /* ---- answers to session/request_permission ---- */
 

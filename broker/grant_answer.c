@@ -29,7 +29,7 @@ struct grant_decision grant_decide(const struct policy *policy, const struct mem
 
 const char *grant_source_name(enum grant_source source)
 {
-	static const char *const names[] = {"rule", "mode", "remembered"};
+	static const char *const names[] = {"rule", "mode", "remembered", "asked"};
 	assert((size_t)source < ARRAY_LENGTH(names));
 	return names[source];
 }

@@ -207,6 +207,10 @@ bool grant_take_back(struct relay *relay, struct request *request)
 void grant_cancel_session(struct relay *relay, const char *session_id)
 {
 	struct pending *pending = NULL;
+	struct session *session = session_find(&relay->sessions, session_id);
+	if (session) {
+		memory_end_turn(session->memory);
+	}
 	grant_resolve_cancel(relay, session_id, &cancelled);
 	do {
 		pending = NULL;

@@ -9,17 +9,19 @@
 /* What a question's line in the audit log is made of, kept until it is answered. */
 struct grant_note {
 	enum policy_operation operation;
-	char *subject;   // owned; NULL where there is no audit log
-	char *variables; // owned; the same, or where none is added
-	char *rule;      // owned; the same
-	char *options;   // owned; raw JSON, of an agent's own question; NULL: the broker's
+	char *subject;         // owned; NULL where there is no audit log
+	char *variables;       // owned; the same, or where none is added
+	char *rule;            // owned; the same
+	char *options;         // owned; raw JSON, of an agent's own question; NULL: the broker's
+	struct subject **once; // owned; the same: what a yes allows once more; or NULL
 };
 
 void grant_audit(struct relay *relay, const struct session *session, const struct subject *subject,
 	const struct grant_decision *decision)
 {
-	enum audit_by by =
-		decision->source == GRANT_BY_MEMORY ? AUDIT_BY_REMEMBERED : AUDIT_BY_POLICY;
+	enum audit_by by = decision->source == GRANT_BY_MEMORY     ? AUDIT_BY_REMEMBERED
+	                   : decision->source == GRANT_BY_QUESTION ? AUDIT_BY_PERSON
+	                                                           : AUDIT_BY_POLICY;
 	usage_note_decision(relay, session, decision->verdict.decision, by);
 	if (!relay->config.audit) {
 		return;
@@ -59,7 +61,7 @@ static void note_forwarded(
 {
 	struct subject subject;
 	const struct policy *policy = request->peer->relay->config.profile->policy;
-	if (!request->peer->relay->config.audit) {
+	if (!request->peer->relay->config.audit && !policy_is_given(policy)) {
 		grant_note_asked(request, &(struct subject){.operation = POLICY_GRANT}, NULL);
 		return;
 	}
@@ -68,6 +70,7 @@ static void note_forwarded(
 	struct grant_decision decision = grant_decide(
 		policy, NULL, &subject, owner ? (const char *const *)owner->roots : NULL);
 	grant_note_asked(request, &subject, decision.verdict.rule);
+	request->note->once = grant_once_read(&call->message, &subject, owner);
 	subject_finish(&subject);
 }
 
@@ -87,6 +90,7 @@ static void note_destroy(struct request *request)
 	free(request->note->variables);
 	free(request->note->rule);
 	free(request->note->options);
+	grant_once_free(request->note->once);
 	free(request->note);
 	request->note = NULL;
 }
@@ -128,10 +132,16 @@ static void read_answer(struct grant_answer *out, const struct call *call, const
 void grant_note_answered(struct relay *relay, struct request *request, const struct call *call)
 {
 	struct grant_answer answer;
-	if (request->note) {
-		read_answer(&answer, call, request->note->options);
-		note_decided(relay, request, &answer);
+	if (!request->note) {
+		return;
 	}
+	read_answer(&answer, call, request->note->options);
+	struct session *session =
+		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
+	if (session && answer.by == AUDIT_BY_PERSON && grant_decision_allows(answer.decision)) {
+		grant_once_add(session, request->note->once);
+	}
+	note_decided(relay, request, &answer);
 }
 
 /* A no, and who decided it, where there was no answer. */

@@ -39,6 +39,23 @@ bool grant_question_write(struct request *request, const struct call *call,
 bool grant_question_complete(struct buf *out, const struct request *request,
 	const struct old_text_answer *answer) ATTR_NODISCARD;
 
+/* ---- grant_once.c ---- */
+
+/*
+ * What a yes to a session/request_permission allows once more: the writes and the command that its
+ * tool call names. NULL-terminated; NULL: nothing, or it is not known what.
+ */
+struct subject **grant_once_read(
+	const struct message *message, const struct subject *tool, const struct session *session);
+void grant_once_free(struct subject **list); // NULL is fine
+
+/* The yes has come; takes what the subjects hold. */
+void grant_once_add(struct session *session, struct subject *const *list);
+
+/* Where the mode would ask about what was just allowed so, it is allowed; this uses it up. */
+void grant_once_decide(
+	struct session *session, const struct subject *subject, struct grant_decision *decision);
+
 /* Who takes a call that was set aside. */
 struct grant_resumer {
 	/*

@@ -16,21 +16,34 @@ struct entry {
 struct memory {
 	struct list entries; // of struct entry, oldest first
 	int count;
+	struct list once; // of struct entry, oldest first
+	int once_count;
 };
 
 struct memory *memory_create(void)
 {
 	struct memory *memory = mem_alloc_zero(sizeof(*memory));
 	list_init(&memory->entries);
+	list_init(&memory->once);
 	return memory;
 }
 
-static void entry_destroy(struct memory *memory, struct entry *entry)
+static void entry_destroy(struct entry *entry, int *count)
 {
 	list_remove(&entry->link);
 	subject_finish(&entry->subject);
 	free(entry);
-	memory->count--;
+	--*count;
+}
+
+static void entry_append(struct list *list, int *count, struct subject *subject, bool allow)
+{
+	struct entry *entry = mem_alloc_zero(sizeof(*entry));
+	entry->subject = *subject;
+	entry->allow = allow;
+	*subject = (struct subject){.operation = subject->operation};
+	list_append(list, &entry->link);
+	++*count;
 }
 
 void memory_destroy(struct memory *memory)
@@ -39,9 +52,10 @@ void memory_destroy(struct memory *memory)
 		return;
 	}
 	LIST_FOR_EACH(entry, &memory->entries, struct entry, link) {
-		entry_destroy(memory, entry);
+		entry_destroy(entry, &memory->count);
 	}
-	assert(memory->count == 0);
+	memory_end_turn(memory);
+	assert(memory->count == 0 && memory->once_count == 0);
 	free(memory);
 }
 
@@ -90,14 +104,9 @@ void memory_add(struct memory *memory, struct subject *subject, bool allow)
 	assert(memory_has_room(memory, subject));
 	struct entry *old = find(memory, subject);
 	if (old) {
-		entry_destroy(memory, old);
+		entry_destroy(old, &memory->count);
 	}
-	struct entry *entry = mem_alloc_zero(sizeof(*entry));
-	entry->subject = *subject;
-	entry->allow = allow;
-	*subject = (struct subject){.operation = subject->operation};
-	list_append(&memory->entries, &entry->link);
-	memory->count++;
+	entry_append(&memory->entries, &memory->count, subject, allow);
 }
 
 enum policy_decision memory_find(const struct memory *memory, const struct subject *subject)
@@ -107,6 +116,35 @@ enum policy_decision memory_find(const struct memory *memory, const struct subje
 		return POLICY_PENDING;
 	}
 	return entry->allow ? POLICY_ALLOW_ALWAYS : POLICY_REJECT_ALWAYS;
+}
+
+/* ---- once more ---- */
+
+void memory_add_once(struct memory *memory, struct subject *subject)
+{
+	if (memory->once_count == MEMORY_ONCE_MAX) {
+		entry_destroy(LIST_FIRST(&memory->once, struct entry, link), &memory->once_count);
+	}
+	entry_append(&memory->once, &memory->once_count, subject, true);
+}
+
+bool memory_take_once(struct memory *memory, const struct subject *subject)
+{
+	LIST_FOR_EACH(entry, &memory->once, struct entry, link) {
+		if (entry->subject.is_resolved == subject->is_resolved &&
+			subject_equals(&entry->subject, subject)) {
+			entry_destroy(entry, &memory->once_count);
+			return true;
+		}
+	}
+	return false;
+}
+
+void memory_end_turn(struct memory *memory)
+{
+	LIST_FOR_EACH(entry, &memory->once, struct entry, link) {
+		entry_destroy(entry, &memory->once_count);
+	}
 }
 
 /* ---- listing ---- */

@@ -20,6 +20,7 @@ struct memory;
 
 enum {
 	MEMORY_MAX = 1024,            // answers of a session
+	MEMORY_ONCE_MAX = 64,         // of what is allowed once more
 	MEMORY_ENTRY_MAX = 64 * 1024, // bytes of one; a longer path or command is not remembered
 };
 
@@ -36,6 +37,18 @@ void memory_add(struct memory *memory, struct subject *subject, bool allow);
 
 /* ALLOW_ALWAYS or REJECT_ALWAYS; PENDING where nothing is remembered (memory may be NULL). */
 enum policy_decision memory_find(const struct memory *memory, const struct subject *subject);
+
+/*
+ * What the person has just allowed in a question of the agent's own: it is allowed once more, for
+ * as long as the turn lasts. Takes what the subject holds; of too many the oldest is forgotten.
+ */
+void memory_add_once(struct memory *memory, struct subject *subject);
+
+/* Whether the same was allowed so; it is used up then. */
+bool memory_take_once(struct memory *memory, const struct subject *subject);
+
+/* None of these is allowed any more. */
+void memory_end_turn(struct memory *memory);
 
 /* The answers as a JSON array of {operation, decision, path | command, …}, oldest first. */
 void memory_write(const struct memory *memory, struct json_writer *writer);

@@ -207,7 +207,7 @@ bool policy_is_given(const struct policy *policy)
 
 bool policy_looks_at_paths(const struct policy *policy)
 {
-	if (policy->mode == POLICY_MODE_APPROVE_READS) {
+	if (policy->mode == POLICY_MODE_APPROVE_READS || policy->mode == POLICY_MODE_ASK_ALL) {
 		return true;
 	}
 	LIST_FOR_EACH(rule, &policy->rules, struct policy_rule, link) {

@@ -104,7 +104,10 @@ struct policy_verdict policy_decide_unknown(const struct policy *policy);
 /* Whether there is a policy section; without one a session is as it would be without the broker. */
 bool policy_is_given(const struct policy *policy);
 
-/* Whether a decision hangs on what file a path means: by a rule, or by mode = approve-reads. */
+/*
+ * Whether a decision hangs on what file a path means: by a rule, by mode = approve-reads, or
+ * because the mode asks and the person may have been asked already.
+ */
 bool policy_looks_at_paths(const struct policy *policy);
 
 /* "mode = ask", then the rules as "deny = write …" in the order of precedence, then "agent-modes =

@@ -8,6 +8,7 @@
 #include "broker/in_flight.h"
 #include "broker/prompt_note.h"
 #include "broker/handshake.h"
+#include "broker/memory.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
 #include "broker/relay_due.h"
@@ -226,6 +227,9 @@ static bool prompt_begins(
 		return false;
 	}
 	keep_session(relay, request, call, err);
+	if (session && session->prompts == 0) {
+		memory_end_turn(session->memory); // of the turn before
+	}
 	if (session) {
 		session->hides_replay = false;
 		session->prompts++; // until it is over, also where it is refused here

@@ -457,5 +457,116 @@ class Links(PolicyCase):
         self.assertEqual(list((self.work / 'src-before').iterdir()), [])
 
 
+class OneQuestion(PolicyCase):
+    """What was just allowed in a question of the agent's own is not asked about again."""
+
+    def begin(self, *policy):
+        self.client, self.session = self.open(policy=policy or ('mode = ask-all',))
+        self.other = f'write {self.work}/other x'
+
+    def own(self, kind='edit', session=None, **call):
+        call = dict(call, toolCallId='c', title='t')
+        if kind:
+            call['kind'] = kind
+        params = {'sessionId': session or self.session, 'toolCall': call, 'options': [
+            {'optionId': 'yes', 'name': 'Y', 'kind': 'allow_once'},
+            {'optionId': 'no', 'name': 'N', 'kind': 'reject_once'}]}
+        return 'request session/request_permission ' + json.dumps(params)
+
+    def asked(self, *lines):
+        """How many questions of the broker's own the lines of one turn lead to."""
+        before = len(self.questions(self.client))
+        self.client.prompt(self.session, *lines)
+        return sum(question['toolCall']['toolCallId'] != 'c'
+                   for question in self.questions(self.client)[before:])
+
+    def edit(self, name, **more):
+        return self.own(locations=[{'path': str(self.work / name)}], **more)
+
+    def execute(self, command, **more):
+        return self.own(kind='execute', rawInput=dict(more, command=command))
+
+    def create(self, command, **more):
+        params = dict(more, sessionId=self.session, command=command)
+        return 'request terminal/create ' + json.dumps(params)
+
+    def test_a_write_that_was_just_allowed_is_not_asked_about_again(self):
+        for mode in ('ask-all', 'approve-reads'):
+            self.begin(f'mode = {mode}')
+            write = f'write {self.work}/{mode} x'
+            self.assertEqual(self.asked(self.edit(mode), write), 0)
+            self.assertEqual((self.work / mode).read_text(), 'x')
+            self.assertEqual(self.asked(self.edit(mode), write, write), 1)  # once
+            self.assertEqual(self.asked(self.edit(mode)), 0)
+            self.assertEqual(self.asked(write), 1)  # within the turn
+            self.assertEqual(self.asked(self.edit(mode), self.other), 1)
+            diff = [{'type': 'diff', 'path': str(self.work / mode), 'newText': 'x'}]
+            self.assertEqual(self.asked(self.own(kind=None, content=diff), write), 0)
+            self.assertEqual(self.asked(self.own(kind='read', content=diff), write), 1)
+            self.client.finish()
+
+    def test_only_a_yes_of_the_persons_counts(self):
+        self.begin()
+        write = f'write {self.work}/a x'
+        self.chooses(self.client, 'reject_once')
+        self.assertEqual(self.asked(self.edit('a'), write), 1)
+        self.chooses(self.client, 'allow_once')
+        other = self.client.new_session(self.work)
+        self.assertEqual(self.asked(self.edit('a', session=other), write), 1)
+
+    def test_a_link_that_is_put_there_afterwards_is_another_file(self):
+        self.begin()
+        (self.work / 'a').write_text('')
+        (self.work / 'b').write_text('')
+        (self.work / 'link').symlink_to('a')
+        self.assertEqual(self.asked(self.edit('link'), f'write {self.work}/a x'), 0)
+
+        def turn_it(params):
+            (self.work / 'link').unlink()
+            (self.work / 'link').symlink_to('b')
+            return {'outcome': {'outcome': 'selected', 'optionId': 'yes'}}
+        self.client.host.replies['session/request_permission'] = turn_it
+        self.client.prompt(self.session, self.edit('link'), f'write {self.work}/link x')
+        titles = [question['toolCall']['title'] for question in self.questions(self.client)]
+        self.assertEqual(titles[-1], ASKS + f'Write `{self.work}/b`')
+
+    def test_a_command_has_to_be_exactly_the_same(self):
+        self.begin()
+        line = self.execute('echo a; true')
+        words = self.execute(['echo', 'a'])
+        self.assertEqual(self.asked(line, self.create('echo a; true')), 0)
+        self.assertEqual(self.asked(line, self.create('echo a; true', cwd=str(self.work))), 0)
+        self.assertEqual(self.asked(words, self.create('echo', args=['a'])), 0)
+        here = self.execute('true', cwd=str(self.dir))
+        self.assertEqual(self.asked(here, self.create('true', cwd=str(self.dir))), 0)
+        env = [{'name': 'A', 'value': '1'}]
+        for allowed, request in (
+                (line, self.create('echo a; true ')),
+                (line, self.create('echo', args=['a;', 'true'])),
+                (line, self.create('echo a; true', env=env)),
+                (line, self.create('echo a; true', cwd=str(self.dir))),
+                (words, self.create('echo a')),
+                (words, self.create('echo', args=['a', ''])),
+                (here, self.create('true')),
+                (self.execute('true', env=env), self.create('true')),
+                (self.execute('true', env=env), self.create('true', env=env)),
+                (self.own(kind='edit', rawInput={'command': 'true'}), self.create('true'))):
+            self.assertEqual(self.asked(allowed, request), 1, (allowed, request))
+
+    def test_a_rule_of_the_users_asks_all_the_same(self):
+        self.begin('mode = ask-all', 'ask = write **/a')
+        self.assertEqual(self.asked(self.edit('a'), f'write {self.work}/a x'), 1)
+        self.assertIn('your rule', self.questions(self.client)[-1]['toolCall']['title'])
+        self.assertEqual(self.asked(self.edit('b'), f'write {self.work}/b x'), 0)
+
+    def test_the_audit_log_has_who_allowed_it(self):
+        self.client, self.session = self.open(broker=(f'audit = {self.dir}/audit',))
+        self.assertEqual(self.asked(self.edit('a'), f'write {self.work}/a x'), 0)
+        rows = [json.loads(line) for line in (self.dir / 'audit').read_text().splitlines()]
+        self.assertEqual([(row['operation'], row['by']) for row in rows],
+                         [('session/request_permission', 'person'),
+                          ('fs/write_text_file', 'person')])
+
+
 if __name__ == '__main__':
     main()

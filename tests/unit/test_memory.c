@@ -182,6 +182,48 @@ static void test_an_agents_own_question_is_not_kept(void **state)
 
 #define MEMORY_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* ---- once more ---- */
+
+static void allow_once(const char *params)
+{
+	struct subject subject = subject_of(POLICY_WRITE, params);
+	memory_add_once(memory, &subject);
+	subject_finish(&subject);
+}
+
+static bool take_once(enum policy_operation operation, const char *params)
+{
+	struct subject subject = subject_of(operation, params);
+	bool was_taken = memory_take_once(memory, &subject);
+	subject_finish(&subject);
+	return was_taken;
+}
+
+static void test_what_is_allowed_once_more_is_used_up(void **state)
+{
+	allow_once("{\"path\":\"/a\"}");
+	assert_false(take_once(POLICY_WRITE, "{\"path\":\"/b\"}"));
+	assert_false(take_once(POLICY_READ, "{\"path\":\"/a\"}"));
+	assert_int_equal(find(POLICY_WRITE, "{\"path\":\"/a\"}"), POLICY_PENDING);
+	assert_true(take_once(POLICY_WRITE, "{\"path\":\"/a\"}"));
+	assert_false(take_once(POLICY_WRITE, "{\"path\":\"/a\"}"));
+	allow_once("{\"path\":\"/a\"}");
+	memory_end_turn(memory);
+	assert_false(take_once(POLICY_WRITE, "{\"path\":\"/a\"}"));
+}
+
+static void test_of_too_much_that_is_allowed_once_more_the_oldest_is_forgotten(void **state)
+{
+	char params[32];
+	for (int i = 0; i <= MEMORY_ONCE_MAX; i++) {
+		snprintf(params, sizeof(params), "{\"path\":\"/%d\"}", i);
+		allow_once(params);
+	}
+	assert_false(take_once(POLICY_WRITE, "{\"path\":\"/0\"}"));
+	assert_true(take_once(POLICY_WRITE, "{\"path\":\"/1\"}"));
+	assert_true(take_once(POLICY_WRITE, params));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +234,8 @@ int main(void)
 		MEMORY_TEST(test_no_more_than_so_many_are_kept),
 		MEMORY_TEST(test_what_is_too_long_is_not_kept),
 		MEMORY_TEST(test_an_agents_own_question_is_not_kept),
+		MEMORY_TEST(test_what_is_allowed_once_more_is_used_up),
+		MEMORY_TEST(test_of_too_much_that_is_allowed_once_more_the_oldest_is_forgotten),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
