@@ -28,7 +28,7 @@ enum git_script {
 /* The text of a script with what they all share before it. */
 const char *git_script_text(enum git_script script);
 
-enum { SCRIPT_ARGS_MAX = 10 };
+enum { SCRIPT_ARGS_MAX = 11 };
 
 struct git_transport;
 struct arrival; // agent_commits.c
@@ -71,6 +71,13 @@ struct swap {
 	struct store_entry from, to;
 };
 
+/* The files that the runtime's git shows as unchanged, for their filters do not run there. */
+struct filtered {
+	uint64_t count;
+	char paths[1024]; // the first of them, for people
+	uint64_t told;    // a hash of what the user was told
+};
+
 struct git_transport {
 	struct transport transport;
 	struct transport_request request; // strings are owned copies
@@ -106,11 +113,12 @@ struct git_transport {
 	struct delivering delivering;
 	struct arrival *arrival; // of commits, while they come; NULL
 	struct history history;
-	bool is_near;                  // the sandbox is on this machine
-	bool has_lost_repository;      // the runtime's was deleted
-	bool has_current_repository;   // it was sent the history as it is, by whom ever
-	bool sends_pack;               // it is sent commits, and not only where the refs are
-	struct id_set shared;          // what SIDE has of the history; for the next stream alone
+	bool is_near;                // the sandbox is on this machine
+	bool has_lost_repository;    // the runtime's was deleted
+	bool has_current_repository; // it was sent the history as it is, by whom ever
+	bool sends_pack;             // it is sent commits, and not only where the refs are
+	struct id_set shared;        // what SIDE has of the history; for the next stream alone
+	struct filtered filtered;
 	char note[TRANSPORT_NOTE_MAX]; // what the next collect is to say
 };
 

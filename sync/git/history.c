@@ -24,6 +24,7 @@ void history_init(struct history *history)
 	buf_init(&history->shallow, FILE_MAX);
 	buf_init(&history->sparse, FILE_MAX);
 	buf_init(&history->have, FILE_MAX);
+	filters_init(&history->filters);
 }
 
 void history_finish(struct history *history)
@@ -36,6 +37,7 @@ void history_finish(struct history *history)
 	buf_finish(&history->shallow);
 	buf_finish(&history->sparse);
 	buf_finish(&history->have);
+	filters_finish(&history->filters);
 }
 
 static void set_text(char **text, const char *value)
@@ -47,6 +49,13 @@ static void set_text(char **text, const char *value)
 static void add_print(struct history *history, const char *text)
 {
 	history->print = hash_text(history->print, text);
+}
+
+static void add_print_of(struct history *history, const struct buf *bytes)
+{
+	char *text = mem_strndup(buf_span(bytes));
+	add_print(history, text);
+	free(text);
 }
 
 /* Appends a file that may be missing; one that is too big counts as missing. */
@@ -174,22 +183,38 @@ static void read_sparse(struct history *history, const struct git *git, git_conf
 	snprintf(path, sizeof(path), "%sinfo/sparse-checkout", git->repository_path(repository));
 	read_file(path, &history->sparse);
 	history->is_cone = is_true(git, config, "core.sparseCheckoutCone");
-	char *patterns = mem_strndup(buf_span(&history->sparse));
-	add_print(history, patterns);
+	add_print_of(history, &history->sparse);
 	add_print(history, history->is_cone ? "cone" : "");
-	free(patterns);
 }
 
-static void read_settings(struct history *history, const struct git *git,
-	git_repository *repository, const char *home)
+static bool read_filters(struct history *history, const struct git *git, git_config *config,
+	git_repository *repository, const char *home, struct error *err)
+{
+	struct filters *filters = &history->filters;
+	if (!filters_read(filters, git, config, git->repository_commondir(repository), home, err)) {
+		return false;
+	}
+	if (!filters_are_none(filters)) {
+		add_print_of(history, &filters->rules);
+		add_print_of(history, &filters->attributes);
+		add_print_of(history, &filters->further);
+	}
+	return true;
+}
+
+static bool read_settings(struct history *history, const struct git *git,
+	git_repository *repository, const char *home, struct error *err)
 {
 	git_config *config = open_config(git, repository, home);
-	if (config) {
-		read_text(git, config, "user.name", &history->name);
-		read_text(git, config, "user.email", &history->email);
-		read_sparse(history, git, config, repository);
+	if (!config) {
+		return error_set_git(git, err, "reading its configuration");
 	}
+	read_text(git, config, "user.name", &history->name);
+	read_text(git, config, "user.email", &history->email);
+	read_sparse(history, git, config, repository);
+	bool read = read_filters(history, git, config, repository, home, err);
 	git->config_free(config);
+	return read;
 }
 
 /* ---- all of it ---- */
@@ -198,6 +223,7 @@ static void read_repository(struct history *history, const struct git *git,
 	git_repository *repository, const char *home)
 {
 	char path[PATH_MAX];
+	struct error err;
 	history->print = HASH_START;
 	if (!read_head(history, git, repository)) {
 		snprintf(history->note, sizeof(history->note),
@@ -207,7 +233,11 @@ static void read_repository(struct history *history, const struct git *git,
 	add_print(history, history->branch);
 	add_print(history, history->id);
 	read_refs(history, git, repository);
-	read_settings(history, git, repository, home);
+	if (!read_settings(history, git, repository, home, &err)) {
+		snprintf(history->note, sizeof(history->note),
+			"the workspace's git history was not sent: %.180s", err.text);
+		return;
+	}
 	snprintf(path, sizeof(path), "%sshallow", git->repository_commondir(repository));
 	read_file(path, &history->shallow);
 	set_text(&history->git_folder, git->repository_path(repository));

@@ -3,13 +3,14 @@
 #define SYNC_GIT_HISTORY_H
 
 #include "base/buf.h"
+#include "sync/git/filters.h"
 #include "sync/id_set.h"
 #include "sync/store.h"
 
 /*
  * What the runtime's repository shall have of the user's: where HEAD is, the
- * remote-tracking refs, a name, which files are left out on purpose. The user's repository is only
- * read, and its history when it is sent. Blocks.
+ * remote-tracking refs, a name, which files are left out on purpose, what filters files have. The
+ * user's repository is only read, and its history when it is sent. Blocks.
  */
 struct history {
 	bool exists;                // the workspace's root is a repository, and can be read
@@ -22,11 +23,12 @@ struct history {
 	struct buf sparse;          // the patterns of a sparse checkout; empty: it is none
 	bool is_cone;               // they are directories
 	char *name, *email;         // owned; "" for none
-	uint64_t print;             // of HEAD, refs, patterns: equal where nothing has moved
-	uint64_t sent_print;        // the print of what the runtime was last sent
-	struct buf have;            // what the runtime has: lines of ids
-	char note[256];             // why there is none, where that is worth telling
-	char told[256];             // the note that was told
+	struct filters filters;
+	uint64_t print;      // of HEAD, refs, patterns, filters: equal where nothing has moved
+	uint64_t sent_print; // the print of what the runtime was last sent
+	struct buf have;     // what the runtime has: lines of ids
+	char note[256];      // why there is none, where that is worth telling
+	char told[256];      // the note that was told
 };
 
 void history_init(struct history *history);

@@ -22,6 +22,7 @@ static const struct {
 	[LINE_PRINT] = {"print", "t"},
 	[LINE_KEPT] = {"kept", "t"},
 	[LINE_SHARED] = {"shared", ""},
+	[LINE_FILTERED] = {"filtered", "nt"},
 	[LINE_BASE] = {"base", "i"},
 	[LINE_REF] = {"ref", "it"},
 	[LINE_UNTOLD] = {"untold", "t"},

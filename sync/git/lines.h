@@ -14,16 +14,22 @@
  *
  *     tree ID                  the root is this, big files apart
  *     big ID MODE SIZE PATH    a file over the limit
- *     over SIZE PATH           the big files are this large together, more than is allowed; the
- * largest left PATH                could not be read, or has a name that git refuses objects COUNT
- * COUNT objects follow as `git cat-file --batch` writes them commits                  what follows
- * is of commits that the agent made repository WHAT          none, ours or other have ID a commit
- * that is there print TEXT               the history's print when it was last sent kept TEXT HEAD
- * was not moved: "locked", or where the agent has it shared                   the history that was
- * sent is in SIDE, too base ID                  a commit that those build upon, which the agent may
- * not have made ref ID NAME              a branch of commits that the agent made untold WHY the
- * agent's commits cannot be told, or no more of them fail WHY                 the script cannot go
- * on end STATUS               the last word, even if the script has died
+ *     over SIZE PATH           the big files are SIZE bytes together, more than is allowed; PATH
+ *                              is the largest
+ *     left PATH                could not be read, or has a name that git refuses
+ *     objects COUNT            COUNT objects follow as `git cat-file --batch` writes them
+ *     commits                  what follows is of commits that the agent made
+ *     repository WHAT          none, ours or other
+ *     have ID                  a commit that is there
+ *     print TEXT               the history's print when it was last sent
+ *     kept TEXT                HEAD was not moved: "locked", or where the agent has it
+ *     filtered COUNT PATH      one of COUNT files whose filters do not run there
+ *     shared                   the history that was sent is in SIDE, too
+ *     base ID                  a commit that those build upon, which the agent may not have made
+ *     ref ID NAME              a branch of commits that the agent made
+ *     untold WHY               the agent's commits cannot be told, or no more of them
+ *     fail WHY                 the script cannot go on
+ *     end STATUS               the last word, even if the script has died
  *
  * What comes is not trusted: a word, an object and the whole have limits, and every field
  * is checked before it is handed on.
@@ -40,6 +46,7 @@ enum line_kind {
 	LINE_PRINT,
 	LINE_KEPT,
 	LINE_SHARED,
+	LINE_FILTERED,
 	LINE_BASE,
 	LINE_REF,
 	LINE_UNTOLD,
@@ -54,7 +61,7 @@ enum { LINE_PATH_MAX = 4096, LINE_FIELDS_MAX = 4 };
 struct line {
 	enum line_kind kind;
 	git_oid id;         // of tree, big, have, base, ref
-	uint64_t number;    // size of big and over, count of objects, status of end
+	uint64_t number;    // size of big and over, count of objects and filtered, status of end
 	bool is_executable; // of big
 	const char *text;   // path, name, or why; NULL where the kind has none
 };

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/ignore_rules.h"
+#include "base/path_quote.h"
 #include "base/point.h"
+#include "base/utf8.h"
 #include "sync/git/git.h"
 
 static void prepare_end(struct git_transport *git, const struct error *err)
@@ -27,6 +31,37 @@ static void end_with_note(struct git_transport *git, const char *note)
 	git_end(git, NULL);
 }
 
+/* ---- files whose filters do not run there ---- */
+
+static void add_filtered(struct filtered *filtered, const struct line *line)
+{
+	char *path = path_quote(span_of(line->text));
+	size_t len = strlen(filtered->paths);
+	filtered->count = line->number;
+	snprintf(filtered->paths + len, sizeof(filtered->paths) - len, "%s%.200s", len ? ", " : "",
+		path);
+	filtered->paths[utf8_whole_length(span_of(filtered->paths))] = '\0';
+	free(path);
+}
+
+/* Once, while they are the same. */
+static void tell_filtered(struct git_transport *git)
+{
+	struct filtered *filtered = &git->filtered;
+	char text[sizeof(filtered->paths) + 300];
+	uint64_t hash = hash_text(HASH_START, filtered->paths);
+	if (filtered->count == 0 || hash == filtered->told) {
+		return;
+	}
+	filtered->told = hash;
+	snprintf(text, sizeof(text),
+		"%" PRIu64 " files have filters of your git that do not run in the sandbox: its "
+		"git shows them as unchanged, and what the agent does to them is here, but in none "
+		"of its commits: %s",
+		filtered->count, filtered->paths);
+	transport_note_add(git->note, text);
+}
+
 /* ---- updating it ---- */
 
 static bool take_update(
@@ -36,11 +71,22 @@ static bool take_update(
 		history_list_head(&git->history, &git->shared);
 		return true;
 	}
+	if (line->kind == LINE_FILTERED) {
+		add_filtered(&git->filtered, line);
+		return true;
+	}
 	if (line->kind == LINE_KEPT) {
 		git->is_locked = strcmp(line->text, "locked") == 0;
 		return true;
 	}
 	return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
+}
+
+static bool send_filters(const struct filters *filters, int fd, struct error *err)
+{
+	return fd_write_all(fd, buf_span(&filters->rules), err) &&
+	       fd_write_all(fd, buf_span(&filters->attributes), err) &&
+	       fd_write_all(fd, buf_span(&filters->further), err);
 }
 
 /*
@@ -53,7 +99,8 @@ static bool work_update(struct git_transport *git, struct remote_ends *ends, str
 	struct history *history = &git->history;
 	bool told = fd_write_all(ends->out, buf_span(&history->refs), &send_err) &&
 	            fd_write_all(ends->out, buf_span(&history->shallow), &send_err) &&
-	            fd_write_all(ends->out, buf_span(&history->sparse), &send_err);
+	            fd_write_all(ends->out, buf_span(&history->sparse), &send_err) &&
+	            send_filters(&history->filters, ends->out, &send_err);
 	bool sent = told &&
 	            (!git->sends_pack || history_send(history, git->is_near, ends->out, &send_err));
 	point("history.sent");
@@ -82,6 +129,7 @@ static void updated(struct git_transport *git)
 	} else {
 		git->history.sent_print = git->history.print;
 	}
+	tell_filtered(git);
 	git_end(git, NULL);
 }
 
@@ -93,12 +141,18 @@ static void print_text(const struct history *history, char text[GIT_OID_HEXSZ + 
 
 static void update(struct git_transport *git)
 {
-	char print[GIT_OID_HEXSZ + 1], refs[24], shallow[24], sparse[32] = "";
+	char print[GIT_OID_HEXSZ + 1], refs[24], shallow[24], sparse[32] = "", filters[80] = "";
 	struct history *history = &git->history;
 	if (history->sparse.len > 0) {
 		snprintf(sparse, sizeof(sparse), "%s %zu", history->is_cone ? "true" : "false",
 			history->sparse.len);
 	}
+	if (!filters_are_none(&history->filters)) {
+		snprintf(filters, sizeof(filters), "%zu %zu %zu", history->filters.rules.len,
+			history->filters.attributes.len, history->filters.further.len);
+	}
+	git->filtered.count = 0;
+	git->filtered.paths[0] = '\0';
 	snprintf(refs, sizeof(refs), "%zu", history->refs.len);
 	snprintf(shallow, sizeof(shallow), "%zu", history->shallow.len);
 	print_text(history, print);
@@ -107,7 +161,7 @@ static void update(struct git_transport *git)
 	git_run(git, &(struct git_step){.script = SCRIPT_REPO_UPDATE,
 			     .args = {history->is_detached ? "detached" : "branch", history->branch,
 				     history->id, history->name, history->email, refs, shallow,
-				     git->sends_pack ? "pack" : "none", print, sparse},
+				     git->sends_pack ? "pack" : "none", print, sparse, filters},
 			     .work = work_update,
 			     .then = updated});
 }

@@ -40,6 +40,7 @@ static const struct {
 	[LINE_HAVE] = {"have", 1},
 	[LINE_PRINT] = {"print", 1},
 	[LINE_KEPT] = {"kept", 1},
+	[LINE_FILTERED] = {"filtered", 2},
 	[LINE_SHARED] = {"shared", 0},
 	[LINE_BASE] = {"base", 1},
 	[LINE_REF] = {"ref", 2},

@@ -13,6 +13,7 @@ unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OB
 	GIT_TRACE GIT_TEMPLATE_DIR GIT_ATTR_SOURCE CDPATH ENV
 side=$1 root=$2
 shift 2
+own_home=${HOME:-} own_config=${XDG_CONFIG_HOME:-$own_home/.config}
 # No configuration of the user's there, no hook, no replacement, no prompt.
 export LC_ALL=C HOME="$side" XDG_CONFIG_HOME="$side" GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1 \
 	GIT_NO_REPLACE_OBJECTS=1 GIT_TERMINAL_PROMPT=0 GIT_DEFAULT_HASH=sha1 \

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
 # Makes ROOT/.git what the user's is in the eyes of who works there: the history, HEAD,
-# the remote-tracking refs, a name. Arguments: KIND BRANCH ID NAME EMAIL REFS SHALLOW PACK
-# PRINT SPARSE.
+# the remote-tracking refs, a name, its filters. Arguments: KIND BRANCH ID NAME EMAIL REFS SHALLOW
+# PACK PRINT SPARSE FILTERS.
 #
 # KIND is "branch" or "detached", ID may be empty for an unborn branch; SPARSE is empty, or whether
 # a sparse checkout is of cones, and a size. stdin: REFS bytes, lines of "ID NAME"; SHALLOW bytes,
-# lines of ids; as many bytes of patterns as SPARSE says; and where PACK is "pack" a pack of what
+# lines of ids; as many bytes of patterns as SPARSE says; rules and two files of attributes, whose
+# sizes FILTERS has (sync/git/filters.h), or it is empty; and where PACK is "pack" a pack of what
 # is missing. (They would not fit into an argument.) PRINT is kept once all is done, to be told the
 # next time: nothing has to be done then. HEAD moves only where it still is as it was left by us. A
 # new repository appears whole. In another this may be cut off anywhere: the next run goes on.
 kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8 print=$9 sparse=${10}
+filters=${11}
 cd "$root"
 make_side
 work=$side/work.$$
@@ -17,14 +19,18 @@ mkdir -p "$work"
 # The next $1 bytes of stdin and not one more, to $2. head(1) may read ahead.
 take_bytes() {
 	: >"$2"
-	[ "$1" = 0 ] || dd bs="$1" count=1 iflag=fullblock of="$2" 2>/dev/null || :
-	[ "$(wc -c <"$2" | tr -d ' ')" = "$1" ] || fail stream
+	[ "${1:-0}" = 0 ] || dd bs="$1" count=1 iflag=fullblock of="$2" 2>/dev/null || :
+	[ "$(wc -c <"$2" | tr -d ' ')" = "${1:-0}" ] || fail stream
 }
 take_bytes "$refs" "$work/refs"
 take_bytes "$shallow" "$work/shallow"
 patterns=0
 [ -z "$sparse" ] || patterns=${sparse#* }
 take_bytes "$patterns" "$work/sparse"
+rest=${filters#* }
+take_bytes "${filters%% *}" "$work/rules"
+take_bytes "${rest% *}" "$work/attributes"
+take_bytes "${rest#* }" "$work/further"
 made=$root/.acp-broker-sync-git.tmp
 if [ -f "$root/.git/acp-broker/sent" ]; then
 	export GIT_DIR="$root/.git"
@@ -57,6 +63,221 @@ share_packs() {
 keep() {
 	printf '%s\n' "$2" >"$GIT_DIR/acp-broker/$1.new" &&
 		mv -f "$GIT_DIR/acp-broker/$1.new" "$GIT_DIR/acp-broker/$1"
+}
+
+# A filter of the user's git whose program is not to be had here stands for itself: on the way to a
+# commit a path stays what the index has, and on the way to a file what the file was at the last
+# sync. What is in neither fails: git would else take the content as it is.
+write_filter() {
+	printf '%s\n' "$side" >"$GIT_DIR/acp-broker/side"
+	cat >"$GIT_DIR/acp-broker/filter.new" <<'END'
+how=$1 path=$2
+export LC_ALL=C
+read -r side <"${0%/*}/side"
+
+# The id of what the last sync has seen there.
+find_synced() {
+	for index in "$side"/known-* "$side"/fresh-*; do
+		[ -f "$index" ] || continue
+		git --git-dir="$side" rev-parse -q --verify "${index##*-}:$path" && return
+	done
+	return 1
+}
+
+# gitattributes(5), "Long Running Filter Process": of the packets of gitprotocol-common(5).
+take_size() {
+	size=$(dd bs=1 count=4 2>/dev/null)
+	[ "${#size}" = 4 ] || exit 0
+	size=$((0x$size - 4))
+	[ "$size" -gt 0 ]
+}
+
+take_content() {
+	dd bs="$size" count=1 iflag=fullblock 2>/dev/null
+}
+
+put_text() {
+	printf '%04x%s\n' $((${#1} + 5)) "$1"
+}
+
+put_file() {
+	left=$(($(wc -c <"$1"))) at=0
+	while [ "$left" -gt 0 ]; do
+		[ "$left" -lt 65516 ] && size=$left || size=65516
+		printf '%04x' $((size + 4))
+		dd if="$1" bs=65516 skip="$at" count=1 2>/dev/null
+		left=$((left - size)) at=$((at + 1))
+	done
+}
+
+answer() {
+	asked= path=
+	while take_size; do
+		text=$(take_content)
+		case $text in
+		command=*) asked=${text#*=} ;;
+		pathname=*) path=${text#*=} ;;
+		esac
+	done
+	: >"$work/in"
+	while take_size; do
+		take_content >>"$work/in"
+	done
+	[ "$asked" = clean ] && asked=$1 || asked=$2
+	if sh "$0" "$asked" "$path" <"$work/in" >"$work/out"; then
+		put_text status=success
+		printf 0000
+		put_file "$work/out"
+		printf 00000000
+	else
+		put_text status=error
+		printf 0000
+	fi
+}
+
+# By one program for the way to a commit, by another for the way to a file.
+if [ "$how" = serve ]; then
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	while take_size; do take_content >/dev/null; done
+	put_text git-filter-server
+	put_text version=2
+	printf 0000
+	while take_size; do take_content >/dev/null; done
+	put_text capability=clean
+	put_text capability=smudge
+	printf 0000
+	while :; do
+		answer "$2" "$3"
+	done
+fi
+if [ "$how" = cat ]; then
+	exec cat
+fi
+if [ "$how" = lfs-clean ]; then
+	exec git-lfs clean -- "$path"
+fi
+if [ "$how" = smudge ]; then
+	if synced=$(find_synced); then
+		cat >/dev/null
+		exec git --git-dir="$side" cat-file blob "$synced"
+	fi
+	exec cat
+fi
+# Nothing is downloaded: where the content is not here, the pointer stands for it.
+if [ "$how" = lfs ]; then
+	pointer=$(cat)
+	id=${pointer##*oid sha256:} id=$(printf '%.64s' "$id")
+	pair=${id#??} pair=${id%"${id#??}"}/${pair%"${pair#??}"}
+	if [ -f "$(git rev-parse --git-common-dir)/lfs/objects/$pair/$id" ]; then
+		printf '%s\n' "$pointer" | exec git-lfs smudge -- "$path"
+	elif synced=$(find_synced) && command -v sha256sum >/dev/null &&
+		[ "$(git --git-dir="$side" cat-file blob "$synced" | sha256sum)" = "$id  -" ]; then
+		git --git-dir="$side" cat-file blob "$synced"
+	elif [ "$pointer" ]; then
+		printf '%s\n' "$pointer"
+	fi
+	exit
+fi
+content=$(git hash-object --no-filters --stdin)
+# git-add(1) -N puts an empty file there.
+staged=$(git rev-parse -q --verify ":0:$path") && {
+	[ "$staged" != e69de29bb2d1d6434b8b29ae775ad8c2e48c5391 ] ||
+		[ "$staged" = "$(git rev-parse -q --verify "HEAD:$path")" ]
+} || {
+	printf '%s\n' "acp-broker: $path has a filter whose program or key only the user has." \
+		"Leave it out of commits here: git add . ':(exclude)$path'." \
+		'The file itself travels to the user, who can commit it.' >&2
+	exit 1
+}
+[ "$content" = "$staged" ] || [ "$content" = "$(find_synced)" ] ||
+	printf '%s\n' "acp-broker: $path has changed, but has a filter whose program or key only" \
+		'the user has: it shows as unchanged, no commit here changes it.' \
+		'The file itself travels to the user, who can commit it.' >&2
+exec git cat-file blob "$staged"
+END
+	mv -f "$GIT_DIR/acp-broker/filter.new" "$GIT_DIR/acp-broker/filter"
+}
+
+# A process wins over the two programs, and where git's configuration here has one it cannot be
+# taken away: then there has to be one of ours.
+set_filter() {
+	# shellcheck disable=SC2016
+	ours='sh "$(git rev-parse --git-common-dir)/acp-broker/filter"'
+	git config -f "$fresh" "filter.$1.clean" "$ours $2 %f"
+	git config -f "$fresh" "filter.$1.smudge" "$ours $3 %f"
+	[ -z "$(HOME=$own_home XDG_CONFIG_HOME=$own_config GIT_CONFIG_NOSYSTEM='' \
+		git config --get "filter.$1.process")" ] ||
+		git config -f "$fresh" "filter.$1.process" "$ours serve $2 $3"
+	git config -f "$fresh" "filter.$1.required" true
+}
+
+# A file of attributes that comes, or came once and does no more.
+set_attributes() {
+	if [ -s "$1" ]; then
+		cp "$1" "$GIT_DIR/acp-broker/$2"
+		cp "$1" "$3"
+	elif [ -f "$GIT_DIR/acp-broker/$2" ]; then
+		rm -f "$GIT_DIR/acp-broker/$2" "$3"
+	fi
+}
+
+# Before any file of the history can be committed here.
+set_filters() {
+	fresh=$GIT_DIR/acp-broker/config.new stood=
+	: >"$fresh"
+	while read -r rule key value; do
+		case $rule in
+		set) git config -f "$fresh" "$key" "$value" ;;
+		clean | whole)
+			stood="$stood $key" smudge=smudge
+			[ "$rule" = whole ] || smudge=cat
+			set_filter "$key" clean "$smudge"
+			;;
+		lfs)
+			if command -v git-lfs >/dev/null; then
+				set_filter lfs lfs-clean lfs
+			else
+				stood="$stood lfs"
+				set_filter lfs clean smudge
+			fi
+			;;
+		esac
+	done <"$work/rules"
+	mkdir -p "$GIT_DIR/info"
+	set_attributes "$work/attributes" own "$GIT_DIR/info/attributes"
+	set_attributes "$work/further" further "$GIT_DIR/acp-broker/attributes"
+	[ ! -s "$work/further" ] ||
+		git config -f "$fresh" core.attributesFile "$root/.git/acp-broker/attributes"
+	[ ! -s "$fresh" ] || write_filter
+	if [ ! -s "$fresh" ] && [ ! -f "$GIT_DIR/acp-broker/config" ]; then
+		rm -f "$fresh"
+		return
+	fi
+	mv -f "$fresh" "$GIT_DIR/acp-broker/config"
+	case $(git config --local --get-all include.path) in
+	*acp-broker/config*) ;;
+	*) git config --local --add include.path acp-broker/config ;;
+	esac
+}
+
+# Tells some of the paths whose filter ours stands for, and how many there are.
+tell_filtered() {
+	[ "$stood" ] || return 0
+	git ls-files -z |
+		git -c core.attributesFile="$GIT_DIR/acp-broker/attributes" check-attr --cached \
+			-z --stdin filter | tr '\012\000' '?\012' |
+		sed -n -e 'N;N' -e 's/^\(.*\)\nfilter\n\(.*\)$/\2 \1/' -e '/^unspecified /d' \
+			-e '/^unset /d' -e p >"$work/filtered"
+	while read -r key path; do
+		case "$stood " in
+		*" $key "*) printf '%s\n' "$path" ;;
+		esac
+	done <"$work/filtered" >"$work/stood"
+	count=$(wc -l <"$work/stood" | tr -d ' ')
+	head -n 10 "$work/stood" | while IFS= read -r path; do
+		say filtered "$count" "$path"
+	done
 }
 
 # What a commit that is there has for parents is there, too, or it is in the list: the agent may
@@ -95,6 +316,7 @@ leave_locked() {
 	rm -rf "$work" || :
 	exit 0
 }
+set_filters
 [ "$shallow" = 0 ] || list_missing
 if [ "$pack" = pack ]; then
 	git index-pack --stdin -v >/dev/null
@@ -278,6 +500,7 @@ if [ "$is_locked" ]; then
 	say kept locked
 	print=
 fi
+tell_filtered
 keep print "$print"
 [ "$GIT_DIR" != "$made" ] || mv "$made" "$root/.git"
 rm -rf "$work" || :
