@@ -44,6 +44,10 @@ DEADLINES = {
     'drain-timeout': '10m',
     'start-timeout': '10m',
     'cancel-timeout': '10m',
+    'health-timeout': '10m',
+    'pause-drain-timeout': '10m',
+    'pause-timeout': '10m',
+    'mcp-timeout': '10m',
 }
 
 # For an agent that does not leave when it is asked to.

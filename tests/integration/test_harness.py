@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: MIT
 """The tools of the other tests: the scripted agent and the client, with no broker between them."""
 
+import pathlib
+import subprocess
+import sys
 import unittest
 
 import compare
+import processes
 import rawjson
 from acp import RpcError
 from case import Case, main
@@ -71,6 +75,38 @@ class ScriptedAgent(Case):
         self.assertEqual([int(text[:8]) for text in texts], list(range(5000)))
         client.close_stdin()
         self.assertEqual(client.wait(), 0)
+
+
+# A program whose tests leave something: one with a test's environment, one without.
+LEAVES = '''
+import subprocess, unittest
+import case, processes
+
+processes.wait_until = lambda condition, *_, **__: condition()
+
+class OfACase(case.Case):
+    def test_leaves(self):
+        subprocess.Popen(['sleep', '600'], env=self.environment(), start_new_session=True)
+
+class OfAnother(unittest.TestCase):
+    def test_leaves(self):
+        subprocess.Popen(['sleep', '601'], env=processes.marked_environment())
+
+case.main()
+'''
+
+
+class Left(unittest.TestCase):
+    def test_what_a_test_has_left_is_named_with_the_test_and_ended(self):
+        done = subprocess.run([sys.executable, '-B', '-c', LEAVES], text=True, check=False,
+                              capture_output=True, cwd=pathlib.Path(__file__).parent)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r'sleep 600 +\(of __main__\.OfACase\.test_leaves\)')
+        self.assertRegex(done.stdout, r'sleep 601 +\(of .*\)')
+        for line in (done.stderr + done.stdout).splitlines():
+            if ' sleep 60' in line:
+                pid = int(line.split()[0])
+                self.assertTrue(processes.wait_until(lambda pid=pid: not processes.is_running(pid)))
 
 
 class Comparator(unittest.TestCase):

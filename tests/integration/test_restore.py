@@ -182,10 +182,10 @@ class Restore(Case):
     def kill(self):
         """The broker has noticed it, so that what is asked next is not lost with the agent."""
         before = self.client.stderr.count('SIGKILL')
-        self.assertTrue(processes.wait_until(self.agent_pids, 10 * PATIENCE))
+        self.assertTrue(processes.wait_until(self.agent_pids))
         os.kill(self.agent_pids()[-1], signal.SIGKILL)
         self.assertTrue(processes.wait_until(
-            lambda: self.client.stderr.count('SIGKILL') > before, 10 * PATIENCE))
+            lambda: self.client.stderr.count('SIGKILL') > before))
 
     def set_mode(self, mode):
         self.client.call('session/set_mode', {'sessionId': self.session, 'modeId': mode})

@@ -20,7 +20,8 @@ SLOW_SECONDS = 0.1  # each way
 AT_ONCE = 8  # scenes; they wait most of the time
 
 # Where nothing is heard any more, one of these passes.
-SHORT = {'connect-timeout': '5s', 'alive-interval': '1s', 'alive-count': '5'}
+SHORT = {'connect-timeout': '5s', 'auth-timeout': '8s', 'alive-interval': '1s',
+         'alive-count': '5', **GRACE}
 
 # Where a trouble does not end the connection, a deadline does.
 NEVER_CONNECTED = {'killed': {'HOST_UNREACHABLE'}, 'dropped': {'HOST_UNREACHABLE'},
@@ -91,9 +92,7 @@ class Trouble(Scene):
     # ---- moments ----
 
     def deadlines(self):
-        if self.trouble not in ('frozen', 'stalled'):
-            return GRACE
-        return {**GRACE, **({'auth-timeout': '8s'} if self.moment == 'authenticating' else SHORT)}
+        return SHORT if self.trouble in ('frozen', 'stalled') else {}
 
     def begin(self, **keys):
         self.keys = {**self.deadlines(), 'transport': self.transport, **keys}

@@ -29,7 +29,8 @@ FIRST_TAKES = 1.0  # seconds that a phase is taken for, until one was seen
 SPARED = 12        # kills that a broker lives through where it is not to be killed itself
 UNIQUE = re.compile(r'[0-9a-f]{16}(?=\.)|(?<=acp-ssh-)\w+|\d+')  # in an open file's name
 DEADLINES = {**case.DEADLINES, 'start-timeout': '60s', 'drain-timeout': '5s',
-             'stop-kill-timeout': '10s', 'restart-limit': '1000'}
+             'stop-eof-timeout': '10s', 'stop-term-timeout': '10s', 'stop-kill-timeout': '10s',
+             'restart-limit': '1000'}
 
 
 class Result:

@@ -24,8 +24,8 @@ HERE = {'mine': 'mine\n', 'a': 'a\n'}
 PENDING = {**HERE, 'pending': 'pending\n'}
 
 # How long anything may take that is never answered; all else is by then, on a busy machine.
-IMPATIENT = {'connect-timeout': '3s', 'auth-timeout': '3s', 'channel-timeout': '3s',
-             'login-timeout': '3s', 'api-timeout': '4s'}
+IMPATIENT = {'connect-timeout': '8s', 'auth-timeout': '8s', 'channel-timeout': '8s',
+             'login-timeout': '8s', 'api-timeout': '10s'}
 
 
 def load_tests(loader, tests, pattern):
