@@ -3,16 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/folder.h"
+#include "base/random.h"
 
 enum { ID_LEN = 32 }; // hexadecimal digits, as machine-id(5) has them
 
@@ -46,18 +45,10 @@ static bool is_container(const char *root)
 
 static bool write_draft(int fd, const char *path, struct error *err)
 {
-	uint64_t words[2];
 	char text[ID_LEN + 2];
-	ssize_t len;
-	do {
-		len = getrandom(words, sizeof(words), 0);
-	} while (len < 0 && errno == EINTR);
-	if (len != sizeof(words)) {
-		return error_set_errno(err, errno, "making %s: no random bytes", path);
-	}
-	int size =
-		snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64 "\n", words[0], words[1]);
-	if (write(fd, text, (size_t)size) != size || fsync(fd) != 0) {
+	random_fill_hex(text, ID_LEN);
+	text[ID_LEN] = '\n';
+	if (write(fd, text, ID_LEN + 1) != ID_LEN + 1 || fsync(fd) != 0) {
 		return error_set_errno(err, errno, "writing %s", path);
 	}
 	return true;

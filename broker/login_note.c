@@ -4,13 +4,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +18,7 @@
 #include "base/folder.h"
 #include "base/json_doc.h"
 #include "base/json_writer.h"
+#include "base/random.h"
 #include "base/words.h"
 
 static const char again[] = "start the session anew in the editor, and log in from there";
@@ -92,16 +91,6 @@ static bool write_text(struct buf *text, char *const *args, char *const *env, st
 	return json_write_end(&writer, err);
 }
 
-static bool make_token(char token[LOGIN_TOKEN_SIZE], struct error *err)
-{
-	uint64_t random[2];
-	if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
-		return error_set_errno(err, errno, "making a token");
-	}
-	snprintf(token, LOGIN_TOKEN_SIZE, "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
-	return true;
-}
-
 static bool write_file(const char *path, struct span text, struct error *err)
 {
 	ATTR_CLEANUP(fd_cleanup)
@@ -128,10 +117,10 @@ bool login_note_write(const char *state_folder, char *const *args, char *const *
 	char *folder = folder_of(state_folder);
 	struct buf text;
 	buf_init(&text, LOGIN_NOTE_MAX);
-	bool ok = write_text(&text, args, env, err) && folder_make_state(folder, err) &&
-	          make_token(token, err);
+	bool ok = write_text(&text, args, env, err) && folder_make_state(folder, err);
 	if (ok) {
 		sweep(folder);
+		random_fill_hex(token, sizeof(token) - 1);
 		snprintf(path, sizeof(path), "%s/%s", folder, token);
 		ok = write_file(path, buf_span(&text), err);
 	}

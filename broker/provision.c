@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "base/words.h"
 #include "providers/script_run.h"
 
@@ -274,12 +274,9 @@ static void reading_free(struct reading *reading)
 static void send_file(struct provision *provision)
 {
 	const struct copy_file *file = file_in_hand(provision);
-	uint64_t random = 0;
-	char size[32], token[40], key[KEY_SIZE];
-	ssize_t ignored = getrandom(&random, sizeof(random), 0);
-	(void)ignored; // a name that is taken is an error and no harm
+	char size[32], token[33], key[KEY_SIZE];
+	random_fill_hex(token, sizeof(token) - 1);
 	snprintf(size, sizeof(size), "%zu", provision->content.len);
-	snprintf(token, sizeof(token), "%d-%016" PRIx64, (int)getpid(), random);
 	put_key(key, (const char *const[]){file->target, NULL});
 	const char *const argv[] = {
 		"sh", "-c", copy_script, "acp-broker-copy", file->target, size, token, key, NULL};

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/json_doc.h"
 #include "base/json_writer.h"
+#include "base/random.h"
 #include "broker/environment.h"
 #include "broker/timestamp.h"
 #include "providers/provider.h"
@@ -46,13 +46,9 @@ static bool parse_state(const char *name, enum record_state *out_state)
 
 void record_init(struct record *record)
 {
-	uint64_t number = 0;
 	char now[TIMESTAMP_SIZE];
 	*record = (struct record){.state = RECORD_CREATING};
-	while (getrandom(&number, sizeof(number), 0) != sizeof(number)) {
-		/* interrupted by a signal, before the system's first random bytes */
-	}
-	snprintf(record->id, sizeof(record->id), "%016llx", (unsigned long long)number);
+	random_fill_hex(record->id, sizeof(record->id) - 1);
 	snprintf(record->created, sizeof(record->created), "%s", timestamp_now(now));
 	snprintf(record->updated, sizeof(record->updated), "%s", record->created);
 }

@@ -4,9 +4,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/json_doc.h"
+#include "base/random.h"
 
 #define PREFIX "acp-broker-"
 
@@ -16,12 +16,9 @@ enum {
 
 static void create(char out[TOOL_CALL_ID_MAX], const char *prefix, const char *end)
 {
-	uint64_t words[2];
-	while (getrandom(words, sizeof(words), 0) != sizeof(words)) {
-		continue;
-	}
-	snprintf(out, TOOL_CALL_ID_MAX, "%s%016llx%016llx%s", prefix, (unsigned long long)words[0],
-		(unsigned long long)words[1], end);
+	char digits[33];
+	random_fill_hex(digits, sizeof(digits) - 1);
+	snprintf(out, TOOL_CALL_ID_MAX, "%s%s%s", prefix, digits, end);
 }
 
 void tool_call_id_create(char out_id[TOOL_CALL_ID_MAX])

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/buf.h"
+#include "base/random.h"
 #include "providers/daytona/api.h"
 #include "providers/ssh/crypto.h"
 
-enum { SALT_BYTES = 16, PRINT_BYTES = 16 };
+enum { PRINT_BYTES = 16 };
 
 /* ---- accounts ---- */
 
@@ -57,21 +57,12 @@ static bool put_print(
 	return ok;
 }
 
-static void put_salt(char salt[DAYTONA_SALT_SIZE])
-{
-	uint8_t bytes[SALT_BYTES];
-	while (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
-		/* interrupted by a signal, before the system's first random bytes */
-	}
-	put_hex(salt, bytes, sizeof(bytes));
-}
-
 bool daytona_account_mark(
 	const struct daytona_account *account, struct daytona_mark *out_mark, struct error *err)
 {
 	struct daytona_mark mark = {.salt = ""};
 	if (!account->organization && account->key) {
-		put_salt(mark.salt);
+		random_fill_hex(mark.salt, DAYTONA_SALT_SIZE - 1);
 		if (!put_print(mark.print, mark.salt, account->key, err)) {
 			return error_prefix(err, "noting whose a sandbox is");
 		}

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/ssh/files.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/buf.h"
+#include "base/random.h"
 #include "providers/ssh/files_impl.h"
 
 enum { DETAIL_SIZE = 80, FIXED_ARGS = 7 };
@@ -113,22 +112,14 @@ static void on_refusal(struct ev_loop *loop, ev_timer *timer, int events)
 
 /* ---- the script of an operation ---- */
 
-static void make_token(char *text, size_t size)
-{
-	uint64_t words[2] = {0};
-	ssize_t ignored = getrandom(words, sizeof(words), 0);
-	(void)ignored; // a name that somebody has already is an error and no harm
-	snprintf(text, size, "%016" PRIx64 "%016" PRIx64, words[0], words[1]);
-}
-
 static void put_detail(const struct ssh_file_op *op, char detail[DETAIL_SIZE])
 {
 	detail[0] = '\0';
 	if (op->script == FILE_SCRIPT_READ) {
 		snprintf(detail, DETAIL_SIZE, "%zu", op->max_bytes);
 	} else if (op->script == FILE_SCRIPT_WRITE) {
-		char token[40];
-		make_token(token, sizeof(token));
+		char token[33];
+		random_fill_hex(token, sizeof(token) - 1);
 		snprintf(detail, DETAIL_SIZE, "%zu %s", op->content_len, token);
 	}
 }

@@ -2,13 +2,12 @@
 #include "providers/ssh/host.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/buf.h"
+#include "base/random.h"
 #include "providers/ssh/host_impl.h"
 
 static const double warm_pause_s = 0.05; // so that warming is not in the way of what is under way
@@ -117,17 +116,9 @@ static void on_warm(struct ev_loop *loop, ev_timer *timer, int events)
 	}
 }
 
-bool ssh_host_name_run(struct ssh_host *host, struct error *err)
+void ssh_host_name_run(struct ssh_host *host)
 {
-	unsigned char bytes[(SSH_TOKEN_SIZE - 1) / 2];
-	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
-		int errnum = errno;
-		return error_set_errno(err, errnum, "making a random name");
-	}
-	for (size_t i = 0; i < sizeof(bytes); i++) {
-		snprintf(host->token + 2 * i, 3, "%02x", bytes[i]);
-	}
-	return true;
+	random_fill_hex(host->token, SSH_TOKEN_SIZE - 1);
 }
 
 struct ssh_host *ssh_host_open(const struct ssh_host_request *request,
@@ -146,7 +137,8 @@ struct ssh_host *ssh_host_open(const struct ssh_host_request *request,
 	list_init(&host->dead);
 	ev_init(&host->warm, on_warm);
 	host->warm.repeat = warm_pause_s;
-	if (!ssh_host_name_run(host, err) || !ssh_link_open(host, err)) {
+	ssh_host_name_run(host);
+	if (!ssh_link_open(host, err)) {
 		host_free(host);
 		return NULL;
 	}

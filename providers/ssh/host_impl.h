@@ -304,7 +304,7 @@ void ssh_host_progress(struct ssh_host *host, const char *text);
 void ssh_host_become_ready(struct ssh_host *host);
 
 /* Another name for the run, at random; before anything of it is started. */
-bool ssh_host_name_run(struct ssh_host *host, struct error *err) ATTR_NODISCARD;
+void ssh_host_name_run(struct ssh_host *host);
 
 /* Tells everybody; the caller returns. */
 void ssh_host_fail(struct ssh_host *host, const struct error *err);

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/random.h"
 #include "providers/ssh/base64.h"
 #include "providers/ssh/known_hosts.h"
 #include "providers/ssh/known_hosts_line.h"
@@ -36,10 +36,7 @@ char *known_hosts_line(const struct ssh_target *target, const struct host_key *k
 static char *hash_name(const char *name, struct error *err)
 {
 	uint8_t salt[KNOWN_HOSTS_SALT_SIZE];
-	if (getrandom(salt, sizeof(salt), 0) != (ssize_t)sizeof(salt)) {
-		error_set_errno(err, errno, "drawing a salt");
-		return NULL;
-	}
+	random_fill(salt, sizeof(salt));
 	return known_hosts_hash(name, salt, err);
 }
 

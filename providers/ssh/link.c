@@ -201,12 +201,8 @@ void ssh_link_fail(struct ssh_link *link, const struct error *err)
  */
 static void begin_again(struct ssh_link *link)
 {
-	struct error err;
 	struct ssh_host *host = link->host;
-	if (!ssh_host_name_run(host, &err)) {
-		ssh_link_fail(link, &err);
-		return;
-	}
+	ssh_host_name_run(host);
 	ssh_control_close(host);
 	ssh_client_close(link->client);
 	ssh_admission_end(link->turn);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/ssh/sandbox.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/random.h"
 #include "providers/ssh/files.h"
 #include "providers/ssh/roots.h"
 #include "providers/suspension.h"
@@ -283,10 +282,7 @@ static bool begin(struct ssh_sandbox *self, const struct settings *keys, struct 
 
 static void fill_token(char *token)
 {
-	uint64_t words[2] = {(uint64_t)getpid(), (uint64_t)clock_now_ms()};
-	ssize_t ignored = getrandom(words, sizeof(words), 0);
-	(void)ignored; // then it is no secret, but still a name of its own
-	snprintf(token, SSH_FOLDERS_TOKEN_SIZE, "%016" PRIx64 "%016" PRIx64, words[0], words[1]);
+	random_fill_hex(token, SSH_FOLDERS_TOKEN_SIZE - 1);
 }
 
 static void choose_folders(struct ssh_sandbox *self, const char *reference)
