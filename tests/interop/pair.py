@@ -15,6 +15,7 @@ sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1] / 'integration'
 import acp_schema  # noqa: E402
 import case  # noqa: E402
 from acp_schema import TO_AGENT, TO_EDITOR, Hop, Schema  # noqa: E402
+from processes import PATIENCE  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODULES = HERE / 'node_modules'
@@ -91,7 +92,7 @@ class Pair(case.Case):
                 self.assertEqual(list(map(masked, traced)), list(map(masked, passed)))
         self.assertEqual(sum('time' in record for record in records), len(records))
 
-    def run_program(self, argv, seconds=120, **more):
+    def run_program(self, argv, seconds=5 * PATIENCE, **more):
         """Runs a client to its end; fails where it fails."""
         env = dict(self.environment(), **more)
         result = subprocess.run(argv, cwd=self.work, env=env, capture_output=True, text=True,

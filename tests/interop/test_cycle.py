@@ -115,7 +115,7 @@ class Cycle(Pair):
         client = Client(self.agent_command(AGENT, through_broker=True), cwd=self.work,
                         env=self.environment(), host=Host(cwd=self.work))
         self.clients.append(client)
-        client.initialize(seconds=120)
+        client.initialize()
         session = client.call('session/new', {'cwd': str(self.work), 'mcpServers': []}, 120)
         params = {'sessionId': session['sessionId']}
         found = client.call('_broker/checkpoint/list', params, 120)['checkpoints']
@@ -132,7 +132,7 @@ class Cycle(Pair):
                     {**params, 'checkpoint': found[-1]['checkpoint']}, 120)
         self.assertEqual(self.tree(self.work), now)
         client.close_stdin()
-        self.assertEqual(client.wait(60), 0)
+        self.assertEqual(client.wait(), 0)
         self.assertEqual(self.tree(self.work), now)
 
 
