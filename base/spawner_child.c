@@ -19,7 +19,7 @@
 #include "base/freeze_group.h"
 #include "base/killer.h"
 #include "base/launch.h"
-#include "base/settings.h"
+#include "base/own_environment.h"
 
 enum {
 	/* With the broker gone: guards still there after this are stopped or stuck, and their
@@ -353,20 +353,6 @@ static void rename_self(void)
 	memcpy(area, GUARD_NAME, len < name_len ? len : name_len);
 }
 
-/*
- * So that no core of this process has the broker's keys: what it starts is told its whole
- * environment. Whatever else there is stays, because people know processes by it.
- */
-static void forget_secrets(void)
-{
-	for (char **entry = environ; *entry; entry++) {
-		char *equals = strchr(*entry, '=');
-		if (equals && environment_name_is_secret(*entry, (size_t)(equals - *entry))) {
-			explicit_bzero(equals + 1, strlen(equals + 1));
-		}
-	}
-}
-
 void spawner_run(int socket, enum nest_kind kind)
 {
 	struct spawner_child child = {.socket = socket};
@@ -376,7 +362,7 @@ void spawner_run(int socket, enum nest_kind kind)
 	launch_reset_signals(); // above all an ignored SIGCHLD, which would reap before us
 	let_go_of_broker(&child);
 	rename_self();
-	forget_secrets();
+	own_environment_forget_secrets(); // what it starts is told its whole environment
 	sigset_t signals;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/own_environment.h"
 #include "base/pool.h"
 #include "base/process.h"
 #include "base/words.h"
@@ -298,6 +299,9 @@ static int run_configured(struct broker *broker)
 		return complain(&err);
 	}
 	log_set_level(broker->config.log_level);
+	for (char **name = broker->config.profile.masked_env; name && *name; name++) {
+		own_environment_forget(*name);
+	}
 	int status = EXIT_FAILED;
 	struct provider *provider =
 		registry_get(broker->registry, broker->config.profile.backend, &err);

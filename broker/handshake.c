@@ -78,6 +78,19 @@ static void write_warnings(struct json_writer *writer, const struct sandbox *san
 	json_write_array_end(writer);
 }
 
+/* What is between the agent and this machine: a copy has files of its own and confines nobody. */
+static void write_boundary(struct json_writer *writer, const struct sandbox_capabilities *can)
+{
+	bool is_separate = can && can->isolated;
+	bool is_confined = can && can->confined;
+	json_write_key(writer, "isolated");
+	json_write_bool(writer, is_separate && is_confined);
+	json_write_key(writer, "separate_files");
+	json_write_bool(writer, is_separate);
+	json_write_key(writer, "confined");
+	json_write_bool(writer, is_confined);
+}
+
 static bool write_broker_meta(struct relay *relay, struct request *request, struct error *err)
 {
 	struct json_writer writer;
@@ -91,8 +104,7 @@ static bool write_broker_meta(struct relay *relay, struct request *request, stru
 	json_write_text(&writer, backend_name(relay->config.profile->backend));
 	json_write_key(&writer, "capabilities");
 	json_write_object(&writer);
-	json_write_key(&writer, "isolated");
-	json_write_bool(&writer, sandbox && sandbox_capabilities(sandbox)->isolated);
+	write_boundary(&writer, sandbox ? sandbox_capabilities(sandbox) : NULL);
 	json_write_key(&writer, "methods");
 	json_write_array(&writer);
 	for (size_t i = 0; own_method_name(i); i++) {

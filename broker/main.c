@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <unistd.h>
-
+#include "base/own_environment.h"
+#include "base/words.h"
 #include "broker/broker.h"
 #include "providers/daytona/daytona.h"
 #include "providers/local/local.h"
@@ -17,5 +17,8 @@ static bool add_providers(
 int main(int argc, char **argv)
 {
 	static const struct broker_providers providers = {.add = add_providers};
-	return broker_main(argc, argv, (const char *const *)environ, &providers);
+	char **environment = own_environment_take();
+	int status = broker_main(argc, argv, (const char *const *)environment, &providers);
+	words_free(environment);
+	return status;
 }

@@ -145,7 +145,9 @@ static bool check_capabilities(struct trial *trial, char note[TRIAL_NOTE_MAX], s
 {
 	const struct sandbox_capabilities *can = sandbox_capabilities(trial->sandbox);
 	int len = snprintf(note, TRIAL_NOTE_MAX, "%s, %s%s%s",
-		can->isolated ? "isolated" : "this machine's files",
+		!can->isolated  ? "this machine's files"
+		: can->confined ? "files of its own, confined"
+				: "files of its own, not confined",
 		can->many_roots ? "many workspaces" : "one workspace",
 		can->maps_paths ? ", paths of its own" : "",
 		can->can_suspend ? ", can be suspended" : "");

@@ -156,7 +156,7 @@ struct sandbox_request {
  * is ready.
  */
 struct sandbox_capabilities {
-	bool isolated;        // another machine, container or copy: the editor cannot act in it
+	bool isolated;        // another machine, container or copy: its files are separate ones
 	bool confined;        // what runs in it cannot reach this machine's files and processes
 	bool many_roots;      // sandbox_add_root works more than once
 	bool maps_paths;      // runtime roots differ from local ones

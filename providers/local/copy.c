@@ -418,6 +418,20 @@ static bool make_home(struct copy_sandbox *self, const char *profile, struct err
 	       make_folder(copies, err) && make_folder(self->home, err);
 }
 
+/*
+ * What is between the broker and its user alone. ACP_BROKER_RUN is a broker's around this one: it
+ * knows by it what it has to end.
+ */
+static bool is_own(const char *name, size_t len)
+{
+	static const char prefix[] = "ACP_BROKER_";
+	static const char key[] = "DAYTONA_API_KEY";
+	static const char run[] = "ACP_BROKER_RUN";
+	bool is_run = len == sizeof(run) - 1 && strncmp(name, run, len) == 0;
+	return (!is_run && strncmp(name, prefix, sizeof(prefix) - 1) == 0) ||
+	       (len == sizeof(key) - 1 && strncmp(name, key, len) == 0);
+}
+
 struct sandbox *copy_prepare(const struct provider_context *context,
 	const struct sandbox_request *request, const struct sandbox_listener *listener, void *data,
 	struct error *err)
@@ -431,6 +445,7 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 		free(self);
 		return NULL;
 	}
+	host_drop_variables(&self->host, request->settings, is_own);
 	self->host.sandbox.home = self->home;
 	self->host.sandbox.known = copy_known(self->home, &self->host.sandbox.known_count);
 	if (request->directory) {

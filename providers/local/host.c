@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/words.h"
 #include "providers/local/exec.h"
 
 /* A root whose folder is being looked at. */
@@ -45,6 +46,7 @@ static void root_add_free(struct root_add *add)
 void host_sandbox_finish(struct host_sandbox *host)
 {
 	local_files_finish(&host->files);
+	words_free(host->environment);
 	suspension_finish(&host->suspension);
 	local_execs_abandon(&host->execs);
 	LIST_FOR_EACH(add, &host->root_adds, struct root_add, link) {
@@ -55,6 +57,31 @@ void host_sandbox_finish(struct host_sandbox *host)
 		free((char *)host->sandbox.roots[i].runtime);
 	}
 	free(host->sandbox.roots);
+}
+
+static bool is_named(const struct settings *settings, const char *name, size_t len)
+{
+	LIST_FOR_EACH(setting, &settings->list, struct setting, link) {
+		if (strcmp(setting->key, "drop-env") == 0 && strlen(setting->value) == len &&
+			strncmp(setting->value, name, len) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void host_drop_variables(struct host_sandbox *host, const struct settings *settings,
+	bool (*is_own)(const char *name, size_t len))
+{
+	char **kept = mem_alloc_zero(sizeof(*kept));
+	for (const char *const *entry = host->context->environment; entry && *entry; entry++) {
+		size_t len = strcspn(*entry, "=");
+		if (!is_named(settings, *entry, len) && !(is_own && is_own(*entry, len))) {
+			words_append(&kept, *entry);
+		}
+	}
+	host->environment = kept;
+	host->sandbox.environment = (const char *const *)kept;
 }
 
 static bool has_root(const struct sandbox *sandbox, const struct root_add *add)

@@ -19,11 +19,19 @@ struct host_sandbox {
 	struct list root_adds;                  // of struct root_add, under way
 	struct local_files files;
 	struct suspension suspension;
+	char **environment; // owned; host_drop_variables; NULL: the context's
 };
 
 void host_sandbox_init(struct host_sandbox *host, const struct sandbox_impl *impl,
 	const struct provider_context *context);
 void host_sandbox_finish(struct host_sandbox *host);
+
+/*
+ * The sandbox's environment is the broker's own, less what the key drop-env names and what `is_own`
+ * (may be NULL) says of a name, whose length is given. Before it is ready.
+ */
+void host_drop_variables(struct host_sandbox *host, const struct settings *settings,
+	bool (*is_own)(const char *name, size_t len));
 
 void host_add_root(struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data);
 

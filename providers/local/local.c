@@ -32,6 +32,9 @@ static const struct setting_key local_keys[] = {
 		.choices = isolation_choices,
 		.fallback = "none",
 		.help = "none: the agent works in the workspace itself; copy: in a copy of it"},
+	{.name = "drop-env",
+		.type = SETTING_NAME_LIST,
+		.help = "a variable of the broker's environment that the agent does not get"},
 };
 
 static void on_prepared(void *data, const struct error *err)
@@ -85,6 +88,9 @@ static struct sandbox *local_prepare(struct provider *provider,
 		snprintf(self->home, sizeof(self->home), "/"); // it was deleted, or is out of reach
 	}
 	self->host.sandbox.home = self->home;
+	if (settings_get(request->settings, "drop-env")) {
+		host_drop_variables(&self->host, request->settings, NULL);
+	}
 	self->host.sandbox.capabilities = (struct sandbox_capabilities){
 		.many_roots = true, .shares_loopback = true, .can_suspend = true};
 	self->listener = listener;

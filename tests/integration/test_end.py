@@ -416,18 +416,28 @@ class Surroundings(Ending):
         daemon = self.agent_pids()[1]
         self.assertEqual(processes.parent_of(daemon), guard)
 
-    def test_who_cleans_up_has_no_keys_that_a_core_could_hold(self):
+    def test_no_process_of_the_broker_s_shows_its_keys(self):
         secret = 'of-nobody-else'
         names = ['DAYTONA_API_KEY', 'A_TOKEN', 'a_password']
         client = self.broker(env=self.environment() | dict.fromkeys(names, secret))
         client.initialize()
         guard = self.guard()
-        for pid in (guard, processes.parent_of(guard)):
+        for pid in (client.pid, guard, processes.parent_of(guard)):
             own = processes.read_file(f'/proc/{pid}/environ')
             self.assertIn(b'DAYTONA_API_KEY=', own)
             self.assertIn(self.mark.encode(), own)
             self.assertNotIn(secret.encode(), own)
         self.assertIn(secret.encode(), processes.read_file(f'/proc/{self.agent()}/environ'))
+
+    def test_nor_what_the_profile_says_is_one(self):
+        client = self.broker(options=self.config(secret_env='PLAIN_NAME'),
+                             env=self.environment() | {'PLAIN_NAME': 'of-nobody-else'})
+        client.initialize()
+        own = processes.read_file(f'/proc/{client.pid}/environ')
+        self.assertIn(b'PLAIN_NAME=', own)
+        self.assertNotIn(b'of-nobody-else', own)
+        client.prompt(client.new_session(self.work), 'env PLAIN_NAME')
+        self.assertEqual(client.texts(), ['PLAIN_NAME=of-nobody-else'])
 
 
 if __name__ == '__main__':

@@ -298,6 +298,45 @@ class TerminalLogin(Case):
         self.assertEqual(client.texts(), ['ACP_BROKER_LOGIN=(unset)'])
 
 
+class Environment(Case):
+    """What an agent here gets of the broker's environment, and what the editor is told."""
+
+    GIVEN = {'DAYTONA_API_KEY': 'tell-nobody-7', 'ACP_BROKER_ODD': 'x', 'ACP_BROKER_RUN': 'y',
+             'USERS_TOKEN': 'the-user-s', 'DROPPED': 'z'}
+
+    def seen(self, *names, **keys):
+        """The values of some of them in the agent and in a terminal; and the capabilities."""
+        client = self.broker(options=self.config(**keys), env=self.environment() | self.GIVEN)
+        told = client.initialize()['_meta']['broker']['capabilities']
+        client.prompt(client.new_session(self.work), *(f'env {name}' for name in names))
+        texts = client.texts()
+        client.finish()
+        return dict(text.split('=', 1) for text in texts), told
+
+    def test_a_copy_keeps_it_less_the_broker_s_own_and_what_is_dropped(self):
+        values, told = self.seen(*self.GIVEN, isolation='copy', drop_env='DROPPED')
+        self.assertEqual(values, {
+            'DAYTONA_API_KEY': '(unset)', 'ACP_BROKER_ODD': '(unset)', 'ACP_BROKER_RUN': 'y',
+            'USERS_TOKEN': 'the-user-s', 'DROPPED': '(unset)'})
+        self.assertEqual((told['isolated'], told['separate_files'], told['confined']),
+                         (False, True, False))
+
+    def test_in_the_workspace_itself_it_is_whole_less_what_is_dropped(self):
+        values, told = self.seen(*self.GIVEN)
+        self.assertEqual(values, self.GIVEN)
+        self.assertEqual((told['isolated'], told['separate_files'], told['confined']),
+                         (False, False, False))
+        values, _ = self.seen(*self.GIVEN, drop_env=['DROPPED', 'USERS_TOKEN'])
+        self.assertEqual(values, self.GIVEN | {'DROPPED': '(unset)', 'USERS_TOKEN': '(unset)'})
+
+    def test_a_terminal_of_the_broker_s_gets_no_more_than_the_agent(self):
+        client = self.broker(options=self.config(toolhost='broker', drop_env='DROPPED'),
+                             env=self.environment() | self.GIVEN)
+        client.initialize()
+        client.prompt(client.new_session(self.work), 'terminal echo "<$DROPPED|$USERS_TOKEN>"')
+        self.assertIn('<|the-user-s>', client.wait_text('terminal/output ->'))
+
+
 class Toolhost(Case):
     """Where the agent runs unisolated on this machine, the editor serves what it offers."""
 

@@ -78,6 +78,9 @@ class TerminalLogin(SshCase):
     def test_none_is_offered(self):
         client = self.far('--terminal-auth', '--auth-methods', self.METHODS)
         result = client.initialize(seconds=SECONDS)
+        told = result['_meta']['broker']['capabilities']
+        self.assertEqual((told['isolated'], told['separate_files'], told['confined']),
+                         (True, True, True))
         self.assertEqual(result['authMethods'], [{'id': 'token', 'name': 'Token'}, {
             'id': 'c', 'name': 'C', '_meta': {'x': 1}}])
         self.end(client)

@@ -12,7 +12,8 @@ static const char *broker_meta(void)
 {
 	static char text[1024];
 	int len = snprintf(text, sizeof(text),
-		"{'version':'%s','backend':'local','capabilities':{'isolated':false,'methods':[",
+		"{'version':'%s','backend':'local','capabilities':{'isolated':false,'separate_"
+		"files':false,'confined':false,'methods':[",
 		ACP_BROKER_VERSION);
 	for (size_t i = 0; own_method_name(i); i++) {
 		len += snprintf(text + len, sizeof(text) - (size_t)len, "%s'%s'", i > 0 ? "," : "",

@@ -2,9 +2,9 @@
 # The shell of a process, which is the leader of the channel's session: starts it, tells how it
 # ended, and when nothing of it is left. After members.sh.
 #
-# stdin begins with one line, shell text that sets acp_id, acp_root, acp_dir, acp_path, acp_in, acp_merge,
-# acp_apart, defines acp_launch, and calls acp_start with the words. It is read byte by byte: what
-# follows is for the process.
+# stdin begins with one line, shell text that sets acp_id, acp_root, acp_dir, acp_path, acp_in,
+# acp_merge, acp_apart, defines acp_launch, and calls acp_start with the words. It is read byte by
+# byte: what follows is for the process.
 #
 # A channel's shell leads a session and its group. Where the server has not seen to that - no
 # dropbear without a terminal, no daemon in a container does - what is sent to the group would reach
@@ -92,7 +92,8 @@ acp_child() {
 	acp_launch "$@"
 }
 
-# Behind its root the folder is the one that was looked at, or none: the kernel is asked where we are.
+# Behind its root the folder is the one that was looked at, or none: the kernel is asked where we
+# are.
 acp_enter() {
 	acp_rest=${acp_dir#"$acp_root"}
 	{ cd -P "$acp_root"; } 2>/dev/null || acp_fail directory "$(acp_why)"
