@@ -23,6 +23,8 @@ const struct failure_code failure_codes[] = {
 	{"INVALID_PARAMS", RPC_INVALID_PARAMS, false, "correct the named member"},
 	{"PROTOCOL_UNSUPPORTED", RPC_INTERNAL_ERROR, false,
 		"use a version of the agent that speaks ACP version 1"},
+	{"VERSION_NOT_SPOKEN", RPC_UNSUPPORTED_VERSION, false,
+		"send initialize as ACP version 1 has it, with protocolVersion 1"},
 	{"CONFIG_INVALID", RPC_INTERNAL_ERROR, false,
 		"correct the named setting; acp-broker check shows what was understood"},
 	{"NETWORK_NOT_ENFORCED", RPC_INTERNAL_ERROR, false,
@@ -199,6 +201,17 @@ static void write_file_uri(struct json_writer *writer, struct span path)
 	buf_finish(&uri);
 }
 
+/* ACP version 2, error -32022. */
+static void write_versions(struct json_writer *writer, struct span requested)
+{
+	struct json_doc *doc = json_doc_parse(requested, NULL);
+	json_write_key(writer, "requested");
+	json_write_int(writer, doc ? json_int(doc, 0, 0) : 0);
+	json_write_key(writer, "supported");
+	json_write_raw(writer, SPAN_LITERAL("[1]"));
+	json_doc_destroy(doc);
+}
+
 /* What a peer has sent is no reason to answer with as much. */
 static struct span message_of(const struct failure *failure)
 {
@@ -231,7 +244,9 @@ void failure_write(struct buf *out, struct span id, const struct failure *failur
 	json_write_bool(&writer, code->retryable);
 	json_write_key(&writer, "stage");
 	json_write_text(&writer, failure->stage);
-	if (failure->detail.len > 0 && code->rpc == RPC_RESOURCE_NOT_FOUND) {
+	if (failure->detail.len > 0 && code->rpc == RPC_UNSUPPORTED_VERSION) {
+		write_versions(&writer, failure->detail);
+	} else if (failure->detail.len > 0 && code->rpc == RPC_RESOURCE_NOT_FOUND) {
 		json_write_key(&writer, "uri");
 		write_file_uri(&writer, failure->detail);
 	} else if (failure->detail.len > 0) {

@@ -39,6 +39,7 @@ enum rpc_error {
 	RPC_INVALID_PARAMS = -32602,
 	RPC_INTERNAL_ERROR = -32603,
 	RPC_RESOURCE_NOT_FOUND = -32002,
+	RPC_UNSUPPORTED_VERSION = -32022, // of ACP version 2
 };
 
 enum {
@@ -52,7 +53,10 @@ struct failure {
 	const char *stage;   // "config", "prepare", "start", "initialize", "relay", "session",
 	                     // "tool", "stop"
 	const char *message; // may name what a peer has sent, however long that is
-	/* Empty: none; an agent's last words; of RESOURCE_NOT_FOUND the path, told as data.uri. */
+	/*
+	 * Empty: none; an agent's last words; of RESOURCE_NOT_FOUND the path, told as data.uri; of
+	 * VERSION_NOT_SPOKEN the number, JSON, told as data.requested beside data.supported.
+	 */
 	struct span detail;
 };
 

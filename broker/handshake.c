@@ -2,7 +2,9 @@
 #include "broker/handshake.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "base/json_doc.h"
 #include "broker/auth_methods.h"
 #include "broker/own_methods.h"
 #include "broker/relay_state.h"
@@ -30,6 +32,36 @@ static bool pin_version(struct relay *relay, const struct call *call, struct err
 		return true;
 	}
 	return splice_add(&relay->splice, hit->start, hit->end, SPAN_LITERAL("1"), err);
+}
+
+static bool has_member(const struct json_doc *doc, const char *name)
+{
+	return json_get(doc, 0, name) != JSON_NODE_NONE;
+}
+
+/* ACP version 2, InitializeRequest: info and capabilities, where version 1 has client…. */
+static bool is_of_version_2(const struct call *call)
+{
+	struct span params = message_place(&call->message, PLACE_PARAMS);
+	struct json_doc *doc = params.len > 0 ? json_doc_parse_unchecked(params, NULL) : NULL;
+	bool is_it = doc && json_int(doc, json_get(doc, 0, "protocolVersion"), 0) >= 2 &&
+	             (has_member(doc, "info") || has_member(doc, "capabilities")) &&
+	             !has_member(doc, "clientInfo") && !has_member(doc, "clientCapabilities");
+	json_doc_destroy(doc);
+	return is_it;
+}
+
+bool handshake_refuses(struct relay *relay, const struct call *call)
+{
+	if (strcmp(call->message.method, "initialize") != 0 || !is_of_version_2(call)) {
+		return false;
+	}
+	relay_fail(relay, call->message.id,
+		&(struct failure){"VERSION_NOT_SPOKEN", "initialize",
+			"initialize: acp-broker speaks ACP version 1, and these params are of "
+			"another one",
+			message_place(&call->message, PLACE_PROTOCOL_VERSION)});
+	return true;
 }
 
 bool handshake_on_send(

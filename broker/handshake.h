@@ -6,6 +6,12 @@
 
 /* initialize, authenticate and logout: what their requests and answers mean to the relay. */
 
+/*
+ * True where an initialize of the editor's has the form of ACP version 2, which is answered with an
+ * error that names the versions spoken, so that the editor can fall back. No agent is started.
+ */
+bool handshake_refuses(struct relay *relay, const struct call *call);
+
 bool handshake_on_send(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err);
 bool handshake_on_result(

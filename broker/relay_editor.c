@@ -7,6 +7,7 @@
 
 #include "acp/rewrite.h"
 #include "base/log.h"
+#include "broker/handshake.h"
 #include "broker/listing.h"
 #include "broker/listing_records.h"
 #include "broker/mode_gate.h"
@@ -20,7 +21,6 @@
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
 #include "broker/restore.h"
-#include "broker/handshake.h"
 
 /* ---- requests ---- */
 
@@ -171,7 +171,7 @@ static void on_request(struct relay *relay, const struct call *call)
 		own_methods_call(relay, call);
 		return;
 	}
-	if (relay_order_holds(relay, call)) {
+	if (handshake_refuses(relay, call) || relay_order_holds(relay, call)) {
 		return;
 	}
 	relay_order_begin(relay, call);

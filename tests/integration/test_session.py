@@ -88,6 +88,19 @@ class Limits(Case):
             self.assertLess(processes.private_bytes(client.pid) - memory, 8 << 20)
 
 
+class Versions(Case):
+    def test_an_editor_that_speaks_version_2_alone_is_told_and_can_fall_back(self):
+        client = self.broker()
+        error = client.response(client.start('initialize', {
+            'protocolVersion': 2, 'info': {'name': 'e', 'version': '1'},
+            'capabilities': {}})).value['error']
+        self.assertEqual(error['code'], -32022)
+        self.assertEqual((error['data']['requested'], error['data']['supported']), (2, [1]))
+        self.assertEqual(error['data']['code'], 'VERSION_NOT_SPOKEN')
+        self.assertEqual(client.initialize()['protocolVersion'], 1)
+        self.assertTrue(client.new_session(self.work))
+
+
 class SeveralDirectories(Case):
     def test_each_session_has_its_own_in_one_agent(self):
         other = self.dir / 'other'

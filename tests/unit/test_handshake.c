@@ -337,6 +337,40 @@ static void test_a_new_agent_that_dies_before_it_answers_is_told(void **state)
 	editor_hears_nothing(fixture);
 }
 
+/* ---- version 2 ---- */
+
+static void test_a_version_that_is_not_spoken_is_told_and_the_one_that_is(void **state)
+{
+	static const char *const params[] = {
+		"'protocolVersion':2,'info':{'name':'e','version':'1'},'capabilities':{}",
+		"'protocolVersion':2,'info':{'name':'e','version':'1'}",
+		"'protocolVersion':2,'capabilities':{}",
+	};
+	struct fixture *fixture = *state;
+	begin(fixture);
+	for (size_t i = 0; i < ARRAY_LENGTH(params); i++) {
+		editor_says(fixture, "'id':'i','method':'initialize','params':{%s}", params[i]);
+		char *line = editor_line(fixture);
+		assert_non_null(strstr(line, "\"id\":\"i\",\"error\":{\"code\":-32022,"));
+		assert_non_null(strstr(line, "\"requested\":2,\"supported\":[1]}"));
+		free(line);
+	}
+	assert_int_equal(fixture->stage.actor_count, 0);
+	editor_says(fixture, "'id':0,%s", initialize_request); // it falls back
+	agent_hears(fixture, 0, "'id':0,%s", initialize_request);
+}
+
+static void test_the_form_of_version_1_is_answered_whatever_its_number(void **state)
+{
+	struct fixture *fixture = *state;
+	begin(fixture);
+	editor_says(fixture, "'id':'i','method':'initialize','params':{'protocolVersion':2,"
+			     "'clientCapabilities':{},'info':{'name':'e','version':'1'}}");
+	agent_hears(fixture, 0,
+		"'id':0,'method':'initialize','params':{'protocolVersion':1,"
+		"'clientCapabilities':{},'info':{'name':'e','version':'1'}}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -357,6 +391,8 @@ int main(void)
 		RELAY_TEST(test_a_new_agent_that_never_answers_the_login_is_given_up),
 		RELAY_TEST(test_a_new_agent_that_has_answered_the_login_has_all_its_time),
 		RELAY_TEST(test_a_new_agent_that_dies_before_it_answers_is_told),
+		RELAY_TEST(test_a_version_that_is_not_spoken_is_told_and_the_one_that_is),
+		RELAY_TEST(test_the_form_of_version_1_is_answered_whatever_its_number),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
