@@ -264,7 +264,7 @@ static void test_many_small_files(void **state)
 {
 	struct stage *stage = *state;
 	git_oid tree =
-		stage_send_first(stage, "for i in $(seq 50); do mkdir $i; for j in $(seq 100); do "
+		stage_send_first(stage, "for i in $(seq 10); do mkdir $i; for j in $(seq 100); do "
 					"echo $i $j > $i/$j; done; done");
 	stage_there(stage, "for i in $(seq 10); do echo more >> $i/$i; done");
 	git_oid there = stage_collect(stage, &tree);
