@@ -418,6 +418,16 @@ static int run_on_records(const struct broker *broker)
 	return ok ? EXIT_SUCCESS : complain(&err);
 }
 
+/* Whatever was done, nobody would ever hear of it. */
+static bool check_stdout(struct error *err)
+{
+	return fcntl(STDOUT_FILENO, F_GETFD) >= 0 ||
+	       error_set(err, ERROR_SYSTEM,
+		       "writing to stdout: it was closed when acp-broker was started. Start it "
+		       "with "
+		       "a stdout, /dev/null where nobody reads it");
+}
+
 int broker_main(int argc, char **argv, const char *const *environment,
 	const struct broker_providers *providers)
 {
@@ -437,7 +447,7 @@ int broker_main(int argc, char **argv, const char *const *environment,
 		options_print_version();
 		return EXIT_SUCCESS;
 	}
-	if (!fd_fill_standard(&err)) {
+	if (!check_stdout(&err) || !fd_fill_standard(&err)) {
 		return complain(&err);
 	}
 	end_signals_prepare();

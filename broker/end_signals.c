@@ -8,7 +8,7 @@
 
 #include "base/attr.h"
 
-static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP};
+static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 static_assert(ARRAY_LENGTH(end_signals) == END_SIGNALS_MAX, "one watcher each");
 
 void end_signals_prepare(void)
@@ -17,6 +17,8 @@ void end_signals_prepare(void)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGTERM, SIG_DFL);
+	signal(SIGUSR1, SIG_IGN); // by default they would kill, and everything started with it
+	signal(SIGUSR2, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL); // ignored, it would take from waitpid what our children tell
 }
 

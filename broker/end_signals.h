@@ -5,12 +5,12 @@
 #include <ev.h>
 
 /*
- * The signals that end the program in order. It reacts to SIGTERM always. SIGINT
- * and SIGHUP that are ignored when the program starts stay ignored, as POSIX
+ * The signals that end the program in order. It reacts to SIGTERM always. SIGINT,
+ * SIGHUP and SIGQUIT that are ignored when the program starts stay ignored, as POSIX
  * asks of programs that a shell's `&` or nohup(1) starts: who sends SIGINT to a
  * terminal's foreground does not mean a program in the background.
  */
-enum { END_SIGNALS_MAX = 3 };
+enum { END_SIGNALS_MAX = 4 };
 
 struct end_signals {
 	struct ev_loop *loop;
@@ -21,7 +21,8 @@ typedef void end_signals_callback(struct ev_loop *loop, struct ev_signal *watche
 
 /*
  * Once, at the start and while there is one thread: nothing is blocked any more,
- * and SIGTERM and SIGCHLD are at their defaults, whatever the parent left to us.
+ * SIGTERM and SIGCHLD are at their defaults, whatever the parent left to us, and SIGUSR1 and
+ * SIGUSR2, which mean nothing here, are ignored.
  */
 void end_signals_prepare(void);
 

@@ -82,6 +82,19 @@ class EveryAgent(Ending):
     def test_the_broker_gets_hup(self):
         self.each(lambda client: os.kill(client.pid, signal.SIGHUP), STUBBORN)
 
+    def test_the_broker_gets_quit(self):
+        self.each(lambda client: os.kill(client.pid, signal.SIGQUIT), STUBBORN)
+
+    def test_signals_that_mean_nothing_end_nothing(self):
+        client = self.open()
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            os.kill(client.pid, number)
+        session = client.new_session(self.work)
+        client.prompt(session, 'say still here')
+        self.assertIn('still here', client.texts())
+        client.close_stdin()
+        self.assertEqual(client.wait(), 0)
+
     def test_the_broker_is_killed(self):
         """No deadline passes: they are longer than anybody waits here."""
         self.each(lambda client: os.kill(client.pid, signal.SIGKILL), {})

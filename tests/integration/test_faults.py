@@ -190,9 +190,10 @@ class OfStandardStreams(Faults):
 
     STREAMS = (
         ('<&-', 0, ''),
-        ('>&-', 0, ''),
+        ('>&-', 1, 'where nobody reads it'),
         ('2>&-', 0, ''),
-        ('<&- >&- 2>&-', 0, ''),
+        ('<&- >&- 2>&-', 1, ''),
+        ('<&- 2>&-', 0, ''),
         ('2>/dev/full', 0, ''),
         ('</', 1, 'reading: Is a directory'),
         ('>/dev/full', 1, 'writing: No space left on device'),
