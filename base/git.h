@@ -106,6 +106,7 @@
 	X(repository_commondir)                                                                    \
 	X(repository_free)                                                                         \
 	X(repository_init)                                                                         \
+	X(repository_odb)                                                                          \
 	X(repository_open_ext)                                                                     \
 	X(repository_path)                                                                         \
 	X(repository_set_odb)                                                                      \

@@ -11,12 +11,43 @@
 #include "base/fd.h"
 #include "sync/git/history.h"
 
+enum { LINE_SIZE = GIT_OID_HEXSZ + 1 };
+
 /* ---- by the program ---- */
 
-static bool write_revisions(const struct history *history, int fd, struct error *err)
+/*
+ * Of what the runtime has, the lines of what is here, too: git knows nothing of others, and
+ * fails. They are missing after `commit --amend` and gc, and where the workspace was cloned anew.
+ */
+static void list_shared(const struct history *history, struct buf *out)
+{
+	const struct git *git = git_open(NULL);
+	struct span have = buf_span(&history->have);
+	git_repository *repository = NULL;
+	git_odb *odb = NULL;
+	if (!git) {
+		return;
+	}
+	bool is_open = git->repository_open_ext(&repository, history->git_folder,
+			       GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) == 0 &&
+	               git->repository_odb(&odb, repository) == 0;
+	for (size_t at = 0; is_open && at < have.len; at += LINE_SIZE) {
+		git_oid id;
+		if (git->oid_fromstr(&id, have.data + at) == 0 &&
+			git->odb_exists_ext(odb, &id, GIT_ODB_LOOKUP_NO_REFRESH) == 1) {
+			(void)!buf_append(out, (struct span){have.data + at, LINE_SIZE}, NULL);
+		}
+	}
+	git->odb_free(odb);
+	git->repository_free(repository);
+	git_close();
+}
+
+static bool write_revisions(
+	const struct history *history, const struct buf *shared, int fd, struct error *err)
 {
 	struct span refs = buf_span(&history->refs);
-	struct span have = buf_span(&history->have);
+	struct span have = buf_span(shared);
 	struct buf text;
 	buf_init(&text, 4 << 20);
 	bool fits = !history->id[0] || buf_append_format(&text, err, "%s\n", history->id);
@@ -26,8 +57,8 @@ static bool write_revisions(const struct history *history, int fd, struct error 
 		fits = buf_append(&text, id, err) && buf_append(&text, SPAN_LITERAL("\n"), err);
 		at = (size_t)(end - refs.data) + 1;
 	}
-	for (size_t at = 0; fits && at < have.len; at += GIT_OID_HEXSZ + 1) {
-		struct span line = {have.data + at, GIT_OID_HEXSZ + 1};
+	for (size_t at = 0; fits && at < have.len; at += LINE_SIZE) {
+		struct span line = {have.data + at, LINE_SIZE};
 		fits = buf_append(&text, SPAN_LITERAL("^"), err) && buf_append(&text, line, err);
 	}
 	bool written = fits && fd_write_all(fd, buf_span(&text), err);
@@ -35,7 +66,13 @@ static bool write_revisions(const struct history *history, int fd, struct error 
 	return written;
 }
 
-static bool spawn(const struct history *history, bool is_near, int in, int out, pid_t *out_pid)
+/* The descriptors are those of the program. */
+struct ends {
+	int in, out, words;
+};
+
+static bool spawn(
+	const struct history *history, bool is_near, const struct ends *ends, pid_t *out_pid)
 {
 	char folder[4200];
 	snprintf(folder, sizeof(folder), "--git-dir=%s", history->git_folder);
@@ -56,9 +93,9 @@ static bool spawn(const struct history *history, bool is_near, int in, int out, 
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, ends->in, STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, ends->out, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, ends->words, STDERR_FILENO);
 	int result = posix_spawnp(
 		out_pid, "git", &actions, &attributes, (char *const *)argv, (char *const *)env);
 	posix_spawn_file_actions_destroy(&actions);
@@ -66,16 +103,38 @@ static bool spawn(const struct history *history, bool is_near, int in, int out, 
 	return result == 0;
 }
 
-static bool wait_for(pid_t pid, struct error *err)
+/* What it has said on stderr, in one line; as much as a pipe has room for. */
+static void read_words(int fd, char *text, size_t size)
+{
+	size_t length = 0;
+	ssize_t count = 1;
+	while (count > 0 && length < size - 1) {
+		count = read(fd, text + length, size - 1 - length);
+		length += count > 0 ? (size_t)count : 0;
+	}
+	text[length] = '\0';
+	for (char *at = text; *at; at++) {
+		*at = (unsigned char)*at < ' ' ? ' ' : *at;
+	}
+	while (length > 0 && text[length - 1] == ' ') {
+		text[--length] = '\0';
+	}
+}
+
+static bool wait_for(pid_t pid, int words, struct error *err)
 {
 	int status = 0;
+	char text[160];
 	pid_t waited;
 	do {
 		waited = waitpid(pid, &status, 0);
 	} while (waited < 0 && errno == EINTR);
 	/* Where somebody else has waited for it, the other side sees whether the pack is whole. */
-	return waited < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
-	       error_set(err, ERROR_SYSTEM, "git pack-objects failed");
+	if (waited < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
+		return true;
+	}
+	read_words(words, text, sizeof(text));
+	return error_set(err, ERROR_SYSTEM, "git pack-objects failed: %s", text);
 }
 
 /* ---- by the library ---- */
@@ -136,23 +195,38 @@ static bool send_by_library(const struct history *history, int fd, struct error 
 	return sent;
 }
 
+static void close_both(int fds[2])
+{
+	fd_close(&fds[0]);
+	fd_close(&fds[1]);
+}
+
 bool history_send(struct history *history, bool is_near, int fd, struct error *err)
 {
-	int in[2];
+	int in[2] = {-1, -1}, words[2] = {-1, -1};
 	pid_t pid;
-	if (!fd_pipe(in, err)) {
+	/* What does not fit is lost: nobody reads before the end. */
+	if (!fd_pipe(in, err) || !fd_pipe(words, err) || !fd_set_nonblock(words[0], true, err) ||
+		!fd_set_nonblock(words[1], true, err)) {
+		close_both(in);
+		close_both(words);
 		return false;
 	}
-	bool spawned = spawn(history, is_near, in[0], fd, &pid);
+	struct buf shared;
+	buf_init(&shared, history->have.max);
+	list_shared(history, &shared);
+	bool spawned = spawn(history, is_near, &(struct ends){in[0], fd, words[1]}, &pid);
 	fd_close(&in[0]);
-	if (!spawned) {
-		fd_close(&in[1]);
-		return send_by_library(history, fd, err);
-	}
+	fd_close(&words[1]);
 	struct error write_err;
-	bool written = write_revisions(history, in[1], &write_err);
+	bool written = spawned && write_revisions(history, &shared, in[1], &write_err);
 	fd_close(&in[1]);
-	bool sent = wait_for(pid, err);
+	buf_finish(&shared);
+	bool sent = spawned ? wait_for(pid, words[0], err) : send_by_library(history, fd, err);
+	fd_close(&words[0]);
+	if (!spawned) {
+		return sent;
+	}
 	if (sent && !written) {
 		*err = write_err;
 	}

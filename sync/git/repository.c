@@ -17,17 +17,13 @@ static void prepare_end(struct git_transport *git, const struct error *err)
 	git->done.prepare(git->done_data, err);
 }
 
-/*
- * The session can do without the runtime's history: why it has none is told once. What failed is
- * tried again with the next change.
- */
+/* The session can do without the runtime's history: why it has none is told once. */
 static void end_with_note(struct git_transport *git, const char *note)
 {
 	if (strcmp(git->history.told, note) != 0) {
 		snprintf(git->history.told, sizeof(git->history.told), "%s", note);
 		snprintf(git->note, sizeof(git->note), "%s", note);
 	}
-	git->history.sent_print = git->history.print;
 	git_end(git, NULL);
 }
 
@@ -118,9 +114,10 @@ static bool work_update(struct git_transport *git, struct remote_ends *ends, str
 static void updated(struct git_transport *git)
 {
 	if (git->history.note[0]) {
-		end_with_note(git, git->history.note);
+		end_with_note(git, git->history.note); // the next sync tries again
 		return;
 	}
+	git->history.told[0] = '\0';
 	git->has_lost_repository = false;
 	if (git->is_locked) {
 		snprintf(git->note, sizeof(git->note),
@@ -216,6 +213,7 @@ void git_update_repository(struct git_transport *git)
 	if (!history->exists) {
 		if (history->note[0] && history->sent_print != 1) {
 			history->print = 1;
+			history->sent_print = 1;
 			end_with_note(git, history->note);
 			return;
 		}

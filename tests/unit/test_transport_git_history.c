@@ -296,6 +296,65 @@ static void test_a_repository_that_is_not_current_is_brought_up_to_date(void **s
 	stage_collect(stage, &tree);
 }
 
+/* What the runtime was sent is gone here. */
+static void test_a_history_that_was_rewritten_and_pruned_is_sent_on(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	place_run(stage->place, "git commit -qam three");
+	tree = send(stage, &tree);
+	place_run(stage->place, "git commit -q --amend -m again; git reflog expire --expire=now "
+				"--all; git gc -q --prune=now");
+	tree = send(stage, &tree);
+	assert_same_repository(stage);
+	place_run(stage->place, "echo 4 > a; git commit -qam four");
+	stage_restart(stage);
+	stage_prepare(stage);
+	send(stage, &tree);
+	assert_same_repository(stage);
+	stage_assert_equal(stage);
+}
+
+static void test_a_workspace_that_was_cloned_anew_is_sent_on(void **state)
+{
+	struct stage *stage = *state;
+	place_run(stage->place, repository);
+	place_run(stage->place, "git clone -q --bare . ../full; rm -rf .git; rm *\n"
+				"git clone -q ../full .; echo mine > a; git commit -qam unpushed");
+	git_oid tree = stage_send_first(stage, "");
+	place_run(stage->place, "rm -rf .git; rm *; git clone -q ../full .");
+	stage_restart(stage);
+	stage_prepare(stage);
+	tree = send(stage, &tree);
+	assert_same_repository(stage);
+	place_run(stage->place, "echo other > a; git commit -qam other");
+	send(stage, &tree);
+	assert_same_repository(stage);
+	stage_assert_equal(stage);
+}
+
+static void test_why_git_could_not_send_it_is_told_and_the_next_sync_does(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	place_run(stage->place, "echo 3 > a; git commit -qam three\n"
+				"id=$(git rev-parse HEAD:a); mkdir -p ../gone\n"
+				"mv .git/objects/${id%${id#??}}/${id#??} ../gone/${id#??}");
+	tree = send(stage, &tree);
+	stage_collect(stage, &tree);
+	char *id = place_ask(stage->place, "git rev-parse HEAD:a | tr -d '\\n'");
+	assert_non_null(strstr(stage->collected.note, "history was not sent"));
+	assert_non_null(strstr(stage->collected.note, id));
+	free(id);
+	stage_deliver(stage, &tree, &tree);
+	stage_collect(stage, &tree);
+	assert_string_equal(stage->collected.note, "");
+	place_run(stage->place, "id=$(git rev-parse HEAD:a)\n"
+				"mv ../gone/${id#??} .git/objects/${id%${id#??}}/${id#??}");
+	stage_deliver(stage, &tree, &tree);
+	assert_same_repository(stage);
+}
+
 #define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
 
 int main(void)
@@ -308,6 +367,9 @@ int main(void)
 		STAGE_TEST(test_head_moves_there_as_it_moves_here),
 		STAGE_TEST(test_head_stays_where_the_agent_has_moved_it),
 		STAGE_TEST(test_a_deleted_repository_is_made_anew),
+		STAGE_TEST(test_a_history_that_was_rewritten_and_pruned_is_sent_on),
+		STAGE_TEST(test_a_workspace_that_was_cloned_anew_is_sent_on),
+		STAGE_TEST(test_why_git_could_not_send_it_is_told_and_the_next_sync_does),
 		STAGE_TEST(test_a_shallow_repository_is_shallow_there),
 		STAGE_TEST(test_what_the_agent_has_fetched_stays_shallow_there),
 		STAGE_TEST(test_the_agents_lock_of_what_is_shallow_is_waited_for),
