@@ -70,7 +70,7 @@ static void test_a_line_of_git_becomes_rules_of_rsync(void **state)
 
 /* ---- against git and rsync themselves ---- */
 
-enum { TRIALS = 60, TRIALS_PART = 10, LINES_MAX = 8 };
+enum { TRIALS = 60, TRIALS_PART = 5, LINES_MAX = 8 };
 
 static const char *const names[] = {"a", "b", "a.o", "b.o", "foo", "bar", "x y", "a*b", "[z]", "#h",
 	"!n", "c\\d", "-n", "build", "l\nn", "\xff\xfe"};
