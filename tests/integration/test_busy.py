@@ -172,11 +172,6 @@ class ByGit(Here, There, TurnCase):
     transport = 'git'
 
 
-@unittest.skipIf(case.SANITIZED, 'the sanitizer has to be loaded first')
-class ByRsync(There, TurnCase):
-    transport = 'rsync'
-
-
 class Databases:
     """A database of SQLite's that an application works with."""
 
@@ -232,10 +227,6 @@ class Databases:
 
 class DatabasesByGit(Databases, TurnCase):
     transport = 'git'
-
-
-class DatabasesByRsync(Databases, TurnCase):
-    transport = 'rsync'
 
 
 if __name__ == '__main__':
