@@ -112,6 +112,7 @@ const struct failure_code failure_codes[] = {
 		"try again once the named file is not being written any more"},
 	{"RUNTIME_CHANGED", RPC_INTERNAL_ERROR, true,
 		"try again once nothing in the sandbox changes its files any more"},
+	{"DISK_FULL", RPC_INTERNAL_ERROR, true, "make room where the message says"},
 	{"SYNC_TOOL_MISSING", RPC_INTERNAL_ERROR, false,
 		"install the named program on the side that the message names"},
 	{"NOT_SYNCED", RPC_INTERNAL_ERROR, false,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path_quote.h"
 #include "base/point.h"
 #include "sync/git/git.h"
 
@@ -43,6 +45,14 @@ static bool take_failure(struct git_transport *git, const char *why, struct erro
 	if (strcmp(why, "other") == 0) {
 		return error_set(err, ERROR_UNAVAILABLE,
 			"%s became a repository of the agent's meanwhile", request->runtime_root);
+	}
+	if (strncmp(why, "full ", 5) == 0) {
+		char *place = path_quote(span_of(why + 5));
+		error_set_reason(err, ERROR_SYSTEM, "DISK_FULL",
+			"syncing %s: the disk is full in the sandbox, at %.300s: make room there",
+			request->runtime_root, place);
+		free(place);
+		return false;
 	}
 	if (strncmp(why, "tool ", 5) == 0) {
 		return error_set_reason(err, ERROR_UNAVAILABLE, "SYNC_TOOL_MISSING",

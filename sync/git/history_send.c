@@ -129,8 +129,12 @@ static bool wait_for(pid_t pid, int words, struct error *err)
 	do {
 		waited = waitpid(pid, &status, 0);
 	} while (waited < 0 && errno == EINTR);
-	/* Where somebody else has waited for it, the other side sees whether the pack is whole. */
-	if (waited < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
+	/*
+	 * Where somebody else has waited for it, the other side sees whether the pack is whole;
+	 * where that has stopped reading, it says why.
+	 */
+	if (waited < 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE) ||
+		(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
 		return true;
 	}
 	read_words(words, text, sizeof(text));

@@ -191,6 +191,13 @@ static void remote_free(struct remote *remote)
 	free(remote);
 }
 
+/* A program that wanted room may have removed what it wrote, so that there is some again. */
+static bool has_met_full_disk(const struct remote *remote)
+{
+	return strstr(remote->tail, "No space left on device") ||
+	       strstr(remote->tail, "Disk quota exceeded");
+}
+
 static void on_done(struct pool_job *job)
 {
 	struct remote *remote = CONTAINER_OF(job, struct remote, job);
@@ -198,6 +205,10 @@ static void on_done(struct pool_job *job)
 	bool worked = remote->worked && remote->lost.code == ERROR_NONE;
 	struct error err = remote->lost.code != ERROR_NONE ? remote->lost : remote->err;
 	bool has_words = remote->tail[strspn(remote->tail, " ")] && remote->lost.code == ERROR_NONE;
+	if (!worked && has_words && !err.reason && has_met_full_disk(remote)) {
+		err.reason = "DISK_FULL";
+		error_prefix(&err, "the disk is full there");
+	}
 	if (!worked && has_words) {
 		error_set_reason(&err, err.code, err.reason, "%s (%s)", err.text,
 			remote->tail + strspn(remote->tail, " "));

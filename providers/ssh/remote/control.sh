@@ -89,8 +89,8 @@ if [ -z "$acp_run" ]; then
 fi
 . "$acp_run/library"
 acp_try_tools || {
-	echo "fatal the program grep there does not find $acp_why (some builds of busybox do not)," \
-		"so that what is started could not be ended: install GNU grep, or another busybox"
+	echo "fatal the program grep there does not find $acp_why (some builds of busybox do" \
+		"not), so that nothing could be ended there: install GNU grep, or another busybox"
 	rm -rf "$acp_run"
 	exit 1
 }

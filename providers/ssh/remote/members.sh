@@ -72,7 +72,8 @@ acp_select() {
 # Whether the tools find a process by its mark, which is not the first variable, and by its session,
 # as all of the above does; acp_why says what they do not find.
 acp_try_tools() {
-	env -i ACP_FIRST=1 PATH="$PATH" ACP_BROKER_RUN="$acp_token.0." sleep 60 </dev/null >/dev/null &
+	env -i ACP_FIRST=1 PATH="$PATH" ACP_BROKER_RUN="$acp_token.0." sleep 60 \
+		</dev/null >/dev/null &
 	acp_pid=$! acp_tries=0
 	acp_why='a variable in the environment of a process'
 	while [ "$acp_tries" -lt 40 ]; do # it is about to be executed
@@ -85,7 +86,8 @@ acp_try_tools() {
 	if [ -n "$acp_found" ] && [ -n "$(grep -ls -e "ACP_BROKER_RUN=$acp_token\\.0\\." \
 		"/proc/$acp_pid/environ")" ]; then
 		acp_why='a process by its session'
-		[ -z "$(grep -ls -e ") [^ZX] [0-9]* [0-9]* $$ " "/proc/$acp_pid/stat")" ] || acp_why=
+		acp_found=$(grep -ls -e ") [^ZX] [0-9]* [0-9]* $$ " "/proc/$acp_pid/stat")
+		[ -z "$acp_found" ] || acp_why=
 	fi
 	kill -KILL "$acp_pid"
 	wait "$acp_pid"

@@ -5,7 +5,7 @@
 # is told goes to stdout as words that end in NUL (sync/git/lines.h), the last of
 # them is "end STATUS"; stderr is for people and for progress.
 set -eu
-trap 'status=$?; [ "$status" = 0 ] || forget_indexes; printf "end\0%s\0" "$status"' EXIT
+trap 'status=$?; [ "$status" = 0 ] || leave; printf "end\0%s\0" "$status"' EXIT
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES \
 	GIT_COMMON_DIR GIT_NAMESPACE GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_PREFIX \
 	GIT_CEILING_DIRECTORIES GIT_LITERAL_PATHSPECS GIT_GLOB_PATHSPECS GIT_NOGLOB_PATHSPECS \
@@ -33,6 +33,39 @@ forget_indexes() {
 	[ -z "${side:-}" ] || rm -f "$side"/known-* "$side"/fresh-*
 }
 
+# A script has failed. Where that was for want of room it is said, with where; and what was begun is
+# removed, since it would keep the disk full, and every later sync from working.
+leave() {
+	full=
+	for place in ${filling:+"$filling"} ${side:+"$side"} ${root:+"$root"}; do
+		[ -z "$full" ] && [ -d "$place" ] && ! has_room "$place" || continue
+		full=$place
+	done
+	forget_indexes
+	[ -z "${side:-}" ] || remove_begun "$side"
+	[ -z "${filling:-}" ] || rm -rf "$filling"
+	[ -z "${made:-}" ] || [ "$made" != "${GIT_DIR:-}" ] || rm -rf "$made"
+	[ -z "$full" ] || {
+		say fail "full $full"
+		status=0
+	}
+}
+
+has_room() {
+	probe=$1/.acp-broker-room.$$.tmp
+	head -c 262144 /dev/zero >"$probe" 2>/dev/null && room=yes || room=
+	rm -f "$probe"
+	[ "$room" ]
+}
+
+# What git leaves of objects and packs that it could not write to the end: of a repository in which
+# nobody else writes.
+remove_begun() {
+	remove_all "$1"/objects/pack/tmp_* "$1"/objects/tmp_*
+	remove_all "$1"/objects/[0-9a-f][0-9a-f]/tmp_obj_*
+	remove_all "$1"/work.* "$1"/index.* "$1"/fast_import_crash_*
+}
+
 # Makes SIDE where it is missing or not whole.
 make_side() {
 	[ -f "$side/made" ] && [ -d "$side/objects" ] && [ -f "$side/HEAD" ] && return
@@ -58,8 +91,8 @@ use_side() {
 	make_side
 	cd "$root"
 	export GIT_DIR="$side" GIT_WORK_TREE="$root"
-	remove_all "$side"/index.* "$side"/work.* "$side"/fast_import_crash_* \
-		"$side/info/exclude.new"
+	remove_begun "$side"
+	remove_all "$side/info/exclude.new"
 	work=$side/work.$$
 	mkdir "$work" 2>/dev/null || {
 		work=$work.again

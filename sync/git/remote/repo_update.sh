@@ -318,8 +318,24 @@ leave_locked() {
 }
 set_filters
 [ "$shallow" = 0 ] || list_missing
+# The pack is written in a place of its own, and comes to the others when it is whole: of one that
+# could not be written to the end, or was cut off, nothing stays among the agent's objects.
+take_pack() {
+	filling=$GIT_DIR/acp-broker/incoming
+	rm -rf "$filling"
+	mkdir -p "$filling/pack" "$GIT_DIR/objects/pack"
+	GIT_OBJECT_DIRECTORY=$filling GIT_ALTERNATE_OBJECT_DIRECTORIES=$GIT_DIR/objects \
+		git index-pack --stdin -v >/dev/null
+	for part in pack rev idx; do # git knows a pack by its index
+		for file in "$filling"/pack/pack-*."$part"; do
+			[ ! -e "$file" ] || mv -f "$file" "$GIT_DIR/objects/pack/"
+		done
+	done
+	rm -rf "$filling"
+	filling=
+}
 if [ "$pack" = pack ]; then
-	git index-pack --stdin -v >/dev/null
+	take_pack
 	[ "$GIT_DIR" != "$made" ] || ! share_packs || say shared
 fi
 if [ -f "$GIT_DIR/acp-broker/missing" ]; then
