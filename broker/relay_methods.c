@@ -226,6 +226,11 @@ static bool prompt_begins(
 	if (session && !mode_gate_admits(session, err)) {
 		return false;
 	}
+	if (!session && relay_needs_sync(request->peer)) {
+		return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
+			"session/prompt: sessionId names no session that is open here, so that "
+			"nothing would be in step with the workspace: open it first");
+	}
 	keep_session(relay, request, call, err);
 	if (session && session->prompts == 0) {
 		memory_end_turn(session->memory); // of the turn before

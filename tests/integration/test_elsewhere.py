@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""toolhost = editor for an agent in a copy: whose files the editor serves, and whose commands."""
+"""An agent in a copy: whose files and commands an editor serves it, and in which session."""
 
 import json
 
@@ -52,6 +52,16 @@ class Elsewhere(SyncCase):
                 ('fs/read_text_file', f'{self.work}/in{number}'),
                 ('fs/write_text_file', f'{self.work}/sub.txt')])
             self.client.finish()
+
+    def test_a_session_that_was_not_opened_is_not_prompted(self):
+        """Whatever has failed: without its sync the agent would work on something else."""
+        client = self.copied()
+        missing = {'cwd': str(self.work / 'missing'), 'mcpServers': []}
+        self.failure(client.response(client.start('session/new', missing)), 'DIRECTORY_NOT_FOUND')
+        prompt = {'sessionId': 'sess-1', 'prompt': [{'type': 'text', 'text': 'say hi'}]}
+        self.failure(client.response(client.start('session/prompt', prompt)), 'INVALID_PARAMS')
+        heard = [json.loads(line)['method'] for line in self.journal('<')]
+        self.assertEqual(heard, ['initialize'])
 
     def test_a_rule_is_about_the_file_that_a_link_leads_to(self):
         place = self.begin(policy=('mode = ask', 'deny = write **/a.txt'))
