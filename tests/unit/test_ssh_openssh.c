@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 /* What is the ssh program's own: its process, its questions, servers that libssh2 cannot talk to.
  */
 static void test_without_the_program(struct client_world *world)
