@@ -204,6 +204,11 @@ bool grant_take_back(struct relay *relay, struct request *request)
 	return true;
 }
 
+bool grant_take_back_unresolved(struct peer *peer, struct span id)
+{
+	return grant_resolve_take_back(peer, id, &taken_back);
+}
+
 void grant_cancel_session(struct relay *relay, const char *session_id)
 {
 	struct pending *pending = NULL;

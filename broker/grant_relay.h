@@ -86,6 +86,9 @@ void grant_take_paths(struct subject *subject, const struct call *call);
 void grant_resolve_cancel(
 	struct relay *relay, const char *session_id, const struct failure *failure);
 
+/* The same for one call, by the agent's id of it; false where it does not wait for that. */
+bool grant_resolve_take_back(struct peer *peer, struct span id, const struct failure *failure);
+
 /* ---- grant_audit.c ---- */
 
 /* Policy, or what it remembers, has decided: one line. */

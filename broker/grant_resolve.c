@@ -30,6 +30,7 @@ struct resolving {
 	char **paths;          // owned, NULL-terminated; resolved one after the other
 	char **roots;          // owned, NULL-terminated; the session's; NULL: none
 	char *session_id;      // owned; NULL: it is not known
+	char *id;              // owned; of the request, as its sender wrote it
 	const struct grant_resumer *resumer;
 	bool is_file;       // a read or write, and not a tool that names paths
 	bool is_elsewhere;  // the agent has other files: paths and roots are called as here
@@ -50,6 +51,7 @@ static void destroy(struct resolving *resolving)
 	environment_free(resolving->paths);
 	environment_free(resolving->roots);
 	free(resolving->session_id);
+	free(resolving->id);
 	free(resolving->asked);
 	free(resolving);
 }
@@ -351,6 +353,7 @@ bool grant_resolve(struct peer *peer, const struct call *call, const struct subj
 	resolving->resumer = resumer;
 	take_names(resolving, subject, session);
 	resolving->session_id = session ? mem_strdup(session->id) : NULL;
+	resolving->id = mem_strndup(call->message.id);
 	resolving->parcel = parcel_create(call->from, call->frame, relay->places);
 	relay->held_bytes += parcel_size(resolving->parcel);
 	list_append(&peer->resolving, &resolving->link);
@@ -406,4 +409,17 @@ void grant_resolve_cancel(
 		}
 		begin_first(peer);
 	}
+}
+
+bool grant_resolve_take_back(struct peer *peer, struct span id, const struct failure *failure)
+{
+	LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
+		if (resolving->resumer->is_of_turn && span_equals(span_of(resolving->id), id)) {
+			go_on(resolving, failure);
+			abandon(resolving);
+			begin_first(peer);
+			return true;
+		}
+	}
+	return false;
 }

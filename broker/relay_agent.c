@@ -199,6 +199,9 @@ static void on_cancel_request(struct peer *peer, const struct call *call)
 	struct relay *relay = peer->relay;
 	struct error err;
 	struct span id = message_place(&call->message, PLACE_REQUEST_ID);
+	if (id.len > 0 && grant_take_back_unresolved(peer, id)) {
+		return;
+	}
 	LIST_FOR_EACH(pending, &relay->asked_editor.order, struct pending, order_link) {
 		struct request *request = CONTAINER_OF(pending, struct request, pending);
 		if (request->peer != peer || !span_equals(pending_origin(pending), id) ||

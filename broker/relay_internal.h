@@ -459,6 +459,9 @@ void grant_close_question(struct relay *relay, const struct request *request);
 /* The agent takes back what it asked: true where the question is not shown yet, and never is. */
 bool grant_take_back(struct relay *relay, struct request *request);
 
+/* The same where the links in its path are being resolved: by the agent's id of the request. */
+bool grant_take_back_unresolved(struct peer *peer, struct span id);
+
 /* For the audit log: an agent's own question was forwarded; and how that ended. */
 void grant_note_forwarded(struct request *request, const struct call *call);
 void grant_note_answered(struct relay *relay, struct request *request, const struct call *call);

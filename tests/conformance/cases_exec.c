@@ -282,6 +282,12 @@ static void environment_is_exactly_what_was_asked(struct world *world)
 		assert_non_null(mark);
 		expected += strlen(mark) + 1;
 	}
+	const char *folder = memmem(told.data, told.len, "PWD=", 4);
+	if (world->subject->tells_folder) {
+		assert_non_null(folder);
+		assert_string_equal(folder + strlen("PWD="), sandbox_home(world->sandbox));
+		expected += strlen(folder) + 1;
+	}
 	assert_int_equal(told.len, expected);
 	run_destroy(&run);
 }

@@ -58,15 +58,15 @@ static struct provider *create_remapped(const struct provider_context *context, 
 }
 
 const struct subject subjects[] = {
-	{"local", BACKEND_LOCAL, create_local, NULL, false},
-	{"copy", BACKEND_LOCAL, create_local, "copy", false},
-	{"fake", BACKEND_FAKE, create_fake, NULL, false},
-	{"scripted", BACKEND_SSH, create_scripted, NULL, false},
-	{"piped", BACKEND_SSH, piped_provider_create, NULL, true},
-	{"piped-apart", BACKEND_SSH, piped_provider_create_apart, NULL, true},
-	{"ssh", BACKEND_SSH, connected_libssh2_create, NULL, true},
-	{"ssh-openssh", BACKEND_SSH, connected_openssh_create, NULL, true},
-	{"daytona", BACKEND_DAYTONA, clouded_provider_create, NULL, true},
-	{"remapped", BACKEND_FAKE, create_remapped, NULL, false},
+	{"local", BACKEND_LOCAL, create_local, NULL, false, false},
+	{"copy", BACKEND_LOCAL, create_local, "copy", false, true},
+	{"fake", BACKEND_FAKE, create_fake, NULL, false, false},
+	{"scripted", BACKEND_SSH, create_scripted, NULL, false, false},
+	{"piped", BACKEND_SSH, piped_provider_create, NULL, true, false},
+	{"piped-apart", BACKEND_SSH, piped_provider_create_apart, NULL, true, false},
+	{"ssh", BACKEND_SSH, connected_libssh2_create, NULL, true, false},
+	{"ssh-openssh", BACKEND_SSH, connected_openssh_create, NULL, true, false},
+	{"daytona", BACKEND_DAYTONA, clouded_provider_create, NULL, true, false},
+	{"remapped", BACKEND_FAKE, create_remapped, NULL, false, false},
 };
 const size_t subject_count = ARRAY_LENGTH(subjects);

@@ -30,6 +30,7 @@ struct subject {
 	const char *isolation; // a key of the profile's; may be NULL
 	/* Its processes have a mark in their environment, and no guard that reaps them. */
 	bool is_marked;
+	bool tells_folder; // adds PWD to the environment of its processes
 };
 
 struct world {

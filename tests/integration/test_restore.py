@@ -400,7 +400,7 @@ class RestoreOverSsh(SshCase):
         self.assertFalse(self.there.parent.exists())
 
     def test_a_host_that_is_not_there_is_said_and_tried_again(self):
-        self.begin()
+        self.begin(**{'connect-timeout': '15s'})
         self.lose()
         self.sshd.freeze()
         prompt = self.client.start_prompt(self.session, 'say anyone?')

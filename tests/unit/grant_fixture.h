@@ -55,6 +55,16 @@ static inline void close_gate(struct fixture *fixture)
 	}
 }
 
+/* The job that came first after close_gate is done; what comes after it waits for open_gate. */
+static inline void let_one_pass(struct fixture *fixture)
+{
+	static struct pool_job behind;
+	struct error err;
+	behind = (struct pool_job){.lane = POOL_LANE_WORK, .run = wait_at_gate, .done = note_done};
+	assert_true(pool_submit(fixture->pool, &behind, &err));
+	sem_post(&gate);
+}
+
 static inline void open_gate(void)
 {
 	for (int i = 0; i < POOL_WORK_THREADS; i++) {

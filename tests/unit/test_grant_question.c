@@ -208,6 +208,8 @@ static void begin_held(struct fixture *fixture)
 	close_gate(fixture);
 	begin_question(fixture);
 	editor_hears_nothing(fixture);
+	let_one_pass(fixture); // the links in its path are resolved
+	editor_hears_nothing(fixture);
 }
 
 static void test_a_cancelled_session_asks_nothing_any_more(void **state)

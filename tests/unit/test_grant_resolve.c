@@ -75,6 +75,21 @@ static void test_a_cancelled_session_waits_for_no_path(void **state)
 	editor_hears_nothing(fixture);
 }
 
+static void test_what_the_agent_takes_back_waits_for_no_path(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_held(fixture, 60000);
+	ask_to_read(fixture, "b");
+	agent_says(fixture, 0, "'method':'$/cancel_request','params':{'requestId':'a'}");
+	agent_hears_failure(
+		fixture, 0, "\"a\"", "PERMISSION_DENIED", "session", "taken its request back");
+	editor_hears_nothing(fixture);
+	open_gate();
+	editor_hears(fixture, "'id':0,'method':'fs/read_text_file','params':{'sessionId':'s',"
+			      "'path':'/w/f'}");
+	agent_hears_nothing(fixture, 0);
+}
+
 static void test_an_inquiry_of_the_editors_outlives_a_cancel(void **state)
 {
 	struct fixture *fixture = *state;
@@ -113,6 +128,7 @@ int main(void)
 		POOL_TEST(test_a_call_goes_on_when_its_path_is_known),
 		POOL_TEST(test_a_folder_that_does_not_answer_is_not_waited_for),
 		POOL_TEST(test_a_cancelled_session_waits_for_no_path),
+		POOL_TEST(test_what_the_agent_takes_back_waits_for_no_path),
 		POOL_TEST(test_an_inquiry_of_the_editors_outlives_a_cancel),
 		POOL_TEST(test_an_agent_that_dies_meanwhile_is_forgotten),
 	};
