@@ -311,7 +311,9 @@ class Failures(SshCase):
         session = self.open_session(client)
         request = client.start_prompt(session, 'terminal echo started > started; sleep 600')
         root = self.runtime(client, session)
-        self.assertTrue(processes.wait_until((root / 'started').exists, SECONDS))
+        started = root / 'started'
+        self.assertTrue(processes.wait_until(
+            lambda: started.exists() and started.read_text() == 'started\n', SECONDS))
         self.server.kill_connections()
         with self.assertRaises(RpcError) as caught:
             client.answer(request, seconds=SECONDS)

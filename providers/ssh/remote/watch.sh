@@ -15,6 +15,7 @@ acp_watch_beats() {
 	[ "$acp_step" -ge 1 ] || acp_step=1
 	acp_last= acp_missed=0
 	while sleep "$acp_step"; do
+		[ -d "$acp_run" ] || exit 0 # somebody else has ended the run
 		acp_now=
 		{ read -r acp_now <"$acp_run/beat"; } 2>/dev/null
 		if [ "$acp_now" != "$acp_last" ]; then

@@ -51,11 +51,10 @@ leave() {
 	}
 }
 
+# The file has no name while it is written: a script that is killed leaves none.
 has_room() {
-	probe=$1/.acp-broker-room.$$.tmp
-	head -c 262144 /dev/zero >"$probe" 2>/dev/null && room=yes || room=
-	rm -f "$probe"
-	[ "$room" ]
+	probe=$1/.acp-broker-sync-room.$$.tmp
+	{ rm -f "$probe" && head -c 262144 /dev/zero >&5; } 5>"$probe" 2>/dev/null
 }
 
 # What git leaves of objects and packs that it could not write to the end: of a repository in which
