@@ -18,6 +18,11 @@ from processes import PATIENCE  # noqa: E402
 KEYS = {'link-grace': '6s', **{f'{name}-timeout': '10m' for name in (
     'connect', 'auth', 'login', 'channel', 'api', 'create', 'stop', 'prepare')}}
 
+# For a test in which the service or its gateway does not answer: the broker gives up by itself.
+GIVEN_UP = {'start-timeout': '30s', 'connect-timeout': '10s', 'auth-timeout': '15s',
+            'login-timeout': '15s', 'channel-timeout': '15s', 'prepare-timeout': '30s',
+            'api-timeout': '20s', 'create-timeout': '30s', 'stop-timeout': '20s'}
+
 
 class Room(DaytonaCase):
     def environment(self):

@@ -12,7 +12,7 @@ sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1])]
 from acp import RpcError  # noqa: E402
 from case import BROKER, main  # noqa: E402
 from processes import PATIENCE  # noqa: E402
-from room import Room  # noqa: E402
+from room import GIVEN_UP, Room  # noqa: E402
 import processes  # noqa: E402
 
 LABELS = ['acp-broker/owner', 'acp-broker/profile', 'acp-broker/session', 'acp-broker/workspace']
@@ -124,7 +124,7 @@ class Life(Room):
         self.assertEqual(self.boxes(), [])
 
     def test_what_could_not_be_collected_stays(self):
-        client, session = self.opened(persistence='transient')
+        client, session = self.opened(persistence='transient', **GIVEN_UP)
         self.prompt(client, session, 'terminal echo a > a')
         root = self.runtime(client, session)
         (root / 'b').write_text('b\n')
@@ -246,7 +246,7 @@ class Trouble(Room):
 
     def test_deleted_or_stopped_under_a_session_that_is_told_or_mended(self):
         for what in ('deleted', 'stopped'):
-            client, session = self.opened()
+            client, session = self.opened(**GIVEN_UP)
             if what == 'deleted':
                 self.daytona.vanish(self.box()['id'])
             else:
