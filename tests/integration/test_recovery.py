@@ -233,7 +233,8 @@ class OtherProfiles(SessionsCase):
             self.wait_log(client, 'not done within 1 s')
             client.close_stdin()
             client.wait(PATIENCE)
-            self.with_profiles(copy=keys)
+            patient = ['isolation = copy', 'recovery-timeout = 10m', 'sync-lock-timeout = 10m']
+            self.with_profiles(copy=patient)  # the locked one would not let the other one pass
             self.wait_state('stopped')
         self.assert_both()
 

@@ -31,7 +31,8 @@ NOT_UNDER_ASAN = [
     'daytona-*', 'interop-daytona_pair', 'interop-reference_*', 'interop-ssh_pair',
     'integration-children_killed', 'integration-commands_killed', 'integration-daytona_*',
     'integration-kill_matrix', 'integration-rsync_killed', 'integration-ssh_hops',
-    'integration-ssh_sizes', 'integration-ssh_transcripts', 'integration-sync_cut',
+    'integration-ssh_sizes', 'integration-ssh_sync', 'integration-ssh_transcripts',
+    'integration-ssh_trouble', 'integration-ssh_turns', 'integration-sync_cut',
     'integration-sync_killed', 'soak-short', 'unit-ssh_exec*-openssh', 'unit-ssh_exec*-apart',
     'unit-ssh_stress-*',
 ]
