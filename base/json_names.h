@@ -16,7 +16,7 @@
 enum { JSON_NAMES_MAX = 1024 }; // members of one object
 
 struct json_name_rules {
-	/* NULL-terminated: a name that is one of these but for the case of letters is refused. */
+	/* NULL-terminated: a name that differs from one of these only in case is refused. */
 	const char *const *known;
 	/* NULL-terminated, or NULL: what stands below a member of such a name is not looked at. */
 	const char *const *opaque;

@@ -23,7 +23,7 @@ enum {
 	SEND_DEADLINE_MS = 1000,
 	END_DEADLINE_MS = 2000, // of a spawner at the end of the broker
 	SWEEP_TRIES_MAX = 300,  // some 15 s
-	LAST_SWEEP_MS = 3000,   // at the end, of what the spawner has not ended
+	LAST_SWEEP_MS = 3000,   // to kill, at the end, what the spawner left running
 	LAST_PAUSE_MS = 5,
 	STOPS_MAX = 50, // who stops a spawner that often fights it: it is killed, and swept after
 };

@@ -13,7 +13,7 @@
 static const char *const envelope_names[] = {
 	"jsonrpc", "id", "method", "params", "result", "error", NULL};
 
-/* ACP: all that stands in the params of what an agent asks for. */
+/* ACP: the names of all members in the params of an agent's requests. */
 static const char *const param_names[] = {"_meta", "args", "command", "content", "cwd", "env",
 	"kind", "limit", "line", "locations", "name", "optionId", "options", "outputByteLimit",
 	"path", "rawInput", "rawOutput", "sessionId", "status", "terminalId", "title", "toolCall",

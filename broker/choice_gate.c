@@ -11,7 +11,7 @@
 #include "broker/notice.h"
 #include "broker/relay_sync.h"
 
-enum { PARAMS_MAX = 64 * 1024 }; // of what the editor sets; longer ones are not remembered
+enum { PARAMS_MAX = 64 * 1024 }; // bytes; longer params of the editor's are not remembered
 
 /* ---- what the editor chooses ---- */
 

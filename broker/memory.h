@@ -20,7 +20,7 @@ struct memory;
 
 enum {
 	MEMORY_MAX = 1024,            // answers of a session
-	MEMORY_ONCE_MAX = 64,         // of what is allowed once more
+	MEMORY_ONCE_MAX = 64,         // actions that a person has allowed once
 	MEMORY_ENTRY_MAX = 64 * 1024, // bytes of one; a longer path or command is not remembered
 };
 

@@ -10,7 +10,7 @@ static bool is_of_name(char byte)
 	       (byte >= '0' && byte <= '9') || (byte && strchr("-_.~%", byte)) || (byte & 0x80);
 }
 
-/* Whether a text has the path of a directory, or of what is below it. */
+/* Whether a text names a directory or a path below it. */
 static bool names(struct span text, const char *path)
 {
 	size_t len = strlen(path);

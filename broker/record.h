@@ -40,7 +40,7 @@ enum {
 	RECORD_SESSIONS_MAX = 1024,
 	RECORD_FILE_MAX = 1 << 20,
 	RECORD_CHOICES_MAX = 256 << 10, // bytes of the choices of all sessions
-	RECORD_STOPPED_MAX = 100,       // that are kept, of what is stopped
+	RECORD_STOPPED_MAX = 100,       // records of stopped sessions that are kept
 };
 
 /*

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/tool_call_id.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
