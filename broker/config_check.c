@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/words.h"
 #include "broker/config_file.h"
 #include "broker/mcp_config.h"
 #include "broker/nearest.h"
 #include "broker/policy.h"
 #include "providers/network.h"
+#include "sync/guard_paths.h"
 
 enum { SECTION_TEXT_MAX = 160, KEYS_TEXT_MAX = 900, NAME_MAX_BYTES = 100 };
 
@@ -301,6 +303,17 @@ static bool check_provisions(
 	return true;
 }
 
+static bool check_guard(
+	const struct config_file *file, const struct config_section *section, struct error *err)
+{
+	char **values = words_of_settings(&section->settings, "guard-paths");
+	struct guard_paths *guard = guard_paths_create((const char *const *)values, err);
+	bool is_fine = guard != NULL;
+	guard_paths_destroy(guard);
+	words_free(values);
+	return is_fine || fail_at(file, section, "guard-paths", err);
+}
+
 static bool check_network(
 	const struct config_file *file, const struct config_section *section, struct error *err)
 {
@@ -316,7 +329,8 @@ static bool check_network(
 static bool check_profile(
 	const struct config_file *file, const struct config_section *section, struct error *err)
 {
-	return check_network(file, section, err) && check_provisions(file, section, err) &&
+	return check_network(file, section, err) && check_guard(file, section, err) &&
+	       check_provisions(file, section, err) &&
 	       check_reference(file, section, "agent", SECTION_AGENT, err) &&
 	       check_reference(file, section, "policy", SECTION_POLICY, err) &&
 	       check_references(file, section, "mcp", SECTION_MCP, err);

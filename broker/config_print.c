@@ -147,8 +147,8 @@ static bool is_number(const struct setting_key *key)
 static void print_written(const struct profile *profile)
 {
 	static const char *const names[] = {"editor-terminals", "setup", "copy", "sync",
-		"persistence", "transport", "include", "exclude", "checkpoints", "network",
-		"allow-host", "allow-cidr", "public-ingress", "required"};
+		"persistence", "transport", "include", "exclude", "guard-paths", "checkpoints",
+		"network", "allow-host", "allow-cidr", "public-ingress", "required"};
 	LIST_FOR_EACH(setting, &profile->settings.list, struct setting, link) {
 		for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 			if (strcmp(setting->key, names[i]) == 0) {

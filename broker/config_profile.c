@@ -95,6 +95,8 @@ static int load_choice(const struct profile *profile, const char *name)
 
 static void load_sync(struct profile *profile)
 {
+	struct error err;
+	char **guarded = words_of_settings(&profile->settings, "guard-paths");
 	struct keeper_settings *sync = &profile->sync;
 	sync->mode = load_choice(profile, "sync");
 	sync->persistence = load_choice(profile, "persistence");
@@ -105,6 +107,9 @@ static void load_sync(struct profile *profile)
 	sync->limits.bytes_warn = snapshot_default_limits.bytes_warn;
 	words_append_settings(&sync->include, &profile->settings, "include");
 	words_append_settings(&sync->exclude, &profile->settings, "exclude");
+	sync->guard_paths = guard_paths_create((const char *const *)guarded, &err);
+	assert(sync->guard_paths); // the file was checked
+	words_free(guarded);
 }
 
 static bool load_settings(struct profile *profile, const struct config_section *section,
@@ -353,6 +358,7 @@ void config_profile_finish(struct profile *profile)
 	free(profile->mcp);
 	words_free(profile->sync.include);
 	words_free(profile->sync.exclude);
+	guard_paths_destroy(profile->sync.guard_paths);
 	free(profile->agent_name);
 	policy_destroy(profile->policy);
 }

@@ -108,6 +108,9 @@ static bool explain_operation(struct relay *relay, const struct call *call,
 	if (!resolve_paths(call, session, &subject)) {
 		struct grant_decision decision = grant_decide(relay->config.profile->policy,
 			session->memory, &subject, (const char *const *)session->roots);
+		if (session->peer) {
+			grant_guard_decide(session->peer, session, &subject, &decision);
+		}
 		answer(relay, call, policy_operation_name(operation), &decision, session->memory);
 	}
 	subject_finish(&subject);

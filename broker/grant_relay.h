@@ -56,6 +56,15 @@ void grant_once_add(struct session *session, struct subject *const *list);
 void grant_once_decide(
 	struct session *session, const struct subject *subject, struct grant_decision *decision);
 
+/* ---- grant_guard.c ---- */
+
+/* Whether guard-paths concerns an operation: it changes the user's own files, and no sync asks. */
+bool grant_guards_write(const struct peer *peer, enum policy_operation operation);
+
+/* What is allowed is asked about, where it writes such a file; an "always" of the person holds. */
+void grant_guard_decide(const struct peer *peer, const struct session *session,
+	const struct subject *subject, struct grant_decision *decision);
+
 /* Who takes a call that was set aside. */
 struct grant_resumer {
 	/*

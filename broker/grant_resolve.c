@@ -282,12 +282,15 @@ static void begin_first(struct peer *peer)
 	}
 }
 
-static bool is_needed(const struct peer *peer, bool is_file)
+static bool is_needed(const struct peer *peer, enum policy_operation operation)
 {
 	const struct relay *relay = peer->relay;
+	bool is_file = operation != POLICY_GRANT;
+	bool decides_by_path =
+		policy_looks_at_paths(relay->config.profile->policy) ||
+		(relay->config.profile->sync.guard_paths && grant_guards_write(peer, operation));
 	return (is_file && relay_editor_serves_elsewhere(peer)) ||
-	       (policy_looks_at_paths(relay->config.profile->policy) &&
-		       (is_resolved_there(peer, is_file) || relay->config.pool));
+	       (decides_by_path && (is_resolved_there(peer, is_file) || relay->config.pool));
 }
 
 /*
@@ -336,8 +339,7 @@ bool grant_resolve(struct peer *peer, const struct call *call, const struct subj
 	const struct session *session, const struct grant_resumer *resumer)
 {
 	struct relay *relay = peer->relay;
-	if (call->resolved || !subject->paths ||
-		!is_needed(peer, subject->operation != POLICY_GRANT)) {
+	if (call->resolved || !subject->paths || !is_needed(peer, subject->operation)) {
 		return false;
 	}
 	if (relay->held_bytes + call->frame->bytes.len > RELAY_HELD_MAX) {

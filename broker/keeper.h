@@ -6,6 +6,7 @@
 
 #include "broker/record.h"
 #include "broker/turn_lock.h"
+#include "sync/guard_paths.h"
 #include "sync/workspace.h"
 
 /*
@@ -31,6 +32,7 @@ struct keeper_settings {
 	enum sync_transport transport; // where the sandbox has a copy
 	bool keeps_plain;              // checkpoints where the agent works in the workspace itself
 	char **include, **exclude;     // NULL-terminated pathspecs; may be NULL
+	struct guard_paths *guard_paths; // owned by the profile; NULL: none
 	struct snapshot_limits limits;
 	uint64_t big_file_bytes;
 	int timeout_ms;      // a transfer without progress

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "broker/glob.h"
+#include "base/glob.h"
 
 enum { QUOTED_MAX = 160, PATH_BYTES_MAX = 4096 };
 

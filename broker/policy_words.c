@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "broker/glob.h"
+#include "base/glob.h"
 
 static const char blanks[] = " \t";
 

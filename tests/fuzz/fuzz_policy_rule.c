@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "broker/glob.h"
+#include "base/glob.h"
 #include "broker/policy_rule.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/naive_glob.h"

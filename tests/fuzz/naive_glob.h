@@ -6,7 +6,7 @@
 
 /*
  * Globs matched in the plainest way: every way to divide the text among the
- * stars is tried, each pair of places once. It shares no code with broker/glob
+ * stars is tried, each pair of places once. It shares no code with base/glob
  * and is what that is compared to. For patterns that glob_check passes.
  */
 enum { NAIVE_MAX = 256 }; // bytes of a pattern, and of a text

@@ -63,6 +63,19 @@ class Elsewhere(SyncCase):
         heard = [json.loads(line)['method'] for line in self.journal('<')]
         self.assertEqual(heard, ['initialize'])
 
+    def test_a_guarded_file_that_the_editor_would_write_is_asked_about_once(self):
+        place = self.begin()
+        self.client.host.permission = 'reject_once'
+        self.assertIn('PERMISSION_DENIED', self.said(f'write {place}/.envrc x')[0])
+        self.assertFalse((self.work / '.envrc').exists())
+        self.client.host.permission = 'allow_once'
+        self.said(f'write {place}/.envrc x')
+        self.assertEqual((self.work / '.envrc').read_text(), 'x')
+        self.said('say on')
+        self.assertEqual((place / '.envrc').read_text(), 'x')
+        self.assertEqual(len([method for method, _ in self.client.host.seen
+                              if method == 'session/request_permission']), 2)
+
     def test_a_rule_is_about_the_file_that_a_link_leads_to(self):
         place = self.begin(policy=('mode = ask', 'deny = write **/a.txt'))
         (place / 'link').symlink_to('a.txt')

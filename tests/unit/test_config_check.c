@@ -51,9 +51,9 @@ static const struct {
 		"cancel-timeout | max-file | output-limit | max-terminals | terminal-timeout | "
 		"file-timeout | mcp-timeout | health-timeout | setup | setup-timeout | copy | "
 		"permission-timeout | network | allow-host | allow-cidr | public-ingress | "
-		"required | sync | persistence | transport | include | exclude | big-file | "
-		"max-files | max-size | sync-timeout | sync-lock-timeout | recovery-timeout | "
-		"checkpoints | max-checkpoints | checkpoint-age"},
+		"required | sync | persistence | transport | include | exclude | guard-paths | "
+		"big-file | max-files | max-size | sync-timeout | sync-lock-timeout | "
+		"recovery-timeout | checkpoints | max-checkpoints | checkpoint-age"},
 	/* the network */
 	{"[profile \"p\"]\nnetwork = closed\n",
 		"FILE: profile.p.network | open | blocked | allow | \"closed\""},
@@ -65,6 +65,9 @@ static const struct {
 		"FILE: profile.p.allow-host | network = allow | network = open"},
 	{"[profile \"p\"]\nnetwork = allow\nallow-cidr = 10.0.0.1/8\n",
 		"FILE: profile.p.allow-cidr | 10.0.0.0/8 | /32 | \"10.0.0.1/8\""},
+	{"[profile \"p\"]\nguard-paths = a//b\n", "FILE: profile.p.guard-paths | path | \"a//b\""},
+	{"[profile \"p\"]\nguard-paths = none\nguard-paths = x\n",
+		"FILE: profile.p.guard-paths | \"none\" alone"},
 	{"[profile \"p\"]\nrequired = perhaps\n",
 		"FILE: profile.p.required | true | false | \"perhaps\""},
 	{"[profile \"p\"]\nbackend = fake\nimmage = x\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_GLOB_H
-#define BROKER_GLOB_H
+#ifndef BASE_GLOB_H
+#define BASE_GLOB_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/glob.h"
+#include "base/glob.h"
 
 #include <stddef.h>
 #include <stdint.h>

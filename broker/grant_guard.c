@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/grant_relay.h"
+
+#include <string.h>
+
+/*
+ * guard-paths: a write of such a file asks the person, whatever the mode and the rules allow,
+ * where it goes into the user's own directory. What an agent writes in its own sandbox comes
+ * there by a sync, which asks by itself (sync/guard_paths.h).
+ */
+static const char rule[] = "guard-paths";
+
+bool grant_guards_write(const struct peer *peer, enum policy_operation operation)
+{
+	/* The broker serves the user's own files, or the editor does to an agent with others. */
+	return operation == POLICY_WRITE && relay_uses_toolhost(peer) == relay_shares_files(peer);
+}
+
+/* The path below a root; NULL: it is not. */
+static const char *below(const char *path, const char *root)
+{
+	size_t len = strlen(root);
+	while (len > 0 && root[len - 1] == '/') {
+		len--;
+	}
+	return strncmp(path, root, len) == 0 && path[len] == '/' ? path + len + 1 : NULL;
+}
+
+/* What lies in no root is looked at from the top: it may be a name of one that is in one. */
+static bool is_guarded(
+	const struct guard_paths *guard, const char *path, const struct session *session)
+{
+	bool is_inside = false;
+	for (char **root = session ? session->roots : NULL; root && *root; root++) {
+		const char *rest = below(path, *root);
+		is_inside = is_inside || rest;
+		if (rest && guard_paths_have(guard, rest, false)) {
+			return true;
+		}
+	}
+	return !is_inside && guard_paths_have(guard, path, false);
+}
+
+void grant_guard_decide(const struct peer *peer, const struct session *session,
+	const struct subject *subject, struct grant_decision *decision)
+{
+	const struct guard_paths *guard = peer->relay->config.profile->sync.guard_paths;
+	if (!guard || !grant_guards_write(peer, subject->operation) || !subject->paths ||
+		!grant_decision_allows(decision->verdict.decision) ||
+		!is_guarded(guard, subject->paths[0], session)) {
+		return;
+	}
+	enum policy_decision remembered = memory_find(session ? session->memory : NULL, subject);
+	if (remembered == POLICY_ALLOW_ALWAYS) {
+		return;
+	}
+	decision->verdict.decision = remembered;
+	decision->verdict.rule =
+		remembered == POLICY_PENDING ? rule : "remembered: always reject (guard-paths)";
+	decision->source = remembered == POLICY_PENDING ? GRANT_BY_MODE : GRANT_BY_MEMORY;
+}
