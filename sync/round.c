@@ -15,10 +15,14 @@
 #include "sync/conflicts.h"
 #include "sync/git/commits.h"
 #include "sync/id.h"
+#include "sync/withheld.h"
 
 void round_init(struct round *round)
 {
-	*round = (struct round){.base = store_empty_tree, .runtime = store_empty_tree};
+	*round = (struct round){.base = store_empty_tree,
+		.known = store_empty_tree,
+		.collected = store_empty_tree,
+		.runtime = store_empty_tree};
 }
 
 /* What is noted already - this is another try - is not noted again; too much loses its end. */
@@ -59,6 +63,7 @@ void round_finish(struct round *round)
 	drop_merge(round);
 	deletions_finish(&round->deletions);
 	stuck_finish(&round->busy);
+	stuck_finish(&round->withheld);
 }
 
 /* Once each, however often it is looked for. */
@@ -140,6 +145,16 @@ static bool is_consented(struct round *round, struct store *store, struct error 
 	round->asks = true;
 	return error_set(err, ERROR_DENIED, "the agent has deleted %zu files of %zu: not done yet",
 		round->deletions.count, round->files);
+}
+
+/* By the base as it is now, and the local directory. */
+static bool withhold(struct round *round, struct store *store,
+	const struct workspace_request *request, struct error *err)
+{
+	struct withheld_request taking = {.root = request->local_root, .base = &round->base};
+	stuck_finish(&round->withheld);
+	return withheld_take(
+		store, &taking, &round->collected, &round->withheld, &round->runtime, err);
 }
 
 static bool merge(struct round *round, struct store *store, struct stuck *stuck, struct error *err)
@@ -242,7 +257,9 @@ static bool note_applied(struct round *round, struct store *store,
 {
 	round->target = round->merge.merged;
 	const git_oid *base = stuck->count > 0 ? &round->base : &round->runtime;
-	return round_note_applied(round, store, request, base, err);
+	return withheld_add(store, &round->target, &round->runtime, &round->collected, &round->sent,
+		       err) &&
+	       round_note_applied(round, store, request, base, err);
 }
 
 /*
@@ -288,8 +305,9 @@ static bool apply_once(struct local *local, struct stuck *stuck, struct error *e
 	struct store *store = local->store;
 	const struct workspace_request *request = local->request;
 	bool applied = take_local(round, store, request, local->is_cancelled, err) &&
-	               settle_cut(round, store, err) && merge(round, store, stuck, err) &&
-	               park(round, store, request, err) && keep_plan(round, store, request, err) &&
+	               settle_cut(round, store, err) && withhold(round, store, request, err) &&
+	               merge(round, store, stuck, err) && park(round, store, request, err) &&
+	               keep_plan(round, store, request, err) &&
 	               apply(local, &round->local, &round->merge.merged, err);
 	if (!applied) {
 		return false;
@@ -338,7 +356,8 @@ bool round_keep(struct round *round, struct store *store, const struct workspace
 		store, &round->target, keeping->reason, keeping->session, out_checkpoint, err);
 	point("checkpoint.added");
 	checkpoint_name(checkpoint, added ? *out_checkpoint : 0);
-	bool set = added && round_keep_as_base(store, request, checkpoint, err);
+	bool set = added && round_keep_as_base(store, request, checkpoint, err) &&
+	           round_set_known(round, store, request, &round->target, &round->sent, err);
 	point("base.set");
 	struct checkpoint_limits limits = {
 		request->max_checkpoints, request->checkpoint_age_ms / 1000};
@@ -365,8 +384,11 @@ bool round_go_back(struct round *round, struct store *store,
 	if (applied) {
 		point("back.applied");
 		round->runtime = round->target;
+		round->collected = round->sent;
 		round->target = *tree;
-		applied = round_set_delivery(round, store, request, err);
+		applied = withheld_add(store, tree, &round->runtime, &round->collected,
+				  &round->sent, err) &&
+		          round_set_delivery(round, store, request, err);
 	}
 	return applied;
 }

@@ -13,6 +13,8 @@
  * (sync/workspace.c calls them). The store's name for what both sides last were is
  * bases/NAME; that for what the runtime was being made since then, until it is the base,
  * deliveries/NAME: of a delivery that was cut off, what has arrived is no change of the agent's.
+ * Where something of the runtime's is withheld, known/NAME is what it was with that: a transport
+ * begins with it. It is older than the base where a sync was cut off, which costs time alone.
  */
 enum { ROUND_NOTE_MAX = 512 };
 
@@ -23,11 +25,16 @@ struct round {
 	struct plan cut;            // of an apply that was cut off
 	bool was_cut;               // and what it did is not part of the base yet
 	git_oid local;              // the last snapshot of the local directory
-	git_oid runtime;            // what was collected
+	git_oid known;              // what the runtime was; the base, with what was withheld
+	bool has_known;             // the store has a name for it
+	git_oid collected;          // what the runtime is
+	git_oid runtime;            // of that, what may come here (sync/withheld.h)
+	struct stuck withheld;      // paths of the rest
 	struct snapshot_view *view; // of the local directory, for the next snapshot; NULL: none
 	struct merge merge;         // of the last merge that was applied
 	bool has_merge;
-	git_oid target; // what both sides become
+	git_oid target; // what both sides become,
+	git_oid sent;   // and in the runtime what is withheld besides
 	size_t files;
 	size_t kept, followed;
 	bool is_first; // of this broker: nobody has seen the runtime's files go
@@ -65,8 +72,9 @@ bool round_look(struct round *round, struct store *store, const struct workspace
 	const atomic_bool *is_cancelled, struct error *err) ATTR_NODISCARD;
 
 /*
- * With round->runtime set: snapshot, merge, park, apply, and bases/NAME becomes
- * round->runtime, deliveries/NAME round->target. What is stuck becomes a conflict, and of it the
+ * With round->collected set: snapshot, merge, park, apply, and bases/NAME becomes
+ * round->runtime, deliveries/NAME round->target. What is withheld is no part of either, so that
+ * it is a change of the agent's each time. What is stuck becomes a conflict, and of it the
  * base stays. Meanwhile merges/NAME says what is being done (sync/plan.h).
  * ERROR_UNAVAILABLE with reason SYNC_BUSY where the directory changes faster than it is applied;
  * ERROR_DENIED, and round->asks, where the person is to be asked first.
@@ -75,8 +83,8 @@ bool round_merge(struct round *round, struct store *store, const struct workspac
 	const atomic_bool *is_cancelled, struct error *err) ATTR_NODISCARD;
 
 /*
- * Both sides are round->target: bases/NAME becomes it, and a checkpoint is kept of it. One of the
- * earlier that cannot be read is noted, and stays.
+ * Both sides are round->target, but for what is withheld: bases/NAME becomes it, and a checkpoint
+ * is kept of it. One of the earlier that cannot be read is noted, and stays.
  */
 bool round_keep(struct round *round, struct store *store, const struct workspace_request *request,
 	const struct round_keeping *keeping, unsigned *out_checkpoint,
@@ -84,7 +92,7 @@ bool round_keep(struct round *round, struct store *store, const struct workspace
 
 /*
  * After a sync: applies the tree of a checkpoint to the local directory. What the
- * runtime is still, round->runtime, is the merge.
+ * runtime is still, round->collected, is what it was sent.
  */
 bool round_go_back(struct round *round, struct store *store,
 	const struct workspace_request *request, const git_oid *tree,

@@ -17,6 +17,11 @@ static void delivery_name(char name[SYNC_NAME_MAX], const char *sandbox)
 	snprintf(name, SYNC_NAME_MAX, "deliveries/%s", sandbox);
 }
 
+static void known_name(char name[SYNC_NAME_MAX], const char *sandbox)
+{
+	snprintf(name, SYNC_NAME_MAX, "known/%s", sandbox);
+}
+
 static bool forget(struct store *store, const char *name, struct error *err)
 {
 	return store_forget(store, name, err) || err->code == ERROR_NOT_FOUND;
@@ -26,10 +31,12 @@ bool round_forget_base(struct store *store, const char *name, struct error *err)
 {
 	char base[SYNC_NAME_MAX];
 	char delivery[SYNC_NAME_MAX];
+	char known[SYNC_NAME_MAX];
 	base_name(base, name);
 	delivery_name(delivery, name);
+	known_name(known, name);
 	return forget(store, delivery, err) && forget(store, base, err) &&
-	       plan_forget(store, name, err);
+	       forget(store, known, err) && plan_forget(store, name, err);
 }
 
 static bool fail_damaged(const char *sandbox, const struct error *damage, struct error *err)
@@ -68,6 +75,36 @@ static bool read_cut(struct round *round, struct store *store,
 	return true;
 }
 
+/* One that cannot be read is as good as none: the runtime is asked for all of it then. */
+static void read_known(
+	struct round *round, struct store *store, const struct workspace_request *request)
+{
+	char name[SYNC_NAME_MAX];
+	struct error missing;
+	known_name(name, request->name);
+	round->known = round->base;
+	bool found = store_find(store, name, &round->known, &missing);
+	round->has_known = found || missing.code != ERROR_NOT_FOUND;
+}
+
+bool round_set_known(struct round *round, struct store *store,
+	const struct workspace_request *request, const git_oid *base, const git_oid *tree,
+	struct error *err)
+{
+	char name[SYNC_NAME_MAX];
+	git_oid commit;
+	known_name(name, request->name);
+	bool is_needed = !id_equal(base, tree);
+	bool is_set = round->has_known && id_equal(&round->known, tree);
+	if (is_needed ? is_set : !round->has_known) {
+		return true;
+	}
+	round->known = *tree;
+	round->has_known = is_needed;
+	return is_needed ? store_keep(store, name, tree, NULL, "known", &commit, err)
+	                 : forget(store, name, err);
+}
+
 bool round_read_base(struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err)
 {
@@ -77,10 +114,14 @@ bool round_read_base(struct round *round, struct store *store,
 	base_name(base, request->name);
 	delivery_name(delivery, request->name);
 	round->base = store_empty_tree;
-	return find(store, base, request->name, &round->base, &has_base, err) &&
-	       find(store, delivery, request->name, &round->delivered, &round->has_delivered,
-		       err) &&
-	       read_cut(round, store, request, err);
+	if (!find(store, base, request->name, &round->base, &has_base, err) ||
+		!find(store, delivery, request->name, &round->delivered, &round->has_delivered,
+			err) ||
+		!read_cut(round, store, request, err)) {
+		return false;
+	}
+	read_known(round, store, request);
+	return true;
 }
 
 static bool set_base(struct store *store, const struct workspace_request *request,
@@ -113,8 +154,11 @@ bool round_note_applied(struct round *round, struct store *store,
 	const struct workspace_request *request, const git_oid *base, struct error *err)
 {
 	char delivery[SYNC_NAME_MAX];
+	bool is_all = id_equal(&round->runtime, &round->collected);
 	delivery_name(delivery, request->name);
 	return forget(store, delivery, err) && set_base(store, request, base, err) &&
+	       round_set_known(
+		       round, store, request, base, is_all ? base : &round->collected, err) &&
 	       round_set_delivery(round, store, request, err) &&
 	       plan_forget(store, request->name, err);
 }

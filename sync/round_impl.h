@@ -18,6 +18,11 @@ bool round_note_applied(struct round *round, struct store *store,
 	const struct workspace_request *request, const git_oid *base,
 	struct error *err) ATTR_NODISCARD;
 
+/* known/NAME becomes `tree`, or goes where that is the base. */
+bool round_set_known(struct round *round, struct store *store,
+	const struct workspace_request *request, const git_oid *base, const git_oid *tree,
+	struct error *err) ATTR_NODISCARD;
+
 /* bases/NAME becomes what the checkpoint of this name keeps. */
 bool round_keep_as_base(struct store *store, const struct workspace_request *request,
 	const char *checkpoint, struct error *err) ATTR_NODISCARD;

@@ -93,15 +93,20 @@ static bool is_for_hfs(struct span name, const char *plain)
 	return plain[matched] == '\0';
 }
 
+bool snapshot_name_is_spelling_of(struct span name, const char *plain)
+{
+	return is_for_ntfs(name, plain) || is_for_hfs(name, plain);
+}
+
 bool snapshot_name_is_git(struct span name)
 {
-	return is_for_ntfs(name, ".git") || is_for_ntfs(name, "git~1") || is_for_hfs(name, ".git");
+	return snapshot_name_is_spelling_of(name, ".git") || is_for_ntfs(name, "git~1");
 }
 
 bool snapshot_name_is_gitmodules(struct span name)
 {
 	static const char plain[] = ".gitmodules";
-	return is_for_ntfs(name, plain) || is_for_hfs(name, plain) || is_short_gitmodules(name);
+	return snapshot_name_is_spelling_of(name, plain) || is_short_gitmodules(name);
 }
 
 static bool name_is_safe(struct span name)

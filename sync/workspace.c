@@ -113,38 +113,58 @@ static bool is_left_news(struct workspace *workspace)
 	return true;
 }
 
-enum { BUSY_NAMED_MAX = 3 };
+enum { NAMED_MAX = 3, NAMES_SIZE = 512 };
 
-/* Each file is named once, as far as there are few at once. */
-static void add_busy(struct workspace *workspace, char note[NOTE_MAX])
+/* Those of the paths that were not told yet; each is named once, as far as there are few at once.
+ */
+static bool take_names(const struct stuck *paths, struct stuck *told, char names[NAMES_SIZE])
 {
-	const struct stuck *busy = &workspace->round.busy;
-	char names[512] = "", text[sizeof(names) + 160];
 	size_t count = 0;
-	for (size_t i = 0; i < busy->count; i++) {
-		const char *path = busy->paths[i].path;
-		if (stuck_find(&workspace->told_busy, path)) {
+	names[0] = '\0';
+	for (size_t i = 0; i < paths->count; i++) {
+		const char *path = paths->paths[i].path;
+		if (stuck_find(told, path)) {
 			continue;
 		}
-		stuck_add(&workspace->told_busy, path, busy->paths[i].why);
-		if (++count <= BUSY_NAMED_MAX) {
+		stuck_add(told, path, paths->paths[i].why);
+		if (++count <= NAMED_MAX) {
 			char *quoted = path_quote(span_of(path));
 			size_t len = strlen(names);
-			snprintf(names + len, sizeof(names) - len, "%s%.150s", len ? ", " : "",
-				quoted);
+			snprintf(
+				names + len, NAMES_SIZE - len, "%s%.150s", len ? ", " : "", quoted);
 			free(quoted);
 		}
 	}
-	if (count > BUSY_NAMED_MAX) {
+	if (count > NAMED_MAX) {
 		size_t len = strlen(names);
-		snprintf(names + len, sizeof(names) - len, " and %zu more", count - BUSY_NAMED_MAX);
+		snprintf(names + len, NAMES_SIZE - len, " and %zu more", count - NAMED_MAX);
 	}
 	names[utf8_whole_length(span_of(names))] = '\0';
-	snprintf(text, sizeof(text),
-		"being written to while they are read: %s: the sandbox keeps the version "
-		"before until a sync can read them whole",
-		names);
-	add_note(note, count > 0 ? text : "");
+	return count > 0;
+}
+
+static void add_busy(struct workspace *workspace, char note[NOTE_MAX])
+{
+	char names[NAMES_SIZE], text[NAMES_SIZE + 160];
+	if (take_names(&workspace->round.busy, &workspace->told_busy, names)) {
+		snprintf(text, sizeof(text),
+			"being written to while they are read: %s: the sandbox keeps the version "
+			"before until a sync can read them whole",
+			names);
+		add_note(note, text);
+	}
+}
+
+static void add_withheld(struct workspace *workspace, char note[NOTE_MAX])
+{
+	const struct stuck *withheld = &workspace->round.withheld;
+	char names[NAMES_SIZE], text[NAMES_SIZE + 160];
+	if (take_names(withheld, &workspace->told_withheld, names)) {
+		snprintf(text, sizeof(text),
+			"in the sandbox alone, and not brought here, since %s: %s",
+			withheld->paths[0].why, names);
+		add_note(note, text);
+	}
 }
 
 /* What the user was not told yet: the same, and what only has another number, is none. */
@@ -160,6 +180,7 @@ static void take_news(struct workspace *workspace, char note[NOTE_MAX])
 		add_left(note, &workspace->left);
 	}
 	add_busy(workspace, note);
+	add_withheld(workspace, note);
 	if (strcmp(round->note, workspace->told) != 0) {
 		add_note(note, round->note);
 	}
@@ -196,8 +217,10 @@ void workspace_succeed(struct workspace *workspace)
 		.conflict_count = merge.conflict_count,
 		.kept = round->kept,
 		.followed = round->followed,
-		.left = workspace->left.count,
-		.first_left = workspace->left.first,
+		.left = workspace->left.count + round->withheld.count,
+		.first_left = workspace->left.count || !round->withheld.count
+	                              ? workspace->left.first
+	                              : round->withheld.paths[0].path,
 		.commits_left = workspace->commits_left,
 		.sent_bytes = workspace->sent_bytes,
 		.received_bytes = workspace->received_bytes,
@@ -254,6 +277,7 @@ void workspace_free(struct workspace *workspace)
 		store_close(&workspace->store);
 	}
 	stuck_finish(&workspace->told_busy);
+	stuck_finish(&workspace->told_withheld);
 	request_free(&workspace->request);
 	free(workspace);
 }

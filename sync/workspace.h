@@ -101,7 +101,8 @@ struct sync_result {
 	size_t conflict_count;
 	size_t kept;            // deletions in the runtime that were too many to follow
 	size_t followed;        // the same, that were followed as the order said
-	size_t left;            // what could not be taken from the runtime, and is there alone
+	size_t left;            // what could not be taken from the runtime, or was withheld
+	                        // (sync/withheld.h), and is there alone
 	const char *first_left; // of these, for people; "" for none
 	bool commits_left;      // commits of the agent's that could not be taken are there alone
 	uint64_t sent_bytes, received_bytes;

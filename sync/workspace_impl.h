@@ -63,9 +63,10 @@ struct workspace {
 	struct transport_left left; // in the runtime, by the last collect
 	uint64_t told_left[TOLD_LEFT_MAX]; // left.print of what was told, the oldest goes
 	size_t told_left_count;
-	struct stuck told_busy; // of round.busy
-	bool commits_left;      // by the last collect
-	unsigned told_excess;   // round.told_excess of all before
+	struct stuck told_busy;     // of round.busy
+	struct stuck told_withheld; // of round.withheld
+	bool commits_left;          // by the last collect
+	unsigned told_excess;       // round.told_excess of all before
 	unsigned checkpoint;
 	bool has_target;           // back_to is known
 	bool is_guarded;           // request.guard has begun

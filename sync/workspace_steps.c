@@ -173,13 +173,13 @@ static void on_delivered(
 static void deliver(struct workspace *workspace)
 {
 	struct round *round = &workspace->round;
-	bool is_same = id_equal(&round->runtime, &round->target);
+	bool is_same = id_equal(&round->collected, &round->sent);
 	if (is_same && !transport_follows(workspace->transport)) {
 		block(workspace, keep_target, on_kept);
 		return;
 	}
 	transport_deliver(
-		workspace->transport, &round->runtime, &round->target, on_delivered, workspace);
+		workspace->transport, &round->collected, &round->sent, on_delivered, workspace);
 }
 
 /* The one that ends last, the transport's collecting or the look, goes on. */
@@ -210,7 +210,7 @@ static void on_collected(
 		return;
 	}
 	workspace->received_bytes += collected->received_bytes;
-	workspace->round.runtime = collected->tree;
+	workspace->round.collected = collected->tree;
 	/* What that of another try, or of a sync that has failed, has found was not told yet. */
 	transport_note_add(workspace->note, collected->note);
 	workspace->left = collected->left;
@@ -227,7 +227,7 @@ static void on_prepared(void *data, const struct error *err)
 	}
 	workspace->is_prepared = true;
 	transport_hold(workspace->transport, workspace->step != NULL);
-	transport_collect(workspace->transport, &workspace->round.base, on_collected, workspace);
+	transport_collect(workspace->transport, &workspace->round.known, on_collected, workspace);
 }
 
 static void on_looked(struct workspace *workspace)

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/withheld.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/beneath.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "sync/id.h"
+#include "sync/snapshot_impl.h"
+#include "sync/tree_view.h"
+#include "sync/walk_names.h"
+
+static const char reason[] = "git would run commands that it names";
+
+/* ---- what makes a repository ---- */
+
+enum part {
+	PART_HEAD = 1,
+	PART_OBJECTS = 2,
+	PART_REFS = 4,
+	PART_COMMON = 8, // where another folder has objects and refs
+	PART_CONFIG = 16,
+	PART_HOOKS = 32,
+	PARTS_RUN = PART_COMMON | PART_CONFIG | PART_HOOKS, // git runs what these say
+	PARTS_ALL = 63,
+};
+
+static unsigned part_of(struct span name)
+{
+	static const struct {
+		const char *name;
+		enum part part;
+	} parts[] = {{"head", PART_HEAD}, {"objects", PART_OBJECTS}, {"refs", PART_REFS},
+		{"commondir", PART_COMMON}, {"config", PART_CONFIG},
+		{"config.worktree", PART_CONFIG}, {"hooks", PART_HOOKS}};
+	for (size_t i = 0; i < ARRAY_LENGTH(parts); i++) {
+		if (snapshot_name_is_spelling_of(name, parts[i].name)) {
+			return parts[i].part;
+		}
+	}
+	return 0;
+}
+
+static bool is_repository(unsigned parts)
+{
+	return (parts & PART_HEAD) &&
+	       ((parts & PART_COMMON) ||
+		       (parts & (PART_OBJECTS | PART_REFS)) == (PART_OBJECTS | PART_REFS));
+}
+
+/* ---- taking ---- */
+
+enum side { BASE, RUNTIME, SIDE_COUNT };
+
+struct taker {
+	struct store *store;
+	int root_fd;
+	struct stuck *paths;
+	struct trail trail;
+	struct names names;
+};
+
+struct folder {
+	const git_oid *ids[SIDE_COUNT];
+	git_oid taken;
+	bool is_withheld; // whole
+};
+
+static bool is_same_entry(const struct tree_view_entry *a, const struct tree_view_entry *b)
+{
+	return a == b || (a && b && a->mode == b->mode && id_equal(&a->id, &b->id));
+}
+
+/* What the folder at the trail has here, members or not. One that cannot be read has nothing. */
+static unsigned parts_here(struct taker *taker)
+{
+	struct error ignored;
+	unsigned parts = 0;
+	const char *path = taker->trail.len > 0 ? taker->trail.path : ".";
+	int fd ATTR_CLEANUP(fd_cleanup) =
+		beneath_open(taker->root_fd, path, O_RDONLY | O_DIRECTORY);
+	if (fd < 0 || !names_read(&taker->names, fd, &ignored)) {
+		return 0;
+	}
+	for (size_t i = 0; i < taker->names.count; i++) {
+		parts |= part_of(span_of(names_text(&taker->names, &taker->names.items[i])));
+	}
+	return parts;
+}
+
+/* The parts of which the runtime's changes are withheld; or the folder is, whole. */
+static unsigned find_withheld(
+	struct taker *taker, struct folder *folder, const struct tree_view views[SIDE_COUNT])
+{
+	struct tree_view_walk walk = {.views = views, .count = SIDE_COUNT};
+	struct tree_view_row row;
+	unsigned changed = 0;
+	unsigned there = 0;
+	while (tree_view_next(&walk, &row)) {
+		unsigned part = row.sides[RUNTIME] ? part_of(row.name) : 0;
+		there |= part;
+		changed |= is_same_entry(row.sides[BASE], row.sides[RUNTIME]) ? 0 : part;
+	}
+	unsigned here = changed ? parts_here(taker) : 0;
+	if (!changed || !is_repository(there | here)) {
+		return 0;
+	}
+	if (is_repository(here)) {
+		return PARTS_RUN;
+	}
+	folder->is_withheld = !folder->ids[BASE];
+	return PARTS_ALL;
+}
+
+static bool take_folder(struct taker *taker, struct folder *folder, struct error *err);
+
+/* *out NULL: nothing stands there any more. */
+static bool take_row(struct taker *taker, const struct tree_view_row *row, unsigned withheld,
+	struct tree_view_entry *made, const struct tree_view_entry **out, struct error *err)
+{
+	const struct tree_view_entry *base = row->sides[BASE];
+	const struct tree_view_entry *runtime = row->sides[RUNTIME];
+	*out = runtime;
+	if (!runtime || is_same_entry(base, runtime)) {
+		return true;
+	}
+	size_t mark;
+	if (!trail_push(&taker->trail, row->name, &mark, err)) {
+		return false;
+	}
+	bool taken = true;
+	if (part_of(row->name) & withheld) {
+		stuck_add(taker->paths, taker->trail.path, reason);
+		*out = base;
+	} else if (runtime->mode == TREE_VIEW_FOLDER) {
+		struct folder below = {.ids = {tree_view_folder(base), &runtime->id}};
+		taken = take_folder(taker, &below, err);
+		*made = (struct tree_view_entry){row->name, TREE_VIEW_FOLDER, below.taken};
+		*out = below.is_withheld ? base : made;
+	}
+	trail_pop(&taker->trail, mark);
+	return taken;
+}
+
+static bool take_rows(struct taker *taker, struct folder *folder,
+	const struct tree_view views[SIDE_COUNT], unsigned withheld, struct error *err)
+{
+	struct tree_view_walk walk = {.views = views, .count = SIDE_COUNT};
+	struct tree_view_row row;
+	struct tree_view_entry *entries =
+		mem_alloc((views[BASE].count + views[RUNTIME].count + 1) * sizeof(*entries));
+	size_t count = 0;
+	bool is_changed = false;
+	bool taken = true;
+	while (taken && tree_view_next(&walk, &row)) {
+		struct tree_view_entry made;
+		const struct tree_view_entry *entry;
+		taken = take_row(taker, &row, withheld, &made, &entry, err);
+		if (!taken) {
+			break;
+		}
+		is_changed = is_changed || !is_same_entry(entry, row.sides[RUNTIME]);
+		if (entry && !id_equal(&entry->id, &store_empty_tree)) { // no folder is empty
+			entries[count] = *entry;
+			entries[count++].name = row.name;
+		}
+	}
+	folder->taken = count > 0 ? *folder->ids[RUNTIME] : store_empty_tree;
+	if (taken && is_changed && count > 0) {
+		taken = tree_view_write(taker->store, entries, count, &folder->taken, err);
+	}
+	free(entries);
+	return taken;
+}
+
+static bool take_folder(struct taker *taker, struct folder *folder, struct error *err)
+{
+	struct tree_view views[SIDE_COUNT] = {{0}};
+	bool taken = true;
+	folder->taken = *folder->ids[RUNTIME];
+	if (folder->ids[BASE] && id_equal(folder->ids[BASE], folder->ids[RUNTIME])) {
+		return true;
+	}
+	for (int i = 0; i < SIDE_COUNT; i++) {
+		taken = taken &&
+		        tree_view_load(&views[i], taker->store, folder->ids[i], &taker->trail, err);
+	}
+	unsigned withheld = taken ? find_withheld(taker, folder, views) : 0;
+	if (folder->is_withheld) {
+		stuck_add(taker->paths, taker->trail.path, reason);
+	} else {
+		taken = taken && take_rows(taker, folder, views, withheld, err);
+	}
+	for (int i = 0; i < SIDE_COUNT; i++) {
+		tree_view_finish(&views[i]);
+	}
+	return taken;
+}
+
+bool withheld_take(struct store *store, const struct withheld_request *request,
+	const git_oid *runtime, struct stuck *paths, git_oid *out_tree, struct error *err)
+{
+	struct folder root = {.ids = {request->base, runtime}};
+	struct taker *taker = mem_alloc_zero(sizeof(*taker));
+	taker->store = store;
+	taker->paths = paths;
+	names_init(&taker->names);
+	taker->root_fd = open(request->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool taken = taker->root_fd >= 0
+	                     ? take_folder(taker, &root, err)
+	                     : error_set_errno(err, errno, "the workspace %s", request->root);
+	*out_tree = root.taken;
+	fd_close(&taker->root_fd);
+	names_finish(&taker->names);
+	free(taker);
+	return taken;
+}
+
+/* ---- adding ---- */
+
+enum layer { TREE, PART, FULL, LAYER_COUNT };
+
+struct adder {
+	struct store *store;
+	struct trail trail;
+};
+
+static bool add_folder(struct adder *adder, const git_oid *const ids[LAYER_COUNT], git_oid *out_id,
+	struct error *err);
+
+static bool add_row(struct adder *adder, const struct tree_view_row *row,
+	struct tree_view_entry *made, const struct tree_view_entry **out, struct error *err)
+{
+	const struct tree_view_entry *tree = row->sides[TREE];
+	const struct tree_view_entry *part = row->sides[PART];
+	const struct tree_view_entry *full = row->sides[FULL];
+	*out = tree;
+	if (!full || is_same_entry(part, full)) {
+		return true;
+	}
+	*out = full;
+	if (is_same_entry(part, tree) || full->mode != TREE_VIEW_FOLDER ||
+		!tree_view_folder(tree)) {
+		return true;
+	}
+	size_t mark;
+	const git_oid *ids[LAYER_COUNT] = {&tree->id, tree_view_folder(part), &full->id};
+	*made = (struct tree_view_entry){.name = row->name, .mode = TREE_VIEW_FOLDER};
+	*out = made;
+	if (!trail_push(&adder->trail, row->name, &mark, err)) {
+		return false;
+	}
+	bool added = add_folder(adder, ids, &made->id, err);
+	trail_pop(&adder->trail, mark);
+	return added;
+}
+
+static bool add_rows(struct adder *adder, const struct tree_view views[LAYER_COUNT],
+	git_oid *out_id, struct error *err)
+{
+	struct tree_view_walk walk = {.views = views, .count = LAYER_COUNT};
+	struct tree_view_row row;
+	size_t most = views[TREE].count + views[PART].count + views[FULL].count;
+	struct tree_view_entry *entries = mem_alloc((most + 1) * sizeof(*entries));
+	size_t count = 0;
+	bool added = true;
+	while (added && tree_view_next(&walk, &row)) {
+		const struct tree_view_entry *entry;
+		struct tree_view_entry made;
+		added = add_row(adder, &row, &made, &entry, err);
+		if (added && entry) {
+			entries[count] = *entry;
+			entries[count++].name = row.name;
+		}
+	}
+	added = added && tree_view_write(adder->store, entries, count, out_id, err);
+	free(entries);
+	return added;
+}
+
+static bool add_folder(struct adder *adder, const git_oid *const ids[LAYER_COUNT], git_oid *out_id,
+	struct error *err)
+{
+	struct tree_view views[LAYER_COUNT] = {{0}};
+	bool added = true;
+	for (int i = 0; i < LAYER_COUNT; i++) {
+		added = added &&
+		        tree_view_load(&views[i], adder->store, ids[i], &adder->trail, err);
+	}
+	added = added && add_rows(adder, views, out_id, err);
+	for (int i = 0; i < LAYER_COUNT; i++) {
+		tree_view_finish(&views[i]);
+	}
+	return added;
+}
+
+bool withheld_add(struct store *store, const git_oid *tree, const git_oid *part,
+	const git_oid *full, git_oid *out_tree, struct error *err)
+{
+	*out_tree = *tree;
+	if (id_equal(part, full)) {
+		return true;
+	}
+	const git_oid *ids[LAYER_COUNT] = {tree, part, full};
+	struct adder *adder = mem_alloc_zero(sizeof(*adder));
+	adder->store = store;
+	bool added = add_folder(adder, ids, out_tree, err);
+	free(adder);
+	return added;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_WITHHELD_H
+#define SYNC_WITHHELD_H
+
+#include "sync/store.h"
+#include "sync/stuck.h"
+
+/*
+ * What the agent has made in the sandbox and does not come here, because git would run commands
+ * from it. git takes every folder for a repository that has HEAD, objects and refs, or HEAD and
+ * commondir (gitrepository-layout(5)), and `config` and `hooks` there name commands
+ * (core.fsmonitor runs at `git status`). `.git` itself is in no tree.
+ *
+ * - A new folder that would be a repository here is withheld whole.
+ * - In a folder that was in the base and is no repository here, what would make it one is
+ *   withheld: it may come in several syncs, or complete what is here and ignored.
+ * - In a repository that is here already, `config`, `config.worktree`, `commondir` and `hooks`
+ *   are withheld; all else is in sync as ever, and so is a deletion.
+ *
+ * Names count in any spelling that some file system takes for them. Withheld paths are as in the
+ * base in what the merge sees of the sandbox, and as they are in what is delivered to it.
+ */
+struct withheld_request {
+	const char *root;    // the local directory; its folders are looked at, too
+	const git_oid *base; // a tree
+};
+
+/*
+ * The part of `runtime` that may come here; `paths` gets the withheld ones, with a reason.
+ * ERROR_PROTOCOL as tree_view_load; ERROR_SYSTEM.
+ */
+bool withheld_take(struct store *store, const struct withheld_request *request,
+	const git_oid *runtime, struct stuck *paths, git_oid *out_tree,
+	struct error *err) ATTR_NODISCARD;
+
+/*
+ * The tree with what was withheld: where `full` differs from `part`, which withheld_take made of
+ * it, what `full` has. What the user has there stays here alone.
+ */
+bool withheld_add(struct store *store, const git_oid *tree, const git_oid *part,
+	const git_oid *full, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
+
+#endif
