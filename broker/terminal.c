@@ -16,9 +16,15 @@ enum {
 	PIPE_LARGE = 256 * 1024,
 };
 
-/* After the exit, where the output has not ended. */
-static const double quiet_s = 0.2; // without a byte
-static const double drain_s = 2.0; // at the most
+/*
+ * After the exit, while the output has not ended. On this machine the last bytes are in the pipe by
+ * then, and what still comes is of a child in the background. From elsewhere the exit may overtake
+ * the output, because the two arrive on different channels.
+ */
+static const struct patience {
+	double quiet_s; // without a byte
+	double drain_s; // at the most
+} here = {0.2, 2.0}, elsewhere = {2.0, 10.0};
 
 struct terminal {
 	struct ev_loop *loop;
@@ -30,6 +36,7 @@ struct terminal {
 	ev_io reader;
 	ev_timer timeout;
 	ev_timer quiet;
+	const struct patience *patience;
 	double drain_until; // ev_now
 	bool is_emptied;    // to be told after the exit
 	bool pipe_is_large;
@@ -63,12 +70,14 @@ static void on_quiet(struct ev_loop *loop, ev_timer *timer, int events)
 	}
 }
 
+/* Where nothing of the command runs any more, the output is sure to end: silence means nothing. */
 static void wait_for_quiet(struct terminal *terminal)
 {
 	double left = terminal->drain_until - ev_now(terminal->loop);
-	left = left < 0. ? 0. : left;
+	double quiet = terminal->patience->quiet_s;
+	double wait = terminal->is_emptied || left < quiet ? left : quiet;
 	ev_timer_stop(terminal->loop, &terminal->quiet);
-	ev_timer_set(&terminal->quiet, left < quiet_s ? left : quiet_s, 0.);
+	ev_timer_set(&terminal->quiet, wait < 0. ? 0. : wait, 0.);
 	ev_timer_start(terminal->loop, &terminal->quiet);
 }
 
@@ -141,6 +150,7 @@ static void on_started(void *data)
 {
 	struct terminal *terminal = data;
 	terminal->is_started = true;
+	terminal->patience = exec_process(terminal->exec) > 0 ? &here : &elsewhere;
 	if (terminal->timeout.at > 0.) {
 		ev_timer_start(terminal->loop, &terminal->timeout);
 	}
@@ -163,7 +173,7 @@ static void note_exit(struct terminal *terminal)
 		tell_exit(terminal);
 		return;
 	}
-	terminal->drain_until = ev_now(terminal->loop) + drain_s;
+	terminal->drain_until = ev_now(terminal->loop) + terminal->patience->drain_s;
 	wait_for_quiet(terminal);
 }
 
@@ -181,6 +191,9 @@ static void on_emptied(void *data)
 		terminal->listener->on_emptied(terminal->data);
 	} else {
 		terminal->is_emptied = true;
+		if (terminal->is_over) {
+			wait_for_quiet(terminal);
+		}
 	}
 }
 
@@ -218,9 +231,10 @@ struct terminal *terminal_start(const struct terminal_config *config,
 	terminal->listener = listener;
 	terminal->data = data;
 	terminal->read_buffer = config->read_buffer;
+	terminal->patience = &elsewhere;
 	output_tail_init(&terminal->tail, config->output_limit);
 	ev_timer_init(&terminal->timeout, on_timeout, config->timeout_ms / 1000., 0.);
-	ev_timer_init(&terminal->quiet, on_quiet, quiet_s, 0.);
+	ev_timer_init(&terminal->quiet, on_quiet, 0., 0.);
 	struct exec_spec spec = {
 		.argv = config->argv,
 		.env = config->env,

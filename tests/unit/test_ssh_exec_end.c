@@ -153,6 +153,39 @@ static void test_a_daemon_that_ends_by_itself_empties(void **state)
 	heard_finish(&heard);
 }
 
+static bool names_it(const char *pid, const char *part)
+{
+	char path[64], words[4096];
+	snprintf(path, sizeof(path), "/proc/%.20s/cmdline", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t count = fd < 0 ? -1 : read(fd, words, sizeof(words));
+	fd_close(&fd);
+	return count > 0 && memmem(words, (size_t)count, part, strlen(part));
+}
+
+/* Whether a process has `part` in its words. */
+static bool somebody_names(const char *part)
+{
+	bool is_named = false;
+	DIR *entries = opendir("/proc");
+	assert_non_null(entries);
+	for (struct dirent *entry = readdir(entries); entry && !is_named;
+		entry = readdir(entries)) {
+		is_named = names_it(entry->d_name, part);
+	}
+	closedir(entries);
+	return is_named;
+}
+
+static void expect_nobody_names(const char *part)
+{
+	long long deadline_ms = clock_now_ms() + STAGE_DEADLINE_MS;
+	while (somebody_names(part) && clock_now_ms() < deadline_ms) {
+		stage_run_for(&stage, 5);
+	}
+	assert_false(somebody_names(part));
+}
+
 static void test_destroying_kills(void **state)
 {
 	struct heard heard;
@@ -162,14 +195,19 @@ static void test_destroying_kills(void **state)
 	heard_finish(&heard);
 	expect_gone(daemon);
 	/* One that has not even started. */
-	char script[100], file[100];
-	snprintf(file, sizeof(file), "%s/ran", folder);
-	snprintf(script, sizeof(script), "sleep 0.3; touch %s", file);
+	char script[300], ran[120], go[120];
+	snprintf(ran, sizeof(ran), "%s/ran", folder);
+	snprintf(go, sizeof(go), "%s/allowed", folder);
+	snprintf(script, sizeof(script), "until [ -e '%s' ]; do sleep 0.1; done; touch '%s'", go,
+		ran);
 	heard_start_shell(&heard, &stage, script);
 	heard_finish(&heard);
 	assert_string_equal(stage_shell(&stage, "echo works"), "works");
+	expect_nobody_names(go);
+	assert_int_equal(mkdir(go, 0700), 0);
 	stage_run_for(&stage, 500);
-	assert_int_equal(access(file, F_OK), -1);
+	assert_int_equal(access(ran, F_OK), -1);
+	assert_int_equal(rmdir(go), 0);
 }
 
 static void test_one_that_kills_its_own_group_is_told(void **state)

@@ -51,7 +51,8 @@ leave() {
 	}
 }
 
-# The file has no name while it is written: a script that is killed leaves none.
+# The file has no name while it is written. A script that is killed before it removes the name
+# leaves an empty file, which the next one removes (remove_begun, use_side).
 has_room() {
 	probe=$1/.acp-broker-sync-room.$$.tmp
 	{ rm -f "$probe" && head -c 262144 /dev/zero >&5; } 5>"$probe" 2>/dev/null
@@ -62,7 +63,7 @@ has_room() {
 remove_begun() {
 	remove_all "$1"/objects/pack/tmp_* "$1"/objects/tmp_*
 	remove_all "$1"/objects/[0-9a-f][0-9a-f]/tmp_obj_*
-	remove_all "$1"/work.* "$1"/index.* "$1"/fast_import_crash_*
+	remove_all "$1"/work.* "$1"/index.* "$1"/fast_import_crash_* "$1"/.acp-broker-sync-room.*
 }
 
 # Makes SIDE where it is missing or not whole.
