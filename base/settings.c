@@ -223,7 +223,7 @@ static bool check_name(const struct setting_key *key, const char *value, struct 
 	return environment_name_is_valid(value, strlen(value)) ||
 	       error_set(err, ERROR_CONFIG,
 		       "expected the name of an environment variable alone (letters, digits and "
-		       "_); its value is taken from the broker's environment");
+		       "_): the value is read from an environment");
 }
 
 bool setting_check(const struct setting_key *key, const char *value, struct error *err)

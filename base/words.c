@@ -54,6 +54,14 @@ void words_free(char **words)
 	free(words);
 }
 
+void words_wipe_free(char **words)
+{
+	for (size_t i = 0; words && words[i]; i++) {
+		mem_wipe_free(words[i]);
+	}
+	free(words);
+}
+
 int words_compare(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);

@@ -18,7 +18,8 @@ void words_append_settings(char ***words, const struct settings *settings, const
 /* The same as a list of its own, which is not NULL. */
 char **words_of_settings(const struct settings *settings, const char *key);
 
-void words_free(char **words); // NULL is fine
+void words_free(char **words);      // NULL is fine
+void words_wipe_free(char **words); // of which nothing is left; NULL is fine
 
 /* For qsort(3) and bsearch(3) of texts, by their bytes. */
 int words_compare(const void *a, const void *b);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "broker/environment.h"
 #include "broker/provision.h"
+#include "broker/secrets.h"
 
 /* ---- the process ---- */
 
@@ -94,7 +95,7 @@ static void start_process(struct agent *agent)
 	const struct profile *profile = agent->config.profile;
 	struct error err;
 	agent->is_prepared = true;
-	char **env = config_profile_environment(profile, sandbox_environment(agent->sandbox));
+	char **env = config_profile_environment(profile, sandbox_agent_environment(agent->sandbox));
 	struct exec_spec spec = {
 		.argv = (const char *const *)profile->agent_argv,
 		.env = (const char *const *)env,
@@ -134,6 +135,17 @@ static void on_provisioned(void *data, const struct error *err)
 	}
 }
 
+/* Before the agent can say any of it. */
+static void learn_secrets(const struct agent *agent)
+{
+	const char *const *environment = sandbox_agent_environment(agent->sandbox);
+	const char *const *names = (const char *const *)agent->config.profile->masked_env;
+	if (agent->config.secrets && !secrets_learn(agent->config.secrets, environment, names)) {
+		log_warning("%s: too many secrets in the environment there: some are not masked",
+			agent->subject);
+	}
+}
+
 static void on_ready(void *data)
 {
 	struct agent *agent = data;
@@ -149,6 +161,7 @@ static void on_ready(void *data)
 	for (const char *const *warning = sandbox_warnings(agent->sandbox); *warning; warning++) {
 		log_warning("profile \"%.60s\": %s", profile->name, *warning);
 	}
+	learn_secrets(agent);
 	if (!provision_is_needed(profile)) {
 		start_process(agent);
 		return;

@@ -50,7 +50,7 @@ struct agent_config {
 	const struct profile *profile;
 	const char *directory; // sandbox_request.directory; may be NULL
 	const struct json_places *places;
-	const struct secrets *secrets; // that the log of its stderr shall not have; may be NULL
+	struct secrets *secrets; // that its log shall not have; learns those there; may be NULL
 	const struct agent_listener *listener;
 	void *data;
 };

@@ -26,7 +26,7 @@ struct audit {
 	int fd; // -1 once a write has failed
 	char *file;
 	size_t max_bytes;
-	struct secrets *secrets; // owned
+	const struct secrets *secrets; // borrowed; may be NULL
 };
 
 const char *audit_by_name(enum audit_by by)
@@ -189,8 +189,8 @@ void audit_write(struct audit *audit, const struct audit_line *line)
 
 /* ---- life ---- */
 
-struct audit *audit_open(const char *file, size_t max_bytes, const char *const *environment,
-	const char *const *secret_names, struct error *err)
+struct audit *audit_open(
+	const char *file, size_t max_bytes, const struct secrets *secrets, struct error *err)
 {
 	int fd = open_file(file, err);
 	if (fd == -1) {
@@ -201,7 +201,7 @@ struct audit *audit_open(const char *file, size_t max_bytes, const char *const *
 	audit->fd = fd;
 	audit->file = mem_strdup(file);
 	audit->max_bytes = max_bytes;
-	audit->secrets = secrets_create(environment, secret_names);
+	audit->secrets = secrets;
 	return audit;
 }
 
@@ -211,7 +211,6 @@ void audit_close(struct audit *audit)
 		return;
 	}
 	fd_close(&audit->fd);
-	secrets_destroy(audit->secrets);
 	free(audit->file);
 	free(audit);
 }

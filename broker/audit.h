@@ -20,6 +20,7 @@
  * brokers may write one file. A write that fails is said once and ends the log, never the session.
  */
 struct audit;
+struct secrets;
 
 enum {
 	AUDIT_KEPT = 3,                // old files
@@ -46,9 +47,12 @@ struct audit_line {
 	enum audit_by by;
 };
 
-/* ERROR_CONFIG where the file cannot be written, or is no regular file. */
-struct audit *audit_open(const char *file, size_t max_bytes, const char *const *environment,
-	const char *const *secret_names, struct error *err) ATTR_NODISCARD;
+/*
+ * ERROR_CONFIG where the file cannot be written, or is no regular file. The secrets are borrowed
+ * until it is closed; they may be NULL.
+ */
+struct audit *audit_open(const char *file, size_t max_bytes, const struct secrets *secrets,
+	struct error *err) ATTR_NODISCARD;
 void audit_close(struct audit *audit); // NULL is fine
 
 /* Does nothing where audit is NULL. Writes to a disk: short, on the loop. */

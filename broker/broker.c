@@ -248,37 +248,28 @@ static char **variables(const struct broker *broker)
 	return all;
 }
 
-static bool open_trace(struct broker *broker, struct error *err)
-{
-	if (!broker->config.trace) {
-		return true;
-	}
-	char **all = variables(broker);
-	broker->trace = trace_open(broker->config.trace, (const char *const *)all,
-		(const char *const *)broker->config.profile.masked_env, err);
-	words_free(all);
-	return broker->trace != NULL;
-}
-
-static bool open_audit(struct broker *broker, struct error *err)
-{
-	const struct config *config = &broker->config;
-	if (!config->audit) {
-		return true;
-	}
-	char **all = variables(broker);
-	broker->audit = audit_open(config->audit, config->audit_size, (const char *const *)all,
-		(const char *const *)config->profile.masked_env, err);
-	words_free(all);
-	return broker->audit != NULL;
-}
-
 static void learn_secrets(struct broker *broker)
 {
 	char **all = variables(broker);
 	broker->secrets = secrets_create(
 		(const char *const *)all, (const char *const *)broker->config.profile.masked_env);
 	words_free(all);
+}
+
+static bool open_trace(struct broker *broker, struct error *err)
+{
+	const char *file = broker->config.trace;
+	broker->trace = file ? trace_open(file, broker->secrets, err) : NULL;
+	return broker->trace || !file;
+}
+
+static bool open_audit(struct broker *broker, struct error *err)
+{
+	const struct config *config = &broker->config;
+	if (config->audit) {
+		broker->audit = audit_open(config->audit, config->audit_size, broker->secrets, err);
+	}
+	return broker->audit || !config->audit;
 }
 
 static bool enter_workspace(const struct config *config, struct error *err)
@@ -302,6 +293,7 @@ static int run_configured(struct broker *broker)
 	for (char **name = broker->config.profile.masked_env; name && *name; name++) {
 		own_environment_forget(*name);
 	}
+	learn_secrets(broker);
 	int status = EXIT_FAILED;
 	struct provider *provider =
 		registry_get(broker->registry, broker->config.profile.backend, &err);
@@ -315,12 +307,11 @@ static int run_configured(struct broker *broker)
 	} else if (broker->login_token) {
 		status = run_login(broker, provider);
 	} else {
-		learn_secrets(broker);
 		status = run_session(broker, provider);
 	}
-	secrets_destroy(broker->secrets);
 	audit_close(broker->audit);
 	trace_close(broker->trace);
+	secrets_destroy(broker->secrets);
 	config_finish(&broker->config);
 	return status;
 }

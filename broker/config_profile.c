@@ -322,6 +322,7 @@ bool config_profile_load(struct profile *profile, const struct config_file *file
 	words_append_settings(&profile->agent_env, &profile->settings, "env");
 	words_append_settings(&profile->secret_env, &profile->settings, "secret-env");
 	words_append_settings(&profile->masked_env, &profile->settings, "secret-env");
+	words_append_settings(&profile->masked_env, &profile->settings, "login-env");
 	const struct config_section *policy = config_file_policy(file, name, &profile->settings);
 	profile->policy = policy_create(policy ? &policy->settings : NULL, err);
 	if (!profile->policy || !options_has_agent(options)) {

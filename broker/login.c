@@ -53,8 +53,8 @@ static void on_ready(void *data)
 	struct login *login = data;
 	struct error err;
 	char **argv = NULL;
-	char **base =
-		config_profile_environment(login->profile, sandbox_environment(login->sandbox));
+	char **base = config_profile_environment(
+		login->profile, sandbox_agent_environment(login->sandbox));
 	environment_drop(base, LOGIN_MARK);
 	char **env =
 		environment_merge((const char *const *)base, (const char *const *)login->note->env);

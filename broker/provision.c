@@ -209,8 +209,8 @@ static void run_script(struct provision *provision, const char *const *argv, str
 	static const struct script_listener listener = {.on_output = on_output, .on_end = on_end};
 	struct error err;
 	const struct provision_config *config = &provision->config;
-	char **env =
-		config_profile_environment(config->profile, sandbox_environment(config->sandbox));
+	char **env = config_profile_environment(
+		config->profile, sandbox_agent_environment(config->sandbox));
 	struct script_order order = {.argv = argv,
 		.env = (const char *const *)env,
 		.input = input,

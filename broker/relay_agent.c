@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/real_path.h"
 #include "broker/agent_gate.h"
+#include "broker/login_hint.h"
 #include "broker/mode_gate.h"
 #include "broker/pause.h"
 #include "broker/relay_due.h"
@@ -269,6 +270,7 @@ void relay_pass_response(struct relay *relay, struct request *request, const str
 	}
 	if (edit_result(relay, request, call, &err) &&
 		edit_names(request->peer, call, method, &err) &&
+		login_hint_edit(request->peer, call, &err) &&
 		relay_edit_id(relay, call, pending_origin(&request->pending), &err) &&
 		relay_forward_editor(relay, call, &err)) {
 		if (request->method && request->method->on_over) {

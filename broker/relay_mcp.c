@@ -45,7 +45,7 @@ struct mcp_lookup *relay_mcp_ask(struct peer *peer, const struct call *call,
 	}
 	bool has_cwd = message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd));
 	char *runtime = has_cwd ? relay_map_path(peer, PATH_TO_RUNTIME, cwd) : NULL;
-	char **env = config_profile_environment(profile, sandbox_environment(sandbox));
+	char **env = config_profile_environment(profile, sandbox_agent_environment(sandbox));
 	struct mcp_lookup_config config = {
 		.loop = peer->relay->config.loop,
 		.sandbox = sandbox,

@@ -19,6 +19,7 @@ enum {
 struct secrets {
 	char *values[SECRETS_MAX]; // owned; what a JSON string of them decodes to; longest first
 	int count;
+	bool is_short;    // there was no room for a further one
 	bool begins[256]; // by a value's first byte
 };
 
@@ -32,9 +33,24 @@ static bool name_is_secret(struct span name, const char *const *names)
 	return environment_name_is_secret(name.data, name.len);
 }
 
+static bool has(const struct secrets *secrets, const char *value)
+{
+	for (int i = 0; i < secrets->count; i++) {
+		if (strcmp(secrets->values[i], value) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* A secret that begins with another one is masked whole only when it comes first. */
 static void insert(struct secrets *secrets, char *value)
 {
+	if (secrets->count == SECRETS_MAX || has(secrets, value)) {
+		secrets->is_short = secrets->is_short || !has(secrets, value);
+		mem_wipe_free(value);
+		return;
+	}
 	int at = secrets->count++;
 	while (at > 0 && strlen(secrets->values[at - 1]) < strlen(value)) {
 		secrets->values[at] = secrets->values[at - 1];
@@ -58,7 +74,7 @@ static void add(struct secrets *secrets, const char *value)
 	struct buf quoted;
 	struct buf plain;
 	struct json_writer writer;
-	if (strlen(value) < SECRET_MIN_BYTES || secrets->count == SECRETS_MAX) {
+	if (strlen(value) < SECRET_MIN_BYTES) {
 		return;
 	}
 	buf_init(&quoted, SIZE_MAX / 2);
@@ -89,9 +105,10 @@ static void add_lines(struct secrets *secrets, const char *value)
 	}
 }
 
-struct secrets *secrets_create(const char *const *environment, const char *const *names)
+bool secrets_learn(
+	struct secrets *secrets, const char *const *environment, const char *const *names)
 {
-	struct secrets *secrets = mem_alloc_zero(sizeof(*secrets));
+	secrets->is_short = false;
 	for (size_t i = 0; environment[i]; i++) {
 		const char *equals = strchr(environment[i], '=');
 		if (!equals) {
@@ -102,6 +119,16 @@ struct secrets *secrets_create(const char *const *environment, const char *const
 			add(secrets, equals + 1);
 			add_lines(secrets, equals + 1);
 		}
+	}
+	return !secrets->is_short;
+}
+
+struct secrets *secrets_create(const char *const *environment, const char *const *names)
+{
+	struct secrets *secrets = mem_alloc_zero(sizeof(*secrets));
+	if (!secrets_learn(secrets, environment, names)) {
+		log_warning("more than %d secrets in the environment: the others are not masked",
+			SECRETS_MAX);
 	}
 	return secrets;
 }
@@ -291,7 +318,7 @@ static void mask_cut_text(struct rewriting *text)
 static void rewrite(
 	const struct secrets *secrets, struct buf *buf, void (*mask)(struct rewriting *))
 {
-	if (secrets->count > 0 && buf->len > 0) {
+	if (secrets && secrets->count > 0 && buf->len > 0) {
 		char *begin = buf->data + buf->head;
 		struct rewriting text = {secrets, begin, begin + buf->len, begin};
 		mask(&text);

@@ -16,12 +16,19 @@ struct secrets;
 
 /* Both lists are NULL-terminated; names may be NULL. The values are copied. */
 struct secrets *secrets_create(const char *const *environment, const char *const *names);
+
+/*
+ * Adds those of a further environment: one that was read on another host. What is known already
+ * is not added again. False where there is no room for all of them (256).
+ */
+bool secrets_learn(
+	struct secrets *secrets, const char *const *environment, const char *const *names);
 void secrets_destroy(struct secrets *secrets); // NULL is fine
 
 /*
  * Replaces every secret in a piece of JSON text by ***, in whatever way its
  * strings are spelled: \u0041 is an A. A number that holds a secret becomes the
- * string "***". What was JSON still is.
+ * string "***". What was JSON still is. Secrets may be NULL.
  */
 void secrets_mask(const struct secrets *secrets, struct buf *json);
 

@@ -33,7 +33,7 @@ struct trace {
 	char *file;
 	struct json_places *places;
 	struct json_check *check;
-	struct secrets *secrets; // owned
+	const struct secrets *secrets; // borrowed; may be NULL
 };
 
 /* ---- what is secret ---- */
@@ -135,8 +135,7 @@ void trace_noise(struct trace *trace, const char *hop, struct span beginning, si
 
 /* ---- life ---- */
 
-struct trace *trace_open(const char *file, const char *const *environment,
-	const char *const *secret_names, struct error *err)
+struct trace *trace_open(const char *file, const struct secrets *secrets, struct error *err)
 {
 	int fd =
 		open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
@@ -154,7 +153,7 @@ struct trace *trace_open(const char *file, const char *const *environment,
 	trace->file = mem_strdup(file);
 	trace->places = json_places_create(secret_places, ARRAY_LENGTH(secret_places));
 	trace->check = json_check_create(trace->places);
-	trace->secrets = secrets_create(environment, secret_names);
+	trace->secrets = secrets;
 	return trace;
 }
 
@@ -163,7 +162,6 @@ void trace_close(struct trace *trace)
 	if (!trace) {
 		return;
 	}
-	secrets_destroy(trace->secrets);
 	json_check_destroy(trace->check);
 	json_places_destroy(trace->places);
 	fd_close(&trace->fd);

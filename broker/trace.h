@@ -19,14 +19,15 @@
  * `direction` is the broker's: "in" was read, "out" was written. Secrets are
  * masked as "***": values of mcpServers[].env, mcpServers[].headers,
  * terminal/create.env and authMethods[].env, and, wherever they stand and
- * however JSON spells them, the values of secret-env and of environment variables whose name ends
- * in KEY, TOKEN, SECRET, PASSWORD or PASSWD. The file is
+ * however JSON spells them, the secrets the broker knows (broker/secrets.h). The file is
  * 0600 and is appended to; a write that fails is said once and ends the trace, never the session.
  */
 struct trace;
+struct secrets;
 
-struct trace *trace_open(const char *file, const char *const *environment,
-	const char *const *secret_names, struct error *err) ATTR_NODISCARD;
+/* The secrets are borrowed until it is closed; they may be NULL. */
+struct trace *trace_open(
+	const char *file, const struct secrets *secrets, struct error *err) ATTR_NODISCARD;
 void trace_close(struct trace *trace); // NULL is fine
 
 /* Both do nothing where trace is NULL. The message is valid JSON. */

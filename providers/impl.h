@@ -83,6 +83,7 @@ struct sandbox {
 	struct sandbox_capabilities capabilities; // filled in before on_ready
 	const char *home;                         // owned by the implementation
 	const char *const *environment;           // owned by the implementation
+	const char *const *agent_environment;     // the same; NULL: environment
 	const char *start;                        // the same; where the agent starts; NULL: home
 	struct sandbox_root *known;               // the same; sandbox_known_at
 	size_t known_count;

@@ -162,6 +162,12 @@ const char *const *sandbox_environment(const struct sandbox *sandbox)
 	return sandbox->environment;
 }
 
+const char *const *sandbox_agent_environment(const struct sandbox *sandbox)
+{
+	assert(sandbox->was_ready);
+	return sandbox->agent_environment ? sandbox->agent_environment : sandbox->environment;
+}
+
 const char *sandbox_reference(const struct sandbox *sandbox)
 {
 	assert(sandbox->was_ready);

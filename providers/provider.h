@@ -187,6 +187,13 @@ const char *sandbox_home(const struct sandbox *sandbox);
 const char *const *sandbox_environment(const struct sandbox *sandbox);
 
 /*
+ * What the agent's environment begins with, and that of what is set up for it: that of the
+ * sandbox, and what the profile hands on to the agent alone (login-env). Borrowed; valid once
+ * ready.
+ */
+const char *const *sandbox_agent_environment(const struct sandbox *sandbox);
+
+/*
  * Where the agent starts: the folder that the workspace it is wanted for
  * (sandbox_request.directory) has or gets in the sandbox; where there is none yet, sandbox_home.
  */

@@ -28,8 +28,10 @@ const char *ssh_host_sh(const struct ssh_host *host)
 static void host_free(struct ssh_host *host)
 {
 	assert(list_is_empty(&host->processes) && list_is_empty(&host->links));
-	words_free(host->texts);
+	words_wipe_free(host->texts);
 	words_free(host->environment);
+	words_wipe_free(host->agent_environment);
+	login_env_finish(&host->login_env);
 	free(host);
 }
 

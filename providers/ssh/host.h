@@ -46,6 +46,7 @@ struct ssh_host_request {
 	size_t max_channels;   // of a connection; 0: as many as the server opens
 	struct ssh_runs *runs; // borrowed; those of the place are ended first; NULL: none
 	const char *place;     // borrowed; who names the same one works in the same folders
+	const char *const *login_env; // borrowed; the values of login-env; NULL: none
 };
 
 struct ssh_host_listener {
@@ -67,6 +68,10 @@ struct ssh_host_facts {
 	unsigned ended; // processes of lost connections that were still running, and were ended
 	const char *const
 		*environment; // NULL-terminated: the allowlist of the login shell and set_env
+	const char *const *agent_environment; // the same, and what login-env says
+	const char *const *login_missing;     // names of login-env that are not exported; or NULL
+	const char *const *login_too_big;     // variables that meet its limits; or NULL
+	bool login_is_unknown;                // the login shell did not tell its environment
 };
 
 struct ssh_host *ssh_host_open(const struct ssh_host_request *request,

@@ -4,6 +4,7 @@
 
 #include "base/words.h"
 #include "providers/ssh/host.h"
+#include "providers/ssh/login_env.h"
 #include "providers/suspension.h"
 
 /*
@@ -287,8 +288,10 @@ struct ssh_host {
 	struct ssh_control control;
 	struct ssh_login login;
 	struct ssh_host_facts facts;
-	char **texts;         // what the facts point to
-	char **environment;   // facts.environment
+	char **texts;             // what the facts point to
+	char **environment;       // facts.environment
+	char **agent_environment; // facts.agent_environment
+	struct login_env login_env;
 	ev_timer warm;        // a channel for the next process
 	struct error no_link; // why a further connection was not made
 	unsigned last_id;

@@ -15,7 +15,7 @@
  * PATH: an exec like any other (remote/login.sh). Where it does not answer in time it is killed,
  * and the environment of a plain channel is taken.
  */
-enum { ANSWER_MAX = 1 << 20, FACTS_COUNT = 5 };
+enum { ANSWER_MAX = 1 << 20, ANSWER_WORDS_MAX = 8192, FACTS_COUNT = 5 };
 
 static const double lost_pause_s = 1.;
 
@@ -68,6 +68,18 @@ static const char *fact(const struct ssh_host *host, const char *name, const cha
 	return value && *value ? value : fallback;
 }
 
+/* What login-env names goes to the agent, never to what the broker itself runs there. */
+static void add_login_env(struct ssh_host *host)
+{
+	const char *const *names = host->request.login_env;
+	const char *const *base = (const char *const *)host->environment;
+	struct login_env *chosen = &host->login_env;
+	bool was_told = !host->login.is_plain;
+	login_env_choose(chosen, was_told ? (const char *const *)host->texts : NULL, names, base);
+	words_append_all(&host->agent_environment, base);
+	words_append_all(&host->agent_environment, (const char *const *)chosen->entries);
+}
+
 /* After "facts": system, machine, versions, and the directory to begin in. */
 static void finish(struct ssh_host *host, char **facts)
 {
@@ -79,9 +91,14 @@ static void finish(struct ssh_host *host, char **facts)
 	add_allowed(host, host->texts);
 	add_allowed(host, host->control.environment);
 	add(host, plain_path);
+	add_login_env(host);
 	bool is_whole = facts && words_count(facts) >= FACTS_COUNT;
 	host->facts = (struct ssh_host_facts){
 		.environment = (const char *const *)host->environment,
+		.agent_environment = (const char *const *)host->agent_environment,
+		.login_missing = (const char *const *)host->login_env.missing,
+		.login_too_big = (const char *const *)host->login_env.too_big,
+		.login_is_unknown = host->login.is_plain,
 		.system = is_whole ? facts[0] : "",
 		.machine = is_whole ? facts[1] : "",
 		.git_version = is_whole ? facts[2] : "",
@@ -105,11 +122,12 @@ static bool read_answer(struct ssh_host *host, char ***out_facts)
 	const char *at = text.len > 0 ? memmem(text.data, text.len, begin, sizeof(begin)) : NULL;
 	const char *end = text.data + text.len;
 	size_t facts_at = 0;
-	words_free(host->texts);
+	size_t count = 0;
+	words_wipe_free(host->texts);
 	host->texts = NULL;
 	for (at = at ? at + sizeof(begin) : end; at < end;) {
 		const char *nul = memchr(at, '\0', (size_t)(end - at));
-		if (!nul) {
+		if (!nul || count++ == ANSWER_WORDS_MAX) {
 			return false;
 		}
 		if (strcmp(at, "acp-broker-end") == 0) {
@@ -288,5 +306,5 @@ void ssh_login_stop(struct ssh_host *host)
 	ev_timer_stop(host->loop, &login->deadline);
 	exec_destroy(login->exec);
 	login->exec = NULL;
-	buf_finish(&login->answer);
+	ssh_wipe(&login->answer);
 }

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/random.h"
+#include "base/words.h"
 #include "providers/ssh/files.h"
 #include "providers/ssh/roots.h"
 #include "providers/suspension.h"
@@ -23,6 +24,7 @@ struct ssh_sandbox {
 	char *runtime_root; // owned
 	char *profile;      // owned
 	char *place;        // owned
+	char **login_env;   // owned; the values of the key
 	char *reference;    // owned; the token of its folders; NULL: there is none
 	bool is_wanted;     // the very one of that token
 	const struct sandbox_listener *listener;
@@ -67,6 +69,11 @@ static size_t max_processes(const struct ssh_sandbox *self)
 	return all / channels_of_process(self);
 }
 
+static const char *host_name(const struct ssh_sandbox *self)
+{
+	return self->target.alias ? self->target.alias : self->target.host;
+}
+
 static void tell_ended(struct ssh_sandbox *self, unsigned count)
 {
 	char text[ERROR_TEXT_MAX];
@@ -75,11 +82,54 @@ static void tell_ended(struct ssh_sandbox *self, unsigned count)
 			"The connection to %.200s was lost, and what had been started there was "
 			"still running (%u process%s): it was ended before anything else was "
 			"started",
-			self->target.alias ? self->target.alias : self->target.host, count,
-			count == 1 ? "" : "es");
+			host_name(self), count, count == 1 ? "" : "es");
 		sandbox_remark(&self->sandbox, text);
 		on_progress(self, text);
 	}
+}
+
+/* Of names that are the user's own, or a host's: letters, digits and _. */
+static void warn_of_names(struct ssh_sandbox *self, const char *const *names, const char *why)
+{
+	struct buf text;
+	buf_init(&text, ERROR_TEXT_MAX);
+	bool fits = true;
+	for (size_t i = 0; names && names[i] && fits; i++) {
+		fits = buf_append_format(&text, NULL, "%s%s", i > 0 ? ", " : "", names[i]);
+	}
+	if (names && names[0]) {
+		char sentence[2 * ERROR_TEXT_MAX];
+		struct span list = buf_span(&text);
+		snprintf(sentence, sizeof(sentence), "login-env: %.*s%s: %s", (int)list.len,
+			list.data, fits ? "" : ", …", why);
+		sandbox_warn(&self->sandbox, sentence);
+	}
+	buf_finish(&text);
+}
+
+/* What login-env names and the agent does not get. */
+static void tell_login_env(struct ssh_sandbox *self, const struct ssh_host_facts *facts)
+{
+	char why[ERROR_TEXT_MAX];
+	if (!self->login_env[0]) {
+		return;
+	}
+	if (facts->login_is_unknown) {
+		snprintf(why, sizeof(why),
+			"login-env: the login shell of %.200s did not tell its environment in time "
+			"(login-timeout), so the agent gets nothing of it",
+			host_name(self));
+		sandbox_warn(&self->sandbox, why);
+		return;
+	}
+	snprintf(why, sizeof(why),
+		"the login shell of %.200s (%.200s) does not export it, so the agent does not get "
+		"it; a shell that is asked for commands reads its login files alone",
+		host_name(self), facts->shell);
+	warn_of_names(self, facts->login_missing, why);
+	warn_of_names(self, facts->login_too_big,
+		"too long (64 KiB each, 256 KiB and 1024 variables together), so the agent does "
+		"not get it");
 }
 
 static void on_host_ready(void *data)
@@ -89,6 +139,7 @@ static void on_host_ready(void *data)
 	struct sandbox *sandbox = &self->sandbox;
 	sandbox->home = facts->directory;
 	sandbox->environment = facts->environment;
+	sandbox->agent_environment = facts->agent_environment;
 	sandbox->capabilities = (struct sandbox_capabilities){
 		.isolated = true,
 		.confined = true,
@@ -111,6 +162,7 @@ static void on_host_ready(void *data)
 	self->is_up = true;
 	sandbox->was_ready = true;
 	tell_ended(self, facts->ended);
+	tell_login_env(self, facts);
 	self->listener->on_ready(self->data);
 }
 
@@ -143,6 +195,7 @@ static bool open_host(struct ssh_sandbox *self, struct error *err)
 		.max_channels = self->settings.max_channels,
 		.runs = self->settings.runs,
 		.place = self->place,
+		.login_env = (const char *const *)self->login_env,
 	};
 	self->host = ssh_host_open(&request, &host_listener, self, err);
 	return self->host != NULL;
@@ -249,6 +302,7 @@ static void close_sandbox(struct sandbox *sandbox)
 	free(self->runtime_root);
 	free(self->profile);
 	free(self->place);
+	words_free(self->login_env);
 	free(self->reference);
 	free(self);
 }
@@ -311,6 +365,9 @@ struct sandbox *ssh_sandbox_open(const struct provider_context *context,
 	self->profile = mem_strdup(request->profile);
 	self->place = mem_strdup(settings->place ? settings->place : request->profile);
 	self->settings.place = NULL;
+	self->login_env = mem_alloc_zero(sizeof(*self->login_env));
+	words_append_all(&self->login_env, settings->login_env);
+	self->settings.login_env = NULL;
 	choose_folders(self, request->reference);
 	self->listener = listener;
 	self->data = data;

@@ -12,6 +12,7 @@ struct ssh_sandbox_settings {
 	long long channel_timeout_ms;
 	long long login_timeout_ms;
 	size_t max_connections;
+	const char *const *login_env; // borrowed as runtime_root; NULL: none
 	ssh_connect_fn *connect;
 	/*
 	 * For a gateway; all may be zero. With an admission there is one connection, the target's

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/words.h"
 #include "providers/impl.h"
 #include "providers/ssh/describe.h"
 #include "providers/ssh/sandbox.h"
@@ -20,7 +21,14 @@ struct ssh_provider {
 	struct ssh_runs runs;
 };
 
-enum { KEY_RUNTIME_ROOT, KEY_LINK_GRACE, KEY_CHANNEL_TIMEOUT, KEY_LOGIN_TIMEOUT, KEY_CONNECTIONS };
+enum {
+	KEY_RUNTIME_ROOT,
+	KEY_LINK_GRACE,
+	KEY_CHANNEL_TIMEOUT,
+	KEY_LOGIN_TIMEOUT,
+	KEY_LOGIN_ENV,
+	KEY_CONNECTIONS
+};
 
 static const struct setting_key own_keys[] = {
 	[KEY_RUNTIME_ROOT] = {.name = "runtime-root",
@@ -45,6 +53,9 @@ static const struct setting_key own_keys[] = {
 		.min = 1,
 		.max = HOUR,
 		.help = "for the login shell there to say its PATH"},
+	[KEY_LOGIN_ENV] = {.name = "login-env",
+		.type = SETTING_NAME_LIST,
+		.help = "a variable of the login shell there that the agent gets, or all"},
 	[KEY_CONNECTIONS] = {.name = "max-connections",
 		.type = SETTING_COUNT,
 		.fallback = "4",
@@ -65,6 +76,7 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 	struct ssh_provider *self = CONTAINER_OF(provider, struct ssh_provider, provider);
 	const struct settings *settings = request->settings;
 	const char *runtime_root = settings_get(settings, "runtime-root");
+	char **login_env = words_of_settings(settings, own_keys[KEY_LOGIN_ENV].name);
 	struct ssh_sandbox_settings ours = {
 		.runtime_root = runtime_root ? runtime_root : own_keys[KEY_RUNTIME_ROOT].fallback,
 		.token = is_transient(settings) ? self->token : NULL,
@@ -72,10 +84,14 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 		.grace_ms = settings_number(settings, &own_keys[KEY_LINK_GRACE]),
 		.channel_timeout_ms = settings_number(settings, &own_keys[KEY_CHANNEL_TIMEOUT]),
 		.login_timeout_ms = settings_number(settings, &own_keys[KEY_LOGIN_TIMEOUT]),
+		.login_env = (const char *const *)login_env,
 		.connect = ssh_connect,
 		.max_connections = (size_t)settings_number(settings, &own_keys[KEY_CONNECTIONS]),
 	};
-	return ssh_sandbox_open(self->context, request, &ours, NULL, listener, data, err);
+	struct sandbox *sandbox =
+		ssh_sandbox_open(self->context, request, &ours, NULL, listener, data, err);
+	words_free(login_env);
+	return sandbox;
 }
 
 static bool describe(struct provider *provider, const struct settings *settings,

@@ -15,6 +15,7 @@
 
 #include "base/json_doc.h"
 #include "base/buf.h"
+#include "broker/secrets.h"
 #include "tests/unit/stderr_capture.h"
 #include "tests/support/facts.h"
 
@@ -23,6 +24,7 @@ enum { TEXT_MAX = 1 << 20, SIZE = 1000 };
 static char folder[64];
 static char path[96];
 static struct capture capture;
+static struct secrets *secrets;
 static const char *const environment[] = {"MY_TOKEN=open sesame \"1\"", NULL};
 
 static const char *numbered(int number)
@@ -38,12 +40,14 @@ static int set_up(void **state)
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/audit", folder);
 	capture_pipe(&capture);
+	secrets = secrets_create(environment, NULL);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	capture_stop(&capture);
+	secrets_destroy(secrets);
 	for (int number = 0; number <= AUDIT_KEPT + 1; number++) {
 		unlink(numbered(number));
 	}
@@ -54,7 +58,7 @@ static int tear_down(void **state)
 static struct audit *open_audit(void)
 {
 	struct error err;
-	struct audit *audit = audit_open(path, SIZE, environment, NULL, &err);
+	struct audit *audit = audit_open(path, SIZE, secrets, &err);
 	if (!audit) {
 		fail_msg("%s", err.text);
 	}
@@ -159,7 +163,7 @@ static void test_known_secrets_are_masked_as_json_spells_them(void **state)
 static void test_a_long_subject_is_cut_after_its_secrets_are_masked(void **state)
 {
 	struct error err;
-	struct audit *audit = audit_open(path, TEXT_MAX, environment, NULL, &err);
+	struct audit *audit = audit_open(path, TEXT_MAX, secrets, &err);
 	char *subject = mem_alloc_zero(2 * AUDIT_SUBJECT_MAX + 1);
 	memset(subject, 'a', 2 * AUDIT_SUBJECT_MAX);
 	memcpy(subject + AUDIT_SUBJECT_MAX - 8, "open sesame \"1\"", 15);
@@ -235,13 +239,13 @@ static void test_what_is_no_regular_file_is_a_mistake(void **state)
 {
 	struct error err;
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_null(audit_open(path, SIZE, environment, NULL, &err));
+	assert_null(audit_open(path, SIZE, secrets, &err));
 	assert_int_equal(err.code, ERROR_CONFIG);
-	assert_null(audit_open(folder, SIZE, environment, NULL, &err));
+	assert_null(audit_open(folder, SIZE, secrets, &err));
 	assert_int_equal(err.code, ERROR_CONFIG);
 	char missing[sizeof(folder) + 16];
 	snprintf(missing, sizeof(missing), "%s/none/audit", folder);
-	assert_null(audit_open(missing, SIZE, environment, NULL, &err));
+	assert_null(audit_open(missing, SIZE, secrets, &err));
 	assert_int_equal(err.code, ERROR_CONFIG);
 	assert_non_null(strstr(err.text, missing));
 }

@@ -215,13 +215,12 @@ static void assert_traced(
 static void test_every_message_of_every_hop_is_traced_as_it_was_on_the_wire(void **state)
 {
 	struct fixture *fixture = *state;
-	static const char *const no_environment[] = {NULL};
 	static char text[65536];
 	struct error err;
 	char path[] = "/tmp/test-relay-XXXXXX";
 	int fd = mkstemp(path);
 	assert_true(fd >= 0);
-	struct trace *trace = trace_open(path, no_environment, NULL, &err);
+	struct trace *trace = trace_open(path, NULL, &err);
 	assert_non_null(trace);
 	begin_traced(fixture, trace);
 	editor_says(fixture, "'id':'i',%s", initialize_request);
@@ -257,12 +256,11 @@ static void test_every_message_of_every_hop_is_traced_as_it_was_on_the_wire(void
 static void test_a_message_that_waits_is_traced_once(void **state)
 {
 	struct fixture *fixture = *state;
-	static const char *const no_environment[] = {NULL};
 	static char text[2 * 1024 * 1024];
 	struct error err;
 	char path[] = "/tmp/test-relay-XXXXXX";
 	int fd = mkstemp(path);
-	struct trace *trace = trace_open(path, no_environment, NULL, &err);
+	struct trace *trace = trace_open(path, NULL, &err);
 	char *big = mem_alloc_zero(150001);
 	memset(big, 'x', 150000);
 	profile_of(fixture)->max_queue = 1000;

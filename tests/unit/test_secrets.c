@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -150,6 +151,42 @@ static void test_there_may_be_no_names_and_no_secrets(void **state)
 	secrets_destroy(NULL);
 }
 
+static void test_those_of_another_host_are_learned_once(void **state)
+{
+	static const char *const there[] = {"A_TOKEN=of-the-host", "PLAIN=plain-value",
+		"NAMED=named-value", "SAME_KEY=of-the-host", NULL};
+	static const char *const there_names[] = {"NAMED", NULL};
+	static const char *const nothing[] = {NULL};
+	struct buf buf;
+	struct secrets *secrets = secrets_create(nothing, NULL);
+	for (int i = 0; i < 1000; i++) { // each start of an agent learns
+		assert_true(secrets_learn(secrets, there, there_names));
+	}
+	buf_init(&buf, 64);
+	assert_true(
+		buf_append(&buf, SPAN_LITERAL("[\"of-the-host plain-value named-value\"]"), NULL));
+	secrets_mask(secrets, &buf);
+	assert_true(span_is(buf_span(&buf), "[\"*** plain-value ***\"]"));
+	buf_finish(&buf);
+	secrets_destroy(secrets);
+}
+
+static void test_there_is_room_for_so_many(void **state)
+{
+	static const char *const nothing[] = {NULL};
+	static char texts[257][32];
+	const char *many[258] = {NULL};
+	for (size_t i = 0; i < 257; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "N%zu_KEY=value-%zu", i, i);
+		many[i] = texts[i];
+	}
+	struct secrets *secrets = secrets_create(nothing, NULL);
+	assert_false(secrets_learn(secrets, many, NULL));
+	many[256] = NULL;
+	assert_true(secrets_learn(secrets, many, NULL)); // they are known
+	secrets_destroy(secrets);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +200,8 @@ int main(void)
 		cmocka_unit_test(test_broken_text_is_masked_too),
 		cmocka_unit_test(test_half_a_secret_does_not_stay_at_the_end_of_what_was_cut),
 		cmocka_unit_test(test_there_may_be_no_names_and_no_secrets),
+		cmocka_unit_test(test_those_of_another_host_are_learned_once),
+		cmocka_unit_test(test_there_is_room_for_so_many),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,12 +15,14 @@
 #include <cmocka.h>
 
 #include "base/json_doc.h"
+#include "broker/secrets.h"
 #include "tests/unit/stderr_capture.h"
 
 enum { TEXT_MAX = 1 << 20 };
 
 static char path[64];
 static struct capture capture;
+static struct secrets *secrets; // of the trace that was opened last
 
 static int set_up(void **state)
 {
@@ -35,6 +37,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	capture_stop(&capture);
+	secrets_destroy(secrets);
+	secrets = NULL;
 	unlink(path);
 	return 0;
 }
@@ -44,7 +48,9 @@ static const char *const no_environment[] = {NULL};
 static struct trace *open_trace(const char *const *environment, const char *const *names)
 {
 	struct error err;
-	struct trace *trace = trace_open(path, environment, names, &err);
+	secrets_destroy(secrets);
+	secrets = secrets_create(environment, names);
+	struct trace *trace = trace_open(path, secrets, &err);
 	if (!trace) {
 		fail_msg("%s", err.text);
 	}
@@ -243,7 +249,7 @@ static void test_of_two_secrets_the_longer_is_masked_whole(void **state)
 static void test_a_file_that_cannot_be_opened_is_a_mistake_of_the_user(void **state)
 {
 	struct error err;
-	assert_null(trace_open("/nowhere/at/all", no_environment, NULL, &err));
+	assert_null(trace_open("/nowhere/at/all", NULL, &err));
 	assert_int_equal(err.code, ERROR_CONFIG);
 	assert_string_equal(err.text, "--trace /nowhere/at/all: No such file or directory");
 }
@@ -253,7 +259,7 @@ static void test_a_fifo_without_a_reader_does_not_hang(void **state)
 	struct error err;
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_null(trace_open(path, no_environment, NULL, &err));
+	assert_null(trace_open(path, NULL, &err));
 	assert_int_equal(err.code, ERROR_CONFIG);
 	assert_non_null(strstr(err.text, "No such device or address"));
 }
@@ -261,7 +267,7 @@ static void test_a_fifo_without_a_reader_does_not_hang(void **state)
 static void test_a_full_disk_ends_the_trace_and_is_said_once(void **state)
 {
 	struct error err;
-	struct trace *trace = trace_open("/dev/full", no_environment, NULL, &err);
+	struct trace *trace = trace_open("/dev/full", NULL, &err);
 	assert_non_null(trace);
 	message(trace, "{}");
 	message(trace, "{}");
