@@ -2,9 +2,12 @@
 #include "broker/grant_relay.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/path_quote.h"
@@ -13,6 +16,7 @@
 #include "base/words.h"
 #include "broker/environment.h"
 #include "broker/policy_rule.h"
+#include "sync/git_layout.h"
 
 /*
  * Rules on paths are about the files that are meant, so links are resolved
@@ -32,10 +36,12 @@ struct resolving {
 	char *session_id;      // owned; NULL: it is not known
 	char *id;              // owned; of the request, as its sender wrote it
 	const struct grant_resumer *resumer;
-	bool is_file;       // a read or write, and not a tool that names paths
-	bool is_elsewhere;  // the agent has other files: paths and roots are called as here
-	char *asked;        // owned; the same: its path as the agent calls it
-	bool leads_out;     // the same: a path leads out of the roots, or is not known to stay
+	bool is_file;      // a read or write, and not a tool that names paths
+	bool is_elsewhere; // the agent has other files: paths and roots are called as here
+	char *asked;       // owned; the same: its path as the agent calls it
+	bool leads_out;    // the same: a path leads out of the roots, or is not known to stay
+	bool is_write;
+	bool is_git;        // a write elsewhere: git would run commands that it names
 	bool is_unresolved; // a path of a tool's that seems to lie in the roots does not
 	size_t next;
 	struct file_op *op;  // in the sandbox; NULL: none
@@ -195,6 +201,24 @@ static bool name_by_root(char *const *roots, char **path)
 	return false;
 }
 
+/* Whether it may not be written: by the name that it has below the first root that has it. */
+static bool is_of_git(char *const *roots, const char *path)
+{
+	char probe[PATH_MAX];
+	struct git_write write;
+	enum git_write_answer answer;
+	while (roots && *roots && !path_is_at_or_below(path, *roots)) {
+		roots++;
+	}
+	git_write_begin(&write, path, roots && *roots ? strlen(*roots) : 0);
+	while ((answer = git_write_next(&write, probe, sizeof(probe))) == GIT_WRITE_PROBE) {
+		struct stat status;
+		git_write_tell(&write,
+			lstat(probe, &status) == 0 || (errno != ENOENT && errno != ENOTDIR));
+	}
+	return answer == GIT_WRITE_REFUSED;
+}
+
 static void run_job(struct pool_job *job)
 {
 	struct resolving *resolving = CONTAINER_OF(job, struct resolving, job);
@@ -208,6 +232,9 @@ static void run_job(struct pool_job *job)
 		if (!name_by_root(resolving->roots, path) || !is_known) {
 			resolving->leads_out = true;
 		}
+		resolving->is_git =
+			resolving->is_git || (resolving->is_elsewhere && resolving->is_write &&
+						     is_of_git(resolving->roots, *path));
 	}
 }
 
@@ -221,6 +248,16 @@ static void finish_elsewhere(struct resolving *resolving)
 			"%.200s: refused: it is outside of the session's directories, or a link "
 			"leads there, or cannot be followed; the editor would act on a file that "
 			"is not the agent's (toolhost = editor)",
+			path);
+		free(path);
+		finish(resolving, &err);
+		return;
+	}
+	if (resolving->is_git) {
+		char *path = path_quote(span_of(resolving->asked));
+		error_set_reason(&err, ERROR_DENIED, "SECURITY_VIOLATION",
+			"%.200s: refused: it is of a git repository here, and git runs commands "
+			"that it names (toolhost = editor)",
 			path);
 		free(path);
 		finish(resolving, &err);
@@ -320,6 +357,7 @@ static void take_names(
 {
 	struct peer *peer = resolving->peer;
 	resolving->is_file = subject->operation != POLICY_GRANT;
+	resolving->is_write = subject->operation == POLICY_WRITE;
 	resolving->is_elsewhere = resolving->is_file && relay_editor_serves_elsewhere(peer);
 	resolving->paths = subject_words_copy(subject->paths);
 	if (!resolving->is_elsewhere) {

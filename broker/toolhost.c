@@ -173,15 +173,15 @@ static struct span next_name(const char **path)
 	}
 }
 
-static bool is_below(const char *path, const char *root)
+const char *tool_path_below(const char *path, const char *root)
 {
 	for (;;) {
 		struct span wanted = next_name(&root);
 		if (wanted.len == 0) {
-			return true;
+			return path;
 		}
 		if (!span_equals(next_name(&path), wanted)) {
-			return false;
+			return NULL;
 		}
 	}
 }
@@ -189,7 +189,7 @@ static bool is_below(const char *path, const char *root)
 bool tool_is_below(const char *path, const char *const *roots)
 {
 	for (; roots && *roots; roots++) {
-		if (is_below(path, *roots)) {
+		if (tool_path_below(path, *roots)) {
 			return true;
 		}
 	}

@@ -8,6 +8,7 @@
 #include "base/json_utf8.h"
 #include "base/attr.h"
 #include "broker/environment.h"
+#include "sync/git_layout.h"
 
 enum { ANSWER_MORE = 64 }; // bytes of an answer beside the text
 
@@ -20,6 +21,8 @@ struct file_call {
 	bool is_counted;          // toolhost.read_count
 	char *path;               // owned; as it was asked for
 	char *resolved;           // owned; without links, and inside the roots; NULL: not known
+	bool is_guessed;          // `resolved` is the path as it was asked for: links are found out
+	struct git_write git;     // of a write: whether git takes commands from it
 	char **roots;             // owned; the session's
 	struct buf content;       // of a write
 	unsigned long long line;  // of a read; the first one is 1
@@ -199,10 +202,21 @@ static void on_read(void *data, struct buf *content, const struct error *err)
 
 /* ---- writing ---- */
 
+static void resolve(struct file_call *file);
+
 static void on_written(void *data, const struct error *err)
 {
 	struct file_call *file = data;
 	struct error failure;
+	if (err && file->is_guessed && err->reason &&
+		strcmp(err->reason, "SECURITY_VIOLATION") == 0) {
+		file->is_guessed = false;
+		file->op = NULL;
+		free(file->resolved);
+		file->resolved = NULL;
+		resolve(file);
+		return;
+	}
 	if (!err && !buf_append(&file->call.result, SPAN_LITERAL("{}"), &failure)) {
 		err = &failure;
 	}
@@ -212,30 +226,73 @@ static void on_written(void *data, const struct error *err)
 /* ---- both ---- */
 
 /* A path that was resolved is served as it was then: a link put in its place since is refused. */
-static void begin(struct file_call *file)
+static void begin_read(struct file_call *file)
 {
 	const struct toolhost_config *config = &file->call.toolhost->config;
-	struct span content = buf_span(&file->content);
-	if (file->is_write) {
-		file->op = file->resolved ? sandbox_write_resolved(config->sandbox, file->resolved,
-						    content, on_written, file)
-		                          : sandbox_write_file(config->sandbox, file->path, content,
-						    on_written, file);
-	} else {
-		size_t max_file = config->limits.max_file;
-		file->op = file->resolved ? sandbox_read_resolved(config->sandbox, file->resolved,
-						    max_file, on_read, file)
-		                          : sandbox_read_file(config->sandbox, file->path, max_file,
-						    on_read, file);
+	size_t max_file = config->limits.max_file;
+	file->op = file->resolved ? sandbox_read_resolved(config->sandbox, file->resolved, max_file,
+					    on_read, file)
+	                          : sandbox_read_file(
+					    config->sandbox, file->path, max_file, on_read, file);
+}
+
+static void refuse(struct file_call *file, const char *why)
+{
+	struct error err;
+	error_set_reason(
+		&err, ERROR_DENIED, "SECURITY_VIOLATION", "%s: refused, %s", file->path, why);
+	finish(file, &err);
+}
+
+static void look_for_git(struct file_call *file);
+
+/* What is there and cannot be looked at, is there. */
+static void on_probed(void *data, const struct stat *status, const struct error *err)
+{
+	struct file_call *file = data;
+	file->op = NULL;
+	git_write_tell(&file->git, !err || err->code != ERROR_NOT_FOUND);
+	look_for_git(file);
+}
+
+/* Hooks, config and the like: the next git command of the user's would run what they say. */
+static void look_for_git(struct file_call *file)
+{
+	char probe[FILE_PATH_MAX + 16];
+	struct sandbox *sandbox = file->call.toolhost->config.sandbox;
+	switch (git_write_next(&file->git, probe, sizeof(probe))) {
+	case GIT_WRITE_PROBE:
+		file->op = sandbox_stat_file(sandbox, probe, on_probed, file);
+		break;
+	case GIT_WRITE_REFUSED:
+		refuse(file, "it is of a git repository, and git runs commands that it names");
+		break;
+	case GIT_WRITE_FINE:
+		file->op = sandbox_write_resolved(
+			sandbox, file->resolved, buf_span(&file->content), on_written, file);
+		break;
 	}
 }
 
-static void refuse(struct file_call *file)
+/* Where one root lies in another, the names below the outer one count. */
+static void begin_write(struct file_call *file)
 {
-	struct error err;
-	error_set_reason(&err, ERROR_DENIED, "SECURITY_VIOLATION",
-		"%s: refused, it leads out of the session's roots", file->path);
-	finish(file, &err);
+	const char *below = file->resolved + strlen(file->resolved);
+	for (char **root = file->roots; *root; root++) {
+		const char *rest = tool_path_below(file->resolved, *root);
+		below = rest && rest < below ? rest : below;
+	}
+	git_write_begin(&file->git, file->resolved, (size_t)(below - file->resolved));
+	look_for_git(file);
+}
+
+static void begin(struct file_call *file)
+{
+	if (file->is_write) {
+		begin_write(file);
+	} else {
+		begin_read(file);
+	}
 }
 
 static void on_resolved(void *data, const char *path, const struct error *err)
@@ -245,10 +302,50 @@ static void on_resolved(void *data, const char *path, const struct error *err)
 	if (err) {
 		finish(file, err);
 	} else if (!tool_is_below(path, (const char *const *)file->roots)) {
-		refuse(file);
+		refuse(file, "it leads out of the session's roots");
 	} else {
 		file->resolved = mem_strdup(path);
 		begin(file);
+	}
+}
+
+static void resolve(struct file_call *file)
+{
+	file->op = sandbox_resolve_path(
+		file->call.toolhost->config.sandbox, file->path, on_resolved, file);
+}
+
+/* Whether a path can be one without links, as far as its text says. */
+static bool may_be_resolved(const char *path)
+{
+	if (*path != '/') {
+		return false;
+	}
+	while (*path) {
+		size_t len = strcspn(++path, "/");
+		bool is_dots = (len == 1 && path[0] == '.') ||
+		               (len == 2 && path[0] == '.' && path[1] == '.');
+		if (len == 0 || is_dots) {
+			return false;
+		}
+		path += len;
+	}
+	return true;
+}
+
+/*
+ * Where a link leads to is known before a write: most paths have none, so they are written as
+ * if they were resolved, which a link refuses, and resolved only then.
+ */
+static void guess(struct file_call *file)
+{
+	if (may_be_resolved(file->path) &&
+		tool_is_below(file->path, (const char *const *)file->roots)) {
+		file->is_guessed = true;
+		file->resolved = mem_strdup(file->path);
+		begin(file);
+	} else {
+		resolve(file);
 	}
 }
 
@@ -257,14 +354,18 @@ static void serve_file(struct tool_call *call)
 {
 	struct file_call *file = from_call(call);
 	struct toolhost *toolhost = call->toolhost;
+	bool covers = tool_covers_sandbox(toolhost, (const char *const *)file->roots);
 	file->is_counted = !file->is_write;
 	toolhost->read_count += file->is_counted ? 1 : 0;
 	start_clock(file);
-	if (file->resolved || tool_covers_sandbox(toolhost, (const char *const *)file->roots)) {
+	if (file->resolved) {
+		begin(file);
+	} else if (file->is_write) {
+		guess(file);
+	} else if (covers) {
 		begin(file);
 	} else {
-		file->op = sandbox_resolve_path(
-			toolhost->config.sandbox, file->path, on_resolved, file);
+		resolve(file);
 	}
 }
 
@@ -289,7 +390,7 @@ static void submit(struct file_call *file, const struct tool_params *params, boo
 	ev_timer_init(&file->due, on_due, toolhost->config.limits.file_timeout_ms / 1000., 0.);
 	start_clock(file);
 	if (params->resolved && !tool_is_below(params->resolved, params->roots)) {
-		refuse(file);
+		refuse(file, "it leads out of the session's roots");
 		return;
 	}
 	file->resolved = params->resolved ? mem_strdup(params->resolved) : NULL;

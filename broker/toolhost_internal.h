@@ -108,7 +108,10 @@ char *tool_string_at(struct tool_call *call, const struct tool_params *params, e
 bool tool_number(struct tool_call *call, const struct tool_params *params, const char *name,
 	unsigned long long *out_number);
 
-/* Whether a path is one of the roots or below one, name by name. */
+/* What follows the root in a path that is it or below it, name by name; NULL: it is not. */
+const char *tool_path_below(const char *path, const char *root);
+
+/* Whether a path is one of the roots or below one. */
 bool tool_is_below(const char *path, const char *const *roots);
 
 /* Whether the roots have everything the sandbox would let pass. */

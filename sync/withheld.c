@@ -9,48 +9,12 @@
 #include "base/beneath.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "sync/git_layout.h"
 #include "sync/id.h"
-#include "sync/snapshot_impl.h"
 #include "sync/tree_view.h"
 #include "sync/walk_names.h"
 
 static const char reason[] = "git would run commands that it names";
-
-/* ---- what makes a repository ---- */
-
-enum part {
-	PART_HEAD = 1,
-	PART_OBJECTS = 2,
-	PART_REFS = 4,
-	PART_COMMON = 8, // where another folder has objects and refs
-	PART_CONFIG = 16,
-	PART_HOOKS = 32,
-	PARTS_RUN = PART_COMMON | PART_CONFIG | PART_HOOKS, // git runs what these say
-	PARTS_ALL = 63,
-};
-
-static unsigned part_of(struct span name)
-{
-	static const struct {
-		const char *name;
-		enum part part;
-	} parts[] = {{"head", PART_HEAD}, {"objects", PART_OBJECTS}, {"refs", PART_REFS},
-		{"commondir", PART_COMMON}, {"config", PART_CONFIG},
-		{"config.worktree", PART_CONFIG}, {"hooks", PART_HOOKS}};
-	for (size_t i = 0; i < ARRAY_LENGTH(parts); i++) {
-		if (snapshot_name_is_spelling_of(name, parts[i].name)) {
-			return parts[i].part;
-		}
-	}
-	return 0;
-}
-
-static bool is_repository(unsigned parts)
-{
-	return (parts & PART_HEAD) &&
-	       ((parts & PART_COMMON) ||
-		       (parts & (PART_OBJECTS | PART_REFS)) == (PART_OBJECTS | PART_REFS));
-}
 
 /* ---- taking ---- */
 
@@ -87,7 +51,8 @@ static unsigned parts_here(struct taker *taker)
 		return 0;
 	}
 	for (size_t i = 0; i < taker->names.count; i++) {
-		parts |= part_of(span_of(names_text(&taker->names, &taker->names.items[i])));
+		parts |=
+			git_layout_part(span_of(names_text(&taker->names, &taker->names.items[i])));
 	}
 	return parts;
 }
@@ -101,19 +66,19 @@ static unsigned find_withheld(
 	unsigned changed = 0;
 	unsigned there = 0;
 	while (tree_view_next(&walk, &row)) {
-		unsigned part = row.sides[RUNTIME] ? part_of(row.name) : 0;
+		unsigned part = row.sides[RUNTIME] ? git_layout_part(row.name) : 0;
 		there |= part;
 		changed |= is_same_entry(row.sides[BASE], row.sides[RUNTIME]) ? 0 : part;
 	}
 	unsigned here = changed ? parts_here(taker) : 0;
-	if (!changed || !is_repository(there | here)) {
+	if (!changed || !git_layout_is_repository(there | here)) {
 		return 0;
 	}
-	if (is_repository(here)) {
-		return PARTS_RUN;
+	if (git_layout_is_repository(here)) {
+		return GIT_PARTS_RUN;
 	}
 	folder->is_withheld = !folder->ids[BASE];
-	return PARTS_ALL;
+	return GIT_PARTS_ALL;
 }
 
 static bool take_folder(struct taker *taker, struct folder *folder, struct error *err);
@@ -133,7 +98,7 @@ static bool take_row(struct taker *taker, const struct tree_view_row *row, unsig
 		return false;
 	}
 	bool taken = true;
-	if (part_of(row->name) & withheld) {
+	if (git_layout_part(row->name) & withheld) {
 		stuck_add(taker->paths, taker->trail.path, reason);
 		*out = base;
 	} else if (runtime->mode == TREE_VIEW_FOLDER) {

@@ -7,9 +7,8 @@
 
 /*
  * What the agent has made in the sandbox and does not come here, because git would run commands
- * from it. git takes every folder for a repository that has HEAD, objects and refs, or HEAD and
- * commondir (gitrepository-layout(5)), and `config` and `hooks` there name commands
- * (core.fsmonitor runs at `git status`). `.git` itself is in no tree.
+ * from it: folders that git takes for repositories (sync/git_layout.h), whose `config` and `hooks`
+ * name commands (core.fsmonitor runs at `git status`). `.git` itself is in no tree.
  *
  * - A new folder that would be a repository here is withheld whole.
  * - In a folder that was in the base and is no repository here, what would make it one is
@@ -17,8 +16,8 @@
  * - In a repository that is here already, `config`, `config.worktree`, `commondir` and `hooks`
  *   are withheld; all else is in sync as ever, and so is a deletion.
  *
- * Names count in any spelling that some file system takes for them. Withheld paths are as in the
- * base in what the merge sees of the sandbox, and as they are in what is delivered to it.
+ * Withheld paths are as in the base in what the merge sees of the sandbox, and as they are in what
+ * is delivered to it.
  */
 struct withheld_request {
 	const char *root;    // the local directory; its folders are looked at, too

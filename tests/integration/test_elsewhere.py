@@ -53,6 +53,24 @@ class Elsewhere(SyncCase):
                 ('fs/write_text_file', f'{self.work}/sub.txt')])
             self.client.finish()
 
+    def test_the_editor_writes_nothing_that_git_runs(self):
+        for name in ('.git/hooks', 'bare/objects', 'bare/refs'):
+            (self.work / name).mkdir(parents=True)
+        (self.work / '.git/config').write_text('mine')
+        (self.work / 'bare/HEAD').write_text('ref: refs/heads/main')
+        (self.work / 'gate').symlink_to('.git')
+        for policy in ((), ('mode = approve-all',)):
+            place = self.begin(policy=policy)
+            for path in ('.git/config', '.GIT/hooks/x', 'sub/.git', 'gate/hooks/x', 'bare/config',
+                         'bare/hooks/update', 'bare/commondir'):
+                self.assertIn('SECURITY_VIOLATION', self.said(f'write {place}/{path} x')[0], path)
+            self.assertEqual(self.served(), [])
+            self.said(f'write {place}/config x', f'write {place}/bare/description x')
+            self.assertEqual([path for _, path in self.served()],
+                             [f'{self.work}/config', f'{self.work}/bare/description'])
+            self.client.finish()
+        self.assertEqual((self.work / '.git/config').read_text(), 'mine')
+
     def test_a_session_that_was_not_opened_is_not_prompted(self):
         """Whatever has failed: without its sync the agent would work on something else."""
         client = self.copied()

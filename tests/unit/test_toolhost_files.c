@@ -225,6 +225,63 @@ static void test_links_out_of_the_roots_are_refused(void **state)
 	expect_lines("in", "", "in");
 }
 
+static void make_link(const char *target, const char *name)
+{
+	assert_int_equal(symlink(target, local_path(name)), 0);
+}
+
+static void make_folders(const char *const *names)
+{
+	for (; *names; names++) {
+		assert_int_equal(mkdir(local_path(*names), 0755), 0);
+	}
+}
+
+static void test_what_git_runs_commands_from_is_not_written(void **state)
+{
+	static const char *const refused[] = {".git", ".git/config", ".git/hooks/post-commit",
+		"sub/.GIT/hooks/x", "./tree//../.git/HEAD", "to-git/config", "hook", "bare/config",
+		"bare/Config", "bare/hooks/update", "bare/config.worktree", "bare/commondir",
+		"tree/config", "to-bare/config", "part/refs/x", "part/commondir"};
+	static const char *const fine[] = {".gitignore", ".github/config", "config",
+		"hooks/useThing.ts", "src/HEAD", "bare/HEAD", "bare/refs/heads/x", "bare/index",
+		"part/config", "part/hooks/x", "to-part/config"};
+	make_folders((const char *const[]){
+		".git", "bare", "bare/objects", "bare/refs", "tree", "part", "part/objects", NULL});
+	put_text_file(".git/config", "mine");
+	put_text_file("bare/HEAD", "ref: refs/heads/main");
+	put_text_file("tree/HEAD", "ref: refs/heads/main");
+	put_text_file("tree/commondir", "../bare");
+	put_text_file("part/HEAD", "ref: refs/heads/main");
+	make_link(".git", "to-git");
+	make_link(".git/hooks/pre-commit", "hook");
+	make_link("bare", "to-bare");
+	make_link("part", "to-part");
+	for (size_t i = 0; i < ARRAY_LENGTH(refused); i++) {
+		expect_failure(ask_write(refused[i], "evil"), "SECURITY_VIOLATION", "git");
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(fine); i++) {
+		expect_result(ask_write(fine[i], "x"), "{}");
+	}
+	expect_file(".git/config", "mine");
+	assert_null(get_file("bare/config"));
+	assert_null(get_file(".git/hooks/pre-commit"));
+	expect_lines(".git/config", "", "mine");
+}
+
+static void test_the_names_above_a_root_do_not_count(void **state)
+{
+	char root[200], resolved[256];
+	make_folders((const char *const[]){"objects", "refs", "hooks", "hooks/.git", NULL});
+	put_text_file("HEAD", "");
+	snprintf(root, sizeof(root), "%s/hooks/.git//./", fixture.roots[0]);
+	fixture.roots[0] = root;
+	expect_result(ask_write("a", "x"), "{}");
+	snprintf(resolved, sizeof(resolved), "%s/hooks/.git/.git/x", fixture.root);
+	fixture.resolved = resolved;
+	expect_failure(ask_write("b", "x"), "SECURITY_VIOLATION", "git");
+}
+
 static void test_a_fifo_is_refused_at_once(void **state)
 {
 	assert_int_equal(mkfifo(local_path("fifo"), 0600), 0);
@@ -383,6 +440,8 @@ int main(void)
 		ON_LOCAL(test_calls_run_side_by_side),
 		ON_LOCAL(test_paths_outside_the_roots_are_refused),
 		ON_LOCAL(test_links_out_of_the_roots_are_refused),
+		ON_LOCAL(test_what_git_runs_commands_from_is_not_written),
+		ON_LOCAL(test_the_names_above_a_root_do_not_count),
 		ON_LOCAL(test_a_fifo_is_refused_at_once),
 		ON_LOCAL(test_a_nul_in_a_path_is_refused),
 		ON_LOCAL(test_the_roots_of_another_session_are_none_of_this_one),
