@@ -71,6 +71,7 @@ static struct workspace *open_workspace(struct keep *keep)
 		.home = config->home,
 		.include = (const char *const *)settings->include,
 		.exclude = (const char *const *)settings->exclude,
+		.guard_paths = settings->guard_paths,
 		.limits = settings->limits,
 		.big_file_bytes = settings->big_file_bytes,
 		.create_transport = choose_transport(config),

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/path_quote.h"
 #include "base/utf8.h"
 
 /* Appends as much as fits. */
@@ -84,6 +86,38 @@ static void say_conflicts(char text[SYNC_TEXT_MAX], size_t *len, const struct sy
 	}
 }
 
+/* At the end of a sandbox they are told, and kept, whether they were told before or not. */
+static bool is_last(const struct sync_result *result)
+{
+	return result->reason == SYNC_REASON_STOP || result->reason == SYNC_REASON_CRASH;
+}
+
+static bool tells_held(const struct sync_result *result)
+{
+	return result->held_count > 0 && (result->is_held_news || is_last(result));
+}
+
+static void say_held(char text[SYNC_TEXT_MAX], size_t *len, const struct sync_result *result)
+{
+	size_t count = 0;
+	say(text, len,
+		"; held in the sandbox, for tools of yours may run commands from it "
+		"(guard-paths):");
+	LIST_FOR_EACH(held, result->held, struct held_change, link) {
+		if (count++ < SYNC_TEXT_NAMED) {
+			char *path = path_quote(span_of(held->path));
+			say(text, len, "%s %s", count > 1 ? "," : "", path);
+			free(path);
+		}
+	}
+	if (count > SYNC_TEXT_NAMED) {
+		say(text, len, " and %zu more", count - SYNC_TEXT_NAMED);
+	}
+	if (is_last(result)) {
+		say(text, len, "; the agent's version is kept (acp-broker conflicts list)");
+	}
+}
+
 static void say_deletions(char text[SYNC_TEXT_MAX], size_t *len, const struct sync_result *result)
 {
 	if (result->kept > 0) {
@@ -118,11 +152,14 @@ bool sync_text_write(char text[SYNC_TEXT_MAX], const char *local_root,
 	say_conflicts(text, &len, result, true,
 		"what the agent did could not be done here, so that yours stays as it is and "
 		"the agent's version is kept");
+	if (tells_held(result)) {
+		say_held(text, &len, result);
+	}
 	say_deletions(text, &len, result);
 	if (*result->note) {
 		say(text, &len, "; %s", result->note);
 	}
 	text[utf8_whole_length((struct span){text, len})] = '\0';
-	return result->conflict_count > 0 || result->kept > 0 || result->followed > 0 ||
-	       *result->note;
+	return tells_held(result) || result->conflict_count > 0 || result->kept > 0 ||
+	       result->followed > 0 || *result->note;
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "sync/held.h"
 #include "sync/id.h"
 
 /* What a folder is on each side, where it is one. */
@@ -87,12 +88,38 @@ static bool is_kept(const struct merger *merger, const struct tree_view_row *row
 	       store_entry_equal(&sides[LOCAL], &sides[BASE]);
 }
 
+/*
+ * What the agent makes of a guarded file is held. Where a folder is in its place here, both
+ * cannot stand in the runtime, so that it is a conflict.
+ */
+static bool hold_guarded(struct merger *merger, const struct tree_view_row *row,
+	const struct store_entry sides[SIDE_COUNT], struct store_entry *leaf, bool *out_is_held,
+	struct error *err)
+{
+	struct store_entry made = *leaf;
+	bool guards;
+	*out_is_held = false;
+	if (!merge_guards(merger, &sides[LOCAL], &made, &guards, err)) {
+		return false;
+	}
+	if (!guards) {
+		return true;
+	}
+	*leaf = sides[LOCAL];
+	if (tree_view_folder(row->sides[LOCAL])) {
+		return merge_add_conflict(merger, sides, "the file is guarded (guard-paths)", err);
+	}
+	*out_is_held = true;
+	return merge_hold(merger, sides, &made, err);
+}
+
 static bool merge_names(struct merger *merger, const struct tree_view_row *row,
 	struct result *result, struct error *err)
 {
 	struct store_entry sides[SIDE_COUNT];
 	struct store_entry leaf;
 	git_oid folder;
+	bool is_held;
 	for (int i = 0; i < SIDE_COUNT; i++) {
 		sides[i] = tree_view_leaf(row->sides[i]);
 	}
@@ -107,11 +134,16 @@ static bool merge_names(struct merger *merger, const struct tree_view_row *row,
 	if (merger->is_blocked) {
 		leaf.mode = ENTRY_NONE;
 	}
+	if (!hold_guarded(merger, row, sides, &leaf, &is_held, err)) {
+		return false;
+	}
 	if (!merge_row_folder(merger, row, sides, &leaf, &folder, err)) {
 		return false;
 	}
 	count_change(&merger->merge->to_local, &sides[LOCAL], &leaf);
-	count_change(&merger->merge->to_runtime, &sides[RUNTIME], &leaf);
+	if (!is_held) {
+		count_change(&merger->merge->to_runtime, &sides[RUNTIME], &leaf);
+	}
 	if (leaf.mode) {
 		result_add(result, row->name, leaf.mode, &leaf.id);
 	} else if (!is_empty_tree(&folder)) {
@@ -252,6 +284,7 @@ bool merge_run_as(struct merge *merge, struct store *store, const struct merge_t
 {
 	*merge = (struct merge){.merged = store_empty_tree};
 	list_init(&merge->conflicts);
+	list_init(&merge->held);
 	struct merger *merger = mem_alloc_zero(sizeof(*merger));
 	merger->merge = merge;
 	merger->store = store;
@@ -278,4 +311,6 @@ void merge_finish(struct merge *merge)
 		free(conflict);
 	}
 	merge->conflict_count = 0;
+	held_finish(&merge->held);
+	merge->held_count = 0;
 }

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "sync/guard_paths.h"
 #include "sync/store.h"
 #include "sync/stuck.h"
 
@@ -27,10 +28,15 @@
  * nothing to park (the conflict's runtime has a mode of 0): the user is told.
  *
  * What is stuck stays as it is in the local tree; what the runtime has made of it is a conflict.
+ *
+ * What the runtime would make of a guarded file (sync/guard_paths.h) is held: the local version
+ * stays, the runtime's stays there, and nothing is a conflict. So `merged` is what the local
+ * directory becomes; the runtime becomes the same but for what is held (sync/held.h).
  */
 enum {
 	MERGE_ROWS_MAX = 4000000,     // names looked at: a tree can repeat itself without end
-	MERGE_CONFLICTS_MAX = 100000, // that are held in memory
+	MERGE_CONFLICTS_MAX = 100000, // that are kept in memory
+	MERGE_HELD_MAX = 10000,
 };
 
 struct conflict {
@@ -38,6 +44,14 @@ struct conflict {
 	char *path;
 	struct store_entry base, local, runtime; // a mode of 0: nothing there
 	const char *why; // the local path is stuck (static); NULL: both sides have changed it
+};
+
+/* A change of the runtime's that waits for the person. */
+struct held_change {
+	struct list link; // merge.held
+	char *path;
+	struct store_entry base, local, runtime;
+	struct store_entry made; // what the local file would become
 };
 
 struct merge_counts {
@@ -48,6 +62,8 @@ struct merge {
 	git_oid merged;        // tree: what both sides shall be
 	struct list conflicts; // of struct conflict, by path
 	size_t conflict_count;
+	struct list held; // of struct held_change
+	size_t held_count;
 	struct merge_counts to_local, to_runtime; // what applying `merged` changes there
 	size_t text_merges;
 };
@@ -64,6 +80,12 @@ struct merge_options {
 	 * the runtime is that already, it is not the runtime that has changed the path.
 	 */
 	const git_oid *delivered;
+	const struct guard_paths *guard; // borrowed; may be NULL
+	/*
+	 * Trees of guarded paths that the person has allowed: once, what each is made; always,
+	 * whatever it is made. Borrowed; may be NULL.
+	 */
+	const git_oid *allowed_once, *allowed_always;
 };
 
 /*

@@ -28,4 +28,14 @@ bool merge_leaf(struct merger *merger, const struct store_entry sides[SIDE_COUNT
 bool merge_add_conflict(struct merger *merger, const struct store_entry sides[SIDE_COUNT],
 	const char *why, struct error *err) ATTR_NODISCARD;
 
+/* ---- merge_guard.c ---- */
+
+/* Whether the file at the trail may not become `made` before the person has allowed that. */
+bool merge_guards(const struct merger *merger, const struct store_entry *local,
+	const struct store_entry *made, bool *out_guards, struct error *err) ATTR_NODISCARD;
+
+/* It is held. ERROR_LIMIT. */
+bool merge_hold(struct merger *merger, const struct store_entry sides[SIDE_COUNT],
+	const struct store_entry *made, struct error *err) ATTR_NODISCARD;
+
 #endif

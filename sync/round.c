@@ -14,6 +14,7 @@
 #include "sync/checkpoint.h"
 #include "sync/conflicts.h"
 #include "sync/git/commits.h"
+#include "sync/held.h"
 #include "sync/id.h"
 #include "sync/withheld.h"
 
@@ -157,12 +158,14 @@ static bool withhold(struct round *round, struct store *store,
 		store, &taking, &round->collected, &round->withheld, &round->runtime, err);
 }
 
-static bool merge(struct round *round, struct store *store, struct stuck *stuck, struct error *err)
+static bool merge(struct round *round, struct store *store, const struct workspace_request *request,
+	struct stuck *stuck, struct error *err)
 {
 	struct merge_trees trees = {
 		.base = round->base, .local = round->local, .runtime = round->runtime};
-	struct merge_options options = {
-		.stuck = stuck, .delivered = round->has_delivered ? &round->delivered : NULL};
+	struct merge_options options = {.stuck = stuck,
+		.delivered = round->has_delivered ? &round->delivered : NULL,
+		.guard = request->guard_paths};
 	point("merge.begun");
 	drop_merge(round);
 	round->kept = 0;
@@ -248,18 +251,32 @@ static bool park(struct round *round, struct store *store, const struct workspac
 	time_t now = time(NULL);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%S", gmtime_r(&now, &utc));
 	struct park_request parking = {.root = request->local_root, .stamp = stamp};
-	return conflicts_park(store, &round->merge, &parking, err);
+	return conflicts_park(store, &round->merge, &parking, err) &&
+	       (!round->parks_held || held_park(store, &round->merge.held, &parking, err));
 }
 
-/* Of paths that are stuck, or conflicts of a round before, the base stays as it is. */
+/* What the runtime is sent, and what of it waits for the person. */
+static bool set_sent(struct round *round, struct store *store, struct error *err)
+{
+	const struct list *held = &round->merge.held;
+	return withheld_add(store, &round->target, &round->runtime, &round->collected, &round->sent,
+		       err) &&
+	       held_graft(store, held, HELD_RUNTIME, &round->sent, &round->sent, err) &&
+	       held_graft(store, held, HELD_MADE, &store_empty_tree, &round->held, err);
+}
+
+/*
+ * Of paths that are stuck, or conflicts of a round before, the base stays as it is; so does that
+ * of what is held.
+ */
 static bool note_applied(struct round *round, struct store *store,
 	const struct workspace_request *request, const struct stuck *stuck, struct error *err)
 {
+	git_oid base = stuck->count > 0 ? round->base : round->runtime;
 	round->target = round->merge.merged;
-	const git_oid *base = stuck->count > 0 ? &round->base : &round->runtime;
-	return withheld_add(store, &round->target, &round->runtime, &round->collected, &round->sent,
-		       err) &&
-	       round_note_applied(round, store, request, base, err);
+	return set_sent(round, store, err) &&
+	       held_graft(store, &round->merge.held, HELD_BASE, &base, &base, err) &&
+	       round_note_applied(round, store, request, &base, err);
 }
 
 /*
@@ -306,8 +323,8 @@ static bool apply_once(struct local *local, struct stuck *stuck, struct error *e
 	const struct workspace_request *request = local->request;
 	bool applied = take_local(round, store, request, local->is_cancelled, err) &&
 	               settle_cut(round, store, err) && withhold(round, store, request, err) &&
-	               merge(round, store, stuck, err) && park(round, store, request, err) &&
-	               keep_plan(round, store, request, err) &&
+	               merge(round, store, request, stuck, err) &&
+	               park(round, store, request, err) && keep_plan(round, store, request, err) &&
 	               apply(local, &round->local, &round->merge.merged, err);
 	if (!applied) {
 		return false;
@@ -356,8 +373,7 @@ bool round_keep(struct round *round, struct store *store, const struct workspace
 		store, &round->target, keeping->reason, keeping->session, out_checkpoint, err);
 	point("checkpoint.added");
 	checkpoint_name(checkpoint, added ? *out_checkpoint : 0);
-	bool set = added && round_keep_as_base(store, request, checkpoint, err) &&
-	           round_set_known(round, store, request, &round->target, &round->sent, err);
+	bool set = added && round_keep_as_base(round, store, request, checkpoint, err);
 	point("base.set");
 	struct checkpoint_limits limits = {
 		request->max_checkpoints, request->checkpoint_age_ms / 1000};

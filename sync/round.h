@@ -33,8 +33,10 @@ struct round {
 	struct snapshot_view *view; // of the local directory, for the next snapshot; NULL: none
 	struct merge merge;         // of the last merge that was applied
 	bool has_merge;
-	git_oid target; // what both sides become,
-	git_oid sent;   // and in the runtime what is withheld besides
+	git_oid target;  // what both sides become,
+	git_oid sent;    // and in the runtime what is withheld and what is held besides
+	git_oid held;    // the tree of what the held files would become here (sync/held.h)
+	bool parks_held; // the runtime may come to its end
 	size_t files;
 	size_t kept, followed;
 	bool is_first; // of this broker: nobody has seen the runtime's files go
@@ -74,10 +76,10 @@ bool round_look(struct round *round, struct store *store, const struct workspace
 /*
  * With round->collected set: snapshot, merge, park, apply, and bases/NAME becomes
  * round->runtime, deliveries/NAME round->target. What is withheld is no part of either, so that
- * it is a change of the agent's each time. What is stuck becomes a conflict, and of it the
- * base stays. Meanwhile merges/NAME says what is being done (sync/plan.h).
- * ERROR_UNAVAILABLE with reason SYNC_BUSY where the directory changes faster than it is applied;
- * ERROR_DENIED, and round->asks, where the person is to be asked first.
+ * it is a change of the agent's each time; of what is held the base stays, to the same end. What is
+ * stuck becomes a conflict, and of it the base stays. Meanwhile merges/NAME says what is being done
+ * (sync/plan.h). ERROR_UNAVAILABLE with reason SYNC_BUSY where the directory changes faster than it
+ * is applied; ERROR_DENIED, and round->asks, where the person is to be asked first.
  */
 bool round_merge(struct round *round, struct store *store, const struct workspace_request *request,
 	const atomic_bool *is_cancelled, struct error *err) ATTR_NODISCARD;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/point.h"
+#include "sync/held.h"
 #include "sync/id.h"
 #include "sync/round_impl.h"
 
@@ -146,7 +147,7 @@ bool round_set_delivery(const struct round *round, struct store *store,
 	char name[SYNC_NAME_MAX];
 	git_oid commit;
 	delivery_name(name, request->name);
-	return id_equal(&round->runtime, &round->target) ||
+	return id_equal(&round->collected, &round->sent) ||
 	       store_keep(store, name, &round->target, NULL, "delivery", &commit, err);
 }
 
@@ -154,7 +155,7 @@ bool round_note_applied(struct round *round, struct store *store,
 	const struct workspace_request *request, const git_oid *base, struct error *err)
 {
 	char delivery[SYNC_NAME_MAX];
-	bool is_all = id_equal(&round->runtime, &round->collected);
+	bool is_all = id_equal(&round->runtime, &round->collected) && round->merge.held_count == 0;
 	delivery_name(delivery, request->name);
 	return forget(store, delivery, err) && set_base(store, request, base, err) &&
 	       round_set_known(
@@ -163,10 +164,24 @@ bool round_note_applied(struct round *round, struct store *store,
 	       plan_forget(store, request->name, err);
 }
 
-bool round_keep_as_base(struct store *store, const struct workspace_request *request,
-	const char *checkpoint, struct error *err)
+static bool keep_as_base(struct round *round, struct store *store,
+	const struct workspace_request *request, const char *checkpoint, git_oid *out_base,
+	struct error *err)
 {
-	char base[SYNC_NAME_MAX];
-	base_name(base, request->name);
-	return store_keep_also(store, base, checkpoint, err);
+	char name[SYNC_NAME_MAX];
+	base_name(name, request->name);
+	*out_base = round->target;
+	if (round->merge.held_count == 0) {
+		return store_keep_also(store, name, checkpoint, err);
+	}
+	return held_graft(store, &round->merge.held, HELD_BASE, &round->target, out_base, err) &&
+	       set_base(store, request, out_base, err);
+}
+
+bool round_keep_as_base(struct round *round, struct store *store,
+	const struct workspace_request *request, const char *checkpoint, struct error *err)
+{
+	git_oid base;
+	return keep_as_base(round, store, request, checkpoint, &base, err) &&
+	       round_set_known(round, store, request, &base, &round->sent, err);
 }

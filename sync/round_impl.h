@@ -23,8 +23,12 @@ bool round_set_known(struct round *round, struct store *store,
 	const struct workspace_request *request, const git_oid *base, const git_oid *tree,
 	struct error *err) ATTR_NODISCARD;
 
-/* bases/NAME becomes what the checkpoint of this name keeps. */
-bool round_keep_as_base(struct store *store, const struct workspace_request *request,
-	const char *checkpoint, struct error *err) ATTR_NODISCARD;
+/*
+ * bases/NAME becomes what the checkpoint of this name keeps, but of what is held it stays what it
+ * was; and known/NAME what the runtime is.
+ */
+bool round_keep_as_base(struct round *round, struct store *store,
+	const struct workspace_request *request, const char *checkpoint,
+	struct error *err) ATTR_NODISCARD;
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/path_quote.h"
 #include "base/utf8.h"
 #include "base/words.h"
+#include "sync/id.h"
 
 const char *sync_reason_name(enum sync_reason reason)
 {
@@ -194,15 +195,19 @@ void workspace_succeed(struct workspace *workspace)
 	struct round *round = &workspace->round;
 	struct wish *wish = workspace_wish(workspace);
 	struct merge merge = round->merge;
-	struct list conflicts;
+	struct list conflicts, held;
 	workspace_unlock(workspace);
 	workspace->has_tree = true;
 	workspace->tree = round->target;
 	/* The next sync may begin before the listener has read this one's. */
 	list_init(&conflicts);
 	list_move_all(&conflicts, &round->merge.conflicts);
+	list_init(&held);
+	list_move_all(&held, &round->merge.held);
 	list_init(&merge.conflicts);
 	list_move_all(&merge.conflicts, &conflicts);
+	list_init(&merge.held);
+	list_move_all(&merge.held, &held);
 	round->has_merge = false;
 	struct sync_result result = {
 		.reason = wish->reason,
@@ -215,6 +220,11 @@ void workspace_succeed(struct workspace *workspace)
 		.text_merges = merge.text_merges,
 		.conflicts = &merge.conflicts,
 		.conflict_count = merge.conflict_count,
+		.held = &merge.held,
+		.held_count = merge.held_count,
+		.held_tree = round->held,
+		.is_held_news =
+			merge.held_count > 0 && !id_equal(&round->held, &workspace->told_held),
 		.kept = round->kept,
 		.followed = round->followed,
 		.left = workspace->left.count + round->withheld.count,
@@ -227,6 +237,7 @@ void workspace_succeed(struct workspace *workspace)
 		.duration_ms = clock_now_ms() - workspace->started_ms,
 	};
 	char note[NOTE_MAX] = "";
+	workspace->told_held = round->held;
 	take_news(workspace, note);
 	result.note = note;
 	raise_end(workspace, &result, NULL);
@@ -250,6 +261,7 @@ static void request_copy(struct workspace_request *request)
 	request->home = mem_strdup_or_null(request->home);
 	request->include = copy_words(request->include);
 	request->exclude = copy_words(request->exclude);
+	request->guard_paths = guard_paths_copy(request->guard_paths);
 }
 
 static void request_free(struct workspace_request *request)
@@ -261,6 +273,7 @@ static void request_free(struct workspace_request *request)
 	free((char *)request->home);
 	words_free((char **)request->include);
 	words_free((char **)request->exclude);
+	guard_paths_destroy((struct guard_paths *)request->guard_paths);
 }
 
 void workspace_free(struct workspace *workspace)

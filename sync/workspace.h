@@ -77,6 +77,7 @@ struct workspace_request {
 	const char *runtime_root;
 	const char *home;                            // the user's; may be NULL
 	const char *const *include, *const *exclude; // NULL-terminated pathspecs; may be NULL
+	const struct guard_paths *guard_paths;       // copied; NULL: none is guarded
 	struct snapshot_limits limits;
 	uint64_t big_file_bytes;
 	transport_create *create_transport;
@@ -99,6 +100,10 @@ struct sync_result {
 	size_t text_merges;
 	const struct list *conflicts; // of struct conflict
 	size_t conflict_count;
+	const struct list *held; // of struct held_change: what waits for the person
+	size_t held_count;
+	git_oid held_tree;      // what these files would become
+	bool is_held_news;      // it was not told yet
 	size_t kept;            // deletions in the runtime that were too many to follow
 	size_t followed;        // the same, that were followed as the order said
 	size_t left;            // what could not be taken from the runtime, or was withheld

@@ -65,6 +65,7 @@ struct workspace {
 	size_t told_left_count;
 	struct stuck told_busy;     // of round.busy
 	struct stuck told_withheld; // of round.withheld
+	git_oid told_held;          // of round.held
 	bool commits_left;          // by the last collect
 	unsigned told_excess;       // round.told_excess of all before
 	unsigned checkpoint;

@@ -334,7 +334,9 @@ static void begin(struct workspace *workspace)
 {
 	round_finish(&workspace->round);
 	round_init(&workspace->round);
+	enum sync_reason reason = workspace_wish(workspace)->reason;
 	workspace->round.told_excess = workspace->told_excess;
+	workspace->round.parks_held = reason == SYNC_REASON_STOP || reason == SYNC_REASON_CRASH;
 	workspace->tries = 0;
 	workspace->has_target = false;
 	workspace->has_gone_back = false;

@@ -2,8 +2,15 @@
 # SPDX-License-Identifier: MIT
 """Files that the user's own tools run commands from (guard-paths): an agent has to ask first."""
 
+import json
+import subprocess
+
+import case
+
 from case import main
+from facts import names
 from policy_case import PolicyCase
+from sync_case import TurnCase
 
 
 class Served(PolicyCase):
@@ -62,6 +69,75 @@ class Served(PolicyCase):
         client.prompt(session, f'write {self.work}/.envrc x')
         self.assertEqual(self.questions(client), [])
         self.assertEqual((self.work / '.envrc').read_text(), 'x')
+
+
+class Synced(TurnCase):
+    """The agent works in a copy, and a sync would bring the file here."""
+
+    GUARDED = ('mkdir .husky; echo its > .husky/pre-commit; echo new > .envrc; '
+               'echo plain > plain; ln -s /etc/hostname out')
+
+    def begin(self, **keys):
+        (self.work / '.envrc').write_text('old\n')
+        client, session = self.opened(**keys)
+        return client, session, self.runtime(client, session)
+
+    def conflicts(self):
+        output = subprocess.run([case.BROKER, 'conflicts', 'list', '--json'], cwd=self.work,
+                                env=self.environment(), stdout=subprocess.PIPE, check=True).stdout
+        return json.loads(output)['conflicts']
+
+    def told(self, client, *facts):
+        return sum(names(title, ' | '.join(facts)) for title in self.notices(client))
+
+    def check_held(self, place):
+        self.assertEqual(self.tree(), {'.envrc': 'old\n', 'plain': 'plain\n',
+                                       'out': (self.work / 'out').read_text()})
+        self.assertTrue((self.work / 'out').is_symlink())
+        self.assertEqual((place / '.envrc').read_text(), 'new\n')
+        self.assertEqual((place / '.husky/pre-commit').read_text(), 'its\n')
+
+    def test_what_waits_is_in_the_sandbox_alone_and_told_once(self):
+        for transport in ('git', 'rsync'):
+            with self.subTest(transport):
+                client, session, place = self.begin(transport=transport, profile=transport)
+                client.prompt(session, 'terminal ' + self.GUARDED)
+                self.check_held(place)
+                self.assertEqual(self.told(client, 'guard-paths', '.envrc', '.husky/pre-commit'),
+                                 1)
+                (self.work / 'mine').write_text('mine')
+                client.prompt(session, 'say on')
+                self.assertEqual((place / 'mine').read_text(), 'mine')
+                (self.work / 'mine').unlink()
+                client.prompt(session, 'say on')
+                self.check_held(place)
+                self.assertEqual(self.told(client, 'guard-paths'), 1)
+                self.assertEqual(self.conflicts(), [])
+                self.ended(client)
+                self.assertEqual([conflict['path'] for conflict in self.conflicts()],
+                                 ['.envrc', '.husky/pre-commit'])
+                self.assertEqual((self.work / '.envrc').read_text(), 'old\n')
+                for conflict in self.conflicts():
+                    subprocess.run([case.BROKER, 'conflicts', 'take', conflict['id'], 'local'],
+                                   cwd=self.work, env=self.environment(), check=True,
+                                   stdout=subprocess.DEVNULL)
+                (self.work / 'plain').unlink()
+                (self.work / 'out').unlink()
+
+    def test_the_next_broker_finds_it_as_it_was_left(self):
+        for transport in ('git', 'rsync'):
+            with self.subTest(transport):
+                keys = {'transport': transport, 'profile': transport, 'persistence': 'reuse'}
+                client, session, place = self.begin(**keys)
+                client.prompt(session, 'terminal echo new > .envrc; echo x > .mcp.json')
+                self.ended(client)
+                client, session, place = self.begin(**keys)
+                client.prompt(session, 'terminal cat .envrc .mcp.json; echo on > on')
+                self.assertIn(r'"output":"new\nx\n"', ''.join(client.texts()))
+                self.assertEqual((self.work / 'on').read_text(), 'on\n')
+                self.assertEqual((self.work / '.envrc').read_text(), 'old\n')
+                self.assertFalse((self.work / '.mcp.json').exists())
+                self.ended(client)
 
 
 if __name__ == '__main__':

@@ -77,6 +77,28 @@ static void test_conflicts_are_named_up_to_a_few(void **state)
 	assert_null(strstr(text, "f5"));
 }
 
+static void test_what_is_held_is_named_when_it_is_news_and_at_the_end(void **state)
+{
+	struct sync_result result = quiet();
+	struct list held;
+	static char path[] = "a\033[2J/.envrc";
+	struct held_change one = {.path = path};
+	list_init(&held);
+	list_append(&held, &one.link);
+	result.held = &held;
+	result.held_count = 1;
+	assert_false(sync_text_write(text, "/w", &result, NULL));
+	assert_null(strstr(text, ".envrc"));
+	result.is_held_news = true;
+	assert_true(sync_text_write(text, "/w", &result, NULL));
+	assert_names(text, "guard-paths | \"a\\033[2J/.envrc\"");
+	assert_null(strstr(text, "conflicts list"));
+	result.is_held_news = false;
+	result.reason = SYNC_REASON_STOP;
+	assert_true(sync_text_write(text, "/w", &result, NULL));
+	assert_names(text, ".envrc | acp-broker conflicts list");
+}
+
 static void test_what_was_kept_and_what_is_to_be_known_is_news(void **state)
 {
 	struct sync_result result = quiet();
@@ -130,6 +152,7 @@ int main(void)
 		cmocka_unit_test(test_every_number_of_a_sync_is_told),
 		cmocka_unit_test(test_an_error_is_told_as_it_is),
 		cmocka_unit_test(test_conflicts_are_named_up_to_a_few),
+		cmocka_unit_test(test_what_is_held_is_named_when_it_is_news_and_at_the_end),
 		cmocka_unit_test(test_what_was_kept_and_what_is_to_be_known_is_news),
 		cmocka_unit_test(test_what_is_stuck_is_told_apart_and_why),
 		cmocka_unit_test(test_deletions_that_were_followed_are_news),

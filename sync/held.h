@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYNC_HELD_H
+#define SYNC_HELD_H
+
+#include "sync/conflicts.h"
+
+/*
+ * Changes of the runtime's to guarded files, which wait for the person: they are in the runtime
+ * and not here. So the two sides differ there, and the base of such a path stays what it was:
+ * the next merge finds the same change again, and once it is allowed, it merges as any other.
+ */
+enum held_version { HELD_BASE, HELD_RUNTIME, HELD_MADE };
+
+/* The tree with this version of each path, where there is one; without the path elsewhere. */
+bool held_graft(struct store *store, const struct list *held, enum held_version version,
+	const git_oid *tree, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
+
+/* Frees them. */
+void held_finish(struct list *held);
+
+/*
+ * Parks the runtime's versions as conflicts_park does: the runtime may come to its end. They stay
+ * held.
+ */
+bool held_park(struct store *store, const struct list *held, const struct park_request *parking,
+	struct error *err) ATTR_NODISCARD;
+
+#endif

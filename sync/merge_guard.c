@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/graft.h"
+#include "sync/merge_impl.h"
+
+/* Files that the person is asked about before they come from the runtime. */
+
+enum { GUARDED_CONTENT_MAX = 1 << 20 }; // bytes that are looked into; of more all counts
+
+/* Nothing, where there is nothing to read. False: it is no text of a size to look into. */
+static bool read_content(const struct merger *merger, const struct store_entry *entry,
+	struct buf *out, bool *out_is_text, struct error *err)
+{
+	uint64_t size;
+	*out_is_text = entry->mode == ENTRY_NONE;
+	if (entry->mode != ENTRY_FILE && entry->mode != ENTRY_EXECUTABLE) {
+		return true;
+	}
+	if (!store_size(merger->store, entry, &size, err)) {
+		return false;
+	}
+	*out_is_text = size <= GUARDED_CONTENT_MAX;
+	return !*out_is_text ||
+	       store_read(merger->store, &entry->id, GUARDED_CONTENT_MAX, out, err);
+}
+
+static bool content_counts(const struct merger *merger, const struct store_entry *local,
+	const struct store_entry *made, bool *out_counts, struct error *err)
+{
+	struct buf old, content;
+	bool old_is_text = false, content_is_text = false;
+	buf_init(&old, GUARDED_CONTENT_MAX);
+	buf_init(&content, GUARDED_CONTENT_MAX);
+	bool ok = read_content(merger, local, &old, &old_is_text, err) &&
+	          read_content(merger, made, &content, &content_is_text, err);
+	*out_counts = !old_is_text || !content_is_text ||
+	              guard_content_counts(merger->trail.path, buf_span(&old), buf_span(&content));
+	buf_finish(&old);
+	buf_finish(&content);
+	return ok;
+}
+
+/* An answer that cannot be read is none: the person is asked again. */
+static bool is_allowed(const struct merger *merger, const struct store_entry *made)
+{
+	const struct merge_options *options = &merger->options;
+	const char *path = merger->trail.path;
+	struct graft found;
+	struct error err;
+	if (options->allowed_always &&
+		graft_find(merger->store, options->allowed_always, path, &found, &err) &&
+		found.mode != TREE_VIEW_FOLDER) {
+		return true;
+	}
+	return options->allowed_once &&
+	       graft_find(merger->store, options->allowed_once, path, &found, &err) &&
+	       store_entry_equal(&(struct store_entry){found.mode, found.id}, made);
+}
+
+bool merge_guards(const struct merger *merger, const struct store_entry *local,
+	const struct store_entry *made, bool *out_guards, struct error *err)
+{
+	const struct guard_paths *guard = merger->options.guard;
+	*out_guards = false;
+	if (!guard || !made->mode || store_entry_equal(made, local) ||
+		!guard_paths_have(guard, merger->trail.path, made->mode == ENTRY_LINK)) {
+		return true;
+	}
+	bool counts;
+	if (!content_counts(merger, local, made, &counts, err)) {
+		return false;
+	}
+	*out_guards = counts && !is_allowed(merger, made);
+	return true;
+}
+
+bool merge_hold(struct merger *merger, const struct store_entry sides[SIDE_COUNT],
+	const struct store_entry *made, struct error *err)
+{
+	struct merge *merge = merger->merge;
+	if (merge->held_count == MERGE_HELD_MAX) {
+		return error_set(err, ERROR_LIMIT,
+			"merging: the agent has changed more than %d guarded files (guard-paths); "
+			"nothing was changed here",
+			MERGE_HELD_MAX);
+	}
+	struct held_change *held = mem_alloc(sizeof(*held));
+	*held = (struct held_change){.path = mem_strdup(merger->trail.path),
+		.base = sides[BASE],
+		.local = sides[LOCAL],
+		.runtime = sides[RUNTIME],
+		.made = *made};
+	list_append(&merge->held, &held->link);
+	merge->held_count++;
+	return true;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/guard_paths.h"
+#include "sync/held.h"
+#include "tests/unit/workspace_fixture.h"
+
+/* Changes of guarded files: they wait in the runtime, whatever happens meanwhile. */
+
+static void reopen(struct fixture *fixture, const struct guard_paths *guard)
+{
+	workspace_destroy(fixture->workspace);
+	fixture->request.guard_paths = guard;
+	fixture->workspace = workspace_create(&fixture->request);
+}
+
+/* Both sides have "a" and a .envrc of one line; the default is guarded. */
+static void begin_guarded(struct fixture *fixture)
+{
+	struct error err;
+	struct guard_paths *guard = guard_paths_create(NULL, &err);
+	assert_non_null(guard);
+	reopen(fixture, guard);
+	guard_paths_destroy(guard); // it was copied
+	run(fixture, "echo a > a; echo old > .envrc");
+	sync_once(fixture);
+	expect_same(fixture);
+}
+
+static void sync_held(struct fixture *fixture, size_t count, bool is_news)
+{
+	sync_once(fixture);
+	assert_int_equal(fixture->result.held_count, count);
+	assert_int_equal(fixture->result.is_held_news, is_news);
+	assert_int_equal(fixture->result.conflict_count, 0);
+}
+
+static void test_a_guarded_change_stays_in_the_runtime_and_all_else_travels(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "echo new > $R/.envrc; mkdir $R/.husky; echo x > $R/.husky/pre-commit; "
+		     "echo its > $R/b; echo mine > a");
+	sync_held(fixture, 2, true);
+	expect(fixture, "cat .envrc b; ls -A; cat $R/.envrc $R/a $R/.husky/pre-commit",
+		"old\nits\n.envrc\na\nb\nnew\nmine\nx\n");
+	assert_int_equal(fixture->result.to_local.added, 1);
+	assert_int_equal(fixture->result.to_runtime.changed, 1);
+	dir_transport_hooks.delivers = 0;
+	sync_held(fixture, 2, false);
+	assert_int_equal(dir_transport_hooks.delivers, 0);
+	expect(fixture, "cat .envrc $R/.envrc; ls -A; ls -A $R",
+		"old\nnew\n.envrc\na\nb\n.envrc\n.husky\na\nb\n");
+	run(fixture, "echo newer > $R/.envrc");
+	sync_held(fixture, 2, true);
+}
+
+static void test_the_next_broker_finds_it_held_too(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "echo new > $R/.envrc; echo x > $R/.mcp.json");
+	sync_held(fixture, 2, true);
+	struct error err;
+	struct guard_paths *guard = guard_paths_create(NULL, &err);
+	reopen(fixture, guard);
+	guard_paths_destroy(guard);
+	sync_held(fixture, 2, true);
+	expect(fixture, "cat .envrc $R/.envrc; ls -A", "old\nnew\n.envrc\na\n");
+	reopen(fixture, NULL); // guarded no more
+	sync_held(fixture, 0, false);
+	expect_same(fixture);
+	expect(fixture, "cat .envrc .mcp.json", "new\nx\n");
+}
+
+static void test_what_the_user_does_to_the_file_meanwhile_is_not_lost(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "printf '1\\n2\\n3\\n4\\n' > .envrc");
+	sync_once(fixture);
+	run(fixture, "printf '1\\n2\\n3\\nits\\n' > $R/.envrc");
+	sync_held(fixture, 1, true);
+	run(fixture, "printf 'mine\\n2\\n3\\n4\\n' > .envrc");
+	sync_held(fixture, 1, true); // it would become something else now
+	sync_held(fixture, 1, false);
+	expect(fixture, "head -1 .envrc; tail -1 .envrc; head -1 $R/.envrc; tail -1 $R/.envrc",
+		"mine\n4\n1\nits\n");
+	reopen(fixture, NULL);
+	sync_held(fixture, 0, false);
+	expect_same(fixture);
+	expect(fixture, "head -1 .envrc; tail -1 .envrc", "mine\nits\n");
+}
+
+static void test_what_is_taken_back_or_made_here_as_well_is_held_no_more(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "echo new > $R/.envrc; echo x > $R/.mcp.json");
+	sync_held(fixture, 2, true);
+	run(fixture, "echo old > $R/.envrc; echo x > .mcp.json");
+	sync_held(fixture, 0, false);
+	expect_same(fixture);
+	run(fixture, "echo mine > .envrc; rm .mcp.json");
+	sync_held(fixture, 0, false);
+	expect_same(fixture);
+	expect(fixture, "cat .envrc; ls -A", "mine\n.envrc\na\n");
+}
+
+static void test_a_deletion_is_not_held(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "rm $R/.envrc");
+	sync_held(fixture, 0, false);
+	expect(fixture, "ls -A", "a\n");
+	run(fixture, "echo new > $R/.envrc");
+	sync_held(fixture, 1, true);
+	expect(fixture, "ls -A; cat $R/.envrc", "a\nnew\n");
+}
+
+static void test_a_delivery_that_fails_leaves_it_held(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "echo new > $R/.envrc; echo its > $R/b; echo mine > a");
+	dir_transport_hooks.fail_delivers = 1;
+	sync_with(fixture, &(struct sync_order){.reason = SYNC_REASON_TURN});
+	assert_false(fixture->is_ok);
+	expect(fixture, "cat .envrc $R/.envrc b $R/a", "old\nnew\nits\na\n");
+	sync_held(fixture, 1, true);
+	expect(fixture, "cat .envrc $R/.envrc $R/a", "old\nnew\nmine\n");
+}
+
+static void change_runtime(void *data)
+{
+	struct fixture *fixture = data;
+	dir_transport_hooks.before_deliver = NULL;
+	run(fixture, "echo newer > $R/.envrc; echo again > $R/b");
+}
+
+static void test_a_runtime_that_changes_meanwhile_keeps_its_version(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "echo new > $R/.envrc; echo mine > a");
+	dir_transport_hooks.before_deliver = change_runtime;
+	dir_transport_hooks.data = fixture;
+	sync_held(fixture, 1, true);
+	sync_once(fixture);
+	expect(fixture, "cat .envrc $R/.envrc b $R/a", "old\nnewer\nagain\nmine\n");
+}
+
+static void test_the_last_sync_parks_it_once_and_leaves_the_runtime(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "echo new > $R/.envrc");
+	for (int i = 0; i < 2; i++) {
+		sync_with(fixture, &(struct sync_order){.reason = SYNC_REASON_STOP});
+		assert_true(fixture->is_ok);
+		assert_int_equal(fixture->result.held_count, 1);
+		expect(fixture, "cat .envrc $R/.envrc .envrc.*.acp-conflict; ls -A $R",
+			"old\nnew\nnew\n.envrc\na\n");
+	}
+}
+
+static void test_a_rollback_leaves_it_held(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "echo new > $R/.envrc; echo its > $R/b");
+	sync_held(fixture, 1, true);
+	roll_back(fixture, "1");
+	assert_true(fixture->is_ok);
+	expect(fixture, "cat .envrc $R/.envrc; ls; ls $R", "old\nnew\na\na\n");
+	sync_held(fixture, 1, false);
+	expect(fixture, "cat .envrc $R/.envrc", "old\nnew\n");
+}
+
+static void test_what_cannot_wait_beside_a_folder_here_is_a_conflict(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "mkdir .husky; echo x > .husky/pre-commit");
+	sync_once(fixture);
+	run(fixture, "rm -r $R/.husky; ln -s /tmp $R/.husky; echo mine > .husky/mine");
+	sync_once(fixture);
+	assert_int_equal(fixture->result.held_count, 0);
+	assert_string_equal(fixture->conflict, ".husky");
+	expect_same(fixture);
+	expect(fixture, "cat .husky/mine; readlink .husky.*.acp-conflict", "mine\n/tmp\n");
+}
+
+static void test_a_link_through_which_such_a_file_would_be_found_is_held(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "mkdir $R/conf; echo x > $R/conf/tasks.json; ln -s conf $R/.vscode; "
+		     "ln -s /etc/hostname $R/link");
+	sync_held(fixture, 1, true);
+	expect(fixture, "ls -A; readlink $R/.vscode link",
+		".envrc\na\nconf\nlink\nconf\n/etc/hostname\n");
+}
+
+static void test_no_link_that_leads_outside_is_followed(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "mkdir outside; mv outside ../outside; echo mine > ../outside/f; "
+		     "ln -s ../outside $R/out; ln -s ../outside/f $R/f");
+	sync_held(fixture, 0, false);
+	expect(fixture, "readlink out f", "../outside\n../outside/f\n");
+	run(fixture, "rm $R/out $R/f; mkdir $R/out; echo its > $R/out/f; echo its > $R/f");
+	sync_held(fixture, 0, false);
+	expect(fixture, "cat out/f f ../outside/f; test -L out || test -L f || echo none",
+		"its\nits\nmine\nnone\n");
+	run(fixture, "rm -r out f; ln -s ../outside out; ln -s ../outside/f f");
+	sync_held(fixture, 0, false);
+	run(fixture, "rm $R/out; mkdir $R/out; echo its > $R/out/f; ln -sf ../outside/f $R/g");
+	sync_held(fixture, 0, false);
+	expect(fixture, "cat ../outside/f; ls ../outside; cat out/f", "mine\nf\nits\n");
+}
+
+static void test_content_that_runs_nothing_travels(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "echo '*.sh eol=lf' > $R/.gitattributes; mkdir $R/.claude; "
+		     "echo '{\"model\":\"m\"}' > $R/.claude/settings.json");
+	sync_held(fixture, 0, false);
+	expect_same(fixture);
+	run(fixture, "echo '* filter=x' >> $R/.gitattributes; "
+		     "echo '{\"model\":\"m\",\"hooks\":{}}' > $R/.claude/settings.json");
+	sync_held(fixture, 2, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORKSPACE_TEST(test_a_guarded_change_stays_in_the_runtime_and_all_else_travels),
+		WORKSPACE_TEST(test_the_next_broker_finds_it_held_too),
+		WORKSPACE_TEST(test_what_the_user_does_to_the_file_meanwhile_is_not_lost),
+		WORKSPACE_TEST(test_what_is_taken_back_or_made_here_as_well_is_held_no_more),
+		WORKSPACE_TEST(test_a_deletion_is_not_held),
+		WORKSPACE_TEST(test_a_delivery_that_fails_leaves_it_held),
+		WORKSPACE_TEST(test_a_runtime_that_changes_meanwhile_keeps_its_version),
+		WORKSPACE_TEST(test_the_last_sync_parks_it_once_and_leaves_the_runtime),
+		WORKSPACE_TEST(test_a_rollback_leaves_it_held),
+		WORKSPACE_TEST(test_what_cannot_wait_beside_a_folder_here_is_a_conflict),
+		WORKSPACE_TEST(test_a_link_through_which_such_a_file_would_be_found_is_held),
+		WORKSPACE_TEST(test_no_link_that_leads_outside_is_followed),
+		WORKSPACE_TEST(test_content_that_runs_nothing_travels),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
