@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/path_quote.h"
 #include "base/point.h"
 #include "base/words.h"
 #include "sync/id.h"
@@ -150,11 +153,37 @@ static void note_pull(struct rsync_transport *rsync, const struct call_result *r
 	}
 }
 
+static const char skipped[] = " is over max-size\n"; // exact: what rsync's generator prints
+
+/* rsync leaves out what is over --max-size; nothing is collected until it is smaller. */
+static bool refuse_excess(
+	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
+{
+	const char *end = strstr(result->output, skipped);
+	if (!end) {
+		return true;
+	}
+	const char *name = end;
+	while (name > result->output && name[-1] != '\n') {
+		name--;
+	}
+	char *quoted = path_quote((struct span){name, (size_t)(end - name)});
+	error_set(err, ERROR_LIMIT,
+		"syncing %s: %.300s has more than %" PRIu64
+		" MiB (max-size): delete or exclude it, or raise max-size",
+		rsync->request.runtime_root, quoted, rsync->request.bytes_max >> 20);
+	free(quoted);
+	return false;
+}
+
 static bool judge_pull(
 	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
 {
 	struct rsync_collecting *collecting = &rsync->collecting;
 	note_pull(rsync, result);
+	if (!refuse_excess(rsync, result, err)) {
+		return false;
+	}
 	if (result->status == RSYNC_PARTIAL &&
 		rsync_left_busy(result->said, &collecting->result.left)) {
 		collecting->is_partial = false;
@@ -173,8 +202,11 @@ static void run_pull(struct rsync_transport *rsync, const char *filter,
 	bool (*judge)(
 		struct rsync_transport *rsync, const struct call_result *result, struct error *err))
 {
-	char **words = rsync_words(rsync, filter);
+	char max[48], **words = rsync_words(rsync, filter);
 	words_append(&words, "--chmod=Du+rwx,Fu+rw");
+	snprintf(max, sizeof(max), "--max-size=%" PRIu64, rsync->request.bytes_max);
+	words_append(&words, max);
+	words_append(&words, "--info=skip");
 	rsync_add_far(&words, rsync->request.runtime_root, "/");
 	words_append(&words, "./mirror/");
 	rsync_run_around(rsync, words, false, judge, look_at_pulled);
@@ -216,8 +248,9 @@ static bool judge_pull_near(
 	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
 {
 	note_pull(rsync, result);
-	return result->status == RSYNC_PARTIAL || result->status == RSYNC_VANISHED ||
-	       rsync_judge(rsync, result, err);
+	return refuse_excess(rsync, result, err) &&
+	       (result->status == RSYNC_PARTIAL || result->status == RSYNC_VANISHED ||
+		       rsync_judge(rsync, result, err));
 }
 
 static void pull_near(struct rsync_transport *rsync)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "sync/rsync/shell.h"
+#include "tests/support/facts.h"
 #include "tests/unit/transport_fixture.h"
 
 /* In the place of the sandbox's rsync, but for its version. */
@@ -107,10 +108,30 @@ static void test_more_than_the_limit_is_refused(void **state)
 	stage->request.bytes_max = 1 << 20;
 	stage_restart(stage);
 	stage_prepare(stage);
-	stage_there(stage, "head -c 3000000 /dev/urandom > big");
+	stage_there(stage, "head -c 700000 /dev/urandom | tee one > two");
 	fail_to_collect(stage, &tree);
 	if (!strstr(stage->err.text, "more than is allowed")) {
 		fail_msg("%s", stage->err.text);
+	}
+}
+
+/* Its zeros would travel for minutes. */
+static void test_a_file_over_the_limit_is_not_even_begun(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, "echo a > a");
+	stage->request.bytes_max = 1 << 20;
+	stage->request.timeout_ms = 20000;
+	stage_restart(stage);
+	stage_prepare(stage);
+	for (int i = 0; i < 2; i++) {
+		stage_there(stage, "mkdir -p d; truncate -s 100G 'd/s x'; echo a > a");
+		fail_to_collect(stage, &tree);
+		assert_int_equal(stage->err.code, ERROR_LIMIT);
+		assert_names(stage->err.text, "d/s x | 1 MiB | max-size");
+		stage_there(stage, "truncate -s 100k 'd/s x'; echo b > b");
+		tree = stage_collect(stage, &tree);
+		assert_paths(stage->place, &tree, "a\nb\nd/s x\n");
 	}
 }
 
@@ -265,6 +286,7 @@ int main(int argc, char **argv)
 		HOSTILE_TEST(test_links_that_point_out_lead_nowhere),
 		HOSTILE_TEST(test_names_of_git_do_not_come),
 		HOSTILE_TEST(test_more_than_the_limit_is_refused),
+		HOSTILE_TEST(test_a_file_over_the_limit_is_not_even_begun),
 		HOSTILE_TEST(test_silence_ends_at_the_deadline),
 		HOSTILE_TEST(test_a_wrong_token_gets_nothing),
 		HOSTILE_TEST(test_the_token_is_on_no_command_line),
