@@ -23,9 +23,10 @@ static const char *const param_names[] = {"_meta", "args", "command", "content",
 static const char *const opaque_names[] = {"_meta", "rawInput", "rawOutput", "content", NULL};
 
 /* ACP: what an agent sends besides what policy decides on (subject_operation). */
-static const char *const harmless_methods[] = {"session/update", "$/cancel_request",
-	"elicitation/create", "elicitation/complete", "terminal/output", "terminal/wait_for_exit",
-	"terminal/kill", "terminal/release", NULL};
+static const char *const notification_methods[] = {
+	"session/update", "$/cancel_request", "elicitation/complete", NULL};
+static const char *const request_methods[] = {"elicitation/create", "terminal/output",
+	"terminal/wait_for_exit", "terminal/kill", "terminal/release", NULL};
 
 /* Whether the broker decides on anything of this agent's. */
 static bool is_guarded(const struct peer *peer)
@@ -53,41 +54,58 @@ static bool is_decided_on(const char *method)
 	return subject_operation(method, &operation);
 }
 
-static bool is_known(const char *method)
+static bool is_one_of(const char *method, const char *const *names)
 {
-	for (const char *const *name = harmless_methods; *name; name++) {
-		if (strcmp(*name, method) == 0) {
-			return true;
-		}
+	while (*names && strcmp(*names, method) != 0) {
+		names++;
 	}
-	return is_decided_on(method);
+	return *names != NULL;
 }
 
-/* Whether policy refuses a method that it knows nothing of; says so in the audit log. */
-static bool is_denied(struct peer *peer, const struct call *call, const char **out_rule)
+/* Whether ACP has it as a request of an agent's, or a later version of it may. */
+static bool is_request(const char *method)
+{
+	return is_decided_on(method) || is_one_of(method, request_methods) ||
+	       strncmp(method, "fs/", strlen("fs/")) == 0 ||
+	       strncmp(method, "terminal/", strlen("terminal/")) == 0;
+}
+
+static bool is_known(const char *method)
+{
+	return is_decided_on(method) || is_one_of(method, request_methods) ||
+	       is_one_of(method, notification_methods);
+}
+
+/* A decision on a method alone: counted, and a line in the audit log. */
+static void note_refused(struct peer *peer, const struct call *call, const char *rule)
 {
 	struct relay *relay = peer->relay;
-	const char *method = call->message.method;
-	if (is_known(method)) {
-		return false;
-	}
-	struct policy_verdict verdict = policy_decide_unknown(relay->config.profile->policy);
-	if (verdict.decision != POLICY_REJECT_ONCE) {
-		return false;
-	}
 	const struct session *session = relay_session_of_agent(peer, &call->message);
-	*out_rule = verdict.rule;
-	usage_note_decision(relay, session, verdict.decision, AUDIT_BY_POLICY);
+	usage_note_decision(relay, session, POLICY_REJECT_ONCE, AUDIT_BY_POLICY);
 	if (relay->config.audit) {
 		audit_write(relay->config.audit, &(struct audit_line){
 							 .session = session ? session->id : NULL,
-							 .operation = method,
+							 .operation = call->message.method,
 							 .subject = "",
-							 .rule = verdict.rule,
-							 .decision = verdict.decision,
+							 .rule = rule,
+							 .decision = POLICY_REJECT_ONCE,
 							 .by = AUDIT_BY_POLICY,
 						 });
 	}
+}
+
+/* Whether policy refuses a method that it knows nothing of. */
+static bool is_denied(struct peer *peer, const struct call *call, const char **out_rule)
+{
+	if (is_known(call->message.method)) {
+		return false;
+	}
+	struct policy_verdict verdict = policy_decide_unknown(peer->relay->config.profile->policy);
+	if (verdict.decision != POLICY_REJECT_ONCE) {
+		return false;
+	}
+	*out_rule = verdict.rule;
+	note_refused(peer, call, verdict.rule);
 	return true;
 }
 
@@ -125,9 +143,27 @@ bool agent_gate_request(struct peer *peer, const struct call *call)
 	return false;
 }
 
+/*
+ * A request that has no id is a notification, and some editors look at the method alone: it would
+ * be done without having been decided on. Nothing of ACP's is lost: nobody could answer it.
+ */
+static bool lacks_id(struct peer *peer, const struct call *call)
+{
+	if (!is_guarded(peer) || !is_request(call->message.method)) {
+		return false;
+	}
+	note_refused(peer, call, "a request without an id");
+	log_warning("%s: %s was dropped: it has no id, and it is a request", peer->hop,
+		call->message.method);
+	return true;
+}
+
 bool agent_gate_notification(struct peer *peer, const struct call *call)
 {
 	const char *rule = "it is the broker's own";
+	if (lacks_id(peer, call)) {
+		return true;
+	}
 	if (!is_own(call->message.method) && !is_denied(peer, call, &rule)) {
 		return false;
 	}

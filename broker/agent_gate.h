@@ -21,7 +21,10 @@ bool agent_gate_takes(
  */
 bool agent_gate_request(struct peer *peer, const struct call *call);
 
-/* True where a notification goes no further, for the last two reasons. */
+/*
+ * True where a notification goes no further: for the last two reasons, and where it is a request
+ * of ACP's that lacks its id.
+ */
 bool agent_gate_notification(struct peer *peer, const struct call *call);
 
 #endif

@@ -44,6 +44,17 @@ class Audit(PolicyCase):
         self.assertEqual(self.lines()[3]['rule'], 'deny = read **/secret')
         self.assertEqual((self.dir / 'audit').stat().st_mode & 0o777, 0o600)
 
+    def test_a_request_without_an_id_is_dropped_and_that_is_one_line(self):
+        client, session = self.audited(('mode = approve-all',))
+        params = {'sessionId': session, 'path': f'{self.work}/a', 'content': 'x'}
+        client.prompt(session, f'notify fs/write_text_file {json.dumps(params)}')
+        self.assertEqual([(row['session'], row['operation'], row['decision'], row['by'])
+                          for row in self.lines()],
+                         [(session, 'fs/write_text_file', 'reject-once', 'policy')])
+        client.wait_log('fs/write_text_file | no id')
+        self.assertFalse((self.work / 'a').exists())
+        self.assertEqual([method for method, _ in client.host.seen], [])
+
     def test_a_timeout_and_the_end_are_decisions_too(self):
         client, session = self.audited(('mode = ask-all',), permission_timeout='200ms')
         client.host.replies['session/request_permission'] = NEVER

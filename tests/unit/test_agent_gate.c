@@ -109,6 +109,92 @@ static void test_without_a_policy_it_is_the_editor_that_judges(void **state)
 	assert_passes(fixture, 3, "'method':'session/new','params':{'cwd':'/'}");
 }
 
+/* ---- requests without an id ---- */
+
+static const char *const requests[] = {
+	"'method':'fs/read_text_file','params':{'sessionId':'s','path':'/w/f'}",
+	"'method':'fs/write_text_file','params':{'sessionId':'s','path':'/w/f','content':'x'}",
+	"'method':'terminal/create','params':{'sessionId':'s','command':'ls'}",
+	"'method':'terminal/output','params':{'sessionId':'s','terminalId':'t'}",
+	"'method':'terminal/wait_for_exit','params':{'sessionId':'s','terminalId':'t'}",
+	"'method':'terminal/kill','params':{'sessionId':'s','terminalId':'t'}",
+	"'method':'terminal/release','params':{'sessionId':'s','terminalId':'t'}",
+	"'method':'session/request_permission','params':{'sessionId':'s','options':[],"
+	"'toolCall':{'toolCallId':'t'}}",
+	"'method':'elicitation/create','params':{'sessionId':'s','message':'m'}",
+	"'method':'fs/later','params':{'sessionId':'s'}",
+	"'method':'terminal/later'",
+};
+
+/* The editor hears none of them, and all that ACP has as notifications. */
+static void assert_requests_need_an_id(struct fixture *fixture)
+{
+	static const char *const notifications[] = {
+		"'method':'session/update','params':{'sessionId':'s'}",
+		"'method':'elicitation/complete','params':{'elicitationId':'e'}",
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(requests); i++) {
+		agent_says(fixture, 0, "%s", requests[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(notifications); i++) {
+		agent_says(fixture, 0, "%s", notifications[i]);
+		editor_hears(fixture, "%s", notifications[i]);
+	}
+	editor_hears_nothing(fixture);
+	agent_hears_nothing(fixture, 0);
+}
+
+static void test_no_request_without_an_id_gets_round_a_policy(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = deny-all"));
+	assert_requests_need_an_id(fixture);
+}
+
+static void test_nor_round_one_that_allows_everything(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_policy(fixture, POLICY("mode = approve-all", "allow = *"));
+	assert_requests_need_an_id(fixture);
+	agent_says(fixture, 0, "'method':'_vendor/told'");
+	editor_hears(fixture, "'method':'_vendor/told'");
+}
+
+static void begin_elsewhere(struct fixture *fixture)
+{
+	fixture->stage.capabilities.maps_paths = true;
+	begin(fixture);
+	editor_says(fixture, "'id':0,%s", initialize_request);
+	free(agent_next_line(fixture, 0));
+	agent_says(fixture, 0, "'id':0,%s", initialize_result);
+	free(editor_line(fixture));
+}
+
+static void test_nor_round_the_brokers_own_files(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_elsewhere(fixture);
+	assert_requests_need_an_id(fixture);
+}
+
+static void test_nor_round_the_bounds_of_what_the_editor_serves(void **state)
+{
+	struct fixture *fixture = *state;
+	profile_of(fixture)->toolhost = TOOLHOST_EDITOR;
+	begin_elsewhere(fixture);
+	assert_requests_need_an_id(fixture);
+}
+
+static void test_without_a_policy_they_are_the_editors(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_with_session(fixture);
+	for (size_t i = 0; i < ARRAY_LENGTH(requests); i++) {
+		agent_says(fixture, 0, "%s", requests[i]);
+		editor_hears(fixture, "%s", requests[i]);
+	}
+}
+
 /* ---- methods that ACP does not know ---- */
 
 static void assert_unknown_is_refused(struct fixture *fixture, const char *rule)
@@ -168,6 +254,11 @@ int main(void)
 		RELAY_TEST(test_the_toolhost_takes_no_such_params_either),
 		RELAY_TEST(test_an_envelope_that_readers_may_read_otherwise_is_no_message),
 		RELAY_TEST(test_without_a_policy_it_is_the_editor_that_judges),
+		RELAY_TEST(test_no_request_without_an_id_gets_round_a_policy),
+		RELAY_TEST(test_nor_round_one_that_allows_everything),
+		RELAY_TEST(test_nor_round_the_brokers_own_files),
+		RELAY_TEST(test_nor_round_the_bounds_of_what_the_editor_serves),
+		RELAY_TEST(test_without_a_policy_they_are_the_editors),
 		RELAY_TEST(test_deny_all_denies_what_it_does_not_know),
 		RELAY_TEST(test_a_rule_that_denies_everything_denies_it_too),
 		RELAY_TEST(test_other_policies_leave_it_to_the_editor),
