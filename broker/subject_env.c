@@ -27,11 +27,15 @@ static struct json_doc *open_list(const struct subject *subject)
 
 void subject_set_env(struct subject *subject, struct span env)
 {
-	if (env.len == 0 || span_is(env, "null") || span_is(env, "[]")) {
+	if (env.len == 0 || span_is(env, "null")) {
 		return;
 	}
 	subject->env = mem_strndup(env);
 	struct json_doc *doc = open_list(subject);
+	if (doc && json_count(doc, 0) == 0) {
+		free(subject->env);
+		subject->env = NULL;
+	}
 	for (json_node item = doc ? json_first(doc, 0) : JSON_NODE_NONE; item != JSON_NODE_NONE;
 		item = json_next(doc, item)) {
 		char *name = json_string(doc, json_get(doc, item, "name"));
@@ -90,6 +94,10 @@ bool subject_env_show(const struct subject *subject, struct buf *out)
 	}
 	struct buf lines;
 	size_t left = json_count(doc, 0);
+	if (left == 0) {
+		json_doc_destroy(doc);
+		return true;
+	}
 	bool ok = buf_append_format(out, NULL, "\n\nwith\n");
 	buf_init(&lines, SIZE_MAX / 2);
 	for (json_node item = json_first(doc, 0);

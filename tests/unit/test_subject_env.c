@@ -49,6 +49,18 @@ static void test_variables_are_shown_one_a_line(void **state)
 		"\n\nwith\n```\nLD_PRELOAD=/x.so\nA=\n```", "[\"LD_PRELOAD\",\"A\"]");
 }
 
+static void test_an_empty_list_is_none_however_it_is_written(void **state)
+{
+	static const char *const lists[] = {"[]", "[ ]", "[\n\t]", "null"};
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		struct subject subject = {.operation = POLICY_TERMINAL};
+		subject_set_env(&subject, span_of(lists[i]));
+		assert_null(subject.env);
+		assert_null(subject.variables);
+	}
+	assert_env("[ ]", "", "[]");
+}
+
 static void test_what_could_mislead_a_reader_is_quoted(void **state)
 {
 	assert_env("[{\"name\":\"A\",\"value\":\"b\\nC=d\"}]", "\n\nwith\n```\n\"A=b\\nC=d\"\n```",
@@ -106,6 +118,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_variables_are_shown_one_a_line),
+		cmocka_unit_test(test_an_empty_list_is_none_however_it_is_written),
 		cmocka_unit_test(test_what_could_mislead_a_reader_is_quoted),
 		cmocka_unit_test(test_values_of_secrets_are_masked),
 		cmocka_unit_test(test_what_is_no_variable_is_told_all_the_same),
