@@ -23,7 +23,8 @@ void agent_timer_start(struct agent *agent, struct ev_timer *timer, int ms)
 struct span agent_last_words(struct agent *agent)
 {
 	tail_catch_up(&agent->tail);
-	return tail_span(&agent->tail);
+	struct span words = tail_span(&agent->tail);
+	return words.len == 0 && agent->sandbox ? sandbox_said(agent->sandbox) : words;
 }
 
 /* Raised by the tell timer alone, so that no listener runs inside a call of its own. */

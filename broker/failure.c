@@ -68,6 +68,8 @@ const struct failure_code failure_codes[] = {
 	{"AGENT_STILL_RUNNING", RPC_INTERNAL_ERROR, true,
 		"end what the message names there, or wait for link-grace, then try again"},
 	{"LINK_LOST", RPC_INTERNAL_ERROR, true, "try again; the message says how it was lost"},
+	{"HOST_COMMAND_FORCED", RPC_INTERNAL_ERROR, false,
+		"take an account, or a key, for which the host runs what it is asked to run"},
 	{"SETUP_FAILED", RPC_INTERNAL_ERROR, false,
 		"correct the line of setup, or the file of copy, that the message names"},
 	{"AGENT_NOT_FOUND", RPC_INTERNAL_ERROR, false,

@@ -91,6 +91,7 @@ struct sandbox {
 	const char *instance;       // the same
 	char **warnings;            // sandbox_warn's; NULL: none
 	char *remark;               // sandbox_remark's; NULL: none
+	char *said;                 // sandbox_quote's; NULL: none
 	struct sandbox_root *roots; // owned by the implementation
 	size_t root_count;
 };
@@ -102,6 +103,9 @@ void sandbox_warn(struct sandbox *sandbox, const char *sentence);
 
 /* What the person should know of how it came to be; the text is copied. */
 void sandbox_remark(struct sandbox *sandbox, const char *sentence);
+
+/* What a program there said that explains an on_failed; before that. The text is copied. */
+void sandbox_quote(struct sandbox *sandbox, struct span words);
 
 /*
  * Raises done in the next turn of the loop, unless the sandbox is closed

@@ -48,6 +48,17 @@ void sandbox_remark(struct sandbox *sandbox, const char *sentence)
 	sandbox->remark = mem_strdup(sentence);
 }
 
+void sandbox_quote(struct sandbox *sandbox, struct span words)
+{
+	free(sandbox->said);
+	sandbox->said = words.len > 0 ? mem_strndup(words) : NULL;
+}
+
+struct span sandbox_said(const struct sandbox *sandbox)
+{
+	return span_of(sandbox->said ? sandbox->said : "");
+}
+
 char *sandbox_take_remark(struct sandbox *sandbox)
 {
 	char *remark = sandbox->remark;

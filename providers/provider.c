@@ -308,6 +308,7 @@ void sandbox_close(struct sandbox *sandbox)
 	}
 	words_free(sandbox->warnings);
 	free(sandbox->remark);
+	free(sandbox->said);
 	sandbox->impl->close(sandbox);
 }
 

@@ -227,6 +227,9 @@ const char *const *sandbox_warnings(const struct sandbox *sandbox);
 /* Something that happened on the way here, for the person; owned by the caller. NULL: no news. */
 char *sandbox_take_remark(struct sandbox *sandbox);
 
+/* What a program there said that explains the last on_failed; empty: nothing. Borrowed. */
+struct span sandbox_said(const struct sandbox *sandbox);
+
 /* A finished operation: err is NULL on success. */
 typedef void sandbox_done(void *data, const struct error *err);
 

@@ -8,7 +8,7 @@
 #include "base/path_quote.h"
 #include "providers/ssh/host_impl.h"
 
-enum { SAID_MAX = 400, SCRIPT_MAX = 256 * 1024, BEAT_MAX_MS = 15000 };
+enum { SAID_MAX = 400, SAID_SHOWN_MAX = 160, SCRIPT_MAX = 256 * 1024, BEAT_MAX_MS = 15000 };
 
 /* ---- what goes to it ---- */
 
@@ -196,6 +196,7 @@ static void on_writable(void *data)
 static void on_open(void *data)
 {
 	struct ssh_host *host = data;
+	host->control.is_open = true;
 	ssh_link_prove(LIST_FIRST(&host->links, struct ssh_link, link));
 }
 
@@ -209,24 +210,56 @@ static void on_refused(void *data, const struct error *err)
 	ssh_host_leave(host);
 }
 
+/*
+ * It has logged in, and what runs there is not what we asked for: sshd_config(5) and sshd(8) let
+ * the host run another program, and the login shell may be none.
+ */
+static const char forced[] = "the host runs a program of its own instead of the broker's shell";
+static const char forced_cure[] =
+	"see ForceCommand in its sshd_config, command= before the key in authorized_keys, and the "
+	"login shell (nologin, git-shell); take an account, or a key, without these";
+
+/* The beginning of it; all of it is the error's detail. The caller frees it. */
+static char *quote_said(const struct ssh_control *control)
+{
+	struct span said = buf_span(&control->said);
+	said.len = said.len < SAID_SHOWN_MAX ? said.len : SAID_SHOWN_MAX;
+	return said.len > 0 ? path_quote(said) : mem_strdup("nothing");
+}
+
+/* It ended before our script began. */
+static void fail_foreign(struct ssh_host *host, const struct ssh_channel_end *end)
+{
+	char how[64] = "";
+	char why[ERROR_TEXT_MAX];
+	char *said = quote_said(&host->control);
+	if (end->is_known) {
+		snprintf(how, sizeof(how), " with status %d", end->code);
+	}
+	snprintf(
+		why, sizeof(why), "%s; it ended%s and said %s: %s", forced, how, said, forced_cure);
+	free(said);
+	fail(host, ERROR_CONFIG, "HOST_COMMAND_FORCED", why);
+}
+
 /* The shell did not even begin, or was killed. */
 static void on_closed(void *data, const struct ssh_channel_end *end)
 {
 	struct ssh_host *host = data;
 	struct error err;
 	ssh_host_enter(host);
+	bool was_killed = end->is_known && end->signal != 0;
 	if (host->control.is_ready) {
 		error_set_reason(&err, ERROR_UNAVAILABLE, "LINK_LOST",
 			"%s: the shell there that controls what runs has ended",
 			ssh_host_name(host));
+		ssh_host_fail(host, &err);
+	} else if (!host->control.begin.is_over && !was_killed) {
+		fail_foreign(host, end);
 	} else {
-		char *said = path_quote(buf_span(&host->control.said));
-		error_set_reason(&err, ERROR_UNAVAILABLE, NULL,
-			"preparing %s: no shell could be started there by the login shell%s%s",
-			ssh_host_name(host), *said ? ", which said: " : "", said);
-		free(said);
+		fail(host, ERROR_UNAVAILABLE, NULL,
+			"the shell there that controls what runs has ended before it was ready");
 	}
-	ssh_host_fail(host, &err);
 	ssh_host_leave(host);
 }
 
@@ -253,11 +286,17 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 	struct ssh_control *control = CONTAINER_OF(timer, struct ssh_control, deadline);
 	struct ssh_host *host = CONTAINER_OF(control, struct ssh_host, control);
 	ssh_host_enter(host);
-	char why[200];
-	snprintf(why, sizeof(why),
+	char why[ERROR_TEXT_MAX];
+	int len = snprintf(why, sizeof(why),
 		"no shell was started there within %lld s (channel-timeout): the server has "
 		"not answered, or the login shell does not start /bin/sh",
 		host->request.channel_timeout_ms / 1000);
+	if (control->is_open && !control->begin.is_over) {
+		char *said = quote_said(control);
+		snprintf(why + len, sizeof(why) - (size_t)len, "; or %s, which has said %s: %s",
+			forced, said, forced_cure);
+		free(said);
+	}
 	fail(host, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED", why);
 	ssh_host_leave(host);
 }
@@ -292,7 +331,7 @@ void ssh_control_close(struct ssh_host *host)
 	ev_timer_stop(host->loop, &control->deadline);
 	ssh_channel_close(control->channel);
 	control->channel = NULL;
-	control->is_ready = false;
+	control->is_ready = control->is_open = false;
 	control->begin = (struct ssh_begin){0};
 	buf_finish(&control->line);
 	buf_finish(&control->said);

@@ -152,6 +152,11 @@ const struct ssh_host_facts *ssh_host_facts(const struct ssh_host *host)
 	return &host->facts;
 }
 
+struct span ssh_host_said(const struct ssh_host *host)
+{
+	return buf_span(&host->control.said);
+}
+
 void ssh_host_close(struct ssh_host *host)
 {
 	if (!host) {

@@ -78,6 +78,9 @@ struct ssh_host *ssh_host_open(const struct ssh_host_request *request,
 	const struct ssh_host_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 const struct ssh_host_facts *ssh_host_facts(const struct ssh_host *host);
 
+/* What was said there before our script began; borrowed, until it is ready. */
+struct span ssh_host_said(const struct ssh_host *host);
+
 /*
  * sandbox_exec: all of its contract. `spec` is complete (env, cwd). argv[0] is looked up in the
  * PATH of env. A foreground process is refused (ERROR_UNAVAILABLE).

@@ -160,6 +160,7 @@ struct ssh_control {
 	struct buf unsent;
 	ev_timer beat;
 	ev_timer deadline; // for being ready
+	bool is_open;      // the server runs something there
 	bool is_ready;
 	char *run_folder;
 	char *node;         // the machine's name

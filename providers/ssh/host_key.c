@@ -38,6 +38,26 @@ const char *host_key_fingerprint(struct span blob, char text[HOST_KEY_FINGERPRIN
 	return text;
 }
 
+const char *host_key_file(struct span type)
+{
+	static const struct {
+		const char *begins;
+		const char *file;
+	} files[] = {
+		{"ssh-ed25519", "/etc/ssh/ssh_host_ed25519_key.pub"},
+		{"ecdsa-", "/etc/ssh/ssh_host_ecdsa_key.pub"},
+		{"ssh-rsa", "/etc/ssh/ssh_host_rsa_key.pub"},
+		{"rsa-", "/etc/ssh/ssh_host_rsa_key.pub"},
+		{"ssh-dss", "/etc/ssh/ssh_host_dsa_key.pub"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
+		if (span_starts_with(type, span_of(files[i].begins))) {
+			return files[i].file;
+		}
+	}
+	return "/etc/ssh/ssh_host_*_key.pub";
+}
+
 struct decision {
 	const struct ssh_target *target;
 	const struct host_key *key;
@@ -123,9 +143,10 @@ static bool refuse_unknown(const struct decision *decision, struct error *err)
 			target->host, file);
 	}
 	error_set_reason(err, ERROR_DENIED, "HOST_KEY_UNKNOWN",
-		"no key of %s is known; it is %s %s. Where the host's own (ssh-keygen -lf there) "
-		"is the same: connect once with \"ssh %s\", which asks, or %s",
+		"no key of %s is known; it is %s %s. Where the host's own (there: ssh-keygen -lf "
+		"%s) is the same: connect once with \"ssh %s\", which asks, or %s",
 		decision->name, decision->key->type, decision->fingerprint,
+		host_key_file(span_of(decision->key->type)),
 		target->alias ? target->alias : target->host, command);
 	free(line);
 	free(quoted_line);

@@ -83,6 +83,12 @@ char *known_hosts_line(const struct ssh_target *target, const struct host_key *k
 enum { HOST_KEY_TURN_RSA = 2 };
 const char *const *host_key_types(size_t turn);
 
+/*
+ * Where a host mostly has the key of a type ("ssh-rsa", also as a signature is called): the file
+ * that its fingerprint is compared with, there.
+ */
+const char *host_key_file(struct span type);
+
 /* "SHA256:…" as ssh-keygen -l prints it; returns text. */
 const char *host_key_fingerprint(struct span blob, char text[HOST_KEY_FINGERPRINT_MAX]);
 

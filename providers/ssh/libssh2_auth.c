@@ -239,10 +239,27 @@ static bool is_restricted(const struct ssh_target *target)
 	       target->preferred_methods;
 }
 
+/* A key that lacks nothing but its passphrase says more than others that were refused. */
+static void say_tried(const struct auth *auth, char *text, size_t size)
+{
+	size_t len = 0;
+	text[0] = '\0';
+	if (auth->locked.len > 0) {
+		char *files = mem_strndup(buf_span(&auth->locked));
+		len = strlen(ssh_target_tell_locked(files, text, size));
+		free(files);
+	}
+	struct span tried = buf_span(&auth->tried);
+	if (tried.len > 0) {
+		snprintf(text + len, size - len, "%s%.*s", len > 0 ? "; " : "", (int)tried.len,
+			tried.data);
+	}
+}
+
 static bool auth_refused(struct login_work *work, struct error *err)
 {
 	const struct auth *auth = &work->auth;
-	if (auth->tried.len == 0) {
+	if (auth->tried.len == 0 && auth->locked.len == 0) {
 		auth_note(&work->auth.tried,
 			is_restricted(&work->target)
 				? "nothing to try that ssh_config allows (PubkeyAuthentication, "
@@ -251,25 +268,25 @@ static bool auth_refused(struct login_work *work, struct error *err)
 				: "no key, no agent and no password-command to try");
 	}
 	note_other_proofs(work);
-	struct span tried = buf_span(&auth->tried);
+	char tried[3 * AUTH_TEXT_MAX];
 	struct span unsupported = buf_span(&auth->unsupported);
+	say_tried(auth, tried, sizeof(tried));
 	const char *methods = auth->methods ? auth->methods : "nothing";
 	const char *user = ssh_target_user_shown(&work->target);
 	if (auth->is_lost) {
-		return error_set_reason(err, ERROR_UNAVAILABLE, "LINK_LOST",
-			"logging in as %s: %.*s", user, (int)tried.len, tried.data);
+		return error_set_reason(
+			err, ERROR_UNAVAILABLE, "LINK_LOST", "logging in as %s: %s", user, tried);
 	}
 	if (unsupported.len > 0) {
 		return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
-			"logging in as %s by libssh2: %.*s%s; tried: %.*s; the server takes %s",
-			user, (int)unsupported.len, unsupported.data,
-			ssh_target_other_client(&work->target), (int)tried.len, tried.data,
-			methods);
+			"logging in as %s by libssh2: %.*s%s; tried: %s; the server takes %s", user,
+			(int)unsupported.len, unsupported.data,
+			ssh_target_other_client(&work->target), tried, methods);
 	}
 	return error_set_reason(err, ERROR_DENIED, "AUTH_FAILED",
-		"logging in as %s: %.*s; the server takes %s%s", user, (int)tried.len, tried.data,
-		methods,
-		auth_may_try(work, "keyboard-interactive") && !work->target.user_is_secret
+		"logging in as %s: %s; the server takes %s%s", user, tried, methods,
+		auth_may_try(work, "keyboard-interactive") && !work->target.user_is_secret &&
+				auth->locked.len == 0
 			? " (questions of keyboard-interactive, but for the password, with "
 			  "ssh-client = openssh alone)"
 			: "");
@@ -305,6 +322,7 @@ void auth_finish(struct auth *auth)
 	mem_wipe_free(auth->passphrase);
 	mem_wipe_free(auth->password);
 	buf_finish(&auth->tried);
+	buf_finish(&auth->locked);
 	buf_finish(&auth->unsupported);
 	buf_finish(&auth->offered);
 }

@@ -77,8 +77,11 @@ enum auth_result auth_try_dialogue(struct login_work *work, enum login_need *out
 		*out_need = LOGIN_NEEDS_PASSWORD;
 		return AUTH_ASK;
 	}
-	/* Mostly a second factor, where nothing was refused. */
-	if (auth->attempts == 0 || work->target.has_user) {
+	/*
+	 * Mostly a second factor, where nothing was refused. A key that nobody can unlock comes
+	 * first: nobody could answer the questions either.
+	 */
+	if ((auth->attempts == 0 && !auth->has_locked) || work->target.has_user) {
 		auth_note(&auth->unsupported,
 			"the server would ask questions (keyboard-interactive)");
 	}

@@ -218,6 +218,7 @@ static enum auth_result sign_by_file(
 	enum auth_result result;
 	if (outcome == LIBSSH2_ERROR_FILE && key->is_encrypted) {
 		auth_note(&work->auth.tried, "%s: the passphrase does not open it", path);
+		work->auth.has_locked = true;
 		result = AUTH_NEXT;
 	} else {
 		note_offered(&work->auth, buf_span(&key->blob));
@@ -270,8 +271,9 @@ static enum auth_result try_key(
 		auth_note(&auth->unsupported, "%s has a passphrase, which you have to be asked for",
 			path);
 	} else if (!work->target.passphrase_command) {
-		auth_note(&auth->tried,
-			"%s: it has a passphrase, and there is no passphrase-command", path);
+		(void)!buf_append_format(&auth->locked, NULL, "%s%s",
+			auth->locked.len > 0 ? ", " : "", path); // the first ones are enough
+		auth->has_locked = true;
 	} else if (!auth->has_asked_passphrase) {
 		auth->has_asked_passphrase = true;
 		*out_need = LOGIN_NEEDS_PASSPHRASE;

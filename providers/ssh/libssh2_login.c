@@ -403,6 +403,7 @@ struct login *login_start(const struct provider_context *context, const struct s
 	buf_init(&login->received, HANDSHAKE_KEPT_MAX);
 	buf_init(&login->work.auth.offered, AUTH_OFFERED_MAX);
 	buf_init(&login->work.auth.tried, AUTH_TEXT_MAX);
+	buf_init(&login->work.auth.locked, AUTH_TEXT_MAX);
 	buf_init(&login->work.auth.unsupported, AUTH_TEXT_MAX);
 	error_set(&login->err, ERROR_UNAVAILABLE, "the program is ending");
 	login->has_failed = true; // where the pool ends before the job ran

@@ -62,6 +62,8 @@ struct auth {
 	int proofs;             // taken, where the server wants more than one
 	struct buf offered;     // public keys, each a string of the wire (RFC 4251, 5)
 	struct buf tried;       // what was, and why it failed
+	struct buf locked;      // files of keys whose passphrase nobody can be asked for; ", "
+	bool has_locked;        // a key was not tried, as its passphrase was missing or wrong
 	struct buf unsupported; // what could not be tried, or only in vain, with this library
 };
 

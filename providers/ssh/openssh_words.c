@@ -2,7 +2,11 @@
 #include "providers/ssh/openssh_words.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/shell_quote.h"
+#include "providers/ssh/known_hosts.h"
 
 enum { LINE_MAX_BYTES = 4096 };
 
@@ -17,10 +21,10 @@ struct cause {
 	const char *cure; // may be NULL
 };
 
+/* Of the key of a host on the way; of the host's own much more is known. */
 static const char unknown_cure[] =
 	"compare its fingerprint with the host's own (there: ssh-keygen -lf "
-	"/etc/ssh/ssh_host_ed25519_key.pub), then connect once with ssh in a terminal and accept "
-	"it";
+	"/etc/ssh/ssh_host_*_key.pub), then connect once with ssh in a terminal and accept it";
 static const char changed_cure[] =
 	"find out why before anything else; ssh-keygen -R takes the old key out";
 
@@ -96,12 +100,47 @@ static void on_authenticating(struct openssh_words *words, const char *rest)
 	set_progress(words, text);
 }
 
-/* "/home/kim/.ssh/id_ed25519 ED25519 SHA256:… agent" */
+/* Of "/home/kim/my key ED25519 SHA256:… agent" the name, which may have blanks. */
+static size_t key_name_len(const char *rest)
+{
+	const char *print = strstr(rest, " SHA256:");
+	size_t len = print ? (size_t)(print - rest) : strcspn(rest, " ");
+	while (print && len > 0 && rest[len - 1] != ' ') {
+		len--;
+	}
+	return print && len > 0 ? len - 1 : strcspn(rest, " ");
+}
+
+static void add_name(char *list, size_t size, const char *name, size_t name_len)
+{
+	size_t len = strlen(list);
+	snprintf(list + len, size - len, "%s%.*s", len > 0 ? ", " : "", (int)name_len, name);
+}
+
+/* It goes on without having used the key that the server would have taken. */
+static void on_next(struct openssh_words *words, const char *rest)
+{
+	if (words->taken[0]) {
+		add_name(words->locked, sizeof(words->locked), words->taken, strlen(words->taken));
+		words->taken[0] = '\0';
+	}
+}
+
 static void on_offering(struct openssh_words *words, const char *rest)
 {
-	size_t len = strlen(words->offered);
-	snprintf(words->offered + len, sizeof(words->offered) - len, "%s%.*s", len > 0 ? ", " : "",
-		(int)strcspn(rest, " "), rest);
+	on_next(words, rest);
+	add_name(words->offered, sizeof(words->offered), rest, key_name_len(rest));
+}
+
+static void on_taken(struct openssh_words *words, const char *rest)
+{
+	snprintf(words->taken, sizeof(words->taken), "%.*s", (int)key_name_len(rest), rest);
+}
+
+/* The server's answer: it was used. */
+static void on_answer(struct openssh_words *words, const char *rest)
+{
+	words->taken[0] = '\0';
 }
 
 static const struct {
@@ -113,6 +152,11 @@ static const struct {
 	{"Server host key: ", on_host_key},
 	{"SSH2_MSG_SERVICE_ACCEPT received", on_authenticating},
 	{"Offering public key: ", on_offering},
+	{"Server accepts key: ", on_taken},
+	{"Authentications that can continue: ", on_answer},
+	{"Trying private key: ", on_next},
+	{"Next authentication method: ", on_next},
+	{"No more authentication methods", on_next},
 };
 
 static void read_debug(struct openssh_words *words, const char *line)
@@ -165,10 +209,21 @@ static void say(struct openssh_words *words, const char *line)
 	snprintf(words->said + len, sizeof(words->said) - len, "%s%s", len > 0 ? "; " : "", line);
 }
 
+/* "Offending RSA key in /home/kim/.ssh/known_hosts:7" */
+static void note_known(struct openssh_words *words, const char *line)
+{
+	const char *place = strstr(line, " key in ");
+	if (place && strncmp(line, "Offending ", 10) == 0) {
+		snprintf(words->known_at, sizeof(words->known_at), "%s", place + 8);
+	}
+}
+
 static void read_complaint(struct openssh_words *words, const char *line, bool is_banner)
 {
 	if (!is_banner) {
 		find_cause(words, line);
+		note_known(words, line);
+		words->taken[0] = '\0'; // why it was not used is being told
 	}
 	if (!is_chatter(line)) {
 		say(words, line);
@@ -240,10 +295,73 @@ static const char *last_words(const struct openssh_words *words, char text[WORDS
 	return text;
 }
 
+/* The file that the user's own ssh looks in and writes to. */
+static const char *known_hosts_of(const struct ssh_target *target)
+{
+	char *const *files = target->user_known_hosts_files;
+	return files && files[0] ? files[0] : "~/.ssh/known_hosts";
+}
+
+/* "-t rsa" for ssh-keyscan. */
+static const char *scan_type(const char *host_key)
+{
+	return strncmp(host_key, "ssh-rsa", 7) == 0   ? "rsa"
+	       : strncmp(host_key, "ecdsa-", 6) == 0  ? "ecdsa"
+	       : strncmp(host_key, "ssh-dss", 7) == 0 ? "dsa"
+	                                              : "ed25519";
+}
+
+/* Nothing but a fingerprint of the key is known here: its text is in the file there. */
+static void explain_unknown(const struct openssh_words *words, struct error *err)
+{
+	const struct ssh_target *target = words->target;
+	char *name = known_hosts_name(target);
+	char *file = shell_quote(known_hosts_of(target));
+	const char *there =
+		host_key_file((struct span){words->host_key, strcspn(words->host_key, " ")});
+	error_set_reason(err, ERROR_DENIED, "HOST_KEY_UNKNOWN",
+		"no key of %s is known; it shows %s. Where the host's own (there: "
+		"ssh-keygen -lf %s) is the same: connect once with \"ssh %s\", which asks, or add "
+		"to %s a line of \"%s \" and the text of %s; ssh-keyscan -t %s -p %d %s prints "
+		"that line",
+		name, words->host_key, there, target->alias ? target->alias : target->host, file,
+		name, there, scan_type(words->host_key), target->port, target->host);
+	free(name);
+	free(file);
+}
+
+static void explain_changed(const struct openssh_words *words, struct error *err)
+{
+	char *name = known_hosts_name(words->target);
+	char at[OPENSSH_FILE_MAX];
+	snprintf(at, sizeof(at), "%s", words->known_at);
+	char *colon = strrchr(at, ':');
+	if (colon) {
+		*colon = '\0';
+	}
+	char *file = shell_quote(at);
+	char *quoted_name = shell_quote(name);
+	error_set_reason(err, ERROR_DENIED, "HOST_KEY_MISMATCH",
+		"the key of %s is not the one that is known: it is %s, and %s has another. "
+		"Somebody "
+		"may be listening in, or the host has been set up anew; nothing was sent to it. "
+		"Its "
+		"own is in %s there (ssh-keygen -lf). Where its key was meant to change: "
+		"ssh-keygen "
+		"-f %s -R %s",
+		name, words->host_key, words->known_at,
+		host_key_file((struct span){words->host_key, strcspn(words->host_key, " ")}), file,
+		quoted_name);
+	free(quoted_name);
+	free(name);
+	free(file);
+}
+
 static void explain_key(
 	const struct openssh_words *words, const struct cause *cause, struct error *err)
 {
 	const struct ssh_target *target = words->target;
+	bool is_unknown = cause->cure == unknown_cure;
 	char said[WORDS_MAX];
 	last_words(words, said);
 	if (!words->host_key[0]) { // of a host on the way
@@ -253,10 +371,32 @@ static void explain_key(
 		error_set_reason(err, cause->code, "HOST_KEY_MISMATCH",
 			"the key of %s is %s, and the profile says that it is %s", target->host,
 			words->host_key, target->host_key_pin);
+	} else if (is_unknown && strstr(words->because, " is known for ")) {
+		explain_unknown(words, err);
+	} else if (!is_unknown && words->known_at[0]) {
+		explain_changed(words, err);
 	} else {
 		error_set_reason(err, cause->code, cause->reason, "the key of %s is %s: %s (%s)",
 			target->host, words->host_key, said, cause->cure);
 	}
+}
+
+/* Which keys were offered, and which of them lacked nothing but a passphrase. */
+static void explain_keys(const struct openssh_words *words, struct error *err)
+{
+	const struct ssh_target *target = words->target;
+	bool has_nobody = !target->has_user && !target->passphrase_command;
+	size_t len = strlen(err->text);
+	if (words->locked[0] && has_nobody) {
+		char text[ERROR_TEXT_MAX];
+		char said[ERROR_TEXT_MAX];
+		snprintf(said, sizeof(said), "%s", err->text);
+		error_set_reason(err, err->code, err->reason, "%s; %s",
+			ssh_target_tell_locked(words->locked, text, sizeof(text)), said);
+		return;
+	}
+	snprintf(err->text + len, sizeof(err->text) - len, " (keys offered: %s)",
+		words->offered[0] ? words->offered : "none");
 }
 
 void openssh_words_explain(const struct openssh_words *words, const char *ended, struct error *err)
@@ -270,11 +410,10 @@ void openssh_words_explain(const struct openssh_words *words, const char *ended,
 	last_words(words, said);
 	error_set_reason(
 		err, cause->code, cause->reason, "ssh %s%s%s", ended, said[0] ? ": " : "", said);
-	size_t len = strlen(err->text);
 	if (cause->reason && strcmp(cause->reason, "AUTH_FAILED") == 0) {
-		snprintf(err->text + len, sizeof(err->text) - len, " (keys offered: %s)",
-			words->offered[0] ? words->offered : "none");
+		explain_keys(words, err);
 	} else if (cause->cure) {
+		size_t len = strlen(err->text);
 		snprintf(err->text + len, sizeof(err->text) - len, " (%s)", cause->cure);
 	}
 }

@@ -17,7 +17,8 @@ enum {
 	OPENSSH_SAID_MAX = 640,
 	OPENSSH_CAUSE_MAX = 256,
 	OPENSSH_OFFERED_MAX = 256,
-	OPENSSH_KEY_MAX = 128
+	OPENSSH_KEY_MAX = 128,
+	OPENSSH_FILE_MAX = 256,
 };
 
 struct openssh_words {
@@ -31,7 +32,10 @@ struct openssh_words {
 	char said[OPENSSH_SAID_MAX];       // complaints, the last ones, "; " between
 	char because[OPENSSH_CAUSE_MAX];   // the one that has the cause
 	char offered[OPENSSH_OFFERED_MAX]; // the keys that were offered
+	char taken[OPENSSH_FILE_MAX];      // the key that the server would take, until it is used
+	char locked[OPENSSH_OFFERED_MAX];  // such keys that were not used: nobody unlocked them
 	char host_key[OPENSSH_KEY_MAX];    // "ssh-ed25519 SHA256:…" of the host
+	char known_at[OPENSSH_FILE_MAX];   // "FILE:LINE" that has another one of it
 	size_t cause;                      // of the table of causes; 0: none yet
 };
 

@@ -169,6 +169,7 @@ static void on_host_ready(void *data)
 static void on_host_failed(void *data, const struct error *err)
 {
 	struct ssh_sandbox *self = data;
+	sandbox_quote(&self->sandbox, ssh_host_said(self->host));
 	self->listener->on_failed(self->data, err);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/ssh/target.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -132,6 +133,17 @@ const char *ssh_target_user_shown(const struct ssh_target *target)
 bool ssh_target_may_use_program(const struct ssh_target *target)
 {
 	return target->client == SSH_CLIENT_AUTO && target->ssh_program && !target->user_is_secret;
+}
+
+const char *ssh_target_tell_locked(const char *files, char *text, size_t size)
+{
+	snprintf(text, size,
+		"%s: there is a passphrase, and nobody who could be asked for it (there is no "
+		"passphrase-command, and the broker has neither a terminal nor SSH_ASKPASS): add "
+		"the "
+		"key to an agent with ssh-add, or set passphrase-command in the profile",
+		files);
+	return text;
 }
 
 const char *ssh_target_other_client(const struct ssh_target *target)

@@ -96,6 +96,11 @@ const char *ssh_folder(char buffer[PATH_MAX]);
 
 /* The user's name for people: a secret one is not shown. */
 const char *ssh_target_user_shown(const struct ssh_target *target);
+/*
+ * What to do about keys in these files (", " between), whose passphrase nobody can be asked for:
+ * a sentence. Returns text.
+ */
+const char *ssh_target_tell_locked(const char *files, char *text, size_t size);
 /* For what libssh2 cannot do: ": set ssh-client = openssh", or "" where that is no way. */
 const char *ssh_target_other_client(const struct ssh_target *target);
 

@@ -11,7 +11,7 @@
 #include "providers/ssh/openssh_words.h"
 
 static char alias[] = "box";
-static const struct ssh_target target = {.alias = alias, .host = alias};
+static const struct ssh_target target = {.alias = alias, .host = alias, .port = 22};
 
 /* ssh's own lines end in "\r\n". */
 #define AUTHENTICATING "debug1: SSH2_MSG_SERVICE_ACCEPT received\r\n"
@@ -89,6 +89,66 @@ static void test_each_address_is_counted(void **state)
 	openssh_words_finish(&words);
 }
 
+#define OFFERED(name) "debug1: Offering public key: " name " ED25519 SHA256:abc explicit\r\n"
+#define TAKEN(name) "debug1: Server accepts key: " name " ED25519 SHA256:abc explicit\r\n"
+#define ANSWERED "debug1: Authentications that can continue: publickey\r\n"
+#define NO_MORE "debug1: No more authentication methods to try.\r\n"
+
+static void test_a_key_that_is_taken_and_not_used_has_a_passphrase(void **state)
+{
+	struct openssh_words words;
+	begin(&words, AUTHENTICATING OFFERED("/home/kim/other") ANSWERED OFFERED("/home/kim/my key")
+			      TAKEN("/home/kim/my key") NO_MORE DENIED);
+	assert_string_equal(words.offered, "/home/kim/other, /home/kim/my key");
+	assert_string_equal(words.locked, "/home/kim/my key");
+	expect(&words, "AUTH_FAILED", "ssh-add");
+}
+
+static void test_a_key_that_was_used_in_vain_has_none(void **state)
+{
+	struct openssh_words words;
+	begin(&words, AUTHENTICATING OFFERED("/k") TAKEN("/k") ANSWERED NO_MORE DENIED);
+	assert_string_equal(words.locked, "");
+	expect(&words, "AUTH_FAILED", "(keys offered: /k)");
+}
+
+static void test_a_key_of_which_ssh_complains_has_none(void **state)
+{
+	struct openssh_words words;
+	begin(&words,
+		AUTHENTICATING OFFERED("/k") TAKEN(
+			"/k") "sign_and_send_pubkey: signing failed: agent refused\r\n" NO_MORE
+			DENIED);
+	assert_string_equal(words.locked, "");
+	openssh_words_finish(&words);
+}
+
+#define SHOWN "debug1: Server host key: ssh-rsa SHA256:xyz\r\n"
+
+static void test_what_makes_a_key_of_the_host_known_is_told(void **state)
+{
+	struct openssh_words words;
+	begin(&words, SHOWN "No RSA host key is known for box and you have requested strict "
+			    "checking.\r\nHost key verification failed.\r\n");
+	expect(&words, "HOST_KEY_UNKNOWN", "/etc/ssh/ssh_host_rsa_key.pub");
+	begin(&words, SHOWN "No RSA host key is known for box and you have requested strict "
+			    "checking.\r\nHost key verification failed.\r\n");
+	expect(&words, "HOST_KEY_UNKNOWN", "ssh-keyscan -t rsa -p 22 box");
+}
+
+static void test_a_known_key_that_is_another_is_named_by_its_line(void **state)
+{
+	static const char text[] =
+		SHOWN "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\n"
+		      "Offending RSA key in /home/kim/my hosts:7\r\n"
+		      "Host key verification failed.\r\n";
+	struct openssh_words words;
+	begin(&words, text);
+	expect(&words, "HOST_KEY_MISMATCH", "/home/kim/my hosts:7");
+	begin(&words, text);
+	expect(&words, "HOST_KEY_MISMATCH", "ssh-keygen -f '/home/kim/my hosts' -R ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +157,11 @@ int main(void)
 		cmocka_unit_test(test_a_banner_is_no_reason),
 		cmocka_unit_test(test_one_line_that_is_too_long_is_told_from_its_beginning),
 		cmocka_unit_test(test_each_address_is_counted),
+		cmocka_unit_test(test_a_key_that_is_taken_and_not_used_has_a_passphrase),
+		cmocka_unit_test(test_a_key_that_was_used_in_vain_has_none),
+		cmocka_unit_test(test_a_key_of_which_ssh_complains_has_none),
+		cmocka_unit_test(test_what_makes_a_key_of_the_host_known_is_told),
+		cmocka_unit_test(test_a_known_key_that_is_another_is_named_by_its_line),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,7 +139,9 @@ static void test_a_login_shell_that_refuses(void **state)
 	pipe_client_options.shell = "/usr/sbin/nologin";
 	stage_start(&stage);
 	stage_run_until(&stage, &stage.has_failed);
+	assert_string_equal(stage.err.reason, "HOST_COMMAND_FORCED");
 	assert_non_null(strstr(stage.err.text, "not available"));
+	assert_non_null(strstr(stage.err.text, "nologin"));
 }
 
 /* ---- limits ---- */
