@@ -238,8 +238,10 @@ static bool on_notification(struct relay *relay, const struct call *call)
 	struct session *session = relay_session_of(relay, &call->message);
 	struct peer *peer = session ? session->peer : NULL;
 	bool is_cancel = strcmp(name, "session/cancel") == 0;
-	if (is_cancel && ((session && restore_cancel(relay, session)) ||
-				 (relay_order_cancel(relay, call) && !session))) {
+	/* A session that is being restored may have prompts behind its session/load, too. */
+	bool was_behind = is_cancel && relay_order_cancel(relay, call);
+	bool was_restored = is_cancel && session && restore_cancel(relay, session);
+	if (was_restored || (was_behind && !session)) {
 		return true;
 	}
 	if (!is_cancel && relay_order_holds(relay, call)) {

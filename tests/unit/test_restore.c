@@ -164,6 +164,21 @@ static void test_prompts_that_wait_can_be_cancelled(void **state)
 	agent_hears(fixture, 1, "'id':2,%s", prompt);
 }
 
+/* It waits for the session/load, which waits for the restoring. */
+static void test_a_prompt_behind_a_load_that_waits_can_be_cancelled(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_offering(fixture, "'loadSession':true");
+	agent_dies(fixture, 0);
+	editor_says(fixture, "'id':2,%s", prompt);
+	editor_says(
+		fixture, "'id':3,'method':'session/load','params':{'sessionId':'s','cwd':'/w'}");
+	editor_says(fixture, "'id':4,%s", prompt);
+	editor_says(fixture, "'method':'session/cancel','params':{'sessionId':'s'}");
+	editor_hears(fixture, "'id':4,'result':{'stopReason':'cancelled'}");
+	editor_hears(fixture, "'id':2,'result':{'stopReason':'cancelled'}");
+}
+
 static void test_what_waits_for_an_agents_end_is_told_why_none_is_started(void **state)
 {
 	struct fixture *fixture = *state;
@@ -368,6 +383,7 @@ int main(void)
 		RELAY_TEST(test_a_refusal_is_told_to_all_who_wait),
 		RELAY_TEST(test_an_agent_that_dies_again_is_told),
 		RELAY_TEST(test_prompts_that_wait_can_be_cancelled),
+		RELAY_TEST(test_a_prompt_behind_a_load_that_waits_can_be_cancelled),
 		RELAY_TEST(test_what_waits_for_an_agents_end_is_told_why_none_is_started),
 		RELAY_TEST(test_a_session_is_closed_without_an_agent),
 		RELAY_TEST(test_what_was_chosen_is_chosen_again_before_the_prompt),
