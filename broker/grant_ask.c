@@ -48,6 +48,30 @@ static void refuse(struct peer *peer, const struct call *call, const struct gran
 			failure ? failure->code : "PERMISSION_DENIED", "session", text, {NULL, 0}});
 }
 
+/* Nobody waits for it where the agent is gone. */
+static void resume(struct peer *peer, const struct call *call, const struct failure *failure)
+{
+	if (!failure) {
+		relay_pass_agent_request(peer, call);
+	} else if (!peer->is_down) {
+		peer_fail(peer, call->message.id, failure);
+	}
+}
+
+static const struct grant_resumer resumer = {resume, .is_of_turn = true};
+
+static void pass(struct peer *peer, const struct request *request, const struct call *call)
+{
+	struct relay *relay = peer->relay;
+	const struct session *session =
+		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
+	if (!grant_resolve_again(peer, call, session, &resumer)) {
+		struct splice outer = relay_edits_begin(relay);
+		relay_pass_agent_request(peer, call);
+		relay_edits_end(relay, outer);
+	}
+}
+
 /* The call that was set aside goes on its way, or is refused. */
 static void act(struct peer *peer, struct request *request, const struct grant_answer *answer,
 	const struct failure *failure)
@@ -68,9 +92,7 @@ static void act(struct peer *peer, struct request *request, const struct grant_a
 		remember(relay, request, answer->decision);
 		question_close(relay, request, allowed);
 		if (allowed) {
-			struct splice outer = relay_edits_begin(relay);
-			relay_pass_agent_request(peer, &call);
-			relay_edits_end(relay, outer);
+			pass(peer, request, &call);
 		} else {
 			refuse(peer, &call, answer, failure);
 		}

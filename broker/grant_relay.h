@@ -85,6 +85,14 @@ struct grant_resumer {
 bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject,
 	const struct session *session, const struct grant_resumer *resumer);
 
+/*
+ * The same of a call that somebody has just said yes to, where the editor will serve it to an agent
+ * that has other files: a sync may have brought a link here while the question was open. It is
+ * resumed with SECURITY_VIOLATION where its path is not call->resolved any more.
+ */
+bool grant_resolve_again(struct peer *peer, const struct call *call, const struct session *session,
+	const struct grant_resumer *resumer);
+
 /* How many calls that are of no turn wait for that, and their bytes; added to both. */
 void grant_resolve_count(const struct relay *relay, int *count, size_t *bytes);
 

@@ -39,6 +39,7 @@ struct resolving {
 	bool is_file;      // a read or write, and not a tool that names paths
 	bool is_elsewhere; // the agent has other files: paths and roots are called as here
 	char *asked;       // owned; the same: its path as the agent calls it
+	char *granted;     // owned; the same: the file that was said yes to; NULL: none yet
 	bool leads_out;    // the same: a path leads out of the roots, or is not known to stay
 	bool is_write;
 	bool is_git;        // a write elsewhere: git would run commands that it names
@@ -59,6 +60,7 @@ static void destroy(struct resolving *resolving)
 	free(resolving->session_id);
 	free(resolving->id);
 	free(resolving->asked);
+	free(resolving->granted);
 	free(resolving);
 }
 
@@ -238,35 +240,41 @@ static void run_job(struct pool_job *job)
 	}
 }
 
+static void refuse_elsewhere(struct resolving *resolving, const char *why)
+{
+	struct error err;
+	char *path = path_quote(span_of(resolving->asked));
+	error_set_reason(&err, ERROR_DENIED, "SECURITY_VIOLATION",
+		"%.200s: refused: %s (toolhost = editor)", path, why);
+	free(path);
+	finish(resolving, &err);
+}
+
 /* The agent's own names of its files, or the error where the editor would serve another one. */
 static void finish_elsewhere(struct resolving *resolving)
 {
-	struct error err;
 	if (resolving->leads_out) {
-		char *path = path_quote(span_of(resolving->asked));
-		error_set_reason(&err, ERROR_DENIED, "SECURITY_VIOLATION",
-			"%.200s: refused: it is outside of the session's directories, or a link "
-			"leads there, or cannot be followed; the editor would act on a file that "
-			"is not the agent's (toolhost = editor)",
-			path);
-		free(path);
-		finish(resolving, &err);
+		refuse_elsewhere(resolving,
+			"it is outside of the session's directories, or a link leads there, or "
+			"cannot be followed; the editor would act on a file that is not the "
+			"agent's");
 		return;
 	}
 	if (resolving->is_git) {
-		char *path = path_quote(span_of(resolving->asked));
-		error_set_reason(&err, ERROR_DENIED, "SECURITY_VIOLATION",
-			"%.200s: refused: it is of a git repository here, and git runs commands "
-			"that it names (toolhost = editor)",
-			path);
-		free(path);
-		finish(resolving, &err);
+		refuse_elsewhere(resolving,
+			"it is of a git repository here, and git runs commands that it names");
 		return;
 	}
 	for (char **path = resolving->paths; *path; path++) {
 		char *mapped = relay_map_path(resolving->peer, PATH_TO_RUNTIME, *path);
 		free(*path);
 		*path = mapped;
+	}
+	if (resolving->granted && strcmp(resolving->granted, resolving->paths[0]) != 0) {
+		refuse_elsewhere(resolving,
+			"a link was put there while the question was open: the editor would act "
+			"on another file than the one that was asked about");
+		return;
 	}
 	finish(resolving, NULL);
 }
@@ -373,31 +381,55 @@ static void take_names(
 	}
 }
 
-bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject,
-	const struct session *session, const struct grant_resumer *resumer)
+static void set_aside(struct peer *peer, const struct call *call, const struct subject *subject,
+	const struct session *session, const char *granted, const struct grant_resumer *resumer)
 {
 	struct relay *relay = peer->relay;
-	if (call->resolved || !subject->paths || !is_needed(peer, subject->operation)) {
-		return false;
-	}
 	if (relay->held_bytes + call->frame->bytes.len > RELAY_HELD_MAX) {
 		struct error err;
 		error_set_reason(&err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 			"%d MiB of requests are held already", RELAY_HELD_MAX >> 20);
 		resumer->resume(peer, call,
 			&(struct failure){failure_code_of(&err), "session", err.text, {NULL, 0}});
-		return true;
+		return;
 	}
 	struct resolving *resolving = mem_alloc_zero(sizeof(*resolving));
 	resolving->peer = peer;
 	resolving->resumer = resumer;
 	take_names(resolving, subject, session);
+	resolving->granted = mem_strdup_or_null(granted);
 	resolving->session_id = session ? mem_strdup(session->id) : NULL;
 	resolving->id = mem_strndup(call->message.id);
 	resolving->parcel = parcel_create(call->from, call->frame, relay->places);
 	relay->held_bytes += parcel_size(resolving->parcel);
 	list_append(&peer->resolving, &resolving->link);
 	begin_first(peer);
+}
+
+bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject,
+	const struct session *session, const struct grant_resumer *resumer)
+{
+	if (call->resolved || !subject->paths || !is_needed(peer, subject->operation)) {
+		return false;
+	}
+	set_aside(peer, call, subject, session, NULL, resumer);
+	return true;
+}
+
+bool grant_resolve_again(struct peer *peer, const struct call *call, const struct session *session,
+	const struct grant_resumer *resumer)
+{
+	struct subject subject;
+	struct error err;
+	enum policy_operation operation;
+	if (!call->resolved || !relay_editor_serves_elsewhere(peer) ||
+		!subject_operation(call->message.method, &operation)) {
+		return false;
+	}
+	bool is_read = subject_read(&subject, operation, &call->message, &err);
+	assert(is_read && subject.paths); // it was read before it was asked about
+	set_aside(peer, call, &subject, session, call->resolved[0], resumer);
+	subject_finish(&subject);
 	return true;
 }
 

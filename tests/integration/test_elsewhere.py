@@ -101,6 +101,31 @@ class Elsewhere(SyncCase):
         self.assertIn('PERMISSION_DENIED', self.said(f'write {place}/link x')[0])
         self.assertEqual((self.work / 'a.txt').read_text(), 'eins')
 
+    def test_a_yes_is_to_the_file_that_was_shown(self):
+        """A link that comes here while the question is open leads no write elsewhere."""
+        place = self.begin(policy=('mode = ask-all',))
+        (self.work / 'sub').mkdir()
+
+        def linking(name, target, option):
+            def reply(_):
+                path = self.work / name
+                if path.is_dir():
+                    path.rmdir()
+                path.symlink_to(target)
+                return {'outcome': {'outcome': 'selected', 'optionId': option}}
+            return reply
+        for name, path, target, option in (
+                ('notes', 'notes', self.secret, 'allow'), ('more', 'more', 'a.txt', 'allow'),
+                ('sub', 'sub/a.txt', '.', 'allow-always'), ('hooks', 'hooks/x', '.git', 'allow')):
+            self.client.host.replies['session/request_permission'] = linking(name, target, option)
+            self.assertIn('SECURITY_VIOLATION', self.said(f'write {place}/{path} x')[0], name)
+        self.assertEqual(self.served(), [])
+        self.assertEqual(self.secret.read_text(), 'the key')
+        self.assertEqual((self.work / 'a.txt').read_text(), 'eins')
+        del self.client.host.replies['session/request_permission']
+        self.said(f'write {place}/more x')
+        self.assertEqual(self.served(), [('fs/write_text_file', f'{self.work}/more')])
+
     def test_the_editor_runs_no_command_of_an_agent_elsewhere(self):
         place = self.begin()
         params = json.dumps({'sessionId': self.session, 'command': f'touch {self.dir}/ran'})
