@@ -124,7 +124,7 @@ bool ssh_target_read(struct span text, const char *const *environment,
 
 /*
  * Resolves the `host` of a profile (README, "SSH"), its hops included: runs `ssh -G`, each
- * time for ten seconds at most, on the loop. Without an ssh program: the profile's keys
+ * time for resolve-timeout at most, on the loop. Without an ssh program: the profile's keys
  * alone. Raises done once, not before it returns; the target is the callee's to copy and
  * finish, and the resolving is gone by then. Context and settings are borrowed until then.
  * ERROR_CONFIG at once where `host` is missing or no name of one.

@@ -16,12 +16,13 @@
 #include "providers/ssh/target_reader.h"
 
 enum {
-	ASK_TIMEOUT_MS = 10 * 1000,
 	ANSWER_MAX = 256 * 1024,
 	COMPLAINT_MAX = 8 * 1024,
 	COMPLAINT_SHOWN = 600,
 	HOPS_MAX = 8,
 };
+
+static const char resolve_timeout[] = "resolve-timeout";
 
 struct ssh_resolving {
 	const struct provider_context *context;
@@ -103,6 +104,14 @@ static void append_option(const char **argv, size_t *count, const char *option, 
 	}
 }
 
+/* ssh -G itself is quick; a Match exec of the user's may not be, nor a machine that is busy. */
+static long long resolve_timeout_ms(const struct ssh_resolving *self)
+{
+	const struct setting_key *key =
+		setting_key_find(ssh_target_keys, ssh_target_key_count, resolve_timeout);
+	return settings_number(self->settings, key);
+}
+
 /* Whoever is being resolved; `before` are the hops on the way there, of a list. */
 static bool ask(struct ssh_resolving *self, const char *before, struct error *err)
 {
@@ -122,7 +131,7 @@ static bool ask(struct ssh_resolving *self, const char *before, struct error *er
 		.cwd = ssh_folder(folder),
 		.out_max = ANSWER_MAX,
 		.err_max = COMPLAINT_MAX,
-		.timeout_ms = ASK_TIMEOUT_MS};
+		.timeout_ms = resolve_timeout_ms(self)};
 	self->capture = capture_start(
 		self->context->loop, self->context->spawner, &spec, on_answer, self, err);
 	return self->capture != NULL;
@@ -205,6 +214,12 @@ static void on_answer(void *data, const struct capture_result *result, const str
 	self->capture = NULL;
 	if (failure) {
 		err = *failure;
+		if (err.code == ERROR_TIMEOUT) {
+			error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+				"ssh -G has not ended after %lld s (%s); does a Match exec of its "
+				"configuration wait for something?",
+				resolve_timeout_ms(self) / 1000, resolve_timeout);
+		}
 		error_prefix(&err, "asking ssh for the settings of %s", self->name.host);
 		fail(self, &err);
 		return;

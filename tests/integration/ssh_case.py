@@ -10,9 +10,9 @@ from case import Case
 from sshd import Sshd, can_be_started
 
 # Keys of the profile; no test waits for one of these to pass.
-LINK = {'connect-timeout': '10m', 'auth-timeout': '10m', 'login-timeout': '10m',
-        'channel-timeout': '10m', 'alive-interval': '1m', 'alive-count': '10',
-        'link-grace': '10m'}
+LINK = {'resolve-timeout': '10m', 'connect-timeout': '10m', 'auth-timeout': '10m',
+        'login-timeout': '10m', 'channel-timeout': '10m', 'alive-interval': '1m',
+        'alive-count': '10', 'link-grace': '10m'}
 
 # For a host that does not notice that its broker is gone: it hears no beat for so long.
 GRACE = {'link-grace': '6s'}

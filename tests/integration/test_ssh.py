@@ -38,8 +38,8 @@ class SshCase(SyncCase):
     def far(self, *flags, agent='the-agent', **keys):
         """A client whose agent works on the host "box"."""
         values = dict(case.DEADLINES, host='box', **{'ssh-config': self.ssh_config,
-                      'ssh-client': self.client_name, 'connect-timeout': '10m',
-                      'auth-timeout': '10m', 'login-timeout': '10m'})
+                      'ssh-client': self.client_name, 'resolve-timeout': '10m',
+                      'connect-timeout': '10m', 'auth-timeout': '10m', 'login-timeout': '10m'})
         values.update({name.replace('_', '-'): value for name, value in keys.items()})
         path = self.dir / 'config-far'
         path.write_text('[profile "far"]\n\tbackend = ssh\n' + ''.join(
