@@ -272,6 +272,49 @@ static void test_holes_count_for_what_may_come(void **state)
 	place_run(stage->place, "test -e ../bin/git.read");
 }
 
+/* Those that the sandbox has had since the last sync are found there anew. */
+static void test_a_big_file_that_is_known_counts_once(void **state)
+{
+	struct stage *stage = *state;
+	stage->request.bytes_max = 100 << 20;
+	stage_restart(stage);
+	git_oid tree = stage_send_first(stage, "echo a > a; truncate -s 60M s");
+	stage_there(stage, "echo b > a");
+	git_oid there = stage_collect(stage, &tree);
+	stage_program(stage, "git",
+		"case $* in *hash-object*--no-filters*) echo read >>\"$0.read\" ;; esac\n"
+		"exec /usr/bin/git \"$@\"");
+	stage_there(stage, "echo c > a; echo c >> s");
+	stage_collect(stage, &there);
+	place_run(stage->place, "test $(grep -c read ../bin/git.read) = 1");
+	stage_there(stage, "truncate -s 50M t");
+	stage_collect_fails(stage, &there, ERROR_LIMIT, "more than 100 MiB (max-size)");
+	assert_non_null(strstr(stage->err.text, "110 MiB"));
+	assert_non_null(strstr(stage->err.text, "the largest is s"));
+}
+
+/* There are file systems with files of 8 EiB: two of them are more than a shell can count. */
+static void test_holes_of_more_than_can_be_counted_are_told(void **state)
+{
+	struct stage *stage = *state;
+	stage->request.bytes_max = 100 << 20;
+	stage_restart(stage);
+	git_oid tree = stage_send_first(stage, "echo a > a");
+	stage_program(stage, "git",
+		"case $* in *hash-object*--no-filters*) echo read >\"$0.read\" ;; esac\n"
+		"exec /usr/bin/git \"$@\"");
+	stage_program(stage, "stat",
+		"case $2 in\n"
+		"%s) shift 2; for path do echo 9223372036854775807; done ;;\n"
+		"*) exec /usr/bin/stat \"$@\" ;;\n"
+		"esac");
+	stage_there(stage, "truncate -s 10M s");
+	stage_collect_fails(stage, &tree, ERROR_LIMIT, "the largest is s");
+	stage_there(stage, "truncate -s 10M t");
+	stage_collect_fails(stage, &tree, ERROR_LIMIT, "more than 100 MiB (max-size)");
+	place_run(stage->place, "! test -e ../bin/git.read");
+}
+
 #define SPARSE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, stage_teardown)
 
 int main(void)
@@ -290,6 +333,8 @@ int main(void)
 		SPARSE_TEST(test_what_is_told_wrongly_is_refused),
 		SPARSE_TEST(test_a_sparse_file_may_grow_meanwhile),
 		SPARSE_TEST(test_holes_count_for_what_may_come),
+		SPARSE_TEST(test_a_big_file_that_is_known_counts_once),
+		SPARSE_TEST(test_holes_of_more_than_can_be_counted_are_told),
 	};
 	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
 }

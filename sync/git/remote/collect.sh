@@ -118,12 +118,20 @@ if [ -s "$work/dirty" ] || [ -s "$work/others" ]; then
 	look_closer
 fi
 
+# A big file of BASE that is not in the index is found there as well.
+name_once() {
+	sort -z -u "$work/base" >"$work/once"
+	mv "$work/once" "$work/base"
+}
+
 # Sizes are asked for before anything is read: a sparse file has one that nobody would wait for.
+# The sum of several may be more than a shell can count: it ends at the largest number that can be
+# told (sync/git/lines.c).
 tell_excess() {
-	all=0
+	all=0 end=999999999999999999
 	xargs -0 stat -c %s <"$work/base" >"$work/sizes" 2>/dev/null || :
 	while read -r size; do
-		all=$((all + size))
+		all=$((size > end - all ? end : all + size))
 	done <"$work/sizes"
 	[ "$all" -gt "$max" ] || return 0
 	xargs -0 sh -c 'most=0
@@ -156,6 +164,7 @@ tell_big() {
 has_big=
 [ ! -s "$work/big" ] || has_big=yes
 if [ -s "$work/base" ]; then
+	[ -z "$has_big" ] || name_once
 	tell_excess
 	tell_big
 fi
