@@ -228,8 +228,10 @@ static bool prompt_begins(
 	}
 	if (!session && relay_needs_sync(request->peer)) {
 		return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
-			"session/prompt: sessionId names no session that is open here, so that "
-			"nothing would be in step with the workspace: open it first");
+			"session/prompt: sessionId names no session that is open here, so its "
+			"agent "
+			"would work on files that are of no workspace: open it with session/new, "
+			"session/load or session/resume first");
 	}
 	keep_session(relay, request, call, err);
 	if (session && session->prompts == 0) {

@@ -21,7 +21,8 @@ void tail_init(struct tail *tail, struct ev_loop *loop, const char *subject, siz
 	*tail = (struct tail){
 		.loop = loop, .fd = -1, .subject = subject, .keep = keep, .secrets = secrets};
 	buf_init(&tail->line, TAIL_LINE_MAX);
-	buf_init(&tail->last, 2 * keep);
+	buf_init(&tail->last, 3 * keep);
+	buf_init(&tail->told, 3 * keep);
 	ev_io_init(&tail->reader, on_readable, -1, EV_READ);
 }
 
@@ -73,14 +74,17 @@ static void take_lines(struct tail *tail, struct span bytes)
 	}
 }
 
+/* Twice what is told, so that the rest of a secret which was cut is not among that. */
 static void keep_last(struct tail *tail, struct span bytes)
 {
-	if (bytes.len > tail->keep) {
-		bytes = (struct span){bytes.data + bytes.len - tail->keep, tail->keep};
+	size_t most = 2 * tail->keep;
+	tail->is_told = false;
+	if (bytes.len > most) {
+		bytes = (struct span){bytes.data + bytes.len - most, most};
 		tail->was_cut = true;
 	}
 	if (tail->last.len + bytes.len > tail->last.max) {
-		buf_consume(&tail->last, tail->last.len - (tail->keep - bytes.len));
+		buf_consume(&tail->last, tail->last.len - (most - bytes.len));
 		tail->was_cut = true;
 	}
 	if (!buf_append(&tail->last, bytes, NULL)) {
@@ -137,9 +141,14 @@ static struct span from_beginning(struct span text)
 	return (struct span){text.data + skip, text.len - skip};
 }
 
-struct span tail_span(const struct tail *tail)
+struct span tail_span(struct tail *tail)
 {
-	struct span all = buf_span(&tail->last);
+	if (!tail->is_told) { // masked before it is cut, so that no half of a secret is left
+		buf_clear(&tail->told);
+		tail->is_told = buf_append(&tail->told, buf_span(&tail->last), NULL);
+		secrets_mask_text(tail->secrets, &tail->told, false);
+	}
+	struct span all = buf_span(&tail->told);
 	if (all.len <= tail->keep && !tail->was_cut) {
 		return all;
 	}
@@ -156,4 +165,5 @@ void tail_finish(struct tail *tail)
 	}
 	buf_finish(&tail->line);
 	buf_finish(&tail->last);
+	buf_finish(&tail->told);
 }

@@ -21,8 +21,11 @@ struct tail {
 	const char *subject;           // borrowed; before each line in the log
 	struct buf line;               // the line that has not ended yet
 	struct buf last;               // the newest bytes
-	size_t keep;                   // how many of them
-	const struct secrets *secrets; // borrowed; left out of the log; may be NULL
+	size_t keep;                   // how many of them are told
+	struct buf told;               // all of them, less the secrets
+	bool is_told;                  // `told` is up to date
+	const struct secrets *secrets; // borrowed; masked in the log and in what is kept; may be
+	                               // NULL
 	bool was_cut;                  // older bytes than those of last were dropped
 };
 
@@ -33,8 +36,11 @@ void tail_start(struct tail *tail, int fd); // takes the descriptor (non-blockin
 /* Reads what has arrived already; before the last words are needed. */
 void tail_catch_up(struct tail *tail);
 
-/* The newest bytes, from the beginning of a line or character on. Borrowed. */
-struct span tail_span(const struct tail *tail);
+/*
+ * The newest bytes less the secrets, from the beginning of a line or character on. Borrowed until
+ * more is read.
+ */
+struct span tail_span(struct tail *tail);
 
 void tail_finish(struct tail *tail);
 

@@ -70,7 +70,7 @@ static void process_closes(struct fixture *fixture)
 	}
 }
 
-static void assert_kept(const struct fixture *fixture, const char *expected)
+static void assert_kept(struct fixture *fixture, const char *expected)
 {
 	char text[2 * KEEP + 1];
 	struct span kept = tail_span(&fixture->tail);
@@ -156,6 +156,25 @@ static void test_a_few_words_are_kept_whole(void **state)
 	assert_kept(fixture, "");
 	process_writes(fixture, "first line\nsecond");
 	assert_kept(fixture, "first line\nsecond");
+}
+
+static void test_secrets_are_not_kept(void **state)
+{
+	struct fixture *fixture = *state;
+	process_writes(fixture, "bad key tell-nobody\nAAAABBBBCCCCDDDD\ntell");
+	process_writes(fixture, "-nobody.");
+	assert_kept(fixture, "bad key ***\n***\n***.");
+	/* Also where it would be cut in the middle. */
+	char line[KEEP + 1];
+	memset(line, 'x', KEEP);
+	for (size_t after = KEEP - 12; after < KEEP; after++) {
+		line[after] = '\0';
+		process_writes(fixture, "\n\ntell-nobody");
+		process_writes(fixture, line);
+		struct span kept = tail_span(&fixture->tail);
+		assert_null(memmem(kept.data, kept.len, "nobody", 6));
+		line[after] = 'x';
+	}
 }
 
 static void test_exactly_as_much_as_is_kept_is_kept_whole(void **state)
@@ -281,6 +300,7 @@ int main(void)
 		TAIL_TEST(test_secrets_are_not_logged),
 		TAIL_TEST(test_nor_is_one_that_two_parts_of_a_line_share),
 		TAIL_TEST(test_a_few_words_are_kept_whole),
+		TAIL_TEST(test_secrets_are_not_kept),
 		TAIL_TEST(test_exactly_as_much_as_is_kept_is_kept_whole),
 		TAIL_TEST(test_of_many_lines_the_last_are_kept_from_a_line_start_on),
 		TAIL_TEST(test_of_one_long_line_the_end_is_kept),
