@@ -3,6 +3,9 @@
 """An agent in a copy: whose files and commands an editor serves it, and in which session."""
 
 import json
+import os
+import subprocess
+import unittest
 
 from case import main
 from sync_case import SyncCase
@@ -80,6 +83,26 @@ class Elsewhere(SyncCase):
         self.failure(client.response(client.start('session/prompt', prompt)), 'INVALID_PARAMS')
         heard = [json.loads(line)['method'] for line in self.journal('<')]
         self.assertEqual(heard, ['initialize'])
+
+    @unittest.skipUnless(os.getuid() == 0, 'no file system can be mounted')
+    def test_nor_is_one_whose_disk_was_full(self):
+        small = self.state.parent
+        small.mkdir(parents=True)
+        if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=4m', 'small', small],
+                          capture_output=True, check=False).returncode != 0:
+            self.skipTest('no file system can be mounted here')
+        self.addCleanup(subprocess.run, ['umount', '-l', small], check=False)
+        (self.work / 'large').write_bytes(os.urandom(8 << 20))
+        client = self.copied()
+        asked = {'cwd': str(self.work), 'mcpServers': []}
+        self.failure(client.response(client.start('session/new', asked)), 'SYSTEM_ERROR')
+        prompt = {'sessionId': 'sess-1', 'prompt': [{'type': 'text', 'text': 'say hi'}]}
+        self.failure(client.response(client.start('session/prompt', prompt)), 'INVALID_PARAMS')
+        (self.work / 'large').unlink()
+        session = client.new_session(self.work)  # everything before it has been passed on
+        client.prompt(session, 'say on')
+        heard = [json.loads(line).get('method') for line in self.journal('<')]
+        self.assertEqual(heard, ['initialize', 'session/new', 'session/prompt'])
 
     def test_a_guarded_file_that_the_editor_would_write_is_asked_about_once(self):
         place = self.begin()
