@@ -37,6 +37,7 @@ enum { GRANT_REASON_MAX = 320 }; // bytes of why an answer is a no
 
 struct grant_answer {
 	enum policy_decision decision; // ALLOW_ONCE … REJECT_ALWAYS
+	bool is_cancelled;             // the editor's outcome: nobody has chosen
 	enum audit_by by;              // PERSON, or NOBODY where the answer could not be used
 	char reason[GRANT_REASON_MAX]; // of a no, for people
 };

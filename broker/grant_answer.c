@@ -52,6 +52,7 @@ static void set(struct grant_answer *answer, enum policy_decision decision, enum
 	const char *reason)
 {
 	answer->decision = decision;
+	answer->is_cancelled = false;
 	answer->by = by;
 	snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
 }
@@ -97,6 +98,7 @@ void grant_answer_read(struct grant_answer *answer, struct span result, struct s
 	json_node word = doc ? json_get(doc, outcome, "outcome") : JSON_NODE_NONE;
 	if (doc && json_string_is(doc, word, "cancelled")) {
 		set(answer, POLICY_REJECT_ONCE, AUDIT_BY_PERSON, "the question was cancelled");
+		answer->is_cancelled = true;
 	} else if (doc && json_string_is(doc, word, "selected") && id) {
 		read_selected(answer, id, options);
 	} else {

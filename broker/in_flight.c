@@ -69,7 +69,8 @@ static void add_calls(struct in_flight *found, const struct peer *peer)
 		say(found, "a request for a file or a terminal");
 	}
 	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {
-		if (CONTAINER_OF(pending, struct request, pending)->peer == peer) {
+		const struct request *request = CONTAINER_OF(pending, struct request, pending);
+		if (request->peer == peer && !request->held) { // that one nobody waits for
 			say(found, "a request of the agent's to the editor");
 		}
 	}

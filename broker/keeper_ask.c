@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/keeper_impl.h"
+
+#include <string.h>
+
 #include "sync/id.h"
 
 /* Mass deletions: the syncs that wait for what the person says of them. */
@@ -72,4 +75,14 @@ void keeper_decide(struct keeper *keeper, bool follows)
 		}
 	}
 	take_back(keeper);
+}
+
+void keeper_answer_held(struct keeper *keeper, const char *local_root, const git_oid *tree,
+	char *const *paths, enum held_answer answer)
+{
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		if (keep->workspace && strcmp(keep->record.local_root, local_root) == 0) {
+			workspace_answer_held(keep->workspace, tree, paths, answer);
+		}
+	}
 }

@@ -18,6 +18,7 @@
 #include "broker/relay_order.h"
 #include "broker/relay_deletions.h"
 #include "broker/recovery.h"
+#include "broker/relay_held.h"
 #include "broker/relay_watch.h"
 #include "broker/sweep.h"
 #include "broker/relay_revive.h"
@@ -54,6 +55,7 @@ void request_destroy(struct request *request)
 	listing_records_destroy(request->listed);
 	mode_news_destroy(request->modes);
 	subject_destroy(request->subject);
+	held_question_destroy(request->held);
 	environment_free(request->roots);
 	environment_free(request->notices);
 	free(request->session_id);

@@ -12,6 +12,7 @@
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
 #include "broker/relay_due.h"
+#include "broker/relay_held.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
@@ -193,6 +194,7 @@ static bool close_begins(
 	if (request->session_id) {
 		grant_cancel_session(relay, request->session_id);
 		relay_deletions_cancel(relay, request->session_id);
+		relay_held_withdraw(relay, request->session_id);
 		struct session *session = session_find(&relay->sessions, request->session_id);
 		if (session && session->peer) {
 			relay_turn_cancel(session->peer, session);

@@ -10,6 +10,7 @@
 #include "broker/notice.h"
 #include "broker/recovery.h"
 #include "broker/relay_deletions.h"
+#include "broker/relay_held.h"
 #include "broker/relay_leftovers.h"
 #include "broker/relay_state.h"
 #include "broker/relay_turn.h"
@@ -66,6 +67,9 @@ static void on_ended(void *data, const struct keeper_event *event, const struct 
 		sync_show_add(show, text, is_news, err != NULL);
 	} else if (is_news) {
 		tell(peer, event, text, err != NULL);
+	}
+	if (!err) {
+		relay_held_on_synced(peer, event, result);
 	}
 }
 

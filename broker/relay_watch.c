@@ -118,7 +118,9 @@ bool relay_watch_excuses(const struct peer *peer)
 		return true;
 	}
 	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {
-		if (CONTAINER_OF(pending, struct request, pending)->peer == peer) {
+		const struct request *request = CONTAINER_OF(pending, struct request, pending);
+		if (request->peer == peer &&
+			!request->held) { // that one the agent does not wait for
 			return true;
 		}
 	}

@@ -12,6 +12,7 @@
 #include "base/point.h"
 #include "sync/apply_journal.h"
 #include "sync/conflicts_impl.h"
+#include "sync/graft.h"
 #include "sync/parked.h"
 #include "sync/slot.h"
 
@@ -360,4 +361,26 @@ bool conflicts_take(struct store *store, const char *root, const struct parked *
 	free(path);
 	point("take.removed");
 	return removed && batch_drop(store, parked->id, err);
+}
+
+static bool is_settled(struct store *store, const struct conflict *conflict, const git_oid *tree)
+{
+	struct graft found;
+	struct error missing;
+	return graft_find(store, tree, conflict->path, &found, &missing) &&
+	       store_entry_equal(&(struct store_entry){found.mode, found.id}, &conflict->runtime);
+}
+
+bool conflicts_settle(struct store *store, const char *root, const git_oid *tree, struct error *err)
+{
+	struct known known = {.store = store};
+	list_init(&known.list);
+	bool ok = batch_each(store, load_known, &known, err);
+	LIST_FOR_EACH(parked, &known.list, struct parked, link) {
+		if (ok && is_settled(store, &parked->conflict, tree)) {
+			ok = conflicts_take(store, root, parked, CONFLICT_LOCAL, err);
+		}
+	}
+	known_finish(&known);
+	return ok;
 }

@@ -43,6 +43,13 @@ void conflicts_finish(struct list *list);
 /* By its id, or by its path where only one is parked of that; NULL: none. */
 struct parked *conflicts_find(struct list *list, const char *id_or_path);
 
+/*
+ * Ends the conflicts of which the runtime's version is what the tree has at their path: what was
+ * held, and is allowed now. Their parked files are removed unless somebody edited them.
+ */
+bool conflicts_settle(struct store *store, const char *root, const git_oid *tree,
+	struct error *err) ATTR_NODISCARD;
+
 enum conflict_side { CONFLICT_LOCAL, CONFLICT_RUNTIME };
 
 /* Writes one version to a descriptor. ERROR_NOT_FOUND where that side had nothing. */

@@ -15,6 +15,26 @@ enum held_version { HELD_BASE, HELD_RUNTIME, HELD_MADE };
 bool held_graft(struct store *store, const struct list *held, enum held_version version,
 	const git_oid *tree, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
 
+enum {
+	HELD_SHOWN_MAX = 20,         // files whose text is read
+	HELD_TEXT_MAX = 64 * 1024,   // bytes of one
+	HELD_TEXTS_MAX = 512 * 1024, // and of all
+};
+
+/* Reads old_text and new_text, as far as they are text and these limits allow. */
+bool held_read(struct store *store, const struct list *held, struct error *err) ATTR_NODISCARD;
+
+/*
+ * What the person always allows in this workspace, kept as guards/always: the tree of these
+ * paths. ERROR_SYSTEM where it cannot be read; the text says how one goes on without it.
+ */
+bool held_find_always(
+	struct store *store, git_oid *out_tree, bool *out_found, struct error *err) ATTR_NODISCARD;
+
+/* Adds paths (NULL-terminated) to it; *out_tree is all of it. */
+bool held_keep_always(struct store *store, char *const *paths, git_oid *out_tree, bool *out_found,
+	struct error *err) ATTR_NODISCARD;
+
 /* Frees them. */
 void held_finish(struct list *held);
 

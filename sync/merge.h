@@ -51,7 +51,8 @@ struct held_change {
 	struct list link; // merge.held
 	char *path;
 	struct store_entry base, local, runtime;
-	struct store_entry made; // what the local file would become
+	struct store_entry made;   // what the local file would become
+	char *old_text, *new_text; // owned, for people; NULL: no text to show (held_read)
 };
 
 struct merge_counts {

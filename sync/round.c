@@ -10,6 +10,7 @@
 #include "base/path_quote.h"
 #include "base/point.h"
 #include "base/utf8.h"
+#include "base/words.h"
 #include "sync/apply.h"
 #include "sync/checkpoint.h"
 #include "sync/conflicts.h"
@@ -65,6 +66,8 @@ void round_finish(struct round *round)
 	deletions_finish(&round->deletions);
 	stuck_finish(&round->busy);
 	stuck_finish(&round->withheld);
+	words_free(round->always);
+	round->always = NULL;
 }
 
 /* Once each, however often it is looked for. */
@@ -165,7 +168,9 @@ static bool merge(struct round *round, struct store *store, const struct workspa
 		.base = round->base, .local = round->local, .runtime = round->runtime};
 	struct merge_options options = {.stuck = stuck,
 		.delivered = round->has_delivered ? &round->delivered : NULL,
-		.guard = request->guard_paths};
+		.guard = request->guard_paths,
+		.allowed_once = round->has_allowed ? &round->allowed : NULL,
+		.allowed_always = round->has_always ? &round->always_tree : NULL};
 	point("merge.begun");
 	drop_merge(round);
 	round->kept = 0;
@@ -262,7 +267,8 @@ static bool set_sent(struct round *round, struct store *store, struct error *err
 	return withheld_add(store, &round->target, &round->runtime, &round->collected, &round->sent,
 		       err) &&
 	       held_graft(store, held, HELD_RUNTIME, &round->sent, &round->sent, err) &&
-	       held_graft(store, held, HELD_MADE, &store_empty_tree, &round->held, err);
+	       held_graft(store, held, HELD_MADE, &store_empty_tree, &round->held, err) &&
+	       held_read(store, held, err);
 }
 
 /*
@@ -275,6 +281,8 @@ static bool note_applied(struct round *round, struct store *store,
 	git_oid base = stuck->count > 0 ? round->base : round->runtime;
 	round->target = round->merge.merged;
 	return set_sent(round, store, err) &&
+	       (!round->has_allowed ||
+		       conflicts_settle(store, request->local_root, &round->target, err)) &&
 	       held_graft(store, &round->merge.held, HELD_BASE, &base, &base, err) &&
 	       round_note_applied(round, store, request, &base, err);
 }

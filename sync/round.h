@@ -37,6 +37,11 @@ struct round {
 	git_oid sent;    // and in the runtime what is withheld and what is held besides
 	git_oid held;    // the tree of what the held files would become here (sync/held.h)
 	bool parks_held; // the runtime may come to its end
+	char **always;   // owned, NULL-terminated: paths that the person always allows from now on
+	bool has_always; // and before
+	git_oid always_tree;
+	bool has_allowed; // the person has allowed this once
+	git_oid allowed;
 	size_t files;
 	size_t kept, followed;
 	bool is_first; // of this broker: nobody has seen the runtime's files go

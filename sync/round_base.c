@@ -122,7 +122,7 @@ bool round_read_base(struct round *round, struct store *store,
 		return false;
 	}
 	read_known(round, store, request);
-	return true;
+	return held_keep_always(store, round->always, &round->always_tree, &round->has_always, err);
 }
 
 static bool set_base(struct store *store, const struct workspace_request *request,

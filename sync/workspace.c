@@ -35,6 +35,33 @@ const struct deletions *workspace_question(const struct workspace *workspace)
 	return workspace->round.asks ? &workspace->round.deletions : NULL;
 }
 
+static void add_always(struct workspace *workspace, char *const *paths)
+{
+	for (; *paths; paths++) {
+		char **known = workspace->always_held;
+		while (known && *known && strcmp(*known, *paths) != 0) {
+			known++;
+		}
+		if (!known || !*known) {
+			words_append(&workspace->always_held, *paths);
+		}
+	}
+}
+
+void workspace_answer_held(struct workspace *workspace, const git_oid *tree, char *const *paths,
+	enum held_answer answer)
+{
+	if (answer == HELD_NO) {
+		workspace->refused_held = *tree;
+		return;
+	}
+	workspace->allowed_held = *tree;
+	workspace->has_allowed_held = true;
+	if (answer == HELD_ALWAYS) {
+		add_always(workspace, paths);
+	}
+}
+
 const char *workspace_transport(const struct workspace *workspace)
 {
 	return workspace->transport ? transport_name(workspace->transport) : NULL;
@@ -225,6 +252,7 @@ void workspace_succeed(struct workspace *workspace)
 		.held_tree = round->held,
 		.is_held_news =
 			merge.held_count > 0 && !id_equal(&round->held, &workspace->told_held),
+		.is_held_refused = id_equal(&round->held, &workspace->refused_held),
 		.kept = round->kept,
 		.followed = round->followed,
 		.left = workspace->left.count + round->withheld.count,
@@ -238,6 +266,9 @@ void workspace_succeed(struct workspace *workspace)
 	};
 	char note[NOTE_MAX] = "";
 	workspace->told_held = round->held;
+	if (round->has_allowed && id_equal(&round->allowed, &workspace->allowed_held)) {
+		workspace->has_allowed_held = false; // it was acted on
+	}
 	take_news(workspace, note);
 	result.note = note;
 	raise_end(workspace, &result, NULL);
@@ -291,6 +322,7 @@ void workspace_free(struct workspace *workspace)
 	}
 	stuck_finish(&workspace->told_busy);
 	stuck_finish(&workspace->told_withheld);
+	words_free(workspace->always_held);
 	request_free(&workspace->request);
 	free(workspace);
 }

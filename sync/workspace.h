@@ -104,6 +104,7 @@ struct sync_result {
 	size_t held_count;
 	git_oid held_tree;      // what these files would become
 	bool is_held_news;      // it was not told yet
+	bool is_held_refused;   // the person was asked about just that, and said no
 	size_t kept;            // deletions in the runtime that were too many to follow
 	size_t followed;        // the same, that were followed as the order said
 	size_t left;            // what could not be taken from the runtime, or was withheld
@@ -151,6 +152,19 @@ struct sync_order {
 /* Syncs, and keeps what both sides are then as a checkpoint. */
 void workspace_sync(struct workspace *workspace, const struct sync_order *order,
 	workspace_sync_done *done, void *data);
+
+enum held_answer {
+	HELD_NO,     // it stays held, and is not asked about as long as it is the same
+	HELD_ONCE,   // the next sync brings it, where it is still that
+	HELD_ALWAYS, // and whatever these paths become, in this workspace
+};
+
+/*
+ * The person's answer about what was held (sync_result.held_tree): the paths of that,
+ * NULL-terminated, are copied. A sync has to follow.
+ */
+void workspace_answer_held(struct workspace *workspace, const git_oid *tree, char *const *paths,
+	enum held_answer answer);
 
 /* From now on no sync waits for another broker's: one that would fails, and says so. */
 void workspace_hurry(struct workspace *workspace);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/words.h"
 #include "sync/id.h"
 #include "sync/store_lock.h"
 
@@ -335,6 +336,9 @@ static void begin(struct workspace *workspace)
 	round_finish(&workspace->round);
 	round_init(&workspace->round);
 	enum sync_reason reason = workspace_wish(workspace)->reason;
+	words_append_all(&workspace->round.always, (const char *const *)workspace->always_held);
+	workspace->round.has_allowed = workspace->has_allowed_held;
+	workspace->round.allowed = workspace->allowed_held;
 	workspace->round.told_excess = workspace->told_excess;
 	workspace->round.parks_held = reason == SYNC_REASON_STOP || reason == SYNC_REASON_CRASH;
 	workspace->tries = 0;

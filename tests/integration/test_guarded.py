@@ -3,14 +3,20 @@
 """Files that the user's own tools run commands from (guard-paths): an agent has to ask first."""
 
 import json
+import os
+import signal
 import subprocess
 
 import case
 
 from case import main
 from facts import names
+from host import NEVER
 from policy_case import PolicyCase
+from processes import PATIENCE, wait_until
 from sync_case import TurnCase
+
+ASKED = 'session/request_permission'
 
 
 class Served(PolicyCase):
@@ -77,9 +83,14 @@ class Synced(TurnCase):
     GUARDED = ('mkdir .husky; echo its > .husky/pre-commit; echo new > .envrc; '
                'echo plain > plain; ln -s /etc/hostname out')
 
-    def begin(self, **keys):
+    def begin(self, choice=None, **keys):
+        """The person answers with an option of this kind, or (None) not at all."""
         (self.work / '.envrc').write_text('old\n')
         client, session = self.opened(**keys)
+        if choice:
+            client.host.permission = choice
+        else:
+            client.host.replies[ASKED] = NEVER
         return client, session, self.runtime(client, session)
 
     def conflicts(self):
@@ -96,6 +107,139 @@ class Synced(TurnCase):
         self.assertTrue((self.work / 'out').is_symlink())
         self.assertEqual((place / '.envrc').read_text(), 'new\n')
         self.assertEqual((place / '.husky/pre-commit').read_text(), 'its\n')
+
+    def questions(self, client):
+        return [m.params for m in client.received if m.method == ASKED]
+
+    def here(self):
+        return (self.work / '.envrc').read_text()
+
+    def test_a_yes_brings_it_and_the_turn_does_not_wait(self):
+        for transport in ('git', 'rsync'):
+            with self.subTest(transport):
+                client, session, place = self.begin(transport=transport, profile=transport)
+                client.prompt(session, 'terminal ' + self.GUARDED)
+                self.check_held(place)
+                client.prompt(session, 'say on')
+                question, = [m for m in client.received if m.method == ASKED]
+                call = question.params['toolCall']
+                self.assertEqual(question.params['sessionId'], session)
+                self.assertEqual(call['kind'], 'edit')
+                for fact in ('acp-broker', '`guard-paths`', '`.envrc`', '`.husky/pre-commit`'):
+                    self.assertIn(fact, call['title'])
+                self.assertEqual(
+                    [(item['path'], item['oldText'], item['newText'])
+                     for item in call['content'] if item['type'] == 'diff'],
+                    [(f'{self.work}/.envrc', 'old\n', 'new\n'),
+                     (f'{self.work}/.husky/pre-commit', None, 'its\n')])
+                self.assertEqual([option['kind'] for option in question.params['options']],
+                                 ['allow_once', 'allow_always', 'reject_once'])
+                self.answer(client, question, 'allow_once')
+                self.assertTrue(wait_until(lambda: self.here() == 'new\n'))
+                client.prompt(session, 'say on')
+                self.assertEqual(self.here(), 'new\n')
+                self.assertEqual((self.work / '.husky/pre-commit').read_text(), 'its\n')
+                self.assertEqual(len(self.questions(client)), 1)
+                self.ended(client)
+                self.assertEqual(self.conflicts(), [])
+                for name in ('plain', 'out', '.husky/pre-commit'):
+                    (self.work / name).unlink()
+
+    def test_a_no_leaves_it_and_is_asked_again_when_it_is_another(self):
+        client, session, place = self.begin('reject_once')
+        client.prompt(session, 'terminal echo new > .envrc')
+        client.prompt(session, 'say on')
+        self.assertEqual((self.here(), len(self.questions(client))), ('old\n', 1))
+        self.assertEqual((place / '.envrc').read_text(), 'new\n')
+        self.assertTrue(self.told(client, '.envrc', 'stays in the sandbox'))
+        client.prompt(session, 'terminal echo newer > .envrc')
+        self.assertEqual(len(self.questions(client)), 2)
+        self.assertEqual(self.here(), 'old\n')
+        self.ended(client)
+        self.assertEqual([conflict['path'] for conflict in self.conflicts()], ['.envrc'])
+
+    def test_always_is_for_the_path_in_this_workspace(self):
+        client, session, _ = self.begin('allow_always')
+        client.prompt(session, 'terminal echo new > .envrc')
+        client.prompt(session, 'say on')
+        self.assertEqual((self.here(), len(self.questions(client))), ('new\n', 1))
+        self.ended(client)
+        client, session, _ = self.begin('reject_once')
+        client.prompt(session, 'terminal echo newer > .envrc; echo x > .mcp.json')
+        question, = self.questions(client)
+        self.assertNotIn('.envrc', question['toolCall']['title'])
+        self.assertIn('.mcp.json', question['toolCall']['title'])
+        self.assertEqual(self.here(), 'newer\n')
+        self.assertFalse((self.work / '.mcp.json').exists())
+
+    def test_what_nobody_answers_is_asked_again_by_the_next_sync(self):
+        client, session, _ = self.begin(permission_timeout='200ms')
+        client.prompt(session, 'terminal echo new > .envrc')
+        client.wait_for(lambda m: m.method == '$/cancel_request', PATIENCE)
+        client.prompt(session, 'say on')
+        self.assertGreaterEqual(len(self.questions(client)), 2)
+        self.assertEqual(self.here(), 'old\n')
+
+    def test_a_question_about_what_is_no_more_is_withdrawn(self):
+        client, session, _ = self.begin()
+        client.prompt(session, 'terminal echo new > .envrc')
+        client.prompt(session, 'terminal echo newer > .envrc')
+        first, second = [m for m in client.received if m.method == ASKED]
+        client.prompt(session, 'terminal echo old > .envrc')
+        withdrawn = [m.params['requestId'] for m in client.received
+                     if m.method == '$/cancel_request']
+        self.assertEqual(withdrawn, [int(first.id), int(second.id)])
+        client.prompt(session, 'terminal echo newest > .envrc')
+        third = [m for m in client.received if m.method == ASKED][2]
+        client.call('session/close', {'sessionId': session})
+        withdrawn = [m.params['requestId'] for m in client.received
+                     if m.method == '$/cancel_request']
+        self.assertEqual(withdrawn[2:], [int(third.id)])
+
+    def answer(self, client, question, kind):
+        chosen, = [option['optionId'] for option in question.params['options']
+                   if option['kind'] == kind]
+        client.send({'jsonrpc': '2.0', 'id': int(question.id), 'result': {
+            'outcome': {'outcome': 'selected', 'optionId': chosen}}})
+
+    def test_a_yes_in_a_turn_is_done_at_its_end(self):
+        client, session, place = self.begin()
+        client.prompt(session, 'terminal echo new > .envrc')
+        question, = [m for m in client.received if m.method == ASKED]
+        turn = client.start_prompt(
+            session, 'terminal echo half > half; while [ ! -e go ]; do sleep 0.1; done; rm go')
+        self.assertTrue(wait_until((place / 'half').exists))
+        self.answer(client, question, 'allow_once')
+        self.assertEqual(self.status(client, session)['lastSync']['reason'], 'turn')
+        self.assertEqual((self.here(), (self.work / 'half').exists()), ('old\n', False))
+        (place / 'go').write_text('')
+        client.answer(turn, PATIENCE)
+        self.assertEqual(self.tree(), {'.envrc': 'new\n', 'half': 'half\n'})
+
+    def test_a_broker_that_was_killed_has_neither_brought_nor_lost_it(self):
+        client, session, place = self.begin()
+        client.prompt(session, 'terminal echo new > .envrc')
+        os.kill(client.pid, signal.SIGKILL)
+        client.wait(PATIENCE)
+        client, session, place = self.begin('reject_once')
+        client.prompt(session, 'say on')
+        self.assertEqual(len(self.questions(client)), 1)
+        self.ended(client)
+        kept, = self.conflicts()
+        self.assertEqual((kept['path'], self.here()), ('.envrc', 'old\n'))
+        self.assertEqual((self.work / kept['file']).read_text(), 'new\n')
+
+    def test_policy_can_refuse_for_the_person_and_not_allow(self):
+        client, session, place = self.begin('reject_once', policy=(
+            'mode = approve-all', 'deny = grant edit'))
+        (place / '.envrc').write_text('new\n')
+        client.prompt(session, 'say on')
+        self.assertEqual((self.here(), self.questions(client)), ('old\n', []))
+        self.ended(client)
+        client, session, place = self.begin('reject_once', policy=('mode = approve-all',))
+        (place / '.envrc').write_text('newer\n')
+        client.prompt(session, 'say on')
+        self.assertEqual((self.here(), len(self.questions(client))), ('old\n', 1))
 
     def test_what_waits_is_in_the_sandbox_alone_and_told_once(self):
         for transport in ('git', 'rsync'):

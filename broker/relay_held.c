@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay_held.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/words.h"
+#include "broker/grant_relay.h"
+#include "broker/in_flight.h"
+#include "broker/markdown.h"
+#include "broker/notice.h"
+#include "broker/question.h"
+#include "broker/relay_watch.h"
+#include "sync/held.h"
+#include "sync/id.h"
+
+enum {
+	NAMES_MAX = 16 * 1024, // bytes of names of files that are not shown
+	NAMED_MAX = 3,         // files in a title
+};
+
+struct held_question {
+	char *root;   // owned; the directory here
+	char **paths; // owned, NULL-terminated; below it
+	git_oid tree; // of what they would become
+};
+
+static const char options[] =
+	"[{\"optionId\":\"bring\",\"name\":\"Bring it here\",\"kind\":\"allow_once\"},"
+	"{\"optionId\":\"bring-always\",\"name\":\"Always, for this path in this workspace\","
+	"\"kind\":\"allow_always\"},"
+	"{\"optionId\":\"leave\",\"name\":\"Leave it in the sandbox\",\"kind\":\"reject_once\"}]";
+
+static const struct question_reason reason = {.rule = "guard-paths"};
+
+void held_question_destroy(struct held_question *question)
+{
+	if (question) {
+		free(question->root);
+		words_free(question->paths);
+		free(question);
+	}
+}
+
+static struct held_question *question_create(const char *root, const struct sync_result *result)
+{
+	struct held_question *question = mem_alloc_zero(sizeof(*question));
+	question->root = mem_strdup(root);
+	question->tree = result->held_tree;
+	LIST_FOR_EACH(held, result->held, struct held_change, link) {
+		words_append(&question->paths, held->path);
+	}
+	return question;
+}
+
+static char *path_here(const char *root, const char *path)
+{
+	size_t size = strlen(root) + strlen(path) + 2;
+	char *whole = mem_alloc(size);
+	snprintf(whole, size, "%s/%s", root, path);
+	return whole;
+}
+
+/* ---- the question ---- */
+
+static void write_member(struct json_writer *writer, const char *key, const char *value)
+{
+	json_write_key(writer, key);
+	json_write_text(writer, value);
+}
+
+static bool is_shown(const struct held_change *held)
+{
+	return held->new_text && (held->old_text || held->local.mode == ENTRY_NONE);
+}
+
+static void write_diff(struct json_writer *writer, const char *root, const struct held_change *held)
+{
+	char *path = path_here(root, held->path);
+	json_write_object(writer);
+	write_member(writer, "type", "diff");
+	write_member(writer, "path", path);
+	write_member(writer, "oldText", held->old_text); // NULL writes null: there is none
+	write_member(writer, "newText", held->new_text);
+	json_write_object_end(writer);
+	free(path);
+}
+
+/* What a yes does, and the names of the files without a diff; too many lose their end. */
+static void write_words(struct json_writer *writer, const struct sync_result *result)
+{
+	struct buf text;
+	size_t left = 0;
+	bool fits = true;
+	buf_init(&text, SIZE_MAX / 2);
+	bool ok = buf_append_format(&text, NULL,
+		"Tools of yours may run commands from such files. A yes brings what the agent has "
+		"made of them, a no leaves it in the sandbox.");
+	LIST_FOR_EACH(held, result->held, struct held_change, link) {
+		if (is_shown(held)) {
+			continue;
+		}
+		fits = fits && text.len < NAMES_MAX;
+		if (!fits) {
+			left++;
+			continue;
+		}
+		ok = ok && buf_append_format(&text, NULL,
+				   "\n- without a diff, as binary or long: "
+				   "long: ");
+		markdown_code(&text, span_of(held->path), FILE_PATH_MAX);
+	}
+	if (left > 0) {
+		ok = ok && buf_append_format(&text, NULL, "\n- and %zu more", left);
+	}
+	if (ok) {
+		question_write_text(writer, buf_span(&text));
+	}
+	buf_finish(&text);
+}
+
+static void write_content(
+	struct json_writer *writer, const char *root, const struct sync_result *result)
+{
+	json_write_key(writer, "locations");
+	json_write_array(writer);
+	LIST_FOR_EACH(held, result->held, struct held_change, link) {
+		if (is_shown(held)) {
+			char *path = path_here(root, held->path);
+			json_write_object(writer);
+			write_member(writer, "path", path);
+			json_write_object_end(writer);
+			free(path);
+		}
+	}
+	json_write_array_end(writer);
+	json_write_key(writer, "content");
+	json_write_array(writer);
+	write_words(writer, result);
+	LIST_FOR_EACH(held, result->held, struct held_change, link) {
+		if (is_shown(held)) {
+			write_diff(writer, root, held);
+		}
+	}
+	json_write_array_end(writer);
+}
+
+/* "`.envrc`, `.mcp.json` and 2 more" */
+static void append_names(struct buf *out, char *const *paths)
+{
+	size_t count = words_count(paths);
+	bool ok = true;
+	for (size_t i = 0; ok && i < count && i < NAMED_MAX; i++) {
+		ok = i == 0 || buf_append(out, SPAN_LITERAL(", "), NULL);
+		markdown_code(out, span_of(paths[i]), FILE_PATH_MAX);
+	}
+	if (ok && count > NAMED_MAX) {
+		ok = buf_append_format(out, NULL, " and %zu more", count - NAMED_MAX);
+	}
+}
+
+static bool write_question(
+	struct request *request, const struct sync_result *result, struct error *err)
+{
+	struct json_writer writer;
+	struct buf what;
+	buf_init(&what, SIZE_MAX / 2);
+	bool ok = buf_append(
+		&what, SPAN_LITERAL("Bring from the sandbox what the agent made of "), NULL);
+	append_names(&what, request->held->paths);
+	question_begin(request, &writer);
+	write_member(&writer, "sessionId", request->session_id);
+	json_write_key(&writer, "toolCall");
+	json_write_object(&writer);
+	question_write_head(&writer, request, &reason, "edit", buf_span(&what));
+	write_content(&writer, request->held->root, result);
+	json_write_object_end(&writer);
+	buf_finish(&what);
+	return question_end(request, &writer, err) && ok;
+}
+
+/* ---- the answer ---- */
+
+static void ignore_end(void *data, const struct error *err)
+{
+	(void)data; // a failure was told to the session
+	(void)err;
+}
+
+/* What is under way ends with a sync of its own. */
+static void sync_now(struct peer *peer, const struct request *request)
+{
+	char under_way[IN_FLIGHT_TEXT_MAX];
+	struct kept kept;
+	for (size_t i = 0; keeper_at(peer->keeper, i, &kept); i++) {
+		if (strcmp(kept.local_root, request->held->root) == 0 &&
+			!in_flight_describe(peer, IN_FLIGHT_PROMPTS, under_way)) {
+			keeper_sync(peer->keeper, (char *[]){(char *)kept.runtime_root, NULL},
+				&(struct sync_order){.reason = SYNC_REASON_TURN,
+					.session = request->session_id,
+					.deletions = SYNC_DELETIONS_ASK},
+				ignore_end, NULL);
+			return;
+		}
+	}
+}
+
+static void tell_left(struct relay *relay, const struct request *request)
+{
+	struct buf text;
+	const struct session *session = session_find(&relay->sessions, request->session_id);
+	if (!session || relay->editor_has_ended) {
+		return;
+	}
+	buf_init(&text, SIZE_MAX / 2);
+	append_names(&text, request->held->paths);
+	if (buf_append_format(&text, NULL,
+		    ": what the agent made of it stays in the sandbox (guard-paths)") &&
+		buf_append(&text, (struct span){"", 1}, NULL)) {
+		notice_send(relay, session, text.data, false);
+	}
+	buf_finish(&text);
+}
+
+/* Nobody's answer is none: the next sync asks again. */
+static void on_answer(struct relay *relay, struct request *request, const struct call *answer,
+	const struct failure *failure)
+{
+	struct peer *peer = request->peer;
+	struct grant_answer decided = grant_settle(relay, request, answer, failure);
+	bool is_yes = grant_decision_allows(decided.decision);
+	bool is_answer = !failure && !decided.is_cancelled;
+	question_close(relay, request, is_yes);
+	if (!peer->keeper || peer->is_down || peer->is_collecting) {
+		return;
+	}
+	if (is_answer) {
+		enum held_answer held = !is_yes                                   ? HELD_NO
+		                        : decided.decision == POLICY_ALLOW_ALWAYS ? HELD_ALWAYS
+		                                                                  : HELD_ONCE;
+		keeper_answer_held(peer->keeper, request->held->root, &request->held->tree,
+			request->held->paths, held);
+	}
+	if (is_yes) {
+		sync_now(peer, request);
+	} else {
+		tell_left(relay, request);
+	}
+}
+
+/* ---- asking ---- */
+
+static void withdraw(struct relay *relay, struct request *request)
+{
+	pending_remove(&relay->asked_editor, &request->pending);
+	relay_withdraw_question(relay, request);
+	question_close(relay, request, false);
+	request_destroy(request);
+}
+
+/* The open question about a directory; NULL: none. */
+static struct request *find_open(const struct peer *peer, const char *root)
+{
+	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		if (request->held && request->peer == peer &&
+			strcmp(request->held->root, root) == 0) {
+			return request;
+		}
+	}
+	return NULL;
+}
+
+/* The request for the permission to edit these files, as policy sees it. */
+static struct subject *subject_of(const struct held_question *question)
+{
+	char kind[] = "edit";
+	char **paths = NULL;
+	for (char **path = question->paths; path && *path; path++) {
+		char *whole = path_here(question->root, *path);
+		words_append(&paths, whole);
+		free(whole);
+	}
+	struct subject subject = {
+		.operation = POLICY_GRANT, .paths = paths, .is_resolved = true, .kind = kind};
+	struct subject *copy = subject_copy(&subject);
+	words_free(paths);
+	return copy;
+}
+
+static void ask(struct peer *peer, const struct session *session, struct request *request,
+	const struct sync_result *result)
+{
+	struct relay *relay = peer->relay;
+	struct error err;
+	request->on_answer = on_answer;
+	request->options = options;
+	request->session_id = mem_strdup(session->id);
+	if (!pending_add(&relay->asked_editor, &request->pending, (struct span){NULL, 0}, &err)) {
+		log_warning(
+			"session %s: what is held is not asked about: %s", session->id, err.text);
+		request_destroy(request);
+		return;
+	}
+	if (!write_question(request, result, &err)) {
+		log_warning(
+			"session %s: what is held is not asked about: %s", session->id, err.text);
+		pending_remove(&relay->asked_editor, &request->pending);
+		request_destroy(request);
+		return;
+	}
+	grant_note_asked(request, request->subject, reason.rule);
+	relay_send_editor(relay, buf_span(&relay->scratch));
+	relay_watch_question(request);
+}
+
+/* Whether policy says no; that is noted. */
+static bool is_refused(
+	struct peer *peer, const struct session *session, const struct request *request)
+{
+	struct relay *relay = peer->relay;
+	struct grant_decision decision = grant_decide(relay->config.profile->policy, NULL,
+		request->subject, (const char *const *)session->roots);
+	if (decision.verdict.decision == POLICY_PENDING ||
+		grant_decision_allows(decision.verdict.decision)) {
+		return false;
+	}
+	grant_audit(relay, session, request->subject, &decision);
+	keeper_answer_held(peer->keeper, request->held->root, &request->held->tree,
+		request->held->paths, HELD_NO);
+	return true;
+}
+
+void relay_held_on_synced(
+	struct peer *peer, const struct keeper_event *event, const struct sync_result *result)
+{
+	struct relay *relay = peer->relay;
+	struct request *open = find_open(peer, event->local_root);
+	bool is_over = relay->is_ending || relay->editor_has_ended || peer->is_down;
+	if (open && result->held_count > 0 && id_equal(&open->held->tree, &result->held_tree)) {
+		return;
+	}
+	if (open) {
+		withdraw(relay, open); // it is about what is no more
+	}
+	const struct session *session =
+		is_over || !event->session ? NULL : session_find(&relay->sessions, event->session);
+	if (!session || result->held_count == 0 || result->is_held_refused) {
+		return;
+	}
+	struct request *request = request_create(peer, NULL);
+	request->held = question_create(event->local_root, result);
+	request->subject = subject_of(request->held);
+	if (is_refused(peer, session, request)) {
+		request_destroy(request);
+		return;
+	}
+	ask(peer, session, request, result);
+}
+
+static struct request *find_in_session(struct relay *relay, const char *session_id)
+{
+	LIST_FOR_EACH(pending, &relay->asked_editor.order, struct pending, order_link) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		if (request->held && strcmp(request->session_id, session_id) == 0) {
+			return request;
+		}
+	}
+	return NULL;
+}
+
+void relay_held_withdraw(struct relay *relay, const char *session_id)
+{
+	struct request *request;
+	while ((request = find_in_session(relay, session_id))) {
+		withdraw(relay, request);
+	}
+}
