@@ -129,6 +129,25 @@ class Blocked(FilterCase):
         self.keep_out(client, session, SECRET, 'secrets/prod', 'secrets/test')
         self.assert_no_object_has(runtime / '.git', SECRET)
 
+    def test_an_edit_has_no_diff_stages_what_was_there_and_outlives_a_switch(self):
+        self.git('init', '-q', '-b', 'main')
+        self.git('config', 'filter.turn.clean', 'tr a-z b-za')
+        self.git('config', 'filter.turn.smudge', 'tr b-za a-z')
+        (self.work / '.gitattributes').write_text('env filter=turn\n')
+        _, _, runtime = self.begin(a='1\n', env='mine\n')
+        (runtime / 'env').write_text('mine\nedited\n')
+        for command in ('', 'git checkout -qb side', f'echo 2 > a; {COMMIT} -m two a',
+                        'git checkout -q main'):
+            self.there(runtime, command)
+            # By its times alone git knows that it has changed; it may look at the content, too.
+            self.assertIn(self.there(runtime, 'git status --porcelain'), (' M env\n', ''))
+            self.assertEqual(self.there(runtime, 'git diff'), '')
+            self.assertEqual((runtime / 'env').read_text(), 'mine\nedited\n')
+        self.there(runtime, 'git add env')
+        self.assertNames(self.said, 'acp-broker | env | filter')
+        self.assertEqual(self.there(runtime, 'git status --porcelain; git diff --cached'), '')
+        self.assertEqual((runtime / 'env').read_text(), 'mine\nedited\n')
+
     def test_a_filter_that_is_a_script_in_the_repository_with_a_password(self):
         self.git('init', '-q')
         script = self.work / '.git/crypt/transcrypt'
