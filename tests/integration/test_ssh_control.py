@@ -196,6 +196,14 @@ class Control(Case):
         folder.mkdir()
         return folder
 
+    def unseen(self, line):
+        """A run of another namespace, which the next control is told of; its folder."""
+        folder = self.left_by(secrets.token_hex(16), self.here().partition('.')[0] + '.1')
+        os.mkfifo(folder / 'alive')
+        self.line = line
+        self.after(folder, os.uname().nodename, 'lost')
+        return folder
+
     def test_what_runs_there_is_ended_first(self):
         line = self.line
 
@@ -220,10 +228,7 @@ class Control(Case):
         line = self.line
 
         def scene(shell):
-            folder = self.left_by(secrets.token_hex(16), self.here().partition('.')[0] + '.1')
-            os.mkfifo(folder / 'alive')
-            self.line = line
-            self.after(folder, os.uname().nodename, 'lost')
+            folder = self.unseen(line)
             watch = subprocess.Popen(
                 ['sh', '-c', f'read -r line <{folder}/alive && rm -r {folder}'])
             self.addCleanup(watch.kill)
@@ -237,10 +242,7 @@ class Control(Case):
         line = self.line
 
         def scene(shell):
-            folder = self.left_by(secrets.token_hex(16), self.here().partition('.')[0] + '.1')
-            os.mkfifo(folder / 'alive')
-            self.line = line
-            self.after(folder, os.uname().nodename, 'lost')
+            folder = self.unseen(line)
             process, word, run = self.control(shell)
             self.assert_run_in(self.bases[0], word, run)
             self.assertFalse(folder.exists())
