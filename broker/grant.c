@@ -139,7 +139,7 @@ bool grant_intercept(struct peer *peer, const struct call *call)
 		grant_decide(relay->config.profile->policy, session ? session->memory : NULL,
 			&subject, session ? (const char *const *)session->roots : NULL);
 	grant_guard_decide(peer, session, &subject, &decision);
-	grant_once_decide(session, &subject, &decision);
+	grant_once_decide(session, &call->message, &subject, &decision);
 	log_debug("%s: %s: %s (%s)", peer->hop, call->message.method,
 		policy_decision_name(decision.verdict.decision), decision.verdict.rule);
 	bool is_done = true;

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_doc.h"
 #include "broker/subject_env.h"
+#include "broker/tool_call_id.h"
 
 /* What a question's line in the audit log is made of, kept until it is answered. */
 struct grant_note {
@@ -14,6 +16,7 @@ struct grant_note {
 	char *rule;            // owned; the same
 	char *options;         // owned; raw JSON, of an agent's own question; NULL: the broker's
 	struct subject **once; // owned; the same: what a yes allows once more; or NULL
+	char *tool_call;       // owned; with it: the id of the tool call that shows it
 };
 
 void grant_audit(struct relay *relay, const struct session *session, const struct subject *subject,
@@ -56,6 +59,30 @@ void grant_note_asked(struct request *request, const struct subject *subject, co
 	request->note = note;
 }
 
+static char *read_tool_call(const struct message *message)
+{
+	struct buf id;
+	buf_init(&id, SIZE_MAX / 2);
+	char *text = json_decode_string(message_place(message, PLACE_TOOL_CALL_ID), &id, NULL)
+	                     ? mem_strndup(buf_span(&id))
+	                     : NULL;
+	buf_finish(&id);
+	return text;
+}
+
+void grant_note_shown(struct peer *peer, const struct call *call)
+{
+	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		struct grant_note *note = request->peer == peer ? request->note : NULL;
+		if (note && note->once &&
+			(!note->tool_call || tool_call_id_names(&call->message, note->tool_call))) {
+			grant_once_free(note->once);
+			note->once = NULL;
+		}
+	}
+}
+
 static void note_forwarded(
 	struct request *request, const struct call *call, const struct session *owner)
 {
@@ -71,6 +98,7 @@ static void note_forwarded(
 		policy, NULL, &subject, owner ? (const char *const *)owner->roots : NULL);
 	grant_note_asked(request, &subject, decision.verdict.rule);
 	request->note->once = grant_once_read(&call->message, &subject, owner);
+	request->note->tool_call = request->note->once ? read_tool_call(&call->message) : NULL;
 	subject_finish(&subject);
 }
 
@@ -80,6 +108,7 @@ void grant_note_forwarded(struct request *request, const struct call *call)
 		return;
 	}
 	const struct session *owner = relay_session_of_agent(request->peer, &call->message);
+	grant_note_shown(request->peer, call);
 	note_forwarded(request, call, owner);
 	request->note->options = mem_strndup(message_place(&call->message, PLACE_OPTIONS));
 }
@@ -91,6 +120,7 @@ static void note_destroy(struct request *request)
 	free(request->note->rule);
 	free(request->note->options);
 	grant_once_free(request->note->once);
+	free(request->note->tool_call);
 	free(request->note);
 	request->note = NULL;
 }

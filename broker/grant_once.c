@@ -1,15 +1,115 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/grant_relay.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_doc.h"
+#include "base/json_names.h"
+#include "base/utf8.h"
+#include "broker/markdown.h"
+#include "broker/policy_rule.h"
 
 /*
  * One action, one question: what the person has allowed in a question of the agent's own is not
  * asked about again by the mode when the agent then does it - exactly that, once, in that turn.
+ * The question is the agent's, and so is every word in it. So only what it shows counts: the
+ * command as a text of its own, the new text of a file as a diff. What merely stands in it
+ * (rawInput, locations) an editor need not show.
  */
+
+enum {
+	QUESTION_MAX = 1 << 20, // bytes of a tool call; a longer one allows nothing once more
+	TITLE_MAX = 512,        // bytes of a title that an editor is taken to show whole
+	SHOWN_MAX = 256 * 1024, // bytes of another text; the same of the broker's own questions
+};
+
+/* ---- what a question shows ---- */
+
+/* A text that means the same where it is taken for Markdown, and of which nothing is hidden. */
+static bool is_bare(const char *text)
+{
+	struct span rest = span_of(text);
+	while (rest.len > 0 && !utf8_is_hidden(rest)) {
+		size_t len = utf8_char_length(rest);
+		rest = (struct span){rest.data + len, rest.len - len};
+	}
+	return rest.len == 0 && !strpbrk(text, "<>[]`\\*_~&#$|");
+}
+
+/* A fenced block that is nothing but the command, as broker/markdown.h writes one. */
+static bool is_block_of(const char *text, struct span command)
+{
+	static const char *const infos[] = {"", "sh", "bash", "shell", "console"};
+	struct buf block;
+	bool is_it = false;
+	size_t ticks = strspn(text, "`");
+	size_t info = strcspn(text + ticks, "\n");
+	buf_init(&block, SIZE_MAX / 2);
+	markdown_block(&block, command);
+	for (size_t i = 0; i < ARRAY_LENGTH(infos); i++) {
+		is_it = is_it || span_is((struct span){text + ticks, info}, infos[i]);
+	}
+	is_it = is_it && ticks < block.len && memcmp(text, block.data, ticks) == 0 &&
+	        span_is((struct span){block.data + ticks, block.len - ticks}, text + ticks + info);
+	buf_finish(&block);
+	return is_it;
+}
+
+static bool is_code_of(const char *text, struct span command)
+{
+	struct buf code;
+	buf_init(&code, SIZE_MAX / 2);
+	markdown_code(&code, command, command.len);
+	bool is_it = span_is(buf_span(&code), text);
+	buf_finish(&code);
+	return is_it && !memchr(command.data, '\n', command.len) &&
+	       !memchr(command.data, '\t', command.len);
+}
+
+/* Whether a text is the command and nothing else. */
+static bool is_text_of(const char *text, const char *command, size_t most)
+{
+	return text && strlen(text) <= most &&
+	       (is_code_of(text, span_of(command)) || is_block_of(text, span_of(command)) ||
+		       (is_bare(command) && strcmp(text, command) == 0));
+}
+
+/* The content, where every reader finds the same in it; JSON_NODE_NONE. */
+static json_node read_content(const struct json_doc *call)
+{
+	static const char *const known[] = {"type", "content", "text", "path", "oldText", "newText",
+		"terminalId", "annotations", "_meta", NULL};
+	static const char *const opaque[] = {"_meta", NULL};
+	const struct json_name_rules rules = {.known = known, .opaque = opaque};
+	struct error err;
+	json_node content = json_get(call, 0, "content");
+	return json_is(call, content, JSON_ARRAY) &&
+	                       json_names_check(json_raw(call, content), &rules, &err)
+	               ? content
+	               : JSON_NODE_NONE;
+}
+
+/* As the title, or as all that stands below it. */
+static bool shows_command(const struct json_doc *call, const struct subject *tool)
+{
+	json_node content = read_content(call);
+	json_node block = json_get(call, json_first(call, content), "content");
+	char *command = grant_command_shown(tool);
+	char *title = json_string(call, json_get(call, 0, "title"));
+	char *text = json_count(call, content) == 1 &&
+	                             json_string_is(call, json_get(call, block, "type"), "text")
+	                     ? json_string(call, json_get(call, block, "text"))
+	                     : NULL;
+	bool shows = is_text_of(title, command, TITLE_MAX) || is_text_of(text, command, SHOWN_MAX);
+	free(text);
+	free(title);
+	free(command);
+	return shows;
+}
+
+/* ---- what a yes to it allows ---- */
 
 static size_t count_hits(const struct message *message, enum place place)
 {
@@ -33,38 +133,63 @@ static void add(struct subject ***list, size_t *count, const struct subject *sub
 }
 
 /* The session's own directory is what a command without one runs in. */
-static char *without_default(char *cwd, const struct session *session)
+static bool is_default(const char *cwd, const struct session *session)
 {
-	return cwd && session->roots && session->roots[0] && strcmp(cwd, session->roots[0]) == 0
-	               ? NULL
-	               : cwd;
+	return !cwd || (session->roots && session->roots[0] && strcmp(cwd, session->roots[0]) == 0);
 }
 
-/* False where the person was shown something that a request cannot be compared with. */
-static bool read_surroundings(const struct message *message, char **out_cwd)
+static bool is_empty(struct span raw)
 {
-	struct span env = message_place(message, PLACE_TOOL_CALL_ENV);
+	struct json_doc *doc = raw.len > 0 ? json_doc_parse_unchecked(raw, NULL) : NULL;
+	bool is_none =
+		raw.len == 0 ||
+		(doc && (json_is(doc, 0, JSON_NULL) ||
+				((json_is(doc, 0, JSON_ARRAY) || json_is(doc, 0, JSON_OBJECT)) &&
+					json_count(doc, 0) == 0)));
+	json_doc_destroy(doc);
+	return is_none;
+}
+
+/* Nobody is known to have seen where else a command runs, and with what. */
+static bool has_usual_surroundings(const struct message *message, const struct session *session)
+{
 	struct span cwd = message_place(message, PLACE_TOOL_CALL_CWD);
 	if (count_hits(message, PLACE_TOOL_CALL_ENV) > 1 ||
 		count_hits(message, PLACE_TOOL_CALL_CWD) > 1 ||
-		(env.len > 0 && !span_is(env, "null") && !span_is(env, "[]") &&
-			!span_is(env, "{}"))) {
+		!is_empty(message_place(message, PLACE_TOOL_CALL_ENV))) {
 		return false;
 	}
-	if (cwd.len == 0 || span_is(cwd, "null")) {
-		return true;
-	}
-	struct json_doc *doc = json_doc_parse_unchecked(cwd, NULL);
-	*out_cwd = doc ? json_string(doc, 0) : NULL;
+	struct json_doc *doc = cwd.len > 0 ? json_doc_parse_unchecked(cwd, NULL) : NULL;
+	char *path = doc ? json_string(doc, 0) : NULL;
+	bool is_usual = cwd.len == 0 || span_is(cwd, "null") || (path && is_default(path, session));
+	free(path);
 	json_doc_destroy(doc);
-	return *out_cwd != NULL;
+	return is_usual;
 }
 
-/* An edit names what it writes in its locations; of a call without a kind only a diff says so. */
-static bool is_edit(const struct subject *tool, const struct message *message)
+/* A diff of a file in the session's directories, by the very name that will be written. */
+static void add_write(struct subject ***list, size_t *count, const struct subject *tool,
+	const struct session *session, const struct json_doc *call, json_node item)
 {
-	return is_kind(tool, "edit") ||
-	       (!tool->kind && count_hits(message, PLACE_TOOL_CALL_LOCATION) == 0);
+	char *path = json_string(call, json_get(call, item, "path"));
+	char *text = json_string(call, json_get(call, item, "newText"));
+	char *paths[] = {path, NULL};
+	const struct subject write = {.operation = POLICY_WRITE,
+		.paths = paths,
+		.new_text = text,
+		.is_resolved = tool->is_resolved};
+	const struct policy_query query =
+		subject_query(&write, (const char *const *)session->roots);
+	bool is_file = false;
+	for (char **known = tool->paths; path && known && *known; known++) {
+		is_file = is_file || strcmp(*known, path) == 0;
+	}
+	if (json_string_is(call, json_get(call, item, "type"), "diff") && is_file && text &&
+		strlen(text) <= SHOWN_MAX && policy_is_inside_roots(&query)) {
+		add(list, count, &write);
+	}
+	free(text);
+	free(path);
 }
 
 struct subject **grant_once_read(
@@ -72,27 +197,28 @@ struct subject **grant_once_read(
 {
 	struct subject **list = NULL;
 	size_t count = 0;
-	char *cwd = NULL;
-	if (tool->unknown || !session) {
+	struct span raw = message_place(message, PLACE_TOOL_CALL);
+	struct json_doc *call =
+		raw.len > 0 && raw.len <= QUESTION_MAX ? json_doc_parse_unchecked(raw, NULL) : NULL;
+	if (!call || tool->unknown || !session) {
+		json_doc_destroy(call);
 		return NULL;
 	}
-	for (char **path = tool->paths;
-		path && *path && is_edit(tool, message) && count < MEMORY_ONCE_MAX; path++) {
-		char *paths[] = {*path, NULL};
-		const struct subject write = {.operation = POLICY_WRITE,
-			.paths = paths,
-			.is_resolved = tool->is_resolved};
-		add(&list, &count, &write);
+	json_node content = read_content(call);
+	for (json_node item = json_first(call, content);
+		item != JSON_NODE_NONE && (!tool->kind || is_kind(tool, "edit")) &&
+		count < MEMORY_ONCE_MAX;
+		item = json_next(call, item)) {
+		add_write(&list, &count, tool, session, call, item);
 	}
 	if (tool->command && (!tool->kind || is_kind(tool, "execute")) &&
-		read_surroundings(message, &cwd)) {
+		has_usual_surroundings(message, session) && shows_command(call, tool)) {
 		const struct subject run = {.operation = POLICY_TERMINAL,
 			.command = tool->command,
-			.shell_line = tool->shell_line,
-			.cwd = without_default(cwd, session)};
+			.shell_line = tool->shell_line};
 		add(&list, &count, &run);
 	}
-	free(cwd);
+	json_doc_destroy(call);
 	return list;
 }
 
@@ -113,18 +239,33 @@ void grant_once_free(struct subject **list)
 	free(list);
 }
 
-void grant_once_decide(
-	struct session *session, const struct subject *subject, struct grant_decision *decision)
+/* The text that a write brings; NULL: longer than what is shown, or no text. */
+static char *read_new_text(const struct message *message)
 {
+	struct span raw = message_place(message, PLACE_CONTENT);
+	struct json_doc *doc = raw.len > 0 && raw.len / 6 <= SHOWN_MAX
+	                               ? json_doc_parse_unchecked(raw, NULL)
+	                               : NULL;
+	char *text = doc ? json_string(doc, 0) : NULL;
+	json_doc_destroy(doc);
+	return text;
+}
+
+void grant_once_decide(struct session *session, const struct message *message,
+	const struct subject *subject, struct grant_decision *decision)
+{
+	bool is_write = subject->operation == POLICY_WRITE;
 	if (!session || session->prompts == 0 || decision->source != GRANT_BY_MODE ||
-		decision->verdict.decision != POLICY_PENDING) {
+		decision->verdict.decision != POLICY_PENDING || !memory_has_once(session->memory)) {
 		return;
 	}
 	struct subject wanted = *subject;
-	wanted.cwd = without_default(subject->cwd, session);
-	if (memory_take_once(session->memory, &wanted)) {
+	wanted.cwd = is_default(subject->cwd, session) ? NULL : subject->cwd;
+	wanted.new_text = is_write ? read_new_text(message) : NULL;
+	if ((!is_write || wanted.new_text) && memory_take_once(session->memory, &wanted)) {
 		decision->verdict.decision = POLICY_ALLOW_ONCE;
 		decision->verdict.rule = "allowed in the agent's own question";
 		decision->source = GRANT_BY_QUESTION;
 	}
+	free(wanted.new_text);
 }

@@ -71,8 +71,7 @@ static void write_diff(struct json_writer *writer, struct request *request, cons
 	json_write_object_end(writer);
 }
 
-/* The words as a shell would have to be told them; a shell line as it is. */
-static char *command_shown(const struct subject *subject)
+char *grant_command_shown(const struct subject *subject)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				    "_@%+=:,./-";
@@ -95,7 +94,7 @@ static char *command_shown(const struct subject *subject)
 static void write_command(struct json_writer *writer, const struct subject *subject)
 {
 	struct buf text;
-	char *command = command_shown(subject);
+	char *command = grant_command_shown(subject);
 	struct span whole = span_of(command);
 	struct span cut = {whole.data, whole.len < COMMAND_MAX ? whole.len : COMMAND_MAX};
 	cut.len = cut.len < whole.len ? utf8_whole_length(cut) : cut.len;
@@ -144,7 +143,7 @@ static void write_location(struct json_writer *writer, const char *path)
 /* "Run `make all`" */
 static void append_what(struct buf *out, const struct subject *subject, const char *path)
 {
-	char *text = path || !subject->command ? NULL : command_shown(subject);
+	char *text = path || !subject->command ? NULL : grant_command_shown(subject);
 	bool ok = buf_append_format(out, NULL, "%s ", shown[subject->operation].verb);
 	assert(ok);
 	markdown_code(out, span_of(path ? path : text ? text : ""), TITLE_MAX);

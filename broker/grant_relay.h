@@ -31,6 +31,9 @@ extern const char grant_options_always[];
 /* Why a decision asks; borrows from it. */
 struct question_reason grant_question_reason(const struct grant_decision *decision);
 
+/* A command as a person is shown it: words as a shell would have to be told them. Owned. */
+char *grant_command_shown(const struct subject *subject);
+
 /* Writes the question into relay->scratch; its request has an id and a subject. */
 bool grant_question_write(struct request *request, const struct call *call,
 	const struct question_reason *reason, struct error *err) ATTR_NODISCARD;
@@ -42,8 +45,8 @@ bool grant_question_complete(struct buf *out, const struct request *request,
 /* ---- grant_once.c ---- */
 
 /*
- * What a yes to a session/request_permission allows once more: the writes and the command that its
- * tool call names. NULL-terminated; NULL: nothing, or it is not known what.
+ * What a yes to a session/request_permission allows once more: the writes and the command that it
+ * shows. NULL-terminated; NULL: nothing, or it is not known what.
  */
 struct subject **grant_once_read(
 	const struct message *message, const struct subject *tool, const struct session *session);
@@ -53,8 +56,8 @@ void grant_once_free(struct subject **list); // NULL is fine
 void grant_once_add(struct session *session, struct subject *const *list);
 
 /* Where the mode would ask about what was just allowed so, it is allowed; this uses it up. */
-void grant_once_decide(
-	struct session *session, const struct subject *subject, struct grant_decision *decision);
+void grant_once_decide(struct session *session, const struct message *message,
+	const struct subject *subject, struct grant_decision *decision);
 
 /* ---- grant_guard.c ---- */
 

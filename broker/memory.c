@@ -128,6 +128,11 @@ void memory_add_once(struct memory *memory, struct subject *subject)
 	entry_append(&memory->once, &memory->once_count, subject, true);
 }
 
+bool memory_has_once(const struct memory *memory)
+{
+	return memory->once_count > 0;
+}
+
 bool memory_take_once(struct memory *memory, const struct subject *subject)
 {
 	LIST_FOR_EACH(entry, &memory->once, struct entry, link) {

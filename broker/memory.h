@@ -44,6 +44,8 @@ enum policy_decision memory_find(const struct memory *memory, const struct subje
  */
 void memory_add_once(struct memory *memory, struct subject *subject);
 
+bool memory_has_once(const struct memory *memory); // anything at all
+
 /* Whether the same was allowed so; it is used up then. */
 bool memory_take_once(struct memory *memory, const struct subject *subject);
 

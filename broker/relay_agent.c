@@ -233,6 +233,7 @@ static void on_notification(struct peer *peer, const struct call *call)
 		return;
 	}
 	mode_gate_on_update(peer, call);
+	grant_note_shown(peer, call);
 	if (!edit_names(peer, call, call->message.method, &err) ||
 		!relay_forward_editor(peer->relay, call, &err)) {
 		log_warning("%s: notification %s: %s", peer->hop, call->message.method, err.text);

@@ -465,6 +465,12 @@ bool grant_take_back_unresolved(struct peer *peer, struct span id);
 
 /* For the audit log: an agent's own question was forwarded; and how that ended. */
 void grant_note_forwarded(struct request *request, const struct call *call);
+
+/*
+ * The agent says something of a tool call, which an editor shows in the place of what it showed
+ * before: a yes to an open question about that one allows nothing but the question.
+ */
+void grant_note_shown(struct peer *peer, const struct call *call);
 void grant_note_answered(struct relay *relay, struct request *request, const struct call *call);
 void grant_note_failed(struct relay *relay, struct request *request, const struct failure *failure);
 

@@ -345,6 +345,7 @@ struct subject *subject_copy(const struct subject *subject)
 	copy->env = subject->env ? mem_strdup(subject->env) : NULL;
 	copy->variables = subject_words_copy(subject->variables);
 	copy->kind = subject->kind ? mem_strdup(subject->kind) : NULL;
+	copy->new_text = mem_strdup_or_null(subject->new_text);
 	return copy;
 }
 
@@ -385,7 +386,8 @@ bool subject_equals(const struct subject *a, const struct subject *b)
 	return !a->unknown && !b->unknown && a->operation == b->operation &&
 	       a->shell_line == b->shell_line && words_equal(a->paths, b->paths) &&
 	       words_equal(a->command, b->command) && texts_equal(a->cwd, b->cwd) &&
-	       texts_equal(a->env, b->env) && texts_equal(a->kind, b->kind);
+	       texts_equal(a->env, b->env) && texts_equal(a->kind, b->kind) &&
+	       texts_equal(a->new_text, b->new_text);
 }
 
 void subject_finish(struct subject *subject)
@@ -396,6 +398,7 @@ void subject_finish(struct subject *subject)
 	free(subject->env);
 	free_words(subject->variables);
 	free(subject->kind);
+	free(subject->new_text);
 	*subject = (struct subject){.operation = subject->operation};
 }
 

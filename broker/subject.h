@@ -25,6 +25,7 @@ struct subject {
 	char *env;        // owned; raw JSON, the variables added for a command; NULL: none
 	char **variables; // owned; their names, "" for one that cannot be read; NULL: none
 	char *kind;       // owned; the tool call's; may be NULL
+	char *new_text;   // owned; what a write brings, where that counts (grant_once.c); NULL
 	unsigned unknown; // of enum policy_unknown
 };
 

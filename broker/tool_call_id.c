@@ -31,7 +31,7 @@ void tool_call_id_create_notice(char out_prefix[TOOL_CALL_ID_MAX])
 }
 
 /* A JSON value as it is spelled. */
-static bool is_ours(struct span raw)
+static bool is_ours(struct span raw, const char *id)
 {
 	struct span prefix = SPAN_LITERAL(PREFIX);
 	if (raw.len < prefix.len || raw.data[0] != '"') {
@@ -49,19 +49,39 @@ static bool is_ours(struct span raw)
 	return is_it;
 }
 
-bool tool_call_id_is_named(const struct message *message)
+/* What cannot be read may be it. */
+static bool is_id(struct span raw, const char *id)
+{
+	struct buf decoded;
+	buf_init(&decoded, SIZE_MAX / 2);
+	bool is_it = !json_decode_string(raw, &decoded, NULL) || span_is(buf_span(&decoded), id);
+	buf_finish(&decoded);
+	return is_it;
+}
+
+/* Whether any place of such an id holds one that is it. */
+static bool find(const struct message *message, bool (*is_it)(struct span raw, const char *id),
+	const char *id)
 {
 	const struct json_hit *hits = json_check_hits(message->check);
 	for (size_t i = 0; i < json_check_hit_count(message->check); i++) {
-		if (hits[i].place == PLACE_ANY_TOOL_CALL_ID ||
-			hits[i].place == PLACE_UPDATE_TOOL_CALL_ID ||
-			hits[i].place == PLACE_TOOL_CALL_ID) {
-			struct span raw = {
-				message->text.data + hits[i].start, hits[i].end - hits[i].start};
-			if (is_ours(raw)) {
-				return true;
-			}
+		struct span raw = {message->text.data + hits[i].start, hits[i].end - hits[i].start};
+		bool is_place = hits[i].place == PLACE_ANY_TOOL_CALL_ID ||
+		                hits[i].place == PLACE_UPDATE_TOOL_CALL_ID ||
+		                hits[i].place == PLACE_TOOL_CALL_ID;
+		if (is_place && is_it(raw, id)) {
+			return true;
 		}
 	}
 	return false;
+}
+
+bool tool_call_id_is_named(const struct message *message)
+{
+	return find(message, is_ours, NULL);
+}
+
+bool tool_call_id_names(const struct message *message, const char *id)
+{
+	return find(message, is_id, id);
 }

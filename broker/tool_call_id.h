@@ -22,4 +22,7 @@ void tool_call_id_create_notice(char out_prefix[TOOL_CALL_ID_MAX]);
 /* Whether a message names a tool call by an id that begins as the broker's own do. */
 bool tool_call_id_is_named(const struct message *message);
 
+/* Whether it names this one. */
+bool tool_call_id_names(const struct message *message, const char *id);
+
 #endif

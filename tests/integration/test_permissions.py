@@ -464,7 +464,7 @@ class OneQuestion(PolicyCase):
         self.other = f'write {self.work}/other x'
 
     def own(self, kind='edit', session=None, **call):
-        call = dict(call, toolCallId='c', title='t')
+        call = dict({'title': 't'}, **call, toolCallId='c')
         if kind:
             call['kind'] = kind
         params = {'sessionId': session or self.session, 'toolCall': call, 'options': [
@@ -479,11 +479,19 @@ class OneQuestion(PolicyCase):
         return sum(question['toolCall']['toolCallId'] != 'c'
                    for question in self.questions(self.client)[before:])
 
-    def edit(self, name, **more):
-        return self.own(locations=[{'path': str(self.work / name)}], **more)
+    def edit(self, name, text='x', **more):
+        path = str(self.work / name)
+        return self.own(locations=[{'path': path}], content=[
+            {'type': 'diff', 'path': path, 'newText': text}], **more)
 
-    def execute(self, command, **more):
-        return self.own(kind='execute', rawInput=dict(more, command=command))
+    def execute(self, command, title=None, content=(), **more):
+        """The title has the command, unless another one is said."""
+        text = command if isinstance(command, str) else ' '.join(command)
+        return self.own(kind='execute', title=f'`{text}`' if title is None else title,
+                        content=list(content), rawInput=dict(more, command=command))
+
+    def text(self, text):
+        return {'type': 'content', 'content': {'type': 'text', 'text': text}}
 
     def create(self, command, **more):
         params = dict(more, sessionId=self.session, command=command)
@@ -504,6 +512,54 @@ class OneQuestion(PolicyCase):
             self.assertEqual(self.asked(self.own(kind='read', content=diff), write), 1)
             self.client.finish()
 
+    def test_a_write_has_to_be_what_was_shown(self):
+        self.begin()
+        path = str(self.work / 'a')
+        away = self.dir / 'away'
+        write = f'write {path} x'
+        diff = {'type': 'diff', 'path': path, 'newText': 'x'}
+        place = [{'path': path}]
+        for asked, done in (
+                (self.own(locations=place), write),
+                (self.edit('a', text='y'), write),
+                (self.edit('a', text='x '), write),
+                (self.edit('b'), write),
+                (self.own(locations=place, content=[dict(diff, path=str(self.work / 'b'))]), write),
+                (self.own(locations=place, content=[dict(diff, path=f'{self.work}/./a')]), write),
+                (self.own(content=[dict(diff, type='content')]), write),
+                (self.own(content=[{'type': 'content', 'content': diff}]), write),
+                (self.own(content=[dict(diff, Path='/b')]), write),
+                (self.own(content=[dict(diff, newtext='y')]), write),
+                (self.own(content=[dict(diff, path=str(away))]), f'write {away} x')):
+            self.assertEqual(self.asked(asked, done), 1, asked)
+        long = 'x' * (256 * 1024 + 1)
+        self.assertEqual(self.asked(self.edit('a', text=long), f'write {path} {long}'), 1)
+        self.assertEqual(self.asked(self.edit('a'), self.edit('b'), f'write {self.work}/b x',
+                                    write), 0)
+
+    def test_a_command_has_to_be_what_was_shown(self):
+        self.begin()
+        line = 'echo a; true'
+        run = self.create(line)
+        for title, text in (('t', line), ('t', f'`{line}`'), ('t', f'```\n{line}\n```'),
+                            ('t', f'```sh\n{line}\n```'), (line, 'a word'), (f'`{line}`', 'a')):
+            asked = self.execute(line, title=title, content=[self.text(text)])
+            self.assertEqual(self.asked(asked, run), 0, asked)
+        for title, texts in (
+                ('Run `ls`', ()), ('Run `ls`', ('`ls`',)), (f'Not `{line}`', ()),
+                (f'{line} ', ()), ('', ()), ('Run `ls`', ('a', line)),
+                ('Run `ls`', (f'```mermaid\n{line}\n```',)), ('Run `ls`', (f'<!-- {line} -->',)),
+                ('Run `ls`', (f'```\n{line}\n```\nno',))):
+            asked = self.execute(line, title=title, content=[self.text(text) for text in texts])
+            self.assertEqual(self.asked(asked, run), 1, asked)
+        for hidden in ('echo a <!-- ; true -->', 'echo \u202ea', 'echo a\ntrue'):
+            self.assertEqual(self.asked(self.execute(hidden, title=hidden), self.create(hidden)), 1)
+        lines = 'echo a\n\ttrue <b>'
+        asked = self.execute(lines, title='t', content=[self.text(f'```\n{lines}\n```')])
+        self.assertEqual(self.asked(asked, self.create(lines)), 0)
+        long = 'echo ' + 'a' * 512
+        self.assertEqual(self.asked(self.execute(long), self.create(long)), 1)
+
     def test_only_a_yes_of_the_persons_counts(self):
         self.begin()
         write = f'write {self.work}/a x'
@@ -513,19 +569,21 @@ class OneQuestion(PolicyCase):
         other = self.client.new_session(self.work)
         self.assertEqual(self.asked(self.edit('a', session=other), write), 1)
 
-    def test_a_link_that_is_put_there_afterwards_is_another_file(self):
+    def test_a_link_is_not_the_file_that_it_leads_to(self):
         self.begin()
-        (self.work / 'a').write_text('')
-        (self.work / 'b').write_text('')
+        for name in ('a', 'b'):
+            (self.work / name).write_text('')
         (self.work / 'link').symlink_to('a')
-        self.assertEqual(self.asked(self.edit('link'), f'write {self.work}/a x'), 0)
+        for path in ('a', 'link'):
+            self.assertEqual(self.asked(self.edit('link'), f'write {self.work}/{path} x'), 1)
+        self.assertEqual(self.asked(self.edit('a'), f'write {self.work}/link x'), 0)
 
         def turn_it(params):
             (self.work / 'link').unlink()
             (self.work / 'link').symlink_to('b')
             return {'outcome': {'outcome': 'selected', 'optionId': 'yes'}}
         self.client.host.replies['session/request_permission'] = turn_it
-        self.client.prompt(self.session, self.edit('link'), f'write {self.work}/link x')
+        self.client.prompt(self.session, self.edit('a'), f'write {self.work}/link x')
         titles = [question['toolCall']['title'] for question in self.questions(self.client)]
         self.assertEqual(titles[-1], ASKS + f'Write `{self.work}/b`')
 
@@ -536,8 +594,10 @@ class OneQuestion(PolicyCase):
         self.assertEqual(self.asked(line, self.create('echo a; true')), 0)
         self.assertEqual(self.asked(line, self.create('echo a; true', cwd=str(self.work))), 0)
         self.assertEqual(self.asked(words, self.create('echo', args=['a'])), 0)
-        here = self.execute('true', cwd=str(self.dir))
-        self.assertEqual(self.asked(here, self.create('true', cwd=str(self.dir))), 0)
+        here = self.execute('true', cwd=str(self.work))
+        there = self.execute('true', cwd=str(self.dir))
+        self.assertEqual(self.asked(here, self.create('true')), 0)
+        self.assertEqual(self.asked(self.execute('true', env=[], cwd=None), self.create('true')), 0)
         env = [{'name': 'A', 'value': '1'}]
         for allowed, request in (
                 (line, self.create('echo a; true ')),
@@ -546,7 +606,9 @@ class OneQuestion(PolicyCase):
                 (line, self.create('echo a; true', cwd=str(self.dir))),
                 (words, self.create('echo a')),
                 (words, self.create('echo', args=['a', ''])),
-                (here, self.create('true')),
+                (here, self.create('true', cwd=str(self.dir))),
+                (there, self.create('true')),
+                (there, self.create('true', cwd=str(self.dir))),  # nobody has seen where
                 (self.execute('true', env=env), self.create('true')),
                 (self.execute('true', env=env), self.create('true', env=env)),
                 (self.own(kind='edit', rawInput={'command': 'true'}), self.create('true'))):

@@ -338,6 +338,84 @@ static void test_a_yes_sends_the_request_on_its_way(void **state)
 	ask_write(fixture, 2, SELECTED("'allow'")); // asked again
 }
 
+/* A prompt, and in it a question of the agent's own about a command; the id the editor has of it.
+ */
+static void ask_own(struct fixture *fixture, int number)
+{
+	agent_says(fixture, 0,
+		"'id':'q%d','method':'session/request_permission','params':{'sessionId':'s',"
+		"'toolCall':{'toolCallId':'c','title':'`true`','rawInput':{'command':'true'}},"
+		"'options':[{'optionId':'y','name':'Y','kind':'allow_once'}]}",
+		number);
+	free(editor_line(fixture));
+}
+
+static void run_true(struct fixture *fixture, const char *heard_method)
+{
+	agent_says(fixture, 0,
+		"'id':'r','method':'terminal/create','params':{'sessionId':'s','command':'true'}");
+	char *line = editor_line(fixture);
+	assert_non_null(line);
+	if (!strstr(line, heard_method)) {
+		fail_msg("heard %s", line);
+	}
+	free(line);
+}
+
+static void begin_prompt(struct fixture *fixture)
+{
+	begin_with_policy(fixture, POLICY("mode = ask-all"));
+	editor_says(fixture, "'id':9,'method':'session/prompt','params':{'sessionId':'s',"
+			     "'prompt':[]}");
+	free(agent_next_line(fixture, 0));
+}
+
+static void say_yes(struct fixture *fixture, int number)
+{
+	editor_says(fixture, "'id':%d,'result':{'outcome':{'outcome':'selected','optionId':'y'}}",
+		number);
+	free(agent_next_line(fixture, 0));
+}
+
+static void test_what_the_agents_own_question_shows_is_not_asked_again(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_prompt(fixture);
+	ask_own(fixture, 0);
+	agent_says(fixture, 0,
+		"'method':'session/update','params':{'sessionId':'s','update':{'sessionUpdate':"
+		"'tool_call_update','toolCallId':'d','title':'Run ls'}}");
+	free(editor_line(fixture));
+	say_yes(fixture, 0);
+	run_true(fixture, "terminal/create");
+}
+
+static void test_what_was_shown_otherwise_meanwhile_is_asked_again(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_prompt(fixture);
+	ask_own(fixture, 0);
+	agent_says(fixture, 0,
+		"'method':'session/update','params':{'sessionId':'s','update':{'sessionUpdate':"
+		"'tool_call_update','toolC\\u0061llId':'\\u0063','title':'Run ls'}}");
+	free(editor_line(fixture));
+	say_yes(fixture, 0);
+	run_true(fixture, "session/request_permission");
+}
+
+static void test_a_second_question_shows_the_first_ones_call_otherwise(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_prompt(fixture);
+	ask_own(fixture, 0);
+	agent_says(fixture, 0,
+		"'id':'z','method':'session/request_permission','params':{'sessionId':'s',"
+		"'toolCall':{'toolCallId':'c','title':'Run ls'},'options':[]}");
+	free(editor_line(fixture));
+	say_yes(fixture, 0);
+	run_true(fixture, "session/request_permission");
+}
+
 static void test_everything_but_a_yes_is_a_no(void **state)
 {
 	static const struct {
@@ -495,6 +573,9 @@ int main(void)
 		RELAY_TEST(test_where_nothing_is_asked_nothing_is_dropped),
 		RELAY_TEST(test_a_question_has_an_id_that_nobody_can_guess),
 		RELAY_TEST(test_a_yes_sends_the_request_on_its_way),
+		RELAY_TEST(test_what_the_agents_own_question_shows_is_not_asked_again),
+		RELAY_TEST(test_what_was_shown_otherwise_meanwhile_is_asked_again),
+		RELAY_TEST(test_a_second_question_shows_the_first_ones_call_otherwise),
 		RELAY_TEST(test_everything_but_a_yes_is_a_no),
 		RELAY_TEST(test_always_is_remembered_for_the_session),
 		RELAY_TEST(test_an_answer_that_cannot_be_read_is_a_no),
