@@ -155,7 +155,8 @@ static bool is_consented(struct round *round, struct store *store, struct error 
 static bool withhold(struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err)
 {
-	struct withheld_request taking = {.root = request->local_root, .base = &round->base};
+	struct withheld_request taking = {
+		.root = request->local_root, .base = &round->base, .local = &round->local};
 	stuck_finish(&round->withheld);
 	return withheld_take(
 		store, &taking, &round->collected, &round->withheld, &round->runtime, err);

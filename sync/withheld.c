@@ -18,7 +18,7 @@ static const char reason[] = "git would run commands that it names";
 
 /* ---- taking ---- */
 
-enum side { BASE, RUNTIME, SIDE_COUNT };
+enum side { BASE, LOCAL, RUNTIME, SIDE_COUNT };
 
 struct taker {
 	struct store *store;
@@ -37,6 +37,14 @@ struct folder {
 static bool is_same_entry(const struct tree_view_entry *a, const struct tree_view_entry *b)
 {
 	return a == b || (a && b && a->mode == b->mode && id_equal(&a->id, &b->id));
+}
+
+/* Whether the agent has changed it, to something else than what is here. */
+static bool is_changed(const struct tree_view_row *row)
+{
+	const struct tree_view_entry *runtime = row->sides[RUNTIME];
+	return runtime && !is_same_entry(row->sides[BASE], runtime) &&
+	       !is_same_entry(row->sides[LOCAL], runtime);
 }
 
 /* What the folder at the trail has here, members or not. One that cannot be read has nothing. */
@@ -68,7 +76,7 @@ static unsigned find_withheld(
 	while (tree_view_next(&walk, &row)) {
 		unsigned part = row.sides[RUNTIME] ? git_layout_part(row.name) : 0;
 		there |= part;
-		changed |= is_same_entry(row.sides[BASE], row.sides[RUNTIME]) ? 0 : part;
+		changed |= is_changed(&row) ? part : 0;
 	}
 	unsigned here = changed ? parts_here(taker) : 0;
 	if (!changed || !git_layout_is_repository(there | here)) {
@@ -90,7 +98,7 @@ static bool take_row(struct taker *taker, const struct tree_view_row *row, unsig
 	const struct tree_view_entry *base = row->sides[BASE];
 	const struct tree_view_entry *runtime = row->sides[RUNTIME];
 	*out = runtime;
-	if (!runtime || is_same_entry(base, runtime)) {
+	if (!is_changed(row)) {
 		return true;
 	}
 	size_t mark;
@@ -102,7 +110,8 @@ static bool take_row(struct taker *taker, const struct tree_view_row *row, unsig
 		stuck_add(taker->paths, taker->trail.path, reason);
 		*out = base;
 	} else if (runtime->mode == TREE_VIEW_FOLDER) {
-		struct folder below = {.ids = {tree_view_folder(base), &runtime->id}};
+		struct folder below = {.ids = {tree_view_folder(base),
+					       tree_view_folder(row->sides[LOCAL]), &runtime->id}};
 		taken = take_folder(taker, &below, err);
 		*made = (struct tree_view_entry){row->name, TREE_VIEW_FOLDER, below.taken};
 		*out = below.is_withheld ? base : made;
@@ -119,7 +128,7 @@ static bool take_rows(struct taker *taker, struct folder *folder,
 	struct tree_view_entry *entries =
 		mem_alloc((views[BASE].count + views[RUNTIME].count + 1) * sizeof(*entries));
 	size_t count = 0;
-	bool is_changed = false;
+	bool is_less = false;
 	bool taken = true;
 	while (taken && tree_view_next(&walk, &row)) {
 		struct tree_view_entry made;
@@ -128,14 +137,14 @@ static bool take_rows(struct taker *taker, struct folder *folder,
 		if (!taken) {
 			break;
 		}
-		is_changed = is_changed || !is_same_entry(entry, row.sides[RUNTIME]);
+		is_less = is_less || !is_same_entry(entry, row.sides[RUNTIME]);
 		if (entry && !id_equal(&entry->id, &store_empty_tree)) { // no folder is empty
 			entries[count] = *entry;
 			entries[count++].name = row.name;
 		}
 	}
 	folder->taken = count > 0 ? *folder->ids[RUNTIME] : store_empty_tree;
-	if (taken && is_changed && count > 0) {
+	if (taken && is_less && count > 0) {
 		taken = tree_view_write(taker->store, entries, count, &folder->taken, err);
 	}
 	free(entries);
@@ -147,8 +156,10 @@ static bool take_folder(struct taker *taker, struct folder *folder, struct error
 	struct tree_view views[SIDE_COUNT] = {{0}};
 	bool taken = true;
 	folder->taken = *folder->ids[RUNTIME];
-	if (folder->ids[BASE] && id_equal(folder->ids[BASE], folder->ids[RUNTIME])) {
-		return true;
+	for (int i = 0; i < RUNTIME; i++) {
+		if (folder->ids[i] && id_equal(folder->ids[i], folder->ids[RUNTIME])) {
+			return true;
+		}
 	}
 	for (int i = 0; i < SIDE_COUNT; i++) {
 		taken = taken &&
@@ -169,7 +180,7 @@ static bool take_folder(struct taker *taker, struct folder *folder, struct error
 bool withheld_take(struct store *store, const struct withheld_request *request,
 	const git_oid *runtime, struct stuck *paths, git_oid *out_tree, struct error *err)
 {
-	struct folder root = {.ids = {request->base, runtime}};
+	struct folder root = {.ids = {request->base, request->local, runtime}};
 	struct taker *taker = mem_alloc_zero(sizeof(*taker));
 	taker->store = store;
 	taker->paths = paths;

@@ -20,8 +20,9 @@
  * is delivered to it.
  */
 struct withheld_request {
-	const char *root;    // the local directory; its folders are looked at, too
-	const git_oid *base; // a tree
+	const char *root;     // the local directory; its folders are looked at, too
+	const git_oid *base;  // a tree
+	const git_oid *local; // a tree, of that directory: what is the same there is not withheld
 };
 
 /*

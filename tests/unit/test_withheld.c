@@ -143,6 +143,20 @@ static void test_in_a_repository_of_the_users_only_what_runs_is_withheld(void **
 	expect(fixture, "find mine -type f", "mine/left\n");
 }
 
+static void test_what_is_the_same_here_is_not_withheld(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, MAKE_REPOSITORY
+		"make mine; mkdir mine/hooks; echo h > mine/hooks/h; cp -r mine $R");
+	sync_once(fixture); // there is no base yet
+	assert_int_equal(fixture->result.left, 0);
+	expect_same(fixture);
+	run(fixture, "for i in . $R; do echo '# both' >> $i/mine/config; done");
+	sync_once(fixture);
+	assert_int_equal(fixture->result.left, 0);
+	expect(fixture, "tail -qn 1 mine/config $R/mine/config", "# both\n# both\n");
+}
+
 static void test_what_the_user_makes_in_its_place_is_kept_beside_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -193,6 +207,7 @@ int main(void)
 		WORKSPACE_TEST(test_it_is_not_completed_by_what_is_here_and_ignored),
 		WORKSPACE_TEST(test_the_workspace_itself_does_not_become_one),
 		WORKSPACE_TEST(test_in_a_repository_of_the_users_only_what_runs_is_withheld),
+		WORKSPACE_TEST(test_what_is_the_same_here_is_not_withheld),
 		WORKSPACE_TEST(test_what_the_user_makes_in_its_place_is_kept_beside_it),
 		WORKSPACE_TEST(test_a_cut_delivery_and_a_rollback_leave_it_where_it_is),
 	};
