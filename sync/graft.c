@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/path_quote.h"
-#include "sync/id.h"
 #include "sync/snapshot.h"
 
 static const struct tree_view_entry *entry_of(const struct tree_view *view, struct span name)
@@ -61,7 +60,7 @@ bool graft_find(struct store *store, const git_oid *tree, const char *path, stru
 	return true;
 }
 
-/* Puts one entry among those of a folder, unless it is nothing, and writes the folder. */
+/* Puts one entry among those of a folder, and writes the folder. */
 static bool write_with(struct store *store, const struct tree_view *view,
 	const struct tree_view_entry *added, git_oid *out_tree, struct error *err)
 {
@@ -72,10 +71,7 @@ static bool write_with(struct store *store, const struct tree_view *view,
 			entries[count++] = view->entries[i];
 		}
 	}
-	bool is_empty = added->mode == TREE_VIEW_FOLDER && id_equal(&added->id, &store_empty_tree);
-	if (added->mode != ENTRY_NONE && !is_empty) {
-		entries[count++] = *added;
-	}
+	entries[count++] = *added;
 	bool written = tree_view_write(store, entries, count, out_tree, err);
 	free(entries);
 	return written;

@@ -17,8 +17,7 @@ bool graft_find(struct store *store, const git_oid *tree, const char *path, stru
 /*
  * The tree with `graft` at `path` in place of whatever stands there; folders on the way
  * are made, and a file that is in their way gives way. ERROR_CONFIG for a path that no snapshot
- * holds (snapshot_path_is_safe). A mode of 0 (ENTRY_NONE) removes what stands there, and the
- * folders that become empty by it.
+ * holds (snapshot_path_is_safe).
  */
 bool graft_set(struct store *store, const git_oid *tree, const char *path,
 	const struct graft *graft, git_oid *out_tree, struct error *err) ATTR_NODISCARD;

@@ -7,6 +7,8 @@
 #include "base/buf.h"
 #include "base/json_utf8.h"
 #include "sync/graft.h"
+#include "sync/id.h"
+#include "sync/tree_view.h"
 
 static const struct store_entry *version_of(
 	const struct held_change *held, enum held_version version)
@@ -19,19 +21,153 @@ static const struct store_entry *version_of(
 	return versions[version];
 }
 
+/* ---- in a tree ---- */
+
+struct grafter {
+	struct store *store;
+	const struct held_change **items; // by path, so that those of a folder follow each other
+	enum held_version version;
+	struct trail trail;
+};
+
+/* Some of the items, which lie in one folder; the names in it begin at `name`. */
+struct range {
+	size_t first, end;
+	size_t name;
+};
+
+static struct span name_at(const struct grafter *grafter, size_t item, size_t name)
+{
+	const char *text = grafter->items[item]->path + name;
+	return (struct span){text, strcspn(text, "/")};
+}
+
+/* The beginning of a range that has one name. */
+static struct range take_name(const struct grafter *grafter, struct range range)
+{
+	struct span name = name_at(grafter, range.first, range.name);
+	size_t end = range.first + 1;
+	while (end < range.end && span_equals(name_at(grafter, end, range.name), name)) {
+		end++;
+	}
+	return (struct range){range.first, end, range.name};
+}
+
+static int compare_names(const void *name, const void *entry)
+{
+	const struct span *a = name;
+	const struct span *b = &((const struct tree_view_entry *)entry)->name;
+	size_t len = a->len < b->len ? a->len : b->len;
+	int order = memcmp(a->data, b->data, len);
+	return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
+}
+
+static bool graft_folder(struct grafter *grafter, const git_oid *tree, struct range range,
+	git_oid *out_tree, struct error *err);
+
+/* What stands under the name of the range, of which `old` is what stood there; NULL: nothing. */
+static bool graft_name(struct grafter *grafter, const struct tree_view_entry *old,
+	struct range range, struct tree_view_entry *out, struct error *err)
+{
+	const struct held_change *held = grafter->items[range.first];
+	size_t mark;
+	out->name = name_at(grafter, range.first, range.name);
+	if (!held->path[range.name + out->name.len]) {
+		const struct store_entry *entry = version_of(held, grafter->version);
+		out->mode = entry->mode;
+		out->id = entry->id;
+		return true;
+	}
+	range.name += out->name.len + 1;
+	if (!trail_push(&grafter->trail, out->name, &mark, err)) {
+		return false;
+	}
+	bool grafted = graft_folder(grafter, tree_view_folder(old), range, &out->id, err);
+	trail_pop(&grafter->trail, mark);
+	out->mode = id_equal(&out->id, &store_empty_tree) ? ENTRY_NONE : TREE_VIEW_FOLDER;
+	return grafted;
+}
+
+/* `made` has room for all of the view and of the range. */
+static bool graft_names(struct grafter *grafter, const struct tree_view *view, struct range range,
+	struct tree_view_entry *made, git_oid *out_tree, struct error *err)
+{
+	size_t count = view->count;
+	size_t kept = 0;
+	bool grafted = true;
+	for (size_t i = 0; i < view->count; i++) {
+		made[i] = view->entries[i];
+	}
+	while (grafted && range.first < range.end) {
+		struct range one = take_name(grafter, range);
+		struct span name = name_at(grafter, one.first, one.name);
+		struct tree_view_entry *old = view->count == 0
+		                                      ? NULL
+		                                      : bsearch(&name, view->entries, view->count,
+								sizeof(*old), compare_names);
+		size_t at = old ? (size_t)(old - view->entries) : count++;
+		grafted = graft_name(grafter, old, one, &made[at], err);
+		range.first = one.end;
+	}
+	for (size_t i = 0; grafted && i < count; i++) {
+		if (made[i].mode != ENTRY_NONE) {
+			made[kept++] = made[i];
+		}
+	}
+	*out_tree = store_empty_tree;
+	return grafted && (kept == 0 || tree_view_write(grafter->store, made, kept, out_tree, err));
+}
+
+static bool graft_folder(struct grafter *grafter, const git_oid *tree, struct range range,
+	git_oid *out_tree, struct error *err)
+{
+	struct tree_view view;
+	bool grafted = tree_view_load(&view, grafter->store, tree, &grafter->trail, err);
+	if (grafted) {
+		size_t most = view.count + (range.end - range.first);
+		struct tree_view_entry *made = mem_alloc(most * sizeof(*made));
+		grafted = graft_names(grafter, &view, range, made, out_tree, err);
+		free(made);
+	}
+	tree_view_finish(&view);
+	return grafted;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	const struct held_change *const *left = a;
+	const struct held_change *const *right = b;
+	return strcmp((*left)->path, (*right)->path);
+}
+
 bool held_graft(struct store *store, const struct list *held, enum held_version version,
 	const git_oid *tree, git_oid *out_tree, struct error *err)
 {
-	git_oid made = *tree;
+	struct range all = {0};
+	git_oid made;
 	LIST_FOR_EACH(one, held, struct held_change, link) {
-		const struct store_entry *entry = version_of(one, version);
-		const struct graft graft = {entry->mode, entry->id};
-		if (!graft_set(store, &made, one->path, &graft, &made, err)) {
-			return false;
-		}
+		all.end++;
 	}
-	*out_tree = made;
-	return true;
+	if (all.end == 0) {
+		*out_tree = *tree;
+		return true;
+	}
+	struct grafter *grafter = mem_alloc_zero(sizeof(*grafter));
+	grafter->store = store;
+	grafter->version = version;
+	grafter->items = mem_alloc(all.end * sizeof(*grafter->items));
+	LIST_FOR_EACH(one, held, struct held_change, link) {
+		grafter->items[all.first++] = one;
+	}
+	all.first = 0;
+	qsort(grafter->items, all.end, sizeof(*grafter->items), compare_paths);
+	bool grafted = graft_folder(grafter, tree, all, &made, err);
+	if (grafted) {
+		*out_tree = made;
+	}
+	free(grafter->items);
+	free(grafter);
+	return grafted;
 }
 
 /* ---- the texts ---- */

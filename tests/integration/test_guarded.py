@@ -202,6 +202,12 @@ class Synced(TurnCase):
         client.send({'jsonrpc': '2.0', 'id': int(question.id), 'result': {
             'outcome': {'outcome': 'selected', 'optionId': chosen}}})
 
+    def test_what_the_broker_writes_into_the_sandbox_is_one_question_of_the_syncs(self):
+        client, session, place = self.begin('allow_once', toolhost='broker')
+        client.prompt(session, f'write {place}/.envrc new')
+        client.prompt(session, 'say on')
+        self.assertEqual((self.here(), len(self.questions(client))), ('new', 1))
+
     def test_a_yes_in_a_turn_is_done_at_its_end(self):
         client, session, place = self.begin()
         client.prompt(session, 'terminal echo new > .envrc')
