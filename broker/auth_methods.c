@@ -24,8 +24,8 @@ struct edit {
 
 static const char terminal_auth[] = "terminal-auth";
 
-static const char *const known_names[] = {
-	"id", "name", "description", "type", "args", "env", "_meta", terminal_auth, NULL};
+static const char *const known_names[] = {"id", "name", "description", "type", "args", "env",
+	"vars", "varName", "_meta", terminal_auth, NULL};
 
 /* ---- reading ---- */
 
@@ -46,12 +46,12 @@ static bool key_is(const struct json_doc *doc, json_node member, const char *nam
 }
 
 /* Whether any reader could take it for one; of two types some take the last. */
-static bool is_terminal(const struct json_doc *doc, json_node method)
+static bool has_type(const struct json_doc *doc, json_node method, const char *wanted)
 {
 	for (json_node member = json_first(doc, method); member != JSON_NODE_NONE;
 		member = json_next(doc, member)) {
 		char *type = key_is(doc, member, "type") ? json_string(doc, member) : NULL;
-		bool is_it = type && strcasecmp(type, "terminal") == 0;
+		bool is_it = type && strcasecmp(type, wanted) == 0;
 		free(type);
 		if (is_it) {
 			return true;
@@ -206,16 +206,52 @@ static bool put_without_command(
 	return ok && put(edit, SPAN_LITERAL("}}"), err);
 }
 
+static bool is_handed_on(const struct edit *edit, json_node name)
+{
+	bool is_it = false;
+	for (char **known = edit->peer->relay->config.profile->secret_env; known && *known;
+		known++) {
+		is_it = is_it || json_string_is(edit->doc, name, *known);
+	}
+	return is_it;
+}
+
+/*
+ * The editor asks the person for the values of such a method, under labels of the agent's, and
+ * starts its agent command - the broker - with them. An agent elsewhere gets of the broker's
+ * environment what secret-env names, and may ask for nothing else.
+ */
+static bool check_variables(const struct edit *edit, json_node method, struct error *err)
+{
+	json_node vars = json_get(edit->doc, method, "vars");
+	json_node one = json_get(edit->doc, method, "varName"); // of an earlier draft of ACP
+	bool ok = one == JSON_NODE_NONE ? json_count(edit->doc, vars) > 0 : is_handed_on(edit, one);
+	ok = ok && (vars == JSON_NODE_NONE || json_is(edit->doc, vars, JSON_ARRAY));
+	for (json_node item = json_first(edit->doc, vars); ok && item != JSON_NODE_NONE;
+		item = json_next(edit->doc, item)) {
+		ok = is_handed_on(edit, json_get(edit->doc, item, "name"));
+	}
+	return ok || error_set(err, ERROR_DENIED,
+			     "it asks for variables of the broker's environment that secret-env in "
+			     "the profile does not name, and no other reaches the agent there");
+}
+
+/* Of a method that is not of type terminal: whether the editor may see it of an agent elsewhere. */
+static bool check_far(const struct edit *edit, json_node method, struct error *err)
+{
+	const struct json_name_rules rules = {.known = known_names};
+	return (json_is(edit->doc, method, JSON_OBJECT) ||
+		       error_set(err, ERROR_PROTOCOL, "it is no object")) &&
+	       json_names_check(json_raw(edit->doc, method), &rules, err) &&
+	       (!has_type(edit->doc, method, "env_var") || check_variables(edit, method, err));
+}
+
 /* One that is not of type terminal. */
 static bool add_other(struct edit *edit, json_node method, struct error *err)
 {
 	struct error why;
-	const struct json_name_rules rules = {.known = known_names};
 	struct span raw = json_raw(edit->doc, method);
-	bool ok = edit->runs_here || ((json_is(edit->doc, method, JSON_OBJECT) ||
-					      error_set(&why, ERROR_PROTOCOL, "it is no object")) &&
-					     json_names_check(raw, &rules, &why));
-	if (!ok) {
+	if (!edit->runs_here && !check_far(edit, method, &why)) {
 		log_warning("%s: a login is not offered: %s", edit->peer->hop, why.text);
 		edit->has_changed = true;
 		return true;
@@ -235,8 +271,9 @@ static bool write_list(struct edit *edit, struct error *err)
 	for (json_node method = json_first(edit->doc, 0); ok && method != JSON_NODE_NONE;
 		method = json_next(edit->doc, method)) {
 		bool is_object = json_is(edit->doc, method, JSON_OBJECT);
-		ok = is_object && is_terminal(edit->doc, method) ? add_terminal(edit, method, err)
-		                                                 : add_other(edit, method, err);
+		ok = is_object && has_type(edit->doc, method, "terminal")
+		             ? add_terminal(edit, method, err)
+		             : add_other(edit, method, err);
 	}
 	return ok && put(edit, SPAN_LITERAL("]"), err);
 }

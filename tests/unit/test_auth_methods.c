@@ -25,6 +25,10 @@ static int tear_down_state(void **state)
 	return system(command); // NOLINT(cert-env33-c): of the test's own
 }
 
+/* What the profile hands on to an agent elsewhere. */
+static char handed_on[] = "API_KEY";
+static char *secret_env[] = {handed_on, NULL};
+
 /* The raw authMethods that the editor hears; owned by the caller. NULL: an error. */
 static char *heard(const char *said, bool is_far)
 {
@@ -32,6 +36,8 @@ static char *heard(const char *said, bool is_far)
 	set_up(&state);
 	struct fixture *fixture = state;
 	fixture->state_folder = state_folder;
+	char **no_secrets = profile_of(fixture)->secret_env;
+	profile_of(fixture)->secret_env = secret_env;
 	fixture->stage.capabilities.confined = is_far;
 	begin(fixture);
 	editor_says(fixture, "'id':'i',%s", initialize_request);
@@ -43,6 +49,7 @@ static char *heard(const char *said, bool is_far)
 	char *text = methods == JSON_NODE_NONE ? NULL : mem_strndup(json_raw(doc, methods));
 	json_doc_destroy(doc);
 	free(line);
+	profile_of(fixture)->secret_env = no_secrets;
 	tear_down(&state);
 	return text;
 }
@@ -200,8 +207,47 @@ static void test_no_command_of_an_agent_elsewhere_runs_here(void **state)
 	assert_heard("[{'id':'a','_meta':{'Terminal-Auth':{'command':'sh'}}},{'id':'b'}]",
 		"[{'id':'b'}]", true);
 	assert_heard("[{'id':'a','_META':{'terminal-auth':{'command':'sh'}}}]", "[]", true);
-	assert_heard("[{'id':'a','_meta':{'x':{'y':1}},'type':'env_var','vars':[{'name':'K'}]}]",
-		"[{'id':'a','_meta':{'x':{'y':1}},'type':'env_var','vars':[{'name':'K'}]}]", true);
+	assert_heard("[{'id':'a','_meta':{'x':{'y':1}},'type':'agent'}]",
+		"[{'id':'a','_meta':{'x':{'y':1}},'type':'agent'}]", true);
+}
+
+static void test_an_agent_elsewhere_names_no_variable_of_the_brokers(void **state)
+{
+	static const char *const methods[] = {
+		"{'type':'env_var','vars':[{'name':'LD_PRELOAD','label':'Path of the licence'}]}",
+		"{'type':'env_var','vars':[{'name':'API_KEY'},{'name':'PATH'}]}",
+		"{'type':'env_var','vars':[{'name':'api_key'}]}",
+		"{'type':'env_var','vars':[{'label':'x'}]}",
+		"{'type':'env_var','vars':[]}",
+		"{'type':'env_var','vars':['API_KEY']}",
+		"{'type':'env_var','vars':{'name':'API_KEY'}}",
+		"{'type':'env_var','vars':[{'name':'API_KEY','Name':'PATH'}]}",
+		"{'type':'env_var','vars':[{'name':'API_KEY'}],'Vars':[{'name':'PATH'}]}",
+		"{'type':'env_var','varName':'PATH'}",
+		"{'type':'env_var','varName':'PATH','vars':[{'name':'API_KEY'}]}",
+		"{'type':'env_var','varName':'API_KEY','vars':[{'name':'PATH'}]}",
+		"{'type':'env_var'}",
+		"{'type':'ENV_VAR','vars':[{'name':'PATH'}]}",
+		"{'typ\\u0065':'env\\u005fvar','vars':[{'name':'PATH'}]}",
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
+		char said[256];
+		snprintf(said, sizeof(said), "[{'id':'a'},%s,{'id':'b'}]", methods[i]);
+		assert_heard(said, "[{'id':'a'},{'id':'b'}]", true);
+	}
+	const char *here = "[{'type':'env_var','vars':[{'name':'LD_PRELOAD'}]}]";
+	assert_heard(here, here, false);
+}
+
+static void test_it_names_those_that_the_profile_hands_on(void **state)
+{
+	static const char *const methods[] = {
+		"[{'type':'env_var','vars':[{'name':'API_KEY','label':'x','secret':true}]}]",
+		"[{'type':'env_var','varName':'API_KEY','link':'l'}]",
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
+		assert_heard(methods[i], methods[i], true);
+	}
 }
 
 static void test_an_answer_that_editors_may_read_otherwise_is_refused(void **state)
@@ -222,6 +268,8 @@ int main(void)
 		cmocka_unit_test(test_other_logins_are_left_alone),
 		cmocka_unit_test(test_no_login_of_an_agent_elsewhere_runs_here),
 		cmocka_unit_test(test_no_command_of_an_agent_elsewhere_runs_here),
+		cmocka_unit_test(test_an_agent_elsewhere_names_no_variable_of_the_brokers),
+		cmocka_unit_test(test_it_names_those_that_the_profile_hands_on),
 		cmocka_unit_test(test_an_answer_that_editors_may_read_otherwise_is_refused),
 	};
 	return cmocka_run_group_tests(tests, set_up_state, tear_down_state);
