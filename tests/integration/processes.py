@@ -21,8 +21,10 @@ numbers = itertools.count(1)
 current = threading.local()
 
 
-# Who has started us may ignore it (as sh -c '... &' does), and then all that we start would.
+# nohup and a shell's & make a program ignore some signals. All that we start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
 
 
 def new_mark(test):

@@ -373,8 +373,11 @@ class Survives(Ending):
 
     def test_what_cannot_be_killed_is_named_and_the_status_says_so(self):
         client = self.open_with('sleep 611', stop_kill_timeout='1s')
-        child, = [pid for pid in processes.marked(self.mark)
-                  if processes.read_file(f'/proc/{pid}/cmdline') == b'sleep\x00611\x00']
+        def sleeping():
+            return [pid for pid in processes.marked(self.mark)
+                    if processes.read_file(f'/proc/{pid}/cmdline') == b'sleep\x00611\x00']
+        self.assertTrue(processes.wait_until(lambda: len(sleeping()) == 1, processes.PATIENCE))
+        child, = sleeping()
         (self.group / 'cgroup.procs').write_text(str(child))
         (self.group / 'freezer.state').write_text('FROZEN')
         try:
@@ -401,8 +404,8 @@ class Surroundings(Ending):
         return kept, limits, processes.open_files(pid), client.texts()
 
     def test_environment_directory_signals_limits_and_descriptors(self):
-        for number in (signal.SIGINT, signal.SIGQUIT):  # a shell's & ignores them
-            self.addCleanup(signal.signal, number, signal.signal(number, signal.SIG_DFL))
+        # processes.py handles it, so that what is started inherits the default
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_DFL))
         direct = self.state(self.direct())
         self.assertEqual(self.state(self.broker()), direct)
 
