@@ -2,6 +2,7 @@
 #include "broker/auth_methods.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/json_doc.h"
@@ -35,14 +36,26 @@ static struct span quoted_key(const struct json_doc *doc, json_node member)
 	return (struct span){inside.data - 1, inside.len + 2};
 }
 
-static bool key_is(const struct json_doc *doc, json_node member, const char *name)
+static bool key_equals(const struct json_doc *doc, json_node member, const char *name,
+	int (*compare)(const char *a, const char *b, size_t len))
 {
 	struct buf key;
 	buf_init(&key, json_key(doc, member).len + 2);
 	bool is_it = json_decode_string(quoted_key(doc, member), &key, NULL) &&
-	             span_is(buf_span(&key), name);
+	             key.len == strlen(name) && compare(key.data, name, key.len) == 0;
 	buf_finish(&key);
 	return is_it;
+}
+
+static bool key_is(const struct json_doc *doc, json_node member, const char *name)
+{
+	return key_equals(doc, member, name, strncmp);
+}
+
+/* Some readers take "Type" for "type". */
+static bool is_type(const struct json_doc *doc, json_node member)
+{
+	return key_equals(doc, member, "type", strncasecmp);
 }
 
 /* Whether any reader could take it for one; of two types some take the last. */
@@ -50,7 +63,7 @@ static bool has_type(const struct json_doc *doc, json_node method, const char *w
 {
 	for (json_node member = json_first(doc, method); member != JSON_NODE_NONE;
 		member = json_next(doc, member)) {
-		char *type = key_is(doc, member, "type") ? json_string(doc, member) : NULL;
+		char *type = is_type(doc, member) ? json_string(doc, member) : NULL;
 		bool is_it = type && strcasecmp(type, wanted) == 0;
 		free(type);
 		if (is_it) {
