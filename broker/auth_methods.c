@@ -100,35 +100,51 @@ static bool read_args(const struct json_doc *doc, json_node args, char ***words,
 	return true;
 }
 
-static bool read_variable(
-	const struct json_doc *doc, json_node member, char ***words, struct error *err)
+/* Whether a list of NAME=VALUE has the name that an entry begins with. */
+static bool has_variable(char *const *words, const char *entry)
 {
-	struct buf entry;
-	char *value = json_string(doc, member);
-	buf_init(&entry, LOGIN_NOTE_MAX);
-	bool ok = value && json_decode_string(quoted_key(doc, member), &entry, err);
-	ok = ok && environment_name_is_valid(entry.data, entry.len) &&
-	     buf_append_format(&entry, err, "=%s", value);
-	if (ok) {
-		char *text = mem_strndup(buf_span(&entry));
-		words_append(words, text);
-		free(text);
+	size_t len = strcspn(entry, "=") + 1;
+	while (words && *words && strncmp(*words, entry, len) != 0) {
+		words++;
 	}
-	free(value);
-	buf_finish(&entry);
-	return ok || error_set(err, ERROR_PROTOCOL, "a variable of its env has no name or value");
+	return words && *words;
 }
 
+static bool read_variable(const struct json_doc *doc, struct span quoted_name, json_node value_node,
+	char ***words, struct error *err)
+{
+	struct buf entry;
+	char *value = json_string(doc, value_node);
+	buf_init(&entry, LOGIN_NOTE_MAX);
+	bool ok = value && quoted_name.len > 0 && json_decode_string(quoted_name, &entry, err);
+	ok = ok && environment_name_is_valid(entry.data, entry.len) &&
+	     buf_append_format(&entry, err, "=%s", value);
+	char *text = ok ? mem_strndup(buf_span(&entry)) : NULL;
+	ok = ok && !has_variable(*words, text);
+	if (ok) {
+		words_append(words, text);
+	}
+	free(text);
+	free(value);
+	buf_finish(&entry);
+	return ok || error_set(err, ERROR_PROTOCOL,
+			     "a variable of its env has no name or value, or stands twice");
+}
+
+/* ACP's version 1 has an object there, its version 2 a list of {name, value}. */
 static bool read_env(const struct json_doc *doc, json_node env, char ***words, struct error *err)
 {
+	bool is_list = json_is(doc, env, JSON_ARRAY);
 	bool is_none = env == JSON_NODE_NONE || json_is(doc, env, JSON_NULL);
-	if (!is_none && !json_is(doc, env, JSON_OBJECT)) {
-		return error_set(err, ERROR_PROTOCOL, "its env is no object");
+	if (!is_none && !is_list && !json_is(doc, env, JSON_OBJECT)) {
+		return error_set(err, ERROR_PROTOCOL, "its env is neither an object nor a list");
 	}
 	bool ok = check_count(doc, env, err);
 	for (json_node member = json_first(doc, env); ok && member != JSON_NODE_NONE;
 		member = json_next(doc, member)) {
-		ok = read_variable(doc, member, words, err);
+		ok = is_list ? read_variable(doc, json_raw(doc, json_get(doc, member, "name")),
+				       json_get(doc, member, "value"), words, err)
+		             : read_variable(doc, quoted_key(doc, member), member, words, err);
 	}
 	return ok;
 }

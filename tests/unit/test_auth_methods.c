@@ -80,6 +80,7 @@ static void assert_heard(const char *said, const char *expected, bool is_far)
 }
 
 #define DOTS "................................"
+#define LOGIN_FIELD "\"ACP_BROKER_LOGIN\":\""
 #define MARK "'args':[],'env':{'ACP_BROKER_LOGIN':'" DOTS "'}"
 
 /* ---- an agent on this machine ---- */
@@ -102,10 +103,10 @@ static void test_the_token_leads_to_the_args_and_the_env(void **state)
 	char *text = heard("[{'type':'terminal','args':['--login','a\\u0062'],"
 			   "'env':{'A':'1','B':''}}]",
 		false);
-	const char *at = strstr(text, "\"ACP_BROKER_LOGIN\":\"");
+	const char *at = strstr(text, LOGIN_FIELD);
 	assert_non_null(at);
 	char token[LOGIN_TOKEN_SIZE] = "";
-	memcpy(token, at + strlen("\"ACP_BROKER_LOGIN\":\""), LOGIN_TOKEN_SIZE - 1);
+	memcpy(token, at + strlen(LOGIN_FIELD), LOGIN_TOKEN_SIZE - 1);
 	struct error err;
 	struct login_note *note = login_note_open(state_folder, token, &err);
 	assert_non_null(note);
@@ -117,6 +118,26 @@ static void test_the_token_leads_to_the_args_and_the_env(void **state)
 	assert_null(note->env[2]);
 	login_note_close(note);
 	free(text);
+}
+
+/* ACP's text of the proposal and its version 2 have a list of variables, version 1 an object. */
+static void test_the_variables_may_be_a_list(void **state)
+{
+	struct error err;
+	char *text = heard("[{'id':'t','type':'terminal','env':[{'name':'A','value':'1'},"
+			   "{'value':'','name':'B','_meta':null}]}]",
+		false);
+	char *token = mem_strdup(strstr(text, LOGIN_FIELD) + strlen(LOGIN_FIELD));
+	token[LOGIN_TOKEN_SIZE - 1] = '\0';
+	struct login_note *note = login_note_open(state_folder, token, &err);
+	assert_non_null(note);
+	assert_string_equal(note->env[0], "A=1");
+	assert_string_equal(note->env[1], "B=");
+	assert_null(note->env[2]);
+	login_note_close(note);
+	free(token);
+	free(text);
+	assert_heard("[{'type':'terminal','env':[]}]", "[{" MARK ",'type':'terminal'}]", false);
 }
 
 static void test_a_login_that_cannot_be_kept_is_not_offered(void **state)
@@ -136,6 +157,11 @@ static void test_a_login_that_cannot_be_kept_is_not_offered(void **state)
 		"{'type':'terminal','env':{'A':1}}",
 		"{'type':'terminal','env':{'A=B':'1'}}",
 		"{'type':'terminal','env':{'':'1'}}",
+		"{'type':'terminal','env':['A=1']}",
+		"{'type':'terminal','env':[{'name':'A'}]}",
+		"{'type':'terminal','env':[{'name':'A=B','value':'1'}]}",
+		"{'type':'terminal','env':[{'name':'A','value':'1'},{'name':'A','value':'2'}]}",
+		"{'type':'terminal','env':[{'name':'A','value':'1','value':'2'}]}",
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
 		char said[256];
@@ -266,6 +292,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_terminal_login_has_a_token_and_nothing_else_of_the_agents),
 		cmocka_unit_test(test_the_token_leads_to_the_args_and_the_env),
+		cmocka_unit_test(test_the_variables_may_be_a_list),
 		cmocka_unit_test(test_a_login_that_cannot_be_kept_is_not_offered),
 		cmocka_unit_test(test_terminal_logins_are_bounded),
 		cmocka_unit_test(test_other_logins_are_left_alone),
