@@ -24,7 +24,7 @@ static const struct {
 	{"codexacp", "fullaccess", true},
 	/* @agentclientprotocol/claude-agent-acp 0.101.0, @zed-industries/claude-code-acp 0.16.2 */
 	{"claudeagentacp", "default", false},
-	{"claudeagentacp", "plan", false},
+	{"claudeagentacp", "plan", true}, // with auto mode at hand, a model decides about commands
 	{"claudeagentacp", "acceptedits", true},
 	{"claudeagentacp", "auto", true},
 	{"claudeagentacp", "dontask", true},

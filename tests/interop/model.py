@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT
 """
-A scripted stand-in for the model's HTTP API, on 127.0.0.1 and a port of the system's choice. It
-knows no network and no model: in a turn it calls one tool after the other, as its script says, and
-then answers with text. Which step is due is read from the conversation itself (how many tool
-results follow the person's last words), so that the same conversation gets the same answers.
+A scripted stand-in for a model's HTTP API, on 127.0.0.1 and a port of the system's choice;
+model_apis.py has the APIs. It knows no network and no model: in a turn it calls one tool after the
+other, as its script says, and then answers with text. Which step is due is read from the
+conversation itself (how many tool results follow the person's last words), so that the same
+conversation gets the same answers.
 """
 
 import http.server
 import json
+import sys
 import threading
+
+from model_apis import APIS
 
 
 class Step:
@@ -25,27 +29,31 @@ class Step:
                 for name, value in self.arguments.items()}
 
 
-def tool_results(messages):
-    """The texts of the tool results since the person's last prompt."""
+def since_last_prompt(entries):
+    """The tool results that follow the person's last words."""
     found = []
-    for message in reversed(messages):
-        if message['role'] != 'user':
-            continue
-        content = message['content']
-        results = [] if isinstance(content, str) else [
-            block for block in content if block.get('type') == 'tool_result']
-        if not results:
-            break
-        found = [json.dumps(block.get('content', '')) for block in results] + found
+    for entry in entries:
+        if entry is True:
+            found = []
+        elif entry is not None:
+            found.append(entry)
     return found
 
 
 def find_tool(tools, ending):
     """The full name of the offered tool that ends so: a client may put a prefix before it."""
-    for tool in tools:
-        if tool['name'] == ending or tool['name'].endswith('__' + ending):
-            return tool['name']
-    raise LookupError(f'no tool {ending} among {[tool["name"] for tool in tools]}')
+    for name in tools:
+        if name == ending or name.endswith('__' + ending):
+            return name
+    raise LookupError(f'no tool {ending} among {tools}')
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # who asked was killed
+            super().handle_error(request, client_address)
 
 
 class Model:
@@ -53,6 +61,7 @@ class Model:
 
     def __init__(self, steps, last_words):
         self.steps, self.last_words = steps, last_words
+        self.without_tools = None  # the answer where no tool is offered; last_words if None
         self.requests = []  # (path, number of messages, what was answered)
         self.problems = []
         model = self
@@ -80,8 +89,7 @@ class Model:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-        self.server.daemon_threads = True
+        self.server = Server(('127.0.0.1', 0), Handler)
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()
 
@@ -94,56 +102,41 @@ class Model:
         self.server.server_close()
         self.thread.join(5)
 
-    def content(self, request):
+    def content(self, api, request):
         """The content block that answers a request."""
-        results = tool_results(request['messages'])
+        entries, tools = api.results(request), api.tools(request)
+        results = since_last_prompt(entries)
         number = len(results)
-        if not request.get('tools') or number >= len(self.steps):
+        if not tools:
+            return {'type': 'text', 'text': self.without_tools or self.last_words}
+        if number >= len(self.steps):
             return {'type': 'text', 'text': self.last_words}
         step = self.steps[number]
         try:
-            name = find_tool(request['tools'], step.tool)
+            name = find_tool(tools, step.tool)
         except LookupError as problem:
             self.problems.append(str(problem))
             return {'type': 'text', 'text': str(problem)}
-        return {'type': 'tool_use', 'id': f'toolu_{number + 1:02}', 'name': name,
+        calls = sum(isinstance(entry, str) for entry in entries)  # ids are used once
+        return {'type': 'tool_use', 'id': f'toolu_{calls + 1:02}', 'name': name,
                 'input': step.input(results[-1] if results else '')}
 
     def answer(self, handler, request):
         path = handler.path.split('?')[0]
+        api = next((api for api in APIS if api.serves(path)), None)
         if path.endswith('/count_tokens'):
             handler.reply(200, 'application/json', b'{"input_tokens": 10}')
             return
-        if not path.endswith('/messages'):
+        if path.endswith(':countTokens'):
+            handler.reply(200, 'application/json', b'{"totalTokens": 10}')
+            return
+        if not api:
             handler.reply(404, 'application/json', b'{}')
             return
-        block = self.content(request)
-        self.requests.append((path, len(request['messages']), block))
-        message = {'id': 'msg_01', 'type': 'message', 'role': 'assistant',
-                   'model': request.get('model', 'scripted'), 'content': [], 'stop_reason': None,
-                   'stop_sequence': None, 'usage': {'input_tokens': 10, 'output_tokens': 1}}
-        reason = 'tool_use' if block['type'] == 'tool_use' else 'end_turn'
-        if request.get('stream'):
-            handler.reply(200, 'text/event-stream', stream(message, block, reason))
+        block = self.content(api, request)
+        self.requests.append((path, api.length(request), block))
+        answer = api.reply(path, request, block)
+        if isinstance(answer, bytes):
+            handler.reply(200, 'text/event-stream', answer)
         else:
-            message.update(content=[block], stop_reason=reason)
-            handler.reply(200, 'application/json', json.dumps(message).encode())
-
-
-def stream(message, block, reason):
-    """One content block as the API's server-sent events."""
-    if block['type'] == 'text':
-        start = {'type': 'text', 'text': ''}
-        deltas = [{'type': 'text_delta', 'text': word + ' '} for word in block['text'].split()]
-    else:
-        start = dict(block, input={})
-        deltas = [{'type': 'input_json_delta', 'partial_json': json.dumps(block['input'])}]
-    events = [{'type': 'message_start', 'message': message},
-              {'type': 'content_block_start', 'index': 0, 'content_block': start}]
-    events += [{'type': 'content_block_delta', 'index': 0, 'delta': delta} for delta in deltas]
-    events += [{'type': 'content_block_stop', 'index': 0},
-               {'type': 'message_delta', 'delta': {'stop_reason': reason, 'stop_sequence': None},
-                'usage': {'output_tokens': 10}},
-               {'type': 'message_stop'}]
-    return ''.join(f'event: {event["type"]}\ndata: {json.dumps(event)}\n\n'
-                   for event in events).encode()
+            handler.reply(200, 'application/json', json.dumps(answer).encode())

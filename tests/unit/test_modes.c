@@ -48,7 +48,7 @@ static const struct {
 	{"@agentclientprotocol/codex-acp", "default", MODES_UNKNOWN}, // one of the user's profiles
 	{"codex-acp", "auto", MODES_ASK_LESS},
 	{"@agentclientprotocol/claude-agent-acp", "default", MODES_ASK},
-	{"@agentclientprotocol/claude-agent-acp", "plan", MODES_ASK},
+	{"@agentclientprotocol/claude-agent-acp", "plan", MODES_ASK_LESS},
 	{"@agentclientprotocol/claude-agent-acp", "acceptEdits", MODES_ASK_LESS},
 	{"@agentclientprotocol/claude-agent-acp", "auto", MODES_ASK_LESS},
 	{"@agentclientprotocol/claude-agent-acp", "bypassPermissions", MODES_ASK_LESS},

@@ -125,13 +125,19 @@ def quick():
     return ASAN.in_suite('quick')
 
 
+def installed(build):
+    """All tests but those of today's agents, whose packages only `./dev test 'agents*'` and
+    `./dev soak tests` install."""
+    return [name for name in build.tests() if name not in build.in_suite('agents')]
+
+
 def asan_rest():
-    return [name for name in ASAN.tests()
+    return [name for name in installed(ASAN)
             if name not in quick() and not matches(name, NOT_UNDER_ASAN)]
 
 
 def plain_all():
-    return list(PLAIN.tests())
+    return installed(PLAIN)
 
 
 def under_valgrind():
@@ -156,7 +162,8 @@ STAGES = {
 }
 # The stages of `./dev soak tests`: nothing is left out.
 WHOLE = {
-    'plain': STAGES['plain'],
+    'plain': Stage('all tests', PLAIN, lambda: list(PLAIN.tests()),
+                   '--timeout-multiplier', '3', at_once=2 * (os.cpu_count() or 1)),
     'asan': Stage('all tests under ASan and UBSan', ASAN, lambda: list(ASAN.tests()),
                   '--timeout-multiplier', '20'),
     'valgrind': Stage('all unit tests under valgrind', PLAIN, whole_valgrind,
