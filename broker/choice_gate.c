@@ -138,7 +138,10 @@ static void refuse(struct relay *relay, struct session *session, struct choice *
 		what, why,
 		was_last ? "the agent does not offer it any more, so it is forgotten; prompt again"
 			 : "choose it again, or another, then prompt again");
-	log_warning("session %s: %s", session->id, text);
+	/* Why is the editor's to know: it is in the agent's own words. */
+	log_warning("session %s: the agent was started anew, and %s could not be set again: the "
+		    "next prompt fails with CHOICE_REFUSED",
+		session->id, what);
 	free(session->choices.refusal);
 	free(session->choices.refused);
 	session->choices.refusal = mem_strdup(text);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/restore.h"
+#include "tests/support/facts.h"
 #include "tests/unit/relay_fixture.h"
+#include "tests/unit/stderr_capture.h"
 
 /* A greeted agent that offers these capabilities, and has the session "s". */
 static void begin_offering(struct fixture *fixture, const char *capabilities)
@@ -264,6 +266,27 @@ static void test_what_was_chosen_is_chosen_again_before_the_prompt(void **state)
 	editor_hears_failure(fixture, "7", "AGENT_EXITED", "relay", "");
 }
 
+/* An agent may quote a key in them. */
+static void test_the_words_of_a_refusal_are_the_editors_and_not_the_logs(void **state)
+{
+	struct fixture *fixture = *state;
+	struct capture capture;
+	choose_and_die(fixture);
+	agent_hears(fixture, 1, "'id':3," SET_MODE, "read-only");
+	capture_pipe(&capture);
+	agent_says(fixture, 1, "'id':3,'error':{'code':1,'message':'no','data':'sesame'}");
+	editor_hears_failure(fixture, "6", "CHOICE_REFUSED", "session", "no");
+	editor_says(fixture, "'id':7,%s", prompt);
+	agent_hears(fixture, 1, "'id':4," SET_MODE, "read-only");
+	agent_says(fixture, 1, "'id':4,'error':{'code':1,'message':'sesame'}");
+	editor_hears_failure(fixture, "7", "CHOICE_REFUSED", "session", "sesame");
+	char *text = mem_strdup(logged(&capture));
+	capture_stop(&capture);
+	assert_names(text, "session s | mode \"read-only\" | CHOICE_REFUSED");
+	assert_null(strstr(text, "sesame"));
+	free(text);
+}
+
 static void test_a_choice_that_is_refused_fails_the_prompt_until_another_is_made(void **state)
 {
 	struct fixture *fixture = *state;
@@ -387,6 +410,7 @@ int main(void)
 		RELAY_TEST(test_what_waits_for_an_agents_end_is_told_why_none_is_started),
 		RELAY_TEST(test_a_session_is_closed_without_an_agent),
 		RELAY_TEST(test_what_was_chosen_is_chosen_again_before_the_prompt),
+		RELAY_TEST(test_the_words_of_a_refusal_are_the_editors_and_not_the_logs),
 		RELAY_TEST(test_a_choice_that_is_refused_fails_the_prompt_until_another_is_made),
 		RELAY_TEST(test_an_agent_that_dies_while_it_is_told_fails_the_prompt),
 		RELAY_TEST(test_a_mode_that_the_agent_told_of_is_the_one_to_go_back_to),
