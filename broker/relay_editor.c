@@ -18,6 +18,7 @@
 #include "broker/relay_due.h"
 #include "broker/relay_order.h"
 #include "broker/relay_revive.h"
+#include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
 #include "broker/restore.h"
@@ -131,6 +132,31 @@ static struct peer *route_request(
 	return peer;
 }
 
+/*
+ * It names a session that is not open, of an agent whose files are kept in step with a workspace:
+ * the agent would work on files that are of none.
+ */
+static bool is_of_no_session(struct peer *peer, const struct call *call)
+{
+	return message_place(&call->message, PLACE_SESSION_ID).len > 0 &&
+	       !relay_session_of(peer->relay, &call->message) && relay_needs_sync(peer);
+}
+
+static bool refuses_unopened(
+	struct peer *peer, const struct method *method, const struct call *call)
+{
+	char why[200];
+	if (method->opens_session || method->takes_unopened || !is_of_no_session(peer, call)) {
+		return false;
+	}
+	snprintf(why, sizeof(why),
+		"%.60s: sessionId names no session that is open here: open it with session/new, "
+		"session/load or session/resume first",
+		call->message.method);
+	refuse(peer->relay, call, "INVALID_PARAMS", "session", why);
+	return true;
+}
+
 static void dispatch_request(
 	struct peer *peer, const struct method *method, const struct call *call)
 {
@@ -142,7 +168,7 @@ static void dispatch_request(
 		}
 		return;
 	}
-	if (pause_refuses(peer, call)) {
+	if (pause_refuses(peer, call) || refuses_unopened(peer, method, call)) {
 		return;
 	}
 	bool is_greeting = strcmp(call->message.method, "initialize") == 0;
@@ -263,6 +289,10 @@ static bool on_notification(struct relay *relay, const struct call *call)
 	}
 	if (relay_agent_takes_nothing(peer) && !is_cancel && !call->was_parked) {
 		return false;
+	}
+	if (is_of_no_session(peer, call)) {
+		log_warning("editor: notification %s: its session is not open", name);
+		return true;
 	}
 	bool was_waiting = is_cancel && session && relay_turn_cancel(peer, session);
 	if (!was_waiting || session->prompts > 0) {

@@ -149,8 +149,9 @@ enum route {
 struct method {
 	const char *name;
 	enum route route;
-	bool opens_session;              // its cwd and additionalDirectories become roots
-	bool makes_session;              // which is new
+	bool opens_session;  // its cwd and additionalDirectories become roots
+	bool takes_unopened; // of a session that is not open here, also where workspaces are synced
+	bool makes_session;  // which is new
 	const struct deadline *deadline; // while its agent is silent (relay_due.h); NULL: none
 	/* Before it goes to the agent: adds edits. May be NULL. */
 	bool (*on_send)(struct relay *relay, struct request *request, const struct call *call,

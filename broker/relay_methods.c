@@ -228,13 +228,6 @@ static bool prompt_begins(
 	if (session && !mode_gate_admits(session, err)) {
 		return false;
 	}
-	if (!session && relay_needs_sync(request->peer)) {
-		return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
-			"session/prompt: sessionId names no session that is open here, so its "
-			"agent "
-			"would work on files that are of no workspace: open it with session/new, "
-			"session/load or session/resume first");
-	}
 	keep_session(relay, request, call, err);
 	if (session && session->prompts == 0) {
 		memory_end_turn(session->memory); // of the turn before
@@ -319,9 +312,13 @@ static const struct method methods[] = {
 		.on_send = listing_on_send,
 		.on_result = listing_on_result,
 		.on_error = listing_on_error},
-	{.name = "session/delete", .on_send = close_begins, .on_result = forget},
+	{.name = "session/delete",
+		.takes_unopened = true,
+		.on_send = close_begins,
+		.on_result = forget},
 	{.name = "session/close",
 		.route = ROUTE_SESSION,
+		.takes_unopened = true,
 		.on_send = close_begins,
 		.on_result = forget},
 	{.name = "session/set_mode",

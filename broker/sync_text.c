@@ -72,7 +72,9 @@ static void say_conflicts(char text[SYNC_TEXT_MAX], size_t *len, const struct sy
 			say(text, len, "; %s:", what);
 		}
 		if (count++ < SYNC_TEXT_NAMED) {
-			say(text, len, "%s %s", count > 1 ? "," : "", conflict->path);
+			char *path = path_quote(span_of(conflict->path));
+			say(text, len, "%s %s", count > 1 ? "," : "", path);
+			free(path);
 		}
 		if (conflict->why && count <= SYNC_TEXT_NAMED) {
 			say(text, len, " (%s)", conflict->why);

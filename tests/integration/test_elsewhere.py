@@ -74,13 +74,21 @@ class Elsewhere(SyncCase):
             self.client.finish()
         self.assertEqual((self.work / '.git/config').read_text(), 'mine')
 
+    def refused(self, client, session):
+        """No message of a session that is not open reaches the agent."""
+        client.notify('session/cancel', {'sessionId': session})
+        for method, params in (
+                ('session/prompt', {'prompt': [{'type': 'text', 'text': 'say hi'}]}),
+                ('session/set_mode', {'modeId': 'ask'}), ('_x/y', {})):
+            asked = client.start(method, {'sessionId': session, **params})
+            self.failure(client.response(asked), 'INVALID_PARAMS')
+
     def test_a_session_that_was_not_opened_is_not_prompted(self):
         """Whatever has failed: without its sync the agent would work on something else."""
         client = self.copied()
         missing = {'cwd': str(self.work / 'missing'), 'mcpServers': []}
         self.failure(client.response(client.start('session/new', missing)), 'DIRECTORY_NOT_FOUND')
-        prompt = {'sessionId': 'sess-1', 'prompt': [{'type': 'text', 'text': 'say hi'}]}
-        self.failure(client.response(client.start('session/prompt', prompt)), 'INVALID_PARAMS')
+        self.refused(client, 'sess-1')
         heard = [json.loads(line)['method'] for line in self.journal('<')]
         self.assertEqual(heard, ['initialize'])
 
@@ -96,8 +104,7 @@ class Elsewhere(SyncCase):
         client = self.copied()
         asked = {'cwd': str(self.work), 'mcpServers': []}
         self.failure(client.response(client.start('session/new', asked)), 'SYSTEM_ERROR')
-        prompt = {'sessionId': 'sess-1', 'prompt': [{'type': 'text', 'text': 'say hi'}]}
-        self.failure(client.response(client.start('session/prompt', prompt)), 'INVALID_PARAMS')
+        self.refused(client, 'sess-1')
         (self.work / 'large').unlink()
         session = client.new_session(self.work)  # everything before it has been passed on
         client.prompt(session, 'say on')

@@ -60,6 +60,18 @@ static void test_an_error_is_told_as_it_is(void **state)
 	assert_string_equal(text, "syncing /w: no space left");
 }
 
+/* An agent chooses the names of its files: none of them ends the line or hides a part of it. */
+static void test_a_conflict_with_a_hostile_name_is_quoted(void **state)
+{
+	struct sync_result result = quiet();
+	static char path[] = "a\n\x1b[2J\xe2\x80\xae";
+	struct conflict conflict = {.path = path};
+	list_append(&conflicts, &conflict.link);
+	result.conflict_count = 1;
+	assert_true(sync_text_write(text, "/w", &result, NULL));
+	assert_non_null(strstr(text, " \"a\\n\\033[2J\\342\\200\\256\""));
+}
+
 static void test_conflicts_are_named_up_to_a_few(void **state)
 {
 	struct conflict found[SYNC_TEXT_NAMED + 2];
@@ -151,6 +163,7 @@ int main(void)
 		cmocka_unit_test(test_a_sync_without_news_is_for_the_log),
 		cmocka_unit_test(test_every_number_of_a_sync_is_told),
 		cmocka_unit_test(test_an_error_is_told_as_it_is),
+		cmocka_unit_test(test_a_conflict_with_a_hostile_name_is_quoted),
 		cmocka_unit_test(test_conflicts_are_named_up_to_a_few),
 		cmocka_unit_test(test_what_is_held_is_named_when_it_is_news_and_at_the_end),
 		cmocka_unit_test(test_what_was_kept_and_what_is_to_be_known_is_news),
