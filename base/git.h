@@ -36,7 +36,6 @@
 	X(config_add_file_ondisk)                                                                  \
 	X(config_foreach)                                                                          \
 	X(config_free)                                                                             \
-	X(config_get_bool)                                                                         \
 	X(config_get_string_buf)                                                                   \
 	X(config_new)                                                                              \
 	X(diff_free)                                                                               \

@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/user_config.h"
 
 /* Appends a file, if it is there and fits; a last line without its end gets one. */
 static void append_file(struct buf *to, const char *path)
@@ -30,56 +32,26 @@ static void append_file(struct buf *to, const char *path)
 	buf_commit(to, (size_t)count);
 }
 
-/* core.excludesFile as the files say, the last one winning; false where none does. */
-static bool configured_excludes(const struct git *git, const struct user_repository *repository,
-	const char *home, char path[PATH_MAX])
-{
-	char files[3][PATH_MAX + 32];
-	static const git_config_level_t levels[] = {
-		GIT_CONFIG_LEVEL_XDG, GIT_CONFIG_LEVEL_GLOBAL, GIT_CONFIG_LEVEL_LOCAL};
-	snprintf(files[0], sizeof(files[0]), "%s/.config/git/config", home);
-	snprintf(files[1], sizeof(files[1]), "%s/.gitconfig", home);
-	snprintf(files[2], sizeof(files[2]), "%s/config", repository->common);
-	git_config *config = NULL;
-	git_buf value = {0};
-	if (git->config_new(&config) < 0) {
-		return false;
-	}
-	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
-		if (i < 2 || repository->common[0]) {
-			git->config_add_file_ondisk(config, files[i], levels[i], NULL, 0);
-		}
-	}
-	bool found = git->config_get_string_buf(&value, config, "core.excludesfile") == 0;
-	if (found) {
-		bool is_home = value.ptr[0] == '~' && value.ptr[1] == '/';
-		snprintf(path, PATH_MAX, "%s%s", is_home ? home : "",
-			is_home ? value.ptr + 1 : value.ptr);
-	}
-	git->buf_dispose(&value);
-	git->config_free(config);
-	return found;
-}
-
-static void append_global(struct buf *rules, const struct git *git,
-	const struct user_repository *repository, const char *home)
+/* Where the configuration cannot be read to its end, what came before that counts. */
+static void append_global(
+	struct buf *rules, const struct user_repository *repository, const char *home)
 {
 	char path[PATH_MAX];
-	if (!home) {
-		return;
+	struct error ignored;
+	struct user_config config = {0};
+	(void)!user_config_read(&config, home, repository, &ignored);
+	if (user_config_file(&config, "core.excludesfile", "ignore", home, path, &ignored)) {
+		append_file(rules, path);
 	}
-	if (!configured_excludes(git, repository, home, path)) {
-		snprintf(path, sizeof(path), "%s/.config/git/ignore", home);
-	}
-	append_file(rules, path);
+	user_config_finish(&config);
 }
 
 /* Later rules win: the repository's own come after the global ones. */
-void ignore_rules_of_top(const struct git *git, const struct user_repository *repository,
-	const char *home, struct buf *out)
+void ignore_rules_of_top(
+	const struct user_repository *repository, const char *home, struct buf *out)
 {
 	char path[PATH_MAX + 16];
-	append_global(out, git, repository, home);
+	append_global(out, repository, home);
 	if (repository->common[0]) {
 		snprintf(path, sizeof(path), "%s/info/exclude", repository->common);
 		append_file(out, path);
@@ -106,14 +78,14 @@ static void lower_files(
 }
 
 /* False where the repository ignores the folder. */
-static bool read_from_above(const struct git *git, const struct user_repository *repository,
-	const char *below, const char *home, struct buf *out)
+static bool read_from_above(const struct user_repository *repository, const char *below,
+	const char *home, struct buf *out)
 {
 	struct buf file;
 	uint64_t ignored = 0;
 	size_t before = out->len;
 	buf_init(&file, IGNORE_RULES_MAX);
-	ignore_rules_of_top(git, repository, home, &file);
+	ignore_rules_of_top(repository, home, &file);
 	ignore_rules_lower(buf_span(&file), below, &ignored, out);
 	lower_files(repository->top, below, &ignored, &file, out);
 	buf_finish(&file);
@@ -123,14 +95,14 @@ static bool read_from_above(const struct git *git, const struct user_repository 
 	return !ignored;
 }
 
-void ignore_rules_read(const struct git *git, const char *folder, const char *home, struct buf *out)
+void ignore_rules_read(const char *folder, const char *home, struct buf *out)
 {
 	struct user_repository *repository = mem_alloc(sizeof(*repository));
 	bool is_found = user_repository_find(repository, folder, true);
 	const char *below = folder + strlen(repository->top);
-	if (!is_found || !*below || !read_from_above(git, repository, below + 1, home, out)) {
+	if (!is_found || !*below || !read_from_above(repository, below + 1, home, out)) {
 		user_repository_find(repository, folder, false);
-		ignore_rules_of_top(git, repository, home, out);
+		ignore_rules_of_top(repository, home, out);
 	}
 	free(repository);
 }

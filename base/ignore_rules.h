@@ -2,8 +2,9 @@
 #ifndef BASE_IGNORE_RULES_H
 #define BASE_IGNORE_RULES_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
-#include "base/git.h"
 #include "base/user_repository.h"
 
 /*
@@ -19,12 +20,11 @@ enum { IGNORE_RULES_MAX = 4 << 20 };
  * A repository that ignores the folder has no say in it. `home` may be NULL. What cannot be
  * read, or does not fit, is left out. Blocks.
  */
-void ignore_rules_read(
-	const struct git *git, const char *folder, const char *home, struct buf *out);
+void ignore_rules_read(const char *folder, const char *home, struct buf *out);
 
 /* Appends those for the top of the repository's work tree, as they are. */
-void ignore_rules_of_top(const struct git *git, const struct user_repository *repository,
-	const char *home, struct buf *out);
+void ignore_rules_of_top(
+	const struct user_repository *repository, const char *home, struct buf *out);
 
 /*
  * Appends the rules of one file that stands `below` above the folder ("" is the folder

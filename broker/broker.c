@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/own_environment.h"
+#include "base/user_config.h"
 #include "base/pool.h"
 #include "base/process.h"
 #include "base/words.h"
@@ -443,6 +444,7 @@ int broker_main(int argc, char **argv, const char *const *environment,
 	}
 	end_signals_prepare();
 	log_init(LOG_LEVEL_INFO);
+	user_config_set_environment(environment);
 	struct broker broker = {
 		.options = &options,
 		.environment = environment,

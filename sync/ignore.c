@@ -73,7 +73,7 @@ bool ignore_init(struct ignore *ignore, struct store *store,
 {
 	struct buf rules;
 	buf_init(&rules, IGNORE_RULES_MAX);
-	ignore_rules_of_top(store->git, repository, home, &rules);
+	ignore_rules_of_top(repository, home, &rules);
 	return use_rules(ignore, store, &rules, repository->top, err);
 }
 
@@ -82,7 +82,7 @@ bool ignore_init_elsewhere(struct ignore *ignore, struct store *store,
 {
 	struct buf rules;
 	buf_init(&rules, IGNORE_RULES_MAX);
-	ignore_rules_read(store->git, places->rules_of, home, &rules);
+	ignore_rules_read(places->rules_of, home, &rules);
 	return use_rules(ignore, store, &rules, places->top, err);
 }
 

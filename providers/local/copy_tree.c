@@ -206,12 +206,12 @@ static bool copy_folder(struct copying *copying, struct level *level, bool all)
 
 /* ---- the rules ---- */
 
-static bool write_rules(const struct ignored_copy *request, const struct git *git)
+static bool write_rules(const struct ignored_copy *request)
 {
 	char path[PATH_MAX];
 	struct buf rules;
 	buf_init(&rules, IGNORE_RULES_MAX);
-	ignore_rules_read(git, request->from, request->home, &rules);
+	ignore_rules_read(request->from, request->home, &rules);
 	snprintf(path, sizeof(path), "%s/info", request->own);
 	mkdir(path, 0700);
 	snprintf(path, sizeof(path), "%s/info/exclude", request->own);
@@ -229,7 +229,7 @@ static bool open_rules(struct copying *copying, struct error *err)
 	const struct git *git = copying->git;
 	return (git->repository_init(&copying->rules, request->own, 1) == 0 &&
 		       git->repository_set_workdir(copying->rules, request->from, 0) == 0 &&
-		       write_rules(request, git)) ||
+		       write_rules(request)) ||
 	       error_set_git(git, err, "reading what is ignored in %s", request->from);
 }
 

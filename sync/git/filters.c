@@ -57,45 +57,46 @@ static bool has_word(char *const *words, const char *word)
 	return false;
 }
 
-/* The names between "filter." and the last dot, each once. */
-static int add_name(const git_config_entry *entry, void *payload)
+/* The names between "filter." and the last dot, each once; also those that may not be meant. */
+static char **list_names(const struct user_config *config)
 {
-	char ***names = payload;
-	const char *end = strrchr(entry->name, '.');
-	const char *start = entry->name + sizeof(section) - 1;
-	if (strncmp(entry->name, section, sizeof(section) - 1) != 0 || end <= start) {
-		return 0;
+	char **names = NULL;
+	for (size_t i = 0; i < config->count; i++) {
+		const char *key = config->settings[i].key;
+		const char *start = key + sizeof(section) - 1, *end = strrchr(key, '.');
+		if (strncmp(key, section, sizeof(section) - 1) != 0 || end <= start) {
+			continue;
+		}
+		char *name = mem_strndup((struct span){start, (size_t)(end - start)});
+		if (is_for_attributes(name) && !has_word(names, name)) {
+			words_append(&names, name);
+		}
+		free(name);
 	}
-	char *name = mem_strndup((struct span){start, (size_t)(end - start)});
-	if (is_for_attributes(name) && !has_word(*names, name)) {
-		words_append(names, name);
-	}
-	free(name);
-	return 0;
+	return names;
 }
 
-/* "" where it is not set. */
-static void get(const struct git *git, git_config *config, const char *name, const char *key,
-	char *value, size_t size)
+/* "" where it is not set. Of a filter what may be meant counts. */
+static const char *get(const struct user_config *config, const char *name, const char *key)
 {
-	char full[PATH_MAX];
-	git_buf text = {0};
-	value[0] = '\0';
-	snprintf(full, sizeof(full), "%s%s%s%s", *name ? section : "", name, *name ? "." : "", key);
-	if (git->config_get_string_buf(&text, config, full) == 0) {
-		snprintf(value, size, "%s", text.ptr);
+	size_t len = strlen(name), before = sizeof(section) - 1;
+	for (size_t i = config->count; i > 0; i--) {
+		const struct user_setting *setting = &config->settings[i - 1];
+		const char *at = setting->key;
+		if (strncmp(at, section, before) == 0 && strncmp(at + before, name, len) == 0 &&
+			at[before + len] == '.' && strcmp(at + before + len + 1, key) == 0) {
+			return setting->value ? setting->value : "";
+		}
 	}
-	git->buf_dispose(&text);
+	return "";
 }
 
-static bool add_filter(struct filters *filters, const struct git *git, git_config *config,
-	const char *name, struct error *err)
+static bool add_filter(struct filters *filters, const struct user_config *config, const char *name,
+	struct error *err)
 {
 	static const char lfs[] = "git-lfs ";
-	char clean[64], smudge[64], process[64];
-	get(git, config, name, "clean", clean, sizeof(clean));
-	get(git, config, name, "smudge", smudge, sizeof(smudge));
-	get(git, config, name, "process", process, sizeof(process));
+	const char *clean = get(config, name, "clean"), *smudge = get(config, name, "smudge");
+	const char *process = get(config, name, "process");
 	bool is_both_ways = *process || (*smudge && strcmp(smudge, "cat") != 0);
 	const char *first = *process ? process : clean;
 	if (!is_both_ways && !*clean) {
@@ -109,15 +110,16 @@ static bool add_filter(struct filters *filters, const struct git *git, git_confi
 }
 
 static bool add_settings(
-	struct filters *filters, const struct git *git, git_config *config, struct error *err)
+	struct filters *filters, const struct user_config *config, struct error *err)
 {
 	static const char *const keys[] = {"core.autocrlf", "core.eol"};
 	bool fits = true;
 	for (size_t i = 0; fits && i < ARRAY_LENGTH(keys); i++) {
-		char value[16];
-		get(git, config, "", keys[i], value, sizeof(value));
-		fits = !is_for_attributes(value) ||
-		       buf_append_format(&filters->rules, err, "set %s %s\n", keys[i], value);
+		const char *value = user_config_get(config, keys[i]);
+		char text[16];
+		snprintf(text, sizeof(text), "%s", !value ? "" : *value ? value : "true");
+		fits = !is_for_attributes(text) ||
+		       buf_append_format(&filters->rules, err, "set %s %s\n", keys[i], text);
 	}
 	return fits;
 }
@@ -147,39 +149,32 @@ static bool add_file(struct buf *out, const char *path, struct error *err)
 	return out->len == before || buf_append(out, SPAN_LITERAL("\n"), err);
 }
 
-static bool add_users(struct buf *out, const struct git *git, git_config *config, const char *home,
-	struct error *err)
+static bool add_users(
+	struct buf *out, const struct user_config *config, const char *home, struct error *err)
 {
-	char named[PATH_MAX], path[2 * PATH_MAX];
-	get(git, config, "", "core.attributesFile", named, sizeof(named));
-	if (strncmp(named, "~/", 2) == 0 && home) {
-		snprintf(path, sizeof(path), "%s%s", home, named + 1);
-	} else if (*named) {
-		snprintf(path, sizeof(path), "%s", named);
-	} else {
-		snprintf(path, sizeof(path), "%s/.config/git/attributes", home ? home : "");
-	}
-	return path[0] != '/' || add_file(out, path, err);
+	char path[PATH_MAX];
+	return user_config_file(config, "core.attributesfile", "attributes", home, path, err) &&
+	       (path[0] != '/' || add_file(out, path, err));
 }
 
 /* ---- all of it ---- */
 
-bool filters_read(struct filters *filters, const struct git *git, git_config *config,
+bool filters_read(struct filters *filters, const struct user_config *config,
 	const char *common_folder, const char *home, struct error *err)
 {
-	char path[PATH_MAX], **names = NULL;
+	char path[PATH_MAX];
+	char **names = list_names(config);
 	buf_clear(&filters->rules);
 	buf_clear(&filters->attributes);
 	buf_clear(&filters->further);
-	git->config_foreach(config, add_name, &names);
 	bool read = true;
 	for (char **name = names; read && name && *name; name++) {
-		read = add_filter(filters, git, config, *name, err);
+		read = add_filter(filters, config, *name, err);
 	}
 	words_free(names);
-	snprintf(path, sizeof(path), "%sinfo/attributes", common_folder);
-	return read && add_settings(filters, git, config, err) &&
+	snprintf(path, sizeof(path), "%s/info/attributes", common_folder);
+	return read && add_settings(filters, config, err) &&
 	       add_file(&filters->attributes, path, err) &&
 	       add_file(&filters->further, "/etc/gitattributes", err) &&
-	       add_users(&filters->further, git, config, home, err);
+	       add_users(&filters->further, config, home, err);
 }

@@ -3,7 +3,7 @@
 #define SYNC_GIT_FILTERS_H
 
 #include "base/buf.h"
-#include "base/git.h"
+#include "base/user_config.h"
 
 /*
  * What the user's git does to a file's content when it commits it, as far as that does not stand in
@@ -28,7 +28,7 @@ void filters_finish(struct filters *filters);
  * Reads anew. ERROR_LIMIT where a part of it would be left out: what is not known there would be
  * committed as it is. `home` may be NULL. Blocks.
  */
-bool filters_read(struct filters *filters, const struct git *git, git_config *config,
+bool filters_read(struct filters *filters, const struct user_config *config,
 	const char *common_folder, const char *home, struct error *err) ATTR_NODISCARD;
 
 bool filters_are_none(const struct filters *filters);

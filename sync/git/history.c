@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/user_config.h"
 
 /* Of the commits that the runtime has, sync/git/remote/repo_open.sh tells 20,000, a line each. */
 enum { REFS_MAX = 1 << 20, FILE_MAX = 1 << 20 };
@@ -126,72 +127,34 @@ static void read_refs(struct history *history, const struct git *git, git_reposi
 
 /* ---- the user's settings ---- */
 
-static void read_text(const struct git *git, git_config *config, const char *key, char **out_text)
+static void read_text(const struct user_config *config, const char *key, char **out_text)
 {
-	git_buf value = {0};
-	if (git->config_get_string_buf(&value, config, key) == 0 && !strchr(value.ptr, '\n')) {
-		set_text(out_text, value.ptr);
+	const char *value = user_config_get(config, key);
+	if (value && !strchr(value, '\n')) {
+		set_text(out_text, value);
 	}
-	git->buf_dispose(&value);
-}
-
-static bool is_true(const struct git *git, git_config *config, const char *key)
-{
-	int value = 0;
-	return git->config_get_bool(&value, config, key) == 0 && value;
-}
-
-static void add_config(const struct git *git, git_config *config, const char *path,
-	git_config_level_t level, git_repository *repository)
-{
-	git->config_add_file_ondisk(config, path, level, repository, 0); // it may be missing
-}
-
-static git_config *open_config(const struct git *git, git_repository *repository, const char *home)
-{
-	char path[PATH_MAX];
-	git_config *config = NULL;
-	if (git->config_new(&config) < 0) {
-		return NULL;
-	}
-	add_config(git, config, "/etc/gitconfig", GIT_CONFIG_LEVEL_SYSTEM, repository);
-	if (home) {
-		snprintf(path, sizeof(path), "%s/.config/git/config", home);
-		add_config(git, config, path, GIT_CONFIG_LEVEL_XDG, repository);
-		snprintf(path, sizeof(path), "%s/.gitconfig", home);
-		add_config(git, config, path, GIT_CONFIG_LEVEL_GLOBAL, repository);
-	}
-	if (repository) {
-		snprintf(path, sizeof(path), "%sconfig", git->repository_commondir(repository));
-		add_config(git, config, path, GIT_CONFIG_LEVEL_LOCAL, repository);
-	}
-	if (repository && is_true(git, config, "extensions.worktreeConfig")) {
-		snprintf(path, sizeof(path), "%sconfig.worktree", git->repository_path(repository));
-		add_config(git, config, path, GIT_CONFIG_LEVEL_APP, repository);
-	}
-	return config;
 }
 
 /* What git-sparse-checkout(1) has left out of the work tree shall not look deleted there. */
-static void read_sparse(struct history *history, const struct git *git, git_config *config,
-	git_repository *repository)
+static void read_sparse(struct history *history, const struct user_config *config,
+	const struct user_repository *repository)
 {
-	char path[PATH_MAX];
-	if (!is_true(git, config, "core.sparseCheckout")) {
+	char path[PATH_MAX + 32];
+	if (!user_config_is_true(config, "core.sparsecheckout")) {
 		return;
 	}
-	snprintf(path, sizeof(path), "%sinfo/sparse-checkout", git->repository_path(repository));
+	snprintf(path, sizeof(path), "%s/info/sparse-checkout", repository->folder);
 	read_file(path, &history->sparse);
-	history->is_cone = is_true(git, config, "core.sparseCheckoutCone");
+	history->is_cone = user_config_is_true(config, "core.sparsecheckoutcone");
 	add_print_of(history, &history->sparse);
 	add_print(history, history->is_cone ? "cone" : "");
 }
 
-static bool read_filters(struct history *history, const struct git *git, git_config *config,
-	git_repository *repository, const char *home, struct error *err)
+static bool read_filters(struct history *history, const struct user_config *config,
+	const struct user_repository *repository, const char *home, struct error *err)
 {
 	struct filters *filters = &history->filters;
-	if (!filters_read(filters, git, config, git->repository_commondir(repository), home, err)) {
+	if (!filters_read(filters, config, repository->common, home, err)) {
 		return false;
 	}
 	if (!filters_are_none(filters)) {
@@ -202,18 +165,27 @@ static bool read_filters(struct history *history, const struct git *git, git_con
 	return true;
 }
 
+/* libgit2's folders end in a slash. */
+static void put_folder(char to[PATH_MAX], const char *folder)
+{
+	snprintf(to, PATH_MAX, "%.*s", (int)strlen(folder) - 1, folder);
+}
+
 static bool read_settings(struct history *history, const struct git *git,
 	git_repository *repository, const char *home, struct error *err)
 {
-	git_config *config = open_config(git, repository, home);
-	if (!config) {
-		return error_set_git(git, err, "reading its configuration");
+	struct user_config config = {0};
+	struct user_repository places = {.top = ""};
+	put_folder(places.folder, git->repository_path(repository));
+	put_folder(places.common, git->repository_commondir(repository));
+	bool read = user_config_read(&config, home, &places, err);
+	if (read) {
+		read_text(&config, "user.name", &history->name);
+		read_text(&config, "user.email", &history->email);
+		read_sparse(history, &config, &places);
+		read = read_filters(history, &config, &places, home, err);
 	}
-	read_text(git, config, "user.name", &history->name);
-	read_text(git, config, "user.email", &history->email);
-	read_sparse(history, git, config, repository);
-	bool read = read_filters(history, git, config, repository, home, err);
-	git->config_free(config);
+	user_config_finish(&config);
 	return read;
 }
 

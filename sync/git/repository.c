@@ -237,8 +237,7 @@ static bool work_open(struct git_transport *git, struct remote_ends *ends, struc
 	bool read = git_open_store(git, err) &&
 	            history_read(&git->history, git->request.local_root, git->request.home, err);
 	if (read) {
-		ignore_rules_read(
-			git->store.git, git->request.local_root, git->request.home, &excludes);
+		ignore_rules_read(git->request.local_root, git->request.home, &excludes);
 	}
 	struct error send_err;
 	bool sent = read && fd_write_all(ends->out, buf_span(&excludes), &send_err) &&

@@ -200,6 +200,47 @@ class Blocked(FilterCase):
         client, session, runtime = self.begin(a='1\n')
         self.keep_out(client, session, '\tint b', 'a.c', is_whole=False)
 
+    def test_a_filter_of_a_file_that_the_users_own_configuration_includes(self):
+        home = self.dir / 'home'
+        (home / 'dotfiles').mkdir(parents=True)
+        (home / '.gitconfig').write_text('[include]\n\tpath = ~/dotfiles/git\n'
+                                         f'[includeIf "gitdir:{self.work}/"]\n\tpath = ~/here\n')
+        (home / 'dotfiles/git').write_text('[filter "rot"]\n\tclean = tr a-z n-za-m\n'
+                                           '\tsmudge = tr a-z n-za-m\n[core]\n'
+                                           '\texcludesFile = ~/dotfiles/ignore\n')
+        (home / 'dotfiles/ignore').write_text('.env\n')
+        (home / 'here').write_text('[user]\n\temail = here@example.com\n')
+        self.git('init', '-q')
+        (self.work / '.gitattributes').write_text('*.key filter=rot\n')
+        (self.work / 'a.key').write_text('secret\n')
+        (self.work / '.env').write_text('ignored\n')
+        client, session, runtime = self.begin(a='1\n')
+        self.assertEqual(self.git('show', 'HEAD:a.key'), 'frperg\n')
+        self.assertEqual(self.there(runtime, 'git check-ignore .env'), '.env\n')
+        self.assertEqual(self.there(runtime, 'git config user.email'), 'here@example.com\n')
+        self.keep_out(client, session, 'secret', 'a.key')
+
+    def test_a_filter_and_attributes_of_a_configuration_that_the_environment_names(self):
+        home = self.dir / 'home' / 'config' / 'git'
+        home.mkdir(parents=True)
+        (home / 'config').write_text('[filter "indent"]\n\tclean = expand\n')
+        (home / 'attributes').write_text('*.c filter=indent\n')
+        self.git('init', '-q')
+        (self.work / 'a.c').write_text('\tint a;\n')
+        client, session, runtime = self.begin(a='1\n')
+        self.keep_out(client, session, '\tint b', 'a.c', is_whole=False)
+
+    def test_a_filter_of_the_global_configuration_that_the_environment_names(self):
+        environment = {**self.environment(), 'GIT_CONFIG_GLOBAL': str(self.dir / 'global')}
+        self.environment = lambda: environment
+        (self.dir / 'global').write_text('[filter "late"]\n\tclean = tr a b\n')
+        self.git('init', '-q')
+        (self.work / '.gitattributes').write_text('*.x filter=late\n')
+        (self.work / 'f.x').write_text('aaa\n')
+        client, session, runtime = self.begin(a='1\n')
+        self.assertEqual(self.git('show', 'HEAD:f.x'), 'bbb\n')
+        self.keep_out(client, session, 'aab', 'f.x', is_whole=False)
+
     def test_a_name_that_a_shell_would_run(self):
         name = '$(touch${IFS}ran);"\'`'
         self.git('init', '-q')

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/user_config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/glob.h"
+
+enum { FILES_MAX = 256, BYTES_MAX = 4 << 20, DEPTH_MAX = 10, READ_SIZE = 4096 };
+
+/* One a process, as its environment is. */
+static struct {
+	char *xdg;    // owned; NULL: ~/.config
+	char *global; // owned; NULL: the user's own two
+} the_places;
+
+struct reader {
+	struct user_config *config;
+	const struct user_repository *repository;
+	const char *home;
+	struct error *err;
+};
+
+/* A file that is being read. */
+struct source {
+	const char *path;
+	struct span text;
+	size_t at;
+	struct buf word;
+	char *section; // owned; NULL before the first
+	int depth;
+	bool is_certain;
+};
+
+static void set_place(char **place, const char *const *environment, const char *name)
+{
+	size_t len = strlen(name);
+	free(*place);
+	*place = NULL;
+	for (; environment && *environment; environment++) {
+		if (strncmp(*environment, name, len) == 0) {
+			*place = mem_strdup(*environment + len);
+		}
+	}
+}
+
+void user_config_set_environment(const char *const *environment)
+{
+	set_place(&the_places.xdg, environment, "XDG_CONFIG_HOME=");
+	set_place(&the_places.global, environment, "GIT_CONFIG_GLOBAL=");
+}
+
+/* ---- paths ---- */
+
+static bool put_path(char path[PATH_MAX], const char *folder, const char *name, struct error *err)
+{
+	int len = snprintf(path, PATH_MAX, "%s/%s", folder, name);
+	return len < PATH_MAX || error_set(err, ERROR_CONFIG, "%s: the path is too long", name);
+}
+
+static bool expand(const char *value, const char *home, char path[PATH_MAX], struct error *err)
+{
+	if (strncmp(value, "~/", 2) == 0 && home) {
+		return put_path(path, home, value + 2, err);
+	}
+	if (value[0] == '~' || strncmp(value, "%(prefix)", 9) == 0) {
+		return error_set(err, ERROR_CONFIG,
+			"the path %.200s of your git configuration cannot be expanded here: write "
+			"it in full, or with ~/ for your own home directory",
+			value);
+	}
+	int len = snprintf(path, PATH_MAX, "%s", value);
+	return len < PATH_MAX || error_set(err, ERROR_CONFIG, "%.200s: it is too long", value);
+}
+
+/* Of the folder that git has in the user's own; "" where there is none. */
+static bool put_users_path(
+	char path[PATH_MAX], const char *home, const char *name, struct error *err)
+{
+	char folder[PATH_MAX];
+	const char *xdg = the_places.xdg;
+	path[0] = '\0';
+	if (xdg && xdg[0] == '/') {
+		return put_path(folder, xdg, "git", err) && put_path(path, folder, name, err);
+	}
+	return !home ||
+	       (put_path(folder, home, ".config/git", err) && put_path(path, folder, name, err));
+}
+
+/* ---- characters and words ---- */
+
+/* -1 at the end; a line ends in "\n" alone. */
+static int peek(struct source *source)
+{
+	struct span rest = {source->text.data + source->at, source->text.len - source->at};
+	if (rest.len > 1 && rest.data[0] == '\r' && rest.data[1] == '\n') {
+		source->at++;
+		return '\n';
+	}
+	return rest.len > 0 ? (unsigned char)rest.data[0] : -1;
+}
+
+static int take(struct source *source)
+{
+	int character = peek(source);
+	source->at += character >= 0;
+	return character;
+}
+
+static void skip_blanks(struct source *source)
+{
+	while (peek(source) == ' ' || peek(source) == '\t') {
+		take(source);
+	}
+}
+
+static void skip_line(struct source *source)
+{
+	int character;
+	do {
+		character = take(source);
+	} while (character >= 0 && character != '\n');
+}
+
+/* What a file has fits into a buffer of its size. */
+static void put(struct source *source, int character)
+{
+	char byte = (char)character;
+	(void)!buf_append(&source->word, (struct span){&byte, 1}, NULL);
+}
+
+static char *take_word(struct source *source)
+{
+	char *word = mem_strndup(buf_span(&source->word));
+	buf_clear(&source->word);
+	return word;
+}
+
+static bool is_name(int character)
+{
+	return character >= 0 && (isalnum(character) || character == '-');
+}
+
+/* Behind its "[". */
+static bool take_section(struct source *source)
+{
+	int character = take(source);
+	for (; is_name(character) || character == '.'; character = take(source)) {
+		put(source, tolower(character));
+	}
+	if (character == ' ' || character == '\t') {
+		skip_blanks(source);
+		if (take(source) != '"') {
+			return false;
+		}
+		put(source, '.');
+		for (character = take(source); character != '"'; character = take(source)) {
+			character = character == '\\' ? take(source) : character;
+			if (character < 0 || character == '\n') {
+				return false;
+			}
+			put(source, character);
+		}
+		character = take(source);
+	}
+	free(source->section);
+	source->section = take_word(source);
+	return character == ']';
+}
+
+static bool take_escaped(struct source *source)
+{
+	static const char letters[] = "\\\"ntb\n", bytes[] = "\\\"\n\t\b";
+	int character = take(source);
+	const char *at = character > 0 ? strchr(letters, character) : NULL;
+	if (at && character != '\n') {
+		put(source, bytes[at - letters]);
+	}
+	return at != NULL;
+}
+
+/* Behind its "=", up to the end of the line. */
+static bool take_value(struct source *source)
+{
+	size_t whole = 0; // blanks at the end are none of it
+	bool is_quoted = false;
+	skip_blanks(source);
+	for (int character = take(source); character >= 0; character = take(source)) {
+		bool is_plain = false;
+		if (character == '\n') {
+			break;
+		}
+		if (!is_quoted && (character == '#' || character == ';')) {
+			skip_line(source);
+			break;
+		}
+		if (character == '"') {
+			is_quoted = !is_quoted;
+		} else if (character == '\\') {
+			if (!take_escaped(source)) {
+				return false;
+			}
+		} else {
+			is_plain = true;
+			put(source, character);
+		}
+		bool is_blank = is_plain && !is_quoted && (character == ' ' || character == '\t');
+		whole = is_blank ? whole : source->word.len;
+	}
+	source->word.len = whole;
+	return !is_quoted;
+}
+
+/* Sets the value to NULL where there is none. */
+static bool take_setting(struct source *source, char **out_key, char **out_value)
+{
+	struct span section = span_of(source->section);
+	(void)!buf_append(&source->word, section, NULL);
+	put(source, '.');
+	while (is_name(peek(source))) {
+		put(source, tolower(take(source)));
+	}
+	*out_key = take_word(source);
+	*out_value = NULL;
+	skip_blanks(source);
+	int character = take(source);
+	if (character == '#' || character == ';') {
+		skip_line(source);
+		return true;
+	}
+	if (character != '=') {
+		return character < 0 || character == '\n';
+	}
+	bool is_whole = take_value(source);
+	*out_value = take_word(source);
+	return is_whole;
+}
+
+/* ---- conditions ---- */
+
+static void lower(char *text)
+{
+	for (; *text; text++) {
+		*text = (char)tolower((unsigned char)*text);
+	}
+}
+
+/* What stands before the pattern is no part of it: "*" in it is one. */
+static bool is_below(const char *folder, const char *prefix, const char *pattern, bool in_any_case)
+{
+	char below[PATH_MAX], wanted[PATH_MAX + 8];
+	size_t len = strlen(prefix), length = strlen(pattern);
+	bool is_open = length > 0 && pattern[length - 1] == '/';
+	int same = in_any_case ? strncasecmp(folder, prefix, len) : strncmp(folder, prefix, len);
+	if (same != 0) {
+		return false;
+	}
+	snprintf(below, sizeof(below), "%s", folder + len);
+	snprintf(wanted, sizeof(wanted), "%s%s", pattern, is_open ? "**" : "");
+	if (in_any_case) {
+		lower(below);
+		lower(wanted);
+	}
+	return glob_match(wanted, below);
+}
+
+static bool is_git_folder(const struct reader *reader, const struct source *source,
+	const char *pattern, bool in_any_case)
+{
+	char folders[2][PATH_MAX], prefixes[2][PATH_MAX] = {"", ""}, wanted[PATH_MAX];
+	const char *folder = reader->repository->folder;
+	const char *slash = strrchr(source->path, '/');
+	if (!folder[0] || strlen(pattern) > PATH_MAX - 8) {
+		return false;
+	}
+	snprintf(folders[0], PATH_MAX, "%s", folder);
+	if (!realpath(folder, folders[1])) {
+		snprintf(folders[1], PATH_MAX, "%s", folder);
+	}
+	bool is_homes = strncmp(pattern, "~/", 2) == 0 && reader->home;
+	bool is_beside = strncmp(pattern, "./", 2) == 0 && slash;
+	snprintf(wanted, sizeof(wanted), "%s%s", *pattern == '/' ? "" : "**/", pattern);
+	if (is_homes || is_beside) {
+		snprintf(wanted, sizeof(wanted), "%s", pattern + 1);
+		snprintf(prefixes[0], PATH_MAX, "%.*s",
+			is_homes ? PATH_MAX : (int)(slash - source->path),
+			is_homes ? reader->home : source->path);
+		if (!realpath(prefixes[0], prefixes[1])) {
+			snprintf(prefixes[1], PATH_MAX, "%s", prefixes[0]);
+		}
+	}
+	for (size_t i = 0; i < 4; i++) {
+		if (is_below(folders[i % 2], prefixes[i / 2], wanted, in_any_case)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_branch(const struct reader *reader, const char *pattern)
+{
+	static const char start[] = "ref: refs/heads/";
+	char path[PATH_MAX], head[PATH_MAX];
+	struct error ignored;
+	if (!reader->repository->folder[0] ||
+		!put_path(path, reader->repository->folder, "HEAD", &ignored)) {
+		return false;
+	}
+	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t len = fd >= 0 ? read(fd, head, sizeof(head) - 1) : -1;
+	head[len > 0 ? len : 0] = '\0';
+	head[strcspn(head, "\n")] = '\0';
+	return strncmp(head, start, sizeof(start) - 1) == 0 &&
+	       is_below(head + sizeof(start) - 1, "", pattern, false);
+}
+
+/* Whether the file counts; one whose condition is none of these may. */
+static bool meets(const struct reader *reader, const struct source *source, const char *condition,
+	bool *is_certain)
+{
+	const char *pattern = strchr(condition, ':');
+	size_t len = pattern ? (size_t)(pattern - condition) : 0;
+	*is_certain = true;
+	if (len == 6 && strncmp(condition, "gitdir", len) == 0) {
+		return is_git_folder(reader, source, pattern + 1, false);
+	}
+	if (len == 8 && strncmp(condition, "gitdir/i", len) == 0) {
+		return is_git_folder(reader, source, pattern + 1, true);
+	}
+	if (len == 8 && strncmp(condition, "onbranch", len) == 0) {
+		return is_branch(reader, pattern + 1);
+	}
+	*is_certain = false;
+	return true;
+}
+
+/* ---- files ---- */
+
+static bool count_bytes(struct reader *reader, const char *path, size_t more)
+{
+	struct user_config *config = reader->config;
+	config->bytes += more;
+	return (config->files <= FILES_MAX && config->bytes <= BYTES_MAX) ||
+	       error_set(reader->err, ERROR_LIMIT,
+		       "reading %s: your git configuration is more than %d files or %d MiB", path,
+		       FILES_MAX, BYTES_MAX >> 20);
+}
+
+static bool read_file(struct reader *reader, const char *path, struct buf *out, bool *out_exists)
+{
+	struct stat status;
+	struct error *err = reader->err;
+	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	*out_exists = false;
+	if (fd < 0) {
+		return errno == ENOENT || errno == ENOTDIR ||
+		       error_set_errno(err, errno, "reading %s", path);
+	}
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
+		return true; // such as /dev/null
+	}
+	ssize_t count = 1;
+	while (count > 0) {
+		char *at = buf_reserve(out, READ_SIZE, err);
+		count = at ? read(fd, at, READ_SIZE) : 0;
+		if (!at) {
+			return error_prefix(err, "reading %s", path);
+		}
+		if (count < 0) {
+			return error_set_errno(err, errno, "reading %s", path);
+		}
+		buf_commit(out, (size_t)count);
+	}
+	*out_exists = true;
+	reader->config->files++;
+	return count_bytes(reader, path, out->len);
+}
+
+static bool add_file(struct reader *reader, const char *path, int depth, bool is_certain);
+
+/* Beside the file that includes it, where its path is not a full one. */
+static bool include(
+	struct reader *reader, const struct source *source, const char *value, bool is_certain)
+{
+	char named[PATH_MAX], folder[PATH_MAX], path[PATH_MAX];
+	const char *slash = strrchr(source->path, '/');
+	if (!expand(value, reader->home, named, reader->err)) {
+		return error_prefix(reader->err, "reading %s", source->path);
+	}
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - source->path) : 0,
+		source->path);
+	if (named[0] != '/' && !put_path(path, folder, named, reader->err)) {
+		return false;
+	}
+	return add_file(reader, named[0] == '/' ? named : path, source->depth + 1,
+		is_certain && source->is_certain);
+}
+
+/* Takes the texts over. */
+static bool add_setting(struct reader *reader, const struct source *source, char *key, char *value)
+{
+	static const char start[] = "includeif.", end[] = ".path";
+	struct user_config *config = reader->config;
+	size_t len = strlen(key);
+	config->settings =
+		mem_realloc(config->settings, (config->count + 1) * sizeof(*config->settings));
+	config->settings[config->count++] =
+		(struct user_setting){.key = key, .value = value, .is_certain = source->is_certain};
+	if (!count_bytes(reader, source->path, len)) { // each has its section's name
+		return false;
+	}
+	if (value && *value && strcmp(key, "include.path") == 0) {
+		return include(reader, source, value, true);
+	}
+	if (!value || !*value || len < sizeof(start) + sizeof(end) ||
+		strncmp(key, start, sizeof(start) - 1) != 0 ||
+		strcmp(key + len - (sizeof(end) - 1), end) != 0) {
+		return true;
+	}
+	bool is_certain;
+	char *condition = mem_strndup((struct span){
+		key + sizeof(start) - 1, len - (sizeof(start) - 1) - (sizeof(end) - 1)});
+	bool is_met = meets(reader, source, condition, &is_certain);
+	free(condition);
+	return !is_met || include(reader, source, value, is_certain);
+}
+
+static bool refuse(const struct reader *reader, const struct source *source, const char *what)
+{
+	return error_set(reader->err, ERROR_CONFIG,
+		"reading %.200s: git would not understand it: %.100s", source->path, what);
+}
+
+static bool take_line(struct reader *reader, struct source *source)
+{
+	char *key, *value;
+	int character = peek(source);
+	if (character == '#' || character == ';') {
+		skip_line(source);
+		return true;
+	}
+	if (character == '[') {
+		take(source);
+		return take_section(source) || refuse(reader, source, "a section");
+	}
+	if (isspace(character)) {
+		take(source);
+		return true;
+	}
+	if (!isalpha(character) || !source->section) {
+		return refuse(reader, source, "a line that is no setting");
+	}
+	if (!take_setting(source, &key, &value)) {
+		refuse(reader, source, key);
+		free(key);
+		free(value);
+		return false;
+	}
+	return add_setting(reader, source, key, value);
+}
+
+static bool add_text(struct reader *reader, struct source *source)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+	bool is_marked = source->text.len > 2 && memcmp(source->text.data, mark, 3) == 0;
+	source->at = is_marked ? 3 : 0;
+	bool is_read = true;
+	while (is_read && source->at < source->text.len) {
+		is_read = take_line(reader, source);
+	}
+	return is_read;
+}
+
+static bool add_file(struct reader *reader, const char *path, int depth, bool is_certain)
+{
+	struct buf text;
+	bool exists;
+	if (depth > DEPTH_MAX) {
+		return error_set(reader->err, ERROR_LIMIT,
+			"reading %s: more than %d files of your git configuration include each "
+			"other",
+			path, DEPTH_MAX);
+	}
+	buf_init(&text, BYTES_MAX + READ_SIZE);
+	bool is_read = read_file(reader, path, &text, &exists);
+	if (is_read && exists) {
+		struct source source = {.path = path,
+			.text = buf_span(&text),
+			.depth = depth,
+			.is_certain = is_certain};
+		buf_init(&source.word, 2 * (BYTES_MAX + READ_SIZE));
+		is_read = add_text(reader, &source);
+		buf_finish(&source.word);
+		free(source.section);
+	}
+	buf_finish(&text);
+	return is_read;
+}
+
+/* ---- all of it ---- */
+
+static bool add_users(struct reader *reader)
+{
+	char path[PATH_MAX];
+	const char *global = the_places.global;
+	if (global) {
+		return !*global || add_file(reader, global, 0, true);
+	}
+	if (!put_users_path(path, reader->home, "config", reader->err) ||
+		(path[0] && !add_file(reader, path, 0, true))) {
+		return false;
+	}
+	return !reader->home || (put_path(path, reader->home, ".gitconfig", reader->err) &&
+					add_file(reader, path, 0, true));
+}
+
+static bool add_repositorys(struct reader *reader)
+{
+	char path[PATH_MAX];
+	const struct user_repository *repository = reader->repository;
+	if (repository->common[0] && (!put_path(path, repository->common, "config", reader->err) ||
+					     !add_file(reader, path, 0, true))) {
+		return false;
+	}
+	return !repository->folder[0] ||
+	       !user_config_is_true(reader->config, "extensions.worktreeconfig") ||
+	       (put_path(path, repository->folder, "config.worktree", reader->err) &&
+		       add_file(reader, path, 0, true));
+}
+
+bool user_config_read(struct user_config *config, const char *home,
+	const struct user_repository *repository, struct error *err)
+{
+	struct reader reader = {
+		.config = config, .repository = repository, .home = home, .err = err};
+	return add_file(&reader, "/etc/gitconfig", 0, true) && add_users(&reader) &&
+	       add_repositorys(&reader);
+}
+
+void user_config_finish(struct user_config *config)
+{
+	for (size_t i = 0; i < config->count; i++) {
+		free(config->settings[i].key);
+		free(config->settings[i].value);
+	}
+	free(config->settings);
+	*config = (struct user_config){0};
+}
+
+static const struct user_setting *find(const struct user_config *config, const char *key)
+{
+	for (size_t i = config->count; i > 0; i--) {
+		const struct user_setting *setting = &config->settings[i - 1];
+		if (setting->is_certain && strcmp(setting->key, key) == 0) {
+			return setting;
+		}
+	}
+	return NULL;
+}
+
+const char *user_config_get(const struct user_config *config, const char *key)
+{
+	const struct user_setting *setting = find(config, key);
+	const char *value = setting && setting->value ? setting->value : "";
+	return setting ? value : NULL;
+}
+
+bool user_config_is_true(const struct user_config *config, const char *key)
+{
+	const struct user_setting *setting = find(config, key);
+	const char *value = setting ? setting->value : "";
+	return !value || strcasecmp(value, "true") == 0 || strcasecmp(value, "yes") == 0 ||
+	       strcasecmp(value, "on") == 0 || strtol(value, NULL, 0) != 0;
+}
+
+bool user_config_file(const struct user_config *config, const char *key, const char *name,
+	const char *home, char path[PATH_MAX], struct error *err)
+{
+	const char *value = user_config_get(config, key);
+	return value ? expand(value, home, path, err) : put_users_path(path, home, name, err);
+}
