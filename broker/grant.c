@@ -77,13 +77,13 @@ static void deny(
 
 /* True where the request needs nothing further; false: it passes to who serves it. */
 static bool apply(struct peer *peer, const struct session *session, const struct call *call,
-	const struct subject *subject, const struct grant_decision *decision)
+	const struct subject *subject, const struct grant_decision *decision, const char *old_text)
 {
 	const struct policy_verdict *verdict = &decision->verdict;
 	bool is_grant = subject->operation == POLICY_GRANT;
 	if (verdict->decision == POLICY_PENDING) {
 		if (!is_grant) {
-			grant_ask(peer, call, subject, decision);
+			grant_ask(peer, call, subject, decision, old_text);
 		}
 		return !is_grant; // the agent's own question goes to the person
 	}
@@ -139,7 +139,8 @@ bool grant_intercept(struct peer *peer, const struct call *call)
 		grant_decide(relay->config.profile->policy, session ? session->memory : NULL,
 			&subject, session ? (const char *const *)session->roots : NULL);
 	grant_guard_decide(peer, session, &subject, &decision);
-	grant_once_decide(session, &call->message, &subject, &decision);
+	char *old_text = NULL;
+	grant_once_decide(session, &call->message, &subject, &decision, &old_text);
 	log_debug("%s: %s: %s (%s)", peer->hop, call->message.method,
 		policy_decision_name(decision.verdict.decision), decision.verdict.rule);
 	bool is_done = true;
@@ -147,8 +148,9 @@ bool grant_intercept(struct peer *peer, const struct call *call)
 		/* Nobody could say yes or no to it. */
 		refuse(peer, call->message.id, failure_code_of(&unread), unread.text);
 	} else {
-		is_done = apply(peer, session, call, &subject, &decision);
+		is_done = apply(peer, session, call, &subject, &decision, old_text);
 	}
+	free(old_text);
 	subject_finish(&subject);
 	return is_done;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_doc.h"
 #include "base/log.h"
 #include "broker/question.h"
 #include "broker/relay_watch.h"
@@ -138,10 +139,42 @@ static void show(struct request *request, struct span question)
 	relay_watch_question(request);
 }
 
+/* Whether the file holds what the person was shown of it in the agent's own question. */
+static bool holds_what_was_shown(
+	const struct request *request, const struct old_text_answer *answer)
+{
+	const char *shown = request->shown_text;
+	struct buf text;
+	if (!shown || answer->kind == OLD_TEXT_UNKNOWN) {
+		return false;
+	}
+	buf_init(&text, SIZE_MAX / 2);
+	bool is_it = answer->kind == OLD_TEXT_NEW ? !*shown
+	                                          : json_decode_string(answer->json, &text, NULL) &&
+	                                                    span_is(buf_span(&text), shown);
+	buf_finish(&text);
+	return is_it;
+}
+
+/* The question was not shown, and need not be. */
+static void allow_unasked(struct request *request)
+{
+	struct peer *peer = request->peer;
+	const struct grant_answer yes = {.decision = POLICY_ALLOW_ONCE, .by = AUDIT_BY_PERSON};
+	pending_remove(&peer->relay->asked_editor, &request->pending);
+	grant_note_allowed(peer->relay, request);
+	act(peer, request, &yes, NULL);
+	request_destroy(request);
+}
+
 /* The question waited for nothing else than what the file holds. */
 static void on_old_text(void *data, const struct old_text_answer *answer)
 {
 	struct request *request = data;
+	if (holds_what_was_shown(request, answer)) {
+		allow_unasked(request);
+		return;
+	}
 	struct buf question;
 	buf_init(&question, SIZE_MAX / 2);
 	bool is_complete = grant_question_complete(&question, request, answer);
@@ -176,7 +209,7 @@ static bool load_old_text(
 }
 
 void grant_ask(struct peer *peer, const struct call *call, const struct subject *subject,
-	const struct grant_decision *decision)
+	const struct grant_decision *decision, const char *old_text)
 {
 	const struct question_reason reason = grant_question_reason(decision);
 	struct relay *relay = peer->relay;
@@ -186,6 +219,7 @@ void grant_ask(struct peer *peer, const struct call *call, const struct subject 
 	bool can_remember = session && memory_has_room(session->memory, subject);
 	request->on_answer = on_decided;
 	request->subject = subject_copy(subject);
+	request->shown_text = mem_strdup_or_null(old_text);
 	request->options = can_remember ? grant_options_always : grant_options_once;
 	request->session_id = session ? mem_strdup(session->id) : NULL;
 	grant_note_asked(request, subject, reason.rule);

@@ -174,6 +174,16 @@ void grant_note_answered(struct relay *relay, struct request *request, const str
 	note_decided(relay, request, &answer);
 }
 
+void grant_note_allowed(struct relay *relay, struct request *request)
+{
+	const struct grant_answer answer = {.decision = POLICY_ALLOW_ONCE, .by = AUDIT_BY_PERSON};
+	if (request->note && request->note->rule) {
+		free(request->note->rule);
+		request->note->rule = mem_strdup(grant_once_rule);
+	}
+	note_decided(relay, request, &answer);
+}
+
 /* A no, and who decided it, where there was no answer. */
 static struct grant_answer answer_of_failure(const struct failure *failure)
 {

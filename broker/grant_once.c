@@ -25,6 +25,8 @@ enum {
 	SHOWN_MAX = 256 * 1024, // bytes of another text; the same of the broker's own questions
 };
 
+const char grant_once_rule[] = "allowed in the agent's own question";
+
 /* ---- what a question shows ---- */
 
 /* A text that means the same where it is taken for Markdown, and of which nothing is hidden. */
@@ -173,10 +175,15 @@ static void add_write(struct subject ***list, size_t *count, const struct subjec
 {
 	char *path = json_string(call, json_get(call, item, "path"));
 	char *text = json_string(call, json_get(call, item, "newText"));
+	json_node old_node = json_get(call, item, "oldText");
+	char *old_text = json_string(call, old_node);
+	bool is_read = old_text ? strlen(old_text) <= SHOWN_MAX
+	                        : old_node == JSON_NODE_NONE || json_is(call, old_node, JSON_NULL);
 	char *paths[] = {path, NULL};
 	const struct subject write = {.operation = POLICY_WRITE,
 		.paths = paths,
 		.new_text = text,
+		.old_text = old_text,
 		.is_resolved = tool->is_resolved};
 	const struct policy_query query =
 		subject_query(&write, (const char *const *)session->roots);
@@ -184,10 +191,11 @@ static void add_write(struct subject ***list, size_t *count, const struct subjec
 	for (char **known = tool->paths; path && known && *known; known++) {
 		is_file = is_file || strcmp(*known, path) == 0;
 	}
-	if (json_string_is(call, json_get(call, item, "type"), "diff") && is_file && text &&
-		strlen(text) <= SHOWN_MAX && policy_is_inside_roots(&query)) {
+	if (json_string_is(call, json_get(call, item, "type"), "diff") && is_file && is_read &&
+		text && strlen(text) <= SHOWN_MAX && policy_is_inside_roots(&query)) {
 		add(list, count, &write);
 	}
+	free(old_text);
 	free(text);
 	free(path);
 }
@@ -252,7 +260,7 @@ static char *read_new_text(const struct message *message)
 }
 
 void grant_once_decide(struct session *session, const struct message *message,
-	const struct subject *subject, struct grant_decision *decision)
+	const struct subject *subject, struct grant_decision *decision, char **out_old_text)
 {
 	bool is_write = subject->operation == POLICY_WRITE;
 	if (!session || session->prompts == 0 || decision->source != GRANT_BY_MODE ||
@@ -262,9 +270,10 @@ void grant_once_decide(struct session *session, const struct message *message,
 	struct subject wanted = *subject;
 	wanted.cwd = is_default(subject->cwd, session) ? NULL : subject->cwd;
 	wanted.new_text = is_write ? read_new_text(message) : NULL;
-	if ((!is_write || wanted.new_text) && memory_take_once(session->memory, &wanted)) {
+	if ((!is_write || wanted.new_text) &&
+		memory_take_once(session->memory, &wanted, out_old_text) && !*out_old_text) {
 		decision->verdict.decision = POLICY_ALLOW_ONCE;
-		decision->verdict.rule = "allowed in the agent's own question";
+		decision->verdict.rule = grant_once_rule;
 		decision->source = GRANT_BY_QUESTION;
 	}
 	free(wanted.new_text);

@@ -17,10 +17,12 @@ static inline bool grant_decision_allows(enum policy_decision decision)
 /*
  * grant_ask.c: asks the person about a file or a command by a
  * session/request_permission of the broker's own. The call is set aside until
- * the answer; a yes sends it on its way, anything else refuses it.
+ * the answer; a yes sends it on its way, anything else refuses it. Nobody is asked about a write
+ * that was allowed in the agent's own question, if the file holds the old text that it showed;
+ * NULL: it was not, or it showed none.
  */
 void grant_ask(struct peer *peer, const struct call *call, const struct subject *subject,
-	const struct grant_decision *decision);
+	const struct grant_decision *decision, const char *old_text);
 
 /* ---- grant_question.c ---- */
 
@@ -55,9 +57,15 @@ void grant_once_free(struct subject **list); // NULL is fine
 /* The yes has come; takes what the subjects hold. */
 void grant_once_add(struct session *session, struct subject *const *list);
 
-/* Where the mode would ask about what was just allowed so, it is allowed; this uses it up. */
+extern const char grant_once_rule[]; // what stands for the rule then
+
+/*
+ * Where the mode would ask about what was just allowed so, it is allowed; this uses it up. Where
+ * the diff has shown what the file holds, it stays to be asked about, unless the file does hold
+ * that (grant_ask): the old text is the caller's then, NULL else.
+ */
 void grant_once_decide(struct session *session, const struct message *message,
-	const struct subject *subject, struct grant_decision *decision);
+	const struct subject *subject, struct grant_decision *decision, char **out_old_text);
 
 /* ---- grant_guard.c ---- */
 
@@ -117,6 +125,9 @@ void grant_audit(struct relay *relay, const struct session *session, const struc
 
 /* A question of the broker's own is about to be asked: what its line will need. */
 void grant_note_asked(struct request *request, const struct subject *subject, const char *rule);
+
+/* Nobody needs to be asked any more: the person has said yes to the agent's own question. */
+void grant_note_allowed(struct relay *relay, struct request *request);
 
 /*
  * What the answer to such a question says, or a no where there is a failure instead. It is

@@ -133,11 +133,13 @@ bool memory_has_once(const struct memory *memory)
 	return memory->once_count > 0;
 }
 
-bool memory_take_once(struct memory *memory, const struct subject *subject)
+bool memory_take_once(struct memory *memory, const struct subject *subject, char **out_old_text)
 {
 	LIST_FOR_EACH(entry, &memory->once, struct entry, link) {
 		if (entry->subject.is_resolved == subject->is_resolved &&
 			subject_equals(&entry->subject, subject)) {
+			*out_old_text = entry->subject.old_text;
+			entry->subject.old_text = NULL;
 			entry_destroy(entry, &memory->once_count);
 			return true;
 		}

@@ -46,8 +46,9 @@ void memory_add_once(struct memory *memory, struct subject *subject);
 
 bool memory_has_once(const struct memory *memory); // anything at all
 
-/* Whether the same was allowed so; it is used up then. */
-bool memory_take_once(struct memory *memory, const struct subject *subject);
+/* Whether the same was allowed so; it is used up then. Its old_text is the caller's, or NULL. */
+bool memory_take_once(
+	struct memory *memory, const struct subject *subject, char **out_old_text) ATTR_NODISCARD;
 
 /* None of these is allowed any more. */
 void memory_end_turn(struct memory *memory);

@@ -52,6 +52,7 @@ void request_destroy(struct request *request)
 	}
 	grant_note_failed(request->peer->relay, request, NULL);
 	old_text_destroy(request->old_text);
+	free(request->shown_text);
 	listing_records_destroy(request->listed);
 	mode_news_destroy(request->modes);
 	subject_destroy(request->subject);

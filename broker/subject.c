@@ -346,6 +346,7 @@ struct subject *subject_copy(const struct subject *subject)
 	copy->variables = subject_words_copy(subject->variables);
 	copy->kind = subject->kind ? mem_strdup(subject->kind) : NULL;
 	copy->new_text = mem_strdup_or_null(subject->new_text);
+	copy->old_text = mem_strdup_or_null(subject->old_text);
 	return copy;
 }
 
@@ -399,6 +400,7 @@ void subject_finish(struct subject *subject)
 	free_words(subject->variables);
 	free(subject->kind);
 	free(subject->new_text);
+	free(subject->old_text);
 	*subject = (struct subject){.operation = subject->operation};
 }
 

@@ -26,6 +26,7 @@ struct subject {
 	char **variables; // owned; their names, "" for one that cannot be read; NULL: none
 	char *kind;       // owned; the tool call's; may be NULL
 	char *new_text;   // owned; what a write brings, where that counts (grant_once.c); NULL
+	char *old_text; // owned; with it: what the file held, as a person was shown; NULL: nothing
 	unsigned unknown; // of enum policy_unknown
 };
 

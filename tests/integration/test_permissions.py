@@ -537,6 +537,28 @@ class OneQuestion(PolicyCase):
         self.assertEqual(self.asked(self.edit('a'), self.edit('b'), f'write {self.work}/b x',
                                     write), 0)
 
+    def test_the_file_has_to_hold_what_was_shown(self):
+        """A diff shows little of a new text that has what it says is in the file already."""
+        self.client, self.session = self.open(broker=(f'audit = {self.dir}/audit',))
+        path = self.work / 'a'
+        write = f'write {path} evil\\nx'
+
+        def diff(old):
+            return self.own(content=[{'type': 'diff', 'path': str(path), 'newText': 'evil\nx',
+                                      'oldText': old}])
+        for held, old, count in (
+                ('evil\n', 'evil\n', 0), ('', 'evil\n', 1), ('good\n', 'evil\n', 1),
+                ('good\n', None, 0), (None, '', 0), (None, 'evil\n', 1), ('evil\n', 7, 1)):
+            path.unlink(missing_ok=True)
+            if held is not None:
+                path.write_text(held)
+            self.assertEqual(self.asked(diff(old), write), count, (held, old))
+            self.assertEqual(path.read_text(), 'evil\nx')
+        rows = [json.loads(line) for line in (self.dir / 'audit').read_text().splitlines()]
+        self.assertEqual([(row['operation'], row['decision'], row['by'])
+                          for row in rows if row['operation'] != 'session/request_permission'],
+                         [('fs/write_text_file', 'allow-once', 'person')] * 7)
+
     def test_a_command_has_to_be_what_was_shown(self):
         self.begin()
         line = 'echo a; true'

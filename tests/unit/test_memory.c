@@ -194,7 +194,9 @@ static void allow_once(const char *params)
 static bool take_once(enum policy_operation operation, const char *params)
 {
 	struct subject subject = subject_of(operation, params);
-	bool was_taken = memory_take_once(memory, &subject);
+	char *old_text = NULL;
+	bool was_taken = memory_take_once(memory, &subject, &old_text);
+	assert_null(old_text);
 	subject_finish(&subject);
 	return was_taken;
 }
