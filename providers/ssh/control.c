@@ -87,7 +87,7 @@ static void become_ready(struct ssh_host *host, const char *run_folder)
 	struct ssh_control *control = &host->control;
 	control->run_folder = mem_strdup(run_folder);
 	if (host->request.runs) {
-		ssh_runs_forget(host->request.runs, host->request.place);
+		ssh_runs_forget(host->request.runs, host->request.place, control->told_runs);
 	}
 	control->is_ready = true;
 	buf_finish(&control->said);
@@ -316,6 +316,7 @@ bool ssh_control_open(struct ssh_host *host, struct error *err)
 		(double)host->request.channel_timeout_ms / 1000., 0.);
 	struct ssh_link *first = LIST_FIRST(&host->links, struct ssh_link, link);
 	control->channel = ssh_channel_open(first->client, command, &control_listener, host, err);
+	control->told_runs = host->request.runs ? host->request.runs->added : 0;
 	if (!control->channel || !ssh_control_script(&control->unsent, host, err)) {
 		return false;
 	}

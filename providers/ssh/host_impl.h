@@ -165,6 +165,7 @@ struct ssh_control {
 	char *run_folder;
 	char *node;         // the machine's name
 	unsigned ended;     // processes that lost connections had left
+	uint64_t told_runs; // request.runs->added when the script was written
 	char **environment; // of a channel: the allowlist
 };
 

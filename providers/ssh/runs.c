@@ -20,6 +20,7 @@ struct ssh_run {
 	char *node;        // that machine's name
 	long long over_ms; // it has ended by itself then
 	bool was_lost;
+	uint64_t number; // from 1
 };
 
 static void run_free(struct ssh_run *run)
@@ -34,6 +35,7 @@ static void run_free(struct ssh_run *run)
 void ssh_runs_init(struct ssh_runs *runs)
 {
 	list_init(&runs->runs);
+	runs->added = 0;
 }
 
 void ssh_runs_finish(struct ssh_runs *runs)
@@ -66,6 +68,7 @@ void ssh_runs_add(struct ssh_runs *runs, const struct ssh_run_end *end)
 	run->node = mem_strdup(end->node);
 	run->over_ms = clock_now_ms() + end->grace_ms + GRACE_MORE_MS;
 	run->was_lost = end->was_lost;
+	run->number = ++runs->added;
 	list_append(&runs->runs, &run->link);
 	drop_closed(runs);
 }
@@ -88,10 +91,10 @@ bool ssh_runs_append_script(
 	return is_whole;
 }
 
-void ssh_runs_forget(struct ssh_runs *runs, const char *place)
+void ssh_runs_forget(struct ssh_runs *runs, const char *place, uint64_t told)
 {
 	LIST_FOR_EACH(run, &runs->runs, struct ssh_run, link) {
-		if (strcmp(run->place, place) == 0) {
+		if (run->number <= told && strcmp(run->place, place) == 0) {
 			run_free(run);
 		}
 	}

@@ -2,6 +2,8 @@
 #ifndef PROVIDERS_SSH_RUNS_H
 #define PROVIDERS_SSH_RUNS_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
 #include "base/list.h"
 
@@ -14,6 +16,7 @@
  */
 struct ssh_runs {
 	struct list runs; // of struct ssh_run
+	uint64_t added;   // so many were added: the number of the last one
 };
 
 void ssh_runs_init(struct ssh_runs *runs);
@@ -34,7 +37,10 @@ void ssh_runs_add(struct ssh_runs *runs, const struct ssh_run_end *end);
 bool ssh_runs_append_script(const struct ssh_runs *runs, const char *place, struct buf *buf,
 	struct error *err) ATTR_NODISCARD;
 
-/* All of it has succeeded. */
-void ssh_runs_forget(struct ssh_runs *runs, const char *place);
+/*
+ * All of that has succeeded. `told` is what `added` was when the script was appended: another host
+ * of the place may have been lost since, and nobody has ended what ran there.
+ */
+void ssh_runs_forget(struct ssh_runs *runs, const char *place, uint64_t told);
 
 #endif

@@ -256,6 +256,37 @@ static void test_nothing_is_started_beside_what_cannot_be_ended(void **state)
 	assert_true(list_is_empty(&runs.runs));
 }
 
+/* Two hosts of a place: one is lost after the other's script was written. */
+static void test_what_no_script_has_named_is_not_forgotten(void **state)
+{
+	struct ssh_runs runs;
+	ssh_runs_init(&runs);
+	struct ssh_run_end end = {.place = "here",
+		.folder = "/tmp/acp-broker.0.1.0.1",
+		.node = "elsewhere",
+		.grace_ms = 60000,
+		.was_lost = true};
+	stage.request.runs = &runs;
+	stage.request.place = "here";
+	stage_start(&stage);
+	while (!stage.host->control.channel) {
+		ev_run(stage.loop, EVRUN_ONCE);
+	}
+	assert_false(stage.host->control.is_ready);
+	ssh_runs_add(&runs, &end);
+	stage_run_until(&stage, &stage.is_ready);
+	assert_false(list_is_empty(&runs.runs));
+	stage_finish(&stage);
+	stage_init(&stage);
+	stage.request.runs = &runs;
+	stage.request.place = "here";
+	stage_start(&stage);
+	stage_run_until(&stage, &stage.has_failed);
+	assert_string_equal(stage.err.reason, "AGENT_STILL_RUNNING");
+	ssh_runs_finish(&runs);
+	stage.request.runs = NULL;
+}
+
 #define TROUBLE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -263,6 +294,7 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	const struct CMUnitTest tests[] = {
 		TROUBLE_TEST(test_nothing_is_started_beside_what_cannot_be_ended),
+		TROUBLE_TEST(test_what_no_script_has_named_is_not_forgotten),
 		TROUBLE_TEST(test_a_command_that_is_refused_fails_once),
 		TROUBLE_TEST(test_a_refusal_after_an_end_is_doubted),
 		TROUBLE_TEST(test_one_that_does_not_start_takes_no_input),
