@@ -112,6 +112,13 @@ static const char *last_part(const char *name)
 	return start;
 }
 
+/* It has a last part, but is no URI: the user's own "x/read-only" is not the agent's "read-only".
+ */
+static bool is_cut(const char *mode_id)
+{
+	return last_part(mode_id) != mode_id && !strstr(mode_id, "://");
+}
+
 /* Lower case letters and digits of the last part. */
 static const char *plain(const char *name, char out[MODES_NAME_MAX])
 {
@@ -168,7 +175,8 @@ static enum modes_verdict judge_by_agent(const char *agent, const char *mode_id)
 	plain(mode_id, mode);
 	for (size_t i = 0; i < ARRAY_LENGTH(agent_modes); i++) {
 		if (strcmp(agent_modes[i].agent, name) == 0 &&
-			strcmp(agent_modes[i].mode, mode) == 0) {
+			strcmp(agent_modes[i].mode, mode) == 0 &&
+			(agent_modes[i].asks_less || !is_cut(mode_id))) {
 			return agent_modes[i].asks_less ? MODES_ASK_LESS : MODES_ASK;
 		}
 	}
@@ -183,7 +191,8 @@ enum modes_verdict modes_judge(const char *agent, const char *mode_id)
 	if (verdict == MODES_UNKNOWN && is_less_anywhere(mode)) {
 		return MODES_ASK_LESS;
 	}
-	bool is_common_name = is_one_of(mode, preferred, ARRAY_LENGTH(preferred));
+	bool is_common_name =
+		is_one_of(mode, preferred, ARRAY_LENGTH(preferred)) && !is_cut(mode_id);
 	return verdict == MODES_UNKNOWN && is_common_name && !modes_know_agent(agent) ? MODES_ASK
 	                                                                              : verdict;
 }
@@ -278,6 +287,7 @@ static size_t rank_of(const struct search *search, const char *value)
 	while (rank < ARRAY_LENGTH(preferred) && strcmp(preferred[rank], name) != 0) {
 		rank++;
 	}
+	rank = is_cut(value) ? ARRAY_LENGTH(preferred) : rank;
 	bool is_its_own = rank == ARRAY_LENGTH(preferred) &&
 	                  judge_by_agent(search->agent, value) == MODES_ASK;
 	return is_its_own ? 0 : rank;

@@ -46,6 +46,8 @@ static const struct {
 	{"@agentclientprotocol/codex-acp", "agent", MODES_ASK_LESS},
 	{"@agentclientprotocol/codex-acp", "agent-full-access", MODES_ASK_LESS},
 	{"@agentclientprotocol/codex-acp", "default", MODES_UNKNOWN}, // one of the user's profiles
+	{"@agentclientprotocol/codex-acp", "permission-profile:x/read-only", MODES_UNKNOWN},
+	{"@agentclientprotocol/codex-acp", "permission-profile:x/agent", MODES_ASK_LESS},
 	{"codex-acp", "auto", MODES_ASK_LESS},
 	{"@agentclientprotocol/claude-agent-acp", "default", MODES_ASK},
 	{"@agentclientprotocol/claude-agent-acp", "plan", MODES_ASK_LESS},
@@ -65,6 +67,7 @@ static const struct {
 	{"Copilot", "workspace-write", MODES_UNKNOWN},
 	{"", "agent", MODES_UNKNOWN},
 	{"somebody's", "default", MODES_ASK},
+	{"somebody's", "x/default", MODES_UNKNOWN},
 	{"somebody's", "code", MODES_UNKNOWN},
 	{"somebody's", "yolo", MODES_ASK_LESS},
 };
