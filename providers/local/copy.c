@@ -44,8 +44,9 @@ struct copy_job {
 	char *user_home;              // owned; may be NULL
 	char home[PATH_MAX];
 	struct copy_place place;
-	char **folders; // owned, owned texts; what is removed
-	size_t folder_count;
+	char **copies; // owned, owned texts; what is removed
+	size_t copy_count;
+	int held;       // of `place`, in which the agent was started; or -1
 	int timeout_ms; // for another one's copy
 	atomic_bool is_cancelled;
 	bool failed;
@@ -134,8 +135,9 @@ static bool make_copy(struct copy_job *job, struct error *err)
 static bool remove_copies(struct copy_job *job, struct error *err)
 {
 	char side[PATH_MAX], aside[PATH_MAX];
-	for (size_t i = 0; i < job->folder_count; i++) {
-		if (!remove_folder(job->folders[i], err)) {
+	for (size_t i = 0; i < job->copy_count; i++) {
+		bool is_held = strcmp(job->copies[i], job->place.runtime) == 0;
+		if (!copy_place_remove(job->copies[i], is_held ? job->held : -1, err)) {
 			return false;
 		}
 	}
@@ -144,7 +146,7 @@ static bool remove_copies(struct copy_job *job, struct error *err)
 		!copy_put_path(aside, err, "%s.side", job->home)) {
 		return false;
 	}
-	if (job->folder_count == 0) {
+	if (job->copy_count == 0) {
 		return true;
 	}
 	if (rename(side, aside) != 0) {
@@ -167,10 +169,11 @@ static void on_run(struct pool_job *pool_job)
 static void job_free(struct copy_job *job)
 {
 	list_remove(&job->link);
-	for (size_t i = 0; i < job->folder_count; i++) {
-		free(job->folders[i]);
+	for (size_t i = 0; i < job->copy_count; i++) {
+		free(job->copies[i]);
 	}
-	free(job->folders);
+	free(job->copies);
+	fd_close(&job->held);
 	free(job->local);
 	free(job->user_home);
 	free(job);
@@ -205,6 +208,7 @@ static struct copy_job *job_create(struct copy_sandbox *self, sandbox_done *done
 	job->done = done;
 	job->done_data = data;
 	job->failed = true;
+	job->held = -1;
 	job->timeout_ms = self->timeout_ms;
 	error_set(&job->err, ERROR_UNAVAILABLE, "copying the workspace: the broker is ending");
 	job->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
@@ -248,12 +252,15 @@ static void copy_add_root(
 
 static void copy_destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
 {
-	struct copy_job *job = job_create(from_sandbox(sandbox), done, data);
-	job->folders = mem_alloc_zero((sandbox->root_count + 1) * sizeof(*job->folders));
+	struct copy_sandbox *self = from_sandbox(sandbox);
+	struct copy_job *job = job_create(self, done, data);
+	job->copies = mem_alloc_zero((sandbox->root_count + 1) * sizeof(*job->copies));
 	for (size_t i = 0; i < sandbox->root_count; i++) {
-		char *folder = mem_strdup(sandbox->roots[i].runtime);
-		*strrchr(folder, '/') = '\0';
-		job->folders[job->folder_count++] = folder;
+		job->copies[job->copy_count++] = mem_strdup(sandbox->roots[i].runtime);
+	}
+	if (self->start_fd >= 0) {
+		job->held = fcntl(self->start_fd, F_DUPFD_CLOEXEC, 0);
+		job->place = self->start;
 	}
 	submit(job);
 }

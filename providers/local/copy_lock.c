@@ -34,8 +34,7 @@ static bool wait_for(int fd, int timeout_ms, const atomic_bool *is_cancelled, co
 	return true;
 }
 
-/* Whoever had it before may have removed the folder. */
-static bool is_in_place(int fd, const char *folder)
+bool copy_is_in_place(int fd, const char *folder)
 {
 	struct stat locked, there;
 	return fstat(fd, &locked) == 0 && stat(folder, &there) == 0 &&
@@ -52,7 +51,7 @@ bool copy_lock(const char *folder, int timeout_ms, const atomic_bool *is_cancell
 		                        : error_set_errno(err, errnum, "locking %s", folder);
 	}
 	bool locked = wait_for(fd, timeout_ms, is_cancelled, folder, err);
-	if (locked && !is_in_place(fd, folder)) {
+	if (locked && !copy_is_in_place(fd, folder)) {
 		locked = error_set(err, ERROR_NOT_FOUND, "%s is gone", folder);
 	}
 	if (!locked) {

@@ -16,4 +16,7 @@
 bool copy_lock(const char *folder, int timeout_ms, const atomic_bool *is_cancelled, int *out_fd,
 	struct error *err) ATTR_NODISCARD;
 
+/* Whether the folder is still the one of the descriptor: who had it before may have removed it. */
+bool copy_is_in_place(int fd, const char *folder);
+
 #endif

@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "providers/local/copy_lock.h"
+#include "providers/local/copy_tree.h"
 
 bool copy_put_path(char path[PATH_MAX], struct error *err, const char *format, ...)
 {
@@ -136,8 +137,9 @@ int copy_start(const char *home, const char *directory, struct copy_place *out_p
 		return -1; // a session in it will say why
 	}
 	int fd = open(out_place->runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0) {
-		(void)flock(fd, LOCK_SH | LOCK_NB); // for as long as this lives: copy_start_end
+	/* For as long as this lives: copy_start_end. Who has it alone is about to remove it. */
+	if (flock(fd, LOCK_SH | LOCK_NB) != 0 || !copy_is_in_place(fd, out_place->runtime)) {
+		fd_close(&fd);
 	}
 	return fd;
 }
@@ -157,4 +159,40 @@ void copy_start_end(int fd, const char *home, const struct copy_place *place)
 		(void)!rmdir(home); // others have folders in it
 	}
 	fd_close(&fd);
+}
+
+/* ---- the end of a copy ---- */
+
+/* All that lies in a folder but one name. */
+static bool remove_others(const char *folder, const char *kept, struct error *err)
+{
+	char path[PATH_MAX];
+	DIR *open_folder = opendir(folder);
+	struct dirent *entry;
+	bool is_done = true;
+	while (is_done && open_folder && (entry = readdir(open_folder))) {
+		const char *name = entry->d_name;
+		bool is_kept = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+		               strcmp(name, kept) == 0;
+		is_done = is_kept || (copy_put_path(path, err, "%s/%s", folder, name) &&
+					     remove_folder(path, err));
+	}
+	if (open_folder) {
+		closedir(open_folder);
+	}
+	return is_done;
+}
+
+bool copy_place_remove(const char *runtime, int held, struct error *err)
+{
+	char folder[PATH_MAX];
+	const char *name = strrchr(runtime, '/');
+	snprintf(folder, sizeof(folder), "%.*s", (int)(name - runtime), runtime);
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = held >= 0 ? fcntl(held, F_DUPFD_CLOEXEC, 0)
+	                   : open(runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+		return remove_others(folder, name + 1, err) && remove_others(runtime, "", err);
+	}
+	return remove_folder(folder, err);
 }

@@ -39,6 +39,13 @@ int copy_start(const char *home, const char *directory, struct copy_place *out_p
 /* Lets go of it, and removes it where no session has come to work in it and nobody else has it. */
 void copy_start_end(int fd, const char *home, const struct copy_place *place);
 
+/*
+ * Removes the copy with all that lies beside it. Where another broker's agent has been started in
+ * it the folder itself stays, empty, and that broker's copy_start_end removes it. `held` is what
+ * copy_start gave for it, which loses its lock, or -1. Blocks.
+ */
+bool copy_place_remove(const char *runtime, int held, struct error *err) ATTR_NODISCARD;
+
 /* A copy of what the copies lie in would have no end. */
 bool copy_check_outside(const char *home, const char *real, struct error *err);
 

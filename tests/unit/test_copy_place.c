@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -101,6 +102,69 @@ static void test_a_start_folder_stays_once_it_is_a_copy_or_holds_something(void 
 	assert_int_equal(access(file, F_OK), 0);
 }
 
+static void put_file(const char *folder, const char *name)
+{
+	char file[PATH_MAX + 16];
+	snprintf(file, sizeof(file), "%s/%s", folder, name);
+	int made = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(made >= 0);
+	fd_close(&made);
+}
+
+/* One broker's session ends while another's agent has been started, and has no session yet. */
+static void test_a_copy_is_removed_but_for_the_folder_in_which_another_agent_is(void **state)
+{
+	struct error err;
+	struct copy_place place;
+	struct stat before, after;
+	char inner[PATH_MAX + 16];
+	int fd = copy_start(home, work, &place);
+	int second = copy_start(home, work, &place);
+	assert_int_equal(fstat(second, &before), 0);
+	assert_true(copy_mark_made(&place, work, &err));
+	snprintf(inner, sizeof(inner), "%s/inner", place.runtime);
+	assert_int_equal(mkdir(inner, 0700), 0);
+	put_file(inner, "secret");
+	put_file(place.runtime, ".env");
+	assert_true(copy_place_remove(place.runtime, fd, &err));
+	copy_start_end(fd, home, &place);
+	assert_int_equal(stat(place.runtime, &after), 0);
+	assert_int_equal(before.st_ino, after.st_ino);
+	assert_int_not_equal(access(place.made, F_OK), 0);
+	copy_start_end(second, home, &place); // empty, and not made: it goes
+	assert_int_not_equal(access(home, F_OK), 0);
+	assert_int_equal(mkdir(home, 0700), 0);
+}
+
+static void test_a_copy_that_nobody_else_is_in_is_removed(void **state)
+{
+	struct error err;
+	struct copy_place place;
+	for (int held = 0; held < 2; held++) {
+		int fd = copy_start(home, work, &place);
+		assert_true(copy_mark_made(&place, work, &err));
+		put_file(place.runtime, "file");
+		if (!held) {
+			fd_close(&fd);
+		}
+		assert_true(copy_place_remove(place.runtime, fd, &err));
+		assert_int_not_equal(access(place.folder, F_OK), 0);
+		copy_start_end(fd, home, &place);
+	}
+}
+
+static void test_no_agent_is_started_in_what_is_being_removed(void **state)
+{
+	struct copy_place place;
+	int first = copy_start(home, work, &place);
+	assert_int_equal(flock(first, LOCK_EX | LOCK_NB), 0);
+	assert_int_equal(copy_start(home, work, &place), -1);
+	fd_close(&first);
+	first = copy_start(home, work, &place);
+	assert_true(first >= 0);
+	fd_close(&first);
+}
+
 static void test_there_is_none_for_what_the_copies_lie_in_or_what_is_not_there(void **state)
 {
 	struct copy_place place;
@@ -121,6 +185,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_a_start_folder_stays_once_it_is_a_copy_or_holds_something, set_up,
 			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_copy_is_removed_but_for_the_folder_in_which_another_agent_is, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_copy_that_nobody_else_is_in_is_removed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_no_agent_is_started_in_what_is_being_removed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_there_is_none_for_what_the_copies_lie_in_or_what_is_not_there, set_up,
 			tear_down),
