@@ -7,6 +7,8 @@
 #include "sync/id_set.h"
 #include "sync/store.h"
 
+enum { HISTORY_TRIES = 3, HISTORY_PAUSE_MS = 10 * 60 * 1000 }; // of what could not be sent
+
 /*
  * What the runtime's repository shall have of the user's: where HEAD is, the
  * remote-tracking refs, a name, which files are left out on purpose, what filters files have. The
@@ -24,11 +26,14 @@ struct history {
 	bool is_cone;               // they are directories
 	char *name, *email;         // owned; "" for none
 	struct filters filters;
-	uint64_t print;      // of HEAD, refs, patterns, filters: equal where nothing has moved
-	uint64_t sent_print; // the print of what the runtime was last sent
-	struct buf have;     // what the runtime has: lines of ids
-	char note[256];      // why there is none, where that is worth telling
-	char told[256];      // the note that was told
+	uint64_t print;        // of HEAD, refs, patterns, filters: equal where nothing has moved
+	uint64_t sent_print;   // the print of what the runtime was last sent
+	uint64_t failed_print; // the print of what could not be sent
+	unsigned failures;     // so often, one after the other
+	long long failed_ms;   // the last time
+	struct buf have;       // what the runtime has: lines of ids
+	char note[256];        // why there is none, where that is worth telling
+	char told[256];        // the note that was told
 };
 
 void history_init(struct history *history);

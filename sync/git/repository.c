@@ -58,6 +58,28 @@ static void tell_filtered(struct git_transport *git)
 	transport_note_add(git->note, text);
 }
 
+/* ---- trying again ---- */
+
+/*
+ * What fails for good - an object that is damaged, a disk there that is full - is packed and sent
+ * up to that point each time: after a few times there is a pause.
+ */
+static void note_failure(struct history *history)
+{
+	if (history->failed_print != history->print) {
+		history->failures = 0;
+	}
+	history->failed_print = history->print;
+	history->failed_ms = clock_now_ms();
+	history->failures++;
+}
+
+static bool is_pausing(const struct history *history)
+{
+	return history->failures >= HISTORY_TRIES && history->failed_print == history->print &&
+	       clock_now_ms() - history->failed_ms < HISTORY_PAUSE_MS;
+}
+
 /* ---- updating it ---- */
 
 static bool take_update(
@@ -114,10 +136,12 @@ static bool work_update(struct git_transport *git, struct remote_ends *ends, str
 static void updated(struct git_transport *git)
 {
 	if (git->history.note[0]) {
-		end_with_note(git, git->history.note); // the next sync tries again
+		note_failure(&git->history);
+		end_with_note(git, git->history.note); // the next sync tries again, or a later one
 		return;
 	}
 	git->history.told[0] = '\0';
+	git->history.failures = 0;
 	git->has_lost_repository = false;
 	if (git->is_locked) {
 		snprintf(git->note, sizeof(git->note),
@@ -220,7 +244,7 @@ void git_update_repository(struct git_transport *git)
 		git_end(git, NULL);
 		return;
 	}
-	if (is_current) {
+	if (is_current || is_pausing(history)) {
 		git_end(git, NULL);
 		return;
 	}

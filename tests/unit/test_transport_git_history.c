@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "sync/git/git.h"
 #include "tests/unit/transport_fixture.h"
 
 static const git_oid *const nothing = &store_empty_tree;
@@ -355,6 +356,44 @@ static void test_why_git_could_not_send_it_is_told_and_the_next_sync_does(void *
 	assert_same_repository(stage);
 }
 
+static void assert_attempts(struct stage *stage, const git_oid *tree, const char *count)
+{
+	stage_deliver(stage, tree, tree);
+	char *lines = place_ask(stage->place, "wc -l <../bin/sent | tr -d ' \\n'");
+	assert_string_equal(lines, count);
+	free(lines);
+}
+
+/* To pack gigabytes takes minutes, before and after each prompt. */
+static void test_what_cannot_be_sent_is_not_sent_for_ever(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	stage_program(stage, "git",
+		"case \" $* \" in *' index-pack '*) echo x >> \"${0%/*}/sent\" ;; esac\n"
+		"exec /usr/bin/git \"$@\"");
+	place_run(stage->place, "echo 3 > a; git commit -qam three\n"
+				"id=$(git rev-parse HEAD:a); mkdir -p ../gone\n"
+				"mv .git/objects/${id%${id#??}}/${id#??} ../gone/${id#??}\n"
+				"echo $id >../gone/id");
+	tree = send(stage, &tree);
+	assert_attempts(stage, &tree, "2");
+	assert_attempts(stage, &tree, "3");
+	assert_attempts(stage, &tree, "3");
+	assert_attempts(stage, &tree, "3");
+	place_run(stage->place, "git commit -q --allow-empty -m four");
+	assert_attempts(stage, &tree, "4"); // another one than what has failed
+	assert_attempts(stage, &tree, "5");
+	assert_attempts(stage, &tree, "6");
+	assert_attempts(stage, &tree, "6");
+	place_run(stage->place, "id=$(cat ../gone/id)\n"
+				"mv ../gone/${id#??} .git/objects/${id%${id#??}}/${id#??}");
+	assert_attempts(stage, &tree, "6");
+	git_from(stage->transport)->history.failed_ms -= HISTORY_PAUSE_MS;
+	assert_attempts(stage, &tree, "7");
+	assert_same_repository(stage);
+}
+
 #define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
 
 int main(void)
@@ -370,6 +409,7 @@ int main(void)
 		STAGE_TEST(test_a_history_that_was_rewritten_and_pruned_is_sent_on),
 		STAGE_TEST(test_a_workspace_that_was_cloned_anew_is_sent_on),
 		STAGE_TEST(test_why_git_could_not_send_it_is_told_and_the_next_sync_does),
+		STAGE_TEST(test_what_cannot_be_sent_is_not_sent_for_ever),
 		STAGE_TEST(test_a_shallow_repository_is_shallow_there),
 		STAGE_TEST(test_what_the_agent_has_fetched_stays_shallow_there),
 		STAGE_TEST(test_the_agents_lock_of_what_is_shallow_is_waited_for),
