@@ -15,6 +15,16 @@
 #include "base/attr.h"
 #include "base/fd.h"
 
+/* The kernel says ENOTDIR of a link as well as of a file; openat2 says ELOOP of a link. */
+static int keep_apart(int folder, const char *name, int errnum)
+{
+	struct stat status;
+	bool is_link = errnum == ENOTDIR &&
+	               fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	               S_ISLNK(status.st_mode);
+	return is_link ? ELOOP : errnum;
+}
+
 enum missing { MISSING_FAILS, MISSING_IS_MADE };
 
 /* The folder `name`, which is no link; for going on from there. */
@@ -27,6 +37,9 @@ static int step_into(int folder, const char *name, enum missing missing)
 			return -1;
 		}
 		next = openat(folder, name, flags);
+	}
+	if (next < 0) {
+		errno = keep_apart(folder, name, errno);
 	}
 	return next;
 }
@@ -52,7 +65,6 @@ static int open_by_names(int folder, const char *path, int flags, enum missing m
 		}
 		int next = step_into(folder, name, missing);
 		if (next < 0) {
-			errno = errno == ENOTDIR ? ELOOP : errno; // a link as well as a file
 			return -1;
 		}
 		fd_close(&at);
@@ -71,7 +83,11 @@ static int open_by_names(int folder, const char *path, int flags, enum missing m
 		}
 		close(last);
 	}
-	return openat(folder, *path ? path : ".", flags | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(folder, *path ? path : ".", flags | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) {
+		errno = keep_apart(folder, path, errno);
+	}
+	return fd;
 }
 
 static atomic_bool is_missing; // openat2: one refusal is enough

@@ -14,7 +14,7 @@ int beneath_open(int folder, const char *path, int flags);
 /*
  * Opens the folder at a relative path without "." and "..", "" being `root`
  * itself, for reading and syncing; with `make`, what is missing of it is made as
- * the umask says. -1 with errno: ELOOP or ENOTDIR where something else is in the way.
+ * the umask says. -1 with errno: ELOOP where a link is in the way, ENOTDIR where a file is.
  */
 int beneath_open_folder(int root, const char *path, bool make);
 
