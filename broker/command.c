@@ -12,6 +12,7 @@
 #include "base/path_quote.h"
 #include "base/utf8.h"
 #include "broker/state_folder.h"
+#include "broker/environment.h"
 #include "sync/store_lock.h"
 
 /* ---- printing ---- */

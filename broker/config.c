@@ -13,17 +13,7 @@
 #include "base/words.h"
 #include "broker/config_file.h"
 #include "broker/config_profile.h"
-
-const char *environment_get(const char *const *environment, const char *name)
-{
-	size_t len = strlen(name);
-	for (const char *const *entry = environment; *entry; entry++) {
-		if (strncmp(*entry, name, len) == 0 && (*entry)[len] == '=') {
-			return *entry + len + 1;
-		}
-	}
-	return NULL;
-}
+#include "broker/environment.h"
 
 /* ---- where the file is ---- */
 

@@ -120,7 +120,4 @@ void config_print_fact(const char *name, const char *value);
  */
 char **config_profile_environment(const struct profile *profile, const char *const *base);
 
-/* "NAME=value" lookup in an environment; NULL where it is not set. */
-const char *environment_get(const char *const *environment, const char *name);
-
 #endif

@@ -9,6 +9,7 @@
 #include "base/words.h"
 #include "broker/config.h"
 #include "broker/config_keys.h"
+#include "broker/environment.h"
 #include "broker/mcp_url.h"
 
 enum { LABEL_WIDTH = 20 };

@@ -7,6 +7,17 @@
 
 #include "base/buf.h"
 
+const char *environment_get(const char *const *environment, const char *name)
+{
+	size_t len = strlen(name);
+	for (const char *const *entry = environment; *entry; entry++) {
+		if (strncmp(*entry, name, len) == 0 && (*entry)[len] == '=') {
+			return *entry + len + 1;
+		}
+	}
+	return NULL;
+}
+
 static size_t count_of(const char *const *list)
 {
 	size_t count = 0;

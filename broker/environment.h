@@ -2,6 +2,9 @@
 #ifndef BROKER_ENVIRONMENT_H
 #define BROKER_ENVIRONMENT_H
 
+/* The value of a variable in a list of "NAME=value"; NULL where it is not set. */
+const char *environment_get(const char *const *environment, const char *name);
+
 /*
  * An environment with additions: NULL-terminated "NAME=value" lists. A name
  * that is added replaces the one that was there, in its place; the rest keeps its order.

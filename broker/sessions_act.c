@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/path_quote.h"
 #include "broker/collect.h"
+#include "broker/environment.h"
 #include "broker/sessions.h"
 
 enum { STOP_WAIT_MS = 120 * 1000, STOP_LOOK_MS = 50 };

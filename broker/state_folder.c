@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "broker/config.h"
+#include "broker/environment.h"
 
 static char *join(const char *folder, const char *name)
 {

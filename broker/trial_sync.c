@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "broker/trial.h"
+#include "broker/environment.h"
 
 /* What the broker needs to keep the scratch workspace here and in the sandbox in step. */
 

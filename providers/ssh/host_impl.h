@@ -3,6 +3,7 @@
 #define PROVIDERS_SSH_HOST_IMPL_H
 
 #include "base/words.h"
+#include "broker/environment.h"
 #include "providers/ssh/host.h"
 #include "providers/ssh/login_env.h"
 #include "providers/suspension.h"

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/io.h"
+#include "broker/environment.h"
 #include "providers/ssh/host_impl.h"
 
 /*

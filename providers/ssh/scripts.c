@@ -26,6 +26,7 @@ static const char control_text[] =
 	;
 static const char login_text[] =
 #include "providers/ssh/remote/login.sh.inc"
+#include "broker/environment.h"
 	;
 
 /* Printed in two pieces, so that a login shell that traces what it runs does not print it. '@' is

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/config_fixture.h"
+#include "broker/environment.h"
 
 /* ---- without a file ---- */
 

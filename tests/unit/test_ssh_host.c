@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "broker/environment.h"
 #include "providers/ssh/host_impl.h"
 #include "tests/support/ssh/pipe_client.h"
 #include "tests/support/ssh/host_fixture.h"
