@@ -16,12 +16,12 @@ struct collect {
 	struct collect_paper *paper; // owned
 	struct record seen;          // as the record was
 	bool has_seen;
-	struct keeper_settings settings; // the profile's, as the record says
-	struct sandbox *sandbox;         // owned
-	struct keeper *keeper;           // owned
-	ev_timer due;                    // prepare-timeout
-	ev_timer soon;                   // raises done
-	bool is_reached;                 // the sandbox was ready
+	struct sync_settings settings; // the profile's, as the record says
+	struct sandbox *sandbox;       // owned
+	struct keeper *keeper;         // owned
+	ev_timer due;                  // prepare-timeout
+	ev_timer soon;                 // raises done
+	bool is_reached;               // the sandbox was ready
 	bool is_over; // how it ends is decided, though it may still be written down
 	enum collect_outcome outcome;
 	struct error err;
@@ -366,7 +366,7 @@ static void prepare(struct collect *collect)
 static void choose_settings(struct collect *collect)
 {
 	const struct record *record = &collect->paper->record;
-	struct keeper_settings *settings = &collect->settings;
+	struct sync_settings *settings = &collect->settings;
 	bool is_synced = strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) != 0;
 	*settings = collect->config.profile->sync;
 	settings->mode = is_synced ? SYNC_MODE_SESSION : SYNC_MODE_NONE;

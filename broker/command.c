@@ -154,7 +154,7 @@ void command_unlock(struct command_context *context)
 
 bool command_snapshot(struct command_context *context, git_oid *out_tree, struct error *err)
 {
-	const struct keeper_settings *sync = &context->config.profile.sync;
+	const struct sync_settings *sync = &context->config.profile.sync;
 	struct checkpoint *list;
 	struct checkpoint_damage damage;
 	struct snapshot snapshot;
@@ -214,7 +214,7 @@ static void say_where(const struct store_place *place)
 
 static bool act(struct command_context *context, struct error *err)
 {
-	const struct keeper_settings *sync = &context->config.profile.sync;
+	const struct sync_settings *sync = &context->config.profile.sync;
 	if (!store_open(&context->store, context->place.store_folder, sync->big_file_bytes, err)) {
 		return false;
 	}

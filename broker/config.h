@@ -11,10 +11,10 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "broker/copy_file.h"
-#include "broker/keeper.h"
 #include "broker/mcp_config.h"
 #include "broker/options.h"
 #include "broker/policy.h"
+#include "broker/sync_settings.h"
 #include "broker/toolhost.h"
 #include "providers/provider.h"
 
@@ -59,7 +59,7 @@ struct profile {
 	int cancel_timeout_ms;       // the same, from when its turn was cancelled
 
 	struct toolhost_limits toolhost_limits;
-	struct keeper_settings sync; // its words are owned
+	struct sync_settings sync; // its words are owned
 
 	struct copy_file *copy; // owned; what is in the sandbox before its agent starts
 	size_t copy_count;

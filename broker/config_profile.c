@@ -97,7 +97,7 @@ static void load_sync(struct profile *profile)
 {
 	struct error err;
 	char **guarded = words_of_settings(&profile->settings, "guard-paths");
-	struct keeper_settings *sync = &profile->sync;
+	struct sync_settings *sync = &profile->sync;
 	sync->mode = load_choice(profile, "sync");
 	sync->persistence = load_choice(profile, "persistence");
 	sync->transport = load_choice(profile, "transport");

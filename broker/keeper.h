@@ -5,43 +5,9 @@
 #include <stdbool.h>
 
 #include "broker/record.h"
+#include "broker/sync_settings.h"
 #include "broker/turn_lock.h"
-#include "sync/guard_paths.h"
 #include "sync/workspace.h"
-
-/*
- * Keeps the workspaces of one sandbox: syncs them, writes a record of each
- * (broker/record.h), and lets the sandbox go only with their receipts. Knows neither
- * ACP nor which provider it is.
- */
-enum sync_mode { SYNC_MODE_NONE, SYNC_MODE_SESSION, SYNC_MODE_TURN };
-/* In the order of the words of the key "transport". */
-enum sync_transport { SYNC_TRANSPORT_AUTO, SYNC_TRANSPORT_GIT, SYNC_TRANSPORT_RSYNC };
-/* In the order of the words of the key "persistence". */
-enum persistence { PERSISTENCE_TRANSIENT, PERSISTENCE_REUSE, PERSISTENCE_ARCHIVE };
-
-const char *persistence_name(enum persistence persistence);
-bool persistence_parse(const char *name, enum persistence *out_persistence);
-
-const char *sync_mode_name(enum sync_mode mode); // "none", …
-
-/* What a profile says of it. */
-struct keeper_settings {
-	enum sync_mode mode;
-	enum persistence persistence;
-	enum sync_transport transport; // where the sandbox has a copy
-	bool keeps_plain;              // checkpoints where the agent works in the workspace itself
-	char **include, **exclude;     // NULL-terminated pathspecs; may be NULL
-	struct guard_paths *guard_paths; // owned by the profile; NULL: none
-	struct snapshot_limits limits;
-	uint64_t big_file_bytes;
-	int timeout_ms;      // a transfer without progress
-	int lock_timeout_ms; // another broker's sync
-	int max_checkpoints;
-	long long checkpoint_age_ms; // 0: kept for any time
-	transport_create
-		*create_transport; // NULL: as `transport` says; none where nothing is isolated
-};
 
 /* A sync of a workspace, and who wanted it. */
 struct keeper_event {
@@ -80,7 +46,7 @@ struct keeper_config {
 	struct ev_loop *loop;
 	struct pool *pool;
 	struct sandbox *sandbox;
-	const struct keeper_settings *settings;
+	const struct sync_settings *settings;
 	const char *profile;
 	const char *backend;
 	const char *state_folder; // there
@@ -92,6 +58,11 @@ struct keeper_config {
 	void *data;
 };
 
+/*
+ * Keeps the workspaces of one sandbox: syncs them, writes a record of each
+ * (broker/record.h), and lets the sandbox go only with their receipts. Knows neither
+ * ACP nor which provider it is.
+ */
 struct keeper;
 
 struct keeper *keeper_create(const struct keeper_config *config);

@@ -303,7 +303,7 @@ static void on_looked(struct pool_job *job)
 enum sandbox_fate keeper_fate(const struct keeper *keeper)
 {
 	const struct sandbox *sandbox = keeper->config.sandbox;
-	const struct keeper_settings *settings = keeper->config.settings;
+	const struct sync_settings *settings = keeper->config.settings;
 	bool is_empty = list_is_empty(&keeper->keeps);
 	bool is_transient = settings->persistence == PERSISTENCE_TRANSIENT;
 	if (!sandbox_capabilities(sandbox)->isolated ||

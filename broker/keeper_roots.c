@@ -15,32 +15,6 @@
 #include "broker/timestamp.h"
 #include "sync/id.h"
 
-const char *sync_mode_name(enum sync_mode mode)
-{
-	static const char *const names[] = {"none", "session-bidirectional", "turn-bidirectional"};
-	assert((size_t)mode < ARRAY_LENGTH(names));
-	return names[mode];
-}
-
-static const char *const persistences[] = {"transient", "reuse", "archive"};
-
-const char *persistence_name(enum persistence persistence)
-{
-	assert((size_t)persistence < ARRAY_LENGTH(persistences));
-	return persistences[persistence];
-}
-
-bool persistence_parse(const char *name, enum persistence *out_persistence)
-{
-	for (size_t i = 0; i < ARRAY_LENGTH(persistences); i++) {
-		if (strcmp(name, persistences[i]) == 0) {
-			*out_persistence = (enum persistence)i;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* ---- roots ---- */
 
 static transport_create *choose_transport(const struct keeper_config *config)
@@ -59,7 +33,7 @@ static transport_create *choose_transport(const struct keeper_config *config)
 static struct workspace *open_workspace(struct keep *keep)
 {
 	const struct keeper_config *config = &keep->keeper->config;
-	const struct keeper_settings *settings = config->settings;
+	const struct sync_settings *settings = config->settings;
 	return workspace_create(&(struct workspace_request){
 		.loop = config->loop,
 		.pool = config->pool,

@@ -29,7 +29,7 @@ struct fixture {
 	char state[96];
 	struct sandbox sandbox;
 	int destroys, rests;
-	struct keeper_settings settings;
+	struct sync_settings settings;
 	struct keeper *keeper;
 	int told;
 	bool is_ok;
@@ -118,7 +118,7 @@ static inline int set_up(void **state)
 	sandbox_init(&fixture->sandbox, &sandbox_impl, fixture->loop);
 	fixture->sandbox.was_ready = true;
 	fixture->sandbox.capabilities.isolated = true;
-	fixture->settings = (struct keeper_settings){.mode = SYNC_MODE_TURN,
+	fixture->settings = (struct sync_settings){.mode = SYNC_MODE_TURN,
 		.persistence = PERSISTENCE_TRANSIENT,
 		.limits = snapshot_default_limits,
 		.timeout_ms = 60000,
