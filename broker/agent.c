@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/environment.h"
 #include "base/log.h"
-#include "broker/environment.h"
+#include "base/secrets.h"
 #include "broker/provision.h"
-#include "broker/secrets.h"
 
 /* ---- the process ---- */
 

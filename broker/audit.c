@@ -12,13 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json_doc.h"
-#include "base/json_writer.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/json_doc.h"
+#include "base/json_writer.h"
 #include "base/log.h"
-#include "broker/secrets.h"
-#include "broker/timestamp.h"
+#include "base/secrets.h"
+#include "base/timestamp.h"
 
 enum { AUDIT_FLAGS = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
 

@@ -15,7 +15,7 @@
  *
  * A subject is the path or the command, without content, output and
  * environment; the names of the variables that were added for a command stand
- * in "variables". The secrets the broker knows (broker/secrets.h) are masked. The file is 0600.
+ * in "variables". The secrets the broker knows (base/secrets.h) are masked. The file is 0600.
  * Before it grows over its size it becomes FILE.1, that one FILE.2, and so on to FILE.3; several
  * brokers may write one file. A write that fails is said once and ends the log, never the session.
  */

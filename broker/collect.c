@@ -7,9 +7,9 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/timestamp.h"
 #include "broker/collect_paper.h"
 #include "broker/sync_text.h"
-#include "broker/timestamp.h"
 
 struct collect {
 	struct collect_config config;

@@ -8,11 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "base/fd.h"
 #include "base/path_quote.h"
 #include "base/utf8.h"
 #include "broker/state_folder.h"
-#include "broker/environment.h"
 #include "sync/store_lock.h"
 
 /* ---- printing ---- */

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/environment.h"
 #include "base/words.h"
 #include "broker/config_file.h"
 #include "broker/config_profile.h"
-#include "broker/environment.h"
 
 /* ---- where the file is ---- */
 

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/nearest.h"
 #include "base/words.h"
 #include "broker/config_file.h"
 #include "broker/mcp_config.h"
-#include "broker/nearest.h"
 #include "broker/policy.h"
 #include "providers/network.h"
 #include "sync/guard_paths.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/nearest.h"
 #include "broker/config_reader.h"
-#include "broker/nearest.h"
 
 enum { SECTION_WORD_MAX = 64, QUOTED_MAX = 96 };
 

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/environment.h"
 #include "base/words.h"
 #include "broker/config.h"
 #include "broker/config_keys.h"
-#include "broker/environment.h"
 #include "broker/mcp_url.h"
 
 enum { LABEL_WIDTH = 20 };

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/environment.h"
 #include "base/words.h"
-#include "broker/environment.h"
 
 /* The profile that is there without a section of its own. */
 static const char built_in_profile[] = "local";

@@ -7,8 +7,8 @@
 
 #include "base/json_doc.h"
 #include "base/json_names.h"
+#include "base/markdown.h"
 #include "base/utf8.h"
-#include "broker/markdown.h"
 #include "broker/policy_rule.h"
 
 /*
@@ -40,7 +40,7 @@ static bool is_bare(const char *text)
 	return rest.len == 0 && !strpbrk(text, "<>[]`\\*_~&#$|");
 }
 
-/* A fenced block that is nothing but the command, as broker/markdown.h writes one. */
+/* A fenced block that is nothing but the command, as base/markdown.h writes one. */
 static bool is_block_of(const char *text, struct span command)
 {
 	static const char *const infos[] = {"", "sh", "bash", "shell", "console"};

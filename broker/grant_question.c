@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/markdown.h"
 #include "base/shell_quote.h"
 #include "base/utf8.h"
-#include "broker/markdown.h"
 #include "broker/question.h"
 #include "broker/subject_env.h"
 

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/path_quote.h"
 #include "base/pool.h"
 #include "base/real_path.h"
 #include "base/words.h"
-#include "broker/environment.h"
 #include "broker/policy_rule.h"
 #include "sync/git_layout.h"
 

@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "base/point.h"
+#include "base/timestamp.h"
 #include "base/words.h"
-#include "broker/timestamp.h"
 
 enum { WHAT_MAX = 320 };
 

@@ -6,10 +6,10 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/real_path.h"
+#include "base/timestamp.h"
 #include "base/words.h"
 #include "broker/keeper_impl.h"
 #include "broker/state_folder.h"
-#include "broker/timestamp.h"
 #include "sync/store_lock.h"
 
 /*

@@ -10,8 +10,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/point.h"
+#include "base/timestamp.h"
 #include "broker/keeper_impl.h"
-#include "broker/timestamp.h"
 #include "sync/round.h"
 #include "sync/store_lock.h"
 

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/timestamp.h"
 #include "broker/keeper_impl.h"
-#include "broker/timestamp.h"
 
 /* The records of a sandbox that is being paused, or goes on, while they are written. */
 struct pausing {

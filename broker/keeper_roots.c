@@ -9,10 +9,10 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/words.h"
 #include "base/real_path.h"
+#include "base/timestamp.h"
+#include "base/words.h"
 #include "broker/state_folder.h"
-#include "broker/timestamp.h"
 #include "sync/id.h"
 
 /* ---- roots ---- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/login.h"
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/words.h"
-#include "broker/environment.h"
 
 /* One interactive run. */
 struct login {

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/environment.h"
 #include "base/span.h"
 #include "base/words.h"
 #include "broker/config.h"
-#include "broker/environment.h"
 #include "broker/mcp_url.h"
 
 static const char *const type_names[] = {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "broker/environment.h"
+#include "base/environment.h"
 #include "broker/terminal.h"
 
 enum { ANSWER_MAX = 4096 }; // bytes; an answer is shorter than MCP_COMMANDS_MAX + 2

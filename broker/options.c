@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/settings.h"
-#include "broker/nearest.h"
 #include "broker/options_tables.h"
 
 enum { QUOTED_MAX = 96 };

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "broker/markdown.h"
+#include "base/markdown.h"
 #include "broker/session_update.h"
 #include "broker/tool_call_id.h"
 

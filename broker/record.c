@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/json_doc.h"
 #include "base/json_writer.h"
 #include "base/random.h"
-#include "broker/environment.h"
-#include "broker/timestamp.h"
+#include "base/timestamp.h"
 #include "providers/provider.h"
 
 static const char *const state_names[RECORD_STATE_COUNT] = {

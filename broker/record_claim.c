@@ -9,8 +9,8 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/timestamp.h"
 #include "broker/record_owner.h"
-#include "broker/timestamp.h"
 
 struct search {
 	const struct claim_request *request;

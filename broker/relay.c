@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/restore.h"
 #include "broker/relay_internal.h"
+#include "broker/restore.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/environment.h"
 #include "base/log.h"
-#include "broker/environment.h"
 #include "broker/health.h"
 #include "broker/in_flight.h"
 #include "broker/listing_records.h"
 #include "broker/old_text.h"
 #include "broker/pause.h"
-#include "broker/relay_claim.h"
-#include "broker/relay_order.h"
-#include "broker/relay_deletions.h"
 #include "broker/recovery.h"
+#include "broker/relay_claim.h"
+#include "broker/relay_deletions.h"
 #include "broker/relay_held.h"
-#include "broker/relay_watch.h"
-#include "broker/sweep.h"
+#include "broker/relay_order.h"
 #include "broker/relay_revive.h"
 #include "broker/relay_sync.h"
+#include "broker/relay_watch.h"
 #include "broker/subject.h"
+#include "broker/sweep.h"
 
 enum { SCRATCH_MAX = 1024 * 1024 }; // bytes of one of the broker's own messages
 

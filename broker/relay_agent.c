@@ -7,6 +7,7 @@
 #include "acp/rewrite.h"
 #include "base/log.h"
 #include "base/real_path.h"
+#include "base/secrets.h"
 #include "broker/agent_gate.h"
 #include "broker/login_hint.h"
 #include "broker/mode_gate.h"
@@ -16,7 +17,6 @@
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
 #include "broker/restore.h"
-#include "broker/secrets.h"
 
 /* ---- what methods mean ---- */
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/markdown.h"
 #include "broker/grant_relay.h"
-#include "broker/markdown.h"
 #include "broker/question.h"
 #include "broker/relay_watch.h"
 

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/markdown.h"
 #include "base/words.h"
 #include "broker/grant_relay.h"
 #include "broker/in_flight.h"
-#include "broker/markdown.h"
 #include "broker/notice.h"
 #include "broker/question.h"
 #include "broker/relay_watch.h"

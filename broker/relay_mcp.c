@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "broker/environment.h"
+#include "base/environment.h"
 #include "broker/mcp_servers.h"
 #include "broker/notice.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/log.h"
-#include "broker/environment.h"
 #include "broker/relay_revive.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/json_doc.h"
 #include "base/log.h"
-#include "broker/environment.h"
 #include "broker/notice.h"
 #include "broker/session_update.h"
 

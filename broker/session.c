@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/environment.h"
 #include "base/hash.h"
-#include "broker/environment.h"
 #include "broker/memory.h"
 #include "broker/mode_gate.h"
 

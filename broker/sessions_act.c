@@ -5,11 +5,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/environment.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/path_quote.h"
 #include "broker/collect.h"
-#include "broker/environment.h"
 #include "broker/sessions.h"
 
 enum { STOP_WAIT_MS = 120 * 1000, STOP_LOOK_MS = 50 };

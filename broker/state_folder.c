@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/environment.h"
 #include "base/hash.h"
 #include "broker/config.h"
-#include "broker/environment.h"
 
 static char *join(const char *folder, const char *name)
 {

@@ -7,10 +7,10 @@
 
 #include "base/json_doc.h"
 #include "base/json_writer.h"
+#include "base/markdown.h"
 #include "base/path_quote.h"
 #include "base/settings.h"
 #include "base/words.h"
-#include "broker/markdown.h"
 
 static const char not_read[] = "variables that cannot be shown";
 

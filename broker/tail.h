@@ -7,8 +7,8 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
+#include "base/secrets.h"
 #include "base/span.h"
-#include "broker/secrets.h"
 
 /*
  * Drains a process's stderr: each line goes to the log, the last bytes are kept

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "broker/command.h"
 #include "broker/end_signals.h"
-#include "broker/environment.h"
 #include "broker/trial.h"
 
 enum { REMOVE_FDS = 16 };

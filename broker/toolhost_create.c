@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/real_path.h"
-#include "broker/environment.h"
 
 /* terminal/create: what it says, and the command it starts. */
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_utf8.h"
 #include "base/attr.h"
-#include "broker/environment.h"
+#include "base/environment.h"
+#include "base/json_utf8.h"
 #include "sync/git_layout.h"
 
 enum { ANSWER_MORE = 64 }; // bytes of an answer beside the text

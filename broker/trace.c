@@ -9,14 +9,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/json_check.h"
-#include "base/json_writer.h"
 #include "acp/splice.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/json_check.h"
+#include "base/json_writer.h"
 #include "base/log.h"
-#include "broker/secrets.h"
-#include "broker/timestamp.h"
+#include "base/secrets.h"
+#include "base/timestamp.h"
 
 /* The places of a message whose values are secrets. */
 static const struct json_place secret_places[] = {

@@ -19,7 +19,7 @@
  * `direction` is the broker's: "in" was read, "out" was written. Secrets are
  * masked as "***": values of mcpServers[].env, mcpServers[].headers,
  * terminal/create.env and authMethods[].env, and, wherever they stand and
- * however JSON spells them, the secrets the broker knows (broker/secrets.h). The file is
+ * however JSON spells them, the secrets the broker knows (base/secrets.h). The file is
  * 0600 and is appended to; a write that fails is said once and ends the trace, never the session.
  */
 struct trace;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/fd.h"
-#include "broker/environment.h"
 #include "broker/trial.h"
 
 /* What the broker needs of processes. */

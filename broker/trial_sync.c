@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "base/fd.h"
 #include "broker/trial.h"
-#include "broker/environment.h"
 
 /* What the broker needs to keep the scratch workspace here and in the sandbox in step. */
 

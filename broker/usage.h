@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
+#include "base/timestamp.h"
 #include "broker/audit.h"
-#include "broker/timestamp.h"
 
 /*
  * What a broker has done since its start, and for each of its sessions: plain counters, for

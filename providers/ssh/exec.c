@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/environment.h"
 #include "base/fd.h"
-#include "broker/environment.h"
 #include "providers/ssh/host_impl.h"
 
 static const double empty_pause_s = 0.5;

@@ -2,8 +2,8 @@
 #ifndef PROVIDERS_SSH_HOST_IMPL_H
 #define PROVIDERS_SSH_HOST_IMPL_H
 
+#include "base/environment.h"
 #include "base/words.h"
-#include "broker/environment.h"
 #include "providers/ssh/host.h"
 #include "providers/ssh/login_env.h"
 #include "providers/suspension.h"

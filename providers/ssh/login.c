@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/environment.h"
 #include "base/fd.h"
 #include "base/io.h"
-#include "broker/environment.h"
 #include "providers/ssh/host_impl.h"
 
 /*

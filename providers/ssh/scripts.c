@@ -25,8 +25,8 @@ static const char control_text[] =
 #include "providers/ssh/remote/control.sh.inc"
 	;
 static const char login_text[] =
+#include "base/environment.h"
 #include "providers/ssh/remote/login.sh.inc"
-#include "broker/environment.h"
 	;
 
 /* Printed in two pieces, so that a login shell that traces what it runs does not print it. '@' is

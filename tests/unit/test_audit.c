@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-#include "base/json_doc.h"
 #include "base/buf.h"
-#include "broker/secrets.h"
-#include "tests/unit/stderr_capture.h"
+#include "base/json_doc.h"
+#include "base/secrets.h"
 #include "tests/support/facts.h"
+#include "tests/unit/stderr_capture.h"
 
 enum { TEXT_MAX = 1 << 20, SIZE = 1000 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/environment.h"
 #include "tests/unit/config_fixture.h"
-#include "broker/environment.h"
 
 /* ---- without a file ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/environment.h"
+#include "base/environment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "broker/environment.h"
+#include "base/environment.h"
 
 enum { PATH_BYTES = 512 };
 

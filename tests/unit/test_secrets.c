@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/secrets.h"
+#include "base/secrets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

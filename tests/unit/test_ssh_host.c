@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "base/fd.h"
-#include "broker/environment.h"
 #include "providers/ssh/host_impl.h"
-#include "tests/support/ssh/pipe_client.h"
 #include "tests/support/ssh/host_fixture.h"
+#include "tests/support/ssh/pipe_client.h"
 
 /* A host's life: login shells, limits of channels, and its end in every way. */
 static struct stage stage;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/timestamp.h"
+#include "base/timestamp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/json_doc.h"
-#include "broker/secrets.h"
+#include "base/secrets.h"
 #include "tests/unit/stderr_capture.h"
 
 enum { TEXT_MAX = 1 << 20 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_MARKDOWN_H
-#define BROKER_MARKDOWN_H
+#ifndef BASE_MARKDOWN_H
+#define BASE_MARKDOWN_H
 
 #include "base/buf.h"
 #include "base/span.h"

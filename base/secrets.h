@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_SECRETS_H
-#define BROKER_SECRETS_H
+#ifndef BASE_SECRETS_H
+#define BASE_SECRETS_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/environment.h"
+#include "base/environment.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_ENVIRONMENT_H
-#define BROKER_ENVIRONMENT_H
+#ifndef BASE_ENVIRONMENT_H
+#define BASE_ENVIRONMENT_H
 
 /* The value of a variable in a list of "NAME=value"; NULL where it is not set. */
 const char *environment_get(const char *const *environment, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/secrets.h"
+#include "base/secrets.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/nearest.h"
+#include "base/nearest.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_TIMESTAMP_H
-#define BROKER_TIMESTAMP_H
+#ifndef BASE_TIMESTAMP_H
+#define BASE_TIMESTAMP_H
 
 enum { TIMESTAMP_SIZE = 40 }; // bytes of "2026-01-31T12:00:00.000Z", with room
 

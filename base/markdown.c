@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/markdown.h"
+#include "base/markdown.h"
 
 #include <assert.h>
 #include <stdint.h>
