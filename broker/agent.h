@@ -5,13 +5,13 @@
 #include <ev.h>
 #include <stdbool.h>
 
+#include "acp/failure.h"
 #include "acp/link.h"
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/list.h"
 #include "broker/config.h"
-#include "broker/failure.h"
 #include "broker/tail.h"
 #include "providers/provider.h"
 

@@ -2,6 +2,7 @@
 #ifndef BROKER_RELAY_INTERNAL_H
 #define BROKER_RELAY_INTERNAL_H
 
+#include "acp/failure.h"
 #include "acp/link.h"
 #include "acp/message.h"
 #include "acp/path_map.h"
@@ -9,14 +10,13 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "broker/agent.h"
-#include "broker/failure.h"
 #include "broker/mcp_lookup.h"
 #include "broker/parcel.h"
 #include "broker/relay.h"
-#include "broker/session.h"
-#include "broker/toolhost.h"
 #include "broker/relay_end.h"
+#include "broker/session.h"
 #include "broker/tool_call_id.h"
+#include "broker/toolhost.h"
 #include "broker/usage.h"
 
 /* What the relay's own files share; nobody else includes this. */

@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "acp/failure.h"
 #include "acp/message.h"
 #include "acp/path_map.h"
 #include "acp/splice.h"
 #include "base/attr.h"
 #include "base/span.h"
-#include "broker/failure.h"
 #include "providers/provider.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/failure.h"
+#include "acp/failure.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_FAILURE_H
-#define BROKER_FAILURE_H
+#ifndef ACP_FAILURE_H
+#define ACP_FAILURE_H
 
 #include <stdbool.h>
 
-#include "base/json_writer.h"
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/json_writer.h"
 #include "base/span.h"
 
 /*
