@@ -6,8 +6,8 @@
 
 #include "base/json_names.h"
 #include "base/log.h"
-#include "broker/audit.h"
-#include "broker/subject.h"
+#include "broker/policy/audit.h"
+#include "broker/policy/subject.h"
 
 /* JSON-RPC 2.0. */
 static const char *const envelope_names[] = {
@@ -19,7 +19,8 @@ static const char *const param_names[] = {"_meta", "args", "command", "content",
 	"path", "rawInput", "rawOutput", "sessionId", "status", "terminalId", "title", "toolCall",
 	"toolCallId", "value", NULL};
 
-/* Free-form in ACP; policy takes what it cannot read of them for unknown (broker/subject.h). */
+/* Free-form in ACP; policy takes what it cannot read of them for unknown (broker/policy/subject.h).
+ */
 static const char *const opaque_names[] = {"_meta", "rawInput", "rawOutput", "content", NULL};
 
 /* ACP: what an agent sends besides what policy decides on (subject_operation). */

@@ -8,7 +8,7 @@
 #include "base/json_doc.h"
 #include "base/json_writer.h"
 #include "base/list.h"
-#include "broker/modes.h"
+#include "broker/policy/modes.h"
 
 /*
  * What the editor has chosen in a session and the agent has acknowledged: the mode, the model and

@@ -13,7 +13,7 @@
 #include "broker/copy_file.h"
 #include "broker/mcp_config.h"
 #include "broker/options.h"
-#include "broker/policy.h"
+#include "broker/policy/policy.h"
 #include "broker/sync_settings.h"
 #include "broker/toolhost.h"
 #include "providers/provider.h"

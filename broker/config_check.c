@@ -7,7 +7,7 @@
 #include "base/words.h"
 #include "broker/config_file.h"
 #include "broker/mcp_config.h"
-#include "broker/policy.h"
+#include "broker/policy/policy.h"
 #include "providers/network.h"
 #include "sync/guard_paths.h"
 

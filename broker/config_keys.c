@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "broker/mcp_config.h"
-#include "broker/policy.h"
+#include "broker/policy/policy.h"
 #include "providers/network.h"
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};

@@ -3,10 +3,10 @@
 #define BROKER_GRANT_H
 
 #include "base/json_doc.h"
-#include "broker/audit.h"
-#include "broker/memory.h"
-#include "broker/policy.h"
-#include "broker/subject.h"
+#include "broker/policy/audit.h"
+#include "broker/policy/memory.h"
+#include "broker/policy/policy.h"
+#include "broker/policy/subject.h"
 
 /* What decided on something an agent asked for. */
 enum grant_source {

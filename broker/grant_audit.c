@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json_doc.h"
-#include "broker/subject_env.h"
+#include "broker/policy/subject_env.h"
 #include "broker/tool_call_id.h"
 
 /* What a question's line in the audit log is made of, kept until it is answered. */

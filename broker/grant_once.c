@@ -9,7 +9,7 @@
 #include "base/json_names.h"
 #include "base/markdown.h"
 #include "base/utf8.h"
-#include "broker/policy_rule.h"
+#include "broker/policy/policy_rule.h"
 
 /*
  * One action, one question: what the person has allowed in a question of the agent's own is not

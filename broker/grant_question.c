@@ -10,8 +10,8 @@
 #include "base/markdown.h"
 #include "base/shell_quote.h"
 #include "base/utf8.h"
+#include "broker/policy/subject_env.h"
 #include "broker/question.h"
-#include "broker/subject_env.h"
 
 /* What a question of the broker's own looks like in the editor (ACP, session/request_permission).
  */

@@ -15,7 +15,7 @@
 #include "base/pool.h"
 #include "base/real_path.h"
 #include "base/words.h"
-#include "broker/policy_rule.h"
+#include "broker/policy/policy_rule.h"
 #include "sync/git_layout.h"
 
 /*

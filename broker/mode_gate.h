@@ -5,7 +5,7 @@
 #include "broker/relay_internal.h"
 
 /*
- * Policy's consent to the modes in which an agent asks nobody (broker/modes.h,
+ * Policy's consent to the modes in which an agent asks nobody (broker/policy/modes.h,
  * policy_decide_agent_modes). The editor's wish for one is refused; an agent
  * that starts in one or changes to one is set back, and prompts wait until that
  * was answered. Where that cannot be done the session takes no prompt. Nothing

@@ -4,7 +4,7 @@
 
 #include "broker/choices.h"
 #include "broker/mode_gate.h"
-#include "broker/modes.h"
+#include "broker/policy/modes.h"
 
 /* What mode_gate.c and mode_guard.c share: the state of a session whose modes are gated. */
 

@@ -14,6 +14,7 @@
 #include "broker/listing_records.h"
 #include "broker/old_text.h"
 #include "broker/pause.h"
+#include "broker/policy/subject.h"
 #include "broker/recovery.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
@@ -22,7 +23,6 @@
 #include "broker/relay_revive.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_watch.h"
-#include "broker/subject.h"
 #include "broker/sweep.h"
 
 enum { SCRATCH_MAX = 1024 * 1024 }; // bytes of one of the broker's own messages

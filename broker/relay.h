@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "base/attr.h"
-#include "broker/audit.h"
 #include "broker/config.h"
+#include "broker/policy/audit.h"
 #include "broker/trace.h"
 #include "providers/provider.h"
 

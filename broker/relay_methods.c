@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/in_flight.h"
-#include "broker/prompt_note.h"
 #include "broker/handshake.h"
-#include "broker/memory.h"
+#include "broker/in_flight.h"
+#include "broker/policy/memory.h"
+#include "broker/prompt_note.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
 #include "broker/relay_due.h"

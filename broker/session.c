@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/environment.h"
 #include "base/hash.h"
-#include "broker/memory.h"
 #include "broker/mode_gate.h"
+#include "broker/policy/memory.h"
 
 void session_table_init(struct session_table *table, int max)
 {

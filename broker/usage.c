@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "broker/memory.h"
+#include "broker/policy/memory.h"
 #include "broker/relay_internal.h"
 #include "sync/workspace.h"
 

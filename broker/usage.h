@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/timestamp.h"
-#include "broker/audit.h"
+#include "broker/policy/audit.h"
 
 /*
  * What a broker has done since its start, and for each of its sessions: plain counters, for

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/glob.h"
-#include "broker/policy_rule.h"
+#include "broker/policy/policy_rule.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/naive_glob.h"
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "broker/policy.h"
+#include "broker/policy/policy.h"
 
 enum { RULES_MAX = 4, WORDS_MAX = 8 };
 

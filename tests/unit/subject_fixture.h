@@ -4,7 +4,7 @@
 
 /* For tests of what is decided on subjects. Include it after cmocka.h. */
 #include "base/error.h"
-#include "broker/subject.h"
+#include "broker/policy/subject.h"
 
 /* A subject out of the params of _broker/policy/explain; the test's to finish. */
 static inline struct subject subject_of(enum policy_operation operation, const char *params)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/audit.h"
+#include "broker/policy/audit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

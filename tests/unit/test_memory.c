@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/memory.h"
+#include "broker/policy/memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

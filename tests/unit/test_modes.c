@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/modes.h"
+#include "broker/policy/modes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "broker/memory.h"
-#include "tests/unit/subject_fixture.h"
+#include "broker/policy/memory.h"
 #include "tests/support/facts.h"
+#include "tests/unit/subject_fixture.h"
 
 enum { MAX = 300 };
 

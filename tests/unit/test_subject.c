@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/subject.h"
+#include "broker/policy/subject.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

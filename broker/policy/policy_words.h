@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_POLICY_WORDS_H
-#define BROKER_POLICY_WORDS_H
+#ifndef BROKER_POLICY_POLICY_WORDS_H
+#define BROKER_POLICY_POLICY_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

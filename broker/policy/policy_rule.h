@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_POLICY_RULE_H
-#define BROKER_POLICY_RULE_H
+#ifndef BROKER_POLICY_POLICY_RULE_H
+#define BROKER_POLICY_POLICY_RULE_H
 
 #include <stdbool.h>
 
 #include "base/attr.h"
 #include "base/error.h"
 #include "base/list.h"
-#include "broker/policy.h"
-#include "broker/policy_words.h"
+#include "broker/policy/policy.h"
+#include "broker/policy/policy_words.h"
 
 /* What a rule does, strongest first. */
 enum policy_effect { POLICY_DENY, POLICY_ASK, POLICY_ALLOW, POLICY_EFFECT_COUNT };

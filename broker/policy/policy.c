@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/policy.h"
+#include "broker/policy/policy.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/words.h"
-#include "broker/policy_rule.h"
+#include "broker/policy/policy_rule.h"
 
 enum agent_modes { AGENT_MODES_UNSET, AGENT_MODES_ALLOW, AGENT_MODES_DENY };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/audit.h"
+#include "broker/policy/audit.h"
 
 #include <assert.h>
 #include <errno.h>

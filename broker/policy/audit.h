@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_AUDIT_H
-#define BROKER_AUDIT_H
+#ifndef BROKER_POLICY_AUDIT_H
+#define BROKER_POLICY_AUDIT_H
 
 #include "base/attr.h"
 #include "base/error.h"
-#include "broker/policy.h"
+#include "broker/policy/policy.h"
 
 /*
  * The audit log: one JSON object a line for each decision on what an agent

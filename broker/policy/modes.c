@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/modes.h"
+#include "broker/policy/modes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

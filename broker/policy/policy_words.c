@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/policy_words.h"
+#include "broker/policy/policy_words.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/policy_rule.h"
+#include "broker/policy/policy_rule.h"
 
 #include <assert.h>
 #include <stdio.h>

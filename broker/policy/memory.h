@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_MEMORY_H
-#define BROKER_MEMORY_H
+#ifndef BROKER_POLICY_MEMORY_H
+#define BROKER_POLICY_MEMORY_H
 
 #include <stdbool.h>
 
 #include "base/json_writer.h"
 #include "base/list.h"
-#include "broker/policy.h"
-#include "broker/subject.h"
+#include "broker/policy/policy.h"
+#include "broker/policy/subject.h"
 
 /*
  * What a person has answered with "always", for one session. An answer holds

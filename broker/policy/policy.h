@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_POLICY_H
-#define BROKER_POLICY_H
+#ifndef BROKER_POLICY_POLICY_H
+#define BROKER_POLICY_POLICY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,7 +87,7 @@ extern const size_t policy_key_count;
 struct policy_verdict policy_decide(const struct policy *policy, const struct policy_query *query);
 
 /*
- * Whether an agent may work in a mode in which it asks nobody (broker/modes.h):
+ * Whether an agent may work in a mode in which it asks nobody (broker/policy/modes.h):
  * ALLOW_ONCE or REJECT_ONCE, and the line that says so. `agent-modes` decides;
  * without it mode = approve-all consents and every other mode refuses. Where no
  * policy section applies it is the person's affair, as without the broker.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/subject_env.h"
+#include "broker/policy/subject_env.h"
 
 #include <stdint.h>
 #include <stdlib.h>

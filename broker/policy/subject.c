@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/subject.h"
+#include "broker/policy/subject.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_doc.h"
 #include "base/buf.h"
-#include "broker/subject_env.h"
+#include "base/json_doc.h"
+#include "broker/policy/subject_env.h"
 
 enum { SUBJECT_WORDS_MAX = 4096 }; // paths, or words of a command, that policy looks at
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_SUBJECT_ENV_H
-#define BROKER_SUBJECT_ENV_H
+#ifndef BROKER_POLICY_SUBJECT_ENV_H
+#define BROKER_POLICY_SUBJECT_ENV_H
 
 #include "base/buf.h"
-#include "broker/subject.h"
+#include "broker/policy/subject.h"
 
 /* Takes the variables of a request, a JSON array (ACP: EnvVariable); null and [] are none. */
 void subject_set_env(struct subject *subject, struct span env);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_SUBJECT_H
-#define BROKER_SUBJECT_H
+#ifndef BROKER_POLICY_SUBJECT_H
+#define BROKER_POLICY_SUBJECT_H
 
 #include <stdbool.h>
 
@@ -8,7 +8,7 @@
 #include "base/attr.h"
 #include "base/error.h"
 #include "base/span.h"
-#include "broker/policy.h"
+#include "broker/policy/policy.h"
 
 /*
  * What an agent's request is about, read out of the message for policy: the

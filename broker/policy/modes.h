@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_MODES_H
-#define BROKER_MODES_H
+#ifndef BROKER_POLICY_MODES_H
+#define BROKER_POLICY_MODES_H
 
 #include <stdbool.h>
 #include <stddef.h>
