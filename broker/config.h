@@ -15,7 +15,7 @@
 #include "broker/options.h"
 #include "broker/policy/policy.h"
 #include "broker/sync_settings.h"
-#include "broker/toolhost.h"
+#include "broker/toolhost/toolhost.h"
 #include "providers/provider.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/environment.h"
-#include "broker/terminal.h"
+#include "broker/toolhost/terminal.h"
 
 enum { ANSWER_MAX = 4096 }; // bytes; an answer is shorter than MCP_COMMANDS_MAX + 2
 

@@ -16,7 +16,7 @@
 #include "broker/relay_end.h"
 #include "broker/session.h"
 #include "broker/tool_call_id.h"
-#include "broker/toolhost.h"
+#include "broker/toolhost/toolhost.h"
 #include "broker/usage.h"
 
 /* What the relay's own files share; nobody else includes this. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "broker/output_tail.h"
+#include "broker/toolhost/output_tail.h"
 #include "tests/fuzz/fuzz.h"
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/support/toolhost/fixture.h"
 
-#include "broker/terminal.h"
+#include "broker/toolhost/terminal.h"
 
 /* One terminal, and what was raised of it: s, f, o(nce), x, e. */
 struct record {

@@ -19,9 +19,9 @@
 
 #include <cmocka.h>
 
-#include "base/json_doc.h"
 #include "acp/message.h"
-#include "broker/toolhost.h"
+#include "base/json_doc.h"
+#include "broker/toolhost/toolhost.h"
 #include "tests/support/fake/fake.h"
 
 enum { FIXTURE_DEADLINE_MS = 60000, FIXTURE_ANSWERS_MAX = 4096, FIXTURE_UPDATES_MAX = 4096 };

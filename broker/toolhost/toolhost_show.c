@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/toolhost_internal.h"
+#include "broker/toolhost/toolhost_internal.h"
 
 #include <assert.h>
 #include <string.h>

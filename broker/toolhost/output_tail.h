@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_OUTPUT_TAIL_H
-#define BROKER_OUTPUT_TAIL_H
+#ifndef BROKER_TOOLHOST_OUTPUT_TAIL_H
+#define BROKER_TOOLHOST_OUTPUT_TAIL_H
 
 #include <stdbool.h>
 #include <stddef.h>

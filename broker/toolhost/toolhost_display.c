@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/toolhost_internal.h"
+#include "broker/toolhost/toolhost_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

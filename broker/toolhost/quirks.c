@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/quirks.h"
+#include "broker/toolhost/quirks.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/toolhost_internal.h"
+#include "broker/toolhost/toolhost_internal.h"
 
 /* Calls whose answers may be long wait for an agent that does not read what it was answered. */
 

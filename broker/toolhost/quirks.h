@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_QUIRKS_H
-#define BROKER_QUIRKS_H
+#ifndef BROKER_TOOLHOST_QUIRKS_H
+#define BROKER_TOOLHOST_QUIRKS_H
 
 #include <stdbool.h>
 

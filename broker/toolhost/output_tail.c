@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/output_tail.h"
+#include "broker/toolhost/output_tail.h"
 
 #include <assert.h>
 #include <stdlib.h>

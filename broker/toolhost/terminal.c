@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/terminal.h"
+#include "broker/toolhost/terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_TERMINAL_H
-#define BROKER_TERMINAL_H
+#ifndef BROKER_TOOLHOST_TERMINAL_H
+#define BROKER_TOOLHOST_TERMINAL_H
 
 #include <ev.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 #include "base/attr.h"
 #include "base/error.h"
-#include "broker/output_tail.h"
+#include "broker/toolhost/output_tail.h"
 #include "providers/provider.h"
 
 /*

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_TOOLHOST_INTERNAL_H
-#define BROKER_TOOLHOST_INTERNAL_H
+#ifndef BROKER_TOOLHOST_TOOLHOST_INTERNAL_H
+#define BROKER_TOOLHOST_TOOLHOST_INTERNAL_H
 
+#include "base/buf.h"
 #include "base/json_doc.h"
 #include "base/json_writer.h"
-#include "base/buf.h"
 #include "base/list.h"
-#include "broker/quirks.h"
-#include "broker/terminal.h"
-#include "broker/toolhost.h"
+#include "broker/toolhost/quirks.h"
+#include "broker/toolhost/terminal.h"
+#include "broker/toolhost/toolhost.h"
 
 /* What the ToolHost's own files share; nobody else includes this. */
 

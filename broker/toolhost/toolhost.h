@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_TOOLHOST_H
-#define BROKER_TOOLHOST_H
+#ifndef BROKER_TOOLHOST_TOOLHOST_H
+#define BROKER_TOOLHOST_TOOLHOST_H
 
 #include <ev.h>
 #include <stdbool.h>
