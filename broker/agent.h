@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/list.h"
-#include "broker/config.h"
+#include "broker/config/config.h"
 #include "broker/tail.h"
 #include "providers/provider.h"
 

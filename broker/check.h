@@ -5,7 +5,7 @@
 #include <ev.h>
 
 #include "base/attr.h"
-#include "broker/config.h"
+#include "broker/config/config.h"
 #include "providers/provider.h"
 
 /*

@@ -2,7 +2,7 @@
 #ifndef BROKER_COLLECT_H
 #define BROKER_COLLECT_H
 
-#include "broker/config.h"
+#include "broker/config/config.h"
 #include "broker/keeper.h"
 #include "broker/record.h"
 

@@ -3,7 +3,7 @@
 #define BROKER_COLLECT_PAPER_H
 
 #include "base/pool.h"
-#include "broker/config.h"
+#include "broker/config/config.h"
 #include "broker/record.h"
 
 struct collect;

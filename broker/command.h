@@ -3,7 +3,7 @@
 #define BROKER_COMMAND_H
 
 #include "base/json_writer.h"
-#include "broker/config.h"
+#include "broker/config/config.h"
 #include "broker/store_place.h"
 #include "broker/turn_lock.h"
 #include "providers/provider.h"

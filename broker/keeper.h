@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
+#include "broker/config/sync_settings.h"
 #include "broker/record.h"
-#include "broker/sync_settings.h"
 #include "broker/turn_lock.h"
 #include "sync/workspace.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/attr.h"
 #include "base/error.h"
-#include "broker/config.h"
+#include "broker/config/config.h"
 #include "broker/login_note.h"
 #include "providers/provider.h"
 

@@ -7,8 +7,8 @@
 
 #include "acp/rewrite.h"
 #include "base/words.h"
+#include "broker/config/mcp_url.h"
 #include "broker/mcp_entry.h"
-#include "broker/mcp_url.h"
 
 enum { NAME_BYTES = 96, SUBJECT_BYTES = 256, NOTICE_BYTES = 1024 };
 

@@ -10,8 +10,8 @@
 #include "acp/splice.h"
 #include "base/attr.h"
 #include "base/error.h"
+#include "broker/config/mcp_config.h"
 #include "broker/mcp_commands.h"
-#include "broker/mcp_config.h"
 
 /*
  * What becomes of the mcpServers of a session/new, load, resume or fork on their

@@ -3,7 +3,7 @@
 #define BROKER_PROVISION_H
 
 #include "base/pool.h"
-#include "broker/config.h"
+#include "broker/config/config.h"
 
 /*
  * What a profile wants to be in a sandbox before its agent is started there: the files of

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/attr.h"
-#include "broker/config.h"
+#include "broker/config/config.h"
 #include "broker/policy/audit.h"
 #include "broker/trace.h"
 #include "providers/provider.h"

@@ -2,7 +2,7 @@
 #ifndef BROKER_SANDBOXES_H
 #define BROKER_SANDBOXES_H
 
-#include "broker/config.h"
+#include "broker/config/config.h"
 #include "broker/sessions.h"
 
 /*

@@ -2,7 +2,7 @@
 #ifndef BROKER_SESSIONS_H
 #define BROKER_SESSIONS_H
 
-#include "broker/options.h"
+#include "broker/config/options.h"
 #include "broker/record.h"
 #include "broker/record_owner.h"
 #include "providers/provider.h"

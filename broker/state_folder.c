@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/environment.h"
 #include "base/hash.h"
-#include "broker/config.h"
+#include "broker/config/config.h"
 
 static char *join(const char *folder, const char *name)
 {

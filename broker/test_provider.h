@@ -2,7 +2,7 @@
 #ifndef BROKER_TEST_PROVIDER_H
 #define BROKER_TEST_PROVIDER_H
 
-#include "broker/config.h"
+#include "broker/config/config.h"
 #include "providers/provider.h"
 #include "sync/transport.h"
 

@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "broker/config.h"
-#include "broker/config_reader.h"
+#include "broker/config/config.h"
+#include "broker/config/config_reader.h"
 #include "providers/impl.h"
 #include "tests/support/facts.h"
 

@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "broker/config.h"
+#include "broker/config/config.h"
 #include "providers/impl.h"
 
 /*

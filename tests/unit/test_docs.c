@@ -10,11 +10,11 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "broker/config_keys.h"
-#include "broker/options.h"
+#include "broker/config/config_keys.h"
+#include "broker/config/options.h"
+#include "providers/daytona/daytona.h"
 #include "providers/local/local.h"
 #include "providers/provider.h"
-#include "providers/daytona/daytona.h"
 #include "providers/ssh/ssh.h"
 
 enum { PAGE_MAX = 1 << 20, LINE_MAX_BYTES = 256 };

@@ -2,7 +2,7 @@
 #include "tests/unit/config_fixture.h"
 
 #include "base/fd.h"
-#include "broker/mcp_config.h"
+#include "broker/config/mcp_config.h"
 
 enum { TEXT_MAX = 4096 };
 

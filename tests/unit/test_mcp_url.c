@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/mcp_url.h"
+#include "broker/config/mcp_url.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/options.h"
+#include "broker/config/options.h"
 #include "tests/support/facts.h"
 
 #include <setjmp.h>

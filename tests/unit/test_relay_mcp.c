@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "broker/mcp_config.h"
+#include "broker/config/mcp_config.h"
 #include "tests/support/facts.h"
 
 enum { SHORT_MS = 30 };

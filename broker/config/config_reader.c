@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/config_reader.h"
+#include "broker/config/config_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>

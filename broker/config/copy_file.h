@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_COPY_FILE_H
-#define BROKER_COPY_FILE_H
+#ifndef BROKER_CONFIG_COPY_FILE_H
+#define BROKER_CONFIG_COPY_FILE_H
 
 #include <stdbool.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/config_keys.h"
+#include "broker/config/config_keys.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "broker/mcp_config.h"
+#include "broker/config/mcp_config.h"
 #include "broker/policy/policy.h"
 #include "providers/network.h"
 

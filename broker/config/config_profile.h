@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_CONFIG_PROFILE_H
-#define BROKER_CONFIG_PROFILE_H
+#ifndef BROKER_CONFIG_CONFIG_PROFILE_H
+#define BROKER_CONFIG_CONFIG_PROFILE_H
 
-#include "broker/config.h"
-#include "broker/config_file.h"
+#include "broker/config/config.h"
+#include "broker/config/config_file.h"
 
 /*
  * Picks the profile, its agent and its policy from a checked file and the

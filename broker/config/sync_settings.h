@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_SYNC_SETTINGS_H
-#define BROKER_SYNC_SETTINGS_H
+#ifndef BROKER_CONFIG_SYNC_SETTINGS_H
+#define BROKER_CONFIG_SYNC_SETTINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_OPTIONS_H
-#define BROKER_OPTIONS_H
+#ifndef BROKER_CONFIG_OPTIONS_H
+#define BROKER_CONFIG_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/copy_file.h"
+#include "broker/config/copy_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_CONFIG_H
-#define BROKER_CONFIG_H
+#ifndef BROKER_CONFIG_CONFIG_H
+#define BROKER_CONFIG_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,11 +10,11 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/settings.h"
-#include "broker/copy_file.h"
-#include "broker/mcp_config.h"
-#include "broker/options.h"
+#include "broker/config/copy_file.h"
+#include "broker/config/mcp_config.h"
+#include "broker/config/options.h"
+#include "broker/config/sync_settings.h"
 #include "broker/policy/policy.h"
-#include "broker/sync_settings.h"
 #include "broker/toolhost/toolhost.h"
 #include "providers/provider.h"
 

@@ -8,9 +8,9 @@
 #include "base/buf.h"
 #include "base/environment.h"
 #include "base/words.h"
-#include "broker/config.h"
-#include "broker/config_keys.h"
-#include "broker/mcp_url.h"
+#include "broker/config/config.h"
+#include "broker/config/config_keys.h"
+#include "broker/config/mcp_url.h"
 
 enum { LABEL_WIDTH = 20 };
 

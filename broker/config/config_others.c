@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "broker/config_profile.h"
+#include "broker/config/config_profile.h"
 
 static bool load(struct config *config, const struct config_file *file, const char *name,
 	const char *const *environment, struct error *err)

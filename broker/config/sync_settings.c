@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/sync_settings.h"
+#include "broker/config/sync_settings.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_CONFIG_KEYS_H
-#define BROKER_CONFIG_KEYS_H
+#ifndef BROKER_CONFIG_CONFIG_KEYS_H
+#define BROKER_CONFIG_CONFIG_KEYS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_MCP_URL_H
-#define BROKER_MCP_URL_H
+#ifndef BROKER_CONFIG_MCP_URL_H
+#define BROKER_CONFIG_MCP_URL_H
 
 #include <stdbool.h>
 #include <stddef.h>

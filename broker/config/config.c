@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/config.h"
+#include "broker/config/config.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "base/environment.h"
 #include "base/words.h"
-#include "broker/config_file.h"
-#include "broker/config_profile.h"
+#include "broker/config/config_file.h"
+#include "broker/config/config_profile.h"
 
 /* ---- where the file is ---- */
 

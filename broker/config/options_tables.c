@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/options_tables.h"
+#include "broker/config/options_tables.h"
 
 #include <stdio.h>
 

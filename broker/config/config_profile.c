@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/config_profile.h"
+#include "broker/config/config_profile.h"
 
 #include <assert.h>
 #include <stdlib.h>

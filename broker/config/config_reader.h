@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_CONFIG_READER_H
-#define BROKER_CONFIG_READER_H
+#ifndef BROKER_CONFIG_CONFIG_READER_H
+#define BROKER_CONFIG_CONFIG_READER_H
 
 #include <stdbool.h>
 

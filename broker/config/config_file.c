@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/config_file.h"
+#include "broker/config/config_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/nearest.h"
-#include "broker/config_reader.h"
+#include "broker/config/config_reader.h"
 
 enum { SECTION_WORD_MAX = 64, QUOTED_MAX = 96 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/mcp_config.h"
+#include "broker/config/mcp_config.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "base/environment.h"
 #include "base/span.h"
 #include "base/words.h"
-#include "broker/config.h"
-#include "broker/mcp_url.h"
+#include "broker/config/config.h"
+#include "broker/config/mcp_url.h"
 
 static const char *const type_names[] = {
 	[MCP_STDIO] = "stdio", [MCP_HTTP] = "http", [MCP_SSE] = "sse", NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_CONFIG_FILE_H
-#define BROKER_CONFIG_FILE_H
+#ifndef BROKER_CONFIG_CONFIG_FILE_H
+#define BROKER_CONFIG_CONFIG_FILE_H
 
 #include <stdbool.h>
 
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "base/settings.h"
-#include "broker/config_keys.h"
+#include "broker/config/config_keys.h"
 #include "providers/provider.h"
 
 /* One section; a section written in several places is one. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/options.h"
+#include "broker/config/options.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/nearest.h"
 #include "base/settings.h"
-#include "broker/options_tables.h"
+#include "broker/config/options_tables.h"
 
 enum { QUOTED_MAX = 96 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_OPTIONS_TABLES_H
-#define BROKER_OPTIONS_TABLES_H
+#ifndef BROKER_CONFIG_OPTIONS_TABLES_H
+#define BROKER_CONFIG_OPTIONS_TABLES_H
 
-#include "broker/options.h"
+#include "broker/config/options.h"
 
 /* What there is on the command line; options.c reads it by these. */
 enum { OPTION_TABLE_LENGTH = 13, COMMAND_TABLE_LENGTH = 22 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_MCP_CONFIG_H
-#define BROKER_MCP_CONFIG_H
+#ifndef BROKER_CONFIG_MCP_CONFIG_H
+#define BROKER_CONFIG_MCP_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/json_writer.h"
 #include "base/attr.h"
 #include "base/error.h"
+#include "base/json_writer.h"
 #include "base/settings.h"
 
 /* An [mcp "NAME"] section: a server that the agent connects to, inside the sandbox. */
