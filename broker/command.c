@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/path_quote.h"
 #include "base/utf8.h"
-#include "broker/state_folder.h"
+#include "broker/ledger/state_folder.h"
 #include "sync/store_lock.h"
 
 /* ---- printing ---- */

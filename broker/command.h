@@ -4,8 +4,8 @@
 
 #include "base/json_writer.h"
 #include "broker/config/config.h"
-#include "broker/store_place.h"
-#include "broker/turn_lock.h"
+#include "broker/ledger/store_place.h"
+#include "broker/ledger/turn_lock.h"
 #include "providers/provider.h"
 #include "sync/checkpoint.h"
 

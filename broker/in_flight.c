@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/keeper.h"
+#include "broker/ledger/keeper.h"
 #include "broker/relay_turn.h"
 
 static const char cut[] = ", …";

@@ -10,8 +10,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/real_path.h"
-#include "broker/record.h"
-#include "broker/record_owner.h"
+#include "broker/ledger/record.h"
+#include "broker/ledger/record_owner.h"
 
 /* The look at the records, on the pool; outlives who waits for it. */
 struct look {

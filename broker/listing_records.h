@@ -6,7 +6,7 @@
 
 /*
  * What the broker knows and the agents that run cannot: an agent whose home is inside its sandbox
- * (a record with a reference, broker/record.h) keeps its sessions there, and one in
+ * (a record with a reference, broker/ledger/record.h) keeps its sessions there, and one in
  * another sandbox lists none of them. They are added to the last page of session/list, with
  * _meta.broker {record, state}, where they can be loaded: the agent takes session/load or
  * session/resume, workspace and sandbox are there, and no other broker has the session. (One of a

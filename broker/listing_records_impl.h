@@ -2,8 +2,8 @@
 #ifndef BROKER_LISTING_RECORDS_IMPL_H
 #define BROKER_LISTING_RECORDS_IMPL_H
 
+#include "broker/ledger/record.h"
 #include "broker/listing_records.h"
-#include "broker/record.h"
 
 /*
  * What listing_records.c (the look at the records) and listing_records_page.c (which page they

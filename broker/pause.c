@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "broker/in_flight.h"
 #include "broker/inquiry.h"
-#include "broker/keeper.h"
+#include "broker/ledger/keeper.h"
 
 /* How far it is; each step is left by one event, and by pause_release. */
 enum pause_step {

@@ -11,11 +11,12 @@
 #include "base/log.h"
 #include "broker/health.h"
 #include "broker/in_flight.h"
+#include "broker/ledger/recovery.h"
+#include "broker/ledger/sweep.h"
 #include "broker/listing_records.h"
 #include "broker/old_text.h"
 #include "broker/pause.h"
 #include "broker/policy/subject.h"
-#include "broker/recovery.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
 #include "broker/relay_held.h"
@@ -23,7 +24,6 @@
 #include "broker/relay_revive.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_watch.h"
-#include "broker/sweep.h"
 
 enum { SCRATCH_MAX = 1024 * 1024 }; // bytes of one of the broker's own messages
 

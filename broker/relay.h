@@ -50,11 +50,12 @@ struct relay_config {
 	const char *directory; // the workspace, as far as is known at the start; may be NULL
 	struct pool *pool; // NULL: rules take paths as they are, nothing is synced, and the editor
 	                   // serves files to nobody elsewhere
-	struct trace *trace;      // may be NULL
-	struct audit *audit;      // may be NULL
-	struct secrets *secrets;  // that the log of agents shall not have; may be NULL
-	const char *state_folder; // of records and stores (broker/state_folder.h); may be NULL
-	const char *home;         // the user's; may be NULL
+	struct trace *trace;     // may be NULL
+	struct audit *audit;     // may be NULL
+	struct secrets *secrets; // that the log of agents shall not have; may be NULL
+	const char
+		*state_folder; // of records and stores (broker/ledger/state_folder.h); may be NULL
+	const char *home;      // the user's; may be NULL
 	const struct transport_tools *tools; // of syncs; may be NULL
 	const struct relay_listener *listener;
 	void *data;

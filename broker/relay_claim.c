@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "broker/recovery.h"
+#include "broker/ledger/recovery.h"
 
 static void work_free(struct claim_work *work)
 {

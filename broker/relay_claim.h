@@ -8,9 +8,9 @@
  * session/load and session/resume of a session that this broker does not know: the records say
  * which broker had it. Where that lives, the request is refused (SESSION_IN_USE); where it
  * is about to end, it is waited for. Otherwise the session is taken over
- * (broker/record_claim.h), and its request goes on as any other: the sandbox is found or made, its
- * first sync brings here what was left in it, and the agent has the last word. A session that no
- * record has may be known to the agent all the same.
+ * (broker/ledger/record_claim.h), and its request goes on as any other: the sandbox is found or
+ * made, its first sync brings here what was left in it, and the agent has the last word. A session
+ * that no record has may be known to the agent all the same.
  */
 enum {
 	CLAIM_LOOK_MS = 200,   // between two looks at who is about to end

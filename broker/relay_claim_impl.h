@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_CLAIM_IMPL_H
 #define BROKER_RELAY_CLAIM_IMPL_H
 
-#include "broker/record_claim.h"
+#include "broker/ledger/record_claim.h"
 #include "broker/relay_claim.h"
 
 /*

@@ -5,7 +5,7 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
-#include "broker/keeper.h"
+#include "broker/ledger/keeper.h"
 #include "broker/notice.h"
 #include "broker/relay_claim_impl.h"
 

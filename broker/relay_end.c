@@ -6,16 +6,16 @@
 
 #include "base/log.h"
 #include "broker/health.h"
-#include "broker/pause.h"
+#include "broker/ledger/recovery.h"
+#include "broker/ledger/sweep.h"
 #include "broker/listing_records.h"
-#include "broker/recovery.h"
-#include "broker/relay_sync.h"
+#include "broker/pause.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_leftovers.h"
 #include "broker/relay_order.h"
 #include "broker/relay_revive.h"
+#include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
-#include "broker/sweep.h"
 #include "broker/restore.h"
 
 #define AT_ONCE_S 0.001

@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_HELD_H
 #define BROKER_RELAY_HELD_H
 
-#include "broker/keeper.h"
+#include "broker/ledger/keeper.h"
 #include "broker/relay_internal.h"
 
 /*

@@ -7,7 +7,8 @@
 /*
  * Roots whose sandbox did not come to its end, for the last words of the broker. A sandbox that was
  * lost - its link was, and its agent with it - may still be there: when the broker ends, it is
- * reached for once more, and what is in it is collected as the next start would (broker/collect.h).
+ * reached for once more, and what is in it is collected as the next start would
+ * (broker/ledger/collect.h).
  */
 struct leftovers;
 

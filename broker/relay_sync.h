@@ -2,8 +2,8 @@
 #ifndef BROKER_RELAY_SYNC_H
 #define BROKER_RELAY_SYNC_H
 
-#include "broker/collect.h"
-#include "broker/keeper.h"
+#include "broker/ledger/collect.h"
+#include "broker/ledger/keeper.h"
 #include "broker/relay_internal.h"
 
 /*

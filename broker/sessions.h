@@ -3,14 +3,14 @@
 #define BROKER_SESSIONS_H
 
 #include "broker/config/options.h"
-#include "broker/record.h"
-#include "broker/record_owner.h"
+#include "broker/ledger/record.h"
+#include "broker/ledger/record_owner.h"
 #include "providers/provider.h"
 #include "sync/workspace.h"
 
 /*
- * acp-broker sessions: the records of all sessions (broker/record.h), seen and finished by people.
- * A record that cannot be read is told by its name and its mistake, changes nothing for the
+ * acp-broker sessions: the records of all sessions (broker/ledger/record.h), seen and finished by
+ * people. A record that cannot be read is told by its name and its mistake, changes nothing for the
  * others, and is removed by nobody.
  */
 struct session_entry {

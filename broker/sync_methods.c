@@ -8,7 +8,7 @@
 #include "base/json_doc.h"
 #include "broker/in_flight.h"
 #include "broker/inquiry.h"
-#include "broker/keeper.h"
+#include "broker/ledger/keeper.h"
 #include "sync/checkpoint.h"
 #include "sync/id.h"
 

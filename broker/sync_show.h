@@ -4,7 +4,7 @@
 
 #include <ev.h>
 
-#include "broker/sync_text.h"
+#include "broker/ledger/sync_text.h"
 
 /* How long a turn's sync may take before it is shown, in ms. */
 enum { SYNC_SHOW_MOMENT_MS = 500, SYNC_SHOW_TEXT_MAX = 2 * SYNC_TEXT_MAX };

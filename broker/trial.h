@@ -4,7 +4,7 @@
 
 #include <limits.h>
 
-#include "broker/keeper.h"
+#include "broker/ledger/keeper.h"
 #include "broker/test_provider.h"
 
 /*

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/state_folder.h"
+#include "broker/ledger/state_folder.h"
 #include "sync/checkpoint.h"
 #include "sync/conflicts.h"
 #include "sync/merge.h"

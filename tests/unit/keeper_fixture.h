@@ -16,8 +16,8 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "broker/keeper.h"
-#include "broker/record.h"
+#include "broker/ledger/keeper.h"
+#include "broker/ledger/record.h"
 #include "providers/impl.h"
 #include "tests/unit/dir_transport.h"
 

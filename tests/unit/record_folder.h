@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "broker/record.h"
+#include "broker/ledger/record.h"
 
 /* A state folder with records, for one test. */
 struct record_folder {

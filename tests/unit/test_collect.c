@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/collect.h"
+#include "broker/ledger/collect.h"
 
 #include <semaphore.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "broker/recovery.h"
+#include "broker/ledger/recovery.h"
 #include "providers/impl.h"
 
 enum { RECORDS_MAX = 4, DEADLINE_MS = 30000 };

@@ -3,9 +3,9 @@
 
 #include <signal.h>
 
-#include "broker/turn_lock.h"
-#include "tests/unit/relay_sync_fixture.h"
+#include "broker/ledger/turn_lock.h"
 #include "tests/support/facts.h"
+#include "tests/unit/relay_sync_fixture.h"
 
 /* What who brings the workspace back by hand is told of the agent; NULL: nothing stands against it.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/state_folder.h"
+#include "broker/ledger/state_folder.h"
 #include "sync/store_lock.h"
-#include "tests/unit/keeper_fixture.h"
 #include "tests/support/facts.h"
+#include "tests/unit/keeper_fixture.h"
 
 /* ---- the end ---- */
 

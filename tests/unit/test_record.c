@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/record.h"
+#include "broker/ledger/record.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "broker/record_owner.h"
+#include "broker/ledger/record_owner.h"
 
 static char state_folder[64];
 static int folder_fd;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/record_claim.h"
+#include "broker/ledger/record_claim.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "broker/record_limit.h"
-#include "broker/record_owner.h"
+#include "broker/ledger/record_limit.h"
+#include "broker/ledger/record_owner.h"
 #include "tests/unit/record_folder.h"
 
 enum { RECORDS = 3 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/record_limit.h"
+#include "broker/ledger/record_limit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "broker/record.h"
-#include "broker/record_owner.h"
+#include "broker/ledger/record.h"
+#include "broker/ledger/record_owner.h"
 #include "tests/unit/record_folder.h"
 
 enum { RECORDS_MAX = 8 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/record.h"
+#include "broker/ledger/record.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

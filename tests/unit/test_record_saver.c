@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/record_saver.h"
+#include "broker/ledger/record_saver.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay_leftovers.h"
 
-#include "broker/record.h"
-#include "tests/unit/relay_sync_fixture.h"
+#include "broker/ledger/record.h"
 #include "tests/support/facts.h"
+#include "tests/unit/relay_sync_fixture.h"
 
 /* The one session there is, and what is in the sandbox alone. */
 static void begin_with_edits(struct fixture *fixture)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/state_folder.h"
+#include "broker/ledger/state_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/store_place.h"
+#include "broker/ledger/store_place.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
-#include "broker/state_folder.h"
+#include "broker/ledger/state_folder.h"
 
 enum { PATH_SIZE = 256 };
 

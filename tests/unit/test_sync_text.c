@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/sync_text.h"
+#include "broker/ledger/sync_text.h"
 #include "tests/support/facts.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/turn_lock.h"
+#include "broker/ledger/turn_lock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "broker/record.h"
-#include "tests/unit/record_folder.h"
+#include "broker/ledger/record.h"
 #include "tests/support/facts.h"
+#include "tests/unit/record_folder.h"
 
 enum { RECORDS_MAX = 4 };
 

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/ledger/collect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/timestamp.h"
+#include "broker/ledger/collect_paper.h"
+#include "broker/ledger/sync_text.h"
+
+struct collect {
+	struct collect_config config;
+	struct collect_paper *paper; // owned
+	struct record seen;          // as the record was
+	bool has_seen;
+	struct sync_settings settings; // the profile's, as the record says
+	struct sandbox *sandbox;       // owned
+	struct keeper *keeper;         // owned
+	ev_timer due;                  // prepare-timeout
+	ev_timer soon;                 // raises done
+	bool is_reached;               // the sandbox was ready
+	bool is_over; // how it ends is decided, though it may still be written down
+	enum collect_outcome outcome;
+	struct error err;
+};
+
+/* ---- the end ---- */
+
+static void on_soon(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct collect *collect = CONTAINER_OF(timer, struct collect, soon);
+	collect->config.done(collect->config.data, collect->outcome,
+		collect->has_seen ? &collect->seen : NULL,
+		collect->outcome == COLLECT_DONE ? NULL : &collect->err);
+}
+
+/* The record is the worker's from here on: what the sandbox still says changes nothing. */
+static void decide(struct collect *collect)
+{
+	collect->is_over = true;
+	ev_timer_stop(collect->config.loop, &collect->due);
+}
+
+/* Not from within a callback of the sandbox: it is closed by who is told. */
+static void end(struct collect *collect, enum collect_outcome outcome, const struct error *err)
+{
+	collect->outcome = outcome;
+	if (err) {
+		collect->err = *err;
+	}
+	decide(collect);
+	ev_timer_start(collect->config.loop, &collect->soon);
+}
+
+static void submit(struct collect *collect, void (*run)(struct pool_job *job),
+	void (*done)(struct pool_job *job))
+{
+	struct error err;
+	collect->paper->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run, .done = done};
+	collect->paper->collect = collect;
+	if (!pool_submit(collect->config.pool, &collect->paper->job, &err)) {
+		collect->paper->collect = NULL;
+		end(collect, COLLECT_FAILED, &err);
+	}
+}
+
+/* Whose job has ended; NULL where nobody waits any more. */
+static struct collect *collect_of(struct pool_job *job)
+{
+	struct collect_paper *paper = CONTAINER_OF(job, struct collect_paper, job);
+	struct collect *collect = paper->collect;
+	paper->collect = NULL;
+	if (!collect) {
+		collect_paper_free(paper);
+	}
+	return collect;
+}
+
+/* ---- what failed is written down ---- */
+
+static void on_noted(struct pool_job *job)
+{
+	struct collect *collect = collect_of(job);
+	if (collect) {
+		end(collect, COLLECT_FAILED, NULL);
+	}
+}
+
+static bool was_collected(const struct record *record)
+{
+	return record->state == RECORD_COLLECTING && *record->receipt.runtime_tree;
+}
+
+/* Before the keeper had the record, which writes down its own failures. */
+static void fail(struct collect *collect, const struct error *err)
+{
+	struct record *record = &collect->paper->record;
+	char now[TIMESTAMP_SIZE];
+	collect->err = *err;
+	decide(collect);
+	if (collect->keeper || collect->config.is_discarded) {
+		end(collect, COLLECT_FAILED, err);
+		return;
+	}
+	if (!was_collected(record)) { // else what remains is to end the sandbox
+		record->state = RECORD_FAILED;
+	}
+	free(record->error);
+	record->error = mem_strdup(err->text);
+	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
+	submit(collect, collect_paper_write, on_noted);
+}
+
+/* ---- what is discarded ---- */
+
+static void on_removed(struct pool_job *job)
+{
+	struct collect *collect = collect_of(job);
+	if (collect) {
+		const struct collect_paper *paper = collect->paper;
+		end(collect, paper->is_ok ? COLLECT_DONE : COLLECT_FAILED, &paper->err);
+	}
+}
+
+/* Its sandbox is not to be found from here: the record alone goes. */
+static void forget(struct collect *collect, const struct error *err)
+{
+	decide(collect);
+	log_warning("session %s: %s; what is there stays there", collect->seen.id, err->text);
+	submit(collect, collect_paper_remove, on_removed);
+}
+
+/* The record does not lead to its sandbox any more. */
+static void give_up(struct collect *collect, const struct error *err)
+{
+	if (collect->config.is_discarded) {
+		forget(collect, err);
+	} else {
+		fail(collect, err);
+	}
+}
+
+/* ---- the sandbox ---- */
+
+static void on_kept(void *data, const struct error *err)
+{
+	struct collect *collect = data;
+	if (collect->is_over) {
+		return;
+	}
+	if (err || !collect->config.is_discarded) {
+		end(collect, err ? COLLECT_FAILED : COLLECT_DONE, err);
+	} else {
+		decide(collect);
+		submit(collect, collect_paper_remove, on_removed);
+	}
+}
+
+static void on_synced(void *data, const struct keeper_event *event,
+	const struct sync_result *result, const struct error *err)
+{
+	char text[SYNC_TEXT_MAX];
+	if (sync_text_write(text, event->local_root, result, err)) {
+		log_warning("recovery: %s", text);
+	} else {
+		log_info("recovery: %s", text);
+	}
+}
+
+static void on_question(
+	void *data, const struct keeper_event *event, const struct deletions *deletions)
+{
+	/* Nobody is there to answer: the last sync of a root never asks. */
+}
+
+static void on_state(void *data, const struct keeper_state *state)
+{
+	struct collect *collect = data;
+	if (collect->config.on_state) {
+		collect->config.on_state(collect->config.data, state);
+	}
+}
+
+static const struct keeper_listener keeper_listener = {
+	.on_ended = on_synced, .on_question = on_question, .on_state = on_state};
+
+static void keep(struct collect *collect)
+{
+	const struct collect_config *config = &collect->config;
+	struct collect_paper *paper = collect->paper;
+	collect->keeper = keeper_create(&(struct keeper_config){
+		.loop = config->loop,
+		.pool = config->pool,
+		.sandbox = collect->sandbox,
+		.settings = &collect->settings,
+		.profile = config->profile->name,
+		.backend = backend_name(config->profile->backend),
+		.state_folder = config->state_folder,
+		.home = config->home,
+		.tools = config->tools,
+		.listener = &keeper_listener,
+		.data = collect,
+	});
+	keeper_adopt(collect->keeper, &paper->record, paper->lock_fd);
+	paper->lock_fd = -1;
+	if (config->is_discarded) {
+		keeper_discard(collect->keeper, on_kept, collect);
+	} else {
+		keeper_recover(collect->keeper, on_kept, collect);
+	}
+}
+
+static void on_stopped(struct pool_job *job)
+{
+	struct collect *collect = collect_of(job);
+	if (collect) {
+		on_state(collect, &(struct keeper_state){&collect->paper->record,
+					  record_state_name(collect->seen.state)});
+		end(collect, COLLECT_DONE, NULL);
+	}
+}
+
+/* What is gone after all of it was collected has come to its end; so has what never got a thing. */
+static void stop_record(struct collect *collect)
+{
+	struct record *record = &collect->paper->record;
+	char now[TIMESTAMP_SIZE];
+	decide(collect);
+	record->state = RECORD_STOPPED;
+	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
+	submit(collect, collect_paper_write, on_stopped);
+}
+
+static void on_gone(struct collect *collect, const struct error *err)
+{
+	const struct record *record = &collect->paper->record;
+	if (collect->config.is_discarded) {
+		forget(collect, err);
+	} else if (was_collected(record) || !record->runtime_root) {
+		stop_record(collect);
+	} else {
+		fail(collect, err);
+	}
+}
+
+static void on_root_gone(struct collect *collect, const struct error *err)
+{
+	struct error failure;
+	error_set_reason(&failure, err->code, err->reason,
+		"%s, and what was changed in it, too, if the profile is as it was", err->text);
+	on_gone(collect, &failure);
+}
+
+static void on_root_added(void *data, const struct error *err)
+{
+	struct collect *collect = data;
+	struct error failure;
+	if (collect->is_over) {
+		return;
+	}
+	if (err && err->reason && strcmp(err->reason, "SANDBOX_NOT_FOUND") == 0) {
+		on_root_gone(collect, err);
+		return;
+	}
+	if (err && err->code == ERROR_NOT_FOUND) {
+		give_up(collect, err);
+		return;
+	}
+	if (err) {
+		fail(collect, err);
+		return;
+	}
+	const struct record *record = &collect->paper->record;
+	const struct sandbox_root *root = sandbox_root_at(collect->sandbox, 0);
+	if (record->runtime_root && strcmp(record->runtime_root, root->runtime) != 0) {
+		error_set(&failure, ERROR_DENIED,
+			"it was in %s, and profile \"%s\" leads to %s now: make the profile what "
+			"it was, or end the session with acp-broker sessions discard",
+			record->runtime_root, record->profile, root->runtime);
+		give_up(collect, &failure);
+		return;
+	}
+	ev_timer_stop(collect->config.loop, &collect->due);
+	keep(collect);
+}
+
+static void on_ready(void *data)
+{
+	struct collect *collect = data;
+	const struct record *record = &collect->paper->record;
+	struct error err;
+	collect->is_reached = true;
+	if (collect->is_over) {
+		return;
+	}
+	if (sandbox_is_instance(sandbox_instance(collect->sandbox), record->instance)) {
+		sandbox_add_root(collect->sandbox, record->local_root, on_root_added, collect);
+		return;
+	}
+	error_set_reason(&err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
+		"sandbox %s (%s) was deleted, with what was changed in %s there since its last "
+		"sync; the one of that name now is another",
+		record->reference, record->instance, record->local_root);
+	on_gone(collect, &err);
+}
+
+static void on_failed(void *data, const struct error *err)
+{
+	struct collect *collect = data;
+	if (collect->is_over) {
+		return;
+	}
+	if (err->code == ERROR_NOT_FOUND && !collect->keeper) {
+		on_gone(collect, err);
+	} else {
+		fail(collect, err);
+	}
+}
+
+static void on_progress(void *data, const char *text)
+{
+	log_info("recovery: %s", text);
+}
+
+static const struct sandbox_listener sandbox_listener = {
+	.on_progress = on_progress,
+	.on_ready = on_ready,
+	.on_failed = on_failed,
+};
+
+static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct collect *collect = CONTAINER_OF(timer, struct collect, due);
+	struct error err;
+	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+		"getting the sandbox ready took longer than %d s (prepare-timeout)",
+		collect->config.profile->prepare_timeout_ms / 1000);
+	fail(collect, &err);
+}
+
+static void prepare(struct collect *collect)
+{
+	const struct profile *profile = collect->config.profile;
+	struct error err;
+	struct sandbox_request request = {.profile = profile->name,
+		.settings = &profile->settings,
+		.directory = collect->seen.local_root,
+		.reference = collect->seen.reference,
+		.prepare_timeout_ms = profile->prepare_timeout_ms};
+	collect->sandbox = sandbox_prepare(
+		collect->config.provider, &request, &sandbox_listener, collect, &err);
+	if (!collect->sandbox) {
+		fail(collect, &err);
+	} else if (profile->prepare_timeout_ms > 0) {
+		ev_timer_set(&collect->due, profile->prepare_timeout_ms / 1000.0, 0.);
+		ev_timer_start(collect->config.loop, &collect->due);
+	}
+}
+
+/* ---- the record ---- */
+
+/* Whether it is synced and kept is what was so when the session ran. */
+static void choose_settings(struct collect *collect)
+{
+	const struct record *record = &collect->paper->record;
+	struct sync_settings *settings = &collect->settings;
+	bool is_synced = strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) != 0;
+	*settings = collect->config.profile->sync;
+	settings->mode = is_synced ? SYNC_MODE_SESSION : SYNC_MODE_NONE;
+	if (!persistence_parse(record->persistence, &settings->persistence)) {
+		settings->persistence = PERSISTENCE_REUSE; // a newer broker's word: it stays
+	}
+}
+
+static void on_read(struct pool_job *job)
+{
+	struct collect *collect = collect_of(job);
+	struct error err;
+	if (!collect) {
+		return;
+	}
+	struct collect_paper *paper = collect->paper;
+	if (!paper->is_ok) {
+		end(collect, paper->is_held ? COLLECT_HELD : COLLECT_FAILED, &paper->err);
+		return;
+	}
+	collect->seen = collect_paper_copy(paper);
+	collect->has_seen = true;
+	if (!collect->config.is_discarded && paper->record.state == RECORD_STOPPED) {
+		end(collect, COLLECT_DONE, NULL);
+	} else if (!collect_paper_check(paper, collect->config.profile, &err)) {
+		give_up(collect, &err);
+	} else {
+		choose_settings(collect);
+		prepare(collect);
+	}
+}
+
+/* ---- life ---- */
+
+struct collect *collect_start(const struct collect_config *config, const char *id)
+{
+	struct collect *collect = mem_alloc_zero(sizeof(*collect));
+	struct collect_paper *paper = mem_alloc_zero(sizeof(*paper));
+	collect->config = *config;
+	collect->paper = paper;
+	ev_init(&collect->due, on_due);
+	ev_timer_init(&collect->soon, on_soon, 0., 0.);
+	paper->state_folder = mem_strdup(config->state_folder);
+	snprintf(paper->id, sizeof(paper->id), "%s", id);
+	paper->folder_fd = -1;
+	paper->lock_fd = -1;
+	submit(collect, collect_paper_read, on_read);
+	return collect;
+}
+
+bool collect_has_reached(const struct collect *collect)
+{
+	return collect->is_reached;
+}
+
+bool collect_hurry(struct collect *collect)
+{
+	if (collect->keeper) {
+		keeper_hurry(collect->keeper);
+	}
+	return collect->keeper != NULL;
+}
+
+void collect_destroy(struct collect *collect)
+{
+	if (!collect) {
+		return;
+	}
+	struct collect_paper *paper = collect->paper;
+	ev_timer_stop(collect->config.loop, &collect->due);
+	ev_timer_stop(collect->config.loop, &collect->soon);
+	keeper_destroy(collect->keeper);
+	sandbox_close(collect->sandbox);
+	bool is_running = paper->collect != NULL;
+	paper->collect = NULL;
+	if (!is_running || pool_cancel(collect->config.pool, &paper->job)) {
+		collect_paper_free(paper);
+	}
+	record_finish(&collect->seen);
+	free(collect);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_LEDGER_COLLECT_PAPER_H
+#define BROKER_LEDGER_COLLECT_PAPER_H
+
+#include "base/pool.h"
+#include "broker/config/config.h"
+#include "broker/ledger/record.h"
+
+struct collect;
+
+/* What is done with the record on the pool; outlives the collect where that is destroyed. */
+struct collect_paper {
+	struct pool_job job;
+	struct collect *collect; // NULL: nobody waits for it
+	char *state_folder;      // owned
+	char id[RECORD_ID_SIZE];
+	struct record record;
+	int folder_fd, lock_fd;
+	bool is_ok;
+	bool is_held; // by another
+	struct error err;
+};
+
+void collect_paper_free(struct collect_paper *paper);
+
+/* The record as it is now, without its sessions: a copy, owned by the caller. */
+struct record collect_paper_copy(const struct collect_paper *paper);
+
+/* Whether its sandbox is one of this profile's. */
+bool collect_paper_check(
+	const struct collect_paper *paper, const struct profile *profile, struct error *err);
+
+/* For the pool. Reads the record and takes its lock; is_held where another has that. */
+void collect_paper_read(struct pool_job *job);
+void collect_paper_write(struct pool_job *job); // what cannot be written is logged
+void collect_paper_remove(struct pool_job *job);
+
+#endif

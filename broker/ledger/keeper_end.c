@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/point.h"
+#include "base/timestamp.h"
+#include "broker/ledger/keeper_impl.h"
+#include "sync/round.h"
+#include "sync/store_lock.h"
+
+/*
+ * The end of a sandbox that is not to go on. One that rests loses nothing, so its provider alone
+ * looks whether somebody uses it. For one that is destroyed: who syncs a workspace has its store's
+ * lock; with the locks of all of them held, nobody begins to work in the sandbox while it is looked
+ * whether somebody does, and while it is destroyed.
+ */
+
+/* One root of the sandbox that ends. */
+struct ending_root {
+	char id[RECORD_ID_SIZE]; // of our own record
+	char *store_folder;      // owned
+	char *local_root;        // owned
+	char *runtime_root;      // owned
+	char name[SYNC_NAME_MAX / 2];
+	bool is_collected;             // just now: the receipt is of all that is in it
+	struct record_receipt receipt; // our own record's
+	int lock_fd;
+};
+
+struct ending {
+	struct pool_job job;
+	struct keeper *keeper;                  // NULL: nobody waits for it
+	char *state_folder, *profile, *backend; // owned
+	char *reference, *instance;             // owned; the sandbox's, or NULL
+	struct ending_root *roots;              // owned
+	size_t count;
+	enum sandbox_fate fate;
+	bool is_discarded; // nothing was collected
+	bool is_looked;    // the job is done
+	bool is_ok;
+	char why[128]; // it stays; "": it does not
+	struct error err;
+};
+
+static void ending_free(struct ending *ending)
+{
+	for (size_t i = 0; i < ending->count; i++) {
+		free(ending->roots[i].store_folder);
+		free(ending->roots[i].local_root);
+		free(ending->roots[i].runtime_root);
+		fd_close(&ending->roots[i].lock_fd);
+	}
+	free(ending->roots);
+	free(ending->state_folder);
+	free(ending->profile);
+	free(ending->backend);
+	free(ending->reference);
+	free(ending->instance);
+	free(ending);
+}
+
+/* ---- on the pool ---- */
+
+/* Without a store nothing of it was ever synced, and nobody does. */
+static bool lock_store(struct ending *ending, struct ending_root *root)
+{
+	if (!store_lock_find(root->store_folder, &root->lock_fd, &ending->err)) {
+		return false;
+	}
+	if (root->lock_fd >= 0 && !store_lock_try(root->lock_fd)) {
+		snprintf(
+			ending->why, sizeof(ending->why), "another broker syncs a workspace of it");
+	}
+	return true;
+}
+
+static bool is_ours(const struct ending *ending, const char *id)
+{
+	for (size_t i = 0; i < ending->count; i++) {
+		if (strcmp(ending->roots[i].id, id) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The root that a record says is worked in, or was and is not collected; NULL: none of these. */
+static const struct ending_root *find_root(const struct ending *ending, const struct record *record)
+{
+	/* With a receipt nothing is done in it any more, but ending it. */
+	if (record->state == RECORD_STOPPED || *record->receipt.runtime_tree ||
+		strcmp(record->profile, ending->profile) != 0 ||
+		strcmp(record->backend, ending->backend) != 0 ||
+		!record_is_of(record, ending->reference, ending->instance)) {
+		return NULL;
+	}
+	for (size_t i = 0; i < ending->count; i++) {
+		const struct ending_root *root = &ending->roots[i];
+		if (record->runtime_root ? strcmp(root->runtime_root, record->runtime_root) == 0
+					 : strcmp(root->local_root, record->local_root) == 0) {
+			return root;
+		}
+	}
+	return NULL;
+}
+
+struct looking {
+	struct ending *ending;
+	int folder_fd;
+	bool settles; // what nobody has
+};
+
+/* A broker that is gone had worked in it: what it left was collected with the rest, or is not. */
+static void settle(
+	const struct looking *looking, struct record *record, const struct ending_root *root)
+{
+	struct ending *ending = looking->ending;
+	if (!root->is_collected) {
+		snprintf(ending->why, sizeof(ending->why), "session %s left files in it",
+			record->id);
+		return;
+	}
+	record->state = RECORD_COLLECTING;
+	record->receipt = root->receipt;
+	free(record->error);
+	record->error = NULL;
+	if (!record_put(looking->folder_fd, record, &ending->err)) {
+		snprintf(ending->why, sizeof(ending->why),
+			"the record of session %s cannot be written", record->id);
+	}
+}
+
+/* A record that nobody can read may be of one that works in it. */
+static void look_at(void *data, const char *id)
+{
+	struct looking *looking = data;
+	struct ending *ending = looking->ending;
+	struct record record = {0};
+	struct error err;
+	if (ending->why[0] || is_ours(ending, id)) {
+		return;
+	}
+	bool is_read = record_load(looking->folder_fd, id, &record, &err);
+	const struct ending_root *root = is_read ? find_root(ending, &record) : NULL;
+	if (root || (!is_read && err.code != ERROR_NOT_FOUND)) {
+		int lock_fd = record_lock(looking->folder_fd, id, &err);
+		if (lock_fd < 0) {
+			snprintf(ending->why, sizeof(ending->why),
+				"another broker works in it (%s)", id);
+		} else if (root && looking->settles) {
+			settle(looking, &record, root);
+		}
+		fd_close(&lock_fd);
+	}
+	record_finish(&record);
+}
+
+/* Once nobody has it, others that left something in it are settled with our own. */
+static bool look_for_others(struct ending *ending)
+{
+	struct looking looking = {.ending = ending,
+		.folder_fd = record_folder_open(ending->state_folder, &ending->err)};
+	bool ok = looking.folder_fd >= 0 &&
+	          record_visit(looking.folder_fd, look_at, &looking, &ending->err);
+	looking.settles = !ending->is_discarded;
+	ok = ok &&
+	     (!looking.settles || record_visit(looking.folder_fd, look_at, &looking, &ending->err));
+	fd_close(&looking.folder_fd);
+	return ok;
+}
+
+/* Forgotten first: a sandbox without a base is synced in full, a base without one is a lie. */
+static bool forget_bases(struct ending *ending)
+{
+	for (size_t i = 0; i < ending->count; i++) {
+		struct store store;
+		if (ending->roots[i].lock_fd < 0) {
+			continue;
+		}
+		if (!store_open(&store, ending->roots[i].store_folder, 0, &ending->err)) {
+			return false;
+		}
+		bool ok = round_forget_base(&store, ending->roots[i].name, &ending->err);
+		store_close(&store);
+		if (!ok) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void on_run(struct pool_job *job)
+{
+	struct ending *ending = CONTAINER_OF(job, struct ending, job);
+	ending->is_ok = true;
+	for (size_t i = 0; ending->is_ok && !ending->why[0] && i < ending->count; i++) {
+		ending->is_ok = lock_store(ending, &ending->roots[i]);
+	}
+	if (ending->is_ok && !ending->why[0]) {
+		ending->is_ok = look_for_others(ending);
+	}
+	if (ending->is_ok && !ending->why[0]) {
+		ending->is_ok = forget_bases(ending);
+	}
+}
+
+/* ---- on the loop ---- */
+
+static void ending_end(struct ending *ending, const struct error *err)
+{
+	struct keeper *keeper = ending->keeper;
+	struct error copy;
+	if (err) {
+		copy = *err;
+		error_prefix(&copy, "%s the sandbox",
+			ending->fate == FATE_RESTS ? "stopping" : "ending");
+	}
+	keeper->ending = NULL;
+	ending_free(ending);
+	keeper_end_task(keeper, err ? &copy : NULL);
+}
+
+static void stop_next(struct ending *ending, const struct error *err);
+
+static void on_stopped(void *data, const struct error *err)
+{
+	struct keeper *keeper = data;
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		if (!err && keep->record.state == RECORD_STOPPED) {
+			keep_tell_state(keep);
+		}
+	}
+	stop_next(keeper->ending, err);
+}
+
+/* It is ended, or stays for others: what was collected is stopped, one root after the other. */
+static void stop_next(struct ending *ending, const struct error *err)
+{
+	struct keeper *keeper = ending->keeper;
+	char now[TIMESTAMP_SIZE];
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		struct record *record = &keep->record;
+		if (!err && !ending->is_discarded && record->state == RECORD_COLLECTING) {
+			record->state = RECORD_STOPPED;
+			snprintf(
+				record->updated, sizeof(record->updated), "%s", timestamp_now(now));
+			record_saver_save(keeper->saver, record, on_stopped, keeper);
+			return;
+		}
+	}
+	ending_end(ending, err);
+}
+
+static void on_destroyed(void *data, const struct error *err)
+{
+	point("keeper.ended");
+	stop_next(data, err);
+}
+
+/* Of its roots; NULL where one has none. Without roots there was nothing to collect. */
+static const char *receipt_of(const struct keeper *keeper)
+{
+	const char *receipt = "nothing was in it";
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		receipt = keep->record.receipt.runtime_tree;
+		if (!*receipt) {
+			return NULL;
+		}
+	}
+	return receipt;
+}
+
+static void on_looked(struct pool_job *job)
+{
+	struct ending *ending = CONTAINER_OF(job, struct ending, job);
+	struct keeper *keeper = ending->keeper;
+	if (!keeper) {
+		ending_free(ending);
+	} else if (!ending->is_ok) {
+		ending_end(ending, &ending->err);
+	} else if (ending->why[0] && ending->is_discarded) {
+		error_set(&ending->err, ERROR_DENIED, "%s: nothing was discarded", ending->why);
+		ending_end(ending, &ending->err);
+	} else if (ending->why[0]) {
+		log_info("the sandbox stays: %s", ending->why);
+		ending->is_looked = true;
+		stop_next(ending, NULL);
+	} else {
+		ending->is_looked = true;
+		point("keeper.looked");
+		sandbox_destroy(keeper->config.sandbox, receipt_of(keeper), ending->is_discarded,
+			on_destroyed, ending);
+	}
+}
+
+enum sandbox_fate keeper_fate(const struct keeper *keeper)
+{
+	const struct sandbox *sandbox = keeper->config.sandbox;
+	const struct sync_settings *settings = keeper->config.settings;
+	bool is_empty = list_is_empty(&keeper->keeps);
+	bool is_transient = settings->persistence == PERSISTENCE_TRANSIENT;
+	if (!sandbox_capabilities(sandbox)->isolated ||
+		(is_empty ? sandbox_root_count(sandbox) > 0 || !sandbox_can_rest(sandbox)
+			  : settings->mode == SYNC_MODE_NONE)) {
+		return FATE_STAYS;
+	}
+	return is_transient ? FATE_ENDS : sandbox_can_rest(sandbox) ? FATE_RESTS : FATE_STAYS;
+}
+
+static struct ending *ending_create(struct keeper *keeper)
+{
+	const struct keeper_config *config = &keeper->config;
+	struct ending *ending = mem_alloc_zero(sizeof(*ending));
+	size_t count = 0;
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		count++;
+	}
+	ending->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked};
+	ending->keeper = keeper;
+	ending->is_discarded = keeper_task(keeper)->kind == TASK_DISCARD;
+	ending->state_folder = mem_strdup(config->state_folder);
+	ending->profile = mem_strdup(config->profile);
+	ending->backend = mem_strdup(config->backend);
+	ending->reference = mem_strdup_or_null(sandbox_reference(config->sandbox));
+	ending->instance = mem_strdup_or_null(sandbox_instance(config->sandbox));
+	ending->roots = mem_alloc_zero(count * sizeof(*ending->roots));
+	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
+		struct ending_root *root = &ending->roots[ending->count++];
+		memcpy(root->id, keep->record.id, sizeof(root->id));
+		memcpy(root->name, keep->name, sizeof(root->name));
+		root->is_collected = keep->is_collected;
+		root->receipt = keep->record.receipt;
+		root->store_folder = mem_strdup(keep->store_folder);
+		root->local_root = mem_strdup(keep->record.local_root);
+		root->runtime_root = mem_strdup(keep->record.runtime_root);
+		root->lock_fd = -1;
+	}
+	return ending;
+}
+
+void keeper_end_sandbox(struct keeper *keeper, enum sandbox_fate fate)
+{
+	struct error err;
+	struct ending *ending = ending_create(keeper);
+	ending->fate = fate;
+	keeper->ending = ending;
+	point("keeper.ending");
+	if (fate == FATE_RESTS) {
+		ending->is_looked = true; // there is nothing to look at here
+		sandbox_rest(keeper->config.sandbox, receipt_of(keeper), on_destroyed, ending);
+	} else if (!pool_submit(keeper->config.pool, &ending->job, &err)) {
+		ending_end(ending, &err);
+	}
+}
+
+void keeper_drop_ending(struct keeper *keeper)
+{
+	struct ending *ending = keeper->ending;
+	if (ending) {
+		ending->keeper = NULL;
+		if (ending->is_looked || pool_cancel(keeper->config.pool, &ending->job)) {
+			ending_free(ending);
+		}
+	}
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/ledger/record_limit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+
+#include "broker/ledger/record.h"
+#include "broker/ledger/record_owner.h"
+
+enum { LOCK_WAIT_MS = 5000, LOCK_LOOK_MS = 10, WHO_MAX = 300 };
+
+bool record_limit_lock(int folder_fd, struct error *err)
+{
+	for (int waited_ms = 0; flock(folder_fd, LOCK_EX | LOCK_NB) != 0;
+		waited_ms += LOCK_LOOK_MS) {
+		if (errno != EWOULDBLOCK && errno != EINTR) {
+			return error_set_errno(err, errno, "locking the folder of session records");
+		}
+		if (waited_ms >= LOCK_WAIT_MS) {
+			return error_set(err, ERROR_UNAVAILABLE,
+				"another acp-broker has locked the folder of session records for "
+				"%d s: try again once it goes on, or has ended",
+				LOCK_WAIT_MS / 1000);
+		}
+		nanosleep(&(struct timespec){.tv_nsec = LOCK_LOOK_MS * 1000000L}, NULL);
+	}
+	return true;
+}
+
+void record_limit_unlock(int folder_fd)
+{
+	flock(folder_fd, LOCK_UN);
+}
+
+/* ---- those there are ---- */
+
+struct census {
+	int folder_fd;
+	const char *profile;
+	size_t files, living;
+	char who[WHO_MAX]; // as many as fit
+};
+
+static void count_file(void *data, const char *id)
+{
+	struct census *census = data;
+	census->files++;
+}
+
+static void note(struct census *census, const struct record *record, pid_t pid)
+{
+	size_t len = strlen(census->who);
+	char one[WHO_MAX];
+	int more = snprintf(one, sizeof(one), "%s%s of %.80s (process %d)", len > 0 ? ", " : "",
+		record->id, record->local_root, (int)pid);
+	if (len + (size_t)more < sizeof(census->who)) {
+		memcpy(census->who + len, one, (size_t)more + 1);
+	}
+	census->living++;
+}
+
+static bool is_at_work(const struct record *record, const char *profile)
+{
+	return strcmp(record->profile, profile) == 0 && record->state != RECORD_STOPPED &&
+	       record->state != RECORD_FAILED;
+}
+
+static void count_living(void *data, const char *id)
+{
+	struct census *census = data;
+	struct record_owner owner;
+	struct record record;
+	struct error unreadable;
+	record_owner_find(census->folder_fd, id, &owner);
+	bool finishes = owner.pid != 0 && !owner.is_session; // what a broker that is gone has left
+	if (owner.is_held && !finishes &&
+		record_load(census->folder_fd, id, &record, &unreadable)) {
+		if (is_at_work(&record, census->profile)) {
+			note(census, &record, owner.pid);
+		}
+		record_finish(&record);
+	}
+	record_owner_finish(&owner);
+}
+
+bool record_limit_check(int folder_fd, const char *profile, size_t max, struct error *err)
+{
+	struct census census = {.folder_fd = folder_fd, .profile = profile};
+	if (!record_visit(folder_fd, count_file, &census, err)) {
+		return false;
+	}
+	if (census.files < max) {
+		return true; // whosever they are
+	}
+	if (!record_visit(folder_fd, count_living, &census, err)) {
+		return false;
+	}
+	return census.living < max ||
+	       error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
+		       "profile \"%s\" is at work in %zu workspaces already, and max-sessions is "
+		       "%zu: %s; end one (acp-broker sessions stop), or raise max-sessions",
+		       profile, census.living, max, census.who);
+}

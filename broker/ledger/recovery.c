@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/ledger/recovery.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/freeze_group.h"
+#include "base/log.h"
+#include "broker/ledger/record_owner.h"
+
+/* A record that nobody has and that did not come to its end. */
+struct found {
+	char id[RECORD_ID_SIZE];
+	char updated[32];
+	long long tried_ms;                   // the last try to finish it; 0: there was none
+	char *profile, *backend, *local_root; // owned
+	const struct profile *of;             // the profile it is finished with
+	bool is_own;                          // it is the broker's
+	bool has_failed;                      // or did not come to an end: it may not again
+};
+
+/* The look at the records; outlives the recovery where that is destroyed. */
+struct look {
+	struct pool_job job;
+	struct recovery *recovery; // NULL: nobody waits for it
+	char *state_folder;        // owned
+	int folder_fd;
+	struct found *found; // owned
+	size_t count;
+};
+
+struct recovery {
+	struct recovery_config config;
+	ev_timer begin;
+	ev_timer due;      // recovery-timeout
+	struct look *look; // owned
+	bool is_looking;
+	bool is_over;  // nothing more is begun
+	bool is_woken; // looks once more, then
+	size_t next;
+	struct collect *collect; // owned; the one in hand
+};
+
+static void found_finish(struct found *found)
+{
+	free(found->profile);
+	free(found->backend);
+	free(found->local_root);
+}
+
+static void look_clear(struct look *look)
+{
+	for (size_t i = 0; i < look->count; i++) {
+		found_finish(&look->found[i]);
+	}
+	free(look->found);
+	look->found = NULL;
+	look->count = 0;
+}
+
+static void look_free(struct look *look)
+{
+	look_clear(look);
+	free(look->state_folder);
+	free(look);
+}
+
+/* ---- the records, on the pool ---- */
+
+static void look_at(void *data, const char *id)
+{
+	struct look *look = data;
+	struct record record;
+	struct record_owner owner;
+	struct error err;
+	if (!record_load(look->folder_fd, id, &record, &err)) {
+		if (err.code != ERROR_NOT_FOUND) {
+			log_warning("recovery: %s; it stays as it is", err.text);
+		}
+		return;
+	}
+	record_owner_find(look->folder_fd, id, &owner);
+	if (record.state != RECORD_STOPPED && !owner.is_held) {
+		look->found = mem_realloc(look->found, (look->count + 1) * sizeof(*look->found));
+		struct found *found = &look->found[look->count++];
+		*found = (struct found){.profile = mem_strdup(record.profile),
+			.backend = mem_strdup(record.backend),
+			.local_root = mem_strdup(record.local_root),
+			.tried_ms = owner.was_finishing ? owner.noted_ms : 0,
+			.has_failed = owner.was_finishing || record.state == RECORD_FAILED ||
+		                      record.error};
+		memcpy(found->id, record.id, sizeof(found->id));
+		memcpy(found->updated, record.updated, sizeof(found->updated));
+	}
+	record_owner_finish(&owner);
+	record_finish(&record);
+}
+
+static void run_look(struct pool_job *job)
+{
+	struct look *look = CONTAINER_OF(job, struct look, job);
+	struct error err;
+	char path[PATH_MAX];
+	size_t left = freeze_group_end_left(); // before anything of theirs is collected
+	if (left > 0) {
+		log_warning("recovery: what %zu agents or commands had left, whose brokers and "
+			    "guards are gone, was ended",
+			left);
+	}
+	snprintf(path, sizeof(path), "%s/sessions", look->state_folder);
+	if (access(path, F_OK) != 0) {
+		return; // there never was any, and none is made for a look
+	}
+	look->folder_fd = record_folder_open(look->state_folder, &err);
+	if (look->folder_fd < 0 || !record_visit(look->folder_fd, look_at, look, &err)) {
+		log_warning("recovery: %s", err.text);
+	}
+	fd_close(&look->folder_fd);
+}
+
+/* ---- which profile each is of ---- */
+
+static bool is_of(const struct found *found, const struct profile *profile)
+{
+	return strcmp(found->profile, profile->name) == 0;
+}
+
+static const struct profile *find_profile(
+	const struct recovery_config *config, const struct found *found)
+{
+	if (is_of(found, config->collect.profile)) {
+		return config->collect.profile;
+	}
+	for (size_t i = 0; i < config->other_count; i++) {
+		if (is_of(found, &config->others[i])) {
+			return &config->others[i];
+		}
+	}
+	return NULL;
+}
+
+/* False: no profile of the configuration is for it, which is told. */
+static bool choose_profile(const struct recovery_config *config, struct found *found)
+{
+	const struct profile *profile = find_profile(config, found);
+	found->of = profile;
+	found->is_own = profile == config->collect.profile;
+	if (profile && strcmp(found->backend, backend_name(profile->backend)) == 0) {
+		return true;
+	}
+	if (profile) {
+		log_warning("recovery: session %s of %s, whose broker is gone, is of profile "
+			    "\"%s\" with backend %s, and the configuration has backend %s there; "
+			    "it stays as it is (acp-broker sessions)",
+			found->id, found->local_root, found->profile, found->backend,
+			backend_name(profile->backend));
+	} else {
+		log_warning("recovery: session %s of %s, whose broker is gone, is of profile "
+			    "\"%s\", which the configuration does not have; it stays as it is "
+			    "(acp-broker sessions)",
+			found->id, found->local_root, found->profile);
+	}
+	return false;
+}
+
+/*
+ * What failed, or was cut off by recovery-timeout, may take all of the time there is once more: it
+ * comes after the rest, and the one that was tried last comes last, so that each has its turn at
+ * some start.
+ */
+static int compare(const void *a, const void *b)
+{
+	const struct found *x = a;
+	const struct found *y = b;
+	if (x->has_failed && y->has_failed && x->tried_ms != y->tried_ms) {
+		return x->tried_ms < y->tried_ms ? -1 : 1;
+	}
+	if (x->has_failed || y->has_failed) {
+		return x->has_failed != y->has_failed ? x->has_failed - y->has_failed
+		                                      : strcmp(x->updated, y->updated);
+	}
+	return x->is_own != y->is_own ? y->is_own - x->is_own : strcmp(y->updated, x->updated);
+}
+
+static void choose_profiles(struct look *look, const struct recovery_config *config)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < look->count; i++) {
+		if (choose_profile(config, &look->found[i])) {
+			look->found[count++] = look->found[i];
+		} else {
+			found_finish(&look->found[i]);
+		}
+	}
+	look->count = count;
+	if (count > 1) {
+		qsort(look->found, count, sizeof(*look->found), compare);
+	}
+}
+
+/* ---- one after the other ---- */
+
+static void stop(struct recovery *recovery)
+{
+	recovery->is_over = true;
+	ev_timer_stop(recovery->config.collect.loop, &recovery->begin);
+	ev_timer_stop(recovery->config.collect.loop, &recovery->due);
+	collect_destroy(recovery->collect);
+	recovery->collect = NULL;
+}
+
+/* What came to its end is not done twice: its record says so. */
+static void look_again(struct recovery *recovery)
+{
+	recovery->is_woken = false;
+	recovery->is_over = false;
+	recovery->next = 0;
+	look_clear(recovery->look);
+	ev_timer_set(&recovery->begin, 0., 0.);
+	ev_timer_start(recovery->config.collect.loop, &recovery->begin);
+}
+
+static void end_look(struct recovery *recovery)
+{
+	stop(recovery);
+	if (recovery->is_woken && !recovery->is_looking) {
+		look_again(recovery);
+	}
+}
+
+static void collect_next(struct recovery *recovery);
+
+static void on_collected(void *data, enum collect_outcome outcome, const struct record *record,
+	const struct error *err)
+{
+	struct recovery *recovery = data;
+	const struct found *found = &recovery->look->found[recovery->next++];
+	if (outcome == COLLECT_DONE) {
+		log_info("recovery: session %s of %s, whose broker is gone, is collected",
+			found->id, record->local_root);
+	} else if (outcome == COLLECT_FAILED) {
+		log_error("recovery: session %s%s%s, whose broker is gone, is not collected: %s; "
+			  "the sandbox stays, and the next start tries again (acp-broker sessions)",
+			found->id, record ? " of " : "", record ? record->local_root : "",
+			err->text);
+	}
+	collect_destroy(recovery->collect);
+	recovery->collect = NULL;
+	collect_next(recovery);
+}
+
+static void begin_collect(struct recovery *recovery, const struct found *found)
+{
+	struct error err;
+	struct collect_config config = recovery->config.collect;
+	if (!found->is_own) {
+		config.provider = registry_get(recovery->config.registry, found->of->backend, &err);
+		assert(config.provider); // the configuration was checked
+		config.profile = found->of;
+	}
+	config.is_discarded = false;
+	config.done = on_collected;
+	config.data = recovery;
+	recovery->collect = collect_start(&config, found->id);
+}
+
+static void collect_next(struct recovery *recovery)
+{
+	const struct look *look = recovery->look;
+	if (recovery->is_over || recovery->next == look->count ||
+		recovery->next == RECOVERY_RECORDS_MAX) {
+		end_look(recovery);
+		return;
+	}
+	begin_collect(recovery, &look->found[recovery->next]);
+}
+
+static void on_looked(struct pool_job *job)
+{
+	struct look *look = CONTAINER_OF(job, struct look, job);
+	if (!look->recovery) {
+		look_free(look);
+		return;
+	}
+	look->recovery->is_looking = false;
+	choose_profiles(look, &look->recovery->config);
+	collect_next(look->recovery);
+}
+
+static void on_begin(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct recovery *recovery = CONTAINER_OF(timer, struct recovery, begin);
+	struct error err;
+	ev_timer_set(&recovery->due, recovery->config.timeout_ms / 1000., 0.);
+	ev_timer_start(loop, &recovery->due);
+	recovery->is_looking =
+		pool_submit(recovery->config.collect.pool, &recovery->look->job, &err);
+	if (!recovery->is_looking) {
+		log_warning("recovery: %s", err.text);
+		stop(recovery);
+	}
+}
+
+static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct recovery *recovery = CONTAINER_OF(timer, struct recovery, due);
+	const struct look *look = recovery->look;
+	log_warning("recovery: not done within %d s (recovery-timeout); %zu sessions are left for "
+		    "the next start, or for acp-broker sessions collect",
+		recovery->config.timeout_ms / 1000,
+		recovery->is_looking ? (size_t)0 : look->count - recovery->next);
+	end_look(recovery);
+}
+
+/* ---- life ---- */
+
+struct recovery *recovery_start(const struct recovery_config *config)
+{
+	struct recovery *recovery = mem_alloc_zero(sizeof(*recovery));
+	struct look *look = mem_alloc_zero(sizeof(*look));
+	recovery->config = *config;
+	recovery->look = look;
+	look->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run_look, .done = on_looked};
+	look->recovery = recovery;
+	look->state_folder = mem_strdup(config->collect.state_folder);
+	look->folder_fd = -1;
+	ev_init(&recovery->due, on_due);
+	ev_timer_init(&recovery->begin, on_begin, config->delay_ms / 1000., 0.);
+	ev_timer_start(config->collect.loop, &recovery->begin);
+	return recovery;
+}
+
+void recovery_wake(struct recovery *recovery)
+{
+	if (!recovery || ev_is_active(&recovery->begin)) {
+		return; // it will look
+	}
+	recovery->is_woken = true;
+	if (!recovery->is_looking && !recovery->collect) {
+		look_again(recovery);
+	}
+}
+
+void recovery_destroy(struct recovery *recovery)
+{
+	if (!recovery) {
+		return;
+	}
+	stop(recovery);
+	recovery->look->recovery = NULL;
+	if (!recovery->is_looking ||
+		pool_cancel(recovery->config.collect.pool, &recovery->look->job)) {
+		look_free(recovery->look);
+	}
+	free(recovery);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/ledger/state_folder.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/environment.h"
+#include "base/hash.h"
+#include "broker/config/config.h"
+
+static char *join(const char *folder, const char *name)
+{
+	size_t size = strlen(folder) + strlen(name) + 2;
+	char *path = mem_alloc(size);
+	snprintf(path, size, "%s/%s", folder, name);
+	return path;
+}
+
+char *state_folder_name(const char *const *environment)
+{
+	const char *state = environment_get(environment, "XDG_STATE_HOME");
+	const char *home = environment_get(environment, "HOME");
+	if (state && state[0] == '/') {
+		return join(state, "acp-broker");
+	}
+	return home && home[0] == '/' ? join(home, ".local/state/acp-broker") : NULL;
+}
+
+char *state_folder_store(const char *state_folder, const char *local_root)
+{
+	char name[32];
+	snprintf(name, sizeof(name), "stores/%016" PRIx64, hash_text(HASH_START, local_root));
+	return join(state_folder, name);
+}

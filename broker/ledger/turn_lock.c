@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/ledger/turn_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/path_quote.h"
+#include "broker/ledger/record.h"
+#include "broker/ledger/record_owner.h"
+
+enum { LOOK_NS = 50 * 1000 * 1000 };
+
+static const char lasting_line[] = "lasting\n";
+static const char ending_line[] = "ending\n";
+
+static int open_file(int folder_fd, const char *folder, const char *id)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s%.*s" TURN_LOCK_ENDING, folder, RECORD_ID_SIZE - 1, id);
+	return openat(folder_fd, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* ---- of the broker that has the record ---- */
+
+void turn_lock_init(struct turn_lock *lock)
+{
+	*lock = (struct turn_lock){.fd = -1};
+}
+
+void turn_lock_finish(struct turn_lock *lock)
+{
+	fd_close(&lock->fd);
+	lock->is_held = false;
+}
+
+static bool take(
+	struct turn_lock *lock, const char *state_folder, const char *id, struct error *err)
+{
+	char folder[PATH_MAX];
+	snprintf(folder, sizeof(folder), "%s/sessions/", state_folder);
+	if (lock->fd < 0) {
+		lock->fd = open_file(AT_FDCWD, folder, id);
+	}
+	if (lock->fd < 0 || flock(lock->fd, LOCK_EX | LOCK_NB) != 0) {
+		int errnum = errno;
+		return lock->fd >= 0 && errnum == EWOULDBLOCK
+		               ? error_set_reason(err, ERROR_UNAVAILABLE, "ROLLBACK_IN_PROGRESS",
+					 "the workspace is being brought back to a checkpoint "
+					 "(acp-broker checkpoints); prompt again after it")
+		               : error_set_errno(
+					 err, errnum, "locking %s%s" TURN_LOCK_ENDING, folder, id);
+	}
+	lock->is_held = true;
+	return true;
+}
+
+bool turn_lock_take(struct turn_lock *lock, const char *state_folder, const char *record_id,
+	const struct turn_text *text, struct error *err)
+{
+	if (!lock->is_held && !take(lock, state_folder, record_id, err)) {
+		return false;
+	}
+	char note[TURN_TEXT_MAX + sizeof(lasting_line)];
+	int len = snprintf(note, sizeof(note), "%s%s",
+		text->is_lasting ? lasting_line : ending_line, text->list);
+	len = len < (int)sizeof(note) ? len : (int)sizeof(note) - 1;
+	/* Only to tell people what it is: the lock is what counts. */
+	(void)!ftruncate(lock->fd, 0);
+	(void)!pwrite(lock->fd, note, (size_t)len, 0);
+	return true;
+}
+
+void turn_lock_let_go(struct turn_lock *lock)
+{
+	if (lock->is_held) {
+		flock(lock->fd, LOCK_UN);
+		lock->is_held = false;
+	}
+}
+
+/* ---- of who brings a workspace back ---- */
+
+struct attempt {
+	const struct turn_search *search;
+	struct turn_locks *locks;
+	int folder_fd;
+	bool is_busy;
+	bool is_lasting;
+	struct error *err; // is_busy: what is under way; or why it cannot be known
+};
+
+static void note_busy(struct attempt *attempt, const struct record *record,
+	const struct record_owner *owner, int fd)
+{
+	char note[TURN_TEXT_MAX + sizeof(lasting_line)];
+	char who[32] = "";
+	ssize_t len = pread(fd, note, sizeof(note) - 1, 0);
+	note[len > 0 ? len : 0] = '\0';
+	const char *line_end = strchr(note, '\n');
+	/* Agents choose the names of their sessions. */
+	char *list = path_quote(span_of(line_end ? line_end + 1 : "a prompt"));
+	bool is_ending = strncmp(note, ending_line, strlen(ending_line)) == 0;
+	if (owner->pid != 0) {
+		snprintf(who, sizeof(who), ", process %d", (int)owner->pid);
+	}
+	attempt->is_busy = true;
+	attempt->is_lasting = attempt->is_lasting || !is_ending;
+	error_set_reason(attempt->err, ERROR_UNAVAILABLE, "TOOLS_IN_FLIGHT",
+		"in flight: %s (TOOLS_IN_FLIGHT; profile %s%s); nothing was changed: cancel it, or "
+		"wait for its end",
+		list, record->profile, who);
+	free(list);
+}
+
+static void add(struct turn_locks *locks, int fd)
+{
+	locks->fds = mem_realloc(locks->fds, (locks->count + 1) * sizeof(*locks->fds));
+	locks->fds[locks->count++] = fd;
+}
+
+static void lock_record(
+	struct attempt *attempt, const struct record *record, const struct record_owner *owner)
+{
+	int fd = open_file(attempt->folder_fd, "", record->id);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		add(attempt->locks, fd);
+		return;
+	}
+	if (fd >= 0 && errno == EWOULDBLOCK) {
+		note_busy(attempt, record, owner, fd);
+	} else {
+		attempt->is_busy = attempt->is_lasting = true;
+		error_set_errno(attempt->err, errno, "locking %s" TURN_LOCK_ENDING, record->id);
+	}
+	fd_close(&fd);
+}
+
+static bool is_meant(const struct turn_search *search, const struct record *record)
+{
+	return strcmp(record->local_root, search->root) == 0 ||
+	       (search->real_root && strcmp(record->local_root, search->real_root) == 0);
+}
+
+/* A broker that is gone has nothing under way. */
+static void look_at(void *data, const char *id)
+{
+	struct attempt *attempt = data;
+	struct record record;
+	struct error ignored; // whoever lists records says what is wrong with one
+	if (attempt->is_lasting || !record_load(attempt->folder_fd, id, &record, &ignored)) {
+		return;
+	}
+	if (is_meant(attempt->search, &record)) {
+		struct record_owner owner;
+		record_owner_find(attempt->folder_fd, id, &owner);
+		if (owner.is_held) {
+			lock_record(attempt, &record, &owner);
+		}
+		record_owner_finish(&owner);
+	}
+	record_finish(&record);
+}
+
+/* Where there are no records, there is nobody. */
+static int open_folder(const char *state_folder)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/sessions", state_folder);
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+bool turn_locks_take(struct turn_locks *locks, const struct turn_search *search, struct error *err)
+{
+	static const struct timespec look = {.tv_nsec = LOOK_NS};
+	long long deadline_ms = clock_now_ms() + search->timeout_ms;
+	ATTR_CLEANUP(fd_cleanup) int folder_fd = open_folder(search->state_folder);
+	*locks = (struct turn_locks){0};
+	for (;;) {
+		struct attempt attempt = {
+			.search = search, .locks = locks, .folder_fd = folder_fd, .err = err};
+		bool ok = folder_fd < 0 || record_visit(folder_fd, look_at, &attempt, err);
+		if (ok && !attempt.is_busy) {
+			return true;
+		}
+		turn_locks_finish(locks);
+		bool is_over = clock_now_ms() >= deadline_ms ||
+		               (search->is_cancelled && *search->is_cancelled);
+		if (!ok || attempt.is_lasting || is_over) {
+			return false;
+		}
+		nanosleep(&look, NULL);
+	}
+}
+
+void turn_locks_finish(struct turn_locks *locks)
+{
+	for (size_t i = 0; i < locks->count; i++) {
+		fd_close(&locks->fds[i]);
+	}
+	free(locks->fds);
+	*locks = (struct turn_locks){0};
+}
