@@ -9,8 +9,8 @@
 #include "base/json_names.h"
 #include "base/log.h"
 #include "base/words.h"
-#include "broker/login.h"
-#include "broker/login_note.h"
+#include "broker/agent/login.h"
+#include "broker/agent/login_note.h"
 
 /* The list as it is written anew. */
 struct edit {

@@ -11,8 +11,8 @@
  * command that stands there. So what the agent writes becomes a command line of the user's.
  *
  * Where the agent runs on this machine, with the user's own rights, a terminal method gets empty
- * args and a token in its env (broker/login_note.h). Where it does not, no terminal method and no
- * _meta.terminal-auth is passed on.
+ * args and a token in its env (broker/agent/login_note.h). Where it does not, no terminal method
+ * and no _meta.terminal-auth is passed on.
  */
 enum { AUTH_METHODS_TERMINAL_MAX = 8 }; // further ones are left out
 

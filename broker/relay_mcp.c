@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/environment.h"
-#include "broker/mcp_servers.h"
+#include "broker/agent/mcp_servers.h"
 #include "broker/notice.h"
 
 void relay_mcp_learn(struct relay *relay, const struct call *call)

@@ -10,7 +10,7 @@
 
 #include "acp/places.h"
 #include "base/fd.h"
-#include "broker/agent.h"
+#include "broker/agent/agent.h"
 #include "tests/support/facts.h"
 
 enum { TOLD_MAX = 4096 };

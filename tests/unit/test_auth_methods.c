@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/json_doc.h"
+#include "broker/agent/login_note.h"
 #include "broker/auth_methods.h"
-#include "broker/login_note.h"
 
 /* What an agent offers as its logins, and what the editor is offered. */
 

@@ -19,7 +19,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "broker/login_note.h"
+#include "broker/agent/login_note.h"
 #include "providers/local/local.h"
 #include "tests/support/facts.h"
 

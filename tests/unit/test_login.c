@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/login.h"
+#include "broker/agent/login.h"
 
 #include <signal.h>
 #include <stdlib.h>
 
-#include "tests/unit/stage.h"
 #include "tests/support/facts.h"
+#include "tests/unit/stage.h"
 
 enum { NOT_SET = -1 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/mcp_lookup.h"
+#include "broker/agent/mcp_lookup.h"
 
 enum { SHORT_MS = 30, LONG_MS = 60000 };
 

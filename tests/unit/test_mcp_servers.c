@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/mcp_servers.h"
+#include "broker/agent/mcp_servers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "base/json_doc.h"
 #include "base/attr.h"
+#include "base/json_doc.h"
 #include "base/words.h"
 #include "tests/support/facts.h"
 

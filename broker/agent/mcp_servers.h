@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_MCP_SERVERS_H
-#define BROKER_MCP_SERVERS_H
+#ifndef BROKER_AGENT_MCP_SERVERS_H
+#define BROKER_AGENT_MCP_SERVERS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 #include "acp/splice.h"
 #include "base/attr.h"
 #include "base/error.h"
+#include "broker/agent/mcp_commands.h"
 #include "broker/config/mcp_config.h"
-#include "broker/mcp_commands.h"
 
 /*
  * What becomes of the mcpServers of a session/new, load, resume or fork on their

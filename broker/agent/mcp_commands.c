@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/mcp_commands.h"
+#include "broker/agent/mcp_commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>

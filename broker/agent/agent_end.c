@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/agent_internal.h"
+#include "broker/agent/agent_internal.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_TAIL_H
-#define BROKER_TAIL_H
+#ifndef BROKER_AGENT_TAIL_H
+#define BROKER_AGENT_TAIL_H
 
 #include <ev.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/agent_internal.h"
+#include "broker/agent/agent_internal.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/secrets.h"
-#include "broker/provision.h"
+#include "broker/agent/provision.h"
 
 /* ---- the process ---- */
 

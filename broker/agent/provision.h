@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_PROVISION_H
-#define BROKER_PROVISION_H
+#ifndef BROKER_AGENT_PROVISION_H
+#define BROKER_AGENT_PROVISION_H
 
 #include "base/pool.h"
 #include "broker/config/config.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/mcp_entry.h"
+#include "broker/agent/mcp_entry.h"
 
 #include <stdlib.h>
 

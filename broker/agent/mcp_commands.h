@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_MCP_COMMANDS_H
-#define BROKER_MCP_COMMANDS_H
+#ifndef BROKER_AGENT_MCP_COMMANDS_H
+#define BROKER_AGENT_MCP_COMMANDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/mcp_servers.h"
+#include "broker/agent/mcp_servers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "acp/rewrite.h"
 #include "base/words.h"
+#include "broker/agent/mcp_entry.h"
 #include "broker/config/mcp_url.h"
-#include "broker/mcp_entry.h"
 
 enum { NAME_BYTES = 96, SUBJECT_BYTES = 256, NOTICE_BYTES = 1024 };
 

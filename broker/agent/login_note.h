@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_LOGIN_NOTE_H
-#define BROKER_LOGIN_NOTE_H
+#ifndef BROKER_AGENT_LOGIN_NOTE_H
+#define BROKER_AGENT_LOGIN_NOTE_H
 
 #include <stdbool.h>
 

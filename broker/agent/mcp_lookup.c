@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/mcp_lookup.h"
+#include "broker/agent/mcp_lookup.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_LOGIN_H
-#define BROKER_LOGIN_H
+#ifndef BROKER_AGENT_LOGIN_H
+#define BROKER_AGENT_LOGIN_H
 
 #include <ev.h>
 
 #include "base/attr.h"
 #include "base/error.h"
+#include "broker/agent/login_note.h"
 #include "broker/config/config.h"
-#include "broker/login_note.h"
 #include "providers/provider.h"
 
 /*
@@ -15,7 +15,7 @@
  * person runs the agent's own login in a terminal. The editor does so by running
  * its agent command, which is this broker, with the method's args and env added;
  * the broker has put this variable there. Its value is the token of a note
- * (broker/login_note.h) that says what the agent is to be given.
+ * (broker/agent/login_note.h) that says what the agent is to be given.
  */
 #define LOGIN_MARK "ACP_BROKER_LOGIN"
 

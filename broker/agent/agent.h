@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_AGENT_H
-#define BROKER_AGENT_H
+#ifndef BROKER_AGENT_AGENT_H
+#define BROKER_AGENT_AGENT_H
 
 #include <ev.h>
 #include <stdbool.h>
@@ -11,8 +11,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/list.h"
+#include "broker/agent/tail.h"
 #include "broker/config/config.h"
-#include "broker/tail.h"
 #include "providers/provider.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/tail.h"
+#include "broker/agent/tail.h"
 
 #include <errno.h>
 #include <string.h>

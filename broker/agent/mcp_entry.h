@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_MCP_ENTRY_H
-#define BROKER_MCP_ENTRY_H
+#ifndef BROKER_AGENT_MCP_ENTRY_H
+#define BROKER_AGENT_MCP_ENTRY_H
 
-#include "base/json_doc.h"
 #include "acp/path_map.h"
+#include "base/json_doc.h"
 
 /* An element of mcpServers (ACP, "Session setup", MCP servers), as far as the broker looks. */
 struct mcp_entry {

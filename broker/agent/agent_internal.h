@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_AGENT_INTERNAL_H
-#define BROKER_AGENT_INTERNAL_H
+#ifndef BROKER_AGENT_AGENT_INTERNAL_H
+#define BROKER_AGENT_AGENT_INTERNAL_H
 
-#include "broker/agent.h"
+#include "broker/agent/agent.h"
 
 /* What agent.c (its start and its link) and agent_end.c share; nobody else includes this. */
 

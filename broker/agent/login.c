@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/login.h"
+#include "broker/agent/login.h"
 
 #include "base/environment.h"
 #include "base/log.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_MCP_LOOKUP_H
-#define BROKER_MCP_LOOKUP_H
+#ifndef BROKER_AGENT_MCP_LOOKUP_H
+#define BROKER_AGENT_MCP_LOOKUP_H
 
 #include <ev.h>
 
-#include "broker/mcp_commands.h"
+#include "broker/agent/mcp_commands.h"
 #include "providers/provider.h"
 
 /* Asks the sandbox, by one process in it, which commands it has. Loop thread only. */

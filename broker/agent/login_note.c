@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/login_note.h"
+#include "broker/agent/login_note.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/provision.h"
+#include "broker/agent/provision.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,12 +20,12 @@
 enum { COPY_MS = 60000, ANSWER_MAX = 65536, KEY_SIZE = 17, FIXED_WORDS = 5 };
 
 static const char copy_script[] =
-#include "broker/remote/provision.sh.inc"
-#include "broker/remote/copy.sh.inc"
+#include "broker/agent/remote/copy.sh.inc"
+#include "broker/agent/remote/provision.sh.inc"
 	;
 static const char setup_script[] =
-#include "broker/remote/provision.sh.inc"
-#include "broker/remote/setup.sh.inc"
+#include "broker/agent/remote/provision.sh.inc"
+#include "broker/agent/remote/setup.sh.inc"
 	;
 
 /* A file that is being read. */
