@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/broker.h"
+#include "broker/cli/broker.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <unistd.h>
 
-#include "broker/broker.h"
+#include "broker/cli/broker.h"
 #include "providers/local/local.h"
 #include "tests/support/fake/fake.h"
 

@@ -20,7 +20,7 @@ LAYERS = {
 
 # Only one file of broker/ knows which providers there are.
 PROVIDER_FOLDERS = re.compile(r'^providers/[^/]+/')
-KNOWS_PROVIDERS = 'broker/main.c'
+KNOWS_PROVIDERS = 'broker/cli/main.c'
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/broker.h"
+#include "broker/cli/broker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,17 +19,17 @@
 #include "base/user_config.h"
 #include "base/words.h"
 #include "broker/agent/login.h"
-#include "broker/check.h"
-#include "broker/command.h"
+#include "broker/cli/check.h"
+#include "broker/cli/command.h"
+#include "broker/cli/end_signals.h"
+#include "broker/cli/sandboxes.h"
+#include "broker/cli/sessions.h"
+#include "broker/cli/test_provider.h"
 #include "broker/config/config.h"
 #include "broker/config/options.h"
-#include "broker/end_signals.h"
 #include "broker/ledger/state_folder.h"
 #include "broker/policy/audit.h"
 #include "broker/relay.h"
-#include "broker/sandboxes.h"
-#include "broker/sessions.h"
-#include "broker/test_provider.h"
 #include "broker/trace.h"
 #include "sync/rsync/shell.h"
 #include "sync/snapshot.h"

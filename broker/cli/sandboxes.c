@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/sandboxes.h"
+#include "broker/cli/sandboxes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/command.h"
+#include "broker/cli/command.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_END_SIGNALS_H
-#define BROKER_END_SIGNALS_H
+#ifndef BROKER_CLI_END_SIGNALS_H
+#define BROKER_CLI_END_SIGNALS_H
 
 #include <ev.h>
 

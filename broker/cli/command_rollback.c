@@ -4,7 +4,7 @@
 
 #include "base/path_quote.h"
 #include "base/point.h"
-#include "broker/command.h"
+#include "broker/cli/command.h"
 #include "sync/apply.h"
 #include "sync/graft.h"
 #include "sync/id.h"

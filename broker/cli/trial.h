@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_TRIAL_H
-#define BROKER_TRIAL_H
+#ifndef BROKER_CLI_TRIAL_H
+#define BROKER_CLI_TRIAL_H
 
 #include <limits.h>
 
+#include "broker/cli/test_provider.h"
 #include "broker/ledger/keeper.h"
-#include "broker/test_provider.h"
 
 /*
  * What the checks of test-provider have to hand: one sandbox with one scratch workspace as its

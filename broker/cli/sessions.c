@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/sessions.h"
+#include "broker/cli/sessions.h"
 
 #include <assert.h>
 #include <stdlib.h>

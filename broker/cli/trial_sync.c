@@ -8,7 +8,7 @@
 
 #include "base/environment.h"
 #include "base/fd.h"
-#include "broker/trial.h"
+#include "broker/cli/trial.h"
 
 /* What the broker needs to keep the scratch workspace here and in the sandbox in step. */
 

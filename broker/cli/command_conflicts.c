@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/path_quote.h"
-#include "broker/command.h"
+#include "broker/cli/command.h"
 #include "sync/conflicts.h"
 #include "sync/graft.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/test_provider.h"
+#include "broker/cli/test_provider.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,9 +13,9 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "broker/command.h"
-#include "broker/end_signals.h"
-#include "broker/trial.h"
+#include "broker/cli/command.h"
+#include "broker/cli/end_signals.h"
+#include "broker/cli/trial.h"
 
 enum { REMOVE_FDS = 16 };
 

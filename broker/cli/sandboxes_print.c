@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "broker/command.h"
-#include "broker/sandboxes.h"
+#include "broker/cli/command.h"
+#include "broker/cli/sandboxes.h"
 
 enum { NAME_WIDTH = 28, STATE_WIDTH = 12 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_COMMAND_H
-#define BROKER_COMMAND_H
+#ifndef BROKER_CLI_COMMAND_H
+#define BROKER_CLI_COMMAND_H
 
 #include "base/json_writer.h"
 #include "broker/config/config.h"

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/path_quote.h"
 #include "base/words.h"
-#include "broker/sandboxes.h"
+#include "broker/cli/sandboxes.h"
 
 struct acting {
 	const struct sessions_means *means;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_SESSIONS_H
-#define BROKER_SESSIONS_H
+#ifndef BROKER_CLI_SESSIONS_H
+#define BROKER_CLI_SESSIONS_H
 
 #include "broker/config/options.h"
 #include "broker/ledger/record.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/check.h"
+#include "broker/cli/check.h"
 
 #include <stdio.h>
 

@@ -9,8 +9,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/path_quote.h"
+#include "broker/cli/sessions.h"
 #include "broker/ledger/collect.h"
-#include "broker/sessions.h"
 
 enum { STOP_WAIT_MS = 120 * 1000, STOP_LOOK_MS = 50 };
 

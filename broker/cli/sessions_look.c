@@ -9,8 +9,8 @@
 
 #include "base/fd.h"
 #include "base/settings.h"
-#include "broker/command.h"
-#include "broker/sessions.h"
+#include "broker/cli/command.h"
+#include "broker/cli/sessions.h"
 
 /* What a record says of itself, for programs and for people. */
 struct saying {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/shell_quote.h"
-#include "broker/command.h"
+#include "broker/cli/command.h"
 #include "sync/git/commits.h"
 #include "sync/id.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_CHECK_H
-#define BROKER_CHECK_H
+#ifndef BROKER_CLI_CHECK_H
+#define BROKER_CLI_CHECK_H
 
 #include <ev.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_SANDBOXES_H
-#define BROKER_SANDBOXES_H
+#ifndef BROKER_CLI_SANDBOXES_H
+#define BROKER_CLI_SANDBOXES_H
 
+#include "broker/cli/sessions.h"
 #include "broker/config/config.h"
-#include "broker/sessions.h"
 
 /*
  * acp-broker sandboxes: what providers have made elsewhere for this user (provider_inventory),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_BROKER_H
-#define BROKER_BROKER_H
+#ifndef BROKER_CLI_BROKER_H
+#define BROKER_CLI_BROKER_H
 
 #include "base/attr.h"
 #include "base/error.h"

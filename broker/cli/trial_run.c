@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "broker/trial.h"
+#include "broker/cli/trial.h"
 #include "providers/script_run.h"
 
 enum { OUTPUT_MAX = 8 << 20 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/command.h"
+#include "broker/cli/command.h"
 #include "sync/id.h"
 
 /* ---- list ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_TEST_PROVIDER_H
-#define BROKER_TEST_PROVIDER_H
+#ifndef BROKER_CLI_TEST_PROVIDER_H
+#define BROKER_CLI_TEST_PROVIDER_H
 
 #include "broker/config/config.h"
 #include "providers/provider.h"

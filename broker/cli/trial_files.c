@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "broker/trial.h"
+#include "broker/cli/trial.h"
 
 /* What the broker needs of files. */
 

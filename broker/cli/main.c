@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/own_environment.h"
 #include "base/words.h"
-#include "broker/broker.h"
+#include "broker/cli/broker.h"
 #include "providers/daytona/daytona.h"
 #include "providers/local/local.h"
 #include "providers/ssh/ssh.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/end_signals.h"
+#include "broker/cli/end_signals.h"
 
 #include <assert.h>
 #include <signal.h>

@@ -5,7 +5,7 @@
 
 #include "base/environment.h"
 #include "base/fd.h"
-#include "broker/trial.h"
+#include "broker/cli/trial.h"
 
 /* What the broker needs of processes. */
 
