@@ -2,6 +2,13 @@
 #ifndef BROKER_CONFIG_CONFIG_H
 #define BROKER_CONFIG_CONFIG_H
 
+/*
+ * This folder knows every key and option: where they are read, what their values mean, and which
+ * line of which file was wrong. It knows neither what runs by them nor ACP's messages; the keys of
+ * a backend are the provider's own. Everything above it takes its settings from here; broker/cli
+ * prints them.
+ */
+
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -2,6 +2,13 @@
 #ifndef BROKER_LEDGER_KEEPER_H
 #define BROKER_LEDGER_KEEPER_H
 
+/*
+ * This folder remembers, on disk, which sandboxes and workspaces there are and how far each of them
+ * is synced, so that a broker that comes later can finish what another one began. It knows records,
+ * stores and their locks, and orders syncs. It knows neither ACP nor which provider it works with.
+ * broker/ and broker/cli use it.
+ */
+
 #include <stdbool.h>
 
 #include "broker/config/sync_settings.h"

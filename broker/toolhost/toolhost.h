@@ -2,6 +2,13 @@
 #ifndef BROKER_TOOLHOST_TOOLHOST_H
 #define BROKER_TOOLHOST_TOOLHOST_H
 
+/*
+ * This folder serves what agents ask of a sandbox: files and terminals. It knows ACP's fs and
+ * terminal methods and the operations of a provider. It knows no policy, no editor and no session
+ * of the broker's. broker/ hands it the calls that policy has let through; broker/agent uses its
+ * terminals to look into a sandbox.
+ */
+
 #include <ev.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Today's agents under a policy. The table of their modes (broker/policy/modes.c) is true: in each mode that
-it calls asking, nothing is written and nothing is run unless the person or the policy said so.
+Today's agents under a policy. The table of their modes (broker/policy/modes.c) is true: in each
+mode that it calls asking, nothing is written and nothing is run unless the person or the policy
+said so.
 """
 
 from agent_case import AgentCase

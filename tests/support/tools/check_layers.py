@@ -8,15 +8,24 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
-# A folder, and the folders besides itself that it may include.
+# A folder, and the folders besides itself that it may include. A file is in the longest of them.
 LAYERS = {
     'base': [],
     'acp': ['base'],
     'providers': ['base'],
     'sync': ['base', 'providers'],
-    'broker': ['base', 'acp', 'providers', 'sync'],
-    'tests': ['base', 'acp', 'providers', 'sync', 'broker'],
+    'broker/policy': ['base', 'acp'],
+    'broker/toolhost': ['base', 'acp', 'providers', 'sync'],
+    'broker/config': ['base', 'providers', 'sync', 'broker/policy', 'broker/toolhost'],
+    'broker/ledger': ['base', 'providers', 'sync', 'broker/config'],
+    'broker/agent': ['base', 'acp', 'providers', 'broker/toolhost', 'broker/config'],
+    'broker': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/toolhost',
+               'broker/config', 'broker/ledger', 'broker/agent'],
+    'broker/cli': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/toolhost',
+                   'broker/config', 'broker/ledger', 'broker/agent', 'broker'],
 }
+LAYERS['tests'] = list(LAYERS)
+TOPS = [folder for folder in LAYERS if '/' not in folder]
 
 # Only one file of broker/ knows which providers there are.
 PROVIDER_FOLDERS = re.compile(r'^providers/[^/]+/')
@@ -25,11 +34,18 @@ KNOWS_PROVIDERS = 'broker/cli/main.c'
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
+def folder_of(name):
+    """The folder of LAYERS that a file is in; None: another one's."""
+    parents = [str(parent) for parent in pathlib.PurePath(name).parents]
+    return next((parent for parent in parents if parent in LAYERS), None)
+
+
 def sources():
-    for folder in LAYERS:
-        for path in sorted((ROOT / folder).rglob('*.[ch]')):
+    for top in TOPS:
+        for path in sorted((ROOT / top).rglob('*.[ch]')):
             if 'node_modules' not in path.parts:
-                yield path.relative_to(ROOT), folder
+                path = path.relative_to(ROOT)
+                yield path, folder_of(path)
 
 
 def includes(path):
@@ -40,8 +56,8 @@ def upward():
     """Includes that point up or sideways."""
     for path, folder in sources():
         for name in includes(path):
-            target = name.split('/')[0]
-            if target in LAYERS and target != folder and target not in LAYERS[folder]:
+            target = folder_of(name)
+            if target and target != folder and target not in LAYERS[folder]:
                 yield f'{path}: {folder}/ may not include "{name}"'
 
 
@@ -56,7 +72,7 @@ def not_from_root():
 def too_knowing():
     """Files above the provider interface that reach round it to one provider."""
     for path, folder in sources():
-        if folder != 'broker' or str(path) == KNOWS_PROVIDERS:
+        if not folder.startswith('broker') or str(path) == KNOWS_PROVIDERS:
             continue
         for name in includes(path):
             if PROVIDER_FOLDERS.match(name) or name == 'providers/impl.h':
