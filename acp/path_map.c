@@ -31,22 +31,23 @@ static struct span without_trailing_slashes(const char *path)
 	return span;
 }
 
-static bool has_root(const struct path_map *map, struct span local, struct span runtime)
+/* Its place, or map->count. */
+static size_t find_root(const struct path_map *map, struct span local, struct span runtime)
 {
-	for (size_t i = 0; i < map->count; i++) {
-		if (span_is(local, map->roots[i].sides[PATH_TO_LOCAL]) &&
-			span_is(runtime, map->roots[i].sides[PATH_TO_RUNTIME])) {
-			return true;
-		}
+	size_t at = 0;
+	while (at < map->count &&
+		!(span_is(local, map->roots[at].sides[PATH_TO_LOCAL]) &&
+			span_is(runtime, map->roots[at].sides[PATH_TO_RUNTIME]))) {
+		at++;
 	}
-	return false;
+	return at;
 }
 
 bool path_map_add(struct path_map *map, const char *local, const char *runtime)
 {
 	struct span here = without_trailing_slashes(local);
 	struct span there = without_trailing_slashes(runtime);
-	if (has_root(map, here, there)) {
+	if (find_root(map, here, there) < map->count) {
 		return true;
 	}
 	if (map->count == PATH_MAP_MAX) {
@@ -58,6 +59,18 @@ bool path_map_add(struct path_map *map, const char *local, const char *runtime)
 	root->sides[PATH_TO_RUNTIME] = mem_strndup(there);
 	map->is_identity = map->is_identity && span_equals(here, there);
 	return true;
+}
+
+void path_map_prefer(struct path_map *map, const char *local, const char *runtime)
+{
+	if (!path_map_add(map, local, runtime)) {
+		return;
+	}
+	size_t at =
+		find_root(map, without_trailing_slashes(local), without_trailing_slashes(runtime));
+	struct path_map_root root = map->roots[at];
+	memmove(map->roots + 1, map->roots, at * sizeof(*map->roots));
+	map->roots[0] = root;
 }
 
 bool path_map_has_local(const struct path_map *map, const char *local)

@@ -35,6 +35,9 @@ void path_map_finish(struct path_map *map);
 /* Adds a root; both are absolute. False where the map is full. One that is there is not added. */
 bool path_map_add(struct path_map *map, const char *local, const char *runtime) ATTR_NODISCARD;
 
+/* The same; of several that are equally long on a side it comes first from now on. */
+void path_map_prefer(struct path_map *map, const char *local, const char *runtime);
+
 /* Whether a directory here is one of the roots itself. */
 bool path_map_has_local(const struct path_map *map, const char *local);
 

@@ -101,6 +101,7 @@ bool listing_on_send(
 	struct cursor cursor;
 	watch(relay, request);
 	request->listed = listing_records_take(relay, call->message.id);
+	listing_records_name(request->listed, request->peer);
 	if (!read_cursor(message_place(&call->message, PLACE_CURSOR), &cursor)) {
 		return true;
 	}

@@ -21,7 +21,6 @@ struct look {
 	struct parcel *parcel;           // owned; the request; counts in relay.held_bytes
 	char *id;                        // owned; raw
 	char *state_folder, *profile;    // owned
-	char *cwd;                       // owned; the filter; may be NULL
 	const char *backend;             // static
 	int folder_fd;                   // of the records
 	struct listing_records *records; // owned
@@ -38,7 +37,6 @@ static void look_free(struct look *look)
 	free(look->id);
 	free(look->state_folder);
 	free(look->profile);
-	free(look->cwd);
 	free(look);
 }
 
@@ -60,10 +58,11 @@ static bool has_ended(const struct record *record)
 static bool may_be_loaded(const struct look *look, const struct record *record)
 {
 	struct record_owner owner;
+	const char *real = look->records->real;
 	if (!record->reference || record->session_count == 0 || has_ended(record) ||
 		strcmp(record->profile, look->profile) != 0 ||
 		strcmp(record->backend, look->backend) != 0 ||
-		(look->cwd && strcmp(record->local_root, look->cwd) != 0) ||
+		(real && strcmp(record->local_root, real) != 0) ||
 		access(record->local_root, F_OK) != 0) {
 		return false;
 	}
@@ -97,10 +96,8 @@ static void run(struct pool_job *job)
 	struct error err;
 	char path[FILE_PATH_MAX];
 	snprintf(path, sizeof(path), "%s/sessions", look->state_folder);
-	if (look->cwd) {
-		char *real = real_path(look->cwd);
-		free(look->cwd);
-		look->cwd = real;
+	if (look->records->name) {
+		look->records->real = real_path(look->records->name);
 	}
 	look->folder_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (look->folder_fd >= 0 && !record_visit(look->folder_fd, look_at, look, &err)) {
@@ -165,7 +162,7 @@ static struct look *look_create(struct relay *relay, const struct call *call)
 	list_init(&look->records->link);
 	look->records->cwd = filter.len > 0 ? mem_strndup(filter) : NULL;
 	if (message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd))) {
-		look->cwd = mem_strdup(cwd);
+		look->records->name = mem_strdup(cwd);
 	}
 	list_append(&relay->list_looks, &look->link);
 	return look;

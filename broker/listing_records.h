@@ -34,6 +34,9 @@ bool listing_records_hold(struct relay *relay, const struct call *call);
 /* The request goes to an agent: what is known for its list; the caller's, or NULL. */
 struct listing_records *listing_records_take(struct relay *relay, struct span id);
 
+/* The agent's sessions are asked for, and told, by the name of the list's filter. NULL is fine. */
+void listing_records_name(const struct listing_records *listed, struct peer *peer);
+
 /* An agent's page goes to the editor: notes its sessions; to the last one adds what is missing. */
 bool listing_records_add(struct relay *relay, struct listing_records *listed,
 	const struct call *page, bool is_last, struct error *err);

@@ -16,6 +16,8 @@ struct listing_records {
 	char *id;         // owned; raw; of the request for a page that goes to an agent, or NULL
 	char *cursor;     // owned; of the page that may be asked for next, or NULL
 	char *cwd;        // owned; the filter of the list, raw; may be NULL
+	char *name,
+		*real; // owned; the filter, and without its links; both NULL where there is none
 	struct record *records; // owned; those whose sessions may be added
 	size_t count;
 	uint64_t *seen; // owned; a hash of each session that was listed

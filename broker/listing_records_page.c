@@ -24,6 +24,8 @@ void listing_records_destroy(struct listing_records *listed)
 	free(listed->id);
 	free(listed->cursor);
 	free(listed->cwd);
+	free(listed->name);
+	free(listed->real);
 	free(listed);
 }
 
@@ -157,9 +159,16 @@ static bool is_listed_by_its_agent(struct relay *relay, const struct record *rec
 	return false;
 }
 
+void listing_records_name(const struct listing_records *listed, struct peer *peer)
+{
+	if (listed && listed->name) {
+		relay_know_as(peer, listed->name, listed->real);
+	}
+}
+
 /* ACP, SessionInfo. */
-static bool write_session(
-	struct buf *out, const struct record *record, const char *id, struct error *err)
+static bool write_session(struct buf *out, const struct record *record, const char *name,
+	const char *id, struct error *err)
 {
 	struct json_writer writer;
 	json_write_begin(&writer, out);
@@ -167,7 +176,7 @@ static bool write_session(
 	json_write_key(&writer, "sessionId");
 	json_write_text(&writer, id);
 	json_write_key(&writer, "cwd");
-	json_write_text(&writer, record->local_root);
+	json_write_text(&writer, name ? name : record->local_root);
 	json_write_key(&writer, "updatedAt");
 	json_write_text(&writer, record->updated);
 	json_write_key(&writer, "_meta");
@@ -199,7 +208,7 @@ static bool write_missing(struct relay *relay, struct listing_records *listed, s
 			}
 			bool ok =
 				(is_first && added == 0) || buf_append(out, SPAN_LITERAL(","), err);
-			if (!ok || !write_session(out, record, id, err)) {
+			if (!ok || !write_session(out, record, listed->name, id, err)) {
 				return false;
 			}
 			added++;

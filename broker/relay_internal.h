@@ -282,6 +282,9 @@ struct session *relay_session_of_agent(struct peer *peer, const struct message *
 /* A path as the other side calls it; owned by the caller. */
 char *relay_map_path(const struct peer *peer, enum path_direction direction, const char *path);
 
+/* The editor has asked for the sessions of a directory by this name; what it is without links. */
+void relay_know_as(struct peer *peer, const char *name, const char *real);
+
 /* The names of the directories in a message of this method. */
 const struct path_map *relay_map_of(const struct peer *peer, const char *method);
 

@@ -81,6 +81,16 @@ static void refresh_known(struct peer *peer)
 	}
 }
 
+/* An agent that works in the directory itself knows it by the names that it was given. */
+void relay_know_as(struct peer *peer, const char *name, const char *real)
+{
+	char *runtime = path_map_apply(&peer->known, PATH_TO_RUNTIME, real);
+	if (strcmp(runtime, real) != 0) {
+		path_map_prefer(&peer->known, name, runtime);
+	}
+	free(runtime);
+}
+
 const struct path_map *relay_map_of(const struct peer *peer, const char *method)
 {
 	return strcmp(method, "session/list") == 0 ? &peer->known : &peer->map;

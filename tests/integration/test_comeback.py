@@ -80,6 +80,25 @@ class Comeback(SessionsCase):
             self.assertEqual(record['id'], self.status(client, session)['record'])
             self.ended(client)
 
+    def test_the_list_of_another_broker_by_a_name_that_is_a_link(self):
+        link = self.dir / 'link'
+        link.symlink_to(self.work)
+        first, session = self.begin()
+        runtime = self.runtime(first, session)
+        self.ended(first)
+        client = self.another(cwd=link)
+        for name in link, self.work, link:
+            listed, = client.call('session/list', {'cwd': str(name)})['sessions']
+            self.assertEqual((listed['sessionId'], listed['cwd']), (session, str(name)))
+        heard = [json.loads(line) for line in self.journal('<') if b'session/list' in line]
+        self.assertEqual({line['params']['cwd'] for line in heard}, {str(runtime)})
+        client.call('session/load', dict(self.params(session), cwd=str(link)), PATIENCE)
+        self.note_elsewhere('elsewhere')
+        mine, added = client.call('session/list', {'cwd': str(link)})['sessions']
+        self.assertEqual((mine['cwd'], added['cwd']), (str(link), str(link)))
+        self.assertEqual(added['sessionId'], 'elsewhere')
+        self.ended(client)
+
     def test_the_list_of_another_broker_before_it_has_a_session(self):
         """The agent knows its sessions by the names of the copies."""
         first, session = self.begin()

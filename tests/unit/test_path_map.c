@@ -163,6 +163,26 @@ static void test_roots_that_are_the_same_on_both_sides_are_the_identity(void **s
 	path_map_finish(&map);
 }
 
+static void test_of_two_names_here_the_preferred_one_is_told(void **state)
+{
+	struct path_map map;
+	path_map_init(&map);
+	assert_true(path_map_add(&map, "/data/other", "/r/0"));
+	assert_true(path_map_add(&map, "/data/w", "/r/1"));
+	static const char *const names[] = {"/home/link", "/data/w", "/home/link/"};
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		path_map_prefer(&map, names[i], "/r/1");
+		assert_int_equal(map.count, 3);
+		char *here = path_map_apply(&map, PATH_TO_LOCAL, "/r/1/a");
+		assert_string_equal(here, i == 1 ? "/data/w/a" : "/home/link/a");
+		free(here);
+		char *there = path_map_apply(&map, PATH_TO_RUNTIME, "/data/w/a");
+		assert_string_equal(there, "/r/1/a");
+		free(there);
+	}
+	path_map_finish(&map);
+}
+
 static void test_a_path_is_told_as_the_other_side_calls_it(void **state)
 {
 	static const char *const samples[][2] = {
@@ -195,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_the_root_directory_can_be_a_root),
 		cmocka_unit_test(
 			test_uris_are_decoded_to_compare_and_keep_their_spelling_behind_the_root),
+		cmocka_unit_test(test_of_two_names_here_the_preferred_one_is_told),
 		cmocka_unit_test(test_a_path_is_told_as_the_other_side_calls_it),
 		cmocka_unit_test(test_there_and_back_is_the_identity),
 		cmocka_unit_test(test_roots_that_are_the_same_on_both_sides_are_the_identity),
