@@ -152,10 +152,10 @@ static void test_a_large_file_is_given_the_time_to_be_hashed(void **state)
 	git_oid tree = stage_send_first(stage, "echo a > a");
 	stage_program(stage, "sleep", "exec /usr/bin/sleep 0.1");
 	stage_program(stage, "git",
-		"case $* in *hash-object*s|*hash-object*tmp) end=$(($(date +%s) + 4))\n"
+		"case $* in *hash-object*s|*hash-object*tmp) end=$(($(date +%s) + 7))\n"
 		"while [ \"$(date +%s)\" -lt \"$end\" ]; do :; done ;; esac\n"
 		"exec /usr/bin/git \"$@\"");
-	stage->request.timeout_ms = 2000;
+	stage->request.timeout_ms = 6000;
 	stage_restart(stage);
 	stage_prepare(stage);
 	place_run(stage->place, "truncate -s 70M s");
@@ -167,7 +167,7 @@ static void test_a_large_file_is_given_the_time_to_be_hashed(void **state)
 	git_oid here = place_take(stage->place, &next);
 	stage_assert_same(&there, &here);
 	stage_there(stage, "truncate -s 1M s");
-	stage_collect_fails(stage, &here, ERROR_TIMEOUT, "for 2000 ms");
+	stage_collect_fails(stage, &here, ERROR_TIMEOUT, "for 6000 ms");
 }
 
 static void test_a_file_whose_reading_hangs_is_not_waited_for(void **state)
