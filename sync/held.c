@@ -74,8 +74,10 @@ static bool graft_name(struct grafter *grafter, const struct tree_view_entry *ol
 	out->name = name_at(grafter, range.first, range.name);
 	if (!held->path[range.name + out->name.len]) {
 		const struct store_entry *entry = version_of(held, grafter->version);
-		out->mode = entry->mode;
-		out->id = entry->id;
+		bool is_folder = grafter->version == HELD_BASE && held->replaces_folder &&
+		                 !entry->mode && !id_equal(&held->base_folder, &store_empty_tree);
+		out->mode = is_folder ? TREE_VIEW_FOLDER : entry->mode;
+		out->id = is_folder ? held->base_folder : entry->id;
 		return true;
 	}
 	range.name += out->name.len + 1;

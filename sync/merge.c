@@ -89,8 +89,8 @@ static bool is_kept(const struct merger *merger, const struct tree_view_row *row
 }
 
 /*
- * What the agent makes of a guarded file is held. Where a folder is in its place here, both
- * cannot stand in the runtime, so that it is a conflict.
+ * What the agent makes of a guarded file is held. A folder in its place here stays as it is, too:
+ * both cannot stand in the runtime, so that all of it is deleted there.
  */
 static bool hold_guarded(struct merger *merger, const struct tree_view_row *row,
 	const struct store_entry sides[SIDE_COUNT], struct store_entry *leaf, bool *out_is_held,
@@ -106,11 +106,15 @@ static bool hold_guarded(struct merger *merger, const struct tree_view_row *row,
 		return true;
 	}
 	*leaf = sides[LOCAL];
-	if (tree_view_folder(row->sides[LOCAL])) {
-		return merge_add_conflict(merger, sides, "the file is guarded (guard-paths)", err);
-	}
 	*out_is_held = true;
-	return merge_hold(merger, sides, &made, err);
+	struct held_change held = {.base = sides[BASE],
+		.local = sides[LOCAL],
+		.runtime = sides[RUNTIME],
+		.made = made,
+		.replaces_folder = tree_view_folder(row->sides[LOCAL])};
+	const git_oid *base = tree_view_folder(row->sides[BASE]);
+	held.base_folder = base ? *base : store_empty_tree;
+	return merge_hold(merger, &held, err);
 }
 
 static bool merge_names(struct merger *merger, const struct tree_view_row *row,
@@ -137,7 +141,9 @@ static bool merge_names(struct merger *merger, const struct tree_view_row *row,
 	if (!hold_guarded(merger, row, sides, &leaf, &is_held, err)) {
 		return false;
 	}
-	if (!merge_row_folder(merger, row, sides, &leaf, &folder, err)) {
+	if (is_held && tree_view_folder(row->sides[LOCAL])) {
+		folder = *tree_view_folder(row->sides[LOCAL]);
+	} else if (!merge_row_folder(merger, row, sides, &leaf, &folder, err)) {
 		return false;
 	}
 	count_change(&merger->merge->to_local, &sides[LOCAL], &leaf);

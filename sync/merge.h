@@ -31,7 +31,8 @@
  *
  * What the runtime would make of a guarded file (sync/guard_paths.h) is held: the local version
  * stays, the runtime's stays there, and nothing is a conflict. So `merged` is what the local
- * directory becomes; the runtime becomes the same but for what is held (sync/held.h).
+ * directory becomes; the runtime becomes the same but for what is held (sync/held.h). Where a
+ * folder stands here in its place, all of the folder stays with it, and its base, too.
  */
 enum {
 	MERGE_ROWS_MAX = 4000000,     // names looked at: a tree can repeat itself without end
@@ -52,6 +53,8 @@ struct held_change {
 	char *path;
 	struct store_entry base, local, runtime;
 	struct store_entry made;   // what the local file would become
+	git_oid base_folder;       // with replaces_folder: what the base has there; may be empty
+	bool replaces_folder;      // a folder stands there here, and stays as a whole
 	char *old_text, *new_text; // owned, for people; NULL: no text to show (held_read)
 };
 

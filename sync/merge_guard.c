@@ -73,8 +73,7 @@ bool merge_guards(const struct merger *merger, const struct store_entry *local,
 	return true;
 }
 
-bool merge_hold(struct merger *merger, const struct store_entry sides[SIDE_COUNT],
-	const struct store_entry *made, struct error *err)
+bool merge_hold(struct merger *merger, const struct held_change *change, struct error *err)
 {
 	struct merge *merge = merger->merge;
 	if (merge->held_count == MERGE_HELD_MAX) {
@@ -84,11 +83,8 @@ bool merge_hold(struct merger *merger, const struct store_entry sides[SIDE_COUNT
 			MERGE_HELD_MAX);
 	}
 	struct held_change *held = mem_alloc(sizeof(*held));
-	*held = (struct held_change){.path = mem_strdup(merger->trail.path),
-		.base = sides[BASE],
-		.local = sides[LOCAL],
-		.runtime = sides[RUNTIME],
-		.made = *made};
+	*held = *change;
+	held->path = mem_strdup(merger->trail.path);
 	list_append(&merge->held, &held->link);
 	merge->held_count++;
 	return true;

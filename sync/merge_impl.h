@@ -34,8 +34,8 @@ bool merge_add_conflict(struct merger *merger, const struct store_entry sides[SI
 bool merge_guards(const struct merger *merger, const struct store_entry *local,
 	const struct store_entry *made, bool *out_guards, struct error *err) ATTR_NODISCARD;
 
-/* It is held. ERROR_LIMIT. */
-bool merge_hold(struct merger *merger, const struct store_entry sides[SIDE_COUNT],
-	const struct store_entry *made, struct error *err) ATTR_NODISCARD;
+/* The change at the trail is held. ERROR_LIMIT. */
+bool merge_hold(
+	struct merger *merger, const struct held_change *change, struct error *err) ATTR_NODISCARD;
 
 #endif

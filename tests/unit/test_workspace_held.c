@@ -33,6 +33,13 @@ static void sync_held(struct fixture *fixture, size_t count, bool is_news)
 	assert_int_equal(fixture->result.conflict_count, 0);
 }
 
+static void answer(struct fixture *fixture, enum held_answer what)
+{
+	static char path[] = ".envrc";
+	char *paths[] = {path, NULL};
+	workspace_answer_held(fixture->workspace, &fixture->result.held_tree, paths, what);
+}
+
 static void test_a_guarded_change_stays_in_the_runtime_and_all_else_travels(void **state)
 {
 	struct fixture *fixture = *state;
@@ -176,18 +183,40 @@ static void test_a_rollback_leaves_it_held(void **state)
 	expect(fixture, "cat .envrc $R/.envrc", "old\nnew\n");
 }
 
-static void test_what_cannot_wait_beside_a_folder_here_is_a_conflict(void **state)
+static void test_what_stands_here_as_a_folder_stays_as_a_whole_until_the_yes(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "mkdir .husky; echo x > .husky/pre-commit; echo y > .husky/f");
+	sync_once(fixture);
+	run(fixture, "rm -r $R/.husky; ln -s /tmp $R/.husky; echo mine > .husky/mine; "
+		     "echo z > .husky/f");
+	sync_held(fixture, 1, true);
+	sync_held(fixture, 1, false);
+	run(fixture, "rm .husky/mine");
+	sync_held(fixture, 1, false);
+	expect(fixture, "ls .husky; cat .husky/*; readlink $R/.husky",
+		"f\npre-commit\nz\nx\n/tmp\n");
+	run(fixture, "echo y > .husky/f");
+	answer(fixture, HELD_ONCE);
+	sync_held(fixture, 0, false);
+	expect_same(fixture);
+	expect(fixture, "readlink .husky", "/tmp\n");
+}
+
+static void test_a_file_in_place_of_a_folder_that_the_agent_takes_back_changes_nothing(void **state)
 {
 	struct fixture *fixture = *state;
 	begin_guarded(fixture);
 	run(fixture, "mkdir .husky; echo x > .husky/pre-commit");
 	sync_once(fixture);
-	run(fixture, "rm -r $R/.husky; ln -s /tmp $R/.husky; echo mine > .husky/mine");
-	sync_once(fixture);
-	assert_int_equal(fixture->result.held_count, 0);
-	assert_string_equal(fixture->conflict, ".husky");
+	run(fixture, "mv $R/.husky $R/away; echo a > $R/.husky");
+	sync_held(fixture, 1, true);
+	expect(fixture, "cat .husky/* away/*; cat $R/.husky", "x\nx\na\n");
+	run(fixture, "rm $R/.husky; mv $R/away $R/.husky");
+	sync_held(fixture, 0, false);
 	expect_same(fixture);
-	expect(fixture, "cat .husky/mine; readlink .husky.*.acp-conflict", "mine\n/tmp\n");
+	expect(fixture, "cat .husky/*; ls", "x\na\n");
 }
 
 static void test_a_link_through_which_such_a_file_would_be_found_is_held(void **state)
@@ -234,13 +263,6 @@ static void test_content_that_runs_nothing_travels(void **state)
 }
 
 /* ---- the person's answer ---- */
-
-static void answer(struct fixture *fixture, enum held_answer what)
-{
-	static char path[] = ".envrc";
-	char *paths[] = {path, NULL};
-	workspace_answer_held(fixture->workspace, &fixture->result.held_tree, paths, what);
-}
 
 static void test_a_yes_brings_just_what_was_asked_about(void **state)
 {
@@ -366,7 +388,9 @@ int main(void)
 		WORKSPACE_TEST(test_a_runtime_that_changes_meanwhile_keeps_its_version),
 		WORKSPACE_TEST(test_the_last_sync_parks_it_once_and_leaves_the_runtime),
 		WORKSPACE_TEST(test_a_rollback_leaves_it_held),
-		WORKSPACE_TEST(test_what_cannot_wait_beside_a_folder_here_is_a_conflict),
+		WORKSPACE_TEST(test_what_stands_here_as_a_folder_stays_as_a_whole_until_the_yes),
+		WORKSPACE_TEST(
+			test_a_file_in_place_of_a_folder_that_the_agent_takes_back_changes_nothing),
 		WORKSPACE_TEST(test_a_link_through_which_such_a_file_would_be_found_is_held),
 		WORKSPACE_TEST(test_no_link_that_leads_outside_is_followed),
 		WORKSPACE_TEST(test_content_that_runs_nothing_travels),
