@@ -20,8 +20,8 @@
 enum { COPY_MS = 60000, ANSWER_MAX = 65536, KEY_SIZE = 17, FIXED_WORDS = 5 };
 
 static const char copy_script[] =
-#include "broker/agent/remote/copy.sh.inc"
 #include "broker/agent/remote/provision.sh.inc"
+#include "broker/agent/remote/copy.sh.inc" // which uses its functions
 	;
 static const char setup_script[] =
 #include "broker/agent/remote/provision.sh.inc"
