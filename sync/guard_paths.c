@@ -34,11 +34,11 @@ struct guard_paths {
 	char **links; // owned, the same: the folders that a glob names on its way
 };
 
-static void lower(char *text)
+void guard_paths_fold(char *path)
 {
-	for (; *text; text++) {
-		if (*text >= 'A' && *text <= 'Z') {
-			*text = (char)(*text - 'A' + 'a');
+	for (; *path; path++) {
+		if (*path >= 'A' && *path <= 'Z') {
+			*path = (char)(*path - 'A' + 'a');
 		}
 	}
 }
@@ -67,7 +67,7 @@ static bool add_glob(struct guard_paths *guard, const char *value, struct error 
 		struct buf below;
 		buf_init(&below, len + 8);
 		words_append(&guard->globs, value);
-		lower(glob);
+		guard_paths_fold(glob);
 		ok = buf_append_format(&below, err, "%s/**", glob) &&
 		     buf_append(&below, (struct span){"", 1}, err);
 		words_append(&guard->files, ok ? below.data : "");
@@ -163,6 +163,6 @@ bool guard_paths_have(const struct guard_paths *guard, const char *path, bool is
 	if (len < 0 || (size_t)len >= sizeof(rooted)) {
 		return true; // no name of a file: nobody may say that it is none of them
 	}
-	lower(rooted);
+	guard_paths_fold(rooted);
 	return any_matches(guard->files, rooted) || (is_link && any_matches(guard->links, rooted));
 }

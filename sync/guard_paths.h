@@ -33,6 +33,9 @@ const char *const *guard_paths_list(const struct guard_paths *guard);
  */
 bool guard_paths_have(const struct guard_paths *guard, const char *path, bool is_link);
 
+/* Makes one text of all spellings of a path that guard_paths_have takes for the same. */
+void guard_paths_fold(char *path);
+
 /*
  * Whether the new content of such a file may make a tool run something that it did not with the
  * old one, which is empty where there was none. Of most files any content does. Of .gitattributes

@@ -295,9 +295,11 @@ bool merge_run_as(struct merge *merge, struct store *store, const struct merge_t
 	merger->merge = merge;
 	merger->store = store;
 	merger->options = *options;
+	merger->local = &trees->local;
 	struct folder root = {
 		.ids = {&trees->base, &trees->local, &trees->runtime, options->delivered}};
 	bool merged = merge_folder(merger, &root, &merge->merged, err);
+	guard_links_destroy(merger->links);
 	free(merger);
 	sort_conflicts(merge);
 	return merged;

@@ -85,6 +85,7 @@ struct merge_options {
 	 */
 	const git_oid *delivered;
 	const struct guard_paths *guard; // borrowed; may be NULL
+	const char *root;                // the local directory; with a guard
 	/*
 	 * Trees of guarded paths that the person has allowed: once, what each is made; always,
 	 * whatever it is made. Borrowed; may be NULL.

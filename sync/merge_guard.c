@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
 #include "sync/graft.h"
 #include "sync/merge_impl.h"
 
@@ -23,8 +25,9 @@ static bool read_content(const struct merger *merger, const struct store_entry *
 	       store_read(merger->store, &entry->id, GUARDED_CONTENT_MAX, out, err);
 }
 
-static bool content_counts(const struct merger *merger, const struct store_entry *local,
-	const struct store_entry *made, bool *out_counts, struct error *err)
+static bool content_counts(const struct merger *merger, const char *name,
+	const struct store_entry *local, const struct store_entry *made, bool *out_counts,
+	struct error *err)
 {
 	struct buf old, content;
 	bool old_is_text = false, content_is_text = false;
@@ -33,7 +36,7 @@ static bool content_counts(const struct merger *merger, const struct store_entry
 	bool ok = read_content(merger, local, &old, &old_is_text, err) &&
 	          read_content(merger, made, &content, &content_is_text, err);
 	*out_counts = !old_is_text || !content_is_text ||
-	              guard_content_counts(merger->trail.path, buf_span(&old), buf_span(&content));
+	              guard_content_counts(name, buf_span(&old), buf_span(&content));
 	buf_finish(&old);
 	buf_finish(&content);
 	return ok;
@@ -56,17 +59,42 @@ static bool is_allowed(const struct merger *merger, const struct store_entry *ma
 	       store_entry_equal(&(struct store_entry){found.mode, found.id}, made);
 }
 
-bool merge_guards(const struct merger *merger, const struct store_entry *local,
+/* The same by the names that links here give the file. */
+static bool linked_content_counts(struct merger *merger, const struct store_entry *local,
+	const struct store_entry *made, bool *out_counts, struct error *err)
+{
+	const struct merge_options *options = &merger->options;
+	if (!merger->links) {
+		merger->links = guard_links_find(
+			options->guard, merger->store, merger->local, options->root, err);
+	}
+	bool ok = merger->links != NULL;
+	bool is_link = made->mode == ENTRY_LINK;
+	size_t at = 0;
+	char *name;
+	while (ok && !*out_counts &&
+		(name = guard_links_next(merger->links, merger->trail.path, is_link, &at))) {
+		ok = content_counts(merger, name, local, made, out_counts, err);
+		free(name);
+	}
+	return ok;
+}
+
+bool merge_guards(struct merger *merger, const struct store_entry *local,
 	const struct store_entry *made, bool *out_guards, struct error *err)
 {
 	const struct guard_paths *guard = merger->options.guard;
 	*out_guards = false;
-	if (!guard || !made->mode || store_entry_equal(made, local) ||
-		!guard_paths_have(guard, merger->trail.path, made->mode == ENTRY_LINK)) {
+	if (!guard || !made->mode || store_entry_equal(made, local)) {
 		return true;
 	}
-	bool counts;
-	if (!content_counts(merger, local, made, &counts, err)) {
+	const char *path = merger->trail.path;
+	bool counts = false;
+	if (guard_paths_have(guard, path, made->mode == ENTRY_LINK) &&
+		!content_counts(merger, path, local, made, &counts, err)) {
+		return false;
+	}
+	if (!counts && !linked_content_counts(merger, local, made, &counts, err)) {
 		return false;
 	}
 	*out_guards = counts && !is_allowed(merger, made);

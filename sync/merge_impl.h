@@ -2,6 +2,7 @@
 #ifndef SYNC_MERGE_IMPL_H
 #define SYNC_MERGE_IMPL_H
 
+#include "sync/guard_links.h"
 #include "sync/merge.h"
 #include "sync/tree_view.h"
 
@@ -16,6 +17,8 @@ struct merger {
 	size_t rows;
 	bool is_blocked; // we are below a local file that stays
 	struct merge_options options;
+	const git_oid *local;      // tree
+	struct guard_links *links; // of the local tree; NULL: nobody has asked yet
 };
 
 /* ---- merge_leaf.c ---- */
@@ -31,7 +34,7 @@ bool merge_add_conflict(struct merger *merger, const struct store_entry sides[SI
 /* ---- merge_guard.c ---- */
 
 /* Whether the file at the trail may not become `made` before the person has allowed that. */
-bool merge_guards(const struct merger *merger, const struct store_entry *local,
+bool merge_guards(struct merger *merger, const struct store_entry *local,
 	const struct store_entry *made, bool *out_guards, struct error *err) ATTR_NODISCARD;
 
 /* The change at the trail is held. ERROR_LIMIT. */

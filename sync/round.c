@@ -170,6 +170,7 @@ static bool merge(struct round *round, struct store *store, const struct workspa
 	struct merge_options options = {.stuck = stuck,
 		.delivered = round->has_delivered ? &round->delivered : NULL,
 		.guard = request->guard_paths,
+		.root = request->local_root,
 		.allowed_once = round->has_allowed ? &round->allowed : NULL,
 		.allowed_always = round->has_always ? &round->always_tree : NULL};
 	point("merge.begun");

@@ -230,6 +230,45 @@ static void test_a_link_through_which_such_a_file_would_be_found_is_held(void **
 		".envrc\na\nconf\nlink\nconf\n/etc/hostname\n");
 }
 
+static void test_a_guarded_file_is_one_under_every_name_that_a_link_here_gives_it(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "mkdir -p a.d/conf tools env pkg; ln -s a.d/conf .vscode; "
+		     "ln -s $PWD/l/hooks .husky; ln -s tools l; ln -s ../env/dev pkg/.envrc; "
+		     "ln -s ../../env/more a.d/conf/tasks.json; "
+		     "for i in env/dev env/more a.d/conf/other tools/other; do echo x > $i; done");
+	sync_once(fixture);
+	run(fixture, "cd $R; mkdir -p tools/hooks/_; for i in a.d/conf/settings.json "
+		     "a.d/conf/other tools/other tools/hooks/_/x env/dev env/more; "
+		     "do echo its > $i; done");
+	sync_held(fixture, 4, true);
+	expect(fixture, "cat a.d/conf/other tools/other env/dev env/more; ls a.d/conf tools",
+		"its\nits\nx\nx\na.d/conf:\nother\ntasks.json\n\ntools:\nother\n");
+}
+
+static void test_a_link_in_the_way_of_a_link_here_is_held(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "ln -s deep/conf .vscode");
+	sync_once(fixture);
+	run(fixture, "mkdir -p $R/evil/conf; echo x > $R/evil/conf/tasks.json; ln -s evil $R/deep");
+	sync_held(fixture, 1, true);
+	expect(fixture, "readlink $R/deep; ls", "evil\na\nevil\n");
+}
+
+static void test_links_here_that_lead_in_a_circle_do_no_harm(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "mkdir .idea; ln -s . .husky; ln -s b .vscode; ln -s .vscode b; "
+		     "ln -s .. .idea/runConfigurations");
+	sync_once(fixture);
+	run(fixture, "echo its > $R/f");
+	sync_held(fixture, 1, true);
+}
+
 static void test_no_link_that_leads_outside_is_followed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -392,6 +431,10 @@ int main(void)
 		WORKSPACE_TEST(
 			test_a_file_in_place_of_a_folder_that_the_agent_takes_back_changes_nothing),
 		WORKSPACE_TEST(test_a_link_through_which_such_a_file_would_be_found_is_held),
+		WORKSPACE_TEST(
+			test_a_guarded_file_is_one_under_every_name_that_a_link_here_gives_it),
+		WORKSPACE_TEST(test_a_link_in_the_way_of_a_link_here_is_held),
+		WORKSPACE_TEST(test_links_here_that_lead_in_a_circle_do_no_harm),
 		WORKSPACE_TEST(test_no_link_that_leads_outside_is_followed),
 		WORKSPACE_TEST(test_content_that_runs_nothing_travels),
 		WORKSPACE_TEST(test_a_yes_brings_just_what_was_asked_about),
