@@ -23,11 +23,13 @@ bool fixture_turn(bool (*holds)(const void *data), const void *data, int ms)
 	ev_timer_init(&tick, on_tick, 0.002, 0.002);
 	ev_timer_start(fixture.loop, &tick);
 	long long deadline_ms = clock_now_ms() + ms;
-	while (!holds(data) && clock_now_ms() < deadline_ms) {
+	bool does = holds(data);
+	while (!does && clock_now_ms() < deadline_ms) {
 		ev_run(fixture.loop, EVRUN_ONCE);
+		does = holds(data);
 	}
 	ev_timer_stop(fixture.loop, &tick);
-	return holds(data);
+	return does;
 }
 
 void fixture_run_for(int ms)
