@@ -89,29 +89,49 @@ static void write_diff(struct json_writer *writer, const char *root, const struc
 	free(path);
 }
 
-/* What a yes does, and the names of the files without a diff; too many lose their end. */
+/* What the diff, if there is one, does not say. */
+static void append_remark(struct buf *out, const struct held_change *held)
+{
+	bool was_executable = store_entry_is_executable(&held->local);
+	bool is_executable = store_entry_is_executable(&held->made);
+	const char *remarks[3] = {
+		held->made.mode == ENTRY_NONE ? "would be deleted"
+		: is_shown(held)              ? NULL
+					      : "has no diff here, as it is binary or too long",
+		is_executable == was_executable || held->made.mode == ENTRY_NONE ? NULL
+		: is_executable ? "would be executable"
+				: "would no longer be executable",
+		held->is_whole && held->made.mode ? "would replace your folder and all in it"
+						  : NULL,
+	};
+	bool ok = true;
+	bool is_first = true;
+	for (size_t i = 0; i < ARRAY_LENGTH(remarks); i++) {
+		if (remarks[i] && is_first) {
+			ok = ok && buf_append(out, SPAN_LITERAL("\n- "), NULL);
+			markdown_code(out, span_of(held->path), FILE_PATH_MAX);
+		}
+		ok = ok && (!remarks[i] || buf_append_format(out, NULL, "%s %s",
+						   is_first ? "" : ",", remarks[i]));
+		is_first = is_first && !remarks[i];
+	}
+}
+
+/* What a yes does, and what the diffs do not say; too many lose their end. */
 static void write_words(struct json_writer *writer, const struct sync_result *result)
 {
 	struct buf text;
 	size_t left = 0;
-	bool fits = true;
 	buf_init(&text, SIZE_MAX / 2);
 	bool ok = buf_append_format(&text, NULL,
 		"Tools of yours may run commands from such files. A yes brings what the agent has "
 		"made of them, a no leaves it in the sandbox.");
 	LIST_FOR_EACH(held, result->held, struct held_change, link) {
-		if (is_shown(held)) {
-			continue;
+		if (text.len < NAMES_MAX) {
+			append_remark(&text, held);
+		} else {
+			left += !is_shown(held);
 		}
-		fits = fits && text.len < NAMES_MAX;
-		if (!fits) {
-			left++;
-			continue;
-		}
-		ok = ok && buf_append_format(&text, NULL,
-				   "\n- without a diff, as binary or long: "
-				   "long: ");
-		markdown_code(&text, span_of(held->path), FILE_PATH_MAX);
 	}
 	if (left > 0) {
 		ok = ok && buf_append_format(&text, NULL, "\n- and %zu more", left);

@@ -13,12 +13,26 @@
 static const struct store_entry *version_of(
 	const struct held_change *held, enum held_version version)
 {
+	static const struct store_entry none = {.mode = ENTRY_NONE};
 	const struct store_entry *const versions[] = {
 		[HELD_BASE] = &held->base,
 		[HELD_RUNTIME] = &held->runtime,
 		[HELD_MADE] = &held->made,
+		[HELD_GONE] = held->made.mode ? &none : &held->local,
 	};
 	return versions[version];
+}
+
+/* A folder that stays as a whole; NULL: none. */
+static const git_oid *folder_of(const struct held_change *held, enum held_version version)
+{
+	const git_oid *const folders[] = {
+		[HELD_BASE] = &held->base_folder,
+		[HELD_RUNTIME] = &held->runtime_folder,
+		[HELD_GONE] = NULL,
+	};
+	const git_oid *folder = held->is_whole ? folders[version] : NULL;
+	return folder && !id_equal(folder, &store_empty_tree) ? folder : NULL;
 }
 
 /* ---- in a tree ---- */
@@ -74,10 +88,9 @@ static bool graft_name(struct grafter *grafter, const struct tree_view_entry *ol
 	out->name = name_at(grafter, range.first, range.name);
 	if (!held->path[range.name + out->name.len]) {
 		const struct store_entry *entry = version_of(held, grafter->version);
-		bool is_folder = grafter->version == HELD_BASE && held->replaces_folder &&
-		                 !entry->mode && !id_equal(&held->base_folder, &store_empty_tree);
-		out->mode = is_folder ? TREE_VIEW_FOLDER : entry->mode;
-		out->id = is_folder ? held->base_folder : entry->id;
+		const git_oid *folder = entry->mode ? NULL : folder_of(held, grafter->version);
+		out->mode = folder ? TREE_VIEW_FOLDER : entry->mode;
+		out->id = folder ? *folder : entry->id;
 		return true;
 	}
 	range.name += out->name.len + 1;
@@ -170,6 +183,40 @@ bool held_graft(struct store *store, const struct list *held, enum held_version 
 	free(grafter->items);
 	free(grafter);
 	return grafted;
+}
+
+/* ---- the tree of an answer ---- */
+
+/* Folders of it: a deletion has what would be deleted. */
+static const char made_name[] = "made";
+static const char gone_name[] = "gone";
+
+static bool is_deletion(const struct held_change *held)
+{
+	return held->made.mode == ENTRY_NONE;
+}
+
+bool held_tree(struct store *store, const struct list *held, git_oid *out_tree, struct error *err)
+{
+	struct tree_view_entry entries[] = {
+		{SPAN_LITERAL(gone_name), TREE_VIEW_FOLDER, store_empty_tree},
+		{SPAN_LITERAL(made_name), TREE_VIEW_FOLDER, store_empty_tree},
+	};
+	return held_graft(store, held, HELD_GONE, &store_empty_tree, &entries[0].id, err) &&
+	       held_graft(store, held, HELD_MADE, &store_empty_tree, &entries[1].id, err) &&
+	       tree_view_write(store, entries, ARRAY_LENGTH(entries), out_tree, err);
+}
+
+bool held_tree_has(struct store *store, const git_oid *tree, const struct held_change *held)
+{
+	bool is_gone = is_deletion(held);
+	struct graft found;
+	struct error missing;
+	return graft_find(store, tree, is_gone ? gone_name : made_name, &found, &missing) &&
+	       found.mode == TREE_VIEW_FOLDER &&
+	       graft_find(store, &found.id, held->path, &found, &missing) &&
+	       store_entry_equal(&(struct store_entry){found.mode, found.id},
+		       is_gone ? &held->local : &held->made);
 }
 
 /* ---- the texts ---- */
@@ -289,6 +336,9 @@ bool held_park(struct store *store, const struct list *held, const struct park_r
 	list_init(&merge.conflicts);
 	list_init(&merge.held);
 	LIST_FOR_EACH(one, held, struct held_change, link) {
+		if (one->runtime.mode == ENTRY_NONE) {
+			continue; // there is no version to keep
+		}
 		struct conflict *conflict = mem_alloc_zero(sizeof(*conflict));
 		conflict->path = mem_strdup(one->path);
 		conflict->base = one->base;

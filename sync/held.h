@@ -9,11 +9,23 @@
  * and not here. So the two sides differ there, and the base of such a path stays what it was:
  * the next merge finds the same change again, and once it is allowed, it merges as any other.
  */
-enum held_version { HELD_BASE, HELD_RUNTIME, HELD_MADE };
+enum held_version {
+	HELD_BASE,
+	HELD_RUNTIME,
+	HELD_MADE, // what it would become here
+	HELD_GONE, // what would be deleted here
+};
 
 /* The tree with this version of each path, where there is one; without the path elsewhere. */
 bool held_graft(struct store *store, const struct list *held, enum held_version version,
 	const git_oid *tree, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
+
+/* The tree that says which changes these are. */
+bool held_tree(struct store *store, const struct list *held, git_oid *out_tree,
+	struct error *err) ATTR_NODISCARD;
+
+/* Whether the change - path, local and made - is one of such a tree. */
+bool held_tree_has(struct store *store, const git_oid *tree, const struct held_change *held);
 
 enum {
 	HELD_SHOWN_MAX = 20,         // files whose text is read

@@ -60,6 +60,7 @@ static bool merge_row_folder(struct merger *merger, const struct tree_view_row *
 {
 	struct folder folder;
 	bool was_blocked = merger->is_blocked;
+	bool was_replaced = merger->is_replaced;
 	bool is_any = false;
 	bool merged = true;
 	for (int i = 0; i < SIDE_COUNT; i++) {
@@ -69,8 +70,10 @@ static bool merge_row_folder(struct merger *merger, const struct tree_view_row *
 	*out_id = store_empty_tree;
 	if (is_any) {
 		merger->is_blocked = was_blocked || (leaf->mode && sides[LOCAL].mode);
+		merger->is_replaced = was_replaced || merge_has_guarded(merger, leaf);
 		merged = merge_folder(merger, &folder, out_id, err);
 		merger->is_blocked = was_blocked;
+		merger->is_replaced = was_replaced;
 	}
 	if (merged && leaf->mode && !is_empty_tree(out_id)) {
 		leaf->mode = ENTRY_NONE;
@@ -88,17 +91,24 @@ static bool is_kept(const struct merger *merger, const struct tree_view_row *row
 	       store_entry_equal(&sides[LOCAL], &sides[BASE]);
 }
 
+static git_oid folder_of(const struct tree_view_entry *entry)
+{
+	const git_oid *id = tree_view_folder(entry);
+	return id ? *id : store_empty_tree;
+}
+
 /*
- * What the agent makes of a guarded file is held. A folder in its place here stays as it is, too:
- * both cannot stand in the runtime, so that all of it is deleted there.
+ * What the agent makes of a guarded file is held. A folder that is in its place on one of the
+ * sides cannot stand on the other, so that all of it stays where it is.
  */
 static bool hold_guarded(struct merger *merger, const struct tree_view_row *row,
 	const struct store_entry sides[SIDE_COUNT], struct store_entry *leaf, bool *out_is_held,
-	struct error *err)
+	bool *out_is_whole, struct error *err)
 {
 	struct store_entry made = *leaf;
 	bool guards;
 	*out_is_held = false;
+	*out_is_whole = false;
 	if (!merge_guards(merger, &sides[LOCAL], &made, &guards, err)) {
 		return false;
 	}
@@ -111,9 +121,11 @@ static bool hold_guarded(struct merger *merger, const struct tree_view_row *row,
 		.local = sides[LOCAL],
 		.runtime = sides[RUNTIME],
 		.made = made,
-		.replaces_folder = tree_view_folder(row->sides[LOCAL])};
-	const git_oid *base = tree_view_folder(row->sides[BASE]);
-	held.base_folder = base ? *base : store_empty_tree;
+		.is_whole = tree_view_folder(row->sides[LOCAL]) ||
+	                    tree_view_folder(row->sides[RUNTIME]),
+		.base_folder = folder_of(row->sides[BASE]),
+		.runtime_folder = folder_of(row->sides[RUNTIME])};
+	*out_is_whole = held.is_whole;
 	return merge_hold(merger, &held, err);
 }
 
@@ -123,7 +135,7 @@ static bool merge_names(struct merger *merger, const struct tree_view_row *row,
 	struct store_entry sides[SIDE_COUNT];
 	struct store_entry leaf;
 	git_oid folder;
-	bool is_held;
+	bool is_held, is_whole;
 	for (int i = 0; i < SIDE_COUNT; i++) {
 		sides[i] = tree_view_leaf(row->sides[i]);
 	}
@@ -138,11 +150,11 @@ static bool merge_names(struct merger *merger, const struct tree_view_row *row,
 	if (merger->is_blocked) {
 		leaf.mode = ENTRY_NONE;
 	}
-	if (!hold_guarded(merger, row, sides, &leaf, &is_held, err)) {
+	if (!hold_guarded(merger, row, sides, &leaf, &is_held, &is_whole, err)) {
 		return false;
 	}
-	if (is_held && tree_view_folder(row->sides[LOCAL])) {
-		folder = *tree_view_folder(row->sides[LOCAL]);
+	if (is_whole) {
+		folder = folder_of(row->sides[LOCAL]);
 	} else if (!merge_row_folder(merger, row, sides, &leaf, &folder, err)) {
 		return false;
 	}

@@ -29,10 +29,11 @@
  *
  * What is stuck stays as it is in the local tree; what the runtime has made of it is a conflict.
  *
- * What the runtime would make of a guarded file (sync/guard_paths.h) is held: the local version
- * stays, the runtime's stays there, and nothing is a conflict. So `merged` is what the local
- * directory becomes; the runtime becomes the same but for what is held (sync/held.h). Where a
- * folder stands here in its place, all of the folder stays with it, and its base, too.
+ * What the runtime would make of a guarded file (sync/guard_paths.h), its deletion too, is held:
+ * the local version stays, the runtime's stays there, and nothing is a conflict. So `merged` is
+ * what the local directory becomes; the runtime becomes the same but for what is held
+ * (sync/held.h). Where one side has a folder in its place, all of the folder stays as it is with
+ * it.
  */
 enum {
 	MERGE_ROWS_MAX = 4000000,     // names looked at: a tree can repeat itself without end
@@ -52,10 +53,10 @@ struct held_change {
 	struct list link; // merge.held
 	char *path;
 	struct store_entry base, local, runtime;
-	struct store_entry made;   // what the local file would become
-	git_oid base_folder;       // with replaces_folder: what the base has there; may be empty
-	bool replaces_folder;      // a folder stands there here, and stays as a whole
-	char *old_text, *new_text; // owned, for people; NULL: no text to show (held_read)
+	struct store_entry made; // what the local file would become; a mode of 0: it is deleted
+	bool is_whole;           // a folder stands there on one side, and all of it stays there
+	git_oid base_folder, runtime_folder; // of these sides; may be the empty tree
+	char *old_text, *new_text;           // owned, for people; NULL: no text to show (held_read)
 };
 
 struct merge_counts {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "sync/graft.h"
+#include "sync/held.h"
 #include "sync/merge_impl.h"
 
 /* Files that the person is asked about before they come from the runtime. */
@@ -43,7 +44,8 @@ static bool content_counts(const struct merger *merger, const char *name,
 }
 
 /* An answer that cannot be read is none: the person is asked again. */
-static bool is_allowed(const struct merger *merger, const struct store_entry *made)
+static bool is_allowed(const struct merger *merger, const struct store_entry *local,
+	const struct store_entry *made)
 {
 	const struct merge_options *options = &merger->options;
 	const char *path = merger->trail.path;
@@ -54,9 +56,16 @@ static bool is_allowed(const struct merger *merger, const struct store_entry *ma
 		found.mode != TREE_VIEW_FOLDER) {
 		return true;
 	}
+	const struct held_change change = {.path = (char *)path, .local = *local, .made = *made};
 	return options->allowed_once &&
-	       graft_find(merger->store, options->allowed_once, path, &found, &err) &&
-	       store_entry_equal(&(struct store_entry){found.mode, found.id}, made);
+	       held_tree_has(merger->store, options->allowed_once, &change);
+}
+
+bool merge_has_guarded(const struct merger *merger, const struct store_entry *made)
+{
+	const struct guard_paths *guard = merger->options.guard;
+	return guard && made->mode &&
+	       guard_paths_have(guard, merger->trail.path, made->mode == ENTRY_LINK);
 }
 
 /* The same by the names that links here give the file. */
@@ -69,7 +78,7 @@ static bool linked_content_counts(struct merger *merger, const struct store_entr
 			options->guard, merger->store, merger->local, options->root, err);
 	}
 	bool ok = merger->links != NULL;
-	bool is_link = made->mode == ENTRY_LINK;
+	bool is_link = (made->mode ? made : local)->mode == ENTRY_LINK;
 	size_t at = 0;
 	char *name;
 	while (ok && !*out_counts &&
@@ -85,19 +94,19 @@ bool merge_guards(struct merger *merger, const struct store_entry *local,
 {
 	const struct guard_paths *guard = merger->options.guard;
 	*out_guards = false;
-	if (!guard || !made->mode || store_entry_equal(made, local)) {
+	if (!guard || store_entry_equal(made, local) || (merger->is_replaced && !made->mode)) {
 		return true;
 	}
 	const char *path = merger->trail.path;
 	bool counts = false;
-	if (guard_paths_have(guard, path, made->mode == ENTRY_LINK) &&
+	if (merge_has_guarded(merger, made->mode ? made : local) &&
 		!content_counts(merger, path, local, made, &counts, err)) {
 		return false;
 	}
 	if (!counts && !linked_content_counts(merger, local, made, &counts, err)) {
 		return false;
 	}
-	*out_guards = counts && !is_allowed(merger, made);
+	*out_guards = counts && !is_allowed(merger, local, made);
 	return true;
 }
 

@@ -15,7 +15,8 @@ struct merger {
 	struct store *store;
 	struct trail trail;
 	size_t rows;
-	bool is_blocked; // we are below a local file that stays
+	bool is_blocked;  // we are below a local file that stays
+	bool is_replaced; // or below a guarded one that the person has allowed
 	struct merge_options options;
 	const git_oid *local;      // tree
 	struct guard_links *links; // of the local tree; NULL: nobody has asked yet
@@ -32,6 +33,9 @@ bool merge_add_conflict(struct merger *merger, const struct store_entry sides[SI
 	const char *why, struct error *err) ATTR_NODISCARD;
 
 /* ---- merge_guard.c ---- */
+
+/* Whether `made` stands at the trail, and is guarded there. */
+bool merge_has_guarded(const struct merger *merger, const struct store_entry *made);
 
 /* Whether the file at the trail may not become `made` before the person has allowed that. */
 bool merge_guards(struct merger *merger, const struct store_entry *local,

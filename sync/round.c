@@ -269,8 +269,7 @@ static bool set_sent(struct round *round, struct store *store, struct error *err
 	return withheld_add(store, &round->target, &round->runtime, &round->collected, &round->sent,
 		       err) &&
 	       held_graft(store, held, HELD_RUNTIME, &round->sent, &round->sent, err) &&
-	       held_graft(store, held, HELD_MADE, &store_empty_tree, &round->held, err) &&
-	       held_read(store, held, err);
+	       held_tree(store, held, &round->held, err) && held_read(store, held, err);
 }
 
 /*

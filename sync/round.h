@@ -35,7 +35,7 @@ struct round {
 	bool has_merge;
 	git_oid target;  // what both sides become,
 	git_oid sent;    // and in the runtime what is withheld and what is held besides
-	git_oid held;    // the tree of what the held files would become here (sync/held.h)
+	git_oid held;    // which changes are held (held_tree)
 	bool parks_held; // the runtime may come to its end
 	char **always;   // owned, NULL-terminated: paths that the person always allows from now on
 	bool has_always; // and before

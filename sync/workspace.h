@@ -102,7 +102,7 @@ struct sync_result {
 	size_t conflict_count;
 	const struct list *held; // of struct held_change: what waits for the person
 	size_t held_count;
-	git_oid held_tree;      // what these files would become
+	git_oid held_tree;      // which changes these are (sync/held.h)
 	bool is_held_news;      // it was not told yet
 	bool is_held_refused;   // the person was asked about just that, and said no
 	size_t kept;            // deletions in the runtime that were too many to follow

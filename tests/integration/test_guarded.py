@@ -145,6 +145,29 @@ class Synced(TurnCase):
                 for name in ('plain', 'out', '.husky/pre-commit'):
                     (self.work / name).unlink()
 
+    def words(self, question):
+        """Lines of the question's text: of each path what its diff does not say."""
+        text, = [item['content']['text'] for item in question['toolCall']['content']
+                 if item['type'] == 'content']
+        return [line for line in text.split('\n') if line.startswith('- ')]
+
+    def test_the_question_says_what_no_diff_shows(self):
+        (self.work / '.husky').mkdir()
+        (self.work / '.husky/f').write_text('its\n')
+        (self.work / '.mcp.json').write_text('{}\n')
+        client, session, _ = self.begin()
+        client.prompt(session, 'terminal chmod +x .envrc; rm .mcp.json; rm -r .husky; '
+                               r'ln -s /tmp .husky; mkdir -p s t; printf "a\0b" > s/.envrc; '
+                               'echo plain > t/.envrc')
+        question, = self.questions(client)
+        facts = {'.envrc': 'be executable', '.mcp.json': 'deleted', '.husky': 'your folder',
+                 's/.envrc': 'binary'}
+        lines = self.words(question)
+        self.assertEqual(len(lines), len(facts))
+        for path, fact in facts.items():
+            line, = [line for line in lines if line.startswith(f'- `{path}` ')]
+            self.assertIn(fact, line)
+
     def test_a_no_leaves_it_and_is_asked_again_when_it_is_another(self):
         client, session, place = self.begin('reject_once')
         client.prompt(session, 'terminal echo new > .envrc')

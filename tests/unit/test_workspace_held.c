@@ -112,16 +112,83 @@ static void test_what_is_taken_back_or_made_here_as_well_is_held_no_more(void **
 	expect(fixture, "cat .envrc; ls -A", "mine\n.envrc\na\n");
 }
 
-static void test_a_deletion_is_not_held(void **state)
+static void test_a_deletion_is_held_until_the_yes(void **state)
 {
 	struct fixture *fixture = *state;
 	begin_guarded(fixture);
 	run(fixture, "rm $R/.envrc");
+	sync_held(fixture, 1, true);
+	sync_held(fixture, 1, false);
+	expect(fixture, "cat .envrc; ls -A $R", "old\na\n");
+	answer(fixture, HELD_ONCE);
 	sync_held(fixture, 0, false);
 	expect(fixture, "ls -A", "a\n");
 	run(fixture, "echo new > $R/.envrc");
 	sync_held(fixture, 1, true);
 	expect(fixture, "ls -A; cat $R/.envrc", "a\nnew\n");
+}
+
+static void test_a_yes_to_a_deletion_is_none_to_another(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "echo x > .mcp.json");
+	sync_once(fixture);
+	run(fixture, "rm $R/.envrc");
+	sync_held(fixture, 1, true);
+	answer(fixture, HELD_ONCE);
+	run(fixture, "rm $R/.mcp.json");
+	sync_held(fixture, 1, true);
+	expect(fixture, "ls -A; ls -A $R", ".mcp.json\na\na\n");
+}
+
+static void test_a_file_that_the_user_edits_or_deletes_is_no_deletion_that_waits(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "echo x > .mcp.json");
+	sync_once(fixture);
+	run(fixture, "rm $R/.envrc $R/.mcp.json");
+	sync_held(fixture, 2, true);
+	run(fixture, "echo mine > .envrc; rm .mcp.json");
+	sync_once(fixture);
+	assert_int_equal(fixture->result.held_count, 0);
+	expect_same(fixture);
+	expect(fixture, "cat .envrc; ls -A", "mine\n.envrc\na\n");
+}
+
+static void test_what_the_agent_renames_stays_under_its_name_here(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "mkdir pkg; echo x > pkg/.envrc; echo y > pkg/f");
+	sync_once(fixture);
+	run(fixture, "mv $R/pkg $R/lib");
+	sync_held(fixture, 2, true);
+	expect(fixture, "ls -A pkg lib; ls -A $R", "lib:\nf\n\npkg:\n.envrc\n.envrc\na\nlib\n");
+	sync_with(fixture, &(struct sync_order){.reason = SYNC_REASON_STOP});
+	assert_int_equal(fixture->result.held_count, 2);
+	expect(fixture, "ls -A pkg", ".envrc\n");
+	answer(fixture, HELD_ONCE);
+	sync_held(fixture, 0, false);
+	expect_same(fixture);
+	expect(fixture, "ls -A . lib", ".:\n.envrc\na\nlib\n\nlib:\n.envrc\nf\n");
+}
+
+static void test_a_folder_in_place_of_a_guarded_file_stays_in_the_runtime(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "ln -s conf .vscode");
+	sync_once(fixture);
+	run(fixture, "rm $R/.vscode; mkdir $R/.vscode; echo x > $R/.vscode/f; "
+		     "echo y > $R/.vscode/tasks.json");
+	sync_held(fixture, 1, true);
+	sync_held(fixture, 1, false);
+	expect(fixture, "readlink .vscode; ls $R/.vscode", "conf\nf\ntasks.json\n");
+	answer(fixture, HELD_ONCE);
+	sync_held(fixture, 1, true);
+	expect(fixture, "ls .vscode; ls $R/.vscode", "f\nf\ntasks.json\n");
 }
 
 static void test_a_delivery_that_fails_leaves_it_held(void **state)
@@ -422,7 +489,12 @@ int main(void)
 		WORKSPACE_TEST(test_the_next_broker_finds_it_held_too),
 		WORKSPACE_TEST(test_what_the_user_does_to_the_file_meanwhile_is_not_lost),
 		WORKSPACE_TEST(test_what_is_taken_back_or_made_here_as_well_is_held_no_more),
-		WORKSPACE_TEST(test_a_deletion_is_not_held),
+		WORKSPACE_TEST(test_a_deletion_is_held_until_the_yes),
+		WORKSPACE_TEST(test_a_yes_to_a_deletion_is_none_to_another),
+		WORKSPACE_TEST(
+			test_a_file_that_the_user_edits_or_deletes_is_no_deletion_that_waits),
+		WORKSPACE_TEST(test_what_the_agent_renames_stays_under_its_name_here),
+		WORKSPACE_TEST(test_a_folder_in_place_of_a_guarded_file_stays_in_the_runtime),
 		WORKSPACE_TEST(test_a_delivery_that_fails_leaves_it_held),
 		WORKSPACE_TEST(test_a_runtime_that_changes_meanwhile_keeps_its_version),
 		WORKSPACE_TEST(test_the_last_sync_parks_it_once_and_leaves_the_runtime),
