@@ -10,11 +10,6 @@
 
 /* Files of which only a part can make a tool run something. In doubt all of it does. */
 
-static bool has_word(struct span text, const char *word)
-{
-	return text.len > 0 && memmem(text.data, text.len, word, strlen(word));
-}
-
 /* ---- .gitattributes ---- */
 
 static struct span next_line(struct span *rest)
@@ -25,33 +20,81 @@ static struct span next_line(struct span *rest)
 	return line;
 }
 
-/* The next line in which a filter may be named; empty after the last. */
-static struct span next_filter(struct span *rest)
+/*
+ * The attributes that make git run nothing which the user has not set up for them (git's
+ * gitattributes(5), and linguist's). Any other one may be a filter, or a macro that any
+ * .gitattributes or the user's git names and that stands for one.
+ */
+static const char *const harmless[] = {"text", "crlf", "eol", "binary", "diff", "merge",
+	"whitespace", "ident", "working-tree-encoding", "encoding", "conflict-marker-size", "delta",
+	"export-ignore", "export-subst", NULL};
+
+static struct span next_word(struct span *rest)
+{
+	static const char blanks[] = " \t\r\n";
+	while (rest->len > 0 && memchr(blanks, *rest->data, sizeof(blanks) - 1)) {
+		*rest = (struct span){rest->data + 1, rest->len - 1};
+	}
+	struct span word = {rest->data, 0};
+	while (word.len < rest->len && !memchr(blanks, word.data[word.len], sizeof(blanks) - 1)) {
+		word.len++;
+	}
+	*rest = (struct span){rest->data + word.len, rest->len - word.len};
+	return word;
+}
+
+/* `attribute`, `-attribute`, `!attribute` or `attribute=value` */
+static bool is_harmless(struct span word)
+{
+	if (*word.data == '-' || *word.data == '!') {
+		word = (struct span){word.data + 1, word.len - 1};
+	}
+	const char *value = word.len > 0 ? memchr(word.data, '=', word.len) : NULL;
+	word.len = value ? (size_t)(value - word.data) : word.len;
+	for (const char *const *name = harmless; *name; name++) {
+		if (span_is(word, *name)) {
+			return true;
+		}
+	}
+	return span_starts_with(word, SPAN_LITERAL("linguist-"));
+}
+
+/* A pattern in quotes may have blanks: what follows one in it is taken for an attribute. */
+static bool line_counts(struct span line)
+{
+	struct span pattern = next_word(&line);
+	if (span_starts_with(pattern, SPAN_LITERAL("#"))) {
+		return false;
+	}
+	if (span_starts_with(pattern, SPAN_LITERAL("[attr]"))) {
+		return true;
+	}
+	for (struct span word = next_word(&line); word.len > 0; word = next_word(&line)) {
+		if (!is_harmless(word)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The next line that may name a filter; empty after the last. */
+static struct span next_counting(struct span *rest)
 {
 	while (rest->len > 0) {
 		struct span line = next_line(rest);
-		if (has_word(line, "filter")) {
+		if (line_counts(line)) {
 			return line;
 		}
 	}
 	return (struct span){NULL, 0};
 }
 
-/* Of a file that defines attributes of its own, which other lines name, all lines count. */
-static bool defines_filters(struct span text)
-{
-	return has_word(text, "[attr]") && has_word(text, "filter");
-}
-
 static bool attributes_count(struct span old, struct span content)
 {
-	if (defines_filters(old) || defines_filters(content)) {
-		return !span_equals(old, content);
-	}
 	struct span before, after;
 	do {
-		before = next_filter(&old);
-		after = next_filter(&content);
+		before = next_counting(&old);
+		after = next_counting(&content);
 	} while (before.len > 0 && span_equals(before, after));
 	return !span_equals(before, after);
 }

@@ -39,7 +39,7 @@ void guard_paths_fold(char *path);
 /*
  * Whether the new content of such a file may make a tool run something that it did not with the
  * old one, which is empty where there was none. Of most files any content does. Of .gitattributes
- * the lines that name a filter count; of .claude/settings*.json hooks, mcpServers, apiKeyHelper
+ * the lines that may name a filter count; of .claude/settings*.json hooks, mcpServers, apiKeyHelper
  * and env.
  */
 bool guard_content_counts(const char *path, struct span old, struct span content);

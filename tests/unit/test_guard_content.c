@@ -25,6 +25,16 @@ static const struct content_case {
 	{".gitattributes", "a filter=x\nb filter=y\n", "b filter=y\na filter=x\n", true},
 	{".gitattributes", "[attr]secret filter=x\n", "[attr]secret filter=x\n* secret\n", true},
 	{".gitattributes", "[attr]secret filter=x\n", "[attr]secret filter=x\n", false},
+	{".gitattributes", "", "* secret\n", true},
+	{".gitattributes", "", "* -secret\n", true},
+	{".gitattributes", "", "\t*.c text secret=1", true},
+	{".gitattributes", "", "  [attr]x text\n", true},
+	{".gitattributes", "", "\"a b\" text\n", true},
+	{".gitattributes", "", "# * filter=x\n\n*.c\r\n", false},
+	{".gitattributes", "",
+		"* text=auto !eol -text\n*.png binary -diff merge=ours\r\n*.md linguist-docs "
+		"export-ignore whitespace=tab working-tree-encoding=UTF-16 ident\n",
+		false},
 	/* Claude's settings */
 	{".claude/settings.json", "{\"model\":\"a\"}", "{\"model\":\"b\"}", false},
 	{".claude/settings.json", "", "{\"model\":\"b\"}", false},
