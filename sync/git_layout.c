@@ -2,6 +2,7 @@
 #include "sync/git_layout.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/attr.h"
@@ -16,12 +17,14 @@ unsigned git_layout_part(struct span name)
 		{"refs", GIT_PART_REFS}, {"commondir", GIT_PART_COMMON},
 		{"config", GIT_PART_CONFIG}, {"config.worktree", GIT_PART_CONFIG},
 		{"hooks", GIT_PART_HOOKS}};
-	for (size_t i = 0; i < ARRAY_LENGTH(parts); i++) {
-		if (snapshot_name_is_spelling_of(name, parts[i].name)) {
-			return parts[i].part;
-		}
+	unsigned part = 0;
+	char *folded = mem_strndup(name);
+	snapshot_name_fold(folded);
+	for (size_t i = 0; i < ARRAY_LENGTH(parts) && !part; i++) {
+		part = strcmp(folded, parts[i].name) == 0 ? parts[i].part : 0;
 	}
-	return 0;
+	free(folded);
+	return part;
 }
 
 bool git_layout_is_repository(unsigned parts)

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/glob.h"
 #include "base/words.h"
+#include "sync/snapshot_impl.h"
 
 /* docs/acp-broker.config.5.scd, "guard-paths", says of each which program reads it. */
 static const char *const defaults[] = {
@@ -34,13 +35,33 @@ struct guard_paths {
 	char **links; // owned, the same: the folders that a glob names on its way
 };
 
-void guard_paths_fold(char *path)
+static void lower(char *text)
 {
-	for (; *path; path++) {
-		if (*path >= 'A' && *path <= 'Z') {
-			*path = (char)(*path - 'A' + 'a');
+	for (; *text; text++) {
+		if (*text >= 'A' && *text <= 'Z') {
+			*text = (char)(*text - 'A' + 'a');
 		}
 	}
+}
+
+void guard_paths_fold(char *path)
+{
+	char *out = path;
+	for (char *name = path; name;) {
+		char *slash = strchr(name, '/');
+		if (slash) {
+			*slash = '\0';
+		}
+		snapshot_name_fold(name);
+		size_t len = strlen(name);
+		memmove(out, name, len);
+		out += len;
+		if (slash) {
+			*out++ = '/';
+		}
+		name = slash ? slash + 1 : NULL;
+	}
+	*out = '\0';
 }
 
 /* "a/b/c" has the folders "a" and "a/b"; what only says "any folder" is none. */
@@ -67,7 +88,7 @@ static bool add_glob(struct guard_paths *guard, const char *value, struct error 
 		struct buf below;
 		buf_init(&below, len + 8);
 		words_append(&guard->globs, value);
-		guard_paths_fold(glob);
+		lower(glob);
 		ok = buf_append_format(&below, err, "%s/**", glob) &&
 		     buf_append(&below, (struct span){"", 1}, err);
 		words_append(&guard->files, ok ? below.data : "");
@@ -147,13 +168,17 @@ const char *const *guard_paths_list(const struct guard_paths *guard)
 static bool any_matches(char *const *globs, const char *path)
 {
 	for (; globs && *globs; globs++) {
-		bool matches = **globs == '/' ? glob_match(*globs, path)
-		                              : glob_match_anywhere(*globs, path + 1);
-		if (matches) {
+		if (**globs == '/' ? glob_match(*globs, path)
+				   : glob_match_anywhere(*globs, path + 1)) {
 			return true;
 		}
 	}
 	return false;
+}
+
+static bool matches(const struct guard_paths *guard, const char *rooted, bool is_link)
+{
+	return any_matches(guard->files, rooted) || (is_link && any_matches(guard->links, rooted));
 }
 
 bool guard_paths_have(const struct guard_paths *guard, const char *path, bool is_link)
@@ -163,6 +188,10 @@ bool guard_paths_have(const struct guard_paths *guard, const char *path, bool is
 	if (len < 0 || (size_t)len >= sizeof(rooted)) {
 		return true; // no name of a file: nobody may say that it is none of them
 	}
+	lower(rooted);
+	if (matches(guard, rooted, is_link)) {
+		return true;
+	}
 	guard_paths_fold(rooted);
-	return any_matches(guard->files, rooted) || (is_link && any_matches(guard->links, rooted));
+	return matches(guard, rooted, is_link);
 }

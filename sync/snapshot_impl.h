@@ -12,6 +12,11 @@
 bool snapshot_name_is_git(struct span name);
 /* The same of `.gitmodules`, which git takes for no link's name: no tree of it could travel. */
 bool snapshot_name_is_gitmodules(struct span name);
+/*
+ * Makes one text of all spellings that some file system takes for a name of ASCII: small letters,
+ * without hidden characters, dots and blanks at the end, and the name of a stream. Never longer.
+ */
+void snapshot_name_fold(char *name);
 /* Whether some file system takes the name for `plain`, which is in lower case. */
 bool snapshot_name_is_spelling_of(struct span name, const char *plain);
 /* A name of .git, a parked version, or a temporary file of ours: never a member. */

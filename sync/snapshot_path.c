@@ -2,6 +2,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/attr.h"
+#include "base/utf8.h"
 #include "sync/parked.h"
 #include "sync/snapshot.h"
 #include "sync/snapshot_impl.h"
@@ -91,6 +93,60 @@ static bool is_for_hfs(struct span name, const char *plain)
 		matched++;
 	}
 	return plain[matched] == '\0';
+}
+
+/* Characters whose small form is of ASCII in file systems that fold all of Unicode. */
+static const struct fold {
+	const char *from, *to;
+} folds[] = {
+	{"\xe2\x84\xaa", "k"}, // U+212A, the sign of Kelvin
+	{"\xc5\xbf", "s"},     // U+017F, long s
+	{"\xc3\x9f", "ss"},
+	{"\xe1\xba\x9e", "ss"},
+	{"\xef\xac\x80", "ff"}, // U+FB00 and on, ligatures
+	{"\xef\xac\x81", "fi"},
+	{"\xef\xac\x82", "fl"},
+	{"\xef\xac\x83", "ffi"},
+	{"\xef\xac\x84", "ffl"},
+	{"\xef\xac\x85", "st"},
+	{"\xef\xac\x86", "st"},
+};
+
+static const char *fold_of(struct span character)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(folds); i++) {
+		if (span_is(character, folds[i].from)) {
+			return folds[i].to;
+		}
+	}
+	return NULL;
+}
+
+void snapshot_name_fold(char *name)
+{
+	struct span rest = span_of(name);
+	size_t len = 0;
+	while (rest.len > 0 && *rest.data != ':') {
+		size_t taken = utf8_char_length(rest);
+		struct span character = {rest.data, taken ? taken : 1};
+		const char *folded = taken > 1 ? fold_of(character) : NULL;
+		char byte = *rest.data;
+		rest = (struct span){rest.data + character.len, rest.len - character.len};
+		if (folded) {
+			size_t folded_len = strlen(folded);
+			memcpy(name + len, folded, folded_len);
+			len += folded_len;
+		} else if (character.len == 1) {
+			name[len++] = byte >= 'A' && byte <= 'Z' ? (char)(byte - 'A' + 'a') : byte;
+		} else if (!utf8_is_hidden(character)) {
+			memmove(name + len, character.data, character.len);
+			len += character.len;
+		}
+	}
+	while (len > 0 && (name[len - 1] == '.' || name[len - 1] == ' ')) {
+		len--;
+	}
+	name[len] = '\0';
 }
 
 bool snapshot_name_is_spelling_of(struct span name, const char *plain)

@@ -88,6 +88,31 @@ static void test_a_link_counts_where_such_a_file_would_be_found_through_it(void 
 	check(NULL, cases, sizeof(cases) / sizeof(*cases));
 }
 
+static void test_what_some_file_system_takes_for_such_a_name_is_one(void **state)
+{
+	static const struct match_case cases[] = {
+		{".envrc.", false, true},
+		{"a/.envrc. .", false, true},
+		{".envrc::$DATA", false, true},
+		{".en\xe2\x80\x8cvrc", false, true},
+		{".env\xc2\xadrc", false, true},
+		{".vscode/tas\xe2\x84\xaas.json", false, true},
+		{".v\xc5\xbf"
+		 "code./Settings.json ",
+			false, true},
+		{".idea/runCon\xef\xac\x81gurations/x", false, true},
+		{".vscode ", true, true},
+		{".envrc\xc3\xa9", false, false},
+		{".envrc\xff", false, false},
+		{"...", false, false},
+	};
+	static const char *const own[] = {"a:b", "c.", "\xc3\x84", NULL};
+	static const struct match_case own_cases[] = {{"a:b", false, true}, {"x/c.", false, true},
+		{"a", false, false}, {"\xc3\x84", false, true}};
+	check(NULL, cases, sizeof(cases) / sizeof(*cases));
+	check(own, own_cases, sizeof(own_cases) / sizeof(*own_cases));
+}
+
 static void test_values_take_the_place_of_the_default_unless_it_is_named(void **state)
 {
 	static const char *const own[] = {"Makefile", "/build/", "tools/**/*.sh", NULL};
@@ -140,6 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_default_knows_the_files_that_tools_run_commands_from),
 		cmocka_unit_test(test_a_link_counts_where_such_a_file_would_be_found_through_it),
+		cmocka_unit_test(test_what_some_file_system_takes_for_such_a_name_is_one),
 		cmocka_unit_test(test_values_take_the_place_of_the_default_unless_it_is_named),
 		cmocka_unit_test(test_a_path_too_long_for_a_name_is_one_of_them),
 		cmocka_unit_test(test_a_value_that_cannot_be_meant_is_refused),
