@@ -89,11 +89,11 @@ static const struct grant_resumer resumer = {resume, .is_of_turn = false};
 static bool resolve_paths(
 	const struct call *call, const struct session *session, struct subject *subject)
 {
+	map_paths(session, subject);
 	if (call->resolved) {
 		grant_take_paths(subject, call);
 		return false;
 	}
-	map_paths(session, subject);
 	return session->peer && grant_resolve(session->peer, call, subject, session, &resumer);
 }
 

@@ -47,7 +47,8 @@ void grant_guard_decide(const struct peer *peer, const struct session *session,
 	const struct guard_paths *guard = peer->relay->config.profile->sync.guard_paths;
 	if (!guard || !grant_guards_write(peer, subject->operation) || !subject->paths ||
 		!grant_decision_allows(decision->verdict.decision) ||
-		!is_guarded(guard, subject->paths[0], session)) {
+		(!is_guarded(guard, subject->paths[0], session) &&
+			(!subject->asked || !is_guarded(guard, subject->asked[0], session)))) {
 		return;
 	}
 	enum policy_decision remembered = memory_find(session ? session->memory : NULL, subject);

@@ -340,6 +340,7 @@ struct subject *subject_copy(const struct subject *subject)
 	struct subject *copy = mem_alloc(sizeof(*copy));
 	*copy = *subject;
 	copy->paths = subject_words_copy(subject->paths);
+	copy->asked = subject_words_copy(subject->asked);
 	copy->command = subject_words_copy(subject->command);
 	copy->cwd = subject->cwd ? mem_strdup(subject->cwd) : NULL;
 	copy->env = subject->env ? mem_strdup(subject->env) : NULL;
@@ -360,7 +361,8 @@ void subject_destroy(struct subject *subject)
 
 void subject_set_paths(struct subject *subject, char *const *paths)
 {
-	free_words(subject->paths);
+	free_words(subject->asked);
+	subject->asked = subject->paths;
 	subject->paths = subject_words_copy(paths);
 	subject->is_resolved = true;
 }
@@ -394,6 +396,7 @@ bool subject_equals(const struct subject *a, const struct subject *b)
 void subject_finish(struct subject *subject)
 {
 	free_words(subject->paths);
+	free_words(subject->asked);
 	free_words(subject->command);
 	free(subject->cwd);
 	free(subject->env);

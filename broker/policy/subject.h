@@ -18,6 +18,7 @@
 struct subject {
 	enum policy_operation operation;
 	char **paths;     // owned, NULL-terminated; NULL: none
+	char **asked;     // owned; the paths as they were asked for; NULL: they are not resolved
 	bool is_resolved; // the paths are without links
 	char **command;   // owned, NULL-terminated; NULL: none
 	bool shell_line;
@@ -58,7 +59,7 @@ char **subject_words_copy(char *const *words);
 struct subject *subject_copy(const struct subject *subject);
 void subject_destroy(struct subject *subject);
 
-/* Takes other names for its paths: the same ones without links. Copied. */
+/* Takes other names for its paths, once: the same ones without links. Copied. */
 void subject_set_paths(struct subject *subject, char *const *paths);
 
 /*

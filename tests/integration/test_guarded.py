@@ -28,23 +28,26 @@ class Served(PolicyCase):
 
     def test_a_file_that_tools_run_commands_from_is_asked_about(self):
         (self.work / 'link').symlink_to('.vscode/tasks.json')
+        (self.work / '.zed').symlink_to('conf')
         for policy in (None, ('mode = approve-all',), ('mode = ask', 'allow = write **')):
             client, session = self.open(toolhost='broker', policy=policy)
             self.chooses(client, 'reject_once')
-            for name in ('.envrc', 'sub/.husky/pre-commit', 'link'):
+            for name in ('.envrc', 'sub/.husky/pre-commit', 'link', '.zed/tasks.json'):
                 client.prompt(session, f'write {self.work}/{name} x')
             self.assertEqual([path.removeprefix(f'{self.work}/')
                               for path in self.guarded(client)],
-                             ['.envrc', 'sub/.husky/pre-commit', '.vscode/tasks.json'])
+                             ['.envrc', 'sub/.husky/pre-commit', '.vscode/tasks.json',
+                              'conf/tasks.json'])
             self.assertTrue(all('`guard-paths`' in question['toolCall']['title']
                                 for question in self.questions(client)))
-            self.assertEqual(sum('PERMISSION_DENIED' in text for text in client.texts()), 3)
-            self.assertEqual([path.name for path in self.work.iterdir()], ['link'])
+            self.assertEqual(sum('PERMISSION_DENIED' in text for text in client.texts()), 4)
+            self.assertEqual({path.name for path in self.work.iterdir()}, {'link', '.zed'})
             client.prompt(session, f'write {self.work}/plain x')
-            self.assertEqual(len(self.questions(client)), 3)
+            self.assertEqual(len(self.questions(client)), 4)
             (self.work / 'plain').unlink()
-            said = self.explain(client, session, 'write', path=f'{self.work}/.envrc')
-            self.assertEqual((said['decision'], said['rule']), ('pending', 'guard-paths'))
+            for name in ('.envrc', '.zed/tasks.json'):
+                said = self.explain(client, session, 'write', path=f'{self.work}/{name}')
+                self.assertEqual((said['decision'], said['rule']), ('pending', 'guard-paths'))
             client.finish()
 
     def test_always_is_an_answer_for_a_guarded_file_too(self):
