@@ -3,6 +3,7 @@
 """A starting broker finishes what those that are gone have begun, beside its own session."""
 
 import fcntl
+import os
 import signal
 import subprocess
 import unittest
@@ -34,6 +35,13 @@ class Recovery(SessionsCase):
         client.close_stdin()
         self.assertEqual(client.wait(PATIENCE), 0)
 
+    def assert_removed(self, runtime, client):
+        """The client's agent was started in the folder, which therefore stays until it ends."""
+        self.assertTrue(processes.wait_until(
+            lambda: not runtime.exists() or not os.listdir(runtime), PATIENCE))
+        self.ended(client)
+        self.assertFalse(runtime.exists())
+
     def test_in_the_same_workspace(self):
         runtime = self.left()
         client, session = self.opened()
@@ -63,9 +71,9 @@ class Recovery(SessionsCase):
 
     def test_what_is_transient_ends(self):
         runtime = self.left(persistence='transient')
-        self.elsewhere()
+        client, _ = self.elsewhere()
         self.wait_state('stopped')
-        self.assertTrue(processes.wait_until(lambda: not runtime.exists(), PATIENCE))
+        self.assert_removed(runtime, client)
         self.assert_both()
 
     def test_what_is_transient_and_used_again_stays(self):
@@ -111,8 +119,8 @@ class Recovery(SessionsCase):
         self.assertIn('the sandbox stays', client.stderr)
         self.assertTrue((runtime / 'a-there').exists())
         moved.rename(self.work)
-        self.elsewhere()
-        self.assertTrue(processes.wait_until(lambda: not runtime.exists(), PATIENCE))
+        client, _ = self.elsewhere()
+        self.assert_removed(runtime, client)
         self.assert_both()
 
     def test_the_end_does_not_wait(self):
