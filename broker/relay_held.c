@@ -18,8 +18,7 @@
 #include "sync/id.h"
 
 enum {
-	NAMES_MAX = 16 * 1024, // bytes of names of files that are not shown
-	NAMED_MAX = 3,         // files in a title
+	NAMED_MAX = 3, // files in a title
 };
 
 struct held_question {
@@ -51,7 +50,9 @@ static struct held_question *question_create(const char *root, const struct sync
 	question->root = mem_strdup(root);
 	question->tree = result->held_tree;
 	LIST_FOR_EACH(held, result->held, struct held_change, link) {
-		words_append(&question->paths, held->path);
+		if (held->state == HELD_ASKED) {
+			words_append(&question->paths, held->path);
+		}
 	}
 	return question;
 }
@@ -74,7 +75,8 @@ static void write_member(struct json_writer *writer, const char *key, const char
 
 static bool is_shown(const struct held_change *held)
 {
-	return held->new_text && (held->old_text || held->local.mode == ENTRY_NONE);
+	return held->state == HELD_ASKED && held->new_text &&
+	       (held->old_text || held->local.mode == ENTRY_NONE);
 }
 
 static void write_diff(struct json_writer *writer, const char *root, const struct held_change *held)
@@ -97,7 +99,7 @@ static void append_remark(struct buf *out, const struct held_change *held)
 	const char *remarks[3] = {
 		held->made.mode == ENTRY_NONE ? "would be deleted"
 		: is_shown(held)              ? NULL
-					      : "has no diff here, as it is binary or too long",
+				 : "has no diff here: it is binary, or the text is too long",
 		is_executable == was_executable || held->made.mode == ENTRY_NONE ? NULL
 		: is_executable ? "would be executable"
 				: "would no longer be executable",
@@ -117,24 +119,24 @@ static void append_remark(struct buf *out, const struct held_change *held)
 	}
 }
 
-/* What a yes does, and what the diffs do not say; too many lose their end. */
-static void write_words(struct json_writer *writer, const struct sync_result *result)
+/* What a yes does, and what the diffs do not say. */
+static void write_words(struct json_writer *writer, const struct sync_result *result, size_t count)
 {
 	struct buf text;
-	size_t left = 0;
 	buf_init(&text, SIZE_MAX / 2);
 	bool ok = buf_append_format(&text, NULL,
 		"Tools of yours may run commands from such files. A yes brings what the agent has "
 		"made of them, a no leaves it in the sandbox.");
-	LIST_FOR_EACH(held, result->held, struct held_change, link) {
-		if (text.len < NAMES_MAX) {
-			append_remark(&text, held);
-		} else {
-			left += !is_shown(held);
-		}
+	if (count < result->held_count) {
+		ok = ok && buf_append_format(&text, NULL,
+				   " %zu such files wait; this is about %zu of them alone, and a "
+				   "later sync asks about the others.",
+				   result->held_count, count);
 	}
-	if (left > 0) {
-		ok = ok && buf_append_format(&text, NULL, "\n- and %zu more", left);
+	LIST_FOR_EACH(held, result->held, struct held_change, link) {
+		if (held->state == HELD_ASKED) {
+			append_remark(&text, held);
+		}
 	}
 	if (ok) {
 		question_write_text(writer, buf_span(&text));
@@ -142,9 +144,10 @@ static void write_words(struct json_writer *writer, const struct sync_result *re
 	buf_finish(&text);
 }
 
-static void write_content(
-	struct json_writer *writer, const char *root, const struct sync_result *result)
+static void write_content(struct json_writer *writer, const struct held_question *question,
+	const struct sync_result *result)
 {
+	const char *root = question->root;
 	json_write_key(writer, "locations");
 	json_write_array(writer);
 	LIST_FOR_EACH(held, result->held, struct held_change, link) {
@@ -159,7 +162,7 @@ static void write_content(
 	json_write_array_end(writer);
 	json_write_key(writer, "content");
 	json_write_array(writer);
-	write_words(writer, result);
+	write_words(writer, result, words_count(question->paths));
 	LIST_FOR_EACH(held, result->held, struct held_change, link) {
 		if (is_shown(held)) {
 			write_diff(writer, root, held);
@@ -196,7 +199,7 @@ static bool write_question(
 	json_write_key(&writer, "toolCall");
 	json_write_object(&writer);
 	question_write_head(&writer, request, &reason, "edit", buf_span(&what));
-	write_content(&writer, request->held->root, result);
+	write_content(&writer, request->held, result);
 	json_write_object_end(&writer);
 	buf_finish(&what);
 	return question_end(request, &writer, err) && ok;

@@ -155,13 +155,14 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp((*left)->path, (*right)->path);
 }
 
-bool held_graft(struct store *store, const struct list *held, enum held_version version,
-	const git_oid *tree, git_oid *out_tree, struct error *err)
+/* Those in this state; HELD_STATES: all. */
+static bool graft_some(struct store *store, const struct list *held, enum held_state state,
+	enum held_version version, const git_oid *tree, git_oid *out_tree, struct error *err)
 {
 	struct range all = {0};
 	git_oid made;
 	LIST_FOR_EACH(one, held, struct held_change, link) {
-		all.end++;
+		all.end += state == HELD_STATES || state == one->state;
 	}
 	if (all.end == 0) {
 		*out_tree = *tree;
@@ -172,7 +173,9 @@ bool held_graft(struct store *store, const struct list *held, enum held_version 
 	grafter->version = version;
 	grafter->items = mem_alloc(all.end * sizeof(*grafter->items));
 	LIST_FOR_EACH(one, held, struct held_change, link) {
-		grafter->items[all.first++] = one;
+		if (state == HELD_STATES || state == one->state) {
+			grafter->items[all.first++] = one;
+		}
 	}
 	all.first = 0;
 	qsort(grafter->items, all.end, sizeof(*grafter->items), compare_paths);
@@ -183,6 +186,12 @@ bool held_graft(struct store *store, const struct list *held, enum held_version 
 	free(grafter->items);
 	free(grafter);
 	return grafted;
+}
+
+bool held_graft(struct store *store, const struct list *held, enum held_version version,
+	const git_oid *tree, git_oid *out_tree, struct error *err)
+{
+	return graft_some(store, held, HELD_STATES, version, tree, out_tree, err);
 }
 
 /* ---- the tree of an answer ---- */
@@ -196,14 +205,15 @@ static bool is_deletion(const struct held_change *held)
 	return held->made.mode == ENTRY_NONE;
 }
 
-bool held_tree(struct store *store, const struct list *held, git_oid *out_tree, struct error *err)
+bool held_tree(struct store *store, const struct list *held, enum held_state state,
+	git_oid *out_tree, struct error *err)
 {
 	struct tree_view_entry entries[] = {
 		{SPAN_LITERAL(gone_name), TREE_VIEW_FOLDER, store_empty_tree},
 		{SPAN_LITERAL(made_name), TREE_VIEW_FOLDER, store_empty_tree},
 	};
-	return held_graft(store, held, HELD_GONE, &store_empty_tree, &entries[0].id, err) &&
-	       held_graft(store, held, HELD_MADE, &store_empty_tree, &entries[1].id, err) &&
+	return graft_some(store, held, state, HELD_GONE, &store_empty_tree, &entries[0].id, err) &&
+	       graft_some(store, held, state, HELD_MADE, &store_empty_tree, &entries[1].id, err) &&
 	       tree_view_write(store, entries, ARRAY_LENGTH(entries), out_tree, err);
 }
 
@@ -217,6 +227,62 @@ bool held_tree_has(struct store *store, const git_oid *tree, const struct held_c
 	       graft_find(store, &found.id, held->path, &found, &missing) &&
 	       store_entry_equal(&(struct store_entry){found.mode, found.id},
 		       is_gone ? &held->local : &held->made);
+}
+
+/* ---- the question ---- */
+
+static size_t depth_of(const char *path)
+{
+	size_t depth = 0;
+	for (; *path; path++) {
+		depth += *path == '/';
+	}
+	return depth;
+}
+
+static int compare_depths(const void *a, const void *b)
+{
+	size_t left = depth_of((*(struct held_change *const *)a)->path);
+	size_t right = depth_of((*(struct held_change *const *)b)->path);
+	return left == right ? compare_paths(a, b) : (left > right) - (left < right);
+}
+
+static void sort_by_depth(struct list *held)
+{
+	size_t count = 0;
+	LIST_FOR_EACH(one, held, struct held_change, link) {
+		count++;
+	}
+	struct held_change **all = mem_alloc((count + 1) * sizeof(*all));
+	count = 0;
+	LIST_FOR_EACH(one, held, struct held_change, link) {
+		all[count++] = one;
+		list_remove(&one->link);
+	}
+	qsort(all, count, sizeof(*all), compare_depths);
+	for (size_t i = 0; i < count; i++) {
+		list_append(held, &all[i]->link);
+	}
+	free(all);
+}
+
+size_t held_choose(
+	struct store *store, struct list *held, const git_oid *refused, size_t refused_count)
+{
+	size_t asked = 0;
+	sort_by_depth(held);
+	LIST_FOR_EACH(one, held, struct held_change, link) {
+		bool is_refused = false;
+		for (size_t i = 0; !is_refused && i < refused_count; i++) {
+			is_refused = !id_equal(&refused[i], &store_empty_tree) &&
+			             held_tree_has(store, &refused[i], one);
+		}
+		one->state = is_refused               ? HELD_REFUSED
+		             : asked < HELD_ASKED_MAX ? HELD_ASKED
+		                                      : HELD_WAITS;
+		asked += one->state == HELD_ASKED;
+	}
+	return asked;
 }
 
 /* ---- the texts ---- */
@@ -256,10 +322,9 @@ static bool read_text(struct store *store, const struct store_entry *entry, size
 bool held_read(struct store *store, const struct list *held, struct error *err)
 {
 	size_t left = HELD_TEXTS_MAX;
-	size_t count = 0;
 	LIST_FOR_EACH(one, held, struct held_change, link) {
-		if (count++ == HELD_SHOWN_MAX) {
-			break;
+		if (one->state != HELD_ASKED) {
+			continue;
 		}
 		if (!read_text(store, &one->local, &left, &one->old_text, err) ||
 			!read_text(store, &one->made, &left, &one->new_text, err)) {

@@ -20,20 +20,29 @@ enum held_version {
 bool held_graft(struct store *store, const struct list *held, enum held_version version,
 	const git_oid *tree, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
 
-/* The tree that says which changes these are. */
-bool held_tree(struct store *store, const struct list *held, git_oid *out_tree,
-	struct error *err) ATTR_NODISCARD;
+/* The tree that says which changes these are: those in this state; HELD_STATES: all. */
+bool held_tree(struct store *store, const struct list *held, enum held_state state,
+	git_oid *out_tree, struct error *err) ATTR_NODISCARD;
 
 /* Whether the change - path, local and made - is one of such a tree. */
 bool held_tree_has(struct store *store, const git_oid *tree, const struct held_change *held);
 
 enum {
-	HELD_SHOWN_MAX = 20,         // files whose text is read
+	HELD_ASKED_MAX = 20,         // files of one question
 	HELD_TEXT_MAX = 64 * 1024,   // bytes of one
 	HELD_TEXTS_MAX = 512 * 1024, // and of all
 };
 
-/* Reads old_text and new_text, as far as they are text and these limits allow. */
+/*
+ * Chooses what the next question is about, so that a yes brings nothing that the question does not
+ * name: the first HELD_ASKED_MAX that are in none of these trees of what was refused. Sorts the
+ * list, the files with the fewest folders above them first. Says how many are asked about.
+ */
+size_t held_choose(
+	struct store *store, struct list *held, const git_oid *refused, size_t refused_count);
+
+/* Reads old_text and new_text of what is asked about, as far as they are text and these limits
+ * allow. */
 bool held_read(struct store *store, const struct list *held, struct error *err) ATTR_NODISCARD;
 
 /*

@@ -48,9 +48,17 @@ struct conflict {
 	const char *why; // the local path is stuck (static); NULL: both sides have changed it
 };
 
+enum held_state {
+	HELD_WAITS,   // for other questions to be answered
+	HELD_ASKED,   // it is in the question that this sync ends with
+	HELD_REFUSED, // the person has said no to just that
+	HELD_STATES,
+};
+
 /* A change of the runtime's that waits for the person. */
 struct held_change {
-	struct list link; // merge.held
+	enum held_state state; // held_choose
+	struct list link;      // merge.held
 	char *path;
 	struct store_entry base, local, runtime;
 	struct store_entry made; // what the local file would become; a mode of 0: it is deleted

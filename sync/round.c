@@ -265,11 +265,15 @@ static bool park(struct round *round, struct store *store, const struct workspac
 /* What the runtime is sent, and what of it waits for the person. */
 static bool set_sent(struct round *round, struct store *store, struct error *err)
 {
-	const struct list *held = &round->merge.held;
+	struct list *held = &round->merge.held;
+	round->asked_count = held_choose(store, held, round->refused, ROUND_REFUSED);
 	return withheld_add(store, &round->target, &round->runtime, &round->collected, &round->sent,
 		       err) &&
 	       held_graft(store, held, HELD_RUNTIME, &round->sent, &round->sent, err) &&
-	       held_tree(store, held, &round->held, err) && held_read(store, held, err);
+	       held_tree(store, held, HELD_STATES, &round->held, err) &&
+	       held_tree(store, held, HELD_ASKED, &round->asked_held, err) &&
+	       held_tree(store, held, HELD_REFUSED, &round->still_refused, err) &&
+	       held_read(store, held, err);
 }
 
 /*

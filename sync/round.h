@@ -18,6 +18,8 @@
  */
 enum { ROUND_NOTE_MAX = 512 };
 
+enum { ROUND_REFUSED = 2 };
+
 struct round {
 	git_oid base;      // what both sides were; the empty tree at first
 	git_oid delivered; // what the runtime was being made when it was cut off
@@ -33,10 +35,14 @@ struct round {
 	struct snapshot_view *view; // of the local directory, for the next snapshot; NULL: none
 	struct merge merge;         // of the last merge that was applied
 	bool has_merge;
-	git_oid target;  // what both sides become,
-	git_oid sent;    // and in the runtime what is withheld and what is held besides
-	git_oid held;    // which changes are held (held_tree)
-	bool parks_held; // the runtime may come to its end
+	git_oid target;        // what both sides become,
+	git_oid sent;          // and in the runtime what is withheld and what is held besides
+	git_oid held;          // which changes are held (held_tree)
+	git_oid asked_held;    // the same, of what the person is to be asked about
+	size_t asked_count;    // so many
+	git_oid still_refused; // the same, of what the person has refused
+	git_oid refused[ROUND_REFUSED]; // before; in the last answer
+	bool parks_held;                // the runtime may come to its end
 	char **always;   // owned, NULL-terminated: paths that the person always allows from now on
 	bool has_always; // and before
 	git_oid always_tree;

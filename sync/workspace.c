@@ -52,7 +52,7 @@ void workspace_answer_held(struct workspace *workspace, const git_oid *tree, cha
 	enum held_answer answer)
 {
 	if (answer == HELD_NO) {
-		workspace->refused_held = *tree;
+		workspace->refused_held[1] = *tree;
 		return;
 	}
 	workspace->allowed_held = *tree;
@@ -249,10 +249,10 @@ void workspace_succeed(struct workspace *workspace)
 		.conflict_count = merge.conflict_count,
 		.held = &merge.held,
 		.held_count = merge.held_count,
-		.held_tree = round->held,
+		.held_tree = round->asked_held,
 		.is_held_news =
 			merge.held_count > 0 && !id_equal(&round->held, &workspace->told_held),
-		.is_held_refused = id_equal(&round->held, &workspace->refused_held),
+		.is_held_refused = merge.held_count > 0 && round->asked_count == 0,
 		.kept = round->kept,
 		.followed = round->followed,
 		.left = workspace->left.count + round->withheld.count,
@@ -266,6 +266,7 @@ void workspace_succeed(struct workspace *workspace)
 	};
 	char note[NOTE_MAX] = "";
 	workspace->told_held = round->held;
+	workspace->refused_held[0] = round->still_refused;
 	if (round->has_allowed && id_equal(&round->allowed, &workspace->allowed_held)) {
 		workspace->has_allowed_held = false; // it was acted on
 	}
@@ -337,6 +338,9 @@ struct workspace *workspace_create(const struct workspace_request *request)
 	workspace->lock_fd = -1;
 	list_init(&workspace->wishes);
 	round_init(&workspace->round);
+	for (int i = 0; i < ROUND_REFUSED; i++) {
+		workspace->refused_held[i] = store_empty_tree;
+	}
 	workspace_steps_init(workspace);
 	return workspace;
 }

@@ -102,9 +102,9 @@ struct sync_result {
 	size_t conflict_count;
 	const struct list *held; // of struct held_change: what waits for the person
 	size_t held_count;
-	git_oid held_tree;      // which changes these are (sync/held.h)
+	git_oid held_tree;      // which of these the person is to be asked about (held_choose)
 	bool is_held_news;      // it was not told yet
-	bool is_held_refused;   // the person was asked about just that, and said no
+	bool is_held_refused;   // the person has said no to all of that
 	size_t kept;            // deletions in the runtime that were too many to follow
 	size_t followed;        // the same, that were followed as the order said
 	size_t left;            // what could not be taken from the runtime, or was withheld

@@ -68,10 +68,10 @@ struct workspace {
 	git_oid told_held;          // of round.held
 	git_oid allowed_held;       // the same, that the person has allowed once
 	bool has_allowed_held;
-	git_oid refused_held; // the same, that the person has refused
-	char **always_held;   // owned, NULL-terminated: paths; may be NULL
-	bool commits_left;    // by the last collect
-	unsigned told_excess; // round.told_excess of all before
+	git_oid refused_held[ROUND_REFUSED]; // the same, that the person has refused: all; just now
+	char **always_held;                  // owned, NULL-terminated: paths; may be NULL
+	bool commits_left;                   // by the last collect
+	unsigned told_excess;                // round.told_excess of all before
 	unsigned checkpoint;
 	bool has_target;           // back_to is known
 	bool is_guarded;           // request.guard has begun

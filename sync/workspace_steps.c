@@ -339,6 +339,7 @@ static void begin(struct workspace *workspace)
 	words_append_all(&workspace->round.always, (const char *const *)workspace->always_held);
 	workspace->round.has_allowed = workspace->has_allowed_held;
 	workspace->round.allowed = workspace->allowed_held;
+	memcpy(workspace->round.refused, workspace->refused_held, sizeof(workspace->refused_held));
 	workspace->round.told_excess = workspace->told_excess;
 	workspace->round.parks_held = reason == SYNC_REASON_STOP || reason == SYNC_REASON_CRASH;
 	workspace->tries = 0;

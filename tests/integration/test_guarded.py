@@ -171,6 +171,18 @@ class Synced(TurnCase):
             line, = [line for line in lines if line.startswith(f'- `{path}` ')]
             self.assertIn(fact, line)
 
+    def test_of_many_files_each_question_names_all_that_a_yes_to_it_brings(self):
+        client, session, _ = self.begin('allow_once')
+        client.prompt(session, 'terminal for i in $(seq 1 24); do mkdir $i; '
+                               r'printf "\0" > $i/.envrc; done; echo x > .mcp.json')
+        def has_all():
+            client.prompt(session, 'say on')
+            return len(self.tree()) == 26
+        self.assertTrue(wait_until(has_all))
+        first, second = self.questions(client)
+        self.assertIn(' 25 ', first['toolCall']['content'][0]['content']['text'])
+        self.assertEqual([len(self.words(question)) for question in (first, second)], [19, 5])
+
     def test_a_no_leaves_it_and_is_asked_again_when_it_is_another(self):
         client, session, place = self.begin('reject_once')
         client.prompt(session, 'terminal echo new > .envrc')

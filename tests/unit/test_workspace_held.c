@@ -390,6 +390,31 @@ static void test_a_yes_brings_just_what_was_asked_about(void **state)
 	expect(fixture, "cat .envrc $R/.envrc", "old\nnewer\n");
 }
 
+static void test_a_yes_brings_no_more_than_the_question_names(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "for i in $(seq 1 22); do mkdir $R/a$i; echo x > $R/a$i/.envrc; done; "
+		     "mkdir -p $R/0/0; echo x > $R/0/0/.envrc; echo new > $R/.envrc");
+	sync_held(fixture, 24, true);
+	answer(fixture, HELD_ALWAYS); // of the root's
+	sync_held(fixture, 4, true);
+	expect(fixture, "cat .envrc; ls; ls -d a*/.envrc | wc -l",
+		"new\na\na1\na10\na11\na12\na13\na14\na15\na16\na17\na18\na19\na2\na20\na21\n"
+		"a22\na3\na4\na5\na6\n19\n");
+	answer(fixture, HELD_NO);
+	run(fixture, "echo x > $R/.mcp.json");
+	sync_held(fixture, 5, true);
+	assert_false(fixture->result.is_held_refused);
+	answer(fixture, HELD_ONCE);
+	sync_held(fixture, 4, true);
+	assert_true(fixture->result.is_held_refused);
+	expect(fixture, "ls -A | grep -c '^[.]'", "2\n");
+	run(fixture, "rm $R/0/0/.envrc");
+	sync_held(fixture, 3, true);
+	assert_true(fixture->result.is_held_refused);
+}
+
 static void test_a_yes_ends_what_an_earlier_sandbox_has_parked(void **state)
 {
 	struct fixture *fixture = *state;
@@ -477,9 +502,9 @@ static void test_what_is_held_is_read_as_far_as_it_is_text(void **state)
 		on_held, shown);
 	ev_run(fixture->loop, 0);
 	assert_string_equal(shown, ".envrc: old\n | new\n"
-				   ".husky/long: - | -\n"
 				   ".mcp.json: - | -\n"
-				   ".vscode: - | link to conf\n");
+				   ".vscode: - | link to conf\n"
+				   ".husky/long: - | -\n");
 }
 
 int main(void)
@@ -510,6 +535,7 @@ int main(void)
 		WORKSPACE_TEST(test_no_link_that_leads_outside_is_followed),
 		WORKSPACE_TEST(test_content_that_runs_nothing_travels),
 		WORKSPACE_TEST(test_a_yes_brings_just_what_was_asked_about),
+		WORKSPACE_TEST(test_a_yes_brings_no_more_than_the_question_names),
 		WORKSPACE_TEST(test_a_yes_ends_what_an_earlier_sandbox_has_parked),
 		WORKSPACE_TEST(test_a_no_is_remembered_until_the_change_is_another),
 		WORKSPACE_TEST(
