@@ -371,7 +371,7 @@ void relay_held_on_synced(
 	}
 	const struct session *session =
 		is_over || !event->session ? NULL : session_find(&relay->sessions, event->session);
-	if (!session || result->held_count == 0 || result->is_held_refused) {
+	if (!session || result->held_count == 0 || result->is_held_answered) {
 		return;
 	}
 	struct request *request = request_create(peer, NULL);

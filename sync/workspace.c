@@ -217,6 +217,15 @@ static void take_news(struct workspace *workspace, char note[NOTE_MAX])
 	workspace->told_excess = round->told_excess;
 }
 
+/* Whether there is nothing to ask about: an answer may have come while the sync was under way. */
+static bool is_answered(const struct workspace *workspace)
+{
+	const git_oid *asked = &workspace->round.asked_held;
+	return workspace->round.merge.held_count > 0 &&
+	       (workspace->round.asked_count == 0 || id_equal(asked, &workspace->refused_held[1]) ||
+		       (workspace->has_allowed_held && id_equal(asked, &workspace->allowed_held)));
+}
+
 void workspace_succeed(struct workspace *workspace)
 {
 	struct round *round = &workspace->round;
@@ -252,7 +261,7 @@ void workspace_succeed(struct workspace *workspace)
 		.held_tree = round->asked_held,
 		.is_held_news =
 			merge.held_count > 0 && !id_equal(&round->held, &workspace->told_held),
-		.is_held_refused = merge.held_count > 0 && round->asked_count == 0,
+		.is_held_answered = is_answered(workspace),
 		.kept = round->kept,
 		.followed = round->followed,
 		.left = workspace->left.count + round->withheld.count,

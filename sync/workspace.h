@@ -104,7 +104,7 @@ struct sync_result {
 	size_t held_count;
 	git_oid held_tree;      // which of these the person is to be asked about (held_choose)
 	bool is_held_news;      // it was not told yet
-	bool is_held_refused;   // the person has said no to all of that
+	bool is_held_answered;  // by the person: refused, or the next sync brings it
 	size_t kept;            // deletions in the runtime that were too many to follow
 	size_t followed;        // the same, that were followed as the order said
 	size_t left;            // what could not be taken from the runtime, or was withheld
