@@ -307,9 +307,9 @@ static bool write_list(struct edit *edit, struct error *err)
 	return ok && put(edit, SPAN_LITERAL("]"), err);
 }
 
-static bool edit_list(struct edit *edit, const struct json_hit *hit, struct error *err)
+static bool edit_list(struct edit *edit, const struct call *call, struct error *err)
 {
-	struct relay *relay = edit->peer->relay;
+	const struct json_hit *hit = message_hit(&call->message, PLACE_RESULT_AUTH_METHODS);
 	if (!write_list(edit, err)) {
 		return false;
 	}
@@ -319,7 +319,7 @@ static bool edit_list(struct edit *edit, const struct json_hit *hit, struct erro
 			edit->peer->hop);
 	}
 	return !edit->has_changed ||
-	       splice_add(&relay->splice, hit->start, hit->end, buf_span(&edit->out), err);
+	       splice_add(call->edits, hit->start, hit->end, buf_span(&edit->out), err);
 }
 
 /* Some editors take "AuthMethods" for "authMethods". */
@@ -355,7 +355,7 @@ bool auth_methods_edit(struct peer *peer, const struct call *call, struct error 
 	}
 	edit.doc = doc;
 	buf_init(&edit.out, SPLICE_BYTES_MAX);
-	bool ok = !json_is(doc, 0, JSON_ARRAY) || edit_list(&edit, hit, err);
+	bool ok = !json_is(doc, 0, JSON_ARRAY) || edit_list(&edit, call, err);
 	buf_finish(&edit.out);
 	json_doc_destroy(doc);
 	return ok;

@@ -67,9 +67,7 @@ static void pass(struct peer *peer, const struct request *request, const struct 
 	const struct session *session =
 		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
 	if (!grant_resolve_again(peer, call, session, &resumer)) {
-		struct splice outer = relay_edits_begin(relay);
 		relay_pass_agent_request(peer, call);
-		relay_edits_end(relay, outer);
 	}
 }
 
@@ -78,18 +76,12 @@ static void act(struct peer *peer, struct request *request, const struct grant_a
 	const struct failure *failure)
 {
 	struct relay *relay = peer->relay;
-	struct frame_reader *reader;
-	struct error err;
 	bool allowed = grant_decision_allows(answer->decision);
 	relay->held_bytes -= parcel_size(request->parcel);
 	const struct subject *subject = request->subject;
-	struct call call = {.frame = parcel_open(request->parcel, &reader),
-		.was_granted = true,
-		.resolved = subject->is_resolved ? subject->paths : NULL};
-	call.from = reader;
-	if (!message_read(&call.message, call.frame, &err)) {
-		log_error("%s: a message set aside cannot be read again: %s", peer->hop, err.text);
-	} else {
+	struct call call = {
+		.was_granted = true, .resolved = subject->is_resolved ? subject->paths : NULL};
+	if (call_open(&call, request->parcel)) {
 		remember(relay, request, answer->decision);
 		question_close(relay, request, allowed);
 		if (allowed) {

@@ -69,22 +69,14 @@ static void begin_first(struct peer *peer);
 /* The call goes on as if it had come now, with the names of the files it means. */
 static void go_on(struct resolving *resolving, const struct failure *failure)
 {
-	struct error err;
-	struct frame_reader *reader;
 	struct peer *peer = resolving->peer;
 	struct call call = {
 		.resolved = resolving->paths, .is_unresolved = resolving->is_unresolved};
 	list_remove(&resolving->link);
 	ev_timer_stop(peer->relay->config.loop, &resolving->due);
 	peer->relay->held_bytes -= parcel_size(resolving->parcel);
-	call.frame = parcel_open(resolving->parcel, &reader);
-	call.from = reader;
-	if (message_read(&call.message, call.frame, &err)) {
-		struct splice outer = relay_edits_begin(peer->relay);
+	if (call_open(&call, resolving->parcel)) {
 		resolving->resumer->resume(peer, &call, failure);
-		relay_edits_end(peer->relay, outer);
-	} else {
-		log_error("%s: a message set aside cannot be read again: %s", peer->hop, err.text);
 	}
 }
 

@@ -31,7 +31,7 @@ static bool pin_version(struct relay *relay, const struct call *call, struct err
 	if (!is_number || span_is(value, "1")) {
 		return true;
 	}
-	return splice_add(&relay->splice, hit->start, hit->end, SPAN_LITERAL("1"), err);
+	return splice_add(call->edits, hit->start, hit->end, SPAN_LITERAL("1"), err);
 }
 
 static bool has_member(const struct json_doc *doc, const char *name)
@@ -156,7 +156,7 @@ static bool write_broker_meta(struct relay *relay, struct request *request, stru
 bool relay_insert_member(struct relay *relay, const struct call *call, struct span object,
 	const char *name, struct span value, struct error *err)
 {
-	return splice_insert_member(&relay->splice, call->message.text, object, name, value, err);
+	return splice_insert_member(call->edits, call->message.text, object, name, value, err);
 }
 
 /* result._meta.broker, whether or not there is a _meta. */
@@ -170,7 +170,7 @@ static bool add_meta(
 	struct span meta = message_place(&call->message, PLACE_RESULT_META);
 	const struct json_hit *own = message_hit(&call->message, PLACE_RESULT_META_BROKER);
 	if (own) {
-		return splice_add(&relay->splice, own->start, own->end, value, err);
+		return splice_add(call->edits, own->start, own->end, value, err);
 	}
 	if (meta.len > 0 && meta.data[0] == '{') {
 		return relay_insert_member(relay, call, meta, "broker", value, err);
@@ -181,7 +181,7 @@ static bool add_meta(
 	          buf_append(&whole, value, err) && buf_append(&whole, SPAN_LITERAL("}"), err);
 	const struct json_hit *hit = message_hit(&call->message, PLACE_RESULT_META);
 	if (ok && hit) {
-		ok = splice_add(&relay->splice, hit->start, hit->end, buf_span(&whole), err);
+		ok = splice_add(call->edits, hit->start, hit->end, buf_span(&whole), err);
 	} else if (ok) {
 		ok = relay_insert_member(relay, call, message_place(&call->message, PLACE_RESULT),
 			"_meta", buf_span(&whole), err);
@@ -263,29 +263,26 @@ static bool send_again(struct peer *peer, struct span text, edit_function *edit,
 	struct relay *relay = peer->relay;
 	struct buf bytes;
 	struct buf spliced;
-	struct frame_reader *reader;
 	buf_init(&bytes, SIZE_MAX / 2);
 	buf_init(&spliced, SIZE_MAX / 2);
 	bool ok = buf_append(&bytes, text, err);
 	struct parcel *parcel = parcel_of(&bytes, relay->places);
-	struct call call = {.frame = parcel_open(parcel, &reader)};
-	call.from = reader;
-	struct splice outer = relay_edits_begin(relay);
-	ok = ok && message_read(&call.message, call.frame, err) &&
-	     pending_add(&peer->asked, &request->pending, (struct span){NULL, 0}, err);
+	struct call call = {.frame = NULL};
+	ok = (call_open(&call, parcel) ||
+		     error_set(err, ERROR_PROTOCOL, "it cannot be read again")) &&
+	     ok && pending_add(&peer->asked, &request->pending, (struct span){NULL, 0}, err);
 	bool is_added = ok;
 	ok = ok &&
 	     relay_edit_minted(
-		     relay, message_hit(&call.message, PLACE_ID), request->pending.id, err) &&
+		     &call, message_hit(&call.message, PLACE_ID), request->pending.id, err) &&
 	     (!edit || edit(relay, request, &call, err)) &&
-	     splice_seal(&relay->splice, call.frame->bytes.len, err) &&
-	     splice_append(&relay->splice, call.frame->bytes, &spliced, err);
+	     splice_seal(call.edits, call.frame->bytes.len, err) &&
+	     splice_append(call.edits, call.frame->bytes, &spliced, err);
 	if (ok) {
 		peer_send_ahead(peer, buf_span(&spliced));
 	} else if (is_added) {
 		pending_remove(&peer->asked, &request->pending);
 	}
-	relay_edits_end(relay, outer);
 	parcel_destroy(parcel);
 	buf_finish(&bytes);
 	buf_finish(&spliced);

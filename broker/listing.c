@@ -108,10 +108,10 @@ bool listing_on_send(
 	request->has_cursor = true;
 	request->has_listed = cursor.has_listed;
 	if (cursor.own.len == 0 || cursor.number != request->peer->number) {
-		return splice_add(&relay->splice, hit->start, hit->end, SPAN_LITERAL("null"), err);
+		return splice_add(call->edits, hit->start, hit->end, SPAN_LITERAL("null"), err);
 	}
 	size_t start = (size_t)(cursor.own.data - call->message.text.data);
-	return splice_add(&relay->splice, hit->start + 1, start, (struct span){"", 0}, err);
+	return splice_add(call->edits, hit->start + 1, start, (struct span){"", 0}, err);
 }
 
 /* ---- its answer ---- */
@@ -137,9 +137,8 @@ static bool edit_ids(
 		buf_clear(&relay->scratch);
 		json_write_begin(&writer, &relay->scratch);
 		json_write_text(&writer, session->id);
-		if (!json_write_end(&writer, err) ||
-			!splice_add(&relay->splice, hit->start, hit->end, buf_span(&relay->scratch),
-				err)) {
+		if (!json_write_end(&writer, err) || !splice_add(call->edits, hit->start, hit->end,
+							     buf_span(&relay->scratch), err)) {
 			return false;
 		}
 	}
@@ -196,7 +195,7 @@ bool listing_on_result(
 	buf_init(&text, SPLICE_BYTES_MAX);
 	bool ok = write_cursor(&text, &next, err);
 	if (ok && hit) {
-		ok = splice_add(&relay->splice, hit->start, hit->end, buf_span(&text), err);
+		ok = splice_add(call->edits, hit->start, hit->end, buf_span(&text), err);
 	} else if (ok) {
 		ok = relay_insert_member(relay, call, result, "nextCursor", buf_span(&text), err);
 	}

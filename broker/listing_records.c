@@ -115,13 +115,11 @@ static void pass(struct look *look)
 	look->records->id = mem_strdup(look->id);
 	list_append(&relay->listings, &look->records->link);
 	look->records = NULL;
-	struct splice outer = relay_edits_begin(relay);
 	if (relay_open_parcel(look->parcel, &call)) {
 		call.was_looked_up = true;
 		bool is_taken = relay_on_editor_call(relay, &call);
 		(void)is_taken; // a request always is
 	}
-	relay_edits_end(relay, outer);
 	look_free(look);
 }
 

@@ -234,7 +234,7 @@ bool listing_records_add(struct relay *relay, struct listing_records *listed,
 	bool is_empty = sessions.data[1 + blanks] == ']';
 	buf_init(&text, SPLICE_BYTES_MAX);
 	bool ok = write_missing(relay, listed, &text, is_empty, err) &&
-	          (text.len == 0 || splice_add(&relay->splice, hit->end - 1, hit->end - 1,
+	          (text.len == 0 || splice_add(page->edits, hit->end - 1, hit->end - 1,
 					    buf_span(&text), err));
 	buf_finish(&text);
 	return ok;

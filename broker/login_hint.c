@@ -63,5 +63,5 @@ bool login_hint_edit(struct peer *peer, const struct call *call, struct error *e
 	const char *hint = hint_of(peer->relay);
 	log_warning("%s: the agent is not logged in. %s", peer->hop, hint);
 	snprintf(text, sizeof(text), " (%s)", hint);
-	return splice_add(&peer->relay->splice, at, at, span_of(text), err);
+	return splice_add(call->edits, at, at, span_of(text), err);
 }

@@ -207,8 +207,6 @@ bool mode_gate_is_busy(const struct session *session)
 /* Takes the prompt that waits; NULL where there is none. */
 static struct parcel *take_prompt(struct mode_guard *guard, struct call *out_call)
 {
-	struct error err;
-	struct frame_reader *reader;
 	struct parcel *parcel = guard->prompt;
 	guard->prompt = NULL;
 	free(guard->prompt_id);
@@ -216,11 +214,7 @@ static struct parcel *take_prompt(struct mode_guard *guard, struct call *out_cal
 	if (!parcel) {
 		return NULL;
 	}
-	*out_call = (struct call){.was_parked = true};
-	out_call->frame = parcel_open(parcel, &reader);
-	out_call->from = reader;
-	if (!message_read(&out_call->message, out_call->frame, &err)) {
-		log_error("a prompt set aside cannot be read again: %s", err.text);
+	if (!relay_open_parcel(parcel, out_call)) {
 		parcel_destroy(parcel);
 		return NULL;
 	}
@@ -250,11 +244,9 @@ static void release_prompt(struct relay *relay, const struct session *session)
 	if (relay->is_ending) {
 		relay_fail(relay, call.message.id, &relay_is_ending);
 	} else {
-		struct splice outer = relay_edits_begin(relay);
 		call.was_behind = true; // it goes before what waits behind it
 		relay_on_editor_call(relay, &call);
 		relay_order_look(relay);
-		relay_edits_end(relay, outer);
 	}
 	parcel_destroy(parcel);
 }

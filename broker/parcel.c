@@ -13,6 +13,7 @@ struct parcel {
 	const struct json_places *places; // borrowed
 	struct frame_reader *reader;      // owned; once opened
 	struct frame frame;
+	struct splice edits;
 };
 
 struct parcel *parcel_create(
@@ -21,6 +22,7 @@ struct parcel *parcel_create(
 	struct parcel *parcel = mem_alloc_zero(sizeof(*parcel));
 	parcel->places = places;
 	buf_init(&parcel->bytes, SIZE_MAX / 2);
+	splice_init(&parcel->edits);
 	if (frame->bytes.len >= PARCEL_MOVE_MIN) {
 		frame_reader_take(from, &parcel->bytes);
 		return parcel;
@@ -36,6 +38,7 @@ struct parcel *parcel_of(struct buf *message, const struct json_places *places)
 	struct parcel *parcel = mem_alloc_zero(sizeof(*parcel));
 	parcel->places = places;
 	buf_init(&parcel->bytes, SIZE_MAX / 2);
+	splice_init(&parcel->edits);
 	buf_move(&parcel->bytes, message);
 	return parcel;
 }
@@ -48,8 +51,14 @@ void parcel_destroy(struct parcel *parcel)
 	if (parcel->reader) {
 		frame_reader_destroy(parcel->reader);
 	}
+	splice_finish(&parcel->edits);
 	buf_finish(&parcel->bytes);
 	free(parcel);
+}
+
+struct splice *parcel_edits(struct parcel *parcel)
+{
+	return &parcel->edits;
 }
 
 size_t parcel_size(const struct parcel *parcel)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "acp/frames.h"
+#include "acp/splice.h"
 #include "base/attr.h"
 
 /*
@@ -27,5 +28,8 @@ size_t parcel_size(const struct parcel *parcel); // bytes held
 
 /* The frame, once; and the reader it may be forwarded from. Both borrow from the parcel. */
 const struct frame *parcel_open(struct parcel *parcel, struct frame_reader **out_reader);
+
+/* What is changed of it on its way: nothing at first. */
+struct splice *parcel_edits(struct parcel *parcel);
 
 #endif

@@ -96,7 +96,7 @@ bool prompt_note_add(
 	buf_init(&block, 8 * FILE_PATH_MAX);
 	size_t end = message_hit(&call->message, PLACE_PROMPT)->end - 1;
 	bool ok = buf_append(&block, SPAN_LITERAL(","), err) && write_block(root, &block, err) &&
-	          splice_add(&peer->relay->splice, end, end, buf_span(&block), err);
+	          splice_add(call->edits, end, end, buf_span(&block), err);
 	session->knows_copy = ok;
 	buf_finish(&block);
 	return ok;

@@ -99,34 +99,21 @@ static void trace_spliced(struct relay *relay, const char *hop, const struct cal
 		return;
 	}
 	buf_init(&message, SIZE_MAX / 2);
-	if (splice_append(&relay->splice, call->frame->bytes, &message, NULL)) {
+	if (splice_append(call->edits, call->frame->bytes, &message, NULL)) {
 		trace_message(relay->config.trace, hop, false, buf_span(&message));
 	}
 	buf_finish(&message);
 }
 
-struct splice relay_edits_begin(struct relay *relay)
-{
-	struct splice outer = relay->splice;
-	splice_init(&relay->splice);
-	return outer;
-}
-
-void relay_edits_end(struct relay *relay, struct splice outer)
-{
-	splice_finish(&relay->splice);
-	relay->splice = outer;
-}
-
 static bool forward(struct relay *relay, struct link *to, const char *hop, const struct call *call,
 	struct error *err)
 {
-	if (!splice_seal(&relay->splice, call->frame->bytes.len, err)) {
+	if (!splice_seal(call->edits, call->frame->bytes.len, err)) {
 		return false;
 	}
 	trace_spliced(relay, hop, call);
 	return link_forward(
-		to, call->from, call->frame, relay->splice.count > 0 ? &relay->splice : NULL, err);
+		to, call->from, call->frame, call->edits->count > 0 ? call->edits : NULL, err);
 }
 
 bool relay_forward_editor(struct relay *relay, const struct call *call, struct error *err)
@@ -139,19 +126,19 @@ bool peer_forward(struct peer *peer, const struct call *call, struct error *err)
 	return forward(peer->relay, agent_link(peer->agent), peer->hop, call, err);
 }
 
-bool relay_edit_id(struct relay *relay, const struct call *call, struct span id, struct error *err)
+bool relay_edit_id(const struct call *call, struct span id, struct error *err)
 {
 	const struct json_hit *hit = message_hit(&call->message, PLACE_ID);
-	return splice_add(&relay->splice, hit->start, hit->end, id, err);
+	return splice_add(call->edits, hit->start, hit->end, id, err);
 }
 
 bool relay_edit_minted(
-	struct relay *relay, const struct json_hit *hit, uint64_t id, struct error *err)
+	const struct call *call, const struct json_hit *hit, uint64_t id, struct error *err)
 {
 	char digits[24];
 	int len = snprintf(digits, sizeof(digits), "%" PRIu64, id);
 	return splice_add(
-		&relay->splice, hit->start, hit->end, (struct span){digits, (size_t)len}, err);
+		call->edits, hit->start, hit->end, (struct span){digits, (size_t)len}, err);
 }
 
 /* ---- agents ---- */
@@ -249,7 +236,7 @@ bool relay_edit_session(struct relay *relay, const struct call *call, const stru
 	json_write_begin(&writer, &relay->scratch);
 	json_write_text(&writer, id);
 	return json_write_end(&writer, err) &&
-	       splice_add(&relay->splice, hit->start, hit->end, buf_span(&relay->scratch), err);
+	       splice_add(call->edits, hit->start, hit->end, buf_span(&relay->scratch), err);
 }
 
 /* The answer to an editor's request, or to one of the broker's own, is a failure. */
@@ -400,7 +387,7 @@ struct relay *relay_create(const struct relay_config *config)
 	session_table_init(&relay->sessions, profile->max_sessions);
 	relay->sessions.on_forget = relay_sync_remove_session;
 	relay->sessions.data = relay;
-	splice_init(&relay->splice);
+	splice_init(&relay->edits);
 	buf_init(&relay->scratch, SCRATCH_MAX);
 	buf_init(&relay->initialize, SCRATCH_MAX);
 	buf_init(&relay->authenticate, SCRATCH_MAX);
@@ -449,7 +436,7 @@ void relay_destroy(struct relay *relay)
 	link_finish(&relay->editor);
 	pending_table_finish(&relay->asked_editor);
 	session_table_finish(&relay->sessions);
-	splice_finish(&relay->splice);
+	splice_finish(&relay->edits);
 	buf_finish(&relay->scratch);
 	buf_finish(&relay->initialize);
 	buf_finish(&relay->authenticate);

@@ -37,7 +37,7 @@ static bool edit_elicitation(
 		return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
 			"elicitation/create: requestId names no request that is open");
 	}
-	return splice_add(&relay->splice, hit->start, hit->end, pending_origin(asked), err);
+	return splice_add(call->edits, hit->start, hit->end, pending_origin(asked), err);
 }
 
 static const char permission_cancelled[] = "{\"outcome\":{\"outcome\":\"cancelled\"}}";
@@ -74,7 +74,7 @@ static bool edit_names(
 		}
 	}
 	return rewrite_paths(relay_map_of(peer, method), PATH_TO_LOCAL, &call->message, method,
-		       &relay->splice, err) &&
+		       call->edits, err) &&
 	       relay_toolhost_edit(peer, call, err);
 }
 
@@ -119,7 +119,7 @@ static bool send_request(
 {
 	const struct method *method = request->method;
 	return relay_edit_minted(
-		       relay, message_hit(&call->message, PLACE_ID), request->pending.id, err) &&
+		       call, message_hit(&call->message, PLACE_ID), request->pending.id, err) &&
 	       (!method || !method->on_send || method->on_send(relay, request, call, err)) &&
 	       edit_names(request->peer, call, call->message.method, err) &&
 	       relay_forward_editor(relay, call, err);
@@ -212,7 +212,7 @@ static void on_cancel_request(struct peer *peer, const struct call *call)
 		if (grant_take_back(relay, request)) {
 			return;
 		}
-		if (!relay_edit_minted(relay, message_hit(&call->message, PLACE_REQUEST_ID),
+		if (!relay_edit_minted(call, message_hit(&call->message, PLACE_REQUEST_ID),
 			    pending->id, &err) ||
 			!relay_forward_editor(relay, call, &err)) {
 			log_warning("%s: $/cancel_request: %s", peer->hop, err.text);
@@ -272,7 +272,7 @@ void relay_pass_response(struct relay *relay, struct request *request, const str
 	if (edit_result(relay, request, call, &err) &&
 		edit_names(request->peer, call, method, &err) &&
 		login_hint_edit(request->peer, call, &err) &&
-		relay_edit_id(relay, call, pending_origin(&request->pending), &err) &&
+		relay_edit_id(call, pending_origin(&request->pending), &err) &&
 		relay_forward_editor(relay, call, &err)) {
 		if (request->method && request->method->on_over) {
 			request->method->on_over(relay, request);
@@ -401,7 +401,8 @@ bool relay_on_agent_frame(void *data, const struct frame *frame)
 	struct peer *peer = data;
 	struct relay *relay = peer->relay;
 	struct error err;
-	struct call call = {.from = agent_link(peer->agent)->frames, .frame = frame};
+	struct call call = {
+		.from = agent_link(peer->agent)->frames, .frame = frame, .edits = &relay->edits};
 	if (link_is_over(&relay->editor) || relay_turn_is_full(peer) || pause_holds_agent(peer) ||
 		asks_too_much(peer, frame)) {
 		return false;
@@ -421,7 +422,7 @@ bool relay_on_agent_frame(void *data, const struct frame *frame)
 		on_broken_line(peer, frame, "INVALID_MESSAGE", &err);
 		return true;
 	}
-	splice_clear(&relay->splice);
+	splice_clear(&relay->edits);
 	if (names_our_tool_call(peer, &call)) {
 		return true;
 	}

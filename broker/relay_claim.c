@@ -158,13 +158,11 @@ static void pass(struct claim *claim)
 	} else {
 		claim_let_go(claim);
 	}
-	struct splice outer = relay_edits_begin(relay);
 	if (relay_open_parcel(parcel, &call)) {
 		call.was_claimed = true;
 		bool is_taken = relay_on_editor_call(relay, &call);
 		(void)is_taken; // a request always is
 	}
-	relay_edits_end(relay, outer);
 	parcel_destroy(parcel);
 }
 

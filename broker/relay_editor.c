@@ -37,11 +37,11 @@ static bool send_request(struct relay *relay, struct peer *peer, struct request 
 	const struct method *method = request->method;
 	const struct session *session = relay_session_of(relay, &call->message);
 	return relay_edit_minted(
-		       relay, message_hit(&call->message, PLACE_ID), request->pending.id, err) &&
+		       call, message_hit(&call->message, PLACE_ID), request->pending.id, err) &&
 	       (!method->on_send || method->on_send(relay, request, call, err)) &&
 	       (!method->opens_session || relay_mcp_edit(peer, request, call, err)) &&
 	       rewrite_paths(relay_map_of(peer, call->message.method), PATH_TO_RUNTIME,
-		       &call->message, call->message.method, &relay->splice, err) &&
+		       &call->message, call->message.method, call->edits, err) &&
 	       relay_edit_session(relay, call, session, session ? session->agent_id : NULL, err) &&
 	       peer_forward(peer, call, err);
 }
@@ -228,7 +228,7 @@ static void on_cancel_request(struct relay *relay, const struct call *call)
 		if (!pending) {
 			continue;
 		}
-		if (!relay_edit_minted(relay, message_hit(&call->message, PLACE_REQUEST_ID),
+		if (!relay_edit_minted(call, message_hit(&call->message, PLACE_REQUEST_ID),
 			    pending->id, &err) ||
 			!peer_forward(peer, call, &err)) {
 			log_warning("editor: $/cancel_request: %s", err.text);
@@ -328,9 +328,9 @@ static bool on_response(struct relay *relay, const struct call *call)
 		request->on_answer(relay, request, call, NULL);
 	} else {
 		grant_note_answered(relay, request, call);
-		if (!relay_edit_id(relay, call, pending_origin(pending), &err) ||
+		if (!relay_edit_id(call, pending_origin(pending), &err) ||
 			!rewrite_paths(&request->peer->map, PATH_TO_RUNTIME, &call->message, "",
-				&relay->splice, &err) ||
+				call->edits, &err) ||
 			!peer_forward(request->peer, call, &err)) {
 			peer_fail(request->peer, pending_origin(pending),
 				&(struct failure){
@@ -412,7 +412,7 @@ bool relay_on_editor_call(struct relay *relay, const struct call *call)
 static bool on_frame(struct relay *relay, const struct frame *frame)
 {
 	struct error err;
-	struct call call = {.from = relay->editor.frames, .frame = frame};
+	struct call call = {.from = relay->editor.frames, .frame = frame, .edits = &relay->edits};
 	size_t most = relay->config.profile->max_queue + RELAY_EDITOR_RESERVE;
 	if (link_queued(&relay->editor) > most) {
 		return false;
@@ -436,7 +436,7 @@ static bool on_frame(struct relay *relay, const struct frame *frame)
 	if (!was_refused) {
 		usage_note_editor(relay, &call);
 	}
-	splice_clear(&relay->splice);
+	splice_clear(&relay->edits);
 	relay->was_refused = !relay_on_editor_call(relay, &call);
 	return !relay->was_refused;
 }

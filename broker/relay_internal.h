@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "broker/agent/agent.h"
 #include "broker/agent/mcp_lookup.h"
+#include "broker/call.h"
 #include "broker/parcel.h"
 #include "broker/relay.h"
 #include "broker/relay_end.h"
@@ -31,7 +32,7 @@ struct relay {
 	struct session_table sessions;
 	struct list peers;       // of struct peer, oldest first
 	struct list healths;     // of struct health (health.c): not answered yet
-	struct splice splice;    // the edits of the message in hand
+	struct splice edits;     // of the message that comes in; its memory is used again
 	struct buf scratch;      // the broker's own message in the making
 	struct buf initialize;   // the editor's, whole, once it was answered well
 	struct buf authenticate; // its last one that succeeded, whole
@@ -112,23 +113,6 @@ struct peer {
 	bool is_rolling_back;
 	bool is_collecting; // nothing of it runs; the last sync does
 	bool is_collected;
-};
-
-/* One message in hand: where it lies and what it says. */
-struct call {
-	struct frame_reader *from;
-	const struct frame *frame;
-	struct message message;
-	bool was_granted;      // policy has decided already
-	char *const *resolved; // borrowed, NULL-terminated; its paths without links, or NULL
-	bool is_unresolved;    // one of them may mean another file all the same
-	bool was_parked;       // it waited for the agent's sandbox, or for its roots
-	bool has_roots;        // the directories it names are roots of the sandbox
-	const struct mcp_commands *mcp; // borrowed; what was asked of its MCP servers; may be NULL
-	bool was_synced;                // the workspaces were synced for it
-	bool was_claimed;               // the records were asked for its session
-	bool was_behind;                // it waited for another request of its session
-	bool was_looked_up;             // the records were read for its list
 };
 
 struct deadline;
@@ -243,22 +227,14 @@ struct backlog {
 /* Whether one more may wait (max-requests, max-queue); else a request is answered. */
 bool relay_admits(struct relay *relay, const struct call *call, const struct backlog *backlog);
 
-/* Passes the message in hand on, with relay->splice as its edits. */
+/* Passes the message in hand on, with its edits. */
 bool relay_forward_editor(
 	struct relay *relay, const struct call *call, struct error *err) ATTR_NODISCARD;
 bool peer_forward(struct peer *peer, const struct call *call, struct error *err) ATTR_NODISCARD;
 
-/*
- * Another message is dealt with before the one in hand has gone: between begin and end the edits
- * are that one's, and those of the message in hand are kept by the caller. They nest.
- */
-struct splice relay_edits_begin(struct relay *relay);
-void relay_edits_end(struct relay *relay, struct splice outer);
-
 /* Adds the edit that gives the message in hand another id (raw, or a minted one). */
-bool relay_edit_id(struct relay *relay, const struct call *call, struct span id,
-	struct error *err) ATTR_NODISCARD;
-bool relay_edit_minted(struct relay *relay, const struct json_hit *hit, uint64_t id,
+bool relay_edit_id(const struct call *call, struct span id, struct error *err) ATTR_NODISCARD;
+bool relay_edit_minted(const struct call *call, const struct json_hit *hit, uint64_t id,
 	struct error *err) ATTR_NODISCARD;
 
 /* Nobody is there to answer an agent's request: the broker does. */

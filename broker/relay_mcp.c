@@ -63,8 +63,7 @@ bool relay_mcp_edit(
 	struct peer *peer, struct request *request, const struct call *call, struct error *err)
 {
 	struct mcp_context context = context_of(peer, call);
-	return mcp_servers_edit(
-		&context, &call->message, &peer->relay->splice, &request->notices, err);
+	return mcp_servers_edit(&context, &call->message, call->edits, &request->notices, err);
 }
 
 void relay_mcp_tell(struct relay *relay, const struct request *request)

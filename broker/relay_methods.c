@@ -117,7 +117,7 @@ static bool edit_new_id(struct relay *relay, const struct call *call, const stru
 	json_write_begin(&writer, &relay->scratch);
 	json_write_text(&writer, session->id);
 	return json_write_end(&writer, err) &&
-	       splice_add(&relay->splice, hit->start, hit->end, buf_span(&relay->scratch), err);
+	       splice_add(call->edits, hit->start, hit->end, buf_span(&relay->scratch), err);
 }
 
 static bool bind_new(

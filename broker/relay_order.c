@@ -102,14 +102,12 @@ static void pass(struct gate *gate, struct behind *behind)
 	struct call call;
 	struct relay *relay = gate->relay;
 	struct parcel *parcel = behind->parcel;
-	struct splice outer = relay_edits_begin(relay);
 	if (relay_open_parcel(parcel, &call)) {
 		call.was_behind = true;
 		call.was_parked = call.message.kind == MESSAGE_NOTIFICATION;
 		bool is_taken = relay_on_editor_call(relay, &call);
 		(void)is_taken; // one that was set aside always is
 	}
-	relay_edits_end(relay, outer);
 	behind_destroy(gate, behind);
 }
 

@@ -115,28 +115,17 @@ bool relay_wait_until_ready(struct peer *peer, const struct call *call, struct e
 
 bool relay_open_parcel(struct parcel *parcel, struct call *out_call)
 {
-	struct error err;
-	struct frame_reader *reader;
 	*out_call = (struct call){.was_parked = true};
-	out_call->frame = parcel_open(parcel, &reader);
-	out_call->from = reader;
-	if (!message_read(&out_call->message, out_call->frame, &err)) {
-		log_error("a message set aside cannot be read again: %s", err.text);
-		return false;
-	}
-	return true;
+	return call_open(out_call, parcel);
 }
 
 static void handle_waiting(struct peer *peer, struct waiting *waiting)
 {
 	struct call call;
-	struct relay *relay = peer->relay;
 	list_remove(&waiting->link);
 	peer->waiting_bytes -= waiting->size;
 	if (relay_open_parcel(waiting->parcel, &call)) {
-		struct splice outer = relay_edits_begin(relay);
 		relay_on_parked_call(peer, &call);
-		relay_edits_end(relay, outer);
 	}
 	parcel_destroy(waiting->parcel);
 	free(waiting);
@@ -198,9 +187,7 @@ static void opening_pass(void *data)
 	list_remove(&opening->link); // it is answered from here on
 	opening->call.has_roots = true;
 	opening->call.mcp = &opening->commands;
-	struct splice outer = relay_edits_begin(peer->relay);
 	relay_pass_editor_request(peer, &opening->call);
-	relay_edits_end(peer->relay, outer);
 	opening_destroy(opening);
 }
 

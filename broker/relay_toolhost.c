@@ -64,11 +64,10 @@ static bool add_members(struct relay *relay, const struct call *call, struct err
 		return relay_insert_member(relay, call, object, "fs",
 			SPAN_LITERAL(FILE_CAPABILITIES ",\"terminal\":true"), err);
 	}
-	bool ok = fs ? splice_add(&relay->splice, fs->start, fs->end, files, err)
+	bool ok = fs ? splice_add(call->edits, fs->start, fs->end, files, err)
 	             : relay_insert_member(relay, call, object, "fs", files, err);
-	return ok &&
-	       (terminal ? splice_add(&relay->splice, terminal->start, terminal->end, yes, err)
-			 : relay_insert_member(relay, call, object, "terminal", yes, err));
+	return ok && (terminal ? splice_add(call->edits, terminal->start, terminal->end, yes, err)
+			       : relay_insert_member(relay, call, object, "terminal", yes, err));
 }
 
 static bool add_capabilities(struct relay *relay, const struct call *call, struct error *err)
@@ -82,7 +81,7 @@ static bool add_capabilities(struct relay *relay, const struct call *call, struc
 		       relay_insert_member(relay, call, params, "clientCapabilities", all, err);
 	}
 	if (value.data[0] != '{') {
-		return splice_add(&relay->splice, hit->start, hit->end, all, err);
+		return splice_add(call->edits, hit->start, hit->end, all, err);
 	}
 	return add_members(relay, call, err);
 }
@@ -91,7 +90,7 @@ static bool add_capabilities(struct relay *relay, const struct call *call, struc
 static bool take_terminals_away(struct relay *relay, const struct call *call, struct error *err)
 {
 	const struct json_hit *hit = message_hit(&call->message, PLACE_CLIENT_TERMINAL);
-	return !hit || splice_add(&relay->splice, hit->start, hit->end, SPAN_LITERAL("false"), err);
+	return !hit || splice_add(call->edits, hit->start, hit->end, SPAN_LITERAL("false"), err);
 }
 
 bool relay_toolhost_greet(struct peer *peer, const struct call *call, struct error *err)
@@ -216,7 +215,7 @@ bool relay_toolhost_edit(struct peer *peer, const struct call *call, struct erro
 	if (!peer->toolhost) {
 		return true;
 	}
-	return toolhost_edit_update(peer->toolhost, &call->message, &peer->relay->splice, err);
+	return toolhost_edit_update(peer->toolhost, &call->message, call->edits, err);
 }
 
 void relay_toolhost_flush_session(struct peer *peer, const struct session *session)

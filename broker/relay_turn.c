@@ -109,9 +109,7 @@ static void pass_followers(struct turn *turn)
 		struct call call;
 		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
 		if (relay_open_parcel(follower->parcel, &call)) {
-			struct splice outer = relay_edits_begin(turn->peer->relay);
 			relay_on_agent_call(turn->peer, &call);
-			relay_edits_end(turn->peer->relay, outer);
 		}
 		follower_destroy(turn->peer, follower);
 	}
@@ -137,14 +135,12 @@ static void turn_pass(struct turn *turn)
 	turn->request = NULL;
 	if (relay_open_parcel(turn->parcel, &call)) {
 		call.was_synced = true;
-		struct splice outer = relay_edits_begin(peer->relay);
 		if (request) {
 			relay_pass_response(peer->relay, request, &call);
 		} else if (!mode_gate_holds(peer->relay, &call)) { // it may have changed since
 			relay_pass_editor_request(peer, &call);
 			relay_order_look(peer->relay);
 		}
-		relay_edits_end(peer->relay, outer);
 	}
 	pass_followers(turn);
 	turn_destroy(turn);

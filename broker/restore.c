@@ -166,7 +166,6 @@ static void send_request(struct restore *restore, struct session *session)
 		return;
 	}
 	struct parcel *parcel = parcel_of(&bytes, relay->places);
-	struct splice outer = relay_edits_begin(relay);
 	if (relay_open_parcel(parcel, &call)) {
 		struct peer *peer = choose(relay, session, &call, &failure, text);
 		if (peer) {
@@ -176,7 +175,6 @@ static void send_request(struct restore *restore, struct session *session)
 			restore_fail(restore, &failure);
 		}
 	}
-	relay_edits_end(relay, outer);
 	parcel_destroy(parcel);
 	buf_finish(&bytes);
 }

@@ -128,12 +128,10 @@ static void end_well(struct restore *restore)
 	while ((held = LIST_FIRST(&restore->waiting, struct held, link))) {
 		struct call call;
 		list_remove(&held->link);
-		struct splice outer = relay_edits_begin(relay);
 		if (relay_open_parcel(held->parcel, &call)) {
 			bool is_taken = relay_on_editor_call(relay, &call);
 			(void)is_taken; // a request always is
 		}
-		relay_edits_end(relay, outer);
 		restore_held_destroy(held);
 	}
 	restore_destroy(restore);
