@@ -2,68 +2,29 @@
 #include "base/git.h"
 
 #include <assert.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
+
+#include "base/library.h"
+
+static bool start(struct error *err);
+static void stop(void);
+
+#define GIT_NAME(name) "git_" #name,
+static const char *const names[] = {GIT_FUNCTIONS(GIT_NAME)};
+#undef GIT_NAME
+static_assert(sizeof(struct git) == sizeof(names), "a name for each function");
 
 /* One a process, as libgit2 itself is. */
-static struct {
-	pthread_mutex_t lock;
-	int users;
-	bool is_kept;  // for threads that have used it
-	void *library; // NULL while unloaded
-	struct git functions;
-} the_git = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/*
- * libgit2 parses all certificates of the system when it is initialised, 3.4 ms
- * of the start, and this program never has it open a connection. Debian's calls
- * mbedTLS for that, and a function of the program comes before one of a library
- * where the program exports it (base/meson.build): these two, which say that
- * all is well and add nothing. Should anybody verify a certificate with mbedTLS
- * in this process all the same, no authority is known and every one is refused.
- * The declarations are those of mbedtls/x509_crt.h.
- */
-struct mbedtls_x509_crt;
-int mbedtls_x509_crt_parse_file(struct mbedtls_x509_crt *chain, const char *path);
-int mbedtls_x509_crt_parse_path(struct mbedtls_x509_crt *chain, const char *path);
-
-int mbedtls_x509_crt_parse_file(struct mbedtls_x509_crt *chain, const char *path)
-{
-	return 0;
-}
-
-int mbedtls_x509_crt_parse_path(struct mbedtls_x509_crt *chain, const char *path)
-{
-	return 0;
-}
-
-static bool find_function(void *library, const char *name, void **out_function, struct error *err)
-{
-	*out_function = dlsym(library, name);
-	return *out_function ||
-	       error_set(err, ERROR_UNAVAILABLE,
-		       "%s has no function %s: is the package " LIBGIT2_PACKAGE " installed?",
-		       LIBGIT2_SONAME, name);
-}
-
-static bool find_functions(void *library, struct git *git, struct error *err)
-{
-#define GIT_FIND(name)                                                                             \
-	{                                                                                          \
-		void *function;                                                                    \
-		if (!find_function(library, "git_" #name, &function, err)) {                       \
-			return false;                                                              \
-		}                                                                                  \
-		memcpy(&git->name, &function, sizeof(function));                                   \
-	}
-	GIT_FUNCTIONS(GIT_FIND)
-#undef GIT_FIND
-	return true;
-}
+static struct git functions;
+static struct library_use the_git = {.library = &libraries[LIBRARY_GIT2],
+	.names = names,
+	.count = ARRAY_LENGTH(names),
+	.functions = &functions,
+	.start = start,
+	.stop = stop,
+	.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /*
  * The user's own configuration is not for our repositories, and what libgit2
@@ -90,63 +51,37 @@ static bool set_options(const struct git *git)
 	       git->libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION, 0) == 0;
 }
 
-static bool load(struct error *err)
+static bool start(struct error *err)
 {
-	void *library = dlopen(LIBGIT2_SONAME, RTLD_LAZY | RTLD_LOCAL);
-	if (!library) {
-		return error_set(err, ERROR_UNAVAILABLE,
-			"loading %s: %s: is the package " LIBGIT2_PACKAGE " installed?",
-			LIBGIT2_SONAME, dlerror());
+	if (functions.libgit2_init() < 0) {
+		return error_set_git(&functions, err, "starting %s", the_git.library->sonames[0]);
 	}
-	if (!find_functions(library, &the_git.functions, err)) {
-		goto fail;
+	if (!set_options(&functions)) {
+		error_set_git(&functions, err, "setting %s up", the_git.library->sonames[0]);
+		functions.libgit2_shutdown();
+		return false;
 	}
-	if (the_git.functions.libgit2_init() < 0) {
-		error_set_git(&the_git.functions, err, "starting %s", LIBGIT2_SONAME);
-		goto fail;
-	}
-	if (!set_options(&the_git.functions)) {
-		error_set_git(&the_git.functions, err, "setting %s up", LIBGIT2_SONAME);
-		the_git.functions.libgit2_shutdown();
-		goto fail;
-	}
-	the_git.library = library;
 	return true;
-fail:
-	dlclose(library);
-	return false;
+}
+
+static void stop(void)
+{
+	functions.libgit2_shutdown();
 }
 
 const struct git *git_open(struct error *err)
 {
-	pthread_mutex_lock(&the_git.lock);
-	bool loaded = the_git.library || load(err);
-	if (loaded) {
-		the_git.users++;
-	}
-	pthread_mutex_unlock(&the_git.lock);
-	return loaded ? &the_git.functions : NULL;
+	return library_open(&the_git, err) ? &functions : NULL;
 }
 
 void git_close(void)
 {
-	pthread_mutex_lock(&the_git.lock);
-	assert(the_git.users > 0);
-	the_git.users--;
-	if (the_git.users == 0 && !the_git.is_kept) {
-		the_git.functions.libgit2_shutdown();
-		dlclose(the_git.library);
-		the_git.library = NULL;
-	}
-	pthread_mutex_unlock(&the_git.lock);
+	library_close(&the_git);
 }
 
 void git_keep_loaded(void)
 {
-	pthread_mutex_lock(&the_git.lock);
-	assert(the_git.users > 0);
-	the_git.is_kept = true;
-	pthread_mutex_unlock(&the_git.lock);
+	library_keep(&the_git);
 }
 
 void git_forget_error(const struct git *git)

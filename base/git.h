@@ -11,11 +11,9 @@
 #include "base/error.h"
 
 /*
- * libgit2, loaded when it is first needed: loading and initialising it costs
- * 2 ms and some MiB that most starts can do without. It opens no TLS connection
- * here: it knows no certificate authorities (git.c), reads no configuration file but
- * those it is told to, and keeps its caches small. The program is compiled
- * against libgit2's headers and never linked with it.
+ * libgit2, loaded when it is first needed (base/library.h): loading and initialising it
+ * costs some milliseconds and MiB that most starts can do without. It opens no connection
+ * here, reads no configuration file but those it is told to, and keeps its caches small.
  *
  * GIT_FUNCTIONS is the one list of what is used, without the "git_"; a name
  * added to it can be called as git->name, typed by libgit2's own declaration.

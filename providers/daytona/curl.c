@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/daytona/curl.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
-
-#ifndef CURL_SONAME
-#define CURL_SONAME "libcurl.so.4"
-#endif
-#define CURL_CURE "is the package libcurl4 installed?"
-
-/* One a process, as libcurl's own state is. */
-static struct {
-	pthread_mutex_t lock;
-	void *library; // NULL while not loaded
-	struct curl functions;
-} the_curl = {.lock = PTHREAD_MUTEX_INITIALIZER};
+#include "base/library.h"
 
 /* ---- memory that is wiped ---- */
 
@@ -77,64 +65,43 @@ static char *piece_strdup(const char *text)
 
 /* ---- loading ---- */
 
-static bool find_functions(void *library, struct curl *curl, struct error *err)
-{
-#define CURL_FIND(name)                                                                            \
-	{                                                                                          \
-		void *function = dlsym(library, "curl_" #name);                                    \
-		if (!function) {                                                                   \
-			return error_set(err, ERROR_UNAVAILABLE,                                   \
-				"%s has no function curl_" #name ": " CURL_CURE, CURL_SONAME);     \
-		}                                                                                  \
-		memcpy(&curl->name, &function, sizeof(function));                                  \
-	}
-	CURL_FUNCTIONS(CURL_FIND)
-#undef CURL_FIND
-	return true;
-}
+static bool start(struct error *err);
 
-static bool start(const struct curl *curl, struct error *err)
+#define CURL_NAME(name) "curl_" #name,
+static const char *const names[] = {CURL_FUNCTIONS(CURL_NAME)};
+#undef CURL_NAME
+static_assert(sizeof(struct curl) == sizeof(names), "a name for each function");
+
+/* One a process, as libcurl's own state is. */
+static struct curl functions;
+static struct library_use the_curl = {.library = &libraries[LIBRARY_CURL],
+	.names = names,
+	.count = ARRAY_LENGTH(names),
+	.functions = &functions,
+	.start = start,
+	.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool start(struct error *err)
 {
-	CURLcode failed = curl->global_init_mem(CURL_GLOBAL_DEFAULT, piece_alloc, piece_free,
+	const char *soname = the_curl.library->sonames[0];
+	CURLcode failed = functions.global_init_mem(CURL_GLOBAL_DEFAULT, piece_alloc, piece_free,
 		piece_realloc, piece_strdup, piece_alloc_zero);
 	if (failed != CURLE_OK) {
-		return error_set(err, ERROR_UNAVAILABLE, "starting %s: %s", CURL_SONAME,
-			curl->easy_strerror(failed));
+		return error_set(err, ERROR_UNAVAILABLE, "starting %s: %s", soname,
+			functions.easy_strerror(failed));
 	}
-	const curl_version_info_data *version = curl->version_info(CURLVERSION_NOW);
+	const curl_version_info_data *version = functions.version_info(CURLVERSION_NOW);
 	int needed = CURL_VERSION_ASYNCHDNS | CURL_VERSION_SSL;
 	if ((version->features & needed) != needed || version->version_num < 0x075700) {
-		return error_set(err, ERROR_UNAVAILABLE,
+		return library_refuse(the_curl.library, err,
 			"%s is libcurl %s, and needed is 7.87 with TLS and a resolver that does "
-			"not block: " CURL_CURE,
-			CURL_SONAME, version->version);
+			"not block",
+			soname, version->version);
 	}
-	return true;
-}
-
-static bool load(struct error *err)
-{
-	void *library = dlopen(CURL_SONAME, RTLD_NOW | RTLD_LOCAL);
-	if (!library) {
-		return error_set(err, ERROR_UNAVAILABLE, "loading %s: %s: " CURL_CURE, CURL_SONAME,
-			dlerror());
-	}
-	if (!find_functions(library, &the_curl.functions, err)) {
-		dlclose(library);
-		return false;
-	}
-	/* What was started is not unloaded: its cipher library registers what runs at exit. */
-	if (!start(&the_curl.functions, err)) {
-		return false;
-	}
-	the_curl.library = library;
 	return true;
 }
 
 const struct curl *curl_open(struct error *err)
 {
-	pthread_mutex_lock(&the_curl.lock);
-	bool is_loaded = the_curl.library || load(err);
-	pthread_mutex_unlock(&the_curl.lock);
-	return is_loaded ? &the_curl.functions : NULL;
+	return library_open(&the_curl, err) ? &functions : NULL;
 }

@@ -10,8 +10,7 @@
 #include "base/error.h"
 
 /*
- * libcurl, loaded when the first call needs it: the program is compiled against its headers and
- * never linked with it.
+ * libcurl, loaded when the first call needs it (base/library.h).
  *
  * CURL_FUNCTIONS is the one list of what is used, without the "curl_"; a name added to it can be
  * called as curl->name, typed by libcurl's own declaration.

@@ -11,9 +11,9 @@
 
 /*
  * The two digests that known hosts need, of libcrypto, which libssh2 brings along. The
- * library is opened when the first is asked for and stays: the program is not linked with it,
- * so that a start without SSH does not pay for it. ERROR_UNAVAILABLE, naming the package,
- * where it is missing. Any thread; the first call may block for some milliseconds.
+ * library is loaded when the first is asked for (base/library.h) and stays. ERROR_UNAVAILABLE,
+ * naming the package, where it is missing. Any thread; the first call may block for some
+ * milliseconds.
  */
 enum { CRYPTO_SHA1_SIZE = 20, CRYPTO_SHA256_SIZE = 32 };
 

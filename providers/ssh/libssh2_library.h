@@ -9,8 +9,7 @@
 #include "base/error.h"
 
 /*
- * libssh2, loaded when the first connection needs it: the program is compiled against
- * its headers and never linked with it.
+ * libssh2, loaded when the first connection needs it (base/library.h).
  *
  * SSH2_FUNCTIONS is the one list of what is used, without the "libssh2_"; a name added
  * to it can be called as ssh2->name, typed by libssh2's own declaration.

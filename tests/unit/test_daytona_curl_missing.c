@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The same code on a machine without the library, and on one with another library of its name. */
-static const char *soname;
-#define CURL_SONAME soname
-/* NOLINTNEXTLINE(bugprone-suspicious-include): its only way to be built for another library */
+/* NOLINTNEXTLINE(bugprone-suspicious-include): its memory has no other way in */
 #include "providers/daytona/curl.c"
 
 #include <setjmp.h>
@@ -11,6 +8,8 @@ static const char *soname;
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include "tests/unit/library_fixture.h"
 
 static void expect(const char *words)
 {
@@ -25,13 +24,13 @@ static void expect(const char *words)
 
 static void test_a_missing_library_names_the_package(void **state)
 {
-	soname = "libcurl-that-is-nowhere.so.4";
+	library_fixture_soname = "libcurl-that-is-nowhere.so.4";
 	expect("libcurl-that-is-nowhere.so.4");
 }
 
 static void test_a_library_without_the_functions_is_refused(void **state)
 {
-	soname = "libc.so.6";
+	library_fixture_soname = "libc.so.6";
 	expect("libc.so.6 has no function curl_");
 	expect("libc.so.6 has no function curl_");
 }

@@ -13,10 +13,12 @@
 
 #include <cmocka.h>
 
+#include "base/library.h"
+
 /* Whether libgit2 is in this process, asked without loading it. */
 static bool is_loaded(void)
 {
-	void *library = dlopen(LIBGIT2_SONAME, RTLD_LAZY | RTLD_NOLOAD);
+	void *library = dlopen(libraries[LIBRARY_GIT2].sonames[0], RTLD_LAZY | RTLD_NOLOAD);
 	if (library) {
 		dlclose(library);
 	}
@@ -96,25 +98,6 @@ static void test_a_failed_call_is_told_with_its_reason(void **state)
 	git_close();
 }
 
-/* Certificates are parsed by a library's functions unless the program's are found first. */
-static void test_the_program_answers_for_the_parsing_of_certificates(void **state)
-{
-	static const char *const names[] = {
-		"mbedtls_x509_crt_parse_file", "mbedtls_x509_crt_parse_path"};
-	Dl_info here;
-	assert_int_not_equal(dladdr(names, &here), 0);
-	for (size_t i = 0; i < 2; i++) {
-		void *function = dlsym(RTLD_DEFAULT, names[i]);
-		Dl_info there;
-		assert_non_null(function);
-		assert_int_not_equal(dladdr(function, &there), 0);
-		assert_ptr_equal(there.dli_fbase, here.dli_fbase);
-		int (*parse)(void *chain, const char *path);
-		memcpy(&parse, &function, sizeof(parse));
-		assert_int_equal(parse(NULL, "/nonexistent"), 0);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,7 +105,6 @@ int main(void)
 		cmocka_unit_test(test_the_last_user_unloads_it),
 		cmocka_unit_test(test_it_can_be_loaded_again),
 		cmocka_unit_test(test_a_failed_call_is_told_with_its_reason),
-		cmocka_unit_test(test_the_program_answers_for_the_parsing_of_certificates),
 		cmocka_unit_test(test_it_stays_where_threads_have_used_it), // the last: for good
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

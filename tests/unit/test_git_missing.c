@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-
-/* The same code on a machine without the library, and on one with another library of its name. */
-#undef LIBGIT2_SONAME
-#define LIBGIT2_SONAME soname
-static const char *soname;
-/* NOLINTNEXTLINE(bugprone-suspicious-include): its only way to be built for another library */
-#include "base/git.c"
+#include "base/git.h"
 
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "tests/unit/library_fixture.h"
+
 static void test_a_missing_library_names_the_package(void **state)
 {
-	soname = "libgit2-that-is-nowhere.so.1";
+	library_fixture_soname = "libgit2-that-is-nowhere.so.1";
 	struct error err;
 	assert_null(git_open(&err));
 	assert_int_equal(err.code, ERROR_UNAVAILABLE);
@@ -25,7 +23,7 @@ static void test_a_missing_library_names_the_package(void **state)
 
 static void test_a_library_without_the_functions_is_refused(void **state)
 {
-	soname = "libc.so.6";
+	library_fixture_soname = "libc.so.6";
 	struct error err;
 	assert_null(git_open(&err));
 	assert_int_equal(err.code, ERROR_UNAVAILABLE);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-
-/* The same code on a machine without the library, and on one with another library of its name. */
-static const char *soname;
-#define SSH2_SONAME soname
-/* NOLINTNEXTLINE(bugprone-suspicious-include): its only way to be built for another library */
-#include "providers/ssh/libssh2_library.c"
+#include "providers/ssh/libssh2_library.h"
 
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+#include "tests/unit/library_fixture.h"
 
 static void expect(const char *words)
 {
@@ -26,14 +25,14 @@ static void expect(const char *words)
 
 static void test_a_missing_library_names_the_package_and_the_other_client(void **state)
 {
-	soname = "libssh2-that-is-nowhere.so.1";
+	library_fixture_soname = "libssh2-that-is-nowhere.so.1";
 	expect("libssh2-that-is-nowhere.so.1");
 	expect("is the package libssh2-1 installed?");
 }
 
 static void test_a_library_without_the_functions_is_refused(void **state)
 {
-	soname = "libc.so.6";
+	library_fixture_soname = "libc.so.6";
 	expect("libc.so.6 has no function libssh2_");
 	expect("libc.so.6 has no function libssh2_");
 }
