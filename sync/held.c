@@ -397,9 +397,8 @@ void held_finish(struct list *held)
 bool held_park(struct store *store, const struct list *held, const struct park_request *parking,
 	struct error *err)
 {
-	struct merge merge = {.merged = store_empty_tree};
-	list_init(&merge.conflicts);
-	list_init(&merge.held);
+	struct merge merge;
+	merge_init(&merge);
 	LIST_FOR_EACH(one, held, struct held_change, link) {
 		if (one->runtime.mode == ENTRY_NONE) {
 			continue; // there is no version to keep

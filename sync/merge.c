@@ -5,6 +5,7 @@
 
 #include "sync/held.h"
 #include "sync/id.h"
+#include "sync/moved.h"
 
 /* What a folder is on each side, where it is one. */
 struct folder {
@@ -97,26 +98,47 @@ static git_oid folder_of(const struct tree_view_entry *entry)
 	return id ? *id : store_empty_tree;
 }
 
+static bool is_same_entry(const struct tree_view_entry *a, const struct tree_view_entry *b)
+{
+	return a && b && a->mode == b->mode && id_equal(&a->id, &b->id);
+}
+
+/* A deletion of what the agent has moved to where it is not brought from. */
+static bool is_moved(const struct merger *merger, const struct tree_view_row *row,
+	const struct store_entry *local, const struct store_entry *made)
+{
+	const struct id_set *moved = merger->options.moved;
+	if (!moved || merger->is_replaced || made->mode) {
+		return false;
+	}
+	if (local->mode) {
+		return moved_has_file(moved, merger->store, local);
+	}
+	return tree_view_folder(row->sides[LOCAL]) && !row->sides[RUNTIME] &&
+	       is_same_entry(row->sides[BASE], row->sides[LOCAL]) &&
+	       moved_has_folder(moved, &row->sides[LOCAL]->id);
+}
+
+enum holding { HOLDING_NONE, HOLDING_FILE, HOLDING_WHOLE };
+
 /*
  * What the agent makes of a guarded file is held. A folder that is in its place on one of the
  * sides cannot stand on the other, so that all of it stays where it is.
  */
-static bool hold_guarded(struct merger *merger, const struct tree_view_row *row,
-	const struct store_entry sides[SIDE_COUNT], struct store_entry *leaf, bool *out_is_held,
-	bool *out_is_whole, struct error *err)
+static bool hold(struct merger *merger, const struct tree_view_row *row,
+	const struct store_entry sides[SIDE_COUNT], struct store_entry *leaf,
+	enum holding *out_holding, struct error *err)
 {
 	struct store_entry made = *leaf;
 	bool guards;
-	*out_is_held = false;
-	*out_is_whole = false;
+	*out_holding = HOLDING_NONE;
 	if (!merge_guards(merger, &sides[LOCAL], &made, &guards, err)) {
 		return false;
 	}
-	if (!guards) {
+	if (!guards && !is_moved(merger, row, &sides[LOCAL], &made)) {
 		return true;
 	}
 	*leaf = sides[LOCAL];
-	*out_is_held = true;
 	struct held_change held = {.base = sides[BASE],
 		.local = sides[LOCAL],
 		.runtime = sides[RUNTIME],
@@ -125,8 +147,8 @@ static bool hold_guarded(struct merger *merger, const struct tree_view_row *row,
 	                    tree_view_folder(row->sides[RUNTIME]),
 		.base_folder = folder_of(row->sides[BASE]),
 		.runtime_folder = folder_of(row->sides[RUNTIME])};
-	*out_is_whole = held.is_whole;
-	return merge_hold(merger, &held, err);
+	*out_holding = held.is_whole ? HOLDING_WHOLE : HOLDING_FILE;
+	return merge_hold(merger, &held, !guards, err);
 }
 
 static bool merge_names(struct merger *merger, const struct tree_view_row *row,
@@ -135,7 +157,7 @@ static bool merge_names(struct merger *merger, const struct tree_view_row *row,
 	struct store_entry sides[SIDE_COUNT];
 	struct store_entry leaf;
 	git_oid folder;
-	bool is_held, is_whole;
+	enum holding holding;
 	for (int i = 0; i < SIDE_COUNT; i++) {
 		sides[i] = tree_view_leaf(row->sides[i]);
 	}
@@ -150,16 +172,16 @@ static bool merge_names(struct merger *merger, const struct tree_view_row *row,
 	if (merger->is_blocked) {
 		leaf.mode = ENTRY_NONE;
 	}
-	if (!hold_guarded(merger, row, sides, &leaf, &is_held, &is_whole, err)) {
+	if (!hold(merger, row, sides, &leaf, &holding, err)) {
 		return false;
 	}
-	if (is_whole) {
+	if (holding == HOLDING_WHOLE) {
 		folder = folder_of(row->sides[LOCAL]);
 	} else if (!merge_row_folder(merger, row, sides, &leaf, &folder, err)) {
 		return false;
 	}
 	count_change(&merger->merge->to_local, &sides[LOCAL], &leaf);
-	if (!is_held) {
+	if (holding == HOLDING_NONE) {
 		count_change(&merger->merge->to_runtime, &sides[RUNTIME], &leaf);
 	}
 	if (leaf.mode) {
@@ -168,11 +190,6 @@ static bool merge_names(struct merger *merger, const struct tree_view_row *row,
 		result_add(result, row->name, TREE_VIEW_FOLDER, &folder);
 	}
 	return true;
-}
-
-static bool is_same_entry(const struct tree_view_entry *a, const struct tree_view_entry *b)
-{
-	return a && b && a->mode == b->mode && id_equal(&a->id, &b->id);
 }
 
 static bool merge_row(struct merger *merger, const struct tree_view_row *row, struct result *result,
@@ -297,12 +314,30 @@ static void sort_conflicts(struct merge *merge)
 	free(all);
 }
 
-bool merge_run_as(struct merge *merge, struct store *store, const struct merge_trees *trees,
-	const struct merge_options *options, struct error *err)
+void merge_init(struct merge *merge)
 {
 	*merge = (struct merge){.merged = store_empty_tree};
 	list_init(&merge->conflicts);
 	list_init(&merge->held);
+	list_init(&merge->moved);
+}
+
+void merge_move(struct merge *to, struct merge *from)
+{
+	*to = *from;
+	list_init(&to->conflicts);
+	list_init(&to->held);
+	list_init(&to->moved);
+	list_move_all(&to->conflicts, &from->conflicts);
+	list_move_all(&to->held, &from->held);
+	list_move_all(&to->moved, &from->moved);
+	merge_init(from);
+}
+
+bool merge_run_as(struct merge *merge, struct store *store, const struct merge_trees *trees,
+	const struct merge_options *options, struct error *err)
+{
+	merge_init(merge);
 	struct merger *merger = mem_alloc_zero(sizeof(*merger));
 	merger->merge = merge;
 	merger->store = store;
@@ -332,5 +367,7 @@ void merge_finish(struct merge *merge)
 	}
 	merge->conflict_count = 0;
 	held_finish(&merge->held);
+	held_finish(&merge->moved);
 	merge->held_count = 0;
+	merge->moved_count = 0;
 }

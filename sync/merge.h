@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "sync/guard_paths.h"
+#include "sync/id_set.h"
 #include "sync/store.h"
 #include "sync/stuck.h"
 
@@ -33,7 +34,7 @@
  * the local version stays, the runtime's stays there, and nothing is a conflict. So `merged` is
  * what the local directory becomes; the runtime becomes the same but for what is held
  * (sync/held.h). Where one side has a folder in its place, all of the folder stays as it is with
- * it.
+ * it. The same holds for a deletion of what the agent has moved to where it is not brought from.
  */
 enum {
 	MERGE_ROWS_MAX = 4000000,     // names looked at: a tree can repeat itself without end
@@ -77,6 +78,8 @@ struct merge {
 	size_t conflict_count;
 	struct list held; // of struct held_change
 	size_t held_count;
+	struct list moved; // the same: deletions that wait without a question (sync/moved.h)
+	size_t moved_count;
 	struct merge_counts to_local, to_runtime; // what applying `merged` changes there
 	size_t text_merges;
 };
@@ -100,6 +103,7 @@ struct merge_options {
 	 * whatever it is made. Borrowed; may be NULL.
 	 */
 	const git_oid *allowed_once, *allowed_always;
+	const struct id_set *moved; // of moved_find; borrowed; may be NULL
 };
 
 /*
@@ -110,6 +114,8 @@ bool merge_run(struct merge *merge, struct store *store, const struct merge_tree
 	struct error *err) ATTR_NODISCARD;
 bool merge_run_as(struct merge *merge, struct store *store, const struct merge_trees *trees,
 	const struct merge_options *options, struct error *err) ATTR_NODISCARD;
+void merge_init(struct merge *merge);                  // an empty one
+void merge_move(struct merge *to, struct merge *from); // `from` is empty then
 void merge_finish(struct merge *merge);
 
 #endif

@@ -110,10 +110,11 @@ bool merge_guards(struct merger *merger, const struct store_entry *local,
 	return true;
 }
 
-bool merge_hold(struct merger *merger, const struct held_change *change, struct error *err)
+bool merge_hold(
+	struct merger *merger, const struct held_change *change, bool is_moved, struct error *err)
 {
 	struct merge *merge = merger->merge;
-	if (merge->held_count == MERGE_HELD_MAX) {
+	if (merge->held_count + merge->moved_count == MERGE_HELD_MAX) {
 		return error_set(err, ERROR_LIMIT,
 			"merging: the agent has changed more than %d guarded files (guard-paths); "
 			"nothing was changed here",
@@ -122,7 +123,7 @@ bool merge_hold(struct merger *merger, const struct held_change *change, struct 
 	struct held_change *held = mem_alloc(sizeof(*held));
 	*held = *change;
 	held->path = mem_strdup(merger->trail.path);
-	list_append(&merge->held, &held->link);
-	merge->held_count++;
+	list_append(is_moved ? &merge->moved : &merge->held, &held->link);
+	++*(is_moved ? &merge->moved_count : &merge->held_count);
 	return true;
 }

@@ -41,8 +41,8 @@ bool merge_has_guarded(const struct merger *merger, const struct store_entry *ma
 bool merge_guards(struct merger *merger, const struct store_entry *local,
 	const struct store_entry *made, bool *out_guards, struct error *err) ATTR_NODISCARD;
 
-/* The change at the trail is held. ERROR_LIMIT. */
-bool merge_hold(
-	struct merger *merger, const struct held_change *change, struct error *err) ATTR_NODISCARD;
+/* The change at the trail is held; `is_moved`: without a question. ERROR_LIMIT. */
+bool merge_hold(struct merger *merger, const struct held_change *change, bool is_moved,
+	struct error *err) ATTR_NODISCARD;
 
 #endif

@@ -17,6 +17,7 @@
 #include "sync/git/commits.h"
 #include "sync/held.h"
 #include "sync/id.h"
+#include "sync/moved.h"
 #include "sync/withheld.h"
 
 void round_init(struct round *round)
@@ -162,11 +163,35 @@ static bool withhold(struct round *round, struct store *store,
 		store, &taking, &round->collected, &round->withheld, &round->runtime, err);
 }
 
-static bool merge(struct round *round, struct store *store, const struct workspace_request *request,
-	struct stuck *stuck, struct error *err)
+/* Each time from the beginning. */
+static bool merge_once(struct round *round, struct store *store,
+	const struct merge_options *options, struct error *err)
 {
 	struct merge_trees trees = {
 		.base = round->base, .local = round->local, .runtime = round->runtime};
+	drop_merge(round);
+	round->has_merge = true; // to be finished, also where it fails
+	return merge_run_as(&round->merge, store, &trees, options, err);
+}
+
+/* With `moved`, which is to be finished, where there is something to be found. */
+static bool merge_with_moved(struct round *round, struct store *store,
+	struct merge_options *options, struct id_set *moved, struct error *err)
+{
+	if (!merge_once(round, store, options, err)) {
+		return false;
+	}
+	if (round->merge.to_local.deleted > 0) {
+		moved_find(moved, store, &round->runtime, &round->collected, &round->merge.held);
+	}
+	options->moved = moved;
+	return moved->count == 0 || merge_once(round, store, options, err);
+}
+
+static bool merge(struct round *round, struct store *store, const struct workspace_request *request,
+	struct stuck *stuck, struct error *err)
+{
+	struct id_set moved = {0};
 	struct merge_options options = {.stuck = stuck,
 		.delivered = round->has_delivered ? &round->delivered : NULL,
 		.guard = request->guard_paths,
@@ -174,25 +199,21 @@ static bool merge(struct round *round, struct store *store, const struct workspa
 		.allowed_once = round->has_allowed ? &round->allowed : NULL,
 		.allowed_always = round->has_always ? &round->always_tree : NULL};
 	point("merge.begun");
-	drop_merge(round);
 	round->kept = 0;
 	round->followed = 0;
-	round->has_merge = true; // to be finished, also where it fails
-	if (!merge_run_as(&round->merge, store, &trees, &options, err)) {
-		return false;
-	}
+	bool merged = merge_with_moved(round, store, &options, &moved, err);
 	point("merge.done");
-	if (!deletes_much(round)) {
-		return true;
+	if (merged && deletes_much(round)) {
+		if (round->mode != SYNC_DELETIONS_KEEP) {
+			merged = is_consented(round, store, err);
+		} else {
+			round->kept = round->merge.to_local.deleted;
+			options.keeps_deleted = true;
+			merged = merge_once(round, store, &options, err);
+		}
 	}
-	if (round->mode != SYNC_DELETIONS_KEEP) {
-		return is_consented(round, store, err);
-	}
-	round->kept = round->merge.to_local.deleted;
-	drop_merge(round);
-	round->has_merge = true;
-	options.keeps_deleted = true;
-	return merge_run_as(&round->merge, store, &trees, &options, err);
+	id_set_finish(&moved);
+	return merged;
 }
 
 /* The local directory, and what it is changed with. */
@@ -262,6 +283,13 @@ static bool park(struct round *round, struct store *store, const struct workspac
 	       (!round->parks_held || held_park(store, &round->merge.held, &parking, err));
 }
 
+bool round_graft(const struct round *round, struct store *store, enum held_version version,
+	const git_oid *tree, git_oid *out_tree, struct error *err)
+{
+	return held_graft(store, &round->merge.held, version, tree, out_tree, err) &&
+	       held_graft(store, &round->merge.moved, version, out_tree, out_tree, err);
+}
+
 /* What the runtime is sent, and what of it waits for the person. */
 static bool set_sent(struct round *round, struct store *store, struct error *err)
 {
@@ -269,7 +297,7 @@ static bool set_sent(struct round *round, struct store *store, struct error *err
 	round->asked_count = held_choose(store, held, round->refused, ROUND_REFUSED);
 	return withheld_add(store, &round->target, &round->runtime, &round->collected, &round->sent,
 		       err) &&
-	       held_graft(store, held, HELD_RUNTIME, &round->sent, &round->sent, err) &&
+	       round_graft(round, store, HELD_RUNTIME, &round->sent, &round->sent, err) &&
 	       held_tree(store, held, HELD_STATES, &round->held, err) &&
 	       held_tree(store, held, HELD_ASKED, &round->asked_held, err) &&
 	       held_tree(store, held, HELD_REFUSED, &round->still_refused, err) &&
@@ -288,7 +316,7 @@ static bool note_applied(struct round *round, struct store *store,
 	return set_sent(round, store, err) &&
 	       (!round->has_allowed ||
 		       conflicts_settle(store, request->local_root, &round->target, err)) &&
-	       held_graft(store, &round->merge.held, HELD_BASE, &base, &base, err) &&
+	       round_graft(round, store, HELD_BASE, &base, &base, err) &&
 	       round_note_applied(round, store, request, &base, err);
 }
 

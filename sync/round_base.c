@@ -155,7 +155,7 @@ bool round_note_applied(struct round *round, struct store *store,
 	const struct workspace_request *request, const git_oid *base, struct error *err)
 {
 	char delivery[SYNC_NAME_MAX];
-	bool is_all = id_equal(&round->runtime, &round->collected) && round->merge.held_count == 0;
+	bool is_all = id_equal(&round->runtime, &round->collected) && !round_holds(round);
 	delivery_name(delivery, request->name);
 	return forget(store, delivery, err) && set_base(store, request, base, err) &&
 	       round_set_known(
@@ -171,10 +171,10 @@ static bool keep_as_base(struct round *round, struct store *store,
 	char name[SYNC_NAME_MAX];
 	base_name(name, request->name);
 	*out_base = round->target;
-	if (round->merge.held_count == 0) {
+	if (!round_holds(round)) {
 		return store_keep_also(store, name, checkpoint, err);
 	}
-	return held_graft(store, &round->merge.held, HELD_BASE, &round->target, out_base, err) &&
+	return round_graft(round, store, HELD_BASE, &round->target, out_base, err) &&
 	       set_base(store, request, out_base, err);
 }
 

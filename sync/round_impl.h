@@ -2,9 +2,20 @@
 #ifndef SYNC_ROUND_IMPL_H
 #define SYNC_ROUND_IMPL_H
 
+#include "sync/held.h"
 #include "sync/round.h"
 
 /* What round.c and round_base.c share; nobody else includes this. */
+
+/* Whether there is something that stays as it is on both sides, without a conflict. */
+static inline bool round_holds(const struct round *round)
+{
+	return round->merge.held_count + round->merge.moved_count > 0;
+}
+
+/* The tree with this version of all that. */
+bool round_graft(const struct round *round, struct store *store, enum held_version version,
+	const git_oid *tree, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
 
 /* From here on the runtime may be in part what it is to become. */
 bool round_set_delivery(const struct round *round, struct store *store,

@@ -195,8 +195,25 @@ static void add_withheld(struct workspace *workspace, char note[NOTE_MAX])
 	}
 }
 
+static void add_moved(struct workspace *workspace, const struct merge *merge, char note[NOTE_MAX])
+{
+	char names[NAMES_SIZE], text[NAMES_SIZE + 160];
+	struct stuck paths = {0};
+	LIST_FOR_EACH(moved, &merge->moved, struct held_change, link) {
+		stuck_add(&paths, moved->path, "");
+	}
+	if (take_names(&paths, &workspace->told_moved, names)) {
+		snprintf(text, sizeof(text),
+			"still here, since what the agent has moved it to is in the sandbox alone: "
+			"%s",
+			names);
+		add_note(note, text);
+	}
+	stuck_finish(&paths);
+}
+
 /* What the user was not told yet: the same, and what only has another number, is none. */
-static void take_news(struct workspace *workspace, char note[NOTE_MAX])
+static void take_news(struct workspace *workspace, const struct merge *merge, char note[NOTE_MAX])
 {
 	const struct round *round = &workspace->round;
 	if (strcmp(workspace->note, workspace->told_note) != 0) {
@@ -209,6 +226,7 @@ static void take_news(struct workspace *workspace, char note[NOTE_MAX])
 	}
 	add_busy(workspace, note);
 	add_withheld(workspace, note);
+	add_moved(workspace, merge, note);
 	if (strcmp(round->note, workspace->told) != 0) {
 		add_note(note, round->note);
 	}
@@ -221,29 +239,20 @@ static void take_news(struct workspace *workspace, char note[NOTE_MAX])
 static bool is_answered(const struct workspace *workspace)
 {
 	const git_oid *asked = &workspace->round.asked_held;
-	return workspace->round.merge.held_count > 0 &&
-	       (workspace->round.asked_count == 0 || id_equal(asked, &workspace->refused_held[1]) ||
-		       (workspace->has_allowed_held && id_equal(asked, &workspace->allowed_held)));
+	return workspace->round.asked_count == 0 || id_equal(asked, &workspace->refused_held[1]) ||
+	       (workspace->has_allowed_held && id_equal(asked, &workspace->allowed_held));
 }
 
 void workspace_succeed(struct workspace *workspace)
 {
 	struct round *round = &workspace->round;
 	struct wish *wish = workspace_wish(workspace);
-	struct merge merge = round->merge;
-	struct list conflicts, held;
+	struct merge merge;
 	workspace_unlock(workspace);
 	workspace->has_tree = true;
 	workspace->tree = round->target;
 	/* The next sync may begin before the listener has read this one's. */
-	list_init(&conflicts);
-	list_move_all(&conflicts, &round->merge.conflicts);
-	list_init(&held);
-	list_move_all(&held, &round->merge.held);
-	list_init(&merge.conflicts);
-	list_move_all(&merge.conflicts, &conflicts);
-	list_init(&merge.held);
-	list_move_all(&merge.held, &held);
+	merge_move(&merge, &round->merge);
 	round->has_merge = false;
 	struct sync_result result = {
 		.reason = wish->reason,
@@ -279,7 +288,7 @@ void workspace_succeed(struct workspace *workspace)
 	if (round->has_allowed && id_equal(&round->allowed, &workspace->allowed_held)) {
 		workspace->has_allowed_held = false; // it was acted on
 	}
-	take_news(workspace, note);
+	take_news(workspace, &merge, note);
 	result.note = note;
 	raise_end(workspace, &result, NULL);
 	merge_finish(&merge);
@@ -332,6 +341,7 @@ void workspace_free(struct workspace *workspace)
 	}
 	stuck_finish(&workspace->told_busy);
 	stuck_finish(&workspace->told_withheld);
+	stuck_finish(&workspace->told_moved);
 	words_free(workspace->always_held);
 	request_free(&workspace->request);
 	free(workspace);

@@ -65,6 +65,7 @@ struct workspace {
 	size_t told_left_count;
 	struct stuck told_busy;     // of round.busy
 	struct stuck told_withheld; // of round.withheld
+	struct stuck told_moved;    // and of round.merge.moved
 	git_oid told_held;          // of round.held
 	git_oid allowed_held;       // the same, that the person has allowed once
 	bool has_allowed_held;

@@ -143,6 +143,26 @@ static void test_in_a_repository_of_the_users_only_what_runs_is_withheld(void **
 	expect(fixture, "find mine -type f", "mine/left\n");
 }
 
+static void test_one_of_the_users_that_the_agent_moves_stays_here(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, MAKE_REPOSITORY "make mine; make d/his; echo a > a; echo d > d/his/d");
+	sync_once(fixture);
+	run(fixture, "cd $R; mv mine other; mv d/his his; echo more > his/more; rm a");
+	sync_once(fixture);
+	assert_left(fixture, 2, "his, other | d/his/HEAD, d/his/config, d/his/d | and 3 more");
+	sync_once(fixture);
+	assert_left(fixture, 2, "");
+	expect(fixture, "find . -type f | sort; ls $R",
+		"./d/his/HEAD\n./d/his/config\n./d/his/d\n./d/his/objects/pack/x\n./d/his/refs/"
+		"heads/main\n"
+		"./mine/HEAD\n./mine/config\n./mine/objects/pack/x\n./mine/refs/heads/main\n"
+		"d\nhis\nother\n");
+	run(fixture, "cd $R; rm -r other; mv his d/his");
+	sync_once(fixture);
+	expect(fixture, "ls -d * d/his/more", "d\nd/his/more\n");
+}
+
 static void test_what_is_the_same_here_is_not_withheld(void **state)
 {
 	struct fixture *fixture = *state;
@@ -207,6 +227,7 @@ int main(void)
 		WORKSPACE_TEST(test_it_is_not_completed_by_what_is_here_and_ignored),
 		WORKSPACE_TEST(test_the_workspace_itself_does_not_become_one),
 		WORKSPACE_TEST(test_in_a_repository_of_the_users_only_what_runs_is_withheld),
+		WORKSPACE_TEST(test_one_of_the_users_that_the_agent_moves_stays_here),
 		WORKSPACE_TEST(test_what_is_the_same_here_is_not_withheld),
 		WORKSPACE_TEST(test_what_the_user_makes_in_its_place_is_kept_beside_it),
 		WORKSPACE_TEST(test_a_cut_delivery_and_a_rollback_leave_it_where_it_is),

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/support/facts.h"
 #include "tests/unit/held_fixture.h"
 
 /* Changes of guarded files: they wait in the runtime, whatever happens meanwhile. */
@@ -136,6 +137,42 @@ static void test_what_the_agent_renames_stays_under_its_name_here(void **state)
 	sync_held(fixture, 0, false);
 	expect_same(fixture);
 	expect(fixture, "ls -A . lib", ".:\n.envrc\na\nlib\n\nlib:\n.envrc\nf\n");
+}
+
+static void test_what_the_agent_moves_to_where_it_is_held_stays_here(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "mkdir -p d/h; echo x > d/h/x; echo y > y; echo z > z; touch none");
+	sync_once(fixture);
+	run(fixture, "cd $R; mkdir .husky; mv d/h .husky/h; mv y .husky/new; rm z none; "
+		     "touch .husky/none");
+	sync_held(fixture, 3, true);
+	assert_names(fixture->note, "d/h | y");
+	expect(fixture, "find . -type f | sort; ls -A $R",
+		"./.envrc\n./a\n./d/h/x\n./y\n.envrc\n.husky\na\nd\n");
+	answer(fixture, HELD_NO);
+	run(fixture, "echo mine >> y");
+	sync_once(fixture);
+	assert_int_equal(fixture->result.conflict_count, 1);
+	expect(fixture, "tail -qn 1 y $R/y; ls d; ls $R", "mine\nmine\nh\na\nd\ny\n");
+	sync_held(fixture, 3, false);
+}
+
+static void test_what_the_agent_moves_is_gone_here_once_its_new_place_is_allowed(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_guarded(fixture);
+	run(fixture, "mkdir h; echo x > h/x; echo y > y");
+	sync_once(fixture);
+	run(fixture, "cd $R; mv h .husky; mv y .mcp.json");
+	sync_held(fixture, 2, true);
+	sync_held(fixture, 2, false);
+	expect(fixture, "find . -type f | sort", "./.envrc\n./a\n./h/x\n./y\n");
+	answer(fixture, HELD_ONCE);
+	sync_held(fixture, 0, false);
+	expect_same(fixture);
+	expect(fixture, "find . -type f | sort", "./.envrc\n./.husky/x\n./.mcp.json\n./a\n");
 }
 
 static void test_a_folder_in_place_of_a_guarded_file_stays_in_the_runtime(void **state)
@@ -343,6 +380,9 @@ int main(void)
 		WORKSPACE_TEST(
 			test_a_file_that_the_user_edits_or_deletes_is_no_deletion_that_waits),
 		WORKSPACE_TEST(test_what_the_agent_renames_stays_under_its_name_here),
+		WORKSPACE_TEST(test_what_the_agent_moves_to_where_it_is_held_stays_here),
+		WORKSPACE_TEST(
+			test_what_the_agent_moves_is_gone_here_once_its_new_place_is_allowed),
 		WORKSPACE_TEST(test_a_folder_in_place_of_a_guarded_file_stays_in_the_runtime),
 		WORKSPACE_TEST(test_a_delivery_that_fails_leaves_it_held),
 		WORKSPACE_TEST(test_a_runtime_that_changes_meanwhile_keeps_its_version),
