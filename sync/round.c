@@ -286,7 +286,11 @@ static bool park(struct round *round, struct store *store, const struct workspac
 bool round_graft(const struct round *round, struct store *store, enum held_version version,
 	const git_oid *tree, git_oid *out_tree, struct error *err)
 {
-	return held_graft(store, &round->merge.held, version, tree, out_tree, err) &&
+	bool is_base = version == HELD_BASE;
+	const git_oid *from = is_base ? &round->found : &round->taken;
+	const git_oid *to = is_base ? &round->taken : &round->found;
+	return withheld_add(store, tree, from, to, out_tree, err) &&
+	       held_graft(store, &round->merge.held, version, out_tree, out_tree, err) &&
 	       held_graft(store, &round->merge.moved, version, out_tree, out_tree, err);
 }
 
@@ -295,9 +299,9 @@ static bool set_sent(struct round *round, struct store *store, struct error *err
 {
 	struct list *held = &round->merge.held;
 	round->asked_count = held_choose(store, held, round->refused, ROUND_REFUSED);
-	return withheld_add(store, &round->target, &round->runtime, &round->collected, &round->sent,
-		       err) &&
-	       round_graft(round, store, HELD_RUNTIME, &round->sent, &round->sent, err) &&
+	round->taken = round->runtime;
+	round->found = round->collected;
+	return round_graft(round, store, HELD_RUNTIME, &round->target, &round->sent, err) &&
 	       held_tree(store, held, HELD_STATES, &round->held, err) &&
 	       held_tree(store, held, HELD_ASKED, &round->asked_held, err) &&
 	       held_tree(store, held, HELD_REFUSED, &round->still_refused, err) &&
@@ -306,7 +310,7 @@ static bool set_sent(struct round *round, struct store *store, struct error *err
 
 /*
  * Of paths that are stuck, or conflicts of a round before, the base stays as it is; so does that
- * of what is held.
+ * of what is held or withheld.
  */
 static bool note_applied(struct round *round, struct store *store,
 	const struct workspace_request *request, const struct stuck *stuck, struct error *err)
@@ -443,8 +447,7 @@ bool round_go_back(struct round *round, struct store *store,
 		round->runtime = round->target;
 		round->collected = round->sent;
 		round->target = *tree;
-		applied = withheld_add(store, tree, &round->runtime, &round->collected,
-				  &round->sent, err) &&
+		applied = round_graft(round, store, HELD_RUNTIME, tree, &round->sent, err) &&
 		          round_set_delivery(round, store, request, err);
 	}
 	return applied;

@@ -36,6 +36,7 @@ struct round {
 	struct merge merge;         // of the last merge that was applied
 	bool has_merge;
 	git_oid target;        // what both sides become,
+	git_oid found, taken;  // `collected` and `runtime` of the last merge
 	git_oid sent;          // and in the runtime what is withheld and what is held besides
 	git_oid held;          // which changes are held (held_tree)
 	git_oid asked_held;    // the same, of what the person is to be asked about
@@ -86,8 +87,8 @@ bool round_look(struct round *round, struct store *store, const struct workspace
 
 /*
  * With round->collected set: snapshot, merge, park, apply, and bases/NAME becomes
- * round->runtime, deliveries/NAME round->target. What is withheld is no part of either, so that
- * it is a change of the agent's each time; of what is held the base stays, to the same end. What is
+ * round->runtime, deliveries/NAME round->target. What is withheld is no part of either, and of
+ * that and of what is held the base stays, so that it is a change of the agent's each time. What is
  * stuck becomes a conflict, and of it the base stays. Meanwhile merges/NAME says what is being done
  * (sync/plan.h). ERROR_UNAVAILABLE with reason SYNC_BUSY where the directory changes faster than it
  * is applied; ERROR_DENIED, and round->asks, where the person is to be asked first.

@@ -155,7 +155,7 @@ bool round_note_applied(struct round *round, struct store *store,
 	const struct workspace_request *request, const git_oid *base, struct error *err)
 {
 	char delivery[SYNC_NAME_MAX];
-	bool is_all = id_equal(&round->runtime, &round->collected) && !round_holds(round);
+	bool is_all = !round_holds(round);
 	delivery_name(delivery, request->name);
 	return forget(store, delivery, err) && set_base(store, request, base, err) &&
 	       round_set_known(

@@ -3,6 +3,7 @@
 #define SYNC_ROUND_IMPL_H
 
 #include "sync/held.h"
+#include "sync/id.h"
 #include "sync/round.h"
 
 /* What round.c and round_base.c share; nobody else includes this. */
@@ -10,7 +11,8 @@
 /* Whether there is something that stays as it is on both sides, without a conflict. */
 static inline bool round_holds(const struct round *round)
 {
-	return round->merge.held_count + round->merge.moved_count > 0;
+	return round->merge.held_count + round->merge.moved_count > 0 ||
+	       !id_equal(&round->taken, &round->found);
 }
 
 /* The tree with this version of all that. */

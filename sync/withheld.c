@@ -208,30 +208,70 @@ struct adder {
 static bool add_folder(struct adder *adder, const git_oid *const ids[LAYER_COUNT], git_oid *out_id,
 	struct error *err);
 
-static bool add_row(struct adder *adder, const struct tree_view_row *row,
-	struct tree_view_entry *made, const struct tree_view_entry **out, struct error *err)
+static bool add_below(
+	struct adder *adder, const struct tree_view_row *row, git_oid *out_id, struct error *err)
 {
-	const struct tree_view_entry *tree = row->sides[TREE];
-	const struct tree_view_entry *part = row->sides[PART];
-	const struct tree_view_entry *full = row->sides[FULL];
-	*out = tree;
-	if (!full || is_same_entry(part, full)) {
-		return true;
-	}
-	*out = full;
-	if (is_same_entry(part, tree) || full->mode != TREE_VIEW_FOLDER ||
-		!tree_view_folder(tree)) {
-		return true;
-	}
+	const git_oid *ids[LAYER_COUNT];
 	size_t mark;
-	const git_oid *ids[LAYER_COUNT] = {&tree->id, tree_view_folder(part), &full->id};
-	*made = (struct tree_view_entry){.name = row->name, .mode = TREE_VIEW_FOLDER};
-	*out = made;
+	bool is_any = false;
+	for (int i = 0; i < LAYER_COUNT; i++) {
+		ids[i] = tree_view_folder(row->sides[i]);
+		is_any = is_any || ids[i];
+	}
+	*out_id = store_empty_tree;
+	if (!is_any) {
+		return true;
+	}
 	if (!trail_push(&adder->trail, row->name, &mark, err)) {
 		return false;
 	}
-	bool added = add_folder(adder, ids, &made->id, err);
+	bool added = add_folder(adder, ids, out_id, err);
 	trail_pop(&adder->trail, mark);
+	return added;
+}
+
+/*
+ * The files of one name, and the folders, are two things. Both cannot stand: then it is the one
+ * that `full` has.
+ */
+static bool add_names(struct adder *adder, const struct tree_view_row *row,
+	struct tree_view_entry *made, struct error *err)
+{
+	struct store_entry part = tree_view_leaf(row->sides[PART]);
+	struct store_entry full = tree_view_leaf(row->sides[FULL]);
+	struct store_entry tree = tree_view_leaf(row->sides[TREE]);
+	bool is_full = !store_entry_equal(&part, &full);
+	const struct store_entry *leaf = is_full ? &full : &tree;
+	git_oid folder;
+	*made = (struct tree_view_entry){.name = row->name};
+	if (!add_below(adder, row, &folder, err)) {
+		return false;
+	}
+	bool has_folder = !id_equal(&folder, &store_empty_tree);
+	if (leaf->mode && (is_full || !has_folder)) {
+		made->mode = leaf->mode;
+		made->id = leaf->id;
+	} else if (has_folder) {
+		made->mode = TREE_VIEW_FOLDER;
+		made->id = folder;
+	}
+	return true;
+}
+
+/* *out NULL: nothing stands there. */
+static bool add_row(struct adder *adder, const struct tree_view_row *row,
+	struct tree_view_entry *made, const struct tree_view_entry **out, struct error *err)
+{
+	const struct tree_view_entry *part = row->sides[PART];
+	bool added = true;
+	if (is_same_entry(part, row->sides[FULL])) {
+		*out = row->sides[TREE];
+	} else if (is_same_entry(part, row->sides[TREE])) {
+		*out = row->sides[FULL];
+	} else {
+		added = add_names(adder, row, made, err);
+		*out = made->mode ? made : NULL;
+	}
 	return added;
 }
 
@@ -253,7 +293,8 @@ static bool add_rows(struct adder *adder, const struct tree_view views[LAYER_COU
 			entries[count++].name = row.name;
 		}
 	}
-	added = added && tree_view_write(adder->store, entries, count, out_id, err);
+	*out_id = store_empty_tree;
+	added = added && (count == 0 || tree_view_write(adder->store, entries, count, out_id, err));
 	free(entries);
 	return added;
 }

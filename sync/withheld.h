@@ -34,8 +34,9 @@ bool withheld_take(struct store *store, const struct withheld_request *request,
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * The tree with what was withheld: where `full` differs from `part`, which withheld_take made of
- * it, what `full` has. What the user has there stays here alone.
+ * The tree with what was withheld: each path in which `full` differs from `part`, which
+ * withheld_take made of it, is what `full` has, or nothing. What the user has there stays here
+ * alone.
  */
 bool withheld_add(struct store *store, const git_oid *tree, const git_oid *part,
 	const git_oid *full, git_oid *out_tree, struct error *err) ATTR_NODISCARD;

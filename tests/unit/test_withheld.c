@@ -143,6 +143,45 @@ static void test_in_a_repository_of_the_users_only_what_runs_is_withheld(void **
 	expect(fixture, "find mine -type f", "mine/left\n");
 }
 
+static void test_a_deletion_of_the_users_leaves_there_only_what_the_agent_changed(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, MAKE_REPOSITORY "make mine; make his; echo a > a");
+	sync_once(fixture);
+	run(fixture, "echo evil >> $R/mine/config; echo evil >> $R/his/config");
+	sync_once(fixture);
+	assert_left(fixture, 2, "his/config | mine/config");
+	run(fixture, "rm -r mine; rm -r his; echo mine > his");
+	sync_once(fixture);
+	expect(fixture, "find . -type f | sort; cd $R; find . -type f | sort; tail -qn 1 */config",
+		"./a\n./his\n./a\n./his/config\n./mine/config\nevil\nevil\n");
+	assert_int_equal(fixture->result.conflict_count, 0);
+	sync_once(fixture); // no repository any more
+	assert_int_equal(fixture->result.left, 0);
+	expect(fixture,
+		"cat his mine/config.*.acp-conflict his.config.*.acp-conflict | "
+		"grep '^evil\\|^mine'; find . -type f | wc -l",
+		"mine\nevil\nevil\n4\n");
+}
+
+static void test_what_is_withheld_no_more_is_no_later_change_than_the_users(void **state)
+{
+	struct fixture *fixture = *state;
+	run(fixture, MAKE_REPOSITORY "make mine");
+	sync_once(fixture);
+	run(fixture, "echo evil >> $R/mine/config; echo evil > $R/mine/commondir");
+	sync_once(fixture);
+	assert_left(fixture, 2, "mine/commondir | mine/config");
+	run(fixture, "echo mine >> mine/config; echo mine > mine/commondir");
+	sync_once(fixture);
+	run(fixture, "rm $R/mine/HEAD");
+	sync_once(fixture); // here it is one still
+	sync_once(fixture);
+	assert_int_equal(fixture->result.left, 0);
+	expect(fixture, "cd mine; tail -qn 1 config commondir *.acp-conflict",
+		"mine\nmine\nevil\nevil\n");
+}
+
 static void test_one_of_the_users_that_the_agent_moves_stays_here(void **state)
 {
 	struct fixture *fixture = *state;
@@ -227,6 +266,9 @@ int main(void)
 		WORKSPACE_TEST(test_it_is_not_completed_by_what_is_here_and_ignored),
 		WORKSPACE_TEST(test_the_workspace_itself_does_not_become_one),
 		WORKSPACE_TEST(test_in_a_repository_of_the_users_only_what_runs_is_withheld),
+		WORKSPACE_TEST(
+			test_a_deletion_of_the_users_leaves_there_only_what_the_agent_changed),
+		WORKSPACE_TEST(test_what_is_withheld_no_more_is_no_later_change_than_the_users),
 		WORKSPACE_TEST(test_one_of_the_users_that_the_agent_moves_stays_here),
 		WORKSPACE_TEST(test_what_is_the_same_here_is_not_withheld),
 		WORKSPACE_TEST(test_what_the_user_makes_in_its_place_is_kept_beside_it),
