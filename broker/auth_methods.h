@@ -2,7 +2,7 @@
 #ifndef BROKER_AUTH_METHODS_H
 #define BROKER_AUTH_METHODS_H
 
-#include "broker/relay_internal.h"
+#include "broker/hop.h"
 
 /*
  * The authMethods of an agent's answer to initialize, on their way to the editor (ACP,

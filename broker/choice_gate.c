@@ -7,6 +7,7 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "broker/answer.h"
 #include "broker/mode_guard.h"
 #include "broker/notice.h"
 #include "broker/relay_sync.h"

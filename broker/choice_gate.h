@@ -3,7 +3,7 @@
 #define BROKER_CHOICE_GATE_H
 
 #include "broker/choices.h"
-#include "broker/relay_internal.h"
+#include "broker/hop.h"
 
 /*
  * Remembers what the editor has chosen in a session (broker/choices.h), also in the record, and

@@ -5,7 +5,12 @@
 #include <string.h>
 
 #include "base/json_doc.h"
-#include "broker/grant_relay.h"
+#include "broker/answer.h"
+#include "broker/grant_answer.h"
+#include "broker/grant_guard.h"
+#include "broker/grant_resolve.h"
+#include "broker/hop.h"
+#include "broker/root_names.h"
 
 static const char mode_operation[] = "session/set_mode";
 

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant_relay.h"
+#include "broker/grant.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "broker/answer.h"
+#include "broker/grant_answer.h"
+#include "broker/grant_ask.h"
+#include "broker/grant_audit.h"
+#include "broker/grant_guard.h"
+#include "broker/grant_once.h"
+#include "broker/grant_resolve.h"
 
 enum { SUBJECT_TEXT_MAX = 512 }; // bytes of a command shown to a person
 
@@ -108,7 +115,7 @@ static bool is_cancelled_question(const struct call *call, const struct failure 
 static void resume(struct peer *peer, const struct call *call, const struct failure *failure)
 {
 	if (!failure) {
-		relay_on_agent_request(peer, call);
+		peer->relay->ops->on_agent_request(peer, call);
 	} else if (!peer->is_down && is_cancelled_question(call, failure)) {
 		peer_answer(peer, call->message.id,
 			SPAN_LITERAL("{\"outcome\":{\"outcome\":\"cancelled\"}}"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant_relay.h"
+#include "broker/grant_ask.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -8,8 +8,14 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "broker/answer.h"
+#include "broker/grant_audit.h"
+#include "broker/grant_question.h"
+#include "broker/grant_resolve.h"
 #include "broker/question.h"
-#include "broker/relay_watch.h"
+#include "broker/root_names.h"
+#include "broker/serving.h"
+#include "broker/unanswered.h"
 
 void grant_close_question(struct relay *relay, const struct request *request)
 {
@@ -53,7 +59,7 @@ static void refuse(struct peer *peer, const struct call *call, const struct gran
 static void resume(struct peer *peer, const struct call *call, const struct failure *failure)
 {
 	if (!failure) {
-		relay_pass_agent_request(peer, call);
+		peer->relay->ops->pass_agent_request(peer, call);
 	} else if (!peer->is_down) {
 		peer_fail(peer, call->message.id, failure);
 	}
@@ -67,7 +73,7 @@ static void pass(struct peer *peer, const struct request *request, const struct 
 	const struct session *session =
 		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
 	if (!grant_resolve_again(peer, call, session, &resumer)) {
-		relay_pass_agent_request(peer, call);
+		peer->relay->ops->pass_agent_request(peer, call);
 	}
 }
 

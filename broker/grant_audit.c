@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant_relay.h"
+#include "broker/grant_audit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_doc.h"
+#include "broker/grant_once.h"
+#include "broker/grant_resolve.h"
 #include "broker/policy/subject_env.h"
 #include "broker/tool_call_id.h"
 

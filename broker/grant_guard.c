@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant_relay.h"
+#include "broker/grant_guard.h"
 
 #include <string.h>
+
+#include "broker/serving.h"
 
 /*
  * guard-paths: a write of such a file asks the person, whatever the mode and the rules allow,

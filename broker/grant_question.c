@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant_relay.h"
+#include "broker/grant_question.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "broker/policy/subject_env.h"
 #include "broker/question.h"
+#include "broker/root_names.h"
 
 /* What a question of the broker's own looks like in the editor (ACP, session/request_permission).
  */

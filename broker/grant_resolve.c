@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant_relay.h"
+#include "broker/grant_resolve.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +15,10 @@
 #include "base/pool.h"
 #include "base/real_path.h"
 #include "base/words.h"
+#include "broker/grant_guard.h"
 #include "broker/policy/policy_rule.h"
+#include "broker/root_names.h"
+#include "broker/serving.h"
 #include "sync/git_layout.h"
 
 /*

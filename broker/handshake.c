@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "base/json_doc.h"
+#include "broker/answer.h"
 #include "broker/auth_methods.h"
 #include "broker/own_methods.h"
+#include "broker/relay_mcp.h"
 #include "broker/relay_state.h"
 #include "broker/relay_sync.h"
+#include "broker/relay_toolhost.h"
 
 /* ---- initialize, toward the agent ---- */
 
@@ -151,12 +154,6 @@ static bool write_broker_meta(struct relay *relay, struct request *request, stru
 	write_warnings(&writer, sandbox);
 	json_write_object_end(&writer);
 	return json_write_end(&writer, err);
-}
-
-bool relay_insert_member(struct relay *relay, const struct call *call, struct span object,
-	const char *name, struct span value, struct error *err)
-{
-	return splice_insert_member(call->edits, call->message.text, object, name, value, err);
 }
 
 /* result._meta.broker, whether or not there is a _meta. */

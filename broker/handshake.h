@@ -2,7 +2,7 @@
 #ifndef BROKER_HANDSHAKE_H
 #define BROKER_HANDSHAKE_H
 
-#include "broker/relay_internal.h"
+#include "broker/hop.h"
 
 /* initialize, authenticate and logout: what their requests and answers mean to the relay. */
 
@@ -23,10 +23,6 @@ bool handshake_on_authenticated(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err);
 bool handshake_on_logged_out(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err);
-
-/* Inserts `"name":value` as the first member of an object of the message. */
-bool relay_insert_member(struct relay *relay, const struct call *call, struct span object,
-	const char *name, struct span value, struct error *err);
 
 /* A further agent: what the editor said to the first one is said to it again, ahead of the rest. */
 void handshake_repeat(struct peer *peer);

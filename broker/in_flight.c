@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/hop.h"
 #include "broker/ledger/keeper.h"
-#include "broker/relay_turn.h"
+#include "broker/toolhost/toolhost.h"
 
 static const char cut[] = ", …";
 
@@ -43,7 +44,8 @@ static void add_prompt(void *data, struct session *session)
 	struct in_flight *found = data;
 	bool is_given = found->kinds & IN_FLIGHT_PROMPTS && session->prompts > 0;
 	if (is_given ||
-		(found->kinds & IN_FLIGHT_WAITING && relay_turn_has_prompt(found->peer, session))) {
+		(found->kinds & IN_FLIGHT_WAITING &&
+			found->peer->relay->ops->has_waiting_prompt(found->peer, session))) {
 		say(found, "a prompt in session %.180s", session->id);
 	}
 }

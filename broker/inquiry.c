@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "broker/answer.h"
 #include "broker/in_flight.h"
 
 struct inquiry *inquiry_create(struct peer *peer, const struct call *call, const char *store_folder)

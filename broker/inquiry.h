@@ -2,7 +2,7 @@
 #ifndef BROKER_INQUIRY_H
 #define BROKER_INQUIRY_H
 
-#include "broker/relay_internal.h"
+#include "broker/hop.h"
 #include "sync/store.h"
 
 /* What it waits for, of broker/pause.c. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/listing_records_impl.h"
+#include "broker/listing_records.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,8 +10,11 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/real_path.h"
+#include "broker/answer.h"
 #include "broker/ledger/record.h"
 #include "broker/ledger/record_owner.h"
+#include "broker/listing_records_impl.h"
+#include "broker/relay_editor.h"
 
 /* The look at the records, on the pool; outlives who waits for it. */
 struct look {

@@ -2,7 +2,7 @@
 #ifndef BROKER_LISTING_RECORDS_H
 #define BROKER_LISTING_RECORDS_H
 
-#include "broker/relay_internal.h"
+#include "broker/hop.h"
 
 /*
  * What the broker knows and the agents that run cannot: an agent whose home is inside its sandbox

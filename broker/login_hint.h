@@ -2,7 +2,7 @@
 #ifndef BROKER_LOGIN_HINT_H
 #define BROKER_LOGIN_HINT_H
 
-#include "broker/relay_internal.h"
+#include "broker/hop.h"
 
 /*
  * An agent on another host that answers with auth_required (ACP, ErrorCode -32000) lacks mostly

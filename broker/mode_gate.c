@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/mode_guard.h"
+#include "broker/mode_gate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "base/json_doc.h"
 #include "base/log.h"
 #include "broker/choice_gate.h"
+#include "broker/mode_guard.h"
 
 enum { OPTIONS_MAX = 256 * 1024 }; // bytes of configOptions that are kept
 

@@ -2,7 +2,7 @@
 #ifndef BROKER_MODE_GATE_H
 #define BROKER_MODE_GATE_H
 
-#include "broker/relay_internal.h"
+#include "broker/hop.h"
 
 /*
  * Policy's consent to the modes in which an agent asks nobody (broker/policy/modes.h,
@@ -14,6 +14,7 @@
 struct mode_guard;
 
 void mode_guard_destroy(struct mode_guard *guard); // NULL is fine
+void mode_news_destroy(struct mode_news *news);    // the same
 
 /* session/set_mode and session/set_config_option: false refuses the editor's wish. */
 bool mode_gate_on_send(

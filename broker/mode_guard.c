@@ -7,11 +7,15 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "broker/answer.h"
 #include "broker/choice_gate.h"
+#include "broker/hop.h"
 #include "broker/notice.h"
+#include "broker/relay_editor.h"
+#include "broker/relay_end.h"
 #include "broker/relay_order.h"
-#include "broker/relay_watch.h"
 #include "broker/session_update.h"
+#include "broker/unanswered.h"
 
 enum { ATTEMPTS_MAX = 5 }; // an agent that changes again and again is not fought with
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "broker/relay_internal.h"
+#include "broker/hop.h"
 #include "broker/session_update.h"
 
 static void write_member(struct json_writer *writer, const char *key, const char *value)

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "broker/answer.h"
+#include "broker/hop.h"
 #include "broker/in_flight.h"
 #include "broker/inquiry.h"
 #include "broker/ledger/keeper.h"

@@ -2,7 +2,7 @@
 #ifndef BROKER_PROMPT_NOTE_H
 #define BROKER_PROMPT_NOTE_H
 
-#include "broker/relay_internal.h"
+#include "broker/hop.h"
 
 /*
  * A prompt that names a workspace as it is called here goes to an agent that has it elsewhere:

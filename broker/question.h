@@ -3,7 +3,7 @@
 #define BROKER_QUESTION_H
 
 #include "base/json_writer.h"
-#include "broker/relay_internal.h"
+#include "broker/hop.h"
 
 /*
  * What the broker's own questions to the person have in common (ACP,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_internal.h"
-#include "broker/restore.h"
+#include "broker/relay.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -9,137 +8,40 @@
 
 #include "base/environment.h"
 #include "base/log.h"
+#include "broker/answer.h"
+#include "broker/grant_ask.h"
+#include "broker/grant_audit.h"
+#include "broker/grant_resolve.h"
 #include "broker/health.h"
 #include "broker/in_flight.h"
 #include "broker/ledger/recovery.h"
 #include "broker/ledger/sweep.h"
 #include "broker/listing_records.h"
+#include "broker/mode_gate.h"
 #include "broker/old_text.h"
 #include "broker/pause.h"
-#include "broker/policy/subject.h"
+#include "broker/relay_agent.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
+#include "broker/relay_editor.h"
+#include "broker/relay_end.h"
 #include "broker/relay_held.h"
+#include "broker/relay_internal.h"
 #include "broker/relay_order.h"
 #include "broker/relay_revive.h"
+#include "broker/relay_roots.h"
 #include "broker/relay_sync.h"
+#include "broker/relay_toolhost.h"
+#include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
+#include "broker/restore.h"
+#include "broker/unanswered.h"
 
 enum { SCRATCH_MAX = 1024 * 1024 }; // bytes of one of the broker's own messages
 
+static const struct relay_ops ops;
 static const struct link_listener editor_listener;
 static const struct agent_listener peer_listener;
-
-/* ---- requests ---- */
-
-struct request *request_create(struct peer *peer, const struct method *method)
-{
-	struct request *request = mem_alloc_zero(sizeof(*request));
-	request->peer = peer;
-	request->method = method;
-	buf_init(&request->message, SCRATCH_MAX);
-	return request;
-}
-
-void request_destroy(struct request *request)
-{
-	ev_timer_stop(request->peer->relay->config.loop, &request->due);
-	pending_finish(&request->pending);
-	buf_finish(&request->message);
-	if (request->parcel) {
-		request->peer->relay->held_bytes -= parcel_size(request->parcel);
-		parcel_destroy(request->parcel);
-	}
-	grant_note_failed(request->peer->relay, request, NULL);
-	old_text_destroy(request->old_text);
-	free(request->shown_text);
-	listing_records_destroy(request->listed);
-	mode_news_destroy(request->modes);
-	subject_destroy(request->subject);
-	held_question_destroy(request->held);
-	environment_free(request->roots);
-	environment_free(request->notices);
-	free(request->session_id);
-	free(request->tool_call_id);
-	free(request->title);
-	free(request);
-}
-
-/* ---- sending ---- */
-
-void relay_send_editor(struct relay *relay, struct span message)
-{
-	trace_message(relay->config.trace, "editor", false, message);
-	link_send(&relay->editor, message);
-}
-
-void peer_send(struct peer *peer, struct span message)
-{
-	trace_message(peer->relay->config.trace, peer->hop, false, message);
-	link_send(agent_link(peer->agent), message);
-}
-
-void peer_send_taken(struct peer *peer, struct buf *message)
-{
-	trace_message(peer->relay->config.trace, peer->hop, false, buf_span(message));
-	link_send_taken(agent_link(peer->agent), message);
-}
-
-void peer_send_ahead(struct peer *peer, struct span message)
-{
-	trace_message(peer->relay->config.trace, peer->hop, false, message);
-	link_send_ahead(agent_link(peer->agent), message);
-}
-
-/* Traces a message as it will leave: with its edits. */
-static void trace_spliced(struct relay *relay, const char *hop, const struct call *call)
-{
-	struct buf message;
-	if (!relay->config.trace) {
-		return;
-	}
-	buf_init(&message, SIZE_MAX / 2);
-	if (splice_append(call->edits, call->frame->bytes, &message, NULL)) {
-		trace_message(relay->config.trace, hop, false, buf_span(&message));
-	}
-	buf_finish(&message);
-}
-
-static bool forward(struct relay *relay, struct link *to, const char *hop, const struct call *call,
-	struct error *err)
-{
-	if (!splice_seal(call->edits, call->frame->bytes.len, err)) {
-		return false;
-	}
-	trace_spliced(relay, hop, call);
-	return link_forward(
-		to, call->from, call->frame, call->edits->count > 0 ? call->edits : NULL, err);
-}
-
-bool relay_forward_editor(struct relay *relay, const struct call *call, struct error *err)
-{
-	return forward(relay, &relay->editor, "editor", call, err);
-}
-
-bool peer_forward(struct peer *peer, const struct call *call, struct error *err)
-{
-	return forward(peer->relay, agent_link(peer->agent), peer->hop, call, err);
-}
-
-bool relay_edit_id(const struct call *call, struct span id, struct error *err)
-{
-	const struct json_hit *hit = message_hit(&call->message, PLACE_ID);
-	return splice_add(call->edits, hit->start, hit->end, id, err);
-}
-
-bool relay_edit_minted(
-	const struct call *call, const struct json_hit *hit, uint64_t id, struct error *err)
-{
-	char digits[24];
-	int len = snprintf(digits, sizeof(digits), "%" PRIu64, id);
-	return splice_add(
-		call->edits, hit->start, hit->end, (struct span){digits, (size_t)len}, err);
-}
 
 /* ---- agents ---- */
 
@@ -170,26 +72,6 @@ static struct peer *peer_start(struct relay *relay)
 	return peer;
 }
 
-struct peer *relay_running_peer(struct relay *relay)
-{
-	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		if (!peer->is_down && !peer->reserved_for) {
-			return peer;
-		}
-	}
-	return NULL;
-}
-
-struct peer *relay_peer_of_number(struct relay *relay, int number)
-{
-	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		if (peer->number == number) {
-			return peer;
-		}
-	}
-	return NULL;
-}
-
 struct peer *relay_current_peer(struct relay *relay)
 {
 	struct peer *peer = relay_running_peer(relay);
@@ -204,58 +86,6 @@ struct peer *relay_further_peer(struct relay *relay)
 		count++;
 	}
 	return relay->is_ending || count >= RELAY_PEERS_MAX ? NULL : peer_start(relay);
-}
-
-struct session *relay_session_of(struct relay *relay, const struct message *message)
-{
-	char id[MESSAGE_SESSION_ID_MAX + 1];
-	if (!message_string(message, PLACE_SESSION_ID, id, sizeof(id))) {
-		return NULL;
-	}
-	return session_find(&relay->sessions, id);
-}
-
-struct session *relay_session_of_agent(struct peer *peer, const struct message *message)
-{
-	char id[MESSAGE_SESSION_ID_MAX + 1];
-	if (!message_string(message, PLACE_SESSION_ID, id, sizeof(id))) {
-		return NULL;
-	}
-	return session_find_agent(&peer->relay->sessions, peer, id);
-}
-
-bool relay_edit_session(struct relay *relay, const struct call *call, const struct session *session,
-	const char *id, struct error *err)
-{
-	struct json_writer writer;
-	if (!session || !session_has_alias(session)) {
-		return true;
-	}
-	const struct json_hit *hit = message_hit(&call->message, PLACE_SESSION_ID);
-	buf_clear(&relay->scratch);
-	json_write_begin(&writer, &relay->scratch);
-	json_write_text(&writer, id);
-	return json_write_end(&writer, err) &&
-	       splice_add(call->edits, hit->start, hit->end, buf_span(&relay->scratch), err);
-}
-
-/* The answer to an editor's request, or to one of the broker's own, is a failure. */
-void relay_fail_request(struct relay *relay, struct request *request, const struct failure *failure)
-{
-	const struct method *method = request->method;
-	if (method && method->before_answer) {
-		method->before_answer(relay, request);
-	}
-	if (method && method->on_over) {
-		method->on_over(relay, request);
-	}
-	if (request->on_answer) {
-		request->on_answer(relay, request, NULL, failure);
-	} else if (!method || !method->on_error ||
-		   !method->on_error(relay, request, (struct span){NULL, 0})) {
-		relay_fail(relay, pending_origin(&request->pending), failure);
-	}
-	request_destroy(request);
 }
 
 static void fail_all_asked(struct peer *peer, const struct failure *failure)
@@ -369,6 +199,38 @@ static const struct agent_listener peer_listener = {
 	.on_gone = relay_peer_gone,
 };
 
+/* ---- for the files below ---- */
+
+static bool takes_failure(struct relay *relay, struct span id, const struct failure *failure)
+{
+	if (restore_takes_failure(relay, id, failure)) {
+		return true;
+	}
+	relay_claim_drop(relay, id);
+	listing_records_drop(relay, id);
+	relay_order_note(relay, id);
+	return false;
+}
+
+static void on_request_over(struct request *request)
+{
+	grant_note_failed(request->peer->relay, request, NULL);
+	old_text_destroy(request->old_text);
+	listing_records_destroy(request->listed);
+	mode_news_destroy(request->modes);
+	held_question_destroy(request->held);
+}
+
+static const struct relay_ops ops = {
+	.on_agent_request = relay_on_agent_request,
+	.pass_agent_request = relay_pass_agent_request,
+	.takes_failure = takes_failure,
+	.on_answered = relay_order_note,
+	.on_unanswered = grant_note_failed,
+	.on_request_over = on_request_over,
+	.has_waiting_prompt = relay_turn_has_prompt,
+};
+
 /* ---- life ---- */
 
 struct relay *relay_create(const struct relay_config *config)
@@ -376,6 +238,7 @@ struct relay *relay_create(const struct relay_config *config)
 	const struct profile *profile = config->profile;
 	struct relay *relay = mem_alloc_zero(sizeof(*relay));
 	relay->config = *config;
+	relay->ops = &ops;
 	relay->places = places_create();
 	list_init(&relay->peers);
 	list_init(&relay->healths);
@@ -387,6 +250,7 @@ struct relay *relay_create(const struct relay_config *config)
 	session_table_init(&relay->sessions, profile->max_sessions);
 	relay->sessions.on_forget = relay_sync_remove_session;
 	relay->sessions.data = relay;
+	relay->sessions.destroy_guard = mode_guard_destroy;
 	splice_init(&relay->edits);
 	buf_init(&relay->scratch, SCRATCH_MAX);
 	buf_init(&relay->initialize, SCRATCH_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_internal.h"
+#include "broker/relay_agent.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,14 +9,22 @@
 #include "base/real_path.h"
 #include "base/secrets.h"
 #include "broker/agent_gate.h"
+#include "broker/answer.h"
+#include "broker/grant.h"
+#include "broker/grant_ask.h"
+#include "broker/grant_audit.h"
 #include "broker/login_hint.h"
 #include "broker/mode_gate.h"
 #include "broker/pause.h"
 #include "broker/relay_due.h"
 #include "broker/relay_order.h"
+#include "broker/relay_toolhost.h"
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
 #include "broker/restore.h"
+#include "broker/root_names.h"
+#include "broker/serving.h"
+#include "broker/unanswered.h"
 
 /* ---- what methods mean ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_claim_impl.h"
+#include "broker/relay_claim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "broker/answer.h"
 #include "broker/ledger/recovery.h"
+#include "broker/relay_claim_impl.h"
+#include "broker/relay_editor.h"
 
 static void work_free(struct claim_work *work)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/json_doc.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_doc.h"
 #include "base/log.h"
+#include "broker/answer.h"
 #include "broker/ledger/keeper.h"
 #include "broker/notice.h"
 #include "broker/relay_claim_impl.h"

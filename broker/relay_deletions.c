@@ -7,9 +7,11 @@
 
 #include "base/log.h"
 #include "base/markdown.h"
-#include "broker/grant_relay.h"
+#include "broker/grant_answer.h"
+#include "broker/grant_audit.h"
+#include "broker/grant_question.h"
 #include "broker/question.h"
-#include "broker/relay_watch.h"
+#include "broker/unanswered.h"
 
 enum { CONTENT_MAX = 64 * 1024 }; // bytes of what is said of the files
 

@@ -6,8 +6,10 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "broker/relay_internal.h"
+#include "broker/answer.h"
+#include "broker/hop.h"
 #include "broker/relay_watch.h"
+#include "broker/unanswered.h"
 
 /* ---- an agent that is silent ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_internal.h"
+#include "broker/relay_editor.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -7,21 +7,31 @@
 
 #include "acp/rewrite.h"
 #include "base/log.h"
+#include "broker/answer.h"
+#include "broker/grant_ask.h"
+#include "broker/grant_audit.h"
 #include "broker/handshake.h"
 #include "broker/listing.h"
 #include "broker/listing_records.h"
 #include "broker/mode_gate.h"
 #include "broker/own_methods.h"
 #include "broker/pause.h"
+#include "broker/relay_agent.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
 #include "broker/relay_due.h"
+#include "broker/relay_internal.h"
+#include "broker/relay_mcp.h"
+#include "broker/relay_methods.h"
 #include "broker/relay_order.h"
 #include "broker/relay_revive.h"
+#include "broker/relay_roots.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
 #include "broker/restore.h"
+#include "broker/root_names.h"
+#include "broker/unanswered.h"
 
 /* ---- requests ---- */
 

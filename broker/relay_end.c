@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_internal.h"
+#include "broker/relay_end.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "broker/answer.h"
+#include "broker/grant_resolve.h"
 #include "broker/health.h"
 #include "broker/ledger/recovery.h"
 #include "broker/ledger/sweep.h"
 #include "broker/listing_records.h"
 #include "broker/pause.h"
+#include "broker/relay.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_leftovers.h"
 #include "broker/relay_order.h"
 #include "broker/relay_revive.h"
+#include "broker/relay_roots.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
 #include "broker/restore.h"
@@ -125,18 +129,6 @@ void relay_peer_gone(void *data)
 	relay_finish_if_empty(relay);
 }
 
-static const struct failure editor_gone_failure = {
-	"EDITOR_GONE", "stop", "the editor has closed the session", {NULL, 0}};
-
-void peer_answer_when_gone(struct peer *peer, struct span id, const struct method *method)
-{
-	if (method && method->result_when_gone) {
-		peer_answer(peer, id, span_of(method->result_when_gone));
-	} else {
-		peer_fail(peer, id, &editor_gone_failure);
-	}
-}
-
 /* Nobody answers any more: the agents' questions are answered for the editor. */
 static void answer_for_editor(struct relay *relay)
 {
@@ -145,7 +137,7 @@ static void answer_for_editor(struct relay *relay)
 		struct request *request = CONTAINER_OF(pending, struct request, pending);
 		pending_remove(&relay->asked_editor, pending);
 		if (request->on_answer) {
-			request->on_answer(relay, request, NULL, &editor_gone_failure);
+			request->on_answer(relay, request, NULL, &relay_editor_has_left);
 		} else {
 			peer_answer_when_gone(
 				request->peer, pending_origin(pending), request->method);

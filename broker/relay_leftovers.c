@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "broker/relay_end.h"
 #include "broker/relay_state.h"
 #include "broker/relay_sync.h"
 

@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_LEFTOVERS_H
 #define BROKER_RELAY_LEFTOVERS_H
 
-#include "broker/relay_internal.h"
+#include "broker/hop.h"
 
 /*
  * Roots whose sandbox did not come to its end, for the last words of the broker. A sandbox that was

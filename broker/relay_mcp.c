@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_internal.h"
+#include "broker/relay_mcp.h"
 
 #include <stdlib.h>
 
 #include "base/environment.h"
 #include "broker/agent/mcp_servers.h"
 #include "broker/notice.h"
+#include "broker/root_names.h"
 
 void relay_mcp_learn(struct relay *relay, const struct call *call)
 {

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/listing.h"
-#include "broker/mode_gate.h"
+#include "broker/relay_methods.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/grant_ask.h"
 #include "broker/handshake.h"
 #include "broker/in_flight.h"
+#include "broker/listing.h"
+#include "broker/mode_gate.h"
 #include "broker/policy/memory.h"
 #include "broker/prompt_note.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_deletions.h"
 #include "broker/relay_due.h"
 #include "broker/relay_held.h"
+#include "broker/relay_mcp.h"
 #include "broker/relay_sync.h"
+#include "broker/relay_toolhost.h"
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
 #include "broker/restore.h"
+#include "broker/root_names.h"
 
 static bool keep_session(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/answer.h"
 #include "broker/mode_gate.h"
+#include "broker/relay_editor.h"
 #include "broker/relay_turn.h"
 #include "broker/restore.h"
 

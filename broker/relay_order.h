@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_ORDER_H
 #define BROKER_RELAY_ORDER_H
 
-#include "broker/relay_internal.h"
+#include "broker/hop.h"
 
 /*
  * What the editor sends of a session behind a request that waits keeps its place: all that names

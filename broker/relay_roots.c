@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_internal.h"
+#include "broker/relay_roots.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -7,10 +7,17 @@
 
 #include "base/environment.h"
 #include "base/log.h"
+#include "broker/answer.h"
+#include "broker/relay_editor.h"
+#include "broker/relay_internal.h"
+#include "broker/relay_mcp.h"
+#include "broker/relay_methods.h"
 #include "broker/relay_revive.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
 #include "broker/root_check.h"
+#include "broker/root_names.h"
+#include "broker/serving.h"
 
 /* A message of the editor's for an agent whose sandbox is not ready. */
 struct waiting {
@@ -37,8 +44,7 @@ void relay_roots_init(struct peer *peer)
 {
 	list_init(&peer->waiting);
 	list_init(&peer->openings);
-	path_map_init(&peer->map);
-	path_map_init(&peer->known);
+	root_names_init(peer);
 }
 
 static void opening_destroy(struct opening *opening)
@@ -59,41 +65,9 @@ void relay_roots_finish(struct peer *peer)
 	LIST_FOR_EACH(opening, &peer->openings, struct opening, link) {
 		opening_destroy(opening);
 	}
-	path_map_finish(&peer->map);
-	path_map_finish(&peer->known);
+	root_names_finish(peer);
 	free(peer->reserved_for);
 	peer->reserved_for = NULL;
-}
-
-/* ---- names on either side ---- */
-
-static void note_known(struct peer *peer, const struct sandbox_root *root)
-{
-	bool is_added = path_map_add(&peer->known, root->local, root->runtime);
-	(void)is_added; // sessions of the rest are listed as the agent names them
-}
-
-static void refresh_known(struct peer *peer)
-{
-	const struct sandbox *sandbox = agent_sandbox(peer->agent);
-	for (size_t i = 0; i < sandbox_known_count(sandbox); i++) {
-		note_known(peer, sandbox_known_at(sandbox, i));
-	}
-}
-
-/* An agent that works in the directory itself knows it by the names that it was given. */
-void relay_know_as(struct peer *peer, const char *name, const char *real)
-{
-	char *runtime = path_map_apply(&peer->known, PATH_TO_RUNTIME, real);
-	if (strcmp(runtime, real) != 0) {
-		path_map_prefer(&peer->known, name, runtime);
-	}
-	free(runtime);
-}
-
-const struct path_map *relay_map_of(const struct peer *peer, const char *method)
-{
-	return strcmp(method, "session/list") == 0 ? &peer->known : &peer->map;
 }
 
 /* ---- until the sandbox is ready ---- */
@@ -113,12 +87,6 @@ bool relay_wait_until_ready(struct peer *peer, const struct call *call, struct e
 	return true;
 }
 
-bool relay_open_parcel(struct parcel *parcel, struct call *out_call)
-{
-	*out_call = (struct call){.was_parked = true};
-	return call_open(out_call, parcel);
-}
-
 static void handle_waiting(struct peer *peer, struct waiting *waiting)
 {
 	struct call call;
@@ -135,7 +103,7 @@ void relay_peer_ready(void *data)
 {
 	struct peer *peer = data;
 	peer->is_ready = true;
-	refresh_known(peer);
+	root_names_read_known(peer);
 	struct waiting *waiting;
 	while (!peer->is_down && (waiting = LIST_FIRST(&peer->waiting, struct waiting, link))) {
 		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
@@ -146,25 +114,7 @@ void relay_peer_ready(void *data)
 	}
 }
 
-char *relay_map_path(const struct peer *peer, enum path_direction direction, const char *path)
-{
-	return path_map_apply(&peer->map, direction, path);
-}
-
 /* ---- until the sandbox has the roots ---- */
-
-static void refresh_map(struct peer *peer)
-{
-	struct sandbox *sandbox = agent_sandbox(peer->agent);
-	for (size_t i = 0; i < sandbox_root_count(sandbox); i++) {
-		const struct sandbox_root *root = sandbox_root_at(sandbox, i);
-		if (!path_map_add(&peer->map, root->local, root->runtime)) {
-			log_warning("%s: more than %d roots; the paths of %s are not translated",
-				peer->hop, PATH_MAP_MAX, root->local);
-		}
-		note_known(peer, root);
-	}
-}
 
 static void opening_fail(struct opening *opening, const struct failure *failure)
 {
@@ -288,7 +238,7 @@ static void on_root_added(void *data, const struct error *err)
 	struct opening *opening = data;
 	struct peer *peer = opening->peer;
 	if (!err) {
-		refresh_map(peer);
+		root_names_read_roots(peer);
 	}
 	if (!opening->parcel) {
 		opening_destroy(opening); // answered meanwhile: the agent ended

@@ -3,7 +3,7 @@
 #define BROKER_RELAY_STATE_H
 
 #include "broker/ledger/keeper.h"
-#include "broker/relay_internal.h"
+#include "broker/hop.h"
 
 /*
  * _broker/session/state: tells the editor what becomes of session records. A notification that it

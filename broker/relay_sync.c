@@ -11,6 +11,7 @@
 #include "broker/ledger/sweep.h"
 #include "broker/notice.h"
 #include "broker/relay_deletions.h"
+#include "broker/relay_end.h"
 #include "broker/relay_held.h"
 #include "broker/relay_leftovers.h"
 #include "broker/relay_state.h"

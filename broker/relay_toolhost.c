@@ -1,41 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_internal.h"
+#include "broker/relay_toolhost.h"
 
 #include <stdio.h>
 
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "broker/answer.h"
 #include "broker/in_flight.h"
-#include "broker/handshake.h"
+#include "broker/serving.h"
 
-/* ---- who serves ---- */
-
-bool relay_shares_files(const struct peer *peer)
-{
-	struct sandbox *sandbox = agent_sandbox(peer->agent);
-	if (!sandbox) {
-		return true;
-	}
-	const struct sandbox_capabilities *capabilities = sandbox_capabilities(sandbox);
-	return !capabilities->isolated && !capabilities->maps_paths;
-}
-
-bool relay_uses_toolhost(const struct peer *peer)
-{
-	enum toolhost_mode mode = peer->relay->config.profile->toolhost;
-	return mode == TOOLHOST_AUTO ? !relay_shares_files(peer) : mode == TOOLHOST_BROKER;
-}
-
-bool relay_editor_serves_elsewhere(const struct peer *peer)
-{
-	return !relay_uses_toolhost(peer) && !relay_shares_files(peer);
-}
-
-bool relay_refuses_terminals(const struct peer *peer)
-{
-	return relay_editor_serves_elsewhere(peer) &&
-	       !peer->relay->config.profile->editor_terminals;
-}
+/* ---- what is said of it ---- */
 
 /* Whether the editor would serve a terminal by itself through _meta. */
 static bool shows_terminals(const struct call *call)
@@ -169,11 +143,6 @@ static struct toolhost *toolhost_of(struct peer *peer)
 	};
 	peer->toolhost = toolhost_create(&config);
 	return peer->toolhost;
-}
-
-bool relay_toolhost_serves(const struct peer *peer, const char *method)
-{
-	return toolhost_has_method(method) && relay_uses_toolhost(peer);
 }
 
 /* A session that is being loaded is there once that is answered, and has the agent's id before. */

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/answer.h"
 #include "broker/mode_gate.h"
+#include "broker/relay_agent.h"
+#include "broker/relay_editor.h"
 #include "broker/relay_order.h"
 #include "broker/relay_sync.h"
 

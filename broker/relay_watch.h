@@ -6,28 +6,11 @@
 
 struct peer;
 struct relay;
-struct request;
-struct session;
 
 /* Who is waited for, and how long; and what is given back once nothing comes. */
 
-/* Takes a question back from the editor, under the id it knows. */
-void relay_withdraw_question(struct relay *relay, const struct request *request);
-
-/* A question went to the person: permission-timeout counts. */
-void relay_watch_question(struct request *request);
-
-/* The editor has cancelled the session's turn: cancel-timeout counts for its questions. */
-void relay_watch_cancelled(struct relay *relay, const struct session *session);
-
 /* A prompt went to the agent: idle-timeout counts, from its last line on. */
 void relay_watch_prompt(struct peer *peer);
-
-/*
- * A request of the broker's own went to its agent: where no answer comes in time, on_answer hears
- * of that (TIMEOUT_EXCEEDED, with the static text `why`), and the request is freed.
- */
-void relay_watch_own(struct request *request, int timeout_ms, const char *why);
 
 /* The agent waits for an answer itself, the editor's or ours: then its silence is not its own. */
 bool relay_watch_excuses(const struct peer *peer);

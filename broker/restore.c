@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/restore_internal.h"
+#include "broker/restore.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_doc.h"
+#include "broker/answer.h"
+#include "broker/relay_editor.h"
+#include "broker/relay_internal.h"
 #include "broker/relay_revive.h"
+#include "broker/restore_internal.h"
 
 /* ---- what a session was opened with ---- */
 

@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "base/environment.h"
 #include "base/hash.h"
-#include "broker/mode_gate.h"
 #include "broker/policy/memory.h"
 
 void session_table_init(struct session_table *table, int max)
@@ -19,14 +18,16 @@ void session_table_init(struct session_table *table, int max)
 	}
 }
 
-static void session_destroy(struct session *session)
+static void session_destroy(struct session_table *table, struct session *session)
 {
 	list_remove(&session->link);
 	environment_free(session->roots);
 	free(session->opening);
 	free(session->instance);
 	memory_destroy(session->memory);
-	mode_guard_destroy(session->guard);
+	if (session->guard) {
+		table->destroy_guard(session->guard);
+	}
 	choices_finish(&session->choices);
 	free(session->agent_id);
 	free(session->id);
@@ -37,7 +38,7 @@ void session_table_finish(struct session_table *table)
 {
 	for (size_t i = 0; i < SESSION_BUCKETS; i++) {
 		LIST_FOR_EACH(session, &table->buckets[i], struct session, link) {
-			session_destroy(session);
+			session_destroy(table, session);
 		}
 	}
 	table->count = 0;
@@ -172,7 +173,7 @@ void session_forget(struct session_table *table, struct session *session)
 		table->on_forget(table->data, session);
 	}
 	table->aliases -= session_has_alias(session) ? 1 : 0;
-	session_destroy(session);
+	session_destroy(table, session);
 	table->count--;
 	table->forgotten++;
 }

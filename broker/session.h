@@ -46,6 +46,7 @@ struct session_table {
 	int aliases;        // sessions whose two ids differ
 	unsigned forgotten; // sessions, since the start
 	int max;
+	void (*destroy_guard)(struct mode_guard *guard); // NULL: no session has one
 	/* One is about to be forgotten. May be NULL. */
 	void (*on_forget)(void *data, const struct session *session);
 	void *data;

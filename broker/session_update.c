@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/session_update.h"
 
-#include "broker/relay_internal.h"
+#include "broker/hop.h"
 
 static void write_member(struct json_writer *writer, const char *key, const char *value)
 {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "broker/hop.h"
 #include "broker/notice.h"
-#include "broker/relay_internal.h"
 
 static const char title[] = "Syncing workspace";
 

@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "broker/answer.h"
+#include "broker/hop.h"
 #include "broker/policy/memory.h"
-#include "broker/relay_internal.h"
 #include "sync/workspace.h"
 
 /* ---- messages ---- */

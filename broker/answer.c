@@ -1,27 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_internal.h"
+#include "broker/answer.h"
 
 #include <assert.h>
 #include <stdio.h>
 
-#include "broker/listing_records.h"
-#include "broker/relay_claim.h"
-#include "broker/relay_order.h"
-#include "broker/restore.h"
-
-/* What the broker answers itself, to either side. */
-
 const struct failure relay_is_ending = {"SHUTTING_DOWN", "stop", "the broker is ending", {NULL, 0}};
 const struct failure relay_has_ended = {"SHUTTING_DOWN", "stop", "the broker has ended", {NULL, 0}};
+const struct failure relay_editor_has_left = {
+	"EDITOR_GONE", "stop", "the editor has closed the session", {NULL, 0}};
 
 void relay_fail(struct relay *relay, struct span id, const struct failure *failure)
 {
-	if (restore_takes_failure(relay, id, failure)) {
-		return; // a request of the broker's own
+	if (relay->ops->takes_failure(relay, id, failure)) {
+		return;
 	}
-	relay_claim_drop(relay, id);
-	listing_records_drop(relay, id);
-	relay_order_note(relay, id);
 	buf_clear(&relay->scratch);
 	failure_write(&relay->scratch, id, failure);
 	relay_send_editor(relay, buf_span(&relay->scratch));
@@ -76,19 +68,47 @@ void relay_answer(struct relay *relay, struct span id, struct span result)
 {
 	struct buf out;
 	write_answer(&out, id, result);
-	relay_order_note(relay, id);
+	relay->ops->on_answered(relay, id);
 	relay_send_editor(relay, buf_span(&out));
 	buf_finish(&out);
 }
 
 void relay_answer_cancelled(struct relay *relay, struct span id)
 {
-	relay_order_note(relay, id);
+	relay->ops->on_answered(relay, id);
 	buf_clear(&relay->scratch);
 	if (buf_append_format(&relay->scratch, NULL,
 		    "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"error\":{\"code\":%d,"
 		    "\"message\":\"the request was cancelled\"}}",
 		    (int)id.len, id.data, REQUEST_CANCELLED)) {
 		relay_send_editor(relay, buf_span(&relay->scratch));
+	}
+}
+
+/* The answer to an editor's request, or to one of the broker's own, is a failure. */
+void relay_fail_request(struct relay *relay, struct request *request, const struct failure *failure)
+{
+	const struct method *method = request->method;
+	if (method && method->before_answer) {
+		method->before_answer(relay, request);
+	}
+	if (method && method->on_over) {
+		method->on_over(relay, request);
+	}
+	if (request->on_answer) {
+		request->on_answer(relay, request, NULL, failure);
+	} else if (!method || !method->on_error ||
+		   !method->on_error(relay, request, (struct span){NULL, 0})) {
+		relay_fail(relay, pending_origin(&request->pending), failure);
+	}
+	request_destroy(request);
+}
+
+void peer_answer_when_gone(struct peer *peer, struct span id, const struct method *method)
+{
+	if (method && method->result_when_gone) {
+		peer_answer(peer, id, span_of(method->result_when_gone));
+	} else {
+		peer_fail(peer, id, &relay_editor_has_left);
 	}
 }

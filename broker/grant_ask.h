@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_GRANT_ASK_H
+#define BROKER_GRANT_ASK_H
+
+#include "broker/grant_answer.h"
+#include "broker/hop.h"
+
+/*
+ * Asks the person about a file or a command by a
+ * session/request_permission of the broker's own. The call is set aside until
+ * the answer; a yes sends it on its way, anything else refuses it. Nobody is asked about a write
+ * that was allowed in the agent's own question, if the file holds the old text that it showed;
+ * NULL: it was not, or it showed none.
+ */
+void grant_ask(struct peer *peer, const struct call *call, const struct subject *subject,
+	const struct grant_decision *decision, const char *old_text);
+
+/* The session is cancelled or ends: what the broker asks in its name is refused, and withdrawn. */
+void grant_cancel_session(struct relay *relay, const char *session_id);
+
+/* A question of the broker's own will not be answered: its tool call is shown as failed. */
+void grant_close_question(struct relay *relay, const struct request *request);
+
+/* The agent takes back what it asked: true where the question is not shown yet, and never is. */
+bool grant_take_back(struct relay *relay, struct request *request);
+
+/* The same where the links in its path are being resolved: by the agent's id of the request. */
+bool grant_take_back_unresolved(struct peer *peer, struct span id);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_GRANT_AUDIT_H
+#define BROKER_GRANT_AUDIT_H
+
+#include "broker/grant_answer.h"
+#include "broker/hop.h"
+
+/* Policy, or what it remembers, has decided: one line. */
+void grant_audit(struct relay *relay, const struct session *session, const struct subject *subject,
+	const struct grant_decision *decision);
+
+/* A question of the broker's own is about to be asked: what its line will need. */
+void grant_note_asked(struct request *request, const struct subject *subject, const char *rule);
+
+/* Nobody needs to be asked any more: the person has said yes to the agent's own question. */
+void grant_note_allowed(struct relay *relay, struct request *request);
+
+/*
+ * What the answer to such a question says, or a no where there is a failure instead. It is
+ * noted, in one line.
+ */
+struct grant_answer grant_settle(struct relay *relay, struct request *request,
+	const struct call *answer, const struct failure *failure);
+
+/* For the audit log: an agent's own question was forwarded; and how that ended. */
+void grant_note_forwarded(struct request *request, const struct call *call);
+void grant_note_answered(struct relay *relay, struct request *request, const struct call *call);
+void grant_note_failed(struct relay *relay, struct request *request, const struct failure *failure);
+
+/*
+ * The agent says something of a tool call, which an editor shows in the place of what it showed
+ * before: a yes to an open question about that one allows nothing but the question.
+ */
+void grant_note_shown(struct peer *peer, const struct call *call);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_GRANT_QUESTION_H
+#define BROKER_GRANT_QUESTION_H
+
+#include "broker/grant_answer.h"
+#include "broker/old_text.h"
+#include "broker/question.h"
+
+/* What a question offers, JSON: with "always" where that can be remembered. */
+extern const char grant_options_once[];
+extern const char grant_options_always[];
+
+/* Why a decision asks; borrows from it. */
+struct question_reason grant_question_reason(const struct grant_decision *decision);
+
+/* A command as a person is shown it: words as a shell would have to be told them. Owned. */
+char *grant_command_shown(const struct subject *subject);
+
+/* Writes the question into relay->scratch; its request has an id and a subject. */
+bool grant_question_write(struct request *request, const struct call *call,
+	const struct question_reason *reason, struct error *err) ATTR_NODISCARD;
+
+/* The question kept in request->message, with what the file holds; appended. */
+bool grant_question_complete(struct buf *out, const struct request *request,
+	const struct old_text_answer *answer) ATTR_NODISCARD;
+
+#endif
