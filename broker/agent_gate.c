@@ -6,10 +6,10 @@
 
 #include "base/json_names.h"
 #include "base/log.h"
-#include "broker/answer.h"
 #include "broker/policy/audit.h"
 #include "broker/policy/subject.h"
-#include "broker/serving.h"
+#include "broker/session/answer.h"
+#include "broker/session/serving.h"
 
 /* JSON-RPC 2.0. */
 static const char *const envelope_names[] = {

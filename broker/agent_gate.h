@@ -2,7 +2,7 @@
 #ifndef BROKER_AGENT_GATE_H
 #define BROKER_AGENT_GATE_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * What is refused of an agent whatever it is about, before policy looks at what it asks for. Where

@@ -2,7 +2,7 @@
 #ifndef BROKER_AUTH_METHODS_H
 #define BROKER_AUTH_METHODS_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * The authMethods of an agent's answer to initialize, on their way to the editor (ACP,

@@ -7,10 +7,10 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
-#include "broker/answer.h"
 #include "broker/mode_guard.h"
-#include "broker/notice.h"
 #include "broker/relay_sync.h"
+#include "broker/session/answer.h"
+#include "broker/session/notice.h"
 
 enum { PARAMS_MAX = 64 * 1024 }; // bytes; longer params of the editor's are not remembered
 

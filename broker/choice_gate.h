@@ -2,12 +2,12 @@
 #ifndef BROKER_CHOICE_GATE_H
 #define BROKER_CHOICE_GATE_H
 
-#include "broker/choices.h"
-#include "broker/hop.h"
+#include "broker/session/choices.h"
+#include "broker/session/hop.h"
 
 /*
- * Remembers what the editor has chosen in a session (broker/choices.h), also in the record, and
- * tells it to an agent that was started anew, before the next prompt. Who waits meanwhile, and
+ * Remembers what the editor has chosen in a session (broker/session/choices.h), also in the record,
+ * and tells it to an agent that was started anew, before the next prompt. Who waits meanwhile, and
  * who is asked when, is up to the mode guard (broker/mode_guard.h), whose files use this.
  */
 

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/json_doc.h"
-#include "broker/answer.h"
 #include "broker/grant_answer.h"
 #include "broker/grant_guard.h"
 #include "broker/grant_resolve.h"
-#include "broker/hop.h"
-#include "broker/root_names.h"
+#include "broker/session/answer.h"
+#include "broker/session/hop.h"
+#include "broker/session/root_names.h"
 
 static const char mode_operation[] = "session/set_mode";
 

@@ -6,13 +6,13 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
-#include "broker/answer.h"
 #include "broker/grant_answer.h"
 #include "broker/grant_ask.h"
 #include "broker/grant_audit.h"
 #include "broker/grant_guard.h"
 #include "broker/grant_once.h"
 #include "broker/grant_resolve.h"
+#include "broker/session/answer.h"
 
 enum { SUBJECT_TEXT_MAX = 512 }; // bytes of a command shown to a person
 

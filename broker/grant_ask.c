@@ -8,14 +8,14 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
-#include "broker/answer.h"
 #include "broker/grant_audit.h"
 #include "broker/grant_question.h"
 #include "broker/grant_resolve.h"
-#include "broker/question.h"
-#include "broker/root_names.h"
-#include "broker/serving.h"
-#include "broker/unanswered.h"
+#include "broker/session/answer.h"
+#include "broker/session/question.h"
+#include "broker/session/root_names.h"
+#include "broker/session/serving.h"
+#include "broker/session/unanswered.h"
 
 void grant_close_question(struct relay *relay, const struct request *request)
 {

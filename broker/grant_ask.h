@@ -3,7 +3,7 @@
 #define BROKER_GRANT_ASK_H
 
 #include "broker/grant_answer.h"
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * Asks the person about a file or a command by a

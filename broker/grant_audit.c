@@ -8,7 +8,7 @@
 #include "broker/grant_once.h"
 #include "broker/grant_resolve.h"
 #include "broker/policy/subject_env.h"
-#include "broker/tool_call_id.h"
+#include "broker/session/tool_call_id.h"
 
 /* What a question's line in the audit log is made of, kept until it is answered. */
 struct grant_note {

@@ -3,7 +3,7 @@
 #define BROKER_GRANT_AUDIT_H
 
 #include "broker/grant_answer.h"
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /* Policy, or what it remembers, has decided: one line. */
 void grant_audit(struct relay *relay, const struct session *session, const struct subject *subject,

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "broker/serving.h"
+#include "broker/session/serving.h"
 
 /*
  * guard-paths: a write of such a file asks the person, whatever the mode and the rules allow,

@@ -3,7 +3,7 @@
 #define BROKER_GRANT_GUARD_H
 
 #include "broker/grant_answer.h"
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /* Whether guard-paths concerns an operation: it changes the user's own files, and no sync asks. */
 bool grant_guards_write(const struct peer *peer, enum policy_operation operation);

@@ -3,7 +3,7 @@
 #define BROKER_GRANT_ONCE_H
 
 #include "broker/grant_answer.h"
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * What a yes to a session/request_permission allows once more: the writes and the command that it

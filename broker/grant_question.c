@@ -11,8 +11,8 @@
 #include "base/shell_quote.h"
 #include "base/utf8.h"
 #include "broker/policy/subject_env.h"
-#include "broker/question.h"
-#include "broker/root_names.h"
+#include "broker/session/question.h"
+#include "broker/session/root_names.h"
 
 /* What a question of the broker's own looks like in the editor (ACP, session/request_permission).
  */

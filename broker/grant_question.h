@@ -4,7 +4,7 @@
 
 #include "broker/grant_answer.h"
 #include "broker/old_text.h"
-#include "broker/question.h"
+#include "broker/session/question.h"
 
 /* What a question offers, JSON: with "always" where that can be remembered. */
 extern const char grant_options_once[];

@@ -17,8 +17,8 @@
 #include "base/words.h"
 #include "broker/grant_guard.h"
 #include "broker/policy/policy_rule.h"
-#include "broker/root_names.h"
-#include "broker/serving.h"
+#include "broker/session/root_names.h"
+#include "broker/session/serving.h"
 #include "sync/git_layout.h"
 
 /*

@@ -2,8 +2,8 @@
 #ifndef BROKER_GRANT_RESOLVE_H
 #define BROKER_GRANT_RESOLVE_H
 
-#include "broker/hop.h"
 #include "broker/policy/subject.h"
+#include "broker/session/hop.h"
 
 /* Calls whose paths are being resolved; fail them before the sandbox is closed. */
 void grant_resolve_init(struct peer *peer);

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/json_doc.h"
-#include "broker/answer.h"
 #include "broker/auth_methods.h"
 #include "broker/own_methods.h"
 #include "broker/relay_mcp.h"
 #include "broker/relay_state.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_toolhost.h"
+#include "broker/session/answer.h"
 
 /* ---- initialize, toward the agent ---- */
 

@@ -2,7 +2,7 @@
 #ifndef BROKER_HANDSHAKE_H
 #define BROKER_HANDSHAKE_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /* initialize, authenticate and logout: what their requests and answers mean to the relay. */
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/answer.h"
-#include "broker/hop.h"
 #include "broker/ledger/keeper.h"
 #include "broker/ledger/store_weight.h"
 #include "broker/pause.h"
 #include "broker/probe.h"
+#include "broker/session/answer.h"
+#include "broker/session/hop.h"
 
 /* A request that is answered once every sandbox has, or will not any more. */
 struct health {

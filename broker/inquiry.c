@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "broker/answer.h"
-#include "broker/in_flight.h"
+#include "broker/session/answer.h"
+#include "broker/session/in_flight.h"
 
 struct inquiry *inquiry_create(struct peer *peer, const struct call *call, const char *store_folder)
 {

@@ -2,7 +2,7 @@
 #ifndef BROKER_INQUIRY_H
 #define BROKER_INQUIRY_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 #include "sync/store.h"
 
 /* What it waits for, of broker/pause.c. */

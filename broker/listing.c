@@ -7,9 +7,9 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
-#include "broker/answer.h"
 #include "broker/listing_records.h"
 #include "broker/relay_internal.h"
+#include "broker/session/answer.h"
 
 static const char prefix[] = "\"acp-broker:";
 

@@ -2,7 +2,7 @@
 #ifndef BROKER_LISTING_H
 #define BROKER_LISTING_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * session/list where several agents run: the pages of one agent after those of

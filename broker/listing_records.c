@@ -10,11 +10,11 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/real_path.h"
-#include "broker/answer.h"
 #include "broker/ledger/record.h"
 #include "broker/ledger/record_owner.h"
 #include "broker/listing_records_impl.h"
 #include "broker/relay_editor.h"
+#include "broker/session/answer.h"
 
 /* The look at the records, on the pool; outlives who waits for it. */
 struct look {

@@ -2,7 +2,7 @@
 #ifndef BROKER_LISTING_RECORDS_H
 #define BROKER_LISTING_RECORDS_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * What the broker knows and the agents that run cannot: an agent whose home is inside its sandbox

@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/json_doc.h"
-#include "broker/root_names.h"
+#include "broker/session/root_names.h"
 
 enum { SEEN_MAX = 16384, ADDED_MAX = 1024 }; // sessions of one list
 

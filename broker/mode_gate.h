@@ -2,7 +2,7 @@
 #ifndef BROKER_MODE_GATE_H
 #define BROKER_MODE_GATE_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * Policy's consent to the modes in which an agent asks nobody (broker/policy/modes.h,

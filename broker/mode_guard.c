@@ -7,15 +7,15 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
-#include "broker/answer.h"
 #include "broker/choice_gate.h"
-#include "broker/hop.h"
-#include "broker/notice.h"
 #include "broker/relay_editor.h"
 #include "broker/relay_end.h"
 #include "broker/relay_order.h"
-#include "broker/session_update.h"
-#include "broker/unanswered.h"
+#include "broker/session/answer.h"
+#include "broker/session/hop.h"
+#include "broker/session/notice.h"
+#include "broker/session/session_update.h"
+#include "broker/session/unanswered.h"
 
 enum { ATTEMPTS_MAX = 5 }; // an agent that changes again and again is not fought with
 

@@ -2,9 +2,9 @@
 #ifndef BROKER_MODE_GUARD_H
 #define BROKER_MODE_GUARD_H
 
-#include "broker/choices.h"
 #include "broker/mode_gate.h"
 #include "broker/policy/modes.h"
+#include "broker/session/choices.h"
 
 /* What mode_gate.c and mode_guard.c share: the state of a session whose modes are gated. */
 

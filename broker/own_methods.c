@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "broker/answer.h"
 #include "broker/explain.h"
 #include "broker/grant_resolve.h"
 #include "broker/health.h"
-#include "broker/hop.h"
 #include "broker/inquiry.h"
 #include "broker/pause.h"
+#include "broker/session/answer.h"
+#include "broker/session/hop.h"
 #include "broker/sync_methods.h"
 
 static const struct {

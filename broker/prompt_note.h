@@ -2,7 +2,7 @@
 #ifndef BROKER_PROMPT_NOTE_H
 #define BROKER_PROMPT_NOTE_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * A prompt that names a workspace as it is called here goes to an agent that has it elsewhere:

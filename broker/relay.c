@@ -8,12 +8,10 @@
 
 #include "base/environment.h"
 #include "base/log.h"
-#include "broker/answer.h"
 #include "broker/grant_ask.h"
 #include "broker/grant_audit.h"
 #include "broker/grant_resolve.h"
 #include "broker/health.h"
-#include "broker/in_flight.h"
 #include "broker/ledger/recovery.h"
 #include "broker/ledger/sweep.h"
 #include "broker/listing_records.h"
@@ -35,7 +33,9 @@
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
 #include "broker/restore.h"
-#include "broker/unanswered.h"
+#include "broker/session/answer.h"
+#include "broker/session/in_flight.h"
+#include "broker/session/unanswered.h"
 
 enum { SCRATCH_MAX = 1024 * 1024 }; // bytes of one of the broker's own messages
 

@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_H
 #define BROKER_RELAY_H
 
-#include "broker/relay_config.h"
+#include "broker/session/relay_config.h"
 
 /*
  * The relay stands between one editor and its agents for the whole session:

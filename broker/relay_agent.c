@@ -9,7 +9,6 @@
 #include "base/real_path.h"
 #include "base/secrets.h"
 #include "broker/agent_gate.h"
-#include "broker/answer.h"
 #include "broker/grant.h"
 #include "broker/grant_ask.h"
 #include "broker/grant_audit.h"
@@ -22,9 +21,10 @@
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
 #include "broker/restore.h"
-#include "broker/root_names.h"
-#include "broker/serving.h"
-#include "broker/unanswered.h"
+#include "broker/session/answer.h"
+#include "broker/session/root_names.h"
+#include "broker/session/serving.h"
+#include "broker/session/unanswered.h"
 
 /* ---- what methods mean ---- */
 

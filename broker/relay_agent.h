@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_AGENT_H
 #define BROKER_RELAY_AGENT_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /* A line of an agent's has come in. */
 

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "broker/answer.h"
 #include "broker/ledger/recovery.h"
 #include "broker/relay_claim_impl.h"
 #include "broker/relay_editor.h"
+#include "broker/session/answer.h"
 
 static void work_free(struct claim_work *work)
 {

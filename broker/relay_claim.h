@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_CLAIM_H
 #define BROKER_RELAY_CLAIM_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * session/load and session/resume of a session that this broker does not know: the records say

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "broker/answer.h"
 #include "broker/ledger/keeper.h"
-#include "broker/notice.h"
 #include "broker/relay_claim_impl.h"
+#include "broker/session/answer.h"
+#include "broker/session/notice.h"
 
 /* What became of a session that was taken over. */
 

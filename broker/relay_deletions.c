@@ -10,8 +10,8 @@
 #include "broker/grant_answer.h"
 #include "broker/grant_audit.h"
 #include "broker/grant_question.h"
-#include "broker/question.h"
-#include "broker/unanswered.h"
+#include "broker/session/question.h"
+#include "broker/session/unanswered.h"
 
 enum { CONTENT_MAX = 64 * 1024 }; // bytes of what is said of the files
 

@@ -3,7 +3,7 @@
 #define BROKER_RELAY_DELETIONS_H
 
 #include "broker/ledger/keeper.h"
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * What becomes of mass deletions (keeper_listener.on_question). Policy decides as on a

@@ -6,10 +6,10 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "broker/answer.h"
-#include "broker/hop.h"
 #include "broker/relay_watch.h"
-#include "broker/unanswered.h"
+#include "broker/session/answer.h"
+#include "broker/session/hop.h"
+#include "broker/session/unanswered.h"
 
 /* ---- an agent that is silent ---- */
 

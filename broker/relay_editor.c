@@ -7,7 +7,6 @@
 
 #include "acp/rewrite.h"
 #include "base/log.h"
-#include "broker/answer.h"
 #include "broker/grant_ask.h"
 #include "broker/grant_audit.h"
 #include "broker/handshake.h"
@@ -30,8 +29,9 @@
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
 #include "broker/restore.h"
-#include "broker/root_names.h"
-#include "broker/unanswered.h"
+#include "broker/session/answer.h"
+#include "broker/session/root_names.h"
+#include "broker/session/unanswered.h"
 
 /* ---- requests ---- */
 

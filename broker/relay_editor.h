@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_EDITOR_H
 #define BROKER_RELAY_EDITOR_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /* A line of the editor's has come in. */
 

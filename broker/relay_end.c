@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "broker/answer.h"
 #include "broker/grant_resolve.h"
 #include "broker/health.h"
 #include "broker/ledger/recovery.h"
@@ -21,6 +20,7 @@
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
 #include "broker/restore.h"
+#include "broker/session/answer.h"
 
 #define AT_ONCE_S 0.001
 

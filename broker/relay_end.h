@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /* How the relay ends, and its agents. */
 

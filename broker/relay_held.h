@@ -3,7 +3,7 @@
 #define BROKER_RELAY_HELD_H
 
 #include "broker/ledger/keeper.h"
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * Asks the person about changes of guarded files that a sync has held (sync/held.h): once a sync,

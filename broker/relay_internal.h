@@ -2,8 +2,8 @@
 #ifndef BROKER_RELAY_INTERNAL_H
 #define BROKER_RELAY_INTERNAL_H
 
-#include "broker/hop.h"
 #include "broker/relay.h"
+#include "broker/session/hop.h"
 
 /* What relay.c does for the other files of the relay. */
 

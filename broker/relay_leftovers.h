@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_LEFTOVERS_H
 #define BROKER_RELAY_LEFTOVERS_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * Roots whose sandbox did not come to its end, for the last words of the broker. A sandbox that was

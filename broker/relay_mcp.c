@@ -5,8 +5,8 @@
 
 #include "base/environment.h"
 #include "broker/agent/mcp_servers.h"
-#include "broker/notice.h"
-#include "broker/root_names.h"
+#include "broker/session/notice.h"
+#include "broker/session/root_names.h"
 
 void relay_mcp_learn(struct relay *relay, const struct call *call)
 {

@@ -3,7 +3,7 @@
 #define BROKER_RELAY_MCP_H
 
 #include "broker/agent/mcp_lookup.h"
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /* The MCP servers of a session. */
 

@@ -6,7 +6,6 @@
 
 #include "broker/grant_ask.h"
 #include "broker/handshake.h"
-#include "broker/in_flight.h"
 #include "broker/listing.h"
 #include "broker/mode_gate.h"
 #include "broker/policy/memory.h"
@@ -21,7 +20,8 @@
 #include "broker/relay_turn.h"
 #include "broker/relay_watch.h"
 #include "broker/restore.h"
-#include "broker/root_names.h"
+#include "broker/session/in_flight.h"
+#include "broker/session/root_names.h"
 
 static bool keep_session(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)

@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_METHODS_H
 #define BROKER_RELAY_METHODS_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /* What the editor's methods mean. */
 

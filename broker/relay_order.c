@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/answer.h"
 #include "broker/mode_gate.h"
 #include "broker/relay_editor.h"
 #include "broker/relay_turn.h"
 #include "broker/restore.h"
+#include "broker/session/answer.h"
 
 /* What waits behind one request of a session, or behind its prompts. */
 struct gate {

@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_ORDER_H
 #define BROKER_RELAY_ORDER_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * What the editor sends of a session behind a request that waits keeps its place: all that names

@@ -2,11 +2,11 @@
 #include "broker/relay_revive.h"
 
 #include "base/log.h"
-#include "broker/answer.h"
 #include "broker/ledger/keeper.h"
 #include "broker/relay_end.h"
 #include "broker/relay_internal.h"
 #include "broker/relay_turn.h"
+#include "broker/session/answer.h"
 
 static void on_rested(void *data, const struct error *err)
 {

@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_REVIVE_H
 #define BROKER_RELAY_REVIVE_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * An agent that has ended leaves its sandbox: that rests, with its roots and what is kept of them,

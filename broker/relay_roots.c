@@ -7,7 +7,6 @@
 
 #include "base/environment.h"
 #include "base/log.h"
-#include "broker/answer.h"
 #include "broker/relay_editor.h"
 #include "broker/relay_internal.h"
 #include "broker/relay_mcp.h"
@@ -16,8 +15,9 @@
 #include "broker/relay_sync.h"
 #include "broker/relay_turn.h"
 #include "broker/root_check.h"
-#include "broker/root_names.h"
-#include "broker/serving.h"
+#include "broker/session/answer.h"
+#include "broker/session/root_names.h"
+#include "broker/session/serving.h"
 
 /* A message of the editor's for an agent whose sandbox is not ready. */
 struct waiting {

@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_ROOTS_H
 #define BROKER_RELAY_ROOTS_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /* What waits until the sandbox is ready, and until it has the roots. */
 

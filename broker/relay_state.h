@@ -3,7 +3,7 @@
 #define BROKER_RELAY_STATE_H
 
 #include "broker/ledger/keeper.h"
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * _broker/session/state: tells the editor what becomes of session records. A notification that it

@@ -9,13 +9,13 @@
 #include "broker/inquiry.h"
 #include "broker/ledger/recovery.h"
 #include "broker/ledger/sweep.h"
-#include "broker/notice.h"
 #include "broker/relay_deletions.h"
 #include "broker/relay_end.h"
 #include "broker/relay_held.h"
 #include "broker/relay_leftovers.h"
 #include "broker/relay_state.h"
 #include "broker/relay_turn.h"
+#include "broker/session/notice.h"
 
 /* After the editor was answered, which opens its session then: that is not to wait. */
 enum { RECOVERY_DELAY_MS = 1000 };

@@ -4,7 +4,7 @@
 
 #include "broker/ledger/collect.h"
 #include "broker/ledger/keeper.h"
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * The workspaces of an agent's sandbox, kept in step at the turns of its

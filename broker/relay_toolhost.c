@@ -5,9 +5,9 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
-#include "broker/answer.h"
-#include "broker/in_flight.h"
-#include "broker/serving.h"
+#include "broker/session/answer.h"
+#include "broker/session/in_flight.h"
+#include "broker/session/serving.h"
 
 /* ---- what is said of it ---- */
 

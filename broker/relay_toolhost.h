@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_TOOLHOST_H
 #define BROKER_RELAY_TOOLHOST_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /* Files and terminals served by the broker. */
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/answer.h"
 #include "broker/mode_gate.h"
 #include "broker/relay_agent.h"
 #include "broker/relay_editor.h"
 #include "broker/relay_order.h"
 #include "broker/relay_sync.h"
+#include "broker/session/answer.h"
 
 /* A prompt that waits for the sync before it, or an answer for the one after it. */
 struct turn {

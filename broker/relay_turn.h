@@ -2,7 +2,7 @@
 #ifndef BROKER_RELAY_TURN_H
 #define BROKER_RELAY_TURN_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 #include "broker/sync_show.h"
 
 /*

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "broker/answer.h"
-#include "broker/hop.h"
 #include "broker/pause.h"
 #include "broker/relay_agent.h"
 #include "broker/relay_end.h"
 #include "broker/relay_internal.h"
+#include "broker/session/answer.h"
+#include "broker/session/hop.h"
 
 /* ---- idle-timeout: a prompt without a word from the agent ---- */
 

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/json_doc.h"
-#include "broker/answer.h"
 #include "broker/relay_editor.h"
 #include "broker/relay_internal.h"
 #include "broker/relay_revive.h"
 #include "broker/restore_internal.h"
+#include "broker/session/answer.h"
 
 /* ---- what a session was opened with ---- */
 

@@ -2,7 +2,7 @@
 #ifndef BROKER_RESTORE_H
 #define BROKER_RESTORE_H
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 
 /*
  * A session whose agent has ended and is asked for something: an agent is started in the same

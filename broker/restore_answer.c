@@ -8,11 +8,11 @@
 #include "base/environment.h"
 #include "base/json_doc.h"
 #include "base/log.h"
-#include "broker/answer.h"
-#include "broker/hop.h"
-#include "broker/notice.h"
 #include "broker/relay_editor.h"
-#include "broker/session_update.h"
+#include "broker/session/answer.h"
+#include "broker/session/hop.h"
+#include "broker/session/notice.h"
+#include "broker/session/session_update.h"
 
 const char restore_id_prefix[] = "\"acp-broker:restore:";
 

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/json_doc.h"
-#include "broker/answer.h"
-#include "broker/hop.h"
-#include "broker/in_flight.h"
 #include "broker/inquiry.h"
 #include "broker/ledger/keeper.h"
+#include "broker/session/answer.h"
+#include "broker/session/hop.h"
+#include "broker/session/in_flight.h"
 #include "sync/checkpoint.h"
 #include "sync/id.h"
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "broker/hop.h"
-#include "broker/notice.h"
+#include "broker/session/hop.h"
+#include "broker/session/notice.h"
 
 static const char title[] = "Syncing workspace";
 

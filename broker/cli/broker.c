@@ -30,7 +30,7 @@
 #include "broker/ledger/state_folder.h"
 #include "broker/policy/audit.h"
 #include "broker/relay.h"
-#include "broker/trace.h"
+#include "broker/session/trace.h"
 #include "sync/rsync/shell.h"
 #include "sync/snapshot.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/choices.h"
+#include "broker/session/choices.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

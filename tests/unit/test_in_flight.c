@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/in_flight.h"
+#include "broker/session/in_flight.h"
 
 #include <signal.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/notice.h"
+#include "broker/session/notice.h"
 
-#include "broker/hop.h"
+#include "broker/session/hop.h"
 #include "tests/unit/relay_fixture.h"
 
 static struct session *session_s(struct fixture *fixture)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/parcel.h"
+#include "broker/session/parcel.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "broker/trace.h"
+#include "broker/session/trace.h"
 
 /* ---- agents that do not come ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/session.h"
+#include "broker/session/session.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/trace.h"
+#include "broker/session/trace.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

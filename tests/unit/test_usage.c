@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/usage.h"
+#include "broker/session/usage.h"
 
 #include "base/json_doc.h"
 #include "tests/unit/relay_fixture.h"

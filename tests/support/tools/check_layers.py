@@ -19,10 +19,13 @@ LAYERS = {
     'broker/config': ['base', 'providers', 'sync', 'broker/policy', 'broker/toolhost'],
     'broker/ledger': ['base', 'providers', 'sync', 'broker/config'],
     'broker/agent': ['base', 'acp', 'providers', 'broker/toolhost', 'broker/config'],
+    'broker/session': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/toolhost',
+                       'broker/config', 'broker/ledger', 'broker/agent'],
     'broker': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/toolhost',
-               'broker/config', 'broker/ledger', 'broker/agent'],
+               'broker/config', 'broker/ledger', 'broker/agent', 'broker/session'],
     'broker/cli': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/toolhost',
-                   'broker/config', 'broker/ledger', 'broker/agent', 'broker'],
+                   'broker/config', 'broker/ledger', 'broker/agent', 'broker/session',
+                   'broker'],
 }
 LAYERS['tests'] = list(LAYERS)
 TOPS = [folder for folder in LAYERS if '/' not in folder]

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/session/answer.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+const struct failure relay_is_ending = {"SHUTTING_DOWN", "stop", "the broker is ending", {NULL, 0}};
+const struct failure relay_has_ended = {"SHUTTING_DOWN", "stop", "the broker has ended", {NULL, 0}};
+const struct failure relay_editor_has_left = {
+	"EDITOR_GONE", "stop", "the editor has closed the session", {NULL, 0}};
+
+void relay_fail(struct relay *relay, struct span id, const struct failure *failure)
+{
+	if (relay->ops->takes_failure(relay, id, failure)) {
+		return;
+	}
+	buf_clear(&relay->scratch);
+	failure_write(&relay->scratch, id, failure);
+	relay_send_editor(relay, buf_span(&relay->scratch));
+}
+
+bool relay_admits(struct relay *relay, const struct call *call, const struct backlog *backlog)
+{
+	const struct profile *profile = relay->config.profile;
+	char text[256];
+	if (backlog->count < profile->max_requests && backlog->bytes <= profile->max_queue) {
+		return true;
+	}
+	if (call->message.kind != MESSAGE_REQUEST) {
+		return false;
+	}
+	snprintf(text, sizeof(text),
+		"more %s than max-requests, or max-queue bytes of them, wait for %s", backlog->what,
+		backlog->that);
+	relay_fail(relay, call->message.id,
+		&(struct failure){"RESOURCE_LIMIT_EXCEEDED", backlog->stage, text, {NULL, 0}});
+	return false;
+}
+
+void peer_fail(struct peer *peer, struct span id, const struct failure *failure)
+{
+	buf_clear(&peer->relay->scratch);
+	failure_write(&peer->relay->scratch, id, failure);
+	peer_send(peer, buf_span(&peer->relay->scratch));
+}
+
+/* A file's content may be longer than the relay's scratch. */
+static void write_answer(struct buf *out, struct span id, struct span result)
+{
+	const struct span before = SPAN_LITERAL("{\"jsonrpc\":\"2.0\",\"id\":");
+	const struct span between = SPAN_LITERAL(",\"result\":");
+	buf_init(out, before.len + id.len + between.len + result.len + 1);
+	bool ok = buf_reserve(out, out->max, NULL) && buf_append(out, before, NULL) &&
+	          buf_append(out, id, NULL) && buf_append(out, between, NULL) &&
+	          buf_append(out, result, NULL) && buf_append(out, SPAN_LITERAL("}"), NULL);
+	assert(ok);
+	(void)ok;
+}
+
+void peer_answer(struct peer *peer, struct span id, struct span result)
+{
+	struct buf out;
+	write_answer(&out, id, result);
+	peer_send_taken(peer, &out);
+}
+
+void relay_answer(struct relay *relay, struct span id, struct span result)
+{
+	struct buf out;
+	write_answer(&out, id, result);
+	relay->ops->on_answered(relay, id);
+	relay_send_editor(relay, buf_span(&out));
+	buf_finish(&out);
+}
+
+void relay_answer_cancelled(struct relay *relay, struct span id)
+{
+	relay->ops->on_answered(relay, id);
+	buf_clear(&relay->scratch);
+	if (buf_append_format(&relay->scratch, NULL,
+		    "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"error\":{\"code\":%d,"
+		    "\"message\":\"the request was cancelled\"}}",
+		    (int)id.len, id.data, REQUEST_CANCELLED)) {
+		relay_send_editor(relay, buf_span(&relay->scratch));
+	}
+}
+
+/* The answer to an editor's request, or to one of the broker's own, is a failure. */
+void relay_fail_request(struct relay *relay, struct request *request, const struct failure *failure)
+{
+	const struct method *method = request->method;
+	if (method && method->before_answer) {
+		method->before_answer(relay, request);
+	}
+	if (method && method->on_over) {
+		method->on_over(relay, request);
+	}
+	if (request->on_answer) {
+		request->on_answer(relay, request, NULL, failure);
+	} else if (!method || !method->on_error ||
+		   !method->on_error(relay, request, (struct span){NULL, 0})) {
+		relay_fail(relay, pending_origin(&request->pending), failure);
+	}
+	request_destroy(request);
+}
+
+void peer_answer_when_gone(struct peer *peer, struct span id, const struct method *method)
+{
+	if (method && method->result_when_gone) {
+		peer_answer(peer, id, span_of(method->result_when_gone));
+	} else {
+		peer_fail(peer, id, &relay_editor_has_left);
+	}
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_SESSION_ANSWER_H
+#define BROKER_SESSION_ANSWER_H
+
+#include "broker/session/hop.h"
+
+/* What the broker answers itself, to either side. */
+
+extern const struct failure relay_is_ending, relay_has_ended; // SHUTTING_DOWN
+extern const struct failure relay_editor_has_left;            // EDITOR_GONE
+
+/* Answers a request of the editor's, or of an agent's, with an error. */
+void relay_fail(struct relay *relay, struct span id, const struct failure *failure);
+void peer_fail(struct peer *peer, struct span id, const struct failure *failure);
+
+/* What the editor wants, and waits for the same. */
+struct backlog {
+	int count;
+	size_t bytes;
+	const char *stage;
+	const char *what; // "prompts", "requests"
+	const char *that; // what for, after "wait for"
+};
+
+/* Whether one more may wait (max-requests, max-queue); else a request is answered. */
+bool relay_admits(struct relay *relay, const struct call *call, const struct backlog *backlog);
+
+/* Answers a request of the editor's, or of an agent's, with a result (JSON). */
+void relay_answer(struct relay *relay, struct span id, struct span result);
+void relay_answer_cancelled(struct relay *relay, struct span id);
+void peer_answer(struct peer *peer, struct span id, struct span result);
+
+/* The answer to a request of the editor's is an error; the request is freed. */
+void relay_fail_request(
+	struct relay *relay, struct request *request, const struct failure *failure);
+
+/* Nobody is there to answer an agent's request: the broker does. */
+void peer_answer_when_gone(struct peer *peer, struct span id, const struct method *method);
+
+#endif

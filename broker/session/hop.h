@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_SESSION_HOP_H
+#define BROKER_SESSION_HOP_H
+
+#include "acp/failure.h"
+#include "acp/link.h"
+#include "acp/message.h"
+#include "acp/path_map.h"
+#include "acp/pending.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "broker/agent/agent.h"
+#include "broker/session/call.h"
+#include "broker/session/parcel.h"
+#include "broker/session/relay_config.h"
+#include "broker/session/session.h"
+#include "broker/session/tool_call_id.h"
+#include "broker/session/usage.h"
+
+/*
+ * The two sides of the broker: the relay with the editor's link, a peer for each agent, and what is
+ * between them: a message in hand (call), and the requests that are not answered yet. A message
+ * leaves for either side by these functions alone.
+ */
+
+enum { RELAY_GIVEN_UP_MAX = 16 };
+
+/* What is for the editor once no agent is left (relay_end.c). */
+struct last_words {
+	struct ev_timer due; // drain-timeout for the editor to take more of it
+	uint64_t written;    // to the editor when that began
+	bool is_unread;      // it did not
+	bool is_hurried;     // and is not waited for
+};
+
+struct relay {
+	struct relay_config config;
+	const struct relay_ops *ops; // static
+	struct json_places *places;  // owned
+	struct link editor;
+	struct pending_table asked_editor; // of struct request
+	struct session_table sessions;
+	struct list peers;       // of struct peer, oldest first
+	struct list healths;     // of struct health (health.c): not answered yet
+	struct splice edits;     // of the message that comes in; its memory is used again
+	struct buf scratch;      // the broker's own message in the making
+	struct buf initialize;   // the editor's, whole, once it was answered well
+	struct buf authenticate; // its last one that succeeded, whole
+	struct last_words last_words;
+	struct sweep *sweep;       // owned; NULL before it, and after
+	struct recovery *recovery; // owned; once an agent was greeted
+	struct ev_timer look;      // whether the editor is still there, while it is not read
+	double hung_up_at;         // ev_now when it was seen to have left; 0: it has not
+	struct ev_timer quiet;     // since the last large message
+	size_t held_bytes;         // in parcels
+	int next_peer_number;
+	unsigned notices;                     // sent so far (notice.c)
+	char notice_prefix[TOOL_CALL_ID_MAX]; // of their ids
+	unsigned last_terminal;               // of all agents, also of those that have ended
+	struct usage usage;
+	struct usage_memo usage_memo; // of the editor
+	struct list restores;         // of struct restore (restore.c)
+	struct list claims;           // of struct claim (relay_claim.c)
+	struct list gates;            // of struct gate (relay_order.c)
+	struct list list_looks;       // of struct look (listing_records.c)
+	struct list listings;         // of struct listing_records: whose page no agent has in hand
+	struct leftovers *leftovers;  // owned; what did not come to its end (relay_leftovers.c)
+	unsigned restores_begun;
+	unsigned agents_started;
+	bool offers_load;   // the agent has said that it takes session/load
+	bool offers_resume; // … session/resume
+	bool offers_close;  // … session/close
+	bool is_ending;
+	bool tells_states;    // the editor asked for _broker/session/state
+	bool shows_terminals; // the editor advertised _meta.terminal_output
+	bool knows_mcp;       // the agent has said which types of MCP servers it takes
+	bool takes_mcp_http;  // besides stdio
+	bool takes_mcp_sse;
+	bool was_refused;      // the editor's frame in hand was raised before
+	bool editor_has_ended; // nothing comes from it any more
+	bool was_told_gone;
+	bool is_finished;
+};
+
+/* An agent, as the relay sees it. */
+struct peer {
+	struct list link; // relay.peers
+	struct relay *relay;
+	struct agent *agent;        // owned
+	struct pending_table asked; // of struct request
+	int number;                 // 1, 2, …
+	char hop[24];               // "agent 1", for the trace and the log
+	bool is_down;               // answers nothing any more
+	char agent_name[64];        // agentInfo.name, for quirks
+	struct path_map map;        // of its sandbox's roots
+	struct path_map known;      // … and of what the agent may remember (session/list)
+	struct toolhost *toolhost;  // owned; NULL where the editor serves its tools
+	bool is_showing_last;       // what the ToolHost shows now comes before an answer
+	struct list waiting;        // of struct waiting (relay_roots.c): until it is ready
+	struct list openings;  // of struct opening (relay_roots.c): until their roots are there
+	struct list resolving; // of struct resolving (grant_resolve.c): until links are known
+	size_t waiting_bytes;
+	bool is_ready; // its sandbox can be used
+	bool stops_when_ready;
+	char *reserved_for;    // owned; the directory it was started for, until it is asked for
+	struct ev_timer idle;  // idle-timeout, while a prompt is in flight
+	double heard_at;       // ev_now when its last line came
+	bool is_greeting;      // its initialize is in flight
+	bool was_greeted;      // its initialize was answered well
+	bool has_served;       // the same, of it or of one before it in this sandbox
+	bool is_resting;       // it has ended, and its sandbox is there for another
+	bool is_waking;        // it is to be started again once the one before is gone
+	struct keeper *keeper; // owned; of its workspaces; NULL where none is synced
+	struct list turns;     // of struct turn (relay_turn.c): prompts and answers, until synced
+	size_t held_bytes;     // of answers in turns, and of what came after them
+	char *unsaid;          // owned; what a sync had to say before there was a session
+	char *last_session;    // owned; as the editor knows it; opened or prompted last
+	struct pause *pause;   // owned; NULL until it is first paused
+	struct list inquiries; // of struct inquiry (sync_methods.c): not answered yet
+	struct usage_memo usage_memo;
+	uint64_t given_up[RELAY_GIVEN_UP_MAX]; // ids of requests for a new session, answered here
+	unsigned given_up_count;               // in all; the oldest make room
+	bool is_rolling_back;
+	bool is_collecting; // nothing of it runs; the last sync does
+	bool is_collected;
+};
+
+struct deadline;
+struct grant_note;
+struct held_question;
+struct listing_records;
+struct mode_news;
+struct old_text;
+struct request;
+struct subject;
+
+/* What a method means to the broker; tables of these are in relay_editor.c and relay_agent.c. */
+enum route {
+	ROUTE_ANY,     // the current agent, started where none runs
+	ROUTE_SESSION, // the agent of params.sessionId
+	ROUTE_LIST,    // the agent that params.cursor names (listing.h)
+	ROUTE_OWN,     // the broker itself
+};
+
+struct method {
+	const char *name;
+	enum route route;
+	bool opens_session;  // its cwd and additionalDirectories become roots
+	bool takes_unopened; // of a session that is not open here, also where workspaces are synced
+	bool makes_session;  // which is new
+	const struct deadline *deadline; // while its agent is silent (relay_due.h); NULL: none
+	/* Before it goes to the agent: adds edits. May be NULL. */
+	bool (*on_send)(struct relay *relay, struct request *request, const struct call *call,
+		struct error *err);
+	/* The editor is about to be answered, in whatever way. May be NULL. */
+	void (*before_answer)(struct relay *relay, struct request *request);
+	/* Its result, before it goes to the editor: adds edits; false refuses it. May be NULL. */
+	bool (*on_result)(struct relay *relay, struct request *request, const struct call *call,
+		struct error *err);
+	/*
+	 * Its error (JSON), or a failure of ours (empty): true where this has answered the editor
+	 * instead. May be NULL.
+	 */
+	bool (*on_error)(struct relay *relay, struct request *request, struct span error);
+	/* Answered, in whatever way. May be NULL. */
+	void (*on_over)(struct relay *relay, struct request *request);
+	/* Of an agent's request: its result where nobody is there to answer; NULL: an error. */
+	const char *result_when_gone;
+};
+
+/* A request the broker waits for the answer of. */
+struct request {
+	struct pending pending;
+	struct peer *peer;           // to an agent: who is asked; to the editor: who asks
+	const struct method *method; // NULL: the broker has no interest in it
+	char *session_id;            // owned; params.sessionId, or NULL
+	char **roots;                // owned, NULL-terminated; cwd and the further ones, or NULL
+	char **notices;              // owned, NULL-terminated; for the session it opens, or NULL
+	bool has_opened;             // the session it opens is there
+	struct buf message;          // the whole request, kept where it is needed later
+	struct parcel *parcel;       // owned; the agent's message that waits for this answer
+	struct ev_timer due;         // permission-timeout, of a question to the person; or
+	bool is_cancelled;           // cancel-timeout: its turn was cancelled
+	struct mode_news *modes;     // owned; told of the session it opens (mode_gate.c); or NULL
+	bool has_cursor;             // of session/list: one that names the agent
+	bool has_listed;             // the same: an agent before this one has given a list
+	struct listing_records *listed; // owned; the same: what the broker adds to it; may be NULL
+	struct subject *subject;        // owned; of a question of the broker's own (grant_ask.c)
+	const char *options;            // the same: those it offers, JSON; static
+	char *tool_call_id;             // owned; the same: of the tool call that shows it
+	char *title;                    // owned; the same: of that
+	const char *unanswered;         // of the broker's own: why, once it is due; static
+	struct old_text *old_text;      // owned; the same: not shown until this is known; or NULL
+	size_t diff_at;                 // the same: where its diff begins; 0: it has none
+	char *shown_text;               // owned; the same: what the agent has shown as the old text
+	struct held_question *held;     // owned; of one about guarded files (relay_held.c), or NULL
+	struct grant_note *note;        // owned; for the audit log once it is answered; may be NULL
+	/*
+	 * The broker's own request: takes the answer, or why there is none (failure).
+	 * NULL: the answer goes back to who asked. The request is freed after it.
+	 */
+	void (*on_answer)(struct relay *relay, struct request *request, const struct call *answer,
+		const struct failure *failure);
+};
+
+/*
+ * What the files below the relay need of it, all set. relay.c has the one table; nobody else calls
+ * upwards.
+ */
+struct relay_ops {
+	/* A request of the agent's that was set aside: handles it as if it came now. */
+	void (*on_agent_request)(struct peer *peer, const struct call *call);
+	/* A request of the agent's that policy has let pass (or has nothing to say on). */
+	void (*pass_agent_request)(struct peer *peer, const struct call *call);
+	/*
+	 * A request with this id (raw) is about to be answered with a failure: true where that was
+	 * taken, as the request was the broker's own.
+	 */
+	bool (*takes_failure)(struct relay *relay, struct span id, const struct failure *failure);
+	/* A request of the editor's with this id (raw) is about to be answered otherwise. */
+	void (*on_answered)(struct relay *relay, struct span id);
+	/* A question of an agent's, which the editor had, is answered by the broker. */
+	void (*on_unanswered)(
+		struct relay *relay, struct request *request, const struct failure *failure);
+	/* The request is about to be freed: frees what the features keep in it. */
+	void (*on_request_over)(struct request *request);
+	/* Whether a prompt of the session waits for a sync. */
+	bool (*has_waiting_prompt)(const struct peer *peer, const struct session *session);
+};
+
+/* ---- requests ---- */
+
+struct request *request_create(struct peer *peer, const struct method *method);
+void request_destroy(struct request *request);
+
+/* ---- sending ---- */
+
+/* Sends one of the broker's own messages, and traces it. */
+void relay_send_editor(struct relay *relay, struct span message);
+void peer_send(struct peer *peer, struct span message);
+void peer_send_taken(struct peer *peer, struct buf *message); // its memory, too
+void peer_send_ahead(struct peer *peer, struct span message);
+
+/* Passes the message in hand on, with its edits. */
+bool relay_forward_editor(
+	struct relay *relay, const struct call *call, struct error *err) ATTR_NODISCARD;
+bool peer_forward(struct peer *peer, const struct call *call, struct error *err) ATTR_NODISCARD;
+
+/* ---- edits ---- */
+
+/* Adds the edit that gives the message in hand another id (raw, or a minted one). */
+bool relay_edit_id(const struct call *call, struct span id, struct error *err) ATTR_NODISCARD;
+bool relay_edit_minted(const struct call *call, const struct json_hit *hit, uint64_t id,
+	struct error *err) ATTR_NODISCARD;
+
+/* Gives the message in hand the id that the other side knows its session by. */
+bool relay_edit_session(struct relay *relay, const struct call *call, const struct session *session,
+	const char *id, struct error *err) ATTR_NODISCARD;
+
+/* Inserts `"name":value` as the first member of an object of the message. */
+bool relay_insert_member(struct relay *relay, const struct call *call, struct span object,
+	const char *name, struct span value, struct error *err);
+
+/* ---- who and what a message is about ---- */
+
+/* The agent to use where the session does not say; NULL where none runs. */
+struct peer *relay_running_peer(struct relay *relay);
+struct peer *relay_peer_of_number(struct relay *relay, int number); // or NULL
+
+/* The session of a message of the editor's, by params.sessionId; NULL where unknown. */
+struct session *relay_session_of(struct relay *relay, const struct message *message);
+
+/* The session of a message of an agent's, which knows it by its own id. */
+struct session *relay_session_of_agent(struct peer *peer, const struct message *message);
+
+/* Reads a message that was set aside; false where there is nothing to handle. */
+bool relay_open_parcel(struct parcel *parcel, struct call *out_call);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/session/notice.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "broker/session/hop.h"
+#include "broker/session/session_update.h"
+
+static void write_member(struct json_writer *writer, const char *key, const char *value)
+{
+	json_write_key(writer, key);
+	json_write_text(writer, value);
+}
+
+static const char *status_name(enum notice_status status)
+{
+	static const char *const names[] = {"in_progress", "completed", "failed"};
+	assert((size_t)status < ARRAY_LENGTH(names));
+	return names[status];
+}
+
+/* ACP, session/update of the kinds tool_call and tool_call_update. */
+unsigned notice_show(struct relay *relay, const struct session *session, unsigned number,
+	const char *title, enum notice_status status)
+{
+	struct json_writer writer;
+	char id[TOOL_CALL_ID_MAX + 16];
+	bool is_new = number == 0;
+	number = is_new ? ++relay->notices : number;
+	snprintf(id, sizeof(id), "%s%u", relay->notice_prefix, number);
+	session_update_begin(
+		relay, &writer, session->id, is_new ? "tool_call" : "tool_call_update");
+	write_member(&writer, "toolCallId", id);
+	write_member(&writer, "title", title);
+	if (is_new) {
+		write_member(&writer, "kind", "other");
+	}
+	write_member(&writer, "status", status_name(status));
+	session_update_send(relay, &writer);
+	return number;
+}
+
+void notice_send(
+	struct relay *relay, const struct session *session, const char *text, bool is_failure)
+{
+	log_warning("session %s: %s", session->id, text);
+	notice_show(relay, session, 0, text, is_failure ? NOTICE_FAILED : NOTICE_COMPLETED);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_SESSION_PARCEL_H
+#define BROKER_SESSION_PARCEL_H
+
+#include <stddef.h>
+
+#include "acp/frames.h"
+#include "acp/splice.h"
+#include "base/attr.h"
+
+/*
+ * A message set aside, to be handled once something else is known (a person's
+ * answer, a directory in the sandbox). It keeps the bytes; opening it gives the
+ * frame again.
+ */
+struct parcel;
+
+/* `from` has just returned the frame; a large message is moved, not copied. */
+struct parcel *parcel_create(
+	struct frame_reader *from, const struct frame *frame, const struct json_places *places);
+
+/* The same of a message's bytes, whose memory is taken; they must have been checked before. */
+struct parcel *parcel_of(struct buf *message, const struct json_places *places);
+
+void parcel_destroy(struct parcel *parcel);
+
+size_t parcel_size(const struct parcel *parcel); // bytes held
+
+/* The frame, once; and the reader it may be forwarded from. Both borrow from the parcel. */
+const struct frame *parcel_open(struct parcel *parcel, struct frame_reader **out_reader);
+
+/* What is changed of it on its way: nothing at first. */
+struct splice *parcel_edits(struct parcel *parcel);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/session/question.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/markdown.h"
+#include "broker/session/session_update.h"
+#include "broker/session/tool_call_id.h"
+
+enum { REASON_MAX = 256 }; // bytes of a rule that are shown
+
+static void write_member(struct json_writer *writer, const char *key, const char *value)
+{
+	json_write_key(writer, key);
+	json_write_text(writer, value);
+}
+
+void question_begin(struct request *request, struct json_writer *writer)
+{
+	struct relay *relay = request->peer->relay;
+	buf_clear(&relay->scratch);
+	json_write_begin(writer, &relay->scratch);
+	json_write_object(writer);
+	write_member(writer, "jsonrpc", "2.0");
+	json_write_key(writer, "id");
+	json_write_int(writer, (long long)request->pending.id);
+	write_member(writer, "method", "session/request_permission");
+	json_write_key(writer, "params");
+	json_write_object(writer);
+}
+
+static void append(struct buf *out, const char *text)
+{
+	bool ok = buf_append(out, span_of(text), NULL);
+	assert(ok);
+}
+
+static void say_reason(struct buf *out, const struct question_reason *reason)
+{
+	append(out, reason->is_users_rule ? "acp-broker asks by your rule "
+					  : "acp-broker asks because of ");
+	markdown_code(out, span_of(reason->rule), REASON_MAX);
+}
+
+void question_write_head(struct json_writer *writer, struct request *request,
+	const struct question_reason *reason, const char *kind, struct span what)
+{
+	struct buf title;
+	char id[TOOL_CALL_ID_MAX];
+	assert(!request->tool_call_id && !request->title);
+	tool_call_id_create(id);
+	buf_init(&title, SIZE_MAX / 2);
+	say_reason(&title, reason);
+	append(&title, ": ");
+	bool ok = buf_append(&title, what, NULL);
+	assert(ok);
+	request->tool_call_id = mem_strdup(id);
+	request->title = mem_strndup(buf_span(&title));
+	buf_finish(&title);
+	write_member(writer, "toolCallId", request->tool_call_id);
+	write_member(writer, "title", request->title);
+	write_member(writer, "kind", kind);
+	write_member(writer, "status", "pending");
+}
+
+void question_write_text(struct json_writer *writer, struct span text)
+{
+	json_write_object(writer);
+	write_member(writer, "type", "content");
+	json_write_key(writer, "content");
+	json_write_object(writer);
+	write_member(writer, "type", "text");
+	json_write_key(writer, "text");
+	json_write_string(writer, text);
+	json_write_object_end(writer);
+	json_write_object_end(writer);
+}
+
+bool question_end(const struct request *request, struct json_writer *writer, struct error *err)
+{
+	json_write_key(writer, "options");
+	json_write_raw(writer, span_of(request->options));
+	json_write_object_end(writer);
+	json_write_object_end(writer);
+	return json_write_end(writer, err);
+}
+
+void question_close(struct relay *relay, const struct request *request, bool allowed)
+{
+	struct json_writer writer;
+	if (relay->editor_has_ended || !request->session_id || request->old_text) {
+		return;
+	}
+	session_update_begin(relay, &writer, request->session_id, "tool_call_update");
+	write_member(&writer, "toolCallId", request->tool_call_id);
+	write_member(&writer, "title", request->title);
+	write_member(&writer, "status", allowed ? "completed" : "failed");
+	session_update_send(relay, &writer);
+}

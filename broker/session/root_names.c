@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/session/root_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+void root_names_init(struct peer *peer)
+{
+	path_map_init(&peer->map);
+	path_map_init(&peer->known);
+}
+
+void root_names_finish(struct peer *peer)
+{
+	path_map_finish(&peer->map);
+	path_map_finish(&peer->known);
+}
+
+static void note_known(struct peer *peer, const struct sandbox_root *root)
+{
+	bool is_added = path_map_add(&peer->known, root->local, root->runtime);
+	(void)is_added; // sessions of the rest are listed as the agent names them
+}
+
+void root_names_read_known(struct peer *peer)
+{
+	const struct sandbox *sandbox = agent_sandbox(peer->agent);
+	for (size_t i = 0; i < sandbox_known_count(sandbox); i++) {
+		note_known(peer, sandbox_known_at(sandbox, i));
+	}
+}
+
+void root_names_read_roots(struct peer *peer)
+{
+	struct sandbox *sandbox = agent_sandbox(peer->agent);
+	for (size_t i = 0; i < sandbox_root_count(sandbox); i++) {
+		const struct sandbox_root *root = sandbox_root_at(sandbox, i);
+		if (!path_map_add(&peer->map, root->local, root->runtime)) {
+			log_warning("%s: more than %d roots; the paths of %s are not translated",
+				peer->hop, PATH_MAP_MAX, root->local);
+		}
+		note_known(peer, root);
+	}
+}
+
+char *relay_map_path(const struct peer *peer, enum path_direction direction, const char *path)
+{
+	return path_map_apply(&peer->map, direction, path);
+}
+
+/* An agent that works in the directory itself knows it by the names that it was given. */
+void relay_know_as(struct peer *peer, const char *name, const char *real)
+{
+	char *runtime = path_map_apply(&peer->known, PATH_TO_RUNTIME, real);
+	if (strcmp(runtime, real) != 0) {
+		path_map_prefer(&peer->known, name, runtime);
+	}
+	free(runtime);
+}
+
+const struct path_map *relay_map_of(const struct peer *peer, const char *method)
+{
+	return strcmp(method, "session/list") == 0 ? &peer->known : &peer->map;
+}
