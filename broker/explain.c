@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/json_doc.h"
-#include "broker/grant_answer.h"
-#include "broker/grant_guard.h"
-#include "broker/grant_resolve.h"
+#include "broker/gate/grant_answer.h"
+#include "broker/gate/grant_guard.h"
+#include "broker/gate/grant_resolve.h"
 #include "broker/session/answer.h"
 #include "broker/session/hop.h"
 #include "broker/session/root_names.h"

@@ -3,7 +3,7 @@
 #define BROKER_EXPLAIN_H
 
 #include "base/json_writer.h"
-#include "broker/grant_answer.h"
+#include "broker/gate/grant_answer.h"
 
 struct call;
 struct relay;

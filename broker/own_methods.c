@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "broker/explain.h"
-#include "broker/grant_resolve.h"
+#include "broker/gate/grant_resolve.h"
 #include "broker/health.h"
 #include "broker/inquiry.h"
 #include "broker/pause.h"

@@ -8,22 +8,22 @@
 
 #include "base/environment.h"
 #include "base/log.h"
-#include "broker/grant_ask.h"
-#include "broker/grant_audit.h"
-#include "broker/grant_resolve.h"
+#include "broker/gate/grant_ask.h"
+#include "broker/gate/grant_audit.h"
+#include "broker/gate/grant_deletions.h"
+#include "broker/gate/grant_held.h"
+#include "broker/gate/grant_resolve.h"
+#include "broker/gate/old_text.h"
 #include "broker/health.h"
 #include "broker/ledger/recovery.h"
 #include "broker/ledger/sweep.h"
 #include "broker/listing_records.h"
 #include "broker/mode_gate.h"
-#include "broker/old_text.h"
 #include "broker/pause.h"
 #include "broker/relay_agent.h"
 #include "broker/relay_claim.h"
-#include "broker/relay_deletions.h"
 #include "broker/relay_editor.h"
 #include "broker/relay_end.h"
-#include "broker/relay_held.h"
 #include "broker/relay_internal.h"
 #include "broker/relay_order.h"
 #include "broker/relay_revive.h"
@@ -131,7 +131,7 @@ void relay_peer_down(void *data, const struct failure *failure)
 	session_table_orphan(&peer->relay->sessions, peer);
 	grant_resolve_fail(peer, failure);
 	forget_asked_by(peer, !peer->relay->editor_has_ended);
-	relay_deletions_drop(peer);
+	grant_deletions_drop(peer);
 	fail_all_asked(peer, failure);
 	relay_fail_waiting(peer, failure);
 	in_flight_note(peer, NULL);        // neither a prompt nor a terminal any more

@@ -7,8 +7,9 @@
 
 #include "acp/rewrite.h"
 #include "base/log.h"
-#include "broker/grant_ask.h"
-#include "broker/grant_audit.h"
+#include "broker/gate/grant_ask.h"
+#include "broker/gate/grant_audit.h"
+#include "broker/gate/grant_deletions.h"
 #include "broker/handshake.h"
 #include "broker/listing.h"
 #include "broker/listing_records.h"
@@ -17,7 +18,6 @@
 #include "broker/pause.h"
 #include "broker/relay_agent.h"
 #include "broker/relay_claim.h"
-#include "broker/relay_deletions.h"
 #include "broker/relay_due.h"
 #include "broker/relay_internal.h"
 #include "broker/relay_mcp.h"
@@ -310,7 +310,7 @@ static bool on_notification(struct relay *relay, const struct call *call)
 	}
 	if (is_cancel && session) {
 		grant_cancel_session(relay, session->id);
-		relay_deletions_cancel(relay, session->id);
+		grant_deletions_cancel(relay, session->id);
 		mode_gate_cancel(relay, session);
 		relay_watch_cancelled(relay, session);
 	}

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "broker/grant_resolve.h"
+#include "broker/gate/grant_resolve.h"
 #include "broker/health.h"
 #include "broker/ledger/recovery.h"
 #include "broker/ledger/sweep.h"

@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/grant_ask.h"
+#include "broker/gate/grant_ask.h"
+#include "broker/gate/grant_deletions.h"
+#include "broker/gate/grant_held.h"
 #include "broker/handshake.h"
 #include "broker/listing.h"
 #include "broker/mode_gate.h"
 #include "broker/policy/memory.h"
 #include "broker/prompt_note.h"
 #include "broker/relay_claim.h"
-#include "broker/relay_deletions.h"
 #include "broker/relay_due.h"
-#include "broker/relay_held.h"
 #include "broker/relay_mcp.h"
 #include "broker/relay_sync.h"
 #include "broker/relay_toolhost.h"
@@ -198,8 +198,8 @@ static bool close_begins(
 	}
 	if (request->session_id) {
 		grant_cancel_session(relay, request->session_id);
-		relay_deletions_cancel(relay, request->session_id);
-		relay_held_withdraw(relay, request->session_id);
+		grant_deletions_cancel(relay, request->session_id);
+		grant_held_withdraw(relay, request->session_id);
 		struct session *session = session_find(&relay->sessions, request->session_id);
 		if (session && session->peer) {
 			relay_turn_cancel(session->peer, session);

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "broker/gate/grant_deletions.h"
+#include "broker/gate/grant_held.h"
 #include "broker/inquiry.h"
 #include "broker/ledger/recovery.h"
 #include "broker/ledger/sweep.h"
-#include "broker/relay_deletions.h"
 #include "broker/relay_end.h"
-#include "broker/relay_held.h"
 #include "broker/relay_leftovers.h"
 #include "broker/relay_state.h"
 #include "broker/relay_turn.h"
@@ -70,7 +70,7 @@ static void on_ended(void *data, const struct keeper_event *event, const struct 
 		tell(peer, event, text, err != NULL);
 	}
 	if (!err) {
-		relay_held_on_synced(peer, event, result);
+		grant_held_on_synced(peer, event, result);
 	}
 }
 
@@ -84,7 +84,7 @@ void relay_sync_note_session(struct peer *peer, const char *id)
 static void on_question(
 	void *data, const struct keeper_event *event, const struct deletions *deletions)
 {
-	relay_deletions_ask(data, event, deletions);
+	grant_deletions_ask(data, event, deletions);
 }
 
 static void on_state(void *data, const struct keeper_state *state)

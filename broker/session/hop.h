@@ -193,7 +193,7 @@ struct request {
 	struct old_text *old_text;      // owned; the same: not shown until this is known; or NULL
 	size_t diff_at;                 // the same: where its diff begins; 0: it has none
 	char *shown_text;               // owned; the same: what the agent has shown as the old text
-	struct held_question *held;     // owned; of one about guarded files (relay_held.c), or NULL
+	struct held_question *held;     // owned; of one about guarded files (grant_held.c), or NULL
 	struct grant_note *note;        // owned; for the audit log once it is answered; may be NULL
 	/*
 	 * The broker's own request: takes the answer, or why there is none (failure).

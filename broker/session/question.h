@@ -8,7 +8,7 @@
 /*
  * What the broker's own questions to the person have in common (ACP,
  * session/request_permission): about a call of the agent's (grant_question.c), about
- * deletions (relay_deletions.c).
+ * deletions (grant_deletions.c).
  */
 
 /* Begins one in relay->scratch, inside its params; the request has an id. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant_answer.h"
+#include "broker/gate/grant_answer.h"
 
 #include "tests/unit/policy_fixture.h"
 

@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "broker/old_text.h"
+#include "broker/gate/old_text.h"
 
 /* What came of one load. */
 static struct {

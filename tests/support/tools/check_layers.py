@@ -21,11 +21,13 @@ LAYERS = {
     'broker/agent': ['base', 'acp', 'providers', 'broker/toolhost', 'broker/config'],
     'broker/session': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/toolhost',
                        'broker/config', 'broker/ledger', 'broker/agent'],
+    'broker/gate': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/ledger',
+                    'broker/session'],
     'broker': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/toolhost',
-               'broker/config', 'broker/ledger', 'broker/agent', 'broker/session'],
+               'broker/config', 'broker/ledger', 'broker/agent', 'broker/session', 'broker/gate'],
     'broker/cli': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/toolhost',
                    'broker/config', 'broker/ledger', 'broker/agent', 'broker/session',
-                   'broker'],
+                   'broker/gate', 'broker'],
 }
 LAYERS['tests'] = list(LAYERS)
 TOPS = [folder for folder in LAYERS if '/' not in folder]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant_ask.h"
+#include "broker/gate/grant_ask.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
-#include "broker/grant_audit.h"
-#include "broker/grant_question.h"
-#include "broker/grant_resolve.h"
+#include "broker/gate/grant_audit.h"
+#include "broker/gate/grant_question.h"
+#include "broker/gate/grant_resolve.h"
 #include "broker/session/answer.h"
 #include "broker/session/question.h"
 #include "broker/session/root_names.h"

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant.h"
+#include "broker/gate/grant.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json_doc.h"
 #include "base/log.h"
-#include "broker/grant_answer.h"
-#include "broker/grant_ask.h"
-#include "broker/grant_audit.h"
-#include "broker/grant_guard.h"
-#include "broker/grant_once.h"
-#include "broker/grant_resolve.h"
+#include "broker/gate/grant_answer.h"
+#include "broker/gate/grant_ask.h"
+#include "broker/gate/grant_audit.h"
+#include "broker/gate/grant_guard.h"
+#include "broker/gate/grant_once.h"
+#include "broker/gate/grant_resolve.h"
 #include "broker/session/answer.h"
 
 enum { SUBJECT_TEXT_MAX = 512 }; // bytes of a command shown to a person

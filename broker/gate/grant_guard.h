@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_GRANT_GUARD_H
-#define BROKER_GRANT_GUARD_H
+#ifndef BROKER_GATE_GRANT_GUARD_H
+#define BROKER_GATE_GRANT_GUARD_H
 
-#include "broker/grant_answer.h"
+#include "broker/gate/grant_answer.h"
 #include "broker/session/hop.h"
 
 /* Whether guard-paths concerns an operation: it changes the user's own files, and no sync asks. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_RELAY_DELETIONS_H
-#define BROKER_RELAY_DELETIONS_H
+#ifndef BROKER_GATE_GRANT_DELETIONS_H
+#define BROKER_GATE_GRANT_DELETIONS_H
 
 #include "broker/ledger/keeper.h"
 #include "broker/session/hop.h"
@@ -11,13 +11,13 @@
  * asked, in the session whose sync it is. Where nobody can be asked or answers, what was
  * deleted is given back. keeper_decide follows, maybe before this returns.
  */
-void relay_deletions_ask(
+void grant_deletions_ask(
 	struct peer *peer, const struct keeper_event *event, const struct deletions *deletions);
 
 /* The session was cancelled: what is asked in it is answered with no, and withdrawn. */
-void relay_deletions_cancel(struct relay *relay, const char *session_id);
+void grant_deletions_cancel(struct relay *relay, const char *session_id);
 
 /* The agent is gone, and with it what was asked in its sessions: the answer is no. */
-void relay_deletions_drop(struct peer *peer);
+void grant_deletions_drop(struct peer *peer);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_RELAY_HELD_H
-#define BROKER_RELAY_HELD_H
+#ifndef BROKER_GATE_GRANT_HELD_H
+#define BROKER_GATE_GRANT_HELD_H
 
 #include "broker/ledger/keeper.h"
 #include "broker/session/hop.h"
@@ -12,11 +12,11 @@
  * it is another change; what nobody has answered, by the next sync. Policy can refuse for the
  * person, as on a permission request of the kind "edit", and cannot allow.
  */
-void relay_held_on_synced(
+void grant_held_on_synced(
 	struct peer *peer, const struct keeper_event *event, const struct sync_result *result);
 
 /* The session is closed: what is asked in it is withdrawn. */
-void relay_held_withdraw(struct relay *relay, const char *session_id);
+void grant_held_withdraw(struct relay *relay, const char *session_id);
 
 /* What a question is about (struct request). */
 struct held_question;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_deletions.h"
+#include "broker/gate/grant_deletions.h"
 
 #include "tests/unit/grant_fixture.h"
 #include "tests/unit/relay_sync_fixture.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/old_text.h"
+#include "broker/gate/old_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json_utf8.h"
-#include "base/json_writer.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/json_utf8.h"
+#include "base/json_writer.h"
 
 struct old_text {
 	struct old_text_source source;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_GRANT_RESOLVE_H
-#define BROKER_GRANT_RESOLVE_H
+#ifndef BROKER_GATE_GRANT_RESOLVE_H
+#define BROKER_GATE_GRANT_RESOLVE_H
 
 #include "broker/policy/subject.h"
 #include "broker/session/hop.h"

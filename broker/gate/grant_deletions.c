@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_deletions.h"
+#include "broker/gate/grant_deletions.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 
 #include "base/log.h"
 #include "base/markdown.h"
-#include "broker/grant_answer.h"
-#include "broker/grant_audit.h"
-#include "broker/grant_question.h"
+#include "broker/gate/grant_answer.h"
+#include "broker/gate/grant_audit.h"
+#include "broker/gate/grant_question.h"
 #include "broker/session/question.h"
 #include "broker/session/unanswered.h"
 
@@ -134,7 +134,7 @@ static struct session *find_session(struct peer *peer, const struct keeper_event
 	return is_over || !event->session ? NULL : session_find(&relay->sessions, event->session);
 }
 
-void relay_deletions_ask(
+void grant_deletions_ask(
 	struct peer *peer, const struct keeper_event *event, const struct deletions *deletions)
 {
 	struct relay *relay = peer->relay;
@@ -172,7 +172,7 @@ static struct request *find_question(struct relay *relay, const char *session_id
 	return NULL;
 }
 
-void relay_deletions_cancel(struct relay *relay, const char *session_id)
+void grant_deletions_cancel(struct relay *relay, const char *session_id)
 {
 	struct request *request;
 	while ((request = find_question(relay, session_id))) {
@@ -183,7 +183,7 @@ void relay_deletions_cancel(struct relay *relay, const char *session_id)
 	}
 }
 
-void relay_deletions_drop(struct peer *peer)
+void grant_deletions_drop(struct peer *peer)
 {
 	if (peer->keeper) {
 		keeper_decide(peer->keeper, false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/agent_gate.h"
+#include "broker/gate/agent_gate.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_held.h"
+#include "broker/gate/grant_held.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/markdown.h"
 #include "base/words.h"
-#include "broker/grant_answer.h"
-#include "broker/grant_audit.h"
+#include "broker/gate/grant_answer.h"
+#include "broker/gate/grant_audit.h"
 #include "broker/session/in_flight.h"
 #include "broker/session/notice.h"
 #include "broker/session/question.h"
@@ -358,7 +358,7 @@ static bool is_refused(
 	return true;
 }
 
-void relay_held_on_synced(
+void grant_held_on_synced(
 	struct peer *peer, const struct keeper_event *event, const struct sync_result *result)
 {
 	struct relay *relay = peer->relay;
@@ -396,7 +396,7 @@ static struct request *find_in_session(struct relay *relay, const char *session_
 	return NULL;
 }
 
-void relay_held_withdraw(struct relay *relay, const char *session_id)
+void grant_held_withdraw(struct relay *relay, const char *session_id)
 {
 	struct request *request;
 	while ((request = find_in_session(relay, session_id))) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant_resolve.h"
+#include "broker/gate/grant_resolve.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "base/pool.h"
 #include "base/real_path.h"
 #include "base/words.h"
-#include "broker/grant_guard.h"
+#include "broker/gate/grant_guard.h"
 #include "broker/policy/policy_rule.h"
 #include "broker/session/root_names.h"
 #include "broker/session/serving.h"

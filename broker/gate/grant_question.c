@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant_question.h"
+#include "broker/gate/grant_question.h"
 
 #include <assert.h>
 #include <stdint.h>

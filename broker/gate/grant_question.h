@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_GRANT_QUESTION_H
-#define BROKER_GRANT_QUESTION_H
+#ifndef BROKER_GATE_GRANT_QUESTION_H
+#define BROKER_GATE_GRANT_QUESTION_H
 
-#include "broker/grant_answer.h"
-#include "broker/old_text.h"
+#include "broker/gate/grant_answer.h"
+#include "broker/gate/old_text.h"
 #include "broker/session/question.h"
 
 /* What a question offers, JSON: with "always" where that can be remembered. */

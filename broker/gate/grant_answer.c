@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant_answer.h"
+#include "broker/gate/grant_answer.h"
 
 #include <assert.h>
 #include <stdio.h>

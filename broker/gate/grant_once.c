@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant_once.h"
+#include "broker/gate/grant_once.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/json_names.h"
 #include "base/markdown.h"
 #include "base/utf8.h"
-#include "broker/grant_question.h"
+#include "broker/gate/grant_question.h"
 #include "broker/policy/policy_rule.h"
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_OLD_TEXT_H
-#define BROKER_OLD_TEXT_H
+#ifndef BROKER_GATE_OLD_TEXT_H
+#define BROKER_GATE_OLD_TEXT_H
 
 #include <ev.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_GRANT_ANSWER_H
-#define BROKER_GRANT_ANSWER_H
+#ifndef BROKER_GATE_GRANT_ANSWER_H
+#define BROKER_GATE_GRANT_ANSWER_H
 
 #include "base/json_doc.h"
 #include "broker/policy/audit.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant_audit.h"
+#include "broker/gate/grant_audit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_doc.h"
-#include "broker/grant_once.h"
-#include "broker/grant_resolve.h"
+#include "broker/gate/grant_once.h"
+#include "broker/gate/grant_resolve.h"
 #include "broker/policy/subject_env.h"
 #include "broker/session/tool_call_id.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_AGENT_GATE_H
-#define BROKER_AGENT_GATE_H
+#ifndef BROKER_GATE_AGENT_GATE_H
+#define BROKER_GATE_AGENT_GATE_H
 
 #include "broker/session/hop.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_GRANT_ASK_H
-#define BROKER_GRANT_ASK_H
+#ifndef BROKER_GATE_GRANT_ASK_H
+#define BROKER_GATE_GRANT_ASK_H
 
-#include "broker/grant_answer.h"
+#include "broker/gate/grant_answer.h"
 #include "broker/session/hop.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/grant_guard.h"
+#include "broker/gate/grant_guard.h"
 
 #include <string.h>
 
