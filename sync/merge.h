@@ -80,6 +80,7 @@ struct merge {
 	size_t held_count;
 	struct list moved; // the same: deletions that wait without a question (sync/moved.h)
 	size_t moved_count;
+	bool is_over;                             // it failed: more than MERGE_HELD_MAX of both
 	struct merge_counts to_local, to_runtime; // what applying `merged` changes there
 	size_t text_merges;
 };

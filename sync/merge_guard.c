@@ -115,9 +115,9 @@ bool merge_hold(
 {
 	struct merge *merge = merger->merge;
 	if (merge->held_count + merge->moved_count == MERGE_HELD_MAX) {
+		merge->is_over = true;
 		return error_set(err, ERROR_LIMIT,
-			"merging: the agent has changed more than %d guarded files (guard-paths); "
-			"nothing was changed here",
+			"merging: more than %d changes of guarded files (guard-paths)",
 			MERGE_HELD_MAX);
 	}
 	struct held_change *held = mem_alloc(sizeof(*held));

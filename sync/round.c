@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/round_impl.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,6 +189,20 @@ static bool merge_with_moved(struct round *round, struct store *store,
 	return moved->count == 0 || merge_once(round, store, options, err);
 }
 
+/* Of the first that is held a note tells; the merge sees nothing of the agent's. */
+static void withhold_all(struct round *round)
+{
+	static const char why[] =
+		"the agent has changed more than 10000 guarded files (guard-paths), and nothing "
+		"that it did comes here until there are fewer";
+	static_assert(MERGE_HELD_MAX == 10000, "the text says how many");
+	const struct merge *merge = &round->merge;
+	const struct list *list = merge->held_count > 0 ? &merge->held : &merge->moved;
+	stuck_finish(&round->withheld);
+	stuck_add(&round->withheld, LIST_FIRST(list, struct held_change, link)->path, why);
+	round->runtime = round->base;
+}
+
 static bool merge(struct round *round, struct store *store, const struct workspace_request *request,
 	struct stuck *stuck, struct error *err)
 {
@@ -202,6 +217,10 @@ static bool merge(struct round *round, struct store *store, const struct workspa
 	round->kept = 0;
 	round->followed = 0;
 	bool merged = merge_with_moved(round, store, &options, &moved, err);
+	if (!merged && round->merge.is_over) {
+		withhold_all(round);
+		merged = merge_once(round, store, &options, err);
+	}
 	point("merge.done");
 	if (merged && deletes_much(round)) {
 		if (round->mode != SYNC_DELETIONS_KEEP) {
