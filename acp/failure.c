@@ -208,10 +208,8 @@ static void write_file_uri(struct json_writer *writer, struct span path)
 static void write_versions(struct json_writer *writer, struct span requested)
 {
 	struct json_doc *doc = json_doc_parse(requested, NULL);
-	json_write_key(writer, "requested");
-	json_write_int(writer, doc ? json_int(doc, 0, 0) : 0);
-	json_write_key(writer, "supported");
-	json_write_raw(writer, SPAN_LITERAL("[1]"));
+	json_write_member_int(writer, "requested", doc ? json_int(doc, 0, 0) : 0);
+	json_write_member_raw(writer, "supported", SPAN_LITERAL("[1]"));
 	json_doc_destroy(doc);
 }
 
@@ -229,32 +227,24 @@ void failure_write(struct buf *out, struct span id, const struct failure *failur
 	struct json_writer writer;
 	json_write_begin(&writer, out);
 	json_write_object(&writer);
-	json_write_key(&writer, "jsonrpc");
-	json_write_text(&writer, "2.0");
-	json_write_key(&writer, "id");
-	json_write_raw(&writer, id.len > 0 ? id : SPAN_LITERAL("null"));
+	json_write_member(&writer, "jsonrpc", "2.0");
+	json_write_member_raw(&writer, "id", id.len > 0 ? id : SPAN_LITERAL("null"));
 	json_write_key(&writer, "error");
 	json_write_object(&writer);
-	json_write_key(&writer, "code");
-	json_write_int(&writer, code->rpc);
-	json_write_key(&writer, "message");
-	json_write_string(&writer, message_of(failure));
+	json_write_member_int(&writer, "code", code->rpc);
+	json_write_member_string(&writer, "message", message_of(failure));
 	json_write_key(&writer, "data");
 	json_write_object(&writer);
-	json_write_key(&writer, "code");
-	json_write_text(&writer, code->name);
-	json_write_key(&writer, "retryable");
-	json_write_bool(&writer, code->retryable);
-	json_write_key(&writer, "stage");
-	json_write_text(&writer, failure->stage);
+	json_write_member(&writer, "code", code->name);
+	json_write_member_bool(&writer, "retryable", code->retryable);
+	json_write_member(&writer, "stage", failure->stage);
 	if (failure->detail.len > 0 && code->rpc == RPC_UNSUPPORTED_VERSION) {
 		write_versions(&writer, failure->detail);
 	} else if (failure->detail.len > 0 && code->rpc == RPC_RESOURCE_NOT_FOUND) {
 		json_write_key(&writer, "uri");
 		write_file_uri(&writer, failure->detail);
 	} else if (failure->detail.len > 0) {
-		json_write_key(&writer, "detail");
-		json_write_string(&writer, failure->detail);
+		json_write_member_string(&writer, "detail", failure->detail);
 	}
 	json_write_object_end(&writer);
 	json_write_object_end(&writer);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hex.h"
+
 void path_map_init(struct path_map *map)
 {
 	*map = (struct path_map){.is_identity = true};
@@ -132,14 +134,6 @@ char *path_map_apply(const struct path_map *map, enum path_direction direction, 
 }
 
 /* ---- file URIs ---- */
-
-static int hex_digit(char digit)
-{
-	const char *digits = "0123456789abcdef";
-	const char *found =
-		digit ? strchr(digits, digit >= 'A' && digit <= 'F' ? digit + 32 : digit) : NULL;
-	return found ? (int)(found - digits) : -1;
-}
 
 /* Where the path of a file URI without a foreign host begins; 0 where it is none. */
 static size_t uri_path_at(struct span uri)

@@ -53,6 +53,13 @@ char *mem_strndup(struct span text)
 	return copy;
 }
 
+void mem_set_text(char **text, const char *value)
+{
+	char *copy = mem_strdup(value);
+	free(*text);
+	*text = copy;
+}
+
 void mem_wipe_free(char *secret)
 {
 	if (secret) {
@@ -70,6 +77,14 @@ void buf_finish(struct buf *buf)
 {
 	free(buf->data);
 	buf_init(buf, buf->max);
+}
+
+void buf_wipe(struct buf *buf)
+{
+	if (buf->data) {
+		explicit_bzero(buf->data, buf->capacity);
+	}
+	buf_finish(buf);
 }
 
 struct span buf_span(const struct buf *buf)

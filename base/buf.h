@@ -26,6 +26,7 @@ struct buf {
 
 void buf_init(struct buf *buf, size_t max);
 void buf_finish(struct buf *buf); // frees; the buffer can be used again as if new
+void buf_wipe(struct buf *buf);   // the same; of what it held nothing is left
 
 struct span buf_span(const struct buf *buf); // the live bytes, borrowed
 
@@ -61,8 +62,9 @@ void *mem_alloc(size_t size);
 void *mem_alloc_zero(size_t size);
 void *mem_realloc(void *memory, size_t size);
 char *mem_strdup(const char *text);
-char *mem_strdup_or_null(const char *text); // NULL of NULL
-char *mem_strndup(struct span text);        // terminated copy
+char *mem_strdup_or_null(const char *text);        // NULL of NULL
+char *mem_strndup(struct span text);               // terminated copy
+void mem_set_text(char **text, const char *value); // frees the old one, keeps a copy
 
 void mem_wipe_free(char *secret); // a text, of which nothing is left; NULL is fine
 

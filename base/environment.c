@@ -41,8 +41,7 @@ static void put(char **list, size_t *count, const char *entry)
 {
 	for (size_t i = 0; i < *count; i++) {
 		if (has_name(list[i], entry, name_length(entry))) {
-			free(list[i]);
-			list[i] = mem_strdup(entry);
+			mem_set_text(&list[i], entry);
 			return;
 		}
 	}
@@ -76,12 +75,4 @@ void environment_drop(char **environment, const char *name)
 		}
 	}
 	*kept = NULL;
-}
-
-void environment_free(char **environment)
-{
-	for (size_t i = 0; environment && environment[i]; i++) {
-		free(environment[i]);
-	}
-	free(environment);
 }

@@ -14,6 +14,4 @@ char **environment_merge(const char *const *base, const char *const *additions);
 /* Takes a variable out of a list whose texts are owned. */
 void environment_drop(char **environment, const char *name);
 
-void environment_free(char **environment);
-
 #endif

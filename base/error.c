@@ -96,3 +96,8 @@ bool error_prefix(struct error *err, const char *format, ...)
 	cut(err->text, sizeof(err->text) - 1);
 	return false;
 }
+
+bool error_has_reason(const struct error *err, const char *reason)
+{
+	return err->reason && strcmp(err->reason, reason) == 0;
+}

@@ -59,4 +59,7 @@ bool error_set_errno(struct error *err, int errnum, const char *format, ...) ATT
  */
 bool error_prefix(struct error *err, const char *format, ...) ATTR_PRINTF(2, 3);
 
+/* Whether it has this reason. */
+bool error_has_reason(const struct error *err, const char *reason);
+
 #endif

@@ -57,7 +57,7 @@ void guard_send(int control_fd, const struct guard_report *report)
 static void send_error(int control_fd, enum guard_event event, const struct error *err)
 {
 	struct guard_report report = {.event = event, .error = err->code};
-	report.lacks_folder = err->reason && strcmp(err->reason, "DIRECTORY_NOT_FOUND") == 0;
+	report.lacks_folder = error_has_reason(err, "DIRECTORY_NOT_FOUND");
 	memcpy(report.text, err->text, sizeof(report.text));
 	guard_send(control_fd, &report);
 }

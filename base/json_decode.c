@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json_doc.h"
 
+#include "base/hex.h"
 #include "base/json_check_impl.h"
 #include "base/json_utf8.h"
-
-static uint32_t hex_digit(char digit)
-{
-	return (uint32_t)(digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10);
-}
 
 /* The unit of the \uXXXX that text begins with; 0 where it begins otherwise. */
 static uint32_t escaped_unit(struct span text)
@@ -17,7 +13,7 @@ static uint32_t escaped_unit(struct span text)
 	}
 	uint32_t unit = 0;
 	for (size_t i = 2; i < 6; i++) {
-		unit = unit << 4 | hex_digit(text.data[i]);
+		unit = unit << 4 | (uint32_t)hex_digit(text.data[i]);
 	}
 	return unit;
 }

@@ -6,6 +6,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "base/hex.h"
 #include "base/json_utf8.h"
 
 /*
@@ -359,8 +360,7 @@ const unsigned char *json_step_hex(
 	if (!(text_classes[*at] & TC_HEX)) {
 		return json_fail(check, at, "bad \\u escape in a string");
 	}
-	int digit = *at <= '9' ? *at - '0' : (*at | 0x20) - 'a' + 10;
-	check->unit = (uint16_t)(check->unit << 4 | digit);
+	check->unit = (uint16_t)(check->unit << 4 | hex_digit((char)*at));
 	if (--check->left == 0) {
 		if (check->captures) {
 			name_append_unit(check, check->unit);

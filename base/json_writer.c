@@ -235,3 +235,33 @@ void json_write_raw(struct json_writer *writer, struct span json)
 	begin_value(writer);
 	put(writer, json);
 }
+
+void json_write_member(struct json_writer *writer, const char *key, const char *text)
+{
+	json_write_key(writer, key);
+	json_write_text(writer, text);
+}
+
+void json_write_member_string(struct json_writer *writer, const char *key, struct span text)
+{
+	json_write_key(writer, key);
+	json_write_string(writer, text);
+}
+
+void json_write_member_int(struct json_writer *writer, const char *key, long long number)
+{
+	json_write_key(writer, key);
+	json_write_int(writer, number);
+}
+
+void json_write_member_bool(struct json_writer *writer, const char *key, bool value)
+{
+	json_write_key(writer, key);
+	json_write_bool(writer, value);
+}
+
+void json_write_member_raw(struct json_writer *writer, const char *key, struct span json)
+{
+	json_write_key(writer, key);
+	json_write_raw(writer, json);
+}

@@ -42,4 +42,11 @@ void json_write_bool(struct json_writer *writer, bool value);
 void json_write_null(struct json_writer *writer);
 void json_write_raw(struct json_writer *writer, struct span json); // already JSON, as it is
 
+/* A key and its value. */
+void json_write_member(struct json_writer *writer, const char *key, const char *text);
+void json_write_member_string(struct json_writer *writer, const char *key, struct span text);
+void json_write_member_int(struct json_writer *writer, const char *key, long long number);
+void json_write_member_bool(struct json_writer *writer, const char *key, bool value);
+void json_write_member_raw(struct json_writer *writer, const char *key, struct span json);
+
 #endif

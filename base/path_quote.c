@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/real_path.h"
 #include "base/utf8.h"
 
 /* How many bytes from the beginning may stand as they are; 0: the first may not. */
@@ -73,10 +74,8 @@ char *path_quote(struct span path)
 
 char *path_quote_below(const char *folder, const char *path)
 {
-	size_t size = strlen(folder) + strlen(path) + 2;
-	char *whole = mem_alloc(size);
-	snprintf(whole, size, "%s/%s", folder, path);
-	char *quoted = path_quote((struct span){whole, size - 1});
+	char *whole = path_join(folder, path);
+	char *quoted = path_quote(span_of(whole));
 	free(whole);
 	return quoted;
 }

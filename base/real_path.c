@@ -76,8 +76,7 @@ static void set_front(struct walk *walk, char *front)
 static void look_again(struct walk *walk)
 {
 	set_front(walk, join(walk->front, walk->rest));
-	free(walk->rest);
-	walk->rest = mem_strdup("");
+	mem_set_text(&walk->rest, "");
 }
 
 /*
@@ -173,4 +172,18 @@ bool path_goes_up(const char *path)
 		at += strspn(at, "/");
 	}
 	return false;
+}
+
+char *path_join(const char *folder, const char *name)
+{
+	size_t size = strlen(folder) + strlen(name) + 2;
+	char *path = mem_alloc(size);
+	snprintf(path, size, "%s/%s", folder, name);
+	return path;
+}
+
+const char *path_last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
 }

@@ -19,6 +19,12 @@ char *real_path_find(const char *path);
 /* Whether a path is a folder or lies in it, by their names alone, which have no links and dots. */
 bool path_is_at_or_below(const char *path, const char *folder);
 
+/* "folder/name"; owned by the caller. */
+char *path_join(const char *folder, const char *name);
+
+/* What follows the last slash; the whole path where nothing does. */
+const char *path_last_part(const char *path);
+
 /* Whether a part of it is "..". */
 bool path_goes_up(const char *path);
 

@@ -41,4 +41,40 @@ static inline bool span_starts_with(struct span a, struct span prefix)
 	       (prefix.len == 0 || memcmp(a.data, prefix.data, prefix.len) == 0);
 }
 
+/* By their bytes, as memcmp, then by their length. */
+static inline int span_compare(struct span a, struct span b)
+{
+	size_t len = a.len < b.len ? a.len : b.len;
+	int order = len > 0 ? memcmp(a.data, b.data, len) : 0;
+	return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+/* Takes the next word out of *rest, and the blanks before it; an empty one at the end. */
+static inline struct span span_take_word(struct span *rest, const char *blanks)
+{
+	size_t begin = 0;
+	while (begin < rest->len && rest->data[begin] && strchr(blanks, rest->data[begin])) {
+		begin++;
+	}
+	size_t end = begin;
+	while (end < rest->len && !(rest->data[end] && strchr(blanks, rest->data[end]))) {
+		end++;
+	}
+	struct span word = {rest->data + begin, end - begin};
+	*rest = (struct span){rest->data + end, rest->len - end};
+	return word;
+}
+
+/* Takes the next text out of *rest, which ends in NUL; NULL where there is none. */
+static inline const char *span_take_text(struct span *rest)
+{
+	size_t len = strnlen(rest->data, rest->len);
+	const char *text = rest->data;
+	if (len == rest->len) {
+		return NULL;
+	}
+	*rest = (struct span){rest->data + len + 1, rest->len - len - 1};
+	return text;
+}
+
 #endif

@@ -2,9 +2,17 @@
 #ifndef BASE_TIMESTAMP_H
 #define BASE_TIMESTAMP_H
 
+#include <stdbool.h>
+#include <time.h>
+
 enum { TIMESTAMP_SIZE = 40 }; // bytes of "2026-01-31T12:00:00.000Z", with room
 
 /* The time in UTC as RFC 3339 has it, with milliseconds. Returns text. */
 const char *timestamp_now(char text[TIMESTAMP_SIZE]);
+
+static inline bool timespec_equals(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
 
 #endif

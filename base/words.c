@@ -15,6 +15,14 @@ size_t words_count(char *const *words)
 	return count;
 }
 
+bool words_contain(const char *const *words, const char *word)
+{
+	while (words && *words && strcmp(*words, word) != 0) {
+		words++;
+	}
+	return words && *words;
+}
+
 void words_append(char ***words, const char *word)
 {
 	size_t count = words_count(*words);
@@ -28,6 +36,13 @@ void words_append_all(char ***words, const char *const *more)
 	for (; more && *more; more++) {
 		words_append(words, *more);
 	}
+}
+
+char **words_copy(const char *const *words)
+{
+	char **copy = mem_alloc_zero(sizeof(*copy));
+	words_append_all(&copy, words);
+	return copy;
 }
 
 void words_append_settings(char ***words, const struct settings *settings, const char *key)

@@ -2,6 +2,7 @@
 #ifndef BASE_WORDS_H
 #define BASE_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/settings.h"
@@ -9,8 +10,10 @@
 /* NULL-terminated lists of texts, owned with their texts; an empty list may be NULL. */
 
 size_t words_count(char *const *words);
+bool words_contain(const char *const *words, const char *word);
 void words_append(char ***words, const char *word); // copies it
 void words_append_all(char ***words, const char *const *more);
+char **words_copy(const char *const *words); // not NULL
 
 /* Every value of a key that is a list, in the order of the file. */
 void words_append_settings(char ***words, const struct settings *settings, const char *key);

@@ -40,14 +40,10 @@ void explain_write(struct json_writer *writer, const char *operation,
 	const struct grant_decision *decision, const struct memory *memory)
 {
 	json_write_object(writer);
-	json_write_key(writer, "operation");
-	json_write_text(writer, operation);
-	json_write_key(writer, "decision");
-	json_write_text(writer, policy_decision_name(decision->verdict.decision));
-	json_write_key(writer, "rule");
-	json_write_text(writer, decision->verdict.rule);
-	json_write_key(writer, "source");
-	json_write_text(writer, grant_source_name(decision->source));
+	json_write_member(writer, "operation", operation);
+	json_write_member(writer, "decision", policy_decision_name(decision->verdict.decision));
+	json_write_member(writer, "rule", decision->verdict.rule);
+	json_write_member(writer, "source", grant_source_name(decision->source));
 	json_write_key(writer, "remembered");
 	memory_write(memory, writer);
 	json_write_object_end(writer);

@@ -118,12 +118,9 @@ static void write_boundary(struct json_writer *writer, const struct sandbox_capa
 {
 	bool is_separate = can && can->isolated;
 	bool is_confined = can && can->confined;
-	json_write_key(writer, "isolated");
-	json_write_bool(writer, is_separate && is_confined);
-	json_write_key(writer, "separate_files");
-	json_write_bool(writer, is_separate);
-	json_write_key(writer, "confined");
-	json_write_bool(writer, is_confined);
+	json_write_member_bool(writer, "isolated", is_separate && is_confined);
+	json_write_member_bool(writer, "separate_files", is_separate);
+	json_write_member_bool(writer, "confined", is_confined);
 }
 
 static bool write_broker_meta(struct relay *relay, struct request *request, struct error *err)
@@ -133,10 +130,8 @@ static bool write_broker_meta(struct relay *relay, struct request *request, stru
 	buf_clear(&relay->scratch);
 	json_write_begin(&writer, &relay->scratch);
 	json_write_object(&writer);
-	json_write_key(&writer, "version");
-	json_write_text(&writer, ACP_BROKER_VERSION);
-	json_write_key(&writer, "backend");
-	json_write_text(&writer, backend_name(relay->config.profile->backend));
+	json_write_member(&writer, "version", ACP_BROKER_VERSION);
+	json_write_member(&writer, "backend", backend_name(relay->config.profile->backend));
 	json_write_key(&writer, "capabilities");
 	json_write_object(&writer);
 	write_boundary(&writer, sandbox ? sandbox_capabilities(sandbox) : NULL);

@@ -51,18 +51,6 @@ static void health_destroy(struct health *health)
 
 /* ---- the answer ---- */
 
-static void write_member(struct json_writer *writer, const char *key, const char *value)
-{
-	json_write_key(writer, key);
-	json_write_text(writer, value);
-}
-
-static void write_number(struct json_writer *writer, const char *key, long long value)
-{
-	json_write_key(writer, key);
-	json_write_int(writer, value);
-}
-
 static void write_null(struct json_writer *writer, const char *key)
 {
 	json_write_key(writer, key);
@@ -89,7 +77,7 @@ static void write_process(struct json_writer *writer, const struct peer *peer)
 {
 	pid_t pid = peer->is_down ? 0 : agent_process(peer->agent);
 	if (pid > 0) {
-		write_number(writer, "process", pid);
+		json_write_member_int(writer, "process", pid);
 	} else {
 		write_null(writer, "process");
 	}
@@ -99,20 +87,21 @@ static void write_sandbox(struct json_writer *writer, const struct check *check)
 {
 	const struct probe_result *result = check->probe ? probe_result(check->probe) : NULL;
 	if (result && result->has_answered) {
-		write_number(writer, "roundTripUs", result->round_trip_us);
-		write_number(writer, "startUs", result->start_us);
+		json_write_member_int(writer, "roundTripUs", result->round_trip_us);
+		json_write_member_int(writer, "startUs", result->start_us);
 	} else {
 		write_null(writer, "roundTripUs");
 		write_null(writer, "startUs");
 	}
 	if (result && result->has_disk) {
-		write_number(writer, "diskFreeBytes", (long long)result->disk_free_bytes);
-		write_number(writer, "diskSizeBytes", (long long)result->disk_size_bytes);
+		json_write_member_int(writer, "diskFreeBytes", (long long)result->disk_free_bytes);
+		json_write_member_int(writer, "diskSizeBytes", (long long)result->disk_size_bytes);
 	} else {
 		write_null(writer, "diskFreeBytes");
 		write_null(writer, "diskSizeBytes");
 	}
-	write_member(writer, "problem", result && !result->has_answered ? result->err.text : NULL);
+	json_write_member(
+		writer, "problem", result && !result->has_answered ? result->err.text : NULL);
 }
 
 static void write_store(
@@ -122,7 +111,7 @@ static void write_store(
 	                          ? store_weight_bytes(health->stores, kept->store_folder)
 	                          : -1;
 	if (bytes >= 0) {
-		write_number(writer, "storeBytes", bytes);
+		json_write_member_int(writer, "storeBytes", bytes);
 	} else {
 		write_null(writer, "storeBytes");
 	}
@@ -139,11 +128,11 @@ static bool write_workspaces(struct json_writer *writer, const struct check *che
 	for (size_t i = 0; peer->keeper && keeper_at(peer->keeper, i, &kept); i++) {
 		bool has_failed = kept.last->happened && *kept.last->error;
 		json_write_object(writer);
-		write_member(writer, "record", kept.id);
-		write_member(writer, "localRoot", kept.local_root);
-		write_member(writer, "state", kept.state);
-		write_member(writer, "lastSync", kept.last->happened ? kept.last->time : NULL);
-		write_member(writer, "lastSyncError", has_failed ? kept.last->error : NULL);
+		json_write_member(writer, "record", kept.id);
+		json_write_member(writer, "localRoot", kept.local_root);
+		json_write_member(writer, "state", kept.state);
+		json_write_member(writer, "lastSync", kept.last->happened ? kept.last->time : NULL);
+		json_write_member(writer, "lastSyncError", has_failed ? kept.last->error : NULL);
 		write_store(writer, check->health, &kept);
 		json_write_object_end(writer);
 		is_well = is_well && !has_failed;
@@ -158,11 +147,11 @@ static bool write_agent(struct json_writer *writer, const struct check *check)
 	long long sessions = 0;
 	session_table_visit(&peer->relay->sessions, peer, count_session, &sessions);
 	json_write_object(writer);
-	write_number(writer, "agent", peer->number);
-	write_member(writer, "name", *peer->agent_name ? peer->agent_name : NULL);
-	write_member(writer, "state", state_of(peer));
+	json_write_member_int(writer, "agent", peer->number);
+	json_write_member(writer, "name", *peer->agent_name ? peer->agent_name : NULL);
+	json_write_member(writer, "state", state_of(peer));
 	write_process(writer, peer);
-	write_number(writer, "sessions", sessions);
+	json_write_member_int(writer, "sessions", sessions);
 	write_sandbox(writer, check);
 	bool is_well = write_workspaces(writer, check);
 	json_write_object_end(writer);
@@ -186,8 +175,7 @@ static void answer(struct health *health)
 		is_well = (!check->peer || write_agent(&writer, check)) && is_well;
 	}
 	json_write_array_end(&writer);
-	json_write_key(&writer, "isHealthy");
-	json_write_bool(&writer, is_well);
+	json_write_member_bool(&writer, "isHealthy", is_well);
 	json_write_object_end(&writer);
 	if (json_write_end(&writer, &err)) {
 		relay_answer(relay, span_of(health->id), buf_span(&out));

@@ -137,8 +137,7 @@ static void bar(
 		"the agent works with %s, in which it does not ask about everything: refused by "
 		"policy (%s), and %s; choose another, or set agent-modes = allow in the policy",
 		what, mode_guard_rule(relay), why);
-	free(guard->barred);
-	guard->barred = mem_strdup(text);
+	mem_set_text(&guard->barred, text);
 	guard->barred_by_option = fix->config_id[0] != '\0';
 	notice_send(relay, session, text, true);
 	if (session->prompts > 0 && session->peer) {
@@ -309,12 +308,6 @@ static void settle(struct mode_guard *guard)
 	guard->fix_at = 0;
 }
 
-static void write_member(struct json_writer *writer, const char *key, const char *value)
-{
-	json_write_key(writer, key);
-	json_write_text(writer, value);
-}
-
 /* ACP, session/set_mode and the like. */
 static bool write_ask(struct relay *relay, const struct session *session,
 	const struct choice *choice, uint64_t id, struct error *err)
@@ -323,13 +316,12 @@ static bool write_ask(struct relay *relay, const struct session *session,
 	buf_clear(&relay->scratch);
 	json_write_begin(&writer, &relay->scratch);
 	json_write_object(&writer);
-	write_member(&writer, "jsonrpc", "2.0");
-	json_write_key(&writer, "id");
-	json_write_int(&writer, (long long)id);
-	write_member(&writer, "method", choice_method(choice->kind));
+	json_write_member(&writer, "jsonrpc", "2.0");
+	json_write_member_int(&writer, "id", (long long)id);
+	json_write_member(&writer, "method", choice_method(choice->kind));
 	json_write_key(&writer, "params");
 	json_write_object(&writer);
-	write_member(&writer, "sessionId", session->agent_id);
+	json_write_member(&writer, "sessionId", session->agent_id);
 	choice_write(choice, &writer);
 	json_write_object_end(&writer);
 	json_write_object_end(&writer);
@@ -345,12 +337,11 @@ void mode_guard_show(struct relay *relay, const struct session *session,
 	json_node options = doc ? json_get(doc, 0, "configOptions") : JSON_NODE_NONE;
 	if (choice->kind == CHOICE_MODE) {
 		session_update_begin(relay, &writer, session->id, "current_mode_update");
-		write_member(&writer, "currentModeId", choice->value);
+		json_write_member(&writer, "currentModeId", choice->value);
 		session_update_send(relay, &writer);
 	} else if (options != JSON_NODE_NONE) {
 		session_update_begin(relay, &writer, session->id, "config_option_update");
-		json_write_key(&writer, "configOptions");
-		json_write_raw(&writer, json_raw(doc, options));
+		json_write_member_raw(&writer, "configOptions", json_raw(doc, options));
 		session_update_send(relay, &writer);
 	}
 	json_doc_destroy(doc);

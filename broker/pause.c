@@ -68,8 +68,7 @@ static void serve_without_agent(struct relay *relay, const struct call *call,
 	buf_clear(&relay->scratch);
 	json_write_begin(&writer, &relay->scratch);
 	json_write_object(&writer);
-	json_write_key(&writer, "paused");
-	json_write_bool(&writer, false);
+	json_write_member_bool(&writer, "paused", false);
 	json_write_key(&writer, "sessions");
 	json_write_array(&writer);
 	json_write_text(&writer, session->id);
@@ -85,8 +84,7 @@ static bool write_result(const struct pause *pause, struct inquiry *inquiry)
 	struct json_writer writer;
 	json_write_begin(&writer, &inquiry->result);
 	json_write_object(&writer);
-	json_write_key(&writer, "paused");
-	json_write_bool(&writer, pause->step == PAUSE_ON);
+	json_write_member_bool(&writer, "paused", pause->step == PAUSE_ON);
 	if (pause->step == PAUSE_ON) {
 		json_write_key(&writer, "by");
 		json_write_text(&writer,

@@ -70,10 +70,8 @@ static bool write_block(const struct path_map_root *root, struct buf *out, struc
 		here, there);
 	json_write_begin(&writer, out);
 	json_write_object(&writer);
-	json_write_key(&writer, "type");
-	json_write_text(&writer, "text");
-	json_write_key(&writer, "text");
-	json_write_string(&writer, buf_span(&text));
+	json_write_member(&writer, "type", "text");
+	json_write_member_string(&writer, "text", buf_span(&text));
 	json_write_object_end(&writer);
 	ok = json_write_end(&writer, err) && ok;
 	buf_finish(&text);

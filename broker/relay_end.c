@@ -152,14 +152,11 @@ void relay_cancel_prompt(struct relay *relay, const struct session *session)
 	buf_clear(&relay->scratch);
 	json_write_begin(&writer, &relay->scratch);
 	json_write_object(&writer);
-	json_write_key(&writer, "jsonrpc");
-	json_write_text(&writer, "2.0");
-	json_write_key(&writer, "method");
-	json_write_text(&writer, "session/cancel");
+	json_write_member(&writer, "jsonrpc", "2.0");
+	json_write_member(&writer, "method", "session/cancel");
 	json_write_key(&writer, "params");
 	json_write_object(&writer);
-	json_write_key(&writer, "sessionId");
-	json_write_text(&writer, session->agent_id);
+	json_write_member(&writer, "sessionId", session->agent_id);
 	json_write_object_end(&writer);
 	json_write_object_end(&writer);
 	if (json_write_end(&writer, NULL)) {

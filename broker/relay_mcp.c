@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/environment.h"
+#include "base/words.h"
 #include "broker/agent/mcp_servers.h"
 #include "broker/session/notice.h"
 #include "broker/session/root_names.h"
@@ -55,7 +55,7 @@ struct mcp_lookup *relay_mcp_ask(struct peer *peer, const struct call *call,
 		.timeout_ms = profile->mcp_timeout_ms,
 	};
 	struct mcp_lookup *lookup = mcp_lookup_start(&config, commands, done, data);
-	environment_free(env);
+	words_free(env);
 	free(runtime);
 	return lookup;
 }

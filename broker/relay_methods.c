@@ -138,8 +138,7 @@ static bool bind_new(
 		return false;
 	}
 	give_roots(session, request);
-	free(request->session_id);
-	request->session_id = mem_strdup(session->id);
+	mem_set_text(&request->session_id, session->id);
 	mode_gate_read(relay, session, request, call);
 	relay_sync_add_session(request->peer, session);
 	return edit_new_id(relay, call, session, err);

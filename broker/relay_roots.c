@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/environment.h"
 #include "base/log.h"
+#include "base/words.h"
 #include "broker/relay_editor.h"
 #include "broker/relay_internal.h"
 #include "broker/relay_mcp.h"
@@ -54,7 +54,7 @@ static void opening_destroy(struct opening *opening)
 	mcp_lookup_destroy(opening->lookup);
 	mcp_commands_finish(&opening->commands);
 	parcel_destroy(opening->parcel);
-	environment_free(opening->directories);
+	words_free(opening->directories);
 	free(opening->id);
 	free(opening);
 }
@@ -359,7 +359,7 @@ bool relay_open_roots(struct peer *peer, const struct call *call)
 	}
 	char **directories = relay_directories_of(&call->message);
 	if (!directories[0]) {
-		environment_free(directories);
+		words_free(directories);
 		return false; // without a cwd: the agent says what it misses
 	}
 	free(peer->reserved_for);

@@ -11,12 +11,6 @@ void relay_state_greet(struct relay *relay, const struct call *call)
 	json_doc_destroy(doc);
 }
 
-static void write_member(struct json_writer *writer, const char *key, const char *value)
-{
-	json_write_key(writer, key);
-	json_write_text(writer, value);
-}
-
 static void write_sessions(struct json_writer *writer, struct relay *relay, struct peer *peer,
 	const struct record *record)
 {
@@ -36,13 +30,13 @@ static void write_params(struct json_writer *writer, struct relay *relay, struct
 {
 	const struct record *record = state->record;
 	json_write_object(writer);
-	write_member(writer, "record", record->id);
+	json_write_member(writer, "record", record->id);
 	write_sessions(writer, relay, peer, record);
-	write_member(writer, "state", record_state_name(record->state));
-	write_member(writer, "previous", state->previous);
-	write_member(writer, "reason", record->error);
-	write_member(writer, "localRoot", record->local_root);
-	write_member(writer, "runtimeRoot", record->runtime_root);
+	json_write_member(writer, "state", record_state_name(record->state));
+	json_write_member(writer, "previous", state->previous);
+	json_write_member(writer, "reason", record->error);
+	json_write_member(writer, "localRoot", record->local_root);
+	json_write_member(writer, "runtimeRoot", record->runtime_root);
 	json_write_object_end(writer);
 }
 
@@ -55,8 +49,8 @@ void relay_state_tell(struct relay *relay, struct peer *peer, const struct keepe
 	buf_clear(&relay->scratch);
 	json_write_begin(&writer, &relay->scratch);
 	json_write_object(&writer);
-	write_member(&writer, "jsonrpc", "2.0");
-	write_member(&writer, "method", "_broker/session/state");
+	json_write_member(&writer, "jsonrpc", "2.0");
+	json_write_member(&writer, "method", "_broker/session/state");
 	json_write_key(&writer, "params");
 	write_params(&writer, relay, peer, state);
 	json_write_object_end(&writer);

@@ -33,16 +33,10 @@ bool relay_watch_excuses(const struct peer *peer)
 	return false;
 }
 
-static bool is_prompt(const struct request *request)
-{
-	return request->method && request->method->name &&
-	       strcmp(request->method->name, "session/prompt") == 0;
-}
-
 static bool has_prompt(const struct peer *peer)
 {
 	LIST_FOR_EACH(pending, &peer->asked.order, struct pending, order_link) {
-		if (is_prompt(CONTAINER_OF(pending, struct request, pending))) {
+		if (request_is_prompt(CONTAINER_OF(pending, struct request, pending))) {
 			return true;
 		}
 	}
@@ -59,7 +53,7 @@ static void give_up_prompts(struct peer *peer)
 	log_warning("%s; its prompts are cancelled", text);
 	LIST_FOR_EACH(pending, &peer->asked.order, struct pending, order_link) {
 		struct request *request = CONTAINER_OF(pending, struct request, pending);
-		if (!is_prompt(request)) {
+		if (!request_is_prompt(request)) {
 			continue;
 		}
 		struct session *session =

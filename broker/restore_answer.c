@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/environment.h"
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "base/words.h"
 #include "broker/relay_editor.h"
 #include "broker/session/answer.h"
 #include "broker/session/hop.h"
@@ -65,15 +65,13 @@ static void show_state(
 	json_node mode = json_path(doc, 0, "modes.currentModeId");
 	if (json_is(doc, mode, JSON_STRING)) {
 		session_update_begin(relay, &writer, session->id, "current_mode_update");
-		json_write_key(&writer, "currentModeId");
-		json_write_raw(&writer, json_raw(doc, mode));
+		json_write_member_raw(&writer, "currentModeId", json_raw(doc, mode));
 		session_update_send(relay, &writer);
 	}
 	json_node options = json_get(doc, 0, "configOptions");
 	if (json_is(doc, options, JSON_ARRAY)) {
 		session_update_begin(relay, &writer, session->id, "config_option_update");
-		json_write_key(&writer, "configOptions");
-		json_write_raw(&writer, json_raw(doc, options));
+		json_write_member_raw(&writer, "configOptions", json_raw(doc, options));
 		session_update_send(relay, &writer);
 	}
 	json_doc_destroy(doc);
@@ -160,7 +158,7 @@ static void on_restored(struct restore *restore, struct request *request, const 
 {
 	struct error err;
 	struct relay *relay = restore->relay;
-	environment_free(request->notices); // they were told when it was opened
+	words_free(request->notices); // they were told when it was opened
 	request->notices = NULL;
 	bool ok = request->method->on_result(relay, request, answer, &err);
 	struct session *session = session_find(&relay->sessions, restore->session_id);

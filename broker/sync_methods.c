@@ -85,26 +85,14 @@ static bool param_bool(const struct call *call, const char *name)
 
 /* ---- _broker/session/status ---- */
 
-static void write_member(struct json_writer *writer, const char *key, const char *value)
-{
-	json_write_key(writer, key);
-	json_write_text(writer, value);
-}
-
-static void write_number(struct json_writer *writer, const char *key, uint64_t value)
-{
-	json_write_key(writer, key);
-	json_write_int(writer, (long long)value);
-}
-
 static void write_counts(
 	struct json_writer *writer, const char *key, const struct merge_counts *counts)
 {
 	json_write_key(writer, key);
 	json_write_object(writer);
-	write_number(writer, "added", counts->added);
-	write_number(writer, "changed", counts->changed);
-	write_number(writer, "deleted", counts->deleted);
+	json_write_member_int(writer, "added", counts->added);
+	json_write_member_int(writer, "changed", counts->changed);
+	json_write_member_int(writer, "deleted", counts->deleted);
 	json_write_object_end(writer);
 }
 
@@ -116,17 +104,17 @@ static void write_last(struct json_writer *writer, const struct last_sync *last)
 		return;
 	}
 	json_write_object(writer);
-	write_member(writer, "reason", sync_reason_name(last->reason));
-	write_member(writer, "time", last->time);
-	write_member(writer, "error", *last->error ? last->error : NULL);
-	write_number(writer, "durationMs", (uint64_t)last->duration_ms);
-	write_number(writer, "files", last->files);
+	json_write_member(writer, "reason", sync_reason_name(last->reason));
+	json_write_member(writer, "time", last->time);
+	json_write_member(writer, "error", *last->error ? last->error : NULL);
+	json_write_member_int(writer, "durationMs", (uint64_t)last->duration_ms);
+	json_write_member_int(writer, "files", last->files);
 	write_counts(writer, "toLocal", &last->to_local);
 	write_counts(writer, "toRuntime", &last->to_runtime);
-	write_number(writer, "sentBytes", last->sent_bytes);
-	write_number(writer, "receivedBytes", last->received_bytes);
-	write_number(writer, "conflicts", last->conflicts);
-	write_number(writer, "checkpoint", last->checkpoint);
+	json_write_member_int(writer, "sentBytes", last->sent_bytes);
+	json_write_member_int(writer, "receivedBytes", last->received_bytes);
+	json_write_member_int(writer, "conflicts", last->conflicts);
+	json_write_member_int(writer, "checkpoint", last->checkpoint);
 	json_write_object_end(writer);
 }
 
@@ -136,15 +124,15 @@ static bool write_status(
 	struct json_writer writer;
 	json_write_begin(&writer, out);
 	json_write_object(&writer);
-	write_member(&writer, "record", kept->id);
-	write_member(&writer, "state", kept->state);
-	write_member(&writer, "profile", relay->config.profile->name);
-	write_member(&writer, "backend", backend_name(relay->config.profile->backend));
-	write_member(&writer, "localRoot", kept->local_root);
-	write_member(&writer, "runtimeRoot", kept->runtime_root);
-	write_member(&writer, "sync",
+	json_write_member(&writer, "record", kept->id);
+	json_write_member(&writer, "state", kept->state);
+	json_write_member(&writer, "profile", relay->config.profile->name);
+	json_write_member(&writer, "backend", backend_name(relay->config.profile->backend));
+	json_write_member(&writer, "localRoot", kept->local_root);
+	json_write_member(&writer, "runtimeRoot", kept->runtime_root);
+	json_write_member(&writer, "sync",
 		kept->id ? sync_mode_name(relay->config.profile->sync.mode) : "none");
-	write_member(&writer, "transport", kept->transport);
+	json_write_member(&writer, "transport", kept->transport);
 	write_last(&writer, kept->last);
 	json_write_object_end(&writer);
 	return json_write_end(&writer, err);
@@ -297,11 +285,11 @@ static void write_checkpoint(struct json_writer *writer, const struct checkpoint
 {
 	char tree[ID_TEXT_SIZE];
 	json_write_object(writer);
-	write_number(writer, "checkpoint", checkpoint->number);
-	write_number(writer, "time", (uint64_t)checkpoint->time);
-	write_member(writer, "reason", checkpoint->reason);
-	write_member(writer, "sessionId", *checkpoint->session ? checkpoint->session : NULL);
-	write_member(writer, "tree", id_text(tree, &checkpoint->tree));
+	json_write_member_int(writer, "checkpoint", checkpoint->number);
+	json_write_member_int(writer, "time", (uint64_t)checkpoint->time);
+	json_write_member(writer, "reason", checkpoint->reason);
+	json_write_member(writer, "sessionId", *checkpoint->session ? checkpoint->session : NULL);
+	json_write_member(writer, "tree", id_text(tree, &checkpoint->tree));
 	json_write_object_end(writer);
 }
 
@@ -323,7 +311,7 @@ static bool run_list(struct inquiry *inquiry, struct store *store, struct error 
 	}
 	json_write_array_end(&writer);
 	char text[CHECKPOINT_DAMAGE_MAX];
-	write_member(&writer, "damaged", checkpoint_damage_text(&damage, text));
+	json_write_member(&writer, "damaged", checkpoint_damage_text(&damage, text));
 	json_write_object_end(&writer);
 	free(list);
 	return json_write_end(&writer, err);
@@ -368,12 +356,10 @@ static bool run_diff(struct inquiry *inquiry, struct store *store, struct error 
 	if (ok) {
 		json_write_begin(&writer, &inquiry->result);
 		json_write_object(&writer);
-		write_number(&writer, "from", from.number);
-		write_number(&writer, "to", to.number);
-		json_write_key(&writer, "diff");
-		json_write_string(&writer, buf_span(&text));
-		json_write_key(&writer, "truncated");
-		json_write_bool(&writer, is_cut);
+		json_write_member_int(&writer, "from", from.number);
+		json_write_member_int(&writer, "to", to.number);
+		json_write_member_string(&writer, "diff", buf_span(&text));
+		json_write_member_bool(&writer, "truncated", is_cut);
 		json_write_object_end(&writer);
 		ok = json_write_end(&writer, err);
 	}

@@ -44,8 +44,7 @@ const char *const *sandbox_warnings(const struct sandbox *sandbox)
 
 void sandbox_remark(struct sandbox *sandbox, const char *sentence)
 {
-	free(sandbox->remark);
-	sandbox->remark = mem_strdup(sentence);
+	mem_set_text(&sandbox->remark, sentence);
 }
 
 void sandbox_quote(struct sandbox *sandbox, struct span words)

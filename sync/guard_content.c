@@ -29,20 +29,6 @@ static const char *const harmless[] = {"text", "crlf", "eol", "binary", "diff", 
 	"whitespace", "ident", "working-tree-encoding", "encoding", "conflict-marker-size", "delta",
 	"export-ignore", "export-subst", NULL};
 
-static struct span next_word(struct span *rest)
-{
-	static const char blanks[] = " \t\r\n";
-	while (rest->len > 0 && memchr(blanks, *rest->data, sizeof(blanks) - 1)) {
-		*rest = (struct span){rest->data + 1, rest->len - 1};
-	}
-	struct span word = {rest->data, 0};
-	while (word.len < rest->len && !memchr(blanks, word.data[word.len], sizeof(blanks) - 1)) {
-		word.len++;
-	}
-	*rest = (struct span){rest->data + word.len, rest->len - word.len};
-	return word;
-}
-
 /* `attribute`, `-attribute`, `!attribute` or `attribute=value` */
 static bool is_harmless(struct span word)
 {
@@ -62,14 +48,16 @@ static bool is_harmless(struct span word)
 /* A pattern in quotes may have blanks: what follows one in it is taken for an attribute. */
 static bool line_counts(struct span line)
 {
-	struct span pattern = next_word(&line);
+	static const char blanks[] = " \t\r\n";
+	struct span pattern = span_take_word(&line, blanks);
 	if (span_starts_with(pattern, SPAN_LITERAL("#"))) {
 		return false;
 	}
 	if (span_starts_with(pattern, SPAN_LITERAL("[attr]"))) {
 		return true;
 	}
-	for (struct span word = next_word(&line); word.len > 0; word = next_word(&line)) {
+	for (struct span word = span_take_word(&line, blanks); word.len > 0;
+		word = span_take_word(&line, blanks)) {
 		if (!is_harmless(word)) {
 			return true;
 		}

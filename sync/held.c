@@ -69,11 +69,8 @@ static struct range take_name(const struct grafter *grafter, struct range range)
 
 static int compare_names(const void *name, const void *entry)
 {
-	const struct span *a = name;
-	const struct span *b = &((const struct tree_view_entry *)entry)->name;
-	size_t len = a->len < b->len ? a->len : b->len;
-	int order = memcmp(a->data, b->data, len);
-	return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
+	return span_compare(
+		*(const struct span *)name, ((const struct tree_view_entry *)entry)->name);
 }
 
 static bool graft_folder(struct grafter *grafter, const git_oid *tree, struct range range,

@@ -28,11 +28,6 @@ struct result {
 static bool settle_folder(
 	struct settler *settler, const struct folder *folder, git_oid *out_id, struct error *err);
 
-static bool is_same_entry(const struct tree_view_entry *a, const struct tree_view_entry *b)
-{
-	return a == b || (a && b && a->mode == b->mode && id_equal(&a->id, &b->id));
-}
-
 /* Where nothing was applied there may be a conflict, and both sides are what they were. */
 static bool is_settled(const struct settler *settler, const struct store_entry sides[SIDE_COUNT])
 {
@@ -91,7 +86,7 @@ static bool settle_row(struct settler *settler, const struct tree_view_row *row,
 {
 	const struct tree_view_entry *base = row->sides[BASE];
 	struct tree_view_entry made = base ? *base : (struct tree_view_entry){.name = row->name};
-	if (!is_same_entry(row->sides[LOCAL], row->sides[MERGED])) {
+	if (!tree_view_is_same(row->sides[LOCAL], row->sides[MERGED])) {
 		size_t mark;
 		if (!trail_push(&settler->trail, row->name, &mark, err)) {
 			return false;
@@ -102,7 +97,8 @@ static bool settle_row(struct settler *settler, const struct tree_view_row *row,
 			return false;
 		}
 	}
-	result->is_changed = result->is_changed || !is_same_entry(made.mode ? &made : NULL, base);
+	result->is_changed =
+		result->is_changed || !tree_view_is_same(made.mode ? &made : NULL, base);
 	if (made.mode) {
 		result->entries[result->count++] = made;
 	}

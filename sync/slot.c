@@ -14,12 +14,6 @@ static const char why_changed[] = "it changed since it was looked at";
 static const char why_saved[] = "it was saved at this moment";
 static const char why_appeared[] = "something is there now";
 
-static enum slot_outcome left(struct slot *slot, const char *why)
-{
-	slot->why = why;
-	return SLOT_LEFT;
-}
-
 /* Gives a temporary file up: it holds nothing that the store does not have. */
 static enum slot_outcome drop(struct slot *slot, const char *temp, enum slot_outcome outcome)
 {
@@ -41,7 +35,7 @@ static enum slot_outcome put_new(struct slot *slot, const struct store_entry *to
 		return SLOT_DONE;
 	}
 	int errnum = errno;
-	outcome = errnum == EEXIST ? left(slot, why_appeared)
+	outcome = errnum == EEXIST ? slot_leave(slot, why_appeared)
 	                           : slot_give_up(slot, errnum, "writing", err);
 	return drop(slot, temp, outcome);
 }
@@ -80,7 +74,7 @@ static enum slot_outcome replace_blindly(
 	struct slot *slot, const char *temp, const struct look *seen, struct error *err)
 {
 	if (!slot_is_untouched(slot, slot->name, seen)) {
-		return drop(slot, temp, left(slot, why_saved));
+		return drop(slot, temp, slot_leave(slot, why_saved));
 	}
 	if (renameat(slot->folder, temp, slot->folder, slot->name) < 0) {
 		return drop(slot, temp, slot_give_up(slot, errno, "replacing", err));
@@ -104,13 +98,13 @@ static enum slot_outcome exchange(struct slot *slot, const char *temp, const str
 			return replace_blindly(slot, aside, seen, err);
 		}
 		return drop(slot, aside,
-			errnum == ENOENT ? left(slot, why_changed)
+			errnum == ENOENT ? slot_leave(slot, why_changed)
 					 : slot_give_up(slot, errnum, "replacing", err));
 	}
 	point("slot.exchanged");
 	if (!slot_is_untouched(slot, aside, seen)) {
 		put_back(slot, aside, ours);
-		return left(slot, why_saved);
+		return slot_leave(slot, why_saved);
 	}
 	return drop(slot, aside, SLOT_DONE);
 }
@@ -142,7 +136,7 @@ static enum slot_outcome take_away(struct slot *slot, const struct look *seen, s
 	}
 	if (!slot_is_untouched(slot, aside, seen)) {
 		put_back(slot, aside, NULL);
-		return left(slot, why_saved);
+		return slot_leave(slot, why_saved);
 	}
 	if (point("slot.taken") || unlinkat(slot->folder, aside, 0) < 0) {
 		int errnum = errno;
@@ -164,7 +158,7 @@ static enum slot_outcome set_executable(
 		return slot_give_up(slot, errno, "changing", err);
 	}
 	if (now.st_ino != seen->status.st_ino || now.st_mode != seen->status.st_mode) {
-		return left(slot, why_changed);
+		return slot_leave(slot, why_changed);
 	}
 	mode_t special = now.st_mode & 07000;
 	if (point("slot.mode") || fchmod(fd, special | slot_mode(now.st_mode, is_executable)) < 0) {
@@ -195,7 +189,7 @@ enum slot_outcome slot_set(struct slot *slot, const struct store_entry *from,
 		return SLOT_ALREADY;
 	}
 	if (!store_entry_equal(&seen.entry, from)) {
-		return left(slot, from->mode ? why_changed : why_appeared);
+		return slot_leave(slot, from->mode ? why_changed : why_appeared);
 	}
 	if (!from->mode) {
 		return put_new(slot, to, err);

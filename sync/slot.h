@@ -74,6 +74,9 @@ bool slot_is_temporary(struct span name);
 
 enum { TEMP_NAME_MAX = 48 };
 
+/* SLOT_LEFT, and why: static storage. */
+enum slot_outcome slot_leave(struct slot *slot, const char *why);
+
 /* Sorts an errno: SLOT_FAILED where no other path would do better, else SLOT_LEFT. */
 enum slot_outcome slot_give_up(struct slot *slot, int errnum, const char *doing, struct error *err);
 

@@ -9,6 +9,7 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "base/timestamp.h"
 #include "sync/slot.h"
 
 /* A file whose time is younger than this when it is read may change within that time unseen. */
@@ -32,22 +33,17 @@ enum slot_outcome slot_give_up(struct slot *slot, int errnum, const char *doing,
 	return SLOT_LEFT;
 }
 
-static enum slot_outcome left(struct slot *slot, const char *why)
+enum slot_outcome slot_leave(struct slot *slot, const char *why)
 {
 	slot->why = why;
 	return SLOT_LEFT;
-}
-
-static bool is_same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
 /* The change time is not compared: a rename changes it. */
 static bool is_same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mode == b->st_mode && is_same_time(&a->st_mtim, &b->st_mtim);
+	       a->st_mode == b->st_mode && timespec_equals(&a->st_mtim, &b->st_mtim);
 }
 
 static enum slot_outcome look_at_link(struct slot *slot, struct look *out, struct error *err)
@@ -74,12 +70,12 @@ static enum slot_outcome hash_file(
 	struct stat before;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (fstat(fd, &before) < 0 || !S_ISREG(before.st_mode)) {
-		return left(slot, why_changing);
+		return slot_leave(slot, why_changing);
 	}
 	const struct git *git = slot->store->git;
 	bool hashed = git->odb_hashfile(out_id, path, GIT_OBJECT_BLOB) == 0;
 	if (fstat(fd, status) < 0 || !is_same_file(&before, status)) {
-		return left(slot, why_changing);
+		return slot_leave(slot, why_changing);
 	}
 	if (!hashed) {
 		error_set_git(git, err, "reading %s", slot->path);
@@ -126,7 +122,7 @@ enum slot_outcome slot_look(struct slot *slot, struct look *out, struct error *e
 	if (S_ISREG(out->status.st_mode)) {
 		return look_at_file(slot, out, err);
 	}
-	return left(slot, S_ISDIR(out->status.st_mode) ? why_folder : why_other);
+	return slot_leave(slot, S_ISDIR(out->status.st_mode) ? why_folder : why_other);
 }
 
 /*

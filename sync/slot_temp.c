@@ -21,16 +21,10 @@ enum { PRIVATE_MODE = 0600 };
 
 /* ---- names ---- */
 
-static bool has_suffix(struct span name, struct span suffix)
-{
-	return name.len >= suffix.len &&
-	       memcmp(name.data + name.len - suffix.len, suffix.data, suffix.len) == 0;
-}
-
 bool slot_is_temporary(struct span name)
 {
 	return span_starts_with(name, span_of(temp_prefix)) &&
-	       has_suffix(name, span_of(temp_suffix));
+	       span_ends_with(name, span_of(temp_suffix));
 }
 
 static unsigned long long random_id(void)
@@ -204,7 +198,7 @@ static bool sweep_one(struct slot *slot, const struct slot_sweeper *sweeper, str
 	struct look look;
 	char kept[NAME_MAX + 1];
 	const char *name = slot->name;
-	if (has_suffix(span_of(name), SPAN_LITERAL(".new.tmp"))) {
+	if (span_ends_with(span_of(name), SPAN_LITERAL(".new.tmp"))) {
 		return unlinkat(slot->folder, name, 0) == 0 || errno == ENOENT ||
 		       refuse(slot, sweeper, "removing", err);
 	}

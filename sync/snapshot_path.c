@@ -186,15 +186,9 @@ bool snapshot_path_is_safe(struct span path)
 	}
 }
 
-static bool ends_with(struct span name, struct span end)
-{
-	return name.len >= end.len &&
-	       memcmp(name.data + name.len - end.len, end.data, end.len) == 0;
-}
-
 bool snapshot_name_is_left_out(struct span name)
 {
 	return snapshot_name_is_git(name) || parked_is_name(name) ||
 	       (span_starts_with(name, SPAN_LITERAL(".acp-broker-")) &&
-		       ends_with(name, SPAN_LITERAL(".tmp")));
+		       span_ends_with(name, SPAN_LITERAL(".tmp")));
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/timestamp.h"
 #include "sync/store_impl.h"
 
 /* Up to here a file is read in one piece; above, it is streamed. */
@@ -21,17 +22,12 @@ static bool set_unreadable(int errnum, struct error *err)
 	return error_set(err, ERROR_UNAVAILABLE, "reading: %s", strerror(errnum));
 }
 
-static bool is_same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
 static bool is_same_file(const struct stat *before, const struct stat *after)
 {
 	return before->st_ino == after->st_ino && before->st_dev == after->st_dev &&
 	       before->st_size == after->st_size &&
-	       is_same_time(&before->st_mtim, &after->st_mtim) &&
-	       is_same_time(&before->st_ctim, &after->st_ctim);
+	       timespec_equals(&before->st_mtim, &after->st_mtim) &&
+	       timespec_equals(&before->st_ctim, &after->st_ctim);
 }
 
 /* What goes on changing - a log, say - would fill the store with what nobody asks for again. */

@@ -22,7 +22,7 @@ static struct auto_transport *auto_from(const struct transport *transport)
 
 static bool lacks_tool(const struct error *err)
 {
-	return err->reason && strcmp(err->reason, "SYNC_TOOL_MISSING") == 0;
+	return error_has_reason(err, "SYNC_TOOL_MISSING");
 }
 
 static void on_prepared(void *data, const struct error *err)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "sync/apply.h"
+#include "sync/id.h"
 #include "sync/parked.h"
 #include "sync/snapshot.h"
 
@@ -128,16 +129,9 @@ static int compare_as_git(const void *a, const void *b)
 	return left_next - right_next;
 }
 
-static int compare_names(struct span a, struct span b)
-{
-	size_t len = a.len < b.len ? a.len : b.len;
-	int order = memcmp(a.data, b.data, len);
-	return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 static int compare_by_name(const void *a, const void *b)
 {
-	return compare_names(((const struct tree_view_entry *)a)->name,
+	return span_compare(((const struct tree_view_entry *)a)->name,
 		((const struct tree_view_entry *)b)->name);
 }
 
@@ -232,7 +226,7 @@ bool tree_view_next(struct tree_view_walk *walk, struct tree_view_row *out_row)
 			continue;
 		}
 		const struct tree_view_entry *entry = &view->entries[walk->at[i]];
-		if (!first || compare_names(entry->name, first->name) < 0) {
+		if (!first || span_compare(entry->name, first->name) < 0) {
 			first = entry;
 		}
 	}
@@ -261,6 +255,11 @@ struct store_entry tree_view_leaf(const struct tree_view_entry *entry)
 const git_oid *tree_view_folder(const struct tree_view_entry *entry)
 {
 	return entry && entry->mode == TREE_VIEW_FOLDER ? &entry->id : NULL;
+}
+
+bool tree_view_is_same(const struct tree_view_entry *a, const struct tree_view_entry *b)
+{
+	return a == b || (a && b && a->mode == b->mode && id_equal(&a->id, &b->id));
 }
 
 /* ---- writing ---- */

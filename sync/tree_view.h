@@ -71,6 +71,9 @@ struct store_entry tree_view_leaf(const struct tree_view_entry *entry);
 /* The tree of a folder; NULL for what is none. */
 const git_oid *tree_view_folder(const struct tree_view_entry *entry);
 
+/* Whether two entries, or their absence (NULL), are the same but for their names. */
+bool tree_view_is_same(const struct tree_view_entry *a, const struct tree_view_entry *b);
+
 /* Writes a tree object of these entries, in whatever order; they are sorted in slot. */
 bool tree_view_write(struct store *store, struct tree_view_entry *entries, size_t count,
 	git_oid *out_id, struct error *err) ATTR_NODISCARD;

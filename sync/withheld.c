@@ -34,17 +34,12 @@ struct folder {
 	bool is_withheld; // whole
 };
 
-static bool is_same_entry(const struct tree_view_entry *a, const struct tree_view_entry *b)
-{
-	return a == b || (a && b && a->mode == b->mode && id_equal(&a->id, &b->id));
-}
-
 /* Whether the agent has changed it, to something else than what is here. */
 static bool is_changed(const struct tree_view_row *row)
 {
 	const struct tree_view_entry *runtime = row->sides[RUNTIME];
-	return runtime && !is_same_entry(row->sides[BASE], runtime) &&
-	       !is_same_entry(row->sides[LOCAL], runtime);
+	return runtime && !tree_view_is_same(row->sides[BASE], runtime) &&
+	       !tree_view_is_same(row->sides[LOCAL], runtime);
 }
 
 /* What the folder at the trail has here, members or not. One that cannot be read has nothing. */
@@ -137,7 +132,7 @@ static bool take_rows(struct taker *taker, struct folder *folder,
 		if (!taken) {
 			break;
 		}
-		is_less = is_less || !is_same_entry(entry, row.sides[RUNTIME]);
+		is_less = is_less || !tree_view_is_same(entry, row.sides[RUNTIME]);
 		if (entry && !id_equal(&entry->id, &store_empty_tree)) { // no folder is empty
 			entries[count] = *entry;
 			entries[count++].name = row.name;
@@ -264,9 +259,9 @@ static bool add_row(struct adder *adder, const struct tree_view_row *row,
 {
 	const struct tree_view_entry *part = row->sides[PART];
 	bool added = true;
-	if (is_same_entry(part, row->sides[FULL])) {
+	if (tree_view_is_same(part, row->sides[FULL])) {
 		*out = row->sides[TREE];
-	} else if (is_same_entry(part, row->sides[TREE])) {
+	} else if (tree_view_is_same(part, row->sides[TREE])) {
 		*out = row->sides[FULL];
 	} else {
 		added = add_names(adder, row, made, err);

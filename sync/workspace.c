@@ -294,13 +294,6 @@ void workspace_succeed(struct workspace *workspace)
 	merge_finish(&merge);
 }
 
-static const char *const *copy_words(const char *const *words)
-{
-	char **copy = mem_alloc_zero(sizeof(*copy)); // no words are a list, too
-	words_append_all(&copy, words);
-	return (const char *const *)copy;
-}
-
 /* A step on the pool may outlive whoever asked for it. */
 static void request_copy(struct workspace_request *request)
 {
@@ -309,8 +302,8 @@ static void request_copy(struct workspace_request *request)
 	request->local_root = mem_strdup(request->local_root);
 	request->runtime_root = mem_strdup(request->runtime_root);
 	request->home = mem_strdup_or_null(request->home);
-	request->include = copy_words(request->include);
-	request->exclude = copy_words(request->exclude);
+	request->include = (const char *const *)words_copy(request->include);
+	request->exclude = (const char *const *)words_copy(request->exclude);
 	request->guard_paths = guard_paths_copy(request->guard_paths);
 }
 

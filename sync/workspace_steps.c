@@ -163,7 +163,7 @@ static void on_delivered(
 		block(workspace, keep_target, on_kept);
 		return;
 	}
-	bool has_changed = err->reason && strcmp(err->reason, "RUNTIME_CHANGED") == 0;
+	bool has_changed = error_has_reason(err, "RUNTIME_CHANGED");
 	if (has_changed && !workspace->has_gone_back && ++workspace->tries < SYNC_ROUNDS_MAX) {
 		block(workspace, read_base, collect);
 		return;

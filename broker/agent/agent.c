@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/environment.h"
 #include "base/log.h"
 #include "base/secrets.h"
+#include "base/words.h"
 #include "broker/agent/provision.h"
 
 /* ---- the process ---- */
@@ -104,7 +104,7 @@ static void start_process(struct agent *agent)
 		.suspends = true,
 	};
 	agent->exec = sandbox_exec(agent->sandbox, &spec, &exec_listener, agent, &err);
-	environment_free(env);
+	words_free(env);
 	if (!agent->exec) {
 		agent_fail_with_error(agent, "AGENT_START_FAILED", "start", &err);
 		return;

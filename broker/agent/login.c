@@ -66,8 +66,8 @@ static void on_ready(void *data)
 		.foreground = true,
 	};
 	login->exec = sandbox_exec(login->sandbox, &spec, &exec_listener, login, &err);
-	environment_free(base);
-	environment_free(env);
+	words_free(base);
+	words_free(env);
 	words_free(argv);
 	if (!login->exec) {
 		fail(login, &err);

@@ -44,7 +44,7 @@ enum mcp_command_state mcp_commands_state(
 
 /*
  * The words that ask a POSIX shell about all of them, NULL-terminated and owned
- * by the caller with environment_free; the shell's own PATH is asked too. It
+ * by the caller with words_free; the shell's own PATH is asked too. It
  * answers one letter each and a dot.
  */
 char **mcp_commands_argv(const struct mcp_commands *commands);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/environment.h"
+#include "base/words.h"
 #include "broker/toolhost/terminal.h"
 
 enum { ANSWER_MAX = 4096 }; // bytes; an answer is shorter than MCP_COMMANDS_MAX + 2
@@ -109,7 +109,7 @@ static void start(struct mcp_lookup *lookup, const struct mcp_lookup_config *con
 	};
 	double delay = config->timeout_ms / 1000.;
 	lookup->terminal = terminal_start(&terminal, &terminal_listener, lookup, &err);
-	environment_free(argv);
+	words_free(argv);
 	if (!lookup->terminal) {
 		snprintf(lookup->commands->why_unknown, sizeof(lookup->commands->why_unknown), "%s",
 			err.text);

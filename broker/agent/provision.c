@@ -63,15 +63,6 @@ static void put_key(char key[KEY_SIZE], const char *const *texts)
 	snprintf(key, KEY_SIZE, "%016" PRIx64, hash);
 }
 
-/* What was a secret is not left in memory. */
-static void wipe(struct buf *content)
-{
-	if (content->data) {
-		explicit_bzero(content->data, content->capacity);
-	}
-	buf_finish(content);
-}
-
 /* ---- the end ---- */
 
 static void on_later(struct ev_loop *loop, ev_timer *timer, int events)
@@ -117,19 +108,6 @@ static void fail(struct provision *provision, struct error *err, const char *wor
 
 /* ---- answers ---- */
 
-/* The next word of an answer, which ends in NUL. */
-static const char *take_word(struct span *rest)
-{
-	size_t len = strnlen(rest->data, rest->len);
-	const char *word = rest->data;
-	if (len == rest->len) {
-		return NULL;
-	}
-	rest->data += len + 1;
-	rest->len -= len + 1;
-	return word;
-}
-
 static void tell(struct provision *provision, const char *what, const char *detail)
 {
 	const struct provision_config *config = &provision->config;
@@ -154,8 +132,8 @@ static bool take_pair(struct provision *provision, struct span output, const cha
 	const char **out_detail)
 {
 	struct span rest = {output.data + provision->heard, output.len - provision->heard};
-	*out_what = take_word(&rest);
-	*out_detail = *out_what ? take_word(&rest) : NULL;
+	*out_what = span_take_text(&rest);
+	*out_detail = *out_what ? span_take_text(&rest) : NULL;
 	if (!*out_detail) {
 		return false;
 	}
@@ -194,7 +172,7 @@ static void on_end(void *data, struct buf *output, const char *words, const stru
 	snprintf(last_words, sizeof(last_words), "%s", words);
 	script_run_destroy(provision->run);
 	provision->run = NULL;
-	wipe(&provision->content);
+	buf_wipe(&provision->content);
 	if (failure.code != ERROR_NONE) {
 		fail(provision, &failure, last_words);
 		return;
@@ -266,7 +244,7 @@ static void on_run(struct pool_job *job)
 
 static void reading_free(struct reading *reading)
 {
-	wipe(&reading->content);
+	buf_wipe(&reading->content);
 	free(reading->source);
 	free(reading);
 }
@@ -384,6 +362,6 @@ void provision_destroy(struct provision *provision)
 			reading_free(reading);
 		}
 	}
-	wipe(&provision->content);
+	buf_wipe(&provision->content);
 	free(provision);
 }

@@ -83,12 +83,6 @@ bool command_print_json(void (*write)(struct json_writer *writer, const void *da
 	return ok;
 }
 
-void command_write_member(struct json_writer *writer, const char *key, const char *text)
-{
-	json_write_key(writer, key);
-	json_write_text(writer, text);
-}
-
 const char *command_time(char text[COMMAND_TIME_SIZE], long long seconds)
 {
 	struct tm local;

@@ -69,8 +69,6 @@ bool command_print(void *data, struct span text);
 /* Prints the one JSON object whose members `write` writes. */
 bool command_print_json(void (*write)(struct json_writer *writer, const void *data),
 	const void *data, struct error *err) ATTR_NODISCARD;
-/* NULL writes null. */
-void command_write_member(struct json_writer *writer, const char *key, const char *text);
 
 enum { COMMAND_TIME_SIZE = 32 };
 /* "2026-01-31 10:15:02", local time. Returns text. */

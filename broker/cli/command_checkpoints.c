@@ -51,14 +51,11 @@ static void write_one(struct json_writer *writer, const struct listed *listed, s
 	const struct checkpoint *checkpoint = &listed->checkpoints[index];
 	char tree[ID_TEXT_SIZE];
 	json_write_object(writer);
-	json_write_key(writer, "checkpoint");
-	json_write_int(writer, checkpoint->number);
-	json_write_key(writer, "time");
-	json_write_int(writer, checkpoint->time);
-	command_write_member(writer, "reason", checkpoint->reason);
-	command_write_member(
-		writer, "sessionId", *checkpoint->session ? checkpoint->session : NULL);
-	command_write_member(writer, "tree", id_text(tree, &checkpoint->tree));
+	json_write_member_int(writer, "checkpoint", checkpoint->number);
+	json_write_member_int(writer, "time", checkpoint->time);
+	json_write_member(writer, "reason", checkpoint->reason);
+	json_write_member(writer, "sessionId", *checkpoint->session ? checkpoint->session : NULL);
+	json_write_member(writer, "tree", id_text(tree, &checkpoint->tree));
 	json_write_key(writer, "changed");
 	if (is_counted(listed, index)) {
 		json_write_int(writer, (long long)listed->changed[index]);
@@ -78,7 +75,7 @@ static void write_listed(struct json_writer *writer, const void *data)
 	}
 	json_write_array_end(writer);
 	char text[CHECKPOINT_DAMAGE_MAX];
-	command_write_member(writer, "damaged", checkpoint_damage_text(&listed->damage, text));
+	json_write_member(writer, "damaged", checkpoint_damage_text(&listed->damage, text));
 }
 
 static int column_width(const struct listed *listed, size_t offset, const char *title)

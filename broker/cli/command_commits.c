@@ -54,10 +54,10 @@ static void write_branch(
 	struct json_writer *writer = listing->writer;
 	char id[ID_TEXT_SIZE];
 	json_write_object(writer);
-	command_write_member(writer, "branch", ref + sizeof(AGENT_COMMITS_REFS) - 1);
-	command_write_member(writer, "id", id_text(id, tip));
-	command_write_member(writer, "ref", ref);
-	command_write_member(writer, "fetch", fetch);
+	json_write_member(writer, "branch", ref + sizeof(AGENT_COMMITS_REFS) - 1);
+	json_write_member(writer, "id", id_text(id, tip));
+	json_write_member(writer, "ref", ref);
+	json_write_member(writer, "fetch", fetch);
 	json_write_key(writer, "commits");
 	json_write_array(writer);
 }
@@ -66,11 +66,10 @@ static void write_commit(struct json_writer *writer, const struct agent_commit *
 {
 	char id[ID_TEXT_SIZE];
 	json_write_object(writer);
-	command_write_member(writer, "id", id_text(id, &commit->id));
-	json_write_key(writer, "time");
-	json_write_int(writer, commit->time);
-	command_write_member(writer, "author", commit->author);
-	command_write_member(writer, "subject", commit->subject);
+	json_write_member(writer, "id", id_text(id, &commit->id));
+	json_write_member_int(writer, "time", commit->time);
+	json_write_member(writer, "author", commit->author);
+	json_write_member(writer, "subject", commit->subject);
 	json_write_object_end(writer);
 }
 
@@ -160,7 +159,7 @@ struct writing {
 static void write_listing(struct json_writer *writer, const void *data)
 {
 	const struct writing *writing = data;
-	command_write_member(writer, "store", writing->listing->context->store.path);
+	json_write_member(writer, "store", writing->listing->context->store.path);
 	json_write_key(writer, "branches");
 	json_write_array(writer);
 	writing->listing->writer = writer;

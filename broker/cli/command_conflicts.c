@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/path_quote.h"
+#include "base/real_path.h"
 #include "broker/cli/command.h"
 #include "sync/conflicts.h"
 #include "sync/graft.h"
@@ -28,9 +29,7 @@ static const char *time_of(const char *id, char text[COMMAND_TIME_SIZE])
 /* Whether the parked file is still where it was put. */
 static bool has_file(const struct command_context *context, const struct parked *parked)
 {
-	size_t size = strlen(context->place.root) + strlen(parked->file) + 2;
-	char *path = mem_alloc(size);
-	snprintf(path, size, "%s/%s", context->place.root, parked->file);
+	char *path = path_join(context->place.root, parked->file);
 	bool is_there = faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 	free(path);
 	return is_there;
@@ -64,9 +63,9 @@ static void write_listing(struct json_writer *writer, const void *data)
 	LIST_FOR_EACH(parked, listing->list, struct parked, link) {
 		bool is_there = has_file(listing->context, parked);
 		json_write_object(writer);
-		command_write_member(writer, "id", parked->id);
-		command_write_member(writer, "path", parked->conflict.path);
-		command_write_member(writer, "file", is_there ? parked->file : NULL);
+		json_write_member(writer, "id", parked->id);
+		json_write_member(writer, "path", parked->conflict.path);
+		json_write_member(writer, "file", is_there ? parked->file : NULL);
 		json_write_object_end(writer);
 	}
 	json_write_array_end(writer);

@@ -13,20 +13,19 @@ enum { NAME_WIDTH = 28, STATE_WIDTH = 12 };
 /* What is not known is null. */
 static void write_known(struct json_writer *writer, const char *key, const char *text)
 {
-	command_write_member(writer, key, *text ? text : NULL);
+	json_write_member(writer, key, *text ? text : NULL);
 }
 
 static void write_entry(struct json_writer *writer, const struct sandbox_entry *entry)
 {
 	json_write_object(writer);
-	command_write_member(writer, "name", entry->name);
-	command_write_member(writer, "id", entry->id);
-	command_write_member(writer, "backend", backend_name(entry->found_by->backend));
-	command_write_member(writer, "state", entry->state);
-	json_write_key(writer, "isInUse");
-	json_write_bool(writer, entry->is_in_use);
+	json_write_member(writer, "name", entry->name);
+	json_write_member(writer, "id", entry->id);
+	json_write_member(writer, "backend", backend_name(entry->found_by->backend));
+	json_write_member(writer, "state", entry->state);
+	json_write_member_bool(writer, "isInUse", entry->is_in_use);
 	write_known(writer, "profile", entry->profile);
-	command_write_member(writer, "foundBy", entry->found_by->name);
+	json_write_member(writer, "foundBy", entry->found_by->name);
 	write_known(writer, "workspace", entry->workspace);
 	write_known(writer, "created", entry->created);
 	write_known(writer, "problem", entry->why);
@@ -52,8 +51,8 @@ static void write_entries(struct json_writer *writer, const void *data)
 	json_write_array(writer);
 	for (size_t i = 0; i < entries->problem_count; i++) {
 		json_write_object(writer);
-		command_write_member(writer, "profile", entries->problems[i].profile->name);
-		command_write_member(writer, "error", entries->problems[i].err.text);
+		json_write_member(writer, "profile", entries->problems[i].profile->name);
+		json_write_member(writer, "error", entries->problems[i].err.text);
 		json_write_object_end(writer);
 	}
 	json_write_array_end(writer);

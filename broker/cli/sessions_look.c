@@ -47,7 +47,7 @@ static void write_record(struct json_writer *writer, const struct session_entry 
 	struct saying sayings[SAYINGS];
 	read_sayings(record, sayings);
 	for (size_t i = 0; i < SAYINGS; i++) {
-		command_write_member(writer, sayings[i].key, sayings[i].text);
+		json_write_member(writer, sayings[i].key, sayings[i].text);
 	}
 	json_write_key(writer, "sessions");
 	json_write_array(writer);
@@ -55,18 +55,15 @@ static void write_record(struct json_writer *writer, const struct session_entry 
 		json_write_text(writer, record->sessions[i]);
 	}
 	json_write_array_end(writer);
-	json_write_key(writer, "conflicts");
-	json_write_int(writer, (long long)record->receipt.conflicts);
+	json_write_member_int(writer, "conflicts", (long long)record->receipt.conflicts);
 }
 
 static void write_members(struct json_writer *writer, const void *data)
 {
 	const struct session_entry *entry = data;
-	command_write_member(writer, "id", entry->id);
-	json_write_key(writer, "isReadable");
-	json_write_bool(writer, entry->is_readable);
-	json_write_key(writer, "isHeld");
-	json_write_bool(writer, entry->owner.is_held);
+	json_write_member(writer, "id", entry->id);
+	json_write_member_bool(writer, "isReadable", entry->is_readable);
+	json_write_member_bool(writer, "isHeld", entry->owner.is_held);
 	json_write_key(writer, "process");
 	if (entry->owner.pid != 0) {
 		json_write_int(writer, entry->owner.pid);
@@ -76,7 +73,7 @@ static void write_members(struct json_writer *writer, const void *data)
 	if (entry->is_readable) {
 		write_record(writer, entry);
 	} else {
-		command_write_member(writer, "problem", entry->problem.text);
+		json_write_member(writer, "problem", entry->problem.text);
 	}
 }
 

@@ -291,24 +291,22 @@ static void write_report(struct json_writer *writer, const void *data)
 {
 	const struct report *report = data;
 	const struct profile *profile = &report->trial->means->config->profile;
-	command_write_member(writer, "profile", profile->name);
-	command_write_member(writer, "backend", backend_name(profile->backend));
-	json_write_key(writer, "failed");
-	json_write_int(writer, (long long)report->failed);
+	json_write_member(writer, "profile", profile->name);
+	json_write_member(writer, "backend", backend_name(profile->backend));
+	json_write_member_int(writer, "failed", (long long)report->failed);
 	json_write_key(writer, "checks");
 	json_write_array(writer);
 	for (size_t i = 0; i < ARRAY_LENGTH(checks); i++) {
 		const struct finding *finding = &report->findings[i];
 		json_write_object(writer);
-		command_write_member(writer, "name", checks[i].name);
-		command_write_member(writer, "text", checks[i].text);
-		command_write_member(writer, "outcome",
+		json_write_member(writer, "name", checks[i].name);
+		json_write_member(writer, "text", checks[i].text);
+		json_write_member(writer, "outcome",
 			finding->outcome == OUTCOME_FAILED ? "failed"
 							   : outcome_names[finding->outcome]);
-		json_write_key(writer, "durationMs");
-		json_write_int(writer, finding->duration_ms);
-		command_write_member(writer, "note", *finding->note ? finding->note : NULL);
-		command_write_member(writer, "why", *finding->why ? finding->why : NULL);
+		json_write_member_int(writer, "durationMs", finding->duration_ms);
+		json_write_member(writer, "note", *finding->note ? finding->note : NULL);
+		json_write_member(writer, "why", *finding->why ? finding->why : NULL);
 		json_write_object_end(writer);
 	}
 	json_write_array_end(writer);

@@ -5,6 +5,7 @@
 
 #include "base/environment.h"
 #include "base/fd.h"
+#include "base/words.h"
 #include "broker/cli/trial.h"
 
 /* What the broker needs of processes. */
@@ -130,7 +131,7 @@ bool trial_check_environment(struct trial *trial, char note[TRIAL_NOTE_MAX], str
 		ok = expect_text("a variable", &result.out, value, err);
 		trial_result_finish(&result);
 	}
-	environment_free(env);
+	words_free(env);
 	return ok;
 }
 

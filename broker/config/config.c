@@ -11,19 +11,12 @@
 
 #include "base/buf.h"
 #include "base/environment.h"
+#include "base/real_path.h"
 #include "base/words.h"
 #include "broker/config/config_file.h"
 #include "broker/config/config_profile.h"
 
 /* ---- where the file is ---- */
-
-static char *path_join(const char *folder, const char *rest)
-{
-	size_t size = strlen(folder) + strlen(rest) + 2;
-	char *path = mem_alloc(size);
-	snprintf(path, size, "%s/%s", folder, rest);
-	return path;
-}
 
 /* XDG Base Directory Specification 0.8: a path that is not absolute is ignored. */
 static char *default_path(const char *const *environment)

@@ -123,7 +123,7 @@ void config_print_fact(const char *name, const char *value);
 
 /*
  * The environment of what the profile starts in a sandbox: that of the sandbox with env and
- * secret-env added. The caller frees it with environment_free.
+ * secret-env added. The caller frees it with words_free.
  */
 char **config_profile_environment(const struct profile *profile, const char *const *base);
 

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/environment.h"
+#include "base/real_path.h"
 #include "base/words.h"
 
 /* The profile that is there without a section of its own. */
@@ -162,12 +163,6 @@ static bool find_profile(const struct config_file *file, const char *option, con
 
 /* ---- which agent ---- */
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static bool fail_no_agent(
 	const struct profile *profile, const struct config_file *file, struct error *err)
 {
@@ -183,7 +178,7 @@ static bool load_agent(struct profile *profile, const struct config_file *file,
 {
 	if (options->agent_argv) {
 		words_append_all(&profile->agent_argv, options->agent_argv);
-		profile->agent_name = mem_strdup(last_part(options->agent_argv[0]));
+		profile->agent_name = mem_strdup(path_last_part(options->agent_argv[0]));
 		return true;
 	}
 	const struct config_section *broker = config_file_find(file, SECTION_BROKER, NULL);
@@ -240,7 +235,7 @@ char **config_profile_environment(const struct profile *profile, const char *con
 	char **more = environment_merge(base, (const char *const *)profile->agent_env);
 	char **all = environment_merge(
 		(const char *const *)more, (const char *const *)profile->secret_values);
-	environment_free(more);
+	words_free(more);
 	return all;
 }
 

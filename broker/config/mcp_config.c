@@ -210,12 +210,6 @@ void mcp_server_finish(struct mcp_server *server)
 
 /* ---- writing ---- */
 
-static void write_member(struct json_writer *writer, const char *key, const char *value)
-{
-	json_write_key(writer, key);
-	json_write_text(writer, value);
-}
-
 /* [{"name":…,"value":…}] of "NAME=value" or "NAME: value". */
 static void write_pairs(
 	struct json_writer *writer, const char *key, char *const *pairs, char separator)
@@ -229,9 +223,9 @@ static void write_pairs(
 			value += strspn(value, " \t");
 		}
 		json_write_object(writer);
-		json_write_key(writer, "name");
-		json_write_string(writer, (struct span){*pairs, (size_t)(mark - *pairs)});
-		write_member(writer, "value", value);
+		json_write_member_string(
+			writer, "name", (struct span){*pairs, (size_t)(mark - *pairs)});
+		json_write_member(writer, "value", value);
 		json_write_object_end(writer);
 	}
 	json_write_array_end(writer);
@@ -241,15 +235,15 @@ void mcp_server_write(const struct mcp_server *server, struct json_writer *write
 {
 	json_write_object(writer);
 	if (server->type != MCP_STDIO) {
-		write_member(writer, "type", mcp_type_name(server->type));
-		write_member(writer, "name", server->name);
-		write_member(writer, "url", server->url);
+		json_write_member(writer, "type", mcp_type_name(server->type));
+		json_write_member(writer, "name", server->name);
+		json_write_member(writer, "url", server->url);
 		write_pairs(writer, "headers", server->headers, ':');
 		json_write_object_end(writer);
 		return;
 	}
-	write_member(writer, "name", server->name);
-	write_member(writer, "command", server->command);
+	json_write_member(writer, "name", server->name);
+	json_write_member(writer, "command", server->command);
 	json_write_key(writer, "args");
 	json_write_array(writer);
 	for (char **arg = server->args; *arg; arg++) {

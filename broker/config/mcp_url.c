@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/attr.h"
+#include "base/hex.h"
 #include "base/span.h"
 
 static const char slashes[] = "/\\";
@@ -63,13 +64,6 @@ static struct span without_port(struct span host)
 	}
 	const char *colon = host.len > 0 ? memchr(host.data, ':', host.len) : NULL;
 	return colon ? (struct span){host.data, (size_t)(colon - host.data)} : host;
-}
-
-static int hex_digit(char digit)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *found = digit ? strchr(digits, tolower((unsigned char)digit)) : NULL;
-	return found ? (int)(found - digits) : -1;
 }
 
 /* Tabs and line ends inside a URL count for nothing (URL Standard, "basic URL parser"). */

@@ -6,6 +6,7 @@
 
 #include "base/json_names.h"
 #include "base/log.h"
+#include "base/words.h"
 #include "broker/policy/audit.h"
 #include "broker/policy/subject.h"
 #include "broker/session/answer.h"
@@ -57,26 +58,18 @@ static bool is_decided_on(const char *method)
 	return subject_operation(method, &operation);
 }
 
-static bool is_one_of(const char *method, const char *const *names)
-{
-	while (*names && strcmp(*names, method) != 0) {
-		names++;
-	}
-	return *names != NULL;
-}
-
 /* Whether ACP has it as a request of an agent's, or a later version of it may. */
 static bool is_request(const char *method)
 {
-	return is_decided_on(method) || is_one_of(method, request_methods) ||
+	return is_decided_on(method) || words_contain(request_methods, method) ||
 	       strncmp(method, "fs/", strlen("fs/")) == 0 ||
 	       strncmp(method, "terminal/", strlen("terminal/")) == 0;
 }
 
 static bool is_known(const char *method)
 {
-	return is_decided_on(method) || is_one_of(method, request_methods) ||
-	       is_one_of(method, notification_methods);
+	return is_decided_on(method) || words_contain(request_methods, method) ||
+	       words_contain(notification_methods, method);
 }
 
 /* A decision on a method alone: counted, and a line in the audit log. */

@@ -180,8 +180,7 @@ void grant_note_allowed(struct relay *relay, struct request *request)
 {
 	const struct grant_answer answer = {.decision = POLICY_ALLOW_ONCE, .by = AUDIT_BY_PERSON};
 	if (request->note && request->note->rule) {
-		free(request->note->rule);
-		request->note->rule = mem_strdup(grant_once_rule);
+		mem_set_text(&request->note->rule, grant_once_rule);
 	}
 	note_decided(relay, request, &answer);
 }

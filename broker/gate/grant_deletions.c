@@ -22,12 +22,6 @@ static const char options[] =
 
 /* ---- the question ---- */
 
-static void write_member(struct json_writer *writer, const char *key, const char *value)
-{
-	json_write_key(writer, key);
-	json_write_text(writer, value);
-}
-
 /* Whole, or not at all. */
 static bool append_path(struct buf *text, const char *path)
 {
@@ -75,7 +69,7 @@ static bool write_question(struct request *request, const struct question_reason
 	markdown_code(&what, span_of(local_root), FILE_PATH_MAX);
 	ok = ok && buf_append_format(&what, NULL, ", as the agent has done");
 	question_begin(request, &writer);
-	write_member(&writer, "sessionId", request->session_id);
+	json_write_member(&writer, "sessionId", request->session_id);
 	json_write_key(&writer, "toolCall");
 	json_write_object(&writer);
 	question_write_head(&writer, request, reason, "delete", buf_span(&what));

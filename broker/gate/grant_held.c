@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/markdown.h"
+#include "base/real_path.h"
 #include "base/words.h"
 #include "broker/gate/grant_answer.h"
 #include "broker/gate/grant_audit.h"
@@ -58,21 +59,7 @@ static struct held_question *question_create(const char *root, const struct sync
 	return question;
 }
 
-static char *path_here(const char *root, const char *path)
-{
-	size_t size = strlen(root) + strlen(path) + 2;
-	char *whole = mem_alloc(size);
-	snprintf(whole, size, "%s/%s", root, path);
-	return whole;
-}
-
 /* ---- the question ---- */
-
-static void write_member(struct json_writer *writer, const char *key, const char *value)
-{
-	json_write_key(writer, key);
-	json_write_text(writer, value);
-}
 
 static bool is_shown(const struct held_change *held)
 {
@@ -82,12 +69,12 @@ static bool is_shown(const struct held_change *held)
 
 static void write_diff(struct json_writer *writer, const char *root, const struct held_change *held)
 {
-	char *path = path_here(root, held->path);
+	char *path = path_join(root, held->path);
 	json_write_object(writer);
-	write_member(writer, "type", "diff");
-	write_member(writer, "path", path);
-	write_member(writer, "oldText", held->old_text); // NULL writes null: there is none
-	write_member(writer, "newText", held->new_text);
+	json_write_member(writer, "type", "diff");
+	json_write_member(writer, "path", path);
+	json_write_member(writer, "oldText", held->old_text); // NULL writes null: there is none
+	json_write_member(writer, "newText", held->new_text);
 	json_write_object_end(writer);
 	free(path);
 }
@@ -153,9 +140,9 @@ static void write_content(struct json_writer *writer, const struct held_question
 	json_write_array(writer);
 	LIST_FOR_EACH(held, result->held, struct held_change, link) {
 		if (is_shown(held)) {
-			char *path = path_here(root, held->path);
+			char *path = path_join(root, held->path);
 			json_write_object(writer);
-			write_member(writer, "path", path);
+			json_write_member(writer, "path", path);
 			json_write_object_end(writer);
 			free(path);
 		}
@@ -196,7 +183,7 @@ static bool write_question(
 		&what, SPAN_LITERAL("Bring from the sandbox what the agent made of "), NULL);
 	append_names(&what, request->held->paths);
 	question_begin(request, &writer);
-	write_member(&writer, "sessionId", request->session_id);
+	json_write_member(&writer, "sessionId", request->session_id);
 	json_write_key(&writer, "toolCall");
 	json_write_object(&writer);
 	question_write_head(&writer, request, &reason, "edit", buf_span(&what));
@@ -304,7 +291,7 @@ static struct subject *subject_of(const struct held_question *question)
 	char kind[] = "edit";
 	char **paths = NULL;
 	for (char **path = question->paths; path && *path; path++) {
-		char *whole = path_here(question->root, *path);
+		char *whole = path_join(question->root, *path);
 		words_append(&paths, whole);
 		free(whole);
 	}

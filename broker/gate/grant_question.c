@@ -45,12 +45,6 @@ static const struct {
 	[POLICY_TERMINAL] = {"Run", "execute"},
 };
 
-static void write_member(struct json_writer *writer, const char *key, const char *value)
-{
-	json_write_key(writer, key);
-	json_write_text(writer, value);
-}
-
 /* The new text as a diff; the old one is put in once it is known. */
 static void write_diff(struct json_writer *writer, struct request *request, const struct call *call,
 	const char *path)
@@ -65,10 +59,10 @@ static void write_diff(struct json_writer *writer, struct request *request, cons
 	}
 	request->diff_at = writer->out->len;
 	json_write_object(writer);
-	write_member(writer, "type", "diff");
-	write_member(writer, "path", path);
-	json_write_key(writer, "newText");
-	json_write_raw(writer, text.len > 0 && text.data[0] == '"' ? text : SPAN_LITERAL("\"\""));
+	json_write_member(writer, "type", "diff");
+	json_write_member(writer, "path", path);
+	json_write_member_raw(writer, "newText",
+		text.len > 0 && text.data[0] == '"' ? text : SPAN_LITERAL("\"\""));
 	json_write_object_end(writer);
 }
 
@@ -136,7 +130,7 @@ static void write_location(struct json_writer *writer, const char *path)
 	json_write_key(writer, "locations");
 	json_write_array(writer);
 	json_write_object(writer);
-	write_member(writer, "path", path);
+	json_write_member(writer, "path", path);
 	json_write_object_end(writer);
 	json_write_array_end(writer);
 }

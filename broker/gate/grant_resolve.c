@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/environment.h"
 #include "base/log.h"
 #include "base/path_quote.h"
 #include "base/pool.h"
@@ -58,8 +57,8 @@ static void destroy(struct resolving *resolving)
 {
 	list_remove(&resolving->link);
 	parcel_destroy(resolving->parcel);
-	environment_free(resolving->paths);
-	environment_free(resolving->roots);
+	words_free(resolving->paths);
+	words_free(resolving->roots);
 	free(resolving->session_id);
 	free(resolving->id);
 	free(resolving->asked);
@@ -155,8 +154,7 @@ static void on_resolved(void *data, const char *path, const struct error *err)
 		resolving->is_unresolved = true;
 	}
 	if (!err) {
-		free(resolving->paths[resolving->next]);
-		resolving->paths[resolving->next] = mem_strdup(path);
+		mem_set_text(&resolving->paths[resolving->next], path);
 	}
 	resolving->next++;
 	resolve_next(resolving);

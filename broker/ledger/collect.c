@@ -108,8 +108,7 @@ static void fail(struct collect *collect, const struct error *err)
 	if (!was_collected(record)) { // else what remains is to end the sandbox
 		record->state = RECORD_FAILED;
 	}
-	free(record->error);
-	record->error = mem_strdup(err->text);
+	mem_set_text(&record->error, err->text);
 	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
 	submit(collect, collect_paper_write, on_noted);
 }
@@ -261,7 +260,7 @@ static void on_root_added(void *data, const struct error *err)
 	if (collect->is_over) {
 		return;
 	}
-	if (err && err->reason && strcmp(err->reason, "SANDBOX_NOT_FOUND") == 0) {
+	if (err && error_has_reason(err, "SANDBOX_NOT_FOUND")) {
 		on_root_gone(collect, err);
 		return;
 	}

@@ -336,18 +336,16 @@ void keeper_destroy(struct keeper *keeper)
 	free(keeper);
 }
 
-static char **copy_words(char *const *words)
+static char **copy_or_null(char *const *words)
 {
-	char **copy = words ? mem_alloc_zero(sizeof(*copy)) : NULL;
-	words_append_all(&copy, (const char *const *)words);
-	return copy;
+	return words ? words_copy((const char *const *)words) : NULL;
 }
 
 void keeper_open(struct keeper *keeper, char *const *roots, sandbox_done *done, void *data)
 {
 	ask(keeper, &(struct task){.kind = TASK_OPEN,
 			    .reason = SYNC_REASON_START,
-			    .roots = copy_words(roots),
+			    .roots = copy_or_null(roots),
 			    .done = done,
 			    .data = data});
 }
@@ -361,7 +359,7 @@ void keeper_sync(struct keeper *keeper, char *const *roots, const struct sync_or
 			    .name = mem_strdup_or_null(order->name),
 			    .rollback = mem_strdup_or_null(order->rollback),
 			    .asks = order->deletions == SYNC_DELETIONS_ASK,
-			    .roots = copy_words(roots),
+			    .roots = copy_or_null(roots),
 			    .done = done,
 			    .data = data});
 }

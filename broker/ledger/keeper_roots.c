@@ -84,8 +84,7 @@ static struct keep *keep_create(struct keeper *keeper, const struct sandbox_root
 	if (!keep->has_told_state) {
 		keeper_init_record(keeper, record, root->local);
 	}
-	free(record->runtime_root);
-	record->runtime_root = mem_strdup(root->runtime);
+	mem_set_text(&record->runtime_root, root->runtime);
 	snprintf(keep->name, sizeof(keep->name), "%016" PRIx64, hash_text(name, root->runtime));
 	keep->store_folder = state_folder_store(config->state_folder, root->local);
 	if (config->settings->mode != SYNC_MODE_NONE) {
@@ -310,8 +309,7 @@ void keep_note_sync(struct keep *keep, const struct task *task, const struct syn
 		log_info("%s: synced by %s", keep->record.local_root, transport);
 	}
 	if (err) {
-		free(keep->record.error);
-		keep->record.error = mem_strdup(err->text);
+		mem_set_text(&keep->record.error, err->text);
 	} else {
 		note_receipt(keep, task, result);
 	}

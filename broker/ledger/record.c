@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/environment.h"
 #include "base/json_doc.h"
 #include "base/json_writer.h"
 #include "base/random.h"
 #include "base/timestamp.h"
+#include "base/words.h"
 #include "providers/provider.h"
 
 static const char *const state_names[RECORD_STATE_COUNT] = {
@@ -68,7 +68,7 @@ void record_finish(struct record *record)
 		free(record->choices[i]);
 	}
 	free(record->choices);
-	environment_free(record->sessions);
+	words_free(record->sessions);
 	*record = (struct record){0};
 }
 
@@ -183,14 +183,10 @@ static void write_receipt(struct json_writer *writer, const struct record_receip
 		return;
 	}
 	json_write_object(writer);
-	json_write_key(writer, "runtimeTree");
-	json_write_text(writer, receipt->runtime_tree);
-	json_write_key(writer, "mergedTree");
-	json_write_text(writer, receipt->merged_tree);
-	json_write_key(writer, "conflicts");
-	json_write_int(writer, (long long)receipt->conflicts);
-	json_write_key(writer, "time");
-	json_write_text(writer, receipt->time);
+	json_write_member(writer, "runtimeTree", receipt->runtime_tree);
+	json_write_member(writer, "mergedTree", receipt->merged_tree);
+	json_write_member_int(writer, "conflicts", (long long)receipt->conflicts);
+	json_write_member(writer, "time", receipt->time);
 	json_write_object_end(writer);
 }
 
@@ -201,10 +197,8 @@ static void write_choices(struct json_writer *writer, const struct record *recor
 	for (size_t i = 0; i < record->session_count; i++) {
 		if (record->choices[i]) {
 			json_write_object(writer);
-			json_write_key(writer, "session");
-			json_write_text(writer, record->sessions[i]);
-			json_write_key(writer, "set");
-			json_write_raw(writer, span_of(record->choices[i]));
+			json_write_member(writer, "session", record->sessions[i]);
+			json_write_member_raw(writer, "set", span_of(record->choices[i]));
 			json_write_object_end(writer);
 		}
 	}
@@ -216,19 +210,13 @@ bool record_write_json(const struct record *record, struct buf *out, struct erro
 	struct json_writer writer;
 	json_write_begin(&writer, out);
 	json_write_object(&writer);
-	json_write_key(&writer, "version");
-	json_write_int(&writer, RECORD_VERSION);
-	json_write_key(&writer, "id");
-	json_write_text(&writer, record->id);
-	json_write_key(&writer, "state");
-	json_write_text(&writer, record_state_name(record->state));
-	json_write_key(&writer, "created");
-	json_write_text(&writer, record->created);
-	json_write_key(&writer, "updated");
-	json_write_text(&writer, record->updated);
+	json_write_member_int(&writer, "version", RECORD_VERSION);
+	json_write_member(&writer, "id", record->id);
+	json_write_member(&writer, "state", record_state_name(record->state));
+	json_write_member(&writer, "created", record->created);
+	json_write_member(&writer, "updated", record->updated);
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
-		json_write_key(&writer, texts[i].name);
-		json_write_text(&writer, *text_at(record, i));
+		json_write_member(&writer, texts[i].name, *text_at(record, i));
 	}
 	json_write_key(&writer, "sessions");
 	json_write_array(&writer);

@@ -8,29 +8,22 @@
 #include "base/buf.h"
 #include "base/environment.h"
 #include "base/hash.h"
+#include "base/real_path.h"
 #include "broker/config/config.h"
-
-static char *join(const char *folder, const char *name)
-{
-	size_t size = strlen(folder) + strlen(name) + 2;
-	char *path = mem_alloc(size);
-	snprintf(path, size, "%s/%s", folder, name);
-	return path;
-}
 
 char *state_folder_name(const char *const *environment)
 {
 	const char *state = environment_get(environment, "XDG_STATE_HOME");
 	const char *home = environment_get(environment, "HOME");
 	if (state && state[0] == '/') {
-		return join(state, "acp-broker");
+		return path_join(state, "acp-broker");
 	}
-	return home && home[0] == '/' ? join(home, ".local/state/acp-broker") : NULL;
+	return home && home[0] == '/' ? path_join(home, ".local/state/acp-broker") : NULL;
 }
 
 char *state_folder_store(const char *state_folder, const char *local_root)
 {
 	char name[32];
 	snprintf(name, sizeof(name), "stores/%016" PRIx64, hash_text(HASH_START, local_root));
-	return join(state_folder, name);
+	return path_join(state_folder, name);
 }

@@ -116,12 +116,6 @@ static bool make_room(struct audit *audit, size_t more, struct error *err)
 
 /* ---- lines ---- */
 
-static void write_member(struct json_writer *writer, const char *key, const char *value)
-{
-	json_write_key(writer, key);
-	json_write_text(writer, value);
-}
-
 /* Masked before it is cut, so that no half of a secret is left. */
 static void write_subject(
 	const struct audit *audit, struct json_writer *writer, const char *subject)
@@ -138,8 +132,7 @@ static void write_subject(
 	ok = ok && json_decode_string(buf_span(&json), &plain, NULL);
 	struct span text = ok ? buf_span(&plain) : SPAN_LITERAL("");
 	text.len = text.len < AUDIT_SUBJECT_MAX ? text.len : AUDIT_SUBJECT_MAX;
-	json_write_key(writer, "subject");
-	json_write_string(writer, text);
+	json_write_member_string(writer, "subject", text);
 	buf_finish(&json);
 	buf_finish(&plain);
 }
@@ -150,17 +143,16 @@ static bool write_line(struct audit *audit, const struct audit_line *line, struc
 	struct json_writer writer;
 	json_write_begin(&writer, out);
 	json_write_object(&writer);
-	write_member(&writer, "time", timestamp_now(time));
-	write_member(&writer, "session", line->session);
-	write_member(&writer, "operation", line->operation);
+	json_write_member(&writer, "time", timestamp_now(time));
+	json_write_member(&writer, "session", line->session);
+	json_write_member(&writer, "operation", line->operation);
 	write_subject(audit, &writer, line->subject);
 	if (line->variables) {
-		json_write_key(&writer, "variables");
-		json_write_raw(&writer, span_of(line->variables));
+		json_write_member_raw(&writer, "variables", span_of(line->variables));
 	}
-	write_member(&writer, "rule", line->rule);
-	write_member(&writer, "decision", policy_decision_name(line->decision));
-	write_member(&writer, "by", audit_by_name(line->by));
+	json_write_member(&writer, "rule", line->rule);
+	json_write_member(&writer, "decision", policy_decision_name(line->decision));
+	json_write_member(&writer, "by", audit_by_name(line->by));
 	json_write_object_end(&writer);
 	if (!json_write_end(&writer, NULL)) {
 		return false;

@@ -158,8 +158,7 @@ void memory_end_turn(struct memory *memory)
 
 static void write_command(struct json_writer *writer, const struct subject *subject)
 {
-	json_write_key(writer, "command");
-	json_write_text(writer, subject->command[0]);
+	json_write_member(writer, "command", subject->command[0]);
 	if (!subject->shell_line) {
 		json_write_key(writer, "args");
 		json_write_array(writer);
@@ -169,24 +168,21 @@ static void write_command(struct json_writer *writer, const struct subject *subj
 		json_write_array_end(writer);
 	}
 	if (subject->cwd) {
-		json_write_key(writer, "cwd");
-		json_write_text(writer, subject->cwd);
+		json_write_member(writer, "cwd", subject->cwd);
 	}
 }
 
 static void write_entry(struct json_writer *writer, const struct entry *entry)
 {
 	json_write_object(writer);
-	json_write_key(writer, "operation");
-	json_write_text(writer, policy_operation_name(entry->subject.operation));
+	json_write_member(writer, "operation", policy_operation_name(entry->subject.operation));
 	json_write_key(writer, "decision");
 	json_write_text(writer,
 		policy_decision_name(entry->allow ? POLICY_ALLOW_ALWAYS : POLICY_REJECT_ALWAYS));
 	if (entry->subject.command) {
 		write_command(writer, &entry->subject);
 	} else {
-		json_write_key(writer, "path");
-		json_write_text(writer, entry->subject.paths[0]);
+		json_write_member(writer, "path", entry->subject.paths[0]);
 	}
 	json_write_object_end(writer);
 }

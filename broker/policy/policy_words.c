@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/glob.h"
+#include "base/real_path.h"
 
 static const char blanks[] = " \t";
 
@@ -56,12 +57,6 @@ bool policy_words_parse(struct policy_words *words, const char *pattern, struct 
 
 /* ---- matching ---- */
 
-static const char *program_name(const char *word)
-{
-	const char *slash = strrchr(word, '/');
-	return slash && slash[1] ? slash + 1 : word;
-}
-
 /*
  * A * alone is any word; in a longer pattern it stays inside one part of a path,
  * unless the rule guards.
@@ -76,7 +71,8 @@ static bool word_matches(const char *pattern, const char *word, bool guards)
 static bool program_matches(const char *pattern, const char *word, bool guards)
 {
 	return word_matches(pattern, word, guards) ||
-	       (guards && !strchr(pattern, '/') && word_matches(pattern, program_name(word), true));
+	       (guards && !strchr(pattern, '/') &&
+		       word_matches(pattern, path_last_part(word), true));
 }
 
 enum place { PLACE_BEGIN, PLACE_ANYWHERE };
@@ -178,7 +174,7 @@ static bool occurs_anywhere(
 
 static bool is_launcher(const char *word)
 {
-	const char *name = program_name(word);
+	const char *name = path_last_part(word);
 	for (size_t i = 0; i < ARRAY_LENGTH(launchers); i++) {
 		if (strcmp(name, launchers[i]) == 0) {
 			return true;

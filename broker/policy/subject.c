@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/json_doc.h"
+#include "base/words.h"
 #include "broker/policy/subject_env.h"
 
 enum { SUBJECT_WORDS_MAX = 4096 }; // paths, or words of a command, that policy looks at
@@ -49,14 +50,6 @@ static bool add_word(char ***list, char *word, struct error *err)
 	(*list)[count] = word;
 	(*list)[count + 1] = NULL;
 	return true;
-}
-
-static void free_words(char **list)
-{
-	for (size_t i = 0; list && list[i]; i++) {
-		free(list[i]);
-	}
-	free(list);
 }
 
 /* A node that has to be a string, added to a list. */
@@ -361,7 +354,7 @@ void subject_destroy(struct subject *subject)
 
 void subject_set_paths(struct subject *subject, char *const *paths)
 {
-	free_words(subject->asked);
+	words_free(subject->asked);
 	subject->asked = subject->paths;
 	subject->paths = subject_words_copy(paths);
 	subject->is_resolved = true;
@@ -395,12 +388,12 @@ bool subject_equals(const struct subject *a, const struct subject *b)
 
 void subject_finish(struct subject *subject)
 {
-	free_words(subject->paths);
-	free_words(subject->asked);
-	free_words(subject->command);
+	words_free(subject->paths);
+	words_free(subject->asked);
+	words_free(subject->command);
 	free(subject->cwd);
 	free(subject->env);
-	free_words(subject->variables);
+	words_free(subject->variables);
 	free(subject->kind);
 	free(subject->new_text);
 	free(subject->old_text);

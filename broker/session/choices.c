@@ -78,12 +78,10 @@ bool choice_read(const char *method, const struct json_doc *doc, struct choice *
 static void write_members(struct json_writer *writer, const struct choice *choice, const char *name)
 {
 	if (choice->kind == CHOICE_OPTION) {
-		json_write_key(writer, "configId");
-		json_write_text(writer, choice->config_id);
+		json_write_member(writer, "configId", choice->config_id);
 	}
 	if (choice->is_boolean) {
-		json_write_key(writer, "type");
-		json_write_text(writer, "boolean");
+		json_write_member(writer, "type", "boolean");
 	}
 	json_write_key(writer, name);
 	if (choice->is_boolean) {
@@ -270,8 +268,7 @@ void choices_write_json(const struct choices *choices, struct buf *out)
 	json_write_array(&writer);
 	LIST_FOR_EACH(choice, &choices->all, struct choice, link) {
 		json_write_object(&writer);
-		json_write_key(&writer, "kind");
-		json_write_text(&writer, kinds[choice->kind].name);
+		json_write_member(&writer, "kind", kinds[choice->kind].name);
 		write_members(&writer, choice, "value");
 		json_write_object_end(&writer);
 	}

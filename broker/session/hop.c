@@ -4,8 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/environment.h"
+#include "base/words.h"
 #include "broker/policy/subject.h"
 
 enum { MESSAGE_MAX = 1024 * 1024 }; // bytes of a request of the broker's own
@@ -33,12 +34,18 @@ void request_destroy(struct request *request)
 	request->peer->relay->ops->on_request_over(request);
 	free(request->shown_text);
 	subject_destroy(request->subject);
-	environment_free(request->roots);
-	environment_free(request->notices);
+	words_free(request->roots);
+	words_free(request->notices);
 	free(request->session_id);
 	free(request->tool_call_id);
 	free(request->title);
 	free(request);
+}
+
+bool request_is_prompt(const struct request *request)
+{
+	return request->method && request->method->name &&
+	       strcmp(request->method->name, "session/prompt") == 0;
 }
 
 /* ---- sending ---- */

@@ -232,6 +232,7 @@ struct relay_ops {
 
 struct request *request_create(struct peer *peer, const struct method *method);
 void request_destroy(struct request *request);
+bool request_is_prompt(const struct request *request);
 
 /* ---- sending ---- */
 

@@ -59,12 +59,6 @@ static void add_terminal(
 	}
 }
 
-static bool is_prompt(const struct request *request)
-{
-	return request->method && request->method->name &&
-	       strcmp(request->method->name, "session/prompt") == 0;
-}
-
 static void add_calls(struct in_flight *found, const struct peer *peer)
 {
 	if (peer->toolhost && toolhost_is_busy(peer->toolhost)) {
@@ -78,7 +72,7 @@ static void add_calls(struct in_flight *found, const struct peer *peer)
 	}
 	LIST_FOR_EACH(pending, &peer->asked.order, struct pending, order_link) {
 		const struct request *request = CONTAINER_OF(pending, struct request, pending);
-		if (!is_prompt(request)) {
+		if (!request_is_prompt(request)) {
 			bool is_named = request->method && request->method->name;
 			say(found, "%s", is_named ? request->method->name : "a request");
 		}

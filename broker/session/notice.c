@@ -8,12 +8,6 @@
 #include "broker/session/hop.h"
 #include "broker/session/session_update.h"
 
-static void write_member(struct json_writer *writer, const char *key, const char *value)
-{
-	json_write_key(writer, key);
-	json_write_text(writer, value);
-}
-
 static const char *status_name(enum notice_status status)
 {
 	static const char *const names[] = {"in_progress", "completed", "failed"};
@@ -32,12 +26,12 @@ unsigned notice_show(struct relay *relay, const struct session *session, unsigne
 	snprintf(id, sizeof(id), "%s%u", relay->notice_prefix, number);
 	session_update_begin(
 		relay, &writer, session->id, is_new ? "tool_call" : "tool_call_update");
-	write_member(&writer, "toolCallId", id);
-	write_member(&writer, "title", title);
+	json_write_member(&writer, "toolCallId", id);
+	json_write_member(&writer, "title", title);
 	if (is_new) {
-		write_member(&writer, "kind", "other");
+		json_write_member(&writer, "kind", "other");
 	}
-	write_member(&writer, "status", status_name(status));
+	json_write_member(&writer, "status", status_name(status));
 	session_update_send(relay, &writer);
 	return number;
 }

@@ -11,22 +11,15 @@
 
 enum { REASON_MAX = 256 }; // bytes of a rule that are shown
 
-static void write_member(struct json_writer *writer, const char *key, const char *value)
-{
-	json_write_key(writer, key);
-	json_write_text(writer, value);
-}
-
 void question_begin(struct request *request, struct json_writer *writer)
 {
 	struct relay *relay = request->peer->relay;
 	buf_clear(&relay->scratch);
 	json_write_begin(writer, &relay->scratch);
 	json_write_object(writer);
-	write_member(writer, "jsonrpc", "2.0");
-	json_write_key(writer, "id");
-	json_write_int(writer, (long long)request->pending.id);
-	write_member(writer, "method", "session/request_permission");
+	json_write_member(writer, "jsonrpc", "2.0");
+	json_write_member_int(writer, "id", (long long)request->pending.id);
+	json_write_member(writer, "method", "session/request_permission");
 	json_write_key(writer, "params");
 	json_write_object(writer);
 }
@@ -59,29 +52,27 @@ void question_write_head(struct json_writer *writer, struct request *request,
 	request->tool_call_id = mem_strdup(id);
 	request->title = mem_strndup(buf_span(&title));
 	buf_finish(&title);
-	write_member(writer, "toolCallId", request->tool_call_id);
-	write_member(writer, "title", request->title);
-	write_member(writer, "kind", kind);
-	write_member(writer, "status", "pending");
+	json_write_member(writer, "toolCallId", request->tool_call_id);
+	json_write_member(writer, "title", request->title);
+	json_write_member(writer, "kind", kind);
+	json_write_member(writer, "status", "pending");
 }
 
 void question_write_text(struct json_writer *writer, struct span text)
 {
 	json_write_object(writer);
-	write_member(writer, "type", "content");
+	json_write_member(writer, "type", "content");
 	json_write_key(writer, "content");
 	json_write_object(writer);
-	write_member(writer, "type", "text");
-	json_write_key(writer, "text");
-	json_write_string(writer, text);
+	json_write_member(writer, "type", "text");
+	json_write_member_string(writer, "text", text);
 	json_write_object_end(writer);
 	json_write_object_end(writer);
 }
 
 bool question_end(const struct request *request, struct json_writer *writer, struct error *err)
 {
-	json_write_key(writer, "options");
-	json_write_raw(writer, span_of(request->options));
+	json_write_member_raw(writer, "options", span_of(request->options));
 	json_write_object_end(writer);
 	json_write_object_end(writer);
 	return json_write_end(writer, err);
@@ -94,8 +85,8 @@ void question_close(struct relay *relay, const struct request *request, bool all
 		return;
 	}
 	session_update_begin(relay, &writer, request->session_id, "tool_call_update");
-	write_member(&writer, "toolCallId", request->tool_call_id);
-	write_member(&writer, "title", request->title);
-	write_member(&writer, "status", allowed ? "completed" : "failed");
+	json_write_member(&writer, "toolCallId", request->tool_call_id);
+	json_write_member(&writer, "title", request->title);
+	json_write_member(&writer, "status", allowed ? "completed" : "failed");
 	session_update_send(relay, &writer);
 }

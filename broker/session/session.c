@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/environment.h"
 #include "base/hash.h"
+#include "base/words.h"
 #include "broker/policy/memory.h"
 
 void session_table_init(struct session_table *table, int max)
@@ -21,7 +21,7 @@ void session_table_init(struct session_table *table, int max)
 static void session_destroy(struct session_table *table, struct session *session)
 {
 	list_remove(&session->link);
-	environment_free(session->roots);
+	words_free(session->roots);
 	free(session->opening);
 	free(session->instance);
 	memory_destroy(session->memory);
@@ -126,8 +126,7 @@ struct session *session_bind_new(struct session_table *table, const char *agent_
 	session = ok ? session_bind(table, buf_span(&alias).data, peer, err) : NULL;
 	buf_finish(&alias);
 	if (session && !session_has_alias(session)) {
-		free(session->agent_id);
-		session->agent_id = mem_strdup(agent_id);
+		mem_set_text(&session->agent_id, agent_id);
 		table->aliases++;
 	}
 	return session;
@@ -157,7 +156,7 @@ struct session *session_find_agent(
 
 void session_set_roots(struct session *session, char **roots)
 {
-	environment_free(session->roots);
+	words_free(session->roots);
 	session->roots = roots;
 }
 

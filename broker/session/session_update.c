@@ -3,26 +3,20 @@
 
 #include "broker/session/hop.h"
 
-static void write_member(struct json_writer *writer, const char *key, const char *value)
-{
-	json_write_key(writer, key);
-	json_write_text(writer, value);
-}
-
 void session_update_begin(
 	struct relay *relay, struct json_writer *writer, const char *session_id, const char *kind)
 {
 	buf_clear(&relay->scratch);
 	json_write_begin(writer, &relay->scratch);
 	json_write_object(writer);
-	write_member(writer, "jsonrpc", "2.0");
-	write_member(writer, "method", "session/update");
+	json_write_member(writer, "jsonrpc", "2.0");
+	json_write_member(writer, "method", "session/update");
 	json_write_key(writer, "params");
 	json_write_object(writer);
-	write_member(writer, "sessionId", session_id);
+	json_write_member(writer, "sessionId", session_id);
 	json_write_key(writer, "update");
 	json_write_object(writer);
-	write_member(writer, "sessionUpdate", kind);
+	json_write_member(writer, "sessionUpdate", kind);
 }
 
 void session_update_send(struct relay *relay, struct json_writer *writer)

@@ -66,12 +66,9 @@ static void begin_line(
 	char time[TIMESTAMP_SIZE];
 	json_write_begin(writer, line);
 	json_write_object(writer);
-	json_write_key(writer, "time");
-	json_write_text(writer, timestamp_now(time));
-	json_write_key(writer, "hop");
-	json_write_text(writer, hop);
-	json_write_key(writer, "direction");
-	json_write_text(writer, is_incoming ? "in" : "out");
+	json_write_member(writer, "time", timestamp_now(time));
+	json_write_member(writer, "hop", hop);
+	json_write_member(writer, "direction", is_incoming ? "in" : "out");
 }
 
 static void end_line(struct trace *trace, struct json_writer *writer, struct buf *line)
@@ -100,11 +97,9 @@ void trace_message(struct trace *trace, const char *hop, bool is_incoming, struc
 	buf_init(&line, SIZE_MAX / 2);
 	begin_line(&writer, &line, hop, is_incoming);
 	if (mask_places(trace, message, &masked)) {
-		json_write_key(&writer, "message");
-		json_write_raw(&writer, buf_span(&masked));
+		json_write_member_raw(&writer, "message", buf_span(&masked));
 	} else {
-		json_write_key(&writer, "unmaskable");
-		json_write_int(&writer, (long long)message.len);
+		json_write_member_int(&writer, "unmaskable", (long long)message.len);
 	}
 	end_line(trace, &writer, &line);
 	buf_finish(&masked);
@@ -124,10 +119,9 @@ void trace_noise(struct trace *trace, const char *hop, struct span beginning, si
 	bool is_copied = buf_append(&masked, beginning, NULL);
 	secrets_mask_text(trace->secrets, &masked, beginning.len < length);
 	begin_line(&writer, &line, hop, true);
-	json_write_key(&writer, "noise");
-	json_write_string(&writer, is_copied ? buf_span(&masked) : SPAN_LITERAL(""));
-	json_write_key(&writer, "length");
-	json_write_int(&writer, (long long)length);
+	json_write_member_string(
+		&writer, "noise", is_copied ? buf_span(&masked) : SPAN_LITERAL(""));
+	json_write_member_int(&writer, "length", (long long)length);
 	end_line(trace, &writer, &line);
 	buf_finish(&masked);
 	buf_finish(&line);

@@ -140,12 +140,6 @@ void usage_note_gone(struct peer *peer)
 
 /* ---- _broker/usage ---- */
 
-static void write_number(struct json_writer *writer, const char *key, uint64_t value)
-{
-	json_write_key(writer, key);
-	json_write_int(writer, (long long)value);
-}
-
 /* One member of an object of numbers. */
 struct number {
 	const char *key;
@@ -158,7 +152,7 @@ static void write_numbers(
 	json_write_key(writer, key);
 	json_write_object(writer);
 	for (size_t i = 0; i < count; i++) {
-		write_number(writer, numbers[i].key, numbers[i].value);
+		json_write_member_int(writer, numbers[i].key, numbers[i].value);
 	}
 	json_write_object_end(writer);
 }
@@ -173,11 +167,9 @@ static void write_decisions(struct json_writer *writer, const struct usage_count
 				continue;
 			}
 			json_write_object(writer);
-			json_write_key(writer, "decision");
-			json_write_text(writer, policy_decision_name(decision));
-			json_write_key(writer, "by");
-			json_write_text(writer, audit_by_name(by));
-			write_number(writer, "count", counts->decisions[decision][by]);
+			json_write_member(writer, "decision", policy_decision_name(decision));
+			json_write_member(writer, "by", audit_by_name(by));
+			json_write_member_int(writer, "count", counts->decisions[decision][by]);
 			json_write_object_end(writer);
 		}
 	}
@@ -186,11 +178,11 @@ static void write_decisions(struct json_writer *writer, const struct usage_count
 
 static void write_counts(struct json_writer *writer, const struct usage_counts *counts)
 {
-	write_number(writer, "prompts", counts->prompts);
+	json_write_member_int(writer, "prompts", counts->prompts);
 	json_write_key(writer, "toolCalls");
 	json_write_object(writer);
 	for (int tool = 0; tool < USAGE_TOOL_COUNT; tool++) {
-		write_number(writer, tool_names[tool], counts->tool_calls[tool]);
+		json_write_member_int(writer, tool_names[tool], counts->tool_calls[tool]);
 	}
 	json_write_object_end(writer);
 	write_decisions(writer, counts);
@@ -200,15 +192,14 @@ static void write_session(void *data, struct session *session)
 {
 	struct json_writer *writer = data;
 	json_write_object(writer);
-	json_write_key(writer, "sessionId");
-	json_write_text(writer, session->id);
+	json_write_member(writer, "sessionId", session->id);
 	write_counts(writer, &session->usage);
 	const struct number bytes[] = {
 		{"fromEditor", session->usage.editor_bytes},
 		{"fromAgent", session->usage.agent_bytes},
 	};
 	write_numbers(writer, "bytes", bytes, ARRAY_LENGTH(bytes));
-	write_number(writer, "rememberedAnswers", memory_count(session->memory));
+	json_write_member_int(writer, "rememberedAnswers", memory_count(session->memory));
 	json_write_object_end(writer);
 }
 
@@ -281,8 +272,7 @@ void usage_call(struct relay *relay, const struct call *call)
 	buf_init(&out, SIZE_MAX / 2);
 	json_write_begin(&writer, &out);
 	json_write_object(&writer);
-	json_write_key(&writer, "since");
-	json_write_text(&writer, relay->usage.since);
+	json_write_member(&writer, "since", relay->usage.since);
 	write_counts(&writer, &relay->usage.total);
 	write_bytes(&writer, relay);
 	write_syncs(&writer, &relay->usage.syncs);

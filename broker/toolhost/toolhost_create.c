@@ -8,6 +8,7 @@
 
 #include "base/environment.h"
 #include "base/real_path.h"
+#include "base/words.h"
 
 /* terminal/create: what it says, and the command it starts. */
 
@@ -84,9 +85,9 @@ static void release_create(struct tool_call *call)
 	struct tool_terminal *terminal = create->terminal;
 	file_op_cancel(create->op);
 	ev_timer_stop(call->toolhost->config.loop, &create->due);
-	environment_free(create->argv);
-	environment_free(create->env);
-	environment_free(create->roots);
+	words_free(create->argv);
+	words_free(create->env);
+	words_free(create->roots);
 	if (terminal) { // it was not created after all
 		terminal->create = NULL;
 		tool_terminal_destroy(terminal);
@@ -260,9 +261,9 @@ static bool take_env(struct create_call *create, const struct tool_params *param
 		char **base = environment_merge(sandbox_environment(sandbox), pagers);
 		create->env =
 			environment_merge((const char *const *)base, (const char *const *)added);
-		environment_free(base);
+		words_free(base);
 	}
-	environment_free(added);
+	words_free(added);
 	return is_good || refuse_strings(&create->call, "env");
 }
 

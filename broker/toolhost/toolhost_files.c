@@ -8,6 +8,7 @@
 #include "base/attr.h"
 #include "base/environment.h"
 #include "base/json_utf8.h"
+#include "base/words.h"
 #include "sync/git_layout.h"
 
 enum { ANSWER_MORE = 64 }; // bytes of an answer beside the text
@@ -81,7 +82,7 @@ static void release(struct tool_call *call)
 	}
 	toolhost->held_bytes -= file->content.len;
 	buf_finish(&file->content);
-	environment_free(file->roots);
+	words_free(file->roots);
 	free(file->path);
 	free(file->resolved);
 }

@@ -288,8 +288,7 @@ static void set_what(struct daytona_call *call)
 	char what[256];
 	snprintf(what, sizeof(what), "%s %.*s", call->kind->method, len,
 		path.len > 0 ? path.data : "");
-	free(call->what);
-	call->what = mem_strdup(what);
+	mem_set_text(&call->what, what);
 }
 
 void daytona_call_go_on(struct daytona_call *call, bool ok)

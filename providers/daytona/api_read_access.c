@@ -50,14 +50,6 @@ static bool is_host(struct span text)
 	return true;
 }
 
-static struct span take_word(const char **at)
-{
-	*at += strspn(*at, " \t");
-	struct span word = {*at, strcspn(*at, " \t")};
-	*at += word.len;
-	return word;
-}
-
 /* "HOST", "HOST:PORT", "[ADDRESS]", "[ADDRESS]:PORT" */
 static void read_place(struct span place, struct span *out_host, int *port)
 {
@@ -81,12 +73,14 @@ static char *read_command(const char *command, int *out_port)
 {
 	struct span host = {NULL, 0};
 	int port = 0;
-	const char *at = command;
-	take_word(&at);
-	for (struct span word = take_word(&at); word.len > 0; word = take_word(&at)) {
+	static const char blanks[] = " \t";
+	struct span rest = span_of(command);
+	span_take_word(&rest, blanks);
+	for (struct span word = span_take_word(&rest, blanks); word.len > 0;
+		word = span_take_word(&rest, blanks)) {
 		const char *sign = memrchr(word.data, '@', word.len);
 		if (span_is(word, "-p")) {
-			port = read_port(take_word(&at));
+			port = read_port(span_take_word(&rest, blanks));
 		} else if (span_starts_with(word, SPAN_LITERAL("-p"))) {
 			port = read_port((struct span){word.data + 2, word.len - 2});
 		} else if (sign) {

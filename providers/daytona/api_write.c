@@ -45,8 +45,7 @@ static void write_pairs(struct json_writer *writer, const struct daytona_pair *p
 {
 	json_write_object(writer);
 	for (; pairs && pairs->name; pairs++) {
-		json_write_key(writer, pairs->name);
-		json_write_text(writer, pairs->value);
+		json_write_member(writer, pairs->name, pairs->value);
 	}
 	json_write_object_end(writer);
 }
@@ -75,23 +74,20 @@ bool daytona_write_list_path(
 static void write_text(struct json_writer *writer, const char *key, const char *text)
 {
 	if (text) {
-		json_write_key(writer, key);
-		json_write_text(writer, text);
+		json_write_member(writer, key, text);
 	}
 }
 
 static void write_int(struct json_writer *writer, const char *key, int number, int not_sent)
 {
 	if (number != not_sent) {
-		json_write_key(writer, key);
-		json_write_int(writer, number);
+		json_write_member_int(writer, key, number);
 	}
 }
 
 static void write_bool(struct json_writer *writer, const char *key, bool value)
 {
-	json_write_key(writer, key);
-	json_write_bool(writer, value);
+	json_write_member_bool(writer, key, value);
 }
 
 static bool image_is_one_word(const char *image)
@@ -141,8 +137,7 @@ static void write_create(struct json_writer *writer, const struct daytona_create
 	write_int(writer, "cpu", create->cpu, 0);
 	write_int(writer, "memory", create->memory_gib, 0);
 	write_int(writer, "disk", create->disk_gib, 0);
-	json_write_key(writer, "autoStopInterval");
-	json_write_int(writer, create->auto_stop_min);
+	json_write_member_int(writer, "autoStopInterval", create->auto_stop_min);
 	write_int(writer, "autoArchiveInterval", create->auto_archive_min, -1);
 	write_int(writer, "autoDeleteInterval", create->auto_delete_min, -1);
 	write_bool(writer, "public", create->is_public);

@@ -45,7 +45,7 @@ static void on_seen_after(void *data, const struct daytona_sandbox *seen, const 
 {
 	struct daytona_box *box = data;
 	box->call = NULL;
-	bool was_taken = box->err.reason && strcmp(box->err.reason, "DAYTONA_CONFLICT") == 0;
+	bool was_taken = error_has_reason(&box->err, "DAYTONA_CONFLICT");
 	if (err && err->code == ERROR_NOT_FOUND && was_taken && box->creates < CREATES_MAX) {
 		daytona_box_look_later(box); // and then made again
 	} else if (err) {
@@ -106,8 +106,7 @@ static void on_listed(void *data, const struct daytona_sandbox *seen)
 	bool is_usable = state->to_rest != DAYTONA_STEP_GONE && state->to_rest != DAYTONA_STEP_FAIL;
 	if (is_usable && daytona_name_is_valid(seen->name) &&
 		(!box->found || (runs && !box->found_runs))) {
-		free(box->found);
-		box->found = mem_strdup(seen->name);
+		mem_set_text(&box->found, seen->name);
 		box->found_runs = runs;
 	}
 }

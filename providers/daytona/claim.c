@@ -261,8 +261,7 @@ void daytona_claim_destroy(struct daytona_claim *claim)
 void daytona_claim_take(struct daytona_claim *claim, const char *name, daytona_claim_done *done)
 {
 	if (name) {
-		free(claim->paper->wanted);
-		claim->paper->wanted = mem_strdup(name);
+		mem_set_text(&claim->paper->wanted, name);
 	}
 	order(claim, CLAIM_TAKE, done);
 }

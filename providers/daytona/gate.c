@@ -142,8 +142,7 @@ static bool take_place(
 		return error_set(err, ERROR_CONFIG,
 			"the service does not say where its SSH gateway is: set ssh-host");
 	}
-	free(gate->host);
-	gate->host = mem_strdup(host);
+	mem_set_text(&gate->host, host);
 	gate->port = port ? port : SSH_PORT;
 	return true;
 }

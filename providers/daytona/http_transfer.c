@@ -25,14 +25,6 @@ struct http_transfer {
 
 /* ---- what arrives ---- */
 
-static void body_wipe(struct buf *body)
-{
-	if (body->data) {
-		explicit_bzero(body->data, body->capacity);
-	}
-	buf_finish(body);
-}
-
 /* As buf_append, but that what is left behind when the buffer moves is wiped: it may be a token. */
 static bool body_append(struct buf *body, struct span bytes)
 {
@@ -46,7 +38,7 @@ static bool body_append(struct buf *body, struct span bytes)
 			buf_finish(&moved);
 			return false;
 		}
-		body_wipe(body);
+		buf_wipe(body);
 		buf_move(body, &moved);
 	}
 	return buf_append(body, bytes, NULL);
@@ -163,7 +155,7 @@ static void detach(struct http_transfer *transfer)
 
 static void transfer_free(struct http_transfer *transfer)
 {
-	body_wipe(&transfer->body);
+	buf_wipe(&transfer->body);
 	free(transfer);
 }
 

@@ -160,19 +160,14 @@ void ssh_admission_end(struct ssh_admission_turn *turn)
 
 /* ---- a connection that was dropped ---- */
 
-static bool is_for(const struct error *err, const char *reason)
-{
-	return err->reason && strcmp(err->reason, reason) == 0;
-}
-
 bool ssh_admission_was_in_vain(const struct error *err)
 {
-	return is_for(err, "LINK_LOST") || is_for(err, "AUTH_FAILED");
+	return error_has_reason(err, "LINK_LOST") || error_has_reason(err, "AUTH_FAILED");
 }
 
 void ssh_admission_explain(const struct ssh_link *link, struct error *err)
 {
-	if (is_for(err, "LINK_LOST")) {
+	if (error_has_reason(err, "LINK_LOST")) {
 		error_set_reason(err, ERROR_UNAVAILABLE, "LINK_LOST",
 			"connecting to %s: the gateway took the token and dropped the connection, "
 			"with a new token, too: it is not valid any more, or the sandbox behind it "

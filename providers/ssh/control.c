@@ -122,8 +122,7 @@ static void on_line(struct ssh_host *host, char *line)
 			words_append(&control->environment, rest);
 		}
 	} else if (take_word(line, "node", &rest)) {
-		free(control->node);
-		control->node = mem_strdup(rest);
+		mem_set_text(&control->node, rest);
 	} else if (take_word(line, "ended", &rest)) {
 		control->ended += (unsigned)strtoul(rest, NULL, 10);
 	} else if (take_word(line, "left", &rest)) {

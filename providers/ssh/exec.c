@@ -48,7 +48,7 @@ void ssh_process_free(struct ssh_process *process)
 	if (host) {
 		ev_timer_stop(host->loop, &process->deadline);
 	}
-	ssh_wipe(&process->request);
+	buf_wipe(&process->request);
 	free(process->command);
 	free(process->path);
 	free(process->cwd);

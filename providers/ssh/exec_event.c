@@ -173,14 +173,12 @@ static void on_started(struct ssh_process *process, const char *rest)
 
 static void keep_file(struct ssh_process *process, const char *rest)
 {
-	free(process->file);
-	process->file = mem_strdup(rest);
+	mem_set_text(&process->file, rest);
 }
 
 static void keep_interpreter(struct ssh_process *process, const char *rest)
 {
-	free(process->interpreter);
-	process->interpreter = mem_strdup(rest);
+	mem_set_text(&process->interpreter, rest);
 }
 
 static void describe(const struct ssh_process *process, const char *rest, struct error *err)

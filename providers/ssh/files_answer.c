@@ -33,19 +33,6 @@ const char *file_script_text(enum file_script script)
 static const struct span content_head = {"content", sizeof("content")};
 static const struct span content_end = {"\0whole", sizeof("\0whole")};
 
-/* The next word, which ends in NUL; false where there is none. */
-static bool next_word(struct span *rest, const char **out_word)
-{
-	size_t len = strnlen(rest->data, rest->len);
-	if (len == rest->len) {
-		return false;
-	}
-	*out_word = rest->data;
-	rest->data += len + 1;
-	rest->len -= len + 1;
-	return true;
-}
-
 static bool fail_cut(const char *path, const char *words, struct error *err)
 {
 	return error_set(err, ERROR_UNAVAILABLE,
@@ -140,11 +127,12 @@ bool file_answer_read(enum file_script script, const char *path, size_t max_byte
 	if (script == FILE_SCRIPT_READ && span_starts_with(rest, content_head)) {
 		return read_content(path, max_bytes, output, words, err);
 	}
-	if (!next_word(&rest, &what) || !next_word(&rest, &detail)) {
+	if (!(what = span_take_text(&rest)) || !(detail = span_take_text(&rest))) {
 		return fail_cut(path, words, err);
 	}
 	bool is_bare = strcmp(detail, "end") == 0 && rest.len == 0;
-	if (!is_bare && (!next_word(&rest, &last) || strcmp(last, "end") != 0 || rest.len > 0)) {
+	if (!is_bare &&
+		(!(last = span_take_text(&rest)) || strcmp(last, "end") != 0 || rest.len > 0)) {
 		return fail_cut(path, words, err);
 	}
 	if (read_result(script, what, detail, out_answer)) {

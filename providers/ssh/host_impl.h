@@ -49,9 +49,6 @@ bool ssh_control_script(
 bool ssh_request_append(struct buf *buf, const struct ssh_host *host, unsigned id,
 	const struct exec_spec *spec, struct error *err) ATTR_NODISCARD;
 
-/* Frees what may hold secrets. */
-void ssh_wipe(struct buf *buf);
-
 /* The text of an environment's variable, or NULL. */
 const char *ssh_environment_get(const char *const *env, const char *name);
 

@@ -10,31 +10,7 @@
 #include "providers/ssh/base64.h"
 #include "providers/ssh/crypto.h"
 
-static bool is_blank(char byte)
-{
-	return byte == ' ' || byte == '\t';
-}
-
-static void skip_blanks(struct span *rest)
-{
-	while (rest->len > 0 && is_blank(rest->data[0])) {
-		rest->data++;
-		rest->len--;
-	}
-}
-
-/* The next word, and the rest behind the blanks that follow it. */
-static struct span take_word(struct span *rest)
-{
-	struct span word = {rest->data, 0};
-	while (word.len < rest->len && !is_blank(rest->data[word.len])) {
-		word.len++;
-	}
-	rest->data += word.len;
-	rest->len -= word.len;
-	skip_blanks(rest);
-	return word;
-}
+static const char blanks[] = " \t";
 
 static struct span next_part(struct span *rest, char separator)
 {
@@ -65,7 +41,7 @@ static bool read_marker(struct span *rest, enum known_hosts_marker *out_marker)
 		*out_marker = KNOWN_HOSTS_PLAIN;
 		return true;
 	}
-	struct span word = take_word(rest);
+	struct span word = span_take_word(rest, blanks);
 	*out_marker =
 		span_is(word, "@revoked") ? KNOWN_HOSTS_MARK_REVOKED : KNOWN_HOSTS_MARK_AUTHORITY;
 	return span_is(word, "@revoked") || span_is(word, "@cert-authority");
@@ -77,13 +53,15 @@ bool known_hosts_line_read(struct span text, struct known_hosts_line *out_line)
 	if (text.len > 0 && text.data[text.len - 1] == '\r') {
 		text.len--;
 	}
-	skip_blanks(&text);
+	while (text.len > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
+		text = (struct span){text.data + 1, text.len - 1};
+	}
 	if (text.len == 0 || text.data[0] == '#' || !read_marker(&text, &line.marker)) {
 		return false;
 	}
-	line.names = take_word(&text);
-	line.type = take_word(&text);
-	struct span key = take_word(&text);
+	line.names = span_take_word(&text, blanks);
+	line.type = span_take_word(&text, blanks);
+	struct span key = span_take_word(&text, blanks);
 	if (!base64_decode(key, &line.blob, &line.blob_len)) {
 		return false;
 	}

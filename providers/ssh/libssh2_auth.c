@@ -78,8 +78,7 @@ static enum auth_result look_for_more(struct login_work *work, const char *what)
 		return AUTH_NEXT;
 	}
 	auth_note(&auth->tried, "%s: taken, and the server wants more", what);
-	free(auth->methods);
-	auth->methods = mem_strdup(methods);
+	mem_set_text(&auth->methods, methods);
 	auth->attempts = 0;
 	return AUTH_MORE;
 }

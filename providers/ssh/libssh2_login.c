@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/fd.h"
+#include "base/words.h"
 #include "providers/ssh/known_hosts.h"
 #include "providers/ssh/libssh2_algorithms.h"
 #include "providers/ssh/libssh2_key_file.h"
@@ -345,19 +346,6 @@ static void on_deadline(struct ev_loop *loop, struct ev_timer *watcher, int even
 	}
 }
 
-static char **copy_words(char **words)
-{
-	size_t count = 0;
-	while (words && words[count]) {
-		count++;
-	}
-	char **copy = mem_alloc_zero((count + 1) * sizeof(*copy));
-	for (size_t i = 0; i < count; i++) {
-		copy[i] = mem_strdup(words[i]);
-	}
-	return copy;
-}
-
 /* Without the hops: the socket leads through them already. */
 static void copy_target(struct ssh_target *to, const struct ssh_target *from)
 {
@@ -366,12 +354,13 @@ static void copy_target(struct ssh_target *to, const struct ssh_target *from)
 	to->host = mem_strdup_or_null(from->host);
 	to->user = mem_strdup_or_null(from->user);
 	to->host_key_alias = mem_strdup_or_null(from->host_key_alias);
-	to->identity_files = copy_words(from->identity_files);
+	to->identity_files = words_copy((const char *const *)from->identity_files);
 	to->identity_agent = mem_strdup_or_null(from->identity_agent);
-	to->user_known_hosts_files = copy_words(from->user_known_hosts_files);
-	to->global_known_hosts_files = copy_words(from->global_known_hosts_files);
+	to->user_known_hosts_files = words_copy((const char *const *)from->user_known_hosts_files);
+	to->global_known_hosts_files =
+		words_copy((const char *const *)from->global_known_hosts_files);
 	to->revoked_host_keys = mem_strdup_or_null(from->revoked_host_keys);
-	to->certificate_files = copy_words(from->certificate_files);
+	to->certificate_files = words_copy((const char *const *)from->certificate_files);
 	to->host_key_pin = mem_strdup_or_null(from->host_key_pin);
 	to->preferred_methods = mem_strdup_or_null(from->preferred_methods);
 	to->passphrase_command = mem_strdup_or_null(from->passphrase_command);

@@ -240,7 +240,7 @@ static void on_lost(void *data, const struct error *err)
 
 static void on_failed(void *data, const struct error *err)
 {
-	if (err->reason && strcmp(err->reason, "LINK_LOST") == 0) {
+	if (error_has_reason(err, "LINK_LOST")) {
 		on_lost(data, err);
 	} else {
 		on_answer_end(data, "could not be started");
@@ -307,5 +307,5 @@ void ssh_login_stop(struct ssh_host *host)
 	ev_timer_stop(host->loop, &login->deadline);
 	exec_destroy(login->exec);
 	login->exec = NULL;
-	ssh_wipe(&login->answer);
+	buf_wipe(&login->answer);
 }

@@ -130,14 +130,6 @@ bool ssh_control_script(struct buf *buf, const struct ssh_host *host, struct err
 
 /* ---- the request ---- */
 
-void ssh_wipe(struct buf *buf)
-{
-	if (buf->data) {
-		explicit_bzero(buf->data, buf->capacity);
-	}
-	buf_finish(buf);
-}
-
 /* What some shell keeps for itself, so that an assignment fails or means something else. These
  * go through env(1). */
 static bool is_shells_own(struct span name)

@@ -16,7 +16,7 @@ static void flush(struct ssh_slot *slot)
 		buf_consume(&slot->unsent, ssh_channel_write(slot->channel, unsent));
 	}
 	if (slot->unsent.len == 0) {
-		ssh_wipe(&slot->unsent);
+		buf_wipe(&slot->unsent);
 		if (slot->wants_eof) {
 			slot->wants_eof = false;
 			ssh_channel_send_eof(slot->channel);
@@ -55,7 +55,7 @@ static void slot_free(struct ssh_slot *slot)
 	slot->of->doubts = REFUSALS_DOUBTED;
 	ev_timer_again(slot->of->host->loop, &slot->of->host->warm);
 	list_remove(&slot->link);
-	ssh_wipe(&slot->unsent);
+	buf_wipe(&slot->unsent);
 	free(slot);
 }
 

@@ -71,11 +71,6 @@ static void on_ready(void *data)
 	}
 }
 
-static bool is_for(const struct error *err, const char *reason)
-{
-	return err->reason && strcmp(err->reason, reason) == 0;
-}
-
 static bool start_inner(struct auto_client *self, struct error *err)
 {
 	ssh_connect_fn *connect = self->uses_program ? ssh_openssh_connect : ssh_libssh2_connect;
@@ -91,7 +86,7 @@ static bool may_use_program(const struct auto_client *self)
 /* The failure is what libssh2 cannot do, and the ssh program may. */
 static bool switch_client(struct auto_client *self, const struct error *err)
 {
-	if (!may_use_program(self) || !is_for(err, "SSH_UNSUPPORTED")) {
+	if (!may_use_program(self) || !error_has_reason(err, "SSH_UNSUPPORTED")) {
 		return false;
 	}
 	set_note(self, err);
@@ -105,7 +100,7 @@ static bool switch_client(struct auto_client *self, const struct error *err)
  */
 static bool turn_to_next_type(struct auto_client *self, struct error *err)
 {
-	if (!self->target.host_key_pin || !is_for(err, "HOST_KEY_MISMATCH")) {
+	if (!self->target.host_key_pin || !error_has_reason(err, "HOST_KEY_MISMATCH")) {
 		return false;
 	}
 	if (!self->mismatch.reason) {

@@ -21,8 +21,7 @@ static void take_text(char **text, const struct settings *settings, const char *
 {
 	const char *value = settings_get(settings, key);
 	if (value) {
-		free(*text);
-		*text = mem_strdup(value);
+		mem_set_text(text, value);
 	}
 }
 

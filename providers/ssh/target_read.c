@@ -22,12 +22,6 @@ static bool is_none(const char *value)
 	return strcasecmp(value, "none") == 0;
 }
 
-static void replace(char **text, const char *value)
-{
-	free(*text);
-	*text = mem_strdup(value);
-}
-
 static bool read_bool(const char *value, bool *out_value, struct error *err)
 {
 	bool is_true = strcasecmp(value, "yes") == 0 || strcasecmp(value, "true") == 0;
@@ -63,7 +57,7 @@ static bool append_limited(char ***words, const char *word, size_t max, struct e
 static bool read_host(struct ssh_target_reader *reader, const char *value, struct error *err)
 {
 	ssh_tokens_set(&reader->tokens, 'n', value);
-	replace(&reader->target.alias, value);
+	mem_set_text(&reader->target.alias, value);
 	return true;
 }
 
@@ -90,14 +84,14 @@ static bool read_port(struct ssh_target_reader *reader, const char *value, struc
 
 static bool read_user(struct ssh_target_reader *reader, const char *value, struct error *err)
 {
-	replace(&reader->target.user, value);
+	mem_set_text(&reader->target.user, value);
 	return value[0] || error_set(err, ERROR_CONFIG, "expected the name of a user");
 }
 
 static bool read_key_alias(struct ssh_target_reader *reader, const char *value, struct error *err)
 {
 	if (value[0] && !is_none(value)) {
-		replace(&reader->target.host_key_alias, value);
+		mem_set_text(&reader->target.host_key_alias, value);
 	}
 	return true;
 }
@@ -195,7 +189,7 @@ static bool read_certificate(struct ssh_target_reader *reader, const char *value
 static bool read_jumps(struct ssh_target_reader *reader, const char *value, struct error *err)
 {
 	if (value[0] && !is_none(value)) {
-		replace(&reader->jumps, value);
+		mem_set_text(&reader->jumps, value);
 	}
 	return true;
 }
@@ -204,7 +198,7 @@ static bool read_proxy_command(
 	struct ssh_target_reader *reader, const char *value, struct error *err)
 {
 	if (value[0] && !is_none(value)) {
-		replace(&reader->proxy_command, value);
+		mem_set_text(&reader->proxy_command, value);
 	}
 	return true;
 }
@@ -361,7 +355,7 @@ static bool read_value(
 	}
 	char **text = find_place(reader, texts, ARRAY_LENGTH(texts), name);
 	if (text) {
-		replace(text, value);
+		mem_set_text(text, value);
 		return true;
 	}
 	bool *flag = find_place(reader, flags, ARRAY_LENGTH(flags), name);

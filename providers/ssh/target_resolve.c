@@ -197,8 +197,7 @@ static bool take(
 	if (!ok) {
 		return false;
 	}
-	free(self->last->alias);
-	self->last->alias = mem_strdup(alias);
+	mem_set_text(&self->last->alias, alias);
 	self->last->ssh_program = mem_strdup_or_null(self->program);
 	self->last->config_file = mem_strdup_or_null(self->config_file);
 	self->last->has_user = openssh_has_user(self->context->environment);
@@ -289,8 +288,7 @@ static bool read_name(struct ssh_resolving *self, struct error *err)
 		return error_prefix(err, "host");
 	}
 	if (user) {
-		free(self->name.user);
-		self->name.user = mem_strdup(user);
+		mem_set_text(&self->name.user, user);
 	}
 	if (port) {
 		const struct setting_key *key =

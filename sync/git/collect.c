@@ -241,7 +241,7 @@ static bool work_fetch(struct git_transport *git, struct remote_ends *ends, stru
 		return error_prefix(err, "fetching %s", file->path);
 	}
 	if (!store_put_big(&git->store, ends->in, &extents, &file->entry, err)) {
-		if (err->reason && strcmp(err->reason, "SYNC_BUSY") == 0) {
+		if (error_has_reason(err, "SYNC_BUSY")) {
 			leave_written(git, file);
 			return true;
 		}

@@ -47,16 +47,6 @@ static bool is_for_attributes(const char *name)
 	return *name != '\0';
 }
 
-static bool has_word(char *const *words, const char *word)
-{
-	for (; words && *words; words++) {
-		if (strcmp(*words, word) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* The names between "filter." and the last dot, each once; also those that may not be meant. */
 static char **list_names(const struct user_config *config)
 {
@@ -68,7 +58,7 @@ static char **list_names(const struct user_config *config)
 			continue;
 		}
 		char *name = mem_strndup((struct span){start, (size_t)(end - start)});
-		if (is_for_attributes(name) && !has_word(names, name)) {
+		if (is_for_attributes(name) && !words_contain((const char *const *)names, name)) {
 			words_append(&names, name);
 		}
 		free(name);

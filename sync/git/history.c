@@ -41,12 +41,6 @@ void history_finish(struct history *history)
 	filters_finish(&history->filters);
 }
 
-static void set_text(char **text, const char *value)
-{
-	free(*text);
-	*text = mem_strdup(value);
-}
-
 static void add_print(struct history *history, const char *text)
 {
 	history->print = hash_text(history->print, text);
@@ -90,7 +84,7 @@ static bool read_head(struct history *history, const struct git *git, git_reposi
 	const char *target = git->reference_symbolic_target(head);
 	history->is_detached = target == NULL;
 	bool is_branch = target && strncmp(target, heads, sizeof(heads) - 1) == 0;
-	set_text(&history->branch, is_branch ? target + sizeof(heads) - 1 : "");
+	mem_set_text(&history->branch, is_branch ? target + sizeof(heads) - 1 : "");
 	git->reference_free(head);
 	if (target && !is_branch) {
 		return false;
@@ -131,7 +125,7 @@ static void read_text(const struct user_config *config, const char *key, char **
 {
 	const char *value = user_config_get(config, key);
 	if (value && !strchr(value, '\n')) {
-		set_text(out_text, value);
+		mem_set_text(out_text, value);
 	}
 }
 
@@ -212,7 +206,7 @@ static void read_repository(struct history *history, const struct git *git,
 	}
 	snprintf(path, sizeof(path), "%sshallow", git->repository_commondir(repository));
 	read_file(path, &history->shallow);
-	set_text(&history->git_folder, git->repository_path(repository));
+	mem_set_text(&history->git_folder, git->repository_path(repository));
 	history->exists = true;
 }
 

@@ -103,8 +103,7 @@ static bool work_opened(struct rsync_transport *rsync, struct remote_ends *ends,
 		is_good = (side[0] == '/' && strlen(side) < FILE_PATH_MAX) ||
 		          error_set(err, ERROR_SYSTEM, "there is no room beside %s in the sandbox",
 				  rsync->request.runtime_root);
-		free(rsync->side);
-		rsync->side = mem_strdup(side);
+		mem_set_text(&rsync->side, side);
 	}
 	buf_finish(&answer);
 	return is_good;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/words.h"
 
 enum {
 	DEADLINE_MS = 30000,  // for a test that waits for something
@@ -160,14 +161,6 @@ static char **copy_words(const char *const *words)
 	return copy;
 }
 
-static void free_words(char **words)
-{
-	for (size_t i = 0; words[i]; i++) {
-		free(words[i]);
-	}
-	free(words);
-}
-
 /* A pipe of which neither end blocks. */
 static void make_pipe(int *out_read, int *out_write)
 {
@@ -309,8 +302,8 @@ static void actor_free(struct actor *actor)
 	fd_close(&actor->out);
 	fd_close(&actor->err);
 	buf_finish(&actor->heard);
-	free_words(actor->argv);
-	free_words(actor->env);
+	words_free(actor->argv);
+	words_free(actor->env);
 	free(actor);
 }
 

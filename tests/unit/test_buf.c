@@ -390,9 +390,33 @@ static void test_fit_gives_back_what_is_not_used_and_keeps_the_bytes(void **stat
 	buf_finish(&buf);
 }
 
+static void test_a_wiped_buffer_is_as_new(void **state)
+{
+	struct buf buf;
+	buf_init(&buf, 10);
+	buf_wipe(&buf);
+	assert_true(buf_append(&buf, SPAN_LITERAL("secret"), NULL));
+	buf_wipe(&buf);
+	assert_null(buf.data);
+	assert_int_equal(buf.len, 0);
+	assert_int_equal(buf.max, 10);
+}
+
+static void test_a_text_is_replaced_also_by_a_part_of_itself(void **state)
+{
+	char *text = NULL;
+	mem_set_text(&text, "one");
+	assert_string_equal(text, "one");
+	mem_set_text(&text, text + 1);
+	assert_string_equal(text, "ne");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_wiped_buffer_is_as_new),
+		cmocka_unit_test(test_a_text_is_replaced_also_by_a_part_of_itself),
 		cmocka_unit_test(test_fit_gives_back_what_is_not_used_and_keeps_the_bytes),
 		cmocka_unit_test(test_new_buffer_is_empty_and_owns_nothing),
 		cmocka_unit_test(test_bytes_come_out_as_they_went_in),

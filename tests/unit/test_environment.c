@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "base/words.h"
+
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static void assert_list(char **list, const char *expected)
@@ -19,7 +21,7 @@ static void assert_list(char **list, const char *expected)
 		used += (size_t)snprintf(joined + used, sizeof(joined) - used, "%s|", *entry);
 	}
 	assert_string_equal(joined, expected);
-	environment_free(list);
+	words_free(list);
 }
 
 static void test_additions_come_behind_what_is_there(void **state)
@@ -58,7 +60,7 @@ static void test_either_list_may_be_empty(void **state)
 	assert_list(environment_merge(LIST("A=1"), NULL), "A=1|");
 	assert_list(environment_merge(NULL, LIST("A=1")), "A=1|");
 	assert_list(environment_merge(NULL, NULL), "");
-	environment_free(NULL);
+	words_free(NULL);
 }
 
 static void test_a_variable_is_taken_out_by_its_whole_name(void **state)

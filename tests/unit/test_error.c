@@ -165,9 +165,20 @@ static void test_prefix_longer_than_all_room_is_cut(void **state)
 	assert_int_equal(err.text[TEXT_END - 1], ':');
 }
 
+static void test_a_reason_is_compared(void **state)
+{
+	struct error err;
+	error_set_reason(&err, ERROR_SYSTEM, "AGENT_NOT_FOUND", "no");
+	assert_true(error_has_reason(&err, "AGENT_NOT_FOUND"));
+	assert_false(error_has_reason(&err, "AGENT"));
+	error_set(&err, ERROR_SYSTEM, "no");
+	assert_false(error_has_reason(&err, "AGENT"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_reason_is_compared),
 		cmocka_unit_test(test_set_gives_code_and_text_and_returns_false),
 		cmocka_unit_test(test_set_reason_names_the_code_the_editor_is_told),
 		cmocka_unit_test(test_errno_ends_with_its_message),

@@ -258,9 +258,30 @@ static void test_a_full_buffer_is_told_at_the_end_and_never_passed(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void test_members_are_a_key_and_a_value(void **state)
+{
+	struct buf out;
+	struct json_writer writer;
+	buf_init(&out, 1024);
+	json_write_begin(&writer, &out);
+	json_write_object(&writer);
+	json_write_member(&writer, "a", "x\"");
+	json_write_member(&writer, "b", NULL);
+	json_write_member_string(&writer, "c", SPAN_LITERAL("y"));
+	json_write_member_int(&writer, "d", -3);
+	json_write_member_bool(&writer, "e", true);
+	json_write_member_raw(&writer, "f", SPAN_LITERAL("[1]"));
+	json_write_object_end(&writer);
+	assert_true(json_write_end(&writer, NULL));
+	assert_true(span_is(buf_span(&out),
+		"{\"a\":\"x\\\"\",\"b\":null,\"c\":\"y\",\"d\":-3,\"e\":true,\"f\":[1]}"));
+	buf_finish(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_members_are_a_key_and_a_value),
 		TEST(test_commas_stand_between_members_and_elements_only),
 		TEST(test_every_kind_of_value_can_stand_alone),
 		TEST(test_the_smallest_and_largest_numbers_are_written),

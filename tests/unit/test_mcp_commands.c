@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "base/environment.h"
+#include "base/words.h"
 
 enum { PATH_BYTES = 512 };
 
@@ -97,7 +97,7 @@ static void ask(void)
 	int status;
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
-	environment_free(argv);
+	words_free(argv);
 	struct error err;
 	if (!mcp_commands_answer(&commands, (struct span){answer, len}, &err)) {
 		fail_msg("%s", err.text);

@@ -146,9 +146,20 @@ static void test_the_root_and_what_is_missing_in_it(void **state)
 	}
 }
 
+static void test_parts_of_paths(void **state)
+{
+	char *path = path_join("/a/b", "c");
+	assert_string_equal(path, "/a/b/c");
+	free(path);
+	assert_string_equal(path_last_part("/a/b"), "b");
+	assert_string_equal(path_last_part("b"), "b");
+	assert_string_equal(path_last_part("/a/"), "/a/");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parts_of_paths),
 		cmocka_unit_test(test_links_and_dots_are_resolved),
 		cmocka_unit_test(test_what_is_not_absolute_stays),
 		cmocka_unit_test(test_the_root_and_what_is_missing_in_it),

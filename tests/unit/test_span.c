@@ -48,9 +48,47 @@ static void test_prefix_is_found_only_at_the_front_and_whole(void **state)
 	assert_false(span_starts_with(null_span, SPAN_LITERAL("a")));
 }
 
+static int order(struct span a, struct span b)
+{
+	int found = span_compare(a, b);
+	return (found > 0) - (found < 0);
+}
+
+static void test_spans_are_ordered_by_bytes_and_then_by_length(void **state)
+{
+	assert_int_equal(order(SPAN_LITERAL("ab"), SPAN_LITERAL("ab")), 0);
+	assert_int_equal(order(SPAN_LITERAL("ab"), SPAN_LITERAL("b")), -1);
+	assert_int_equal(order(SPAN_LITERAL("ab"), SPAN_LITERAL("a")), 1);
+	assert_int_equal(order(SPAN_LITERAL("\xff"), SPAN_LITERAL("a")), 1);
+	assert_int_equal(order((struct span){NULL, 0}, SPAN_LITERAL("a")), -1);
+	assert_int_equal(order((struct span){NULL, 0}, (struct span){NULL, 0}), 0);
+}
+
+static void test_words_are_taken_with_the_blanks_before_them(void **state)
+{
+	struct span rest = SPAN_LITERAL("  one\ttwo\0x  ");
+	assert_true(span_is(span_take_word(&rest, " \t"), "one"));
+	assert_true(span_equals(span_take_word(&rest, " \t"), SPAN_LITERAL("two\0x")));
+	assert_int_equal(span_take_word(&rest, " \t").len, 0);
+	assert_int_equal(rest.len, 0);
+	assert_int_equal(span_take_word(&rest, " \t").len, 0);
+}
+
+static void test_a_text_is_taken_only_with_its_end(void **state)
+{
+	struct span rest = SPAN_LITERAL("one\0\0cut");
+	assert_string_equal(span_take_text(&rest), "one");
+	assert_string_equal(span_take_text(&rest), "");
+	assert_null(span_take_text(&rest));
+	assert_true(span_is(rest, "cut"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_spans_are_ordered_by_bytes_and_then_by_length),
+		cmocka_unit_test(test_words_are_taken_with_the_blanks_before_them),
+		cmocka_unit_test(test_a_text_is_taken_only_with_its_end),
 		cmocka_unit_test(test_literal_and_text_leave_the_terminator_out),
 		cmocka_unit_test(test_spans_are_equal_by_length_and_bytes),
 		cmocka_unit_test(test_empty_spans_are_equal_wherever_they_point),

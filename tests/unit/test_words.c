@@ -46,9 +46,27 @@ static void test_every_value_of_a_key_is_a_word(void **state)
 	settings_finish(&settings);
 }
 
+static void test_a_list_is_copied_and_looked_into(void **state)
+{
+	const char *const list[] = {"one", "two", NULL};
+	char **copy = words_copy(list);
+	char **empty = words_copy(NULL);
+	assert_int_equal(words_count(copy), 2);
+	assert_string_equal(copy[1], "two");
+	assert_ptr_not_equal(copy[1], list[1]);
+	assert_non_null(empty);
+	assert_null(empty[0]);
+	assert_true(words_contain(list, "two"));
+	assert_false(words_contain(list, "tw"));
+	assert_false(words_contain(NULL, "two"));
+	words_free(copy);
+	words_free(empty);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_list_is_copied_and_looked_into),
 		cmocka_unit_test(test_words_are_copied_to_the_end),
 		cmocka_unit_test(test_every_value_of_a_key_is_a_word),
 	};
