@@ -13,6 +13,7 @@
 #include "sync/apply_journal.h"
 #include "sync/conflicts_impl.h"
 #include "sync/graft.h"
+#include "sync/held.h"
 #include "sync/parked.h"
 #include "sync/slot.h"
 
@@ -363,22 +364,57 @@ bool conflicts_take(struct store *store, const char *root, const struct parked *
 	return removed && batch_drop(store, parked->id, err);
 }
 
-static bool is_settled(struct store *store, const struct conflict *conflict, const git_oid *tree)
+static bool has_entry(
+	struct store *store, const git_oid *tree, const char *path, const struct store_entry *entry)
 {
 	struct graft found;
 	struct error missing;
-	return graft_find(store, tree, conflict->path, &found, &missing) &&
-	       store_entry_equal(&(struct store_entry){found.mode, found.id}, &conflict->runtime);
+	return graft_find(store, tree, path, &found, &missing) &&
+	       store_entry_equal(&(struct store_entry){found.mode, found.id}, entry);
 }
 
-bool conflicts_settle(struct store *store, const char *root, const git_oid *tree, struct error *err)
+static bool is_conflict(const struct merge *merge, const char *path)
+{
+	LIST_FOR_EACH(conflict, &merge->conflicts, struct conflict, link) {
+		if (strcmp(conflict->path, path) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_allowed(struct store *store, const struct settle_request *request, const char *path)
+{
+	struct graft found;
+	struct error missing;
+	struct held_change change = {.path = (char *)path};
+	if (request->always && graft_find(store, request->always, path, &found, &missing)) {
+		return found.mode != TREE_VIEW_FOLDER;
+	}
+	if (!graft_find(store, &request->merge->merged, path, &found, &missing)) {
+		return false;
+	}
+	change.made = (struct store_entry){found.mode, found.id};
+	return held_tree_has(store, request->once, &change);
+}
+
+static bool is_settled(
+	struct store *store, const struct settle_request *request, const struct conflict *conflict)
+{
+	return has_entry(store, &request->merge->merged, conflict->path, &conflict->runtime) ||
+	       (has_entry(store, request->runtime, conflict->path, &conflict->runtime) &&
+		       !is_conflict(request->merge, conflict->path) &&
+		       is_allowed(store, request, conflict->path));
+}
+
+bool conflicts_settle(struct store *store, const struct settle_request *request, struct error *err)
 {
 	struct known known = {.store = store};
 	list_init(&known.list);
 	bool ok = batch_each(store, load_known, &known, err);
 	LIST_FOR_EACH(parked, &known.list, struct parked, link) {
-		if (ok && is_settled(store, &parked->conflict, tree)) {
-			ok = conflicts_take(store, root, parked, CONFLICT_LOCAL, err);
+		if (ok && is_settled(store, request, &parked->conflict)) {
+			ok = conflicts_take(store, request->root, parked, CONFLICT_LOCAL, err);
 		}
 	}
 	known_finish(&known);

@@ -43,11 +43,21 @@ void conflicts_finish(struct list *list);
 /* By its id, or by its path where only one is parked of that; NULL: none. */
 struct parked *conflicts_find(struct list *list, const char *id_or_path);
 
+/* A merge of what the person has allowed. All are borrowed. */
+struct settle_request {
+	const char *root;
+	const struct merge *merge;
+	const git_oid *runtime; // of the merge
+	const git_oid *once;    // which changes were allowed (held_tree)
+	const git_oid *always;  // paths that are always allowed; may be NULL
+};
+
 /*
- * Ends the conflicts of which the runtime's version is what the tree has at their path: what was
- * held, and is allowed now. Their parked files are removed unless somebody edited them.
+ * Ends the conflicts of what was held and is in the merge now: the runtime's version is what both
+ * sides are, or it is what was merged there by the person's leave. Their parked files are removed
+ * unless somebody edited them.
  */
-bool conflicts_settle(struct store *store, const char *root, const git_oid *tree,
+bool conflicts_settle(struct store *store, const struct settle_request *request,
 	struct error *err) ATTR_NODISCARD;
 
 enum conflict_side { CONFLICT_LOCAL, CONFLICT_RUNTIME };

@@ -335,10 +335,14 @@ static bool note_applied(struct round *round, struct store *store,
 	const struct workspace_request *request, const struct stuck *stuck, struct error *err)
 {
 	git_oid base = stuck->count > 0 ? round->base : round->runtime;
+	struct settle_request settling = {.root = request->local_root,
+		.merge = &round->merge,
+		.runtime = &round->runtime,
+		.once = &round->allowed,
+		.always = round->has_always ? &round->always_tree : NULL};
 	round->target = round->merge.merged;
 	return set_sent(round, store, err) &&
-	       (!round->has_allowed ||
-		       conflicts_settle(store, request->local_root, &round->target, err)) &&
+	       (!round->has_allowed || conflicts_settle(store, &settling, err)) &&
 	       round_graft(round, store, HELD_BASE, &base, &base, err) &&
 	       round_note_applied(round, store, request, &base, err);
 }

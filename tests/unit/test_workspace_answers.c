@@ -84,6 +84,40 @@ static void test_a_yes_ends_what_an_earlier_sandbox_has_parked(void **state)
 	expect(fixture, "ls -A; cat .envrc .mcp.json", ".envrc\n.mcp.json\na\nnew\nx\n");
 }
 
+/* What is parked of a file that both sides have changed meanwhile, in places that merge. */
+static void park_and_edit(struct fixture *fixture)
+{
+	begin_guarded(fixture);
+	run(fixture, "printf '1\\n2\\n3\\n' > .envrc");
+	sync_once(fixture);
+	run(fixture, "printf '1\\n2\\nits\\n' > $R/.envrc");
+	sync_with(fixture, &(struct sync_order){.reason = SYNC_REASON_STOP});
+	expect(fixture, "ls -A | grep -c acp-conflict", "1\n");
+	run(fixture, "sed -i s/1/mine/ .envrc");
+	sync_held(fixture, 1, true);
+}
+
+static void test_a_yes_ends_what_is_parked_where_the_user_has_edited_the_file_too(void **state)
+{
+	struct fixture *fixture = *state;
+	park_and_edit(fixture);
+	answer(fixture, HELD_ONCE);
+	sync_held(fixture, 0, false);
+	expect_same(fixture);
+	expect(fixture, "ls -A; cat .envrc", ".envrc\na\nmine\n2\nits\n");
+}
+
+static void test_always_ends_it_too_unless_it_is_a_conflict(void **state)
+{
+	struct fixture *fixture = *state;
+	park_and_edit(fixture);
+	answer(fixture, HELD_ALWAYS);
+	run(fixture, "sed -i s/2/more/ .envrc");
+	sync_once(fixture);
+	assert_string_equal(fixture->conflict, ".envrc");
+	expect(fixture, "cat .envrc .envrc.*.acp-conflict", "mine\nmore\n3\n1\n2\nits\n");
+}
+
 static void test_a_no_is_remembered_until_the_change_is_another(void **state)
 {
 	struct fixture *fixture = *state;
@@ -169,6 +203,9 @@ int main(void)
 		WORKSPACE_TEST(test_a_yes_brings_no_more_than_the_question_names),
 		WORKSPACE_TEST(test_a_sync_that_began_before_the_answer_does_not_ask_again),
 		WORKSPACE_TEST(test_a_yes_ends_what_an_earlier_sandbox_has_parked),
+		WORKSPACE_TEST(
+			test_a_yes_ends_what_is_parked_where_the_user_has_edited_the_file_too),
+		WORKSPACE_TEST(test_always_ends_it_too_unless_it_is_a_conflict),
 		WORKSPACE_TEST(test_a_no_is_remembered_until_the_change_is_another),
 		WORKSPACE_TEST(
 			test_always_holds_for_the_path_in_this_workspace_and_in_the_next_broker),
