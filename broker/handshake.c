@@ -6,7 +6,7 @@
 
 #include "base/json_doc.h"
 #include "broker/auth_methods.h"
-#include "broker/own_methods.h"
+#include "broker/methods/own_methods.h"
 #include "broker/relay_mcp.h"
 #include "broker/relay_state.h"
 #include "broker/relay_sync.h"

@@ -6,11 +6,11 @@
 
 #include "base/log.h"
 #include "broker/gate/grant_resolve.h"
-#include "broker/health.h"
 #include "broker/ledger/recovery.h"
 #include "broker/ledger/sweep.h"
 #include "broker/listing_records.h"
-#include "broker/pause.h"
+#include "broker/methods/health.h"
+#include "broker/methods/pause.h"
 #include "broker/relay.h"
 #include "broker/relay_claim.h"
 #include "broker/relay_leftovers.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "broker/pause.h"
+#include "broker/methods/pause.h"
 #include "broker/relay_agent.h"
 #include "broker/relay_end.h"
 #include "broker/relay_internal.h"

@@ -3,7 +3,7 @@
 
 #include "tests/unit/policy_fixture.h"
 
-#include "broker/explain.h"
+#include "broker/methods/explain.h"
 #include "tests/unit/subject_fixture.h"
 #include "tests/support/facts.h"
 

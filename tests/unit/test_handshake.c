@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "broker/own_methods.h"
+#include "broker/methods/own_methods.h"
 
 /* initialize and authenticate: the edits, and what an agent is told again. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/pause.h"
+#include "broker/methods/pause.h"
 
 #include "tests/unit/relay_sync_fixture.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/sync_methods.h"
+#include "broker/methods/sync_methods.h"
 
 #include <signal.h>
 

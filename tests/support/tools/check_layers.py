@@ -23,11 +23,14 @@ LAYERS = {
                        'broker/config', 'broker/ledger', 'broker/agent'],
     'broker/gate': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/ledger',
                     'broker/session'],
+    'broker/methods': ['base', 'providers', 'sync', 'broker/ledger', 'broker/session',
+                       'broker/gate'],
     'broker': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/toolhost',
-               'broker/config', 'broker/ledger', 'broker/agent', 'broker/session', 'broker/gate'],
+               'broker/config', 'broker/ledger', 'broker/agent', 'broker/session', 'broker/gate',
+               'broker/methods'],
     'broker/cli': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/toolhost',
                    'broker/config', 'broker/ledger', 'broker/agent', 'broker/session',
-                   'broker/gate', 'broker'],
+                   'broker/gate', 'broker/methods', 'broker'],
 }
 LAYERS['tests'] = list(LAYERS)
 TOPS = [folder for folder in LAYERS if '/' not in folder]

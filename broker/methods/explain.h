@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_EXPLAIN_H
-#define BROKER_EXPLAIN_H
+#ifndef BROKER_METHODS_EXPLAIN_H
+#define BROKER_METHODS_EXPLAIN_H
 
 #include "base/json_writer.h"
 #include "broker/gate/grant_answer.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_INQUIRY_H
-#define BROKER_INQUIRY_H
+#ifndef BROKER_METHODS_INQUIRY_H
+#define BROKER_METHODS_INQUIRY_H
 
 #include "broker/session/hop.h"
 #include "sync/store.h"
 
-/* What it waits for, of broker/pause.c. */
+/* What it waits for, of broker/methods/pause.c. */
 enum inquiry_wish { INQUIRY_NO_WISH, INQUIRY_PAUSE, INQUIRY_RESUME };
 
 /* A request that is answered once something was done, on the loop or on the pool. */

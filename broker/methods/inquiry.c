@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/inquiry.h"
+#include "broker/methods/inquiry.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_PAUSE_H
-#define BROKER_PAUSE_H
+#ifndef BROKER_METHODS_PAUSE_H
+#define BROKER_METHODS_PAUSE_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/probe.h"
+#include "broker/methods/probe.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/pause.h"
+#include "broker/methods/pause.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "broker/inquiry.h"
 #include "broker/ledger/keeper.h"
+#include "broker/methods/inquiry.h"
 #include "broker/session/answer.h"
 #include "broker/session/hop.h"
 #include "broker/session/in_flight.h"

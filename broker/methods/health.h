@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_HEALTH_H
-#define BROKER_HEALTH_H
+#ifndef BROKER_METHODS_HEALTH_H
+#define BROKER_METHODS_HEALTH_H
 
 struct call;
 struct peer;

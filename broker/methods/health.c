@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/health.h"
+#include "broker/methods/health.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "broker/ledger/keeper.h"
 #include "broker/ledger/store_weight.h"
-#include "broker/pause.h"
-#include "broker/probe.h"
+#include "broker/methods/pause.h"
+#include "broker/methods/probe.h"
 #include "broker/session/answer.h"
 #include "broker/session/hop.h"
 

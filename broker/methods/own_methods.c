@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/own_methods.h"
+#include "broker/methods/own_methods.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "broker/explain.h"
 #include "broker/gate/grant_resolve.h"
-#include "broker/health.h"
-#include "broker/inquiry.h"
-#include "broker/pause.h"
+#include "broker/methods/explain.h"
+#include "broker/methods/health.h"
+#include "broker/methods/inquiry.h"
+#include "broker/methods/pause.h"
+#include "broker/methods/sync_methods.h"
 #include "broker/session/answer.h"
 #include "broker/session/hop.h"
-#include "broker/sync_methods.h"
 
 static const struct {
 	const char *name;

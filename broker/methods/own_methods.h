@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_OWN_METHODS_H
-#define BROKER_OWN_METHODS_H
+#ifndef BROKER_METHODS_OWN_METHODS_H
+#define BROKER_METHODS_OWN_METHODS_H
+
+/*
+ * This folder answers what the editor asks of the broker itself: the table of the methods
+ * `_broker/…`, and one file for each of them or for a few that belong together. It knows agents,
+ * their sandboxes and the ledger, and policy where it explains it. It knows no other method and
+ * passes nothing on. The relay hands it the requests, and tells it of the end of an agent or of
+ * the broker.
+ */
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_SYNC_METHODS_H
-#define BROKER_SYNC_METHODS_H
+#ifndef BROKER_METHODS_SYNC_METHODS_H
+#define BROKER_METHODS_SYNC_METHODS_H
 
 struct call;
 struct relay;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_PROBE_H
-#define BROKER_PROBE_H
+#ifndef BROKER_METHODS_PROBE_H
+#define BROKER_METHODS_PROBE_H
 
 #include <ev.h>
 #include <stdint.h>

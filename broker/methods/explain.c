@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/explain.h"
+#include "broker/methods/explain.h"
 
 #include <stdlib.h>
 #include <string.h>
