@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/markdown.h"
 #include "base/real_path.h"
+#include "base/utf8.h"
 #include "base/words.h"
 #include "broker/gate/grant_answer.h"
 #include "broker/gate/grant_audit.h"
@@ -79,35 +80,51 @@ static void write_diff(struct json_writer *writer, const char *root, const struc
 	free(path);
 }
 
-/* What the diff, if there is one, does not say. */
-static void append_remark(struct buf *out, const struct held_change *held)
+/* Whether a reader may miss something of it. */
+static bool has_hidden(const char *text)
+{
+	struct span rest = span_of(text);
+	while (rest.len > 0) {
+		size_t len = utf8_char_length(rest);
+		bool is_break = *rest.data == '\n' || *rest.data == '\t' ||
+		                (*rest.data == '\r' && rest.len > 1 && rest.data[1] == '\n');
+		if (len == 0 || (!is_break && utf8_is_hidden(rest))) {
+			return true;
+		}
+		rest = (struct span){rest.data + len, rest.len - len};
+	}
+	return false;
+}
+
+/* The path, so that it can be read, and what the diff, if there is one, does not say. */
+static void append_line(struct buf *out, const struct held_change *held)
 {
 	bool was_executable = store_entry_is_executable(&held->local);
 	bool is_executable = store_entry_is_executable(&held->made);
-	const char *remarks[3] = {
-		held->made.mode == ENTRY_NONE ? "would be deleted"
-		: is_shown(held)              ? NULL
+	bool is_gone = held->made.mode == ENTRY_NONE;
+	const char *remarks[] = {
+		is_gone          ? "would be deleted"
+		: is_shown(held) ? NULL
 				 : "has no diff here: it is binary, or the text is too long",
-		is_executable == was_executable || held->made.mode == ENTRY_NONE ? NULL
-		: is_executable ? "would be executable"
-				: "would no longer be executable",
-		held->is_whole && held->made.mode ? "would replace your folder and all in it"
-						  : NULL,
+		is_executable == was_executable || is_gone ? NULL
+		: is_executable                            ? "would be executable"
+							   : "would no longer be executable",
+		held->is_whole && !is_gone ? "would replace your folder and all in it" : NULL,
+		is_shown(held) && has_hidden(held->new_text) ? "has characters that are not shown"
+							     : NULL,
 	};
-	bool ok = true;
-	bool is_first = true;
+	const char *before = " ";
+	bool ok = buf_append(out, SPAN_LITERAL("\n- "), NULL);
+	markdown_code(out, span_of(held->path), FILE_PATH_MAX);
 	for (size_t i = 0; i < ARRAY_LENGTH(remarks); i++) {
-		if (remarks[i] && is_first) {
-			ok = ok && buf_append(out, SPAN_LITERAL("\n- "), NULL);
-			markdown_code(out, span_of(held->path), FILE_PATH_MAX);
+		if (remarks[i]) {
+			ok = ok && buf_append_format(out, NULL, "%s%s", before, remarks[i]);
+			before = ", ";
 		}
-		ok = ok && (!remarks[i] || buf_append_format(out, NULL, "%s %s",
-						   is_first ? "" : ",", remarks[i]));
-		is_first = is_first && !remarks[i];
 	}
 }
 
-/* What a yes does, and what the diffs do not say. */
+/* What a yes does, and to what. */
 static void write_words(struct json_writer *writer, const struct sync_result *result, size_t count)
 {
 	struct buf text;
@@ -123,7 +140,7 @@ static void write_words(struct json_writer *writer, const struct sync_result *re
 	}
 	LIST_FOR_EACH(held, result->held, struct held_change, link) {
 		if (held->state == HELD_ASKED) {
-			append_remark(&text, held);
+			append_line(&text, held);
 		}
 	}
 	if (ok) {

@@ -158,18 +158,22 @@ class Synced(TurnCase):
         (self.work / '.husky').mkdir()
         (self.work / '.husky/f').write_text('its\n')
         (self.work / '.mcp.json').write_text('{}\n')
-        client, session, _ = self.begin()
+        client, session, place = self.begin()
+        for name, text in (('t', 'plain\r\n\t'), ('u', 'a\u202eb'), ('v\n- `w\u2066`', 'x')):
+            (place / name).mkdir()
+            (place / name / '.envrc').write_bytes(text.encode())
         client.prompt(session, 'terminal chmod +x .envrc; rm .mcp.json; rm -r .husky; '
-                               r'ln -s /tmp .husky; mkdir -p s t; printf "a\0b" > s/.envrc; '
-                               'echo plain > t/.envrc')
-        question, = self.questions(client)
-        facts = {'.envrc': 'be executable', '.mcp.json': 'deleted', '.husky': 'your folder',
-                 's/.envrc': 'binary'}
+                               r'ln -s /tmp .husky; mkdir -p s; printf "a\0b" > s/.envrc')
+        question = self.questions(client)[-1]
+        facts = {'`.envrc`': 'be executable', '`.mcp.json`': 'deleted', '`.husky`': 'your folder',
+                 '`s/.envrc`': 'binary', '`t/.envrc`': '', '`u/.envrc`': 'not shown',
+                 r'``v\n- `w<U+2066>`/.envrc``': ''}
         lines = self.words(question)
         self.assertEqual(len(lines), len(facts))
         for path, fact in facts.items():
-            line, = [line for line in lines if line.startswith(f'- `{path}` ')]
+            line, = [line for line in lines if line.startswith(f'- {path}')]
             self.assertIn(fact, line)
+            self.assertEqual(line == f'- {path}', not fact)
 
     def test_of_many_files_each_question_names_all_that_a_yes_to_it_brings(self):
         client, session, _ = self.begin('allow_once')
@@ -181,7 +185,7 @@ class Synced(TurnCase):
         self.assertTrue(wait_until(has_all))
         first, second = self.questions(client)
         self.assertIn(' 25 ', first['toolCall']['content'][0]['content']['text'])
-        self.assertEqual([len(self.words(question)) for question in (first, second)], [19, 5])
+        self.assertEqual([len(self.words(question)) for question in (first, second)], [20, 5])
 
     def test_a_no_leaves_it_and_is_asked_again_when_it_is_another(self):
         client, session, place = self.begin('reject_once')
