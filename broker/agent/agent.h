@@ -5,8 +5,8 @@
 /*
  * This folder gets one agent to run in a sandbox and to end there: what is copied and set up before
  * it starts, its environment, its login, the MCP servers that it can start, its process and its
- * link. It does not know what its messages mean beyond their envelope, nor who reads them. broker/
- * creates the agents.
+ * link. It does not know what its messages mean beyond their envelope, nor who reads them.
+ * broker/relay creates the agents.
  */
 
 #include <ev.h>

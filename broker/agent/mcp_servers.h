@@ -50,7 +50,7 @@ bool mcp_servers_collect(const struct mcp_context *context, const struct message
 	struct mcp_commands *commands, struct error *err) ATTR_NODISCARD;
 
 /*
- * Adds the edits, and to *notices (broker/words.h) what the person is to know.
+ * Adds the edits, and to *notices (base/words.h) what the person is to know.
  * ERROR_LIMIT as above, and where the edits are too large.
  */
 bool mcp_servers_edit(const struct mcp_context *context, const struct message *message,

@@ -29,7 +29,7 @@
 #include "broker/config/options.h"
 #include "broker/ledger/state_folder.h"
 #include "broker/policy/audit.h"
-#include "broker/relay.h"
+#include "broker/relay/relay.h"
 #include "broker/session/trace.h"
 #include "sync/rsync/shell.h"
 #include "sync/snapshot.h"

@@ -267,7 +267,7 @@ static void lead_nowhere(
 	record_finish(&record);
 }
 
-/* session/list has what records lead to (broker/listing_records.h). */
+/* session/list has what records lead to (broker/relay/listing_records.h). */
 static void leave_nothing_listed(const struct acting *acting, const struct sandbox_entry *sandbox)
 {
 	for (size_t i = 0; i < acting->sessions.count; i++) {

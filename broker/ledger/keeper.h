@@ -6,7 +6,7 @@
  * This folder remembers, on disk, which sandboxes and workspaces there are and how far each of them
  * is synced, so that a broker that comes later can finish what another one began. It knows records,
  * stores and their locks, and orders syncs. It knows neither ACP nor which provider it works with.
- * broker/ and broker/cli use it.
+ * The folders from broker/session on use it.
  */
 
 #include <stdbool.h>

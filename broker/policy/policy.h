@@ -6,7 +6,8 @@
  * This folder decides what an agent may do: the rules of a profile, what a request is about, the
  * answers that the user wants to have remembered, what each agent's modes allow, and the file that
  * all of it is written to. It knows ACP's words for tools and permissions. It does not know who
- * asks, sends no message and knows no session. broker/ asks it before a request goes on.
+ * asks, sends no message and knows no session. broker/gate asks it before a
+ * request goes on.
  */
 
 #include <stdbool.h>

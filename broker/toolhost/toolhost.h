@@ -5,8 +5,8 @@
 /*
  * This folder serves what agents ask of a sandbox: files and terminals. It knows ACP's fs and
  * terminal methods and the operations of a provider. It knows no policy, no editor and no session
- * of the broker's. broker/ hands it the calls that policy has let through; broker/agent uses its
- * terminals to look into a sandbox.
+ * of the broker's. broker/relay hands it the calls that policy has let through; broker/agent uses
+ * its terminals to look into a sandbox.
  */
 
 #include <ev.h>

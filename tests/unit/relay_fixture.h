@@ -9,7 +9,7 @@
 
 #include "base/attr.h"
 #include "base/fd.h"
-#include "broker/relay.h"
+#include "broker/relay/relay.h"
 
 /*
  * A relay on a stage: the test is the editor and every agent. Messages are

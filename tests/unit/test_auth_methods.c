@@ -6,7 +6,7 @@
 
 #include "base/json_doc.h"
 #include "broker/agent/login_note.h"
-#include "broker/auth_methods.h"
+#include "broker/relay/auth_methods.h"
 
 /* What an agent offers as its logins, and what the editor is offered. */
 

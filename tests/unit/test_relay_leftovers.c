@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_leftovers.h"
+#include "broker/relay/relay_leftovers.h"
 
 #include "broker/ledger/record.h"
 #include "tests/support/facts.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay_turn.h"
+#include "broker/relay/relay_turn.h"
 
 #include "tests/unit/relay_sync_fixture.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/restore.h"
+#include "broker/relay/restore.h"
 #include "tests/support/facts.h"
 #include "tests/unit/relay_fixture.h"
 #include "tests/unit/stderr_capture.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/root_check.h"
+#include "broker/relay/root_check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

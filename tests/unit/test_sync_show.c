@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/sync_show.h"
+#include "broker/relay/sync_show.h"
 
 #include "tests/unit/relay_fixture.h"
 

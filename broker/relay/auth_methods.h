@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_RELAY_AUTH_METHODS_H
+#define BROKER_RELAY_AUTH_METHODS_H
+
+#include "broker/session/hop.h"
+
+/*
+ * The authMethods of an agent's answer to initialize, on their way to the editor (ACP,
+ * "Authentication"). For a method of type terminal the editor runs its agent command - the broker -
+ * with the args and env of that method, and for _meta.terminal-auth, which some editors know, any
+ * command that stands there. So what the agent writes becomes a command line of the user's.
+ *
+ * Where the agent runs on this machine, with the user's own rights, a terminal method gets empty
+ * args and a token in its env (broker/agent/login_note.h). Where it does not, no terminal method
+ * and no _meta.terminal-auth is passed on.
+ */
+enum { AUTH_METHODS_TERMINAL_MAX = 8 }; // further ones are left out
+
+bool auth_methods_edit(
+	struct peer *peer, const struct call *call, struct error *err) ATTR_NODISCARD;
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/choice_gate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_doc.h"
+#include "base/log.h"
+#include "broker/relay/mode_guard.h"
+#include "broker/relay/relay_sync.h"
+#include "broker/session/answer.h"
+#include "broker/session/notice.h"
+
+enum { PARAMS_MAX = 64 * 1024 }; // bytes; longer params of the editor's are not remembered
+
+/* ---- what the editor chooses ---- */
+
+void choice_gate_keep(
+	struct request *request, const struct session *session, const struct call *call)
+{
+	struct span params = message_place(&call->message, PLACE_PARAMS);
+	if (!session || params.len > PARAMS_MAX) {
+		return;
+	}
+	request->session_id = mem_strdup(session->id);
+	buf_clear(&request->message);
+	if (!buf_append(&request->message, params, NULL)) {
+		buf_clear(&request->message);
+	}
+}
+
+static void describe(char text[MODE_TEXT_MAX], const struct choice *choice)
+{
+	if (choice->kind == CHOICE_MODEL) {
+		snprintf(text, MODE_TEXT_MAX, "model \"%s\"", choice->value);
+	} else {
+		mode_guard_describe(text, choice->config_id, choice->value);
+	}
+}
+
+/* Its answer may have all options as they are now. */
+static void follow_answer(
+	struct session *session, const struct choice *choice, const struct call *answer)
+{
+	struct json_doc *doc =
+		json_doc_parse_unchecked(message_place(&answer->message, PLACE_RESULT), NULL);
+	if (doc) {
+		choices_follow_options(&session->choices, doc, json_get(doc, 0, "configOptions"),
+			choice->config_id);
+	}
+	json_doc_destroy(doc);
+}
+
+void choice_gate_remember(struct relay *relay, struct session *session,
+	const struct request *request, const struct call *answer)
+{
+	struct choice choice;
+	struct span params = buf_span(&request->message);
+	struct json_doc *doc = params.len > 0 ? json_doc_parse_unchecked(params, NULL) : NULL;
+	bool is_kept = doc && choice_read(request->method->name, doc, &choice) &&
+	               choices_put(&session->choices, &choice);
+	json_doc_destroy(doc);
+	if (!is_kept) {
+		log_warning("session %s: what %s has set is not remembered: the agent would not be "
+			    "told it again",
+			session->id, request->method->name);
+		return;
+	}
+	follow_answer(session, &choice, answer);
+	relay_sync_note_choices(relay, session);
+}
+
+/* What policy does not consent to is set back, and not remembered. */
+static bool asks_less(struct relay *relay, const struct session *session,
+	const struct json_doc *doc, json_node update)
+{
+	struct modes_fix fixes[MODES_FIXES_MAX];
+	const char *agent = mode_guard_agent(relay, session);
+	char *mode = json_string(doc, json_get(doc, update, "currentModeId"));
+	bool is_less = mode_guard_rule(relay) && ((mode && modes_ask_less(agent, mode)) ||
+							 modes_find(agent, doc, update, fixes) > 0);
+	free(mode);
+	return is_less;
+}
+
+void choice_gate_follow(
+	struct relay *relay, struct session *session, bool is_mode, const struct call *call)
+{
+	struct choices *choices = &session->choices;
+	struct span params = message_place(&call->message, PLACE_PARAMS);
+	struct json_doc *doc = choices->count > 0 ? json_doc_parse_unchecked(params, NULL) : NULL;
+	json_node update = doc ? json_get(doc, 0, "update") : JSON_NODE_NONE;
+	if (!doc || asks_less(relay, session, doc, update)) {
+		json_doc_destroy(doc);
+		return;
+	}
+	char *mode = is_mode ? json_string(doc, json_get(doc, update, "currentModeId")) : NULL;
+	bool has_changed = mode && choices_follow_mode(choices, mode);
+	has_changed = has_changed || choices_follow_options(choices, doc,
+					     json_get(doc, update, "configOptions"), NULL);
+	if (has_changed) {
+		relay_sync_note_choices(relay, session);
+	}
+	free(mode);
+	json_doc_destroy(doc);
+}
+
+/* ---- what an agent is told that was started anew ---- */
+
+/* Whether the agent has said which options it has, and this is none of them. */
+static bool is_gone(const struct session *session, const struct choice *choice)
+{
+	const char *options = session->guard ? session->guard->options : NULL;
+	struct json_doc *doc = options && choice->kind == CHOICE_OPTION
+	                               ? json_doc_parse_unchecked(span_of(options), NULL)
+	                               : NULL;
+	bool is_gone = doc != NULL;
+	for (json_node option = doc ? json_first(doc, 0) : JSON_NODE_NONE; option != JSON_NODE_NONE;
+		option = json_next(doc, option)) {
+		is_gone = is_gone &&
+		          !json_string_is(doc, json_get(doc, option, "id"), choice->config_id);
+	}
+	json_doc_destroy(doc);
+	return is_gone;
+}
+
+/* The next prompt says so. One that the agent does not offer could never be chosen again. */
+static void refuse(struct relay *relay, struct session *session, struct choice *choice,
+	const char *why, char *detail)
+{
+	char what[MODE_TEXT_MAX];
+	char text[ERROR_TEXT_MAX];
+	bool was_last = is_gone(session, choice);
+	describe(what, choice);
+	snprintf(text, sizeof(text),
+		"the agent was started anew, and %s, which was chosen in this session, could not "
+		"be set again: %.500s; the prompt was not sent: %s",
+		what, why,
+		was_last ? "the agent does not offer it any more, so it is forgotten; prompt again"
+			 : "choose it again, or another, then prompt again");
+	/* Why is the editor's to know: it is in the agent's own words. */
+	log_warning("session %s: the agent was started anew, and %s could not be set again: the "
+		    "next prompt fails with CHOICE_REFUSED",
+		session->id, what);
+	free(session->choices.refusal);
+	free(session->choices.refused);
+	session->choices.refusal = mem_strdup(text);
+	session->choices.refused = detail;
+	if (was_last) {
+		choices_drop(&session->choices, choice);
+		relay_sync_note_choices(relay, session);
+	}
+}
+
+static void on_answer(struct relay *relay, struct request *request, const struct call *answer,
+	const struct failure *failure)
+{
+	char why[ERROR_TEXT_MAX];
+	unsigned serial;
+	struct session *session = mode_guard_take_answer(relay, request, failure);
+	if (!session) {
+		return;
+	}
+	memcpy(&serial, buf_span(&request->message).data, sizeof(serial));
+	struct choice *choice = choices_of_serial(&session->choices, serial);
+	if (choice && answer && !answer->message.is_error) {
+		choice->is_stale = false;
+		follow_answer(session, choice, answer);
+		mode_guard_was_set(session, choice, answer);
+		mode_guard_show(relay, session, choice, answer);
+	} else if (choice && answer) {
+		struct span error = message_place(&answer->message, PLACE_ERROR);
+		char *detail = failure_read_error(error, why, sizeof(why));
+		refuse(relay, session, choice, why, detail);
+	} else if (choice) {
+		refuse(relay, session, choice, failure->message, NULL);
+	}
+	mode_guard_set_back(relay, session);
+}
+
+/* The policy may be another one than when it was chosen. */
+static bool policy_admits(
+	struct relay *relay, const struct session *session, const struct choice *choice)
+{
+	char what[MODE_TEXT_MAX];
+	char text[2 * MODE_TEXT_MAX];
+	const char *rule = mode_guard_rule(relay);
+	if (!rule || choice->kind == CHOICE_MODEL ||
+		!mode_guard_asks_less(relay, session, choice)) {
+		return true;
+	}
+	describe(what, choice);
+	mode_guard_audit(relay, session, what);
+	snprintf(text, sizeof(text),
+		"the agent is not set to %s again, which was chosen earlier in this session: "
+		"refused by policy (%s)",
+		what, rule);
+	notice_send(relay, session, text, true);
+	return false;
+}
+
+bool choice_gate_send(struct relay *relay, struct session *session)
+{
+	struct error err;
+	struct choice *choice;
+	struct choices *choices = &session->choices;
+	while (session->peer && !choices->refusal && (choice = choices_first_stale(choices))) {
+		if (!policy_admits(relay, session, choice)) {
+			choices_drop(choices, choice);
+			relay_sync_note_choices(relay, session);
+			continue;
+		}
+		struct request *request = mode_guard_ask(relay, session, choice, on_answer, &err);
+		if (!request) {
+			refuse(relay, session, choice, err.text, NULL);
+			break;
+		}
+		struct span serial = {(const char *)&choice->serial, sizeof(choice->serial)};
+		bool is_kept = buf_append(&request->message, serial, NULL);
+		(void)is_kept; // a buffer of its own, and empty
+		return true;
+	}
+	return false;
+}
+
+bool choice_gate_fails(struct relay *relay, struct session *session, const struct call *call)
+{
+	struct choices *choices = &session->choices;
+	if (!choices->refusal) {
+		return false;
+	}
+	char *refusal = choices->refusal;
+	char *refused = choices->refused;
+	choices->refusal = NULL;
+	choices->refused = NULL;
+	struct span detail = refused ? span_of(refused) : (struct span){NULL, 0};
+	relay_fail(relay, call->message.id,
+		&(struct failure){"CHOICE_REFUSED", "session", refusal, detail});
+	free(refusal);
+	free(refused);
+	return true;
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/handshake.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json_doc.h"
+#include "broker/methods/own_methods.h"
+#include "broker/relay/auth_methods.h"
+#include "broker/relay/relay_mcp.h"
+#include "broker/relay/relay_state.h"
+#include "broker/relay/relay_sync.h"
+#include "broker/relay/relay_toolhost.h"
+#include "broker/session/answer.h"
+
+/* ---- initialize, toward the agent ---- */
+
+/* Keeps the whole request, for agents that are started later. */
+static bool keep_message(struct request *request, const struct call *call, struct error *err)
+{
+	buf_clear(&request->message);
+	if (!buf_append(&request->message, call->frame->bytes, err)) {
+		return error_prefix(err, "%s", call->message.method);
+	}
+	return true;
+}
+
+/* Version 1 is the stable one, and the only one that this broker speaks. */
+static bool pin_version(struct relay *relay, const struct call *call, struct error *err)
+{
+	const struct json_hit *hit = message_hit(&call->message, PLACE_PROTOCOL_VERSION);
+	struct span value = message_place(&call->message, PLACE_PROTOCOL_VERSION);
+	bool is_number = value.len > 0 && value.data[0] >= '0' && value.data[0] <= '9';
+	if (!is_number || span_is(value, "1")) {
+		return true;
+	}
+	return splice_add(call->edits, hit->start, hit->end, SPAN_LITERAL("1"), err);
+}
+
+static bool has_member(const struct json_doc *doc, const char *name)
+{
+	return json_get(doc, 0, name) != JSON_NODE_NONE;
+}
+
+/* ACP version 2, InitializeRequest: info and capabilities, where version 1 has client…. */
+static bool is_of_version_2(const struct call *call)
+{
+	struct span params = message_place(&call->message, PLACE_PARAMS);
+	struct json_doc *doc = params.len > 0 ? json_doc_parse_unchecked(params, NULL) : NULL;
+	bool is_it = doc && json_int(doc, json_get(doc, 0, "protocolVersion"), 0) >= 2 &&
+	             (has_member(doc, "info") || has_member(doc, "capabilities")) &&
+	             !has_member(doc, "clientInfo") && !has_member(doc, "clientCapabilities");
+	json_doc_destroy(doc);
+	return is_it;
+}
+
+bool handshake_refuses(struct relay *relay, const struct call *call)
+{
+	if (strcmp(call->message.method, "initialize") != 0 || !is_of_version_2(call)) {
+		return false;
+	}
+	relay_fail(relay, call->message.id,
+		&(struct failure){"VERSION_NOT_SPOKEN", "initialize",
+			"initialize: acp-broker speaks ACP version 1, and these params are of "
+			"another one",
+			message_place(&call->message, PLACE_PROTOCOL_VERSION)});
+	return true;
+}
+
+bool handshake_on_send(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	if (!keep_message(request, call, err) || !pin_version(relay, call, err) ||
+		!relay_toolhost_greet(request->peer, call, err)) {
+		return false;
+	}
+	relay_state_greet(relay, call);
+	request->peer->is_greeting = true;
+	agent_expect_answer(request->peer->agent, "initialize");
+	return true;
+}
+
+void handshake_on_over(struct relay *relay, struct request *request)
+{
+	request->peer->is_greeting = false;
+	agent_has_answered(request->peer->agent);
+	relay_recover(request->peer);
+}
+
+/* ---- initialize, its result toward the editor ---- */
+
+static bool check_version(const struct call *call, struct error *err)
+{
+	struct span version = message_place(&call->message, PLACE_RESULT_PROTOCOL_VERSION);
+	if (span_is(version, "1")) {
+		return true;
+	}
+	return error_set_reason(err, ERROR_PROTOCOL, "PROTOCOL_UNSUPPORTED",
+		"the agent answered initialize with protocolVersion %.*s; the broker speaks 1",
+		version.len > 0 ? (int)(version.len < 40 ? version.len : 40) : 7,
+		version.len > 0 ? version.data : "nothing");
+}
+
+/* What the profile asks for and does not get: an array of sentences. */
+static void write_warnings(struct json_writer *writer, const struct sandbox *sandbox)
+{
+	json_write_key(writer, "warnings");
+	json_write_array(writer);
+	for (const char *const *warning = sandbox ? sandbox_warnings(sandbox) : NULL;
+		warning && *warning; warning++) {
+		json_write_text(writer, *warning);
+	}
+	json_write_array_end(writer);
+}
+
+/* What is between the agent and this machine: a copy has files of its own and confines nobody. */
+static void write_boundary(struct json_writer *writer, const struct sandbox_capabilities *can)
+{
+	bool is_separate = can && can->isolated;
+	bool is_confined = can && can->confined;
+	json_write_member_bool(writer, "isolated", is_separate && is_confined);
+	json_write_member_bool(writer, "separate_files", is_separate);
+	json_write_member_bool(writer, "confined", is_confined);
+}
+
+static bool write_broker_meta(struct relay *relay, struct request *request, struct error *err)
+{
+	struct json_writer writer;
+	const struct sandbox *sandbox = agent_sandbox(request->peer->agent);
+	buf_clear(&relay->scratch);
+	json_write_begin(&writer, &relay->scratch);
+	json_write_object(&writer);
+	json_write_member(&writer, "version", ACP_BROKER_VERSION);
+	json_write_member(&writer, "backend", backend_name(relay->config.profile->backend));
+	json_write_key(&writer, "capabilities");
+	json_write_object(&writer);
+	write_boundary(&writer, sandbox ? sandbox_capabilities(sandbox) : NULL);
+	json_write_key(&writer, "methods");
+	json_write_array(&writer);
+	for (size_t i = 0; own_method_name(i); i++) {
+		json_write_text(&writer, own_method_name(i));
+	}
+	json_write_array_end(&writer);
+	json_write_key(&writer, "notifications");
+	json_write_array(&writer);
+	json_write_text(&writer, "_broker/session/state");
+	json_write_array_end(&writer);
+	json_write_object_end(&writer);
+	write_warnings(&writer, sandbox);
+	json_write_object_end(&writer);
+	return json_write_end(&writer, err);
+}
+
+/* result._meta.broker, whether or not there is a _meta. */
+static bool add_meta(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	if (!write_broker_meta(relay, request, err)) {
+		return false;
+	}
+	struct span value = buf_span(&relay->scratch);
+	struct span meta = message_place(&call->message, PLACE_RESULT_META);
+	const struct json_hit *own = message_hit(&call->message, PLACE_RESULT_META_BROKER);
+	if (own) {
+		return splice_add(call->edits, own->start, own->end, value, err);
+	}
+	if (meta.len > 0 && meta.data[0] == '{') {
+		return relay_insert_member(relay, call, meta, "broker", value, err);
+	}
+	struct buf whole;
+	buf_init(&whole, SPLICE_BYTES_MAX);
+	bool ok = buf_append(&whole, SPAN_LITERAL("{\"broker\":"), err) &&
+	          buf_append(&whole, value, err) && buf_append(&whole, SPAN_LITERAL("}"), err);
+	const struct json_hit *hit = message_hit(&call->message, PLACE_RESULT_META);
+	if (ok && hit) {
+		ok = splice_add(call->edits, hit->start, hit->end, buf_span(&whole), err);
+	} else if (ok) {
+		ok = relay_insert_member(relay, call, message_place(&call->message, PLACE_RESULT),
+			"_meta", buf_span(&whole), err);
+	}
+	buf_finish(&whole);
+	return ok;
+}
+
+static void keep_agent_name(struct peer *peer, const struct call *call)
+{
+	if (!message_string(&call->message, PLACE_RESULT_AGENT_NAME, peer->agent_name,
+		    sizeof(peer->agent_name))) {
+		peer->agent_name[0] = '\0';
+	}
+}
+
+/* ACP, AgentCapabilities: how the agent restores a session. */
+static void keep_offers(struct relay *relay, const struct call *call)
+{
+	struct span resume = message_place(&call->message, PLACE_RESULT_RESUME);
+	struct span close = message_place(&call->message, PLACE_RESULT_CLOSE);
+	relay->offers_load = span_is(message_place(&call->message, PLACE_RESULT_LOAD), "true");
+	relay->offers_resume = resume.len > 0 && resume.data[0] == '{';
+	relay->offers_close = close.len > 0 && close.data[0] == '{';
+}
+
+bool handshake_on_result(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	struct span result = message_place(&call->message, PLACE_RESULT);
+	if (result.len == 0 || result.data[0] != '{') {
+		return error_set_reason(err, ERROR_PROTOCOL, "PROTOCOL_UNSUPPORTED",
+			"the agent answered initialize with something else than an object");
+	}
+	if (!check_version(call, err) || !add_meta(relay, request, call, err) ||
+		!auth_methods_edit(request->peer, call, err)) {
+		return false;
+	}
+	request->peer->was_greeted = true;
+	request->peer->has_served = true;
+	keep_agent_name(request->peer, call);
+	keep_offers(relay, call);
+	relay_mcp_learn(relay, call);
+	buf_clear(&relay->initialize);
+	return buf_append(&relay->initialize, buf_span(&request->message), err);
+}
+
+/* ---- authenticate ---- */
+
+bool handshake_keep_authenticate(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	return keep_message(request, call, err);
+}
+
+bool handshake_on_authenticated(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	buf_clear(&relay->authenticate);
+	return buf_append(&relay->authenticate, buf_span(&request->message), err);
+}
+
+bool handshake_on_logged_out(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	buf_clear(&relay->authenticate); // an agent that follows is logged in by nobody
+	return true;
+}
+
+/* ---- further agents ---- */
+
+typedef bool edit_function(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err);
+
+/* Sends a request of the editor's once more, as the broker's own, ahead of what is held. */
+static bool send_again(struct peer *peer, struct span text, edit_function *edit,
+	struct request *request, struct error *err)
+{
+	struct relay *relay = peer->relay;
+	struct buf bytes;
+	struct buf spliced;
+	buf_init(&bytes, SIZE_MAX / 2);
+	buf_init(&spliced, SIZE_MAX / 2);
+	bool ok = buf_append(&bytes, text, err);
+	struct parcel *parcel = parcel_of(&bytes, relay->places);
+	struct call call = {.frame = NULL};
+	ok = (call_open(&call, parcel) ||
+		     error_set(err, ERROR_PROTOCOL, "it cannot be read again")) &&
+	     ok && pending_add(&peer->asked, &request->pending, (struct span){NULL, 0}, err);
+	bool is_added = ok;
+	ok = ok &&
+	     relay_edit_minted(
+		     &call, message_hit(&call.message, PLACE_ID), request->pending.id, err) &&
+	     (!edit || edit(relay, request, &call, err)) &&
+	     splice_seal(call.edits, call.frame->bytes.len, err) &&
+	     splice_append(call.edits, call.frame->bytes, &spliced, err);
+	if (ok) {
+		peer_send_ahead(peer, buf_span(&spliced));
+	} else if (is_added) {
+		pending_remove(&peer->asked, &request->pending);
+	}
+	parcel_destroy(parcel);
+	buf_finish(&bytes);
+	buf_finish(&spliced);
+	return ok;
+}
+
+static void give_up_as(struct peer *peer, const char *code, const char *what, const char *why)
+{
+	char text[ERROR_TEXT_MAX];
+	snprintf(text, sizeof(text), "%s: starting it anew: %s failed: %.700s", peer->hop, what,
+		why);
+	agent_fail(peer->agent, &(struct failure){code, "initialize", text, {NULL, 0}});
+}
+
+static void give_up(struct peer *peer, const char *what, const char *why)
+{
+	give_up_as(peer, "AGENT_START_FAILED", what, why);
+}
+
+/* Why an answer is of no use; false where it is a result. */
+static bool answer_has_failed(
+	const struct call *answer, const struct failure *failure, char *text, size_t size)
+{
+	if (failure) {
+		snprintf(text, size, "%s", failure->message);
+		return true;
+	}
+	if (!answer->message.is_error) {
+		return false;
+	}
+	struct span error = message_place(&answer->message, PLACE_ERROR);
+	snprintf(text, size, "%.*s", (int)(error.len < 600 ? error.len : 600), error.data);
+	return true;
+}
+
+static void on_authenticated_again(struct relay *relay, struct request *request,
+	const struct call *answer, const struct failure *failure)
+{
+	char why[ERROR_TEXT_MAX];
+	agent_has_answered(request->peer->agent);
+	if (request->peer->is_down) {
+		return;
+	}
+	if (answer_has_failed(answer, failure, why, sizeof(why))) {
+		give_up(request->peer, "authenticate", why);
+		return;
+	}
+	link_release(agent_link(request->peer->agent));
+}
+
+static void on_greeted_again(struct relay *relay, struct request *request,
+	const struct call *answer, const struct failure *failure)
+{
+	struct peer *peer = request->peer;
+	char why[ERROR_TEXT_MAX];
+	struct error err;
+	handshake_on_over(relay, request);
+	if (peer->is_down) {
+		return;
+	}
+	if (answer_has_failed(answer, failure, why, sizeof(why))) {
+		give_up(peer, "initialize", why);
+		return;
+	}
+	if (!check_version(answer, &err)) { // it was replaced by another one meanwhile
+		give_up_as(peer, failure_code_of(&err), "initialize", err.text);
+		return;
+	}
+	peer->was_greeted = true;
+	peer->has_served = true;
+	keep_agent_name(peer, answer);
+	keep_offers(relay, answer);
+	if (relay->authenticate.len == 0) {
+		link_release(agent_link(peer->agent));
+		return;
+	}
+	struct request *next = request_create(peer, NULL);
+	next->on_answer = on_authenticated_again;
+	if (!send_again(peer, buf_span(&relay->authenticate), NULL, next, &err)) {
+		request_destroy(next);
+		give_up(peer, "authenticate", err.text);
+		return;
+	}
+	agent_expect_answer(peer->agent, "authenticate");
+}
+
+void handshake_repeat(struct peer *peer)
+{
+	struct relay *relay = peer->relay;
+	struct error err;
+	struct request *request = request_create(peer, NULL);
+	request->on_answer = on_greeted_again;
+	link_hold(agent_link(peer->agent));
+	if (!send_again(peer, buf_span(&relay->initialize), handshake_on_send, request, &err)) {
+		request_destroy(request);
+		give_up(peer, "initialize", err.text);
+	}
+}

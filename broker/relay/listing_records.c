@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/listing_records.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/real_path.h"
+#include "broker/ledger/record.h"
+#include "broker/ledger/record_owner.h"
+#include "broker/relay/listing_records_impl.h"
+#include "broker/relay/relay_editor.h"
+#include "broker/session/answer.h"
+
+/* The look at the records, on the pool; outlives who waits for it. */
+struct look {
+	struct list link; // relay.list_looks
+	struct pool_job job;
+	struct relay *relay;             // NULL: nobody waits for it
+	struct parcel *parcel;           // owned; the request; counts in relay.held_bytes
+	char *id;                        // owned; raw
+	char *state_folder, *profile;    // owned
+	const char *backend;             // static
+	int folder_fd;                   // of the records
+	struct listing_records *records; // owned
+};
+
+static void look_free(struct look *look)
+{
+	list_remove(&look->link);
+	if (look->parcel && look->relay) {
+		look->relay->held_bytes -= parcel_size(look->parcel);
+	}
+	parcel_destroy(look->parcel);
+	listing_records_destroy(look->records);
+	free(look->id);
+	free(look->state_folder);
+	free(look->profile);
+	free(look);
+}
+
+void listing_records_init(struct relay *relay)
+{
+	list_init(&relay->list_looks);
+	list_init(&relay->listings);
+}
+
+/* ---- on the pool ---- */
+
+/* A transient sandbox is destroyed once it was collected, and the agent's memory with it. */
+static bool has_ended(const struct record *record)
+{
+	return record->state == RECORD_STOPPED &&
+	       strcmp(record->persistence, persistence_name(PERSISTENCE_TRANSIENT)) == 0;
+}
+
+static bool may_be_loaded(const struct look *look, const struct record *record)
+{
+	struct record_owner owner;
+	const char *real = look->records->real;
+	if (!record->reference || record->session_count == 0 || has_ended(record) ||
+		strcmp(record->profile, look->profile) != 0 ||
+		strcmp(record->backend, look->backend) != 0 ||
+		(real && strcmp(record->local_root, real) != 0) ||
+		access(record->local_root, F_OK) != 0) {
+		return false;
+	}
+	record_owner_find(look->folder_fd, record->id, &owner);
+	bool is_free = !owner.is_held || (owner.pid != 0 && !owner.is_session);
+	record_owner_finish(&owner);
+	return is_free;
+}
+
+static void look_at(void *data, const char *id)
+{
+	struct look *look = data;
+	struct listing_records *records = look->records;
+	struct record record;
+	struct error ignored; // acp-broker sessions says what is wrong with it
+	if (!record_load(look->folder_fd, id, &record, &ignored)) {
+		return;
+	}
+	if (!may_be_loaded(look, &record)) {
+		record_finish(&record);
+		return;
+	}
+	records->records =
+		mem_realloc(records->records, (records->count + 1) * sizeof(*records->records));
+	records->records[records->count++] = record;
+}
+
+static void run(struct pool_job *job)
+{
+	struct look *look = CONTAINER_OF(job, struct look, job);
+	struct error err;
+	char path[FILE_PATH_MAX];
+	snprintf(path, sizeof(path), "%s/sessions", look->state_folder);
+	if (look->records->name) {
+		look->records->real = real_path(look->records->name);
+	}
+	look->folder_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (look->folder_fd >= 0 && !record_visit(look->folder_fd, look_at, look, &err)) {
+		log_warning("session/list: %s", err.text);
+	}
+	fd_close(&look->folder_fd);
+}
+
+/* ---- on the loop ---- */
+
+static void pass(struct look *look)
+{
+	struct relay *relay = look->relay;
+	struct call call;
+	look->records->id = mem_strdup(look->id);
+	list_append(&relay->listings, &look->records->link);
+	look->records = NULL;
+	if (relay_open_parcel(look->parcel, &call)) {
+		call.was_looked_up = true;
+		bool is_taken = relay_on_editor_call(relay, &call);
+		(void)is_taken; // a request always is
+	}
+	look_free(look);
+}
+
+static void on_done(struct pool_job *job)
+{
+	struct look *look = CONTAINER_OF(job, struct look, job);
+	if (look->relay) {
+		pass(look);
+	} else {
+		look_free(look);
+	}
+}
+
+static void leave(struct look *look)
+{
+	struct pool *pool = look->relay->config.pool;
+	list_remove(&look->link);
+	look->relay->held_bytes -= parcel_size(look->parcel);
+	look->relay = NULL;
+	if (pool_cancel(pool, &look->job)) {
+		look_free(look);
+	}
+}
+
+static struct look *look_create(struct relay *relay, const struct call *call)
+{
+	char cwd[FILE_PATH_MAX];
+	struct look *look = mem_alloc_zero(sizeof(*look));
+	look->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run, .done = on_done};
+	look->relay = relay;
+	look->id = mem_strndup(call->message.id);
+	look->state_folder = mem_strdup(relay->config.state_folder);
+	look->profile = mem_strdup(relay->config.profile->name);
+	look->backend = backend_name(relay->config.profile->backend);
+	look->folder_fd = -1;
+	struct span filter = message_place(&call->message, PLACE_CWD);
+	look->records = mem_alloc_zero(sizeof(*look->records));
+	list_init(&look->records->link);
+	look->records->cwd = filter.len > 0 ? mem_strndup(filter) : NULL;
+	if (message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd))) {
+		look->records->name = mem_strdup(cwd);
+	}
+	list_append(&relay->list_looks, &look->link);
+	return look;
+}
+
+static bool may_wait(const struct relay *relay, const struct call *call, struct error *err)
+{
+	size_t count = 0;
+	LIST_FOR_EACH(look, &relay->list_looks, struct look, link) {
+		count++;
+	}
+	if (count < LISTING_LOOKS_MAX &&
+		relay->held_bytes + call->frame->bytes.len <= RELAY_HELD_MAX) {
+		return true;
+	}
+	return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
+		"session/list: %zu of them wait already; try again once they were answered", count);
+}
+
+static bool start_look(struct relay *relay, const struct call *call, struct error *err)
+{
+	if (!may_wait(relay, call, err)) {
+		return false;
+	}
+	struct look *look = look_create(relay, call);
+	if (!pool_submit(relay->config.pool, &look->job, err)) {
+		look_free(look);
+		return false;
+	}
+	look->parcel = parcel_create(call->from, call->frame, relay->places);
+	relay->held_bytes += parcel_size(look->parcel);
+	return true;
+}
+
+bool listing_records_hold(struct relay *relay, const struct call *call)
+{
+	struct error err;
+	struct span cursor = message_place(&call->message, PLACE_CURSOR);
+	if (call->was_looked_up || call->was_parked || !relay->config.state_folder ||
+		!relay->config.pool || (!relay->offers_load && !relay->offers_resume) ||
+		strcmp(call->message.method, "session/list") != 0) {
+		return false;
+	}
+	if (cursor.len > 0 && !span_is(cursor, "null")) {
+		listing_records_go_on(relay, call);
+		return false;
+	}
+	if (!start_look(relay, call, &err)) {
+		relay_fail(relay, call->message.id,
+			&(struct failure){failure_code_of(&err), "relay", err.text, {NULL, 0}});
+	}
+	return true;
+}
+
+/* ---- the end ---- */
+
+void listing_records_end(struct relay *relay)
+{
+	LIST_FOR_EACH(look, &relay->list_looks, struct look, link) {
+		relay_fail(relay, span_of(look->id), &relay_is_ending);
+		leave(look);
+	}
+}
+
+void listing_records_finish(struct relay *relay)
+{
+	LIST_FOR_EACH(look, &relay->list_looks, struct look, link) {
+		leave(look);
+	}
+	LIST_FOR_EACH(listed, &relay->listings, struct listing_records, link) {
+		listing_records_destroy(listed);
+	}
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/relay.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/environment.h"
+#include "base/log.h"
+#include "broker/gate/grant_ask.h"
+#include "broker/gate/grant_audit.h"
+#include "broker/gate/grant_deletions.h"
+#include "broker/gate/grant_held.h"
+#include "broker/gate/grant_resolve.h"
+#include "broker/gate/old_text.h"
+#include "broker/ledger/recovery.h"
+#include "broker/ledger/sweep.h"
+#include "broker/methods/health.h"
+#include "broker/methods/pause.h"
+#include "broker/relay/listing_records.h"
+#include "broker/relay/mode_gate.h"
+#include "broker/relay/relay_agent.h"
+#include "broker/relay/relay_claim.h"
+#include "broker/relay/relay_editor.h"
+#include "broker/relay/relay_end.h"
+#include "broker/relay/relay_internal.h"
+#include "broker/relay/relay_order.h"
+#include "broker/relay/relay_revive.h"
+#include "broker/relay/relay_roots.h"
+#include "broker/relay/relay_sync.h"
+#include "broker/relay/relay_toolhost.h"
+#include "broker/relay/relay_turn.h"
+#include "broker/relay/relay_watch.h"
+#include "broker/relay/restore.h"
+#include "broker/session/answer.h"
+#include "broker/session/in_flight.h"
+#include "broker/session/unanswered.h"
+
+enum { SCRATCH_MAX = 1024 * 1024 }; // bytes of one of the broker's own messages
+
+static const struct relay_ops ops;
+static const struct link_listener editor_listener;
+static const struct agent_listener peer_listener;
+
+/* ---- agents ---- */
+
+static struct peer *peer_start(struct relay *relay)
+{
+	struct peer *peer = mem_alloc_zero(sizeof(*peer));
+	peer->relay = relay;
+	relay->agents_started++;
+	peer->number = ++relay->next_peer_number;
+	pending_table_init(&peer->asked, relay->config.profile->max_requests);
+	snprintf(peer->hop, sizeof(peer->hop), "agent %d", peer->number);
+	list_append(&relay->peers, &peer->link);
+	struct agent_config config = {
+		.loop = relay->config.loop,
+		.pool = relay->config.pool,
+		.provider = relay->config.provider,
+		.profile = relay->config.profile,
+		.directory = relay->config.directory,
+		.places = relay->places,
+		.secrets = relay->config.secrets,
+		.listener = &peer_listener,
+		.data = peer,
+	};
+	relay_roots_init(peer);
+	grant_resolve_init(peer);
+	relay_sync_init(peer);
+	peer->agent = agent_create(&config);
+	return peer;
+}
+
+struct peer *relay_current_peer(struct relay *relay)
+{
+	struct peer *peer = relay_running_peer(relay);
+	peer = peer ? peer : relay_revive_any(relay);
+	return peer ? peer : relay_further_peer(relay);
+}
+
+struct peer *relay_further_peer(struct relay *relay)
+{
+	int count = 0;
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		count++;
+	}
+	return relay->is_ending || count >= RELAY_PEERS_MAX ? NULL : peer_start(relay);
+}
+
+static void fail_all_asked(struct peer *peer, const struct failure *failure)
+{
+	struct pending *pending;
+	while ((pending = pending_oldest(&peer->asked))) {
+		pending_remove(&peer->asked, pending);
+		relay_fail_request(
+			peer->relay, CONTAINER_OF(pending, struct request, pending), failure);
+	}
+}
+
+/* The editor need not answer an agent that has ended; if it does, that meets nothing. */
+static void forget_asked_by(struct peer *peer, bool is_told)
+{
+	struct relay *relay = peer->relay;
+	LIST_FOR_EACH(pending, &relay->asked_editor.order, struct pending, order_link) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		if (request->peer != peer) {
+			continue;
+		}
+		pending_remove(&relay->asked_editor, pending);
+		if (is_told) {
+			relay_withdraw_question(relay, request);
+			grant_close_question(relay, request);
+		}
+		request_destroy(request);
+	}
+}
+
+void relay_peer_down(void *data, const struct failure *failure)
+{
+	struct peer *peer = data;
+	if (peer->is_down) {
+		return;
+	}
+	peer->is_down = true;
+	if (!peer->relay->is_ending) {
+		log_error("%s", failure->message);
+	}
+	pause_release(peer);
+	relay_toolhost_end(peer);
+	session_table_orphan(&peer->relay->sessions, peer);
+	grant_resolve_fail(peer, failure);
+	forget_asked_by(peer, !peer->relay->editor_has_ended);
+	grant_deletions_drop(peer);
+	fail_all_asked(peer, failure);
+	relay_fail_waiting(peer, failure);
+	in_flight_note(peer, NULL);        // neither a prompt nor a terminal any more
+	link_resume(&peer->relay->editor); // it may have waited for this agent
+}
+
+/* ---- the editor's link ---- */
+
+void relay_editor_gone(struct relay *relay)
+{
+	relay->editor_has_ended = true;
+	if (!relay->was_told_gone) {
+		relay->was_told_gone = true;
+		relay->config.listener->on_editor_gone(relay->config.data);
+	}
+}
+
+static void on_editor_end(void *data, const struct error *err)
+{
+	log_debug("editor: %s", err ? err->text : "has closed its side");
+	relay_editor_gone(data);
+}
+
+static void on_editor_broken(void *data, const struct error *err)
+{
+	struct relay *relay = data;
+	log_debug("editor: %s", err->text);
+	relay_editor_gone(relay);
+	relay_finish_if_empty(relay);
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		link_resume(agent_link(peer->agent));
+	}
+}
+
+/* The editor reads again: so do we, from everyone who waited for it. */
+static void on_editor_drained(void *data)
+{
+	struct relay *relay = data;
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		link_resume(agent_link(peer->agent));
+	}
+	link_resume(&relay->editor);
+}
+
+static void on_editor_flushed(void *data)
+{
+	relay_finish(data);
+}
+
+static const struct link_listener editor_listener = {
+	.on_frame = relay_on_editor_frame,
+	.on_end = on_editor_end,
+	.on_broken = on_editor_broken,
+	.on_drained = on_editor_drained,
+	.on_flushed = on_editor_flushed,
+};
+
+static const struct agent_listener peer_listener = {
+	.on_frame = relay_on_agent_frame,
+	.count_taken = relay_count_taken,
+	.on_drained = relay_on_agent_drained,
+	.on_ready = relay_peer_ready,
+	.on_exited = pause_release,
+	.on_down = relay_peer_down,
+	.on_gone = relay_peer_gone,
+};
+
+/* ---- for the files below ---- */
+
+static bool takes_failure(struct relay *relay, struct span id, const struct failure *failure)
+{
+	if (restore_takes_failure(relay, id, failure)) {
+		return true;
+	}
+	relay_claim_drop(relay, id);
+	listing_records_drop(relay, id);
+	relay_order_note(relay, id);
+	return false;
+}
+
+static void on_request_over(struct request *request)
+{
+	grant_note_failed(request->peer->relay, request, NULL);
+	old_text_destroy(request->old_text);
+	listing_records_destroy(request->listed);
+	mode_news_destroy(request->modes);
+	held_question_destroy(request->held);
+}
+
+static const struct relay_ops ops = {
+	.on_agent_request = relay_on_agent_request,
+	.pass_agent_request = relay_pass_agent_request,
+	.takes_failure = takes_failure,
+	.on_answered = relay_order_note,
+	.on_unanswered = grant_note_failed,
+	.on_request_over = on_request_over,
+	.has_waiting_prompt = relay_turn_has_prompt,
+};
+
+/* ---- life ---- */
+
+struct relay *relay_create(const struct relay_config *config)
+{
+	const struct profile *profile = config->profile;
+	struct relay *relay = mem_alloc_zero(sizeof(*relay));
+	relay->config = *config;
+	relay->ops = &ops;
+	relay->places = places_create();
+	list_init(&relay->peers);
+	list_init(&relay->healths);
+	list_init(&relay->restores);
+	list_init(&relay->claims);
+	list_init(&relay->gates);
+	listing_records_init(relay);
+	pending_table_init(&relay->asked_editor, profile->max_requests);
+	session_table_init(&relay->sessions, profile->max_sessions);
+	relay->sessions.on_forget = relay_sync_remove_session;
+	relay->sessions.data = relay;
+	relay->sessions.destroy_guard = mode_guard_destroy;
+	splice_init(&relay->edits);
+	buf_init(&relay->scratch, SCRATCH_MAX);
+	buf_init(&relay->initialize, SCRATCH_MAX);
+	buf_init(&relay->authenticate, SCRATCH_MAX);
+	timestamp_now(relay->usage.since);
+	tool_call_id_create_notice(relay->notice_prefix);
+	relay_end_init(relay);
+	relay_watch_init(relay);
+	struct link_config link_config = {
+		.loop = config->loop,
+		.places = relay->places,
+		.max_message = profile->max_message,
+		.max_queue = profile->max_queue,
+		.listener = &editor_listener,
+		.data = relay,
+	};
+	link_init(&relay->editor, &link_config);
+	return relay;
+}
+
+void relay_start(struct relay *relay, int editor_in, int editor_out)
+{
+	link_connect(&relay->editor, editor_in, editor_out);
+}
+
+void relay_destroy(struct relay *relay)
+{
+	health_drop_all(relay);
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		peer->is_down = true;
+		peer->is_collected = true; // or never will be
+		forget_asked_by(peer, false);
+		relay_fail_waiting(peer, &relay_has_ended);
+		fail_all_asked(peer, &relay_has_ended);
+		relay_peer_gone(peer);
+	}
+	restore_finish(relay);
+	assert(list_is_empty(&relay->restores)); // their agents have failed them
+	relay_claim_finish(relay);
+	relay_order_finish(relay);
+	listing_records_finish(relay);
+	recovery_destroy(relay->recovery);
+	sweep_destroy(relay->sweep);
+	relay_end_finish(relay);
+	relay_watch_finish(relay);
+	link_close(&relay->editor);
+	link_finish(&relay->editor);
+	pending_table_finish(&relay->asked_editor);
+	session_table_finish(&relay->sessions);
+	splice_finish(&relay->edits);
+	buf_finish(&relay->scratch);
+	buf_finish(&relay->initialize);
+	buf_finish(&relay->authenticate);
+	json_places_destroy(relay->places);
+	free(relay);
+}

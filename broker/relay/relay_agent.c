@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/relay_agent.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "acp/rewrite.h"
+#include "base/log.h"
+#include "base/real_path.h"
+#include "base/secrets.h"
+#include "broker/gate/agent_gate.h"
+#include "broker/gate/grant.h"
+#include "broker/gate/grant_ask.h"
+#include "broker/gate/grant_audit.h"
+#include "broker/methods/pause.h"
+#include "broker/relay/login_hint.h"
+#include "broker/relay/mode_gate.h"
+#include "broker/relay/relay_due.h"
+#include "broker/relay/relay_order.h"
+#include "broker/relay/relay_toolhost.h"
+#include "broker/relay/relay_turn.h"
+#include "broker/relay/relay_watch.h"
+#include "broker/relay/restore.h"
+#include "broker/session/answer.h"
+#include "broker/session/root_names.h"
+#include "broker/session/serving.h"
+#include "broker/session/unanswered.h"
+
+/* ---- what methods mean ---- */
+
+/*
+ * An elicitation may be bound to a request of the editor's, which the agent
+ * knows by this hop's id.
+ */
+static bool edit_elicitation(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	const struct json_hit *hit = message_hit(&call->message, PLACE_REQUEST_ID);
+	if (!hit) {
+		return true;
+	}
+	struct pending *asked = pending_find(
+		&request->peer->asked, message_place(&call->message, PLACE_REQUEST_ID));
+	if (!asked || asked->origin_id_len == 0) {
+		return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
+			"elicitation/create: requestId names no request that is open");
+	}
+	return splice_add(call->edits, hit->start, hit->end, pending_origin(asked), err);
+}
+
+static const char permission_cancelled[] = "{\"outcome\":{\"outcome\":\"cancelled\"}}";
+static const char elicitation_cancelled[] = "{\"action\":\"cancel\"}";
+
+static const struct method methods[] = {
+	{.name = "session/request_permission", .result_when_gone = permission_cancelled},
+	{.name = "elicitation/create",
+		.on_send = edit_elicitation,
+		.result_when_gone = elicitation_cancelled},
+};
+
+static const struct method *method_of(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
+		if (strcmp(methods[i].name, name) == 0) {
+			return &methods[i];
+		}
+	}
+	return NULL;
+}
+
+/* ---- requests ---- */
+
+/* What the agent calls by its own names gets the editor's: sessions, paths, terminals. */
+static bool edit_names(
+	struct peer *peer, const struct call *call, const char *method, struct error *err)
+{
+	struct relay *relay = peer->relay;
+	if (relay->sessions.aliases > 0 && message_hit(&call->message, PLACE_SESSION_ID)) {
+		const struct session *session = relay_session_of_agent(peer, &call->message);
+		if (!relay_edit_session(relay, call, session, session ? session->id : NULL, err)) {
+			return false;
+		}
+	}
+	return rewrite_paths(relay_map_of(peer, method), PATH_TO_LOCAL, &call->message, method,
+		       call->edits, err) &&
+	       relay_toolhost_edit(peer, call, err);
+}
+
+/*
+ * Where the agent's files are elsewhere, the editor can serve what is in its directories and
+ * nothing else: any other path is one of another machine, and ".." would lead from one to the
+ * other. Where links lead grant_resolve has seen.
+ */
+static bool check_place(const struct peer *peer, const struct call *call, struct error *err)
+{
+	const char *method = call->message.method;
+	bool is_terminal = strcmp(method, "terminal/create") == 0;
+	bool is_file = strcmp(method, "fs/read_text_file") == 0 ||
+	               strcmp(method, "fs/write_text_file") == 0;
+	if (!relay_editor_serves_elsewhere(peer) || (!is_terminal && !is_file)) {
+		return true;
+	}
+	enum place place = is_terminal ? PLACE_CWD : PLACE_PATH;
+	struct span value = message_place(&call->message, place);
+	if (value.len == 0 || span_is(value, "null")) {
+		return true;
+	}
+	char path[FILE_PATH_MAX];
+	size_t prefix;
+	struct span with;
+	return (message_string(&call->message, place, path, sizeof(path)) && !path_goes_up(path) &&
+		       path_map_find(&peer->map, PATH_TO_LOCAL, span_of(path), &prefix, &with)) ||
+	       error_set_reason(err, ERROR_DENIED, "SECURITY_VIOLATION",
+		       "%s: refused, the editor serves what is in the session's directories alone "
+		       "(toolhost = editor)",
+		       method);
+}
+
+static void refuse(struct peer *peer, const struct call *call, const struct error *err)
+{
+	peer_fail(peer, call->message.id,
+		&(struct failure){failure_code_of(err), "relay", err->text, {NULL, 0}});
+}
+
+static bool send_request(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	const struct method *method = request->method;
+	return relay_edit_minted(
+		       call, message_hit(&call->message, PLACE_ID), request->pending.id, err) &&
+	       (!method || !method->on_send || method->on_send(relay, request, call, err)) &&
+	       edit_names(request->peer, call, call->message.method, err) &&
+	       relay_forward_editor(relay, call, err);
+}
+
+void relay_pass_agent_request(struct peer *peer, const struct call *call)
+{
+	struct relay *relay = peer->relay;
+	if (relay_toolhost_serves(peer, call->message.method)) {
+		relay_toolhost_call(peer, call);
+		return;
+	}
+	struct error err;
+	if (!check_place(peer, call, &err)) {
+		refuse(peer, call, &err);
+		return;
+	}
+	struct request *request = request_create(peer, method_of(call->message.method));
+	if (!pending_add(&relay->asked_editor, &request->pending, call->message.id, &err)) {
+		refuse(peer, call, &err);
+		request_destroy(request);
+		return;
+	}
+	grant_note_forwarded(request, call);
+	if (request->method && request->method->result_when_gone) {
+		const struct session *session = relay_session_of_agent(peer, &call->message);
+		request->session_id = session ? mem_strdup(session->id) : NULL;
+		relay_watch_question(request);
+	}
+	if (!send_request(relay, request, call, &err)) {
+		pending_remove(&relay->asked_editor, &request->pending);
+		refuse(peer, call, &err);
+		request_destroy(request);
+	}
+}
+
+static bool is_terminal_method(const char *method)
+{
+	static const char prefix[] = "terminal/";
+	return strncmp(method, prefix, sizeof(prefix) - 1) == 0;
+}
+
+static void refuse_terminal(struct peer *peer, const struct call *call)
+{
+	char text[MESSAGE_METHOD_MAX + 256];
+	snprintf(text, sizeof(text),
+		"%s: refused: with toolhost = editor the command would run on the editor's "
+		"machine, "
+		"in the user's own files, and this agent works elsewhere. Where that is meant, set "
+		"editor-terminals = yes in the profile",
+		call->message.method);
+	peer_fail(peer, call->message.id,
+		&(struct failure){"PERMISSION_DENIED", "session", text, {NULL, 0}});
+}
+
+void relay_on_agent_request(struct peer *peer, const struct call *call)
+{
+	struct relay *relay = peer->relay;
+	if (relay->editor_has_ended || relay->is_ending) {
+		peer_answer_when_gone(peer, call->message.id, method_of(call->message.method));
+		return;
+	}
+	if (agent_gate_request(peer, call)) {
+		return;
+	}
+	if (relay_refuses_terminals(peer) && is_terminal_method(call->message.method)) {
+		refuse_terminal(peer, call);
+	} else if (!grant_intercept(peer, call)) {
+		relay_pass_agent_request(peer, call);
+	}
+}
+
+/* ---- notifications ---- */
+
+/* Takes back what it asked: under the id the editor knows, or from the broker itself. */
+static void on_cancel_request(struct peer *peer, const struct call *call)
+{
+	struct relay *relay = peer->relay;
+	struct error err;
+	struct span id = message_place(&call->message, PLACE_REQUEST_ID);
+	if (id.len > 0 && grant_take_back_unresolved(peer, id)) {
+		return;
+	}
+	LIST_FOR_EACH(pending, &relay->asked_editor.order, struct pending, order_link) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		if (request->peer != peer || !span_equals(pending_origin(pending), id) ||
+			id.len == 0) {
+			continue;
+		}
+		if (grant_take_back(relay, request)) {
+			return;
+		}
+		if (!relay_edit_minted(call, message_hit(&call->message, PLACE_REQUEST_ID),
+			    pending->id, &err) ||
+			!relay_forward_editor(relay, call, &err)) {
+			log_warning("%s: $/cancel_request: %s", peer->hop, err.text);
+		}
+		return;
+	}
+	log_debug("%s: $/cancel_request for a request that was answered or never made", peer->hop);
+}
+
+static void on_notification(struct peer *peer, const struct call *call)
+{
+	struct error err;
+	if (strcmp(call->message.method, "$/cancel_request") == 0) {
+		on_cancel_request(peer, call);
+		return;
+	}
+	if (agent_gate_notification(peer, call) || restore_hides(peer, call)) {
+		return;
+	}
+	mode_gate_on_update(peer, call);
+	grant_note_shown(peer, call);
+	if (!edit_names(peer, call, call->message.method, &err) ||
+		!relay_forward_editor(peer->relay, call, &err)) {
+		log_warning("%s: notification %s: %s", peer->hop, call->message.method, err.text);
+	}
+}
+
+/* ---- answers to what the editor asked ---- */
+
+static bool edit_result(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	const struct method *method = request->method;
+	return call->message.is_error || !method || !method->on_result ||
+	       method->on_result(relay, request, call, err);
+}
+
+/* An error that another answer takes the place of. */
+static bool was_replaced(struct relay *relay, struct request *request, const struct call *call)
+{
+	const struct method *method = request->method;
+	return call->message.is_error && method && method->on_error &&
+	       method->on_error(relay, request, message_place(&call->message, PLACE_ERROR));
+}
+
+void relay_pass_response(struct relay *relay, struct request *request, const struct call *call)
+{
+	struct error err;
+	const char *method = request->method && request->method->name ? request->method->name : "";
+	if (was_replaced(relay, request, call)) {
+		request_destroy(request);
+		return;
+	}
+	if (request->method && request->method->before_answer) {
+		request->method->before_answer(relay, request);
+	}
+	if (edit_result(relay, request, call, &err) &&
+		edit_names(request->peer, call, method, &err) &&
+		login_hint_edit(request->peer, call, &err) &&
+		relay_edit_id(call, pending_origin(&request->pending), &err) &&
+		relay_forward_editor(relay, call, &err)) {
+		if (request->method && request->method->on_over) {
+			request->method->on_over(relay, request);
+		}
+		relay_order_note(relay, pending_origin(&request->pending));
+		request_destroy(request);
+		return;
+	}
+	relay_fail_request(relay, request,
+		&(struct failure){failure_code_of(&err), "relay", err.text, {NULL, 0}});
+}
+
+static void on_response(struct peer *peer, const struct call *call)
+{
+	struct pending *pending = pending_find(&peer->asked, call->message.id);
+	if (!pending) {
+		relay_due_take_late(peer, call);
+		return;
+	}
+	struct request *request = CONTAINER_OF(pending, struct request, pending);
+	pending_remove(&peer->asked, pending);
+	if (request->on_answer) {
+		request->on_answer(peer->relay, request, call, NULL);
+		request_destroy(request);
+	} else if (!relay_turn_holds_answer(request, call)) {
+		relay_pass_response(peer->relay, request, call);
+	}
+}
+
+/* ---- lines that are no messages ---- */
+
+/* An answer that cannot be used: the editor that waits for it is told so. */
+static bool fail_editors_request(struct peer *peer, struct span id, const struct failure *failure)
+{
+	struct pending *pending = pending_find(&peer->asked, id);
+	if (!pending) {
+		return false;
+	}
+	pending_remove(&peer->asked, pending);
+	relay_fail_request(peer->relay, CONTAINER_OF(pending, struct request, pending), failure);
+	return true;
+}
+
+static void on_broken_line(
+	struct peer *peer, const struct frame *frame, const char *code, const struct error *err)
+{
+	char text[ERROR_TEXT_MAX + 64];
+	struct span id = message_broken_id(frame);
+	if (id.len > 0 && message_broken_has_method(frame)) {
+		snprintf(text, sizeof(text), "message not understood: %s", err->text);
+		peer_fail(peer, id, &(struct failure){code, "relay", text, {NULL, 0}});
+		log_warning("%s: %s", peer->hop, text);
+		return;
+	}
+	snprintf(text, sizeof(text), "the agent's answer cannot be used: %s", err->text);
+	if (id.len > 0 &&
+		fail_editors_request(peer, id, &(struct failure){code, "relay", text, {NULL, 0}})) {
+		log_warning("%s: %s", peer->hop, text);
+		return;
+	}
+	if (frame->kind == FRAME_TOO_LONG) {
+		log_warning("%s: a notification was skipped: %s", peer->hop, err->text);
+		return;
+	}
+	agent_note_noise(peer->agent, frame->bytes);
+	secrets_log_line(peer->relay->config.secrets, peer->hop, frame->bytes,
+		frame->bytes.len < frame->length);
+}
+
+void relay_on_agent_call(struct peer *peer, const struct call *call)
+{
+	if (call->message.kind == MESSAGE_NOTIFICATION) {
+		on_notification(peer, call);
+	} else if (!peer->is_down) {
+		relay_on_agent_request(peer, call); // else nobody waits for an answer
+	}
+}
+
+bool relay_agent_is_flooded(const struct peer *peer)
+{
+	size_t most = peer->relay->config.profile->max_queue + RELAY_AGENT_RESERVE;
+	return link_queued(agent_link(peer->agent)) > most;
+}
+
+bool relay_agent_takes_nothing(const struct peer *peer)
+{
+	size_t most = peer->relay->config.profile->max_queue + RELAY_UNREAD_MAX;
+	return link_queued(agent_link(peer->agent)) > most;
+}
+
+/* A further request of an agent's that does not read the answers to those before it. */
+static bool asks_too_much(const struct peer *peer, const struct frame *frame)
+{
+	return relay_agent_is_flooded(peer) && frame->kind == FRAME_MESSAGE &&
+	       json_check_find(frame->check, PLACE_METHOD) &&
+	       json_check_find(frame->check, PLACE_ID);
+}
+
+/*
+ * The broker's questions and notices are tool calls with ids of their own: what an agent said of
+ * one would stand in the place of what the person is asked. An agent may be a broker itself; so
+ * where this one asks nothing, nothing is looked at.
+ */
+static bool names_our_tool_call(struct peer *peer, const struct call *call)
+{
+	const struct policy *policy = peer->relay->config.profile->policy;
+	bool asks =
+		policy_is_given(policy) || relay_uses_toolhost(peer) || !relay_shares_files(peer);
+	if (call->message.kind == MESSAGE_RESPONSE || !asks ||
+		!tool_call_id_is_named(&call->message)) {
+		return false;
+	}
+	log_warning("%s: %s was dropped: it names a tool call of the broker's own", peer->hop,
+		call->message.method);
+	if (call->message.kind == MESSAGE_REQUEST) {
+		peer_fail(peer, call->message.id,
+			&(struct failure){"INVALID_PARAMS", "relay",
+				"toolCallId: ids that begin with acp-broker- are the broker's own",
+				{NULL, 0}});
+	}
+	return true;
+}
+
+bool relay_on_agent_frame(void *data, const struct frame *frame)
+{
+	struct peer *peer = data;
+	struct relay *relay = peer->relay;
+	struct error err;
+	struct call call = {
+		.from = agent_link(peer->agent)->frames, .frame = frame, .edits = &relay->edits};
+	if (link_is_over(&relay->editor) || relay_turn_is_full(peer) || pause_holds_agent(peer) ||
+		asks_too_much(peer, frame)) {
+		return false;
+	}
+	peer->heard_at = ev_now(relay->config.loop);
+	relay_watch_memory(relay, frame);
+	if (frame->kind != FRAME_MESSAGE) {
+		trace_noise(relay->config.trace, peer->hop, frame->bytes, frame->length);
+		on_broken_line(peer, frame,
+			frame->kind == FRAME_TOO_LONG ? "MESSAGE_TOO_LONG" : "INVALID_MESSAGE",
+			&frame->error);
+		return true;
+	}
+	trace_message(relay->config.trace, peer->hop, true, frame->bytes);
+	if (!message_read(&call.message, frame, &err) ||
+		!agent_gate_takes(peer, &call.message, &err)) {
+		on_broken_line(peer, frame, "INVALID_MESSAGE", &err);
+		return true;
+	}
+	splice_clear(&relay->edits);
+	if (names_our_tool_call(peer, &call)) {
+		return true;
+	}
+	usage_note_agent(peer, &call);
+	if (call.message.kind == MESSAGE_RESPONSE) {
+		on_response(peer, &call);
+	} else if (!relay_turn_holds_message(peer, &call)) {
+		relay_on_agent_call(peer, &call);
+	}
+	return true;
+}
+
+void relay_on_agent_drained(void *data)
+{
+	struct peer *peer = data;
+	link_resume(&peer->relay->editor);
+	link_resume(agent_link(peer->agent));
+	if (peer->toolhost) {
+		toolhost_resume(peer->toolhost);
+	}
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/relay_claim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "broker/ledger/recovery.h"
+#include "broker/relay/relay_claim_impl.h"
+#include "broker/relay/relay_editor.h"
+#include "broker/session/answer.h"
+
+static void work_free(struct claim_work *work)
+{
+	record_claim_finish(&work->records);
+	free(work->state_folder);
+	free(work->profile);
+	free(work->session_id);
+	free(work);
+}
+
+static void claim_destroy(struct claim *claim)
+{
+	struct relay *relay = claim->relay;
+	struct claim_work *work = claim->work;
+	list_remove(&claim->link);
+	ev_timer_stop(relay->config.loop, &claim->again);
+	work->claim = NULL;
+	if (!claim->is_working || pool_cancel(relay->config.pool, &work->job)) {
+		work_free(work);
+	}
+	parcel_destroy(claim->parcel);
+	free(claim->id);
+	free(claim->cwd);
+	free(claim);
+}
+
+void claim_let_go(struct claim *claim)
+{
+	struct relay *relay = claim->relay;
+	if (claim->is_working && !pool_cancel(relay->config.pool, &claim->work->job)) {
+		claim->is_let_go = true;
+		claim->peer = NULL;
+		free(claim->id);
+		claim->id = NULL;
+		parcel_destroy(claim->parcel);
+		claim->parcel = NULL;
+		return;
+	}
+	claim->is_working = false;
+	bool leaves_some = claim->work->leaves_some;
+	claim_destroy(claim); // before the look, to which a lock says that somebody has it
+	if (leaves_some) {
+		recovery_wake(relay->recovery);
+	}
+}
+
+struct claim *claim_of(struct pool_job *job)
+{
+	struct claim_work *work = CONTAINER_OF(job, struct claim_work, job);
+	struct claim *claim = work->claim;
+	if (!claim) {
+		work_free(work);
+		return NULL;
+	}
+	claim->is_working = false;
+	if (claim->is_let_go) {
+		claim_let_go(claim);
+		return NULL;
+	}
+	return claim;
+}
+
+void claim_note_left(struct claim_work *work)
+{
+	work->leaves_some = false;
+	for (size_t i = 0; i < work->records.count; i++) {
+		work->leaves_some |= work->records.records[i].state != RECORD_STOPPED;
+	}
+}
+
+struct claim_request claim_request_of(const struct claim_work *work)
+{
+	return (struct claim_request){
+		work->state_folder, work->profile, work->backend, work->session_id};
+}
+
+bool claim_submit(struct claim *claim, void (*run)(struct pool_job *job),
+	void (*done)(struct pool_job *job), struct error *err)
+{
+	claim->work->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run, .done = done};
+	claim->is_working = pool_submit(claim->relay->config.pool, &claim->work->job, err);
+	return claim->is_working;
+}
+
+/* ---- the look at the records ---- */
+
+static void refuse(struct claim *claim, const char *code, const char *text)
+{
+	char *id = claim->id;
+	claim->id = NULL;
+	relay_fail(claim->relay, span_of(id), &(struct failure){code, "session", text, {NULL, 0}});
+	free(id);
+	claim_let_go(claim);
+}
+
+/* Who has it only finishes it. */
+static void refuse_as_busy(struct claim *claim)
+{
+	char text[ERROR_TEXT_MAX];
+	char who[64] = "a broker that cannot be seen from here";
+	const struct record_claim *records = &claim->work->records;
+	if (records->holder == getpid()) {
+		snprintf(who, sizeof(who), "this broker");
+	} else if (records->holder != 0) {
+		snprintf(who, sizeof(who), "process %d", (int)records->holder);
+	}
+	snprintf(text, sizeof(text),
+		"what session \"%.300s\" has left is being collected, or taken over, by %s: try "
+		"again in a while",
+		claim->work->session_id, who);
+	refuse(claim, "SESSION_BUSY", text);
+}
+
+static void refuse_as_held(struct claim *claim)
+{
+	char text[ERROR_TEXT_MAX];
+	char who[64] = "a broker that cannot be seen from here";
+	const struct record_claim *records = &claim->work->records;
+	if (records->holder != 0) {
+		snprintf(who, sizeof(who), "another broker, process %d", (int)records->holder);
+	}
+	snprintf(text, sizeof(text),
+		"session \"%.300s\" is in use by %s: close it there, or end that broker with "
+		"acp-broker sessions stop %s",
+		claim->work->session_id, who, records->holder_id);
+	refuse(claim, "SESSION_IN_USE", text);
+}
+
+static void refuse_as_unknown(struct claim *claim)
+{
+	char text[ERROR_TEXT_MAX];
+	const struct error *err = &claim->work->records.err;
+	snprintf(text, sizeof(text), "whether another broker has session \"%.300s\": %.600s",
+		claim->work->session_id, err->text);
+	refuse(claim, failure_code_of(err), text);
+}
+
+/* The request goes on as if it came now. */
+static void pass(struct claim *claim)
+{
+	struct relay *relay = claim->relay;
+	struct call call;
+	struct parcel *parcel = claim->parcel;
+	claim->parcel = NULL;
+	if (claim->work->outcome == CLAIM_TAKEN) {
+		log_info("session %s: taken over from the broker that had it",
+			claim->work->session_id);
+	} else {
+		claim_let_go(claim);
+	}
+	if (relay_open_parcel(parcel, &call)) {
+		call.was_claimed = true;
+		bool is_taken = relay_on_editor_call(relay, &call);
+		(void)is_taken; // a request always is
+	}
+	parcel_destroy(parcel);
+}
+
+static void run_look(struct pool_job *job)
+{
+	struct claim_work *work = CONTAINER_OF(job, struct claim_work, job);
+	struct claim_request request = claim_request_of(work);
+	work->outcome = record_claim_take(&request, &work->records);
+	claim_note_left(work);
+}
+
+static bool may_wait(const struct claim *claim)
+{
+	const struct profile *profile = claim->relay->config.profile;
+	double passed_ms = (ev_now(claim->relay->config.loop) - claim->began) * 1000;
+	return passed_ms <
+	       (claim->work->records.is_ending ? profile->prepare_timeout_ms : CLAIM_DOUBT_MS);
+}
+
+static void on_looked(struct pool_job *job)
+{
+	struct claim *claim = claim_of(job);
+	if (!claim) {
+		return;
+	}
+	const struct claim_work *work = claim->work;
+	if (work->outcome == CLAIM_FAILED) {
+		refuse_as_unknown(claim);
+	} else if (work->outcome != CLAIM_HELD) {
+		pass(claim);
+	} else if (!may_wait(claim)) {
+		(work->records.is_ending ? refuse_as_busy : refuse_as_held)(claim);
+	} else {
+		if (work->records.is_ending && !claim->has_said_waiting) {
+			claim->has_said_waiting = true;
+			log_info("session %s: waiting for process %d, which collects what it left",
+				work->session_id, (int)work->records.holder);
+		}
+		ev_timer_set(&claim->again, CLAIM_LOOK_MS / 1000., 0.);
+		ev_timer_start(claim->relay->config.loop, &claim->again);
+	}
+}
+
+static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct claim *claim = CONTAINER_OF(timer, struct claim, again);
+	struct error err;
+	if (!claim_submit(claim, run_look, on_looked, &err)) {
+		refuse(claim, failure_code_of(&err), err.text);
+	}
+}
+
+static struct claim *claim_create(
+	struct relay *relay, const struct call *call, const char *session_id)
+{
+	const struct relay_config *config = &relay->config;
+	char cwd[FILE_PATH_MAX];
+	struct claim *claim = mem_alloc_zero(sizeof(*claim));
+	struct claim_work *work = mem_alloc_zero(sizeof(*work));
+	claim->relay = relay;
+	claim->id = mem_strndup(call->message.id);
+	if (message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd))) {
+		claim->cwd = mem_strdup(cwd);
+	}
+	claim->parcel = parcel_create(call->from, call->frame, relay->places);
+	claim->work = work;
+	claim->began = ev_now(config->loop);
+	ev_init(&claim->again, on_again);
+	work->claim = claim;
+	work->state_folder = mem_strdup(config->state_folder);
+	work->profile = mem_strdup(config->profile->name);
+	work->session_id = mem_strdup(session_id);
+	work->backend = backend_name(config->profile->backend);
+	list_append(&relay->claims, &claim->link);
+	return claim;
+}
+
+/* Whether one more may wait; otherwise it is answered. */
+static bool has_room(struct relay *relay, const struct call *call)
+{
+	struct backlog backlog = {
+		.stage = "session", .what = "requests", .that = "sessions that other brokers have"};
+	LIST_FOR_EACH(claim, &relay->claims, struct claim, link) {
+		if (claim->parcel) {
+			backlog.count++;
+			backlog.bytes += parcel_size(claim->parcel);
+		}
+	}
+	return relay_admits(relay, call, &backlog);
+}
+
+bool relay_claim_holds(struct relay *relay, const struct call *call)
+{
+	struct error err;
+	char id[MESSAGE_SESSION_ID_MAX + 1];
+	const char *method = call->message.method;
+	if (call->was_claimed || call->was_parked || !relay->config.state_folder ||
+		!relay->config.pool ||
+		(strcmp(method, "session/load") != 0 && strcmp(method, "session/resume") != 0) ||
+		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id)) ||
+		session_find(&relay->sessions, id)) {
+		return false;
+	}
+	if (!has_room(relay, call)) {
+		return true;
+	}
+	struct claim *claim = claim_create(relay, call, id);
+	if (!claim_submit(claim, run_look, on_looked, &err)) {
+		refuse(claim, failure_code_of(&err), err.text);
+	}
+	return true;
+}
+
+/* ---- what was begun ---- */
+
+struct claim *claim_find(struct relay *relay, struct span id)
+{
+	LIST_FOR_EACH(claim, &relay->claims, struct claim, link) {
+		if (claim->id && span_equals(span_of(claim->id), id)) {
+			return claim;
+		}
+	}
+	return NULL;
+}
+
+void relay_claim_drop(struct relay *relay, struct span id)
+{
+	struct claim *claim = list_is_empty(&relay->claims) ? NULL : claim_find(relay, id);
+	if (claim) {
+		claim_let_go(claim);
+	}
+}
+
+bool relay_claim_cancel_request(struct relay *relay, struct span id)
+{
+	struct claim *claim = list_is_empty(&relay->claims) ? NULL : claim_find(relay, id);
+	if (!claim || !claim->parcel) {
+		return false; // it is the agent's by now
+	}
+	relay_answer_cancelled(relay, id);
+	claim_let_go(claim);
+	return true;
+}
+
+void relay_claim_end(struct relay *relay)
+{
+	LIST_FOR_EACH(claim, &relay->claims, struct claim, link) {
+		if (claim->parcel) {
+			refuse(claim, "SHUTTING_DOWN", "the broker is ending");
+		}
+	}
+}
+
+void relay_claim_finish(struct relay *relay)
+{
+	LIST_FOR_EACH(claim, &relay->claims, struct claim, link) {
+		claim_destroy(claim);
+	}
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/relay_end.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "broker/gate/grant_resolve.h"
+#include "broker/ledger/recovery.h"
+#include "broker/ledger/sweep.h"
+#include "broker/methods/health.h"
+#include "broker/methods/pause.h"
+#include "broker/relay/listing_records.h"
+#include "broker/relay/relay.h"
+#include "broker/relay/relay_claim.h"
+#include "broker/relay/relay_leftovers.h"
+#include "broker/relay/relay_order.h"
+#include "broker/relay/relay_revive.h"
+#include "broker/relay/relay_roots.h"
+#include "broker/relay/relay_sync.h"
+#include "broker/relay/relay_turn.h"
+#include "broker/relay/restore.h"
+#include "broker/session/answer.h"
+
+#define AT_ONCE_S 0.001
+
+uint64_t relay_count_taken(void *data)
+{
+	const struct peer *peer = data;
+	return link_written(&peer->relay->editor);
+}
+
+void relay_finish(struct relay *relay)
+{
+	if (!relay->is_finished) {
+		relay->is_finished = true;
+		ev_timer_stop(relay->config.loop, &relay->last_words.due);
+		const struct error *failure = leftovers_error(relay->leftovers);
+		struct error err;
+		if (!failure && (failure = link_failure(&relay->editor)) != NULL) {
+			err = *failure;
+			error_prefix(&err, "the connection to the editor");
+			failure = &err;
+		} else if (!failure && relay->last_words.is_unread) {
+			error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+				"the editor does not read: its last messages were not taken within "
+				"drain-timeout");
+			failure = &err;
+		}
+		relay->config.listener->on_finished(relay->config.data, failure);
+	}
+}
+
+static void on_last_words_due(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct relay *relay = CONTAINER_OF(timer, struct relay, last_words.due);
+	uint64_t written = link_written(&relay->editor);
+	bool is_read = written != relay->last_words.written && !relay->editor.is_broken;
+	if (is_read && !relay->last_words.is_hurried) {
+		relay->last_words.written = written;
+		ev_timer_again(loop, timer); // it reads, however slowly
+		return;
+	}
+	relay->last_words.is_unread = link_queued(&relay->editor) > 0;
+	if (relay->last_words.is_unread) {
+		log_warning("editor: does not read; %zu bytes were not taken",
+			link_queued(&relay->editor));
+	}
+	relay_finish(relay);
+}
+
+void relay_end_init(struct relay *relay)
+{
+	ev_init(&relay->last_words.due, on_last_words_due);
+	relay->leftovers = leftovers_create(relay);
+}
+
+void relay_end_finish(struct relay *relay)
+{
+	ev_timer_stop(relay->config.loop, &relay->last_words.due);
+	leftovers_destroy(relay->leftovers);
+}
+
+void relay_finish_if_empty(struct relay *relay)
+{
+	if (!relay->is_ending || relay->is_finished || !list_is_empty(&relay->peers)) {
+		return;
+	}
+	if (leftovers_collect(relay->leftovers)) {
+		return; // it comes back
+	}
+	if (!ev_is_active(&relay->last_words.due)) {
+		double seconds = relay->config.profile->drain_timeout_ms / 1000.0;
+		relay->last_words.due.repeat = seconds > 0 ? seconds : AT_ONCE_S; // 0 is never
+		relay->last_words.written = link_written(&relay->editor);
+		ev_timer_again(relay->config.loop, &relay->last_words.due);
+	}
+	if (relay->editor.is_broken) {
+		ev_feed_event(relay->config.loop, &relay->last_words.due, EV_CUSTOM);
+		return;
+	}
+	link_finish_output(&relay->editor);
+}
+
+void relay_peer_gone(void *data)
+{
+	struct peer *peer = data;
+	struct relay *relay = peer->relay;
+	ev_timer_stop(relay->config.loop, &peer->idle);
+	grant_resolve_fail(peer, &(struct failure){"AGENT_EXITED", "session",
+					 "the session's agent has ended", {NULL, 0}});
+	if (relay_revive_rest(peer) || relay_sync_close(peer)) {
+		return;
+	}
+	if (peer->stops_when_ready && !peer->is_ready) {
+		leftovers_give_up(relay->leftovers); // it was waited for, and never got ready
+	}
+	relay_sync_finish(peer, &relay_has_ended);
+	relay_claim_peer_gone(peer);
+	usage_note_gone(peer);
+	health_drop_peer(peer);
+	pause_destroy(peer);
+	list_remove(&peer->link);
+	relay_roots_finish(peer);
+	toolhost_destroy(peer->toolhost);
+	agent_destroy(peer->agent);
+	pending_table_finish(&peer->asked);
+	free(peer);
+	relay_finish_if_empty(relay);
+}
+
+/* Nobody answers any more: the agents' questions are answered for the editor. */
+static void answer_for_editor(struct relay *relay)
+{
+	struct pending *pending;
+	while ((pending = pending_oldest(&relay->asked_editor))) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		pending_remove(&relay->asked_editor, pending);
+		if (request->on_answer) {
+			request->on_answer(relay, request, NULL, &relay_editor_has_left);
+		} else {
+			peer_answer_when_gone(
+				request->peer, pending_origin(pending), request->method);
+		}
+		request_destroy(request);
+	}
+}
+
+void relay_cancel_prompt(struct relay *relay, const struct session *session)
+{
+	struct json_writer writer;
+	buf_clear(&relay->scratch);
+	json_write_begin(&writer, &relay->scratch);
+	json_write_object(&writer);
+	json_write_member(&writer, "jsonrpc", "2.0");
+	json_write_member(&writer, "method", "session/cancel");
+	json_write_key(&writer, "params");
+	json_write_object(&writer);
+	json_write_member(&writer, "sessionId", session->agent_id);
+	json_write_object_end(&writer);
+	json_write_object_end(&writer);
+	if (json_write_end(&writer, NULL)) {
+		peer_send(session->peer, buf_span(&relay->scratch));
+	}
+}
+
+static void cancel_prompt(void *data, struct session *session)
+{
+	if (session->prompts > 0 && session->peer) {
+		relay_cancel_prompt(data, session);
+	}
+}
+
+static void end_peers(struct relay *relay, bool is_hurried)
+{
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		relay_turn_cancel(peer, NULL);
+		pause_release(peer);
+		if (peer->keeper) {
+			(is_hurried ? keeper_hurry : keeper_note_end)(peer->keeper);
+		}
+		bool has_work = !peer->is_ready && !list_is_empty(&peer->waiting);
+		if (has_work && !is_hurried) {
+			peer->stops_when_ready = true; // what came before the end is still done
+		} else {
+			agent_stop(peer->agent);
+		}
+		relay_revive_end(peer);
+	}
+	relay_finish_if_empty(relay);
+}
+
+void relay_end(struct relay *relay)
+{
+	if (relay->is_ending) {
+		return;
+	}
+	relay->is_ending = true;
+	recovery_destroy(relay->recovery);
+	relay->recovery = NULL;
+	sweep_destroy(relay->sweep);
+	relay->sweep = NULL;
+	restore_end(relay);
+	relay_order_end(relay);
+	relay_claim_end(relay);
+	listing_records_end(relay);
+	health_end(relay);
+	session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);
+	answer_for_editor(relay);
+	end_peers(relay, false);
+}
+
+void relay_hurry(struct relay *relay)
+{
+	assert(relay->is_ending);
+	relay->last_words.is_hurried = true;
+	leftovers_hurry(relay->leftovers);
+	end_peers(relay, true);
+	if (ev_is_active(&relay->last_words.due)) {
+		ev_feed_event(relay->config.loop, &relay->last_words.due, EV_CUSTOM);
+	}
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/relay_order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/relay/mode_gate.h"
+#include "broker/relay/relay_editor.h"
+#include "broker/relay/relay_turn.h"
+#include "broker/relay/restore.h"
+#include "broker/session/answer.h"
+
+/* What waits behind one request of a session, or behind its prompts. */
+struct gate {
+	struct list link; // relay.gates
+	struct relay *relay;
+	char *session_id; // owned
+	char *id;         // owned; raw, of the request that waits; NULL: none, or it was answered
+	struct list behind;
+	size_t bytes;
+	int count;
+	ev_timer open;
+};
+
+struct behind {
+	struct list link; // gate.behind
+	struct parcel *parcel;
+	char *id; // owned; raw; NULL: a notification
+	bool is_prompt;
+};
+
+static void behind_destroy(struct gate *gate, struct behind *behind)
+{
+	list_remove(&behind->link);
+	gate->count--;
+	gate->bytes -= parcel_size(behind->parcel);
+	parcel_destroy(behind->parcel);
+	free(behind->id);
+	free(behind);
+}
+
+static void gate_destroy(struct gate *gate)
+{
+	LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
+		behind_destroy(gate, behind);
+	}
+	ev_timer_stop(gate->relay->config.loop, &gate->open);
+	list_remove(&gate->link);
+	free(gate->session_id);
+	free(gate->id);
+	free(gate);
+}
+
+static struct gate *gate_of(const struct relay *relay, const char *session_id)
+{
+	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+		if (strcmp(gate->session_id, session_id) == 0) {
+			return gate;
+		}
+	}
+	return NULL;
+}
+
+static struct gate *find(const struct relay *relay, const struct call *call)
+{
+	char id[MESSAGE_SESSION_ID_MAX + 1];
+	bool is_named = !list_is_empty(&relay->gates) &&
+	                message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id));
+	return is_named ? gate_of(relay, id) : NULL;
+}
+
+static bool waits_for(const struct gate *gate, struct span id)
+{
+	return gate->id && span_equals(span_of(gate->id), id);
+}
+
+static struct session *session_of(const struct gate *gate)
+{
+	return session_find(&gate->relay->sessions, gate->session_id);
+}
+
+static bool waits_for_mode(const struct gate *gate)
+{
+	const struct session *session = session_of(gate);
+	return session && mode_gate_has_prompt(session);
+}
+
+static bool waits_for_sync(const struct gate *gate)
+{
+	const struct session *session = session_of(gate);
+	return session && session->peer && relay_turn_has_prompt(session->peer, session);
+}
+
+static bool is_shut(const struct gate *gate)
+{
+	return gate->id || waits_for_mode(gate) || waits_for_sync(gate);
+}
+
+/* ---- it opens ---- */
+
+/* As if it came now. */
+static void pass(struct gate *gate, struct behind *behind)
+{
+	struct call call;
+	struct relay *relay = gate->relay;
+	struct parcel *parcel = behind->parcel;
+	if (relay_open_parcel(parcel, &call)) {
+		call.was_behind = true;
+		call.was_parked = call.message.kind == MESSAGE_NOTIFICATION;
+		bool is_taken = relay_on_editor_call(relay, &call);
+		(void)is_taken; // one that was set aside always is
+	}
+	behind_destroy(gate, behind);
+}
+
+/* One of those may be another that waits: the rest stays behind that. */
+static void on_open(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct gate *gate = CONTAINER_OF(timer, struct gate, open);
+	struct session *session = session_of(gate);
+	struct behind *behind;
+	if (session && !gate->id) {
+		mode_gate_release(gate->relay, session);
+	}
+	while (!is_shut(gate) && (behind = LIST_FIRST(&gate->behind, struct behind, link))) {
+		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
+		pass(gate, behind);
+	}
+	if (!is_shut(gate)) {
+		gate_destroy(gate);
+	}
+}
+
+bool relay_order_is_opening(const struct relay *relay, const struct session *session)
+{
+	const struct gate *gate = gate_of(relay, session->id);
+	return gate && gate->id;
+}
+
+void relay_order_look(struct relay *relay)
+{
+	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+		if (!gate->id) {
+			ev_timer_start(relay->config.loop, &gate->open);
+		}
+	}
+}
+
+void relay_order_note(struct relay *relay, struct span id)
+{
+	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+		if (waits_for(gate, id)) {
+			free(gate->id);
+			gate->id = NULL;
+		}
+	}
+	relay_order_look(relay); // it may have been a prompt
+}
+
+/* ---- what waits ---- */
+
+static struct gate *gate_create(struct relay *relay, const char *session_id)
+{
+	struct gate *gate = mem_alloc_zero(sizeof(*gate));
+	gate->relay = relay;
+	gate->session_id = mem_strdup(session_id);
+	list_init(&gate->behind);
+	ev_timer_init(&gate->open, on_open, 0., 0.);
+	list_append(&relay->gates, &gate->link);
+	return gate;
+}
+
+static bool opens_again(const char *method)
+{
+	return strcmp(method, "session/load") == 0 || strcmp(method, "session/resume") == 0;
+}
+
+void relay_order_begin(struct relay *relay, const struct call *call)
+{
+	char id[MESSAGE_SESSION_ID_MAX + 1];
+	const char *method = call->message.method;
+	if (!opens_again(method) || restore_is_own(call->message.id) ||
+		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id))) {
+		return;
+	}
+	struct gate *gate = gate_of(relay, id);
+	gate = gate ? gate : gate_create(relay, id);
+	if (!gate->id) {
+		ev_timer_stop(relay->config.loop, &gate->open);
+		gate->id = mem_strndup(call->message.id);
+	}
+}
+
+void relay_order_begin_prompt(struct relay *relay, const struct session *session)
+{
+	if (!gate_of(relay, session->id)) {
+		gate_create(relay, session->id);
+	}
+}
+
+/*
+ * It need not wait here for what it waits for itself, nor an answer that says which mode the
+ * agent is in for the agent to change it. A prompt waits with the others for its sync, but not
+ * where the agent is being set back: it would wait for that, and be before them.
+ */
+static bool goes_on(const struct gate *gate, const struct call *call)
+{
+	const char *method = call->message.method;
+	bool is_next = !gate->id && gate->count == 0;
+	bool is_prompt = strcmp(method, "session/prompt") == 0;
+	bool is_for_mode = waits_for_mode(gate) && opens_again(method);
+	bool is_for_sync =
+		is_prompt && waits_for_sync(gate) && !mode_gate_is_busy(session_of(gate));
+	return waits_for(gate, call->message.id) || restore_is_own(call->message.id) ||
+	       (is_next && (is_for_mode || is_for_sync));
+}
+
+/* What ends the session does not wait for its prompts. */
+static void settle_prompts(struct relay *relay, const struct call *call)
+{
+	const char *method = call->message.method;
+	struct session *session = relay_session_of(relay, &call->message);
+	if (strcmp(method, "session/close") != 0 && strcmp(method, "session/delete") != 0) {
+		return;
+	}
+	relay_order_cancel(relay, call);
+	if (session && session->peer) {
+		relay_turn_cancel(session->peer, session);
+	}
+	if (session) {
+		mode_gate_cancel(relay, session);
+	}
+}
+
+bool relay_order_holds(struct relay *relay, const struct call *call)
+{
+	bool is_request = call->message.kind == MESSAGE_REQUEST;
+	struct gate *gate = call->was_behind ? NULL : find(relay, call);
+	if (!gate || (is_request && goes_on(gate, call))) {
+		return false;
+	}
+	if (is_request && relay->is_ending) {
+		relay_fail(relay, call->message.id, &relay_is_ending);
+		return true;
+	}
+	struct backlog backlog = {gate->count + 1, gate->bytes, "session", "requests",
+		"a session/load, session/resume or session/prompt of their session"};
+	if (!relay_admits(relay, call, &backlog)) {
+		return is_request; // a notification goes before it: nothing is dropped
+	}
+	if (is_request) {
+		settle_prompts(relay, call);
+	}
+	struct behind *behind = mem_alloc_zero(sizeof(*behind));
+	behind->id = is_request ? mem_strndup(call->message.id) : NULL;
+	behind->is_prompt = strcmp(call->message.method, "session/prompt") == 0;
+	behind->parcel = parcel_create(call->from, call->frame, relay->places);
+	gate->bytes += parcel_size(behind->parcel);
+	gate->count++;
+	list_append(&gate->behind, &behind->link);
+	return true;
+}
+
+/* ---- what need not wait any longer ---- */
+
+bool relay_order_cancel(struct relay *relay, const struct call *call)
+{
+	struct gate *gate = find(relay, call);
+	bool has_answered = false;
+	if (!gate) {
+		return false;
+	}
+	LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
+		if (behind->is_prompt) {
+			relay_answer(relay, span_of(behind->id),
+				SPAN_LITERAL("{\"stopReason\":\"cancelled\"}"));
+			behind_destroy(gate, behind);
+			has_answered = true;
+		}
+	}
+	return has_answered;
+}
+
+bool relay_order_cancel_request(struct relay *relay, struct span id)
+{
+	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+		LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
+			if (behind->id && span_equals(span_of(behind->id), id)) {
+				relay_answer_cancelled(relay, id);
+				behind_destroy(gate, behind);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+void relay_order_end(struct relay *relay)
+{
+	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+		LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
+			if (behind->id) {
+				relay_fail(relay, span_of(behind->id), &relay_is_ending);
+			}
+			behind_destroy(gate, behind);
+		}
+	}
+}
+
+void relay_order_finish(struct relay *relay)
+{
+	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+		gate_destroy(gate);
+	}
+}

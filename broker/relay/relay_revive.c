@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/relay_revive.h"
+
+#include "base/log.h"
+#include "broker/ledger/keeper.h"
+#include "broker/relay/relay_end.h"
+#include "broker/relay/relay_internal.h"
+#include "broker/relay/relay_turn.h"
+#include "broker/session/answer.h"
+
+static void on_rested(void *data, const struct error *err)
+{
+	/* What the sync did, or why it failed, was told as of any other sync. */
+}
+
+/* What the agent has done is here soon, though nobody may ask for it again. */
+static void collect(struct peer *peer)
+{
+	if (peer->keeper) {
+		keeper_sync(peer->keeper, NULL,
+			&(struct sync_order){
+				.reason = SYNC_REASON_CRASH, .deletions = SYNC_DELETIONS_KEEP},
+			on_rested, peer);
+	}
+}
+
+/* A sandbox of its own without any directory is nobody's. */
+static bool is_of_use(const struct peer *peer)
+{
+	const struct sandbox *sandbox = agent_sandbox(peer->agent);
+	const struct sandbox_capabilities *capabilities =
+		sandbox ? sandbox_capabilities(sandbox) : NULL;
+	return capabilities && (sandbox_root_count(sandbox) > 0 ||
+				       (!capabilities->isolated && !capabilities->maps_paths));
+}
+
+static bool may_rest(const struct peer *peer)
+{
+	return peer->has_served && !peer->relay->is_ending && !peer->is_collecting &&
+	       !peer->is_collected && agent_can_restart(peer->agent) && is_of_use(peer);
+}
+
+static void restart(struct peer *peer)
+{
+	usage_note_gone(peer);
+	agent_restart(peer->agent);
+}
+
+bool relay_revive_rest(struct peer *peer)
+{
+	static const struct failure lost = {"SANDBOX_UNAVAILABLE", "prepare",
+		"the sandbox was lost before the agent was started in it again", {NULL, 0}};
+	if (!may_rest(peer)) {
+		if (peer->is_waking) {
+			peer->is_waking = false;
+			relay_peer_down(peer, peer->relay->is_ending ? &relay_is_ending : &lost);
+		}
+		return false;
+	}
+	if (peer->is_waking) {
+		peer->is_waking = false;
+		restart(peer);
+	} else {
+		peer->is_resting = true;
+		collect(peer);
+	}
+	return true;
+}
+
+static bool may_revive(const struct peer *peer)
+{
+	return peer->is_down && may_rest(peer);
+}
+
+bool relay_revive(struct peer *peer)
+{
+	if (!may_revive(peer)) {
+		return false;
+	}
+	peer->is_down = false;
+	peer->is_ready = false;
+	peer->is_greeting = false;
+	peer->was_greeted = false;
+	peer->given_up_count = 0;
+	pending_table_finish(&peer->asked); // a new hop: its ids begin anew
+	pending_table_init(&peer->asked, peer->relay->config.profile->max_requests);
+	relay_turn_forget_requests(peer);
+	peer->relay->agents_started++;
+	if (peer->is_resting) {
+		peer->is_resting = false;
+		restart(peer);
+	} else {
+		peer->is_waking = true; // it has not quite ended
+	}
+	return true;
+}
+
+/* Of all, or of those with this root: the youngest took the place of those before it. */
+static struct peer *revive_youngest(struct relay *relay, const char *local)
+{
+	struct peer *youngest = NULL;
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		bool has_it = !local || path_map_has_local(&peer->map, local);
+		youngest = has_it && may_revive(peer) ? peer : youngest;
+	}
+	return youngest && relay_revive(youngest) ? youngest : NULL;
+}
+
+struct peer *relay_revive_any(struct relay *relay)
+{
+	return revive_youngest(relay, NULL);
+}
+
+struct peer *relay_revive_with_root(struct relay *relay, const char *local)
+{
+	return revive_youngest(relay, local);
+}
+
+void relay_revive_end(struct peer *peer)
+{
+	if (peer->is_resting) {
+		peer->is_resting = false;
+		relay_peer_gone(peer);
+	}
+}

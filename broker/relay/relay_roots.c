@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/relay_roots.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/words.h"
+#include "broker/relay/relay_editor.h"
+#include "broker/relay/relay_internal.h"
+#include "broker/relay/relay_mcp.h"
+#include "broker/relay/relay_methods.h"
+#include "broker/relay/relay_revive.h"
+#include "broker/relay/relay_sync.h"
+#include "broker/relay/relay_turn.h"
+#include "broker/relay/root_check.h"
+#include "broker/session/answer.h"
+#include "broker/session/root_names.h"
+#include "broker/session/serving.h"
+
+/* A message of the editor's for an agent whose sandbox is not ready. */
+struct waiting {
+	struct list link; // peer.waiting
+	struct parcel *parcel;
+	size_t size;
+};
+
+/* A request that opens a session, until the sandbox has its directories. */
+struct opening {
+	struct list link; // peer.openings
+	struct peer *peer;
+	struct parcel *parcel;    // owned; NULL once it was answered
+	char *id;                 // owned; raw, for an answer without the message
+	char **directories;       // owned, NULL-terminated
+	struct root_check *check; // owned; while it is asked whether they may be synced
+	size_t next;              // of the directories, the one being added
+	struct call call;         // once they are roots
+	struct mcp_commands commands;
+	struct mcp_lookup *lookup; // owned; NULL: nothing is asked
+};
+
+void relay_roots_init(struct peer *peer)
+{
+	list_init(&peer->waiting);
+	list_init(&peer->openings);
+	root_names_init(peer);
+}
+
+static void opening_destroy(struct opening *opening)
+{
+	list_remove(&opening->link);
+	root_check_destroy(opening->check);
+	mcp_lookup_destroy(opening->lookup);
+	mcp_commands_finish(&opening->commands);
+	parcel_destroy(opening->parcel);
+	words_free(opening->directories);
+	free(opening->id);
+	free(opening);
+}
+
+void relay_roots_finish(struct peer *peer)
+{
+	assert(list_is_empty(&peer->waiting));
+	LIST_FOR_EACH(opening, &peer->openings, struct opening, link) {
+		opening_destroy(opening);
+	}
+	root_names_finish(peer);
+	free(peer->reserved_for);
+	peer->reserved_for = NULL;
+}
+
+/* ---- until the sandbox is ready ---- */
+
+bool relay_wait_until_ready(struct peer *peer, const struct call *call, struct error *err)
+{
+	size_t size = call->frame->bytes.len;
+	if (peer->waiting_bytes > peer->relay->config.profile->max_queue) {
+		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
+			"more than max-queue bytes wait for the sandbox");
+	}
+	struct waiting *waiting = mem_alloc_zero(sizeof(*waiting));
+	waiting->parcel = parcel_create(call->from, call->frame, peer->relay->places);
+	waiting->size = size;
+	peer->waiting_bytes += size;
+	list_append(&peer->waiting, &waiting->link);
+	return true;
+}
+
+static void handle_waiting(struct peer *peer, struct waiting *waiting)
+{
+	struct call call;
+	list_remove(&waiting->link);
+	peer->waiting_bytes -= waiting->size;
+	if (relay_open_parcel(waiting->parcel, &call)) {
+		relay_on_parked_call(peer, &call);
+	}
+	parcel_destroy(waiting->parcel);
+	free(waiting);
+}
+
+void relay_peer_ready(void *data)
+{
+	struct peer *peer = data;
+	peer->is_ready = true;
+	root_names_read_known(peer);
+	struct waiting *waiting;
+	while (!peer->is_down && (waiting = LIST_FIRST(&peer->waiting, struct waiting, link))) {
+		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
+		handle_waiting(peer, waiting);
+	}
+	if (peer->stops_when_ready) {
+		agent_stop(peer->agent);
+	}
+}
+
+/* ---- until the sandbox has the roots ---- */
+
+static void opening_fail(struct opening *opening, const struct failure *failure)
+{
+	relay_fail(opening->peer->relay, span_of(opening->id), failure);
+	parcel_destroy(opening->parcel);
+	opening->parcel = NULL;
+}
+
+static void opening_refuse(struct opening *opening, const char *stage, const struct error *err)
+{
+	opening_fail(opening, &(struct failure){failure_code_of(err), stage, err->text, {NULL, 0}});
+	opening_destroy(opening);
+}
+
+/* All that it takes is there: the request goes on. */
+static void opening_pass(void *data)
+{
+	struct opening *opening = data;
+	struct peer *peer = opening->peer;
+	list_remove(&opening->link); // it is answered from here on
+	opening->call.has_roots = true;
+	opening->call.mcp = &opening->commands;
+	relay_pass_editor_request(peer, &opening->call);
+	opening_destroy(opening);
+}
+
+/* All its roots are there: now for its MCP servers. */
+static void opening_ask(struct opening *opening)
+{
+	if (!relay_open_parcel(opening->parcel, &opening->call)) {
+		opening_destroy(opening);
+		return;
+	}
+	opening->lookup = relay_mcp_ask(
+		opening->peer, &opening->call, &opening->commands, opening_pass, opening);
+	if (!opening->lookup) {
+		opening_pass(opening);
+	}
+}
+
+static bool is_about_to_have(const struct peer *peer, const char *directory)
+{
+	if (peer->reserved_for) {
+		return strcmp(peer->reserved_for, directory) == 0;
+	}
+	LIST_FOR_EACH(other, &peer->openings, struct opening, link) {
+		if (other->parcel && strcmp(other->directories[0], directory) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The agent of another session that has, or will have, the directory; or a further one. */
+static struct peer *peer_for(const struct opening *opening)
+{
+	struct relay *relay = opening->peer->relay;
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		if (!peer->is_down && peer != opening->peer &&
+			(path_map_has_local(&peer->map, opening->directories[0]) ||
+				is_about_to_have(peer, opening->directories[0]))) {
+			return peer;
+		}
+	}
+	struct peer *peer = relay_revive_with_root(relay, opening->directories[0]);
+	if (peer) {
+		return peer;
+	}
+	peer = relay_further_peer(relay);
+	if (peer) {
+		peer->reserved_for = mem_strdup(opening->directories[0]);
+		log_info("%s: starting %s for %s", opening->peer->hop, peer->hop,
+			peer->reserved_for);
+	}
+	return peer;
+}
+
+static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, char **directories);
+
+/* The sandbox takes no further root: the session gets another agent. */
+static void opening_move(struct opening *opening, const struct error *err)
+{
+	log_info("%s: %s", opening->peer->hop, err->text);
+	struct peer *peer = peer_for(opening);
+	if (!peer) {
+		opening_fail(opening, &(struct failure){"RESOURCE_LIMIT_EXCEEDED", "session",
+					      "no further agent can be started", {NULL, 0}});
+		opening_destroy(opening);
+		return;
+	}
+	if (peer->is_ready) {
+		opening_begin(peer, opening->parcel, opening->id, opening->directories);
+		opening->id = NULL;
+		opening->directories = NULL;
+	} else {
+		struct waiting *waiting = mem_alloc_zero(sizeof(*waiting));
+		waiting->parcel = opening->parcel;
+		waiting->size = parcel_size(opening->parcel);
+		peer->waiting_bytes += waiting->size;
+		list_append(&peer->waiting, &waiting->link);
+	}
+	opening->parcel = NULL;
+	opening_destroy(opening);
+}
+
+/* What is in its directories is there too. */
+static void on_synced(void *data, const struct error *err)
+{
+	struct opening *opening = data;
+	if (!opening->parcel) {
+		opening_destroy(opening); // answered meanwhile: the agent ended
+	} else if (err) {
+		opening_refuse(opening, "sync", err);
+	} else {
+		opening_ask(opening);
+	}
+}
+
+static void on_root_added(void *data, const struct error *err)
+{
+	struct opening *opening = data;
+	struct peer *peer = opening->peer;
+	if (!err) {
+		root_names_read_roots(peer);
+	}
+	if (!opening->parcel) {
+		opening_destroy(opening); // answered meanwhile: the agent ended
+		return;
+	}
+	if (err) {
+		relay_sync_renounce(peer, opening->directories, err);
+	}
+	if (err && err->code == ERROR_UNAVAILABLE && opening->next == 0 &&
+		sandbox_root_count(agent_sandbox(peer->agent)) > 0) {
+		opening_move(opening, err);
+		return;
+	}
+	if (err) {
+		opening_refuse(opening, "session", err);
+		return;
+	}
+	opening->next++;
+	if (opening->directories[opening->next]) {
+		sandbox_add_root(agent_sandbox(peer->agent), opening->directories[opening->next],
+			on_root_added, opening);
+		return;
+	}
+	if (!relay_sync_open(peer, opening->directories, on_synced, opening)) {
+		opening_ask(opening);
+	}
+}
+
+/* It is written down that the first one is about to be a root. */
+static void on_announced(void *data, const struct error *err)
+{
+	struct opening *opening = data;
+	if (!opening->parcel) {
+		opening_destroy(opening); // answered meanwhile: the agent ended
+	} else if (err) {
+		relay_sync_renounce(opening->peer, opening->directories, err);
+		opening_refuse(opening, "sync", err);
+	} else {
+		sandbox_add_root(agent_sandbox(opening->peer->agent), opening->directories[0],
+			on_root_added, opening);
+	}
+}
+
+static void opening_add_first(struct opening *opening)
+{
+	if (!relay_sync_announce(opening->peer, opening->directories, on_announced, opening)) {
+		on_announced(opening, NULL);
+	}
+}
+
+static void on_checked(void *data, const struct error *err)
+{
+	struct opening *opening = data;
+	opening->check = NULL;
+	if (!err) {
+		opening_add_first(opening);
+		return;
+	}
+	struct error copy = *err;
+	if (err->code == ERROR_SYSTEM) {
+		error_set_reason(&copy, ERROR_SYSTEM, err->reason,
+			"%s: a session that is synced needs its directory on this machine: make "
+			"it, or open another",
+			err->text);
+	}
+	opening_refuse(opening, "sync", &copy);
+}
+
+/* Before anything of a directory is copied: whether it may be synced. False: it is not asked. */
+static bool opening_check(struct opening *opening)
+{
+	struct error err;
+	const struct relay_config *config = &opening->peer->relay->config;
+	if (!relay_needs_sync(opening->peer) || config->profile->sync.mode == SYNC_MODE_NONE) {
+		return false;
+	}
+	opening->check = root_check_create(config->pool, opening->directories, config->home,
+		config->state_folder, on_checked, opening, &err);
+	return opening->check != NULL; // the sync asks again
+}
+
+/* ACP. Before anything is written down: a record names a workspace by a path that leads there
+ * always. */
+static bool are_absolute(char *const *directories, struct error *err)
+{
+	for (; *directories; directories++) {
+		if ((*directories)[0] != '/') {
+			return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
+				"workspace %s: it is not absolute: open it by a path that begins "
+				"with /",
+				*directories);
+		}
+	}
+	return true;
+}
+
+static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, char **directories)
+{
+	struct error err;
+	struct opening *opening = mem_alloc_zero(sizeof(*opening));
+	opening->peer = peer;
+	opening->parcel = parcel;
+	opening->id = id;
+	opening->directories = directories;
+	mcp_commands_init(&opening->commands);
+	list_append(&peer->openings, &opening->link);
+	if (!are_absolute(opening->directories, &err)) {
+		opening_refuse(opening, "session", &err);
+	} else if (!opening_check(opening)) {
+		opening_add_first(opening);
+	}
+}
+
+bool relay_open_roots(struct peer *peer, const struct call *call)
+{
+	if (!relay_uses_toolhost(peer) && relay_shares_files(peer) && !relay_needs_sync(peer)) {
+		return false;
+	}
+	char **directories = relay_directories_of(&call->message);
+	if (!directories[0]) {
+		words_free(directories);
+		return false; // without a cwd: the agent says what it misses
+	}
+	free(peer->reserved_for);
+	peer->reserved_for = NULL;
+	char *id = mem_strndup(call->message.id);
+	opening_begin(
+		peer, parcel_create(call->from, call->frame, peer->relay->places), id, directories);
+	return true;
+}
+
+/* ---- the agent has ended ---- */
+
+/* Every request that waits is answered; a notification has nobody to be told. */
+static void fail_parcel(struct relay *relay, struct parcel *parcel, const struct failure *failure)
+{
+	struct call call;
+	if (relay_open_parcel(parcel, &call) && call.message.kind == MESSAGE_REQUEST) {
+		relay_fail(relay, call.message.id, failure);
+	}
+}
+
+void relay_fail_waiting(struct peer *peer, const struct failure *failure)
+{
+	relay_turn_fail_prompts(peer, failure);
+	LIST_FOR_EACH(waiting, &peer->waiting, struct waiting, link) {
+		list_remove(&waiting->link);
+		fail_parcel(peer->relay, waiting->parcel, failure);
+		parcel_destroy(waiting->parcel);
+		free(waiting);
+	}
+	LIST_FOR_EACH(opening, &peer->openings, struct opening, link) {
+		if (opening->parcel) {
+			opening_fail(opening, failure);
+		}
+		if (opening->lookup || opening->check) {
+			opening_destroy(opening); // no root is awaited any more
+		}
+	}
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_RELAY_RELAY_ROOTS_H
+#define BROKER_RELAY_RELAY_ROOTS_H
+
+#include "broker/session/hop.h"
+
+/* What waits until the sandbox is ready, and until it has the roots. */
+
+void relay_roots_init(struct peer *peer);
+void relay_roots_finish(struct peer *peer); // once nothing waits; before the agent is destroyed
+
+/* Sets the message aside until the agent's sandbox is ready. ERROR_LIMIT. */
+bool relay_wait_until_ready(
+	struct peer *peer, const struct call *call, struct error *err) ATTR_NODISCARD;
+void relay_peer_ready(void *data);
+
+/*
+ * Makes the directories of a session/new, load, resume or fork roots of the
+ * sandbox, and asks that for the commands of its MCP servers; then it goes on to
+ * the agent, or, where the sandbox takes no more roots, to a further one. False:
+ * it needs none of this, and goes on at once.
+ */
+bool relay_open_roots(struct peer *peer, const struct call *call);
+
+/* Answers what waits for this agent with a failure. */
+void relay_fail_waiting(struct peer *peer, const struct failure *failure);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/relay_sync.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "broker/gate/grant_deletions.h"
+#include "broker/gate/grant_held.h"
+#include "broker/ledger/recovery.h"
+#include "broker/ledger/sweep.h"
+#include "broker/methods/inquiry.h"
+#include "broker/relay/relay_end.h"
+#include "broker/relay/relay_leftovers.h"
+#include "broker/relay/relay_state.h"
+#include "broker/relay/relay_turn.h"
+#include "broker/session/notice.h"
+
+/* After the editor was answered, which opens its session then: that is not to wait. */
+enum { RECOVERY_DELAY_MS = 1000 };
+
+/* ---- what the person is told ---- */
+
+/* It is told to the session that is being opened. */
+static void keep_unsaid(struct peer *peer, const char *text)
+{
+	char *said = peer->unsaid;
+	peer->unsaid = mem_alloc_zero(SYNC_SHOW_TEXT_MAX);
+	snprintf(peer->unsaid, SYNC_SHOW_TEXT_MAX, "%s%s%s", said ? said : "", said ? "; " : "",
+		text);
+	free(said);
+}
+
+static void tell(struct peer *peer, const struct keeper_event *event, const char *text, bool failed)
+{
+	struct session_table *sessions = &peer->relay->sessions;
+	struct session *session = event->session ? session_find(sessions, event->session) : NULL;
+	if (event->reason == SYNC_REASON_START) {
+		if (!failed) { // who opens the session is told of a failure
+			keep_unsaid(peer, text);
+		}
+		return;
+	}
+	if (!session && peer->last_session) {
+		session = session_find(sessions, peer->last_session);
+	}
+	if (session) {
+		notice_show(
+			peer->relay, session, 0, text, failed ? NOTICE_FAILED : NOTICE_COMPLETED);
+	}
+}
+
+static void on_ended(void *data, const struct keeper_event *event, const struct sync_result *result,
+	const struct error *err)
+{
+	struct peer *peer = data;
+	char text[SYNC_TEXT_MAX];
+	bool is_news = sync_text_write(text, event->local_root, result, err);
+	struct sync_show *show = relay_turn_show(peer, event->asker);
+	usage_note_sync(peer->relay, result, err);
+	if (is_news) {
+		log_warning("%s: %s", peer->hop, text);
+	} else {
+		log_info("%s: %s", peer->hop, text);
+	}
+	if (show) {
+		sync_show_add(show, text, is_news, err != NULL);
+	} else if (is_news) {
+		tell(peer, event, text, err != NULL);
+	}
+	if (!err) {
+		grant_held_on_synced(peer, event, result);
+	}
+}
+
+void relay_sync_note_session(struct peer *peer, const char *id)
+{
+	char *last = mem_strdup(id);
+	free(peer->last_session);
+	peer->last_session = last;
+}
+
+static void on_question(
+	void *data, const struct keeper_event *event, const struct deletions *deletions)
+{
+	grant_deletions_ask(data, event, deletions);
+}
+
+static void on_state(void *data, const struct keeper_state *state)
+{
+	struct peer *peer = data;
+	relay_state_tell(peer->relay, peer, state);
+}
+
+static const struct keeper_listener keeper_listener = {
+	.on_ended = on_ended, .on_question = on_question, .on_state = on_state};
+
+/* ---- life ---- */
+
+void relay_sync_init(struct peer *peer)
+{
+	list_init(&peer->turns);
+	list_init(&peer->inquiries);
+}
+
+void relay_sync_finish(struct peer *peer, const struct failure *failure)
+{
+	relay_turn_finish_all(peer, failure);
+	inquiry_drop_all(peer, failure);
+	keeper_destroy(peer->keeper);
+	peer->keeper = NULL;
+	free(peer->unsaid);
+	peer->unsaid = NULL;
+	free(peer->last_session);
+	peer->last_session = NULL;
+}
+
+bool relay_needs_sync(const struct peer *peer)
+{
+	const struct sandbox *sandbox = agent_sandbox(peer->agent);
+	const struct relay_config *config = &peer->relay->config;
+	return sandbox && config->pool &&
+	       (sandbox_capabilities(sandbox)->isolated || config->profile->sync.keeps_plain);
+}
+
+static struct keeper *keeper_of(struct peer *peer)
+{
+	const struct relay_config *config = &peer->relay->config;
+	if (!peer->keeper) {
+		peer->keeper = keeper_create(&(struct keeper_config){
+			.loop = config->loop,
+			.pool = config->pool,
+			.sandbox = agent_sandbox(peer->agent),
+			.settings = &config->profile->sync,
+			.profile = config->profile->name,
+			.backend = backend_name(config->profile->backend),
+			.state_folder = config->state_folder ? config->state_folder : "",
+			.home = config->home,
+			.max_sessions = config->profile->max_sessions,
+			.drain_timeout_ms = config->profile->pause_drain_timeout_ms,
+			.tools = config->tools,
+			.listener = &keeper_listener,
+			.data = peer,
+		});
+	}
+	return peer->keeper;
+}
+
+struct collect_config relay_collect_config(const struct relay *relay)
+{
+	const struct relay_config *config = &relay->config;
+	return (struct collect_config){.loop = config->loop,
+		.pool = config->pool,
+		.provider = config->provider,
+		.profile = config->profile,
+		.state_folder = config->state_folder,
+		.home = config->home,
+		.tools = config->tools};
+}
+
+void relay_recover(struct peer *peer)
+{
+	struct relay *relay = peer->relay;
+	const struct relay_config *config = &relay->config;
+	if (relay->recovery || relay->is_ending || !config->state_folder || !config->pool ||
+		peer->is_down || !peer->was_greeted) {
+		return;
+	}
+	struct recovery_config recovery = {
+		.collect = relay_collect_config(relay),
+		.others = config->others,
+		.other_count = config->other_count,
+		.registry = config->registry,
+		.delay_ms = RECOVERY_DELAY_MS,
+		.timeout_ms = config->profile->recovery_timeout_ms,
+	};
+	relay->recovery = recovery_start(&recovery);
+	relay->sweep = sweep_start(&recovery.collect, RECOVERY_DELAY_MS);
+}
+
+/* ---- a session is opened ---- */
+
+bool relay_sync_announce(
+	struct peer *peer, char *const *directories, sandbox_done *done, void *data)
+{
+	const struct sandbox *sandbox = agent_sandbox(peer->agent);
+	if (!relay_needs_sync(peer) ||
+		(sandbox_root_count(sandbox) > 0 && !sandbox_capabilities(sandbox)->many_roots)) {
+		return false; // nothing will be made: it is there, or is refused
+	}
+	return keeper_announce(keeper_of(peer), directories, done, data);
+}
+
+void relay_sync_renounce(struct peer *peer, char *const *directories, const struct error *err)
+{
+	if (peer->keeper) {
+		keeper_renounce(peer->keeper, directories, err);
+	}
+}
+
+bool relay_sync_open(struct peer *peer, char *const *directories, sandbox_done *done, void *data)
+{
+	if (!relay_needs_sync(peer)) {
+		return false;
+	}
+	/* There is no session yet in which the person could be shown that this takes a while. */
+	log_info("%s: syncing %s, for a session", peer->hop, directories[0]);
+	keeper_open(keeper_of(peer), directories, done, data);
+	return true;
+}
+
+void relay_sync_add_session(struct peer *peer, const struct session *session)
+{
+	if (!peer->keeper) {
+		return;
+	}
+	keeper_add_session(peer->keeper, session->roots, session->agent_id);
+	relay_sync_note_choices(peer->relay, session);
+	relay_sync_note_session(peer, session->id);
+}
+
+void relay_sync_note_choices(struct relay *relay, const struct session *session)
+{
+	struct peer *peer = session->peer;
+	if (!peer || !peer->keeper) {
+		return;
+	}
+	struct buf json;
+	buf_init(&json, CHOICES_JSON_MAX);
+	choices_write_json(&session->choices, &json);
+	keeper_set_choices(peer->keeper, session->agent_id, buf_span(&json));
+	buf_finish(&json);
+}
+
+void relay_sync_remove_session(void *relay, const struct session *session)
+{
+	struct peer *peer = relay_peer_of_number(relay, session->agent_number);
+	if (peer && peer->keeper) {
+		keeper_remove_session(peer->keeper, session->agent_id);
+	}
+}
+
+void relay_sync_tell(struct relay *relay, const struct request *request)
+{
+	struct peer *peer = request->peer;
+	const struct session *session =
+		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
+	if (request->has_opened && session && peer->unsaid) {
+		notice_send(relay, session, peer->unsaid, false);
+		free(peer->unsaid);
+		peer->unsaid = NULL;
+	}
+}
+
+/* ---- the end ---- */
+
+static void on_closed(void *data, const struct error *err)
+{
+	struct peer *peer = data;
+	if (err) {
+		log_error("%s: %s", peer->hop, err->text);
+	}
+	leftovers_note(peer, err);
+	peer->is_collected = true;
+	relay_peer_gone(peer);
+}
+
+bool relay_sync_close(struct peer *peer)
+{
+	/* No session has come to work in it, and yet it is not to go on. */
+	if (!peer->keeper && relay_needs_sync(peer) &&
+		sandbox_can_rest(agent_sandbox(peer->agent))) {
+		keeper_of(peer);
+	}
+	if (!peer->keeper || peer->is_collected) {
+		return false;
+	}
+	if (!peer->is_collecting) {
+		peer->is_collecting = true;
+		keeper_close(peer->keeper, on_closed, peer);
+	}
+	return true;
+}

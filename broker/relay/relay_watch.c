@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/relay_watch.h"
+
+#include <malloc.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "broker/methods/pause.h"
+#include "broker/relay/relay_agent.h"
+#include "broker/relay/relay_end.h"
+#include "broker/relay/relay_internal.h"
+#include "broker/session/answer.h"
+#include "broker/session/hop.h"
+
+/* ---- idle-timeout: a prompt without a word from the agent ---- */
+
+bool relay_watch_excuses(const struct peer *peer)
+{
+	if (pause_holds_agent(peer) || !list_is_empty(&peer->resolving) ||
+		(link_is_paused(agent_link(peer->agent)) && !relay_agent_is_flooded(peer)) ||
+		(peer->toolhost && toolhost_is_busy(peer->toolhost))) {
+		return true;
+	}
+	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {
+		const struct request *request = CONTAINER_OF(pending, struct request, pending);
+		if (request->peer == peer &&
+			!request->held) { // that one the agent does not wait for
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool has_prompt(const struct peer *peer)
+{
+	LIST_FOR_EACH(pending, &peer->asked.order, struct pending, order_link) {
+		if (request_is_prompt(CONTAINER_OF(pending, struct request, pending))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Every prompt of the agent is answered with the deadline's name, and cancelled there. */
+static void give_up_prompts(struct peer *peer)
+{
+	struct relay *relay = peer->relay;
+	char text[160];
+	snprintf(text, sizeof(text), "%s said nothing for %d ms (idle-timeout)", peer->hop,
+		relay->config.profile->idle_timeout_ms);
+	log_warning("%s; its prompts are cancelled", text);
+	LIST_FOR_EACH(pending, &peer->asked.order, struct pending, order_link) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		if (!request_is_prompt(request)) {
+			continue;
+		}
+		struct session *session =
+			request->session_id ? session_find(&relay->sessions, request->session_id)
+					    : NULL;
+		if (session) {
+			relay_cancel_prompt(relay, session);
+		}
+		pending_remove(&peer->asked, pending);
+		relay_fail_request(relay, request,
+			&(struct failure){"TIMEOUT_EXCEEDED", "relay", text, {NULL, 0}});
+	}
+}
+
+static void on_idle(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct peer *peer = CONTAINER_OF(timer, struct peer, idle);
+	double allowed = peer->relay->config.profile->idle_timeout_ms / 1000.0;
+	double silent = ev_now(loop) - peer->heard_at;
+	if (peer->is_down || !has_prompt(peer)) {
+		return; // the next prompt starts the watch again
+	}
+	if (relay_watch_excuses(peer)) {
+		peer->heard_at = ev_now(loop);
+		silent = 0;
+	}
+	if (silent >= allowed) {
+		give_up_prompts(peer);
+		return;
+	}
+	ev_timer_set(timer, allowed - silent, 0.0);
+	ev_timer_start(loop, timer);
+}
+
+void relay_watch_prompt(struct peer *peer)
+{
+	struct ev_loop *loop = peer->relay->config.loop;
+	int ms = peer->relay->config.profile->idle_timeout_ms;
+	peer->heard_at = ev_now(loop);
+	if (ms > 0 && !ev_is_active(&peer->idle)) {
+		ev_timer_init(&peer->idle, on_idle, ms / 1000.0, 0.0);
+		ev_timer_start(loop, &peer->idle);
+	}
+}
+
+/* ---- memory that large messages needed ---- */
+
+enum { LARGE_MESSAGE = 256 * 1024, QUIET_MS = 1000 };
+
+static bool has_much_queued(const struct relay *relay)
+{
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		if (link_queued(agent_link(peer->agent)) >= LARGE_MESSAGE) {
+			return true;
+		}
+	}
+	return link_queued(&relay->editor) >= LARGE_MESSAGE;
+}
+
+/* What was freed malloc keeps for the next large message, some MiB. */
+static void on_quiet(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct relay *relay = CONTAINER_OF(timer, struct relay, quiet);
+	if (!has_much_queued(relay)) {
+		ev_timer_stop(loop, timer);
+		malloc_trim(0);
+	}
+}
+
+void relay_watch_memory(struct relay *relay, const struct frame *frame)
+{
+	if (frame->length >= LARGE_MESSAGE) {
+		ev_timer_again(relay->config.loop, &relay->quiet);
+	}
+}
+
+/* ---- an editor that leaves while it is not read ---- */
+
+enum { LOOK_MS = 500 };
+
+static bool has_hung_up(const struct relay *relay)
+{
+	struct pollfd end = {.fd = relay->editor.in, .events = POLLRDHUP};
+	return poll(&end, 1, 0) > 0 && (end.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
+}
+
+static void on_look(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct relay *relay = CONTAINER_OF(timer, struct relay, look);
+	double allowed = relay->config.profile->stop_eof_ms / 1000.0;
+	if (!link_is_paused(&relay->editor) || relay->was_told_gone) {
+		ev_timer_stop(loop, timer);
+		return;
+	}
+	if (!has_hung_up(relay)) {
+		return;
+	}
+	if (relay->hung_up_at == 0) {
+		relay->hung_up_at = ev_now(loop);
+	}
+	if (ev_now(loop) - relay->hung_up_at >= allowed) {
+		ev_timer_stop(loop, timer);
+		log_warning("editor: has left, while what it wrote waits for a slow reader");
+		relay_editor_gone(relay);
+	}
+}
+
+void relay_watch_init(struct relay *relay)
+{
+	ev_timer_init(&relay->look, on_look, LOOK_MS / 1000.0, LOOK_MS / 1000.0);
+	ev_timer_init(&relay->quiet, on_quiet, QUIET_MS / 1000.0, QUIET_MS / 1000.0);
+}
+
+void relay_watch_finish(struct relay *relay)
+{
+	ev_timer_stop(relay->config.loop, &relay->look);
+	ev_timer_stop(relay->config.loop, &relay->quiet);
+}
+
+/* Called each time anew: a reader who takes something is worth waiting for. */
+void relay_watch_editor(struct relay *relay)
+{
+	relay->hung_up_at = 0;
+	ev_timer_again(relay->config.loop, &relay->look);
+}

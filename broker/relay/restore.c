@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/restore.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_doc.h"
+#include "broker/relay/relay_editor.h"
+#include "broker/relay/relay_internal.h"
+#include "broker/relay/relay_revive.h"
+#include "broker/relay/restore_internal.h"
+#include "broker/session/answer.h"
+
+/* ---- what a session was opened with ---- */
+
+void restore_keep(struct request *request, const struct call *call)
+{
+	struct span params = message_place(&call->message, PLACE_PARAMS);
+	buf_clear(&request->message);
+	if (params.len <= RESTORE_OPENING_MAX && !buf_append(&request->message, params, NULL)) {
+		buf_clear(&request->message); // it cannot be restored then, and that is said
+	}
+}
+
+void restore_remember(struct session *session, struct request *request)
+{
+	struct span opening = buf_span(&request->message);
+	free(session->opening);
+	session->opening = opening.len > 0 ? mem_strndup(opening) : NULL;
+}
+
+/* ---- what waits ---- */
+
+static struct restore *find(struct relay *relay, const char *session_id)
+{
+	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+		if (strcmp(restore->session_id, session_id) == 0) {
+			return restore;
+		}
+	}
+	return NULL;
+}
+
+void restore_held_destroy(struct held *held)
+{
+	list_remove(&held->link);
+	parcel_destroy(held->parcel);
+	free(held->id);
+	free(held);
+}
+
+void restore_destroy(struct restore *restore)
+{
+	LIST_FOR_EACH(held, &restore->waiting, struct held, link) {
+		restore_held_destroy(held);
+	}
+	ev_timer_stop(restore->relay->config.loop, &restore->quiet);
+	list_remove(&restore->link);
+	free(restore->session_id);
+	free(restore->old_root);
+	free(restore->old_instance);
+	free(restore);
+}
+
+static void hold(struct restore *restore, const struct call *call)
+{
+	struct relay *relay = restore->relay;
+	struct backlog backlog = {restore->held_count, restore->held_bytes, "session", "requests",
+		"the session to be restored"};
+	if (!relay_admits(relay, call, &backlog)) {
+		return;
+	}
+	struct held *held = mem_alloc_zero(sizeof(*held));
+	held->id = mem_strndup(call->message.id);
+	held->is_prompt = strcmp(call->message.method, "session/prompt") == 0;
+	held->parcel = parcel_create(call->from, call->frame, relay->places);
+	restore->held_bytes += parcel_size(held->parcel);
+	restore->held_count++;
+	list_append(&restore->waiting, &held->link);
+}
+
+/* ---- how it begins ---- */
+
+/* session/resume or session/load as the editor would send it. */
+static bool write_request(
+	const struct restore *restore, const struct session *session, struct buf *out)
+{
+	struct json_writer writer;
+	struct json_doc *doc = json_doc_parse_unchecked(span_of(session->opening), NULL);
+	bool ok = doc &&
+	          buf_append_format(out, NULL,
+			  "{\"jsonrpc\":\"2.0\",\"id\":%s%u\",\"method\":\"session/%s\","
+			  "\"params\":{\"sessionId\":",
+			  restore_id_prefix, restore->number, restore->is_load ? "load" : "resume");
+	json_write_begin(&writer, out);
+	json_write_text(&writer, session->id);
+	ok = ok && json_write_end(&writer, NULL);
+	for (json_node node = ok ? json_first(doc, 0) : JSON_NODE_NONE; node != JSON_NODE_NONE;
+		node = json_next(doc, node)) {
+		struct span key = json_key(doc, node);
+		ok = ok &&
+		     (span_is(key, "sessionId") ||
+			     (buf_append_format(out, NULL, ",\"%.*s\":", (int)key.len, key.data) &&
+				     buf_append(out, json_raw(doc, node), NULL)));
+	}
+	json_doc_destroy(doc);
+	return ok && buf_append(out, SPAN_LITERAL("}}"), NULL);
+}
+
+/* Whether an agent may be started for it once more; false: for how long not. */
+static bool may_restart(const struct relay *relay, const struct session *session)
+{
+	double passed = ev_now(relay->config.loop) - session->restarts_since;
+	return passed >= RESTORE_WINDOW_S ||
+	       session->restarts < relay->config.profile->restart_limit;
+}
+
+static void count_restart(const struct relay *relay, struct session *session)
+{
+	double now = ev_now(relay->config.loop);
+	if (now - session->restarts_since >= RESTORE_WINDOW_S) {
+		session->restarts_since = now;
+		session->restarts = 0;
+	}
+	session->restarts++;
+}
+
+/* The agent that is to restore it; NULL: the failure says why there is none. */
+static struct peer *choose(struct relay *relay, struct session *session, const struct call *call,
+	struct failure *failure, char *text)
+{
+	struct peer *home = relay_peer_of_number(relay, session->agent_number);
+	struct peer *peer = home && !home->is_down ? home : relay_peer_with_root(relay, call);
+	if (peer) {
+		return peer;
+	}
+	if (!may_restart(relay, session)) {
+		snprintf(text, ERROR_TEXT_MAX,
+			"the agent of session \"%.200s\" was started anew %d times within %d s "
+			"and has ended each time (restart-limit): find out why, or wait a "
+			"minute",
+			session->id, session->restarts, RESTORE_WINDOW_S);
+		*failure = (struct failure){"RESOURCE_LIMIT_EXCEEDED", "session", text, {NULL, 0}};
+		return NULL;
+	}
+	unsigned before = relay->agents_started;
+	peer = home && relay_revive(home) ? home : relay_current_peer(relay);
+	if (relay->agents_started != before) {
+		count_restart(relay, session);
+	}
+	*failure = (struct failure){
+		"RESOURCE_LIMIT_EXCEEDED", "session", "no further agent can be started", {NULL, 0}};
+	return peer;
+}
+
+static void send_request(struct restore *restore, struct session *session)
+{
+	struct relay *relay = restore->relay;
+	struct buf bytes;
+	struct call call;
+	struct failure failure;
+	char text[ERROR_TEXT_MAX];
+	buf_init(&bytes, SIZE_MAX / 2);
+	if (!write_request(restore, session, &bytes)) {
+		buf_finish(&bytes);
+		restore_describe_loss(relay, session, "how it was opened is not known", text);
+		restore_fail(
+			restore, &(struct failure){"SESSION_LOST", "session", text, {NULL, 0}});
+		return;
+	}
+	struct parcel *parcel = parcel_of(&bytes, relay->places);
+	if (relay_open_parcel(parcel, &call)) {
+		struct peer *peer = choose(relay, session, &call, &failure, text);
+		if (peer) {
+			session->agent_number = peer->number;
+			relay_on_parked_call(peer, &call);
+		} else {
+			restore_fail(restore, &failure);
+		}
+	}
+	parcel_destroy(parcel);
+	buf_finish(&bytes);
+}
+
+static struct restore *create(struct relay *relay, const struct session *session)
+{
+	struct restore *restore = mem_alloc_zero(sizeof(*restore));
+	restore->relay = relay;
+	restore->number = ++relay->restores_begun;
+	restore->session_id = mem_strdup(session->id);
+	restore->old_root = mem_strdup_or_null(session->roots ? session->roots[0] : NULL);
+	restore->old_instance = mem_strdup_or_null(session->instance);
+	restore->is_load = !relay->offers_resume;
+	list_init(&restore->waiting);
+	ev_init(&restore->quiet, restore_on_quiet);
+	list_append(&relay->restores, &restore->link);
+	return restore;
+}
+
+static void refuse(struct relay *relay, const struct session *session, const struct call *call)
+{
+	char text[ERROR_TEXT_MAX];
+	restore_describe_loss(relay, session,
+		!session->opening ? "how it was opened is too long to be kept"
+				  : "it offers neither session/resume nor session/load",
+		text);
+	relay_fail(relay, call->message.id,
+		&(struct failure){"SESSION_LOST", "session", text, {NULL, 0}});
+}
+
+bool restore_holds(
+	struct relay *relay, struct session *session, bool is_needed, const struct call *call)
+{
+	struct restore *restore = find(relay, session->id);
+	if (restore) {
+		hold(restore, call);
+		return true;
+	}
+	if (session->peer || !is_needed) {
+		return false;
+	}
+	if (strcmp(call->message.method, "session/close") == 0) {
+		relay_answer(relay, call->message.id, SPAN_LITERAL("{}")); // nothing holds it open
+		session_forget(&relay->sessions, session);
+		return true;
+	}
+	if (!session->opening || (!relay->offers_load && !relay->offers_resume)) {
+		refuse(relay, session, call);
+		return true;
+	}
+	restore = create(relay, session);
+	hold(restore, call);
+	send_request(restore, session);
+	return true;
+}
+
+/* ---- what need not wait any longer ---- */
+
+static void cancel_prompt(struct restore *restore, struct held *held)
+{
+	relay_answer(
+		restore->relay, span_of(held->id), SPAN_LITERAL("{\"stopReason\":\"cancelled\"}"));
+	restore->held_count--;
+	restore->held_bytes -= parcel_size(held->parcel);
+	restore_held_destroy(held);
+}
+
+bool restore_cancel(struct relay *relay, const struct session *session)
+{
+	struct restore *restore = find(relay, session->id);
+	if (!restore) {
+		return false;
+	}
+	LIST_FOR_EACH(held, &restore->waiting, struct held, link) {
+		if (held->is_prompt) {
+			cancel_prompt(restore, held);
+		}
+	}
+	return true;
+}
+
+bool restore_cancel_request(struct relay *relay, struct span id)
+{
+	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+		LIST_FOR_EACH(held, &restore->waiting, struct held, link) {
+			if (held->is_prompt && span_equals(span_of(held->id), id)) {
+				cancel_prompt(restore, held);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+void restore_finish(struct relay *relay)
+{
+	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+		if (ev_is_active(&restore->quiet)) {
+			restore_fail(restore, &relay_has_ended);
+		}
+	}
+}
+
+void restore_end(struct relay *relay)
+{
+	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+		LIST_FOR_EACH(held, &restore->waiting, struct held, link) {
+			if (held->is_prompt) {
+				cancel_prompt(restore, held);
+				continue;
+			}
+			relay_fail(relay, span_of(held->id), &relay_is_ending);
+			restore_held_destroy(held);
+		}
+	}
+}

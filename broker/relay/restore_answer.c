@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/restore_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_doc.h"
+#include "base/log.h"
+#include "base/words.h"
+#include "broker/relay/relay_editor.h"
+#include "broker/session/answer.h"
+#include "broker/session/hop.h"
+#include "broker/session/notice.h"
+#include "broker/session/session_update.h"
+
+const char restore_id_prefix[] = "\"acp-broker:restore:";
+
+/* ---- how it ends ---- */
+
+void restore_fail(struct restore *restore, const struct failure *failure)
+{
+	struct relay *relay = restore->relay;
+	LIST_FOR_EACH(held, &restore->waiting, struct held, link) {
+		relay_fail(relay, span_of(held->id), failure);
+	}
+	restore_destroy(restore);
+}
+
+/* Where the files are, whatever becomes of the agent's memory; owned by the caller. */
+static char *cwd_of(const struct session *session)
+{
+	struct json_doc *doc = session && session->opening
+	                               ? json_doc_parse_unchecked(span_of(session->opening), NULL)
+	                               : NULL;
+	char *cwd = doc ? json_string(doc, json_get(doc, 0, "cwd")) : NULL;
+	json_doc_destroy(doc);
+	return cwd ? cwd : mem_strdup("the workspace");
+}
+
+/* The agent has no memory of it. */
+void restore_describe_loss(
+	const struct relay *relay, const struct session *session, const char *why, char *text)
+{
+	char *cwd = cwd_of(session);
+	snprintf(text, ERROR_TEXT_MAX,
+		"session \"%.200s\" cannot be restored: its agent has ended, and with it what it "
+		"remembered: %.500s; the files are safe in %.200s: start a new session",
+		session ? session->id : "", why, cwd);
+	free(cwd);
+}
+
+/* The editor has not seen the answer: what it says of modes and options is told by updates. */
+static void show_state(
+	struct relay *relay, const struct session *session, const struct call *answer)
+{
+	struct span result = message_place(&answer->message, PLACE_RESULT);
+	struct json_writer writer;
+	struct json_doc *doc = result.len > 0 && result.data[0] == '{'
+	                               ? json_doc_parse_unchecked(result, NULL)
+	                               : NULL;
+	if (!doc) {
+		return;
+	}
+	json_node mode = json_path(doc, 0, "modes.currentModeId");
+	if (json_is(doc, mode, JSON_STRING)) {
+		session_update_begin(relay, &writer, session->id, "current_mode_update");
+		json_write_member_raw(&writer, "currentModeId", json_raw(doc, mode));
+		session_update_send(relay, &writer);
+	}
+	json_node options = json_get(doc, 0, "configOptions");
+	if (json_is(doc, options, JSON_ARRAY)) {
+		session_update_begin(relay, &writer, session->id, "config_option_update");
+		json_write_member_raw(&writer, "configOptions", json_raw(doc, options));
+		session_update_send(relay, &writer);
+	}
+	json_doc_destroy(doc);
+}
+
+/* It has its memory; but not where it was. */
+static void tell_of_move(
+	struct relay *relay, const struct restore *restore, const struct session *session)
+{
+	char text[ERROR_TEXT_MAX];
+	const char *root = session->roots ? session->roots[0] : NULL;
+	bool is_same = sandbox_is_instance(restore->old_instance, session->instance);
+	if (!restore->old_root || !root || (is_same && strcmp(restore->old_root, root) == 0)) {
+		return;
+	}
+	if (is_same) {
+		snprintf(text, sizeof(text),
+			"The session goes on in another sandbox, in %.400s; what was changed in "
+			"%.400s since the last sync is not here",
+			root, restore->old_root);
+	} else if (relay->config.profile->sync.mode == SYNC_MODE_NONE) {
+		snprintf(text, sizeof(text),
+			"The session goes on in a new sandbox: the one it had (%.100s) was "
+			"deleted, and with it all that was in %.400s, which was never brought "
+			"here (sync = none)",
+			restore->old_instance, restore->old_root);
+	} else {
+		snprintf(text, sizeof(text),
+			"The session goes on in a new sandbox, with the workspace as it is here: "
+			"the one it had (%.100s) was deleted, and with it what was changed in "
+			"%.400s since the last sync",
+			restore->old_instance, restore->old_root);
+	}
+	notice_send(relay, session, text, true);
+}
+
+/* On the way to where it goes on something has happened: a lost connection had left an agent. */
+static void tell_of_sandbox(struct relay *relay, const struct session *session)
+{
+	struct sandbox *sandbox = session->peer ? agent_sandbox(session->peer->agent) : NULL;
+	char *remark = sandbox ? sandbox_take_remark(sandbox) : NULL;
+	if (remark) {
+		notice_send(relay, session, remark, true);
+	}
+	free(remark);
+}
+
+/* What waited goes on, as if it came now. */
+static void end_well(struct restore *restore)
+{
+	struct relay *relay = restore->relay;
+	struct held *held;
+	list_remove(&restore->link);
+	list_init(&restore->link);
+	while ((held = LIST_FIRST(&restore->waiting, struct held, link))) {
+		struct call call;
+		list_remove(&held->link);
+		if (relay_open_parcel(held->parcel, &call)) {
+			bool is_taken = relay_on_editor_call(relay, &call);
+			(void)is_taken; // a request always is
+		}
+		restore_held_destroy(held);
+	}
+	restore_destroy(restore);
+}
+
+void restore_on_quiet(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	end_well(CONTAINER_OF(timer, struct restore, quiet));
+}
+
+/* From now on, once more; but not for ever. */
+static void await_quiet(struct restore *restore)
+{
+	struct ev_loop *loop = restore->relay->config.loop;
+	double left = restore->loaded_at + RESTORE_REPLAY_MS / 1000. - ev_now(loop);
+	double quiet = RESTORE_QUIET_MS / 1000.;
+	ev_timer_stop(loop, &restore->quiet);
+	ev_timer_set(&restore->quiet, left < quiet ? (left > 0. ? left : 0.) : quiet, 0.);
+	ev_timer_start(loop, &restore->quiet);
+}
+
+static void on_restored(struct restore *restore, struct request *request, const struct call *answer)
+{
+	struct error err;
+	struct relay *relay = restore->relay;
+	words_free(request->notices); // they were told when it was opened
+	request->notices = NULL;
+	bool ok = request->method->on_result(relay, request, answer, &err);
+	struct session *session = session_find(&relay->sessions, restore->session_id);
+	if (!ok || !session) {
+		const char *text = ok ? "the session was forgotten meanwhile" : err.text;
+		const char *code = ok ? "SESSION_LOST" : failure_code_of(&err);
+		restore_fail(restore, &(struct failure){code, "session", text, {NULL, 0}});
+		return;
+	}
+	log_info("session %s: its agent was started anew and has restored it (%s)", session->id,
+		request->method->name);
+	show_state(relay, session, answer);
+	tell_of_sandbox(relay, session);
+	tell_of_move(relay, restore, session);
+	request->method->on_over(relay, request);
+	if (restore->is_load) {
+		session->hides_replay = true;
+		restore->loaded_at = ev_now(relay->config.loop);
+		await_quiet(restore);
+	} else {
+		end_well(restore);
+	}
+}
+
+bool restore_is_own(struct span id)
+{
+	return span_starts_with(id, span_of(restore_id_prefix));
+}
+
+static struct restore *find_id(struct relay *relay, struct span id)
+{
+	size_t skip = strlen(restore_id_prefix);
+	if (list_is_empty(&relay->restores) || !restore_is_own(id)) {
+		return NULL;
+	}
+	unsigned number = (unsigned)strtoul(id.data + skip, NULL, 10);
+	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+		if (restore->number == number) {
+			return restore;
+		}
+	}
+	return NULL;
+}
+
+/* It has forgotten the session because it is where it has never been. */
+static void tell_of_deletion(
+	const struct restore *restore, const struct request *request, char *why, size_t size)
+{
+	const struct sandbox *sandbox = agent_sandbox(request->peer->agent);
+	why[0] = '\0';
+	if (sandbox && !sandbox_is_instance(restore->old_instance, sandbox_instance(sandbox))) {
+		snprintf(why, size,
+			"its sandbox (%.60s) was deleted, with what was changed in %.160s since "
+			"the last sync; the agent is in a new one: ",
+			restore->old_instance, restore->old_root ? restore->old_root : "it");
+	}
+}
+
+static void on_answer(struct relay *relay, struct request *request, const struct call *answer,
+	const struct failure *failure)
+{
+	char text[ERROR_TEXT_MAX];
+	char why[ERROR_TEXT_MAX];
+	struct restore *restore = find_id(relay, pending_origin(&request->pending));
+	if (!restore) {
+		return;
+	}
+	if (failure) {
+		restore_fail(restore, failure);
+	} else if (answer->message.is_error) {
+		struct span error = message_place(&answer->message, PLACE_ERROR);
+		tell_of_deletion(restore, request, why, sizeof(why));
+		size_t len = strlen(why);
+		char *detail = failure_read_error(error, why + len, sizeof(why) - len);
+		restore_describe_loss(
+			relay, session_find(&relay->sessions, restore->session_id), why, text);
+		restore_fail(restore, &(struct failure){"SESSION_LOST", "session", text,
+					      span_of(detail ? detail : "")});
+		free(detail);
+	} else {
+		on_restored(restore, request, answer);
+	}
+}
+
+void restore_claim(struct relay *relay, struct request *request, const struct call *call)
+{
+	if (find_id(relay, call->message.id)) {
+		request->on_answer = on_answer;
+	}
+}
+
+bool restore_takes_failure(struct relay *relay, struct span id, const struct failure *failure)
+{
+	struct restore *restore = find_id(relay, id);
+	if (restore) {
+		restore_fail(restore, failure);
+	}
+	return restore != NULL;
+}
+
+/* What says how the session is now. */
+static bool is_state(const struct call *call)
+{
+	static const char *const states[] = {"available_commands_update", "current_mode_update",
+		"config_option_update", "session_info_update", "usage_update"};
+	char kind[sizeof("available_commands_update")];
+	bool is_short = message_string(&call->message, PLACE_UPDATE_KIND, kind, sizeof(kind));
+	for (size_t i = 0; is_short && i < ARRAY_LENGTH(states); i++) {
+		if (strcmp(kind, states[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Its session/load is not answered yet: the session is no agent's. */
+static bool is_being_loaded(const struct peer *peer, const char *agent_id)
+{
+	struct relay *relay = peer->relay;
+	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+		const struct session *session = session_find(&relay->sessions, restore->session_id);
+		if (restore->is_load && session && !session->peer &&
+			session->agent_number == peer->number &&
+			strcmp(session->agent_id, agent_id) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool restore_hides(struct peer *peer, const struct call *call)
+{
+	struct relay *relay = peer->relay;
+	char id[MESSAGE_SESSION_ID_MAX + 1];
+	if (relay->restores_begun == 0 || strcmp(call->message.method, "session/update") != 0 ||
+		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id))) {
+		return false;
+	}
+	const struct session *session = session_find_agent(&relay->sessions, peer, id);
+	bool goes_on = session && session->hides_replay;
+	if ((!goes_on && !is_being_loaded(peer, id)) || is_state(call)) {
+		return false;
+	}
+	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+		if (goes_on && strcmp(restore->session_id, session->id) == 0) {
+			await_quiet(restore);
+		}
+	}
+	return true;
+}

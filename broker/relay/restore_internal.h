@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_RELAY_RESTORE_INTERNAL_H
+#define BROKER_RELAY_RESTORE_INTERNAL_H
+
+#include "broker/relay/restore.h"
+
+/* What restore.c (its beginning) and restore_answer.c (its end) share; nobody else includes this.
+ */
+
+struct restore {
+	struct list link; // relay.restores
+	struct relay *relay;
+	unsigned number;
+	char *session_id;   // owned; as the editor knows it
+	char *old_root;     // owned; where the session's directory was; may be NULL
+	char *old_instance; // owned; of the sandbox that was in; may be NULL
+	bool is_load;
+	ev_timer quiet;      // once it was loaded: until the replay has ended
+	double loaded_at;    // ev_now
+	struct list waiting; // of struct held
+	size_t held_bytes;
+	int held_count;
+};
+
+/* A request of the editor's. */
+struct held {
+	struct list link; // restore.waiting
+	struct parcel *parcel;
+	char *id; // owned; raw
+	bool is_prompt;
+};
+
+extern const char restore_id_prefix[]; // of the ids of the broker's own requests; raw
+
+void restore_on_quiet(struct ev_loop *loop, ev_timer *timer, int events);
+
+void restore_held_destroy(struct held *held);
+void restore_destroy(struct restore *restore); // what waits is not answered
+
+/* Answers what waits, and frees. */
+void restore_fail(struct restore *restore, const struct failure *failure);
+
+/* Writes up to ERROR_TEXT_MAX bytes: that the agent has no memory of the session, and why. */
+void restore_describe_loss(
+	const struct relay *relay, const struct session *session, const char *why, char *text);
+
+#endif

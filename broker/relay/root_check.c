@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/root_check.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/real_path.h"
+#include "base/words.h"
+#include "sync/snapshot.h"
+
+struct root_check {
+	struct pool *pool;
+	struct pool_job job;
+	char **directories; // owned
+	char *home;         // owned; may be NULL
+	char *state_folder; // owned; may be NULL
+	bool is_refused;
+	struct error err;
+	root_check_done *done; // NULL: nobody hears it
+	void *data;
+};
+
+static void check_free(struct root_check *check)
+{
+	words_free(check->directories);
+	free(check->home);
+	free(check->state_folder);
+	free(check);
+}
+
+static bool holds_no_state(const char *directory, const char *state_folder, struct error *err)
+{
+	if (!state_folder || !*state_folder) {
+		return true;
+	}
+	char *root = real_path(directory);
+	char *state = real_path(state_folder);
+	bool is_below = path_is_at_or_below(state, root);
+	if (is_below) {
+		error_set(err, ERROR_DENIED,
+			"%s holds what the broker keeps (%s), and is not synced: open a project's "
+			"own directory, or name another place in XDG_STATE_HOME",
+			root, state);
+	}
+	free(root);
+	free(state);
+	return !is_below;
+}
+
+static void on_run(struct pool_job *job)
+{
+	struct root_check *check = CONTAINER_OF(job, struct root_check, job);
+	for (size_t i = 0; check->directories[i] && !check->is_refused; i++) {
+		const char *directory = check->directories[i];
+		check->is_refused = !snapshot_root_check(directory, check->home, &check->err) ||
+		                    !holds_no_state(directory, check->state_folder, &check->err);
+	}
+}
+
+static void on_done(struct pool_job *job)
+{
+	struct root_check *check = CONTAINER_OF(job, struct root_check, job);
+	if (check->done) {
+		check->done(check->data, check->is_refused ? &check->err : NULL);
+	}
+	check_free(check);
+}
+
+struct root_check *root_check_create(struct pool *pool, char *const *directories, const char *home,
+	const char *state_folder, root_check_done *done, void *data, struct error *err)
+{
+	struct root_check *check = mem_alloc_zero(sizeof(*check));
+	check->pool = pool;
+	check->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
+	for (size_t i = 0; directories[i]; i++) {
+		words_append(&check->directories, directories[i]);
+	}
+	check->home = mem_strdup_or_null(home);
+	check->state_folder = mem_strdup_or_null(state_folder);
+	check->done = done;
+	check->data = data;
+	if (!pool_submit(pool, &check->job, err)) {
+		check_free(check);
+		return NULL;
+	}
+	return check;
+}
+
+void root_check_destroy(struct root_check *check)
+{
+	if (!check) {
+		return;
+	}
+	check->done = NULL;
+	if (pool_cancel(check->pool, &check->job)) {
+		check_free(check);
+	}
+}
