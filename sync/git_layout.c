@@ -50,9 +50,9 @@ static const struct mark {
 } marks[] = {{"HEAD", GIT_PART_HEAD}, {"commondir", GIT_PART_COMMON}, {"objects", GIT_PART_OBJECTS},
 	{"refs", GIT_PART_REFS}};
 
-void git_write_begin(struct git_write *write, const char *path, size_t root_len)
+void git_write_begin(struct git_write *write, const char *path)
 {
-	*write = (struct git_write){.path = path, .at = root_len};
+	*write = (struct git_write){.path = path};
 }
 
 static bool is_decided(const struct git_write *write)

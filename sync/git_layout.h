@@ -33,7 +33,7 @@ bool git_layout_may_change(unsigned parts, unsigned part);
 /*
  * Whether a file may be written. The caller says whether files are there that it is asked about:
  *
- *     git_write_begin(&write, path, strlen(root));
+ *     git_write_begin(&write, path);
  *     while ((answer = git_write_next(&write, probe, sizeof(probe))) == GIT_WRITE_PROBE) {
  *             git_write_tell(&write, exists(probe));
  *     }
@@ -49,8 +49,8 @@ struct git_write {
 	size_t mark;
 };
 
-/* Names in the first `root_len` bytes do not count. */
-void git_write_begin(struct git_write *write, const char *path, size_t root_len);
+/* An absolute path: the names of all folders above it count, a session's root or not. */
+void git_write_begin(struct git_write *write, const char *path);
 enum git_write_answer git_write_next(struct git_write *write, char *probe, size_t size);
 void git_write_tell(struct git_write *write, bool exists);
 

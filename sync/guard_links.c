@@ -126,7 +126,7 @@ static char *next_name(const struct guard_links *links, const char *path, bool i
 			continue;
 		}
 		name = name_through(place, rest);
-		if (!place->is_way && !guard_paths_have(links->guard, name, is_link)) {
+		if (!place->is_way && !guard_paths_have(links->guard, links->root, name, is_link)) {
 			free(name);
 			name = NULL;
 		}
@@ -254,7 +254,7 @@ static bool take(
 static char *guarded_name(const struct guard_links *links, const char *path)
 {
 	size_t at = 0;
-	return guard_paths_have(links->guard, path, true)
+	return guard_paths_have(links->guard, links->root, path, true)
 	               ? mem_strdup(path)
 	               : next_name(links, path, true, false, &at);
 }

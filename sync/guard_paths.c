@@ -164,34 +164,50 @@ const char *const *guard_paths_list(const struct guard_paths *guard)
 	return guard->globs ? (const char *const *)guard->globs : none;
 }
 
-/* `path` begins with the slash of the root. */
-static bool any_matches(char *const *globs, const char *path)
+/* A path below the root, with the slash of the root, and the whole one without its first. */
+struct names {
+	const char *rooted, *whole;
+};
+
+static bool any_matches(char *const *globs, const struct names *names)
 {
 	for (; globs && *globs; globs++) {
-		if (**globs == '/' ? glob_match(*globs, path)
-				   : glob_match_anywhere(*globs, path + 1)) {
+		if (**globs == '/' ? glob_match(*globs, names->rooted)
+				   : glob_match_anywhere(*globs, names->whole)) {
 			return true;
 		}
 	}
 	return false;
 }
 
-static bool matches(const struct guard_paths *guard, const char *rooted, bool is_link)
+static bool matches(const struct guard_paths *guard, const struct names *names, bool is_link)
 {
-	return any_matches(guard->files, rooted) || (is_link && any_matches(guard->links, rooted));
+	return any_matches(guard->files, names) || (is_link && any_matches(guard->links, names));
 }
 
-bool guard_paths_have(const struct guard_paths *guard, const char *path, bool is_link)
+bool guard_paths_have(
+	const struct guard_paths *guard, const char *root, const char *path, bool is_link)
 {
-	char rooted[PATH_MAX + 1];
+	char rooted[PATH_MAX + 1], whole[2 * PATH_MAX];
+	struct names names = {rooted, whole};
+	root += strspn(root, "/");
+	size_t root_len = strlen(root);
+	while (root_len > 0 && root[root_len - 1] == '/') {
+		root_len--;
+	}
 	int len = snprintf(rooted, sizeof(rooted), "/%s", path);
-	if (len < 0 || (size_t)len >= sizeof(rooted)) {
+	int whole_len = snprintf(whole, sizeof(whole), "%.*s%s%s", (int)root_len, root,
+		root_len > 0 ? "/" : "", path);
+	if (len < 0 || (size_t)len >= sizeof(rooted) || whole_len < 0 ||
+		(size_t)whole_len >= sizeof(whole)) {
 		return true; // no name of a file: nobody may say that it is none of them
 	}
 	lower(rooted);
-	if (matches(guard, rooted, is_link)) {
+	lower(whole);
+	if (matches(guard, &names, is_link)) {
 		return true;
 	}
 	guard_paths_fold(rooted);
-	return matches(guard, rooted, is_link);
+	guard_paths_fold(whole);
+	return matches(guard, &names, is_link);
 }

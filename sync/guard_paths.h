@@ -28,11 +28,12 @@ void guard_paths_destroy(struct guard_paths *guard);                   // NULL i
 const char *const *guard_paths_list(const struct guard_paths *guard);
 
 /*
- * Whether a path below the root is one of them, in any spelling that some file
- * system takes for it. A link is also one
+ * Whether a path below the root is one of them, in any spelling that some file system takes for
+ * it. The names of the root count as well where a glob begins in any folder. A link is also one
  * where such a file would be found through it.
  */
-bool guard_paths_have(const struct guard_paths *guard, const char *path, bool is_link);
+bool guard_paths_have(
+	const struct guard_paths *guard, const char *root, const char *path, bool is_link);
 
 /* Makes one text of all spellings of a path that guard_paths_have takes for the same. */
 void guard_paths_fold(char *path);

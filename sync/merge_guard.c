@@ -65,7 +65,8 @@ bool merge_has_guarded(const struct merger *merger, const struct store_entry *ma
 {
 	const struct guard_paths *guard = merger->options.guard;
 	return guard && made->mode &&
-	       guard_paths_have(guard, merger->trail.path, made->mode == ENTRY_LINK);
+	       guard_paths_have(
+		       guard, merger->options.root, merger->trail.path, made->mode == ENTRY_LINK);
 }
 
 /* The same by the names that links here give the file. */

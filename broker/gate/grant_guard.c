@@ -36,11 +36,11 @@ static bool is_guarded(
 	for (char **root = session ? session->roots : NULL; root && *root; root++) {
 		const char *rest = below(path, *root);
 		is_inside = is_inside || rest;
-		if (rest && guard_paths_have(guard, rest, false)) {
+		if (rest && guard_paths_have(guard, *root, rest, false)) {
 			return true;
 		}
 	}
-	return !is_inside && guard_paths_have(guard, path, false);
+	return !is_inside && guard_paths_have(guard, "", path, false);
 }
 
 void grant_guard_decide(const struct peer *peer, const struct session *session,

@@ -196,16 +196,13 @@ static bool name_by_root(char *const *roots, char **path)
 	return false;
 }
 
-/* Whether it may not be written: by the name that it has below the first root that has it. */
-static bool is_of_git(char *const *roots, const char *path)
+/* Whether it may not be written. */
+static bool is_of_git(const char *path)
 {
 	char probe[PATH_MAX];
 	struct git_write write;
 	enum git_write_answer answer;
-	while (roots && *roots && !path_is_at_or_below(path, *roots)) {
-		roots++;
-	}
-	git_write_begin(&write, path, roots && *roots ? strlen(*roots) : 0);
+	git_write_begin(&write, path);
 	while ((answer = git_write_next(&write, probe, sizeof(probe))) == GIT_WRITE_PROBE) {
 		struct stat status;
 		git_write_tell(&write,
@@ -228,8 +225,8 @@ static void run_job(struct pool_job *job)
 			resolving->leads_out = true;
 		}
 		resolving->is_git =
-			resolving->is_git || (resolving->is_elsewhere && resolving->is_write &&
-						     is_of_git(resolving->roots, *path));
+			resolving->is_git ||
+			(resolving->is_elsewhere && resolving->is_write && is_of_git(*path));
 	}
 }
 

@@ -275,22 +275,11 @@ static void look_for_git(struct file_call *file)
 	}
 }
 
-/* Where one root lies in another, the names below the outer one count. */
-static void begin_write(struct file_call *file)
-{
-	const char *below = file->resolved + strlen(file->resolved);
-	for (char **root = file->roots; *root; root++) {
-		const char *rest = tool_path_below(file->resolved, *root);
-		below = rest && rest < below ? rest : below;
-	}
-	git_write_begin(&file->git, file->resolved, (size_t)(below - file->resolved));
-	look_for_git(file);
-}
-
 static void begin(struct file_call *file)
 {
 	if (file->is_write) {
-		begin_write(file);
+		git_write_begin(&file->git, file->resolved);
+		look_for_git(file);
 	} else {
 		begin_read(file);
 	}

@@ -50,6 +50,17 @@ class Served(PolicyCase):
                 self.assertEqual((said['decision'], said['rule']), ('pending', 'guard-paths'))
             client.finish()
 
+    def test_a_session_in_a_guarded_folder_is_asked_about_all_in_it(self):
+        self.work = self.work / '.husky'
+        (self.work / 'sub').mkdir(parents=True)
+        client, session = self.open(toolhost='broker', policy=None)
+        self.chooses(client, 'reject_once')
+        for name in ('pre-commit', 'sub/x'):
+            client.prompt(session, f'write {self.work}/{name} x')
+        self.assertEqual(self.guarded(client),
+                         [f'{self.work}/pre-commit', f'{self.work}/sub/x'])
+        self.assertEqual([path.name for path in self.work.iterdir()], ['sub'])
+
     def test_always_is_an_answer_for_a_guarded_file_too(self):
         client, session = self.open(toolhost='broker', policy=None)
         self.chooses(client, 'allow_always')

@@ -33,7 +33,8 @@ static void check(const char *const *values, const struct match_case *cases, siz
 	struct guard_paths *guard = guard_paths_copy(first);
 	guard_paths_destroy(first);
 	for (size_t i = 0; i < count; i++) {
-		if (guard_paths_have(guard, cases[i].path, cases[i].is_link) != cases[i].has) {
+		if (guard_paths_have(guard, "/w", cases[i].path, cases[i].is_link) !=
+			cases[i].has) {
 			fail_msg("%s: expected %d", cases[i].path, cases[i].has);
 		}
 	}
@@ -135,13 +136,31 @@ static void test_values_take_the_place_of_the_default_unless_it_is_named(void **
 	check(none, nothing, 1);
 }
 
+static void test_the_folders_above_the_root_count_but_for_globs_of_the_root(void **state)
+{
+	static const char *const values[] = {"default", "/Makefile", "/conf/x", NULL};
+	struct guard_paths *guard = made(values);
+	assert_true(guard_paths_have(guard, "/home/u/w/.husky", "pre-commit", false));
+	assert_true(guard_paths_have(guard, "/home/u/w/.HUSKY/_/", "x", false));
+	assert_true(guard_paths_have(guard, "/home/u/.vscode", "tasks.json", false));
+	assert_false(guard_paths_have(guard, "/home/u/.vscode", "x/tasks.json", false));
+	assert_false(
+		guard_paths_have(guard, "/home/u/.claude/worktrees/w", "settings.json", false));
+	assert_false(guard_paths_have(guard, "/home/u/.vscode/w", "f", true));
+	assert_false(guard_paths_have(guard, "/", "conf/Makefile", false));
+	assert_true(guard_paths_have(guard, "/", "conf/x", false));
+	assert_false(guard_paths_have(guard, "/conf", "x", false));
+	assert_true(guard_paths_have(guard, "", "home/w/.husky/x", false));
+	guard_paths_destroy(guard);
+}
+
 static void test_a_path_too_long_for_a_name_is_one_of_them(void **state)
 {
 	struct guard_paths *guard = made(NULL);
 	char path[5000];
 	memset(path, 'a', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
-	assert_true(guard_paths_have(guard, path, false));
+	assert_true(guard_paths_have(guard, "/w", path, false));
 	guard_paths_destroy(guard);
 }
 
@@ -167,6 +186,7 @@ int main(void)
 		cmocka_unit_test(test_a_link_counts_where_such_a_file_would_be_found_through_it),
 		cmocka_unit_test(test_what_some_file_system_takes_for_such_a_name_is_one),
 		cmocka_unit_test(test_values_take_the_place_of_the_default_unless_it_is_named),
+		cmocka_unit_test(test_the_folders_above_the_root_count_but_for_globs_of_the_root),
 		cmocka_unit_test(test_a_path_too_long_for_a_name_is_one_of_them),
 		cmocka_unit_test(test_a_value_that_cannot_be_meant_is_refused),
 	};

@@ -355,6 +355,23 @@ static void test_no_link_that_leads_outside_is_followed(void **state)
 	expect(fixture, "cat ../outside/f; ls ../outside; cat out/f", "mine\nf\nits\n");
 }
 
+static void test_in_a_guarded_folder_all_is_guarded(void **state)
+{
+	struct fixture *fixture = *state;
+	struct error err;
+	char root[FIXTURE_PATH_MAX + 16];
+	run(fixture, "mkdir -p .husky/_");
+	snprintf(root, sizeof(root), "%s/.husky/_", fixture->place->root);
+	fixture->request.local_root = root;
+	struct guard_paths *guard = guard_paths_create(NULL, &err);
+	reopen(fixture, guard);
+	guard_paths_destroy(guard);
+	sync_held(fixture, 0, false);
+	run(fixture, "echo its > $R/x");
+	sync_held(fixture, 1, true);
+	expect(fixture, "ls .husky/_", "");
+}
+
 static void test_content_that_runs_nothing_travels(void **state)
 {
 	struct fixture *fixture = *state;
@@ -397,6 +414,7 @@ int main(void)
 		WORKSPACE_TEST(test_a_link_in_the_way_of_a_link_here_is_held),
 		WORKSPACE_TEST(test_links_here_that_lead_in_a_circle_do_no_harm),
 		WORKSPACE_TEST(test_no_link_that_leads_outside_is_followed),
+		WORKSPACE_TEST(test_in_a_guarded_folder_all_is_guarded),
 		WORKSPACE_TEST(test_content_that_runs_nothing_travels),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
