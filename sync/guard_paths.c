@@ -25,6 +25,10 @@ static const char *const defaults[] = {
 	".idea/workspace.xml",
 	".mcp.json",
 	".husky",
+	".githooks",
+	".devcontainer",
+	".devcontainer.json",
+	"*.code-workspace",
 	".claude/settings*.json",
 	NULL,
 };
