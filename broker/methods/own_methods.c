@@ -10,6 +10,7 @@
 #include "broker/methods/inquiry.h"
 #include "broker/methods/pause.h"
 #include "broker/methods/sync_methods.h"
+#include "broker/methods/usage_report.h"
 #include "broker/session/answer.h"
 #include "broker/session/hop.h"
 
@@ -23,7 +24,7 @@ static const struct {
 	{"_broker/session/pause", pause_call, true},
 	{"_broker/session/resume", pause_resume_call, true},
 	{"_broker/health", health_call, true},
-	{"_broker/usage", usage_call, false},
+	{"_broker/usage", usage_report_call, false},
 	{"_broker/sync", sync_methods_sync, true},
 	{"_broker/checkpoint/create", sync_methods_create, true},
 	{"_broker/checkpoint/list", sync_methods_list, true},

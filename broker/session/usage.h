@@ -9,7 +9,7 @@
 
 /*
  * What a broker has done since its start, and for each of its sessions: plain counters, for
- * _broker/usage. Loop thread only.
+ * _broker/usage (broker/methods/usage_report.h). Loop thread only.
  */
 
 /* What an agent asks for, by method. */
@@ -26,6 +26,8 @@ enum usage_tool {
 	USAGE_OTHER,
 	USAGE_TOOL_COUNT,
 };
+
+const char *usage_tool_name(enum usage_tool tool); // the method, or "other"
 
 struct usage_counts {
 	uint32_t prompts; // that went to the agent
@@ -80,8 +82,5 @@ void usage_note_sync(
 
 /* The agent is about to be forgotten, or to be started anew. */
 void usage_note_gone(struct peer *peer);
-
-/* _broker/usage; docs/schemas/usage.json has the params and the result. */
-void usage_call(struct relay *relay, const struct call *call);
 
 #endif
