@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/beneath.h"
@@ -172,10 +174,41 @@ static bool take_folder(struct taker *taker, struct folder *folder, struct error
 	return taken;
 }
 
+bool withheld_has(const char *path)
+{
+	char probe[PATH_MAX];
+	struct git_write write;
+	enum git_write_answer answer;
+	git_write_begin(&write, path);
+	while ((answer = git_write_next(&write, probe, sizeof(probe))) == GIT_WRITE_PROBE) {
+		struct stat status;
+		git_write_tell(&write,
+			lstat(probe, &status) == 0 || (errno != ENOENT && errno != ENOTDIR));
+	}
+	return answer == GIT_WRITE_REFUSED;
+}
+
+/* Nothing of a directory that is git's own. True: it is one. */
+static bool take_none(
+	const struct withheld_request *request, const git_oid *runtime, struct stuck *paths)
+{
+	if (!withheld_has(request->root)) {
+		return false;
+	}
+	if (!id_equal(request->base, runtime)) {
+		stuck_add(paths, ".", reason);
+	}
+	return true;
+}
+
 bool withheld_take(struct store *store, const struct withheld_request *request,
 	const git_oid *runtime, struct stuck *paths, git_oid *out_tree, struct error *err)
 {
 	struct folder root = {.ids = {request->base, request->local, runtime}};
+	if (take_none(request, runtime, paths)) {
+		*out_tree = *request->base;
+		return true;
+	}
 	struct taker *taker = mem_alloc_zero(sizeof(*taker));
 	taker->store = store;
 	taker->paths = paths;

@@ -16,6 +16,9 @@
  * - In a repository that is here already, `config`, `config.worktree`, `commondir` and `hooks`
  *   are withheld; all else is in sync as ever, and so is a deletion.
  *
+ * - Where the local directory itself lies in a `.git`, or in such a place of a repository,
+ *   everything is withheld.
+ *
  * Withheld paths are as in the base in what the merge sees of the sandbox, and as they are in what
  * is delivered to it.
  */
@@ -24,6 +27,12 @@ struct withheld_request {
 	const git_oid *base;  // a tree
 	const git_oid *local; // a tree, of that directory: what is the same there is not withheld
 };
+
+/*
+ * Whether git would run commands from a file here, of which the folders may not be there yet.
+ * `path` is absolute and without links. Blocks.
+ */
+bool withheld_has(const char *path);
 
 /*
  * The part of `runtime` that may come here; `paths` gets the withheld ones, with a reason.

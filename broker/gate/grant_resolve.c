@@ -2,12 +2,9 @@
 #include "broker/gate/grant_resolve.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/path_quote.h"
@@ -18,7 +15,7 @@
 #include "broker/policy/policy_rule.h"
 #include "broker/session/root_names.h"
 #include "broker/session/serving.h"
-#include "sync/git_layout.h"
+#include "sync/withheld.h"
 
 /*
  * Rules on paths are about the files that are meant, so links are resolved
@@ -196,21 +193,6 @@ static bool name_by_root(char *const *roots, char **path)
 	return false;
 }
 
-/* Whether it may not be written. */
-static bool is_of_git(const char *path)
-{
-	char probe[PATH_MAX];
-	struct git_write write;
-	enum git_write_answer answer;
-	git_write_begin(&write, path);
-	while ((answer = git_write_next(&write, probe, sizeof(probe))) == GIT_WRITE_PROBE) {
-		struct stat status;
-		git_write_tell(&write,
-			lstat(probe, &status) == 0 || (errno != ENOENT && errno != ENOTDIR));
-	}
-	return answer == GIT_WRITE_REFUSED;
-}
-
 static void run_job(struct pool_job *job)
 {
 	struct resolving *resolving = CONTAINER_OF(job, struct resolving, job);
@@ -226,7 +208,7 @@ static void run_job(struct pool_job *job)
 		}
 		resolving->is_git =
 			resolving->is_git ||
-			(resolving->is_elsewhere && resolving->is_write && is_of_git(*path));
+			(resolving->is_elsewhere && resolving->is_write && withheld_has(*path));
 	}
 }
 

@@ -107,6 +107,23 @@ static void test_the_workspace_itself_does_not_become_one(void **state)
 	assert_left(fixture, 4, "HEAD | config | objects | 1 more");
 }
 
+static void test_to_a_workspace_in_a_repository_comes_nothing_that_git_would_run(void **state)
+{
+	struct fixture *fixture = *state;
+	char root[FIXTURE_PATH_MAX + 16];
+	run(fixture, MAKE_REPOSITORY "make mine; mkdir mine/hooks; echo h > mine/hooks/h");
+	snprintf(root, sizeof(root), "%s/mine/hooks", fixture->place->root);
+	workspace_destroy(fixture->workspace);
+	fixture->request.local_root = root;
+	fixture->workspace = workspace_create(&fixture->request);
+	sync_once(fixture);
+	assert_left(fixture, 0, "");
+	run(fixture, "echo its > $R/update; echo mine > mine/hooks/mine");
+	sync_once(fixture);
+	assert_left(fixture, 1, ": .");
+	expect(fixture, "ls mine/hooks; ls $R", "h\nmine\nh\nmine\nupdate\n");
+}
+
 static void test_in_a_repository_of_the_users_only_what_runs_is_withheld(void **state)
 {
 	struct fixture *fixture = *state;
@@ -265,6 +282,8 @@ int main(void)
 		WORKSPACE_TEST(test_one_that_comes_in_parts_never_becomes_whole),
 		WORKSPACE_TEST(test_it_is_not_completed_by_what_is_here_and_ignored),
 		WORKSPACE_TEST(test_the_workspace_itself_does_not_become_one),
+		WORKSPACE_TEST(
+			test_to_a_workspace_in_a_repository_comes_nothing_that_git_would_run),
 		WORKSPACE_TEST(test_in_a_repository_of_the_users_only_what_runs_is_withheld),
 		WORKSPACE_TEST(
 			test_a_deletion_of_the_users_leaves_there_only_what_the_agent_changed),
