@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/soon.h"
 #include "base/words.h"
 #include "providers/impl.h"
 
@@ -97,7 +98,7 @@ void provider_destroy(struct provider *provider)
 struct sandbox_later {
 	struct list link; // sandbox.later
 	struct sandbox *sandbox;
-	ev_timer timer;
+	struct soon soon;
 	sandbox_done *done;
 	void *data;
 	struct error err; // ERROR_NONE: success
@@ -105,14 +106,14 @@ struct sandbox_later {
 
 static void later_free(struct sandbox_later *later)
 {
-	ev_timer_stop(later->sandbox->loop, &later->timer);
+	soon_stop(&later->soon);
 	list_remove(&later->link);
 	free(later);
 }
 
-static void on_later(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_later(struct soon *soon)
 {
-	struct sandbox_later *later = CONTAINER_OF(timer, struct sandbox_later, timer);
+	struct sandbox_later *later = CONTAINER_OF(soon, struct sandbox_later, soon);
 	sandbox_done *done = later->done;
 	void *data = later->data;
 	struct error err = later->err;
@@ -130,8 +131,8 @@ void sandbox_raise_later(
 	if (err) {
 		later->err = *err;
 	}
-	ev_timer_init(&later->timer, on_later, 0., 0.);
-	ev_timer_start(sandbox->loop, &later->timer);
+	soon_init(&later->soon, sandbox->loop, on_later);
+	soon_start(&later->soon);
 	list_append(&sandbox->later, &later->link);
 }
 

@@ -2,13 +2,14 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/soon.h"
 #include "sync/transport.h"
 
 /* Nothing is far away: what was delivered last is there, and what is delivered is there at once. */
 struct none_transport {
 	struct transport transport;
 	struct transport_request request;
-	ev_timer later;
+	struct soon later;
 	git_oid base;
 	sandbox_done *prepared;
 	transport_collect_done *collected;
@@ -16,9 +17,9 @@ struct none_transport {
 	void *data;
 };
 
-static void on_later(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_later(struct soon *soon)
 {
-	struct none_transport *none = CONTAINER_OF(timer, struct none_transport, later);
+	struct none_transport *none = CONTAINER_OF(soon, struct none_transport, later);
 	sandbox_done *prepared = none->prepared;
 	transport_collect_done *collected = none->collected;
 	transport_deliver_done *delivered = none->delivered;
@@ -40,7 +41,7 @@ static struct none_transport *begin(struct transport *transport, void *data)
 {
 	struct none_transport *none = CONTAINER_OF(transport, struct none_transport, transport);
 	none->data = data;
-	ev_timer_start(none->request.loop, &none->later);
+	soon_start(&none->later);
 	return none;
 }
 
@@ -66,7 +67,7 @@ static void none_deliver(struct transport *transport, const git_oid *from, const
 static void none_destroy(struct transport *transport)
 {
 	struct none_transport *none = CONTAINER_OF(transport, struct none_transport, transport);
-	ev_timer_stop(none->request.loop, &none->later);
+	soon_stop(&none->later);
 	free(none);
 }
 
@@ -83,6 +84,6 @@ struct transport *transport_none_create(const struct transport_request *request)
 	struct none_transport *none = mem_alloc_zero(sizeof(*none));
 	none->transport.impl = &impl;
 	none->request = *request;
-	ev_timer_init(&none->later, on_later, 0., 0.);
+	soon_init(&none->later, none->request.loop, on_later);
 	return &none->transport;
 }

@@ -91,7 +91,7 @@ static void raise_end(
 	void *data = wish->data;
 	wish_destroy(wish);
 	if (!list_is_empty(&workspace->wishes)) {
-		ev_timer_start(workspace->request.loop, &workspace->start);
+		soon_start(&workspace->start);
 	}
 	done(data, result, err); // may destroy the workspace
 }
@@ -363,7 +363,7 @@ void workspace_destroy(struct workspace *workspace)
 		return;
 	}
 	ev_timer_stop(workspace->request.loop, &workspace->look);
-	ev_timer_stop(workspace->request.loop, &workspace->start);
+	soon_stop(&workspace->start);
 	transport_destroy(workspace->transport);
 	workspace->transport = NULL;
 	/* A step that runs reads its wish, and has the lock until it ends. */
@@ -389,6 +389,6 @@ void workspace_sync(struct workspace *workspace, const struct sync_order *order,
 		.data = data};
 	list_append(&workspace->wishes, &wish->link);
 	if (is_first) {
-		ev_timer_start(workspace->request.loop, &workspace->start);
+		soon_start(&workspace->start);
 	}
 }

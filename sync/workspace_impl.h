@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "base/soon.h"
 #include "sync/checkpoint.h"
 #include "sync/round.h"
 #include "sync/transport.h"
@@ -52,8 +53,8 @@ struct workspace {
 	struct error look_err;    // likewise
 	struct round round;
 	int tries;
-	ev_timer start; // begins the first wish, once the caller has returned
-	ev_timer look;  // whether another broker has let go of the lock
+	struct soon start; // begins the first wish, once the caller has returned
+	ev_timer look;     // whether another broker has let go of the lock
 	long long lock_deadline_ms;
 	long long started_ms;
 	uint64_t sent_bytes, received_bytes;

@@ -355,13 +355,13 @@ static void begin(struct workspace *workspace)
 	block(workspace, open_store, lock);
 }
 
-static void on_start(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_start(struct soon *soon)
 {
-	begin(CONTAINER_OF(timer, struct workspace, start));
+	begin(CONTAINER_OF(soon, struct workspace, start));
 }
 
 void workspace_steps_init(struct workspace *workspace)
 {
-	ev_timer_init(&workspace->start, on_start, 0., 0.);
+	soon_init(&workspace->start, workspace->request.loop, on_start);
 	ev_timer_init(&workspace->look, on_look, 0., LOCK_LOOK_MS / 1000.);
 }

@@ -277,9 +277,9 @@ static void streams_finish(struct agent *agent)
 	tail_finish(&agent->tail);
 }
 
-static void on_again(struct ev_loop *loop, struct ev_timer *timer, int events)
+static void on_again(struct soon *soon)
 {
-	struct agent *agent = CONTAINER_OF(timer, struct agent, again);
+	struct agent *agent = CONTAINER_OF(soon, struct agent, again);
 	if (!agent->is_failing) {
 		start_process(agent);
 	}
@@ -292,7 +292,7 @@ struct agent *agent_create(const struct agent_config *config)
 	snprintf(agent->subject, sizeof(agent->subject), "agent \"%.60s\"",
 		config->profile->agent_name);
 	agent_end_init(agent);
-	ev_init(&agent->again, on_again);
+	soon_init(&agent->again, agent->config.loop, on_again);
 	streams_init(agent);
 	prepare(agent);
 	return agent;
@@ -319,7 +319,7 @@ void agent_restart(struct agent *agent)
 	agent->link_error = (struct error){.code = ERROR_NONE};
 	agent->is_failing = agent->is_down = agent->is_gone = false;
 	agent->noise_count = 0;
-	agent_timer_start(agent, &agent->again, 0);
+	soon_start(&agent->again);
 }
 
 void agent_destroy(struct agent *agent)
@@ -328,7 +328,7 @@ void agent_destroy(struct agent *agent)
 		return;
 	}
 	agent_end_finish(agent);
-	ev_timer_stop(agent->config.loop, &agent->again);
+	soon_stop(&agent->again);
 	streams_finish(agent);
 	provision_destroy(agent->provision);
 	exec_destroy(agent->exec);

@@ -53,14 +53,14 @@ static void tell(struct agent *agent)
 	}
 }
 
-static void on_tell(struct ev_loop *loop, struct ev_timer *timer, int events)
+static void on_tell(struct soon *soon)
 {
-	tell(CONTAINER_OF(timer, struct agent, tell));
+	tell(CONTAINER_OF(soon, struct agent, tell));
 }
 
 void agent_tell_soon(struct agent *agent)
 {
-	agent_timer_start(agent, &agent->tell, 0);
+	soon_start(&agent->tell);
 }
 
 void agent_fail(struct agent *agent, const struct failure *failure)
@@ -276,7 +276,7 @@ void agent_end_init(struct agent *agent)
 	ev_init(&agent->due, on_due);
 	ev_init(&agent->stop, on_stop_due);
 	ev_init(&agent->drain, on_drain);
-	ev_init(&agent->tell, on_tell);
+	soon_init(&agent->tell, agent->config.loop, on_tell);
 }
 
 void agent_end_finish(struct agent *agent)
@@ -284,7 +284,7 @@ void agent_end_finish(struct agent *agent)
 	ev_timer_stop(agent->config.loop, &agent->due);
 	ev_timer_stop(agent->config.loop, &agent->stop);
 	ev_timer_stop(agent->config.loop, &agent->drain);
-	ev_timer_stop(agent->config.loop, &agent->tell);
+	soon_stop(&agent->tell);
 }
 
 bool agent_is_down(const struct agent *agent)

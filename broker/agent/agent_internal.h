@@ -2,6 +2,7 @@
 #ifndef BROKER_AGENT_AGENT_INTERNAL_H
 #define BROKER_AGENT_AGENT_INTERNAL_H
 
+#include "base/soon.h"
 #include "broker/agent/agent.h"
 
 /* What agent.c (its start and its link) and agent_end.c share; nobody else includes this. */
@@ -21,8 +22,8 @@ struct agent {
 	struct ev_timer due;         // prepare-timeout, then start-timeout
 	struct ev_timer stop;        // the deadline of the stop step
 	struct ev_timer drain;       // exited, output still open - or the other way round
-	struct ev_timer tell;        // raises what may not be raised from inside a call
-	struct ev_timer again;       // starts the process that follows one that has ended
+	struct soon tell;            // raises what may not be raised from inside a call
+	struct soon again;           // starts the process that follows one that has ended
 	char subject[80];
 	bool is_prepared; // the sandbox can be used
 	bool is_lost;     // it cannot any more

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/soon.h"
 #include "base/words.h"
 #include "providers/script_run.h"
 
@@ -46,7 +47,7 @@ struct provision {
 	struct script_run *run;  // owned; NULL: none
 	size_t heard;            // bytes of the answer that were looked at
 	size_t line;             // the one that runs, from 1
-	ev_timer later;          // raises what is known at once
+	struct soon later;       // raises what is known at once
 	struct error err;        // ERROR_NONE: it went well
 	sandbox_done *done;
 	void *data;
@@ -65,9 +66,9 @@ static void put_key(char key[KEY_SIZE], const char *const *texts)
 
 /* ---- the end ---- */
 
-static void on_later(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_later(struct soon *soon)
 {
-	struct provision *provision = CONTAINER_OF(timer, struct provision, later);
+	struct provision *provision = CONTAINER_OF(soon, struct provision, later);
 	struct error err = provision->err;
 	provision->done(provision->data, err.code == ERROR_NONE ? NULL : &err);
 }
@@ -78,7 +79,7 @@ static void finish(struct provision *provision, const struct error *err)
 	if (err) {
 		provision->err = *err;
 	}
-	ev_timer_start(provision->config.loop, &provision->later);
+	soon_start(&provision->later);
 }
 
 static const struct copy_file *file_in_hand(const struct provision *provision)
@@ -343,7 +344,7 @@ struct provision *provision_start(
 	provision->config = *config;
 	provision->done = done;
 	provision->data = data;
-	ev_timer_init(&provision->later, on_later, 0., 0.);
+	soon_init(&provision->later, provision->config.loop, on_later);
 	next_step(provision);
 	return provision;
 }
@@ -353,7 +354,7 @@ void provision_destroy(struct provision *provision)
 	if (!provision) {
 		return;
 	}
-	ev_timer_stop(provision->config.loop, &provision->later);
+	soon_stop(&provision->later);
 	script_run_destroy(provision->run);
 	struct reading *reading = provision->reading;
 	if (reading) {

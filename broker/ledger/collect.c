@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/soon.h"
 #include "base/timestamp.h"
 #include "broker/ledger/collect_paper.h"
 #include "broker/ledger/sync_text.h"
@@ -20,7 +21,7 @@ struct collect {
 	struct sandbox *sandbox;       // owned
 	struct keeper *keeper;         // owned
 	ev_timer due;                  // prepare-timeout
-	ev_timer soon;                 // raises done
+	struct soon soon;              // raises done
 	bool is_reached;               // the sandbox was ready
 	bool is_over; // how it ends is decided, though it may still be written down
 	enum collect_outcome outcome;
@@ -29,9 +30,9 @@ struct collect {
 
 /* ---- the end ---- */
 
-static void on_soon(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_soon(struct soon *soon)
 {
-	struct collect *collect = CONTAINER_OF(timer, struct collect, soon);
+	struct collect *collect = CONTAINER_OF(soon, struct collect, soon);
 	collect->config.done(collect->config.data, collect->outcome,
 		collect->has_seen ? &collect->seen : NULL,
 		collect->outcome == COLLECT_DONE ? NULL : &collect->err);
@@ -52,7 +53,7 @@ static void end(struct collect *collect, enum collect_outcome outcome, const str
 		collect->err = *err;
 	}
 	decide(collect);
-	ev_timer_start(collect->config.loop, &collect->soon);
+	soon_start(&collect->soon);
 }
 
 static void submit(struct collect *collect, void (*run)(struct pool_job *job),
@@ -407,7 +408,7 @@ struct collect *collect_start(const struct collect_config *config, const char *i
 	collect->config = *config;
 	collect->paper = paper;
 	ev_init(&collect->due, on_due);
-	ev_timer_init(&collect->soon, on_soon, 0., 0.);
+	soon_init(&collect->soon, collect->config.loop, on_soon);
 	paper->state_folder = mem_strdup(config->state_folder);
 	snprintf(paper->id, sizeof(paper->id), "%s", id);
 	paper->folder_fd = -1;
@@ -436,7 +437,7 @@ void collect_destroy(struct collect *collect)
 	}
 	struct collect_paper *paper = collect->paper;
 	ev_timer_stop(collect->config.loop, &collect->due);
-	ev_timer_stop(collect->config.loop, &collect->soon);
+	soon_stop(&collect->soon);
 	keeper_destroy(collect->keeper);
 	sandbox_close(collect->sandbox);
 	bool is_running = paper->collect != NULL;

@@ -44,7 +44,7 @@ void keeper_end_task(struct keeper *keeper, const struct error *err)
 	}
 	list_remove(&task->link);
 	if (!list_is_empty(&keeper->tasks)) {
-		ev_timer_start(keeper->config.loop, &keeper->start);
+		soon_start(&keeper->start);
 	}
 	sandbox_done *done = task->done;
 	void *data = task->data;
@@ -274,9 +274,9 @@ void keeper_next(struct keeper *keeper)
 	}
 }
 
-static void on_start(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_start(struct soon *soon)
 {
-	struct keeper *keeper = CONTAINER_OF(timer, struct keeper, start);
+	struct keeper *keeper = CONTAINER_OF(soon, struct keeper, start);
 	struct task *task = keeper_task(keeper);
 	if (task->is_back) {
 		task->is_back = false;
@@ -293,7 +293,7 @@ static void ask(struct keeper *keeper, const struct task *wanted)
 	*task = *wanted;
 	list_append(&keeper->tasks, &task->link);
 	if (is_first) {
-		ev_timer_start(keeper->config.loop, &keeper->start);
+		soon_start(&keeper->start);
 	}
 }
 
@@ -310,7 +310,7 @@ struct keeper *keeper_create(const struct keeper_config *config)
 	list_init(&keeper->pausings);
 	list_init(&keeper->announced);
 	list_init(&keeper->announcing);
-	ev_timer_init(&keeper->start, on_start, 0., 0.);
+	soon_init(&keeper->start, keeper->config.loop, on_start);
 	return keeper;
 }
 
@@ -319,7 +319,7 @@ void keeper_destroy(struct keeper *keeper)
 	if (!keeper) {
 		return;
 	}
-	ev_timer_stop(keeper->config.loop, &keeper->start);
+	soon_stop(&keeper->start);
 	keeper_drop_naming(keeper);
 	keeper_drop_ending(keeper);
 	keeper_drop_announced(keeper);

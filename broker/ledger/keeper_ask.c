@@ -13,7 +13,7 @@ static void put_aside(struct keeper *keeper, struct task *task)
 	list_remove(&task->link);
 	list_append(&keeper->aside, &task->link);
 	if (!list_is_empty(&keeper->tasks)) {
-		ev_timer_start(keeper->config.loop, &keeper->start);
+		soon_start(&keeper->start);
 	}
 }
 
@@ -50,7 +50,7 @@ static void take_back(struct keeper *keeper)
 	struct task *first = keeper_task(keeper);
 	if (!first) {
 		list_move_all(&keeper->tasks, &keeper->aside);
-		ev_timer_start(keeper->config.loop, &keeper->start);
+		soon_start(&keeper->start);
 		return;
 	}
 	while (!list_is_empty(&keeper->aside)) {

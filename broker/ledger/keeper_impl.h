@@ -3,6 +3,7 @@
 #define BROKER_LEDGER_KEEPER_IMPL_H
 
 #include "base/list.h"
+#include "base/soon.h"
 #include "broker/ledger/keeper.h"
 #include "broker/ledger/record_saver.h"
 
@@ -44,7 +45,7 @@ struct keeper {
 	bool has_answer;        // to that, and nobody has acted on it yet
 	enum sync_deletions answer;
 	git_oid asked;
-	ev_timer start;        // begins the first task, once its caller has returned
+	struct soon start;     // begins the first task, once its caller has returned
 	size_t root_count;     // of the sandbox's roots, that are kept
 	struct naming *naming; // of the others, while it runs; or NULL
 	struct ending *ending; // of the sandbox, while it runs; or NULL

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/list.h"
+#include "base/soon.h"
 #include "broker/ledger/record_limit.h"
 #include "broker/ledger/record_owner.h"
 
@@ -35,7 +36,7 @@ struct saving {
 struct record_saver {
 	struct ev_loop *loop;
 	struct pool *pool;
-	ev_timer refused; // tells of a job that the pool did not take
+	struct soon refused; // tells of a job that the pool did not take
 	char *state_folder;
 	struct pool_job job;
 	bool is_running;
@@ -150,7 +151,7 @@ static void submit(struct record_saver *saver)
 	saver->is_running = true;
 	if (!pool_submit(saver->pool, &saver->job, &saving->err)) {
 		saving->is_ok = false;
-		ev_timer_start(saver->loop, &saver->refused);
+		soon_start(&saver->refused);
 	}
 }
 
@@ -179,9 +180,9 @@ static void on_done(struct pool_job *job)
 	}
 }
 
-static void on_refused(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_refused(struct soon *soon)
 {
-	tell(CONTAINER_OF(timer, struct record_saver, refused));
+	tell(CONTAINER_OF(soon, struct record_saver, refused));
 }
 
 struct record_saver *record_saver_create(
@@ -190,7 +191,7 @@ struct record_saver *record_saver_create(
 	struct record_saver *saver = mem_alloc_zero(sizeof(*saver));
 	saver->loop = loop;
 	saver->pool = pool;
-	ev_timer_init(&saver->refused, on_refused, 0., 0.);
+	soon_init(&saver->refused, saver->loop, on_refused);
 	saver->state_folder = mem_strdup(state_folder);
 	saver->folder_fd = -1;
 	list_init(&saver->held);
@@ -204,8 +205,8 @@ void record_saver_destroy(struct record_saver *saver)
 		return;
 	}
 	saver->is_closed = true;
-	bool was_refused = ev_is_active(&saver->refused);
-	ev_timer_stop(saver->loop, &saver->refused);
+	bool was_refused = soon_is_due(&saver->refused);
+	soon_stop(&saver->refused);
 	if (!saver->is_running || was_refused || pool_cancel(saver->pool, &saver->job)) {
 		saver_free(saver);
 	}

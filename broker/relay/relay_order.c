@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/soon.h"
 #include "broker/relay/mode_gate.h"
 #include "broker/relay/relay_editor.h"
 #include "broker/relay/relay_turn.h"
@@ -19,7 +20,7 @@ struct gate {
 	struct list behind;
 	size_t bytes;
 	int count;
-	ev_timer open;
+	struct soon open;
 };
 
 struct behind {
@@ -44,7 +45,7 @@ static void gate_destroy(struct gate *gate)
 	LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
 		behind_destroy(gate, behind);
 	}
-	ev_timer_stop(gate->relay->config.loop, &gate->open);
+	soon_stop(&gate->open);
 	list_remove(&gate->link);
 	free(gate->session_id);
 	free(gate->id);
@@ -114,9 +115,9 @@ static void pass(struct gate *gate, struct behind *behind)
 }
 
 /* One of those may be another that waits: the rest stays behind that. */
-static void on_open(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_open(struct soon *soon)
 {
-	struct gate *gate = CONTAINER_OF(timer, struct gate, open);
+	struct gate *gate = CONTAINER_OF(soon, struct gate, open);
 	struct session *session = session_of(gate);
 	struct behind *behind;
 	if (session && !gate->id) {
@@ -141,7 +142,7 @@ void relay_order_look(struct relay *relay)
 {
 	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
 		if (!gate->id) {
-			ev_timer_start(relay->config.loop, &gate->open);
+			soon_start(&gate->open);
 		}
 	}
 }
@@ -165,7 +166,7 @@ static struct gate *gate_create(struct relay *relay, const char *session_id)
 	gate->relay = relay;
 	gate->session_id = mem_strdup(session_id);
 	list_init(&gate->behind);
-	ev_timer_init(&gate->open, on_open, 0., 0.);
+	soon_init(&gate->open, relay->config.loop, on_open);
 	list_append(&relay->gates, &gate->link);
 	return gate;
 }
@@ -186,7 +187,7 @@ void relay_order_begin(struct relay *relay, const struct call *call)
 	struct gate *gate = gate_of(relay, id);
 	gate = gate ? gate : gate_create(relay, id);
 	if (!gate->id) {
-		ev_timer_stop(relay->config.loop, &gate->open);
+		soon_stop(&gate->open);
 		gate->id = mem_strndup(call->message.id);
 	}
 }

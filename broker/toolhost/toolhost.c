@@ -43,9 +43,9 @@ static void raise_answer(struct tool_call *call)
 	config->listener->on_failure(config->data, id, &failure);
 }
 
-static void on_answering(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_answering(struct soon *soon)
 {
-	struct toolhost *toolhost = CONTAINER_OF(timer, struct toolhost, answering);
+	struct toolhost *toolhost = CONTAINER_OF(soon, struct toolhost, answering);
 	LIST_FOR_EACH(call, &toolhost->answers, struct tool_call, link) {
 		raise_answer(call);
 		call_destroy(call);
@@ -66,7 +66,7 @@ static void settle(struct tool_call *call)
 	}
 	if (toolhost->is_calling || !list_is_empty(&toolhost->answers)) {
 		list_append(&toolhost->answers, &call->link);
-		ev_timer_start(toolhost->config.loop, &toolhost->answering);
+		soon_start(&toolhost->answering);
 		return;
 	}
 	raise_answer(call);
@@ -318,7 +318,7 @@ struct toolhost *toolhost_create(const struct toolhost_config *config)
 	list_init(&toolhost->terminals);
 	list_init(&toolhost->displays);
 	list_init(&toolhost->past);
-	ev_timer_init(&toolhost->answering, on_answering, 0., 0.);
+	soon_init(&toolhost->answering, toolhost->config.loop, on_answering);
 	return toolhost;
 }
 
@@ -362,7 +362,7 @@ void toolhost_destroy(struct toolhost *toolhost)
 	}
 	toolhost->is_ending = true;
 	displays_finish(toolhost);
-	ev_timer_stop(toolhost->config.loop, &toolhost->answering);
+	soon_stop(&toolhost->answering);
 	LIST_FOR_EACH(call, &toolhost->calls, struct tool_call, link) {
 		call_destroy(call);
 	}

@@ -6,6 +6,7 @@
 #include "base/json_doc.h"
 #include "base/json_writer.h"
 #include "base/list.h"
+#include "base/soon.h"
 #include "broker/toolhost/quirks.h"
 #include "broker/toolhost/terminal.h"
 #include "broker/toolhost/toolhost.h"
@@ -24,7 +25,7 @@ struct toolhost {
 	struct list calls; // of struct tool_call, not answered
 	size_t call_count;
 	struct list answers; // of struct tool_call, to be answered in the next turn
-	ev_timer answering;
+	struct soon answering;
 	bool is_calling; // inside toolhost_call: nothing is raised
 	bool is_ending;  // inside toolhost_destroy: nothing is begun
 

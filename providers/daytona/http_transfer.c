@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/soon.h"
+
 enum { BODY_FIRST = 16 << 10 };
 
 struct http_transfer {
@@ -15,7 +17,7 @@ struct http_transfer {
 	CURL *easy;
 	http_done *done;
 	void *data;
-	struct ev_timer ended; // raises done, from the loop
+	struct soon ended; // raises done, from the loop
 	CURLcode result;
 	struct http_headers headers;
 	struct buf body; // wiped
@@ -147,7 +149,7 @@ static void answer_fill(const struct http_transfer *transfer, struct http_answer
 static void detach(struct http_transfer *transfer)
 {
 	struct http *http = transfer->http;
-	ev_timer_stop(http->loop, &transfer->ended);
+	soon_stop(&transfer->ended);
 	list_remove(&transfer->link);
 	http->curl->multi_remove_handle(http->multi, transfer->easy);
 	http->curl->easy_cleanup(transfer->easy);
@@ -168,9 +170,9 @@ static void raise_done(struct http_transfer *transfer)
 	transfer_free(transfer);
 }
 
-static void on_ended(struct ev_loop *loop, struct ev_timer *watcher, int events)
+static void on_ended(struct soon *soon)
 {
-	raise_done(CONTAINER_OF(watcher, struct http_transfer, ended));
+	raise_done(CONTAINER_OF(soon, struct http_transfer, ended));
 }
 
 void http_cancel(struct http_transfer *transfer)
@@ -192,7 +194,7 @@ void http_check(struct http *http)
 			http->curl->easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &found);
 			struct http_transfer *transfer = (struct http_transfer *)(void *)found;
 			transfer->result = message->data.result;
-			ev_timer_start(http->loop, &transfer->ended);
+			soon_start(&transfer->ended);
 		}
 	}
 }
@@ -282,7 +284,7 @@ struct http_transfer *http_start(
 	assert(transfer->easy); // out of memory aborts
 	http_headers_begin(&transfer->headers);
 	buf_init(&transfer->body, HTTP_ANSWER_MAX);
-	ev_timer_init(&transfer->ended, on_ended, 0, 0);
+	soon_init(&transfer->ended, http->loop, on_ended);
 	list_append(&http->transfers, &transfer->link);
 	set_trust(http, transfer->easy);
 	set_way(http, transfer->easy);

@@ -2,6 +2,7 @@
 #ifndef PROVIDERS_DAYTONA_SANDBOX_IMPL_H
 #define PROVIDERS_DAYTONA_SANDBOX_IMPL_H
 
+#include "base/soon.h"
 #include "providers/daytona/box.h"
 #include "providers/daytona/claim.h"
 #include "providers/daytona/gate.h"
@@ -40,7 +41,7 @@ struct daytona_place {
 	ev_timer touch;     // tells the service that there is activity
 	struct daytona_call *touching;
 
-	ev_timer exec_lost;           // one process was lost, and perhaps the link with it
+	struct soon exec_lost;        // one process was lost, and perhaps the link with it
 	bool is_lost;                 // the link was; what the service says of it is asked for
 	bool is_over;                 // on_failed was raised, or is not to be
 	struct error lost;            // why

@@ -98,25 +98,21 @@ void daytona_place_lose(struct daytona_place *place, const struct error *err)
  * Somebody may have killed the shell that watches it, and all else goes on. Where the link was lost
  * the inner sandbox has said so by now, in the turn in which it told its processes.
  */
-static void on_exec_lost(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_exec_lost(struct soon *soon)
 {
-	struct daytona_place *place = CONTAINER_OF(timer, struct daytona_place, exec_lost);
+	struct daytona_place *place = CONTAINER_OF(soon, struct daytona_place, exec_lost);
 	if (ev_is_active(&place->inquiry_due)) {
 		return; // who is lost is told with the sandbox
 	}
-	ev_timer_set(timer, 0., 0.);
-	ev_timer_start(loop, timer);
+	soon_start(soon);
 	if (!daytona_exec_tell_lost(place)) {
-		ev_timer_stop(loop, timer);
+		soon_stop(soon);
 	}
 }
 
 void daytona_exec_lost(struct daytona_place *place)
 {
-	if (!ev_is_active(&place->exec_lost)) {
-		ev_timer_set(&place->exec_lost, 0., 0.);
-		ev_timer_start(place->context->loop, &place->exec_lost);
-	}
+	soon_start(&place->exec_lost);
 }
 
 /* ---- activity ---- */
@@ -161,14 +157,14 @@ void daytona_lost_init(struct daytona_place *place)
 {
 	ev_init(&place->touch, on_touch);
 	ev_init(&place->inquiry_due, on_due);
-	ev_timer_init(&place->exec_lost, on_exec_lost, 0., 0.);
+	soon_init(&place->exec_lost, place->context->loop, on_exec_lost);
 }
 
 void daytona_lost_finish(struct daytona_place *place)
 {
 	ev_timer_stop(place->context->loop, &place->touch);
 	ev_timer_stop(place->context->loop, &place->inquiry_due);
-	ev_timer_stop(place->context->loop, &place->exec_lost);
+	soon_stop(&place->exec_lost);
 	daytona_call_cancel(place->touching);
 	daytona_call_cancel(place->inquiry);
 }

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/soon.h"
 #include "base/words.h"
 #include "providers/daytona/box.h"
 #include "providers/daytona/claim.h"
@@ -34,7 +35,7 @@ struct daytona_sweep {
 	size_t next;
 	struct daytona_claim *claim; // of the one in hand
 	struct daytona_box *box;     // the same
-	ev_timer soon;               // the next one, when nobody of this one is being called
+	struct soon soon;            // the next one, when nobody of this one is being called
 };
 
 static void look_free(struct sweep_look *look)
@@ -98,8 +99,7 @@ static void drop_one(struct daytona_sweep *self)
 static void go_on(struct daytona_sweep *self)
 {
 	self->next++;
-	ev_timer_set(&self->soon, 0., 0.);
-	ev_timer_start(self->context->loop, &self->soon);
+	soon_start(&self->soon);
 }
 
 static void on_forgotten(void *data, const struct error *err)
@@ -152,9 +152,9 @@ static void on_claimed(void *data, const struct error *err)
 	}
 }
 
-static void on_soon(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_soon(struct soon *soon)
 {
-	struct daytona_sweep *self = CONTAINER_OF(timer, struct daytona_sweep, soon);
+	struct daytona_sweep *self = CONTAINER_OF(soon, struct daytona_sweep, soon);
 	drop_one(self);
 	if (self->next >= words_count(self->look->found)) {
 		provider_swept *done = self->done;
@@ -182,7 +182,7 @@ static void on_looked(struct pool_job *job)
 	struct sweep_look *look = CONTAINER_OF(job, struct sweep_look, job);
 	look->is_running = false;
 	if (look->sweep) {
-		ev_timer_start(look->sweep->context->loop, &look->sweep->soon);
+		soon_start(&look->sweep->soon);
 	} else {
 		look_free(look);
 	}
@@ -194,7 +194,7 @@ void daytona_sweep_cancel(struct provider_sweep *sweep)
 {
 	struct daytona_sweep *self = CONTAINER_OF(sweep, struct daytona_sweep, sweep);
 	struct sweep_look *look = self->look;
-	ev_timer_stop(self->context->loop, &self->soon);
+	soon_stop(&self->soon);
 	drop_one(self);
 	daytona_api_destroy(self->api);
 	daytona_profile_finish(&self->profile);
@@ -216,7 +216,7 @@ struct provider_sweep *daytona_sweep(struct provider *provider,
 	self->done = done;
 	self->data = data;
 	self->look = look;
-	ev_timer_init(&self->soon, on_soon, 0., 0.);
+	soon_init(&self->soon, self->context->loop, on_soon);
 	look->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked};
 	look->sweep = self;
 	look->state_folder = mem_strdup_or_null(context->state_folder);

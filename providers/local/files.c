@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/soon.h"
 #include "providers/impl.h"
 #include "providers/local/file_io.h"
 
@@ -23,10 +24,10 @@ struct local_op {
 	struct local_files *files; // NULL once those are gone
 	const struct op_kind *kind;
 	struct pool_job job;
-	ev_timer refusal;  // raises what is known without the pool
-	bool is_submitted; // the pool has it
-	bool is_waiting;   // a write that follows another of the same path
-	bool is_cancelled; // nothing is raised
+	struct soon refusal; // raises what is known without the pool
+	bool is_submitted;   // the pool has it
+	bool is_waiting;     // a write that follows another of the same path
+	bool is_cancelled;   // nothing is raised
 
 	/* The worker's while it runs: */
 	struct confine *confine; // a reference
@@ -154,9 +155,9 @@ static void on_done(struct pool_job *job)
 	finish(CONTAINER_OF(job, struct local_op, job));
 }
 
-static void on_refusal(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_refusal(struct soon *soon)
 {
-	finish(CONTAINER_OF(timer, struct local_op, refusal));
+	finish(CONTAINER_OF(soon, struct local_op, refusal));
 }
 
 static void submit(struct local_op *op)
@@ -170,7 +171,7 @@ static void submit(struct local_op *op)
 		return;
 	}
 	op->err = err;
-	ev_timer_start(op->op.sandbox->loop, &op->refusal);
+	soon_start(&op->refusal);
 }
 
 static bool has_earlier_write(const struct local_op *op)
@@ -194,7 +195,7 @@ static struct local_op *op_create(
 	op->path = mem_strdup(path);
 	op->done_data = done_data;
 	buf_init(&op->data, 0);
-	ev_timer_init(&op->refusal, on_refusal, 0., 0.);
+	soon_init(&op->refusal, op->op.sandbox->loop, on_refusal);
 	list_append(&files->ops, &op->link);
 	return op;
 }
@@ -202,7 +203,7 @@ static struct local_op *op_create(
 /* False when a worker has it: on_done will come. */
 static bool take_back(struct local_op *op)
 {
-	ev_timer_stop(op->op.sandbox->loop, &op->refusal);
+	soon_stop(&op->refusal);
 	return !op->is_submitted || pool_cancel(op->files->pool, &op->job);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/soon.h"
 #include "providers/ssh/host_impl.h"
 #include "providers/ssh/libssh2_secret.h"
 
@@ -24,7 +25,7 @@ struct ssh_admission_turn {
 	enum turn_state state;
 	struct ssh_target target; // the host's, whose texts are borrowed, with the user's name
 	struct error refusal;
-	ev_timer next; // in the next turn of the loop
+	struct soon next; // in the next turn of the loop
 	ev_timer deadline;
 };
 
@@ -40,7 +41,7 @@ static void answer(struct ssh_admission_turn *turn, enum turn_state state)
 	assert(turn->state == TURN_ASKED);
 	turn->state = state;
 	ev_timer_stop(host_of(turn)->loop, &turn->deadline);
-	ev_timer_start(host_of(turn)->loop, &turn->next);
+	soon_start(&turn->next);
 }
 
 void ssh_admission_grant(struct ssh_admission_turn *turn, const char *user)
@@ -74,11 +75,10 @@ static void connect_link(struct ssh_admission_turn *turn)
 	}
 }
 
-static void on_next(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_next(struct soon *soon)
 {
-	struct ssh_admission_turn *turn = CONTAINER_OF(timer, struct ssh_admission_turn, next);
+	struct ssh_admission_turn *turn = CONTAINER_OF(soon, struct ssh_admission_turn, next);
 	struct ssh_host *host = host_of(turn);
-	ev_timer_stop(loop, timer);
 	ssh_host_enter(host);
 	if (turn->state == TURN_NEW) {
 		ask(turn);
@@ -96,7 +96,7 @@ static void end(struct ssh_admission_turn *turn)
 	const struct ssh_host_request *request = &host_of(turn)->request;
 	enum turn_state state = turn->state;
 	turn->state = TURN_OVER;
-	ev_timer_stop(host_of(turn)->loop, &turn->next);
+	soon_stop(&turn->next);
 	ev_timer_stop(host_of(turn)->loop, &turn->deadline);
 	if (state == TURN_ASKED) {
 		request->admission->cancel(request->admission_data, turn);
@@ -129,9 +129,9 @@ struct ssh_admission_turn *ssh_admission_begin(struct ssh_link *link)
 	turn->of = link;
 	turn->target = *link->host->request.target;
 	turn->target.user = NULL;
-	ev_timer_init(&turn->next, on_next, 0., 0.);
+	soon_init(&turn->next, host_of(turn)->loop, on_next);
 	ev_timer_init(&turn->deadline, on_deadline, timeout_s, timeout_s);
-	ev_timer_start(link->host->loop, &turn->next);
+	soon_start(&turn->next);
 	return turn;
 }
 

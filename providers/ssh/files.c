@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/random.h"
+#include "base/soon.h"
 #include "providers/ssh/files_impl.h"
 
 enum { DETAIL_SIZE = 80, FIXED_ARGS = 7 };
@@ -18,7 +19,7 @@ struct ssh_file_op {
 	struct ssh_files *files;
 	enum file_script script;
 	struct script_run *run; // owned; NULL until it runs
-	ev_timer refusal;       // raises what is known without a script
+	struct soon refusal;    // raises what is known without a script
 	bool is_cancelled;      // nothing is raised
 	bool has_failed;
 	struct error err;
@@ -43,7 +44,7 @@ struct ssh_file_op {
 
 static void op_free(struct ssh_file_op *op)
 {
-	ev_timer_stop(op->files->sandbox->loop, &op->refusal);
+	soon_stop(&op->refusal);
 	script_run_destroy(op->run);
 	list_remove(&op->link);
 	free(op->content);
@@ -103,9 +104,9 @@ static void on_end(void *data, struct buf *output, const char *words, const stru
 	buf_finish(&content);
 }
 
-static void on_refusal(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_refusal(struct soon *soon)
 {
-	struct ssh_file_op *op = CONTAINER_OF(timer, struct ssh_file_op, refusal);
+	struct ssh_file_op *op = CONTAINER_OF(soon, struct ssh_file_op, refusal);
 	struct error err = op->err;
 	finish(op, NULL, &err);
 }
@@ -153,7 +154,7 @@ static void refuse(struct ssh_file_op *op, const struct error *err)
 {
 	op->has_failed = true;
 	op->err = *err;
-	ev_timer_start(op->files->sandbox->loop, &op->refusal);
+	soon_start(&op->refusal);
 }
 
 /* ---- which one runs ---- */
@@ -230,7 +231,7 @@ static struct ssh_file_op *op_create(
 	op->script = script;
 	op->path = mem_strdup(path);
 	op->done_data = done_data;
-	ev_timer_init(&op->refusal, on_refusal, 0., 0.);
+	soon_init(&op->refusal, op->files->sandbox->loop, on_refusal);
 	list_append(&files->ops, &op->link);
 	return op;
 }

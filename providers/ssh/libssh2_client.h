@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/soon.h"
 #include "providers/provider.h"
 #include "providers/ssh/client.h"
 #include "providers/ssh/libssh2_library.h"
@@ -59,7 +60,7 @@ struct ssh2_client {
 	int fd;
 	struct ev_io readable;
 	struct ev_io writable;
-	struct ev_timer soon;   // the next turn, once the loop has looked at everything else
+	struct soon soon;       // the next turn, once the loop has looked at everything else
 	struct ev_prepare next; // the same, once what it has seen is done
 	struct buf out;         // encrypted already
 	size_t input_left;      // may be received in this turn

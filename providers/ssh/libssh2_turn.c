@@ -38,14 +38,14 @@ void client_ask_turn(struct ssh2_client *client)
 	} else if (client->stage == CLIENT_READY) {
 		/* Before the loop waits again; the timer is for who asks right before that. */
 		ev_prepare_start(client->context->loop, &client->next);
-		ev_timer_start(client->context->loop, &client->soon);
+		soon_start(&client->soon);
 	}
 }
 
 static void stop_asking(struct ssh2_client *client)
 {
 	ev_prepare_stop(client->context->loop, &client->next);
-	ev_timer_stop(client->context->loop, &client->soon);
+	soon_stop(&client->soon);
 }
 
 /* A channel whose reading makes libssh2 take in what came, of them all. */
@@ -119,7 +119,7 @@ static void set_watchers(struct ssh2_client *client)
 		ev_io_stop(loop, &client->writable);
 	}
 	if (client->wants_turn) {
-		ev_timer_start(loop, &client->soon);
+		soon_start(&client->soon);
 	}
 }
 
@@ -159,9 +159,9 @@ static void on_writable(struct ev_loop *loop, struct ev_io *watcher, int events)
 	client_turn(CONTAINER_OF(watcher, struct ssh2_client, writable), false);
 }
 
-static void on_soon(struct ev_loop *loop, struct ev_timer *watcher, int events)
+static void on_soon(struct soon *soon)
 {
-	client_turn(CONTAINER_OF(watcher, struct ssh2_client, soon), false);
+	client_turn(CONTAINER_OF(soon, struct ssh2_client, soon), false);
 }
 
 static void on_next(struct ev_loop *loop, struct ev_prepare *watcher, int events)
@@ -178,7 +178,7 @@ void client_begin(struct ssh2_client *client, LIBSSH2_SESSION *session, int fd)
 	wire_begin(client);
 	ev_io_init(&client->readable, on_readable, fd, EV_READ);
 	ev_io_init(&client->writable, on_writable, fd, EV_WRITE);
-	ev_timer_init(&client->soon, on_soon, 0, 0);
+	soon_init(&client->soon, client->context->loop, on_soon);
 	ev_prepare_init(&client->next, on_next);
 	ev_io_start(client->context->loop, &client->readable);
 	alive_begin(client);

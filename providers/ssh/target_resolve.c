@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/capture.h"
+#include "base/soon.h"
 #include "base/words.h"
 #include "providers/provider.h"
 #include "providers/ssh/openssh_askpass.h"
@@ -36,7 +37,7 @@ struct ssh_resolving {
 	struct ssh_target_name name; // its name
 	int hops;
 	struct capture *capture;
-	struct ev_timer later; // for what is known at once
+	struct soon later; // for what is known at once
 };
 
 void ssh_resolving_cancel(struct ssh_resolving *resolving)
@@ -45,7 +46,7 @@ void ssh_resolving_cancel(struct ssh_resolving *resolving)
 		return;
 	}
 	capture_cancel(resolving->capture);
-	ev_timer_stop(resolving->context->loop, &resolving->later);
+	soon_stop(&resolving->later);
 	ssh_target_finish(&resolving->target);
 	ssh_target_name_finish(&resolving->name);
 	free(resolving->program);
@@ -241,7 +242,7 @@ static void on_answer(void *data, const struct capture_result *result, const str
 /* ---- without ssh ---- */
 
 /* What ssh would say where no file configures it. */
-static void on_later(struct ev_loop *loop, struct ev_timer *timer, int events)
+static void on_later(struct soon *soon)
 {
 	static const char defaults[] =
 		"identityfile ~/.ssh/id_ed25519\n"
@@ -249,7 +250,7 @@ static void on_later(struct ev_loop *loop, struct ev_timer *timer, int events)
 		"identityfile ~/.ssh/id_rsa\n"
 		"userknownhostsfile ~/.ssh/known_hosts ~/.ssh/known_hosts2\n"
 		"globalknownhostsfile /etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2\n";
-	struct ssh_resolving *self = CONTAINER_OF(timer, struct ssh_resolving, later);
+	struct ssh_resolving *self = CONTAINER_OF(soon, struct ssh_resolving, later);
 	struct buf text;
 	struct error err;
 	char *jumps = NULL;
@@ -305,7 +306,7 @@ static bool start(struct ssh_resolving *self, struct error *err)
 		return false;
 	}
 	if (!self->program) {
-		ev_timer_start(self->context->loop, &self->later);
+		soon_start(&self->later);
 		return true;
 	}
 	return ask(self, NULL, err);
@@ -321,7 +322,7 @@ struct ssh_resolving *ssh_target_resolve(const struct provider_context *context,
 	self->data = data;
 	self->last = &self->target;
 	self->program = find_program(context->environment);
-	ev_timer_init(&self->later, on_later, 0., 0.);
+	soon_init(&self->later, self->context->loop, on_later);
 	if (!start(self, err)) {
 		ssh_resolving_cancel(self);
 		return NULL;

@@ -62,9 +62,9 @@ void git_run(struct git_transport *git, const struct git_step *step)
 	}
 }
 
-static void on_kick(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_kick(struct soon *soon)
 {
-	struct git_transport *git = CONTAINER_OF(timer, struct git_transport, kick);
+	struct git_transport *git = CONTAINER_OF(soon, struct git_transport, kick);
 	git->begin(git);
 }
 
@@ -78,8 +78,7 @@ void git_begin(struct git_transport *git, void (*begin)(struct git_transport *gi
 	git->done_data = data;
 	git->is_missing = false;
 	git->was_seeded = false;
-	ev_timer_set(&git->kick, 0., 0.);
-	ev_timer_start(git->request.loop, &git->kick);
+	soon_start(&git->kick);
 }
 
 /* The listener may destroy the transport. */
@@ -150,7 +149,7 @@ static void transport_free(struct git_transport *git)
 static void git_destroy(struct transport *transport)
 {
 	struct git_transport *git = git_from(transport);
-	ev_timer_stop(git->request.loop, &git->kick);
+	soon_stop(&git->kick);
 	git->is_destroyed = true;
 	if (git->remote) {
 		remote_abandon(git->remote);
@@ -242,6 +241,6 @@ struct transport *transport_git_create(const struct transport_request *request)
 	buf_init(&git->delivering.few, FEW_BYTES_MAX);
 	git->is_near = sandbox_capabilities(request->sandbox)->shares_loopback;
 	history_init(&git->history);
-	ev_init(&git->kick, on_kick);
+	soon_init(&git->kick, git->request.loop, on_kick);
 	return &git->transport;
 }

@@ -2,6 +2,7 @@
 #ifndef SYNC_GIT_GIT_H
 #define SYNC_GIT_GIT_H
 
+#include "base/soon.h"
 #include "sync/git/history.h"
 #include "sync/git/lines.h"
 #include "sync/git/remote.h"
@@ -88,7 +89,7 @@ struct git_transport {
 
 	struct remote *remote; // what runs; NULL: nothing
 	struct git_step step;
-	ev_timer kick; // the first step of an operation
+	struct soon kick; // the first step of an operation
 	void (*begin)(struct git_transport *git);
 	void (*end)(struct git_transport *git, const struct error *err);
 	union {

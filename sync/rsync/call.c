@@ -33,9 +33,9 @@ static void keep(struct buf *text, const char *chunk, ssize_t count)
 	(void)!buf_append(text, (struct span){chunk, taken}, NULL);
 }
 
-static void on_finish(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_finish(struct soon *soon)
 {
-	struct call *call = CONTAINER_OF(timer, struct call, finish);
+	struct call *call = CONTAINER_OF(soon, struct call, finish);
 	struct error err = call->err;
 	if (err.code != ERROR_NONE) {
 		call->done(call->data, NULL, &err);
@@ -53,7 +53,7 @@ static void end_when_over(struct call *call)
 	bool is_over = call->has_exited && call->output.fd < 0 && call->words.fd < 0;
 	if (is_over || call->err.code != ERROR_NONE) {
 		ev_timer_stop(call->loop, &call->silence);
-		ev_timer_start(call->loop, &call->finish);
+		soon_start(&call->finish);
 	}
 }
 
@@ -201,7 +201,7 @@ static void init(struct call *call)
 	ev_io_init(&call->far_words, on_far_words, -1, EV_READ);
 	ev_io_init(&call->listener, NULL, -1, EV_READ);
 	ev_init(&call->silence, on_silence);
-	ev_timer_init(&call->finish, on_finish, 0., 0.);
+	soon_init(&call->finish, call->loop, on_finish);
 }
 
 struct call *call_start(
@@ -233,7 +233,7 @@ void call_destroy(struct call *call)
 	}
 	call_unlisten(call);
 	ev_timer_stop(call->loop, &call->silence);
-	ev_timer_stop(call->loop, &call->finish);
+	soon_stop(&call->finish);
 	io_close(call->loop, &call->shell);
 	io_close(call->loop, &call->output);
 	io_close(call->loop, &call->words);

@@ -3,6 +3,7 @@
 #define SYNC_RSYNC_CALL_IMPL_H
 
 #include "base/buf.h"
+#include "base/soon.h"
 #include "sync/rsync/call.h"
 #include "sync/rsync/shell.h"
 
@@ -21,8 +22,8 @@ struct call {
 	ev_io output, words; // what the local half prints; fd -1: closed
 	ev_io far_words;     // what the other half says on stderr
 	ev_timer silence;
-	ev_timer finish; // the end, once the handler has returned
-	struct buf said; // its stderr
+	struct soon finish; // the end, once the handler has returned
+	struct buf said;    // its stderr
 	struct buf printed;
 	char tail[CALL_WORDS_MAX + 1], far_tail[CALL_WORDS_MAX + 1];
 	bool has_asked, has_exited;

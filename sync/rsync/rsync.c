@@ -177,9 +177,9 @@ void rsync_prepare(struct transport *transport, sandbox_done *done, void *data)
 
 /* ---- the transport's life ---- */
 
-static void on_kick(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_kick(struct soon *soon)
 {
-	struct rsync_transport *rsync = CONTAINER_OF(timer, struct rsync_transport, kick);
+	struct rsync_transport *rsync = CONTAINER_OF(soon, struct rsync_transport, kick);
 	rsync->begin(rsync);
 }
 
@@ -210,7 +210,7 @@ static void transport_free(struct rsync_transport *rsync)
 static void rsync_destroy(struct transport *transport)
 {
 	struct rsync_transport *rsync = rsync_from(transport);
-	ev_timer_stop(rsync->request.loop, &rsync->kick);
+	soon_stop(&rsync->kick);
 	rsync->is_destroyed = true;
 	rsync->is_cancelled = true;
 	call_destroy(rsync->call);
@@ -277,6 +277,6 @@ struct transport *transport_rsync_create(const struct transport_request *request
 	mirror_init(&rsync->mirror, store->path, rsync->name);
 	filter_init(&rsync->filter);
 	buf_init(&rsync->looking.answer, RSYNC_LOOK_ANSWER_MAX);
-	ev_init(&rsync->kick, on_kick);
+	soon_init(&rsync->kick, rsync->request.loop, on_kick);
 	return &rsync->transport;
 }

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "base/soon.h"
 #include "sync/git/remote.h"
 #include "sync/rsync/call.h"
 #include "sync/rsync/filter.h"
@@ -87,7 +88,7 @@ struct rsync_transport {
 	bool is_try;         // what runs may fail
 	bool (*judge)(struct rsync_transport *rsync, const struct call_result *result,
 		struct error *err); // what the run has to say
-	ev_timer kick;              // the first step of an operation
+	struct soon kick;           // the first step of an operation
 	rsync_then *begin;
 	void (*end)(struct rsync_transport *rsync, const struct error *err);
 	union {

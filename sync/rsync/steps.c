@@ -18,8 +18,7 @@ void rsync_begin(struct rsync_transport *rsync, rsync_then *begin,
 	rsync->begin = begin;
 	rsync->end = end;
 	rsync->done_data = data;
-	ev_timer_set(&rsync->kick, 0., 0.);
-	ev_timer_start(rsync->request.loop, &rsync->kick);
+	soon_start(&rsync->kick);
 }
 
 /* The listener may destroy the transport. */
@@ -54,7 +53,7 @@ void rsync_hold(struct transport *transport, bool holds)
 	rsync->is_held = holds;
 	if (rsync->held && !holds) {
 		rsync->begin = go_on;
-		ev_timer_start(rsync->request.loop, &rsync->kick);
+		soon_start(&rsync->kick);
 	}
 }
 

@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/soon.h"
 
 struct plane plane;
 
 struct daytona_call {
-	ev_timer timer;
+	struct soon soon;
 	struct plane_box *box;
 	bool has_failed;
 	struct error err;
@@ -59,11 +60,11 @@ static void describe(const struct plane_box *box, struct daytona_sandbox *seen)
 	seen->blocks_network = !box->is_network_open;
 }
 
-static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_timer(struct soon *soon)
 {
-	struct daytona_call call = *CONTAINER_OF(timer, struct daytona_call, timer);
+	struct daytona_call call = *CONTAINER_OF(soon, struct daytona_call, soon);
 	struct daytona_sandbox seen;
-	free(CONTAINER_OF(timer, struct daytona_call, timer));
+	free(CONTAINER_OF(soon, struct daytona_call, soon));
 	if (call.listener) {
 		if (plane.listed) {
 			describe(find(plane.listed), &seen);
@@ -85,8 +86,8 @@ static struct daytona_call *call_create(struct plane_box *box, void *data)
 	struct daytona_call *call = mem_alloc_zero(sizeof(*call));
 	call->box = box;
 	call->data = data;
-	ev_timer_init(&call->timer, on_timer, 0., 0.);
-	ev_timer_start(plane.loop, &call->timer);
+	soon_init(&call->soon, plane.loop, on_timer);
+	soon_start(&call->soon);
 	return call;
 }
 
@@ -99,7 +100,7 @@ static void fail_with(struct daytona_call *call, enum error_code code, const cha
 void daytona_call_cancel(struct daytona_call *call)
 {
 	if (call) {
-		ev_timer_stop(plane.loop, &call->timer);
+		soon_stop(&call->soon);
 		free(call);
 	}
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/soon.h"
 #include "sync/apply.h"
 #include "sync/snapshot.h"
 
@@ -14,7 +15,7 @@ struct dir_transport {
 	struct transport_request request;
 	struct store store; // our own handle
 	git_oid base, from, to;
-	ev_timer later;
+	struct soon later;
 	enum { PREPARE, COLLECT, DELIVER } operation;
 	sandbox_done *prepared;
 	transport_collect_done *collected;
@@ -79,9 +80,9 @@ static void do_deliver(struct dir_transport *dir)
 	}
 }
 
-static void on_later(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_later(struct soon *soon)
 {
-	struct dir_transport *dir = CONTAINER_OF(timer, struct dir_transport, later);
+	struct dir_transport *dir = CONTAINER_OF(soon, struct dir_transport, later);
 	switch (dir->operation) {
 	case PREPARE:
 		dir->prepared(dir->data, NULL);
@@ -105,7 +106,7 @@ static void begin(struct dir_transport *dir, int operation, void *data)
 	if (dir_transport_hooks.holds) {
 		dir_transport_hooks.held = &dir->transport;
 	} else {
-		ev_timer_start(dir->request.loop, &dir->later);
+		soon_start(&dir->later);
 	}
 }
 
@@ -138,7 +139,7 @@ static void deliver(struct transport *transport, const git_oid *from, const git_
 static void destroy(struct transport *transport)
 {
 	struct dir_transport *dir = CONTAINER_OF(transport, struct dir_transport, transport);
-	ev_timer_stop(dir->request.loop, &dir->later);
+	soon_stop(&dir->later);
 	if (dir_transport_hooks.held == transport) {
 		dir_transport_hooks.held = NULL;
 	}
@@ -153,7 +154,7 @@ static void hold(struct transport *transport, bool holds)
 	dir->is_held = holds;
 	if (dir->waits && !holds) {
 		dir->waits = false;
-		ev_timer_start(dir->request.loop, &dir->later);
+		soon_start(&dir->later);
 	}
 }
 
@@ -176,7 +177,7 @@ struct transport *dir_transport_create(const struct transport_request *request)
 	dir->transport.impl = &impl;
 	dir->request = *request;
 	dir->request.runtime_root = mem_strdup(request->runtime_root);
-	ev_timer_init(&dir->later, on_later, 0., 0.);
+	soon_init(&dir->later, dir->request.loop, on_later);
 	return &dir->transport;
 }
 
@@ -185,5 +186,5 @@ void dir_transport_release(void)
 	struct transport *transport = dir_transport_hooks.held;
 	dir_transport_hooks.held = NULL;
 	struct dir_transport *dir = CONTAINER_OF(transport, struct dir_transport, transport);
-	ev_timer_start(dir->request.loop, &dir->later);
+	soon_start(&dir->later);
 }

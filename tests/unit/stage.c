@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/soon.h"
 
 enum {
 	TURNS = 40,          // of the loop, for all that needs no waiting
@@ -19,7 +20,7 @@ struct stage_sandbox {
 	struct list link; // stage.sandboxes
 	const struct sandbox_listener *listener;
 	void *data;
-	ev_timer ready;
+	struct soon ready;
 	size_t roots_asked;
 };
 
@@ -80,9 +81,9 @@ static void make_ready(struct stage_sandbox *self)
 	self->listener->on_ready(self->data);
 }
 
-static void on_ready(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_ready(struct soon *soon)
 {
-	make_ready(CONTAINER_OF(timer, struct stage_sandbox, ready));
+	make_ready(CONTAINER_OF(soon, struct stage_sandbox, ready));
 }
 
 void stage_ready(struct stage *stage)
@@ -139,7 +140,7 @@ static void stage_add_root(
 static void stage_close(struct sandbox *sandbox)
 {
 	struct stage_sandbox *self = CONTAINER_OF(sandbox, struct stage_sandbox, sandbox);
-	ev_timer_stop(self->stage->loop, &self->ready);
+	soon_stop(&self->ready);
 	for (size_t i = 0; i < sandbox->root_count; i++) {
 		free((char *)sandbox->roots[i].local);
 		free((char *)sandbox->roots[i].runtime);
@@ -224,9 +225,9 @@ static struct sandbox *stage_prepare(struct provider *provider,
 	self->listener = listener;
 	self->data = data;
 	list_append(&stage->sandboxes, &self->link);
-	ev_timer_init(&self->ready, on_ready, 0., 0.);
+	soon_init(&self->ready, stage->loop, on_ready);
 	if (!stage->holds_ready) {
-		ev_timer_start(stage->loop, &self->ready);
+		soon_start(&self->ready);
 	}
 	return &self->sandbox;
 }

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/soon.h"
 #include "broker/config/config.h"
 #include "providers/impl.h"
 
@@ -42,8 +43,8 @@ struct actor {
 	bool was_killed;
 	bool has_exited;
 	bool has_emptied;
-	ev_timer start;
-	ev_timer killed;
+	struct soon start;
+	struct soon killed;
 	char told[STAGE_TOLD_MAX]; // what the broker did: "TERM kill destroyed "
 };
 

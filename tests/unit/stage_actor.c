@@ -90,9 +90,9 @@ void actor_assert_told(struct actor *actor, const char *expected)
 	actor->told[0] = '\0';
 }
 
-static void on_start(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_start(struct soon *soon)
 {
-	actor_start(CONTAINER_OF(timer, struct actor, start));
+	actor_start(CONTAINER_OF(soon, struct actor, start));
 }
 
 void actor_start(struct actor *actor)
@@ -109,9 +109,9 @@ void actor_start(struct actor *actor)
 	}
 }
 
-static void on_killed(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_killed(struct soon *soon)
 {
-	struct actor *actor = CONTAINER_OF(timer, struct actor, killed);
+	struct actor *actor = CONTAINER_OF(soon, struct actor, killed);
 	actor_dies(actor, 0, SIGKILL);
 }
 
@@ -129,7 +129,7 @@ static void stage_kill_tree(struct exec *exec)
 	actor->was_killed = true;
 	tell(actor, "kill");
 	if (!actor->stage->ignores_kill) {
-		ev_timer_start(actor->stage->loop, &actor->killed);
+		soon_start(&actor->killed);
 	}
 }
 
@@ -138,8 +138,8 @@ static void stage_exec_destroy(struct exec *exec)
 	struct actor *actor = from_exec(exec);
 	tell(actor, "destroyed");
 	actor->listener = NULL;
-	ev_timer_stop(actor->stage->loop, &actor->start);
-	ev_timer_stop(actor->stage->loop, &actor->killed);
+	soon_stop(&actor->start);
+	soon_stop(&actor->killed);
 }
 
 static const struct exec_impl exec_impl = {
@@ -201,10 +201,10 @@ struct exec *stage_exec(struct sandbox *sandbox, const struct exec_spec *spec,
 		make_pipe(&actor->exec.fds[1], &actor->out);
 		make_pipe(&actor->exec.fds[2], &actor->err);
 	}
-	ev_timer_init(&actor->start, on_start, 0., 0.);
-	ev_timer_init(&actor->killed, on_killed, 0., 0.);
+	soon_init(&actor->start, stage->loop, on_start);
+	soon_init(&actor->killed, actor->stage->loop, on_killed);
 	if (!stage->holds_start) {
-		ev_timer_start(stage->loop, &actor->start);
+		soon_start(&actor->start);
 	}
 	return &actor->exec;
 }

@@ -130,7 +130,7 @@ static void exits_and_empties_later(struct actor *actor)
 {
 	actor->has_exited = true;
 	actor->listener->on_exited(actor->data, (struct process_status){.code = 4});
-	ev_timer_start(actor->stage->loop, &actor->killed);
+	soon_start(&actor->killed);
 }
 
 static void test_it_waits_for_what_the_agent_started(void **state)

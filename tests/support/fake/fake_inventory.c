@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/soon.h"
 #include "tests/support/fake/internal.h"
 
 /*
@@ -18,7 +19,7 @@ enum { LINE_ID, LINE_STATE, LINE_PROFILE, LINE_WORKSPACE, LINE_CREATED, LINE_WHY
 enum { LINE_STOPPED = LINE_USED + 1, LINE_COUNT, FILE_MAX = 4096 };
 
 struct fake_inventory {
-	ev_timer later;
+	struct soon later;
 	struct ev_loop *loop;
 	char *folder; // owned; NULL: there is nothing
 	char *name;   // owned; NULL for a list
@@ -113,9 +114,9 @@ static bool change(const struct fake_inventory *self, struct error *err)
 	return true;
 }
 
-static void on_later(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_later(struct soon *soon)
 {
-	struct fake_inventory *self = CONTAINER_OF(timer, struct fake_inventory, later);
+	struct fake_inventory *self = CONTAINER_OF(soon, struct fake_inventory, later);
 	struct error err;
 	bool ok = true;
 	if (self->fails) {
@@ -146,7 +147,7 @@ bool fake_inventory(struct provider *provider, const struct sandbox_request *req
 	}
 	self->listener = listener;
 	self->data = data;
-	ev_timer_init(&self->later, on_later, 0., 0.);
-	ev_timer_start(self->loop, &self->later);
+	soon_init(&self->later, self->loop, on_later);
+	soon_start(&self->later);
 	return true;
 }

@@ -245,9 +245,9 @@ static unsigned long long hash_more(unsigned long long hash, struct span bytes)
 	return hash;
 }
 
-static void on_later(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_later(struct soon *soon)
 {
-	struct flow *flow = CONTAINER_OF(timer, struct flow, later);
+	struct flow *flow = CONTAINER_OF(soon, struct flow, later);
 	ssh_channel_resume(flow->channel, flow->held);
 }
 
@@ -268,7 +268,7 @@ static size_t on_bytes(void *data, enum ssh_stream stream, struct span bytes)
 	flow->hash[stream] = hash_more(flow->hash[stream], (struct span){bytes.data, count});
 	if (count < bytes.len) {
 		flow->held = stream;
-		ev_timer_start(flow->connection->world->loop, &flow->later);
+		soon_start(&flow->later);
 	}
 	flow_note(flow, 'b');
 	return count;
@@ -313,7 +313,7 @@ void flow_open(struct flow *flow, struct connection *connection, const char *com
 {
 	struct error err;
 	flow->connection = connection;
-	ev_timer_init(&flow->later, on_later, 0, 0);
+	soon_init(&flow->later, flow->connection->world->loop, on_later);
 	buf_init(&flow->kept[0], KEPT_MAX + 1);
 	buf_init(&flow->kept[1], KEPT_MAX + 1);
 	flow->channel =
@@ -328,7 +328,7 @@ void flow_close(struct flow *flow)
 {
 	ssh_channel_close(flow->channel);
 	flow->channel = NULL;
-	ev_timer_stop(flow->connection->world->loop, &flow->later);
+	soon_stop(&flow->later);
 	buf_finish(&flow->kept[0]);
 	buf_finish(&flow->kept[1]);
 }

@@ -2,6 +2,7 @@
 #ifndef TESTS_SSH_CLIENT_FIXTURE_H
 #define TESTS_SSH_CLIENT_FIXTURE_H
 
+#include "base/soon.h"
 #include "tests/support/ssh/sshd.h"
 
 #include <ev.h>
@@ -79,7 +80,7 @@ struct flow {
 	unsigned long long hash[2];  // of all bytes in order
 	size_t take_max;             // bytes taken at a time; 0: all
 	bool takes_nothing;
-	ev_timer later; // takes the rest
+	struct soon later; // takes the rest
 	enum ssh_stream held;
 	char close_at; // closes the channel in the handler of this event; 'b': bytes
 	bool is_writable;

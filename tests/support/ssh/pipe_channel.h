@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/soon.h"
 #include "tests/support/ssh/pipe_client.h"
 
 /* What the two files of the stand-in client share. */
@@ -16,7 +17,7 @@ struct pipe_client {
 	const struct ssh_client_listener *listener;
 	void *data;
 	struct list channels; // of struct pipe_channel
-	ev_timer ready;
+	struct soon ready;
 };
 
 struct pipe_channel {

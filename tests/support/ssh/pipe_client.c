@@ -18,7 +18,7 @@ static void pipe_close(struct ssh_client *client)
 	LIST_FOR_EACH(channel, &self->channels, struct pipe_channel, link) {
 		pipe_close_channel(&channel->channel);
 	}
-	ev_timer_stop(self->loop, &self->ready);
+	soon_stop(&self->ready);
 	list_remove(&self->link);
 	free(self);
 	while (list_is_empty(&clients) && waitpid(-1, NULL, WNOHANG) > 0) {
@@ -44,11 +44,10 @@ static void refuse(struct pipe_client *self, const char *reason)
 
 static void cut(struct pipe_client *self);
 
-static void on_ready(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_ready(struct soon *soon)
 {
-	struct pipe_client *self = CONTAINER_OF(timer, struct pipe_client, ready);
+	struct pipe_client *self = CONTAINER_OF(soon, struct pipe_client, ready);
 	size_t max = pipe_client_options.max_connections;
-	ev_timer_stop(loop, timer);
 	if (max > 0 && pipe_client_options.connection_count > max) {
 		refuse(self, "HOST_UNREACHABLE");
 	} else if (pipe_client_options.login_failures > 0) {
@@ -82,8 +81,8 @@ struct ssh_client *pipe_client_connect(const struct provider_context *context,
 	self->data = data;
 	list_init(&self->channels);
 	list_append(&clients, &self->link);
-	ev_timer_init(&self->ready, on_ready, 0., 0.);
-	ev_timer_start(self->loop, &self->ready);
+	soon_init(&self->ready, self->loop, on_ready);
+	soon_start(&self->ready);
 	pipe_client_options.connection_count++;
 	note_user(target);
 	return &self->client;
