@@ -85,8 +85,7 @@ static void act(struct peer *peer, struct request *request, const struct grant_a
 	bool allowed = grant_decision_allows(answer->decision);
 	relay->held_bytes -= parcel_size(request->parcel);
 	const struct subject *subject = request->subject;
-	struct call call = {
-		.was_granted = true, .resolved = subject->is_resolved ? subject->paths : NULL};
+	struct call call = {.resolved = subject->is_resolved ? subject->paths : NULL};
 	if (call_open(&call, request->parcel)) {
 		remember(relay, request, answer->decision);
 		question_close(relay, request, allowed);

@@ -18,11 +18,9 @@
 
 /* The look at the records, on the pool; outlives who waits for it. */
 struct look {
-	struct list link; // relay.list_looks
+	struct held held; // the request
 	struct pool_job job;
 	struct relay *relay;             // NULL: nobody waits for it
-	struct parcel *parcel;           // owned; the request; counts in relay.held_bytes
-	char *id;                        // owned; raw
 	char *state_folder, *profile;    // owned
 	const char *backend;             // static
 	int folder_fd;                   // of the records
@@ -31,13 +29,8 @@ struct look {
 
 static void look_free(struct look *look)
 {
-	list_remove(&look->link);
-	if (look->parcel && look->relay) {
-		look->relay->held_bytes -= parcel_size(look->parcel);
-	}
-	parcel_destroy(look->parcel);
+	desk_drop(&look->held);
 	listing_records_destroy(look->records);
-	free(look->id);
 	free(look->state_folder);
 	free(look->profile);
 	free(look);
@@ -45,7 +38,6 @@ static void look_free(struct look *look)
 
 void listing_records_init(struct relay *relay)
 {
-	list_init(&relay->list_looks);
 	list_init(&relay->listings);
 }
 
@@ -115,11 +107,10 @@ static void pass(struct look *look)
 {
 	struct relay *relay = look->relay;
 	struct call call;
-	look->records->id = mem_strdup(look->id);
+	look->records->id = mem_strdup(look->held.id);
 	list_append(&relay->listings, &look->records->link);
 	look->records = NULL;
-	if (relay_open_parcel(look->parcel, &call)) {
-		call.was_looked_up = true;
+	if (desk_open(&look->held, &call)) {
 		bool is_taken = relay_on_editor_call(relay, &call);
 		(void)is_taken; // a request always is
 	}
@@ -139,8 +130,7 @@ static void on_done(struct pool_job *job)
 static void leave(struct look *look)
 {
 	struct pool *pool = look->relay->config.pool;
-	list_remove(&look->link);
-	look->relay->held_bytes -= parcel_size(look->parcel);
+	desk_drop(&look->held);
 	look->relay = NULL;
 	if (pool_cancel(pool, &look->job)) {
 		look_free(look);
@@ -153,7 +143,6 @@ static struct look *look_create(struct relay *relay, const struct call *call)
 	struct look *look = mem_alloc_zero(sizeof(*look));
 	look->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run, .done = on_done};
 	look->relay = relay;
-	look->id = mem_strndup(call->message.id);
 	look->state_folder = mem_strdup(relay->config.state_folder);
 	look->profile = mem_strdup(relay->config.profile->name);
 	look->backend = backend_name(relay->config.profile->backend);
@@ -165,22 +154,18 @@ static struct look *look_create(struct relay *relay, const struct call *call)
 	if (message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd))) {
 		look->records->name = mem_strdup(cwd);
 	}
-	list_append(&relay->list_looks, &look->link);
 	return look;
 }
 
 static bool may_wait(const struct relay *relay, const struct call *call, struct error *err)
 {
-	size_t count = 0;
-	LIST_FOR_EACH(look, &relay->list_looks, struct look, link) {
-		count++;
-	}
+	int count = desk_count(&relay->desk, (struct desk_pick){.stage = STAGE_LIST});
 	if (count < LISTING_LOOKS_MAX &&
-		relay->held_bytes + call->frame->bytes.len <= RELAY_HELD_MAX) {
+		relay->desk.bytes + call->frame->bytes.len <= RELAY_HELD_MAX) {
 		return true;
 	}
 	return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
-		"session/list: %zu of them wait already; try again once they were answered", count);
+		"session/list: %d of them wait already; try again once they were answered", count);
 }
 
 static bool start_look(struct relay *relay, const struct call *call, struct error *err)
@@ -193,8 +178,7 @@ static bool start_look(struct relay *relay, const struct call *call, struct erro
 		look_free(look);
 		return false;
 	}
-	look->parcel = parcel_create(call->from, call->frame, relay->places);
-	relay->held_bytes += parcel_size(look->parcel);
+	desk_hold(&relay->desk, &look->held, STAGE_LIST, NULL, call);
 	return true;
 }
 
@@ -202,8 +186,8 @@ bool listing_records_hold(struct relay *relay, const struct call *call)
 {
 	struct error err;
 	struct span cursor = message_place(&call->message, PLACE_CURSOR);
-	if (call->was_looked_up || call->was_parked || !relay->config.state_folder ||
-		!relay->config.pool || (!relay->offers_load && !relay->offers_resume) ||
+	if (!call_is_new(call) || !relay->config.state_folder || !relay->config.pool ||
+		(!relay->offers_load && !relay->offers_resume) ||
 		strcmp(call->message.method, "session/list") != 0) {
 		return false;
 	}
@@ -218,21 +202,25 @@ bool listing_records_hold(struct relay *relay, const struct call *call)
 	return true;
 }
 
-/* ---- the end ---- */
+/* ---- nobody waits any more ---- */
 
-void listing_records_end(struct relay *relay)
+static struct look *look_of(struct held *held)
 {
-	LIST_FOR_EACH(look, &relay->list_looks, struct look, link) {
-		relay_fail(relay, span_of(look->id), &relay_is_ending);
-		leave(look);
-	}
+	return CONTAINER_OF(held, struct look, held);
+}
+
+void listing_records_on_left(struct held *held, const struct failure *failure)
+{
+	leave(look_of(held));
+}
+
+void listing_records_on_gone(struct held *held)
+{
+	leave(look_of(held));
 }
 
 void listing_records_finish(struct relay *relay)
 {
-	LIST_FOR_EACH(look, &relay->list_looks, struct look, link) {
-		leave(look);
-	}
 	LIST_FOR_EACH(listed, &relay->listings, struct listing_records, link) {
 		listing_records_destroy(listed);
 	}

@@ -49,8 +49,10 @@ void listing_records_destroy(struct listing_records *listed); // NULL is fine
 /* A request was answered with a failure. */
 void listing_records_drop(struct relay *relay, struct span id);
 
-/* The broker ends: what waits is answered. */
-void listing_records_end(struct relay *relay);
+/* Of STAGE_LIST. */
+void listing_records_on_left(struct held *held, const struct failure *failure);
+void listing_records_on_gone(struct held *held);
+
 void listing_records_finish(struct relay *relay); // frees all
 
 #endif

@@ -35,8 +35,8 @@ void mode_gate_on_update(struct peer *peer, const struct call *call);
 
 /* True where a prompt was set aside until the agent was set back. */
 bool mode_gate_holds(struct relay *relay, const struct call *call);
-bool mode_gate_has_prompt(const struct session *session); // that was set aside
-bool mode_gate_is_busy(const struct session *session);    // the agent is being set back
+bool mode_gate_has_prompt(const struct relay *relay, const struct session *session); // set aside
+bool mode_gate_is_busy(const struct session *session); // the agent is being set back
 
 /* The session is not being opened any more: a prompt that was set aside goes on where it may. */
 void mode_gate_release(struct relay *relay, struct session *session);
@@ -45,9 +45,6 @@ void mode_gate_release(struct relay *relay, struct session *session);
 bool mode_gate_admits(const struct session *session, struct error *err) ATTR_NODISCARD;
 
 /* session/cancel, or the session's end: a prompt that was set aside is answered. */
-void mode_gate_cancel(struct relay *relay, struct session *session);
-
-/* $/cancel_request: true where a prompt that was set aside has that id; it is answered. */
-bool mode_gate_cancel_request(struct relay *relay, struct span id);
+void mode_gate_cancel(struct relay *relay, const struct session *session);
 
 #endif

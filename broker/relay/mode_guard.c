@@ -88,8 +88,6 @@ void mode_guard_destroy(struct mode_guard *guard)
 	if (!guard) {
 		return;
 	}
-	parcel_destroy(guard->prompt);
-	free(guard->prompt_id);
 	mode_news_clear(&guard->news);
 	free(guard->options);
 	free(guard->barred);
@@ -162,12 +160,9 @@ bool mode_gate_admits(const struct session *session, struct error *err)
 
 /* ---- prompts that wait ---- */
 
-static void hold_prompt(struct relay *relay, struct session *session, const struct call *call)
+static struct held *prompt_of(const struct relay *relay, const struct session *session)
 {
-	struct mode_guard *guard = mode_guard_of(session);
-	guard->prompt_id = mem_strndup(call->message.id); // the parcel may take the bytes
-	guard->prompt = parcel_create(call->from, call->frame, relay->places);
-	relay_order_begin_prompt(relay, session);
+	return desk_first(&relay->desk, (struct desk_pick){STAGE_MODE, NULL, session->id});
 }
 
 bool mode_gate_holds(struct relay *relay, const struct call *call)
@@ -183,23 +178,25 @@ bool mode_gate_holds(struct relay *relay, const struct call *call)
 	if (!is_busy && !choices_first_stale(&session->choices)) {
 		return false;
 	}
-	if (mode_gate_has_prompt(session)) {
+	if (prompt_of(relay, session)) {
 		relay_fail(relay, call->message.id,
 			&(struct failure){"RESOURCE_LIMIT_EXCEEDED", "session",
 				"a prompt waits already until the agent has changed its mode",
 				{NULL, 0}});
 		return true;
 	}
-	hold_prompt(relay, session, call);
+	mode_guard_of(session);
+	desk_hold(&relay->desk, NULL, STAGE_MODE, NULL, call);
+	relay_order_begin_prompt(relay, session);
 	if (!is_busy) {
 		mode_guard_set_back(relay, session);
 	}
 	return true;
 }
 
-bool mode_gate_has_prompt(const struct session *session)
+bool mode_gate_has_prompt(const struct relay *relay, const struct session *session)
 {
-	return session->guard && session->guard->prompt;
+	return prompt_of(relay, session) != NULL;
 }
 
 bool mode_gate_is_busy(const struct session *session)
@@ -207,51 +204,21 @@ bool mode_gate_is_busy(const struct session *session)
 	return session->guard && session->guard->is_busy;
 }
 
-/* Takes the prompt that waits; NULL where there is none. */
-static struct parcel *take_prompt(struct mode_guard *guard, struct call *out_call)
-{
-	struct parcel *parcel = guard->prompt;
-	guard->prompt = NULL;
-	free(guard->prompt_id);
-	guard->prompt_id = NULL;
-	if (!parcel) {
-		return NULL;
-	}
-	if (!relay_open_parcel(parcel, out_call)) {
-		parcel_destroy(parcel);
-		return NULL;
-	}
-	return parcel;
-}
-
-static void fail_prompt(
-	struct relay *relay, struct mode_guard *guard, const struct failure *failure)
-{
-	struct call call;
-	struct parcel *parcel = take_prompt(guard, &call);
-	if (parcel) {
-		relay_fail(relay, call.message.id, failure);
-		parcel_destroy(parcel);
-	}
-}
-
 /* Not while the session is opened once more: the answer to that says which mode it is in then. */
 static void release_prompt(struct relay *relay, const struct session *session)
 {
 	struct call call;
 	bool may_go = !relay_order_is_opening(relay, session);
-	struct parcel *parcel = may_go ? take_prompt(session->guard, &call) : NULL;
-	if (!parcel) {
-		return;
+	struct held *held = may_go ? prompt_of(relay, session) : NULL;
+	if (held && relay->is_ending) {
+		desk_fail(held, &relay_is_ending);
+	} else if (held) {
+		if (desk_open(held, &call)) {
+			relay_on_editor_call(relay, &call);
+			relay_order_look(relay);
+		}
+		desk_drop(held);
 	}
-	if (relay->is_ending) {
-		relay_fail(relay, call.message.id, &relay_is_ending);
-	} else {
-		call.was_behind = true; // it goes before what waits behind it
-		relay_on_editor_call(relay, &call);
-		relay_order_look(relay);
-	}
-	parcel_destroy(parcel);
 }
 
 void mode_gate_release(struct relay *relay, struct session *session)
@@ -261,42 +228,9 @@ void mode_gate_release(struct relay *relay, struct session *session)
 	}
 }
 
-void mode_gate_cancel(struct relay *relay, struct session *session)
+void mode_gate_cancel(struct relay *relay, const struct session *session)
 {
-	struct call call;
-	struct parcel *parcel = session->guard ? take_prompt(session->guard, &call) : NULL;
-	if (parcel) {
-		relay_answer(
-			relay, call.message.id, SPAN_LITERAL("{\"stopReason\":\"cancelled\"}"));
-		parcel_destroy(parcel);
-	}
-}
-
-struct search {
-	struct span id;
-	struct mode_guard *found; // or NULL
-};
-
-static void compare_prompt(void *data, struct session *session)
-{
-	struct search *search = data;
-	struct mode_guard *guard = session->guard;
-	if (guard && guard->prompt_id && span_equals(span_of(guard->prompt_id), search->id)) {
-		search->found = guard;
-	}
-}
-
-bool mode_gate_cancel_request(struct relay *relay, struct span id)
-{
-	struct call call;
-	struct search search = {.id = id};
-	session_table_visit(&relay->sessions, NULL, compare_prompt, &search);
-	struct parcel *parcel = search.found ? take_prompt(search.found, &call) : NULL;
-	if (parcel) {
-		relay_answer_cancelled(relay, id);
-		parcel_destroy(parcel);
-	}
-	return parcel != NULL;
+	desk_cancel_prompts(&relay->desk, (struct desk_pick){STAGE_MODE, NULL, session->id});
 }
 
 /* ---- setting back ---- */
@@ -383,7 +317,8 @@ struct session *mode_guard_take_answer(
 	if (!session->peer) { // the agent has ended; what is had back of the session is read anew
 		settle(session->guard);
 		mode_news_clear(&session->guard->news);
-		fail_prompt(relay, session->guard, failure);
+		desk_fail_all(
+			&relay->desk, (struct desk_pick){STAGE_MODE, NULL, session->id}, failure);
 		return NULL;
 	}
 	return session;

@@ -31,8 +31,6 @@ struct mode_guard {
 	char *options;               // owned; the agent's configOptions, JSON; may be NULL
 	char *barred;                // owned; why the session takes no prompt; NULL: it does
 	int attempts;                // set-backs so far
-	struct parcel *prompt;       // owned; set aside until nothing is in flight
-	char *prompt_id;             // owned; its raw id, as long as there is one
 };
 
 /* The session's, made where there is none. */

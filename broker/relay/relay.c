@@ -23,6 +23,7 @@
 #include "broker/relay/relay_agent.h"
 #include "broker/relay/relay_claim.h"
 #include "broker/relay/relay_editor.h"
+#include "broker/relay/relay_stages.h"
 #include "broker/relay/relay_end.h"
 #include "broker/relay/relay_internal.h"
 #include "broker/relay/relay_order.h"
@@ -233,6 +234,15 @@ static const struct relay_ops ops = {
 
 /* ---- life ---- */
 
+static void on_forget(void *data, const struct session *session)
+{
+	struct relay *relay = data;
+	desk_fail_all(&relay->desk, (struct desk_pick){STAGE_MODE, NULL, session->id},
+		&(struct failure){
+			"SESSION_LOST", "session", "the session is no longer open", {NULL, 0}});
+	relay_sync_remove_session(data, session);
+}
+
 struct relay *relay_create(const struct relay_config *config)
 {
 	const struct profile *profile = config->profile;
@@ -242,13 +252,14 @@ struct relay *relay_create(const struct relay_config *config)
 	relay->places = places_create();
 	list_init(&relay->peers);
 	list_init(&relay->healths);
+	relay_stages_init(relay);
 	list_init(&relay->restores);
 	list_init(&relay->claims);
 	list_init(&relay->gates);
 	listing_records_init(relay);
 	pending_table_init(&relay->asked_editor, profile->max_requests);
 	session_table_init(&relay->sessions, profile->max_sessions);
-	relay->sessions.on_forget = relay_sync_remove_session;
+	relay->sessions.on_forget = on_forget;
 	relay->sessions.data = relay;
 	relay->sessions.destroy_guard = mode_guard_destroy;
 	splice_init(&relay->edits);
@@ -289,6 +300,7 @@ void relay_destroy(struct relay *relay)
 	}
 	restore_finish(relay);
 	assert(list_is_empty(&relay->restores)); // their agents have failed them
+	desk_forget(&relay->desk, (struct desk_pick){.stage = STAGE_NONE});
 	relay_claim_finish(relay);
 	relay_order_finish(relay);
 	listing_records_finish(relay);

@@ -10,6 +10,7 @@
 #include "broker/ledger/recovery.h"
 #include "broker/relay/relay_claim_impl.h"
 #include "broker/relay/relay_editor.h"
+#include "broker/relay/relay_stages.h"
 #include "broker/session/answer.h"
 
 static void work_free(struct claim_work *work)
@@ -31,10 +32,28 @@ static void claim_destroy(struct claim *claim)
 	if (!claim->is_working || pool_cancel(relay->config.pool, &work->job)) {
 		work_free(work);
 	}
-	parcel_destroy(claim->parcel);
+	desk_drop(&claim->held);
 	free(claim->id);
 	free(claim->cwd);
 	free(claim);
+}
+
+static struct claim *claim_of_held(struct held *held)
+{
+	return CONTAINER_OF(held, struct claim, held);
+}
+
+void relay_claim_on_left(struct held *held, const struct failure *failure)
+{
+	struct claim *claim = claim_of_held(held);
+	free(claim->id);
+	claim->id = NULL;
+	claim_let_go(claim);
+}
+
+void relay_claim_on_gone(struct held *held)
+{
+	claim_destroy(claim_of_held(held));
 }
 
 void claim_let_go(struct claim *claim)
@@ -45,8 +64,7 @@ void claim_let_go(struct claim *claim)
 		claim->peer = NULL;
 		free(claim->id);
 		claim->id = NULL;
-		parcel_destroy(claim->parcel);
-		claim->parcel = NULL;
+		desk_drop(&claim->held);
 		return;
 	}
 	claim->is_working = false;
@@ -99,11 +117,7 @@ bool claim_submit(struct claim *claim, void (*run)(struct pool_job *job),
 
 static void refuse(struct claim *claim, const char *code, const char *text)
 {
-	char *id = claim->id;
-	claim->id = NULL;
-	relay_fail(claim->relay, span_of(id), &(struct failure){code, "session", text, {NULL, 0}});
-	free(id);
-	claim_let_go(claim);
+	desk_fail(&claim->held, &(struct failure){code, "session", text, {NULL, 0}});
 }
 
 /* Who has it only finishes it. */
@@ -153,20 +167,18 @@ static void pass(struct claim *claim)
 {
 	struct relay *relay = claim->relay;
 	struct call call;
-	struct parcel *parcel = claim->parcel;
-	claim->parcel = NULL;
+	struct held *held = desk_detach(&claim->held);
 	if (claim->work->outcome == CLAIM_TAKEN) {
 		log_info("session %s: taken over from the broker that had it",
 			claim->work->session_id);
 	} else {
 		claim_let_go(claim);
 	}
-	if (relay_open_parcel(parcel, &call)) {
-		call.was_claimed = true;
+	if (desk_open(held, &call)) {
 		bool is_taken = relay_on_editor_call(relay, &call);
 		(void)is_taken; // a request always is
 	}
-	parcel_destroy(parcel);
+	desk_drop(held);
 }
 
 static void run_look(struct pool_job *job)
@@ -230,7 +242,6 @@ static struct claim *claim_create(
 	if (message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd))) {
 		claim->cwd = mem_strdup(cwd);
 	}
-	claim->parcel = parcel_create(call->from, call->frame, relay->places);
 	claim->work = work;
 	claim->began = ev_now(config->loop);
 	ev_init(&claim->again, on_again);
@@ -240,21 +251,8 @@ static struct claim *claim_create(
 	work->session_id = mem_strdup(session_id);
 	work->backend = backend_name(config->profile->backend);
 	list_append(&relay->claims, &claim->link);
+	desk_hold(&relay->desk, &claim->held, STAGE_CLAIM, NULL, call);
 	return claim;
-}
-
-/* Whether one more may wait; otherwise it is answered. */
-static bool has_room(struct relay *relay, const struct call *call)
-{
-	struct backlog backlog = {
-		.stage = "session", .what = "requests", .that = "sessions that other brokers have"};
-	LIST_FOR_EACH(claim, &relay->claims, struct claim, link) {
-		if (claim->parcel) {
-			backlog.count++;
-			backlog.bytes += parcel_size(claim->parcel);
-		}
-	}
-	return relay_admits(relay, call, &backlog);
 }
 
 bool relay_claim_holds(struct relay *relay, const struct call *call)
@@ -262,14 +260,13 @@ bool relay_claim_holds(struct relay *relay, const struct call *call)
 	struct error err;
 	char id[MESSAGE_SESSION_ID_MAX + 1];
 	const char *method = call->message.method;
-	if (call->was_claimed || call->was_parked || !relay->config.state_folder ||
-		!relay->config.pool ||
+	if (!call_is_new(call) || !relay->config.state_folder || !relay->config.pool ||
 		(strcmp(method, "session/load") != 0 && strcmp(method, "session/resume") != 0) ||
 		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id)) ||
 		session_find(&relay->sessions, id)) {
 		return false;
 	}
-	if (!has_room(relay, call)) {
+	if (!relay_admits_at(relay, call, STAGE_CLAIM)) {
 		return true;
 	}
 	struct claim *claim = claim_create(relay, call, id);
@@ -299,24 +296,10 @@ void relay_claim_drop(struct relay *relay, struct span id)
 	}
 }
 
-bool relay_claim_cancel_request(struct relay *relay, struct span id)
-{
-	struct claim *claim = list_is_empty(&relay->claims) ? NULL : claim_find(relay, id);
-	if (!claim || !claim->parcel) {
-		return false; // it is the agent's by now
-	}
-	relay_answer_cancelled(relay, id);
-	claim_let_go(claim);
-	return true;
-}
-
 void relay_claim_end(struct relay *relay)
 {
-	LIST_FOR_EACH(claim, &relay->claims, struct claim, link) {
-		if (claim->parcel) {
-			refuse(claim, "SHUTTING_DOWN", "the broker is ending");
-		}
-	}
+	desk_fail_all(&relay->desk, (struct desk_pick){.stage = STAGE_CLAIM},
+		&(struct failure){"SHUTTING_DOWN", "session", "the broker is ending", {NULL, 0}});
 }
 
 void relay_claim_finish(struct relay *relay)

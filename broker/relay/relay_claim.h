@@ -17,8 +17,7 @@ enum {
 	CLAIM_DOUBT_MS = 1000, // a broker whose editor has just left does not say so at once
 };
 
-/* True where the request waits, or was answered. No more than max-requests of them wait, nor more
- * than max-queue bytes and one. */
+/* True where the request waits, or was answered. */
 bool relay_claim_holds(struct relay *relay, const struct call *call);
 
 /* The session is there: what the editor has chosen in it, as the records say. */
@@ -38,11 +37,13 @@ bool relay_claim_on_error(struct relay *relay, struct request *request, struct s
 /* A request was answered with a failure: what was taken over for it is let go. */
 void relay_claim_drop(struct relay *relay, struct span id);
 
-/* $/cancel_request: true where the request waited, and was answered. */
-bool relay_claim_cancel_request(struct relay *relay, struct span id);
-
 /* The broker ends: what waits is answered. */
 void relay_claim_end(struct relay *relay);
+
+/* Of STAGE_CLAIM. */
+void relay_claim_on_left(struct held *held, const struct failure *failure);
+void relay_claim_on_gone(struct held *held);
+
 void relay_claim_finish(struct relay *relay); // frees all
 
 #endif

@@ -191,7 +191,8 @@ static void dispatch_request(
 	if (relay_turn_holds_prompt(peer, call)) {
 		return;
 	}
-	if (!method->opens_session || call->has_roots || !relay_open_roots(peer, call)) {
+	if (!method->opens_session || call->came_from == STAGE_ROOTS ||
+		!relay_open_roots(peer, call)) {
 		relay_pass_editor_request(peer, call);
 	}
 }
@@ -199,7 +200,7 @@ static void dispatch_request(
 static void on_request(struct relay *relay, const struct call *call)
 {
 	const struct method *method = relay_method_of(call->message.method);
-	if (relay->is_ending && !call->was_parked) {
+	if (relay->is_ending && call_is_new(call)) {
 		relay_fail(relay, call->message.id, &relay_is_ending);
 		return;
 	}
@@ -226,15 +227,11 @@ static void on_cancel_request(struct relay *relay, const struct call *call)
 {
 	struct error err;
 	struct span id = message_place(&call->message, PLACE_REQUEST_ID);
-	if (restore_cancel_request(relay, id) || relay_claim_cancel_request(relay, id) ||
-		relay_order_cancel_request(relay, id) || mode_gate_cancel_request(relay, id)) {
+	if (restore_is_own(id) || desk_cancel_request(&relay->desk, id)) {
 		return;
 	}
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		struct pending *pending = pending_find_origin(&peer->asked, id);
-		if (!pending && relay_turn_cancel_request(peer, id)) {
-			return;
-		}
 		if (!pending) {
 			continue;
 		}
@@ -297,7 +294,7 @@ static bool on_notification(struct relay *relay, const struct call *call)
 		}
 		return true;
 	}
-	if (relay_agent_takes_nothing(peer) && !is_cancel && !call->was_parked) {
+	if (relay_agent_takes_nothing(peer) && !is_cancel && call->came_from == STAGE_NONE) {
 		return false;
 	}
 	if (is_of_no_session(peer, call)) {

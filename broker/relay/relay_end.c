@@ -179,7 +179,8 @@ static void end_peers(struct relay *relay, bool is_hurried)
 		if (peer->keeper) {
 			(is_hurried ? keeper_hurry : keeper_note_end)(peer->keeper);
 		}
-		bool has_work = !peer->is_ready && !list_is_empty(&peer->waiting);
+		struct desk_pick waiting = {STAGE_READY, peer, NULL};
+		bool has_work = !peer->is_ready && desk_has(&relay->desk, waiting);
 		if (has_work && !is_hurried) {
 			peer->stops_when_ready = true; // what came before the end is still done
 		} else {
@@ -200,10 +201,8 @@ void relay_end(struct relay *relay)
 	relay->recovery = NULL;
 	sweep_destroy(relay->sweep);
 	relay->sweep = NULL;
-	restore_end(relay);
-	relay_order_end(relay);
+	desk_end(&relay->desk, &relay_is_ending);
 	relay_claim_end(relay);
-	listing_records_end(relay);
 	health_end(relay);
 	session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);
 	answer_for_editor(relay);

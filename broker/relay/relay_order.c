@@ -7,6 +7,7 @@
 #include "base/soon.h"
 #include "broker/relay/mode_gate.h"
 #include "broker/relay/relay_editor.h"
+#include "broker/relay/relay_stages.h"
 #include "broker/relay/relay_turn.h"
 #include "broker/relay/restore.h"
 #include "broker/session/answer.h"
@@ -17,39 +18,22 @@ struct gate {
 	struct relay *relay;
 	char *session_id; // owned
 	char *id;         // owned; raw, of the request that waits; NULL: none, or it was answered
-	struct list behind;
-	size_t bytes;
-	int count;
 	struct soon open;
 };
 
-struct behind {
-	struct list link; // gate.behind
-	struct parcel *parcel;
-	char *id; // owned; raw; NULL: a notification
-	bool is_prompt;
-};
-
-static void behind_destroy(struct gate *gate, struct behind *behind)
-{
-	list_remove(&behind->link);
-	gate->count--;
-	gate->bytes -= parcel_size(behind->parcel);
-	parcel_destroy(behind->parcel);
-	free(behind->id);
-	free(behind);
-}
-
 static void gate_destroy(struct gate *gate)
 {
-	LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
-		behind_destroy(gate, behind);
-	}
 	soon_stop(&gate->open);
 	list_remove(&gate->link);
 	free(gate->session_id);
 	free(gate->id);
 	free(gate);
+}
+
+static struct held *first_behind(const struct gate *gate)
+{
+	return desk_first(
+		&gate->relay->desk, (struct desk_pick){STAGE_ORDER, NULL, gate->session_id});
 }
 
 static struct gate *gate_of(const struct relay *relay, const char *session_id)
@@ -83,7 +67,7 @@ static struct session *session_of(const struct gate *gate)
 static bool waits_for_mode(const struct gate *gate)
 {
 	const struct session *session = session_of(gate);
-	return session && mode_gate_has_prompt(session);
+	return session && mode_gate_has_prompt(gate->relay, session);
 }
 
 static bool waits_for_sync(const struct gate *gate)
@@ -100,18 +84,14 @@ static bool is_shut(const struct gate *gate)
 /* ---- it opens ---- */
 
 /* As if it came now. */
-static void pass(struct gate *gate, struct behind *behind)
+static void pass(struct relay *relay, struct held *held)
 {
 	struct call call;
-	struct relay *relay = gate->relay;
-	struct parcel *parcel = behind->parcel;
-	if (relay_open_parcel(parcel, &call)) {
-		call.was_behind = true;
-		call.was_parked = call.message.kind == MESSAGE_NOTIFICATION;
+	if (desk_open(held, &call)) {
 		bool is_taken = relay_on_editor_call(relay, &call);
 		(void)is_taken; // one that was set aside always is
 	}
-	behind_destroy(gate, behind);
+	desk_drop(held);
 }
 
 /* One of those may be another that waits: the rest stays behind that. */
@@ -119,13 +99,12 @@ static void on_open(struct soon *soon)
 {
 	struct gate *gate = CONTAINER_OF(soon, struct gate, open);
 	struct session *session = session_of(gate);
-	struct behind *behind;
+	struct held *held;
 	if (session && !gate->id) {
 		mode_gate_release(gate->relay, session);
 	}
-	while (!is_shut(gate) && (behind = LIST_FIRST(&gate->behind, struct behind, link))) {
-		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
-		pass(gate, behind);
+	while (!is_shut(gate) && (held = first_behind(gate))) {
+		pass(gate->relay, held);
 	}
 	if (!is_shut(gate)) {
 		gate_destroy(gate);
@@ -165,7 +144,6 @@ static struct gate *gate_create(struct relay *relay, const char *session_id)
 	struct gate *gate = mem_alloc_zero(sizeof(*gate));
 	gate->relay = relay;
 	gate->session_id = mem_strdup(session_id);
-	list_init(&gate->behind);
 	soon_init(&gate->open, relay->config.loop, on_open);
 	list_append(&relay->gates, &gate->link);
 	return gate;
@@ -207,7 +185,7 @@ void relay_order_begin_prompt(struct relay *relay, const struct session *session
 static bool goes_on(const struct gate *gate, const struct call *call)
 {
 	const char *method = call->message.method;
-	bool is_next = !gate->id && gate->count == 0;
+	bool is_next = !gate->id && !first_behind(gate);
 	bool is_prompt = strcmp(method, "session/prompt") == 0;
 	bool is_for_mode = waits_for_mode(gate) && opens_again(method);
 	bool is_for_sync =
@@ -233,10 +211,16 @@ static void settle_prompts(struct relay *relay, const struct call *call)
 	}
 }
 
+/* One that waited for its mode goes before what waits behind it. */
+static bool has_had_its_turn(const struct call *call)
+{
+	return call->came_from == STAGE_ORDER || call->came_from == STAGE_MODE;
+}
+
 bool relay_order_holds(struct relay *relay, const struct call *call)
 {
 	bool is_request = call->message.kind == MESSAGE_REQUEST;
-	struct gate *gate = call->was_behind ? NULL : find(relay, call);
+	struct gate *gate = has_had_its_turn(call) ? NULL : find(relay, call);
 	if (!gate || (is_request && goes_on(gate, call))) {
 		return false;
 	}
@@ -244,68 +228,21 @@ bool relay_order_holds(struct relay *relay, const struct call *call)
 		relay_fail(relay, call->message.id, &relay_is_ending);
 		return true;
 	}
-	struct backlog backlog = {gate->count + 1, gate->bytes, "session", "requests",
-		"a session/load, session/resume or session/prompt of their session"};
-	if (!relay_admits(relay, call, &backlog)) {
+	if (!relay_admits_at(relay, call, STAGE_ORDER)) {
 		return is_request; // a notification goes before it: nothing is dropped
 	}
 	if (is_request) {
 		settle_prompts(relay, call);
 	}
-	struct behind *behind = mem_alloc_zero(sizeof(*behind));
-	behind->id = is_request ? mem_strndup(call->message.id) : NULL;
-	behind->is_prompt = strcmp(call->message.method, "session/prompt") == 0;
-	behind->parcel = parcel_create(call->from, call->frame, relay->places);
-	gate->bytes += parcel_size(behind->parcel);
-	gate->count++;
-	list_append(&gate->behind, &behind->link);
+	desk_hold(&relay->desk, NULL, STAGE_ORDER, NULL, call);
 	return true;
 }
-
-/* ---- what need not wait any longer ---- */
 
 bool relay_order_cancel(struct relay *relay, const struct call *call)
 {
 	struct gate *gate = find(relay, call);
-	bool has_answered = false;
-	if (!gate) {
-		return false;
-	}
-	LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
-		if (behind->is_prompt) {
-			relay_answer(relay, span_of(behind->id),
-				SPAN_LITERAL("{\"stopReason\":\"cancelled\"}"));
-			behind_destroy(gate, behind);
-			has_answered = true;
-		}
-	}
-	return has_answered;
-}
-
-bool relay_order_cancel_request(struct relay *relay, struct span id)
-{
-	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
-		LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
-			if (behind->id && span_equals(span_of(behind->id), id)) {
-				relay_answer_cancelled(relay, id);
-				behind_destroy(gate, behind);
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
-void relay_order_end(struct relay *relay)
-{
-	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
-		LIST_FOR_EACH(behind, &gate->behind, struct behind, link) {
-			if (behind->id) {
-				relay_fail(relay, span_of(behind->id), &relay_is_ending);
-			}
-			behind_destroy(gate, behind);
-		}
-	}
+	return gate && desk_cancel_prompts(&relay->desk,
+			       (struct desk_pick){STAGE_ORDER, NULL, gate->session_id});
 }
 
 void relay_order_finish(struct relay *relay)

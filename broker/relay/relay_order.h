@@ -13,9 +13,7 @@
  * - once no prompt of the session waits any more, for its sync (relay_turn.h) or for the agent's
  *   mode (mode_gate.h). Prompts with nothing but prompts before them wait there as well, not here.
  * Only session/cancel, and the editor's answers, go ahead. session/close and session/delete wait
- * behind no prompt: those that are before them are answered. No more than max-requests of a
- * session wait here, nor more than max-queue bytes and one message; the prompts that wait for their
- * sync have the same bounds once more (relay_turn.h).
+ * behind no prompt: those that are before them are answered.
  */
 
 /* A session/load or session/resume has come. Nothing where another request is meant. */
@@ -37,10 +35,6 @@ void relay_order_look(struct relay *relay); // the same: a prompt that waited we
 /* session/cancel: prompts that wait are answered. True where there were any. */
 bool relay_order_cancel(struct relay *relay, const struct call *call);
 
-/* $/cancel_request: true where the request waited, and was answered. */
-bool relay_order_cancel_request(struct relay *relay, struct span id);
-
-void relay_order_end(struct relay *relay);    // the broker ends: what waits is answered
 void relay_order_finish(struct relay *relay); // frees all
 
 #endif

@@ -19,19 +19,10 @@
 #include "broker/session/root_names.h"
 #include "broker/session/serving.h"
 
-/* A message of the editor's for an agent whose sandbox is not ready. */
-struct waiting {
-	struct list link; // peer.waiting
-	struct parcel *parcel;
-	size_t size;
-};
-
 /* A request that opens a session, until the sandbox has its directories. */
 struct opening {
-	struct list link; // peer.openings
+	struct held held; // without its message once it was answered
 	struct peer *peer;
-	struct parcel *parcel;    // owned; NULL once it was answered
-	char *id;                 // owned; raw, for an answer without the message
 	char **directories;       // owned, NULL-terminated
 	struct root_check *check; // owned; while it is asked whether they may be synced
 	size_t next;              // of the directories, the one being added
@@ -42,29 +33,41 @@ struct opening {
 
 void relay_roots_init(struct peer *peer)
 {
-	list_init(&peer->waiting);
-	list_init(&peer->openings);
 	root_names_init(peer);
 }
 
 static void opening_destroy(struct opening *opening)
 {
-	list_remove(&opening->link);
+	desk_drop(&opening->held);
 	root_check_destroy(opening->check);
 	mcp_lookup_destroy(opening->lookup);
 	mcp_commands_finish(&opening->commands);
-	parcel_destroy(opening->parcel);
 	words_free(opening->directories);
-	free(opening->id);
 	free(opening);
+}
+
+static struct opening *opening_of(struct held *held)
+{
+	return CONTAINER_OF(held, struct opening, held);
+}
+
+/* No root is awaited any more, or else what is added says that it is there. */
+void relay_roots_on_left(struct held *held, const struct failure *failure)
+{
+	struct opening *opening = opening_of(held);
+	if (opening->lookup || opening->check) {
+		opening_destroy(opening);
+	}
+}
+
+void relay_roots_on_gone(struct held *held)
+{
+	opening_destroy(opening_of(held));
 }
 
 void relay_roots_finish(struct peer *peer)
 {
-	assert(list_is_empty(&peer->waiting));
-	LIST_FOR_EACH(opening, &peer->openings, struct opening, link) {
-		opening_destroy(opening);
-	}
+	desk_forget(&peer->relay->desk, (struct desk_pick){STAGE_ROOTS, peer, NULL});
 	root_names_finish(peer);
 	free(peer->reserved_for);
 	peer->reserved_for = NULL;
@@ -74,40 +77,28 @@ void relay_roots_finish(struct peer *peer)
 
 bool relay_wait_until_ready(struct peer *peer, const struct call *call, struct error *err)
 {
-	size_t size = call->frame->bytes.len;
-	if (peer->waiting_bytes > peer->relay->config.profile->max_queue) {
+	struct relay *relay = peer->relay;
+	if (relay->desk.bytes > relay->config.profile->max_queue) {
 		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 			"more than max-queue bytes wait for the sandbox");
 	}
-	struct waiting *waiting = mem_alloc_zero(sizeof(*waiting));
-	waiting->parcel = parcel_create(call->from, call->frame, peer->relay->places);
-	waiting->size = size;
-	peer->waiting_bytes += size;
-	list_append(&peer->waiting, &waiting->link);
+	desk_hold(&relay->desk, NULL, STAGE_READY, peer, call);
 	return true;
-}
-
-static void handle_waiting(struct peer *peer, struct waiting *waiting)
-{
-	struct call call;
-	list_remove(&waiting->link);
-	peer->waiting_bytes -= waiting->size;
-	if (relay_open_parcel(waiting->parcel, &call)) {
-		relay_on_parked_call(peer, &call);
-	}
-	parcel_destroy(waiting->parcel);
-	free(waiting);
 }
 
 void relay_peer_ready(void *data)
 {
 	struct peer *peer = data;
+	struct held *held;
+	struct desk_pick mine = {STAGE_READY, peer, NULL};
 	peer->is_ready = true;
 	root_names_read_known(peer);
-	struct waiting *waiting;
-	while (!peer->is_down && (waiting = LIST_FIRST(&peer->waiting, struct waiting, link))) {
-		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
-		handle_waiting(peer, waiting);
+	while (!peer->is_down && (held = desk_first(&peer->relay->desk, mine))) {
+		struct call call;
+		if (desk_open(held, &call)) {
+			relay_on_parked_call(peer, &call);
+		}
+		desk_drop(held);
 	}
 	if (peer->stops_when_ready) {
 		agent_stop(peer->agent);
@@ -116,17 +107,17 @@ void relay_peer_ready(void *data)
 
 /* ---- until the sandbox has the roots ---- */
 
+/* Nothing that was asked for it is under way. */
 static void opening_fail(struct opening *opening, const struct failure *failure)
 {
-	relay_fail(opening->peer->relay, span_of(opening->id), failure);
-	parcel_destroy(opening->parcel);
-	opening->parcel = NULL;
+	assert(!opening->lookup && !opening->check);
+	desk_fail(&opening->held, failure);
+	opening_destroy(opening);
 }
 
 static void opening_refuse(struct opening *opening, const char *stage, const struct error *err)
 {
 	opening_fail(opening, &(struct failure){failure_code_of(err), stage, err->text, {NULL, 0}});
-	opening_destroy(opening);
 }
 
 /* All that it takes is there: the request goes on. */
@@ -134,8 +125,7 @@ static void opening_pass(void *data)
 {
 	struct opening *opening = data;
 	struct peer *peer = opening->peer;
-	list_remove(&opening->link); // it is answered from here on
-	opening->call.has_roots = true;
+	desk_release(&opening->held); // it is answered from here on
 	opening->call.mcp = &opening->commands;
 	relay_pass_editor_request(peer, &opening->call);
 	opening_destroy(opening);
@@ -144,7 +134,7 @@ static void opening_pass(void *data)
 /* All its roots are there: now for its MCP servers. */
 static void opening_ask(struct opening *opening)
 {
-	if (!relay_open_parcel(opening->parcel, &opening->call)) {
+	if (!desk_read(&opening->held, &opening->call)) {
 		opening_destroy(opening);
 		return;
 	}
@@ -160,8 +150,9 @@ static bool is_about_to_have(const struct peer *peer, const char *directory)
 	if (peer->reserved_for) {
 		return strcmp(peer->reserved_for, directory) == 0;
 	}
-	LIST_FOR_EACH(other, &peer->openings, struct opening, link) {
-		if (other->parcel && strcmp(other->directories[0], directory) == 0) {
+	LIST_FOR_EACH(held, &peer->relay->desk.all, struct held, link) {
+		if (held->parcel && held->stage == STAGE_ROOTS && held->peer == peer &&
+			strcmp(opening_of(held)->directories[0], directory) == 0) {
 			return true;
 		}
 	}
@@ -192,7 +183,7 @@ static struct peer *peer_for(const struct opening *opening)
 	return peer;
 }
 
-static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, char **directories);
+static void opening_begin(struct opening *opening);
 
 /* The sandbox takes no further root: the session gets another agent. */
 static void opening_move(struct opening *opening, const struct error *err)
@@ -202,30 +193,37 @@ static void opening_move(struct opening *opening, const struct error *err)
 	if (!peer) {
 		opening_fail(opening, &(struct failure){"RESOURCE_LIMIT_EXCEEDED", "session",
 					      "no further agent can be started", {NULL, 0}});
-		opening_destroy(opening);
 		return;
 	}
 	if (peer->is_ready) {
-		opening_begin(peer, opening->parcel, opening->id, opening->directories);
-		opening->id = NULL;
-		opening->directories = NULL;
-	} else {
-		struct waiting *waiting = mem_alloc_zero(sizeof(*waiting));
-		waiting->parcel = opening->parcel;
-		waiting->size = parcel_size(opening->parcel);
-		peer->waiting_bytes += waiting->size;
-		list_append(&peer->waiting, &waiting->link);
+		opening->peer = peer;
+		opening->held.peer = peer;
+		opening_begin(opening);
+		return;
 	}
-	opening->parcel = NULL;
+	desk_move(&opening->held, STAGE_READY, peer);
 	opening_destroy(opening);
+}
+
+/*
+ * A step has ended. False: it was the last one, for nobody waits any more. A request that was
+ * cancelled ends so as well, but only once its workspaces are in step: they are written down.
+ */
+static bool goes_on(struct opening *opening, const struct error *err)
+{
+	if (!opening->held.parcel && (err || opening->peer->is_down)) {
+		opening_destroy(opening);
+		return false;
+	}
+	return true;
 }
 
 /* What is in its directories is there too. */
 static void on_synced(void *data, const struct error *err)
 {
 	struct opening *opening = data;
-	if (!opening->parcel) {
-		opening_destroy(opening); // answered meanwhile: the agent ended
+	if (!opening->held.parcel) {
+		opening_destroy(opening);
 	} else if (err) {
 		opening_refuse(opening, "sync", err);
 	} else {
@@ -237,15 +235,13 @@ static void on_root_added(void *data, const struct error *err)
 {
 	struct opening *opening = data;
 	struct peer *peer = opening->peer;
-	if (!err) {
+	if (err && !peer->is_down) {
+		relay_sync_renounce(peer, opening->directories, err);
+	} else if (!err) {
 		root_names_read_roots(peer);
 	}
-	if (!opening->parcel) {
-		opening_destroy(opening); // answered meanwhile: the agent ended
+	if (!goes_on(opening, err)) {
 		return;
-	}
-	if (err) {
-		relay_sync_renounce(peer, opening->directories, err);
 	}
 	if (err && err->code == ERROR_UNAVAILABLE && opening->next == 0 &&
 		sandbox_root_count(agent_sandbox(peer->agent)) > 0) {
@@ -263,7 +259,7 @@ static void on_root_added(void *data, const struct error *err)
 		return;
 	}
 	if (!relay_sync_open(peer, opening->directories, on_synced, opening)) {
-		opening_ask(opening);
+		on_synced(opening, NULL);
 	}
 }
 
@@ -271,15 +267,18 @@ static void on_root_added(void *data, const struct error *err)
 static void on_announced(void *data, const struct error *err)
 {
 	struct opening *opening = data;
-	if (!opening->parcel) {
-		opening_destroy(opening); // answered meanwhile: the agent ended
-	} else if (err) {
+	if (err && !opening->peer->is_down) {
 		relay_sync_renounce(opening->peer, opening->directories, err);
-		opening_refuse(opening, "sync", err);
-	} else {
-		sandbox_add_root(agent_sandbox(opening->peer->agent), opening->directories[0],
-			on_root_added, opening);
 	}
+	if (!goes_on(opening, err)) {
+		return;
+	}
+	if (err) {
+		opening_refuse(opening, "sync", err);
+		return;
+	}
+	sandbox_add_root(agent_sandbox(opening->peer->agent), opening->directories[0],
+		on_root_added, opening);
 }
 
 static void opening_add_first(struct opening *opening)
@@ -335,16 +334,9 @@ static bool are_absolute(char *const *directories, struct error *err)
 	return true;
 }
 
-static void opening_begin(struct peer *peer, struct parcel *parcel, char *id, char **directories)
+static void opening_begin(struct opening *opening)
 {
 	struct error err;
-	struct opening *opening = mem_alloc_zero(sizeof(*opening));
-	opening->peer = peer;
-	opening->parcel = parcel;
-	opening->id = id;
-	opening->directories = directories;
-	mcp_commands_init(&opening->commands);
-	list_append(&peer->openings, &opening->link);
 	if (!are_absolute(opening->directories, &err)) {
 		opening_refuse(opening, "session", &err);
 	} else if (!opening_check(opening)) {
@@ -364,38 +356,22 @@ bool relay_open_roots(struct peer *peer, const struct call *call)
 	}
 	free(peer->reserved_for);
 	peer->reserved_for = NULL;
-	char *id = mem_strndup(call->message.id);
-	opening_begin(
-		peer, parcel_create(call->from, call->frame, peer->relay->places), id, directories);
+	struct opening *opening = mem_alloc_zero(sizeof(*opening));
+	opening->peer = peer;
+	opening->directories = directories;
+	mcp_commands_init(&opening->commands);
+	desk_hold(&peer->relay->desk, &opening->held, STAGE_ROOTS, peer, call);
+	opening_begin(opening);
 	return true;
 }
 
 /* ---- the agent has ended ---- */
 
-/* Every request that waits is answered; a notification has nobody to be told. */
-static void fail_parcel(struct relay *relay, struct parcel *parcel, const struct failure *failure)
-{
-	struct call call;
-	if (relay_open_parcel(parcel, &call) && call.message.kind == MESSAGE_REQUEST) {
-		relay_fail(relay, call.message.id, failure);
-	}
-}
-
 void relay_fail_waiting(struct peer *peer, const struct failure *failure)
 {
-	relay_turn_fail_prompts(peer, failure);
-	LIST_FOR_EACH(waiting, &peer->waiting, struct waiting, link) {
-		list_remove(&waiting->link);
-		fail_parcel(peer->relay, waiting->parcel, failure);
-		parcel_destroy(waiting->parcel);
-		free(waiting);
-	}
-	LIST_FOR_EACH(opening, &peer->openings, struct opening, link) {
-		if (opening->parcel) {
-			opening_fail(opening, failure);
-		}
-		if (opening->lookup || opening->check) {
-			opening_destroy(opening); // no root is awaited any more
-		}
+	static const enum desk_stage stages[] = {STAGE_SYNC, STAGE_READY, STAGE_ROOTS};
+	for (size_t i = 0; i < ARRAY_LENGTH(stages); i++) {
+		desk_fail_all(
+			&peer->relay->desk, (struct desk_pick){stages[i], peer, NULL}, failure);
 	}
 }

@@ -8,6 +8,7 @@
 #include "broker/relay/mode_gate.h"
 #include "broker/relay/relay_agent.h"
 #include "broker/relay/relay_editor.h"
+#include "broker/relay/relay_stages.h"
 #include "broker/relay/relay_order.h"
 #include "broker/relay/relay_sync.h"
 #include "broker/session/answer.h"
@@ -16,13 +17,11 @@
 struct turn {
 	struct list link; // peer.turns
 	struct peer *peer;
-	struct parcel *parcel;   // owned; NULL once it was answered
-	size_t size;             // of what is in it
-	char *session_id;        // owned; as the editor knows it
-	char *id;                // owned; raw, of a prompt: for an answer without the message
+	struct held prompt;      // without its message once it was answered; the sync goes on
 	struct request *request; // owned; of an answer; NULL: it is a prompt
-	bool is_counted;         // in peer.held_bytes
-	bool is_answered;        // a prompt: it was cancelled, and the sync goes on
+	struct parcel *answer;   // owned; the answer
+	size_t size;             // of that, in peer.held_bytes
+	char *session_id;        // owned; as the editor knows it
 	struct sync_show show;
 	struct list followers; // of struct follower: what the agent said after the answer
 };
@@ -63,34 +62,38 @@ static void turn_destroy(struct turn *turn)
 	LIST_FOR_EACH(follower, &turn->followers, struct follower, link) {
 		follower_destroy(turn->peer, follower);
 	}
-	turn->peer->held_bytes -= turn->is_counted ? turn->size : 0;
-	parcel_destroy(turn->parcel);
+	turn->peer->held_bytes -= turn->size;
+	desk_drop(&turn->prompt);
+	parcel_destroy(turn->answer);
 	if (turn->request) {
 		request_destroy(turn->request);
 	}
 	free(turn->session_id);
-	free(turn->id);
 	free(turn);
 }
 
 static void turn_fail(struct turn *turn, const struct failure *failure)
 {
-	struct relay *relay = turn->peer->relay;
 	struct request *request = turn->request;
 	turn->request = NULL;
 	if (request) {
-		relay_fail_request(relay, request, failure);
+		relay_fail_request(turn->peer->relay, request, failure);
 	} else {
-		relay_fail(relay, span_of(turn->id), failure);
+		desk_fail(&turn->prompt, failure);
 	}
 	turn_destroy(turn);
+}
+
+static bool is_answered(const struct turn *turn)
+{
+	return !turn->request && !turn->prompt.parcel;
 }
 
 void relay_turn_finish_all(struct peer *peer, const struct failure *failure)
 {
 	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
 		sync_show_leave(&turn->show, failure->message);
-		if (turn->is_answered) {
+		if (is_answered(turn)) {
 			turn_destroy(turn);
 		} else {
 			turn_fail(turn, failure);
@@ -109,9 +112,9 @@ static void pass_followers(struct turn *turn)
 {
 	struct follower *follower;
 	while ((follower = LIST_FIRST(&turn->followers, struct follower, link))) {
-		struct call call;
+		struct call call = {.came_from = STAGE_SYNC};
 		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
-		if (relay_open_parcel(follower->parcel, &call)) {
+		if (call_open(&call, follower->parcel)) {
 			relay_on_agent_call(turn->peer, &call);
 		}
 		follower_destroy(turn->peer, follower);
@@ -129,22 +132,32 @@ void relay_turn_forget_requests(struct peer *peer)
 	}
 }
 
-/* The workspaces are in step: what waited goes on. */
-static void turn_pass(struct turn *turn)
+static void pass_answer(struct turn *turn)
+{
+	struct call call = {.came_from = STAGE_SYNC};
+	struct request *request = turn->request;
+	turn->request = NULL;
+	if (call_open(&call, turn->answer)) {
+		relay_pass_response(turn->peer->relay, request, &call);
+	}
+}
+
+static void pass_prompt(struct turn *turn)
 {
 	struct call call;
 	struct peer *peer = turn->peer;
-	struct request *request = turn->request;
-	turn->request = NULL;
-	if (relay_open_parcel(turn->parcel, &call)) {
-		call.was_synced = true;
-		if (request) {
-			relay_pass_response(peer->relay, request, &call);
-		} else if (!mode_gate_holds(peer->relay, &call)) { // it may have changed since
-			relay_pass_editor_request(peer, &call);
-			relay_order_look(peer->relay);
-		}
+	if (desk_open(&turn->prompt, &call) &&
+		!mode_gate_holds(peer->relay, &call)) { // it may have changed since
+		relay_pass_editor_request(peer, &call);
+		relay_order_look(peer->relay);
 	}
+}
+
+/* The workspaces are in step: what waited goes on. */
+static void turn_pass(struct turn *turn)
+{
+	struct peer *peer = turn->peer;
+	(turn->request ? pass_answer : pass_prompt)(turn);
 	pass_followers(turn);
 	turn_destroy(turn);
 	link_resume(agent_link(peer->agent));
@@ -163,7 +176,7 @@ static void on_turn_synced(void *data, const struct error *err)
 {
 	struct turn *turn = data;
 	sync_show_end(&turn->show);
-	if (turn->is_answered) {
+	if (is_answered(turn)) {
 		turn_destroy(turn);
 	} else if (err && !turn->request) {
 		turn_refuse(turn, err);
@@ -172,46 +185,39 @@ static void on_turn_synced(void *data, const struct error *err)
 	}
 }
 
-static struct turn *turn_begin(struct peer *peer, const struct call *call, const char *session_id)
+static struct turn *turn_create(struct peer *peer, const char *session_id)
 {
 	struct turn *turn = mem_alloc_zero(sizeof(*turn));
 	turn->peer = peer;
-	turn->parcel = parcel_create(call->from, call->frame, peer->relay->places);
-	turn->size = parcel_size(turn->parcel);
 	list_init(&turn->followers);
 	turn->session_id = mem_strdup(session_id);
-	relay_sync_note_session(peer, session_id);
 	list_append(&peer->turns, &turn->link);
-	sync_show_begin(&turn->show, peer->relay, turn->session_id);
-	const struct session *session = session_find(&peer->relay->sessions, session_id);
-	keeper_sync(peer->keeper, session ? session->roots : NULL,
-		&(struct sync_order){.reason = SYNC_REASON_TURN,
-			.session = session_id,
-			.deletions = SYNC_DELETIONS_ASK},
-		on_turn_synced, turn);
 	return turn;
 }
 
-/* Whether one more prompt may wait; otherwise it is answered. */
-static bool has_room(struct peer *peer, const struct call *call)
+static void turn_begin(struct turn *turn)
 {
-	struct backlog backlog = {
-		.stage = "sync", .what = "prompts", .that = "the workspace to be synced"};
-	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
-		backlog.bytes += turn->parcel ? turn->size : 0;
-		backlog.count++;
-	}
-	return relay_admits(peer->relay, call, &backlog);
+	struct peer *peer = turn->peer;
+	relay_sync_note_session(peer, turn->session_id);
+	sync_show_begin(&turn->show, peer->relay, turn->session_id);
+	const struct session *session = session_find(&peer->relay->sessions, turn->session_id);
+	keeper_sync(peer->keeper, session ? session->roots : NULL,
+		&(struct sync_order){.reason = SYNC_REASON_TURN,
+			.session = turn->session_id,
+			.deletions = SYNC_DELETIONS_ASK},
+		on_turn_synced, turn);
 }
 
 bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)
 {
-	struct session *session = relay_session_of(peer->relay, &call->message);
-	if (call->was_synced || !session || strcmp(call->message.method, "session/prompt") != 0) {
+	struct relay *relay = peer->relay;
+	struct session *session = relay_session_of(relay, &call->message);
+	if (call->came_from == STAGE_SYNC || !session ||
+		strcmp(call->message.method, "session/prompt") != 0) {
 		return false;
 	}
 	if (peer->is_rolling_back) {
-		relay_fail(peer->relay, call->message.id,
+		relay_fail(relay, call->message.id,
 			&(struct failure){"ROLLBACK_IN_PROGRESS", "sync",
 				"the workspace is being rolled back; prompt again after it",
 				{NULL, 0}});
@@ -220,25 +226,29 @@ bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)
 	if (!syncs_turns(peer)) {
 		return false;
 	}
-	if (has_room(peer, call)) {
-		char *id = mem_strndup(call->message.id); // the parcel may take the bytes
-		turn_begin(peer, call, session->id)->id = id;
-		relay_order_begin_prompt(peer->relay, session);
+	if (relay_admits_at(relay, call, STAGE_SYNC)) {
+		struct turn *turn = turn_create(peer, session->id);
+		desk_hold(&relay->desk, &turn->prompt, STAGE_SYNC, peer, call);
+		turn_begin(turn);
+		relay_order_begin_prompt(relay, session);
 	}
 	return true;
 }
 
 bool relay_turn_holds_answer(struct request *request, const struct call *call)
 {
+	struct peer *peer = request->peer;
 	const struct method *method = request->method;
-	if (call->was_synced || !request->session_id || !syncs_turns(request->peer) || !method ||
-		!method->name || strcmp(method->name, "session/prompt") != 0) {
+	if (call->came_from == STAGE_SYNC || !request->session_id || !syncs_turns(peer) ||
+		!method || !method->name || strcmp(method->name, "session/prompt") != 0) {
 		return false;
 	}
-	struct turn *turn = turn_begin(request->peer, call, request->session_id);
+	struct turn *turn = turn_create(peer, request->session_id);
+	turn->answer = parcel_create(call->from, call->frame, peer->relay->places);
+	turn->size = parcel_size(turn->answer);
+	peer->held_bytes += turn->size;
 	turn->request = request;
-	turn->is_counted = true;
-	turn->peer->held_bytes += turn->size;
+	turn_begin(turn);
 	return true;
 }
 
@@ -291,67 +301,25 @@ bool relay_turn_holds_message(struct peer *peer, const struct call *call)
 
 /* ---- prompts that need not wait any longer ---- */
 
-static bool is_waiting_prompt(const struct turn *turn, const struct session *session)
+static struct desk_pick prompts_of(const struct peer *peer, const struct session *session)
 {
-	return !turn->request && !turn->is_answered &&
-	       (!session || strcmp(turn->session_id, session->id) == 0);
+	return (struct desk_pick){STAGE_SYNC, peer, session ? session->id : NULL};
 }
 
 bool relay_turn_has_prompt(const struct peer *peer, const struct session *session)
 {
-	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
-		if (is_waiting_prompt(turn, session)) {
-			return true;
-		}
-	}
-	return false;
+	return desk_first(&peer->relay->desk, prompts_of(peer, session)) != NULL;
 }
 
 /* The sync goes on, and with it the turn. */
-static void turn_leave(struct turn *turn, const char *reason)
+void relay_turn_on_left(struct held *held, const struct failure *failure)
 {
-	sync_show_leave(&turn->show, reason);
-	turn->is_answered = true;
-	parcel_destroy(turn->parcel);
-	turn->parcel = NULL;
-}
-
-static void turn_cancel(struct turn *turn)
-{
-	turn_leave(turn, "Syncing workspace: the prompt was cancelled");
-	relay_answer(turn->peer->relay, span_of(turn->id),
-		SPAN_LITERAL("{\"stopReason\":\"cancelled\"}"));
+	struct turn *turn = CONTAINER_OF(held, struct turn, prompt);
+	sync_show_leave(&turn->show,
+		failure ? failure->message : "Syncing workspace: the prompt was cancelled");
 }
 
 bool relay_turn_cancel(struct peer *peer, const struct session *session)
 {
-	bool has_cancelled = false;
-	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
-		if (is_waiting_prompt(turn, session)) {
-			turn_cancel(turn);
-			has_cancelled = true;
-		}
-	}
-	return has_cancelled;
-}
-
-bool relay_turn_cancel_request(struct peer *peer, struct span id)
-{
-	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
-		if (is_waiting_prompt(turn, NULL) && span_equals(span_of(turn->id), id)) {
-			turn_cancel(turn);
-			return true;
-		}
-	}
-	return false;
-}
-
-void relay_turn_fail_prompts(struct peer *peer, const struct failure *failure)
-{
-	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
-		if (is_waiting_prompt(turn, NULL)) {
-			turn_leave(turn, failure->message);
-			relay_fail(peer->relay, span_of(turn->id), failure);
-		}
-	}
+	return desk_cancel_prompts(&peer->relay->desk, prompts_of(peer, session));
 }

@@ -34,11 +34,8 @@ bool relay_turn_has_prompt(const struct peer *peer, const struct session *sessio
  */
 bool relay_turn_cancel(struct peer *peer, const struct session *session);
 
-/* $/cancel_request: the same of the prompt with this id (raw). */
-bool relay_turn_cancel_request(struct peer *peer, struct span id);
-
-/* The agent has ended: the prompts that wait are answered with this failure. */
-void relay_turn_fail_prompts(struct peer *peer, const struct failure *failure);
+/* Of STAGE_SYNC. */
+void relay_turn_on_left(struct held *held, const struct failure *failure);
 
 /* Another agent is in its place: what the one before has asked nobody waits for. */
 void relay_turn_forget_requests(struct peer *peer);

@@ -7,6 +7,7 @@
 
 #include "base/json_doc.h"
 #include "broker/relay/relay_editor.h"
+#include "broker/relay/relay_stages.h"
 #include "broker/relay/relay_internal.h"
 #include "broker/relay/relay_revive.h"
 #include "broker/relay/restore_internal.h"
@@ -42,19 +43,13 @@ static struct restore *find(struct relay *relay, const char *session_id)
 	return NULL;
 }
 
-void restore_held_destroy(struct held *held)
+struct desk_pick restore_pick(const struct restore *restore)
 {
-	list_remove(&held->link);
-	parcel_destroy(held->parcel);
-	free(held->id);
-	free(held);
+	return (struct desk_pick){STAGE_RESTORE, NULL, restore->session_id};
 }
 
 void restore_destroy(struct restore *restore)
 {
-	LIST_FOR_EACH(held, &restore->waiting, struct held, link) {
-		restore_held_destroy(held);
-	}
 	ev_timer_stop(restore->relay->config.loop, &restore->quiet);
 	list_remove(&restore->link);
 	free(restore->session_id);
@@ -66,18 +61,9 @@ void restore_destroy(struct restore *restore)
 static void hold(struct restore *restore, const struct call *call)
 {
 	struct relay *relay = restore->relay;
-	struct backlog backlog = {restore->held_count, restore->held_bytes, "session", "requests",
-		"the session to be restored"};
-	if (!relay_admits(relay, call, &backlog)) {
-		return;
+	if (relay_admits_at(relay, call, STAGE_RESTORE)) {
+		desk_hold(&relay->desk, NULL, STAGE_RESTORE, NULL, call);
 	}
-	struct held *held = mem_alloc_zero(sizeof(*held));
-	held->id = mem_strndup(call->message.id);
-	held->is_prompt = strcmp(call->message.method, "session/prompt") == 0;
-	held->parcel = parcel_create(call->from, call->frame, relay->places);
-	restore->held_bytes += parcel_size(held->parcel);
-	restore->held_count++;
-	list_append(&restore->waiting, &held->link);
 }
 
 /* ---- how it begins ---- */
@@ -170,7 +156,8 @@ static void send_request(struct restore *restore, struct session *session)
 		return;
 	}
 	struct parcel *parcel = parcel_of(&bytes, relay->places);
-	if (relay_open_parcel(parcel, &call)) {
+	call = (struct call){.came_from = STAGE_RESTORE};
+	if (call_open(&call, parcel)) {
 		struct peer *peer = choose(relay, session, &call, &failure, text);
 		if (peer) {
 			session->agent_number = peer->number;
@@ -192,7 +179,6 @@ static struct restore *create(struct relay *relay, const struct session *session
 	restore->old_root = mem_strdup_or_null(session->roots ? session->roots[0] : NULL);
 	restore->old_instance = mem_strdup_or_null(session->instance);
 	restore->is_load = !relay->offers_resume;
-	list_init(&restore->waiting);
 	ev_init(&restore->quiet, restore_on_quiet);
 	list_append(&relay->restores, &restore->link);
 	return restore;
@@ -237,40 +223,13 @@ bool restore_holds(
 
 /* ---- what need not wait any longer ---- */
 
-static void cancel_prompt(struct restore *restore, struct held *held)
-{
-	relay_answer(
-		restore->relay, span_of(held->id), SPAN_LITERAL("{\"stopReason\":\"cancelled\"}"));
-	restore->held_count--;
-	restore->held_bytes -= parcel_size(held->parcel);
-	restore_held_destroy(held);
-}
-
 bool restore_cancel(struct relay *relay, const struct session *session)
 {
 	struct restore *restore = find(relay, session->id);
-	if (!restore) {
-		return false;
+	if (restore) {
+		desk_cancel_prompts(&relay->desk, restore_pick(restore));
 	}
-	LIST_FOR_EACH(held, &restore->waiting, struct held, link) {
-		if (held->is_prompt) {
-			cancel_prompt(restore, held);
-		}
-	}
-	return true;
-}
-
-bool restore_cancel_request(struct relay *relay, struct span id)
-{
-	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
-		LIST_FOR_EACH(held, &restore->waiting, struct held, link) {
-			if (held->is_prompt && span_equals(span_of(held->id), id)) {
-				cancel_prompt(restore, held);
-				return true;
-			}
-		}
-	}
-	return false;
+	return restore != NULL;
 }
 
 void restore_finish(struct relay *relay)
@@ -278,20 +237,6 @@ void restore_finish(struct relay *relay)
 	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
 		if (ev_is_active(&restore->quiet)) {
 			restore_fail(restore, &relay_has_ended);
-		}
-	}
-}
-
-void restore_end(struct relay *relay)
-{
-	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
-		LIST_FOR_EACH(held, &restore->waiting, struct held, link) {
-			if (held->is_prompt) {
-				cancel_prompt(restore, held);
-				continue;
-			}
-			relay_fail(relay, span_of(held->id), &relay_is_ending);
-			restore_held_destroy(held);
 		}
 	}
 }

@@ -32,14 +32,10 @@ void restore_remember(struct session *session, struct request *request);
 bool restore_holds(
 	struct relay *relay, struct session *session, bool is_needed, const struct call *call);
 
-/* session/cancel, $/cancel_request: a prompt that waits is answered; false: none does. */
+/* session/cancel: prompts that wait are answered. False: the session is not being restored. */
 bool restore_cancel(struct relay *relay, const struct session *session);
-bool restore_cancel_request(struct relay *relay, struct span id);
 
-/* The broker ends: what waits is answered; what was asked of agents goes on. */
-void restore_end(struct relay *relay);
-
-/* Those that no agent has in hand any more end, too. */
+/* Those that no agent has in hand any more end. */
 void restore_finish(struct relay *relay);
 
 /* ---- the broker's own session/resume and session/load, on the way of any other ---- */

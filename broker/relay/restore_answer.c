@@ -21,9 +21,7 @@ const char restore_id_prefix[] = "\"acp-broker:restore:";
 void restore_fail(struct restore *restore, const struct failure *failure)
 {
 	struct relay *relay = restore->relay;
-	LIST_FOR_EACH(held, &restore->waiting, struct held, link) {
-		relay_fail(relay, span_of(held->id), failure);
-	}
+	desk_fail_all(&relay->desk, restore_pick(restore), failure);
 	restore_destroy(restore);
 }
 
@@ -123,17 +121,20 @@ static void tell_of_sandbox(struct relay *relay, const struct session *session)
 static void end_well(struct restore *restore)
 {
 	struct relay *relay = restore->relay;
-	struct held *held;
+	int count = desk_count(&relay->desk, restore_pick(restore));
 	list_remove(&restore->link);
 	list_init(&restore->link);
-	while ((held = LIST_FIRST(&restore->waiting, struct held, link))) {
+	while (count-- > 0) { // one of them may begin another restore, for which it waits again
 		struct call call;
-		list_remove(&held->link);
-		if (relay_open_parcel(held->parcel, &call)) {
+		struct held *held = desk_first(&relay->desk, restore_pick(restore));
+		if (!held) {
+			break; // cancelled by what went before
+		}
+		if (desk_open(held, &call)) {
 			bool is_taken = relay_on_editor_call(relay, &call);
 			(void)is_taken; // a request always is
 		}
-		restore_held_destroy(held);
+		desk_drop(held);
 	}
 	restore_destroy(restore);
 }

@@ -15,27 +15,16 @@ struct restore {
 	char *old_root;     // owned; where the session's directory was; may be NULL
 	char *old_instance; // owned; of the sandbox that was in; may be NULL
 	bool is_load;
-	ev_timer quiet;      // once it was loaded: until the replay has ended
-	double loaded_at;    // ev_now
-	struct list waiting; // of struct held
-	size_t held_bytes;
-	int held_count;
-};
-
-/* A request of the editor's. */
-struct held {
-	struct list link; // restore.waiting
-	struct parcel *parcel;
-	char *id; // owned; raw
-	bool is_prompt;
+	ev_timer quiet;   // once it was loaded: until the replay has ended
+	double loaded_at; // ev_now
 };
 
 extern const char restore_id_prefix[]; // of the ids of the broker's own requests; raw
 
 void restore_on_quiet(struct ev_loop *loop, ev_timer *timer, int events);
 
-void restore_held_destroy(struct held *held);
-void restore_destroy(struct restore *restore); // what waits is not answered
+struct desk_pick restore_pick(const struct restore *restore); // what waits for it
+void restore_destroy(struct restore *restore);                // what waits is not answered
 
 /* Answers what waits, and frees. */
 void restore_fail(struct restore *restore, const struct failure *failure);

@@ -186,9 +186,3 @@ struct session *relay_session_of_agent(struct peer *peer, const struct message *
 	}
 	return session_find_agent(&peer->relay->sessions, peer, id);
 }
-
-bool relay_open_parcel(struct parcel *parcel, struct call *out_call)
-{
-	*out_call = (struct call){.was_parked = true};
-	return call_open(out_call, parcel);
-}

@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "broker/agent/agent.h"
-#include "broker/session/call.h"
-#include "broker/session/parcel.h"
+#include "broker/desk/desk.h"
+#include "broker/desk/parcel.h"
 #include "broker/session/relay_config.h"
 #include "broker/session/session.h"
 #include "broker/session/tool_call_id.h"
@@ -59,10 +59,10 @@ struct relay {
 	unsigned last_terminal;               // of all agents, also of those that have ended
 	struct usage usage;
 	struct usage_memo usage_memo; // of the editor
+	struct desk desk;             // where messages of the editor's wait
 	struct list restores;         // of struct restore (restore.c)
 	struct list claims;           // of struct claim (relay_claim.c)
 	struct list gates;            // of struct gate (relay_order.c)
-	struct list list_looks;       // of struct look (listing_records.c)
 	struct list listings;         // of struct listing_records: whose page no agent has in hand
 	struct leftovers *leftovers;  // owned; what did not come to its end (relay_leftovers.c)
 	unsigned restores_begun;
@@ -96,11 +96,8 @@ struct peer {
 	struct path_map known;      // … and of what the agent may remember (session/list)
 	struct toolhost *toolhost;  // owned; NULL where the editor serves its tools
 	bool is_showing_last;       // what the ToolHost shows now comes before an answer
-	struct list waiting;        // of struct waiting (relay_roots.c): until it is ready
-	struct list openings;  // of struct opening (relay_roots.c): until their roots are there
-	struct list resolving; // of struct resolving (grant_resolve.c): until links are known
-	size_t waiting_bytes;
-	bool is_ready; // its sandbox can be used
+	struct list resolving;      // of struct resolving (grant_resolve.c): until links are known
+	bool is_ready;              // its sandbox can be used
 	bool stops_when_ready;
 	char *reserved_for;    // owned; the directory it was started for, until it is asked for
 	struct ev_timer idle;  // idle-timeout, while a prompt is in flight
@@ -273,8 +270,5 @@ struct session *relay_session_of(struct relay *relay, const struct message *mess
 
 /* The session of a message of an agent's, which knows it by its own id. */
 struct session *relay_session_of_agent(struct peer *peer, const struct message *message);
-
-/* Reads a message that was set aside; false where there is nothing to handle. */
-bool relay_open_parcel(struct parcel *parcel, struct call *out_call);
 
 #endif

@@ -80,7 +80,7 @@ static void add_calls(struct in_flight *found, const struct peer *peer)
 	if (!list_is_empty(&peer->resolving)) {
 		say(found, "a request whose paths are being resolved");
 	}
-	if (!list_is_empty(&peer->openings)) {
+	if (desk_has(&peer->relay->desk, (struct desk_pick){STAGE_ROOTS, peer, NULL})) {
 		say(found, "a session that is being opened");
 	}
 	if (!list_is_empty(&peer->turns)) {

@@ -155,6 +155,22 @@ class BehindASync(OrderCase):
         client.answer(prompt, PATIENCE)
         self.assertEqual(self.heard_in_order(), [('session/prompt', 'say one')])
 
+    def test_a_session_that_waits_for_its_first_sync_can_be_cancelled(self):
+        self.ended(self.opened()[0])
+        client = self.copied()
+        with self.held_store():
+            opening = client.start('session/new', {'cwd': str(self.work), 'mcpServers': []})
+            client.call('_broker/usage')  # it was read
+            client.notify('$/cancel_request', {'requestId': int(opening)})
+            with self.assertRaises(RpcError) as cancelled:
+                client.answer(opening, PATIENCE)
+        self.assertEqual(cancelled.exception.code, -32800)
+        session = client.new_session(self.work)
+        client.prompt(session, 'write there.txt x')
+        self.assertEqual(self.heard_in_order(), [('session/prompt', 'write there.txt x')])
+        self.ended(client)
+        self.assertEqual(self.sent('session/new')[1:], [])
+
     def test_a_close_settles_the_prompts_and_keeps_its_place(self):
         for method in ('session/close', 'session/delete'):
             with self.subTest(method):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/session/parcel.h"
+#include "broker/desk/parcel.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -168,6 +168,35 @@ static void test_its_agent_may_die_while_a_root_is_added(void **state)
 	editor_hears_nothing(fixture);
 }
 
+static void cancel_request(struct fixture *fixture, int id)
+{
+	editor_says(fixture, "'method':'$/cancel_request','params':{'requestId':%d}", id);
+	editor_hears(fixture,
+		"'id':%d,'error':{'code':-32800,'message':'the request was cancelled'}", id);
+}
+
+static void test_it_can_be_cancelled_while_a_root_is_added(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_greeted(fixture);
+	editor_says(fixture, "'id':1,'method':'session/new','params':{'cwd':'/w'}");
+	cancel_request(fixture, 1); // read with it: its root is not there yet
+	agent_hears_nothing(fixture, 0);
+	open_session(fixture, 0, 1, "/w", "s");
+}
+
+static void test_what_waits_for_the_sandbox_can_be_cancelled(void **state)
+{
+	struct fixture *fixture = *state;
+	begin(fixture);
+	editor_says(fixture, "'id':0,%s", initialize_request);
+	editor_says(fixture, "'id':1,'method':'x/y'");
+	editor_says(fixture, "'id':2,'method':'x/z'");
+	cancel_request(fixture, 1);
+	agent_hears(fixture, 0, "'id':0,%s", initialize_request);
+	agent_hears(fixture, 0, "'id':1,'method':'x/z'");
+}
+
 /* toolhost = editor: the person has chosen that, wherever the agent is. */
 static void begin_with_links(struct fixture *fixture)
 {
@@ -410,6 +439,8 @@ int main(void)
 		ROOTS_TEST(test_what_is_begun_while_a_session_loads_ends_where_it_does_not_load),
 		ROOTS_TEST(test_without_a_directory_the_agent_says_what_it_misses),
 		ROOTS_TEST(test_its_agent_may_die_while_a_root_is_added),
+		ROOTS_TEST(test_it_can_be_cancelled_while_a_root_is_added),
+		ROOTS_TEST(test_what_waits_for_the_sandbox_can_be_cancelled),
 		ROOTS_TEST(test_an_editor_that_serves_files_gets_its_own_names_of_them),
 		ROOTS_TEST(test_no_link_leads_the_editor_out_of_its_directories),
 		ROOTS_TEST(test_the_editor_runs_no_commands_of_an_agent_elsewhere),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_SESSION_PARCEL_H
-#define BROKER_SESSION_PARCEL_H
+#ifndef BROKER_DESK_PARCEL_H
+#define BROKER_DESK_PARCEL_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/session/parcel.h"
+#include "broker/desk/parcel.h"
 
 #include <assert.h>
 #include <stdint.h>

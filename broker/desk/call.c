@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/session/call.h"
+#include "broker/desk/call.h"
 
 #include "base/log.h"
-#include "broker/session/parcel.h"
+#include "broker/desk/parcel.h"
 
 bool call_open(struct call *call, struct parcel *parcel)
 {

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_DESK_CALL_H
+#define BROKER_DESK_CALL_H
+
+#include "acp/message.h"
+#include "acp/splice.h"
+
+struct mcp_commands;
+struct parcel;
+
+/* What a message of the editor's may wait for, in the order in which it comes to it. */
+enum desk_stage {
+	STAGE_NONE,    // it has just come in
+	STAGE_ORDER,   // other requests of its session
+	STAGE_CLAIM,   // whether another broker has its session
+	STAGE_LIST,    // the sessions that the records know
+	STAGE_RESTORE, // its session, whose agent has ended, to be restored
+	STAGE_READY,   // the agent's sandbox
+	STAGE_MODE,    // the agent to be in a mode in which it asks
+	STAGE_SYNC,    // the sync before a prompt, or before its answer
+	STAGE_ROOTS,   // its directories in the sandbox
+	STAGES,
+};
+
+/* One message in hand: where it lies, what it says, and what is changed of it on its way. */
+struct call {
+	struct frame_reader *from;
+	const struct frame *frame;
+	struct message message;
+	struct splice *edits;      // borrowed
+	enum desk_stage came_from; // where it has waited last
+	char *const *resolved;     // borrowed, NULL-terminated; its paths without links, or NULL
+	bool is_unresolved;        // one of them may mean another file all the same
+	const struct mcp_commands *mcp; // borrowed; what was asked of its MCP servers; may be NULL
+};
+
+/* Nobody has looked yet at what it is about: it waited for nothing, or only for its turn. */
+static inline bool call_is_new(const struct call *call)
+{
+	return call->came_from <= STAGE_ORDER;
+}
+
+/*
+ * The message of a parcel, once; it borrows from that, with its edits. The call's own words are
+ * left as they are. False, which is logged: it cannot be read again.
+ */
+bool call_open(struct call *call, struct parcel *parcel) ATTR_NODISCARD;
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/desk/desk.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/desk/parcel.h"
+
+static const char turn_cancelled[] = "{\"stopReason\":\"cancelled\"}";
+
+void desk_init(struct desk *desk, const struct stage_row *rows, const struct json_places *places,
+	const struct desk_ops *ops, void *data)
+{
+	*desk = (struct desk){.rows = rows, .ops = ops, .data = data, .places = places};
+	list_init(&desk->all);
+}
+
+struct held *desk_hold(struct desk *desk, struct held *held, enum desk_stage stage,
+	const struct peer *peer, const struct call *call)
+{
+	char session_id[MESSAGE_SESSION_ID_MAX + 1];
+	const struct message *message = &call->message;
+	bool is_kept = !held;
+	held = held ? held : mem_alloc_zero(sizeof(*held));
+	held->desk = desk;
+	held->stage = stage;
+	held->peer = peer;
+	held->is_kept = is_kept;
+	if (message->kind == MESSAGE_REQUEST) {
+		held->id = mem_strndup(message->id);
+	}
+	held->is_prompt = strcmp(message->method, "session/prompt") == 0;
+	if (message_string(message, PLACE_SESSION_ID, session_id, sizeof(session_id))) {
+		held->session_id = mem_strdup(session_id);
+	}
+	held->parcel = parcel_create(call->from, call->frame, desk->places); // takes the bytes
+	held->size = parcel_size(held->parcel);
+	desk->bytes += held->size;
+	list_append(&desk->all, &held->link);
+	return held;
+}
+
+/* Its message does not wait any more. */
+static void leave(struct held *held)
+{
+	held->desk->bytes -= held->size;
+	held->size = 0;
+}
+
+struct held *desk_detach(struct held *held)
+{
+	struct held *own = mem_alloc_zero(sizeof(*own));
+	list_remove(&held->link);
+	leave(held);
+	*own = *held;
+	own->is_kept = true;
+	list_init(&own->link);
+	*held = (struct held){.desk = NULL};
+	return own;
+}
+
+void desk_move(struct held *held, enum desk_stage stage, const struct peer *peer)
+{
+	struct desk *desk = held->desk;
+	struct held *moved = desk_detach(held);
+	moved->stage = stage;
+	moved->peer = peer;
+	moved->size = parcel_size(moved->parcel);
+	desk->bytes += moved->size;
+	list_append(&desk->all, &moved->link);
+}
+
+bool desk_read(struct held *held, struct call *out_call)
+{
+	assert(held->parcel);
+	*out_call = (struct call){.came_from = held->stage};
+	return call_open(out_call, held->parcel);
+}
+
+void desk_release(struct held *held)
+{
+	list_remove(&held->link);
+	leave(held);
+}
+
+bool desk_open(struct held *held, struct call *out_call)
+{
+	desk_release(held);
+	return desk_read(held, out_call);
+}
+
+void desk_drop(struct held *held)
+{
+	if (!held->desk) {
+		return;
+	}
+	list_remove(&held->link);
+	leave(held);
+	parcel_destroy(held->parcel);
+	free(held->session_id);
+	free(held->id);
+	if (held->is_kept) {
+		free(held);
+		return;
+	}
+	*held = (struct held){.desk = NULL};
+}
+
+/* ---- what waits ---- */
+
+static bool is_picked(const struct held *held, struct desk_pick pick)
+{
+	return (pick.stage == STAGE_NONE || held->stage == pick.stage) &&
+	       (!pick.peer || held->peer == pick.peer) &&
+	       (!pick.session_id ||
+		       (held->session_id && strcmp(held->session_id, pick.session_id) == 0));
+}
+
+struct held *desk_first(const struct desk *desk, struct desk_pick pick)
+{
+	LIST_FOR_EACH(held, &desk->all, struct held, link) {
+		if (held->parcel && is_picked(held, pick)) {
+			return held;
+		}
+	}
+	return NULL;
+}
+
+struct held *desk_first_prompt(const struct desk *desk, struct desk_pick pick)
+{
+	LIST_FOR_EACH(held, &desk->all, struct held, link) {
+		if (held->parcel && held->is_prompt && is_picked(held, pick)) {
+			return held;
+		}
+	}
+	return NULL;
+}
+
+int desk_count(const struct desk *desk, struct desk_pick pick)
+{
+	int count = 0;
+	LIST_FOR_EACH(held, &desk->all, struct held, link) {
+		count += held->id && is_picked(held, pick);
+	}
+	return count;
+}
+
+bool desk_has(const struct desk *desk, struct desk_pick pick)
+{
+	LIST_FOR_EACH(held, &desk->all, struct held, link) {
+		if (is_picked(held, pick)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- what need not wait any longer ---- */
+
+/* The owner first: an answer may lead back to it. Without a failure it was cancelled. */
+static void settle(struct held *held, const struct failure *failure, bool is_turn)
+{
+	struct desk *desk = held->desk;
+	const struct stage_row *row = &desk->rows[held->stage];
+	char *id = held->id;
+	leave(held);
+	parcel_destroy(held->parcel);
+	held->parcel = NULL;
+	held->id = NULL;
+	if (held->is_kept) {
+		desk_drop(held);
+	} else {
+		row->on_left(held, failure);
+	}
+	if (id && failure) {
+		desk->ops->fail(desk->data, span_of(id), failure);
+	} else if (id && is_turn) {
+		desk->ops->answer(desk->data, span_of(id), span_of(turn_cancelled));
+	} else if (id) {
+		desk->ops->answer_cancelled(desk->data, span_of(id));
+	}
+	free(id);
+}
+
+static bool is_turn(const struct held *held)
+{
+	return held->is_prompt && held->desk->rows[held->stage].is_turn;
+}
+
+void desk_fail(struct held *held, const struct failure *failure)
+{
+	settle(held, failure, false);
+}
+
+void desk_fail_all(struct desk *desk, struct desk_pick pick, const struct failure *failure)
+{
+	struct held *held;
+	while ((held = desk_first(desk, pick))) {
+		settle(held, failure, false);
+	}
+}
+
+bool desk_cancel_request(struct desk *desk, struct span id)
+{
+	LIST_FOR_EACH(held, &desk->all, struct held, link) {
+		if (held->id && span_equals(span_of(held->id), id)) {
+			settle(held, NULL, is_turn(held));
+			return true;
+		}
+	}
+	return false;
+}
+
+bool desk_cancel_prompts(struct desk *desk, struct desk_pick pick)
+{
+	struct held *held;
+	bool has_any = false;
+	while ((held = desk_first_prompt(desk, pick))) {
+		settle(held, NULL, true);
+		has_any = true;
+	}
+	return has_any;
+}
+
+void desk_end(struct desk *desk, const struct failure *failure)
+{
+	for (int stage = STAGE_NONE + 1; stage < STAGES; stage++) {
+		struct desk_pick pick = {.stage = (enum desk_stage)stage};
+		struct held *held;
+		while (!desk->rows[stage].outlasts && (held = desk_first(desk, pick))) {
+			settle(held, is_turn(held) ? NULL : failure, true);
+		}
+	}
+}
+
+void desk_forget(struct desk *desk, struct desk_pick pick)
+{
+	LIST_FOR_EACH(held, &desk->all, struct held, link) {
+		if (!is_picked(held, pick)) {
+			continue;
+		}
+		if (held->is_kept) {
+			desk_drop(held);
+		} else {
+			desk->rows[held->stage].on_gone(held);
+		}
+	}
+}

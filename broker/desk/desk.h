@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_DESK_DESK_H
+#define BROKER_DESK_DESK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "acp/failure.h"
+#include "acp/places.h"
+#include "base/attr.h"
+#include "base/list.h"
+#include "base/span.h"
+#include "broker/desk/call.h"
+
+/*
+ * The one place where messages of the editor's wait. The desk knows each by its id, its session
+ * and the stage it is at, and answers it where it need not wait any longer: it was cancelled, its
+ * agent has ended, the broker ends. It does not know what a stage does, nor what an agent is: each
+ * stage is a row of a table, and belongs to one file of the relay. Loop thread only.
+ */
+struct held;
+struct parcel;
+struct peer;
+
+struct stage_row {
+	const char *name; // data.stage of its errors
+	const char *what; // "prompts", "requests"
+	const char *that; // what they wait for
+	bool is_turn;     // a prompt that is cancelled here is answered as a turn that was
+	bool outlasts;    // the end of the broker answers none: what they ask for is still done
+	/*
+	 * For those in the owner's memory. on_left: it was cancelled (failure is NULL) or failed,
+	 * and its answer follows; the owner frees it now, or once nothing refers to it any more.
+	 * on_gone: the owner frees it now.
+	 */
+	void (*on_left)(struct held *held, const struct failure *failure);
+	void (*on_gone)(struct held *held);
+};
+
+/* How the desk answers the editor, by the raw id of a request. */
+struct desk_ops {
+	void (*fail)(void *data, struct span id, const struct failure *failure);
+	void (*answer)(void *data, struct span id, struct span result);
+	void (*answer_cancelled)(void *data, struct span id);
+};
+
+struct desk {
+	const struct stage_row *rows; // borrowed; STAGES of them
+	const struct desk_ops *ops;
+	void *data;
+	const struct json_places *places; // borrowed
+	struct list all;                  // of struct held, in the order in which they came
+	size_t bytes;                     // of what waits
+};
+
+/* A message at a stage; mostly a part of what the stage's owner knows of it. */
+struct held {
+	struct list link; // desk.all
+	struct desk *desk;
+	enum desk_stage stage;
+	const struct peer *peer; // whose it is; only to be compared; may be NULL
+	char *session_id;        // owned; params.sessionId; NULL: none
+	struct parcel *parcel;   // owned; NULL: it was answered, and only its owner has it yet
+	size_t size;             // in desk.bytes
+	char *id;                // owned; raw; NULL: a notification, or it was answered
+	bool is_prompt;
+	bool is_kept; // the memory is the desk's
+};
+
+/* Some of what waits; what is NULL, or STAGE_NONE, may be anything. */
+struct desk_pick {
+	enum desk_stage stage;
+	const struct peer *peer;
+	const char *session_id;
+};
+
+void desk_init(struct desk *desk, const struct stage_row *rows, const struct json_places *places,
+	const struct desk_ops *ops, void *data);
+
+/*
+ * Sets the message in hand aside. `held` is the caller's, zeroed; NULL: the desk has the memory.
+ * desk_drop follows once it is not used any more.
+ */
+struct held *desk_hold(struct desk *desk, struct held *held, enum desk_stage stage,
+	const struct peer *peer, const struct call *call);
+
+/* It waits at another stage from now on, in the desk's memory; `held` is left without anything. */
+void desk_move(struct held *held, enum desk_stage stage, const struct peer *peer);
+
+/*
+ * It goes on: it is off the desk, and the call says where it comes from. False: it cannot be read,
+ * which was logged. desk_drop follows in either case, once the call is not used any more. The
+ * same in two steps: it is read, once, while it waits; then it goes on.
+ */
+bool desk_open(struct held *held, struct call *out_call) ATTR_NODISCARD;
+bool desk_read(struct held *held, struct call *out_call) ATTR_NODISCARD;
+void desk_release(struct held *held);
+
+void desk_drop(struct held *held);
+
+/* It goes on apart from its owner, who may be freed before it: off the desk, in its own memory. */
+struct held *desk_detach(struct held *held);
+
+/* ---- what waits ---- */
+
+struct held *desk_first(const struct desk *desk, struct desk_pick pick); // the oldest; or NULL
+struct held *desk_first_prompt(const struct desk *desk, struct desk_pick pick);
+int desk_count(const struct desk *desk, struct desk_pick pick); // requests alone
+
+/* Whether there is any, also one that was answered and that its owner still has. */
+bool desk_has(const struct desk *desk, struct desk_pick pick);
+
+/* ---- what need not wait any longer ---- */
+
+/* Answered, if it is a request, and off the desk; the rest is the owner's (stage_row.on_left). */
+void desk_fail(struct held *held, const struct failure *failure);
+void desk_fail_all(struct desk *desk, struct desk_pick pick, const struct failure *failure);
+
+/* $/cancel_request: whether a request with this id waited. */
+bool desk_cancel_request(struct desk *desk, struct span id);
+
+/* session/cancel: prompts are answered as turns that were cancelled. Whether there was one. */
+bool desk_cancel_prompts(struct desk *desk, struct desk_pick pick);
+
+/* The broker ends: answers what does not outlast that. */
+void desk_end(struct desk *desk, const struct failure *failure);
+
+/* What it waits for is about to be gone, or the desk: frees these, without an answer. */
+void desk_forget(struct desk *desk, struct desk_pick pick);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/relay/relay_stages.h"
+
+#include "broker/relay/listing_records.h"
+#include "broker/relay/relay_claim.h"
+#include "broker/relay/relay_roots.h"
+#include "broker/relay/relay_turn.h"
+#include "broker/session/answer.h"
+
+static const struct stage_row rows[STAGES] = {
+	[STAGE_ORDER] = {"session", "requests",
+		"a session/load, session/resume or session/prompt of their session"},
+	[STAGE_CLAIM] = {"session", "requests", "sessions that other brokers have",
+		.outlasts = true, // relay_claim_end answers
+		.on_left = relay_claim_on_left, .on_gone = relay_claim_on_gone},
+	[STAGE_LIST] = {"relay", "requests", "the sessions that the records know",
+		.on_left = listing_records_on_left, .on_gone = listing_records_on_gone},
+	[STAGE_RESTORE] = {"session", "requests", "the session to be restored", .is_turn = true},
+	[STAGE_READY] = {"prepare", "messages", "the sandbox", .outlasts = true},
+	[STAGE_MODE] = {"session", "prompts", "the agent to change its mode"},
+	[STAGE_SYNC] = {"sync", "prompts", "the workspace to be synced", .is_turn = true,
+		.on_left = relay_turn_on_left},
+	[STAGE_ROOTS] = {"session", "requests", "their directories", .outlasts = true,
+		.on_left = relay_roots_on_left, .on_gone = relay_roots_on_gone},
+};
+
+static void fail(void *data, struct span id, const struct failure *failure)
+{
+	relay_fail(data, id, failure);
+}
+
+static void answer(void *data, struct span id, struct span result)
+{
+	relay_answer(data, id, result);
+}
+
+static void answer_cancelled(void *data, struct span id)
+{
+	relay_answer_cancelled(data, id);
+}
+
+static const struct desk_ops ops = {fail, answer, answer_cancelled};
+
+void relay_stages_init(struct relay *relay)
+{
+	desk_init(&relay->desk, rows, relay->places, &ops, relay);
+}
+
+bool relay_admits_at(struct relay *relay, const struct call *call, enum desk_stage stage)
+{
+	const struct stage_row *row = &rows[stage];
+	struct backlog backlog = {desk_count(&relay->desk, (struct desk_pick){STAGE_NONE}),
+		relay->desk.bytes, row->name, row->what, row->that};
+	return relay_admits(relay, call, &backlog);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/desk/desk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "broker/desk/parcel.h"
+
+/* What the editor is told, and what the owners are, in their order. */
+static char told[512];
+
+static void tell(const char *format, ...) ATTR_PRINTF(1, 2);
+static void tell(const char *format, ...)
+{
+	size_t len = strlen(told);
+	va_list args;
+	va_start(args, format);
+	vsnprintf(told + len, sizeof(told) - len, format, args);
+	va_end(args);
+}
+
+static void fail_request(void *data, struct span id, const struct failure *failure)
+{
+	tell("%.*s %s;", (int)id.len, id.data, failure->code);
+}
+
+static void answer_request(void *data, struct span id, struct span result)
+{
+	tell("%.*s %.*s;", (int)id.len, id.data, (int)result.len, result.data);
+}
+
+static void cancel_request(void *data, struct span id)
+{
+	tell("%.*s cancelled;", (int)id.len, id.data);
+}
+
+/* One that knows more of what waits. */
+struct owner {
+	struct held held;
+	const char *name;
+};
+
+static void owner_free(struct held *held)
+{
+	struct owner *owner = CONTAINER_OF(held, struct owner, held);
+	desk_drop(held);
+	free(owner);
+}
+
+static void on_left(struct held *held, const struct failure *failure)
+{
+	tell("%s left;", CONTAINER_OF(held, struct owner, held)->name);
+	owner_free(held);
+}
+
+static void on_gone(struct held *held)
+{
+	tell("%s gone;", CONTAINER_OF(held, struct owner, held)->name);
+	owner_free(held);
+}
+
+static const struct desk_ops ops = {fail_request, answer_request, cancel_request};
+static const struct stage_row rows[STAGES] = {
+	[STAGE_ORDER] = {"session", "requests", "others"},
+	[STAGE_CLAIM] = {"session", "requests", "records", .on_left = on_left, .on_gone = on_gone},
+	[STAGE_RESTORE] = {"session", "requests", "its agent", .is_turn = true},
+	[STAGE_READY] = {"prepare", "messages", "the sandbox", .outlasts = true},
+};
+static const struct failure failure = {"GONE", "session", "it is gone", {NULL, 0}};
+
+static struct json_places *places;
+static struct frame_reader *reader;
+static struct desk desk;
+static const struct peer *const peers[] = {
+	(const struct peer *)&rows[0], (const struct peer *)&rows[1]}; // only compared
+
+static int set_up(void **state)
+{
+	told[0] = '\0';
+	places = places_create();
+	reader = frame_reader_create(places, 4096);
+	desk_init(&desk, rows, places, &ops, NULL);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	assert_int_equal(desk.bytes, 0);
+	assert_true(list_is_empty(&desk.all));
+	frame_reader_destroy(reader);
+	json_places_destroy(places);
+	return 0;
+}
+
+/* As the editor sends it: the members of a message, with ' for ". */
+static struct call call_of(const char *members)
+{
+	static struct frame frame;
+	char text[256];
+	size_t room;
+	struct error err;
+	struct call call = {.from = reader, .frame = &frame};
+	snprintf(text, sizeof(text), "{'jsonrpc':'2.0',%s}\n", members);
+	for (char *at = text; *at; at++) {
+		*at = *at == '\'' ? '"' : *at;
+	}
+	char *space = frame_reader_space(reader, &room);
+	assert_true(room >= strlen(text));
+	memcpy(space, text, strlen(text));
+	frame_reader_fed(reader, strlen(text));
+	assert_true(frame_reader_next(reader, &frame));
+	assert_true(message_read(&call.message, &frame, &err));
+	return call;
+}
+
+static struct held *hold(enum desk_stage stage, const struct peer *peer, const char *members)
+{
+	struct call call = call_of(members);
+	return desk_hold(&desk, NULL, stage, peer, &call);
+}
+
+static struct held *hold_owned(const char *name, const char *members)
+{
+	struct call call = call_of(members);
+	struct owner *owner = calloc(1, sizeof(*owner));
+	owner->name = name;
+	return desk_hold(&desk, &owner->held, STAGE_CLAIM, NULL, &call);
+}
+
+#define PROMPT(id, session)                                                                        \
+	"'id':" id ",'method':'session/prompt','params':{'sessionId':'" session "'}"
+#define OTHER(id, session) "'id':" id ",'method':'m','params':{'sessionId':'" session "'}"
+#define NOTE(session) "'method':'n','params':{'sessionId':'" session "'}"
+
+static void test_what_waits_is_found_by_its_stage_its_agent_and_its_session(void **state)
+{
+	struct held *first = hold(STAGE_READY, peers[0], OTHER("1", "s"));
+	struct held *second = hold(STAGE_READY, peers[1], PROMPT("2", "t"));
+	hold(STAGE_ORDER, NULL, NOTE("s"));
+	assert_ptr_equal(desk_first(&desk, (struct desk_pick){STAGE_READY, NULL, NULL}), first);
+	assert_ptr_equal(
+		desk_first(&desk, (struct desk_pick){STAGE_READY, peers[1], NULL}), second);
+	assert_ptr_equal(desk_first(&desk, (struct desk_pick){STAGE_READY, NULL, "t"}), second);
+	assert_ptr_equal(desk_first_prompt(&desk, (struct desk_pick){STAGE_NONE}), second);
+	assert_null(desk_first(&desk, (struct desk_pick){STAGE_READY, peers[0], "t"}));
+	assert_null(desk_first(&desk, (struct desk_pick){STAGE_MODE, NULL, NULL}));
+	assert_true(desk_has(&desk, (struct desk_pick){STAGE_ORDER, NULL, "s"}));
+	assert_int_equal(
+		desk_count(&desk, (struct desk_pick){STAGE_NONE}), 2); // and a notification
+	desk_forget(&desk, (struct desk_pick){STAGE_NONE});
+	assert_string_equal(told, "");
+}
+
+static void test_it_goes_on_and_says_where_it_has_waited(void **state)
+{
+	struct call call;
+	hold(STAGE_READY, peers[0], OTHER("1", "s"));
+	size_t bytes = desk.bytes;
+	struct held *held = hold(STAGE_ORDER, NULL, PROMPT("2", "t"));
+	assert_true(desk.bytes > bytes);
+	assert_true(desk_open(held, &call));
+	assert_int_equal(desk.bytes, bytes);
+	assert_int_equal(call.came_from, STAGE_ORDER);
+	assert_true(call_is_new(&call));
+	assert_string_equal(call.message.method, "session/prompt");
+	assert_int_equal(call.edits->count, 0);
+	assert_false(desk_cancel_request(&desk, SPAN_LITERAL("2"))); // it does not wait
+	desk_drop(held);
+	held = desk_first(&desk, (struct desk_pick){STAGE_READY, NULL, NULL});
+	assert_true(desk_open(held, &call));
+	assert_false(call_is_new(&call));
+	desk_drop(held);
+}
+
+static void test_it_may_move_on_to_another_stage(void **state)
+{
+	struct held *held = hold_owned("a", OTHER("1", "s"));
+	size_t bytes = desk.bytes;
+	desk_move(held, STAGE_READY, peers[1]);
+	owner_free(held);
+	assert_int_equal(desk.bytes, bytes);
+	assert_true(desk_has(&desk, (struct desk_pick){STAGE_READY, peers[1], "s"}));
+	assert_true(desk_cancel_request(&desk, SPAN_LITERAL("1")));
+	assert_string_equal(told, "1 cancelled;");
+}
+
+static void test_it_goes_on_without_its_owner(void **state)
+{
+	struct call call;
+	struct held *held = hold_owned("a", OTHER("'x'", "s"));
+	struct held *own = desk_detach(held);
+	owner_free(held);
+	assert_true(desk_open(own, &call));
+	assert_true(span_is(call.message.id, "\"x\""));
+	assert_int_equal(call.came_from, STAGE_CLAIM);
+	desk_drop(own);
+}
+
+static void test_a_request_is_cancelled_wherever_it_waits(void **state)
+{
+	hold(STAGE_ORDER, NULL, PROMPT("1", "s"));
+	hold(STAGE_RESTORE, NULL, PROMPT("2", "s"));
+	hold(STAGE_RESTORE, NULL, OTHER("3", "s"));
+	hold(STAGE_READY, peers[0], OTHER("'4'", "s"));
+	hold_owned("a", OTHER("5", "s"));
+	static const char *const ids[] = {"1", "2", "3", "\"4\"", "5"};
+	for (size_t i = 0; i < ARRAY_LENGTH(ids); i++) {
+		assert_true(desk_cancel_request(&desk, span_of(ids[i])));
+		assert_false(desk_cancel_request(&desk, span_of(ids[i])));
+	}
+	assert_string_equal(told, "1 cancelled;2 {\"stopReason\":\"cancelled\"};3 cancelled;"
+				  "\"4\" cancelled;a left;5 cancelled;");
+}
+
+static void test_the_prompts_of_a_session_are_cancelled_as_turns(void **state)
+{
+	hold(STAGE_ORDER, NULL, PROMPT("1", "s"));
+	hold(STAGE_ORDER, NULL, OTHER("2", "s"));
+	hold(STAGE_ORDER, NULL, PROMPT("3", "t"));
+	assert_true(desk_cancel_prompts(&desk, (struct desk_pick){STAGE_ORDER, NULL, "s"}));
+	assert_false(desk_cancel_prompts(&desk, (struct desk_pick){STAGE_ORDER, NULL, "s"}));
+	assert_string_equal(told, "1 {\"stopReason\":\"cancelled\"};");
+	desk_forget(&desk, (struct desk_pick){STAGE_NONE});
+}
+
+static void test_what_an_agent_leaves_behind_fails(void **state)
+{
+	hold(STAGE_READY, peers[0], OTHER("1", "s"));
+	hold(STAGE_READY, peers[0], NOTE("s"));
+	hold(STAGE_READY, peers[1], OTHER("2", "s"));
+	desk_fail_all(&desk, (struct desk_pick){STAGE_READY, peers[0], NULL}, &failure);
+	assert_string_equal(told, "1 GONE;");
+	desk_fail(desk_first(&desk, (struct desk_pick){STAGE_NONE}), &failure);
+	assert_string_equal(told, "1 GONE;2 GONE;");
+}
+
+static void test_the_end_answers_what_does_not_outlast_it(void **state)
+{
+	hold(STAGE_READY, peers[0], OTHER("1", "s"));
+	hold(STAGE_RESTORE, NULL, PROMPT("2", "s"));
+	hold(STAGE_RESTORE, NULL, OTHER("3", "s"));
+	hold_owned("a", OTHER("4", "s"));
+	hold(STAGE_ORDER, NULL, PROMPT("5", "s"));
+	hold(STAGE_ORDER, NULL, NOTE("s"));
+	desk_end(&desk, &failure);
+	assert_string_equal(told, "5 GONE;a left;4 GONE;2 {\"stopReason\":\"cancelled\"};3 GONE;");
+	hold_owned("b", OTHER("6", "s"));
+	desk_forget(&desk, (struct desk_pick){STAGE_NONE});
+	assert_string_equal(strrchr(told, ';') - 6, "b gone;");
+}
+
+#define DESK_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DESK_TEST(test_what_waits_is_found_by_its_stage_its_agent_and_its_session),
+		DESK_TEST(test_it_goes_on_and_says_where_it_has_waited),
+		DESK_TEST(test_it_may_move_on_to_another_stage),
+		DESK_TEST(test_it_goes_on_without_its_owner),
+		DESK_TEST(test_a_request_is_cancelled_wherever_it_waits),
+		DESK_TEST(test_the_prompts_of_a_session_are_cancelled_as_turns),
+		DESK_TEST(test_what_an_agent_leaves_behind_fails),
+		DESK_TEST(test_the_end_answers_what_does_not_outlast_it),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
