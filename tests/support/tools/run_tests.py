@@ -25,16 +25,19 @@ TOOLS = ROOT / 'tests/support/tools'
 PRESETS = ROOT / 'tests/support/presets'
 
 # These tests spend their time in other programs (sshd, node, git, rsync), or start the broker
-# hundreds of times. Other tests of the list run the same code of ours under the sanitizers.
+# hundreds of times. Other tests of the list run the same code of ours under the sanitizers, and
+# `./dev soak tests` runs these as well.
 NOT_UNDER_ASAN = [
     'bench', 'conformance-piped*', 'conformance-remapped', 'conformance-scripted',
-    'daytona-*', 'interop-daytona_pair', 'interop-reference_*', 'interop-ssh_pair',
-    'integration-children_killed', 'integration-commands_killed', 'integration-daytona_*',
-    'integration-kill_matrix', 'integration-rsync_killed', 'integration-ssh_hops',
-    'integration-ssh_sizes', 'integration-ssh_sync', 'integration-ssh_transcripts',
-    'integration-ssh_trouble', 'integration-ssh_turns', 'integration-sync_cut',
-    'integration-sync_killed', 'soak-short', 'unit-ssh_exec*-openssh', 'unit-ssh_exec*-apart',
-    'unit-ssh_stress-*',
+    'daytona-*', 'integration-backpressure', 'integration-busy*', 'integration-children_killed',
+    'integration-comeback', 'integration-commands_killed', 'integration-daytona_*',
+    'integration-deletions', 'integration-faults', 'integration-filters',
+    'integration-kill_matrix', 'integration-pause', 'integration-recovery',
+    'integration-rollback_cli', 'integration-rsync_killed', 'integration-ssh_*',
+    'integration-status', 'integration-sync_cut', 'integration-sync_killed',
+    'integration-test_provider', 'integration-turns', 'integration-workspaces',
+    'interop-daytona_pair', 'interop-reference_*', 'interop-ssh_pair', 'soak-short',
+    'unit-ssh_exec*-openssh', 'unit-ssh_exec*-apart', 'unit-ssh_stress-*',
 ]
 
 # Their servers or processes have deadlines that valgrind's slowness breaks, or they look at how
@@ -136,8 +139,9 @@ def asan_rest():
             if name not in quick() and not matches(name, NOT_UNDER_ASAN)]
 
 
-def plain_all():
-    return installed(PLAIN)
+def plain_rest():
+    """What `./dev test` has not run already, under the sanitizers."""
+    return [name for name in installed(PLAIN) if name not in quick()]
 
 
 def under_valgrind():
@@ -151,7 +155,7 @@ def whole_valgrind():
 # The time limits of tests/**/meson.build suit a quiet machine. They only end what hangs.
 STAGES = {
     'quick': Stage('quick tests under ASan and UBSan', ASAN, quick, '--timeout-multiplier', '4'),
-    'plain': Stage('all tests', PLAIN, plain_all, '--timeout-multiplier', '3',
+    'plain': Stage('longer tests', PLAIN, plain_rest, '--timeout-multiplier', '3',
                    at_once=2 * (os.cpu_count() or 1)),
     'asan': Stage('longer tests under ASan and UBSan', ASAN, asan_rest,
                   '--timeout-multiplier', '6', at_once=2 * (os.cpu_count() or 1)),
