@@ -11,9 +11,10 @@
 #include "base/settings.h"
 
 enum {
-	SECRETS_MAX = 256,          // values that are masked
-	SECRET_LINE_MIN_BYTES = 16, // of one line of a value
-	SECRET_MIN_BYTES = 6,       // a shorter value would mask half of every message
+	SECRETS_MAX = 256,           // values that are masked
+	SECRET_LINE_MIN_BYTES = 16,  // of one line of a value
+	SECRET_MIN_BYTES = 6,        // a shorter value would mask half of every message
+	SECRET_THERE_MIN_BYTES = 16, // of another host's, which nobody here has named
 };
 
 struct secrets {
@@ -23,14 +24,20 @@ struct secrets {
 	bool begins[256]; // by a value's first byte
 };
 
-static bool name_is_secret(struct span name, const char *const *names)
+static bool is_named(struct span name, const char *const *names)
 {
 	for (size_t i = 0; names && names[i]; i++) {
 		if (span_is(name, names[i])) {
 			return true;
 		}
 	}
-	return environment_name_is_secret(name.data, name.len);
+	return false;
+}
+
+/* Not words that a command line or a sentence has: the host would choose what no log shows. */
+static bool looks_secret(const char *value)
+{
+	return strlen(value) >= SECRET_THERE_MIN_BYTES && !strpbrk(value, " \t");
 }
 
 static bool has(const struct secrets *secrets, const char *value)
@@ -105,8 +112,8 @@ static void add_lines(struct secrets *secrets, const char *value)
 	}
 }
 
-bool secrets_learn(
-	struct secrets *secrets, const char *const *environment, const char *const *names)
+static bool learn(struct secrets *secrets, const char *const *environment, const char *const *names,
+	bool is_from_there)
 {
 	secrets->is_short = false;
 	for (size_t i = 0; environment[i]; i++) {
@@ -115,7 +122,9 @@ bool secrets_learn(
 			continue;
 		}
 		struct span name = {environment[i], (size_t)(equals - environment[i])};
-		if (name_is_secret(name, names)) {
+		bool is_secret = environment_name_is_secret(name.data, name.len) &&
+		                 (!is_from_there || looks_secret(equals + 1));
+		if (is_secret || is_named(name, names)) {
 			add(secrets, equals + 1);
 			add_lines(secrets, equals + 1);
 		}
@@ -123,10 +132,16 @@ bool secrets_learn(
 	return !secrets->is_short;
 }
 
+bool secrets_learn(
+	struct secrets *secrets, const char *const *environment, const char *const *names)
+{
+	return learn(secrets, environment, names, true);
+}
+
 struct secrets *secrets_create(const char *const *environment, const char *const *names)
 {
 	struct secrets *secrets = mem_alloc_zero(sizeof(*secrets));
-	if (!secrets_learn(secrets, environment, names)) {
+	if (!learn(secrets, environment, names, false)) {
 		log_warning("more than %d secrets in the environment: the others are not masked",
 			SECRETS_MAX);
 	}

@@ -18,7 +18,9 @@ struct secrets;
 struct secrets *secrets_create(const char *const *environment, const char *const *names);
 
 /*
- * Adds those of a further environment: one that was read on another host. What is known already
+ * Adds those of a further environment: one that was read on another host. Of variables that are
+ * not among the names only values of 16 bytes and more without blanks count: else whoever can write
+ * that host's login files would choose words that the logs here do not show. What is known already
  * is not added again. False where there is no room for all of them (256).
  */
 bool secrets_learn(

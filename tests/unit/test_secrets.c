@@ -153,8 +153,9 @@ static void test_there_may_be_no_names_and_no_secrets(void **state)
 
 static void test_those_of_another_host_are_learned_once(void **state)
 {
-	static const char *const there[] = {"A_TOKEN=of-the-host", "PLAIN=plain-value",
-		"NAMED=named-value", "SAME_KEY=of-the-host", NULL};
+	static const char *const there[] = {"A_TOKEN=of-the-other-host", "PLAIN=plain-value",
+		"NAMED=named-value", "SAME_KEY=of-the-other-host", "B_KEY=git push",
+		"C_KEY=git push --force origin main", "D_KEY=rm-rf", NULL};
 	static const char *const there_names[] = {"NAMED", NULL};
 	static const char *const nothing[] = {NULL};
 	struct buf buf;
@@ -162,11 +163,14 @@ static void test_those_of_another_host_are_learned_once(void **state)
 	for (int i = 0; i < 1000; i++) { // each start of an agent learns
 		assert_true(secrets_learn(secrets, there, there_names));
 	}
-	buf_init(&buf, 64);
-	assert_true(
-		buf_append(&buf, SPAN_LITERAL("[\"of-the-host plain-value named-value\"]"), NULL));
+	buf_init(&buf, 256);
+	assert_true(buf_append(&buf,
+		SPAN_LITERAL("[\"of-the-other-host plain-value named-value\","
+			     "\"git push --force origin main; rm-rf\"]"),
+		NULL));
 	secrets_mask(secrets, &buf);
-	assert_true(span_is(buf_span(&buf), "[\"*** plain-value ***\"]"));
+	assert_true(span_is(buf_span(&buf),
+		"[\"*** plain-value ***\",\"git push --force origin main; rm-rf\"]"));
 	buf_finish(&buf);
 	secrets_destroy(secrets);
 }
@@ -174,10 +178,10 @@ static void test_those_of_another_host_are_learned_once(void **state)
 static void test_there_is_room_for_so_many(void **state)
 {
 	static const char *const nothing[] = {NULL};
-	static char texts[257][32];
+	static char texts[257][48];
 	const char *many[258] = {NULL};
 	for (size_t i = 0; i < 257; i++) {
-		snprintf(texts[i], sizeof(texts[i]), "N%zu_KEY=value-%zu", i, i);
+		snprintf(texts[i], sizeof(texts[i]), "N%zu_KEY=value-of-16-bytes-%zu", i, i);
 		many[i] = texts[i];
 	}
 	struct secrets *secrets = secrets_create(nothing, NULL);
