@@ -11,13 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/lock_file.h"
 
 #define NAME_PREFIX "acp-broker-" // then the guard's pid
 
@@ -96,11 +96,8 @@ static void name_group(char *out, size_t size, pid_t guard)
 /* Locked for as long as we live, and not removed meanwhile by who took it for one that was left. */
 static bool hold(const struct freeze_group *group)
 {
-	struct stat by_name;
-	struct stat by_fd;
-	return flock(group->fd, LOCK_EX | LOCK_NB) == 0 && fstat(group->fd, &by_fd) == 0 &&
-	       fstatat(group->own_fd, group->name, &by_name, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       by_name.st_ino == by_fd.st_ino;
+	return lock_file_try(group->fd, LOCK_ALONE) == LOCK_TAKEN &&
+	       lock_file_is_current(group->fd, group->own_fd, group->name);
 }
 
 /* One of this name is empty: its guard was killed, and its pid has become ours. */
@@ -361,7 +358,7 @@ static bool end_left(int folder_fd, const char *name)
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = openat(folder_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &about) != 0 || about.st_uid != geteuid() ||
-		flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		lock_file_try(fd, LOCK_ALONE) != LOCK_TAKEN) {
 		return false;
 	}
 	bool had_members = has_members(fd);

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/lock_file.h"
 #include "sync/store_impl.h"
 #include "sync/store_mark.h"
 
@@ -181,14 +181,13 @@ bool store_prune(struct store *store, long long grace_seconds, long long time_ma
 	struct pruning pruning = {.store = store,
 		.cutoff = time(NULL) - grace_seconds,
 		.deadline_ms = time_max_ms > 0 ? clock_now_ms() + time_max_ms : 0};
-	int lock ATTR_CLEANUP(fd_cleanup) =
-		openat(store->folder_fd, "prune.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int lock ATTR_CLEANUP(fd_cleanup) = lock_file_open(store->folder_fd, "prune.lock");
 	if (lock < 0) {
 		return error_set_errno(err, errno, "store %s: prune.lock", store->path);
 	}
 	bool good = true;
 	/* Somebody else is at it: that does. */
-	if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
+	if (lock_file_try(lock, LOCK_ALONE) == LOCK_TAKEN) {
 		good = store_mark(store, &pruning.reachable, pruning.deadline_ms, err);
 		if (good) {
 			prune_all(&pruning);

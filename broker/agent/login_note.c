@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "base/folder.h"
 #include "base/json_doc.h"
 #include "base/json_writer.h"
+#include "base/lock_file.h"
 #include "base/random.h"
 #include "base/words.h"
 
@@ -177,7 +177,7 @@ static bool check_file(const struct login_note *note, struct error *err)
 		return error_set(err, ERROR_DENIED,
 			"%s: expected a file of this user's alone, of mode 0600", note->path);
 	}
-	if (flock(note->fd, LOCK_EX | LOCK_NB) != 0) {
+	if (lock_file_try(note->fd, LOCK_ALONE) != LOCK_TAKEN) {
 		return error_set(err, ERROR_DENIED,
 			"this login is under way in another terminal: go on there, or end it");
 	}

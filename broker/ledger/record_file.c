@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/folder.h"
+#include "base/lock_file.h"
 #include "base/point.h"
 #include "broker/ledger/record.h"
 #include "broker/ledger/record_owner.h"
@@ -70,16 +70,17 @@ int record_lock(int folder_fd, const char *id, struct error *err)
 {
 	char name[NAME_SIZE];
 	file_name(name, id, lock_ending);
-	int fd = openat(folder_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = lock_file_open(folder_fd, name);
 	if (fd < 0) {
 		error_set_errno(err, errno, "opening %s", name);
 		return -1;
 	}
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+	enum lock_state lock = lock_file_try(fd, LOCK_ALONE);
+	if (lock == LOCK_TAKEN) {
 		record_owner_note(fd, true);
 		return fd;
 	}
-	if (errno == EWOULDBLOCK) {
+	if (lock == LOCK_ELSEWHERE) {
 		set_held(folder_fd, id, err);
 	} else {
 		error_set_errno(err, errno, "locking %s", name);

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <time.h>
 
+#include "base/fd.h"
+#include "base/lock_file.h"
 #include "broker/ledger/record.h"
 #include "broker/ledger/record_owner.h"
 
@@ -14,25 +14,24 @@ enum { LOCK_WAIT_MS = 5000, LOCK_LOOK_MS = 10, WHO_MAX = 300 };
 
 bool record_limit_lock(int folder_fd, struct error *err)
 {
-	for (int waited_ms = 0; flock(folder_fd, LOCK_EX | LOCK_NB) != 0;
-		waited_ms += LOCK_LOOK_MS) {
-		if (errno != EWOULDBLOCK && errno != EINTR) {
-			return error_set_errno(err, errno, "locking the folder of session records");
-		}
-		if (waited_ms >= LOCK_WAIT_MS) {
-			return error_set(err, ERROR_UNAVAILABLE,
-				"another acp-broker has locked the folder of session records for "
-				"%d s: try again once it goes on, or has ended",
-				LOCK_WAIT_MS / 1000);
-		}
-		nanosleep(&(struct timespec){.tv_nsec = LOCK_LOOK_MS * 1000000L}, NULL);
+	enum lock_state lock =
+		lock_file_wait(folder_fd, &(struct lock_wait){.look_ms = LOCK_LOOK_MS,
+						  .deadline_ms = clock_now_ms() + LOCK_WAIT_MS});
+	if (lock == LOCK_FAILED) {
+		return error_set_errno(err, errno, "locking the folder of session records");
+	}
+	if (lock == LOCK_ELSEWHERE) {
+		return error_set(err, ERROR_UNAVAILABLE,
+			"another acp-broker has locked the folder of session records for "
+			"%d s: try again once it goes on, or has ended",
+			LOCK_WAIT_MS / 1000);
 	}
 	return true;
 }
 
 void record_limit_unlock(int folder_fd)
 {
-	flock(folder_fd, LOCK_UN);
+	lock_file_release(folder_fd);
 }
 
 /* ---- those there are ---- */

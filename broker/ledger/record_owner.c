@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/lock_file.h"
 #include "broker/ledger/record.h"
 
 enum { NOTE_MAX = 64, PROC_PATH_MAX = 64, INFO_MAX = 1024 };
@@ -94,7 +94,7 @@ static void find_process(struct record_owner *owner, const char *note, const str
 
 static bool is_locked(int fd)
 {
-	return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	return lock_file_try(fd, LOCK_SHARED) == LOCK_ELSEWHERE;
 }
 
 void record_owner_find(int folder_fd, const char *id, struct record_owner *owner)

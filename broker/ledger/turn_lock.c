@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/lock_file.h"
 #include "base/path_quote.h"
 #include "broker/ledger/record.h"
 #include "broker/ledger/record_owner.h"
@@ -26,7 +26,7 @@ static int open_file(int folder_fd, const char *folder, const char *id)
 {
 	char path[PATH_MAX];
 	snprintf(path, sizeof(path), "%s%.*s" TURN_LOCK_ENDING, folder, RECORD_ID_SIZE - 1, id);
-	return openat(folder_fd, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return lock_file_open(folder_fd, path);
 }
 
 /* ---- of the broker that has the record ---- */
@@ -50,9 +50,10 @@ static bool take(
 	if (lock->fd < 0) {
 		lock->fd = open_file(AT_FDCWD, folder, id);
 	}
-	if (lock->fd < 0 || flock(lock->fd, LOCK_EX | LOCK_NB) != 0) {
+	enum lock_state state = lock->fd < 0 ? LOCK_FAILED : lock_file_try(lock->fd, LOCK_ALONE);
+	if (state != LOCK_TAKEN) {
 		int errnum = errno;
-		return lock->fd >= 0 && errnum == EWOULDBLOCK
+		return state == LOCK_ELSEWHERE
 		               ? error_set_reason(err, ERROR_UNAVAILABLE, "ROLLBACK_IN_PROGRESS",
 					 "the workspace is being brought back to a checkpoint "
 					 "(acp-broker checkpoints); prompt again after it")
@@ -82,7 +83,7 @@ bool turn_lock_take(struct turn_lock *lock, const char *state_folder, const char
 void turn_lock_let_go(struct turn_lock *lock)
 {
 	if (lock->is_held) {
-		flock(lock->fd, LOCK_UN);
+		lock_file_release(lock->fd);
 		lock->is_held = false;
 	}
 }
@@ -131,11 +132,12 @@ static void lock_record(
 	struct attempt *attempt, const struct record *record, const struct record_owner *owner)
 {
 	int fd = open_file(attempt->folder_fd, "", record->id);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+	enum lock_state state = fd < 0 ? LOCK_FAILED : lock_file_try(fd, LOCK_ALONE);
+	if (state == LOCK_TAKEN) {
 		add(attempt->locks, fd);
 		return;
 	}
-	if (fd >= 0 && errno == EWOULDBLOCK) {
+	if (state == LOCK_ELSEWHERE) {
 		note_busy(attempt, record, owner, fd);
 	} else {
 		attempt->is_busy = attempt->is_lasting = true;

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "base/fd.h"
 #include "base/json_doc.h"
 #include "base/json_writer.h"
+#include "base/lock_file.h"
 #include "base/log.h"
 #include "base/secrets.h"
 #include "base/timestamp.h"
@@ -106,9 +106,9 @@ static bool make_room(struct audit *audit, size_t more, struct error *err)
 	}
 	if (fstat(audit->fd, &status) == 0 && status.st_size > 0 &&
 		(size_t)status.st_size + more > audit->max_bytes &&
-		flock(audit->fd, LOCK_EX | LOCK_NB) == 0) {
+		lock_file_try(audit->fd, LOCK_ALONE) == LOCK_TAKEN) {
 		bool ok = !is_current(audit) || shift_files(audit->file, err);
-		flock(audit->fd, LOCK_UN);
+		lock_file_release(audit->fd);
 		return ok && reopen(audit, err);
 	}
 	return true;

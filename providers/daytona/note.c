@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "base/folder.h"
 #include "base/json_doc.h"
 #include "base/json_writer.h"
+#include "base/lock_file.h"
 #include "base/point.h"
 #include "providers/daytona/identity.h"
 
@@ -75,14 +75,6 @@ static bool set_held(struct error *err, const char *name)
 	return error_set(err, ERROR_UNAVAILABLE, "another broker has sandbox %s", name);
 }
 
-/* Whether a locked file is still the one of that name. */
-static bool is_current(int folder_fd, const char *file, int fd)
-{
-	struct stat there, held;
-	return fstatat(folder_fd, file, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       fstat(fd, &held) == 0 && there.st_ino == held.st_ino && there.st_dev == held.st_dev;
-}
-
 int daytona_note_lock(
 	const char *state_folder, const char *name, enum daytona_lock lock, struct error *err)
 {
@@ -90,14 +82,15 @@ int daytona_note_lock(
 	ATTR_CLEANUP(fd_cleanup) int folder_fd = open_folder(state_folder, err);
 	file_name(file, name, lock_endings[lock]);
 	for (int i = 0; folder_fd >= 0 && i < LOCK_TRIES; i++) {
-		int fd = openat(folder_fd, file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-		int how = lock == DAYTONA_LOCK_SHARED ? LOCK_SH : LOCK_EX;
+		int fd = lock_file_open(folder_fd, file);
 		if (fd < 0) {
 			error_set_errno(err, errno, "opening %s", file);
 			return -1;
 		}
-		if (flock(fd, how | LOCK_NB) != 0) {
-			if (errno == EWOULDBLOCK) {
+		enum lock_state state =
+			lock_file_try(fd, lock == DAYTONA_LOCK_SHARED ? LOCK_SHARED : LOCK_ALONE);
+		if (state != LOCK_TAKEN) {
+			if (state == LOCK_ELSEWHERE) {
 				set_held(err, name);
 			} else {
 				error_set_errno(err, errno, "locking %s", file);
@@ -105,7 +98,7 @@ int daytona_note_lock(
 			fd_close(&fd);
 			return -1;
 		}
-		if (is_current(folder_fd, file, fd)) {
+		if (lock_file_is_current(fd, folder_fd, file)) {
 			return fd;
 		}
 		fd_close(&fd);
@@ -118,11 +111,12 @@ int daytona_note_lock(
 
 bool daytona_note_lock_alone(int lock_fd, const char *name, struct error *err)
 {
-	if (flock(lock_fd, LOCK_EX | LOCK_NB) == 0) {
+	enum lock_state state = lock_file_try(lock_fd, LOCK_ALONE);
+	if (state == LOCK_TAKEN) {
 		return true;
 	}
-	return errno == EWOULDBLOCK ? set_held(err, name)
-	                            : error_set_errno(err, errno, "locking %s", name);
+	return state == LOCK_ELSEWHERE ? set_held(err, name)
+	                               : error_set_errno(err, errno, "locking %s", name);
 }
 
 bool daytona_note_is_held(const char *state_folder, const char *name)
@@ -135,7 +129,7 @@ bool daytona_note_is_held(const char *state_folder, const char *name)
 		return false;
 	}
 	ATTR_CLEANUP(fd_cleanup) int fd = openat(folder_fd, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	return fd >= 0 && lock_file_try(fd, LOCK_ALONE) == LOCK_ELSEWHERE;
 }
 
 /* ---- what is in it ---- */

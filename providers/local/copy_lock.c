@@ -3,33 +3,32 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/fd.h"
+#include "base/lock_file.h"
 
-enum { LOOK_NS = 20 * 1000 * 1000 };
+enum { LOOK_MS = 20 };
 
 static bool wait_for(int fd, int timeout_ms, const atomic_bool *is_cancelled, const char *folder,
 	struct error *err)
 {
-	static const struct timespec look = {.tv_nsec = LOOK_NS};
-	long long deadline_ms = clock_now_ms() + timeout_ms;
-	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		if (errno != EWOULDBLOCK && errno != EINTR) {
-			return error_set_errno(err, errno, "locking %s", folder);
-		}
-		if (atomic_load(is_cancelled)) {
-			return error_set(err, ERROR_UNAVAILABLE, "the copy was given up");
-		}
-		if (timeout_ms > 0 && clock_now_ms() >= deadline_ms) {
-			return error_set_reason(err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-				"another session has been copying what is ignored here to %s for "
-				"%d s (prepare-timeout)",
-				folder, timeout_ms / 1000);
-		}
-		nanosleep(&look, NULL);
+	enum lock_state lock = lock_file_wait(
+		fd, &(struct lock_wait){.look_ms = LOOK_MS,
+			    .deadline_ms =
+				    timeout_ms > 0 ? clock_now_ms() + timeout_ms : LOCK_NO_DEADLINE,
+			    .is_cancelled = is_cancelled});
+	if (lock == LOCK_FAILED) {
+		return error_set_errno(err, errno, "locking %s", folder);
+	}
+	if (lock == LOCK_ELSEWHERE && atomic_load(is_cancelled)) {
+		return error_set(err, ERROR_UNAVAILABLE, "the copy was given up");
+	}
+	if (lock == LOCK_ELSEWHERE) {
+		return error_set_reason(err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+			"another session has been copying what is ignored here to %s for "
+			"%d s (prepare-timeout)",
+			folder, timeout_ms / 1000);
 	}
 	return true;
 }

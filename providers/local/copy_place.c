@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/lock_file.h"
 #include "providers/local/copy_lock.h"
 #include "providers/local/copy_tree.h"
 
@@ -138,7 +138,8 @@ int copy_start(const char *home, const char *directory, struct copy_place *out_p
 	}
 	int fd = open(out_place->runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	/* For as long as this lives: copy_start_end. Who has it alone is about to remove it. */
-	if (flock(fd, LOCK_SH | LOCK_NB) != 0 || !copy_is_in_place(fd, out_place->runtime)) {
+	if (lock_file_try(fd, LOCK_SHARED) != LOCK_TAKEN ||
+		!copy_is_in_place(fd, out_place->runtime)) {
 		fd_close(&fd);
 	}
 	return fd;
@@ -152,7 +153,7 @@ void copy_start_end(int fd, const char *home, const struct copy_place *place)
 	if (fd < 0) {
 		return;
 	}
-	bool is_last = flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	bool is_last = lock_file_try(fd, LOCK_ALONE) == LOCK_TAKEN &&
 	               copy_lock(place->folder, 1, &is_cancelled, &lock, &ignored) &&
 	               access(place->made, F_OK) != 0;
 	if (is_last && rmdir(place->runtime) == 0 && rmdir(place->folder) == 0) {
@@ -191,7 +192,7 @@ bool copy_place_remove(const char *runtime, int held, struct error *err)
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = held >= 0 ? fcntl(held, F_DUPFD_CLOEXEC, 0)
 	                   : open(runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+	if (fd >= 0 && lock_file_try(fd, LOCK_ALONE) == LOCK_ELSEWHERE) {
 		return remove_others(folder, name + 1, err) && remove_others(runtime, "", err);
 	}
 	return remove_folder(folder, err);

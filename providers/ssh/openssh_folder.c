@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/lock_file.h"
 #include "providers/ssh/openssh.h"
 
 #define NAME_BEGIN "acp-ssh-"
@@ -20,7 +20,7 @@ static const char *const places[] = {"XDG_RUNTIME_DIR=", "TMPDIR="};
 static int lock(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+	if (fd >= 0 && lock_file_try(fd, LOCK_ALONE) != LOCK_TAKEN) {
 		fd_close(&fd);
 	}
 	return fd;
