@@ -17,9 +17,33 @@
 #include "broker/session/serving.h"
 #include "broker/session/unanswered.h"
 
+static void finish(void *part, void *owner)
+{
+	struct asking *asking = part;
+	const struct request *request = owner;
+	if (asking->parcel) {
+		request->peer->relay->held_bytes -= parcel_size(asking->parcel);
+		parcel_destroy(asking->parcel);
+	}
+	old_text_destroy(asking->old_text);
+	free(asking->shown_text);
+}
+
+static const struct part_type type = {sizeof(struct asking), finish};
+
+struct asking *asking_of(struct request *request)
+{
+	return parts_get(&request->parts, &type);
+}
+
+static struct asking *asking_find(const struct request *request)
+{
+	return parts_find(&request->parts, &type);
+}
+
 void grant_close_question(struct relay *relay, const struct request *request)
 {
-	if (request->subject) {
+	if (question_find(request)) {
 		question_close(relay, request, false);
 	}
 }
@@ -36,8 +60,9 @@ static void remember(
 	if (!is_always || !session) {
 		return;
 	}
-	if (memory_has_room(session->memory, request->subject)) {
-		memory_add(session->memory, request->subject, decision == POLICY_ALLOW_ALWAYS);
+	struct subject *subject = question_find(request)->subject;
+	if (memory_has_room(session->memory, subject)) {
+		memory_add(session->memory, subject, decision == POLICY_ALLOW_ALWAYS);
 	} else {
 		log_warning("session %s: no more than %d answers are remembered", session->id,
 			MEMORY_MAX);
@@ -82,11 +107,12 @@ static void act(struct peer *peer, struct request *request, const struct grant_a
 	const struct failure *failure)
 {
 	struct relay *relay = peer->relay;
+	struct asking *asking = asking_of(request);
 	bool allowed = grant_decision_allows(answer->decision);
-	relay->held_bytes -= parcel_size(request->parcel);
-	const struct subject *subject = request->subject;
+	relay->held_bytes -= parcel_size(asking->parcel);
+	const struct subject *subject = question_find(request)->subject;
 	struct call call = {.resolved = subject->is_resolved ? subject->paths : NULL};
-	if (call_open(&call, request->parcel)) {
+	if (call_open(&call, asking->parcel)) {
 		remember(relay, request, answer->decision);
 		question_close(relay, request, allowed);
 		if (allowed) {
@@ -95,8 +121,8 @@ static void act(struct peer *peer, struct request *request, const struct grant_a
 			refuse(peer, &call, answer, failure);
 		}
 	}
-	parcel_destroy(request->parcel);
-	request->parcel = NULL;
+	parcel_destroy(asking->parcel);
+	asking->parcel = NULL;
 }
 
 static void on_decided(struct relay *relay, struct request *request, const struct call *answer,
@@ -140,7 +166,7 @@ static void show(struct request *request, struct span question)
 static bool holds_what_was_shown(
 	const struct request *request, const struct old_text_answer *answer)
 {
-	const char *shown = request->shown_text;
+	const char *shown = asking_find(request)->shown_text;
 	struct buf text;
 	if (!shown || answer->kind == OLD_TEXT_UNKNOWN) {
 		return false;
@@ -175,8 +201,10 @@ static void on_old_text(void *data, const struct old_text_answer *answer)
 	struct buf question;
 	buf_init(&question, SIZE_MAX / 2);
 	bool is_complete = grant_question_complete(&question, request, answer);
-	old_text_destroy(request->old_text);
-	request->old_text = NULL;
+	struct asking *asking = asking_of(request);
+	old_text_destroy(asking->old_text);
+	asking->old_text = NULL;
+	question_of(request)->is_hidden = false;
 	show(request, buf_span(is_complete ? &question : &request->message));
 	buf_finish(&question);
 	buf_finish(&request->message);
@@ -194,13 +222,15 @@ static bool load_old_text(
 		.is_resolved = subject->is_resolved,
 		.pool = peer->relay->config.pool,
 	};
-	if (request->diff_at == 0 || (!source.sandbox && !source.pool) ||
+	struct asking *asking = asking_of(request);
+	if (asking->diff_at == 0 || (!source.sandbox && !source.pool) ||
 		!buf_append(&request->message, question, NULL)) {
 		return false;
 	}
 	char *path = is_ours ? mem_strdup(subject->paths[0])
 	                     : relay_map_path(peer, PATH_TO_LOCAL, subject->paths[0]);
-	request->old_text = old_text_load(&source, path, on_old_text, request);
+	asking->old_text = old_text_load(&source, path, on_old_text, request);
+	question_of(request)->is_hidden = true;
 	free(path);
 	return true;
 }
@@ -215,9 +245,11 @@ void grant_ask(struct peer *peer, const struct call *call, const struct subject 
 	struct session *session = relay_session_of_agent(peer, &call->message);
 	bool can_remember = session && memory_has_room(session->memory, subject);
 	request->on_answer = on_decided;
-	request->subject = subject_copy(subject);
-	request->shown_text = mem_strdup_or_null(old_text);
-	request->options = can_remember ? grant_options_always : grant_options_once;
+	struct asking *asking = asking_of(request);
+	struct question *question = question_of(request);
+	question->subject = subject_copy(subject);
+	asking->shown_text = mem_strdup_or_null(old_text);
+	question->options = can_remember ? grant_options_always : grant_options_once;
 	request->session_id = session ? mem_strdup(session->id) : NULL;
 	grant_note_asked(request, subject, reason.rule);
 	if (!send_question(peer, request, call, &reason, &err)) {
@@ -226,9 +258,9 @@ void grant_ask(struct peer *peer, const struct call *call, const struct subject 
 		request_destroy(request);
 		return;
 	}
-	request->parcel = parcel_create(call->from, call->frame, relay->places);
-	relay->held_bytes += parcel_size(request->parcel);
-	if (!load_old_text(request, request->subject, buf_span(&relay->scratch))) {
+	asking->parcel = parcel_create(call->from, call->frame, relay->places);
+	relay->held_bytes += parcel_size(asking->parcel);
+	if (!load_old_text(request, question->subject, buf_span(&relay->scratch))) {
 		show(request, buf_span(&relay->scratch));
 	}
 }
@@ -250,7 +282,8 @@ static void decide_at_once(
 
 bool grant_take_back(struct relay *relay, struct request *request)
 {
-	if (!request->old_text) {
+	const struct asking *asking = asking_find(request);
+	if (!asking || !asking->old_text) {
 		return false;
 	}
 	decide_at_once(relay, request, &taken_back);

@@ -8,6 +8,7 @@
 #include "broker/gate/grant_once.h"
 #include "broker/gate/grant_resolve.h"
 #include "broker/policy/subject_env.h"
+#include "broker/session/question.h"
 #include "broker/session/tool_call_id.h"
 
 /* What a question's line in the audit log is made of, kept until it is answered. */
@@ -19,7 +20,19 @@ struct grant_note {
 	char *options;         // owned; raw JSON, of an agent's own question; NULL: the broker's
 	struct subject **once; // owned; the same: what a yes allows once more; or NULL
 	char *tool_call;       // owned; with it: the id of the tool call that shows it
+	bool is_decided;       // its line was written
 };
+
+static void finish(void *part, void *request);
+
+static const struct part_type type = {sizeof(struct grant_note), finish};
+
+/* Of a question that is still open; NULL: it is none. */
+static struct grant_note *note_of(const struct request *request)
+{
+	struct grant_note *note = parts_find(&request->parts, &type);
+	return note && !note->is_decided ? note : NULL;
+}
 
 void grant_audit(struct relay *relay, const struct session *session, const struct subject *subject,
 	const struct grant_decision *decision)
@@ -51,14 +64,13 @@ void grant_audit(struct relay *relay, const struct session *session, const struc
 
 void grant_note_asked(struct request *request, const struct subject *subject, const char *rule)
 {
-	struct grant_note *note = mem_alloc_zero(sizeof(*note));
+	struct grant_note *note = parts_get(&request->parts, &type);
 	note->operation = subject->operation;
 	if (request->peer->relay->config.audit) {
 		note->subject = subject_text_create(subject);
 		note->variables = subject_env_names(subject);
 		note->rule = mem_strdup(rule);
 	}
-	request->note = note;
 }
 
 static char *read_tool_call(const struct message *message)
@@ -76,7 +88,7 @@ void grant_note_shown(struct peer *peer, const struct call *call)
 {
 	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {
 		struct request *request = CONTAINER_OF(pending, struct request, pending);
-		struct grant_note *note = request->peer == peer ? request->note : NULL;
+		struct grant_note *note = request->peer == peer ? note_of(request) : NULL;
 		if (note && note->once &&
 			(!note->tool_call || tool_call_id_names(&call->message, note->tool_call))) {
 			grant_once_free(note->once);
@@ -99,8 +111,9 @@ static void note_forwarded(
 	struct grant_decision decision = grant_decide(
 		policy, NULL, &subject, owner ? (const char *const *)owner->roots : NULL);
 	grant_note_asked(request, &subject, decision.verdict.rule);
-	request->note->once = grant_once_read(&call->message, &subject, owner);
-	request->note->tool_call = request->note->once ? read_tool_call(&call->message) : NULL;
+	struct grant_note *note = note_of(request);
+	note->once = grant_once_read(&call->message, &subject, owner);
+	note->tool_call = note->once ? read_tool_call(&call->message) : NULL;
 	subject_finish(&subject);
 }
 
@@ -112,29 +125,18 @@ void grant_note_forwarded(struct request *request, const struct call *call)
 	const struct session *owner = relay_session_of_agent(request->peer, &call->message);
 	grant_note_shown(request->peer, call);
 	note_forwarded(request, call, owner);
-	request->note->options = mem_strndup(message_place(&call->message, PLACE_OPTIONS));
-}
-
-static void note_destroy(struct request *request)
-{
-	free(request->note->subject);
-	free(request->note->variables);
-	free(request->note->rule);
-	free(request->note->options);
-	grant_once_free(request->note->once);
-	free(request->note->tool_call);
-	free(request->note);
-	request->note = NULL;
+	note_of(request)->options = mem_strndup(message_place(&call->message, PLACE_OPTIONS));
 }
 
 /* A question was answered, or never will be: its line, once. */
 static void note_decided(
 	struct relay *relay, struct request *request, const struct grant_answer *answer)
 {
-	const struct grant_note *note = request->note;
+	struct grant_note *note = note_of(request);
 	if (!note) {
 		return;
 	}
+	note->is_decided = true;
 	usage_note_decision(relay,
 		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL,
 		answer->decision, answer->by);
@@ -148,7 +150,6 @@ static void note_decided(
 					     .decision = answer->decision,
 					     .by = answer->by,
 				     });
-	note_destroy(request);
 }
 
 static void read_answer(struct grant_answer *out, const struct call *call, const char *options)
@@ -164,14 +165,15 @@ static void read_answer(struct grant_answer *out, const struct call *call, const
 void grant_note_answered(struct relay *relay, struct request *request, const struct call *call)
 {
 	struct grant_answer answer;
-	if (!request->note) {
+	const struct grant_note *note = note_of(request);
+	if (!note) {
 		return;
 	}
-	read_answer(&answer, call, request->note->options);
+	read_answer(&answer, call, note->options);
 	struct session *session =
 		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
 	if (session && answer.by == AUDIT_BY_PERSON && grant_decision_allows(answer.decision)) {
-		grant_once_add(session, request->note->once);
+		grant_once_add(session, note->once);
 	}
 	note_decided(relay, request, &answer);
 }
@@ -179,8 +181,9 @@ void grant_note_answered(struct relay *relay, struct request *request, const str
 void grant_note_allowed(struct relay *relay, struct request *request)
 {
 	const struct grant_answer answer = {.decision = POLICY_ALLOW_ONCE, .by = AUDIT_BY_PERSON};
-	if (request->note && request->note->rule) {
-		mem_set_text(&request->note->rule, grant_once_rule);
+	struct grant_note *note = note_of(request);
+	if (note && note->rule) {
+		mem_set_text(&note->rule, grant_once_rule);
 	}
 	note_decided(relay, request, &answer);
 }
@@ -202,12 +205,25 @@ void grant_note_failed(struct relay *relay, struct request *request, const struc
 	note_decided(relay, request, &answer);
 }
 
+/* One that nobody has answered gets its line as well. */
+static void finish(void *part, void *request)
+{
+	struct grant_note *note = part;
+	grant_note_failed(((struct request *)request)->peer->relay, request, NULL);
+	free(note->subject);
+	free(note->variables);
+	free(note->rule);
+	free(note->options);
+	grant_once_free(note->once);
+	free(note->tool_call);
+}
+
 struct grant_answer grant_settle(struct relay *relay, struct request *request,
 	const struct call *answer, const struct failure *failure)
 {
 	struct grant_answer decided = answer_of_failure(failure);
 	if (answer) {
-		read_answer(&decided, answer, request->options);
+		read_answer(&decided, answer, question_find(request)->options);
 	}
 	note_decided(relay, request, &decided);
 	return decided;

@@ -100,8 +100,9 @@ static bool ask(struct peer *peer, const struct session *session, const struct s
 	struct error err;
 	struct request *request = request_create(peer, NULL);
 	request->on_answer = on_answer;
-	request->subject = subject_copy(subject);
-	request->options = options;
+	struct question *question = question_of(request);
+	question->subject = subject_copy(subject);
+	question->options = options;
 	request->session_id = mem_strdup(session->id);
 	if (!pending_add(&relay->asked_editor, &request->pending, (struct span){NULL, 0}, &err)) {
 		log_warning("session %s: deletions are not asked about: %s", session->id, err.text);

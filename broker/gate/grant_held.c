@@ -38,18 +38,24 @@ static const char options[] =
 
 static const struct question_reason reason = {.rule = "guard-paths"};
 
-void held_question_destroy(struct held_question *question)
+static void finish(void *part, void *request)
 {
-	if (question) {
-		free(question->root);
-		words_free(question->paths);
-		free(question);
-	}
+	struct held_question *held = part;
+	free(held->root);
+	words_free(held->paths);
 }
 
-static struct held_question *question_create(const char *root, const struct sync_result *result)
+static const struct part_type type = {sizeof(struct held_question), finish};
+
+static struct held_question *held_of(const struct request *request)
 {
-	struct held_question *question = mem_alloc_zero(sizeof(*question));
+	return parts_find(&request->parts, &type);
+}
+
+static struct held_question *make_held(
+	struct request *request, const char *root, const struct sync_result *result)
+{
+	struct held_question *question = parts_get(&request->parts, &type);
 	question->root = mem_strdup(root);
 	question->tree = result->held_tree;
 	LIST_FOR_EACH(held, result->held, struct held_change, link) {
@@ -198,13 +204,13 @@ static bool write_question(
 	buf_init(&what, SIZE_MAX / 2);
 	bool ok = buf_append(
 		&what, SPAN_LITERAL("Bring from the sandbox what the agent made of "), NULL);
-	append_names(&what, request->held->paths);
+	append_names(&what, held_of(request)->paths);
 	question_begin(request, &writer);
 	json_write_member(&writer, "sessionId", request->session_id);
 	json_write_key(&writer, "toolCall");
 	json_write_object(&writer);
 	question_write_head(&writer, request, &reason, "edit", buf_span(&what));
-	write_content(&writer, request->held, result);
+	write_content(&writer, held_of(request), result);
 	json_write_object_end(&writer);
 	buf_finish(&what);
 	return question_end(request, &writer, err) && ok;
@@ -224,7 +230,7 @@ static void sync_now(struct peer *peer, const struct request *request)
 	char under_way[IN_FLIGHT_TEXT_MAX];
 	struct kept kept;
 	for (size_t i = 0; keeper_at(peer->keeper, i, &kept); i++) {
-		if (strcmp(kept.local_root, request->held->root) == 0 &&
+		if (strcmp(kept.local_root, held_of(request)->root) == 0 &&
 			!in_flight_describe(peer, IN_FLIGHT_PROMPTS, under_way)) {
 			keeper_sync(peer->keeper, (char *[]){(char *)kept.runtime_root, NULL},
 				&(struct sync_order){.reason = SYNC_REASON_TURN,
@@ -244,7 +250,7 @@ static void tell_left(struct relay *relay, const struct request *request)
 		return;
 	}
 	buf_init(&text, SIZE_MAX / 2);
-	append_names(&text, request->held->paths);
+	append_names(&text, held_of(request)->paths);
 	if (buf_append_format(&text, NULL,
 		    ": what the agent made of it stays in the sandbox (guard-paths)") &&
 		buf_append(&text, (struct span){"", 1}, NULL)) {
@@ -269,8 +275,8 @@ static void on_answer(struct relay *relay, struct request *request, const struct
 		enum held_answer held = !is_yes                                   ? HELD_NO
 		                        : decided.decision == POLICY_ALLOW_ALWAYS ? HELD_ALWAYS
 		                                                                  : HELD_ONCE;
-		keeper_answer_held(peer->keeper, request->held->root, &request->held->tree,
-			request->held->paths, held);
+		keeper_answer_held(peer->keeper, held_of(request)->root, &held_of(request)->tree,
+			held_of(request)->paths, held);
 	}
 	if (is_yes) {
 		sync_now(peer, request);
@@ -294,8 +300,8 @@ static struct request *find_open(const struct peer *peer, const char *root)
 {
 	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {
 		struct request *request = CONTAINER_OF(pending, struct request, pending);
-		if (request->held && request->peer == peer &&
-			strcmp(request->held->root, root) == 0) {
+		if (held_of(request) && request->peer == peer &&
+			strcmp(held_of(request)->root, root) == 0) {
 			return request;
 		}
 	}
@@ -325,7 +331,7 @@ static void ask(struct peer *peer, const struct session *session, struct request
 	struct relay *relay = peer->relay;
 	struct error err;
 	request->on_answer = on_answer;
-	request->options = options;
+	question_of(request)->options = options;
 	request->session_id = mem_strdup(session->id);
 	if (!pending_add(&relay->asked_editor, &request->pending, (struct span){NULL, 0}, &err)) {
 		log_warning(
@@ -340,7 +346,7 @@ static void ask(struct peer *peer, const struct session *session, struct request
 		request_destroy(request);
 		return;
 	}
-	grant_note_asked(request, request->subject, reason.rule);
+	grant_note_asked(request, question_find(request)->subject, reason.rule);
 	relay_send_editor(relay, buf_span(&relay->scratch));
 	relay_watch_question(request);
 }
@@ -351,14 +357,14 @@ static bool is_refused(
 {
 	struct relay *relay = peer->relay;
 	struct grant_decision decision = grant_decide(relay->config.profile->policy, NULL,
-		request->subject, (const char *const *)session->roots);
+		question_find(request)->subject, (const char *const *)session->roots);
 	if (decision.verdict.decision == POLICY_PENDING ||
 		grant_decision_allows(decision.verdict.decision)) {
 		return false;
 	}
-	grant_audit(relay, session, request->subject, &decision);
-	keeper_answer_held(peer->keeper, request->held->root, &request->held->tree,
-		request->held->paths, HELD_NO);
+	grant_audit(relay, session, question_find(request)->subject, &decision);
+	keeper_answer_held(peer->keeper, held_of(request)->root, &held_of(request)->tree,
+		held_of(request)->paths, HELD_NO);
 	return true;
 }
 
@@ -368,7 +374,7 @@ void grant_held_on_synced(
 	struct relay *relay = peer->relay;
 	struct request *open = find_open(peer, event->local_root);
 	bool is_over = relay->is_ending || relay->editor_has_ended || peer->is_down;
-	if (open && result->held_count > 0 && id_equal(&open->held->tree, &result->held_tree)) {
+	if (open && result->held_count > 0 && id_equal(&held_of(open)->tree, &result->held_tree)) {
 		return;
 	}
 	if (open) {
@@ -380,8 +386,8 @@ void grant_held_on_synced(
 		return;
 	}
 	struct request *request = request_create(peer, NULL);
-	request->held = question_create(event->local_root, result);
-	request->subject = subject_of(request->held);
+	request->is_beside = true;
+	question_of(request)->subject = subject_of(make_held(request, event->local_root, result));
 	if (is_refused(peer, session, request)) {
 		request_destroy(request);
 		return;
@@ -393,7 +399,7 @@ static struct request *find_in_session(struct relay *relay, const char *session_
 {
 	LIST_FOR_EACH(pending, &relay->asked_editor.order, struct pending, order_link) {
 		struct request *request = CONTAINER_OF(pending, struct request, pending);
-		if (request->held && strcmp(request->session_id, session_id) == 0) {
+		if (held_of(request) && strcmp(request->session_id, session_id) == 0) {
 			return request;
 		}
 	}

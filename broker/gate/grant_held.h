@@ -18,8 +18,4 @@ void grant_held_on_synced(
 /* The session is closed: what is asked in it is withdrawn. */
 void grant_held_withdraw(struct relay *relay, const char *session_id);
 
-/* What a question is about (struct request). */
-struct held_question;
-void held_question_destroy(struct held_question *question); // NULL is fine
-
 #endif

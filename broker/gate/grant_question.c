@@ -57,7 +57,7 @@ static void write_diff(struct json_writer *writer, struct request *request, cons
 		question_write_text(writer, (struct span){note, (size_t)len});
 		return;
 	}
-	request->diff_at = writer->out->len;
+	asking_of(request)->diff_at = writer->out->len;
 	json_write_object(writer);
 	json_write_member(writer, "type", "diff");
 	json_write_member(writer, "path", path);
@@ -112,15 +112,16 @@ static void write_command(struct json_writer *writer, const struct subject *subj
 static void write_content(struct json_writer *writer, struct request *request,
 	const struct call *call, const char *path)
 {
-	if (request->subject->operation == POLICY_READ) {
+	const struct subject *subject = question_find(request)->subject;
+	if (subject->operation == POLICY_READ) {
 		return;
 	}
 	json_write_key(writer, "content");
 	json_write_array(writer);
-	if (request->subject->operation == POLICY_WRITE) {
+	if (subject->operation == POLICY_WRITE) {
 		write_diff(writer, request, call, path);
 	} else {
-		write_command(writer, request->subject);
+		write_command(writer, subject);
 	}
 	json_write_array_end(writer);
 }
@@ -148,7 +149,7 @@ static void append_what(struct buf *out, const struct subject *subject, const ch
 static void write_tool_call(struct json_writer *writer, struct request *request,
 	const struct call *call, const struct question_reason *reason)
 {
-	const struct subject *subject = request->subject;
+	const struct subject *subject = question_find(request)->subject;
 	struct buf what;
 	char *path = subject->paths
 	                     ? relay_map_path(request->peer, PATH_TO_LOCAL, subject->paths[0])
@@ -216,11 +217,12 @@ static bool write_note(struct buf *out, const struct old_text_answer *answer)
 }
 
 bool grant_question_complete(
-	struct buf *out, const struct request *request, const struct old_text_answer *answer)
+	struct buf *out, struct request *request, const struct old_text_answer *answer)
 {
 	struct span text = buf_span(&request->message);
 	bool is_known = answer->kind != OLD_TEXT_UNKNOWN;
-	size_t at = request->diff_at + (is_known ? 1 : 0); // inside the diff, or before it
+	size_t at =
+		asking_of(request)->diff_at + (is_known ? 1 : 0); // inside the diff, or before it
 	bool ok = buf_append(out, (struct span){text.data, at}, NULL);
 	if (ok && is_known) {
 		ok = buf_append(out, SPAN_LITERAL("\"oldText\":"), NULL) &&

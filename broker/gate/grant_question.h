@@ -6,6 +6,16 @@
 #include "broker/gate/old_text.h"
 #include "broker/session/question.h"
 
+/* Of a question about a call of the agent's: a part of its request. */
+struct asking {
+	struct parcel *parcel;     // owned; the call
+	struct old_text *old_text; // owned; the question is hidden until this is known; or NULL
+	size_t diff_at;            // where its diff begins; 0: it has none
+	char *shown_text;          // owned; what the agent has shown as the old text; or NULL
+};
+
+struct asking *asking_of(struct request *request); // made where there is none
+
 /* What a question offers, JSON: with "always" where that can be remembered. */
 extern const char grant_options_once[];
 extern const char grant_options_always[];
@@ -21,7 +31,7 @@ bool grant_question_write(struct request *request, const struct call *call,
 	const struct question_reason *reason, struct error *err) ATTR_NODISCARD;
 
 /* The question kept in request->message, with what the file holds; appended. */
-bool grant_question_complete(struct buf *out, const struct request *request,
+bool grant_question_complete(struct buf *out, struct request *request,
 	const struct old_text_answer *answer) ATTR_NODISCARD;
 
 #endif

@@ -15,6 +15,26 @@ static const char prefix[] = "\"acp-broker:";
 
 const char listing_empty[] = "{\"sessions\":[]}";
 
+/* Of a session/list: a part of its request. */
+struct listing {
+	bool has_cursor;                // it names the agent
+	bool has_listed;                // an agent before this one has given a list
+	struct listing_records *listed; // owned; what the broker adds to it; may be NULL
+};
+
+static void finish(void *part, void *request)
+{
+	struct listing *listing = part;
+	listing_records_destroy(listing->listed);
+}
+
+static const struct part_type type = {sizeof(struct listing), finish};
+
+static struct listing *listing_of(struct request *request)
+{
+	return parts_get(&request->parts, &type);
+}
+
 /* ---- cursors ---- */
 
 struct cursor {
@@ -101,13 +121,14 @@ bool listing_on_send(
 	const struct json_hit *hit = message_hit(&call->message, PLACE_CURSOR);
 	struct cursor cursor;
 	watch(relay, request);
-	request->listed = listing_records_take(relay, call->message.id);
-	listing_records_name(request->listed, request->peer);
+	struct listing *listing = listing_of(request);
+	listing->listed = listing_records_take(relay, call->message.id);
+	listing_records_name(listing->listed, request->peer);
 	if (!read_cursor(message_place(&call->message, PLACE_CURSOR), &cursor)) {
 		return true;
 	}
-	request->has_cursor = true;
-	request->has_listed = cursor.has_listed;
+	listing->has_cursor = true;
+	listing->has_listed = cursor.has_listed;
 	if (cursor.own.len == 0 || cursor.number != request->peer->number) {
 		return splice_add(call->edits, hit->start, hit->end, SPAN_LITERAL("null"), err);
 	}
@@ -148,12 +169,12 @@ static bool edit_ids(
 
 /* Where the next page is; false: there is none to name. */
 static bool find_next(
-	struct relay *relay, const struct request *request, struct span own, struct cursor *out)
+	struct relay *relay, struct request *request, struct span own, struct cursor *out)
 {
 	const struct peer *next = first_from(relay, request->peer->number + 1);
 	if (own.len > 2 && own.data[0] == '"') {
 		*out = (struct cursor){request->peer->number, true, {own.data + 1, own.len - 2}};
-		return next || request->has_cursor;
+		return next || listing_of(request)->has_cursor;
 	}
 	*out = (struct cursor){next ? next->number : 0, true, {"", 0}};
 	return next != NULL;
@@ -170,9 +191,10 @@ static bool is_last(struct relay *relay, const struct request *request, const st
 /* The editor is told where the next page is: what the broker has to add goes on there. */
 static void await_page(struct relay *relay, struct request *request, struct span cursor)
 {
-	if (request->listed) {
-		listing_records_await(relay, request->listed, cursor);
-		request->listed = NULL;
+	struct listing *listing = listing_of(request);
+	if (listing->listed) {
+		listing_records_await(relay, listing->listed, cursor);
+		listing->listed = NULL;
 	}
 }
 
@@ -185,8 +207,8 @@ bool listing_on_result(
 	struct span result = message_place(&call->message, PLACE_RESULT);
 	const struct json_hit *hit = message_hit(&call->message, PLACE_NEXT_CURSOR);
 	if (!edit_ids(relay, request, call, err) ||
-		!listing_records_add(
-			relay, request->listed, call, is_last(relay, request, call), err)) {
+		!listing_records_add(relay, listing_of(request)->listed, call,
+			is_last(relay, request, call), err)) {
 		return false;
 	}
 	if (result.len == 0 || result.data[0] != '{' || !find_next(relay, request, own, &next)) {
@@ -218,7 +240,7 @@ static bool was_cancelled(struct span error)
 /* A page with nothing, which leads to the next agent's. */
 static bool answer_next(struct relay *relay, struct request *request, const struct peer *next)
 {
-	struct cursor cursor = {next->number, request->has_listed, {"", 0}};
+	struct cursor cursor = {next->number, listing_of(request)->has_listed, {"", 0}};
 	struct buf text;
 	struct buf page;
 	buf_init(&text, SIZE_MAX / 2);
@@ -239,7 +261,7 @@ static bool answer_next(struct relay *relay, struct request *request, const stru
 bool listing_on_error(struct relay *relay, struct request *request, struct span error)
 {
 	const struct peer *next = first_from(relay, request->peer->number + 1);
-	if ((!next && !request->has_listed) || was_cancelled(error)) {
+	if ((!next && !listing_of(request)->has_listed) || was_cancelled(error)) {
 		return false;
 	}
 	log_warning("%s: it gives no list of its sessions; those of the others follow",

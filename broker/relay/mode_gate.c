@@ -45,13 +45,13 @@ void mode_news_clear(struct mode_news *news)
 	*news = (struct mode_news){NULL, NULL};
 }
 
-void mode_news_destroy(struct mode_news *news)
+static void finish_news(void *part, void *request)
 {
-	if (news) {
-		mode_news_clear(news);
-		free(news);
-	}
+	mode_news_clear(part);
 }
+
+/* What is told of a session before the request that opens it is answered: a part of that. */
+static const struct part_type news_type = {sizeof(struct mode_news), finish_news};
 
 /* The answer that opens a session says what it is in. */
 static void read_answer(struct mode_guard *guard, const struct json_doc *doc)
@@ -81,7 +81,7 @@ void mode_gate_read(struct relay *relay, struct session *session, struct request
 	const struct call *call)
 {
 	struct span result = message_place(&call->message, PLACE_RESULT);
-	struct mode_news *told = request->modes;
+	struct mode_news *told = parts_find(&request->parts, &news_type);
 	bool is_object = result.len > 0 && result.data[0] == '{';
 	bool has_rule = mode_guard_rule(relay) != NULL;
 	if ((!has_rule && !choices_first_stale(&session->choices)) ||
@@ -243,10 +243,7 @@ void mode_gate_on_update(struct peer *peer, const struct call *call)
 			mode_guard_set_back(relay, session);
 		}
 	} else if (opening) {
-		if (!opening->modes) {
-			opening->modes = mem_alloc_zero(sizeof(*opening->modes));
-		}
-		keep_news(opening->modes, is_mode, call);
+		keep_news(parts_get(&opening->parts, &news_type), is_mode, call);
 	}
 }
 

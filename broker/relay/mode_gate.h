@@ -14,7 +14,6 @@
 struct mode_guard;
 
 void mode_guard_destroy(struct mode_guard *guard); // NULL is fine
-void mode_news_destroy(struct mode_news *news);    // the same
 
 /* session/set_mode and session/set_config_option: false refuses the editor's wish. */
 bool mode_gate_on_send(

@@ -213,22 +213,12 @@ static bool takes_failure(struct relay *relay, struct span id, const struct fail
 	return false;
 }
 
-static void on_request_over(struct request *request)
-{
-	grant_note_failed(request->peer->relay, request, NULL);
-	old_text_destroy(request->old_text);
-	listing_records_destroy(request->listed);
-	mode_news_destroy(request->modes);
-	held_question_destroy(request->held);
-}
-
 static const struct relay_ops ops = {
 	.on_agent_request = relay_on_agent_request,
 	.pass_agent_request = relay_pass_agent_request,
 	.takes_failure = takes_failure,
 	.on_answered = relay_order_note,
 	.on_unanswered = grant_note_failed,
-	.on_request_over = on_request_over,
 	.has_waiting_prompt = relay_turn_has_prompt,
 };
 

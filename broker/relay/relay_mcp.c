@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay/relay_mcp.h"
+#include "broker/relay/opens.h"
 
 #include <stdlib.h>
 
@@ -64,16 +65,15 @@ bool relay_mcp_edit(
 	struct peer *peer, struct request *request, const struct call *call, struct error *err)
 {
 	struct mcp_context context = context_of(peer, call);
-	return mcp_servers_edit(&context, &call->message, call->edits, &request->notices, err);
+	return mcp_servers_edit(
+		&context, &call->message, call->edits, &opens_of(request)->notices, err);
 }
 
 void relay_mcp_tell(struct relay *relay, const struct request *request)
 {
-	const struct session *session =
-		request->has_opened && request->session_id
-			? session_find(&relay->sessions, request->session_id)
-			: NULL;
-	for (char **text = request->notices; session && text && *text; text++) {
+	const struct opens *opens = opens_find(request);
+	const struct session *session = opens_session(relay, request);
+	for (char **text = session ? opens->notices : NULL; session && text && *text; text++) {
 		notice_send(relay, session, *text, true);
 	}
 }

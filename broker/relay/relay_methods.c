@@ -11,6 +11,7 @@
 #include "broker/relay/handshake.h"
 #include "broker/relay/listing.h"
 #include "broker/relay/mode_gate.h"
+#include "broker/relay/opens.h"
 #include "broker/relay/prompt_note.h"
 #include "broker/relay/relay_claim.h"
 #include "broker/relay/relay_due.h"
@@ -71,7 +72,7 @@ static bool keep_roots(struct request *request, const struct call *call, struct 
 			"more than %d directories in one session", ROOTS_MAX);
 	}
 	char **roots = relay_directories_of(&call->message);
-	request->roots = roots;
+	opens_of(request)->roots = roots;
 	restore_keep(request, call);
 	for (size_t i = 0; roots[i]; i++) {
 		char *mapped = relay_map_path(request->peer, PATH_TO_RUNTIME, roots[i]);
@@ -84,12 +85,13 @@ static bool keep_roots(struct request *request, const struct call *call, struct 
 static void give_roots(struct session *session, struct request *request)
 {
 	const struct sandbox *sandbox = agent_sandbox(request->peer->agent);
-	session_set_roots(session, request->roots);
+	struct opens *opens = opens_of(request);
+	session_set_roots(session, opens->roots);
 	session_set_instance(session, sandbox ? sandbox_instance(sandbox) : NULL);
 	session->agent_number = request->peer->number;
 	restore_remember(session, request);
-	request->roots = NULL;
-	request->has_opened = true;
+	opens->roots = NULL;
+	opens->has_opened = true;
 }
 
 /* session/new would open one more: refused before the agent has made it. */
@@ -175,14 +177,14 @@ static void end_what_was_begun(struct relay *relay, const struct request *reques
 
 static void session_is_answered(struct relay *relay, struct request *request)
 {
-	if (!request->has_opened) {
+	const struct opens *opens = opens_find(request);
+	if (!opens || !opens->has_opened) {
 		end_what_was_begun(relay, request);
 	}
 	mode_gate_opened(relay, request);
 	relay_mcp_tell(relay, request);
 	relay_sync_tell(relay, request);
-	const struct session *session =
-		request->has_opened ? session_find(&relay->sessions, request->session_id) : NULL;
+	const struct session *session = opens_session(relay, request);
 	if (session && session->peer) {
 		relay_claim_opened(relay, request, session);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay/relay_sync.h"
+#include "broker/relay/opens.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -244,9 +245,8 @@ void relay_sync_remove_session(void *relay, const struct session *session)
 void relay_sync_tell(struct relay *relay, const struct request *request)
 {
 	struct peer *peer = request->peer;
-	const struct session *session =
-		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
-	if (request->has_opened && session && peer->unsaid) {
+	const struct session *session = opens_session(relay, request);
+	if (session && peer->unsaid) {
 		notice_send(relay, session, peer->unsaid, false);
 		free(peer->unsaid);
 		peer->unsaid = NULL;

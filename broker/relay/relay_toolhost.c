@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay/relay_toolhost.h"
+#include "broker/relay/opens.h"
 
 #include <stdio.h>
 
@@ -156,8 +157,10 @@ static char **roots_being_opened(const struct peer *peer, const char *agent_id)
 				: NULL;
 		const char *id = session ? session->agent_id : request->session_id;
 		bool is_it = id && strcmp(id, agent_id) == 0 && (!session || !session->peer);
-		if (is_it && (request->roots || session)) {
-			return request->roots ? request->roots : session->roots;
+		const struct opens *opens = opens_find(request);
+		char **roots = opens ? opens->roots : NULL;
+		if (is_it && (roots || session)) {
+			return roots ? roots : session->roots;
 		}
 	}
 	return NULL;

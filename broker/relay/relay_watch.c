@@ -25,8 +25,7 @@ bool relay_watch_excuses(const struct peer *peer)
 	}
 	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {
 		const struct request *request = CONTAINER_OF(pending, struct request, pending);
-		if (request->peer == peer &&
-			!request->held) { // that one the agent does not wait for
+		if (request->peer == peer && !request->is_beside) {
 			return true;
 		}
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay/restore_internal.h"
+#include "broker/relay/opens.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,8 +160,9 @@ static void on_restored(struct restore *restore, struct request *request, const 
 {
 	struct error err;
 	struct relay *relay = restore->relay;
-	words_free(request->notices); // they were told when it was opened
-	request->notices = NULL;
+	struct opens *opens = opens_of(request);
+	words_free(opens->notices); // they were told when it was opened
+	opens->notices = NULL;
 	bool ok = request->method->on_result(relay, request, answer, &err);
 	struct session *session = session_find(&relay->sessions, restore->session_id);
 	if (!ok || !session) {

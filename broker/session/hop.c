@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/words.h"
-#include "broker/policy/subject.h"
-
 enum { MESSAGE_MAX = 1024 * 1024 }; // bytes of a request of the broker's own
 
 /* ---- requests ---- */
@@ -25,20 +22,10 @@ struct request *request_create(struct peer *peer, const struct method *method)
 void request_destroy(struct request *request)
 {
 	ev_timer_stop(request->peer->relay->config.loop, &request->due);
+	parts_finish(&request->parts, request);
 	pending_finish(&request->pending);
 	buf_finish(&request->message);
-	if (request->parcel) {
-		request->peer->relay->held_bytes -= parcel_size(request->parcel);
-		parcel_destroy(request->parcel);
-	}
-	request->peer->relay->ops->on_request_over(request);
-	free(request->shown_text);
-	subject_destroy(request->subject);
-	words_free(request->roots);
-	words_free(request->notices);
 	free(request->session_id);
-	free(request->tool_call_id);
-	free(request->title);
 	free(request);
 }
 

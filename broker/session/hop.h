@@ -9,6 +9,7 @@
 #include "acp/pending.h"
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/parts.h"
 #include "broker/agent/agent.h"
 #include "broker/desk/desk.h"
 #include "broker/desk/parcel.h"
@@ -123,13 +124,7 @@ struct peer {
 };
 
 struct deadline;
-struct grant_note;
-struct held_question;
-struct listing_records;
-struct mode_news;
-struct old_text;
 struct request;
-struct subject;
 
 /* What a method means to the broker; tables of these are in relay_editor.c and relay_agent.c. */
 enum route {
@@ -171,27 +166,12 @@ struct request {
 	struct peer *peer;           // to an agent: who is asked; to the editor: who asks
 	const struct method *method; // NULL: the broker has no interest in it
 	char *session_id;            // owned; params.sessionId, or NULL
-	char **roots;                // owned, NULL-terminated; cwd and the further ones, or NULL
-	char **notices;              // owned, NULL-terminated; for the session it opens, or NULL
-	bool has_opened;             // the session it opens is there
 	struct buf message;          // the whole request, kept where it is needed later
-	struct parcel *parcel;       // owned; the agent's message that waits for this answer
-	struct ev_timer due;         // permission-timeout, of a question to the person; or
-	bool is_cancelled;           // cancel-timeout: its turn was cancelled
-	struct mode_news *modes;     // owned; told of the session it opens (mode_gate.c); or NULL
-	bool has_cursor;             // of session/list: one that names the agent
-	bool has_listed;             // the same: an agent before this one has given a list
-	struct listing_records *listed; // owned; the same: what the broker adds to it; may be NULL
-	struct subject *subject;        // owned; of a question of the broker's own (grant_ask.c)
-	const char *options;            // the same: those it offers, JSON; static
-	char *tool_call_id;             // owned; the same: of the tool call that shows it
-	char *title;                    // owned; the same: of that
-	const char *unanswered;         // of the broker's own: why, once it is due; static
-	struct old_text *old_text;      // owned; the same: not shown until this is known; or NULL
-	size_t diff_at;                 // the same: where its diff begins; 0: it has none
-	char *shown_text;               // owned; the same: what the agent has shown as the old text
-	struct held_question *held;     // owned; of one about guarded files (grant_held.c), or NULL
-	struct grant_note *note;        // owned; for the audit log once it is answered; may be NULL
+	struct ev_timer due;         // a deadline of who watches it
+	bool is_cancelled;           // its turn was (unanswered.c)
+	const char *unanswered;      // of the broker's own: why, once it is due; static
+	bool is_beside;              // of the broker's own: nothing waits for its answer
+	struct parts parts;          // what each feature keeps of it
 	/*
 	 * The broker's own request: takes the answer, or why there is none (failure).
 	 * NULL: the answer goes back to who asked. The request is freed after it.
@@ -219,8 +199,6 @@ struct relay_ops {
 	/* A question of an agent's, which the editor had, is answered by the broker. */
 	void (*on_unanswered)(
 		struct relay *relay, struct request *request, const struct failure *failure);
-	/* The request is about to be freed: frees what the features keep in it. */
-	void (*on_request_over)(struct request *request);
 	/* Whether a prompt of the session waits for a sync. */
 	bool (*has_waiting_prompt)(const struct peer *peer, const struct session *session);
 };

@@ -66,7 +66,7 @@ static void add_calls(struct in_flight *found, const struct peer *peer)
 	}
 	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {
 		const struct request *request = CONTAINER_OF(pending, struct request, pending);
-		if (request->peer == peer && !request->held) { // that one nobody waits for
+		if (request->peer == peer && !request->is_beside) {
 			say(found, "a request of the agent's to the editor");
 		}
 	}

@@ -6,10 +6,31 @@
 #include <stdlib.h>
 
 #include "base/markdown.h"
+#include "broker/policy/subject.h"
 #include "broker/session/session_update.h"
 #include "broker/session/tool_call_id.h"
 
 enum { REASON_MAX = 256 }; // bytes of a rule that are shown
+
+static void finish(void *part, void *request)
+{
+	struct question *question = part;
+	subject_destroy(question->subject);
+	free(question->tool_call_id);
+	free(question->title);
+}
+
+static const struct part_type type = {sizeof(struct question), finish};
+
+struct question *question_of(struct request *request)
+{
+	return parts_get(&request->parts, &type);
+}
+
+struct question *question_find(const struct request *request)
+{
+	return parts_find(&request->parts, &type);
+}
 
 void question_begin(struct request *request, struct json_writer *writer)
 {
@@ -40,20 +61,21 @@ static void say_reason(struct buf *out, const struct question_reason *reason)
 void question_write_head(struct json_writer *writer, struct request *request,
 	const struct question_reason *reason, const char *kind, struct span what)
 {
+	struct question *question = question_of(request);
 	struct buf title;
 	char id[TOOL_CALL_ID_MAX];
-	assert(!request->tool_call_id && !request->title);
+	assert(!question->tool_call_id && !question->title);
 	tool_call_id_create(id);
 	buf_init(&title, SIZE_MAX / 2);
 	say_reason(&title, reason);
 	append(&title, ": ");
 	bool ok = buf_append(&title, what, NULL);
 	assert(ok);
-	request->tool_call_id = mem_strdup(id);
-	request->title = mem_strndup(buf_span(&title));
+	question->tool_call_id = mem_strdup(id);
+	question->title = mem_strndup(buf_span(&title));
 	buf_finish(&title);
-	json_write_member(writer, "toolCallId", request->tool_call_id);
-	json_write_member(writer, "title", request->title);
+	json_write_member(writer, "toolCallId", question->tool_call_id);
+	json_write_member(writer, "title", question->title);
 	json_write_member(writer, "kind", kind);
 	json_write_member(writer, "status", "pending");
 }
@@ -72,7 +94,7 @@ void question_write_text(struct json_writer *writer, struct span text)
 
 bool question_end(const struct request *request, struct json_writer *writer, struct error *err)
 {
-	json_write_member_raw(writer, "options", span_of(request->options));
+	json_write_member_raw(writer, "options", span_of(question_find(request)->options));
 	json_write_object_end(writer);
 	json_write_object_end(writer);
 	return json_write_end(writer, err);
@@ -81,12 +103,13 @@ bool question_end(const struct request *request, struct json_writer *writer, str
 void question_close(struct relay *relay, const struct request *request, bool allowed)
 {
 	struct json_writer writer;
-	if (relay->editor_has_ended || !request->session_id || request->old_text) {
+	const struct question *question = question_find(request);
+	if (relay->editor_has_ended || !request->session_id || question->is_hidden) {
 		return;
 	}
 	session_update_begin(relay, &writer, request->session_id, "tool_call_update");
-	json_write_member(&writer, "toolCallId", request->tool_call_id);
-	json_write_member(&writer, "title", request->title);
+	json_write_member(&writer, "toolCallId", question->tool_call_id);
+	json_write_member(&writer, "title", question->title);
 	json_write_member(&writer, "status", allowed ? "completed" : "failed");
 	session_update_send(relay, &writer);
 }

@@ -11,6 +11,18 @@
  * deletions (grant_deletions.c).
  */
 
+/* A part of its request. */
+struct question {
+	struct subject *subject; // owned; what it is about
+	const char *options;     // those it offers, JSON; static
+	char *tool_call_id;      // owned; of the tool call that shows it; NULL: not written yet
+	char *title;             // owned; of that
+	bool is_hidden;          // the editor does not show it yet
+};
+
+struct question *question_of(struct request *request);         // made where there is none
+struct question *question_find(const struct request *request); // NULL: it is none
+
 /* Begins one in relay->scratch, inside its params; the request has an id. */
 void question_begin(struct request *request, struct json_writer *writer);
 

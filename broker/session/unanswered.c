@@ -6,13 +6,15 @@
 
 #include "base/log.h"
 #include "broker/session/answer.h"
+#include "broker/session/question.h"
 
 /* ---- permission-timeout: a person who does not answer ---- */
 
 void relay_withdraw_question(struct relay *relay, const struct request *request)
 {
-	if (request->old_text) {
-		return; // it was not shown yet
+	const struct question *question = question_find(request);
+	if (question && question->is_hidden) {
+		return;
 	}
 	buf_clear(&relay->scratch);
 	if (buf_append_format(&relay->scratch, NULL,
