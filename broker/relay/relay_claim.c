@@ -296,12 +296,6 @@ void relay_claim_drop(struct relay *relay, struct span id)
 	}
 }
 
-void relay_claim_end(struct relay *relay)
-{
-	desk_fail_all(&relay->desk, (struct desk_pick){.stage = STAGE_CLAIM},
-		&(struct failure){"SHUTTING_DOWN", "session", "the broker is ending", {NULL, 0}});
-}
-
 void relay_claim_finish(struct relay *relay)
 {
 	LIST_FOR_EACH(claim, &relay->claims, struct claim, link) {

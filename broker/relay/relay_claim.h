@@ -37,9 +37,6 @@ bool relay_claim_on_error(struct relay *relay, struct request *request, struct s
 /* A request was answered with a failure: what was taken over for it is let go. */
 void relay_claim_drop(struct relay *relay, struct span id);
 
-/* The broker ends: what waits is answered. */
-void relay_claim_end(struct relay *relay);
-
 /* Of STAGE_CLAIM. */
 void relay_claim_on_left(struct held *held, const struct failure *failure);
 void relay_claim_on_gone(struct held *held);

@@ -202,7 +202,6 @@ void relay_end(struct relay *relay)
 	sweep_destroy(relay->sweep);
 	relay->sweep = NULL;
 	desk_end(&relay->desk, &relay_is_ending);
-	relay_claim_end(relay);
 	health_end(relay);
 	session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);
 	answer_for_editor(relay);

@@ -11,7 +11,6 @@ static const struct stage_row rows[STAGES] = {
 	[STAGE_ORDER] = {"session", "requests",
 		"a session/load, session/resume or session/prompt of their session"},
 	[STAGE_CLAIM] = {"session", "requests", "sessions that other brokers have",
-		.outlasts = true, // relay_claim_end answers
 		.on_left = relay_claim_on_left, .on_gone = relay_claim_on_gone},
 	[STAGE_LIST] = {"relay", "requests", "the sessions that the records know",
 		.on_left = listing_records_on_left, .on_gone = listing_records_on_gone},

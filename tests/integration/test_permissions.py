@@ -57,7 +57,7 @@ class Asking(PolicyCase):
         self.assertFalse([m for m in client.received if b'harmless' in m.line
                           and m.method in ('session/update', 'session/request_permission')
                           and b'agent_message_chunk' not in m.line])
-        self.assertRegex(client.stderr, 'session/update.*dropped')
+        client.wait_log('session/update | dropped')
         client.notify('session/cancel', {'sessionId': session})
         client.answer(first)
         ended, = [u for u in self.updates(client, 'tool_call_update')

@@ -324,19 +324,23 @@ static char *read_file(const char *path)
 	return text;
 }
 
+/* All .c files below it. */
 static int check_folder(const char *name, int (*check)(const char *file, const char *text))
 {
 	char path[PATH_BYTES];
 	int found = 0;
 	snprintf(path, sizeof(path), "%s/%s", source_root, name);
 	DIR *folder = opendir(path);
-	if (!folder) {
-		return 0;
-	}
+	assert_non_null(folder);
 	for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
 		size_t len = strlen(entry->d_name);
-		if (len > 2 && strcmp(entry->d_name + len - 2, ".c") == 0) {
-			snprintf(path, sizeof(path), "%s/%s/%s", source_root, name, entry->d_name);
+		char inner[PATH_BYTES];
+		int size = snprintf(inner, sizeof(inner), "%s/%s", name, entry->d_name);
+		assert_true(size > 0 && (size_t)size < sizeof(inner));
+		snprintf(path, sizeof(path), "%s/%s", source_root, inner);
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.') {
+			found += check_folder(inner, check);
+		} else if (len > 2 && strcmp(entry->d_name + len - 2, ".c") == 0) {
 			char *text = read_file(path);
 			found += check(entry->d_name, text);
 			free(text);
@@ -348,18 +352,17 @@ static int check_folder(const char *name, int (*check)(const char *file, const c
 
 static void test_each_failure_of_the_sources_is_on_the_page(void **state)
 {
-	assert_true(check_folder("broker", check_failures) > 10);
+	assert_true(check_folder("broker", check_failures) > 50);
 }
 
 static void test_each_reason_of_an_error_is_on_the_page(void **state)
 {
-	static const char *const folders[] = {"base", "acp", "providers", "providers/local",
-		"providers/ssh", "providers/daytona", "sync", "sync/git", "broker"};
+	static const char *const folders[] = {"base", "acp", "providers", "sync", "broker"};
 	int found = 0;
 	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) {
 		found += check_folder(folders[i], check_reasons);
 	}
-	assert_true(found > 10);
+	assert_true(found > 150);
 }
 
 int main(int argc, char **argv)

@@ -186,7 +186,7 @@ static void test_what_waits_is_answered_when_the_broker_ends(void **state)
 	editor_says(fixture, "'id':2,%s", prompt);
 	editor_closes(fixture);
 	editor_hears_failure(fixture, "2", "SHUTTING_DOWN", "stop", "");
-	editor_hears_failure(fixture, "1", "SHUTTING_DOWN", "session", "");
+	editor_hears_failure(fixture, "1", "SHUTTING_DOWN", "stop", "");
 }
 
 int main(void)
