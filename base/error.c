@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/libc.h"
 #include "base/utf8.h"
 
 /* Ends a text after `max` bytes at the most, where its last whole character ends. */
@@ -68,7 +69,7 @@ bool error_set_errno(struct error *err, int errnum, const char *format, ...)
 	va_end(args);
 	/* The cause is kept whole, a long text before it loses its end. */
 	char cause[128];
-	const char *description = strerrordesc_np(errnum);
+	const char *description = libc_error_text(errnum);
 	if (description) {
 		snprintf(cause, sizeof(cause), ": %s", description);
 	} else {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "base/beneath.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/libc.h"
 
 /* The block: this header, then cwd, argv and env, each text with its NUL. */
 struct block_header {
@@ -179,7 +181,8 @@ static bool place_descriptors(const struct launch *launch)
 			return false;
 		}
 	}
-	close_range(3, ~0U, CLOSE_RANGE_CLOEXEC); // since Linux 5.11; ours have the flag from birth
+	libc_close_range(
+		3, ~0U, CLOSE_RANGE_CLOEXEC); // since Linux 5.11; ours have the flag from birth
 	return true;
 }
 
@@ -333,7 +336,7 @@ static void describe_execute(const char *command, const char *path, int errnum, 
 		error_set(err, ERROR_DENIED, "starting \"%s\": %s is a directory", command, path);
 	} else if (errnum == EACCES || errnum == EPERM || errnum == ENOEXEC) {
 		error_set(err, ERROR_DENIED, "starting \"%s\": %s may not be executed: %s", command,
-			path, strerrordesc_np(errnum));
+			path, libc_error_text(errnum));
 	} else {
 		error_set_errno(err, errnum, "starting \"%s\": executing %s", command, path);
 	}
@@ -351,7 +354,7 @@ void launch_describe(
 	} else if (failure->step == LAUNCH_CHDIR && has_no_folder) {
 		error_set_reason(err, ERROR_NOT_FOUND, "DIRECTORY_NOT_FOUND",
 			"starting \"%s\": changing to directory %s: %s", command, launch->cwd,
-			strerrordesc_np(failure->errnum));
+			libc_error_text(failure->errnum));
 	} else if (failure->step == LAUNCH_CHDIR) {
 		error_set_errno(err, failure->errnum, "starting \"%s\": changing to directory %s",
 			command, launch->cwd);

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/guard.h"
 #include "base/launch.h"
+#include "base/libc.h"
 #include "base/spawner.h"
 
 enum process_state {
@@ -296,7 +297,7 @@ pid_t process_pid(const struct process *process)
 
 const char *process_status_text(struct process_status status, char *text, size_t size)
 {
-	const char *name = status.signal != 0 ? sigabbrev_np(status.signal) : NULL;
+	const char *name = status.signal != 0 ? libc_signal_name(status.signal) : NULL;
 	if (status.signal == 0) {
 		snprintf(text, size, "exited with status %d", status.code);
 	} else if (name) {

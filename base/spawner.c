@@ -358,11 +358,11 @@ static ssize_t send_request(int socket, const struct guard_request *request, con
 	struct msghdr message = {.msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		.msg_controllen = CMSG_SPACE(count * sizeof(int))};
+		.msg_controllen = (socklen_t)CMSG_SPACE(count * sizeof(int))};
 	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
 	head->cmsg_level = SOL_SOCKET;
 	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = CMSG_LEN(count * sizeof(int));
+	head->cmsg_len = (socklen_t)CMSG_LEN(count * sizeof(int));
 	memcpy(CMSG_DATA(head), present, count * sizeof(int));
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

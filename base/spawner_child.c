@@ -19,6 +19,7 @@
 #include "base/freeze_group.h"
 #include "base/killer.h"
 #include "base/launch.h"
+#include "base/libc.h"
 #include "base/own_environment.h"
 
 enum {
@@ -296,7 +297,7 @@ static void spawner_loop(struct spawner_child *child)
 /* The descriptors of these numbers; also where the system has no close_range, or forbids it. */
 static void close_between(int first, int last)
 {
-	if (first > last || close_range((unsigned)first, (unsigned)last, 0) == 0) {
+	if (first > last || libc_close_range((unsigned)first, (unsigned)last, 0) == 0) {
 		return;
 	}
 	for (int fd = first; fd <= last && fd < DESCRIPTORS_MAX; fd++) {

@@ -105,7 +105,7 @@ bool journal_replay(struct journal *journal,
 	bool (*visit)(void *data, const char *folder, bool *out_keep, struct error *err),
 	void *data, struct error *err)
 {
-	struct notes notes = {NULL};
+	struct notes notes = {.count = 0};
 	struct buf kept;
 	buf_init(&kept, SIZE_MAX);
 	bool ok = load(journal, &notes, err);

@@ -8,6 +8,7 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "base/libc.h"
 #include "base/point.h"
 
 static const char why_changed[] = "it changed since it was looked at";
@@ -54,13 +55,13 @@ static void put_back(struct slot *slot, const char *aside, const struct look *ou
 	char kept[NAME_MAX + 1];
 	bool is_there = fstatat(slot->folder, slot->name, &now, AT_SYMLINK_NOFOLLOW) == 0;
 	if (is_there && ours && now.st_ino == ours->status.st_ino &&
-		renameat2(slot->folder, aside, slot->folder, slot->name, RENAME_EXCHANGE) == 0) {
+		libc_rename(slot->folder, aside, slot->folder, slot->name, RENAME_EXCHANGE) == 0) {
 		if (slot_is_untouched(slot, aside, ours)) {
 			slot_discard(slot, aside);
 			return;
 		}
 		/* Saved once more in between; that one is the newest and goes back again. */
-		renameat2(slot->folder, aside, slot->folder, slot->name, RENAME_EXCHANGE);
+		libc_rename(slot->folder, aside, slot->folder, slot->name, RENAME_EXCHANGE);
 	} else if (slot_rename_new(slot->folder, aside, slot->name) == 0) {
 		return;
 	}
@@ -92,7 +93,7 @@ static enum slot_outcome exchange(struct slot *slot, const char *temp, const str
 		return drop(slot, temp, slot_give_up(slot, errno, "replacing", err));
 	}
 	if (point("slot.aside") ||
-		renameat2(slot->folder, aside, slot->folder, slot->name, RENAME_EXCHANGE) < 0) {
+		libc_rename(slot->folder, aside, slot->folder, slot->name, RENAME_EXCHANGE) < 0) {
 		int errnum = errno;
 		if (errnum == EINVAL || errnum == ENOSYS) {
 			return replace_blindly(slot, aside, seen, err);

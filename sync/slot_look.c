@@ -9,6 +9,7 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "base/libc.h"
 #include "base/timestamp.h"
 #include "sync/slot.h"
 
@@ -28,7 +29,7 @@ enum slot_outcome slot_give_up(struct slot *slot, int errnum, const char *doing,
 			return SLOT_FAILED;
 		}
 	}
-	const char *why = strerrordesc_np(errnum);
+	const char *why = libc_error_text(errnum);
 	slot->why = why ? why : "the system refused it";
 	return SLOT_LEFT;
 }

@@ -11,6 +11,7 @@
 #include "base/beneath.h"
 #include "base/fd.h"
 #include "base/file_keep.h"
+#include "base/libc.h"
 #include "sync/parked.h"
 #include "sync/slot.h"
 
@@ -77,7 +78,7 @@ static int rename_over_own(int folder, const char *from, const char *to)
 
 int slot_rename_new(int folder, const char *from, const char *to)
 {
-	if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) {
+	if (libc_rename(folder, from, folder, to, RENAME_NOREPLACE) == 0) {
 		return 0;
 	}
 	if (errno != EINVAL && errno != ENOSYS) {

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "base/libc.h"
 #include "base/point.h"
 #include "sync/id.h"
 #include "sync/snapshot_impl.h"
@@ -245,7 +245,7 @@ static void let_members_go(struct snapshot_view *view)
 	if (view->has_members) {
 		members_finish(&view->members);
 		view->has_members = false;
-		malloc_trim(0);
+		libc_trim();
 	}
 }
 
@@ -322,7 +322,7 @@ void snapshot_drop(struct snapshot_view *view)
 	stat_cache_close(&view->cache);
 	fd_close(&view->root_fd);
 	free(view);
-	malloc_trim(0);
+	libc_trim();
 }
 
 /* ---- taking ---- */

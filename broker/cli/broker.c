@@ -11,6 +11,7 @@
 
 #include "base/environment.h"
 #include "base/fd.h"
+#include "base/libc.h"
 #include "base/log.h"
 #include "base/own_environment.h"
 #include "base/pool.h"
@@ -97,7 +98,7 @@ static char *workspace_of_start(const char *home)
 static void on_signal(struct ev_loop *loop, struct ev_signal *watcher, int events)
 {
 	struct broker *broker = watcher->data;
-	log_info("broker: %s, ending", sigabbrev_np(watcher->signum));
+	log_info("broker: %s, ending", libc_signal_name(watcher->signum));
 	(broker->was_signaled ? relay_hurry : relay_end)(broker->relay);
 	broker->was_signaled = true;
 }

@@ -25,7 +25,7 @@ static void listed_finish(struct listed *listed)
 
 static bool listed_load(struct listed *listed, struct store *store, struct error *err)
 {
-	*listed = (struct listed){NULL};
+	*listed = (struct listed){.count = 0};
 	if (!checkpoint_list(store, &listed->checkpoints, &listed->count, &listed->damage, err)) {
 		return false;
 	}

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/libc.h"
 #include "base/lock_file.h"
 #include "broker/ledger/record.h"
 
@@ -149,6 +149,6 @@ bool record_owner_stop(const struct record_owner *owner, struct error *err)
 			"process %d holds its lock and is no acp-broker: nothing was sent to it",
 			(int)owner->pid);
 	}
-	return pidfd_send_signal(owner->pid_fd, SIGTERM, NULL, 0) == 0 || errno == ESRCH ||
+	return libc_pidfd_signal(owner->pid_fd, SIGTERM) == 0 || errno == ESRCH ||
 	       error_set_errno(err, errno, "ending process %d", (int)owner->pid);
 }

@@ -157,7 +157,7 @@ static bool fail_none(const char *real, const char *state_folder, struct error *
 bool store_place_find(struct store_place *place, const char *state_folder, const char *directory,
 	const char *pwd, struct error *err)
 {
-	*place = (struct store_place){NULL};
+	*place = (struct store_place){.root = NULL};
 	if (!state_folder) {
 		return error_set(err, ERROR_NOT_FOUND,
 			"looking for checkpoints: neither XDG_STATE_HOME nor HOME is set");
@@ -185,7 +185,7 @@ void store_place_finish(struct store_place *place)
 	free(place->real_root);
 	free(place->store_folder);
 	free(place->below);
-	*place = (struct store_place){NULL};
+	*place = (struct store_place){.root = NULL};
 }
 
 /* ---- what a user names ---- */

@@ -9,14 +9,15 @@
 
 static const struct stage_row rows[STAGES] = {
 	[STAGE_ORDER] = {"session", "requests",
-		"a session/load, session/resume or session/prompt of their session"},
+		"a session/load, session/resume or session/prompt of their session",
+		.is_turn = false},
 	[STAGE_CLAIM] = {"session", "requests", "sessions that other brokers have",
 		.on_left = relay_claim_on_left, .on_gone = relay_claim_on_gone},
 	[STAGE_LIST] = {"relay", "requests", "the sessions that the records know",
 		.on_left = listing_records_on_left, .on_gone = listing_records_on_gone},
 	[STAGE_RESTORE] = {"session", "requests", "the session to be restored", .is_turn = true},
 	[STAGE_READY] = {"prepare", "messages", "the sandbox", .outlasts = true},
-	[STAGE_MODE] = {"session", "prompts", "the agent to change its mode"},
+	[STAGE_MODE] = {"session", "prompts", "the agent to change its mode", .is_turn = false},
 	[STAGE_SYNC] = {"sync", "prompts", "the workspace to be synced", .is_turn = true,
 		.on_left = relay_turn_on_left},
 	[STAGE_ROOTS] = {"session", "requests", "their directories", .outlasts = true,
@@ -48,7 +49,7 @@ void relay_stages_init(struct relay *relay)
 bool relay_admits_at(struct relay *relay, const struct call *call, enum desk_stage stage)
 {
 	const struct stage_row *row = &rows[stage];
-	struct backlog backlog = {desk_count(&relay->desk, (struct desk_pick){STAGE_NONE}),
+	struct backlog backlog = {desk_count(&relay->desk, (struct desk_pick){.stage = STAGE_NONE}),
 		relay->desk.bytes, row->name, row->what, row->that};
 	return relay_admits(relay, call, &backlog);
 }

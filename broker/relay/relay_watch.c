@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay/relay_watch.h"
 
-#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/libc.h"
 #include "base/log.h"
 #include "broker/methods/pause.h"
 #include "broker/relay/relay_agent.h"
@@ -118,7 +118,7 @@ static void on_quiet(struct ev_loop *loop, struct ev_timer *timer, int events)
 	struct relay *relay = CONTAINER_OF(timer, struct relay, quiet);
 	if (!has_much_queued(relay)) {
 		ev_timer_stop(loop, timer);
-		malloc_trim(0);
+		libc_trim();
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/libc.h"
 
 enum { KILL_ANSWER_MS = 2000 }; // who kills waits no longer for the end
 
@@ -113,7 +114,7 @@ void tool_write_exit(
 	json_write_key(writer, keys[1]);
 	if (is_known && end.status.signal != 0) {
 		char name[32];
-		const char *abbreviation = sigabbrev_np(end.status.signal);
+		const char *abbreviation = libc_signal_name(end.status.signal);
 		if (abbreviation) {
 			snprintf(name, sizeof(name), "SIG%s", abbreviation);
 		} else {

@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/git.h"
 #include "base/ignore_rules.h"
+#include "base/libc.h"
 
 enum { DEPTH_MAX = 200, CHUNK = 256 << 10, OPEN_FOLDERS = 16 };
 
@@ -101,7 +102,7 @@ static bool copy_file(
 	struct timespec times[] = {status->st_atim, status->st_mtim};
 	bool copied = to >= 0 && copy_bytes(from, to) && fchmod(to, status->st_mode & 0777) == 0 &&
 	              futimens(to, times) == 0 &&
-	              renameat2(copying->own, temp, level->to, name, RENAME_NOREPLACE) == 0;
+	              libc_rename(copying->own, temp, level->to, name, RENAME_NOREPLACE) == 0;
 	int errnum = errno;
 	if (to >= 0 && !copied) {
 		unlinkat(copying->own, temp, 0);

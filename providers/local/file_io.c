@@ -12,6 +12,7 @@
 #include "base/beneath.h"
 #include "base/fd.h"
 #include "base/file_keep.h"
+#include "base/libc.h"
 
 enum {
 	TRIES_MAX = 8, // while somebody replaces the file
@@ -51,7 +52,7 @@ bool file_find_root(const char *path, char out[PATH_MAX], struct error *err)
 		int errnum = errno;
 		if (errnum == ENOENT || errnum == ENOTDIR) {
 			return error_set_reason(err, ERROR_NOT_FOUND, "DIRECTORY_NOT_FOUND",
-				"workspace %s: %s", path, strerrordesc_np(errnum));
+				"workspace %s: %s", path, libc_error_text(errnum));
 		}
 		return error_set_errno(err, errnum, "workspace %s", path);
 	}

@@ -9,6 +9,7 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "base/libc.h"
 #include "providers/local/confine.h"
 #include "providers/local/path.h"
 
@@ -54,7 +55,7 @@ static enum step fail_errno(struct walk *walk, int errnum)
 {
 	if (errnum == ENOENT || errnum == ENOTDIR) {
 		return failed(error_set(walk->err, ERROR_NOT_FOUND, "%s: %s", walk->asked,
-			strerrordesc_np(errnum)));
+			libc_error_text(errnum)));
 	}
 	return failed(error_set_errno(walk->err, errnum, "%s", walk->asked));
 }

@@ -94,7 +94,7 @@ static bool read_facts(const char *text, struct stat *out)
 		.st_size = size,
 		.st_uid = uid,
 		.st_gid = gid,
-		.st_nlink = links,
+		.st_nlink = (nlink_t)links,
 		.st_ino = inode,
 		.st_dev = device,
 		.st_blocks = (blkcnt_t)blocks,

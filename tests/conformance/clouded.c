@@ -21,6 +21,7 @@
 
 #include "base/buf.h"
 #include "base/json_doc.h"
+#include "base/libc.h"
 #include "providers/daytona/daytona.h"
 #include "providers/impl.h"
 
@@ -49,7 +50,7 @@ static void run_stand_in(const char *fifo, const char *ready)
 	if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0) {
 		_exit(126);
 	}
-	close_range(3, ~0U, 0);
+	libc_close_range(3, ~0U, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	execlp("node", "node", stand_in, option, (char *)NULL);
 	_exit(127);

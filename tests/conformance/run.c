@@ -211,6 +211,8 @@ void run_swapper(struct run *run, const struct world *world, const char *target)
 }
 
 static void fill_script(char *script, size_t size, const char *format, va_list args)
+	ATTR_PRINTF(3, 0);
+static void fill_script(char *script, size_t size, const char *format, va_list args)
 {
 	int len = vsnprintf(script, size, format, args);
 	assert_in_range(len, 0, size - 1);

@@ -51,15 +51,17 @@ static bool is_failed(enum kind kind)
 		return is_failed(kind) ? -1 : __real_##name arguments;                             \
 	}
 
-int __real_renameat2(int from, const char *old_name, int to, const char *new_name, unsigned flags);
-int __wrap_renameat2(int from, const char *old_name, int to, const char *new_name, unsigned flags);
-int __wrap_renameat2(int from, const char *old_name, int to, const char *new_name, unsigned flags)
+int __real_libc_rename(
+	int from, const char *old_name, int to, const char *new_name, unsigned flags);
+int __wrap_libc_rename(
+	int from, const char *old_name, int to, const char *new_name, unsigned flags);
+int __wrap_libc_rename(int from, const char *old_name, int to, const char *new_name, unsigned flags)
 {
 	if (calls_are_of_a_plain_disk && flags) {
 		errno = EINVAL;
 		return -1;
 	}
-	return is_failed(CHANGES) ? -1 : __real_renameat2(from, old_name, to, new_name, flags);
+	return is_failed(CHANGES) ? -1 : __real_libc_rename(from, old_name, to, new_name, flags);
 }
 
 int __real_linkat(int from, const char *old_name, int to, const char *new_name, int flags);

@@ -138,6 +138,7 @@ void begin_with_session(struct fixture *fixture)
 /* ---- messages ---- */
 
 /* {"jsonrpc":"2.0",…}, with " for '; owned by the caller. */
+static char *message_of(const char *format, va_list args) ATTR_PRINTF(1, 0);
 static char *message_of(const char *format, va_list args)
 {
 	static const char begin_text[] = "{\"jsonrpc\":\"2.0\",";

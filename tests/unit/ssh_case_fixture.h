@@ -22,8 +22,8 @@ int case_end_with_sshd(void **state);
 /* The case goes on with another sshd, which it stops itself. */
 void case_use_other(struct sshd *other, const char *config);
 
-void case_path(char path[PATH_MAX], const char *name); // in the folder of the sshd
-int run_shell(const char *format, ...);                // its status
+void case_path(char path[PATH_MAX], const char *name);    // in the folder of the sshd
+int run_shell(const char *format, ...) ATTR_PRINTF(1, 2); // its status
 void use_no_key(void);
 /* A new key, the target's only one. `allowed`: it may log in. */
 void use_key(const char *name, const char *options, bool allowed);

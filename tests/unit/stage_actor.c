@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/libc.h"
 #include "base/words.h"
 
 enum {
@@ -117,7 +118,7 @@ static void on_killed(struct soon *soon)
 
 static void stage_signal_group(struct exec *exec, int signal)
 {
-	tell(from_exec(exec), sigabbrev_np(signal));
+	tell(from_exec(exec), libc_signal_name(signal));
 }
 
 static void stage_kill_tree(struct exec *exec)

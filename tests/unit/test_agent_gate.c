@@ -119,8 +119,8 @@ static const char *const requests[] = {
 	"'method':'terminal/wait_for_exit','params':{'sessionId':'s','terminalId':'t'}",
 	"'method':'terminal/kill','params':{'sessionId':'s','terminalId':'t'}",
 	"'method':'terminal/release','params':{'sessionId':'s','terminalId':'t'}",
-	"'method':'session/request_permission','params':{'sessionId':'s','options':[],"
-	"'toolCall':{'toolCallId':'t'}}",
+	("'method':'session/request_permission','params':{'sessionId':'s','options':[],"
+	 "'toolCall':{'toolCallId':'t'}}"),
 	"'method':'elicitation/create','params':{'sessionId':'s','message':'m'}",
 	"'method':'fs/later','params':{'sessionId':'s'}",
 	"'method':'terminal/later'",

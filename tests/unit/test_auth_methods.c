@@ -206,8 +206,8 @@ static void test_no_login_of_an_agent_elsewhere_runs_here(void **state)
 {
 	static const char *const methods[] = {
 		"{'id':'t','type':'terminal'}",
-		"{'type':'terminal','args':['--profile','local','--','sh','-c','x'],"
-		"'env':{'ACP_BROKER_LOGIN':'0'}}",
+		("{'type':'terminal','args':['--profile','local','--','sh','-c','x'],"
+		 "'env':{'ACP_BROKER_LOGIN':'0'}}"),
 		"{'type':'agent','type':'terminal'}",
 		"{'type':'terminal','type':'agent'}",
 		"{'typ\\u0065':'termin\\u0061l'}",

@@ -73,8 +73,8 @@ static void test_a_path_that_is_not_found_is_no_sandbox(void **state)
 		"<html>404 Not Found</html>",
 		"",
 		"{\"error\":\"Not Found\",\"statusCode\":404}",
-		"{\"message\":\"Cannot GET /sandbox/p1\",\"error\":\"Not "
-		"Found\",\"statusCode\":404}",
+		("{\"message\":\"Cannot GET /sandbox/p1\",\"error\":\"Not "
+		 "Found\",\"statusCode\":404}"),
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(bodies); i++) {
 		server_will_answer(404, "", bodies[i]);

@@ -68,7 +68,7 @@ static void on_gone(struct held *held)
 
 static const struct desk_ops ops = {fail_request, answer_request, cancel_request};
 static const struct stage_row rows[STAGES] = {
-	[STAGE_ORDER] = {"session", "requests", "others"},
+	[STAGE_ORDER] = {"session", "requests", "others", .is_turn = false},
 	[STAGE_CLAIM] = {"session", "requests", "records", .on_left = on_left, .on_gone = on_gone},
 	[STAGE_RESTORE] = {"session", "requests", "its agent", .is_turn = true},
 	[STAGE_READY] = {"prepare", "messages", "the sandbox", .outlasts = true},
@@ -148,13 +148,13 @@ static void test_what_waits_is_found_by_its_stage_its_agent_and_its_session(void
 	assert_ptr_equal(
 		desk_first(&desk, (struct desk_pick){STAGE_READY, peers[1], NULL}), second);
 	assert_ptr_equal(desk_first(&desk, (struct desk_pick){STAGE_READY, NULL, "t"}), second);
-	assert_ptr_equal(desk_first_prompt(&desk, (struct desk_pick){STAGE_NONE}), second);
+	assert_ptr_equal(desk_first_prompt(&desk, (struct desk_pick){.stage = STAGE_NONE}), second);
 	assert_null(desk_first(&desk, (struct desk_pick){STAGE_READY, peers[0], "t"}));
 	assert_null(desk_first(&desk, (struct desk_pick){STAGE_MODE, NULL, NULL}));
 	assert_true(desk_has(&desk, (struct desk_pick){STAGE_ORDER, NULL, "s"}));
-	assert_int_equal(
-		desk_count(&desk, (struct desk_pick){STAGE_NONE}), 2); // and a notification
-	desk_forget(&desk, (struct desk_pick){STAGE_NONE});
+	assert_int_equal(desk_count(&desk, (struct desk_pick){.stage = STAGE_NONE}),
+		2); // and a notification
+	desk_forget(&desk, (struct desk_pick){.stage = STAGE_NONE});
 	assert_string_equal(told, "");
 }
 
@@ -227,7 +227,7 @@ static void test_the_prompts_of_a_session_are_cancelled_as_turns(void **state)
 	assert_true(desk_cancel_prompts(&desk, (struct desk_pick){STAGE_ORDER, NULL, "s"}));
 	assert_false(desk_cancel_prompts(&desk, (struct desk_pick){STAGE_ORDER, NULL, "s"}));
 	assert_string_equal(told, "1 {\"stopReason\":\"cancelled\"};");
-	desk_forget(&desk, (struct desk_pick){STAGE_NONE});
+	desk_forget(&desk, (struct desk_pick){.stage = STAGE_NONE});
 }
 
 static void test_what_an_agent_leaves_behind_fails(void **state)
@@ -237,7 +237,7 @@ static void test_what_an_agent_leaves_behind_fails(void **state)
 	hold(STAGE_READY, peers[1], OTHER("2", "s"));
 	desk_fail_all(&desk, (struct desk_pick){STAGE_READY, peers[0], NULL}, &failure);
 	assert_string_equal(told, "1 GONE;");
-	desk_fail(desk_first(&desk, (struct desk_pick){STAGE_NONE}), &failure);
+	desk_fail(desk_first(&desk, (struct desk_pick){.stage = STAGE_NONE}), &failure);
 	assert_string_equal(told, "1 GONE;2 GONE;");
 }
 
@@ -252,7 +252,7 @@ static void test_the_end_answers_what_does_not_outlast_it(void **state)
 	desk_end(&desk, &failure);
 	assert_string_equal(told, "5 GONE;a left;4 GONE;2 {\"stopReason\":\"cancelled\"};3 GONE;");
 	hold_owned("b", OTHER("6", "s"));
-	desk_forget(&desk, (struct desk_pick){STAGE_NONE});
+	desk_forget(&desk, (struct desk_pick){.stage = STAGE_NONE});
 	assert_string_equal(strrchr(told, ';') - 6, "b gone;");
 }
 

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
+#include "base/libc.h"
 
 static bool is_nonblock(int fd)
 {
@@ -350,7 +351,7 @@ static int take_over_with_room(unsigned int room)
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0) {
 		return 1;
 	}
-	close_range((unsigned int)fds[1] + 1, ~0U, 0);
+	libc_close_range((unsigned int)fds[1] + 1, ~0U, 0);
 	struct rlimit limit;
 	getrlimit(RLIMIT_NOFILE, &limit);
 	limit.rlim_cur = (rlim_t)fds[1] + 1 + room;

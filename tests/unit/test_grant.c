@@ -267,8 +267,8 @@ static void test_an_agent_says_nothing_of_the_brokers_tool_calls(void **state)
 {
 	static const char *const ids[] = {"acp-broker-0", "acp-broker-", "acp-broker-notice-1",
 		"\\u0061cp-broker-0",
-		"\\u0061\\u0063\\u0070\\u002d\\u0062\\u0072\\u006f\\u006b"
-		"\\u0065\\u0072\\u002d7"};
+		("\\u0061\\u0063\\u0070\\u002d\\u0062\\u0072\\u006f\\u006b"
+		 "\\u0065\\u0072\\u002d7")};
 	static const char *const kinds[] = {"tool_call", "tool_call_update"};
 	struct fixture *fixture = *state;
 	begin_with_policy(fixture, POLICY("mode = ask-all"));

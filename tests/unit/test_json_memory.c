@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <cmocka.h>
 
@@ -73,11 +76,15 @@ static size_t source_read(struct source *source, char *to, size_t room)
 
 static size_t heap_in_use(void)
 {
+#ifdef __GLIBC__
 	struct mallinfo2 info = mallinfo2();
 	return info.uordblks + info.hblkhd;
+#else
+	return 0;
+#endif
 }
 
-/* Other allocators (of sanitizers and the like) do not count for mallinfo2. */
+/* Other allocators (of sanitizers, of musl) do not count for mallinfo2. */
 static bool heap_is_counted(void)
 {
 	size_t before = heap_in_use();

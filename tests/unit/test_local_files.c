@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
+#include "base/libc.h"
 
 /* What the conformance table cannot do from outside: kill writers, swap names tightly. */
 static char folder[PATH_MAX];
@@ -140,7 +141,7 @@ static void swap_for_ever(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
-		if (renameat2(AT_FDCWD, below("root/swap"), AT_FDCWD, below("root/link"),
+		if (libc_rename(AT_FDCWD, below("root/swap"), AT_FDCWD, below("root/link"),
 			    RENAME_EXCHANGE) != 0) {
 			_exit(1);
 		}

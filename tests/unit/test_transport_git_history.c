@@ -89,8 +89,8 @@ static void test_head_moves_there_as_it_moves_here(void **state)
 	static const char *const moves[] = {"git commit -qam three", "git checkout -q -f old",
 		"git checkout -qb feature; echo f > f; git add f; git commit -qm f",
 		"git checkout -q --detach main", "git checkout -q main; git reset -q --hard old",
-		"git update-ref refs/remotes/origin/other HEAD; echo x > x; git add x; git commit "
-		"-qm x"};
+		("git update-ref refs/remotes/origin/other HEAD; echo x > x; git add x; git commit "
+		 "-qm x")};
 	git_oid tree = stage_send_first(stage, repository);
 	for (size_t i = 0; i < ARRAY_LENGTH(moves); i++) {
 		place_run(stage->place, moves[i]);

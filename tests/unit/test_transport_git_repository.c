@@ -80,8 +80,8 @@ static const char *const sparse_ways[] = {
 	"git sparse-checkout set in",
 	"git sparse-checkout set --no-cone '/*' '!/out/'",
 	"git sparse-checkout set --sparse-index in",
-	"git config core.sparseCheckout true; echo /in > .git/info/sparse-checkout\n"
-	"git read-tree -m -u HEAD",
+	("git config core.sparseCheckout true; echo /in > .git/info/sparse-checkout\n"
+	 "git read-tree -m -u HEAD"),
 };
 
 static void test_what_a_sparse_checkout_leaves_out_is_not_deleted_there(void **state)

@@ -106,6 +106,7 @@ static void add_span(struct buf *text, struct span bytes)
 	}
 }
 
+static void add_list(struct buf *text, const char *format, va_list arguments) ATTR_PRINTF(2, 0);
 static void add_list(struct buf *text, const char *format, va_list arguments)
 {
 	char *piece = NULL;

@@ -61,6 +61,7 @@ void turns_destroy(struct agent *agent)
 	}
 }
 
+static char *format_text(const char *format, va_list arguments) ATTR_PRINTF(1, 0);
 static char *format_text(const char *format, va_list arguments)
 {
 	char *text = NULL;

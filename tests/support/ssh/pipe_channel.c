@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/libc.h"
 
 enum { PIECE_MAX = 32 * 1024 };
 
@@ -219,7 +220,7 @@ static void run(struct pipe_channel *self, const char *command, int theirs[3])
 	for (int i = 0; i < 3; i++) {
 		dup2(theirs[i], i);
 	}
-	close_range(3, ~0U, 0);
+	libc_close_range(3, ~0U, 0);
 	signal(SIGPIPE, SIG_DFL);
 	char home[4096];
 	snprintf(home, sizeof(home), "HOME=%s",

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/libc.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include "base/attr.h"
+
+static const char *const signal_names[] = {
+	[SIGHUP] = "HUP",
+	[SIGINT] = "INT",
+	[SIGQUIT] = "QUIT",
+	[SIGILL] = "ILL",
+	[SIGTRAP] = "TRAP",
+	[SIGABRT] = "ABRT",
+	[SIGBUS] = "BUS",
+	[SIGFPE] = "FPE",
+	[SIGKILL] = "KILL",
+	[SIGUSR1] = "USR1",
+	[SIGSEGV] = "SEGV",
+	[SIGUSR2] = "USR2",
+	[SIGPIPE] = "PIPE",
+	[SIGALRM] = "ALRM",
+	[SIGTERM] = "TERM",
+	[SIGSTKFLT] = "STKFLT",
+	[SIGCHLD] = "CHLD",
+	[SIGCONT] = "CONT",
+	[SIGSTOP] = "STOP",
+	[SIGTSTP] = "TSTP",
+	[SIGTTIN] = "TTIN",
+	[SIGTTOU] = "TTOU",
+	[SIGURG] = "URG",
+	[SIGXCPU] = "XCPU",
+	[SIGXFSZ] = "XFSZ",
+	[SIGVTALRM] = "VTALRM",
+	[SIGPROF] = "PROF",
+	[SIGWINCH] = "WINCH",
+	[SIGPOLL] = "POLL",
+	[SIGPWR] = "PWR",
+	[SIGSYS] = "SYS",
+};
+
+const char *libc_error_text(int errnum)
+{
+#ifdef __GLIBC__
+	return strerrordesc_np(errnum);
+#else
+	return strerror(errnum); // musl's are constant, unlike glibc's
+#endif
+}
+
+const char *libc_signal_name(int signal)
+{
+	bool is_known = signal > 0 && (size_t)signal < ARRAY_LENGTH(signal_names);
+	return is_known ? signal_names[signal] : NULL;
+}
+
+int libc_close_range(unsigned first, unsigned last, unsigned flags)
+{
+	return (int)syscall(SYS_close_range, first, last, flags);
+}
+
+int libc_rename(int from, const char *old_name, int to, const char *new_name, unsigned flags)
+{
+	return (int)syscall(SYS_renameat2, from, old_name, to, new_name, flags);
+}
+
+int libc_pidfd_signal(int pid_fd, int signal)
+{
+	return (int)syscall(SYS_pidfd_send_signal, pid_fd, signal, NULL, 0);
+}
+
+void libc_trim(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}

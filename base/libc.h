@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_LIBC_H
+#define BASE_LIBC_H
+
+#include <stdio.h>
+
+/*
+ * What glibc has and musl has not: calls of the kernel without a function, and texts. It knows
+ * nothing of what they are for. Code of ours calls these instead of the functions of glibc, so
+ * that it compiles with both.
+ */
+
+/* Of renameat2(2). glibc has them in stdio.h, the kernel in linux/fs.h. */
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE (1 << 0)
+#define RENAME_EXCHANGE (1 << 1)
+#endif
+
+/* What the error number means, in English; NULL where glibc does not know it. Constant. */
+const char *libc_error_text(int errnum);
+
+/* "TERM" for SIGTERM; NULL for what has no name. Constant. */
+const char *libc_signal_name(int signal);
+
+/* close_range(2), since Linux 5.9; its flags are in linux/close_range.h. For a forked child too. */
+int libc_close_range(unsigned first, unsigned last, unsigned flags);
+
+/* renameat2(2) */
+int libc_rename(int from, const char *old_name, int to, const char *new_name, unsigned flags);
+
+/* pidfd_send_signal(2), without any more information. */
+int libc_pidfd_signal(int pid_fd, int signal);
+
+/* Gives the system back what malloc keeps of freed memory; with musl nothing, it keeps little. */
+void libc_trim(void);
+
+#endif
