@@ -40,6 +40,9 @@ void *parts_get(struct parts *parts, const struct part_type *type)
 	part->type = type;
 	part->next = parts->first;
 	parts->first = part;
+	if (type->init) {
+		type->init(part->content);
+	}
 	return part->content;
 }
 

@@ -11,6 +11,7 @@
  */
 struct part_type {
 	size_t size;
+	void (*init)(void *part); // when it was made; may be NULL
 	/* Before it is freed: frees what it owns. `owner` is as in parts_finish. May be NULL. */
 	void (*finish)(void *part, void *owner);
 };

@@ -29,7 +29,7 @@ static void finish(void *part, void *owner)
 	free(asking->shown_text);
 }
 
-static const struct part_type type = {sizeof(struct asking), finish};
+static const struct part_type type = {.size = sizeof(struct asking), .finish = finish};
 
 struct asking *asking_of(struct request *request)
 {

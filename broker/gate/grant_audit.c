@@ -25,7 +25,7 @@ struct grant_note {
 
 static void finish(void *part, void *request);
 
-static const struct part_type type = {sizeof(struct grant_note), finish};
+static const struct part_type type = {.size = sizeof(struct grant_note), .finish = finish};
 
 /* Of a question that is still open; NULL: it is none. */
 static struct grant_note *note_of(const struct request *request)

@@ -45,7 +45,7 @@ static void finish(void *part, void *request)
 	words_free(held->paths);
 }
 
-static const struct part_type type = {sizeof(struct held_question), finish};
+static const struct part_type type = {.size = sizeof(struct held_question), .finish = finish};
 
 static struct held_question *held_of(const struct request *request)
 {

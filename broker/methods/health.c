@@ -14,13 +14,26 @@
 
 /* A request that is answered once every sandbox has, or will not any more. */
 struct health {
-	struct list link; // relay.healths
+	struct list link; // healths_of
 	struct relay *relay;
 	char *id;                    // owned; raw
 	struct list checks;          // of struct check
 	struct store_weight *stores; // owned; NULL where there are none
 	bool is_weighed;
 };
+
+static void init(void *part)
+{
+	list_init(part);
+}
+
+static const struct part_type type = {.size = sizeof(struct list), .init = init};
+
+/* Those that are not answered yet, of struct health. */
+static struct list *healths_of(struct relay *relay)
+{
+	return parts_get(&relay->parts, &type);
+}
 
 /* An agent, and the question to its sandbox. */
 struct check {
@@ -269,7 +282,7 @@ void health_call(struct relay *relay, const struct call *call)
 	health->relay = relay;
 	health->id = mem_strndup(call->message.id);
 	list_init(&health->checks);
-	list_append(&relay->healths, &health->link);
+	list_append(healths_of(relay), &health->link);
 	weigh(health);
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		begin(health, peer);
@@ -277,10 +290,10 @@ void health_call(struct relay *relay, const struct call *call)
 	answer_if_done(health);
 }
 
-int health_count(const struct relay *relay)
+int health_count(struct relay *relay)
 {
 	int count = 0;
-	LIST_FOR_EACH(health, &relay->healths, struct health, link) {
+	LIST_FOR_EACH(health, healths_of(relay), struct health, link) {
 		count++;
 	}
 	return count;
@@ -288,7 +301,7 @@ int health_count(const struct relay *relay)
 
 void health_end(struct relay *relay)
 {
-	LIST_FOR_EACH(health, &relay->healths, struct health, link) {
+	LIST_FOR_EACH(health, healths_of(relay), struct health, link) {
 		store_weight_destroy(health->stores);
 		health->stores = NULL;
 		health->is_weighed = true;
@@ -298,7 +311,7 @@ void health_end(struct relay *relay)
 
 void health_drop_peer(struct peer *peer)
 {
-	LIST_FOR_EACH(health, &peer->relay->healths, struct health, link) {
+	LIST_FOR_EACH(health, healths_of(peer->relay), struct health, link) {
 		LIST_FOR_EACH(check, &health->checks, struct check, link) {
 			if (check->peer == peer) {
 				probe_destroy(check->probe);
@@ -313,7 +326,7 @@ void health_drop_peer(struct peer *peer)
 
 void health_drop_all(struct relay *relay)
 {
-	LIST_FOR_EACH(health, &relay->healths, struct health, link) {
+	LIST_FOR_EACH(health, healths_of(relay), struct health, link) {
 		health_destroy(health);
 	}
 }

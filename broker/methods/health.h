@@ -13,7 +13,7 @@ struct relay;
 void health_call(struct relay *relay, const struct call *call);
 
 /* How many are not answered yet. */
-int health_count(const struct relay *relay);
+int health_count(struct relay *relay);
 
 /* The broker ends: nobody waits for how large the stores are, and their size is told as unknown. */
 void health_end(struct relay *relay);

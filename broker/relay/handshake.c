@@ -15,6 +15,47 @@
 
 /* ---- initialize, toward the agent ---- */
 
+enum { GREETING_MAX = 1024 * 1024 }; // bytes of an initialize or authenticate that is kept
+
+/* A part of the relay. */
+struct greeting {
+	struct buf initialize;   // the editor's, whole, once it was answered well
+	struct buf authenticate; // its last one that succeeded, whole
+	struct offers offers;
+};
+
+static void init(void *part)
+{
+	struct greeting *greeting = part;
+	buf_init(&greeting->initialize, GREETING_MAX);
+	buf_init(&greeting->authenticate, GREETING_MAX);
+}
+
+static void finish(void *part, void *relay)
+{
+	struct greeting *greeting = part;
+	buf_finish(&greeting->initialize);
+	buf_finish(&greeting->authenticate);
+}
+
+static const struct part_type type = {
+	.size = sizeof(struct greeting), .init = init, .finish = finish};
+
+static struct greeting *greeting_of(struct relay *relay)
+{
+	return parts_get(&relay->parts, &type);
+}
+
+const struct offers *handshake_offers(struct relay *relay)
+{
+	return &greeting_of(relay)->offers;
+}
+
+bool handshake_was_made(struct relay *relay)
+{
+	return greeting_of(relay)->initialize.len > 0;
+}
+
 /* Keeps the whole request, for agents that are started later. */
 static bool keep_message(struct request *request, const struct call *call, struct error *err)
 {
@@ -195,9 +236,11 @@ static void keep_offers(struct relay *relay, const struct call *call)
 {
 	struct span resume = message_place(&call->message, PLACE_RESULT_RESUME);
 	struct span close = message_place(&call->message, PLACE_RESULT_CLOSE);
-	relay->offers_load = span_is(message_place(&call->message, PLACE_RESULT_LOAD), "true");
-	relay->offers_resume = resume.len > 0 && resume.data[0] == '{';
-	relay->offers_close = close.len > 0 && close.data[0] == '{';
+	greeting_of(relay)->offers = (struct offers){
+		.load = span_is(message_place(&call->message, PLACE_RESULT_LOAD), "true"),
+		.resume = resume.len > 0 && resume.data[0] == '{',
+		.close = close.len > 0 && close.data[0] == '{',
+	};
 }
 
 bool handshake_on_result(
@@ -217,8 +260,8 @@ bool handshake_on_result(
 	keep_agent_name(request->peer, call);
 	keep_offers(relay, call);
 	relay_mcp_learn(relay, call);
-	buf_clear(&relay->initialize);
-	return buf_append(&relay->initialize, buf_span(&request->message), err);
+	buf_clear(&greeting_of(relay)->initialize);
+	return buf_append(&greeting_of(relay)->initialize, buf_span(&request->message), err);
 }
 
 /* ---- authenticate ---- */
@@ -232,14 +275,15 @@ bool handshake_keep_authenticate(
 bool handshake_on_authenticated(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
-	buf_clear(&relay->authenticate);
-	return buf_append(&relay->authenticate, buf_span(&request->message), err);
+	buf_clear(&greeting_of(relay)->authenticate);
+	return buf_append(&greeting_of(relay)->authenticate, buf_span(&request->message), err);
 }
 
 bool handshake_on_logged_out(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
-	buf_clear(&relay->authenticate); // an agent that follows is logged in by nobody
+	buf_clear(
+		&greeting_of(relay)->authenticate); // an agent that follows is logged in by nobody
 	return true;
 }
 
@@ -347,13 +391,13 @@ static void on_greeted_again(struct relay *relay, struct request *request,
 	peer->has_served = true;
 	keep_agent_name(peer, answer);
 	keep_offers(relay, answer);
-	if (relay->authenticate.len == 0) {
+	if (greeting_of(relay)->authenticate.len == 0) {
 		link_release(agent_link(peer->agent));
 		return;
 	}
 	struct request *next = request_create(peer, NULL);
 	next->on_answer = on_authenticated_again;
-	if (!send_again(peer, buf_span(&relay->authenticate), NULL, next, &err)) {
+	if (!send_again(peer, buf_span(&greeting_of(relay)->authenticate), NULL, next, &err)) {
 		request_destroy(next);
 		give_up(peer, "authenticate", err.text);
 		return;
@@ -368,7 +412,8 @@ void handshake_repeat(struct peer *peer)
 	struct request *request = request_create(peer, NULL);
 	request->on_answer = on_greeted_again;
 	link_hold(agent_link(peer->agent));
-	if (!send_again(peer, buf_span(&relay->initialize), handshake_on_send, request, &err)) {
+	if (!send_again(peer, buf_span(&greeting_of(relay)->initialize), handshake_on_send, request,
+		    &err)) {
 		request_destroy(request);
 		give_up(peer, "initialize", err.text);
 	}

@@ -27,4 +27,16 @@ bool handshake_on_logged_out(
 /* A further agent: what the editor said to the first one is said to it again, ahead of the rest. */
 void handshake_repeat(struct peer *peer);
 
+/* What the agent has said that it takes (ACP, AgentCapabilities). */
+struct offers {
+	bool load;   // session/load
+	bool resume; // session/resume
+	bool close;  // session/close
+};
+
+const struct offers *handshake_offers(struct relay *relay);
+
+/* Whether an initialize of the editor's was answered well: a further agent gets the same. */
+bool handshake_was_made(struct relay *relay);
+
 #endif

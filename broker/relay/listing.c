@@ -28,7 +28,7 @@ static void finish(void *part, void *request)
 	listing_records_destroy(listing->listed);
 }
 
-static const struct part_type type = {sizeof(struct listing), finish};
+static const struct part_type type = {.size = sizeof(struct listing), .finish = finish};
 
 static struct listing *listing_of(struct request *request)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "broker/relay/handshake.h"
 #include "broker/relay/listing_records.h"
 
 #include <fcntl.h>
@@ -36,9 +37,16 @@ static void look_free(struct look *look)
 	free(look);
 }
 
-void listing_records_init(struct relay *relay)
+static void init(void *part)
 {
-	list_init(&relay->listings);
+	list_init(part);
+}
+
+static const struct part_type type = {.size = sizeof(struct list), .init = init};
+
+struct list *listings_of(struct relay *relay)
+{
+	return parts_get(&relay->parts, &type);
 }
 
 /* ---- on the pool ---- */
@@ -108,7 +116,7 @@ static void pass(struct look *look)
 	struct relay *relay = look->relay;
 	struct call call;
 	look->records->id = mem_strdup(look->held.id);
-	list_append(&relay->listings, &look->records->link);
+	list_append(listings_of(relay), &look->records->link);
 	look->records = NULL;
 	if (desk_open(&look->held, &call)) {
 		bool is_taken = relay_on_editor_call(relay, &call);
@@ -182,13 +190,18 @@ static bool start_look(struct relay *relay, const struct call *call, struct erro
 	return true;
 }
 
+static bool can_load(struct relay *relay)
+{
+	const struct offers *offers = handshake_offers(relay);
+	return offers->load || offers->resume;
+}
+
 bool listing_records_hold(struct relay *relay, const struct call *call)
 {
 	struct error err;
 	struct span cursor = message_place(&call->message, PLACE_CURSOR);
 	if (!call_is_new(call) || !relay->config.state_folder || !relay->config.pool ||
-		(!relay->offers_load && !relay->offers_resume) ||
-		strcmp(call->message.method, "session/list") != 0) {
+		!can_load(relay) || strcmp(call->message.method, "session/list") != 0) {
 		return false;
 	}
 	if (cursor.len > 0 && !span_is(cursor, "null")) {
@@ -221,7 +234,7 @@ void listing_records_on_gone(struct held *held)
 
 void listing_records_finish(struct relay *relay)
 {
-	LIST_FOR_EACH(listed, &relay->listings, struct listing_records, link) {
+	LIST_FOR_EACH(listed, listings_of(relay), struct listing_records, link) {
 		listing_records_destroy(listed);
 	}
 }

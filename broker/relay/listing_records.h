@@ -23,8 +23,6 @@ enum {
 	LISTING_CURSOR_MAX = 64 * 1024, // bytes; to a list with a longer one nothing is added
 };
 
-void listing_records_init(struct relay *relay);
-
 /*
  * True where the request waits until the records were read; or was refused, with
  * RESOURCE_LIMIT_EXCEEDED, for too many wait already.

@@ -12,7 +12,7 @@
 
 /* Of one list: from its first page to its last. */
 struct listing_records {
-	struct list link; // relay.listings, unless a request has it
+	struct list link; // listings_of, unless a request has it
 	char *id;         // owned; raw; of the request for a page that goes to an agent, or NULL
 	char *cursor;     // owned; of the page that may be asked for next, or NULL
 	char *cwd;        // owned; the filter of the list, raw; may be NULL
@@ -24,6 +24,9 @@ struct listing_records {
 	size_t seen_count;
 	bool is_full; // more were listed than can be told apart: nothing is added
 };
+
+/* Of struct listing_records, whose page no agent has in hand: a part of the relay. */
+struct list *listings_of(struct relay *relay);
 
 /* The request is for a further page of a list. */
 void listing_records_go_on(struct relay *relay, const struct call *call);

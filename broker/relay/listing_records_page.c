@@ -47,7 +47,7 @@ static char *read_cursor(struct span raw)
 static struct listing_records *find_open(struct relay *relay, const char *cursor, struct span cwd)
 {
 	struct listing_records *found = NULL;
-	LIST_FOR_EACH(listed, &relay->listings, struct listing_records, link) {
+	LIST_FOR_EACH(listed, listings_of(relay), struct listing_records, link) {
 		if (!listed->cursor || strcmp(listed->cursor, cursor) != 0) {
 			continue;
 		}
@@ -74,7 +74,7 @@ void listing_records_go_on(struct relay *relay, const struct call *call)
 
 struct listing_records *listing_records_take(struct relay *relay, struct span id)
 {
-	LIST_FOR_EACH(listed, &relay->listings, struct listing_records, link) {
+	LIST_FOR_EACH(listed, listings_of(relay), struct listing_records, link) {
 		if (listed->id && span_equals(span_of(listed->id), id)) {
 			list_remove(&listed->link);
 			free(listed->id);
@@ -94,7 +94,7 @@ static void drop_oldest(struct relay *relay)
 {
 	struct listing_records *oldest = NULL;
 	size_t count = 0;
-	LIST_FOR_EACH(listed, &relay->listings, struct listing_records, link) {
+	LIST_FOR_EACH(listed, listings_of(relay), struct listing_records, link) {
 		oldest = listed->cursor && !oldest ? listed : oldest;
 		count += listed->cursor != NULL;
 	}
@@ -110,7 +110,7 @@ void listing_records_await(struct relay *relay, struct listing_records *listed, 
 		listing_records_destroy(listed);
 		return;
 	}
-	list_append(&relay->listings, &listed->link);
+	list_append(listings_of(relay), &listed->link);
 	drop_oldest(relay);
 }
 

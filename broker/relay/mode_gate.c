@@ -51,7 +51,7 @@ static void finish_news(void *part, void *request)
 }
 
 /* What is told of a session before the request that opens it is answered: a part of that. */
-static const struct part_type news_type = {sizeof(struct mode_news), finish_news};
+static const struct part_type news_type = {.size = sizeof(struct mode_news), .finish = finish_news};
 
 /* The answer that opens a session says what it is in. */
 static void read_answer(struct mode_guard *guard, const struct json_doc *doc)

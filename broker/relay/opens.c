@@ -10,7 +10,7 @@ static void finish(void *part, void *request)
 	words_free(opens->notices);
 }
 
-static const struct part_type type = {sizeof(struct opens), finish};
+static const struct part_type type = {.size = sizeof(struct opens), .finish = finish};
 
 struct opens *opens_of(struct request *request)
 {

@@ -241,12 +241,7 @@ struct relay *relay_create(const struct relay_config *config)
 	relay->ops = &ops;
 	relay->places = places_create();
 	list_init(&relay->peers);
-	list_init(&relay->healths);
 	relay_stages_init(relay);
-	list_init(&relay->restores);
-	list_init(&relay->claims);
-	list_init(&relay->gates);
-	listing_records_init(relay);
 	pending_table_init(&relay->asked_editor, profile->max_requests);
 	session_table_init(&relay->sessions, profile->max_sessions);
 	relay->sessions.on_forget = on_forget;
@@ -254,10 +249,7 @@ struct relay *relay_create(const struct relay_config *config)
 	relay->sessions.destroy_guard = mode_guard_destroy;
 	splice_init(&relay->edits);
 	buf_init(&relay->scratch, SCRATCH_MAX);
-	buf_init(&relay->initialize, SCRATCH_MAX);
-	buf_init(&relay->authenticate, SCRATCH_MAX);
 	timestamp_now(relay->usage.since);
-	tool_call_id_create_notice(relay->notice_prefix);
 	relay_end_init(relay);
 	relay_watch_init(relay);
 	struct link_config link_config = {
@@ -289,7 +281,6 @@ void relay_destroy(struct relay *relay)
 		relay_peer_gone(peer);
 	}
 	restore_finish(relay);
-	assert(list_is_empty(&relay->restores)); // their agents have failed them
 	desk_forget(&relay->desk, (struct desk_pick){.stage = STAGE_NONE});
 	relay_claim_finish(relay);
 	relay_order_finish(relay);
@@ -304,8 +295,7 @@ void relay_destroy(struct relay *relay)
 	session_table_finish(&relay->sessions);
 	splice_finish(&relay->edits);
 	buf_finish(&relay->scratch);
-	buf_finish(&relay->initialize);
-	buf_finish(&relay->authenticate);
+	parts_finish(&relay->parts, relay);
 	json_places_destroy(relay->places);
 	free(relay);
 }

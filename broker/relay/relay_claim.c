@@ -13,6 +13,18 @@
 #include "broker/relay/relay_stages.h"
 #include "broker/session/answer.h"
 
+static void init(void *part)
+{
+	list_init(part);
+}
+
+static const struct part_type type = {.size = sizeof(struct list), .init = init};
+
+struct list *claims_of(struct relay *relay)
+{
+	return parts_get(&relay->parts, &type);
+}
+
 static void work_free(struct claim_work *work)
 {
 	record_claim_finish(&work->records);
@@ -250,7 +262,7 @@ static struct claim *claim_create(
 	work->profile = mem_strdup(config->profile->name);
 	work->session_id = mem_strdup(session_id);
 	work->backend = backend_name(config->profile->backend);
-	list_append(&relay->claims, &claim->link);
+	list_append(claims_of(relay), &claim->link);
 	desk_hold(&relay->desk, &claim->held, STAGE_CLAIM, NULL, call);
 	return claim;
 }
@@ -280,7 +292,7 @@ bool relay_claim_holds(struct relay *relay, const struct call *call)
 
 struct claim *claim_find(struct relay *relay, struct span id)
 {
-	LIST_FOR_EACH(claim, &relay->claims, struct claim, link) {
+	LIST_FOR_EACH(claim, claims_of(relay), struct claim, link) {
 		if (claim->id && span_equals(span_of(claim->id), id)) {
 			return claim;
 		}
@@ -290,7 +302,7 @@ struct claim *claim_find(struct relay *relay, struct span id)
 
 void relay_claim_drop(struct relay *relay, struct span id)
 {
-	struct claim *claim = list_is_empty(&relay->claims) ? NULL : claim_find(relay, id);
+	struct claim *claim = list_is_empty(claims_of(relay)) ? NULL : claim_find(relay, id);
 	if (claim) {
 		claim_let_go(claim);
 	}
@@ -298,7 +310,7 @@ void relay_claim_drop(struct relay *relay, struct span id)
 
 void relay_claim_finish(struct relay *relay)
 {
-	LIST_FOR_EACH(claim, &relay->claims, struct claim, link) {
+	LIST_FOR_EACH(claim, claims_of(relay), struct claim, link) {
 		claim_destroy(claim);
 	}
 }

@@ -22,7 +22,7 @@ struct claim_work {
 };
 
 struct claim {
-	struct list link; // relay.claims
+	struct list link; // claims_of
 	struct relay *relay;
 	struct peer *peer;       // whose record is to have it; NULL while the request goes on
 	char *id;                // owned; of the request; raw; NULL: it was answered
@@ -35,6 +35,9 @@ struct claim {
 	double began; // ev_now
 	bool has_said_waiting;
 };
+
+/* Of struct claim: a part of the relay. */
+struct list *claims_of(struct relay *relay);
 
 /*
  * What was taken over is let go, as soon as no job has it in hand. The recovery has passed it over

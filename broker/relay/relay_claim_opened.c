@@ -166,7 +166,7 @@ bool relay_claim_on_error(struct relay *relay, struct request *request, struct s
 
 void relay_claim_peer_gone(const struct peer *peer)
 {
-	LIST_FOR_EACH(claim, &peer->relay->claims, struct claim, link) {
+	LIST_FOR_EACH(claim, claims_of(peer->relay), struct claim, link) {
 		if (claim->peer == peer) {
 			claim_let_go(claim);
 		}

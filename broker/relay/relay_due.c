@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "broker/relay/handshake.h"
 #include "broker/relay/relay_due.h"
 
 #include <inttypes.h>
@@ -137,7 +138,7 @@ void relay_due_take_late(struct peer *peer, const struct call *call)
 			"%s: an answer to a request that was answered or never made", peer->hop);
 		return;
 	}
-	bool is_closed = peer->relay->offers_close && !peer->is_down;
+	bool is_closed = handshake_offers(peer->relay)->close && !peer->is_down;
 	log_warning("%s: a session came too late (session-timeout): it %s", peer->hop,
 		is_closed ? "is closed"
 			  : "stays open there, for the agent offers no session/close");

@@ -182,7 +182,7 @@ static void dispatch_request(
 		return;
 	}
 	bool is_greeting = strcmp(call->message.method, "initialize") == 0;
-	if (!peer->was_greeted && !peer->is_greeting && !is_greeting && relay->initialize.len > 0) {
+	if (!peer->was_greeted && !peer->is_greeting && !is_greeting && handshake_was_made(relay)) {
 		handshake_repeat(peer);
 	}
 	if (mode_gate_holds(relay, call)) {

@@ -24,6 +24,28 @@
 
 #define AT_ONCE_S 0.001
 
+/* How the relay comes to its end: a part of it. */
+struct ending {
+	struct relay *relay;
+	struct ev_timer due;         // drain-timeout for the editor to take more of the last words
+	uint64_t written;            // to the editor when that began
+	bool is_unread;              // it did not
+	bool is_hurried;             // and is not waited for
+	struct leftovers *leftovers; // owned; what did not come to its end
+};
+
+static const struct part_type type = {.size = sizeof(struct ending)};
+
+static struct ending *ending_of(struct relay *relay)
+{
+	return parts_get(&relay->parts, &type);
+}
+
+struct leftovers *relay_end_leftovers(struct relay *relay)
+{
+	return ending_of(relay)->leftovers;
+}
+
 uint64_t relay_count_taken(void *data)
 {
 	const struct peer *peer = data;
@@ -33,15 +55,16 @@ uint64_t relay_count_taken(void *data)
 void relay_finish(struct relay *relay)
 {
 	if (!relay->is_finished) {
+		struct ending *ending = ending_of(relay);
 		relay->is_finished = true;
-		ev_timer_stop(relay->config.loop, &relay->last_words.due);
-		const struct error *failure = leftovers_error(relay->leftovers);
+		ev_timer_stop(relay->config.loop, &ending->due);
+		const struct error *failure = leftovers_error(ending->leftovers);
 		struct error err;
 		if (!failure && (failure = link_failure(&relay->editor)) != NULL) {
 			err = *failure;
 			error_prefix(&err, "the connection to the editor");
 			failure = &err;
-		} else if (!failure && relay->last_words.is_unread) {
+		} else if (!failure && ending->is_unread) {
 			error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
 				"the editor does not read: its last messages were not taken within "
 				"drain-timeout");
@@ -53,16 +76,17 @@ void relay_finish(struct relay *relay)
 
 static void on_last_words_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
-	struct relay *relay = CONTAINER_OF(timer, struct relay, last_words.due);
+	struct ending *ending = CONTAINER_OF(timer, struct ending, due);
+	struct relay *relay = ending->relay;
 	uint64_t written = link_written(&relay->editor);
-	bool is_read = written != relay->last_words.written && !relay->editor.is_broken;
-	if (is_read && !relay->last_words.is_hurried) {
-		relay->last_words.written = written;
+	bool is_read = written != ending->written && !relay->editor.is_broken;
+	if (is_read && !ending->is_hurried) {
+		ending->written = written;
 		ev_timer_again(loop, timer); // it reads, however slowly
 		return;
 	}
-	relay->last_words.is_unread = link_queued(&relay->editor) > 0;
-	if (relay->last_words.is_unread) {
+	ending->is_unread = link_queued(&relay->editor) > 0;
+	if (ending->is_unread) {
 		log_warning("editor: does not read; %zu bytes were not taken",
 			link_queued(&relay->editor));
 	}
@@ -71,14 +95,17 @@ static void on_last_words_due(struct ev_loop *loop, struct ev_timer *timer, int 
 
 void relay_end_init(struct relay *relay)
 {
-	ev_init(&relay->last_words.due, on_last_words_due);
-	relay->leftovers = leftovers_create(relay);
+	struct ending *ending = ending_of(relay);
+	ending->relay = relay;
+	ev_init(&ending->due, on_last_words_due);
+	ending->leftovers = leftovers_create(relay);
 }
 
 void relay_end_finish(struct relay *relay)
 {
-	ev_timer_stop(relay->config.loop, &relay->last_words.due);
-	leftovers_destroy(relay->leftovers);
+	struct ending *ending = ending_of(relay);
+	ev_timer_stop(relay->config.loop, &ending->due);
+	leftovers_destroy(ending->leftovers);
 }
 
 void relay_finish_if_empty(struct relay *relay)
@@ -86,17 +113,18 @@ void relay_finish_if_empty(struct relay *relay)
 	if (!relay->is_ending || relay->is_finished || !list_is_empty(&relay->peers)) {
 		return;
 	}
-	if (leftovers_collect(relay->leftovers)) {
+	struct ending *ending = ending_of(relay);
+	if (leftovers_collect(ending->leftovers)) {
 		return; // it comes back
 	}
-	if (!ev_is_active(&relay->last_words.due)) {
+	if (!ev_is_active(&ending->due)) {
 		double seconds = relay->config.profile->drain_timeout_ms / 1000.0;
-		relay->last_words.due.repeat = seconds > 0 ? seconds : AT_ONCE_S; // 0 is never
-		relay->last_words.written = link_written(&relay->editor);
-		ev_timer_again(relay->config.loop, &relay->last_words.due);
+		ending->due.repeat = seconds > 0 ? seconds : AT_ONCE_S; // 0 is never
+		ending->written = link_written(&relay->editor);
+		ev_timer_again(relay->config.loop, &ending->due);
 	}
 	if (relay->editor.is_broken) {
-		ev_feed_event(relay->config.loop, &relay->last_words.due, EV_CUSTOM);
+		ev_feed_event(relay->config.loop, &ending->due, EV_CUSTOM);
 		return;
 	}
 	link_finish_output(&relay->editor);
@@ -113,7 +141,8 @@ void relay_peer_gone(void *data)
 		return;
 	}
 	if (peer->stops_when_ready && !peer->is_ready) {
-		leftovers_give_up(relay->leftovers); // it was waited for, and never got ready
+		leftovers_give_up(
+			relay_end_leftovers(relay)); // it was waited for, and never got ready
 	}
 	relay_sync_finish(peer, &relay_has_ended);
 	relay_claim_peer_gone(peer);
@@ -211,10 +240,11 @@ void relay_end(struct relay *relay)
 void relay_hurry(struct relay *relay)
 {
 	assert(relay->is_ending);
-	relay->last_words.is_hurried = true;
-	leftovers_hurry(relay->leftovers);
+	struct ending *ending = ending_of(relay);
+	ending->is_hurried = true;
+	leftovers_hurry(ending->leftovers);
 	end_peers(relay, true);
-	if (ev_is_active(&relay->last_words.due)) {
-		ev_feed_event(relay->config.loop, &relay->last_words.due, EV_CUSTOM);
+	if (ev_is_active(&ending->due)) {
+		ev_feed_event(relay->config.loop, &ending->due, EV_CUSTOM);
 	}
 }

@@ -11,6 +11,8 @@
 void relay_end_init(struct relay *relay);
 void relay_end_finish(struct relay *relay);
 
+struct leftovers *relay_end_leftovers(struct relay *relay); // what did not come to its end
+
 /* The last answers have left, or nobody takes them: says so, once. */
 void relay_finish(struct relay *relay);
 

@@ -68,7 +68,7 @@ static void supersede(
 
 static struct leftover *note(struct peer *peer, const char *local_root, const struct error *err)
 {
-	struct leftovers *leftovers = peer->relay->leftovers;
+	struct leftovers *leftovers = relay_end_leftovers(peer->relay);
 	const char *reference = sandbox_reference(agent_sandbox(peer->agent));
 	supersede(leftovers, local_root, reference, !err);
 	if (!err) {

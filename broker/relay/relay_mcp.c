@@ -9,17 +9,26 @@
 #include "broker/session/notice.h"
 #include "broker/session/root_names.h"
 
+/* Which types of MCP servers the agent takes, besides stdio, once it has said so: a part of the
+ * relay. */
+struct taken {
+	bool http;
+	bool sse;
+};
+
+static const struct part_type type = {.size = sizeof(struct taken)};
+
 void relay_mcp_learn(struct relay *relay, const struct call *call)
 {
-	relay->knows_mcp = true;
-	relay->takes_mcp_http =
-		span_is(message_place(&call->message, PLACE_RESULT_MCP_HTTP), "true");
-	relay->takes_mcp_sse = span_is(message_place(&call->message, PLACE_RESULT_MCP_SSE), "true");
+	struct taken *taken = parts_get(&relay->parts, &type);
+	taken->http = span_is(message_place(&call->message, PLACE_RESULT_MCP_HTTP), "true");
+	taken->sse = span_is(message_place(&call->message, PLACE_RESULT_MCP_SSE), "true");
 }
 
 static struct mcp_context context_of(const struct peer *peer, const struct call *call)
 {
 	const struct relay *relay = peer->relay;
+	const struct taken *taken = parts_find(&relay->parts, &type);
 	const struct sandbox_capabilities *capabilities =
 		sandbox_capabilities(agent_sandbox(peer->agent));
 	return (struct mcp_context){
@@ -29,8 +38,8 @@ static struct mcp_context context_of(const struct peer *peer, const struct call 
 		.commands = call->mcp,
 		.has_other_files = capabilities->isolated || capabilities->maps_paths,
 		.has_other_loopback = !capabilities->shares_loopback,
-		.lacks_http = relay->knows_mcp && !relay->takes_mcp_http,
-		.lacks_sse = relay->knows_mcp && !relay->takes_mcp_sse,
+		.lacks_http = taken && !taken->http,
+		.lacks_sse = taken && !taken->sse,
 	};
 }
 

@@ -14,12 +14,25 @@
 
 /* What waits behind one request of a session, or behind its prompts. */
 struct gate {
-	struct list link; // relay.gates
+	struct list link; // gates_of
 	struct relay *relay;
 	char *session_id; // owned
 	char *id;         // owned; raw, of the request that waits; NULL: none, or it was answered
 	struct soon open;
 };
+
+static void init(void *part)
+{
+	list_init(part);
+}
+
+static const struct part_type type = {.size = sizeof(struct list), .init = init};
+
+/* Of struct gate. */
+static struct list *gates_of(struct relay *relay)
+{
+	return parts_get(&relay->parts, &type);
+}
 
 static void gate_destroy(struct gate *gate)
 {
@@ -36,9 +49,9 @@ static struct held *first_behind(const struct gate *gate)
 		&gate->relay->desk, (struct desk_pick){STAGE_ORDER, NULL, gate->session_id});
 }
 
-static struct gate *gate_of(const struct relay *relay, const char *session_id)
+static struct gate *gate_of(struct relay *relay, const char *session_id)
 {
-	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+	LIST_FOR_EACH(gate, gates_of(relay), struct gate, link) {
 		if (strcmp(gate->session_id, session_id) == 0) {
 			return gate;
 		}
@@ -46,10 +59,10 @@ static struct gate *gate_of(const struct relay *relay, const char *session_id)
 	return NULL;
 }
 
-static struct gate *find(const struct relay *relay, const struct call *call)
+static struct gate *find(struct relay *relay, const struct call *call)
 {
 	char id[MESSAGE_SESSION_ID_MAX + 1];
-	bool is_named = !list_is_empty(&relay->gates) &&
+	bool is_named = !list_is_empty(gates_of(relay)) &&
 	                message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id));
 	return is_named ? gate_of(relay, id) : NULL;
 }
@@ -111,7 +124,7 @@ static void on_open(struct soon *soon)
 	}
 }
 
-bool relay_order_is_opening(const struct relay *relay, const struct session *session)
+bool relay_order_is_opening(struct relay *relay, const struct session *session)
 {
 	const struct gate *gate = gate_of(relay, session->id);
 	return gate && gate->id;
@@ -119,7 +132,7 @@ bool relay_order_is_opening(const struct relay *relay, const struct session *ses
 
 void relay_order_look(struct relay *relay)
 {
-	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+	LIST_FOR_EACH(gate, gates_of(relay), struct gate, link) {
 		if (!gate->id) {
 			soon_start(&gate->open);
 		}
@@ -128,7 +141,7 @@ void relay_order_look(struct relay *relay)
 
 void relay_order_note(struct relay *relay, struct span id)
 {
-	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+	LIST_FOR_EACH(gate, gates_of(relay), struct gate, link) {
 		if (waits_for(gate, id)) {
 			free(gate->id);
 			gate->id = NULL;
@@ -145,7 +158,7 @@ static struct gate *gate_create(struct relay *relay, const char *session_id)
 	gate->relay = relay;
 	gate->session_id = mem_strdup(session_id);
 	soon_init(&gate->open, relay->config.loop, on_open);
-	list_append(&relay->gates, &gate->link);
+	list_append(gates_of(relay), &gate->link);
 	return gate;
 }
 
@@ -247,7 +260,7 @@ bool relay_order_cancel(struct relay *relay, const struct call *call)
 
 void relay_order_finish(struct relay *relay)
 {
-	LIST_FOR_EACH(gate, &relay->gates, struct gate, link) {
+	LIST_FOR_EACH(gate, gates_of(relay), struct gate, link) {
 		gate_destroy(gate);
 	}
 }

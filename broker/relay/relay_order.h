@@ -26,7 +26,7 @@ void relay_order_begin_prompt(struct relay *relay, const struct session *session
 bool relay_order_holds(struct relay *relay, const struct call *call);
 
 /* Whether a session/load or session/resume of the session is not answered yet. */
-bool relay_order_is_opening(const struct relay *relay, const struct session *session);
+bool relay_order_is_opening(struct relay *relay, const struct session *session);
 
 /* A request of the editor's was answered: what waits goes on, soon. */
 void relay_order_note(struct relay *relay, struct span id);

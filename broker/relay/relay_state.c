@@ -3,11 +3,20 @@
 
 #include "base/json_doc.h"
 
+/* Whether the editor has asked for _broker/session/state: a part of the relay, a bool. */
+static const struct part_type type = {.size = sizeof(bool)};
+
+void relay_state_want(struct relay *relay, bool is_wanted)
+{
+	*(bool *)parts_get(&relay->parts, &type) = is_wanted;
+}
+
 void relay_state_greet(struct relay *relay, const struct call *call)
 {
 	struct span raw = message_place(&call->message, PLACE_CLIENT_CAPABILITIES);
 	struct json_doc *doc = raw.len > 0 ? json_doc_parse_unchecked(raw, NULL) : NULL;
-	relay->tells_states = doc && json_bool(doc, json_path(doc, 0, "_meta.broker.state"), false);
+	relay_state_want(
+		relay, doc && json_bool(doc, json_path(doc, 0, "_meta.broker.state"), false));
 	json_doc_destroy(doc);
 }
 
@@ -43,7 +52,8 @@ static void write_params(struct json_writer *writer, struct relay *relay, struct
 void relay_state_tell(struct relay *relay, struct peer *peer, const struct keeper_state *state)
 {
 	struct json_writer writer;
-	if (!relay->tells_states) {
+	const bool *tells = parts_find(&relay->parts, &type);
+	if (!tells || !*tells) {
 		return;
 	}
 	buf_clear(&relay->scratch);

@@ -14,6 +14,7 @@
 
 /* The editor's initialize: whether it asks for them. */
 void relay_state_greet(struct relay *relay, const struct call *call);
+void relay_state_want(struct relay *relay, bool is_wanted); // the same, as it was read
 
 /*
  * A record of this agent's has a new state. Its sessions are named as the editor knows them;

@@ -13,6 +13,14 @@
 /* ---- what is said of it ---- */
 
 /* Whether the editor would serve a terminal by itself through _meta. */
+/* Of the terminals that the broker serves: a part of the relay. */
+struct shown {
+	bool has_output; // the editor advertised _meta.terminal_output
+	unsigned last;   // the number of the last one, of all agents, also of those that have ended
+};
+
+static const struct part_type type = {.size = sizeof(struct shown)};
+
 static bool shows_terminals(const struct call *call)
 {
 	struct span raw = message_place(&call->message, PLACE_CLIENT_CAPABILITIES);
@@ -70,7 +78,8 @@ static bool take_terminals_away(struct relay *relay, const struct call *call, st
 
 bool relay_toolhost_greet(struct peer *peer, const struct call *call, struct error *err)
 {
-	peer->relay->shows_terminals = shows_terminals(call);
+	struct shown *shown = parts_get(&peer->relay->parts, &type);
+	shown->has_output = shows_terminals(call);
 	if (relay_uses_toolhost(peer)) {
 		return add_capabilities(peer->relay, call, err);
 	}
@@ -131,14 +140,15 @@ static struct toolhost *toolhost_of(struct peer *peer)
 	if (peer->toolhost) {
 		return peer->toolhost;
 	}
+	struct shown *shown = parts_get(&peer->relay->parts, &type);
 	struct toolhost_config config = {
 		.loop = peer->relay->config.loop,
 		.sandbox = agent_sandbox(peer->agent),
 		.limits = peer->relay->config.profile->toolhost_limits,
-		.editor_shows_terminals = peer->relay->shows_terminals,
+		.editor_shows_terminals = shown->has_output,
 		.agent_name = peer->agent_name,
 		.map = &peer->map,
-		.last_terminal = &peer->relay->last_terminal,
+		.last_terminal = &shown->last,
 		.listener = &listener,
 		.data = peer,
 	};

@@ -14,6 +14,21 @@
 #include "broker/session/answer.h"
 #include "broker/session/hop.h"
 
+/* A part of the relay. */
+struct watch {
+	struct relay *relay;
+	struct ev_timer look;  // whether the editor is still there, while it is not read
+	double hung_up_at;     // ev_now when it was seen to have left; 0: it has not
+	struct ev_timer quiet; // since the last large message
+};
+
+static const struct part_type type = {.size = sizeof(struct watch)};
+
+static struct watch *watch_of(struct relay *relay)
+{
+	return parts_get(&relay->parts, &type);
+}
+
 /* ---- idle-timeout: a prompt without a word from the agent ---- */
 
 bool relay_watch_excuses(const struct peer *peer)
@@ -115,7 +130,7 @@ static bool has_much_queued(const struct relay *relay)
 /* What was freed malloc keeps for the next large message, some MiB. */
 static void on_quiet(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
-	struct relay *relay = CONTAINER_OF(timer, struct relay, quiet);
+	struct relay *relay = CONTAINER_OF(timer, struct watch, quiet)->relay;
 	if (!has_much_queued(relay)) {
 		ev_timer_stop(loop, timer);
 		libc_trim();
@@ -125,7 +140,7 @@ static void on_quiet(struct ev_loop *loop, struct ev_timer *timer, int events)
 void relay_watch_memory(struct relay *relay, const struct frame *frame)
 {
 	if (frame->length >= LARGE_MESSAGE) {
-		ev_timer_again(relay->config.loop, &relay->quiet);
+		ev_timer_again(relay->config.loop, &watch_of(relay)->quiet);
 	}
 }
 
@@ -141,7 +156,8 @@ static bool has_hung_up(const struct relay *relay)
 
 static void on_look(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
-	struct relay *relay = CONTAINER_OF(timer, struct relay, look);
+	struct watch *watch = CONTAINER_OF(timer, struct watch, look);
+	struct relay *relay = watch->relay;
 	double allowed = relay->config.profile->stop_eof_ms / 1000.0;
 	if (!link_is_paused(&relay->editor) || relay->was_told_gone) {
 		ev_timer_stop(loop, timer);
@@ -150,10 +166,10 @@ static void on_look(struct ev_loop *loop, struct ev_timer *timer, int events)
 	if (!has_hung_up(relay)) {
 		return;
 	}
-	if (relay->hung_up_at == 0) {
-		relay->hung_up_at = ev_now(loop);
+	if (watch->hung_up_at == 0) {
+		watch->hung_up_at = ev_now(loop);
 	}
-	if (ev_now(loop) - relay->hung_up_at >= allowed) {
+	if (ev_now(loop) - watch->hung_up_at >= allowed) {
 		ev_timer_stop(loop, timer);
 		log_warning("editor: has left, while what it wrote waits for a slow reader");
 		relay_editor_gone(relay);
@@ -162,19 +178,23 @@ static void on_look(struct ev_loop *loop, struct ev_timer *timer, int events)
 
 void relay_watch_init(struct relay *relay)
 {
-	ev_timer_init(&relay->look, on_look, LOOK_MS / 1000.0, LOOK_MS / 1000.0);
-	ev_timer_init(&relay->quiet, on_quiet, QUIET_MS / 1000.0, QUIET_MS / 1000.0);
+	struct watch *watch = watch_of(relay);
+	watch->relay = relay;
+	ev_timer_init(&watch->look, on_look, LOOK_MS / 1000.0, LOOK_MS / 1000.0);
+	ev_timer_init(&watch->quiet, on_quiet, QUIET_MS / 1000.0, QUIET_MS / 1000.0);
 }
 
 void relay_watch_finish(struct relay *relay)
 {
-	ev_timer_stop(relay->config.loop, &relay->look);
-	ev_timer_stop(relay->config.loop, &relay->quiet);
+	struct watch *watch = watch_of(relay);
+	ev_timer_stop(relay->config.loop, &watch->look);
+	ev_timer_stop(relay->config.loop, &watch->quiet);
 }
 
 /* Called each time anew: a reader who takes something is worth waiting for. */
 void relay_watch_editor(struct relay *relay)
 {
-	relay->hung_up_at = 0;
-	ev_timer_again(relay->config.loop, &relay->look);
+	struct watch *watch = watch_of(relay);
+	watch->hung_up_at = 0;
+	ev_timer_again(relay->config.loop, &watch->look);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include "broker/relay/handshake.h"
 #include "broker/relay/restore.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +33,23 @@ void restore_remember(struct session *session, struct request *request)
 	session->opening = opening.len > 0 ? mem_strndup(opening) : NULL;
 }
 
+static void init(void *part)
+{
+	list_init(&((struct restores *)part)->all);
+}
+
+static const struct part_type type = {.size = sizeof(struct restores), .init = init};
+
+struct restores *restores_of(struct relay *relay)
+{
+	return parts_get(&relay->parts, &type);
+}
+
 /* ---- what waits ---- */
 
 static struct restore *find(struct relay *relay, const char *session_id)
 {
-	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+	LIST_FOR_EACH(restore, &restores_of(relay)->all, struct restore, link) {
 		if (strcmp(restore->session_id, session_id) == 0) {
 			return restore;
 		}
@@ -174,13 +188,13 @@ static struct restore *create(struct relay *relay, const struct session *session
 {
 	struct restore *restore = mem_alloc_zero(sizeof(*restore));
 	restore->relay = relay;
-	restore->number = ++relay->restores_begun;
+	restore->number = ++restores_of(relay)->begun;
 	restore->session_id = mem_strdup(session->id);
 	restore->old_root = mem_strdup_or_null(session->roots ? session->roots[0] : NULL);
 	restore->old_instance = mem_strdup_or_null(session->instance);
-	restore->is_load = !relay->offers_resume;
+	restore->is_load = !handshake_offers(relay)->resume;
 	ev_init(&restore->quiet, restore_on_quiet);
-	list_append(&relay->restores, &restore->link);
+	list_append(&restores_of(relay)->all, &restore->link);
 	return restore;
 }
 
@@ -211,7 +225,8 @@ bool restore_holds(
 		session_forget(&relay->sessions, session);
 		return true;
 	}
-	if (!session->opening || (!relay->offers_load && !relay->offers_resume)) {
+	const struct offers *offers = handshake_offers(relay);
+	if (!session->opening || (!offers->load && !offers->resume)) {
 		refuse(relay, session, call);
 		return true;
 	}
@@ -234,9 +249,10 @@ bool restore_cancel(struct relay *relay, const struct session *session)
 
 void restore_finish(struct relay *relay)
 {
-	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+	LIST_FOR_EACH(restore, &restores_of(relay)->all, struct restore, link) {
 		if (ev_is_active(&restore->quiet)) {
 			restore_fail(restore, &relay_has_ended);
 		}
 	}
+	assert(list_is_empty(&restores_of(relay)->all)); // their agents have failed the others
 }

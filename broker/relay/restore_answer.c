@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "broker/relay/handshake.h"
 #include "broker/relay/restore_internal.h"
 #include "broker/relay/opens.h"
 
@@ -194,11 +195,11 @@ bool restore_is_own(struct span id)
 static struct restore *find_id(struct relay *relay, struct span id)
 {
 	size_t skip = strlen(restore_id_prefix);
-	if (list_is_empty(&relay->restores) || !restore_is_own(id)) {
+	if (list_is_empty(&restores_of(relay)->all) || !restore_is_own(id)) {
 		return NULL;
 	}
 	unsigned number = (unsigned)strtoul(id.data + skip, NULL, 10);
-	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+	LIST_FOR_EACH(restore, &restores_of(relay)->all, struct restore, link) {
 		if (restore->number == number) {
 			return restore;
 		}
@@ -281,7 +282,7 @@ static bool is_state(const struct call *call)
 static bool is_being_loaded(const struct peer *peer, const char *agent_id)
 {
 	struct relay *relay = peer->relay;
-	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+	LIST_FOR_EACH(restore, &restores_of(relay)->all, struct restore, link) {
 		const struct session *session = session_find(&relay->sessions, restore->session_id);
 		if (restore->is_load && session && !session->peer &&
 			session->agent_number == peer->number &&
@@ -296,7 +297,7 @@ bool restore_hides(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
 	char id[MESSAGE_SESSION_ID_MAX + 1];
-	if (relay->restores_begun == 0 || strcmp(call->message.method, "session/update") != 0 ||
+	if (restores_of(relay)->begun == 0 || strcmp(call->message.method, "session/update") != 0 ||
 		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id))) {
 		return false;
 	}
@@ -305,7 +306,7 @@ bool restore_hides(struct peer *peer, const struct call *call)
 	if ((!goes_on && !is_being_loaded(peer, id)) || is_state(call)) {
 		return false;
 	}
-	LIST_FOR_EACH(restore, &relay->restores, struct restore, link) {
+	LIST_FOR_EACH(restore, &restores_of(relay)->all, struct restore, link) {
 		if (goes_on && strcmp(restore->session_id, session->id) == 0) {
 			await_quiet(restore);
 		}

@@ -7,8 +7,16 @@
 /* What restore.c (its beginning) and restore_answer.c (its end) share; nobody else includes this.
  */
 
+/* A part of the relay. */
+struct restores {
+	struct list all; // of struct restore
+	unsigned begun;
+};
+
+struct restores *restores_of(struct relay *relay);
+
 struct restore {
-	struct list link; // relay.restores
+	struct list link; // restores.all
 	struct relay *relay;
 	unsigned number;
 	char *session_id;   // owned; as the editor knows it

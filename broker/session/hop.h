@@ -26,14 +26,6 @@
 
 enum { RELAY_GIVEN_UP_MAX = 16 };
 
-/* What is for the editor once no agent is left (relay_end.c). */
-struct last_words {
-	struct ev_timer due; // drain-timeout for the editor to take more of it
-	uint64_t written;    // to the editor when that began
-	bool is_unread;      // it did not
-	bool is_hurried;     // and is not waited for
-};
-
 struct relay {
 	struct relay_config config;
 	const struct relay_ops *ops; // static
@@ -41,42 +33,19 @@ struct relay {
 	struct link editor;
 	struct pending_table asked_editor; // of struct request
 	struct session_table sessions;
-	struct list peers;       // of struct peer, oldest first
-	struct list healths;     // of struct health (health.c): not answered yet
-	struct splice edits;     // of the message that comes in; its memory is used again
-	struct buf scratch;      // the broker's own message in the making
-	struct buf initialize;   // the editor's, whole, once it was answered well
-	struct buf authenticate; // its last one that succeeded, whole
-	struct last_words last_words;
+	struct list peers;         // of struct peer, oldest first
+	struct splice edits;       // of the message that comes in; its memory is used again
+	struct buf scratch;        // the broker's own message in the making
 	struct sweep *sweep;       // owned; NULL before it, and after
 	struct recovery *recovery; // owned; once an agent was greeted
-	struct ev_timer look;      // whether the editor is still there, while it is not read
-	double hung_up_at;         // ev_now when it was seen to have left; 0: it has not
-	struct ev_timer quiet;     // since the last large message
 	size_t held_bytes;         // in parcels
 	int next_peer_number;
-	unsigned notices;                     // sent so far (notice.c)
-	char notice_prefix[TOOL_CALL_ID_MAX]; // of their ids
-	unsigned last_terminal;               // of all agents, also of those that have ended
 	struct usage usage;
 	struct usage_memo usage_memo; // of the editor
 	struct desk desk;             // where messages of the editor's wait
-	struct list restores;         // of struct restore (restore.c)
-	struct list claims;           // of struct claim (relay_claim.c)
-	struct list gates;            // of struct gate (relay_order.c)
-	struct list listings;         // of struct listing_records: whose page no agent has in hand
-	struct leftovers *leftovers;  // owned; what did not come to its end (relay_leftovers.c)
-	unsigned restores_begun;
+	struct parts parts;           // what each feature keeps
 	unsigned agents_started;
-	bool offers_load;   // the agent has said that it takes session/load
-	bool offers_resume; // … session/resume
-	bool offers_close;  // … session/close
 	bool is_ending;
-	bool tells_states;    // the editor asked for _broker/session/state
-	bool shows_terminals; // the editor advertised _meta.terminal_output
-	bool knows_mcp;       // the agent has said which types of MCP servers it takes
-	bool takes_mcp_http;  // besides stdio
-	bool takes_mcp_sse;
 	bool was_refused;      // the editor's frame in hand was raised before
 	bool editor_has_ended; // nothing comes from it any more
 	bool was_told_gone;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "broker/session/hop.h"
 #include "broker/session/session_update.h"
+#include "broker/session/tool_call_id.h"
 
 static const char *status_name(enum notice_status status)
 {
@@ -15,15 +16,28 @@ static const char *status_name(enum notice_status status)
 	return names[status];
 }
 
+struct notices {
+	unsigned count;                // sent so far
+	char prefix[TOOL_CALL_ID_MAX]; // of their ids
+};
+
+static void init(void *part)
+{
+	tool_call_id_create_notice(((struct notices *)part)->prefix);
+}
+
+static const struct part_type type = {.size = sizeof(struct notices), .init = init};
+
 /* ACP, session/update of the kinds tool_call and tool_call_update. */
 unsigned notice_show(struct relay *relay, const struct session *session, unsigned number,
 	const char *title, enum notice_status status)
 {
 	struct json_writer writer;
 	char id[TOOL_CALL_ID_MAX + 16];
+	struct notices *notices = parts_get(&relay->parts, &type);
 	bool is_new = number == 0;
-	number = is_new ? ++relay->notices : number;
-	snprintf(id, sizeof(id), "%s%u", relay->notice_prefix, number);
+	number = is_new ? ++notices->count : number;
+	snprintf(id, sizeof(id), "%s%u", notices->prefix, number);
 	session_update_begin(
 		relay, &writer, session->id, is_new ? "tool_call" : "tool_call_update");
 	json_write_member(&writer, "toolCallId", id);

@@ -20,7 +20,7 @@ static void finish(void *part, void *request)
 	free(question->title);
 }
 
-static const struct part_type type = {sizeof(struct question), finish};
+static const struct part_type type = {.size = sizeof(struct question), .finish = finish};
 
 struct question *question_of(struct request *request)
 {

@@ -25,9 +25,14 @@ static void finish_name(void *part, void *owner)
 	free(name->text);
 }
 
-static const struct part_type first = {sizeof(struct name), finish_name};
-static const struct part_type second = {sizeof(struct name), finish_name};
-static const struct part_type number = {.size = sizeof(int)};
+static const struct part_type first = {.size = sizeof(struct name), .finish = finish_name};
+static const struct part_type second = {.size = sizeof(struct name), .finish = finish_name};
+static void count_from_three(void *part)
+{
+	*(int *)part = 3;
+}
+
+static const struct part_type number = {.size = sizeof(int), .init = count_from_three};
 
 static char owner[] = "owner";
 
@@ -46,7 +51,7 @@ static void test_each_type_has_its_own(void **state)
 	assert_null(parts_find(&parts, &first));
 	set(&parts, &first, "a");
 	set(&parts, &second, "b");
-	assert_int_equal(*(int *)parts_get(&parts, &number), 0);
+	assert_int_equal(*(int *)parts_get(&parts, &number), 3);
 	*(int *)parts_get(&parts, &number) = 7;
 	assert_int_equal(*(int *)parts_find(&parts, &number), 7);
 	assert_string_equal(((struct name *)parts_find(&parts, &first))->text, "a");

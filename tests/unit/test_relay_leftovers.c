@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay/relay_leftovers.h"
+#include "broker/relay/relay_state.h"
 
 #include "broker/ledger/record.h"
 #include "tests/support/facts.h"
@@ -103,7 +104,7 @@ static void test_what_becomes_of_its_record_is_told(void **state)
 	struct fixture *fixture = *state;
 	begin_with_edits(fixture);
 	lose(fixture);
-	fixture->relay->tells_states = true;
+	relay_state_want(fixture->relay, true);
 	free(editor_line(fixture)); // that the sync has failed
 	editor_closes(fixture);
 	for (size_t i = 0; i < ARRAY_LENGTH(states); i++) {
