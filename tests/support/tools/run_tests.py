@@ -295,7 +295,7 @@ def run_program(count, title, *argv):
 
 
 def run_checks(count):
-    for name in ('layers', 'style'):
+    for name in ('layers', 'style', 'docs'):
         run_program(count, name, sys.executable, '-B', str(TOOLS / f'check_{name}.py'))
 
 

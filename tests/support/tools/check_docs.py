@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Checks that the map (docs/*.md, docs/decisions/) is true: files, links, folders, stages, keys."""
+
+import pathlib
+import re
+import sys
+
+from check_layers import LAYERS
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+DOCS = ROOT / 'docs'
+MAP = DOCS / 'architecture.md'
+
+COLUMNS_MAX = 180
+GLOSSARY_WORDS = 20
+EXAMPLE = 'NAME'  # stands for a name that the reader chooses
+
+CODE = re.compile(r'`([^`\n]+)`')
+FENCE = re.compile(r'^```.*?^```$', re.M | re.S)
+LINK = re.compile(r'\]\(([^)#\s]*)(#[^)\s]*)?\)')
+HEADING = re.compile(r'^#+ (.*)$', re.M)
+NAME = re.compile(r'(?:struct |enum )?[a-z][a-z0-9]*(?:[._][a-z0-9_]+)+|[A-Z]+_[A-Z_]+')
+WORD = re.compile(r'\w+')
+PATH = re.compile(r'(?:base|acp|providers|sync|broker|tests|docs)/[\w./-]*\w/?')
+STAGE = re.compile(r'^\t(STAGE_[A-Z]+),\s+//', re.M)
+ROW = re.compile(r'^\| (.*) \|$', re.M)
+
+
+def pages():
+    """The pages of the map; (path, text)."""
+    written = ('errors.md', 'daemons.md')  # their tables hold whole messages
+    paths = sorted(DOCS.glob('*.md')) + sorted(DOCS.glob('decisions/*.md'))
+    return [(path, path.read_text()) for path in paths if path.name not in written]
+
+
+def name_of(path):
+    return path.relative_to(ROOT)
+
+
+def section(text, heading):
+    """What stands below a heading, up to the next of its level."""
+    return text.split(f'\n## {heading}\n', 1)[1].split('\n## ', 1)[0]
+
+
+def rows(text):
+    """The rows of the tables of a text, as cells; without their heads."""
+    cells = [[cell.strip() for cell in row.split(' | ')] for row in ROW.findall(text)]
+    return cells[1:]
+
+
+def missing_files():
+    """Names of files and folders, from the root, that are not there."""
+    for path, text in pages():
+        for code in CODE.findall(FENCE.sub('', text)):
+            if PATH.fullmatch(code) and EXAMPLE not in code and not (ROOT / code).exists():
+                yield f'{name_of(path)}: there is no {code}'
+
+
+def missing_names():
+    """Names of functions, fields and constants that no source has."""
+    known = set()
+    for folder in ('base', 'acp', 'providers', 'sync', 'broker', 'tests'):
+        for path in (ROOT / folder).rglob('*.*'):
+            if path.suffix in ('.c', '.h', '.sh', '.py') and 'node_modules' not in path.parts:
+                known.update(WORD.findall(path.read_text()))
+    for path, text in pages():
+        for code in CODE.findall(FENCE.sub('', text)):
+            is_name = NAME.fullmatch(code) and EXAMPLE not in code
+            if is_name and not set(WORD.findall(code)) <= known:
+                yield f'{name_of(path)}: no source has {code}'
+
+
+def anchors(text):
+    """As forges make them of headings."""
+    for heading in HEADING.findall(FENCE.sub('', text)):
+        yield '#' + re.sub(r'[^\w -]', '', heading.lower()).replace(' ', '-')
+
+
+def broken_links():
+    """Links to pages, or to headings of them, that are not there."""
+    for path, text in [*pages(), (ROOT / 'README.md', (ROOT / 'README.md').read_text())]:
+        for target, anchor in LINK.findall(FENCE.sub('', text)):
+            if '://' in target:
+                continue
+            place = path.parent / target if target else path
+            if not place.exists():
+                yield f'{name_of(path)}: there is no {target}'
+            elif anchor and anchor not in anchors(place.read_text()):
+                yield f'{name_of(path)}: {target} has no heading for {anchor}'
+
+
+def untold_pages():
+    """Pages that no other page leads to."""
+    known = pages()
+    linked = {(path.parent / target).resolve() for path, text in known
+              for target, _ in LINK.findall(text) if target}
+    for path, _ in known:
+        if path != MAP and path.resolve() not in linked:
+            yield f'{name_of(path)}: no page leads to it'
+
+
+def other_folders():
+    """Folders of the map, and what each may include, that are not those of check_layers.py."""
+    told = {cells[0].strip('`').rstrip('/'): cells[1]
+            for cells in rows(section(MAP.read_text(), 'The parts'))}
+    above = []
+    for folder, allowed in LAYERS.items():
+        names = [name.removeprefix('broker/') for name in allowed]
+        texts = {', '.join(f'`{name}`' for name in names) or '–'}
+        if sorted(allowed) == sorted(above):
+            texts.add('all above')
+        above.append(folder)
+        if told.pop(folder, None) not in texts:
+            yield f'{name_of(MAP)}: the row of {folder}/ differs from check_layers.py'
+    for folder in told:
+        yield f'{name_of(MAP)}: check_layers.py has no {folder}/'
+
+
+def other_stages():
+    """Stages that a message waits at and the page does not have, in their order."""
+    stages = STAGE.findall((ROOT / 'broker/desk/call.h').read_text())[1:]  # without STAGE_NONE
+    page = (DOCS / 'message.md').read_text()
+    told = [cells[0].strip('`')
+            for cells in rows(section(page, 'Where a message of the editor waits'))]
+    drawn = re.findall(r'─→ ([A-Z]+)', page)
+    if told != stages or [f'STAGE_{name}' for name in drawn] != stages:
+        yield f'docs/message.md: the stages are {", ".join(stages)}'
+
+
+def other_words():
+    """The glossary has twenty words, each once."""
+    words = [cells[0] for cells in rows(section(MAP.read_text(), 'Glossary'))]
+    if len(words) != GLOSSARY_WORDS or len(set(words)) != len(words):
+        yield f'{name_of(MAP)}: the glossary has {len(set(words))} words'
+
+
+def long_lines():
+    """Lines of prose that are too long; a row of a table is one line."""
+    for path, text in pages():
+        for number, line in enumerate(text.splitlines(), 1):
+            if len(line) > COLUMNS_MAX and not line.startswith('|'):
+                yield f'{name_of(path)}:{number}: longer than {COLUMNS_MAX} columns'
+
+
+RULES = (missing_files, missing_names, broken_links, untold_pages, other_folders, other_stages,
+         other_words, long_lines)
+
+
+def main():
+    passed = failed = 0
+    for rule in RULES:
+        complaints = list(rule())
+        for complaint in complaints:
+            print(complaint)
+        passed += not complaints
+        failed += bool(complaints)
+    print(f'cases: {passed} passed, {failed} failed, 0 skipped')
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == '__main__':
+    main()
