@@ -78,7 +78,7 @@ class Build:
                            stdout=sys.stderr)
             return
         options = [f'--native-file={PRESETS / self.preset}'] if self.preset else []
-        subprocess.run(['meson', 'setup', *options, self.folder], cwd=ROOT, check=True,
+        subprocess.run(['meson', 'setup', '--werror', *options, self.folder], cwd=ROOT, check=True,
                        stdout=sys.stderr)
 
     def introspect(self, what):
@@ -299,6 +299,16 @@ def run_checks(count):
         run_program(count, name, sys.executable, '-B', str(TOOLS / f'check_{name}.py'))
 
 
+def run_builds(count):
+    """What else has to build: with other compilers, and as a packager does it."""
+    PLAIN.configure()
+    for name in ('compilers', 'packager'):
+        run_program(count, name, sys.executable, '-B', str(TOOLS / f'{name}.py'), PLAIN.folder)
+
+
+PROGRAMS = {'checks': run_checks, 'builds': run_builds}
+
+
 def named(build, patterns):
     """The tests that the patterns name, with or without the kind in front ("unit-", …)."""
     known, chosen = list(build.tests()), []
@@ -319,20 +329,21 @@ def main():
     parser.add_argument('--all', action='store_true', help='everything that CI shows')
     parser.add_argument('--rest', action='store_true',
                         help='the part of --all that is not in ./dev test')
-    parser.add_argument('--only', action='append', choices=('checks', *STAGES),
+    parser.add_argument('--only', action='append', choices=(*PROGRAMS, *STAGES),
                         help='one stage; may be repeated')
     parser.add_argument('--soak', action='store_true', help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     stages = WHOLE if chosen.soak else STAGES
     keys = chosen.only or (list(WHOLE) if chosen.soak else
                            ['asan'] if chosen.names else
-                           ['checks', *STAGES] if chosen.all else
-                           [key for key in STAGES if key != 'quick'] if chosen.rest else
+                           [*PROGRAMS, *STAGES] if chosen.all else
+                           ['builds', *(key for key in STAGES if key != 'quick')]
+                           if chosen.rest else
                            ['checks', 'quick'])
     count = Count()
     for key in keys:
-        if key == 'checks':
-            run_checks(count)
+        if key in PROGRAMS:
+            PROGRAMS[key](count)
             continue
         stage = stages[key]
         run_stage(count, key, stage,
