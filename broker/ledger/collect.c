@@ -9,13 +9,13 @@
 #include "base/log.h"
 #include "base/soon.h"
 #include "base/timestamp.h"
-#include "broker/ledger/collect_paper.h"
+#include "broker/ledger/collect_record.h"
 #include "broker/ledger/sync_text.h"
 
 struct collect {
 	struct collect_config config;
-	struct collect_paper *paper; // owned
-	struct record seen;          // as the record was
+	struct collect_record *taken; // owned
+	struct record seen;           // as the record was
 	bool has_seen;
 	struct sync_settings settings; // the profile's, as the record says
 	struct sandbox *sandbox;       // owned
@@ -60,10 +60,10 @@ static void submit(struct collect *collect, void (*run)(struct pool_job *job),
 	void (*done)(struct pool_job *job))
 {
 	struct error err;
-	collect->paper->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run, .done = done};
-	collect->paper->collect = collect;
-	if (!pool_submit(collect->config.pool, &collect->paper->job, &err)) {
-		collect->paper->collect = NULL;
+	collect->taken->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run, .done = done};
+	collect->taken->collect = collect;
+	if (!pool_submit(collect->config.pool, &collect->taken->job, &err)) {
+		collect->taken->collect = NULL;
 		end(collect, COLLECT_FAILED, &err);
 	}
 }
@@ -71,11 +71,11 @@ static void submit(struct collect *collect, void (*run)(struct pool_job *job),
 /* Whose job has ended; NULL where nobody waits any more. */
 static struct collect *collect_of(struct pool_job *job)
 {
-	struct collect_paper *paper = CONTAINER_OF(job, struct collect_paper, job);
-	struct collect *collect = paper->collect;
-	paper->collect = NULL;
+	struct collect_record *taken = CONTAINER_OF(job, struct collect_record, job);
+	struct collect *collect = taken->collect;
+	taken->collect = NULL;
 	if (!collect) {
-		collect_paper_free(paper);
+		collect_record_free(taken);
 	}
 	return collect;
 }
@@ -98,7 +98,7 @@ static bool was_collected(const struct record *record)
 /* Before the keeper had the record, which writes down its own failures. */
 static void fail(struct collect *collect, const struct error *err)
 {
-	struct record *record = &collect->paper->record;
+	struct record *record = &collect->taken->record;
 	char now[TIMESTAMP_SIZE];
 	collect->err = *err;
 	decide(collect);
@@ -111,7 +111,7 @@ static void fail(struct collect *collect, const struct error *err)
 	}
 	mem_set_text(&record->error, err->text);
 	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
-	submit(collect, collect_paper_write, on_noted);
+	submit(collect, collect_record_write, on_noted);
 }
 
 /* ---- what is discarded ---- */
@@ -120,8 +120,8 @@ static void on_removed(struct pool_job *job)
 {
 	struct collect *collect = collect_of(job);
 	if (collect) {
-		const struct collect_paper *paper = collect->paper;
-		end(collect, paper->is_ok ? COLLECT_DONE : COLLECT_FAILED, &paper->err);
+		const struct collect_record *taken = collect->taken;
+		end(collect, taken->is_ok ? COLLECT_DONE : COLLECT_FAILED, &taken->err);
 	}
 }
 
@@ -130,7 +130,7 @@ static void forget(struct collect *collect, const struct error *err)
 {
 	decide(collect);
 	log_warning("session %s: %s; what is there stays there", collect->seen.id, err->text);
-	submit(collect, collect_paper_remove, on_removed);
+	submit(collect, collect_record_remove, on_removed);
 }
 
 /* The record does not lead to its sandbox any more. */
@@ -155,7 +155,7 @@ static void on_kept(void *data, const struct error *err)
 		end(collect, err ? COLLECT_FAILED : COLLECT_DONE, err);
 	} else {
 		decide(collect);
-		submit(collect, collect_paper_remove, on_removed);
+		submit(collect, collect_record_remove, on_removed);
 	}
 }
 
@@ -190,7 +190,7 @@ static const struct keeper_listener keeper_listener = {
 static void keep(struct collect *collect)
 {
 	const struct collect_config *config = &collect->config;
-	struct collect_paper *paper = collect->paper;
+	struct collect_record *taken = collect->taken;
 	collect->keeper = keeper_create(&(struct keeper_config){
 		.loop = config->loop,
 		.pool = config->pool,
@@ -204,8 +204,8 @@ static void keep(struct collect *collect)
 		.listener = &keeper_listener,
 		.data = collect,
 	});
-	keeper_adopt(collect->keeper, &paper->record, paper->lock_fd);
-	paper->lock_fd = -1;
+	keeper_adopt(collect->keeper, &taken->record, taken->lock_fd);
+	taken->lock_fd = -1;
 	if (config->is_discarded) {
 		keeper_discard(collect->keeper, on_kept, collect);
 	} else {
@@ -217,7 +217,7 @@ static void on_stopped(struct pool_job *job)
 {
 	struct collect *collect = collect_of(job);
 	if (collect) {
-		on_state(collect, &(struct keeper_state){&collect->paper->record,
+		on_state(collect, &(struct keeper_state){&collect->taken->record,
 					  record_state_name(collect->seen.state)});
 		end(collect, COLLECT_DONE, NULL);
 	}
@@ -226,17 +226,17 @@ static void on_stopped(struct pool_job *job)
 /* What is gone after all of it was collected has come to its end; so has what never got a thing. */
 static void stop_record(struct collect *collect)
 {
-	struct record *record = &collect->paper->record;
+	struct record *record = &collect->taken->record;
 	char now[TIMESTAMP_SIZE];
 	decide(collect);
 	record->state = RECORD_STOPPED;
 	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
-	submit(collect, collect_paper_write, on_stopped);
+	submit(collect, collect_record_write, on_stopped);
 }
 
 static void on_gone(struct collect *collect, const struct error *err)
 {
-	const struct record *record = &collect->paper->record;
+	const struct record *record = &collect->taken->record;
 	if (collect->config.is_discarded) {
 		forget(collect, err);
 	} else if (was_collected(record) || !record->runtime_root) {
@@ -273,7 +273,7 @@ static void on_root_added(void *data, const struct error *err)
 		fail(collect, err);
 		return;
 	}
-	const struct record *record = &collect->paper->record;
+	const struct record *record = &collect->taken->record;
 	const struct sandbox_root *root = sandbox_root_at(collect->sandbox, 0);
 	if (record->runtime_root && strcmp(record->runtime_root, root->runtime) != 0) {
 		error_set(&failure, ERROR_DENIED,
@@ -290,7 +290,7 @@ static void on_root_added(void *data, const struct error *err)
 static void on_ready(void *data)
 {
 	struct collect *collect = data;
-	const struct record *record = &collect->paper->record;
+	const struct record *record = &collect->taken->record;
 	struct error err;
 	collect->is_reached = true;
 	if (collect->is_over) {
@@ -365,7 +365,7 @@ static void prepare(struct collect *collect)
 /* Whether it is synced and kept is what was so when the session ran. */
 static void choose_settings(struct collect *collect)
 {
-	const struct record *record = &collect->paper->record;
+	const struct record *record = &collect->taken->record;
 	struct sync_settings *settings = &collect->settings;
 	bool is_synced = strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) != 0;
 	*settings = collect->config.profile->sync;
@@ -382,16 +382,16 @@ static void on_read(struct pool_job *job)
 	if (!collect) {
 		return;
 	}
-	struct collect_paper *paper = collect->paper;
-	if (!paper->is_ok) {
-		end(collect, paper->is_held ? COLLECT_HELD : COLLECT_FAILED, &paper->err);
+	struct collect_record *taken = collect->taken;
+	if (!taken->is_ok) {
+		end(collect, taken->is_held ? COLLECT_HELD : COLLECT_FAILED, &taken->err);
 		return;
 	}
-	collect->seen = collect_paper_copy(paper);
+	collect->seen = collect_record_copy(taken);
 	collect->has_seen = true;
-	if (!collect->config.is_discarded && paper->record.state == RECORD_STOPPED) {
+	if (!collect->config.is_discarded && taken->record.state == RECORD_STOPPED) {
 		end(collect, COLLECT_DONE, NULL);
-	} else if (!collect_paper_check(paper, collect->config.profile, &err)) {
+	} else if (!collect_record_check(taken, collect->config.profile, &err)) {
 		give_up(collect, &err);
 	} else {
 		choose_settings(collect);
@@ -404,16 +404,16 @@ static void on_read(struct pool_job *job)
 struct collect *collect_start(const struct collect_config *config, const char *id)
 {
 	struct collect *collect = mem_alloc_zero(sizeof(*collect));
-	struct collect_paper *paper = mem_alloc_zero(sizeof(*paper));
+	struct collect_record *taken = mem_alloc_zero(sizeof(*taken));
 	collect->config = *config;
-	collect->paper = paper;
+	collect->taken = taken;
 	ev_init(&collect->due, on_due);
 	soon_init(&collect->soon, collect->config.loop, on_soon);
-	paper->state_folder = mem_strdup(config->state_folder);
-	snprintf(paper->id, sizeof(paper->id), "%s", id);
-	paper->folder_fd = -1;
-	paper->lock_fd = -1;
-	submit(collect, collect_paper_read, on_read);
+	taken->state_folder = mem_strdup(config->state_folder);
+	snprintf(taken->id, sizeof(taken->id), "%s", id);
+	taken->folder_fd = -1;
+	taken->lock_fd = -1;
+	submit(collect, collect_record_read, on_read);
 	return collect;
 }
 
@@ -435,15 +435,15 @@ void collect_destroy(struct collect *collect)
 	if (!collect) {
 		return;
 	}
-	struct collect_paper *paper = collect->paper;
+	struct collect_record *taken = collect->taken;
 	ev_timer_stop(collect->config.loop, &collect->due);
 	soon_stop(&collect->soon);
 	keeper_destroy(collect->keeper);
 	sandbox_close(collect->sandbox);
-	bool is_running = paper->collect != NULL;
-	paper->collect = NULL;
-	if (!is_running || pool_cancel(collect->config.pool, &paper->job)) {
-		collect_paper_free(paper);
+	bool is_running = taken->collect != NULL;
+	taken->collect = NULL;
+	if (!is_running || pool_cancel(collect->config.pool, &taken->job)) {
+		collect_record_free(taken);
 	}
 	record_finish(&collect->seen);
 	free(collect);

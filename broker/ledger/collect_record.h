@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BROKER_LEDGER_COLLECT_PAPER_H
-#define BROKER_LEDGER_COLLECT_PAPER_H
+#ifndef BROKER_LEDGER_COLLECT_RECORD_H
+#define BROKER_LEDGER_COLLECT_RECORD_H
 
 #include "base/pool.h"
 #include "broker/config/config.h"
@@ -9,7 +9,7 @@
 struct collect;
 
 /* What is done with the record on the pool; outlives the collect where that is destroyed. */
-struct collect_paper {
+struct collect_record {
 	struct pool_job job;
 	struct collect *collect; // NULL: nobody waits for it
 	char *state_folder;      // owned
@@ -21,18 +21,18 @@ struct collect_paper {
 	struct error err;
 };
 
-void collect_paper_free(struct collect_paper *paper);
+void collect_record_free(struct collect_record *taken);
 
 /* The record as it is now, without its sessions: a copy, owned by the caller. */
-struct record collect_paper_copy(const struct collect_paper *paper);
+struct record collect_record_copy(const struct collect_record *taken);
 
 /* Whether its sandbox is one of this profile's. */
-bool collect_paper_check(
-	const struct collect_paper *paper, const struct profile *profile, struct error *err);
+bool collect_record_check(
+	const struct collect_record *taken, const struct profile *profile, struct error *err);
 
 /* For the pool. Reads the record and takes its lock; is_held where another has that. */
-void collect_paper_read(struct pool_job *job);
-void collect_paper_write(struct pool_job *job); // what cannot be written is logged
-void collect_paper_remove(struct pool_job *job);
+void collect_record_read(struct pool_job *job);
+void collect_record_write(struct pool_job *job); // what cannot be written is logged
+void collect_record_remove(struct pool_job *job);
 
 #endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/ledger/collect_record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "broker/ledger/record_owner.h"
+
+void collect_record_free(struct collect_record *taken)
+{
+	record_finish(&taken->record);
+	fd_close(&taken->lock_fd);
+	fd_close(&taken->folder_fd);
+	free(taken->state_folder);
+	free(taken);
+}
+
+struct record collect_record_copy(const struct collect_record *taken)
+{
+	const struct record *record = &taken->record;
+	struct record copy = *record;
+	copy.sessions = NULL;
+	copy.choices = NULL;
+	copy.session_count = 0;
+	copy.profile = mem_strdup(record->profile);
+	copy.backend = mem_strdup(record->backend);
+	copy.sync = mem_strdup(record->sync);
+	copy.persistence = mem_strdup(record->persistence);
+	copy.local_root = mem_strdup(record->local_root);
+	copy.runtime_root = mem_strdup_or_null(record->runtime_root);
+	copy.reference = mem_strdup_or_null(record->reference);
+	copy.instance = mem_strdup_or_null(record->instance);
+	copy.error = mem_strdup_or_null(record->error);
+	return copy;
+}
+
+bool collect_record_check(
+	const struct collect_record *taken, const struct profile *profile, struct error *err)
+{
+	const struct record *record = &taken->record;
+	const char *backend = backend_name(profile->backend);
+	if (strcmp(record->profile, profile->name) != 0 || strcmp(record->backend, backend) != 0) {
+		return error_set(err, ERROR_CONFIG,
+			"it is of profile \"%s\" with backend %s, and the configuration has "
+			"backend %s there",
+			record->profile, record->backend, backend);
+	}
+	return true;
+}
+
+void collect_record_read(struct pool_job *job)
+{
+	struct collect_record *taken = CONTAINER_OF(job, struct collect_record, job);
+	struct error *err = &taken->err;
+	taken->folder_fd = record_folder_open(taken->state_folder, err);
+	/* Read before it is locked: what does not exist is not to get a lock file. */
+	taken->is_ok = taken->folder_fd >= 0 &&
+	               record_load(taken->folder_fd, taken->id, &taken->record, err);
+	if (!taken->is_ok) {
+		return;
+	}
+	taken->lock_fd = record_lock(taken->folder_fd, taken->id, err);
+	taken->is_held = taken->lock_fd < 0 && err->code == ERROR_UNAVAILABLE;
+	taken->is_ok = taken->lock_fd >= 0;
+	if (taken->is_ok) {
+		record_owner_note(taken->lock_fd, false);
+		record_finish(&taken->record); // it may have been written since
+		taken->is_ok = record_load(taken->folder_fd, taken->id, &taken->record, err);
+	}
+}
+
+void collect_record_write(struct pool_job *job)
+{
+	struct collect_record *taken = CONTAINER_OF(job, struct collect_record, job);
+	struct error err;
+	if (!record_put(taken->folder_fd, &taken->record, &err)) {
+		log_error("%s", err.text);
+	}
+}
+
+void collect_record_remove(struct pool_job *job)
+{
+	struct collect_record *taken = CONTAINER_OF(job, struct collect_record, job);
+	taken->is_ok = record_remove(taken->folder_fd, taken->id, &taken->err);
+}
