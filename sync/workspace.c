@@ -69,28 +69,28 @@ const char *workspace_transport(const struct workspace *workspace)
 
 /* ---- the end of a sync ---- */
 
-struct wish *workspace_wish(struct workspace *workspace)
+struct order *workspace_order(struct workspace *workspace)
 {
-	return LIST_FIRST(&workspace->wishes, struct wish, link);
+	return LIST_FIRST(&workspace->orders, struct order, link);
 }
 
-static void wish_destroy(struct wish *wish)
+static void order_destroy(struct order *order)
 {
-	list_remove(&wish->link);
-	free(wish->session);
-	free(wish->name);
-	free(wish->rollback);
-	free(wish);
+	list_remove(&order->link);
+	free(order->session);
+	free(order->name);
+	free(order->rollback);
+	free(order);
 }
 
 static void raise_end(
 	struct workspace *workspace, const struct sync_result *result, const struct error *err)
 {
-	struct wish *wish = workspace_wish(workspace);
-	workspace_sync_done *done = wish->done;
-	void *data = wish->data;
-	wish_destroy(wish);
-	if (!list_is_empty(&workspace->wishes)) {
+	struct order *order = workspace_order(workspace);
+	workspace_sync_done *done = order->done;
+	void *data = order->data;
+	order_destroy(order);
+	if (!list_is_empty(&workspace->orders)) {
 		soon_start(&workspace->start);
 	}
 	done(data, result, err); // may destroy the workspace
@@ -246,7 +246,7 @@ static bool is_answered(const struct workspace *workspace)
 void workspace_succeed(struct workspace *workspace)
 {
 	struct round *round = &workspace->round;
-	struct wish *wish = workspace_wish(workspace);
+	struct order *order = workspace_order(workspace);
 	struct merge merge;
 	workspace_unlock(workspace);
 	workspace->has_tree = true;
@@ -255,7 +255,7 @@ void workspace_succeed(struct workspace *workspace)
 	merge_move(&merge, &round->merge);
 	round->has_merge = false;
 	struct sync_result result = {
-		.reason = wish->reason,
+		.reason = order->reason,
 		.tree = round->target,
 		.checkpoint = workspace->checkpoint,
 		.runtime_tree = round->runtime,
@@ -322,8 +322,8 @@ static void request_free(struct workspace_request *request)
 void workspace_free(struct workspace *workspace)
 {
 	round_finish(&workspace->round);
-	LIST_FOR_EACH(wish, &workspace->wishes, struct wish, link) {
-		wish_destroy(wish);
+	LIST_FOR_EACH(order, &workspace->orders, struct order, link) {
+		order_destroy(order);
 	}
 	workspace_unlock(workspace);
 	if (workspace->request.guard) {
@@ -348,7 +348,7 @@ struct workspace *workspace_create(const struct workspace_request *request)
 	workspace->request = *request;
 	request_copy(&workspace->request);
 	workspace->lock_fd = -1;
-	list_init(&workspace->wishes);
+	list_init(&workspace->orders);
 	round_init(&workspace->round);
 	for (int i = 0; i < ROUND_REFUSED; i++) {
 		workspace->refused_held[i] = store_empty_tree;
@@ -362,11 +362,11 @@ void workspace_destroy(struct workspace *workspace)
 	if (!workspace) {
 		return;
 	}
-	ev_timer_stop(workspace->request.loop, &workspace->look);
+	ev_timer_stop(workspace->request.loop, &workspace->lock_retry);
 	soon_stop(&workspace->start);
 	transport_destroy(workspace->transport);
 	workspace->transport = NULL;
-	/* A step that runs reads its wish, and has the lock until it ends. */
+	/* A step that runs reads its order, and has the lock until it ends. */
 	workspace->is_cancelled = true;
 	workspace->is_closed = true;
 	if (!workspace->step || pool_cancel(workspace->request.pool, &workspace->job)) {
@@ -377,9 +377,9 @@ void workspace_destroy(struct workspace *workspace)
 void workspace_sync(struct workspace *workspace, const struct sync_order *order,
 	workspace_sync_done *done, void *data)
 {
-	struct wish *wish = mem_alloc_zero(sizeof(*wish));
-	bool is_first = list_is_empty(&workspace->wishes);
-	*wish = (struct wish){.reason = order->reason,
+	struct order *queued = mem_alloc_zero(sizeof(*queued));
+	bool is_first = list_is_empty(&workspace->orders);
+	*queued = (struct order){.reason = order->reason,
 		.session = mem_strdup_or_null(order->session),
 		.name = mem_strdup_or_null(order->name),
 		.rollback = mem_strdup_or_null(order->rollback),
@@ -387,7 +387,7 @@ void workspace_sync(struct workspace *workspace, const struct sync_order *order,
 		.asked = order->asked,
 		.done = done,
 		.data = data};
-	list_append(&workspace->wishes, &wish->link);
+	list_append(&workspace->orders, &queued->link);
 	if (is_first) {
 		soon_start(&workspace->start);
 	}

@@ -10,12 +10,12 @@
 #include "sync/round.h"
 #include "sync/transport.h"
 
-/* What workspace.c (wishes and their ends) and workspace_steps.c share; nobody else includes this.
+/* What workspace.c (orders and their ends) and workspace_steps.c share; nobody else includes this.
  */
 
-/* A sync that was asked for. */
-struct wish {
-	struct list link; // workspace.wishes
+/* A sync that was ordered (sync_order), and who is told of its end. */
+struct order {
+	struct list link; // workspace.orders
 	enum sync_reason reason;
 	char *session;  // owned; may be NULL
 	char *name;     // owned; may be NULL
@@ -38,7 +38,7 @@ struct workspace {
 	int lock_fd;                 // the store's; -1 while it is not locked
 	struct transport *transport; // NULL before the first sync
 	bool is_prepared;
-	struct list wishes; // of struct wish; the first is being done
+	struct list orders; // of struct order; the first is being done
 	struct pool_job job;
 	blocking_step *step; // what the job does; NULL: it is idle
 	void (*next)(struct workspace *workspace);
@@ -53,8 +53,8 @@ struct workspace {
 	struct error look_err;    // likewise
 	struct round round;
 	int tries;
-	struct soon start; // begins the first wish, once the caller has returned
-	ev_timer look;     // whether another broker has let go of the lock
+	struct soon start;   // begins the first order, once the caller has returned
+	ev_timer lock_retry; // whether another broker has let go of the lock
 	long long lock_deadline_ms;
 	long long started_ms;
 	uint64_t sent_bytes, received_bytes;
@@ -85,9 +85,9 @@ struct workspace {
 
 /* ---- workspace.c ---- */
 
-struct wish *workspace_wish(struct workspace *workspace); // the one in hand
+struct order *workspace_order(struct workspace *workspace); // the one in hand
 
-/* The wish in hand has ended: the lock is let go, the listener is told. */
+/* The order in hand has ended: the lock is let go, the listener is told. */
 void workspace_fail(struct workspace *workspace, const struct error *err);
 void workspace_succeed(struct workspace *workspace);
 

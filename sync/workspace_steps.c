@@ -10,7 +10,7 @@
 #include "sync/id.h"
 #include "sync/store_lock.h"
 
-enum { LOCK_LOOK_MS = 50 };
+enum { LOCK_RETRY_MS = 50 };
 
 /* ---- blocking steps, on the pool ---- */
 
@@ -68,7 +68,7 @@ static bool open_store(struct workspace *workspace, struct error *err)
 /* What -1 means, and whether a checkpoint is kept, changes with the sync that comes first. */
 static bool find_target(struct workspace *workspace, struct error *err)
 {
-	const char *rollback = workspace_wish(workspace)->rollback;
+	const char *rollback = workspace_order(workspace)->rollback;
 	if (rollback && !workspace->has_target) {
 		workspace->has_target =
 			checkpoint_find(&workspace->store, rollback, &workspace->back_to, err);
@@ -80,7 +80,7 @@ static bool find_target(struct workspace *workspace, struct error *err)
 static bool begin_guard(struct workspace *workspace, struct error *err)
 {
 	struct rollback_guard *guard = workspace->request.guard;
-	if (guard && workspace_wish(workspace)->rollback && !workspace->is_guarded) {
+	if (guard && workspace_order(workspace)->rollback && !workspace->is_guarded) {
 		workspace->is_guarded = guard->begin(guard, &workspace->is_cancelled, err);
 		return workspace->is_guarded;
 	}
@@ -120,15 +120,15 @@ static bool merge_trees(struct workspace *workspace, struct error *err)
 
 static bool keep_target(struct workspace *workspace, struct error *err)
 {
-	const struct wish *wish = workspace_wish(workspace);
-	const char *reason = wish->name ? wish->name : sync_reason_name(wish->reason);
+	const struct order *order = workspace_order(workspace);
+	const char *reason = order->name ? order->name : sync_reason_name(order->reason);
 	char back[64];
-	if (wish->rollback) {
+	if (order->rollback) {
 		snprintf(back, sizeof(back), "%s rollback to %u",
 			workspace->has_gone_back ? "after" : "before", workspace->back_to.number);
 		reason = back;
 	}
-	struct round_keeping keeping = {reason, wish->session};
+	struct round_keeping keeping = {reason, order->session};
 	return round_keep(&workspace->round, &workspace->store, &workspace->request, &keeping,
 		&workspace->checkpoint, err);
 }
@@ -147,7 +147,7 @@ static void deliver(struct workspace *workspace);
 
 static void on_kept(struct workspace *workspace)
 {
-	if (workspace_wish(workspace)->rollback && !workspace->has_gone_back) {
+	if (workspace_order(workspace)->rollback && !workspace->has_gone_back) {
 		block(workspace, go_back, deliver);
 	} else {
 		workspace_succeed(workspace);
@@ -283,7 +283,7 @@ static void prepare(struct workspace *workspace)
 
 void workspace_unlock(struct workspace *workspace)
 {
-	ev_timer_stop(workspace->request.loop, &workspace->look);
+	ev_timer_stop(workspace->request.loop, &workspace->lock_retry);
 	end_guard(workspace);
 	fd_close(&workspace->lock_fd);
 }
@@ -315,27 +315,27 @@ static void lock(struct workspace *workspace)
 		return;
 	}
 	if (store_lock_try(workspace->lock_fd)) {
-		ev_timer_stop(workspace->request.loop, &workspace->look);
+		ev_timer_stop(workspace->request.loop, &workspace->lock_retry);
 		block(workspace, read_base, prepare);
 		return;
 	}
 	if (!workspace->is_hurried && clock_now_ms() < workspace->lock_deadline_ms) {
-		ev_timer_again(workspace->request.loop, &workspace->look);
+		ev_timer_again(workspace->request.loop, &workspace->lock_retry);
 		return;
 	}
 	fail_locked(workspace);
 }
 
-static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_lock_retry(struct ev_loop *loop, ev_timer *timer, int events)
 {
-	lock(CONTAINER_OF(timer, struct workspace, look));
+	lock(CONTAINER_OF(timer, struct workspace, lock_retry));
 }
 
 static void begin(struct workspace *workspace)
 {
 	round_finish(&workspace->round);
 	round_init(&workspace->round);
-	enum sync_reason reason = workspace_wish(workspace)->reason;
+	enum sync_reason reason = workspace_order(workspace)->reason;
 	words_append_all(&workspace->round.always, (const char *const *)workspace->always_held);
 	workspace->round.has_allowed = workspace->has_allowed_held;
 	workspace->round.allowed = workspace->allowed_held;
@@ -346,8 +346,8 @@ static void begin(struct workspace *workspace)
 	workspace->has_target = false;
 	workspace->has_gone_back = false;
 	workspace->round.is_first = !workspace->has_tree;
-	workspace->round.mode = workspace_wish(workspace)->deletions;
-	workspace->round.asked = workspace_wish(workspace)->asked;
+	workspace->round.mode = workspace_order(workspace)->deletions;
+	workspace->round.asked = workspace_order(workspace)->asked;
 	workspace->sent_bytes = 0;
 	workspace->received_bytes = 0;
 	workspace->started_ms = clock_now_ms();
@@ -363,5 +363,5 @@ static void on_start(struct soon *soon)
 void workspace_steps_init(struct workspace *workspace)
 {
 	soon_init(&workspace->start, workspace->request.loop, on_start);
-	ev_timer_init(&workspace->look, on_look, 0., LOCK_LOOK_MS / 1000.);
+	ev_timer_init(&workspace->lock_retry, on_lock_retry, 0., LOCK_RETRY_MS / 1000.);
 }
