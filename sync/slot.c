@@ -49,7 +49,7 @@ static enum slot_outcome put_new(struct slot *slot, const struct store_entry *to
  * still - into the one that was ours, too -, and then the one at `aside` is kept under a name of
  * its own. `ours` may be NULL.
  */
-static void put_back(struct slot *slot, const char *aside, const struct look *ours)
+static void put_back(struct slot *slot, const char *aside, const struct slot_state *ours)
 {
 	struct stat now;
 	char kept[NAME_MAX + 1];
@@ -72,7 +72,7 @@ static void put_back(struct slot *slot, const char *aside, const struct look *ou
 
 /* Where the file system cannot exchange names: look, and then replace at once. */
 static enum slot_outcome replace_blindly(
-	struct slot *slot, const char *temp, const struct look *seen, struct error *err)
+	struct slot *slot, const char *temp, const struct slot_state *seen, struct error *err)
 {
 	if (!slot_is_untouched(slot, slot->name, seen)) {
 		return drop(slot, temp, slot_leave(slot, why_saved));
@@ -84,8 +84,8 @@ static enum slot_outcome replace_blindly(
 }
 
 /* From the exchange on, the temporary name holds what the user had: it says so before. */
-static enum slot_outcome exchange(struct slot *slot, const char *temp, const struct look *seen,
-	const struct look *ours, struct error *err)
+static enum slot_outcome exchange(struct slot *slot, const char *temp,
+	const struct slot_state *seen, const struct slot_state *ours, struct error *err)
 {
 	char aside[TEMP_NAME_MAX];
 	slot_temp_name(aside, "old");
@@ -110,11 +110,11 @@ static enum slot_outcome exchange(struct slot *slot, const char *temp, const str
 	return drop(slot, aside, SLOT_DONE);
 }
 
-static enum slot_outcome replace(
-	struct slot *slot, const struct look *seen, const struct store_entry *to, struct error *err)
+static enum slot_outcome replace(struct slot *slot, const struct slot_state *seen,
+	const struct store_entry *to, struct error *err)
 {
 	char temp[TEMP_NAME_MAX];
-	struct look ours = {.exists = true, .entry = *to};
+	struct slot_state ours = {.exists = true, .entry = *to};
 	const struct stat *like = S_ISREG(seen->status.st_mode) ? &seen->status : NULL;
 	enum slot_outcome outcome = slot_temp_write(slot, to, like, temp, err);
 	if (outcome != SLOT_DONE) {
@@ -128,7 +128,8 @@ static enum slot_outcome replace(
 
 /* ---- nothing any more ---- */
 
-static enum slot_outcome take_away(struct slot *slot, const struct look *seen, struct error *err)
+static enum slot_outcome take_away(
+	struct slot *slot, const struct slot_state *seen, struct error *err)
 {
 	char aside[TEMP_NAME_MAX];
 	slot_temp_name(aside, "old");
@@ -150,7 +151,7 @@ static enum slot_outcome take_away(struct slot *slot, const struct look *seen, s
 /* ---- only another executable bit ---- */
 
 static enum slot_outcome set_executable(
-	struct slot *slot, const struct look *seen, bool is_executable, struct error *err)
+	struct slot *slot, const struct slot_state *seen, bool is_executable, struct error *err)
 {
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = beneath_open(slot->folder, slot->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -173,14 +174,14 @@ static enum slot_outcome set_executable(
 enum slot_outcome slot_set(struct slot *slot, const struct store_entry *from,
 	const struct store_entry *to, struct error *err)
 {
-	struct look seen;
-	enum slot_outcome outcome = slot_look(slot, &seen, err);
+	struct slot_state seen;
+	enum slot_outcome outcome = slot_inspect(slot, &seen, err);
 	if (outcome == SLOT_LEFT && seen.exists && S_ISDIR(seen.status.st_mode)) {
 		if (!to->mode) {
 			return SLOT_ALREADY; // a folder is not a file that could be removed
 		}
 		if (!from->mode && slot_make_way(slot->folder, slot->name)) {
-			outcome = slot_look(slot, &seen, err);
+			outcome = slot_inspect(slot, &seen, err);
 		}
 	}
 	if (outcome != SLOT_ALREADY) {

@@ -45,13 +45,14 @@ enum slot_outcome slot_set(struct slot *slot, const struct store_entry *from,
 	const struct store_entry *to, struct error *err) ATTR_NODISCARD;
 
 /* What is at a place now. */
-struct look {
+struct slot_state {
 	struct stat status; // valid if it exists
 	bool exists;
 	struct store_entry entry; // a mode of 0 also for a folder, a device
 };
 /* SLOT_ALREADY on success: nothing was changed. */
-enum slot_outcome slot_look(struct slot *slot, struct look *out, struct error *err) ATTR_NODISCARD;
+enum slot_outcome slot_inspect(
+	struct slot *slot, struct slot_state *out, struct error *err) ATTR_NODISCARD;
 
 /*
  * Removes the temporary files that a killed process left in a folder. One that
@@ -84,7 +85,7 @@ enum slot_outcome slot_give_up(struct slot *slot, int errnum, const char *doing,
  * Whether `name`, which was taken aside, is what `seen` says and will stay it:
  * nobody has it open for writing, and it was not written since it was read.
  */
-bool slot_is_untouched(struct slot *slot, const char *name, const struct look *seen);
+bool slot_is_untouched(struct slot *slot, const char *name, const struct slot_state *seen);
 
 void slot_temp_name(char name[TEMP_NAME_MAX], const char *kind);
 /* Writes what `to` says to a new temporary file; `like` gives the permissions, or NULL. */

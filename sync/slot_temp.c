@@ -196,24 +196,24 @@ static bool refuse(
 /* A name that ends in .old.tmp is of a file that stood under its own name for a moment. */
 static bool sweep_one(struct slot *slot, const struct slot_sweeper *sweeper, struct error *err)
 {
-	struct look look;
+	struct slot_state state;
 	char kept[NAME_MAX + 1];
 	const char *name = slot->name;
 	if (span_ends_with(span_of(name), SPAN_LITERAL(".new.tmp"))) {
 		return unlinkat(slot->folder, name, 0) == 0 || errno == ENOENT ||
 		       refuse(slot, sweeper, "removing", err);
 	}
-	enum slot_outcome outcome = slot_look(slot, &look, err);
+	enum slot_outcome outcome = slot_inspect(slot, &state, err);
 	if (outcome == SLOT_FAILED) {
 		return false;
 	}
 	bool is_known =
-		outcome == SLOT_ALREADY && look.exists && store_has(slot->store, &look.entry);
-	if (is_known && slot_is_untouched(slot, name, &look) &&
+		outcome == SLOT_ALREADY && state.exists && store_has(slot->store, &state.entry);
+	if (is_known && slot_is_untouched(slot, name, &state) &&
 		unlinkat(slot->folder, name, 0) == 0) {
 		return true;
 	}
-	if (outcome == SLOT_ALREADY && !look.exists) {
+	if (outcome == SLOT_ALREADY && !state.exists) {
 		return true;
 	}
 	if (slot_keep(slot->folder, name, "recovered", kept) < 0) {

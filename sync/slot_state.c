@@ -47,7 +47,7 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 	       a->st_mode == b->st_mode && timespec_equals(&a->st_mtim, &b->st_mtim);
 }
 
-static enum slot_outcome look_at_link(struct slot *slot, struct look *out, struct error *err)
+static enum slot_outcome inspect_link(struct slot *slot, struct slot_state *out, struct error *err)
 {
 	char target[PATH_MAX];
 	ssize_t len = readlinkat(slot->folder, slot->name, target, sizeof(target));
@@ -85,7 +85,7 @@ static enum slot_outcome hash_file(
 	return SLOT_ALREADY;
 }
 
-static enum slot_outcome look_at_file(struct slot *slot, struct look *out, struct error *err)
+static enum slot_outcome inspect_file(struct slot *slot, struct slot_state *out, struct error *err)
 {
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = beneath_open(
@@ -108,9 +108,9 @@ static enum slot_outcome look_at_file(struct slot *slot, struct look *out, struc
 	return SLOT_ALREADY;
 }
 
-enum slot_outcome slot_look(struct slot *slot, struct look *out, struct error *err)
+enum slot_outcome slot_inspect(struct slot *slot, struct slot_state *out, struct error *err)
 {
-	*out = (struct look){.exists = true};
+	*out = (struct slot_state){.exists = true};
 	if (fstatat(slot->folder, slot->name, &out->status, AT_SYMLINK_NOFOLLOW) < 0) {
 		int errnum = errno;
 		out->exists = false;
@@ -118,10 +118,10 @@ enum slot_outcome slot_look(struct slot *slot, struct look *out, struct error *e
 		                        : slot_give_up(slot, errnum, "looking at", err);
 	}
 	if (S_ISLNK(out->status.st_mode)) {
-		return look_at_link(slot, out, err);
+		return inspect_link(slot, out, err);
 	}
 	if (S_ISREG(out->status.st_mode)) {
-		return look_at_file(slot, out, err);
+		return inspect_file(slot, out, err);
 	}
 	return slot_leave(slot, S_ISDIR(out->status.st_mode) ? why_folder : why_other);
 }
@@ -147,7 +147,7 @@ static bool is_racy(const struct stat *status)
 	return status->st_mtim.tv_sec + RACY_SECONDS >= now.tv_sec;
 }
 
-bool slot_is_untouched(struct slot *slot, const char *name, const struct look *seen)
+bool slot_is_untouched(struct slot *slot, const char *name, const struct slot_state *seen)
 {
 	struct stat status;
 	if (fstatat(slot->folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
@@ -167,8 +167,8 @@ bool slot_is_untouched(struct slot *slot, const char *name, const struct look *s
 		return true;
 	}
 	struct slot aside = *slot;
-	struct look now;
+	struct slot_state now;
 	aside.name = name;
-	return slot_look(&aside, &now, NULL) == SLOT_ALREADY &&
+	return slot_inspect(&aside, &now, NULL) == SLOT_ALREADY &&
 	       store_entry_equal(&now.entry, &seen->entry);
 }
