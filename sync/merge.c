@@ -98,11 +98,6 @@ static git_oid folder_of(const struct tree_view_entry *entry)
 	return id ? *id : store_empty_tree;
 }
 
-static bool is_same_entry(const struct tree_view_entry *a, const struct tree_view_entry *b)
-{
-	return a && b && a->mode == b->mode && id_equal(&a->id, &b->id);
-}
-
 /* A deletion of what the agent has moved to where it is not brought from. */
 static bool is_moved(const struct merger *merger, const struct tree_view_row *row,
 	const struct store_entry *local, const struct store_entry *made)
@@ -115,7 +110,7 @@ static bool is_moved(const struct merger *merger, const struct tree_view_row *ro
 		return moved_has_file(moved, merger->store, local);
 	}
 	return tree_view_folder(row->sides[LOCAL]) && !row->sides[RUNTIME] &&
-	       is_same_entry(row->sides[BASE], row->sides[LOCAL]) &&
+	       tree_view_is_same(row->sides[BASE], row->sides[LOCAL]) &&
 	       moved_has_folder(moved, &row->sides[LOCAL]->id);
 }
 
@@ -200,7 +195,7 @@ static bool merge_row(struct merger *merger, const struct tree_view_row *row, st
 		return error_set(err, ERROR_LIMIT, "merging: more than %d names in the trees",
 			MERGE_ROWS_MAX);
 	}
-	if (is_same_entry(local, row->sides[RUNTIME])) {
+	if (local && tree_view_is_same(local, row->sides[RUNTIME])) {
 		result_add(result, row->name, local->mode, &local->id);
 		return true;
 	}
@@ -223,7 +218,7 @@ static bool is_same_view(const struct tree_view *view, const struct result *resu
 	for (size_t i = 0; i < result->count; i++) {
 		const struct tree_view_entry *a = &view->entries[i];
 		const struct tree_view_entry *b = &result->entries[i];
-		if (!is_same_entry(a, b) || !span_equals(a->name, b->name)) {
+		if (!tree_view_is_same(a, b) || !span_equals(a->name, b->name)) {
 			return false;
 		}
 	}

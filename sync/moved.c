@@ -17,11 +17,6 @@ struct finder {
 	struct trail trail;
 };
 
-static bool is_same_entry(const struct tree_view_entry *a, const struct tree_view_entry *b)
-{
-	return a && b && a->mode == b->mode && id_equal(&a->id, &b->id);
-}
-
 static void find_folder(struct finder *finder, const git_oid *part, const git_oid *full);
 
 static void find_row(struct finder *finder, const struct tree_view_row *row)
@@ -31,7 +26,7 @@ static void find_row(struct finder *finder, const struct tree_view_row *row)
 	struct error ignored;
 	size_t mark;
 	finder->names++;
-	if (!full || is_same_entry(part, full) || !id_set_add(finder->ids, &full->id) ||
+	if (!full || tree_view_is_same(part, full) || !id_set_add(finder->ids, &full->id) ||
 		full->mode != TREE_VIEW_FOLDER ||
 		!trail_push(&finder->trail, row->name, &mark, &ignored)) {
 		return;

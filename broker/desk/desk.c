@@ -13,7 +13,24 @@ void desk_init(struct desk *desk, const struct stage_row *rows, const struct jso
 	const struct desk_ops *ops, void *data)
 {
 	*desk = (struct desk){.rows = rows, .ops = ops, .data = data, .places = places};
-	list_init(&desk->all);
+	for (int stage = 0; stage < STAGES; stage++) {
+		list_init(&desk->stages[stage]);
+	}
+}
+
+static void enter(struct held *held)
+{
+	struct desk *desk = held->desk;
+	held->size = parcel_size(held->parcel);
+	desk->bytes[held->stage] += held->size;
+	list_append(&desk->stages[held->stage], &held->link);
+}
+
+/* Its message does not wait any more. */
+static void leave(struct held *held)
+{
+	held->desk->bytes[held->stage] -= held->size;
+	held->size = 0;
 }
 
 struct held *desk_hold(struct desk *desk, struct held *held, enum desk_stage stage,
@@ -35,17 +52,8 @@ struct held *desk_hold(struct desk *desk, struct held *held, enum desk_stage sta
 		held->session_id = mem_strdup(session_id);
 	}
 	held->parcel = parcel_create(call->from, call->frame, desk->places); // takes the bytes
-	held->size = parcel_size(held->parcel);
-	desk->bytes += held->size;
-	list_append(&desk->all, &held->link);
+	enter(held);
 	return held;
-}
-
-/* Its message does not wait any more. */
-static void leave(struct held *held)
-{
-	held->desk->bytes -= held->size;
-	held->size = 0;
 }
 
 struct held *desk_detach(struct held *held)
@@ -62,13 +70,10 @@ struct held *desk_detach(struct held *held)
 
 void desk_move(struct held *held, enum desk_stage stage, const struct peer *peer)
 {
-	struct desk *desk = held->desk;
 	struct held *moved = desk_detach(held);
 	moved->stage = stage;
 	moved->peer = peer;
-	moved->size = parcel_size(moved->parcel);
-	desk->bytes += moved->size;
-	list_append(&desk->all, &moved->link);
+	enter(moved);
 }
 
 bool desk_read(struct held *held, struct call *out_call)
@@ -111,49 +116,76 @@ void desk_drop(struct held *held)
 
 static bool is_picked(const struct held *held, struct desk_pick pick)
 {
-	return (pick.stage == STAGE_NONE || held->stage == pick.stage) &&
-	       (!pick.peer || held->peer == pick.peer) &&
+	return (!pick.peer || held->peer == pick.peer) &&
 	       (!pick.session_id ||
 		       (held->session_id && strcmp(held->session_id, pick.session_id) == 0));
 }
 
-struct held *desk_first(const struct desk *desk, struct desk_pick pick)
+static bool is_any(const struct held *held)
 {
-	LIST_FOR_EACH(held, &desk->all, struct held, link) {
-		if (held->parcel && is_picked(held, pick)) {
+	return true;
+}
+
+static bool is_waiting(const struct held *held)
+{
+	return held->parcel != NULL;
+}
+
+static bool is_waiting_prompt(const struct held *held)
+{
+	return held->parcel && held->is_prompt;
+}
+
+static struct held *first_at(const struct desk *desk, enum desk_stage stage, struct desk_pick pick,
+	bool (*is_wanted)(const struct held *held))
+{
+	LIST_FOR_EACH(held, &desk->stages[stage], struct held, link) {
+		if (is_wanted(held) && is_picked(held, pick)) {
 			return held;
 		}
 	}
 	return NULL;
+}
+
+/* At all stages, one after the other, where the pick names none. */
+static struct held *first(
+	const struct desk *desk, struct desk_pick pick, bool (*is_wanted)(const struct held *held))
+{
+	struct held *found = NULL;
+	if (pick.stage != STAGE_NONE) {
+		return first_at(desk, pick.stage, pick, is_wanted);
+	}
+	for (int stage = 0; !found && stage < STAGES; stage++) {
+		found = first_at(desk, (enum desk_stage)stage, pick, is_wanted);
+	}
+	return found;
+}
+
+struct held *desk_first(const struct desk *desk, struct desk_pick pick)
+{
+	return first(desk, pick, is_waiting);
 }
 
 struct held *desk_first_prompt(const struct desk *desk, struct desk_pick pick)
 {
-	LIST_FOR_EACH(held, &desk->all, struct held, link) {
-		if (held->parcel && held->is_prompt && is_picked(held, pick)) {
-			return held;
-		}
-	}
-	return NULL;
-}
-
-int desk_count(const struct desk *desk, struct desk_pick pick)
-{
-	int count = 0;
-	LIST_FOR_EACH(held, &desk->all, struct held, link) {
-		count += held->id && is_picked(held, pick);
-	}
-	return count;
+	return first(desk, pick, is_waiting_prompt);
 }
 
 bool desk_has(const struct desk *desk, struct desk_pick pick)
 {
-	LIST_FOR_EACH(held, &desk->all, struct held, link) {
-		if (is_picked(held, pick)) {
-			return true;
+	return first(desk, pick, is_any) != NULL;
+}
+
+struct desk_load desk_load(const struct desk *desk, struct desk_pick pick)
+{
+	struct desk_load load = {0, 0};
+	LIST_FOR_EACH(held, &desk->stages[pick.stage], struct held, link) {
+		if (held->parcel && is_picked(held, pick)) {
+			load.count++;
+			load.bytes += held->size;
 		}
 	}
-	return false;
+	return load;
 }
 
 /* ---- what need not wait any longer ---- */
@@ -203,10 +235,12 @@ void desk_fail_all(struct desk *desk, struct desk_pick pick, const struct failur
 
 bool desk_cancel_request(struct desk *desk, struct span id)
 {
-	LIST_FOR_EACH(held, &desk->all, struct held, link) {
-		if (held->id && span_equals(span_of(held->id), id)) {
-			settle(held, NULL, is_turn(held));
-			return true;
+	for (int stage = 0; stage < STAGES; stage++) {
+		LIST_FOR_EACH(held, &desk->stages[stage], struct held, link) {
+			if (held->id && span_equals(span_of(held->id), id)) {
+				settle(held, NULL, is_turn(held));
+				return true;
+			}
 		}
 	}
 	return false;
@@ -236,13 +270,12 @@ void desk_end(struct desk *desk, const struct failure *failure)
 
 void desk_forget(struct desk *desk, struct desk_pick pick)
 {
-	LIST_FOR_EACH(held, &desk->all, struct held, link) {
-		if (!is_picked(held, pick)) {
-			continue;
-		}
+	struct held *held;
+	while ((held = first(desk, pick, is_any))) {
 		if (held->is_kept) {
 			desk_drop(held);
 		} else {
+			assert(desk->rows[held->stage].on_gone);
 			desk->rows[held->stage].on_gone(held);
 		}
 	}

@@ -49,19 +49,19 @@ struct desk {
 	const struct desk_ops *ops;
 	void *data;
 	const struct json_places *places; // borrowed
-	struct list all;                  // of struct held, in the order in which they came
-	size_t bytes;                     // of what waits
+	struct list stages[STAGES];       // of struct held, in the order in which they came
+	size_t bytes[STAGES];             // of what waits there
 };
 
 /* A message at a stage; mostly a part of what the stage's owner knows of it. */
 struct held {
-	struct list link; // desk.all
+	struct list link; // desk.stages
 	struct desk *desk;
 	enum desk_stage stage;
 	const struct peer *peer; // whose it is; only to be compared; may be NULL
 	char *session_id;        // owned; params.sessionId; NULL: none
 	struct parcel *parcel;   // owned; NULL: it was answered, and only its owner has it yet
-	size_t size;             // in desk.bytes
+	size_t size;             // in desk.bytes, as long as it waits
 	char *id;                // owned; raw; NULL: a notification, or it was answered
 	bool is_prompt;
 	bool is_kept; // the memory is the desk's
@@ -105,7 +105,14 @@ struct held *desk_detach(struct held *held);
 
 struct held *desk_first(const struct desk *desk, struct desk_pick pick); // the oldest; or NULL
 struct held *desk_first_prompt(const struct desk *desk, struct desk_pick pick);
-int desk_count(const struct desk *desk, struct desk_pick pick); // requests alone
+
+/* How much waits: requests and notifications. */
+struct desk_load {
+	int count;
+	size_t bytes;
+};
+
+struct desk_load desk_load(const struct desk *desk, struct desk_pick pick);
 
 /* Whether there is any, also one that was answered and that its owner still has. */
 bool desk_has(const struct desk *desk, struct desk_pick pick);

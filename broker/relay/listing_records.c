@@ -167,13 +167,14 @@ static struct look *look_create(struct relay *relay, const struct call *call)
 
 static bool may_wait(const struct relay *relay, const struct call *call, struct error *err)
 {
-	int count = desk_count(&relay->desk, (struct desk_pick){.stage = STAGE_LIST});
-	if (count < LISTING_LOOKS_MAX &&
-		relay->desk.bytes + call->frame->bytes.len <= RELAY_HELD_MAX) {
+	struct desk_load load = desk_load(&relay->desk, (struct desk_pick){.stage = STAGE_LIST});
+	if (load.count < LISTING_LOOKS_MAX &&
+		load.bytes + call->frame->bytes.len <= RELAY_HELD_MAX) {
 		return true;
 	}
 	return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
-		"session/list: %d of them wait already; try again once they were answered", count);
+		"session/list: %d of them wait already; try again once they were answered",
+		load.count);
 }
 
 static bool start_look(struct relay *relay, const struct call *call, struct error *err)

@@ -278,7 +278,7 @@ bool relay_claim_holds(struct relay *relay, const struct call *call)
 		session_find(&relay->sessions, id)) {
 		return false;
 	}
-	if (!relay_admits_at(relay, call, STAGE_CLAIM)) {
+	if (!relay_admits_at(relay, call, (struct desk_pick){.stage = STAGE_CLAIM})) {
 		return true;
 	}
 	struct claim *claim = claim_create(relay, call, id);

@@ -241,7 +241,8 @@ bool relay_order_holds(struct relay *relay, const struct call *call)
 		relay_fail(relay, call->message.id, &relay_is_ending);
 		return true;
 	}
-	if (!relay_admits_at(relay, call, STAGE_ORDER)) {
+	if (!relay_admits_at(
+		    relay, call, (struct desk_pick){STAGE_ORDER, NULL, gate->session_id})) {
 		return is_request; // a notification goes before it: nothing is dropped
 	}
 	if (is_request) {

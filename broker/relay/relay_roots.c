@@ -12,6 +12,7 @@
 #include "broker/relay/relay_mcp.h"
 #include "broker/relay/relay_methods.h"
 #include "broker/relay/relay_revive.h"
+#include "broker/relay/relay_stages.h"
 #include "broker/relay/relay_sync.h"
 #include "broker/relay/relay_turn.h"
 #include "broker/relay/root_check.h"
@@ -67,6 +68,7 @@ void relay_roots_on_gone(struct held *held)
 
 void relay_roots_finish(struct peer *peer)
 {
+	assert(!desk_has(&peer->relay->desk, (struct desk_pick){STAGE_READY, peer, NULL}));
 	desk_forget(&peer->relay->desk, (struct desk_pick){STAGE_ROOTS, peer, NULL});
 	root_names_finish(peer);
 	free(peer->reserved_for);
@@ -78,7 +80,9 @@ void relay_roots_finish(struct peer *peer)
 bool relay_wait_until_ready(struct peer *peer, const struct call *call, struct error *err)
 {
 	struct relay *relay = peer->relay;
-	if (relay->desk.bytes > relay->config.profile->max_queue) {
+	struct desk_pick mine = {STAGE_READY, peer, NULL};
+	size_t most = relay->config.profile->max_queue;
+	if (relay->desk.bytes[STAGE_READY] > most && desk_load(&relay->desk, mine).bytes > most) {
 		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 			"more than max-queue bytes wait for the sandbox");
 	}
@@ -150,13 +154,26 @@ static bool is_about_to_have(const struct peer *peer, const char *directory)
 	if (peer->reserved_for) {
 		return strcmp(peer->reserved_for, directory) == 0;
 	}
-	LIST_FOR_EACH(held, &peer->relay->desk.all, struct held, link) {
-		if (held->parcel && held->stage == STAGE_ROOTS && held->peer == peer &&
+	LIST_FOR_EACH(held, &peer->relay->desk.stages[STAGE_ROOTS], struct held, link) {
+		if (held->peer == peer &&
 			strcmp(opening_of(held)->directories[0], directory) == 0) {
 			return true;
 		}
 	}
 	return false;
+}
+
+/* It was started for a request that was cancelled before it was ready; NULL: none was. */
+static struct peer *unwanted_peer(struct relay *relay)
+{
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		if (!peer->is_down && peer->reserved_for &&
+			!desk_has(&relay->desk, (struct desk_pick){STAGE_READY, peer, NULL}) &&
+			!desk_has(&relay->desk, (struct desk_pick){STAGE_ROOTS, peer, NULL})) {
+			return peer;
+		}
+	}
+	return NULL;
 }
 
 /* The agent of another session that has, or will have, the directory; or a further one. */
@@ -174,8 +191,10 @@ static struct peer *peer_for(const struct opening *opening)
 	if (peer) {
 		return peer;
 	}
-	peer = relay_further_peer(relay);
+	peer = unwanted_peer(relay);
+	peer = peer ? peer : relay_further_peer(relay);
 	if (peer) {
+		free(peer->reserved_for);
 		peer->reserved_for = mem_strdup(opening->directories[0]);
 		log_info("%s: starting %s for %s", opening->peer->hop, peer->hop,
 			peer->reserved_for);
@@ -196,6 +215,8 @@ static void opening_move(struct opening *opening, const struct error *err)
 		return;
 	}
 	if (peer->is_ready) {
+		free(peer->reserved_for);
+		peer->reserved_for = NULL;
 		opening->peer = peer;
 		opening->held.peer = peer;
 		opening_begin(opening);
@@ -356,6 +377,11 @@ bool relay_open_roots(struct peer *peer, const struct call *call)
 	}
 	free(peer->reserved_for);
 	peer->reserved_for = NULL;
+	struct desk_pick mine = {STAGE_ROOTS, peer, NULL};
+	if (!relay_admits_at(peer->relay, call, mine)) {
+		words_free(directories);
+		return true;
+	}
 	struct opening *opening = mem_alloc_zero(sizeof(*opening));
 	opening->peer = peer;
 	opening->directories = directories;

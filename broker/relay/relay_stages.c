@@ -34,8 +34,11 @@ static void answer(void *data, struct span id, struct span result)
 	relay_answer(data, id, result);
 }
 
+/* What was begun for it is let go, as where it fails. */
 static void answer_cancelled(void *data, struct span id)
 {
+	relay_claim_drop(data, id);
+	listing_records_drop(data, id);
 	relay_answer_cancelled(data, id);
 }
 
@@ -46,10 +49,12 @@ void relay_stages_init(struct relay *relay)
 	desk_init(&relay->desk, rows, relay->places, &ops, relay);
 }
 
-bool relay_admits_at(struct relay *relay, const struct call *call, enum desk_stage stage)
+bool relay_admits_at(struct relay *relay, const struct call *call, struct desk_pick pick)
 {
-	const struct stage_row *row = &rows[stage];
-	struct backlog backlog = {desk_count(&relay->desk, (struct desk_pick){.stage = STAGE_NONE}),
-		relay->desk.bytes, row->name, row->what, row->that};
+	const struct stage_row *row = &rows[pick.stage];
+	struct desk_load load = desk_load(&relay->desk, pick);
+	bool is_waited_for = pick.stage == STAGE_ORDER; // a request that is elsewhere
+	struct backlog backlog = {
+		load.count + is_waited_for, load.bytes, row->name, row->what, row->that};
 	return relay_admits(relay, call, &backlog);
 }

@@ -226,7 +226,7 @@ bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)
 	if (!syncs_turns(peer)) {
 		return false;
 	}
-	if (relay_admits_at(relay, call, STAGE_SYNC)) {
+	if (relay_admits_at(relay, call, (struct desk_pick){STAGE_SYNC, peer, NULL})) {
 		struct turn *turn = turn_create(peer, session->id);
 		desk_hold(&relay->desk, &turn->prompt, STAGE_SYNC, peer, call);
 		turn_begin(turn);

@@ -75,7 +75,7 @@ void restore_destroy(struct restore *restore)
 static void hold(struct restore *restore, const struct call *call)
 {
 	struct relay *relay = restore->relay;
-	if (relay_admits_at(relay, call, STAGE_RESTORE)) {
+	if (relay_admits_at(relay, call, restore_pick(restore))) {
 		desk_hold(&relay->desk, NULL, STAGE_RESTORE, NULL, call);
 	}
 }

@@ -123,7 +123,7 @@ static void tell_of_sandbox(struct relay *relay, const struct session *session)
 static void end_well(struct restore *restore)
 {
 	struct relay *relay = restore->relay;
-	int count = desk_count(&relay->desk, restore_pick(restore));
+	int count = desk_load(&relay->desk, restore_pick(restore)).count;
 	list_remove(&restore->link);
 	list_init(&restore->link);
 	while (count-- > 0) { // one of them may begin another restore, for which it waits again

@@ -366,6 +366,18 @@ class Comeback(SessionsCase):
             self.assertEqual(answer['error']['code'], -32800)
         self.load(client, session)
 
+    def test_one_that_was_cancelled_during_its_first_sync_can_be_loaded_again(self):
+        first, session = self.begin()
+        self.ended(first)
+        client = self.another(prepare_timeout='5s')
+        with self.held_store():
+            waiting = client.start('session/load', self.params(session))
+            client.wait_log('taken over', PATIENCE)
+            client.notify('$/cancel_request', {'requestId': json.loads(waiting)})
+            answer = client.response(waiting, PATIENCE).value
+            self.assertEqual(answer['error']['code'], -32800)
+        self.load(client, session)
+
     # ---- it does not ----
 
     def test_what_the_agent_has_forgotten_is_said(self):

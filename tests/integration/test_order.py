@@ -171,6 +171,21 @@ class BehindASync(OrderCase):
         self.ended(client)
         self.assertEqual(self.sent('session/new')[1:], [])
 
+    def test_what_follows_a_long_prompt_stays_behind_it(self):
+        client, session = self.opened(max_queue='2k')
+        prompt = 'say ' + 3000 * 'x'
+        with self.held_store():
+            waiting = [client.start_prompt(session, prompt)]
+            self.wait_running(client, session)
+            client.notify('_mirror', {'sessionId': session, 'mark': 'm'})
+            waiting.append(self.set_mode(client, session, 'code'))
+            waiting.append(client.start_prompt(session, 'say two'))
+        for request in waiting:
+            client.answer(request, PATIENCE)
+        self.assertEqual(self.heard_in_order(), [
+            ('session/prompt', prompt), ('_mirror', 'm'), ('session/set_mode', 'code'),
+            ('session/prompt', 'say two')])
+
     def test_a_close_settles_the_prompts_and_keeps_its_place(self):
         for method in ('session/close', 'session/delete'):
             with self.subTest(method):

@@ -197,6 +197,25 @@ static void test_what_waits_for_the_sandbox_can_be_cancelled(void **state)
 	agent_hears(fixture, 0, "'id':1,'method':'x/z'");
 }
 
+static void test_the_agent_of_a_cancelled_request_gets_the_next_one(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->stage.roots_max = 1;
+	begin_greeted(fixture);
+	open_session(fixture, 0, 1, "/one", "a");
+	free(editor_line(fixture));
+	fixture->stage.holds_ready = true;
+	editor_says(fixture, "'id':1,'method':'session/new','params':{'cwd':'/two'}");
+	stage_settle(&fixture->stage);
+	cancel_request(fixture, 1); // a further agent was started for it
+	editor_says(fixture, "'id':2,'method':'session/new','params':{'cwd':'/three'}");
+	stage_settle(&fixture->stage);
+	assert_int_equal(fixture->stage.prepared, 2);
+	stage_ready(&fixture->stage);
+	greet_further(fixture, 1);
+	agent_hears(fixture, 1, "'id':1,'method':'session/new','params':{'cwd':'/runtime/three'}");
+}
+
 /* toolhost = editor: the person has chosen that, wherever the agent is. */
 static void begin_with_links(struct fixture *fixture)
 {
@@ -441,6 +460,7 @@ int main(void)
 		ROOTS_TEST(test_its_agent_may_die_while_a_root_is_added),
 		ROOTS_TEST(test_it_can_be_cancelled_while_a_root_is_added),
 		ROOTS_TEST(test_what_waits_for_the_sandbox_can_be_cancelled),
+		ROOTS_TEST(test_the_agent_of_a_cancelled_request_gets_the_next_one),
 		ROOTS_TEST(test_an_editor_that_serves_files_gets_its_own_names_of_them),
 		ROOTS_TEST(test_no_link_leads_the_editor_out_of_its_directories),
 		ROOTS_TEST(test_the_editor_runs_no_commands_of_an_agent_elsewhere),
