@@ -37,7 +37,9 @@ def unpack_archive(build, folder):
 
 
 def main():
-    if not (ROOT / '.git').exists():
+    told = subprocess.run(['git', 'rev-parse', '--verify', 'HEAD'], cwd=ROOT, check=False,
+                          capture_output=True)
+    if told.returncode != 0:
         print('packager ... skipped: meson dist needs a git work tree')
         print('cases: 0 passed, 0 failed, 1 skipped')
         return
