@@ -5,7 +5,9 @@
 #include "acp/message.h"
 #include "acp/splice.h"
 
+struct json_places;
 struct mcp_commands;
+struct method;
 struct parcel;
 
 /* What a message of the editor's may wait for, in the order in which it comes to it. */
@@ -27,10 +29,11 @@ struct call {
 	struct frame_reader *from;
 	const struct frame *frame;
 	struct message message;
-	struct splice *edits;      // borrowed
-	enum desk_stage came_from; // where it has waited last
-	char *const *resolved;     // borrowed, NULL-terminated; its paths without links, or NULL
-	bool is_unresolved;        // one of them may mean another file all the same
+	const struct method *method; // static; its row (session/method.h); NULL: a response
+	struct splice *edits;        // borrowed
+	enum desk_stage came_from;   // where it has waited last
+	char *const *resolved;       // borrowed, NULL-terminated; its paths without links, or NULL
+	bool is_unresolved;          // one of them may mean another file all the same
 	const struct mcp_commands *mcp; // borrowed; what was asked of its MCP servers; may be NULL
 };
 
@@ -40,9 +43,12 @@ static inline bool call_is_new(const struct call *call)
 	return call->came_from <= STAGE_ORDER;
 }
 
+/* Sets the message aside, with its method: the bytes are kept. Owned by the caller. */
+struct parcel *call_set_aside(const struct call *call, const struct json_places *places);
+
 /*
- * The message of a parcel, once; it borrows from that, with its edits. The call's own words are
- * left as they are. False, which is logged: it cannot be read again.
+ * The message of a parcel, once; it borrows from that, with its edits and its method. The call's
+ * own words are left as they are. False, which is logged: it cannot be read again.
  */
 bool call_open(struct call *call, struct parcel *parcel) ATTR_NODISCARD;
 

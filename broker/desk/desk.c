@@ -47,11 +47,11 @@ struct held *desk_hold(struct desk *desk, struct held *held, enum desk_stage sta
 	if (message->kind == MESSAGE_REQUEST) {
 		held->id = mem_strndup(message->id);
 	}
-	held->is_prompt = strcmp(message->method, "session/prompt") == 0;
+	held->is_prompt = desk->ops->is_prompt(call);
 	if (message_string(message, PLACE_SESSION_ID, session_id, sizeof(session_id))) {
 		held->session_id = mem_strdup(session_id);
 	}
-	held->parcel = parcel_create(call->from, call->frame, desk->places); // takes the bytes
+	held->parcel = call_set_aside(call, desk->places); // takes the bytes
 	enter(held);
 	return held;
 }

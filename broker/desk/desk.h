@@ -37,11 +37,12 @@ struct stage_row {
 	void (*on_gone)(struct held *held);
 };
 
-/* How the desk answers the editor, by the raw id of a request. */
+/* How the desk answers the editor, by the raw id of a request; and which messages are prompts. */
 struct desk_ops {
 	void (*fail)(void *data, struct span id, const struct failure *failure);
 	void (*answer)(void *data, struct span id, struct span result);
 	void (*answer_cancelled)(void *data, struct span id);
+	bool (*is_prompt)(const struct call *call);
 };
 
 struct desk {

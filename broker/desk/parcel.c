@@ -14,6 +14,7 @@ struct parcel {
 	struct frame_reader *reader;      // owned; once opened
 	struct frame frame;
 	struct splice edits;
+	const struct method *method; // static
 };
 
 struct parcel *parcel_create(
@@ -59,6 +60,16 @@ void parcel_destroy(struct parcel *parcel)
 struct splice *parcel_edits(struct parcel *parcel)
 {
 	return &parcel->edits;
+}
+
+void parcel_set_method(struct parcel *parcel, const struct method *method)
+{
+	parcel->method = method;
+}
+
+const struct method *parcel_method(const struct parcel *parcel)
+{
+	return parcel->method;
 }
 
 size_t parcel_size(const struct parcel *parcel)

@@ -8,6 +8,8 @@
 #include "acp/splice.h"
 #include "base/attr.h"
 
+struct method;
+
 /*
  * A message set aside, to be handled once something else is known (a person's
  * answer, a directory in the sandbox). It keeps the bytes; opening it gives the
@@ -31,5 +33,9 @@ const struct frame *parcel_open(struct parcel *parcel, struct frame_reader **out
 
 /* What is changed of it on its way: nothing at first. */
 struct splice *parcel_edits(struct parcel *parcel);
+
+/* What the message's method means, which is not looked up again; NULL at first. */
+void parcel_set_method(struct parcel *parcel, const struct method *method);
+const struct method *parcel_method(const struct parcel *parcel);
 
 #endif

@@ -2,13 +2,10 @@
 #include "broker/gate/agent_gate.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/json_names.h"
 #include "base/log.h"
-#include "base/words.h"
 #include "broker/policy/audit.h"
-#include "broker/policy/subject.h"
 #include "broker/session/answer.h"
 #include "broker/session/serving.h"
 
@@ -26,12 +23,6 @@ static const char *const param_names[] = {"_meta", "args", "command", "content",
  */
 static const char *const opaque_names[] = {"_meta", "rawInput", "rawOutput", "content", NULL};
 
-/* ACP: what an agent sends besides what policy decides on (subject_operation). */
-static const char *const notification_methods[] = {
-	"session/update", "$/cancel_request", "elicitation/complete", NULL};
-static const char *const request_methods[] = {"elicitation/create", "terminal/output",
-	"terminal/wait_for_exit", "terminal/kill", "terminal/release", NULL};
-
 /* Whether the broker decides on anything of this agent's. */
 static bool is_guarded(const struct peer *peer)
 {
@@ -47,29 +38,9 @@ bool agent_gate_takes(const struct peer *peer, const struct message *message, st
 	return !is_guarded(peer) || json_names_check(message->text, &rules, err);
 }
 
-static bool is_own(const char *method)
+static bool is_own(const struct call *call)
 {
-	return strncmp(method, "_broker/", strlen("_broker/")) == 0;
-}
-
-static bool is_decided_on(const char *method)
-{
-	enum policy_operation operation;
-	return subject_operation(method, &operation);
-}
-
-/* Whether ACP has it as a request of an agent's, or a later version of it may. */
-static bool is_request(const char *method)
-{
-	return is_decided_on(method) || words_contain(request_methods, method) ||
-	       strncmp(method, "fs/", strlen("fs/")) == 0 ||
-	       strncmp(method, "terminal/", strlen("terminal/")) == 0;
-}
-
-static bool is_known(const char *method)
-{
-	return is_decided_on(method) || words_contain(request_methods, method) ||
-	       words_contain(notification_methods, method);
+	return call->method->route == ROUTE_OWN;
 }
 
 /* A decision on a method alone: counted, and a line in the audit log. */
@@ -93,7 +64,7 @@ static void note_refused(struct peer *peer, const struct call *call, const char 
 /* Whether policy refuses a method that it knows nothing of. */
 static bool is_denied(struct peer *peer, const struct call *call, const char **out_rule)
 {
-	if (is_known(call->message.method)) {
+	if (call->method->name) {
 		return false;
 	}
 	struct policy_verdict verdict = policy_decide_unknown(peer->relay->config.profile->policy);
@@ -116,17 +87,17 @@ static void refuse(struct peer *peer, const struct call *call, const char *code,
 
 bool agent_gate_request(struct peer *peer, const struct call *call)
 {
-	const char *method = call->message.method;
 	const struct json_name_rules rules = {.known = param_names, .opaque = opaque_names};
 	struct error err;
 	const char *rule;
 	char text[ERROR_TEXT_MAX];
-	if (is_own(method)) {
+	bool is_tool = call->method->means == MEANS_TOOL;
+	if (is_own(call)) {
 		refuse(peer, call, "METHOD_NOT_FOUND", "relay",
 			"the broker's own methods are for the editor alone");
 		return true;
 	}
-	if ((is_decided_on(method) || relay_toolhost_serves(peer, method)) && is_guarded(peer) &&
+	if ((is_tool || relay_toolhost_serves(peer, call->message.method)) && is_guarded(peer) &&
 		!json_names_check(message_place(&call->message, PLACE_PARAMS), &rules, &err)) {
 		refuse(peer, call, failure_code_of(&err), "session", err.text);
 		return true;
@@ -145,7 +116,7 @@ bool agent_gate_request(struct peer *peer, const struct call *call)
  */
 static bool lacks_id(struct peer *peer, const struct call *call)
 {
-	if (!is_guarded(peer) || !is_request(call->message.method)) {
+	if (!is_guarded(peer) || !call->method->is_request) {
 		return false;
 	}
 	note_refused(peer, call, "a request without an id");
@@ -160,7 +131,7 @@ bool agent_gate_notification(struct peer *peer, const struct call *call)
 	if (lacks_id(peer, call)) {
 		return true;
 	}
-	if (!is_own(call->message.method) && !is_denied(peer, call, &rule)) {
+	if (!is_own(call) && !is_denied(peer, call, &rule)) {
 		return false;
 	}
 	log_debug("%s: notification %s dropped (%s)", peer->hop, call->message.method, rule);

@@ -107,7 +107,7 @@ static bool apply(struct peer *peer, const struct session *session, const struct
 /* A question of the agent's that nobody is to be asked any more has an answer of its own in ACP. */
 static bool is_cancelled_question(const struct call *call, const struct failure *failure)
 {
-	return strcmp(call->message.method, "session/request_permission") == 0 &&
+	return method_asks(call->method, POLICY_GRANT) &&
 	       strcmp(failure->code, "PERMISSION_DENIED") == 0;
 }
 
@@ -131,11 +131,7 @@ bool grant_intercept(struct peer *peer, const struct call *call)
 	struct relay *relay = peer->relay;
 	struct subject subject;
 	struct error unread;
-	enum policy_operation operation;
-	if (!subject_operation(call->message.method, &operation)) {
-		return false;
-	}
-	bool is_read = subject_read(&subject, operation, &call->message, &unread);
+	bool is_read = subject_read(&subject, call->method->operation, &call->message, &unread);
 	struct session *session = relay_session_of_agent(peer, &call->message);
 	if (grant_resolve(peer, call, &subject, session, &resumer)) {
 		subject_finish(&subject);

@@ -14,7 +14,7 @@
 
 /* Policy on a request of an agent's, as each of them comes in. */
 
-/* True where the request was answered or set aside; false: it passes. */
+/* A method that means MEANS_TOOL. True where it was answered or set aside; false: it passes. */
 bool grant_intercept(struct peer *peer, const struct call *call);
 
 #endif

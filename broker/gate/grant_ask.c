@@ -258,7 +258,7 @@ void grant_ask(struct peer *peer, const struct call *call, const struct subject 
 		request_destroy(request);
 		return;
 	}
-	asking->parcel = parcel_create(call->from, call->frame, relay->places);
+	asking->parcel = call_set_aside(call, relay->places);
 	relay->held_bytes += parcel_size(asking->parcel);
 	if (!load_old_text(request, question->subject, buf_span(&relay->scratch))) {
 		show(request, buf_span(&relay->scratch));

@@ -119,7 +119,7 @@ static void note_forwarded(
 
 void grant_note_forwarded(struct request *request, const struct call *call)
 {
-	if (strcmp(call->message.method, "session/request_permission") != 0) {
+	if (!method_asks(call->method, POLICY_GRANT)) {
 		return;
 	}
 	const struct session *owner = relay_session_of_agent(request->peer, &call->message);

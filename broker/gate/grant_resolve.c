@@ -372,7 +372,7 @@ static void set_aside(struct peer *peer, const struct call *call, const struct s
 	resolving->granted = mem_strdup_or_null(granted);
 	resolving->session_id = session ? mem_strdup(session->id) : NULL;
 	resolving->id = mem_strndup(call->message.id);
-	resolving->parcel = parcel_create(call->from, call->frame, relay->places);
+	resolving->parcel = call_set_aside(call, relay->places);
 	relay->held_bytes += parcel_size(resolving->parcel);
 	list_append(&peer->resolving, &resolving->link);
 	begin_first(peer);
@@ -393,12 +393,10 @@ bool grant_resolve_again(struct peer *peer, const struct call *call, const struc
 {
 	struct subject subject;
 	struct error err;
-	enum policy_operation operation;
-	if (!call->resolved || !relay_editor_serves_elsewhere(peer) ||
-		!subject_operation(call->message.method, &operation)) {
+	if (!call->resolved || !relay_editor_serves_elsewhere(peer)) {
 		return false;
 	}
-	bool is_read = subject_read(&subject, operation, &call->message, &err);
+	bool is_read = subject_read(&subject, call->method->operation, &call->message, &err);
 	assert(is_read && subject.paths); // it was read before it was asked about
 	set_aside(peer, call, &subject, session, call->resolved[0], resumer);
 	subject_finish(&subject);

@@ -12,8 +12,6 @@
 #include "broker/session/hop.h"
 #include "broker/session/root_names.h"
 
-static const char mode_operation[] = "session/set_mode";
-
 /* An operation by its method, or by the word that rules have for it. */
 static const struct {
 	const char *name;
@@ -125,13 +123,14 @@ static void explain_mode(
 		.verdict = policy_decide_agent_modes(relay->config.profile->policy)};
 	bool is_mode = decision.verdict.rule == policy_line(relay->config.profile->policy, 0);
 	decision.source = is_mode ? GRANT_BY_MODE : GRANT_BY_RULE;
-	answer(relay, call, mode_operation, &decision, session->memory);
+	answer(relay, call, choice_method(CHOICE_MODE), &decision, session->memory);
 }
 
 static bool explain(
 	struct relay *relay, const struct call *call, const char *operation_name, struct error *err)
 {
 	enum policy_operation operation;
+	const char *mode_operation = choice_method(CHOICE_MODE);
 	const struct session *session = relay_session_of(relay, &call->message);
 	if (!session) {
 		return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",

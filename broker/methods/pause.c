@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "broker/ledger/keeper.h"
@@ -379,11 +378,6 @@ void pause_resume_call(struct relay *relay, const struct call *call)
 
 /* ---- for the relay ---- */
 
-static bool ends_session(const char *method)
-{
-	return strcmp(method, "session/close") == 0 || strcmp(method, "session/delete") == 0;
-}
-
 bool pause_refuses(struct peer *peer, const struct call *call)
 {
 	struct pause *pause = peer->pause;
@@ -391,7 +385,7 @@ bool pause_refuses(struct peer *peer, const struct call *call)
 	if (!pause || pause->step == PAUSE_OFF || pause->step == PAUSE_CLEARING) {
 		return false;
 	}
-	if (ends_session(call->message.method)) {
+	if (call->method->means == MEANS_END_SESSION) {
 		want(pause, false);
 		return false;
 	}

@@ -12,21 +12,11 @@
 
 enum { SUBJECT_WORDS_MAX = 4096 }; // paths, or words of a command, that policy looks at
 
-static const struct {
-	const char *method;
-	enum policy_operation operation;
-} operations[] = {
-	{"fs/read_text_file", POLICY_READ},
-	{"fs/write_text_file", POLICY_WRITE},
-	{"terminal/create", POLICY_TERMINAL},
-	{"session/request_permission", POLICY_GRANT},
-};
-
-bool subject_operation(const char *method, enum policy_operation *out_operation)
+bool subject_operation(const char *name, enum policy_operation *out_operation)
 {
-	for (size_t i = 0; i < ARRAY_LENGTH(operations); i++) {
-		if (strcmp(operations[i].method, method) == 0) {
-			*out_operation = operations[i].operation;
+	for (int i = 0; i < POLICY_OPERATION_COUNT; i++) {
+		if (strcmp(policy_operation_name((enum policy_operation)i), name) == 0) {
+			*out_operation = (enum policy_operation)i;
 			return true;
 		}
 	}

@@ -31,8 +31,8 @@ struct subject {
 	unsigned unknown; // of enum policy_unknown
 };
 
-/* Whether policy has a say in the method; sets the operation it is. */
-bool subject_operation(const char *method, enum policy_operation *out_operation);
+/* The operation that a person names (policy_operation_name). False: there is none of that name. */
+bool subject_operation(const char *name, enum policy_operation *out_operation);
 
 /*
  * False where a file's or a command's request is not as ACP has it: ERROR_PROTOCOL

@@ -2,7 +2,6 @@
 #include "broker/relay/handshake.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/json_doc.h"
 #include "broker/methods/own_methods.h"
@@ -97,7 +96,7 @@ static bool is_of_version_2(const struct call *call)
 
 bool handshake_refuses(struct relay *relay, const struct call *call)
 {
-	if (strcmp(call->message.method, "initialize") != 0 || !is_of_version_2(call)) {
+	if (call->method->means != MEANS_GREETING || !is_of_version_2(call)) {
 		return false;
 	}
 	relay_fail(relay, call->message.id,

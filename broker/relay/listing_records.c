@@ -202,7 +202,7 @@ bool listing_records_hold(struct relay *relay, const struct call *call)
 	struct error err;
 	struct span cursor = message_place(&call->message, PLACE_CURSOR);
 	if (!call_is_new(call) || !relay->config.state_folder || !relay->config.pool ||
-		!can_load(relay) || strcmp(call->message.method, "session/list") != 0) {
+		!can_load(relay) || call->method->route != ROUTE_LIST) {
 		return false;
 	}
 	if (cursor.len > 0 && !span_is(cursor, "null")) {

@@ -297,11 +297,6 @@ bool mode_guard_asks_less(
 	return modes_option_asks_less(agent, choice->config_id, category, choice->value);
 }
 
-static bool is_for_model(const char *method)
-{
-	return strcmp(method, choice_method(CHOICE_MODEL)) == 0;
-}
-
 bool mode_gate_on_send(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
@@ -310,10 +305,10 @@ bool mode_gate_on_send(
 	const char *rule = mode_guard_rule(relay);
 	struct session *session = relay_session_of(relay, &call->message);
 	choice_gate_keep(request, session, call);
-	if (!rule || is_for_model(call->message.method)) {
+	if (!rule || call->method->means == MEANS_SET_MODEL) {
 		return true;
 	}
-	bool is_option = strcmp(call->message.method, choice_method(CHOICE_OPTION)) == 0;
+	bool is_option = call->method->means == MEANS_SET_OPTION;
 	struct json_doc *doc =
 		json_doc_parse_unchecked(message_place(&call->message, PLACE_PARAMS), err);
 	if (!doc) {
@@ -370,9 +365,9 @@ bool mode_gate_on_result(
 		return true;
 	}
 	choice_gate_remember(relay, session, request, call);
-	bool is_gated = mode_guard_rule(relay) && !is_for_model(request->method->name);
+	bool is_gated = mode_guard_rule(relay) && request->method->means != MEANS_SET_MODEL;
 	struct json_doc *doc = is_gated ? json_doc_parse_unchecked(params, NULL) : NULL;
-	bool is_option = strcmp(request->method->name, choice_method(CHOICE_OPTION)) == 0;
+	bool is_option = request->method->means == MEANS_SET_OPTION;
 	if (doc && read_wish(doc, is_option, &wish, err)) {
 		category_of(session, wish.config_id, category);
 		wish.is_mode = strcmp(category, "mode") == 0;

@@ -114,7 +114,7 @@ void mode_guard_audit(struct relay *relay, const struct session *session, const 
 	usage_note_decision(relay, session, POLICY_REJECT_ONCE, AUDIT_BY_POLICY);
 	audit_write(relay->config.audit, &(struct audit_line){
 						 .session = session ? session->id : NULL,
-						 .operation = "session/set_mode",
+						 .operation = choice_method(CHOICE_MODE),
 						 .subject = what,
 						 .rule = mode_guard_rule(relay),
 						 .decision = POLICY_REJECT_ONCE,
@@ -167,9 +167,6 @@ static struct held *prompt_of(const struct relay *relay, const struct session *s
 
 bool mode_gate_holds(struct relay *relay, const struct call *call)
 {
-	if (strcmp(call->message.method, "session/prompt") != 0) {
-		return false;
-	}
 	struct session *session = relay_session_of(relay, &call->message);
 	bool is_busy = session && mode_gate_is_busy(session);
 	if (!session || (!is_busy && choice_gate_fails(relay, session, call))) {

@@ -2,19 +2,18 @@
 #include "broker/relay/relay_agent.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "acp/rewrite.h"
 #include "base/log.h"
 #include "base/real_path.h"
 #include "base/secrets.h"
 #include "broker/gate/agent_gate.h"
-#include "broker/gate/grant.h"
 #include "broker/gate/grant_ask.h"
 #include "broker/gate/grant_audit.h"
 #include "broker/methods/pause.h"
 #include "broker/relay/login_hint.h"
 #include "broker/relay/mode_gate.h"
+#include "broker/relay/relay_agent_methods.h"
 #include "broker/relay/relay_due.h"
 #include "broker/relay/relay_order.h"
 #include "broker/relay/relay_toolhost.h"
@@ -26,62 +25,21 @@
 #include "broker/session/serving.h"
 #include "broker/session/unanswered.h"
 
-/* ---- what methods mean ---- */
-
-/*
- * An elicitation may be bound to a request of the editor's, which the agent
- * knows by this hop's id.
- */
-static bool edit_elicitation(
-	struct relay *relay, struct request *request, const struct call *call, struct error *err)
-{
-	const struct json_hit *hit = message_hit(&call->message, PLACE_REQUEST_ID);
-	if (!hit) {
-		return true;
-	}
-	struct pending *asked = pending_find(
-		&request->peer->asked, message_place(&call->message, PLACE_REQUEST_ID));
-	if (!asked || asked->origin_id_len == 0) {
-		return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
-			"elicitation/create: requestId names no request that is open");
-	}
-	return splice_add(call->edits, hit->start, hit->end, pending_origin(asked), err);
-}
-
-static const char permission_cancelled[] = "{\"outcome\":{\"outcome\":\"cancelled\"}}";
-static const char elicitation_cancelled[] = "{\"action\":\"cancel\"}";
-
-static const struct method methods[] = {
-	{.name = "session/request_permission", .result_when_gone = permission_cancelled},
-	{.name = "elicitation/create",
-		.on_send = edit_elicitation,
-		.result_when_gone = elicitation_cancelled},
-};
-
-static const struct method *method_of(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
-		if (strcmp(methods[i].name, name) == 0) {
-			return &methods[i];
-		}
-	}
-	return NULL;
-}
-
 /* ---- requests ---- */
 
 /* What the agent calls by its own names gets the editor's: sessions, paths, terminals. */
 static bool edit_names(
-	struct peer *peer, const struct call *call, const char *method, struct error *err)
+	struct peer *peer, const struct call *call, const struct method *method, struct error *err)
 {
 	struct relay *relay = peer->relay;
+	const char *name = method && method->name ? method->name : "";
 	if (relay->sessions.aliases > 0 && message_hit(&call->message, PLACE_SESSION_ID)) {
 		const struct session *session = relay_session_of_agent(peer, &call->message);
 		if (!relay_edit_session(relay, call, session, session ? session->id : NULL, err)) {
 			return false;
 		}
 	}
-	return rewrite_paths(relay_map_of(peer, method), PATH_TO_LOCAL, &call->message, method,
+	return rewrite_paths(relay_map_of(peer, method), PATH_TO_LOCAL, &call->message, name,
 		       call->edits, err) &&
 	       relay_toolhost_edit(peer, call, err);
 }
@@ -93,10 +51,9 @@ static bool edit_names(
  */
 static bool check_place(const struct peer *peer, const struct call *call, struct error *err)
 {
-	const char *method = call->message.method;
-	bool is_terminal = strcmp(method, "terminal/create") == 0;
-	bool is_file = strcmp(method, "fs/read_text_file") == 0 ||
-	               strcmp(method, "fs/write_text_file") == 0;
+	const struct method *method = call->method;
+	bool is_terminal = method_asks(method, POLICY_TERMINAL);
+	bool is_file = method_asks(method, POLICY_READ) || method_asks(method, POLICY_WRITE);
 	if (!relay_editor_serves_elsewhere(peer) || (!is_terminal && !is_file)) {
 		return true;
 	}
@@ -113,7 +70,7 @@ static bool check_place(const struct peer *peer, const struct call *call, struct
 	       error_set_reason(err, ERROR_DENIED, "SECURITY_VIOLATION",
 		       "%s: refused, the editor serves what is in the session's directories alone "
 		       "(toolhost = editor)",
-		       method);
+		       call->message.method);
 }
 
 static void refuse(struct peer *peer, const struct call *call, const struct error *err)
@@ -128,8 +85,8 @@ static bool send_request(
 	const struct method *method = request->method;
 	return relay_edit_minted(
 		       call, message_hit(&call->message, PLACE_ID), request->pending.id, err) &&
-	       (!method || !method->on_send || method->on_send(relay, request, call, err)) &&
-	       edit_names(request->peer, call, call->message.method, err) &&
+	       (!method->on_send || method->on_send(relay, request, call, err)) &&
+	       edit_names(request->peer, call, method, err) &&
 	       relay_forward_editor(relay, call, err);
 }
 
@@ -145,14 +102,14 @@ void relay_pass_agent_request(struct peer *peer, const struct call *call)
 		refuse(peer, call, &err);
 		return;
 	}
-	struct request *request = request_create(peer, method_of(call->message.method));
+	struct request *request = request_create(peer, call->method);
 	if (!pending_add(&relay->asked_editor, &request->pending, call->message.id, &err)) {
 		refuse(peer, call, &err);
 		request_destroy(request);
 		return;
 	}
 	grant_note_forwarded(request, call);
-	if (request->method && request->method->result_when_gone) {
+	if (call->method->result_when_gone) {
 		const struct session *session = relay_session_of_agent(peer, &call->message);
 		request->session_id = session ? mem_strdup(session->id) : NULL;
 		relay_watch_question(request);
@@ -162,12 +119,6 @@ void relay_pass_agent_request(struct peer *peer, const struct call *call)
 		refuse(peer, call, &err);
 		request_destroy(request);
 	}
-}
-
-static bool is_terminal_method(const char *method)
-{
-	static const char prefix[] = "terminal/";
-	return strncmp(method, prefix, sizeof(prefix) - 1) == 0;
 }
 
 static void refuse_terminal(struct peer *peer, const struct call *call)
@@ -186,16 +137,17 @@ static void refuse_terminal(struct peer *peer, const struct call *call)
 void relay_on_agent_request(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
+	const struct method *method = call->method;
 	if (relay->editor_has_ended || relay->is_ending) {
-		peer_answer_when_gone(peer, call->message.id, method_of(call->message.method));
+		peer_answer_when_gone(peer, call->message.id, method);
 		return;
 	}
 	if (agent_gate_request(peer, call)) {
 		return;
 	}
-	if (relay_refuses_terminals(peer) && is_terminal_method(call->message.method)) {
+	if (relay_refuses_terminals(peer) && method->is_terminal) {
 		refuse_terminal(peer, call);
-	} else if (!grant_intercept(peer, call)) {
+	} else if (!method->raise || !method->raise(peer, call)) {
 		relay_pass_agent_request(peer, call);
 	}
 }
@@ -233,7 +185,7 @@ static void on_cancel_request(struct peer *peer, const struct call *call)
 static void on_notification(struct peer *peer, const struct call *call)
 {
 	struct error err;
-	if (strcmp(call->message.method, "$/cancel_request") == 0) {
+	if (call->method->means == MEANS_CANCEL_REQUEST) {
 		on_cancel_request(peer, call);
 		return;
 	}
@@ -242,7 +194,7 @@ static void on_notification(struct peer *peer, const struct call *call)
 	}
 	mode_gate_on_update(peer, call);
 	grant_note_shown(peer, call);
-	if (!edit_names(peer, call, call->message.method, &err) ||
+	if (!edit_names(peer, call, call->method, &err) ||
 		!relay_forward_editor(peer->relay, call, &err)) {
 		log_warning("%s: notification %s: %s", peer->hop, call->message.method, err.text);
 	}
@@ -269,7 +221,6 @@ static bool was_replaced(struct relay *relay, struct request *request, const str
 void relay_pass_response(struct relay *relay, struct request *request, const struct call *call)
 {
 	struct error err;
-	const char *method = request->method && request->method->name ? request->method->name : "";
 	if (was_replaced(relay, request, call)) {
 		request_destroy(request);
 		return;
@@ -278,7 +229,7 @@ void relay_pass_response(struct relay *relay, struct request *request, const str
 		request->method->before_answer(relay, request);
 	}
 	if (edit_result(relay, request, call, &err) &&
-		edit_names(request->peer, call, method, &err) &&
+		edit_names(request->peer, call, request->method, &err) &&
 		login_hint_edit(request->peer, call, &err) &&
 		relay_edit_id(call, pending_origin(&request->pending), &err) &&
 		relay_forward_editor(relay, call, &err)) {
@@ -301,11 +252,12 @@ static void on_response(struct peer *peer, const struct call *call)
 		return;
 	}
 	struct request *request = CONTAINER_OF(pending, struct request, pending);
+	const struct method *method = request->method;
 	pending_remove(&peer->asked, pending);
 	if (request->on_answer) {
 		request->on_answer(peer->relay, request, call, NULL);
 		request_destroy(request);
-	} else if (!relay_turn_holds_answer(request, call)) {
+	} else if (!method || !method->raise_answered || !method->raise_answered(request, call)) {
 		relay_pass_response(peer->relay, request, call);
 	}
 }
@@ -429,6 +381,9 @@ bool relay_on_agent_frame(void *data, const struct frame *frame)
 		!agent_gate_takes(peer, &call.message, &err)) {
 		on_broken_line(peer, frame, "INVALID_MESSAGE", &err);
 		return true;
+	}
+	if (call.message.kind != MESSAGE_RESPONSE) {
+		call.method = relay_agent_method_of(&call.message);
 	}
 	splice_clear(&relay->edits);
 	if (names_our_tool_call(peer, &call)) {

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -271,9 +270,8 @@ bool relay_claim_holds(struct relay *relay, const struct call *call)
 {
 	struct error err;
 	char id[MESSAGE_SESSION_ID_MAX + 1];
-	const char *method = call->message.method;
 	if (!call_is_new(call) || !relay->config.state_folder || !relay->config.pool ||
-		(strcmp(method, "session/load") != 0 && strcmp(method, "session/resume") != 0) ||
+		call->method->means != MEANS_OPEN_AGAIN ||
 		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id)) ||
 		session_find(&relay->sessions, id)) {
 		return false;

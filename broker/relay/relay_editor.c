@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "acp/rewrite.h"
 #include "base/log.h"
@@ -50,8 +49,8 @@ static bool send_request(struct relay *relay, struct peer *peer, struct request 
 		       call, message_hit(&call->message, PLACE_ID), request->pending.id, err) &&
 	       (!method->on_send || method->on_send(relay, request, call, err)) &&
 	       (!method->opens_session || relay_mcp_edit(peer, request, call, err)) &&
-	       rewrite_paths(relay_map_of(peer, call->message.method), PATH_TO_RUNTIME,
-		       &call->message, call->message.method, call->edits, err) &&
+	       rewrite_paths(relay_map_of(peer, method), PATH_TO_RUNTIME, &call->message,
+		       call->message.method, call->edits, err) &&
 	       relay_edit_session(relay, call, session, session ? session->agent_id : NULL, err) &&
 	       peer_forward(peer, call, err);
 }
@@ -59,14 +58,13 @@ static bool send_request(struct relay *relay, struct peer *peer, struct request 
 void relay_pass_editor_request(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
-	const struct method *method = relay_method_of(call->message.method);
 	struct error err;
 	if (link_is_over(agent_link(peer->agent))) {
 		refuse(relay, call, "RESOURCE_LIMIT_EXCEEDED", "relay",
 			"the agent does not read: more than max-queue bytes wait for it");
 		return;
 	}
-	struct request *request = request_create(peer, method);
+	struct request *request = request_create(peer, call->method);
 	restore_claim(relay, request, call);
 	if (!pending_add(&peer->asked, &request->pending, call->message.id, &err)) {
 		refuse(relay, call, failure_code_of(&err), "relay", err.text);
@@ -115,9 +113,9 @@ static struct peer *peer_to_open(
 }
 
 /* The agent a request goes to; NULL once it was answered. */
-static struct peer *route_request(
-	struct relay *relay, const struct method *method, const struct call *call)
+static struct peer *route_request(struct relay *relay, const struct call *call)
 {
+	const struct method *method = call->method;
 	struct session *session = relay_session_of(relay, &call->message);
 	bool is_needed = method->route == ROUTE_SESSION;
 	if (session && restore_holds(relay, session, is_needed, call)) {
@@ -152,9 +150,9 @@ static bool is_of_no_session(struct peer *peer, const struct call *call)
 	       !relay_session_of(peer->relay, &call->message) && relay_needs_sync(peer);
 }
 
-static bool refuses_unopened(
-	struct peer *peer, const struct method *method, const struct call *call)
+static bool refuses_unopened(struct peer *peer, const struct call *call)
 {
+	const struct method *method = call->method;
 	char why[200];
 	if (method->opens_session || method->takes_unopened || !is_of_no_session(peer, call)) {
 		return false;
@@ -167,10 +165,10 @@ static bool refuses_unopened(
 	return true;
 }
 
-static void dispatch_request(
-	struct peer *peer, const struct method *method, const struct call *call)
+static void dispatch_request(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
+	const struct method *method = call->method;
 	struct error err;
 	if (!peer->is_ready) {
 		if (!relay_wait_until_ready(peer, call, &err)) {
@@ -178,17 +176,14 @@ static void dispatch_request(
 		}
 		return;
 	}
-	if (pause_refuses(peer, call) || refuses_unopened(peer, method, call)) {
+	if (pause_refuses(peer, call) || refuses_unopened(peer, call)) {
 		return;
 	}
-	bool is_greeting = strcmp(call->message.method, "initialize") == 0;
+	bool is_greeting = method->means == MEANS_GREETING;
 	if (!peer->was_greeted && !peer->is_greeting && !is_greeting && handshake_was_made(relay)) {
 		handshake_repeat(peer);
 	}
-	if (mode_gate_holds(relay, call)) {
-		return;
-	}
-	if (relay_turn_holds_prompt(peer, call)) {
+	if (method->raise && method->raise(peer, call)) {
 		return;
 	}
 	if (!method->opens_session || call->came_from == STAGE_ROOTS ||
@@ -199,12 +194,11 @@ static void dispatch_request(
 
 static void on_request(struct relay *relay, const struct call *call)
 {
-	const struct method *method = relay_method_of(call->message.method);
 	if (relay->is_ending && call_is_new(call)) {
 		relay_fail(relay, call->message.id, &relay_is_ending);
 		return;
 	}
-	if (method->route == ROUTE_OWN) {
+	if (call->method->route == ROUTE_OWN) {
 		own_methods_call(relay, call);
 		return;
 	}
@@ -213,11 +207,11 @@ static void on_request(struct relay *relay, const struct call *call)
 	}
 	relay_order_begin(relay, call);
 	bool is_held = relay_claim_holds(relay, call) || listing_records_hold(relay, call);
-	struct peer *peer = is_held ? NULL : route_request(relay, method, call);
+	struct peer *peer = is_held ? NULL : route_request(relay, call);
 	if (!peer) {
 		return;
 	}
-	dispatch_request(peer, method, call);
+	dispatch_request(peer, call);
 }
 
 /* ---- notifications ---- */
@@ -260,17 +254,18 @@ static void pass_notification(
 static bool on_notification(struct relay *relay, const struct call *call)
 {
 	const char *name = call->message.method;
-	if (strcmp(name, "$/cancel_request") == 0) {
+	enum meaning means = call->method->means;
+	if (means == MEANS_CANCEL_REQUEST) {
 		on_cancel_request(relay, call);
 		return true;
 	}
-	if (relay_is_own_method(name)) {
+	if (call->method->route == ROUTE_OWN) {
 		log_debug("editor: notification %s is not known", name);
 		return true;
 	}
 	struct session *session = relay_session_of(relay, &call->message);
 	struct peer *peer = session ? session->peer : NULL;
-	bool is_cancel = strcmp(name, "session/cancel") == 0;
+	bool is_cancel = means == MEANS_CANCEL_TURN;
 	/* A session that is being restored may have prompts behind its session/load, too. */
 	bool was_behind = is_cancel && relay_order_cancel(relay, call);
 	bool was_restored = is_cancel && session && restore_cancel(relay, session);
@@ -392,7 +387,7 @@ void relay_on_parked_call(struct peer *peer, const struct call *call)
 	struct relay *relay = peer->relay;
 	if (call->message.kind == MESSAGE_REQUEST) {
 		if (!relay_order_holds(relay, call)) {
-			dispatch_request(peer, relay_method_of(call->message.method), call);
+			dispatch_request(peer, call);
 		}
 		return;
 	}
@@ -439,6 +434,9 @@ static bool on_frame(struct relay *relay, const struct frame *frame)
 	if (!message_read(&call.message, frame, &err)) {
 		on_broken_line(relay, frame, "INVALID_MESSAGE", &err);
 		return true;
+	}
+	if (call.message.kind != MESSAGE_RESPONSE) {
+		call.method = relay_method_of(&call.message);
 	}
 	if (!was_refused) {
 		usage_note_editor(relay, &call);

@@ -15,6 +15,7 @@
 #include "broker/relay/prompt_note.h"
 #include "broker/relay/relay_claim.h"
 #include "broker/relay/relay_due.h"
+#include "broker/relay/relay_events.h"
 #include "broker/relay/relay_mcp.h"
 #include "broker/relay/relay_sync.h"
 #include "broker/relay/relay_toolhost.h"
@@ -276,6 +277,7 @@ static void prompt_is_over(struct relay *relay, struct request *request)
 
 static const struct method methods[] = {
 	{.name = "initialize",
+		.means = MEANS_GREETING,
 		.on_send = handshake_on_send,
 		.on_result = handshake_on_result,
 		.on_over = handshake_on_over},
@@ -292,6 +294,7 @@ static const struct method methods[] = {
 		.on_result = bind_new,
 		.on_over = session_is_answered},
 	{.name = "session/load",
+		.means = MEANS_OPEN_AGAIN,
 		.opens_session = true,
 		.deadline = &relay_due_session,
 		.on_send = load_begins,
@@ -299,6 +302,7 @@ static const struct method methods[] = {
 		.on_error = relay_claim_on_error,
 		.on_over = session_is_answered},
 	{.name = "session/resume",
+		.means = MEANS_OPEN_AGAIN,
 		.opens_session = true,
 		.deadline = &relay_due_session,
 		.on_send = load_begins,
@@ -319,49 +323,62 @@ static const struct method methods[] = {
 		.on_result = listing_on_result,
 		.on_error = listing_on_error},
 	{.name = "session/delete",
+		.means = MEANS_END_SESSION,
 		.takes_unopened = true,
 		.on_send = close_begins,
 		.on_result = forget},
 	{.name = "session/close",
+		.means = MEANS_END_SESSION,
 		.route = ROUTE_SESSION,
 		.takes_unopened = true,
 		.on_send = close_begins,
 		.on_result = forget},
 	{.name = "session/set_mode",
+		.means = MEANS_SET_MODE,
 		.route = ROUTE_SESSION,
 		.on_send = mode_gate_on_send,
 		.on_result = mode_gate_on_result},
 	{.name = "session/set_model",
+		.means = MEANS_SET_MODEL,
 		.route = ROUTE_SESSION,
 		.on_send = mode_gate_on_send,
 		.on_result = mode_gate_on_result},
 	{.name = "session/set_config_option",
+		.means = MEANS_SET_OPTION,
 		.route = ROUTE_SESSION,
 		.on_send = mode_gate_on_send,
 		.on_result = mode_gate_on_result},
 	{.name = "session/prompt",
+		.means = MEANS_PROMPT,
 		.route = ROUTE_SESSION,
+		.raise = relay_turn_begins,
+		.raise_answered = relay_turn_ends,
 		.on_send = prompt_begins,
 		.before_answer = prompt_is_answered,
 		.on_over = prompt_is_over},
+	{.name = "session/cancel", .means = MEANS_CANCEL_TURN, .is_notification = true},
+	{.name = "$/cancel_request", .means = MEANS_CANCEL_REQUEST, .is_notification = true},
 };
-
-bool relay_is_own_method(const char *name)
-{
-	static const char prefix[] = "_broker/";
-	return strncmp(name, prefix, sizeof(prefix) - 1) == 0;
-}
 
 /* A method nobody told us about goes to its session's agent, or to the current one. */
 static const struct method unknown_method = {.route = ROUTE_SESSION};
 static const struct method own_method = {.route = ROUTE_OWN};
 
-const struct method *relay_method_of(const char *name)
+static bool is_own(const char *name)
 {
+	static const char prefix[] = "_broker/";
+	return strncmp(name, prefix, sizeof(prefix) - 1) == 0;
+}
+
+const struct method *relay_method_of(const struct message *message)
+{
+	const char *name = message->method;
 	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
 		if (strcmp(methods[i].name, name) == 0) {
-			return &methods[i];
+			bool is_misused =
+				methods[i].is_notification && message->kind == MESSAGE_REQUEST;
+			return is_misused ? &unknown_method : &methods[i];
 		}
 	}
-	return relay_is_own_method(name) ? &own_method : &unknown_method;
+	return is_own(name) ? &own_method : &unknown_method;
 }

@@ -7,10 +7,7 @@
 /* What the editor's methods mean. */
 
 /* Never NULL: a method nobody told us about has a meaning too. */
-const struct method *relay_method_of(const char *name);
-
-/* _broker/…: the broker's own. */
-bool relay_is_own_method(const char *name);
+const struct method *relay_method_of(const struct message *message);
 
 /* cwd, then additionalDirectories, of a message that opens a session; NULL-terminated, owned. */
 char **relay_directories_of(const struct message *message);

@@ -162,16 +162,15 @@ static struct gate *gate_create(struct relay *relay, const char *session_id)
 	return gate;
 }
 
-static bool opens_again(const char *method)
+static bool opens_again(const struct call *call)
 {
-	return strcmp(method, "session/load") == 0 || strcmp(method, "session/resume") == 0;
+	return call->method->means == MEANS_OPEN_AGAIN;
 }
 
 void relay_order_begin(struct relay *relay, const struct call *call)
 {
 	char id[MESSAGE_SESSION_ID_MAX + 1];
-	const char *method = call->message.method;
-	if (!opens_again(method) || restore_is_own(call->message.id) ||
+	if (!opens_again(call) || restore_is_own(call->message.id) ||
 		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id))) {
 		return;
 	}
@@ -197,10 +196,9 @@ void relay_order_begin_prompt(struct relay *relay, const struct session *session
  */
 static bool goes_on(const struct gate *gate, const struct call *call)
 {
-	const char *method = call->message.method;
 	bool is_next = !gate->id && !first_behind(gate);
-	bool is_prompt = strcmp(method, "session/prompt") == 0;
-	bool is_for_mode = waits_for_mode(gate) && opens_again(method);
+	bool is_prompt = call->method->means == MEANS_PROMPT;
+	bool is_for_mode = waits_for_mode(gate) && opens_again(call);
 	bool is_for_sync =
 		is_prompt && waits_for_sync(gate) && !mode_gate_is_busy(session_of(gate));
 	return waits_for(gate, call->message.id) || restore_is_own(call->message.id) ||
@@ -210,9 +208,8 @@ static bool goes_on(const struct gate *gate, const struct call *call)
 /* What ends the session does not wait for its prompts. */
 static void settle_prompts(struct relay *relay, const struct call *call)
 {
-	const char *method = call->message.method;
 	struct session *session = relay_session_of(relay, &call->message);
-	if (strcmp(method, "session/close") != 0 && strcmp(method, "session/delete") != 0) {
+	if (call->method->means != MEANS_END_SESSION) {
 		return;
 	}
 	relay_order_cancel(relay, call);

@@ -42,7 +42,12 @@ static void answer_cancelled(void *data, struct span id)
 	relay_answer_cancelled(data, id);
 }
 
-static const struct desk_ops ops = {fail, answer, answer_cancelled};
+static bool is_prompt(const struct call *call)
+{
+	return call->method->means == MEANS_PROMPT;
+}
+
+static const struct desk_ops ops = {fail, answer, answer_cancelled, is_prompt};
 
 void relay_stages_init(struct relay *relay)
 {

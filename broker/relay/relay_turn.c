@@ -212,8 +212,7 @@ bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
 	struct session *session = relay_session_of(relay, &call->message);
-	if (call->came_from == STAGE_SYNC || !session ||
-		strcmp(call->message.method, "session/prompt") != 0) {
+	if (call->came_from == STAGE_SYNC || !session) {
 		return false;
 	}
 	if (peer->is_rolling_back) {
@@ -238,13 +237,11 @@ bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)
 bool relay_turn_holds_answer(struct request *request, const struct call *call)
 {
 	struct peer *peer = request->peer;
-	const struct method *method = request->method;
-	if (call->came_from == STAGE_SYNC || !request->session_id || !syncs_turns(peer) ||
-		!method || !method->name || strcmp(method->name, "session/prompt") != 0) {
+	if (call->came_from == STAGE_SYNC || !request->session_id || !syncs_turns(peer)) {
 		return false;
 	}
 	struct turn *turn = turn_create(peer, request->session_id);
-	turn->answer = parcel_create(call->from, call->frame, peer->relay->places);
+	turn->answer = call_set_aside(call, peer->relay->places);
 	turn->size = parcel_size(turn->answer);
 	peer->held_bytes += turn->size;
 	turn->request = request;
@@ -268,12 +265,12 @@ static bool has_follower(const struct turn *turn, struct span id)
 }
 
 /* The turn whose answer the message has to come after; NULL: none. */
-static struct turn *turn_before(struct peer *peer, const struct message *message)
+static struct turn *turn_before(struct peer *peer, const struct call *call)
 {
 	struct turn *found = NULL;
-	const struct session *session = relay_session_of_agent(peer, message);
-	bool takes_back = strcmp(message->method, "$/cancel_request") == 0;
-	struct span taken_id = message_place(message, PLACE_REQUEST_ID);
+	const struct session *session = relay_session_of_agent(peer, &call->message);
+	bool takes_back = call->method->means == MEANS_CANCEL_REQUEST;
+	struct span taken_id = message_place(&call->message, PLACE_REQUEST_ID);
 	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
 		bool is_of_it = takes_back ? has_follower(turn, taken_id)
 		                           : session && turn->request &&
@@ -285,14 +282,14 @@ static struct turn *turn_before(struct peer *peer, const struct message *message
 
 bool relay_turn_holds_message(struct peer *peer, const struct call *call)
 {
-	struct turn *answer = peer->held_bytes > 0 ? turn_before(peer, &call->message) : NULL;
+	struct turn *answer = peer->held_bytes > 0 ? turn_before(peer, call) : NULL;
 	if (!answer) {
 		return false;
 	}
 	struct follower *follower = mem_alloc_zero(sizeof(*follower));
 	bool is_request = call->message.kind == MESSAGE_REQUEST;
 	follower->id = is_request ? mem_strndup(call->message.id) : NULL; // before it is taken
-	follower->parcel = parcel_create(call->from, call->frame, peer->relay->places);
+	follower->parcel = call_set_aside(call, peer->relay->places);
 	follower->size = parcel_size(follower->parcel);
 	peer->held_bytes += follower->size;
 	list_append(&answer->followers, &follower->link);

@@ -11,6 +11,7 @@
 #include "broker/relay/relay_editor.h"
 #include "broker/relay/relay_stages.h"
 #include "broker/relay/relay_internal.h"
+#include "broker/relay/relay_methods.h"
 #include "broker/relay/relay_revive.h"
 #include "broker/relay/restore_internal.h"
 #include "broker/session/answer.h"
@@ -172,6 +173,7 @@ static void send_request(struct restore *restore, struct session *session)
 	struct parcel *parcel = parcel_of(&bytes, relay->places);
 	call = (struct call){.came_from = STAGE_RESTORE};
 	if (call_open(&call, parcel)) {
+		call.method = relay_method_of(&call.message);
 		struct peer *peer = choose(relay, session, &call, &failure, text);
 		if (peer) {
 			session->agent_number = peer->number;
@@ -220,7 +222,7 @@ bool restore_holds(
 	if (session->peer || !is_needed) {
 		return false;
 	}
-	if (strcmp(call->message.method, "session/close") == 0) {
+	if (call->method->means == MEANS_END_SESSION) {
 		relay_answer(relay, call->message.id, SPAN_LITERAL("{}")); // nothing holds it open
 		session_forget(&relay->sessions, session);
 		return true;

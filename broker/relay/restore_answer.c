@@ -297,7 +297,7 @@ bool restore_hides(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
 	char id[MESSAGE_SESSION_ID_MAX + 1];
-	if (restores_of(relay)->begun == 0 || strcmp(call->message.method, "session/update") != 0 ||
+	if (restores_of(relay)->begun == 0 || call->method->means != MEANS_UPDATE ||
 		!message_string(&call->message, PLACE_SESSION_ID, id, sizeof(id))) {
 		return false;
 	}

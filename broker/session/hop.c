@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MESSAGE_MAX = 1024 * 1024 }; // bytes of a request of the broker's own
 
@@ -31,8 +30,7 @@ void request_destroy(struct request *request)
 
 bool request_is_prompt(const struct request *request)
 {
-	return request->method && request->method->name &&
-	       strcmp(request->method->name, "session/prompt") == 0;
+	return request->method && request->method->means == MEANS_PROMPT;
 }
 
 /* ---- sending ---- */

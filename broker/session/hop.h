@@ -13,6 +13,7 @@
 #include "broker/agent/agent.h"
 #include "broker/desk/desk.h"
 #include "broker/desk/parcel.h"
+#include "broker/session/method.h"
 #include "broker/session/relay_config.h"
 #include "broker/session/session.h"
 #include "broker/session/tool_call_id.h"
@@ -90,43 +91,6 @@ struct peer {
 	bool is_rolling_back;
 	bool is_collecting; // nothing of it runs; the last sync does
 	bool is_collected;
-};
-
-struct deadline;
-struct request;
-
-/* What a method means to the broker; tables of these are in relay_editor.c and relay_agent.c. */
-enum route {
-	ROUTE_ANY,     // the current agent, started where none runs
-	ROUTE_SESSION, // the agent of params.sessionId
-	ROUTE_LIST,    // the agent that params.cursor names (listing.h)
-	ROUTE_OWN,     // the broker itself
-};
-
-struct method {
-	const char *name;
-	enum route route;
-	bool opens_session;  // its cwd and additionalDirectories become roots
-	bool takes_unopened; // of a session that is not open here, also where workspaces are synced
-	bool makes_session;  // which is new
-	const struct deadline *deadline; // while its agent is silent (relay_due.h); NULL: none
-	/* Before it goes to the agent: adds edits. May be NULL. */
-	bool (*on_send)(struct relay *relay, struct request *request, const struct call *call,
-		struct error *err);
-	/* The editor is about to be answered, in whatever way. May be NULL. */
-	void (*before_answer)(struct relay *relay, struct request *request);
-	/* Its result, before it goes to the editor: adds edits; false refuses it. May be NULL. */
-	bool (*on_result)(struct relay *relay, struct request *request, const struct call *call,
-		struct error *err);
-	/*
-	 * Its error (JSON), or a failure of ours (empty): true where this has answered the editor
-	 * instead. May be NULL.
-	 */
-	bool (*on_error)(struct relay *relay, struct request *request, struct span error);
-	/* Answered, in whatever way. May be NULL. */
-	void (*on_over)(struct relay *relay, struct request *request);
-	/* Of an agent's request: its result where nobody is there to answer; NULL: an error. */
-	const char *result_when_gone;
 };
 
 /* A request the broker waits for the answer of. */

@@ -60,7 +60,7 @@ void relay_know_as(struct peer *peer, const char *name, const char *real)
 	free(runtime);
 }
 
-const struct path_map *relay_map_of(const struct peer *peer, const char *method)
+const struct path_map *relay_map_of(const struct peer *peer, const struct method *method)
 {
-	return strcmp(method, "session/list") == 0 ? &peer->known : &peer->map;
+	return method && method->route == ROUTE_LIST ? &peer->known : &peer->map;
 }

@@ -19,7 +19,7 @@ char *relay_map_path(const struct peer *peer, enum path_direction direction, con
 /* The editor has asked for the sessions of a directory by this name; what it is without links. */
 void relay_know_as(struct peer *peer, const char *name, const char *real);
 
-/* The names of the directories in a message of this method. */
-const struct path_map *relay_map_of(const struct peer *peer, const char *method);
+/* The names of the directories in a message of this method, or in its answer; NULL: any. */
+const struct path_map *relay_map_of(const struct peer *peer, const struct method *method);
 
 #endif

@@ -39,8 +39,6 @@ void usage_note_editor(struct relay *relay, const struct call *call)
 	}
 }
 
-static enum usage_tool tool_of(const char *method);
-
 void usage_note_agent(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
@@ -54,7 +52,7 @@ void usage_note_agent(struct peer *peer, const struct call *call)
 		session->usage.agent_bytes += call->frame->length;
 	}
 	if (call->message.kind == MESSAGE_REQUEST) {
-		enum usage_tool tool = tool_of(call->message.method);
+		enum usage_tool tool = call->method->tool;
 		relay->usage.total.tool_calls[tool]++;
 		if (session) {
 			session->usage.tool_calls[tool]++;
@@ -74,15 +72,6 @@ static const char *const tool_names[USAGE_TOOL_COUNT] = {
 	[USAGE_ELICITATION] = "elicitation/create",
 	[USAGE_OTHER] = "other",
 };
-
-static enum usage_tool tool_of(const char *method)
-{
-	enum usage_tool tool = 0;
-	while (tool < USAGE_OTHER && strcmp(tool_names[tool], method) != 0) {
-		tool++;
-	}
-	return tool;
-}
 
 const char *usage_tool_name(enum usage_tool tool)
 {

@@ -66,7 +66,12 @@ static void on_gone(struct held *held)
 	owner_free(held);
 }
 
-static const struct desk_ops ops = {fail_request, answer_request, cancel_request};
+static bool is_prompt(const struct call *call)
+{
+	return strcmp(call->message.method, "session/prompt") == 0;
+}
+
+static const struct desk_ops ops = {fail_request, answer_request, cancel_request, is_prompt};
 static const struct stage_row rows[STAGES] = {
 	[STAGE_ORDER] = {"session", "requests", "others", .is_turn = false},
 	[STAGE_CLAIM] = {"session", "requests", "records", .on_left = on_left, .on_gone = on_gone},
@@ -183,6 +188,19 @@ static void test_it_goes_on_and_says_where_it_has_waited(void **state)
 	desk_drop(held);
 }
 
+static void test_it_keeps_its_method(void **state)
+{
+	static const char row = 0;
+	struct call call = call_of(OTHER("1", "s"));
+	call.method = (const void *)&row;
+	struct held *held = desk_hold(&desk, NULL, STAGE_ORDER, NULL, &call);
+	desk_move(held, STAGE_READY, NULL);
+	held = desk_first(&desk, (struct desk_pick){STAGE_READY, NULL, NULL});
+	assert_true(desk_open(held, &call));
+	assert_ptr_equal(call.method, &row);
+	desk_drop(held);
+}
+
 static void test_it_may_move_on_to_another_stage(void **state)
 {
 	struct held *held = hold_owned("a", OTHER("1", "s"));
@@ -268,6 +286,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		DESK_TEST(test_what_waits_is_found_by_its_stage_its_agent_and_its_session),
 		DESK_TEST(test_it_goes_on_and_says_where_it_has_waited),
+		DESK_TEST(test_it_keeps_its_method),
 		DESK_TEST(test_it_may_move_on_to_another_stage),
 		DESK_TEST(test_it_goes_on_without_its_owner),
 		DESK_TEST(test_a_request_is_cancelled_wherever_it_waits),

@@ -124,6 +124,16 @@ static void test_other_extensions_pass(void **state)
 	agent_hears(fixture, 0, "'method':'_x'");
 }
 
+static void test_a_request_that_is_called_like_a_notification_is_nobodys(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_greeted(fixture);
+	editor_says(fixture, "'id':1,'method':'$/cancel_request','params':{'requestId':1}");
+	agent_hears(fixture, 0, "'id':1,'method':'$/cancel_request','params':{'requestId':1}");
+	editor_says(fixture, "'id':2,'method':'session/cancel','params':{'sessionId':'s'}");
+	agent_hears(fixture, 0, "'id':2,'method':'session/cancel','params':{'sessionId':'s'}");
+}
+
 /* ---- answers ---- */
 
 static void test_an_answer_goes_back_under_the_agents_own_id(void **state)
@@ -276,6 +286,7 @@ int main(void)
 		RELAY_TEST(test_a_cancelled_request_that_is_not_open_is_nobodys_business),
 		RELAY_TEST(test_the_brokers_own_methods_do_not_pass),
 		RELAY_TEST(test_other_extensions_pass),
+		RELAY_TEST(test_a_request_that_is_called_like_a_notification_is_nobodys),
 		RELAY_TEST(test_an_answer_goes_back_under_the_agents_own_id),
 		RELAY_TEST(test_late_second_and_unknown_answers_are_consumed),
 		RELAY_TEST(test_a_session_of_a_dead_agent_is_refused_and_starts_nothing),

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Checks that includes point only downwards, and are written from the root."""
+"""Checks that includes point only downwards and are written from the root, and what files know."""
 
 import pathlib
 import re
@@ -39,6 +39,22 @@ TOPS = sorted({folder.partition('/')[0] for folder in LAYERS})
 # Only one file of broker/ knows which providers there are.
 PROVIDER_FOLDERS = re.compile(r'^providers/[^/]+/')
 KNOWS_PROVIDERS = 'broker/cli/main.c'
+
+# Only the tables of methods know what the methods of a version of ACP are called: sync, policy and
+# the stages depend on what a row says (struct method). The rest of these write names.
+KNOW_NO_METHODS = ('desk', 'gate', 'methods', 'policy', 'relay', 'session')
+METHOD_NAME = re.compile(r'(?<!\\)"((?:session|fs|terminal|elicitation|\$)/\w*)"')
+COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)
+KNOW_METHODS = {
+    'broker/relay/relay_methods.c': 'the table of the editor\'s',
+    'broker/relay/relay_agent_methods.c': 'the table of the agent\'s',
+    'broker/policy/policy.c': 'for people: the audit file',
+    'broker/session/usage.c': 'for people: the counters',
+    'broker/session/choices.c': 'written: what tells an agent of a choice',
+    'broker/session/question.c': 'written: a question of the broker\'s own',
+    'broker/session/session_update.c': 'written: a notice of the broker\'s own',
+    'broker/relay/relay_end.c': 'written: the end of a turn',
+}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
@@ -95,9 +111,21 @@ def too_knowing():
                 yield f'{path}: "{name}" is for providers; use providers/provider.h'
 
 
+def methods_named():
+    """Names of methods outside the tables, and files that need no exception any more."""
+    for path, folder in sources():
+        if folder not in [f'broker/{name}' for name in KNOW_NO_METHODS]:
+            continue
+        names = METHOD_NAME.findall(COMMENT.sub('', (ROOT / path).read_text()))
+        if names and str(path) not in KNOW_METHODS:
+            yield f'{path}: "{names[0]}": ask the method\'s row instead (broker/session/method.h)'
+        elif not names and str(path) in KNOW_METHODS:
+            yield f'{path}: names no method; take it out of KNOW_METHODS'
+
+
 def main():
     passed = failed = 0
-    for rule in (homeless, upward, not_from_root, too_knowing):
+    for rule in (homeless, upward, not_from_root, too_knowing, methods_named):
         complaints = list(rule())
         for complaint in complaints:
             print(complaint)
