@@ -9,26 +9,26 @@
 
 const struct library libraries[LIBRARY_COUNT] = {
 	/* Settings, ignore rules, trees and merges: every configuration file, every sync. */
-	[LIBRARY_GIT2] = {{LIBGIT2_SONAME}, LIBGIT2_PACKAGE, "", NULL, RTLD_LAZY},
-	/* Connections to hosts: provider = ssh with ssh-client = libssh2, and daytona. */
-	[LIBRARY_SSH2] = {{"libssh2.so.1"}, "libssh2-1", " (ssh-client = openssh does without it)",
-		"SSH_UNSUPPORTED", RTLD_NOW},
+	[LIBRARY_GIT2] = {{LIBGIT2_SONAME}, LIBGIT2_PACKAGE, RTLD_LAZY},
+	/* Connections to hosts. */
+	[LIBRARY_SSH2] = {{"libssh2.so.1"}, "libssh2-1", RTLD_NOW},
 	/*
          * Digests of known hosts, for the same connections. Since 1.1 the functions are the same.
          * What was found lives as long as the process.
          */
-	[LIBRARY_CRYPTO] = {{"libcrypto.so.3", "libcrypto.so.1.1"}, "libssl3", "", NULL,
+	[LIBRARY_CRYPTO] = {{"libcrypto.so.3", "libcrypto.so.1.1"}, "libssl3",
 		RTLD_LAZY | RTLD_NODELETE},
 	/*
-         * The API of provider = daytona. What was started is not unloaded: its cipher library
+         * An API over HTTP. What was started is not unloaded: its cipher library
          * registers what runs at exit.
          */
-	[LIBRARY_CURL] = {{"libcurl.so.4"}, "libcurl4", "", NULL, RTLD_NOW | RTLD_NODELETE},
+	[LIBRARY_CURL] = {{"libcurl.so.4"}, "libcurl4", RTLD_NOW | RTLD_NODELETE},
 };
 
 /* The error is the one of the first name. */
-static void *open_any(const struct library *library, const char **out_soname, struct error *err)
+static void *open_any(const struct library_use *use, const char **out_soname, struct error *err)
 {
+	const struct library *library = use->library;
 	for (size_t i = 0; i < LIBRARY_SONAMES_MAX && library->sonames[i]; i++) {
 		const char *soname = library->sonames[i];
 		void *handle = dlopen(soname, library->mode | RTLD_LOCAL);
@@ -37,7 +37,7 @@ static void *open_any(const struct library *library, const char **out_soname, st
 			return handle;
 		}
 		if (i == 0) {
-			library_refuse(library, err, "loading %s: %s", soname, dlerror());
+			library_refuse(use, err, "loading %s: %s", soname, dlerror());
 		}
 	}
 	return NULL;
@@ -50,7 +50,7 @@ static bool find_functions(
 		void *function = dlsym(handle, use->names[i]);
 		if (!function) {
 			return library_refuse(
-				use->library, err, "%s has no function %s", soname, use->names[i]);
+				use, err, "%s has no function %s", soname, use->names[i]);
 		}
 		memcpy((char *)use->functions + i * sizeof(function), &function, sizeof(function));
 	}
@@ -60,7 +60,7 @@ static bool find_functions(
 static bool load(struct library_use *use, struct error *err)
 {
 	const char *soname = NULL;
-	void *handle = open_any(use->library, &soname, err);
+	void *handle = open_any(use, &soname, err);
 	if (!handle) {
 		return false;
 	}
@@ -102,13 +102,14 @@ void library_keep(struct library_use *use)
 	pthread_mutex_unlock(&use->lock);
 }
 
-bool library_refuse(const struct library *library, struct error *err, const char *format, ...)
+bool library_refuse(const struct library_use *use, struct error *err, const char *format, ...)
 {
 	char what[ERROR_TEXT_MAX / 2];
 	va_list args;
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	return error_set_reason(err, ERROR_UNAVAILABLE, library->reason,
-		"%s: is the package %s installed?%s", what, library->package, library->alternative);
+	return error_set_reason(err, ERROR_UNAVAILABLE, use->reason,
+		"%s: is the package %s installed?%s", what, use->library->package,
+		use->alternative ? use->alternative : "");
 }

@@ -22,9 +22,7 @@ enum { LIBRARY_SONAMES_MAX = 2 };
 struct library {
 	const char *sonames[LIBRARY_SONAMES_MAX]; // the first that is there is taken
 	const char *package;                      // Debian's name
-	const char *alternative; // what does without the library; "" where nothing does
-	const char *reason;      // of the error where the library is missing; may be NULL
-	int mode;                // dlopen's
+	int mode;                                 // dlopen's
 };
 extern const struct library libraries[LIBRARY_COUNT];
 
@@ -34,6 +32,8 @@ extern const struct library libraries[LIBRARY_COUNT];
  */
 struct library_use {
 	const struct library *library;
+	const char *reason;      // of the error where the library is missing; may be NULL
+	const char *alternative; // what does without the library, for the text; NULL: nothing
 	const char *const *names;
 	size_t count;
 	void *functions;                  // a struct of `count` pointers to functions
@@ -63,10 +63,10 @@ void library_close(struct library_use *use);
 void library_keep(struct library_use *use);
 
 /*
- * Sets ERROR_UNAVAILABLE with the library's reason. The text ends with the question whether
+ * Sets ERROR_UNAVAILABLE with the reason. The text ends with the question whether
  * its package is installed, and the alternative.
  */
-bool library_refuse(const struct library *library, struct error *err, const char *format, ...)
+bool library_refuse(const struct library_use *use, struct error *err, const char *format, ...)
 	ATTR_PRINTF(3, 4);
 
 #endif

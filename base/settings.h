@@ -66,8 +66,8 @@ const struct setting_key *setting_key_find(
 bool setting_is_list(const struct setting_key *key); // may be repeated, every value counts
 
 /*
- * Checks one value against its key. ERROR_CONFIG with "expected local, ssh or
- * daytona, got "ssj""; the caller prefixes the file and the key. Values of
+ * Checks one value against its key. ERROR_CONFIG with "expected auto, editor or
+ * broker, got "me""; the caller prefixes the file and the key. Values of
  * environment keys are never repeated in the text: they may be secrets.
  */
 bool setting_check(

@@ -13,7 +13,8 @@
  * said in provider.h.
  */
 struct provider_impl {
-	enum backend backend;
+	const char *name; // `backend = NAME` in a profile, and what records have; static text
+	bool runs_here;   // provider_runs_here
 	const struct setting_key *keys;
 	size_t key_count;
 	/* What sandbox_prepare does not have to warn of, or refuse, of a profile's network keys. */
@@ -25,6 +26,7 @@ struct provider_impl {
 		const struct sandbox_listener *listener, void *data, struct error *err);
 
 	/* optional */
+	bool (*is_isolated)(const struct settings *settings); // NULL: whatever they are
 	bool (*describe)(struct provider *provider, const struct settings *settings,
 		const struct provider_describe_listener *listener, void *data, struct error *err);
 	bool (*inventory)(struct provider *provider, const struct sandbox_request *request,

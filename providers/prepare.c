@@ -12,8 +12,7 @@ struct sandbox *sandbox_prepare(struct provider *provider, const struct sandbox_
 	assert(listener->on_ready && listener->on_failed);
 	const struct provider_impl *impl = provider->impl;
 	char **warnings;
-	if (!network_policy_check(request->settings, &impl->network, backend_name(impl->backend),
-		    &warnings, err)) {
+	if (!network_policy_check(request->settings, &impl->network, impl->name, &warnings, err)) {
 		return NULL;
 	}
 	struct sandbox *sandbox = impl->prepare(provider, request, listener, data, err);
@@ -29,10 +28,8 @@ char **provider_warnings(
 {
 	const struct provider_impl *impl = provider->impl;
 	char **warnings;
-	return network_policy_check(
-		       settings, &impl->network, backend_name(impl->backend), &warnings, err)
-	               ? warnings
-	               : NULL;
+	return network_policy_check(settings, &impl->network, impl->name, &warnings, err) ? warnings
+	                                                                                  : NULL;
 }
 
 const char *const *sandbox_warnings(const struct sandbox *sandbox)

@@ -11,28 +11,20 @@
 #include "base/words.h"
 #include "providers/impl.h"
 
-static const char *const backend_names[BACKEND_COUNT] = {
-	[BACKEND_LOCAL] = "local",
-	[BACKEND_SSH] = "ssh",
-	[BACKEND_DAYTONA] = "daytona",
-	[BACKEND_FAKE] = "fake",
-};
-
-const char *backend_name(enum backend backend)
+const char *provider_name(const struct provider *provider)
 {
-	assert((unsigned)backend < BACKEND_COUNT);
-	return backend_names[backend];
+	return provider->impl->name;
 }
 
-bool backend_parse(const char *name, enum backend *out_backend)
+bool provider_runs_here(const struct provider *provider)
 {
-	for (int i = 0; i < BACKEND_COUNT; i++) {
-		if (strcmp(name, backend_names[i]) == 0) {
-			*out_backend = (enum backend)i;
-			return true;
-		}
-	}
-	return false;
+	return provider->impl->runs_here;
+}
+
+bool provider_is_isolated(const struct provider *provider, const struct settings *settings)
+{
+	const struct provider_impl *impl = provider->impl;
+	return !impl->is_isolated || impl->is_isolated(settings);
 }
 
 bool provider_can_describe(const struct provider *provider)

@@ -26,11 +26,6 @@
  * its handle was closed. Paths are runtime paths: absolute, as they are inside
  * the sandbox.
  */
-enum backend { BACKEND_LOCAL, BACKEND_SSH, BACKEND_DAYTONA, BACKEND_FAKE, BACKEND_COUNT };
-
-const char *backend_name(enum backend backend);
-bool backend_parse(const char *name, enum backend *out_backend);
-
 struct provider;
 struct sandbox;
 struct sandbox_request;
@@ -50,16 +45,35 @@ struct registry;
 struct registry *registry_create(void);
 void registry_destroy(struct registry *registry); // destroys the providers
 
-/* Takes the provider over. "provider is nil", "provider backend is invalid". */
+/*
+ * Takes the provider over; it replaces one of the same name. "provider is nil", "provider has no
+ * name" (ERROR_CONFIG); ERROR_LIMIT for more than REGISTRY_MAX.
+ */
+enum { REGISTRY_MAX = 8 };
 bool registry_add(
 	struct registry *registry, struct provider *provider, struct error *err) ATTR_NODISCARD;
 
-/* "provider not registered" (ERROR_CONFIG). */
+/* The one of this name, as `backend = NAME` has it. "provider not registered" (ERROR_CONFIG). */
 struct provider *registry_get(
-	const struct registry *registry, enum backend backend, struct error *err) ATTR_NODISCARD;
+	const struct registry *registry, const char *name, struct error *err) ATTR_NODISCARD;
+
+/* In the order in which they were added; NULL after the last. */
+struct provider *registry_at(const struct registry *registry, size_t index);
+
+/* The provider of a profile without `backend`. */
+#define PROVIDER_DEFAULT "local"
+
+/* Static text. */
+const char *provider_name(const struct provider *provider);
 
 /* The keys a profile of this provider may have besides the common ones. */
 const struct setting_key *provider_keys(const struct provider *provider, size_t *out_count);
+
+/* Whether what it starts are processes of this machine. */
+bool provider_runs_here(const struct provider *provider);
+
+/* sandbox_capabilities.isolated of a sandbox with these settings, as far as they are checked. */
+bool provider_is_isolated(const struct provider *provider, const struct settings *settings);
 
 void provider_destroy(struct provider *provider);
 

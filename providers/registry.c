@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "providers/impl.h"
 #include "providers/provider.h"
 
 struct registry {
-	struct provider *providers[BACKEND_COUNT]; // owned; NULL: not registered
+	struct provider *providers[REGISTRY_MAX + 1]; // owned; NULL after the last
 };
 
 struct registry *registry_create(void)
@@ -20,15 +20,20 @@ void registry_destroy(struct registry *registry)
 	if (!registry) {
 		return;
 	}
-	for (int i = 0; i < BACKEND_COUNT; i++) {
+	for (size_t i = 0; registry->providers[i]; i++) {
 		provider_destroy(registry->providers[i]);
 	}
 	free(registry);
 }
 
-static bool backend_is_valid(enum backend backend)
+/* The index of the provider of this name, or the one after the last. */
+static size_t find(const struct registry *registry, const char *name)
 {
-	return (unsigned)backend < BACKEND_COUNT;
+	size_t i = 0;
+	while (registry->providers[i] && strcmp(provider_name(registry->providers[i]), name) != 0) {
+		i++;
+	}
+	return i;
 }
 
 bool registry_add(struct registry *registry, struct provider *provider, struct error *err)
@@ -36,25 +41,28 @@ bool registry_add(struct registry *registry, struct provider *provider, struct e
 	if (!provider) {
 		return error_set(err, ERROR_CONFIG, "provider is nil");
 	}
-	if (!provider->impl || !backend_is_valid(provider->impl->backend)) {
-		return error_set(err, ERROR_CONFIG, "provider backend is invalid");
+	if (!provider->impl || !provider->impl->name) {
+		return error_set(err, ERROR_CONFIG, "provider has no name");
 	}
-	enum backend backend = provider->impl->backend;
-	provider_destroy(registry->providers[backend]);
-	registry->providers[backend] = provider;
+	size_t at = find(registry, provider->impl->name);
+	if (at == REGISTRY_MAX) {
+		return error_set(err, ERROR_LIMIT, "more than %d providers", REGISTRY_MAX);
+	}
+	provider_destroy(registry->providers[at]);
+	registry->providers[at] = provider;
 	return true;
 }
 
-struct provider *registry_get(
-	const struct registry *registry, enum backend backend, struct error *err)
+struct provider *registry_get(const struct registry *registry, const char *name, struct error *err)
 {
-	if (!backend_is_valid(backend)) {
-		error_set(err, ERROR_CONFIG, "provider backend is invalid");
-		return NULL;
-	}
-	if (!registry->providers[backend]) {
+	struct provider *provider = registry->providers[find(registry, name)];
+	if (!provider) {
 		error_set(err, ERROR_CONFIG, "provider not registered");
-		return NULL;
 	}
-	return registry->providers[backend];
+	return provider;
+}
+
+struct provider *registry_at(const struct registry *registry, size_t index)
+{
+	return index < REGISTRY_MAX ? registry->providers[index] : NULL;
 }

@@ -156,7 +156,7 @@ static void on_ready(void *data)
 	}
 	if (profile->sync.persistence == PERSISTENCE_ARCHIVE && !sandbox_can_rest(agent->sandbox)) {
 		log_warning("%s: persistence = archive is the same as reuse with backend = %s",
-			agent->subject, backend_name(profile->backend));
+			agent->subject, profile->backend);
 	}
 	for (const char *const *warning = sandbox_warnings(agent->sandbox); *warning; warning++) {
 		log_warning("profile \"%.60s\": %s", profile->name, *warning);

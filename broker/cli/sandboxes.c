@@ -45,7 +45,7 @@ static bool is_known(struct sandbox_entries *entries, const struct inventory_ent
 {
 	for (size_t i = 0; i < entries->count; i++) {
 		struct sandbox_entry *entry = &entries->entries[i];
-		if (entry->found_by->backend == profile->backend &&
+		if (strcmp(entry->found_by->backend, profile->backend) == 0 &&
 			strcmp(entry->id, found->id) == 0) {
 			bool is_own = strcmp(profile->name, found->profile) == 0;
 			entry->found_by = is_own ? profile : entry->found_by;
@@ -140,7 +140,7 @@ void sandboxes_load(const struct sessions_means *means, const struct config *con
 
 bool sandboxes_is_of(const struct record *record, const struct sandbox_entry *entry)
 {
-	const char *backend = backend_name(entry->found_by->backend);
+	const char *backend = entry->found_by->backend;
 	/* What is never synced is there alone, also after its session. */
 	bool is_there =
 		record->reference && strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) == 0;

@@ -232,7 +232,7 @@ static bool forget(struct acting *acting, const struct claims *claims, struct er
 static bool led_to(const struct record *record, const struct sandbox_entry *sandbox)
 {
 	return sessions_is_collected(record) && record->reference &&
-	       strcmp(record->backend, backend_name(sandbox->found_by->backend)) == 0 &&
+	       strcmp(record->backend, sandbox->found_by->backend) == 0 &&
 	       strcmp(record->reference, sandbox->name) == 0;
 }
 
@@ -314,7 +314,7 @@ static bool check_profile(const struct acting *acting, struct error *err)
 	return !profile || acting->sandboxes.asked > 0 ||
 	       error_set(err, ERROR_CONFIG,
 		       "--profile %s: expected a backend that makes sandboxes elsewhere, got %s",
-		       profile, backend_name(acting->config.profile.backend));
+		       profile, acting->config.profile.backend);
 }
 
 static bool act_on_all(struct acting *acting, struct error *err)

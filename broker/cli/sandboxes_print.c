@@ -21,7 +21,7 @@ static void write_entry(struct json_writer *writer, const struct sandbox_entry *
 	json_write_object(writer);
 	json_write_member(writer, "name", entry->name);
 	json_write_member(writer, "id", entry->id);
-	json_write_member(writer, "backend", backend_name(entry->found_by->backend));
+	json_write_member(writer, "backend", entry->found_by->backend);
 	json_write_member(writer, "state", entry->state);
 	json_write_member_bool(writer, "isInUse", entry->is_in_use);
 	write_known(writer, "profile", entry->profile);

@@ -292,7 +292,7 @@ static void write_report(struct json_writer *writer, const void *data)
 	const struct report *report = data;
 	const struct profile *profile = &report->trial->means->config->profile;
 	json_write_member(writer, "profile", profile->name);
-	json_write_member(writer, "backend", backend_name(profile->backend));
+	json_write_member(writer, "backend", profile->backend);
 	json_write_member_int(writer, "failed", (long long)report->failed);
 	json_write_key(writer, "checks");
 	json_write_array(writer);

@@ -74,7 +74,7 @@ static struct keeper *make_keeper(struct trial *trial)
 		.sandbox = trial->sandbox,
 		.settings = &profile->sync,
 		.profile = profile->name,
-		.backend = backend_name(profile->backend),
+		.backend = profile->backend,
 		.state_folder = trial->folder,
 		.home = environment_get(means->environment, "HOME"),
 		.tools = means->tools,

@@ -146,17 +146,25 @@ static bool read_file(struct config_file *file, const struct options *options,
 }
 
 /* What a provider takes from the broker's environment is in no trace, either. */
-static void mask_secrets(struct profile *profile, const struct registry *registry)
+static void mask_secrets(struct profile *profile, const struct provider *provider)
 {
-	struct error ignored;
-	const struct provider *provider = registry_get(registry, profile->backend, &ignored);
-	size_t count = 0;
-	const struct setting_key *keys = provider ? provider_keys(provider, &count) : NULL;
+	size_t count;
+	const struct setting_key *keys = provider_keys(provider, &count);
 	for (size_t i = 0; i < count; i++) {
 		if (keys[i].type == SETTING_SECRET_NAME) {
 			const char *name = settings_get(&profile->settings, keys[i].name);
 			words_append(&profile->masked_env, name ? name : keys[i].fallback);
 		}
+	}
+}
+
+static void load_from_provider(struct profile *profile, const struct registry *registry)
+{
+	struct error ignored;
+	const struct provider *provider = registry_get(registry, profile->backend, &ignored);
+	if (provider) {
+		profile->runs_here = provider_runs_here(provider);
+		mask_secrets(profile, provider);
 	}
 }
 
@@ -178,7 +186,7 @@ bool config_load(struct config *config, const struct options *options,
 	}
 	config_file_finish(&file);
 	if (ok) {
-		mask_secrets(&config->profile, registry);
+		load_from_provider(&config->profile, registry);
 	} else {
 		config_finish(config);
 	}

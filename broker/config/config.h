@@ -34,8 +34,9 @@ enum toolhost_mode { TOOLHOST_AUTO, TOOLHOST_EDITOR, TOOLHOST_BROKER };
 
 /* What a profile says, after defaults; times in milliseconds, 0 is "never". */
 struct profile {
-	char *name; // "local" where no profile was asked for
-	enum backend backend;
+	char *name;          // "local" where no profile was asked for
+	const char *backend; // in settings, or static text; the provider's name
+	bool runs_here;      // provider_runs_here
 	enum toolhost_mode toolhost;
 	bool editor_terminals;    // with toolhost = editor, also for an agent that works elsewhere
 	struct settings settings; // every key as written; the provider reads its own

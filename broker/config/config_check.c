@@ -78,19 +78,18 @@ static void list_keys(char *text, size_t size, const struct key_set *set)
 	setting_choices_text(text, size, names);
 }
 
-/* A backend that does know the key of a profile, or -1. */
-static int backend_with_key(const struct registry *registry, const char *name)
+/* The provider of another backend, which does know the key of a profile; or NULL. */
+static const struct provider *provider_with_key(const struct registry *registry, const char *name)
 {
-	for (int backend = 0; registry && backend < BACKEND_COUNT; backend++) {
-		struct error ignored;
-		size_t count = 0;
-		struct provider *provider = registry_get(registry, backend, &ignored);
-		const struct setting_key *keys = provider ? provider_keys(provider, &count) : NULL;
+	const struct provider *provider = NULL;
+	for (size_t i = 0; registry && (provider = registry_at(registry, i)) != NULL; i++) {
+		size_t count;
+		const struct setting_key *keys = provider_keys(provider, &count);
 		if (setting_key_find(keys, count, name)) {
-			return backend;
+			break;
 		}
 	}
-	return -1;
+	return provider;
 }
 
 static bool fail_unknown_key(const struct config_section *section, const struct key_set *set,
@@ -102,11 +101,11 @@ static bool fail_unknown_key(const struct config_section *section, const struct 
 			section_kind_name(other), section_kind_is_named(other) ? " \"NAME\"" : "",
 			section_kind_name(section->kind), section->name ? " \"…\"" : "");
 	}
-	int backend = backend_with_key(set->registry, name);
-	if (backend >= 0) {
+	const struct provider *provider = provider_with_key(set->registry, name);
+	if (provider) {
 		return error_set(err, ERROR_CONFIG,
 			"a key of backend = %s, and this profile's is another",
-			backend_name(backend));
+			provider_name(provider));
 	}
 	struct nearest nearest;
 	nearest_init(&nearest, name);
@@ -157,13 +156,10 @@ static bool check_keys(const struct config_file *file, const struct config_secti
 static bool fail_unknown_backend(
 	const struct registry *registry, const char *value, struct error *err)
 {
-	const char *names[BACKEND_COUNT + 1] = {NULL};
-	size_t used = 0;
-	for (int backend = 0; backend < BACKEND_COUNT; backend++) {
-		struct error ignored;
-		if (registry_get(registry, backend, &ignored)) {
-			names[used++] = backend_name(backend);
-		}
+	const char *names[REGISTRY_MAX + 1] = {NULL};
+	const struct provider *provider;
+	for (size_t i = 0; (provider = registry_at(registry, i)) != NULL; i++) {
+		names[i] = provider_name(provider);
 	}
 	char choices[128];
 	char quoted[NAME_MAX_BYTES];
@@ -172,18 +168,26 @@ static bool fail_unknown_backend(
 		setting_quote(quoted, sizeof(quoted), value));
 }
 
+static const char *backend_of(const struct config_section *section)
+{
+	const char *value = settings_get(&section->settings, "backend");
+	return value ? value : section_key(SECTION_PROFILE, "backend")->fallback;
+}
+
+/* NULL: there is none of this name. */
+static const struct provider *provider_of(
+	const struct config_section *section, const struct registry *registry)
+{
+	struct error ignored;
+	return registry_get(registry, backend_of(section), &ignored);
+}
+
 static bool find_provider_keys(const struct config_section *section,
 	const struct registry *registry, struct key_set *set, struct error *err)
 {
-	const char *value = settings_get(&section->settings, "backend");
-	value = value ? value : section_key(SECTION_PROFILE, "backend")->fallback;
-	enum backend backend;
-	if (!backend_parse(value, &backend)) {
-		return fail_unknown_backend(registry, value, err);
-	}
-	struct provider *provider = registry_get(registry, backend, err);
+	const struct provider *provider = provider_of(section, registry);
 	if (!provider) {
-		return error_prefix(err, "%s", backend_name(backend));
+		return fail_unknown_backend(registry, backend_of(section), err);
 	}
 	set->keys[1] = provider_keys(provider, &set->counts[1]);
 	set->registry = registry;
@@ -211,8 +215,8 @@ static bool check_reference(const struct config_file *file, const struct config_
 	return !name || config_file_need(file, kind, name, err) || fail_at(file, section, key, err);
 }
 
-static bool check_agent(
-	const struct config_file *file, const struct config_section *section, struct error *err)
+static bool check_agent(const struct config_file *file, const struct config_section *section,
+	const struct registry *registry, struct error *err)
 {
 	const char *command = settings_get(&section->settings, "command");
 	if (!command) {
@@ -243,8 +247,8 @@ static bool policy_is_used(const struct config_file *file, const struct config_s
 }
 
 /* A policy that applies to nothing is a misspelt name: its rules would be lost in silence. */
-static bool check_policy(
-	const struct config_file *file, const struct config_section *section, struct error *err)
+static bool check_policy(const struct config_file *file, const struct config_section *section,
+	const struct registry *registry, struct error *err)
 {
 	struct policy *policy = policy_create(&section->settings, err);
 	if (!policy) {
@@ -261,8 +265,8 @@ static bool check_policy(
 	return true;
 }
 
-static bool check_mcp(
-	const struct config_file *file, const struct config_section *section, struct error *err)
+static bool check_mcp(const struct config_file *file, const struct config_section *section,
+	const struct registry *registry, struct error *err)
 {
 	const char *key;
 	return mcp_config_check(&section->settings, &key, err) || fail_at(file, section, key, err);
@@ -282,14 +286,11 @@ static bool check_references(const struct config_file *file, const struct config
 }
 
 /* What prepares a sandbox has no meaning where the agent works on this machine as it is. */
-static bool check_provisions(
-	const struct config_file *file, const struct config_section *section, struct error *err)
+static bool check_provisions(const struct config_file *file, const struct config_section *section,
+	const struct registry *registry, struct error *err)
 {
 	static const char *const names[] = {"setup", "copy"};
-	const char *backend = settings_get(&section->settings, "backend");
-	const char *isolation = settings_get(&section->settings, "isolation");
-	bool is_local = !backend || strcmp(backend, backend_name(BACKEND_LOCAL)) == 0;
-	if (!is_local || (isolation && strcmp(isolation, "none") != 0)) {
+	if (provider_is_isolated(provider_of(section, registry), &section->settings)) {
 		return true;
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
@@ -326,18 +327,18 @@ static bool check_network(
 	return true;
 }
 
-static bool check_profile(
-	const struct config_file *file, const struct config_section *section, struct error *err)
+static bool check_profile(const struct config_file *file, const struct config_section *section,
+	const struct registry *registry, struct error *err)
 {
 	return check_network(file, section, err) && check_guard(file, section, err) &&
-	       check_provisions(file, section, err) &&
+	       check_provisions(file, section, registry, err) &&
 	       check_reference(file, section, "agent", SECTION_AGENT, err) &&
 	       check_reference(file, section, "policy", SECTION_POLICY, err) &&
 	       check_references(file, section, "mcp", SECTION_MCP, err);
 }
 
-static bool check_broker(
-	const struct config_file *file, const struct config_section *section, struct error *err)
+static bool check_broker(const struct config_file *file, const struct config_section *section,
+	const struct registry *registry, struct error *err)
 {
 	const char *profile = settings_get(&section->settings, "profile");
 	bool is_built_in = profile && strcmp(profile, "local") == 0;
@@ -347,8 +348,8 @@ static bool check_broker(
 
 bool config_file_check(struct config_file *file, const struct registry *registry, struct error *err)
 {
-	static bool (*const checks[SECTION_KIND_COUNT])(
-		const struct config_file *, const struct config_section *, struct error *) = {
+	static bool (*const checks[SECTION_KIND_COUNT])(const struct config_file *,
+		const struct config_section *, const struct registry *, struct error *) = {
 		[SECTION_BROKER] = check_broker,
 		[SECTION_AGENT] = check_agent,
 		[SECTION_PROFILE] = check_profile,
@@ -361,7 +362,7 @@ bool config_file_check(struct config_file *file, const struct registry *registry
 		}
 	}
 	LIST_FOR_EACH(section, &file->sections, struct config_section, link) {
-		if (!checks[section->kind](file, section, err)) {
+		if (!checks[section->kind](file, section, registry, err)) {
 			return false;
 		}
 	}

@@ -7,6 +7,7 @@
 #include "broker/config/mcp_config.h"
 #include "broker/policy/policy.h"
 #include "providers/network.h"
+#include "providers/provider.h"
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 static const char *const sync_modes[] = {
@@ -56,7 +57,7 @@ static const struct setting_key agent_keys[] = {
 static const struct setting_key profile_keys[] = {
 	{.name = "backend",
 		.type = SETTING_TEXT,
-		.fallback = "local",
+		.fallback = PROVIDER_DEFAULT,
 		.help = "the provider of the sandbox"},
 	{.name = "agent",
 		.type = SETTING_TEXT,

@@ -83,7 +83,7 @@ static const char *agent_path(const struct profile *profile, const char *const *
 static bool print_program(const struct profile *profile, const char *const *environment)
 {
 	const char *name = profile->agent_argv[0];
-	if (profile->backend != BACKEND_LOCAL) {
+	if (!profile->runs_here) {
 		print_line("program", "looked for in the sandbox when it starts");
 		return true;
 	}
@@ -223,7 +223,7 @@ bool config_print(const struct config *config, const char *const *environment)
 	printf("%s%s\n", config->file ? config->file : "none: HOME is not set",
 		config->file && !config->file_was_read ? " (does not exist)" : "");
 	print_quoted("profile", profile->name);
-	print_line("backend", backend_name(profile->backend));
+	print_line("backend", profile->backend);
 	print_line("workspace", config->workspace ? config->workspace : "as the editor says");
 	print_agent(profile);
 	bool found = print_program(profile, environment);

@@ -129,8 +129,7 @@ static bool load_settings(struct profile *profile, const struct config_section *
 		}
 		settings_add(&profile->settings, "toolhost", options->toolhost, "command line");
 	}
-	bool known = backend_parse(value_of(profile, "backend"), &profile->backend);
-	assert(known);
+	profile->backend = value_of(profile, "backend");
 	profile->toolhost = load_choice(profile, "toolhost");
 	profile->editor_terminals =
 		settings_bool(&profile->settings, section_key(SECTION_PROFILE, "editor-terminals"));

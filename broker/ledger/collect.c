@@ -197,7 +197,7 @@ static void keep(struct collect *collect)
 		.sandbox = collect->sandbox,
 		.settings = &collect->settings,
 		.profile = config->profile->name,
-		.backend = backend_name(config->profile->backend),
+		.backend = config->profile->backend,
 		.state_folder = config->state_folder,
 		.home = config->home,
 		.tools = config->tools,

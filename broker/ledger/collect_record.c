@@ -40,7 +40,7 @@ bool collect_record_check(
 	const struct collect_record *taken, const struct profile *profile, struct error *err)
 {
 	const struct record *record = &taken->record;
-	const char *backend = backend_name(profile->backend);
+	const char *backend = profile->backend;
 	if (strcmp(record->profile, profile->name) != 0 || strcmp(record->backend, backend) != 0) {
 		return error_set(err, ERROR_CONFIG,
 			"it is of profile \"%s\" with backend %s, and the configuration has "

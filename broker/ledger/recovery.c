@@ -150,7 +150,7 @@ static bool choose_profile(const struct recovery_config *config, struct found *f
 	const struct profile *profile = find_profile(config, found);
 	found->of = profile;
 	found->is_own = profile == config->collect.profile;
-	if (profile && strcmp(found->backend, backend_name(profile->backend)) == 0) {
+	if (profile && strcmp(found->backend, profile->backend) == 0) {
 		return true;
 	}
 	if (profile) {
@@ -158,7 +158,7 @@ static bool choose_profile(const struct recovery_config *config, struct found *f
 			    "\"%s\" with backend %s, and the configuration has backend %s there; "
 			    "it stays as it is (acp-broker sessions)",
 			found->id, found->local_root, found->profile, found->backend,
-			backend_name(profile->backend));
+			profile->backend);
 	} else {
 		log_warning("recovery: session %s of %s, whose broker is gone, is of profile "
 			    "\"%s\", which the configuration does not have; it stays as it is "

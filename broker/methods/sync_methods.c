@@ -127,7 +127,7 @@ static bool write_status(
 	json_write_member(&writer, "record", kept->id);
 	json_write_member(&writer, "state", kept->state);
 	json_write_member(&writer, "profile", relay->config.profile->name);
-	json_write_member(&writer, "backend", backend_name(relay->config.profile->backend));
+	json_write_member(&writer, "backend", relay->config.profile->backend);
 	json_write_member(&writer, "localRoot", kept->local_root);
 	json_write_member(&writer, "runtimeRoot", kept->runtime_root);
 	json_write_member(&writer, "sync",

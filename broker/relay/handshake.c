@@ -171,7 +171,7 @@ static bool write_broker_meta(struct relay *relay, struct request *request, stru
 	json_write_begin(&writer, &relay->scratch);
 	json_write_object(&writer);
 	json_write_member(&writer, "version", ACP_BROKER_VERSION);
-	json_write_member(&writer, "backend", backend_name(relay->config.profile->backend));
+	json_write_member(&writer, "backend", relay->config.profile->backend);
 	json_write_key(&writer, "capabilities");
 	json_write_object(&writer);
 	write_boundary(&writer, sandbox ? sandbox_capabilities(sandbox) : NULL);

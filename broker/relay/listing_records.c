@@ -153,7 +153,7 @@ static struct look *look_create(struct relay *relay, const struct call *call)
 	look->relay = relay;
 	look->state_folder = mem_strdup(relay->config.state_folder);
 	look->profile = mem_strdup(relay->config.profile->name);
-	look->backend = backend_name(relay->config.profile->backend);
+	look->backend = relay->config.profile->backend;
 	look->folder_fd = -1;
 	struct span filter = message_place(&call->message, PLACE_CWD);
 	look->records = mem_alloc_zero(sizeof(*look->records));

@@ -260,7 +260,7 @@ static struct claim *claim_create(
 	work->state_folder = mem_strdup(config->state_folder);
 	work->profile = mem_strdup(config->profile->name);
 	work->session_id = mem_strdup(session_id);
-	work->backend = backend_name(config->profile->backend);
+	work->backend = config->profile->backend;
 	list_append(claims_of(relay), &claim->link);
 	desk_hold(&relay->desk, &claim->held, STAGE_CLAIM, NULL, call);
 	return claim;

@@ -135,7 +135,7 @@ static struct keeper *keeper_of(struct peer *peer)
 			.sandbox = agent_sandbox(peer->agent),
 			.settings = &config->profile->sync,
 			.profile = config->profile->name,
-			.backend = backend_name(config->profile->backend),
+			.backend = config->profile->backend,
 			.state_folder = config->state_folder ? config->state_folder : "",
 			.home = config->home,
 			.max_sessions = config->profile->max_sessions,

@@ -93,7 +93,7 @@ static bool start(struct error *err)
 	const curl_version_info_data *version = functions.version_info(CURLVERSION_NOW);
 	int needed = CURL_VERSION_ASYNCHDNS | CURL_VERSION_SSL;
 	if ((version->features & needed) != needed || version->version_num < 0x075700) {
-		return library_refuse(the_curl.library, err,
+		return library_refuse(&the_curl, err,
 			"%s is libcurl %s, and needed is 7.87 with TLS and a resolver that does "
 			"not block",
 			soname, version->version);

@@ -61,7 +61,7 @@ static void destroy(struct provider *provider)
 struct provider *daytona_provider_create(const struct provider_context *context)
 {
 	struct daytona_provider *self = mem_alloc_zero(sizeof(*self));
-	self->impl = (struct provider_impl){.backend = BACKEND_DAYTONA,
+	self->impl = (struct provider_impl){.name = "daytona",
 		.keys = daytona_keys,
 		.key_count = daytona_key_count,
 		.network = {.blocks = true,

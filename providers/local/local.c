@@ -72,14 +72,19 @@ static const struct sandbox_impl local_sandbox_impl = {
 	.by_signals = host_by_signals,
 };
 
+static bool is_copy(const struct settings *settings)
+{
+	const char *isolation = settings_get(settings, "isolation");
+	return isolation && strcmp(isolation, "copy") == 0;
+}
+
 static struct sandbox *local_prepare(struct provider *provider,
 	const struct sandbox_request *request, const struct sandbox_listener *listener, void *data,
 	struct error *err)
 {
 	const struct local_provider *local =
 		CONTAINER_OF(provider, struct local_provider, provider);
-	const char *isolation = settings_get(request->settings, "isolation");
-	if (isolation && strcmp(isolation, "copy") == 0) {
+	if (is_copy(request->settings)) {
 		return copy_prepare(local->context, request, listener, data, err);
 	}
 	struct local_sandbox *self = mem_alloc_zero(sizeof(*self));
@@ -105,11 +110,13 @@ static void local_provider_destroy(struct provider *provider)
 }
 
 static const struct provider_impl local_impl = {
-	.backend = BACKEND_LOCAL,
+	.name = "local",
+	.runs_here = true,
 	.keys = local_keys,
 	.key_count = ARRAY_LENGTH(local_keys),
 	.destroy = local_provider_destroy,
 	.prepare = local_prepare,
+	.is_isolated = is_copy,
 };
 
 struct provider *local_provider_create(const struct provider_context *context)

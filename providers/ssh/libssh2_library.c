@@ -16,6 +16,8 @@ static_assert(sizeof(struct ssh2) == sizeof(names), "a name for each function");
 /* One a process, as libssh2's own state is. */
 static struct ssh2 functions;
 static struct library_use the_ssh2 = {.library = &libraries[LIBRARY_SSH2],
+	.reason = "SSH_UNSUPPORTED",
+	.alternative = " (ssh-client = openssh does without it)",
 	.names = names,
 	.count = ARRAY_LENGTH(names),
 	.functions = &functions,

@@ -116,7 +116,7 @@ struct provider *ssh_provider_create(const struct provider_context *context)
 	self->keys = mem_alloc(count * sizeof(*self->keys));
 	memcpy(self->keys, ssh_target_keys, ssh_target_key_count * sizeof(*self->keys));
 	memcpy(self->keys + ssh_target_key_count, own_keys, sizeof(own_keys));
-	self->impl = (struct provider_impl){.backend = BACKEND_SSH,
+	self->impl = (struct provider_impl){.name = "ssh",
 		.keys = self->keys,
 		.key_count = count,
 		.destroy = destroy,

@@ -36,7 +36,7 @@ static void prepare(const struct world *world, struct prepared *out)
 static void provider_is_found_in_the_registry(struct world *world)
 {
 	struct registry *registry = registry_create();
-	enum backend backend = world->subject->backend;
+	const char *backend = world->subject->backend;
 	struct error err;
 	assert_null(registry_get(registry, backend, &err));
 	assert_string_equal(err.text, "provider not registered");
@@ -218,6 +218,18 @@ static void mapping_is_as_promised(struct world *world)
 	assert_string_equal(world_shell(world, "pwd"), root->runtime);
 }
 
+/* What is decided before there is a sandbox agrees with what it then is. */
+static void place_is_as_promised(struct world *world)
+{
+	bool is_isolated = sandbox_capabilities(world->sandbox)->isolated;
+	bool was_promised = provider_is_isolated(world->provider, &world->settings);
+	if (provider_runs_here(world->provider)) {
+		assert_int_equal(is_isolated, was_promised);
+	} else {
+		assert_true(was_promised);
+	}
+}
+
 static const struct conformance_case cases[] = {
 	{"the provider is found in the registry", provider_is_found_in_the_registry},
 	{"closing before ready is silent", close_before_ready_is_silent},
@@ -232,5 +244,6 @@ static const struct conformance_case cases[] = {
 	{"a second root is as promised", second_root_is_as_promised},
 	{"bad roots are refused", bad_roots_are_refused},
 	{"the mapping of paths is as promised", mapping_is_as_promised},
+	{"the place where it works is as promised", place_is_as_promised},
 };
 const struct conformance_table life_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};

@@ -140,7 +140,7 @@ static void destroy(struct provider *provider)
 }
 
 static const struct provider_impl impl = {
-	.backend = BACKEND_DAYTONA, .destroy = destroy, .prepare = prepare};
+	.name = "daytona", .destroy = destroy, .prepare = prepare};
 
 struct provider *clouded_provider_create(const struct provider_context *context, const char *folder)
 {

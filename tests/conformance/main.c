@@ -194,7 +194,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: conformance PROVIDER [PATTERN]\n");
 		return 2;
 	}
-	if (subject->backend == BACKEND_DAYTONA && !clouded_can_start()) {
+	if (strcmp(subject->backend, "daytona") == 0 && !clouded_can_start()) {
 		fprintf(stderr, "%s: its npm packages are not installed: run npm ci there\n",
 			CLOUDED_FOLDER);
 		return getenv("ACP_INTEROP_REQUIRED") ? 1 : EXIT_SKIPPED;

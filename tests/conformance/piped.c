@@ -44,8 +44,7 @@ static void destroy(struct provider *provider)
 	free(CONTAINER_OF(provider, struct piped_provider, provider));
 }
 
-static const struct provider_impl impl = {
-	.backend = BACKEND_SSH, .destroy = destroy, .prepare = prepare};
+static const struct provider_impl impl = {.name = "ssh", .destroy = destroy, .prepare = prepare};
 
 static struct provider *create(
 	const struct provider_context *context, const char *folder, bool is_apart)

@@ -147,7 +147,7 @@ static void provider_free(struct provider *provider)
 }
 
 static const struct provider_impl provider_impl = {
-	.backend = BACKEND_SSH, .destroy = provider_free, .prepare = prepare};
+	.name = "ssh", .destroy = provider_free, .prepare = prepare};
 
 struct provider *scripted_provider_create(const struct provider_context *context)
 {

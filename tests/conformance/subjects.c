@@ -58,15 +58,15 @@ static struct provider *create_remapped(const struct provider_context *context, 
 }
 
 const struct subject subjects[] = {
-	{"local", BACKEND_LOCAL, create_local, NULL, false, false},
-	{"copy", BACKEND_LOCAL, create_local, "copy", false, true},
-	{"fake", BACKEND_FAKE, create_fake, NULL, false, false},
-	{"scripted", BACKEND_SSH, create_scripted, NULL, false, false},
-	{"piped", BACKEND_SSH, piped_provider_create, NULL, true, false},
-	{"piped-apart", BACKEND_SSH, piped_provider_create_apart, NULL, true, false},
-	{"ssh", BACKEND_SSH, connected_libssh2_create, NULL, true, false},
-	{"ssh-openssh", BACKEND_SSH, connected_openssh_create, NULL, true, false},
-	{"daytona", BACKEND_DAYTONA, clouded_provider_create, NULL, true, false},
-	{"remapped", BACKEND_FAKE, create_remapped, NULL, false, false},
+	{"local", "local", create_local, NULL, false, false},
+	{"copy", "local", create_local, "copy", false, true},
+	{"fake", "fake", create_fake, NULL, false, false},
+	{"scripted", "ssh", create_scripted, NULL, false, false},
+	{"piped", "ssh", piped_provider_create, NULL, true, false},
+	{"piped-apart", "ssh", piped_provider_create_apart, NULL, true, false},
+	{"ssh", "ssh", connected_libssh2_create, NULL, true, false},
+	{"ssh-openssh", "ssh", connected_openssh_create, NULL, true, false},
+	{"daytona", "daytona", clouded_provider_create, NULL, true, false},
+	{"remapped", "fake", create_remapped, NULL, false, false},
 };
 const size_t subject_count = ARRAY_LENGTH(subjects);

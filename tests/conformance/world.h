@@ -25,7 +25,7 @@
  */
 struct subject {
 	const char *name;
-	enum backend backend;
+	const char *backend;
 	struct provider *(*create)(const struct provider_context *context, const char *folder);
 	const char *isolation; // a key of the profile's; may be NULL
 	/* Its processes have a mark in their environment, and no guard that reaps them. */

@@ -156,7 +156,7 @@ class File(CommandLine):
                 ('[profile "unused"]\nbackend = moon\n',
                  f'{path}: profile.unused.backend | local | ssh | daytona | "moon"'),
                 ('[profile "unused"]\nbackend = fake\n',
-                 f'{path}: profile.unused.backend: fake: provider not registered'),
+                 f'{path}: profile.unused.backend | local | ssh | daytona | "fake"'),
                 ('[profile "unused"]\nlog-level = info\n',
                  f'{path}: profile.unused.log-level: expected in [broker], not in [profile "…"]'),
                 ('[profile "unused"]\nisolation = full\n',

@@ -48,9 +48,16 @@ static inline void destroy_provider(struct provider *provider)
 	free(provider);
 }
 
-static const struct provider_impl local_impl = {
-	.backend = BACKEND_LOCAL, .destroy = destroy_provider};
-static const struct provider_impl fake_impl = {.backend = BACKEND_FAKE,
+static inline bool local_is_isolated(const struct settings *settings)
+{
+	return false;
+}
+
+static const struct provider_impl local_impl = {.name = "local",
+	.runs_here = true,
+	.destroy = destroy_provider,
+	.is_isolated = local_is_isolated};
+static const struct provider_impl fake_impl = {.name = "fake",
 	.keys = image_keys,
 	.key_count = ARRAY_LENGTH(image_keys),
 	.destroy = destroy_provider};

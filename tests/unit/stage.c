@@ -239,7 +239,7 @@ static void stage_destroy(struct provider *provider)
 }
 
 static const struct provider_impl provider_impl = {
-	.backend = BACKEND_LOCAL,
+	.name = "local",
 	.destroy = stage_destroy,
 	.prepare = stage_prepare,
 };

@@ -82,7 +82,7 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 	return &fixture->sandbox;
 }
 
-static const struct provider_impl provider_impl = {.backend = BACKEND_FAKE, .prepare = prepare};
+static const struct provider_impl provider_impl = {.name = "fake", .prepare = prepare};
 
 /* ---- records ---- */
 
@@ -121,8 +121,8 @@ static int set_up(void **state)
 	assert_non_null(mkdtemp(fixture->folder));
 	fixture->folder_fd = record_folder_open(fixture->folder, &err);
 	fixture->provider.impl = &provider_impl;
-	fixture->profile = (struct profile){
-		.name = (char *)"p", .backend = BACKEND_FAKE, .prepare_timeout_ms = 1};
+	fixture->profile =
+		(struct profile){.name = (char *)"p", .backend = "fake", .prepare_timeout_ms = 1};
 	settings_init(&fixture->profile.settings);
 	sem_init(&fixture->entered, 0, 0);
 	sem_init(&fixture->gate, 0, 0);

@@ -15,7 +15,7 @@ static void test_an_agent_on_the_command_line_needs_no_file(void **state)
 	assert_null(config->trace);
 	assert_null(config->workspace);
 	assert_string_equal(config->profile.name, "local");
-	assert_int_equal(config->profile.backend, BACKEND_LOCAL);
+	assert_string_equal(config->profile.backend, "local");
 	assert_int_equal(config->profile.toolhost, TOOLHOST_AUTO);
 	assert_string_equal(config->profile.agent_name, "some-agent");
 	assert_words(config->profile.agent_argv, "/opt/bin/some-agent|--acp|");
@@ -126,7 +126,7 @@ static void test_a_whole_file_is_understood(void **state)
 	assert_string_equal(config->trace, "/tmp/a b");
 	const struct profile *profile = &config->profile;
 	assert_string_equal(profile->name, "DevBox");
-	assert_int_equal(profile->backend, BACKEND_FAKE);
+	assert_string_equal(profile->backend, "fake");
 	assert_int_equal(profile->toolhost, TOOLHOST_BROKER);
 	assert_string_equal(profile->agent_name, "Claude");
 	assert_words(

@@ -75,7 +75,7 @@ static const struct {
 	/* values */
 	{"[profile \"p\"]\nbackend = ssj\n", "FILE: profile.p.backend | local | fake | \"ssj\""},
 	{"[profile \"p\"]\nbackend = daytona\n",
-		"FILE: profile.p.backend: daytona: provider not registered"},
+		"FILE: profile.p.backend | local | fake | \"daytona\""},
 	{"[profile \"p\"]\nbackend\n", "FILE: profile.p.backend: expected a value: backend = …"},
 	{"[profile \"p\"]\ntoolhost = me\n",
 		"FILE: profile.p.toolhost | auto | editor | broker | \"me\""},

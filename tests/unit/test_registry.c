@@ -22,23 +22,19 @@ static void count_destroy(struct provider *provider)
 }
 
 static const struct setting_key keys[] = {{.name = "one"}, {.name = "two"}};
-static const struct provider_impl ssh_impl = {
-	.backend = BACKEND_SSH, .keys = keys, .key_count = 2, .destroy = count_destroy};
-static const struct provider_impl invalid_impl = {
-	.backend = (enum backend)99, .destroy = count_destroy};
-
-static void test_backends_have_names(void **state)
+static bool is_isolated(const struct settings *settings)
 {
-	enum backend backend = BACKEND_LOCAL;
-	assert_true(backend_parse("daytona", &backend));
-	assert_int_equal(backend, BACKEND_DAYTONA);
-	assert_false(backend_parse("dayton", &backend));
-	assert_int_equal(backend, BACKEND_DAYTONA);
-	for (int i = 0; i < BACKEND_COUNT; i++) {
-		assert_true(backend_parse(backend_name((enum backend)i), &backend));
-		assert_int_equal(backend, i);
-	}
+	return settings_get(settings, "one") != NULL;
 }
+
+static const struct provider_impl near_impl = {.name = "near",
+	.runs_here = true,
+	.keys = keys,
+	.key_count = 2,
+	.destroy = count_destroy,
+	.is_isolated = is_isolated};
+static const struct provider_impl far_impl = {.name = "far", .destroy = count_destroy};
+static const struct provider_impl nameless_impl = {.destroy = count_destroy};
 
 static void test_nil_provider_is_refused(void **state)
 {
@@ -49,15 +45,14 @@ static void test_nil_provider_is_refused(void **state)
 	registry_destroy(registry);
 }
 
-static void test_invalid_backend_is_refused(void **state)
+static void test_a_provider_without_a_name_is_refused(void **state)
 {
 	struct registry *registry = registry_create();
-	struct counted provider = {.provider = {.impl = &invalid_impl}};
+	struct counted provider = {.provider = {.impl = &nameless_impl}};
 	struct error err;
 	assert_false(registry_add(registry, &provider.provider, &err));
-	assert_string_equal(err.text, "provider backend is invalid");
-	assert_null(registry_get(registry, (enum backend)99, &err));
-	assert_string_equal(err.text, "provider backend is invalid");
+	assert_int_equal(err.code, ERROR_CONFIG);
+	assert_null(registry_at(registry, 0));
 	registry_destroy(registry);
 	assert_int_equal(provider.destroyed, 0);
 }
@@ -66,7 +61,7 @@ static void test_missing_provider_is_told(void **state)
 {
 	struct registry *registry = registry_create();
 	struct error err;
-	assert_null(registry_get(registry, BACKEND_SSH, &err));
+	assert_null(registry_get(registry, "near", &err));
 	assert_int_equal(err.code, ERROR_CONFIG);
 	assert_string_equal(err.text, "provider not registered");
 	registry_destroy(registry);
@@ -75,17 +70,18 @@ static void test_missing_provider_is_told(void **state)
 static void test_registry_owns_its_providers(void **state)
 {
 	struct registry *registry = registry_create();
-	struct counted first = {.provider = {.impl = &ssh_impl}};
+	struct counted first = {.provider = {.impl = &near_impl}};
 	struct counted second = first;
 	struct error err;
 	assert_true(registry_add(registry, &first.provider, &err));
-	assert_ptr_equal(registry_get(registry, BACKEND_SSH, &err), &first.provider);
+	assert_ptr_equal(registry_get(registry, "near", &err), &first.provider);
 	size_t count;
 	assert_ptr_equal(provider_keys(&first.provider, &count), keys);
 	assert_int_equal(count, 2);
 	assert_true(registry_add(registry, &second.provider, &err)); // the later one wins
 	assert_int_equal(first.destroyed, 1);
-	assert_ptr_equal(registry_get(registry, BACKEND_SSH, &err), &second.provider);
+	assert_ptr_equal(registry_get(registry, "near", &err), &second.provider);
+	assert_null(registry_at(registry, 1));
 	registry_destroy(registry);
 	assert_int_equal(first.destroyed, 1);
 	assert_int_equal(second.destroyed, 1);
@@ -93,14 +89,65 @@ static void test_registry_owns_its_providers(void **state)
 	provider_destroy(NULL);
 }
 
+static void test_providers_are_in_the_order_in_which_they_were_added(void **state)
+{
+	struct registry *registry = registry_create();
+	struct counted near = {.provider = {.impl = &near_impl}};
+	struct counted far = {.provider = {.impl = &far_impl}};
+	struct error err;
+	assert_true(registry_add(registry, &near.provider, &err));
+	assert_true(registry_add(registry, &far.provider, &err));
+	assert_string_equal(provider_name(registry_at(registry, 0)), "near");
+	assert_string_equal(provider_name(registry_at(registry, 1)), "far");
+	assert_null(registry_at(registry, 2));
+	registry_destroy(registry);
+}
+
+static void test_a_registry_has_a_limit(void **state)
+{
+	static const char *const names[] = {"1", "2", "3", "4", "5", "6", "7", "8", "9"};
+	struct provider_impl impls[REGISTRY_MAX + 1];
+	struct counted providers[REGISTRY_MAX + 1] = {0};
+	struct registry *registry = registry_create();
+	struct error err;
+	for (size_t i = 0; i <= REGISTRY_MAX; i++) {
+		impls[i] = (struct provider_impl){.name = names[i], .destroy = count_destroy};
+		providers[i].provider.impl = &impls[i];
+		assert_int_equal(
+			registry_add(registry, &providers[i].provider, &err), i < REGISTRY_MAX);
+	}
+	assert_int_equal(err.code, ERROR_LIMIT);
+	assert_null(registry_at(registry, REGISTRY_MAX));
+	assert_null(registry_get(registry, names[REGISTRY_MAX], &err));
+	registry_destroy(registry);
+	assert_int_equal(providers[REGISTRY_MAX - 1].destroyed, 1);
+	assert_int_equal(providers[REGISTRY_MAX].destroyed, 0);
+}
+
+static void test_a_provider_says_where_it_runs(void **state)
+{
+	struct provider near = {.impl = &near_impl}, far = {.impl = &far_impl};
+	struct settings settings;
+	settings_init(&settings);
+	assert_true(provider_runs_here(&near));
+	assert_false(provider_runs_here(&far));
+	assert_false(provider_is_isolated(&near, &settings));
+	assert_true(provider_is_isolated(&far, &settings));
+	settings_add(&settings, "one", "x", "test");
+	assert_true(provider_is_isolated(&near, &settings));
+	settings_finish(&settings);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_backends_have_names),
 		cmocka_unit_test(test_nil_provider_is_refused),
-		cmocka_unit_test(test_invalid_backend_is_refused),
+		cmocka_unit_test(test_a_provider_without_a_name_is_refused),
 		cmocka_unit_test(test_missing_provider_is_told),
 		cmocka_unit_test(test_registry_owns_its_providers),
+		cmocka_unit_test(test_providers_are_in_the_order_in_which_they_were_added),
+		cmocka_unit_test(test_a_registry_has_a_limit),
+		cmocka_unit_test(test_a_provider_says_where_it_runs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -280,7 +280,7 @@ static void fake_provider_destroy(struct provider *provider)
 }
 
 static const struct provider_impl fake_impl = {
-	.backend = BACKEND_FAKE,
+	.name = "fake",
 	.keys = fake_keys,
 	.key_count = ARRAY_LENGTH(fake_keys),
 	.destroy = fake_provider_destroy,
