@@ -35,41 +35,9 @@ const struct failure_code failure_codes[] = {
 	{"SANDBOX_FAILED", RPC_INTERNAL_ERROR, false,
 		"do what the message says; it has the service's own reason"},
 	{"SANDBOX_IN_USE", RPC_INTERNAL_ERROR, true, "end the other sessions in the sandbox first"},
-	{"HOST_NOT_FOUND", RPC_INTERNAL_ERROR, false,
-		"correct the host of the profile, or its name in ~/.ssh/config"},
-	{"HOST_UNREACHABLE", RPC_INTERNAL_ERROR, true,
-		"try again once the host answers; the message has each address and why it failed"},
-	{"HOST_KEY_UNKNOWN", RPC_INTERNAL_ERROR, false,
-		"compare the fingerprint with the host's own, then add the line that the message "
-		"has"},
-	{"HOST_KEY_MISMATCH", RPC_INTERNAL_ERROR, false,
-		"find out why the key has changed; the message has the line that knows another"},
-	{"AUTH_FAILED", RPC_INTERNAL_ERROR, false,
-		"give the host one of the keys, or the profile another; the message has what was "
-		"tried"},
-	{"SSH_UNSUPPORTED", RPC_INTERNAL_ERROR, false,
-		"set ssh-client as the message says; it has what was missing"},
-	{"DAYTONA_UNAUTHORIZED", RPC_INTERNAL_ERROR, false,
-		"give the profile's key the permissions that the message names, or another key"},
-	{"DAYTONA_OTHER_ACCOUNT", RPC_INTERNAL_ERROR, false,
-		"take the key, organization and URL it was made with, or discard it"},
-	{"DAYTONA_QUOTA_EXCEEDED", RPC_INTERNAL_ERROR, true,
-		"stop or delete another sandbox, then try again; the message has the limit"},
-	{"DAYTONA_REJECTED", RPC_INTERNAL_ERROR, false,
-		"correct what the service's own words in the message complain of"},
-	{"DAYTONA_CONFLICT", RPC_INTERNAL_ERROR, true,
-		"try again; the sandbox that has the name is then used"},
-	{"DAYTONA_RATE_LIMITED", RPC_INTERNAL_ERROR, true,
-		"try again after the time that the message names"},
-	{"DAYTONA_UNTRUSTED", RPC_INTERNAL_ERROR, false,
-		"correct the profile's URL, or name the authority's certificates in SSL_CERT_FILE"},
-	{"DAYTONA_UNAVAILABLE", RPC_INTERNAL_ERROR, true,
-		"try again; the message says what the service answered, or why it did not"},
 	{"AGENT_STILL_RUNNING", RPC_INTERNAL_ERROR, true,
 		"end what the message names there, or wait for link-grace, then try again"},
 	{"LINK_LOST", RPC_INTERNAL_ERROR, true, "try again; the message says how it was lost"},
-	{"HOST_COMMAND_FORCED", RPC_INTERNAL_ERROR, false,
-		"take an account, or a key, for which the host runs what it is asked to run"},
 	{"SETUP_FAILED", RPC_INTERNAL_ERROR, false,
 		"correct the line of setup, or the file of copy, that the message names"},
 	{"AGENT_NOT_FOUND", RPC_INTERNAL_ERROR, false,
@@ -221,9 +189,12 @@ static struct span message_of(const struct failure *failure)
 	return message;
 }
 
-void failure_write(struct buf *out, struct span id, const struct failure *failure)
+void failure_write(struct buf *out, struct span id, const struct failure *failure,
+	const struct error_reason *reason)
 {
-	const struct failure_code *code = failure_code_get(failure->code);
+	const struct failure_code own = {reason ? reason->name : NULL, RPC_INTERNAL_ERROR,
+		reason && reason->retryable, reason ? reason->help : NULL};
+	const struct failure_code *code = reason ? &own : failure_code_get(failure->code);
 	struct json_writer writer;
 	json_write_begin(&writer, out);
 	json_write_object(&writer);

@@ -13,7 +13,8 @@
 /*
  * What the editor and the agent are told when something fails: a JSON-RPC error
  * whose message is for people and whose data is for programs,
- * {code, retryable, stage, detail or uri}. docs/errors.md lists every code.
+ * {code, retryable, stage, detail or uri}. docs/errors.md lists every code. This table has those
+ * that no provider has for itself (struct error_reason).
  */
 struct failure_code {
 	const char *name; // upper snake case
@@ -49,7 +50,7 @@ enum {
 
 /* Everything borrowed. */
 struct failure {
-	const char *code;    // of failure_codes
+	const char *code;    // of failure_codes, or a provider's reason
 	const char *stage;   // "config", "prepare", "start", "initialize", "relay", "session",
 	                     // "tool", "stop"
 	const char *message; // may name what a peer has sent, however long that is
@@ -61,10 +62,12 @@ struct failure {
 };
 
 /*
- * Appends a whole JSON-RPC error response. `id` is raw; empty writes null. The
- * buffer must have no maximum that a failure (a few KiB and its detail) meets.
+ * Appends a whole JSON-RPC error response. `id` is raw; empty writes null. `reason` is the row of
+ * the failure's code where a provider has it, else NULL. The buffer must have no maximum that a
+ * failure (a few KiB and its detail) meets.
  */
-void failure_write(struct buf *out, struct span id, const struct failure *failure);
+void failure_write(struct buf *out, struct span id, const struct failure *failure,
+	const struct error_reason *reason);
 
 /*
  * An agent's error (JSON) in one of ours: writes "the agent says: " and its message, and returns

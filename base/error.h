@@ -34,6 +34,13 @@ struct error {
 	char text[ERROR_TEXT_MAX];
 };
 
+/* A reason that one part of the program has for itself: what whoever is told of it can do. */
+struct error_reason {
+	const char *name;
+	bool retryable;   // trying the same again can help
+	const char *help; // what to do, one line, for the docs
+};
+
 /*
  * Sets err and returns false, so that it can end a function. err may be NULL,
  * and what is formatted may be its own old text. A text over ERROR_TEXT_MAX

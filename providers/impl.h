@@ -17,6 +17,9 @@ struct provider_impl {
 	bool runs_here;   // provider_runs_here
 	const struct setting_key *keys;
 	size_t key_count;
+	/* Those of its errors that acp/failure.c does not have; the names are no other's. */
+	const struct error_reason *reasons;
+	size_t reason_count;
 	/* What sandbox_prepare does not have to warn of, or refuse, of a profile's network keys. */
 	struct network_abilities network;
 

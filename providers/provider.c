@@ -16,6 +16,22 @@ const char *provider_name(const struct provider *provider)
 	return provider->impl->name;
 }
 
+const struct error_reason *provider_reasons(const struct provider *provider, size_t *out_count)
+{
+	*out_count = provider->impl->reason_count;
+	return provider->impl->reasons;
+}
+
+const struct error_reason *provider_reason_find(const struct provider *provider, const char *name)
+{
+	for (size_t i = 0; i < provider->impl->reason_count; i++) {
+		if (strcmp(provider->impl->reasons[i].name, name) == 0) {
+			return &provider->impl->reasons[i];
+		}
+	}
+	return NULL;
+}
+
 bool provider_runs_here(const struct provider *provider)
 {
 	return provider->impl->runs_here;

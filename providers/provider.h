@@ -69,6 +69,12 @@ const char *provider_name(const struct provider *provider);
 /* The keys a profile of this provider may have besides the common ones. */
 const struct setting_key *provider_keys(const struct provider *provider, size_t *out_count);
 
+/* The reasons of errors that it has besides the common ones. */
+const struct error_reason *provider_reasons(const struct provider *provider, size_t *out_count);
+
+/* Its reason of this name, or NULL. */
+const struct error_reason *provider_reason_find(const struct provider *provider, const char *name);
+
 /* Whether what it starts are processes of this machine. */
 bool provider_runs_here(const struct provider *provider);
 

@@ -152,7 +152,7 @@ static bool check_keys(const struct config_file *file, const struct config_secti
 	return true;
 }
 
-/* "expected local or ssh, got …", of the backends this program has. */
+/* "expected this or that, got …", of the backends this program has. */
 static bool fail_unknown_backend(
 	const struct registry *registry, const char *value, struct error *err)
 {

@@ -9,14 +9,31 @@ const struct failure relay_has_ended = {"SHUTTING_DOWN", "stop", "the broker has
 const struct failure relay_editor_has_left = {
 	"EDITOR_GONE", "stop", "the editor has closed the session", {NULL, 0}};
 
+/* A sandbox's errors may have reasons of another provider, whose code it uses. */
+static const struct error_reason *find_reason(const struct relay_config *config, const char *name)
+{
+	const struct provider *provider = config->provider;
+	const struct error_reason *reason = provider_reason_find(provider, name);
+	for (size_t i = 0; !reason && provider && config->registry; i++) {
+		provider = registry_at(config->registry, i);
+		reason = provider ? provider_reason_find(provider, name) : NULL;
+	}
+	return reason;
+}
+
+static struct span write_failure(struct relay *relay, struct span id, const struct failure *failure)
+{
+	buf_clear(&relay->scratch);
+	failure_write(&relay->scratch, id, failure, find_reason(&relay->config, failure->code));
+	return buf_span(&relay->scratch);
+}
+
 void relay_fail(struct relay *relay, struct span id, const struct failure *failure)
 {
 	if (relay->ops->takes_failure(relay, id, failure)) {
 		return;
 	}
-	buf_clear(&relay->scratch);
-	failure_write(&relay->scratch, id, failure);
-	relay_send_editor(relay, buf_span(&relay->scratch));
+	relay_send_editor(relay, write_failure(relay, id, failure));
 }
 
 bool relay_admits(struct relay *relay, const struct call *call, const struct backlog *backlog)
@@ -39,9 +56,7 @@ bool relay_admits(struct relay *relay, const struct call *call, const struct bac
 
 void peer_fail(struct peer *peer, struct span id, const struct failure *failure)
 {
-	buf_clear(&peer->relay->scratch);
-	failure_write(&peer->relay->scratch, id, failure);
-	peer_send(peer, buf_span(&peer->relay->scratch));
+	peer_send(peer, write_failure(peer->relay, id, failure));
 }
 
 /* A file's content may be longer than the relay's scratch. */

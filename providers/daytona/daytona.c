@@ -58,12 +58,32 @@ static void destroy(struct provider *provider)
 	free(self);
 }
 
+/* And those of SSH, which carries what runs in a sandbox: providers/ssh has them. */
+static const struct error_reason reasons[] = {
+	{"DAYTONA_UNAUTHORIZED", false,
+		"give the profile's key the permissions that the message names, or another key"},
+	{"DAYTONA_OTHER_ACCOUNT", false,
+		"take the key, organization and URL it was made with, or discard it"},
+	{"DAYTONA_QUOTA_EXCEEDED", true,
+		"stop or delete another sandbox, then try again; the message has the limit"},
+	{"DAYTONA_REJECTED", false,
+		"correct what the service's own words in the message complain of"},
+	{"DAYTONA_CONFLICT", true, "try again; the sandbox that has the name is then used"},
+	{"DAYTONA_RATE_LIMITED", true, "try again after the time that the message names"},
+	{"DAYTONA_UNTRUSTED", false,
+		"correct the profile's URL, or name the authority's certificates in SSL_CERT_FILE"},
+	{"DAYTONA_UNAVAILABLE", true,
+		"try again; the message says what the service answered, or why it did not"},
+};
+
 struct provider *daytona_provider_create(const struct provider_context *context)
 {
 	struct daytona_provider *self = mem_alloc_zero(sizeof(*self));
 	self->impl = (struct provider_impl){.name = "daytona",
 		.keys = daytona_keys,
 		.key_count = daytona_key_count,
+		.reasons = reasons,
+		.reason_count = ARRAY_LENGTH(reasons),
 		.network = {.blocks = true,
 			.allows_hosts = true,
 			.allows_cidrs = true,

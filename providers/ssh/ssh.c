@@ -109,6 +109,23 @@ static void destroy(struct provider *provider)
 	free(self);
 }
 
+static const struct error_reason reasons[] = {
+	{"HOST_NOT_FOUND", false, "correct the host of the profile, or its name in ~/.ssh/config"},
+	{"HOST_UNREACHABLE", true,
+		"try again once the host answers; the message has each address and why it failed"},
+	{"HOST_KEY_UNKNOWN", false,
+		"compare the fingerprint with the host's own, then add the line that the message "
+		"has"},
+	{"HOST_KEY_MISMATCH", false,
+		"find out why the key has changed; the message has the line that knows another"},
+	{"AUTH_FAILED", false,
+		"give the host one of the keys, or the profile another; the message has what was "
+		"tried"},
+	{"SSH_UNSUPPORTED", false, "set ssh-client as the message says; it has what was missing"},
+	{"HOST_COMMAND_FORCED", false,
+		"take an account, or a key, for which the host runs what it is asked to run"},
+};
+
 struct provider *ssh_provider_create(const struct provider_context *context)
 {
 	struct ssh_provider *self = mem_alloc_zero(sizeof(*self));
@@ -119,6 +136,8 @@ struct provider *ssh_provider_create(const struct provider_context *context)
 	self->impl = (struct provider_impl){.name = "ssh",
 		.keys = self->keys,
 		.key_count = count,
+		.reasons = reasons,
+		.reason_count = ARRAY_LENGTH(reasons),
 		.destroy = destroy,
 		.prepare = prepare,
 		.describe = describe};

@@ -238,8 +238,15 @@ static void stage_destroy(struct provider *provider)
 {
 }
 
+static const struct error_reason reasons[] = {
+	{"MOON_HAS_SET", true, "wait for the night"},
+	{"MOON_IS_FULL", false, "take another"},
+};
+
 static const struct provider_impl provider_impl = {
 	.name = "local",
+	.reasons = reasons,
+	.reason_count = ARRAY_LENGTH(reasons),
 	.destroy = stage_destroy,
 	.prepare = stage_prepare,
 };

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "broker/session/trace.h"
+#include "tests/support/facts.h"
 
 /* ---- agents that do not come ---- */
 
@@ -52,6 +53,23 @@ static void test_why_a_sandbox_does_not_come_is_told_to_everyone_who_waits(void 
 	editor_hears_failure(fixture, "1", "SANDBOX_UNAVAILABLE", "prepare", "refused");
 	editor_hears_failure(fixture, "2", "SANDBOX_UNAVAILABLE", "prepare", "refused");
 	editor_hears_nothing(fixture);
+}
+
+static void test_a_reason_that_the_provider_has_for_itself_is_told_as_it_says(void **state)
+{
+	static const char *const names[] = {"MOON_HAS_SET", "MOON_IS_FULL"};
+	static const char *const members[] = {"\"retryable\":true", "\"retryable\":false"};
+	struct fixture *fixture = *state;
+	begin(fixture);
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		error_set_reason(&fixture->stage.ready_error, ERROR_NOT_FOUND, names[i], "dark");
+		editor_says(fixture, "'id':1,%s", initialize_request);
+		stage_settle(&fixture->stage);
+		char *line = editor_line(fixture);
+		assert_names(line, names[i]);
+		assert_names(line, members[i]);
+		free(line);
+	}
 }
 
 /* ---- an agent that dies ---- */
@@ -294,6 +312,7 @@ int main(void)
 		RELAY_TEST(test_an_agent_starts_with_the_first_request_and_not_before),
 		RELAY_TEST(test_why_an_agent_does_not_start_is_told_each_time),
 		RELAY_TEST(test_why_a_sandbox_does_not_come_is_told_to_everyone_who_waits),
+		RELAY_TEST(test_a_reason_that_the_provider_has_for_itself_is_told_as_it_says),
 		RELAY_TEST(test_every_open_request_is_answered_when_its_agent_dies),
 		RELAY_TEST(test_what_a_dead_agent_asked_meets_nothing_any_more),
 		RELAY_TEST(test_a_notification_does_not_start_an_agent),

@@ -39,6 +39,8 @@ TOPS = sorted({folder.partition('/')[0] for folder in LAYERS})
 # Only one file of broker/ knows which providers there are.
 PROVIDER_FOLDERS = re.compile(r'^providers/[^/]+/')
 KNOWS_PROVIDERS = 'broker/cli/main.c'
+# `local` is a word of its own, and a profile's name.
+BACKEND = re.compile(r'(?<![a-z0-9])(?:ssh|daytona)(?![a-z0-9])', re.I)
 
 # Only the tables of methods know what the methods of a version of ACP are called: sync, policy and
 # the stages depend on what a row says (struct method). The rest of these write names.
@@ -111,6 +113,15 @@ def too_knowing():
                 yield f'{path}: "{name}" is for providers; use providers/provider.h'
 
 
+def backends_named():
+    """Names of single providers outside their folders and outside the one place that adds them."""
+    for path, folder in sources():
+        if folder == 'tests' or PROVIDER_FOLDERS.match(str(path)) or str(path) == KNOWS_PROVIDERS:
+            continue
+        for name in BACKEND.findall(COMMENT.sub('', (ROOT / path).read_text())):
+            yield f'{path}: "{name}": ask the provider (providers/provider.h)'
+
+
 def methods_named():
     """Names of methods outside the tables, and files that need no exception any more."""
     for path, folder in sources():
@@ -125,7 +136,7 @@ def methods_named():
 
 def main():
     passed = failed = 0
-    for rule in (homeless, upward, not_from_root, too_knowing, methods_named):
+    for rule in (homeless, upward, not_from_root, too_knowing, backends_named, methods_named):
         complaints = list(rule())
         for complaint in complaints:
             print(complaint)
