@@ -27,6 +27,7 @@
  * the sandbox.
  */
 struct provider;
+struct registry;
 struct sandbox;
 struct sandbox_request;
 
@@ -35,13 +36,13 @@ struct provider_context {
 	struct ev_loop *loop;
 	struct spawner *spawner;
 	struct pool *pool;
-	const char *const *environment; // the broker's own, NULL-terminated
-	const char *state_folder;       // for what outlives the broker; may be missing or NULL
+	const char *const *environment;  // the broker's own, NULL-terminated
+	const char *state_folder;        // for what outlives the broker; may be missing or NULL
+	const struct registry *registry; // what they are in; or NULL
 };
 
 /* ---- the registry ---- */
 
-struct registry;
 struct registry *registry_create(void);
 void registry_destroy(struct registry *registry); // destroys the providers
 
@@ -59,6 +60,9 @@ struct provider *registry_get(
 
 /* In the order in which they were added; NULL after the last. */
 struct provider *registry_at(const struct registry *registry, size_t index);
+
+/* Whether one of them takes a secret from the variable of this name, where a profile names none. */
+bool registry_has_secret(const struct registry *registry, struct span name);
 
 /* The provider of a profile without `backend`. */
 #define PROVIDER_DEFAULT "local"

@@ -66,3 +66,26 @@ struct provider *registry_at(const struct registry *registry, size_t index)
 {
 	return index < REGISTRY_MAX ? registry->providers[index] : NULL;
 }
+
+static bool has_secret(const struct provider *provider, struct span name)
+{
+	size_t count;
+	const struct setting_key *keys = provider_keys(provider, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (keys[i].type == SETTING_SECRET_NAME && keys[i].fallback &&
+			span_is(name, keys[i].fallback)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool registry_has_secret(const struct registry *registry, struct span name)
+{
+	for (size_t i = 0; registry->providers[i]; i++) {
+		if (has_secret(registry->providers[i], name)) {
+			return true;
+		}
+	}
+	return false;
+}

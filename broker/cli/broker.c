@@ -372,6 +372,7 @@ static int run(struct broker *broker)
 	broker->tools = (struct transport_tools){
 		.spawner = broker->spawner, .path = environment_get(broker->environment, "PATH")};
 	broker->registry = registry_create();
+	broker->context.registry = broker->registry;
 	if (broker->providers->add(broker->registry, &broker->context, &err)) {
 		status = is_of_a_profile(broker->options) ? run_configured(broker)
 		                                          : run_on_sessions(broker);

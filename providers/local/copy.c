@@ -429,14 +429,13 @@ static bool make_home(struct copy_sandbox *self, const char *profile, struct err
  * What is between the broker and its user alone. ACP_BROKER_RUN is a broker's around this one: it
  * knows by it what it has to end.
  */
-static bool is_own(const char *name, size_t len)
+static bool is_own(const struct provider_context *context, struct span name)
 {
 	static const char prefix[] = "ACP_BROKER_";
-	static const char key[] = "DAYTONA_API_KEY";
-	static const char run[] = "ACP_BROKER_RUN";
-	bool is_run = len == sizeof(run) - 1 && strncmp(name, run, len) == 0;
-	return (!is_run && strncmp(name, prefix, sizeof(prefix) - 1) == 0) ||
-	       (len == sizeof(key) - 1 && strncmp(name, key, len) == 0);
+	bool has_prefix = name.len >= sizeof(prefix) - 1 &&
+	                  strncmp(name.data, prefix, sizeof(prefix) - 1) == 0;
+	return (has_prefix && !span_is(name, "ACP_BROKER_RUN")) ||
+	       (context->registry && registry_has_secret(context->registry, name));
 }
 
 struct sandbox *copy_prepare(const struct provider_context *context,

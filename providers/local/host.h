@@ -28,10 +28,10 @@ void host_sandbox_finish(struct host_sandbox *host);
 
 /*
  * The sandbox's environment is the broker's own, less what the key drop-env names and what `is_own`
- * (may be NULL) says of a name, whose length is given. Before it is ready.
+ * (may be NULL) says of a name. Before it is ready.
  */
 void host_drop_variables(struct host_sandbox *host, const struct settings *settings,
-	bool (*is_own)(const char *name, size_t len));
+	bool (*is_own)(const struct provider_context *context, struct span name));
 
 void host_add_root(struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data);
 

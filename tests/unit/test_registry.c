@@ -21,7 +21,9 @@ static void count_destroy(struct provider *provider)
 	CONTAINER_OF(provider, struct counted, provider)->destroyed++;
 }
 
-static const struct setting_key keys[] = {{.name = "one"}, {.name = "two"}};
+static const struct setting_key keys[] = {
+	{.name = "one", .type = SETTING_TEXT, .fallback = "OTHER"},
+	{.name = "two", .type = SETTING_SECRET_NAME, .fallback = "MOON_KEY"}};
 static bool is_isolated(const struct settings *settings)
 {
 	return settings_get(settings, "one") != NULL;
@@ -138,6 +140,21 @@ static void test_a_provider_says_where_it_runs(void **state)
 	settings_finish(&settings);
 }
 
+static void test_the_secrets_of_all_providers_are_known(void **state)
+{
+	struct registry *registry = registry_create();
+	struct counted near = {.provider = {.impl = &near_impl}};
+	struct counted far = {.provider = {.impl = &far_impl}};
+	struct error err;
+	assert_true(registry_add(registry, &far.provider, &err));
+	assert_false(registry_has_secret(registry, SPAN_LITERAL("MOON_KEY")));
+	assert_true(registry_add(registry, &near.provider, &err));
+	assert_true(registry_has_secret(registry, SPAN_LITERAL("MOON_KEY")));
+	assert_false(registry_has_secret(registry, SPAN_LITERAL("MOON_KEYS")));
+	assert_false(registry_has_secret(registry, SPAN_LITERAL("OTHER")));
+	registry_destroy(registry);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +165,7 @@ int main(void)
 		cmocka_unit_test(test_providers_are_in_the_order_in_which_they_were_added),
 		cmocka_unit_test(test_a_registry_has_a_limit),
 		cmocka_unit_test(test_a_provider_says_where_it_runs),
+		cmocka_unit_test(test_the_secrets_of_all_providers_are_known),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,8 @@ TOPS = sorted({folder.partition('/')[0] for folder in LAYERS})
 # Only one file of broker/ knows which providers there are.
 PROVIDER_FOLDERS = re.compile(r'^providers/[^/]+/')
 KNOWS_PROVIDERS = 'broker/cli/main.c'
-# `local` is a word of its own, and a profile's name.
+# `local` is a word of its own, and a profile's name. Daytona's sandboxes are reached by SSH.
+NAMES_NO_OTHER = 'providers/local/'
 BACKEND = re.compile(r'(?<![a-z0-9])(?:ssh|daytona)(?![a-z0-9])', re.I)
 
 # Only the tables of methods know what the methods of a version of ACP are called: sync, policy and
@@ -116,7 +117,8 @@ def too_knowing():
 def backends_named():
     """Names of single providers outside their folders and outside the one place that adds them."""
     for path, folder in sources():
-        if folder == 'tests' or PROVIDER_FOLDERS.match(str(path)) or str(path) == KNOWS_PROVIDERS:
+        own = PROVIDER_FOLDERS.match(str(path))
+        if folder == 'tests' or str(path) == KNOWS_PROVIDERS or own and own[0] != NAMES_NO_OTHER:
             continue
         for name in BACKEND.findall(COMMENT.sub('', (ROOT / path).read_text())):
             yield f'{path}: "{name}": ask the provider (providers/provider.h)'
