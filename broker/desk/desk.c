@@ -58,9 +58,12 @@ struct held *desk_hold(struct desk *desk, struct held *held, enum desk_stage sta
 
 struct held *desk_detach(struct held *held)
 {
-	struct held *own = mem_alloc_zero(sizeof(*own));
 	list_remove(&held->link);
 	leave(held);
+	if (held->is_kept) {
+		return held;
+	}
+	struct held *own = mem_alloc_zero(sizeof(*own));
 	*own = *held;
 	own->is_kept = true;
 	list_init(&own->link);

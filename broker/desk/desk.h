@@ -85,7 +85,8 @@ void desk_init(struct desk *desk, const struct stage_row *rows, const struct jso
 struct held *desk_hold(struct desk *desk, struct held *held, enum desk_stage stage,
 	const struct peer *peer, const struct call *call);
 
-/* It waits at another stage from now on, in the desk's memory; `held` is left without anything. */
+/* It waits at another stage from now on, in the desk's memory; one of the caller's is left without
+ * anything. */
 void desk_move(struct held *held, enum desk_stage stage, const struct peer *peer);
 
 /*
