@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -109,6 +110,7 @@ static void test_a_signal_reaches_the_process_of_a_descriptor(void **state)
 	(void)state;
 	pid_t child = fork();
 	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); // where an assertion ends the test
 		pause();
 		_exit(0);
 	}
