@@ -26,7 +26,7 @@ struct buf {
 
 void buf_init(struct buf *buf, size_t max);
 void buf_finish(struct buf *buf); // frees; the buffer can be used again as if new
-void buf_wipe(struct buf *buf);   // the same; of what it held nothing is left
+void buf_wipe(struct buf *buf);   // the same, and overwrites what it held
 
 struct span buf_span(const struct buf *buf); // the live bytes, borrowed
 

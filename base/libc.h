@@ -5,9 +5,8 @@
 #include <stdio.h>
 
 /*
- * What glibc has and musl has not: calls of the kernel without a function, and texts. It knows
- * nothing of what they are for. Code of ours calls these instead of the functions of glibc, so
- * that it compiles with both.
+ * Functions that glibc has and musl has not: system calls, names of signals, texts of errors. Our
+ * code calls these and not glibc's, so that it compiles with both libraries.
  */
 
 /* Of renameat2(2). glibc has them in stdio.h, the kernel in linux/fs.h. */

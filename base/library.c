@@ -8,20 +8,16 @@
 #include <string.h>
 
 const struct library libraries[LIBRARY_COUNT] = {
-	/* Settings, ignore rules, trees and merges: every configuration file, every sync. */
+	// Settings, ignore rules, trees and merges: every configuration file, every sync.
 	[LIBRARY_GIT2] = {{LIBGIT2_SONAME}, LIBGIT2_PACKAGE, RTLD_LAZY},
-	/* Connections to hosts. */
+	// Connections to hosts.
 	[LIBRARY_SSH2] = {{"libssh2.so.1"}, "libssh2-1", RTLD_NOW},
-	/*
-         * Digests of known hosts, for the same connections. Since 1.1 the functions are the same.
-         * What was found lives as long as the process.
-         */
+	// Digests of known hosts, for the same connections. Since 1.1 the functions are the same.
+	// What was found lives as long as the process.
 	[LIBRARY_CRYPTO] = {{"libcrypto.so.3", "libcrypto.so.1.1"}, "libssl3",
 		RTLD_LAZY | RTLD_NODELETE},
-	/*
-         * An API over HTTP. What was started is not unloaded: its cipher library
-         * registers what runs at exit.
-         */
+	// An API over HTTP. What was started is not unloaded: its cipher library
+	// registers what runs at exit.
 	[LIBRARY_CURL] = {{"libcurl.so.4"}, "libcurl4", RTLD_NOW | RTLD_NODELETE},
 };
 

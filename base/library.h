@@ -45,6 +45,7 @@ struct library_use {
 	size_t users;
 	bool is_kept;
 };
+
 /*
  * Opens the library, finds its functions and starts it, where that has not been done. Fails
  * with ERROR_UNAVAILABLE, naming the package to install, where the library or a function of

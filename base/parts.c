@@ -5,12 +5,18 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/list.h"
 
 struct part {
 	struct part *next;
 	const struct part_type *type;
 	alignas(max_align_t) char content[];
 };
+
+void part_init_list(void *part)
+{
+	list_init(part);
+}
 
 static struct part **place_of(struct parts *parts, const struct part_type *type)
 {

@@ -22,6 +22,9 @@ struct parts {
 	struct part *first; // zeroed: none
 };
 
+/* The init of a part that is a struct list, which begins empty. */
+void part_init_list(void *part);
+
 /* The address of the type says which one it is. */
 void *parts_get(struct parts *parts, const struct part_type *type);
 void *parts_find(const struct parts *parts, const struct part_type *type); // NULL: there is none

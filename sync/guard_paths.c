@@ -162,12 +162,6 @@ void guard_paths_destroy(struct guard_paths *guard)
 	}
 }
 
-const char *const *guard_paths_list(const struct guard_paths *guard)
-{
-	static const char *const none[] = {NULL};
-	return guard->globs ? (const char *const *)guard->globs : none;
-}
-
 /* A path below the root, with the slash of the root, and the whole one without its first. */
 struct names {
 	const char *rooted, *whole;

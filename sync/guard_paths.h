@@ -24,9 +24,6 @@ struct guard_paths *guard_paths_create(const char *const *values, struct error *
 struct guard_paths *guard_paths_copy(const struct guard_paths *guard); // NULL of NULL
 void guard_paths_destroy(struct guard_paths *guard);                   // NULL is fine
 
-/* The globs, NULL-terminated. */
-const char *const *guard_paths_list(const struct guard_paths *guard);
-
 /*
  * Whether a path below the root is one of them, in any spelling that some file system takes for
  * it. The names of the root count as well where a glob begins in any folder. A link is also one

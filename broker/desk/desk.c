@@ -56,10 +56,15 @@ struct held *desk_hold(struct desk *desk, struct held *held, enum desk_stage sta
 	return held;
 }
 
-struct held *desk_detach(struct held *held)
+void desk_release(struct held *held)
 {
 	list_remove(&held->link);
 	leave(held);
+}
+
+struct held *desk_detach(struct held *held)
+{
+	desk_release(held);
 	if (held->is_kept) {
 		return held;
 	}
@@ -86,12 +91,6 @@ bool desk_read(struct held *held, struct call *out_call)
 	return call_open(out_call, held->parcel);
 }
 
-void desk_release(struct held *held)
-{
-	list_remove(&held->link);
-	leave(held);
-}
-
 bool desk_open(struct held *held, struct call *out_call)
 {
 	desk_release(held);
@@ -103,8 +102,7 @@ void desk_drop(struct held *held)
 	if (!held->desk) {
 		return;
 	}
-	list_remove(&held->link);
-	leave(held);
+	desk_release(held);
 	parcel_destroy(held->parcel);
 	free(held->session_id);
 	free(held->id);

@@ -51,10 +51,10 @@ struct desk {
 	void *data;
 	const struct json_places *places; // borrowed
 	struct list stages[STAGES];       // of struct held, in the order in which they came
-	size_t bytes[STAGES];             // of what waits there
+	size_t bytes[STAGES];             // of the messages that wait at each stage
 };
 
-/* A message at a stage; mostly a part of what the stage's owner knows of it. */
+/* A message that waits at a stage. The file that owns the stage may embed it in a larger struct. */
 struct held {
 	struct list link; // desk.stages
 	struct desk *desk;
@@ -68,7 +68,7 @@ struct held {
 	bool is_kept; // the memory is the desk's
 };
 
-/* Some of what waits; what is NULL, or STAGE_NONE, may be anything. */
+/* Selects messages that wait. A member that is NULL, or STAGE_NONE, matches all of them. */
 struct desk_pick {
 	enum desk_stage stage;
 	const struct peer *peer;

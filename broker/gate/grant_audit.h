@@ -28,8 +28,9 @@ void grant_note_answered(struct relay *relay, struct request *request, const str
 void grant_note_failed(struct relay *relay, struct request *request, const struct failure *failure);
 
 /*
- * The agent says something of a tool call, which an editor shows in the place of what it showed
- * before: a yes to an open question about that one allows nothing but the question.
+ * The agent updates a tool call, and the editor shows the update in place of what it showed before.
+ * If a question about that tool call is open, a yes answers only the question. It no longer counts
+ * for the action itself (grant_once.h), because the person may have seen something else.
  */
 void grant_note_shown(struct peer *peer, const struct call *call);
 

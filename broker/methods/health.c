@@ -22,12 +22,7 @@ struct health {
 	bool is_weighed;
 };
 
-static void init(void *part)
-{
-	list_init(part);
-}
-
-static const struct part_type type = {.size = sizeof(struct list), .init = init};
+static const struct part_type type = {.size = sizeof(struct list), .init = part_init_list};
 
 /* Those that are not answered yet, of struct health. */
 static struct list *healths_of(struct relay *relay)

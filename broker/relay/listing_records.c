@@ -37,12 +37,7 @@ static void look_free(struct look *look)
 	free(look);
 }
 
-static void init(void *part)
-{
-	list_init(part);
-}
-
-static const struct part_type type = {.size = sizeof(struct list), .init = init};
+static const struct part_type type = {.size = sizeof(struct list), .init = part_init_list};
 
 struct list *listings_of(struct relay *relay)
 {

@@ -36,6 +36,7 @@
 #include "broker/relay/restore.h"
 #include "broker/session/answer.h"
 #include "broker/session/in_flight.h"
+#include "broker/session/root_names.h"
 #include "broker/session/unanswered.h"
 
 enum { SCRATCH_MAX = 1024 * 1024 }; // bytes of one of the broker's own messages
@@ -66,7 +67,7 @@ static struct peer *peer_start(struct relay *relay)
 		.listener = &peer_listener,
 		.data = peer,
 	};
-	relay_roots_init(peer);
+	root_names_init(peer);
 	grant_resolve_init(peer);
 	relay_sync_init(peer);
 	peer->agent = agent_create(&config);

@@ -12,12 +12,7 @@
 #include "broker/relay/relay_stages.h"
 #include "broker/session/answer.h"
 
-static void init(void *part)
-{
-	list_init(part);
-}
-
-static const struct part_type type = {.size = sizeof(struct list), .init = init};
+static const struct part_type type = {.size = sizeof(struct list), .init = part_init_list};
 
 struct list *claims_of(struct relay *relay)
 {

@@ -21,12 +21,7 @@ struct gate {
 	struct soon open;
 };
 
-static void init(void *part)
-{
-	list_init(part);
-}
-
-static const struct part_type type = {.size = sizeof(struct list), .init = init};
+static const struct part_type type = {.size = sizeof(struct list), .init = part_init_list};
 
 /* Of struct gate. */
 static struct list *gates_of(struct relay *relay)

@@ -32,11 +32,6 @@ struct opening {
 	struct mcp_lookup *lookup; // owned; NULL: nothing is asked
 };
 
-void relay_roots_init(struct peer *peer)
-{
-	root_names_init(peer);
-}
-
 static void opening_destroy(struct opening *opening)
 {
 	desk_drop(&opening->held);

@@ -6,7 +6,6 @@
 
 /* What waits until the sandbox is ready, and until it has the roots. */
 
-void relay_roots_init(struct peer *peer);
 void relay_roots_finish(struct peer *peer); // once nothing waits; before the agent is destroyed
 
 /* Sets the message aside until the agent's sandbox is ready. ERROR_LIMIT. */

@@ -16,7 +16,6 @@
 #include "broker/session/method.h"
 #include "broker/session/relay_config.h"
 #include "broker/session/session.h"
-#include "broker/session/tool_call_id.h"
 #include "broker/session/usage.h"
 
 /*
@@ -64,7 +63,7 @@ struct peer {
 	bool is_down;               // answers nothing any more
 	char agent_name[64];        // agentInfo.name, for quirks
 	struct path_map map;        // of its sandbox's roots
-	struct path_map known;      // … and of what the agent may remember (session/list)
+	struct path_map known;      // the same, and of sandboxes whose sessions the agent may list
 	struct toolhost *toolhost;  // owned; NULL where the editor serves its tools
 	bool is_showing_last;       // what the ToolHost shows now comes before an answer
 	struct list resolving;      // of struct resolving (grant_resolve.c): until links are known
@@ -80,7 +79,7 @@ struct peer {
 	bool is_waking;        // it is to be started again once the one before is gone
 	struct keeper *keeper; // owned; of its workspaces; NULL where none is synced
 	struct list turns;     // of struct turn (relay_turn.c): prompts and answers, until synced
-	size_t held_bytes;     // of answers in turns, and of what came after them
+	size_t held_bytes;     // of answers that wait for a sync, and of messages behind them
 	char *unsaid;          // owned; what a sync had to say before there was a session
 	char *last_session;    // owned; as the editor knows it; opened or prompted last
 	struct pause *pause;   // owned; NULL until it is first paused

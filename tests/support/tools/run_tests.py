@@ -135,14 +135,18 @@ def installed(build):
     return [name for name in build.tests() if name not in build.in_suite('agents')]
 
 
+def not_quick(build):
+    """What `./dev test` has not run already, under the sanitizers."""
+    ran = set(quick())
+    return [name for name in installed(build) if name not in ran]
+
+
 def asan_rest():
-    return [name for name in installed(ASAN)
-            if name not in quick() and not matches(name, NOT_UNDER_ASAN)]
+    return [name for name in not_quick(ASAN) if not matches(name, NOT_UNDER_ASAN)]
 
 
 def plain_rest():
-    """What `./dev test` has not run already, under the sanitizers."""
-    return [name for name in installed(PLAIN) if name not in quick()]
+    return not_quick(PLAIN)
 
 
 def under_valgrind():
