@@ -23,6 +23,7 @@
 #include "broker/session/answer.h"
 #include "broker/session/root_names.h"
 #include "broker/session/serving.h"
+#include "broker/session/tool_call_id.h"
 #include "broker/session/unanswered.h"
 
 /* ---- requests ---- */

@@ -220,27 +220,31 @@ static void the_tree_ends_with_the_session(struct world *world)
 
 /* ---- limits ---- */
 
+/* Each opens a pipe, which blocks until there is a writer: none of them polls. */
 static void a_hundred_run_at_once(struct world *world)
 {
 	enum { COUNT = 100 };
 	static int calls[COUNT];
 	char id[32];
 	char expected[16];
+	struct run writer;
+	world_shell(world, "mkfifo go");
 	for (int i = 0; i < COUNT; i++) {
-		calls[i] = ask("terminal/create", "\"command\":\"" UNTIL("go") "echo %d\"", i);
+		calls[i] = ask("terminal/create", "\"command\":\": < go; echo %d\"", i);
 	}
 	for (int i = 0; i < COUNT; i++) {
 		result_of(calls[i]);
 	}
 	expect_failure(ask("terminal/create", "\"command\":\"true\""), "RESOURCE_LIMIT_EXCEEDED",
 		"100 terminals | max-terminals");
-	world_shell(world, "touch go");
+	run_start_shell(&writer, world, "exec sleep 1000 <> go");
 	for (int i = 0; i < COUNT; i++) {
 		snprintf(id, sizeof(id), "%s", member_of(calls[i], "terminalId"));
 		snprintf(expected, sizeof(expected), "%d\n", i);
 		expect_result(terminal_ask("wait_for_exit", id), exited_well);
 		assert_string_equal(member_of(terminal_ask("output", id), "output"), expected);
 	}
+	run_destroy(&writer);
 }
 
 static void what_takes_too_long_is_killed(struct world *world)
