@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/attr.h"
+#include "base/span.h"
 
 /* What the caller of a failed function does next. */
 enum error_code {
@@ -20,17 +21,23 @@ enum error_code {
 	ERROR_TIMEOUT,     // a named deadline passed
 };
 
-enum { ERROR_TEXT_MAX = 1024 };
+enum { ERROR_TEXT_MAX = 5 * 1024 }; // a path of 4 KiB, and what is said of it
 
 /*
  * An error is a value the caller owns, usually on its stack. The text is for
- * people: what was being done, on what, then why it failed. The reason, where
- * one is set, is the upper snake case code the editor is told
+ * people: what was being done, on what, then why it failed. A text over
+ * ERROR_TEXT_MAX is cut so that its reader sees it (base/text.h). The reason,
+ * where one is set, is the upper snake case code the editor is told
  * (docs/errors.md); it is a string literal.
+ *
+ * Stage and detail are of an error that the editor or an agent is told of
+ * (acp/failure.h). Whoever tells it sets them: setting an error clears them.
  */
 struct error {
 	enum error_code code;
 	const char *reason; // static storage; may be NULL
+	const char *stage;  // the step that failed; static storage; NULL: it is not told so far
+	struct span detail; // what a program said of it; borrowed until it is told; mostly empty
 	char text[ERROR_TEXT_MAX];
 };
 
@@ -43,8 +50,7 @@ struct error_reason {
 
 /*
  * Sets err and returns false, so that it can end a function. err may be NULL,
- * and what is formatted may be its own old text. A text over ERROR_TEXT_MAX
- * loses its end, at a character boundary.
+ * and what is formatted may be its own old text.
  */
 bool error_set(struct error *err, enum error_code code, const char *format, ...) ATTR_PRINTF(3, 4);
 
@@ -55,16 +61,18 @@ bool error_set_reason(struct error *err, enum error_code code, const char *reaso
 /*
  * Sets ERROR_SYSTEM with ": " and the message of errnum after the text. The
  * errno is passed by value, saved by the caller right after the call that
- * failed. A long text loses its end before the message does.
+ * failed. A long text is cut before the message.
  */
 bool error_set_errno(struct error *err, int errnum, const char *format, ...) ATTR_PRINTF(3, 4);
 
 /*
- * Puts "context: " before the text; each layer does so once. A text that
- * grows over ERROR_TEXT_MAX loses its end, at a character boundary. Code and
- * reason stay as they are.
+ * Puts "context: " before the text; each layer does so once. Everything else
+ * stays as it is.
  */
 bool error_prefix(struct error *err, const char *format, ...) ATTR_PRINTF(2, 3);
+
+/* Names the step that failed, before it is told. Returns err. */
+struct error *error_at(struct error *err, const char *stage);
 
 /* Whether it has this reason. */
 bool error_has_reason(const struct error *err, const char *reason);

@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/utf8.h"
-
-#define ELLIPSIS "\xe2\x80\xa6"
 
 /* A pipe takes a line of this length whole or not at all. */
 static_assert(LOG_LINE_MAX <= PIPE_BUF, "a line is one atomic write");
@@ -54,7 +53,7 @@ static void line_append(struct line *line, struct span text)
 	}
 	memcpy(line->data + line->len, text.data, text.len);
 	line->len += text.len;
-	if (line->len + strlen(ELLIPSIS) < sizeof(line->data)) {
+	if (line->len + strlen(TEXT_CUT) < sizeof(line->data)) {
 		line->cut = line->len;
 	}
 }
@@ -107,7 +106,7 @@ static void line_end(struct line *line)
 	if (line->overflown) {
 		line->len = line->cut;
 		line->overflown = false;
-		line_append(line, SPAN_LITERAL(ELLIPSIS));
+		line_append(line, SPAN_LITERAL(TEXT_CUT));
 	}
 	line->data[line->len++] = '\n';
 }

@@ -9,6 +9,8 @@
 #include "providers/ssh/crypto.h"
 #include "providers/ssh/known_hosts.h"
 
+enum { COMMAND_MAX = 768 }; // a longer one nobody would read
+
 static const char pin_prefix[] = "SHA256:";
 
 const char *const *host_key_types(size_t turn)
@@ -127,7 +129,7 @@ static bool refuse_to_ask(const struct decision *decision, const char *voucher, 
 		ssh_target_other_client(decision->target));
 }
 
-/* The line is left out where a huge key makes it longer than an error can be. */
+/* The line is left out where a huge key makes it too long. */
 static bool refuse_unknown(const struct decision *decision, struct error *err)
 {
 	const struct ssh_target *target = decision->target;
@@ -136,7 +138,7 @@ static bool refuse_unknown(const struct decision *decision, struct error *err)
 	char *line = known_hosts_line(target, decision->key);
 	char *quoted_line = shell_quote(line);
 	char *file = shell_quote(path ? path : "known_hosts");
-	char command[ERROR_TEXT_MAX - 256];
+	char command[COMMAND_MAX];
 	int len = snprintf(command, sizeof(command), "echo %s >> %s", quoted_line, file);
 	if (len >= (int)sizeof(command) || len < 0) {
 		snprintf(command, sizeof(command), "ssh-keyscan -p %d %s >> %s", target->port,

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 enum { TEXT_END = ERROR_TEXT_MAX - 1 }; // where the longest text ends
 
@@ -99,70 +100,71 @@ static void test_longest_text_is_kept_whole(void **state)
 	assert_int_equal(strlen(err.text), TEXT_END);
 }
 
-/* A character of each length over the end, by each number of bytes. */
-static void test_long_text_is_cut_at_a_character_boundary(void **state)
+static void assert_cut(const struct error *err, size_t kept)
 {
-	static const char *const characters[] = {
-		"a", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
-	for (size_t size = 1; size <= 4; size++) {
-		for (size_t inside = 0; inside <= size; inside++) {
-			struct error err;
-			error_set(&err, ERROR_LIMIT, "%szz",
-				long_text(TEXT_END - inside, characters[size - 1]));
-			size_t want = inside < size ? TEXT_END - inside : TEXT_END;
-			assert_int_equal(strlen(err.text), want);
-		}
-	}
+	assert_int_equal(strlen(err->text), kept + strlen(TEXT_CUT));
+	assert_string_equal(err->text + kept, TEXT_CUT);
+	assert_int_equal(err->text[kept - 1], 'x');
 }
 
-static void test_bytes_that_are_no_utf8_are_only_cut(void **state)
+static void test_a_text_that_was_cut_shows_it(void **state)
 {
-	static char bad[2 * ERROR_TEXT_MAX];
-	memset(bad, 0x80, sizeof(bad) - 1);
 	struct error err;
-	error_set(&err, ERROR_LIMIT, "%s", bad);
-	assert_int_equal(strlen(err.text), TEXT_END);
+	error_set(&err, ERROR_LIMIT, "%s", long_text(TEXT_END, "y"));
+	assert_cut(&err, TEXT_END - strlen(TEXT_CUT));
 }
 
-static void test_long_text_loses_its_end_before_the_errno_message(void **state)
+static void test_a_long_text_is_cut_before_the_errno_message(void **state)
 {
 	static const char cause[] = ": No space left on device";
 	struct error err;
-	error_set_errno(&err, ENOSPC, "%s", long_text(1500, ""));
+	error_set_errno(&err, ENOSPC, "%s", long_text(TEXT_END, ""));
 	assert_int_equal(strlen(err.text), TEXT_END);
-	assert_string_equal(err.text + TEXT_END - strlen(cause), cause);
+	const char *at = err.text + TEXT_END - strlen(cause);
+	assert_string_equal(at, cause);
+	assert_memory_equal(at - strlen(TEXT_CUT), TEXT_CUT, strlen(TEXT_CUT));
 
-	/* The cut falls into a character of two bytes. */
-	error_set_errno(
-		&err, ENOSPC, "%s", long_text(TEXT_END - strlen(cause) - 1, "\xc3\xa4\xc3\xa4"));
-	assert_int_equal(strlen(err.text), TEXT_END - 1);
-	assert_string_equal(err.text + TEXT_END - 1 - strlen(cause), cause);
-	assert_int_equal(err.text[TEXT_END - 2 - strlen(cause)], 'x');
+	error_set_errno(&err, ENOSPC, "%s", long_text(TEXT_END - strlen(cause), ""));
+	assert_int_equal(strlen(err.text), TEXT_END);
+	assert_string_equal(err.text + TEXT_END - strlen(cause) - 1, "x: No space left on device");
 }
 
-static void test_prefix_makes_a_long_text_lose_its_end(void **state)
+static void test_a_prefix_makes_a_long_text_be_cut(void **state)
 {
 	struct error err;
-	error_set(&err, ERROR_LIMIT, "%s", long_text(TEXT_END - 2, "\xc3\xa4"));
+	error_set(&err, ERROR_LIMIT, "%s", long_text(TEXT_END, ""));
 	error_prefix(&err, "a");
-	assert_int_equal(strlen(err.text), TEXT_END);
 	assert_memory_equal(err.text, "a: xxx", 6);
-
-	error_set(&err, ERROR_LIMIT, "%s", long_text(TEXT_END - 4, "\xc3\xa4"));
-	error_prefix(&err, "a");
-	assert_int_equal(strlen(err.text), TEXT_END - 1);
-	assert_int_equal(err.text[TEXT_END - 2], 'x');
+	assert_cut(&err, TEXT_END - strlen(TEXT_CUT));
 	assert_int_equal(err.code, ERROR_LIMIT);
 }
 
-static void test_prefix_longer_than_all_room_is_cut(void **state)
+static void test_a_prefix_longer_than_all_room_is_cut(void **state)
 {
 	struct error err;
 	error_set(&err, ERROR_LIMIT, "why");
-	error_prefix(&err, "%s", long_text(TEXT_END - 1, "\xc3\xa4"));
-	assert_int_equal(strlen(err.text), TEXT_END);
-	assert_int_equal(err.text[TEXT_END - 2], 'x');
-	assert_int_equal(err.text[TEXT_END - 1], ':');
+	error_prefix(&err, "%s", long_text(TEXT_END - 1, ""));
+	assert_cut(&err, TEXT_END - strlen(TEXT_CUT));
+	error_prefix(&err, "%s", long_text(TEXT_END + 1, ""));
+	assert_cut(&err, TEXT_END - strlen(TEXT_CUT));
+}
+
+/* ---- what a peer is told ---- */
+
+static void test_a_prefix_keeps_stage_and_detail_and_setting_clears_them(void **state)
+{
+	struct error err;
+	error_set(&err, ERROR_LIMIT, "too much");
+	assert_null(err.stage);
+	assert_int_equal(err.detail.len, 0);
+	assert_ptr_equal(error_at(&err, "session"), &err);
+	err.detail = SPAN_LITERAL("last words");
+	error_prefix(&err, "a");
+	assert_string_equal(err.stage, "session");
+	assert_true(span_is(err.detail, "last words"));
+	error_set_errno(&err, EIO, "%s", err.text);
+	assert_null(err.stage);
+	assert_int_equal(err.detail.len, 0);
 }
 
 static void test_a_reason_is_compared(void **state)
@@ -187,11 +189,11 @@ int main(void)
 		cmocka_unit_test(test_null_error_is_fine_everywhere),
 		cmocka_unit_test(test_text_may_be_made_of_the_old_text),
 		cmocka_unit_test(test_longest_text_is_kept_whole),
-		cmocka_unit_test(test_long_text_is_cut_at_a_character_boundary),
-		cmocka_unit_test(test_bytes_that_are_no_utf8_are_only_cut),
-		cmocka_unit_test(test_long_text_loses_its_end_before_the_errno_message),
-		cmocka_unit_test(test_prefix_makes_a_long_text_lose_its_end),
-		cmocka_unit_test(test_prefix_longer_than_all_room_is_cut),
+		cmocka_unit_test(test_a_text_that_was_cut_shows_it),
+		cmocka_unit_test(test_a_long_text_is_cut_before_the_errno_message),
+		cmocka_unit_test(test_a_prefix_makes_a_long_text_be_cut),
+		cmocka_unit_test(test_a_prefix_longer_than_all_room_is_cut),
+		cmocka_unit_test(test_a_prefix_keeps_stage_and_detail_and_setting_clears_them),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/text.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+/* `size` bytes of it were written, the last one a NUL. */
+static void mark_cut(char *out, size_t size)
+{
+	struct span kept = {out, size - sizeof(TEXT_CUT)};
+	memcpy(out + utf8_whole_length(kept), TEXT_CUT, sizeof(TEXT_CUT));
+}
+
+/* Behind `len` bytes of text. */
+static bool put(char *out, size_t size, size_t len, const char *format, va_list args)
+	ATTR_PRINTF(4, 0);
+
+static bool put(char *out, size_t size, size_t len, const char *format, va_list args)
+{
+	assert(size > sizeof(TEXT_CUT) && len < size);
+	int more = vsnprintf(out + len, size - len, format, args);
+	assert(more >= 0);
+	if ((size_t)more < size - len) {
+		return true;
+	}
+	mark_cut(out, size);
+	return false;
+}
+
+bool text_vformat(char *out, size_t size, const char *format, va_list args)
+{
+	return put(out, size, 0, format, args);
+}
+
+bool text_format(char *out, size_t size, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	bool is_whole = put(out, size, 0, format, args);
+	va_end(args);
+	return is_whole;
+}
+
+bool text_append(char *out, size_t size, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	bool is_whole = put(out, size, strlen(out), format, args);
+	va_end(args);
+	return is_whole;
+}

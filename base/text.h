@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attr.h"
+
+/*
+ * Texts for people in arrays of a fixed size. A text that is too long is cut at a character
+ * boundary and ends with TEXT_CUT, so that its reader sees it. A path, an id or a name that is
+ * used may not be cut: format it with snprintf, and refuse what does not fit.
+ */
+
+#define TEXT_CUT "\xe2\x80\xa6" // "…"
+
+/*
+ * Formats a text. `size` has room for more than TEXT_CUT. The arguments may not point into `out`.
+ * False where the text was cut.
+ */
+bool text_format(char *out, size_t size, const char *format, ...) ATTR_PRINTF(3, 4);
+bool text_vformat(char *out, size_t size, const char *format, va_list args) ATTR_PRINTF(3, 0);
+
+/* The same behind the text that is there. */
+bool text_append(char *out, size_t size, const char *format, ...) ATTR_PRINTF(3, 4);
+
+#endif
