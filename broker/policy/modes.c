@@ -7,78 +7,91 @@
 
 #include "base/attr.h"
 
-/* ---- the tables; names are written as plain() makes them ---- */
+/* ---- the table; names are written as plain() makes them ---- */
 
-/* By agent and mode, as of the versions that are named. */
-static const struct {
-	const char *agent;
-	const char *mode;
-	bool asks_less;
-} agent_modes[] = {
-	/* @agentclientprotocol/codex-acp 2.6.0, @zed-industries/codex-acp 0.16.0 */
-	{"codexacp", "readonly", false},
-	{"codexacp", "workspacewrite", true}, // edits the workspace unasked
-	{"codexacp", "agent", true},          // a model decides what is asked about; its default
-	{"codexacp", "agentfullaccess", true},
-	{"codexacp", "auto", true},
-	{"codexacp", "fullaccess", true},
-	/* @agentclientprotocol/claude-agent-acp 0.101.0, @zed-industries/claude-code-acp 0.16.2 */
-	{"claudeagentacp", "default", false},
-	{"claudeagentacp", "plan", true}, // with auto mode at hand, a model decides about commands
-	{"claudeagentacp", "acceptedits", true},
-	{"claudeagentacp", "auto", true},
-	{"claudeagentacp", "dontask", true},
-	{"claudeagentacp", "bypasspermissions", true},
-	{"claudecodeacp", "default", false},
-	{"claudecodeacp", "plan", false},
-	{"claudecodeacp", "acceptedits", true},
-	{"claudecodeacp", "dontask", true},
-	{"claudecodeacp", "bypasspermissions", true},
-	/* @google/gemini-cli 0.61.0 */
-	{"geminicli", "default", false},
-	{"geminicli", "plan", false},
-	{"geminicli", "autoedit", true},
-	{"geminicli", "yolo", true},
-	/* @qwen-code/qwen-code 0.24.4 */
-	{"qwencode", "default", false},
-	{"qwencode", "plan", false},
-	{"qwencode", "autoedit", true},
-	{"qwencode", "auto", true},
-	{"qwencode", "yolo", true},
-	/* opencode-ai 1.18.33: commands run unasked, unless its own configuration has them asked */
-	{"opencode", "build", true},
-	{"opencode", "plan", true},
-	/* @github/copilot 1.0.102 */
-	{"copilot", "agent", false},
-	{"copilot", "plan", false},
-	{"copilot", "autopilot", true},
+#define ANY "*" // any agent without a row of its own for the mode
+
+enum meaning {
+	ASKS,        // the agent asks about everything; of ANY it counts for agents without any row
+	LESS,        // it asks nobody, or no longer about everything
+	LESS_COMMON, // the same; an everyday word, so an option has to say that it is about
+	             // permissions
 };
 
-/* Of any other agent. Where a name is an everyday word, an option has to say that it is about
- * permissions. */
-static const struct {
-	const char *name;
-	bool is_common;
+/*
+ * What each mode means to each agent, as of the versions that are named. If an agent offers several
+ * modes that ask, the broker chooses the one that comes first here.
+ */
+static const struct mode {
+	const char *agent;
+	const char *mode;
+	enum meaning meaning;
 } modes[] = {
-	{"acceptedits", false},                // claude-agent-acp, claude-code-acp
-	{"agentfullaccess", false},            // codex-acp 2
-	{"allowall", false},                   // Copilot CLI
-	{"approveall", false},                 // clients' own name for it
-	{"auto", true},                        // claude-agent-acp, codex-acp, Goose
-	{"autoaccept", false},                 // clients' own name for it
-	{"autoapprove", false},                // VS Code's agent host
-	{"autoedit", false},                   // gemini-cli, qwen-code
-	{"autopilot", false},                  // Copilot CLI
-	{"bypass", true},                      // clients' own name for it
-	{"bypasspermissions", false},          // claude-agent-acp, claude-code-acp
-	{"dangerfullaccess", false},           // Codex, sandbox_mode
-	{"dangerouslyskippermissions", false}, // Claude Code's flag
-	{"dontask", false},                    // claude-agent-acp
-	{"fullaccess", false},                 // codex-acp
-	{"fullauto", false},                   // Codex's flag
-	{"never", true},                       // Codex, approval_policy
-	{"skippermissions", false},            // clients' own name for it
-	{"yolo", false},                       // gemini-cli, qwen-code
+	{ANY, "default", ASKS},
+	{ANY, "ask", ASKS},
+	{ANY, "manual", ASKS},
+	{ANY, "approve", ASKS},
+	{ANY, "normal", ASKS},
+	{ANY, "suggest", ASKS},
+	{ANY, "readonly", ASKS},
+	{ANY, "plan", ASKS},
+	{ANY, "off", ASKS},
+	{ANY, "acceptedits", LESS},                // claude-agent-acp, claude-code-acp
+	{ANY, "agentfullaccess", LESS},            // codex-acp 2
+	{ANY, "allowall", LESS},                   // Copilot CLI
+	{ANY, "approveall", LESS},                 // clients' own name for it
+	{ANY, "auto", LESS_COMMON},                // claude-agent-acp, codex-acp, Goose
+	{ANY, "autoaccept", LESS},                 // clients' own name for it
+	{ANY, "autoapprove", LESS},                // VS Code's agent host
+	{ANY, "autoedit", LESS},                   // gemini-cli, qwen-code
+	{ANY, "autopilot", LESS},                  // Copilot CLI
+	{ANY, "bypass", LESS_COMMON},              // clients' own name for it
+	{ANY, "bypasspermissions", LESS},          // claude-agent-acp, claude-code-acp
+	{ANY, "dangerfullaccess", LESS},           // Codex, sandbox_mode
+	{ANY, "dangerouslyskippermissions", LESS}, // Claude Code's flag
+	{ANY, "dontask", LESS},                    // claude-agent-acp
+	{ANY, "fullaccess", LESS},                 // codex-acp
+	{ANY, "fullauto", LESS},                   // Codex's flag
+	{ANY, "never", LESS_COMMON},               // Codex, approval_policy
+	{ANY, "skippermissions", LESS},            // clients' own name for it
+	{ANY, "yolo", LESS},                       // gemini-cli, qwen-code
+	/* @agentclientprotocol/codex-acp 2.6.0, @zed-industries/codex-acp 0.16.0 */
+	{"codexacp", "readonly", ASKS},
+	{"codexacp", "workspacewrite", LESS}, // edits the workspace unasked
+	{"codexacp", "agent", LESS},          // a model decides what is asked about; its default
+	{"codexacp", "agentfullaccess", LESS},
+	{"codexacp", "auto", LESS},
+	{"codexacp", "fullaccess", LESS},
+	/* @agentclientprotocol/claude-agent-acp 0.101.0, @zed-industries/claude-code-acp 0.16.2 */
+	{"claudeagentacp", "default", ASKS},
+	{"claudeagentacp", "plan", LESS}, // with auto mode at hand, a model decides about commands
+	{"claudeagentacp", "acceptedits", LESS},
+	{"claudeagentacp", "auto", LESS},
+	{"claudeagentacp", "dontask", LESS},
+	{"claudeagentacp", "bypasspermissions", LESS},
+	{"claudecodeacp", "default", ASKS},
+	{"claudecodeacp", "plan", ASKS},
+	{"claudecodeacp", "acceptedits", LESS},
+	{"claudecodeacp", "dontask", LESS},
+	{"claudecodeacp", "bypasspermissions", LESS},
+	/* @google/gemini-cli 0.61.0 */
+	{"geminicli", "default", ASKS},
+	{"geminicli", "plan", ASKS},
+	{"geminicli", "autoedit", LESS},
+	{"geminicli", "yolo", LESS},
+	/* @qwen-code/qwen-code 0.24.4 */
+	{"qwencode", "default", ASKS},
+	{"qwencode", "plan", ASKS},
+	{"qwencode", "autoedit", LESS},
+	{"qwencode", "auto", LESS},
+	{"qwencode", "yolo", LESS},
+	/* opencode-ai 1.18.33: commands run unasked, unless its own configuration has them asked */
+	{"opencode", "build", LESS},
+	{"opencode", "plan", LESS},
+	/* @github/copilot 1.0.102 */
+	{"copilot", "agent", ASKS},
+	{"copilot", "plan", ASKS},
+	{"copilot", "autopilot", LESS},
 };
 
 /* Options that are switched on and off. */
@@ -93,10 +106,6 @@ static const char *const other_categories[] = {"model", "model_config", "thought
 
 /* Parts of an option's id or category that make an everyday word one about permissions. */
 static const char *const hints[] = {"mode", "approv", "permission", "ask"};
-
-/* Where the agent offers several, the first of these; they are known to ask. */
-static const char *const preferred[] = {
-	"default", "ask", "manual", "approve", "normal", "suggest", "readonly", "plan", "off"};
 
 /* ---- names ---- */
 
@@ -144,26 +153,30 @@ static bool is_one_of(const char *name, const char *const *list, size_t count)
 	return false;
 }
 
-static bool is_less_anywhere(const char *name)
+/* The row of an agent, or of ANY, both as plain() makes them; or NULL. */
+static const struct mode *find(const char *agent, const char *mode)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(modes); i++) {
-		if (strcmp(modes[i].name, name) == 0) {
-			return true;
+		if (strcmp(modes[i].agent, agent) == 0 &&
+			(!mode || strcmp(modes[i].mode, mode) == 0)) {
+			return &modes[i];
 		}
 	}
-	return false;
+	return NULL;
 }
 
 bool modes_know_agent(const char *agent)
 {
 	char name[MODES_NAME_MAX];
-	plain(agent, name);
-	for (size_t i = 0; i < ARRAY_LENGTH(agent_modes); i++) {
-		if (strcmp(agent_modes[i].agent, name) == 0) {
-			return true;
-		}
+	return find(plain(agent, name), NULL) != NULL;
+}
+
+static enum modes_verdict verdict_of(const struct mode *row, const char *mode_id)
+{
+	if (!row || (row->meaning == ASKS && is_cut(mode_id))) {
+		return MODES_UNKNOWN;
 	}
-	return false;
+	return row->meaning == ASKS ? MODES_ASK : MODES_ASK_LESS;
 }
 
 /* MODES_UNKNOWN where the table does not have it. */
@@ -171,45 +184,24 @@ static enum modes_verdict judge_by_agent(const char *agent, const char *mode_id)
 {
 	char name[MODES_NAME_MAX];
 	char mode[MODES_NAME_MAX];
-	plain(agent, name);
-	plain(mode_id, mode);
-	for (size_t i = 0; i < ARRAY_LENGTH(agent_modes); i++) {
-		if (strcmp(agent_modes[i].agent, name) == 0 &&
-			strcmp(agent_modes[i].mode, mode) == 0 &&
-			(agent_modes[i].asks_less || !is_cut(mode_id))) {
-			return agent_modes[i].asks_less ? MODES_ASK_LESS : MODES_ASK;
-		}
-	}
-	return MODES_UNKNOWN;
+	return verdict_of(find(plain(agent, name), plain(mode_id, mode)), mode_id);
 }
 
 enum modes_verdict modes_judge(const char *agent, const char *mode_id)
 {
 	char mode[MODES_NAME_MAX];
 	enum modes_verdict verdict = judge_by_agent(agent, mode_id);
-	plain(mode_id, mode);
-	if (verdict == MODES_UNKNOWN && is_less_anywhere(mode)) {
-		return MODES_ASK_LESS;
+	if (verdict == MODES_UNKNOWN) {
+		verdict = verdict_of(find(ANY, plain(mode_id, mode)), mode_id);
+		bool is_doubtful = verdict == MODES_ASK && modes_know_agent(agent);
+		return is_doubtful ? MODES_UNKNOWN : verdict;
 	}
-	bool is_common_name =
-		is_one_of(mode, preferred, ARRAY_LENGTH(preferred)) && !is_cut(mode_id);
-	return verdict == MODES_UNKNOWN && is_common_name && !modes_know_agent(agent) ? MODES_ASK
-	                                                                              : verdict;
+	return verdict;
 }
 
 bool modes_ask_less(const char *agent, const char *mode_id)
 {
 	return modes_judge(agent, mode_id) == MODES_ASK_LESS;
-}
-
-static bool is_common(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LENGTH(modes); i++) {
-		if (strcmp(modes[i].name, name) == 0) {
-			return modes[i].is_common;
-		}
-	}
-	return false;
 }
 
 static bool has_hint(const char *text)
@@ -250,8 +242,9 @@ bool modes_option_asks_less(
 		is_one_of(name, on_values, ARRAY_LENGTH(on_values))) {
 		return true;
 	}
-	return is_less_anywhere(name) &&
-	       (!is_common(name) || has_hint(config_id) || has_hint(category));
+	const struct mode *row = find(ANY, name);
+	return row && row->meaning != ASKS &&
+	       (row->meaning == LESS || has_hint(config_id) || has_hint(category));
 }
 
 /* ---- what a session has ---- */
@@ -279,18 +272,15 @@ struct search {
 	struct modes_fix *fix;
 };
 
+/* The lower, the sooner it is chosen: the place in the table, or the agent's own first. */
 static size_t rank_of(const struct search *search, const char *value)
 {
 	char name[MODES_NAME_MAX];
-	size_t rank = 0;
-	plain(value, name);
-	while (rank < ARRAY_LENGTH(preferred) && strcmp(preferred[rank], name) != 0) {
-		rank++;
+	const struct mode *row = find(ANY, plain(value, name));
+	if (verdict_of(row, value) == MODES_ASK) {
+		return (size_t)(row - modes);
 	}
-	rank = is_cut(value) ? ARRAY_LENGTH(preferred) : rank;
-	bool is_its_own = rank == ARRAY_LENGTH(preferred) &&
-	                  judge_by_agent(search->agent, value) == MODES_ASK;
-	return is_its_own ? 0 : rank;
+	return judge_by_agent(search->agent, value) == MODES_ASK ? 0 : ARRAY_LENGTH(modes);
 }
 
 static bool value_asks_less(const struct search *search, const char *value)

@@ -11,12 +11,13 @@
 #include "broker/relay/relay_sync.h"
 #include "broker/session/answer.h"
 #include "broker/session/notice.h"
+#include "broker/session/session_update.h"
 
 enum { PARAMS_MAX = 64 * 1024 }; // bytes; longer params of the editor's are not remembered
 
 /* ---- what the editor chooses ---- */
 
-void choice_gate_keep(
+static void keep_params(
 	struct request *request, const struct session *session, const struct call *call)
 {
 	struct span params = message_place(&call->message, PLACE_PARAMS);
@@ -52,8 +53,8 @@ static void follow_answer(
 	json_doc_destroy(doc);
 }
 
-void choice_gate_remember(struct relay *relay, struct session *session,
-	const struct request *request, const struct call *answer)
+static void remember(struct relay *relay, struct session *session, const struct request *request,
+	const struct call *answer)
 {
 	struct choice choice;
 	struct span params = buf_span(&request->message);
@@ -71,8 +72,114 @@ void choice_gate_remember(struct relay *relay, struct session *session,
 	relay_sync_note_choices(relay, session);
 }
 
+/* The option's category as the agent last told it; of a session that is not known it has none. */
+static void category_of(
+	const struct session *session, const char *config_id, char category[MODES_NAME_MAX])
+{
+	struct json_doc *doc = mode_guard_options(session);
+	category[0] = '\0';
+	if (doc) {
+		modes_category(doc, 0, config_id, category, MODES_NAME_MAX);
+	}
+	json_doc_destroy(doc);
+}
+
+/*
+ * What the editor wants to change: an option, or with config_id "" the mode. Of each method that is
+ * read alone which its agent reads.
+ */
+static bool read_choice(
+	const struct json_doc *doc, bool is_option, struct choice *out_choice, struct error *err)
+{
+	*out_choice = (struct choice){.kind = is_option ? CHOICE_OPTION : CHOICE_MODE};
+	json_node value = json_get(doc, 0, is_option ? "value" : "modeId");
+	char *id = is_option ? json_string(doc, json_get(doc, 0, "configId")) : NULL;
+	char *text = json_string(doc, value);
+	bool is_on = is_option && json_bool(doc, value, false);
+	const char *wanted = text ? text : is_on ? "true" : "";
+	bool fits = strlen(wanted) < MODES_NAME_MAX && (!id || strlen(id) < MODES_NAME_MAX);
+	snprintf(out_choice->config_id, MODES_NAME_MAX, "%s", id ? id : "");
+	snprintf(out_choice->value, MODES_NAME_MAX, "%s", wanted);
+	free(id);
+	free(text);
+	return fits || error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
+			       "a name of more than %d bytes", MODES_NAME_MAX - 1);
+}
+
+/* Whether the agent asks less in it, as far as the session's options are known. */
+static bool asks_less(
+	struct relay *relay, const struct session *session, const struct choice *choice)
+{
+	char category[MODES_NAME_MAX];
+	const char *agent = mode_guard_agent(relay, session);
+	if (choice->kind != CHOICE_OPTION) {
+		return choice->kind == CHOICE_MODE && modes_ask_less(agent, choice->value);
+	}
+	category_of(session, choice->config_id, category);
+	return modes_option_asks_less(agent, choice->config_id, category, choice->value);
+}
+
+bool choice_gate_on_send(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	char what[MODE_TEXT_MAX];
+	struct choice choice;
+	const char *rule = mode_guard_rule(relay);
+	struct session *session = relay_session_of(relay, &call->message);
+	keep_params(request, session, call);
+	if (!rule || call->method->means == MEANS_SET_MODEL) {
+		return true;
+	}
+	bool is_option = call->method->means == MEANS_SET_OPTION;
+	struct json_doc *doc =
+		json_doc_parse_unchecked(message_place(&call->message, PLACE_PARAMS), err);
+	if (!doc) {
+		return error_prefix(err, "%s", call->message.method);
+	}
+	bool is_read = read_choice(doc, is_option, &choice, err);
+	json_doc_destroy(doc);
+	if (!is_read) {
+		return error_prefix(err, "%s", call->message.method);
+	}
+	if (!asks_less(relay, session, &choice)) {
+		return true;
+	}
+	mode_guard_describe(what, choice.config_id, choice.value);
+	mode_guard_audit(relay, session, what);
+	return error_set_reason(err, ERROR_DENIED, "PERMISSION_DENIED",
+		"%s: with %s the agent would not ask about everything: refused by policy (%s); "
+		"agent-modes = allow in the policy consents",
+		call->message.method, what, rule);
+}
+
+bool choice_gate_on_result(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	struct choice choice;
+	char category[MODES_NAME_MAX];
+	struct span params = buf_span(&request->message);
+	struct session *session =
+		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
+	if (!session || params.len == 0) {
+		return true;
+	}
+	remember(relay, session, request, call);
+	bool is_gated = mode_guard_rule(relay) && request->method->means != MEANS_SET_MODEL;
+	struct json_doc *doc = is_gated ? json_doc_parse_unchecked(params, NULL) : NULL;
+	bool is_option = request->method->means == MEANS_SET_OPTION;
+	if (doc && read_choice(doc, is_option, &choice, err)) {
+		category_of(session, choice.config_id, category);
+		choice.is_mode = strcmp(category, "mode") == 0;
+		mode_guard_note_choice(relay, session, &choice, call);
+	}
+	json_doc_destroy(doc);
+	return true;
+}
+
+/* ---- what the agent chooses ---- */
+
 /* What policy does not consent to is set back, and not remembered. */
-static bool asks_less(struct relay *relay, const struct session *session,
+static bool update_asks_less(struct relay *relay, const struct session *session,
 	const struct json_doc *doc, json_node update)
 {
 	struct modes_fix fixes[MODES_FIXES_MAX];
@@ -91,7 +198,7 @@ void choice_gate_follow(
 	struct span params = message_place(&call->message, PLACE_PARAMS);
 	struct json_doc *doc = choices->count > 0 ? json_doc_parse_unchecked(params, NULL) : NULL;
 	json_node update = doc ? json_get(doc, 0, "update") : JSON_NODE_NONE;
-	if (!doc || asks_less(relay, session, doc, update)) {
+	if (!doc || update_asks_less(relay, session, doc, update)) {
 		json_doc_destroy(doc);
 		return;
 	}
@@ -111,10 +218,7 @@ void choice_gate_follow(
 /* Whether the agent has said which options it has, and this is none of them. */
 static bool is_gone(const struct session *session, const struct choice *choice)
 {
-	const char *options = session->guard ? session->guard->options : NULL;
-	struct json_doc *doc = options && choice->kind == CHOICE_OPTION
-	                               ? json_doc_parse_unchecked(span_of(options), NULL)
-	                               : NULL;
+	struct json_doc *doc = choice->kind == CHOICE_OPTION ? mode_guard_options(session) : NULL;
 	bool is_gone = doc != NULL;
 	for (json_node option = doc ? json_first(doc, 0) : JSON_NODE_NONE; option != JSON_NODE_NONE;
 		option = json_next(doc, option)) {
@@ -123,6 +227,25 @@ static bool is_gone(const struct session *session, const struct choice *choice)
 	}
 	json_doc_destroy(doc);
 	return is_gone;
+}
+
+void choice_gate_show(struct relay *relay, const struct session *session,
+	const struct choice *choice, const struct call *answer)
+{
+	struct json_writer writer;
+	struct json_doc *doc =
+		json_doc_parse_unchecked(message_place(&answer->message, PLACE_RESULT), NULL);
+	json_node options = doc ? json_get(doc, 0, "configOptions") : JSON_NODE_NONE;
+	if (choice->kind == CHOICE_MODE) {
+		session_update_begin(relay, &writer, session->id, "current_mode_update");
+		json_write_member(&writer, "currentModeId", choice->value);
+		session_update_send(relay, &writer);
+	} else if (options != JSON_NODE_NONE) {
+		session_update_begin(relay, &writer, session->id, "config_option_update");
+		json_write_member_raw(&writer, "configOptions", json_raw(doc, options));
+		session_update_send(relay, &writer);
+	}
+	json_doc_destroy(doc);
 }
 
 /* The next prompt says so. One that the agent does not offer could never be chosen again. */
@@ -168,7 +291,7 @@ static void on_answer(struct relay *relay, struct request *request, const struct
 		choice->is_stale = false;
 		follow_answer(session, choice, answer);
 		mode_guard_was_set(session, choice, answer);
-		mode_guard_show(relay, session, choice, answer);
+		choice_gate_show(relay, session, choice, answer);
 	} else if (choice && answer) {
 		struct span error = message_place(&answer->message, PLACE_ERROR);
 		char *detail = failure_read_error(error, why, sizeof(why));
@@ -186,8 +309,7 @@ static bool policy_admits(
 	char what[MODE_TEXT_MAX];
 	char text[2 * MODE_TEXT_MAX];
 	const char *rule = mode_guard_rule(relay);
-	if (!rule || choice->kind == CHOICE_MODEL ||
-		!mode_guard_asks_less(relay, session, choice)) {
+	if (!rule || choice->kind == CHOICE_MODEL || !asks_less(relay, session, choice)) {
 		return true;
 	}
 	describe(what, choice);

@@ -6,16 +6,17 @@
 #include "broker/session/hop.h"
 
 /*
- * Remembers what the editor has chosen in a session (broker/session/choices.h), also in the record,
- * and tells it to an agent that was started anew, before the next prompt. Who waits meanwhile, and
- * who is asked when, is up to the mode guard (broker/relay/mode_guard.h), whose files use this.
+ * What the editor chooses in a session: a mode, a model, an option. One that policy does not
+ * consent to is refused. The others are remembered (broker/session/choices.h), also in the record,
+ * and told to an agent that was started anew, before the next prompt. Who waits meanwhile, and who
+ * is asked when, is up to the mode guard (broker/relay/mode_guard.h).
  */
 
-/* session/set_mode and the like goes to the agent: keeps its params; it was acknowledged. */
-void choice_gate_keep(
-	struct request *request, const struct session *session, const struct call *call);
-void choice_gate_remember(struct relay *relay, struct session *session,
-	const struct request *request, const struct call *answer);
+/* session/set_mode and the like: false refuses what the editor chooses; it was acknowledged. */
+bool choice_gate_on_send(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err);
+bool choice_gate_on_result(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err);
 
 /* The agent tells of its mode, or of its options: what is remembered follows. */
 void choice_gate_follow(
@@ -23,6 +24,10 @@ void choice_gate_follow(
 
 /* Tells the agent the next one that it does not know: true where its answer is waited for. */
 bool choice_gate_send(struct relay *relay, struct session *session);
+
+/* The editor shows what is so now: an agent need not tell of a change it was asked for. */
+void choice_gate_show(struct relay *relay, const struct session *session,
+	const struct choice *choice, const struct call *answer);
 
 /* A prompt: true where the agent has refused one, so that the prompt was answered with that. */
 bool choice_gate_fails(struct relay *relay, struct session *session, const struct call *call);

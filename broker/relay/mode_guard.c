@@ -5,21 +5,61 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_doc.h"
 #include "base/log.h"
 #include "broker/relay/choice_gate.h"
 #include "broker/relay/relay_editor.h"
 #include "broker/relay/relay_end.h"
 #include "broker/relay/relay_order.h"
 #include "broker/session/answer.h"
-#include "broker/session/hop.h"
 #include "broker/session/notice.h"
 #include "broker/session/session_update.h"
 #include "broker/session/unanswered.h"
 
-enum { ATTEMPTS_MAX = 5 }; // an agent that changes again and again is not fought with
+enum {
+	ATTEMPTS_MAX = 5,         // an agent that changes again and again is not fought with
+	OPTIONS_MAX = 256 * 1024, // bytes of configOptions that are noted
+};
 
-struct mode_guard *mode_guard_of(struct session *session)
+/* What the agent has told that nobody has looked at yet: the last update of each kind. */
+struct news {
+	char *mode;    // owned; params of current_mode_update, JSON; may be NULL
+	char *options; // the same of config_option_update
+};
+
+struct mode_guard {
+	struct modes_fix fixes[MODES_FIXES_MAX]; // to be set back, one after the other
+	size_t fix_count;
+	size_t fix_at;               // the one in flight
+	char agent[64];              // its name, as peer.agent_name
+	bool told_unknown;           // the user was told that nobody knows what its mode does
+	bool is_modeless;            // it has told neither modes nor options
+	bool is_busy;                // a set-back, or a choice of the editor's, is in flight
+	const struct request *asked; // its request, only to be compared: others are stale; or NULL
+	struct news news;            // told while one is in flight
+	bool barred_by_option;       // not by the mode
+	char mode[MODES_NAME_MAX];   // the last one in which the agent asks; "": not known
+	char *options;               // owned; the agent's configOptions, JSON; may be NULL
+	char *barred;                // owned; why the session takes no prompt; NULL: it does
+	int attempts;                // set-backs so far
+};
+
+static void news_clear(struct news *news)
+{
+	free(news->mode);
+	free(news->options);
+	*news = (struct news){NULL, NULL};
+}
+
+static void finish_news(void *part, void *request)
+{
+	news_clear(part);
+}
+
+/* What is told of a session before the request that opens it is answered: a part of that. */
+static const struct part_type news_type = {.size = sizeof(struct news), .finish = finish_news};
+
+/* The session's, made where there is none. */
+static struct mode_guard *mode_guard_of(struct session *session)
 {
 	if (!session->guard) {
 		session->guard = mem_alloc_zero(sizeof(*session->guard));
@@ -31,67 +71,22 @@ struct mode_guard *mode_guard_of(struct session *session)
 	return session->guard;
 }
 
-const char *mode_guard_agent(struct relay *relay, const struct session *session)
-{
-	const struct peer *peer =
-		session && session->peer ? session->peer : relay_running_peer(relay);
-	return session && session->guard ? session->guard->agent : peer ? peer->agent_name : "";
-}
-
-/* Copies what nobody knows: a mode, or "" where it is all that the agent does. */
-static bool find_unknown(const struct mode_guard *guard, char out_mode[MODES_NAME_MAX])
-{
-	bool is_found = false;
-	struct json_doc *doc =
-		guard->options ? json_doc_parse_unchecked(span_of(guard->options), NULL) : NULL;
-	if (doc) {
-		is_found = modes_find_unknown(guard->agent, doc, 0, out_mode);
-	}
-	json_doc_destroy(doc);
-	if (!is_found && guard->mode[0]) {
-		is_found = modes_judge(guard->agent, guard->mode) == MODES_UNKNOWN;
-		memcpy(out_mode, guard->mode, sizeof(guard->mode));
-	}
-	if (!is_found && guard->is_modeless) {
-		is_found = guard->agent[0] && !modes_know_agent(guard->agent);
-		out_mode[0] = '\0';
-	}
-	return is_found;
-}
-
-void mode_guard_tell_unknown(struct relay *relay, struct session *session)
-{
-	char mode[MODES_NAME_MAX];
-	char what[MODE_TEXT_MAX];
-	char text[2 * MODE_TEXT_MAX];
-	struct mode_guard *guard = session->guard;
-	const char *rule = mode_guard_rule(relay);
-	if (!rule || !guard || guard->told_unknown || !find_unknown(guard, mode)) {
-		return;
-	}
-	guard->told_unknown = true;
-	if (mode[0]) {
-		snprintf(what, sizeof(what), "works in mode \"%s\", which", mode);
-	} else {
-		snprintf(what, sizeof(what), "tells of no modes, and");
-	}
-	snprintf(text, sizeof(text),
-		"the agent \"%s\" %s acp-broker does not know: it may act without asking, and "
-		"policy (%s) decides only about what it asks; choose a mode in which it asks, or "
-		"set agent-modes = allow in the policy, which allows it without this note",
-		guard->agent, what, rule);
-	notice_send(relay, session, text, false);
-}
-
 void mode_guard_destroy(struct mode_guard *guard)
 {
 	if (!guard) {
 		return;
 	}
-	mode_news_clear(&guard->news);
+	news_clear(&guard->news);
 	free(guard->options);
 	free(guard->barred);
 	free(guard);
+}
+
+const char *mode_guard_agent(struct relay *relay, const struct session *session)
+{
+	const struct peer *peer =
+		session && session->peer ? session->peer : relay_running_peer(relay);
+	return session && session->guard ? session->guard->agent : peer ? peer->agent_name : "";
 }
 
 const char *mode_guard_rule(const struct relay *relay)
@@ -122,6 +117,193 @@ void mode_guard_audit(struct relay *relay, const struct session *session, const 
 					 });
 }
 
+/* ---- what the agent says it is in ---- */
+
+static struct json_doc *parse(const char *text)
+{
+	return text ? json_doc_parse_unchecked(span_of(text), NULL) : NULL;
+}
+
+struct json_doc *mode_guard_options(const struct session *session)
+{
+	return session && session->guard ? parse(session->guard->options) : NULL;
+}
+
+static void note_options(struct mode_guard *guard, const struct json_doc *doc, json_node object)
+{
+	json_node options = json_get(doc, object, "configOptions");
+	struct span raw = options != JSON_NODE_NONE ? json_raw(doc, options) : SPAN_LITERAL("");
+	if (raw.len > 0 && raw.len <= OPTIONS_MAX) {
+		free(guard->options);
+		guard->options = mem_strndup(raw);
+	}
+}
+
+/* Whether it is a mode in which the agent asks: then it is the one to go back to. */
+static bool note_mode(struct mode_guard *guard, const struct json_doc *doc, json_node node)
+{
+	char *mode = json_string(doc, node);
+	bool asks = mode && !modes_ask_less(guard->agent, mode);
+	if (asks && strlen(mode) < sizeof(guard->mode)) {
+		memcpy(guard->mode, mode, strlen(mode) + 1);
+	}
+	free(mode);
+	return asks;
+}
+
+/* The mode, or an option, is one in which the agent asks again: prompts are taken. */
+static void unbar(struct mode_guard *guard, bool by_option)
+{
+	if (guard->barred && guard->barred_by_option == by_option) {
+		free(guard->barred);
+		guard->barred = NULL;
+	}
+}
+
+/* A change was acknowledged. What the answer says of the options, all of them, is how it is now. */
+static void note_choice(
+	struct mode_guard *guard, const struct choice *choice, const struct call *answer)
+{
+	struct json_doc *doc =
+		json_doc_parse_unchecked(message_place(&answer->message, PLACE_RESULT), NULL);
+	if (doc) {
+		note_options(guard, doc, 0);
+	}
+	json_doc_destroy(doc);
+	if (choice->kind == CHOICE_MODE) {
+		memcpy(guard->mode, choice->value, sizeof(guard->mode));
+	}
+	if (choice->kind != CHOICE_MODEL) {
+		unbar(guard, choice->kind == CHOICE_OPTION);
+	}
+	if (choice->is_mode) {
+		unbar(guard, false);
+	}
+}
+
+/* What an update tells that is to be set back; at most MODES_FIXES_MAX. */
+static size_t find_told(const struct mode_guard *guard, const struct json_doc *doc, bool is_mode,
+	struct modes_fix *out_fixes)
+{
+	json_node update = json_get(doc, 0, "update");
+	if (!is_mode) {
+		return modes_find(guard->agent, doc, update, out_fixes);
+	}
+	char *mode = json_string(doc, json_get(doc, update, "currentModeId"));
+	bool is_less = mode && modes_ask_less(guard->agent, mode);
+	if (is_less) {
+		*out_fixes = (struct modes_fix){.is_boolean = false};
+		snprintf(out_fixes->from, sizeof(out_fixes->from), "%s", mode);
+		memcpy(out_fixes->to, guard->mode, sizeof(out_fixes->to));
+	}
+	free(mode);
+	return is_less ? 1 : 0;
+}
+
+static void take_options(struct mode_guard *guard)
+{
+	struct json_doc *doc = parse(guard->news.options);
+	if (doc) {
+		note_options(guard, doc, json_get(doc, 0, "update"));
+		guard->fix_count = find_told(guard, doc, false, guard->fixes);
+		if (guard->fix_count == 0) {
+			unbar(guard, true);
+		}
+	}
+	json_doc_destroy(doc);
+}
+
+static void take_mode(struct mode_guard *guard)
+{
+	struct modes_fix fix;
+	struct json_doc *doc = parse(guard->news.mode);
+	if (doc && find_told(guard, doc, true, &fix) > 0) {
+		bool has_room = guard->fix_count < MODES_FIXES_MAX;
+		guard->fixes[has_room ? guard->fix_count++ : MODES_FIXES_MAX - 1] = fix;
+	} else if (doc && note_mode(guard, doc, json_path(doc, 0, "update.currentModeId"))) {
+		unbar(guard, false);
+	}
+	json_doc_destroy(doc);
+}
+
+/* Reads what was told meanwhile; whether something of it is to be set back. */
+static bool take_news(struct mode_guard *guard)
+{
+	guard->fix_at = 0;
+	guard->fix_count = 0;
+	take_options(guard);
+	take_mode(guard);
+	news_clear(&guard->news);
+	return guard->fix_count > 0;
+}
+
+/* Whether the news say that the agent is in what it was just set back from. */
+static bool is_back_in(const struct mode_guard *guard, const struct modes_fix *fix)
+{
+	struct modes_fix found[MODES_FIXES_MAX];
+	bool is_mode = !fix->config_id[0];
+	bool is_in = false;
+	struct json_doc *doc = parse(is_mode ? guard->news.mode : guard->news.options);
+	size_t count = doc ? find_told(guard, doc, is_mode, found) : 0;
+	for (size_t i = 0; i < count; i++) {
+		is_in = is_in || strcmp(found[i].config_id, fix->config_id) == 0;
+	}
+	json_doc_destroy(doc);
+	return is_in;
+}
+
+/* ---- a mode that nobody knows ---- */
+
+/* Copies what nobody knows: a mode, or "" where it is all that the agent does. */
+static bool find_unknown(const struct session *session, char out_mode[MODES_NAME_MAX])
+{
+	const struct mode_guard *guard = session->guard;
+	struct json_doc *doc = mode_guard_options(session);
+	bool is_found = doc && modes_find_unknown(guard->agent, doc, 0, out_mode);
+	json_doc_destroy(doc);
+	if (!is_found && guard->mode[0]) {
+		is_found = modes_judge(guard->agent, guard->mode) == MODES_UNKNOWN;
+		memcpy(out_mode, guard->mode, sizeof(guard->mode));
+	}
+	if (!is_found && guard->is_modeless) {
+		is_found = guard->agent[0] && !modes_know_agent(guard->agent);
+		out_mode[0] = '\0';
+	}
+	return is_found;
+}
+
+/* Tells the user, once, where nobody knows what the agent does in its mode. */
+static void tell_unknown(struct relay *relay, struct session *session)
+{
+	char mode[MODES_NAME_MAX];
+	char what[MODE_TEXT_MAX];
+	char text[2 * MODE_TEXT_MAX];
+	struct mode_guard *guard = session->guard;
+	const char *rule = mode_guard_rule(relay);
+	if (!rule || !guard || guard->told_unknown || !find_unknown(session, mode)) {
+		return;
+	}
+	guard->told_unknown = true;
+	if (mode[0]) {
+		snprintf(what, sizeof(what), "works in mode \"%s\", which", mode);
+	} else {
+		snprintf(what, sizeof(what), "tells of no modes, and");
+	}
+	snprintf(text, sizeof(text),
+		"the agent \"%s\" %s acp-broker does not know: it may act without asking, and "
+		"policy (%s) decides only about what it asks; choose a mode in which it asks, or "
+		"set agent-modes = allow in the policy, which allows it without this note",
+		guard->agent, what, rule);
+	notice_send(relay, session, text, false);
+}
+
+void mode_guard_note_choice(struct relay *relay, struct session *session,
+	const struct choice *choice, const struct call *answer)
+{
+	note_choice(mode_guard_of(session), choice, answer);
+	tell_unknown(relay, session);
+}
+
 /* ---- a session that takes no prompt ---- */
 
 static void bar(
@@ -143,15 +325,7 @@ static void bar(
 	}
 }
 
-void mode_guard_unbar(struct mode_guard *guard, bool by_option)
-{
-	if (guard->barred && guard->barred_by_option == by_option) {
-		free(guard->barred);
-		guard->barred = NULL;
-	}
-}
-
-bool mode_gate_admits(const struct session *session, struct error *err)
+bool mode_guard_admits(const struct session *session, struct error *err)
 {
 	return !session->guard || !session->guard->barred ||
 	       error_set_reason(err, ERROR_DENIED, "PERMISSION_DENIED", "session/prompt: %s",
@@ -165,10 +339,10 @@ static struct held *prompt_of(const struct relay *relay, const struct session *s
 	return desk_first(&relay->desk, (struct desk_pick){STAGE_MODE, NULL, session->id});
 }
 
-bool mode_gate_holds(struct relay *relay, const struct call *call)
+bool mode_guard_holds(struct relay *relay, const struct call *call)
 {
 	struct session *session = relay_session_of(relay, &call->message);
-	bool is_busy = session && mode_gate_is_busy(session);
+	bool is_busy = session && mode_guard_is_busy(session);
 	if (!session || (!is_busy && choice_gate_fails(relay, session, call))) {
 		return session != NULL;
 	}
@@ -191,12 +365,12 @@ bool mode_gate_holds(struct relay *relay, const struct call *call)
 	return true;
 }
 
-bool mode_gate_has_prompt(const struct relay *relay, const struct session *session)
+bool mode_guard_has_prompt(const struct relay *relay, const struct session *session)
 {
 	return prompt_of(relay, session) != NULL;
 }
 
-bool mode_gate_is_busy(const struct session *session)
+bool mode_guard_is_busy(const struct session *session)
 {
 	return session->guard && session->guard->is_busy;
 }
@@ -218,14 +392,14 @@ static void release_prompt(struct relay *relay, const struct session *session)
 	}
 }
 
-void mode_gate_release(struct relay *relay, struct session *session)
+void mode_guard_release(struct relay *relay, struct session *session)
 {
 	if (session->guard && !session->guard->is_busy) {
 		release_prompt(relay, session);
 	}
 }
 
-void mode_gate_cancel(struct relay *relay, const struct session *session)
+void mode_guard_cancel(struct relay *relay, const struct session *session)
 {
 	desk_cancel_prompts(&relay->desk, (struct desk_pick){STAGE_MODE, NULL, session->id});
 }
@@ -237,45 +411,6 @@ static void settle(struct mode_guard *guard)
 	guard->is_busy = false;
 	guard->fix_count = 0;
 	guard->fix_at = 0;
-}
-
-/* ACP, session/set_mode and the like. */
-static bool write_ask(struct relay *relay, const struct session *session,
-	const struct choice *choice, uint64_t id, struct error *err)
-{
-	struct json_writer writer;
-	buf_clear(&relay->scratch);
-	json_write_begin(&writer, &relay->scratch);
-	json_write_object(&writer);
-	json_write_member(&writer, "jsonrpc", "2.0");
-	json_write_member_int(&writer, "id", (long long)id);
-	json_write_member(&writer, "method", choice_method(choice->kind));
-	json_write_key(&writer, "params");
-	json_write_object(&writer);
-	json_write_member(&writer, "sessionId", session->agent_id);
-	choice_write(choice, &writer);
-	json_write_object_end(&writer);
-	json_write_object_end(&writer);
-	return json_write_end(&writer, err);
-}
-
-void mode_guard_show(struct relay *relay, const struct session *session,
-	const struct choice *choice, const struct call *answer)
-{
-	struct json_writer writer;
-	struct json_doc *doc =
-		json_doc_parse_unchecked(message_place(&answer->message, PLACE_RESULT), NULL);
-	json_node options = doc ? json_get(doc, 0, "configOptions") : JSON_NODE_NONE;
-	if (choice->kind == CHOICE_MODE) {
-		session_update_begin(relay, &writer, session->id, "current_mode_update");
-		json_write_member(&writer, "currentModeId", choice->value);
-		session_update_send(relay, &writer);
-	} else if (options != JSON_NODE_NONE) {
-		session_update_begin(relay, &writer, session->id, "config_option_update");
-		json_write_member_raw(&writer, "configOptions", json_raw(doc, options));
-		session_update_send(relay, &writer);
-	}
-	json_doc_destroy(doc);
 }
 
 /* What a set-back asks for. */
@@ -299,7 +434,7 @@ static void was_set_back(struct relay *relay, struct session *session, const str
 		"asks less",
 		from, fix->to, mode_guard_rule(relay));
 	struct choice choice = choice_of(fix);
-	mode_guard_show(relay, session, &choice, answer);
+	choice_gate_show(relay, session, &choice, answer);
 	notice_send(relay, session, text, false);
 }
 
@@ -313,7 +448,7 @@ struct session *mode_guard_take_answer(
 	session->guard->asked = NULL;
 	if (!session->peer) { // the agent has ended; what is had back of the session is read anew
 		settle(session->guard);
-		mode_news_clear(&session->guard->news);
+		news_clear(&session->guard->news);
 		desk_fail_all(
 			&relay->desk, (struct desk_pick){STAGE_MODE, NULL, session->id}, failure);
 		return NULL;
@@ -333,7 +468,7 @@ static void on_set_back(struct relay *relay, struct request *request, const stru
 		if (!fix->config_id[0]) {
 			memcpy(session->guard->mode, fix->to, sizeof(session->guard->mode));
 		}
-		if (!mode_gate_is_back_in(session->guard, fix)) {
+		if (!is_back_in(session->guard, fix)) {
 			was_set_back(relay, session, fix, answer);
 		}
 	} else {
@@ -355,7 +490,8 @@ struct request *mode_guard_ask(struct relay *relay, struct session *session,
 		request_destroy(request);
 		return NULL;
 	}
-	if (!write_ask(relay, session, choice, request->pending.id, err)) {
+	if (!choice_write_request(
+		    choice, request->pending.id, session->agent_id, &relay->scratch, err)) {
 		pending_remove(&peer->asked, &request->pending);
 		request_destroy(request);
 		return NULL;
@@ -395,8 +531,7 @@ void mode_guard_was_set(
 {
 	size_t count = 0;
 	struct mode_guard *guard = session->guard;
-	mode_guard_read_result(guard, answer);
-	mode_gate_note_set(guard, choice);
+	note_choice(guard, choice, answer);
 	for (size_t i = guard->fix_at; i < guard->fix_count; i++) {
 		const struct modes_fix *fix = &guard->fixes[i];
 		bool is_other = strcmp(fix->config_id, choice->config_id) != 0 &&
@@ -423,7 +558,136 @@ void mode_guard_set_back(struct relay *relay, struct session *session)
 			}
 		}
 		settle(guard);
-	} while (mode_gate_take_news(guard));
-	mode_guard_tell_unknown(relay, session);
+	} while (take_news(guard));
+	tell_unknown(relay, session);
 	release_prompt(relay, session);
+}
+
+/* ---- a session is opened, and its agent tells of it ---- */
+
+/* The answer that opens a session says what it is in. */
+static void read_answer(struct mode_guard *guard, const struct json_doc *doc)
+{
+	news_clear(&guard->news);
+	free(guard->barred);
+	guard->barred = NULL;
+	guard->attempts = 0;
+	guard->is_busy = false;
+	guard->asked = NULL;
+	note_options(guard, doc, 0);
+	note_mode(guard, doc, json_path(doc, 0, "modes.currentModeId"));
+	guard->fix_at = 0;
+	guard->fix_count = modes_find(guard->agent, doc, 0, guard->fixes);
+}
+
+static void take_told(char **told, char **news, bool is_answered)
+{
+	if (*told && !is_answered) {
+		free(*news);
+		*news = *told;
+		*told = NULL;
+	}
+}
+
+void mode_guard_read(struct relay *relay, struct session *session, struct request *request,
+	const struct call *call)
+{
+	struct span result = message_place(&call->message, PLACE_RESULT);
+	struct news *told = parts_find(&request->parts, &news_type);
+	bool is_object = result.len > 0 && result.data[0] == '{';
+	bool has_rule = mode_guard_rule(relay) != NULL;
+	if ((!has_rule && !choices_first_stale(&session->choices)) ||
+		(!is_object && !told && !has_rule)) {
+		return;
+	}
+	struct json_doc *doc = is_object ? json_doc_parse_unchecked(result, NULL) : NULL;
+	if (is_object && !doc) {
+		log_warning("session %s: its modes are too many to be looked at", session->id);
+	}
+	bool has_modes = doc && json_get(doc, 0, "modes") != JSON_NODE_NONE;
+	bool has_options = doc && json_get(doc, 0, "configOptions") != JSON_NODE_NONE;
+	struct mode_guard *guard = mode_guard_of(session);
+	guard->is_modeless = !has_modes && !has_options;
+	if (!has_rule && has_options) {
+		note_options(guard, doc, 0); // without a policy nothing is set back
+	} else if (has_rule && (has_modes || has_options)) {
+		read_answer(guard, doc);
+	}
+	if (told) {
+		take_told(&told->mode, &guard->news.mode, has_modes);
+		take_told(&told->options, &guard->news.options, has_options);
+	}
+	json_doc_destroy(doc);
+}
+
+void mode_guard_opened(struct relay *relay, struct request *request)
+{
+	struct session *session =
+		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
+	if (session && choices_first_stale(&session->choices)) {
+		mode_guard_of(session);
+	}
+	if (session && session->peer && session->guard && !session->guard->is_busy) {
+		mode_guard_set_back(relay, session); // a prompt that has waited goes on
+	}
+}
+
+/* The request that opens the session which the agent tells of already; NULL: there is none. */
+static struct request *opening_of(struct peer *peer, const struct message *message)
+{
+	char id[MESSAGE_SESSION_ID_MAX + 1];
+	if (!message_string(message, PLACE_SESSION_ID, id, sizeof(id))) {
+		return NULL;
+	}
+	LIST_FOR_EACH(pending, &peer->asked.order, struct pending, order_link) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		const char *name = request->session_id;
+		const struct session *session =
+			name ? session_find(&peer->relay->sessions, name) : NULL;
+		name = session ? session->agent_id : name;
+		if (name && request->method && request->method->opens_session &&
+			strcmp(name, id) == 0) {
+			return request;
+		}
+	}
+	return NULL;
+}
+
+static void note_news(struct news *news, bool is_mode, const struct call *call)
+{
+	struct span params = message_place(&call->message, PLACE_PARAMS);
+	char **noted = is_mode ? &news->mode : &news->options;
+	if (params.len <= OPTIONS_MAX) {
+		free(*noted);
+		*noted = mem_strndup(params);
+	}
+}
+
+void mode_guard_on_update(struct peer *peer, const struct call *call)
+{
+	struct relay *relay = peer->relay;
+	char kind[sizeof("config_option_update")];
+	if (!message_string(&call->message, PLACE_UPDATE_KIND, kind, sizeof(kind))) {
+		return;
+	}
+	bool is_mode = strcmp(kind, "current_mode_update") == 0;
+	if (!is_mode && strcmp(kind, "config_option_update") != 0) {
+		return;
+	}
+	struct session *session = relay_session_of_agent(peer, &call->message);
+	if (session) {
+		choice_gate_follow(relay, session, is_mode, call);
+	}
+	if (!mode_guard_rule(relay)) {
+		return;
+	}
+	struct request *opening = session ? NULL : opening_of(peer, &call->message);
+	if (session) {
+		note_news(&mode_guard_of(session)->news, is_mode, call);
+		if (!session->guard->is_busy) {
+			mode_guard_set_back(relay, session);
+		}
+	} else if (opening) {
+		note_news(parts_get(&opening->parts, &news_type), is_mode, call);
+	}
 }

@@ -19,7 +19,7 @@
 #include "broker/methods/health.h"
 #include "broker/methods/pause.h"
 #include "broker/relay/listing_records.h"
-#include "broker/relay/mode_gate.h"
+#include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_agent.h"
 #include "broker/relay/relay_claim.h"
 #include "broker/relay/relay_editor.h"

@@ -12,7 +12,7 @@
 #include "broker/gate/grant_audit.h"
 #include "broker/methods/pause.h"
 #include "broker/relay/login_hint.h"
-#include "broker/relay/mode_gate.h"
+#include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_agent_methods.h"
 #include "broker/relay/relay_due.h"
 #include "broker/relay/relay_order.h"
@@ -193,7 +193,7 @@ static void on_notification(struct peer *peer, const struct call *call)
 	if (agent_gate_notification(peer, call) || restore_hides(peer, call)) {
 		return;
 	}
-	mode_gate_on_update(peer, call);
+	mode_guard_on_update(peer, call);
 	grant_note_shown(peer, call);
 	if (!edit_names(peer, call, call->method, &err) ||
 		!relay_forward_editor(peer->relay, call, &err)) {

@@ -14,7 +14,7 @@
 #include "broker/relay/handshake.h"
 #include "broker/relay/listing.h"
 #include "broker/relay/listing_records.h"
-#include "broker/relay/mode_gate.h"
+#include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_agent.h"
 #include "broker/relay/relay_claim.h"
 #include "broker/relay/relay_due.h"
@@ -303,7 +303,7 @@ static bool on_notification(struct relay *relay, const struct call *call)
 	if (is_cancel && session) {
 		grant_cancel_session(relay, session->id);
 		grant_deletions_cancel(relay, session->id);
-		mode_gate_cancel(relay, session);
+		mode_guard_cancel(relay, session);
 		relay_watch_cancelled(relay, session);
 	}
 	return true;

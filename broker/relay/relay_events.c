@@ -2,12 +2,12 @@
 #include "broker/relay/relay_events.h"
 
 #include "broker/gate/grant.h"
-#include "broker/relay/mode_gate.h"
+#include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_turn.h"
 
 bool relay_turn_begins(struct peer *peer, const struct call *call)
 {
-	return mode_gate_holds(peer->relay, call) || relay_turn_holds_prompt(peer, call);
+	return mode_guard_holds(peer->relay, call) || relay_turn_holds_prompt(peer, call);
 }
 
 bool relay_turn_ends(struct request *request, const struct call *answer)

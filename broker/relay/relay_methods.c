@@ -8,9 +8,10 @@
 #include "broker/gate/grant_deletions.h"
 #include "broker/gate/grant_held.h"
 #include "broker/policy/memory.h"
+#include "broker/relay/choice_gate.h"
 #include "broker/relay/handshake.h"
 #include "broker/relay/listing.h"
-#include "broker/relay/mode_gate.h"
+#include "broker/relay/mode_guard.h"
 #include "broker/relay/opens.h"
 #include "broker/relay/prompt_note.h"
 #include "broker/relay/relay_claim.h"
@@ -142,7 +143,7 @@ static bool bind_new(
 	}
 	give_roots(session, request);
 	mem_set_text(&request->session_id, session->id);
-	mode_gate_read(relay, session, request, call);
+	mode_guard_read(relay, session, request, call);
 	relay_sync_add_session(request->peer, session);
 	return edit_new_id(relay, call, session, err);
 }
@@ -159,7 +160,7 @@ static bool bind_loaded(
 		give_roots(session, request);
 		session->hides_replay = false; // the editor has asked for it
 		relay_claim_choices(relay, request, session);
-		mode_gate_read(relay, session, request, call);
+		mode_guard_read(relay, session, request, call);
 		relay_sync_add_session(request->peer, session);
 	}
 	return session != NULL;
@@ -182,7 +183,7 @@ static void session_is_answered(struct relay *relay, struct request *request)
 	if (!opens || !opens->has_opened) {
 		end_what_was_begun(relay, request);
 	}
-	mode_gate_opened(relay, request);
+	mode_guard_opened(relay, request);
 	relay_mcp_tell(relay, request);
 	relay_sync_tell(relay, request);
 	const struct session *session = opens_session(relay, request);
@@ -207,7 +208,7 @@ static bool close_begins(
 			relay_turn_cancel(session->peer, session);
 		}
 		if (session) {
-			mode_gate_cancel(relay, session);
+			mode_guard_cancel(relay, session);
 		}
 	}
 	return true;
@@ -222,7 +223,7 @@ static bool forget(
 		if (session->peer) {
 			relay_toolhost_end_session(session->peer, session->agent_id);
 		}
-		mode_gate_cancel(relay, session); // one that came after the request
+		mode_guard_cancel(relay, session); // one that came after the request
 		session_forget(&relay->sessions, session);
 	}
 	return true;
@@ -232,7 +233,7 @@ static bool prompt_begins(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
 	struct session *session = relay_session_of(relay, &call->message);
-	if (session && !mode_gate_admits(session, err)) {
+	if (session && !mode_guard_admits(session, err)) {
 		return false;
 	}
 	keep_session(relay, request, call, err);
@@ -336,18 +337,18 @@ static const struct method methods[] = {
 	{.name = "session/set_mode",
 		.means = MEANS_SET_MODE,
 		.route = ROUTE_SESSION,
-		.on_send = mode_gate_on_send,
-		.on_result = mode_gate_on_result},
+		.on_send = choice_gate_on_send,
+		.on_result = choice_gate_on_result},
 	{.name = "session/set_model",
 		.means = MEANS_SET_MODEL,
 		.route = ROUTE_SESSION,
-		.on_send = mode_gate_on_send,
-		.on_result = mode_gate_on_result},
+		.on_send = choice_gate_on_send,
+		.on_result = choice_gate_on_result},
 	{.name = "session/set_config_option",
 		.means = MEANS_SET_OPTION,
 		.route = ROUTE_SESSION,
-		.on_send = mode_gate_on_send,
-		.on_result = mode_gate_on_result},
+		.on_send = choice_gate_on_send,
+		.on_result = choice_gate_on_result},
 	{.name = "session/prompt",
 		.means = MEANS_PROMPT,
 		.route = ROUTE_SESSION,

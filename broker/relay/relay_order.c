@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/soon.h"
-#include "broker/relay/mode_gate.h"
+#include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_editor.h"
 #include "broker/relay/relay_stages.h"
 #include "broker/relay/relay_turn.h"
@@ -75,7 +75,7 @@ static struct session *session_of(const struct gate *gate)
 static bool waits_for_mode(const struct gate *gate)
 {
 	const struct session *session = session_of(gate);
-	return session && mode_gate_has_prompt(gate->relay, session);
+	return session && mode_guard_has_prompt(gate->relay, session);
 }
 
 static bool waits_for_sync(const struct gate *gate)
@@ -109,7 +109,7 @@ static void on_open(struct soon *soon)
 	struct session *session = session_of(gate);
 	struct held *held;
 	if (session && !gate->id) {
-		mode_gate_release(gate->relay, session);
+		mode_guard_release(gate->relay, session);
 	}
 	while (!is_shut(gate) && (held = first_behind(gate))) {
 		pass(gate->relay, held);
@@ -195,7 +195,7 @@ static bool goes_on(const struct gate *gate, const struct call *call)
 	bool is_prompt = call->method->means == MEANS_PROMPT;
 	bool is_for_mode = waits_for_mode(gate) && opens_again(call);
 	bool is_for_sync =
-		is_prompt && waits_for_sync(gate) && !mode_gate_is_busy(session_of(gate));
+		is_prompt && waits_for_sync(gate) && !mode_guard_is_busy(session_of(gate));
 	return waits_for(gate, call->message.id) || restore_is_own(call->message.id) ||
 	       (is_next && (is_for_mode || is_for_sync));
 }
@@ -212,7 +212,7 @@ static void settle_prompts(struct relay *relay, const struct call *call)
 		relay_turn_cancel(session->peer, session);
 	}
 	if (session) {
-		mode_gate_cancel(relay, session);
+		mode_guard_cancel(relay, session);
 	}
 }
 

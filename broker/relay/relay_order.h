@@ -11,7 +11,7 @@
  *   seemed to be - another broker's record may have it, or its own agent has ended and is started
  *   for this -, and in a mode that is not known before;
  * - once no prompt of the session waits any more, for its sync (relay_turn.h) or for the agent's
- *   mode (mode_gate.h). Prompts with nothing but prompts before them wait there as well, not here.
+ *   mode (mode_guard.h). Prompts with nothing but prompts before them wait there as well, not here.
  * Only session/cancel, and the editor's answers, go ahead. session/close and session/delete wait
  * behind no prompt: those that are before them are answered.
  */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/relay/mode_gate.h"
+#include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_agent.h"
 #include "broker/relay/relay_editor.h"
 #include "broker/relay/relay_stages.h"
@@ -147,7 +147,7 @@ static void pass_prompt(struct turn *turn)
 	struct call call;
 	struct peer *peer = turn->peer;
 	if (desk_open(&turn->prompt, &call) &&
-		!mode_gate_holds(peer->relay, &call)) { // it may have changed since
+		!mode_guard_holds(peer->relay, &call)) { // it may have changed since
 		relay_pass_editor_request(peer, &call);
 		relay_order_look(peer->relay);
 	}

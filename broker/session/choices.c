@@ -91,9 +91,23 @@ static void write_members(struct json_writer *writer, const struct choice *choic
 	}
 }
 
-void choice_write(const struct choice *choice, struct json_writer *writer)
+bool choice_write_request(const struct choice *choice, uint64_t id, const char *session_id,
+	struct buf *out, struct error *err)
 {
-	write_members(writer, choice, kinds[choice->kind].member);
+	struct json_writer writer;
+	buf_clear(out);
+	json_write_begin(&writer, out);
+	json_write_object(&writer);
+	json_write_member(&writer, "jsonrpc", "2.0");
+	json_write_member_int(&writer, "id", (long long)id);
+	json_write_member(&writer, "method", choice_method(choice->kind));
+	json_write_key(&writer, "params");
+	json_write_object(&writer);
+	json_write_member(&writer, "sessionId", session_id);
+	write_members(&writer, choice, kinds[choice->kind].member);
+	json_write_object_end(&writer);
+	json_write_object_end(&writer);
+	return json_write_end(&writer, err);
 }
 
 /* ---- what is remembered ---- */

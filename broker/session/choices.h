@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base/attr.h"
 #include "base/buf.h"
 #include "base/json_doc.h"
 #include "base/json_writer.h"
@@ -51,8 +52,9 @@ const char *choice_method(enum choice_kind kind);
 /* Reads the params of such a method; false where they are none that can be remembered. */
 bool choice_read(const char *method, const struct json_doc *doc, struct choice *out_choice);
 
-/* Writes the members of the params, less the session's id. */
-void choice_write(const struct choice *choice, struct json_writer *writer);
+/* Writes the request that sets it. Fails where that does not fit into `out`. */
+bool choice_write_request(const struct choice *choice, uint64_t id, const char *session_id,
+	struct buf *out, struct error *err) ATTR_NODISCARD;
 
 /*
  * The agent has acknowledged it: takes the place of the one before, and comes last. Of the models
