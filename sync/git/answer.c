@@ -34,6 +34,16 @@ static bool take_failure(struct git_transport *git, const char *why, struct erro
 			"delivering to %s: files have changed there meanwhile",
 			request->runtime_root);
 	}
+	if (strcmp(why, "closed") == 0) {
+		const struct stuck *stuck = &git->delivering.stuck;
+		char *path = path_quote(span_of(stuck->count > 0 ? stuck->paths[0].path : "?"));
+		error_set_reason(err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED",
+			"delivering to %s: %.300s cannot be replaced there: make the folder that "
+			"it is in writable",
+			request->runtime_root, path);
+		free(path);
+		return false;
+	}
 	if (strcmp(why, "content") == 0) {
 		return error_set(err, ERROR_PROTOCOL,
 			"delivering to %s: a file arrived with another content",

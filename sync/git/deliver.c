@@ -8,6 +8,7 @@
 #include "base/point.h"
 #include "sync/git/git.h"
 #include "sync/id.h"
+#include "sync/snapshot.h"
 
 enum { FEW_MAX = 100 };
 
@@ -20,6 +21,7 @@ void delivering_finish(struct delivering *delivering)
 		free(swap);
 	}
 	delivering->next = NULL;
+	stuck_finish(&delivering->stuck);
 }
 
 static void deliver_end(struct git_transport *git, const struct error *err)
@@ -135,6 +137,16 @@ static bool work_upload(struct git_transport *git, struct remote_ends *ends, str
 
 /* ---- the change itself ---- */
 
+static bool take_stuck(
+	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
+{
+	if (line->kind != LINE_STUCK || !snapshot_path_is_safe(span_of(line->text))) {
+		return take_nothing(git, lines, line, err);
+	}
+	stuck_add(&git->delivering.stuck, line->text, "it stands in the way in the sandbox");
+	return true;
+}
+
 static bool work_deliver(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	struct delivering *delivering = &git->delivering;
@@ -144,7 +156,7 @@ static bool work_deliver(struct git_transport *git, struct remote_ends *ends, st
 	bool sent = git_send_stream(git, &stream, ends->out, &send_err);
 	point("deliver.asked");
 	fd_close(&ends->out);
-	if (!git_read_answer(git, ends, take_nothing, err)) {
+	if (!git_read_answer(git, ends, take_stuck, err)) {
 		return false;
 	}
 	if (git->is_missing) {

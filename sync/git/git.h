@@ -7,6 +7,7 @@
 #include "sync/git/lines.h"
 #include "sync/git/remote.h"
 #include "sync/git/trees.h"
+#include "sync/stuck.h"
 #include "sync/transport.h"
 
 /*
@@ -60,8 +61,9 @@ struct delivering {
 	struct extents extents; // of that one
 	bool is_few;            // all that differs is in `few`
 	size_t few_count;
-	struct buf few; // as sync/git/remote/deliver.sh reads it
-	git_oid seed;   // a whole tree that is sent, since the runtime has lost it
+	struct buf few;     // as sync/git/remote/deliver.sh reads it
+	git_oid seed;       // a whole tree that is sent, since the runtime has lost it
+	struct stuck stuck; // paths that stood in the way
 	struct transport_delivered result;
 };
 

@@ -15,6 +15,7 @@ static const struct {
 	[LINE_BIG] = {"big", "imnt"},
 	[LINE_OVER] = {"over", "nt"},
 	[LINE_LEFT] = {"left", "t"},
+	[LINE_STUCK] = {"stuck", "t"},
 	[LINE_OBJECTS] = {"objects", "n"},
 	[LINE_COMMITS] = {"commits", ""},
 	[LINE_REPOSITORY] = {"repository", "t"},

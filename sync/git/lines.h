@@ -17,6 +17,7 @@
  *     over SIZE PATH           the big files are SIZE bytes together, more than is allowed; PATH
  *                              is the largest
  *     left PATH                could not be read, or has a name that git refuses
+ *     stuck PATH               it stands in the way of a delivery; a "fail" says why
  *     objects COUNT            COUNT objects follow as `git cat-file --batch` writes them
  *     commits                  what follows is of commits that the agent made
  *     repository WHAT          none, ours or other
@@ -39,6 +40,7 @@ enum line_kind {
 	LINE_BIG,
 	LINE_OVER,
 	LINE_LEFT,
+	LINE_STUCK,
 	LINE_OBJECTS,
 	LINE_COMMITS,
 	LINE_REPOSITORY,

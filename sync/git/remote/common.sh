@@ -5,7 +5,7 @@
 # is told goes to stdout as words that end in NUL (sync/git/lines.h), the last of
 # them is "end STATUS"; stderr is for people and for progress.
 set -eu
-trap 'status=$?; [ "$status" = 0 ] || leave; printf "end\0%s\0" "$status"' EXIT
+trap 'status=$?; close_folders; [ "$status" = 0 ] || leave; printf "end\0%s\0" "$status"' EXIT
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES \
 	GIT_COMMON_DIR GIT_NAMESPACE GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_PREFIX \
 	GIT_CEILING_DIRECTORIES GIT_LITERAL_PATHSPECS GIT_GLOB_PATHSPECS GIT_NOGLOB_PATHSPECS \
@@ -85,12 +85,54 @@ make_side() {
 	: >"$side/made"
 }
 
+# Makes the folders writable that paths, each ended by NUL on stdin, lie in, until the script ends.
+# The paths for which that cannot be done are written to stdout, also ended by NUL. A folder that is
+# reached through a link is left as it is.
+open_folders() {
+	xargs -0 sh -c 'side=$0 top=$1
+		shift
+		open() {
+			[ ! -w "$top$1" ] || return 0
+			printf "%s\0" "$1" >>"$side/opened"
+			cd -P "$top$1" && [ "$PWD" = "$top$1" ] && chmod u+w .
+			cd "$top"
+			[ -w "$top$1" ]
+		} 2>/dev/null
+		seen=none
+		for path do
+			folder=/$path
+			while folder=${folder%/*} && [ "$folder" ] && [ ! -d "$top$folder" ]; do
+				:
+			done
+			if [ "$folder" != "$seen" ]; then
+				seen=$folder is_open=yes
+				open "$folder" || is_open=
+				while [ "$folder" ]; do # those that may become empty
+					folder=${folder%/*}
+					open "$folder" || :
+				done
+			fi
+			[ "$is_open" ] || printf "%s\0" "$path"
+		done' "$side" "$(pwd -P)"
+}
+
+# The list outlives a script that is killed; the next one closes them.
+close_folders() {
+	[ -n "${side:-}" ] && [ -s "$side/opened" ] && [ -d "$root" ] || return 0
+	xargs -0 sh -c 'top=$0
+		for folder do
+			cd -P "$top$folder" && [ "$PWD" = "$top$folder" ] && chmod u-w .
+		done 2>/dev/null' "$(cd "$root" && pwd -P)" <"$side/opened" || :
+	rm -f "$side/opened"
+}
+
 # From here on git works on the root with SIDE, and with an index of this run alone, so that one
 # that was killed, or is still dying, is in nobody's way.
 use_side() {
 	make_side
 	cd "$root"
 	export GIT_DIR="$side" GIT_WORK_TREE="$root"
+	close_folders
 	remove_begun "$side"
 	remove_all "$side/info/exclude.new"
 	work=$side/work.$$

@@ -10,8 +10,29 @@
 # FEW has a line for each path that differs where those are few, none of them goes and none is a big
 # file: the mode and the id of what it was, and after a tab the path. Each git command that
 # looks at the whole index costs more than all else together; for few one is enough.
-from=$1 to=$2 swaps=$3 few=$4
+from=$1 to=$2 swaps=$3 few=$4 empty=4b825dc642cb6eb9a060e54bf8d69288fbee4904
 use_side
+
+# Whether the folder is writable that a path is in, or comes to be in.
+is_in_open_folder() {
+	folder=./$1
+	while folder=${folder%/*} && [ ! -d "$folder" ]; do
+		:
+	done
+	[ -w "$folder" ]
+}
+
+# Tells the paths that stand in the way, each ended by NUL in a file, and ends.
+fail_at() {
+	[ ! -s "$2" ] || xargs -0 printf 'stuck\0%s\0' <"$2"
+	fail "$1"
+}
+
+# Opens the folders of the paths in a file; ends where there are some that cannot be opened.
+open_or_fail() {
+	open_folders <"$1" >"$work/closed"
+	[ ! -s "$work/closed" ] || fail_at closed "$work/closed"
+}
 
 # What is not as an index without times says is found by its content.
 prepare_few() {
@@ -27,6 +48,7 @@ prepare_few() {
 			;;
 		esac
 		printf '%s\0' "$path" >&5
+		is_in_open_folder "$path" || : >"$work/is_closed"
 	done <"$work/few" 3>"$work/old" 4>"$work/new" 5>"$work/paths" 6>"$work/replaced"
 	load_index "$from"
 	GIT_INDEX_FILE=$work/index git update-index --index-info <"$work/old"
@@ -95,6 +117,7 @@ fi
 
 # What is in the way of something new is looked at more closely below.
 if [ "$is_prepared" ] && are_new_free; then
+	[ ! -f "$work/is_closed" ] || open_or_fail "$work/paths"
 	hold_replaced
 	GIT_INDEX_FILE=$work/index git update-index --refresh >&2 || fail changed
 	is_written=yes
@@ -121,6 +144,12 @@ each_swap() {
 			'"$1" "$work/functions" <"$work/swaps"
 	fi
 }
+
+if [ "$from" != "$empty" ] || [ -s "$work/swaps" ]; then
+	git diff-tree -r -z --no-renames --name-only "$from" "$to" >"$work/differs"
+	each_swap 'printf "%s\0" "$1"' >>"$work/differs"
+	[ ! -s "$work/differs" ] || open_or_fail "$work/differs"
+fi
 
 # Neither tree has the swapped paths while git goes from one to the other: each of those
 # is replaced in one step afterwards, so that there is never nothing where something was.
@@ -170,8 +199,19 @@ each_swap '[ "$becomes" = none ] && [ "$was" != none ] || exit 0
 	done'
 # By several processes it is quicker, but then git takes all away that it replaces before it writes.
 known=known workers=1
-[ "$from" != 4b825dc642cb6eb9a060e54bf8d69288fbee4904 ] || known=fresh workers=4
+[ "$from" != "$empty" ] || known=fresh workers=4
 git -c checkout.workers="$workers" read-tree -m -u -v "$old" "$new" || fail changed
+# git says nothing of a file that it could not delete.
+git diff-tree -r -z --no-renames --name-only --diff-filter=D "$old" "$new" >"$work/gone"
+if [ -s "$work/gone" ]; then
+	write_functions
+	xargs -0 sh -c '. "$0"
+		for path do
+			! exists "./$path" || is_folder "./$path" || leads_through_link "./$path" ||
+				printf "%s\0" "$path"
+		done' "$work/functions" <"$work/gone" >"$work/undone"
+	[ ! -s "$work/undone" ] || fail_at closed "$work/undone"
+fi
 each_swap 'set -e
 	made=$root/.acp-broker-sync-small.tmp
 	rm -f "$made"
