@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The calls of the control plane: what each does, and with which status it answers.
-import { checkCreate, checkInterval, checkLabels, checkList, checkNetworkSettings }
-  from "./asked.mjs";
+import { archiveMinutes, checkCreate, checkInterval, checkLabels, checkList,
+  checkNetworkSettings } from "./asked.mjs";
 import { Refusal, listedSandbox, wholeSandbox } from "./wire.mjs";
 
 // [method, path, name, throttler, handler]; a handler gets {world, body, query, parts, …} and
 // returns [status, body].
 const CALLS = [];
+
+// The permission that a key needs for a call; calls that only read need none.
+const WRITE = "write:sandboxes";
+const SCOPES = { create: WRITE, start: WRITE, stop: WRITE, archive: WRITE, recover: WRITE,
+  labels: WRITE, autostop: WRITE, autoarchive: WRITE, autodelete: WRITE, public: WRITE,
+  "network-settings": WRITE, "ssh-access": WRITE, "ssh-revoke": WRITE,
+  delete: "delete:sandboxes" };
 
 function call(method, path, name, throttler, handler) {
   const pattern = path.replace(/\{\w+\}/g, "([^/]+)");
@@ -92,7 +99,7 @@ call("PUT", "/sandbox/{id}/labels", "labels", "authenticated", ({ world, parts, 
 });
 
 // The service answers 201 here, where its document says 200.
-function interval(path, name, title, member) {
+function interval(path, name, title, member, stored = (minutes) => minutes) {
   call("POST", `/sandbox/{id}/${path}/{minutes}`, name, "authenticated", ({ world, parts }) => {
     const minutes = Number(parts[1]);
     if (Number.isNaN(minutes)) {
@@ -101,21 +108,17 @@ function interval(path, name, title, member) {
     if (title) {
       checkInterval(title, minutes);
     }
-    return [201, world.set(parts[0], { [member]: minutes })];
+    return [201, world.set(parts[0], { [member]: stored(minutes) })];
   });
 }
 
 interval("autostop", "autostop", "Auto-stop", "autoStopInterval");
-interval("autoarchive", "autoarchive", "Auto-archive", "autoArchiveInterval");
+interval("autoarchive", "autoarchive", "Auto-archive", "autoArchiveInterval", archiveMinutes);
 interval("autodelete", "autodelete", null, "autoDeleteInterval");
 
+// 201, too; and whatever is not "true" is false.
 call("POST", "/sandbox/{id}/public/{isPublic}", "public", "authenticated",
-  ({ world, parts }) => {
-    if (!["true", "false"].includes(parts[1])) {
-      throw new Refusal(400, "Validation failed (boolean string is expected)");
-    }
-    return [200, world.set(parts[0], { public: parts[1] === "true" })];
-  });
+  ({ world, parts }) => [201, world.set(parts[0], { public: parts[1] === "true" })]);
 
 // By name it is accepted, and nothing is done.
 call("POST", "/sandbox/{id}/last-activity", "last-activity", "authenticated",
@@ -128,10 +131,7 @@ call("POST", "/sandbox/{id}/last-activity", "last-activity", "authenticated",
 call("POST", "/sandbox/{id}/network-settings", "network-settings", "authenticated",
   ({ world, parts, body }) => {
     checkNetworkSettings(body);
-    const { networkBlockAll, networkAllowList, domainAllowList } = body;
-    const asked = Object.entries({ networkBlockAll, networkAllowList, domainAllowList });
-    return [200, world.set(parts[0],
-      Object.fromEntries(asked.filter(([, value]) => value !== undefined)))];
+    return [200, world.setNetwork(parts[0], body)];
   });
 
 call("POST", "/sandbox/{id}/ssh-access", "ssh-access", "authenticated",
@@ -161,12 +161,13 @@ call("GET", "/sandbox/{id}/ports/{port}/preview-url", "preview-url", "authentica
       url: `http://${parts[1]}-${sandbox.id}.proxy.localhost` }];
   });
 
-// {name, throttler, handler, parts} of a request, or null where there is no such call.
+// {name, throttler, scope, handler, parts} of a request, or null where there is no such call.
 export function findCall(method, pathname) {
   for (const one of CALLS) {
     const match = one.method === method && one.pattern.exec(pathname);
     if (match) {
-      return { ...one, parts: match.slice(1).map(decodeURIComponent) };
+      return { ...one, scope: SCOPES[one.name] ?? null,
+        parts: match.slice(1).map(decodeURIComponent) };
     }
   }
   return null;

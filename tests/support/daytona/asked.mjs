@@ -18,6 +18,10 @@ const CREATE = { name: "string", snapshot: "string", user: "string", env: "objec
   autoDeleteInterval: "number", volumes: "array", buildInfo: "object", linkedSandbox: "string" };
 const NETWORK = { networkBlockAll: "boolean", networkAllowList: "string",
   domainAllowList: "string" };
+// A domain as the service takes it: the last label has letters alone.
+const DOMAIN = /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}$/i;
+const LIST_MOST = 10;
+const ARCHIVE_MOST = 43200;
 const CIDR = /^(25[0-5]|2[0-4]\d|1?\d?\d)(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}\/(3[0-2]|[12]?\d)$/;
 export const LISTED_STATES = ["creating", "restoring", "destroying", "started", "stopped",
   "starting", "stopping", "error", "build_failed", "pending_build", "building_snapshot", "unknown",
@@ -36,13 +40,31 @@ function checkTypes(body, types) {
   }
 }
 
-function checkNetwork(body) {
-  const networks = (body.networkAllowList ?? "").split(",").map((one) => one.trim());
-  for (const one of networks.filter((text) => text !== "")) {
-    if (!CIDR.test(one)) {
-      throw new Refusal(400, `Invalid network "${one}" in networkAllowList`);
+function checkEntries(text, pattern, title, plural) {
+  const entries = (text ?? "").split(",").map((one) => one.trim()).filter((one) => one !== "");
+  for (const one of entries) {
+    if (!pattern.test(one)) {
+      throw new Refusal(400, `Invalid ${title}: "${one}"`);
     }
   }
+  if (entries.length > LIST_MOST) {
+    throw new Refusal(400, `More than ${LIST_MOST} ${plural} in an allow list`);
+  }
+}
+
+function checkNetwork(body) {
+  checkEntries(body.networkAllowList, CIDR, "network", "networks");
+  checkEntries(body.domainAllowList, DOMAIN, "domain", "domains");
+}
+
+// What is stored of a list: an empty text is none.
+export function storedList(text) {
+  return text === "" || text === null ? undefined : text;
+}
+
+// 0 is the longest, and so is all that is longer.
+export function archiveMinutes(minutes) {
+  return minutes === 0 ? ARCHIVE_MOST : Math.min(minutes, ARCHIVE_MOST);
 }
 
 export function checkInterval(title, minutes) {

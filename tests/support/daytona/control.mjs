@@ -3,7 +3,8 @@
 import { lookAround, pidsOf } from "./processes.mjs";
 import { applySettings } from "./settings.mjs";
 
-const KEPT = ["step", "timer", "waiting", "folderName"]; // a sandbox's own, of no use to a test
+// A sandbox's own, of no use to a test.
+const KEPT = ["step", "timer", "waiting", "folderName", "sshdAt"];
 
 function written(stand, sandbox, seen) {
   const shown = Object.entries(sandbox).filter(([name]) => !KEPT.includes(name));

@@ -146,7 +146,7 @@ export class Gateway {
   }
 
   #isReachable(connection) {
-    return !this.world.settings.backendDown && connection.sandbox.state === "started";
+    return !this.world.settings.backendDown && connection.world.isListening(connection.sandbox);
   }
 
   // Whatever an open channel is used for, it is activity.

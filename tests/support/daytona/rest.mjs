@@ -98,7 +98,7 @@ export class Rest {
     }
   }
 
-  // Key, organisation, rate, in this order.
+  // Key, organisation, permission, rate, in this order.
   #admit(request, found, headers, url) {
     const key = /^Bearer (.*)$/.exec(request.headers.authorization ?? "")?.[1];
     const isJwt = key === this.keys.jwt;
@@ -113,6 +113,9 @@ export class Rest {
     }
     if (!found) {
       throw new Refusal(404, `Cannot ${request.method} ${url.pathname}`);
+    }
+    if (found.scope && !isJwt && !this.world.settings.scopes.includes(found.scope)) {
+      throw new Refusal(403, "Forbidden resource");
     }
     this.#throttle(found.throttler, headers);
     const world = key === this.keys.otherKey ? this.otherWorld : this.world;

@@ -33,7 +33,7 @@ What happens there, at the next calls, connections or creates:
                                          at='build': state build_failed; name: of this one
         daytona.fail_start('reason')     the next start ends in "error", with 400 (but not that of
                                          an archived one, which answers at once)
-        daytona.settings(backendDown=True, exitLostEvery=1, latency={'start': 2000},
+        daytona.settings(backendDown=True, exitLostEvery=1, scopes=[], latency={'start': 2000},
                          quota={'cpu': 2}, limits={'sandbox-create': 1}, listLag=1000)
                                          settings.mjs has them all
 

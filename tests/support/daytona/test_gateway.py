@@ -223,6 +223,18 @@ class GatewayTest(unittest.TestCase):
         channels = [one['channels'] for one in self.daytona.connections()]
         self.assertEqual(channels, [[{'kind': 'session'}]])
 
+    def test_what_has_just_started_does_not_listen_yet(self):
+        self.daytona.settings(latency={'sshd': 3600000})
+        self.addCleanup(self.daytona.settings, latency={'sshd': 20})
+        self.api.ok('POST', f'/sandbox/{self.name}/stop')
+        self.api.reach(self.name, 'stopped')
+        self.assertEqual(self.api.ok('POST', f'/sandbox/{self.name}/start')['state'], 'started')
+        connection = self.connect()
+        seen = connection.run('echo', wait=MOMENT)
+        self.assertEqual((seen['opened'], seen['isClosed']), (False, False))
+        self.daytona.advance(minutes=60)
+        self.assertTrue(connection.run('echo')['opened'])
+
     def test_a_keepalive_is_answered_by_a_refusal(self):
         done = self.ssh('sleep 1.3', options=['-vvv', '-o', 'ServerAliveInterval=1'])
         self.assertEqual(done.returncode, 0)

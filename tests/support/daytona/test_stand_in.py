@@ -164,7 +164,94 @@ class StandInTest(unittest.TestCase):
         self.daytona.advance(minutes=1)
         self.assertEqual(len(self.api.ok('GET', '/sandbox')['items']), 1)
 
+    # ---- the network ----
+
+    def network(self, **asked):
+        answer = self.api.call('POST', '/sandbox/one/network-settings', asked)
+        seen = self.api.ok('GET', '/sandbox/one')
+        return answer.status, tuple(seen[name] for name in (
+            'networkBlockAll', 'networkAllowList', 'domainAllowList'))
+
+    def test_a_list_is_cleared_by_an_empty_text_alone(self):
+        self.api.make('one', domainAllowList='example.com')
+        self.assertEqual(self.network(networkBlockAll=False), (200, (False, None, 'example.com')))
+        self.assertEqual(self.network(networkBlockAll=True), (200, (True, None, 'example.com')))
+        self.assertEqual(self.network(networkBlockAll=False, domainAllowList=''),
+                         (200, (False, None, None)))
+        self.api.make('two', domainAllowList='', networkAllowList='')
+        two = self.api.ok('GET', '/sandbox/two')
+        self.assertEqual((two['networkAllowList'], two['domainAllowList']), (None, None))
+
+    def test_what_is_said_of_blocking_replaces_the_networks(self):
+        self.api.make('one', networkAllowList='10.0.0.0/8')
+        for blocks in (False, True):
+            self.assertEqual(self.network(networkAllowList='10.0.0.0/8')[1][1], '10.0.0.0/8')
+            self.assertEqual(self.network(networkBlockAll=blocks), (200, (blocks, None, None)))
+        self.assertEqual(self.network(networkBlockAll=True, networkAllowList='10.0.0.0/8'),
+                         (200, (False, '10.0.0.0/8', None)))
+
+    def test_lists_have_at_most_ten_entries_that_are_ones(self):
+        self.api.make('one')
+        hosts = [f'host{number}.example.com' for number in range(11)]
+        networks = [f'10.{number}.0.0/16' for number in range(11)]
+        wrong = [{'domainAllowList': one} for one in (
+            ','.join(hosts), 'localhost', 'host.x1', 'a_b.example.com', '-a.example.com',
+            '*', '*.*.com', 'example.com:443')]
+        wrong += [{'networkAllowList': one} for one in (','.join(networks), '2001:db8::/32')]
+        for body in wrong:
+            with self.subTest(body=body):
+                self.assertEqual(self.network(**body), (400, (False, None, None)))
+                self.assertEqual(self.create(name='two', **body).status, 400)
+        right = {'domainAllowList': '*.' + ',*.'.join(hosts[:10]),
+                 'networkAllowList': ','.join(networks[:10])}
+        self.assertEqual(self.network(**right)[0], 200)
+
+    def test_a_lower_tier_overrides_creates_and_takes_no_change(self):
+        self.daytona.settings(tierNetwork={'networkBlockAll': False, 'networkAllowList': None,
+                                           'domainAllowList': None})
+        self.api.make('one', networkBlockAll=True, domainAllowList='example.com')
+        self.assertEqual(self.network(networkBlockAll=True), (400, (False, None, None)))
+
+    # ---- what is stored, and what is refused ----
+
+    def test_who_may_reach_it_is_stored_with_201(self):
+        self.api.make('one')
+        for value, stored in (('true', True), ('x', False)):
+            answer = self.api.call('POST', f'/sandbox/one/public/{value}')
+            self.assertEqual((answer.status, answer.body['public']), (201, stored))
+
+    def test_the_longest_wait_for_archiving_is_thirty_days(self):
+        self.api.make('one')
+        for minutes in (99999, 0):
+            answer = self.api.call('POST', f'/sandbox/one/autoarchive/{minutes}')
+            self.assertEqual((answer.status, answer.body['autoArchiveInterval']), (201, 43200))
+
+    def test_a_stop_is_refused_while_it_stops(self):
+        self.daytona.settings(latency={'stop': 3600000})
+        self.api.make('one')
+        self.api.ok('POST', '/sandbox/one/stop')
+        self.assertEqual(self.api.call('POST', '/sandbox/one/stop').status, 409)
+
+    def test_an_archiving_one_is_deleted_and_once(self):
+        self.daytona.settings(latency={'archive': 3600000, 'destroy': 3600000})
+        one = self.api.make('one')['id']
+        self.api.ok('POST', '/sandbox/one/stop')
+        self.api.reach('one', 'stopped')
+        self.api.ok('POST', '/sandbox/one/archive')
+        self.assertEqual(self.api.call('DELETE', f'/sandbox/{one}').status, 200)
+        self.assertEqual(self.api.call('DELETE', f'/sandbox/{one}').status, 404)
+        self.assertEqual(self.api.call('DELETE', '/sandbox/one').status, 404)
+
     # ---- keys ----
+
+    def test_a_key_without_the_permission_is_refused(self):
+        self.daytona.settings(scopes=['write:sandboxes'])
+        self.api.make('one')
+        self.assertEqual(self.api.call('DELETE', '/sandbox/one').status, 403)
+        self.daytona.settings(scopes=[])
+        self.assertEqual(self.api.call('POST', '/sandbox/one/stop').status, 403)
+        self.assertEqual(self.create(name='two').status, 403)
+        self.assertEqual(self.api.call('GET', '/sandbox/one').status, 200)
 
     def test_a_jwt_needs_its_organisation(self):
         with_jwt = Api(self.daytona, self.daytona.jwt)

@@ -5,6 +5,7 @@ import crypto from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 
+import { archiveMinutes, storedList } from "./asked.mjs";
 import { killAll } from "./processes.mjs";
 import { Refusal, changedSandbox, createdSandbox, wholeSandbox } from "./wire.mjs";
 
@@ -117,8 +118,14 @@ export class World {
     killAll(sandbox.id, this.folder(sandbox));
   }
 
+  // "started" is told before the daemon in it listens.
   #running() {
-    return { state: "started", daemonVersion: "v0.190.0", lastActivityAt: this.clock.iso() };
+    return { state: "started", daemonVersion: "v0.190.0", lastActivityAt: this.clock.iso(),
+      sshdAt: this.clock.now() + this.settings.latency.sshd };
+  }
+
+  isListening(sandbox) {
+    return sandbox.state === "started" && this.clock.now() >= (sandbox.sshdAt ?? 0);
   }
 
   #refuseWhileChanging(sandbox, ...allowed) {
@@ -160,12 +167,14 @@ export class World {
       target: asked.target || this.settings.regions[0], snapshot, user: asked.user || "daytona",
       env: asked.env ?? {}, cpu: asked.cpu ?? 1, gpu: asked.gpu ?? 0, memory: asked.memory ?? 1,
       disk: asked.disk ?? 3, public: asked.public ?? false,
-      networkBlockAll: asked.networkBlockAll ?? false, networkAllowList: asked.networkAllowList,
-      domainAllowList: asked.domainAllowList, labels: asked.labels ?? {},
+      networkBlockAll: asked.networkBlockAll ?? false,
+      networkAllowList: storedList(asked.networkAllowList),
+      domainAllowList: storedList(asked.domainAllowList), ...this.settings.tierNetwork,
+      labels: asked.labels ?? {},
       volumes: asked.volumes ?? [], state: asked.buildInfo ? "pending_build" : "creating",
       desiredState: "started", recoverable: false, backupState: "None",
       autoStopInterval: asked.autoStopInterval ?? 15,
-      autoArchiveInterval: asked.autoArchiveInterval ?? 10080,
+      autoArchiveInterval: archiveMinutes(asked.autoArchiveInterval ?? 10080),
       autoDeleteInterval: asked.autoDeleteInterval ?? -1, sandboxClass: "container",
       createdAt: time, updatedAt: time, lastActivityAt: time, runnerId: this.runnerId,
       buildInfo: built, toolboxProxyUrl: this.toolboxUrl,
@@ -281,7 +290,10 @@ export class World {
 
   remove(idOrName) {
     const sandbox = this.find(idOrName);
-    this.#refuseWhileChanging(sandbox);
+    if (sandbox.desiredState === "destroyed") {
+      throw new Refusal(404, `Sandbox with ID or name ${idOrName} not found`);
+    }
+    this.#refuseWhileChanging(sandbox, "archiving");
     return this.#destroy(sandbox);
   }
 
@@ -309,6 +321,28 @@ export class World {
     const sandbox = this.find(idOrName);
     this.#touch(sandbox, change);
     return wholeSandbox(sandbox);
+  }
+
+  // What networkBlockAll says replaces the CIDRs, also where it says false; a list beside it wins.
+  // The domains stay until they are replaced, or cleared by "".
+  setNetwork(idOrName, asked) {
+    const sandbox = this.find(idOrName);
+    const { networkBlockAll, networkAllowList, domainAllowList } = asked;
+    const change = {};
+    if (this.settings.tierNetwork !== null) {
+      throw new Refusal(400, "Network settings cannot be changed in this organization's tier");
+    }
+    if (networkBlockAll !== undefined) {
+      change.networkBlockAll = networkBlockAll && !networkAllowList;
+      change.networkAllowList = undefined;
+    }
+    if (networkAllowList !== undefined) {
+      change.networkAllowList = storedList(networkAllowList);
+    }
+    if (domainAllowList !== undefined) {
+      change.domainAllowList = storedList(domainAllowList);
+    }
+    return this.set(sandbox.id, change);
   }
 
   // ---- time ----
