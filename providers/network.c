@@ -293,6 +293,65 @@ char **network_policy_unenforced(const struct network_policy *policy,
 	return sentences;
 }
 
+/* ---- what a backend does not take ---- */
+
+/* "example.com", "*.example.com"; not "localhost", and not "host.x1". */
+static bool is_domain(const char *host)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+	const char *name = strncmp(host, "*.", 2) == 0 ? host + 2 : host;
+	const char *last = strrchr(name, '.');
+	return last && strlen(last + 1) >= 2 && strspn(last + 1, letters) == strlen(last + 1);
+}
+
+static bool is_ipv4(const char *cidr)
+{
+	return !strchr(cidr, ':');
+}
+
+static bool check_entries(char *const *entries, size_t max, bool (*is_taken)(const char *entry),
+	const char *expected, struct error *err)
+{
+	size_t count = words_count((char **)entries);
+	if (max > 0 && count > max) {
+		return error_set(
+			err, ERROR_CONFIG, "expected at most %zu of them, got %zu", max, count);
+	}
+	for (size_t i = 0; is_taken && i < count; i++) {
+		if (!is_taken(entries[i])) {
+			return error_set(
+				err, ERROR_CONFIG, "expected %s, got %s", expected, entries[i]);
+		}
+	}
+	return true;
+}
+
+/* Lists that it does not enforce are another matter: they are told, whatever is in them. */
+static bool check_lists(const struct network_policy *policy,
+	const struct network_abilities *abilities, const char *backend, struct error *err)
+{
+	const struct {
+		const char *key;
+		char *const *entries;
+		bool is_enforced;
+		bool (*is_taken)(const char *entry);
+		const char *expected;
+	} lists[] = {
+		{"allow-host", policy->hosts, abilities->allows_hosts,
+			abilities->needs_domains ? is_domain : NULL,
+			"a domain, whose last label has letters alone"},
+		{"allow-cidr", policy->cidrs, abilities->allows_cidrs,
+			abilities->needs_ipv4 ? is_ipv4 : NULL, "an IPv4 network"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(lists); i++) {
+		if (lists[i].is_enforced && !check_entries(lists[i].entries, abilities->entries_max,
+						    lists[i].is_taken, lists[i].expected, err)) {
+			return error_prefix(err, "%s with backend = %s", lists[i].key, backend);
+		}
+	}
+	return true;
+}
+
 bool network_policy_check(const struct settings *settings,
 	const struct network_abilities *abilities, const char *backend, char ***out_warnings,
 	struct error *err)
@@ -301,6 +360,10 @@ bool network_policy_check(const struct settings *settings,
 	const char *key;
 	if (!network_policy_read(&policy, settings, &key, err)) {
 		return error_prefix(err, "%s", key);
+	}
+	if (!check_lists(&policy, abilities, backend, err)) {
+		network_policy_finish(&policy);
+		return false;
 	}
 	char **warnings = network_policy_unenforced(&policy, abilities, backend);
 	bool is_refused = policy.is_required && warnings[0];

@@ -3,6 +3,7 @@
 #define PROVIDERS_NETWORK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/attr.h"
 #include "base/error.h"
@@ -48,6 +49,10 @@ struct network_abilities {
 	bool allows_cidrs;   // allow-cidr
 	bool opens_ingress;  // public-ingress = true
 	bool closes_ingress; // public-ingress = false
+	/* What it takes of the lists, where it enforces them. */
+	size_t entries_max; // of each; 0: NETWORK_ENTRIES_MAX
+	bool needs_domains; // hosts of two labels or more, the last one of letters alone
+	bool needs_ipv4;    // networks
 };
 
 /*
@@ -59,7 +64,8 @@ char **network_policy_unenforced(const struct network_policy *policy,
 
 /*
  * Both in one: the sentences for what the settings ask for, or an error where they say
- * `required` and there are such (NETWORK_NOT_ENFORCED), or cannot be read. ERROR_CONFIG.
+ * `required` and there are such (NETWORK_NOT_ENFORCED), or cannot be read, or the backend does not
+ * take their lists. ERROR_CONFIG.
  */
 bool network_policy_check(const struct settings *settings,
 	const struct network_abilities *abilities, const char *backend, char ***out_warnings,

@@ -141,7 +141,9 @@ struct daytona_call *daytona_set_interval(struct daytona_api *api, const char *i
 /* What may be reached from it; replaces what was set when it was created. */
 struct daytona_network {
 	bool blocks_network;
-	const char *network_allow_list, *domain_allow_list; // as in daytona_create; NULL: not sent
+	/* As in daytona_create. NULL: not sent, and the domains stay; "": none from now on. Without
+	 * a list blocks_network clears the CIDRs; with one it has to be false. */
+	const char *network_allow_list, *domain_allow_list;
 };
 struct daytona_call *daytona_set_network(struct daytona_api *api, const char *id,
 	const struct daytona_network *network, daytona_done *done, void *data);

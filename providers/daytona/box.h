@@ -26,6 +26,7 @@ struct daytona_box_config {
 	const struct daytona_create *create;
 	/* Whose settings one that is there gets; NULL: they stay as they are. */
 	const struct daytona_create *wanted;
+	bool network_is_required; // a network that is not as wanted ends the order
 	/* Where there is none of that name, one with these labels is taken first; NULL: none is. */
 	const struct daytona_pair *query;
 	/* As whom it was made, where that was another account: DAYTONA_OTHER_ACCOUNT says so where
@@ -48,8 +49,10 @@ void daytona_box_destroy(struct daytona_box *box); // NULL is fine
  * those of the API: SANDBOX_NOT_FOUND, SANDBOX_FAILED (with the platform's reason),
  * TIMEOUT_EXCEEDED, ERROR_DENIED for one that is not this user's. What a create has left that
  * failed, at once or later, is deleted; so is one in build_failed, which has never run.
- * Then what is not as the profile says is made so, where the service can: an error where that
- * fails of the network or the ingress, a warning otherwise.
+ * Then what is not as the profile says is made so, where the service can, and the network is read
+ * back. A service that refuses the network (400), or keeps another one, is a warning with what is
+ * in force, or NETWORK_NOT_ENFORCED where it is required. Any other failure of the network or the
+ * ingress is an error, and one of the rest a warning.
  */
 void daytona_box_bring(struct daytona_box *box, daytona_box_done *done);
 

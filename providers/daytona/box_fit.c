@@ -14,6 +14,8 @@
 
 static void fit_next(struct daytona_box *box);
 
+enum { NETWORK_TEXT_SIZE = 320 };
+
 /* What is said of those that fail. */
 static const struct {
 	enum daytona_unfit bit;
@@ -33,6 +35,83 @@ static void warn(struct daytona_box *box, const char *text)
 		box->config.on_warning(box->config.data, text);
 	}
 }
+
+/* ---- the network ---- */
+
+/* It was refused, or the platform keeps another one: what is in force counts. */
+static void tell_network(struct daytona_box *box, const struct daytona_sandbox *seen)
+{
+	const struct daytona_create *wanted = box->config.wanted;
+	char there[NETWORK_TEXT_SIZE], asked[NETWORK_TEXT_SIZE];
+	struct error err;
+	daytona_network_describe(&(struct daytona_network){.blocks_network = seen->blocks_network,
+					 .network_allow_list = seen->network_allow_list,
+					 .domain_allow_list = seen->domain_allow_list},
+		there, sizeof(there));
+	daytona_network_describe(&(struct daytona_network){.blocks_network = wanted->blocks_network,
+					 .network_allow_list = wanted->network_allow_list,
+					 .domain_allow_list = wanted->domain_allow_list},
+		asked, sizeof(asked));
+	bool was_refused = box->refusal.code != ERROR_NONE;
+	error_set_reason(&err, ERROR_DENIED, "NETWORK_NOT_ENFORCED",
+		"sandbox %s: its network is not what the profile says: in force is %s, not %s%s%s",
+		box->name, there, asked, was_refused ? "; " : "",
+		was_refused ? box->refusal.text : "");
+	if (box->config.network_is_required) {
+		daytona_box_end(box, &err);
+	} else {
+		warn(box, err.text);
+		fit_next(box);
+	}
+}
+
+static void on_read_back(void *data, const struct daytona_sandbox *seen, const struct error *err)
+{
+	struct daytona_box *box = data;
+	box->call = NULL;
+	if (err) {
+		struct error copy = *err;
+		error_prefix(&copy, "sandbox %s: reading its network back", box->name);
+		daytona_box_end(box, &copy);
+	} else if (daytona_wanted_unfit(box->config.wanted, seen) & DAYTONA_UNFIT_NETWORK) {
+		tell_network(box, seen);
+	} else {
+		log_info("sandbox %s: its network is what the profile says", box->name);
+		fit_next(box);
+	}
+}
+
+/* The answer to the change is not believed: the platform may have taken a part of it. */
+static void on_network_set(void *data, const struct error *err)
+{
+	struct daytona_box *box = data;
+	box->call = NULL;
+	if (err && !error_has_reason(err, "DAYTONA_REJECTED")) {
+		struct error copy = *err;
+		error_prefix(
+			&copy, "sandbox %s: its network is not what the profile says", box->name);
+		daytona_box_end(box, &copy);
+		return;
+	}
+	box->refusal = err ? *err : (struct error){0};
+	box->call = daytona_get(box->config.api, box->id, on_read_back, box);
+}
+
+/* A list that is not wanted is "", which clears it; one that is not sent may stay. */
+static struct daytona_call *set_network(struct daytona_box *box)
+{
+	const struct daytona_create *wanted = box->config.wanted;
+	const char *cidrs = wanted->network_allow_list;
+	const char *hosts = wanted->domain_allow_list;
+	struct daytona_network network = {.blocks_network = wanted->blocks_network,
+		.network_allow_list = cidrs                    ? cidrs
+	                              : wanted->blocks_network ? NULL
+	                                                       : "",
+		.domain_allow_list = hosts ? hosts : ""};
+	return daytona_set_network(box->config.api, box->id, &network, on_network_set, box);
+}
+
+/* ---- all of them ---- */
 
 static void on_fitted(void *data, const struct error *err)
 {
@@ -70,12 +149,9 @@ static struct daytona_call *set_interval(
 static struct daytona_call *fit(struct daytona_box *box, enum daytona_unfit what)
 {
 	const struct daytona_create *wanted = box->config.wanted;
-	struct daytona_network network = {.blocks_network = wanted->blocks_network,
-		.network_allow_list = wanted->network_allow_list,
-		.domain_allow_list = wanted->domain_allow_list};
 	switch (what) {
 	case DAYTONA_UNFIT_NETWORK:
-		return daytona_set_network(box->config.api, box->id, &network, on_fitted, box);
+		return set_network(box);
 	case DAYTONA_UNFIT_INGRESS:
 		return daytona_set_public(
 			box->config.api, box->id, wanted->is_public, on_fitted, box);
@@ -94,7 +170,7 @@ static void fit_next(struct daytona_box *box)
 		if (box->unfit & (unsigned int)fits[i].bit) {
 			box->unfit &= ~(unsigned int)fits[i].bit;
 			box->fitting = fits[i].bit;
-			log_info("sandbox %s: %s becomes what the profile says", box->name,
+			log_info("sandbox %s: %s is set to what the profile says", box->name,
 				fits[i].what);
 			box->call = fit(box, fits[i].bit);
 			return;

@@ -36,6 +36,7 @@ struct daytona_box {
 	bool is_made;               // by this order: nothing is in it yet
 	unsigned int unfit;         // what is still to become as the profile says
 	enum daytona_unfit fitting; // what is being made so
+	struct error refusal;       // why the network was not; ERROR_NONE: it was
 	int auto_stop_min;          // of the sandbox; -1: not told
 	char *found;                // owned; the name of one that the labels have found; or NULL
 	bool found_runs;

@@ -234,6 +234,7 @@ static void on_claimed(void *data, const struct error *err)
 		.name = identity->name,
 		.create = place->has_reference ? NULL : &place->wanted.create,
 		.wanted = &place->wanted.create,
+		.network_is_required = place->wanted.policy.is_required,
 		.query = place->has_reference || is_new ? NULL : place->wanted.query,
 		.others = daytona_claim_others(place->claim),
 		.on_progress = on_progress,

@@ -72,9 +72,42 @@ void daytona_wanted_name(struct daytona_wanted *wanted, const struct daytona_pro
 		.domain_allow_list = wanted->hosts};
 }
 
+/* The next entry of a list with commas, without blanks; empty at its end. */
+static struct span next_entry(const char **list)
+{
+	static const char between[] = ", \t";
+	const char *begin = *list + strspn(*list, between);
+	size_t len = strcspn(begin, between);
+	*list = begin + len;
+	return (struct span){begin, len};
+}
+
+static bool has_entry(const char *list, struct span wanted)
+{
+	for (;;) {
+		struct span entry = next_entry(&list);
+		if (entry.len == 0 ||
+			(entry.len == wanted.len &&
+				strncasecmp(entry.data, wanted.data, wanted.len) == 0)) {
+			return entry.len > 0;
+		}
+	}
+}
+
+static bool has_all(const char *list, const char *wanted)
+{
+	for (;;) {
+		struct span entry = next_entry(&wanted);
+		if (entry.len == 0 || !has_entry(list, entry)) {
+			return entry.len == 0;
+		}
+	}
+}
+
+/* The service may keep a list in an order and a form of its own. */
 static bool is_same(const char *told, const char *asked)
 {
-	return strcmp(told, asked ? asked : "") == 0;
+	return has_all(told, asked ? asked : "") && has_all(asked ? asked : "", told);
 }
 
 static bool is_network(const struct daytona_create *create, const struct daytona_sandbox *seen)
@@ -82,6 +115,20 @@ static bool is_network(const struct daytona_create *create, const struct daytona
 	return seen->blocks_network == create->blocks_network &&
 	       is_same(seen->network_allow_list, create->network_allow_list) &&
 	       is_same(seen->domain_allow_list, create->domain_allow_list);
+}
+
+void daytona_network_describe(const struct daytona_network *network, char *text, size_t size)
+{
+	const char *hosts = network->domain_allow_list ? network->domain_allow_list : "";
+	const char *cidrs = network->network_allow_list ? network->network_allow_list : "";
+	if (!*hosts && !*cidrs) {
+		snprintf(text, size, "network = %s", network->blocks_network ? "blocked" : "open");
+	} else {
+		snprintf(text, size, "%s%s%s%s%s%s",
+			network->blocks_network ? "blocked but for " : "",
+			*hosts ? "allow-host = " : "", hosts, *hosts && *cidrs ? ", " : "",
+			*cidrs ? "allow-cidr = " : "", cidrs);
+	}
 }
 
 unsigned int daytona_wanted_unfit(

@@ -39,6 +39,9 @@ enum daytona_unfit {
 unsigned int daytona_wanted_unfit(
 	const struct daytona_create *create, const struct daytona_sandbox *seen);
 
+/* For people: "network = blocked", "allow-host = a.example,b.example". */
+void daytona_network_describe(const struct daytona_network *network, char *text, size_t size);
+
 /* Tells of each key that the profile has, and the sandbox otherwise for as long as it is there. */
 void daytona_wanted_fixed(const struct daytona_create *create, const struct daytona_sandbox *seen,
 	void (*tell)(void *data, const char *key, const char *there, const char *wanted),

@@ -27,8 +27,12 @@ struct plane_box *plane_add(const char *name, const char *state)
 	struct plane_box *box = &plane.boxes[plane.count++];
 	*box = (struct plane_box){
 		.exists = state != NULL, .state = state, .desired = "", .reason = ""};
-	box->settings =
-		(struct daytona_sandbox){.user = "", .target = "", .snapshot = "", .image = ""};
+	box->settings = (struct daytona_sandbox){.user = "",
+		.target = "",
+		.snapshot = "",
+		.image = "",
+		.network_allow_list = "",
+		.domain_allow_list = ""};
 	snprintf(box->name, sizeof(box->name), "%s", name);
 	return box;
 }
@@ -53,7 +57,7 @@ static void describe(const struct plane_box *box, struct daytona_sandbox *seen)
 	seen->state = box->state;
 	seen->desired_state = box->desired;
 	seen->error_reason = box->reason;
-	seen->created_at = seen->network_allow_list = seen->domain_allow_list = "";
+	seen->created_at = "";
 	seen->labels = box->is_foreign ? foreign : own;
 	seen->has_odd_labels = box->has_odd_labels;
 	seen->is_recoverable = box->is_recoverable;
@@ -179,7 +183,17 @@ struct daytona_call *daytona_set_network(struct daytona_api *api, const char *id
 	struct daytona_call *call = call_create(box, data);
 	call->plain_done = done;
 	box->networks++;
-	box->is_network_open = !network->blocks_network;
+	if (box->network_reason) {
+		fail_with(call, ERROR_DENIED, box->network_reason);
+	} else if (!box->keeps_network) {
+		/* What it says of blocking replaces the CIDRs; domains stay until they are said. */
+		const char *cidrs = network->network_allow_list ? network->network_allow_list : "";
+		box->is_network_open = !network->blocks_network || *cidrs;
+		box->settings.network_allow_list = cidrs;
+		if (network->domain_allow_list) {
+			box->settings.domain_allow_list = network->domain_allow_list;
+		}
+	}
 	return call;
 }
 

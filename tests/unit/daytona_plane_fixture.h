@@ -32,6 +32,8 @@ struct plane_box {
 	const char *create_state;        // NULL: it is not there
 	const char *after_create;        // of one that went well, at the next look; NULL: "started"
 	struct daytona_sandbox settings; // what it has; minutes, image and the like
+	const char *network_reason;      // setting the network fails with it
+	bool keeps_network;              // setting it is answered well, and changes nothing
 	const char *set_reason;          // setting an interval or the ingress fails with it
 	int intervals[3], publics;       // how often they were set
 	int gets, creates, starts, stops, archives, deletes, recovers, networks;

@@ -150,6 +150,77 @@ static void test_of_another_account_its_absence_is_no_end(void **state)
 	assert_true(told.is_ok);
 }
 
+/* ---- the network ---- */
+
+static void test_a_list_that_the_profile_has_no_more_is_cleared_and_read_back(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", "started");
+	struct daytona_create wanted = {.blocks_network = false};
+	there->is_network_open = true;
+	there->settings.domain_allow_list = "a.example,b.example";
+	there->settings.network_allow_list = "10.0.0.0/8";
+	bring_as(&told, there, &wanted, (struct daytona_box_config){.network_is_required = true});
+	assert_true(told.is_ok);
+	assert_string_equal(there->settings.domain_allow_list, "");
+	assert_string_equal(there->settings.network_allow_list, "");
+	assert_int_equal(there->networks, 1);
+	assert_int_equal(there->gets, 2); // and once more, after it was set
+	wanted = (struct daytona_create){.blocks_network = true};
+	there->settings.domain_allow_list = "a.example";
+	bring_as(&told, there, &wanted, (struct daytona_box_config){.network_is_required = true});
+	assert_true(told.is_ok);
+	assert_string_equal(there->settings.domain_allow_list, "");
+}
+
+static void test_a_list_in_another_order_and_form_is_the_same(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", "started");
+	struct daytona_create wanted = {.domain_allow_list = "b.example,a.example"};
+	there->is_network_open = true;
+	there->settings.domain_allow_list = "A.example, b.example";
+	bring_as(&told, there, &wanted, (struct daytona_box_config){0});
+	assert_true(told.is_ok);
+	assert_int_equal(there->networks, 0);
+	there->settings.domain_allow_list = "b.example";
+	bring_as(&told, there, &wanted, (struct daytona_box_config){0});
+	assert_int_equal(there->networks, 1);
+}
+
+/* In the first row the service says yes, and in the second it says no. */
+static void test_a_network_that_is_another_in_force_is_told_or_an_error(void **state)
+{
+	static const char *const reasons[] = {NULL, "DAYTONA_REJECTED"};
+	for (size_t i = 0; i < ARRAY_LENGTH(reasons); i++) {
+		struct told told;
+		struct plane_box *there = plane_add(i ? "said-no" : "said-yes", "started");
+		struct daytona_create wanted = {.domain_allow_list = "a.example"};
+		there->is_network_open = true;
+		there->keeps_network = true;
+		there->network_reason = reasons[i];
+		bring_as(&told, there, &wanted, (struct daytona_box_config){0});
+		assert_true(told.is_ok);
+		assert_int_equal(told.warnings, 1);
+		assert_names(told.warning, "sandbox said- | network = open | a.example");
+		bring_as(&told, there, &wanted,
+			(struct daytona_box_config){.network_is_required = true});
+		assert_false(told.is_ok);
+		assert_string_equal(told.err.reason, "NETWORK_NOT_ENFORCED");
+	}
+}
+
+static void test_a_network_that_cannot_be_set_for_another_reason_ends_it(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", "started");
+	struct daytona_create wanted = {.domain_allow_list = "a.example"};
+	there->is_network_open = true;
+	there->network_reason = "DAYTONA_UNAUTHORIZED";
+	bring_as(&told, there, &wanted, (struct daytona_box_config){0});
+	assert_string_equal(told.err.reason, "DAYTONA_UNAUTHORIZED");
+}
+
 #define FIT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -161,6 +232,10 @@ int main(void)
 		FIT_TEST(test_who_may_reach_it_has_to_be_as_the_profile_says),
 		FIT_TEST(test_what_cannot_be_changed_is_told),
 		FIT_TEST(test_of_another_account_its_absence_is_no_end),
+		FIT_TEST(test_a_list_that_the_profile_has_no_more_is_cleared_and_read_back),
+		FIT_TEST(test_a_list_in_another_order_and_form_is_the_same),
+		FIT_TEST(test_a_network_that_is_another_in_force_is_told_or_an_error),
+		FIT_TEST(test_a_network_that_cannot_be_set_for_another_reason_ends_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -250,6 +250,33 @@ static void test_what_is_asked_for_and_not_enforced_is_said(void **state)
 	assert_string_equal(checked("public-ingress=off", &none), "public-ingress = false;");
 }
 
+static void test_what_a_backend_does_not_take_is_an_error(void **state)
+{
+	char text[1024];
+	struct network_abilities few = {.allows_hosts = true,
+		.allows_cidrs = true,
+		.entries_max = 2,
+		.needs_domains = true,
+		.needs_ipv4 = true};
+	static const char *const refused[] = {"allow-host=a.example allow-host=b.example "
+					      "allow-host=c.example",
+		"allow-host=localhost", "allow-host=host.x1", "allow-host=a.b",
+		"allow-cidr=10.0.0.0/8 allow-cidr=11.0.0.0/8 allow-cidr=12.0.0.0/8",
+		"allow-cidr=2001:db8::/32"};
+	for (size_t i = 0; i < ARRAY_LENGTH(refused); i++) {
+		snprintf(text, sizeof(text), "network=allow %s", refused[i]);
+		const char *told = checked(text, &few);
+		char key[32];
+		snprintf(key, sizeof(key), "! %.10s with", refused[i]);
+		assert_memory_equal(told, key, strlen(key));
+		assert_memory_not_equal(checked(text, &none), "!", 1); // and not enforced
+	}
+	assert_string_equal(checked("network=allow allow-host=*.a.example allow-host=b.example "
+				    "allow-host=b.example allow-cidr=10.0.0.0/8",
+				    &few),
+		"");
+}
+
 static void test_what_is_enforced_is_not_said(void **state)
 {
 	assert_string_equal(checked("network=blocked", &all), "");
@@ -281,6 +308,7 @@ int main(void)
 		cmocka_unit_test(test_lists_and_mode_have_to_agree),
 		cmocka_unit_test(test_lists_have_an_end),
 		cmocka_unit_test(test_what_is_asked_for_and_not_enforced_is_said),
+		cmocka_unit_test(test_what_a_backend_does_not_take_is_an_error),
 		cmocka_unit_test(test_what_is_enforced_is_not_said),
 		cmocka_unit_test(test_what_is_required_and_not_enforced_is_an_error),
 	};

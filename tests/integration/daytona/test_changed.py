@@ -63,6 +63,22 @@ class Changed(Room):
         client.close_stdin()
         client.wait(PATIENCE)
 
+    def network(self):
+        box = self.box()
+        return box['networkBlockAll'], box.get('networkAllowList'), box.get('domainAllowList')
+
+    def test_a_list_of_hosts_is_withdrawn_and_a_tier_that_overrides_it_is_told(self):
+        allowed = {'network': 'allow', 'allow-host': 'example.com'}
+        self.assertEqual(self.warnings(**allowed), [])
+        self.assertEqual(self.network(), (False, None, 'example.com'))
+        self.assertEqual(self.warnings(**{'required': 'true'}), [])
+        self.assertEqual(self.network(), (False, None, None))
+        self.daytona.settings(tierNetwork={})
+        told, = self.warnings(**allowed)
+        self.assertNames(told, 'network = open | example.com | 400')
+        error = self.start_error(**allowed, required='true')
+        self.assertEqual(error.data['code'], 'NETWORK_NOT_ENFORCED')
+
     def test_what_it_was_made_of_is_told(self):
         self.assertEqual(self.warnings(image='node:20', cpu=2), [])
         self.assertEqual(self.warnings(image='node:20', cpu=2), [])
