@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json_doc.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 enum { FAILURE_URI_MAX = 16 * 1024 }; // a path of 4096 bytes, each of them encoded
@@ -128,7 +129,41 @@ const char *failure_code_of(const struct error *err)
 	return err->reason ? err->reason : code_of_error[err->code];
 }
 
-char *failure_read_error(struct span error, char *why, size_t size)
+bool failure_is(const struct error *err, const char *code)
+{
+	return strcmp(failure_code_of(err), code) == 0;
+}
+
+/* What a caller could do about it. */
+static enum error_code error_of(const struct failure_code *code)
+{
+	for (size_t i = ERROR_SYSTEM; i < ARRAY_LENGTH(code_of_error); i++) {
+		if (strcmp(code_of_error[i], code->name) == 0) {
+			return (enum error_code)i;
+		}
+	}
+	return code->retryable ? ERROR_UNAVAILABLE : ERROR_PROTOCOL;
+}
+
+const struct error *failure_vset(
+	struct error *err, const char *code, const char *stage, const char *format, va_list args)
+{
+	const struct failure_code *row = failure_code_get(code);
+	error_vset_reason(err, error_of(row), row->name, format, args);
+	return error_at(err, stage);
+}
+
+const struct error *failure_set(
+	struct error *err, const char *code, const char *stage, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	failure_vset(err, code, stage, format, args);
+	va_end(args);
+	return err;
+}
+
+char *failure_read_error(struct span error, char said[FAILURE_SAID_MAX])
 {
 	struct json_doc *doc = error.len > 0 ? json_doc_parse_unchecked(error, NULL) : NULL;
 	char *message = doc ? json_string(doc, json_get(doc, 0, "message")) : NULL;
@@ -143,7 +178,8 @@ char *failure_read_error(struct span error, char *why, size_t size)
 		detail.len = FAILURE_DETAIL_MAX;
 		detail.len = utf8_whole_length(detail);
 	}
-	snprintf(why, size, "the agent says: %.400s", message ? message : "an error without words");
+	text_format(said, FAILURE_SAID_MAX, "the agent says: %s",
+		message ? message : "an error without words");
 	char *out = has_data && detail.len > 0 ? mem_strndup(detail) : NULL;
 	free(message);
 	free(text);
@@ -181,20 +217,13 @@ static void write_versions(struct json_writer *writer, struct span requested)
 	json_doc_destroy(doc);
 }
 
-/* What a peer has sent is no reason to answer with as much. */
-static struct span message_of(const struct failure *failure)
+void failure_write(
+	struct buf *out, struct span id, const struct error *err, const struct error_reason *reason)
 {
-	struct span message = {failure->message, strnlen(failure->message, FAILURE_MESSAGE_MAX)};
-	message.len = message.data[message.len] ? utf8_whole_length(message) : message.len;
-	return message;
-}
-
-void failure_write(struct buf *out, struct span id, const struct failure *failure,
-	const struct error_reason *reason)
-{
+	assert(err->stage);
 	const struct failure_code own = {reason ? reason->name : NULL, RPC_INTERNAL_ERROR,
 		reason && reason->retryable, reason ? reason->help : NULL};
-	const struct failure_code *code = reason ? &own : failure_code_get(failure->code);
+	const struct failure_code *code = reason ? &own : failure_code_get(failure_code_of(err));
 	struct json_writer writer;
 	json_write_begin(&writer, out);
 	json_write_object(&writer);
@@ -203,25 +232,24 @@ void failure_write(struct buf *out, struct span id, const struct failure *failur
 	json_write_key(&writer, "error");
 	json_write_object(&writer);
 	json_write_member_int(&writer, "code", code->rpc);
-	json_write_member_string(&writer, "message", message_of(failure));
+	json_write_member(&writer, "message", err->text);
 	json_write_key(&writer, "data");
 	json_write_object(&writer);
 	json_write_member(&writer, "code", code->name);
 	json_write_member_bool(&writer, "retryable", code->retryable);
-	json_write_member(&writer, "stage", failure->stage);
-	if (failure->detail.len > 0 && code->rpc == RPC_UNSUPPORTED_VERSION) {
-		write_versions(&writer, failure->detail);
-	} else if (failure->detail.len > 0 && code->rpc == RPC_RESOURCE_NOT_FOUND) {
+	json_write_member(&writer, "stage", err->stage);
+	if (err->detail.len > 0 && code->rpc == RPC_UNSUPPORTED_VERSION) {
+		write_versions(&writer, err->detail);
+	} else if (err->detail.len > 0 && code->rpc == RPC_RESOURCE_NOT_FOUND) {
 		json_write_key(&writer, "uri");
-		write_file_uri(&writer, failure->detail);
-	} else if (failure->detail.len > 0) {
-		json_write_member_string(&writer, "detail", failure->detail);
+		write_file_uri(&writer, err->detail);
+	} else if (err->detail.len > 0) {
+		json_write_member_string(&writer, "detail", err->detail);
 	}
 	json_write_object_end(&writer);
 	json_write_object_end(&writer);
 	json_write_object_end(&writer);
-	struct error err;
-	bool ok = json_write_end(&writer, &err);
+	bool ok = json_write_end(&writer, NULL);
 	assert(ok);
 	(void)ok;
 }

@@ -11,7 +11,7 @@
 #include "base/span.h"
 
 /*
- * What the editor and the agent are told when something fails: a JSON-RPC error
+ * What the editor and the agent are told of a struct error: a JSON-RPC error
  * whose message is for people and whose data is for programs,
  * {code, retryable, stage, detail or uri}. docs/errors.md lists every code. This table has those
  * that no provider has for itself (struct error_reason).
@@ -43,30 +43,25 @@ enum rpc_error {
 	RPC_UNSUPPORTED_VERSION = -32022, // of ACP version 2
 };
 
-enum {
-	FAILURE_DETAIL_MAX = 8 * 1024 + 512,
-	FAILURE_MESSAGE_MAX = 8 * 1024, // bytes of a message that are told: the first
-};
-
-/* Everything borrowed. */
-struct failure {
-	const char *code;    // of failure_codes, or a provider's reason
-	const char *stage;   // "config", "prepare", "start", "initialize", "relay", "session",
-	                     // "tool", "stop"
-	const char *message; // may name what a peer has sent, however long that is
-	/*
-	 * Empty: none; an agent's last words; of RESOURCE_NOT_FOUND the path, told as data.uri; of
-	 * VERSION_NOT_SPOKEN the number, JSON, told as data.requested beside data.supported.
-	 */
-	struct span detail;
-};
+enum { FAILURE_DETAIL_MAX = 8 * 1024 + 512 };
 
 /*
- * Appends a whole JSON-RPC error response. `id` is raw; empty writes null. `reason` is the row of
- * the failure's code where a provider has it, else NULL. The buffer must have no maximum that a
- * failure (a few KiB and its detail) meets.
+ * Sets an error that is told as it is: the code, a row of failure_codes, the stage and the text.
+ * The error's own code follows from the row. Returns err.
  */
-void failure_write(struct buf *out, struct span id, const struct failure *failure,
+const struct error *failure_set(struct error *err, const char *code, const char *stage,
+	const char *format, ...) ATTR_PRINTF(4, 5);
+const struct error *failure_vset(struct error *err, const char *code, const char *stage,
+	const char *format, va_list args) ATTR_PRINTF(4, 0);
+
+/*
+ * Appends a whole JSON-RPC error response. `id` is raw; empty writes null. The error has a stage.
+ * Its detail is an agent's last words; of RESOURCE_NOT_FOUND the path, told as data.uri; of
+ * VERSION_NOT_SPOKEN the number, JSON, told as data.requested beside data.supported. `reason` is
+ * the row of the error's code where a provider has it, else NULL. The buffer must have no maximum
+ * that an error (a few KiB and its detail) meets.
+ */
+void failure_write(struct buf *out, struct span id, const struct error *err,
 	const struct error_reason *reason);
 
 /*
@@ -74,9 +69,11 @@ void failure_write(struct buf *out, struct span id, const struct failure *failur
  * its data, at most FAILURE_DETAIL_MAX bytes: a text as it is, anything else as JSON. Owned by the
  * caller; NULL where there is none.
  */
-char *failure_read_error(struct span error, char *why, size_t size);
+enum { FAILURE_SAID_MAX = 420 };
+char *failure_read_error(struct span error, char said[FAILURE_SAID_MAX]);
 
 /* The code an error is told as: its reason, or the one its error_code stands for. */
 const char *failure_code_of(const struct error *err);
+bool failure_is(const struct error *err, const char *code);
 
 #endif

@@ -9,12 +9,12 @@
 #include "base/text.h"
 
 /* The arguments may point into the old text. */
-static void set_text(struct error *err, enum error_code code, const char *reason,
-	const char *format, va_list args) ATTR_PRINTF(4, 0);
-
-static void set_text(struct error *err, enum error_code code, const char *reason,
+bool error_vset_reason(struct error *err, enum error_code code, const char *reason,
 	const char *format, va_list args)
 {
+	if (!err) {
+		return false;
+	}
 	assert(code != ERROR_NONE);
 	char text[ERROR_TEXT_MAX];
 	text_vformat(text, sizeof(text), format, args);
@@ -23,16 +23,14 @@ static void set_text(struct error *err, enum error_code code, const char *reason
 	err->stage = NULL;
 	err->detail = (struct span){NULL, 0};
 	memcpy(err->text, text, strlen(text) + 1);
+	return false;
 }
 
 bool error_set(struct error *err, enum error_code code, const char *format, ...)
 {
-	if (!err) {
-		return false;
-	}
 	va_list args;
 	va_start(args, format);
-	set_text(err, code, NULL, format, args);
+	error_vset_reason(err, code, NULL, format, args);
 	va_end(args);
 	return false;
 }
@@ -40,12 +38,9 @@ bool error_set(struct error *err, enum error_code code, const char *format, ...)
 bool error_set_reason(
 	struct error *err, enum error_code code, const char *reason, const char *format, ...)
 {
-	if (!err) {
-		return false;
-	}
 	va_list args;
 	va_start(args, format);
-	set_text(err, code, reason, format, args);
+	error_vset_reason(err, code, reason, format, args);
 	va_end(args);
 	return false;
 }

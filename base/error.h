@@ -57,6 +57,8 @@ bool error_set(struct error *err, enum error_code code, const char *format, ...)
 /* As error_set, and names the code the editor is told ("AGENT_NOT_FOUND"). */
 bool error_set_reason(struct error *err, enum error_code code, const char *reason,
 	const char *format, ...) ATTR_PRINTF(4, 5);
+bool error_vset_reason(struct error *err, enum error_code code, const char *reason,
+	const char *format, va_list args) ATTR_PRINTF(4, 0);
 
 /*
  * Sets ERROR_SYSTEM with ": " and the message of errnum after the text. The

@@ -45,7 +45,7 @@ struct agent_listener {
 	 * It answers nothing any more: it ended, could not be started, or missed a
 	 * deadline. Once. The failure is borrowed.
 	 */
-	void (*on_down)(void *data, const struct failure *failure);
+	void (*on_down)(void *data, const struct error *failure);
 	/* Nothing that it started runs any more; after on_down. Once. */
 	void (*on_gone)(void *data);
 };
@@ -96,7 +96,7 @@ void agent_has_answered(struct agent *agent);
 void agent_stop(struct agent *agent);
 
 /* Ends it for a reason: on_down tells this failure, and it is stopped. */
-void agent_fail(struct agent *agent, const struct failure *failure);
+void agent_fail(struct agent *agent, const struct error *failure);
 
 bool agent_is_down(const struct agent *agent);
 bool agent_has_exited(const struct agent *agent); // its process; on_down may still be to come

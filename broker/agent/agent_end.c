@@ -63,15 +63,13 @@ void agent_tell_soon(struct agent *agent)
 	soon_start(&agent->tell);
 }
 
-void agent_fail(struct agent *agent, const struct failure *failure)
+void agent_fail(struct agent *agent, const struct error *failure)
 {
 	if (agent->is_failing) {
 		return;
 	}
 	agent->is_failing = true;
 	agent->failure = *failure;
-	snprintf(agent->failure_message, sizeof(agent->failure_message), "%s", failure->message);
-	agent->failure.message = agent->failure_message;
 	if (agent->exec && agent->stop_step < STOP_KILL) {
 		agent->stop_step = STOP_TERM;
 		stop_next_step(agent);
@@ -82,9 +80,10 @@ void agent_fail(struct agent *agent, const struct failure *failure)
 void agent_fail_with_error(
 	struct agent *agent, const char *code, const char *stage, const struct error *err)
 {
-	char message[ERROR_TEXT_MAX];
-	snprintf(message, sizeof(message), "%s: %s", agent->subject, err->text);
-	agent_fail(agent, &(struct failure){code, stage, message, {NULL, 0}});
+	struct error failure = *err;
+	failure.reason = code;
+	error_prefix(&failure, "%s", agent->subject);
+	agent_fail(agent, error_at(&failure, stage));
 }
 
 /* What its output had to say instead of an answer. */
@@ -100,9 +99,9 @@ static void describe_noise(const struct agent *agent, char *text, size_t size)
 
 static void fail_as_exited(struct agent *agent)
 {
+	struct error err;
 	char how[128];
 	char noise[NOISE_MAX + 80];
-	char message[ERROR_TEXT_MAX];
 	describe_noise(agent, noise, sizeof(noise));
 	if (agent->link_error.code != ERROR_NONE) {
 		snprintf(how, sizeof(how), "was lost, %s", agent->link_error.text);
@@ -112,11 +111,11 @@ static void fail_as_exited(struct agent *agent)
 		snprintf(how, sizeof(how), "closed its %s",
 			agent->output_ended ? "output" : "input");
 	}
-	snprintf(message, sizeof(message), "%s (%s) %s%s%s%s", agent->subject,
-		agent->config.profile->agent_argv[0], how,
-		agent->step ? " before it answered " : "", agent->step ? agent->step : "", noise);
 	const char *stage = agent->step ? agent->step : "relay";
-	agent_fail(agent, &(struct failure){"AGENT_EXITED", stage, message, {NULL, 0}});
+	agent_fail(agent, failure_set(&err, "AGENT_EXITED", stage, "%s (%s) %s%s%s%s",
+				  agent->subject, agent->config.profile->agent_argv[0], how,
+				  agent->step ? " before it answered " : "",
+				  agent->step ? agent->step : "", noise));
 }
 
 void agent_note_noise(struct agent *agent, struct span line)
@@ -133,21 +132,20 @@ static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct agent *agent = CONTAINER_OF(timer, struct agent, due);
 	const struct profile *profile = agent->config.profile;
+	struct error err;
 	char noise[NOISE_MAX + 80];
-	char message[ERROR_TEXT_MAX];
 	describe_noise(agent, noise, sizeof(noise));
 	if (!agent->exec) {
-		snprintf(message, sizeof(message),
+		failure_set(&err, "TIMEOUT_EXCEEDED", "prepare",
 			"%s: the sandbox was not ready within %d ms (prepare-timeout)",
 			agent->subject, profile->prepare_timeout_ms);
 	} else {
-		snprintf(message, sizeof(message),
+		failure_set(&err, "TIMEOUT_EXCEEDED", agent->step ? agent->step : "start",
 			"%s (%s) did not answer %s within %d ms (start-timeout)%s", agent->subject,
 			profile->agent_argv[0], agent->step ? agent->step : "at all",
 			profile->start_timeout_ms, noise);
 	}
-	const char *stage = !agent->exec ? "prepare" : agent->step ? agent->step : "start";
-	agent_fail(agent, &(struct failure){"TIMEOUT_EXCEEDED", stage, message, {NULL, 0}});
+	agent_fail(agent, &err);
 }
 
 void agent_arm_answer(struct agent *agent)
@@ -241,9 +239,9 @@ static void on_stop_due(struct ev_loop *loop, struct ev_timer *timer, int events
 void agent_stop(struct agent *agent)
 {
 	if (!agent->exec) {
-		agent_fail(
-			agent, &(struct failure){"SHUTTING_DOWN", "stop",
-				       "the broker ended before the agent was started", {NULL, 0}});
+		struct error err;
+		agent_fail(agent, failure_set(&err, "SHUTTING_DOWN", "stop",
+					  "the broker ended before the agent was started"));
 		return;
 	}
 	if (!agent->is_gone && agent->stop_step < STOP_KILL) {

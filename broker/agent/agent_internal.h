@@ -42,8 +42,7 @@ struct agent {
 	bool is_failing;         // failure waits to be told
 	bool is_down;            // on_down was raised
 	bool is_gone;            // on_gone was raised
-	struct failure failure;
-	char failure_message[ERROR_TEXT_MAX];
+	struct error failure;
 	int noise_count;
 	char noise[NOISE_MAX + 1];
 };

@@ -192,7 +192,7 @@ struct desk_load desk_load(const struct desk *desk, struct desk_pick pick)
 /* ---- what need not wait any longer ---- */
 
 /* The owner first: an answer may lead back to it. Without a failure it was cancelled. */
-static void settle(struct held *held, const struct failure *failure, bool is_turn)
+static void settle(struct held *held, const struct error *failure, bool is_turn)
 {
 	struct desk *desk = held->desk;
 	const struct stage_row *row = &desk->rows[held->stage];
@@ -221,12 +221,12 @@ static bool is_turn(const struct held *held)
 	return held->is_prompt && held->desk->rows[held->stage].is_turn;
 }
 
-void desk_fail(struct held *held, const struct failure *failure)
+void desk_fail(struct held *held, const struct error *failure)
 {
 	settle(held, failure, false);
 }
 
-void desk_fail_all(struct desk *desk, struct desk_pick pick, const struct failure *failure)
+void desk_fail_all(struct desk *desk, struct desk_pick pick, const struct error *failure)
 {
 	struct held *held;
 	while ((held = desk_first(desk, pick))) {
@@ -258,7 +258,7 @@ bool desk_cancel_prompts(struct desk *desk, struct desk_pick pick)
 	return has_any;
 }
 
-void desk_end(struct desk *desk, const struct failure *failure)
+void desk_end(struct desk *desk, const struct error *failure)
 {
 	for (int stage = STAGE_NONE + 1; stage < STAGES; stage++) {
 		struct desk_pick pick = {.stage = (enum desk_stage)stage};

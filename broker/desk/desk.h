@@ -33,13 +33,13 @@ struct stage_row {
 	 * and its answer follows; the owner frees it now, or once nothing refers to it any more.
 	 * on_gone: the owner frees it now.
 	 */
-	void (*on_left)(struct held *held, const struct failure *failure);
+	void (*on_left)(struct held *held, const struct error *failure);
 	void (*on_gone)(struct held *held);
 };
 
 /* How the desk answers the editor, by the raw id of a request; and which messages are prompts. */
 struct desk_ops {
-	void (*fail)(void *data, struct span id, const struct failure *failure);
+	void (*fail)(void *data, struct span id, const struct error *failure);
 	void (*answer)(void *data, struct span id, struct span result);
 	void (*answer_cancelled)(void *data, struct span id);
 	bool (*is_prompt)(const struct call *call);
@@ -122,8 +122,8 @@ bool desk_has(const struct desk *desk, struct desk_pick pick);
 /* ---- what need not wait any longer ---- */
 
 /* Answered, if it is a request, and off the desk; the rest is the owner's (stage_row.on_left). */
-void desk_fail(struct held *held, const struct failure *failure);
-void desk_fail_all(struct desk *desk, struct desk_pick pick, const struct failure *failure);
+void desk_fail(struct held *held, const struct error *failure);
+void desk_fail_all(struct desk *desk, struct desk_pick pick, const struct error *failure);
 
 /* $/cancel_request: whether a request with this id waited. */
 bool desk_cancel_request(struct desk *desk, struct span id);
@@ -132,7 +132,7 @@ bool desk_cancel_request(struct desk *desk, struct span id);
 bool desk_cancel_prompts(struct desk *desk, struct desk_pick pick);
 
 /* The broker ends: answers what does not outlast that. */
-void desk_end(struct desk *desk, const struct failure *failure);
+void desk_end(struct desk *desk, const struct error *failure);
 
 /* What it waits for is about to be gone, or the desk: frees these, without an answer. */
 void desk_forget(struct desk *desk, struct desk_pick pick);

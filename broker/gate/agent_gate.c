@@ -76,13 +76,11 @@ static bool is_denied(struct peer *peer, const struct call *call, const char **o
 	return true;
 }
 
-static void refuse(struct peer *peer, const struct call *call, const char *code, const char *stage,
-	const char *why)
+static void refuse(struct peer *peer, const struct call *call, struct error *err)
 {
-	char text[ERROR_TEXT_MAX + 128];
-	snprintf(text, sizeof(text), "%s: %s", call->message.method, why);
-	peer_fail(peer, call->message.id, &(struct failure){code, stage, text, {NULL, 0}});
-	log_info("%s: refused: %s", peer->hop, text);
+	error_prefix(err, "%s", call->message.method);
+	peer_fail(peer, call->message.id, err);
+	log_info("%s: refused: %s", peer->hop, err->text);
 }
 
 bool agent_gate_request(struct peer *peer, const struct call *call)
@@ -90,21 +88,21 @@ bool agent_gate_request(struct peer *peer, const struct call *call)
 	const struct json_name_rules rules = {.known = param_names, .opaque = opaque_names};
 	struct error err;
 	const char *rule;
-	char text[ERROR_TEXT_MAX];
 	bool is_tool = call->method->means == MEANS_TOOL;
 	if (is_own(call)) {
-		refuse(peer, call, "METHOD_NOT_FOUND", "relay",
+		failure_set(&err, "METHOD_NOT_FOUND", "relay",
 			"the broker's own methods are for the editor alone");
+		refuse(peer, call, &err);
 		return true;
 	}
 	if ((is_tool || relay_toolhost_serves(peer, call->message.method)) && is_guarded(peer) &&
 		!json_names_check(message_place(&call->message, PLACE_PARAMS), &rules, &err)) {
-		refuse(peer, call, failure_code_of(&err), "session", err.text);
+		refuse(peer, call, error_at(&err, "session"));
 		return true;
 	}
 	if (is_denied(peer, call, &rule)) {
-		snprintf(text, sizeof(text), "refused by policy (%s)", rule);
-		refuse(peer, call, "PERMISSION_DENIED", "session", text);
+		failure_set(&err, "PERMISSION_DENIED", "session", "refused by policy (%s)", rule);
+		refuse(peer, call, &err);
 		return true;
 	}
 	return false;

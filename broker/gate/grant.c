@@ -65,21 +65,16 @@ static void answer_grant(struct peer *peer, const struct call *call, bool allow)
 	json_doc_destroy(options);
 }
 
-static void refuse(struct peer *peer, struct span id, const char *code, const char *text)
-{
-	peer_fail(peer, id, &(struct failure){code, "session", text, {NULL, 0}});
-}
-
 /* ---- the decision ---- */
 
 static void deny(
 	struct peer *peer, const struct call *call, const struct subject *subject, const char *rule)
 {
 	char what[SUBJECT_TEXT_MAX];
-	char text[SUBJECT_TEXT_MAX + 256];
-	snprintf(text, sizeof(text), "%s %s: refused by policy (%s)", call->message.method,
-		subject_text(subject, what, sizeof(what)), rule);
-	refuse(peer, call->message.id, "PERMISSION_DENIED", text);
+	struct error err;
+	peer_fail(peer, call->message.id,
+		failure_set(&err, "PERMISSION_DENIED", "session", "%s %s: refused by policy (%s)",
+			call->message.method, subject_text(subject, what, sizeof(what)), rule));
 }
 
 /* True where the request needs nothing further; false: it passes to who serves it. */
@@ -105,14 +100,13 @@ static bool apply(struct peer *peer, const struct session *session, const struct
 }
 
 /* A question of the agent's that nobody is to be asked any more has an answer of its own in ACP. */
-static bool is_cancelled_question(const struct call *call, const struct failure *failure)
+static bool is_cancelled_question(const struct call *call, const struct error *failure)
 {
-	return method_asks(call->method, POLICY_GRANT) &&
-	       strcmp(failure->code, "PERMISSION_DENIED") == 0;
+	return method_asks(call->method, POLICY_GRANT) && failure_is(failure, "PERMISSION_DENIED");
 }
 
 /* A call of the agent's whose paths are known; an agent that is gone is told nothing. */
-static void resume(struct peer *peer, const struct call *call, const struct failure *failure)
+static void resume(struct peer *peer, const struct call *call, const struct error *failure)
 {
 	if (!failure) {
 		peer->relay->ops->on_agent_request(peer, call);
@@ -149,7 +143,7 @@ bool grant_intercept(struct peer *peer, const struct call *call)
 	bool is_done = true;
 	if (!is_read && decision.verdict.decision == POLICY_PENDING) {
 		/* Nobody could say yes or no to it. */
-		refuse(peer, call->message.id, failure_code_of(&unread), unread.text);
+		peer_fail(peer, call->message.id, error_at(&unread, "session"));
 	} else {
 		is_done = apply(peer, session, call, &subject, &decision, old_text);
 	}

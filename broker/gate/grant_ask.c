@@ -70,18 +70,22 @@ static void remember(
 }
 
 static void refuse(struct peer *peer, const struct call *call, const struct grant_answer *answer,
-	const struct failure *failure)
+	const struct error *failure)
 {
-	char text[GRANT_REASON_MAX + MESSAGE_METHOD_MAX + 32];
-	snprintf(text, sizeof(text), "%s: refused: %s", call->message.method,
-		failure ? failure->message : answer->reason);
-	peer_fail(peer, call->message.id,
-		&(struct failure){
-			failure ? failure->code : "PERMISSION_DENIED", "session", text, {NULL, 0}});
+	struct error err;
+	if (failure) {
+		err = *failure;
+		err.detail = (struct span){NULL, 0};
+		error_prefix(&err, "%s: refused", call->message.method);
+	} else {
+		failure_set(&err, "PERMISSION_DENIED", "session", "%s: refused: %s",
+			call->message.method, answer->reason);
+	}
+	peer_fail(peer, call->message.id, error_at(&err, "session"));
 }
 
 /* Nobody waits for it where the agent is gone. */
-static void resume(struct peer *peer, const struct call *call, const struct failure *failure)
+static void resume(struct peer *peer, const struct call *call, const struct error *failure)
 {
 	if (!failure) {
 		peer->relay->ops->pass_agent_request(peer, call);
@@ -104,7 +108,7 @@ static void pass(struct peer *peer, const struct request *request, const struct 
 
 /* The call that was set aside goes on its way, or is refused. */
 static void act(struct peer *peer, struct request *request, const struct grant_answer *answer,
-	const struct failure *failure)
+	const struct error *failure)
 {
 	struct relay *relay = peer->relay;
 	struct asking *asking = asking_of(request);
@@ -126,7 +130,7 @@ static void act(struct peer *peer, struct request *request, const struct grant_a
 }
 
 static void on_decided(struct relay *relay, struct request *request, const struct call *answer,
-	const struct failure *failure)
+	const struct error *failure)
 {
 	struct grant_answer decided = grant_settle(relay, request, answer, failure);
 	if (!request->peer->is_down) {
@@ -253,8 +257,7 @@ void grant_ask(struct peer *peer, const struct call *call, const struct subject 
 	request->session_id = session ? mem_strdup(session->id) : NULL;
 	grant_note_asked(request, subject, reason.rule);
 	if (!send_question(peer, request, call, &reason, &err)) {
-		peer_fail(peer, call->message.id,
-			&(struct failure){failure_code_of(&err), "session", err.text, {NULL, 0}});
+		peer_fail(peer, call->message.id, error_at(&err, "session"));
 		request_destroy(request);
 		return;
 	}
@@ -265,14 +268,18 @@ void grant_ask(struct peer *peer, const struct call *call, const struct subject 
 	}
 }
 
-static const struct failure cancelled = {"PERMISSION_DENIED", "session",
-	"the session was cancelled before anyone answered", {NULL, 0}};
+static const struct error cancelled = {.code = ERROR_DENIED,
+	.reason = "PERMISSION_DENIED",
+	.stage = "session",
+	.text = "the session was cancelled before anyone answered"};
 
-static const struct failure taken_back = {
-	"PERMISSION_DENIED", "session", "the agent has taken its request back", {NULL, 0}};
+static const struct error taken_back = {.code = ERROR_DENIED,
+	.reason = "PERMISSION_DENIED",
+	.stage = "session",
+	.text = "the agent has taken its request back"};
 
 static void decide_at_once(
-	struct relay *relay, struct request *request, const struct failure *failure)
+	struct relay *relay, struct request *request, const struct error *failure)
 {
 	pending_remove(&relay->asked_editor, &request->pending);
 	relay_withdraw_question(relay, request);

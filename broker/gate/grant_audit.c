@@ -189,17 +189,17 @@ void grant_note_allowed(struct relay *relay, struct request *request)
 }
 
 /* A no, and who decided it, where there was no answer. */
-static struct grant_answer answer_of_failure(const struct failure *failure)
+static struct grant_answer answer_of_failure(const struct error *failure)
 {
-	bool is_late = failure && strcmp(failure->code, "TIMEOUT_EXCEEDED") == 0;
-	bool is_cancelled = failure && strcmp(failure->code, "PERMISSION_DENIED") == 0;
+	bool is_late = failure && failure_is(failure, "TIMEOUT_EXCEEDED");
+	bool is_cancelled = failure && failure_is(failure, "PERMISSION_DENIED");
 	return (struct grant_answer){.decision = POLICY_REJECT_ONCE,
 		.by = is_late        ? AUDIT_BY_TIMEOUT
 	              : is_cancelled ? AUDIT_BY_PERSON
 	                             : AUDIT_BY_NOBODY};
 }
 
-void grant_note_failed(struct relay *relay, struct request *request, const struct failure *failure)
+void grant_note_failed(struct relay *relay, struct request *request, const struct error *failure)
 {
 	struct grant_answer answer = answer_of_failure(failure);
 	note_decided(relay, request, &answer);
@@ -219,7 +219,7 @@ static void finish(void *part, void *request)
 }
 
 struct grant_answer grant_settle(struct relay *relay, struct request *request,
-	const struct call *answer, const struct failure *failure)
+	const struct call *answer, const struct error *failure)
 {
 	struct grant_answer decided = answer_of_failure(failure);
 	if (answer) {

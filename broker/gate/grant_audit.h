@@ -20,12 +20,12 @@ void grant_note_allowed(struct relay *relay, struct request *request);
  * noted, in one line.
  */
 struct grant_answer grant_settle(struct relay *relay, struct request *request,
-	const struct call *answer, const struct failure *failure);
+	const struct call *answer, const struct error *failure);
 
 /* For the audit log: an agent's own question was forwarded; and how that ended. */
 void grant_note_forwarded(struct request *request, const struct call *call);
 void grant_note_answered(struct relay *relay, struct request *request, const struct call *call);
-void grant_note_failed(struct relay *relay, struct request *request, const struct failure *failure);
+void grant_note_failed(struct relay *relay, struct request *request, const struct error *failure);
 
 /*
  * The agent updates a tool call, and the editor shows the update in place of what it showed before.

@@ -82,7 +82,7 @@ static bool write_question(struct request *request, const struct question_reason
 /* ---- the answer ---- */
 
 static void on_answer(struct relay *relay, struct request *request, const struct call *answer,
-	const struct failure *failure)
+	const struct error *failure)
 {
 	struct grant_answer decided = grant_settle(relay, request, answer, failure);
 	bool is_yes = grant_decision_allows(decided.decision);
@@ -152,8 +152,10 @@ void grant_deletions_ask(
 	}
 }
 
-static const struct failure cancelled = {"PERMISSION_DENIED", "session",
-	"the session was cancelled before anyone answered", {NULL, 0}};
+static const struct error cancelled = {.code = ERROR_DENIED,
+	.reason = "PERMISSION_DENIED",
+	.stage = "session",
+	.text = "the session was cancelled before anyone answered"};
 
 static struct request *find_question(struct relay *relay, const char *session_id)
 {

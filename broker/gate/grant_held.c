@@ -261,7 +261,7 @@ static void tell_left(struct relay *relay, const struct request *request)
 
 /* Nobody's answer is none: the next sync asks again. */
 static void on_answer(struct relay *relay, struct request *request, const struct call *answer,
-	const struct failure *failure)
+	const struct error *failure)
 {
 	struct peer *peer = request->peer;
 	struct grant_answer decided = grant_settle(relay, request, answer, failure);

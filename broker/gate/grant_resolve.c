@@ -66,7 +66,7 @@ static void destroy(struct resolving *resolving)
 static void begin_first(struct peer *peer);
 
 /* The call goes on as if it had come now, with the names of the files it means. */
-static void go_on(struct resolving *resolving, const struct failure *failure)
+static void go_on(struct resolving *resolving, const struct error *failure)
 {
 	struct peer *peer = resolving->peer;
 	struct call call = {
@@ -83,12 +83,11 @@ static void go_on(struct resolving *resolving, const struct failure *failure)
 static void finish(struct resolving *resolving, const struct error *err)
 {
 	struct peer *peer = resolving->peer;
-	struct failure failure = {"", "session", "", {NULL, 0}};
+	struct error failure;
 	if (err) {
-		failure.code = failure_code_of(err);
-		failure.message = err->text;
+		failure = *err;
 	}
-	go_on(resolving, err ? &failure : NULL);
+	go_on(resolving, err ? error_at(&failure, "session") : NULL);
 	destroy(resolving);
 	begin_first(peer);
 }
@@ -111,12 +110,11 @@ static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct resolving *resolving = CONTAINER_OF(timer, struct resolving, due);
 	struct peer *peer = resolving->peer;
-	char text[128];
-	snprintf(text, sizeof(text),
-		"the links in its path were not resolved within %d ms "
-		"(file-timeout)",
-		peer->relay->config.profile->toolhost_limits.file_timeout_ms);
-	go_on(resolving, &(struct failure){"TIMEOUT_EXCEEDED", "session", text, {NULL, 0}});
+	struct error err;
+	go_on(resolving, failure_set(&err, "TIMEOUT_EXCEEDED", "session",
+				 "the links in its path were not resolved within %d ms "
+				 "(file-timeout)",
+				 peer->relay->config.profile->toolhost_limits.file_timeout_ms));
 	abandon(resolving);
 	begin_first(peer);
 }
@@ -361,8 +359,7 @@ static void set_aside(struct peer *peer, const struct call *call, const struct s
 		struct error err;
 		error_set_reason(&err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 			"%d MiB of requests are held already", RELAY_HELD_MAX >> 20);
-		resumer->resume(peer, call,
-			&(struct failure){failure_code_of(&err), "session", err.text, {NULL, 0}});
+		resumer->resume(peer, call, error_at(&err, "session"));
 		return;
 	}
 	struct resolving *resolving = mem_alloc_zero(sizeof(*resolving));
@@ -418,7 +415,7 @@ void grant_resolve_init(struct peer *peer)
 	list_init(&peer->resolving);
 }
 
-void grant_resolve_fail(struct peer *peer, const struct failure *failure)
+void grant_resolve_fail(struct peer *peer, const struct error *failure)
 {
 	LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
 		go_on(resolving, failure);
@@ -438,8 +435,7 @@ void grant_resolve_count(const struct relay *relay, int *count, size_t *bytes)
 	}
 }
 
-void grant_resolve_cancel(
-	struct relay *relay, const char *session_id, const struct failure *failure)
+void grant_resolve_cancel(struct relay *relay, const char *session_id, const struct error *failure)
 {
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
@@ -453,7 +449,7 @@ void grant_resolve_cancel(
 	}
 }
 
-bool grant_resolve_take_back(struct peer *peer, struct span id, const struct failure *failure)
+bool grant_resolve_take_back(struct peer *peer, struct span id, const struct error *failure)
 {
 	LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
 		if (resolving->resumer->is_of_turn && span_equals(span_of(resolving->id), id)) {

@@ -7,7 +7,7 @@
 
 /* Calls whose paths are being resolved; fail them before the sandbox is closed. */
 void grant_resolve_init(struct peer *peer);
-void grant_resolve_fail(struct peer *peer, const struct failure *failure);
+void grant_resolve_fail(struct peer *peer, const struct error *failure);
 
 /* Who takes a call that was set aside. */
 struct grant_resumer {
@@ -15,7 +15,7 @@ struct grant_resumer {
 	 * Its paths without links are in call->resolved; where they cannot be known there is a
 	 * failure.
 	 */
-	void (*resume)(struct peer *peer, const struct call *call, const struct failure *failure);
+	void (*resume)(struct peer *peer, const struct call *call, const struct error *failure);
 	bool is_of_turn; // a session/cancel ends it
 };
 
@@ -44,10 +44,9 @@ void grant_resolve_count(const struct relay *relay, int *count, size_t *bytes);
 void grant_take_paths(struct subject *subject, const struct call *call);
 
 /* The session was cancelled: calls of its turn that wait for that end with the failure. */
-void grant_resolve_cancel(
-	struct relay *relay, const char *session_id, const struct failure *failure);
+void grant_resolve_cancel(struct relay *relay, const char *session_id, const struct error *failure);
 
 /* The same for one call, by the agent's id of it; false where it does not wait for that. */
-bool grant_resolve_take_back(struct peer *peer, struct span id, const struct failure *failure);
+bool grant_resolve_take_back(struct peer *peer, struct span id, const struct error *failure);
 
 #endif

@@ -73,7 +73,7 @@ static void map_paths(const struct session *session, struct subject *subject)
 }
 
 /* The links in the paths are known, or never will be. */
-static void resume(struct peer *peer, const struct call *call, const struct failure *failure)
+static void resume(struct peer *peer, const struct call *call, const struct error *failure)
 {
 	if (failure) {
 		relay_fail(peer->relay, call->message.id, failure);
@@ -156,8 +156,7 @@ void explain_call(struct relay *relay, const struct call *call)
 	struct json_doc *doc = params.len > 0 ? json_doc_parse_unchecked(params, NULL) : NULL;
 	char *operation = doc ? json_string(doc, json_get(doc, 0, "operation")) : NULL;
 	if (!explain(relay, call, operation, &err)) {
-		relay_fail(relay, call->message.id,
-			&(struct failure){failure_code_of(&err), "session", err.text, {NULL, 0}});
+		relay_fail(relay, call->message.id, error_at(&err, "session"));
 	}
 	free(operation);
 	json_doc_destroy(doc);

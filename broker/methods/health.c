@@ -188,8 +188,7 @@ static void answer(struct health *health)
 	if (json_write_end(&writer, &err)) {
 		relay_answer(relay, span_of(health->id), buf_span(&out));
 	} else {
-		relay_fail(relay, span_of(health->id),
-			&(struct failure){failure_code_of(&err), "session", err.text, {NULL, 0}});
+		relay_fail(relay, span_of(health->id), error_at(&err, "session"));
 	}
 	buf_finish(&out);
 	health_destroy(health);

@@ -38,9 +38,7 @@ void inquiry_answer(struct inquiry *inquiry)
 		relay_answer(relay, span_of(inquiry->id), buf_span(&inquiry->result));
 	} else {
 		const char *stage = inquiry->wish == INQUIRY_NO_WISH ? "sync" : "session";
-		relay_fail(relay, span_of(inquiry->id),
-			&(struct failure){failure_code_of(&inquiry->err), stage, inquiry->err.text,
-				{NULL, 0}});
+		relay_fail(relay, span_of(inquiry->id), error_at(&inquiry->err, stage));
 	}
 	inquiry_destroy(inquiry);
 }
@@ -84,7 +82,7 @@ void inquiry_count(const struct relay *relay, int *count, size_t *bytes)
 	}
 }
 
-void inquiry_drop_all(struct peer *peer, const struct failure *failure)
+void inquiry_drop_all(struct peer *peer, const struct error *failure)
 {
 	LIST_FOR_EACH(inquiry, &peer->inquiries, struct inquiry, link) {
 		relay_fail(peer->relay, span_of(inquiry->id), failure);

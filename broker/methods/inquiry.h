@@ -43,6 +43,6 @@ void inquiry_destroy(struct inquiry *inquiry); // once it was answered otherwise
 void inquiry_count(const struct relay *relay, int *count, size_t *bytes);
 
 /* Answers all of a peer with a failure; what runs for them goes on, unheard. */
-void inquiry_drop_all(struct peer *peer, const struct failure *failure);
+void inquiry_drop_all(struct peer *peer, const struct error *failure);
 
 #endif

@@ -53,10 +53,10 @@ void own_methods_call(struct relay *relay, const struct call *call)
 			return;
 		}
 	}
-	char text[MESSAGE_METHOD_MAX + 64];
-	snprintf(text, sizeof(text), "the broker has no method %s", call->message.method);
+	struct error err;
 	relay_fail(relay, call->message.id,
-		&(struct failure){"METHOD_NOT_FOUND", "relay", text, {NULL, 0}});
+		failure_set(&err, "METHOD_NOT_FOUND", "relay", "the broker has no method %s",
+			call->message.method));
 }
 
 const char *own_method_name(size_t index)

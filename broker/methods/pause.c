@@ -45,7 +45,8 @@ static struct sandbox *sandbox_of(const struct pause *pause)
 
 static void refuse(struct relay *relay, const struct call *call, const char *code, const char *text)
 {
-	relay_fail(relay, call->message.id, &(struct failure){code, "session", text, {NULL, 0}});
+	struct error err;
+	relay_fail(relay, call->message.id, failure_set(&err, code, "session", "%s", text));
 }
 
 static void add_session(void *data, struct session *session)

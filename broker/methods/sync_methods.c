@@ -27,7 +27,8 @@ struct subject_of {
 
 static bool refuse(struct relay *relay, const struct call *call, const char *code, const char *text)
 {
-	relay_fail(relay, call->message.id, &(struct failure){code, "sync", text, {NULL, 0}});
+	struct error err;
+	relay_fail(relay, call->message.id, failure_set(&err, code, "sync", "%s", text));
 	return false;
 }
 

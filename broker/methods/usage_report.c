@@ -136,8 +136,8 @@ void usage_report_call(struct relay *relay, const struct call *call)
 	struct session *session = relay_session_of(relay, &call->message);
 	if (!session && message_hit(&call->message, PLACE_SESSION_ID)) {
 		relay_fail(relay, call->message.id,
-			&(struct failure){"INVALID_PARAMS", "session",
-				"params.sessionId names no session", {NULL, 0}});
+			failure_set(&err, "INVALID_PARAMS", "session",
+				"params.sessionId names no session"));
 		return;
 	}
 	buf_init(&out, SIZE_MAX / 2);
@@ -160,8 +160,7 @@ void usage_report_call(struct relay *relay, const struct call *call)
 	if (json_write_end(&writer, &err)) {
 		relay_answer(relay, call->message.id, buf_span(&out));
 	} else {
-		relay_fail(relay, call->message.id,
-			&(struct failure){failure_code_of(&err), "session", err.text, {NULL, 0}});
+		relay_fail(relay, call->message.id, error_at(&err, "session"));
 	}
 	buf_finish(&out);
 }

@@ -277,9 +277,9 @@ static void refuse(struct relay *relay, struct session *session, struct choice *
 }
 
 static void on_answer(struct relay *relay, struct request *request, const struct call *answer,
-	const struct failure *failure)
+	const struct error *failure)
 {
-	char why[ERROR_TEXT_MAX];
+	char why[FAILURE_SAID_MAX];
 	unsigned serial;
 	struct session *session = mode_guard_take_answer(relay, request, failure);
 	if (!session) {
@@ -294,10 +294,10 @@ static void on_answer(struct relay *relay, struct request *request, const struct
 		choice_gate_show(relay, session, choice, answer);
 	} else if (choice && answer) {
 		struct span error = message_place(&answer->message, PLACE_ERROR);
-		char *detail = failure_read_error(error, why, sizeof(why));
+		char *detail = failure_read_error(error, why);
 		refuse(relay, session, choice, why, detail);
 	} else if (choice) {
-		refuse(relay, session, choice, failure->message, NULL);
+		refuse(relay, session, choice, failure->text, NULL);
 	}
 	mode_guard_set_back(relay, session);
 }
@@ -356,9 +356,10 @@ bool choice_gate_fails(struct relay *relay, struct session *session, const struc
 	char *refused = choices->refused;
 	choices->refusal = NULL;
 	choices->refused = NULL;
-	struct span detail = refused ? span_of(refused) : (struct span){NULL, 0};
-	relay_fail(relay, call->message.id,
-		&(struct failure){"CHOICE_REFUSED", "session", refusal, detail});
+	struct error err;
+	failure_set(&err, "CHOICE_REFUSED", "session", "%s", refusal);
+	err.detail = refused ? span_of(refused) : (struct span){NULL, 0};
+	relay_fail(relay, call->message.id, &err);
 	free(refusal);
 	free(refused);
 	return true;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/json_doc.h"
+#include "base/text.h"
 #include "broker/methods/own_methods.h"
 #include "broker/relay/auth_methods.h"
 #include "broker/relay/relay_mcp.h"
@@ -99,11 +100,11 @@ bool handshake_refuses(struct relay *relay, const struct call *call)
 	if (call->method->means != MEANS_GREETING || !is_of_version_2(call)) {
 		return false;
 	}
-	relay_fail(relay, call->message.id,
-		&(struct failure){"VERSION_NOT_SPOKEN", "initialize",
-			"initialize: acp-broker speaks ACP version 1, and these params are of "
-			"another one",
-			message_place(&call->message, PLACE_PROTOCOL_VERSION)});
+	struct error err;
+	failure_set(&err, "VERSION_NOT_SPOKEN", "initialize",
+		"initialize: acp-broker speaks ACP version 1, and these params are of another one");
+	err.detail = message_place(&call->message, PLACE_PROTOCOL_VERSION);
+	relay_fail(relay, call->message.id, &err);
 	return true;
 }
 
@@ -324,66 +325,57 @@ static bool send_again(struct peer *peer, struct span text, edit_function *edit,
 	return ok;
 }
 
-static void give_up_as(struct peer *peer, const char *code, const char *what, const char *why)
+static void give_up(struct peer *peer, const char *what, struct error *err)
 {
-	char text[ERROR_TEXT_MAX];
-	snprintf(text, sizeof(text), "%s: starting it anew: %s failed: %.700s", peer->hop, what,
-		why);
-	agent_fail(peer->agent, &(struct failure){code, "initialize", text, {NULL, 0}});
-}
-
-static void give_up(struct peer *peer, const char *what, const char *why)
-{
-	give_up_as(peer, "AGENT_START_FAILED", what, why);
+	error_prefix(err, "%s: starting it anew: %s failed", peer->hop, what);
+	agent_fail(peer->agent, error_at(err, "initialize"));
 }
 
 /* Why an answer is of no use; false where it is a result. */
 static bool answer_has_failed(
-	const struct call *answer, const struct failure *failure, char *text, size_t size)
+	const struct call *answer, const struct error *failure, struct error *err)
 {
-	if (failure) {
-		snprintf(text, size, "%s", failure->message);
-		return true;
-	}
-	if (!answer->message.is_error) {
+	char said[604];
+	if (!failure && !answer->message.is_error) {
 		return false;
 	}
-	struct span error = message_place(&answer->message, PLACE_ERROR);
-	snprintf(text, size, "%.*s", (int)(error.len < 600 ? error.len : 600), error.data);
+	struct span error =
+		failure ? span_of(failure->text) : message_place(&answer->message, PLACE_ERROR);
+	text_format(said, sizeof(said), "%.*s", (int)error.len, error.data);
+	failure_set(err, "AGENT_START_FAILED", "initialize", "%s", said);
 	return true;
 }
 
 static void on_authenticated_again(struct relay *relay, struct request *request,
-	const struct call *answer, const struct failure *failure)
+	const struct call *answer, const struct error *failure)
 {
-	char why[ERROR_TEXT_MAX];
+	struct error err;
 	agent_has_answered(request->peer->agent);
 	if (request->peer->is_down) {
 		return;
 	}
-	if (answer_has_failed(answer, failure, why, sizeof(why))) {
-		give_up(request->peer, "authenticate", why);
+	if (answer_has_failed(answer, failure, &err)) {
+		give_up(request->peer, "authenticate", &err);
 		return;
 	}
 	link_release(agent_link(request->peer->agent));
 }
 
 static void on_greeted_again(struct relay *relay, struct request *request,
-	const struct call *answer, const struct failure *failure)
+	const struct call *answer, const struct error *failure)
 {
 	struct peer *peer = request->peer;
-	char why[ERROR_TEXT_MAX];
 	struct error err;
 	handshake_on_over(relay, request);
 	if (peer->is_down) {
 		return;
 	}
-	if (answer_has_failed(answer, failure, why, sizeof(why))) {
-		give_up(peer, "initialize", why);
+	if (answer_has_failed(answer, failure, &err)) {
+		give_up(peer, "initialize", &err);
 		return;
 	}
 	if (!check_version(answer, &err)) { // it was replaced by another one meanwhile
-		give_up_as(peer, failure_code_of(&err), "initialize", err.text);
+		give_up(peer, "initialize", &err);
 		return;
 	}
 	peer->was_greeted = true;
@@ -398,7 +390,8 @@ static void on_greeted_again(struct relay *relay, struct request *request,
 	next->on_answer = on_authenticated_again;
 	if (!send_again(peer, buf_span(&greeting_of(relay)->authenticate), NULL, next, &err)) {
 		request_destroy(next);
-		give_up(peer, "authenticate", err.text);
+		err.reason = "AGENT_START_FAILED";
+		give_up(peer, "authenticate", &err);
 		return;
 	}
 	agent_expect_answer(peer->agent, "authenticate");
@@ -414,6 +407,7 @@ void handshake_repeat(struct peer *peer)
 	if (!send_again(peer, buf_span(&greeting_of(relay)->initialize), handshake_on_send, request,
 		    &err)) {
 		request_destroy(request);
-		give_up(peer, "initialize", err.text);
+		err.reason = "AGENT_START_FAILED";
+		give_up(peer, "initialize", &err);
 	}
 }

@@ -97,12 +97,12 @@ static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct request *request = CONTAINER_OF(timer, struct request, due);
 	struct relay *relay = request->peer->relay;
-	char text[128];
-	snprintf(text, sizeof(text), "%s did not answer session/list within %d ms (start-timeout)",
-		request->peer->hop, relay->config.profile->start_timeout_ms);
+	struct error err;
+	failure_set(&err, "TIMEOUT_EXCEEDED", "relay",
+		"%s did not answer session/list within %d ms (start-timeout)", request->peer->hop,
+		relay->config.profile->start_timeout_ms);
 	pending_remove(&request->peer->asked, &request->pending);
-	relay_fail_request(
-		relay, request, &(struct failure){"TIMEOUT_EXCEEDED", "relay", text, {NULL, 0}});
+	relay_fail_request(relay, request, &err);
 }
 
 /* One that is stuck hides the others' sessions no longer than this. */

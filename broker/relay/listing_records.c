@@ -205,8 +205,7 @@ bool listing_records_hold(struct relay *relay, const struct call *call)
 		return false;
 	}
 	if (!start_look(relay, call, &err)) {
-		relay_fail(relay, call->message.id,
-			&(struct failure){failure_code_of(&err), "relay", err.text, {NULL, 0}});
+		relay_fail(relay, call->message.id, error_at(&err, "relay"));
 	}
 	return true;
 }
@@ -218,7 +217,7 @@ static struct look *look_of(struct held *held)
 	return CONTAINER_OF(held, struct look, held);
 }
 
-void listing_records_on_left(struct held *held, const struct failure *failure)
+void listing_records_on_left(struct held *held, const struct error *failure)
 {
 	leave(look_of(held));
 }

@@ -48,7 +48,7 @@ void listing_records_destroy(struct listing_records *listed); // NULL is fine
 void listing_records_drop(struct relay *relay, struct span id);
 
 /* Of STAGE_LIST. */
-void listing_records_on_left(struct held *held, const struct failure *failure);
+void listing_records_on_left(struct held *held, const struct error *failure);
 void listing_records_on_gone(struct held *held);
 
 void listing_records_finish(struct relay *relay); // frees all

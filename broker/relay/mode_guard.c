@@ -350,10 +350,10 @@ bool mode_guard_holds(struct relay *relay, const struct call *call)
 		return false;
 	}
 	if (prompt_of(relay, session)) {
+		struct error err;
 		relay_fail(relay, call->message.id,
-			&(struct failure){"RESOURCE_LIMIT_EXCEEDED", "session",
-				"a prompt waits already until the agent has changed its mode",
-				{NULL, 0}});
+			failure_set(&err, "RESOURCE_LIMIT_EXCEEDED", "session",
+				"a prompt waits already until the agent has changed its mode"));
 		return true;
 	}
 	mode_guard_of(session);
@@ -439,7 +439,7 @@ static void was_set_back(struct relay *relay, struct session *session, const str
 }
 
 struct session *mode_guard_take_answer(
-	struct relay *relay, struct request *request, const struct failure *failure)
+	struct relay *relay, struct request *request, const struct error *failure)
 {
 	struct session *session = session_find(&relay->sessions, request->session_id);
 	if (!session || !session->guard || session->guard->asked != request) {
@@ -457,7 +457,7 @@ struct session *mode_guard_take_answer(
 }
 
 static void on_set_back(struct relay *relay, struct request *request, const struct call *answer,
-	const struct failure *failure)
+	const struct error *failure)
 {
 	struct session *session = mode_guard_take_answer(relay, request, failure);
 	if (!session) {
@@ -473,7 +473,7 @@ static void on_set_back(struct relay *relay, struct request *request, const stru
 		}
 	} else {
 		bar(relay, session, fix,
-			failure ? failure->message : "the agent refuses to change it");
+			failure ? failure->text : "the agent refuses to change it");
 	}
 	session->guard->fix_at++;
 	mode_guard_set_back(relay, session);

@@ -69,7 +69,7 @@ void mode_guard_note_choice(struct relay *relay, struct session *session,
  * mode_guard_take_answer. NULL: it cannot be asked.
  */
 typedef void mode_guard_answered(struct relay *relay, struct request *request,
-	const struct call *answer, const struct failure *failure);
+	const struct call *answer, const struct error *failure);
 struct request *mode_guard_ask(struct relay *relay, struct session *session,
 	const struct choice *choice, mode_guard_answered *on_answer, struct error *err);
 
@@ -78,7 +78,7 @@ struct request *mode_guard_ask(struct relay *relay, struct session *session,
  * that waited was told so.
  */
 struct session *mode_guard_take_answer(
-	struct relay *relay, struct request *request, const struct failure *failure);
+	struct relay *relay, struct request *request, const struct error *failure);
 
 /* The agent has acknowledged it: what it was to be set back from does not count any more. */
 void mode_guard_was_set(

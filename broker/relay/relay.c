@@ -90,7 +90,7 @@ struct peer *relay_further_peer(struct relay *relay)
 	return relay->is_ending || count >= RELAY_PEERS_MAX ? NULL : peer_start(relay);
 }
 
-static void fail_all_asked(struct peer *peer, const struct failure *failure)
+static void fail_all_asked(struct peer *peer, const struct error *failure)
 {
 	struct pending *pending;
 	while ((pending = pending_oldest(&peer->asked))) {
@@ -118,7 +118,7 @@ static void forget_asked_by(struct peer *peer, bool is_told)
 	}
 }
 
-void relay_peer_down(void *data, const struct failure *failure)
+void relay_peer_down(void *data, const struct error *failure)
 {
 	struct peer *peer = data;
 	if (peer->is_down) {
@@ -126,7 +126,7 @@ void relay_peer_down(void *data, const struct failure *failure)
 	}
 	peer->is_down = true;
 	if (!peer->relay->is_ending) {
-		log_error("%s", failure->message);
+		log_error("%s", failure->text);
 	}
 	pause_release(peer);
 	relay_toolhost_end(peer);
@@ -203,7 +203,7 @@ static const struct agent_listener peer_listener = {
 
 /* ---- for the files below ---- */
 
-static bool takes_failure(struct relay *relay, struct span id, const struct failure *failure)
+static bool takes_failure(struct relay *relay, struct span id, const struct error *failure)
 {
 	if (restore_takes_failure(relay, id, failure)) {
 		return true;
@@ -228,9 +228,9 @@ static const struct relay_ops ops = {
 static void on_forget(void *data, const struct session *session)
 {
 	struct relay *relay = data;
+	struct error err;
 	desk_fail_all(&relay->desk, (struct desk_pick){STAGE_MODE, NULL, session->id},
-		&(struct failure){
-			"SESSION_LOST", "session", "the session is no longer open", {NULL, 0}});
+		failure_set(&err, "SESSION_LOST", "session", "the session is no longer open"));
 	relay_sync_remove_session(data, session);
 }
 

@@ -74,10 +74,9 @@ static bool check_place(const struct peer *peer, const struct call *call, struct
 		       call->message.method);
 }
 
-static void refuse(struct peer *peer, const struct call *call, const struct error *err)
+static void refuse(struct peer *peer, const struct call *call, struct error *err)
 {
-	peer_fail(peer, call->message.id,
-		&(struct failure){failure_code_of(err), "relay", err->text, {NULL, 0}});
+	peer_fail(peer, call->message.id, error_at(err, "relay"));
 }
 
 static bool send_request(
@@ -124,15 +123,13 @@ void relay_pass_agent_request(struct peer *peer, const struct call *call)
 
 static void refuse_terminal(struct peer *peer, const struct call *call)
 {
-	char text[MESSAGE_METHOD_MAX + 256];
-	snprintf(text, sizeof(text),
-		"%s: refused: with toolhost = editor the command would run on the editor's "
-		"machine, "
-		"in the user's own files, and this agent works elsewhere. Where that is meant, set "
-		"editor-terminals = yes in the profile",
-		call->message.method);
+	struct error err;
 	peer_fail(peer, call->message.id,
-		&(struct failure){"PERMISSION_DENIED", "session", text, {NULL, 0}});
+		failure_set(&err, "PERMISSION_DENIED", "session",
+			"%s: refused: with toolhost = editor the command would run on the editor's "
+			"machine, in the user's own files, and this agent works elsewhere. Where "
+			"that is meant, set editor-terminals = yes in the profile",
+			call->message.method));
 }
 
 void relay_on_agent_request(struct peer *peer, const struct call *call)
@@ -241,8 +238,7 @@ void relay_pass_response(struct relay *relay, struct request *request, const str
 		request_destroy(request);
 		return;
 	}
-	relay_fail_request(relay, request,
-		&(struct failure){failure_code_of(&err), "relay", err.text, {NULL, 0}});
+	relay_fail_request(relay, request, error_at(&err, "relay"));
 }
 
 static void on_response(struct peer *peer, const struct call *call)
@@ -266,7 +262,7 @@ static void on_response(struct peer *peer, const struct call *call)
 /* ---- lines that are no messages ---- */
 
 /* An answer that cannot be used: the editor that waits for it is told so. */
-static bool fail_editors_request(struct peer *peer, struct span id, const struct failure *failure)
+static bool fail_editors_request(struct peer *peer, struct span id, const struct error *failure)
 {
 	struct pending *pending = pending_find(&peer->asked, id);
 	if (!pending) {
@@ -280,18 +276,17 @@ static bool fail_editors_request(struct peer *peer, struct span id, const struct
 static void on_broken_line(
 	struct peer *peer, const struct frame *frame, const char *code, const struct error *err)
 {
-	char text[ERROR_TEXT_MAX + 64];
+	struct error told;
 	struct span id = message_broken_id(frame);
 	if (id.len > 0 && message_broken_has_method(frame)) {
-		snprintf(text, sizeof(text), "message not understood: %s", err->text);
-		peer_fail(peer, id, &(struct failure){code, "relay", text, {NULL, 0}});
-		log_warning("%s: %s", peer->hop, text);
+		peer_fail(peer, id,
+			failure_set(&told, code, "relay", "message not understood: %s", err->text));
+		log_warning("%s: %s", peer->hop, told.text);
 		return;
 	}
-	snprintf(text, sizeof(text), "the agent's answer cannot be used: %s", err->text);
-	if (id.len > 0 &&
-		fail_editors_request(peer, id, &(struct failure){code, "relay", text, {NULL, 0}})) {
-		log_warning("%s: %s", peer->hop, text);
+	failure_set(&told, code, "relay", "the agent's answer cannot be used: %s", err->text);
+	if (id.len > 0 && fail_editors_request(peer, id, &told)) {
+		log_warning("%s: %s", peer->hop, told.text);
 		return;
 	}
 	if (frame->kind == FRAME_TOO_LONG) {
@@ -349,10 +344,11 @@ static bool names_our_tool_call(struct peer *peer, const struct call *call)
 	log_warning("%s: %s was dropped: it names a tool call of the broker's own", peer->hop,
 		call->message.method);
 	if (call->message.kind == MESSAGE_REQUEST) {
+		struct error err;
 		peer_fail(peer, call->message.id,
-			&(struct failure){"INVALID_PARAMS", "relay",
-				"toolCallId: ids that begin with acp-broker- are the broker's own",
-				{NULL, 0}});
+			failure_set(&err, "INVALID_PARAMS", "relay",
+				"toolCallId: ids that begin with acp-broker- are the broker's "
+				"own"));
 	}
 	return true;
 }

@@ -49,7 +49,7 @@ static struct claim *claim_of_held(struct held *held)
 	return CONTAINER_OF(held, struct claim, held);
 }
 
-void relay_claim_on_left(struct held *held, const struct failure *failure)
+void relay_claim_on_left(struct held *held, const struct error *failure)
 {
 	struct claim *claim = claim_of_held(held);
 	free(claim->id);
@@ -121,15 +121,15 @@ bool claim_submit(struct claim *claim, void (*run)(struct pool_job *job),
 
 /* ---- the look at the records ---- */
 
-static void refuse(struct claim *claim, const char *code, const char *text)
+static void refuse(struct claim *claim, struct error *err)
 {
-	desk_fail(&claim->held, &(struct failure){code, "session", text, {NULL, 0}});
+	desk_fail(&claim->held, error_at(err, "session"));
 }
 
 /* Who has it only finishes it. */
 static void refuse_as_busy(struct claim *claim)
 {
-	char text[ERROR_TEXT_MAX];
+	struct error err;
 	char who[64] = "a broker that cannot be seen from here";
 	const struct record_claim *records = &claim->work->records;
 	if (records->holder == getpid()) {
@@ -137,35 +137,33 @@ static void refuse_as_busy(struct claim *claim)
 	} else if (records->holder != 0) {
 		snprintf(who, sizeof(who), "process %d", (int)records->holder);
 	}
-	snprintf(text, sizeof(text),
-		"what session \"%.300s\" has left is being collected, or taken over, by %s: try "
+	failure_set(&err, "SESSION_BUSY", "session",
+		"what session \"%s\" has left is being collected, or taken over, by %s: try "
 		"again in a while",
 		claim->work->session_id, who);
-	refuse(claim, "SESSION_BUSY", text);
+	refuse(claim, &err);
 }
 
 static void refuse_as_held(struct claim *claim)
 {
-	char text[ERROR_TEXT_MAX];
+	struct error err;
 	char who[64] = "a broker that cannot be seen from here";
 	const struct record_claim *records = &claim->work->records;
 	if (records->holder != 0) {
 		snprintf(who, sizeof(who), "another broker, process %d", (int)records->holder);
 	}
-	snprintf(text, sizeof(text),
-		"session \"%.300s\" is in use by %s: close it there, or end that broker with "
+	failure_set(&err, "SESSION_IN_USE", "session",
+		"session \"%s\" is in use by %s: close it there, or end that broker with "
 		"acp-broker sessions stop %s",
 		claim->work->session_id, who, records->holder_id);
-	refuse(claim, "SESSION_IN_USE", text);
+	refuse(claim, &err);
 }
 
 static void refuse_as_unknown(struct claim *claim)
 {
-	char text[ERROR_TEXT_MAX];
-	const struct error *err = &claim->work->records.err;
-	snprintf(text, sizeof(text), "whether another broker has session \"%.300s\": %.600s",
-		claim->work->session_id, err->text);
-	refuse(claim, failure_code_of(err), text);
+	struct error err = claim->work->records.err;
+	error_prefix(&err, "whether another broker has session \"%s\"", claim->work->session_id);
+	refuse(claim, &err);
 }
 
 /* The request goes on as if it came now. */
@@ -232,7 +230,7 @@ static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
 	struct claim *claim = CONTAINER_OF(timer, struct claim, again);
 	struct error err;
 	if (!claim_submit(claim, run_look, on_looked, &err)) {
-		refuse(claim, failure_code_of(&err), err.text);
+		refuse(claim, &err);
 	}
 }
 
@@ -276,7 +274,7 @@ bool relay_claim_holds(struct relay *relay, const struct call *call)
 	}
 	struct claim *claim = claim_create(relay, call, id);
 	if (!claim_submit(claim, run_look, on_looked, &err)) {
-		refuse(claim, failure_code_of(&err), err.text);
+		refuse(claim, &err);
 	}
 	return true;
 }

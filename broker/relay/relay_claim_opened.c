@@ -140,8 +140,8 @@ void relay_claim_opened(
 
 bool relay_claim_on_error(struct relay *relay, struct request *request, struct span error)
 {
-	char text[ERROR_TEXT_MAX];
-	char why[ERROR_TEXT_MAX];
+	struct error err;
+	char why[FAILURE_SAID_MAX];
 	struct claim *claim = claim_find(relay, pending_origin(&request->pending));
 	struct json_doc *doc =
 		claim && error.len > 0 ? json_doc_parse_unchecked(error, NULL) : NULL;
@@ -149,14 +149,13 @@ bool relay_claim_on_error(struct relay *relay, struct request *request, struct s
 	bool is_lost = code != AUTH_REQUIRED && code != REQUEST_CANCELLED;
 	json_doc_destroy(doc);
 	if (is_lost) {
-		char *detail = failure_read_error(error, why, sizeof(why));
-		snprintf(text, sizeof(text),
-			"session \"%.200s\" cannot be restored, %.320s; its files are safe in "
-			"%.300s: start a new session",
+		char *detail = failure_read_error(error, why);
+		failure_set(&err, "SESSION_LOST", "session",
+			"session \"%s\" cannot be restored, %s; its files are safe in %s: start a "
+			"new session",
 			claim->work->session_id, why, claim->cwd ? claim->cwd : "the workspace");
-		relay_fail(relay, pending_origin(&request->pending),
-			&(struct failure){
-				"SESSION_LOST", "session", text, span_of(detail ? detail : "")});
+		err.detail = span_of(detail ? detail : "");
+		relay_fail(relay, pending_origin(&request->pending), &err);
 		free(detail);
 	} else if (claim) {
 		claim_let_go(claim);

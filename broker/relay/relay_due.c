@@ -33,19 +33,19 @@ static int allowed_ms(const struct request *request)
 
 static void give_up(struct request *request)
 {
-	char text[200];
+	struct error err;
 	struct peer *peer = request->peer;
 	const struct deadline *deadline = request->method->deadline;
-	snprintf(text, sizeof(text), "%s has not answered %s, and said nothing for %d ms (%s)",
-		peer->hop, request->method->name, allowed_ms(request), deadline->key);
-	log_warning("%s", text);
+	failure_set(&err, "TIMEOUT_EXCEEDED", deadline->stage,
+		"%s has not answered %s, and said nothing for %d ms (%s)", peer->hop,
+		request->method->name, allowed_ms(request), deadline->key);
+	log_warning("%s", err.text);
 	if (request->method->makes_session) {
 		peer->given_up[peer->given_up_count++ % RELAY_GIVEN_UP_MAX] = request->pending.id;
 	}
 	pending_remove(&peer->asked, &request->pending);
-	relay_fail_request(peer->relay, request,
-		&(struct failure){
-			"TIMEOUT_EXCEEDED", deadline->stage, text, agent_last_words(peer->agent)});
+	err.detail = agent_last_words(peer->agent);
+	relay_fail_request(peer->relay, request, &err);
 }
 
 static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
@@ -90,7 +90,7 @@ static bool was_given_up(struct peer *peer, struct span raw_id)
 }
 
 static void on_closed(struct relay *relay, struct request *request, const struct call *answer,
-	const struct failure *failure)
+	const struct error *failure)
 {
 	if (failure || answer->message.is_error) {
 		log_warning(

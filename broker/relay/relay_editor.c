@@ -34,10 +34,10 @@
 
 /* ---- requests ---- */
 
-static void refuse(struct relay *relay, const struct call *call, const char *code,
-	const char *stage, const char *message)
+static void refuse(
+	struct relay *relay, const struct call *call, const char *stage, struct error *err)
 {
-	relay_fail(relay, call->message.id, &(struct failure){code, stage, message, {NULL, 0}});
+	relay_fail(relay, call->message.id, error_at(err, stage));
 }
 
 static bool send_request(struct relay *relay, struct peer *peer, struct request *request,
@@ -60,21 +60,21 @@ void relay_pass_editor_request(struct peer *peer, const struct call *call)
 	struct relay *relay = peer->relay;
 	struct error err;
 	if (link_is_over(agent_link(peer->agent))) {
-		refuse(relay, call, "RESOURCE_LIMIT_EXCEEDED", "relay",
+		error_set(&err, ERROR_LIMIT,
 			"the agent does not read: more than max-queue bytes wait for it");
+		refuse(relay, call, "relay", &err);
 		return;
 	}
 	struct request *request = request_create(peer, call->method);
 	restore_claim(relay, request, call);
 	if (!pending_add(&peer->asked, &request->pending, call->message.id, &err)) {
-		refuse(relay, call, failure_code_of(&err), "relay", err.text);
+		refuse(relay, call, "relay", &err);
 		request_destroy(request);
 		return;
 	}
 	if (!send_request(relay, peer, request, call, &err)) {
-		struct failure failure = {failure_code_of(&err), "relay", err.text, {NULL, 0}};
 		pending_remove(&peer->asked, &request->pending);
-		relay_fail_request(relay, request, &failure);
+		relay_fail_request(relay, request, error_at(&err, "relay"));
 		return;
 	}
 	relay_due_watch(request);
@@ -153,15 +153,15 @@ static bool is_of_no_session(struct peer *peer, const struct call *call)
 static bool refuses_unopened(struct peer *peer, const struct call *call)
 {
 	const struct method *method = call->method;
-	char why[200];
+	struct error err;
 	if (method->opens_session || method->takes_unopened || !is_of_no_session(peer, call)) {
 		return false;
 	}
-	snprintf(why, sizeof(why),
-		"%.60s: sessionId names no session that is open here: open it with session/new, "
-		"session/load or session/resume first",
-		call->message.method);
-	refuse(peer->relay, call, "INVALID_PARAMS", "session", why);
+	relay_fail(peer->relay, call->message.id,
+		failure_set(&err, "INVALID_PARAMS", "session",
+			"%s: sessionId names no session that is open here: open it with "
+			"session/new, session/load or session/resume first",
+			call->message.method));
 	return true;
 }
 
@@ -172,7 +172,7 @@ static void dispatch_request(struct peer *peer, const struct call *call)
 	struct error err;
 	if (!peer->is_ready) {
 		if (!relay_wait_until_ready(peer, call, &err)) {
-			refuse(relay, call, failure_code_of(&err), "prepare", err.text);
+			refuse(relay, call, "prepare", &err);
 		}
 		return;
 	}
@@ -334,9 +334,7 @@ static bool on_response(struct relay *relay, const struct call *call)
 			!rewrite_paths(&request->peer->map, PATH_TO_RUNTIME, &call->message, "",
 				call->edits, &err) ||
 			!peer_forward(request->peer, call, &err)) {
-			peer_fail(request->peer, pending_origin(pending),
-				&(struct failure){
-					failure_code_of(&err), "relay", err.text, {NULL, 0}});
+			peer_fail(request->peer, pending_origin(pending), error_at(&err, "relay"));
 		}
 	}
 	request_destroy(request);
@@ -346,7 +344,7 @@ static bool on_response(struct relay *relay, const struct call *call)
 /* ---- lines that are no messages ---- */
 
 /* The editor's answer cannot be used: the agent that waits for it is told so. */
-static bool fail_agents_request(struct relay *relay, struct span id, const struct failure *failure)
+static bool fail_agents_request(struct relay *relay, struct span id, const struct error *failure)
 {
 	struct pending *pending = pending_find(&relay->asked_editor, id);
 	if (!pending) {
@@ -366,11 +364,10 @@ static bool fail_agents_request(struct relay *relay, struct span id, const struc
 static void on_broken_line(
 	struct relay *relay, const struct frame *frame, const char *code, const struct error *err)
 {
-	char text[ERROR_TEXT_MAX + 32];
-	snprintf(text, sizeof(text), "message not understood: %s", err->text);
-	struct failure failure = {code, "relay", text, {NULL, 0}};
+	struct error failure;
 	struct span id = message_broken_id(frame);
-	log_warning("editor: %s", text);
+	failure_set(&failure, code, "relay", "message not understood: %s", err->text);
+	log_warning("editor: %s", failure.text);
 	if (!message_broken_has_method(frame) && id.len > 0 &&
 		fail_agents_request(relay, id, &failure)) {
 		return;

@@ -134,9 +134,10 @@ void relay_peer_gone(void *data)
 {
 	struct peer *peer = data;
 	struct relay *relay = peer->relay;
+	struct error err;
 	ev_timer_stop(relay->config.loop, &peer->idle);
-	grant_resolve_fail(peer, &(struct failure){"AGENT_EXITED", "session",
-					 "the session's agent has ended", {NULL, 0}});
+	grant_resolve_fail(peer,
+		failure_set(&err, "AGENT_EXITED", "session", "the session's agent has ended"));
 	if (relay_revive_rest(peer) || relay_sync_close(peer)) {
 		return;
 	}

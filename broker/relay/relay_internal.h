@@ -14,7 +14,7 @@ struct peer *relay_current_peer(struct relay *relay);
 struct peer *relay_further_peer(struct relay *relay);
 
 /* An agent answers nothing any more, and why (void * for the listener). */
-void relay_peer_down(void *data, const struct failure *failure);
+void relay_peer_down(void *data, const struct error *failure);
 
 /* Nothing comes from the editor any more: says so, once. */
 void relay_editor_gone(struct relay *relay);

@@ -48,8 +48,10 @@ static void restart(struct peer *peer)
 
 bool relay_revive_rest(struct peer *peer)
 {
-	static const struct failure lost = {"SANDBOX_UNAVAILABLE", "prepare",
-		"the sandbox was lost before the agent was started in it again", {NULL, 0}};
+	static const struct error lost = {.code = ERROR_UNAVAILABLE,
+		.reason = "SANDBOX_UNAVAILABLE",
+		.stage = "prepare",
+		.text = "the sandbox was lost before the agent was started in it again"};
 	if (!may_rest(peer)) {
 		if (peer->is_waking) {
 			peer->is_waking = false;

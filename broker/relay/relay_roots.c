@@ -48,7 +48,7 @@ static struct opening *opening_of(struct held *held)
 }
 
 /* No root is awaited any more, or else what is added says that it is there. */
-void relay_roots_on_left(struct held *held, const struct failure *failure)
+void relay_roots_on_left(struct held *held, const struct error *failure)
 {
 	struct opening *opening = opening_of(held);
 	if (opening->lookup || opening->check) {
@@ -107,7 +107,7 @@ void relay_peer_ready(void *data)
 /* ---- until the sandbox has the roots ---- */
 
 /* Nothing that was asked for it is under way. */
-static void opening_fail(struct opening *opening, const struct failure *failure)
+static void opening_fail(struct opening *opening, const struct error *failure)
 {
 	assert(!opening->lookup && !opening->check);
 	desk_fail(&opening->held, failure);
@@ -116,7 +116,8 @@ static void opening_fail(struct opening *opening, const struct failure *failure)
 
 static void opening_refuse(struct opening *opening, const char *stage, const struct error *err)
 {
-	opening_fail(opening, &(struct failure){failure_code_of(err), stage, err->text, {NULL, 0}});
+	struct error failure = *err;
+	opening_fail(opening, error_at(&failure, stage));
 }
 
 /* All that it takes is there: the request goes on. */
@@ -205,8 +206,9 @@ static void opening_move(struct opening *opening, const struct error *err)
 	log_info("%s: %s", opening->peer->hop, err->text);
 	struct peer *peer = peer_for(opening);
 	if (!peer) {
-		opening_fail(opening, &(struct failure){"RESOURCE_LIMIT_EXCEEDED", "session",
-					      "no further agent can be started", {NULL, 0}});
+		struct error failure;
+		opening_fail(opening, failure_set(&failure, "RESOURCE_LIMIT_EXCEEDED", "session",
+					      "no further agent can be started"));
 		return;
 	}
 	if (peer->is_ready) {
@@ -388,7 +390,7 @@ bool relay_open_roots(struct peer *peer, const struct call *call)
 
 /* ---- the agent has ended ---- */
 
-void relay_fail_waiting(struct peer *peer, const struct failure *failure)
+void relay_fail_waiting(struct peer *peer, const struct error *failure)
 {
 	static const enum desk_stage stages[] = {STAGE_SYNC, STAGE_READY, STAGE_ROOTS};
 	for (size_t i = 0; i < ARRAY_LENGTH(stages); i++) {

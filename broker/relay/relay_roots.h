@@ -22,10 +22,10 @@ void relay_peer_ready(void *data);
 bool relay_open_roots(struct peer *peer, const struct call *call);
 
 /* Of STAGE_ROOTS. */
-void relay_roots_on_left(struct held *held, const struct failure *failure);
+void relay_roots_on_left(struct held *held, const struct error *failure);
 void relay_roots_on_gone(struct held *held);
 
 /* Answers what waits for this agent with a failure. */
-void relay_fail_waiting(struct peer *peer, const struct failure *failure);
+void relay_fail_waiting(struct peer *peer, const struct error *failure);
 
 #endif

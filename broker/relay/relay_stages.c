@@ -24,7 +24,7 @@ static const struct stage_row rows[STAGES] = {
 		.on_left = relay_roots_on_left, .on_gone = relay_roots_on_gone},
 };
 
-static void fail(void *data, struct span id, const struct failure *failure)
+static void fail(void *data, struct span id, const struct error *failure)
 {
 	relay_fail(data, id, failure);
 }

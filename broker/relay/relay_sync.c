@@ -105,7 +105,7 @@ void relay_sync_init(struct peer *peer)
 	list_init(&peer->inquiries);
 }
 
-void relay_sync_finish(struct peer *peer, const struct failure *failure)
+void relay_sync_finish(struct peer *peer, const struct error *failure)
 {
 	relay_turn_finish_all(peer, failure);
 	inquiry_drop_all(peer, failure);

@@ -16,7 +16,7 @@
 void relay_sync_init(struct peer *peer);
 
 /* Answers what waits with a failure; raises nothing more. */
-void relay_sync_finish(struct peer *peer, const struct failure *failure);
+void relay_sync_finish(struct peer *peer, const struct error *failure);
 
 /* Whether the workspaces of this agent are kept; its sandbox is ready. */
 bool relay_needs_sync(const struct peer *peer);

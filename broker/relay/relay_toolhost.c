@@ -101,7 +101,7 @@ static void on_result(void *data, struct span id, struct span result)
 	peer_answer(answered(data), id, result);
 }
 
-static void on_failure(void *data, struct span id, const struct failure *failure)
+static void on_failure(void *data, struct span id, const struct error *failure)
 {
 	peer_fail(answered(data), id, failure);
 }
@@ -183,9 +183,10 @@ void relay_toolhost_call(struct peer *peer, const struct call *call)
 	const struct session *session = relay_session_of_agent(peer, &call->message);
 	char **roots = session ? session->roots : roots_being_opened(peer, id);
 	if (!roots) {
-		struct failure failure = {"INVALID_PARAMS", "session",
-			"params.sessionId names no session of this agent", {NULL, 0}};
-		peer_fail(peer, call->message.id, &failure);
+		struct error err;
+		peer_fail(peer, call->message.id,
+			failure_set(&err, "INVALID_PARAMS", "session",
+				"params.sessionId names no session of this agent"));
 		return;
 	}
 	toolhost_call(toolhost_of(peer), &call->message, id, (const char *const *)roots,

@@ -72,7 +72,7 @@ static void turn_destroy(struct turn *turn)
 	free(turn);
 }
 
-static void turn_fail(struct turn *turn, const struct failure *failure)
+static void turn_fail(struct turn *turn, const struct error *failure)
 {
 	struct request *request = turn->request;
 	turn->request = NULL;
@@ -89,10 +89,10 @@ static bool is_answered(const struct turn *turn)
 	return !turn->request && !turn->prompt.parcel;
 }
 
-void relay_turn_finish_all(struct peer *peer, const struct failure *failure)
+void relay_turn_finish_all(struct peer *peer, const struct error *failure)
 {
 	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
-		sync_show_leave(&turn->show, failure->message);
+		sync_show_leave(&turn->show, failure->text);
 		if (is_answered(turn)) {
 			turn_destroy(turn);
 		} else {
@@ -166,10 +166,10 @@ static void turn_pass(struct turn *turn)
 /* What the person does about it stands with the reason. */
 static void turn_refuse(struct turn *turn, const struct error *err)
 {
-	char text[ERROR_TEXT_MAX + 100];
-	snprintf(text, sizeof(text),
+	struct error failure;
+	error_set_reason(&failure, err->code, err->reason,
 		"%s; the prompt was not sent: send it again once that is put right", err->text);
-	turn_fail(turn, &(struct failure){failure_code_of(err), "sync", text, {NULL, 0}});
+	turn_fail(turn, error_at(&failure, "sync"));
 }
 
 static void on_turn_synced(void *data, const struct error *err)
@@ -216,10 +216,10 @@ bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)
 		return false;
 	}
 	if (peer->is_rolling_back) {
+		struct error err;
 		relay_fail(relay, call->message.id,
-			&(struct failure){"ROLLBACK_IN_PROGRESS", "sync",
-				"the workspace is being rolled back; prompt again after it",
-				{NULL, 0}});
+			failure_set(&err, "ROLLBACK_IN_PROGRESS", "sync",
+				"the workspace is being rolled back; prompt again after it"));
 		return true;
 	}
 	if (!syncs_turns(peer)) {
@@ -309,11 +309,11 @@ bool relay_turn_has_prompt(const struct peer *peer, const struct session *sessio
 }
 
 /* The sync goes on, and with it the turn. */
-void relay_turn_on_left(struct held *held, const struct failure *failure)
+void relay_turn_on_left(struct held *held, const struct error *failure)
 {
 	struct turn *turn = CONTAINER_OF(held, struct turn, prompt);
 	sync_show_leave(&turn->show,
-		failure ? failure->message : "Syncing workspace: the prompt was cancelled");
+		failure ? failure->text : "Syncing workspace: the prompt was cancelled");
 }
 
 bool relay_turn_cancel(struct peer *peer, const struct session *session)

@@ -35,7 +35,7 @@ bool relay_turn_has_prompt(const struct peer *peer, const struct session *sessio
 bool relay_turn_cancel(struct peer *peer, const struct session *session);
 
 /* Of STAGE_SYNC. */
-void relay_turn_on_left(struct held *held, const struct failure *failure);
+void relay_turn_on_left(struct held *held, const struct error *failure);
 
 /* Another agent is in its place: what the one before has asked nobody waits for. */
 void relay_turn_forget_requests(struct peer *peer);
@@ -44,6 +44,6 @@ void relay_turn_forget_requests(struct peer *peer);
 struct sync_show *relay_turn_show(struct peer *peer, const void *asker);
 
 /* Answers what waits with a failure; the keeper raises nothing more. */
-void relay_turn_finish_all(struct peer *peer, const struct failure *failure);
+void relay_turn_finish_all(struct peer *peer, const struct error *failure);
 
 #endif

@@ -61,10 +61,10 @@ static bool has_prompt(const struct peer *peer)
 static void give_up_prompts(struct peer *peer)
 {
 	struct relay *relay = peer->relay;
-	char text[160];
-	snprintf(text, sizeof(text), "%s said nothing for %d ms (idle-timeout)", peer->hop,
-		relay->config.profile->idle_timeout_ms);
-	log_warning("%s; its prompts are cancelled", text);
+	struct error err;
+	failure_set(&err, "TIMEOUT_EXCEEDED", "relay", "%s said nothing for %d ms (idle-timeout)",
+		peer->hop, relay->config.profile->idle_timeout_ms);
+	log_warning("%s; its prompts are cancelled", err.text);
 	LIST_FOR_EACH(pending, &peer->asked.order, struct pending, order_link) {
 		struct request *request = CONTAINER_OF(pending, struct request, pending);
 		if (!request_is_prompt(request)) {
@@ -77,8 +77,7 @@ static void give_up_prompts(struct peer *peer)
 			relay_cancel_prompt(relay, session);
 		}
 		pending_remove(&peer->asked, pending);
-		relay_fail_request(relay, request,
-			&(struct failure){"TIMEOUT_EXCEEDED", "relay", text, {NULL, 0}});
+		relay_fail_request(relay, request, &err);
 	}
 }
 

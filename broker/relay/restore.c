@@ -127,9 +127,9 @@ static void count_restart(const struct relay *relay, struct session *session)
 	session->restarts++;
 }
 
-/* The agent that is to restore it; NULL: the failure says why there is none. */
-static struct peer *choose(struct relay *relay, struct session *session, const struct call *call,
-	struct failure *failure, char *text)
+/* The agent that is to restore it; NULL: err says why there is none. */
+static struct peer *choose(
+	struct relay *relay, struct session *session, const struct call *call, struct error *err)
 {
 	struct peer *home = relay_peer_of_number(relay, session->agent_number);
 	struct peer *peer = home && !home->is_down ? home : relay_peer_with_root(relay, call);
@@ -137,12 +137,11 @@ static struct peer *choose(struct relay *relay, struct session *session, const s
 		return peer;
 	}
 	if (!may_restart(relay, session)) {
-		snprintf(text, ERROR_TEXT_MAX,
-			"the agent of session \"%.200s\" was started anew %d times within %d s "
+		failure_set(err, "RESOURCE_LIMIT_EXCEEDED", "session",
+			"the agent of session \"%s\" was started anew %d times within %d s "
 			"and has ended each time (restart-limit): find out why, or wait a "
 			"minute",
 			session->id, session->restarts, RESTORE_WINDOW_S);
-		*failure = (struct failure){"RESOURCE_LIMIT_EXCEEDED", "session", text, {NULL, 0}};
 		return NULL;
 	}
 	unsigned before = relay->agents_started;
@@ -150,8 +149,7 @@ static struct peer *choose(struct relay *relay, struct session *session, const s
 	if (relay->agents_started != before) {
 		count_restart(relay, session);
 	}
-	*failure = (struct failure){
-		"RESOURCE_LIMIT_EXCEEDED", "session", "no further agent can be started", {NULL, 0}};
+	failure_set(err, "RESOURCE_LIMIT_EXCEEDED", "session", "no further agent can be started");
 	return peer;
 }
 
@@ -160,26 +158,24 @@ static void send_request(struct restore *restore, struct session *session)
 	struct relay *relay = restore->relay;
 	struct buf bytes;
 	struct call call;
-	struct failure failure;
-	char text[ERROR_TEXT_MAX];
+	struct error err;
 	buf_init(&bytes, SIZE_MAX / 2);
 	if (!write_request(restore, session, &bytes)) {
 		buf_finish(&bytes);
-		restore_describe_loss(relay, session, "how it was opened is not known", text);
-		restore_fail(
-			restore, &(struct failure){"SESSION_LOST", "session", text, {NULL, 0}});
+		restore_fail(restore,
+			restore_describe_loss(session, "how it was opened is not known", &err));
 		return;
 	}
 	struct parcel *parcel = parcel_of(&bytes, relay->places);
 	call = (struct call){.came_from = STAGE_RESTORE};
 	if (call_open(&call, parcel)) {
 		call.method = relay_method_of(&call.message);
-		struct peer *peer = choose(relay, session, &call, &failure, text);
+		struct peer *peer = choose(relay, session, &call, &err);
 		if (peer) {
 			session->agent_number = peer->number;
 			relay_on_parked_call(peer, &call);
 		} else {
-			restore_fail(restore, &failure);
+			restore_fail(restore, &err);
 		}
 	}
 	parcel_destroy(parcel);
@@ -202,13 +198,12 @@ static struct restore *create(struct relay *relay, const struct session *session
 
 static void refuse(struct relay *relay, const struct session *session, const struct call *call)
 {
-	char text[ERROR_TEXT_MAX];
-	restore_describe_loss(relay, session,
-		!session->opening ? "how it was opened is too long to be kept"
-				  : "it offers neither session/resume nor session/load",
-		text);
+	struct error err;
 	relay_fail(relay, call->message.id,
-		&(struct failure){"SESSION_LOST", "session", text, {NULL, 0}});
+		restore_describe_loss(session,
+			!session->opening ? "how it was opened is too long to be kept"
+					  : "it offers neither session/resume nor session/load",
+			&err));
 }
 
 bool restore_holds(

@@ -46,7 +46,7 @@ bool restore_is_own(struct span id); // raw, of a request
 void restore_claim(struct relay *relay, struct request *request, const struct call *call);
 
 /* A request is answered with a failure: true where it was ours. */
-bool restore_takes_failure(struct relay *relay, struct span id, const struct failure *failure);
+bool restore_takes_failure(struct relay *relay, struct span id, const struct error *failure);
 
 /*
  * Whether an update is a part of a replay that the broker has asked for. What says how the session

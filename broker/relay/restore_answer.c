@@ -9,6 +9,7 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "broker/relay/relay_editor.h"
 #include "broker/session/answer.h"
@@ -20,7 +21,7 @@ const char restore_id_prefix[] = "\"acp-broker:restore:";
 
 /* ---- how it ends ---- */
 
-void restore_fail(struct restore *restore, const struct failure *failure)
+void restore_fail(struct restore *restore, const struct error *failure)
 {
 	struct relay *relay = restore->relay;
 	desk_fail_all(&relay->desk, restore_pick(restore), failure);
@@ -39,15 +40,16 @@ static char *cwd_of(const struct session *session)
 }
 
 /* The agent has no memory of it. */
-void restore_describe_loss(
-	const struct relay *relay, const struct session *session, const char *why, char *text)
+const struct error *restore_describe_loss(
+	const struct session *session, const char *why, struct error *err)
 {
 	char *cwd = cwd_of(session);
-	snprintf(text, ERROR_TEXT_MAX,
-		"session \"%.200s\" cannot be restored: its agent has ended, and with it what it "
-		"remembered: %.500s; the files are safe in %.200s: start a new session",
+	failure_set(err, "SESSION_LOST", "session",
+		"session \"%s\" cannot be restored: its agent has ended, and with it what it "
+		"remembered: %s; the files are safe in %s: start a new session",
 		session ? session->id : "", why, cwd);
 	free(cwd);
+	return err;
 }
 
 /* The editor has not seen the answer: what it says of modes and options is told by updates. */
@@ -167,9 +169,11 @@ static void on_restored(struct restore *restore, struct request *request, const 
 	bool ok = request->method->on_result(relay, request, answer, &err);
 	struct session *session = session_find(&relay->sessions, restore->session_id);
 	if (!ok || !session) {
-		const char *text = ok ? "the session was forgotten meanwhile" : err.text;
-		const char *code = ok ? "SESSION_LOST" : failure_code_of(&err);
-		restore_fail(restore, &(struct failure){code, "session", text, {NULL, 0}});
+		if (ok) {
+			failure_set(&err, "SESSION_LOST", "session",
+				"the session was forgotten meanwhile");
+		}
+		restore_fail(restore, error_at(&err, "session"));
 		return;
 	}
 	log_info("session %s: its agent was started anew and has restored it (%s)", session->id,
@@ -214,17 +218,17 @@ static void tell_of_deletion(
 	const struct sandbox *sandbox = agent_sandbox(request->peer->agent);
 	why[0] = '\0';
 	if (sandbox && !sandbox_is_instance(restore->old_instance, sandbox_instance(sandbox))) {
-		snprintf(why, size,
-			"its sandbox (%.60s) was deleted, with what was changed in %.160s since "
+		text_format(why, size,
+			"its sandbox (%s) was deleted, with what was changed in %s since "
 			"the last sync; the agent is in a new one: ",
 			restore->old_instance, restore->old_root ? restore->old_root : "it");
 	}
 }
 
 static void on_answer(struct relay *relay, struct request *request, const struct call *answer,
-	const struct failure *failure)
+	const struct error *failure)
 {
-	char text[ERROR_TEXT_MAX];
+	struct error err;
 	char why[ERROR_TEXT_MAX];
 	struct restore *restore = find_id(relay, pending_origin(&request->pending));
 	if (!restore) {
@@ -235,12 +239,13 @@ static void on_answer(struct relay *relay, struct request *request, const struct
 	} else if (answer->message.is_error) {
 		struct span error = message_place(&answer->message, PLACE_ERROR);
 		tell_of_deletion(restore, request, why, sizeof(why));
-		size_t len = strlen(why);
-		char *detail = failure_read_error(error, why + len, sizeof(why) - len);
+		char said[FAILURE_SAID_MAX];
+		char *detail = failure_read_error(error, said);
+		text_append(why, sizeof(why), "%s", said);
 		restore_describe_loss(
-			relay, session_find(&relay->sessions, restore->session_id), why, text);
-		restore_fail(restore, &(struct failure){"SESSION_LOST", "session", text,
-					      span_of(detail ? detail : "")});
+			session_find(&relay->sessions, restore->session_id), why, &err);
+		err.detail = span_of(detail ? detail : "");
+		restore_fail(restore, &err);
 		free(detail);
 	} else {
 		on_restored(restore, request, answer);
@@ -254,7 +259,7 @@ void restore_claim(struct relay *relay, struct request *request, const struct ca
 	}
 }
 
-bool restore_takes_failure(struct relay *relay, struct span id, const struct failure *failure)
+bool restore_takes_failure(struct relay *relay, struct span id, const struct error *failure)
 {
 	struct restore *restore = find_id(relay, id);
 	if (restore) {

@@ -35,10 +35,10 @@ struct desk_pick restore_pick(const struct restore *restore); // what waits for 
 void restore_destroy(struct restore *restore);                // what waits is not answered
 
 /* Answers what waits, and frees. */
-void restore_fail(struct restore *restore, const struct failure *failure);
+void restore_fail(struct restore *restore, const struct error *failure);
 
-/* Writes up to ERROR_TEXT_MAX bytes: that the agent has no memory of the session, and why. */
-void restore_describe_loss(
-	const struct relay *relay, const struct session *session, const char *why, char *text);
+/* Sets and returns err: the agent has no memory of the session (NULL: it is forgotten), and why. */
+const struct error *restore_describe_loss(
+	const struct session *session, const char *why, struct error *err);
 
 #endif

@@ -4,10 +4,18 @@
 #include <assert.h>
 #include <stdio.h>
 
-const struct failure relay_is_ending = {"SHUTTING_DOWN", "stop", "the broker is ending", {NULL, 0}};
-const struct failure relay_has_ended = {"SHUTTING_DOWN", "stop", "the broker has ended", {NULL, 0}};
-const struct failure relay_editor_has_left = {
-	"EDITOR_GONE", "stop", "the editor has closed the session", {NULL, 0}};
+const struct error relay_is_ending = {.code = ERROR_UNAVAILABLE,
+	.reason = "SHUTTING_DOWN",
+	.stage = "stop",
+	.text = "the broker is ending"};
+const struct error relay_has_ended = {.code = ERROR_UNAVAILABLE,
+	.reason = "SHUTTING_DOWN",
+	.stage = "stop",
+	.text = "the broker has ended"};
+const struct error relay_editor_has_left = {.code = ERROR_UNAVAILABLE,
+	.reason = "EDITOR_GONE",
+	.stage = "stop",
+	.text = "the editor has closed the session"};
 
 /* A sandbox's errors may have reasons of another provider, whose code it uses. */
 static const struct error_reason *find_reason(const struct relay_config *config, const char *name)
@@ -21,14 +29,15 @@ static const struct error_reason *find_reason(const struct relay_config *config,
 	return reason;
 }
 
-static struct span write_failure(struct relay *relay, struct span id, const struct failure *failure)
+static struct span write_failure(struct relay *relay, struct span id, const struct error *failure)
 {
 	buf_clear(&relay->scratch);
-	failure_write(&relay->scratch, id, failure, find_reason(&relay->config, failure->code));
+	failure_write(&relay->scratch, id, failure,
+		find_reason(&relay->config, failure_code_of(failure)));
 	return buf_span(&relay->scratch);
 }
 
-void relay_fail(struct relay *relay, struct span id, const struct failure *failure)
+void relay_fail(struct relay *relay, struct span id, const struct error *failure)
 {
 	if (relay->ops->takes_failure(relay, id, failure)) {
 		return;
@@ -39,22 +48,21 @@ void relay_fail(struct relay *relay, struct span id, const struct failure *failu
 bool relay_admits(struct relay *relay, const struct call *call, const struct backlog *backlog)
 {
 	const struct profile *profile = relay->config.profile;
-	char text[256];
+	struct error err;
 	if (backlog->count < profile->max_requests && backlog->bytes <= profile->max_queue) {
 		return true;
 	}
 	if (call->message.kind != MESSAGE_REQUEST) {
 		return false;
 	}
-	snprintf(text, sizeof(text),
-		"more %s than max-requests, or max-queue bytes of them, wait for %s", backlog->what,
-		backlog->that);
 	relay_fail(relay, call->message.id,
-		&(struct failure){"RESOURCE_LIMIT_EXCEEDED", backlog->stage, text, {NULL, 0}});
+		failure_set(&err, "RESOURCE_LIMIT_EXCEEDED", backlog->stage,
+			"more %s than max-requests, or max-queue bytes of them, wait for %s",
+			backlog->what, backlog->that));
 	return false;
 }
 
-void peer_fail(struct peer *peer, struct span id, const struct failure *failure)
+void peer_fail(struct peer *peer, struct span id, const struct error *failure)
 {
 	peer_send(peer, write_failure(peer->relay, id, failure));
 }
@@ -101,7 +109,7 @@ void relay_answer_cancelled(struct relay *relay, struct span id)
 }
 
 /* The answer to an editor's request, or to one of the broker's own, is a failure. */
-void relay_fail_request(struct relay *relay, struct request *request, const struct failure *failure)
+void relay_fail_request(struct relay *relay, struct request *request, const struct error *failure)
 {
 	const struct method *method = request->method;
 	if (method && method->before_answer) {

@@ -6,12 +6,12 @@
 
 /* What the broker answers itself, to either side. */
 
-extern const struct failure relay_is_ending, relay_has_ended; // SHUTTING_DOWN
-extern const struct failure relay_editor_has_left;            // EDITOR_GONE
+extern const struct error relay_is_ending, relay_has_ended; // SHUTTING_DOWN
+extern const struct error relay_editor_has_left;            // EDITOR_GONE
 
 /* Answers a request of the editor's, or of an agent's, with an error. */
-void relay_fail(struct relay *relay, struct span id, const struct failure *failure);
-void peer_fail(struct peer *peer, struct span id, const struct failure *failure);
+void relay_fail(struct relay *relay, struct span id, const struct error *failure);
+void peer_fail(struct peer *peer, struct span id, const struct error *failure);
 
 /* What the editor wants, and waits for the same. */
 struct backlog {
@@ -31,8 +31,7 @@ void relay_answer_cancelled(struct relay *relay, struct span id);
 void peer_answer(struct peer *peer, struct span id, struct span result);
 
 /* The answer to a request of the editor's is an error; the request is freed. */
-void relay_fail_request(
-	struct relay *relay, struct request *request, const struct failure *failure);
+void relay_fail_request(struct relay *relay, struct request *request, const struct error *failure);
 
 /* Nobody is there to answer an agent's request: the broker does. */
 void peer_answer_when_gone(struct peer *peer, struct span id, const struct method *method);

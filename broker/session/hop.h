@@ -109,7 +109,7 @@ struct request {
 	 * NULL: the answer goes back to who asked. The request is freed after it.
 	 */
 	void (*on_answer)(struct relay *relay, struct request *request, const struct call *answer,
-		const struct failure *failure);
+		const struct error *failure);
 };
 
 /*
@@ -125,12 +125,12 @@ struct relay_ops {
 	 * A request with this id (raw) is about to be answered with a failure: true where that was
 	 * taken, as the request was the broker's own.
 	 */
-	bool (*takes_failure)(struct relay *relay, struct span id, const struct failure *failure);
+	bool (*takes_failure)(struct relay *relay, struct span id, const struct error *failure);
 	/* A request of the editor's with this id (raw) is about to be answered otherwise. */
 	void (*on_answered)(struct relay *relay, struct span id);
 	/* A question of an agent's, which the editor had, is answered by the broker. */
 	void (*on_unanswered)(
-		struct relay *relay, struct request *request, const struct failure *failure);
+		struct relay *relay, struct request *request, const struct error *failure);
 	/* Whether a prompt of the session waits for a sync. */
 	bool (*has_waiting_prompt)(const struct peer *peer, const struct session *session);
 };

@@ -30,19 +30,19 @@ static void on_question_due(struct ev_loop *loop, struct ev_timer *timer, int ev
 	struct request *request = CONTAINER_OF(timer, struct request, due);
 	struct peer *peer = request->peer;
 	struct relay *relay = peer->relay;
-	char text[128];
+	struct error failure;
 	const struct profile *profile = relay->config.profile;
 	if (request->is_cancelled) {
-		snprintf(text, sizeof(text),
+		failure_set(&failure, "TIMEOUT_EXCEEDED", "session",
 			"nobody answered within %d ms of the turn's being cancelled "
 			"(cancel-timeout)",
 			profile->cancel_timeout_ms);
 	} else {
-		snprintf(text, sizeof(text), "nobody answered within %d ms (permission-timeout)",
+		failure_set(&failure, "TIMEOUT_EXCEEDED", "session",
+			"nobody answered within %d ms (permission-timeout)",
 			profile->permission_timeout_ms);
 	}
-	struct failure failure = {"TIMEOUT_EXCEEDED", "session", text, {NULL, 0}};
-	log_warning("%s: a question to the person: %s", peer->hop, text);
+	log_warning("%s: a question to the person: %s", peer->hop, failure.text);
 	pending_remove(&relay->asked_editor, &request->pending);
 	relay_withdraw_question(relay, request);
 	peer->heard_at = ev_now(loop); // from now on it may be silent again
@@ -93,7 +93,8 @@ void relay_watch_cancelled(struct relay *relay, const struct session *session)
 static void on_own_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct request *request = CONTAINER_OF(timer, struct request, due);
-	struct failure failure = {"TIMEOUT_EXCEEDED", "session", request->unanswered, {NULL, 0}};
+	struct error failure;
+	failure_set(&failure, "TIMEOUT_EXCEEDED", "session", "%s", request->unanswered);
 	pending_remove(&request->peer->asked, &request->pending);
 	request->on_answer(request->peer->relay, request, NULL, &failure);
 	request_destroy(request);

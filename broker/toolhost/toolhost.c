@@ -17,7 +17,7 @@ static void call_destroy(struct tool_call *call)
 	tool_call_let_go(call);
 	list_remove(&call->link);
 	buf_finish(&call->result);
-	free(call->failure_text);
+	free(call->failure);
 	free(call->failure_path);
 	free(call->session_id);
 	free(call->id);
@@ -28,19 +28,14 @@ static void raise_answer(struct tool_call *call)
 {
 	const struct toolhost_config *config = &call->toolhost->config;
 	struct span id = span_of(call->id);
-	if (!call->failure_code) {
+	if (!call->failure) {
 		config->listener->on_result(config->data, id, buf_span(&call->result));
 		return;
 	}
-	struct failure failure = {
-		.code = call->failure_code,
-		.stage = "tool",
-		.message = call->failure_text,
-	};
 	if (call->failure_path) {
-		failure.detail = span_of(call->failure_path);
+		call->failure->detail = span_of(call->failure_path);
 	}
-	config->listener->on_failure(config->data, id, &failure);
+	config->listener->on_failure(config->data, id, call->failure);
 }
 
 static void on_answering(struct soon *soon)
@@ -88,19 +83,20 @@ void tool_call_answer_empty(struct tool_call *call)
 
 void tool_call_fail(struct tool_call *call, const char *code, const char *format, ...)
 {
-	char *text = NULL;
+	struct error err;
 	va_list args;
 	va_start(args, format);
-	int len = vasprintf(&text, format, args);
+	failure_vset(&err, code, "tool", format, args);
 	va_end(args);
-	call->failure_code = code;
-	call->failure_text = len >= 0 ? text : mem_strdup("");
-	settle(call);
+	tool_call_fail_with(call, &err);
 }
 
 void tool_call_fail_with(struct tool_call *call, const struct error *err)
 {
-	tool_call_fail(call, failure_code_of(err), "%s", err->text);
+	call->failure = mem_alloc(sizeof(*err));
+	*call->failure = *err;
+	error_at(call->failure, "tool");
+	settle(call);
 }
 
 /* ---- members ---- */

@@ -43,7 +43,7 @@ struct toolhost_limits {
 struct toolhost_listener {
 	/* The answer to a call: id is raw, result is JSON. Borrowed. */
 	void (*on_result)(void *data, struct span id, struct span result);
-	void (*on_failure)(void *data, struct span id, const struct failure *failure);
+	void (*on_failure)(void *data, struct span id, const struct error *failure);
 	/*
 	 * A message of the broker's own to the editor: how a terminal looks by now.
 	 * False where the editor takes nothing at the moment: it is offered again, as

@@ -42,8 +42,11 @@ static void fail_create(struct create_call *create, const struct error *err)
 {
 	bool is_missing = (err->code == ERROR_NOT_FOUND || err->code == ERROR_DENIED) &&
 	                  !err->reason && create->terminal->process;
-	tool_call_fail(&create->call, is_missing ? "COMMAND_NOT_FOUND" : failure_code_of(err), "%s",
-		err->text);
+	if (is_missing) {
+		tool_call_fail(&create->call, "COMMAND_NOT_FOUND", "%s", err->text);
+	} else {
+		tool_call_fail_with(&create->call, err);
+	}
 }
 
 static void on_failed(void *data, const struct error *err)

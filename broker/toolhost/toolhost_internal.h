@@ -61,10 +61,9 @@ struct tool_call {
 	char *id;         // owned; raw
 	char *session_id; // owned
 	struct buf result;
-	const char *failure_code; // NULL: the result is the answer
-	char *failure_text;       // owned
-	char *failure_path;       // owned; NULL: none
-	struct list held_link;    // toolhost.held
+	struct error *failure; // owned; NULL: the result is the answer
+	char *failure_path;    // owned; NULL: none
+	struct list held_link; // toolhost.held
 	enum tool_hold hold;
 	void (*go_on)(struct tool_call *call); // NULL: it is not held
 	/* Lets go of what the call waits for, and of what is its own. */
@@ -95,7 +94,7 @@ void tool_call_answer(struct tool_call *call);
 void tool_call_answer_empty(struct tool_call *call); // {}
 void tool_call_fail(struct tool_call *call, const char *code, const char *format, ...)
 	ATTR_PRINTF(3, 4);
-void tool_call_fail_with(struct tool_call *call, const struct error *err);
+void tool_call_fail_with(struct tool_call *call, const struct error *err); // as it is
 
 /* A member that has to be a string; NULL where it is none: then the call is answered. */
 char *tool_string(struct tool_call *call, const struct tool_params *params, const char *name);

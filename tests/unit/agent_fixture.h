@@ -75,13 +75,13 @@ static inline void on_exited(void *data)
 	assert_false(fixture->is_down);
 }
 
-static inline void on_down(void *data, const struct failure *failure)
+static inline void on_down(void *data, const struct error *failure)
 {
 	struct fixture *fixture = data;
 	tell(fixture, "down ");
-	snprintf(fixture->code, sizeof(fixture->code), "%s", failure->code);
+	snprintf(fixture->code, sizeof(fixture->code), "%s", failure_code_of(failure));
 	snprintf(fixture->step, sizeof(fixture->step), "%s", failure->stage);
-	snprintf(fixture->message, sizeof(fixture->message), "%s", failure->message);
+	snprintf(fixture->message, sizeof(fixture->message), "%s", failure->text);
 	snprintf(fixture->detail, sizeof(fixture->detail), "%.*s", (int)failure->detail.len,
 		failure->detail.len > 0 ? failure->detail.data : "");
 	fixture->is_down = true;

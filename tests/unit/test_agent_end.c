@@ -259,10 +259,10 @@ static void test_a_failure_is_told_and_the_tree_is_killed(void **state)
 {
 	struct fixture *fixture = *state;
 	struct actor *actor = start(fixture);
-	char message[] = "it lies";
-	agent_fail(fixture->agent,
-		&(struct failure){"AGENT_START_FAILED", "initialize", message, {NULL, 0}});
-	message[0] = 'X'; // it was copied
+	struct error err;
+	agent_fail(
+		fixture->agent, failure_set(&err, "AGENT_START_FAILED", "initialize", "it lies"));
+	err.text[0] = 'X'; // it was copied
 	assert_told(fixture, "");
 	actor_assert_told(actor, "kill ");
 	stage_settle(&fixture->stage);
@@ -273,10 +273,10 @@ static void test_a_failure_is_told_and_the_tree_is_killed(void **state)
 static void test_the_first_failure_is_the_one_that_is_told(void **state)
 {
 	struct fixture *fixture = *state;
+	struct error err;
 	start(fixture);
-	agent_fail(
-		fixture->agent, &(struct failure){"TIMEOUT_EXCEEDED", "relay", "first", {NULL, 0}});
-	agent_fail(fixture->agent, &(struct failure){"AGENT_EXITED", "relay", "second", {NULL, 0}});
+	agent_fail(fixture->agent, failure_set(&err, "TIMEOUT_EXCEEDED", "relay", "first"));
+	agent_fail(fixture->agent, failure_set(&err, "AGENT_EXITED", "relay", "second"));
 	stage_settle(&fixture->stage);
 	assert_told(fixture, "down gone ");
 	assert_down(fixture, "TIMEOUT_EXCEEDED", "relay", "first");

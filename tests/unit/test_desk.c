@@ -26,9 +26,9 @@ static void tell(const char *format, ...)
 	va_end(args);
 }
 
-static void fail_request(void *data, struct span id, const struct failure *failure)
+static void fail_request(void *data, struct span id, const struct error *failure)
 {
-	tell("%.*s %s;", (int)id.len, id.data, failure->code);
+	tell("%.*s %s;", (int)id.len, id.data, failure_code_of(failure));
 }
 
 static void answer_request(void *data, struct span id, struct span result)
@@ -54,7 +54,7 @@ static void owner_free(struct held *held)
 	free(owner);
 }
 
-static void on_left(struct held *held, const struct failure *failure)
+static void on_left(struct held *held, const struct error *failure)
 {
 	tell("%s left;", CONTAINER_OF(held, struct owner, held)->name);
 	owner_free(held);
@@ -78,7 +78,8 @@ static const struct stage_row rows[STAGES] = {
 	[STAGE_RESTORE] = {"session", "requests", "its agent", .is_turn = true},
 	[STAGE_READY] = {"prepare", "messages", "the sandbox", .outlasts = true},
 };
-static const struct failure failure = {"GONE", "session", "it is gone", {NULL, 0}};
+static const struct error failure = {
+	.code = ERROR_UNAVAILABLE, .reason = "GONE", .stage = "session", .text = "it is gone"};
 
 static struct json_places *places;
 static struct frame_reader *reader;

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/json_doc.h"
+#include "base/text.h"
 #include "providers/daytona/daytona.h"
 #include "providers/ssh/ssh.h"
 
@@ -26,6 +27,9 @@ enum {
 	CODES_MAX = 128
 };
 
+#define LONG_WORD_4 "abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz0123456789"
+#define LONG_WORD LONG_WORD_4 LONG_WORD_4 LONG_WORD_4 LONG_WORD_4
+
 /* Named on the command line: docs/errors.md, and the folder of all sources. */
 static char *page;
 static const char *source_root;
@@ -35,11 +39,11 @@ static const char *const stages[] = {"config", "prepare", "start", "initialize",
 
 /* ---- the message ---- */
 
-static void assert_written(const char *id, const struct failure *failure, const char *expected)
+static void assert_written(const char *id, const struct error *err, const char *expected)
 {
 	struct buf out;
 	buf_init(&out, 1 << 20);
-	failure_write(&out, span_of(id), failure, NULL);
+	failure_write(&out, span_of(id), err, NULL);
 	char *text = mem_strndup(buf_span(&out));
 	assert_string_equal(text, expected);
 	free(text);
@@ -48,8 +52,9 @@ static void assert_written(const char *id, const struct failure *failure, const 
 
 static void test_a_failure_is_a_json_rpc_error_with_data(void **state)
 {
+	struct error err;
 	assert_written("7",
-		&(struct failure){"TIMEOUT_EXCEEDED", "initialize", "too \"slow\"", {NULL, 0}},
+		failure_set(&err, "TIMEOUT_EXCEEDED", "initialize", "too \"%s\"", "slow"),
 		"{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,\"message\":"
 		"\"too \\\"slow\\\"\",\"data\":{\"code\":\"TIMEOUT_EXCEEDED\",\"retryable\":true,"
 		"\"stage\":\"initialize\"}}}");
@@ -62,18 +67,20 @@ static void test_a_providers_reason_is_told_as_it_says(void **state)
 		"{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,\"message\":\"dark\","
 		"\"data\":{\"code\":\"MOON_HAS_SET\",\"retryable\":true,\"stage\":\"prepare\"}}}";
 	struct buf out;
+	struct error err;
 	buf_init(&out, 1 << 20);
-	failure_write(&out, SPAN_LITERAL("7"),
-		&(struct failure){reason.name, "prepare", "dark", {NULL, 0}}, &reason);
+	error_set_reason(&err, ERROR_UNAVAILABLE, reason.name, "dark");
+	failure_write(&out, SPAN_LITERAL("7"), error_at(&err, "prepare"), &reason);
 	assert_true(span_is(buf_span(&out), expected));
 	buf_finish(&out);
 }
 
 static void test_last_words_are_its_detail(void **state)
 {
-	assert_written("\"a\\u0062\"",
-		&(struct failure){
-			"AGENT_EXITED", "relay", "it ended", SPAN_LITERAL("panic\n\xff \x01")},
+	struct error err;
+	failure_set(&err, "AGENT_EXITED", "relay", "it ended");
+	err.detail = SPAN_LITERAL("panic\n\xff \x01");
+	assert_written("\"a\\u0062\"", &err,
 		"{\"jsonrpc\":\"2.0\",\"id\":\"a\\u0062\",\"error\":{\"code\":-32603,"
 		"\"message\":\"it ended\",\"data\":{\"code\":\"AGENT_EXITED\",\"retryable\":true,"
 		"\"stage\":\"relay\",\"detail\":\"panic\\n\xef\xbf\xbd \\u0001\"}}}");
@@ -81,7 +88,8 @@ static void test_last_words_are_its_detail(void **state)
 
 static void test_where_the_id_is_not_known_it_is_null(void **state)
 {
-	assert_written("", &(struct failure){"PARSE_ERROR", "relay", "byte 0: not JSON", {NULL, 0}},
+	struct error err;
+	assert_written("", failure_set(&err, "PARSE_ERROR", "relay", "byte 0: not JSON"),
 		"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":"
 		"\"byte 0: not JSON\",\"data\":{\"code\":\"PARSE_ERROR\",\"retryable\":false,"
 		"\"stage\":\"relay\"}}}");
@@ -89,9 +97,10 @@ static void test_where_the_id_is_not_known_it_is_null(void **state)
 
 static void test_a_file_that_does_not_exist_is_named_by_its_uri(void **state)
 {
-	assert_written("1",
-		&(struct failure){"RESOURCE_NOT_FOUND", "tool", "Resource not found",
-			SPAN_LITERAL("/a b/\xc3\xa9%#?.txt")},
+	struct error err;
+	failure_set(&err, "RESOURCE_NOT_FOUND", "tool", "Resource not found");
+	err.detail = SPAN_LITERAL("/a b/\xc3\xa9%#?.txt");
+	assert_written("1", &err,
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32002,\"message\":"
 		"\"Resource not found\",\"data\":{\"code\":\"RESOURCE_NOT_FOUND\","
 		"\"retryable\":false,\"stage\":\"tool\",\"uri\":"
@@ -106,19 +115,20 @@ static void test_every_code_can_be_written_with_the_largest_detail(void **state)
 	memset(message, 1, sizeof(message));
 	message[sizeof(message) - 1] = '\0';
 	for (size_t i = 0; i < failure_code_count; i++) {
-		struct failure failure = {
-			failure_codes[i].name, "relay", message, {detail, sizeof(detail)}};
 		struct buf out;
 		struct error err;
 		buf_init(&out, 1 << 20);
-		failure_write(&out, SPAN_LITERAL("null"), &failure, NULL);
+		failure_set(&err, failure_codes[i].name, "relay", "%s", message);
+		err.detail = (struct span){detail, sizeof(detail)};
+		failure_write(&out, SPAN_LITERAL("null"), &err, NULL);
 		struct json_doc *doc = json_doc_parse(buf_span(&out), &err);
 		assert_non_null(doc);
 		json_node error = json_get(doc, 0, "error");
 		json_node data = json_get(doc, error, "data");
 		assert_int_equal(
 			json_int(doc, json_get(doc, error, "code"), 0), failure_codes[i].rpc);
-		assert_true(json_string_is(doc, json_get(doc, data, "code"), failure.code));
+		assert_true(
+			json_string_is(doc, json_get(doc, data, "code"), failure_codes[i].name));
 		assert_int_equal(json_bool(doc, json_get(doc, data, "retryable"),
 					 !failure_codes[i].retryable),
 			failure_codes[i].retryable);
@@ -127,29 +137,44 @@ static void test_every_code_can_be_written_with_the_largest_detail(void **state)
 	}
 }
 
-static void test_a_message_that_never_ends_loses_its_end(void **state)
+/* What a peer has sent is no reason to answer with as much. */
+static void test_a_message_that_never_ends_is_cut(void **state)
 {
 	enum { LONG = 2 << 20 };
 	struct buf out;
 	struct error err;
 	char *message = mem_alloc(LONG);
-	for (size_t i = 0; i + 2 < LONG; i += 2) {
-		memcpy(message + i, "\xc3\xa9", 2);
-	}
-	message[LONG - 2] = message[LONG - 1] = '\0';
-	message[0] = message[1] = 'x';
+	memset(message, 'x', LONG - 1);
+	message[LONG - 1] = '\0';
 	buf_init(&out, 1 << 20);
 	failure_write(&out, SPAN_LITERAL("1"),
-		&(struct failure){"INVALID_PARAMS", "tool", message + 1, {NULL, 0}}, NULL);
-	struct json_doc *doc = json_doc_parse(buf_span(&out), &err);
+		failure_set(&err, "INVALID_PARAMS", "tool", "%s", message), NULL);
+	struct json_doc *doc = json_doc_parse(buf_span(&out), NULL);
 	assert_non_null(doc);
 	char *told = json_string(doc, json_path(doc, 0, "error.message"));
-	assert_int_equal(strlen(told), FAILURE_MESSAGE_MAX - 1); // not half a character
-	assert_memory_equal(told, message + 1, FAILURE_MESSAGE_MAX - 1);
+	assert_int_equal(strlen(told), ERROR_TEXT_MAX - 1);
+	assert_string_equal(told, err.text);
 	free(told);
 	json_doc_destroy(doc);
 	buf_finish(&out);
 	free(message);
+}
+
+static void test_what_an_agent_says_is_read_and_shows_where_it_was_cut(void **state)
+{
+	static const char long_error[] =
+		"{\"message\":\"" LONG_WORD LONG_WORD "\",\"data\":{\"a\":1}}";
+	char said[FAILURE_SAID_MAX];
+	char *detail =
+		failure_read_error(SPAN_LITERAL("{\"message\":\"no\",\"data\":\"b\\nc\"}"), said);
+	assert_string_equal(said, "the agent says: no");
+	assert_string_equal(detail, "b\nc");
+	free(detail);
+	detail = failure_read_error(span_of(long_error), said);
+	assert_int_equal(strlen(said), FAILURE_SAID_MAX - 1);
+	assert_string_equal(said + strlen(said) - strlen(TEXT_CUT), TEXT_CUT);
+	assert_string_equal(detail, "{\"a\":1}");
+	free(detail);
 }
 
 /* ---- the code of an error ---- */
@@ -184,6 +209,31 @@ static void test_an_error_without_a_reason_has_a_code_too(void **state)
 	for (int code = ERROR_NONE; code <= ERROR_TIMEOUT; code++) {
 		struct error err = {.code = (enum error_code)code};
 		failure_code_get(failure_code_of(&err)); // asserts that there is one
+	}
+}
+
+/* The enum says what a caller could do about it. */
+static void test_an_error_that_is_set_to_be_told_has_code_stage_and_text(void **state)
+{
+	static const struct {
+		const char *code;
+		enum error_code error;
+	} cases[] = {
+		{"TIMEOUT_EXCEEDED", ERROR_TIMEOUT},
+		{"PERMISSION_DENIED", ERROR_DENIED},
+		{"AGENT_EXITED", ERROR_UNAVAILABLE},
+		{"INVALID_PARAMS", ERROR_PROTOCOL},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct error err;
+		assert_ptr_equal(failure_set(&err, cases[i].code, "relay", "%d", 7), &err);
+		assert_int_equal(err.code, cases[i].error);
+		assert_string_equal(err.reason, cases[i].code);
+		assert_string_equal(err.stage, "relay");
+		assert_string_equal(err.text, "7");
+		assert_int_equal(err.detail.len, 0);
+		assert_true(failure_is(&err, cases[i].code));
+		assert_false(failure_is(&err, "SESSION_LOST"));
 	}
 }
 
@@ -440,7 +490,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_where_the_id_is_not_known_it_is_null),
 		cmocka_unit_test(test_a_file_that_does_not_exist_is_named_by_its_uri),
 		cmocka_unit_test(test_every_code_can_be_written_with_the_largest_detail),
-		cmocka_unit_test(test_a_message_that_never_ends_loses_its_end),
+		cmocka_unit_test(test_a_message_that_never_ends_is_cut),
+		cmocka_unit_test(test_what_an_agent_says_is_read_and_shows_where_it_was_cut),
+		cmocka_unit_test(test_an_error_that_is_set_to_be_told_has_code_stage_and_text),
 		cmocka_unit_test(test_an_error_is_told_as_its_reason),
 		cmocka_unit_test(test_an_error_without_a_reason_has_a_code_too),
 		cmocka_unit_test(test_the_page_has_each_code_as_it_is),

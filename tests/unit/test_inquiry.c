@@ -106,7 +106,10 @@ static void test_a_store_that_cannot_be_opened_is_an_error(void **state)
 	editor_hears_failure(fixture, "7", "SYSTEM_ERROR", "sync", "/dev/null/store");
 }
 
-static const struct failure ended = {"AGENT_EXITED", "relay", "it has ended", {NULL, 0}};
+static const struct error ended = {.code = ERROR_UNAVAILABLE,
+	.reason = "AGENT_EXITED",
+	.stage = "relay",
+	.text = "it has ended"};
 
 static void test_all_of_a_peer_are_answered_once_when_it_ends(void **state)
 {

@@ -65,12 +65,12 @@ static void on_result(void *data, struct span id, struct span result)
 	answer_of(id)->text = mem_strndup(result);
 }
 
-static void on_failure(void *data, struct span id, const struct failure *failure)
+static void on_failure(void *data, struct span id, const struct error *failure)
 {
 	struct answer *answer = answer_of(id);
 	answer->is_failure = true;
-	answer->code = failure_code_get(failure->code)->name;
-	answer->text = mem_strdup(failure->message);
+	answer->code = failure_code_get(failure_code_of(failure))->name;
+	answer->text = mem_strdup(failure->text);
 	answer->detail = mem_strndup(failure->detail);
 	assert_string_equal(failure->stage, "tool");
 }
