@@ -17,4 +17,21 @@ enum { RUN_GIT_TIMEOUT_MS = 60000 };
  */
 bool run_git(const char *const *argv, struct buf *output, struct error *err) ATTR_NODISCARD;
 
+enum { RUN_GIT_WORDS_MAX = 512 };
+
+struct run_git_call {
+	const char *const *argv;
+	const char *const *environment; // all of it
+	struct span input;              // what it reads from stdin
+	struct buf *output;             // initialised by the caller; what it prints is added
+	char *words;                    // RUN_GIT_WORDS_MAX bytes: its stderr, as far as it fits
+};
+
+/*
+ * The same with an environment of the caller's. That git fails is for the caller to judge, by its
+ * exit status. ERROR_SYSTEM where it was killed.
+ */
+bool run_git_call(
+	const struct run_git_call *call, int *out_status, struct error *err) ATTR_NODISCARD;
+
 #endif

@@ -194,6 +194,7 @@ static command_action *const actions[COMMAND_COUNT] = {
 	[COMMAND_CONFLICTS_SHOW] = command_conflicts_show,
 	[COMMAND_CONFLICTS_TAKE] = command_conflicts_take,
 	[COMMAND_COMMITS_LIST] = command_commits_list,
+	[COMMAND_COMMITS_TAKE] = command_commits_take,
 };
 
 /* The user asked in one directory and gets another's: that is to be seen. */
@@ -245,6 +246,7 @@ bool command_run(const struct options *options, const struct registry *registry,
 	struct command_context context = {
 		.options = options,
 		.home = environment_get(environment, "HOME"),
+		.environment = environment,
 		.lock_fd = -1,
 		.is_terminal = isatty(STDOUT_FILENO) == 1,
 	};

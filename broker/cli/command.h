@@ -16,6 +16,7 @@
 struct command_context {
 	const struct options *options;
 	const char *home; // may be NULL
+	const char *const *environment;
 	struct config config;
 	struct store_place place;
 	struct store store;
@@ -41,7 +42,7 @@ typedef bool command_action(struct command_context *context, struct error *err);
 command_action command_checkpoints_list, command_checkpoints_show, command_checkpoints_diff;
 command_action command_checkpoints_rollback, command_checkpoints_restore;
 command_action command_conflicts_list, command_conflicts_show, command_conflicts_take;
-command_action command_commits_list;
+command_action command_commits_list, command_commits_take;
 
 /*
  * Takes the store's lock, waiting for a broker that syncs, up to sync-lock-timeout

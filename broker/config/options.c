@@ -289,7 +289,7 @@ bool options_parse(struct options *options, int argc, char *const *argv, struct 
 bool options_is_for_store(const struct options *options)
 {
 	return options->command >= COMMAND_CHECKPOINTS_LIST &&
-	       options->command <= COMMAND_COMMITS_LIST;
+	       options->command <= COMMAND_COMMITS_TAKE;
 }
 
 bool options_is_for_records(const struct options *options)

@@ -5,7 +5,7 @@
 #include "broker/config/options.h"
 
 /* What there is on the command line; options.c reads it by these. */
-enum { OPTION_TABLE_LENGTH = 13, COMMAND_TABLE_LENGTH = 22 };
+enum { OPTION_TABLE_LENGTH = 14, COMMAND_TABLE_LENGTH = 23 };
 
 struct option {
 	const char *name;       // with its dashes

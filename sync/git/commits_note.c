@@ -15,7 +15,7 @@ enum {
 	SUBJECT_TOLD = 60,  // bytes
 	BRANCH_TOLD = 60,   // bytes
 	ID_TOLD = 12,       // digits
-	END_MAX = 100,      // bytes: of what is always told at the end
+	END_MAX = 160,      // bytes: of what is always told at the end
 	PIECE_MAX = 8 << 10 // bytes: of one branch, were every byte escaped
 };
 
@@ -158,5 +158,6 @@ void commits_note_end(struct commits_note *note)
 			note->untold == 1 ? "" : "es");
 		append(note, more);
 	}
-	append(note, ": acp-broker commits list says how to fetch them");
+	append(note, ": acp-broker commits take moves your branch to them, acp-broker commits list "
+		     "says how to fetch them");
 }

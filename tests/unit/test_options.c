@@ -166,6 +166,9 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 			"a"},
 		{"acp-broker conflicts take a local", COMMAND_CONFLICTS_TAKE, 0, "a local"},
 		{"acp-broker commits list --json", COMMAND_COMMITS_LIST, OPTION_JSON, ""},
+		{"acp-broker commits take", COMMAND_COMMITS_TAKE, 0, ""},
+		{"acp-broker commits take fix/it", COMMAND_COMMITS_TAKE, 0, "fix/it"},
+		{"acp-broker commits take --undo", COMMAND_COMMITS_TAKE, OPTION_UNDO, ""},
 		{"acp-broker sessions list --json", COMMAND_SESSIONS_LIST, OPTION_JSON, ""},
 		{"acp-broker sessions collect", COMMAND_SESSIONS_COLLECT, 0, ""},
 		{"acp-broker sessions collect a", COMMAND_SESSIONS_COLLECT, 0, "a"},
@@ -204,6 +207,8 @@ static void test_commands_on_a_store_run_no_agent(void **state)
 	assert_true(parse(&options, "acp-broker conflicts take a local", &line, &err));
 	assert_true(options_is_for_store(&options));
 	assert_true(parse(&options, "acp-broker commits list", &line, &err));
+	assert_true(options_is_for_store(&options));
+	assert_true(parse(&options, "acp-broker commits take", &line, &err));
 	assert_true(options_is_for_store(&options));
 	static const char *const others[] = {"acp-broker", "acp-broker check", "acp-broker help",
 		"acp-broker version", "acp-broker checkpoints --help"};
@@ -252,7 +257,9 @@ static void test_mistakes_say_what_was_expected(void **state)
 		{"acp-broker check version", "one command | check | version"},
 		{"acp-broker checkpoints", "checkpoints | list | show | diff | rollback | restore"},
 		{"acp-broker conflicts drop", "conflicts | list | show | take | \"drop\""},
-		{"acp-broker commits", "commits: expected list"},
+		{"acp-broker commits", "commits: expected list or take"},
+		{"acp-broker commits list --undo", "--undo | commits take"},
+		{"acp-broker commits take a b", "commits take | acp-broker commits take [BRANCH]"},
 		{"acp-broker checkpoints lst", "unknown command \"lst\": did you mean list?"},
 		{"acp-broker checkpionts list",
 			"unknown command \"checkpionts\": did you mean checkpoints?"},
@@ -308,8 +315,8 @@ static void test_tables_are_readable_to_their_end(void **state)
 	while (options_command_name(commands)) {
 		commands++;
 	}
-	assert_int_equal(options, 13);
-	assert_int_equal(commands, 22);
+	assert_int_equal(options, 14);
+	assert_int_equal(commands, 23);
 }
 
 int main(void)

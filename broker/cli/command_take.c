@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path_quote.h"
+#include "base/words.h"
+#include "broker/cli/command.h"
+#include "sync/conflicts.h"
+#include "sync/git/take.h"
+
+enum { PRINTED_MAX = 50, ID_PRINTED = 12 };
+
+struct report {
+	size_t differing, parked;
+};
+
+static void on_differs(void *data, const char *path, const char *how)
+{
+	struct report *report = data;
+	if (report->differing++ < PRINTED_MAX) {
+		char *quoted = path_quote(span_of(path));
+		fprintf(stderr, "acp-broker: %s: %s\n", quoted, how);
+		free(quoted);
+	}
+}
+
+static void on_parked(void *data, const char *path)
+{
+	struct report *report = data;
+	report->parked++;
+	command_print_path(path);
+	puts(": your version stays, as a change; the agent's is parked (acp-broker conflicts)");
+}
+
+static void print_move(const struct take_result *result)
+{
+	command_print_path(result->branch);
+	if (!*result->now) {
+		puts(" has no commit again, and the index is as it was. No file was touched.");
+		return;
+	}
+	printf(" is at %.*s", ID_PRINTED, result->now);
+	if (*result->old) {
+		printf(", and was at %.*s", ID_PRINTED, result->old);
+	}
+}
+
+static void print_taken(const struct take_result *result)
+{
+	if (result->has_all) {
+		command_print_path(result->branch);
+		puts(" has all commits of the agent's: nothing to do.");
+		return;
+	}
+	print_move(result);
+	printf(": it has %zu commit%s more, of the agent's branch ", result->commits,
+		result->commits == 1 ? "" : "s");
+	command_print_path(result->taken);
+	printf(".\nThe index has their %zu file%s; no file was touched.\n"
+	       "acp-broker commits take --undo moves both back.\n",
+		result->files, result->files == 1 ? "" : "s");
+}
+
+static char **list_parked(struct command_context *context, struct error *err)
+{
+	struct list list;
+	char **paths = NULL;
+	bool ok = conflicts_list(&context->store, &list, err);
+	if (ok) {
+		paths = mem_alloc_zero(sizeof(*paths));
+		LIST_FOR_EACH(parked, &list, struct parked, link) {
+			words_append(&paths, parked->conflict.path);
+		}
+	}
+	conflicts_finish(&list);
+	return paths;
+}
+
+static bool undo(const struct take_request *request, struct error *err)
+{
+	struct take_result result;
+	if (!take_undo(request, &result, err)) {
+		return error_prefix(err, "commits take --undo");
+	}
+	print_move(&result);
+	if (*result.now) {
+		puts(". The index is as it was; no file was touched.");
+	}
+	return true;
+}
+
+static bool take(const struct take_request *request, struct error *err)
+{
+	struct take_result result;
+	const struct report *report = request->data;
+	bool ok = take_commits(request, &result, err);
+	if (report->differing > PRINTED_MAX) {
+		fprintf(stderr, "acp-broker: and %zu more\n", report->differing - PRINTED_MAX);
+	}
+	if (ok) {
+		print_taken(&result);
+	}
+	return ok || error_prefix(err, "commits take");
+}
+
+bool command_commits_take(struct command_context *context, struct error *err)
+{
+	const struct options *options = context->options;
+	bool is_undo = options->flags & OPTION_UNDO;
+	struct report report = {0};
+	if (is_undo && options->word_count > 0) {
+		return error_set(
+			err, ERROR_CONFIG, "commits take: expected a branch or --undo, not both");
+	}
+	if (!context->place.real_root) {
+		return error_set(err, ERROR_NOT_FOUND, "%s is gone", context->place.root);
+	}
+	char **parked = NULL;
+	bool ok = command_lock(context, err) && (parked = list_parked(context, err));
+	struct take_request request = {
+		.store = &context->store,
+		.root = context->place.real_root,
+		.environment = context->environment,
+		.branch = options->word_count > 0 ? options->words[0] : NULL,
+		.parked = (const char *const *)parked,
+		.on_differs = on_differs,
+		.on_parked = on_parked,
+		.data = &report,
+	};
+	ok = ok && (is_undo ? undo(&request, err) : take(&request, err));
+	words_free(parked);
+	return ok;
+}

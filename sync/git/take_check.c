@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/beneath.h"
+#include "base/fd.h"
+#include "base/words.h"
+#include "sync/git/take_impl.h"
+
+enum { LISTED_MAX = 64 << 20, LINK_MODE_LENGTH = 6 };
+
+/* A path that the commits change; texts are borrowed from what git has printed. */
+struct change {
+	const char *path;
+	const char *mode, *id; // in the tip; a mode of zeros: deleted
+	bool is_submodule;
+	const char *how; // it is not in the work tree like that; NULL: it is, as far as is known
+	bool is_final;   // a conflict is no excuse for it
+};
+
+struct check {
+	struct take *take;
+	struct buf changes, listed;
+	struct change *list; // owned; by path
+	size_t count;
+	bool is_unmerged;
+	size_t staged; // paths with something else
+};
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const struct change *)a)->path, ((const struct change *)b)->path);
+}
+
+static struct change *find(const struct check *check, const char *path)
+{
+	struct change key = {.path = path};
+	return check->count == 0 ? NULL
+	                         : bsearch(&key, check->list, check->count, sizeof(key), compare);
+}
+
+/* What git prints are terminated texts; the last one is, too, whatever it has printed. */
+static bool ask(struct check *check, const char *const *words, struct span input, struct buf *out,
+	struct error *err)
+{
+	struct user_git_call call = {
+		.words = words, .input = input, .output = out, .is_on_draft = true};
+	buf_clear(out);
+	if (!user_git_run(&check->take->git, &call, err)) {
+		return false;
+	}
+	char *end = buf_reserve(out, 1, err);
+	if (end) {
+		*end = '\0';
+	}
+	return end != NULL;
+}
+
+/* ---- git's raw lines ---- */
+
+/* ":100644 100755 ID ID M", of git-diff-tree(1) and git-diff-index(1), and the path after it. */
+struct raw {
+	char *old_mode, *mode, *id, *status, *path;
+};
+
+/* The next one of the texts from `at` on, which it cuts up; false after the last. */
+static bool next_raw(const struct buf *texts, size_t *at, struct raw *out)
+{
+	char *words[5];
+	struct span text = buf_span(texts);
+	char *end = (char *)text.data + text.len;
+	if (*at >= text.len || text.data[*at] != ':') {
+		return false;
+	}
+	char *line = (char *)text.data + *at + 1;
+	out->path = line + strlen(line) + 1;
+	if (out->path >= end) {
+		return false;
+	}
+	*at = (size_t)(out->path - text.data) + strlen(out->path) + 1;
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
+		words[i] = line;
+		line += strcspn(line, " ");
+		if (*line) {
+			*line++ = '\0';
+		}
+	}
+	*out = (struct raw){words[0], words[1], words[3], words[4], out->path};
+	return true;
+}
+
+static bool is_link_to_commit(const char *mode)
+{
+	return strcmp(mode, "160000") == 0;
+}
+
+/* ---- what the commits change ---- */
+
+static bool list_changes(struct check *check, struct error *err)
+{
+	struct take *take = check->take;
+	const char *const words[] = {"diff-tree", "-r", "-z", "--raw", "--no-renames",
+		"--no-abbrev", "--ignore-submodules=none", take_tree_of(take->head), take->tip,
+		NULL};
+	struct raw raw;
+	size_t room = 0;
+	if (!ask(check, words, (struct span){0}, &check->changes, err)) {
+		return false;
+	}
+	for (size_t at = 0; next_raw(&check->changes, &at, &raw);) {
+		if (check->count == room) {
+			room = room ? 2 * room : 64;
+			check->list = mem_realloc(check->list, room * sizeof(*check->list));
+		}
+		check->list[check->count++] = (struct change){.path = raw.path,
+			.mode = raw.mode,
+			.id = raw.id,
+			.is_submodule =
+				is_link_to_commit(raw.mode) || is_link_to_commit(raw.old_mode)};
+	}
+	if (check->count > 0) {
+		qsort(check->list, check->count, sizeof(*check->list), compare);
+	}
+	take->files = check->count;
+	return true;
+}
+
+/* What the user has staged would be lost where it is neither the old nor the new version. */
+static bool check_staged(struct check *check, struct error *err)
+{
+	const char *const words[] = {"diff-index", "--cached", "-z", "--raw", "--no-renames",
+		"--no-abbrev", take_tree_of(check->take->head), NULL};
+	struct raw raw;
+	if (!ask(check, words, (struct span){0}, &check->listed, err)) {
+		return false;
+	}
+	for (size_t at = 0; next_raw(&check->listed, &at, &raw);) {
+		struct change *change = find(check, raw.path);
+		check->is_unmerged = check->is_unmerged || *raw.status == 'U';
+		if (change &&
+			(strcmp(change->mode, raw.mode) != 0 || strcmp(change->id, raw.id) != 0)) {
+			change->how = "something else is staged";
+			change->is_final = true;
+			check->staged++;
+		}
+	}
+	return !check->is_unmerged ||
+	       error_set(err, ERROR_UNAVAILABLE,
+		       "git has conflicts in %s that nobody has resolved: resolve them first",
+		       check->take->request->root);
+}
+
+/* ---- what is in the work tree ---- */
+
+static void set_how(struct change *change, const char *how)
+{
+	if (change && !change->how) {
+		change->how = how;
+	}
+}
+
+/* The draft is as the tip by now: what git calls modified is not as the commits have it. */
+static bool check_files(struct check *check, struct error *err)
+{
+	static const char *const words[] = {"status", "--porcelain=v1", "-z",
+		"--untracked-files=no", "--no-renames", "--ignore-submodules=all", NULL};
+	if (!ask(check, words, (struct span){0}, &check->listed, err)) {
+		return false;
+	}
+	struct span text = buf_span(&check->listed);
+	for (size_t at = 0; at + 3 < text.len;) {
+		const char *entry = text.data + at;
+		if (entry[1] != ' ') {
+			set_how(find(check, entry + 3),
+				entry[1] == 'D' ? "it is missing" : "it differs");
+		}
+		at += strlen(entry) + 1;
+	}
+	return true;
+}
+
+/* Git does not list a file that nothing tracks any more. */
+static bool is_there(int root, const char *path)
+{
+	struct stat status;
+	const char *slash = strrchr(path, '/');
+	char *folder =
+		slash ? mem_strndup((struct span){path, (size_t)(slash - path)}) : mem_strdup("");
+	ATTR_CLEANUP(fd_cleanup) int fd = beneath_open_folder(root, folder, false);
+	free(folder);
+	if (fd < 0) {
+		return errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
+	}
+	if (fstatat(fd, slash ? slash + 1 : path, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+		return errno != ENOENT;
+	}
+	return !S_ISDIR(status.st_mode);
+}
+
+static bool check_kinds(struct check *check, struct error *err)
+{
+	const char *top = check->take->request->root;
+	ATTR_CLEANUP(fd_cleanup) int root = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0) {
+		return error_set_errno(err, errno, "%s", top);
+	}
+	for (size_t i = 0; i < check->count; i++) {
+		struct change *change = &check->list[i];
+		if (change->is_submodule) {
+			change->how = "it is a submodule, whose commit is not compared";
+			change->is_final = true;
+		} else if (strspn(change->mode, "0") == LINK_MODE_LENGTH &&
+			   is_there(root, change->path)) {
+			set_how(change, "it is still there");
+		}
+	}
+	return true;
+}
+
+/* ---- filters: no file of theirs can be compared without running them ---- */
+
+static bool list_paths(const struct check *check, struct buf *out, struct error *err)
+{
+	bool ok = true;
+	for (size_t i = 0; ok && i < check->count; i++) {
+		const char *path = check->list[i].path;
+		ok = buf_append(out, (struct span){path, strlen(path) + 1}, err);
+	}
+	return ok;
+}
+
+/* Texts of PATH, "filter", VALUE. */
+static void note_filters(struct check *check)
+{
+	const char *const *filters = (const char *const *)check->take->git.filters;
+	struct span text = buf_span(&check->listed);
+	for (size_t at = 0; at < text.len;) {
+		const char *texts[3];
+		for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+			texts[i] = text.data + (at < text.len ? at : text.len);
+			at += strlen(texts[i]) + 1;
+		}
+		struct change *change = find(check, texts[0]);
+		if (change && words_contain(filters, texts[2])) {
+			change->how = "it has a filter of git's, which is not run here";
+			change->is_final = true;
+		}
+	}
+}
+
+static bool check_filters(struct check *check, struct error *err)
+{
+	static const char *const words[] = {"check-attr", "-z", "--stdin", "filter", NULL};
+	struct buf paths;
+	if (!check->take->git.filters || check->count == 0) {
+		return true;
+	}
+	buf_init(&paths, LISTED_MAX);
+	bool ok = list_paths(check, &paths, err) &&
+	          ask(check, words, buf_span(&paths), &check->listed, err);
+	buf_finish(&paths);
+	if (ok) {
+		note_filters(check);
+	}
+	return ok;
+}
+
+/* ---- what comes of it ---- */
+
+static bool is_parked(const struct take_request *request, const char *path)
+{
+	return words_contain(request->parked, path);
+}
+
+/* How many are not as the commits have them, and have no conflict that excuses it. */
+static size_t tell_differing(const struct check *check)
+{
+	const struct take_request *request = check->take->request;
+	size_t count = 0;
+	for (size_t i = 0; i < check->count; i++) {
+		const struct change *change = &check->list[i];
+		bool is_excused = !change->is_final && is_parked(request, change->path);
+		if (!change->how || is_excused) {
+			continue;
+		}
+		if (request->on_differs) {
+			request->on_differs(request->data, change->path, change->how);
+		}
+		count++;
+	}
+	return count;
+}
+
+static bool fail_staged(const struct check *check, struct error *err)
+{
+	tell_differing(check);
+	return error_set(err, ERROR_UNAVAILABLE,
+		"in the index of %s something else is staged of %zu files of the commits, so "
+		"nothing was moved: commit it, or take it out of the index (git restore --staged "
+		"FILE), and try again",
+		check->take->request->root, check->staged);
+}
+
+static bool tell(const struct check *check, struct error *err)
+{
+	const struct take *take = check->take;
+	size_t count = tell_differing(check);
+	return count == 0 ||
+	       error_set(err, ERROR_UNAVAILABLE,
+		       "%zu of %zu files of the commits are not in %s as commit %.12s has them, so "
+		       "nothing was moved; `git diff %.12s` shows how they differ. To try again, "
+		       "make them the same, as `git checkout %.12s -- FILE` does; or `git reset "
+		       "%.12s` moves branch and index, and leaves what differs as changes of yours",
+		       count, check->count, take->request->root, take->tip, take->tip, take->tip,
+		       take->tip);
+}
+
+static void tell_parked(const struct check *check)
+{
+	const struct take_request *request = check->take->request;
+	for (size_t i = 0; request->on_parked && i < check->count; i++) {
+		const struct change *change = &check->list[i];
+		if (change->how && is_parked(request, change->path)) {
+			request->on_parked(request->data, change->path);
+		}
+	}
+}
+
+static bool move_draft(struct check *check, struct error *err)
+{
+	struct take *take = check->take;
+	return take_move_draft(take, take_tree_of(take->head), take->tip, err) ||
+	       error_prefix(err,
+		       "what is staged in %s is in the way of the commits: commit it, or take it "
+		       "out of the index with git restore --staged",
+		       take->request->root);
+}
+
+static bool check_all(struct check *check, struct error *err)
+{
+	if (!list_changes(check, err) || !check_staged(check, err)) {
+		return false;
+	}
+	if (check->staged > 0) {
+		return fail_staged(check, err);
+	}
+	if (!check_kinds(check, err) || !check_filters(check, err) || !move_draft(check, err) ||
+		!check_files(check, err) || !tell(check, err)) {
+		return false;
+	}
+	tell_parked(check);
+	return true;
+}
+
+bool take_check(struct take *take, struct error *err)
+{
+	struct check check = {.take = take};
+	buf_init(&check.changes, LISTED_MAX);
+	buf_init(&check.listed, LISTED_MAX);
+	bool ok = check_all(&check, err);
+	free(check.list);
+	buf_finish(&check.changes);
+	buf_finish(&check.listed);
+	return ok;
+}
