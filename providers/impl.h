@@ -72,6 +72,7 @@ struct sandbox_impl {
 
 	/* optional */
 	void (*rest)(struct sandbox *sandbox, sandbox_done *done, void *data);
+	void (*withdraw)(struct sandbox *sandbox, sandbox_done *done, void *data);
 
 	/* optional; both where the sandbox says can_suspend (providers/suspension.h helps) */
 	void (*suspend)(struct sandbox *sandbox, sandbox_done *done, void *data);

@@ -352,6 +352,17 @@ void sandbox_rest(struct sandbox *sandbox, const char *receipt, sandbox_done *do
 	}
 }
 
+bool sandbox_can_withdraw(const struct sandbox *sandbox)
+{
+	return sandbox->impl->withdraw != NULL;
+}
+
+void sandbox_withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	assert(sandbox_can_withdraw(sandbox));
+	sandbox->impl->withdraw(sandbox, done, data);
+}
+
 void sandbox_destroy(
 	struct sandbox *sandbox, const char *receipt, bool discard, sandbox_done *done, void *data)
 {

@@ -171,6 +171,9 @@ struct sandbox_request {
 	/* sandbox_reference of the very sandbox that is wanted: where that is gone,
 	 * SANDBOX_NOT_FOUND, and none is made. NULL: whichever belongs to this request. */
 	const char *reference;
+	/* sandbox_instance of it: where the reference leads to another by now, SANDBOX_NOT_FOUND
+	 * before that is started. NULL: not known. */
+	const char *instance;
 	/* How long what others do to it may be waited for; 0: as long as it takes. */
 	int prepare_timeout_ms;
 };
@@ -256,6 +259,14 @@ struct span sandbox_said(const struct sandbox *sandbox);
 
 /* A finished operation: err is NULL on success. */
 typedef void sandbox_done(void *data, const struct error *err);
+
+/*
+ * The caller cannot use it, ready or not: what this preparation has made is removed and what it has
+ * started is stopped, unless others use it; nothing else is done. No event but done follows; close
+ * it then. The error names what goes on. Not after sandbox_rest or sandbox_destroy.
+ */
+bool sandbox_can_withdraw(const struct sandbox *sandbox);
+void sandbox_withdraw(struct sandbox *sandbox, sandbox_done *done, void *data);
 
 /*
  * A directory for a workspace. It is among the roots before done is raised; one

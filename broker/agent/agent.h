@@ -92,6 +92,7 @@ void agent_has_answered(struct agent *agent);
  * Stops it: what is queued is sent, its stdin is closed; after
  * stop-eof-timeout SIGTERM to its group, after stop-term-timeout SIGKILL to its
  * tree. on_down and on_gone follow. A second call takes the next step at once.
+ * Before its process is there, what was made for it is taken back (sandbox_withdraw).
  */
 void agent_stop(struct agent *agent);
 
@@ -100,6 +101,9 @@ void agent_fail(struct agent *agent, const struct error *failure);
 
 bool agent_is_down(const struct agent *agent);
 bool agent_has_exited(const struct agent *agent); // its process; on_down may still be to come
+
+/* Why a sandbox that was made for it, and never ready, goes on; NULL: none does. Borrowed. */
+const struct error *agent_left(const struct agent *agent);
 
 struct span agent_last_words(struct agent *agent); // on stderr; borrowed
 

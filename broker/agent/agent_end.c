@@ -27,6 +27,43 @@ struct span agent_last_words(struct agent *agent)
 	return words.len == 0 && agent->sandbox ? sandbox_said(agent->sandbox) : words;
 }
 
+static void on_withdrawn(void *data, const struct error *err)
+{
+	struct agent *agent = data;
+	if (agent->is_withdrawn) {
+		return; // the stop was hurried
+	}
+	agent->is_withdrawn = true;
+	if (err) {
+		size_t len = strlen(agent->failure.text);
+		log_error("%s: %s", agent->subject, err->text);
+		snprintf(agent->failure.text + len, sizeof(agent->failure.text) - len, "; %s",
+			err->text);
+		agent->left = *err;
+	}
+	agent_tell_soon(agent);
+}
+
+/* Before anybody is told: true while a sandbox that never became ready is taken back. */
+static bool withdraws(struct agent *agent)
+{
+	if (agent->is_ready || agent->is_withdrawn || !agent->sandbox ||
+		!sandbox_can_withdraw(agent->sandbox)) {
+		return false;
+	}
+	if (!agent->is_withdrawing) {
+		agent->is_withdrawing = true;
+		ev_timer_stop(agent->config.loop, &agent->due);
+		sandbox_withdraw(agent->sandbox, on_withdrawn, agent);
+	}
+	return true;
+}
+
+const struct error *agent_left(const struct agent *agent)
+{
+	return agent->left.code != ERROR_NONE ? &agent->left : NULL;
+}
+
 /* Raised by the tell timer alone, so that no listener runs inside a call of its own. */
 static void tell(struct agent *agent)
 {
@@ -35,6 +72,9 @@ static void tell(struct agent *agent)
 		agent->config.listener->on_exited(agent->config.data);
 	}
 	if (agent->is_failing && !agent->is_down) {
+		if (withdraws(agent)) {
+			return;
+		}
 		agent->is_down = true;
 		ev_timer_stop(agent->config.loop, &agent->due);
 		ev_timer_stop(agent->config.loop, &agent->drain);
@@ -242,6 +282,12 @@ void agent_stop(struct agent *agent)
 		struct error err;
 		agent_fail(agent, failure_set(&err, "SHUTTING_DOWN", "stop",
 					  "the broker ended before the agent was started"));
+		if (agent->is_withdrawing && agent->stop_step != STOP_NONE) {
+			error_set(&err, ERROR_UNAVAILABLE,
+				"its sandbox, which was being taken back, may go on");
+			on_withdrawn(agent, &err);
+		}
+		agent->stop_step = STOP_EOF;
 		return;
 	}
 	if (!agent->is_gone && agent->stop_step < STOP_KILL) {

@@ -25,6 +25,7 @@ struct agent {
 	struct soon tell;            // raises what may not be raised from inside a call
 	struct soon again;           // starts the process that follows one that has ended
 	char subject[80];
+	bool is_ready;    // the sandbox was
 	bool is_prepared; // the sandbox can be used
 	bool is_lost;     // it cannot any more
 	const char *step; // what it has to answer; NULL: nothing
@@ -40,6 +41,9 @@ struct agent {
 	struct error link_error; // of the system's, not the agent's, doing; or ERROR_NONE
 	bool is_empty;           // nothing that it started runs
 	bool is_failing;         // failure waits to be told
+	bool is_withdrawing;     // what was made for it and cannot be used is taken back first
+	bool is_withdrawn;       // that is over
+	struct error left;       // why that could not be taken back; or ERROR_NONE
 	bool is_down;            // on_down was raised
 	bool is_gone;            // on_gone was raised
 	struct error failure;

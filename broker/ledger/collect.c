@@ -23,16 +23,45 @@ struct collect {
 	ev_timer due;                  // prepare-timeout
 	struct soon soon;              // raises done
 	bool is_reached;               // the sandbox was ready
-	bool is_over; // how it ends is decided, though it may still be written down
+	bool is_over;      // how it ends is decided, though it may still be written down
+	bool is_kept;      // the keeper has come to its end
+	bool has_receipt;  // and all was collected by then
+	bool is_withdrawn; // what was started for nothing was stopped again, or cannot be
 	enum collect_outcome outcome;
 	struct error err;
 };
 
 /* ---- the end ---- */
 
+static void on_withdrawn(void *data, const struct error *err)
+{
+	struct collect *collect = data;
+	if (err) {
+		log_warning("recovery: %s", err->text);
+	}
+	soon_start(&collect->soon);
+}
+
+/*
+ * What nothing was collected from was started for nothing. The keeper ends the sandbox itself;
+ * while it works nobody else does.
+ */
+static bool is_for_nothing(const struct collect *collect)
+{
+	bool is_kept = collect->is_kept && collect->outcome == COLLECT_DONE;
+	bool is_keeping = collect->keeper && !collect->is_kept;
+	return collect->sandbox && !collect->is_withdrawn && !is_kept && !is_keeping &&
+	       !collect->has_receipt && sandbox_can_withdraw(collect->sandbox);
+}
+
 static void on_soon(struct soon *soon)
 {
 	struct collect *collect = CONTAINER_OF(soon, struct collect, soon);
+	if (is_for_nothing(collect)) {
+		collect->is_withdrawn = true;
+		sandbox_withdraw(collect->sandbox, on_withdrawn, collect);
+		return;
+	}
 	collect->config.done(collect->config.data, collect->outcome,
 		collect->has_seen ? &collect->seen : NULL,
 		collect->outcome == COLLECT_DONE ? NULL : &collect->err);
@@ -148,6 +177,7 @@ static void give_up(struct collect *collect, const struct error *err)
 static void on_kept(void *data, const struct error *err)
 {
 	struct collect *collect = data;
+	collect->is_kept = true;
 	if (collect->is_over) {
 		return;
 	}
@@ -179,6 +209,7 @@ static void on_question(
 static void on_state(void *data, const struct keeper_state *state)
 {
 	struct collect *collect = data;
+	collect->has_receipt |= state->record->state == RECORD_COLLECTING;
 	if (collect->config.on_state) {
 		collect->config.on_state(collect->config.data, state);
 	}
@@ -349,6 +380,7 @@ static void prepare(struct collect *collect)
 		.settings = &profile->settings,
 		.directory = collect->seen.local_root,
 		.reference = collect->seen.reference,
+		.instance = collect->seen.instance,
 		.prepare_timeout_ms = profile->prepare_timeout_ms};
 	collect->sandbox = sandbox_prepare(
 		collect->config.provider, &request, &sandbox_listener, collect, &err);

@@ -9,7 +9,8 @@
 /*
  * Finishes what a broker that is gone has begun: takes the lock of its record, gets the sandbox
  * ready, syncs for the last time, writes the receipt, and keeps or ends the sandbox as the record
- * says. What fails leaves the sandbox as it is, and is in the record. Loop thread only.
+ * says. What fails is in the record, and leaves the sandbox as it was: what was started for it is
+ * stopped again before done is raised. Loop thread only.
  */
 struct collect;
 

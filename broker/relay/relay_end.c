@@ -145,6 +145,7 @@ void relay_peer_gone(void *data)
 		leftovers_give_up(
 			relay_end_leftovers(relay)); // it was waited for, and never got ready
 	}
+	leftovers_note_unused(relay_end_leftovers(relay), agent_left(peer->agent));
 	relay_sync_finish(peer, &relay_has_ended);
 	relay_claim_peer_gone(peer);
 	usage_note_gone(peer);

@@ -66,20 +66,30 @@ static void supersede(
 	}
 }
 
-static struct leftover *note(struct peer *peer, const char *local_root, const struct error *err)
+static struct leftover *add(struct leftovers *leftovers, const char *local_root,
+	const char *reference, const struct error *err)
 {
-	struct leftovers *leftovers = relay_end_leftovers(peer->relay);
-	const char *reference = sandbox_reference(agent_sandbox(peer->agent));
-	supersede(leftovers, local_root, reference, !err);
-	if (!err) {
-		return NULL;
-	}
 	struct leftover *leftover = mem_alloc_zero(sizeof(*leftover));
 	leftover->local_root = mem_strdup(local_root);
 	leftover->reference = mem_strdup_or_null(reference);
 	describe(leftover, err);
 	list_append(&leftovers->all, &leftover->link);
 	return leftover;
+}
+
+void leftovers_note_unused(struct leftovers *leftovers, const struct error *err)
+{
+	if (err) {
+		add(leftovers, "", NULL, err);
+	}
+}
+
+static struct leftover *note(struct peer *peer, const char *local_root, const struct error *err)
+{
+	struct leftovers *leftovers = relay_end_leftovers(peer->relay);
+	const char *reference = sandbox_reference(agent_sandbox(peer->agent));
+	supersede(leftovers, local_root, reference, !err);
+	return err ? add(leftovers, local_root, reference, err) : NULL;
 }
 
 void leftovers_note(struct peer *peer, const struct error *err)

@@ -31,6 +31,9 @@ void leftovers_hurry(struct leftovers *leftovers);
 /* While ending a sandbox was waited for in vain: the time for that is not taken twice. */
 void leftovers_give_up(struct leftovers *leftovers);
 
+/* A sandbox that was never ready goes on, for this reason; NULL: none does. */
+void leftovers_note_unused(struct leftovers *leftovers, const struct error *err);
+
 /*
  * Why the end of a sandbox failed, where no later one in the same place has succeeded: the
  * first such; NULL where there is none.

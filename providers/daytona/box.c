@@ -17,10 +17,11 @@ enum { STARTS_MAX = 3, SETTLES_MS = 10000 };
 
 /* ---- the end of an order ---- */
 
-static void stop_all(struct daytona_box *box)
+void daytona_box_drop(struct daytona_box *box)
 {
 	ev_timer_stop(box->config.loop, &box->poll);
 	ev_timer_stop(box->config.loop, &box->due);
+	soon_stop(&box->nothing);
 	daytona_call_cancel(box->call);
 	box->call = NULL;
 }
@@ -32,7 +33,7 @@ void daytona_box_end(struct daytona_box *box, const struct error *err)
 	if (err) {
 		copy = *err;
 	}
-	stop_all(box);
+	daytona_box_drop(box);
 	box->done = NULL;
 	done(box->config.data, err ? &copy : NULL);
 }
@@ -43,6 +44,19 @@ static void fail_gone(struct daytona_box *box)
 	error_set_reason(&err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
 		"sandbox %s does not exist any more: it was deleted", box->name);
 	daytona_box_end(box, &err);
+}
+
+/* Before it is started, or connected to: nothing of the one that was wanted is in it. */
+static bool fail_another(struct daytona_box *box, const struct daytona_sandbox *seen)
+{
+	struct error err;
+	box->is_another = true;
+	error_set_reason(&err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
+		"sandbox %s (%s) was deleted, with what was changed in it since its last sync; the "
+		"one of that name now is another (%s)",
+		box->name, box->instance, seen->id);
+	daytona_box_end(box, &err);
+	return false;
 }
 
 bool daytona_box_is_others(struct daytona_box *box)
@@ -166,6 +180,10 @@ bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *see
 		daytona_box_end(box, &err);
 		return false;
 	}
+	if (box->goal == DAYTONA_GOAL_RUN && box->instance &&
+		strcmp(box->instance, seen->id) != 0) {
+		return fail_another(box, seen);
+	}
 	snprintf(box->id, sizeof(box->id), "%s", seen->id);
 	return true;
 }
@@ -192,6 +210,7 @@ static void act(struct daytona_box *box, enum daytona_act what)
 		return;
 	}
 	box->asked = (int)what;
+	box->has_started |= what == DAYTONA_START || what == DAYTONA_RECOVER;
 	box->call = daytona_act(box->config.api, what, box->id, on_acted, box);
 }
 
@@ -335,6 +354,7 @@ void daytona_box_begin(struct daytona_box *box, enum daytona_goal goal, long lon
 void daytona_box_bring(struct daytona_box *box, daytona_box_done *done)
 {
 	daytona_box_begin(box, DAYTONA_GOAL_RUN, box->config.profile->create_timeout_ms, done);
+	box->has_made = box->has_started = false;
 	daytona_box_look(box);
 }
 
@@ -354,20 +374,28 @@ struct daytona_box *daytona_box_create(const struct daytona_box_config *config)
 	box->auto_stop_min = -1;
 	box->name = mem_strdup(config->name);
 	box->others = mem_strdup_or_null(config->others);
+	box->instance = mem_strdup_or_null(config->instance);
 	ev_init(&box->poll, on_poll);
 	ev_init(&box->due, on_due);
+	daytona_box_withdraw_init(box);
 	return box;
 }
 
 void daytona_box_destroy(struct daytona_box *box)
 {
 	if (box) {
-		stop_all(box);
+		daytona_box_drop(box);
 		free(box->found);
 		free(box->name);
 		free(box->others);
+		free(box->instance);
 		free(box);
 	}
+}
+
+bool daytona_box_is_another(const struct daytona_box *box)
+{
+	return box->is_another;
 }
 
 const char *daytona_box_id(const struct daytona_box *box)

@@ -22,6 +22,7 @@ struct daytona_box_config {
 	const struct daytona_profile *profile;
 	const struct daytona_identity *identity; // whose it has to be
 	const char *name;                        // copied
+	const char *instance; // the id that it has to have; copied; NULL: whichever it has
 	/* What is made where there is none; NULL: SANDBOX_NOT_FOUND then. */
 	const struct daytona_create *create;
 	/* Whose settings one that is there gets; NULL: they stay as they are. */
@@ -62,8 +63,20 @@ void daytona_box_bring(struct daytona_box *box, daytona_box_done *done);
  */
 void daytona_box_rest(struct daytona_box *box, bool is_archived, daytona_box_done *done);
 
+/*
+ * Takes back what bringing it has done, also where that is still under way: one that was made is
+ * deleted, unless it `is_used`, and one that was started is stopped. Else nothing is done.
+ */
+void daytona_box_withdraw(struct daytona_box *box, bool is_used, daytona_box_done *done);
+void daytona_box_drop(struct daytona_box *box); // the order under way; it raises nothing more
+bool daytona_box_has_made(const struct daytona_box *box);  // and it was not taken back
+bool daytona_box_has_acted(const struct daytona_box *box); // made or started it
+
 /* Deletes it. One that is gone was deleted, but for another account's. */
 void daytona_box_delete(struct daytona_box *box, daytona_box_done *done);
+
+/* That of its name has another id than the one that was wanted. */
+bool daytona_box_is_another(const struct daytona_box *box);
 
 const char *daytona_box_id(const struct daytona_box *box);    // "" until it is known
 const char *daytona_box_name(const struct daytona_box *box);  // the one it is found by

@@ -6,8 +6,10 @@
 static void on_deleted(void *data, const struct daytona_sandbox *seen, const struct error *err)
 {
 	struct daytona_box *box = data;
+	bool is_gone = !err || err->code == ERROR_NOT_FOUND;
 	box->call = NULL;
-	daytona_box_end(box, err && err->code != ERROR_NOT_FOUND ? err : NULL);
+	box->has_made = box->has_made && !is_gone;
+	daytona_box_end(box, is_gone ? NULL : err);
 }
 
 static void on_found_to_delete(
@@ -26,6 +28,44 @@ static void on_found_to_delete(
 		snprintf(box->id, sizeof(box->id), "%s", seen->id);
 		box->call = daytona_act(box->config.api, DAYTONA_DELETE, box->id, on_deleted, box);
 	}
+}
+
+/* ---- what was done for nothing ---- */
+
+static void on_nothing(struct soon *soon)
+{
+	daytona_box_end(CONTAINER_OF(soon, struct daytona_box, nothing), NULL);
+}
+
+void daytona_box_withdraw_init(struct daytona_box *box)
+{
+	soon_init(&box->nothing, box->config.loop, on_nothing);
+}
+
+void daytona_box_withdraw(struct daytona_box *box, bool is_used, daytona_box_done *done)
+{
+	daytona_box_drop(box);
+	if (box->has_made && !is_used && *box->id) {
+		daytona_box_begin(box, DAYTONA_GOAL_REST, 0, done);
+		box->call = daytona_act(box->config.api, DAYTONA_DELETE, box->id, on_deleted, box);
+	} else if (box->has_made && !is_used) {
+		daytona_box_delete(box, done); // its create was not answered yet
+	} else if (box->has_made || box->has_started) {
+		daytona_box_rest(box, false, done);
+	} else {
+		daytona_box_begin(box, DAYTONA_GOAL_REST, 0, done);
+		soon_start(&box->nothing);
+	}
+}
+
+bool daytona_box_has_made(const struct daytona_box *box)
+{
+	return box->has_made;
+}
+
+bool daytona_box_has_acted(const struct daytona_box *box)
+{
+	return box->has_made || box->has_started;
 }
 
 void daytona_box_delete(struct daytona_box *box, daytona_box_done *done)

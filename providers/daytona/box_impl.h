@@ -3,6 +3,7 @@
 #define PROVIDERS_DAYTONA_BOX_IMPL_H
 
 #include "base/fd.h"
+#include "base/soon.h"
 #include "providers/daytona/box.h"
 #include "providers/daytona/wanted.h"
 
@@ -17,8 +18,10 @@ enum { DAYTONA_ACT_NONE = -1 };
 
 struct daytona_box {
 	struct daytona_box_config config;
-	char *name;   // owned
-	char *others; // owned; NULL once this account has seen it
+	char *name;      // owned
+	char *others;    // owned; NULL once this account has seen it
+	char *instance;  // owned; or NULL
+	bool is_another; // it has another id
 	char id[128];
 	char state[64]; // the last one that was told
 	enum daytona_goal goal;
@@ -34,6 +37,8 @@ struct daytona_box {
 	int starts;
 	int creates;
 	bool is_made;               // by this order: nothing is in it yet
+	bool has_made, has_started; // since it was brought; what is to be taken back
+	struct soon nothing;        // ends the order that has nothing to do
 	unsigned int unfit;         // what is still to become as the profile says
 	enum daytona_unfit fitting; // what is being made so
 	struct error refusal;       // why the network was not; ERROR_NONE: it was
@@ -57,6 +62,8 @@ bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *see
 
 /* It runs: what is not as the profile says is made so; then the order ends. */
 void daytona_box_fit(struct daytona_box *box, const struct daytona_sandbox *seen);
+
+void daytona_box_withdraw_init(struct daytona_box *box);
 
 /* There is none of that name: by its labels, then a new one. */
 void daytona_box_make(struct daytona_box *box);

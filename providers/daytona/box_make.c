@@ -18,7 +18,8 @@ static void on_removed(void *data, const struct daytona_sandbox *seen, const str
 {
 	struct daytona_box *box = data;
 	box->call = NULL;
-	if (err && err->code != ERROR_NOT_FOUND) {
+	box->has_made = err && err->code != ERROR_NOT_FOUND;
+	if (box->has_made) {
 		log_warning("sandbox %s, which could not be created, is left there: %s", box->name,
 			err->text);
 	}
@@ -46,6 +47,7 @@ static void on_seen_after(void *data, const struct daytona_sandbox *seen, const 
 	struct daytona_box *box = data;
 	box->call = NULL;
 	bool was_taken = error_has_reason(&box->err, "DAYTONA_CONFLICT");
+	box->has_made = box->has_made && !was_taken && !(err && err->code == ERROR_NOT_FOUND);
 	if (err && err->code == ERROR_NOT_FOUND && was_taken && box->creates < CREATES_MAX) {
 		daytona_box_look_later(box); // and then made again
 	} else if (err) {
@@ -91,6 +93,7 @@ static void create(struct daytona_box *box)
 		box->config.on_progress(box->config.data, text);
 	}
 	box->id[0] = '\0';
+	box->has_made = true;
 	point("daytona.creating");
 	box->call = daytona_create(box->config.api, box->config.create, on_created, box);
 }

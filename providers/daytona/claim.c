@@ -291,6 +291,11 @@ void daytona_claim_forget(struct daytona_claim *claim, daytona_claim_done *done)
 	order(claim, CLAIM_FORGET, done);
 }
 
+bool daytona_claim_is_busy(const struct daytona_claim *claim)
+{
+	return claim->done != NULL;
+}
+
 void daytona_claim_release(struct daytona_claim *claim)
 {
 	fd_close(&claim->paper->lock_fd);

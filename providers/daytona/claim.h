@@ -64,6 +64,9 @@ void daytona_claim_keep(struct daytona_claim *claim, daytona_claim_done *done);
 /* Once it is had alone and the sandbox is gone: removes the note, and lets it go. */
 void daytona_claim_forget(struct daytona_claim *claim, daytona_claim_done *done);
 
+/* An order is under way. */
+bool daytona_claim_is_busy(const struct daytona_claim *claim);
+
 void daytona_claim_release(struct daytona_claim *claim);
 
 /* Borrowed; the name in it is the one that is had. */

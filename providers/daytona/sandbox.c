@@ -186,7 +186,8 @@ static void on_brought(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
 	bool is_others = daytona_claim_others(place->claim) != NULL;
-	if (err && err->code == ERROR_NOT_FOUND && place->has_reference && !is_others) {
+	bool is_gone = err && err->code == ERROR_NOT_FOUND && !daytona_box_is_another(place->box);
+	if (is_gone && place->has_reference && !is_others) {
 		place->lost = *err; // and the note of it goes, too
 		daytona_claim_take_alone(place->claim, on_alone_without);
 		return;
@@ -232,6 +233,7 @@ static void on_claimed(void *data, const struct error *err)
 		.profile = &place->profile,
 		.identity = identity,
 		.name = identity->name,
+		.instance = place->instance,
 		.create = place->has_reference ? NULL : &place->wanted.create,
 		.wanted = &place->wanted.create,
 		.network_is_required = place->wanted.policy.is_required,
@@ -259,6 +261,7 @@ static void close_sandbox(struct sandbox *sandbox)
 	daytona_wanted_finish(&place->wanted);
 	daytona_profile_finish(&place->profile);
 	free(place->reference);
+	free(place->instance);
 	free(place);
 }
 
@@ -279,6 +282,7 @@ static const struct sandbox_impl sandbox_impl = {
 	.close = close_sandbox,
 	.destroy = daytona_destroy,
 	.rest = daytona_rest,
+	.withdraw = daytona_withdraw,
 	.suspend = daytona_suspend,
 	.resume = daytona_resume,
 	.by_signals = daytona_by_signals,
@@ -296,6 +300,7 @@ static bool begin(
 			err, ERROR_CONFIG, "%s is no name of a sandbox", request->reference);
 	}
 	place->has_reference = request->reference != NULL;
+	place->instance = mem_strdup_or_null(request->instance);
 	place->api = daytona_profile_api(&place->profile, place->context, err);
 	return place->api != NULL;
 }

@@ -25,7 +25,13 @@ static void on_ended(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
 	point("daytona.ended");
-	if (err) {
+	if (err && place->is_withdrawn) {
+		struct error left = *err;
+		error_prefix(&left,
+			"sandbox %s is of no use and goes on (acp-broker sandboxes delete %s)",
+			daytona_box_name(place->box), daytona_box_name(place->box));
+		end(place, &left);
+	} else if (err) {
 		end(place, err);
 	} else if (place->is_destroyed) {
 		daytona_claim_forget(place->claim, on_forgotten);
@@ -39,8 +45,10 @@ static void on_alone(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
 	point("daytona.ending");
-	if (err && err->code == ERROR_UNAVAILABLE && !place->is_destroyed) {
-		log_info("sandbox %s goes on: another broker uses it", place->reference);
+	if (err && err->code == ERROR_UNAVAILABLE &&
+		(!place->is_destroyed || place->is_withdrawn)) {
+		log_info(
+			"sandbox %s goes on: another broker uses it", daytona_box_name(place->box));
 		end(place, NULL);
 	} else if (err) {
 		struct error denied = *err;
@@ -51,6 +59,8 @@ static void on_alone(void *data, const struct error *err)
 				place->reference);
 		}
 		end(place, &denied);
+	} else if (place->is_withdrawn) {
+		daytona_box_withdraw(place->box, place->sandbox.was_ready, on_ended);
 	} else if (place->is_destroyed) {
 		daytona_box_delete(place->box, on_ended);
 	} else {
@@ -75,6 +85,29 @@ void daytona_end_go_on(struct daytona_place *place)
 		place->end_waits = false;
 		daytona_claim_take_alone(place->claim, on_alone);
 	}
+}
+
+/* What it was about to do inside is dropped, unless somebody may have begun something there. */
+void daytona_withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	struct daytona_place *place = daytona_place_of(sandbox);
+	place->is_over = true;
+	if (!sandbox->was_ready) {
+		daytona_lost_finish(place);
+		sandbox_close(place->inner);
+		place->inner = NULL;
+		daytona_gate_destroy(place->gate);
+		place->gate = NULL;
+	}
+	bool has_acted = place->box && daytona_box_has_acted(place->box);
+	if (!has_acted || daytona_claim_is_busy(place->claim)) {
+		sandbox_raise_later(sandbox, done, data, NULL);
+		return;
+	}
+	daytona_box_drop(place->box);
+	place->is_withdrawn = true;
+	place->is_destroyed = !sandbox->was_ready && daytona_box_has_made(place->box);
+	begin(place, done, data);
 }
 
 void daytona_rest(struct sandbox *sandbox, sandbox_done *done, void *data)

@@ -25,6 +25,7 @@ struct daytona_place {
 	struct daytona_profile profile;
 	struct daytona_wanted wanted;
 	bool has_reference;          // the very one that is wanted
+	char *instance;              // owned; its id; NULL: not known
 	struct daytona_api *api;     // owned
 	struct daytona_claim *claim; // owned
 	struct daytona_box *box;     // owned; NULL until the name is known
@@ -50,6 +51,7 @@ struct daytona_place {
 
 	bool is_ending;     // it rests, or is destroyed
 	bool is_destroyed;  // the latter
+	bool is_withdrawn;  // nobody can use it
 	sandbox_done *done; // of that
 	void *done_data;
 };
@@ -108,5 +110,6 @@ void daytona_end_go_on(struct daytona_place *place);
 
 void daytona_rest(struct sandbox *sandbox, sandbox_done *done, void *data);
 void daytona_destroy(struct sandbox *sandbox, sandbox_done *done, void *data);
+void daytona_withdraw(struct sandbox *sandbox, sandbox_done *done, void *data);
 
 #endif

@@ -167,4 +167,5 @@ void daytona_lost_finish(struct daytona_place *place)
 	soon_stop(&place->exec_lost);
 	daytona_call_cancel(place->touching);
 	daytona_call_cancel(place->inquiry);
+	place->touching = place->inquiry = NULL;
 }

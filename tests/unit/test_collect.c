@@ -40,6 +40,8 @@ struct fixture {
 	void *data;
 	bool is_refused;
 	char asked[64]; // the directories, in the order in which they were asked for
+	int withdrawn;
+	char instance[64]; // that was asked for
 	sandbox_done *root_added;
 	void *root_data;
 	sem_t entered, gate;
@@ -64,7 +66,14 @@ static void close_sandbox(struct sandbox *sandbox)
 {
 }
 
-static const struct sandbox_impl sandbox_impl = {.add_root = add_root, .close = close_sandbox};
+static void withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	CONTAINER_OF(sandbox, struct fixture, sandbox)->withdrawn++;
+	sandbox_raise_later(sandbox, done, data, NULL);
+}
+
+static const struct sandbox_impl sandbox_impl = {
+	.add_root = add_root, .close = close_sandbox, .withdraw = withdraw};
 
 static struct sandbox *prepare(struct provider *provider, const struct sandbox_request *request,
 	const struct sandbox_listener *listener, void *data, struct error *err)
@@ -72,6 +81,8 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 	struct fixture *fixture = CONTAINER_OF(provider, struct fixture, provider);
 	size_t len = strlen(fixture->asked);
 	snprintf(fixture->asked + len, sizeof(fixture->asked) - len, "%s", request->directory);
+	snprintf(fixture->instance, sizeof(fixture->instance), "%s",
+		request->instance ? request->instance : "");
 	if (fixture->is_refused) {
 		error_set(err, ERROR_UNAVAILABLE, "the host is not there");
 		return NULL;
@@ -100,6 +111,8 @@ static void write_record(
 	record.persistence = mem_strdup("reuse");
 	record.local_root = mem_strdup(local_root);
 	record.error = mem_strdup_or_null(error);
+	record.reference = mem_strdup("box");
+	record.instance = mem_strdup("the-first");
 	snprintf(record.updated, sizeof(record.updated), "%s", updated);
 	buf_init(&json, RECORD_FILE_MAX);
 	assert_true(record_write_json(&record, &json, &err));
@@ -229,6 +242,8 @@ static void begin_and_run_out(struct fixture *fixture, bool is_ready)
 	}
 	assert_non_null(fixture->listener);
 	hold_workers(fixture);
+	assert_string_equal(fixture->instance, "the-first");
+	fixture->sandbox.instance = "the-first";
 	fixture->sandbox.was_ready = true;
 	if (is_ready) {
 		fixture->listener->on_ready(fixture->data);
@@ -248,6 +263,7 @@ static void assert_written_as_it_ran_out(struct fixture *fixture)
 	ev_run(fixture->loop, 0);
 	assert_int_equal(fixture->told, 1);
 	assert_int_equal(fixture->outcome, COLLECT_FAILED);
+	assert_int_equal(fixture->withdrawn, 1); // what was started for it is stopped again
 	assert_non_null(strstr(fixture->err.text, "prepare-timeout"));
 	assert_true(record_load(fixture->folder_fd, fixture->ids[0], &record, &err));
 	assert_int_equal(record.state, RECORD_FAILED);

@@ -52,6 +52,99 @@ static void bring(struct told *told, struct plane_box *there, struct daytona_cre
 	daytona_box_destroy(told->box);
 }
 
+/* ---- the very one that is wanted ---- */
+
+static void test_another_of_the_same_name_is_not_started(void **state)
+{
+	static const char *const states[] = {"stopped", "started", "error"};
+	for (size_t i = 0; i < ARRAY_LENGTH(states); i++) {
+		struct told told = {0};
+		struct plane_box *there = plane_add(states[i], states[i]);
+		told.plane = there;
+		told.box = daytona_box_create(&(struct daytona_box_config){
+			.loop = plane.loop,
+			.profile = &profile,
+			.identity = &identity,
+			.name = there->name,
+			.instance = "the-first",
+			.data = &told,
+		});
+		daytona_box_bring(told.box, told_done);
+		told_wait(&told);
+		assert_string_equal(told.err.reason, "SANDBOX_NOT_FOUND");
+		assert_names(told.err.text, "the-first | deleted");
+		assert_true(daytona_box_is_another(told.box));
+		assert_int_equal(there->gets, 1);
+		assert_int_equal(there->starts + there->recovers + there->deletes, 0);
+		daytona_box_destroy(told.box);
+	}
+}
+
+/* ---- what was done for nothing ---- */
+
+static void withdraw(struct told *told, struct plane_box *there, bool is_used)
+{
+	told->is_over = false;
+	daytona_box_withdraw(told->box, is_used, told_done);
+	told_wait(told);
+	assert_int_equal(told->is_ok, there->act_reason == NULL);
+	daytona_box_destroy(told->box);
+}
+
+static void test_what_was_started_for_nothing_is_stopped_again(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", "stopped");
+	for (int i = 0; i < 2; i++) { // the second time it runs already
+		open_box(&told, there, NULL);
+		daytona_box_bring(told.box, told_done);
+		told_wait(&told);
+		assert_int_equal(daytona_box_has_acted(told.box), i == 0);
+		withdraw(&told, there, false);
+		assert_int_equal(there->starts, 1);
+		assert_int_equal(there->stops, 1);
+		assert_int_equal(there->deletes, 0);
+		there->state = "started";
+	}
+	there->state = "stopped"; // its start is still under way
+	there->started = "starting";
+	open_box(&told, there, NULL);
+	daytona_box_bring(told.box, told_done);
+	while (there->starts == 1) {
+		ev_run(plane.loop, EVRUN_ONCE);
+	}
+	there->state = "started";
+	withdraw(&told, there, false);
+	assert_int_equal(there->stops, 2);
+}
+
+static void test_what_was_made_for_nothing_is_deleted(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", NULL);
+	struct daytona_create create = {.name = "box"};
+	open_box(&told, there, &create);
+	daytona_box_bring(told.box, told_done);
+	told_wait(&told);
+	withdraw(&told, there, false);
+	assert_int_equal(there->deletes, 1);
+	there->exists = false; // its create is still under way
+	open_box(&told, there, &create);
+	daytona_box_bring(told.box, told_done);
+	while (there->creates == 1) {
+		ev_run(plane.loop, EVRUN_ONCE);
+	}
+	withdraw(&told, there, false);
+	assert_int_equal(there->deletes, 2);
+	there->exists = false; // something may be in it
+	open_box(&told, there, &create);
+	daytona_box_bring(told.box, told_done);
+	told_wait(&told);
+	withdraw(&told, there, true);
+	assert_int_equal(there->deletes, 2);
+	assert_int_equal(there->stops, 1);
+}
+
 /* ---- every state ---- */
 
 static void check_run(const struct told *told, enum daytona_step step)
@@ -389,6 +482,9 @@ static void test_destroyed_at_any_moment_it_tells_nothing(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		BOX_TEST(test_another_of_the_same_name_is_not_started),
+		BOX_TEST(test_what_was_started_for_nothing_is_stopped_again),
+		BOX_TEST(test_what_was_made_for_nothing_is_deleted),
 		BOX_TEST(test_every_state_is_led_to_a_session),
 		BOX_TEST(test_every_state_is_led_to_rest),
 		BOX_TEST(test_the_table_of_the_docs_is_the_one),

@@ -111,7 +111,9 @@ class Lost(Trouble):
         lost, = [one for one in self.records() if one['state'] == 'failed']
         self.assertEqual(lost['instance'], first)
         self.check_told(client, first, lost['runtimeRoot'])
+        starts = self.daytona.counts().get('start')
         self.assertNotEqual(self.collect(wanted=1), '')
+        self.assertEqual(self.daytona.counts().get('start'), starts)  # it is another one
         told = self.command('sessions', 'discard', lost['id'])
         self.assertEqual(told.returncode, 0, told.stderr)
         self.check_goes_on({**HERE, 'again': 'again\n'})
