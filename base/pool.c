@@ -11,10 +11,11 @@
 static const struct {
 	const char *thread_name; // 15 characters at the most
 	size_t max_threads;
+	bool may_be_stuck; // a job that was left is not waited for
 } lane_kinds[POOL_LANE_COUNT] = {
-	[POOL_LANE_WORK] = {"pool-work", POOL_WORK_THREADS},
-	[POOL_LANE_SYNC] = {"pool-sync", POOL_SYNC_THREADS},
-	[POOL_LANE_NAMES] = {"pool-names", POOL_NAMES_THREADS},
+	[POOL_LANE_WORK] = {"pool-work", POOL_WORK_THREADS, false},
+	[POOL_LANE_SYNC] = {"pool-sync", POOL_SYNC_THREADS, false},
+	[POOL_LANE_NAMES] = {"pool-names", POOL_NAMES_THREADS, true},
 };
 
 /* A thread. */
@@ -114,7 +115,7 @@ static void run_job(struct worker *worker)
 	job->run(job);
 	pthread_mutex_lock(&pool->mutex);
 	worker->job = NULL;
-	if (!job->is_left) {
+	if (!job->is_left || !lane_kinds[job->lane].may_be_stuck) {
 		list_append(&pool->ended, &job->link);
 		ev_async_send(pool->loop, &pool->wakeup);
 		return;
@@ -201,8 +202,9 @@ static struct worker *worker_of(struct lane *lane, const struct pool_job *job)
 static void raise_done(struct pool *pool, struct pool_job *job)
 {
 	count_down(pool);
+	job->pool = NULL;
 	pool->is_in_done = true;
-	job->done(job);
+	(job->is_left ? job->drop : job->done)(job);
 	pool->is_in_done = false;
 }
 
@@ -255,13 +257,15 @@ static void leave_stuck(struct lane *lane)
 	}
 }
 
-/* Lets every running job end that was not left, and the threads. */
+/* Lets every running job end that is waited for, and the threads. */
 static void stop_threads(struct pool *pool)
 {
 	pthread_mutex_lock(&pool->mutex);
 	pool->is_stopping = true;
 	for (size_t i = 0; i < POOL_LANE_COUNT; i++) {
-		leave_stuck(&pool->lanes[i]);
+		if (lane_kinds[i].may_be_stuck) {
+			leave_stuck(&pool->lanes[i]);
+		}
 		pthread_cond_broadcast(&pool->lanes[i].has_work);
 	}
 	pthread_mutex_unlock(&pool->mutex);
@@ -321,7 +325,7 @@ static enum error_code lane_add(struct lane *lane, struct pool_job *job, bool *o
 
 bool pool_submit(struct pool *pool, struct pool_job *job, struct error *err)
 {
-	assert(job->lane < POOL_LANE_COUNT);
+	assert(job->lane < POOL_LANE_COUNT && !job->pool);
 	struct lane *lane = &pool->lanes[job->lane];
 	bool is_short = false;
 	pthread_mutex_lock(&pool->mutex);
@@ -333,18 +337,23 @@ bool pool_submit(struct pool *pool, struct pool_job *job, struct error *err)
 	if (code == ERROR_LIMIT) {
 		return error_set(err, code, "more than %d jobs are waiting", POOL_QUEUE_MAX);
 	}
+	job->pool = pool;
 	count_up(pool);
 	int failed = is_short ? add_thread(pool, job->lane) : 0;
 	/* Without the first thread nothing has begun the job. */
 	if (failed != 0 && lane->worker_count == 0) {
-		(void)pool_cancel(pool, job);
+		(void)pool_cancel(job);
 		return error_set_errno(err, failed, "starting a worker thread");
 	}
 	return true;
 }
 
-bool pool_cancel(struct pool *pool, struct pool_job *job)
+bool pool_cancel(struct pool_job *job)
 {
+	struct pool *pool = job->pool;
+	if (!pool) {
+		return true;
+	}
 	pthread_mutex_lock(&pool->mutex);
 	bool is_waiting = job->is_waiting;
 	if (is_waiting) {
@@ -352,32 +361,50 @@ bool pool_cancel(struct pool *pool, struct pool_job *job)
 	}
 	pthread_mutex_unlock(&pool->mutex);
 	if (is_waiting) {
+		job->pool = NULL;
 		count_down(pool);
 	}
 	return is_waiting;
 }
 
-void pool_leave(struct pool *pool, struct pool_job *job)
+/* False: a worker runs the job, and it is marked as left. With the mutex held. */
+static bool take_back(struct lane *lane, struct pool_job *job, struct worker *worker)
 {
-	enum pool_lane kind = job->lane;
-	struct lane *lane = &pool->lanes[kind];
-	bool is_short = false;
-	pthread_mutex_lock(&pool->mutex);
-	struct worker *worker = worker_of(lane, job);
 	if (job->is_waiting) {
 		take_waiting(lane, job);
 	} else if (!worker) {
 		list_remove(&job->link); // it has ended
 	} else {
 		job->is_left = true;
-		if (lane->alone_count < POOL_LEFT_MAX) {
-			set_alone(worker);
-			is_short = lane->waiting_count > lane->idle_count;
-		}
+		return false;
+	}
+	return true;
+}
+
+void pool_leave(struct pool_job *job)
+{
+	struct pool *pool = job->pool;
+	if (!pool) {
+		job->drop(job);
+		return;
+	}
+	enum pool_lane kind = job->lane;
+	struct lane *lane = &pool->lanes[kind];
+	bool is_short = false;
+	pthread_mutex_lock(&pool->mutex);
+	struct worker *worker = worker_of(lane, job);
+	bool is_free = take_back(lane, job, worker);
+	bool is_stuck = !is_free && lane_kinds[kind].may_be_stuck;
+	if (is_stuck && lane->alone_count < POOL_LEFT_MAX) {
+		set_alone(worker);
+		is_short = lane->waiting_count > lane->idle_count;
 	}
 	pthread_mutex_unlock(&pool->mutex);
-	count_down(pool);
-	if (!worker) {
+	if (is_free || is_stuck) {
+		count_down(pool);
+	}
+	if (is_free) {
+		job->pool = NULL;
 		job->drop(job);
 	} else if (is_short) {
 		(void)!add_thread(pool, kind); // else the next job's submit tries again

@@ -35,26 +35,27 @@ enum {
 struct pool;
 
 /*
- * One piece of work, embedded in what it works on. `run` is called on a worker
- * thread and must touch nothing but its own job's data; `done` is called on
- * the loop thread afterwards, always, in the order in which jobs ended - but for
- * a job that was left: that is dropped, on whichever thread, once it has ended.
+ * One piece of work, embedded in the data that it works on. `run` is called on a worker thread and
+ * touches nothing but that data, which the loop's thread leaves alone until the job has ended.
+ * Then `done` is called on the loop's thread, in the order in which jobs ended. If the owner has
+ * left the job (pool_leave), `drop` is called instead.
  */
 struct pool_job {
 	struct list link;                   // pool's; private
+	struct pool *pool;                  // that has it; NULL: none (pool_has); private
 	bool is_waiting;                    // pool's; private
 	bool is_left;                       // pool's; private
 	enum pool_lane lane;                // set before submit
 	void (*run)(struct pool_job *job);  // worker thread
 	void (*done)(struct pool_job *job); // loop thread; may free the job or submit it again
-	void (*drop)(struct pool_job *job); // frees a job that was left; else NULL
+	void (*drop)(struct pool_job *job); // frees the job and its data; NULL: it is never left
 };
 
 struct pool *pool_create(struct ev_loop *loop);
 
 /*
- * Waits for the running jobs but those that were left - as long as the longest
- * takes -, then raises done for all that were submitted; those not begun never ran.
+ * Waits for the running jobs, as long as the longest takes, but for no name's job that was left.
+ * Then calls done, or drop, for all that were submitted; those not begun never ran.
  * A done called from here may cancel others, but what it submits is refused
  * (ERROR_UNAVAILABLE). Not from inside done. NULL is fine.
  */
@@ -67,19 +68,28 @@ void pool_destroy(struct pool *pool);
  */
 bool pool_submit(struct pool *pool, struct pool_job *job, struct error *err) ATTR_NODISCARD;
 
-/*
- * Takes back a submitted job that has not begun: true, done does not come.
- * False when it has begun or ended, and done will come.
- */
-bool pool_cancel(struct pool *pool, struct pool_job *job);
+/* The job was submitted, and neither done nor drop has been called. */
+static inline bool pool_has(const struct pool_job *job)
+{
+	return job->pool != NULL;
+}
 
 /*
- * Leaves a submitted job to itself, which is the pool's from then on: done does not come, drop
- * does, also before this returns. For what may be stuck where nothing interrupts it, as in
- * getaddrinfo: not even the end of the pool waits for it, and the end of the process cuts it off.
- * Another thread takes the place of the one that is stuck; with more than POOL_LEFT_MAX of them
- * in a lane, the further ones keep their places, and what waits there waits for them.
+ * Takes back a submitted job that has not begun. True: done does not come, also for a job that no
+ * pool has. False: the job has begun or ended, and done will come.
  */
-void pool_leave(struct pool *pool, struct pool_job *job);
+bool pool_cancel(struct pool_job *job);
+
+/*
+ * The owner goes and the job stays: done does not come, drop does. It is called before this returns
+ * if no worker runs the job, also if the job was never submitted or is done. Otherwise it is called
+ * on the loop's thread, once the job has ended.
+ *
+ * A name's job (POOL_LANE_NAMES) may be stuck where nothing interrupts it, in getaddrinfo. Another
+ * thread takes the place of the one that runs it, drop is called on that one, and not even the end
+ * of the pool waits for it: the end of the process cuts it off. With more than POOL_LEFT_MAX such
+ * threads, the further ones keep their places, and the jobs that wait there wait for them.
+ */
+void pool_leave(struct pool_job *job);
 
 #endif

@@ -319,8 +319,9 @@ static void request_free(struct workspace_request *request)
 	guard_paths_destroy((struct guard_paths *)request->guard_paths);
 }
 
-void workspace_free(struct workspace *workspace)
+void workspace_drop(struct pool_job *job)
 {
+	struct workspace *workspace = CONTAINER_OF(job, struct workspace, job);
 	round_finish(&workspace->round);
 	LIST_FOR_EACH(order, &workspace->orders, struct order, link) {
 		order_destroy(order);
@@ -368,10 +369,7 @@ void workspace_destroy(struct workspace *workspace)
 	workspace->transport = NULL;
 	/* A step that runs reads its order, and has the lock until it ends. */
 	workspace->is_cancelled = true;
-	workspace->is_closed = true;
-	if (!workspace->step || pool_cancel(workspace->request.pool, &workspace->job)) {
-		workspace_free(workspace);
-	}
+	pool_leave(&workspace->job);
 }
 
 void workspace_sync(struct workspace *workspace, const struct sync_order *order,

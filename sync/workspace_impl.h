@@ -40,14 +40,13 @@ struct workspace {
 	bool is_prepared;
 	struct list orders; // of struct order; the first is being done
 	struct pool_job job;
-	blocking_step *step; // what the job does; NULL: it is idle
+	blocking_step *step; // what the job does
 	void (*next)(struct workspace *workspace);
 	bool step_is_ok;
 	struct error step_err;
 	atomic_bool is_cancelled;
 	bool is_collecting; // the transport is, or is preparing, while a step looks at the local
 	                    // directory
-	bool is_closed;     // destroyed, but for the job
 	bool is_hurried;    // another broker's lock is not waited for
 	struct error collect_err; // ERROR_NONE: it has not failed
 	struct error look_err;    // likewise
@@ -91,7 +90,7 @@ struct order *workspace_order(struct workspace *workspace); // the one in hand
 void workspace_fail(struct workspace *workspace, const struct error *err);
 void workspace_succeed(struct workspace *workspace);
 
-void workspace_free(struct workspace *workspace);
+void workspace_drop(struct pool_job *job);
 
 /* ---- workspace_steps.c ---- */
 

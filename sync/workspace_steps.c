@@ -23,10 +23,7 @@ static void run_step(struct pool_job *job)
 static void on_step_done(struct pool_job *job)
 {
 	struct workspace *workspace = CONTAINER_OF(job, struct workspace, job);
-	workspace->step = NULL;
-	if (workspace->is_closed) {
-		workspace_free(workspace);
-	} else if (!workspace->step_is_ok) {
+	if (!workspace->step_is_ok) {
 		workspace_fail(workspace, &workspace->step_err);
 	} else {
 		workspace->next(workspace);
@@ -37,15 +34,11 @@ static bool block(
 	struct workspace *workspace, blocking_step *step, void (*next)(struct workspace *workspace))
 {
 	struct error err;
-	assert(!workspace->step);
 	workspace->step = step;
 	workspace->next = next;
-	workspace->job =
-		(struct pool_job){.lane = POOL_LANE_SYNC, .run = run_step, .done = on_step_done};
 	if (pool_submit(workspace->request.pool, &workspace->job, &err)) {
 		return true;
 	}
-	workspace->step = NULL;
 	workspace_fail(workspace, &err);
 	return false;
 }
@@ -186,7 +179,7 @@ static void deliver(struct workspace *workspace)
 /* The one that ends last, the transport's collecting or the look, goes on. */
 static void join(struct workspace *workspace)
 {
-	if (workspace->is_collecting || workspace->step) {
+	if (workspace->is_collecting || pool_has(&workspace->job)) {
 		return;
 	}
 	workspace->is_cancelled = false;
@@ -227,7 +220,7 @@ static void on_prepared(void *data, const struct error *err)
 		return;
 	}
 	workspace->is_prepared = true;
-	transport_hold(workspace->transport, workspace->step != NULL);
+	transport_hold(workspace->transport, pool_has(&workspace->job));
 	transport_collect(workspace->transport, &workspace->round.known, on_collected, workspace);
 }
 
@@ -362,6 +355,10 @@ static void on_start(struct soon *soon)
 
 void workspace_steps_init(struct workspace *workspace)
 {
+	workspace->job = (struct pool_job){.lane = POOL_LANE_SYNC,
+		.run = run_step,
+		.done = on_step_done,
+		.drop = workspace_drop};
 	soon_init(&workspace->start, workspace->request.loop, on_start);
 	ev_timer_init(&workspace->lock_retry, on_lock_retry, 0., LOCK_RETRY_MS / 1000.);
 }

@@ -32,8 +32,8 @@ static const char setup_script[] =
 /* A file that is being read. */
 struct reading {
 	struct pool_job job;
-	struct provision *provision; // NULL once that is gone
-	char *source;                // owned
+	struct provision *provision;
+	char *source; // owned
 	struct buf content;
 	bool failed;
 	struct error err;
@@ -243,8 +243,9 @@ static void on_run(struct pool_job *job)
 	reading->failed = !read_source(reading, fd);
 }
 
-static void reading_free(struct reading *reading)
+static void reading_drop(struct pool_job *job)
 {
+	struct reading *reading = CONTAINER_OF(job, struct reading, job);
 	buf_wipe(&reading->content);
 	free(reading->source);
 	free(reading);
@@ -266,15 +267,11 @@ static void on_read(struct pool_job *job)
 {
 	struct reading *reading = CONTAINER_OF(job, struct reading, job);
 	struct provision *provision = reading->provision;
-	if (!provision) {
-		reading_free(reading);
-		return;
-	}
 	struct error err = reading->err;
 	bool failed = reading->failed;
 	provision->reading = NULL;
 	buf_move(&provision->content, &reading->content);
-	reading_free(reading);
+	reading_drop(job);
 	if (failed) {
 		fail(provision, &err, "");
 	} else {
@@ -286,7 +283,8 @@ static void read_file(struct provision *provision)
 {
 	struct error err;
 	struct reading *reading = mem_alloc_zero(sizeof(*reading));
-	reading->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_read};
+	reading->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_read, .drop = reading_drop};
 	reading->provision = provision;
 	reading->source = mem_strdup(file_in_hand(provision)->source);
 	reading->failed = true; // where the pool ends before it comes to this
@@ -294,7 +292,7 @@ static void read_file(struct provision *provision)
 	buf_init(&reading->content, COPY_FILE_MAX + COPY_FILE_MAX / 16);
 	buf_init(&provision->content, COPY_FILE_MAX + COPY_FILE_MAX / 16);
 	if (!pool_submit(provision->config.pool, &reading->job, &err)) {
-		reading_free(reading);
+		reading_drop(&reading->job);
 		fail(provision, &err, "");
 		return;
 	}
@@ -356,12 +354,8 @@ void provision_destroy(struct provision *provision)
 	}
 	soon_stop(&provision->later);
 	script_run_destroy(provision->run);
-	struct reading *reading = provision->reading;
-	if (reading) {
-		reading->provision = NULL;
-		if (pool_cancel(provision->config.pool, &reading->job)) {
-			reading_free(reading);
-		}
+	if (provision->reading) {
+		pool_leave(&provision->reading->job);
 	}
 	buf_wipe(&provision->content);
 	free(provision);

@@ -27,8 +27,8 @@
  * the editor's may be the agent's doing, and must not lead out of the directories.
  */
 struct resolving {
-	struct list link;      // peer.resolving
-	struct peer *peer;     // NULL once nobody waits
+	struct list link; // peer.resolving
+	struct peer *peer;
 	struct parcel *parcel; // owned; the call
 	char **paths;          // owned, NULL-terminated; resolved one after the other
 	char **roots;          // owned, NULL-terminated; the session's; NULL: none
@@ -46,12 +46,12 @@ struct resolving {
 	size_t next;
 	struct file_op *op;  // in the sandbox; NULL: none
 	struct pool_job job; // on this machine
-	bool is_submitted;
 	struct ev_timer due; // file-timeout, from when it is its turn
 };
 
-static void destroy(struct resolving *resolving)
+static void drop(struct pool_job *job)
 {
+	struct resolving *resolving = CONTAINER_OF(job, struct resolving, job);
 	list_remove(&resolving->link);
 	parcel_destroy(resolving->parcel);
 	words_free(resolving->paths);
@@ -88,21 +88,17 @@ static void finish(struct resolving *resolving, const struct error *err)
 		failure = *err;
 	}
 	go_on(resolving, err ? error_at(&failure, "session") : NULL);
-	destroy(resolving);
+	drop(&resolving->job);
 	begin_first(peer);
 }
 
-/* Nobody waits for the outcome any more; what runs on frees it. */
+/* Nobody waits for the outcome any more. */
 static void abandon(struct resolving *resolving)
 {
-	struct pool *pool = resolving->peer->relay->config.pool;
 	if (resolving->op) {
 		file_op_cancel(resolving->op);
 	}
-	resolving->peer = NULL;
-	if (!resolving->is_submitted || pool_cancel(pool, &resolving->job)) {
-		destroy(resolving);
-	}
+	pool_leave(&resolving->job);
 }
 
 /* A folder that does not answer holds up nobody longer than this. */
@@ -252,10 +248,7 @@ static void finish_elsewhere(struct resolving *resolving)
 static void on_job_done(struct pool_job *job)
 {
 	struct resolving *resolving = CONTAINER_OF(job, struct resolving, job);
-	resolving->is_submitted = false;
-	if (!resolving->peer) {
-		destroy(resolving);
-	} else if (resolving->is_elsewhere) {
+	if (resolving->is_elsewhere) {
 		finish_elsewhere(resolving);
 	} else {
 		finish(resolving, NULL);
@@ -275,7 +268,7 @@ static void begin_first(struct peer *peer)
 {
 	struct error err;
 	struct resolving *resolving = LIST_FIRST(&peer->resolving, struct resolving, link);
-	if (!resolving || resolving->op || resolving->is_submitted) {
+	if (!resolving || resolving->op || pool_has(&resolving->job)) {
 		return;
 	}
 	int timeout_ms = peer->relay->config.profile->toolhost_limits.file_timeout_ms;
@@ -288,10 +281,7 @@ static void begin_first(struct peer *peer)
 		return;
 	}
 	assert(peer->relay->config.pool);
-	resolving->job =
-		(struct pool_job){.lane = POOL_LANE_WORK, .run = run_job, .done = on_job_done};
-	resolving->is_submitted = pool_submit(peer->relay->config.pool, &resolving->job, &err);
-	if (!resolving->is_submitted) {
+	if (!pool_submit(peer->relay->config.pool, &resolving->job, &err)) {
 		error_prefix(&err, "resolving a path");
 		finish(resolving, &err);
 	}
@@ -363,6 +353,8 @@ static void set_aside(struct peer *peer, const struct call *call, const struct s
 		return;
 	}
 	struct resolving *resolving = mem_alloc_zero(sizeof(*resolving));
+	resolving->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = run_job, .done = on_job_done, .drop = drop};
 	resolving->peer = peer;
 	resolving->resumer = resumer;
 	take_names(resolving, subject, session);

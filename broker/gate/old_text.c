@@ -15,13 +15,11 @@
 
 struct old_text {
 	struct old_text_source source;
-	old_text_done *done; // NULL once nobody waits
+	old_text_done *done; // NULL once it was told
 	void *data;
-	char *path;          // owned
-	struct file_op *op;  // in the sandbox; NULL: none
-	struct pool_job job; // on this machine
-	bool is_submitted;
-	bool is_abandoned;    // while its job runs
+	char *path;           // owned
+	struct file_op *op;   // in the sandbox; NULL: none
+	struct pool_job job;  // on this machine
 	ev_timer due;         // raises what is known by then
 	struct buf content;   // of the job
 	struct error failure; // of the job; ERROR_NONE: it has the content
@@ -147,8 +145,9 @@ static void run_job(struct pool_job *job)
 	}
 }
 
-static void free_old_text(struct old_text *old_text)
+static void drop(struct pool_job *job)
 {
+	struct old_text *old_text = CONTAINER_OF(job, struct old_text, job);
 	buf_finish(&old_text->content);
 	free(old_text->path);
 	free(old_text);
@@ -158,12 +157,9 @@ static void on_job_done(struct pool_job *job)
 {
 	struct old_text *old_text = CONTAINER_OF(job, struct old_text, job);
 	bool has_failed = old_text->failure.code != ERROR_NONE;
-	old_text->is_submitted = false;
 	if (old_text->done) {
 		tell_result(old_text, buf_span(&old_text->content),
 			has_failed ? &old_text->failure : NULL);
-	} else if (old_text->is_abandoned) {
-		free_old_text(old_text);
 	}
 }
 
@@ -177,8 +173,11 @@ struct old_text *old_text_load(
 	old_text->done = done;
 	old_text->data = data;
 	old_text->path = mem_strdup(path);
+	old_text->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = run_job, .done = on_job_done, .drop = drop};
 	buf_init(&old_text->content, OLD_TEXT_MAX + 1);
 	ev_timer_init(&old_text->due, on_due, OLD_TEXT_MS / 1000., 0.);
+	bool is_submitted = false;
 	if (source->sandbox && source->is_resolved) {
 		old_text->op = sandbox_read_resolved(
 			source->sandbox, path, OLD_TEXT_MAX, on_read, old_text);
@@ -187,11 +186,9 @@ struct old_text *old_text_load(
 			sandbox_read_file(source->sandbox, path, OLD_TEXT_MAX, on_read, old_text);
 	} else {
 		old_text->failure.code = ERROR_UNAVAILABLE; // until the job says otherwise
-		old_text->job = (struct pool_job){
-			.lane = POOL_LANE_WORK, .run = run_job, .done = on_job_done};
-		old_text->is_submitted = pool_submit(source->pool, &old_text->job, NULL);
+		is_submitted = pool_submit(source->pool, &old_text->job, NULL);
 	}
-	bool is_under_way = old_text->op || old_text->is_submitted;
+	bool is_under_way = old_text->op || is_submitted;
 	ev_timer_set(&old_text->due, is_under_way ? OLD_TEXT_MS / 1000. : 0., 0.);
 	ev_timer_start(source->loop, &old_text->due);
 	return old_text;
@@ -202,13 +199,8 @@ void old_text_destroy(struct old_text *old_text)
 	if (!old_text) {
 		return;
 	}
-	old_text->done = NULL;
 	ev_timer_stop(old_text->source.loop, &old_text->due);
 	file_op_cancel(old_text->op);
 	old_text->op = NULL;
-	if (old_text->is_submitted && !pool_cancel(old_text->source.pool, &old_text->job)) {
-		old_text->is_abandoned = true; // freed when its job is done
-		return;
-	}
-	free_old_text(old_text);
+	pool_leave(&old_text->job);
 }

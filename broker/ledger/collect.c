@@ -89,34 +89,24 @@ static void submit(struct collect *collect, void (*run)(struct pool_job *job),
 	void (*done)(struct pool_job *job))
 {
 	struct error err;
-	collect->taken->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run, .done = done};
-	collect->taken->collect = collect;
+	collect->taken->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = run, .done = done, .drop = collect_record_drop};
 	if (!pool_submit(collect->config.pool, &collect->taken->job, &err)) {
-		collect->taken->collect = NULL;
 		end(collect, COLLECT_FAILED, &err);
 	}
 }
 
-/* Whose job has ended; NULL where nobody waits any more. */
+/* Whose job has ended. */
 static struct collect *collect_of(struct pool_job *job)
 {
-	struct collect_record *taken = CONTAINER_OF(job, struct collect_record, job);
-	struct collect *collect = taken->collect;
-	taken->collect = NULL;
-	if (!collect) {
-		collect_record_free(taken);
-	}
-	return collect;
+	return CONTAINER_OF(job, struct collect_record, job)->collect;
 }
 
 /* ---- what failed is written down ---- */
 
 static void on_noted(struct pool_job *job)
 {
-	struct collect *collect = collect_of(job);
-	if (collect) {
-		end(collect, COLLECT_FAILED, NULL);
-	}
+	end(collect_of(job), COLLECT_FAILED, NULL);
 }
 
 static bool was_collected(const struct record *record)
@@ -148,10 +138,8 @@ static void fail(struct collect *collect, const struct error *err)
 static void on_removed(struct pool_job *job)
 {
 	struct collect *collect = collect_of(job);
-	if (collect) {
-		const struct collect_record *taken = collect->taken;
-		end(collect, taken->is_ok ? COLLECT_DONE : COLLECT_FAILED, &taken->err);
-	}
+	const struct collect_record *taken = collect->taken;
+	end(collect, taken->is_ok ? COLLECT_DONE : COLLECT_FAILED, &taken->err);
 }
 
 /* Its sandbox is not to be found from here: the record alone goes. */
@@ -411,9 +399,6 @@ static void on_read(struct pool_job *job)
 {
 	struct collect *collect = collect_of(job);
 	struct error err;
-	if (!collect) {
-		return;
-	}
 	struct collect_record *taken = collect->taken;
 	if (!taken->is_ok) {
 		end(collect, taken->is_held ? COLLECT_HELD : COLLECT_FAILED, &taken->err);
@@ -439,6 +424,7 @@ struct collect *collect_start(const struct collect_config *config, const char *i
 	struct collect_record *taken = mem_alloc_zero(sizeof(*taken));
 	collect->config = *config;
 	collect->taken = taken;
+	taken->collect = collect;
 	ev_init(&collect->due, on_due);
 	soon_init(&collect->soon, collect->config.loop, on_soon);
 	taken->state_folder = mem_strdup(config->state_folder);
@@ -467,16 +453,11 @@ void collect_destroy(struct collect *collect)
 	if (!collect) {
 		return;
 	}
-	struct collect_record *taken = collect->taken;
 	ev_timer_stop(collect->config.loop, &collect->due);
 	soon_stop(&collect->soon);
 	keeper_destroy(collect->keeper);
 	sandbox_close(collect->sandbox);
-	bool is_running = taken->collect != NULL;
-	taken->collect = NULL;
-	if (!is_running || pool_cancel(collect->config.pool, &taken->job)) {
-		collect_record_free(taken);
-	}
+	pool_leave(&collect->taken->job);
 	record_finish(&collect->seen);
 	free(collect);
 }

@@ -8,8 +8,9 @@
 #include "base/log.h"
 #include "broker/ledger/record_owner.h"
 
-void collect_record_free(struct collect_record *taken)
+void collect_record_drop(struct pool_job *job)
 {
+	struct collect_record *taken = CONTAINER_OF(job, struct collect_record, job);
 	record_finish(&taken->record);
 	fd_close(&taken->lock_fd);
 	fd_close(&taken->folder_fd);

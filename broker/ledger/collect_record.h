@@ -11,8 +11,8 @@ struct collect;
 /* What is done with the record on the pool; outlives the collect where that is destroyed. */
 struct collect_record {
 	struct pool_job job;
-	struct collect *collect; // NULL: nobody waits for it
-	char *state_folder;      // owned
+	struct collect *collect;
+	char *state_folder; // owned
 	char id[RECORD_ID_SIZE];
 	struct record record;
 	int folder_fd, lock_fd;
@@ -21,7 +21,7 @@ struct collect_record {
 	struct error err;
 };
 
-void collect_record_free(struct collect_record *taken);
+void collect_record_drop(struct pool_job *job);
 
 /* The record as it is now, without its sessions: a copy, owned by the caller. */
 struct record collect_record_copy(const struct collect_record *taken);

@@ -30,9 +30,8 @@ struct announcing {
 	struct list link; // keeper.announcing
 	struct pool_job job;
 	struct ev_loop *loop;
-	struct keeper *keeper; // NULL: nobody waits for it
-	char **names, **real;  // owned, NULL-terminated
-	bool is_named;         // the pool is done with it
+	struct keeper *keeper;
+	char **names, **real; // owned, NULL-terminated
 	size_t next;
 	const char *name, *in_hand; // of the one that is being announced; the real one
 	int lock_fd;                // of its store; -1: not open
@@ -51,8 +50,9 @@ static void announced_destroy(struct announced *announced)
 	free(announced);
 }
 
-static void announcing_destroy(struct announcing *announcing)
+static void announcing_drop(struct pool_job *job)
 {
+	struct announcing *announcing = CONTAINER_OF(job, struct announcing, job);
 	list_remove(&announcing->link);
 	ev_timer_stop(announcing->loop, &announcing->look);
 	fd_close(&announcing->lock_fd);
@@ -79,7 +79,7 @@ static void announcing_end(struct announcing *announcing, const struct error *er
 {
 	sandbox_done *done = announcing->done;
 	void *data = announcing->data;
-	announcing_destroy(announcing);
+	announcing_drop(&announcing->job);
 	done(data, err);
 }
 
@@ -206,13 +206,7 @@ static void on_run(struct pool_job *job)
 
 static void on_named(struct pool_job *job)
 {
-	struct announcing *announcing = CONTAINER_OF(job, struct announcing, job);
-	announcing->is_named = true;
-	if (announcing->keeper) {
-		announce_next(announcing);
-	} else {
-		announcing_destroy(announcing);
-	}
+	announce_next(CONTAINER_OF(job, struct announcing, job));
 }
 
 bool keeper_announce(struct keeper *keeper, char *const *names, sandbox_done *done, void *data)
@@ -222,8 +216,8 @@ bool keeper_announce(struct keeper *keeper, char *const *names, sandbox_done *do
 		return false;
 	}
 	struct announcing *announcing = mem_alloc_zero(sizeof(*announcing));
-	announcing->job =
-		(struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_named};
+	announcing->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_named, .drop = announcing_drop};
 	announcing->loop = keeper->config.loop;
 	announcing->keeper = keeper;
 	announcing->lock_fd = -1;
@@ -234,7 +228,7 @@ bool keeper_announce(struct keeper *keeper, char *const *names, sandbox_done *do
 	words_append_all(&announcing->names, (const char *const *)names);
 	list_append(&keeper->announcing, &announcing->link);
 	if (!pool_submit(keeper->config.pool, &announcing->job, &err)) {
-		announcing_destroy(announcing);
+		announcing_drop(&announcing->job);
 		return false;
 	}
 	return true;
@@ -310,9 +304,6 @@ void keeper_drop_announced(struct keeper *keeper)
 	}
 	LIST_FOR_EACH(announcing, &keeper->announcing, struct announcing, link) {
 		list_remove(&announcing->link);
-		announcing->keeper = NULL;
-		if (announcing->is_named || pool_cancel(keeper->config.pool, &announcing->job)) {
-			announcing_destroy(announcing);
-		}
+		pool_leave(&announcing->job);
 	}
 }

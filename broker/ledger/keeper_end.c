@@ -36,21 +36,21 @@ struct ending_root {
 
 struct ending {
 	struct pool_job job;
-	struct keeper *keeper;                  // NULL: nobody waits for it
+	struct keeper *keeper;
 	char *state_folder, *profile, *backend; // owned
 	char *reference, *instance;             // owned; the sandbox's, or NULL
 	struct ending_root *roots;              // owned
 	size_t count;
 	enum sandbox_fate fate;
 	bool is_discarded; // nothing was collected
-	bool is_looked;    // the job is done
 	bool is_ok;
 	char why[128]; // it stays; "": it does not
 	struct error err;
 };
 
-static void ending_free(struct ending *ending)
+static void ending_drop(struct pool_job *job)
 {
+	struct ending *ending = CONTAINER_OF(job, struct ending, job);
 	for (size_t i = 0; i < ending->count; i++) {
 		free(ending->roots[i].store_folder);
 		free(ending->roots[i].local_root);
@@ -223,7 +223,7 @@ static void ending_end(struct ending *ending, const struct error *err)
 			ending->fate == FATE_RESTS ? "stopping" : "ending");
 	}
 	keeper->ending = NULL;
-	ending_free(ending);
+	ending_drop(&ending->job);
 	keeper_end_task(keeper, err ? &copy : NULL);
 }
 
@@ -280,20 +280,16 @@ static const char *receipt_of(const struct keeper *keeper)
 static void on_looked(struct pool_job *job)
 {
 	struct ending *ending = CONTAINER_OF(job, struct ending, job);
-	struct keeper *keeper = ending->keeper;
-	if (!keeper) {
-		ending_free(ending);
-	} else if (!ending->is_ok) {
+	if (!ending->is_ok) {
 		ending_end(ending, &ending->err);
 	} else if (ending->why[0] && ending->is_discarded) {
 		error_set(&ending->err, ERROR_DENIED, "%s: nothing was discarded", ending->why);
 		ending_end(ending, &ending->err);
 	} else if (ending->why[0]) {
 		log_info("the sandbox stays: %s", ending->why);
-		ending->is_looked = true;
 		stop_next(ending, NULL);
 	} else {
-		ending->is_looked = true;
+		struct keeper *keeper = ending->keeper;
 		point("keeper.looked");
 		sandbox_destroy(keeper->config.sandbox, receipt_of(keeper), ending->is_discarded,
 			on_destroyed, ending);
@@ -322,7 +318,8 @@ static struct ending *ending_create(struct keeper *keeper)
 	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
 		count++;
 	}
-	ending->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked};
+	ending->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked, .drop = ending_drop};
 	ending->keeper = keeper;
 	ending->is_discarded = keeper_task(keeper)->kind == TASK_DISCARD;
 	ending->state_folder = mem_strdup(config->state_folder);
@@ -352,8 +349,7 @@ void keeper_end_sandbox(struct keeper *keeper, enum sandbox_fate fate)
 	ending->fate = fate;
 	keeper->ending = ending;
 	point("keeper.ending");
-	if (fate == FATE_RESTS) {
-		ending->is_looked = true; // there is nothing to look at here
+	if (fate == FATE_RESTS) { // there is nothing to look at here
 		sandbox_rest(keeper->config.sandbox, receipt_of(keeper), on_destroyed, ending);
 	} else if (!pool_submit(keeper->config.pool, &ending->job, &err)) {
 		ending_end(ending, &err);
@@ -362,11 +358,7 @@ void keeper_end_sandbox(struct keeper *keeper, enum sandbox_fate fate)
 
 void keeper_drop_ending(struct keeper *keeper)
 {
-	struct ending *ending = keeper->ending;
-	if (ending) {
-		ending->keeper = NULL;
-		if (ending->is_looked || pool_cancel(keeper->config.pool, &ending->job)) {
-			ending_free(ending);
-		}
+	if (keeper->ending) {
+		pool_leave(&keeper->ending->job);
 	}
 }

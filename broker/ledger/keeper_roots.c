@@ -140,14 +140,15 @@ bool keep_is_named(const struct keep *keep, char *const *names)
 
 struct naming {
 	struct pool_job job;
-	struct keeper *keeper;      // NULL: nobody waits for it
+	struct keeper *keeper;
 	struct sandbox_root *roots; // owned, owned texts
 	char **real;                // owned, owned texts; of the local names
 	size_t count;
 };
 
-static void naming_free(struct naming *naming)
+static void naming_drop(struct pool_job *job)
 {
+	struct naming *naming = CONTAINER_OF(job, struct naming, job);
 	for (size_t i = 0; i < naming->count; i++) {
 		free((char *)naming->roots[i].local);
 		free((char *)naming->roots[i].runtime);
@@ -200,20 +201,17 @@ static void on_named(struct pool_job *job)
 {
 	struct naming *naming = CONTAINER_OF(job, struct naming, job);
 	struct keeper *keeper = naming->keeper;
-	if (keeper) {
-		keeper->naming = NULL;
-		take_roots(keeper, naming);
-	}
-	naming_free(naming);
-	if (keeper) {
-		keeper_next(keeper);
-	}
+	keeper->naming = NULL;
+	take_roots(keeper, naming);
+	naming_drop(job);
+	keeper_next(keeper);
 }
 
 static struct naming *naming_create(struct keeper *keeper, size_t count)
 {
 	struct naming *naming = mem_alloc_zero(sizeof(*naming));
-	naming->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_named};
+	naming->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_named, .drop = naming_drop};
 	naming->keeper = keeper;
 	naming->count = count;
 	naming->roots = mem_alloc_zero(count * sizeof(*naming->roots));
@@ -236,7 +234,7 @@ bool keeper_add_roots(struct keeper *keeper)
 	}
 	struct naming *naming = naming_create(keeper, count);
 	if (!pool_submit(keeper->config.pool, &naming->job, &err)) {
-		naming_free(naming);
+		naming_drop(&naming->job);
 		keeper_end_task(keeper, &err);
 		return true;
 	}
@@ -246,12 +244,8 @@ bool keeper_add_roots(struct keeper *keeper)
 
 void keeper_drop_naming(struct keeper *keeper)
 {
-	struct naming *naming = keeper->naming;
-	if (naming) {
-		naming->keeper = NULL;
-		if (pool_cancel(keeper->config.pool, &naming->job)) {
-			naming_free(naming);
-		}
+	if (keeper->naming) {
+		pool_leave(&keeper->naming->job);
 	}
 }
 

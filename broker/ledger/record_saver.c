@@ -39,8 +39,6 @@ struct record_saver {
 	struct soon refused; // tells of a job that the pool did not take
 	char *state_folder;
 	struct pool_job job;
-	bool is_running;
-	bool is_closed;
 	int folder_fd;     // the job's
 	struct list held;  // of struct held; the job's
 	struct list queue; // of struct saving; the first is the job's while it runs
@@ -54,8 +52,9 @@ static void saving_destroy(struct saving *saving)
 	free(saving);
 }
 
-static void saver_free(struct record_saver *saver)
+static void saver_drop(struct pool_job *job)
 {
+	struct record_saver *saver = CONTAINER_OF(job, struct record_saver, job);
 	LIST_FOR_EACH(saving, &saver->queue, struct saving, link) {
 		saving_destroy(saving);
 	}
@@ -142,13 +141,14 @@ static void run(struct pool_job *job)
 
 /* ---- on the loop ---- */
 
-static void on_done(struct pool_job *job);
+static bool is_running(const struct record_saver *saver)
+{
+	return pool_has(&saver->job) || soon_is_due(&saver->refused);
+}
 
 static void submit(struct record_saver *saver)
 {
 	struct saving *saving = LIST_FIRST(&saver->queue, struct saving, link);
-	saver->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run, .done = on_done};
-	saver->is_running = true;
 	if (!pool_submit(saver->pool, &saver->job, &saving->err)) {
 		saving->is_ok = false;
 		soon_start(&saver->refused);
@@ -157,7 +157,6 @@ static void submit(struct record_saver *saver)
 
 static void tell(struct record_saver *saver)
 {
-	saver->is_running = false;
 	struct saving *saving = LIST_FIRST(&saver->queue, struct saving, link);
 	record_saved *done = saving->done;
 	void *data = saving->data;
@@ -172,12 +171,7 @@ static void tell(struct record_saver *saver)
 
 static void on_done(struct pool_job *job)
 {
-	struct record_saver *saver = CONTAINER_OF(job, struct record_saver, job);
-	if (saver->is_closed) {
-		saver_free(saver);
-	} else {
-		tell(saver);
-	}
+	tell(CONTAINER_OF(job, struct record_saver, job));
 }
 
 static void on_refused(struct soon *soon)
@@ -194,6 +188,8 @@ struct record_saver *record_saver_create(
 	soon_init(&saver->refused, saver->loop, on_refused);
 	saver->state_folder = mem_strdup(state_folder);
 	saver->folder_fd = -1;
+	saver->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = run, .done = on_done, .drop = saver_drop};
 	list_init(&saver->held);
 	list_init(&saver->queue);
 	return saver;
@@ -204,12 +200,8 @@ void record_saver_destroy(struct record_saver *saver)
 	if (!saver) {
 		return;
 	}
-	saver->is_closed = true;
-	bool was_refused = soon_is_due(&saver->refused);
 	soon_stop(&saver->refused);
-	if (!saver->is_running || was_refused || pool_cancel(saver->pool, &saver->job)) {
-		saver_free(saver);
-	}
+	pool_leave(&saver->job);
 }
 
 static void enqueue(
@@ -218,7 +210,7 @@ static void enqueue(
 	saving->done = done;
 	saving->data = data;
 	list_append(&saver->queue, &saving->link);
-	if (!saver->is_running) {
+	if (!is_running(saver)) {
 		submit(saver);
 	}
 }
@@ -262,6 +254,6 @@ void record_saver_note_end(struct record_saver *saver, record_saved *done, void 
 
 void record_saver_adopt(struct record_saver *saver, const char *id, int lock_fd)
 {
-	assert(!saver->is_running);
+	assert(!is_running(saver));
 	add_held(saver, id, lock_fd);
 }

@@ -27,8 +27,8 @@ struct found {
 /* The look at the records; outlives the recovery where that is destroyed. */
 struct look {
 	struct pool_job job;
-	struct recovery *recovery; // NULL: nobody waits for it
-	char *state_folder;        // owned
+	struct recovery *recovery;
+	char *state_folder; // owned
 	int folder_fd;
 	struct found *found; // owned
 	size_t count;
@@ -39,9 +39,8 @@ struct recovery {
 	ev_timer begin;
 	ev_timer due;      // recovery-timeout
 	struct look *look; // owned
-	bool is_looking;
-	bool is_over;  // nothing more is begun
-	bool is_woken; // looks once more, then
+	bool is_over;      // nothing more is begun
+	bool is_woken;     // looks once more, then
 	size_t next;
 	struct collect *collect; // owned; the one in hand
 };
@@ -63,8 +62,9 @@ static void look_clear(struct look *look)
 	look->count = 0;
 }
 
-static void look_free(struct look *look)
+static void look_drop(struct pool_job *job)
 {
+	struct look *look = CONTAINER_OF(job, struct look, job);
 	look_clear(look);
 	free(look->state_folder);
 	free(look);
@@ -228,7 +228,7 @@ static void look_again(struct recovery *recovery)
 static void end_look(struct recovery *recovery)
 {
 	stop(recovery);
-	if (recovery->is_woken && !recovery->is_looking) {
+	if (recovery->is_woken && !pool_has(&recovery->look->job)) {
 		look_again(recovery);
 	}
 }
@@ -283,11 +283,6 @@ static void collect_next(struct recovery *recovery)
 static void on_looked(struct pool_job *job)
 {
 	struct look *look = CONTAINER_OF(job, struct look, job);
-	if (!look->recovery) {
-		look_free(look);
-		return;
-	}
-	look->recovery->is_looking = false;
 	choose_profiles(look, &look->recovery->config);
 	collect_next(look->recovery);
 }
@@ -298,9 +293,7 @@ static void on_begin(struct ev_loop *loop, ev_timer *timer, int events)
 	struct error err;
 	ev_timer_set(&recovery->due, recovery->config.timeout_ms / 1000., 0.);
 	ev_timer_start(loop, &recovery->due);
-	recovery->is_looking =
-		pool_submit(recovery->config.collect.pool, &recovery->look->job, &err);
-	if (!recovery->is_looking) {
+	if (!pool_submit(recovery->config.collect.pool, &recovery->look->job, &err)) {
 		log_warning("recovery: %s", err.text);
 		stop(recovery);
 	}
@@ -313,7 +306,7 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 	log_warning("recovery: not done within %d s (recovery-timeout); %zu sessions are left for "
 		    "the next start, or for acp-broker sessions collect",
 		recovery->config.timeout_ms / 1000,
-		recovery->is_looking ? (size_t)0 : look->count - recovery->next);
+		pool_has(&look->job) ? (size_t)0 : look->count - recovery->next);
 	end_look(recovery);
 }
 
@@ -325,7 +318,8 @@ struct recovery *recovery_start(const struct recovery_config *config)
 	struct look *look = mem_alloc_zero(sizeof(*look));
 	recovery->config = *config;
 	recovery->look = look;
-	look->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run_look, .done = on_looked};
+	look->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = run_look, .done = on_looked, .drop = look_drop};
 	look->recovery = recovery;
 	look->state_folder = mem_strdup(config->collect.state_folder);
 	look->folder_fd = -1;
@@ -341,7 +335,7 @@ void recovery_wake(struct recovery *recovery)
 		return; // it will look
 	}
 	recovery->is_woken = true;
-	if (!recovery->is_looking && !recovery->collect) {
+	if (!pool_has(&recovery->look->job) && !recovery->collect) {
 		look_again(recovery);
 	}
 }
@@ -352,10 +346,6 @@ void recovery_destroy(struct recovery *recovery)
 		return;
 	}
 	stop(recovery);
-	recovery->look->recovery = NULL;
-	if (!recovery->is_looking ||
-		pool_cancel(recovery->config.collect.pool, &recovery->look->job)) {
-		look_free(recovery->look);
-	}
+	pool_leave(&recovery->look->job);
 	free(recovery);
 }

@@ -22,7 +22,7 @@ struct folder {
 /* On the pool; outlives who waits for it. */
 struct work {
 	struct pool_job job;
-	struct store_weight *weight; // NULL: nobody waits for it
+	struct store_weight *weight;
 	long long until_ms;
 	struct folder *folders; // owned
 	size_t count;
@@ -30,16 +30,15 @@ struct work {
 
 struct store_weight {
 	struct ev_loop *loop;
-	struct pool *pool;
-	struct work *work; // owned while it runs, and after; NULL once it took too long
-	bool is_running;
-	ev_timer due; // timeout_ms, or at once where nothing can be measured
+	struct work *work; // owned; NULL once it took too long
+	ev_timer due;      // timeout_ms, or at once where nothing can be measured
 	void (*done)(void *data);
 	void *data;
 };
 
-static void work_free(struct work *work)
+static void work_drop(struct pool_job *job)
 {
+	struct work *work = CONTAINER_OF(job, struct work, job);
 	for (size_t i = 0; i < work->count; i++) {
 		free(work->folders[i].name);
 	}
@@ -86,26 +85,16 @@ static void on_measured(struct pool_job *job)
 {
 	struct work *work = CONTAINER_OF(job, struct work, job);
 	struct store_weight *weight = work->weight;
-	if (!weight) {
-		work_free(work);
-		return;
-	}
-	weight->is_running = false;
 	ev_timer_stop(weight->loop, &weight->due);
 	weight->done(weight->data);
 }
 
 static void let_go(struct store_weight *weight)
 {
-	struct work *work = weight->work;
-	weight->work = NULL;
-	if (work) {
-		work->weight = NULL;
-		if (!weight->is_running || pool_cancel(weight->pool, &work->job)) {
-			work_free(work);
-		}
+	if (weight->work) {
+		pool_leave(&weight->work->job);
 	}
-	weight->is_running = false;
+	weight->work = NULL;
 }
 
 static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
@@ -132,7 +121,8 @@ struct store_weight *store_weight_start(struct ev_loop *loop, struct pool *pool,
 	struct error ignored; // what is not measured is not known
 	struct store_weight *weight = mem_alloc_zero(sizeof(*weight));
 	struct work *work = mem_alloc_zero(sizeof(*work));
-	work->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run, .done = on_measured};
+	work->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = run, .done = on_measured, .drop = work_drop};
 	work->weight = weight;
 	work->until_ms = clock_now_ms() + timeout_ms;
 	work->folders = mem_alloc_zero((count + 1) * sizeof(*work->folders));
@@ -141,10 +131,9 @@ struct store_weight *store_weight_start(struct ev_loop *loop, struct pool *pool,
 			work->folders[work->count++] = (struct folder){mem_strdup(folders[i]), -1};
 		}
 	}
-	*weight = (struct store_weight){
-		.loop = loop, .pool = pool, .work = work, .done = done, .data = data};
-	weight->is_running = pool && work->count > 0 && pool_submit(pool, &work->job, &ignored);
-	ev_timer_init(&weight->due, on_due, weight->is_running ? timeout_ms / 1000. : 0., 0.);
+	*weight = (struct store_weight){.loop = loop, .work = work, .done = done, .data = data};
+	bool is_running = pool && work->count > 0 && pool_submit(pool, &work->job, &ignored);
+	ev_timer_init(&weight->due, on_due, is_running ? timeout_ms / 1000. : 0., 0.);
 	ev_timer_start(loop, &weight->due);
 	return weight;
 }

@@ -10,8 +10,7 @@
 /* The look at the records, on the pool; outlives the sweep where that is destroyed. */
 struct sweep_records {
 	struct pool_job job;
-	struct sweep *sweep; // NULL: nobody waits for it
-	bool is_running;
+	struct sweep *sweep;
 	char *state_folder;
 	int folder_fd;
 	char **references; // owned
@@ -25,8 +24,9 @@ struct sweep {
 	struct provider_sweep *running; // owned; or NULL
 };
 
-static void records_free(struct sweep_records *records)
+static void records_drop(struct pool_job *job)
 {
+	struct sweep_records *records = CONTAINER_OF(job, struct sweep_records, job);
 	free(records->state_folder);
 	words_free(records->references);
 	free(records);
@@ -72,11 +72,6 @@ static void on_looked(struct pool_job *job)
 	struct sweep_records *records = CONTAINER_OF(job, struct sweep_records, job);
 	struct sweep *sweep = records->sweep;
 	struct error err;
-	records->is_running = false;
-	if (!sweep) {
-		records_free(records);
-		return;
-	}
 	const struct profile *profile = sweep->config.profile;
 	struct sandbox_request request = {.profile = profile->name, .settings = &profile->settings};
 	if (!records->is_whole) {
@@ -93,8 +88,7 @@ static void on_begin(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct sweep *sweep = CONTAINER_OF(timer, struct sweep, begin);
 	struct error err;
-	sweep->records->is_running = pool_submit(sweep->config.pool, &sweep->records->job, &err);
-	if (!sweep->records->is_running) {
+	if (!pool_submit(sweep->config.pool, &sweep->records->job, &err)) {
 		log_warning("recovery: %s", err.text);
 	}
 }
@@ -108,7 +102,8 @@ struct sweep *sweep_start(const struct collect_config *config, int delay_ms)
 	struct sweep_records *records = mem_alloc_zero(sizeof(*records));
 	sweep->config = *config;
 	sweep->records = records;
-	records->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked};
+	records->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked, .drop = records_drop};
 	records->sweep = sweep;
 	records->folder_fd = -1;
 	records->state_folder = mem_strdup(config->state_folder);
@@ -122,12 +117,8 @@ void sweep_destroy(struct sweep *sweep)
 	if (!sweep) {
 		return;
 	}
-	struct sweep_records *records = sweep->records;
 	ev_timer_stop(sweep->config.loop, &sweep->begin);
 	provider_sweep_cancel(sweep->running);
-	records->sweep = NULL;
-	if (!records->is_running || pool_cancel(sweep->config.pool, &records->job)) {
-		records_free(records);
-	}
+	pool_leave(&sweep->records->job);
 	free(sweep);
 }

@@ -6,9 +6,32 @@
 #include "broker/session/answer.h"
 #include "broker/session/in_flight.h"
 
+static void on_run(struct pool_job *job)
+{
+	struct inquiry *inquiry = CONTAINER_OF(job, struct inquiry, job);
+	struct store store;
+	if (!store_open(&store, inquiry->store_folder, 0, &inquiry->err)) {
+		return;
+	}
+	inquiry->is_ok = inquiry->run(inquiry, &store, &inquiry->err);
+	store_close(&store);
+}
+
+static void on_done(struct pool_job *job)
+{
+	inquiry_answer(CONTAINER_OF(job, struct inquiry, job));
+}
+
+static void drop(struct pool_job *job)
+{
+	inquiry_destroy(CONTAINER_OF(job, struct inquiry, job));
+}
+
 struct inquiry *inquiry_create(struct peer *peer, const struct call *call, const char *store_folder)
 {
 	struct inquiry *inquiry = mem_alloc_zero(sizeof(*inquiry));
+	inquiry->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_done, .drop = drop};
 	inquiry->peer = peer;
 	inquiry->id = mem_strndup(call->message.id);
 	inquiry->size = call->message.text.len;
@@ -43,30 +66,8 @@ void inquiry_answer(struct inquiry *inquiry)
 	inquiry_destroy(inquiry);
 }
 
-static void on_run(struct pool_job *job)
-{
-	struct inquiry *inquiry = CONTAINER_OF(job, struct inquiry, job);
-	struct store store;
-	if (!store_open(&store, inquiry->store_folder, 0, &inquiry->err)) {
-		return;
-	}
-	inquiry->is_ok = inquiry->run(inquiry, &store, &inquiry->err);
-	store_close(&store);
-}
-
-static void on_done(struct pool_job *job)
-{
-	struct inquiry *inquiry = CONTAINER_OF(job, struct inquiry, job);
-	if (inquiry->peer) {
-		inquiry_answer(inquiry);
-	} else {
-		inquiry_destroy(inquiry);
-	}
-}
-
 void inquiry_submit(struct inquiry *inquiry)
 {
-	inquiry->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
 	if (!pool_submit(inquiry->peer->relay->config.pool, &inquiry->job, &inquiry->err)) {
 		inquiry_answer(inquiry);
 	}
@@ -86,11 +87,7 @@ void inquiry_drop_all(struct peer *peer, const struct error *failure)
 {
 	LIST_FOR_EACH(inquiry, &peer->inquiries, struct inquiry, link) {
 		relay_fail(peer->relay, span_of(inquiry->id), failure);
-		inquiry->peer = NULL;
 		list_remove(&inquiry->link);
-		bool is_on_pool = inquiry->run != NULL;
-		if (!is_on_pool || pool_cancel(peer->relay->config.pool, &inquiry->job)) {
-			inquiry_destroy(inquiry);
-		}
+		pool_leave(&inquiry->job);
 	}
 }

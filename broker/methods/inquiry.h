@@ -10,8 +10,8 @@ enum inquiry_wish { INQUIRY_NO_WISH, INQUIRY_PAUSE, INQUIRY_RESUME };
 
 /* A request that is answered once something was done, on the loop or on the pool. */
 struct inquiry {
-	struct list link;  // peer.inquiries
-	struct peer *peer; // NULL: nobody hears the answer
+	struct list link; // peer.inquiries
+	struct peer *peer;
 	struct pool_job job;
 	char *id;    // owned; raw
 	size_t size; // bytes of the request

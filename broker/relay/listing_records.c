@@ -21,15 +21,16 @@
 struct look {
 	struct held held; // the request
 	struct pool_job job;
-	struct relay *relay;             // NULL: nobody waits for it
+	struct relay *relay;
 	char *state_folder, *profile;    // owned
 	const char *backend;             // static
 	int folder_fd;                   // of the records
 	struct listing_records *records; // owned
 };
 
-static void look_free(struct look *look)
+static void look_drop(struct pool_job *job)
 {
+	struct look *look = CONTAINER_OF(job, struct look, job);
 	desk_drop(&look->held);
 	listing_records_destroy(look->records);
 	free(look->state_folder);
@@ -106,8 +107,9 @@ static void run(struct pool_job *job)
 
 /* ---- on the loop ---- */
 
-static void pass(struct look *look)
+static void on_done(struct pool_job *job)
 {
+	struct look *look = CONTAINER_OF(job, struct look, job);
 	struct relay *relay = look->relay;
 	struct call call;
 	look->records->id = mem_strdup(look->held.id);
@@ -117,34 +119,21 @@ static void pass(struct look *look)
 		bool is_taken = relay_on_editor_call(relay, &call);
 		(void)is_taken; // a request always is
 	}
-	look_free(look);
-}
-
-static void on_done(struct pool_job *job)
-{
-	struct look *look = CONTAINER_OF(job, struct look, job);
-	if (look->relay) {
-		pass(look);
-	} else {
-		look_free(look);
-	}
+	look_drop(job);
 }
 
 static void leave(struct look *look)
 {
-	struct pool *pool = look->relay->config.pool;
 	desk_drop(&look->held);
-	look->relay = NULL;
-	if (pool_cancel(pool, &look->job)) {
-		look_free(look);
-	}
+	pool_leave(&look->job);
 }
 
 static struct look *look_create(struct relay *relay, const struct call *call)
 {
 	char cwd[FILE_PATH_MAX];
 	struct look *look = mem_alloc_zero(sizeof(*look));
-	look->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run, .done = on_done};
+	look->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = run, .done = on_done, .drop = look_drop};
 	look->relay = relay;
 	look->state_folder = mem_strdup(relay->config.state_folder);
 	look->profile = mem_strdup(relay->config.profile->name);
@@ -179,7 +168,7 @@ static bool start_look(struct relay *relay, const struct call *call, struct erro
 	}
 	struct look *look = look_create(relay, call);
 	if (!pool_submit(relay->config.pool, &look->job, err)) {
-		look_free(look);
+		look_drop(&look->job);
 		return false;
 	}
 	desk_hold(&relay->desk, &look->held, STAGE_LIST, NULL, call);

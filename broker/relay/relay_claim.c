@@ -19,8 +19,9 @@ struct list *claims_of(struct relay *relay)
 	return parts_get(&relay->parts, &type);
 }
 
-static void work_free(struct claim_work *work)
+static void work_drop(struct pool_job *job)
 {
+	struct claim_work *work = CONTAINER_OF(job, struct claim_work, job);
 	record_claim_finish(&work->records);
 	free(work->state_folder);
 	free(work->profile);
@@ -30,14 +31,9 @@ static void work_free(struct claim_work *work)
 
 static void claim_destroy(struct claim *claim)
 {
-	struct relay *relay = claim->relay;
-	struct claim_work *work = claim->work;
 	list_remove(&claim->link);
-	ev_timer_stop(relay->config.loop, &claim->again);
-	work->claim = NULL;
-	if (!claim->is_working || pool_cancel(relay->config.pool, &work->job)) {
-		work_free(work);
-	}
+	ev_timer_stop(claim->relay->config.loop, &claim->again);
+	pool_leave(&claim->work->job);
 	desk_drop(&claim->held);
 	free(claim->id);
 	free(claim->cwd);
@@ -65,7 +61,7 @@ void relay_claim_on_gone(struct held *held)
 void claim_let_go(struct claim *claim)
 {
 	struct relay *relay = claim->relay;
-	if (claim->is_working && !pool_cancel(relay->config.pool, &claim->work->job)) {
+	if (!pool_cancel(&claim->work->job)) {
 		claim->is_let_go = true;
 		claim->peer = NULL;
 		free(claim->id);
@@ -73,7 +69,6 @@ void claim_let_go(struct claim *claim)
 		desk_drop(&claim->held);
 		return;
 	}
-	claim->is_working = false;
 	bool leaves_some = claim->work->leaves_some;
 	claim_destroy(claim); // before the look, to which a lock says that somebody has it
 	if (leaves_some) {
@@ -85,11 +80,6 @@ struct claim *claim_of(struct pool_job *job)
 {
 	struct claim_work *work = CONTAINER_OF(job, struct claim_work, job);
 	struct claim *claim = work->claim;
-	if (!claim) {
-		work_free(work);
-		return NULL;
-	}
-	claim->is_working = false;
 	if (claim->is_let_go) {
 		claim_let_go(claim);
 		return NULL;
@@ -114,9 +104,9 @@ struct claim_request claim_request_of(const struct claim_work *work)
 bool claim_submit(struct claim *claim, void (*run)(struct pool_job *job),
 	void (*done)(struct pool_job *job), struct error *err)
 {
-	claim->work->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run, .done = done};
-	claim->is_working = pool_submit(claim->relay->config.pool, &claim->work->job, err);
-	return claim->is_working;
+	claim->work->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = run, .done = done, .drop = work_drop};
+	return pool_submit(claim->relay->config.pool, &claim->work->job, err);
 }
 
 /* ---- the look at the records ---- */

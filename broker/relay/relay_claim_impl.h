@@ -13,7 +13,7 @@
 /* What is done on the pool; outlives the claim where that is destroyed. */
 struct claim_work {
 	struct pool_job job;
-	struct claim *claim;                       // NULL: nobody waits for it
+	struct claim *claim;
 	char *state_folder, *profile, *session_id; // owned
 	const char *backend;                       // static
 	enum claim_outcome outcome;
@@ -29,8 +29,7 @@ struct claim {
 	char *cwd;               // owned; may be NULL
 	struct held held;        // the request, while it waits
 	struct claim_work *work; // owned
-	bool is_working;
-	bool is_let_go; // nobody waits for it: freed once its job has ended
+	bool is_let_go;          // nobody waits for it: freed once its job has ended
 	ev_timer again;
 	double began; // ev_now
 	bool has_said_waiting;
@@ -56,7 +55,7 @@ struct claim_request claim_request_of(const struct claim_work *work);
 bool claim_submit(struct claim *claim, void (*run)(struct pool_job *job),
 	void (*done)(struct pool_job *job), struct error *err) ATTR_NODISCARD;
 
-/* Whose job has ended; NULL where nobody waits any more, and it is freed. */
+/* Whose job has ended; NULL where it was let go meanwhile, and is freed. */
 struct claim *claim_of(struct pool_job *job);
 
 #endif

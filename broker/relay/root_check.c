@@ -9,19 +9,19 @@
 #include "sync/snapshot.h"
 
 struct root_check {
-	struct pool *pool;
 	struct pool_job job;
 	char **directories; // owned
 	char *home;         // owned; may be NULL
 	char *state_folder; // owned; may be NULL
 	bool is_refused;
 	struct error err;
-	root_check_done *done; // NULL: nobody hears it
+	root_check_done *done;
 	void *data;
 };
 
-static void check_free(struct root_check *check)
+static void check_drop(struct pool_job *job)
 {
+	struct root_check *check = CONTAINER_OF(job, struct root_check, job);
 	words_free(check->directories);
 	free(check->home);
 	free(check->state_folder);
@@ -60,18 +60,16 @@ static void on_run(struct pool_job *job)
 static void on_done(struct pool_job *job)
 {
 	struct root_check *check = CONTAINER_OF(job, struct root_check, job);
-	if (check->done) {
-		check->done(check->data, check->is_refused ? &check->err : NULL);
-	}
-	check_free(check);
+	check->done(check->data, check->is_refused ? &check->err : NULL);
+	check_drop(job);
 }
 
 struct root_check *root_check_create(struct pool *pool, char *const *directories, const char *home,
 	const char *state_folder, root_check_done *done, void *data, struct error *err)
 {
 	struct root_check *check = mem_alloc_zero(sizeof(*check));
-	check->pool = pool;
-	check->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
+	check->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_done, .drop = check_drop};
 	for (size_t i = 0; directories[i]; i++) {
 		words_append(&check->directories, directories[i]);
 	}
@@ -80,7 +78,7 @@ struct root_check *root_check_create(struct pool *pool, char *const *directories
 	check->done = done;
 	check->data = data;
 	if (!pool_submit(pool, &check->job, err)) {
-		check_free(check);
+		check_drop(&check->job);
 		return NULL;
 	}
 	return check;
@@ -88,11 +86,7 @@ struct root_check *root_check_create(struct pool *pool, char *const *directories
 
 void root_check_destroy(struct root_check *check)
 {
-	if (!check) {
-		return;
-	}
-	check->done = NULL;
-	if (pool_cancel(check->pool, &check->job)) {
-		check_free(check);
+	if (check) {
+		pool_leave(&check->job);
 	}
 }

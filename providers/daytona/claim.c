@@ -16,8 +16,7 @@ enum claim_order { CLAIM_TAKE, CLAIM_ADOPT, CLAIM_KEEP, CLAIM_ALONE, CLAIM_FORGE
 /* What the pool works on; outlives the claim where that is destroyed meanwhile. */
 struct claim_paper {
 	struct pool_job job;
-	struct daytona_claim *claim; // NULL: nobody waits for it
-	bool is_running;
+	struct daytona_claim *claim;
 	enum claim_order order;
 	char *state_folder, *profile, *directory; // owned; the first and last may be NULL
 	char *wanted;                             // owned; the name; NULL: by the identity
@@ -42,8 +41,9 @@ struct daytona_claim {
 	void *data;
 };
 
-static void paper_free(struct claim_paper *paper)
+static void paper_drop(struct pool_job *job)
 {
+	struct claim_paper *paper = CONTAINER_OF(job, struct claim_paper, job);
 	daytona_account_finish(&paper->account);
 	free(paper->others);
 	daytona_identity_finish(&paper->identity);
@@ -173,11 +173,6 @@ static void on_done(struct pool_job *job)
 {
 	struct claim_paper *paper = CONTAINER_OF(job, struct claim_paper, job);
 	struct daytona_claim *claim = paper->claim;
-	paper->is_running = false;
-	if (!claim) {
-		paper_free(paper);
-		return;
-	}
 	bool is_held = !paper->is_ok && paper->err.code == ERROR_UNAVAILABLE;
 	if (is_held && paper->order == CLAIM_TAKE && clock_now_ms() < claim->deadline_ms) {
 		ev_timer_set(&claim->retry, retry_seconds, 0.);
@@ -196,9 +191,7 @@ static void submit(struct daytona_claim *claim)
 {
 	struct claim_paper *paper = claim->paper;
 	struct error err;
-	paper->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
-	paper->is_running = pool_submit(claim->context->pool, &paper->job, &err);
-	if (!paper->is_running) {
+	if (!pool_submit(claim->context->pool, &paper->job, &err)) {
 		paper->is_ok = false;
 		paper->err = err;
 		paper->err.code = ERROR_SYSTEM; // and is not tried again
@@ -231,6 +224,8 @@ struct daytona_claim *daytona_claim_create(const struct daytona_claim_config *co
 	claim->data = config->data;
 	claim->paper = paper;
 	ev_timer_init(&claim->retry, on_retry, 0., 0.);
+	paper->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_done, .drop = paper_drop};
 	paper->claim = claim;
 	paper->state_folder = mem_strdup_or_null(config->context->state_folder);
 	paper->profile = mem_strdup(config->profile);
@@ -249,12 +244,8 @@ void daytona_claim_destroy(struct daytona_claim *claim)
 	if (!claim) {
 		return;
 	}
-	struct claim_paper *paper = claim->paper;
 	ev_timer_stop(claim->context->loop, &claim->retry);
-	paper->claim = NULL;
-	if (!paper->is_running || pool_cancel(claim->context->pool, &paper->job)) {
-		paper_free(paper);
-	}
+	pool_leave(&claim->paper->job);
 	free(claim);
 }
 

@@ -17,8 +17,7 @@ static const double retry_seconds = 0.05;
 /* The taking of the lock, on the pool; outlives the gate where that is destroyed. */
 struct gate_paper {
 	struct pool_job job;
-	struct daytona_gate *gate; // NULL: nobody waits for it
-	bool is_running;
+	struct daytona_gate *gate;
 	char *state_folder, *name; // owned; the first may be NULL
 	int lock_fd;
 	struct error err;
@@ -39,8 +38,9 @@ struct daytona_gate {
 	int port;
 };
 
-static void paper_free(struct gate_paper *paper)
+static void paper_drop(struct pool_job *job)
 {
+	struct gate_paper *paper = CONTAINER_OF(job, struct gate_paper, job);
 	fd_close(&paper->lock_fd);
 	free(paper->state_folder);
 	free(paper->name);
@@ -188,11 +188,6 @@ static void on_locked(struct pool_job *job)
 {
 	struct gate_paper *paper = CONTAINER_OF(job, struct gate_paper, job);
 	struct daytona_gate *gate = paper->gate;
-	paper->is_running = false;
-	if (!gate) {
-		paper_free(paper);
-		return;
-	}
 	if (!gate->done && !gate->asking) {
 		fd_close(&paper->lock_fd); // cancelled meanwhile
 	} else if (paper->lock_fd >= 0) {
@@ -215,15 +210,12 @@ static void on_locked(struct pool_job *job)
 static void on_retry(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct daytona_gate *gate = CONTAINER_OF(timer, struct daytona_gate, retry);
-	struct gate_paper *paper = gate->paper;
 	struct error err;
 	if (gate->lock_fd >= 0) {
 		mint(gate); // of the connection before, which has not told of its end
 		return;
 	}
-	paper->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_locked};
-	paper->is_running = pool_submit(gate->config.context->pool, &paper->job, &err);
-	if (!paper->is_running) {
+	if (!pool_submit(gate->config.context->pool, &gate->paper->job, &err)) {
 		fail(gate, &err);
 	}
 }
@@ -231,7 +223,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *timer, int events)
 static void begin(struct daytona_gate *gate)
 {
 	gate->deadline_ms = clock_now_ms() + gate->config.profile->auth_timeout_ms;
-	if (gate->paper->is_running || ev_is_active(&gate->retry)) {
+	if (pool_has(&gate->paper->job) || ev_is_active(&gate->retry)) {
 		return; // for the one before, which was cancelled: it serves this one
 	}
 	ev_timer_set(&gate->retry, 0., 0.);
@@ -288,6 +280,8 @@ struct daytona_gate *daytona_gate_open(
 	gate->done = done;
 	gate->lock_fd = -1;
 	gate->paper = paper;
+	paper->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_locked, .drop = paper_drop};
 	paper->gate = gate;
 	paper->lock_fd = -1;
 	paper->state_folder = mem_strdup_or_null(config->context->state_folder);
@@ -302,15 +296,11 @@ void daytona_gate_destroy(struct daytona_gate *gate)
 	if (!gate) {
 		return;
 	}
-	struct gate_paper *paper = gate->paper;
 	ev_timer_stop(gate->config.context->loop, &gate->retry);
 	daytona_call_cancel(gate->call);
 	release(gate);
 	explicit_bzero(gate->user, sizeof(gate->user));
-	paper->gate = NULL;
-	if (!paper->is_running || pool_cancel(gate->config.context->pool, &paper->job)) {
-		paper_free(paper);
-	}
+	pool_leave(&gate->paper->job);
 	free(gate->host);
 	free(gate);
 }

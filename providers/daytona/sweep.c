@@ -17,8 +17,7 @@ enum { SWEPT_MAX = 16 }; // at once; the rest is for the next time
 /* The look at the notes, on the pool; outlives the sweep where that is cancelled. */
 struct sweep_look {
 	struct pool_job job;
-	struct daytona_sweep *sweep; // NULL: nobody waits for it
-	bool is_running;
+	struct daytona_sweep *sweep;
 	char *state_folder, *profile, *api; // owned; the first may be NULL
 	char **kept;                        // owned
 	char **found;                       // owned; the names to be deleted
@@ -38,8 +37,9 @@ struct daytona_sweep {
 	struct soon soon;            // the next one, when nobody of this one is being called
 };
 
-static void look_free(struct sweep_look *look)
+static void look_drop(struct pool_job *job)
 {
+	struct sweep_look *look = CONTAINER_OF(job, struct sweep_look, job);
 	free(look->state_folder);
 	free(look->profile);
 	free(look->api);
@@ -180,12 +180,7 @@ static void on_soon(struct soon *soon)
 static void on_looked(struct pool_job *job)
 {
 	struct sweep_look *look = CONTAINER_OF(job, struct sweep_look, job);
-	look->is_running = false;
-	if (look->sweep) {
-		soon_start(&look->sweep->soon);
-	} else {
-		look_free(look);
-	}
+	soon_start(&look->sweep->soon);
 }
 
 /* ---- for the caller ---- */
@@ -193,15 +188,11 @@ static void on_looked(struct pool_job *job)
 void daytona_sweep_cancel(struct provider_sweep *sweep)
 {
 	struct daytona_sweep *self = CONTAINER_OF(sweep, struct daytona_sweep, sweep);
-	struct sweep_look *look = self->look;
 	soon_stop(&self->soon);
 	drop_one(self);
 	daytona_api_destroy(self->api);
 	daytona_profile_finish(&self->profile);
-	look->sweep = NULL;
-	if (!look->is_running || pool_cancel(self->context->pool, &look->job)) {
-		look_free(look);
-	}
+	pool_leave(&self->look->job);
 	free(self);
 }
 
@@ -217,7 +208,8 @@ struct provider_sweep *daytona_sweep(struct provider *provider,
 	self->data = data;
 	self->look = look;
 	soon_init(&self->soon, self->context->loop, on_soon);
-	look->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked};
+	look->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked, .drop = look_drop};
 	look->sweep = self;
 	look->state_folder = mem_strdup_or_null(context->state_folder);
 	look->profile = mem_strdup(request->profile);
@@ -228,8 +220,7 @@ struct provider_sweep *daytona_sweep(struct provider *provider,
 	}
 	look->api = mem_strdup(self->profile.api_url);
 	self->api = daytona_profile_api(&self->profile, context, err);
-	look->is_running = self->api && pool_submit(context->pool, &look->job, err);
-	if (!look->is_running) {
+	if (!self->api || !pool_submit(context->pool, &look->job, err)) {
 		daytona_sweep_cancel(&self->sweep);
 		return NULL;
 	}

@@ -39,9 +39,9 @@ struct copy_sandbox {
 struct copy_job {
 	struct list link; // copy_sandbox.jobs
 	struct pool_job job;
-	struct copy_sandbox *sandbox; // NULL once that is closed
-	char *local;                  // owned; NULL: the sandbox's folders are removed
-	char *user_home;              // owned; may be NULL
+	struct copy_sandbox *sandbox;
+	char *local;     // owned; NULL: the sandbox's folders are removed
+	char *user_home; // owned; may be NULL
 	char home[PATH_MAX];
 	struct copy_place place;
 	char **copies; // owned, owned texts; what is removed
@@ -166,8 +166,9 @@ static void on_run(struct pool_job *pool_job)
 	job->failed = !(job->local ? make_copy(job, &job->err) : remove_copies(job, &job->err));
 }
 
-static void job_free(struct copy_job *job)
+static void job_drop(struct pool_job *pool_job)
 {
+	struct copy_job *job = CONTAINER_OF(pool_job, struct copy_job, job);
 	list_remove(&job->link);
 	for (size_t i = 0; i < job->copy_count; i++) {
 		free(job->copies[i]);
@@ -182,22 +183,18 @@ static void job_free(struct copy_job *job)
 static void on_done(struct pool_job *pool_job)
 {
 	struct copy_job *job = CONTAINER_OF(pool_job, struct copy_job, job);
-	if (!job->sandbox) {
-		job_free(job);
-		return;
-	}
 	struct sandbox *sandbox = &job->sandbox->host.sandbox;
 	sandbox_done *done = job->done;
 	void *data = job->done_data;
 	if (!job->failed && job->local) {
 		struct sandbox_root root = {.local = job->local, .runtime = job->place.runtime};
 		host_add_mapped_root(sandbox, &root, done, data);
-		job_free(job);
+		job_drop(&job->job);
 		return;
 	}
 	struct error err = job->err;
 	bool failed = job->failed;
-	job_free(job);
+	job_drop(&job->job);
 	done(data, failed ? &err : NULL);
 }
 
@@ -211,7 +208,8 @@ static struct copy_job *job_create(struct copy_sandbox *self, sandbox_done *done
 	job->held = -1;
 	job->timeout_ms = self->timeout_ms;
 	error_set(&job->err, ERROR_UNAVAILABLE, "copying the workspace: the broker is ending");
-	job->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
+	job->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_done, .drop = job_drop};
 	snprintf(job->home, sizeof(job->home), "%s", self->home);
 	list_append(&self->jobs, &job->link);
 	return job;
@@ -223,7 +221,7 @@ static void submit(struct copy_job *job)
 	struct sandbox *sandbox = &job->sandbox->host.sandbox;
 	if (!pool_submit(job->sandbox->host.context->pool, &job->job, &err)) {
 		sandbox_raise_later(sandbox, job->done, job->done_data, &err);
-		job_free(job);
+		job_drop(&job->job);
 	}
 }
 
@@ -271,10 +269,7 @@ static void copy_close(struct sandbox *sandbox)
 	LIST_FOR_EACH(job, &self->jobs, struct copy_job, link) {
 		atomic_store(&job->is_cancelled, true);
 		list_remove(&job->link);
-		job->sandbox = NULL;
-		if (pool_cancel(self->host.context->pool, &job->job)) {
-			job_free(job);
-		}
+		pool_leave(&job->job);
 	}
 	copy_start_end(self->start_fd, self->home, &self->start);
 	for (size_t i = 0; i < sandbox->known_count; i++) {

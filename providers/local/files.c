@@ -20,12 +20,11 @@ struct op_kind {
 
 struct local_op {
 	struct file_op op;
-	struct list link;          // files.ops
-	struct local_files *files; // NULL once those are gone
+	struct list link; // files.ops
+	struct local_files *files;
 	const struct op_kind *kind;
 	struct pool_job job;
 	struct soon refusal; // raises what is known without the pool
-	bool is_submitted;   // the pool has it
 	bool is_waiting;     // a write that follows another of the same path
 	bool is_cancelled;   // nothing is raised
 
@@ -106,8 +105,9 @@ static const struct op_kind kind_resolve = {run_resolve, report_resolve, false};
 
 /* ---- an operation's life ---- */
 
-static void op_free(struct local_op *op)
+static void op_drop(struct pool_job *job)
 {
+	struct local_op *op = CONTAINER_OF(job, struct local_op, job);
 	list_remove(&op->link);
 	confine_release(op->confine);
 	buf_finish(&op->data);
@@ -121,7 +121,7 @@ static void submit(struct local_op *op);
 /* Starts the write that waited for this one. */
 static void release_next(const struct local_op *op)
 {
-	if (!op->files || !op->kind->is_write || op->is_waiting) {
+	if (!op->kind->is_write || op->is_waiting) {
 		return;
 	}
 	LIST_FOR_EACH(next, &op->files->ops, struct local_op, link) {
@@ -138,10 +138,10 @@ static void finish(struct local_op *op)
 {
 	list_remove(&op->link);
 	release_next(op);
-	if (op->files && !op->is_cancelled) {
+	if (!op->is_cancelled) {
 		op->kind->report(op, op->failed ? &op->err : NULL);
 	}
-	op_free(op);
+	op_drop(&op->job);
 }
 
 static void on_run(struct pool_job *job)
@@ -164,14 +164,11 @@ static void submit(struct local_op *op)
 {
 	op->failed = true; // where the pool ends before it comes to this
 	error_set(&op->err, ERROR_UNAVAILABLE, "%s: the broker is ending", op->path);
-	op->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
 	struct error err;
-	if (pool_submit(op->files->pool, &op->job, &err)) {
-		op->is_submitted = true;
-		return;
+	if (!pool_submit(op->files->pool, &op->job, &err)) {
+		op->err = err;
+		soon_start(&op->refusal);
 	}
-	op->err = err;
-	soon_start(&op->refusal);
 }
 
 static bool has_earlier_write(const struct local_op *op)
@@ -189,6 +186,8 @@ static struct local_op *op_create(
 {
 	struct local_op *op = mem_alloc_zero(sizeof(*op));
 	op->op.sandbox = files->sandbox;
+	op->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_done, .drop = op_drop};
 	op->files = files;
 	op->kind = kind;
 	op->confine = confine_reference(files->confine);
@@ -200,18 +199,13 @@ static struct local_op *op_create(
 	return op;
 }
 
-/* False when a worker has it: on_done will come. */
-static bool take_back(struct local_op *op)
-{
-	soon_stop(&op->refusal);
-	return !op->is_submitted || pool_cancel(op->files->pool, &op->job);
-}
-
+/* What a worker has goes on: the next write of its path waits for it. */
 void local_files_cancel(struct file_op *file_op)
 {
 	struct local_op *op = CONTAINER_OF(file_op, struct local_op, op);
 	op->is_cancelled = true;
-	if (take_back(op)) {
+	soon_stop(&op->refusal);
+	if (pool_cancel(&op->job)) {
 		finish(op);
 	}
 }
@@ -226,12 +220,9 @@ void local_files_init(struct local_files *files, struct sandbox *sandbox, struct
 void local_files_finish(struct local_files *files)
 {
 	LIST_FOR_EACH(op, &files->ops, struct local_op, link) {
-		bool is_free = take_back(op);
+		soon_stop(&op->refusal);
 		list_remove(&op->link);
-		op->files = NULL;
-		if (is_free) {
-			op_free(op);
-		}
+		pool_leave(&op->job);
 	}
 	confine_release(files->confine);
 	files->confine = NULL;

@@ -65,7 +65,7 @@ static void dial_close(struct route *route)
 	struct dial *dial = CONTAINER_OF(route, struct dial, route);
 	dial_stop(dial);
 	if (dial->names) {
-		pool_leave(route->context->pool, &dial->names->job);
+		pool_leave(&dial->names->job);
 	}
 	if (dial->addresses) {
 		freeaddrinfo(dial->addresses);

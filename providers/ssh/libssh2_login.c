@@ -46,8 +46,6 @@ struct login {
 	void *data;
 	struct ev_timer deadline;
 	struct secret_query *query;
-	bool is_working;
-	bool is_abandoned;
 	bool is_late;
 };
 
@@ -191,12 +189,9 @@ static void run_job(struct pool_job *job)
 
 /* ---- the loop's ---- */
 
-static void login_free(struct login *login)
+static void login_drop(struct pool_job *job)
 {
-	if (!login->is_abandoned) {
-		ev_timer_stop(login->context->loop, &login->deadline);
-		secret_query_cancel(login->query);
-	}
+	struct login *login = CONTAINER_OF(job, struct login, job);
 	ssh2_session_destroy(login->work.ssh2, login->work.session);
 	auth_finish(&login->work.auth);
 	buf_finish(&login->received);
@@ -204,6 +199,19 @@ static void login_free(struct login *login)
 	ssh_target_finish(&login->work.target);
 	fd_close(&login->fd);
 	free(login);
+}
+
+static void login_stop(struct login *login)
+{
+	ev_timer_stop(login->context->loop, &login->deadline);
+	secret_query_cancel(login->query);
+	login->query = NULL;
+}
+
+static void login_free(struct login *login)
+{
+	login_stop(login);
+	login_drop(&login->job);
 }
 
 /* What the worker waits for ends. */
@@ -218,14 +226,9 @@ void login_abandon(struct login *login)
 	if (!login) {
 		return;
 	}
-	ev_timer_stop(login->context->loop, &login->deadline);
-	secret_query_cancel(login->query);
-	/* From here on the context is not touched: it may go before the worker does. */
-	login->is_abandoned = true;
+	login_stop(login);
 	login_abort(login);
-	if (!login->is_working || pool_cancel(login->context->pool, &login->job)) {
-		login_free(login);
-	}
+	pool_leave(&login->job); // the context may go before the worker does
 }
 
 static void login_fail(struct login *login, struct error *err)
@@ -254,7 +257,6 @@ static bool login_submit(struct login *login)
 		login_fail(login, &err);
 		return false;
 	}
-	login->is_working = true;
 	return true;
 }
 
@@ -321,10 +323,7 @@ static void begin_auth(struct login *login)
 static void job_done(struct pool_job *job)
 {
 	struct login *login = CONTAINER_OF(job, struct login, job);
-	login->is_working = false;
-	if (login->is_abandoned) {
-		login_free(login);
-	} else if (login->has_failed || login->is_late) {
+	if (login->has_failed || login->is_late) {
 		login_fail(login, &login->err);
 	} else if (login->need != LOGIN_NEEDS_NOTHING) {
 		get_secret(login);
@@ -341,7 +340,7 @@ static void on_deadline(struct ev_loop *loop, struct ev_timer *watcher, int even
 	ev_timer_stop(loop, watcher);
 	login->is_late = true;
 	login_abort(login);
-	if (!login->is_working) {
+	if (!pool_has(&login->job)) {
 		login_fail(login, &login->err);
 	}
 }
@@ -381,7 +380,8 @@ struct login *login_start(const struct provider_context *context, const struct s
 	struct error *err)
 {
 	struct login *login = mem_alloc_zero(sizeof(*login));
-	login->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = run_job, .done = job_done};
+	login->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = run_job, .done = job_done, .drop = login_drop};
 	login->work.ssh2 = ssh2;
 	login->fd = login->work.fd = fd;
 	login->context = context;
@@ -402,6 +402,5 @@ struct login *login_start(const struct provider_context *context, const struct s
 		login_free(login);
 		return NULL;
 	}
-	login->is_working = true;
 	return login;
 }

@@ -36,7 +36,7 @@ static const char remove_script[] =
 struct root_job {
 	struct list link; // roots.jobs
 	struct pool_job job;
-	struct ssh_roots *roots;       // NULL once those are gone
+	struct ssh_roots *roots;
 	struct script_run *run;        // owned; NULL before and after
 	char *local;                   // owned; NULL: they are removed
 	char *state_folder;            // owned, the worker's; NULL: there is none
@@ -47,8 +47,9 @@ struct root_job {
 	void *data;
 };
 
-static void job_free(struct root_job *job)
+static void job_drop(struct pool_job *pool_job)
 {
+	struct root_job *job = CONTAINER_OF(pool_job, struct root_job, job);
 	script_run_destroy(job->run);
 	list_remove(&job->link);
 	free(job->local);
@@ -62,7 +63,7 @@ static void job_finish(struct root_job *job, const struct error *err)
 	sandbox_done *done = job->done;
 	void *data = job->data;
 	struct error copy = err ? *err : (struct error){0};
-	job_free(job);
+	job_drop(&job->job);
 	done(data, err ? &copy : NULL);
 }
 
@@ -187,7 +188,7 @@ static void on_script_end(
 	}
 	if (!answer && !job->local) { // so that a link that is lost is known to be before
 		sandbox_raise_later(job->roots->sandbox, job->done, job->data, &failure);
-		job_free(job);
+		job_drop(&job->job);
 	} else {
 		job_finish(job, answer ? NULL : &failure);
 	}
@@ -205,7 +206,7 @@ static void start_script(struct root_job *job, const char *const *argv, long lon
 	job->run = script_run_start(sandbox->loop, sandbox, &order, &listener, job, &err);
 	if (!job->run) {
 		sandbox_raise_later(sandbox, job->done, job->data, &err);
-		job_free(job);
+		job_drop(&job->job);
 	}
 }
 
@@ -213,10 +214,6 @@ static void on_named(struct pool_job *pool_job)
 {
 	struct root_job *job = CONTAINER_OF(pool_job, struct root_job, job);
 	char name[NAME_SIZE], folder[FOLDER_SIZE];
-	if (!job->roots) {
-		job_free(job);
-		return;
-	}
 	if (!job->real) {
 		job_finish(job, &job->err);
 		return;
@@ -232,7 +229,8 @@ static struct root_job *job_create(
 	struct ssh_roots *roots, const char *local, sandbox_done *done, void *data)
 {
 	struct root_job *job = mem_alloc_zero(sizeof(*job));
-	job->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_named};
+	job->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_named, .drop = job_drop};
 	job->roots = roots;
 	job->local = mem_strdup_or_null(local);
 	job->state_folder = mem_strdup_or_null(roots->state_folder);
@@ -249,7 +247,7 @@ void ssh_roots_add(struct ssh_roots *roots, const char *local_root, sandbox_done
 	struct root_job *job = job_create(roots, local_root, done, data);
 	if (!pool_submit(roots->pool, &job->job, &err)) {
 		sandbox_raise_later(roots->sandbox, done, data, &err);
-		job_free(job);
+		job_drop(&job->job);
 	}
 }
 
@@ -307,12 +305,8 @@ void ssh_roots_init(struct ssh_roots *roots, const struct ssh_roots_config *conf
 void ssh_roots_finish(struct ssh_roots *roots)
 {
 	LIST_FOR_EACH(job, &roots->jobs, struct root_job, link) {
-		bool is_free = job->run || !job->local || pool_cancel(roots->pool, &job->job);
 		list_remove(&job->link);
-		job->roots = NULL;
-		if (is_free) {
-			job_free(job);
-		}
+		pool_leave(&job->job);
 	}
 	struct sandbox *sandbox = roots->sandbox;
 	for (size_t i = 0; i < sandbox->root_count; i++) {

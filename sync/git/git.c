@@ -19,7 +19,7 @@ enum {
 
 /* ---- steps ---- */
 
-static void transport_free(struct git_transport *git);
+static void transport_drop(void *data);
 
 static bool on_work(void *data, struct remote_ends *ends, struct error *err)
 {
@@ -31,7 +31,7 @@ static void on_worked(void *data, const struct error *err)
 {
 	struct git_transport *git = data;
 	git->remote = NULL;
-	if (err || git->is_destroyed) {
+	if (err) {
 		git_end(git, err);
 		return;
 	}
@@ -48,6 +48,7 @@ void git_run(struct git_transport *git, const struct git_step *step)
 	}
 	struct remote_step remote = {.work = on_work,
 		.done = on_worked,
+		.drop = transport_drop,
 		.data = git,
 		.timeout_ms = git->request.timeout_ms};
 	if (step->script != SCRIPT_NONE) {
@@ -84,10 +85,6 @@ void git_begin(struct git_transport *git, void (*begin)(struct git_transport *gi
 /* The listener may destroy the transport. */
 void git_end(struct git_transport *git, const struct error *err)
 {
-	if (git->is_destroyed) {
-		transport_free(git);
-		return;
-	}
 	git->is_busy = false;
 	git->end(git, err);
 }
@@ -125,8 +122,9 @@ bool git_strip(
 
 /* ---- the transport's life ---- */
 
-static void transport_free(struct git_transport *git)
+static void transport_drop(void *data)
 {
+	struct git_transport *git = data;
 	collecting_finish(&git->collecting);
 	delivering_finish(&git->delivering);
 	history_finish(&git->history);
@@ -150,11 +148,10 @@ static void git_destroy(struct transport *transport)
 {
 	struct git_transport *git = git_from(transport);
 	soon_stop(&git->kick);
-	git->is_destroyed = true;
 	if (git->remote) {
-		remote_abandon(git->remote);
+		remote_leave(git->remote);
 	} else {
-		transport_free(git);
+		transport_drop(git);
 	}
 }
 

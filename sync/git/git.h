@@ -86,7 +86,6 @@ struct git_transport {
 	struct transport_request request; // strings are owned copies
 	char *side;                       // the side repository in the runtime
 	char *pathspecs, *includes;       // a line each
-	bool is_destroyed;                // freed at the end of what runs
 	bool is_busy;
 
 	struct remote *remote; // what runs; NULL: nothing

@@ -150,11 +150,10 @@ static void lose(struct remote *remote, const struct error *err)
 	cut_off(remote);
 }
 
-void remote_abandon(struct remote *remote)
+void remote_leave(struct remote *remote)
 {
-	struct error err;
-	error_set(&err, ERROR_UNAVAILABLE, "the sync was given up");
-	lose(remote, &err);
+	cut_off(remote);
+	pool_leave(&remote->job);
 }
 
 /* Slowness of our own is none of the script's. */
@@ -189,6 +188,14 @@ static void remote_free(struct remote *remote)
 	free(remote->in.data);
 	free(remote->out.data);
 	free(remote);
+}
+
+static void drop(struct pool_job *job)
+{
+	struct remote *remote = CONTAINER_OF(job, struct remote, job);
+	struct remote_step step = remote->step;
+	remote_free(remote);
+	step.drop(step.data);
 }
 
 /* A program that wanted room may have removed what it wrote, so that there is some again. */
@@ -275,7 +282,8 @@ struct remote *remote_start(struct ev_loop *loop, struct pool *pool, struct sand
 	remote->loop = loop;
 	remote->step = *step;
 	remote->ends = (struct remote_ends){-1, -1};
-	remote->job = (struct pool_job){.lane = POOL_LANE_SYNC, .run = on_run, .done = on_done};
+	remote->job = (struct pool_job){
+		.lane = POOL_LANE_SYNC, .run = on_run, .done = on_done, .drop = drop};
 	error_set(&remote->err, ERROR_UNAVAILABLE, "syncing: the broker is ending");
 	pump_init(&remote->in, remote);
 	pump_init(&remote->out, remote);

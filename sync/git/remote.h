@@ -22,6 +22,7 @@ struct remote_step {
 	bool (*work)(void *data, struct remote_ends *ends, struct error *err);
 	/* Loop thread; NULL: all is well. The remote is gone by then. */
 	void (*done)(void *data, const struct error *err);
+	void (*drop)(void *data); // in its place, after remote_leave: frees the data
 	void *data;
 	long long timeout_ms; // without a byte from or to the script while it is waited for
 };
@@ -36,7 +37,10 @@ struct remote;
 struct remote *remote_start(struct ev_loop *loop, struct pool *pool, struct sandbox *sandbox,
 	const struct remote_step *step, struct error *err) ATTR_NODISCARD;
 
-/* Cuts both sides off and kills the script now; done comes when the work has ended. */
-void remote_abandon(struct remote *remote);
+/*
+ * Cuts both sides off and kills the script now. Drop follows in place of done: once the work has
+ * ended, at once where it has already.
+ */
+void remote_leave(struct remote *remote);
 
 #endif

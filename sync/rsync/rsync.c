@@ -183,8 +183,9 @@ static void on_kick(struct soon *soon)
 	rsync->begin(rsync);
 }
 
-static void transport_free(struct rsync_transport *rsync)
+void rsync_drop(void *data)
 {
+	struct rsync_transport *rsync = data;
 	filter_finish(&rsync->filter);
 	mirror_finish(&rsync->mirror);
 	if (rsync->has_store) {
@@ -211,14 +212,13 @@ static void rsync_destroy(struct transport *transport)
 {
 	struct rsync_transport *rsync = rsync_from(transport);
 	soon_stop(&rsync->kick);
-	rsync->is_destroyed = true;
 	rsync->is_cancelled = true;
 	call_destroy(rsync->call);
 	rsync->call = NULL;
 	if (rsync->remote) {
-		remote_abandon(rsync->remote);
+		remote_leave(rsync->remote);
 	} else {
-		transport_free(rsync);
+		rsync_drop(rsync);
 	}
 }
 

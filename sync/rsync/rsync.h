@@ -73,7 +73,6 @@ struct rsync_transport {
 	struct transport_tools tools;     // likewise
 	char *name;                       // of our folders, here and there
 	char *side;                       // the one there; NULL until it is known
-	bool is_destroyed;                // freed at the end of what runs
 	bool is_busy;
 	bool is_held;     // transport_hold
 	rsync_then *held; // what waits for its end; NULL: nothing
@@ -115,6 +114,10 @@ static inline struct rsync_transport *rsync_from(struct transport *transport)
 {
 	return CONTAINER_OF(transport, struct rsync_transport, transport);
 }
+
+/* ---- rsync.c ---- */
+
+void rsync_drop(void *data);
 
 /* ---- steps.c ---- */
 

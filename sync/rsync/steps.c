@@ -25,10 +25,6 @@ void rsync_begin(struct rsync_transport *rsync, rsync_then *begin,
 void rsync_end(struct rsync_transport *rsync, const struct error *err)
 {
 	rsync->is_busy = false;
-	if (rsync->is_destroyed) {
-		rsync->transport.impl->destroy(&rsync->transport);
-		return;
-	}
 	rsync->end(rsync, err);
 }
 
@@ -69,7 +65,7 @@ static void on_worked(void *data, const struct error *err)
 {
 	struct rsync_transport *rsync = data;
 	rsync->remote = NULL;
-	if ((err && !rsync->is_try) || rsync->is_destroyed) {
+	if (err && !rsync->is_try) {
 		rsync_end(rsync, err);
 		return;
 	}
@@ -82,6 +78,7 @@ static bool start_script(struct rsync_transport *rsync, const char *const *argv,
 	struct remote_step step = {.argv = argv,
 		.work = on_work,
 		.done = on_worked,
+		.drop = rsync_drop,
 		.data = rsync,
 		.timeout_ms = timeout_ms};
 	rsync->work = work;

@@ -42,7 +42,8 @@ struct work {
 	sigset_t mask;
 	bool ran;
 	bool is_dropped; // read after `dropped` was waited for
-	int done_at;     // the order of the done calls, from 1; 0 is not yet
+	pthread_t dropped_on;
+	int done_at; // the order of the done calls, from 1; 0 is not yet
 	void (*on_done)(struct work *work);
 };
 
@@ -83,6 +84,7 @@ static inline void drop(struct pool_job *job)
 {
 	struct work *work = CONTAINER_OF(job, struct work, job);
 	work->is_dropped = true;
+	work->dropped_on = pthread_self();
 	sem_post(&work->fixture->dropped);
 }
 

@@ -88,7 +88,7 @@ static void submit_in_vain(struct work *work)
 static void cancel_other(struct work *work)
 {
 	if (to_cancel) {
-		assert_true(pool_cancel(work->fixture->pool, &to_cancel->job));
+		assert_true(pool_cancel(&to_cancel->job));
 		to_cancel = NULL;
 	}
 }
