@@ -43,7 +43,8 @@ static void close_sandbox(struct trial *trial)
 	trial->keeper = NULL;
 	sandbox_close(trial->sandbox);
 	trial->sandbox = NULL;
-	trial->root = NULL;
+	trial->place.root = NULL;
+	trial->place.is_closed = true;
 }
 
 bool trial_wait(
@@ -71,8 +72,10 @@ bool trial_wait(
 					       "not done within %d s (%s)", timeout_ms / 1000, key);
 }
 
-bool trial_wait_file(struct trial *trial, const bool *flag, struct error *err)
+/* What the cases wait with. */
+static bool wait_file(void *data, const bool *flag, struct error *err)
 {
+	struct trial *trial = data;
 	return trial_wait(trial, flag,
 		trial->means->config->profile.toolhost_limits.file_timeout_ms, "file-timeout", err);
 }
@@ -170,8 +173,12 @@ static bool check_root(struct trial *trial, char note[TRIAL_NOTE_MAX], struct er
 	if (!trial_wait_outcome(trial, profile->prepare_timeout_ms, "prepare-timeout", err)) {
 		return false;
 	}
-	trial->root = sandbox_root_at(trial->sandbox, 0)->runtime;
-	snprintf(note, TRIAL_NOTE_MAX, "%s", trial->root);
+	trial->place = (struct conformance_place){.loop = trial->means->loop,
+		.sandbox = trial->sandbox,
+		.root = sandbox_root_at(trial->sandbox, 0)->runtime,
+		.wait = wait_file,
+		.data = trial};
+	snprintf(note, TRIAL_NOTE_MAX, "%s", trial->place.root);
 	return true;
 }
 
@@ -186,38 +193,48 @@ static bool check_remove(struct trial *trial, char note[TRIAL_NOTE_MAX], struct 
 		sandbox_destroy(trial->sandbox, NULL, true, trial_on_done, outcome);
 	}
 	return trial_wait_outcome(trial, profile->prepare_timeout_ms, "prepare-timeout", err) ||
-	       error_prefix(err, "%s may be left there", trial->root ? trial->root : "something");
+	       error_prefix(err, "%s may be left there",
+		       trial->place.root ? trial->place.root : "something");
 }
 
 /* ---- the table ---- */
 
 enum need { NEEDS_NOTHING, NEEDS_SANDBOX, NEEDS_ROOT, NEEDS_COPY, NEEDS_SYNC };
 
-static const struct {
+struct check {
 	const char *name;
 	const char *text;
 	enum need need;
-	trial_check *run;
-} checks[] = {
-	{"prepare", "the sandbox gets ready", NEEDS_NOTHING, check_prepare},
-	{"capabilities", "it says what it can", NEEDS_SANDBOX, check_capabilities},
-	{"root", "it takes a workspace", NEEDS_SANDBOX, check_root},
-	{"exit-status", "exit codes and signals arrive", NEEDS_ROOT, trial_check_status},
-	{"streams", "stdout and stderr are apart", NEEDS_ROOT, trial_check_streams},
-	{"half-close", "output after the end of stdin", NEEDS_ROOT, trial_check_half_close},
-	{"bytes", "1 MiB there and back", NEEDS_ROOT, trial_check_bytes},
-	{"environment", "variables of any text", NEEDS_ROOT, trial_check_environment},
-	{"kill", "a kill ends a whole tree", NEEDS_ROOT, trial_check_kill},
-	{"parallel", "processes beside each other", NEEDS_ROOT, trial_check_many},
-	{"files", "files are written, read and looked at", NEEDS_ROOT, trial_check_files},
-	{"parents", "folders of any name are made", NEEDS_ROOT, trial_check_parents},
-	{"confinement", "names that leave the workspace are refused", NEEDS_ROOT,
-		trial_check_confined},
-	{"links", "links that leave it are refused", NEEDS_ROOT, trial_check_links},
-	{"first-sync", "the workspace travels there", NEEDS_COPY, trial_check_first_sync},
-	{"changes", "changes travel both ways", NEEDS_SYNC, trial_check_changes},
-	{"remove", "what was made there is removed", NEEDS_SANDBOX, check_remove},
+	trial_check *run;                     // or a case:
+	const struct conformance_case *shown; // NULL: none
 };
+
+enum { CASES_AT = 3 }; // all cases of the conformance table come before this check
+static const struct check checks[] = {
+	{"prepare", "the sandbox gets ready", NEEDS_NOTHING, check_prepare, NULL},
+	{"capabilities", "it says what it can", NEEDS_SANDBOX, check_capabilities, NULL},
+	{"root", "it takes a workspace", NEEDS_SANDBOX, check_root, NULL},
+	{"first-sync", "the workspace travels there", NEEDS_COPY, trial_check_first_sync, NULL},
+	{"changes", "changes travel both ways", NEEDS_SYNC, trial_check_changes, NULL},
+	{"remove", "what was made there is removed", NEEDS_SANDBOX, check_remove, NULL},
+};
+
+static size_t check_count(void)
+{
+	return ARRAY_LENGTH(checks) + conformance_case_count;
+}
+
+static struct check check_at(size_t index)
+{
+	if (index < CASES_AT) {
+		return checks[index];
+	}
+	if (index >= CASES_AT + conformance_case_count) {
+		return checks[index - conformance_case_count];
+	}
+	const struct conformance_case *shown = &conformance_cases[index - CASES_AT];
+	return (struct check){shown->name, shown->text, NEEDS_ROOT, NULL, shown};
+}
 
 /* Why a check cannot be made; NULL: it can. */
 static const char *why_not(const struct trial *trial, enum need need)
@@ -229,7 +246,7 @@ static const char *why_not(const struct trial *trial, enum need need)
 	if (need >= NEEDS_SANDBOX && !trial->sandbox) {
 		return "there is no sandbox";
 	}
-	if (need >= NEEDS_ROOT && !trial->root) {
+	if (need >= NEEDS_ROOT && !trial->place.root) {
 		return "the sandbox has no workspace";
 	}
 	if (need >= NEEDS_COPY && !sandbox_capabilities(trial->sandbox)->isolated) {
@@ -254,29 +271,36 @@ struct finding {
 
 static const char *const outcome_names[] = {"ok", "FAILED", "skipped"};
 
-static void run_check(struct trial *trial, size_t index, struct finding *out)
+static bool make_check(
+	struct trial *trial, const struct check *check, struct finding *out, struct error *err)
+{
+	return check->shown ? check->shown->run(&trial->place, err)
+	                    : check->run(trial, out->note, err);
+}
+
+static void run_check(struct trial *trial, const struct check *check, struct finding *out)
 {
 	struct error err;
-	const char *why = why_not(trial, checks[index].need);
+	const char *why = why_not(trial, check->need);
 	long long start_ms = clock_now_ms();
 	*out = (struct finding){.outcome = OUTCOME_OK};
 	if (why) {
 		out->outcome = OUTCOME_SKIPPED;
 		snprintf(out->why, sizeof(out->why), "%s", why);
-	} else if (!checks[index].run(trial, out->note, &err)) {
+	} else if (!make_check(trial, check, out, &err)) {
 		out->outcome = OUTCOME_FAILED;
 		snprintf(out->why, sizeof(out->why), "%s", err.text);
-	} else if (checks[index].run == trial_check_first_sync) {
+	} else if (check->run == trial_check_first_sync) {
 		trial->has_synced = true;
 	}
 	out->duration_ms = clock_now_ms() - start_ms;
 }
 
-static void print_finding(size_t index, const struct finding *finding)
+static void print_finding(const struct check *check, const struct finding *finding)
 {
 	const char *more = finding->outcome == OUTCOME_OK ? finding->note : finding->why;
-	printf("%-8s %-13s %s%s%s", outcome_names[finding->outcome], checks[index].name,
-		checks[index].text, *more ? ": " : "", more);
+	printf("%-8s %-13s %s%s%s", outcome_names[finding->outcome], check->name, check->text,
+		*more ? ": " : "", more);
 	printf(finding->outcome == OUTCOME_OK ? " (%lld ms)\n" : "\n", finding->duration_ms);
 	fflush(stdout);
 }
@@ -296,11 +320,12 @@ static void write_report(struct json_writer *writer, const void *data)
 	json_write_member_int(writer, "failed", (long long)report->failed);
 	json_write_key(writer, "checks");
 	json_write_array(writer);
-	for (size_t i = 0; i < ARRAY_LENGTH(checks); i++) {
+	for (size_t i = 0; i < check_count(); i++) {
+		const struct check check = check_at(i);
 		const struct finding *finding = &report->findings[i];
 		json_write_object(writer);
-		json_write_member(writer, "name", checks[i].name);
-		json_write_member(writer, "text", checks[i].text);
+		json_write_member(writer, "name", check.name);
+		json_write_member(writer, "text", check.text);
 		json_write_member(writer, "outcome",
 			finding->outcome == OUTCOME_FAILED ? "failed"
 							   : outcome_names[finding->outcome]);
@@ -348,15 +373,16 @@ static void on_signal(struct ev_loop *loop, struct ev_signal *watcher, int event
 static size_t run_checks(struct trial *trial, struct finding *findings)
 {
 	size_t failed = 0;
-	for (size_t i = 0; i < ARRAY_LENGTH(checks); i++) {
-		bool is_last = checks[i].run == check_remove;
+	for (size_t i = 0; i < check_count(); i++) {
+		const struct check check = check_at(i);
+		bool is_last = check.run == check_remove;
 		bool was_interrupted = trial->is_interrupted;
 		trial->is_interrupted = was_interrupted && !is_last; // it is tidied up all the same
-		run_check(trial, i, &findings[i]);
+		run_check(trial, &check, &findings[i]);
 		trial->is_interrupted = trial->is_interrupted || was_interrupted;
 		failed += findings[i].outcome == OUTCOME_FAILED;
 		if (!trial->means->is_json) {
-			print_finding(i, &findings[i]);
+			print_finding(&check, &findings[i]);
 		}
 	}
 	return failed;
@@ -378,7 +404,7 @@ bool test_provider_run(
 	const struct test_provider_means *means, size_t *out_failed, struct error *err)
 {
 	struct trial trial = {.means = means};
-	struct finding *findings = mem_alloc_zero(ARRAY_LENGTH(checks) * sizeof(*findings));
+	struct finding *findings = mem_alloc_zero(check_count() * sizeof(*findings));
 	bool ok = make_folder(&trial, err);
 	if (ok) {
 		size_t failed = run_trial(&trial, findings);

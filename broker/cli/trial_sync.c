@@ -88,7 +88,8 @@ bool trial_check_first_sync(struct trial *trial, char note[TRIAL_NOTE_MAX], stru
 	char link[PATH_MAX + 64];
 	struct kept kept;
 	snprintf(link, sizeof(link), "%s/link", trial->local_root);
-	if (!write_here(trial, "stays", 0600, SPAN_LITERAL("same\n"), err) ||
+	if (!conformance_tidy(&trial->place, err) ||
+		!write_here(trial, "stays", 0600, SPAN_LITERAL("same\n"), err) ||
 		!write_here(trial, "goes", 0600, SPAN_LITERAL("gone\n"), err) ||
 		!write_here(trial, "runs", 0755, SPAN_LITERAL("#!/bin/sh\necho it runs\n"), err)) {
 		return false;
@@ -100,7 +101,7 @@ bool trial_check_first_sync(struct trial *trial, char note[TRIAL_NOTE_MAX], stru
 	keeper_open(trial->keeper, (char *[]){trial->local_root, NULL}, trial_on_done,
 		trial_begin(trial));
 	if (!wait_sync(trial, err) ||
-		!trial_shell(trial,
+		!conformance_shell(&trial->place,
 			"test \"$(cat stays goes link)\" = \"$(printf 'same\\ngone\\nsame')\" &&"
 			"test -L link && test -x runs && test ! -x stays",
 			NULL, err)) {
@@ -121,12 +122,13 @@ bool trial_check_changes(struct trial *trial, char note[TRIAL_NOTE_MAX], struct 
 		return error_set_errno(err, errno, "removing %s", gone);
 	}
 	if (!write_here(trial, "here", 0600, SPAN_LITERAL("from here\n"), err) ||
-		!trial_shell(trial, "echo from there >there && echo more >>stays", NULL, err)) {
+		!conformance_shell(
+			&trial->place, "echo from there >there && echo more >>stays", NULL, err)) {
 		return false;
 	}
 	keeper_sync(trial->keeper, NULL, &order, trial_on_done, trial_begin(trial));
 	return wait_sync(trial, err) && expect_here(trial, "there", "from there\n", err) &&
 	       expect_here(trial, "stays", "same\nmore\n", err) &&
-	       trial_shell(
-		       trial, "test \"$(cat here)\" = 'from here' && test ! -e goes", NULL, err);
+	       conformance_shell(&trial->place,
+		       "test \"$(cat here)\" = 'from here' && test ! -e goes", NULL, err);
 }

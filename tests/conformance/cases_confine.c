@@ -60,51 +60,6 @@ static void a_longer_name_is_another_folder(struct world *world)
 	world_shell(world, "d=$(pwd); rm -r \"$d-other\"");
 }
 
-static void relative_paths_are_refused(struct world *world)
-{
-	world_shell(world, "echo x > file");
-	static const char *const paths[] = {"file", "./file", "", "~/file"};
-	for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
-		expect_all_refused(world, paths[i]);
-		struct outcome outcome;
-		file_read_wait(world, paths[i], 100, &outcome);
-		expect_refused(&outcome, "not absolute");
-		outcome_finish(&outcome);
-	}
-}
-
-static void dots_inside_the_root_work(struct world *world)
-{
-	world_shell(world, "mkdir -p a/b; echo x > file; ln -s a/b link; echo y > a/file");
-	expect_content(world, world_path(world, "a/../file"), "x\n");
-	expect_content(world, world_path(world, "a/b/../../file"), "x\n");
-	expect_content(world, world_path(world, "./a/./../file"), "x\n");
-	expect_content(world, world_path(world, "link/../file"), "y\n"); // as the kernel reads it
-	char path[PATH_MAX];
-	const char *name = strrchr(world->root, '/') + 1;
-	snprintf(path, sizeof(path), "%.4000s/../%s/file", world->root, name);
-	expect_content(world, path, "x\n"); // out and in again
-}
-
-/* ---- links ---- */
-
-static void links_inside_work(struct world *world)
-{
-	world_shell(world, "mkdir -p a/b; echo x > a/file; d=$(pwd); "
-			   "ln -s a/file relative; ln -s \"$d/a/file\" absolute; "
-			   "ln -s \"$d/a\" folder; ln -s ../file a/b/up; ln -s relative chain; "
-			   "ln -s \"../$(basename \"$d\")/a/file\" around");
-	static const char *const names[] = {
-		"relative", "absolute", "folder/file", "a/b/up", "chain", "folder/b/up", "around"};
-	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
-		expect_content(world, world_path(world, names[i]), "x\n");
-		struct outcome outcome;
-		file_resolve_wait(world, world_path(world, names[i]), &outcome);
-		assert_true(outcome.is_ok);
-		assert_string_equal(outcome.path, world_path(world, "a/file"));
-	}
-}
-
 static void links_out_are_refused(struct world *world)
 {
 	make_outside(world);
@@ -119,73 +74,6 @@ static void links_out_are_refused(struct world *world)
 		expect_all_refused(world, world_path(world, names[i]));
 	}
 	expect_secret_untouched(world);
-}
-
-static void circles_are_refused(struct world *world)
-{
-	world_shell(world, "ln -s b a; ln -s a b; ln -s self/x self");
-	struct outcome outcome;
-	file_read_wait(world, world_path(world, "a"), 100, &outcome);
-	expect_refused(&outcome, "too many links");
-	outcome_finish(&outcome);
-	file_write_wait(world, world_path(world, "self"), SPAN_LITERAL("x"), &outcome);
-	assert_false(outcome.is_ok);
-}
-
-static void writes_follow_links_inside(struct world *world)
-{
-	world_shell(world, "mkdir a; echo old > a/file; chmod 600 a/file; d=$(pwd); "
-			   "ln -s \"$d/a/file\" link; ln -s a/new dangling");
-	expect_written(world, world_path(world, "link"), "new\n");
-	assert_string_equal(world_shell(world, "cat a/file; stat -c %%a a/file; readlink link"),
-		world_shell(world, "printf 'new\\n600\\n%%s' \"$(pwd)/a/file\""));
-	expect_written(world, world_path(world, "dangling"), "made\n");
-	assert_string_equal(world_shell(world, "cat a/new; readlink dangling"), "made\na/new");
-}
-
-/* ---- resolving ---- */
-
-static void expect_resolved(const struct world *world, const char *name, const char *expected)
-{
-	struct outcome outcome;
-	file_resolve_wait(world, world_path(world, name), &outcome);
-	if (!outcome.is_ok) {
-		fail_msg("%s", outcome.err.text);
-	}
-	assert_string_equal(outcome.path, world_path(world, expected));
-}
-
-static void resolve_keeps_what_is_missing(struct world *world)
-{
-	world_shell(world, "mkdir -p a/b; ln -s a link; ln -s missing dangling");
-	expect_resolved(world, "a/b/../new", "a/new");
-	expect_resolved(world, "link/new", "a/new");
-	expect_resolved(world, "link/new/er/file", "a/new/er/file");
-	expect_resolved(world, "dangling", "missing");
-	expect_resolved(world, "a//b/.", "a/b");
-	struct outcome outcome;
-	file_resolve_wait(world, world_path(world, "missing/../../outside"), &outcome);
-	assert_false(outcome.is_ok);
-	file_resolve_wait(world, world->root, &outcome);
-	assert_true(outcome.is_ok);
-	assert_string_equal(outcome.path, world->root);
-}
-
-static void overlong_paths_are_refused(struct world *world)
-{
-	char path[FILE_PATH_MAX + 100];
-	memset(path, 'x', sizeof(path));
-	path[0] = '/';
-	path[sizeof(path) - 1] = '\0';
-	struct outcome outcome;
-	file_read_wait(world, path, 100, &outcome);
-	expect_error(&outcome, ERROR_LIMIT, "too long");
-	outcome_finish(&outcome);
-	char name[300];
-	memset(name, 'n', sizeof(name));
-	name[sizeof(name) - 1] = '\0';
-	file_write_wait(world, world_path(world, name), SPAN_LITERAL("x"), &outcome);
-	assert_false(outcome.is_ok);
 }
 
 /* ---- races ---- */
@@ -231,17 +119,10 @@ static void swapped_links_lead_nowhere(struct world *world)
 	expect_content(world, world_path(world, "swap/secret"), "inside\n");
 }
 
-static const struct conformance_case cases[] = {
+static const struct world_case cases[] = {
 	{"names out of the root are refused", names_out_of_the_root_are_refused},
 	{"a longer name is another folder", a_longer_name_is_another_folder},
-	{"relative paths are refused", relative_paths_are_refused},
-	{"dots inside the root work", dots_inside_the_root_work},
-	{"links inside the root work", links_inside_work},
 	{"links out of the root are refused", links_out_are_refused},
-	{"circles of links are refused", circles_are_refused},
-	{"writes follow links inside the root", writes_follow_links_inside},
-	{"resolving keeps what is missing", resolve_keeps_what_is_missing},
-	{"overlong paths are refused", overlong_paths_are_refused},
 	{"links swapped meanwhile lead nowhere", swapped_links_lead_nowhere},
 };
-const struct conformance_table confine_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};
+const struct world_table confine_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};

@@ -23,38 +23,6 @@ static void write_stdin(const struct run *run, const char *text)
 	assert_int_equal(write(run->in, text, strlen(text)), strlen(text));
 }
 
-/* ---- the three streams ---- */
-
-static void output_and_exit_code(struct world *world)
-{
-	struct run run;
-	run_start_shell(&run, world, "echo out; echo err >&2; exit 7");
-	run_expect(&run, "sxe");
-	world_run_until(world, &run.out.at_end);
-	world_run_until(world, &run.errors.at_end);
-	assert_string_equal(sink_text(&run.out), "out\n");
-	assert_string_equal(sink_text(&run.errors), "err\n");
-	assert_int_equal(run.status.code, 7);
-	assert_int_equal(run.status.signal, 0);
-	run_destroy(&run);
-}
-
-static void half_close_then_output(struct world *world)
-{
-	const char *argv[4];
-	struct exec_spec spec = shell_spec(argv, "cat; sleep 0.1; echo after");
-	spec.want_stdin = true;
-	struct run run;
-	run_start(&run, world, &spec);
-	run_expect(&run, "s");
-	write_stdin(&run, "before\n");
-	fd_close(&run.in);
-	run_expect(&run, "sxe");
-	world_run_until(world, &run.out.at_end);
-	assert_string_equal(sink_text(&run.out), "before\nafter\n");
-	run_destroy(&run);
-}
-
 static void bytes_before_started_are_kept(struct world *world)
 {
 	const char *argv[] = {"cat", NULL};
@@ -245,22 +213,6 @@ static void hundred_processes_at_once(struct world *world)
 	free(runs);
 }
 
-/* ---- words, environment, directory ---- */
-
-static void arguments_arrive_word_by_word(struct world *world)
-{
-	const char *argv[] = {"printf", "<%s>", "two words", "", "a'b\"c", "$HOME", "*",
-		"line\nline", "\xc3\xa4", NULL};
-	struct exec_spec spec = {.argv = argv};
-	struct run run;
-	run_start(&run, world, &spec);
-	run_expect(&run, "sxe");
-	world_run_until(world, &run.out.at_end);
-	assert_string_equal(
-		sink_text(&run.out), "<two words><><a'b\"c><$HOME><*><line\nline><\xc3\xa4>");
-	run_destroy(&run);
-}
-
 static void environment_is_exactly_what_was_asked(struct world *world)
 {
 	const char *argv[] = {"env", "-0", NULL};
@@ -310,28 +262,6 @@ static void environment_of_the_sandbox_is_the_default(struct world *world)
 	run_destroy(&run);
 }
 
-static void directory_is_home_or_as_asked(struct world *world)
-{
-	const char *argv[] = {"pwd", "-P", NULL};
-	struct exec_spec spec = {.argv = argv};
-	struct run run;
-	run_start(&run, world, &spec);
-	run_expect(&run, "sxe");
-	world_run_until(world, &run.out.at_end);
-	assert_int_equal(strncmp(sink_text(&run.out), sandbox_home(world->sandbox),
-				 strlen(sandbox_home(world->sandbox))),
-		0);
-	run_destroy(&run);
-	world_shell(world, "mkdir 'sub dir' && echo x > 'sub dir/here'");
-	const char *look[] = {"cat", "here", NULL};
-	struct exec_spec there = {.argv = look, .cwd = world_path(world, "sub dir")};
-	run_start(&run, world, &there);
-	run_expect(&run, "sxe");
-	world_run_until(world, &run.out.at_end);
-	assert_string_equal(sink_text(&run.out), "x\n");
-	run_destroy(&run);
-}
-
 /* ---- failing to start ---- */
 
 static void expect_failed(const struct world *world, const struct exec_spec *spec,
@@ -350,25 +280,6 @@ static void expect_failed(const struct world *world, const struct exec_spec *spe
 	run_destroy(&run);
 }
 
-static void missing_command_names_the_path(struct world *world)
-{
-	const char *argv[] = {"no-such-command", NULL};
-	const char *env[] = {"PATH=/nowhere:/usr/bin", NULL};
-	struct exec_spec spec = {.argv = argv, .env = env};
-	expect_failed(world, &spec, ERROR_NOT_FOUND, "/nowhere:/usr/bin");
-	const char *file[] = {"/nowhere/command", NULL};
-	struct exec_spec by_path = {.argv = file};
-	expect_failed(world, &by_path, ERROR_NOT_FOUND, "/nowhere/command");
-}
-
-static void not_executable_is_denied(struct world *world)
-{
-	world_shell(world, "echo '#!/bin/sh' > plain && chmod 644 plain");
-	const char *plain[] = {"./plain", NULL};
-	struct exec_spec spec = {.argv = plain, .cwd = world->root};
-	expect_failed(world, &spec, ERROR_DENIED, "plain");
-}
-
 static void missing_interpreter_is_denied(struct world *world)
 {
 	if (world->is_under_valgrind) {
@@ -378,18 +289,6 @@ static void missing_interpreter_is_denied(struct world *world)
 	const char *argv[] = {"./script", NULL};
 	struct exec_spec spec = {.argv = argv, .cwd = world->root};
 	expect_failed(world, &spec, ERROR_DENIED, "/nowhere/interpreter");
-}
-
-static void bad_directory_is_named(struct world *world)
-{
-	const char *argv[] = {"true", NULL};
-	struct exec_spec spec = {.argv = argv, .cwd = "/nowhere/at/all"};
-	expect_failed(world, &spec, ERROR_NOT_FOUND, "/nowhere/at/all");
-	struct exec_spec relative = {.argv = argv, .cwd = "here"};
-	struct error err;
-	static const struct exec_listener none = {0};
-	assert_null(sandbox_exec(world->sandbox, &relative, &none, NULL, &err));
-	assert_int_equal(err.code, ERROR_DENIED);
 }
 
 /* The folder that was resolved, and what somebody has put in its place since then. */
@@ -414,9 +313,7 @@ static void a_link_behind_the_root_is_refused(struct world *world)
 	}
 }
 
-static const struct conformance_case cases[] = {
-	{"output and exit code are told", output_and_exit_code},
-	{"stdin half-closes, then output comes", half_close_then_output},
+static const struct world_case cases[] = {
 	{"bytes written before started are kept", bytes_before_started_are_kept},
 	{"output can be read whole after the exit", output_is_whole_after_exit},
 	{"without stdin it is empty", without_stdin_it_is_empty},
@@ -427,14 +324,9 @@ static const struct conformance_case cases[] = {
 	{"unread output blocks the writer and is not lost", unread_output_blocks_and_is_not_lost},
 	{"closed output ends the writer", closed_output_ends_the_writer},
 	{"a hundred processes run at once", hundred_processes_at_once},
-	{"arguments arrive word by word", arguments_arrive_word_by_word},
 	{"the environment is exactly what was asked", environment_is_exactly_what_was_asked},
 	{"the sandbox's environment is the default", environment_of_the_sandbox_is_the_default},
-	{"the directory is home, or as asked", directory_is_home_or_as_asked},
-	{"a missing command is not found", missing_command_names_the_path},
-	{"what is not executable is denied", not_executable_is_denied},
 	{"a missing interpreter is denied", missing_interpreter_is_denied},
-	{"a bad directory is named", bad_directory_is_named},
 	{"a link behind the root of the directory is refused", a_link_behind_the_root_is_refused},
 };
-const struct conformance_table exec_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};
+const struct world_table exec_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};

@@ -23,21 +23,6 @@ static long read_pid(const struct world *world, struct run *run)
 /* A child that forked twice and made its own session; its pid is the first line of output. */
 #define DAEMON "(setsid sh -c 'echo $$; trap \"\" HUP TERM INT; sleep 600; sleep 600' &); "
 
-static void signal_is_told_apart_from_the_code(struct world *world)
-{
-	struct run run;
-	run_start_shell(&run, world, "kill -KILL $$");
-	run_expect(&run, "sxe");
-	assert_int_equal(run.status.signal, SIGKILL);
-	assert_int_equal(run.status.code, 0);
-	run_destroy(&run);
-	run_start_shell(&run, world, "exit 137");
-	run_expect(&run, "sxe");
-	assert_int_equal(run.status.signal, 0);
-	assert_int_equal(run.status.code, 137);
-	run_destroy(&run);
-}
-
 static void signal_reaches_the_group(struct world *world)
 {
 	struct run run;
@@ -173,8 +158,7 @@ static void signals_after_the_end_are_harmless(struct world *world)
 	run_destroy(&run);
 }
 
-static const struct conformance_case cases[] = {
-	{"a signal is told apart from the code", signal_is_told_apart_from_the_code},
+static const struct world_case cases[] = {
 	{"a signal reaches the group", signal_reaches_the_group},
 	{"a signal can be handled", signal_can_be_handled},
 	{"no signal is ignored or blocked", no_signal_is_ignored_or_blocked},
@@ -186,4 +170,4 @@ static const struct conformance_case cases[] = {
 	{"destroying is safe when it failed", destroy_in_failed_is_safe},
 	{"signals after the end are harmless", signals_after_the_end_are_harmless},
 };
-const struct conformance_table kill_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};
+const struct world_table kill_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};

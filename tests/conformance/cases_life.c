@@ -230,7 +230,7 @@ static void place_is_as_promised(struct world *world)
 	}
 }
 
-static const struct conformance_case cases[] = {
+static const struct world_case cases[] = {
 	{"the provider is found in the registry", provider_is_found_in_the_registry},
 	{"closing before ready is silent", close_before_ready_is_silent},
 	{"two sandboxes do not disturb each other", two_sandboxes_do_not_disturb_each_other},
@@ -246,4 +246,4 @@ static const struct conformance_case cases[] = {
 	{"the mapping of paths is as promised", mapping_is_as_promised},
 	{"the place where it works is as promised", place_is_as_promised},
 };
-const struct conformance_table life_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};
+const struct world_table life_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};

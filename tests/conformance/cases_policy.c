@@ -222,10 +222,10 @@ static void a_swapped_link_does_not_get_round_a_rule(struct world *world)
 	assert_string_equal(world_shell(world, "cat guarded/f; ls -A guarded | wc -l"), "secret1");
 }
 
-static const struct conformance_case cases[] = {
+static const struct world_case cases[] = {
 	{"modes and rules decide on what is meant", modes_and_rules_decide_on_what_is_meant},
 	{"the editor's paths are decided on as the sandbox's",
 		the_editors_paths_are_decided_on_as_the_sandboxes},
 	{"a swapped link does not get round a rule", a_swapped_link_does_not_get_round_a_rule},
 };
-const struct conformance_table policy_cases = {cases, ARRAY_LENGTH(cases), tools_begin, tools_end};
+const struct world_table policy_cases = {cases, ARRAY_LENGTH(cases), tools_begin, tools_end};

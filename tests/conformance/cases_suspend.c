@@ -267,7 +267,7 @@ static void closing_ends_what_is_frozen(struct world *world)
 	world_expect_gone(world, pid);
 }
 
-static const struct conformance_case cases[] = {
+static const struct world_case cases[] = {
 	{"suspend: a tree stands still and goes on", a_tree_stands_still_and_goes_on},
 	{"suspend: all but what is to be frozen works on", all_but_what_is_to_be_frozen_works_on},
 	{"suspend: what is frozen can be killed", what_is_frozen_can_be_killed},
@@ -277,4 +277,4 @@ static const struct conformance_case cases[] = {
 	{"suspend: one that cannot says so", one_that_cannot_says_so},
 	{"suspend: closing ends what is frozen", closing_ends_what_is_frozen},
 };
-const struct conformance_table suspend_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};
+const struct world_table suspend_cases = {.cases = cases, .count = ARRAY_LENGTH(cases)};

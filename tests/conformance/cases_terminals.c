@@ -258,7 +258,7 @@ static void what_takes_too_long_is_killed(struct world *world)
 	world_expect_gone(world, pid_in(member_of(terminal_ask("output", id), "output")));
 }
 
-static const struct conformance_case cases[] = {
+static const struct world_case cases[] = {
 	{"output is interleaved as written", output_is_interleaved_as_written},
 	{"exit code and signal are apart", code_and_signal_are_apart},
 	{"the tail is kept at a character", the_tail_is_kept_at_a_character},
@@ -275,5 +275,4 @@ static const struct conformance_case cases[] = {
 	{"a hundred terminals run at once", a_hundred_run_at_once},
 	{"a command that takes too long is killed", what_takes_too_long_is_killed},
 };
-const struct conformance_table terminal_cases = {
-	cases, ARRAY_LENGTH(cases), tools_begin, tools_end};
+const struct world_table terminal_cases = {cases, ARRAY_LENGTH(cases), tools_begin, tools_end};

@@ -201,7 +201,7 @@ static void the_resolved_file_is_served_and_no_other(struct world *world)
 	assert_string_equal(world_shell(world, "cat dir/kept guarded/kept"), "madesecret");
 }
 
-static const struct conformance_case cases[] = {
+static const struct world_case cases[] = {
 	{"lines are counted and kept as they are", lines_are_counted_and_kept_as_they_are},
 	{"what is missing is named", what_is_missing_is_named},
 	{"what is no text or too large is refused", what_is_no_text_or_too_large_is_refused},
@@ -212,5 +212,4 @@ static const struct conformance_case cases[] = {
 	{"a way out is refused by name and rule", a_way_out_is_refused_by_name_and_rule},
 	{"the resolved file is served and no other", the_resolved_file_is_served_and_no_other},
 };
-const struct conformance_table toolhost_file_cases = {
-	cases, ARRAY_LENGTH(cases), tools_begin, tools_end};
+const struct world_table toolhost_file_cases = {cases, ARRAY_LENGTH(cases), tools_begin, tools_end};

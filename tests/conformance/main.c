@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "providers/conformance/conformance.h"
 #include "providers/local/local.h"
 #include "tests/conformance/clouded.h"
 #include "tests/conformance/connected.h"
@@ -16,8 +17,9 @@
 /*
  * One table of cases, run against the provider named on the command line:
  * conformance local ["PATTERN OF CASES"]
+ * First those that acp-broker test-provider runs as well, then those that need this world.
  */
-static const struct conformance_table *const tables[] = {&life_cases, &exec_cases, &kill_cases,
+static const struct world_table *const tables[] = {&life_cases, &exec_cases, &kill_cases,
 	&suspend_cases, &file_cases, &confine_cases, &terminal_cases, &toolhost_file_cases,
 	&policy_cases};
 
@@ -34,8 +36,9 @@ static const struct subject *find_subject(const char *name)
 /* Told to cmocka as the test's state; a case sees the world alone. */
 struct running_case {
 	struct world *world;
-	const struct conformance_table *table;
-	const struct conformance_case *conformance_case;
+	const struct world_table *table; // NULL: one of conformance_cases
+	const struct world_case *world_case;
+	const struct conformance_case *shared;
 	bool has_passed;
 };
 
@@ -62,7 +65,7 @@ static int set_up(void **state)
 		end_failed();
 	}
 	int status = world_set_up(&world);
-	if (status == 0 && running->table->begin) {
+	if (status == 0 && running->table && running->table->begin) {
 		running->table->begin(running->world);
 	}
 	return status;
@@ -86,7 +89,7 @@ static int tear_down(void **state)
 	if (has_failed) {
 		return 0;
 	}
-	if (running->table->end) {
+	if (running->table && running->table->end) {
 		running->table->end(running->world);
 	}
 	int status = world_tear_down(&world);
@@ -94,26 +97,59 @@ static int tear_down(void **state)
 	return status;
 }
 
+static bool wait_shared(void *data, const bool *flag, struct error *err)
+{
+	world_run_until(data, flag);
+	return true;
+}
+
+static void run_shared(struct world *world, const struct conformance_case *shared)
+{
+	struct error err;
+	struct conformance_place place = {.loop = world->loop,
+		.sandbox = world->sandbox,
+		.root = world->root,
+		.wait = wait_shared,
+		.data = world};
+	if (!shared->run(&place, &err)) {
+		fail_msg("%s", err.text);
+	}
+}
+
 static void run_case(void **state)
 {
 	struct running_case *running = *state;
-	running->conformance_case->run(running->world);
+	if (running->shared) {
+		run_shared(running->world, running->shared);
+	} else {
+		running->world_case->run(running->world);
+	}
 	running->has_passed = true;
+}
+
+static struct CMUnitTest test_of(const char *name, struct running_case *running)
+{
+	return (struct CMUnitTest){.name = name,
+		.test_func = run_case,
+		.setup_func = set_up,
+		.teardown_func = tear_down,
+		.initial_state = running};
 }
 
 static size_t list_tests(struct world *world, struct CMUnitTest *tests, struct running_case *cases)
 {
 	size_t count = 0;
+	for (size_t i = 0; i < conformance_case_count; i++, count++) {
+		const struct conformance_case *shared = &conformance_cases[i];
+		cases[count] = (struct running_case){.world = world, .shared = shared};
+		tests[count] = test_of(shared->text, &cases[count]);
+	}
 	for (size_t t = 0; t < ARRAY_LENGTH(tables); t++) {
-		for (size_t i = 0; i < tables[t]->count; i++) {
+		for (size_t i = 0; i < tables[t]->count; i++, count++) {
+			const struct world_case *world_case = &tables[t]->cases[i];
 			cases[count] = (struct running_case){
-				world, tables[t], &tables[t]->cases[i], false};
-			tests[count] = (struct CMUnitTest){.name = tables[t]->cases[i].name,
-				.test_func = run_case,
-				.setup_func = set_up,
-				.teardown_func = tear_down,
-				.initial_state = &cases[count]};
-			count++;
+				.world = world, .table = tables[t], .world_case = world_case};
+			tests[count] = test_of(world_case->name, &cases[count]);
 		}
 	}
 	return count;
@@ -121,7 +157,7 @@ static size_t list_tests(struct world *world, struct CMUnitTest *tests, struct r
 
 static int run_all(struct world *world)
 {
-	size_t count = 0;
+	size_t count = conformance_case_count;
 	for (size_t t = 0; t < ARRAY_LENGTH(tables); t++) {
 		count += tables[t]->count;
 	}

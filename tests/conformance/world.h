@@ -160,27 +160,27 @@ void expect_error(const struct outcome *outcome, enum error_code code, const cha
 
 /* ---- the table ---- */
 
-struct conformance_case {
+struct world_case {
 	const char *name; // a sentence
 	void (*run)(struct world *world);
 };
 
-struct conformance_table {
-	const struct conformance_case *cases;
+struct world_table {
+	const struct world_case *cases;
 	size_t count;
 	void (*begin)(struct world *world); // before each case; may be NULL
 	void (*end)(struct world *world);   // after it, also where it failed; may be NULL
 };
 
-extern const struct conformance_table exec_cases;
-extern const struct conformance_table kill_cases;
-extern const struct conformance_table file_cases;
-extern const struct conformance_table confine_cases;
-extern const struct conformance_table life_cases;
-extern const struct conformance_table suspend_cases;
-extern const struct conformance_table terminal_cases;
-extern const struct conformance_table toolhost_file_cases;
-extern const struct conformance_table policy_cases;
+extern const struct world_table exec_cases;
+extern const struct world_table kill_cases;
+extern const struct world_table file_cases;
+extern const struct world_table confine_cases;
+extern const struct world_table life_cases;
+extern const struct world_table suspend_cases;
+extern const struct world_table terminal_cases;
+extern const struct world_table toolhost_file_cases;
+extern const struct world_table policy_cases;
 
 /* Their begin and end: a ToolHost on the world's sandbox (tests/support/toolhost/fixture.h). */
 void tools_begin(struct world *world);

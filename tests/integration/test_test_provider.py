@@ -17,8 +17,9 @@ from sshd import free_port
 from processes import PATIENCE
 
 NAMES = ['prepare', 'capabilities', 'root', 'exit-status', 'streams', 'half-close', 'bytes',
-         'environment', 'kill', 'parallel', 'files', 'parents', 'confinement', 'links',
-         'first-sync', 'changes', 'remove']
+         'arguments', 'environment', 'directory', 'not-started', 'kill', 'parallel', 'files',
+         'modes', 'parents', 'stat', 'reading', 'special', 'names', 'confinement', 'relative',
+         'links', 'inner-links', 'dots', 'missing', 'overlong', 'first-sync', 'changes', 'remove']
 OF_A_COPY = ['first-sync', 'changes']
 
 
@@ -93,8 +94,8 @@ class Here(Trial, Case):
         trial = subprocess.Popen([case.BROKER, *self.config(isolation='copy'), 'test-provider'],
                                  cwd=self.work, env=env, text=True, stdout=subprocess.PIPE)
         with trial:
-            lines = [trial.stdout.readline() for _ in range(6)]
-            self.assertIn('half-close', lines[-1])
+            lines = [trial.stdout.readline() for _ in range(5)]
+            self.assertIn('streams', lines[-1])
             trial.send_signal(signal.SIGINT)
             rest, _ = trial.communicate(timeout=PATIENCE)
         self.assertEqual(trial.returncode, 1)

@@ -36,8 +36,8 @@ LAYERS = {
 LAYERS['tests'] = list(LAYERS)
 TOPS = sorted({folder.partition('/')[0] for folder in LAYERS})
 
-# Only one file of broker/ knows which providers there are.
-PROVIDER_FOLDERS = re.compile(r'^providers/[^/]+/')
+# Only one file of broker/ knows which providers there are. conformance/ is no provider's.
+PROVIDER_FOLDERS = re.compile(r'^providers/(?!conformance/)[^/]+/')
 KNOWS_PROVIDERS = 'broker/cli/main.c'
 # `local` is a word of its own, and a profile's name. Daytona's sandboxes are reached by SSH.
 NAMES_NO_OTHER = 'providers/local/'

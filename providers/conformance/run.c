@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "broker/cli/trial.h"
+#include "providers/conformance/conformance.h"
 #include "providers/script_run.h"
 
 enum { OUTPUT_MAX = 8 << 20 };
 
 struct run {
-	const struct trial_spec *spec;
-	struct trial_result *result;
+	const struct conformance_spec *spec;
+	struct conformance_result *result;
 	struct script_run *script; // owned
 	bool was_killed;
 	bool is_over;
@@ -39,47 +39,50 @@ static void on_end(void *data, struct buf *output, const char *words, const stru
 
 static const struct script_listener script_listener = {.on_output = on_output, .on_end = on_end};
 
-bool trial_run(struct trial *trial, const struct trial_spec *spec, struct trial_result *out,
-	struct error *err)
+bool conformance_run(struct conformance_place *place, const struct conformance_spec *spec,
+	struct conformance_result *out, struct error *err)
 {
 	struct run run = {.spec = spec, .result = out};
 	struct script_order order = {
 		.argv = spec->argv,
 		.env = spec->env,
-		.cwd = trial->root,
+		.cwd = spec->is_at_home ? NULL
+	               : spec->cwd      ? spec->cwd
+	                                : place->root,
 		.input = spec->input,
 		.output_max = OUTPUT_MAX,
 		.errors = &out->errors,
 		.until_emptied = true,
 	};
-	*out = (struct trial_result){.status = {0}};
+	*out = (struct conformance_result){.status = {0}};
 	buf_init(&out->out, OUTPUT_MAX);
 	buf_init(&out->errors, OUTPUT_MAX);
-	run.script = script_run_start(
-		trial->means->loop, trial->sandbox, &order, &script_listener, &run, err);
-	bool ok = run.script && trial_wait_file(trial, &run.is_over, err);
+	run.script =
+		script_run_start(place->loop, place->sandbox, &order, &script_listener, &run, err);
+	bool ok = run.script && place->wait(place->data, &run.is_over, err);
 	if (ok && run.err.code != ERROR_NONE) {
 		*err = run.err;
 		ok = false;
 	}
 	script_run_destroy(run.script);
 	if (!ok) {
-		trial_result_finish(out);
+		conformance_result_finish(out);
 	}
 	return ok;
 }
 
-void trial_result_finish(struct trial_result *result)
+void conformance_result_finish(struct conformance_result *result)
 {
 	buf_finish(&result->out);
 	buf_finish(&result->errors);
 }
 
-bool trial_shell(struct trial *trial, const char *line, struct buf *out, struct error *err)
+bool conformance_shell(
+	struct conformance_place *place, const char *line, struct buf *out, struct error *err)
 {
 	const char *argv[] = {"sh", "-c", line, NULL};
-	struct trial_result result;
-	if (!trial_run(trial, &(struct trial_spec){.argv = argv}, &result, err)) {
+	struct conformance_result result;
+	if (!conformance_run(place, &(struct conformance_spec){.argv = argv}, &result, err)) {
 		return false;
 	}
 	bool ok = result.status.signal == 0 && result.status.code == 0;
@@ -92,6 +95,6 @@ bool trial_shell(struct trial *trial, const char *line, struct buf *out, struct 
 	} else if (out) {
 		buf_move(out, &result.out);
 	}
-	trial_result_finish(&result);
+	conformance_result_finish(&result);
 	return ok;
 }
