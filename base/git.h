@@ -82,6 +82,7 @@
 	X(oid_tostr)                                                                               \
 	X(packbuilder_foreach)                                                                     \
 	X(packbuilder_free)                                                                        \
+	X(packbuilder_insert_recur)                                                                \
 	X(packbuilder_insert_walk)                                                                 \
 	X(packbuilder_new)                                                                         \
 	X(patch_free)                                                                              \

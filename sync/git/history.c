@@ -25,6 +25,7 @@ void history_init(struct history *history)
 	buf_init(&history->shallow, FILE_MAX);
 	buf_init(&history->sparse, FILE_MAX);
 	buf_init(&history->have, FILE_MAX);
+	buf_init(&history->remotes, REMOTES_MAX);
 	filters_init(&history->filters);
 }
 
@@ -38,6 +39,7 @@ void history_finish(struct history *history)
 	buf_finish(&history->shallow);
 	buf_finish(&history->sparse);
 	buf_finish(&history->have);
+	buf_finish(&history->remotes);
 	filters_finish(&history->filters);
 }
 
@@ -73,9 +75,10 @@ static void read_file(const char *path, struct buf *out)
 
 /* ---- HEAD and the refs ---- */
 
+static const char heads[] = "refs/heads/";
+
 static bool read_head(struct history *history, const struct git *git, git_repository *repository)
 {
-	static const char heads[] = "refs/heads/";
 	git_reference *head = NULL;
 	git_oid id;
 	if (git->reference_lookup(&head, repository, "HEAD") < 0) {
@@ -96,18 +99,29 @@ static bool read_head(struct history *history, const struct git *git, git_reposi
 	return history->id[0] || !history->is_detached;
 }
 
-static void read_refs(struct history *history, const struct git *git, git_repository *repository)
+/* HEAD's branch comes by itself. */
+static bool is_head(const struct history *history, const char *name)
+{
+	return !history->is_detached && strncmp(name, heads, sizeof(heads) - 1) == 0 &&
+	       strcmp(name + sizeof(heads) - 1, history->branch) == 0;
+}
+
+static void read_refs_of(struct history *history, const struct git *git, git_repository *repository,
+	git_odb *odb, const char *glob)
 {
 	git_reference_iterator *iterator = NULL;
 	const char *name;
 	char hex[GIT_OID_HEXSZ + 1];
-	if (git->reference_iterator_glob_new(&iterator, repository, "refs/remotes/*") < 0) {
+	if (git->reference_iterator_glob_new(&iterator, repository, glob) < 0) {
 		return;
 	}
 	while (git->reference_next_name(&name, iterator) == 0) {
 		git_oid id;
-		if (git->reference_name_to_id(&id, repository, name) < 0) {
-			continue; // points to nothing
+		/* One that leads to nothing shall not keep the others from being sent. */
+		if (is_head(history, name) ||
+			git->reference_name_to_id(&id, repository, name) < 0 ||
+			!git->odb_exists_ext(odb, &id, GIT_ODB_LOOKUP_NO_REFRESH)) {
+			continue;
 		}
 		git->oid_tostr(hex, sizeof(hex), &id);
 		add_print(history, name);
@@ -117,6 +131,19 @@ static void read_refs(struct history *history, const struct git *git, git_reposi
 		}
 	}
 	git->reference_iterator_free(iterator);
+}
+
+static void read_refs(struct history *history, const struct git *git, git_repository *repository)
+{
+	static const char *const globs[] = {"refs/heads/*", "refs/remotes/*", "refs/tags/*"};
+	git_odb *odb = NULL;
+	if (git->repository_odb(&odb, repository) < 0) {
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(globs); i++) {
+		read_refs_of(history, git, repository, odb, globs[i]);
+	}
+	git->odb_free(odb);
 }
 
 /* ---- the user's settings ---- */
@@ -176,6 +203,8 @@ static bool read_settings(struct history *history, const struct git *git,
 	if (read) {
 		read_text(&config, "user.name", &history->name);
 		read_text(&config, "user.email", &history->email);
+		remotes_read(&config, &history->remotes);
+		add_print_of(history, &history->remotes);
 		read_sparse(history, &config, &places);
 		read = read_filters(history, &config, &places, home, err);
 	}

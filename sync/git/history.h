@@ -4,15 +4,16 @@
 
 #include "base/buf.h"
 #include "sync/git/filters.h"
+#include "sync/git/remotes.h"
 #include "sync/id_set.h"
 #include "sync/store.h"
 
 enum { HISTORY_TRIES = 3, HISTORY_PAUSE_MS = 10 * 60 * 1000 }; // of what could not be sent
 
 /*
- * What the runtime's repository shall have of the user's: where HEAD is, the
- * remote-tracking refs, a name, which files are left out on purpose, what filters files have. The
- * user's repository is only read, and its history when it is sent. Blocks.
+ * What the runtime's repository shall have of the user's: where HEAD is, the other branches, the
+ * remote-tracking refs, the tags, a name, the remotes, which files are left out on purpose, what
+ * filters files have. The user's repository is only read, and its history when it is sent. Blocks.
  */
 struct history {
 	bool exists;                // the workspace's root is a repository, and can be read
@@ -20,11 +21,12 @@ struct history {
 	bool is_detached;           // no branch
 	char *branch;               // owned; without refs/heads/; "" for none
 	char id[GIT_OID_HEXSZ + 1]; // "" for an unborn branch
-	struct buf refs;            // remote-tracking refs: lines of "ID NAME"
+	struct buf refs;            // of the other branches and so on: lines of "ID NAME"
 	struct buf shallow;         // lines of ids
 	struct buf sparse;          // the patterns of a sparse checkout; empty: it is none
 	bool is_cone;               // they are directories
 	char *name, *email;         // owned; "" for none
+	struct buf remotes;         // sync/git/remotes.h
 	struct filters filters;
 	uint64_t print;        // of HEAD, refs, patterns, filters: equal where nothing has moved
 	uint64_t sent_print;   // the print of what the runtime was last sent
@@ -46,7 +48,7 @@ void history_finish(struct history *history);
 bool history_read(struct history *history, const char *root, const char *home,
 	struct error *err) ATTR_NODISCARD;
 
-/* Whether the runtime lacks a commit. */
+/* Whether the runtime lacks something that HEAD or a ref leads to. */
 bool history_is_new(const struct history *history);
 
 /*

@@ -148,7 +148,24 @@ static int write_piece(void *data, size_t size, void *payload)
 	return fd_write_all(*(const int *)payload, (struct span){data, size}, NULL) ? 0 : -1;
 }
 
-static bool walk_lines(const struct git *git, git_revwalk *walk, struct span lines, bool is_have)
+/* Of a tag the commit that it is of, if it is one; and itself, which no walk comes to. */
+static bool walk_from(const struct git *git, git_revwalk *walk, git_odb *odb,
+	git_packbuilder *builder, const git_oid *id)
+{
+	size_t size;
+	git_object_t type;
+	if (git->odb_read_header(&size, &type, odb, id) < 0) {
+		return false;
+	}
+	if (type == GIT_OBJECT_COMMIT) {
+		return git->revwalk_push(walk, id) == 0;
+	}
+	(void)!git->revwalk_push(walk, id);
+	return git->packbuilder_insert_recur(builder, id, NULL) == 0;
+}
+
+static bool walk_lines(const struct git *git, git_revwalk *walk, git_odb *odb,
+	git_packbuilder *builder, struct span lines)
 {
 	for (size_t at = 0; at < lines.len;) {
 		char hex[GIT_OID_HEXSZ + 1];
@@ -160,9 +177,9 @@ static bool walk_lines(const struct git *git, git_revwalk *walk, struct span lin
 		if (git->oid_fromstr(&id, hex) < 0) {
 			return false;
 		}
-		if (is_have) {
+		if (!builder) {
 			git->revwalk_hide(walk, &id); // it may be gone here
-		} else if (git->revwalk_push(walk, &id) < 0) {
+		} else if (!walk_from(git, walk, odb, builder, &id)) {
 			return false;
 		}
 	}
@@ -175,6 +192,7 @@ static bool send_by_library(const struct history *history, int fd, struct error 
 	git_repository *repository = NULL;
 	git_revwalk *walk = NULL;
 	git_packbuilder *builder = NULL;
+	git_odb *odb = NULL;
 	if (!git) {
 		return false;
 	}
@@ -183,10 +201,11 @@ static bool send_by_library(const struct history *history, int fd, struct error 
 	bool sent = git->repository_open_ext(&repository, history->git_folder,
 			    GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) == 0 &&
 	            git->revwalk_new(&walk, repository) == 0 &&
+	            git->repository_odb(&odb, repository) == 0 &&
 	            git->packbuilder_new(&builder, repository) == 0 &&
-	            walk_lines(git, walk, span_of(head), false) &&
-	            walk_lines(git, walk, buf_span(&history->refs), false) &&
-	            walk_lines(git, walk, buf_span(&history->have), true) &&
+	            walk_lines(git, walk, odb, builder, span_of(head)) &&
+	            walk_lines(git, walk, odb, builder, buf_span(&history->refs)) &&
+	            walk_lines(git, walk, odb, NULL, buf_span(&history->have)) &&
 	            git->packbuilder_insert_walk(builder, walk) == 0 &&
 	            git->packbuilder_foreach(builder, write_piece, &fd) == 0;
 	if (!sent) {
@@ -194,6 +213,7 @@ static bool send_by_library(const struct history *history, int fd, struct error 
 	}
 	git->packbuilder_free(builder);
 	git->revwalk_free(walk);
+	git->odb_free(odb);
 	git->repository_free(repository);
 	git_close();
 	return sent;

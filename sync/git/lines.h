@@ -21,7 +21,7 @@
  *     objects COUNT            COUNT objects follow as `git cat-file --batch` writes them
  *     commits                  what follows is of commits that the agent made
  *     repository WHAT          none, ours or other
- *     have ID                  a commit that is there
+ *     have ID                  a commit, or what a tag is of, that is there
  *     print TEXT               the history's print when it was last sent
  *     kept TEXT                HEAD was not moved: "locked", or where the agent has it
  *     filtered COUNT PATH      one of COUNT files whose filters do not run there

@@ -118,7 +118,8 @@ static bool work_update(struct git_transport *git, struct remote_ends *ends, str
 	bool told = fd_write_all(ends->out, buf_span(&history->refs), &send_err) &&
 	            fd_write_all(ends->out, buf_span(&history->shallow), &send_err) &&
 	            fd_write_all(ends->out, buf_span(&history->sparse), &send_err) &&
-	            send_filters(&history->filters, ends->out, &send_err);
+	            send_filters(&history->filters, ends->out, &send_err) &&
+	            fd_write_all(ends->out, buf_span(&history->remotes), &send_err);
 	bool sent = told &&
 	            (!git->sends_pack || history_send(history, git->is_near, ends->out, &send_err));
 	point("history.sent");
@@ -163,6 +164,7 @@ static void print_text(const struct history *history, char text[GIT_OID_HEXSZ + 
 static void update(struct git_transport *git)
 {
 	char print[GIT_OID_HEXSZ + 1], refs[24], shallow[24], sparse[32] = "", filters[80] = "";
+	char remotes[24];
 	struct history *history = &git->history;
 	if (history->sparse.len > 0) {
 		snprintf(sparse, sizeof(sparse), "%s %zu", history->is_cone ? "true" : "false",
@@ -176,15 +178,17 @@ static void update(struct git_transport *git)
 	git->filtered.paths[0] = '\0';
 	snprintf(refs, sizeof(refs), "%zu", history->refs.len);
 	snprintf(shallow, sizeof(shallow), "%zu", history->shallow.len);
+	snprintf(remotes, sizeof(remotes), "%zu", history->remotes.len);
 	print_text(history, print);
 	git->sends_pack = history_is_new(history);
 	git->is_locked = false;
-	git_run(git, &(struct git_step){.script = SCRIPT_REPO_UPDATE,
-			     .args = {history->is_detached ? "detached" : "branch", history->branch,
-				     history->id, history->name, history->email, refs, shallow,
-				     git->sends_pack ? "pack" : "none", print, sparse, filters},
-			     .work = work_update,
-			     .then = updated});
+	git_run(git,
+		&(struct git_step){.script = SCRIPT_REPO_UPDATE,
+			.args = {history->is_detached ? "detached" : "branch", history->branch,
+				history->id, history->name, history->email, refs, shallow,
+				git->sends_pack ? "pack" : "none", print, sparse, filters, remotes},
+			.work = work_update,
+			.then = updated});
 }
 
 /* ---- what is there ---- */

@@ -39,6 +39,7 @@ static const char *const texts[] = {
 	[SCRIPT_REPO_UPDATE] =
 #include "sync/git/remote/common.sh.inc"
 #include "sync/git/remote/repo_update.sh.inc"
+#include "sync/git/remote/repo_refs.sh.inc"
 		,
 };
 

@@ -95,9 +95,8 @@ class Moves(RepositoryCase):
                         'rebase', '-q', 'origin/main')
 
     def test_a_checkout_there(self):
-        self.git('update-ref', 'refs/remotes/origin/feature', 'feature')
         self.moved_there({'mine': 'feature\n', 'theirs': '1\n', 'only': 'feature\n'},
-                         ('checkout', '-q', '-b', 'feature', 'origin/feature'))
+                         ('checkout', '-q', 'feature'))
 
     def test_a_pull_there(self):
         self.advance()

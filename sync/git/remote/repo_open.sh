@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Tells what repository the root is: "none", "ours" with the commits we once sent, or
+# Tells what repository the root is: "none", "ours" with the commits (and tags) we once sent, or
 # "other" which is the agent's alone.
 if [ ! -e "$root/.git" ] && [ ! -L "$root/.git" ]; then
 	say repository none
@@ -11,7 +11,9 @@ else
 	head -n 20000 "$GIT_DIR/acp-broker/sent" |
 		git cat-file --batch-check='%(objectname) %(objecttype)' |
 		while read -r id type; do
-			[ "$type" != commit ] || say have "$id"
+			case $type in
+			commit | tag | tree | blob) say have "$id" ;;
+			esac
 		done
 	print=
 	[ ! -f "$GIT_DIR/acp-broker/print" ] || read -r print <"$GIT_DIR/acp-broker/print" || :

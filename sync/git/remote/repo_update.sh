@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
 # Makes ROOT/.git what the user's is in the eyes of who works there: the history, HEAD,
-# the remote-tracking refs, a name, its filters. Arguments: KIND BRANCH ID NAME EMAIL REFS SHALLOW
-# PACK PRINT SPARSE FILTERS.
+# the other refs, a name, its filters, its remotes. Arguments: KIND BRANCH ID NAME EMAIL REFS
+# SHALLOW PACK PRINT SPARSE FILTERS REMOTES.
 #
 # KIND is "branch" or "detached", ID may be empty for an unborn branch; SPARSE is empty, or whether
 # a sparse checkout is of cones, and a size. stdin: REFS bytes, lines of "ID NAME"; SHALLOW bytes,
 # lines of ids; as many bytes of patterns as SPARSE says; rules and two files of attributes, whose
-# sizes FILTERS has (sync/git/filters.h), or it is empty; and where PACK is "pack" a pack of what
-# is missing. (They would not fit into an argument.) PRINT is kept once all is done, to be told the
-# next time: nothing has to be done then. HEAD moves only where it still is as it was left by us. A
-# new repository appears whole. In another this may be cut off anywhere: the next run goes on.
+# sizes FILTERS has (sync/git/filters.h), or it is empty; REMOTES bytes (sync/git/remotes.h); and
+# where PACK is "pack" a pack of what is missing. (They would not fit into an argument.) PRINT is
+# kept once all is done, to be told the next time: nothing has to be done then. HEAD moves only
+# where it still is as it was left by us. A new repository appears whole. In another this may be cut
+# off anywhere: the next run goes on.
 kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8 print=$9 sparse=${10}
-filters=${11}
+filters=${11} remotes=${12}
 cd "$root"
 make_side
 work=$side/work.$$
@@ -31,6 +32,7 @@ rest=${filters#* }
 take_bytes "${filters%% *}" "$work/rules"
 take_bytes "${rest% *}" "$work/attributes"
 take_bytes "${rest#* }" "$work/further"
+take_bytes "$remotes" "$work/remotes"
 made=$root/.acp-broker-sync-git.tmp
 if [ -f "$root/.git/acp-broker/sent" ]; then
 	export GIT_DIR="$root/.git"
@@ -363,12 +365,12 @@ is_sent() {
 }
 
 list_refs() {
-	git for-each-ref --format='%(objectname) %(refname)' "$1"
+	git for-each-ref --format='%(objectname) %(refname)' "$@"
 }
 
 # Those that were sent and are no more go first: "topic" is in the way of "topic/new".
 list_gone() {
-	names=" $(cut -d ' ' -f 2 "$work/refs" | tr '\n' ' ')"
+	names=" $(cut -d ' ' -f 2 "$work/tracking" | tr '\n' ' ')"
 	while read -r at ref; do
 		case $names in
 		*" $ref "*) ;;
@@ -378,19 +380,21 @@ list_gone() {
 }
 
 # One that cannot be set, for one of the agent's is in its way, is in the way of no other.
-set_refs() {
-	sort "$work/refs" >"$work/wanted"
+set_tracking() {
+	sed -n '/ refs\/remotes\//p' "$work/refs" >"$work/tracking"
+	sort "$work/tracking" >"$work/wanted"
 	list_refs refs/remotes | sort >"$work/there"
 	comm -13 "$work/wanted" "$work/there" >"$work/differ"
 	list_gone | git update-ref --stdin || print=
-	sed 's/^\([0-9a-f]*\) \(.*\)$/update \2 \1/' "$work/refs" | git update-ref --stdin && return
+	sed 's/^\([0-9a-f]*\) \(.*\)$/update \2 \1/' "$work/tracking" | git update-ref --stdin &&
+		return
 	print=
 	comm -23 "$work/wanted" "$work/there" >"$work/differ"
 	while read -r at ref; do
 		git update-ref "$ref" "$at" </dev/null || :
 	done <"$work/differ"
 }
-set_refs
+set_tracking
 
 describe_head() {
 	if at=$(git symbolic-ref -q HEAD); then
@@ -516,7 +520,3 @@ if [ "$is_locked" ]; then
 	say kept locked
 	print=
 fi
-tell_filtered
-keep print "$print"
-[ "$GIT_DIR" != "$made" ] || mv "$made" "$root/.git"
-rm -rf "$work" || :
