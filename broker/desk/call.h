@@ -9,8 +9,9 @@ struct json_places;
 struct mcp_commands;
 struct method;
 struct parcel;
+struct peer;
 
-/* What a message of the editor's may wait for, in the order in which it comes to it. */
+/* What a message may wait for: the editor's and then the agents', in the order of their way. */
 enum desk_stage {
 	STAGE_NONE,    // it has just come in
 	STAGE_ORDER,   // other requests of its session
@@ -19,8 +20,12 @@ enum desk_stage {
 	STAGE_RESTORE, // its session, whose agent has ended, to be restored
 	STAGE_READY,   // the agent's sandbox
 	STAGE_MODE,    // the agent to be in a mode in which it asks
-	STAGE_SYNC,    // the sync before a prompt, or before its answer
+	STAGE_SYNC,    // the sync before a prompt
 	STAGE_ROOTS,   // its directories in the sandbox
+	STAGE_ANSWER,  // an agent's: the sync between a prompt and its answer
+	STAGE_BEHIND,  // an agent's: an answer of its session that waits for that
+	STAGE_LINKS,   // an agent's: the links in the paths that it names
+	STAGE_PERSON,  // an agent's: what the person says to it
 	STAGES,
 };
 
@@ -30,6 +35,7 @@ struct call {
 	const struct frame *frame;
 	struct message message;
 	const struct method *method; // static; its row (session/method.h); NULL: a response
+	struct peer *sender;         // the agent that says it; NULL: the editor
 	struct splice *edits;        // borrowed
 	enum desk_stage came_from;   // where it has waited last
 	char *const *resolved;       // borrowed, NULL-terminated; its paths without links, or NULL

@@ -9,6 +9,10 @@
 
 static const char turn_cancelled[] = "{\"stopReason\":\"cancelled\"}";
 
+const struct error desk_unreadable = {.code = ERROR_SYSTEM,
+	.stage = "relay",
+	.text = "the message had to wait, and cannot be read again"};
+
 void desk_init(struct desk *desk, const struct stage_row *rows, const struct json_places *places,
 	const struct desk_ops *ops, void *data)
 {
@@ -34,7 +38,7 @@ static void leave(struct held *held)
 }
 
 struct held *desk_hold(struct desk *desk, struct held *held, enum desk_stage stage,
-	const struct peer *peer, const struct call *call)
+	struct peer *peer, const struct call *call)
 {
 	char session_id[MESSAGE_SESSION_ID_MAX + 1];
 	const struct message *message = &call->message;
@@ -42,6 +46,7 @@ struct held *desk_hold(struct desk *desk, struct held *held, enum desk_stage sta
 	held = held ? held : mem_alloc_zero(sizeof(*held));
 	held->desk = desk;
 	held->stage = stage;
+	held->sender = call->sender;
 	held->peer = peer;
 	held->is_kept = is_kept;
 	if (message->kind == MESSAGE_REQUEST) {
@@ -54,6 +59,19 @@ struct held *desk_hold(struct desk *desk, struct held *held, enum desk_stage sta
 	held->parcel = call_set_aside(call, desk->places); // takes the bytes
 	enter(held);
 	return held;
+}
+
+bool desk_has_room(const struct desk *desk, enum desk_stage stage, const struct call *call)
+{
+	return desk->bytes[stage] + call->frame->bytes.len <= desk->rows[stage].most;
+}
+
+void desk_refuse(struct desk *desk, const struct call *call, const struct error *failure)
+{
+	if (call->message.kind == MESSAGE_REQUEST) {
+		const struct asker asker = {call->sender, call->method, call->message.id};
+		desk->ops->fail(desk->data, &asker, failure);
+	}
 }
 
 void desk_release(struct held *held)
@@ -76,7 +94,7 @@ struct held *desk_detach(struct held *held)
 	return own;
 }
 
-void desk_move(struct held *held, enum desk_stage stage, const struct peer *peer)
+void desk_move(struct held *held, enum desk_stage stage, struct peer *peer)
 {
 	struct held *moved = desk_detach(held);
 	moved->stage = stage;
@@ -84,11 +102,26 @@ void desk_move(struct held *held, enum desk_stage stage, const struct peer *peer
 	enter(moved);
 }
 
+static struct asker asker_of(const struct held *held, const char *id)
+{
+	return (struct asker){held->sender, parcel_method(held->parcel), span_of(id)};
+}
+
 bool desk_read(struct held *held, struct call *out_call)
 {
 	assert(held->parcel);
-	*out_call = (struct call){.came_from = held->stage};
-	return call_open(out_call, held->parcel);
+	*out_call = (struct call){.came_from = held->stage, .sender = held->sender};
+	if (call_open(out_call, held->parcel)) {
+		return true;
+	}
+	char *id = held->id;
+	held->id = NULL;
+	if (id) {
+		const struct asker asker = asker_of(held, id);
+		held->desk->ops->fail(held->desk->data, &asker, &desk_unreadable);
+	}
+	free(id);
+	return false;
 }
 
 bool desk_open(struct held *held, struct call *out_call)
@@ -197,21 +230,22 @@ static void settle(struct held *held, const struct error *failure, bool is_turn)
 	struct desk *desk = held->desk;
 	const struct stage_row *row = &desk->rows[held->stage];
 	char *id = held->id;
+	const struct asker asker = asker_of(held, id ? id : "");
 	leave(held);
 	parcel_destroy(held->parcel);
 	held->parcel = NULL;
 	held->id = NULL;
 	if (held->is_kept) {
 		desk_drop(held);
-	} else {
+	} else if (row->on_left) {
 		row->on_left(held, failure);
 	}
 	if (id && failure) {
-		desk->ops->fail(desk->data, span_of(id), failure);
+		desk->ops->fail(desk->data, &asker, failure);
 	} else if (id && is_turn) {
-		desk->ops->answer(desk->data, span_of(id), span_of(turn_cancelled));
+		desk->ops->answer(desk->data, asker.id, span_of(turn_cancelled));
 	} else if (id) {
-		desk->ops->answer_cancelled(desk->data, span_of(id));
+		desk->ops->answer_cancelled(desk->data, &asker);
 	}
 	free(id);
 }
@@ -234,13 +268,27 @@ void desk_fail_all(struct desk *desk, struct desk_pick pick, const struct error 
 	}
 }
 
-bool desk_cancel_request(struct desk *desk, struct span id)
+static bool cancel(struct held *held)
+{
+	const struct stage_row *row = &held->desk->rows[held->stage];
+	struct peer *peer = held->peer;
+	if (row->takes_cancel) {
+		return row->takes_cancel(held);
+	}
+	settle(held, NULL, is_turn(held));
+	if (row->on_cancelled) {
+		row->on_cancelled(peer);
+	}
+	return true;
+}
+
+bool desk_cancel_request(struct desk *desk, const struct peer *sender, struct span id)
 {
 	for (int stage = 0; stage < STAGES; stage++) {
 		LIST_FOR_EACH(held, &desk->stages[stage], struct held, link) {
-			if (held->id && span_equals(span_of(held->id), id)) {
-				settle(held, NULL, is_turn(held));
-				return true;
+			if (held->id && held->sender == sender &&
+				span_equals(span_of(held->id), id)) {
+				return cancel(held);
 			}
 		}
 	}

@@ -13,12 +13,14 @@
 #include "broker/desk/call.h"
 
 /*
- * The one place where messages of the editor's wait. The desk knows each by its id, its session
- * and the stage it is at, and answers it where it need not wait any longer: it was cancelled, its
- * agent has ended, the broker ends. It does not know what a stage does, nor what an agent is: each
- * stage is a row of a table, and belongs to one file of the relay. Loop thread only.
+ * The one place where messages wait, the editor's and the agents'. The desk knows each by its
+ * sender, its id, its session and the stage it is at, and answers it where it need not wait any
+ * longer: it was cancelled, its agent has ended, the broker ends. It does not know what a stage
+ * does, nor what an agent is: each stage is a row of a table, and belongs to one file of the relay
+ * or the gate. Loop thread only.
  */
 struct held;
+struct method;
 struct parcel;
 struct peer;
 
@@ -26,22 +28,35 @@ struct stage_row {
 	const char *name; // data.stage of its errors
 	const char *what; // "prompts", "requests"
 	const char *that; // what they wait for
+	size_t most;      // bytes of them, all together (desk_has_room); 0: its owner bounds them
 	bool is_turn;     // a prompt that is cancelled here is answered as a turn that was
 	bool outlasts;    // the end of the broker answers none: what they ask for is still done
 	/*
 	 * For those in the owner's memory. on_left: it was cancelled (failure is NULL) or failed,
-	 * and its answer follows; the owner frees it now, or once nothing refers to it any more.
-	 * on_gone: the owner frees it now.
+	 * and its answer follows; the owner frees it now, or once nothing refers to it any more;
+	 * NULL: it always does that later. on_gone: the owner frees it now; NULL: none is left
+	 * then.
 	 */
 	void (*on_left)(struct held *held, const struct error *failure);
 	void (*on_gone)(struct held *held);
+	/* $/cancel_request is the owner's: true where it has answered. NULL: the desk answers. */
+	bool (*takes_cancel)(struct held *held);
+	/* One was cancelled and answered: those behind it of the same peer go on. May be NULL. */
+	void (*on_cancelled)(struct peer *peer);
 };
 
-/* How the desk answers the editor, by the raw id of a request; and which messages are prompts. */
+/* Who waits for an answer. */
+struct asker {
+	struct peer *sender;         // the agent; NULL: the editor
+	const struct method *method; // of the request; static
+	struct span id;              // of the request; raw
+};
+
+/* How the desk answers requests; and which messages are prompts. */
 struct desk_ops {
-	void (*fail)(void *data, struct span id, const struct error *failure);
-	void (*answer)(void *data, struct span id, struct span result);
-	void (*answer_cancelled)(void *data, struct span id);
+	void (*fail)(void *data, const struct asker *asker, const struct error *failure);
+	void (*answer)(void *data, struct span id, struct span result); // the editor's
+	void (*answer_cancelled)(void *data, const struct asker *asker);
 	bool (*is_prompt)(const struct call *call);
 };
 
@@ -59,11 +74,12 @@ struct held {
 	struct list link; // desk.stages
 	struct desk *desk;
 	enum desk_stage stage;
-	const struct peer *peer; // whose it is; only to be compared; may be NULL
-	char *session_id;        // owned; params.sessionId; NULL: none
-	struct parcel *parcel;   // owned; NULL: it was answered, and only its owner has it yet
-	size_t size;             // in desk.bytes, as long as it waits
-	char *id;                // owned; raw; NULL: a notification, or it was answered
+	struct peer *sender;   // the agent that says it; NULL: the editor
+	struct peer *peer;     // whose stage it is at, of those that each agent has; may be NULL
+	char *session_id;      // owned; params.sessionId, as the sender knows it; NULL: none
+	struct parcel *parcel; // owned; NULL: it was answered, and only its owner has it yet
+	size_t size;           // in desk.bytes, as long as it waits
+	char *id;              // owned; raw; NULL: it is no request, or was answered
 	bool is_prompt;
 	bool is_kept; // the memory is the desk's
 };
@@ -83,20 +99,28 @@ void desk_init(struct desk *desk, const struct stage_row *rows, const struct jso
  * desk_drop follows once it is not used any more.
  */
 struct held *desk_hold(struct desk *desk, struct held *held, enum desk_stage stage,
-	const struct peer *peer, const struct call *call);
+	struct peer *peer, const struct call *call);
+
+/* Whether the message in hand may wait there, too, within the bytes of the row. */
+bool desk_has_room(const struct desk *desk, enum desk_stage stage, const struct call *call);
+
+/* Answers the message in hand with a failure, if it is a request: it does not wait. */
+void desk_refuse(struct desk *desk, const struct call *call, const struct error *failure);
 
 /* It waits at another stage from now on, in the desk's memory; one of the caller's is left without
  * anything. */
-void desk_move(struct held *held, enum desk_stage stage, const struct peer *peer);
+void desk_move(struct held *held, enum desk_stage stage, struct peer *peer);
 
 /*
  * It goes on: it is off the desk, and the call says where it comes from. False: it cannot be read,
- * which was logged. desk_drop follows in either case, once the call is not used any more. The
- * same in two steps: it is read, once, while it waits; then it goes on.
+ * which was logged, and a request was answered (desk_unreadable). desk_drop follows in either
+ * case, once the call is not used any more. The same in two steps: it is read, once, while it
+ * waits; then it goes on.
  */
 bool desk_open(struct held *held, struct call *out_call) ATTR_NODISCARD;
 bool desk_read(struct held *held, struct call *out_call) ATTR_NODISCARD;
 void desk_release(struct held *held);
+extern const struct error desk_unreadable;
 
 void desk_drop(struct held *held);
 
@@ -125,8 +149,8 @@ bool desk_has(const struct desk *desk, struct desk_pick pick);
 void desk_fail(struct held *held, const struct error *failure);
 void desk_fail_all(struct desk *desk, struct desk_pick pick, const struct error *failure);
 
-/* $/cancel_request: whether a request with this id waited. */
-bool desk_cancel_request(struct desk *desk, struct span id);
+/* $/cancel_request: whether a request of this sender's with this id waited, and was answered. */
+bool desk_cancel_request(struct desk *desk, const struct peer *sender, struct span id);
 
 /* session/cancel: prompts are answered as turns that were cancelled. Whether there was one. */
 bool desk_cancel_prompts(struct desk *desk, struct desk_pick pick);

@@ -99,26 +99,11 @@ static bool apply(struct peer *peer, const struct session *session, const struct
 	return is_grant || !allows;
 }
 
-/* A question of the agent's that nobody is to be asked any more has an answer of its own in ACP. */
-static bool is_cancelled_question(const struct call *call, const struct error *failure)
+/* A call of the agent's whose paths are known. */
+static void resume(struct peer *peer, const struct call *call)
 {
-	return method_asks(call->method, POLICY_GRANT) && failure_is(failure, "PERMISSION_DENIED");
+	peer->relay->ops->on_agent_request(peer, call);
 }
-
-/* A call of the agent's whose paths are known; an agent that is gone is told nothing. */
-static void resume(struct peer *peer, const struct call *call, const struct error *failure)
-{
-	if (!failure) {
-		peer->relay->ops->on_agent_request(peer, call);
-	} else if (!peer->is_down && is_cancelled_question(call, failure)) {
-		peer_answer(peer, call->message.id,
-			SPAN_LITERAL("{\"outcome\":{\"outcome\":\"cancelled\"}}"));
-	} else if (!peer->is_down) {
-		peer_fail(peer, call->message.id, failure);
-	}
-}
-
-static const struct grant_resumer resumer = {resume, .is_of_turn = true};
 
 bool grant_intercept(struct peer *peer, const struct call *call)
 {
@@ -127,7 +112,7 @@ bool grant_intercept(struct peer *peer, const struct call *call)
 	struct error unread;
 	bool is_read = subject_read(&subject, call->method->operation, &call->message, &unread);
 	struct session *session = relay_session_of_agent(peer, &call->message);
-	if (grant_resolve(peer, call, &subject, session, &resumer)) {
+	if (grant_resolve(peer, call, &subject, session, resume)) {
 		subject_finish(&subject);
 		return true;
 	}

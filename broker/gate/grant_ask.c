@@ -20,11 +20,7 @@
 static void finish(void *part, void *owner)
 {
 	struct asking *asking = part;
-	const struct request *request = owner;
-	if (asking->parcel) {
-		request->peer->relay->held_bytes -= parcel_size(asking->parcel);
-		parcel_destroy(asking->parcel);
-	}
+	desk_drop(&asking->held);
 	old_text_destroy(asking->old_text);
 	free(asking->shown_text);
 }
@@ -69,64 +65,59 @@ static void remember(
 	}
 }
 
-static void refuse(struct peer *peer, const struct call *call, const struct grant_answer *answer,
-	const struct error *failure)
+static void refuse(
+	struct request *request, const struct grant_answer *answer, const struct error *failure)
 {
 	struct error err;
+	struct held *held = &asking_of(request)->held;
+	const char *method = parcel_method(held->parcel)->name;
 	if (failure) {
 		err = *failure;
 		err.detail = (struct span){NULL, 0};
-		error_prefix(&err, "%s: refused", call->message.method);
+		error_prefix(&err, "%s: refused", method);
 	} else {
-		failure_set(&err, "PERMISSION_DENIED", "session", "%s: refused: %s",
-			call->message.method, answer->reason);
+		failure_set(&err, "PERMISSION_DENIED", "session", "%s: refused: %s", method,
+			answer->reason);
 	}
-	peer_fail(peer, call->message.id, error_at(&err, "session"));
+	desk_fail(held, error_at(&err, "session"));
 }
 
-/* Nobody waits for it where the agent is gone. */
-static void resume(struct peer *peer, const struct call *call, const struct error *failure)
+static void resume(struct peer *peer, const struct call *call)
 {
-	if (!failure) {
-		peer->relay->ops->pass_agent_request(peer, call);
-	} else if (!peer->is_down) {
-		peer_fail(peer, call->message.id, failure);
-	}
+	peer->relay->ops->pass_agent_request(peer, call);
 }
 
-static const struct grant_resumer resumer = {resume, .is_of_turn = true};
-
-static void pass(struct peer *peer, const struct request *request, const struct call *call)
+static void pass(struct request *request)
 {
+	struct call call;
+	struct peer *peer = request->peer;
 	struct relay *relay = peer->relay;
+	struct held *held = &asking_of(request)->held;
+	const struct subject *subject = question_find(request)->subject;
 	const struct session *session =
 		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
-	if (!grant_resolve_again(peer, call, session, &resumer)) {
-		peer->relay->ops->pass_agent_request(peer, call);
+	if (desk_open(held, &call)) {
+		call.resolved = subject->is_resolved ? subject->paths : NULL;
+		if (!grant_resolve_again(peer, &call, session, resume)) {
+			resume(peer, &call);
+		}
 	}
+	desk_drop(held);
 }
 
 /* The call that was set aside goes on its way, or is refused. */
-static void act(struct peer *peer, struct request *request, const struct grant_answer *answer,
-	const struct error *failure)
+static void act(
+	struct request *request, const struct grant_answer *answer, const struct error *failure)
 {
-	struct relay *relay = peer->relay;
-	struct asking *asking = asking_of(request);
+	struct relay *relay = request->peer->relay;
 	bool allowed = grant_decision_allows(answer->decision);
-	relay->held_bytes -= parcel_size(asking->parcel);
-	const struct subject *subject = question_find(request)->subject;
-	struct call call = {.resolved = subject->is_resolved ? subject->paths : NULL};
-	if (call_open(&call, asking->parcel)) {
-		remember(relay, request, answer->decision);
-		question_close(relay, request, allowed);
-		if (allowed) {
-			pass(peer, request, &call);
-		} else {
-			refuse(peer, &call, answer, failure);
-		}
+	remember(relay, request, answer->decision);
+	question_close(relay, request, allowed);
+	if (allowed) {
+		pass(request);
+	} else {
+		refuse(request, answer, failure);
 	}
-	parcel_destroy(asking->parcel);
-	asking->parcel = NULL;
 }
 
 static void on_decided(struct relay *relay, struct request *request, const struct call *answer,
@@ -134,7 +125,7 @@ static void on_decided(struct relay *relay, struct request *request, const struc
 {
 	struct grant_answer decided = grant_settle(relay, request, answer, failure);
 	if (!request->peer->is_down) {
-		act(request->peer, request, &decided, failure);
+		act(request, &decided, failure);
 	}
 }
 
@@ -144,7 +135,7 @@ static bool send_question(struct peer *peer, struct request *request, const stru
 	const struct question_reason *reason, struct error *err)
 {
 	struct relay *relay = peer->relay;
-	if (relay->held_bytes + call->frame->bytes.len > RELAY_HELD_MAX) {
+	if (!desk_has_room(&relay->desk, STAGE_PERSON, call)) {
 		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 			"%d MiB of requests wait for a person's answer already",
 			RELAY_HELD_MAX >> 20);
@@ -190,7 +181,7 @@ static void allow_unasked(struct request *request)
 	const struct grant_answer yes = {.decision = POLICY_ALLOW_ONCE, .by = AUDIT_BY_PERSON};
 	pending_remove(&peer->relay->asked_editor, &request->pending);
 	grant_note_allowed(peer->relay, request);
-	act(peer, request, &yes, NULL);
+	act(request, &yes, NULL);
 	request_destroy(request);
 }
 
@@ -252,6 +243,7 @@ void grant_ask(struct peer *peer, const struct call *call, const struct subject 
 	struct asking *asking = asking_of(request);
 	struct question *question = question_of(request);
 	question->subject = subject_copy(subject);
+	asking->request = request;
 	asking->shown_text = mem_strdup_or_null(old_text);
 	question->options = can_remember ? grant_options_always : grant_options_once;
 	request->session_id = session ? mem_strdup(session->id) : NULL;
@@ -261,8 +253,7 @@ void grant_ask(struct peer *peer, const struct call *call, const struct subject 
 		request_destroy(request);
 		return;
 	}
-	asking->parcel = call_set_aside(call, relay->places);
-	relay->held_bytes += parcel_size(asking->parcel);
+	desk_hold(&relay->desk, &asking->held, STAGE_PERSON, peer, call);
 	if (!load_old_text(request, question->subject, buf_span(&relay->scratch))) {
 		show(request, buf_span(&relay->scratch));
 	}
@@ -273,11 +264,6 @@ static const struct error cancelled = {.code = ERROR_DENIED,
 	.stage = "session",
 	.text = "the session was cancelled before anyone answered"};
 
-static const struct error taken_back = {.code = ERROR_DENIED,
-	.reason = "PERMISSION_DENIED",
-	.stage = "session",
-	.text = "the agent has taken its request back"};
-
 static void decide_at_once(
 	struct relay *relay, struct request *request, const struct error *failure)
 {
@@ -287,19 +273,36 @@ static void decide_at_once(
 	request_destroy(request);
 }
 
-bool grant_take_back(struct relay *relay, struct request *request)
+const struct error grant_taken_back = {.code = ERROR_DENIED,
+	.reason = "PERMISSION_DENIED",
+	.stage = "session",
+	.text = "the agent has taken its request back"};
+
+void grant_fail(const struct asker *asker, const struct error *failure)
 {
-	const struct asking *asking = asking_find(request);
-	if (!asking || !asking->old_text) {
-		return false;
+	struct peer *peer = asker->sender;
+	bool is_cancelled_question = method_asks(asker->method, POLICY_GRANT) &&
+	                             failure_is(failure, "PERMISSION_DENIED");
+	if (peer->is_down) {
+		return;
 	}
-	decide_at_once(relay, request, &taken_back);
-	return true;
+	if (is_cancelled_question) {
+		peer_answer(
+			peer, asker->id, SPAN_LITERAL("{\"outcome\":{\"outcome\":\"cancelled\"}}"));
+	} else {
+		peer_fail(peer, asker->id, failure);
+	}
 }
 
-bool grant_take_back_unresolved(struct peer *peer, struct span id)
+/* The editor is asked to take back what it shows; the end of that is the answer. */
+bool grant_ask_takes_cancel(struct held *held)
 {
-	return grant_resolve_take_back(peer, id, &taken_back);
+	struct asking *asking = CONTAINER_OF(held, struct asking, held);
+	if (!asking->old_text) {
+		return false;
+	}
+	decide_at_once(held->sender->relay, asking->request, &grant_taken_back);
+	return true;
 }
 
 void grant_cancel_session(struct relay *relay, const char *session_id)

@@ -21,10 +21,18 @@ void grant_cancel_session(struct relay *relay, const char *session_id);
 /* A question of the broker's own will not be answered: its tool call is shown as failed. */
 void grant_close_question(struct relay *relay, const struct request *request);
 
-/* The agent takes back what it asked: true where the question is not shown yet, and never is. */
-bool grant_take_back(struct relay *relay, struct request *request);
+/*
+ * Of STAGE_PERSON: the agent takes its call back. True where the question is not shown yet, and
+ * never is; false: the editor has it, and is told.
+ */
+bool grant_ask_takes_cancel(struct held *held);
 
-/* The same where the links in its path are being resolved: by the agent's id of the request. */
-bool grant_take_back_unresolved(struct peer *peer, struct span id);
+/*
+ * A request of an agent's that waited fails; an agent that is gone is told nothing. A question of
+ * its own that nobody is to be asked any more (PERMISSION_DENIED) is answered with `cancelled`.
+ */
+void grant_fail(const struct asker *asker, const struct error *failure);
+
+extern const struct error grant_taken_back; // by its $/cancel_request
 
 #endif

@@ -8,7 +8,8 @@
 
 /* Of a question about a call of the agent's: a part of its request. */
 struct asking {
-	struct parcel *parcel;     // owned; the call
+	struct held held;          // the call
+	struct request *request;   // whose part this is
 	struct old_text *old_text; // owned; the question is hidden until this is known; or NULL
 	size_t diff_at;            // where its diff begins; 0: it has none
 	char *shown_text;          // owned; what the agent has shown as the old text; or NULL

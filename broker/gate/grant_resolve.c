@@ -27,14 +27,12 @@
  * the editor's may be the agent's doing, and must not lead out of the directories.
  */
 struct resolving {
-	struct list link; // peer.resolving
+	struct held held; // the call
 	struct peer *peer;
-	struct parcel *parcel; // owned; the call
-	char **paths;          // owned, NULL-terminated; resolved one after the other
-	char **roots;          // owned, NULL-terminated; the session's; NULL: none
-	char *session_id;      // owned; NULL: it is not known
-	char *id;              // owned; of the request, as its sender wrote it
-	const struct grant_resumer *resumer;
+	char **paths;     // owned, NULL-terminated; resolved one after the other
+	char **roots;     // owned, NULL-terminated; the session's; NULL: none
+	char *session_id; // owned; as the editor knows it; NULL: it is not known
+	grant_resume *resume;
 	bool is_file;      // a read or write, and not a tool that names paths
 	bool is_elsewhere; // the agent has other files: paths and roots are called as here
 	char *asked;       // owned; the same: its path as the agent calls it
@@ -52,49 +50,53 @@ struct resolving {
 static void drop(struct pool_job *job)
 {
 	struct resolving *resolving = CONTAINER_OF(job, struct resolving, job);
-	list_remove(&resolving->link);
-	parcel_destroy(resolving->parcel);
+	desk_drop(&resolving->held);
 	words_free(resolving->paths);
 	words_free(resolving->roots);
 	free(resolving->session_id);
-	free(resolving->id);
 	free(resolving->asked);
 	free(resolving->granted);
 	free(resolving);
 }
 
-static void begin_first(struct peer *peer);
-
 /* The call goes on as if it had come now, with the names of the files it means. */
-static void go_on(struct resolving *resolving, const struct error *failure)
+static void go_on(struct resolving *resolving)
 {
 	struct peer *peer = resolving->peer;
-	struct call call = {
-		.resolved = resolving->paths, .is_unresolved = resolving->is_unresolved};
-	list_remove(&resolving->link);
+	struct call call;
 	ev_timer_stop(peer->relay->config.loop, &resolving->due);
-	peer->relay->held_bytes -= parcel_size(resolving->parcel);
-	if (call_open(&call, resolving->parcel)) {
-		resolving->resumer->resume(peer, &call, failure);
+	if (desk_open(&resolving->held, &call)) {
+		call.resolved = resolving->paths;
+		call.is_unresolved = resolving->is_unresolved;
+		resolving->resume(peer, &call);
 	}
+	drop(&resolving->job);
+	grant_resolve_next(peer);
 }
 
-/* The next one's turn. */
-static void finish(struct resolving *resolving, const struct error *err)
+static void fail(struct resolving *resolving, const struct error *failure)
 {
 	struct peer *peer = resolving->peer;
-	struct error failure;
+	desk_fail(&resolving->held, failure);
+	grant_resolve_next(peer);
+}
+
+static void finish(struct resolving *resolving, const struct error *err)
+{
 	if (err) {
-		failure = *err;
+		struct error failure = *err;
+		fail(resolving, error_at(&failure, "session"));
+	} else {
+		go_on(resolving);
 	}
-	go_on(resolving, err ? error_at(&failure, "session") : NULL);
-	drop(&resolving->job);
-	begin_first(peer);
 }
 
 /* Nobody waits for the outcome any more. */
-static void abandon(struct resolving *resolving)
+void grant_resolve_on_left(struct held *held, const struct error *failure)
 {
+	struct resolving *resolving = CONTAINER_OF(held, struct resolving, held);
+	ev_timer_stop(resolving->peer->relay->config.loop, &resolving->due);
+	desk_drop(held);
 	if (resolving->op) {
 		file_op_cancel(resolving->op);
 	}
@@ -105,14 +107,12 @@ static void abandon(struct resolving *resolving)
 static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct resolving *resolving = CONTAINER_OF(timer, struct resolving, due);
-	struct peer *peer = resolving->peer;
 	struct error err;
-	go_on(resolving, failure_set(&err, "TIMEOUT_EXCEEDED", "session",
-				 "the links in its path were not resolved within %d ms "
-				 "(file-timeout)",
-				 peer->relay->config.profile->toolhost_limits.file_timeout_ms));
-	abandon(resolving);
-	begin_first(peer);
+	fail(resolving,
+		failure_set(&err, "TIMEOUT_EXCEEDED", "session",
+			"the links in its path were not resolved within %d ms "
+			"(file-timeout)",
+			resolving->peer->relay->config.profile->toolhost_limits.file_timeout_ms));
 }
 
 /* ---- in the sandbox ---- */
@@ -264,13 +264,15 @@ static bool is_resolved_there(const struct peer *peer, bool is_file)
 	return relay_uses_toolhost(peer) || (!is_file && !relay_shares_files(peer));
 }
 
-static void begin_first(struct peer *peer)
+static struct desk_pick waiting_of(const struct peer *peer)
+{
+	return (struct desk_pick){STAGE_LINKS, peer, NULL};
+}
+
+static void begin(struct resolving *resolving)
 {
 	struct error err;
-	struct resolving *resolving = LIST_FIRST(&peer->resolving, struct resolving, link);
-	if (!resolving || resolving->op || pool_has(&resolving->job)) {
-		return;
-	}
+	struct peer *peer = resolving->peer;
 	int timeout_ms = peer->relay->config.profile->toolhost_limits.file_timeout_ms;
 	ev_timer_init(&resolving->due, on_due, timeout_ms / 1000., 0.);
 	if (timeout_ms > 0) {
@@ -284,6 +286,15 @@ static void begin_first(struct peer *peer)
 	if (!pool_submit(peer->relay->config.pool, &resolving->job, &err)) {
 		error_prefix(&err, "resolving a path");
 		finish(resolving, &err);
+	}
+}
+
+void grant_resolve_next(struct peer *peer)
+{
+	struct held *held = desk_first(&peer->relay->desk, waiting_of(peer));
+	struct resolving *resolving = held ? CONTAINER_OF(held, struct resolving, held) : NULL;
+	if (resolving && !resolving->op && !pool_has(&resolving->job)) {
+		begin(resolving);
 	}
 }
 
@@ -342,43 +353,40 @@ static void take_names(
 }
 
 static void set_aside(struct peer *peer, const struct call *call, const struct subject *subject,
-	const struct session *session, const char *granted, const struct grant_resumer *resumer)
+	const struct session *session, const char *granted, grant_resume *resume)
 {
-	struct relay *relay = peer->relay;
-	if (relay->held_bytes + call->frame->bytes.len > RELAY_HELD_MAX) {
+	struct desk *desk = &peer->relay->desk;
+	if (!desk_has_room(desk, STAGE_LINKS, call)) {
 		struct error err;
-		error_set_reason(&err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
-			"%d MiB of requests are held already", RELAY_HELD_MAX >> 20);
-		resumer->resume(peer, call, error_at(&err, "session"));
+		desk_refuse(desk, call,
+			failure_set(&err, "RESOURCE_LIMIT_EXCEEDED", "session",
+				"%d MiB of requests are held already", RELAY_HELD_MAX >> 20));
 		return;
 	}
 	struct resolving *resolving = mem_alloc_zero(sizeof(*resolving));
 	resolving->job = (struct pool_job){
 		.lane = POOL_LANE_WORK, .run = run_job, .done = on_job_done, .drop = drop};
 	resolving->peer = peer;
-	resolving->resumer = resumer;
+	resolving->resume = resume;
 	take_names(resolving, subject, session);
 	resolving->granted = mem_strdup_or_null(granted);
 	resolving->session_id = session ? mem_strdup(session->id) : NULL;
-	resolving->id = mem_strndup(call->message.id);
-	resolving->parcel = call_set_aside(call, relay->places);
-	relay->held_bytes += parcel_size(resolving->parcel);
-	list_append(&peer->resolving, &resolving->link);
-	begin_first(peer);
+	desk_hold(desk, &resolving->held, STAGE_LINKS, peer, call);
+	grant_resolve_next(peer);
 }
 
 bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject,
-	const struct session *session, const struct grant_resumer *resumer)
+	const struct session *session, grant_resume *resume)
 {
 	if (call->resolved || !subject->paths || !is_needed(peer, subject->operation)) {
 		return false;
 	}
-	set_aside(peer, call, subject, session, NULL, resumer);
+	set_aside(peer, call, subject, session, NULL, resume);
 	return true;
 }
 
 bool grant_resolve_again(struct peer *peer, const struct call *call, const struct session *session,
-	const struct grant_resumer *resumer)
+	grant_resume *resume)
 {
 	struct subject subject;
 	struct error err;
@@ -387,7 +395,7 @@ bool grant_resolve_again(struct peer *peer, const struct call *call, const struc
 	}
 	bool is_read = subject_read(&subject, call->method->operation, &call->message, &err);
 	assert(is_read && subject.paths); // it was read before it was asked about
-	set_aside(peer, call, &subject, session, call->resolved[0], resumer);
+	set_aside(peer, call, &subject, session, call->resolved[0], resume);
 	subject_finish(&subject);
 	return true;
 }
@@ -402,54 +410,31 @@ void grant_take_paths(struct subject *subject, const struct call *call)
 	}
 }
 
-void grant_resolve_init(struct peer *peer)
-{
-	list_init(&peer->resolving);
-}
-
 void grant_resolve_fail(struct peer *peer, const struct error *failure)
 {
-	LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
-		go_on(resolving, failure);
-		abandon(resolving);
-	}
+	desk_fail_all(&peer->relay->desk, waiting_of(peer), failure);
 }
 
 void grant_resolve_count(const struct relay *relay, int *count, size_t *bytes)
 {
-	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
-			if (!resolving->resumer->is_of_turn) {
-				++*count;
-				*bytes += parcel_size(resolving->parcel);
-			}
+	LIST_FOR_EACH(held, &relay->desk.stages[STAGE_LINKS], struct held, link) {
+		if (!held->sender) {
+			++*count;
+			*bytes += held->size;
 		}
 	}
 }
 
 void grant_resolve_cancel(struct relay *relay, const char *session_id, const struct error *failure)
 {
+	LIST_FOR_EACH(held, &relay->desk.stages[STAGE_LINKS], struct held, link) {
+		const struct resolving *resolving = CONTAINER_OF(held, struct resolving, held);
+		if (held->sender && resolving->session_id &&
+			strcmp(resolving->session_id, session_id) == 0) {
+			desk_fail(held, failure);
+		}
+	}
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
-			if (resolving->resumer->is_of_turn && resolving->session_id &&
-				strcmp(resolving->session_id, session_id) == 0) {
-				go_on(resolving, failure);
-				abandon(resolving);
-			}
-		}
-		begin_first(peer);
+		grant_resolve_next(peer);
 	}
-}
-
-bool grant_resolve_take_back(struct peer *peer, struct span id, const struct error *failure)
-{
-	LIST_FOR_EACH(resolving, &peer->resolving, struct resolving, link) {
-		if (resolving->resumer->is_of_turn && span_equals(span_of(resolving->id), id)) {
-			go_on(resolving, failure);
-			abandon(resolving);
-			begin_first(peer);
-			return true;
-		}
-	}
-	return false;
 }

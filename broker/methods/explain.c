@@ -72,17 +72,11 @@ static void map_paths(const struct session *session, struct subject *subject)
 	}
 }
 
-/* The links in the paths are known, or never will be. */
-static void resume(struct peer *peer, const struct call *call, const struct error *failure)
+/* The links in the paths are known. */
+static void resume(struct peer *peer, const struct call *call)
 {
-	if (failure) {
-		relay_fail(peer->relay, call->message.id, failure);
-	} else {
-		explain_call(peer->relay, call);
-	}
+	explain_call(peer->relay, call);
 }
-
-static const struct grant_resumer resumer = {resume, .is_of_turn = false};
 
 /* True where the call was set aside until the paths are what the decision would look at. */
 static bool resolve_paths(
@@ -93,7 +87,7 @@ static bool resolve_paths(
 		grant_take_paths(subject, call);
 		return false;
 	}
-	return session->peer && grant_resolve(session->peer, call, subject, session, &resumer);
+	return session->peer && grant_resolve(session->peer, call, subject, session, resume);
 }
 
 static bool explain_operation(struct relay *relay, const struct call *call,

@@ -152,8 +152,7 @@ static struct look *look_create(struct relay *relay, const struct call *call)
 static bool may_wait(const struct relay *relay, const struct call *call, struct error *err)
 {
 	struct desk_load load = desk_load(&relay->desk, (struct desk_pick){.stage = STAGE_LIST});
-	if (load.count < LISTING_LOOKS_MAX &&
-		load.bytes + call->frame->bytes.len <= RELAY_HELD_MAX) {
+	if (load.count < LISTING_LOOKS_MAX && desk_has_room(&relay->desk, STAGE_LIST, call)) {
 		return true;
 	}
 	return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",

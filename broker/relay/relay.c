@@ -68,7 +68,6 @@ static struct peer *peer_start(struct relay *relay)
 		.data = peer,
 	};
 	root_names_init(peer);
-	grant_resolve_init(peer);
 	relay_sync_init(peer);
 	peer->agent = agent_create(&config);
 	return peer;

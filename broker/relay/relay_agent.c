@@ -158,7 +158,7 @@ static void on_cancel_request(struct peer *peer, const struct call *call)
 	struct relay *relay = peer->relay;
 	struct error err;
 	struct span id = message_place(&call->message, PLACE_REQUEST_ID);
-	if (id.len > 0 && grant_take_back_unresolved(peer, id)) {
+	if (id.len > 0 && desk_cancel_request(&relay->desk, peer, id)) {
 		return;
 	}
 	LIST_FOR_EACH(pending, &relay->asked_editor.order, struct pending, order_link) {
@@ -166,9 +166,6 @@ static void on_cancel_request(struct peer *peer, const struct call *call)
 		if (request->peer != peer || !span_equals(pending_origin(pending), id) ||
 			id.len == 0) {
 			continue;
-		}
-		if (grant_take_back(relay, request)) {
-			return;
 		}
 		if (!relay_edit_minted(call, message_hit(&call->message, PLACE_REQUEST_ID),
 			    pending->id, &err) ||
@@ -358,8 +355,10 @@ bool relay_on_agent_frame(void *data, const struct frame *frame)
 	struct peer *peer = data;
 	struct relay *relay = peer->relay;
 	struct error err;
-	struct call call = {
-		.from = agent_link(peer->agent)->frames, .frame = frame, .edits = &relay->edits};
+	struct call call = {.from = agent_link(peer->agent)->frames,
+		.frame = frame,
+		.edits = &relay->edits,
+		.sender = peer};
 	if (link_is_over(&relay->editor) || relay_turn_is_full(peer) || pause_holds_agent(peer) ||
 		asks_too_much(peer, frame)) {
 		return false;

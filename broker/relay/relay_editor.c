@@ -221,7 +221,7 @@ static void on_cancel_request(struct relay *relay, const struct call *call)
 {
 	struct error err;
 	struct span id = message_place(&call->message, PLACE_REQUEST_ID);
-	if (restore_is_own(id) || desk_cancel_request(&relay->desk, id)) {
+	if (restore_is_own(id) || desk_cancel_request(&relay->desk, NULL, id)) {
 		return;
 	}
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {

@@ -101,7 +101,6 @@ static const struct keeper_listener keeper_listener = {
 
 void relay_sync_init(struct peer *peer)
 {
-	list_init(&peer->turns);
 	list_init(&peer->inquiries);
 }
 

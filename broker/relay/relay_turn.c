@@ -15,30 +15,30 @@
 
 /* A prompt that waits for the sync before it, or an answer for the one after it. */
 struct turn {
-	struct list link; // peer.turns
+	struct held held; // without its message once it was answered; the sync goes on
 	struct peer *peer;
-	struct held prompt;      // without its message once it was answered; the sync goes on
 	struct request *request; // owned; of an answer; NULL: it is a prompt
-	struct parcel *answer;   // owned; the answer
-	size_t size;             // of that, in peer.held_bytes
 	char *session_id;        // owned; as the editor knows it
 	struct sync_show show;
-	struct list followers; // of struct follower: what the agent said after the answer
+	size_t behind; // bytes of its followers
 };
 
-/* A message of the agent's. */
+/* What the agent says after an answer. */
 struct follower {
-	struct list link; // turn.followers
-	struct parcel *parcel;
-	size_t size;
-	char *id; // owned; raw, of a request; else NULL
+	struct held held;
+	struct turn *turn; // of the answer
 };
+
+static const enum desk_stage turn_stages[] = {STAGE_SYNC, STAGE_ANSWER};
 
 struct sync_show *relay_turn_show(struct peer *peer, const void *asker)
 {
-	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
-		if (turn == asker) {
-			return &turn->show;
+	for (size_t i = 0; i < ARRAY_LENGTH(turn_stages); i++) {
+		struct list *held_there = &peer->relay->desk.stages[turn_stages[i]];
+		LIST_FOR_EACH(turn, held_there, struct turn, held.link) {
+			if (turn == asker) {
+				return &turn->show;
+			}
 		}
 	}
 	return NULL;
@@ -46,25 +46,23 @@ struct sync_show *relay_turn_show(struct peer *peer, const void *asker)
 
 /* ---- life ---- */
 
-static void follower_destroy(struct peer *peer, struct follower *follower)
+static void follower_destroy(struct follower *follower)
 {
-	list_remove(&follower->link);
-	peer->held_bytes -= follower->size;
-	parcel_destroy(follower->parcel);
-	free(follower->id);
+	desk_drop(&follower->held);
 	free(follower);
 }
 
+/* Those that are left, without an answer. */
 static void turn_destroy(struct turn *turn)
 {
-	list_remove(&turn->link);
-	ev_timer_stop(turn->peer->relay->config.loop, &turn->show.moment);
-	LIST_FOR_EACH(follower, &turn->followers, struct follower, link) {
-		follower_destroy(turn->peer, follower);
+	struct relay *relay = turn->peer->relay;
+	ev_timer_stop(relay->config.loop, &turn->show.moment);
+	LIST_FOR_EACH(follower, &relay->desk.stages[STAGE_BEHIND], struct follower, held.link) {
+		if (follower->turn == turn) {
+			follower_destroy(follower);
+		}
 	}
-	turn->peer->held_bytes -= turn->size;
-	desk_drop(&turn->prompt);
-	parcel_destroy(turn->answer);
+	desk_drop(&turn->held);
 	if (turn->request) {
 		request_destroy(turn->request);
 	}
@@ -72,32 +70,35 @@ static void turn_destroy(struct turn *turn)
 	free(turn);
 }
 
-static void turn_fail(struct turn *turn, const struct error *failure)
+void relay_turn_on_gone(struct held *held)
+{
+	turn_destroy(CONTAINER_OF(held, struct turn, held));
+}
+
+static void fail_answer(struct turn *turn, const struct error *failure)
 {
 	struct request *request = turn->request;
 	turn->request = NULL;
-	if (request) {
-		relay_fail_request(turn->peer->relay, request, failure);
-	} else {
-		desk_fail(&turn->prompt, failure);
-	}
-	turn_destroy(turn);
+	relay_fail_request(turn->peer->relay, request, failure);
 }
 
-static bool is_answered(const struct turn *turn)
+/* The sync goes on, and with it the turn. */
+void relay_turn_on_left(struct held *held, const struct error *failure)
 {
-	return !turn->request && !turn->prompt.parcel;
+	struct turn *turn = CONTAINER_OF(held, struct turn, held);
+	sync_show_leave(&turn->show,
+		failure ? failure->text : "Syncing workspace: the prompt was cancelled");
+	if (turn->request) {
+		fail_answer(turn, failure);
+	}
 }
 
 void relay_turn_finish_all(struct peer *peer, const struct error *failure)
 {
-	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
-		sync_show_leave(&turn->show, failure->text);
-		if (is_answered(turn)) {
-			turn_destroy(turn);
-		} else {
-			turn_fail(turn, failure);
-		}
+	for (size_t i = 0; i < ARRAY_LENGTH(turn_stages); i++) {
+		struct desk_pick mine = {turn_stages[i], peer, NULL};
+		desk_fail_all(&peer->relay->desk, mine, failure);
+		desk_forget(&peer->relay->desk, mine);
 	}
 }
 
@@ -108,45 +109,57 @@ static bool syncs_turns(const struct peer *peer)
 	return peer->keeper && peer->relay->config.profile->sync.mode == SYNC_MODE_TURN;
 }
 
+/* In their order; off the desk before the first goes on, for one may change what waits. */
 static void pass_followers(struct turn *turn)
 {
+	struct list followers;
 	struct follower *follower;
-	while ((follower = LIST_FIRST(&turn->followers, struct follower, link))) {
-		struct call call = {.came_from = STAGE_SYNC};
-		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
-		if (call_open(&call, follower->parcel)) {
+	list_init(&followers);
+	LIST_FOR_EACH(
+		at, &turn->peer->relay->desk.stages[STAGE_BEHIND], struct follower, held.link) {
+		if (at->turn == turn) {
+			desk_release(&at->held);
+			list_append(&followers, &at->held.link);
+		}
+	}
+	while ((follower = LIST_FIRST(&followers, struct follower, held.link))) {
+		struct call call;
+		if (desk_read(&follower->held, &call)) {
 			relay_on_agent_call(turn->peer, &call);
 		}
-		follower_destroy(turn->peer, follower);
+		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
+		follower_destroy(follower);
 	}
 }
 
 void relay_turn_forget_requests(struct peer *peer)
 {
-	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
-		LIST_FOR_EACH(follower, &turn->followers, struct follower, link) {
-			if (follower->id) {
-				follower_destroy(peer, follower);
-			}
+	LIST_FOR_EACH(
+		follower, &peer->relay->desk.stages[STAGE_BEHIND], struct follower, held.link) {
+		if (follower->held.peer == peer && follower->held.id) {
+			follower->turn->behind -= follower->held.size;
+			follower_destroy(follower);
 		}
 	}
 }
 
 static void pass_answer(struct turn *turn)
 {
-	struct call call = {.came_from = STAGE_SYNC};
+	struct call call;
+	if (!desk_open(&turn->held, &call)) {
+		fail_answer(turn, &desk_unreadable);
+		return;
+	}
 	struct request *request = turn->request;
 	turn->request = NULL;
-	if (call_open(&call, turn->answer)) {
-		relay_pass_response(turn->peer->relay, request, &call);
-	}
+	relay_pass_response(turn->peer->relay, request, &call);
 }
 
 static void pass_prompt(struct turn *turn)
 {
 	struct call call;
 	struct peer *peer = turn->peer;
-	if (desk_open(&turn->prompt, &call) &&
+	if (desk_open(&turn->held, &call) &&
 		!mode_guard_holds(peer->relay, &call)) { // it may have changed since
 		relay_pass_editor_request(peer, &call);
 		relay_order_look(peer->relay);
@@ -169,14 +182,15 @@ static void turn_refuse(struct turn *turn, const struct error *err)
 	struct error failure;
 	error_set_reason(&failure, err->code, err->reason,
 		"%s; the prompt was not sent: send it again once that is put right", err->text);
-	turn_fail(turn, error_at(&failure, "sync"));
+	desk_fail(&turn->held, error_at(&failure, "sync"));
+	turn_destroy(turn);
 }
 
 static void on_turn_synced(void *data, const struct error *err)
 {
 	struct turn *turn = data;
 	sync_show_end(&turn->show);
-	if (is_answered(turn)) {
+	if (!turn->held.parcel) {
 		turn_destroy(turn);
 	} else if (err && !turn->request) {
 		turn_refuse(turn, err);
@@ -189,9 +203,7 @@ static struct turn *turn_create(struct peer *peer, const char *session_id)
 {
 	struct turn *turn = mem_alloc_zero(sizeof(*turn));
 	turn->peer = peer;
-	list_init(&turn->followers);
 	turn->session_id = mem_strdup(session_id);
-	list_append(&peer->turns, &turn->link);
 	return turn;
 }
 
@@ -227,7 +239,7 @@ bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)
 	}
 	if (relay_admits_at(relay, call, (struct desk_pick){STAGE_SYNC, peer, NULL})) {
 		struct turn *turn = turn_create(peer, session->id);
-		desk_hold(&relay->desk, &turn->prompt, STAGE_SYNC, peer, call);
+		desk_hold(&relay->desk, &turn->held, STAGE_SYNC, peer, call);
 		turn_begin(turn);
 		relay_order_begin_prompt(relay, session);
 	}
@@ -241,58 +253,71 @@ bool relay_turn_holds_answer(struct request *request, const struct call *call)
 		return false;
 	}
 	struct turn *turn = turn_create(peer, request->session_id);
-	turn->answer = call_set_aside(call, peer->relay->places);
-	turn->size = parcel_size(turn->answer);
-	peer->held_bytes += turn->size;
 	turn->request = request;
+	desk_hold(&peer->relay->desk, &turn->held, STAGE_ANSWER, peer, call);
 	turn_begin(turn);
 	return true;
 }
 
+/* Few turns of an agent wait, but maybe many followers. */
 bool relay_turn_is_full(const struct peer *peer)
 {
-	return peer->held_bytes > peer->relay->config.profile->max_queue;
+	const struct desk *desk = &peer->relay->desk;
+	size_t most = peer->relay->config.profile->max_queue;
+	size_t bytes = 0;
+	if (desk->bytes[STAGE_ANSWER] + desk->bytes[STAGE_BEHIND] <= most) {
+		return false;
+	}
+	LIST_FOR_EACH(turn, &desk->stages[STAGE_ANSWER], struct turn, held.link) {
+		bytes += turn->peer == peer ? turn->held.size + turn->behind : 0;
+	}
+	return bytes > most;
 }
 
-static bool has_follower(const struct turn *turn, struct span id)
+/* The turn whose answer this request of the agent's waits for; NULL: it does not. */
+static struct turn *turn_of_follower(const struct peer *peer, struct span id)
 {
-	LIST_FOR_EACH(follower, &turn->followers, struct follower, link) {
-		if (follower->id && span_equals(span_of(follower->id), id)) {
-			return true;
-		}
+	struct turn *found = NULL;
+	LIST_FOR_EACH(
+		follower, &peer->relay->desk.stages[STAGE_BEHIND], struct follower, held.link) {
+		const struct held *held = &follower->held;
+		bool is_it = held->peer == peer && held->id && span_equals(span_of(held->id), id);
+		found = is_it ? follower->turn : found;
 	}
-	return false;
+	return found;
+}
+
+static struct turn *turn_of_session(const struct peer *peer, const struct session *session)
+{
+	struct turn *found = NULL;
+	LIST_FOR_EACH(turn, &peer->relay->desk.stages[STAGE_ANSWER], struct turn, held.link) {
+		bool is_it = turn->peer == peer && strcmp(turn->session_id, session->id) == 0;
+		found = is_it ? turn : found;
+	}
+	return found;
 }
 
 /* The turn whose answer the message has to come after; NULL: none. */
 static struct turn *turn_before(struct peer *peer, const struct call *call)
 {
-	struct turn *found = NULL;
-	const struct session *session = relay_session_of_agent(peer, &call->message);
-	bool takes_back = call->method->means == MEANS_CANCEL_REQUEST;
-	struct span taken_id = message_place(&call->message, PLACE_REQUEST_ID);
-	LIST_FOR_EACH(turn, &peer->turns, struct turn, link) {
-		bool is_of_it = takes_back ? has_follower(turn, taken_id)
-		                           : session && turn->request &&
-		                                     strcmp(turn->session_id, session->id) == 0;
-		found = is_of_it ? turn : found;
+	if (call->method->means == MEANS_CANCEL_REQUEST) {
+		return turn_of_follower(peer, message_place(&call->message, PLACE_REQUEST_ID));
 	}
-	return found;
+	const struct session *session = relay_session_of_agent(peer, &call->message);
+	return session ? turn_of_session(peer, session) : NULL;
 }
 
 bool relay_turn_holds_message(struct peer *peer, const struct call *call)
 {
-	struct turn *answer = peer->held_bytes > 0 ? turn_before(peer, call) : NULL;
-	if (!answer) {
+	struct desk *desk = &peer->relay->desk;
+	struct turn *turn = desk->bytes[STAGE_ANSWER] > 0 ? turn_before(peer, call) : NULL;
+	if (!turn) {
 		return false;
 	}
 	struct follower *follower = mem_alloc_zero(sizeof(*follower));
-	bool is_request = call->message.kind == MESSAGE_REQUEST;
-	follower->id = is_request ? mem_strndup(call->message.id) : NULL; // before it is taken
-	follower->parcel = call_set_aside(call, peer->relay->places);
-	follower->size = parcel_size(follower->parcel);
-	peer->held_bytes += follower->size;
-	list_append(&answer->followers, &follower->link);
+	follower->turn = turn;
+	desk_hold(desk, &follower->held, STAGE_BEHIND, peer, call);
+	turn->behind += follower->held.size;
 	return true;
 }
 
@@ -306,14 +331,6 @@ static struct desk_pick prompts_of(const struct peer *peer, const struct session
 bool relay_turn_has_prompt(const struct peer *peer, const struct session *session)
 {
 	return desk_first(&peer->relay->desk, prompts_of(peer, session)) != NULL;
-}
-
-/* The sync goes on, and with it the turn. */
-void relay_turn_on_left(struct held *held, const struct error *failure)
-{
-	struct turn *turn = CONTAINER_OF(held, struct turn, prompt);
-	sync_show_leave(&turn->show,
-		failure ? failure->text : "Syncing workspace: the prompt was cancelled");
 }
 
 bool relay_turn_cancel(struct peer *peer, const struct session *session)

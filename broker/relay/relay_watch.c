@@ -33,7 +33,8 @@ static struct watch *watch_of(struct relay *relay)
 
 bool relay_watch_excuses(const struct peer *peer)
 {
-	if (pause_holds_agent(peer) || !list_is_empty(&peer->resolving) ||
+	if (pause_holds_agent(peer) ||
+		desk_has(&peer->relay->desk, (struct desk_pick){STAGE_LINKS, peer, NULL}) ||
 		(link_is_paused(agent_link(peer->agent)) && !relay_agent_is_flooded(peer)) ||
 		(peer->toolhost && toolhost_is_busy(peer->toolhost))) {
 		return true;

@@ -38,11 +38,10 @@ struct relay {
 	struct buf scratch;        // the broker's own message in the making
 	struct sweep *sweep;       // owned; NULL before it, and after
 	struct recovery *recovery; // owned; once an agent was greeted
-	size_t held_bytes;         // in parcels
 	int next_peer_number;
 	struct usage usage;
 	struct usage_memo usage_memo; // of the editor
-	struct desk desk;             // where messages of the editor's wait
+	struct desk desk;             // where messages wait
 	struct parts parts;           // what each feature keeps
 	unsigned agents_started;
 	bool is_ending;
@@ -66,7 +65,6 @@ struct peer {
 	struct path_map known;      // the same, and of sandboxes whose sessions the agent may list
 	struct toolhost *toolhost;  // owned; NULL where the editor serves its tools
 	bool is_showing_last;       // what the ToolHost shows now comes before an answer
-	struct list resolving;      // of struct resolving (grant_resolve.c): until links are known
 	bool is_ready;              // its sandbox can be used
 	bool stops_when_ready;
 	char *reserved_for;    // owned; the directory it was started for, until it is asked for
@@ -78,8 +76,6 @@ struct peer {
 	bool is_resting;       // it has ended, and its sandbox is there for another
 	bool is_waking;        // it is to be started again once the one before is gone
 	struct keeper *keeper; // owned; of its workspaces; NULL where none is synced
-	struct list turns;     // of struct turn (relay_turn.c): prompts and answers, until synced
-	size_t held_bytes;     // of answers that wait for a sync, and of messages behind them
 	char *unsaid;          // owned; what a sync had to say before there was a session
 	char *last_session;    // owned; as the editor knows it; opened or prompted last
 	struct pause *pause;   // owned; NULL until it is first paused

@@ -59,6 +59,11 @@ static void add_terminal(
 	}
 }
 
+static bool is_at(const struct peer *peer, enum desk_stage stage)
+{
+	return desk_has(&peer->relay->desk, (struct desk_pick){stage, peer, NULL});
+}
+
 static void add_calls(struct in_flight *found, const struct peer *peer)
 {
 	if (peer->toolhost && toolhost_is_busy(peer->toolhost)) {
@@ -77,13 +82,13 @@ static void add_calls(struct in_flight *found, const struct peer *peer)
 			say(found, "%s", is_named ? request->method->name : "a request");
 		}
 	}
-	if (!list_is_empty(&peer->resolving)) {
+	if (is_at(peer, STAGE_LINKS)) {
 		say(found, "a request whose paths are being resolved");
 	}
-	if (desk_has(&peer->relay->desk, (struct desk_pick){STAGE_ROOTS, peer, NULL})) {
+	if (is_at(peer, STAGE_ROOTS)) {
 		say(found, "a session that is being opened");
 	}
-	if (!list_is_empty(&peer->turns)) {
+	if (is_at(peer, STAGE_SYNC) || is_at(peer, STAGE_ANSWER)) {
 		say(found, "the sync of a turn");
 	}
 }

@@ -26,9 +26,16 @@ static void tell(const char *format, ...)
 	va_end(args);
 }
 
-static void fail_request(void *data, struct span id, const struct error *failure)
+/* An agent's are told with an "a" before them. */
+static void tell_of(const struct asker *asker)
 {
-	tell("%.*s %s;", (int)id.len, id.data, failure_code_of(failure));
+	tell("%s%.*s ", asker->sender ? "a" : "", (int)asker->id.len, asker->id.data);
+}
+
+static void fail_request(void *data, const struct asker *asker, const struct error *with)
+{
+	tell_of(asker);
+	tell("%s;", failure_code_of(with));
 }
 
 static void answer_request(void *data, struct span id, struct span result)
@@ -36,9 +43,10 @@ static void answer_request(void *data, struct span id, struct span result)
 	tell("%.*s %.*s;", (int)id.len, id.data, (int)result.len, result.data);
 }
 
-static void cancel_request(void *data, struct span id)
+static void cancel_request(void *data, const struct asker *asker)
 {
-	tell("%.*s cancelled;", (int)id.len, id.data);
+	tell_of(asker);
+	tell("cancelled;");
 }
 
 /* One that knows more of what waits. */
@@ -66,9 +74,23 @@ static void on_gone(struct held *held)
 	owner_free(held);
 }
 
+static void on_cancelled(struct peer *peer)
+{
+	tell("next;");
+}
+
+/* Takes those with an id of 3, and says so. */
+static bool takes_cancel(struct held *held)
+{
+	bool is_it = strcmp(held->id, "3") == 0;
+	tell(is_it ? "taken;" : "not taken;");
+	return is_it;
+}
+
 static bool is_prompt(const struct call *call)
 {
-	return strcmp(call->message.method, "session/prompt") == 0;
+	return call->message.kind != MESSAGE_RESPONSE &&
+	       strcmp(call->message.method, "session/prompt") == 0;
 }
 
 static const struct desk_ops ops = {fail_request, answer_request, cancel_request, is_prompt};
@@ -77,6 +99,10 @@ static const struct stage_row rows[STAGES] = {
 	[STAGE_CLAIM] = {"session", "requests", "records", .on_left = on_left, .on_gone = on_gone},
 	[STAGE_RESTORE] = {"session", "requests", "its agent", .is_turn = true},
 	[STAGE_READY] = {"prepare", "messages", "the sandbox", .outlasts = true},
+	[STAGE_LINKS] = {"session", "requests", "links", .most = 200, .outlasts = true,
+		.on_cancelled = on_cancelled},
+	[STAGE_PERSON] = {"session", "requests", "a person", .outlasts = true,
+		.takes_cancel = takes_cancel},
 };
 static const struct error failure = {
 	.code = ERROR_UNAVAILABLE, .reason = "GONE", .stage = "session", .text = "it is gone"};
@@ -84,8 +110,9 @@ static const struct error failure = {
 static struct json_places *places;
 static struct frame_reader *reader;
 static struct desk desk;
-static const struct peer *const peers[] = {
-	(const struct peer *)&rows[0], (const struct peer *)&rows[1]}; // only compared
+static char names[2];
+static struct peer *const peers[] = {
+	(struct peer *)(void *)&names[0], (struct peer *)(void *)&names[1]}; // only compared
 
 static int set_up(void **state)
 {
@@ -128,9 +155,16 @@ static struct call call_of(const char *members)
 	return call;
 }
 
-static struct held *hold(enum desk_stage stage, const struct peer *peer, const char *members)
+static struct held *hold(enum desk_stage stage, struct peer *peer, const char *members)
 {
 	struct call call = call_of(members);
+	return desk_hold(&desk, NULL, stage, peer, &call);
+}
+
+static struct held *hold_agents(enum desk_stage stage, struct peer *peer, const char *members)
+{
+	struct call call = call_of(members);
+	call.sender = peer;
 	return desk_hold(&desk, NULL, stage, peer, &call);
 }
 
@@ -181,7 +215,7 @@ static void test_it_goes_on_and_says_where_it_has_waited(void **state)
 	assert_true(call_is_new(&call));
 	assert_string_equal(call.message.method, "session/prompt");
 	assert_int_equal(call.edits->count, 0);
-	assert_false(desk_cancel_request(&desk, SPAN_LITERAL("2"))); // it does not wait
+	assert_false(desk_cancel_request(&desk, NULL, SPAN_LITERAL("2"))); // it does not wait
 	desk_drop(held);
 	held = desk_first(&desk, (struct desk_pick){STAGE_READY, NULL, NULL});
 	assert_true(desk_open(held, &call));
@@ -211,7 +245,7 @@ static void test_it_may_move_on_to_another_stage(void **state)
 	assert_int_equal(desk.bytes[STAGE_CLAIM], 0);
 	assert_int_equal(desk.bytes[STAGE_READY], bytes);
 	assert_true(desk_has(&desk, (struct desk_pick){STAGE_READY, peers[1], "s"}));
-	assert_true(desk_cancel_request(&desk, SPAN_LITERAL("1")));
+	assert_true(desk_cancel_request(&desk, NULL, SPAN_LITERAL("1")));
 	assert_string_equal(told, "1 cancelled;");
 }
 
@@ -236,8 +270,8 @@ static void test_a_request_is_cancelled_wherever_it_waits(void **state)
 	hold_owned("a", OTHER("5", "s"));
 	static const char *const ids[] = {"1", "2", "3", "\"4\"", "5"};
 	for (size_t i = 0; i < ARRAY_LENGTH(ids); i++) {
-		assert_true(desk_cancel_request(&desk, span_of(ids[i])));
-		assert_false(desk_cancel_request(&desk, span_of(ids[i])));
+		assert_true(desk_cancel_request(&desk, NULL, span_of(ids[i])));
+		assert_false(desk_cancel_request(&desk, NULL, span_of(ids[i])));
 	}
 	assert_string_equal(told, "1 cancelled;2 {\"stopReason\":\"cancelled\"};3 cancelled;"
 				  "\"4\" cancelled;a left;5 cancelled;");
@@ -280,6 +314,101 @@ static void test_the_end_answers_what_does_not_outlast_it(void **state)
 	assert_string_equal(strrchr(told, ';') - 6, "b gone;");
 }
 
+/* ---- what agents say ---- */
+
+static void test_each_sender_has_ids_of_its_own(void **state)
+{
+	struct call call;
+	struct held *held = hold_agents(STAGE_READY, peers[0], OTHER("1", "s"));
+	hold_agents(STAGE_LINKS, peers[1], OTHER("1", "s"));
+	hold(STAGE_LINKS, peers[1], OTHER("2", "s")); // an inquiry of the editor's
+	assert_false(desk_cancel_request(&desk, NULL, SPAN_LITERAL("1")));
+	assert_false(desk_cancel_request(&desk, peers[1], SPAN_LITERAL("2")));
+	assert_true(desk_cancel_request(&desk, peers[1], SPAN_LITERAL("1")));
+	assert_false(desk_cancel_request(&desk, peers[1], SPAN_LITERAL("1")));
+	assert_true(desk_cancel_request(&desk, NULL, SPAN_LITERAL("2")));
+	assert_string_equal(told, "a1 cancelled;next;2 cancelled;next;");
+	assert_true(desk_open(held, &call));
+	assert_ptr_equal(call.sender, peers[0]);
+	desk_drop(held);
+}
+
+static void test_a_cancel_may_be_the_owners(void **state)
+{
+	hold_agents(STAGE_PERSON, peers[0], OTHER("3", "s"));
+	hold_agents(STAGE_PERSON, peers[0], OTHER("4", "s"));
+	assert_true(desk_cancel_request(&desk, peers[0], SPAN_LITERAL("3")));
+	assert_false(desk_cancel_request(&desk, peers[0], SPAN_LITERAL("4")));
+	assert_string_equal(told, "taken;not taken;");
+	desk_fail_all(&desk, (struct desk_pick){STAGE_PERSON, peers[0], NULL}, &failure);
+	assert_string_equal(told, "taken;not taken;a3 GONE;a4 GONE;");
+}
+
+static void test_an_answer_has_no_id_to_be_cancelled_by(void **state)
+{
+	struct call call;
+	struct held *held = hold_agents(STAGE_READY, peers[0], "'id':5,'result':{}");
+	assert_false(desk_cancel_request(&desk, peers[0], SPAN_LITERAL("5")));
+	assert_false(desk_cancel_request(&desk, NULL, SPAN_LITERAL("5")));
+	assert_true(desk_open(held, &call));
+	assert_int_equal(call.message.kind, MESSAGE_RESPONSE);
+	desk_drop(held);
+	assert_string_equal(told, "");
+}
+
+/* ---- limits, and what cannot be read ---- */
+
+static void test_a_stage_has_room_for_so_many_bytes(void **state)
+{
+	struct call call = call_of(OTHER("1", "s"));
+	assert_true(desk_has_room(&desk, STAGE_LINKS, &call));
+	size_t size = desk_hold(&desk, NULL, STAGE_LINKS, peers[0], &call)->size;
+	while (desk.bytes[STAGE_LINKS] + size <= rows[STAGE_LINKS].most) {
+		call = call_of(OTHER("1", "s"));
+		assert_true(desk_has_room(&desk, STAGE_LINKS, &call));
+		desk_hold(&desk, NULL, STAGE_LINKS, peers[1], &call);
+	}
+	call = call_of(OTHER("2", "s"));
+	call.sender = peers[0];
+	assert_false(desk_has_room(&desk, STAGE_LINKS, &call)); // of all agents together
+	desk_refuse(&desk, &call, &failure);
+	call = call_of(NOTE("s"));
+	desk_refuse(&desk, &call, &failure);
+	assert_string_equal(told, "a2 GONE;");
+	desk_forget(&desk, (struct desk_pick){.stage = STAGE_NONE});
+}
+
+/* As if memory had gone bad: what was set aside is no message any more. */
+static void spoil(struct held *held)
+{
+	struct buf bytes;
+	buf_init(&bytes, 64);
+	assert_true(buf_append(&bytes, SPAN_LITERAL("{\"jsonrpc\":\"2.0\"}"), NULL));
+	parcel_destroy(held->parcel);
+	held->parcel = parcel_of(&bytes, places);
+	buf_finish(&bytes);
+}
+
+static void test_who_waits_for_what_cannot_be_read_again_is_told_once(void **state)
+{
+	struct call call;
+	struct held *held = hold(STAGE_READY, peers[0], OTHER("1", "s"));
+	spoil(held);
+	assert_false(desk_open(held, &call));
+	assert_string_equal(told, "1 SYSTEM_ERROR;");
+	desk_drop(held);
+	held = hold_agents(STAGE_LINKS, peers[0], OTHER("2", "s"));
+	spoil(held);
+	assert_false(desk_read(held, &call));
+	desk_fail_all(&desk, (struct desk_pick){.stage = STAGE_NONE}, &failure);
+	assert_string_equal(told, "1 SYSTEM_ERROR;a2 SYSTEM_ERROR;");
+	held = hold(STAGE_READY, peers[0], NOTE("s"));
+	spoil(held);
+	assert_false(desk_open(held, &call));
+	desk_drop(held);
+	assert_string_equal(told, "1 SYSTEM_ERROR;a2 SYSTEM_ERROR;");
+}
+
 #define DESK_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -294,6 +423,11 @@ int main(void)
 		DESK_TEST(test_the_prompts_of_a_session_are_cancelled_as_turns),
 		DESK_TEST(test_what_an_agent_leaves_behind_fails),
 		DESK_TEST(test_the_end_answers_what_does_not_outlast_it),
+		DESK_TEST(test_each_sender_has_ids_of_its_own),
+		DESK_TEST(test_a_cancel_may_be_the_owners),
+		DESK_TEST(test_an_answer_has_no_id_to_be_cancelled_by),
+		DESK_TEST(test_a_stage_has_room_for_so_many_bytes),
+		DESK_TEST(test_who_waits_for_what_cannot_be_read_again_is_told_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

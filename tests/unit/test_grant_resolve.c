@@ -110,6 +110,26 @@ static void test_an_inquiry_of_the_editors_outlives_a_cancel(void **state)
 		"'decision':'allow-once','rule':'mode = ask','source':'mode','remembered':[]}");
 }
 
+static void test_an_inquiry_is_cancelled_and_what_is_behind_it_goes_on(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_held(fixture, 60000);
+	agent_says(fixture, 0, "'method':'$/cancel_request','params':{'requestId':'a'}");
+	agent_hears_failure(fixture, 0, "\"a\"", "PERMISSION_DENIED", "session", "taken");
+	editor_says(fixture, "'id':'b','method':'_broker/policy/explain','params':{"
+			     "'sessionId':'s','operation':'read','path':'/w/f'}");
+	stage_settle(&fixture->stage);
+	ask_to_read(fixture, "b");
+	stage_settle(&fixture->stage);
+	editor_says(fixture, "'method':'$/cancel_request','params':{'requestId':'b'}");
+	editor_hears(
+		fixture, "'id':'b','error':{'code':-32800,'message':'the request was cancelled'}");
+	agent_hears_nothing(fixture, 0); // the same id, and another sender
+	open_gate();
+	editor_hears(fixture, "'id':0,'method':'fs/read_text_file','params':{'sessionId':'s',"
+			      "'path':'/w/f'}");
+}
+
 static void test_an_agent_that_dies_meanwhile_is_forgotten(void **state)
 {
 	struct fixture *fixture = *state;
@@ -130,6 +150,7 @@ int main(void)
 		POOL_TEST(test_a_cancelled_session_waits_for_no_path),
 		POOL_TEST(test_what_the_agent_takes_back_waits_for_no_path),
 		POOL_TEST(test_an_inquiry_of_the_editors_outlives_a_cancel),
+		POOL_TEST(test_an_inquiry_is_cancelled_and_what_is_behind_it_goes_on),
 		POOL_TEST(test_an_agent_that_dies_meanwhile_is_forgotten),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,27 @@ static void test_a_sync_that_fails_after_a_prompt_is_told_before_its_answer(void
 	editor_hears(fixture, "'id':7,'result':{'stopReason':'end_turn'}");
 }
 
+/* As if memory had gone bad: its sender's request is answered all the same, and not lost. */
+static void test_an_answer_that_cannot_be_read_again_fails_its_prompt(void **state)
+{
+	struct fixture *fixture = *state;
+	struct buf bytes;
+	begin_synced(fixture);
+	hold_answer(fixture);
+	agent_says(fixture, 0, "'method':'session/update','params':{'sessionId':'s','n':1}");
+	stage_settle(&fixture->stage);
+	struct held *held =
+		desk_first(&fixture->relay->desk, (struct desk_pick){.stage = STAGE_ANSWER});
+	buf_init(&bytes, 64);
+	assert_true(buf_append(&bytes, SPAN_LITERAL("{\"jsonrpc\":\"2.0\"}"), NULL));
+	parcel_destroy(held->parcel);
+	held->parcel = parcel_of(&bytes, fixture->relay->places);
+	buf_finish(&bytes);
+	let_go(fixture);
+	editor_hears_failure(fixture, "7", "SYSTEM_ERROR", "relay", "");
+	editor_hears(fixture, "'method':'session/update','params':{'sessionId':'s','n':1}");
+}
+
 /* ---- cancelled ---- */
 
 static void test_a_prompt_that_is_cancelled_while_it_waits_is_answered_at_once(void **state)
@@ -276,6 +297,7 @@ int main(void)
 		SYNC_TEST(test_what_the_agent_takes_back_meanwhile_is_taken_back_after_it),
 		SYNC_TEST(test_a_sync_that_fails_fails_the_prompt_and_the_next_one_tries_again),
 		SYNC_TEST(test_a_sync_that_fails_after_a_prompt_is_told_before_its_answer),
+		SYNC_TEST(test_an_answer_that_cannot_be_read_again_fails_its_prompt),
 		SYNC_TEST(test_a_prompt_that_is_cancelled_while_it_waits_is_answered_at_once),
 		SYNC_TEST(test_an_agent_that_dies_fails_the_prompt_that_waits_once),
 		SYNC_TEST(test_an_agent_that_dies_after_its_answer_has_answered),

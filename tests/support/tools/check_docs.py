@@ -122,7 +122,7 @@ def other_stages():
     stages = STAGE.findall((ROOT / 'broker/desk/call.h').read_text())[1:]  # without STAGE_NONE
     page = (DOCS / 'message.md').read_text()
     told = [cells[0].strip('`')
-            for cells in rows(section(page, 'Where a message of the editor waits'))]
+            for cells in rows(section(page, 'Where a message waits'))]
     drawn = re.findall(r'─→ ([A-Z]+)', page)
     if told != stages or [f'STAGE_{name}' for name in drawn] != stages:
         yield f'docs/message.md: the stages are {", ".join(stages)}'
