@@ -16,8 +16,8 @@ struct name {
 	char *owned;      // of a name with escapes; or NULL
 };
 
-/* One look at a text. The names of all objects that are open lie behind each other. */
-struct look {
+/* One scan of a text. The names of all objects that are open lie behind each other. */
+struct scan {
 	const struct json_name_rules *rules;
 	const char *at;
 	const char *end;
@@ -28,22 +28,22 @@ struct look {
 
 /* ---- over the text, which is known to be well formed ---- */
 
-static void skip_space(struct look *look)
+static void skip_space(struct scan *scan)
 {
-	while (look->at < look->end && strchr(" \t\r\n", *look->at)) {
-		look->at++;
+	while (scan->at < scan->end && strchr(" \t\r\n", *scan->at)) {
+		scan->at++;
 	}
 }
 
 /* Past the string that begins here; its inside, without the quotes. */
-static struct span take_string(struct look *look)
+static struct span take_string(struct scan *scan)
 {
-	const char *first = look->at + 1;
+	const char *first = scan->at + 1;
 	const char *quote = first - 1;
 	for (;;) {
-		quote = memchr(quote + 1, '"', (size_t)(look->end - quote - 1));
+		quote = memchr(quote + 1, '"', (size_t)(scan->end - quote - 1));
 		if (!quote) {
-			look->at = look->end;
+			scan->at = scan->end;
 			return (struct span){0};
 		}
 		const char *slash = quote;
@@ -51,26 +51,26 @@ static struct span take_string(struct look *look)
 			slash--;
 		}
 		if ((quote - slash) % 2 == 0) {
-			look->at = quote + 1;
+			scan->at = quote + 1;
 			return (struct span){first, (size_t)(quote - first)};
 		}
 	}
 }
 
-static void skip_value(struct look *look)
+static void skip_value(struct scan *scan)
 {
 	size_t depth = 0;
-	skip_space(look);
-	while (look->at < look->end) {
-		char byte = *look->at;
+	skip_space(scan);
+	while (scan->at < scan->end) {
+		char byte = *scan->at;
 		if (byte == '"') {
-			take_string(look);
+			take_string(scan);
 		} else if (depth == 0 && (byte == ',' || byte == '}' || byte == ']')) {
 			return;
 		} else {
 			depth += byte == '{' || byte == '[' ? 1 : 0;
 			depth -= byte == '}' || byte == ']' ? 1 : 0;
-			look->at++;
+			scan->at++;
 		}
 		if (depth == 0 && (byte == '"' || byte == '}' || byte == ']')) {
 			return;
@@ -127,12 +127,12 @@ static bool refuse(struct span name, const char *why, struct error *err)
 		err, ERROR_PROTOCOL, "INVALID_PARAMS", "the member %s %s", quoted, why);
 }
 
-static bool check_name(const struct look *look, struct span name, struct error *err)
+static bool check_name(const struct scan *scan, struct span name, struct error *err)
 {
 	if (name.len > 0 && memchr(name.data, '\0', name.len)) {
 		return refuse(name, "has a NUL in its name", err);
 	}
-	for (const char *const *known = look->rules->known; *known; known++) {
+	for (const char *const *known = scan->rules->known; *known; known++) {
 		if (folds_to(name, *known) && !span_is(name, *known)) {
 			return refuse(
 				name, "differs from a name that has a meaning only in case", err);
@@ -142,21 +142,21 @@ static bool check_name(const struct look *look, struct span name, struct error *
 }
 
 /* Takes the name of the next member into the list. */
-static bool add_name(struct look *look, size_t first, struct error *err)
+static bool add_name(struct scan *scan, size_t first, struct error *err)
 {
-	if (look->count - first == JSON_NAMES_MAX) {
+	if (scan->count - first == JSON_NAMES_MAX) {
 		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 			"more than %d members in one object", JSON_NAMES_MAX);
 	}
-	if (look->count == look->capacity) {
-		look->capacity = look->capacity > 0 ? 2 * look->capacity : 16;
-		look->names = mem_realloc(look->names, look->capacity * sizeof(look->names[0]));
+	if (scan->count == scan->capacity) {
+		scan->capacity = scan->capacity > 0 ? 2 * scan->capacity : 16;
+		scan->names = mem_realloc(scan->names, scan->capacity * sizeof(scan->names[0]));
 	}
-	struct name *name = &look->names[look->count++];
-	struct span inside = take_string(look);
+	struct name *name = &scan->names[scan->count++];
+	struct span inside = take_string(scan);
 	*name = (struct name){.text = inside};
 	if (inside.len == 0 || !memchr(inside.data, '\\', inside.len)) {
-		return check_name(look, name->text, err);
+		return check_name(scan, name->text, err);
 	}
 	struct buf decoded;
 	buf_init(&decoded, inside.len + 2);
@@ -164,7 +164,7 @@ static bool add_name(struct look *look, size_t first, struct error *err)
 	name->owned = mem_strndup(buf_span(&decoded)); // a copy of all bytes, NULs as well
 	name->text = (struct span){name->owned, decoded.len};
 	buf_finish(&decoded);
-	return ok && check_name(look, name->text, err);
+	return ok && check_name(scan, name->text, err);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -178,11 +178,11 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* An object has ended: its names, from `first` on, are compared and forgotten. */
-static bool close_object(struct look *look, size_t first, struct error *err)
+static bool close_object(struct scan *scan, size_t first, struct error *err)
 {
 	bool ok = true;
-	struct name *names = look->names + first;
-	size_t count = look->count - first;
+	struct name *names = scan->names + first;
+	size_t count = scan->count - first;
 	if (count > 1) {
 		qsort(names, count, sizeof(names[0]), compare_names);
 	}
@@ -191,82 +191,82 @@ static bool close_object(struct look *look, size_t first, struct error *err)
 			ok = refuse(names[i].text, "stands twice in one object", err);
 		}
 	}
-	while (look->count > first) {
-		free(look->names[--look->count].owned);
+	while (scan->count > first) {
+		free(scan->names[--scan->count].owned);
 	}
 	return ok;
 }
 
 /* ---- containers; recursion ends with JSON_DEPTH_MAX ---- */
 
-static bool look_at_value(struct look *look, struct error *err);
+static bool scan_value(struct scan *scan, struct error *err);
 
-static bool look_at_members(struct look *look, size_t first, struct error *err)
+static bool scan_members(struct scan *scan, size_t first, struct error *err)
 {
-	skip_space(look);
-	while (look->at < look->end && *look->at == '"') {
-		if (!add_name(look, first, err)) {
+	skip_space(scan);
+	while (scan->at < scan->end && *scan->at == '"') {
+		if (!add_name(scan, first, err)) {
 			return false;
 		}
-		bool is_opaque = look->rules->is_flat ||
-		                 is_one_of(look->rules->opaque, look->names[look->count - 1].text);
-		skip_space(look);
-		look->at++; // the colon
+		bool is_opaque = scan->rules->is_flat ||
+		                 is_one_of(scan->rules->opaque, scan->names[scan->count - 1].text);
+		skip_space(scan);
+		scan->at++; // the colon
 		if (is_opaque) {
-			skip_value(look);
-		} else if (!look_at_value(look, err)) {
+			skip_value(scan);
+		} else if (!scan_value(scan, err)) {
 			return false;
 		}
-		skip_space(look);
-		look->at += look->at < look->end && *look->at == ',' ? 1 : 0;
-		skip_space(look);
+		skip_space(scan);
+		scan->at += scan->at < scan->end && *scan->at == ',' ? 1 : 0;
+		skip_space(scan);
 	}
 	return true;
 }
 
-static bool look_at_object(struct look *look, struct error *err)
+static bool scan_object(struct scan *scan, struct error *err)
 {
-	size_t first = look->count;
-	look->at++;
-	bool ok = look_at_members(look, first, err);
-	look->at++;
-	return close_object(look, first, ok ? err : NULL) && ok;
+	size_t first = scan->count;
+	scan->at++;
+	bool ok = scan_members(scan, first, err);
+	scan->at++;
+	return close_object(scan, first, ok ? err : NULL) && ok;
 }
 
-static bool look_at_array(struct look *look, struct error *err)
+static bool scan_array(struct scan *scan, struct error *err)
 {
-	look->at++;
-	skip_space(look);
-	while (look->at < look->end && *look->at != ']') {
-		if (!look_at_value(look, err)) {
+	scan->at++;
+	skip_space(scan);
+	while (scan->at < scan->end && *scan->at != ']') {
+		if (!scan_value(scan, err)) {
 			return false;
 		}
-		skip_space(look);
-		look->at += look->at < look->end && *look->at == ',' ? 1 : 0;
-		skip_space(look);
+		skip_space(scan);
+		scan->at += scan->at < scan->end && *scan->at == ',' ? 1 : 0;
+		skip_space(scan);
 	}
-	look->at++;
+	scan->at++;
 	return true;
 }
 
-static bool look_at_value(struct look *look, struct error *err)
+static bool scan_value(struct scan *scan, struct error *err)
 {
-	skip_space(look);
-	char byte = look->at < look->end ? *look->at : '\0';
+	skip_space(scan);
+	char byte = scan->at < scan->end ? *scan->at : '\0';
 	if (byte == '{') {
-		return look_at_object(look, err);
+		return scan_object(scan, err);
 	}
 	if (byte == '[') {
-		return look_at_array(look, err);
+		return scan_array(scan, err);
 	}
-	skip_value(look);
+	skip_value(scan);
 	return true;
 }
 
 bool json_names_check(struct span text, const struct json_name_rules *rules, struct error *err)
 {
-	struct look look = {.rules = rules, .at = text.data, .end = text.data + text.len};
-	bool ok = text.len == 0 || look_at_value(&look, err);
-	free(look.names);
+	struct scan scan = {.rules = rules, .at = text.data, .end = text.data + text.len};
+	bool ok = text.len == 0 || scan_value(&scan, err);
+	free(scan.names);
 	return ok;
 }
