@@ -353,12 +353,37 @@ bool merge_run(struct merge *merge, struct store *store, const struct merge_tree
 	return merge_run_as(merge, store, trees, &(struct merge_options){0}, err);
 }
 
+static void conflict_destroy(struct conflict *conflict)
+{
+	list_remove(&conflict->link);
+	free(conflict->path);
+	free(conflict);
+}
+
+void merge_take_conflicts(struct merge *to, struct merge *from)
+{
+	struct stuck known = {0};
+	LIST_FOR_EACH(conflict, &to->conflicts, struct conflict, link) {
+		stuck_add(&known, conflict->path, "");
+	}
+	LIST_FOR_EACH(conflict, &from->conflicts, struct conflict, link) {
+		if (stuck_find(&known, conflict->path)) {
+			conflict_destroy(conflict);
+		} else {
+			list_remove(&conflict->link);
+			list_append(&to->conflicts, &conflict->link);
+			to->conflict_count++;
+		}
+	}
+	from->conflict_count = 0;
+	stuck_finish(&known);
+	sort_conflicts(to);
+}
+
 void merge_finish(struct merge *merge)
 {
 	LIST_FOR_EACH(conflict, &merge->conflicts, struct conflict, link) {
-		list_remove(&conflict->link);
-		free(conflict->path);
-		free(conflict);
+		conflict_destroy(conflict);
 	}
 	merge->conflict_count = 0;
 	held_finish(&merge->held);

@@ -117,6 +117,8 @@ bool merge_run_as(struct merge *merge, struct store *store, const struct merge_t
 	const struct merge_options *options, struct error *err) ATTR_NODISCARD;
 void merge_init(struct merge *merge);                  // an empty one
 void merge_move(struct merge *to, struct merge *from); // `from` is empty then
+/* Those of paths that `to` has a conflict of are freed. */
+void merge_take_conflicts(struct merge *to, struct merge *from);
 void merge_finish(struct merge *merge);
 
 #endif

@@ -27,6 +27,8 @@ void round_init(struct round *round)
 		.known = store_empty_tree,
 		.collected = store_empty_tree,
 		.runtime = store_empty_tree};
+	list_init(&round->undelivered_changes);
+	merge_init(&round->earlier);
 }
 
 /* What is noted already - this is another try - is not noted again; too much loses its end. */
@@ -65,6 +67,10 @@ void round_finish(struct round *round)
 {
 	drop_view(round);
 	drop_merge(round);
+	round_drop_undelivered(round);
+	merge_finish(&round->earlier);
+	stuck_finish(&round->in_way);
+	stuck_finish(&round->avoided);
 	deletions_finish(&round->deletions);
 	stuck_finish(&round->busy);
 	stuck_finish(&round->withheld);
@@ -310,17 +316,19 @@ bool round_graft(const struct round *round, struct store *store, enum held_versi
 	const git_oid *to = is_base ? &round->taken : &round->found;
 	return withheld_add(store, tree, from, to, out_tree, err) &&
 	       held_graft(store, &round->merge.held, version, out_tree, out_tree, err) &&
-	       held_graft(store, &round->merge.moved, version, out_tree, out_tree, err);
+	       held_graft(store, &round->merge.moved, version, out_tree, out_tree, err) &&
+	       held_graft(store, &round->undelivered_changes, version, out_tree, out_tree, err);
 }
 
 /* What the runtime is sent, and what of it waits for the person. */
-static bool set_sent(struct round *round, struct store *store, struct error *err)
+static bool set_sent(
+	struct round *round, struct store *store, struct stuck *stuck, struct error *err)
 {
 	struct list *held = &round->merge.held;
 	round->asked_count = held_choose(store, held, round->refused, ROUND_REFUSED);
 	round->taken = round->runtime;
 	round->found = round->collected;
-	return round_graft(round, store, HELD_RUNTIME, &round->target, &round->sent, err) &&
+	return round_take_undelivered(round, store, stuck, err) &&
 	       held_tree(store, held, HELD_STATES, &round->held, err) &&
 	       held_tree(store, held, HELD_ASKED, &round->asked_held, err) &&
 	       held_tree(store, held, HELD_REFUSED, &round->still_refused, err) &&
@@ -332,7 +340,7 @@ static bool set_sent(struct round *round, struct store *store, struct error *err
  * of what is held or withheld.
  */
 static bool note_applied(struct round *round, struct store *store,
-	const struct workspace_request *request, const struct stuck *stuck, struct error *err)
+	const struct workspace_request *request, struct stuck *stuck, struct error *err)
 {
 	git_oid base = stuck->count > 0 ? round->base : round->runtime;
 	struct settle_request settling = {.root = request->local_root,
@@ -341,7 +349,7 @@ static bool note_applied(struct round *round, struct store *store,
 		.once = &round->allowed,
 		.always = round->has_always ? &round->always_tree : NULL};
 	round->target = round->merge.merged;
-	return set_sent(round, store, err) &&
+	return set_sent(round, store, stuck, err) &&
 	       (!round->has_allowed || conflicts_settle(store, &settling, err)) &&
 	       round_graft(round, store, HELD_BASE, &base, &base, err) &&
 	       round_note_applied(round, store, request, &base, err);
@@ -411,6 +419,9 @@ bool round_merge(struct round *round, struct store *store, const struct workspac
 	struct stuck stuck = {0};
 	bool is_done = false;
 	bool ok = true;
+	if (round->has_merge) { // what it has parked is no conflict for the next one
+		merge_take_conflicts(&round->earlier, &round->merge);
+	}
 	for (int i = 0; ok && !is_done && i < SYNC_ROUNDS_MAX; i++) {
 		struct stuck left = {0};
 		local.left = &left;
@@ -426,6 +437,9 @@ bool round_merge(struct round *round, struct store *store, const struct workspac
 		before = left;
 	}
 	ok = ok && note_applied(round, store, request, &stuck, err);
+	if (ok) {
+		merge_take_conflicts(&round->merge, &round->earlier);
+	}
 	stuck_finish(&before);
 	stuck_finish(&stuck);
 	return ok;
@@ -467,6 +481,7 @@ bool round_go_back(struct round *round, struct store *store,
 	stuck_finish(&left);
 	if (applied) {
 		point("back.applied");
+		round->why_no_delivery = NULL;
 		round->runtime = round->target;
 		round->collected = round->sent;
 		round->target = *tree;

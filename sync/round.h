@@ -35,6 +35,7 @@ struct round {
 	struct snapshot_view *view; // of the local directory, for the next snapshot; NULL: none
 	struct merge merge;         // of the last merge that was applied
 	bool has_merge;
+	struct merge earlier;  // only conflicts, of merges that another followed after a delivery
 	git_oid target;        // what both sides become,
 	git_oid found, taken;  // `collected` and `runtime` of the last merge
 	git_oid sent;          // and in the runtime what is withheld and what is held besides
@@ -49,6 +50,15 @@ struct round {
 	git_oid always_tree;
 	bool has_allowed; // the person has allowed this once
 	git_oid allowed;
+	/*
+	 * Of the runtime, in this sync: paths that were in the way of a delivery, those that no
+	 * delivery touches any more, and what the last merge would have changed and did not.
+	 */
+	struct stuck in_way, avoided, undelivered;
+	struct list undelivered_changes; // the last of these, of struct held_change
+	size_t undelivered_count;        // so many
+	const char *why_no_delivery;     // NULL: there is one
+	bool began_empty;                // there was no base before this sync
 	size_t files;
 	size_t kept, followed;
 	bool is_first; // of this broker: nobody has seen the runtime's files go
@@ -70,6 +80,20 @@ struct round_keeping {
 
 void round_init(struct round *round);
 void round_finish(struct round *round);
+
+/*
+ * A delivery has failed because of these paths. Those for which it would fail again, or which were
+ * in the way before, are left as they are from now on: the base becomes the runtime's version of
+ * them, so that the next sync tries again. False: there are too many of them.
+ */
+enum { ROUND_AVOIDED_MAX = 1000 };
+bool round_avoid(struct round *round, const struct stuck *paths, bool is_lasting);
+
+/*
+ * The next delivery is none, for this reason (static): the local directory gets the merge, and the
+ * base is what the runtime is.
+ */
+void round_deliver_nothing(struct round *round, const char *why);
 
 /*
  * The base, and what was being delivered, from the store. ERROR_SYSTEM where either cannot be read:

@@ -182,6 +182,9 @@ bool round_keep_as_base(struct round *round, struct store *store,
 	const struct workspace_request *request, const char *checkpoint, struct error *err)
 {
 	git_oid base;
+	if (round->why_no_delivery) {
+		return true; // it is what the runtime is, since the local directory has the merge
+	}
 	return keep_as_base(round, store, request, checkpoint, &base, err) &&
 	       round_set_known(round, store, request, &base, &round->sent, err);
 }

@@ -6,18 +6,26 @@
 #include "sync/id.h"
 #include "sync/round.h"
 
-/* What round.c and round_base.c share; nobody else includes this. */
+/* What round.c, round_base.c and round_undelivered.c share; nobody else includes this. */
 
 /* Whether there is something that stays as it is on both sides, without a conflict. */
 static inline bool round_holds(const struct round *round)
 {
-	return round->merge.held_count + round->merge.moved_count > 0 ||
+	return round->merge.held_count + round->merge.moved_count + round->undelivered_count > 0 ||
 	       !id_equal(&round->taken, &round->found);
 }
 
 /* The tree with this version of all that. */
 bool round_graft(const struct round *round, struct store *store, enum held_version version,
 	const git_oid *tree, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
+
+/*
+ * With round->target: what of it is not delivered, and round->sent, which is the rest. `stuck` is
+ * what the local directory could not take.
+ */
+bool round_take_undelivered(struct round *round, struct store *store, struct stuck *stuck,
+	struct error *err) ATTR_NODISCARD;
+void round_drop_undelivered(struct round *round);
 
 /* From here on the runtime may be in part what it is to become. */
 bool round_set_delivery(const struct round *round, struct store *store,

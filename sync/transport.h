@@ -7,6 +7,7 @@
 #include "base/pool.h"
 #include "providers/provider.h"
 #include "sync/store.h"
+#include "sync/stuck.h"
 
 /*
  * How a tree gets from the store into the runtime and back. All of it works
@@ -72,12 +73,17 @@ typedef void transport_collect_done(
 
 /*
  * Makes the runtime root, which is as the tree `from` says, what `to` says. Where it
- * is no longer so, ERROR_UNAVAILABLE with reason "RUNTIME_CHANGED", and what was there instead
- * is there still, or again: collect again. Other paths may be as `to` says already.
+ * is no longer so, or something cannot be written there, ERROR_UNAVAILABLE with reason
+ * "RUNTIME_CHANGED", and what was there instead is there still, or again: collect again. Other
+ * paths may be as `to` says already. DISK_FULL: there is no room.
  */
 struct transport_delivered {
 	uint64_t sent_bytes;
+	/* The rest is of a delivery that has failed. */
+	const struct stuck *stuck; // the paths that were in the way, as far as known; NULL: none is
+	bool is_lasting;           // the same delivery would fail again
 };
+/* `delivered` may be there with an error, too. */
 typedef void transport_deliver_done(
 	void *data, const struct transport_delivered *delivered, const struct error *err);
 

@@ -212,6 +212,25 @@ static void add_moved(struct workspace *workspace, const struct merge *merge, ch
 	stuck_finish(&paths);
 }
 
+/* What was delivered since is told again when it is not. */
+static void add_undelivered(struct workspace *workspace, char note[NOTE_MAX])
+{
+	struct stuck *undelivered = &workspace->round.undelivered;
+	struct stuck still;
+	char names[NAMES_SIZE], text[NAMES_SIZE + 200];
+	bool is_news = take_names(undelivered, &workspace->told_undelivered, names);
+	stuck_intersect(&still, undelivered, &workspace->told_undelivered);
+	stuck_finish(&workspace->told_undelivered);
+	workspace->told_undelivered = still;
+	if (is_news) {
+		snprintf(text, sizeof(text),
+			"not brought to the sandbox, which keeps its version until a sync can "
+			"replace it: %s (%s)",
+			names, undelivered->paths[0].why);
+		add_note(note, text);
+	}
+}
+
 /* What the user was not told yet: the same, and what only has another number, is none. */
 static void take_news(struct workspace *workspace, const struct merge *merge, char note[NOTE_MAX])
 {
@@ -227,6 +246,7 @@ static void take_news(struct workspace *workspace, const struct merge *merge, ch
 	add_busy(workspace, note);
 	add_withheld(workspace, note);
 	add_moved(workspace, merge, note);
+	add_undelivered(workspace, note);
 	if (strcmp(round->note, workspace->told) != 0) {
 		add_note(note, round->note);
 	}
@@ -336,6 +356,7 @@ void workspace_drop(struct pool_job *job)
 	stuck_finish(&workspace->told_busy);
 	stuck_finish(&workspace->told_withheld);
 	stuck_finish(&workspace->told_moved);
+	stuck_finish(&workspace->told_undelivered);
 	words_free(workspace->always_held);
 	request_free(&workspace->request);
 	free(workspace);

@@ -28,7 +28,8 @@
  * A file that changes between snapshot and apply, on either side, is taken up by
  * another round, of which there are SYNC_ROUNDS_MAX; then the sync fails and can be
  * tried again, with nothing lost. A path that two rounds could not change here - an ignored
- * file is in its way, permission is missing - becomes a conflict, so that the others go on.
+ * file is in its way, permission is missing - becomes a conflict, so that the others go on. One
+ * that cannot be changed in the runtime stays as it is there, and a note names it.
  *
  * Loop thread; what blocks is done on the pool, and the store is locked against
  * other brokers meanwhile. An operation raises its end exactly once and not before

@@ -63,11 +63,12 @@ struct workspace {
 	struct transport_left left; // in the runtime, by the last collect
 	uint64_t told_left[TOLD_LEFT_MAX]; // left.print of what was told, the oldest goes
 	size_t told_left_count;
-	struct stuck told_busy;     // of round.busy
-	struct stuck told_withheld; // of round.withheld
-	struct stuck told_moved;    // and of round.merge.moved
-	git_oid told_held;          // of round.held
-	git_oid allowed_held;       // the same, that the person has allowed once
+	struct stuck told_busy;        // of round.busy
+	struct stuck told_withheld;    // of round.withheld
+	struct stuck told_moved;       // and of round.merge.moved
+	struct stuck told_undelivered; // of round.undelivered, as long as it is so
+	git_oid told_held;             // of round.held
+	git_oid allowed_held;          // the same, that the person has allowed once
 	bool has_allowed_held;
 	git_oid refused_held[ROUND_REFUSED]; // the same, that the person has refused: all; just now
 	char **always_held;                  // owned, NULL-terminated: paths; may be NULL

@@ -90,8 +90,13 @@ static void end_guard(struct workspace *workspace)
 
 static bool read_base(struct workspace *workspace, struct error *err)
 {
-	return find_target(workspace, err) && begin_guard(workspace, err) &&
-	       round_read_base(&workspace->round, &workspace->store, &workspace->request, err);
+	struct round *round = &workspace->round;
+	bool is_read = find_target(workspace, err) && begin_guard(workspace, err) &&
+	               round_read_base(round, &workspace->store, &workspace->request, err);
+	if (is_read && workspace->tries == 0) {
+		round->began_empty = id_equal(&round->base, &store_empty_tree);
+	}
+	return is_read;
 }
 
 /* Whether it has failed is for who waits for the transport, too. */
@@ -147,6 +152,40 @@ static void on_kept(struct workspace *workspace)
 	}
 }
 
+static const char *why_no_delivery(bool is_full, bool is_lasting)
+{
+	if (is_full) {
+		return "there is no room in the sandbox";
+	}
+	return is_lasting ? "it cannot be replaced in the sandbox"
+	                  : "files change there faster than they can be synced";
+}
+
+/*
+ * A delivery has failed. One more is tried without what was in its way; in the end there is none,
+ * and the sync has done all else. A sandbox that would be empty then is of no use.
+ */
+static bool tries_again(struct workspace *workspace, const struct transport_delivered *delivered,
+	const struct error *err)
+{
+	struct round *round = &workspace->round;
+	bool is_full = error_has_reason(err, "DISK_FULL");
+	if ((!is_full && !error_has_reason(err, "RUNTIME_CHANGED")) || workspace->has_gone_back ||
+		round->why_no_delivery) {
+		return false;
+	}
+	size_t before = round->avoided.count;
+	bool is_lasting = is_full || (delivered && delivered->is_lasting);
+	bool fits =
+		!delivered || !delivered->stuck || round_avoid(round, delivered->stuck, is_lasting);
+	bool is_no_use = is_lasting && round->avoided.count == before;
+	if (++workspace->tries < SYNC_ROUNDS_MAX && fits && !is_no_use) {
+		return true;
+	}
+	round_deliver_nothing(round, why_no_delivery(is_full, is_lasting));
+	return !round->began_empty;
+}
+
 static void on_delivered(
 	void *data, const struct transport_delivered *delivered, const struct error *err)
 {
@@ -156,8 +195,7 @@ static void on_delivered(
 		block(workspace, keep_target, on_kept);
 		return;
 	}
-	bool has_changed = error_has_reason(err, "RUNTIME_CHANGED");
-	if (has_changed && !workspace->has_gone_back && ++workspace->tries < SYNC_ROUNDS_MAX) {
+	if (tries_again(workspace, delivered, err)) {
 		block(workspace, read_base, collect);
 		return;
 	}

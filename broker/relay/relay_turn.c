@@ -186,13 +186,14 @@ static void turn_refuse(struct turn *turn, const struct error *err)
 	turn_destroy(turn);
 }
 
+/* Where the sandbox is full, the agent is who can make room: it is told, and the prompt goes on. */
 static void on_turn_synced(void *data, const struct error *err)
 {
 	struct turn *turn = data;
 	sync_show_end(&turn->show);
 	if (!turn->held.parcel) {
 		turn_destroy(turn);
-	} else if (err && !turn->request) {
+	} else if (err && !turn->request && !error_has_reason(err, "DISK_FULL")) {
 		turn_refuse(turn, err);
 	} else {
 		turn_pass(turn); // what failed after a prompt has been said

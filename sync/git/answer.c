@@ -35,6 +35,7 @@ static bool take_failure(struct git_transport *git, const char *why, struct erro
 			request->runtime_root);
 	}
 	if (strcmp(why, "closed") == 0) {
+		git->delivering.result.is_lasting = true;
 		const struct stuck *stuck = &git->delivering.stuck;
 		char *path = path_quote(span_of(stuck->count > 0 ? stuck->paths[0].path : "?"));
 		error_set_reason(err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED",

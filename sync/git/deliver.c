@@ -12,6 +12,8 @@
 
 enum { FEW_MAX = 100 };
 
+static const char stuck_there[] = "it cannot be replaced in the sandbox";
+
 void delivering_finish(struct delivering *delivering)
 {
 	buf_finish(&delivering->few);
@@ -27,8 +29,15 @@ void delivering_finish(struct delivering *delivering)
 static void deliver_end(struct git_transport *git, const struct error *err)
 {
 	struct transport_delivered result = git->delivering.result;
+	struct stuck stuck = git->delivering.stuck;
+	git->delivering.stuck = (struct stuck){0};
 	delivering_finish(&git->delivering);
-	git->done.deliver(git->done_data, err ? NULL : &result, err);
+	if (err) {
+		result.stuck = &stuck;
+		result.is_lasting = result.is_lasting || error_has_reason(err, "DISK_FULL");
+	}
+	git->done.deliver(git->done_data, &result, err); // may destroy the transport
+	stuck_finish(&stuck);
 }
 
 /* ---- what is to be done ---- */
@@ -125,6 +134,7 @@ static bool work_upload(struct git_transport *git, struct remote_ends *ends, str
 	fd_close(&ends->out);
 	delivering->result.sent_bytes += extents_bytes(extents);
 	if (!git_read_answer(git, ends, take_nothing, err)) {
+		stuck_add(&delivering->stuck, swap->path, stuck_there);
 		return error_prefix(err, "sending %s", swap->path);
 	}
 	bool is_refused = git->takes_no_blocks && !extents_are_all(extents);
@@ -143,7 +153,7 @@ static bool take_stuck(
 	if (line->kind != LINE_STUCK || !snapshot_path_is_safe(span_of(line->text))) {
 		return take_nothing(git, lines, line, err);
 	}
-	stuck_add(&git->delivering.stuck, line->text, "it stands in the way in the sandbox");
+	stuck_add(&git->delivering.stuck, line->text, stuck_there);
 	return true;
 }
 

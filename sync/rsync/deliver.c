@@ -11,8 +11,15 @@
 static void deliver_end(struct rsync_transport *rsync, const struct error *err)
 {
 	struct transport_delivered result = rsync->delivering.result;
+	struct stuck stuck = rsync->delivering.stuck;
+	rsync->delivering.stuck = (struct stuck){0};
 	rules_finish(&rsync->delivering.was);
-	rsync->done.deliver(rsync->done_data, err ? NULL : &result, err);
+	if (err) {
+		result.stuck = &stuck;
+		result.is_lasting = result.is_lasting || error_has_reason(err, "DISK_FULL");
+	}
+	rsync->done.deliver(rsync->done_data, &result, err); // may destroy the transport
+	stuck_finish(&stuck);
 }
 
 static bool set_changed(const struct rsync_transport *rsync, const char *what, struct error *err)
@@ -56,7 +63,20 @@ static bool judge_push(
 	rsync_has_cleaned(rsync);
 	rsync->delivering.is_settled =
 		!*result->output || strstr(result->far_words, RSYNC_NOTHING_REPLACED);
-	return rsync_judge(rsync, result, err);
+	if (rsync_judge(rsync, result, err)) {
+		return true;
+	}
+	/* The next collect settles what it has replaced. */
+	if (strstr(result->said, "No space left on device") ||
+		strstr(result->said, "Disk quota exceeded")) {
+		return error_set_reason(
+			err, ERROR_SYSTEM, "DISK_FULL", "the disk is full there: %s", err->text);
+	}
+	if (result->status == RSYNC_PARTIAL) { // it has done all else
+		rsync->delivering.result.is_lasting = true;
+		return error_set_reason(err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED", "%s", err->text);
+	}
+	return false;
 }
 
 static void pushed(struct rsync_transport *rsync)

@@ -186,6 +186,7 @@ static void on_kick(struct soon *soon)
 void rsync_drop(void *data)
 {
 	struct rsync_transport *rsync = data;
+	stuck_finish(&rsync->delivering.stuck);
 	filter_finish(&rsync->filter);
 	mirror_finish(&rsync->mirror);
 	if (rsync->has_store) {

@@ -11,6 +11,7 @@
 #include "sync/rsync/mirror.h"
 #include "sync/rsync/print.h"
 #include "sync/rsync/reach.h"
+#include "sync/stuck.h"
 #include "sync/transport.h"
 
 /*
@@ -38,12 +39,13 @@ struct rsync_collecting {
 
 struct rsync_delivering {
 	git_oid from, to;
-	bool is_recovery; // of a delivery that was cut, before a collect
-	bool is_settled;  // nothing was replaced there
-	bool is_narrow;   // the push looks at what differs alone
-	bool is_unread;   // of what was replaced something cannot be fetched
-	bool is_not_back; // something cannot be put back
-	struct rules was; // what the runtime's files were collected by
+	bool is_recovery;   // of a delivery that was cut, before a collect
+	bool is_settled;    // nothing was replaced there
+	bool is_narrow;     // the push looks at what differs alone
+	bool is_unread;     // of what was replaced something cannot be fetched
+	bool is_not_back;   // something cannot be put back
+	struct rules was;   // what the runtime's files were collected by
+	struct stuck stuck; // paths that cannot be replaced
 	struct mirror_found found;
 	char rescued[512]; // the folder of what could not be put back; "": none
 	struct transport_delivered result;

@@ -62,19 +62,22 @@ static bool is_at_or_below(const char *path, const char *folder)
 	return strncmp(path, folder, length) == 0 && (path[length] == '/' || !path[length]);
 }
 
+/* The path that cannot be read, and for which another one cannot be replaced; NULL: it can. */
+static const char *find_closed(const struct rsync_transport *rsync, const char *path)
+{
+	char **closed = rsync->unreadable;
+	while (*closed && !is_at_or_below(path, *closed) && !is_at_or_below(*closed, path)) {
+		closed++;
+	}
+	return *closed;
+}
+
 static bool check(void *data, const struct tree_change *change, struct error *err)
 {
-	const struct rsync_transport *rsync = data;
-	for (char **path = rsync->unreadable; *path; path++) {
-		if (is_at_or_below(change->path, *path) || is_at_or_below(*path, change->path)) {
-			char *text = path_quote(span_of(*path));
-			error_set(err, ERROR_SYSTEM,
-				"delivering to %s: %s cannot be read there, and was changed here: "
-				"make it readable there",
-				rsync->request.runtime_root, text);
-			free(text);
-			return false;
-		}
+	struct rsync_transport *rsync = data;
+	if (find_closed(rsync, change->path)) {
+		stuck_add(
+			&rsync->delivering.stuck, change->path, "it cannot be read in the sandbox");
 	}
 	return true;
 }
@@ -82,5 +85,22 @@ static bool check(void *data, const struct tree_change *change, struct error *er
 bool rsync_check_readable(
 	struct rsync_transport *rsync, const git_oid *from, const git_oid *to, struct error *err)
 {
-	return !rsync->unreadable || trees_compare(&rsync->store, from, to, check, rsync, err);
+	const struct stuck *stuck = &rsync->delivering.stuck;
+	if (!rsync->unreadable) {
+		return true;
+	}
+	if (!trees_compare(&rsync->store, from, to, check, rsync, err)) {
+		return false;
+	}
+	if (stuck->count == 0) {
+		return true;
+	}
+	char *text = path_quote(span_of(find_closed(rsync, stuck->paths[0].path)));
+	rsync->delivering.result.is_lasting = true;
+	error_set_reason(err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED",
+		"delivering to %s: %s cannot be read there, and was changed here: make it "
+		"readable there",
+		rsync->request.runtime_root, text);
+	free(text);
+	return false;
 }

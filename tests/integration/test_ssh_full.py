@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A host whose disk is full: what was begun goes, and the error says that it is, and where."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -68,6 +69,27 @@ class Full(SshCase):
         for number in range(24):
             (self.work / f'big{number}').unlink()
         self.check_works(client)
+
+    def test_a_disk_that_gets_full_is_for_the_agent_to_clean_up(self):
+        (self.work / 'a').write_text('a')
+        (self.work / 'b').write_text('b')
+        client = self.copied()
+        session = client.new_session(self.work)
+        there = self.runtime(client, session)
+        full = there.parent / 'full'
+        with contextlib.suppress(OSError), open(full, 'wb', buffering=0) as file:
+            for size in (1 << 16, 1):  # not even a byte more
+                with contextlib.suppress(OSError):
+                    while file.write(bytes(size)):
+                        pass
+        (self.work / 'a').write_text('mine' * 10000)
+        client.prompt(session, f'terminal rm {full}; echo its > b')
+        self.assertEqual((there / 'a').read_text(), 'mine' * 10000)
+        self.assertEqual((self.work / 'b').read_text(), 'its\n')
+        titles = [m.params['update'].get('title', '') for m in client.received
+                  if m.method == 'session/update']
+        self.assertTrue([title for title in titles if 'full' in title and str(self.small) in title
+                         or 'room' in title], titles)
 
     def test_a_history_that_has_no_room_there(self):
         self.git('init', '-q')

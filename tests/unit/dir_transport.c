@@ -56,12 +56,22 @@ static void do_collect(struct dir_transport *dir)
 	dir->collected(dir->data, &collected, NULL);
 }
 
+static void on_left(void *data, const char *path, const char *why)
+{
+	stuck_add(data, path, why);
+}
+
 static void do_deliver(struct dir_transport *dir)
 {
+	struct stuck stuck = {0};
+	struct transport_delivered delivered = {.sent_bytes = 1, .stuck = &stuck};
 	struct error err;
 	struct apply_result result;
-	struct apply_request request = {
-		.root = dir->request.runtime_root, .from = dir->from, .to = dir->to};
+	struct apply_request request = {.root = dir->request.runtime_root,
+		.from = dir->from,
+		.to = dir->to,
+		.on_left = on_left,
+		.data = &stuck};
 	dir_transport_hooks.delivers++;
 	if (dir_transport_hooks.before_deliver) {
 		dir_transport_hooks.before_deliver(dir_transport_hooks.data);
@@ -69,15 +79,18 @@ static void do_deliver(struct dir_transport *dir)
 	if (dir_transport_hooks.fail_delivers > 0) {
 		dir_transport_hooks.fail_delivers--;
 		fill_error(&err);
+		err.reason = dir_transport_hooks.deliver_reason;
 		dir->delivered(dir->data, NULL, &err);
 	} else if (!apply_run(&dir->store, &request, &result, &err)) {
 		dir->delivered(dir->data, NULL, &err);
 	} else if (result.left > 0) {
+		delivered.is_lasting = dir_transport_hooks.is_lasting;
 		error_set_reason(&err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED", "it has changed");
-		dir->delivered(dir->data, NULL, &err);
+		dir->delivered(dir->data, &delivered, &err);
 	} else {
-		dir->delivered(dir->data, &(struct transport_delivered){.sent_bytes = 1}, NULL);
+		dir->delivered(dir->data, &delivered, NULL);
 	}
+	stuck_finish(&stuck);
 }
 
 static void on_later(struct soon *soon)

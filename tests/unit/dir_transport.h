@@ -13,6 +13,8 @@ struct dir_transport_hooks {
 	void (*before_deliver)(void *data); // on the loop
 	void *data;
 	int fail_collects, fail_delivers; // how many of the next ones fail
+	const char *deliver_reason;       // of a delivery that fails; NULL: none
+	bool is_lasting;                  // what a delivery could not do it never can
 	int delivers;                     // how many were asked for
 	bool holds;                       // what is asked for waits for dir_transport_release
 	struct transport *held;

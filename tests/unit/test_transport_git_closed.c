@@ -90,6 +90,8 @@ static void test_what_cannot_be_made_writable_is_named(void **state)
 	git_oid next = change_here(stage, &tree, "echo aa > a; echo rr > ro/r");
 	stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "ro/r");
 	assert_string_equal(stage->err.reason, "RUNTIME_CHANGED");
+	assert_string_equal(stage->stuck, "ro/r\n");
+	assert_true(stage->delivered.is_lasting);
 	stage_there(stage, "test $(cat a) = a; test $(cat ro/r) = r");
 	git_oid last = change_here(stage, &tree, "git init -q; rm -r gen; echo r > ro/r");
 	stage_deliver_fails(stage, &tree, &last, ERROR_UNAVAILABLE, "gen/sub/1");

@@ -165,6 +165,7 @@ static void test_what_is_written_meanwhile_stays(void **state)
 		"test \"$(echo $(cat 1))\" = '1 saved'; test -x 1; test $(cat d/f) = ff",
 		"test $(cat 1) = 2; test $(cat new) = n",
 	};
+	static const char *const moments_stuck[] = {"1\nd/f\n", "1\n", "1\n"};
 	git_oid tree = stage_send_first(stage, first);
 	git_oid next = change_here(
 		stage, &tree, "echo one > 1; echo ff > d/f; ln -sf 2 link; echo n > new");
@@ -176,9 +177,43 @@ static void test_what_is_written_meanwhile_stays(void **state)
 			moments[i]);
 		stage_program(stage, "git", script);
 		stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "files have changed");
+		assert_string_equal(stage->stuck, moments_stuck[i]);
+		assert_false(stage->delivered.is_lasting);
 		stage_there(stage, "rm ../../bin/git");
 		git_oid there = stage_collect(stage, &tree);
 		stage_there(stage, moments_left[i]);
+		stage_deliver(stage, &there, &tree);
+	}
+	stage_deliver(stage, &tree, &next);
+	assert_delivered(stage, &next);
+}
+
+/* By the longer way, before which git looks at the whole index. */
+static void test_what_is_in_the_way_of_many_changes_is_named(void **state)
+{
+	struct stage *stage = *state;
+	static const struct {
+		const char *before, *program, *stuck;
+	} ways[] = {
+		{"echo saved > 1; rm d/f; echo unrelated > 4", "", "1\nd/f\n"},
+		{"", "case \" $* \" in *' read-tree -m '*) echo saved > 1 ;; esac", "1\n"},
+		{"",
+			"case \" $* \" in *' read-tree -m '*) rm 1 2 3\n"
+			"echo one > 1; echo two > 2; exit 1 ;; esac",
+			"d/f\n"},
+	};
+	git_oid tree = stage_send_first(stage, first);
+	git_oid next = change_here(stage, &tree, "echo one > 1; echo two > 2; rm 3; echo ff > d/f");
+	for (size_t i = 0; i < ARRAY_LENGTH(ways); i++) {
+		char script[512];
+		snprintf(script, sizeof(script), "PATH=${PATH#*:}\n%s\nexec git \"$@\"",
+			ways[i].program);
+		stage_there(stage, ways[i].before);
+		stage_program(stage, "git", script);
+		stage_deliver_fails(stage, &tree, &next, ERROR_UNAVAILABLE, "files have changed");
+		assert_string_equal(stage->stuck, ways[i].stuck);
+		stage_there(stage, "rm ../../bin/git");
+		git_oid there = stage_collect(stage, &tree);
 		stage_deliver(stage, &there, &tree);
 	}
 	stage_deliver(stage, &tree, &next);
@@ -226,6 +261,7 @@ int main(void)
 		STAGE_TEST(test_what_is_ignored_is_moved_out_of_the_way),
 		STAGE_TEST(test_many_changes_go_the_other_way),
 		STAGE_TEST(test_what_is_written_meanwhile_stays),
+		STAGE_TEST(test_what_is_in_the_way_of_many_changes_is_named),
 		STAGE_TEST(test_what_cannot_have_a_second_link_is_delivered_too),
 		STAGE_TEST(test_what_could_not_be_written_is_told),
 	};

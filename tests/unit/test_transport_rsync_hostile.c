@@ -230,7 +230,8 @@ static void test_what_cannot_be_read_is_left_out_and_not_taken_for_deleted(void 
 	/* What is changed here cannot replace it. */
 	place_run(stage->place, "echo mine > d/f");
 	git_oid last = place_take(stage->place, &next);
-	stage_deliver_fails(stage, &next, &last, ERROR_SYSTEM, "d cannot be read");
+	stage_deliver_fails(stage, &next, &last, ERROR_UNAVAILABLE, "d cannot be read");
+	assert_string_equal(stage->stuck, "d/f\n");
 	stage_there(stage, "chmod 0755 d; test $(cat d/f) = f; chmod 0600 a; echo aa > a;"
 			   "chmod 0644 new/secret");
 	there = stage_collect(stage, &next);

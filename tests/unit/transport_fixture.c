@@ -93,6 +93,12 @@ void stage_on_delivered(
 	if (delivered) {
 		stage->delivered = *delivered;
 	}
+	stage->stuck[0] = '\0';
+	for (size_t i = 0; err && delivered && i < delivered->stuck->count; i++) {
+		size_t len = strlen(stage->stuck);
+		snprintf(stage->stuck + len, sizeof(stage->stuck) - len, "%s\n",
+			delivered->stuck->paths[i].path);
+	}
 	finish(stage, err);
 }
 

@@ -30,6 +30,7 @@ struct stage {
 	struct error err;
 	struct transport_collected collected;
 	struct transport_delivered delivered;
+	char stuck[1024]; // the paths that were in the way, a line each
 };
 
 int stage_group_setup(void **state);

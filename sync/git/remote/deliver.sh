@@ -34,6 +34,35 @@ open_or_fail() {
 	[ ! -s "$work/closed" ] || fail_at closed "$work/closed"
 }
 
+# Which of the paths in a file are not as a tree says, as far as it has them.
+find_unlike() {
+	(
+		export GIT_INDEX_FILE="$work/unlike"
+		cp -p "$side/known-$from" "$GIT_INDEX_FILE" 2>/dev/null || :
+		git read-tree --reset "$1" >&2
+		git update-index -q --refresh >&2 || :
+		[ ! -s "$2" ] ||
+			xargs -0 git --literal-pathspecs diff-files -z --name-only -- <"$2"
+		rm -f "$GIT_INDEX_FILE"
+	)
+}
+
+count_paths() {
+	tr -dc '\000' <"$1" | wc -c
+}
+
+# git has refused to go from one tree to the other, and changed nothing; or it has left what it
+# could not write, and done all else.
+fail_merge() {
+	git diff-tree -r -z --no-renames --name-only --diff-filter=d "$old" "$new" >"$work/asked"
+	find_unlike "$new" "$work/asked" >"$work/undone"
+	if [ "$(count_paths "$work/undone")" -eq "$(count_paths "$work/asked")" ]; then
+		git diff-tree -r -z --no-renames --name-only "$old" "$new" >"$work/asked"
+		find_unlike "$old" "$work/asked" >"$work/undone"
+	fi
+	fail_at changed "$work/undone"
+}
+
 # What is not as an index without times says is found by its content.
 prepare_few() {
 	printf '%s' "$few" >"$work/few"
@@ -119,11 +148,17 @@ fi
 if [ "$is_prepared" ] && are_new_free; then
 	[ ! -f "$work/is_closed" ] || open_or_fail "$work/paths"
 	hold_replaced
-	GIT_INDEX_FILE=$work/index git update-index --refresh >&2 || fail changed
+	GIT_INDEX_FILE=$work/index git update-index --refresh >&2 || {
+		GIT_INDEX_FILE=$work/index git diff-files -z --name-only >"$work/undone"
+		fail_at changed "$work/undone"
+	}
 	is_written=yes
 	xargs -0 git --literal-pathspecs checkout -q "$to" -- <"$work/paths" >&2 || is_written=
 	give_back_written || is_written=
-	[ "$is_written" ] || fail changed
+	[ "$is_written" ] || {
+		find_unlike "$to" "$work/paths" >"$work/undone"
+		fail_at changed "$work/undone"
+	}
 	keep_index known "$to"
 	rm -rf "$work" || :
 	exit
@@ -158,9 +193,10 @@ each_swap 'case $was in
 	small) git diff-files --quiet -- ":(literal)$1" ;;
 	*) is_plain_file "$path" && measure "$path" && [ "${id%?}" = "$was" ] ;;
 	esac || {
-		printf "%s\n" "$path: it has changed" | tee "$work/spoilt" >&2
+		printf "%s\0" "$1" >>"$work/spoilt"
+		printf "%s\n" "$path: it has changed" >&2
 	}'
-[ ! -s "$work/spoilt" ] || fail changed
+[ ! -s "$work/spoilt" ] || fail_at changed "$work/spoilt"
 old=$from new=$to
 if [ -s "$work/swaps" ]; then
 	each_swap 'printf "%s\0" "$1" >>"$work/swapped"'
@@ -186,10 +222,13 @@ if [ -s "$work/added" ]; then
 				[ "$(git hash-object --no-filters "./$path")" = \
 					"$(git rev-parse -q --verify "$new:$path")" ] ||
 				move_aside "./$path" || ! git check-ignore -q "./$path" ||
-				printf "%s\n" "$path: it is in the way" | tee "$work/spoilt" >&2
+				{
+					printf "%s\0" "$path" >>"$work/spoilt"
+					printf "%s\n" "$path: it is in the way" >&2
+				}
 		done' "$work/functions" <"$work/added"
 fi
-[ ! -s "$work/spoilt" ] || fail changed
+[ ! -s "$work/spoilt" ] || fail_at changed "$work/spoilt"
 
 each_swap '[ "$becomes" = none ] && [ "$was" != none ] || exit 0
 	rm -f "$path"
@@ -200,7 +239,7 @@ each_swap '[ "$becomes" = none ] && [ "$was" != none ] || exit 0
 # By several processes it is quicker, but then git takes all away that it replaces before it writes.
 known=known workers=1
 [ "$from" != "$empty" ] || known=fresh workers=4
-git -c checkout.workers="$workers" read-tree -m -u -v "$old" "$new" || fail changed
+git -c checkout.workers="$workers" read-tree -m -u -v "$old" "$new" || fail_merge
 # git says nothing of a file that it could not delete.
 git diff-tree -r -z --no-renames --name-only --diff-filter=D "$old" "$new" >"$work/gone"
 if [ -s "$work/gone" ]; then
