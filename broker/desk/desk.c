@@ -22,43 +22,43 @@ void desk_init(struct desk *desk, const struct stage_row *rows, const struct jso
 	}
 }
 
-static void enter(struct held *held)
+static void enter(struct waiting *waiting)
 {
-	struct desk *desk = held->desk;
-	held->size = parcel_size(held->parcel);
-	desk->bytes[held->stage] += held->size;
-	list_append(&desk->stages[held->stage], &held->link);
+	struct desk *desk = waiting->desk;
+	waiting->size = parcel_size(waiting->parcel);
+	desk->bytes[waiting->stage] += waiting->size;
+	list_append(&desk->stages[waiting->stage], &waiting->link);
 }
 
 /* Its message does not wait any more. */
-static void leave(struct held *held)
+static void leave(struct waiting *waiting)
 {
-	held->desk->bytes[held->stage] -= held->size;
-	held->size = 0;
+	waiting->desk->bytes[waiting->stage] -= waiting->size;
+	waiting->size = 0;
 }
 
-struct held *desk_hold(struct desk *desk, struct held *held, enum desk_stage stage,
+struct waiting *desk_hold(struct desk *desk, struct waiting *waiting, enum desk_stage stage,
 	struct peer *peer, const struct call *call)
 {
 	char session_id[MESSAGE_SESSION_ID_MAX + 1];
 	const struct message *message = &call->message;
-	bool is_kept = !held;
-	held = held ? held : mem_alloc_zero(sizeof(*held));
-	held->desk = desk;
-	held->stage = stage;
-	held->sender = call->sender;
-	held->peer = peer;
-	held->is_kept = is_kept;
+	bool is_kept = !waiting;
+	waiting = waiting ? waiting : mem_alloc_zero(sizeof(*waiting));
+	waiting->desk = desk;
+	waiting->stage = stage;
+	waiting->sender = call->sender;
+	waiting->peer = peer;
+	waiting->is_kept = is_kept;
 	if (message->kind == MESSAGE_REQUEST) {
-		held->id = mem_strndup(message->id);
+		waiting->id = mem_strndup(message->id);
 	}
-	held->is_prompt = desk->ops->is_prompt(call);
+	waiting->is_prompt = desk->ops->is_prompt(call);
 	if (message_string(message, PLACE_SESSION_ID, session_id, sizeof(session_id))) {
-		held->session_id = mem_strdup(session_id);
+		waiting->session_id = mem_strdup(session_id);
 	}
-	held->parcel = call_set_aside(call, desk->places); // takes the bytes
-	enter(held);
-	return held;
+	waiting->parcel = call_set_aside(call, desk->places); // takes the bytes
+	enter(waiting);
+	return waiting;
 }
 
 bool desk_has_room(const struct desk *desk, enum desk_stage stage, const struct call *call)
@@ -74,118 +74,118 @@ void desk_refuse(struct desk *desk, const struct call *call, const struct error 
 	}
 }
 
-void desk_release(struct held *held)
+void desk_release(struct waiting *waiting)
 {
-	list_remove(&held->link);
-	leave(held);
+	list_remove(&waiting->link);
+	leave(waiting);
 }
 
-struct held *desk_detach(struct held *held)
+struct waiting *desk_detach(struct waiting *waiting)
 {
-	desk_release(held);
-	if (held->is_kept) {
-		return held;
+	desk_release(waiting);
+	if (waiting->is_kept) {
+		return waiting;
 	}
-	struct held *own = mem_alloc_zero(sizeof(*own));
-	*own = *held;
+	struct waiting *own = mem_alloc_zero(sizeof(*own));
+	*own = *waiting;
 	own->is_kept = true;
 	list_init(&own->link);
-	*held = (struct held){.desk = NULL};
+	*waiting = (struct waiting){.desk = NULL};
 	return own;
 }
 
-void desk_move(struct held *held, enum desk_stage stage, struct peer *peer)
+void desk_move(struct waiting *waiting, enum desk_stage stage, struct peer *peer)
 {
-	struct held *moved = desk_detach(held);
+	struct waiting *moved = desk_detach(waiting);
 	moved->stage = stage;
 	moved->peer = peer;
 	enter(moved);
 }
 
-static struct asker asker_of(const struct held *held, const char *id)
+static struct asker asker_of(const struct waiting *waiting, const char *id)
 {
-	return (struct asker){held->sender, parcel_method(held->parcel), span_of(id)};
+	return (struct asker){waiting->sender, parcel_method(waiting->parcel), span_of(id)};
 }
 
-bool desk_read(struct held *held, struct call *out_call)
+bool desk_read(struct waiting *waiting, struct call *out_call)
 {
-	assert(held->parcel);
-	*out_call = (struct call){.came_from = held->stage, .sender = held->sender};
-	if (call_open(out_call, held->parcel)) {
+	assert(waiting->parcel);
+	*out_call = (struct call){.came_from = waiting->stage, .sender = waiting->sender};
+	if (call_open(out_call, waiting->parcel)) {
 		return true;
 	}
-	char *id = held->id;
-	held->id = NULL;
+	char *id = waiting->id;
+	waiting->id = NULL;
 	if (id) {
-		const struct asker asker = asker_of(held, id);
-		held->desk->ops->fail(held->desk->data, &asker, &desk_unreadable);
+		const struct asker asker = asker_of(waiting, id);
+		waiting->desk->ops->fail(waiting->desk->data, &asker, &desk_unreadable);
 	}
 	free(id);
 	return false;
 }
 
-bool desk_open(struct held *held, struct call *out_call)
+bool desk_open(struct waiting *waiting, struct call *out_call)
 {
-	desk_release(held);
-	return desk_read(held, out_call);
+	desk_release(waiting);
+	return desk_read(waiting, out_call);
 }
 
-void desk_drop(struct held *held)
+void desk_drop(struct waiting *waiting)
 {
-	if (!held->desk) {
+	if (!waiting->desk) {
 		return;
 	}
-	desk_release(held);
-	parcel_destroy(held->parcel);
-	free(held->session_id);
-	free(held->id);
-	if (held->is_kept) {
-		free(held);
+	desk_release(waiting);
+	parcel_destroy(waiting->parcel);
+	free(waiting->session_id);
+	free(waiting->id);
+	if (waiting->is_kept) {
+		free(waiting);
 		return;
 	}
-	*held = (struct held){.desk = NULL};
+	*waiting = (struct waiting){.desk = NULL};
 }
 
 /* ---- what waits ---- */
 
-static bool is_picked(const struct held *held, struct desk_pick pick)
+static bool is_picked(const struct waiting *waiting, struct desk_pick pick)
 {
-	return (!pick.peer || held->peer == pick.peer) &&
+	return (!pick.peer || waiting->peer == pick.peer) &&
 	       (!pick.session_id ||
-		       (held->session_id && strcmp(held->session_id, pick.session_id) == 0));
+		       (waiting->session_id && strcmp(waiting->session_id, pick.session_id) == 0));
 }
 
-static bool is_any(const struct held *held)
+static bool is_any(const struct waiting *waiting)
 {
 	return true;
 }
 
-static bool is_waiting(const struct held *held)
+static bool is_waiting(const struct waiting *waiting)
 {
-	return held->parcel != NULL;
+	return waiting->parcel != NULL;
 }
 
-static bool is_waiting_prompt(const struct held *held)
+static bool is_waiting_prompt(const struct waiting *waiting)
 {
-	return held->parcel && held->is_prompt;
+	return waiting->parcel && waiting->is_prompt;
 }
 
-static struct held *first_at(const struct desk *desk, enum desk_stage stage, struct desk_pick pick,
-	bool (*is_wanted)(const struct held *held))
+static struct waiting *first_at(const struct desk *desk, enum desk_stage stage,
+	struct desk_pick pick, bool (*is_wanted)(const struct waiting *waiting))
 {
-	LIST_FOR_EACH(held, &desk->stages[stage], struct held, link) {
-		if (is_wanted(held) && is_picked(held, pick)) {
-			return held;
+	LIST_FOR_EACH(waiting, &desk->stages[stage], struct waiting, link) {
+		if (is_wanted(waiting) && is_picked(waiting, pick)) {
+			return waiting;
 		}
 	}
 	return NULL;
 }
 
 /* At all stages, one after the other, where the pick names none. */
-static struct held *first(
-	const struct desk *desk, struct desk_pick pick, bool (*is_wanted)(const struct held *held))
+static struct waiting *first(const struct desk *desk, struct desk_pick pick,
+	bool (*is_wanted)(const struct waiting *waiting))
 {
-	struct held *found = NULL;
+	struct waiting *found = NULL;
 	if (pick.stage != STAGE_NONE) {
 		return first_at(desk, pick.stage, pick, is_wanted);
 	}
@@ -195,12 +195,12 @@ static struct held *first(
 	return found;
 }
 
-struct held *desk_first(const struct desk *desk, struct desk_pick pick)
+struct waiting *desk_first(const struct desk *desk, struct desk_pick pick)
 {
 	return first(desk, pick, is_waiting);
 }
 
-struct held *desk_first_prompt(const struct desk *desk, struct desk_pick pick)
+struct waiting *desk_first_prompt(const struct desk *desk, struct desk_pick pick)
 {
 	return first(desk, pick, is_waiting_prompt);
 }
@@ -213,10 +213,10 @@ bool desk_has(const struct desk *desk, struct desk_pick pick)
 struct desk_load desk_load(const struct desk *desk, struct desk_pick pick)
 {
 	struct desk_load load = {0, 0};
-	LIST_FOR_EACH(held, &desk->stages[pick.stage], struct held, link) {
-		if (held->parcel && is_picked(held, pick)) {
+	LIST_FOR_EACH(waiting, &desk->stages[pick.stage], struct waiting, link) {
+		if (waiting->parcel && is_picked(waiting, pick)) {
 			load.count++;
-			load.bytes += held->size;
+			load.bytes += waiting->size;
 		}
 	}
 	return load;
@@ -225,20 +225,20 @@ struct desk_load desk_load(const struct desk *desk, struct desk_pick pick)
 /* ---- what need not wait any longer ---- */
 
 /* The owner first: an answer may lead back to it. Without a failure it was cancelled. */
-static void settle(struct held *held, const struct error *failure, bool is_turn)
+static void settle(struct waiting *waiting, const struct error *failure, bool is_turn)
 {
-	struct desk *desk = held->desk;
-	const struct stage_row *row = &desk->rows[held->stage];
-	char *id = held->id;
-	const struct asker asker = asker_of(held, id ? id : "");
-	leave(held);
-	parcel_destroy(held->parcel);
-	held->parcel = NULL;
-	held->id = NULL;
-	if (held->is_kept) {
-		desk_drop(held);
+	struct desk *desk = waiting->desk;
+	const struct stage_row *row = &desk->rows[waiting->stage];
+	char *id = waiting->id;
+	const struct asker asker = asker_of(waiting, id ? id : "");
+	leave(waiting);
+	parcel_destroy(waiting->parcel);
+	waiting->parcel = NULL;
+	waiting->id = NULL;
+	if (waiting->is_kept) {
+		desk_drop(waiting);
 	} else if (row->on_left) {
-		row->on_left(held, failure);
+		row->on_left(waiting, failure);
 	}
 	if (id && failure) {
 		desk->ops->fail(desk->data, &asker, failure);
@@ -250,32 +250,32 @@ static void settle(struct held *held, const struct error *failure, bool is_turn)
 	free(id);
 }
 
-static bool is_turn(const struct held *held)
+static bool is_turn(const struct waiting *waiting)
 {
-	return held->is_prompt && held->desk->rows[held->stage].is_turn;
+	return waiting->is_prompt && waiting->desk->rows[waiting->stage].is_turn;
 }
 
-void desk_fail(struct held *held, const struct error *failure)
+void desk_fail(struct waiting *waiting, const struct error *failure)
 {
-	settle(held, failure, false);
+	settle(waiting, failure, false);
 }
 
 void desk_fail_all(struct desk *desk, struct desk_pick pick, const struct error *failure)
 {
-	struct held *held;
-	while ((held = desk_first(desk, pick))) {
-		settle(held, failure, false);
+	struct waiting *waiting;
+	while ((waiting = desk_first(desk, pick))) {
+		settle(waiting, failure, false);
 	}
 }
 
-static bool cancel(struct held *held)
+static bool cancel(struct waiting *waiting)
 {
-	const struct stage_row *row = &held->desk->rows[held->stage];
-	struct peer *peer = held->peer;
+	const struct stage_row *row = &waiting->desk->rows[waiting->stage];
+	struct peer *peer = waiting->peer;
 	if (row->takes_cancel) {
-		return row->takes_cancel(held);
+		return row->takes_cancel(waiting);
 	}
-	settle(held, NULL, is_turn(held));
+	settle(waiting, NULL, is_turn(waiting));
 	if (row->on_cancelled) {
 		row->on_cancelled(peer);
 	}
@@ -285,10 +285,10 @@ static bool cancel(struct held *held)
 bool desk_cancel_request(struct desk *desk, const struct peer *sender, struct span id)
 {
 	for (int stage = 0; stage < STAGES; stage++) {
-		LIST_FOR_EACH(held, &desk->stages[stage], struct held, link) {
-			if (held->id && held->sender == sender &&
-				span_equals(span_of(held->id), id)) {
-				return cancel(held);
+		LIST_FOR_EACH(waiting, &desk->stages[stage], struct waiting, link) {
+			if (waiting->id && waiting->sender == sender &&
+				span_equals(span_of(waiting->id), id)) {
+				return cancel(waiting);
 			}
 		}
 	}
@@ -297,10 +297,10 @@ bool desk_cancel_request(struct desk *desk, const struct peer *sender, struct sp
 
 bool desk_cancel_prompts(struct desk *desk, struct desk_pick pick)
 {
-	struct held *held;
+	struct waiting *waiting;
 	bool has_any = false;
-	while ((held = desk_first_prompt(desk, pick))) {
-		settle(held, NULL, true);
+	while ((waiting = desk_first_prompt(desk, pick))) {
+		settle(waiting, NULL, true);
 		has_any = true;
 	}
 	return has_any;
@@ -310,22 +310,22 @@ void desk_end(struct desk *desk, const struct error *failure)
 {
 	for (int stage = STAGE_NONE + 1; stage < STAGES; stage++) {
 		struct desk_pick pick = {.stage = (enum desk_stage)stage};
-		struct held *held;
-		while (!desk->rows[stage].outlasts && (held = desk_first(desk, pick))) {
-			settle(held, is_turn(held) ? NULL : failure, true);
+		struct waiting *waiting;
+		while (!desk->rows[stage].outlasts && (waiting = desk_first(desk, pick))) {
+			settle(waiting, is_turn(waiting) ? NULL : failure, true);
 		}
 	}
 }
 
 void desk_forget(struct desk *desk, struct desk_pick pick)
 {
-	struct held *held;
-	while ((held = first(desk, pick, is_any))) {
-		if (held->is_kept) {
-			desk_drop(held);
+	struct waiting *waiting;
+	while ((waiting = first(desk, pick, is_any))) {
+		if (waiting->is_kept) {
+			desk_drop(waiting);
 		} else {
-			assert(desk->rows[held->stage].on_gone);
-			desk->rows[held->stage].on_gone(held);
+			assert(desk->rows[waiting->stage].on_gone);
+			desk->rows[waiting->stage].on_gone(waiting);
 		}
 	}
 }

@@ -19,7 +19,7 @@
  * does, nor what an agent is: each stage is a row of a table, and belongs to one file of the relay
  * or the gate. Loop thread only.
  */
-struct held;
+struct waiting;
 struct method;
 struct parcel;
 struct peer;
@@ -37,10 +37,10 @@ struct stage_row {
 	 * NULL: it always does that later. on_gone: the owner frees it now; NULL: none is left
 	 * then.
 	 */
-	void (*on_left)(struct held *held, const struct error *failure);
-	void (*on_gone)(struct held *held);
+	void (*on_left)(struct waiting *waiting, const struct error *failure);
+	void (*on_gone)(struct waiting *waiting);
 	/* $/cancel_request is the owner's: true where it has answered. NULL: the desk answers. */
-	bool (*takes_cancel)(struct held *held);
+	bool (*takes_cancel)(struct waiting *waiting);
 	/* One was cancelled and answered: those behind it of the same peer go on. May be NULL. */
 	void (*on_cancelled)(struct peer *peer);
 };
@@ -65,12 +65,12 @@ struct desk {
 	const struct desk_ops *ops;
 	void *data;
 	const struct json_places *places; // borrowed
-	struct list stages[STAGES];       // of struct held, in the order in which they came
+	struct list stages[STAGES];       // of struct waiting, in the order in which they came
 	size_t bytes[STAGES];             // of the messages that wait at each stage
 };
 
 /* A message that waits at a stage. The file that owns the stage may embed it in a larger struct. */
-struct held {
+struct waiting {
 	struct list link; // desk.stages
 	struct desk *desk;
 	enum desk_stage stage;
@@ -95,10 +95,10 @@ void desk_init(struct desk *desk, const struct stage_row *rows, const struct jso
 	const struct desk_ops *ops, void *data);
 
 /*
- * Sets the message in hand aside. `held` is the caller's, zeroed; NULL: the desk has the memory.
+ * Sets the message in hand aside. `waiting` is the caller's, zeroed; NULL: the desk has the memory.
  * desk_drop follows once it is not used any more.
  */
-struct held *desk_hold(struct desk *desk, struct held *held, enum desk_stage stage,
+struct waiting *desk_hold(struct desk *desk, struct waiting *waiting, enum desk_stage stage,
 	struct peer *peer, const struct call *call);
 
 /* Whether the message in hand may wait there, too, within the bytes of the row. */
@@ -109,7 +109,7 @@ void desk_refuse(struct desk *desk, const struct call *call, const struct error 
 
 /* It waits at another stage from now on, in the desk's memory; one of the caller's is left without
  * anything. */
-void desk_move(struct held *held, enum desk_stage stage, struct peer *peer);
+void desk_move(struct waiting *waiting, enum desk_stage stage, struct peer *peer);
 
 /*
  * It goes on: it is off the desk, and the call says where it comes from. False: it cannot be read,
@@ -117,20 +117,20 @@ void desk_move(struct held *held, enum desk_stage stage, struct peer *peer);
  * case, once the call is not used any more. The same in two steps: it is read, once, while it
  * waits; then it goes on.
  */
-bool desk_open(struct held *held, struct call *out_call) ATTR_NODISCARD;
-bool desk_read(struct held *held, struct call *out_call) ATTR_NODISCARD;
-void desk_release(struct held *held);
+bool desk_open(struct waiting *waiting, struct call *out_call) ATTR_NODISCARD;
+bool desk_read(struct waiting *waiting, struct call *out_call) ATTR_NODISCARD;
+void desk_release(struct waiting *waiting);
 extern const struct error desk_unreadable;
 
-void desk_drop(struct held *held);
+void desk_drop(struct waiting *waiting);
 
 /* It goes on apart from its owner, who may be freed before it: off the desk, in its own memory. */
-struct held *desk_detach(struct held *held);
+struct waiting *desk_detach(struct waiting *waiting);
 
 /* ---- what waits ---- */
 
-struct held *desk_first(const struct desk *desk, struct desk_pick pick); // the oldest; or NULL
-struct held *desk_first_prompt(const struct desk *desk, struct desk_pick pick);
+struct waiting *desk_first(const struct desk *desk, struct desk_pick pick); // the oldest; or NULL
+struct waiting *desk_first_prompt(const struct desk *desk, struct desk_pick pick);
 
 /* How much waits: requests and notifications. */
 struct desk_load {
@@ -146,7 +146,7 @@ bool desk_has(const struct desk *desk, struct desk_pick pick);
 /* ---- what need not wait any longer ---- */
 
 /* Answered, if it is a request, and off the desk; the rest is the owner's (stage_row.on_left). */
-void desk_fail(struct held *held, const struct error *failure);
+void desk_fail(struct waiting *waiting, const struct error *failure);
 void desk_fail_all(struct desk *desk, struct desk_pick pick, const struct error *failure);
 
 /* $/cancel_request: whether a request of this sender's with this id waited, and was answered. */

@@ -20,7 +20,7 @@
 static void finish(void *part, void *owner)
 {
 	struct asking *asking = part;
-	desk_drop(&asking->held);
+	desk_drop(&asking->waiting);
 	old_text_destroy(asking->old_text);
 	free(asking->shown_text);
 }
@@ -69,8 +69,8 @@ static void refuse(
 	struct request *request, const struct grant_answer *answer, const struct error *failure)
 {
 	struct error err;
-	struct held *held = &asking_of(request)->held;
-	const char *method = parcel_method(held->parcel)->name;
+	struct waiting *waiting = &asking_of(request)->waiting;
+	const char *method = parcel_method(waiting->parcel)->name;
 	if (failure) {
 		err = *failure;
 		err.detail = (struct span){NULL, 0};
@@ -79,7 +79,7 @@ static void refuse(
 		failure_set(&err, "PERMISSION_DENIED", "session", "%s: refused: %s", method,
 			answer->reason);
 	}
-	desk_fail(held, error_at(&err, "session"));
+	desk_fail(waiting, error_at(&err, "session"));
 }
 
 static void resume(struct peer *peer, const struct call *call)
@@ -92,17 +92,17 @@ static void pass(struct request *request)
 	struct call call;
 	struct peer *peer = request->peer;
 	struct relay *relay = peer->relay;
-	struct held *held = &asking_of(request)->held;
+	struct waiting *waiting = &asking_of(request)->waiting;
 	const struct subject *subject = question_find(request)->subject;
 	const struct session *session =
 		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
-	if (desk_open(held, &call)) {
+	if (desk_open(waiting, &call)) {
 		call.resolved = subject->is_resolved ? subject->paths : NULL;
 		if (!grant_resolve_again(peer, &call, session, resume)) {
 			resume(peer, &call);
 		}
 	}
-	desk_drop(held);
+	desk_drop(waiting);
 }
 
 /* The call that was set aside goes on its way, or is refused. */
@@ -138,7 +138,7 @@ static bool send_question(struct peer *peer, struct request *request, const stru
 	if (!desk_has_room(&relay->desk, STAGE_PERSON, call)) {
 		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 			"%d MiB of requests wait for a person's answer already",
-			RELAY_HELD_MAX >> 20);
+			RELAY_WAITING_MAX >> 20);
 	}
 	/* Under the agent's own id, so that the agent can take the question back. */
 	if (!pending_add(&relay->asked_editor, &request->pending, call->message.id, err)) {
@@ -253,7 +253,7 @@ void grant_ask(struct peer *peer, const struct call *call, const struct subject 
 		request_destroy(request);
 		return;
 	}
-	desk_hold(&relay->desk, &asking->held, STAGE_PERSON, peer, call);
+	desk_hold(&relay->desk, &asking->waiting, STAGE_PERSON, peer, call);
 	if (!load_old_text(request, question->subject, buf_span(&relay->scratch))) {
 		show(request, buf_span(&relay->scratch));
 	}
@@ -295,13 +295,13 @@ void grant_fail(const struct asker *asker, const struct error *failure)
 }
 
 /* The editor is asked to take back what it shows; the end of that is the answer. */
-bool grant_ask_takes_cancel(struct held *held)
+bool grant_ask_takes_cancel(struct waiting *waiting)
 {
-	struct asking *asking = CONTAINER_OF(held, struct asking, held);
+	struct asking *asking = CONTAINER_OF(waiting, struct asking, waiting);
 	if (!asking->old_text) {
 		return false;
 	}
-	decide_at_once(held->sender->relay, asking->request, &grant_taken_back);
+	decide_at_once(waiting->sender->relay, asking->request, &grant_taken_back);
 	return true;
 }
 

@@ -25,7 +25,7 @@ void grant_close_question(struct relay *relay, const struct request *request);
  * Of STAGE_PERSON: the agent takes its call back. True where the question is not shown yet, and
  * never is; false: the editor has it, and is told.
  */
-bool grant_ask_takes_cancel(struct held *held);
+bool grant_ask_takes_cancel(struct waiting *waiting);
 
 /*
  * A request of an agent's that waited fails; an agent that is gone is told nothing. A question of

@@ -8,7 +8,7 @@
 
 /* Of a question about a call of the agent's: a part of its request. */
 struct asking {
-	struct held held;          // the call
+	struct waiting waiting;    // the call
 	struct request *request;   // whose part this is
 	struct old_text *old_text; // owned; the question is hidden until this is known; or NULL
 	size_t diff_at;            // where its diff begins; 0: it has none

@@ -27,7 +27,7 @@
  * the editor's may be the agent's doing, and must not lead out of the directories.
  */
 struct resolving {
-	struct held held; // the call
+	struct waiting waiting; // the call
 	struct peer *peer;
 	char **paths;     // owned, NULL-terminated; resolved one after the other
 	char **roots;     // owned, NULL-terminated; the session's; NULL: none
@@ -50,7 +50,7 @@ struct resolving {
 static void drop(struct pool_job *job)
 {
 	struct resolving *resolving = CONTAINER_OF(job, struct resolving, job);
-	desk_drop(&resolving->held);
+	desk_drop(&resolving->waiting);
 	words_free(resolving->paths);
 	words_free(resolving->roots);
 	free(resolving->session_id);
@@ -65,7 +65,7 @@ static void go_on(struct resolving *resolving)
 	struct peer *peer = resolving->peer;
 	struct call call;
 	ev_timer_stop(peer->relay->config.loop, &resolving->due);
-	if (desk_open(&resolving->held, &call)) {
+	if (desk_open(&resolving->waiting, &call)) {
 		call.resolved = resolving->paths;
 		call.is_unresolved = resolving->is_unresolved;
 		resolving->resume(peer, &call);
@@ -77,7 +77,7 @@ static void go_on(struct resolving *resolving)
 static void fail(struct resolving *resolving, const struct error *failure)
 {
 	struct peer *peer = resolving->peer;
-	desk_fail(&resolving->held, failure);
+	desk_fail(&resolving->waiting, failure);
 	grant_resolve_next(peer);
 }
 
@@ -92,11 +92,11 @@ static void finish(struct resolving *resolving, const struct error *err)
 }
 
 /* Nobody waits for the outcome any more. */
-void grant_resolve_on_left(struct held *held, const struct error *failure)
+void grant_resolve_on_left(struct waiting *waiting, const struct error *failure)
 {
-	struct resolving *resolving = CONTAINER_OF(held, struct resolving, held);
+	struct resolving *resolving = CONTAINER_OF(waiting, struct resolving, waiting);
 	ev_timer_stop(resolving->peer->relay->config.loop, &resolving->due);
-	desk_drop(held);
+	desk_drop(waiting);
 	if (resolving->op) {
 		file_op_cancel(resolving->op);
 	}
@@ -291,8 +291,9 @@ static void begin(struct resolving *resolving)
 
 void grant_resolve_next(struct peer *peer)
 {
-	struct held *held = desk_first(&peer->relay->desk, waiting_of(peer));
-	struct resolving *resolving = held ? CONTAINER_OF(held, struct resolving, held) : NULL;
+	struct waiting *waiting = desk_first(&peer->relay->desk, waiting_of(peer));
+	struct resolving *resolving =
+		waiting ? CONTAINER_OF(waiting, struct resolving, waiting) : NULL;
 	if (resolving && !resolving->op && !pool_has(&resolving->job)) {
 		begin(resolving);
 	}
@@ -360,7 +361,7 @@ static void set_aside(struct peer *peer, const struct call *call, const struct s
 		struct error err;
 		desk_refuse(desk, call,
 			failure_set(&err, "RESOURCE_LIMIT_EXCEEDED", "session",
-				"%d MiB of requests are held already", RELAY_HELD_MAX >> 20));
+				"%d MiB of requests are held already", RELAY_WAITING_MAX >> 20));
 		return;
 	}
 	struct resolving *resolving = mem_alloc_zero(sizeof(*resolving));
@@ -371,7 +372,7 @@ static void set_aside(struct peer *peer, const struct call *call, const struct s
 	take_names(resolving, subject, session);
 	resolving->granted = mem_strdup_or_null(granted);
 	resolving->session_id = session ? mem_strdup(session->id) : NULL;
-	desk_hold(desk, &resolving->held, STAGE_LINKS, peer, call);
+	desk_hold(desk, &resolving->waiting, STAGE_LINKS, peer, call);
 	grant_resolve_next(peer);
 }
 
@@ -417,21 +418,22 @@ void grant_resolve_fail(struct peer *peer, const struct error *failure)
 
 void grant_resolve_count(const struct relay *relay, int *count, size_t *bytes)
 {
-	LIST_FOR_EACH(held, &relay->desk.stages[STAGE_LINKS], struct held, link) {
-		if (!held->sender) {
+	LIST_FOR_EACH(waiting, &relay->desk.stages[STAGE_LINKS], struct waiting, link) {
+		if (!waiting->sender) {
 			++*count;
-			*bytes += held->size;
+			*bytes += waiting->size;
 		}
 	}
 }
 
 void grant_resolve_cancel(struct relay *relay, const char *session_id, const struct error *failure)
 {
-	LIST_FOR_EACH(held, &relay->desk.stages[STAGE_LINKS], struct held, link) {
-		const struct resolving *resolving = CONTAINER_OF(held, struct resolving, held);
-		if (held->sender && resolving->session_id &&
+	LIST_FOR_EACH(waiting, &relay->desk.stages[STAGE_LINKS], struct waiting, link) {
+		const struct resolving *resolving =
+			CONTAINER_OF(waiting, struct resolving, waiting);
+		if (waiting->sender && resolving->session_id &&
 			strcmp(resolving->session_id, session_id) == 0) {
-			desk_fail(held, failure);
+			desk_fail(waiting, failure);
 		}
 	}
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {

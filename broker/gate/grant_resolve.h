@@ -40,7 +40,7 @@ void grant_take_paths(struct subject *subject, const struct call *call);
 void grant_resolve_cancel(struct relay *relay, const char *session_id, const struct error *failure);
 
 /* Of STAGE_LINKS. */
-void grant_resolve_on_left(struct held *held, const struct error *failure);
+void grant_resolve_on_left(struct waiting *waiting, const struct error *failure);
 void grant_resolve_next(struct peer *peer);
 
 #endif

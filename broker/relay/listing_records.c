@@ -19,7 +19,7 @@
 
 /* The look at the records, on the pool; outlives who waits for it. */
 struct look {
-	struct held held; // the request
+	struct waiting waiting; // the request
 	struct pool_job job;
 	struct relay *relay;
 	char *state_folder, *profile;    // owned
@@ -31,7 +31,7 @@ struct look {
 static void look_drop(struct pool_job *job)
 {
 	struct look *look = CONTAINER_OF(job, struct look, job);
-	desk_drop(&look->held);
+	desk_drop(&look->waiting);
 	listing_records_destroy(look->records);
 	free(look->state_folder);
 	free(look->profile);
@@ -112,10 +112,10 @@ static void on_done(struct pool_job *job)
 	struct look *look = CONTAINER_OF(job, struct look, job);
 	struct relay *relay = look->relay;
 	struct call call;
-	look->records->id = mem_strdup(look->held.id);
+	look->records->id = mem_strdup(look->waiting.id);
 	list_append(listings_of(relay), &look->records->link);
 	look->records = NULL;
-	if (desk_open(&look->held, &call)) {
+	if (desk_open(&look->waiting, &call)) {
 		bool is_taken = relay_on_editor_call(relay, &call);
 		(void)is_taken; // a request always is
 	}
@@ -124,7 +124,7 @@ static void on_done(struct pool_job *job)
 
 static void leave(struct look *look)
 {
-	desk_drop(&look->held);
+	desk_drop(&look->waiting);
 	pool_leave(&look->job);
 }
 
@@ -170,7 +170,7 @@ static bool start_look(struct relay *relay, const struct call *call, struct erro
 		look_drop(&look->job);
 		return false;
 	}
-	desk_hold(&relay->desk, &look->held, STAGE_LIST, NULL, call);
+	desk_hold(&relay->desk, &look->waiting, STAGE_LIST, NULL, call);
 	return true;
 }
 
@@ -200,19 +200,19 @@ bool listing_records_hold(struct relay *relay, const struct call *call)
 
 /* ---- nobody waits any more ---- */
 
-static struct look *look_of(struct held *held)
+static struct look *look_of(struct waiting *waiting)
 {
-	return CONTAINER_OF(held, struct look, held);
+	return CONTAINER_OF(waiting, struct look, waiting);
 }
 
-void listing_records_on_left(struct held *held, const struct error *failure)
+void listing_records_on_left(struct waiting *waiting, const struct error *failure)
 {
-	leave(look_of(held));
+	leave(look_of(waiting));
 }
 
-void listing_records_on_gone(struct held *held)
+void listing_records_on_gone(struct waiting *waiting)
 {
-	leave(look_of(held));
+	leave(look_of(waiting));
 }
 
 void listing_records_finish(struct relay *relay)

@@ -17,7 +17,7 @@
 struct listing_records;
 
 enum {
-	LISTING_LOOKS_MAX = 16, // requests that wait at once, within RELAY_HELD_MAX bytes of all
+	LISTING_LOOKS_MAX = 16, // requests that wait at once, within RELAY_WAITING_MAX bytes of all
 	LISTING_OPEN_MAX =
 		16, // lists whose next page may be asked for; to older ones nothing is added
 	LISTING_CURSOR_MAX = 64 * 1024, // bytes; to a list with a longer one nothing is added
@@ -48,8 +48,8 @@ void listing_records_destroy(struct listing_records *listed); // NULL is fine
 void listing_records_drop(struct relay *relay, struct span id);
 
 /* Of STAGE_LIST. */
-void listing_records_on_left(struct held *held, const struct error *failure);
-void listing_records_on_gone(struct held *held);
+void listing_records_on_left(struct waiting *waiting, const struct error *failure);
+void listing_records_on_gone(struct waiting *waiting);
 
 void listing_records_finish(struct relay *relay); // frees all
 

@@ -334,7 +334,7 @@ bool mode_guard_admits(const struct session *session, struct error *err)
 
 /* ---- prompts that wait ---- */
 
-static struct held *prompt_of(const struct relay *relay, const struct session *session)
+static struct waiting *prompt_of(const struct relay *relay, const struct session *session)
 {
 	return desk_first(&relay->desk, (struct desk_pick){STAGE_MODE, NULL, session->id});
 }
@@ -380,15 +380,15 @@ static void release_prompt(struct relay *relay, const struct session *session)
 {
 	struct call call;
 	bool may_go = !relay_order_is_opening(relay, session);
-	struct held *held = may_go ? prompt_of(relay, session) : NULL;
-	if (held && relay->is_ending) {
-		desk_fail(held, &relay_is_ending);
-	} else if (held) {
-		if (desk_open(held, &call)) {
+	struct waiting *waiting = may_go ? prompt_of(relay, session) : NULL;
+	if (waiting && relay->is_ending) {
+		desk_fail(waiting, &relay_is_ending);
+	} else if (waiting) {
+		if (desk_open(waiting, &call)) {
 			relay_on_editor_call(relay, &call);
 			relay_order_look(relay);
 		}
-		desk_drop(held);
+		desk_drop(waiting);
 	}
 }
 

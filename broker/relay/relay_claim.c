@@ -34,28 +34,28 @@ static void claim_destroy(struct claim *claim)
 	list_remove(&claim->link);
 	ev_timer_stop(claim->relay->config.loop, &claim->again);
 	pool_leave(&claim->work->job);
-	desk_drop(&claim->held);
+	desk_drop(&claim->waiting);
 	free(claim->id);
 	free(claim->cwd);
 	free(claim);
 }
 
-static struct claim *claim_of_held(struct held *held)
+static struct claim *claim_of_waiting(struct waiting *waiting)
 {
-	return CONTAINER_OF(held, struct claim, held);
+	return CONTAINER_OF(waiting, struct claim, waiting);
 }
 
-void relay_claim_on_left(struct held *held, const struct error *failure)
+void relay_claim_on_left(struct waiting *waiting, const struct error *failure)
 {
-	struct claim *claim = claim_of_held(held);
+	struct claim *claim = claim_of_waiting(waiting);
 	free(claim->id);
 	claim->id = NULL;
 	claim_let_go(claim);
 }
 
-void relay_claim_on_gone(struct held *held)
+void relay_claim_on_gone(struct waiting *waiting)
 {
-	claim_destroy(claim_of_held(held));
+	claim_destroy(claim_of_waiting(waiting));
 }
 
 void claim_let_go(struct claim *claim)
@@ -66,7 +66,7 @@ void claim_let_go(struct claim *claim)
 		claim->peer = NULL;
 		free(claim->id);
 		claim->id = NULL;
-		desk_drop(&claim->held);
+		desk_drop(&claim->waiting);
 		return;
 	}
 	bool leaves_some = claim->work->leaves_some;
@@ -113,7 +113,7 @@ bool claim_submit(struct claim *claim, void (*run)(struct pool_job *job),
 
 static void refuse(struct claim *claim, struct error *err)
 {
-	desk_fail(&claim->held, error_at(err, "session"));
+	desk_fail(&claim->waiting, error_at(err, "session"));
 }
 
 /* Who has it only finishes it. */
@@ -161,18 +161,18 @@ static void pass(struct claim *claim)
 {
 	struct relay *relay = claim->relay;
 	struct call call;
-	struct held *held = desk_detach(&claim->held);
+	struct waiting *waiting = desk_detach(&claim->waiting);
 	if (claim->work->outcome == CLAIM_TAKEN) {
 		log_info("session %s: taken over from the broker that had it",
 			claim->work->session_id);
 	} else {
 		claim_let_go(claim);
 	}
-	if (desk_open(held, &call)) {
+	if (desk_open(waiting, &call)) {
 		bool is_taken = relay_on_editor_call(relay, &call);
 		(void)is_taken; // a request always is
 	}
-	desk_drop(held);
+	desk_drop(waiting);
 }
 
 static void run_look(struct pool_job *job)
@@ -245,7 +245,7 @@ static struct claim *claim_create(
 	work->session_id = mem_strdup(session_id);
 	work->backend = config->profile->backend;
 	list_append(claims_of(relay), &claim->link);
-	desk_hold(&relay->desk, &claim->held, STAGE_CLAIM, NULL, call);
+	desk_hold(&relay->desk, &claim->waiting, STAGE_CLAIM, NULL, call);
 	return claim;
 }
 

@@ -38,8 +38,8 @@ bool relay_claim_on_error(struct relay *relay, struct request *request, struct s
 void relay_claim_drop(struct relay *relay, struct span id);
 
 /* Of STAGE_CLAIM. */
-void relay_claim_on_left(struct held *held, const struct error *failure);
-void relay_claim_on_gone(struct held *held);
+void relay_claim_on_left(struct waiting *waiting, const struct error *failure);
+void relay_claim_on_gone(struct waiting *waiting);
 
 void relay_claim_finish(struct relay *relay); // frees all
 

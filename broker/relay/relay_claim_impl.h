@@ -27,7 +27,7 @@ struct claim {
 	struct peer *peer;       // whose record is to have it; NULL while the request goes on
 	char *id;                // owned; of the request; raw; NULL: it was answered
 	char *cwd;               // owned; may be NULL
-	struct held held;        // the request, while it waits
+	struct waiting waiting;  // the request, while it waits
 	struct claim_work *work; // owned
 	bool is_let_go;          // nobody waits for it: freed once its job has ended
 	ev_timer again;

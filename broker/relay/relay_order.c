@@ -38,7 +38,7 @@ static void gate_destroy(struct gate *gate)
 	free(gate);
 }
 
-static struct held *first_behind(const struct gate *gate)
+static struct waiting *first_behind(const struct gate *gate)
 {
 	return desk_first(
 		&gate->relay->desk, (struct desk_pick){STAGE_ORDER, NULL, gate->session_id});
@@ -92,14 +92,14 @@ static bool is_shut(const struct gate *gate)
 /* ---- it opens ---- */
 
 /* As if it came now. */
-static void pass(struct relay *relay, struct held *held)
+static void pass(struct relay *relay, struct waiting *waiting)
 {
 	struct call call;
-	if (desk_open(held, &call)) {
+	if (desk_open(waiting, &call)) {
 		bool is_taken = relay_on_editor_call(relay, &call);
 		(void)is_taken; // one that was set aside always is
 	}
-	desk_drop(held);
+	desk_drop(waiting);
 }
 
 /* One of those may be another that waits: the rest stays behind that. */
@@ -107,12 +107,12 @@ static void on_open(struct soon *soon)
 {
 	struct gate *gate = CONTAINER_OF(soon, struct gate, open);
 	struct session *session = session_of(gate);
-	struct held *held;
+	struct waiting *waiting;
 	if (session && !gate->id) {
 		mode_guard_release(gate->relay, session);
 	}
-	while (!is_shut(gate) && (held = first_behind(gate))) {
-		pass(gate->relay, held);
+	while (!is_shut(gate) && (waiting = first_behind(gate))) {
+		pass(gate->relay, waiting);
 	}
 	if (!is_shut(gate)) {
 		gate_destroy(gate);

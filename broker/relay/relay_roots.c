@@ -22,7 +22,7 @@
 
 /* A request that opens a session, until the sandbox has its directories. */
 struct opening {
-	struct held held; // without its message once it was answered
+	struct waiting waiting; // without its message once it was answered
 	struct peer *peer;
 	char **directories;       // owned, NULL-terminated
 	struct root_check *check; // owned; while it is asked whether they may be synced
@@ -34,7 +34,7 @@ struct opening {
 
 static void opening_destroy(struct opening *opening)
 {
-	desk_drop(&opening->held);
+	desk_drop(&opening->waiting);
 	root_check_destroy(opening->check);
 	mcp_lookup_destroy(opening->lookup);
 	mcp_commands_finish(&opening->commands);
@@ -42,23 +42,23 @@ static void opening_destroy(struct opening *opening)
 	free(opening);
 }
 
-static struct opening *opening_of(struct held *held)
+static struct opening *opening_of(struct waiting *waiting)
 {
-	return CONTAINER_OF(held, struct opening, held);
+	return CONTAINER_OF(waiting, struct opening, waiting);
 }
 
 /* No root is awaited any more, or else what is added says that it is there. */
-void relay_roots_on_left(struct held *held, const struct error *failure)
+void relay_roots_on_left(struct waiting *waiting, const struct error *failure)
 {
-	struct opening *opening = opening_of(held);
+	struct opening *opening = opening_of(waiting);
 	if (opening->lookup || opening->check) {
 		opening_destroy(opening);
 	}
 }
 
-void relay_roots_on_gone(struct held *held)
+void relay_roots_on_gone(struct waiting *waiting)
 {
-	opening_destroy(opening_of(held));
+	opening_destroy(opening_of(waiting));
 }
 
 void relay_roots_finish(struct peer *peer)
@@ -88,16 +88,16 @@ bool relay_wait_until_ready(struct peer *peer, const struct call *call, struct e
 void relay_peer_ready(void *data)
 {
 	struct peer *peer = data;
-	struct held *held;
+	struct waiting *waiting;
 	struct desk_pick mine = {STAGE_READY, peer, NULL};
 	peer->is_ready = true;
 	root_names_read_known(peer);
-	while (!peer->is_down && (held = desk_first(&peer->relay->desk, mine))) {
+	while (!peer->is_down && (waiting = desk_first(&peer->relay->desk, mine))) {
 		struct call call;
-		if (desk_open(held, &call)) {
+		if (desk_open(waiting, &call)) {
 			relay_on_parked_call(peer, &call);
 		}
-		desk_drop(held);
+		desk_drop(waiting);
 	}
 	if (peer->stops_when_ready) {
 		agent_stop(peer->agent);
@@ -110,7 +110,7 @@ void relay_peer_ready(void *data)
 static void opening_fail(struct opening *opening, const struct error *failure)
 {
 	assert(!opening->lookup && !opening->check);
-	desk_fail(&opening->held, failure);
+	desk_fail(&opening->waiting, failure);
 	opening_destroy(opening);
 }
 
@@ -125,7 +125,7 @@ static void opening_pass(void *data)
 {
 	struct opening *opening = data;
 	struct peer *peer = opening->peer;
-	desk_release(&opening->held); // it is answered from here on
+	desk_release(&opening->waiting); // it is answered from here on
 	opening->call.mcp = &opening->commands;
 	relay_pass_editor_request(peer, &opening->call);
 	opening_destroy(opening);
@@ -134,7 +134,7 @@ static void opening_pass(void *data)
 /* All its roots are there: now for its MCP servers. */
 static void opening_ask(struct opening *opening)
 {
-	if (!desk_read(&opening->held, &opening->call)) {
+	if (!desk_read(&opening->waiting, &opening->call)) {
 		opening_destroy(opening);
 		return;
 	}
@@ -150,9 +150,9 @@ static bool is_about_to_have(const struct peer *peer, const char *directory)
 	if (peer->reserved_for) {
 		return strcmp(peer->reserved_for, directory) == 0;
 	}
-	LIST_FOR_EACH(held, &peer->relay->desk.stages[STAGE_ROOTS], struct held, link) {
-		if (held->peer == peer &&
-			strcmp(opening_of(held)->directories[0], directory) == 0) {
+	LIST_FOR_EACH(waiting, &peer->relay->desk.stages[STAGE_ROOTS], struct waiting, link) {
+		if (waiting->peer == peer &&
+			strcmp(opening_of(waiting)->directories[0], directory) == 0) {
 			return true;
 		}
 	}
@@ -215,11 +215,11 @@ static void opening_move(struct opening *opening, const struct error *err)
 		free(peer->reserved_for);
 		peer->reserved_for = NULL;
 		opening->peer = peer;
-		opening->held.peer = peer;
+		opening->waiting.peer = peer;
 		opening_begin(opening);
 		return;
 	}
-	desk_move(&opening->held, STAGE_READY, peer);
+	desk_move(&opening->waiting, STAGE_READY, peer);
 	opening_destroy(opening);
 }
 
@@ -229,7 +229,7 @@ static void opening_move(struct opening *opening, const struct error *err)
  */
 static bool goes_on(struct opening *opening, const struct error *err)
 {
-	if (!opening->held.parcel && (err || opening->peer->is_down)) {
+	if (!opening->waiting.parcel && (err || opening->peer->is_down)) {
 		opening_destroy(opening);
 		return false;
 	}
@@ -240,7 +240,7 @@ static bool goes_on(struct opening *opening, const struct error *err)
 static void on_synced(void *data, const struct error *err)
 {
 	struct opening *opening = data;
-	if (!opening->held.parcel) {
+	if (!opening->waiting.parcel) {
 		opening_destroy(opening);
 	} else if (err) {
 		opening_refuse(opening, "sync", err);
@@ -383,7 +383,7 @@ bool relay_open_roots(struct peer *peer, const struct call *call)
 	opening->peer = peer;
 	opening->directories = directories;
 	mcp_commands_init(&opening->commands);
-	desk_hold(&peer->relay->desk, &opening->held, STAGE_ROOTS, peer, call);
+	desk_hold(&peer->relay->desk, &opening->waiting, STAGE_ROOTS, peer, call);
 	opening_begin(opening);
 	return true;
 }

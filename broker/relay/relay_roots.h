@@ -22,8 +22,8 @@ void relay_peer_ready(void *data);
 bool relay_open_roots(struct peer *peer, const struct call *call);
 
 /* Of STAGE_ROOTS. */
-void relay_roots_on_left(struct held *held, const struct error *failure);
-void relay_roots_on_gone(struct held *held);
+void relay_roots_on_left(struct waiting *waiting, const struct error *failure);
+void relay_roots_on_gone(struct waiting *waiting);
 
 /* Answers what waits for this agent with a failure. */
 void relay_fail_waiting(struct peer *peer, const struct error *failure);

@@ -16,7 +16,7 @@ static const struct stage_row rows[STAGES] = {
 	[STAGE_CLAIM] = {"session", "requests", "sessions that other brokers have",
 		.on_left = relay_claim_on_left, .on_gone = relay_claim_on_gone},
 	[STAGE_LIST] = {"relay", "requests", "the sessions that the records know",
-		.most = RELAY_HELD_MAX, .on_left = listing_records_on_left,
+		.most = RELAY_WAITING_MAX, .on_left = listing_records_on_left,
 		.on_gone = listing_records_on_gone},
 	[STAGE_RESTORE] = {"session", "requests", "the session to be restored", .is_turn = true},
 	[STAGE_READY] = {"prepare", "messages", "the sandbox", .outlasts = true},
@@ -28,10 +28,10 @@ static const struct stage_row rows[STAGES] = {
 	[STAGE_ANSWER] = {"sync", "answers", "the workspace to be synced", .outlasts = true,
 		.on_left = relay_turn_on_left, .on_gone = relay_turn_on_gone},
 	[STAGE_BEHIND] = {"sync", "messages", "an answer of their session", .outlasts = true},
-	[STAGE_LINKS] = {"session", "requests", "the links in their paths", .most = RELAY_HELD_MAX,
-		.outlasts = true, .on_left = grant_resolve_on_left,
+	[STAGE_LINKS] = {"session", "requests", "the links in their paths",
+		.most = RELAY_WAITING_MAX, .outlasts = true, .on_left = grant_resolve_on_left,
 		.on_cancelled = grant_resolve_next},
-	[STAGE_PERSON] = {"session", "requests", "a person's answer", .most = RELAY_HELD_MAX,
+	[STAGE_PERSON] = {"session", "requests", "a person's answer", .most = RELAY_WAITING_MAX,
 		.outlasts = true, .takes_cancel = grant_ask_takes_cancel},
 };
 

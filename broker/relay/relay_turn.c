@@ -15,7 +15,7 @@
 
 /* A prompt that waits for the sync before it, or an answer for the one after it. */
 struct turn {
-	struct held held; // without its message once it was answered; the sync goes on
+	struct waiting waiting; // without its message once it was answered; the sync goes on
 	struct peer *peer;
 	struct request *request; // owned; of an answer; NULL: it is a prompt
 	char *session_id;        // owned; as the editor knows it
@@ -25,7 +25,7 @@ struct turn {
 
 /* What the agent says after an answer. */
 struct follower {
-	struct held held;
+	struct waiting waiting;
 	struct turn *turn; // of the answer
 };
 
@@ -34,8 +34,8 @@ static const enum desk_stage turn_stages[] = {STAGE_SYNC, STAGE_ANSWER};
 struct sync_show *relay_turn_show(struct peer *peer, const void *asker)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(turn_stages); i++) {
-		struct list *held_there = &peer->relay->desk.stages[turn_stages[i]];
-		LIST_FOR_EACH(turn, held_there, struct turn, held.link) {
+		struct list *waiting_there = &peer->relay->desk.stages[turn_stages[i]];
+		LIST_FOR_EACH(turn, waiting_there, struct turn, waiting.link) {
 			if (turn == asker) {
 				return &turn->show;
 			}
@@ -48,7 +48,7 @@ struct sync_show *relay_turn_show(struct peer *peer, const void *asker)
 
 static void follower_destroy(struct follower *follower)
 {
-	desk_drop(&follower->held);
+	desk_drop(&follower->waiting);
 	free(follower);
 }
 
@@ -57,12 +57,12 @@ static void turn_destroy(struct turn *turn)
 {
 	struct relay *relay = turn->peer->relay;
 	ev_timer_stop(relay->config.loop, &turn->show.moment);
-	LIST_FOR_EACH(follower, &relay->desk.stages[STAGE_BEHIND], struct follower, held.link) {
+	LIST_FOR_EACH(follower, &relay->desk.stages[STAGE_BEHIND], struct follower, waiting.link) {
 		if (follower->turn == turn) {
 			follower_destroy(follower);
 		}
 	}
-	desk_drop(&turn->held);
+	desk_drop(&turn->waiting);
 	if (turn->request) {
 		request_destroy(turn->request);
 	}
@@ -70,9 +70,9 @@ static void turn_destroy(struct turn *turn)
 	free(turn);
 }
 
-void relay_turn_on_gone(struct held *held)
+void relay_turn_on_gone(struct waiting *waiting)
 {
-	turn_destroy(CONTAINER_OF(held, struct turn, held));
+	turn_destroy(CONTAINER_OF(waiting, struct turn, waiting));
 }
 
 static void fail_answer(struct turn *turn, const struct error *failure)
@@ -83,9 +83,9 @@ static void fail_answer(struct turn *turn, const struct error *failure)
 }
 
 /* The sync goes on, and with it the turn. */
-void relay_turn_on_left(struct held *held, const struct error *failure)
+void relay_turn_on_left(struct waiting *waiting, const struct error *failure)
 {
-	struct turn *turn = CONTAINER_OF(held, struct turn, held);
+	struct turn *turn = CONTAINER_OF(waiting, struct turn, waiting);
 	sync_show_leave(&turn->show,
 		failure ? failure->text : "Syncing workspace: the prompt was cancelled");
 	if (turn->request) {
@@ -116,15 +116,15 @@ static void pass_followers(struct turn *turn)
 	struct follower *follower;
 	list_init(&followers);
 	LIST_FOR_EACH(
-		at, &turn->peer->relay->desk.stages[STAGE_BEHIND], struct follower, held.link) {
+		at, &turn->peer->relay->desk.stages[STAGE_BEHIND], struct follower, waiting.link) {
 		if (at->turn == turn) {
-			desk_release(&at->held);
-			list_append(&followers, &at->held.link);
+			desk_release(&at->waiting);
+			list_append(&followers, &at->waiting.link);
 		}
 	}
-	while ((follower = LIST_FIRST(&followers, struct follower, held.link))) {
+	while ((follower = LIST_FIRST(&followers, struct follower, waiting.link))) {
 		struct call call;
-		if (desk_read(&follower->held, &call)) {
+		if (desk_read(&follower->waiting, &call)) {
 			relay_on_agent_call(turn->peer, &call);
 		}
 		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
@@ -135,9 +135,9 @@ static void pass_followers(struct turn *turn)
 void relay_turn_forget_requests(struct peer *peer)
 {
 	LIST_FOR_EACH(
-		follower, &peer->relay->desk.stages[STAGE_BEHIND], struct follower, held.link) {
-		if (follower->held.peer == peer && follower->held.id) {
-			follower->turn->behind -= follower->held.size;
+		follower, &peer->relay->desk.stages[STAGE_BEHIND], struct follower, waiting.link) {
+		if (follower->waiting.peer == peer && follower->waiting.id) {
+			follower->turn->behind -= follower->waiting.size;
 			follower_destroy(follower);
 		}
 	}
@@ -146,7 +146,7 @@ void relay_turn_forget_requests(struct peer *peer)
 static void pass_answer(struct turn *turn)
 {
 	struct call call;
-	if (!desk_open(&turn->held, &call)) {
+	if (!desk_open(&turn->waiting, &call)) {
 		fail_answer(turn, &desk_unreadable);
 		return;
 	}
@@ -159,7 +159,7 @@ static void pass_prompt(struct turn *turn)
 {
 	struct call call;
 	struct peer *peer = turn->peer;
-	if (desk_open(&turn->held, &call) &&
+	if (desk_open(&turn->waiting, &call) &&
 		!mode_guard_holds(peer->relay, &call)) { // it may have changed since
 		relay_pass_editor_request(peer, &call);
 		relay_order_look(peer->relay);
@@ -182,7 +182,7 @@ static void turn_refuse(struct turn *turn, const struct error *err)
 	struct error failure;
 	error_set_reason(&failure, err->code, err->reason,
 		"%s; the prompt was not sent: send it again once that is put right", err->text);
-	desk_fail(&turn->held, error_at(&failure, "sync"));
+	desk_fail(&turn->waiting, error_at(&failure, "sync"));
 	turn_destroy(turn);
 }
 
@@ -191,7 +191,7 @@ static void on_turn_synced(void *data, const struct error *err)
 {
 	struct turn *turn = data;
 	sync_show_end(&turn->show);
-	if (!turn->held.parcel) {
+	if (!turn->waiting.parcel) {
 		turn_destroy(turn);
 	} else if (err && !turn->request && !error_has_reason(err, "DISK_FULL")) {
 		turn_refuse(turn, err);
@@ -240,7 +240,7 @@ bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)
 	}
 	if (relay_admits_at(relay, call, (struct desk_pick){STAGE_SYNC, peer, NULL})) {
 		struct turn *turn = turn_create(peer, session->id);
-		desk_hold(&relay->desk, &turn->held, STAGE_SYNC, peer, call);
+		desk_hold(&relay->desk, &turn->waiting, STAGE_SYNC, peer, call);
 		turn_begin(turn);
 		relay_order_begin_prompt(relay, session);
 	}
@@ -255,7 +255,7 @@ bool relay_turn_holds_answer(struct request *request, const struct call *call)
 	}
 	struct turn *turn = turn_create(peer, request->session_id);
 	turn->request = request;
-	desk_hold(&peer->relay->desk, &turn->held, STAGE_ANSWER, peer, call);
+	desk_hold(&peer->relay->desk, &turn->waiting, STAGE_ANSWER, peer, call);
 	turn_begin(turn);
 	return true;
 }
@@ -269,8 +269,8 @@ bool relay_turn_is_full(const struct peer *peer)
 	if (desk->bytes[STAGE_ANSWER] + desk->bytes[STAGE_BEHIND] <= most) {
 		return false;
 	}
-	LIST_FOR_EACH(turn, &desk->stages[STAGE_ANSWER], struct turn, held.link) {
-		bytes += turn->peer == peer ? turn->held.size + turn->behind : 0;
+	LIST_FOR_EACH(turn, &desk->stages[STAGE_ANSWER], struct turn, waiting.link) {
+		bytes += turn->peer == peer ? turn->waiting.size + turn->behind : 0;
 	}
 	return bytes > most;
 }
@@ -280,9 +280,10 @@ static struct turn *turn_of_follower(const struct peer *peer, struct span id)
 {
 	struct turn *found = NULL;
 	LIST_FOR_EACH(
-		follower, &peer->relay->desk.stages[STAGE_BEHIND], struct follower, held.link) {
-		const struct held *held = &follower->held;
-		bool is_it = held->peer == peer && held->id && span_equals(span_of(held->id), id);
+		follower, &peer->relay->desk.stages[STAGE_BEHIND], struct follower, waiting.link) {
+		const struct waiting *waiting = &follower->waiting;
+		bool is_it = waiting->peer == peer && waiting->id &&
+		             span_equals(span_of(waiting->id), id);
 		found = is_it ? follower->turn : found;
 	}
 	return found;
@@ -291,7 +292,7 @@ static struct turn *turn_of_follower(const struct peer *peer, struct span id)
 static struct turn *turn_of_session(const struct peer *peer, const struct session *session)
 {
 	struct turn *found = NULL;
-	LIST_FOR_EACH(turn, &peer->relay->desk.stages[STAGE_ANSWER], struct turn, held.link) {
+	LIST_FOR_EACH(turn, &peer->relay->desk.stages[STAGE_ANSWER], struct turn, waiting.link) {
 		bool is_it = turn->peer == peer && strcmp(turn->session_id, session->id) == 0;
 		found = is_it ? turn : found;
 	}
@@ -317,8 +318,8 @@ bool relay_turn_holds_message(struct peer *peer, const struct call *call)
 	}
 	struct follower *follower = mem_alloc_zero(sizeof(*follower));
 	follower->turn = turn;
-	desk_hold(desk, &follower->held, STAGE_BEHIND, peer, call);
-	turn->behind += follower->held.size;
+	desk_hold(desk, &follower->waiting, STAGE_BEHIND, peer, call);
+	turn->behind += follower->waiting.size;
 	return true;
 }
 

@@ -35,8 +35,8 @@ bool relay_turn_has_prompt(const struct peer *peer, const struct session *sessio
 bool relay_turn_cancel(struct peer *peer, const struct session *session);
 
 /* Of STAGE_SYNC and STAGE_ANSWER. */
-void relay_turn_on_left(struct held *held, const struct error *failure);
-void relay_turn_on_gone(struct held *held);
+void relay_turn_on_left(struct waiting *waiting, const struct error *failure);
+void relay_turn_on_gone(struct waiting *waiting);
 
 /* Another agent is in its place: what the one before has asked nobody waits for. */
 void relay_turn_forget_requests(struct peer *peer);

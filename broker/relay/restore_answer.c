@@ -130,15 +130,15 @@ static void end_well(struct restore *restore)
 	list_init(&restore->link);
 	while (count-- > 0) { // one of them may begin another restore, for which it waits again
 		struct call call;
-		struct held *held = desk_first(&relay->desk, restore_pick(restore));
-		if (!held) {
+		struct waiting *waiting = desk_first(&relay->desk, restore_pick(restore));
+		if (!waiting) {
 			break; // cancelled by what went before
 		}
-		if (desk_open(held, &call)) {
+		if (desk_open(waiting, &call)) {
 			bool is_taken = relay_on_editor_call(relay, &call);
 			(void)is_taken; // a request always is
 		}
-		desk_drop(held);
+		desk_drop(waiting);
 	}
 	restore_destroy(restore);
 }

@@ -20,7 +20,7 @@ enum {
 	RELAY_AGENT_RESERVE = 4 * 1024 * 1024, // the same, to an agent
 	RELAY_UNREAD_MAX = 2 * 1024 * 1024,    // the same, of the editor's, less its requests
 	RELAY_PEERS_MAX = 64,                  // agents at once
-	RELAY_HELD_MAX = 64 * 1024 * 1024,     // bytes of messages that wait at one stage
+	RELAY_WAITING_MAX = 64 * 1024 * 1024,  // bytes of messages that wait at one stage
 };
 
 struct relay_listener {

@@ -51,27 +51,27 @@ static void cancel_request(void *data, const struct asker *asker)
 
 /* One that knows more of what waits. */
 struct owner {
-	struct held held;
+	struct waiting waiting;
 	const char *name;
 };
 
-static void owner_free(struct held *held)
+static void owner_free(struct waiting *waiting)
 {
-	struct owner *owner = CONTAINER_OF(held, struct owner, held);
-	desk_drop(held);
+	struct owner *owner = CONTAINER_OF(waiting, struct owner, waiting);
+	desk_drop(waiting);
 	free(owner);
 }
 
-static void on_left(struct held *held, const struct error *failure)
+static void on_left(struct waiting *waiting, const struct error *failure)
 {
-	tell("%s left;", CONTAINER_OF(held, struct owner, held)->name);
-	owner_free(held);
+	tell("%s left;", CONTAINER_OF(waiting, struct owner, waiting)->name);
+	owner_free(waiting);
 }
 
-static void on_gone(struct held *held)
+static void on_gone(struct waiting *waiting)
 {
-	tell("%s gone;", CONTAINER_OF(held, struct owner, held)->name);
-	owner_free(held);
+	tell("%s gone;", CONTAINER_OF(waiting, struct owner, waiting)->name);
+	owner_free(waiting);
 }
 
 static void on_cancelled(struct peer *peer)
@@ -80,9 +80,9 @@ static void on_cancelled(struct peer *peer)
 }
 
 /* Takes those with an id of 3, and says so. */
-static bool takes_cancel(struct held *held)
+static bool takes_cancel(struct waiting *waiting)
 {
-	bool is_it = strcmp(held->id, "3") == 0;
+	bool is_it = strcmp(waiting->id, "3") == 0;
 	tell(is_it ? "taken;" : "not taken;");
 	return is_it;
 }
@@ -155,25 +155,25 @@ static struct call call_of(const char *members)
 	return call;
 }
 
-static struct held *hold(enum desk_stage stage, struct peer *peer, const char *members)
+static struct waiting *hold(enum desk_stage stage, struct peer *peer, const char *members)
 {
 	struct call call = call_of(members);
 	return desk_hold(&desk, NULL, stage, peer, &call);
 }
 
-static struct held *hold_agents(enum desk_stage stage, struct peer *peer, const char *members)
+static struct waiting *hold_agents(enum desk_stage stage, struct peer *peer, const char *members)
 {
 	struct call call = call_of(members);
 	call.sender = peer;
 	return desk_hold(&desk, NULL, stage, peer, &call);
 }
 
-static struct held *hold_owned(const char *name, const char *members)
+static struct waiting *hold_owned(const char *name, const char *members)
 {
 	struct call call = call_of(members);
 	struct owner *owner = calloc(1, sizeof(*owner));
 	owner->name = name;
-	return desk_hold(&desk, &owner->held, STAGE_CLAIM, NULL, &call);
+	return desk_hold(&desk, &owner->waiting, STAGE_CLAIM, NULL, &call);
 }
 
 #define PROMPT(id, session)                                                                        \
@@ -183,8 +183,8 @@ static struct held *hold_owned(const char *name, const char *members)
 
 static void test_what_waits_is_found_by_its_stage_its_agent_and_its_session(void **state)
 {
-	struct held *first = hold(STAGE_READY, peers[0], OTHER("1", "s"));
-	struct held *second = hold(STAGE_READY, peers[1], PROMPT("2", "t"));
+	struct waiting *first = hold(STAGE_READY, peers[0], OTHER("1", "s"));
+	struct waiting *second = hold(STAGE_READY, peers[1], PROMPT("2", "t"));
 	hold(STAGE_ORDER, NULL, NOTE("s"));
 	assert_ptr_equal(desk_first(&desk, (struct desk_pick){STAGE_READY, NULL, NULL}), first);
 	assert_ptr_equal(
@@ -207,20 +207,20 @@ static void test_it_goes_on_and_says_where_it_has_waited(void **state)
 {
 	struct call call;
 	hold(STAGE_READY, peers[0], OTHER("1", "s"));
-	struct held *held = hold(STAGE_ORDER, NULL, PROMPT("2", "t"));
+	struct waiting *waiting = hold(STAGE_ORDER, NULL, PROMPT("2", "t"));
 	assert_true(desk.bytes[STAGE_ORDER] > 0);
-	assert_true(desk_open(held, &call));
+	assert_true(desk_open(waiting, &call));
 	assert_int_equal(desk.bytes[STAGE_ORDER], 0);
 	assert_int_equal(call.came_from, STAGE_ORDER);
 	assert_true(call_is_new(&call));
 	assert_string_equal(call.message.method, "session/prompt");
 	assert_int_equal(call.edits->count, 0);
 	assert_false(desk_cancel_request(&desk, NULL, SPAN_LITERAL("2"))); // it does not wait
-	desk_drop(held);
-	held = desk_first(&desk, (struct desk_pick){STAGE_READY, NULL, NULL});
-	assert_true(desk_open(held, &call));
+	desk_drop(waiting);
+	waiting = desk_first(&desk, (struct desk_pick){STAGE_READY, NULL, NULL});
+	assert_true(desk_open(waiting, &call));
 	assert_false(call_is_new(&call));
-	desk_drop(held);
+	desk_drop(waiting);
 }
 
 static void test_it_keeps_its_method(void **state)
@@ -228,20 +228,20 @@ static void test_it_keeps_its_method(void **state)
 	static const char row = 0;
 	struct call call = call_of(OTHER("1", "s"));
 	call.method = (const void *)&row;
-	struct held *held = desk_hold(&desk, NULL, STAGE_ORDER, NULL, &call);
-	desk_move(held, STAGE_READY, NULL);
-	held = desk_first(&desk, (struct desk_pick){STAGE_READY, NULL, NULL});
-	assert_true(desk_open(held, &call));
+	struct waiting *waiting = desk_hold(&desk, NULL, STAGE_ORDER, NULL, &call);
+	desk_move(waiting, STAGE_READY, NULL);
+	waiting = desk_first(&desk, (struct desk_pick){STAGE_READY, NULL, NULL});
+	assert_true(desk_open(waiting, &call));
 	assert_ptr_equal(call.method, &row);
-	desk_drop(held);
+	desk_drop(waiting);
 }
 
 static void test_it_may_move_on_to_another_stage(void **state)
 {
-	struct held *held = hold_owned("a", OTHER("1", "s"));
+	struct waiting *waiting = hold_owned("a", OTHER("1", "s"));
 	size_t bytes = desk.bytes[STAGE_CLAIM];
-	desk_move(held, STAGE_READY, peers[1]);
-	owner_free(held);
+	desk_move(waiting, STAGE_READY, peers[1]);
+	owner_free(waiting);
 	assert_int_equal(desk.bytes[STAGE_CLAIM], 0);
 	assert_int_equal(desk.bytes[STAGE_READY], bytes);
 	assert_true(desk_has(&desk, (struct desk_pick){STAGE_READY, peers[1], "s"}));
@@ -252,9 +252,9 @@ static void test_it_may_move_on_to_another_stage(void **state)
 static void test_it_goes_on_without_its_owner(void **state)
 {
 	struct call call;
-	struct held *held = hold_owned("a", OTHER("'x'", "s"));
-	struct held *own = desk_detach(held);
-	owner_free(held);
+	struct waiting *waiting = hold_owned("a", OTHER("'x'", "s"));
+	struct waiting *own = desk_detach(waiting);
+	owner_free(waiting);
 	assert_true(desk_open(own, &call));
 	assert_true(span_is(call.message.id, "\"x\""));
 	assert_int_equal(call.came_from, STAGE_CLAIM);
@@ -319,7 +319,7 @@ static void test_the_end_answers_what_does_not_outlast_it(void **state)
 static void test_each_sender_has_ids_of_its_own(void **state)
 {
 	struct call call;
-	struct held *held = hold_agents(STAGE_READY, peers[0], OTHER("1", "s"));
+	struct waiting *waiting = hold_agents(STAGE_READY, peers[0], OTHER("1", "s"));
 	hold_agents(STAGE_LINKS, peers[1], OTHER("1", "s"));
 	hold(STAGE_LINKS, peers[1], OTHER("2", "s")); // an inquiry of the editor's
 	assert_false(desk_cancel_request(&desk, NULL, SPAN_LITERAL("1")));
@@ -328,9 +328,9 @@ static void test_each_sender_has_ids_of_its_own(void **state)
 	assert_false(desk_cancel_request(&desk, peers[1], SPAN_LITERAL("1")));
 	assert_true(desk_cancel_request(&desk, NULL, SPAN_LITERAL("2")));
 	assert_string_equal(told, "a1 cancelled;next;2 cancelled;next;");
-	assert_true(desk_open(held, &call));
+	assert_true(desk_open(waiting, &call));
 	assert_ptr_equal(call.sender, peers[0]);
-	desk_drop(held);
+	desk_drop(waiting);
 }
 
 static void test_a_cancel_may_be_the_owners(void **state)
@@ -347,12 +347,12 @@ static void test_a_cancel_may_be_the_owners(void **state)
 static void test_an_answer_has_no_id_to_be_cancelled_by(void **state)
 {
 	struct call call;
-	struct held *held = hold_agents(STAGE_READY, peers[0], "'id':5,'result':{}");
+	struct waiting *waiting = hold_agents(STAGE_READY, peers[0], "'id':5,'result':{}");
 	assert_false(desk_cancel_request(&desk, peers[0], SPAN_LITERAL("5")));
 	assert_false(desk_cancel_request(&desk, NULL, SPAN_LITERAL("5")));
-	assert_true(desk_open(held, &call));
+	assert_true(desk_open(waiting, &call));
 	assert_int_equal(call.message.kind, MESSAGE_RESPONSE);
-	desk_drop(held);
+	desk_drop(waiting);
 	assert_string_equal(told, "");
 }
 
@@ -379,33 +379,33 @@ static void test_a_stage_has_room_for_so_many_bytes(void **state)
 }
 
 /* As if memory had gone bad: what was set aside is no message any more. */
-static void spoil(struct held *held)
+static void spoil(struct waiting *waiting)
 {
 	struct buf bytes;
 	buf_init(&bytes, 64);
 	assert_true(buf_append(&bytes, SPAN_LITERAL("{\"jsonrpc\":\"2.0\"}"), NULL));
-	parcel_destroy(held->parcel);
-	held->parcel = parcel_of(&bytes, places);
+	parcel_destroy(waiting->parcel);
+	waiting->parcel = parcel_of(&bytes, places);
 	buf_finish(&bytes);
 }
 
 static void test_who_waits_for_what_cannot_be_read_again_is_told_once(void **state)
 {
 	struct call call;
-	struct held *held = hold(STAGE_READY, peers[0], OTHER("1", "s"));
-	spoil(held);
-	assert_false(desk_open(held, &call));
+	struct waiting *waiting = hold(STAGE_READY, peers[0], OTHER("1", "s"));
+	spoil(waiting);
+	assert_false(desk_open(waiting, &call));
 	assert_string_equal(told, "1 SYSTEM_ERROR;");
-	desk_drop(held);
-	held = hold_agents(STAGE_LINKS, peers[0], OTHER("2", "s"));
-	spoil(held);
-	assert_false(desk_read(held, &call));
+	desk_drop(waiting);
+	waiting = hold_agents(STAGE_LINKS, peers[0], OTHER("2", "s"));
+	spoil(waiting);
+	assert_false(desk_read(waiting, &call));
 	desk_fail_all(&desk, (struct desk_pick){.stage = STAGE_NONE}, &failure);
 	assert_string_equal(told, "1 SYSTEM_ERROR;a2 SYSTEM_ERROR;");
-	held = hold(STAGE_READY, peers[0], NOTE("s"));
-	spoil(held);
-	assert_false(desk_open(held, &call));
-	desk_drop(held);
+	waiting = hold(STAGE_READY, peers[0], NOTE("s"));
+	spoil(waiting);
+	assert_false(desk_open(waiting, &call));
+	desk_drop(waiting);
 	assert_string_equal(told, "1 SYSTEM_ERROR;a2 SYSTEM_ERROR;");
 }
 

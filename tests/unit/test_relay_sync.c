@@ -83,12 +83,12 @@ static void test_an_answer_that_cannot_be_read_again_fails_its_prompt(void **sta
 	hold_answer(fixture);
 	agent_says(fixture, 0, "'method':'session/update','params':{'sessionId':'s','n':1}");
 	stage_settle(&fixture->stage);
-	struct held *held =
+	struct waiting *waiting =
 		desk_first(&fixture->relay->desk, (struct desk_pick){.stage = STAGE_ANSWER});
 	buf_init(&bytes, 64);
 	assert_true(buf_append(&bytes, SPAN_LITERAL("{\"jsonrpc\":\"2.0\"}"), NULL));
-	parcel_destroy(held->parcel);
-	held->parcel = parcel_of(&bytes, fixture->relay->places);
+	parcel_destroy(waiting->parcel);
+	waiting->parcel = parcel_of(&bytes, fixture->relay->places);
 	buf_finish(&bytes);
 	let_go(fixture);
 	editor_hears_failure(fixture, "7", "SYSTEM_ERROR", "relay", "");
