@@ -268,7 +268,7 @@ static void on_answer(struct relay *relay, struct request *request, const struct
 	bool is_yes = grant_decision_allows(decided.decision);
 	bool is_answer = !failure && !decided.is_cancelled;
 	question_close(relay, request, is_yes);
-	if (!peer->keeper || peer->is_down || peer->is_collecting) {
+	if (!peer->keeper || peer->is_down || keeper_is_closing(peer->keeper)) {
 		return;
 	}
 	if (is_answer) {

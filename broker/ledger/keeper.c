@@ -366,11 +366,17 @@ void keeper_sync(struct keeper *keeper, char *const *roots, const struct sync_or
 
 void keeper_close(struct keeper *keeper, sandbox_done *done, void *data)
 {
+	keeper->is_closing = true;
 	keeper_hurry_announcing(keeper);
 	ask(keeper, &(struct task){.kind = TASK_CLOSE,
 			    .reason = SYNC_REASON_STOP,
 			    .done = done,
 			    .data = data});
+}
+
+bool keeper_is_closing(const struct keeper *keeper)
+{
+	return keeper->is_closing;
 }
 
 void keeper_recover(struct keeper *keeper, sandbox_done *done, void *data)

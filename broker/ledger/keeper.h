@@ -128,6 +128,7 @@ void keeper_answer_held(struct keeper *keeper, const char *local_root, const git
  * day unused objects are removed from the stores, in the background.
  */
 void keeper_close(struct keeper *keeper, sandbox_done *done, void *data);
+bool keeper_is_closing(const struct keeper *keeper); // that was asked for
 
 /*
  * Of a broker that is gone: its record, and the lock of that (record_lock), are taken over; the

@@ -38,6 +38,7 @@ struct keeper {
 	struct list tasks;    // of struct task; the first is being done
 	struct list pausings; // of struct pausing
 	bool is_paused;
+	bool is_closing;        // for the last time
 	struct list announced;  // of struct announced: what may become a root
 	struct list announcing; // of struct announcing
 	struct list aside;      // of struct task: those that wait for keeper_decide

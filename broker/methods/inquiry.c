@@ -6,6 +6,13 @@
 #include "broker/session/answer.h"
 #include "broker/session/in_flight.h"
 
+static const struct part_type type = {.size = sizeof(struct list), .init = part_init_list};
+
+struct list *inquiries_of(struct peer *peer)
+{
+	return parts_get(&peer->parts, &type);
+}
+
 static void on_run(struct pool_job *job)
 {
 	struct inquiry *inquiry = CONTAINER_OF(job, struct inquiry, job);
@@ -37,7 +44,7 @@ struct inquiry *inquiry_create(struct peer *peer, const struct call *call, const
 	inquiry->size = call->message.text.len;
 	inquiry->store_folder = mem_strdup(store_folder);
 	buf_init(&inquiry->result, SIZE_MAX / 2);
-	list_append(&peer->inquiries, &inquiry->link);
+	list_append(inquiries_of(peer), &inquiry->link);
 	return inquiry;
 }
 
@@ -76,7 +83,7 @@ void inquiry_submit(struct inquiry *inquiry)
 void inquiry_count(const struct relay *relay, int *count, size_t *bytes)
 {
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		LIST_FOR_EACH(inquiry, &peer->inquiries, struct inquiry, link) {
+		LIST_FOR_EACH(inquiry, inquiries_of(peer), struct inquiry, link) {
 			++*count;
 			*bytes += inquiry->size;
 		}
@@ -85,7 +92,7 @@ void inquiry_count(const struct relay *relay, int *count, size_t *bytes)
 
 void inquiry_drop_all(struct peer *peer, const struct error *failure)
 {
-	LIST_FOR_EACH(inquiry, &peer->inquiries, struct inquiry, link) {
+	LIST_FOR_EACH(inquiry, inquiries_of(peer), struct inquiry, link) {
 		relay_fail(peer->relay, span_of(inquiry->id), failure);
 		list_remove(&inquiry->link);
 		pool_leave(&inquiry->job);

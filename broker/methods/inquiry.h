@@ -10,7 +10,7 @@ enum inquiry_wish { INQUIRY_NO_WISH, INQUIRY_PAUSE, INQUIRY_RESUME };
 
 /* A request that is answered once something was done, on the loop or on the pool. */
 struct inquiry {
-	struct list link; // peer.inquiries
+	struct list link; // inquiries_of its peer
 	struct peer *peer;
 	struct pool_job job;
 	char *id;    // owned; raw
@@ -31,6 +31,8 @@ struct inquiry {
 /* A request of the editor's about a store; it is the peer's until it was answered. */
 struct inquiry *inquiry_create(
 	struct peer *peer, const struct call *call, const char *store_folder);
+
+struct list *inquiries_of(struct peer *peer); // that are not answered yet
 
 /* Runs `run` on the pool, on the store; then the request is answered. */
 void inquiry_submit(struct inquiry *inquiry);

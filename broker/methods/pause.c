@@ -100,7 +100,7 @@ static bool write_result(const struct pause *pause, struct inquiry *inquiry)
 
 static void answer(struct pause *pause, enum inquiry_wish wish, const struct error *err)
 {
-	LIST_FOR_EACH(inquiry, &pause->peer->inquiries, struct inquiry, link) {
+	LIST_FOR_EACH(inquiry, inquiries_of(pause->peer), struct inquiry, link) {
 		if (inquiry->wish != wish) {
 			continue;
 		}

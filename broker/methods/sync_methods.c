@@ -164,6 +164,20 @@ void sync_methods_status(struct relay *relay, const struct call *call)
 	inquiry_answer(inquiry);
 }
 
+/* Of a peer: whether a workspace of it is being rolled back. */
+static const struct part_type rollback_type = {.size = sizeof(bool)};
+
+static void set_rolling_back(struct peer *peer, bool is_rolling_back)
+{
+	*(bool *)parts_get(&peer->parts, &rollback_type) = is_rolling_back;
+}
+
+bool sync_methods_is_rolling_back(const struct peer *peer)
+{
+	const bool *is_rolling_back = parts_find(&peer->parts, &rollback_type);
+	return is_rolling_back && *is_rolling_back;
+}
+
 /* ---- _broker/sync, _broker/checkpoint/create ---- */
 
 /* The keeper has done it; what it did is in the status. */
@@ -173,7 +187,7 @@ static void on_synced(void *data, const struct error *err)
 	struct peer *peer = inquiry->peer;
 	struct kept kept;
 	if (inquiry->rollback) {
-		peer->is_rolling_back = false;
+		set_rolling_back(peer, false);
 	}
 	if (err) {
 		inquiry->err = *err;
@@ -231,7 +245,7 @@ enum {
 static bool may_roll_back(struct relay *relay, const struct call *call, struct peer *peer)
 {
 	char text[IN_FLIGHT_TEXT_MAX];
-	if (peer->is_rolling_back) {
+	if (sync_methods_is_rolling_back(peer)) {
 		return refuse(relay, call, "ROLLBACK_IN_PROGRESS",
 			"the workspace is being rolled back already");
 	}
@@ -245,7 +259,7 @@ static void on_drained(void *data, const char *left)
 	struct peer *peer = inquiry->peer;
 	inquiry->drain = NULL;
 	if (left || peer->is_down) {
-		peer->is_rolling_back = false;
+		set_rolling_back(peer, false);
 		error_set_reason(&inquiry->err, ERROR_UNAVAILABLE,
 			left ? "TOOLS_IN_FLIGHT" : "AGENT_EXITED", "%s%s",
 			left ? left : "the session's agent has ended",
@@ -276,7 +290,7 @@ void sync_methods_rollback(struct relay *relay, const struct call *call)
 	inquiry->from = mem_strdup(subject.kept.runtime_root);
 	inquiry->to = mem_strdup(subject.session->id);
 	inquiry->rollback = checkpoint;
-	subject.peer->is_rolling_back = true;
+	set_rolling_back(subject.peer, true);
 	inquiry->drain = drain_start(subject.peer, ANYTHING, on_drained, inquiry);
 }
 

@@ -2,7 +2,10 @@
 #ifndef BROKER_METHODS_SYNC_METHODS_H
 #define BROKER_METHODS_SYNC_METHODS_H
 
+#include <stdbool.h>
+
 struct call;
+struct peer;
 struct relay;
 
 /*
@@ -16,5 +19,8 @@ void sync_methods_create(struct relay *relay, const struct call *call);
 void sync_methods_list(struct relay *relay, const struct call *call);
 void sync_methods_diff(struct relay *relay, const struct call *call);
 void sync_methods_rollback(struct relay *relay, const struct call *call);
+
+/* Prompts are refused meanwhile. */
+bool sync_methods_is_rolling_back(const struct peer *peer);
 
 #endif

@@ -256,7 +256,6 @@ bool handshake_on_result(
 		return false;
 	}
 	request->peer->was_greeted = true;
-	request->peer->has_served = true;
 	keep_agent_name(request->peer, call);
 	keep_offers(relay, call);
 	relay_mcp_learn(relay, call);
@@ -379,7 +378,6 @@ static void on_greeted_again(struct relay *relay, struct request *request,
 		return;
 	}
 	peer->was_greeted = true;
-	peer->has_served = true;
 	keep_agent_name(peer, answer);
 	keep_offers(relay, answer);
 	if (greeting_of(relay)->authenticate.len == 0) {

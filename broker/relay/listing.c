@@ -75,7 +75,7 @@ static bool write_cursor(struct buf *out, const struct cursor *cursor, struct er
 static struct peer *first_from(struct relay *relay, int number)
 {
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		if (!peer->is_down && !peer->reserved_for && peer->number >= number) {
+		if (!peer->is_down && !peer_reserved_for(peer) && peer->number >= number) {
 			return peer;
 		}
 	}

@@ -68,7 +68,6 @@ static struct peer *peer_start(struct relay *relay)
 		.data = peer,
 	};
 	root_names_init(peer);
-	relay_sync_init(peer);
 	peer->agent = agent_create(&config);
 	return peer;
 }
@@ -274,7 +273,7 @@ void relay_destroy(struct relay *relay)
 	health_drop_all(relay);
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		peer->is_down = true;
-		peer->is_collected = true; // or never will be
+		relay_sync_give_up(peer);
 		forget_asked_by(peer, false);
 		relay_fail_waiting(peer, &relay_has_ended);
 		fail_all_asked(peer, &relay_has_ended);

@@ -12,6 +12,21 @@
 #include "broker/session/hop.h"
 #include "broker/session/unanswered.h"
 
+enum { GIVEN_UP_MAX = 16 };
+
+/* Of a peer: requests for a new session that were answered here. */
+struct given_up {
+	uint64_t ids[GIVEN_UP_MAX];
+	unsigned count; // in all; the oldest make room
+};
+
+static const struct part_type type = {.size = sizeof(struct given_up)};
+
+void relay_due_forget(struct peer *peer)
+{
+	parts_remove(&peer->parts, &type, peer);
+}
+
 /* ---- an agent that is silent ---- */
 
 struct deadline {
@@ -41,7 +56,8 @@ static void give_up(struct request *request)
 		request->method->name, allowed_ms(request), deadline->key);
 	log_warning("%s", err.text);
 	if (request->method->makes_session) {
-		peer->given_up[peer->given_up_count++ % RELAY_GIVEN_UP_MAX] = request->pending.id;
+		struct given_up *given_up = parts_get(&peer->parts, &type);
+		given_up->ids[given_up->count++ % GIVEN_UP_MAX] = request->pending.id;
 	}
 	pending_remove(&peer->asked, &request->pending);
 	err.detail = agent_last_words(peer->agent);
@@ -78,11 +94,12 @@ void relay_due_watch(struct request *request)
 /* Takes the id from the list; false where it is not there. */
 static bool was_given_up(struct peer *peer, struct span raw_id)
 {
-	for (unsigned i = 0; i < peer->given_up_count && i < RELAY_GIVEN_UP_MAX; i++) {
+	struct given_up *given_up = parts_find(&peer->parts, &type);
+	for (unsigned i = 0; given_up && i < given_up->count && i < GIVEN_UP_MAX; i++) {
 		char digits[24];
-		snprintf(digits, sizeof(digits), "%" PRIu64, peer->given_up[i]);
+		snprintf(digits, sizeof(digits), "%" PRIu64, given_up->ids[i]);
 		if (span_is(raw_id, digits)) {
-			peer->given_up[i] = UINT64_MAX;
+			given_up->ids[i] = UINT64_MAX;
 			return true;
 		}
 	}

@@ -22,4 +22,7 @@ void relay_due_watch(struct request *request);
  */
 void relay_due_take_late(struct peer *peer, const struct call *call);
 
+/* Another agent is in its place, whose requests have the same ids again. */
+void relay_due_forget(struct peer *peer);
+
 #endif

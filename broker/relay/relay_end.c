@@ -135,13 +135,12 @@ void relay_peer_gone(void *data)
 	struct peer *peer = data;
 	struct relay *relay = peer->relay;
 	struct error err;
-	ev_timer_stop(relay->config.loop, &peer->idle);
 	grant_resolve_fail(peer,
 		failure_set(&err, "AGENT_EXITED", "session", "the session's agent has ended"));
 	if (relay_revive_rest(peer) || relay_sync_close(peer)) {
 		return;
 	}
-	if (peer->stops_when_ready && !peer->is_ready) {
+	if (relay_stops_when_ready(peer) && !peer->is_ready) {
 		leftovers_give_up(
 			relay_end_leftovers(relay)); // it was waited for, and never got ready
 	}
@@ -156,6 +155,7 @@ void relay_peer_gone(void *data)
 	toolhost_destroy(peer->toolhost);
 	agent_destroy(peer->agent);
 	pending_table_finish(&peer->asked);
+	parts_finish(&peer->parts, peer);
 	free(peer);
 	relay_finish_if_empty(relay);
 }
@@ -213,7 +213,7 @@ static void end_peers(struct relay *relay, bool is_hurried)
 		struct desk_pick waiting = {STAGE_READY, peer, NULL};
 		bool has_work = !peer->is_ready && desk_has(&relay->desk, waiting);
 		if (has_work && !is_hurried) {
-			peer->stops_when_ready = true; // what came before the end is still done
+			relay_stop_when_ready(peer); // what came before the end is still done
 		} else {
 			agent_stop(peer->agent);
 		}

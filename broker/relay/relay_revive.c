@@ -3,10 +3,32 @@
 
 #include "base/log.h"
 #include "broker/ledger/keeper.h"
+#include "broker/relay/relay_due.h"
 #include "broker/relay/relay_end.h"
 #include "broker/relay/relay_internal.h"
+#include "broker/relay/relay_sync.h"
 #include "broker/relay/relay_turn.h"
 #include "broker/session/answer.h"
+
+/* Of a peer whose agent has ended, or another one of its sandbox. */
+struct rest {
+	bool has_served; // an agent before this one was greeted
+	bool is_resting; // it has ended, and its sandbox is there for another
+	bool is_waking;  // it is to be started again once the one before is gone
+};
+
+static const struct part_type type = {.size = sizeof(struct rest)};
+
+static struct rest *rest_of(struct peer *peer)
+{
+	return parts_get(&peer->parts, &type);
+}
+
+static bool has_served(const struct peer *peer)
+{
+	const struct rest *rest = parts_find(&peer->parts, &type);
+	return peer->was_greeted || (rest && rest->has_served);
+}
 
 static void on_rested(void *data, const struct error *err)
 {
@@ -36,8 +58,8 @@ static bool is_of_use(const struct peer *peer)
 
 static bool may_rest(const struct peer *peer)
 {
-	return peer->has_served && !peer->relay->is_ending && !peer->is_collecting &&
-	       !peer->is_collected && agent_can_restart(peer->agent) && is_of_use(peer);
+	return has_served(peer) && !peer->relay->is_ending && !relay_sync_has_closed(peer) &&
+	       agent_can_restart(peer->agent) && is_of_use(peer);
 }
 
 static void restart(struct peer *peer)
@@ -52,18 +74,19 @@ bool relay_revive_rest(struct peer *peer)
 		.reason = "SANDBOX_UNAVAILABLE",
 		.stage = "prepare",
 		.text = "the sandbox was lost before the agent was started in it again"};
+	struct rest *rest = rest_of(peer);
 	if (!may_rest(peer)) {
-		if (peer->is_waking) {
-			peer->is_waking = false;
+		if (rest->is_waking) {
+			rest->is_waking = false;
 			relay_peer_down(peer, peer->relay->is_ending ? &relay_is_ending : &lost);
 		}
 		return false;
 	}
-	if (peer->is_waking) {
-		peer->is_waking = false;
+	if (rest->is_waking) {
+		rest->is_waking = false;
 		restart(peer);
 	} else {
-		peer->is_resting = true;
+		rest->is_resting = true;
 		collect(peer);
 	}
 	return true;
@@ -79,20 +102,22 @@ bool relay_revive(struct peer *peer)
 	if (!may_revive(peer)) {
 		return false;
 	}
+	struct rest *rest = rest_of(peer);
+	rest->has_served = true;
 	peer->is_down = false;
 	peer->is_ready = false;
 	peer->is_greeting = false;
 	peer->was_greeted = false;
-	peer->given_up_count = 0;
+	relay_due_forget(peer);
 	pending_table_finish(&peer->asked); // a new hop: its ids begin anew
 	pending_table_init(&peer->asked, peer->relay->config.profile->max_requests);
 	relay_turn_forget_requests(peer);
 	peer->relay->agents_started++;
-	if (peer->is_resting) {
-		peer->is_resting = false;
+	if (rest->is_resting) {
+		rest->is_resting = false;
 		restart(peer);
 	} else {
-		peer->is_waking = true; // it has not quite ended
+		rest->is_waking = true; // it has not quite ended
 	}
 	return true;
 }
@@ -120,8 +145,9 @@ struct peer *relay_revive_with_root(struct relay *relay, const char *local)
 
 void relay_revive_end(struct peer *peer)
 {
-	if (peer->is_resting) {
-		peer->is_resting = false;
+	struct rest *rest = rest_of(peer);
+	if (rest->is_resting) {
+		rest->is_resting = false;
 		relay_peer_gone(peer);
 	}
 }

@@ -66,8 +66,6 @@ void relay_roots_finish(struct peer *peer)
 	assert(!desk_has(&peer->relay->desk, (struct desk_pick){STAGE_READY, peer, NULL}));
 	desk_forget(&peer->relay->desk, (struct desk_pick){STAGE_ROOTS, peer, NULL});
 	root_names_finish(peer);
-	free(peer->reserved_for);
-	peer->reserved_for = NULL;
 }
 
 /* ---- until the sandbox is ready ---- */
@@ -85,6 +83,19 @@ bool relay_wait_until_ready(struct peer *peer, const struct call *call, struct e
 	return true;
 }
 
+/* Of a peer that is to be stopped: it is there. */
+static const struct part_type stop_type = {.size = sizeof(bool)};
+
+void relay_stop_when_ready(struct peer *peer)
+{
+	(void)parts_get(&peer->parts, &stop_type);
+}
+
+bool relay_stops_when_ready(const struct peer *peer)
+{
+	return parts_find(&peer->parts, &stop_type) != NULL;
+}
+
 void relay_peer_ready(void *data)
 {
 	struct peer *peer = data;
@@ -99,7 +110,7 @@ void relay_peer_ready(void *data)
 		}
 		desk_drop(waiting);
 	}
-	if (peer->stops_when_ready) {
+	if (relay_stops_when_ready(peer)) {
 		agent_stop(peer->agent);
 	}
 }
@@ -147,8 +158,9 @@ static void opening_ask(struct opening *opening)
 
 static bool is_about_to_have(const struct peer *peer, const char *directory)
 {
-	if (peer->reserved_for) {
-		return strcmp(peer->reserved_for, directory) == 0;
+	const char *reserved_for = peer_reserved_for(peer);
+	if (reserved_for) {
+		return strcmp(reserved_for, directory) == 0;
 	}
 	LIST_FOR_EACH(waiting, &peer->relay->desk.stages[STAGE_ROOTS], struct waiting, link) {
 		if (waiting->peer == peer &&
@@ -163,7 +175,7 @@ static bool is_about_to_have(const struct peer *peer, const char *directory)
 static struct peer *unwanted_peer(struct relay *relay)
 {
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		if (!peer->is_down && peer->reserved_for &&
+		if (!peer->is_down && peer_reserved_for(peer) &&
 			!desk_has(&relay->desk, (struct desk_pick){STAGE_READY, peer, NULL}) &&
 			!desk_has(&relay->desk, (struct desk_pick){STAGE_ROOTS, peer, NULL})) {
 			return peer;
@@ -190,10 +202,9 @@ static struct peer *peer_for(const struct opening *opening)
 	peer = unwanted_peer(relay);
 	peer = peer ? peer : relay_further_peer(relay);
 	if (peer) {
-		free(peer->reserved_for);
-		peer->reserved_for = mem_strdup(opening->directories[0]);
+		peer_reserve(peer, opening->directories[0]);
 		log_info("%s: starting %s for %s", opening->peer->hop, peer->hop,
-			peer->reserved_for);
+			opening->directories[0]);
 	}
 	return peer;
 }
@@ -212,8 +223,7 @@ static void opening_move(struct opening *opening, const struct error *err)
 		return;
 	}
 	if (peer->is_ready) {
-		free(peer->reserved_for);
-		peer->reserved_for = NULL;
+		peer_reserve(peer, NULL);
 		opening->peer = peer;
 		opening->waiting.peer = peer;
 		opening_begin(opening);
@@ -372,8 +382,7 @@ bool relay_open_roots(struct peer *peer, const struct call *call)
 		words_free(directories);
 		return false; // without a cwd: the agent says what it misses
 	}
-	free(peer->reserved_for);
-	peer->reserved_for = NULL;
+	peer_reserve(peer, NULL);
 	struct desk_pick mine = {STAGE_ROOTS, peer, NULL};
 	if (!relay_admits_at(peer->relay, call, mine)) {
 		words_free(directories);

@@ -13,6 +13,10 @@ bool relay_wait_until_ready(
 	struct peer *peer, const struct call *call, struct error *err) ATTR_NODISCARD;
 void relay_peer_ready(void *data);
 
+/* The broker ends, and what waits for the sandbox is still done: the agent stops after it. */
+void relay_stop_when_ready(struct peer *peer);
+bool relay_stops_when_ready(const struct peer *peer);
+
 /*
  * Makes the directories of a session/new, load, resume or fork roots of the
  * sandbox, and asks that for the commands of its MCP servers; then it goes on to

@@ -21,14 +21,36 @@
 /* After the editor was answered, which opens its session then: that is not to wait. */
 enum { RECOVERY_DELAY_MS = 1000 };
 
+/* Of a peer. */
+struct synced {
+	char *unsaid;       // owned; what a sync had to say before there was a session
+	char *last_session; // owned; as the editor knows it; opened or prompted last
+	bool is_collected;  // or never will be
+};
+
+static void finish(void *part, void *peer)
+{
+	struct synced *synced = part;
+	free(synced->unsaid);
+	free(synced->last_session);
+}
+
+static const struct part_type type = {.size = sizeof(struct synced), .finish = finish};
+
+static struct synced *synced_of(struct peer *peer)
+{
+	return parts_get(&peer->parts, &type);
+}
+
 /* ---- what the person is told ---- */
 
 /* It is told to the session that is being opened. */
 static void keep_unsaid(struct peer *peer, const char *text)
 {
-	char *said = peer->unsaid;
-	peer->unsaid = mem_alloc_zero(SYNC_SHOW_TEXT_MAX);
-	snprintf(peer->unsaid, SYNC_SHOW_TEXT_MAX, "%s%s%s", said ? said : "", said ? "; " : "",
+	struct synced *synced = synced_of(peer);
+	char *said = synced->unsaid;
+	synced->unsaid = mem_alloc_zero(SYNC_SHOW_TEXT_MAX);
+	snprintf(synced->unsaid, SYNC_SHOW_TEXT_MAX, "%s%s%s", said ? said : "", said ? "; " : "",
 		text);
 	free(said);
 }
@@ -43,8 +65,9 @@ static void tell(struct peer *peer, const struct keeper_event *event, const char
 		}
 		return;
 	}
-	if (!session && peer->last_session) {
-		session = session_find(sessions, peer->last_session);
+	const char *last_session = synced_of(peer)->last_session;
+	if (!session && last_session) {
+		session = session_find(sessions, last_session);
 	}
 	if (session) {
 		notice_show(
@@ -77,9 +100,7 @@ static void on_ended(void *data, const struct keeper_event *event, const struct 
 
 void relay_sync_note_session(struct peer *peer, const char *id)
 {
-	char *last = mem_strdup(id);
-	free(peer->last_session);
-	peer->last_session = last;
+	mem_set_text(&synced_of(peer)->last_session, id);
 }
 
 static void on_question(
@@ -99,21 +120,12 @@ static const struct keeper_listener keeper_listener = {
 
 /* ---- life ---- */
 
-void relay_sync_init(struct peer *peer)
-{
-	list_init(&peer->inquiries);
-}
-
 void relay_sync_finish(struct peer *peer, const struct error *failure)
 {
 	relay_turn_finish_all(peer, failure);
 	inquiry_drop_all(peer, failure);
 	keeper_destroy(peer->keeper);
 	peer->keeper = NULL;
-	free(peer->unsaid);
-	peer->unsaid = NULL;
-	free(peer->last_session);
-	peer->last_session = NULL;
 }
 
 bool relay_needs_sync(const struct peer *peer)
@@ -245,14 +257,27 @@ void relay_sync_tell(struct relay *relay, const struct request *request)
 {
 	struct peer *peer = request->peer;
 	const struct session *session = opens_session(relay, request);
-	if (session && peer->unsaid) {
-		notice_send(relay, session, peer->unsaid, false);
-		free(peer->unsaid);
-		peer->unsaid = NULL;
+	struct synced *synced = synced_of(peer);
+	if (session && synced->unsaid) {
+		notice_send(relay, session, synced->unsaid, false);
+		free(synced->unsaid);
+		synced->unsaid = NULL;
 	}
 }
 
 /* ---- the end ---- */
+
+void relay_sync_give_up(struct peer *peer)
+{
+	synced_of(peer)->is_collected = true;
+}
+
+bool relay_sync_has_closed(const struct peer *peer)
+{
+	const struct synced *synced = parts_find(&peer->parts, &type);
+	return (synced && synced->is_collected) ||
+	       (peer->keeper && keeper_is_closing(peer->keeper));
+}
 
 static void on_closed(void *data, const struct error *err)
 {
@@ -261,7 +286,7 @@ static void on_closed(void *data, const struct error *err)
 		log_error("%s: %s", peer->hop, err->text);
 	}
 	leftovers_note(peer, err);
-	peer->is_collected = true;
+	relay_sync_give_up(peer);
 	relay_peer_gone(peer);
 }
 
@@ -272,11 +297,10 @@ bool relay_sync_close(struct peer *peer)
 		sandbox_can_rest(agent_sandbox(peer->agent))) {
 		keeper_of(peer);
 	}
-	if (!peer->keeper || peer->is_collected) {
+	if (!peer->keeper || synced_of(peer)->is_collected) {
 		return false;
 	}
-	if (!peer->is_collecting) {
-		peer->is_collecting = true;
+	if (!keeper_is_closing(peer->keeper)) {
 		keeper_close(peer->keeper, on_closed, peer);
 	}
 	return true;

@@ -13,8 +13,6 @@
  * whose sandbox needs no sync nothing here does anything.
  */
 
-void relay_sync_init(struct peer *peer);
-
 /* Answers what waits with a failure; raises nothing more. */
 void relay_sync_finish(struct peer *peer, const struct error *failure);
 
@@ -67,5 +65,11 @@ void relay_sync_note_session(struct peer *peer, const char *id);
  * gone when that has ended, by relay_peer_gone.
  */
 bool relay_sync_close(struct peer *peer);
+
+/* Nothing is collected any more: it was, or never will be. */
+void relay_sync_give_up(struct peer *peer);
+
+/* Nothing of it runs: it collects for the last time, or has. */
+bool relay_sync_has_closed(const struct peer *peer);
 
 #endif

@@ -106,10 +106,24 @@ static void on_failure(void *data, struct span id, const struct error *failure)
 	peer_fail(answered(data), id, failure);
 }
 
+/* Of a peer: what the ToolHost shows now comes before an answer. */
+static const struct part_type last_type = {.size = sizeof(bool)};
+
+static bool is_showing_last(const struct peer *peer)
+{
+	const bool *is_showing = parts_find(&peer->parts, &last_type);
+	return is_showing && *is_showing;
+}
+
+static void show_last(struct peer *peer, bool is_showing)
+{
+	*(bool *)parts_get(&peer->parts, &last_type) = is_showing;
+}
+
 static bool on_update(void *data, struct span message)
 {
 	struct peer *peer = data;
-	if (link_is_over(&peer->relay->editor) && !peer->is_showing_last) {
+	if (link_is_over(&peer->relay->editor) && !is_showing_last(peer)) {
 		return false;
 	}
 	relay_send_editor(peer->relay, message);
@@ -204,28 +218,28 @@ bool relay_toolhost_edit(struct peer *peer, const struct call *call, struct erro
 void relay_toolhost_flush_session(struct peer *peer, const struct session *session)
 {
 	if (peer->toolhost) {
-		peer->is_showing_last = true;
+		show_last(peer, true);
 		toolhost_flush_session(peer->toolhost, session->agent_id);
-		peer->is_showing_last = false;
+		show_last(peer, false);
 	}
 }
 
 void relay_toolhost_end_session(struct peer *peer, const char *agent_id)
 {
 	if (peer->toolhost) {
-		peer->is_showing_last = true;
+		show_last(peer, true);
 		toolhost_end_session(peer->toolhost, agent_id);
-		peer->is_showing_last = false;
+		show_last(peer, false);
 	}
 }
 
 void relay_toolhost_end(struct peer *peer)
 {
 	if (peer->toolhost) {
-		peer->is_showing_last = true;
+		show_last(peer, true);
 		toolhost_show_last(peer->toolhost);
 		toolhost_destroy(peer->toolhost);
 		peer->toolhost = NULL;
-		peer->is_showing_last = false;
+		show_last(peer, false);
 	}
 }

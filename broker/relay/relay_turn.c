@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/methods/sync_methods.h"
 #include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_agent.h"
 #include "broker/relay/relay_editor.h"
@@ -228,7 +229,7 @@ bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)
 	if (call->came_from == STAGE_SYNC || !session) {
 		return false;
 	}
-	if (peer->is_rolling_back) {
+	if (sync_methods_is_rolling_back(peer)) {
 		struct error err;
 		relay_fail(relay, call->message.id,
 			failure_set(&err, "ROLLBACK_IN_PROGRESS", "sync",

@@ -82,9 +82,23 @@ static void give_up_prompts(struct peer *peer)
 	}
 }
 
+/* Of a peer that was prompted. */
+struct idle {
+	struct peer *peer;
+	struct ev_timer timer; // idle-timeout, while a prompt is in flight
+};
+
+static void finish_idle(void *part, void *peer)
+{
+	struct idle *idle = part;
+	ev_timer_stop(idle->peer->relay->config.loop, &idle->timer);
+}
+
+static const struct part_type idle_type = {.size = sizeof(struct idle), .finish = finish_idle};
+
 static void on_idle(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
-	struct peer *peer = CONTAINER_OF(timer, struct peer, idle);
+	struct peer *peer = CONTAINER_OF(timer, struct idle, timer)->peer;
 	double allowed = peer->relay->config.profile->idle_timeout_ms / 1000.0;
 	double silent = ev_now(loop) - peer->heard_at;
 	if (peer->is_down || !has_prompt(peer)) {
@@ -106,10 +120,12 @@ void relay_watch_prompt(struct peer *peer)
 {
 	struct ev_loop *loop = peer->relay->config.loop;
 	int ms = peer->relay->config.profile->idle_timeout_ms;
+	struct idle *idle = parts_get(&peer->parts, &idle_type);
+	idle->peer = peer;
 	peer->heard_at = ev_now(loop);
-	if (ms > 0 && !ev_is_active(&peer->idle)) {
-		ev_timer_init(&peer->idle, on_idle, ms / 1000.0, 0.0);
-		ev_timer_start(loop, &peer->idle);
+	if (ms > 0 && !ev_is_active(&idle->timer)) {
+		ev_timer_init(&idle->timer, on_idle, ms / 1000.0, 0.0);
+		ev_timer_start(loop, &idle->timer);
 	}
 }
 

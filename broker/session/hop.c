@@ -134,10 +134,37 @@ bool relay_insert_member(struct relay *relay, const struct call *call, struct sp
 
 /* ---- who and what a message is about ---- */
 
+struct reservation {
+	char *directory; // owned
+};
+
+static void finish_reservation(void *part, void *peer)
+{
+	free(((struct reservation *)part)->directory);
+}
+
+static const struct part_type reservation_type = {
+	.size = sizeof(struct reservation), .finish = finish_reservation};
+
+const char *peer_reserved_for(const struct peer *peer)
+{
+	const struct reservation *reservation = parts_find(&peer->parts, &reservation_type);
+	return reservation ? reservation->directory : NULL;
+}
+
+void peer_reserve(struct peer *peer, const char *directory)
+{
+	parts_remove(&peer->parts, &reservation_type, peer);
+	if (directory) {
+		struct reservation *reservation = parts_get(&peer->parts, &reservation_type);
+		reservation->directory = mem_strdup(directory);
+	}
+}
+
 struct peer *relay_running_peer(struct relay *relay)
 {
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		if (!peer->is_down && !peer->reserved_for) {
+		if (!peer->is_down && !peer_reserved_for(peer)) {
 			return peer;
 		}
 	}

@@ -24,8 +24,6 @@
  * leaves for either side by these functions alone.
  */
 
-enum { RELAY_GIVEN_UP_MAX = 16 };
-
 struct relay {
 	struct relay_config config;
 	const struct relay_ops *ops; // static
@@ -51,7 +49,11 @@ struct relay {
 	bool is_finished;
 };
 
-/* An agent, as the relay sees it. */
+/*
+ * An agent, as the relay sees it. What a single feature knows of it is a part of that feature's
+ * file. Three fields are of features and no parts, because they are read for every message:
+ * heard_at, pause and usage_memo.
+ */
 struct peer {
 	struct list link; // relay.peers
 	struct relay *relay;
@@ -59,33 +61,18 @@ struct peer {
 	struct pending_table asked; // of struct request
 	int number;                 // 1, 2, …
 	char hop[24];               // "agent 1", for the trace and the log
-	bool is_down;               // answers nothing any more
 	char agent_name[64];        // agentInfo.name, for quirks
 	struct path_map map;        // of its sandbox's roots
-	struct path_map known;      // the same, and of sandboxes whose sessions the agent may list
 	struct toolhost *toolhost;  // owned; NULL where the editor serves its tools
-	bool is_showing_last;       // what the ToolHost shows now comes before an answer
-	bool is_ready;              // its sandbox can be used
-	bool stops_when_ready;
-	char *reserved_for;    // owned; the directory it was started for, until it is asked for
-	struct ev_timer idle;  // idle-timeout, while a prompt is in flight
-	double heard_at;       // ev_now when its last line came
-	bool is_greeting;      // its initialize is in flight
-	bool was_greeted;      // its initialize was answered well
-	bool has_served;       // the same, of it or of one before it in this sandbox
-	bool is_resting;       // it has ended, and its sandbox is there for another
-	bool is_waking;        // it is to be started again once the one before is gone
-	struct keeper *keeper; // owned; of its workspaces; NULL where none is synced
-	char *unsaid;          // owned; what a sync had to say before there was a session
-	char *last_session;    // owned; as the editor knows it; opened or prompted last
-	struct pause *pause;   // owned; NULL until it is first paused
-	struct list inquiries; // of struct inquiry (sync_methods.c): not answered yet
+	struct keeper *keeper;      // owned; of its workspaces; NULL where none is synced
+	struct pause *pause;        // owned; NULL until it is first paused
 	struct usage_memo usage_memo;
-	uint64_t given_up[RELAY_GIVEN_UP_MAX]; // ids of requests for a new session, answered here
-	unsigned given_up_count;               // in all; the oldest make room
-	bool is_rolling_back;
-	bool is_collecting; // nothing of it runs; the last sync does
-	bool is_collected;
+	double heard_at;  // ev_now when its last line came
+	bool is_ready;    // its sandbox can be used
+	bool is_greeting; // its initialize is in flight
+	bool was_greeted; // its initialize was answered well
+	bool is_down;     // answers nothing any more
+	struct parts parts;
 };
 
 /* A request the broker waits for the answer of. */
@@ -166,6 +153,10 @@ bool relay_insert_member(struct relay *relay, const struct call *call, struct sp
 	const char *name, struct span value, struct error *err);
 
 /* ---- who and what a message is about ---- */
+
+/* The directory it was started for, until it is asked for; NULL: it is for anybody. */
+const char *peer_reserved_for(const struct peer *peer);
+void peer_reserve(struct peer *peer, const char *directory); // copied; NULL: for anybody
 
 /* The agent to use where the session does not say; NULL where none runs. */
 struct peer *relay_running_peer(struct relay *relay);

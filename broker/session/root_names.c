@@ -6,21 +6,42 @@
 
 #include "base/log.h"
 
+/*
+ * The map of the roots, and of the sandboxes whose sessions the agent may list. It is asked for
+ * where sessions are listed.
+ */
+static void init_known(void *part)
+{
+	path_map_init(part);
+}
+
+static void finish_known(void *part, void *peer)
+{
+	path_map_finish(part);
+}
+
+static const struct part_type known_type = {
+	.size = sizeof(struct path_map), .init = init_known, .finish = finish_known};
+
+static struct path_map *known_of(struct peer *peer)
+{
+	return parts_get(&peer->parts, &known_type);
+}
+
 void root_names_init(struct peer *peer)
 {
 	path_map_init(&peer->map);
-	path_map_init(&peer->known);
+	(void)known_of(peer);
 }
 
 void root_names_finish(struct peer *peer)
 {
 	path_map_finish(&peer->map);
-	path_map_finish(&peer->known);
 }
 
 static void note_known(struct peer *peer, const struct sandbox_root *root)
 {
-	bool is_added = path_map_add(&peer->known, root->local, root->runtime);
+	bool is_added = path_map_add(known_of(peer), root->local, root->runtime);
 	(void)is_added; // sessions of the rest are listed as the agent names them
 }
 
@@ -53,14 +74,16 @@ char *relay_map_path(const struct peer *peer, enum path_direction direction, con
 /* An agent that works in the directory itself knows it by the names that it was given. */
 void relay_know_as(struct peer *peer, const char *name, const char *real)
 {
-	char *runtime = path_map_apply(&peer->known, PATH_TO_RUNTIME, real);
+	struct path_map *known = known_of(peer);
+	char *runtime = path_map_apply(known, PATH_TO_RUNTIME, real);
 	if (strcmp(runtime, real) != 0) {
-		path_map_prefer(&peer->known, name, runtime);
+		path_map_prefer(known, name, runtime);
 	}
 	free(runtime);
 }
 
 const struct path_map *relay_map_of(const struct peer *peer, const struct method *method)
 {
-	return method && method->route == ROUTE_LIST ? &peer->known : &peer->map;
+	bool is_list = method && method->route == ROUTE_LIST;
+	return is_list ? parts_find(&peer->parts, &known_type) : &peer->map;
 }

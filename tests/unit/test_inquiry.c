@@ -123,7 +123,7 @@ static void test_all_of_a_peer_are_answered_once_when_it_ends(void **state)
 	inquiry_submit(waiting);
 	make(peer, "3"); // of the loop: a sync goes on for it
 	inquiry_drop_all(peer, &ended);
-	assert_true(list_is_empty(&peer->inquiries));
+	assert_true(list_is_empty(inquiries_of(peer)));
 	for (int id = 1; id <= 3; id++) {
 		char text[8];
 		snprintf(text, sizeof(text), "%d", id);
