@@ -17,8 +17,8 @@
 #include "broker/relay/relay_editor.h"
 #include "broker/session/answer.h"
 
-/* The look at the records, on the pool; outlives who waits for it. */
-struct look {
+/* The scan of the records, on the pool; outlives who waits for it. */
+struct scan {
 	struct waiting waiting; // the request
 	struct pool_job job;
 	struct relay *relay;
@@ -28,14 +28,14 @@ struct look {
 	struct listing_records *records; // owned
 };
 
-static void look_drop(struct pool_job *job)
+static void scan_drop(struct pool_job *job)
 {
-	struct look *look = CONTAINER_OF(job, struct look, job);
-	desk_drop(&look->waiting);
-	listing_records_destroy(look->records);
-	free(look->state_folder);
-	free(look->profile);
-	free(look);
+	struct scan *scan = CONTAINER_OF(job, struct scan, job);
+	desk_drop(&scan->waiting);
+	listing_records_destroy(scan->records);
+	free(scan->state_folder);
+	free(scan->profile);
+	free(scan);
 }
 
 static const struct part_type type = {.size = sizeof(struct list), .init = part_init_list};
@@ -54,33 +54,33 @@ static bool has_ended(const struct record *record)
 	       strcmp(record->persistence, persistence_name(PERSISTENCE_TRANSIENT)) == 0;
 }
 
-static bool may_be_loaded(const struct look *look, const struct record *record)
+static bool may_be_loaded(const struct scan *scan, const struct record *record)
 {
 	struct record_owner owner;
-	const char *real = look->records->real;
+	const char *real = scan->records->real;
 	if (!record->reference || record->session_count == 0 || has_ended(record) ||
-		strcmp(record->profile, look->profile) != 0 ||
-		strcmp(record->backend, look->backend) != 0 ||
+		strcmp(record->profile, scan->profile) != 0 ||
+		strcmp(record->backend, scan->backend) != 0 ||
 		(real && strcmp(record->local_root, real) != 0) ||
 		access(record->local_root, F_OK) != 0) {
 		return false;
 	}
-	record_owner_find(look->folder_fd, record->id, &owner);
+	record_owner_find(scan->folder_fd, record->id, &owner);
 	bool is_free = !owner.is_held || (owner.pid != 0 && !owner.is_session);
 	record_owner_finish(&owner);
 	return is_free;
 }
 
-static void look_at(void *data, const char *id)
+static void on_record(void *data, const char *id)
 {
-	struct look *look = data;
-	struct listing_records *records = look->records;
+	struct scan *scan = data;
+	struct listing_records *records = scan->records;
 	struct record record;
 	struct error ignored; // acp-broker sessions says what is wrong with it
-	if (!record_load(look->folder_fd, id, &record, &ignored)) {
+	if (!record_load(scan->folder_fd, id, &record, &ignored)) {
 		return;
 	}
-	if (!may_be_loaded(look, &record)) {
+	if (!may_be_loaded(scan, &record)) {
 		record_finish(&record);
 		return;
 	}
@@ -91,68 +91,68 @@ static void look_at(void *data, const char *id)
 
 static void run(struct pool_job *job)
 {
-	struct look *look = CONTAINER_OF(job, struct look, job);
+	struct scan *scan = CONTAINER_OF(job, struct scan, job);
 	struct error err;
 	char path[FILE_PATH_MAX];
-	snprintf(path, sizeof(path), "%s/sessions", look->state_folder);
-	if (look->records->name) {
-		look->records->real = real_path(look->records->name);
+	snprintf(path, sizeof(path), "%s/sessions", scan->state_folder);
+	if (scan->records->name) {
+		scan->records->real = real_path(scan->records->name);
 	}
-	look->folder_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (look->folder_fd >= 0 && !record_visit(look->folder_fd, look_at, look, &err)) {
+	scan->folder_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (scan->folder_fd >= 0 && !record_visit(scan->folder_fd, on_record, scan, &err)) {
 		log_warning("session/list: %s", err.text);
 	}
-	fd_close(&look->folder_fd);
+	fd_close(&scan->folder_fd);
 }
 
 /* ---- on the loop ---- */
 
 static void on_done(struct pool_job *job)
 {
-	struct look *look = CONTAINER_OF(job, struct look, job);
-	struct relay *relay = look->relay;
+	struct scan *scan = CONTAINER_OF(job, struct scan, job);
+	struct relay *relay = scan->relay;
 	struct call call;
-	look->records->id = mem_strdup(look->waiting.id);
-	list_append(listings_of(relay), &look->records->link);
-	look->records = NULL;
-	if (desk_open(&look->waiting, &call)) {
+	scan->records->id = mem_strdup(scan->waiting.id);
+	list_append(listings_of(relay), &scan->records->link);
+	scan->records = NULL;
+	if (desk_open(&scan->waiting, &call)) {
 		bool is_taken = relay_on_editor_call(relay, &call);
 		(void)is_taken; // a request always is
 	}
-	look_drop(job);
+	scan_drop(job);
 }
 
-static void leave(struct look *look)
+static void leave(struct scan *scan)
 {
-	desk_drop(&look->waiting);
-	pool_leave(&look->job);
+	desk_drop(&scan->waiting);
+	pool_leave(&scan->job);
 }
 
-static struct look *look_create(struct relay *relay, const struct call *call)
+static struct scan *scan_create(struct relay *relay, const struct call *call)
 {
 	char cwd[FILE_PATH_MAX];
-	struct look *look = mem_alloc_zero(sizeof(*look));
-	look->job = (struct pool_job){
-		.lane = POOL_LANE_WORK, .run = run, .done = on_done, .drop = look_drop};
-	look->relay = relay;
-	look->state_folder = mem_strdup(relay->config.state_folder);
-	look->profile = mem_strdup(relay->config.profile->name);
-	look->backend = relay->config.profile->backend;
-	look->folder_fd = -1;
+	struct scan *scan = mem_alloc_zero(sizeof(*scan));
+	scan->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = run, .done = on_done, .drop = scan_drop};
+	scan->relay = relay;
+	scan->state_folder = mem_strdup(relay->config.state_folder);
+	scan->profile = mem_strdup(relay->config.profile->name);
+	scan->backend = relay->config.profile->backend;
+	scan->folder_fd = -1;
 	struct span filter = message_place(&call->message, PLACE_CWD);
-	look->records = mem_alloc_zero(sizeof(*look->records));
-	list_init(&look->records->link);
-	look->records->cwd = filter.len > 0 ? mem_strndup(filter) : NULL;
+	scan->records = mem_alloc_zero(sizeof(*scan->records));
+	list_init(&scan->records->link);
+	scan->records->cwd = filter.len > 0 ? mem_strndup(filter) : NULL;
 	if (message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd))) {
-		look->records->name = mem_strdup(cwd);
+		scan->records->name = mem_strdup(cwd);
 	}
-	return look;
+	return scan;
 }
 
 static bool may_wait(const struct relay *relay, const struct call *call, struct error *err)
 {
 	struct desk_load load = desk_load(&relay->desk, (struct desk_pick){.stage = STAGE_LIST});
-	if (load.count < LISTING_LOOKS_MAX && desk_has_room(&relay->desk, STAGE_LIST, call)) {
+	if (load.count < LISTING_SCANS_MAX && desk_has_room(&relay->desk, STAGE_LIST, call)) {
 		return true;
 	}
 	return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
@@ -160,17 +160,17 @@ static bool may_wait(const struct relay *relay, const struct call *call, struct 
 		load.count);
 }
 
-static bool start_look(struct relay *relay, const struct call *call, struct error *err)
+static bool start_scan(struct relay *relay, const struct call *call, struct error *err)
 {
 	if (!may_wait(relay, call, err)) {
 		return false;
 	}
-	struct look *look = look_create(relay, call);
-	if (!pool_submit(relay->config.pool, &look->job, err)) {
-		look_drop(&look->job);
+	struct scan *scan = scan_create(relay, call);
+	if (!pool_submit(relay->config.pool, &scan->job, err)) {
+		scan_drop(&scan->job);
 		return false;
 	}
-	desk_hold(&relay->desk, &look->waiting, STAGE_LIST, NULL, call);
+	desk_hold(&relay->desk, &scan->waiting, STAGE_LIST, NULL, call);
 	return true;
 }
 
@@ -192,7 +192,7 @@ bool listing_records_hold(struct relay *relay, const struct call *call)
 		listing_records_go_on(relay, call);
 		return false;
 	}
-	if (!start_look(relay, call, &err)) {
+	if (!start_scan(relay, call, &err)) {
 		relay_fail(relay, call->message.id, error_at(&err, "relay"));
 	}
 	return true;
@@ -200,19 +200,19 @@ bool listing_records_hold(struct relay *relay, const struct call *call)
 
 /* ---- nobody waits any more ---- */
 
-static struct look *look_of(struct waiting *waiting)
+static struct scan *scan_of(struct waiting *waiting)
 {
-	return CONTAINER_OF(waiting, struct look, waiting);
+	return CONTAINER_OF(waiting, struct scan, waiting);
 }
 
 void listing_records_on_left(struct waiting *waiting, const struct error *failure)
 {
-	leave(look_of(waiting));
+	leave(scan_of(waiting));
 }
 
 void listing_records_on_gone(struct waiting *waiting)
 {
-	leave(look_of(waiting));
+	leave(scan_of(waiting));
 }
 
 void listing_records_finish(struct relay *relay)

@@ -17,7 +17,7 @@
 struct listing_records;
 
 enum {
-	LISTING_LOOKS_MAX = 16, // requests that wait at once, within RELAY_WAITING_MAX bytes of all
+	LISTING_SCANS_MAX = 16, // requests that wait at once, within RELAY_WAITING_MAX bytes of all
 	LISTING_OPEN_MAX =
 		16, // lists whose next page may be asked for; to older ones nothing is added
 	LISTING_CURSOR_MAX = 64 * 1024, // bytes; to a list with a longer one nothing is added

@@ -6,7 +6,7 @@
 #include "broker/relay/listing_records.h"
 
 /*
- * What listing_records.c (the look at the records) and listing_records_page.c (which page they
+ * What listing_records.c (the scan of the records) and listing_records_page.c (which page they
  * are added to) share; nobody else includes this.
  */
 
