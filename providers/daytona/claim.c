@@ -13,8 +13,8 @@ static const double retry_seconds = 0.1;
 
 enum claim_order { CLAIM_TAKE, CLAIM_ADOPT, CLAIM_KEEP, CLAIM_ALONE, CLAIM_FORGET };
 
-/* What the pool works on; outlives the claim where that is destroyed meanwhile. */
-struct claim_paper {
+/* What the pool does; outlives the claim where that is destroyed meanwhile. */
+struct claim_work {
 	struct pool_job job;
 	struct daytona_claim *claim;
 	enum claim_order order;
@@ -32,7 +32,7 @@ struct claim_paper {
 };
 
 struct daytona_claim {
-	struct claim_paper *paper; // owned
+	struct claim_work *work; // owned
 	const struct provider_context *context;
 	ev_timer retry;
 	long long deadline_ms;
@@ -41,118 +41,117 @@ struct daytona_claim {
 	void *data;
 };
 
-static void paper_drop(struct pool_job *job)
+static void work_drop(struct pool_job *job)
 {
-	struct claim_paper *paper = CONTAINER_OF(job, struct claim_paper, job);
-	daytona_account_finish(&paper->account);
-	free(paper->others);
-	daytona_identity_finish(&paper->identity);
-	fd_close(&paper->lock_fd);
-	free(paper->state_folder);
-	free(paper->profile);
-	free(paper->directory);
-	free(paper->wanted);
-	free(paper);
+	struct claim_work *work = CONTAINER_OF(job, struct claim_work, job);
+	daytona_account_finish(&work->account);
+	free(work->others);
+	daytona_identity_finish(&work->identity);
+	fd_close(&work->lock_fd);
+	free(work->state_folder);
+	free(work->profile);
+	free(work->directory);
+	free(work->wanted);
+	free(work);
 }
 
 /* ---- on the pool ---- */
 
 /* A new one, or that of this broker's account in the place of another. */
-static bool write_note(struct claim_paper *paper, bool is_transient)
+static bool write_note(struct claim_work *work, bool is_transient)
 {
-	const struct daytona_identity *identity = &paper->identity;
-	struct daytona_note note = {.profile = mem_strdup(paper->profile),
+	const struct daytona_identity *identity = &work->identity;
+	struct daytona_note note = {.profile = mem_strdup(work->profile),
 		.workspace = mem_strdup_or_null(identity->directory),
 		.is_transient = is_transient};
-	bool ok = daytona_account_mark(&paper->account, &note.mark, &paper->err) &&
-	          daytona_note_write(paper->state_folder, identity->name, &note, &paper->err);
+	bool ok = daytona_account_mark(&work->account, &note.mark, &work->err) &&
+	          daytona_note_write(work->state_folder, identity->name, &note, &work->err);
 	daytona_note_finish(&note);
 	return ok;
 }
 
 /* What cannot be read does not say whose it is, and stays as well. */
-static bool look_at_note(struct claim_paper *paper)
+static bool check_note(struct claim_work *work)
 {
 	struct daytona_note note;
 	struct error err;
 	bool is_same = false;
-	free(paper->others);
-	paper->others = NULL;
-	if (!daytona_note_read(paper->state_folder, paper->identity.name, &note, &err)) {
+	free(work->others);
+	work->others = NULL;
+	if (!daytona_note_read(work->state_folder, work->identity.name, &note, &err)) {
 		if (err.code == ERROR_NOT_FOUND) {
-			return write_note(paper, paper->is_transient);
+			return write_note(work, work->is_transient);
 		}
-		paper->others = mem_strdup("by a broker whose note of it cannot be read");
+		work->others = mem_strdup("by a broker whose note of it cannot be read");
 		return true;
 	}
-	bool ok = daytona_account_check(&paper->account, &note.mark, &is_same, &paper->err);
-	paper->others = is_same ? NULL : daytona_mark_describe(&note.mark);
+	bool ok = daytona_account_check(&work->account, &note.mark, &is_same, &work->err);
+	work->others = is_same ? NULL : daytona_mark_describe(&note.mark);
 	daytona_note_finish(&note);
 	return ok;
 }
 
 /* All else stays as it was written. */
-static bool change_note(struct claim_paper *paper)
+static bool change_note(struct claim_work *work)
 {
 	struct daytona_note note;
 	struct error ignored;
-	const char *name = paper->identity.name;
-	bool is_kept = paper->order == CLAIM_KEEP;
-	if (!daytona_note_read(paper->state_folder, name, &note, &ignored)) {
-		return write_note(paper, paper->is_transient && !is_kept);
+	const char *name = work->identity.name;
+	bool is_kept = work->order == CLAIM_KEEP;
+	if (!daytona_note_read(work->state_folder, name, &note, &ignored)) {
+		return write_note(work, work->is_transient && !is_kept);
 	}
 	bool ok = true;
 	if (is_kept) {
 		note.is_transient = false;
 	} else {
 		daytona_mark_finish(&note.mark);
-		ok = daytona_account_mark(&paper->account, &note.mark, &paper->err);
+		ok = daytona_account_mark(&work->account, &note.mark, &work->err);
 	}
-	ok = ok && daytona_note_write(paper->state_folder, name, &note, &paper->err);
+	ok = ok && daytona_note_write(work->state_folder, name, &note, &work->err);
 	if (ok && !is_kept) {
-		free(paper->others);
-		paper->others = NULL;
+		free(work->others);
+		work->others = NULL;
 	}
 	daytona_note_finish(&note);
 	return ok;
 }
 
-static bool take(struct claim_paper *paper)
+static bool take(struct claim_work *work)
 {
-	struct daytona_identity *identity = &paper->identity;
-	bool is_random = paper->is_new && !paper->wanted;
-	if (!paper->has_identity &&
-		!daytona_identity_init(identity, paper->state_folder, paper->profile,
-			paper->directory, is_random, &paper->err)) {
+	struct daytona_identity *identity = &work->identity;
+	bool is_random = work->is_new && !work->wanted;
+	if (!work->has_identity && !daytona_identity_init(identity, work->state_folder,
+					   work->profile, work->directory, is_random, &work->err)) {
 		return false;
 	}
-	paper->has_identity = true;
-	if (paper->wanted) {
-		snprintf(identity->name, sizeof(identity->name), "%s", paper->wanted);
+	work->has_identity = true;
+	if (work->wanted) {
+		snprintf(identity->name, sizeof(identity->name), "%s", work->wanted);
 	}
-	fd_close(&paper->lock_fd);
-	paper->lock_fd = daytona_note_lock(
-		paper->state_folder, identity->name, DAYTONA_LOCK_SHARED, &paper->err);
-	return paper->lock_fd >= 0 && look_at_note(paper);
+	fd_close(&work->lock_fd);
+	work->lock_fd = daytona_note_lock(
+		work->state_folder, identity->name, DAYTONA_LOCK_SHARED, &work->err);
+	return work->lock_fd >= 0 && check_note(work);
 }
 
 static void on_run(struct pool_job *job)
 {
-	struct claim_paper *paper = CONTAINER_OF(job, struct claim_paper, job);
-	const char *name = paper->identity.name;
-	if (paper->order == CLAIM_TAKE) {
-		paper->is_ok = take(paper);
-	} else if (paper->order == CLAIM_ADOPT || paper->order == CLAIM_KEEP) {
-		paper->is_ok = change_note(paper);
-	} else if (paper->order == CLAIM_ALONE) {
-		paper->is_ok = daytona_note_lock_alone(paper->lock_fd, name, &paper->err);
+	struct claim_work *work = CONTAINER_OF(job, struct claim_work, job);
+	const char *name = work->identity.name;
+	if (work->order == CLAIM_TAKE) {
+		work->is_ok = take(work);
+	} else if (work->order == CLAIM_ADOPT || work->order == CLAIM_KEEP) {
+		work->is_ok = change_note(work);
+	} else if (work->order == CLAIM_ALONE) {
+		work->is_ok = daytona_note_lock_alone(work->lock_fd, name, &work->err);
 	} else {
-		daytona_note_remove(paper->state_folder, name);
-		paper->is_ok = true;
+		daytona_note_remove(work->state_folder, name);
+		work->is_ok = true;
 	}
-	bool holds = paper->order == CLAIM_ADOPT || paper->order == CLAIM_KEEP;
-	if ((!paper->is_ok && !holds) || paper->order == CLAIM_FORGET) {
-		fd_close(&paper->lock_fd);
+	bool holds = work->order == CLAIM_ADOPT || work->order == CLAIM_KEEP;
+	if ((!work->is_ok && !holds) || work->order == CLAIM_FORGET) {
+		fd_close(&work->lock_fd);
 	}
 }
 
@@ -171,31 +170,31 @@ static void end(struct daytona_claim *claim, const struct error *err)
 
 static void on_done(struct pool_job *job)
 {
-	struct claim_paper *paper = CONTAINER_OF(job, struct claim_paper, job);
-	struct daytona_claim *claim = paper->claim;
-	bool is_held = !paper->is_ok && paper->err.code == ERROR_UNAVAILABLE;
-	if (is_held && paper->order == CLAIM_TAKE && clock_now_ms() < claim->deadline_ms) {
+	struct claim_work *work = CONTAINER_OF(job, struct claim_work, job);
+	struct daytona_claim *claim = work->claim;
+	bool is_held = !work->is_ok && work->err.code == ERROR_UNAVAILABLE;
+	if (is_held && work->order == CLAIM_TAKE && clock_now_ms() < claim->deadline_ms) {
 		ev_timer_set(&claim->retry, retry_seconds, 0.);
 		ev_timer_start(claim->context->loop, &claim->retry);
 		return;
 	}
-	if (is_held && paper->order == CLAIM_TAKE) {
-		error_set_reason(&paper->err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+	if (is_held && work->order == CLAIM_TAKE) {
+		error_set_reason(&work->err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
 			"another broker ends sandbox %s, for longer than %lld s (stop-timeout)",
-			paper->identity.name, claim->timeout_ms / 1000);
+			work->identity.name, claim->timeout_ms / 1000);
 	}
-	end(claim, paper->is_ok ? NULL : &paper->err);
+	end(claim, work->is_ok ? NULL : &work->err);
 }
 
 static void submit(struct daytona_claim *claim)
 {
-	struct claim_paper *paper = claim->paper;
+	struct claim_work *work = claim->work;
 	struct error err;
-	if (!pool_submit(claim->context->pool, &paper->job, &err)) {
-		paper->is_ok = false;
-		paper->err = err;
-		paper->err.code = ERROR_SYSTEM; // and is not tried again
-		on_done(&paper->job);
+	if (!pool_submit(claim->context->pool, &work->job, &err)) {
+		work->is_ok = false;
+		work->err = err;
+		work->err.code = ERROR_SYSTEM; // and is not tried again
+		on_done(&work->job);
 	}
 }
 
@@ -206,7 +205,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *timer, int events)
 
 static void order(struct daytona_claim *claim, enum claim_order what, daytona_claim_done *done)
 {
-	claim->paper->order = what;
+	claim->work->order = what;
 	claim->done = done;
 	claim->deadline_ms = clock_now_ms() + claim->timeout_ms;
 	ev_timer_set(&claim->retry, 0., 0.);
@@ -218,24 +217,24 @@ static void order(struct daytona_claim *claim, enum claim_order what, daytona_cl
 struct daytona_claim *daytona_claim_create(const struct daytona_claim_config *config)
 {
 	struct daytona_claim *claim = mem_alloc_zero(sizeof(*claim));
-	struct claim_paper *paper = mem_alloc_zero(sizeof(*paper));
+	struct claim_work *work = mem_alloc_zero(sizeof(*work));
 	claim->context = config->context;
 	claim->timeout_ms = config->timeout_ms;
 	claim->data = config->data;
-	claim->paper = paper;
+	claim->work = work;
 	ev_timer_init(&claim->retry, on_retry, 0., 0.);
-	paper->job = (struct pool_job){
-		.lane = POOL_LANE_WORK, .run = on_run, .done = on_done, .drop = paper_drop};
-	paper->claim = claim;
-	paper->state_folder = mem_strdup_or_null(config->context->state_folder);
-	paper->profile = mem_strdup(config->profile);
-	paper->directory = mem_strdup_or_null(config->directory);
-	paper->wanted = mem_strdup_or_null(config->reference);
-	paper->is_new = config->is_new;
-	paper->is_transient = config->is_transient;
-	daytona_account_init(&paper->account, config->account->api, config->account->organization,
+	work->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_done, .drop = work_drop};
+	work->claim = claim;
+	work->state_folder = mem_strdup_or_null(config->context->state_folder);
+	work->profile = mem_strdup(config->profile);
+	work->directory = mem_strdup_or_null(config->directory);
+	work->wanted = mem_strdup_or_null(config->reference);
+	work->is_new = config->is_new;
+	work->is_transient = config->is_transient;
+	daytona_account_init(&work->account, config->account->api, config->account->organization,
 		config->account->key);
-	paper->lock_fd = -1;
+	work->lock_fd = -1;
 	return claim;
 }
 
@@ -245,14 +244,14 @@ void daytona_claim_destroy(struct daytona_claim *claim)
 		return;
 	}
 	ev_timer_stop(claim->context->loop, &claim->retry);
-	pool_leave(&claim->paper->job);
+	pool_leave(&claim->work->job);
 	free(claim);
 }
 
 void daytona_claim_take(struct daytona_claim *claim, const char *name, daytona_claim_done *done)
 {
 	if (name) {
-		mem_set_text(&claim->paper->wanted, name);
+		mem_set_text(&claim->work->wanted, name);
 	}
 	order(claim, CLAIM_TAKE, done);
 }
@@ -274,7 +273,7 @@ void daytona_claim_keep(struct daytona_claim *claim, daytona_claim_done *done)
 
 const char *daytona_claim_others(const struct daytona_claim *claim)
 {
-	return claim->paper->others;
+	return claim->work->others;
 }
 
 void daytona_claim_forget(struct daytona_claim *claim, daytona_claim_done *done)
@@ -289,10 +288,10 @@ bool daytona_claim_is_busy(const struct daytona_claim *claim)
 
 void daytona_claim_release(struct daytona_claim *claim)
 {
-	fd_close(&claim->paper->lock_fd);
+	fd_close(&claim->work->lock_fd);
 }
 
 const struct daytona_identity *daytona_claim_identity(const struct daytona_claim *claim)
 {
-	return &claim->paper->identity;
+	return &claim->work->identity;
 }

@@ -15,7 +15,7 @@ enum { USER_MAX = 1024, SSH_PORT = 22 };
 static const double retry_seconds = 0.05;
 
 /* The taking of the lock, on the pool; outlives the gate where that is destroyed. */
-struct gate_paper {
+struct gate_work {
 	struct pool_job job;
 	struct daytona_gate *gate;
 	char *state_folder, *name; // owned; the first may be NULL
@@ -25,8 +25,8 @@ struct gate_paper {
 
 struct daytona_gate {
 	struct daytona_gate_config config;
-	daytona_gate_done *done;  // until the first token is there
-	struct gate_paper *paper; // owned
+	daytona_gate_done *done; // until the first token is there
+	struct gate_work *work;  // owned
 	ev_timer retry;
 	long long deadline_ms;
 	int lock_fd;                        // held; or -1
@@ -38,13 +38,13 @@ struct daytona_gate {
 	int port;
 };
 
-static void paper_drop(struct pool_job *job)
+static void work_drop(struct pool_job *job)
 {
-	struct gate_paper *paper = CONTAINER_OF(job, struct gate_paper, job);
-	fd_close(&paper->lock_fd);
-	free(paper->state_folder);
-	free(paper->name);
-	free(paper);
+	struct gate_work *work = CONTAINER_OF(job, struct gate_work, job);
+	fd_close(&work->lock_fd);
+	free(work->state_folder);
+	free(work->name);
+	free(work);
 }
 
 /* ---- the end of an asking ---- */
@@ -179,28 +179,28 @@ static void mint(struct daytona_gate *gate)
 
 static void on_run(struct pool_job *job)
 {
-	struct gate_paper *paper = CONTAINER_OF(job, struct gate_paper, job);
-	paper->lock_fd = daytona_note_lock(
-		paper->state_folder, paper->name, DAYTONA_LOCK_TOKEN, &paper->err);
+	struct gate_work *work = CONTAINER_OF(job, struct gate_work, job);
+	work->lock_fd =
+		daytona_note_lock(work->state_folder, work->name, DAYTONA_LOCK_TOKEN, &work->err);
 }
 
 static void on_locked(struct pool_job *job)
 {
-	struct gate_paper *paper = CONTAINER_OF(job, struct gate_paper, job);
-	struct daytona_gate *gate = paper->gate;
+	struct gate_work *work = CONTAINER_OF(job, struct gate_work, job);
+	struct daytona_gate *gate = work->gate;
 	if (!gate->done && !gate->asking) {
-		fd_close(&paper->lock_fd); // cancelled meanwhile
-	} else if (paper->lock_fd >= 0) {
-		gate->lock_fd = paper->lock_fd;
-		paper->lock_fd = -1;
+		fd_close(&work->lock_fd); // cancelled meanwhile
+	} else if (work->lock_fd >= 0) {
+		gate->lock_fd = work->lock_fd;
+		work->lock_fd = -1;
 		mint(gate);
-	} else if (paper->err.code != ERROR_UNAVAILABLE) {
-		fail(gate, &paper->err);
+	} else if (work->err.code != ERROR_UNAVAILABLE) {
+		fail(gate, &work->err);
 	} else if (clock_now_ms() >= gate->deadline_ms) {
-		error_set_reason(&paper->err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+		error_set_reason(&work->err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
 			"other brokers connect to it, for longer than %lld s (auth-timeout)",
 			gate->config.profile->auth_timeout_ms / 1000);
-		fail(gate, &paper->err);
+		fail(gate, &work->err);
 	} else {
 		ev_timer_set(&gate->retry, retry_seconds, 0.);
 		ev_timer_start(gate->config.context->loop, &gate->retry);
@@ -215,7 +215,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *timer, int events)
 		mint(gate); // of the connection before, which has not told of its end
 		return;
 	}
-	if (!pool_submit(gate->config.context->pool, &gate->paper->job, &err)) {
+	if (!pool_submit(gate->config.context->pool, &gate->work->job, &err)) {
 		fail(gate, &err);
 	}
 }
@@ -223,7 +223,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *timer, int events)
 static void begin(struct daytona_gate *gate)
 {
 	gate->deadline_ms = clock_now_ms() + gate->config.profile->auth_timeout_ms;
-	if (pool_has(&gate->paper->job) || ev_is_active(&gate->retry)) {
+	if (pool_has(&gate->work->job) || ev_is_active(&gate->retry)) {
 		return; // for the one before, which was cancelled: it serves this one
 	}
 	ev_timer_set(&gate->retry, 0., 0.);
@@ -275,17 +275,17 @@ struct daytona_gate *daytona_gate_open(
 	const struct daytona_gate_config *config, daytona_gate_done *done)
 {
 	struct daytona_gate *gate = mem_alloc_zero(sizeof(*gate));
-	struct gate_paper *paper = mem_alloc_zero(sizeof(*paper));
+	struct gate_work *work = mem_alloc_zero(sizeof(*work));
 	gate->config = *config;
 	gate->done = done;
 	gate->lock_fd = -1;
-	gate->paper = paper;
-	paper->job = (struct pool_job){
-		.lane = POOL_LANE_WORK, .run = on_run, .done = on_locked, .drop = paper_drop};
-	paper->gate = gate;
-	paper->lock_fd = -1;
-	paper->state_folder = mem_strdup_or_null(config->context->state_folder);
-	paper->name = mem_strdup(config->name);
+	gate->work = work;
+	work->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_locked, .drop = work_drop};
+	work->gate = gate;
+	work->lock_fd = -1;
+	work->state_folder = mem_strdup_or_null(config->context->state_folder);
+	work->name = mem_strdup(config->name);
 	ev_init(&gate->retry, on_retry);
 	begin(gate);
 	return gate;
@@ -300,7 +300,7 @@ void daytona_gate_destroy(struct daytona_gate *gate)
 	daytona_call_cancel(gate->call);
 	release(gate);
 	explicit_bzero(gate->user, sizeof(gate->user));
-	pool_leave(&gate->paper->job);
+	pool_leave(&gate->work->job);
 	free(gate->host);
 	free(gate);
 }
