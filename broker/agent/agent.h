@@ -99,6 +99,7 @@ void agent_stop(struct agent *agent);
 /* Ends it for a reason: on_down tells this failure, and it is stopped. */
 void agent_fail(struct agent *agent, const struct error *failure);
 
+bool agent_was_lost(const struct agent *agent); // its sandbox, or the link to it
 bool agent_is_down(const struct agent *agent);
 bool agent_has_exited(const struct agent *agent); // its process; on_down may still be to come
 

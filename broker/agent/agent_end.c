@@ -331,6 +331,11 @@ void agent_end_finish(struct agent *agent)
 	soon_stop(&agent->tell);
 }
 
+bool agent_was_lost(const struct agent *agent)
+{
+	return agent->is_lost;
+}
+
 bool agent_is_down(const struct agent *agent)
 {
 	return agent->is_failing;

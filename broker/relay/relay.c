@@ -116,6 +116,12 @@ static void forget_asked_by(struct peer *peer, bool is_told)
 	}
 }
 
+static void note_link(void *data, struct session *session)
+{
+	const struct peer *peer = data;
+	session->was_link_lost = agent_was_lost(peer->agent);
+}
+
 void relay_peer_down(void *data, const struct error *failure)
 {
 	struct peer *peer = data;
@@ -128,6 +134,7 @@ void relay_peer_down(void *data, const struct error *failure)
 	}
 	pause_release(peer);
 	relay_toolhost_end(peer);
+	session_table_visit(&peer->relay->sessions, peer, note_link, peer);
 	session_table_orphan(&peer->relay->sessions, peer);
 	grant_resolve_fail(peer, failure);
 	forget_asked_by(peer, !peer->relay->editor_has_ended);

@@ -109,17 +109,20 @@ static bool write_request(
 	return ok && buf_append(out, SPAN_LITERAL("}}"), NULL);
 }
 
-/* Whether an agent may be started for it once more; false: for how long not. */
+/* Whether an agent may be started for it once more. A lost link is no death of its agent. */
 static bool may_restart(const struct relay *relay, const struct session *session)
 {
 	double passed = ev_now(relay->config.loop) - session->restarts_since;
-	return passed >= RESTORE_WINDOW_S ||
+	return session->was_link_lost || passed >= RESTORE_WINDOW_S ||
 	       session->restarts < relay->config.profile->restart_limit;
 }
 
 static void count_restart(const struct relay *relay, struct session *session)
 {
 	double now = ev_now(relay->config.loop);
+	if (session->was_link_lost) {
+		return;
+	}
 	if (now - session->restarts_since >= RESTORE_WINDOW_S) {
 		session->restarts_since = now;
 		session->restarts = 0;

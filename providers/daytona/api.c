@@ -125,6 +125,11 @@ void daytona_api_destroy(struct daytona_api *api)
 	free(api);
 }
 
+long long daytona_api_asked_ms(const struct daytona_api *api)
+{
+	return api->asked_ms;
+}
+
 /* ---- a call's end ---- */
 
 /* Stops everything; what is raising it frees it. */
@@ -197,6 +202,7 @@ static struct daytona_try try_of(const struct daytona_call *call)
 		.key = call->api->key,
 		.is_creation = call->kind->traits & DAYTONA_CALL_CREATION,
 		.may_be_twice = !(call->kind->traits & DAYTONA_CALL_ONCE),
+		.tries = call->tries,
 	};
 }
 
@@ -206,6 +212,8 @@ static void on_answer(void *data, const struct http_answer *answer)
 	struct daytona_try tried = try_of(call);
 	struct error err;
 	call->transfer = NULL;
+	bool asks = answer->trouble == HTTP_FINE && answer->retry_in_s > 0;
+	call->api->asked_ms = asks ? answer->retry_in_s * 1000 : 0;
 	enum daytona_verdict verdict = daytona_judge(&tried, answer, &err);
 	if (verdict == DAYTONA_VERDICT_DONE) {
 		if (!call->kind->read(call, answer, &err)) {

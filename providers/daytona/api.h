@@ -20,9 +20,10 @@ struct ev_loop;
  * up to 30 s), and all of them together (timeout_ms; of a list, all its pages).
  * Tried again, with pauses that grow, jitter, and what the service's Retry-After headers ask for:
  * 409 "state change in progress", 429, connections that were not made, and, of calls that may be
- * made twice, 502, 503, 504, connections that broke and tries that met their deadline. Nothing
- * else. So a call may fail because an earlier try of it was done and its answer lost: a delete
- * with SANDBOX_NOT_FOUND, a stop with DAYTONA_REJECTED. Who minds asks for the state.
+ * made twice, 502, 503, 504, connections that broke and tries that met their deadline; and 500,
+ * but no more than three tries of it. Nothing else. So a call may fail because an earlier try of it
+ * was done and its answer lost: a delete with SANDBOX_NOT_FOUND, a stop with DAYTONA_REJECTED. Who
+ * minds asks for the state.
  *
  * Errors say the call, the status and the service's own message; never a key, a token or a
  * header. Codes and reasons (docs/errors.md):
@@ -33,7 +34,8 @@ struct ev_loop;
  *   ERROR_UNAVAILABLE  DAYTONA_CONFLICT       409: the name is taken
  *   ERROR_LIMIT        DAYTONA_RATE_LIMITED   429, and its pause is longer than the deadline
  *   ERROR_DENIED       DAYTONA_UNTRUSTED      a certificate that cannot be verified
- *   ERROR_UNAVAILABLE  DAYTONA_UNAVAILABLE    5xx, no connection, an answer that cannot be read
+ *   ERROR_UNAVAILABLE  DAYTONA_UNAVAILABLE    5xx, no connection, an answer that cannot be read,
+ *                                             400 "No available runners"
  *   ERROR_TIMEOUT      TIMEOUT_EXCEEDED       also of 409 "state change in progress"
  */
 struct daytona_api_config {
@@ -63,6 +65,9 @@ struct daytona_api *daytona_api_create(
 	const struct daytona_api_config *config, struct error *err) ATTR_NODISCARD;
 void daytona_api_destroy(struct daytona_api *api);   // cancels its calls; NULL is fine
 void daytona_call_cancel(struct daytona_call *call); // NULL is fine
+
+/* How long the last answer asked to wait (Retry-After), for who makes a call anew; 0: not said. */
+long long daytona_api_asked_ms(const struct daytona_api *api);
 
 /* A text and another: label, variable. Lists of them end with a NULL name. */
 struct daytona_pair {

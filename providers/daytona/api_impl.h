@@ -15,7 +15,8 @@ struct daytona_api {
 	struct http *http;
 	char *key; // wiped
 	long long try_timeout_ms, timeout_ms, pause_ms;
-	struct list calls; // of struct daytona_call
+	long long asked_ms; // by the last answer
+	struct list calls;  // of struct daytona_call
 };
 
 enum daytona_call_trait {

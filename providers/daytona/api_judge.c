@@ -6,7 +6,7 @@
 
 #include "providers/daytona/api_read.h"
 
-enum { PAUSE_DOUBLINGS = 4 };
+enum { PAUSE_DOUBLINGS = 4, FAILED_TRIES_MAX = 3 };
 
 /* ---- no answer ---- */
 
@@ -105,7 +105,10 @@ static enum daytona_verdict judge_refusal(const struct daytona_try *tried,
 	bool is_gone = status == 404 && is_own && !tried->is_creation;
 	enum error_code code = ERROR_DENIED;
 	const char *reason = "DAYTONA_REJECTED";
-	if (status == 403 && is_over_quota(message)) {
+	if (status == 400 && strcasestr(message, "no available runners")) {
+		code = ERROR_UNAVAILABLE; // there may be one later
+		reason = "DAYTONA_UNAVAILABLE";
+	} else if (status == 403 && is_over_quota(message)) {
 		code = ERROR_LIMIT;
 		reason = "DAYTONA_QUOTA_EXCEEDED";
 	} else if (status == 401 || (status == 403 && !is_too_much(message))) {
@@ -132,7 +135,9 @@ static enum daytona_verdict judge_refusal(const struct daytona_try *tried,
 static enum daytona_verdict judge_server(
 	const struct daytona_try *tried, int status, const char *message, struct error *err)
 {
-	bool is_passing = status == 408 || status == 502 || status == 503 || status == 504;
+	/* A 500 may be a mishap of one moment, or what it says to this very call each time. */
+	bool is_passing = status == 408 || status == 502 || status == 503 || status == 504 ||
+	                  (status == 500 && tried->tries < FAILED_TRIES_MAX);
 	error_set_reason(err, ERROR_UNAVAILABLE, "DAYTONA_UNAVAILABLE", "%s at %s: status %d: %s",
 		tried->what, tried->host, status, message);
 	return is_passing && tried->may_be_twice ? DAYTONA_VERDICT_AGAIN : DAYTONA_VERDICT_FAILED;

@@ -20,6 +20,7 @@ struct daytona_try {
 	const char *key;   // never to be repeated
 	bool is_creation;  // 404 is of something else than a sandbox
 	bool may_be_twice; // to do it again does no harm
+	int tries;         // this one included
 };
 
 /* Sets err unless it is done. */

@@ -341,6 +341,7 @@ void daytona_box_begin(struct daytona_box *box, enum daytona_goal goal, long lon
 	box->asked = DAYTONA_ACT_NONE;
 	box->has_failed = false;
 	box->starts = box->creates = 0;
+	box->creates_until_ms = 0;
 	box->is_made = false;
 	box->pause = first_pause;
 	box->state[0] = '\0';

@@ -36,6 +36,7 @@ struct daytona_box {
 	long long acted_ms; // when it was answered
 	int starts;
 	int creates;
+	long long creates_until_ms; // it is created anew where the service fails; 0: not so far
 	bool is_made;               // by this order: nothing is in it yet
 	bool has_made, has_started; // since it was brought; what is to be taken back
 	struct soon nothing;        // ends the order that has nothing to do

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/point.h"
 #include "providers/daytona/box_impl.h"
@@ -41,6 +42,27 @@ void daytona_box_remove_failed(struct daytona_box *box, const struct daytona_san
 
 /* ---- creating ---- */
 
+/*
+ * The name makes a create idempotent: where nothing of that name is there, it is made anew after a
+ * pause, for as long as one call may take (api-timeout), and create-timeout goes on.
+ */
+static bool creates_again(struct daytona_box *box)
+{
+	double asked = (double)daytona_api_asked_ms(box->config.api) / 1000.;
+	double pause = asked > box->pause ? asked : box->pause;
+	bool is_passing = error_has_reason(&box->err, "DAYTONA_UNAVAILABLE") ||
+	                  error_has_reason(&box->err, "TIMEOUT_EXCEEDED");
+	if (!is_passing || clock_now_ms() + (long long)(pause * 1000) >= box->creates_until_ms) {
+		return false;
+	}
+	log_warning("%s: trying again, for %lld s at most", box->err.text,
+		(box->creates_until_ms - clock_now_ms()) / 1000);
+	box->creates--;
+	box->pause = pause;
+	daytona_box_look_later(box);
+	return true;
+}
+
 /* What there is after a create that was not answered well. */
 static void on_seen_after(void *data, const struct daytona_sandbox *seen, const struct error *err)
 {
@@ -50,6 +72,8 @@ static void on_seen_after(void *data, const struct daytona_sandbox *seen, const 
 	box->has_made = box->has_made && !was_taken && !(err && err->code == ERROR_NOT_FOUND);
 	if (err && err->code == ERROR_NOT_FOUND && was_taken && box->creates < CREATES_MAX) {
 		daytona_box_look_later(box); // and then made again
+	} else if (err && err->code == ERROR_NOT_FOUND && creates_again(box)) {
+		return;
 	} else if (err) {
 		daytona_box_end(box, &box->err);
 	} else if (daytona_box_take(box, seen)) {
@@ -87,6 +111,9 @@ static void create(struct daytona_box *box)
 			box->name, CREATES_MAX);
 		daytona_box_end(box, &err);
 		return;
+	}
+	if (box->creates_until_ms == 0) {
+		box->creates_until_ms = clock_now_ms() + box->config.profile->api_timeout_ms;
 	}
 	snprintf(text, sizeof(text), "Creating sandbox %s", box->name);
 	if (box->config.on_progress) {

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
+#include "base/log.h"
 #include "base/words.h"
 #include "providers/daytona/sandbox_impl.h"
 #include "providers/ssh/sandbox.h"
@@ -15,7 +17,12 @@ enum {
 	ALIVE_INTERVAL_MS = 15000,
 	ALIVE_COUNT = 4,
 	PATH_SIZE = 4096,
+	CONNECTS_MAX = 4,
+	FIRST_CHANNEL_MS = 2000, // of what has just started; doubled each time
+	SHORT_MS = 5000,         // a failure that took longer is no short one
 };
+
+static const double connect_pause_s = 0.3; // doubled each time
 
 struct daytona_place *daytona_place_of(struct sandbox *sandbox)
 {
@@ -66,9 +73,35 @@ static void on_inner_ready(void *data)
 	place->listener->on_ready(place->data);
 }
 
+/*
+ * A sandbox is said to run before its sshd listens, and a gateway is reached again after a moment:
+ * what failed quickly before anything was done there is tried again, a few times, with a new token.
+ */
+static bool connects_again(struct daytona_place *place, const struct error *err)
+{
+	long long now = clock_now_ms();
+	double pause = connect_pause_s * (double)(1 << (place->connects - 1));
+	bool is_short = now - place->connect_ms < SHORT_MS;
+	bool is_late =
+		place->prepare_until_ms > 0 &&
+		now + (long long)(pause * 1000) + FIRST_CHANNEL_MS >= place->prepare_until_ms;
+	if (place->sandbox.was_ready || place->is_ending || place->is_lost || !is_short ||
+		is_late || place->connects == CONNECTS_MAX ||
+		(err->code != ERROR_UNAVAILABLE && err->code != ERROR_TIMEOUT)) {
+		return false;
+	}
+	log_info("sandbox %s: %s: connecting again", daytona_box_name(place->box), err->text);
+	ev_now_update(place->context->loop);
+	ev_timer_set(&place->again, pause, 0.);
+	ev_timer_start(place->context->loop, &place->again);
+	return true;
+}
+
 static void on_inner_failed(void *data, const struct error *err)
 {
-	daytona_place_lose(data, err);
+	if (!connects_again(data, err)) {
+		daytona_place_lose(data, err);
+	}
 }
 
 static const struct sandbox_listener inner_listener = {
@@ -107,7 +140,12 @@ static void open_inner(struct daytona_place *place)
 	struct error err;
 	struct ssh_target target;
 	struct sandbox_request request = {.profile = profile->name, .settings = &profile->settings};
-	struct ssh_sandbox_settings settings = {.runtime_root = profile->runtime_root,
+	bool is_last = place->connects == CONNECTS_MAX - 1;
+	bool is_young = daytona_box_has_acted(place->box) && !is_last;
+	long long first_ms = is_young ? (long long)FIRST_CHANNEL_MS << place->connects : 0;
+	struct ssh_sandbox_settings settings = {
+		.first_timeout_ms = first_ms < profile->channel_timeout_ms ? first_ms : 0,
+		.runtime_root = profile->runtime_root,
 		.grace_ms = profile->grace_ms,
 		.channel_timeout_ms = profile->channel_timeout_ms,
 		.login_timeout_ms = profile->login_timeout_ms,
@@ -120,6 +158,8 @@ static void open_inner(struct daytona_place *place)
 		.runs = place->runs,
 		.place = daytona_box_id(place->box)};
 	fill_target(place, &target);
+	place->connects++;
+	place->connect_ms = clock_now_ms();
 	place->inner = ssh_sandbox_open(
 		place->context, &request, &settings, &target, &inner_listener, place, &err);
 	if (!place->inner) {
@@ -159,7 +199,7 @@ static void on_alone_without(void *data, const struct error *err)
 
 static void open_gate(struct daytona_place *place)
 {
-	place->reference = mem_strdup(daytona_box_name(place->box));
+	mem_set_text(&place->reference, daytona_box_name(place->box));
 	place->gate = daytona_gate_open(
 		&(struct daytona_gate_config){
 			.context = place->context,
@@ -170,6 +210,16 @@ static void open_gate(struct daytona_place *place)
 			.data = place,
 		},
 		on_gate_open);
+}
+
+static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct daytona_place *place = CONTAINER_OF(timer, struct daytona_place, again);
+	sandbox_close(place->inner);
+	place->inner = NULL;
+	daytona_gate_destroy(place->gate);
+	place->gate = NULL;
+	open_gate(place);
 }
 
 static void on_adopted(void *data, const struct error *err)
@@ -253,6 +303,7 @@ static void close_sandbox(struct sandbox *sandbox)
 	struct daytona_place *place = daytona_place_of(sandbox);
 	daytona_use_finish(place);
 	daytona_lost_finish(place);
+	ev_timer_stop(place->context->loop, &place->again);
 	sandbox_close(place->inner);
 	daytona_gate_destroy(place->gate);
 	daytona_box_destroy(place->box);
@@ -318,6 +369,9 @@ struct sandbox *daytona_sandbox_open(const struct provider_context *context, str
 	list_init(&place->execs);
 	list_init(&place->adding);
 	daytona_lost_init(place);
+	ev_init(&place->again, on_again);
+	int prepare_ms = request->prepare_timeout_ms;
+	place->prepare_until_ms = prepare_ms > 0 ? clock_now_ms() + prepare_ms : 0;
 	if (!begin(place, request, err)) {
 		error_prefix(err, "profile \"%s\"", request->profile);
 		sandbox_close(&place->sandbox);

@@ -94,6 +94,7 @@ void daytona_withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
 	place->is_over = true;
 	if (!sandbox->was_ready) {
 		daytona_lost_finish(place);
+		ev_timer_stop(place->context->loop, &place->again);
 		sandbox_close(place->inner);
 		place->inner = NULL;
 		daytona_gate_destroy(place->gate);

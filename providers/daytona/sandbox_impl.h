@@ -32,6 +32,10 @@ struct daytona_place {
 	struct daytona_gate *gate;   // owned; NULL until it runs
 	struct sandbox *inner;       // owned; NULL until there is a way in
 	char *reference;             // owned; its name
+	int connects;                // how often it was connected to
+	long long connect_ms;        // when, the last time
+	ev_timer again;              // connects once more
+	long long prepare_until_ms;  // prepare-timeout; 0: never
 
 	struct list execs;  // of struct daytona_exec
 	struct list adding; // of struct daytona_adding

@@ -280,6 +280,12 @@ static const struct ssh_channel_listener control_listener = {
 	.on_lost = on_lost,
 };
 
+static long long timeout_ms(const struct ssh_host *host)
+{
+	long long first = host->request.first_timeout_ms;
+	return first > 0 ? first : host->request.channel_timeout_ms;
+}
+
 static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct ssh_control *control = CONTAINER_OF(timer, struct ssh_control, deadline);
@@ -289,7 +295,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 	int len = snprintf(why, sizeof(why),
 		"no shell was started there within %lld s (channel-timeout): the server has "
 		"not answered, or the login shell does not start /bin/sh",
-		host->request.channel_timeout_ms / 1000);
+		timeout_ms(host) / 1000);
 	if (control->is_open && !control->begin.is_over) {
 		char *said = quote_said(control);
 		snprintf(why + len, sizeof(why) - (size_t)len, "; or %s, which has said %s: %s",
@@ -311,8 +317,7 @@ bool ssh_control_open(struct ssh_host *host, struct error *err)
 	buf_init(&control->said, SAID_MAX);
 	buf_init(&control->unsent, SCRIPT_MAX + SSH_ORDERS_MAX);
 	ev_init(&control->beat, on_beat);
-	ev_timer_init(&control->deadline, on_deadline,
-		(double)host->request.channel_timeout_ms / 1000., 0.);
+	ev_timer_init(&control->deadline, on_deadline, (double)timeout_ms(host) / 1000., 0.);
 	struct ssh_link *first = LIST_FIRST(&host->links, struct ssh_link, link);
 	control->channel = ssh_channel_open(first->client, command, &control_listener, host, err);
 	control->told_runs = host->request.runs ? host->request.runs->added : 0;

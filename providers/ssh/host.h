@@ -37,6 +37,7 @@ struct ssh_host_request {
 	long long grace_ms;           // link-grace: no heartbeat for so long ends what runs there
 	long long channel_timeout_ms; // the wait for a free channel, and for one to open
 	long long login_timeout_ms;   // the login shell's answer
+	long long first_timeout_ms;   // for the first channel of all; 0: channel_timeout_ms
 	size_t max_connections;       // further ones are made where MaxSessions is met
 	size_t warm_channels; // kept open for the next exec, so that it costs one round trip
 	/* NULL: the target's user logs in. Else there is one connection. */

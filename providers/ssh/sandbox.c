@@ -188,6 +188,7 @@ static bool open_host(struct ssh_sandbox *self, struct error *err)
 		.grace_ms = self->settings.grace_ms,
 		.channel_timeout_ms = self->settings.channel_timeout_ms,
 		.login_timeout_ms = self->settings.login_timeout_ms,
+		.first_timeout_ms = self->settings.first_timeout_ms,
 		.max_connections = self->settings.max_connections,
 		.warm_channels = WARM_CHANNELS * channels_of_process(self),
 		.admission = self->settings.admission,

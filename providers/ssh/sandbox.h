@@ -11,6 +11,7 @@ struct ssh_sandbox_settings {
 	long long grace_ms;
 	long long channel_timeout_ms;
 	long long login_timeout_ms;
+	long long first_timeout_ms; // for the first channel; 0: channel_timeout_ms
 	size_t max_connections;
 	const char *const *login_env; // borrowed as runtime_root; NULL: none
 	ssh_connect_fn *connect;

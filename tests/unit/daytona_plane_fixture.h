@@ -29,6 +29,7 @@ struct plane_box {
 	/* What a create is answered with; the sandbox is there then in create_state, or not. */
 	const char *create_reason;
 	enum error_code create_code;
+	int create_fails;                // so many creates are; 0: each one
 	const char *create_state;        // NULL: it is not there
 	const char *after_create;        // of one that went well, at the next look; NULL: "started"
 	struct daytona_sandbox settings; // what it has; minutes, image and the like

@@ -79,12 +79,24 @@ static void test_a_gateway_that_fails_is_asked_again(void **state)
 	}
 }
 
-static void test_a_server_that_fails_is_not(void **state)
+static void test_a_server_that_fails_is_asked_a_few_times(void **state)
 {
-	server_will_answer(500, "", "{\"message\":\"An unexpected error occurred.\"}");
+	static const char body[] = "{\"message\":\"An unexpected error occurred.\"}";
+	server_will_answer(500, "", body);
+	will_sandbox();
+	ask();
+	expect_done();
+	assert_int_equal(server_count(), 2);
+	for (int i = 0; i < 3; i++) {
+		server_will_answer(500, "", body);
+	}
 	ask();
 	expect_failed("DAYTONA_UNAVAILABLE", "status 500: An unexpected error occurred.");
-	assert_int_equal(server_count(), 1);
+	assert_int_equal(server_count(), 5);
+	server_will_answer(500, "", body);
+	create_one(); // which may have been done
+	expect_failed("DAYTONA_UNAVAILABLE", "status 500");
+	assert_int_equal(server_count(), 6);
 }
 
 /* ---- 429 ---- */
@@ -355,7 +367,7 @@ int main(void)
 		TEST(test_a_change_that_does_not_end_is_a_deadline),
 		TEST(test_a_name_that_is_taken_is_told_at_once),
 		TEST(test_a_gateway_that_fails_is_asked_again),
-		TEST(test_a_server_that_fails_is_not),
+		TEST(test_a_server_that_fails_is_asked_a_few_times),
 		TEST(test_a_limit_is_waited_for_as_long_as_it_says),
 		TEST(test_a_limit_without_a_time_is_tried_again),
 		TEST(test_a_limit_longer_than_the_deadline_is_told_at_once),

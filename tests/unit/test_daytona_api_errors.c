@@ -20,6 +20,7 @@ static void test_each_status_has_its_reason_and_the_services_words(void **state)
 		const char *reason, *message;
 	} table[] = {
 		{400, ERROR_DENIED, "DAYTONA_REJECTED", "Sandbox failed to start: no runner"},
+		{400, ERROR_UNAVAILABLE, "DAYTONA_UNAVAILABLE", "No available runners"},
 		{401, ERROR_DENIED, "DAYTONA_UNAUTHORIZED", "Invalid credentials"},
 		{403, ERROR_DENIED, "DAYTONA_UNAUTHORIZED", "Invalid authentication context"},
 		{403, ERROR_LIMIT, "DAYTONA_QUOTA_EXCEEDED",
@@ -29,7 +30,6 @@ static void test_each_status_has_its_reason_and_the_services_words(void **state)
 		{404, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND", "Sandbox with ID or name p1 not found"},
 		{409, ERROR_UNAVAILABLE, "DAYTONA_CONFLICT", "Sandbox with name p1 already exists"},
 		{422, ERROR_DENIED, "DAYTONA_REJECTED", "not for containers"},
-		{500, ERROR_UNAVAILABLE, "DAYTONA_UNAVAILABLE", "An unexpected error occurred."},
 		{501, ERROR_UNAVAILABLE, "DAYTONA_UNAVAILABLE", "not implemented"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {

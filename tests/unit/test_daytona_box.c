@@ -378,6 +378,25 @@ static void test_a_create_that_left_nothing_is_told_in_the_services_words(void *
 	assert_int_equal(there->deletes, 0);
 }
 
+static void test_a_create_that_failed_in_passing_is_made_again_and_not_for_ever(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", NULL);
+	struct daytona_create create = {.name = "box"};
+	there->create_code = ERROR_UNAVAILABLE;
+	there->create_reason = "DAYTONA_UNAVAILABLE";
+	there->create_fails = 2;
+	bring(&told, there, &create);
+	assert_true(told.is_ok);
+	assert_int_equal(there->creates, 3);
+	there->exists = false;
+	there->creates = there->create_fails = 0;
+	profile.api_timeout_ms = 600;
+	bring(&told, there, &create);
+	assert_string_equal(told.err.reason, "DAYTONA_UNAVAILABLE");
+	assert_true(there->creates > 1);
+}
+
 static void test_a_lost_answer_and_a_taken_name_are_no_failures(void **state)
 {
 	static const char *const reasons[] = {"DAYTONA_UNAVAILABLE", "DAYTONA_CONFLICT"};
@@ -498,6 +517,7 @@ int main(int argc, char **argv)
 		BOX_TEST(test_a_create_that_failed_is_reported_and_removed),
 		BOX_TEST(test_a_create_that_fails_while_it_is_waited_for_is_reported_and_removed),
 		BOX_TEST(test_a_create_that_left_nothing_is_told_in_the_services_words),
+		BOX_TEST(test_a_create_that_failed_in_passing_is_made_again_and_not_for_ever),
 		BOX_TEST(test_a_lost_answer_and_a_taken_name_are_no_failures),
 		BOX_TEST(test_a_taken_name_that_nobody_has_is_tried_again_and_not_for_ever),
 		BOX_TEST(test_one_that_the_labels_find_is_taken_by_its_name),

@@ -133,6 +133,29 @@ static void test_a_refusal_is_told_to_all_who_wait(void **state)
 	editor_hears_failure(fixture, "3", "SESSION_LOST", "session", "/w");
 }
 
+static void test_a_lost_link_is_no_death_of_the_agent(void **state)
+{
+	struct fixture *fixture = *state;
+	profile_of(fixture)->restart_limit = 1;
+	static const char resume[] = "'sessionCapabilities':{'resume':{}}";
+	begin_offering(fixture, resume);
+	for (int i = 0; i < 3; i++) {
+		stage_settle(&fixture->stage);
+		actor_is_lost(fixture->stage.actors[i], "the cable was cut");
+		stage_settle(&fixture->stage);
+		editor_says(fixture, "'id':%d,%s", i + 2, prompt);
+		free(agent_next_line(fixture, i + 1)); // initialize
+		agent_says(fixture, i + 1,
+			"'id':0,'result':{'protocolVersion':1,'agentCapabilities':{%s}}", resume);
+		free(agent_next_line(fixture, i + 1)); // session/resume
+		agent_says(fixture, i + 1, "'id':1,'result':{}");
+		free(agent_next_line(fixture, i + 1)); // the prompt
+		agent_says(fixture, i + 1, "'id':2,'result':{'stopReason':'end_turn'}");
+		free(editor_line(fixture));
+	}
+	assert_int_equal(fixture->stage.actor_count, 4);
+}
+
 static void test_an_agent_that_dies_again_is_told(void **state)
 {
 	struct fixture *fixture = *state;
@@ -404,6 +427,7 @@ int main(void)
 		RELAY_TEST(test_a_replay_that_goes_on_is_hidden_and_waited_for),
 		RELAY_TEST(test_a_relay_that_is_destroyed_while_a_replay_goes_on),
 		RELAY_TEST(test_a_refusal_is_told_to_all_who_wait),
+		RELAY_TEST(test_a_lost_link_is_no_death_of_the_agent),
 		RELAY_TEST(test_an_agent_that_dies_again_is_told),
 		RELAY_TEST(test_prompts_that_wait_can_be_cancelled),
 		RELAY_TEST(test_a_prompt_behind_a_load_that_waits_can_be_cancelled),

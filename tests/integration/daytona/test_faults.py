@@ -12,6 +12,7 @@ import tempfile
 
 sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
+from acp import RpcError  # noqa: E402
 from case import main  # noqa: E402
 from processes import PATIENCE  # noqa: E402
 from together import Together  # noqa: E402
@@ -101,6 +102,20 @@ class Api(Trouble):
 
     def test_nobody_is_there(self):
         self.refused('DAYTONA_UNAVAILABLE', True, **QUICK, api_url='http://127.0.0.1:9/api')
+
+    def test_what_cannot_be_taken_back_is_named(self):
+        unauthorized = {'status': 401, 'message': 'Invalid credentials'}
+        self.daytona.fault('ssh-access', times=EVER, **unauthorized)
+        self.daytona.fault('delete', times=EVER, **unauthorized)
+        client = self.broker(options=self.config(**QUICK))
+        with self.assertRaises(RpcError) as caught:
+            client.initialize(seconds=PATIENCE)
+        self.check_error(caught.exception, 'DAYTONA_UNAUTHORIZED', False)
+        name = self.box()['name']
+        self.assertNames(str(caught.exception), f'sandboxes delete {name}')
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 1, client.stderr)
+        self.assertNames(client.stderr.splitlines()[-1], f'acp-broker: | {name}')
 
     # ---- at the end ----
 

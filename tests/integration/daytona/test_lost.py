@@ -242,6 +242,13 @@ class Gateway(Trouble):
         self.end(self.greeted())
         self.begins(stage, 'LINK_LOST')
 
+    def test_when_it_has_just_started(self):
+        self.daytona.settings(latency={'sshd': 1500})
+        for way in ('made', 'started'):
+            with self.subTest(way):
+                self.end(self.greeted())
+        self.assertEqual(self.daytona.counts()['create'], 1)
+
     def test_when_it_is_reached(self):
         self.begins('accept', 'HOST_UNREACHABLE')
 
