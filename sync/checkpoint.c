@@ -247,27 +247,47 @@ bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason
 	return true;
 }
 
+struct checkpoint_horizon checkpoint_horizon(
+	const struct checkpoint *list, size_t count, long long age_max_seconds, long long now)
+{
+	long long step = age_max_seconds / 10 + 1;
+	long long age = 0, next = now, first = now;
+	for (size_t i = count; i > 0; i--) {
+		long long gap = next - list[i - 1].time;
+		gap = gap < 0 ? 0 : gap > step ? step : gap;
+		if (age + gap > age_max_seconds) {
+			return (struct checkpoint_horizon){i, first};
+		}
+		age += gap;
+		next = list[i - 1].time;
+		first = next < first ? next : first;
+	}
+	return (struct checkpoint_horizon){0, first - (age_max_seconds - age)};
+}
+
 bool checkpoint_forget(struct store *store, const struct checkpoint_limits *limits, long long now,
-	size_t *out_count, struct checkpoint_damage *out_damage, struct error *err)
+	struct checkpoint_forgotten *out, struct checkpoint_damage *out_damage, struct error *err)
 {
 	struct checkpoint *list;
+	struct checkpoint_horizon horizon = {0};
 	size_t count;
 	if (!checkpoint_list(store, &list, &count, out_damage, err)) {
 		return false;
+	}
+	if (limits->age_max_seconds > 0) {
+		horizon = checkpoint_horizon(list, count, limits->age_max_seconds, now);
 	}
 	bool ok = true;
 	size_t forgotten = 0;
 	for (size_t i = 0; ok && i + 1 < count; i++) {
 		char name[CHECKPOINT_NAME_SIZE];
-		bool is_old =
-			limits->age_max_seconds > 0 && list[i].time < now - limits->age_max_seconds;
-		if (count - i > limits->count_max || is_old) {
+		if (count - i > limits->count_max || i < horizon.old) {
 			checkpoint_name(name, list[i].number);
 			ok = store_forget(store, name, err);
 			forgotten += ok;
 		}
 	}
 	free(list);
-	*out_count = forgotten;
+	*out = (struct checkpoint_forgotten){forgotten, horizon.before};
 	return ok;
 }

@@ -71,6 +71,19 @@ bool checkpoint_count_changed(struct store *store, const git_oid *from, const gi
 	size_t *out_files, struct error *err) ATTR_NODISCARD;
 
 /*
+ * What is older than an age, by the checkpoints themselves: the first `old` of the list, and all
+ * that is from before the time `before`. Between two checkpoints, or the newest and now, a tenth of
+ * the age passes at most, and never less than nothing. So neither a clock that
+ * has jumped nor a long absence makes all of them old.
+ */
+struct checkpoint_horizon {
+	size_t old;
+	long long before;
+};
+struct checkpoint_horizon checkpoint_horizon(
+	const struct checkpoint *list, size_t count, long long age_max_seconds, long long now);
+
+/*
  * Forgets the oldest beyond the limits, but never the newest, nor what cannot be read. What only
  * they kept goes with store_prune.
  */
@@ -78,7 +91,12 @@ struct checkpoint_limits {
 	size_t count_max;
 	long long age_max_seconds; // 0: any age
 };
+struct checkpoint_forgotten {
+	size_t count;
+	long long before; // of the horizon; 0: the age has no limit
+};
 bool checkpoint_forget(struct store *store, const struct checkpoint_limits *limits, long long now,
-	size_t *out_count, struct checkpoint_damage *out_damage, struct error *err) ATTR_NODISCARD;
+	struct checkpoint_forgotten *out, struct checkpoint_damage *out_damage,
+	struct error *err) ATTR_NODISCARD;
 
 #endif

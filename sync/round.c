@@ -450,7 +450,7 @@ bool round_keep(struct round *round, struct store *store, const struct workspace
 {
 	struct checkpoint_damage damage;
 	char checkpoint[CHECKPOINT_NAME_SIZE];
-	size_t forgotten;
+	struct checkpoint_forgotten forgotten;
 	bool added = checkpoint_add(
 		store, &round->target, keeping->reason, keeping->session, out_checkpoint, err);
 	point("checkpoint.added");
@@ -461,7 +461,7 @@ bool round_keep(struct round *round, struct store *store, const struct workspace
 		request->max_checkpoints, request->checkpoint_age_ms / 1000};
 	long long now = (long long)time(NULL);
 	bool kept = set && checkpoint_forget(store, &limits, now, &forgotten, &damage, err) &&
-	            agent_commits_forget(store, limits.age_max_seconds, now, err);
+	            agent_commits_forget(store, forgotten.before, err);
 	char text[CHECKPOINT_DAMAGE_MAX];
 	const char *damaged = kept ? checkpoint_damage_text(&damage, text) : NULL;
 	if (damaged) {

@@ -221,15 +221,14 @@ static bool forget(struct store *store, const char *ref, struct error *err)
 	return forgotten;
 }
 
-bool agent_commits_forget(
-	struct store *store, long long age_max_seconds, long long now, struct error *err)
+bool agent_commits_forget(struct store *store, long long before, struct error *err)
 {
 	char **names = NULL;
-	bool ok = age_max_seconds <= 0 || list_branches(store, &names, err);
+	bool ok = before == 0 || list_branches(store, &names, err);
 	for (size_t i = 0; ok && names && names[i]; i++) {
 		struct stat status;
 		if (fstatat(store->folder_fd, names[i], &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-			status.st_mtime < now - age_max_seconds) {
+			status.st_mtime < before) {
 			ok = forget(store, names[i], err);
 		}
 	}

@@ -36,12 +36,11 @@ bool agent_commits_list(struct store *store, size_t max,
 	const struct agent_commits_visitor *visitor, struct error *err) ATTR_NODISCARD;
 
 /*
- * Forgets the branches that no sync has brought a commit of for so long, as checkpoint_forget does
- * checkpoints; 0: none. What only they kept goes with store_prune, and with the next call from the
- * list of shallow commits. One that is still in the sandbox comes again with the next collect, and
- * is told again. The store is locked by the caller.
+ * Forgets the branches that no sync has brought a commit of since that time, the one of
+ * checkpoint_forgotten; 0: none. What only they kept goes with store_prune, and with the next call
+ * from the list of shallow commits. One that is still in the sandbox comes again with the next
+ * collect, and is told again. The store is locked by the caller.
  */
-bool agent_commits_forget(struct store *store, long long age_max_seconds, long long now,
-	struct error *err) ATTR_NODISCARD;
+bool agent_commits_forget(struct store *store, long long before, struct error *err) ATTR_NODISCARD;
 
 #endif

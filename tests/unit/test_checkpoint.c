@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "sync/id.h"
@@ -215,26 +216,76 @@ static void test_the_oldest_are_forgotten_but_never_the_newest(void **state)
 	struct checkpoint *list;
 	struct checkpoint_damage damage;
 	size_t count;
-	size_t forgotten;
+	struct checkpoint_forgotten forgotten;
 	struct checkpoint_limits limits = {3, 3600};
 	for (int i = 0; i < 5; i++) {
 		char content[8];
 		snprintf(content, sizeof(content), "%d", i);
 		add(&place->store, content, "turn");
 	}
-	assert_true(checkpoint_list(&place->store, &list, &count, &damage, &err));
-	long long now = list[4].time;
-	free(list);
+	long long now = (long long)time(NULL);
 	assert_true(checkpoint_forget(&place->store, &limits, now, &forgotten, &damage, &err));
-	assert_int_equal(forgotten, 2);
-	assert_true(
-		checkpoint_forget(&place->store, &limits, now + 3601, &forgotten, &damage, &err));
-	assert_int_equal(forgotten, 2);
+	assert_int_equal(forgotten.count, 2);
+	assert_in_range(forgotten.before, now - 3660, now - 3500);
+	limits.count_max = 1;
+	assert_true(checkpoint_forget(&place->store, &limits, now, &forgotten, &damage, &err));
+	assert_int_equal(forgotten.count, 2);
 	assert_true(checkpoint_list(&place->store, &list, &count, &damage, &err));
 	assert_int_equal(count, 1);
 	assert_int_equal(list[0].number, 5);
 	free(list);
 	assert_int_equal(add(&place->store, "next", "turn"), 6);
+}
+
+static void test_a_clock_that_jumps_expires_nothing(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	struct checkpoint_damage damage;
+	struct checkpoint_forgotten forgotten;
+	struct checkpoint_limits limits = {100, 3600};
+	for (int i = 0; i < 5; i++) {
+		char content[8];
+		snprintf(content, sizeof(content), "%d", i);
+		add(&place->store, content, "turn");
+	}
+	long long now = (long long)time(NULL);
+	static const long long jumps[] = {10LL * 365 * 86400, -10LL * 365 * 86400};
+	for (size_t i = 0; i < ARRAY_LENGTH(jumps); i++) {
+		assert_true(checkpoint_forget(
+			&place->store, &limits, now + jumps[i], &forgotten, &damage, &err));
+		assert_int_equal(forgotten.count, 0);
+		assert_true(forgotten.before < now - 3000); // nor the agent's commits
+	}
+}
+
+static void test_what_is_old_is_older_by_the_steps_between(void **state)
+{
+	static const struct {
+		long long times[12];
+		long long now;
+		size_t count, old;
+		long long before;
+	} cases[] = {
+		{{0}, 1000, 0, 0, 900},
+		{{1000}, 1000, 1, 0, 900},
+		{{890, 899, 901, 910, 920, 930, 940, 950, 960, 970, 980, 990}, 1000, 12, 2, 901},
+		/* A jump ahead, with checkpoints made in it, and back. */
+		{{980, 990, 9000, 9005, 1000}, 1010, 5, 0, 916},
+		{{10, 20, 30}, 5000, 3, 0, -59},
+		/* Long absences: after ten of them. */
+		{{100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200}, 1300, 12, 3, 400},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct checkpoint list[12] = {0};
+		for (size_t j = 0; j < cases[i].count; j++) {
+			list[j].time = cases[i].times[j];
+		}
+		struct checkpoint_horizon horizon =
+			checkpoint_horizon(list, cases[i].count, 100, cases[i].now);
+		assert_int_equal(horizon.old, cases[i].old);
+		assert_int_equal(horizon.before, cases[i].before);
+	}
 }
 
 /* ---- damage ---- */
@@ -263,7 +314,7 @@ static void test_one_that_is_damaged_is_in_no_ones_way_and_stays(void **state)
 	struct checkpoint_limits limits = {1, 0};
 	struct checkpoint_damage damage;
 	struct error err;
-	size_t forgotten;
+	struct checkpoint_forgotten forgotten;
 	add(&place->store, "one\n", "start");
 	add(&place->store, "two\n", "turn");
 	add(&place->store, "three\n", "turn");
@@ -272,7 +323,7 @@ static void test_one_that_is_damaged_is_in_no_ones_way_and_stays(void **state)
 	expect_damage(place, 2, 2, "holds no id");
 	assert_int_equal(add(&place->store, "four\n", "turn"), 4);
 	assert_true(checkpoint_forget(&place->store, &limits, 0, &forgotten, &damage, &err));
-	assert_int_equal(forgotten, 2); // 1 and 3
+	assert_int_equal(forgotten.count, 2); // 1 and 3
 	expect_damage(place, 1, 2, "holds no id");
 }
 
@@ -305,6 +356,8 @@ int main(void)
 		TEST(test_changed_files_are_counted),
 		TEST(test_a_reader_that_leaves_ends_the_diff),
 		TEST(test_the_oldest_are_forgotten_but_never_the_newest),
+		TEST(test_a_clock_that_jumps_expires_nothing),
+		TEST(test_what_is_old_is_older_by_the_steps_between),
 		TEST(test_one_that_is_damaged_is_in_no_ones_way_and_stays),
 		TEST(test_a_newest_whose_object_is_gone_does_not_hold_up_the_next),
 	};

@@ -244,8 +244,8 @@ static void forget(struct stage *stage, long long age_seconds)
 {
 	struct error err;
 	struct store_pruned pruned;
-	assert_true(agent_commits_forget(
-		&stage->place->store, age_seconds, (long long)time(NULL), &err));
+	long long before = age_seconds > 0 ? (long long)time(NULL) - age_seconds : 0;
+	assert_true(agent_commits_forget(&stage->place->store, before, &err));
 	assert_true(store_prune(&stage->place->store, -1, 0, &pruned, &err));
 }
 
