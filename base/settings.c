@@ -20,8 +20,8 @@ struct unit {
 /* Largest last, so that a bound is written with the largest unit that divides it. */
 static const struct unit size_units[] = {
 	{"", 1}, {"k", 1LL << 10}, {"m", 1LL << 20}, {"g", 1LL << 30}};
-static const struct unit time_units[] = {
-	{"ms", 1}, {"s", 1000}, {"", 1000}, {"m", 60 * 1000LL}, {"h", 3600 * 1000LL}};
+static const struct unit time_units[] = {{"ms", 1}, {"s", 1000}, {"", 1000}, {"m", 60 * 1000LL},
+	{"h", 3600 * 1000LL}, {"d", 24 * 3600 * 1000LL}};
 
 void settings_init(struct settings *settings)
 {
@@ -126,7 +126,9 @@ static const char *number_text(
 	size_t count = time ? ARRAY_LENGTH(time_units) : ARRAY_LENGTH(size_units);
 	const struct unit *best = &units[0];
 	for (size_t i = 1; i < count; i++) {
-		if (number != 0 && number % units[i].factor == 0 && units[i].suffix[0]) {
+		bool is_days = time && units[i].suffix[0] == 'd'; // "24h" is what the docs say
+		if (number != 0 && number % units[i].factor == 0 && units[i].suffix[0] &&
+			!is_days) {
 			best = &units[i];
 		}
 	}

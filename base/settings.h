@@ -40,7 +40,7 @@ enum setting_type {
 	SETTING_BOOL,        // true/false, yes/no, on/off, 1/0
 	SETTING_COUNT,       // a whole number; k, m, g suffixes as git-config(1)
 	SETTING_BYTES,       // the same, of bytes
-	SETTING_DURATION,    // 500ms, 30s, 5m, 1h; a bare number is seconds; "never" where max is 0
+	SETTING_DURATION,    // 500ms, 5m, 1h, 30d; a bare number is seconds; "never" where max is 0
 	SETTING_CHOICE,      // one of choices
 	SETTING_LIST,        // text, repeated; may be empty
 	SETTING_ENV_LIST,    // NAME=value, repeated

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/words.h"
 #include "sync/id.h"
+#include "sync/store_end.h"
 #include "sync/store_lock.h"
 
 enum { LOCK_RETRY_MS = 50 };
@@ -54,6 +55,7 @@ static bool open_store(struct workspace *workspace, struct error *err)
 			&workspace->store, request->store_folder, request->big_file_bytes, err)) {
 		return false;
 	}
+	store_note_root(&workspace->store, request->local_root);
 	workspace->is_open = true;
 	return true;
 }

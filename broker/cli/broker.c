@@ -22,6 +22,7 @@
 #include "broker/agent/login.h"
 #include "broker/cli/check.h"
 #include "broker/cli/command.h"
+#include "broker/cli/disk.h"
 #include "broker/cli/end_signals.h"
 #include "broker/cli/sandboxes.h"
 #include "broker/cli/sessions.h"
@@ -331,9 +332,10 @@ static int run_on_sessions(const struct broker *broker)
 		.state_folder = broker->state_folder,
 		.tools = &broker->tools,
 	};
-	bool is_sandboxes = options_is_for_sandboxes(broker->options);
-	return (is_sandboxes ? sandboxes_act : sessions_act)(&means, &err) ? EXIT_SUCCESS
-	                                                                   : complain(&err);
+	bool ok = options_is_for_sandboxes(broker->options) ? sandboxes_act(&means, &err)
+	          : options_is_for_disk(broker->options)    ? disk_act(&means, &err)
+	                                                    : sessions_act(&means, &err);
+	return ok ? EXIT_SUCCESS : complain(&err);
 }
 
 static bool is_of_a_profile(const struct options *options)

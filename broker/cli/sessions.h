@@ -55,4 +55,15 @@ struct sessions_means {
 };
 bool sessions_act(const struct sessions_means *means, struct error *err) ATTR_NODISCARD;
 
+/*
+ * Syncs what a session of a broker that is gone has in its sandbox once more, also where that was
+ * collected before, and ends the sandbox, whatever its persistence. What cannot be collected stays.
+ */
+bool sessions_end_sandbox(
+	const struct sessions_means *means, const char *id, struct error *err) ATTR_NODISCARD;
+
+/* Removes a record of what is collected and nobody has; false where it cannot be removed. */
+bool sessions_remove(
+	int folder_fd, const char *id, bool *out_removed, struct error *err) ATTR_NODISCARD;
+
 #endif

@@ -19,6 +19,7 @@ struct acting {
 	const struct sessions_means *means;
 	int folder_fd;
 	struct session_entries entries;
+	bool ends_all; // whatever their persistence
 	enum collect_outcome outcome;
 	struct error err; // of the outcome
 };
@@ -50,6 +51,7 @@ static bool finish(struct acting *acting, const struct config *config, struct pr
 			.home = environment_get(means->environment, "HOME"),
 			.tools = means->tools,
 			.is_discarded = means->options->command == COMMAND_SESSIONS_DISCARD,
+			.ends = acting->ends_all,
 			.done = on_collected,
 			.data = acting,
 		},
@@ -251,6 +253,29 @@ static bool discard(struct acting *acting, struct error *err)
 	say_lost(&entry->record);
 	say(entry->id, &entry->record, "discarded");
 	return true;
+}
+
+bool sessions_end_sandbox(const struct sessions_means *means, const char *id, struct error *err)
+{
+	struct acting acting = {.means = means, .ends_all = true};
+	struct session_entry entry = {.owner = {.pid_fd = -1}};
+	ATTR_CLEANUP(fd_cleanup) int folder_fd = record_folder_open(means->state_folder, err);
+	if (folder_fd < 0 || !record_load(folder_fd, id, &entry.record, err)) {
+		return false;
+	}
+	entry.is_readable = true;
+	memcpy(entry.id, entry.record.id, sizeof(entry.id));
+	record_owner_find(folder_fd, id, &entry.owner);
+	bool is_free = check(&entry, err);
+	bool ok = is_free && finish_configured(&acting, &entry, err);
+	if (is_free && !ok) { // it is as collected as it was, and stays
+		struct error ignored;
+		acting.ends_all = false;
+		(void)!finish_configured(&acting, &entry, &ignored);
+	}
+	record_owner_finish(&entry.owner);
+	record_finish(&entry.record);
+	return ok;
 }
 
 static const struct {

@@ -244,7 +244,7 @@ static bool may_prune(const struct session_entry *entry, long long age_ms)
 	return updated >= 0 && (long long)(time(NULL) - updated) >= age_ms / 1000;
 }
 
-static bool remove_one(int folder_fd, const char *id, bool *out_removed, struct error *err)
+bool sessions_remove(int folder_fd, const char *id, bool *out_removed, struct error *err)
 {
 	struct record record;
 	struct error ignored;
@@ -269,7 +269,7 @@ static bool prune(struct command_context *context, const struct session_entries 
 	for (size_t i = 0; i < entries->count; i++) {
 		bool is_removed = false;
 		if (may_prune(&entries->entries[i], age_ms) &&
-			!remove_one(folder_fd, entries->entries[i].id, &is_removed, err)) {
+			!sessions_remove(folder_fd, entries->entries[i].id, &is_removed, err)) {
 			return false;
 		}
 		count += is_removed;

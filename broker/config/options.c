@@ -70,13 +70,13 @@ static bool parse_option(struct parser *parser, const char *word, struct error *
 		if (!option_is(option, word, len)) {
 			continue;
 		}
+		parser->options->flags |= option->flag;
 		if (option->value_name) {
 			return take_value(parser, option, equals, err);
 		}
 		if (equals) {
 			return error_set(err, ERROR_CONFIG, "%s takes no value", option->name);
 		}
-		parser->options->flags |= option->flag;
 		if (option->command != COMMAND_RUN) {
 			parser->options->command = option->command;
 		}
@@ -143,7 +143,8 @@ static bool fail_bare_word(const struct parser *parser, const char *word, struct
 	}
 	return error_set(err, ERROR_CONFIG,
 		"unknown command %s: expected check, checkpoints, conflicts, commits, sessions, "
-		"sandboxes, help or version; an agent goes after --: acp-broker -- %.200s",
+		"sandboxes, du, prune, help or version; an agent goes after --: acp-broker -- "
+		"%.200s",
 		quoted, word);
 }
 
@@ -310,9 +311,14 @@ bool options_is_for_sandboxes(const struct options *options)
 	       options->command <= COMMAND_SANDBOXES_DELETE;
 }
 
+bool options_is_for_disk(const struct options *options)
+{
+	return options->command == COMMAND_DU || options->command == COMMAND_PRUNE;
+}
+
 bool options_has_agent(const struct options *options)
 {
 	return options->command != COMMAND_TEST_PROVIDER && !options_is_for_store(options) &&
 	       !options_is_for_records(options) && !options_is_for_sessions(options) &&
-	       !options_is_for_sandboxes(options);
+	       !options_is_for_sandboxes(options) && !options_is_for_disk(options);
 }

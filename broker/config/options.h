@@ -36,6 +36,8 @@ enum command {
 	COMMAND_SANDBOXES_LIST,
 	COMMAND_SANDBOXES_STOP,
 	COMMAND_SANDBOXES_DELETE,
+	COMMAND_DU,
+	COMMAND_PRUNE,
 	COMMAND_HELP,
 	COMMAND_VERSION,
 	COMMAND_COUNT,
@@ -43,7 +45,7 @@ enum command {
 
 enum { OPTIONS_WORDS_MAX = 1024 };
 
-/* Options that are there or not; each goes with some commands alone. */
+/* Options that go with some commands alone. */
 enum option_flag {
 	OPTION_JSON = 1 << 0,
 	OPTION_STAT = 1 << 1,
@@ -51,6 +53,9 @@ enum option_flag {
 	OPTION_RUNTIME = 1 << 3,
 	OPTION_DISCARD = 1 << 4,
 	OPTION_UNDO = 1 << 5,
+	OPTION_OLDER = 1 << 6,
+	OPTION_MAX_SIZE = 1 << 7,
+	OPTION_DRY_RUN = 1 << 8,
 };
 
 struct options {
@@ -61,6 +66,8 @@ struct options {
 	const char *trace;                    // --trace FILE
 	const char *log_level;                // --log-level LEVEL
 	const char *toolhost;                 // --toolhost MODE
+	const char *older;                    // --older AGE
+	const char *max_size;                 // --max-size SIZE
 	const char *const *agent_argv;        // NULL-terminated words after "--", or NULL
 	unsigned flags;                       // of enum option_flag
 	const char *words[OPTIONS_WORDS_MAX]; // after a command of two words
@@ -73,6 +80,9 @@ bool options_is_for_store(const struct options *options);
 /* Whether it looks at the records of sessions; and whether it acts on what they are of. */
 bool options_is_for_records(const struct options *options);
 bool options_is_for_sessions(const struct options *options);
+
+/* Whether it is about all that is kept on the disk. */
+bool options_is_for_disk(const struct options *options);
 
 /* Whether it is about what providers have made elsewhere. */
 bool options_is_for_sandboxes(const struct options *options);

@@ -5,14 +5,14 @@
 #include "broker/config/options.h"
 
 /* What there is on the command line; options.c reads it by these. */
-enum { OPTION_TABLE_LENGTH = 14, COMMAND_TABLE_LENGTH = 23 };
+enum { OPTION_TABLE_LENGTH = 17, COMMAND_TABLE_LENGTH = 25 };
 
 struct option {
 	const char *name;       // with its dashes
 	const char *value_name; // NULL: takes none
 	size_t offset;          // of its field in struct options, with a value
 	enum command command;   // without one, where it stands for a command
-	unsigned flag;          // without one, where it is a flag
+	unsigned flag;          // where it goes with some commands alone
 	const char *help;
 };
 

@@ -393,6 +393,9 @@ static void choose_settings(struct collect *collect)
 	if (!persistence_parse(record->persistence, &settings->persistence)) {
 		settings->persistence = PERSISTENCE_REUSE; // a newer broker's word: it stays
 	}
+	if (collect->config.ends) {
+		settings->persistence = PERSISTENCE_TRANSIENT;
+	}
 }
 
 static void on_read(struct pool_job *job)
@@ -406,7 +409,8 @@ static void on_read(struct pool_job *job)
 	}
 	collect->seen = collect_record_copy(taken);
 	collect->has_seen = true;
-	if (!collect->config.is_discarded && taken->record.state == RECORD_STOPPED) {
+	bool is_done = taken->record.state == RECORD_STOPPED && !collect->config.ends;
+	if (!collect->config.is_discarded && is_done) {
 		end(collect, COLLECT_DONE, NULL);
 	} else if (!collect_record_check(taken, collect->config.profile, &err)) {
 		give_up(collect, &err);

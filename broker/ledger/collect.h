@@ -34,6 +34,7 @@ struct collect_config {
 	const char *home;                    // the user's; may be NULL
 	const struct transport_tools *tools; // may be NULL
 	bool is_discarded; // ends the sandbox without collecting, and removes the record
+	bool ends;         // also of what is stopped: syncs once more, and ends the sandbox
 	/* As keeper_listener.on_state, of its record. May be NULL. */
 	void (*on_state)(void *data, const struct keeper_state *state);
 	collect_done *done;
@@ -42,7 +43,7 @@ struct collect_config {
 
 /*
  * Raises done exactly once, unless it is destroyed before, and not before it returns. A record of
- * what is stopped is done at once, unless it is discarded.
+ * what is stopped is done at once, unless it is discarded or ends.
  */
 struct collect *collect_start(const struct collect_config *config, const char *id);
 

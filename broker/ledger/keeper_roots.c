@@ -2,12 +2,10 @@
 #include "broker/ledger/keeper_impl.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/real_path.h"
 #include "base/timestamp.h"
@@ -76,7 +74,6 @@ static struct keep *keep_create(struct keeper *keeper, const struct sandbox_root
 	const struct keeper_config *config = &keeper->config;
 	struct keep *keep = mem_alloc_zero(sizeof(*keep));
 	struct record *record = &keep->record;
-	uint64_t name = hash_text(hash_text(HASH_START, config->backend), config->profile);
 	keep->keeper = keeper;
 	turn_lock_init(&keep->turn);
 	keep->has_told_state = keeper_take_announced(keeper, root->local, record);
@@ -85,7 +82,7 @@ static struct keep *keep_create(struct keeper *keeper, const struct sandbox_root
 		keeper_init_record(keeper, record, root->local);
 	}
 	mem_set_text(&record->runtime_root, root->runtime);
-	snprintf(keep->name, sizeof(keep->name), "%016" PRIx64, hash_text(name, root->runtime));
+	state_folder_sandbox(keep->name, config->backend, config->profile, root->runtime);
 	keep->store_folder = state_folder_store(config->state_folder, root->local);
 	if (config->settings->mode != SYNC_MODE_NONE) {
 		keep->workspace = open_workspace(keep);

@@ -27,3 +27,11 @@ char *state_folder_store(const char *state_folder, const char *local_root)
 	snprintf(name, sizeof(name), "stores/%016" PRIx64, hash_text(HASH_START, local_root));
 	return path_join(state_folder, name);
 }
+
+const char *state_folder_sandbox(char name[STATE_FOLDER_NAME_SIZE], const char *backend,
+	const char *profile, const char *runtime_root)
+{
+	uint64_t hash = hash_text(hash_text(HASH_START, backend), profile);
+	snprintf(name, STATE_FOLDER_NAME_SIZE, "%016" PRIx64, hash_text(hash, runtime_root));
+	return name;
+}

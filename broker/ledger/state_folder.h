@@ -13,4 +13,9 @@ char *state_folder_name(const char *const *environment);
 /* The store of a workspace, in the state folder; by its path here. Owned by the caller. */
 char *state_folder_store(const char *state_folder, const char *local_root);
 
+enum { STATE_FOLDER_NAME_SIZE = 17 };
+/* What a workspace's store calls a sandbox of it, by its root there. Returns name. */
+const char *state_folder_sandbox(char name[STATE_FOLDER_NAME_SIZE], const char *backend,
+	const char *profile, const char *runtime_root);
+
 #endif

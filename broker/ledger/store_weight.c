@@ -49,9 +49,9 @@ static void work_drop(struct pool_job *job)
 /* ---- on the pool ---- */
 
 /* A file with several names counts with each: those of a store have one. */
-static long long measure(const char *name, long long until_ms)
+long long folder_weight(const char *folder, long long until_ms)
 {
-	char *const names[] = {(char *)name, NULL};
+	char *const names[] = {(char *)folder, NULL};
 	long long bytes = 0;
 	FTS *walk = fts_open(names, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
 	FTSENT *entry;
@@ -75,7 +75,7 @@ static void run(struct pool_job *job)
 {
 	struct work *work = CONTAINER_OF(job, struct work, job);
 	for (size_t i = 0; i < work->count; i++) {
-		work->folders[i].bytes = measure(work->folders[i].name, work->until_ms);
+		work->folders[i].bytes = folder_weight(work->folders[i].name, work->until_ms);
 	}
 }
 

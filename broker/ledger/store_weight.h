@@ -13,6 +13,9 @@ struct pool;
  */
 struct store_weight;
 
+/* The same of one folder, by whoever may block, until a time of clock_now_ms; -1 as below. */
+long long folder_weight(const char *folder, long long until_ms);
+
 /*
  * The names are copied; names that are there twice are measured once. Raises done once, not before
  * it returns, unless it is destroyed before.

@@ -178,6 +178,10 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 		{"acp-broker sandboxes stop a", COMMAND_SANDBOXES_STOP, 0, "a"},
 		{"acp-broker sandboxes delete a --discard", COMMAND_SANDBOXES_DELETE,
 			OPTION_DISCARD, "a"},
+		{"acp-broker du --json", COMMAND_DU, OPTION_JSON, ""},
+		{"acp-broker prune --older 30d --dry-run", COMMAND_PRUNE,
+			OPTION_OLDER | OPTION_DRY_RUN, ""},
+		{"acp-broker prune --max-size=20g", COMMAND_PRUNE, OPTION_MAX_SIZE, ""},
 		{"acp-broker checkpoints --help", COMMAND_HELP, 0, ""},
 		{"acp-broker checkpoints show --help", COMMAND_HELP, 0, ""},
 		{"acp-broker --help --stat checkpoints list", COMMAND_HELP, OPTION_STAT, ""},
@@ -252,7 +256,8 @@ static void test_mistakes_say_what_was_expected(void **state)
 		{"acp-broker chekc", "unknown command \"chekc\": did you mean check?"},
 		{"acp-broker claude-agent-acp",
 			"unknown command \"claude-agent-acp\" | check | checkpoints | conflicts | "
-			"commits | sessions | sandboxes | help | version | acp-broker -- "
+			"commits | sessions | sandboxes | du | prune | help | version | acp-broker "
+			"-- "
 			"claude-agent-acp"},
 		{"acp-broker check version", "one command | check | version"},
 		{"acp-broker checkpoints", "checkpoints | list | show | diff | rollback | restore"},
@@ -276,7 +281,9 @@ static void test_mistakes_say_what_was_expected(void **state)
 			"--stat | checkpoints show | checkpoints diff"},
 		{"acp-broker --json -- agent",
 			"--json | test-provider | checkpoints list | conflicts list | commits list "
-			"| sessions list | sessions show | sandboxes list"},
+			"| sessions list | sessions show | sandboxes list | du"},
+		{"acp-broker du --older 1d", "--older | prune"},
+		{"acp-broker prune 3", "unknown command \"3\""},
 		{"acp-broker sandboxes stop x --discard", "--discard | sandboxes delete"},
 		{"acp-broker sandboxes delete",
 			"sandboxes delete | acp-broker sandboxes delete NAME"},
@@ -315,8 +322,8 @@ static void test_tables_are_readable_to_their_end(void **state)
 	while (options_command_name(commands)) {
 		commands++;
 	}
-	assert_int_equal(options, 14);
-	assert_int_equal(commands, 23);
+	assert_int_equal(options, 17);
+	assert_int_equal(commands, 25);
 }
 
 int main(void)

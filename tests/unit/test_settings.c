@@ -87,6 +87,7 @@ static void test_values_are_checked_by_type(void **state)
 		{&time_key, "1ms", NULL},
 		{&time_key, "30", NULL},
 		{&time_key, "1h", NULL},
+		{&time_key, "0d", "expected a time from 1ms to 1h, got \"0d\""},
 		{&time_key, "0", "expected a time from 1ms to 1h, got \"0\""},
 		{&time_key, "61m", "expected a time from 1ms to 1h, got \"61m\""},
 		{&time_key, "never", "expected a time from 1ms to 1h, got \"never\""},

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_CLI_DISK_H
+#define BROKER_CLI_DISK_H
+
+#include <stdio.h>
+
+#include "broker/cli/sessions.h"
+#include "broker/ledger/holdings.h"
+
+/*
+ * acp-broker du and prune: what is kept in the state folder (broker/ledger/holdings.h), seen and
+ * made smaller by people. Runs the loop while a copy is synced for the last time.
+ */
+bool disk_act(const struct sessions_means *means, struct error *err) ATTR_NODISCARD;
+
+/* ---- for the two ---- */
+
+bool disk_prune(const struct sessions_means *means, struct error *err) ATTR_NODISCARD;
+
+enum { DISK_TEXT_SIZE = 32 };
+/* "1.2 GiB", and "12d". Return text. */
+const char *disk_size_text(char text[DISK_TEXT_SIZE], long long bytes);
+const char *disk_age_text(char text[DISK_TEXT_SIZE], time_t used);
+
+/* "copy of /home/u/project", quoted where it must be; the path where the workspace is not known. */
+void disk_print_name(FILE *to, const struct holding *holding);
+
+#endif
