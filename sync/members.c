@@ -95,6 +95,7 @@ bool members_init(struct members *members, struct store *store,
 	const struct snapshot_request *request, struct error *err)
 {
 	*members = (struct members){.store = store, .request = request};
+	buf_init(&members->nested_paths, NESTED_MAX);
 	if (make_pathspec(store->git, request->include, &members->include, err) &&
 		make_pathspec(store->git, request->exclude, &members->exclude, err) &&
 		find_repository(members, err)) {
@@ -111,6 +112,7 @@ void members_finish(struct members *members)
 		free(members->nested[i]);
 	}
 	free(members->nested);
+	buf_finish(&members->nested_paths);
 	tracked_finish(&members->tracked);
 	members->store->git->pathspec_free(members->include);
 	members->store->git->pathspec_free(members->exclude);
@@ -138,6 +140,8 @@ void members_add_nested(struct members *members, const struct candidate *at)
 	members->nested =
 		mem_realloc(members->nested, (members->nested_count + 1) * sizeof(struct nested *));
 	members->nested[members->nested_count++] = nested;
+	nested_add(&members->nested_paths,
+		(struct span){at->path + members->prefix, at->folder_length - members->prefix - 1});
 }
 
 static struct nested *nested_of(struct members *members, uint32_t folder)

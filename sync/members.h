@@ -4,6 +4,7 @@
 
 #include "sync/ignore.h"
 #include "sync/listing.h"
+#include "sync/nested.h"
 #include "sync/snapshot.h"
 #include "sync/tracked.h"
 
@@ -22,6 +23,7 @@ struct members {
 	struct tracked tracked;          // of the repository around the root
 	struct nested **nested;          // owned; repositories below the root
 	size_t nested_count;
+	struct buf nested_paths; // sync/nested.h
 };
 
 /* A path, and the folder that it is in. */

@@ -236,6 +236,7 @@ struct snapshot_view {
 	struct stat_cache cache;
 	struct listing listing;
 	struct walk walk;
+	struct buf nested;        // sync/nested.h
 	struct snapshot snapshot; // but the tree
 };
 
@@ -274,7 +275,7 @@ static bool look_at_all(struct snapshot_view *view, struct store *store, struct 
 		.bytes = view->walk.bytes,
 		.read_files = content.read_files};
 	tell(&view->walk, &view->request.limits, &view->snapshot);
-	return true;
+	return buf_append(&view->nested, buf_span(&view->members.nested_paths), err);
 }
 
 static bool open_root(
@@ -298,6 +299,7 @@ struct snapshot_view *snapshot_look(
 	struct snapshot_view *view = mem_alloc_zero(sizeof(*view));
 	view->root_fd = -1;
 	listing_init(&view->listing);
+	buf_init(&view->nested, NESTED_MAX);
 	bool opened = open_root(view, request, err);
 	bool looked = opened && look_at_all(view, store, err);
 	if (opened && !looked) {
@@ -319,6 +321,7 @@ void snapshot_drop(struct snapshot_view *view)
 	}
 	let_members_go(view);
 	listing_finish(&view->listing);
+	buf_finish(&view->nested);
 	stat_cache_close(&view->cache);
 	fd_close(&view->root_fd);
 	free(view);
@@ -342,6 +345,10 @@ static bool finish_snapshot(
 	}
 	if (cache && !view->request.folders && !cache_is_current(listing, &view->cache.listing) &&
 		!stat_cache_write(store, cache, listing, err)) {
+		return false;
+	}
+	if (cache && !view->request.folders && !view->request.rules_of &&
+		!nested_write(store, &view->nested, err)) {
 		return false;
 	}
 	*out = view->snapshot;

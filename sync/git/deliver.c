@@ -96,8 +96,7 @@ static bool work_open(struct git_transport *git, struct remote_ends *ends, struc
 	              trees_compare(&git->store, &delivering->from, &delivering->to, note_change,
 			      git, err);
 	find_next(delivering);
-	return opened &&
-	       history_read(&git->history, git->request.local_root, git->request.home, err);
+	return opened && git_read_history(git, err);
 }
 
 /* ---- big files ---- */

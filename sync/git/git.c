@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "sync/nested.h"
 
 enum {
 	BYTES_MAX_DEFAULT_GIB = 20,
@@ -106,6 +107,12 @@ bool git_open_store(struct git_transport *git, struct error *err)
 			git->request.store->big_file_bytes, err);
 	}
 	return git->has_store;
+}
+
+bool git_read_history(struct git_transport *git, struct error *err)
+{
+	nested_read(&git->store, &git->history.nested);
+	return history_read(&git->history, git->request.local_root, git->request.home, err);
 }
 
 bool git_strip(

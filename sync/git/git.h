@@ -30,7 +30,7 @@ enum git_script {
 /* The text of a script with what they all share before it. */
 const char *git_script_text(enum git_script script);
 
-enum { SCRIPT_ARGS_MAX = 12 };
+enum { SCRIPT_ARGS_MAX = 13 };
 
 struct git_transport;
 struct arrival; // agent_commits.c
@@ -141,6 +141,8 @@ void git_tell_user(struct git_transport *git, const char *format, ...) ATTR_PRIN
 
 /* Work: the store, opened where it is not. */
 bool git_open_store(struct git_transport *git, struct error *err) ATTR_NODISCARD;
+/* Work: the user's repository as it is now. */
+bool git_read_history(struct git_transport *git, struct error *err) ATTR_NODISCARD;
 /* Work: the side tree of a snapshot. */
 bool git_strip(struct git_transport *git, const git_oid *whole, git_oid *out_side,
 	struct error *err) ATTR_NODISCARD;

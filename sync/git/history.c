@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/user_config.h"
+#include "sync/nested.h"
 
 /* Of the commits that the runtime has, sync/git/remote/repo_open.sh tells 20,000, a line each. */
 enum { REFS_MAX = 1 << 20, FILE_MAX = 1 << 20 };
@@ -26,6 +27,7 @@ void history_init(struct history *history)
 	buf_init(&history->sparse, FILE_MAX);
 	buf_init(&history->have, FILE_MAX);
 	buf_init(&history->remotes, REMOTES_MAX);
+	buf_init(&history->nested, NESTED_MAX + 1024);
 	filters_init(&history->filters);
 }
 
@@ -40,6 +42,7 @@ void history_finish(struct history *history)
 	buf_finish(&history->sparse);
 	buf_finish(&history->have);
 	buf_finish(&history->remotes);
+	buf_finish(&history->nested);
 	filters_finish(&history->filters);
 }
 
@@ -205,6 +208,7 @@ static bool read_settings(struct history *history, const struct git *git,
 		read_text(&config, "user.email", &history->email);
 		remotes_read(&config, &history->remotes);
 		add_print_of(history, &history->remotes);
+		add_print_of(history, &history->nested);
 		read_sparse(history, &config, &places);
 		read = read_filters(history, &config, &places, home, err);
 	}

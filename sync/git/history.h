@@ -27,6 +27,8 @@ struct history {
 	bool is_cone;               // they are directories
 	char *name, *email;         // owned; "" for none
 	struct buf remotes;         // sync/git/remotes.h
+	struct buf nested;          // sync/nested.h; the caller's to read before history_read
+	uint64_t nested_told;       // a hash of those that the user was told of
 	struct filters filters;
 	uint64_t print;        // of HEAD, refs, patterns, filters: equal where nothing has moved
 	uint64_t sent_print;   // the print of what the runtime was last sent

@@ -58,6 +58,50 @@ static void tell_filtered(struct git_transport *git)
 	transport_note_add(git->note, text);
 }
 
+/* ---- repositories below the root ---- */
+
+enum { NESTED_TOLD = 5 };
+
+/* Some of the paths, for people; how many there are. */
+static size_t list_nested(struct span lines, char *text, size_t size)
+{
+	size_t count = 0, length = 0;
+	text[0] = '\0';
+	for (size_t at = 0; at < lines.len; count++) {
+		const char *end = memchr(lines.data + at, '\n', lines.len - at);
+		size_t next = (size_t)(end - lines.data) + 1;
+		char *line = mem_strndup((struct span){lines.data + at, next - 1 - at});
+		char *path = path_quote(span_of(line));
+		if (count < NESTED_TOLD && length + strlen(path) + 3 < size) {
+			length += (size_t)snprintf(
+				text + length, size - length, "%s%s", length > 0 ? ", " : "", path);
+		}
+		free(path);
+		free(line);
+		at = next;
+	}
+	return count;
+}
+
+/* Once, while they are the same. */
+static void tell_nested(struct git_transport *git)
+{
+	char text[700], paths[320];
+	struct history *history = &git->history;
+	uint64_t hash = hash_bytes(HASH_START, buf_span(&history->nested));
+	if (history->nested.len == 0 || hash == history->nested_told) {
+		return;
+	}
+	history->nested_told = hash;
+	size_t count = list_nested(buf_span(&history->nested), paths, sizeof(paths));
+	snprintf(text, sizeof(text),
+		"repositories in the workspace (submodules, or others) have their files in the "
+		"sandbox, and no history: git fails in them there, and what the agent does in them "
+		"is yours to commit: %s%s",
+		paths, count > NESTED_TOLD ? ", ..." : "");
+	transport_note_add(git->note, text);
+}
+
 /* ---- trying again ---- */
 
 /*
@@ -119,7 +163,8 @@ static bool work_update(struct git_transport *git, struct remote_ends *ends, str
 	            fd_write_all(ends->out, buf_span(&history->shallow), &send_err) &&
 	            fd_write_all(ends->out, buf_span(&history->sparse), &send_err) &&
 	            send_filters(&history->filters, ends->out, &send_err) &&
-	            fd_write_all(ends->out, buf_span(&history->remotes), &send_err);
+	            fd_write_all(ends->out, buf_span(&history->remotes), &send_err) &&
+	            fd_write_all(ends->out, buf_span(&history->nested), &send_err);
 	bool sent = told &&
 	            (!git->sends_pack || history_send(history, git->is_near, ends->out, &send_err));
 	point("history.sent");
@@ -152,6 +197,7 @@ static void updated(struct git_transport *git)
 		git->history.sent_print = git->history.print;
 	}
 	tell_filtered(git);
+	tell_nested(git);
 	git_end(git, NULL);
 }
 
@@ -164,7 +210,7 @@ static void print_text(const struct history *history, char text[GIT_OID_HEXSZ + 
 static void update(struct git_transport *git)
 {
 	char print[GIT_OID_HEXSZ + 1], refs[24], shallow[24], sparse[32] = "", filters[80] = "";
-	char remotes[24];
+	char remotes[24], nested[24];
 	struct history *history = &git->history;
 	if (history->sparse.len > 0) {
 		snprintf(sparse, sizeof(sparse), "%s %zu", history->is_cone ? "true" : "false",
@@ -179,16 +225,17 @@ static void update(struct git_transport *git)
 	snprintf(refs, sizeof(refs), "%zu", history->refs.len);
 	snprintf(shallow, sizeof(shallow), "%zu", history->shallow.len);
 	snprintf(remotes, sizeof(remotes), "%zu", history->remotes.len);
+	snprintf(nested, sizeof(nested), "%zu", history->nested.len);
 	print_text(history, print);
 	git->sends_pack = history_is_new(history);
 	git->is_locked = false;
-	git_run(git,
-		&(struct git_step){.script = SCRIPT_REPO_UPDATE,
-			.args = {history->is_detached ? "detached" : "branch", history->branch,
-				history->id, history->name, history->email, refs, shallow,
-				git->sends_pack ? "pack" : "none", print, sparse, filters, remotes},
-			.work = work_update,
-			.then = updated});
+	git_run(git, &(struct git_step){.script = SCRIPT_REPO_UPDATE,
+			     .args = {history->is_detached ? "detached" : "branch", history->branch,
+				     history->id, history->name, history->email, refs, shallow,
+				     git->sends_pack ? "pack" : "none", print, sparse, filters,
+				     remotes, nested},
+			     .work = work_update,
+			     .then = updated});
 }
 
 /* ---- what is there ---- */
@@ -262,8 +309,7 @@ static bool work_open(struct git_transport *git, struct remote_ends *ends, struc
 {
 	struct buf excludes;
 	buf_init(&excludes, IGNORE_RULES_MAX);
-	bool read = git_open_store(git, err) &&
-	            history_read(&git->history, git->request.local_root, git->request.home, err);
+	bool read = git_open_store(git, err) && git_read_history(git, err);
 	if (read) {
 		ignore_rules_read(git->request.local_root, git->request.home, &excludes);
 	}

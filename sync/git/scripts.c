@@ -30,6 +30,7 @@ static const char *const texts[] = {
 		,
 	[SCRIPT_DELIVER] =
 #include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/nested.sh.inc"
 #include "sync/git/remote/deliver.sh.inc"
 		,
 	[SCRIPT_REPO_OPEN] =
@@ -38,6 +39,7 @@ static const char *const texts[] = {
 		,
 	[SCRIPT_REPO_UPDATE] =
 #include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/nested.sh.inc"
 #include "sync/git/remote/repo_update.sh.inc"
 #include "sync/git/remote/repo_refs.sh.inc"
 		,

@@ -120,6 +120,7 @@ set_remotes() {
 	[ -z "$is_done" ] || keep remotes "$(cat "$work/remotes")"
 }
 set_remotes
+[ "$is_locked" ] || set_nested
 tell_filtered
 keep print "$print"
 [ "$GIT_DIR" != "$made" ] || mv "$made" "$root/.git"

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
 # Makes ROOT/.git what the user's is in the eyes of who works there: the history, HEAD,
 # the other refs, a name, its filters, its remotes. Arguments: KIND BRANCH ID NAME EMAIL REFS
-# SHALLOW PACK PRINT SPARSE FILTERS REMOTES.
+# SHALLOW PACK PRINT SPARSE FILTERS REMOTES NESTED.
 #
 # KIND is "branch" or "detached", ID may be empty for an unborn branch; SPARSE is empty, or whether
 # a sparse checkout is of cones, and a size. stdin: REFS bytes, lines of "ID NAME"; SHALLOW bytes,
 # lines of ids; as many bytes of patterns as SPARSE says; rules and two files of attributes, whose
-# sizes FILTERS has (sync/git/filters.h), or it is empty; REMOTES bytes (sync/git/remotes.h); and
-# where PACK is "pack" a pack of what is missing. (They would not fit into an argument.) PRINT is
-# kept once all is done, to be told the next time: nothing has to be done then. HEAD moves only
-# where it still is as it was left by us. A new repository appears whole. In another this may be cut
-# off anywhere: the next run goes on.
+# sizes FILTERS has (sync/git/filters.h), or it is empty; REMOTES bytes (sync/git/remotes.h); NESTED
+# bytes, lines of paths (sync/nested.h); and where PACK is "pack" a pack of what is missing. (They
+# would not fit into an argument.) PRINT is kept once all is done, to be told the next time: nothing
+# has to be done then. HEAD moves only where it still is as it was left by us. A new repository
+# appears whole. In another this may be cut off anywhere: the next run goes on.
 kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8 print=$9 sparse=${10}
-filters=${11} remotes=${12}
+filters=${11} remotes=${12} nested=${13}
 cd "$root"
 make_side
 work=$side/work.$$
@@ -33,6 +33,7 @@ take_bytes "${filters%% *}" "$work/rules"
 take_bytes "${rest% *}" "$work/attributes"
 take_bytes "${rest#* }" "$work/further"
 take_bytes "$remotes" "$work/remotes"
+take_bytes "$nested" "$work/nested"
 made=$root/.acp-broker-sync-git.tmp
 if [ -f "$root/.git/acp-broker/sent" ]; then
 	export GIT_DIR="$root/.git"
