@@ -111,7 +111,7 @@ static bool is_listed(const struct inventory *self, const char *name)
 }
 
 /* What this profile has made as somebody else: nobody but its note tells of it. */
-static void look_at_note(void *data, const char *name)
+static void on_note(void *data, const char *name)
 {
 	struct inventory *self = data;
 	const char *folder = self->context->state_folder;
@@ -137,7 +137,7 @@ static void look_at_note(void *data, const char *name)
 }
 
 /* What is known of them here. */
-static void run_look(struct pool_job *job)
+static void run_scan(struct pool_job *job)
 {
 	struct inventory *self = CONTAINER_OF(job, struct inventory, job);
 	const char *folder = self->context->state_folder;
@@ -154,12 +154,12 @@ static void run_look(struct pool_job *job)
 		}
 	}
 	struct error err;
-	if (!daytona_note_visit(folder, look_at_note, self, &err)) {
+	if (!daytona_note_visit(folder, on_note, self, &err)) {
 		log_warning("%s", err.text);
 	}
 }
 
-static void on_looked(struct pool_job *job)
+static void on_scanned(struct pool_job *job)
 {
 	struct inventory *self = CONTAINER_OF(job, struct inventory, job);
 	for (size_t i = 0; i < self->count; i++) {
@@ -185,7 +185,7 @@ static void on_list_ended(void *data, const struct error *err)
 	if (err) {
 		end(self, err);
 	} else {
-		submit(self, run_look, on_looked);
+		submit(self, run_scan, on_scanned);
 	}
 }
 

@@ -14,8 +14,8 @@
 
 enum { SWEPT_MAX = 16 }; // at once; the rest is for the next time
 
-/* The look at the notes, on the pool; outlives the sweep where that is cancelled. */
-struct sweep_look {
+/* The scan of the notes, on the pool; outlives the sweep where that is cancelled. */
+struct sweep_scan {
 	struct pool_job job;
 	struct daytona_sweep *sweep;
 	char *state_folder, *profile, *api; // owned; the first may be NULL
@@ -30,29 +30,29 @@ struct daytona_sweep {
 	void *data;
 	struct daytona_profile profile;
 	struct daytona_api *api;
-	struct sweep_look *look; // owned
+	struct sweep_scan *scan; // owned
 	size_t next;
 	struct daytona_claim *claim; // of the one in hand
 	struct daytona_box *box;     // the same
 	struct soon soon;            // the next one, when nobody of this one is being called
 };
 
-static void look_drop(struct pool_job *job)
+static void scan_drop(struct pool_job *job)
 {
-	struct sweep_look *look = CONTAINER_OF(job, struct sweep_look, job);
-	free(look->state_folder);
-	free(look->profile);
-	free(look->api);
-	words_free(look->kept);
-	words_free(look->found);
-	free(look);
+	struct sweep_scan *scan = CONTAINER_OF(job, struct sweep_scan, job);
+	free(scan->state_folder);
+	free(scan->profile);
+	free(scan->api);
+	words_free(scan->kept);
+	words_free(scan->found);
+	free(scan);
 }
 
 /* ---- the notes, on the pool ---- */
 
-static bool is_kept(const struct sweep_look *look, const char *name)
+static bool is_kept(const struct sweep_scan *scan, const char *name)
 {
-	for (char **kept = look->kept; kept && *kept; kept++) {
+	for (char **kept = scan->kept; kept && *kept; kept++) {
 		if (strcmp(*kept, name) == 0) {
 			return true;
 		}
@@ -60,28 +60,28 @@ static bool is_kept(const struct sweep_look *look, const char *name)
 	return false;
 }
 
-static void look_at(void *data, const char *name)
+static void on_note(void *data, const char *name)
 {
-	struct sweep_look *look = data;
+	struct sweep_scan *scan = data;
 	struct daytona_note note;
 	struct error ignored;
-	if (words_count(look->found) == SWEPT_MAX || is_kept(look, name) ||
-		daytona_note_is_held(look->state_folder, name) ||
-		!daytona_note_read(look->state_folder, name, &note, &ignored)) {
+	if (words_count(scan->found) == SWEPT_MAX || is_kept(scan, name) ||
+		daytona_note_is_held(scan->state_folder, name) ||
+		!daytona_note_read(scan->state_folder, name, &note, &ignored)) {
 		return;
 	}
-	if (note.is_transient && strcmp(note.profile, look->profile) == 0 &&
-		strcmp(note.mark.api, look->api) == 0) {
-		words_append(&look->found, name);
+	if (note.is_transient && strcmp(note.profile, scan->profile) == 0 &&
+		strcmp(note.mark.api, scan->api) == 0) {
+		words_append(&scan->found, name);
 	}
 	daytona_note_finish(&note);
 }
 
 static void on_run(struct pool_job *job)
 {
-	struct sweep_look *look = CONTAINER_OF(job, struct sweep_look, job);
+	struct sweep_scan *scan = CONTAINER_OF(job, struct sweep_scan, job);
 	struct error err;
-	if (!daytona_note_visit(look->state_folder, look_at, look, &err)) {
+	if (!daytona_note_visit(scan->state_folder, on_note, scan, &err)) {
 		log_warning("recovery: %s", err.text);
 	}
 }
@@ -107,7 +107,7 @@ static void on_forgotten(void *data, const struct error *err)
 	struct daytona_sweep *self = data;
 	log_info("recovery: sandbox %s, whose broker is gone and in which nothing was done, is "
 		 "deleted",
-		self->look->found[self->next]);
+		self->scan->found[self->next]);
 	go_on(self);
 }
 
@@ -116,7 +116,7 @@ static void on_deleted(void *data, const struct error *err)
 	struct daytona_sweep *self = data;
 	if (err) {
 		log_warning("recovery: sandbox %s, whose broker is gone, is not deleted: %s",
-			self->look->found[self->next], err->text);
+			self->scan->found[self->next], err->text);
 		go_on(self);
 	} else {
 		daytona_claim_forget(self->claim, on_forgotten);
@@ -135,7 +135,7 @@ static void on_alone(void *data, const struct error *err)
 		.api = self->api,
 		.profile = &self->profile,
 		.identity = daytona_claim_identity(self->claim),
-		.name = self->look->found[self->next],
+		.name = self->scan->found[self->next],
 		.others = daytona_claim_others(self->claim),
 		.data = self,
 	});
@@ -156,7 +156,7 @@ static void on_soon(struct soon *soon)
 {
 	struct daytona_sweep *self = CONTAINER_OF(soon, struct daytona_sweep, soon);
 	drop_one(self);
-	if (self->next >= words_count(self->look->found)) {
+	if (self->next >= words_count(self->scan->found)) {
 		provider_swept *done = self->done;
 		void *done_data = self->data;
 		daytona_sweep_cancel(&self->sweep);
@@ -169,7 +169,7 @@ static void on_soon(struct soon *soon)
 		.context = self->context,
 		.profile = self->profile.name,
 		.account = &account,
-		.reference = self->look->found[self->next],
+		.reference = self->scan->found[self->next],
 		.is_transient = true,
 		.data = self,
 	});
@@ -177,10 +177,10 @@ static void on_soon(struct soon *soon)
 	daytona_claim_take(self->claim, NULL, on_claimed);
 }
 
-static void on_looked(struct pool_job *job)
+static void on_scanned(struct pool_job *job)
 {
-	struct sweep_look *look = CONTAINER_OF(job, struct sweep_look, job);
-	soon_start(&look->sweep->soon);
+	struct sweep_scan *scan = CONTAINER_OF(job, struct sweep_scan, job);
+	soon_start(&scan->sweep->soon);
 }
 
 /* ---- for the caller ---- */
@@ -192,7 +192,7 @@ void daytona_sweep_cancel(struct provider_sweep *sweep)
 	drop_one(self);
 	daytona_api_destroy(self->api);
 	daytona_profile_finish(&self->profile);
-	pool_leave(&self->look->job);
+	pool_leave(&self->scan->job);
 	free(self);
 }
 
@@ -201,26 +201,26 @@ struct provider_sweep *daytona_sweep(struct provider *provider,
 	const char *const *kept, provider_swept *done, void *data, struct error *err)
 {
 	struct daytona_sweep *self = mem_alloc_zero(sizeof(*self));
-	struct sweep_look *look = mem_alloc_zero(sizeof(*look));
+	struct sweep_scan *scan = mem_alloc_zero(sizeof(*scan));
 	self->sweep.provider = provider;
 	self->context = context;
 	self->done = done;
 	self->data = data;
-	self->look = look;
+	self->scan = scan;
 	soon_init(&self->soon, self->context->loop, on_soon);
-	look->job = (struct pool_job){
-		.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked, .drop = look_drop};
-	look->sweep = self;
-	look->state_folder = mem_strdup_or_null(context->state_folder);
-	look->profile = mem_strdup(request->profile);
-	words_append_all(&look->kept, kept);
+	scan->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_scanned, .drop = scan_drop};
+	scan->sweep = self;
+	scan->state_folder = mem_strdup_or_null(context->state_folder);
+	scan->profile = mem_strdup(request->profile);
+	words_append_all(&scan->kept, kept);
 	if (!daytona_profile_read(&self->profile, request->profile, request->settings, err)) {
 		daytona_sweep_cancel(&self->sweep);
 		return NULL;
 	}
-	look->api = mem_strdup(self->profile.api_url);
+	scan->api = mem_strdup(self->profile.api_url);
 	self->api = daytona_profile_api(&self->profile, context, err);
-	if (!self->api || !pool_submit(context->pool, &look->job, err)) {
+	if (!self->api || !pool_submit(context->pool, &scan->job, err)) {
 		daytona_sweep_cancel(&self->sweep);
 		return NULL;
 	}
