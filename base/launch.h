@@ -61,7 +61,7 @@ void launch_describe(
 
 /*
  * All signals to their defaults; what is blocked stays so. An agent or terminal is
- * in the foreground of a person, even where the broker was started by a shell's `&`,
+ * in the foreground of a user, even where the broker was started by a shell's `&`,
  * by nohup(1), or by an editor that ignores SIGPIPE.
  */
 void launch_reset_signals(void);

@@ -11,7 +11,7 @@
 /*
  * Locks between processes, by flock(2) of a file or a folder. The kernel gives a lock up when the
  * last descriptor of that opening is closed, also of a process that was killed. What a lock that
- * somebody else has means, and what people are told, is the caller's.
+ * somebody else has means, and what the user is told, is the caller's.
  */
 enum lock_state {
 	LOCK_TAKEN,

@@ -15,7 +15,7 @@ char **own_environment_take(void);
 
 /*
  * Overwrites the values of variables by whose names they are secrets (environment_name_is_secret),
- * and of the variable of a name. The names stay, because people know processes by them.
+ * and of the variable of a name. The names stay, because users know processes by them.
  */
 void own_environment_forget_secrets(void);
 void own_environment_forget(const char *name);

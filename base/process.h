@@ -72,7 +72,7 @@ struct process_spec {
 	int in;                  // the process's stdin; borrowed; -1 is /dev/null
 	int out;                 // its stdout; borrowed; -1 is /dev/null
 	int err;                 // its stderr; borrowed; -1 is /dev/null
-	bool foreground;         // stays in the broker's session and group (a person's terminal)
+	bool foreground;         // stays in the broker's session and group (a user's terminal)
 	bool is_grouped; // runs programs of others: a cgroup of its own, where one can be had
 };
 

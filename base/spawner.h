@@ -18,7 +18,7 @@
  *
  * There are two of them, forked when they are first needed but for the first:
  * the one for the background left the broker's session, the one for the
- * foreground stays in it, because a process that uses a person's terminal has
+ * foreground stays in it, because a process that uses a user's terminal has
  * to, and can only inherit it. Both give the same two lines of defence.
  */
 enum nest_kind { NEST_BACKGROUND, NEST_FOREGROUND, NEST_COUNT };

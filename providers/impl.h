@@ -107,7 +107,7 @@ void sandbox_init(struct sandbox *sandbox, const struct sandbox_impl *impl, stru
 /* A sentence more of sandbox_warnings; before on_ready. */
 void sandbox_warn(struct sandbox *sandbox, const char *sentence);
 
-/* What the person should know of how it came to be; the text is copied. */
+/* What the user should know of how it came to be; the text is copied. */
 void sandbox_remark(struct sandbox *sandbox, const char *sentence);
 
 /* What a program there said that explains an on_failed; before that. The text is copied. */

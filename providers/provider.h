@@ -251,7 +251,7 @@ bool sandbox_is_instance(const char *one, const char *other);
  */
 const char *const *sandbox_warnings(const struct sandbox *sandbox);
 
-/* Something that happened on the way here, for the person; owned by the caller. NULL: no news. */
+/* Something that happened on the way here, for the user; owned by the caller. NULL: no news. */
 char *sandbox_take_remark(struct sandbox *sandbox);
 
 /* What a program there said that explains the last on_failed; empty: nothing. Borrowed. */

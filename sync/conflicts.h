@@ -43,7 +43,7 @@ void conflicts_finish(struct list *list);
 /* By its id, or by its path where only one is parked of that; NULL: none. */
 struct parked *conflicts_find(struct list *list, const char *id_or_path);
 
-/* A merge of what the person has allowed. All are borrowed. */
+/* A merge of what the user has allowed. All are borrowed. */
 struct settle_request {
 	const char *root;
 	const struct merge *merge;
@@ -54,7 +54,7 @@ struct settle_request {
 
 /*
  * Ends the conflicts of what was held and is in the merge now: the runtime's version is what both
- * sides are, or it is what was merged there by the person's leave. Their parked files are removed
+ * sides are, or it is what was merged there by the user's leave. Their parked files are removed
  * unless somebody edited them.
  */
 bool conflicts_settle(struct store *store, const struct settle_request *request,

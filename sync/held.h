@@ -5,7 +5,7 @@
 #include "sync/conflicts.h"
 
 /*
- * Changes of the runtime's to guarded files, which wait for the person: they are in the runtime
+ * Changes of the runtime's to guarded files, which wait for the user: they are in the runtime
  * and not here. So the two sides differ there, and the base of such a path stays what it was:
  * the next merge finds the same change again, and once it is allowed, it merges as any other.
  */
@@ -46,7 +46,7 @@ size_t held_choose(
 bool held_read(struct store *store, const struct list *held, struct error *err) ATTR_NODISCARD;
 
 /*
- * What the person always allows in this workspace, kept as guards/always: the tree of these
+ * What the user always allows in this workspace, kept as guards/always: the tree of these
  * paths. ERROR_SYSTEM where it cannot be read; the text says how one goes on without it.
  */
 bool held_find_always(

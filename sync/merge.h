@@ -52,11 +52,11 @@ struct conflict {
 enum held_state {
 	HELD_WAITS,   // for other questions to be answered
 	HELD_ASKED,   // it is in the question that this sync ends with
-	HELD_REFUSED, // the person has said no to just that
+	HELD_REFUSED, // the user has said no to just that
 	HELD_STATES,
 };
 
-/* A change of the runtime's that waits for the person. */
+/* A change of the runtime's that waits for the user. */
 struct held_change {
 	enum held_state state; // held_choose
 	struct list link;      // merge.held
@@ -100,7 +100,7 @@ struct merge_options {
 	const struct guard_paths *guard; // borrowed; may be NULL
 	const char *root;                // the local directory; with a guard
 	/*
-	 * Trees of guarded paths that the person has allowed: once, what each is made; always,
+	 * Trees of guarded paths that the user has allowed: once, what each is made; always,
 	 * whatever it is made. Borrowed; may be NULL.
 	 */
 	const git_oid *allowed_once, *allowed_always;

@@ -5,7 +5,7 @@
 #include "sync/held.h"
 #include "sync/merge_impl.h"
 
-/* Files that the person is asked about before they come from the runtime. */
+/* Files that the user is asked about before they come from the runtime. */
 
 enum { GUARDED_CONTENT_MAX = 1 << 20 }; // bytes that are looked into; of more all counts
 
@@ -43,7 +43,7 @@ static bool content_counts(const struct merger *merger, const char *name,
 	return ok;
 }
 
-/* An answer that cannot be read is none: the person is asked again. */
+/* An answer that cannot be read is none: the user is asked again. */
 static bool is_allowed(const struct merger *merger, const struct store_entry *local,
 	const struct store_entry *made)
 {

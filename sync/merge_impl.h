@@ -16,7 +16,7 @@ struct merger {
 	struct trail trail;
 	size_t rows;
 	bool is_blocked;  // we are below a local file that stays
-	bool is_replaced; // or below a guarded one that the person has allowed
+	bool is_replaced; // or below a guarded one that the user has allowed
 	struct merge_options options;
 	const git_oid *local;      // tree
 	struct guard_links *links; // of the local tree; NULL: nobody has asked yet
@@ -37,7 +37,7 @@ bool merge_add_conflict(struct merger *merger, const struct store_entry sides[SI
 /* Whether `made` stands at the trail, and is guarded there. */
 bool merge_has_guarded(const struct merger *merger, const struct store_entry *made);
 
-/* Whether the file at the trail may not become `made` before the person has allowed that. */
+/* Whether the file at the trail may not become `made` before the user has allowed that. */
 bool merge_guards(struct merger *merger, const struct store_entry *local,
 	const struct store_entry *made, bool *out_guards, struct error *err) ATTR_NODISCARD;
 

@@ -142,7 +142,7 @@ static bool deletes_much(const struct round *round)
 	return deleted >= SYNC_DELETIONS_MIN || (round->is_first && deleted > 0);
 }
 
-/* True where the deletions are those that the person has said yes to; else asks, or fails. */
+/* True where the deletions are those that the user has said yes to; else asks, or fails. */
 static bool is_consented(struct round *round, struct store *store, struct error *err)
 {
 	deletions_finish(&round->deletions);
@@ -320,7 +320,7 @@ bool round_graft(const struct round *round, struct store *store, enum held_versi
 	       held_graft(store, &round->undelivered_changes, version, out_tree, out_tree, err);
 }
 
-/* What the runtime is sent, and what of it waits for the person. */
+/* What the runtime is sent, and what of it waits for the user. */
 static bool set_sent(
 	struct round *round, struct store *store, struct stuck *stuck, struct error *err)
 {

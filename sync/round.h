@@ -40,15 +40,15 @@ struct round {
 	git_oid found, taken;  // `collected` and `runtime` of the last merge
 	git_oid sent;          // and in the runtime what is withheld and what is held besides
 	git_oid held;          // which changes are held (held_tree)
-	git_oid asked_held;    // the same, of what the person is to be asked about
+	git_oid asked_held;    // the same, of what the user is to be asked about
 	size_t asked_count;    // so many
-	git_oid still_refused; // the same, of what the person has refused
+	git_oid still_refused; // the same, of what the user has refused
 	git_oid refused[ROUND_REFUSED]; // before; in the last answer
 	bool parks_held;                // the runtime may come to its end
-	char **always;   // owned, NULL-terminated: paths that the person always allows from now on
+	char **always;   // owned, NULL-terminated: paths that the user always allows from now on
 	bool has_always; // and before
 	git_oid always_tree;
-	bool has_allowed; // the person has allowed this once
+	bool has_allowed; // the user has allowed this once
 	git_oid allowed;
 	/*
 	 * Of the runtime, in this sync: paths that were in the way of a delivery, those that no
@@ -115,7 +115,7 @@ bool round_look(struct round *round, struct store *store, const struct workspace
  * that and of what is held the base stays, so that it is a change of the agent's each time. What is
  * stuck becomes a conflict, and of it the base stays. Meanwhile merges/NAME says what is being done
  * (sync/plan.h). ERROR_UNAVAILABLE with reason SYNC_BUSY where the directory changes faster than it
- * is applied; ERROR_DENIED, and round->asks, where the person is to be asked first.
+ * is applied; ERROR_DENIED, and round->asks, where the user is to be asked first.
  */
 bool round_merge(struct round *round, struct store *store, const struct workspace_request *request,
 	const atomic_bool *is_cancelled, struct error *err) ATTR_NODISCARD;

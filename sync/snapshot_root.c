@@ -19,7 +19,7 @@ static const char *const crowded_folders[] = {"/", "/home", "/media", "/mnt", "/
 	"/root", "/run/media", "/run/user", "/snap", "/srv", "/tmp", "/usr", "/usr/local",
 	"/usr/src", "/var", "/var/cache", "/var/lib", "/var/log", "/var/spool", "/var/tmp"};
 
-/* Below a system folder, and yet people's own. */
+/* Below a system folder, and yet users' own. */
 static const char *const open_folders[] = {"/run/media", "/run/user"};
 
 static bool is_one_of(const char *path, const char *const *folders, size_t count, bool below)

@@ -101,11 +101,11 @@ struct sync_result {
 	size_t text_merges;
 	const struct list *conflicts; // of struct conflict
 	size_t conflict_count;
-	const struct list *held; // of struct held_change: what waits for the person
+	const struct list *held; // of struct held_change: what waits for the user
 	size_t held_count;
-	git_oid held_tree;      // which of these the person is to be asked about (held_choose)
+	git_oid held_tree;      // which of these the user is to be asked about (held_choose)
 	bool is_held_news;      // it was not told yet
-	bool is_held_answered;  // by the person: refused, or the next sync brings it
+	bool is_held_answered;  // by the user: refused, or the next sync brings it
 	size_t kept;            // deletions in the runtime that were too many to follow
 	size_t followed;        // the same, that were followed as the order said
 	size_t left;            // what could not be taken from the runtime, or was withheld
@@ -161,7 +161,7 @@ enum held_answer {
 };
 
 /*
- * The person's answer about what was held (sync_result.held_tree): the paths of that,
+ * The user's answer about what was held (sync_result.held_tree): the paths of that,
  * NULL-terminated, are copied. A sync has to follow.
  */
 void workspace_answer_held(struct workspace *workspace, const git_oid *tree, char *const *paths,

@@ -68,9 +68,9 @@ struct workspace {
 	struct stuck told_moved;       // and of round.merge.moved
 	struct stuck told_undelivered; // of round.undelivered, as long as it is so
 	git_oid told_held;             // of round.held
-	git_oid allowed_held;          // the same, that the person has allowed once
+	git_oid allowed_held;          // the same, that the user has allowed once
 	bool has_allowed_held;
-	git_oid refused_held[ROUND_REFUSED]; // the same, that the person has refused: all; just now
+	git_oid refused_held[ROUND_REFUSED]; // the same, that the user has refused: all; just now
 	char **always_held;                  // owned, NULL-terminated: paths; may be NULL
 	bool commits_left;                   // by the last collect
 	unsigned told_excess;                // round.told_excess of all before

@@ -12,7 +12,7 @@
 
 /*
  * Terminal authentication (ACP, "Authentication", methods of type terminal): a
- * person runs the agent's own login in a terminal. The editor does so by running
+ * user runs the agent's own login in a terminal. The editor does so by running
  * its agent command, which is this broker, with the method's args and env added;
  * the broker has put this variable there. Its value is the token of a note
  * (broker/agent/login_note.h) that says what the agent is to be given.

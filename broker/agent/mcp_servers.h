@@ -20,7 +20,7 @@
  * - a server of a name that the profile has is replaced by the profile's; the
  *   profile's others are added at the end;
  * - a command that the sandbox does not have, and a URL of this machine's own
- *   loopback where the sandbox has another, are left out, which the person is told;
+ *   loopback where the sandbox has another, are left out, which the user is told;
  * - a command below a root is called as it is called there.
  *
  * What is not understood is the agent's to refuse. Everything else of the list
@@ -50,7 +50,7 @@ bool mcp_servers_collect(const struct mcp_context *context, const struct message
 	struct mcp_commands *commands, struct error *err) ATTR_NODISCARD;
 
 /*
- * Adds the edits, and to *notices (base/words.h) what the person is to know.
+ * Adds the edits, and to *notices (base/words.h) what the user is to know.
  * ERROR_LIMIT as above, and where the edits are too large.
  */
 bool mcp_servers_edit(const struct mcp_context *context, const struct message *message,

@@ -3,9 +3,9 @@
 #define BROKER_CLI_BROKER_H
 
 /*
- * This folder is the program: main(), the commands that people type, and the loop that relays. It
- * knows every other folder and nobody includes it, but for tests. Only main.c knows which providers
- * there are. No command works on a session of a broker that runs: it asks the ledger.
+ * This folder is the program: main(), the commands that the user types, and the loop that relays.
+ * It knows every other folder and nobody includes it, but for tests. Only main.c knows which
+ * providers there are. No command works on a session of a broker that runs: it asks the ledger.
  */
 
 #include "base/attr.h"

@@ -11,7 +11,7 @@
 struct method;
 
 /*
- * A message set aside, to be handled once something else is known (a person's
+ * A message set aside, to be handled once something else is known (a user's
  * answer, a directory in the sandbox). It keeps the bytes; opening it gives the
  * frame again.
  */

@@ -14,7 +14,7 @@
 #include "broker/gate/grant_resolve.h"
 #include "broker/session/answer.h"
 
-enum { SUBJECT_TEXT_MAX = 512 }; // bytes of a command shown to a person
+enum { SUBJECT_TEXT_MAX = 512 }; // bytes of a command shown to a user
 
 /* ---- answering session/request_permission by policy ---- */
 
@@ -87,7 +87,7 @@ static bool apply(struct peer *peer, const struct session *session, const struct
 		if (!is_grant) {
 			grant_ask(peer, call, subject, decision, old_text);
 		}
-		return !is_grant; // the agent's own question goes to the person
+		return !is_grant; // the agent's own question goes to the user
 	}
 	grant_audit(peer->relay, session, subject, decision);
 	bool allows = grant_decision_allows(verdict->decision);

@@ -4,7 +4,7 @@
 
 /*
  * This folder decides on what an agent asks for, before it is served: it asks policy and what is
- * remembered, follows links, asks the person, and writes the audit log. Mass deletions and changes
+ * remembered, follows links, asks the user, and writes the audit log. Mass deletions and changes
  * of guarded files that a sync has held are asked about here, too. It knows sessions and requests.
  * It does not know who serves what it lets pass, nor how: the relay hands it each request, and gets
  * it back by struct relay_ops. broker/methods and the relay use it.

@@ -12,8 +12,8 @@
 enum grant_source {
 	GRANT_BY_RULE,
 	GRANT_BY_MODE,     // no rule matched
-	GRANT_BY_MEMORY,   // the person has said "always" before
-	GRANT_BY_QUESTION, // the person has just said yes to the agent's own question
+	GRANT_BY_MEMORY,   // the user has said "always" before
+	GRANT_BY_QUESTION, // the user has just said yes to the agent's own question
 };
 
 struct grant_decision {
@@ -27,7 +27,7 @@ static inline bool grant_decision_allows(enum policy_decision decision)
 }
 
 /*
- * The one place where policy and what the person has said "always" to meet:
+ * The one place where policy and what the user has said "always" to meet:
  * policy decides, and where it would ask, an earlier "always" answers. So a deny
  * rule wins over a remembered yes. Pure; memory and roots may be NULL.
  */

@@ -157,7 +157,7 @@ static void show(struct request *request, struct span question)
 	relay_watch_question(request);
 }
 
-/* Whether the file holds what the person was shown of it in the agent's own question. */
+/* Whether the file holds what the user was shown of it in the agent's own question. */
 static bool holds_what_was_shown(
 	const struct request *request, const struct old_text_answer *answer)
 {

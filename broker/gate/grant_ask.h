@@ -6,7 +6,7 @@
 #include "broker/session/hop.h"
 
 /*
- * Asks the person about a file or a command by a
+ * Asks the user about a file or a command by a
  * session/request_permission of the broker's own. The call is set aside until
  * the answer; a yes sends it on its way, anything else refuses it. Nobody is asked about a write
  * that was allowed in the agent's own question, if the file holds the old text that it showed;

@@ -12,7 +12,7 @@ void grant_audit(struct relay *relay, const struct session *session, const struc
 /* A question of the broker's own is about to be asked: what its line will need. */
 void grant_note_asked(struct request *request, const struct subject *subject, const char *rule);
 
-/* Nobody needs to be asked any more: the person has said yes to the agent's own question. */
+/* Nobody needs to be asked any more: the user has said yes to the agent's own question. */
 void grant_note_allowed(struct relay *relay, struct request *request);
 
 /*
@@ -30,7 +30,7 @@ void grant_note_failed(struct relay *relay, struct request *request, const struc
 /*
  * The agent updates a tool call, and the editor shows the update in place of what it showed before.
  * If a question about that tool call is open, a yes answers only the question. It no longer counts
- * for the action itself (grant_once.h), because the person may have seen something else.
+ * for the action itself (grant_once.h), because the user may have seen something else.
  */
 void grant_note_shown(struct peer *peer, const struct call *call);
 

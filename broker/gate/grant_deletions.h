@@ -7,7 +7,7 @@
 
 /*
  * What becomes of mass deletions (keeper_listener.on_question). Policy decides as on a
- * permission request of the kind "delete" for the workspace; where it asks, the person is
+ * permission request of the kind "delete" for the workspace; where it asks, the user is
  * asked, in the session whose sync it is. Where nobody can be asked or answers, what was
  * deleted is given back. keeper_decide follows, maybe before this returns.
  */

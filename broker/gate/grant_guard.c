@@ -6,7 +6,7 @@
 #include "broker/session/serving.h"
 
 /*
- * guard-paths: a write of such a file asks the person, whatever the mode and the rules allow,
+ * guard-paths: a write of such a file asks the user, whatever the mode and the rules allow,
  * where it goes into the user's own directory. What an agent writes in its own sandbox comes
  * there by a sync, which asks by itself (sync/guard_paths.h).
  */

@@ -8,7 +8,7 @@
 /* Whether guard-paths concerns an operation: it changes the user's own files, and no sync asks. */
 bool grant_guards_write(const struct peer *peer, enum policy_operation operation);
 
-/* What is allowed is asked about, where it writes such a file; an "always" of the person holds. */
+/* What is allowed is asked about, where it writes such a file; an "always" of the user holds. */
 void grant_guard_decide(const struct peer *peer, const struct session *session,
 	const struct subject *subject, struct grant_decision *decision);
 

@@ -13,7 +13,7 @@
 #include "broker/policy/policy_rule.h"
 
 /*
- * One action, one question: what the person has allowed in a question of the agent's own is not
+ * One action, one question: what the user has allowed in a question of the agent's own is not
  * asked about again by the mode when the agent then does it - exactly that, once, in that turn.
  * The question is the agent's, and so is every word in it. So only what it shows counts: the
  * command as a text of its own, the new text of a file as a diff. What merely stands in it

@@ -24,7 +24,7 @@ extern const char grant_options_always[];
 /* Why a decision asks; borrows from it. */
 struct question_reason grant_question_reason(const struct grant_decision *decision);
 
-/* A command as a person is shown it: words as a shell would have to be told them. Owned. */
+/* A command as a user is shown it: words as a shell would have to be told them. Owned. */
 char *grant_command_shown(const struct subject *subject);
 
 /* Writes the question into relay->scratch; its request has an id and a subject. */

@@ -10,7 +10,7 @@
 #include "providers/provider.h"
 
 /*
- * What a file holds before a person is asked whether it may be written: in the
+ * What a file holds before a user is asked whether it may be written: in the
  * sandbox where the broker serves the files, on this machine where the editor
  * does. Only small text is read, and only for a while; what is no regular file
  * is not opened. Loop thread only.
@@ -30,7 +30,7 @@ enum old_text_kind {
 struct old_text_answer {
 	enum old_text_kind kind;
 	struct span json;   // of OLD_TEXT_KNOWN: a JSON string
-	const char *reason; // of OLD_TEXT_UNKNOWN: why, for a person
+	const char *reason; // of OLD_TEXT_UNKNOWN: why, for a user
 };
 
 struct old_text_source {

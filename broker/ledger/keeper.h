@@ -117,7 +117,7 @@ void keeper_sync(struct keeper *keeper, char *const *roots, const struct sync_or
 /* Whether the deletions that were asked about are followed. Asks none: does nothing. */
 void keeper_decide(struct keeper *keeper, bool follows);
 
-/* The person's answer about what a sync of this directory here has held: workspace_answer_held. */
+/* The user's answer about what a sync of this directory here has held: workspace_answer_held. */
 void keeper_answer_held(struct keeper *keeper, const char *local_root, const git_oid *tree,
 	char *const *paths, enum held_answer answer);
 

@@ -5,9 +5,9 @@
 
 #include "sync/id.h"
 
-/* Mass deletions: the syncs that wait for what the person says of them. */
+/* Mass deletions: the syncs that wait for what the user says of them. */
 
-/* The task in hand becomes one that waits for the person. */
+/* The task in hand becomes one that waits for the user. */
 static void put_aside(struct keeper *keeper, struct task *task)
 {
 	list_remove(&task->link);
@@ -19,7 +19,7 @@ static void put_aside(struct keeper *keeper, struct task *task)
 
 /*
  * The sync of the task in hand has changed nothing. It is made again with the answer; until then
- * it is aside, so that nothing else waits for a person, and who finds the same is asked nothing.
+ * it is aside, so that nothing else waits for a user, and who finds the same is asked nothing.
  */
 void keeper_ask(struct keep *keep, const struct deletions *deletions)
 {

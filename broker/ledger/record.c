@@ -254,7 +254,7 @@ static bool read_texts(struct record *record, const struct json_doc *doc, struct
 	return true;
 }
 
-/* It is shown to people and given to providers: letters, digits and a few signs between them. */
+/* It is shown to the user and given to providers: letters, digits and a few signs between them. */
 static bool is_reference(const char *reference)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -263,7 +263,7 @@ static bool is_reference(const char *reference)
 	return len > 0 && reference[len] == '\0' && reference[0] != '-' && reference[0] != '.';
 }
 
-/* What a person may have edited: no folder of ours, and nothing that could drive a terminal. */
+/* What a user may have edited: no folder of ours, and nothing that could drive a terminal. */
 static bool check_texts(const struct record *record, struct error *err)
 {
 	static const char digits[] = "0123456789-:.TZ";

@@ -27,7 +27,7 @@ void record_owner_note(int lock_fd, bool is_session)
 	char note[NOTE_MAX];
 	int len = snprintf(note, sizeof(note), "%d%s%s\n", (int)getpid(), is_session ? "" : " ",
 		is_session ? "" : finishing_word);
-	/* Only to tell people who it is: the lock is what counts. */
+	/* Only to tell the user who it is: the lock is what counts. */
 	(void)!ftruncate(lock_fd, 0);
 	(void)!pwrite(lock_fd, note, (size_t)len, 0);
 }

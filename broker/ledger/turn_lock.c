@@ -74,7 +74,7 @@ bool turn_lock_take(struct turn_lock *lock, const char *state_folder, const char
 	int len = snprintf(note, sizeof(note), "%s%s",
 		text->is_lasting ? lasting_line : ending_line, text->list);
 	len = len < (int)sizeof(note) ? len : (int)sizeof(note) - 1;
-	/* Only to tell people what it is: the lock is what counts. */
+	/* Only to tell the user what it is: the lock is what counts. */
 	(void)!ftruncate(lock->fd, 0);
 	(void)!pwrite(lock->fd, note, (size_t)len, 0);
 	return true;

@@ -30,7 +30,7 @@ enum {
 /* Who decided. */
 enum audit_by {
 	AUDIT_BY_POLICY,     // a rule, or the mode
-	AUDIT_BY_REMEMBERED, // the person, with an earlier "always"
+	AUDIT_BY_REMEMBERED, // the user, with an earlier "always"
 	AUDIT_BY_PERSON,
 	AUDIT_BY_TIMEOUT, // permission-timeout passed
 	AUDIT_BY_NOBODY,  // nobody could be asked, or the answer could not be used

@@ -10,7 +10,7 @@
 #include "broker/policy/subject.h"
 
 /*
- * What a person has answered with "always", for one session. An answer holds
+ * What a user has answered with "always", for one session. An answer holds
  * for the same operation on the same thing: the same path of a file; of a
  * command the same words or the same shell line, in the same directory, with
  * the same variables added. Nothing is remembered of session/request_permission:
@@ -20,7 +20,7 @@ struct memory;
 
 enum {
 	MEMORY_MAX = 1024,            // answers of a session
-	MEMORY_ONCE_MAX = 64,         // actions that a person has allowed once
+	MEMORY_ONCE_MAX = 64,         // actions that a user has allowed once
 	MEMORY_ENTRY_MAX = 64 * 1024, // bytes of one; a longer path or command is not remembered
 };
 
@@ -39,7 +39,7 @@ void memory_add(struct memory *memory, struct subject *subject, bool allow);
 enum policy_decision memory_find(const struct memory *memory, const struct subject *subject);
 
 /*
- * What the person has just allowed in a question of the agent's own: it is allowed once more, for
+ * What the user has just allowed in a question of the agent's own: it is allowed once more, for
  * as long as the turn lasts. Takes what the subject holds; of too many the oldest is forgotten.
  */
 void memory_add_once(struct memory *memory, struct subject *subject);

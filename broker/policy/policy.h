@@ -26,7 +26,7 @@ enum policy_operation {
 	POLICY_OPERATION_COUNT,
 };
 
-/* The five decisions; PENDING asks the person. */
+/* The five decisions; PENDING asks the user. */
 enum policy_decision {
 	POLICY_PENDING,
 	POLICY_ALLOW_ONCE,
@@ -98,7 +98,7 @@ struct policy_verdict policy_decide(const struct policy *policy, const struct po
  * Whether an agent may work in a mode in which it asks nobody (broker/policy/modes.h):
  * ALLOW_ONCE or REJECT_ONCE, and the line that says so. `agent-modes` decides;
  * without it mode = approve-all consents and every other mode refuses. Where no
- * policy section applies it is the person's affair, as without the broker.
+ * policy section applies it is the user's affair, as without the broker.
  */
 struct policy_verdict policy_decide_agent_modes(const struct policy *policy);
 
@@ -114,7 +114,7 @@ bool policy_is_given(const struct policy *policy);
 
 /*
  * Whether a decision hangs on what file a path means: by a rule, by mode = approve-reads, or
- * because the mode asks and the person may have been asked already.
+ * because the mode asks and the user may have been asked already.
  */
 bool policy_looks_at_paths(const struct policy *policy);
 

@@ -27,11 +27,11 @@ struct subject {
 	char **variables; // owned; their names, "" for one that cannot be read; NULL: none
 	char *kind;       // owned; the tool call's; may be NULL
 	char *new_text;   // owned; what a write brings, where that counts (grant_once.c); NULL
-	char *old_text; // owned; with it: what the file held, as a person was shown; NULL: nothing
+	char *old_text;   // owned; with it: what the file held, as a user was shown; NULL: nothing
 	unsigned unknown; // of enum policy_unknown
 };
 
-/* The operation that a person names (policy_operation_name). False: there is none of that name. */
+/* The operation that a user names (policy_operation_name). False: there is none of that name. */
 bool subject_operation(const char *name, enum policy_operation *out_operation);
 
 /*
@@ -71,7 +71,7 @@ bool subject_equals(const struct subject *a, const struct subject *b);
 /* As a question to policy; borrows from the subject and roots. */
 struct policy_query subject_query(const struct subject *subject, const char *const *roots);
 
-/* For a person: the command's words, or the first path; borrowed from text or subject. */
+/* For a user: the command's words, or the first path; borrowed from text or subject. */
 const char *subject_text(const struct subject *subject, char *text, size_t size);
 
 /* The same in full; owned by the caller. */

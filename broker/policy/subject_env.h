@@ -9,7 +9,7 @@
 void subject_set_env(struct subject *subject, struct span env);
 
 /*
- * The variables that are added for a command, as a person and the audit log get
+ * The variables that are added for a command, as a user and the audit log get
  * to know them: LD_PRELOAD can make another command of any.
  */
 enum {

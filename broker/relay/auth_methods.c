@@ -246,7 +246,7 @@ static bool is_handed_on(const struct edit *edit, json_node name)
 }
 
 /*
- * The editor asks the person for the values of such a method, under labels of the agent's, and
+ * The editor asks the user for the values of such a method, under labels of the agent's, and
  * starts its agent command - the broker - with them. An agent elsewhere gets of the broker's
  * environment what secret-env names, and may ask for nothing else.
  */

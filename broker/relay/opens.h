@@ -8,7 +8,7 @@
 struct opens {
 	char **roots;    // owned, NULL-terminated; cwd and the further ones; NULL: the session has
 	                 // them
-	char **notices;  // owned, NULL-terminated; for the person once it is there; or NULL
+	char **notices;  // owned, NULL-terminated; for the user once it is there; or NULL
 	bool has_opened; // it is there
 };
 

@@ -326,7 +326,7 @@ static bool asks_too_much(const struct peer *peer, const struct frame *frame)
 
 /*
  * The broker's questions and notices are tool calls with ids of their own: what an agent said of
- * one would stand in the place of what the person is asked. An agent may be a broker itself; so
+ * one would stand in the place of what the user is asked. An agent may be a broker itself; so
  * where this one asks nothing, nothing is looked at.
  */
 static bool names_our_tool_call(struct peer *peer, const struct call *call)

@@ -17,11 +17,11 @@ void relay_mcp_learn(struct relay *relay, const struct call *call);
 struct mcp_lookup *relay_mcp_ask(struct peer *peer, const struct call *call,
 	struct mcp_commands *commands, void (*done)(void *data), void *data);
 
-/* Edits the list on its way to the agent; keeps in the request what the person is to know. */
+/* Edits the list on its way to the agent; keeps in the request what the user is to know. */
 bool relay_mcp_edit(struct peer *peer, struct request *request, const struct call *call,
 	struct error *err) ATTR_NODISCARD;
 
-/* The session was answered: tells the person. */
+/* The session was answered: tells the user. */
 void relay_mcp_tell(struct relay *relay, const struct request *request);
 
 #endif

@@ -42,7 +42,7 @@ static struct synced *synced_of(struct peer *peer)
 	return parts_get(&peer->parts, &type);
 }
 
-/* ---- what the person is told ---- */
+/* ---- what the user is told ---- */
 
 /* It is told to the session that is being opened. */
 static void keep_unsaid(struct peer *peer, const char *text)
@@ -216,7 +216,7 @@ bool relay_sync_open(struct peer *peer, char *const *directories, sandbox_done *
 	if (!relay_needs_sync(peer)) {
 		return false;
 	}
-	/* There is no session yet in which the person could be shown that this takes a while. */
+	/* There is no session yet in which the user could be shown that this takes a while. */
 	log_info("%s: syncing %s, for a session", peer->hop, directories[0]);
 	keeper_open(keeper_of(peer), directories, done, data);
 	return true;

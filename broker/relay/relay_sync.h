@@ -9,7 +9,7 @@
 /*
  * The workspaces of an agent's sandbox, kept in step at the turns of its
  * sessions: a session's directories are synced before it is opened, a prompt waits until
- * what the person did is there, its answer until what the agent did is here. Of an agent
+ * what the user did is there, its answer until what the agent did is here. Of an agent
  * whose sandbox needs no sync nothing here does anything.
  */
 

@@ -177,7 +177,7 @@ static void turn_pass(struct turn *turn)
 	link_resume(agent_link(peer->agent));
 }
 
-/* What the person does about it stands with the reason. */
+/* What the user does about it stands with the reason. */
 static void turn_refuse(struct turn *turn, const struct error *err)
 {
 	struct error failure;

@@ -12,7 +12,7 @@ enum { SYNC_SHOW_MOMENT_MS = 500, SYNC_SHOW_TEXT_MAX = 2 * SYNC_TEXT_MAX };
 struct relay;
 
 /*
- * What the person is shown of a turn's sync: a tool call of the broker's own,
+ * What the user is shown of a turn's sync: a tool call of the broker's own,
  * "Syncing workspace", once it has taken longer than a moment, which ends with what the
  * sync did; and of a shorter one its news alone, where there are any.
  */

@@ -8,7 +8,7 @@ struct relay;
 struct session;
 
 /*
- * Tells the person something that ACP has no place for: a finished tool call of
+ * Tells the user something that ACP has no place for: a finished tool call of
  * the broker's own in the session, so that every editor shows it, and a line in
  * the log. The editor must know the session.
  */

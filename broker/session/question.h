@@ -6,7 +6,7 @@
 #include "broker/session/hop.h"
 
 /*
- * What the broker's own questions to the person have in common (ACP,
+ * What the broker's own questions to the user have in common (ACP,
  * session/request_permission): about a call of the agent's (grant_question.c), about
  * deletions (grant_deletions.c).
  */

@@ -43,7 +43,7 @@ struct session {
 	double restarts_since;  // ev_now; the first restart of the minute that counts
 	int restarts;           // of an agent for it, since then
 	bool was_link_lost;     // that is how it lost its agent, which has not ended by itself
-	struct memory *memory;  // owned; what the person has said "always" to
+	struct memory *memory;  // owned; what the user has said "always" to
 	struct choices choices; // what the editor has chosen, to tell it to the next agent
 	struct usage_counts usage;
 	struct mode_guard *guard; // owned; where policy gates the agent's modes; may be NULL

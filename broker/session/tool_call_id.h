@@ -9,7 +9,7 @@
 /*
  * The ids of tool calls that are the broker's own: its questions and notices. They all begin with
  * the same letters, so that an agent can have none of them, and no agent can know one: what it
- * says of a tool call would stand in the place of what the person is asked.
+ * says of a tool call would stand in the place of what the user is asked.
  */
 enum { TOOL_CALL_ID_MAX = 64 }; // bytes, with the NUL
 

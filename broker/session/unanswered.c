@@ -8,7 +8,7 @@
 #include "broker/session/answer.h"
 #include "broker/session/question.h"
 
-/* ---- permission-timeout: a person who does not answer ---- */
+/* ---- permission-timeout: a user who does not answer ---- */
 
 void relay_withdraw_question(struct relay *relay, const struct request *request)
 {

@@ -9,7 +9,7 @@
 /* Takes a question back from the editor, under the id it knows. */
 void relay_withdraw_question(struct relay *relay, const struct request *request);
 
-/* A question went to the person: permission-timeout counts. */
+/* A question went to the user: permission-timeout counts. */
 void relay_watch_question(struct request *request);
 
 /* The editor has cancelled the session's turn: cancel-timeout counts for its questions. */

@@ -26,7 +26,7 @@ void daytona_account_finish(struct daytona_account *account); // zeroed is fine
 /*
  * What can be written down of it. The key is there as the first half of SHA-256 of a random salt
  * and itself: enough to know it again. Guessing the key from that means trying all keys there can
- * be, of which the service makes random ones; one chosen by a person would not be safe so.
+ * be, of which the service makes random ones; one chosen by a user would not be safe so.
  */
 enum { DAYTONA_SALT_SIZE = 33, DAYTONA_PRINT_SIZE = 33 }; // hexadecimal digits, and a NUL
 

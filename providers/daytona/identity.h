@@ -52,7 +52,7 @@ bool daytona_identity_owns(
 /* The value of a label; "" where there is none. */
 const char *daytona_label(const struct daytona_sandbox *sandbox, const char *name);
 
-/* A name that can be one of ours, or that a person may give an order by: no path. */
+/* A name that can be one of ours, or that a user may give an order by: no path. */
 bool daytona_name_is_valid(const char *name);
 
 #endif

@@ -168,7 +168,7 @@ static bool is_changed(const struct decision *decision)
 	       !(decision->finding.has_authority && ssh_target_may_use_program(decision->target));
 }
 
-/* As people copy it: with or without what says that it is a SHA256, and padding. */
+/* As users copy it: with or without what says that it is a SHA256, and padding. */
 static bool is_pinned(const char *pin, const char *fingerprint)
 {
 	size_t prefix = sizeof(pin_prefix) - 1;

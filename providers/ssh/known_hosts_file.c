@@ -64,7 +64,7 @@ bool known_hosts_read_all(int fd, struct buf *text, struct error *err)
 	}
 }
 
-/* /dev/null is how people say that nothing is known. */
+/* /dev/null is how users say that nothing is known. */
 static bool read_file(const char *path, struct buf *text, struct error *err)
 {
 	int fd ATTR_CLEANUP(fd_cleanup) = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

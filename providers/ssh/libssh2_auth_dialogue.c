@@ -8,7 +8,7 @@
 /*
  * keyboard-interactive (RFC 4256). Servers that ask for the password so ask one question, whose
  * answer is not shown. That is answered by the password command, once; every other dialogue needs
- * a person, and the ssh program to ask that person.
+ * a user, and the ssh program to ask that user.
  */
 
 /* Not terminated. What sshd asks for the account's password with: see openssh_askpass.c. */

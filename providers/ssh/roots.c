@@ -69,7 +69,7 @@ static void job_finish(struct root_job *job, const struct error *err)
 
 /* ---- names ---- */
 
-/* What no shell, and no person, takes for something else. */
+/* What no shell, and no user, takes for something else. */
 static void put_name(char name[NAME_SIZE], const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -132,7 +132,7 @@ static bool read_known_hosts_command(
 	return true;
 }
 
-/* "ask" shows a person what DNS says; it vouches for nothing. */
+/* "ask" shows a user what DNS says; it vouches for nothing. */
 static bool read_verify_by_dns(
 	struct ssh_target_reader *reader, const char *value, struct error *err)
 {

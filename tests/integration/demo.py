@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""One whole session through the broker, printed for a person: ./dev demo."""
+"""One whole session through the broker, printed for a user: ./dev demo."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an editor serves to its agent: files, terminals, answers of a person."""
+"""What an editor serves to its agent: files, terminals, answers of a user."""
 
 import itertools
 import os

@@ -15,7 +15,7 @@ WORDS = ['-c', 'user.name=A', '-c', 'user.email=a@b', '-c', 'protocol.file.allow
 
 class RepositoryCase(TurnCase):
     def git(self, *words, where=None, **more):
-        """What git prints, run by the person; in the workspace, or where it is said."""
+        """What git prints, run by the user; in the workspace, or where it is said."""
         done = subprocess.run(['git', '-C', str(where or self.work), *WORDS, *words], text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, check=False,
                               env=self.environment(), **more)

@@ -83,7 +83,7 @@ class AgentDies(Dying):
             self.assertIn('SIGKILL', error['message'] + error['data'].get('detail', ''))
         withdrawn = self.client.wait_for(lambda m: m.method == '$/cancel_request')
         self.assertEqual(withdrawn.params, {'requestId': int(asked.id)})
-        # The person answers a question that nobody asks any more.
+        # The user answers a question that nobody asks any more.
         self.client.send_line(b'{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":'
                               b'"cancelled"}}}' % asked.id)
         self.works_again()

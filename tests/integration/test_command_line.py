@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The command line and the configuration file, as a person meets them: `test_command_line.py
+"""The command line and the configuration file, as a user meets them: `test_command_line.py
 [BROKER]`, or the binary that ACP_BROKER names."""
 
 import os

@@ -25,7 +25,7 @@ class Commits(RepositoryCase):
                 for branch in branches]
 
     def fetch(self, line):
-        """A person pastes the line into a shell; what came is in FETCH_HEAD."""
+        """A user pastes the line into a shell; what came is in FETCH_HEAD."""
         subprocess.run(['sh', '-ec', line], cwd=self.work, env=self.environment(), check=True,
                        capture_output=True, stdin=subprocess.DEVNULL)
         return self.git('log', '--format=%s', 'FETCH_HEAD').split('\n')[:-1]

@@ -32,7 +32,7 @@ class Deletions(TurnCase):
         return len(list(self.work.glob('many/f*')))
 
     def answer_with(self, client, option):
-        """The person's answer: an option's id, or None for a cancelled question."""
+        """The user's answer: an option's id, or None for a cancelled question."""
         outcome = {'outcome': 'selected', 'optionId': option} if option else {
             'outcome': 'cancelled'}
         client.host.replies[ASKED] = {'outcome': outcome}
@@ -134,7 +134,7 @@ class Deletions(TurnCase):
         self.assertEqual(self.here(), COUNT)
         self.assertEqual((self.work / 'new').read_text(), 'new\n')
 
-    def test_what_the_person_deletes_is_not_asked_about(self):
+    def test_what_the_user_deletes_is_not_asked_about(self):
         client, session = self.filled()
         for path in self.work.glob('many/f*'):
             path.unlink()

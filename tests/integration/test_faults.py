@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """
 Every system call of a session's start and of its first prompt fails, one at a time; every process
-is killed at every stage. What must come of it: an answer or one line that a person understands,
+is killed at every stage. What must come of it: an answer or one line that a user understands,
 never a hang, never a crash, and nothing left behind.
 """
 

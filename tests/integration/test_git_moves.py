@@ -44,7 +44,7 @@ class Moves(RepositoryCase):
             self.git('fsck', '--strict', where=where)
 
     def moved_here(self, expected, *words):
-        """The person moves the workspace while the agent's edit is not here yet."""
+        """The user moves the workspace while the agent's edit is not here yet."""
         client, session = self.opened()
         runtime = self.runtime(client, session)
         self.write(runtime, shared='agent\n', added='agent\n')
@@ -56,7 +56,7 @@ class Moves(RepositoryCase):
         return client, session
 
     def moved_there(self, expected, *commands):
-        """The agent moves its copy while the person's edit is not there yet."""
+        """The agent moves its copy while the user's edit is not there yet."""
         client, session = self.opened()
         before = self.folder_of_git()
         runtime = self.runtime(client, session)

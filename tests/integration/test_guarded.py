@@ -98,7 +98,7 @@ class Synced(TurnCase):
                'echo plain > plain; ln -s /etc/hostname out')
 
     def begin(self, choice=None, **keys):
-        """The person answers with an option of this kind, or (None) not at all."""
+        """The user answers with an option of this kind, or (None) not at all."""
         (self.work / '.envrc').write_text('old\n')
         client, session = self.opened(**keys)
         if choice:
@@ -288,7 +288,7 @@ class Synced(TurnCase):
         self.assertEqual((kept['path'], self.here()), ('.envrc', 'old\n'))
         self.assertEqual((self.work / kept['file']).read_text(), 'new\n')
 
-    def test_policy_can_refuse_for_the_person_and_not_allow(self):
+    def test_policy_can_refuse_for_the_user_and_not_allow(self):
         client, session, place = self.begin('reject_once', policy=(
             'mode = approve-all', 'deny = grant edit'))
         (place / '.envrc').write_text('new\n')

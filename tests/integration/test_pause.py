@@ -89,7 +89,7 @@ class Copy(Pausing, SyncCase):
         self.resume(client, session)
         self.assertEqual(client.answer(prompt, PATIENCE), {'stopReason': 'end_turn'})
 
-    def test_a_question_to_the_person_is_waited_for(self):
+    def test_a_question_to_the_user_is_waited_for(self):
         client, session = self.opened(pause_drain_timeout='200ms')
         client.host.replies['session/request_permission'] = NEVER
         client.start_prompt(session, 'permission go')

@@ -436,7 +436,7 @@ class Links(PolicyCase):
         client.prompt(session, 'write /etc/passwd x')
         self.assertIn('SECURITY_VIOLATION', client.wait_text('fs/write_text_file -> error'))
 
-    def test_what_a_person_allowed_is_what_is_written(self):
+    def test_what_a_user_allowed_is_what_is_written(self):
         client, session = self.open(policy=('mode = ask-all', 'deny = write guarded/**'),
                                     toolhost='broker')
         self.prepare()
@@ -582,7 +582,7 @@ class OneQuestion(PolicyCase):
         long = 'echo ' + 'a' * 512
         self.assertEqual(self.asked(self.execute(long), self.create(long)), 1)
 
-    def test_only_a_yes_of_the_persons_counts(self):
+    def test_only_a_yes_of_the_users_counts(self):
         self.begin()
         write = f'write {self.work}/a x'
         self.chooses(self.client, 'reject_once')

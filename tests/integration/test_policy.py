@@ -33,7 +33,7 @@ class Policy(Case):
         self.assertTrue(text.startswith(f'{method} -> error'), text)
         self.assertIn('PERMISSION_DENIED', text)
 
-    def test_ask_lets_the_person_decide(self):
+    def test_ask_lets_the_user_decide(self):
         self.open('mode = ask')
         for kind, option in (('allow_once', 'yes'), ('reject_once', 'no'),
                              ('allow_always', 'always'), ('reject_always', 'never')):
@@ -154,7 +154,7 @@ class Policy(Case):
             {'optionId': 'no', 'name': 'N', 'kind': 'reject_once'}]}
         return self.said('request session/request_permission ' + json.dumps(params))[0]
 
-    def test_without_a_policy_the_person_is_asked_whatever_a_tool_says(self):
+    def test_without_a_policy_the_user_is_asked_whatever_a_tool_says(self):
         self.client = self.broker()
         self.client.initialize()
         self.session = self.client.new_session(self.work)

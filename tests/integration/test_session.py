@@ -51,7 +51,7 @@ class Limits(Case):
         self.assertGreater(time.monotonic() - started, 1.9)
         client.prompt(session, 'say after')
 
-    def test_the_watch_pauses_while_a_person_is_asked(self):
+    def test_the_watch_pauses_while_a_user_is_asked(self):
         client, session = self.open(idle_timeout='2s')
 
         def slow(params):
@@ -67,7 +67,7 @@ class Limits(Case):
         self.assertEqual(prompt['stopReason'], 'end_turn')
         self.assertIn('done', client.wait_text('terminal/output ->'))
 
-    def test_a_person_who_does_not_answer(self):
+    def test_a_user_who_does_not_answer(self):
         client, session = self.open(permission_timeout='500ms')
         client.host.replies['session/request_permission'] = NEVER
         client.prompt(session, 'permission May I?')
@@ -253,7 +253,7 @@ class TerminalLogin(Case):
         self.assertEqual(list(method['env']), ['ACP_BROKER_LOGIN'])
         self.assertRegex(method['env']['ACP_BROKER_LOGIN'], '^[0-9a-f]{32}$')
 
-    def test_it_runs_the_agent_s_own_login_in_the_person_s_terminal(self):
+    def test_it_runs_the_agent_s_own_login_in_the_user_s_terminal(self):
         for keys in ({}, {'isolation': 'copy'}):
             with self.subTest(**keys):
                 method = self.offered(**keys)[0]

@@ -37,7 +37,7 @@ class Shared(SyncCase):
         return roots.pop()
 
     def prompt_both(self, turn):
-        """Each agent makes files and edits its line of one; the person makes one, too."""
+        """Each agent makes files and edits its line of one; the user makes one, too."""
         def act(name, client, session):
             line = {'x': 1, 'y': 20}[name]
             return client.prompt(session, f'terminal echo {turn} > {name}{turn}; sleep 0.1; '

@@ -28,7 +28,7 @@ class SshCase(SyncCase):
         self.server.__enter__()
         self.addCleanup(self.server.stop)
         self.ssh_config = self.server.config
-        # The agent is found as a person finds it there: by the login shell's PATH.
+        # The agent is found as a user finds it there: by the login shell's PATH.
         bin_folder = self.server.home / 'bin'
         bin_folder.mkdir()
         (bin_folder / 'the-agent').symlink_to(case.AGENT)

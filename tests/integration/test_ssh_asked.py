@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Who logs in to a host is asked for what only a person knows: in the terminal, or in a window."""
+"""Who logs in to a host is asked for what only a user knows: in the terminal, or in a window."""
 
 import fcntl
 import os

@@ -51,7 +51,7 @@ class Turns(SyncCase):
         self.assertEqual(files[0], files[1])
         self.assertNotEqual(files[1], files[2])
 
-    def test_what_the_person_does_is_there_before_the_prompt(self):
+    def test_what_the_user_does_is_there_before_the_prompt(self):
         client, session = self.opened()
         (self.work / 'later.txt').write_text('later\n')
         client.prompt(session, 'terminal cat later.txt')

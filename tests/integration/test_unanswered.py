@@ -134,7 +134,7 @@ class Unanswered(Case):
         client.wait_log('an answer | never made')
         client.answer(self.ask(client, 'authenticate'))
 
-    def test_a_person_who_is_asked_may_take_their_time(self):
+    def test_a_user_who_is_asked_may_take_their_time(self):
         client = self.open()
         client.host.replies['elicitation/create'] = NEVER
         request = self.ask(client, 'authenticate', hold=True, ask=True)

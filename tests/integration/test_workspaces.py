@@ -118,7 +118,7 @@ class CutOff(TurnCase):
 
 
 class Saving(TurnCase):
-    def test_no_save_of_the_person_is_lost_while_the_agent_works(self):
+    def test_no_save_of_the_user_is_lost_while_the_agent_works(self):
         """An editor saves one file as fast as it can, in both of the ways editors have."""
         path = self.work / 'text'
         path.write_text('start\n')

@@ -3,7 +3,7 @@
 A scripted stand-in for a model's HTTP API, on 127.0.0.1 and a port of the system's choice;
 model_apis.py has the APIs. It knows no network and no model: in a turn it calls one tool after the
 other, as its script says, and then answers with text. Which step is due is read from the
-conversation itself (how many tool results follow the person's last words), so that the same
+conversation itself (how many tool results follow the user's last words), so that the same
 conversation gets the same answers.
 """
 
@@ -30,7 +30,7 @@ class Step:
 
 
 def since_last_prompt(entries):
-    """The tool results that follow the person's last words."""
+    """The tool results that follow the user's last words."""
     found = []
     for entry in entries:
         if entry is True:

@@ -4,7 +4,7 @@ The HTTP APIs that agents call their models by: Anthropic's messages, OpenAI's r
 completions, Gemini's generateContent. Each reads from a request what the conversation holds, and
 writes one content block as an answer: {'type': 'text', 'text'} or {'type': 'tool_use', 'id',
 'name', 'input'}. A tool that takes free text has the input {'input': TEXT}. `results` gives the
-conversation's tool results as texts, with True for words of the person's, and None for the rest.
+conversation's tool results as texts, with True for words of the user's, and None for the rest.
 """
 
 import json
@@ -23,7 +23,7 @@ def words(text):
 class Messages:
     """POST /v1/messages (Anthropic)."""
 
-    # What Claude Code adds to the words of the person.
+    # What Claude Code adds to the words of the user.
     NOT_A_PERSONS = ('<system-reminder>', '[SUGGESTION MODE', '[Request interrupted')
 
     @staticmethod

@@ -71,7 +71,7 @@ class Cycle(Pair):
         return Step('Bash', command=command, description='shell', timeout=60000)
 
     def both(self, _):
-        """The person changes the file that the agent is about to change."""
+        """The user changes the file that the agent is about to change."""
         (self.work / 'both.txt').write_text('person\n')
         return str(self.copy / 'both.txt')
 

@@ -5,7 +5,7 @@
 #include "sync/guard_paths.h"
 #include "tests/unit/workspace_fixture.h"
 
-/* A workspace with guarded files, and the person's answers. */
+/* A workspace with guarded files, and the user's answers. */
 
 static inline void reopen(struct fixture *fixture, const struct guard_paths *guard)
 {

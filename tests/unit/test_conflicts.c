@@ -210,7 +210,7 @@ static void test_a_parked_file_that_cannot_be_written_is_in_the_store(void **sta
 	free(file);
 }
 
-/* Another try of the same sync finds more, and what the person has changed meanwhile. */
+/* Another try of the same sync finds more, and what the user has changed meanwhile. */
 static void test_a_conflict_that_is_found_again_is_parked_once(void **state)
 {
 	struct place *place = *state;

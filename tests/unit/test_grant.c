@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* What an agent asks for, under a policy: what passes, what is refused, what a person is asked. */
+/* What an agent asks for, under a policy: what passes, what is refused, what a user is asked. */
 
 /* ---- what policy decides alone ---- */
 
@@ -197,7 +197,7 @@ static void test_a_no_is_said_with_an_option_that_rejects(void **state)
 	editor_hears_nothing(fixture);
 }
 
-static void test_where_policy_asks_its_question_goes_to_the_person(void **state)
+static void test_where_policy_asks_its_question_goes_to_the_user(void **state)
 {
 	static const char question[] =
 		"'method':'session/request_permission','params':{'sessionId':'s','toolCall':"
@@ -567,7 +567,7 @@ int main(void)
 		RELAY_TEST(test_what_cannot_be_judged_cannot_be_asked_about),
 		RELAY_TEST(test_an_option_is_chosen_by_its_kind_never_by_its_position),
 		RELAY_TEST(test_a_no_is_said_with_an_option_that_rejects),
-		RELAY_TEST(test_where_policy_asks_its_question_goes_to_the_person),
+		RELAY_TEST(test_where_policy_asks_its_question_goes_to_the_user),
 		RELAY_TEST(test_of_a_session_that_is_not_known_nothing_can_be_remembered),
 		RELAY_TEST(test_an_agent_says_nothing_of_the_brokers_tool_calls),
 		RELAY_TEST(test_where_nothing_is_asked_nothing_is_dropped),

@@ -111,7 +111,7 @@ static void test_policy_consents_to_an_agents_modes_or_not(void **state)
 	}
 }
 
-static void test_without_a_policy_section_an_agents_modes_are_the_persons_affair(void **state)
+static void test_without_a_policy_section_an_agents_modes_are_the_users_affair(void **state)
 {
 	struct error err;
 	struct policy *policy = policy_create(NULL, &err);
@@ -232,7 +232,7 @@ int main(void)
 		cmocka_unit_test(test_there_need_be_no_memory_and_no_roots),
 		cmocka_unit_test(test_policy_consents_to_an_agents_modes_or_not),
 		cmocka_unit_test(
-			test_without_a_policy_section_an_agents_modes_are_the_persons_affair),
+			test_without_a_policy_section_an_agents_modes_are_the_users_affair),
 		cmocka_unit_test(test_the_lines_of_a_policy_end_with_its_agent_modes),
 		cmocka_unit_test(test_an_answer_is_read_by_the_kind_of_what_was_chosen),
 		cmocka_unit_test(test_without_options_nothing_can_have_been_chosen),

@@ -47,7 +47,7 @@ static void test_a_command_is_asked_about_with_its_words(void **state)
 		"'type':'text','text':'```\\nmake all\\n```'}}]},'options':" OPTIONS_ALWAYS "}");
 }
 
-/* A command as a person has to see it: its words apart, and nothing taken for something else. */
+/* A command as a user has to see it: its words apart, and nothing taken for something else. */
 static void test_nothing_of_a_command_is_hidden(void **state)
 {
 	static const struct {

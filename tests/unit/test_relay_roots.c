@@ -216,7 +216,7 @@ static void test_the_agent_of_a_cancelled_request_gets_the_next_one(void **state
 	agent_hears(fixture, 1, "'id':1,'method':'session/new','params':{'cwd':'/runtime/three'}");
 }
 
-/* toolhost = editor: the person has chosen that, wherever the agent is. */
+/* toolhost = editor: the user has chosen that, wherever the agent is. */
 static void begin_with_links(struct fixture *fixture)
 {
 	fixture->pool = pool_create(fixture->stage.loop);

@@ -374,7 +374,7 @@ static void assert_text(const char *method, const char *params, const char *expe
 	subject_finish(&subject);
 }
 
-static void test_a_person_is_shown_the_words_or_the_first_path(void **state)
+static void test_a_user_is_shown_the_words_or_the_first_path(void **state)
 {
 	assert_text("fs/read_text_file", "{\"path\":\"/a\"}", "/a");
 	assert_text("terminal/create", "{\"command\":\"ls\",\"args\":[\"-l\",\"/\"]}", "ls -l /");
@@ -406,7 +406,7 @@ int main(void)
 		SUBJECT_TEST(test_what_is_unknown_equals_nothing),
 		SUBJECT_TEST(test_a_flood_of_words_is_refused),
 		SUBJECT_TEST(test_the_query_has_all_that_was_read),
-		SUBJECT_TEST(test_a_person_is_shown_the_words_or_the_first_path),
+		SUBJECT_TEST(test_a_user_is_shown_the_words_or_the_first_path),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 #include "sync/held.h"
 #include "tests/unit/held_fixture.h"
 
-/* What the person answers to the question about guarded files that wait in the runtime. */
+/* What the user answers to the question about guarded files that wait in the runtime. */
 
 static void test_a_yes_brings_just_what_was_asked_about(void **state)
 {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """
 Today's agents under a policy. The table of their modes (broker/policy/modes.c) is true: in each
-mode that it calls asking, nothing is written and nothing is run unless the person or the policy
+mode that it calls asking, nothing is written and nothing is run unless the user or the policy
 said so.
 """
 
@@ -51,7 +51,7 @@ class Asked:
         self.assertEqual(len(self.notices(client)), 0 if is_asking else 1)
 
     def check_yes(self, client, session):
-        """What was refused works where the person says yes: the script's tools are real."""
+        """What was refused works where the user says yes: the script's tools are real."""
         self.assertIn('result', self.set_mode(client, session, self.agent.asking[0]))
         self.chooses(client, 'allow_once')
         asked = self.turn(client, session, self.agent.write(str(self.written)))
@@ -60,7 +60,7 @@ class Asked:
 
 
 class Restored:
-    """Of an agent that is killed in the mode which the person has chosen, without a policy."""
+    """Of an agent that is killed in the mode which the user has chosen, without a policy."""
 
     agent, quiet = None, 'plan'
 

@@ -71,7 +71,7 @@ class Killed(AgentCase):
         self.assertEqual(self.names(), ['file-1'])
 
     def test_qwen_still_plans_after_it_was_killed(self):
-        """It starts in `auto`, the policy sets it back to `default`; the person chose `plan`."""
+        """It starts in `auto`, the policy sets it back to `default`; the user chose `plan`."""
         events = self.converse(QWEN, self.prompt('Write it', 'allow_once'), {'mode': 'plan'},
                                self.prompt('Write more', 'allow_once'),
                                self.prompt('Write again', 'allow_once'))

@@ -48,7 +48,7 @@ struct agent_options {
 	bool refuse_modes; // session/set_mode and set_config_option are errors
 	bool silent_modes; // they are not answered
 	bool null_results; // null where a result has no required member
-	bool login;        // not an agent but a person's login
+	bool login;        // not an agent but a user's login
 	bool help;
 };
 

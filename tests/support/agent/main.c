@@ -87,7 +87,7 @@ static void print_help(void)
 	turn_print_commands();
 }
 
-/* What terminal authentication runs: asks the person, succeeds on "open sesame". */
+/* What terminal authentication runs: asks the user, succeeds on "open sesame". */
 static int log_in(void)
 {
 	char word[64];
