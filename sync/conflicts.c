@@ -9,6 +9,7 @@
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/point.h"
 #include "sync/apply_journal.h"
 #include "sync/conflicts_impl.h"
@@ -17,29 +18,7 @@
 #include "sync/parked.h"
 #include "sync/slot.h"
 
-/* ---- the file beside ---- */
-
-/*
- * Opens the folder of a path, and gives the name in it. With `flatten`, a part of the
- * path that is no folder becomes a part of the name: a/x, where a is a file, is a.x.
- */
-static int open_folder_of(int root, char *path, bool flatten, const char **out_name)
-{
-	for (;;) {
-		char *slash = strrchr(path, '/');
-		*out_name = slash ? slash + 1 : path;
-		if (!slash) {
-			return beneath_open_folder(root, "", false);
-		}
-		*slash = '\0';
-		int fd = beneath_open_folder(root, path, flatten);
-		*slash = '/';
-		if (fd >= 0 || !flatten || (errno != ENOTDIR && errno != ELOOP)) {
-			return fd;
-		}
-		*slash = '.';
-	}
-}
+/* ---- a file of the workspace ---- */
 
 /* What a killed one leaves there is swept with what is left by apply_run. */
 static bool note_folder(
@@ -65,13 +44,21 @@ struct place {
 static bool set_file(struct slot *slot, char *path, const struct place *root,
 	const struct store_entry versions[2], struct error *err)
 {
-	bool is_parked = parked_is_name(span_of(path));
-	ATTR_CLEANUP(fd_cleanup)
-	int folder = open_folder_of(root->fd, path, is_parked, &slot->name);
+	char *slash = strrchr(path, '/');
+	slot->name = slash ? slash + 1 : path;
 	slot->path = path;
+	if (slash) {
+		*slash = '\0';
+	}
+	ATTR_CLEANUP(fd_cleanup)
+	int folder =
+		beneath_open_folder(root->fd, slash ? path : "", versions[1].mode != ENTRY_NONE);
+	int errnum = errno;
+	if (slash) {
+		*slash = '/';
+	}
 	slot->why = NULL;
 	if (folder < 0) {
-		int errnum = errno;
 		return slot_give_up(slot, errnum, "opening the folder of", err) == SLOT_LEFT;
 	}
 	slot->folder = folder;
@@ -187,9 +174,17 @@ static struct parked *find_same(const struct known *known, const struct conflict
 	return NULL;
 }
 
+/* Ends one whose versions are of no use any more. */
+static bool drop(struct store *store, const struct parked *parked, struct error *err)
+{
+	struct parked_place place = {store, parked->id, parked->conflict.path};
+	parked_remove(&place, PARKED_RUNTIME, &parked->conflict.runtime);
+	return batch_drop(store, parked->id, err);
+}
+
 /* What is parked anew with another local version is not parked as it was before. */
-static bool drop_former(const struct known *known, const struct park_request *request,
-	const struct conflict *conflict, struct error *err)
+static bool drop_former(
+	const struct known *known, const struct conflict *conflict, struct error *err)
 {
 	bool dropped = true;
 	for (size_t i = known_find(known, conflict->path); dropped && i < known->count; i++) {
@@ -197,8 +192,7 @@ static bool drop_former(const struct known *known, const struct park_request *re
 		if (strcmp(parked->conflict.path, conflict->path) != 0) {
 			break;
 		}
-		dropped = !is_again(&parked->conflict, conflict) ||
-		          conflicts_take(known->store, request->root, parked, CONFLICT_LOCAL, err);
+		dropped = !is_again(&parked->conflict, conflict) || drop(known->store, parked, err);
 	}
 	return dropped;
 }
@@ -211,45 +205,47 @@ static bool keep_batch(struct store *store, const git_oid *tree, const char *sta
 	return batch_keep(store, name, tree, err);
 }
 
-static bool write_parked(struct store *store, const struct park_request *request,
-	const struct conflict *conflict, const char *file, struct error *err)
+/* The store has the version by now: a file that cannot be written is no failure. */
+static void write_file(struct store *store, const char *id, struct conflict *conflict)
 {
-	const struct store_entry versions[2] = {{.mode = ENTRY_NONE}, conflict->runtime};
-	struct slot slot = {.store = store};
-	char *path = file ? mem_strdup(file) : parked_path(conflict, request->stamp);
-	bool written = set_below(&slot, request->root, path, versions, err);
-	point("park.written");
-	if (written && request->on_parked) {
-		request->on_parked(request->data, conflict, slot.why ? NULL : path, slot.why);
+	struct error err;
+	struct parked_place place = {store, id, conflict->path};
+	free(conflict->file);
+	conflict->file = parked_file(&place, PARKED_RUNTIME);
+	if (!parked_write_once(&place, PARKED_RUNTIME, &conflict->runtime, &err)) {
+		log_warning("parking a version of %s: %s", conflict->path, err.text);
 	}
-	free(path);
-	return written;
+	point("park.written");
 }
 
 /* Those of a kill may have been kept without their files: they are looked at again. */
-static bool write_all(const struct known *known, const struct merge *merge,
-	const struct park_request *request, struct error *err)
+static bool write_all(
+	const struct known *known, const struct merge *merge, const char *batch, struct error *err)
 {
+	char id[BATCH_ID_MAX];
 	size_t at = 0;
+	size_t fresh = 0;
 	LIST_FOR_EACH(conflict, &merge->conflicts, struct conflict, link) {
 		const struct parked *same = known->same[at++];
 		if (!conflict->runtime.mode) {
 			continue;
 		}
-		if ((!same && !drop_former(known, request, conflict, err)) ||
-			!write_parked(
-				known->store, request, conflict, same ? same->file : NULL, err)) {
+		if (!same) {
+			batch_id(id, batch, ++fresh);
+		}
+		if (!same && !drop_former(known, conflict, err)) {
 			return error_prefix(err, "parking a version of %s", conflict->path);
 		}
+		write_file(known->store, same ? same->id : id, conflict);
 	}
 	return true;
 }
 
-static bool park_new(const struct known *known, const struct merge *merge,
-	const struct park_request *request, struct error *err)
+/* Without anything new there is no batch. */
+static bool park_new(const struct known *known, const struct merge *merge, const char *stamp,
+	char batch[BATCH_NAME_MAX], struct error *err)
 {
 	git_oid tree;
-	char batch[BATCH_NAME_MAX];
 	if (!batch_write(known->store, merge, known->same, &tree, err)) {
 		return false;
 	}
@@ -257,17 +253,18 @@ static bool park_new(const struct known *known, const struct merge *merge,
 		return true;
 	}
 	point("park.stored");
-	if (!keep_batch(known->store, &tree, request->stamp, batch, err)) {
+	if (!keep_batch(known->store, &tree, stamp, batch, err)) {
 		return false;
 	}
 	point("park.kept");
 	return true;
 }
 
-bool conflicts_park(struct store *store, const struct merge *merge,
-	const struct park_request *request, struct error *err)
+bool conflicts_park(
+	struct store *store, const struct merge *merge, const char *stamp, struct error *err)
 {
 	struct known known;
+	char batch[BATCH_NAME_MAX] = "";
 	size_t at = 0;
 	if (merge->conflict_count == 0) {
 		return true;
@@ -277,8 +274,8 @@ bool conflicts_park(struct store *store, const struct merge *merge,
 	LIST_FOR_EACH(conflict, &merge->conflicts, struct conflict, link) {
 		known.same[at++] = find_same(&known, conflict);
 	}
-	parked = parked && park_new(&known, merge, request, err) &&
-	         write_all(&known, merge, request, err);
+	parked = parked && park_new(&known, merge, stamp, batch, err) &&
+	         write_all(&known, merge, batch, err);
 	known_finish(&known);
 	return parked;
 }
@@ -331,37 +328,71 @@ bool conflicts_show(struct store *store, const struct parked *parked, enum confl
 	return store_copy_out(store, version, fd, err);
 }
 
-static bool take_runtime(
-	struct store *store, const char *root, const struct parked *parked, struct error *err)
+static bool replace(struct store *store, const char *root, const struct parked *parked,
+	const struct store_entry versions[2], struct error *err)
 {
-	const struct store_entry versions[2] = {parked->conflict.local, parked->conflict.runtime};
 	struct slot slot = {.store = store};
 	char *path = mem_strdup(parked->conflict.path);
-	bool taken = set_below(&slot, root, path, versions, err);
-	if (taken && slot.why) {
-		taken = error_set(err, ERROR_UNAVAILABLE,
-			"conflict %s: %s is not replaced: %s; copy what you need from %s and take "
-			"the local side",
-			parked->id, path, slot.why, parked->file);
+	bool replaced = set_below(&slot, root, path, versions, err);
+	if (replaced && slot.why) {
+		replaced = error_set(err, ERROR_UNAVAILABLE,
+			"conflict %s: %s is not replaced: %s; acp-broker conflicts edit makes one "
+			"of both versions",
+			parked->id, path, slot.why);
 	}
 	free(path);
-	return taken;
+	return replaced;
+}
+
+bool conflicts_resolve(struct store *store, const char *root, const struct parked *parked,
+	const struct store_entry *was, const struct store_entry *becomes, struct error *err)
+{
+	const struct store_entry versions[2] = {*was, *becomes};
+	struct parked_place place = {store, parked->id, parked->conflict.path};
+	if (!parked_write(&place, PARKED_LOCAL, was, err) ||
+		!replace(store, root, parked, versions, err)) {
+		return false;
+	}
+	point("take.replaced");
+	parked_remove(&place, PARKED_RUNTIME, becomes);
+	parked_remove(&place, PARKED_MERGED, becomes);
+	parked_remove(&place, PARKED_BASE, &parked->conflict.base);
+	point("take.removed");
+	return batch_drop(store, parked->id, err);
 }
 
 bool conflicts_take(struct store *store, const char *root, const struct parked *parked,
 	enum conflict_side side, struct error *err)
 {
-	if (side == CONFLICT_RUNTIME && !take_runtime(store, root, parked, err)) {
-		return false;
+	const struct conflict *conflict = &parked->conflict;
+	struct parked_place place = {store, parked->id, conflict->path};
+	if (side == CONFLICT_RUNTIME) {
+		return conflicts_resolve(
+			store, root, parked, &conflict->local, &conflict->runtime, err);
 	}
-	point("take.replaced");
-	const struct store_entry versions[2] = {parked->conflict.runtime, {.mode = ENTRY_NONE}};
-	struct slot slot = {.store = store};
-	char *path = mem_strdup(parked->file);
-	bool removed = set_below(&slot, root, path, versions, err);
-	free(path);
-	point("take.removed");
-	return removed && batch_drop(store, parked->id, err);
+	return parked_write_once(&place, PARKED_RUNTIME, &conflict->runtime, err) &&
+	       batch_drop(store, parked->id, err);
+}
+
+static bool is_open(void *data, const char *id)
+{
+	LIST_FOR_EACH(parked, (struct list *)data, struct parked, link) {
+		if (strcmp(parked->id, id) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool conflicts_sweep(struct store *store, time_t cutoff, struct error *err)
+{
+	struct list list;
+	bool listed = conflicts_list(store, &list, err);
+	if (listed) {
+		parked_sweep(store, &(struct parked_sweeping){cutoff, is_open, &list});
+	}
+	conflicts_finish(&list);
+	return listed;
 }
 
 static bool has_entry(
@@ -414,7 +445,7 @@ bool conflicts_settle(struct store *store, const struct settle_request *request,
 	bool ok = batch_each(store, load_known, &known, err);
 	LIST_FOR_EACH(parked, &known.list, struct parked, link) {
 		if (ok && is_settled(store, request, &parked->conflict)) {
-			ok = conflicts_take(store, request->root, parked, CONFLICT_LOCAL, err);
+			ok = drop(store, parked, err);
 		}
 	}
 	known_finish(&known);

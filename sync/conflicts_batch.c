@@ -42,6 +42,11 @@ static bool write_one(
 	return tree_view_write(store, entries, count, out_tree, err);
 }
 
+void batch_id(char id[BATCH_ID_MAX], const char *name, size_t number)
+{
+	snprintf(id, BATCH_ID_MAX, "%s/%06zu", name, number);
+}
+
 bool batch_write(struct store *store, const struct merge *merge, struct parked *const *known,
 	git_oid *out_tree, struct error *err)
 {
@@ -191,12 +196,10 @@ static bool load_one(struct store *store, const char *batch, const struct tree_v
 		return false;
 	}
 	char id[REF_NAME_MAX];
-	char stamp[BATCH_NAME_MAX];
-	const char *dash = strrchr(batch, '-');
 	snprintf(id, sizeof(id), "%s/%.*s", batch, (int)entry->name.len, entry->name.data);
-	snprintf(stamp, sizeof(stamp), "%.*s", (int)(dash ? dash - batch : 0), batch);
 	parked->id = mem_strdup(id);
-	parked->file = parked_path(&parked->conflict, stamp);
+	parked->file = parked_file(
+		&(struct parked_place){store, id, parked->conflict.path}, PARKED_RUNTIME);
 	list_append(list, &parked->link);
 	return true;
 }

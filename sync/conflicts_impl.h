@@ -7,7 +7,7 @@
 
 /* ---- conflicts_batch.c: the conflicts of one sync, as the store holds them ---- */
 
-enum { BATCH_NAME_MAX = 128, BATCH_INDEX_MAX = 16 };
+enum { BATCH_NAME_MAX = 128, BATCH_INDEX_MAX = 16, BATCH_ID_MAX = 160 };
 
 /*
  * The tree that holds all conflicts of a merge that have something to park, and none in `known`,
@@ -15,6 +15,9 @@ enum { BATCH_NAME_MAX = 128, BATCH_INDEX_MAX = 16 };
  */
 bool batch_write(struct store *store, const struct merge *merge, struct parked *const *known,
 	git_oid *out_tree, struct error *err) ATTR_NODISCARD;
+
+/* The id of the one that batch_write puts there as the `number`th, from 1. */
+void batch_id(char id[BATCH_ID_MAX], const char *name, size_t number);
 
 /* Visits the names below refs/acp-broker/conflicts/, in order. */
 bool batch_each(struct store *store, bool (*visit)(void *data, const char *name, struct error *err),

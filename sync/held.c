@@ -391,8 +391,7 @@ void held_finish(struct list *held)
 	}
 }
 
-bool held_park(struct store *store, const struct list *held, const struct park_request *parking,
-	struct error *err)
+bool held_park(struct store *store, const struct list *held, const char *stamp, struct error *err)
 {
 	struct merge merge;
 	merge_init(&merge);
@@ -408,7 +407,7 @@ bool held_park(struct store *store, const struct list *held, const struct park_r
 		list_append(&merge.conflicts, &conflict->link);
 		merge.conflict_count++;
 	}
-	bool parked = conflicts_park(store, &merge, parking, err);
+	bool parked = conflicts_park(store, &merge, stamp, err);
 	merge_finish(&merge);
 	return parked;
 }

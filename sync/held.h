@@ -63,7 +63,7 @@ void held_finish(struct list *held);
  * Parks the runtime's versions as conflicts_park does: the runtime may come to its end. They stay
  * held.
  */
-bool held_park(struct store *store, const struct list *held, const struct park_request *parking,
+bool held_park(struct store *store, const struct list *held, const char *stamp,
 	struct error *err) ATTR_NODISCARD;
 
 #endif

@@ -357,6 +357,7 @@ static void conflict_destroy(struct conflict *conflict)
 {
 	list_remove(&conflict->link);
 	free(conflict->path);
+	free(conflict->file);
 	free(conflict);
 }
 

@@ -47,6 +47,7 @@ struct conflict {
 	char *path;
 	struct store_entry base, local, runtime; // a mode of 0: nothing there
 	const char *why; // the local path is stuck (static); NULL: both sides have changed it
+	char *file;      // owned; the parked version of the runtime (sync/conflicts.h), or NULL
 };
 
 enum held_state {

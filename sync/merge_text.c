@@ -3,7 +3,7 @@
 
 #include "base/point.h"
 
-enum { SIDES = 3 };
+enum { SIDES = 3, MARKER_SIZE = 7 };
 
 static size_t count_lines(struct span text)
 {
@@ -47,25 +47,26 @@ static git_merge_file_input input_of(const struct buf *buf)
 		.size = text.len};
 }
 
-static bool merge_buffers(struct store *store, const struct buf buffers[SIDES], git_oid *out_id,
-	bool *out_merged, struct error *err)
+/* Without `options` texts that do not merge cleanly give nothing. */
+static bool merge_buffers(struct store *store, const struct buf buffers[SIDES],
+	const git_merge_file_options *options, git_oid *out_id, bool *out_merged, struct error *err)
 {
 	git_merge_file_input base = input_of(&buffers[0]);
 	git_merge_file_input local = input_of(&buffers[1]);
 	git_merge_file_input runtime = input_of(&buffers[2]);
 	git_merge_file_result result = {0};
-	if (store->git->merge_file(&result, &base, &local, &runtime, NULL) < 0) {
+	if (store->git->merge_file(&result, &base, &local, &runtime, options) < 0) {
 		return error_set_git(store->git, err, "merging two versions of a text");
 	}
-	*out_merged = result.automergeable;
+	*out_merged = result.automergeable || options;
 	bool done = !*out_merged ||
 	            store_put_bytes(store, (struct span){result.ptr, result.len}, out_id, err);
 	store->git->merge_file_result_free(&result);
 	return done;
 }
 
-bool merge_text(struct store *store, const struct merge_texts *texts, git_oid *out_id,
-	bool *out_merged, struct error *err)
+static bool merge_texts(struct store *store, const struct merge_texts *texts,
+	const git_merge_file_options *options, git_oid *out_id, bool *out_merged, struct error *err)
 {
 	const git_oid *ids[SIDES] = {&texts->base, &texts->local, &texts->runtime};
 	struct buf buffers[SIDES];
@@ -77,11 +78,28 @@ bool merge_text(struct store *store, const struct merge_texts *texts, git_oid *o
 	}
 	*out_merged = false;
 	if (done && is_text) {
-		done = merge_buffers(store, buffers, out_id, out_merged, err);
+		done = merge_buffers(store, buffers, options, out_id, out_merged, err);
 	}
 	point("merge.texts");
 	for (int i = 0; i < SIDES; i++) {
 		buf_finish(&buffers[i]);
 	}
 	return done;
+}
+
+bool merge_text(struct store *store, const struct merge_texts *texts, git_oid *out_id,
+	bool *out_merged, struct error *err)
+{
+	return merge_texts(store, texts, NULL, out_id, out_merged, err);
+}
+
+bool merge_text_marked(struct store *store, const struct merge_texts *texts, git_oid *out_id,
+	bool *out_is_text, struct error *err)
+{
+	git_merge_file_options options = {.version = GIT_MERGE_FILE_OPTIONS_VERSION};
+	options.our_label = &MERGE_TEXT_BEGIN[MARKER_SIZE + 1];
+	options.ancestor_label = "before";
+	options.their_label = &MERGE_TEXT_END[MARKER_SIZE + 1];
+	options.flags = GIT_MERGE_FILE_STYLE_DIFF3;
+	return merge_texts(store, texts, &options, out_id, out_is_text, err);
 }

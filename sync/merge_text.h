@@ -22,4 +22,15 @@ struct merge_texts {
 bool merge_text(struct store *store, const struct merge_texts *texts, git_oid *out_id,
 	bool *out_merged, struct error *err) ATTR_NODISCARD;
 
+/* How the lines begin with which merge_text_marked marks a conflict. */
+#define MERGE_TEXT_BEGIN "<<<<<<< yours"
+#define MERGE_TEXT_END ">>>>>>> the agent's"
+
+/*
+ * Merges line by line, and marks what both have changed as git does (diff3). Sets *out_is_text to
+ * false, and nothing else, where one of them is no text.
+ */
+bool merge_text_marked(struct store *store, const struct merge_texts *texts, git_oid *out_id,
+	bool *out_is_text, struct error *err) ATTR_NODISCARD;
+
 #endif

@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/parked.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
+#include <unistd.h>
 
-#include "base/utf8.h"
+#include "base/fd.h"
+#include "base/real_path.h"
+#include "sync/id.h"
+#include "sync/store_impl.h"
+
+static const char top[] = "parked";
+
+static const char *const folders[PARKED_VERSIONS] = {"base", "local", "runtime", "merged"};
 
 bool parked_is_name(struct span name)
 {
@@ -14,22 +25,180 @@ bool parked_is_name(struct span name)
 	       memcmp(name.data + name.len - suffix.len, suffix.data, suffix.len) == 0;
 }
 
-char *parked_path(const struct conflict *conflict, const char *stamp)
+/* ---- one file ---- */
+
+/* Below the store's folder. */
+static char *path_of(const struct parked_place *place, enum parked_version version)
 {
-	char end[NAME_MAX / 2];
-	const unsigned char *id = conflict->runtime.id.id;
-	int end_len = snprintf(end, sizeof(end), ".%.64s-%02x%02x%02x%s", stamp, id[0], id[1],
-		id[2], PARKED_SUFFIX);
-	const char *slash = strrchr(conflict->path, '/');
-	size_t folder_len = slash ? (size_t)(slash + 1 - conflict->path) : 0;
-	struct span name = span_of(conflict->path + folder_len);
-	if (name.len + (size_t)end_len > NAME_MAX) {
-		name.len = NAME_MAX - (size_t)end_len;
-		name.len = utf8_whole_length(name);
-	}
-	size_t size = folder_len + name.len + (size_t)end_len + 1;
+	const char *slash = strrchr(place->path, '/');
+	const char *name = slash ? slash + 1 : place->path;
+	size_t size = sizeof(top) + strlen(place->id) + strlen(folders[version]) + strlen(name) + 4;
 	char *path = mem_alloc(size);
-	snprintf(path, size, "%.*s%.*s%s", (int)folder_len, conflict->path, (int)name.len,
-		name.data, end);
+	snprintf(path, size, "%s/%s/%s/%s", top, place->id, folders[version], name);
 	return path;
+}
+
+char *parked_file(const struct parked_place *place, enum parked_version version)
+{
+	char *path = path_of(place, version);
+	char *file = path_join(place->store->path, path);
+	free(path);
+	return file;
+}
+
+static bool is_there(const struct parked_place *place, const char *path)
+{
+	return faccessat(place->store->folder_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static bool write_new(const struct parked_place *place, const char *path,
+	const struct store_entry *entry, struct error *err)
+{
+	struct temp temp = {.fd = -1};
+	bool written = folder_make_parents(place->store, path, err) &&
+	               temp_create(place->store, &temp, err) &&
+	               store_copy_out(place->store, entry, temp.fd, err) &&
+	               temp_publish(place->store, &temp, path, err);
+	temp_discard(place->store, &temp);
+	return written;
+}
+
+bool parked_write(const struct parked_place *place, enum parked_version version,
+	const struct store_entry *entry, struct error *err)
+{
+	char *path = path_of(place, version);
+	bool written = !entry->mode || write_new(place, path, entry, err);
+	free(path);
+	return written;
+}
+
+bool parked_write_once(const struct parked_place *place, enum parked_version version,
+	const struct store_entry *entry, struct error *err)
+{
+	char *path = path_of(place, version);
+	bool written = is_there(place, path) || parked_write(place, version, entry, err);
+	free(path);
+	return written;
+}
+
+static bool read_file(const struct parked_place *place, const char *path,
+	struct store_entry *out_entry, struct error *err)
+{
+	struct stat status;
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = openat(
+		place->store->folder_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &status) < 0) {
+		return error_set_errno(err, errno, "reading %s/%s", place->store->path, path);
+	}
+	if (!S_ISREG(status.st_mode)) {
+		return error_set(err, ERROR_DENIED, "%s/%s is no file", place->store->path, path);
+	}
+	status.st_mode &= ~(mode_t)0111;
+	return store_put_file(place->store, fd, &status, out_entry, err);
+}
+
+bool parked_read(const struct parked_place *place, enum parked_version version,
+	struct store_entry *out_entry, struct error *err)
+{
+	char *path = path_of(place, version);
+	bool is_read = read_file(place, path, out_entry, err);
+	free(path);
+	return is_read;
+}
+
+static bool is_content(const struct store_entry *file, const struct store_entry *entry)
+{
+	return entry->mode == ENTRY_LINK ? id_equal(&file->id, &entry->id)
+	                                 : store_entry_same_content(file, entry);
+}
+
+/* The folders of the version and of the conflict go with the last file in them. */
+void parked_remove(const struct parked_place *place, enum parked_version version,
+	const struct store_entry *entry)
+{
+	struct error ignored;
+	struct store_entry file;
+	char *path = path_of(place, version);
+	if (read_file(place, path, &file, &ignored) && is_content(&file, entry)) {
+		unlinkat(place->store->folder_fd, path, 0);
+	}
+	for (char *slash = strrchr(path, '/'); slash && slash > path + sizeof(top);
+		slash = strrchr(path, '/')) {
+		*slash = '\0';
+		unlinkat(place->store->folder_fd, path, AT_REMOVEDIR);
+	}
+	free(path);
+}
+
+/* ---- all that is there ---- */
+
+static DIR *open_folder(struct store *store, const char *path)
+{
+	int fd = openat(store->folder_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	if (!folder) {
+		fd_close(&fd);
+	}
+	return folder;
+}
+
+/* The folder's time is that of the last file that came into it or left it. */
+static bool is_old(struct store *store, const char *path, time_t cutoff)
+{
+	struct stat status;
+	return fstatat(store->folder_fd, path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       status.st_mtime < cutoff;
+}
+
+static void sweep_one(struct store *store, const char *id, time_t cutoff)
+{
+	char path[PATH_MAX];
+	bool is_all_old = true;
+	for (size_t i = 0; i < PARKED_VERSIONS; i++) {
+		snprintf(path, sizeof(path), "%s/%s/%s", top, id, folders[i]);
+		is_all_old = is_all_old && (faccessat(store->folder_fd, path, F_OK, 0) != 0 ||
+						   is_old(store, path, cutoff));
+	}
+	for (size_t i = 0; is_all_old && i < PARKED_VERSIONS; i++) {
+		snprintf(path, sizeof(path), "%s/%s/%s", top, id, folders[i]);
+		folder_remove(store, path);
+	}
+	snprintf(path, sizeof(path), "%s/%s", top, id);
+	unlinkat(store->folder_fd, path, AT_REMOVEDIR);
+}
+
+static void sweep_batch(
+	struct store *store, const struct parked_sweeping *sweeping, const char *batch)
+{
+	char path[PATH_MAX];
+	char id[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/%s", top, batch);
+	DIR *folder = open_folder(store, path);
+	struct dirent *entry;
+	while (folder && (entry = readdir(folder))) {
+		int len = snprintf(id, sizeof(id), "%s/%s", batch, entry->d_name);
+		bool is_whole = len > 0 && (size_t)len < sizeof(id);
+		if (*entry->d_name != '.' && is_whole && !sweeping->is_open(sweeping->data, id)) {
+			sweep_one(store, id, sweeping->cutoff);
+		}
+	}
+	if (folder) {
+		closedir(folder);
+	}
+	unlinkat(store->folder_fd, path, AT_REMOVEDIR);
+}
+
+void parked_sweep(struct store *store, const struct parked_sweeping *sweeping)
+{
+	DIR *folder = open_folder(store, top);
+	struct dirent *entry;
+	while (folder && (entry = readdir(folder))) {
+		if (*entry->d_name != '.') {
+			sweep_batch(store, sweeping, entry->d_name);
+		}
+	}
+	if (folder) {
+		closedir(folder);
+	}
 }

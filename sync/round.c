@@ -296,16 +296,14 @@ static bool fail_busy(const struct workspace_request *request, const struct stuc
 	return false;
 }
 
-static bool park(struct round *round, struct store *store, const struct workspace_request *request,
-	struct error *err)
+static bool park(struct round *round, struct store *store, struct error *err)
 {
 	char stamp[32];
 	struct tm utc;
 	time_t now = time(NULL);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%S", gmtime_r(&now, &utc));
-	struct park_request parking = {.root = request->local_root, .stamp = stamp};
-	return conflicts_park(store, &round->merge, &parking, err) &&
-	       (!round->parks_held || held_park(store, &round->merge.held, &parking, err));
+	return conflicts_park(store, &round->merge, stamp, err) &&
+	       (!round->parks_held || held_park(store, &round->merge.held, stamp, err));
 }
 
 bool round_graft(const struct round *round, struct store *store, enum held_version version,
@@ -343,8 +341,7 @@ static bool note_applied(struct round *round, struct store *store,
 	const struct workspace_request *request, struct stuck *stuck, struct error *err)
 {
 	git_oid base = stuck->count > 0 ? round->base : round->runtime;
-	struct settle_request settling = {.root = request->local_root,
-		.merge = &round->merge,
+	struct settle_request settling = {.merge = &round->merge,
 		.runtime = &round->runtime,
 		.once = &round->allowed,
 		.always = round->has_always ? &round->always_tree : NULL};
@@ -399,8 +396,8 @@ static bool apply_once(struct local *local, struct stuck *stuck, struct error *e
 	const struct workspace_request *request = local->request;
 	bool applied = take_local(round, store, request, local->is_cancelled, err) &&
 	               settle_cut(round, store, err) && withhold(round, store, request, err) &&
-	               merge(round, store, request, stuck, err) &&
-	               park(round, store, request, err) && keep_plan(round, store, request, err) &&
+	               merge(round, store, request, stuck, err) && park(round, store, err) &&
+	               keep_plan(round, store, request, err) &&
 	               apply(local, &round->local, &round->merge.merged, err);
 	if (!applied) {
 		return false;
@@ -461,7 +458,8 @@ bool round_keep(struct round *round, struct store *store, const struct workspace
 		request->max_checkpoints, request->checkpoint_age_ms / 1000};
 	long long now = (long long)time(NULL);
 	bool kept = set && checkpoint_forget(store, &limits, now, &forgotten, &damage, err) &&
-	            agent_commits_forget(store, forgotten.before, err);
+	            agent_commits_forget(store, forgotten.before, err) &&
+	            conflicts_sweep(store, (time_t)forgotten.before, err);
 	char text[CHECKPOINT_DAMAGE_MAX];
 	const char *damaged = kept ? checkpoint_damage_text(&damage, text) : NULL;
 	if (damaged) {

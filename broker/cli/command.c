@@ -193,6 +193,7 @@ static command_action *const actions[COMMAND_COUNT] = {
 	[COMMAND_CONFLICTS_LIST] = command_conflicts_list,
 	[COMMAND_CONFLICTS_SHOW] = command_conflicts_show,
 	[COMMAND_CONFLICTS_TAKE] = command_conflicts_take,
+	[COMMAND_CONFLICTS_EDIT] = command_conflicts_edit,
 	[COMMAND_COMMITS_LIST] = command_commits_list,
 	[COMMAND_COMMITS_TAKE] = command_commits_take,
 };
@@ -230,6 +231,7 @@ static bool find_and_act(
 {
 	char *state_folder = state_folder_name(environment);
 	context->state_folder = state_folder;
+	context->environment = environment;
 	bool ok = store_place_find(&context->place, state_folder, context->options->workspace,
 		environment_get(environment, "PWD"), err);
 	if (ok) {

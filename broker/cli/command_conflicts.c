@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/path_quote.h"
-#include "base/real_path.h"
 #include "broker/cli/command.h"
+#include "broker/cli/merge_tool.h"
 #include "sync/conflicts.h"
 #include "sync/graft.h"
 
@@ -27,21 +27,18 @@ static const char *time_of(const char *id, char text[COMMAND_TIME_SIZE])
 }
 
 /* Whether the parked file is still where it was put. */
-static bool has_file(const struct command_context *context, const struct parked *parked)
+static bool has_file(const struct parked *parked)
 {
-	char *path = path_join(context->place.root, parked->file);
-	bool is_there = faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-	free(path);
-	return is_there;
+	return faccessat(AT_FDCWD, parked->file, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static void print_one(const struct command_context *context, const struct parked *parked)
+static void print_one(const struct parked *parked)
 {
 	char time[COMMAND_TIME_SIZE];
 	printf("%s  %s  ", parked->id, time_of(parked->id, time));
 	command_print_path(parked->conflict.path);
 	fputs("\n    ", stdout);
-	if (has_file(context, parked)) {
+	if (has_file(parked)) {
 		fputs("the sandbox's version: ", stdout);
 		command_print_path(parked->file);
 		putchar('\n');
@@ -50,18 +47,13 @@ static void print_one(const struct command_context *context, const struct parked
 	}
 }
 
-struct listing {
-	const struct command_context *context;
-	const struct list *list;
-};
-
 static void write_listing(struct json_writer *writer, const void *data)
 {
-	const struct listing *listing = data;
+	const struct list *list = data;
 	json_write_key(writer, "conflicts");
 	json_write_array(writer);
-	LIST_FOR_EACH(parked, listing->list, struct parked, link) {
-		bool is_there = has_file(listing->context, parked);
+	LIST_FOR_EACH(parked, list, struct parked, link) {
+		bool is_there = has_file(parked);
 		json_write_object(writer);
 		json_write_member(writer, "id", parked->id);
 		json_write_member(writer, "path", parked->conflict.path);
@@ -76,13 +68,12 @@ bool command_conflicts_list(struct command_context *context, struct error *err)
 	struct list list;
 	bool ok = conflicts_list(&context->store, &list, err);
 	if (ok && context->options->flags & OPTION_JSON) {
-		struct listing listing = {context, &list};
-		ok = command_print_json(write_listing, &listing, err);
+		ok = command_print_json(write_listing, &list, err);
 	} else if (ok && list_is_empty(&list)) {
 		fputs("acp-broker: there are no conflicts\n", stderr);
 	} else if (ok) {
 		LIST_FOR_EACH(parked, &list, struct parked, link) {
-			print_one(context, parked);
+			print_one(parked);
 		}
 	}
 	conflicts_finish(&list);
@@ -157,30 +148,38 @@ static bool tree_of(struct store *store, const struct parked *parked,
 	       graft_set(store, &store_empty_tree, parked->conflict.path, &graft, out_tree, err);
 }
 
-static bool show_both(
-	struct command_context *context, const struct parked *parked, struct error *err)
+/* How a version came from what both sides once had. */
+static bool show_change(struct command_context *context, const struct parked *parked,
+	const struct store_entry *version, const char *whose, struct error *err)
 {
 	struct store *store = &context->store;
-	git_oid local;
-	git_oid runtime;
-	char time[COMMAND_TIME_SIZE];
-	if (!tree_of(store, parked, &parked->conflict.local, &local, err) ||
-		!tree_of(store, parked, &parked->conflict.runtime, &runtime, err)) {
+	git_oid base;
+	git_oid now;
+	struct checkpoint_reader reader = {command_print, context};
+	if (!tree_of(store, parked, &parked->conflict.base, &base, err) ||
+		!tree_of(store, parked, version, &now, err)) {
 		return false;
 	}
-	struct checkpoint_reader reader = {command_print, context};
-	printf("conflict %s\nTime:    %s\na/: the local version%s\n"
-	       "b/: the sandbox's version\n\n",
-		parked->id, time_of(parked->id, time),
-		parked->conflict.local.mode ? "" : ", which was deleted");
-	return checkpoint_diff(store, &local, &runtime, CHECKPOINT_PATCH, &reader, err);
+	printf("\na/: what both had%s\nb/: %s version%s\n\n",
+		parked->conflict.base.mode ? "" : ": nothing", whose,
+		version->mode ? "" : ", which was deleted");
+	return checkpoint_diff(store, &base, &now, CHECKPOINT_PATCH, &reader, err);
+}
+
+static bool show_all(
+	struct command_context *context, const struct parked *parked, struct error *err)
+{
+	char time[COMMAND_TIME_SIZE];
+	printf("conflict %s\nTime:    %s\n", parked->id, time_of(parked->id, time));
+	return show_change(context, parked, &parked->conflict.local, "the local", err) &&
+	       show_change(context, parked, &parked->conflict.runtime, "the sandbox's", err);
 }
 
 static bool show(struct command_context *context, const struct parked *parked, struct error *err)
 {
 	unsigned flags = context->options->flags & (OPTION_LOCAL | OPTION_RUNTIME);
 	if (!flags) {
-		return show_both(context, parked, err);
+		return show_all(context, parked, err);
 	}
 	return conflicts_show(&context->store, parked,
 		flags == OPTION_LOCAL ? CONFLICT_LOCAL : CONFLICT_RUNTIME, STDOUT_FILENO, err);
@@ -192,12 +191,23 @@ bool command_conflicts_show(struct command_context *context, struct error *err)
 	if ((context->options->flags & both) == both) {
 		return error_set(err, ERROR_CONFIG,
 			"conflicts show: expected --local or --runtime, not both; without them it "
-			"shows how the two differ");
+			"shows how both came from what was there before");
 	}
 	return with_one(context, show, err);
 }
 
 /* ---- take ---- */
+
+static void print_kept(struct command_context *context, const struct parked *parked,
+	enum parked_version version, const char *what)
+{
+	struct parked_place place = {&context->store, parked->id, parked->conflict.path};
+	char *file = parked_file(&place, version);
+	printf("    %s is kept, for checkpoint-age: ", what);
+	command_print_path(file);
+	putchar('\n');
+	free(file);
+}
 
 static bool take(struct command_context *context, const struct parked *parked, struct error *err)
 {
@@ -208,6 +218,11 @@ static bool take(struct command_context *context, const struct parked *parked, s
 	}
 	command_print_path(parked->conflict.path);
 	puts(is_local ? ": the local version stays." : ": the sandbox's version is in its place.");
+	if (is_local) {
+		print_kept(context, parked, PARKED_RUNTIME, "the sandbox's");
+	} else if (parked->conflict.local.mode) {
+		print_kept(context, parked, PARKED_LOCAL, "the one that was here");
+	}
 	return true;
 }
 
@@ -222,4 +237,30 @@ bool command_conflicts_take(struct command_context *context, struct error *err)
 		return false;
 	}
 	return command_lock(context, err) && with_one(context, take, err);
+}
+
+/* ---- edit ---- */
+
+static bool edit_one(
+	struct command_context *context, const struct parked *parked, struct error *err)
+{
+	struct conflict_edit edit = {0};
+	struct store *store = &context->store;
+	const char *root = context->place.root;
+	bool ok = conflicts_edit_begin(store, root, parked, &edit, err) &&
+	          merge_tool_run(context->environment, &edit, err) && command_lock(context, err) &&
+	          conflicts_edit_end(store, root, parked, &edit, err);
+	if (ok) {
+		command_print_path(parked->conflict.path);
+		puts(": your edit is in its place.");
+		print_kept(context, parked, PARKED_LOCAL, "the one that was here");
+	}
+	conflicts_edit_finish(&edit);
+	return ok;
+}
+
+/* Brokers may sync while the user edits: what changes meanwhile is found at the end. */
+bool command_conflicts_edit(struct command_context *context, struct error *err)
+{
+	return with_one(context, edit_one, err);
 }

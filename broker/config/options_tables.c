@@ -52,6 +52,8 @@ const struct command_row command_table[COMMAND_TABLE_LENGTH] = {
 		OPTION_LOCAL | OPTION_RUNTIME, "the two versions of one"},
 	{"conflicts", "conflicts take", " ID|PATH local|runtime", 2, 2, COMMAND_CONFLICTS_TAKE, 0,
 		"keep one version, end the conflict"},
+	{"conflicts", "conflicts edit", " ID|PATH", 1, 1, COMMAND_CONFLICTS_EDIT, 0,
+		"make one of both, in your merge tool"},
 	{"commits", "commits list", "", 0, 0, COMMAND_COMMITS_LIST, OPTION_JSON,
 		"what agents have committed, to fetch"},
 	{"commits", "commits take", " [BRANCH]", 0, 1, COMMAND_COMMITS_TAKE, OPTION_UNDO,

@@ -79,6 +79,11 @@ static void say_conflicts(char text[SYNC_TEXT_MAX], size_t *len, const struct sy
 		if (conflict->why && count <= SYNC_TEXT_NAMED) {
 			say(text, len, " (%s)", conflict->why);
 		}
+		if (conflict->file && count <= SYNC_TEXT_NAMED) {
+			char *file = path_quote(span_of(conflict->file));
+			say(text, len, " (the agent's: %s)", file);
+			free(file);
+		}
 	}
 	if (count > SYNC_TEXT_NAMED) {
 		say(text, len, " and %zu more", count - SYNC_TEXT_NAMED);
@@ -148,9 +153,8 @@ bool sync_text_write(char text[SYNC_TEXT_MAX], const char *local_root,
 	say(text, &len, "%s: synced (%s): ", local_root, sync_reason_name(result->reason));
 	say_statistics(text, &len, result);
 	say_conflicts(text, &len, result, false,
-		result->conflict_count == 1
-			? "changed on both sides, so that yours stays and the agent's is beside"
-			: "changed on both sides, so that yours stay and the agent's are beside");
+		result->conflict_count == 1 ? "changed on both sides, so that yours stays"
+					    : "changed on both sides, so that yours stay");
 	say_conflicts(text, &len, result, true,
 		"what the agent did could not be done here, so that yours stays as it is and "
 		"the agent's version is kept");

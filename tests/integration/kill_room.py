@@ -171,3 +171,4 @@ class Room(Case):
             litter += map(str, self.sshd.home.glob('.local/share/acp-broker/workspaces/*'))
         self.assertEqual(litter, [])
         self.assertEqual(list(self.work.rglob('*.acp-conflict')), [])
+        self.assertEqual(sync_room.parked_files(self.state), [])

@@ -54,9 +54,8 @@ static bool park(struct maker *maker, char **words, struct error *err)
 	struct merge_trees trees = {.base = take(maker, words[1]),
 		.local = take(maker, maker->root),
 		.runtime = take(maker, words[2])};
-	struct park_request request = {.root = maker->root, .stamp = words[0]};
 	bool ok = merge_run(&merge, &maker->store, &trees, err) &&
-	          conflicts_park(&maker->store, &merge, &request, err);
+	          conflicts_park(&maker->store, &merge, words[0], err);
 	merge_finish(&merge);
 	return ok;
 }

@@ -10,6 +10,7 @@ import re
 import jsonschema
 
 import case
+import sync_room
 
 from case import Case
 from processes import PATIENCE
@@ -84,6 +85,11 @@ class SyncCase(Case):
         """The news among it: neither that a sync is under way nor that it went well."""
         return [title for _, _, _, title, _ in self.shown(client)
                 if title != RUNNING and not QUIET.search(title)]
+
+    def parked(self, name):
+        """What was parked of the conflicts of files with this name."""
+        return [path.read_text() for path in sync_room.parked_files(self.state)
+                if path.name == name]
 
     @contextlib.contextmanager
     def held_store(self):

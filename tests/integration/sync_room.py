@@ -38,8 +38,13 @@ def look(path):
     return kind, path.read_bytes()
 
 
+def parked_files(state, version='runtime'):
+    """What was parked of the conflicts of all workspaces."""
+    return sorted(state.glob(f'stores/*/parked/*/*/{version}/*'))
+
+
 def tree(root):
-    """The members below a root, and apart from them what was parked."""
+    """The members below a root, and apart from them what a killed apply has kept."""
     members, parked = {}, {}
     for folder, folders, names in os.walk(root):
         if '.git' in folders:
@@ -205,11 +210,11 @@ class Room(Case):
                 side[turn] = look(root / turn)
         client, _ = self.open()
         wanted = merged(self.base, self.local, self.remote)
-        here, parked = tree(self.work)
+        here, _ = tree(self.work)
         there, _ = tree(self.runtime)
         self.assert_same(here, wanted, 'the workspace')
         self.assert_same(there, wanted, 'the copy')
-        self.check_parked(parked)
+        self.check_parked()
         self.assertEqual(self.close(client), 0, client.stderr)
         self.assertEqual(tree(self.work)[0], wanted)
         self.check_store()
@@ -220,12 +225,11 @@ class Room(Case):
                  if found.get(path) != wanted.get(path)}
         self.assertFalse(wrong, f'{what} (is, should be): {str(wrong)[:2000]}')
 
-    def check_parked(self, parked):
+    def check_parked(self):
         """Each conflict once, with the version that was not taken."""
-        wanted = {f'g{number}/conflict': ('file', f'g{number} r edited\n'.encode())
-                  for number in range(self.number)}
-        found = [(path.split('.')[0], version) for path, version in parked.items()]
-        self.assertEqual(sorted(found), sorted(wanted.items()))
+        wanted = [('conflict', f'g{number} r edited\n') for number in range(self.number)]
+        found = [(path.name, path.read_text()) for path in parked_files(self.state)]
+        self.assertEqual(sorted(found), sorted(wanted))
 
     def check_store(self):
         store, = (self.state / 'stores').iterdir()

@@ -62,7 +62,10 @@ class Command(Store):
         names = subprocess.run([*git, 'rev-list', '--objects', '--all'], capture_output=True,
                                check=True).stdout
         kept = {line.split()[0].decode() for line in names.splitlines()}
-        return kept | {sync_room.blob_id(text.encode()) for text in self.files().values()}
+        parked = [path.read_text() for version in ('local', 'runtime')
+                  for path in sync_room.parked_files(self.state, version)]
+        return kept | {sync_room.blob_id(text.encode())
+                       for text in [*self.files().values(), *parked]}
 
     def check_kept(self, versions):
         everything = self.everything()

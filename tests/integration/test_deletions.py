@@ -178,8 +178,7 @@ class Stuck(TurnCase):
         client.prompt(session, 'terminal echo theirs > secret; echo 2 > a', seconds=PATIENCE)
         self.assertEqual((self.work / 'a').read_text(), '2\n')
         self.assertEqual((self.work / 'secret').read_text(), 'mine\n')
-        parked, = self.work.glob('secret.*.acp-conflict')
-        self.assertEqual(parked.read_text(), 'theirs\n')
+        self.assertEqual(self.parked('secret'), ['theirs\n'])
         told = [title for title in self.notices(client) if 'secret' in title]
         self.assertEqual(len(told), 1)
         self.assertNames(told[0], 'secret | could not')

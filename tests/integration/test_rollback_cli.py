@@ -14,6 +14,7 @@ if len(sys.argv) > 1 and not sys.argv[1].startswith('-'):
     os.environ['ACP_BROKER'] = sys.argv.pop(1)
 
 import processes
+import sync_room
 from acp import RpcError
 from case import BROKER, main
 from store_case import DEADLINE, Store
@@ -220,14 +221,14 @@ class Live(Beside):
         client.prompt(session, 'terminal cat new2 > seen')
         self.assertEqual(self.tree(), {'a': '1\n', 'new1': '1\n', 'new2': '2\n',
                                        'seen': '2\n'})
-        self.assertEqual(list(self.work.glob('*.acp-conflict')), [])
+        self.assertEqual(sync_room.parked_files(self.state), [])
 
     def test_a_conflict_of_a_session_is_ended_beside_it(self):
         (self.work / 'a').write_text('0\n')
         client, session = self.opened()
         client.prompt(session, f'terminal echo theirs > a; echo mine > {self.work}/a')
         self.assertEqual((self.work / 'a').read_text(), 'mine\n')
-        self.assertIn('-mine\n+theirs\n', self.run_beside('conflicts', 'show', 'a'))
+        self.assertIn('-0\n+theirs\n', self.run_beside('conflicts', 'show', 'a'))
         self.run_beside('conflicts', 'take', 'a', 'runtime')
         self.assertEqual(self.tree(), {'a': 'theirs\n'})
         client.prompt(session, 'terminal cp a seen')

@@ -168,9 +168,9 @@ class Trees(FarSync):
             self.assertEqual((side / 'both').read_text(), merged)
             self.assertEqual((side / 'text').read_text(), 'person\n')
             self.assertFalse((side / 'gone').exists())
-        parked = list(self.work.glob('text.*.acp-conflict'))
-        self.assertEqual([path.read_text() for path in parked], ['agent\n'])
-        self.assertEqual(list(root.glob('*.acp-conflict')), [])
+        self.assertEqual(self.parked('text'), ['agent\n'])
+        for side in (self.work, root):
+            self.assertEqual(list(side.glob('text?*')), [])
         self.end(client)
 
     def test_each_turn_is_a_checkpoint_to_go_back_to(self):

@@ -11,6 +11,7 @@ import threading
 
 import case
 import processes
+import sync_room
 
 from acp import RpcError
 from processes import PATIENCE
@@ -88,16 +89,15 @@ class Turns(SyncCase):
         (self.work / 'text').write_text('person\n')
         client.prompt(session, 'say x')
         self.assertEqual((self.work / 'text').read_text(), 'person\n')
-        parked = [name for name in self.tree() if name != 'text']
-        self.assertEqual(len(parked), 1)
-        self.assertTrue(parked[0].endswith('.acp-conflict'), parked)
-        self.assertEqual((self.work / parked[0]).read_text(), 'agent\n')
+        self.assertEqual(list(self.tree()), ['text'])
+        parked, = sync_room.parked_files(self.state)
+        self.assertEqual((parked.name, parked.read_text()), ('text', 'agent\n'))
         client.prompt(session, 'say y')
         self.assertEqual(len(self.notices(client)), 1)
-        self.assertIn('text', self.notices(client)[0])
+        self.assertNames(self.notices(client)[0], f'text | {parked}')
         self.assertEqual((self.runtime(client, session) / 'text').read_text(), 'person\n')
-        self.assertEqual([p.name for p in self.runtime(client, session).glob('*.acp-conflict')],
-                         [])
+        self.assertEqual([path.name for path in self.runtime(client, session).iterdir()],
+                         ['text'])
 
     def test_a_conflict_that_was_decided_is_none_any_more(self):
         (self.work / 'text').write_text('base\n')

@@ -87,8 +87,7 @@ class ByRsync(SyncCase):
         (self.work / 'text').write_text('person\n')
         client.prompt(session, 'say x')
         self.assertEqual((self.work / 'text').read_text(), 'person\n')
-        parked = list(self.work.glob('text.*.acp-conflict'))
-        self.assertEqual([path.read_text() for path in parked], ['agent\n'])
+        self.assertEqual(self.parked('text'), ['agent\n'])
         self.assertEqual((self.runtime(client, session) / 'text').read_text(), 'person\n')
 
     def test_what_is_ignored_stays_where_it_is(self):

@@ -6,6 +6,7 @@ import json
 import os
 
 import processes
+import sync_room
 
 # What a stint itself has in its folder, and the broker for good.
 KNOWN = {'work', 'home', 'config', 'pids', 'memory'}
@@ -20,7 +21,9 @@ def count(stint):
     return {
         'processes': stint.running(),
         'lost edits': sorted(stint.missing(stint.work).items()),
-        'parked edits': [str(path) for path in stint.work.rglob('*.acp-conflict')],
+        'parked edits': [
+            *map(str, stint.work.rglob('*.acp-conflict')),
+            *map(str, sync_room.parked_files(stint.state))],
         'open records': open_records(stint),
         'unlisted sandboxes': stint.place.unlisted(listed),
         'temporary files': temporary(stint),

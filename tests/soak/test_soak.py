@@ -61,6 +61,12 @@ class Counts(unittest.TestCase):
         (self.stint.work / 'here.x.acp-conflict').write_text('x')
         self.assert_counted('parked edits')
 
+    def test_a_parked_file(self):
+        file = self.stint.state / 'stores/x/parked/20260101T000000-0/000001/runtime/here'
+        file.parent.mkdir(parents=True)
+        file.write_text('x')
+        self.assert_counted('parked edits')
+
     def test_a_temporary_file(self):
         (self.stint.work / '.acp-broker-1').write_text('x')
         self.assert_counted('temporary files')

@@ -14,12 +14,18 @@ enum { NOTES_MAX = 2048 };
 
 static const char stamp[] = "20260131T101502";
 
-static void note_parked(
-	void *data, const struct conflict *conflict, const char *parked, const char *why)
+/* Whether each version that is parked has its file. */
+static void note_parked(const struct merge *merge, char *notes)
 {
-	char *notes = data;
-	size_t len = strlen(notes);
-	snprintf(notes + len, NOTES_MAX - len, "%s %s\n", conflict->path, parked ? "there" : why);
+	LIST_FOR_EACH(conflict, &merge->conflicts, struct conflict, link) {
+		if (!conflict->runtime.mode) {
+			continue;
+		}
+		size_t len = strlen(notes);
+		bool is_there = access(conflict->file, F_OK) == 0;
+		snprintf(notes + len, NOTES_MAX - len, "%s %s\n", conflict->path,
+			is_there ? "there" : "not there");
+	}
 }
 
 #define LINES(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -30,13 +36,12 @@ static void park(
 {
 	struct error err;
 	struct merge merge;
-	struct park_request request = {
-		.root = place->root, .stamp = when, .on_parked = note_parked, .data = notes};
 	*notes = '\0';
 	if (!merge_run(&merge, &place->store, trees, &err) ||
-		!conflicts_park(&place->store, &merge, &request, &err)) {
+		!conflicts_park(&place->store, &merge, when, &err)) {
 		fail_msg("%s", err.text);
 	}
+	note_parked(&merge, notes);
 	merge_finish(&merge);
 }
 
@@ -70,24 +75,34 @@ static size_t count_all(struct place *place)
 	return count;
 }
 
-static void test_versions_are_parked_beside_their_files(void **state)
+/* How many versions lie in the folder of parked files. */
+static char *parked_files(struct place *place, const char *version)
+{
+	char script[256];
+	snprintf(script, sizeof(script),
+		"cd ../state/store/parked && find . -path '*/%s/*' | cut -d/ -f3- | LC_ALL=C sort",
+		version);
+	return place_ask(place, script);
+}
+
+static void expect_parked(struct place *place, const char *version, const char *expected)
+{
+	char *found = parked_files(place, version);
+	assert_string_equal(found, expected);
+	free(found);
+}
+
+static void test_versions_are_parked_outside_the_workspace(void **state)
 {
 	struct place *place = *state;
 	char notes[NOTES_MAX];
 	struct merge_trees trees = usual(place);
 	park(place, &trees, stamp, notes);
 	assert_string_equal(notes, "a there\nd/x there\nf/g/h there\ngone/x there\n");
-	char *found =
-		place_ask(place, "find . -name '*.acp-conflict' | sed 's/-[0-9a-f]*.acp/-ID.acp/'"
-				 " | LC_ALL=C sort");
-	assert_string_equal(found, "./a.20260131T101502-ID.acp-conflict\n"
-				   "./d/x.20260131T101502-ID.acp-conflict\n"
-				   "./f.g.h.20260131T101502-ID.acp-conflict\n"
-				   "./gone/x.20260131T101502-ID.acp-conflict\n");
-	free(found);
-	found = place_ask(place, "cat ./a.*.acp-conflict; test -x ./a.*.acp-conflict; "
-				 "readlink d/x.*.acp-conflict; cat a d/x f");
-	assert_string_equal(found, "runtimeruntime\nlocallocallocal");
+	expect_parked(place, "runtime",
+		"000001/runtime/a\n000002/runtime/x\n000003/runtime/h\n000004/runtime/x\n");
+	char *found = place_ask(place, "find . -type f | LC_ALL=C sort; cat a d/x f");
+	assert_string_equal(found, "./a\n./d/x\n./f\nlocallocallocal");
 	free(found);
 }
 
@@ -99,7 +114,8 @@ static void test_the_same_again_parks_nothing_twice(void **state)
 	park(place, &trees, stamp, notes);
 	park(place, &trees, "20260131T101503", notes);
 	assert_int_equal(count_all(place), 4);
-	assert_int_equal(tree_count(place->root, ".acp-conflict", NULL), 4);
+	expect_parked(place, "runtime",
+		"000001/runtime/a\n000002/runtime/x\n000003/runtime/h\n000004/runtime/x\n");
 }
 
 static void test_without_conflicts_nothing_is_kept(void **state)
@@ -163,7 +179,8 @@ static void test_taking_a_side_ends_the_conflict(void **state)
 	assert_true(take(place, "d/x", CONFLICT_LOCAL, &err));
 	assert_true(take(place, "gone/x", CONFLICT_RUNTIME, &err));
 	assert_int_equal(count_all(place), 1);
-	assert_int_equal(tree_count(place->root, ".acp-conflict", NULL), 1);
+	expect_parked(place, "runtime", "000002/runtime/x\n000003/runtime/h\n");
+	expect_parked(place, "local", "000001/local/a\n");
 	git_oid now = tree_of_folder(&place->store, place->root);
 	git_oid expected =
 		TREE(&place->store, "a*=runtime", "d/x=local", "f=local", "gone/x=runtime");
@@ -171,7 +188,6 @@ static void test_taking_a_side_ends_the_conflict(void **state)
 	assert_false(take(place, "f/g/h", CONFLICT_RUNTIME, &err));
 	assert_true(take(place, "f/g/h", CONFLICT_LOCAL, &err));
 	assert_int_equal(count_all(place), 0);
-	assert_int_equal(tree_count(place->root, ".acp-conflict", NULL), 0);
 }
 
 static void test_what_was_edited_since_is_not_replaced_or_removed(void **state)
@@ -185,10 +201,12 @@ static void test_what_was_edited_since_is_not_replaced_or_removed(void **state)
 	assert_false(take(place, "a", CONFLICT_RUNTIME, &err));
 	assert_int_equal(err.code, ERROR_UNAVAILABLE);
 	assert_int_equal(count_all(place), 4);
-	place_run(place, "for file in a.*.acp-conflict; do echo edited >\"$file\"; done");
+	place_run(place, "echo edited >$(echo ../state/store/parked/*/000001/runtime/a)");
 	assert_true(take(place, "a", CONFLICT_LOCAL, &err));
 	assert_int_equal(count_all(place), 3);
-	assert_int_equal(tree_count(place->root, "a.2026", "edited\n"), 1);
+	char *found = place_ask(place, "cat ../state/store/parked/*/000001/runtime/a");
+	assert_string_equal(found, "edited\n");
+	free(found);
 }
 
 static void test_a_parked_file_that_cannot_be_written_is_in_the_store(void **state)
@@ -197,17 +215,109 @@ static void test_a_parked_file_that_cannot_be_written_is_in_the_store(void **sta
 	char notes[NOTES_MAX];
 	struct merge_trees trees = {TREE(&place->store, "d/a=base"),
 		TREE(&place->store, "d/a=local"), TREE(&place->store, "d/a=runtime")};
-	place_run(place, "mkdir ../elsewhere && ln -s ../elsewhere d && ln -s ../elsewhere d.a");
-	char *file = place_ask(place, "id=$(printf runtime | git hash-object --stdin | cut -c1-6); "
-				      "printf 'd.a.20260131T101502-%s.acp-conflict' $id");
-	place_write(place, file, "another's");
+	place_write(place, "../state/store/parked", "no folder");
 	park(place, &trees, stamp, notes);
-	assert_string_equal(notes, "d/a something is there now\n");
+	assert_string_equal(notes, "d/a not there\n");
 	assert_int_equal(count_all(place), 1);
-	char *found = place_ask(place, "ls ../elsewhere");
-	assert_string_equal(found, "");
-	free(found);
-	free(file);
+}
+
+/* ---- one of both ---- */
+
+static struct parked *begin_edit(
+	struct place *place, struct list *list, const char *path, struct conflict_edit *edit)
+{
+	struct error err;
+	struct parked *parked = find(place, list, path);
+	assert_non_null(parked);
+	if (!conflicts_edit_begin(&place->store, place->root, parked, edit, &err)) {
+		fail_msg("%s", err.text);
+	}
+	return parked;
+}
+
+static void expect_file(const char *file, const char *expected)
+{
+	char text[256] = "";
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_true(read(fd, text, sizeof(text) - 1) >= 0);
+	close(fd);
+	assert_string_equal(text, expected);
+}
+
+static void write_file(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+static void test_an_edit_begins_with_all_versions(void **state)
+{
+	struct place *place = *state;
+	char notes[NOTES_MAX];
+	struct list list;
+	struct conflict_edit edit;
+	struct merge_trees trees = {TREE(&place->store, "a=1\n2\n3\n"),
+		TREE(&place->store, "a=1\nmine\n3\n"), TREE(&place->store, "a=1\nits\n3\n")};
+	tree_write(place->root, LINES("a=1\nmine\n3\n"));
+	park(place, &trees, stamp, notes);
+	begin_edit(place, &list, "a", &edit);
+	expect_file(edit.files[PARKED_BASE], "1\n2\n3\n");
+	expect_file(edit.files[PARKED_LOCAL], "1\nmine\n3\n");
+	expect_file(edit.files[PARKED_RUNTIME], "1\nits\n3\n");
+	expect_file(edit.files[PARKED_MERGED],
+		"1\n<<<<<<< yours\nmine\n||||||| before\n2\n=======\nits\n>>>>>>> the agent's\n"
+		"3\n");
+	conflicts_edit_finish(&edit);
+	conflicts_finish(&list);
+}
+
+static void test_an_edit_takes_the_files_place(void **state)
+{
+	struct place *place = *state;
+	char notes[NOTES_MAX];
+	struct error err;
+	struct list list;
+	struct conflict_edit edit;
+	struct merge_trees trees = usual(place);
+	park(place, &trees, stamp, notes);
+	struct parked *parked = begin_edit(place, &list, "a", &edit);
+	assert_false(conflicts_edit_end(&place->store, place->root, parked, &edit, &err));
+	assert_int_equal(err.code, ERROR_UNAVAILABLE);
+	write_file(edit.files[PARKED_MERGED], "both");
+	assert_true(conflicts_edit_end(&place->store, place->root, parked, &edit, &err));
+	expect_file(place_path(place, "a"), "both");
+	expect_file(edit.files[PARKED_LOCAL], "local");
+	assert_int_equal(count_all(place), 3);
+	conflicts_edit_finish(&edit);
+	conflicts_finish(&list);
+}
+
+/* What the user saves in the workspace meanwhile stays, and so does the edit. */
+static void test_an_edit_does_not_replace_what_changed_meanwhile(void **state)
+{
+	struct place *place = *state;
+	char notes[NOTES_MAX];
+	struct error err;
+	struct list list;
+	struct conflict_edit edit;
+	struct merge_trees trees = usual(place);
+	park(place, &trees, stamp, notes);
+	struct parked *parked = begin_edit(place, &list, "a", &edit);
+	write_file(edit.files[PARKED_MERGED], "both");
+	place_write(place, "a", "saved");
+	assert_false(conflicts_edit_end(&place->store, place->root, parked, &edit, &err));
+	assert_int_equal(err.code, ERROR_UNAVAILABLE);
+	expect_file(place_path(place, "a"), "saved");
+	assert_int_equal(count_all(place), 4);
+	conflicts_edit_finish(&edit);
+	assert_true(conflicts_edit_begin(&place->store, place->root, parked, &edit, &err));
+	expect_file(edit.files[PARKED_MERGED], "both");
+	expect_file(edit.files[PARKED_LOCAL], "saved");
+	conflicts_edit_finish(&edit);
+	conflicts_finish(&list);
 }
 
 /* Another try of the same sync finds more, and what the user has changed meanwhile. */
@@ -238,9 +348,8 @@ static void test_a_conflict_that_is_found_again_is_parked_once(void **state)
 	struct leaf leaf;
 	assert_int_equal(tree_leaves(&place->store, &later, &leaf, 1), 1);
 	assert_true(store_entry_equal(&parked->conflict.local, &leaf.entry));
-	assert_int_equal(access(place_path(place, parked->file), F_OK), 0);
+	assert_int_equal(access(parked->file, F_OK), 0);
 	conflicts_finish(&list);
-	assert_int_equal(tree_count(place->root, ".acp-conflict", "runtime"), 1);
 }
 
 /* What cannot be read is no reason to park nothing. */
@@ -259,7 +368,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_versions_are_parked_beside_their_files),
+		TEST(test_versions_are_parked_outside_the_workspace),
 		TEST(test_a_conflict_that_is_found_again_is_parked_once),
 		TEST(test_a_batch_that_is_damaged_keeps_nobody_from_parking),
 		TEST(test_the_same_again_parks_nothing_twice),
@@ -268,6 +377,9 @@ int main(void)
 		TEST(test_taking_a_side_ends_the_conflict),
 		TEST(test_what_was_edited_since_is_not_replaced_or_removed),
 		TEST(test_a_parked_file_that_cannot_be_written_is_in_the_store),
+		TEST(test_an_edit_begins_with_all_versions),
+		TEST(test_an_edit_takes_the_files_place),
+		TEST(test_an_edit_does_not_replace_what_changed_meanwhile),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

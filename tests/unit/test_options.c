@@ -323,7 +323,7 @@ static void test_tables_are_readable_to_their_end(void **state)
 		commands++;
 	}
 	assert_int_equal(options, 17);
-	assert_int_equal(commands, 25);
+	assert_int_equal(commands, 26);
 }
 
 int main(void)

@@ -128,12 +128,14 @@ static void test_what_is_stuck_is_told_apart_and_why(void **state)
 	struct sync_result result = quiet();
 	static char both[] = "both";
 	static char stuck[] = "stuck";
-	struct conflict found[2] = {{.path = both}, {.path = stuck, .why = "Permission denied"}};
+	static char file[] = "/state/both";
+	struct conflict found[2] = {
+		{.path = both, .file = file}, {.path = stuck, .why = "Permission denied"}};
 	result.conflict_count = 2;
 	list_append(&conflicts, &found[0].link);
 	list_append(&conflicts, &found[1].link);
 	assert_true(sync_text_write(text, "/w", &result, NULL));
-	assert_non_null(strstr(text, "beside: both (acp-broker"));
+	assert_non_null(strstr(text, "both (the agent's: /state/both) (acp-broker"));
 	assert_non_null(strstr(text, "is kept: stuck (Permission denied) (acp-broker"));
 }
 

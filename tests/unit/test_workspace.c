@@ -57,7 +57,7 @@ static void test_a_conflict_parks_the_runtimes_version_and_is_told_once(void **s
 	sync_once(fixture);
 	assert_int_equal(fixture->result.conflict_count, 1);
 	assert_string_equal(fixture->conflict, "a");
-	expect(fixture, "cat a $R/a a.*.acp-conflict", "mine\nmine\nits\n");
+	expect(fixture, "cat a $R/a $P/a", "mine\nmine\nits\n");
 	sync_once(fixture);
 	assert_int_equal(fixture->result.conflict_count, 0);
 	expect(fixture, "ls $R", "a\n");
@@ -169,7 +169,7 @@ static void test_a_runtime_that_changes_meanwhile_gets_another_round(void **stat
 	sync_once(fixture);
 	expect_same(fixture);
 	/* Each version that was in the runtime is somewhere. */
-	expect(fixture, "cat a; cat a.*.acp-conflict | sort | tail -1", "mine\nlate 2\n");
+	expect(fixture, "cat a; cat $P/a | sort | tail -1", "mine\nlate 2\n");
 }
 
 static void test_many_deletions_are_not_followed(void **state)
@@ -394,7 +394,7 @@ static void test_what_the_agent_did_to_it_before_is_parked(void **state)
 	sync_once(fixture);
 	assert_int_equal(fixture->result.conflict_count, 1);
 	assert_string_equal(fixture->conflict, "s");
-	expect(fixture, "cat s s.*.acp-conflict; ls $R", "s\nits\na\n");
+	expect(fixture, "cat s $P/s; ls $R", "s\nits\na\n");
 	sync_once(fixture);
 	assert_int_equal(fixture->result.conflict_count, 0);
 	expect(fixture, "cat s", "s\n");

@@ -76,7 +76,7 @@ static void test_a_yes_ends_what_an_earlier_sandbox_has_parked(void **state)
 	begin_guarded(fixture);
 	run(fixture, "echo new > $R/.envrc; echo x > $R/.mcp.json");
 	sync_with(fixture, &(struct sync_order){.reason = SYNC_REASON_STOP});
-	expect(fixture, "ls -A | grep -c acp-conflict", "2\n");
+	expect(fixture, "ls -d $P/.* | grep -c '/[.][a-z]'", "2\n");
 	sync_held(fixture, 2, false);
 	answer(fixture, HELD_ONCE);
 	sync_held(fixture, 0, false);
@@ -92,7 +92,7 @@ static void park_and_edit(struct fixture *fixture)
 	sync_once(fixture);
 	run(fixture, "printf '1\\n2\\nits\\n' > $R/.envrc");
 	sync_with(fixture, &(struct sync_order){.reason = SYNC_REASON_STOP});
-	expect(fixture, "ls -A | grep -c acp-conflict", "1\n");
+	expect(fixture, "ls -d $P/.* | grep -c '/[.][a-z]'", "1\n");
 	run(fixture, "sed -i s/1/mine/ .envrc");
 	sync_held(fixture, 1, true);
 }
@@ -115,7 +115,7 @@ static void test_always_ends_it_too_unless_it_is_a_conflict(void **state)
 	run(fixture, "sed -i s/2/more/ .envrc");
 	sync_once(fixture);
 	assert_string_equal(fixture->conflict, ".envrc");
-	expect(fixture, "cat .envrc .envrc.*.acp-conflict", "mine\nmore\n3\n1\n2\nits\n");
+	expect(fixture, "cat .envrc $P/.envrc", "mine\nmore\n3\n1\n2\nits\n");
 }
 
 static void test_a_no_is_remembered_until_the_change_is_another(void **state)
@@ -164,7 +164,7 @@ static void test_a_yes_does_not_overwrite_what_the_user_did_meanwhile(void **sta
 	sync_once(fixture);
 	assert_int_equal(fixture->result.held_count, 0);
 	assert_string_equal(fixture->conflict, ".envrc"); // both sides have changed the one line
-	expect(fixture, "cat .envrc .envrc.*.acp-conflict", "mine\nnew\n");
+	expect(fixture, "cat .envrc $P/.envrc", "mine\nnew\n");
 }
 
 static void on_held(void *data, const struct sync_result *result, const struct error *err)

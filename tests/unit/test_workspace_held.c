@@ -232,7 +232,7 @@ static void test_the_last_sync_parks_it_once_and_leaves_the_runtime(void **state
 		sync_with(fixture, &(struct sync_order){.reason = SYNC_REASON_STOP});
 		assert_true(fixture->is_ok);
 		assert_int_equal(fixture->result.held_count, 1);
-		expect(fixture, "cat .envrc $R/.envrc .envrc.*.acp-conflict; ls -A $R",
+		expect(fixture, "cat .envrc $R/.envrc $P/.envrc; ls -A $R",
 			"old\nnew\nnew\n.envrc\na\n");
 	}
 }

@@ -25,8 +25,7 @@ static void test_too_many_guarded_files_stay_there_and_the_users_edits_travel(vo
 	assert_int_equal(fixture->result.left, 0);
 	assert_true(fixture->result.held_count > 8000);
 	assert_string_equal(fixture->conflict, "b");
-	expect(fixture, "cat a b new b.*.acp-conflict; ls [!b]*",
-		"its\nmine\nits\nits\na\nd\nnew\n");
+	expect(fixture, "cat a b new $P/b; ls [!b]*", "its\nmine\nits\nits\na\nd\nnew\n");
 }
 
 int main(void)

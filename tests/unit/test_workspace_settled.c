@@ -103,7 +103,7 @@ static void test_an_ignored_file_in_the_way_is_a_conflict_once(void **state)
 	assert_int_equal(fixture->result.conflict_count, 1);
 	assert_string_equal(fixture->conflict, "secret");
 	assert_string_equal(fixture->why, "something is there now");
-	expect(fixture, "cat secret a secret.*.acp-conflict; ls $R", "mine\n2\ntheirs\na\n");
+	expect(fixture, "cat secret a $P/secret; ls $R", "mine\n2\ntheirs\na\n");
 	run(fixture, "echo 3 > $R/a");
 	sync_once(fixture);
 	assert_int_equal(fixture->result.conflict_count, 0);
@@ -122,7 +122,7 @@ static void test_what_is_stuck_is_no_part_of_the_base_until_both_sides_agree(voi
 	ev_run(fixture->loop, 0);
 	assert_false(fixture->is_ok);
 	sync_once(fixture);
-	expect(fixture, "cat secret a; ls $R; ls *.acp-conflict | wc -l", "mine\n2\na\n1\n");
+	expect(fixture, "cat secret a; ls $R; ls $P/* | wc -l", "mine\n2\na\n1\n");
 }
 
 static void test_folders_and_files_in_each_others_way_are_conflicts(void **state)
@@ -134,7 +134,7 @@ static void test_folders_and_files_in_each_others_way_are_conflicts(void **state
 	run(fixture, "mkdir $R/x; echo 1 > $R/x/1; echo 2 > $R/x/2; echo y > $R/y; echo 2 > $R/a");
 	sync_once(fixture);
 	assert_int_equal(fixture->result.conflict_count, 3);
-	expect(fixture, "cat x y/z a; ls *.acp-conflict | wc -l; ls $R", "file\ndeep\n2\n3\na\n");
+	expect(fixture, "cat x y/z a; ls $P/* | wc -l; ls $R", "file\ndeep\n2\n3\na\n");
 	sync_once(fixture);
 	assert_int_equal(fixture->result.conflict_count, 0);
 }
@@ -155,7 +155,7 @@ static void test_what_was_merged_is_not_merged_again_while_something_is_stuck(vo
 	close(held);
 	assert_string_equal(fixture->conflict, "z");
 	assert_int_equal(fixture->result.conflict_count, 1);
-	expect(fixture, "tail -n 6 a; cat z; tail -n 6 $R/a; cat $R/z; cat z.*.acp-conflict",
+	expect(fixture, "tail -n 6 a; cat z; tail -n 6 $R/a; cat $R/z; cat $P/z",
 		"d\nc\na\na\n}\nb\nz\nd\nc\na\na\n}\nb\nz\nagent\n");
 	run(fixture, "echo later >>$R/a");
 	sync_once(fixture);
@@ -180,7 +180,7 @@ static void test_a_conflict_is_parked_once_while_something_else_is_stuck(void **
 	assert_non_null(conflicts_find(&list, "a"));
 	assert_non_null(conflicts_find(&list, "z"));
 	conflicts_finish(&list);
-	expect(fixture, "ls | grep -c acp-conflict", "2\n");
+	expect(fixture, "ls $P/* | wc -l", "2\n");
 }
 
 /* Permission is nothing to root: what nobody may change stands for it. */
@@ -201,7 +201,7 @@ static void test_a_file_that_may_not_be_changed_stays_and_goes_back(void **state
 	run(fixture, "chattr -i d/a d/b");
 	assert_true(fixture->is_ok);
 	assert_int_equal(fixture->result.conflict_count, 2);
-	expect(fixture, "cat d/a d/b c; cat d/*.acp-conflict", "1\n1\n2\n2\n");
+	expect(fixture, "cat d/a d/b c; cat $P/*", "1\n1\n2\n2\n");
 	expect_same(fixture);
 }
 
