@@ -260,7 +260,7 @@ static bool move_back(struct take *take, const struct take_note *note, struct er
 	if (is_moved && !move_ref(take, note->now, note->old, " --undo", err)) {
 		return false;
 	}
-	point("take.back");
+	point("commits.back");
 	return take_publish(take, err);
 }
 
@@ -299,7 +299,7 @@ static bool move(struct take *take, struct error *err)
 	}
 	take_note_read(store, &note);
 	bool ok = take_publish(take, err) && move_ref(take, take->head, take->tip, why, err);
-	point("take.moved");
+	point("commits.moved");
 	if (ok) {
 		return take_note_set(store, &note, TAKE_DONE, err);
 	}

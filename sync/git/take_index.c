@@ -123,9 +123,9 @@ bool take_publish(struct take *take, struct error *err)
 {
 	char path[PATH_MAX];
 	name_file(take, "index", path);
-	if (point("take.publishing") || rename(take->git.draft, path) < 0) {
+	if (point("commits.publishing") || rename(take->git.draft, path) < 0) {
 		return error_set_errno(err, errno, "writing %s", path);
 	}
-	point("take.published");
+	point("commits.published");
 	return true;
 }

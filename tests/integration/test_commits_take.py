@@ -293,11 +293,11 @@ class Taken(Store):
         self.check_line(result.stderr.decode(), f'{self.work} | repository')
 
     def test_killed_anywhere_the_next_one_finishes(self):
-        for point in ('take.publishing', 'take.published', 'take.moved', 'take.back'):
-            words = ['commits', 'take'] + (['--undo'] if point == 'take.back' else [])
+        for point in ('commits.publishing', 'commits.published', 'commits.moved', 'commits.back'):
+            words = ['commits', 'take'] + (['--undo'] if point == 'commits.back' else [])
             tip = self.synced(a=f'{point}\n', d=f'{point}\n')
             old = self.head()
-            if point == 'take.back':
+            if point == 'commits.back':
                 self.taken()
             files = self.work_files()
             env = {**self.environment(), 'PWD': str(self.work), 'ACP_POINT': f'{point}:1:kill'}
@@ -309,7 +309,7 @@ class Taken(Store):
             self.assertTrue((self.work / '.git/index.lock').exists())
             self.taken()
             self.assertEqual((self.head(), self.status()), (tip, ''), point)
-            if point != 'take.moved':
+            if point != 'commits.moved':
                 self.assertNames(self.taken('--undo'), old[:12])
                 self.assertEqual(self.head(), old)
                 self.taken()

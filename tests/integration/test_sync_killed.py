@@ -19,8 +19,8 @@ FIRST_POINTS = ('store.folders', 'object.writing', 'object.renamed', 'store.rena
 
 # Those that no sync by git comes by: test_rsync_killed.py has them, test_commands_killed.py,
 # test_announced.py and tests/support/daytona/test_killed.py.
-ELSEWHERE = ('rsync.', 'mirror.', 'command.', 'take.', 'back.', 'daytona.', 'keeper.end',
-             'keeper.looked')
+ELSEWHERE = ('rsync.', 'mirror.', 'command.', 'take.', 'commits.', 'back.', 'daytona.',
+             'keeper.end', 'keeper.looked')
 
 TWICE = (('slot.exchanged', 'apply.swept'), ('slot.taken', 'apply.noted'),
          ('apply.done', 'apply.swept'), ('park.kept', 'park.written'),

@@ -65,8 +65,7 @@ static void test_what_the_agent_makes_of_an_undelivered_file_comes(void **state)
 	run(fixture, "sed -i s/^20$/twenty/ $R/ro/n; echo its > $R/ro/x; echo its > $R/ro/y");
 	sync_obeying(fixture);
 	expect(fixture, "head -1 ro/n; tail -1 ro/n; cat ro/x", "one\ntwenty\nmine\n");
-	expect(fixture, "cat $P/x $P/y; test ! -e ro/y",
-		"its\nits\n");
+	expect(fixture, "cat $P/x $P/y; test ! -e ro/y", "its\nits\n");
 	assert_int_equal(fixture->result.conflict_count, 2);
 	sync_obeying(fixture);
 	assert_int_equal(fixture->result.conflict_count, 0);
