@@ -36,9 +36,10 @@ struct pool;
 
 /*
  * One piece of work, embedded in the data that it works on. `run` is called on a worker thread and
- * touches nothing but that data, which the loop's thread leaves alone until the job has ended.
- * Then `done` is called on the loop's thread, in the order in which jobs ended. If the owner has
- * left the job (pool_leave), `drop` is called instead.
+ * touches nothing but that data. The loop's thread leaves the data alone until the job has ended,
+ * but for what neither side changes, and atomic flags that tell the job to give up. Then `done` is
+ * called on the loop's thread, in the order in which jobs ended. If the owner has left the job
+ * (pool_leave), `drop` is called instead.
  */
 struct pool_job {
 	struct list link;                   // pool's; private

@@ -32,7 +32,8 @@ void workspace_hurry(struct workspace *workspace)
 
 const struct deletions *workspace_question(const struct workspace *workspace)
 {
-	return workspace->round.asks ? &workspace->round.deletions : NULL;
+	const struct round *round = &workspace_work(workspace)->round;
+	return round->asks ? &round->deletions : NULL;
 }
 
 static void add_always(struct workspace *workspace, char *const *paths)
@@ -69,38 +70,28 @@ const char *workspace_transport(const struct workspace *workspace)
 
 /* ---- the end of a sync ---- */
 
-struct order *workspace_order(struct workspace *workspace)
+static void order_finish(struct sync_order *order)
 {
-	return LIST_FIRST(&workspace->orders, struct order, link);
-}
-
-static void order_destroy(struct order *order)
-{
-	list_remove(&order->link);
-	free(order->session);
-	free(order->name);
-	free(order->rollback);
-	free(order);
+	free((char *)order->session);
+	free((char *)order->name);
+	free((char *)order->rollback);
+	*order = (struct sync_order){0};
 }
 
 static void raise_end(
 	struct workspace *workspace, const struct sync_result *result, const struct error *err)
 {
-	struct order *order = workspace_order(workspace);
-	workspace_sync_done *done = order->done;
-	void *data = order->data;
-	order_destroy(order);
-	if (!list_is_empty(&workspace->orders)) {
-		soon_start(&workspace->start);
-	}
-	done(data, result, err); // may destroy the workspace
+	workspace_sync_done *done = workspace->done;
+	workspace->done = NULL;
+	order_finish(&workspace_work(workspace)->order);
+	done(workspace->data, result, err); // may destroy the workspace
 }
 
 void workspace_fail(struct workspace *workspace, const struct error *err)
 {
 	struct error copy = *err;
 	workspace_unlock(workspace);
-	error_prefix(&copy, "syncing %s", workspace->request.local_root);
+	error_prefix(&copy, "syncing %s", workspace->request->local_root);
 	raise_end(workspace, NULL, &copy);
 }
 
@@ -171,10 +162,10 @@ static bool take_names(const struct stuck *paths, struct stuck *told, char names
 	return count > 0;
 }
 
-static void add_busy(struct workspace *workspace, char note[NOTE_MAX])
+static void add_busy(struct workspace *workspace, const struct round *round, char note[NOTE_MAX])
 {
 	char names[NAMES_SIZE], text[NAMES_SIZE + 160];
-	if (take_names(&workspace->round.busy, &workspace->told_busy, names)) {
+	if (take_names(&round->busy, &workspace->told_busy, names)) {
 		snprintf(text, sizeof(text),
 			"being written to while they are read: %s: the sandbox keeps the version "
 			"before until a sync can read them whole",
@@ -183,9 +174,10 @@ static void add_busy(struct workspace *workspace, char note[NOTE_MAX])
 	}
 }
 
-static void add_withheld(struct workspace *workspace, char note[NOTE_MAX])
+static void add_withheld(
+	struct workspace *workspace, const struct round *round, char note[NOTE_MAX])
 {
-	const struct stuck *withheld = &workspace->round.withheld;
+	const struct stuck *withheld = &round->withheld;
 	char names[NAMES_SIZE], text[NAMES_SIZE + 160];
 	if (take_names(withheld, &workspace->told_withheld, names)) {
 		snprintf(text, sizeof(text),
@@ -215,7 +207,7 @@ static void add_moved(struct workspace *workspace, const struct merge *merge, ch
 /* What was delivered since is told again when it is not. */
 static void add_undelivered(struct workspace *workspace, char note[NOTE_MAX])
 {
-	struct stuck *undelivered = &workspace->round.undelivered;
+	struct stuck *undelivered = &workspace_work(workspace)->round.undelivered;
 	struct stuck still;
 	char names[NAMES_SIZE], text[NAMES_SIZE + 200];
 	bool is_news = take_names(undelivered, &workspace->told_undelivered, names);
@@ -234,7 +226,7 @@ static void add_undelivered(struct workspace *workspace, char note[NOTE_MAX])
 /* What the user was not told yet: the same, and what only has another number, is none. */
 static void take_news(struct workspace *workspace, const struct merge *merge, char note[NOTE_MAX])
 {
-	const struct round *round = &workspace->round;
+	const struct round *round = &workspace_work(workspace)->round;
 	if (strcmp(workspace->note, workspace->told_note) != 0) {
 		add_note(note, workspace->note);
 	}
@@ -243,8 +235,8 @@ static void take_news(struct workspace *workspace, const struct merge *merge, ch
 	if (workspace->left.count > 0 && is_left_news(workspace)) {
 		add_left(note, &workspace->left);
 	}
-	add_busy(workspace, note);
-	add_withheld(workspace, note);
+	add_busy(workspace, round, note);
+	add_withheld(workspace, round, note);
 	add_moved(workspace, merge, note);
 	add_undelivered(workspace, note);
 	if (strcmp(round->note, workspace->told) != 0) {
@@ -256,17 +248,17 @@ static void take_news(struct workspace *workspace, const struct merge *merge, ch
 }
 
 /* Whether there is nothing to ask about: an answer may have come while the sync was under way. */
-static bool is_answered(const struct workspace *workspace)
+static bool is_answered(const struct workspace *workspace, const struct round *round)
 {
-	const git_oid *asked = &workspace->round.asked_held;
-	return workspace->round.asked_count == 0 || id_equal(asked, &workspace->refused_held[1]) ||
+	const git_oid *asked = &round->asked_held;
+	return round->asked_count == 0 || id_equal(asked, &workspace->refused_held[1]) ||
 	       (workspace->has_allowed_held && id_equal(asked, &workspace->allowed_held));
 }
 
 void workspace_succeed(struct workspace *workspace)
 {
-	struct round *round = &workspace->round;
-	struct order *order = workspace_order(workspace);
+	const struct work *work = workspace_work(workspace);
+	struct round *round = &workspace->work->round;
 	struct merge merge;
 	workspace_unlock(workspace);
 	workspace->has_tree = true;
@@ -275,9 +267,9 @@ void workspace_succeed(struct workspace *workspace)
 	merge_move(&merge, &round->merge);
 	round->has_merge = false;
 	struct sync_result result = {
-		.reason = order->reason,
+		.reason = work->order.reason,
 		.tree = round->target,
-		.checkpoint = workspace->checkpoint,
+		.checkpoint = work->checkpoint,
 		.runtime_tree = round->runtime,
 		.files = round->files,
 		.to_local = merge.to_local,
@@ -290,7 +282,7 @@ void workspace_succeed(struct workspace *workspace)
 		.held_tree = round->asked_held,
 		.is_held_news =
 			merge.held_count > 0 && !id_equal(&round->held, &workspace->told_held),
-		.is_held_answered = is_answered(workspace),
+		.is_held_answered = is_answered(workspace, round),
 		.kept = round->kept,
 		.followed = round->followed,
 		.left = workspace->left.count + round->withheld.count,
@@ -339,27 +331,20 @@ static void request_free(struct workspace_request *request)
 	guard_paths_destroy((struct guard_paths *)request->guard_paths);
 }
 
-void workspace_drop(struct pool_job *job)
+static void drop(struct pool_job *job)
 {
-	struct workspace *workspace = CONTAINER_OF(job, struct workspace, job);
-	round_finish(&workspace->round);
-	LIST_FOR_EACH(order, &workspace->orders, struct order, link) {
-		order_destroy(order);
+	struct work *work = CONTAINER_OF(job, struct work, job);
+	order_finish(&work->order);
+	round_finish(&work->round);
+	work_unlock(work);
+	if (work->request.guard) {
+		work->request.guard->destroy(work->request.guard);
 	}
-	workspace_unlock(workspace);
-	if (workspace->request.guard) {
-		workspace->request.guard->destroy(workspace->request.guard);
+	if (work->is_open) {
+		store_close(&work->store);
 	}
-	if (workspace->is_open) {
-		store_close(&workspace->store);
-	}
-	stuck_finish(&workspace->told_busy);
-	stuck_finish(&workspace->told_withheld);
-	stuck_finish(&workspace->told_moved);
-	stuck_finish(&workspace->told_undelivered);
-	words_free(workspace->always_held);
-	request_free(&workspace->request);
-	free(workspace);
+	request_free(&work->request);
+	free(work);
 }
 
 /* ---- for the caller ---- */
@@ -367,11 +352,15 @@ void workspace_drop(struct pool_job *job)
 struct workspace *workspace_create(const struct workspace_request *request)
 {
 	struct workspace *workspace = mem_alloc_zero(sizeof(*workspace));
-	workspace->request = *request;
-	request_copy(&workspace->request);
-	workspace->lock_fd = -1;
-	list_init(&workspace->orders);
-	round_init(&workspace->round);
+	struct work *work = mem_alloc_zero(sizeof(*work));
+	work->request = *request;
+	request_copy(&work->request);
+	work->job.drop = drop;
+	work->workspace = workspace;
+	work->lock_fd = -1;
+	round_init(&work->round);
+	workspace->work = work;
+	workspace->request = &work->request;
 	for (int i = 0; i < ROUND_REFUSED; i++) {
 		workspace->refused_held[i] = store_empty_tree;
 	}
@@ -384,30 +373,29 @@ void workspace_destroy(struct workspace *workspace)
 	if (!workspace) {
 		return;
 	}
-	ev_timer_stop(workspace->request.loop, &workspace->lock_retry);
+	ev_timer_stop(workspace->request->loop, &workspace->lock_retry);
 	soon_stop(&workspace->start);
 	transport_destroy(workspace->transport);
-	workspace->transport = NULL;
-	/* A step that runs reads its order, and has the lock until it ends. */
-	workspace->is_cancelled = true;
-	pool_leave(&workspace->job);
+	workspace->work->is_cancelled = true;
+	pool_leave(&workspace->work->job);
+	stuck_finish(&workspace->told_busy);
+	stuck_finish(&workspace->told_withheld);
+	stuck_finish(&workspace->told_moved);
+	stuck_finish(&workspace->told_undelivered);
+	words_free(workspace->always_held);
+	free(workspace);
 }
 
 void workspace_sync(struct workspace *workspace, const struct sync_order *order,
 	workspace_sync_done *done, void *data)
 {
-	struct order *queued = mem_alloc_zero(sizeof(*queued));
-	bool is_first = list_is_empty(&workspace->orders);
-	*queued = (struct order){.reason = order->reason,
-		.session = mem_strdup_or_null(order->session),
-		.name = mem_strdup_or_null(order->name),
-		.rollback = mem_strdup_or_null(order->rollback),
-		.deletions = order->deletions,
-		.asked = order->asked,
-		.done = done,
-		.data = data};
-	list_append(&workspace->orders, &queued->link);
-	if (is_first) {
-		soon_start(&workspace->start);
-	}
+	assert(!workspace->done);
+	struct sync_order *copy = &workspace_work(workspace)->order;
+	*copy = *order;
+	copy->session = mem_strdup_or_null(order->session);
+	copy->name = mem_strdup_or_null(order->name);
+	copy->rollback = mem_strdup_or_null(order->rollback);
+	workspace->done = done;
+	workspace->data = data;
+	soon_start(&workspace->start);
 }

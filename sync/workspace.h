@@ -32,9 +32,9 @@
  * that cannot be changed in the runtime stays as it is there, and a note names it.
  *
  * Loop thread; what blocks is done on the pool, and the store is locked against
- * other brokers meanwhile. An operation raises its end exactly once and not before
- * it returns, or not at all once the workspace was destroyed. Operations are done in
- * their order.
+ * other brokers meanwhile. A sync raises its end exactly once and not before
+ * it returns, or not at all once the workspace was destroyed. One sync at a time: the keeper has
+ * the queue of orders (broker/ledger/keeper.h).
  */
 enum {
 	SYNC_ROUNDS_MAX = 3,
@@ -150,7 +150,7 @@ struct sync_order {
 	git_oid asked; // SYNC_DELETIONS_FOLLOW: the id of what the yes was about
 };
 
-/* Syncs, and keeps what both sides are then as a checkpoint. */
+/* Syncs, and keeps what both sides are then as a checkpoint. The sync before has raised its end. */
 void workspace_sync(struct workspace *workspace, const struct sync_order *order,
 	workspace_sync_done *done, void *data);
 

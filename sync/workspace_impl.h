@@ -2,9 +2,9 @@
 #ifndef SYNC_WORKSPACE_IMPL_H
 #define SYNC_WORKSPACE_IMPL_H
 
+#include <assert.h>
 #include <stdatomic.h>
 
-#include "base/list.h"
 #include "base/soon.h"
 #include "sync/checkpoint.h"
 #include "sync/round.h"
@@ -13,47 +13,55 @@
 /* What workspace.c (orders and their ends) and workspace_steps.c share; nobody else includes this.
  */
 
-/* A sync that was ordered (sync_order), and who is told of its end. */
-struct order {
-	struct list link; // workspace.orders
-	enum sync_reason reason;
-	char *session;  // owned; may be NULL
-	char *name;     // owned; may be NULL
-	char *rollback; // owned; the checkpoint to go back to, or NULL
-	enum sync_deletions deletions;
-	git_oid asked;
-	workspace_sync_done *done;
-	void *data;
-};
-
 enum { TOLD_LEFT_MAX = 64 };
 
 /* A blocking step. */
-typedef bool blocking_step(struct workspace *workspace, struct error *err);
+struct work;
+typedef bool blocking_step(struct work *work, struct error *err);
 
-struct workspace {
-	struct workspace_request request;
+/*
+ * The data of the steps. A step has it to itself while it runs and sees nothing else of the
+ * workspace; the loop's thread has it before and after (workspace_work). A step that outlives the
+ * workspace keeps it, with the lock and the guard, until the step ends.
+ */
+struct work {
+	struct pool_job job;
+	struct workspace *workspace;      // the loop's
+	struct workspace_request request; // owned copies; nobody changes them
+	blocking_step *step;              // what the job does
+	bool is_ok;
+	struct error err;
+	atomic_bool is_cancelled; // the loop's thread sets it at any time
 	struct store store;
 	bool is_open;
-	int lock_fd;                 // the store's; -1 while it is not locked
-	struct transport *transport; // NULL before the first sync
+	int lock_fd;             // the store's; -1 while it is not locked
+	bool is_guarded;         // request.guard has begun
+	struct sync_order order; // in hand; the texts are owned
+	int tries;               // rounds of the order in hand that have failed
+	struct round round;
+	struct error look_err;     // ERROR_NONE: the look has not failed
+	bool has_target;           // back_to is known
+	bool has_gone_back;        // the rollback in hand has been applied here
+	struct checkpoint back_to; // of the rollback in hand, as it was when that was asked for
+	unsigned checkpoint;
+};
+
+struct workspace {
+	const struct workspace_request *request; // the work's
+	struct work *work;                       // owned; workspace_work
+	struct transport *transport;             // NULL before the first sync
 	bool is_prepared;
-	struct list orders; // of struct order; the first is being done
-	struct pool_job job;
-	blocking_step *step; // what the job does
+	workspace_sync_done *done; // of the order in hand; NULL: there is none
+	void *data;
 	void (*next)(struct workspace *workspace);
-	bool step_is_ok;
-	struct error step_err;
-	atomic_bool is_cancelled;
 	bool is_collecting; // the transport is, or is preparing, while a step looks at the local
 	                    // directory
 	bool is_hurried;    // another broker's lock is not waited for
+	git_oid known;      // round.known, while the transport is collecting
+	git_oid collected;  // what it has found
 	struct error collect_err; // ERROR_NONE: it has not failed
-	struct error look_err;    // likewise
-	struct round round;
-	int tries;
-	struct soon start;   // begins the first order, once the caller has returned
-	ev_timer lock_retry; // whether another broker has let go of the lock
+	struct soon start;        // begins the order, once the caller has returned
+	ev_timer lock_retry;      // whether another broker has let go of the lock
 	long long lock_deadline_ms;
 	long long started_ms;
 	uint64_t sent_bytes, received_bytes;
@@ -74,28 +82,27 @@ struct workspace {
 	char **always_held;                  // owned, NULL-terminated: paths; may be NULL
 	bool commits_left;                   // by the last collect
 	unsigned told_excess;                // round.told_excess of all before
-	unsigned checkpoint;
-	bool has_target;           // back_to is known
-	bool is_guarded;           // request.guard has begun
-	bool has_gone_back;        // the rollback in hand has been applied here
-	struct checkpoint back_to; // of the rollback in hand, as it was when that was asked for
 	bool has_tree;
 	git_oid tree;
 };
 
-/* ---- workspace.c ---- */
+/* While no step runs. */
+static inline struct work *workspace_work(const struct workspace *workspace)
+{
+	assert(!pool_has(&workspace->work->job));
+	return workspace->work;
+}
 
-struct order *workspace_order(struct workspace *workspace); // the one in hand
+/* ---- workspace.c ---- */
 
 /* The order in hand has ended: the lock is let go, the listener is told. */
 void workspace_fail(struct workspace *workspace, const struct error *err);
 void workspace_succeed(struct workspace *workspace);
 
-void workspace_drop(struct pool_job *job);
-
 /* ---- workspace_steps.c ---- */
 
 void workspace_steps_init(struct workspace *workspace);
 void workspace_unlock(struct workspace *workspace);
+void work_unlock(struct work *work);
 
 #endif

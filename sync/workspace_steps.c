@@ -17,17 +17,17 @@ enum { LOCK_RETRY_MS = 50 };
 
 static void run_step(struct pool_job *job)
 {
-	struct workspace *workspace = CONTAINER_OF(job, struct workspace, job);
-	workspace->step_is_ok = workspace->step(workspace, &workspace->step_err);
+	struct work *work = CONTAINER_OF(job, struct work, job);
+	work->is_ok = work->step(work, &work->err);
 }
 
 static void on_step_done(struct pool_job *job)
 {
-	struct workspace *workspace = CONTAINER_OF(job, struct workspace, job);
-	if (!workspace->step_is_ok) {
-		workspace_fail(workspace, &workspace->step_err);
+	struct work *work = CONTAINER_OF(job, struct work, job);
+	if (work->is_ok) {
+		work->workspace->next(work->workspace);
 	} else {
-		workspace->next(workspace);
+		workspace_fail(work->workspace, &work->err);
 	}
 }
 
@@ -35,109 +35,98 @@ static bool block(
 	struct workspace *workspace, blocking_step *step, void (*next)(struct workspace *workspace))
 {
 	struct error err;
-	workspace->step = step;
+	struct work *work = workspace_work(workspace);
+	work->step = step;
 	workspace->next = next;
-	if (pool_submit(workspace->request.pool, &workspace->job, &err)) {
+	if (pool_submit(workspace->request->pool, &work->job, &err)) {
 		return true;
 	}
 	workspace_fail(workspace, &err);
 	return false;
 }
 
-static bool open_store(struct workspace *workspace, struct error *err)
+static bool open_store(struct work *work, struct error *err)
 {
-	const struct workspace_request *request = &workspace->request;
-	if (workspace->is_open) {
+	const struct workspace_request *request = &work->request;
+	if (work->is_open) {
 		return true;
 	}
 	if (!snapshot_root_check(request->local_root, request->home, err) ||
-		!store_open(
-			&workspace->store, request->store_folder, request->big_file_bytes, err)) {
+		!store_open(&work->store, request->store_folder, request->big_file_bytes, err)) {
 		return false;
 	}
-	store_note_root(&workspace->store, request->local_root);
-	workspace->is_open = true;
+	store_note_root(&work->store, request->local_root);
+	work->is_open = true;
 	return true;
 }
 
 /* What -1 means, and whether a checkpoint is kept, changes with the sync that comes first. */
-static bool find_target(struct workspace *workspace, struct error *err)
+static bool find_target(struct work *work, struct error *err)
 {
-	const char *rollback = workspace_order(workspace)->rollback;
-	if (rollback && !workspace->has_target) {
-		workspace->has_target =
-			checkpoint_find(&workspace->store, rollback, &workspace->back_to, err);
-		return workspace->has_target;
+	const char *rollback = work->order.rollback;
+	if (rollback && !work->has_target) {
+		work->has_target = checkpoint_find(&work->store, rollback, &work->back_to, err);
+		return work->has_target;
 	}
 	return true;
 }
 
-static bool begin_guard(struct workspace *workspace, struct error *err)
+static bool begin_guard(struct work *work, struct error *err)
 {
-	struct rollback_guard *guard = workspace->request.guard;
-	if (guard && workspace_order(workspace)->rollback && !workspace->is_guarded) {
-		workspace->is_guarded = guard->begin(guard, &workspace->is_cancelled, err);
-		return workspace->is_guarded;
+	struct rollback_guard *guard = work->request.guard;
+	if (guard && work->order.rollback && !work->is_guarded) {
+		work->is_guarded = guard->begin(guard, &work->is_cancelled, err);
+		return work->is_guarded;
 	}
 	return true;
 }
 
-static void end_guard(struct workspace *workspace)
+static bool read_base(struct work *work, struct error *err)
 {
-	if (workspace->is_guarded) {
-		workspace->is_guarded = false;
-		workspace->request.guard->end(workspace->request.guard);
-	}
-}
-
-static bool read_base(struct workspace *workspace, struct error *err)
-{
-	struct round *round = &workspace->round;
-	bool is_read = find_target(workspace, err) && begin_guard(workspace, err) &&
-	               round_read_base(round, &workspace->store, &workspace->request, err);
-	if (is_read && workspace->tries == 0) {
+	struct round *round = &work->round;
+	bool is_read = find_target(work, err) && begin_guard(work, err) &&
+	               round_read_base(round, &work->store, &work->request, err);
+	if (is_read && work->tries == 0) {
 		round->began_empty = id_equal(&round->base, &store_empty_tree);
 	}
 	return is_read;
 }
 
 /* Whether it has failed is for who waits for the transport, too. */
-static bool look(struct workspace *workspace, struct error *err)
+static bool look(struct work *work, struct error *err)
 {
 	struct error why;
-	if (!round_look(&workspace->round, &workspace->store, &workspace->request,
-		    &workspace->is_cancelled, &why)) {
-		workspace->look_err = why;
+	if (!round_look(&work->round, &work->store, &work->request, &work->is_cancelled, &why)) {
+		work->look_err = why;
 	}
 	return true;
 }
 
-static bool merge_trees(struct workspace *workspace, struct error *err)
+static bool merge_trees(struct work *work, struct error *err)
 {
-	return round_merge(&workspace->round, &workspace->store, &workspace->request,
-		&workspace->is_cancelled, err);
+	return round_merge(&work->round, &work->store, &work->request, &work->is_cancelled, err);
 }
 
-static bool keep_target(struct workspace *workspace, struct error *err)
+static bool keep_target(struct work *work, struct error *err)
 {
-	const struct order *order = workspace_order(workspace);
+	const struct sync_order *order = &work->order;
 	const char *reason = order->name ? order->name : sync_reason_name(order->reason);
 	char back[64];
 	if (order->rollback) {
 		snprintf(back, sizeof(back), "%s rollback to %u",
-			workspace->has_gone_back ? "after" : "before", workspace->back_to.number);
+			work->has_gone_back ? "after" : "before", work->back_to.number);
 		reason = back;
 	}
 	struct round_keeping keeping = {reason, order->session};
-	return round_keep(&workspace->round, &workspace->store, &workspace->request, &keeping,
-		&workspace->checkpoint, err);
+	return round_keep(
+		&work->round, &work->store, &work->request, &keeping, &work->checkpoint, err);
 }
 
-static bool go_back(struct workspace *workspace, struct error *err)
+static bool go_back(struct work *work, struct error *err)
 {
-	workspace->has_gone_back = true;
-	return round_go_back(&workspace->round, &workspace->store, &workspace->request,
-		&workspace->back_to.tree, &workspace->is_cancelled, err);
+	work->has_gone_back = true;
+	return round_go_back(&work->round, &work->store, &work->request, &work->back_to.tree,
+		&work->is_cancelled, err);
 }
 
 /* ---- the steps, in order ---- */
@@ -147,7 +136,8 @@ static void deliver(struct workspace *workspace);
 
 static void on_kept(struct workspace *workspace)
 {
-	if (workspace_order(workspace)->rollback && !workspace->has_gone_back) {
+	const struct work *work = workspace_work(workspace);
+	if (work->order.rollback && !work->has_gone_back) {
 		block(workspace, go_back, deliver);
 	} else {
 		workspace_succeed(workspace);
@@ -170,9 +160,10 @@ static const char *why_no_delivery(bool is_full, bool is_lasting)
 static bool tries_again(struct workspace *workspace, const struct transport_delivered *delivered,
 	const struct error *err)
 {
-	struct round *round = &workspace->round;
+	struct work *work = workspace_work(workspace);
+	struct round *round = &work->round;
 	bool is_full = error_has_reason(err, "DISK_FULL");
-	if ((!is_full && !error_has_reason(err, "RUNTIME_CHANGED")) || workspace->has_gone_back ||
+	if ((!is_full && !error_has_reason(err, "RUNTIME_CHANGED")) || work->has_gone_back ||
 		round->why_no_delivery) {
 		return false;
 	}
@@ -181,7 +172,7 @@ static bool tries_again(struct workspace *workspace, const struct transport_deli
 	bool fits =
 		!delivered || !delivered->stuck || round_avoid(round, delivered->stuck, is_lasting);
 	bool is_no_use = is_lasting && round->avoided.count == before;
-	if (++workspace->tries < SYNC_ROUNDS_MAX && fits && !is_no_use) {
+	if (++work->tries < SYNC_ROUNDS_MAX && fits && !is_no_use) {
 		return true;
 	}
 	round_deliver_nothing(round, why_no_delivery(is_full, is_lasting));
@@ -206,7 +197,7 @@ static void on_delivered(
 
 static void deliver(struct workspace *workspace)
 {
-	struct round *round = &workspace->round;
+	const struct round *round = &workspace_work(workspace)->round;
 	bool is_same = id_equal(&round->collected, &round->sent);
 	if (is_same && !transport_follows(workspace->transport)) {
 		block(workspace, keep_target, on_kept);
@@ -219,15 +210,17 @@ static void deliver(struct workspace *workspace)
 /* The one that ends last, the transport's collecting or the look, goes on. */
 static void join(struct workspace *workspace)
 {
-	if (workspace->is_collecting || pool_has(&workspace->job)) {
+	if (workspace->is_collecting || pool_has(&workspace->work->job)) {
 		return;
 	}
-	workspace->is_cancelled = false;
+	struct work *work = workspace_work(workspace);
+	work->is_cancelled = false;
 	if (workspace->collect_err.code != ERROR_NONE) {
 		workspace_fail(workspace, &workspace->collect_err);
-	} else if (workspace->look_err.code != ERROR_NONE) {
-		workspace_fail(workspace, &workspace->look_err);
+	} else if (work->look_err.code != ERROR_NONE) {
+		workspace_fail(workspace, &work->look_err);
 	} else {
+		work->round.collected = workspace->collected;
 		block(workspace, merge_trees, deliver);
 	}
 }
@@ -239,12 +232,12 @@ static void on_collected(
 	workspace->is_collecting = false;
 	if (err) {
 		workspace->collect_err = *err;
-		workspace->is_cancelled = true; // the look is for nothing
+		workspace->work->is_cancelled = true; // the look is for nothing
 		join(workspace);
 		return;
 	}
 	workspace->received_bytes += collected->received_bytes;
-	workspace->round.collected = collected->tree;
+	workspace->collected = collected->tree;
 	/* What that of another try, or of a sync that has failed, has found was not told yet. */
 	transport_note_add(workspace->note, collected->note);
 	workspace->left = collected->left;
@@ -260,8 +253,8 @@ static void on_prepared(void *data, const struct error *err)
 		return;
 	}
 	workspace->is_prepared = true;
-	transport_hold(workspace->transport, pool_has(&workspace->job));
-	transport_collect(workspace->transport, &workspace->round.known, on_collected, workspace);
+	transport_hold(workspace->transport, pool_has(&workspace->work->job));
+	transport_collect(workspace->transport, &workspace->known, on_collected, workspace);
 }
 
 static void on_looked(struct workspace *workspace)
@@ -277,7 +270,8 @@ static void on_looked(struct workspace *workspace)
 static void collect(struct workspace *workspace)
 {
 	workspace->collect_err.code = ERROR_NONE;
-	workspace->look_err.code = ERROR_NONE;
+	workspace_work(workspace)->look_err.code = ERROR_NONE;
+	workspace->known = workspace_work(workspace)->round.known;
 	workspace->is_collecting = true;
 	if (!block(workspace, look, on_looked)) {
 		return;
@@ -291,13 +285,13 @@ static void collect(struct workspace *workspace)
 
 static void prepare(struct workspace *workspace)
 {
-	const struct workspace_request *request = &workspace->request;
+	const struct workspace_request *request = workspace->request;
 	if (!workspace->transport) {
 		workspace->transport = request->create_transport(&(struct transport_request){
 			.loop = request->loop,
 			.pool = request->pool,
 			.sandbox = request->sandbox,
-			.store = &workspace->store,
+			.store = &workspace_work(workspace)->store,
 			.local_root = request->local_root,
 			.runtime_root = request->runtime_root,
 			.name = request->name,
@@ -314,11 +308,19 @@ static void prepare(struct workspace *workspace)
 
 /* ---- one broker at a time ---- */
 
+void work_unlock(struct work *work)
+{
+	if (work->is_guarded) {
+		work->is_guarded = false;
+		work->request.guard->end(work->request.guard);
+	}
+	fd_close(&work->lock_fd);
+}
+
 void workspace_unlock(struct workspace *workspace)
 {
-	ev_timer_stop(workspace->request.loop, &workspace->lock_retry);
-	end_guard(workspace);
-	fd_close(&workspace->lock_fd);
+	ev_timer_stop(workspace->request->loop, &workspace->lock_retry);
+	work_unlock(workspace_work(workspace));
 }
 
 static void fail_locked(struct workspace *workspace)
@@ -332,7 +334,7 @@ static void fail_locked(struct workspace *workspace)
 		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
 			"another acp-broker has been syncing this workspace for %lld s "
 			"(sync-lock-timeout)",
-			workspace->request.lock_timeout_ms / 1000);
+			workspace->request->lock_timeout_ms / 1000);
 	}
 	workspace_fail(workspace, &err);
 }
@@ -340,20 +342,21 @@ static void fail_locked(struct workspace *workspace)
 static void lock(struct workspace *workspace)
 {
 	struct error err;
-	if (workspace->lock_fd < 0) {
-		workspace->lock_fd = store_lock_open(&workspace->store, &err);
+	struct work *work = workspace_work(workspace);
+	if (work->lock_fd < 0) {
+		work->lock_fd = store_lock_open(&work->store, &err);
 	}
-	if (workspace->lock_fd < 0) {
+	if (work->lock_fd < 0) {
 		workspace_fail(workspace, &err);
 		return;
 	}
-	if (store_lock_try(workspace->lock_fd)) {
-		ev_timer_stop(workspace->request.loop, &workspace->lock_retry);
+	if (store_lock_try(work->lock_fd)) {
+		ev_timer_stop(workspace->request->loop, &workspace->lock_retry);
 		block(workspace, read_base, prepare);
 		return;
 	}
 	if (!workspace->is_hurried && clock_now_ms() < workspace->lock_deadline_ms) {
-		ev_timer_again(workspace->request.loop, &workspace->lock_retry);
+		ev_timer_again(workspace->request->loop, &workspace->lock_retry);
 		return;
 	}
 	fail_locked(workspace);
@@ -364,27 +367,33 @@ static void on_lock_retry(struct ev_loop *loop, ev_timer *timer, int events)
 	lock(CONTAINER_OF(timer, struct workspace, lock_retry));
 }
 
+static void init_round(struct workspace *workspace, struct round *round)
+{
+	const struct sync_order *order = &workspace_work(workspace)->order;
+	round_finish(round);
+	round_init(round);
+	words_append_all(&round->always, (const char *const *)workspace->always_held);
+	round->has_allowed = workspace->has_allowed_held;
+	round->allowed = workspace->allowed_held;
+	memcpy(round->refused, workspace->refused_held, sizeof(round->refused));
+	round->told_excess = workspace->told_excess;
+	round->parks_held = order->reason == SYNC_REASON_STOP || order->reason == SYNC_REASON_CRASH;
+	round->is_first = !workspace->has_tree;
+	round->mode = order->deletions;
+	round->asked = order->asked;
+}
+
 static void begin(struct workspace *workspace)
 {
-	round_finish(&workspace->round);
-	round_init(&workspace->round);
-	enum sync_reason reason = workspace_order(workspace)->reason;
-	words_append_all(&workspace->round.always, (const char *const *)workspace->always_held);
-	workspace->round.has_allowed = workspace->has_allowed_held;
-	workspace->round.allowed = workspace->allowed_held;
-	memcpy(workspace->round.refused, workspace->refused_held, sizeof(workspace->refused_held));
-	workspace->round.told_excess = workspace->told_excess;
-	workspace->round.parks_held = reason == SYNC_REASON_STOP || reason == SYNC_REASON_CRASH;
-	workspace->tries = 0;
-	workspace->has_target = false;
-	workspace->has_gone_back = false;
-	workspace->round.is_first = !workspace->has_tree;
-	workspace->round.mode = workspace_order(workspace)->deletions;
-	workspace->round.asked = workspace_order(workspace)->asked;
+	struct work *work = workspace_work(workspace);
+	init_round(workspace, &work->round);
+	work->has_target = false;
+	work->has_gone_back = false;
+	work->tries = 0;
 	workspace->sent_bytes = 0;
 	workspace->received_bytes = 0;
 	workspace->started_ms = clock_now_ms();
-	workspace->lock_deadline_ms = workspace->started_ms + workspace->request.lock_timeout_ms;
+	workspace->lock_deadline_ms = workspace->started_ms + workspace->request->lock_timeout_ms;
 	block(workspace, open_store, lock);
 }
 
@@ -395,10 +404,10 @@ static void on_start(struct soon *soon)
 
 void workspace_steps_init(struct workspace *workspace)
 {
-	workspace->job = (struct pool_job){.lane = POOL_LANE_SYNC,
-		.run = run_step,
-		.done = on_step_done,
-		.drop = workspace_drop};
-	soon_init(&workspace->start, workspace->request.loop, on_start);
+	struct pool_job *job = &workspace->work->job;
+	job->lane = POOL_LANE_SYNC;
+	job->run = run_step;
+	job->done = on_step_done;
+	soon_init(&workspace->start, workspace->request->loop, on_start);
 	ev_timer_init(&workspace->lock_retry, on_lock_retry, 0., LOCK_RETRY_MS / 1000.);
 }

@@ -39,9 +39,10 @@ struct record_saver {
 	struct soon refused; // tells of a job that the pool did not take
 	char *state_folder;
 	struct pool_job job;
-	int folder_fd;     // the job's
-	struct list held;  // of struct held; the job's
-	struct list queue; // of struct saving; the first is the job's while it runs
+	int folder_fd;          // the job's
+	struct list held;       // of struct held; the job's
+	struct list queue;      // of struct saving
+	struct saving *in_hand; // the first of these, the job's while it runs
 };
 
 static void saving_destroy(struct saving *saving)
@@ -120,7 +121,7 @@ static void note_end(const struct record_saver *saver)
 static void run(struct pool_job *job)
 {
 	struct record_saver *saver = CONTAINER_OF(job, struct record_saver, job);
-	struct saving *saving = LIST_FIRST(&saver->queue, struct saving, link);
+	struct saving *saving = saver->in_hand;
 	struct error *err = &saving->err;
 	if (saving->kind == SAVING_END) {
 		note_end(saver);
@@ -149,6 +150,7 @@ static bool is_running(const struct record_saver *saver)
 static void submit(struct record_saver *saver)
 {
 	struct saving *saving = LIST_FIRST(&saver->queue, struct saving, link);
+	saver->in_hand = saving;
 	if (!pool_submit(saver->pool, &saver->job, &saving->err)) {
 		saving->is_ok = false;
 		soon_start(&saver->refused);
@@ -157,7 +159,7 @@ static void submit(struct record_saver *saver)
 
 static void tell(struct record_saver *saver)
 {
-	struct saving *saving = LIST_FIRST(&saver->queue, struct saving, link);
+	struct saving *saving = saver->in_hand;
 	record_saved *done = saving->done;
 	void *data = saving->data;
 	bool is_ok = saving->is_ok;
