@@ -70,7 +70,16 @@ const char *workspace_transport(const struct workspace *workspace)
 
 /* ---- the end of a sync ---- */
 
-static void order_finish(struct sync_order *order)
+struct sync_order sync_order_copy(const struct sync_order *order)
+{
+	struct sync_order copy = *order;
+	copy.session = mem_strdup_or_null(order->session);
+	copy.name = mem_strdup_or_null(order->name);
+	copy.rollback = mem_strdup_or_null(order->rollback);
+	return copy;
+}
+
+void sync_order_finish(struct sync_order *order)
 {
 	free((char *)order->session);
 	free((char *)order->name);
@@ -83,7 +92,7 @@ static void raise_end(
 {
 	workspace_sync_done *done = workspace->done;
 	workspace->done = NULL;
-	order_finish(&workspace_work(workspace)->order);
+	sync_order_finish(&workspace_work(workspace)->order);
 	done(workspace->data, result, err); // may destroy the workspace
 }
 
@@ -334,7 +343,7 @@ static void request_free(struct workspace_request *request)
 static void drop(struct pool_job *job)
 {
 	struct work *work = CONTAINER_OF(job, struct work, job);
-	order_finish(&work->order);
+	sync_order_finish(&work->order);
 	round_finish(&work->round);
 	work_unlock(work);
 	if (work->request.guard) {
@@ -390,11 +399,7 @@ void workspace_sync(struct workspace *workspace, const struct sync_order *order,
 	workspace_sync_done *done, void *data)
 {
 	assert(!workspace->done);
-	struct sync_order *copy = &workspace_work(workspace)->order;
-	*copy = *order;
-	copy->session = mem_strdup_or_null(order->session);
-	copy->name = mem_strdup_or_null(order->name);
-	copy->rollback = mem_strdup_or_null(order->rollback);
+	workspace_work(workspace)->order = sync_order_copy(order);
 	workspace->done = done;
 	workspace->data = data;
 	soon_start(&workspace->start);

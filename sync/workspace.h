@@ -150,6 +150,10 @@ struct sync_order {
 	git_oid asked; // SYNC_DELETIONS_FOLLOW: the id of what the yes was about
 };
 
+/* A copy whose texts are its own, until sync_order_finish. */
+struct sync_order sync_order_copy(const struct sync_order *order);
+void sync_order_finish(struct sync_order *order);
+
 /* Syncs, and keeps what both sides are then as a checkpoint. The sync before has raised its end. */
 void workspace_sync(struct workspace *workspace, const struct sync_order *order,
 	workspace_sync_done *done, void *data);

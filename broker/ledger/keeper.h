@@ -82,7 +82,9 @@ void keeper_destroy(struct keeper *keeper);
 
 /*
  * All of these raise done exactly once, unless the keeper is destroyed before, and never
- * before they return. They are done in their order.
+ * before they return. Those that open, sync, close or discard are orders: they wait in one queue
+ * and are done one after the other, root by root. The queue has no limit of its own: each order is
+ * that of a message that waits, which the desk counts, or of the end of the sandbox.
  */
 
 /*

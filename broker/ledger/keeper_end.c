@@ -224,7 +224,7 @@ static void ending_end(struct ending *ending, const struct error *err)
 	}
 	keeper->ending = NULL;
 	ending_drop(&ending->job);
-	keeper_end_task(keeper, err ? &copy : NULL);
+	keeper_end_order(keeper, err ? &copy : NULL);
 }
 
 static void stop_next(struct ending *ending, const struct error *err);
@@ -321,7 +321,7 @@ static struct ending *ending_create(struct keeper *keeper)
 	ending->job = (struct pool_job){
 		.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked, .drop = ending_drop};
 	ending->keeper = keeper;
-	ending->is_discarded = keeper_task(keeper)->kind == TASK_DISCARD;
+	ending->is_discarded = keeper->in_hand->kind == ORDER_DISCARD;
 	ending->state_folder = mem_strdup(config->state_folder);
 	ending->profile = mem_strdup(config->profile);
 	ending->backend = mem_strdup(config->backend);

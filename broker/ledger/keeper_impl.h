@@ -8,7 +8,7 @@
 #include "broker/ledger/record_saver.h"
 
 /*
- * What keeper.c (tasks), keeper_ask.c (questions), keeper_roots.c (what is kept) and keeper_end.c
+ * What keeper.c (orders), keeper_ask.c (questions), keeper_roots.c (what is kept) and keeper_end.c
  * (the end of a sandbox) share; nobody else includes this.
  */
 
@@ -34,40 +34,38 @@ struct keep {
 struct keeper {
 	struct keeper_config config;
 	struct record_saver *saver;
-	struct list keeps;    // of struct keep, oldest first
-	struct list tasks;    // of struct task; the first is being done
-	struct list pausings; // of struct pausing
+	struct list keeps;     // of struct keep, oldest first
+	struct list orders;    // of struct order: the queue of all that is to be done, oldest first
+	struct order *in_hand; // the one of them that is being done; NULL: none
+	struct list pausings;  // of struct pausing
 	bool is_paused;
 	bool is_closing;        // for the last time
 	struct list announced;  // of struct announced: what may become a root
 	struct list announcing; // of struct announcing
-	struct list aside;      // of struct task: those that wait for keeper_decide
 	bool is_asking;         // about `asked`
 	bool has_answer;        // to that, and nobody has acted on it yet
 	enum sync_deletions answer;
 	git_oid asked;
-	struct soon start;     // begins the first task, once its caller has returned
+	struct soon start;     // begins the first order, once its caller has returned
 	size_t root_count;     // of the sandbox's roots, that are kept
 	struct naming *naming; // of the others, while it runs; or NULL
 	struct ending *ending; // of the sandbox, while it runs; or NULL
 };
 
-enum task_kind { TASK_OPEN, TASK_SYNC, TASK_CLOSE, TASK_DISCARD };
+enum order_kind { ORDER_OPEN, ORDER_SYNC, ORDER_CLOSE, ORDER_DISCARD };
 
-/* What was asked for, and how far it is. */
-struct task {
-	struct list link; // keeper.tasks
-	enum task_kind kind;
-	enum sync_reason reason;
-	char *session, *name, *rollback; // owned, as in struct sync_order
-	bool asks;                       // about mass deletions
-	char **roots;                    // owned; those meant; NULL: all
-	bool has_prepared;               // the roots that are new are known
-	struct keep *keep;               // the one in hand; NULL: none yet
-	enum sync_deletions deletions;   // the same: as in struct sync_order
-	git_oid asked;                   // the same
-	int questions;                   // the same: those it waited for
-	bool is_back;                    // it was aside: the one in hand is synced again
+/* What the keeper is to do, and how far it is. */
+struct order {
+	struct list link; // keeper.orders
+	enum order_kind kind;
+	struct sync_order sync; // of the root in hand; the texts are owned
+	bool asks;              // about mass deletions
+	char **roots;           // owned; those meant; NULL: all
+	bool has_prepared;      // the roots that are new are known
+	struct keep *keep;      // the one in hand; NULL: none yet
+	int questions;          // the same: those it waited for
+	bool is_aside;          // it waits for keeper_decide, and others go on
+	bool is_back;           // it was aside: the one in hand is synced again
 	bool has_failed;
 	struct error err; // the first
 	sandbox_done *done;
@@ -76,19 +74,20 @@ struct task {
 
 /* ---- keeper.c ---- */
 
-struct task *keeper_task(struct keeper *keeper); // the one in hand; NULL: none
-
 /* Writes the record down in this state. */
 void keep_save(struct keep *keep, enum record_state state, record_saved *done);
 
-/* Syncs the root as the task in hand says. */
+/* Syncs the root as the order in hand says. */
 void keeper_sync_keep(struct keep *keep);
 
-struct keeper_event keeper_event_of(const struct keep *keep, const struct task *task);
+struct keeper_event keeper_event_of(const struct keep *keep, const struct order *order);
 
-/* Goes on with the task in hand, once the roots are known, or the sandbox has ended. */
+/* Goes on with the order in hand, once the roots are known, or the sandbox has ended. */
 void keeper_next(struct keeper *keeper);
-void keeper_end_task(struct keeper *keeper, const struct error *err);
+
+/* The next order that is not aside becomes the one in hand, and begins with a call of its own. */
+void keeper_begin_next(struct keeper *keeper);
+void keeper_end_order(struct keeper *keeper, const struct error *err);
 
 /* The state of a root that is neither being opened nor being closed. */
 enum record_state keeper_state_between(const struct keep *keep);
@@ -100,7 +99,7 @@ void keeper_drop_pausings(struct keeper *keeper);
 /* ---- keeper_ask.c ---- */
 
 /*
- * The sync of the task in hand has ended with a question, and has changed nothing: it is made
+ * The sync of the order in hand has ended with a question, and has changed nothing: it is made
  * again with the answer.
  */
 void keeper_ask(struct keep *keep, const struct deletions *deletions);
@@ -118,7 +117,7 @@ void keep_destroy(struct keep *keep);
 bool keep_is_named(const struct keep *keep, char *const *names);
 
 /* Writes down in the record and in last what a sync did, or why it failed. */
-void keep_note_sync(struct keep *keep, const struct task *task, const struct sync_result *result,
+void keep_note_sync(struct keep *keep, const struct order *order, const struct sync_result *result,
 	const struct error *err);
 
 /* A record of a directory here (its real path), "creating". */
@@ -151,7 +150,7 @@ enum sandbox_fate { FATE_STAYS, FATE_RESTS, FATE_ENDS };
  */
 enum sandbox_fate keeper_fate(const struct keeper *keeper);
 
-/* Sees to it, unless it stays. keeper_end_task. */
+/* Sees to it, unless it stays. keeper_end_order. */
 void keeper_end_sandbox(struct keeper *keeper, enum sandbox_fate fate);
 void keeper_drop_ending(struct keeper *keeper);
 

@@ -232,7 +232,7 @@ bool keeper_add_roots(struct keeper *keeper)
 	struct naming *naming = naming_create(keeper, count);
 	if (!pool_submit(keeper->config.pool, &naming->job, &err)) {
 		naming_drop(&naming->job);
-		keeper_end_task(keeper, &err);
+		keeper_end_order(keeper, &err);
 		return true;
 	}
 	keeper->naming = naming;
@@ -253,12 +253,12 @@ void keeper_drop_naming(struct keeper *keeper)
  * after the one that follows its crash.
  */
 static void note_receipt(
-	struct keep *keep, const struct task *task, const struct sync_result *result)
+	struct keep *keep, const struct order *order, const struct sync_result *result)
 {
 	struct record_receipt *receipt = &keep->record.receipt;
 	free(keep->record.error);
 	keep->record.error = NULL;
-	if (task->kind != TASK_CLOSE) {
+	if (order->kind != ORDER_CLOSE) {
 		return;
 	}
 	char now[TIMESTAMP_SIZE];
@@ -290,10 +290,10 @@ static void note_last(struct keep *keep, enum sync_reason reason, const struct s
 	last->checkpoint = result->checkpoint;
 }
 
-void keep_note_sync(struct keep *keep, const struct task *task, const struct sync_result *result,
+void keep_note_sync(struct keep *keep, const struct order *order, const struct sync_result *result,
 	const struct error *err)
 {
-	note_last(keep, task->reason, result, err);
+	note_last(keep, order->sync.reason, result, err);
 	const char *transport = workspace_transport(keep->workspace);
 	if (!err && !keep->has_told_transport && transport) {
 		keep->has_told_transport = true;
@@ -302,7 +302,7 @@ void keep_note_sync(struct keep *keep, const struct task *task, const struct syn
 	if (err) {
 		mem_set_text(&keep->record.error, err->text);
 	} else {
-		note_receipt(keep, task, result);
+		note_receipt(keep, order, result);
 	}
 }
 
