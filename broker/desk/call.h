@@ -25,7 +25,7 @@ enum desk_stage {
 	STAGE_ANSWER,  // an agent's: the sync between a prompt and its answer
 	STAGE_BEHIND,  // an agent's: an answer of its session that waits for that
 	STAGE_LINKS,   // an agent's: the links in the paths that it names
-	STAGE_PERSON,  // an agent's: what the user says to it
+	STAGE_USER,    // an agent's: what the user says to it
 	STAGES,
 };
 

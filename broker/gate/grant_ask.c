@@ -135,7 +135,7 @@ static bool send_question(struct peer *peer, struct request *request, const stru
 	const struct question_reason *reason, struct error *err)
 {
 	struct relay *relay = peer->relay;
-	if (!desk_has_room(&relay->desk, STAGE_PERSON, call)) {
+	if (!desk_has_room(&relay->desk, STAGE_USER, call)) {
 		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 			"%d MiB of requests wait for a person's answer already",
 			RELAY_WAITING_MAX >> 20);
@@ -253,7 +253,7 @@ void grant_ask(struct peer *peer, const struct call *call, const struct subject 
 		request_destroy(request);
 		return;
 	}
-	desk_hold(&relay->desk, &asking->waiting, STAGE_PERSON, peer, call);
+	desk_hold(&relay->desk, &asking->waiting, STAGE_USER, peer, call);
 	if (!load_old_text(request, question->subject, buf_span(&relay->scratch))) {
 		show(request, buf_span(&relay->scratch));
 	}

@@ -22,7 +22,7 @@ void grant_cancel_session(struct relay *relay, const char *session_id);
 void grant_close_question(struct relay *relay, const struct request *request);
 
 /*
- * Of STAGE_PERSON: the agent takes its call back. True where the question is not shown yet, and
+ * Of STAGE_USER: the agent takes its call back. True where the question is not shown yet, and
  * never is; false: the editor has it, and is told.
  */
 bool grant_ask_takes_cancel(struct waiting *waiting);

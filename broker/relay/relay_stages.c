@@ -31,7 +31,7 @@ static const struct stage_row rows[STAGES] = {
 	[STAGE_LINKS] = {"session", "requests", "the links in their paths",
 		.most = RELAY_WAITING_MAX, .outlasts = true, .on_left = grant_resolve_on_left,
 		.on_cancelled = grant_resolve_next},
-	[STAGE_PERSON] = {"session", "requests", "a person's answer", .most = RELAY_WAITING_MAX,
+	[STAGE_USER] = {"session", "requests", "a person's answer", .most = RELAY_WAITING_MAX,
 		.outlasts = true, .takes_cancel = grant_ask_takes_cancel},
 };
 

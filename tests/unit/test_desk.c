@@ -101,7 +101,7 @@ static const struct stage_row rows[STAGES] = {
 	[STAGE_READY] = {"prepare", "messages", "the sandbox", .outlasts = true},
 	[STAGE_LINKS] = {"session", "requests", "links", .most = 200, .outlasts = true,
 		.on_cancelled = on_cancelled},
-	[STAGE_PERSON] = {"session", "requests", "a person", .outlasts = true,
+	[STAGE_USER] = {"session", "requests", "a person", .outlasts = true,
 		.takes_cancel = takes_cancel},
 };
 static const struct error failure = {
@@ -335,12 +335,12 @@ static void test_each_sender_has_ids_of_its_own(void **state)
 
 static void test_a_cancel_may_be_the_owners(void **state)
 {
-	hold_agents(STAGE_PERSON, peers[0], OTHER("3", "s"));
-	hold_agents(STAGE_PERSON, peers[0], OTHER("4", "s"));
+	hold_agents(STAGE_USER, peers[0], OTHER("3", "s"));
+	hold_agents(STAGE_USER, peers[0], OTHER("4", "s"));
 	assert_true(desk_cancel_request(&desk, peers[0], SPAN_LITERAL("3")));
 	assert_false(desk_cancel_request(&desk, peers[0], SPAN_LITERAL("4")));
 	assert_string_equal(told, "taken;not taken;");
-	desk_fail_all(&desk, (struct desk_pick){STAGE_PERSON, peers[0], NULL}, &failure);
+	desk_fail_all(&desk, (struct desk_pick){STAGE_USER, peers[0], NULL}, &failure);
 	assert_string_equal(told, "taken;not taken;a3 GONE;a4 GONE;");
 }
 
