@@ -87,7 +87,7 @@ static void resume(struct peer *peer, const struct call *call)
 	peer->relay->ops->pass_agent_request(peer, call);
 }
 
-static void pass(struct request *request)
+static void go_on(struct request *request)
 {
 	struct call call;
 	struct peer *peer = request->peer;
@@ -114,7 +114,7 @@ static void act(
 	remember(relay, request, answer->decision);
 	question_close(relay, request, allowed);
 	if (allowed) {
-		pass(request);
+		go_on(request);
 	} else {
 		refuse(request, answer, failure);
 	}

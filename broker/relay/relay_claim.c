@@ -157,7 +157,7 @@ static void refuse_as_unknown(struct claim *claim)
 }
 
 /* The request goes on as if it came now. */
-static void pass(struct claim *claim)
+static void go_on(struct claim *claim)
 {
 	struct relay *relay = claim->relay;
 	struct call call;
@@ -201,7 +201,7 @@ static void on_looked(struct pool_job *job)
 	if (work->outcome == CLAIM_FAILED) {
 		refuse_as_unknown(claim);
 	} else if (work->outcome != CLAIM_HELD) {
-		pass(claim);
+		go_on(claim);
 	} else if (!may_wait(claim)) {
 		(work->records.is_ending ? refuse_as_busy : refuse_as_held)(claim);
 	} else {

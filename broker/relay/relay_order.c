@@ -92,7 +92,7 @@ static bool is_shut(const struct gate *gate)
 /* ---- it opens ---- */
 
 /* As if it came now. */
-static void pass(struct relay *relay, struct waiting *waiting)
+static void go_on(struct relay *relay, struct waiting *waiting)
 {
 	struct call call;
 	if (desk_open(waiting, &call)) {
@@ -112,7 +112,7 @@ static void on_open(struct soon *soon)
 		mode_guard_release(gate->relay, session);
 	}
 	while (!is_shut(gate) && (waiting = first_behind(gate))) {
-		pass(gate->relay, waiting);
+		go_on(gate->relay, waiting);
 	}
 	if (!is_shut(gate)) {
 		gate_destroy(gate);
