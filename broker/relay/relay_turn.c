@@ -21,7 +21,7 @@ struct turn {
 	struct request *request; // owned; of an answer; NULL: it is a prompt
 	char *session_id;        // owned; as the editor knows it
 	struct sync_show show;
-	size_t behind; // bytes of its followers
+	size_t follower_bytes; // of those that wait behind it
 };
 
 /* What the agent says after an answer. */
@@ -138,7 +138,7 @@ void relay_turn_forget_requests(struct peer *peer)
 	LIST_FOR_EACH(
 		follower, &peer->relay->desk.stages[STAGE_BEHIND], struct follower, waiting.link) {
 		if (follower->waiting.peer == peer && follower->waiting.id) {
-			follower->turn->behind -= follower->waiting.size;
+			follower->turn->follower_bytes -= follower->waiting.size;
 			follower_destroy(follower);
 		}
 	}
@@ -271,7 +271,7 @@ bool relay_turn_is_full(const struct peer *peer)
 		return false;
 	}
 	LIST_FOR_EACH(turn, &desk->stages[STAGE_ANSWER], struct turn, waiting.link) {
-		bytes += turn->peer == peer ? turn->waiting.size + turn->behind : 0;
+		bytes += turn->peer == peer ? turn->waiting.size + turn->follower_bytes : 0;
 	}
 	return bytes > most;
 }
@@ -320,7 +320,7 @@ bool relay_turn_holds_message(struct peer *peer, const struct call *call)
 	struct follower *follower = mem_alloc_zero(sizeof(*follower));
 	follower->turn = turn;
 	desk_hold(desk, &follower->waiting, STAGE_BEHIND, peer, call);
-	turn->behind += follower->waiting.size;
+	turn->follower_bytes += follower->waiting.size;
 	return true;
 }
 
