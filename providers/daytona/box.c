@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "providers/daytona/states.h"
 
-/* Seconds between two looks at it. */
+/* Seconds between two polls. */
 static const double first_pause = 0.2, last_pause = 2., pause_growth = 1.5;
 
 /* What was accepted is not asked for again while the platform may not show it yet. */
@@ -98,7 +98,7 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 	daytona_box_end(box, &err);
 }
 
-/* ---- looking ---- */
+/* ---- polling ---- */
 
 static void tell_progress(struct daytona_box *box, const char *state)
 {
@@ -114,7 +114,7 @@ static void tell_progress(struct daytona_box *box, const char *state)
 	}
 }
 
-void daytona_box_look_later(struct daytona_box *box)
+void daytona_box_poll_later(struct daytona_box *box)
 {
 	ev_timer_stop(box->config.loop, &box->poll);
 	ev_now_update(box->config.loop);
@@ -150,10 +150,10 @@ static void on_seen(void *data, const struct daytona_sandbox *seen, const struct
 
 static void on_poll(struct ev_loop *loop, ev_timer *timer, int events)
 {
-	daytona_box_look(CONTAINER_OF(timer, struct daytona_box, poll));
+	daytona_box_poll(CONTAINER_OF(timer, struct daytona_box, poll));
 }
 
-void daytona_box_look(struct daytona_box *box)
+void daytona_box_poll(struct daytona_box *box)
 {
 	box->call = daytona_get(box->config.api, *box->id ? box->id : box->name, on_seen, box);
 }
@@ -200,7 +200,7 @@ static void on_acted(void *data, const struct daytona_sandbox *seen, const struc
 	}
 	box->acted_ms = clock_now_ms();
 	box->pause = first_pause;
-	daytona_box_look(box);
+	daytona_box_poll(box);
 }
 
 static void act(struct daytona_box *box, enum daytona_act what)
@@ -226,7 +226,7 @@ static void start(struct daytona_box *box, const struct daytona_sandbox *seen)
 {
 	struct error err;
 	if (is_under_way(box, seen)) {
-		daytona_box_look_later(box);
+		daytona_box_poll_later(box);
 	} else if (box->starts == STARTS_MAX) {
 		error_set_reason(&err, ERROR_UNAVAILABLE, "SANDBOX_UNAVAILABLE",
 			"sandbox %s was started %d times, and each time it was stopped again (%s)",
@@ -242,7 +242,7 @@ static void stop(struct daytona_box *box)
 {
 	bool is_accepted = box->asked == DAYTONA_STOP && !box->has_failed;
 	if (is_accepted && clock_now_ms() - box->acted_ms < SETTLES_MS) {
-		daytona_box_look_later(box);
+		daytona_box_poll_later(box);
 	} else {
 		act(box, DAYTONA_STOP);
 	}
@@ -299,7 +299,7 @@ static void take_step(
 {
 	switch (step) {
 	case DAYTONA_STEP_WAIT:
-		daytona_box_look_later(box);
+		daytona_box_poll_later(box);
 		break;
 	case DAYTONA_STEP_DONE:
 		finish(box, seen);
@@ -356,14 +356,14 @@ void daytona_box_bring(struct daytona_box *box, daytona_box_done *done)
 {
 	daytona_box_begin(box, DAYTONA_GOAL_RUN, box->config.profile->create_timeout_ms, done);
 	box->has_made = box->has_started = false;
-	daytona_box_look(box);
+	daytona_box_poll(box);
 }
 
 void daytona_box_rest(struct daytona_box *box, bool is_archived, daytona_box_done *done)
 {
 	daytona_box_begin(box, is_archived ? DAYTONA_GOAL_ARCHIVE : DAYTONA_GOAL_REST,
 		box->config.profile->stop_timeout_ms, done);
-	daytona_box_look(box);
+	daytona_box_poll(box);
 }
 
 /* ---- life ---- */

@@ -8,7 +8,7 @@
 #include "providers/daytona/wanted.h"
 
 /*
- * What box.c (looking and acting), box_make.c (where there is none), box_fit.c (where it was made
+ * What box.c (polling and acting), box_make.c (where there is none), box_fit.c (where it was made
  * for another profile) and box_delete.c share.
  */
 
@@ -27,9 +27,9 @@ struct daytona_box {
 	enum daytona_goal goal;
 	daytona_box_done *done;
 	struct daytona_call *call; // the one under way; or NULL
-	ev_timer poll;             // the next look
+	ev_timer poll;             // the next poll
 	ev_timer due;              // create-timeout or stop-timeout
-	double pause;              // before the next look
+	double pause;              // before the next poll
 	int asked;                 // enum daytona_act, the last one; or DAYTONA_ACT_NONE
 	bool has_failed;           // that, with err
 	struct error err;
@@ -52,8 +52,8 @@ struct daytona_box {
 void daytona_box_begin(struct daytona_box *box, enum daytona_goal goal, long long deadline_ms,
 	daytona_box_done *done);
 void daytona_box_end(struct daytona_box *box, const struct error *err);
-void daytona_box_look(struct daytona_box *box);
-void daytona_box_look_later(struct daytona_box *box);
+void daytona_box_poll(struct daytona_box *box);
+void daytona_box_poll_later(struct daytona_box *box);
 
 /* The service does not know it: whether that is said of another account's, which ends the order. */
 bool daytona_box_is_others(struct daytona_box *box);

@@ -59,7 +59,7 @@ static bool creates_again(struct daytona_box *box)
 		(box->creates_until_ms - clock_now_ms()) / 1000);
 	box->creates--;
 	box->pause = pause;
-	daytona_box_look_later(box);
+	daytona_box_poll_later(box);
 	return true;
 }
 
@@ -71,7 +71,7 @@ static void on_seen_after(void *data, const struct daytona_sandbox *seen, const 
 	bool was_taken = error_has_reason(&box->err, "DAYTONA_CONFLICT");
 	box->has_made = box->has_made && !was_taken && !(err && err->code == ERROR_NOT_FOUND);
 	if (err && err->code == ERROR_NOT_FOUND && was_taken && box->creates < CREATES_MAX) {
-		daytona_box_look_later(box); // and then made again
+		daytona_box_poll_later(box); // and then made again
 	} else if (err && err->code == ERROR_NOT_FOUND && creates_again(box)) {
 		return;
 	} else if (err) {
@@ -82,7 +82,7 @@ static void on_seen_after(void *data, const struct daytona_sandbox *seen, const 
 		if (is_broken && box->is_made) {
 			daytona_box_remove_failed(box, seen);
 		} else {
-			daytona_box_look_later(box);
+			daytona_box_poll_later(box);
 		}
 	}
 }
@@ -97,7 +97,7 @@ static void on_created(void *data, const struct daytona_sandbox *seen, const str
 		box->call = daytona_get(box->config.api, box->name, on_seen_after, box);
 	} else if (daytona_box_take(box, seen)) {
 		box->is_made = true;
-		daytona_box_look_later(box);
+		daytona_box_poll_later(box);
 	}
 }
 
