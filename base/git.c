@@ -43,7 +43,7 @@ static bool set_options(const struct git *git)
 		}
 	}
 	/* What it says is read where it matters (sync/git/history.c). */
-	const char *known[] = {"worktreeconfig"};
+	const char *known[] = {"worktreeconfig", "partialclone"};
 	return git->libgit2_opts(GIT_OPT_SET_EXTENSIONS, known, ARRAY_LENGTH(known)) == 0 &&
 	       git->libgit2_opts(GIT_OPT_SET_CACHE_MAX_SIZE, (ssize_t)CACHE_MAX) == 0 &&
 	       git->libgit2_opts(GIT_OPT_SET_MWINDOW_SIZE, (size_t)WINDOW_SIZE) == 0 &&

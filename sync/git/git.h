@@ -30,7 +30,7 @@ enum git_script {
 /* The text of a script with what they all share before it. */
 const char *git_script_text(enum git_script script);
 
-enum { SCRIPT_ARGS_MAX = 13 };
+enum { SCRIPT_ARGS_MAX = 14 };
 
 struct git_transport;
 struct arrival; // agent_commits.c

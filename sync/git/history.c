@@ -21,7 +21,8 @@ void history_init(struct history *history)
 	*history = (struct history){.branch = mem_strdup(""),
 		.git_folder = mem_strdup(""),
 		.name = mem_strdup(""),
-		.email = mem_strdup("")};
+		.email = mem_strdup(""),
+		.promisor = mem_strdup("")};
 	buf_init(&history->refs, REFS_MAX);
 	buf_init(&history->shallow, FILE_MAX);
 	buf_init(&history->sparse, FILE_MAX);
@@ -37,6 +38,7 @@ void history_finish(struct history *history)
 	free(history->branch);
 	free(history->name);
 	free(history->email);
+	free(history->promisor);
 	buf_finish(&history->refs);
 	buf_finish(&history->shallow);
 	buf_finish(&history->sparse);
@@ -207,6 +209,9 @@ static bool read_settings(struct history *history, const struct git *git,
 		read_text(&config, "user.name", &history->name);
 		read_text(&config, "user.email", &history->email);
 		remotes_read(&config, &history->remotes);
+		free(history->promisor);
+		history->promisor = remotes_promisor(&config);
+		add_print(history, history->promisor);
 		add_print_of(history, &history->remotes);
 		add_print_of(history, &history->nested);
 		read_sparse(history, &config, &places);
@@ -243,6 +248,36 @@ static void read_repository(struct history *history, const struct git *git,
 	history->exists = true;
 }
 
+/* What libgit2 cannot read for a reason that git-config(1) has a word for. */
+static void explain(struct history *history, const char *root, const char *home)
+{
+	static const struct {
+		const char *key, *usual, *why;
+	} reasons[] = {
+		{"extensions.objectformat", "sha1",
+			"its ids are no SHA-1, and libgit2 reads no others"},
+		{"extensions.refstorage", "files",
+			"libgit2 cannot read how it keeps its refs; `git refs migrate "
+			"--ref-format=files` changes that"},
+	};
+	struct error ignored;
+	struct user_config config = {0};
+	struct user_repository *places = mem_alloc_zero(sizeof(*places));
+	bool read = user_repository_find(places, root, false) &&
+	            user_config_read(&config, home, places, &ignored);
+	for (size_t i = 0; read && i < ARRAY_LENGTH(reasons); i++) {
+		const char *value = user_config_get(&config, reasons[i].key);
+		if (value && strcmp(value, reasons[i].usual) != 0) {
+			snprintf(history->note, sizeof(history->note),
+				"the workspace's git history was not sent, and its copy has no "
+				"git: %s",
+				reasons[i].why);
+		}
+	}
+	user_config_finish(&config);
+	free(places);
+}
+
 static bool is_there(const char *root)
 {
 	char path[PATH_MAX];
@@ -273,6 +308,7 @@ bool history_read(struct history *history, const char *root, const char *home, s
 		struct error why;
 		error_set_git(git, &why, "the workspace's git history was not sent");
 		snprintf(history->note, sizeof(history->note), "%.250s", why.text);
+		explain(history, root, home);
 	}
 	git->repository_free(repository);
 	git_close();

@@ -27,6 +27,7 @@ struct history {
 	bool is_cone;               // they are directories
 	char *name, *email;         // owned; "" for none
 	struct buf remotes;         // sync/git/remotes.h
+	char *promisor;             // owned; of a partial clone the remote that has the rest; ""
 	struct buf nested;          // sync/nested.h; the caller's to read before history_read
 	uint64_t nested_told;       // a hash of those that the user was told of
 	struct filters filters;

@@ -6,6 +6,7 @@ struct id_walk {
 	const struct git *git;
 	git_repository *repository;
 	struct id_set *ids;
+	git_odb *odb; // of a partial clone, which has not got all; NULL
 };
 
 static void add_tree(const struct id_walk *walk, const git_oid *id, size_t depth)
@@ -20,7 +21,9 @@ static void add_tree(const struct id_walk *walk, const git_oid *id, size_t depth
 		git_filemode_t mode = git->tree_entry_filemode(entry);
 		if (mode == GIT_FILEMODE_TREE) {
 			add_tree(walk, git->tree_entry_id(entry), depth + 1);
-		} else if (mode != GIT_FILEMODE_COMMIT) {
+		} else if (mode != GIT_FILEMODE_COMMIT &&
+			   (!walk->odb || git->odb_exists_ext(walk->odb, git->tree_entry_id(entry),
+						  GIT_ODB_LOOKUP_NO_REFRESH) == 1)) {
 			id_set_add(walk->ids, git->tree_entry_id(entry));
 		}
 	}
@@ -45,10 +48,14 @@ void history_list_head(const struct history *history, struct id_set *out_ids)
 	if (!walk.git) {
 		return;
 	}
-	if (history->id[0] && walk.git->repository_open_ext(&walk.repository, history->git_folder,
-				      GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) == 0) {
+	if (history->id[0] &&
+		walk.git->repository_open_ext(&walk.repository, history->git_folder,
+			GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) == 0 &&
+		(!*history->promisor ||
+			walk.git->repository_odb(&walk.odb, walk.repository) == 0)) {
 		add_head(&walk, history->id);
 	}
+	walk.git->odb_free(walk.odb);
 	walk.git->repository_free(walk.repository);
 	git_close();
 }

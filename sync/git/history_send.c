@@ -79,9 +79,11 @@ static bool spawn(
 	const char *const argv[] = {"git", folder, "-c", "core.hooksPath=/dev/null", "-c",
 		"core.fsmonitor=false", "-c", "pack.threads=2", "-c",
 		is_near ? "pack.compression=0" : "pack.compression=1", "-c", "pack.window=0",
-		"pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset", NULL};
+		"pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset",
+		*history->promisor ? "--missing=allow-promisor" : NULL, NULL};
 	static const char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_NO_LAZY_FETCH=1",
+		"GIT_ALLOW_PROTOCOL=none", // what those before 2.45 know in its place
 		"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;

@@ -107,21 +107,38 @@ static bool is_one_line(const char *text)
 	return length > 0 && text[0] != ' ' && text[length - 1] != ' ';
 }
 
-/* Whether it is "remote.NAME.url" or the like, of a name that is part of one of refs, too. */
-static bool is_of_remote(const char *key)
+/* NAME of "remote.NAME.KEY", one that is part of one of refs, too; empty: it is another key. */
+static struct span remote_of(const char *setting, const char *key)
 {
 	static const char section[] = "remote.";
-	const char *name = key + sizeof(section) - 1, *end = strrchr(key, '.');
-	if (strncmp(key, section, sizeof(section) - 1) != 0 || end <= name || *name == '-' ||
-		(strcmp(end, ".url") != 0 && strcmp(end, ".pushurl") != 0)) {
-		return false;
+	const char *name = setting + sizeof(section) - 1, *end = strrchr(setting, '.');
+	if (strncmp(setting, section, sizeof(section) - 1) != 0 || end <= name || *name == '-' ||
+		strcmp(end + 1, key) != 0) {
+		return (struct span){0};
 	}
 	for (const char *at = name; at < end; at++) {
 		if ((unsigned char)*at <= ' ' || strchr("~^:?*[\\\"\x7f", *at)) {
-			return false;
+			return (struct span){0};
 		}
 	}
-	return true;
+	return (struct span){name, (size_t)(end - name)};
+}
+
+static bool has_url(const char *setting)
+{
+	return remote_of(setting, "url").len > 0 || remote_of(setting, "pushurl").len > 0;
+}
+
+char *remotes_promisor(const struct user_config *config)
+{
+	for (size_t i = 0; i < config->count; i++) {
+		const char *key = config->settings[i].key;
+		struct span name = remote_of(key, "promisor");
+		if (name.len > 0 && user_config_is_true(config, key)) {
+			return mem_strndup(name);
+		}
+	}
+	return mem_strdup("");
 }
 
 void remotes_read(const struct user_config *config, struct buf *out)
@@ -130,8 +147,8 @@ void remotes_read(const struct user_config *config, struct buf *out)
 	for (size_t i = 0; i < config->count; i++) {
 		const struct user_setting *setting = &config->settings[i];
 		const char *url = setting->value;
-		if (!setting->is_certain || !url || !is_of_remote(setting->key) ||
-			!is_one_line(url) || *url == '-') { // no option of git-config(1)
+		if (!setting->is_certain || !url || !has_url(setting->key) || !is_one_line(url) ||
+			*url == '-') { // no option of git-config(1)
 			continue;
 		}
 		char *clean = remote_url_clean(url);

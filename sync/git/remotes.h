@@ -19,6 +19,12 @@ enum { REMOTES_MAX = 64 << 10 };
  */
 void remotes_read(const struct user_config *config, struct buf *out);
 
+/*
+ * The remote that a partial clone would ask for what it has not got, the caller's to free; "" where
+ * it is none.
+ */
+char *remotes_promisor(const struct user_config *config) ATTR_NODISCARD;
+
 /* The URL as it may travel; the caller's to free. NULL: it may not. Pure. */
 char *remote_url_clean(const char *url) ATTR_NODISCARD;
 

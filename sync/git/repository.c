@@ -173,8 +173,13 @@ static bool work_update(struct git_transport *git, struct remote_ends *ends, str
 	if (!sent || !answered) {
 		bool is_answer = !answered && (sent || !told);
 		const char *why = is_answer ? answer_err.text : send_err.text;
+		const char *partial =
+			*history->promisor ? "; it is a partial clone, which `git fetch --refetch "
+					     "--no-filter` makes whole"
+					   : "";
 		snprintf(history->note, sizeof(history->note),
-			"the workspace's git history was not sent: %.200s", why);
+			"the workspace's git history was not sent: %.*s%s", *partial ? 110 : 200,
+			why, partial);
 	}
 	return true;
 }
@@ -233,7 +238,7 @@ static void update(struct git_transport *git)
 			     .args = {history->is_detached ? "detached" : "branch", history->branch,
 				     history->id, history->name, history->email, refs, shallow,
 				     git->sends_pack ? "pack" : "none", print, sparse, filters,
-				     remotes, nested},
+				     remotes, nested, history->promisor},
 			     .work = work_update,
 			     .then = updated});
 }

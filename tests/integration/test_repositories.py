@@ -109,8 +109,8 @@ class Kinds(RepositoryCase):
                 self.assertEqual(self.git('log', '--format=%s', where=runtime),
                                  self.git('log', '--format=%s'))
             self.ended(client)
-            said = re.findall('history was not sent|program was asked|could not be read',
-                              '\n'.join(self.notices(client)))
+            said = re.findall('was not sent: its HEAD|program was asked|could not be read|'
+                              'no SHA-1|git refs migrate', '\n'.join(self.notices(client)))
             self.assertEqual(sorted(said), sorted(expected), f'{number}: {client.stderr}')
         self.assertEqual(self.folder_of_git(), before)
 
@@ -121,21 +121,54 @@ class Kinds(RepositoryCase):
         self.git('clone', '-q', '--depth', '2', f'file://{self.dir}/full', '.')
         self.goes_on(has_history=True)
 
-    @LEAKS
-    def test_partial(self):
+    def partial(self, what):
         self.source()
         self.write(self.dir / 'full', a='2\n')
         self.git('commit', '-qam', 'third', where=self.dir / 'full')
         self.git('config', 'uploadpack.allowFilter', 'true', where=self.dir / 'full')
-        self.git('clone', '-q', '--filter=blob:none', f'file://{self.dir}/full', '.')
-        self.goes_on('history was not sent', has_history=False)
+        self.git('clone', '-q', f'--filter={what}', f'file://{self.dir}/full', '.')
+        (self.dir / 'full').rename(self.dir / 'away')  # whoever asks it is told so
+
+    def missing(self, where):
+        return self.git('rev-list', '--objects', '--all', '--missing=print', where=where).count('?')
+
+    @LEAKS
+    def test_partial(self):
+        """What is there works, and nothing is fetched for it."""
+        self.partial('blob:none')
+        self.assertEqual(self.missing(self.work), 1)
+        client, session = self.opened()
+        self.prompt(client, session, 'git status', 'git diff HEAD', 'git fsck', 'git gc -q',
+                    'echo 3 > a', 'git -c user.name=B -c user.email=b@b commit -qam agents',
+                    'git show | grep -q "^+3"', '! git show HEAD~1 2>said')
+        self.assertIn(f'{self.dir}/full', (self.work / 'said').read_text())
+        self.assertEqual([len(branch['commits']) for branch in self.commits()], [1])
+        self.assertEqual(self.missing(self.work), 1)
+        self.ended(client)
+        self.assertNotIn('not sent', '\n'.join(self.notices(client)))
+
+    @LEAKS
+    def test_partial_without_its_folders(self):
+        self.partial('tree:0')
+        client, _ = self.opened()
+        self.ended(client)
+        said = '\n'.join(self.notices(client))
+        self.assertIn('history was not sent', said)
+        self.assertIn('git fetch --refetch --no-filter', said)
 
     @LEAKS
     def test_sha256(self):
         self.git('init', '-q', '--object-format=sha256')
         self.kind()
-        self.goes_on('history was not sent', 'program was asked',
-                     has_history=False)
+        self.goes_on('no SHA-1', 'program was asked', has_history=False)
+
+    @LEAKS
+    def test_reftable(self):
+        """git here need not know it: it is what the configuration says."""
+        self.kind()
+        self.git('config', 'core.repositoryFormatVersion', '1')
+        self.git('config', 'extensions.refStorage', 'reftable')
+        self.goes_on('git refs migrate', has_history=False)
 
     def test_a_split_index(self):
         self.kind()
@@ -159,7 +192,7 @@ class Kinds(RepositoryCase):
     def test_a_head_that_is_broken(self):
         self.kind()
         (self.work / '.git/HEAD').write_text('nonsense\n')
-        self.goes_on('history was not sent', has_history=False)
+        self.goes_on('was not sent: its HEAD', has_history=False)
 
 
 if __name__ == '__main__':

@@ -14,10 +14,12 @@ unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OB
 side=$1 root=$2
 shift 2
 own_home=${HOME:-} own_config=${XDG_CONFIG_HOME:-$own_home/.config}
-# No configuration of the user's there, no hook, no replacement, no prompt.
+# No configuration of the user's there, no hook, no replacement, no prompt, and nothing is fetched
+# for a partial clone.
 export LC_ALL=C HOME="$side" XDG_CONFIG_HOME="$side" GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1 \
-	GIT_NO_REPLACE_OBJECTS=1 GIT_TERMINAL_PROMPT=0 GIT_DEFAULT_HASH=sha1 \
-	GIT_DEFAULT_REF_FORMAT=files GIT_OPTIONAL_LOCKS=1
+	GIT_NO_REPLACE_OBJECTS=1 GIT_NO_LAZY_FETCH=1 GIT_ALLOW_PROTOCOL=none \
+	GIT_TERMINAL_PROMPT=0 GIT_DEFAULT_HASH=sha1 GIT_DEFAULT_REF_FORMAT=files \
+	GIT_OPTIONAL_LOCKS=1
 
 say() {
 	printf '%s\0' "$@"

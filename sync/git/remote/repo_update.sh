@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Makes ROOT/.git what the user's is in the eyes of who works there: the history, HEAD,
 # the other refs, a name, its filters, its remotes. Arguments: KIND BRANCH ID NAME EMAIL REFS
-# SHALLOW PACK PRINT SPARSE FILTERS REMOTES NESTED.
+# SHALLOW PACK PRINT SPARSE FILTERS REMOTES NESTED PROMISOR.
 #
 # KIND is "branch" or "detached", ID may be empty for an unborn branch; SPARSE is empty, or whether
 # a sparse checkout is of cones, and a size. stdin: REFS bytes, lines of "ID NAME"; SHALLOW bytes,
@@ -9,10 +9,11 @@
 # sizes FILTERS has (sync/git/filters.h), or it is empty; REMOTES bytes (sync/git/remotes.h); NESTED
 # bytes, lines of paths (sync/nested.h); and where PACK is "pack" a pack of what is missing. (They
 # would not fit into an argument.) PRINT is kept once all is done, to be told the next time: nothing
-# has to be done then. HEAD moves only where it still is as it was left by us. A new repository
-# appears whole. In another this may be cut off anywhere: the next run goes on.
+# has to be done then. PROMISOR is the remote of a partial clone, or empty. HEAD moves only where it
+# still is as it was left by us. A new repository appears whole. In another this may be cut off
+# anywhere: the next run goes on.
 kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8 print=$9 sparse=${10}
-filters=${11} remotes=${12} nested=${13}
+filters=${11} remotes=${12} nested=${13} promisor=${14}
 cd "$root"
 make_side
 work=$side/work.$$
@@ -328,8 +329,8 @@ take_pack() {
 	rm -rf "$filling"
 	mkdir -p "$filling/pack" "$GIT_DIR/objects/pack"
 	GIT_OBJECT_DIRECTORY=$filling GIT_ALTERNATE_OBJECT_DIRECTORIES=$GIT_DIR/objects \
-		git index-pack --stdin -v >/dev/null
-	for part in pack rev idx; do # git knows a pack by its index
+		git index-pack --stdin -v ${promisor:+--promisor} >/dev/null
+	for part in pack rev promisor idx; do # git knows a pack by its index
 		for file in "$filling"/pack/pack-*."$part"; do
 			[ ! -e "$file" ] || mv -f "$file" "$GIT_DIR/objects/pack/"
 		done
@@ -337,6 +338,15 @@ take_pack() {
 	rm -rf "$filling"
 	filling=
 }
+# What a partial clone has not got is not here either: git asks the remote for it.
+set_promisor() {
+	[ "$promisor" ] || return 0
+	[ "$(git config --local --get extensions.partialClone)" != "$promisor" ] || return 0
+	git config --local core.repositoryFormatVersion 1 &&
+		git config --local extensions.partialClone "$promisor" &&
+		git config --local "remote.$promisor.promisor" true || leave_locked
+}
+set_promisor
 if [ "$pack" = pack ]; then
 	take_pack
 	[ "$GIT_DIR" != "$made" ] || ! share_packs || say shared
