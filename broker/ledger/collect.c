@@ -257,6 +257,7 @@ static void on_gone(struct collect *collect, const struct error *err)
 {
 	const struct record *record = &collect->taken->record;
 	if (collect->config.is_discarded) {
+		collect->taken->is_gone = true;
 		forget(collect, err);
 	} else if (was_collected(record) || !record->runtime_root) {
 		stop_record(collect);

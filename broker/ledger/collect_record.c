@@ -7,6 +7,10 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "broker/ledger/record_owner.h"
+#include "broker/ledger/state_folder.h"
+#include "sync/round.h"
+#include "sync/store.h"
+#include "sync/store_lock.h"
 
 void collect_record_drop(struct pool_job *job)
 {
@@ -81,8 +85,34 @@ void collect_record_write(struct pool_job *job)
 	}
 }
 
+/* A base that stays because somebody syncs just now is no harm: nobody else has this instance. */
+static void forget_base(const struct collect_record *taken)
+{
+	const struct record *record = &taken->record;
+	char name[STATE_FOLDER_NAME_SIZE];
+	struct error err;
+	struct store store;
+	int lock_fd = -1;
+	if (!taken->is_gone || !record->runtime_root || !record->instance) {
+		return;
+	}
+	char *folder = state_folder_store(taken->state_folder, record->local_root);
+	state_folder_sandbox(
+		name, record->backend, record->profile, record->runtime_root, record->instance);
+	if (store_lock_find(folder, &lock_fd, &err) && lock_fd >= 0 && store_lock_try(lock_fd) &&
+		store_open(&store, folder, 0, &err)) {
+		if (!round_forget_base(&store, name, &err)) {
+			log_warning("%s", err.text);
+		}
+		store_close(&store);
+	}
+	fd_close(&lock_fd);
+	free(folder);
+}
+
 void collect_record_remove(struct pool_job *job)
 {
 	struct collect_record *taken = CONTAINER_OF(job, struct collect_record, job);
+	forget_base(taken);
 	taken->is_ok = record_remove(taken->folder_fd, taken->id, &taken->err);
 }

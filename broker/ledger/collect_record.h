@@ -18,6 +18,7 @@ struct collect_record {
 	int folder_fd, lock_fd;
 	bool is_ok;
 	bool is_held; // by another
+	bool is_gone; // its sandbox is
 	struct error err;
 };
 

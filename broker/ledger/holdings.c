@@ -299,8 +299,9 @@ static char **sandboxes_in_place(const struct finding *finding)
 		const struct record *record = &finding->records[i].record;
 		char name[STATE_FOLDER_NAME_SIZE];
 		if (record->runtime_root && strcmp(record->runtime_root, record->local_root) == 0) {
-			words_append(&names, state_folder_sandbox(name, record->backend,
-						     record->profile, record->runtime_root));
+			words_append(
+				&names, state_folder_sandbox(name, record->backend, record->profile,
+						record->runtime_root, record->instance));
 		}
 	}
 	return names;

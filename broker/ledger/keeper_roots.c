@@ -82,7 +82,8 @@ static struct keep *keep_create(struct keeper *keeper, const struct sandbox_root
 		keeper_init_record(keeper, record, root->local);
 	}
 	mem_set_text(&record->runtime_root, root->runtime);
-	state_folder_sandbox(keep->name, config->backend, config->profile, root->runtime);
+	state_folder_sandbox(
+		keep->name, config->backend, config->profile, root->runtime, record->instance);
 	keep->store_folder = state_folder_store(config->state_folder, root->local);
 	if (config->settings->mode != SYNC_MODE_NONE) {
 		keep->workspace = open_workspace(keep);

@@ -29,9 +29,11 @@ char *state_folder_store(const char *state_folder, const char *local_root)
 }
 
 const char *state_folder_sandbox(char name[STATE_FOLDER_NAME_SIZE], const char *backend,
-	const char *profile, const char *runtime_root)
+	const char *profile, const char *runtime_root, const char *instance)
 {
 	uint64_t hash = hash_text(hash_text(HASH_START, backend), profile);
-	snprintf(name, STATE_FOLDER_NAME_SIZE, "%016" PRIx64, hash_text(hash, runtime_root));
+	hash = hash_text(hash, runtime_root);
+	hash = instance ? hash_text(hash, instance) : hash;
+	snprintf(name, STATE_FOLDER_NAME_SIZE, "%016" PRIx64, hash);
 	return name;
 }

@@ -14,8 +14,12 @@ char *state_folder_name(const char *const *environment);
 char *state_folder_store(const char *state_folder, const char *local_root);
 
 enum { STATE_FOLDER_NAME_SIZE = 17 };
-/* What a workspace's store calls a sandbox of it, by its root there. Returns name. */
+/*
+ * What a workspace's store calls a sandbox of it (bases/NAME), by its root there and by its
+ * instance (may be NULL): another sandbox may have the same root, and never held what this one did.
+ * Returns name.
+ */
 const char *state_folder_sandbox(char name[STATE_FOLDER_NAME_SIZE], const char *backend,
-	const char *profile, const char *runtime_root);
+	const char *profile, const char *runtime_root, const char *instance);
 
 #endif

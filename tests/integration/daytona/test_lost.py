@@ -6,6 +6,7 @@ it, what is in it is collected where it still can be, and the next session goes 
 """
 
 import pathlib
+import shutil
 import sys
 
 sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1])]
@@ -130,6 +131,32 @@ class Lost(Trouble):
         self.assertEqual(len(told), 1, told)
         self.assertIn(f'({instance}) was deleted', told[0])
         self.assertIn(f'what was changed in {root} since the last sync', told[0])
+
+    def test_what_a_killed_transient_one_had_is_nobody_elses_base(self):
+        """Every sandbox there has the same home: so the root of each has the same name."""
+        there = self.dir / 'there'
+        keys = {'persistence': 'transient', 'runtime-root': there}
+        files = {f'in{number}.txt': f'{number}\n' for number in range(4)}
+        for name, text in files.items():
+            (self.work / name).write_text(text)
+        first, session = self.opened(**keys)
+        self.prompt(first, session, 'terminal echo there > in0.txt')
+        first.process.kill()
+        first.wait(PATIENCE)
+        self.daytona.vanish(self.box()['id'])
+        shutil.rmtree(there)
+        (self.work / 'in0.txt').write_text('here\n')
+        second, session = self.opened(**keys)
+        self.prompt(second, session, 'terminal cat in0.txt > out.txt')
+        self.end(second)
+        self.assertEqual(self.tree(), {**files, 'in0.txt': 'here\n', 'out.txt': 'here\n'})
+        self.assertNotIn('acp-conflict', second.stderr)
+        self.assertNotIn('has deleted', second.stderr)  # exact: what was told in vain
+        lost, = [one for one in self.records() if one['state'] != 'stopped']
+        told = self.command('sessions', 'discard', lost['id'], **keys)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        bases = list((self.state / 'stores').glob('*/refs/acp-broker/bases/*'))
+        self.assertEqual(bases, [])
 
     def test_it_is_deleted_while_nobody_is_there(self):
         """And its session is taken up by another broker, in one of the same name."""
