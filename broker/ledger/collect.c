@@ -206,7 +206,7 @@ static void on_state(void *data, const struct keeper_state *state)
 static const struct keeper_listener keeper_listener = {
 	.on_ended = on_synced, .on_question = on_question, .on_state = on_state};
 
-static void keep(struct collect *collect)
+static void make_keeper(struct collect *collect)
 {
 	const struct collect_config *config = &collect->config;
 	struct collect_record *taken = collect->taken;
@@ -304,7 +304,7 @@ static void on_root_added(void *data, const struct error *err)
 		return;
 	}
 	ev_timer_stop(collect->config.loop, &collect->due);
-	keep(collect);
+	make_keeper(collect);
 }
 
 static void on_ready(void *data)

@@ -345,7 +345,7 @@ void sync_methods_list(struct relay *relay, const struct call *call)
 
 /* ---- _broker/checkpoint/diff ---- */
 
-static bool keep_text(void *data, struct span text)
+static bool append_text(void *data, struct span text)
 {
 	return buf_append(data, text, NULL);
 }
@@ -362,7 +362,7 @@ static bool run_diff(struct inquiry *inquiry, struct store *store, struct error 
 	}
 	buf_init(&text, DIFF_MAX);
 	bool is_cut = false;
-	struct checkpoint_reader reader = {keep_text, &text};
+	struct checkpoint_reader reader = {append_text, &text};
 	bool ok = checkpoint_diff(store, &from.tree, &to.tree,
 		inquiry->wants_stat ? CHECKPOINT_STAT : CHECKPOINT_PATCH, &reader, err);
 	if (!ok && err->code == ERROR_UNAVAILABLE) {

@@ -170,7 +170,7 @@ static bool put_member(struct edit *edit, json_node member, struct error *err)
 }
 
 /* Writes down what the login is to be run with; false where that cannot be. */
-static bool keep(
+static bool note_login(
 	struct edit *edit, json_node method, char token[LOGIN_TOKEN_SIZE], struct error *err)
 {
 	char **args = NULL;
@@ -210,7 +210,7 @@ static bool add_terminal(struct edit *edit, json_node method, struct error *err)
 	bool ok = ++edit->terminal_count <= AUTH_METHODS_TERMINAL_MAX ||
 	          error_set(&why, ERROR_LIMIT, "there are more than %d", AUTH_METHODS_TERMINAL_MAX);
 	if (!ok || !json_names_check(json_raw(edit->doc, method), &rules, &why) ||
-		!keep(edit, method, token, &why)) {
+		!note_login(edit, method, token, &why)) {
 		log_warning("%s: a login in the terminal is not offered: %s", edit->peer->hop,
 			why.text);
 		return true;

@@ -17,7 +17,7 @@ enum { PARAMS_MAX = 64 * 1024 }; // bytes; longer params of the editor's are not
 
 /* ---- what the editor chooses ---- */
 
-static void keep_params(
+static void remember_params(
 	struct request *request, const struct session *session, const struct call *call)
 {
 	struct span params = message_place(&call->message, PLACE_PARAMS);
@@ -126,7 +126,7 @@ bool choice_gate_on_send(
 	struct choice choice;
 	const char *rule = mode_guard_rule(relay);
 	struct session *session = relay_session_of(relay, &call->message);
-	keep_params(request, session, call);
+	remember_params(request, session, call);
 	if (!rule || call->method->means == MEANS_SET_MODEL) {
 		return true;
 	}

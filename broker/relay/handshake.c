@@ -57,7 +57,7 @@ bool handshake_was_made(struct relay *relay)
 }
 
 /* Keeps the whole request, for agents that are started later. */
-static bool keep_message(struct request *request, const struct call *call, struct error *err)
+static bool remember_message(struct request *request, const struct call *call, struct error *err)
 {
 	buf_clear(&request->message);
 	if (!buf_append(&request->message, call->frame->bytes, err)) {
@@ -111,7 +111,7 @@ bool handshake_refuses(struct relay *relay, const struct call *call)
 bool handshake_on_send(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
-	if (!keep_message(request, call, err) || !pin_version(relay, call, err) ||
+	if (!remember_message(request, call, err) || !pin_version(relay, call, err) ||
 		!relay_toolhost_greet(request->peer, call, err)) {
 		return false;
 	}
@@ -223,7 +223,7 @@ static bool add_meta(
 	return ok;
 }
 
-static void keep_agent_name(struct peer *peer, const struct call *call)
+static void remember_agent_name(struct peer *peer, const struct call *call)
 {
 	if (!message_string(&call->message, PLACE_RESULT_AGENT_NAME, peer->agent_name,
 		    sizeof(peer->agent_name))) {
@@ -232,7 +232,7 @@ static void keep_agent_name(struct peer *peer, const struct call *call)
 }
 
 /* ACP, AgentCapabilities: how the agent restores a session. */
-static void keep_offers(struct relay *relay, const struct call *call)
+static void remember_offers(struct relay *relay, const struct call *call)
 {
 	struct span resume = message_place(&call->message, PLACE_RESULT_RESUME);
 	struct span close = message_place(&call->message, PLACE_RESULT_CLOSE);
@@ -256,8 +256,8 @@ bool handshake_on_result(
 		return false;
 	}
 	request->peer->was_greeted = true;
-	keep_agent_name(request->peer, call);
-	keep_offers(relay, call);
+	remember_agent_name(request->peer, call);
+	remember_offers(relay, call);
 	relay_mcp_learn(relay, call);
 	buf_clear(&greeting_of(relay)->initialize);
 	return buf_append(&greeting_of(relay)->initialize, buf_span(&request->message), err);
@@ -268,7 +268,7 @@ bool handshake_on_result(
 bool handshake_keep_authenticate(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
-	return keep_message(request, call, err);
+	return remember_message(request, call, err);
 }
 
 bool handshake_on_authenticated(
@@ -378,8 +378,8 @@ static void on_greeted_again(struct relay *relay, struct request *request,
 		return;
 	}
 	peer->was_greeted = true;
-	keep_agent_name(peer, answer);
-	keep_offers(relay, answer);
+	remember_agent_name(peer, answer);
+	remember_offers(relay, answer);
 	if (greeting_of(relay)->authenticate.len == 0) {
 		link_release(agent_link(peer->agent));
 		return;

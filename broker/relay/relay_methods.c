@@ -26,7 +26,7 @@
 #include "broker/session/in_flight.h"
 #include "broker/session/root_names.h"
 
-static bool keep_session(
+static bool remember_session(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
 	char id[MESSAGE_SESSION_ID_MAX + 1];
@@ -67,7 +67,7 @@ static bool too_many_roots(const struct message *message)
 }
 
 /* What the agent will call them: its own names of the session's directories. */
-static bool keep_roots(struct request *request, const struct call *call, struct error *err)
+static bool remember_roots(struct request *request, const struct call *call, struct error *err)
 {
 	if (too_many_roots(&call->message)) {
 		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
@@ -104,13 +104,13 @@ static bool check_room(
 		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 			"%d sessions are open already (max-sessions)", relay->sessions.max);
 	}
-	return keep_roots(request, call, err);
+	return remember_roots(request, call, err);
 }
 
 static bool load_begins(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
-	return keep_session(relay, request, call, err) && keep_roots(request, call, err);
+	return remember_session(relay, request, call, err) && remember_roots(request, call, err);
 }
 
 /* Where another agent has minted the same id, the editor learns another one. */
@@ -196,7 +196,7 @@ static void session_is_answered(struct relay *relay, struct request *request)
 static bool close_begins(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
-	if (!keep_session(relay, request, call, err)) {
+	if (!remember_session(relay, request, call, err)) {
 		return false;
 	}
 	if (request->session_id) {
@@ -236,7 +236,7 @@ static bool prompt_begins(
 	if (session && !mode_guard_admits(session, err)) {
 		return false;
 	}
-	keep_session(relay, request, call, err);
+	remember_session(relay, request, call, err);
 	if (session && session->prompts == 0) {
 		memory_end_turn(session->memory); // of the turn before
 	}

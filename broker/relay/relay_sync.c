@@ -45,7 +45,7 @@ static struct synced *synced_of(struct peer *peer)
 /* ---- what the user is told ---- */
 
 /* It is told to the session that is being opened. */
-static void keep_unsaid(struct peer *peer, const char *text)
+static void remember_unsaid(struct peer *peer, const char *text)
 {
 	struct synced *synced = synced_of(peer);
 	char *said = synced->unsaid;
@@ -61,7 +61,7 @@ static void tell(struct peer *peer, const struct keeper_event *event, const char
 	struct session *session = event->session ? session_find(sessions, event->session) : NULL;
 	if (event->reason == SYNC_REASON_START) {
 		if (!failed) { // who opens the session is told of a failure
-			keep_unsaid(peer, text);
+			remember_unsaid(peer, text);
 		}
 		return;
 	}

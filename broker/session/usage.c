@@ -15,7 +15,7 @@ static bool is_same(
 	       memcmp(memo->raw, raw.data, raw.len) == 0;
 }
 
-static void keep(struct usage_memo *memo, const struct session_table *sessions, struct span raw,
+static void remember(struct usage_memo *memo, const struct session_table *sessions, struct span raw,
 	struct session *session)
 {
 	memo->len = 0;
@@ -32,7 +32,7 @@ void usage_note_editor(struct relay *relay, const struct call *call)
 	struct usage_memo *memo = &relay->usage_memo;
 	struct span raw = message_place(&call->message, PLACE_SESSION_ID);
 	if (raw.len > 0 && !is_same(memo, &relay->sessions, raw)) {
-		keep(memo, &relay->sessions, raw, relay_session_of(relay, &call->message));
+		remember(memo, &relay->sessions, raw, relay_session_of(relay, &call->message));
 	}
 	if (raw.len > 0 && memo->len > 0) {
 		memo->session->usage.editor_bytes += call->frame->length;
@@ -45,7 +45,7 @@ void usage_note_agent(struct peer *peer, const struct call *call)
 	struct usage_memo *memo = &peer->usage_memo;
 	struct span raw = message_place(&call->message, PLACE_SESSION_ID);
 	if (raw.len > 0 && !is_same(memo, &relay->sessions, raw)) {
-		keep(memo, &relay->sessions, raw, relay_session_of_agent(peer, &call->message));
+		remember(memo, &relay->sessions, raw, relay_session_of_agent(peer, &call->message));
 	}
 	struct session *session = raw.len > 0 && memo->len > 0 ? memo->session : NULL;
 	if (session) {
