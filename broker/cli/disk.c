@@ -120,7 +120,7 @@ static void print_holdings(const struct holdings *holdings)
 static bool du(const struct sessions_means *means, struct error *err)
 {
 	struct holdings holdings;
-	bool ok = holdings_find(&holdings, means->state_folder, err);
+	bool ok = holdings_find(&holdings, means->state_folder, true, err);
 	if (ok && means->options->flags & OPTION_JSON) {
 		ok = command_print_json(write_holdings, &holdings, err);
 	} else if (ok) {

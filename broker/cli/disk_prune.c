@@ -72,7 +72,7 @@ static bool read_limits(struct pruning *pruning, struct error *err)
 static bool find(struct pruning *pruning, struct error *err)
 {
 	holdings_finish(&pruning->holdings);
-	return holdings_find(&pruning->holdings, pruning->means->state_folder, err);
+	return holdings_find(&pruning->holdings, pruning->means->state_folder, true, err);
 }
 
 static bool is_old(const struct pruning *pruning, const struct holding *holding)
@@ -112,9 +112,12 @@ static bool end_copy(struct pruning *pruning, const struct holding *copy, struct
 	if (!sessions_end_sandbox(pruning->means, copy->record, err)) {
 		return false;
 	}
-	return access(copy->path, F_OK) != 0 ||
-	       error_set(err, ERROR_UNAVAILABLE,
-		       "something in it is not in the workspace, or somebody works in it");
+	char *made = path_join(copy->path, ".made"); // an agent may have started in the folder
+	bool is_there = access(made, F_OK) == 0;
+	free(made);
+	return !is_there || error_set(err, ERROR_UNAVAILABLE,
+				    "something in it is not in the workspace, or somebody works "
+				    "in it");
 }
 
 static bool is_store_of(
@@ -131,7 +134,7 @@ static bool check_records(
 	const struct pruning *pruning, const struct holding *store, struct error *err)
 {
 	struct holdings now;
-	bool ok = holdings_find(&now, pruning->means->state_folder, err);
+	bool ok = holdings_find(&now, pruning->means->state_folder, false, err);
 	for (size_t i = 0; ok && i < now.count; i++) {
 		const struct holding *other = &now.list[i];
 		if (other->kind == HOLDING_RECORD && other->state != HOLDING_FINISHED &&

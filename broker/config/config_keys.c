@@ -329,6 +329,16 @@ static const struct setting_key profile_keys[] = {
 		.fallback = "720h",
 		.min = 1,
 		.help = "how long a checkpoint is kept"},
+	{.name = "store-max-size",
+		.type = SETTING_BYTES,
+		.fallback = "0",
+		.max = 1LL << 50,
+		.help = "a larger store loses its older checkpoints; 0: none does"},
+	{.name = "copy-max-age",
+		.type = SETTING_DURATION,
+		.fallback = "0",
+		.max = 3650LL * 24 * 3600 * 1000,
+		.help = "a copy that was not used for so long is removed; 0: none is"},
 };
 
 const char *section_kind_name(enum section_kind kind)

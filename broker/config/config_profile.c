@@ -57,6 +57,8 @@ static const struct limit limits[] = {
 	{"sync-lock-timeout", offsetof(struct profile, sync.lock_timeout_ms), LIMIT_INT},
 	{"max-checkpoints", offsetof(struct profile, sync.max_checkpoints), LIMIT_INT},
 	{"checkpoint-age", offsetof(struct profile, sync.checkpoint_age_ms), LIMIT_LONG},
+	{"store-max-size", offsetof(struct profile, sync.store_max_bytes), LIMIT_SIZE},
+	{"copy-max-age", offsetof(struct profile, sync.copy_max_age_ms), LIMIT_LONG},
 };
 
 static void load_limits(struct profile *profile)

@@ -33,6 +33,8 @@ struct sync_settings {
 	int lock_timeout_ms; // another broker's sync
 	int max_checkpoints;
 	long long checkpoint_age_ms; // 0: kept for any time
+	size_t store_max_bytes;      // 0: no limit
+	long long copy_max_age_ms;   // 0: a finished copy is kept for any time
 	transport_create
 		*create_transport; // NULL: as `transport` says; none where nothing is isolated
 };

@@ -30,6 +30,7 @@ struct owned_record {
 struct finding {
 	const char *state_folder;
 	struct holdings *out;
+	bool measures;
 	int folder_fd;
 	struct owned_record *records; // owned
 	size_t count;
@@ -58,7 +59,7 @@ static struct holding *add(struct finding *finding, enum holding_kind kind, char
 	*holding = (struct holding){.kind = kind,
 		.state = HOLDING_FINISHED,
 		.path = path,
-		.bytes = folder_weight(path, LLONG_MAX)};
+		.bytes = finding->measures ? folder_weight(path, LLONG_MAX) : -1};
 	return holding;
 }
 
@@ -176,6 +177,8 @@ static void look_at_copy(struct finding *finding, char *folder)
 	char *made = read_made(folder);
 	if (made) {
 		set_workspace(copy, made);
+	} else { // a folder for an agent to start in, or what is left of a copy
+		hold(copy, HOLDING_KEPT, "nothing was copied into it");
 	}
 	free(made);
 	copy->used = lstat(folder, &status) == 0 ? status.st_mtime : 0;
@@ -195,7 +198,7 @@ static void look_at_copy(struct finding *finding, char *folder)
 			copy->used = used;
 		}
 	}
-	if (!*copy->record) {
+	if (copy->workspace && !*copy->record) {
 		hold(copy, HOLDING_KEPT, "no record says that it was collected");
 	} else if (copy->is_gone) {
 		hold(copy, HOLDING_KEPT, "its workspace is gone: it cannot be synced once more");
@@ -267,7 +270,7 @@ static void look_at_mirrors(struct finding *finding, size_t store)
 		struct holding *mirror =
 			add(finding, HOLDING_MIRROR, path_join(rsync, entry->d_name));
 		struct holding *of = &finding->out->list[store];
-		of->bytes -= mirror->bytes;
+		of->bytes -= finding->measures ? mirror->bytes : 0;
 		mirror->workspace = mem_strdup_or_null(of->workspace);
 		mirror->is_gone = of->is_gone;
 		mirror->used = of->used;
@@ -386,10 +389,11 @@ static void find_all(struct finding *finding)
 	}
 }
 
-bool holdings_find(struct holdings *out, const char *state_folder, struct error *err)
+bool holdings_find(struct holdings *out, const char *state_folder, bool measures, struct error *err)
 {
 	*out = (struct holdings){NULL, 0};
-	struct finding finding = {.state_folder = state_folder, .out = out, .folder_fd = -1};
+	struct finding finding = {
+		.state_folder = state_folder, .out = out, .measures = measures, .folder_fd = -1};
 	bool ok = access(state_folder, F_OK) != 0 || load_records(&finding, err);
 	if (ok) {
 		find_all(&finding);

@@ -29,7 +29,7 @@ struct holding {
 	char *path;                  // owned; of a copy the folder that the agent works in
 	char *workspace;             // owned; NULL: not known
 	bool is_gone;                // there is no such directory
-	long long bytes;             // of the disk; of a store without its mirrors
+	long long bytes;             // of the disk, of a store without its mirrors; -1: not known
 	time_t used;                 // the last time; 0: not known
 	char record[RECORD_ID_SIZE]; // a record's own, a copy's last one; "": none
 	char *profile;               // owned; the record's; NULL: none
@@ -43,9 +43,9 @@ struct holdings {
 const char *holding_kind_name(enum holding_kind kind);
 const char *holding_state_name(enum holding_state state);
 
-/* Measures, too. A state folder that does not exist holds nothing. */
-bool holdings_find(
-	struct holdings *out, const char *state_folder, struct error *err) ATTR_NODISCARD;
+/* A state folder that does not exist holds nothing. Measuring takes a look at every file. */
+bool holdings_find(struct holdings *out, const char *state_folder, bool measures,
+	struct error *err) ATTR_NODISCARD;
 void holdings_finish(struct holdings *holdings);
 
 #endif

@@ -6,8 +6,12 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/real_path.h"
 #include "base/words.h"
 #include "broker/ledger/keeper_impl.h"
+#include "broker/ledger/store_weight.h"
+#include "sync/checkpoint.h"
+#include "sync/store_lock.h"
 
 /*
  * What no checkpoint needs any more goes once a day a store, after the last sync. Nobody waits
@@ -21,6 +25,7 @@ static const char stamp_name[] = "pruned"; // in the store: its time is that of 
 struct pruning {
 	struct pool_job job;
 	char **store_folders; // owned
+	size_t max_bytes;     // store-max-size; 0: no limit
 };
 
 static bool is_due(const struct store *store)
@@ -41,16 +46,54 @@ static bool note_time(const struct store *store, struct error *err)
 	       error_set_errno(err, errno, "store %s: %s", store->path, stamp_name);
 }
 
-static bool prune(const char *store_folder, struct error *err)
+/* Whether it is over its limit; a mirror does not get smaller by what is forgotten. */
+static bool is_too_large(const struct store *store, size_t max_bytes)
+{
+	long long until_ms = clock_now_ms() + PRUNE_TIME_MAX_MS;
+	char *mirrors = path_join(store->path, "rsync");
+	long long all = max_bytes > 0 ? folder_weight(store->path, until_ms) : 0;
+	long long of_mirrors = all > 0 ? folder_weight(mirrors, until_ms) : 0;
+	free(mirrors);
+	return all - (of_mirrors > 0 ? of_mirrors : 0) > (long long)max_bytes;
+}
+
+/* By half of the checkpoints each time: what they free is known only once it is removed. */
+static bool shrink(struct store *store, struct error *err)
+{
+	struct checkpoint *list;
+	struct checkpoint_damage damage;
+	struct checkpoint_forgotten forgotten;
+	size_t count;
+	ATTR_CLEANUP(fd_cleanup) int lock = store_lock_open(store, err);
+	if (lock < 0 || !store_lock_try(lock)) {
+		return lock >= 0; // who syncs it will do so
+	}
+	if (!checkpoint_list(store, &list, &count, &damage, err)) {
+		return false;
+	}
+	free(list);
+	struct checkpoint_limits limits = {count > 1 ? count / 2 : 1, 0};
+	return checkpoint_forget(store, &limits, (long long)time(NULL), &forgotten, &damage, err);
+}
+
+static bool prune_open(struct store *store, size_t max_bytes, struct error *err)
+{
+	struct store_pruned pruned;
+	if (!is_due(store)) {
+		return true;
+	}
+	return note_time(store, err) &&
+	       (max_bytes == 0 || !is_too_large(store, max_bytes) || shrink(store, err)) &&
+	       store_prune(store, STORE_GRACE_SECONDS, PRUNE_TIME_MAX_MS, &pruned, err);
+}
+
+static bool prune(const char *store_folder, size_t max_bytes, struct error *err)
 {
 	struct store store;
-	struct store_pruned pruned;
 	if (!store_open(&store, store_folder, 0, err)) {
 		return false;
 	}
-	bool ok = !is_due(&store) ||
-	          (note_time(&store, err) && store_prune(&store, STORE_GRACE_SECONDS,
-						     PRUNE_TIME_MAX_MS, &pruned, err));
+	bool ok = prune_open(&store, max_bytes, err);
 	store_close(&store);
 	return ok;
 }
@@ -60,7 +103,7 @@ static void on_run(struct pool_job *job)
 	const struct pruning *pruning = CONTAINER_OF(job, struct pruning, job);
 	for (size_t i = 0; pruning->store_folders[i]; i++) {
 		struct error err;
-		if (!prune(pruning->store_folders[i], &err)) {
+		if (!prune(pruning->store_folders[i], pruning->max_bytes, &err)) {
 			log_warning("removing what is not needed any more: %s", err.text);
 		}
 	}
@@ -78,6 +121,7 @@ void keeper_prune(struct keeper *keeper)
 	struct error err;
 	struct pruning *pruning = mem_alloc_zero(sizeof(*pruning));
 	pruning->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
+	pruning->max_bytes = keeper->config.settings->store_max_bytes;
 	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
 		if (keep->workspace && keep->is_opened) {
 			words_append(&pruning->store_folders, keep->store_folder);

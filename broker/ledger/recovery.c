@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/freeze_group.h"
 #include "base/log.h"
+#include "broker/ledger/holdings.h"
 #include "broker/ledger/record_owner.h"
 
 /* A record that nobody has and that did not come to its end. */
@@ -22,6 +23,8 @@ struct found {
 	const struct profile *of;             // the profile it is finished with
 	bool is_own;                          // it is the broker's
 	bool has_failed;                      // or did not come to an end: it may not again
+	bool ends;                            // a finished copy that was not used for long
+	time_t used;
 };
 
 /* The look at the records; outlives the recovery where that is destroyed. */
@@ -29,6 +32,7 @@ struct look {
 	struct pool_job job;
 	struct recovery *recovery;
 	char *state_folder; // owned
+	bool ends_copies;   // some profile has a copy-max-age
 	int folder_fd;
 	struct found *found; // owned
 	size_t count;
@@ -72,6 +76,12 @@ static void look_drop(struct pool_job *job)
 
 /* ---- the records, on the pool ---- */
 
+static struct found *add_found(struct look *look)
+{
+	look->found = mem_realloc(look->found, (look->count + 1) * sizeof(*look->found));
+	return &look->found[look->count++];
+}
+
 static void look_at(void *data, const char *id)
 {
 	struct look *look = data;
@@ -86,8 +96,7 @@ static void look_at(void *data, const char *id)
 	}
 	record_owner_find(look->folder_fd, id, &owner);
 	if (record.state != RECORD_STOPPED && !owner.is_held) {
-		look->found = mem_realloc(look->found, (look->count + 1) * sizeof(*look->found));
-		struct found *found = &look->found[look->count++];
+		struct found *found = add_found(look);
 		*found = (struct found){.profile = mem_strdup(record.profile),
 			.backend = mem_strdup(record.backend),
 			.local_root = mem_strdup(record.local_root),
@@ -99,6 +108,28 @@ static void look_at(void *data, const char *id)
 	}
 	record_owner_finish(&owner);
 	record_finish(&record);
+}
+
+static void look_for_copies(struct look *look)
+{
+	struct holdings holdings;
+	struct error err;
+	if (!holdings_find(&holdings, look->state_folder, false, &err)) {
+		log_warning("recovery: %s", err.text);
+	}
+	for (size_t i = 0; i < holdings.count; i++) {
+		const struct holding *copy = &holdings.list[i];
+		if (copy->kind != HOLDING_COPY || copy->state != HOLDING_FINISHED) {
+			continue;
+		}
+		struct found *found = add_found(look);
+		*found = (struct found){.profile = mem_strdup(copy->profile),
+			.local_root = mem_strdup(copy->workspace),
+			.used = copy->used,
+			.ends = true};
+		memcpy(found->id, copy->record, sizeof(found->id));
+	}
+	holdings_finish(&holdings);
 }
 
 static void run_look(struct pool_job *job)
@@ -121,6 +152,9 @@ static void run_look(struct pool_job *job)
 		log_warning("recovery: %s", err.text);
 	}
 	fd_close(&look->folder_fd);
+	if (look->ends_copies) {
+		look_for_copies(look);
+	}
 }
 
 /* ---- which profile each is of ---- */
@@ -144,12 +178,22 @@ static const struct profile *find_profile(
 	return NULL;
 }
 
+/* A copy is removed by its own profile's copy-max-age alone. */
+static bool is_too_old(const struct found *found)
+{
+	long long age_ms = found->of ? found->of->sync.copy_max_age_ms : 0;
+	return age_ms > 0 && (long long)(time(NULL) - found->used) >= age_ms / 1000;
+}
+
 /* False: no profile of the configuration is for it, which is told. */
 static bool choose_profile(const struct recovery_config *config, struct found *found)
 {
 	const struct profile *profile = find_profile(config, found);
 	found->of = profile;
 	found->is_own = profile == config->collect.profile;
+	if (found->ends) {
+		return is_too_old(found);
+	}
 	if (profile && strcmp(found->backend, profile->backend) == 0) {
 		return true;
 	}
@@ -177,6 +221,9 @@ static int compare(const void *a, const void *b)
 {
 	const struct found *x = a;
 	const struct found *y = b;
+	if (x->ends || y->ends) {
+		return x->ends - y->ends; // no edit waits for them
+	}
 	if (x->has_failed && y->has_failed && x->tried_ms != y->tried_ms) {
 		return x->tried_ms < y->tried_ms ? -1 : 1;
 	}
@@ -235,12 +282,28 @@ static void end_look(struct recovery *recovery)
 
 static void collect_next(struct recovery *recovery);
 
+static void say_ended(
+	const struct found *found, enum collect_outcome outcome, const struct error *err)
+{
+	if (outcome == COLLECT_DONE) {
+		log_info("recovery: the copy of %s was not used for %lld h (copy-max-age) and is "
+			 "removed",
+			found->local_root, found->of->sync.copy_max_age_ms / 3600000);
+	} else if (outcome == COLLECT_FAILED) {
+		log_warning("recovery: the copy of %s was not used for %lld h (copy-max-age), and "
+			    "stays: %s",
+			found->local_root, found->of->sync.copy_max_age_ms / 3600000, err->text);
+	}
+}
+
 static void on_collected(void *data, enum collect_outcome outcome, const struct record *record,
 	const struct error *err)
 {
 	struct recovery *recovery = data;
 	const struct found *found = &recovery->look->found[recovery->next++];
-	if (outcome == COLLECT_DONE) {
+	if (found->ends) {
+		say_ended(found, outcome, err);
+	} else if (outcome == COLLECT_DONE) {
 		log_info("recovery: session %s of %s, whose broker is gone, is collected",
 			found->id, record->local_root);
 	} else if (outcome == COLLECT_FAILED) {
@@ -264,6 +327,7 @@ static void begin_collect(struct recovery *recovery, const struct found *found)
 		config.profile = found->of;
 	}
 	config.is_discarded = false;
+	config.ends = found->ends;
 	config.done = on_collected;
 	config.data = recovery;
 	recovery->collect = collect_start(&config, found->id);
@@ -322,6 +386,10 @@ struct recovery *recovery_start(const struct recovery_config *config)
 		.lane = POOL_LANE_WORK, .run = run_look, .done = on_looked, .drop = look_drop};
 	look->recovery = recovery;
 	look->state_folder = mem_strdup(config->collect.state_folder);
+	look->ends_copies = config->collect.profile->sync.copy_max_age_ms > 0;
+	for (size_t i = 0; i < config->other_count; i++) {
+		look->ends_copies |= config->others[i].sync.copy_max_age_ms > 0;
+	}
 	look->folder_fd = -1;
 	ev_init(&recovery->due, on_due);
 	ev_timer_init(&recovery->begin, on_begin, config->delay_ms / 1000., 0.);

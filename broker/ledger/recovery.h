@@ -11,7 +11,8 @@
  * those of its own profile first, the one that was used last before the others; what failed at an
  * earlier start after all the rest, the one that was tried last at the end. What fails is logged
  * and stays for the next start; what no profile of the configuration is for is told by its name,
- * and left. Never touches what a living broker has. Loop thread only.
+ * and left. Never touches what a living broker has. Last of all it ends the finished copies that
+ * were not used for their profile's copy-max-age. Loop thread only.
  */
 struct recovery;
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 
 import case
+import processes
 
 from processes import PATIENCE
 from sessions_case import SessionsCase
@@ -161,6 +162,36 @@ class Disk(SessionsCase):
                                 env=self.environment(), stdin=subprocess.DEVNULL,
                                 capture_output=True, check=True).stdout
         self.assertEqual([c['path'] for c in json.loads(listed)['conflicts']], ['f'])
+
+    def test_copies_that_are_old_go_by_themselves(self):
+        runtime = self.session()
+        other = self.dir / 'other'
+        other.mkdir()
+        (runtime / 'late').write_text('after the end\n')
+        client = self.copied(copy_max_age='1d')
+        client.new_session(other)
+        self.ended(client)
+        self.assertTrue(runtime.exists())
+        client = self.copied(copy_max_age='1ms')
+        session = client.new_session(other)
+        made = runtime.parent / '.made'  # the folder itself is where this agent was started
+        self.assertTrue(processes.wait_until(lambda: not made.exists(), PATIENCE))
+        self.assertEqual((self.work / 'late').read_text(), 'after the end\n')
+        own = self.runtime(client, session)
+        self.ended(client)
+        self.assertTrue(own.exists())
+        self.assertFalse(runtime.exists())
+
+    def test_a_store_that_is_too_large_loses_older_checkpoints(self):
+        client, session = self.opened(store_max_size=1)
+        for number in range(4):
+            client.prompt(session, f'terminal echo {number} > f')
+        self.ended(client)
+        listed = subprocess.run([case.BROKER, 'checkpoints', 'list', '--json'], cwd=self.work,
+                                env=self.environment(), stdin=subprocess.DEVNULL,
+                                capture_output=True, check=True).stdout
+        numbers = [c['checkpoint'] for c in json.loads(listed)['checkpoints']]
+        self.assertEqual(numbers, [4, 5])
 
     def test_mistakes(self):
         self.write_config_for_nothing()
