@@ -6,6 +6,7 @@ import fcntl
 import json
 import pathlib
 import re
+import threading
 
 import jsonschema
 
@@ -114,16 +115,22 @@ class TurnCase(SyncCase):
         return sum(b'"%s"' % method.encode() in line for line in self.journal('<'))
 
     def hold_when_asked(self, client):
-        """The store is locked from the moment in which the agent asks a permission."""
+        """The store is locked from the moment in which the agent asks a permission; releases it."""
         holding = self.held_store()
+        held = threading.Event()
         self.addCleanup(holding.__exit__, None, None, None)
         outcome = {'outcome': {'outcome': 'cancelled'}}
 
         def reply(_):
             holding.__enter__()
+            held.set()
             return outcome
+
+        def release():
+            self.assertTrue(held.wait(PATIENCE))
+            holding.__exit__(None, None, None)
         client.host.replies['session/request_permission'] = reply
-        return lambda: holding.__exit__(None, None, None)
+        return release
 
     def ended(self, client):
         client.close_stdin()

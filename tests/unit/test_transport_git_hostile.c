@@ -146,6 +146,20 @@ static void test_silence_ends_at_the_deadline(void **state)
 		"while kill -0 $(cat ../bin/sh.pid) 2>/dev/null; do sleep 0.05; done");
 }
 
+/* Its broker was killed, and the next one's script has removed what it had begun. */
+static void test_a_dying_script_removes_nothing_of_the_next_ones(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, "echo a > a");
+	stage_there(stage, "echo b > b");
+	lie(stage, "write-tree",
+		"rm -rf \"$GIT_DIR\"/work.*; mkdir \"$GIT_DIR/work.next\"; exit 1");
+	expect_refusal(stage, &tree, ERROR_SYSTEM, "status");
+	char *found = place_ask(stage->place, "find .. -name work.next | wc -l");
+	assert_string_equal(found, "1\n");
+	free(found);
+}
+
 static void test_big_files_that_are_less_than_was_said_stay_as_they_were(void **state)
 {
 	struct stage *stage = *state;
@@ -252,6 +266,7 @@ int main(void)
 		STAGE_TEST(test_what_is_no_answer_is_refused),
 		STAGE_TEST(test_endless_answers_end_at_the_limit),
 		STAGE_TEST(test_silence_ends_at_the_deadline),
+		STAGE_TEST(test_a_dying_script_removes_nothing_of_the_next_ones),
 		STAGE_TEST(test_big_files_that_are_less_than_was_said_stay_as_they_were),
 		STAGE_TEST(test_links_that_lead_out_are_never_followed),
 		STAGE_TEST(test_a_missing_tool_is_named),

@@ -36,15 +36,22 @@ forget_indexes() {
 }
 
 # A script has failed. Where that was for want of room it is said, with where; and what was begun is
-# removed, since it would keep the disk full, and every later sync from working.
+# removed, since it would keep the disk full, and every later sync from working. A script that has
+# lost its broker may be dying still when the next one is at work: that one has removed the folder
+# `begun`, and nothing of it is touched.
 leave() {
+	[ -z "${begun:-}" ] || [ -d "$begun" ] || return 0
 	full=
 	for place in ${filling:+"$filling"} ${side:+"$side"} ${root:+"$root"}; do
 		[ -z "$full" ] && [ -d "$place" ] && ! has_room "$place" || continue
 		full=$place
 	done
 	forget_indexes
-	[ -z "${side:-}" ] || remove_begun "$side"
+	if [ "$full" ] && [ "${side:-}" ]; then
+		remove_begun "$side"
+	else
+		[ -z "${begun:-}" ] || rm -rf "$begun" "$side/index.$$" "$side/index.$$.lock"
+	fi
 	[ -z "${filling:-}" ] || rm -rf "$filling"
 	[ -z "${made:-}" ] || [ "$made" != "${GIT_DIR:-}" ] || rm -rf "$made"
 	[ -z "$full" ] || {
@@ -142,6 +149,7 @@ use_side() {
 		work=$work.again
 		mkdir "$work"
 	}
+	begun=$work
 	export GIT_INDEX_FILE="$side/index.$$" work side root
 }
 
