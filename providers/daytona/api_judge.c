@@ -125,7 +125,7 @@ static enum daytona_verdict judge_refusal(const struct daytona_try *tried,
 		hint = " (is what DAYTONA_API_KEY holds, or the variable that api-key-env names, a "
 		       "key of this service's?)";
 	} else if (status == 404 && !is_own) {
-		hint = " (is the URL that of the API?)";
+		hint = " (is the URL that of the API, in its first version?)";
 	}
 	error_set_reason(err, code, reason, "%s at %s: status %d: %s%s", tried->what, tried->host,
 		status, message, hint);
@@ -185,6 +185,8 @@ bool daytona_set_unreadable(struct error *err, const struct daytona_try *tried,
 	char text[DAYTONA_MESSAGE_MAX];
 	const char *begin = is_secret ? "" : daytona_excerpt(answer->body, tried->key, text);
 	return error_set_reason(err, ERROR_UNAVAILABLE, "DAYTONA_UNAVAILABLE",
-		"%s at %s: status %d, and an answer that cannot be read: %s%s%s", tried->what,
-		tried->host, answer->status, why, begin[0] ? "; it begins: " : "", begin);
+		"%s at %s: status %d, and an answer that cannot be read, as no API of the "
+		"platform's first version gives it: %s%s%s",
+		tried->what, tried->host, answer->status, why, begin[0] ? "; it begins: " : "",
+		begin);
 }

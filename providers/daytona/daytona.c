@@ -72,6 +72,8 @@ static const struct error_reason reasons[] = {
 	{"DAYTONA_RATE_LIMITED", true, "try again after the time that the message names"},
 	{"DAYTONA_UNTRUSTED", false,
 		"correct the profile's URL, or name the authority's certificates in SSL_CERT_FILE"},
+	{"DAYTONA_VERSION", false,
+		"take the URL of the platform's first version; docs/daytona.md has what was tried"},
 	{"DAYTONA_UNAVAILABLE", true,
 		"try again; the message says what the service answered, or why it did not"},
 };

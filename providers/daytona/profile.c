@@ -238,9 +238,30 @@ static void read_numbers(struct daytona_profile *profile)
 	profile->auto_delete_min = delete > 0 ? delete : -1;
 }
 
+/* Version 2 is at a host of its own, and elsewhere would be below a folder of its name. */
+static bool is_version_2(const char *url)
+{
+	static const char own_host[] = "api.daytona.com";
+	const char *host = strstr(url, "://");
+	host = host ? host + 3 : url;
+	size_t len = strcspn(host, ":/");
+	if (len == strlen(own_host) && strncasecmp(host, own_host, len) == 0) {
+		return true;
+	}
+	const char *folder = strstr(host + len, "/v2");
+	return folder && (folder[3] == '/' || folder[3] == '\0');
+}
+
 /* What the service would refuse, or take for something else. */
 static bool check(const struct daytona_profile *profile, struct error *err)
 {
+	if (is_version_2(profile->api_url)) {
+		return error_set_reason(err, ERROR_CONFIG, "DAYTONA_VERSION",
+			"api-url: %s is version 2 of Daytona's platform, which has other calls and "
+			"states: expected the URL of its first version, like "
+			"https://app.daytona.io/api",
+			profile->api_url);
+	}
 	if (profile->snapshot && profile->image) {
 		return error_set(err, ERROR_CONFIG,
 			"snapshot and image: expected one of them, as a sandbox is made of one");
