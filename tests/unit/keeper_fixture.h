@@ -32,6 +32,7 @@ struct fixture {
 	struct sync_settings settings;
 	struct keeper *keeper;
 	int told;
+	int questions; // about deletions
 	bool is_ok;
 	struct error err;
 	struct record record; // the last one read
@@ -88,7 +89,14 @@ static inline void on_ended(void *data, const struct keeper_event *event,
 {
 }
 
-static const struct keeper_listener listener = {.on_ended = on_ended};
+static inline void on_question(
+	void *data, const struct keeper_event *event, const struct deletions *deletions)
+{
+	struct fixture *fixture = data;
+	fixture->questions++;
+}
+
+static const struct keeper_listener listener = {.on_ended = on_ended, .on_question = on_question};
 
 static inline void begin(struct fixture *fixture)
 {

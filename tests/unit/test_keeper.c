@@ -68,6 +68,43 @@ static void test_the_sync_after_an_agents_crash_is_no_receipt(void **state)
 	assert_string_equal(record_of(fixture, "a")->receipt.runtime_tree, "");
 }
 
+/* ---- the queue ---- */
+
+static char ended[16]; // the names of orders, as they ended
+
+static void on_order_done(void *data, const struct error *err)
+{
+	assert_null(err);
+	strncat(ended, data, sizeof(ended) - strlen(ended) - 1);
+}
+
+static void order_sync(struct fixture *fixture, const char *name)
+{
+	struct sync_order order = {.reason = SYNC_REASON_TURN, .deletions = SYNC_DELETIONS_ASK};
+	keeper_sync(fixture->keeper, NULL, &order, on_order_done, (char *)name);
+}
+
+static void test_orders_that_waited_for_an_answer_come_before_later_ones(void **state)
+{
+	struct fixture *fixture = *state;
+	ended[0] = '\0';
+	run(fixture, "for i in $(seq 20); do echo $i >a/$i; done");
+	open_root(fixture, "a");
+	run(fixture, "rm ra/[0-9]*");
+	order_sync(fixture, "1");
+	order_sync(fixture, "2");
+	ev_run(fixture->loop, 0);
+	assert_string_equal(ended, "");
+	assert_int_equal(fixture->questions, 1);
+	order_sync(fixture, "3"); // nothing else is to be done: it begins
+	order_sync(fixture, "4");
+	keeper_decide(fixture->keeper, true);
+	ev_run(fixture->loop, 0);
+	assert_string_equal(ended, "3124");
+	assert_int_equal(fixture->questions, 1);
+	run(fixture, "test ! -e a/20");
+}
+
 /* ---- announced ---- */
 
 static void test_a_record_says_before_a_root_is_made_that_it_will_be(void **state)
@@ -179,6 +216,7 @@ int main(void)
 		KEEPER_TEST(test_a_record_says_before_the_sync_that_it_begins),
 		KEEPER_TEST(test_a_turn_that_fails_ends_nothing),
 		KEEPER_TEST(test_the_sync_after_an_agents_crash_is_no_receipt),
+		KEEPER_TEST(test_orders_that_waited_for_an_answer_come_before_later_ones),
 		KEEPER_TEST(test_a_record_says_before_a_root_is_made_that_it_will_be),
 		KEEPER_TEST(test_a_root_that_was_not_made_is_no_ones),
 		KEEPER_TEST(test_a_keeper_that_ends_is_done_with_announcing),
