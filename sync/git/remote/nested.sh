@@ -5,12 +5,16 @@
 stub='gitdir: acp-broker has no history of this repository in the sandbox. Its files travel;'
 stub="$stub commit them in your own workspace"
 
-# Goes to a folder below the root, and through no link; where $2 is "make" it is made.
+# Goes to a folder below the root, and through no link; where $2 is "make" it is made. The path may
+# be one that the agent has written.
 enter() {
 	cd "$root" || return 1
 	top=$(pwd -P) rest=$1/
 	while [ "$rest" ]; do
 		part=${rest%%/*} rest=${rest#*/}
+		case $part in
+		'' | . | ..) return 1 ;;
+		esac
 		[ ! -L "$part" ] || return 1
 		[ -d "$part" ] || [ "$2" != make ] || mkdir "$part" || return 1
 		cd "./$part" || return 1

@@ -379,6 +379,10 @@ list_refs() {
 	git for-each-ref --format='%(objectname) %(refname)' "$@"
 }
 
+# A new repository gets all of them in one file (gitrepository-layout(5)): thousands of files take
+# seconds.
+[ "$GIT_DIR" != "$made" ] || cp "$work/refs" "$made/packed-refs"
+
 # Those that were sent and are no more go first: "topic" is in the way of "topic/new".
 list_gone() {
 	names=" $(cut -d ' ' -f 2 "$work/tracking" | tr '\n' ' ')"
