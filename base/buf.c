@@ -182,7 +182,7 @@ bool buf_append_format(struct buf *buf, struct error *err, const char *format, .
 	}
 	char *text = mem_alloc((size_t)len + 1);
 	va_start(args, format);
-	vsnprintf(text, (size_t)len + 1, format, args);
+	len = vsnprintf(text, (size_t)len + 1, format, args);
 	va_end(args);
 	bool ok = buf_append(buf, (struct span){text, (size_t)len}, err);
 	free(text);

@@ -4,9 +4,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "base/text.h"
 
 bool folder_make(const char *path, struct error *err)
 {
@@ -18,7 +19,7 @@ bool folder_make(const char *path, struct error *err)
 		if (path[len] && path[len] != '/') {
 			continue;
 		}
-		snprintf(part, sizeof(part), "%.*s", (int)len, path);
+		text_whole(part, sizeof(part), "%.*s", (int)len, path);
 		if (mkdir(part, 0700) != 0 && errno != EEXIST) {
 			return error_set_errno(err, errno, "making %s", part);
 		}

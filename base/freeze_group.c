@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "base/lock_file.h"
+#include "base/text.h"
 
 #define NAME_PREFIX "acp-broker-" // then the guard's pid
 
@@ -44,8 +45,7 @@ static bool read_path(pid_t pid, char out[FREEZE_GROUP_PATH_MAX])
 		char *end = strchr(line, '\n');
 		if (strncmp(line, "0::/", 4) == 0 && end) {
 			*end = '\0';
-			snprintf(out, FREEZE_GROUP_PATH_MAX, "%s", line + 3);
-			is_found = true;
+			is_found = text_whole(out, FREEZE_GROUP_PATH_MAX, "%s", line + 3);
 		}
 	}
 	if (file) {
@@ -77,7 +77,7 @@ static int open_own(const char *own)
 	char path[FREEZE_GROUP_PATH_MAX + 32];
 	for (size_t i = 0; i < ARRAY_LENGTH(mounts); i++) {
 		struct statfs about;
-		snprintf(path, sizeof(path), "%s%s", mounts[i], own);
+		text_whole(path, sizeof(path), "%s%s", mounts[i], own);
 		int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd >= 0 && fstatfs(fd, &about) == 0 && about.f_type == CGROUP2_SUPER_MAGIC &&
 			holds_us(fd)) {

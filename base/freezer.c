@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/text.h"
 
 enum {
 	ROUND_MS = 2,
@@ -43,7 +44,7 @@ static void turn_to_signals(struct freezer *freezer, const struct error *why)
 	tree_finish(&freezer->looks[0]);
 	tree_finish(&freezer->looks[1]);
 	freezer->is_by_signals = true;
-	snprintf(freezer->why_signals, sizeof(freezer->why_signals), "%s", why->text);
+	text_format(freezer->why_signals, sizeof(freezer->why_signals), "%s", why->text);
 	freezer->rounds = 0;
 	freezer->growths = 0;
 	freezer->is_quiet = false;
@@ -92,7 +93,7 @@ static bool threads_are_still(pid_t pid)
 	struct dirent *entry;
 	while (folder && (entry = readdir(folder)) != NULL) {
 		char text[512] = "";
-		snprintf(path, sizeof(path), "%.20s/stat", entry->d_name);
+		text_whole(path, sizeof(path), "%s/stat", entry->d_name);
 		ATTR_CLEANUP(fd_cleanup)
 		int fd = openat(dirfd(folder), path, O_RDONLY | O_CLOEXEC);
 		ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);

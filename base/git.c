@@ -4,9 +4,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "base/library.h"
+#include "base/text.h"
 
 static bool start(struct error *err);
 static void stop(void);
@@ -96,7 +96,7 @@ bool error_set_git(const struct git *git, struct error *err, const char *format,
 	char what[ERROR_TEXT_MAX / 2];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(what, sizeof(what), format, args);
+	text_vformat(what, sizeof(what), format, args);
 	va_end(args);
 	const git_error *last = git->error_last();
 	if ((!last || !last->message) && number != 0) {

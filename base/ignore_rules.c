@@ -2,13 +2,13 @@
 #include "base/ignore_rules.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/user_config.h"
 
 /* Appends a file, if it is there and fits; a last line without its end gets one. */
@@ -53,7 +53,7 @@ void ignore_rules_of_top(
 	char path[PATH_MAX + 16];
 	append_global(out, repository, home);
 	if (repository->common[0]) {
-		snprintf(path, sizeof(path), "%s/info/exclude", repository->common);
+		text_whole(path, sizeof(path), "%s/info/exclude", repository->common);
 		append_file(out, path);
 	}
 }
@@ -67,7 +67,7 @@ static void lower_files(
 	for (const char *at = below; at;) {
 		uint64_t further = 0;
 		buf_clear(file);
-		snprintf(path, sizeof(path), "%s/%.*s.gitignore", top, (int)(at - below), below);
+		text_whole(path, sizeof(path), "%s/%.*s.gitignore", top, (int)(at - below), below);
 		append_file(file, path);
 		ignore_rules_lower(buf_span(file), at, &further, out);
 		*ignored |= depth < 64 ? further << depth : 0;

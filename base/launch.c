@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/libc.h"
+#include "base/text.h"
 
 /* The block: this header, then cwd, argv and env, each text with its NUL. */
 struct block_header {
@@ -151,7 +152,8 @@ static void fail(int status_fd, enum launch_step step, int errnum, const char *p
 	struct launch_failure failure = {.step = step, .errnum = errnum};
 	char cwd[PATH_MAX] = "";
 	bool is_relative = *path && *path != '/' && getcwd(cwd, sizeof(cwd));
-	snprintf(failure.path, sizeof(failure.path), "%s%s%s", cwd, is_relative ? "/" : "", path);
+	text_format(
+		failure.path, sizeof(failure.path), "%s%s%s", cwd, is_relative ? "/" : "", path);
 	struct error ignored;
 	if (!fd_write_all(
 		    status_fd, (struct span){(const char *)&failure, sizeof(failure)}, &ignored)) {
@@ -252,7 +254,7 @@ static void execute_by_search(const struct launch *launch, int status_fd)
 		int errnum = written < (int)sizeof(path) ? execute_file(launch, path) : ENOENT;
 		if (errnum != ENOENT && access(path, F_OK) == 0) {
 			if (found_errnum == ENOENT) {
-				snprintf(found, sizeof(found), "%s", path);
+				text_whole(found, sizeof(found), "%s", path);
 				found_errnum = errnum;
 			}
 			if (errnum != EACCES && errnum != ELIBBAD) {

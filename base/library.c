@@ -4,8 +4,9 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "base/text.h"
 
 const struct library libraries[LIBRARY_COUNT] = {
 	// Settings, ignore rules, trees and merges: every configuration file, every sync.
@@ -103,7 +104,7 @@ bool library_refuse(const struct library_use *use, struct error *err, const char
 	char what[ERROR_TEXT_MAX / 2];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(what, sizeof(what), format, args);
+	text_vformat(what, sizeof(what), format, args);
 	va_end(args);
 	return error_set_reason(err, ERROR_UNAVAILABLE, use->reason,
 		"%s: is the package %s installed?%s", what, use->library->package,

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/random.h"
+#include "base/text.h"
 
 enum { ID_LEN = 32 }; // hexadecimal digits, as machine-id(5) has them
 
@@ -35,7 +36,7 @@ static bool is_container(const char *root)
 	static const char *const marks[] = {"/.dockerenv", "/run/.containerenv"};
 	char path[PATH_MAX];
 	for (size_t i = 0; i < ARRAY_LENGTH(marks); i++) {
-		snprintf(path, sizeof(path), "%s%s", root, marks[i]);
+		text_whole(path, sizeof(path), "%s%s", root, marks[i]);
 		if (access(path, F_OK) == 0) {
 			return true;
 		}
@@ -104,7 +105,7 @@ bool machine_id_read(
 	const char *root, const char *folder, char machine[MACHINE_ID_SIZE], struct error *err)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%s/etc/machine-id", root);
+	text_whole(path, sizeof(path), "%s/etc/machine-id", root);
 	if (!is_container(root) && read_id(path, machine)) {
 		return true;
 	}

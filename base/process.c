@@ -15,6 +15,7 @@
 #include "base/launch.h"
 #include "base/libc.h"
 #include "base/spawner.h"
+#include "base/text.h"
 
 enum process_state {
 	PROCESS_STARTING,
@@ -301,7 +302,7 @@ const char *process_status_text(struct process_status status, char *text, size_t
 	if (status.signal == 0) {
 		snprintf(text, size, "exited with status %d", status.code);
 	} else if (name) {
-		snprintf(text, size, "was killed by SIG%s", name);
+		text_format(text, size, "was killed by SIG%s", name);
 	} else {
 		snprintf(text, size, "was killed by signal %d", status.signal);
 	}

@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 
 enum { LINKS_MAX = 40 }; // as the kernel has it
 
@@ -18,7 +18,7 @@ static char *join(const char *folder, const char *rest)
 	size_t size = strlen(folder) + strlen(rest) + 2;
 	char *path = mem_alloc(size);
 	const char *slash = folder[0] && folder[strlen(folder) - 1] == '/' ? "" : "/";
-	snprintf(path, size, "%s%s%s", folder, rest[0] ? slash : "", rest);
+	text_whole(path, size, "%s%s%s", folder, rest[0] ? slash : "", rest);
 	return path;
 }
 
@@ -178,7 +178,7 @@ char *path_join(const char *folder, const char *name)
 {
 	size_t size = strlen(folder) + strlen(name) + 2;
 	char *path = mem_alloc(size);
-	snprintf(path, size, "%s/%s", folder, name);
+	text_whole(path, size, "%s/%s", folder, name);
 	return path;
 }
 

@@ -3,12 +3,12 @@
 
 #include <assert.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 
 enum { QUOTED_MAX = 96, RANGE_TEXT_MAX = 24 };
 
@@ -132,7 +132,7 @@ static const char *number_text(
 			best = &units[i];
 		}
 	}
-	snprintf(text, size, "%lld%s", number / best->factor, best->suffix);
+	text_whole(text, size, "%lld%s", number / best->factor, best->suffix);
 	return text;
 }
 

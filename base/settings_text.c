@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/settings.h"
+#include "base/text.h"
 
 enum { PIECE_MAX = 8 };
 
@@ -56,12 +57,11 @@ const char *setting_quote(char *text, size_t size, const char *value)
 
 const char *setting_choices_text(char *text, size_t size, const char *const *choices)
 {
-	size_t used = 0;
+	bool is_whole = true;
 	text[0] = '\0';
-	for (size_t i = 0; choices[i] && used < size; i++) {
+	for (size_t i = 0; choices[i] && is_whole; i++) {
 		const char *joint = i == 0 ? "" : choices[i + 1] ? ", " : " or ";
-		int len = snprintf(text + used, size - used, "%s%s", joint, choices[i]);
-		used += (size_t)len;
+		is_whole = text_append(text, size, "%s%s", joint, choices[i]);
 	}
 	return text;
 }

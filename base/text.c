@@ -44,6 +44,11 @@ bool text_format(char *out, size_t size, const char *format, ...)
 	return is_whole;
 }
 
+bool text_vappend(char *out, size_t size, const char *format, va_list args)
+{
+	return put(out, size, strlen(out), format, args);
+}
+
 bool text_append(char *out, size_t size, const char *format, ...)
 {
 	va_list args;
@@ -51,4 +56,17 @@ bool text_append(char *out, size_t size, const char *format, ...)
 	bool is_whole = put(out, size, strlen(out), format, args);
 	va_end(args);
 	return is_whole;
+}
+
+bool text_whole(char *out, size_t size, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	int len = vsnprintf(out, size, format, args);
+	va_end(args);
+	if (len < 0 || (size_t)len >= size) {
+		out[0] = '\0';
+		return false;
+	}
+	return true;
 }

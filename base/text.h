@@ -10,8 +10,8 @@
 
 /*
  * Texts for people in arrays of a fixed size. A text that is too long is cut at a character
- * boundary and ends with TEXT_CUT, so that its reader sees it. A path, an id or a name that is
- * used may not be cut: format it with snprintf, and refuse what does not fit.
+ * boundary and ends with TEXT_CUT, so that its reader sees it. What is used - a path, an id, a
+ * name - is whole or not there (text_whole).
  */
 
 #define TEXT_CUT "\xe2\x80\xa6" // "…"
@@ -25,5 +25,12 @@ bool text_vformat(char *out, size_t size, const char *format, va_list args) ATTR
 
 /* The same behind the text that is there. */
 bool text_append(char *out, size_t size, const char *format, ...) ATTR_PRINTF(3, 4);
+bool text_vappend(char *out, size_t size, const char *format, va_list args) ATTR_PRINTF(3, 0);
+
+/*
+ * Formats what is used. False where it does not fit: `out` is "" then, which is the name of
+ * nothing. A caller that knows that it fits (numbers, ids, times) need not look.
+ */
+bool text_whole(char *out, size_t size, const char *format, ...) ATTR_PRINTF(3, 4);
 
 #endif

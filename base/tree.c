@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/text.h"
 
 enum {
 	FREEZE_PASSES_MAX = 8,
@@ -64,7 +65,7 @@ static bool stat_parse(const char *text, struct tree_process *process)
 static bool stat_read(int proc_fd, const char *name, struct tree_process *process)
 {
 	char path[64];
-	snprintf(path, sizeof(path), "%s/stat", name);
+	text_whole(path, sizeof(path), "%s/stat", name);
 	ATTR_CLEANUP(fd_cleanup) int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		return false; // it has ended since the folder was read

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/glob.h"
+#include "base/text.h"
 
 enum { FILES_MAX = 256, BYTES_MAX = 4 << 20, DEPTH_MAX = 10, READ_SIZE = 4096 };
 
@@ -74,12 +75,12 @@ static bool expand(const char *value, const char *home, char path[PATH_MAX], str
 	}
 	if (value[0] == '~' || strncmp(value, "%(prefix)", 9) == 0) {
 		return error_set(err, ERROR_CONFIG,
-			"the path %.200s of your git configuration cannot be expanded here: write "
+			"the path %s of your git configuration cannot be expanded here: write "
 			"it in full, or with ~/ for your own home directory",
 			value);
 	}
 	int len = snprintf(path, PATH_MAX, "%s", value);
-	return len < PATH_MAX || error_set(err, ERROR_CONFIG, "%.200s: it is too long", value);
+	return len < PATH_MAX || error_set(err, ERROR_CONFIG, "%s: it is too long", value);
 }
 
 /* Of the folder that git has in the user's own; "" where there is none. */
@@ -264,8 +265,8 @@ static bool is_below(const char *folder, const char *prefix, const char *pattern
 	if (same != 0) {
 		return false;
 	}
-	snprintf(below, sizeof(below), "%s", folder + len);
-	snprintf(wanted, sizeof(wanted), "%s%s", pattern, is_open ? "**" : "");
+	text_whole(below, sizeof(below), "%s", folder + len);
+	text_whole(wanted, sizeof(wanted), "%s%s", pattern, is_open ? "**" : "");
 	if (in_any_case) {
 		lower(below);
 		lower(wanted);
@@ -282,20 +283,22 @@ static bool is_git_folder(const struct reader *reader, const struct source *sour
 	if (!folder[0] || strlen(pattern) > PATH_MAX - 8) {
 		return false;
 	}
-	snprintf(folders[0], PATH_MAX, "%s", folder);
+	text_whole(folders[0], PATH_MAX, "%s", folder);
 	if (!realpath(folder, folders[1])) {
-		snprintf(folders[1], PATH_MAX, "%s", folder);
+		text_whole(folders[1], PATH_MAX, "%s", folder);
 	}
 	bool is_homes = strncmp(pattern, "~/", 2) == 0 && reader->home;
 	bool is_beside = strncmp(pattern, "./", 2) == 0 && slash;
-	snprintf(wanted, sizeof(wanted), "%s%s", *pattern == '/' ? "" : "**/", pattern);
+	text_whole(wanted, sizeof(wanted), "%s%s", *pattern == '/' ? "" : "**/", pattern);
 	if (is_homes || is_beside) {
-		snprintf(wanted, sizeof(wanted), "%s", pattern + 1);
-		snprintf(prefixes[0], PATH_MAX, "%.*s",
-			is_homes ? PATH_MAX : (int)(slash - source->path),
-			is_homes ? reader->home : source->path);
+		text_whole(wanted, sizeof(wanted), "%s", pattern + 1);
+		const char *prefix = is_homes ? reader->home : source->path;
+		size_t len = is_homes ? strlen(prefix) : (size_t)(slash - source->path);
+		if (!text_whole(prefixes[0], PATH_MAX, "%.*s", (int)len, prefix)) {
+			return false;
+		}
 		if (!realpath(prefixes[0], prefixes[1])) {
-			snprintf(prefixes[1], PATH_MAX, "%s", prefixes[0]);
+			text_whole(prefixes[1], PATH_MAX, "%s", prefixes[0]);
 		}
 	}
 	for (size_t i = 0; i < 4; i++) {
@@ -396,8 +399,10 @@ static bool include(
 	if (!expand(value, reader->home, named, reader->err)) {
 		return error_prefix(reader->err, "reading %s", source->path);
 	}
-	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - source->path) : 0,
-		source->path);
+	if (!text_whole(folder, sizeof(folder), "%.*s", slash ? (int)(slash - source->path) : 0,
+		    source->path)) {
+		return error_set(reader->err, ERROR_CONFIG, "%s: it is too long", source->path);
+	}
 	if (named[0] != '/' && !put_path(path, folder, named, reader->err)) {
 		return false;
 	}
@@ -436,8 +441,8 @@ static bool add_setting(struct reader *reader, const struct source *source, char
 
 static bool refuse(const struct reader *reader, const struct source *source, const char *what)
 {
-	return error_set(reader->err, ERROR_CONFIG,
-		"reading %.200s: git would not understand it: %.100s", source->path, what);
+	return error_set(reader->err, ERROR_CONFIG, "reading %s: git would not understand it: %s",
+		source->path, what);
 }
 
 static bool take_line(struct reader *reader, struct source *source)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 
 static bool join(char *out, const char *folder, const char *name)
 {
@@ -72,8 +73,8 @@ static bool is_mine(const char *folder)
 
 bool user_repository_find(struct user_repository *repository, const char *path, bool above)
 {
-	snprintf(repository->top, sizeof(repository->top), "%s", path);
-	if (read_dot_git(repository, repository->top)) {
+	if (text_whole(repository->top, sizeof(repository->top), "%s", path) &&
+		read_dot_git(repository, repository->top)) {
 		return true;
 	}
 	char *slash;
@@ -83,7 +84,7 @@ bool user_repository_find(struct user_repository *repository, const char *path, 
 			return true;
 		}
 	}
-	snprintf(repository->top, sizeof(repository->top), "%s", path);
+	text_whole(repository->top, sizeof(repository->top), "%s", path);
 	repository->folder[0] = '\0';
 	repository->common[0] = '\0';
 	return false;

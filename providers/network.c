@@ -3,11 +3,11 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "base/words.h"
 
 enum {
@@ -143,7 +143,7 @@ static bool read_cidr(const char *value, char ***words, struct error *err)
 	bool has_host_bits = clear_host_bits(&network);
 	bool is_written = inet_ntop(network.family, network.bytes, address, sizeof(address));
 	assert(is_written);
-	snprintf(text, sizeof(text), "%s/%u", address, network.bits);
+	text_whole(text, sizeof(text), "%s/%u", address, network.bits);
 	if (has_host_bits) {
 		return error_set(err, ERROR_CONFIG,
 			"expected the network %s, or /%u for the one address, got %s", text,
@@ -284,7 +284,7 @@ char **network_policy_unenforced(const struct network_policy *policy,
 	for (size_t i = 0; i < ARRAY_LENGTH(rules); i++) {
 		char sentence[SENTENCE_MAX];
 		if (rules[i].is_asked && !rules[i].is_enforced) {
-			snprintf(sentence, sizeof(sentence),
+			text_format(sentence, sizeof(sentence),
 				"%s is not enforced by backend = %s: %s", rules[i].asked, backend,
 				rules[i].instead);
 			words_append(&sentences, sentence);

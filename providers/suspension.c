@@ -2,7 +2,8 @@
 #include "providers/suspension.h"
 
 #include <assert.h>
-#include <stdio.h>
+
+#include "base/text.h"
 
 /* ---- for the caller of a provider ---- */
 
@@ -124,7 +125,7 @@ void suspension_note_signals(struct suspension_member *member, const char *why)
 {
 	struct suspension *suspension = member->suspension;
 	if (suspension && why) {
-		snprintf(suspension->by_signals, sizeof(suspension->by_signals), "%s", why);
+		text_format(suspension->by_signals, sizeof(suspension->by_signals), "%s", why);
 	}
 }
 

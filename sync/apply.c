@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/beneath.h"
 #include "base/fd.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "sync/apply_journal.h"
 #include "sync/id.h"
 #include "sync/slot.h"
@@ -253,7 +253,7 @@ static const char *swept_path(
 	const struct sweep *sweep, const char *name, char path[SWEPT_PATH_MAX])
 {
 	const char *slash = *sweep->folder && *name ? "/" : "";
-	snprintf(path, SWEPT_PATH_MAX, "%s%s%s", sweep->folder, slash, name);
+	text_whole(path, SWEPT_PATH_MAX, "%s%s%s", sweep->folder, slash, name);
 	return *path ? path : ".";
 }
 

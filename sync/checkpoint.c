@@ -12,10 +12,11 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/text.h"
 #include "sync/id.h"
 #include "sync/store_impl.h"
 
-enum { NUMBER_WIDTH = 8, MESSAGE_SIZE = 512 };
+enum { NUMBER_WIDTH = 8, MESSAGE_SIZE = CHECKPOINT_REASON_MAX + CHECKPOINT_SESSION_MAX + 64 };
 
 static const char folder_path[] = "refs/acp-broker/checkpoints";
 static const char session_key[] = "\n\nSession: "; // a line of its own: reasons have none
@@ -30,7 +31,7 @@ void checkpoint_name(char name[CHECKPOINT_NAME_SIZE], unsigned number)
 /* One line of a commit's message, at most size - 1 bytes. */
 static void copy_line(char *out, size_t size, const char *line)
 {
-	snprintf(out, size, "%.*s", (int)strcspn(line, "\n"), line);
+	text_format(out, size, "%.*s", (int)strcspn(line, "\n"), line);
 }
 
 static bool read_one(
@@ -39,7 +40,7 @@ static bool read_one(
 	char path[CHECKPOINT_NAME_SIZE * 2];
 	git_oid id;
 	git_commit *commit = NULL;
-	snprintf(path, sizeof(path), "%s/%0*u", folder_path, NUMBER_WIDTH, number);
+	text_whole(path, sizeof(path), "%s/%0*u", folder_path, NUMBER_WIDTH, number);
 	if (!ref_read(store, path, &id, err)) {
 		return false;
 	}
@@ -122,7 +123,7 @@ const char *checkpoint_damage_text(
 	if (damage->count > 1) {
 		snprintf(more, sizeof(more), ", and %zu more are damaged", damage->count - 1);
 	}
-	snprintf(text, CHECKPOINT_DAMAGE_MAX,
+	text_format(text, CHECKPOINT_DAMAGE_MAX,
 		"checkpoint %u cannot be read%s; the others can be gone back to, and nothing of "
 		"it was removed: %s",
 		damage->first, more, damage->err.text);
@@ -235,8 +236,7 @@ bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason
 	number++;
 	append_clean(message, CHECKPOINT_REASON_MAX, reason);
 	if (session && *session) {
-		size_t len = strlen(message);
-		snprintf(message + len, sizeof(message) - len, "%s", session_key);
+		text_append(message, sizeof(message), "%s", session_key);
 		append_clean(message, strlen(message) + CHECKPOINT_SESSION_MAX, session);
 	}
 	checkpoint_name(name, number);

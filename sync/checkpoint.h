@@ -10,7 +10,7 @@
  * rollback. They are numbered from 1 in each store, and named checkpoints/NUMBER there.
  * Everything here blocks: on the worker pool, or in a command line of its own.
  */
-enum { CHECKPOINT_SESSION_MAX = 200, CHECKPOINT_REASON_MAX = 64, CHECKPOINT_DIFF_MAX = 16 << 20 };
+enum { CHECKPOINT_SESSION_MAX = 1025, CHECKPOINT_REASON_MAX = 64, CHECKPOINT_DIFF_MAX = 16 << 20 };
 
 enum { CHECKPOINT_NAME_SIZE = 32 };
 /* The name that the store keeps it under. */

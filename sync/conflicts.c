@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "sync/apply_journal.h"
 #include "sync/conflicts_impl.h"
 #include "sync/graft.h"
@@ -200,7 +200,7 @@ static bool drop_former(
 static bool keep_batch(struct store *store, const git_oid *tree, const char *stamp,
 	char name[BATCH_NAME_MAX], struct error *err)
 {
-	snprintf(name, BATCH_NAME_MAX, "%.64s-%02x%02x%02x%02x%02x%02x", stamp, tree->id[0],
+	text_whole(name, BATCH_NAME_MAX, "%s-%02x%02x%02x%02x%02x%02x", stamp, tree->id[0],
 		tree->id[1], tree->id[2], tree->id[3], tree->id[4], tree->id[5]);
 	return batch_keep(store, name, tree, err);
 }

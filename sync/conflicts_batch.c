@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "sync/conflicts_impl.h"
 #include "sync/parked.h"
@@ -44,7 +45,7 @@ static bool write_one(
 
 void batch_id(char id[BATCH_ID_MAX], const char *name, size_t number)
 {
-	snprintf(id, BATCH_ID_MAX, "%s/%06zu", name, number);
+	text_whole(id, BATCH_ID_MAX, "%s/%06zu", name, number);
 }
 
 bool batch_write(struct store *store, const struct merge *merge, struct parked *const *known,
@@ -196,7 +197,7 @@ static bool load_one(struct store *store, const char *batch, const struct tree_v
 		return false;
 	}
 	char id[REF_NAME_MAX];
-	snprintf(id, sizeof(id), "%s/%.*s", batch, (int)entry->name.len, entry->name.data);
+	text_whole(id, sizeof(id), "%s/%.*s", batch, (int)entry->name.len, entry->name.data);
 	parked->id = mem_strdup(id);
 	parked->file = parked_file(
 		&(struct parked_place){store, id, parked->conflict.path}, PARKED_RUNTIME);
@@ -258,7 +259,7 @@ bool batch_drop(struct store *store, const char *id, struct error *err)
 	}
 	char batch[BATCH_NAME_MAX];
 	struct tree_view view;
-	snprintf(batch, sizeof(batch), "%.*s", (int)(slash - id), id);
+	text_whole(batch, sizeof(batch), "%.*s", (int)(slash - id), id);
 	bool dropped = open_batch(store, batch, &view, err) &&
 	               drop_entry(store, batch, &view, span_of(slash + 1), err);
 	tree_view_finish(&view);

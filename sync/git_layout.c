@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/git_layout.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/text.h"
 #include "sync/snapshot_impl.h"
 
 unsigned git_layout_part(struct span name)
@@ -65,7 +65,7 @@ enum git_write_answer git_write_next(struct git_write *write, char *probe, size_
 {
 	for (;;) {
 		if (write->part && !is_decided(write)) {
-			snprintf(probe, size, "%.*s%s", (int)write->folder, write->path,
+			text_whole(probe, size, "%.*s%s", (int)write->folder, write->path,
 				marks[write->mark].name);
 			return GIT_WRITE_PROBE;
 		}

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "sync/graft.h"
 #include "sync/tree_view.h"
 
@@ -94,7 +95,7 @@ static char *name_through(const struct place *place, const char *rest)
 {
 	size_t size = strlen(place->name) + strlen(rest) + 2;
 	char *name = mem_alloc(size);
-	snprintf(name, size, "%s%s%s", place->name, *rest ? "/" : "", rest);
+	text_whole(name, size, "%s%s%s", place->name, *rest ? "/" : "", rest);
 	return name;
 }
 
@@ -209,10 +210,9 @@ static bool step(struct guard_links *links, struct following *following, const c
 		char *last = strrchr(following->at, '/');
 		*(last ? last : following->at) = '\0';
 	} else if (len > 0 && !span_is(part, ".")) {
-		if (at + 1 + len >= PATH_MAX) {
+		if (!text_whole(following->at + at, PATH_MAX - at, "/%.*s", (int)len, part.data)) {
 			return false;
 		}
-		snprintf(following->at + at, PATH_MAX - at, "/%.*s", (int)len, part.data);
 	}
 	memmove(following->rest, part.data + len, strlen(part.data + len) + 1);
 	const char *place = place_of(links, following);

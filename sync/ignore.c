@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/ignore_rules.h"
+#include "base/text.h"
 #include "sync/store_impl.h"
 
 static const char exclude_path[] = "info/exclude";
@@ -32,7 +32,7 @@ static bool is_same_text(const char *path, struct span text)
 static bool write_rules(struct store *store, struct span rules, struct error *err)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%s/%s", store->path, exclude_path);
+	text_whole(path, sizeof(path), "%s/%s", store->path, exclude_path);
 	if (is_same_text(path, rules)) {
 		return true;
 	}
@@ -90,7 +90,7 @@ bool ignore_matches(struct ignore *ignore, const char *path, bool is_folder)
 {
 	char with_slash[PATH_MAX + 1];
 	int ignored = 0;
-	snprintf(with_slash, sizeof(with_slash), "%s%s", path, is_folder ? "/" : "");
+	text_whole(with_slash, sizeof(with_slash), "%s%s", path, is_folder ? "/" : "");
 	const struct git *git = ignore->store->git;
 	return git->ignore_path_is_ignored(&ignored, ignore->store->repository, with_slash) == 0 &&
 	       ignored;

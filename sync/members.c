@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "sync/snapshot_impl.h"
 
 /* A repository below the root, and where the paths in it begin. */
@@ -49,7 +50,7 @@ static bool root_is_ignored(struct members *members)
 	const char *root = members->request->root + strlen(members->repository.top) + 1;
 	for (const char *end = root; *end;) {
 		end += 1 + strcspn(end + 1, "/");
-		snprintf(path, sizeof(path), "%.*s", (int)(end - root), root);
+		text_whole(path, sizeof(path), "%.*s", (int)(end - root), root);
 		if (ignore_matches(&members->ignore, path, true)) {
 			return true;
 		}
@@ -61,7 +62,7 @@ static bool use_rules_alone(struct members *members, struct error *err)
 {
 	const struct snapshot_request *request = members->request;
 	struct user_repository *repository = &members->repository;
-	snprintf(repository->top, sizeof(repository->top), "%s", request->root);
+	text_whole(repository->top, sizeof(repository->top), "%s", request->root);
 	members->prefix = 0;
 	tracked_init(&members->tracked, members->store, repository, request->home);
 	return ignore_init_elsewhere(&members->ignore, members->store,

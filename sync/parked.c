@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/real_path.h"
+#include "base/text.h"
 #include "sync/id.h"
 #include "sync/store_impl.h"
 
@@ -34,7 +35,7 @@ static char *path_of(const struct parked_place *place, enum parked_version versi
 	const char *name = slash ? slash + 1 : place->path;
 	size_t size = sizeof(top) + strlen(place->id) + strlen(folders[version]) + strlen(name) + 4;
 	char *path = mem_alloc(size);
-	snprintf(path, size, "%s/%s/%s/%s", top, place->id, folders[version], name);
+	text_whole(path, size, "%s/%s/%s/%s", top, place->id, folders[version], name);
 	return path;
 }
 
@@ -156,15 +157,16 @@ static void sweep_one(struct store *store, const char *id, time_t cutoff)
 	char path[PATH_MAX];
 	bool is_all_old = true;
 	for (size_t i = 0; i < PARKED_VERSIONS; i++) {
-		snprintf(path, sizeof(path), "%s/%s/%s", top, id, folders[i]);
+		text_whole(path, sizeof(path), "%s/%s/%s", top, id, folders[i]);
 		is_all_old = is_all_old && (faccessat(store->folder_fd, path, F_OK, 0) != 0 ||
 						   is_old(store, path, cutoff));
 	}
 	for (size_t i = 0; is_all_old && i < PARKED_VERSIONS; i++) {
-		snprintf(path, sizeof(path), "%s/%s/%s", top, id, folders[i]);
-		folder_remove(store, path);
+		if (text_whole(path, sizeof(path), "%s/%s/%s", top, id, folders[i])) {
+			folder_remove(store, path);
+		}
 	}
-	snprintf(path, sizeof(path), "%s/%s", top, id);
+	text_whole(path, sizeof(path), "%s/%s", top, id);
 	unlinkat(store->folder_fd, path, AT_REMOVEDIR);
 }
 
@@ -173,7 +175,7 @@ static void sweep_batch(
 {
 	char path[PATH_MAX];
 	char id[PATH_MAX];
-	snprintf(path, sizeof(path), "%s/%s", top, batch);
+	text_whole(path, sizeof(path), "%s/%s", top, batch);
 	DIR *folder = open_folder(store, path);
 	struct dirent *entry;
 	while (folder && (entry = readdir(folder))) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/plan.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "sync/tree_view.h"
 #include "sync/workspace.h"
 
@@ -29,7 +29,7 @@ static void list_parts(struct plan *plan, struct part parts[PLAN_TREES])
 
 static void plan_name(char name[SYNC_NAME_MAX], const char *sandbox)
 {
-	snprintf(name, SYNC_NAME_MAX, "merges/%s", sandbox);
+	text_whole(name, SYNC_NAME_MAX, "merges/%s", sandbox);
 }
 
 bool plan_keep(struct store *store, const char *sandbox, const struct plan *plan, struct error *err)

@@ -3,14 +3,13 @@
 
 #include <assert.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/path_quote.h"
 #include "base/point.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "sync/apply.h"
 #include "sync/checkpoint.h"
@@ -31,21 +30,18 @@ void round_init(struct round *round)
 	merge_init(&round->earlier);
 }
 
-/* What is noted already - this is another try - is not noted again; too much loses its end. */
+/* What is noted already - this is another try - is not noted again; too much is cut. */
 static void add_note(struct round *round, const char *format, ...) ATTR_PRINTF(2, 3);
 static void add_note(struct round *round, const char *format, ...)
 {
 	char text[sizeof(round->note)];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	text_vformat(text, sizeof(text), format, args);
 	va_end(args);
-	text[utf8_whole_length(span_of(text))] = '\0';
 	if (!strstr(round->note, text)) {
 		size_t len = strlen(round->note);
-		snprintf(round->note + len, sizeof(round->note) - len, "%s%s", len ? "; " : "",
-			text);
-		round->note[utf8_whole_length(span_of(round->note))] = '\0';
+		text_append(round->note, sizeof(round->note), "%s%s", len ? "; " : "", text);
 	}
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/point.h"
+#include "base/text.h"
 #include "sync/held.h"
 #include "sync/id.h"
 #include "sync/round_impl.h"
@@ -10,17 +11,17 @@
 
 static void base_name(char name[SYNC_NAME_MAX], const char *sandbox)
 {
-	snprintf(name, SYNC_NAME_MAX, "bases/%s", sandbox);
+	text_whole(name, SYNC_NAME_MAX, "bases/%s", sandbox);
 }
 
 static void delivery_name(char name[SYNC_NAME_MAX], const char *sandbox)
 {
-	snprintf(name, SYNC_NAME_MAX, "deliveries/%s", sandbox);
+	text_whole(name, SYNC_NAME_MAX, "deliveries/%s", sandbox);
 }
 
 static void known_name(char name[SYNC_NAME_MAX], const char *sandbox)
 {
-	snprintf(name, SYNC_NAME_MAX, "known/%s", sandbox);
+	text_whole(name, SYNC_NAME_MAX, "known/%s", sandbox);
 }
 
 static bool forget(struct store *store, const char *name, struct error *err)

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/file_keep.h"
 #include "base/libc.h"
+#include "base/text.h"
 #include "sync/parked.h"
 #include "sync/slot.h"
 
@@ -39,7 +40,7 @@ static unsigned long long random_id(void)
 
 void slot_temp_name(char name[TEMP_NAME_MAX], const char *kind)
 {
-	snprintf(
+	text_whole(
 		name, TEMP_NAME_MAX, "%s%016llx.%s%s", temp_prefix, random_id(), kind, temp_suffix);
 }
 
@@ -95,7 +96,7 @@ int slot_keep(int folder, const char *temp, const char *name, char kept[NAME_MAX
 	char end[64];
 	int end_len = snprintf(end, sizeof(end), ".%016llx%s", random_id(), PARKED_SUFFIX);
 	int name_max = NAME_MAX - end_len;
-	snprintf(kept, NAME_MAX + 1, "%.*s%s", name_max, name, end);
+	text_whole(kept, NAME_MAX + 1, "%.*s%s", name_max, name, end);
 	return slot_rename_new(folder, temp, kept);
 }
 

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/libc.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "sync/id.h"
 #include "sync/snapshot_impl.h"
 #include "sync/store_impl.h"
@@ -29,17 +30,12 @@ const struct snapshot_limits snapshot_default_limits = {
 
 void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 {
-	size_t used = strlen(snapshot->note);
-	char *at = snapshot->note + used;
-	size_t room = sizeof(snapshot->note) - used;
 	va_list args;
-	if (used > 0 && room > 2) {
-		memcpy(at, "; ", 3);
-		at += 2;
-		room -= 2;
+	if (snapshot->note[0]) {
+		text_append(snapshot->note, sizeof(snapshot->note), "; ");
 	}
 	va_start(args, format);
-	vsnprintf(at, room, format, args);
+	text_vappend(snapshot->note, sizeof(snapshot->note), format, args);
 	va_end(args);
 }
 
@@ -100,7 +96,7 @@ static enum outcome read_link(
 {
 	char folder[PATH_MAX], target[PATH_MAX];
 	const char *slash = strrchr(path, '/');
-	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 0, path);
+	text_whole(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 0, path);
 	int fd ATTR_CLEANUP(fd_cleanup) =
 		beneath_open(content->walk->root_fd, *folder ? folder : ".", O_PATH | O_DIRECTORY);
 	ssize_t length =
@@ -222,7 +218,8 @@ void snapshot_warning(
 		snprintf(bytes, sizeof(bytes), "%llu MiB are much: consider excluding some files",
 			(unsigned long long)(snapshot->bytes >> 20));
 	}
-	snprintf(text, SNAPSHOT_WARNING_MAX, "%s%s%s", files, *files && *bytes ? "; " : "", bytes);
+	text_format(
+		text, SNAPSHOT_WARNING_MAX, "%s%s%s", files, *files && *bytes ? "; " : "", bytes);
 }
 
 /* ---- looking ---- */

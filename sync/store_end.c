@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/real_path.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "sync/rsync/mirror_walk.h"
 #include "sync/store_impl.h"
@@ -149,7 +150,7 @@ bool store_is_over(const char *folder, const char *const *ended, char out_need[S
 		need = "a sync was cut off";
 	}
 	if (need) {
-		snprintf(out_need, STORE_NEED_MAX, "%s", need);
+		text_format(out_need, STORE_NEED_MAX, "%s", need);
 	}
 	return !need;
 }
@@ -162,7 +163,7 @@ bool store_remove(const char *folder, struct error *err)
 	struct stat status;
 	char name[PATH_MAX];
 	const char *own = strrchr(folder, '/') + 1;
-	snprintf(name, sizeof(name), "%.*s%s%s", (int)(own - folder), folder, removed_name, own);
+	text_whole(name, sizeof(name), "%.*s%s%s", (int)(own - folder), folder, removed_name, own);
 	if (rename(folder, name) < 0) {
 		return error_set_errno(err, errno, "removing %s", folder);
 	}

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "sync/store_impl.h"
 
 /* ---- directories ---- */
@@ -81,7 +82,7 @@ static bool sync_folder_of(struct store *store, const char *path, struct error *
 	char folder[PATH_MAX] = ".";
 	const char *slash = strrchr(path, '/');
 	if (slash) {
-		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+		text_whole(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
 	}
 	int fd ATTR_CLEANUP(fd_cleanup) =
 		openat(store->folder_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -218,7 +219,7 @@ static void sweep_entry(struct store *store, int fd, const char *folder, const c
 	if (S_ISREG(status.st_mode)) {
 		unlinkat(fd, name, 0);
 	} else if (S_ISDIR(status.st_mode) && name[0] != '.' && strcmp(folder, "tmp") == 0) {
-		snprintf(path, sizeof(path), "%s/%s", folder, name);
+		text_whole(path, sizeof(path), "%s/%s", folder, name);
 		folder_remove(store, path);
 	}
 }

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 
 #include "base/fd.h"
 #include "base/lock_file.h"
+#include "base/text.h"
 #include "sync/workspace.h"
 
 enum { LOOK_MS = 50 };
@@ -15,7 +15,9 @@ enum { LOOK_MS = 50 };
 bool store_lock_find(const char *folder, int *out_fd, struct error *err)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%s/" WORKSPACE_LOCK_NAME, folder);
+	if (!text_whole(path, sizeof(path), "%s/" WORKSPACE_LOCK_NAME, folder)) {
+		return error_set_errno(err, ENAMETOOLONG, "locking %s", folder);
+	}
 	*out_fd = lock_file_open(AT_FDCWD, path);
 	bool is_absent = *out_fd < 0 && (errno == ENOENT || errno == ENOTDIR);
 	return *out_fd >= 0 || is_absent || error_set_errno(err, errno, "locking %s", folder);

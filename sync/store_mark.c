@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "sync/id.h"
 #include "sync/stat_cache.h"
@@ -290,7 +291,7 @@ static bool mark_cache(struct marking *marking, const char *name, struct error *
 		return true;
 	}
 	push(marking, &tree);
-	snprintf(path, sizeof(path), "cache/%s", name);
+	text_whole(path, sizeof(path), "cache/%s", name);
 	return mark_pending(marking, err) ||
 	       fail_file(marking, path, "the next sync reads all files anew then", err);
 }

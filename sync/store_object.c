@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "sync/id.h"
 #include "sync/store_impl.h"
 
@@ -24,7 +25,7 @@ void object_path(const char *folder, const git_oid *id, char path[OBJECT_PATH_SI
 {
 	char hex[ID_TEXT_SIZE];
 	id_text(hex, id);
-	snprintf(path, OBJECT_PATH_SIZE, "%s/%.2s/%s", folder, hex, hex + 2);
+	text_whole(path, OBJECT_PATH_SIZE, "%s/%.2s/%s", folder, hex, hex + 2);
 }
 
 static uint32_t adler_add(uint32_t sum, struct span bytes)

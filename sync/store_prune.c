@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/lock_file.h"
+#include "base/text.h"
 #include "sync/store_impl.h"
 #include "sync/store_mark.h"
 
@@ -89,8 +90,8 @@ static void prune_object(struct pruning *pruning, const char *folder, const char
 	if (strlen(name) != GIT_OID_HEXSZ - 2) {
 		return;
 	}
-	snprintf(hex, sizeof(hex), "%s%s", folder + strlen(folder) - 2, name);
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	text_whole(hex, sizeof(hex), "%s%s", folder + strlen(folder) - 2, name);
+	text_whole(path, sizeof(path), "%s/%s", folder, name);
 	if (pruning->store->git->oid_fromstr(&id, hex) == 0 &&
 		!id_set_has(&pruning->reachable, &id)) {
 		remove_if_old(pruning, path);
@@ -101,7 +102,7 @@ static void prune_folder(struct pruning *pruning, const char *folder, const char
 {
 	char path[PATH_MAX];
 	if (strlen(name) == 2 && name[0] != '.') {
-		snprintf(path, sizeof(path), "%s/%s", folder, name);
+		text_whole(path, sizeof(path), "%s/%s", folder, name);
 		each_name(pruning, path, prune_object, "");
 	}
 }
@@ -128,7 +129,7 @@ static bool pack_is_used(struct pruning *pruning, const char *index_path)
 	git_odb *odb = NULL;
 	git_odb_backend *pack = NULL;
 	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%s/%s", pruning->store->path, index_path);
+	text_whole(path, sizeof(path), "%s/%s", pruning->store->path, index_path);
 	int result = git->odb_new(&odb);
 	if (result == 0 && (result = git->odb_backend_one_pack(&pack, path)) == 0) {
 		result = git->odb_add_backend(odb, pack, 1);
@@ -145,23 +146,23 @@ static void prune_pack(struct pruning *pruning, const char *folder, const char *
 {
 	char base[PATH_MAX], path[PATH_MAX + 8];
 	struct stat status;
-	snprintf(
+	text_whole(
 		base, sizeof(base), "%s/%.*s", folder, (int)(strlen(name) - strlen(".pack")), name);
-	snprintf(path, sizeof(path), "%s.keep", base);
+	text_whole(path, sizeof(path), "%s.keep", base);
 	if (faccessat(pruning->store->folder_fd, path, F_OK, 0) == 0) {
 		return;
 	}
-	snprintf(path, sizeof(path), "%s.pack", base);
+	text_whole(path, sizeof(path), "%s.pack", base);
 	if (!is_old(pruning, path, &status)) {
 		return;
 	}
-	snprintf(path, sizeof(path), "%s.idx", base);
+	text_whole(path, sizeof(path), "%s.idx", base);
 	bool has_index = faccessat(pruning->store->folder_fd, path, F_OK, 0) == 0;
 	if (has_index && pack_is_used(pruning, path)) {
 		return;
 	}
 	unlinkat(pruning->store->folder_fd, path, 0);
-	snprintf(path, sizeof(path), "%s.pack", base);
+	text_whole(path, sizeof(path), "%s.pack", base);
 	unlinkat(pruning->store->folder_fd, path, 0);
 	pruning->pruned.packs++;
 	pruning->pruned.bytes += (uint64_t)status.st_blocks * 512;

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "sync/id.h"
 #include "sync/store_impl.h"
 
@@ -39,7 +40,7 @@ static bool write_ref(
 {
 	char line[GIT_OID_HEXSZ + 2];
 	char hex[ID_TEXT_SIZE];
-	snprintf(line, sizeof(line), "%s\n", id_text(hex, commit));
+	text_whole(line, sizeof(line), "%s\n", id_text(hex, commit));
 	struct temp temp = {.fd = -1};
 	bool written = temp_create(store, &temp, err) &&
 	               fd_write_all(temp.fd, (struct span){line, GIT_OID_HEXSZ + 1}, err) &&

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/words.h"
 
 enum { LISTED_MAX = 48 << 20 }; // bytes of names that git may list
@@ -65,7 +66,7 @@ static bool is_sha256(const struct tracked *tracked)
 	git_config *config = NULL;
 	git_buf format = {0};
 	bool is_other = false;
-	snprintf(path, sizeof(path), "%s/config", tracked->repository.common);
+	text_whole(path, sizeof(path), "%s/config", tracked->repository.common);
 	if (tracked->store->git->config_new(&config) == 0 &&
 		tracked->store->git->config_add_file_ondisk(
 			config, path, GIT_CONFIG_LEVEL_LOCAL, NULL, 0) == 0 &&
@@ -84,7 +85,7 @@ static enum tracked_source read_index(struct tracked *tracked)
 	if (!tracked->repository.folder[0]) {
 		return TRACKED_NONE;
 	}
-	snprintf(path, sizeof(path), "%s/index", tracked->repository.folder);
+	text_whole(path, sizeof(path), "%s/index", tracked->repository.folder);
 	if (access(path, F_OK) < 0 && errno == ENOENT) {
 		return TRACKED_NONE;
 	}

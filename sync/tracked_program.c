@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "sync/run_git.h"
 #include "sync/store_impl.h"
 #include "sync/tracked.h"
@@ -83,8 +84,8 @@ static bool fill_folder(
 static bool list(struct tracked *tracked, const char *folder, struct error *err)
 {
 	char git_dir[PATH_MAX + 16], work_tree[PATH_MAX + 16];
-	snprintf(git_dir, sizeof(git_dir), "--git-dir=%s", folder);
-	snprintf(work_tree, sizeof(work_tree), "--work-tree=%s", tracked->repository.top);
+	text_whole(git_dir, sizeof(git_dir), "--git-dir=%s", folder);
+	text_whole(work_tree, sizeof(work_tree), "--work-tree=%s", tracked->repository.top);
 	const char *const options[] = {"--sparse", NULL};
 	bool listed = false;
 	for (size_t i = 0; !listed && i < ARRAY_LENGTH(options); i++) {

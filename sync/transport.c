@@ -2,21 +2,19 @@
 #include "sync/transport.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/path_quote.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 void transport_left_add(struct transport_left *left, const char *path)
 {
 	left->print += hash_text(HASH_START, path);
 	if (left->count++ == 0) {
 		char *quoted = path_quote(span_of(path));
-		snprintf(left->first, sizeof(left->first), "%s", quoted);
-		left->first[utf8_whole_length(span_of(left->first))] = '\0';
+		text_format(left->first, sizeof(left->first), "%s", quoted);
 		free(quoted);
 	}
 }
@@ -45,8 +43,7 @@ void transport_note_add(char note[TRANSPORT_NOTE_MAX], const char *text)
 {
 	size_t len = strlen(note);
 	if (*text && !strstr(note, text)) {
-		snprintf(note + len, TRANSPORT_NOTE_MAX - len, "%s%s", len > 0 ? "; " : "", text);
-		note[utf8_whole_length(span_of(note))] = '\0';
+		text_append(note, TRANSPORT_NOTE_MAX, "%s%s", len > 0 ? "; " : "", text);
 	}
 }
 

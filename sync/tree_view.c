@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "sync/apply.h"
 #include "sync/id.h"
 #include "sync/parked.h"
@@ -52,6 +53,9 @@ static void copy_printable(char *to, size_t size, struct span text)
 		}
 	}
 	to[len] = '\0';
+	if (len < text.len) {
+		memcpy(to + size - sizeof(TEXT_CUT), TEXT_CUT, sizeof(TEXT_CUT));
+	}
 }
 
 bool tree_view_refuse(

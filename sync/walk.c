@@ -4,13 +4,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "sync/id.h"
 #include "sync/snapshot_impl.h"
@@ -39,7 +39,7 @@ static void keep_base(struct walk *walk, uint32_t index, const char *path, struc
 {
 	struct listed *listed = &walk->listing->items[index];
 	if (reason->count++ == 0) {
-		snprintf(reason->first, sizeof(reason->first), "%s", path);
+		text_format(reason->first, sizeof(reason->first), "%s", path);
 	}
 	base_lookup(walk->members->store, walk->members->request->base, path, &listed->mode,
 		&listed->id);
@@ -290,7 +290,7 @@ static bool begin_path(struct scan *scan)
 	const char *root = members->request->root;
 	const char *from_top = root + strlen(root) - members->prefix + (members->prefix > 0);
 	size_t room = sizeof(at->path) - members->prefix - 1;
-	snprintf(at->path, sizeof(at->path), "%s/", members->prefix > 0 ? from_top : "");
+	text_whole(at->path, sizeof(at->path), "%s/", members->prefix > 0 ? from_top : "");
 	if (!listing_path(scan->walk->listing, scan->folder, at->path + members->prefix, room)) {
 		return false;
 	}

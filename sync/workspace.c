@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/path_quote.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "sync/id.h"
 
@@ -108,9 +108,8 @@ enum { NOTE_MAX = 4096 }; // has room for all there may be
 
 static void add_note(char note[NOTE_MAX], const char *text)
 {
-	size_t len = strlen(note);
 	if (*text) {
-		snprintf(note + len, NOTE_MAX - len, "%s%s", len > 0 ? "; " : "", text);
+		text_append(note, NOTE_MAX, "%s%s", note[0] ? "; " : "", text);
 	}
 }
 
@@ -121,7 +120,7 @@ static void add_left(char note[NOTE_MAX], const struct transport_left *left)
 	if (left->count > 1) {
 		snprintf(more, sizeof(more), " and %zu more", left->count - 1);
 	}
-	snprintf(text, sizeof(text), "left out in the sandbox, for it could not be taken: %s%s",
+	text_format(text, sizeof(text), "left out in the sandbox, for it could not be taken: %s%s",
 		left->first, more);
 	add_note(note, text);
 }
@@ -156,18 +155,16 @@ static bool take_names(const struct stuck *paths, struct stuck *told, char names
 		}
 		stuck_add(told, path, paths->paths[i].why);
 		if (++count <= NAMED_MAX) {
+			char shown[154];
 			char *quoted = path_quote(span_of(path));
-			size_t len = strlen(names);
-			snprintf(
-				names + len, NAMES_SIZE - len, "%s%.150s", len ? ", " : "", quoted);
+			text_format(shown, sizeof(shown), "%s", quoted);
+			text_append(names, NAMES_SIZE, "%s%s", names[0] ? ", " : "", shown);
 			free(quoted);
 		}
 	}
 	if (count > NAMED_MAX) {
-		size_t len = strlen(names);
-		snprintf(names + len, NAMES_SIZE - len, " and %zu more", count - NAMED_MAX);
+		text_append(names, NAMES_SIZE, " and %zu more", count - NAMED_MAX);
 	}
-	names[utf8_whole_length(span_of(names))] = '\0';
 	return count > 0;
 }
 
@@ -175,7 +172,7 @@ static void add_busy(struct workspace *workspace, const struct round *round, cha
 {
 	char names[NAMES_SIZE], text[NAMES_SIZE + 160];
 	if (take_names(&round->busy, &workspace->told_busy, names)) {
-		snprintf(text, sizeof(text),
+		text_format(text, sizeof(text),
 			"being written to while they are read: %s: the sandbox keeps the version "
 			"before until a sync can read them whole",
 			names);
@@ -189,7 +186,7 @@ static void add_withheld(
 	const struct stuck *withheld = &round->withheld;
 	char names[NAMES_SIZE], text[NAMES_SIZE + 160];
 	if (take_names(withheld, &workspace->told_withheld, names)) {
-		snprintf(text, sizeof(text),
+		text_format(text, sizeof(text),
 			"in the sandbox alone, and not brought here, since %s: %s",
 			withheld->paths[0].why, names);
 		add_note(note, text);
@@ -204,7 +201,7 @@ static void add_moved(struct workspace *workspace, const struct merge *merge, ch
 		stuck_add(&paths, moved->path, "");
 	}
 	if (take_names(&paths, &workspace->told_moved, names)) {
-		snprintf(text, sizeof(text),
+		text_format(text, sizeof(text),
 			"still here, since what the agent has moved it to is in the sandbox alone: "
 			"%s",
 			names);
@@ -224,7 +221,7 @@ static void add_undelivered(struct workspace *workspace, char note[NOTE_MAX])
 	stuck_finish(&workspace->told_undelivered);
 	workspace->told_undelivered = still;
 	if (is_news) {
-		snprintf(text, sizeof(text),
+		text_format(text, sizeof(text),
 			"not brought to the sandbox, which keeps its version until a sync can "
 			"replace it: %s (%s)",
 			names, undelivered->paths[0].why);
@@ -251,7 +248,7 @@ static void take_news(struct workspace *workspace, const struct merge *merge, ch
 	if (strcmp(round->note, workspace->told) != 0) {
 		add_note(note, round->note);
 	}
-	snprintf(workspace->told, sizeof(workspace->told), "%s", round->note);
+	text_format(workspace->told, sizeof(workspace->told), "%s", round->note);
 	add_note(note, round->warning);
 	workspace->told_excess = round->told_excess;
 }

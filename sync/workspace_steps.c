@@ -2,10 +2,10 @@
 #include "sync/workspace_impl.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "sync/id.h"
 #include "sync/store_end.h"
@@ -113,7 +113,7 @@ static bool keep_target(struct work *work, struct error *err)
 	const char *reason = order->name ? order->name : sync_reason_name(order->reason);
 	char back[64];
 	if (order->rollback) {
-		snprintf(back, sizeof(back), "%s rollback to %u",
+		text_format(back, sizeof(back), "%s rollback to %u",
 			work->has_gone_back ? "after" : "before", work->back_to.number);
 		reason = back;
 	}

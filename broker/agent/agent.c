@@ -2,11 +2,11 @@
 #include "broker/agent/agent_internal.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/secrets.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "broker/agent/provision.h"
 
@@ -160,7 +160,7 @@ static void on_ready(void *data)
 			agent->subject, profile->backend);
 	}
 	for (const char *const *warning = sandbox_warnings(agent->sandbox); *warning; warning++) {
-		log_warning("profile \"%.60s\": %s", profile->name, *warning);
+		log_warning("profile \"%s\": %s", profile->name, *warning);
 	}
 	learn_secrets(agent);
 	if (!provision_is_needed(profile)) {
@@ -290,7 +290,7 @@ struct agent *agent_create(const struct agent_config *config)
 {
 	struct agent *agent = mem_alloc_zero(sizeof(*agent));
 	agent->config = *config;
-	snprintf(agent->subject, sizeof(agent->subject), "agent \"%.60s\"",
+	text_format(agent->subject, sizeof(agent->subject), "agent \"%s\"",
 		config->profile->agent_name);
 	agent_end_init(agent);
 	soon_init(&agent->again, agent->config.loop, on_again);

@@ -2,9 +2,9 @@
 #include "broker/agent/agent_internal.h"
 
 #include <signal.h>
-#include <stdio.h>
 
 #include "base/log.h"
+#include "base/text.h"
 
 enum { STOP_WAITS_MAX = 10 }; // acp-broker.config(5), stop-eof-timeout
 
@@ -35,10 +35,8 @@ static void on_withdrawn(void *data, const struct error *err)
 	}
 	agent->is_withdrawn = true;
 	if (err) {
-		size_t len = strlen(agent->failure.text);
 		log_error("%s: %s", agent->subject, err->text);
-		snprintf(agent->failure.text + len, sizeof(agent->failure.text) - len, "; %s",
-			err->text);
+		text_append(agent->failure.text, sizeof(agent->failure.text), "; %s", err->text);
 		agent->left = *err;
 	}
 	agent_tell_soon(agent);
@@ -131,7 +129,7 @@ static void describe_noise(const struct agent *agent, char *text, size_t size)
 {
 	text[0] = '\0';
 	if (agent->noise_count > 0) {
-		snprintf(text, size,
+		text_format(text, size,
 			"; it wrote %d lines that are no JSON-RPC message, the first: %s",
 			agent->noise_count, agent->noise);
 	}
@@ -140,15 +138,15 @@ static void describe_noise(const struct agent *agent, char *text, size_t size)
 static void fail_as_exited(struct agent *agent)
 {
 	struct error err;
-	char how[128];
+	char how[ERROR_TEXT_MAX];
 	char noise[NOISE_MAX + 80];
 	describe_noise(agent, noise, sizeof(noise));
 	if (agent->link_error.code != ERROR_NONE) {
-		snprintf(how, sizeof(how), "was lost, %s", agent->link_error.text);
+		text_format(how, sizeof(how), "was lost, %s", agent->link_error.text);
 	} else if (agent->has_exited) {
 		process_status_text(agent->status, how, sizeof(how));
 	} else {
-		snprintf(how, sizeof(how), "closed its %s",
+		text_format(how, sizeof(how), "closed its %s",
 			agent->output_ended ? "output" : "input");
 	}
 	const char *stage = agent->step ? agent->step : "relay";
@@ -161,8 +159,7 @@ static void fail_as_exited(struct agent *agent)
 void agent_note_noise(struct agent *agent, struct span line)
 {
 	if (agent->noise_count++ == 0) {
-		snprintf(agent->noise, sizeof(agent->noise), "%.*s",
-			(int)(line.len < NOISE_MAX ? line.len : NOISE_MAX), line.data);
+		text_format(agent->noise, sizeof(agent->noise), "%.*s", (int)line.len, line.data);
 	}
 }
 

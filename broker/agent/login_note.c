@@ -19,6 +19,7 @@
 #include "base/json_writer.h"
 #include "base/lock_file.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "base/words.h"
 
 static const char again[] = "start the session anew in the editor, and log in from there";
@@ -59,7 +60,7 @@ static void sweep(const char *folder)
 			unlinkat(dirfd(dir), entry->d_name, 0);
 		} else if (++count == 1 || status.st_mtime < oldest_time) {
 			oldest_time = status.st_mtime;
-			snprintf(oldest, sizeof(oldest), "%s", entry->d_name);
+			text_whole(oldest, sizeof(oldest), "%s", entry->d_name);
 		}
 	}
 	if (count >= LOGIN_NOTES_MAX) {
@@ -121,7 +122,7 @@ bool login_note_write(const char *state_folder, char *const *args, char *const *
 	if (ok) {
 		sweep(folder);
 		random_fill_hex(token, sizeof(token) - 1);
-		snprintf(path, sizeof(path), "%s/%s", folder, token);
+		text_whole(path, sizeof(path), "%s/%s", folder, token);
 		ok = write_file(path, buf_span(&text), err);
 	}
 	if (ok) {

@@ -2,9 +2,9 @@
 #include "broker/agent/mcp_lookup.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "base/words.h"
 #include "broker/toolhost/terminal.h"
 
@@ -26,8 +26,8 @@ static void finish(struct mcp_lookup *lookup, const struct error *err)
 {
 	ev_timer_stop(lookup->loop, &lookup->due);
 	if (err) {
-		snprintf(lookup->commands->why_unknown, sizeof(lookup->commands->why_unknown), "%s",
-			err->text);
+		text_format(lookup->commands->why_unknown, sizeof(lookup->commands->why_unknown),
+			"%s", err->text);
 	}
 	lookup->done(lookup->data);
 }
@@ -111,8 +111,8 @@ static void start(struct mcp_lookup *lookup, const struct mcp_lookup_config *con
 	lookup->terminal = terminal_start(&terminal, &terminal_listener, lookup, &err);
 	words_free(argv);
 	if (!lookup->terminal) {
-		snprintf(lookup->commands->why_unknown, sizeof(lookup->commands->why_unknown), "%s",
-			err.text);
+		text_format(lookup->commands->why_unknown, sizeof(lookup->commands->why_unknown),
+			"%s", err.text);
 		delay = 0.;
 	}
 	ev_timer_init(&lookup->due, on_due, delay, 0.);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "acp/rewrite.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "broker/agent/mcp_entry.h"
 #include "broker/config/mcp_url.h"
@@ -103,7 +104,7 @@ static void say(struct edit *edit, const char *name, const char *what)
 	char quoted[NAME_BYTES];
 	char text[NOTICE_BYTES];
 	if (edit->left_out++ < MCP_NOTICES_MAX) {
-		snprintf(text, sizeof(text), "MCP server %s was left out: %s",
+		text_format(text, sizeof(text), "MCP server %s was left out: %s",
 			setting_quote(quoted, sizeof(quoted), name ? name : ""), what);
 		words_append(edit->notices, text);
 	}
@@ -124,7 +125,7 @@ static bool command_passes(
 	if (state != MCP_COMMAND_MISSING) {
 		return true;
 	}
-	snprintf(text, sizeof(text),
+	text_format(text, sizeof(text),
 		"the sandbox has no command %s; install it there, or name another in "
 		"an [mcp \"NAME\"] section of the configuration",
 		setting_quote(quoted, sizeof(quoted), command));
@@ -141,7 +142,7 @@ static bool server_passes(struct edit *edit, const struct mcp_server *server)
 	bool is_lacking =
 		server->type == MCP_HTTP ? edit->context->lacks_http : edit->context->lacks_sse;
 	if (is_lacking) {
-		snprintf(text, sizeof(text),
+		text_format(text, sizeof(text),
 			"the agent takes no servers of type %s, which the configuration gives it",
 			mcp_type_name(server->type));
 		say(edit, server->name, text);
@@ -161,7 +162,7 @@ static bool entry_passes(struct edit *edit, const struct mcp_entry *entry)
 		return true;
 	}
 	mcp_url_shown(shown, sizeof(shown), entry->url);
-	snprintf(text, sizeof(text),
+	text_format(text, sizeof(text),
 		"%s leads to this machine, which the sandbox cannot reach by that address; name "
 		"another in an [mcp \"NAME\"] section of the configuration",
 		setting_quote(quoted, sizeof(quoted), shown));
@@ -312,7 +313,7 @@ static void say_the_rest(struct edit *edit)
 		words_append(edit->notices, text);
 	}
 	if (edit->has_unknown) {
-		snprintf(text, sizeof(text),
+		text_format(text, sizeof(text),
 			"MCP servers were passed on though it is not known whether the sandbox has "
 			"their commands: %s",
 			edit->context->commands->why_unknown);

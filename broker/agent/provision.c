@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/soon.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "providers/script_run.h"
 
@@ -99,8 +100,8 @@ static void fail(struct provision *provision, struct error *err, const char *wor
 	if (file) {
 		error_prefix(err, "copying %s to %s", file->source, file->target);
 	} else if (provision->line > 0 && provision->line <= words_count((char *const *)setup)) {
-		error_prefix(err, "setup, line %zu (%.200s)", provision->line,
-			setup[provision->line - 1]);
+		error_prefix(
+			err, "setup, line %zu (%s)", provision->line, setup[provision->line - 1]);
 	} else {
 		error_prefix(err, "setup");
 	}
@@ -170,7 +171,7 @@ static void on_end(void *data, struct buf *output, const char *words, const stru
 		error_set_reason(&failure, ERROR_CONFIG, "SETUP_FAILED", "%s", detail);
 	}
 	char last_words[512];
-	snprintf(last_words, sizeof(last_words), "%s", words);
+	text_format(last_words, sizeof(last_words), "%s", words);
 	script_run_destroy(provision->run);
 	provision->run = NULL;
 	buf_wipe(&provision->content);

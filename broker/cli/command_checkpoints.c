@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "broker/cli/command.h"
 #include "sync/id.h"
 
@@ -99,7 +100,7 @@ static void print_table(struct command_context *context, const struct listed *li
 		char time[COMMAND_TIME_SIZE];
 		char cells[CHECKPOINT_REASON_MAX + 2 * CHECKPOINT_SESSION_MAX];
 		printf("%6u  %-19s  ", checkpoint->number, command_time(time, checkpoint->time));
-		snprintf(cells, sizeof(cells), "%-*s  %-*s", reason, checkpoint->reason, session,
+		text_format(cells, sizeof(cells), "%-*s  %-*s", reason, checkpoint->reason, session,
 			*checkpoint->session ? checkpoint->session : "-");
 		command_print(context, span_of(cells));
 		if (is_counted(listed, i)) {
@@ -147,7 +148,7 @@ static void print_head(struct command_context *context, const struct checkpoint 
 	char text[CHECKPOINT_REASON_MAX + CHECKPOINT_SESSION_MAX + 64];
 	printf("checkpoint %u\nTime:    %s\n", checkpoint->number,
 		command_time(time, checkpoint->time));
-	snprintf(text, sizeof(text), "Reason:  %s\n%s%s%s", checkpoint->reason,
+	text_format(text, sizeof(text), "Reason:  %s\n%s%s%s", checkpoint->reason,
 		*checkpoint->session ? "Session: " : "", checkpoint->session,
 		*checkpoint->session ? "\n" : "");
 	command_print(context, span_of(text));

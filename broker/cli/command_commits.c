@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/shell_quote.h"
+#include "base/text.h"
 #include "broker/cli/command.h"
 #include "sync/git/commits.h"
 #include "sync/id.h"
@@ -115,7 +116,7 @@ static bool on_branch(void *data, const char *branch, const git_oid *tip)
 	struct listing *listing = data;
 	size_t size = sizeof(AGENT_COMMITS_REFS) + strlen(branch);
 	char *ref = mem_alloc(size);
-	snprintf(ref, size, AGENT_COMMITS_REFS "%s", branch);
+	text_whole(ref, size, AGENT_COMMITS_REFS "%s", branch);
 	char *fetch = fetch_line(listing, ref);
 	end_branch(listing);
 	listing->branches++;

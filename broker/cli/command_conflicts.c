@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/path_quote.h"
+#include "base/text.h"
 #include "broker/cli/command.h"
 #include "broker/cli/merge_tool.h"
 #include "sync/conflicts.h"
@@ -22,7 +23,7 @@ static const char *time_of(const char *id, char text[COMMAND_TIME_SIZE])
 	if (end && *end == '-') {
 		return command_time(text, (long long)timegm(&utc));
 	}
-	snprintf(text, COMMAND_TIME_SIZE, "%.*s", (int)strcspn(id, "-/"), id);
+	text_format(text, COMMAND_TIME_SIZE, "%.*s", (int)strcspn(id, "-/"), id);
 	return text;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/path_quote.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "broker/cli/command.h"
 #include "sync/apply.h"
 #include "sync/graft.h"
@@ -37,7 +38,7 @@ static bool keep(struct command_context *context, const struct change *change, c
 	const git_oid *tree, unsigned *out_number, struct error *err)
 {
 	char reason[CHECKPOINT_REASON_MAX];
-	snprintf(
+	text_format(
 		reason, sizeof(reason), "%s %s %u", when, change->what, change->checkpoint->number);
 	return checkpoint_add(&context->store, tree, reason, "", out_number, err);
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/path_quote.h"
+#include "base/text.h"
 #include "broker/cli/command.h"
 
 /* ---- texts ---- */
@@ -20,7 +21,7 @@ const char *disk_size_text(char text[DISK_TEXT_SIZE], long long bytes)
 		number /= 1024;
 		unit++;
 	}
-	snprintf(text, DISK_TEXT_SIZE, unit > 0 && number < 100 ? "%.1f %s" : "%.0f %s", number,
+	text_format(text, DISK_TEXT_SIZE, unit > 0 && number < 100 ? "%.1f %s" : "%.0f %s", number,
 		units[unit]);
 	return text;
 }
@@ -37,7 +38,7 @@ const char *disk_age_text(char text[DISK_TEXT_SIZE], time_t used)
 	while (unit + 1 < ARRAY_LENGTH(units) && age < units[unit].seconds) {
 		unit++;
 	}
-	snprintf(text, DISK_TEXT_SIZE, "%lld%s", age / units[unit].seconds, units[unit].suffix);
+	text_format(text, DISK_TEXT_SIZE, "%lld%s", age / units[unit].seconds, units[unit].suffix);
 	return used > 0 ? text : "-";
 }
 

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/real_path.h"
 #include "base/settings.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "broker/cli/disk.h"
 #include "broker/ledger/state_folder.h"
@@ -207,7 +208,7 @@ static void end_old(struct pruning *pruning, enum holding_kind kind)
 			end_one(pruning, holding);
 		} else if (kind != HOLDING_RECORD) {
 			char why[HOLDING_WHY_MAX + 32];
-			snprintf(why, sizeof(why), "%s%s%s", holding_state_name(holding->state),
+			text_format(why, sizeof(why), "%s%s%s", holding_state_name(holding->state),
 				*holding->why ? ", " : "", holding->why);
 			note_kept(pruning, holding, why);
 		}

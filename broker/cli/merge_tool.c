@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
 #include "base/environment.h"
+#include "base/text.h"
 #include "base/words.h"
 
 /* What the script's status means beside the tool's own. */
@@ -52,7 +52,7 @@ static char **environment_of(const char *const *environment, const struct confli
 	for (size_t i = 0; i < PARKED_VERSIONS; i++) {
 		size_t size = strlen(names[i]) + strlen(edit->files[i]) + 2;
 		additions[i] = mem_alloc(size);
-		snprintf(additions[i], size, "%s=%s", names[i], edit->files[i]);
+		text_whole(additions[i], size, "%s=%s", names[i], edit->files[i]);
 	}
 	char **result = environment_merge(environment, (const char *const *)additions);
 	for (size_t i = 0; i < PARKED_VERSIONS; i++) {

@@ -305,7 +305,7 @@ static bool act(struct acting *acting, struct error *err)
 	const struct sandbox_entry *sandbox = find_one(acting, err);
 	bool ok = sandbox && (options->command == COMMAND_SANDBOXES_STOP ? stop : delete)(
 				     acting, sandbox, err);
-	return ok || error_prefix(err, "sandbox %.100s", options->words[0]);
+	return ok || error_prefix(err, "sandbox %s", options->words[0]);
 }
 
 static bool check_profile(const struct acting *acting, struct error *err)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "broker/cli/command.h"
 #include "broker/cli/sandboxes.h"
 
@@ -82,7 +83,7 @@ static void print_below(struct command_context *context, const char *label, cons
 static void print_entry(struct command_context *context, const struct sandbox_entry *entry)
 {
 	char created[20];
-	snprintf(created, sizeof(created), "%s", entry->created);
+	text_format(created, sizeof(created), "%s", entry->created);
 	print_column(context, entry->name, NAME_WIDTH);
 	print_column(context, entry->state, STATE_WIDTH);
 	print_column(context, entry->is_in_use ? "running" : "", sizeof("running") - 1);

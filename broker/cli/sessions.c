@@ -78,7 +78,7 @@ bool sessions_find(const struct session_entries *entries, const char *word,
 	if (len < NAME_MIN || len >= RECORD_ID_SIZE || strspn(word, "0123456789abcdef") != len) {
 		return error_set(err, ERROR_CONFIG,
 			"expected the name of a session, 16 digits 0-9a-f or the first %d or more "
-			"of them, got \"%.40s\": acp-broker sessions list prints the names",
+			"of them, got \"%s\": acp-broker sessions list prints the names",
 			NAME_MIN, word);
 	}
 	for (size_t i = 0; i < entries->count; i++) {

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/settings.h"
+#include "base/text.h"
 #include "broker/cli/command.h"
 #include "broker/cli/sessions.h"
 
@@ -97,12 +98,12 @@ static const char *who_text(const struct session_entry *entry, char *text, size_
 {
 	const struct record_owner *owner = &entry->owner;
 	if (owner->pid != 0) {
-		snprintf(
+		text_format(
 			text, size, "%s%d", owner->is_session ? "" : "finishing ", (int)owner->pid);
 	} else if (owner->is_held) {
 		snprintf(text, size, "running");
 	} else {
-		snprintf(
+		text_format(
 			text, size, "%s", sessions_is_collected(&entry->record) ? "ended" : "gone");
 	}
 	return text;

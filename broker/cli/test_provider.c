@@ -13,6 +13,7 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "broker/cli/command.h"
 #include "broker/cli/end_signals.h"
 #include "broker/cli/trial.h"
@@ -178,7 +179,7 @@ static bool check_root(struct trial *trial, char note[TRIAL_NOTE_MAX], struct er
 		.root = sandbox_root_at(trial->sandbox, 0)->runtime,
 		.wait = wait_file,
 		.data = trial};
-	snprintf(note, TRIAL_NOTE_MAX, "%s", trial->place.root);
+	text_format(note, TRIAL_NOTE_MAX, "%s", trial->place.root);
 	return true;
 }
 
@@ -286,10 +287,10 @@ static void run_check(struct trial *trial, const struct check *check, struct fin
 	*out = (struct finding){.outcome = OUTCOME_OK};
 	if (why) {
 		out->outcome = OUTCOME_SKIPPED;
-		snprintf(out->why, sizeof(out->why), "%s", why);
+		text_format(out->why, sizeof(out->why), "%s", why);
 	} else if (!make_check(trial, check, out, &err)) {
 		out->outcome = OUTCOME_FAILED;
-		snprintf(out->why, sizeof(out->why), "%s", err.text);
+		text_format(out->why, sizeof(out->why), "%s", err.text);
 	} else if (check->run == trial_check_first_sync) {
 		trial->has_synced = true;
 	}
@@ -348,12 +349,14 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 static bool make_folder(struct trial *trial, struct error *err)
 {
 	const char *parent = environment_get(trial->means->environment, "TMPDIR");
-	snprintf(trial->folder, sizeof(trial->folder), "%.4000s/acp-broker-trial-XXXXXX",
-		parent && parent[0] == '/' ? parent : "/tmp");
+	if (!text_whole(trial->folder, sizeof(trial->folder), "%s/acp-broker-trial-XXXXXX",
+		    parent && parent[0] == '/' ? parent : "/tmp")) {
+		return error_set(err, ERROR_CONFIG, "TMPDIR is too long: %s", parent);
+	}
 	if (!mkdtemp(trial->folder)) {
 		return error_set_errno(err, errno, "making a scratch folder %s", trial->folder);
 	}
-	snprintf(trial->local_root, sizeof(trial->local_root), "%s/workspace", trial->folder);
+	text_whole(trial->local_root, sizeof(trial->local_root), "%s/workspace", trial->folder);
 	if (mkdir(trial->local_root, 0700) != 0) {
 		error_set_errno(err, errno, "making %s", trial->local_root);
 		rmdir(trial->folder);

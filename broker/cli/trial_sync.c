@@ -8,6 +8,7 @@
 
 #include "base/environment.h"
 #include "base/fd.h"
+#include "base/text.h"
 #include "broker/cli/trial.h"
 
 /* What the broker needs to keep the scratch workspace here and in the sandbox in step. */
@@ -18,7 +19,7 @@ static bool write_here(const struct trial *trial, const char *name, mode_t mode,
 	struct span content, struct error *err)
 {
 	char path[PATH_MAX + 64];
-	snprintf(path, sizeof(path), "%s/%s", trial->local_root, name);
+	text_whole(path, sizeof(path), "%s/%s", trial->local_root, name);
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 	if (fd < 0) {
@@ -32,7 +33,7 @@ static bool expect_here(
 {
 	char path[PATH_MAX + 64];
 	char text[256] = "";
-	snprintf(path, sizeof(path), "%s/%s", trial->local_root, name);
+	text_whole(path, sizeof(path), "%s/%s", trial->local_root, name);
 	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0) {
 		return error_set_errno(err, errno, "%s did not come back from the sandbox", path);
@@ -87,7 +88,7 @@ bool trial_check_first_sync(struct trial *trial, char note[TRIAL_NOTE_MAX], stru
 {
 	char link[PATH_MAX + 64];
 	struct kept kept;
-	snprintf(link, sizeof(link), "%s/link", trial->local_root);
+	text_whole(link, sizeof(link), "%s/link", trial->local_root);
 	if (!conformance_tidy(&trial->place, err) ||
 		!write_here(trial, "stays", 0600, SPAN_LITERAL("same\n"), err) ||
 		!write_here(trial, "goes", 0600, SPAN_LITERAL("gone\n"), err) ||
@@ -108,7 +109,7 @@ bool trial_check_first_sync(struct trial *trial, char note[TRIAL_NOTE_MAX], stru
 		return false;
 	}
 	if (keeper_at(trial->keeper, 0, &kept) && kept.transport) {
-		snprintf(note, TRIAL_NOTE_MAX, "by %s", kept.transport);
+		text_format(note, TRIAL_NOTE_MAX, "by %s", kept.transport);
 	}
 	return true;
 }
@@ -117,7 +118,7 @@ bool trial_check_changes(struct trial *trial, char note[TRIAL_NOTE_MAX], struct 
 {
 	struct sync_order order = {.reason = SYNC_REASON_TURN, .deletions = SYNC_DELETIONS_KEEP};
 	char gone[PATH_MAX + 64];
-	snprintf(gone, sizeof(gone), "%s/goes", trial->local_root);
+	text_whole(gone, sizeof(gone), "%s/goes", trial->local_root);
 	if (unlink(gone) != 0) {
 		return error_set_errno(err, errno, "removing %s", gone);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/nearest.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "broker/config/config_file.h"
 #include "broker/config/mcp_config.h"
@@ -35,8 +35,8 @@ static const struct setting_key *key_set_find(const struct key_set *set, const c
 /* "profile.devbox", as git-config(1) writes it. */
 static const char *section_text(char *text, size_t size, const struct config_section *section)
 {
-	snprintf(text, size, "%s%s%.*s", section_kind_name(section->kind), section->name ? "." : "",
-		NAME_MAX_BYTES, section->name ? section->name : "");
+	text_format(text, size, "%s%s%s", section_kind_name(section->kind),
+		section->name ? "." : "", section->name ? section->name : "");
 	return text;
 }
 
@@ -47,8 +47,7 @@ static bool fail_at(const struct config_file *file, const struct config_section 
 	char text[SECTION_TEXT_MAX];
 	section_text(text, sizeof(text), section);
 	err->code = ERROR_CONFIG;
-	return error_prefix(err, "%s: %s%s%.*s", file->path, text, key ? "." : "", NAME_MAX_BYTES,
-		key ? key : "");
+	return error_prefix(err, "%s: %s%s%s", file->path, text, key ? "." : "", key ? key : "");
 }
 
 /* ---- unknown keys ---- */
@@ -257,9 +256,9 @@ static bool check_policy(const struct config_file *file, const struct config_sec
 	policy_destroy(policy);
 	if (!policy_is_used(file, section)) {
 		error_set(err, ERROR_CONFIG,
-			"expected the name of a profile, or policy = %.*s in one: no profile uses "
+			"expected the name of a profile, or policy = %s in one: no profile uses "
 			"these rules",
-			NAME_MAX_BYTES, section->name);
+			section->name);
 		return fail_at(file, section, NULL, err);
 	}
 	return true;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/config/config_file.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/nearest.h"
+#include "base/text.h"
 #include "broker/config/config_reader.h"
 
 enum { SECTION_WORD_MAX = 64, QUOTED_MAX = 96 };
@@ -129,7 +129,7 @@ static bool on_entry(void *data, const char *entry, const char *value, struct er
 			file->path, entry);
 	}
 	char word[SECTION_WORD_MAX];
-	snprintf(word, sizeof(word), "%.*s", (int)(first - entry), entry);
+	text_format(word, sizeof(word), "%.*s", (int)(first - entry), entry);
 	enum section_kind kind;
 	if (!section_kind_parse(word, &kind)) {
 		return fail_unknown_section(file, word, err);

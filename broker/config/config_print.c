@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/environment.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "broker/config/config.h"
 #include "broker/config/config_keys.h"
@@ -56,7 +57,7 @@ static char *find_on_path(const char *name, const char *path)
 	char *candidate = mem_alloc(size);
 	for (const char *at = path;; at++) {
 		size_t len = strcspn(at, ":");
-		snprintf(candidate, size, "%.*s/%s", len ? (int)len : 1, len ? at : ".", name);
+		text_whole(candidate, size, "%.*s/%s", len ? (int)len : 1, len ? at : ".", name);
 		if (is_program(candidate)) {
 			return candidate;
 		}
@@ -212,7 +213,7 @@ static void print_mcp_server(const struct mcp_server *server)
 void config_print_fact(const char *name, const char *value)
 {
 	char label[64];
-	snprintf(label, sizeof(label), "  %s", name);
+	text_format(label, sizeof(label), "  %s", name);
 	print_quoted(label, value);
 }
 

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/git.h"
+#include "base/text.h"
 
 /*
  * What the child tells: records of a tag and terminated texts. RECORD_ENTRY:
@@ -192,14 +193,14 @@ static void tell_git_error(struct buf *records, const char *fd_path, const git_e
 		message += sizeof(lead) - 1;
 	}
 	char place[FD_PATH_MAX + 8];
-	snprintf(place, sizeof(place), " (in %s:", fd_path);
+	text_whole(place, sizeof(place), " (in %s:", fd_path);
 	const char *found = strstr(message, place);
 	char text[ERROR_TEXT_MAX];
 	if (found) {
-		snprintf(text, sizeof(text), "%ld: %.*s", strtol(found + strlen(place), NULL, 10),
-			(int)(found - message), message);
+		text_format(text, sizeof(text), "%ld: %.*s",
+			strtol(found + strlen(place), NULL, 10), (int)(found - message), message);
 	} else {
-		snprintf(text, sizeof(text), " %s", message);
+		text_format(text, sizeof(text), " %s", message);
 	}
 	tell_alone(records, RECORD_MISTAKE, text);
 }

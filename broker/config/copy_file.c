@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/config/copy_file.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/real_path.h"
+#include "base/text.h"
 
 /* What is behind "~/" or below the home directory; NULL where it is not. */
 static const char *below_home(const char *path, const char *home)
@@ -36,7 +36,7 @@ static char *place_source(const char *source, const char *home, struct error *er
 	}
 	size_t size = strlen(home) + strlen(source);
 	char *placed = mem_alloc(size);
-	snprintf(placed, size, "%s%s", home, source + 1);
+	text_whole(placed, size, "%s%s", home, source + 1);
 	return placed;
 }
 

@@ -2,13 +2,13 @@
 #include "broker/config/mcp_config.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/environment.h"
 #include "base/span.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "broker/config/config.h"
 #include "broker/config/mcp_url.h"
@@ -172,7 +172,7 @@ static bool add_secret(struct mcp_server *server, const char *name, const char *
 	}
 	size_t size = strlen(name) + strlen(value) + 2;
 	char *entry = mem_alloc(size);
-	snprintf(entry, size, "%s=%s", name, value);
+	text_whole(entry, size, "%s=%s", name, value);
 	words_append(&server->env, entry);
 	free(entry);
 	return true;

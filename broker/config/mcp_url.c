@@ -4,13 +4,13 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/attr.h"
 #include "base/hex.h"
 #include "base/span.h"
+#include "base/text.h"
 
 static const char slashes[] = "/\\";
 
@@ -163,11 +163,11 @@ const char *mcp_url_shown(char *text, size_t size, const char *url)
 	struct span authority = authority_of(url);
 	const char *end = url + strcspn(url, "?#");
 	if (authority.len == 0) {
-		snprintf(text, size, "%.*s", (int)(end - url), url);
+		text_format(text, size, "%.*s", (int)(end - url), url);
 		return text;
 	}
 	struct span host = without_user(authority);
-	snprintf(text, size, "%.*s%.*s", (int)(authority.data - url), url, (int)(end - host.data),
-		host.data);
+	text_format(text, size, "%.*s%.*s", (int)(authority.data - url), url,
+		(int)(end - host.data), host.data);
 	return text;
 }

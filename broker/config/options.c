@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/config/options.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/nearest.h"
 #include "base/settings.h"
+#include "base/text.h"
 #include "broker/config/options_tables.h"
 
 enum { QUOTED_MAX = 96 };
@@ -28,7 +28,7 @@ static bool option_is(const struct option *option, const char *word, size_t len)
 static bool fail_unknown_option(const char *word, size_t len, struct error *err)
 {
 	char name[QUOTED_MAX];
-	snprintf(name, sizeof(name), "%.*s", (int)len, word);
+	text_format(name, sizeof(name), "%.*s", (int)len, word);
 	struct nearest nearest;
 	nearest_init(&nearest, name);
 	for (size_t i = 0; i < ARRAY_LENGTH(option_table); i++) {
@@ -144,7 +144,7 @@ static bool fail_bare_word(const struct parser *parser, const char *word, struct
 	return error_set(err, ERROR_CONFIG,
 		"unknown command %s: expected check, checkpoints, conflicts, commits, sessions, "
 		"sandboxes, du, prune, help or version; an agent goes after --: acp-broker -- "
-		"%.200s",
+		"%s",
 		quoted, word);
 }
 

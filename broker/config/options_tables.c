@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/text.h"
+
 const struct option option_table[OPTION_TABLE_LENGTH] = {
 	{"--profile", "NAME", offsetof(struct options, profile), COMMAND_RUN, 0,
 		"use [profile \"NAME\"] of the configuration"},
@@ -91,14 +93,16 @@ void options_print_help(void)
 	for (size_t i = 0; i < ARRAY_LENGTH(option_table); i++) {
 		const struct option *option = &option_table[i];
 		char left[32];
-		snprintf(left, sizeof(left), "%s%s%s", option->name, option->value_name ? " " : "",
+		text_format(left, sizeof(left), "%s%s%s", option->name,
+			option->value_name ? " " : "",
 			option->value_name ? option->value_name : "");
 		printf("  %-20s %s\n", left, option->help);
 	}
 	puts("\nCommands:");
 	for (size_t i = 0; i < ARRAY_LENGTH(command_table); i++) {
 		char left[64];
-		snprintf(left, sizeof(left), "%s%s", command_table[i].name, command_table[i].words);
+		text_format(
+			left, sizeof(left), "%s%s", command_table[i].name, command_table[i].words);
 		printf("  %-37s %s\n", left, command_table[i].help);
 	}
 	puts("\nacp-broker(1) says more; acp-broker.config(5) describes the configuration.");

@@ -2,9 +2,10 @@
 #include "broker/gate/grant_answer.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/text.h"
 
 struct grant_decision grant_decide(const struct policy *policy, const struct memory *memory,
 	const struct subject *subject, const char *const *roots)
@@ -54,7 +55,7 @@ static void set(struct grant_answer *answer, enum policy_decision decision, enum
 	answer->decision = decision;
 	answer->is_cancelled = false;
 	answer->by = by;
-	snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
+	text_format(answer->reason, sizeof(answer->reason), "%s", reason);
 }
 
 static void set_by_kind(
@@ -114,8 +115,8 @@ void grant_answer_read_error(struct grant_answer *answer, struct span error)
 	struct json_doc *doc = json_doc_parse_unchecked(error, NULL);
 	char *message = doc ? json_string(doc, json_get(doc, 0, "message")) : NULL;
 	set(answer, POLICY_REJECT_ONCE, AUDIT_BY_NOBODY, "");
-	snprintf(answer->reason, sizeof(answer->reason),
-		"the editor could not ask the person: %.200s", message ? message : "no reason");
+	text_format(answer->reason, sizeof(answer->reason),
+		"the editor could not ask the person: %s", message ? message : "no reason");
 	free(message);
 	json_doc_destroy(doc);
 }

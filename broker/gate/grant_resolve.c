@@ -2,7 +2,6 @@
 #include "broker/gate/grant_resolve.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include "base/path_quote.h"
 #include "base/pool.h"
 #include "base/real_path.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "broker/gate/grant_guard.h"
 #include "broker/policy/policy_rule.h"
@@ -178,7 +178,7 @@ static bool name_by_root(char *const *roots, char **path)
 		if (is_below) {
 			size_t size = strlen(*roots) + strlen(*path + len) + 1;
 			char *named = mem_alloc(size);
-			snprintf(named, size, "%s%s", *roots, *path + len);
+			text_whole(named, size, "%s%s", *roots, *path + len);
 			free(*path);
 			*path = named;
 			return true;
@@ -211,7 +211,7 @@ static void refuse_elsewhere(struct resolving *resolving, const char *why)
 	struct error err;
 	char *path = path_quote(span_of(resolving->asked));
 	error_set_reason(&err, ERROR_DENIED, "SECURITY_VIOLATION",
-		"%.200s: refused: %s (toolhost = editor)", path, why);
+		"%s: refused: %s (toolhost = editor)", path, why);
 	free(path);
 	finish(resolving, &err);
 }

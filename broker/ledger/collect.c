@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/ledger/collect.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/soon.h"
+#include "base/text.h"
 #include "base/timestamp.h"
 #include "broker/ledger/collect_record.h"
 #include "broker/ledger/sync_text.h"
@@ -129,7 +129,7 @@ static void fail(struct collect *collect, const struct error *err)
 		record->state = RECORD_FAILED;
 	}
 	mem_set_text(&record->error, err->text);
-	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
+	text_whole(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
 	submit(collect, collect_record_write, on_noted);
 }
 
@@ -249,7 +249,7 @@ static void stop_record(struct collect *collect)
 	char now[TIMESTAMP_SIZE];
 	decide(collect);
 	record->state = RECORD_STOPPED;
-	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
+	text_whole(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
 	submit(collect, collect_record_write, on_stopped);
 }
 
@@ -433,7 +433,7 @@ struct collect *collect_start(const struct collect_config *config, const char *i
 	ev_init(&collect->due, on_due);
 	soon_init(&collect->soon, collect->config.loop, on_soon);
 	taken->state_folder = mem_strdup(config->state_folder);
-	snprintf(taken->id, sizeof(taken->id), "%s", id);
+	text_whole(taken->id, sizeof(taken->id), "%s", id);
 	taken->folder_fd = -1;
 	taken->lock_fd = -1;
 	submit(collect, collect_record_read, on_read);

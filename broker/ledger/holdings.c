@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/real_path.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "broker/config/sync_settings.h"
 #include "broker/ledger/record_owner.h"
@@ -74,7 +74,7 @@ static void hold(struct holding *holding, enum holding_state state, const char *
 {
 	if (holding->state > state) {
 		holding->state = state;
-		snprintf(holding->why, sizeof(holding->why), "%s", why);
+		text_format(holding->why, sizeof(holding->why), "%s", why);
 	}
 }
 
@@ -124,7 +124,7 @@ static void hold_by(struct holding *holding, const struct owned_record *owned)
 {
 	char why[HOLDING_WHY_MAX];
 	const struct record *record = &owned->record;
-	snprintf(why, sizeof(why), "session %s", record->id);
+	text_format(why, sizeof(why), "session %s", record->id);
 	if (owned->is_held) {
 		hold(holding, HOLDING_USED, why);
 	} else if (record->state != RECORD_STOPPED) {
@@ -137,7 +137,7 @@ static void add_records(struct finding *finding)
 	for (size_t i = 0; i < finding->count; i++) {
 		const struct record *record = &finding->records[i].record;
 		char path[PATH_MAX];
-		snprintf(path, sizeof(path), "%s/sessions/%s.json", finding->state_folder,
+		text_whole(path, sizeof(path), "%s/sessions/%s.json", finding->state_folder,
 			record->id);
 		struct holding *holding = add(finding, HOLDING_RECORD, mem_strdup(path));
 		set_workspace(holding, record->local_root);
@@ -275,7 +275,7 @@ static void look_at_mirrors(struct finding *finding, size_t store)
 		mirror->is_gone = of->is_gone;
 		mirror->used = of->used;
 		mirror->state = of->state;
-		snprintf(mirror->why, sizeof(mirror->why), "%s", of->why);
+		text_format(mirror->why, sizeof(mirror->why), "%s", of->why);
 	}
 	if (open_folder) {
 		closedir(open_folder);

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "base/timestamp.h"
 #include "base/words.h"
 
@@ -63,7 +64,7 @@ void keep_save(struct keep *keep, enum record_state state, record_saved *done)
 {
 	char now[TIMESTAMP_SIZE];
 	keep->record.state = state;
-	snprintf(keep->record.updated, sizeof(keep->record.updated), "%s", timestamp_now(now));
+	text_whole(keep->record.updated, sizeof(keep->record.updated), "%s", timestamp_now(now));
 	record_saver_save(keep->keeper->saver, &keep->record, done, keep);
 }
 
@@ -117,7 +118,7 @@ static bool is_whole(const struct keep *keep, const struct order *order,
 		return true;
 	}
 	if (result->left > 0) {
-		snprintf(what, sizeof(what),
+		text_format(what, sizeof(what),
 			"%zu of the files in the sandbox could not be taken from there (the first: "
 			"%s)",
 			result->left, result->first_left);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/real_path.h"
+#include "base/text.h"
 #include "base/timestamp.h"
 #include "base/words.h"
 #include "broker/ledger/keeper_impl.h"
@@ -283,7 +283,7 @@ void keeper_renounce(struct keeper *keeper, char *const *names, const struct err
 		}
 		record->state = RECORD_STOPPED;
 		record->error = mem_strdup(err->text);
-		snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
+		text_whole(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
 		record_saver_save(keeper->saver, record, on_renounced, keeper);
 		keeper_tell_state(keeper, record, record_state_name(RECORD_CREATING));
 		announced_destroy(announced);

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "base/timestamp.h"
 #include "broker/ledger/keeper_impl.h"
 #include "sync/round.h"
@@ -123,7 +124,7 @@ static void settle(
 {
 	struct ending *ending = looking->ending;
 	if (!root->is_collected) {
-		snprintf(ending->why, sizeof(ending->why), "session %s left files in it",
+		text_format(ending->why, sizeof(ending->why), "session %s left files in it",
 			record->id);
 		return;
 	}
@@ -132,7 +133,7 @@ static void settle(
 	free(record->error);
 	record->error = NULL;
 	if (!record_put(looking->folder_fd, record, &ending->err)) {
-		snprintf(ending->why, sizeof(ending->why),
+		text_format(ending->why, sizeof(ending->why),
 			"the record of session %s cannot be written", record->id);
 	}
 }
@@ -152,7 +153,7 @@ static void look_at(void *data, const char *id)
 	if (root || (!is_read && err.code != ERROR_NOT_FOUND)) {
 		int lock_fd = record_lock(looking->folder_fd, id, &err);
 		if (lock_fd < 0) {
-			snprintf(ending->why, sizeof(ending->why),
+			text_format(ending->why, sizeof(ending->why),
 				"another broker works in it (%s)", id);
 		} else if (root && looking->settles) {
 			settle(looking, &record, root);
@@ -249,7 +250,7 @@ static void stop_next(struct ending *ending, const struct error *err)
 		struct record *record = &keep->record;
 		if (!err && !ending->is_discarded && record->state == RECORD_COLLECTING) {
 			record->state = RECORD_STOPPED;
-			snprintf(
+			text_whole(
 				record->updated, sizeof(record->updated), "%s", timestamp_now(now));
 			record_saver_save(keeper->saver, record, on_stopped, keeper);
 			return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "base/timestamp.h"
 #include "broker/ledger/keeper_impl.h"
 
@@ -72,7 +72,7 @@ bool keeper_pause(struct keeper *keeper, bool is_paused, sandbox_done *done, voi
 		}
 		keep->was_active = is_paused ? record->state == RECORD_ACTIVE : keep->was_active;
 		record->state = keeper_state_between(keep);
-		snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
+		text_whole(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
 		pausing->left++;
 		record_saver_save(keeper->saver, record, on_saved, pausing);
 	}

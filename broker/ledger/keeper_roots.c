@@ -2,12 +2,12 @@
 #include "broker/ledger/keeper_impl.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/real_path.h"
+#include "base/text.h"
 #include "base/timestamp.h"
 #include "base/words.h"
 #include "broker/ledger/state_folder.h"
@@ -267,7 +267,7 @@ static void note_receipt(
 	id_text(receipt->runtime_tree, &result->runtime_tree);
 	id_text(receipt->merged_tree, &result->tree);
 	receipt->conflicts = result->conflict_count;
-	snprintf(receipt->time, sizeof(receipt->time), "%s", timestamp_now(now));
+	text_whole(receipt->time, sizeof(receipt->time), "%s", timestamp_now(now));
 }
 
 static void note_last(struct keep *keep, enum sync_reason reason, const struct sync_result *result,
@@ -276,9 +276,9 @@ static void note_last(struct keep *keep, enum sync_reason reason, const struct s
 	char now[TIMESTAMP_SIZE];
 	struct last_sync *last = &keep->last;
 	*last = (struct last_sync){.happened = true, .reason = reason};
-	snprintf(last->time, sizeof(last->time), "%s", timestamp_now(now));
+	text_whole(last->time, sizeof(last->time), "%s", timestamp_now(now));
 	if (err) {
-		snprintf(last->error, sizeof(last->error), "%s", err->text);
+		text_format(last->error, sizeof(last->error), "%s", err->text);
 		return;
 	}
 	last->duration_ms = result->duration_ms;

@@ -3,13 +3,13 @@
 
 #include <assert.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_doc.h"
 #include "base/json_writer.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "base/timestamp.h"
 #include "base/words.h"
 #include "providers/provider.h"
@@ -49,8 +49,8 @@ void record_init(struct record *record)
 	char now[TIMESTAMP_SIZE];
 	*record = (struct record){.state = RECORD_CREATING};
 	random_fill_hex(record->id, sizeof(record->id) - 1);
-	snprintf(record->created, sizeof(record->created), "%s", timestamp_now(now));
-	snprintf(record->updated, sizeof(record->updated), "%s", record->created);
+	text_whole(record->created, sizeof(record->created), "%s", timestamp_now(now));
+	text_whole(record->updated, sizeof(record->updated), "%s", record->created);
 }
 
 void record_finish(struct record *record)

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/timestamp.h"
 #include "broker/ledger/record_owner.h"
 
@@ -159,7 +160,7 @@ static bool write_moved(
 {
 	char now[TIMESTAMP_SIZE];
 	record_remove_session(record, session_id);
-	snprintf(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
+	text_whole(record->updated, sizeof(record->updated), "%s", timestamp_now(now));
 	return record_put(folder_fd, record, err);
 }
 

@@ -12,6 +12,7 @@
 #include "base/folder.h"
 #include "base/lock_file.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "broker/ledger/record.h"
 #include "broker/ledger/record_owner.h"
 #include "broker/ledger/turn_lock.h"
@@ -24,7 +25,7 @@ static const char new_ending[] = ".new";
 
 static void file_name(char name[NAME_SIZE], const char *id, const char *ending)
 {
-	snprintf(name, NAME_SIZE, "%.*s%s", RECORD_ID_SIZE - 1, id, ending);
+	text_whole(name, NAME_SIZE, "%s%s", id, ending);
 }
 
 int record_folder_open(const char *state_folder, struct error *err)

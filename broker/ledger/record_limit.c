@@ -2,11 +2,11 @@
 #include "broker/ledger/record_limit.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/fd.h"
 #include "base/lock_file.h"
+#include "base/text.h"
 #include "broker/ledger/record.h"
 #include "broker/ledger/record_owner.h"
 
@@ -53,10 +53,12 @@ static void note(struct census *census, const struct record *record, pid_t pid)
 {
 	size_t len = strlen(census->who);
 	char one[WHO_MAX];
-	int more = snprintf(one, sizeof(one), "%s%s of %.80s (process %d)", len > 0 ? ", " : "",
-		record->id, record->local_root, (int)pid);
-	if (len + (size_t)more < sizeof(census->who)) {
-		memcpy(census->who + len, one, (size_t)more + 1);
+	char root[84];
+	text_format(root, sizeof(root), "%s", record->local_root);
+	text_format(one, sizeof(one), "%s%s of %s (process %d)", len > 0 ? ", " : "", record->id,
+		root, (int)pid);
+	if (len + strlen(one) < sizeof(census->who)) {
+		memcpy(census->who + len, one, strlen(one) + 1);
 	}
 	census->living++;
 }

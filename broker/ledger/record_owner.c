@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/libc.h"
 #include "base/lock_file.h"
+#include "base/text.h"
 #include "broker/ledger/record.h"
 
 enum { NOTE_MAX = 64, PROC_PATH_MAX = 64, INFO_MAX = 1024 };
@@ -58,7 +59,7 @@ static bool holds_lock(int pid_fd, const struct stat *file)
 		if (!isdigit((unsigned char)entry->d_name[0])) {
 			continue;
 		}
-		snprintf(path, sizeof(path), "fd/%.16s", entry->d_name);
+		text_whole(path, sizeof(path), "fd/%s", entry->d_name);
 		holds = fstatat(pid_fd, path, &status, 0) == 0 && status.st_ino == file->st_ino &&
 		        status.st_dev == file->st_dev &&
 		        read_start(dirfd(folder), entry->d_name, info, sizeof(info)) &&
@@ -103,7 +104,7 @@ void record_owner_find(int folder_fd, const char *id, struct record_owner *owner
 	char note[NOTE_MAX];
 	struct stat file;
 	*owner = (struct record_owner){.pid_fd = -1};
-	snprintf(name, sizeof(name), "%.*s.lock", RECORD_ID_SIZE - 1, id);
+	text_whole(name, sizeof(name), "%s.lock", id);
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = openat(folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) {

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "base/freeze_group.h"
 #include "base/log.h"
 #include "broker/ledger/holdings.h"
+#include "base/text.h"
 #include "broker/ledger/record_owner.h"
 
 /* A record that nobody has and that did not come to its end. */
@@ -143,7 +143,7 @@ static void run_look(struct pool_job *job)
 			    "guards are gone, was ended",
 			left);
 	}
-	snprintf(path, sizeof(path), "%s/sessions", look->state_folder);
+	text_whole(path, sizeof(path), "%s/sessions", look->state_folder);
 	if (access(path, F_OK) != 0) {
 		return; // there never was any, and none is made for a look
 	}

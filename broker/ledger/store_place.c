@@ -2,7 +2,6 @@
 #include "broker/ledger/store_place.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/path_quote.h"
+#include "base/text.h"
 #include "broker/ledger/state_folder.h"
 
 /* ---- paths as texts ---- */
@@ -19,7 +19,7 @@ static char *join(const char *folder, const char *rest)
 	size_t size = strlen(folder) + strlen(rest) + 2;
 	char *path = mem_alloc(size);
 	bool has_slash = !*folder || folder[strlen(folder) - 1] == '/';
-	snprintf(path, size, "%s%s%s", folder, has_slash ? "" : "/", rest);
+	text_whole(path, size, "%s%s%s", folder, has_slash ? "" : "/", rest);
 	return path;
 }
 

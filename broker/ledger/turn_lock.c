@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/lock_file.h"
 #include "base/path_quote.h"
+#include "base/text.h"
 #include "broker/ledger/record.h"
 #include "broker/ledger/record_owner.h"
 
@@ -25,7 +26,7 @@ static const char ending_line[] = "ending\n";
 static int open_file(int folder_fd, const char *folder, const char *id)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%s%.*s" TURN_LOCK_ENDING, folder, RECORD_ID_SIZE - 1, id);
+	text_whole(path, sizeof(path), "%s%s" TURN_LOCK_ENDING, folder, id);
 	return lock_file_open(folder_fd, path);
 }
 
@@ -46,7 +47,9 @@ static bool take(
 	struct turn_lock *lock, const char *state_folder, const char *id, struct error *err)
 {
 	char folder[PATH_MAX];
-	snprintf(folder, sizeof(folder), "%s/sessions/", state_folder);
+	if (!text_whole(folder, sizeof(folder), "%s/sessions/", state_folder)) {
+		return error_set_errno(err, ENAMETOOLONG, "locking %s", state_folder);
+	}
 	if (lock->fd < 0) {
 		lock->fd = open_file(AT_FDCWD, folder, id);
 	}
@@ -176,7 +179,7 @@ static void look_at(void *data, const char *id)
 static int open_folder(const char *state_folder)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%s/sessions", state_folder);
+	text_whole(path, sizeof(path), "%s/sessions", state_folder);
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 

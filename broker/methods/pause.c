@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/methods/pause.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "broker/ledger/keeper.h"
 #include "broker/methods/inquiry.h"
 #include "broker/session/answer.h"
@@ -390,7 +390,7 @@ bool pause_refuses(struct peer *peer, const struct call *call)
 		want(pause, false);
 		return false;
 	}
-	snprintf(text, sizeof(text),
+	text_format(text, sizeof(text),
 		"%s: the session's agent is paused; _broker/session/resume lets it go on",
 		call->message.method);
 	refuse(peer->relay, call, "SESSION_PAUSED", text);

@@ -2,7 +2,6 @@
 #include "broker/methods/probe.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/io.h"
+#include "base/text.h"
 
 /* df: POSIX, "-P": one line a file system, with its numbers in columns 2 and 4. */
 static const char script[] = "LC_ALL=C df -Pk -- \"$1\" 2>/dev/null | tail -n 1\n"
@@ -128,7 +128,7 @@ static void take_lines(struct probe *probe)
 	while (!probe->is_over && (newline = memchr(text.data, '\n', text.len))) {
 		size_t len = (size_t)(newline - text.data);
 		char line[1024];
-		snprintf(line, sizeof(line), "%.*s", (int)(len < 1023 ? len : 1023), text.data);
+		text_whole(line, sizeof(line), "%.*s", (int)len, text.data);
 		text = (struct span){newline + 1, text.len - len - 1};
 		on_line(probe, line);
 	}

@@ -18,6 +18,7 @@
 #include "base/lock_file.h"
 #include "base/log.h"
 #include "base/secrets.h"
+#include "base/text.h"
 #include "base/timestamp.h"
 
 enum { AUDIT_FLAGS = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
@@ -58,7 +59,7 @@ static char *numbered(const char *file, int number)
 {
 	size_t size = strlen(file) + 16;
 	char *name = mem_alloc(size);
-	snprintf(name, size, number > 0 ? "%s.%d" : "%s", file, number);
+	text_whole(name, size, number > 0 ? "%s.%d" : "%s", file, number);
 	return name;
 }
 
@@ -131,8 +132,10 @@ static void write_subject(
 	secrets_mask(audit->secrets, &json);
 	ok = ok && json_decode_string(buf_span(&json), &plain, NULL);
 	struct span text = ok ? buf_span(&plain) : SPAN_LITERAL("");
-	text.len = text.len < AUDIT_SUBJECT_MAX ? text.len : AUDIT_SUBJECT_MAX;
-	json_write_member_string(writer, "subject", text);
+	char *shown = mem_alloc(AUDIT_SUBJECT_MAX + 1);
+	text_format(shown, AUDIT_SUBJECT_MAX + 1, "%.*s", (int)text.len, text.data);
+	json_write_member(writer, "subject", shown);
+	free(shown);
 	buf_finish(&json);
 	buf_finish(&plain);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/text.h"
 
 /* ---- the table; names are written as plain() makes them ---- */
 
@@ -252,7 +253,8 @@ bool modes_option_asks_less(
 bool modes_copy_value(const struct json_doc *doc, json_node node, char out[MODES_NAME_MAX])
 {
 	if (json_is(doc, node, JSON_BOOL)) {
-		snprintf(out, MODES_NAME_MAX, "%s", json_bool(doc, node, false) ? "true" : "false");
+		text_whole(
+			out, MODES_NAME_MAX, "%s", json_bool(doc, node, false) ? "true" : "false");
 		return true;
 	}
 	char *text = json_string(doc, node);
@@ -402,7 +404,7 @@ void modes_category(const struct json_doc *doc, json_node options, const char *c
 		                         ? json_string(doc, json_get(doc, option, "category"))
 		                         : NULL;
 		if (category) {
-			snprintf(out_category, size, "%s", category);
+			text_whole(out_category, size, "%s", category);
 		}
 		free(category);
 	}

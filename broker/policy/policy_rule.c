@@ -2,12 +2,12 @@
 #include "broker/policy/policy_rule.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/glob.h"
+#include "base/text.h"
 
 enum { QUOTED_MAX = 160, PATH_BYTES_MAX = 4096 };
 
@@ -115,7 +115,7 @@ struct policy_rule *policy_rule_create(
 	}
 	size_t size = strlen(value) + sizeof("allow = ");
 	rule->line = mem_alloc(size);
-	snprintf(rule->line, size, "%s = %s", policy_effect_name(effect), value);
+	text_whole(rule->line, size, "%s = %s", policy_effect_name(effect), value);
 	return rule;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/policy/subject.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/json_doc.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "broker/policy/subject_env.h"
 
@@ -409,12 +409,10 @@ const char *subject_text(const struct subject *subject, char *text, size_t size)
 	if (!subject->command) {
 		return subject->paths ? subject->paths[0] : "";
 	}
-	size_t len = 0;
+	bool is_whole = true;
 	text[0] = '\0';
-	for (size_t i = 0; subject->command[i] && len < size; i++) {
-		int more = snprintf(
-			text + len, size - len, "%s%s", i > 0 ? " " : "", subject->command[i]);
-		len += (size_t)more;
+	for (size_t i = 0; subject->command[i] && is_whole; i++) {
+		is_whole = text_append(text, size, "%s%s", i > 0 ? " " : "", subject->command[i]);
 	}
 	return text;
 }

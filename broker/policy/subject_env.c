@@ -10,6 +10,8 @@
 #include "base/markdown.h"
 #include "base/path_quote.h"
 #include "base/settings.h"
+#include "base/text.h"
+#include "base/utf8.h"
 #include "base/words.h"
 
 static const char not_read[] = "variables that cannot be shown";
@@ -51,7 +53,9 @@ void subject_set_env(struct subject *subject, struct span env)
 static struct span cut(const char *text)
 {
 	size_t len = strlen(text);
-	return (struct span){text, len < SUBJECT_ENV_VALUE_MAX ? len : SUBJECT_ENV_VALUE_MAX};
+	struct span shown = {text, len < SUBJECT_ENV_VALUE_MAX ? len : SUBJECT_ENV_VALUE_MAX};
+	shown.len = shown.len < len ? utf8_whole_length(shown) : len;
+	return shown;
 }
 
 /* One line, on a line of its own even where the value has several. */
@@ -61,8 +65,11 @@ static bool append_line(struct buf *out, const char *name, const char *value)
 	buf_init(&line, SIZE_MAX / 2);
 	bool is_secret = environment_name_is_secret(name, strlen(name));
 	struct span shown = is_secret ? SPAN_LITERAL("***") : cut(value);
-	bool ok = buf_append(&line, cut(name), NULL) &&
-	          buf_append(&line, SPAN_LITERAL("="), NULL) && buf_append(&line, shown, NULL);
+	struct span begin = cut(name);
+	bool ok = buf_append(&line, begin, NULL) &&
+	          buf_append(&line,
+			  name[begin.len] ? SPAN_LITERAL(TEXT_CUT "=") : SPAN_LITERAL("="), NULL) &&
+	          buf_append(&line, shown, NULL);
 	char *quoted = ok ? path_quote(buf_span(&line)) : NULL;
 	size_t more = is_secret ? 0 : strlen(value) - shown.len;
 	ok = ok && buf_append_format(out, NULL, "\n%s", quoted) &&

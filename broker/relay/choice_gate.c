@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay/choice_gate.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_sync.h"
 #include "broker/session/answer.h"
@@ -34,7 +34,7 @@ static void remember_params(
 static void describe(char text[MODE_TEXT_MAX], const struct choice *choice)
 {
 	if (choice->kind == CHOICE_MODEL) {
-		snprintf(text, MODE_TEXT_MAX, "model \"%s\"", choice->value);
+		text_format(text, MODE_TEXT_MAX, "model \"%s\"", choice->value);
 	} else {
 		mode_guard_describe(text, choice->config_id, choice->value);
 	}
@@ -98,8 +98,8 @@ static bool read_choice(
 	bool is_on = is_option && json_bool(doc, value, false);
 	const char *wanted = text ? text : is_on ? "true" : "";
 	bool fits = strlen(wanted) < MODES_NAME_MAX && (!id || strlen(id) < MODES_NAME_MAX);
-	snprintf(out_choice->config_id, MODES_NAME_MAX, "%s", id ? id : "");
-	snprintf(out_choice->value, MODES_NAME_MAX, "%s", wanted);
+	text_whole(out_choice->config_id, MODES_NAME_MAX, "%s", id ? id : "");
+	text_whole(out_choice->value, MODES_NAME_MAX, "%s", wanted);
 	free(id);
 	free(text);
 	return fits || error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
@@ -256,9 +256,9 @@ static void refuse(struct relay *relay, struct session *session, struct choice *
 	char text[ERROR_TEXT_MAX];
 	bool was_last = is_gone(session, choice);
 	describe(what, choice);
-	snprintf(text, sizeof(text),
+	text_format(text, sizeof(text),
 		"the agent was started anew, and %s, which was chosen in this session, could not "
-		"be set again: %.500s; the prompt was not sent: %s",
+		"be set again: %s; the prompt was not sent: %s",
 		what, why,
 		was_last ? "the agent does not offer it any more, so it is forgotten; prompt again"
 			 : "choose it again, or another, then prompt again");
@@ -314,7 +314,7 @@ static bool policy_admits(
 	}
 	describe(what, choice);
 	mode_guard_audit(relay, session, what);
-	snprintf(text, sizeof(text),
+	text_format(text, sizeof(text),
 		"the agent is not set to %s again, which was chosen earlier in this session: "
 		"refused by policy (%s)",
 		what, rule);

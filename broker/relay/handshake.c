@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay/handshake.h"
 
-#include <stdio.h>
-
 #include "base/json_doc.h"
 #include "base/text.h"
 #include "broker/methods/own_methods.h"
@@ -136,10 +134,12 @@ static bool check_version(const struct call *call, struct error *err)
 	if (span_is(version, "1")) {
 		return true;
 	}
+	char shown[44];
+	version = version.len > 0 ? version : SPAN_LITERAL("nothing");
+	text_format(shown, sizeof(shown), "%.*s", (int)version.len, version.data);
 	return error_set_reason(err, ERROR_PROTOCOL, "PROTOCOL_UNSUPPORTED",
-		"the agent answered initialize with protocolVersion %.*s; the broker speaks 1",
-		version.len > 0 ? (int)(version.len < 40 ? version.len : 40) : 7,
-		version.len > 0 ? version.data : "nothing");
+		"the agent answered initialize with protocolVersion %s; the broker speaks 1",
+		shown);
 }
 
 /* What the profile asks for and does not get: an array of sentences. */

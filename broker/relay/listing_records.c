@@ -3,7 +3,6 @@
 #include "broker/relay/listing_records.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/real_path.h"
+#include "base/text.h"
 #include "broker/ledger/record.h"
 #include "broker/ledger/record_owner.h"
 #include "broker/relay/listing_records_impl.h"
@@ -94,7 +94,7 @@ static void run(struct pool_job *job)
 	struct scan *scan = CONTAINER_OF(job, struct scan, job);
 	struct error err;
 	char path[FILE_PATH_MAX];
-	snprintf(path, sizeof(path), "%s/sessions", scan->state_folder);
+	text_whole(path, sizeof(path), "%s/sessions", scan->state_folder);
 	if (scan->records->name) {
 		scan->records->real = real_path(scan->records->name);
 	}

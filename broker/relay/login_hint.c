@@ -5,6 +5,7 @@
 
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "base/text.h"
 
 static const char login_env[] = "login-env";
 
@@ -62,6 +63,6 @@ bool login_hint_edit(struct peer *peer, const struct call *call, struct error *e
 	char text[1024];
 	const char *hint = hint_of(peer->relay);
 	log_warning("%s: the agent is not logged in. %s", peer->hop, hint);
-	snprintf(text, sizeof(text), " (%s)", hint);
+	text_format(text, sizeof(text), " (%s)", hint);
 	return splice_add(call->edits, at, at, span_of(text), err);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "broker/relay/choice_gate.h"
 #include "broker/relay/relay_editor.h"
 #include "broker/relay/relay_end.h"
@@ -65,7 +66,7 @@ static struct mode_guard *mode_guard_of(struct session *session)
 		session->guard = mem_alloc_zero(sizeof(*session->guard));
 	}
 	if (session->peer) {
-		snprintf(session->guard->agent, sizeof(session->guard->agent), "%s",
+		text_whole(session->guard->agent, sizeof(session->guard->agent), "%s",
 			session->peer->agent_name);
 	}
 	return session->guard;
@@ -98,9 +99,9 @@ const char *mode_guard_rule(const struct relay *relay)
 void mode_guard_describe(char text[MODE_TEXT_MAX], const char *config_id, const char *value)
 {
 	if (config_id[0]) {
-		snprintf(text, MODE_TEXT_MAX, "%s = \"%s\"", config_id, value);
+		text_format(text, MODE_TEXT_MAX, "%s = \"%s\"", config_id, value);
 	} else {
-		snprintf(text, MODE_TEXT_MAX, "mode \"%s\"", value);
+		text_format(text, MODE_TEXT_MAX, "mode \"%s\"", value);
 	}
 }
 
@@ -193,7 +194,7 @@ static size_t find_told(const struct mode_guard *guard, const struct json_doc *d
 	bool is_less = mode && modes_ask_less(guard->agent, mode);
 	if (is_less) {
 		*out_fixes = (struct modes_fix){.is_boolean = false};
-		snprintf(out_fixes->from, sizeof(out_fixes->from), "%s", mode);
+		text_format(out_fixes->from, sizeof(out_fixes->from), "%s", mode);
 		memcpy(out_fixes->to, guard->mode, sizeof(out_fixes->to));
 	}
 	free(mode);
@@ -285,11 +286,11 @@ static void tell_unknown(struct relay *relay, struct session *session)
 	}
 	guard->told_unknown = true;
 	if (mode[0]) {
-		snprintf(what, sizeof(what), "works in mode \"%s\", which", mode);
+		text_format(what, sizeof(what), "works in mode \"%s\", which", mode);
 	} else {
 		snprintf(what, sizeof(what), "tells of no modes, and");
 	}
-	snprintf(text, sizeof(text),
+	text_format(text, sizeof(text),
 		"the agent \"%s\" %s acp-broker does not know: it may act without asking, and "
 		"policy (%s) decides only about what it asks; choose a mode in which it asks, or "
 		"set agent-modes = allow in the policy, which allows it without this note",
@@ -313,7 +314,7 @@ static void bar(
 	char what[MODE_TEXT_MAX];
 	char text[2 * MODE_TEXT_MAX];
 	mode_guard_describe(what, fix->config_id, fix->from);
-	snprintf(text, sizeof(text),
+	text_format(text, sizeof(text),
 		"the agent works with %s, in which it does not ask about everything: refused by "
 		"policy (%s), and %s; choose another, or set agent-modes = allow in the policy",
 		what, mode_guard_rule(relay), why);
@@ -418,8 +419,8 @@ static struct choice choice_of(const struct modes_fix *fix)
 {
 	struct choice choice = {.kind = fix->config_id[0] ? CHOICE_OPTION : CHOICE_MODE,
 		.is_boolean = fix->is_boolean};
-	snprintf(choice.config_id, sizeof(choice.config_id), "%s", fix->config_id);
-	snprintf(choice.value, sizeof(choice.value), "%s", fix->to);
+	text_whole(choice.config_id, sizeof(choice.config_id), "%s", fix->config_id);
+	text_whole(choice.value, sizeof(choice.value), "%s", fix->to);
 	return choice;
 }
 
@@ -429,7 +430,7 @@ static void was_set_back(struct relay *relay, struct session *session, const str
 	char from[MODE_TEXT_MAX];
 	char text[2 * MODE_TEXT_MAX];
 	mode_guard_describe(from, fix->config_id, fix->from);
-	snprintf(text, sizeof(text),
+	text_format(text, sizeof(text),
 		"the agent was set back from %s to \"%s\": policy (%s) does not consent to what "
 		"asks less",
 		from, fix->to, mode_guard_rule(relay));

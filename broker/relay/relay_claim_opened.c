@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json_doc.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "broker/ledger/keeper.h"
 #include "broker/relay/relay_claim_impl.h"
 #include "broker/session/answer.h"
@@ -72,10 +72,10 @@ static void tell_of_loss(
 	if (!record->runtime_root || (is_there && !has_ended)) {
 		return;
 	}
-	snprintf(text, sizeof(text),
+	text_format(text, sizeof(text),
 		"The session goes on in another sandbox, with the workspace as it is here: the one "
 		"it "
-		"had, %.400s, %s",
+		"had, %s, %s",
 		record->runtime_root,
 		has_ended      ? "has ended (persistence = transient)"
 		: is_collected ? "is not used any more"

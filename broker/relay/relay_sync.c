@@ -2,11 +2,11 @@
 #include "broker/relay/relay_sync.h"
 #include "broker/relay/opens.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "broker/gate/grant_deletions.h"
 #include "broker/gate/grant_held.h"
 #include "broker/ledger/recovery.h"
@@ -50,8 +50,8 @@ static void remember_unsaid(struct peer *peer, const char *text)
 	struct synced *synced = synced_of(peer);
 	char *said = synced->unsaid;
 	synced->unsaid = mem_alloc_zero(SYNC_SHOW_TEXT_MAX);
-	snprintf(synced->unsaid, SYNC_SHOW_TEXT_MAX, "%s%s%s", said ? said : "", said ? "; " : "",
-		text);
+	text_format(synced->unsaid, SYNC_SHOW_TEXT_MAX, "%s%s%s", said ? said : "",
+		said ? "; " : "", text);
 	free(said);
 }
 

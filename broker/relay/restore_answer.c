@@ -3,7 +3,6 @@
 #include "broker/relay/restore_internal.h"
 #include "broker/relay/opens.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,21 +89,21 @@ static void tell_of_move(
 		return;
 	}
 	if (is_same) {
-		snprintf(text, sizeof(text),
-			"The session goes on in another sandbox, in %.400s; what was changed in "
-			"%.400s since the last sync is not here",
+		text_format(text, sizeof(text),
+			"The session goes on in another sandbox, in %s; what was changed in "
+			"%s since the last sync is not here",
 			root, restore->old_root);
 	} else if (relay->config.profile->sync.mode == SYNC_MODE_NONE) {
-		snprintf(text, sizeof(text),
-			"The session goes on in a new sandbox: the one it had (%.100s) was "
-			"deleted, and with it all that was in %.400s, which was never brought "
+		text_format(text, sizeof(text),
+			"The session goes on in a new sandbox: the one it had (%s) was "
+			"deleted, and with it all that was in %s, which was never brought "
 			"here (sync = none)",
 			restore->old_instance, restore->old_root);
 	} else {
-		snprintf(text, sizeof(text),
+		text_format(text, sizeof(text),
 			"The session goes on in a new sandbox, with the workspace as it is here: "
-			"the one it had (%.100s) was deleted, and with it what was changed in "
-			"%.400s since the last sync",
+			"the one it had (%s) was deleted, and with it what was changed in "
+			"%s since the last sync",
 			restore->old_instance, restore->old_root);
 	}
 	notice_send(relay, session, text, true);

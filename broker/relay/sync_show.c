@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay/sync_show.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "broker/session/hop.h"
 #include "broker/session/notice.h"
 
@@ -39,7 +39,7 @@ void sync_show_add(struct sync_show *show, const char *text, bool is_news, bool 
 		show->text[0] = '\0';
 	}
 	size_t len = strlen(show->text);
-	snprintf(show->text + len, sizeof(show->text) - len, "%s%s", len > 0 ? "; " : "", text);
+	text_append(show->text, sizeof(show->text), "%s%s", len > 0 ? "; " : "", text);
 	show->has_news = show->has_news || is_news;
 	show->has_failed = show->has_failed || is_failure;
 }

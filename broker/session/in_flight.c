@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "broker/ledger/keeper.h"
 #include "broker/session/hop.h"
 #include "broker/toolhost/toolhost.h"
@@ -29,7 +30,7 @@ static void say(struct in_flight *found, const char *format, ...)
 	const char *between = found->len > 0 ? ", " : "";
 	va_list args;
 	va_start(args, format);
-	vsnprintf(item, sizeof(item), format, args);
+	text_vformat(item, sizeof(item), format, args);
 	va_end(args);
 	size_t room = LIST_MAX - found->len;
 	if (found->is_cut || strlen(between) + strlen(item) >= room) {
@@ -46,7 +47,7 @@ static void add_prompt(void *data, struct session *session)
 	if (is_given ||
 		(found->kinds & IN_FLIGHT_WAITING &&
 			found->peer->relay->ops->has_waiting_prompt(found->peer, session))) {
-		say(found, "a prompt in session %.180s", session->id);
+		say(found, "a prompt in session %s", session->id);
 	}
 }
 
@@ -55,7 +56,7 @@ static void add_terminal(
 {
 	const struct in_flight *found = data;
 	if (found->kinds & (is_ending ? IN_FLIGHT_ENDING : IN_FLIGHT_TERMINALS)) {
-		say(data, "%s in session %.180s", terminal_id, session_id);
+		say(data, "%s in session %s", terminal_id, session_id);
 	}
 }
 
@@ -120,7 +121,7 @@ bool in_flight_describe(struct peer *peer, unsigned kinds, char text[IN_FLIGHT_T
 	if (!find(peer, kinds, list, &is_cut)) {
 		return false;
 	}
-	snprintf(text, IN_FLIGHT_TEXT_MAX, "in flight: %s%s%s", list, is_cut ? cut : "", advice);
+	text_format(text, IN_FLIGHT_TEXT_MAX, "in flight: %s%s%s", list, is_cut ? cut : "", advice);
 	return true;
 }
 
@@ -135,7 +136,7 @@ bool in_flight_note(struct peer *peer, struct error *err)
 	bool is_lasting = find(peer, lasting, list, &is_cut);
 	bool is_any = find(peer, lasting | IN_FLIGHT_ENDING, list, &is_cut);
 	char text[TURN_TEXT_MAX];
-	snprintf(text, sizeof(text), "%s%s", list, is_cut ? cut : "");
+	text_format(text, sizeof(text), "%s%s", list, is_cut ? cut : "");
 	struct turn_text turn = {text, is_lasting};
 	return keeper_note_turn(peer->keeper, is_any ? &turn : NULL, err);
 }

@@ -2,9 +2,9 @@
 #include "broker/session/notice.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "broker/session/hop.h"
 #include "broker/session/session_update.h"
 #include "broker/session/tool_call_id.h"
@@ -37,7 +37,7 @@ unsigned notice_show(struct relay *relay, const struct session *session, unsigne
 	struct notices *notices = parts_get(&relay->parts, &type);
 	bool is_new = number == 0;
 	number = is_new ? ++notices->count : number;
-	snprintf(id, sizeof(id), "%s%u", notices->prefix, number);
+	text_whole(id, sizeof(id), "%s%u", notices->prefix, number);
 	session_update_begin(
 		relay, &writer, session->id, is_new ? "tool_call" : "tool_call_update");
 	json_write_member(&writer, "toolCallId", id);

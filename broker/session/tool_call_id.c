@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/session/tool_call_id.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json_doc.h"
 #include "base/random.h"
+#include "base/text.h"
 
 #define PREFIX "acp-broker-"
 
@@ -17,7 +17,7 @@ static void create(char out[TOOL_CALL_ID_MAX], const char *prefix, const char *e
 {
 	char digits[33];
 	random_fill_hex(digits, sizeof(digits) - 1);
-	snprintf(out, TOOL_CALL_ID_MAX, "%s%s%s", prefix, digits, end);
+	text_whole(out, TOOL_CALL_ID_MAX, "%s%s%s", prefix, digits, end);
 }
 
 void tool_call_id_create(char out_id[TOOL_CALL_ID_MAX])

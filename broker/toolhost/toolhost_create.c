@@ -127,7 +127,7 @@ static void on_cwd_due(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct create_call *create = CONTAINER_OF(timer, struct create_call, due);
 	struct error err;
-	error_set(&err, ERROR_TIMEOUT, "%.300s: not found within file-timeout (%d ms)",
+	error_set(&err, ERROR_TIMEOUT, "%s: not found within file-timeout (%d ms)",
 		create->terminal->cwd, create->call.toolhost->config.limits.file_timeout_ms);
 	fail_create(create, &err);
 }

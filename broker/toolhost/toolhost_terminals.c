@@ -8,6 +8,7 @@
 
 #include "base/attr.h"
 #include "base/libc.h"
+#include "base/text.h"
 
 enum { KILL_ANSWER_MS = 2000 }; // who kills waits no longer for the end
 
@@ -116,7 +117,7 @@ void tool_write_exit(
 		char name[32];
 		const char *abbreviation = libc_signal_name(end.status.signal);
 		if (abbreviation) {
-			snprintf(name, sizeof(name), "SIG%s", abbreviation);
+			text_whole(name, sizeof(name), "SIG%s", abbreviation);
 		} else {
 			snprintf(name, sizeof(name), "%d", end.status.signal);
 		}
@@ -210,7 +211,7 @@ static void refuse(struct tool_call *call, const char *id)
 		tool_call_fail(call, "INVALID_PARAMS",
 			"terminal %s was released, or is none of this session's", id);
 	} else {
-		tool_call_fail(call, "INVALID_PARAMS", "terminal \"%.100s\" is not known", id);
+		tool_call_fail(call, "INVALID_PARAMS", "terminal \"%s\" is not known", id);
 	}
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "providers/conformance/cases.h"
 
@@ -30,12 +31,12 @@ static bool expect_text(
 	if (span_is(got, wanted)) {
 		return true;
 	}
+	char shown[164];
+	text_format(shown, sizeof(shown), "%.*s", (int)got.len, got.data ? got.data : "");
 	return error_set(err, ERROR_PROTOCOL,
-		"%s: expected \"%.80s\", got %zu bytes: \"%.*s\"; something there writes or "
-		"changes "
+		"%s: expected \"%s\", got %zu bytes: \"%s\"; something there writes or changes "
 		"what is not its own, for example a login script that prints",
-		stream, wanted, got.len, (int)(got.len < 160 ? got.len : 160),
-		got.data ? got.data : "");
+		stream, wanted, got.len, shown);
 }
 
 static bool expect_status(struct process_status got, int code, int signal, struct error *err)
@@ -166,7 +167,7 @@ bool case_directory(struct conformance_place *place, struct error *err)
 	const char *home = sandbox_home(place->sandbox);
 	struct conformance_result result;
 	char folder[PATH_MAX];
-	snprintf(folder, sizeof(folder), "%.4000s/sub dir", place->root);
+	text_whole(folder, sizeof(folder), "%s/sub dir", place->root);
 	struct conformance_spec at_home = {.argv = pwd, .is_at_home = true};
 	if (!conformance_run(place, &at_home, &result, err)) {
 		return false;
@@ -175,7 +176,7 @@ bool case_directory(struct conformance_place *place, struct error *err)
 	bool is_home = got.len >= strlen(home) && memcmp(got.data, home, strlen(home)) == 0;
 	if (!is_home) {
 		error_set(err, ERROR_PROTOCOL, "expected to start in %s, not in %.*s", home,
-			(int)(got.len < 160 ? got.len : 160), got.data ? got.data : "");
+			(int)got.len, got.data ? got.data : "");
 	}
 	conformance_result_finish(&result);
 	return is_home &&

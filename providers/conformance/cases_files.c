@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "providers/conformance/cases.h"
 #include "providers/conformance/files.h"
 
@@ -35,7 +36,7 @@ bool case_modes(struct conformance_place *place, struct error *err)
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
 		char name[16];
-		snprintf(name, sizeof(name), "modes/%s", files[i].name);
+		text_whole(name, sizeof(name), "modes/%s", files[i].name);
 		if (!case_write(place, name, SPAN_LITERAL("new\n"), err) ||
 			!case_expect_file(place, name, files[i].mode, 4, err)) {
 			return false;
@@ -115,7 +116,7 @@ bool case_names(struct conformance_place *place, struct error *err)
 		"$HOME", "a=b", "tab\there", "...", "\x01\x7f"};
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		char name[64];
-		snprintf(name, sizeof(name), "names/%s/%s", names[i], names[i]);
+		text_whole(name, sizeof(name), "names/%s/%s", names[i], names[i]);
 		if (!case_write(place, name, span_of(names[i]), err) ||
 			!case_expect_content(place, name, span_of(names[i]), err) ||
 			!case_expect_file(place, name, 0, strlen(names[i]), err) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "providers/conformance/cases.h"
 #include "providers/conformance/files.h"
 
@@ -50,7 +50,7 @@ bool case_links(struct conformance_place *place, struct error *err)
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		char name[64];
-		snprintf(name, sizeof(name), "links/%s", names[i]);
+		text_whole(name, sizeof(name), "links/%s", names[i]);
 		case_path(place, path, name);
 		if (!case_expect_refused(place, path, path, err)) {
 			return false;
@@ -74,7 +74,7 @@ bool case_inner_links(struct conformance_place *place, struct error *err)
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		char name[64];
-		snprintf(name, sizeof(name), "inner/%s", names[i]);
+		text_whole(name, sizeof(name), "inner/%s", names[i]);
 		if (!case_expect_content(place, name, SPAN_LITERAL("x\n"), err) ||
 			!case_expect_resolved(place, name, "inner/a/file", err)) {
 			return false;
@@ -94,7 +94,7 @@ bool case_dots(struct conformance_place *place, struct error *err)
 {
 	char name[NAME_MAX + 64];
 	const char *root = strrchr(place->root, '/');
-	snprintf(name, sizeof(name), "../%.255s/dots/file", root ? root + 1 : "");
+	text_whole(name, sizeof(name), "../%.255s/dots/file", root ? root + 1 : "");
 	return conformance_shell(place,
 		       "mkdir -p dots/a/b && cd dots && echo x >file && ln -s a/b link &&"
 		       "echo y >a/file",

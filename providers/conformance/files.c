@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "providers/conformance/files.h"
 
 enum { FILE_MAX = 1 << 20 };
@@ -54,7 +55,7 @@ static void on_resolve(void *data, const char *path, const struct error *err)
 {
 	struct outcome *outcome = data;
 	if (!err) {
-		snprintf(outcome->path, sizeof(outcome->path), "%s", path);
+		text_whole(outcome->path, sizeof(outcome->path), "%s", path);
 	}
 	on_done(data, err);
 }
@@ -123,7 +124,7 @@ static bool act_well(struct conformance_place *place, enum act what, const char 
 
 const char *case_path(const struct conformance_place *place, char path[PATH_MAX], const char *name)
 {
-	snprintf(path, PATH_MAX, "%.3000s%s%s", place->root, name[0] ? "/" : "", name);
+	text_whole(path, PATH_MAX, "%s%s%s", place->root, name[0] ? "/" : "", name);
 	return path;
 }
 
@@ -209,8 +210,8 @@ bool case_expect_resolved(
 	}
 	outcome_finish(&outcome);
 	return strcmp(outcome.path, wanted_path) == 0 ||
-	       error_set(err, ERROR_PROTOCOL, "%.1000s: expected %.1000s, got %.1000s", path,
-		       wanted_path, outcome.path);
+	       error_set(err, ERROR_PROTOCOL, "%s: expected %s, got %s", path, wanted_path,
+		       outcome.path);
 }
 
 static bool is_refusal(const struct error *err, const struct refusal *wanted)
@@ -229,7 +230,7 @@ bool case_expect_error(struct conformance_place *place, enum act what, const cha
 	}
 	outcome_finish(&outcome);
 	return (!outcome.is_ok && is_refusal(&outcome.err, wanted)) ||
-	       error_set(err, ERROR_PROTOCOL, "%s %.1000s was not refused as it should: %.1000s",
+	       error_set(err, ERROR_PROTOCOL, "%s %s was not refused as it should: %s",
 		       act_names[what], path, outcome.is_ok ? "it was done" : outcome.err.text);
 }
 
@@ -259,7 +260,7 @@ bool case_expect_failure(
 	}
 	outcome_finish(&outcome);
 	return !outcome.is_ok ||
-	       error_set(err, ERROR_PROTOCOL, "%s %.1000s was not refused", act_names[what], path);
+	       error_set(err, ERROR_PROTOCOL, "%s %s was not refused", act_names[what], path);
 }
 
 bool case_expect_limit(
@@ -275,8 +276,8 @@ bool case_expect_limit(
 	bool is_read = all.is_ok && all.content.len == size;
 	outcome_finish(&all);
 	if (!is_read) {
-		return error_set(err, ERROR_PROTOCOL, "%.1000s: %zu bytes were not read: %.1000s",
-			path, size, all.is_ok ? "there are others" : all.err.text);
+		return error_set(err, ERROR_PROTOCOL, "%s: %zu bytes were not read: %s", path, size,
+			all.is_ok ? "there are others" : all.err.text);
 	}
 	if (!read_up_to(place, path, size - 1, &less, err)) {
 		return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "base/text.h"
 #include "providers/conformance/conformance.h"
 #include "providers/script_run.h"
 
@@ -89,9 +90,11 @@ bool conformance_shell(
 	if (!ok) {
 		char how[64];
 		struct span said = buf_span(&result.errors);
-		error_set(err, ERROR_UNAVAILABLE, "sh -c '%.200s' %s: %.*s", line,
-			process_status_text(result.status, how, sizeof(how)),
-			(int)(said.len < 300 ? said.len : 300), said.data ? said.data : "");
+		char shown[304];
+		text_format(
+			shown, sizeof(shown), "%.*s", (int)said.len, said.data ? said.data : "");
+		error_set(err, ERROR_UNAVAILABLE, "sh -c '%s' %s: %s", line,
+			process_status_text(result.status, how, sizeof(how)), shown);
 	} else if (out) {
 		buf_move(out, &result.out);
 	}

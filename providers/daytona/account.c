@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "providers/daytona/api.h"
 #include "providers/ssh/crypto.h"
 
@@ -84,10 +85,10 @@ char *daytona_mark_describe(const struct daytona_mark *mark)
 {
 	char text[512];
 	if (mark->organization) {
-		snprintf(text, sizeof(text), "at %s for organization %s", mark->api,
+		text_format(text, sizeof(text), "at %s for organization %s", mark->api,
 			mark->organization);
 	} else {
-		snprintf(text, sizeof(text), "at %s with another API key", mark->api);
+		text_format(text, sizeof(text), "at %s with another API key", mark->api);
 	}
 	return mem_strdup(text);
 }

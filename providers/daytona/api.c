@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -12,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "providers/daytona/api_impl.h"
 #include "providers/daytona/api_judge.h"
 #include "providers/daytona/api_write.h"
@@ -75,7 +75,7 @@ static char *header_of(const char *name, const char *value)
 {
 	size_t size = strlen(name) + strlen(value) + 1;
 	char *header = mem_alloc(size);
-	snprintf(header, size, "%s%s", name, value);
+	text_whole(header, size, "%s%s", name, value);
 	return header;
 }
 
@@ -218,7 +218,7 @@ static void on_answer(void *data, const struct http_answer *answer)
 	if (verdict == DAYTONA_VERDICT_DONE) {
 		if (!call->kind->read(call, answer, &err)) {
 			char why[128];
-			snprintf(why, sizeof(why), "%.*s", (int)sizeof(why) - 1, err.text);
+			text_format(why, sizeof(why), "%s", err.text);
 			bool is_secret = call->kind->traits & DAYTONA_CALL_SECRET;
 			daytona_set_unreadable(&err, &tried, answer, is_secret, why);
 			fail(call, &err);
@@ -294,7 +294,7 @@ static void set_what(struct daytona_call *call)
 	const char *query = path.len > 0 ? memchr(path.data, '?', path.len) : NULL;
 	int len = (int)(query ? query - path.data : (long)path.len);
 	char what[256];
-	snprintf(what, sizeof(what), "%s %.*s", call->kind->method, len,
+	text_format(what, sizeof(what), "%s %.*s", call->kind->method, len,
 		path.len > 0 ? path.data : "");
 	mem_set_text(&call->what, what);
 }

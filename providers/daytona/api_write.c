@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json_writer.h"
+#include "base/text.h"
 
 /* ---- paths ---- */
 
@@ -105,7 +106,7 @@ static bool image_is_one_word(const char *image)
 static void write_image(struct json_writer *writer, const char *image)
 {
 	char line[1024];
-	snprintf(line, sizeof(line), "FROM %s\n", image);
+	text_whole(line, sizeof(line), "FROM %s\n", image);
 	json_write_key(writer, "buildInfo");
 	json_write_object(writer);
 	write_text(writer, "dockerfileContent", line);
@@ -150,7 +151,7 @@ bool daytona_write_create(struct buf *body, const struct daytona_create *create,
 {
 	if (create->image && (!image_is_one_word(create->image) || strlen(create->image) > 1000)) {
 		return error_set(err, ERROR_CONFIG,
-			"\"%.80s\" is no image: expected one word, as after FROM in a Dockerfile",
+			"\"%s\" is no image: expected one word, as after FROM in a Dockerfile",
 			create->image);
 	}
 	struct json_writer writer;

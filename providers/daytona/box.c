@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/daytona/box_impl.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "providers/daytona/states.h"
 
 /* Seconds between two polls. */
@@ -106,8 +106,8 @@ static void tell_progress(struct daytona_box *box, const char *state)
 	if (strcmp(box->state, state) == 0) {
 		return;
 	}
-	snprintf(box->state, sizeof(box->state), "%s", state);
-	snprintf(text, sizeof(text), "%s sandbox %s (%s)",
+	text_format(box->state, sizeof(box->state), "%s", state);
+	text_format(text, sizeof(text), "%s sandbox %s (%s)",
 		box->goal == DAYTONA_GOAL_RUN ? "Starting" : "Stopping", box->name, box->state);
 	if (box->config.on_progress) {
 		box->config.on_progress(box->config.data, text);
@@ -184,7 +184,12 @@ bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *see
 		strcmp(box->instance, seen->id) != 0) {
 		return fail_another(box, seen);
 	}
-	snprintf(box->id, sizeof(box->id), "%s", seen->id);
+	if (!text_whole(box->id, sizeof(box->id), "%s", seen->id)) {
+		error_set(&err, ERROR_PROTOCOL, "sandbox %s has an id of more than %zu bytes",
+			box->name, sizeof(box->id) - 1);
+		daytona_box_end(box, &err);
+		return false;
+	}
 	return true;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 
+#include "base/text.h"
 #include "providers/daytona/box_impl.h"
 
 static void on_deleted(void *data, const struct daytona_sandbox *seen, const struct error *err)
@@ -24,8 +24,12 @@ static void on_found_to_delete(
 		daytona_box_end(box, err->code == ERROR_NOT_FOUND ? NULL : err);
 	} else if (!daytona_identity_owns(box->config.identity, seen)) {
 		daytona_box_take(box, seen); // which says so
+	} else if (!text_whole(box->id, sizeof(box->id), "%s", seen->id)) {
+		struct error unfit;
+		error_set(&unfit, ERROR_PROTOCOL, "sandbox %s has an id of more than %zu bytes",
+			box->name, sizeof(box->id) - 1);
+		daytona_box_end(box, &unfit);
 	} else {
-		snprintf(box->id, sizeof(box->id), "%s", seen->id);
 		box->call = daytona_act(box->config.api, DAYTONA_DELETE, box->id, on_deleted, box);
 	}
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "providers/daytona/box_impl.h"
 #include "providers/daytona/wanted.h"
 
@@ -183,7 +183,7 @@ static void on_fixed(void *data, const char *key, const char *there, const char 
 {
 	struct daytona_box *box = data;
 	char text[512];
-	snprintf(text, sizeof(text),
+	text_format(text, sizeof(text),
 		"%s = %s is not what sandbox %s has, which was made with %s: that cannot be "
 		"changed; acp-broker sandboxes delete %s lets the next session make another",
 		key, wanted, box->name, *there ? there : "another", box->name);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "providers/daytona/box_impl.h"
 #include "providers/daytona/states.h"
 
@@ -115,7 +115,7 @@ static void create(struct daytona_box *box)
 	if (box->creates_until_ms == 0) {
 		box->creates_until_ms = clock_now_ms() + box->config.profile->api_timeout_ms;
 	}
-	snprintf(text, sizeof(text), "Creating sandbox %s", box->name);
+	text_format(text, sizeof(text), "Creating sandbox %s", box->name);
 	if (box->config.on_progress) {
 		box->config.on_progress(box->config.data, text);
 	}

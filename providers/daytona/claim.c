@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/daytona/claim.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/text.h"
 #include "providers/daytona/note.h"
 
 static const double retry_seconds = 0.1;
@@ -127,7 +127,7 @@ static bool take(struct claim_work *work)
 	}
 	work->has_identity = true;
 	if (work->wanted) {
-		snprintf(identity->name, sizeof(identity->name), "%s", work->wanted);
+		text_whole(identity->name, sizeof(identity->name), "%s", work->wanted);
 	}
 	fd_close(&work->lock_fd);
 	work->lock_fd = daytona_note_lock(

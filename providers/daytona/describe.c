@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "providers/daytona/identity.h"
 #include "providers/daytona/inventory.h"
 #include "providers/daytona/profile.h"
@@ -32,7 +33,7 @@ static void tell_number(
 {
 	char text[64];
 	if (number > 0) {
-		snprintf(text, sizeof(text), "%d%s", number, unit);
+		text_whole(text, sizeof(text), "%d%s", number, unit);
 		tell(self, name, text);
 	}
 }

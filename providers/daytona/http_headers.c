@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/daytona/http_impl.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
+
+#include "base/text.h"
 
 enum { VALUE_MAX = 64, RETRY_MAX_S = 24 * 3600 };
 
@@ -65,7 +66,7 @@ void http_headers_line(struct http_headers *headers, const struct curl *curl, st
 		return;
 	}
 	char value[VALUE_MAX];
-	snprintf(value, sizeof(value), "%.*s", (int)(end - at), line.data + at);
+	text_whole(value, sizeof(value), "%.*s", (int)(end - at), line.data + at);
 	if (name_len >= retry_len && strncasecmp(line.data, retry, retry_len) == 0 &&
 		(name_len == retry_len || line.data[retry_len] == '-')) {
 		read_retry(headers, curl, value);

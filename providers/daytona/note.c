@@ -18,6 +18,7 @@
 #include "base/json_writer.h"
 #include "base/lock_file.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "providers/daytona/identity.h"
 
 enum {
@@ -37,7 +38,7 @@ static const char *const lock_endings[] = {
 
 static void file_name(char text[FILE_NAME_SIZE], const char *name, const char *ending)
 {
-	snprintf(text, FILE_NAME_SIZE, "%.*s%s", DAYTONA_NAME_SIZE - 1, name, ending);
+	text_whole(text, FILE_NAME_SIZE, "%s%s", name, ending);
 }
 
 static int open_folder(const char *state_folder, struct error *err)
@@ -49,7 +50,7 @@ static int open_folder(const char *state_folder, struct error *err)
 			"XDG_STATE_HOME");
 		return -1;
 	}
-	snprintf(path, sizeof(path), "%s/daytona", state_folder);
+	text_whole(path, sizeof(path), "%s/daytona", state_folder);
 	if (!folder_make_state(path, err)) {
 		return -1;
 	}
@@ -156,7 +157,7 @@ static bool write_json(
 static bool write_file(int folder_fd, const char *file, struct span bytes, struct error *err)
 {
 	char temporary[FILE_NAME_SIZE + 16];
-	snprintf(temporary, sizeof(temporary), ".%s.%d", file, (int)getpid());
+	text_whole(temporary, sizeof(temporary), ".%s.%d", file, (int)getpid());
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = openat(
 		folder_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -198,7 +199,7 @@ bool daytona_note_write(const char *state_folder, const char *name, const struct
 static void read_hex(char *text, size_t size, const struct json_doc *doc, const char *member)
 {
 	char *told = json_string(doc, json_get(doc, 0, member));
-	snprintf(text, size, "%s", told ? told : "");
+	text_format(text, size, "%s", told ? told : "");
 	free(told);
 }
 
@@ -284,7 +285,7 @@ static bool name_of(char name[DAYTONA_NAME_SIZE], const char *file, const char *
 		strcmp(file + len - ending_len, ending) != 0) {
 		return false;
 	}
-	snprintf(name, DAYTONA_NAME_SIZE, "%.*s", (int)(len - ending_len), file);
+	text_whole(name, DAYTONA_NAME_SIZE, "%.*s", (int)(len - ending_len), file);
 	return daytona_name_is_valid(name);
 }
 

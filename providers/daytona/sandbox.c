@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/daytona/sandbox.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "providers/daytona/sandbox_impl.h"
 #include "providers/ssh/sandbox.h"
@@ -112,7 +112,7 @@ static void fill_target(struct daytona_place *place, struct ssh_target *target)
 {
 	const struct daytona_profile *profile = &place->profile;
 	char known_hosts[PATH_SIZE];
-	snprintf(known_hosts, sizeof(known_hosts), "%s/daytona/known_hosts",
+	text_whole(known_hosts, sizeof(known_hosts), "%s/daytona/known_hosts",
 		place->context->state_folder);
 	*target = (struct ssh_target){.alias = mem_strdup(daytona_gate_host(place->gate)),
 		.host = mem_strdup(daytona_gate_host(place->gate)),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 
 enum { LIST_MAX = 128 * 1024 };
 
@@ -122,9 +123,10 @@ void daytona_network_describe(const struct daytona_network *network, char *text,
 	const char *hosts = network->domain_allow_list ? network->domain_allow_list : "";
 	const char *cidrs = network->network_allow_list ? network->network_allow_list : "";
 	if (!*hosts && !*cidrs) {
-		snprintf(text, size, "network = %s", network->blocks_network ? "blocked" : "open");
+		text_format(
+			text, size, "network = %s", network->blocks_network ? "blocked" : "open");
 	} else {
-		snprintf(text, size, "%s%s%s%s%s%s",
+		text_format(text, size, "%s%s%s%s%s%s",
 			network->blocks_network ? "blocked but for " : "",
 			*hosts ? "allow-host = " : "", hosts, *hosts && *cidrs ? ", " : "",
 			*cidrs ? "allow-cidr = " : "", cidrs);

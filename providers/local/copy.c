@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "providers/local/copy_lock.h"
 #include "providers/local/copy_place.h"
 #include "providers/local/copy_tree.h"
@@ -210,7 +211,7 @@ static struct copy_job *job_create(struct copy_sandbox *self, sandbox_done *done
 	error_set(&job->err, ERROR_UNAVAILABLE, "copying the workspace: the broker is ending");
 	job->job = (struct pool_job){
 		.lane = POOL_LANE_WORK, .run = on_run, .done = on_done, .drop = job_drop};
-	snprintf(job->home, sizeof(job->home), "%s", self->home);
+	text_whole(job->home, sizeof(job->home), "%s", self->home);
 	list_append(&self->jobs, &job->link);
 	return job;
 }
@@ -295,7 +296,7 @@ static struct exec *copy_exec(struct sandbox *sandbox, const struct exec_spec *s
 	const char **env = mem_alloc_zero((count + 2) * sizeof(*env));
 	size_t size = strlen(spec->cwd) + sizeof("PWD=");
 	char *pwd = mem_alloc(size);
-	snprintf(pwd, size, "PWD=%s", spec->cwd);
+	text_whole(pwd, size, "PWD=%s", spec->cwd);
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (strncmp(spec->env[i], "PWD=", 4) != 0) {

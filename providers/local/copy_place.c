@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/lock_file.h"
+#include "base/text.h"
 #include "providers/local/copy_lock.h"
 #include "providers/local/copy_tree.h"
 
@@ -85,7 +86,7 @@ static bool read_made(int home_fd, const char *home, const char *name, struct co
 {
 	char path[NAME_MAX + sizeof("/.made")];
 	struct error ignored;
-	snprintf(path, sizeof(path), "%s/.made", name);
+	text_whole(path, sizeof(path), "%s/.made", name);
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = openat(home_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	ssize_t len = fd >= 0 ? read(fd, real, PATH_MAX - 1) : -1;
@@ -188,7 +189,7 @@ bool copy_place_remove(const char *runtime, int held, struct error *err)
 {
 	char folder[PATH_MAX];
 	const char *name = strrchr(runtime, '/');
-	snprintf(folder, sizeof(folder), "%.*s", (int)(name - runtime), runtime);
+	text_whole(folder, sizeof(folder), "%.*s", (int)(name - runtime), runtime);
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = held >= 0 ? fcntl(held, F_DUPFD_CLOEXEC, 0)
 	                   : open(runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

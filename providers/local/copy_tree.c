@@ -19,6 +19,7 @@
 #include "base/git.h"
 #include "base/ignore_rules.h"
 #include "base/libc.h"
+#include "base/text.h"
 
 enum { DEPTH_MAX = 200, CHUNK = 256 << 10, OPEN_FOLDERS = 16 };
 
@@ -128,7 +129,7 @@ static bool is_ignored(struct copying *copying, bool is_folder)
 {
 	char path[PATH_MAX + 2];
 	int ignored = 0;
-	snprintf(path, sizeof(path), "%s%s", copying->path, is_folder ? "/" : "");
+	text_whole(path, sizeof(path), "%s%s", copying->path, is_folder ? "/" : "");
 	return copying->git->ignore_path_is_ignored(&ignored, copying->rules, path) == 0 && ignored;
 }
 
@@ -213,9 +214,9 @@ static bool write_rules(const struct ignored_copy *request)
 	struct buf rules;
 	buf_init(&rules, IGNORE_RULES_MAX);
 	ignore_rules_read(request->from, request->home, &rules);
-	snprintf(path, sizeof(path), "%s/info", request->own);
+	text_whole(path, sizeof(path), "%s/info", request->own);
 	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/info/exclude", request->own);
+	text_whole(path, sizeof(path), "%s/info/exclude", request->own);
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	bool written = fd >= 0 && fd_write_all(fd, buf_span(&rules), NULL);

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/file_keep.h"
 #include "base/libc.h"
+#include "base/text.h"
 
 enum {
 	TRIES_MAX = 8, // while somebody replaces the file
@@ -39,7 +40,7 @@ bool file_resolve(
 	if (!confine_walk(confine, path, CONFINE_MAY_MISS, FILE_LINKS_FOLLOWED, &found, err)) {
 		return false;
 	}
-	snprintf(out, PATH_MAX, "%s", found.path);
+	text_whole(out, PATH_MAX, "%s", found.path);
 	confined_finish(&found);
 	return true;
 }
@@ -60,7 +61,7 @@ bool file_find_root(const char *path, char out[PATH_MAX], struct error *err)
 		return error_set_reason(err, ERROR_NOT_FOUND, "DIRECTORY_NOT_FOUND",
 			"workspace %s: it is no directory", path);
 	}
-	snprintf(out, PATH_MAX, "%s", real);
+	text_whole(out, PATH_MAX, "%s", real);
 	return true;
 }
 

@@ -10,6 +10,7 @@
 #include "base/beneath.h"
 #include "base/fd.h"
 #include "base/libc.h"
+#include "base/text.h"
 #include "providers/local/confine.h"
 #include "providers/local/path.h"
 
@@ -164,7 +165,7 @@ static enum step go_outside(struct walk *walk, const char *path)
 {
 	fd_close(&walk->folder);
 	walk->root = NULL;
-	snprintf(walk->at, sizeof(walk->at), "%s", strcmp(path, "/") == 0 ? "" : path);
+	text_whole(walk->at, sizeof(walk->at), "%s", strcmp(path, "/") == 0 ? "" : path);
 	return look_for_root(walk);
 }
 
@@ -176,7 +177,7 @@ static enum step step_up(struct walk *walk)
 		return root < 0 ? STEP_SWAPPED : reopen_folder(walk, root);
 	}
 	char above[PATH_MAX];
-	snprintf(above, sizeof(above), "%s", walk->root->real);
+	text_whole(above, sizeof(above), "%s", walk->root->real);
 	path_pop(above);
 	if (strcmp(walk->root->real, "/") == 0) {
 		return STEP_ON; // "/.." is "/"
@@ -206,7 +207,7 @@ static enum step follow_link(struct walk *walk, int link)
 		return failed(confine_refuse(walk->err, walk->asked, "it has too many links"));
 	}
 	char rest[REST_MAX];
-	snprintf(rest, sizeof(rest), "%s", walk->rest);
+	text_whole(rest, sizeof(rest), "%s", walk->rest);
 	if (snprintf(walk->rest, sizeof(walk->rest), "%s/%s", target, rest) >=
 		(int)sizeof(walk->rest)) {
 		return fail_errno(walk, ENAMETOOLONG);
@@ -223,7 +224,7 @@ static enum step finish(struct walk *walk, const char *name, const struct stat *
 		    *name ? "/" : "", name) >= (int)sizeof(out->path)) {
 		return fail_errno(walk, ENAMETOOLONG);
 	}
-	snprintf(out->name, sizeof(out->name), "%s", name);
+	text_whole(out->name, sizeof(out->name), "%s", name);
 	out->parent = walk->folder;
 	walk->folder = -1;
 	out->exists = status != NULL;
@@ -239,13 +240,13 @@ static enum step finish_missing(struct walk *walk, const char *name)
 	enum step step = STEP_ON;
 	char next[NAME_MAX + 1];
 	char last[NAME_MAX + 1];
-	snprintf(last, sizeof(last), "%s", name);
+	text_whole(last, sizeof(last), "%s", name);
 	bool is_deep = false;
 	while (next_name(walk, next, &step)) {
 		if (!path_push(walk->at, last)) {
 			return fail_errno(walk, ENAMETOOLONG);
 		}
-		snprintf(last, sizeof(last), "%s", next);
+		text_whole(last, sizeof(last), "%s", next);
 		is_deep = true;
 	}
 	if (step == STEP_FAILED) {
@@ -270,9 +271,11 @@ static enum step step_missing(struct walk *walk, const char *name)
 		return fail_errno(walk, errnum);
 	}
 	char rest[REST_MAX];
-	snprintf(rest, sizeof(rest), "%s", walk->rest);
-	snprintf(walk->rest, sizeof(walk->rest), "%s%s", name, rest); // again, now that it is there
-	return STEP_ON;
+	text_whole(rest, sizeof(rest), "%s", walk->rest);
+	/* Again, now that it is there. */
+	return text_whole(walk->rest, sizeof(walk->rest), "%s%s", name, rest)
+	               ? STEP_ON
+	               : fail_errno(walk, ENAMETOOLONG);
 }
 
 static enum step step_into(struct walk *walk, const char *name, int *entry)
@@ -345,7 +348,9 @@ static enum step begin_in_root(struct walk *walk)
 	if (!root) {
 		return failed(confine_refuse(walk->err, walk->asked, rule_outside));
 	}
-	snprintf(walk->rest, sizeof(walk->rest), "%s", walk->asked + len);
+	if (!text_whole(walk->rest, sizeof(walk->rest), "%s", walk->asked + len)) {
+		return fail_errno(walk, ENAMETOOLONG);
+	}
 	return enter_root(walk, root);
 }
 
@@ -355,9 +360,11 @@ static enum step walk_once(struct walk *walk)
 	walk->folder = -1;
 	walk->links = 0;
 	walk->at[0] = '\0';
-	snprintf(walk->rest, sizeof(walk->rest), "%s", walk->asked);
-	enum step step =
-		walk->allowed == FILE_LINKS_REFUSED ? begin_in_root(walk) : look_for_root(walk);
+	enum step step = STEP_FAILED;
+	if (!text_whole(walk->rest, sizeof(walk->rest), "%s", walk->asked)) {
+		return fail_errno(walk, ENAMETOOLONG);
+	}
+	step = walk->allowed == FILE_LINKS_REFUSED ? begin_in_root(walk) : look_for_root(walk);
 	while (step == STEP_ON) {
 		step = walk->root ? step_inside(walk) : step_outside(walk);
 	}

@@ -171,7 +171,7 @@ void ssh_admission_explain(const struct ssh_link *link, struct error *err)
 		error_set_reason(err, ERROR_UNAVAILABLE, "LINK_LOST",
 			"connecting to %s: the gateway took the token and dropped the connection, "
 			"with a new token, too: it is not valid any more, or the sandbox behind it "
-			"is not started (%.*s)",
-			ssh_host_name(link->host), ERROR_TEXT_MAX / 2, err->text);
+			"is not started (%s)",
+			ssh_host_name(link->host), err->text);
 	}
 }

@@ -6,6 +6,8 @@
 
 #include "base/buf.h"
 #include "base/path_quote.h"
+#include "base/text.h"
+#include "base/utf8.h"
 #include "providers/ssh/host_impl.h"
 
 enum { SAID_MAX = 400, SAID_SHOWN_MAX = 160, SCRIPT_MAX = 256 * 1024, BEAT_MAX_MS = 15000 };
@@ -73,9 +75,9 @@ static void fail_earlier(struct ssh_host *host, const char *rest)
 {
 	char why[ERROR_TEXT_MAX];
 	char *who = path_quote(span_of(rest));
-	snprintf(why, sizeof(why),
+	text_format(why, sizeof(why),
 		"what ran over a connection that was lost is still there and cannot be ended, so "
-		"that no other agent is started in the same folder: %.400s; end it there, or wait "
+		"that no other agent is started in the same folder: %s; end it there, or wait "
 		"%lld s (link-grace) for it to end",
 		who, host->request.grace_ms / 1000);
 	free(who);
@@ -221,9 +223,18 @@ static const char forced_cure[] =
 /* The beginning of it; all of it is the error's detail. The caller frees it. */
 static char *quote_said(const struct ssh_control *control)
 {
-	struct span said = buf_span(&control->said);
-	said.len = said.len < SAID_SHOWN_MAX ? said.len : SAID_SHOWN_MAX;
-	return said.len > 0 ? path_quote(said) : mem_strdup("nothing");
+	struct span all = buf_span(&control->said);
+	struct span said = {all.data, all.len < SAID_SHOWN_MAX ? all.len : SAID_SHOWN_MAX};
+	if (said.len == all.len) {
+		return said.len > 0 ? path_quote(said) : mem_strdup("nothing");
+	}
+	said.len = utf8_whole_length(said);
+	char *quoted = path_quote(said);
+	size_t size = strlen(quoted) + sizeof(TEXT_CUT);
+	char *text = mem_alloc(size);
+	text_format(text, size, "%s" TEXT_CUT, quoted);
+	free(quoted);
+	return text;
 }
 
 /* It ended before our script began. */
@@ -235,7 +246,7 @@ static void fail_foreign(struct ssh_host *host, const struct ssh_channel_end *en
 	if (end->is_known) {
 		snprintf(how, sizeof(how), " with status %d", end->code);
 	}
-	snprintf(
+	text_format(
 		why, sizeof(why), "%s; it ended%s and said %s: %s", forced, how, said, forced_cure);
 	free(said);
 	fail(host, ERROR_CONFIG, "HOST_COMMAND_FORCED", why);
@@ -292,14 +303,14 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 	struct ssh_host *host = CONTAINER_OF(control, struct ssh_host, control);
 	ssh_host_enter(host);
 	char why[ERROR_TEXT_MAX];
-	int len = snprintf(why, sizeof(why),
+	text_format(why, sizeof(why),
 		"no shell was started there within %lld s (channel-timeout): the server has "
 		"not answered, or the login shell does not start /bin/sh",
 		timeout_ms(host) / 1000);
 	if (control->is_open && !control->begin.is_over) {
 		char *said = quote_said(control);
-		snprintf(why + len, sizeof(why) - (size_t)len, "; or %s, which has said %s: %s",
-			forced, said, forced_cure);
+		text_append(why, sizeof(why), "; or %s, which has said %s: %s", forced, said,
+			forced_cure);
 		free(said);
 	}
 	fail(host, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED", why);

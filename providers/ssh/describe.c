@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "providers/ssh/target.h"
 
 struct describing {
@@ -47,7 +48,7 @@ static void tell_hops(const struct describing *self, const struct ssh_target *ta
 {
 	for (const struct ssh_target *via = target->via; via; via = via->via) {
 		char text[600];
-		snprintf(text, sizeof(text), "%s%s%s port %d",
+		text_format(text, sizeof(text), "%s%s%s port %d",
 			via->user ? ssh_target_user_shown(via) : "", via->user ? "@" : "",
 			via->host, via->port);
 		tell(self, "via", text);

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/random.h"
 #include "base/soon.h"
+#include "base/text.h"
 #include "providers/ssh/files_impl.h"
 
 enum { DETAIL_SIZE = 80, FIXED_ARGS = 7 };
@@ -121,7 +122,7 @@ static void put_detail(const struct ssh_file_op *op, char detail[DETAIL_SIZE])
 	} else if (op->script == FILE_SCRIPT_WRITE) {
 		char token[33];
 		random_fill_hex(token, sizeof(token) - 1);
-		snprintf(detail, DETAIL_SIZE, "%zu %s", op->content_len, token);
+		text_whole(detail, DETAIL_SIZE, "%zu %s", op->content_len, token);
 	}
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/shell_quote.h"
+#include "base/text.h"
 #include "providers/ssh/base64.h"
 #include "providers/ssh/crypto.h"
 #include "providers/ssh/known_hosts.h"
@@ -35,7 +36,7 @@ const char *host_key_fingerprint(struct span blob, char text[HOST_KEY_FINGERPRIN
 	}
 	char *encoded = base64_encode((struct span){(const char *)digest, sizeof(digest)});
 	size_t len = strcspn(encoded, "=");
-	snprintf(text, HOST_KEY_FINGERPRINT_MAX, "%s%.*s", pin_prefix, (int)len, encoded);
+	text_whole(text, HOST_KEY_FINGERPRINT_MAX, "%s%.*s", pin_prefix, (int)len, encoded);
 	free(encoded);
 	return text;
 }
@@ -141,7 +142,7 @@ static bool refuse_unknown(const struct decision *decision, struct error *err)
 	char command[COMMAND_MAX];
 	int len = snprintf(command, sizeof(command), "echo %s >> %s", quoted_line, file);
 	if (len >= (int)sizeof(command) || len < 0) {
-		snprintf(command, sizeof(command), "ssh-keyscan -p %d %s >> %s", target->port,
+		text_format(command, sizeof(command), "ssh-keyscan -p %d %s >> %s", target->port,
 			target->host, file);
 	}
 	error_set_reason(err, ERROR_DENIED, "HOST_KEY_UNKNOWN",
@@ -188,12 +189,12 @@ static bool accept_new(
 	const struct ssh_target *target = decision->target;
 	struct error failure;
 	if (!known_hosts_add(target, decision->key, &failure)) {
-		snprintf(out_note, note_size, "the key of %s is not known: %s %s; %s",
+		text_format(out_note, note_size, "the key of %s is not known: %s %s; %s",
 			decision->name, decision->key->type, decision->fingerprint, failure.text);
 		return target->host_checking == SSH_HOST_CHECKING_OFF ||
 		       error_set(err, failure.code, "%s", failure.text);
 	}
-	snprintf(out_note, note_size, "the key of %s was not known and is now: %s %s, in %s",
+	text_format(out_note, note_size, "the key of %s was not known and is now: %s %s, in %s",
 		decision->name, decision->key->type, decision->fingerprint,
 		target->user_known_hosts_files[0]);
 	return true;

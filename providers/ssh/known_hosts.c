@@ -2,8 +2,8 @@
 #include "providers/ssh/known_hosts.h"
 
 #include <assert.h>
-#include <stdio.h>
 
+#include "base/text.h"
 #include "providers/ssh/known_hosts_file.h"
 
 static struct span blob_of(const struct known_hosts_line *line)
@@ -37,7 +37,7 @@ static void note_place(struct place *place, const struct known_hosts_match *matc
 		return;
 	}
 	place->is_found = true;
-	snprintf(place->file, sizeof(place->file), "%s", match->file);
+	text_format(place->file, sizeof(place->file), "%s", match->file);
 	place->line = match->number;
 	host_key_fingerprint(blob_of(match->line), place->fingerprint);
 }

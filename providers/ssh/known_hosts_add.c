@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "providers/ssh/base64.h"
 #include "providers/ssh/known_hosts.h"
 #include "providers/ssh/known_hosts_line.h"
@@ -20,7 +21,7 @@ static char *line_of(const char *name, const struct host_key *key)
 	char *blob = base64_encode(key->blob);
 	size_t size = strlen(name) + strlen(key->type) + strlen(blob) + 3;
 	char *line = mem_alloc(size);
-	snprintf(line, size, "%s %s %s", name, key->type, blob);
+	text_whole(line, size, "%s %s %s", name, key->type, blob);
 	free(blob);
 	return line;
 }

@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/text.h"
 
 enum { READ_SIZE = 64 * 1024, SSH_PORT = 22 };
 
@@ -40,7 +40,7 @@ char *known_hosts_name(const struct ssh_target *target)
 	}
 	size_t size = strlen(target->host) + 16;
 	char *name = mem_alloc(size);
-	snprintf(name, size, "[%s]:%d", target->host, target->port);
+	text_whole(name, size, "[%s]:%d", target->host, target->port);
 	return lower_case(name);
 }
 

@@ -2,11 +2,11 @@
 #include "providers/ssh/known_hosts_line.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "providers/ssh/base64.h"
 #include "providers/ssh/crypto.h"
 
@@ -144,7 +144,7 @@ char *known_hosts_hash(
 	char *hash_text = base64_encode((struct span){(const char *)digest, sizeof(digest)});
 	size_t size = strlen(salt_text) + strlen(hash_text) + 5;
 	char *text = mem_alloc(size);
-	snprintf(text, size, "|1|%s|%s", salt_text, hash_text);
+	text_whole(text, size, "|1|%s|%s", salt_text, hash_text);
 	free(salt_text);
 	free(hash_text);
 	return text;

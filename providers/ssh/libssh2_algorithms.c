@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/ssh/libssh2_algorithms.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "providers/ssh/libssh2_key_file.h"
 
 enum { PREFERENCE_MAX = 2048, MSG_KEXINIT = 20, KEXINIT_COOKIE = 16 };
@@ -122,7 +122,7 @@ static bool prefer(const struct ssh2 *ssh2, LIBSSH2_SESSION *session,
 	}
 	if (names.len == 0) {
 		return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
-			"libssh2 knows no %s that %s of ssh_config allows (%.400s)%s", kind->what,
+			"libssh2 knows no %s that %s of ssh_config allows (%s)%s", kind->what,
 			ssh_algorithms_names[kind->algorithms],
 			target->algorithms[kind->algorithms], ssh_target_other_client(target));
 	}
@@ -217,8 +217,7 @@ bool ssh2_nothing_in_common(
 		char *theirs = mem_strndup(names);
 		bool is_common = has_common(offer->names[i], theirs);
 		if (!is_common) {
-			snprintf(text, size,
-				"no %s in common (the server has %.300s; offered: %.300s)",
+			text_format(text, size, "no %s in common (the server has %s; offered: %s)",
 				kinds[i].what, theirs, offer->names[i]);
 		}
 		free(theirs);

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "providers/ssh/libssh2_auth.h"
 #include "providers/ssh/libssh2_secret.h"
 
@@ -19,7 +20,7 @@ void auth_note(struct buf *notes, const char *format, ...)
 	char text[AUTH_TEXT_MAX / 2];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	text_vformat(text, sizeof(text), format, args);
 	va_end(args);
 	/* What does not fit any more is one reason more of many. */
 	(void)!buf_append_format(notes, NULL, "%s%s", notes->len ? "; " : "", text);
@@ -250,8 +251,7 @@ static void say_tried(const struct auth *auth, char *text, size_t size)
 	}
 	struct span tried = buf_span(&auth->tried);
 	if (tried.len > 0) {
-		snprintf(text + len, size - len, "%s%.*s", len > 0 ? "; " : "", (int)tried.len,
-			tried.data);
+		text_append(text, size, "%s%.*s", len > 0 ? "; " : "", (int)tried.len, tried.data);
 	}
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "providers/ssh/libssh2_agent.h"
 #include "providers/ssh/libssh2_algorithms.h"
 #include "providers/ssh/libssh2_auth.h"
@@ -131,8 +131,8 @@ static enum auth_result try_agent_key(
 	char type[64];
 	char what[160];
 	key_blob_type(key->blob, type, sizeof(type));
-	snprintf(what, sizeof(what), "the agent's %s key %.*s", type,
-		(int)(key->comment.len < 80 ? key->comment.len : 80), key->comment.data);
+	text_format(what, sizeof(what), "the agent's %s key %.*s", type, (int)key->comment.len,
+		key->comment.data);
 	if (key_type_is_special(type)) {
 		note_special(work, type, what);
 		return AUTH_NEXT;
@@ -202,7 +202,7 @@ enum auth_result auth_try_agent(struct login_work *work, enum login_need *out_ne
 static void note_certificate(struct login_work *work, const char *path)
 {
 	char certificate[PATH_MAX];
-	snprintf(certificate, sizeof(certificate), "%s-cert.pub", path);
+	text_whole(certificate, sizeof(certificate), "%s-cert.pub", path);
 	if (access(certificate, R_OK) == 0) {
 		note_special(work, "-cert-v0", certificate);
 	}

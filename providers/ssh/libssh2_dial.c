@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "providers/ssh/libssh2_route.h"
 
 /*
@@ -164,7 +165,7 @@ static void attempt_name(struct attempt *attempt, const struct addrinfo *address
 	char host[INET6_ADDRSTRLEN + 1] = "?";
 	(void)getnameinfo(
 		address->ai_addr, address->ai_addrlen, host, sizeof(host), NULL, 0, NI_NUMERICHOST);
-	snprintf(attempt->name, sizeof(attempt->name), "%s port %d", host, port);
+	text_whole(attempt->name, sizeof(attempt->name), "%s port %d", host, port);
 }
 
 /* False where it has failed at once. */
@@ -175,7 +176,8 @@ static bool attempt_begin(struct dial *dial, struct attempt *attempt)
 	*attempt = (struct attempt){.dial = dial};
 	attempt_name(attempt, address, route->target->port);
 	char text[400];
-	snprintf(text, sizeof(text), "Connecting to %s (%s)", route->target->alias, attempt->name);
+	text_format(
+		text, sizeof(text), "Connecting to %s (%s)", route->target->alias, attempt->name);
 	attempt->fd = open_socket(address);
 	ev_io_init(&attempt->writable, on_writable, attempt->fd, EV_WRITE);
 	if (attempt->fd < 0 || (connect(attempt->fd, address->ai_addr, address->ai_addrlen) != 0 &&

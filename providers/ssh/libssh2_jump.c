@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "providers/ssh/libssh2_client.h"
 
 /*
@@ -193,7 +193,7 @@ static void on_ready(void *data)
 	}
 	ev_timer_again(jump->route.context->loop, &jump->deadline);
 	char text[512];
-	snprintf(text, sizeof(text), "Connecting to %s (%s port %d, from %s)", target->alias,
+	text_format(text, sizeof(text), "Connecting to %s (%s port %d, from %s)", target->alias,
 		target->host, target->port, target->via->alias);
 	jump->route.listener->on_progress(jump->route.data, text);
 }

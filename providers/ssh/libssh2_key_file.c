@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "providers/ssh/base64.h"
 
 bool wire_take_u32(struct span *bytes, unsigned int *out_number)
@@ -56,7 +56,7 @@ const char *key_blob_type(struct span blob, char *text, size_t size)
 	struct span type = {NULL, 0};
 	text[0] = '\0';
 	if (wire_take_string(&blob, &type) && type.len < size) {
-		snprintf(text, size, "%.*s", (int)type.len, type.data);
+		text_whole(text, size, "%.*s", (int)type.len, type.data);
 	}
 	return text;
 }
@@ -172,7 +172,7 @@ static void read_private(struct span text, struct key_file *key)
 	if (!at) {
 		key->is_encrypted =
 			has(text, "BEGIN ENCRYPTED PRIVATE KEY") || has(text, "4,ENCRYPTED");
-		snprintf(key->type, sizeof(key->type), "%s",
+		text_whole(key->type, sizeof(key->type), "%s",
 			has(text, "BEGIN RSA PRIVATE KEY") ? "ssh-rsa" : "");
 		return;
 	}
@@ -213,7 +213,7 @@ bool key_file_read(const char *path, struct key_file *out_key, struct error *err
 	struct error failure;
 	bool is_there = read_part(path, out_key, &failure);
 	if (out_key->blob.len == 0) {
-		snprintf(public_path, sizeof(public_path), "%s.pub", path);
+		text_whole(public_path, sizeof(public_path), "%s.pub", path);
 		struct error ignored;
 		is_there = read_part(public_path, out_key, &ignored) || is_there;
 	}

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "providers/ssh/known_hosts.h"
 #include "providers/ssh/libssh2_algorithms.h"
@@ -313,7 +313,7 @@ static void begin_auth(struct login *login)
 {
 	char text[NOTE_MAX];
 	begin_stage(login, LOGIN_AUTH, login->work.target.auth_timeout_ms);
-	snprintf(text, sizeof(text), "%s%sAuthenticating as %s", login->note,
+	text_format(text, sizeof(text), "%s%sAuthenticating as %s", login->note,
 		login->note[0] ? ". " : "", ssh_target_user_shown(&login->work.target));
 	if (login_submit(login)) {
 		login->listener->on_progress(login->data, text);

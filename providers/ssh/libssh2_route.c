@@ -27,10 +27,9 @@ void route_add_words(struct route *route, struct error *err)
 {
 	struct span words = route && route->words ? route->words(route) : (struct span){"", 0};
 	if (words.len > 0) {
-		/* At most half of the text: what failed comes first. */
 		error_set_reason(err, err->code, err->reason,
-			"%.*s (the ProxyCommand has said: %.*s)", ERROR_TEXT_MAX / 2, err->text,
-			(int)words.len, words.data);
+			"%s (the ProxyCommand has said: %.*s)", err->text, (int)words.len,
+			words.data);
 	}
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "providers/ssh/libssh2_client.h"
 #include "providers/ssh/libssh2_session.h"
 
@@ -16,7 +16,7 @@ void client_set_lost(struct ssh2_client *client, const char *format, ...)
 	}
 	va_list args;
 	va_start(args, format);
-	vsnprintf(why, sizeof(why), format, args);
+	text_vformat(why, sizeof(why), format, args);
 	va_end(args);
 	client->has_error = true;
 	error_set_reason(&client->error, ERROR_UNAVAILABLE, "LINK_LOST",

@@ -9,6 +9,7 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "providers/ssh/host_impl.h"
 
 /*
@@ -158,7 +159,7 @@ static void on_answer_end(struct ssh_host *host, const char *why)
 		finish(host, facts);
 		return;
 	}
-	snprintf(text, sizeof(text),
+	text_format(text, sizeof(text),
 		"The login shell of %s %s: commands are looked for in the PATH of a plain "
 		"connection",
 		ssh_host_name(host), why);
@@ -268,7 +269,7 @@ static void ask(struct ssh_host *host, bool is_plain)
 	env = env ? env : none;
 	const char *shell = ssh_environment_get(env, "SHELL");
 	char script[4096 + sizeof("/login")];
-	snprintf(script, sizeof(script), "%.4096s/login", host->control.run_folder);
+	text_whole(script, sizeof(script), "%s/login", host->control.run_folder);
 	const char *argv[] = {ssh_host_sh(host), script, is_plain ? "dump" : "shell",
 		shell ? shell : ssh_host_sh(host), NULL};
 	struct exec_spec spec = {.argv = argv, .env = env, .cwd = "/"};

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/lock_file.h"
+#include "base/text.h"
 #include "providers/ssh/openssh.h"
 
 #define NAME_BEGIN "acp-ssh-"
@@ -67,7 +68,7 @@ static int make_locked(char *path, const char *place)
 	enum { TRIES = 8 };
 	for (int i = 0; i < TRIES; i++) {
 		struct stat status;
-		snprintf(path, OPENSSH_FOLDER_MAX, "%s/" NAME_BEGIN "XXXXXX", place);
+		text_whole(path, OPENSSH_FOLDER_MAX, "%s/" NAME_BEGIN "XXXXXX", place);
 		if (!mkdtemp(path)) {
 			return -1;
 		}
@@ -93,8 +94,8 @@ static bool make_in(struct openssh_folder *folder, const char *place)
 		return false;
 	}
 	memcpy(folder->path, path, sizeof(path));
-	snprintf(folder->socket, sizeof(folder->socket), "%s/s", path);
-	snprintf(folder->askpass, sizeof(folder->askpass), "%s/ask", path);
+	text_whole(folder->socket, sizeof(folder->socket), "%s/s", path);
+	text_whole(folder->askpass, sizeof(folder->askpass), "%s/ask", path);
 	return true;
 }
 

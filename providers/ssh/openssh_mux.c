@@ -4,13 +4,13 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "base/fd.h"
 #include "base/io.h"
+#include "base/text.h"
 
 enum {
 	VERSION = 4,
@@ -255,7 +255,7 @@ static bool connect_to(struct mux *mux, const char *path, struct error *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	assert(strlen(path) < sizeof(address.sun_path));
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	text_whole(address.sun_path, sizeof(address.sun_path), "%s", path);
 	mux->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (mux->fd < 0) {
 		int errnum = errno;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/shell_quote.h"
+#include "base/text.h"
 #include "providers/ssh/known_hosts.h"
 
 enum { LINE_MAX_BYTES = 4096 };
@@ -59,7 +60,7 @@ static const struct cause causes[] = {
 
 static void set_progress(struct openssh_words *words, const char *text)
 {
-	snprintf(words->progress, sizeof(words->progress), "%s", text);
+	text_format(words->progress, sizeof(words->progress), "%s", text);
 	words->has_progress = true;
 }
 
@@ -70,8 +71,8 @@ static void on_connecting(struct openssh_words *words, const char *rest)
 	int port = 0;
 	const char *bracket = strchr(rest, '[');
 	if (bracket && sscanf(bracket, "[%63[^]]] port %d", address, &port) == 2) {
-		snprintf(text, sizeof(text), "Connecting to %s (%s port %d)", words->target->alias,
-			address, port);
+		text_format(text, sizeof(text), "Connecting to %s (%s port %d)",
+			words->target->alias, address, port);
 		set_progress(words, text);
 		words->addresses++;
 	}
@@ -81,21 +82,21 @@ static void on_proxy(struct openssh_words *words, const char *rest)
 {
 	char text[256];
 	const struct ssh_target *via = words->target->via;
-	snprintf(text, sizeof(text), "Connecting to %s through %s", words->target->alias,
+	text_format(text, sizeof(text), "Connecting to %s through %s", words->target->alias,
 		via ? via->alias : "its proxy command");
 	set_progress(words, text);
 }
 
 static void on_host_key(struct openssh_words *words, const char *rest)
 {
-	snprintf(words->host_key, sizeof(words->host_key), "%s", rest);
+	text_format(words->host_key, sizeof(words->host_key), "%s", rest);
 }
 
 static void on_authenticating(struct openssh_words *words, const char *rest)
 {
 	char text[256];
 	words->is_authenticating = true;
-	snprintf(text, sizeof(text), "Authenticating as %s",
+	text_format(text, sizeof(text), "Authenticating as %s",
 		words->target->user ? words->target->user : "you");
 	set_progress(words, text);
 }
@@ -114,7 +115,7 @@ static size_t key_name_len(const char *rest)
 static void add_name(char *list, size_t size, const char *name, size_t name_len)
 {
 	size_t len = strlen(list);
-	snprintf(list + len, size - len, "%s%.*s", len > 0 ? ", " : "", (int)name_len, name);
+	text_append(list, size, "%s%.*s", len > 0 ? ", " : "", (int)name_len, name);
 }
 
 /* It goes on without having used the key that the server would have taken. */
@@ -134,7 +135,7 @@ static void on_offering(struct openssh_words *words, const char *rest)
 
 static void on_taken(struct openssh_words *words, const char *rest)
 {
-	snprintf(words->taken, sizeof(words->taken), "%.*s", (int)key_name_len(rest), rest);
+	text_format(words->taken, sizeof(words->taken), "%.*s", (int)key_name_len(rest), rest);
 }
 
 /* The server's answer: it was used. */
@@ -191,7 +192,7 @@ static void find_cause(struct openssh_words *words, const char *line)
 	for (size_t i = 1; i < ARRAY_LENGTH(causes); i++) {
 		if ((words->cause == 0 || i < words->cause) && strstr(line, causes[i].words)) {
 			words->cause = i;
-			snprintf(words->because, sizeof(words->because), "%s", line);
+			text_format(words->because, sizeof(words->because), "%s", line);
 		}
 	}
 }
@@ -206,7 +207,7 @@ static void say(struct openssh_words *words, const char *line)
 		len = rest ? strlen(rest + 2) : 0;
 		memmove(words->said, rest ? rest + 2 : "", len + 1);
 	}
-	snprintf(words->said + len, sizeof(words->said) - len, "%s%s", len > 0 ? "; " : "", line);
+	text_append(words->said, sizeof(words->said), "%s%s", len > 0 ? "; " : "", line);
 }
 
 /* "Offending RSA key in /home/kim/.ssh/known_hosts:7" */
@@ -214,7 +215,7 @@ static void note_known(struct openssh_words *words, const char *line)
 {
 	const char *place = strstr(line, " key in ");
 	if (place && strncmp(line, "Offending ", 10) == 0) {
-		snprintf(words->known_at, sizeof(words->known_at), "%s", place + 8);
+		text_format(words->known_at, sizeof(words->known_at), "%s", place + 8);
 	}
 }
 
@@ -290,7 +291,7 @@ enum { WORDS_MAX = OPENSSH_CAUSE_MAX + OPENSSH_SAID_MAX };
 static const char *last_words(const struct openssh_words *words, char text[WORDS_MAX])
 {
 	bool has_both = strstr(words->said, words->because) != NULL;
-	snprintf(text, WORDS_MAX, "%s%s%s", has_both ? "" : words->because, has_both ? "" : "; ",
+	text_format(text, WORDS_MAX, "%s%s%s", has_both ? "" : words->because, has_both ? "" : "; ",
 		words->said);
 	return text;
 }
@@ -334,7 +335,7 @@ static void explain_changed(const struct openssh_words *words, struct error *err
 {
 	char *name = known_hosts_name(words->target);
 	char at[OPENSSH_FILE_MAX];
-	snprintf(at, sizeof(at), "%s", words->known_at);
+	text_format(at, sizeof(at), "%s", words->known_at);
 	char *colon = strrchr(at, ':');
 	if (colon) {
 		*colon = '\0';
@@ -386,16 +387,15 @@ static void explain_keys(const struct openssh_words *words, struct error *err)
 {
 	const struct ssh_target *target = words->target;
 	bool has_nobody = !target->has_user && !target->passphrase_command;
-	size_t len = strlen(err->text);
 	if (words->locked[0] && has_nobody) {
 		char text[ERROR_TEXT_MAX];
 		char said[ERROR_TEXT_MAX];
-		snprintf(said, sizeof(said), "%s", err->text);
+		text_format(said, sizeof(said), "%s", err->text);
 		error_set_reason(err, err->code, err->reason, "%s; %s",
 			ssh_target_tell_locked(words->locked, text, sizeof(text)), said);
 		return;
 	}
-	snprintf(err->text + len, sizeof(err->text) - len, " (keys offered: %s)",
+	text_append(err->text, sizeof(err->text), " (keys offered: %s)",
 		words->offered[0] ? words->offered : "none");
 }
 
@@ -413,7 +413,6 @@ void openssh_words_explain(const struct openssh_words *words, const char *ended,
 	if (cause->reason && strcmp(cause->reason, "AUTH_FAILED") == 0) {
 		explain_keys(words, err);
 	} else if (cause->cure) {
-		size_t len = strlen(err->text);
-		snprintf(err->text + len, sizeof(err->text) - len, " (%s)", cause->cure);
+		text_append(err->text, sizeof(err->text), " (%s)", cause->cure);
 	}
 }

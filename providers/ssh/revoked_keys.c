@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/text.h"
 #include "providers/ssh/known_hosts.h"
 #include "providers/ssh/known_hosts_file.h"
 #include "providers/ssh/known_hosts_line.h"
@@ -59,7 +59,7 @@ bool revoked_keys_check(const struct ssh_target *target, const struct host_key *
 	if (!path) {
 		return true;
 	}
-	snprintf(out_finding->file, sizeof(out_finding->file), "%s", path);
+	text_format(out_finding->file, sizeof(out_finding->file), "%s", path);
 	buf_init(&text, KNOWN_HOSTS_FILE_MAX);
 	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	bool ok = fd >= 0 ? known_hosts_read_all(fd, &text, err)

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/machine.h"
 #include "base/real_path.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "providers/script_run.h"
 
@@ -96,7 +97,7 @@ static void put_folder(const struct root_job *job, const char *name, char folder
 	hash = hash_text(hash, job->roots->profile);
 	hash = hash_text(hash, job->real);
 	hash = hash_text(hash, job->roots->token ? job->roots->token : "");
-	snprintf(folder, FOLDER_SIZE, "%s-%016" PRIx64, name, hash);
+	text_whole(folder, FOLDER_SIZE, "%s-%016" PRIx64, name, hash);
 }
 
 /* ---- on the pool ---- */
@@ -286,7 +287,7 @@ static char *place_base(const char *setting, const char *home)
 	}
 	size_t size = strlen(home) + strlen(rest) + 2;
 	char *base = mem_alloc(size);
-	snprintf(base, size, "%s%s%s", home, rest[0] == '/' || !rest[0] ? "" : "/", rest);
+	text_whole(base, size, "%s%s%s", home, rest[0] == '/' || !rest[0] ? "" : "/", rest);
 	return base;
 }
 

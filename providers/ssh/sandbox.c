@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "providers/ssh/files.h"
 #include "providers/ssh/roots.h"
@@ -78,8 +79,8 @@ static void tell_ended(struct ssh_sandbox *self, unsigned count)
 {
 	char text[ERROR_TEXT_MAX];
 	if (count > 0) {
-		snprintf(text, sizeof(text),
-			"The connection to %.200s was lost, and what had been started there was "
+		text_format(text, sizeof(text),
+			"The connection to %s was lost, and what had been started there was "
 			"still running (%u process%s): it was ended before anything else was "
 			"started",
 			host_name(self), count, count == 1 ? "" : "es");
@@ -100,7 +101,7 @@ static void warn_of_names(struct ssh_sandbox *self, const char *const *names, co
 	if (names && names[0]) {
 		char sentence[2 * ERROR_TEXT_MAX];
 		struct span list = buf_span(&text);
-		snprintf(sentence, sizeof(sentence), "login-env: %.*s%s: %s", (int)list.len,
+		text_format(sentence, sizeof(sentence), "login-env: %.*s%s: %s", (int)list.len,
 			list.data, fits ? "" : ", …", why);
 		sandbox_warn(&self->sandbox, sentence);
 	}
@@ -115,15 +116,15 @@ static void tell_login_env(struct ssh_sandbox *self, const struct ssh_host_facts
 		return;
 	}
 	if (facts->login_is_unknown) {
-		snprintf(why, sizeof(why),
-			"login-env: the login shell of %.200s did not tell its environment in time "
+		text_format(why, sizeof(why),
+			"login-env: the login shell of %s did not tell its environment in time "
 			"(login-timeout), so the agent gets nothing of it",
 			host_name(self));
 		sandbox_warn(&self->sandbox, why);
 		return;
 	}
-	snprintf(why, sizeof(why),
-		"the login shell of %.200s (%.200s) does not export it, so the agent does not get "
+	text_format(why, sizeof(why),
+		"the login shell of %s (%s) does not export it, so the agent does not get "
 		"it; a shell that is asked for commands reads its login files alone",
 		host_name(self), facts->shell);
 	warn_of_names(self, facts->login_missing, why);

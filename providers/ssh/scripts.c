@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "providers/ssh/host_impl.h"
 
 static const char members_text[] =
@@ -51,10 +52,11 @@ static const char *begin_script(const struct ssh_host *host)
 
 void ssh_control_command(char command[SSH_COMMAND_MAX], const struct ssh_host *host)
 {
-	int len =
-		snprintf(command, SSH_COMMAND_MAX, "exec /usr/bin/env ACP_BROKER_RUN=%s %s -c '%s'",
-			host->token, ssh_host_sh(host), begin_script(host));
-	assert(len < SSH_COMMAND_MAX);
+	bool is_whole = text_whole(command, SSH_COMMAND_MAX,
+		"exec /usr/bin/env ACP_BROKER_RUN=%s %s -c '%s'", host->token, ssh_host_sh(host),
+		begin_script(host));
+	assert(is_whole);
+	(void)is_whole;
 }
 
 void ssh_process_command(char command[SSH_COMMAND_MAX], const struct ssh_host *host)
@@ -173,7 +175,7 @@ static bool append_environment(
 			return error_set(err, ERROR_UNAVAILABLE,
 				"\"%.*s\" is no name that a shell there can put into an "
 				"environment",
-				(int)(name.len < 100 ? name.len : 100), name.data);
+				(int)name.len, name.data);
 		}
 		if (is_shells_own(name) != shells_own || span_is(name, "ACP_BROKER_RUN")) {
 			continue;

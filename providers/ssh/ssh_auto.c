@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "providers/ssh/host.h"
 #include "providers/ssh/known_hosts.h"
 #include "providers/ssh/life.h"
@@ -31,7 +31,7 @@ static const struct ssh_client_listener inner_listener;
 
 static void set_note(struct auto_client *self, const struct error *err)
 {
-	snprintf(self->note, sizeof(self->note), "%s: using the ssh program", err->text);
+	text_format(self->note, sizeof(self->note), "%s: using the ssh program", err->text);
 }
 
 /* False where a handler has closed the client. */

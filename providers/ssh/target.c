@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/ssh/target.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/words.h"
 
 static const char *const client_choices[] = {"auto", "libssh2", "openssh", NULL};
@@ -143,7 +143,7 @@ bool ssh_target_may_use_program(const struct ssh_target *target)
 
 const char *ssh_target_tell_locked(const char *files, char *text, size_t size)
 {
-	snprintf(text, size,
+	text_format(text, size,
 		"%s: there is a passphrase, and nobody who could be asked for it (there is no "
 		"passphrase-command, and the broker has neither a terminal nor SSH_ASKPASS): add "
 		"the "

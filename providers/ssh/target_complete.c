@@ -87,7 +87,7 @@ static bool complete_paths(const struct ssh_tokens *tokens, const char *keyword,
 	for (; names && *names; names++) {
 		char *path = ssh_expand_path(tokens, *names, err);
 		if (!path) {
-			return error_prefix(err, "%s \"%.200s\"", keyword, *names);
+			return error_prefix(err, "%s \"%s\"", keyword, *names);
 		}
 		words_append(files, path);
 		free(path);
@@ -103,7 +103,7 @@ static bool complete_revoked_keys(struct ssh_target_reader *reader, struct error
 	}
 	reader->target.revoked_host_keys = ssh_expand_path(&reader->tokens, name, err);
 	return reader->target.revoked_host_keys ||
-	       error_prefix(err, "RevokedHostKeys \"%.200s\"", name);
+	       error_prefix(err, "RevokedHostKeys \"%s\"", name);
 }
 
 bool ssh_agent_socket(
@@ -121,7 +121,7 @@ bool ssh_agent_socket(
 		return true;
 	}
 	*out_socket = ssh_expand_home(tokens, text, err);
-	return *out_socket || error_prefix(err, "IdentityAgent \"%.200s\"", text);
+	return *out_socket || error_prefix(err, "IdentityAgent \"%s\"", text);
 }
 
 static bool complete_proxy_command(struct ssh_target_reader *reader, struct error *err)
@@ -132,7 +132,7 @@ static bool complete_proxy_command(struct ssh_target_reader *reader, struct erro
 	reader->target.proxy_command =
 		ssh_expand_tokens(&reader->tokens, reader->proxy_command, err);
 	return reader->target.proxy_command ||
-	       error_prefix(err, "ProxyCommand \"%.200s\"", reader->proxy_command);
+	       error_prefix(err, "ProxyCommand \"%s\"", reader->proxy_command);
 }
 
 static void complete_numbers(struct ssh_target_reader *reader)

@@ -121,7 +121,7 @@ bool ssh_target_name_read_jump(
 {
 	const char *comma = strrchr(jumps, ',');
 	if (!read_text(span_of(comma ? comma + 1 : jumps), true, out_name, err)) {
-		return error_prefix(err, "ProxyJump \"%.200s\"", jumps);
+		return error_prefix(err, "ProxyJump \"%s\"", jumps);
 	}
 	*out_before = comma ? mem_strndup((struct span){jumps, (size_t)(comma - jumps)}) : NULL;
 	return true;

@@ -333,11 +333,11 @@ static const char *const unknown[] = {"BindAddress", "BindInterface", "ProxyUseF
 static void note_unknown(struct ssh_target_reader *reader, const char *name, const char *value)
 {
 	struct buf text ATTR_CLEANUP(buf_finish);
-	buf_init(&text, SETTING_MAX);
+	buf_init(&text, strlen(value) + 32);
 	for (size_t i = 0; i < ARRAY_LENGTH(unknown); i++) {
 		if (strcasecmp(unknown[i], name) == 0 && !is_none(value) &&
 			strcasecmp(value, "no") != 0 && !reader->target.unknown_setting &&
-			buf_append_format(&text, NULL, "%s %.200s", unknown[i], value)) {
+			buf_append_format(&text, NULL, "%s %s", unknown[i], value)) {
 			reader->target.unknown_setting = mem_strndup(buf_span(&text));
 		}
 	}
@@ -376,7 +376,7 @@ static bool read_line(struct ssh_target_reader *reader, struct span line, struct
 	char *name = mem_strndup((struct span){line.data, len});
 	char *value = mem_strndup((struct span){space + 1, line.len - len - 1});
 	bool ok = read_value(reader, name, value, err) ||
-	          error_prefix(err, "%.40s \"%.200s\" of ssh -G", name, value);
+	          error_prefix(err, "%s \"%s\" of ssh -G", name, value);
 	free(name);
 	free(value);
 	return ok;

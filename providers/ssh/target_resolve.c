@@ -59,7 +59,7 @@ static void fail(struct ssh_resolving *self, const struct error *err)
 	struct error copy = *err;
 	ssh_resolve_done *done = self->done;
 	void *data = self->data;
-	error_prefix(&copy, "host \"%.200s\"", settings_get(self->settings, "host"));
+	error_prefix(&copy, "host \"%s\"", settings_get(self->settings, "host"));
 	ssh_resolving_cancel(self);
 	done(data, NULL, &copy);
 }
@@ -167,7 +167,7 @@ static bool begin_hop(struct ssh_resolving *self, const char *jumps, struct erro
 	char *before = NULL;
 	if (++self->hops > HOPS_MAX) {
 		return error_set(err, ERROR_CONFIG,
-			"more than %d jump hosts (ProxyJump %.200s): does one go through itself?",
+			"more than %d jump hosts (ProxyJump %s): does one go through itself?",
 			HOPS_MAX, jumps);
 	}
 	ssh_target_name_finish(&self->name);
@@ -229,8 +229,8 @@ static void on_answer(void *data, const struct capture_result *result, const str
 	          (!jumps || begin_hop(self, jumps, &err));
 	if (!ok) {
 		if (self->hops > 0) {
-			error_prefix(&err, "jump host %.200s",
-				self->name.host ? self->name.host : jumps);
+			error_prefix(
+				&err, "jump host %s", self->name.host ? self->name.host : jumps);
 		}
 		fail(self, &err);
 	} else if (!jumps) {

@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/path_quote.h"
+#include "base/text.h"
 #include "sync/git/commits.h"
 #include "sync/git/commits_note.h"
 #include "sync/git/git.h"
@@ -99,7 +100,7 @@ static bool check_object(struct git_transport *git, struct line_object *object, 
 bool git_refuse_untold(const struct line *line, struct error *err)
 {
 	char *why = path_quote(span_of(line->text));
-	error_set(err, ERROR_UNAVAILABLE, "git says there: %.200s", why);
+	error_set(err, ERROR_UNAVAILABLE, "git says there: %s", why);
 	free(why);
 	return false;
 }
@@ -233,7 +234,7 @@ static bool keep_as(struct git_transport *git, const char *name, const git_oid *
 	const struct git *lib = git->store.git;
 	char path[PATH_MAX], other[PATH_MAX];
 	git_oid old;
-	snprintf(path, sizeof(path), "refs/acp-broker/%s", name);
+	text_whole(path, sizeof(path), "refs/acp-broker/%s", name);
 	bool is_known = lib->reference_name_to_id(&old, git->store.repository, path) == 0;
 	*out_new = !is_known || !id_equal(&old, id);
 	if (!*out_new) {
@@ -246,7 +247,10 @@ static bool keep_as(struct git_transport *git, const char *name, const git_oid *
 	if (is_known && !builds_upon(git, id, &old)) {
 		char hex[GIT_OID_HEXSZ + 1];
 		lib->oid_tostr(hex, sizeof(hex), &old);
-		snprintf(other, sizeof(other), "%.3900s-before-%.12s", name, hex);
+		if (!text_whole(other, sizeof(other), "%s-before-%.12s", name, hex)) {
+			return error_set(
+				err, ERROR_LIMIT, "keeping %s: its name is too long", name);
+		}
 		if (!store_keep_commit(&git->store, other, &old, err)) {
 			return false;
 		}
@@ -290,8 +294,8 @@ static void keep_branches(struct git_transport *git)
 		struct error why;
 		if (!keep_branch(git, &arrival->branches[i], &why)) {
 			char *name = path_quote(span_of(arrival->branches[i].name));
-			git_tell_user(git, "the agent's branch %.100s was not taken: %.200s", name,
-				why.text);
+			git_tell_user(
+				git, "the agent's branch %s was not taken: %s", name, why.text);
 			free(name);
 			git->collecting.result.commits_left = true;
 		}
@@ -320,7 +324,7 @@ bool git_refuse_commits(struct git_transport *git, const struct error *why, stru
 	git_drop_commits(git);
 	git_discard_received(git);
 	git->collecting.result.commits_left = true;
-	git_tell_user(git, "the agent's commits were not taken: %.200s", why->text);
+	git_tell_user(git, "the agent's commits were not taken: %s", why->text);
 	return git_open_store(git, err);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/path_quote.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "sync/git/git.h"
 
 static ssize_t read_fd(void *data, char *to, size_t size)
@@ -39,7 +39,7 @@ static bool take_failure(struct git_transport *git, const char *why, struct erro
 		const struct stuck *stuck = &git->delivering.stuck;
 		char *path = path_quote(span_of(stuck->count > 0 ? stuck->paths[0].path : "?"));
 		error_set_reason(err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED",
-			"delivering to %s: %.300s cannot be replaced there: make the folder that "
+			"delivering to %s: %s cannot be replaced there: make the folder that "
 			"it is in writable",
 			request->runtime_root, path);
 		free(path);
@@ -60,14 +60,14 @@ static bool take_failure(struct git_transport *git, const char *why, struct erro
 	if (strncmp(why, "full ", 5) == 0) {
 		char *place = path_quote(span_of(why + 5));
 		error_set_reason(err, ERROR_SYSTEM, "DISK_FULL",
-			"syncing %s: the disk is full in the sandbox, at %.300s: make room there",
+			"syncing %s: the disk is full in the sandbox, at %s: make room there",
 			request->runtime_root, place);
 		free(place);
 		return false;
 	}
 	if (strncmp(why, "tool ", 5) == 0) {
 		return error_set_reason(err, ERROR_UNAVAILABLE, "SYNC_TOOL_MISSING",
-			"syncing %s needs \"%.40s\" in the sandbox, which is not in its PATH: "
+			"syncing %s needs \"%s\" in the sandbox, which is not in its PATH: "
 			"install it there",
 			request->runtime_root, why + 5);
 	}
@@ -123,7 +123,7 @@ void git_discard_received(struct git_transport *git)
 	for (size_t i = 0; i < git->received_count; i++) {
 		char hex[GIT_OID_HEXSZ + 1], path[GIT_OID_HEXSZ + 16];
 		store->git->oid_tostr(hex, sizeof(hex), &git->received[i]);
-		snprintf(path, sizeof(path), "objects/%.2s/%s", hex, hex + 2);
+		text_whole(path, sizeof(path), "objects/%.2s/%s", hex, hex + 2);
 		unlinkat(store->folder_fd, path, 0);
 	}
 	git->received_count = 0;

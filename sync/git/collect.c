@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/path_quote.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "sync/git/git.h"
 #include "sync/id.h"
 #include "sync/snapshot.h"
@@ -72,7 +73,7 @@ static bool refuse_excess(
 	char *quoted = path_quote(span_of(line->text));
 	error_set(err, ERROR_LIMIT,
 		"the big files of the sandbox have %" PRIu64 " MiB, more than %" PRIu64
-		" MiB (max-size); the largest is %.300s: delete or exclude it, or raise max-size",
+		" MiB (max-size); the largest is %s: delete or exclude it, or raise max-size",
 		line->number >> 20, git->request.bytes_max >> 20, quoted);
 	free(quoted);
 	return false;
@@ -213,8 +214,8 @@ static bool work_collect(struct git_transport *git, struct remote_ends *ends, st
 static void note_written(struct git_transport *git, const char *path)
 {
 	char *quoted = path_quote(span_of(path));
-	git_tell_user(git, "%.300s was written to while it was brought: it is here as it was read",
-		quoted);
+	git_tell_user(
+		git, "%s was written to while it was brought: it is here as it was read", quoted);
 	free(quoted);
 }
 
@@ -301,7 +302,7 @@ static void collect_next(struct git_transport *git)
 		return;
 	}
 	char path[LINE_PATH_MAX + 3], size[24];
-	snprintf(path, sizeof(path), "./%s", git->collecting.next->path);
+	text_whole(path, sizeof(path), "./%s", git->collecting.next->path);
 	snprintf(size, sizeof(size), "%" PRIu64, git->collecting.next->size);
 	git_run(git, &(struct git_step){.script = SCRIPT_FETCH,
 			     .args = {path, size},

@@ -2,11 +2,11 @@
 #include "sync/git/commits_note.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/path_quote.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 enum {
@@ -29,13 +29,9 @@ static void say(struct piece *piece, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	int written =
-		vsnprintf(piece->text + piece->len, sizeof(piece->text) - piece->len, format, args);
+	text_vappend(piece->text, sizeof(piece->text), format, args);
 	va_end(args);
-	if (written > 0) {
-		piece->len += (size_t)written;
-		piece->len = piece->len < PIECE_MAX ? piece->len : PIECE_MAX - 1;
-	}
+	piece->len = strlen(piece->text);
 }
 
 /* What the agent has written, so that it misleads nobody; `mark` is put around it. */
@@ -115,8 +111,7 @@ static void say_branch(struct piece *piece, struct branch_walk *walk, const char
 
 static void append(struct commits_note *note, const char *text)
 {
-	size_t len = strlen(note->text);
-	snprintf(note->text + len, sizeof(note->text) - len, "%s", text);
+	text_append(note->text, sizeof(note->text), "%s", text);
 }
 
 void commits_note_add(struct commits_note *note, struct store *store, const struct id_set *made,
@@ -154,7 +149,7 @@ void commits_note_end(struct commits_note *note)
 		return;
 	}
 	if (note->untold > 0) {
-		snprintf(more, sizeof(more), " and %zu more branch%s", note->untold,
+		text_format(more, sizeof(more), " and %zu more branch%s", note->untold,
 			note->untold == 1 ? "" : "es");
 		append(note, more);
 	}

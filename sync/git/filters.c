@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/words.h"
 
 enum { RULES_MAX = 64 << 10, ATTRIBUTES_MAX = 1 << 20, READ_SIZE = 4096 };
@@ -107,7 +107,7 @@ static bool add_settings(
 	for (size_t i = 0; fits && i < ARRAY_LENGTH(keys); i++) {
 		const char *value = user_config_get(config, keys[i]);
 		char text[16];
-		snprintf(text, sizeof(text), "%s", !value ? "" : *value ? value : "true");
+		text_whole(text, sizeof(text), "%s", !value ? "" : *value ? value : "true");
 		fits = !is_for_attributes(text) ||
 		       buf_append_format(&filters->rules, err, "set %s %s\n", keys[i], text);
 	}
@@ -162,7 +162,7 @@ bool filters_read(struct filters *filters, const struct user_config *config,
 		read = add_filter(filters, config, *name, err);
 	}
 	words_free(names);
-	snprintf(path, sizeof(path), "%s/info/attributes", common_folder);
+	text_whole(path, sizeof(path), "%s/info/attributes", common_folder);
 	return read && add_settings(filters, config, err) &&
 	       add_file(&filters->attributes, path, err) &&
 	       add_file(&filters->further, "/etc/gitattributes", err) &&

@@ -4,12 +4,12 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "sync/nested.h"
+#include "base/text.h"
 
 enum {
 	BYTES_MAX_DEFAULT_GIB = 20,
@@ -95,7 +95,7 @@ void git_tell_user(struct git_transport *git, const char *format, ...)
 	char text[TRANSPORT_NOTE_MAX];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	text_vformat(text, sizeof(text), format, args);
 	va_end(args);
 	transport_note_add(git->collecting.result.note, text);
 }
@@ -182,7 +182,7 @@ static char *side_path(const struct transport_request *request)
 {
 	char path[FILE_PATH_MAX + 64];
 	const char *slash = strrchr(request->runtime_root, '/');
-	snprintf(path, sizeof(path), "%.*s/.acp-broker/sync/%016" PRIx64,
+	text_whole(path, sizeof(path), "%.*s/.acp-broker/sync/%016" PRIx64,
 		(int)(slash - request->runtime_root), request->runtime_root,
 		hash_bytes(HASH_START, span_of(request->runtime_root)));
 	return mem_strdup(path);

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "base/user_config.h"
 #include "sync/nested.h"
 
@@ -169,7 +170,7 @@ static void read_sparse(struct history *history, const struct user_config *confi
 	if (!user_config_is_true(config, "core.sparsecheckout")) {
 		return;
 	}
-	snprintf(path, sizeof(path), "%s/info/sparse-checkout", repository->folder);
+	text_whole(path, sizeof(path), "%s/info/sparse-checkout", repository->folder);
 	read_file(path, &history->sparse);
 	history->is_cone = user_config_is_true(config, "core.sparsecheckoutcone");
 	add_print_of(history, &history->sparse);
@@ -194,7 +195,7 @@ static bool read_filters(struct history *history, const struct user_config *conf
 /* libgit2's folders end in a slash. */
 static void put_folder(char to[PATH_MAX], const char *folder)
 {
-	snprintf(to, PATH_MAX, "%.*s", (int)strlen(folder) - 1, folder);
+	text_whole(to, PATH_MAX, "%.*s", (int)strlen(folder) - 1, folder);
 }
 
 static bool read_settings(struct history *history, const struct git *git,
@@ -230,7 +231,7 @@ static void read_repository(struct history *history, const struct git *git,
 	struct error err;
 	history->print = HASH_START;
 	if (!read_head(history, git, repository)) {
-		snprintf(history->note, sizeof(history->note),
+		text_format(history->note, sizeof(history->note),
 			"the workspace's git history was not sent: its HEAD cannot be read");
 		return;
 	}
@@ -238,11 +239,11 @@ static void read_repository(struct history *history, const struct git *git,
 	add_print(history, history->id);
 	read_refs(history, git, repository);
 	if (!read_settings(history, git, repository, home, &err)) {
-		snprintf(history->note, sizeof(history->note),
-			"the workspace's git history was not sent: %.180s", err.text);
+		text_format(history->note, sizeof(history->note),
+			"the workspace's git history was not sent: %s", err.text);
 		return;
 	}
-	snprintf(path, sizeof(path), "%sshallow", git->repository_commondir(repository));
+	text_whole(path, sizeof(path), "%sshallow", git->repository_commondir(repository));
 	read_file(path, &history->shallow);
 	mem_set_text(&history->git_folder, git->repository_path(repository));
 	history->exists = true;
@@ -268,7 +269,7 @@ static void explain(struct history *history, const char *root, const char *home)
 	for (size_t i = 0; read && i < ARRAY_LENGTH(reasons); i++) {
 		const char *value = user_config_get(&config, reasons[i].key);
 		if (value && strcmp(value, reasons[i].usual) != 0) {
-			snprintf(history->note, sizeof(history->note),
+			text_format(history->note, sizeof(history->note),
 				"the workspace's git history was not sent, and its copy has no "
 				"git: %s",
 				reasons[i].why);
@@ -281,7 +282,7 @@ static void explain(struct history *history, const char *root, const char *home)
 static bool is_there(const char *root)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%s/.git", root);
+	text_whole(path, sizeof(path), "%s/.git", root);
 	return access(path, F_OK) == 0;
 }
 
@@ -307,7 +308,7 @@ bool history_read(struct history *history, const char *root, const char *home, s
 	} else {
 		struct error why;
 		error_set_git(git, &why, "the workspace's git history was not sent");
-		snprintf(history->note, sizeof(history->note), "%.250s", why.text);
+		text_format(history->note, sizeof(history->note), "%s", why.text);
 		explain(history, root, home);
 	}
 	git->repository_free(repository);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "sync/git/history.h"
 
 enum { LINE_SIZE = GIT_OID_HEXSZ + 1 };
@@ -75,7 +76,7 @@ static bool spawn(
 	const struct history *history, bool is_near, const struct ends *ends, pid_t *out_pid)
 {
 	char folder[4200];
-	snprintf(folder, sizeof(folder), "--git-dir=%s", history->git_folder);
+	text_whole(folder, sizeof(folder), "--git-dir=%s", history->git_folder);
 	const char *const argv[] = {"git", folder, "-c", "core.hooksPath=/dev/null", "-c",
 		"core.fsmonitor=false", "-c", "pack.threads=2", "-c",
 		is_near ? "pack.compression=0" : "pack.compression=1", "-c", "pack.window=0",
@@ -199,7 +200,7 @@ static bool send_by_library(const struct history *history, int fd, struct error 
 		return false;
 	}
 	char head[GIT_OID_HEXSZ + 2];
-	snprintf(head, sizeof(head), "%s%s", history->id, history->id[0] ? "\n" : "");
+	text_whole(head, sizeof(head), "%s%s", history->id, history->id[0] ? "\n" : "");
 	bool sent = git->repository_open_ext(&repository, history->git_folder,
 			    GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) == 0 &&
 	            git->revwalk_new(&walk, repository) == 0 &&

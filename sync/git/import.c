@@ -4,6 +4,7 @@
 
 #include "base/fd.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "sync/git/git.h"
 #include "sync/id.h"
 
@@ -86,7 +87,7 @@ static bool put_known(struct import *import, const struct tree_change *change, s
 {
 	char head[GIT_OID_HEXSZ + 32], hex[GIT_OID_HEXSZ + 1];
 	import->git->store.git->oid_tostr(hex, sizeof(hex), &change->to.id);
-	snprintf(head, sizeof(head), "M %o %s ", (unsigned)change->to.mode, hex);
+	text_whole(head, sizeof(head), "M %o %s ", (unsigned)change->to.mode, hex);
 	return put(import, span_of(head), err) && put_path(import, change->path, err);
 }
 
@@ -110,7 +111,7 @@ static bool put_change(void *data, const struct tree_change *change, struct erro
 static bool put_commit(struct import *import, const char *ref, struct error *err)
 {
 	char head[160];
-	snprintf(head, sizeof(head), "commit %s\ncommitter acp-broker <> 0 +0000\ndata 0\n", ref);
+	text_whole(head, sizeof(head), "commit %s\ncommitter acp-broker <> 0 +0000\ndata 0\n", ref);
 	return put(import, span_of(head), err);
 }
 
@@ -123,7 +124,7 @@ static bool put_trees(struct import *import, const struct stream *stream, struct
 	}
 	if (!id_equal(&stream->from, &store_empty_tree)) {
 		store->git->oid_tostr(hex, sizeof(hex), &stream->from);
-		snprintf(head, sizeof(head), "M 040000 %s \"\"\n", hex);
+		text_whole(head, sizeof(head), "M 040000 %s \"\"\n", hex);
 	}
 	return put_commit(import, "refs/acp-broker/to", err) && put(import, span_of(head), err) &&
 	       trees_compare(store, &stream->from, &stream->to, put_change, import, err) &&

@@ -9,7 +9,7 @@
 #include "base/ignore_rules.h"
 #include "base/path_quote.h"
 #include "base/point.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "sync/git/git.h"
 
 static void prepare_end(struct git_transport *git, const struct error *err)
@@ -21,8 +21,8 @@ static void prepare_end(struct git_transport *git, const struct error *err)
 static void end_with_note(struct git_transport *git, const char *note)
 {
 	if (strcmp(git->history.told, note) != 0) {
-		snprintf(git->history.told, sizeof(git->history.told), "%s", note);
-		snprintf(git->note, sizeof(git->note), "%s", note);
+		text_format(git->history.told, sizeof(git->history.told), "%s", note);
+		text_format(git->note, sizeof(git->note), "%s", note);
 	}
 	git_end(git, NULL);
 }
@@ -31,12 +31,12 @@ static void end_with_note(struct git_transport *git, const char *note)
 
 static void add_filtered(struct filtered *filtered, const struct line *line)
 {
+	char shown[204];
 	char *path = path_quote(span_of(line->text));
-	size_t len = strlen(filtered->paths);
+	text_format(shown, sizeof(shown), "%s", path);
 	filtered->count = line->number;
-	snprintf(filtered->paths + len, sizeof(filtered->paths) - len, "%s%.200s", len ? ", " : "",
-		path);
-	filtered->paths[utf8_whole_length(span_of(filtered->paths))] = '\0';
+	text_append(filtered->paths, sizeof(filtered->paths), "%s%s",
+		filtered->paths[0] ? ", " : "", shown);
 	free(path);
 }
 
@@ -50,7 +50,7 @@ static void tell_filtered(struct git_transport *git)
 		return;
 	}
 	filtered->told = hash;
-	snprintf(text, sizeof(text),
+	text_format(text, sizeof(text),
 		"%" PRIu64 " files have filters of your git that do not run in the sandbox: its "
 		"git shows them as unchanged, and what the agent does to them is here, but in none "
 		"of its commits: %s",
@@ -94,7 +94,7 @@ static void tell_nested(struct git_transport *git)
 	}
 	history->nested_told = hash;
 	size_t count = list_nested(buf_span(&history->nested), paths, sizeof(paths));
-	snprintf(text, sizeof(text),
+	text_format(text, sizeof(text),
 		"repositories in the workspace (submodules, or others) have their files in the "
 		"sandbox, and no history: git fails in them there, and what the agent does in them "
 		"is yours to commit: %s%s",
@@ -177,9 +177,10 @@ static bool work_update(struct git_transport *git, struct remote_ends *ends, str
 			*history->promisor ? "; it is a partial clone, which `git fetch --refetch "
 					     "--no-filter` makes whole"
 					   : "";
-		snprintf(history->note, sizeof(history->note),
-			"the workspace's git history was not sent: %.*s%s", *partial ? 110 : 200,
-			why, partial);
+		char shown[204];
+		text_format(shown, *partial ? 114 : sizeof(shown), "%s", why);
+		text_format(history->note, sizeof(history->note),
+			"the workspace's git history was not sent: %s%s", shown, partial);
 	}
 	return true;
 }
@@ -218,7 +219,7 @@ static void update(struct git_transport *git)
 	char remotes[24], nested[24];
 	struct history *history = &git->history;
 	if (history->sparse.len > 0) {
-		snprintf(sparse, sizeof(sparse), "%s %zu", history->is_cone ? "true" : "false",
+		text_whole(sparse, sizeof(sparse), "%s %zu", history->is_cone ? "true" : "false",
 			history->sparse.len);
 	}
 	if (!filters_are_none(&history->filters)) {

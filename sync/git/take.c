@@ -10,6 +10,7 @@
 
 #include "base/path_quote.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "sync/git/commits.h"
 #include "sync/git/take_impl.h"
 
@@ -40,7 +41,7 @@ static bool ask_line(
 		ok = error_set(err, ERROR_LIMIT, "git %s: the name is too long", words[0]);
 	}
 	if (ok) {
-		snprintf(line, size, "%.*s", (int)length, length > 0 ? text.data : "");
+		text_whole(line, size, "%.*s", (int)length, length > 0 ? text.data : "");
 	}
 	buf_finish(&output);
 	return ok;
@@ -78,13 +79,12 @@ static bool on_branch(void *data, const char *branch, const git_oid *tip)
 {
 	struct search *search = data;
 	struct take *take = search->take;
-	size_t length = strlen(search->names);
 	char *quoted = path_quote(span_of(branch));
-	snprintf(search->names + length, sizeof(search->names) - length, "%s%s", length ? ", " : "",
-		quoted);
+	text_append(
+		search->names, sizeof(search->names), "%s%s", search->names[0] ? ", " : "", quoted);
 	free(quoted);
 	if (search->name && strcmp(branch, search->name) == 0 && strlen(branch) < TAKE_NAME_MAX) {
-		snprintf(take->taken, sizeof(take->taken), "%s", branch);
+		text_whole(take->taken, sizeof(take->taken), "%s", branch);
 		take->request->store->git->oid_tostr(take->tip, sizeof(take->tip), tip);
 	}
 	return true;
@@ -126,7 +126,7 @@ static bool find_branch(struct take *take, struct error *err)
 static bool fetch(struct take *take, struct error *err)
 {
 	char ref[TAKE_NAME_MAX + sizeof(AGENT_COMMITS_REFS)];
-	snprintf(ref, sizeof(ref), AGENT_COMMITS_REFS "%s", take->taken);
+	text_whole(ref, sizeof(ref), AGENT_COMMITS_REFS "%s", take->taken);
 	const char *const words[] = {"fetch", "-q", "--no-tags", "--no-write-fetch-head",
 		"--no-recurse-submodules", "--upload-pack=git-upload-pack", "--",
 		take->request->store->path, ref, NULL};
@@ -152,7 +152,7 @@ static bool check_operations(const struct take *take, struct error *err)
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(operations); i++) {
 		char path[PATH_MAX + 32];
-		snprintf(path, sizeof(path), "%s/%s", take->git.repository.folder,
+		text_whole(path, sizeof(path), "%s/%s", take->git.repository.folder,
 			operations[i].file);
 		if (access(path, F_OK) == 0) {
 			return error_set(err, ERROR_UNAVAILABLE,
@@ -239,7 +239,7 @@ static bool move_ref(
 	static const char none[] = "0000000000000000000000000000000000000000";
 	const char *old = *from ? from : none;
 	char message[TAKE_NAME_MAX + 64];
-	snprintf(message, sizeof(message), "acp-broker commits take%s", why);
+	text_format(message, sizeof(message), "acp-broker commits take%s", why);
 	const char *const update[] = {
 		"update-ref", "--create-reflog", "-m", message, take->ref, to, old, NULL};
 	const char *const delete[] = {"update-ref", "-m", message, "-d", take->ref, old, NULL};
@@ -293,7 +293,7 @@ static bool move(struct take *take, struct error *err)
 	struct store *store = take->request->store;
 	char why[TAKE_NAME_MAX + 8];
 	struct take_note note;
-	snprintf(why, sizeof(why), " %s", take->taken);
+	text_format(why, sizeof(why), " %s", take->taken);
 	if (!take_note_begin(take, err)) {
 		return false;
 	}
@@ -330,7 +330,7 @@ static bool count_commits(struct take *take, size_t *out_count, struct error *er
 {
 	char range[2 * TAKE_ID_SIZE + 4];
 	char line[32];
-	snprintf(range, sizeof(range), "%s%s%s", take->head, *take->head ? ".." : "", take->tip);
+	text_whole(range, sizeof(range), "%s%s%s", take->head, *take->head ? ".." : "", take->tip);
 	const char *const words[] = {"rev-list", "--count", range, "--", NULL};
 	if (!user_git_line(&take->git, words, false, line, sizeof(line), err)) {
 		return false;

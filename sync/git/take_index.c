@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "sync/git/take_impl.h"
 
 /* What git's lock file holds while it is ours: a killed take is known by it. */
@@ -16,7 +17,7 @@ static const char mark[] = "acp-broker commits take\n";
 
 static void name_file(const struct take *take, const char *name, char path[PATH_MAX])
 {
-	snprintf(path, PATH_MAX, "%.4000s/%s", take->git.repository.folder, name);
+	text_whole(path, PATH_MAX, "%s/%s", take->git.repository.folder, name);
 }
 
 /* ---- the lock ---- */

@@ -7,6 +7,7 @@
 
 #include "base/environment.h"
 #include "base/path_quote.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "sync/run_git.h"
 
@@ -23,8 +24,9 @@ static void take_paths(struct user_git *git, const char *const *environment)
 		const char *value = environment_get(environment, names[i]);
 		if (value && *value == '/') {
 			char text[PATH_MAX + 64];
-			snprintf(text, sizeof(text), "%s=%s", names[i], value);
-			words_append(&git->environment, text);
+			if (text_whole(text, sizeof(text), "%s=%s", names[i], value)) {
+				words_append(&git->environment, text);
+			}
 		}
 	}
 }
@@ -38,8 +40,9 @@ static void take_names(struct user_git *git, const char *const *environment)
 		const char *value = environment_get(environment, names[i]);
 		if (value) {
 			char text[1024];
-			snprintf(text, sizeof(text), "%s=%s", names[i], value);
-			words_append(&git->environment, text);
+			if (text_whole(text, sizeof(text), "%s=%s", names[i], value)) {
+				words_append(&git->environment, text);
+			}
 		}
 	}
 }
@@ -50,7 +53,7 @@ static void take_ceiling(struct user_git *git, const char *root)
 	char text[PATH_MAX + 64];
 	const char *slash = strrchr(root, '/');
 	int length = slash && slash > root ? (int)(slash - root) : 1;
-	snprintf(text, sizeof(text), "GIT_CEILING_DIRECTORIES=%.*s", length, root);
+	text_whole(text, sizeof(text), "GIT_CEILING_DIRECTORIES=%.*s", length, root);
 	words_append(&git->environment, text);
 }
 
@@ -90,9 +93,11 @@ static char **whole_environment(const struct user_git *git, bool is_on_draft)
 {
 	char **environment = words_copy((const char *const *)git->environment);
 	if (is_on_draft && git->draft) {
-		char text[PATH_MAX + 32];
-		snprintf(text, sizeof(text), "GIT_INDEX_FILE=%s", git->draft);
+		size_t size = strlen(git->draft) + sizeof("GIT_INDEX_FILE=");
+		char *text = mem_alloc(size);
+		text_whole(text, size, "GIT_INDEX_FILE=%s", git->draft);
 		words_append(&environment, text);
+		free(text);
 	}
 	return environment;
 }
@@ -162,7 +167,7 @@ bool user_git_line(struct user_git *git, const char *const *words, bool is_on_dr
 		ok = error_set(err, ERROR_LIMIT, "git %s: a line is too long", words[0]);
 	}
 	if (ok) {
-		snprintf(line, size, "%.*s", (int)length, length > 0 ? text.data : "");
+		text_whole(line, size, "%.*s", (int)length, length > 0 ? text.data : "");
 	}
 	buf_finish(&output);
 	return ok;

@@ -2,13 +2,13 @@
 #include "sync/rsync/call.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "sync/rsync/call_impl.h"
 
@@ -163,12 +163,15 @@ static const struct process_listener process_listener = {
 
 static bool start_process(struct call *call, const struct call_request *request, struct error *err)
 {
-	char path[4096], token[sizeof(RSYNC_SHELL_TOKEN) + RSYNC_SHELL_TOKEN_LENGTH + 2];
+	char token[sizeof(RSYNC_SHELL_TOKEN) + RSYNC_SHELL_TOKEN_LENGTH + 2];
+	const char *folders =
+		request->tools->path ? request->tools->path : "/usr/local/bin:/usr/bin:/bin";
+	size_t size = strlen(folders) + sizeof("PATH=");
+	char *path = mem_alloc(size);
 	const char *const env[] = {path, token, "LC_ALL=C", "HOME=/nonexistent", NULL};
 	int output[2] = {-1, -1}, words[2] = {-1, -1};
-	snprintf(path, sizeof(path), "PATH=%s",
-		request->tools->path ? request->tools->path : "/usr/local/bin:/usr/bin:/bin");
-	snprintf(token, sizeof(token), "%s=%s", RSYNC_SHELL_TOKEN, call->token);
+	text_whole(path, size, "PATH=%s", folders);
+	text_whole(token, sizeof(token), "%s=%s", RSYNC_SHELL_TOKEN, call->token);
 	bool started = fd_pipe(output, err) && fd_pipe(words, err);
 	ev_io_set(&call->output, output[0], EV_READ);
 	ev_io_set(&call->words, words[0], EV_READ);
@@ -185,6 +188,7 @@ static bool start_process(struct call *call, const struct call_request *request,
 						  &process_listener, call, err)
 		                        : NULL;
 	}
+	free(path);
 	fd_close(&output[1]);
 	fd_close(&words[1]);
 	return call->process != NULL;

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "sync/rsync/call_impl.h"
 
@@ -208,7 +209,7 @@ bool call_listen(struct call *call, const char *folder, struct error *err)
 	                 ? -1
 	                 : socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	ev_io_set(&call->listener, fd, EV_READ);
-	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", call->folder,
+	text_whole(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", call->folder,
 		RSYNC_SHELL_SOCKET);
 	if (call->folder >= 0) {
 		unlinkat(call->folder, RSYNC_SHELL_SOCKET, 0);

@@ -6,6 +6,7 @@
 
 #include "base/path_quote.h"
 #include "base/point.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "sync/id.h"
 #include "sync/rsync/rsync.h"
@@ -37,7 +38,7 @@ static bool take_tree(struct rsync_transport *rsync, struct snapshot *out, struc
 		*out = (struct snapshot){.tree = *base};
 		return true;
 	}
-	snprintf(cache, sizeof(cache), "rsync-%s", rsync->name);
+	text_whole(cache, sizeof(cache), "rsync-%s", rsync->name);
 	struct snapshot_request take = {.root = rsync->mirror.path,
 		.rules_of = request->local_root,
 		.base = base,
@@ -67,7 +68,7 @@ static bool take_snapshot(struct rsync_transport *rsync, struct error *err)
 	for (char **path = rsync->unreadable; path && *path; path++) {
 		transport_left_add(&result->left, *path);
 	}
-	snprintf(result->note, sizeof(result->note), "%s",
+	text_format(result->note, sizeof(result->note), "%s",
 		*rsync->note ? rsync->note : snapshot.note);
 	if (!*result->note && !rsync->was_told) {
 		snprintf(result->note, sizeof(result->note),
@@ -169,7 +170,7 @@ static bool refuse_excess(
 	}
 	char *quoted = path_quote((struct span){name, (size_t)(end - name)});
 	error_set(err, ERROR_LIMIT,
-		"syncing %s: %.300s has more than %" PRIu64
+		"syncing %s: %s has more than %" PRIu64
 		" MiB (max-size): delete or exclude it, or raise max-size",
 		rsync->request.runtime_root, quoted, rsync->request.bytes_max >> 20);
 	free(quoted);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/point.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "sync/id.h"
 #include "sync/rsync/narrow.h"
@@ -102,9 +102,9 @@ static void push(struct rsync_transport *rsync)
 	char option[FILE_PATH_MAX + 64];
 	char **words = push_words(rsync);
 	words_append(&words, "--backup");
-	snprintf(option, sizeof(option), "--backup-dir=%s/backup", rsync->side);
+	text_whole(option, sizeof(option), "--backup-dir=%s/backup", rsync->side);
 	words_append(&words, option);
-	snprintf(option, sizeof(option), "--temp-dir=%s/tmp", rsync->side);
+	text_whole(option, sizeof(option), "--temp-dir=%s/tmp", rsync->side);
 	words_append(&words, option);
 	words_append(&words, "./mirror/");
 	rsync_add_far(&words, rsync->request.runtime_root, "/");
@@ -171,7 +171,7 @@ static bool judge_check(
 	}
 	const char *at = output + strcspn(output, " \n");
 	at += strspn(at, " ");
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "\n"), at);
+	text_format(name, sizeof(name), "%.*s", (int)strcspn(at, "\n"), at);
 	return set_changed(rsync, name, err);
 }
 

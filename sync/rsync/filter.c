@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "sync/ignore.h"
 #include "sync/rsync/ignore_files.h"
 #include "sync/tree_view.h"
@@ -75,7 +76,7 @@ static void open_way(
 	char folder[PATH_MAX];
 	size_t end = strcspn(path, "*?[\\");
 	for (size_t i = 1; i < end && i < sizeof(folder); i++) {
-		snprintf(folder, sizeof(folder), "%.*s", (int)i, path);
+		text_whole(folder, sizeof(folder), "%.*s", (int)i, path);
 		if (path[i] == '/' && rules_exclude(ignores, folder, true)) {
 			rules_add_path(rules, true, folder, "", true);
 			rules_add_path(closers, false, folder, "/*", false);
@@ -98,8 +99,7 @@ static void open_below(struct rules *rules, const char *pathspec)
 	}
 	if (end == 0) {
 		rules_add(rules, true, "*", true);
-	} else {
-		snprintf(folder, sizeof(folder), "%.*s", (int)end - 1, pathspec);
+	} else if (text_whole(folder, sizeof(folder), "%.*s", (int)end - 1, pathspec)) {
 		rules_add_path(rules, true, folder, "/**", true);
 	}
 }

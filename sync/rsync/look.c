@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/machine.h"
+#include "base/text.h"
 #include "sync/id.h"
 #include "sync/rsync/rsync.h"
 
@@ -60,7 +61,7 @@ static void format_prefix(const struct rsync_transport *rsync, char prefix[LINE_
 		patterns = hash_text(patterns, "");
 	}
 	boot_id_read(boot);
-	snprintf(prefix, LINE_MAX, " %s %016" PRIx64 " ", *boot ? boot : "-", patterns);
+	text_whole(prefix, LINE_MAX, " %s %016" PRIx64 " ", *boot ? boot : "-", patterns);
 }
 
 static bool write_print(struct rsync_transport *rsync, const git_oid *tree,
@@ -70,8 +71,8 @@ static bool write_print(struct rsync_transport *rsync, const git_oid *tree,
 	int folder = rsync->mirror.fd;
 	format_prefix(rsync, prefix);
 	print_format(print, text);
-	snprintf(line, sizeof(line), "%s%s%s\n", rsync->store.git->oid_tostr(id, sizeof(id), tree),
-		prefix, text);
+	text_whole(line, sizeof(line), "%s%s%s\n",
+		rsync->store.git->oid_tostr(id, sizeof(id), tree), prefix, text);
 	int fd ATTR_CLEANUP(fd_cleanup) = openat(
 		folder, "print.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {

@@ -12,17 +12,18 @@
 #include "base/beneath.h"
 #include "base/fd.h"
 #include "base/point.h"
+#include "base/real_path.h"
+#include "base/text.h"
 #include "sync/apply.h"
 #include "sync/git/trees.h"
 #include "sync/rsync/mirror_walk.h"
 
 void mirror_init(struct mirror *mirror, const char *store_path, const char *name)
 {
-	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%s/rsync/%s", store_path, name);
-	mirror->folder = mem_strdup(path);
-	snprintf(path, sizeof(path), "%s/rsync/%s/mirror", store_path, name);
-	mirror->path = mem_strdup(path);
+	char *folder = path_join(store_path, "rsync");
+	mirror->folder = path_join(folder, name);
+	mirror->path = path_join(mirror->folder, "mirror");
+	free(folder);
 	mirror->fd = -1;
 }
 
@@ -70,7 +71,7 @@ bool mirror_open(struct mirror *mirror, const char *shell, bool *out_is_new, str
 {
 	char parent[PATH_MAX];
 	if (mirror->fd < 0) {
-		snprintf(parent, sizeof(parent), "%.*s",
+		text_whole(parent, sizeof(parent), "%.*s",
 			(int)(strrchr(mirror->folder, '/') - mirror->folder), mirror->folder);
 		mkdir(parent, 0700);
 		mkdir(mirror->folder, 0700);
@@ -99,7 +100,7 @@ void mirror_rescue(struct mirror *mirror, const char *name, char *out, size_t si
 	char kept[64];
 	mirror_stamp(kept, sizeof(kept), "rescued-");
 	renameat(mirror->fd, name, mirror->fd, kept);
-	snprintf(out, size, "%s/%s", mirror->folder, kept);
+	text_format(out, size, "%s/%s", mirror->folder, kept);
 }
 
 /* ---- its state ---- */
@@ -129,7 +130,7 @@ bool mirror_set_state(struct mirror *mirror, struct store *store, enum mirror_st
 		       error_set_errno(err, errno, "removing %s/state", mirror->folder);
 	}
 	if (state == MIRROR_IS) {
-		snprintf(
+		text_whole(
 			text, sizeof(text), "is %s\n", store->git->oid_tostr(id, sizeof(id), tree));
 	}
 	int fd ATTR_CLEANUP(fd_cleanup) = openat(mirror->fd, "state.new",
@@ -154,7 +155,7 @@ static void on_left(void *data, const char *path, const char *why)
 {
 	struct left *left = data;
 	if (!left->why) {
-		snprintf(left->path, sizeof(left->path), "%s", path);
+		text_format(left->path, sizeof(left->path), "%s", path);
 		left->why = why;
 	}
 }
@@ -204,7 +205,7 @@ static bool save_one(void *data, const struct tree_change *change, struct error 
 		store_entry_same_content(&change->from, &change->to)) {
 		return true;
 	}
-	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - change->path) : 0,
+	text_whole(folder, sizeof(folder), "%.*s", slash ? (int)(slash - change->path) : 0,
 		change->path);
 	int from_root ATTR_CLEANUP(fd_cleanup) = openat(mirror->fd, "mirror", O_PATH | O_CLOEXEC);
 	int to_root ATTR_CLEANUP(fd_cleanup) = openat(mirror->fd, "before", O_PATH | O_CLOEXEC);

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -15,9 +16,13 @@
 #include "base/beneath.h"
 #include "base/fd.h"
 #include "base/path_quote.h"
+#include "base/text.h"
+#include "base/utf8.h"
 #include "sync/parked.h"
 #include "sync/rsync/mirror.h"
 #include "sync/tree_view.h"
+
+enum { PARKED_NAME_MAX = 180 }; // bytes of a name that its parked file keeps
 
 void mirror_stamp(char *text, size_t size, const char *prefix)
 {
@@ -27,7 +32,7 @@ void mirror_stamp(char *text, size_t size, const char *prefix)
 	unsigned random = 0;
 	(void)!getrandom(&random, sizeof(random), 0);
 	strftime(now, sizeof(now), "%Y%m%dT%H%M%S", gmtime_r(&seconds, &utc));
-	snprintf(text, size, "%s%s-%06x", prefix, now, random & 0xffffff);
+	text_whole(text, size, "%s%s-%06x", prefix, now, random & 0xffffff);
 }
 
 /* ---- walking ---- */
@@ -153,7 +158,7 @@ static bool is_known(const struct walk *walk, int folder, const char *name)
 {
 	char parent[PATH_MAX];
 	const char *slash = strrchr(walk->trail.path, '/');
-	snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - walk->trail.path) : 0,
+	text_whole(parent, sizeof(parent), "%.*s", slash ? (int)(slash - walk->trail.path) : 0,
 		walk->trail.path);
 	int fd ATTR_CLEANUP(fd_cleanup) = beneath_open_folder(walk->known, parent, false);
 	return fd >= 0 && (is_same_link(folder, fd, name) || is_same_file(folder, fd, name));
@@ -171,7 +176,7 @@ static bool look(struct walk *walk, int folder, const char *name, bool goes_in)
 	}
 	if (found->members + found->parked == 0) {
 		char *path = path_quote(span_of(walk->trail.path));
-		snprintf(found->first, sizeof(found->first), "%s", path);
+		text_format(found->first, sizeof(found->first), "%s", path);
 		free(path);
 	}
 	if (!rules_exclude(walk->rules, walk->trail.path, false)) {
@@ -180,7 +185,9 @@ static bool look(struct walk *walk, int folder, const char *name, bool goes_in)
 	}
 	char parked[NAME_MAX + 1], stamp[40];
 	mirror_stamp(stamp, sizeof(stamp), ".");
-	snprintf(parked, sizeof(parked), "%.180s%s" PARKED_SUFFIX, name, stamp);
+	struct span kept = {name, strnlen(name, PARKED_NAME_MAX)};
+	kept.len = name[kept.len] ? utf8_whole_length(kept) : kept.len;
+	text_whole(parked, sizeof(parked), "%.*s%s" PARKED_SUFFIX, (int)kept.len, kept.data, stamp);
 	(void)!renameat(folder, name, folder, parked);
 	found->parked++;
 	return false;

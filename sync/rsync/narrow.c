@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/rsync/narrow.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "sync/git/trees.h"
 
 struct narrow {
@@ -22,7 +22,7 @@ static void add_way(struct narrow *narrow, const char *path)
 	}
 	for (size_t i = 1; path[i]; i++) {
 		if (path[i] == '/' && i >= same) {
-			snprintf(folder, sizeof(folder), "%.*s", (int)i, path);
+			text_whole(folder, sizeof(folder), "%.*s", (int)i, path);
 			rules_add_path(narrow->rules, true, folder, "", true);
 		}
 	}

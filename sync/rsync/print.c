@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 enum { SUM_LENGTH = 64, WORDS = 6 };
 
 #define SECONDS_MAX 1000000000000000LL
@@ -54,8 +56,8 @@ bool print_read(struct print *print, struct span answer, struct span *out_more)
 	}
 	*out_more = (struct span){answer.data + at, last - at};
 	*print = (struct print){.is_fine = has_fraction(words[3])};
-	snprintf(print->sum, sizeof(print->sum), "%s", words[0]);
-	snprintf(print->boot, sizeof(print->boot), "%s", words[1]);
+	text_whole(print->sum, sizeof(print->sum), "%s", words[0]);
+	text_whole(print->boot, sizeof(print->boot), "%s", words[1]);
 	return read_number(&print->newest, words[2]) && read_number(&print->now, words[4]) &&
 	       read_number(&print->since_boot, words[5]);
 }
@@ -80,7 +82,7 @@ bool print_is_same(const struct print *before, const struct print *after)
 
 void print_format(const struct print *print, char text[PRINT_TEXT_MAX])
 {
-	snprintf(text, PRINT_TEXT_MAX, "%s %s %lld %lld %lld", print->sum, print->boot,
+	text_whole(text, PRINT_TEXT_MAX, "%s %s %lld %lld %lld", print->sum, print->boot,
 		print->newest, print->now, print->since_boot);
 }
 

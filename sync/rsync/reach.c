@@ -4,13 +4,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/beneath.h"
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/words.h"
 
 struct reading {
@@ -67,7 +67,7 @@ static bool reach_file(struct reading *reading, const char *path)
 	if (strcmp(slash ? slash + 1 : path, ".gitignore") == 0 || strlen(path) > REACH_PATH_MAX) {
 		return false;
 	}
-	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 0, path);
+	text_whole(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 0, path);
 	return reach_folder(reading, folder);
 }
 
@@ -102,7 +102,7 @@ static void add_inside(struct reading *reading, const char *name)
 static bool is_gone(const struct reading *reading, const char *folder, const char *name)
 {
 	char path[REACH_PATH_MAX + 256 + 2];
-	snprintf(path, sizeof(path), "%s%s%s", folder, *folder ? "/" : "", name);
+	text_whole(path, sizeof(path), "%s%s%s", folder, *folder ? "/" : "", name);
 	bool is_there =
 		reading->inside_count > 0 && bsearch(&name, reading->inside, reading->inside_count,
 						     sizeof(*reading->inside), words_compare);

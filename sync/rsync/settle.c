@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/point.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "sync/rsync/mirror_walk.h"
 #include "sync/rsync/rsync.h"
@@ -23,7 +23,7 @@ static void settled(struct rsync_transport *rsync)
 	rsync->is_to_clean = true;
 	if (rsync->delivering.is_unread) {
 		mirror_stamp(rsync->kept, sizeof(rsync->kept), "kept-");
-		snprintf(rsync->note, sizeof(rsync->note),
+		text_format(rsync->note, sizeof(rsync->note),
 			"what was replaced in the sandbox cannot be read: it is kept there in "
 			"%s/%s",
 			rsync->side, rsync->kept);
@@ -47,7 +47,7 @@ static void fetch(struct rsync_transport *rsync, const char *far, const char *kn
 {
 	char option[64];
 	char **words = rsync_words(rsync, NULL);
-	snprintf(option, sizeof(option), "--compare-dest=../%s", known);
+	text_whole(option, sizeof(option), "--compare-dest=../%s", known);
 	words_append(&words, option);
 	words_append(&words, "--prune-empty-dirs");
 	words_append(&words, "--chmod=Du+rwx,Fu+rw");
@@ -62,7 +62,7 @@ static void rescue(struct rsync_transport *rsync, const char *folder, const char
 {
 	char *rescued = rsync->delivering.rescued;
 	mirror_rescue(&rsync->mirror, folder, rescued, sizeof(rsync->delivering.rescued));
-	snprintf(rsync->note, sizeof(rsync->note),
+	text_format(rsync->note, sizeof(rsync->note),
 		"%s changed faster than it could be synced; what was there is kept in %s", path,
 		rescued);
 }
@@ -113,9 +113,9 @@ static void put_back(struct rsync_transport *rsync)
 	char **words = rsync_words(rsync, NULL);
 	words_append(&words, "--chmod=ugo=rwX");
 	words_append(&words, "--backup");
-	snprintf(option, sizeof(option), "--backup-dir=%s/again", rsync->side);
+	text_whole(option, sizeof(option), "--backup-dir=%s/again", rsync->side);
 	words_append(&words, option);
-	snprintf(option, sizeof(option), "--temp-dir=%s/tmp", rsync->side);
+	text_whole(option, sizeof(option), "--temp-dir=%s/tmp", rsync->side);
 	words_append(&words, option);
 	words_append(&words, "./got/");
 	rsync_add_far(&words, rsync->request.runtime_root, "/");
@@ -130,7 +130,7 @@ static bool work_look(struct rsync_transport *rsync, struct remote_ends *ends, s
 	mirror_look(&rsync->mirror, "got", "before",
 		rsync->delivering.is_recovery ? &none : &rsync->delivering.was, found);
 	if (found->parked > 0) {
-		snprintf(rsync->note, sizeof(rsync->note),
+		text_format(rsync->note, sizeof(rsync->note),
 			"%s in the sandbox was ignored and in the way: it is kept beside it as "
 			".acp-conflict",
 			found->first);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/words.h"
 #include "sync/rsync/rsync.h"
 #include "sync/rsync/shell.h"
@@ -214,7 +215,7 @@ char **rsync_words(const struct rsync_transport *rsync, const char *filter)
 	snprintf(text, sizeof(text), "--timeout=%lld", (rsync->request.timeout_ms + 999) / 1000);
 	words_append(&words, text);
 	if (filter) {
-		snprintf(text, sizeof(text), "--filter=merge %s", filter);
+		text_whole(text, sizeof(text), "--filter=merge %s", filter);
 		words_append(&words, text);
 		words_append(&words, "--delete");
 	}
@@ -224,6 +225,6 @@ char **rsync_words(const struct rsync_transport *rsync, const char *filter)
 void rsync_add_far(char ***words, const char *path, const char *rest)
 {
 	char place[FILE_PATH_MAX + 64];
-	snprintf(place, sizeof(place), "runtime:%s%s", path, rest);
+	text_whole(place, sizeof(place), "runtime:%s%s", path, rest);
 	words_append(words, place);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "sync/rsync/rules.h"
 
 enum { SEGMENTS_MAX = 64, STARS_MAX = 3 };
@@ -265,8 +265,9 @@ static void put_segments(struct pattern *pattern, const struct line *line, unsig
 static void add_below(struct rules *rules, const char *prefix, const char *wild)
 {
 	char pattern[2 * PATH_MAX];
-	snprintf(pattern, sizeof(pattern), "%s%s/**", prefix, wild);
-	rules_add(rules, false, pattern, false);
+	if (text_whole(pattern, sizeof(pattern), "%s%s/**", prefix, wild)) {
+		rules_add(rules, false, pattern, false);
+	}
 }
 
 static void emit(struct rules *rules, const struct line *line, const struct pattern *pattern)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "tests/support/facts.h"
 
 enum { MAX_MESSAGE = 1 << 20, TEXT_MAX = 32 };
@@ -381,7 +382,7 @@ static void test_a_user_is_shown_the_words_or_the_first_path(void **state)
 	assert_text("terminal/create",
 		"{\"command\":\"0123456789\",\"args\":[\"0123456789\","
 		"\"0123456789\",\"more\"]}",
-		"0123456789 0123456789 012345678");
+		"0123456789 0123456789 012345" TEXT_CUT);
 	assert_text("session/request_permission",
 		"{\"toolCall\":{\"locations\":[{\"path\":\"/a\"},{\"path\":\"/b\"}]}}", "/a");
 	assert_text("session/request_permission", "{\"toolCall\":{}}", "");

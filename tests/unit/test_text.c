@@ -74,6 +74,15 @@ static void test_more_is_put_behind_it(void **state)
 	assert_string_equal(text, "a, 12xxxxxxx" TEXT_CUT);
 }
 
+static void test_what_is_used_is_whole_or_not_there(void **state)
+{
+	char name[SIZE];
+	assert_true(text_whole(name, sizeof(name), "%.*s", END, filler));
+	assert_int_equal(strlen(name), END);
+	assert_false(text_whole(name, sizeof(name), "%.*s", END + 1, filler));
+	assert_string_equal(name, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -82,6 +91,7 @@ int main(void)
 		cmocka_unit_test(test_no_character_is_cut_in_two),
 		cmocka_unit_test(test_bytes_that_are_no_utf8_are_cut_as_well),
 		cmocka_unit_test(test_more_is_put_behind_it),
+		cmocka_unit_test(test_what_is_used_is_whole_or_not_there),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

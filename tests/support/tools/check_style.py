@@ -22,6 +22,9 @@ BANNED = re.compile(r'\b(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|alloca|
 GETENV = re.compile(r'\b(secure_)?getenv\s*\(')
 UNFINISHED = re.compile(r'\b(TO' r'DO|FIX' r'ME|X' r'XX|HA' r'CK)\b')
 SPDX = 'SPDX-License-Identifier: MIT'
+# A snprintf that ends a text where its array ends; one that formats numbers alone fits.
+UNCHECKED = re.compile(r'(?<=[;{}])\s*(v?snprintf)\((?:[^;"]|"(?:\\.|[^"\\])*")*;')
+FORMATS_TEXT = re.compile(r'%[-0-9.*]*s')
 FUNCTION_NAME = re.compile(r'([a-z_][a-z0-9_]*)\(')
 
 
@@ -123,6 +126,30 @@ def white_space(files):
                 yield f'{path}:{number}: white space at the end'
 
 
+def nothing_cut_silently(files):
+    """A text for people shows where it was cut, what is used is whole (base/text.h)."""
+    for path, lines in files:
+        if path.parts[0] not in PRODUCT or path.suffix not in ('.c', '.h'):
+            continue
+        text = re.sub(r'/\*.*?\*/|//[^\n"]*$',
+                      lambda comment: '\n' * comment.group().count('\n') + ';',
+                      '\n'.join(lines), flags=re.S | re.M)
+        for match in UNCHECKED.finditer(text):
+            formats = ''.join(re.findall(r'"(?:\\.|[^"\\])*"', match.group()))
+            if match.group(1) == 'vsnprintf' or FORMATS_TEXT.search(formats):
+                number = text.count('\n', 0, match.start(1)) + 1
+                yield (f'{path}:{number}: whoever cuts a text says so: text_format, text_append '
+                       'or text_whole of base/text.h')
+
+
+def one_kind_of_error(files):
+    """What a peer is told is a struct error, too (acp/failure.h)."""
+    for path, lines in files:
+        for number, line in enumerate(lines, 1):
+            if path.suffix in ('.c', '.h') and re.search(r'\bstruct failure\b', line):
+                yield f'{path}:{number}: struct error has all that is told'
+
+
 def facts_compared(files):
     """A message can be reworded without a change of tests."""
     return sentences_compared(files, PRODUCT)
@@ -139,7 +166,8 @@ def formatted(files):
 
 
 RULES = (licence, file_length, function_length, banned_functions, environment_read_in_main_only,
-         nothing_unfinished, line_length, white_space, facts_compared, formatted)
+         nothing_unfinished, nothing_cut_silently, one_kind_of_error, line_length, white_space,
+         facts_compared, formatted)
 
 
 def main():
