@@ -200,7 +200,7 @@ static bool check_remove(struct trial *trial, char note[TRIAL_NOTE_MAX], struct 
 
 /* ---- the table ---- */
 
-enum need { NEEDS_NOTHING, NEEDS_SANDBOX, NEEDS_ROOT, NEEDS_COPY, NEEDS_SYNC };
+enum need { NEEDS_NOTHING, NEEDS_SANDBOX, NEEDS_ROOT, NEEDS_LIMITS, NEEDS_COPY, NEEDS_SYNC };
 
 struct check {
 	const char *name;
@@ -215,6 +215,8 @@ static const struct check checks[] = {
 	{"prepare", "the sandbox gets ready", NEEDS_NOTHING, check_prepare, NULL},
 	{"capabilities", "it says what it can", NEEDS_SANDBOX, check_capabilities, NULL},
 	{"root", "it takes a workspace", NEEDS_SANDBOX, check_root, NULL},
+	{"network", "its network is what the profile says", NEEDS_LIMITS, trial_check_network,
+		NULL},
 	{"first-sync", "the workspace travels there", NEEDS_COPY, trial_check_first_sync, NULL},
 	{"changes", "changes travel both ways", NEEDS_SYNC, trial_check_changes, NULL},
 	{"remove", "what was made there is removed", NEEDS_SANDBOX, check_remove, NULL},
@@ -249,6 +251,11 @@ static const char *why_not(const struct trial *trial, enum need need)
 	}
 	if (need >= NEEDS_ROOT && !trial->place.root) {
 		return "the sandbox has no workspace";
+	}
+	const char *network = settings_get(&profile->settings, "network");
+	if (need == NEEDS_LIMITS) {
+		bool is_open = !network || strcmp(network, "open") == 0;
+		return is_open ? "network = open" : NULL;
 	}
 	if (need >= NEEDS_COPY && !sandbox_capabilities(trial->sandbox)->isolated) {
 		return "the agent works in the workspace itself";

@@ -55,6 +55,10 @@ struct trial_outcome *trial_begin(struct trial *trial);
 bool trial_wait_outcome(
 	struct trial *trial, int timeout_ms, const char *key, struct error *err) ATTR_NODISCARD;
 
+/* ---- trial_network.c ---- */
+
+trial_check trial_check_network;
+
 /* ---- trial_sync.c ---- */
 
 trial_check trial_check_first_sync, trial_check_changes;

@@ -19,7 +19,8 @@ from processes import PATIENCE
 NAMES = ['prepare', 'capabilities', 'root', 'exit-status', 'streams', 'half-close', 'bytes',
          'arguments', 'environment', 'directory', 'not-started', 'kill', 'parallel', 'files',
          'modes', 'parents', 'stat', 'reading', 'special', 'names', 'confinement', 'relative',
-         'links', 'inner-links', 'dots', 'missing', 'overlong', 'first-sync', 'changes', 'remove']
+         'links', 'inner-links', 'dots', 'missing', 'overlong', 'network', 'first-sync',
+         'changes', 'remove']
 OF_A_COPY = ['first-sync', 'changes']
 
 
@@ -48,7 +49,7 @@ class Trial:
 
     def assert_all_ok(self, outcomes, but=()):
         self.assertEqual({n: o for n, o in outcomes.items() if o != 'ok'},
-                         {name: 'skipped' for name in but}, self.report)
+                         {name: 'skipped' for name in (*but, 'network')}, self.report)
 
 
 class Here(Trial, Case):
@@ -67,6 +68,11 @@ class Here(Trial, Case):
         outcomes, why = self.trial(*self.config(isolation='copy', sync='none'))
         self.assert_all_ok(outcomes, OF_A_COPY)
         self.assertEqual(why['changes'], 'sync = none')
+
+    def test_a_network_that_nobody_enforces(self):
+        outcomes, why = self.trial(*self.config(network='blocked'), status=1)
+        self.assertEqual(outcomes['network'], 'failed')
+        self.assertIn('network = blocked', why['network'])
 
     def test_lines_for_people(self):
         done = subprocess.run([case.BROKER, *self.config(), 'test-provider'], cwd=self.work,
@@ -130,7 +136,8 @@ class There(Trial, SshCase):
         self.programs_there('git', 'rsync')
         outcomes, why = self.trial(*self.config(), status=1)
         self.assertEqual({n: o for n, o in outcomes.items() if o != 'ok'},
-                         {'first-sync': 'failed', 'changes': 'skipped'}, why)
+                         {'network': 'skipped', 'first-sync': 'failed', 'changes': 'skipped'},
+                         why)
         self.assertIn('git', why['first-sync'])
         self.assertIn('rsync', why['first-sync'])
 
@@ -141,7 +148,8 @@ class There(Trial, SshCase):
         git.chmod(0o755)
         outcomes, why = self.trial(*self.config(sync_timeout='1s'), status=1)
         self.assertEqual({n: o for n, o in outcomes.items() if o != 'ok'},
-                         {'first-sync': 'failed', 'changes': 'skipped'}, why)
+                         {'network': 'skipped', 'first-sync': 'failed', 'changes': 'skipped'},
+                         why)
         self.assertIn('sync-timeout', why['first-sync'])
 
     def test_nobody_there(self):

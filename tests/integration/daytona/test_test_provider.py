@@ -2,6 +2,7 @@
 """acp-broker test-provider on Daytona's stand-in: its one sandbox is deleted at the end."""
 
 import json
+import socket
 import subprocess
 
 import room  # first: it adds the folders of the others
@@ -19,8 +20,14 @@ class TestProvider(room.Room):
         return {check['name']: check for check in json.loads(done.stdout)['checks']}
 
     def test_all_of_it_goes_well_and_nothing_stays(self):
-        checks = self.trial()
+        with socket.create_server(('127.0.0.1', 0)) as listening, \
+                socket.create_server(('127.0.0.1', 0)) as closed:
+            allowed, refused = (f'127.0.0.1:{one.getsockname()[1]}' for one in (listening, closed))
+            closed.close()
+            checks = self.trial(**{'network': 'allow', 'allow-cidr': '127.0.0.1/32'},
+                                probe_allowed=allowed, probe_refused=refused)
         self.assertEqual({n: c['why'] for n, c in checks.items() if c['outcome'] != 'ok'}, {})
+        self.assertNames(checks['network']['note'], f'{refused} | {allowed}')
         self.assertEqual(self.boxes(), [])
         self.assertEqual(len(self.daytona.sandboxes(gone=True)), 1)
         self.assertEqual(self.notes(), [])

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "broker/cli/trial.h"
+#include "providers/network.h"
+
+/*
+ * Whether the network is what the profile says: what the sandbox warns of, which is what the
+ * platform has told of its settings, and one address of each kind, tried from inside. Settings
+ * alone prove nothing: a tier or a runner may leave them out.
+ */
+
+enum { PLACE_MAX = 280, TRY_REACHED = 10, TRY_FAILED = 11, TRY_NO_TOOL = 12 };
+
+/* "$1" is the host and "$2" the port. Port 443 is asked for a page: a host may be refused by the
+ * name in its TLS alone. */
+static const char script[] =
+	"if [ \"$2\" = 443 ] && command -v curl >/dev/null 2>&1; then\n"
+	"\tcurl -s -m 8 -o /dev/null \"https://$1/\" && exit 10; exit 11\n"
+	"fi\n"
+	"if command -v bash >/dev/null 2>&1 && command -v timeout >/dev/null 2>&1; then\n"
+	"\ttimeout 8 bash -c ': <>\"/dev/tcp/$0/$1\"' \"$1\" \"$2\" 2>/dev/null && exit 10; exit "
+	"11\n"
+	"fi\n"
+	"if command -v python3 >/dev/null 2>&1; then\n"
+	"\tpython3 -c 'import socket, sys; socket.create_connection((sys.argv[1], "
+	"int(sys.argv[2])), 8)' "
+	"\"$1\" \"$2\" 2>/dev/null && exit 10; exit 11\n"
+	"fi\n"
+	"exit 12\n";
+
+static bool try_place(struct trial *trial, const char *place, int *out_outcome, struct error *err)
+{
+	char host[PLACE_MAX];
+	const char *colon = strrchr(place, ':');
+	if (!colon || colon == place || !colon[1] || strlen(place) >= sizeof(host) ||
+		strspn(colon + 1, "0123456789") != strlen(colon + 1) || place[0] == '-') {
+		return error_set(err, ERROR_CONFIG, "%.200s: expected HOST:PORT", place);
+	}
+	(void)text_whole(host, sizeof(host), "%.*s", (int)(colon - place), place);
+	const char *const argv[] = {"/bin/sh", "-c", script, "sh", host, colon + 1, NULL};
+	struct conformance_spec spec = {.argv = argv};
+	struct conformance_result result;
+	if (!conformance_run(&trial->place, &spec, &result, err)) {
+		return false;
+	}
+	*out_outcome = result.status.code;
+	conformance_result_finish(&result);
+	return true;
+}
+
+/* The first host that the profile allows by its whole name. */
+static const char *first_host(const struct network_policy *policy, char place[PLACE_MAX])
+{
+	for (char **host = policy->hosts; *host; host++) {
+		if (strncmp(*host, "*.", 2) != 0) {
+			(void)text_whole(place, PLACE_MAX, "%s:443", *host);
+			return place;
+		}
+	}
+	return NULL;
+}
+
+static bool probe(struct trial *trial, const char *allowed, const char *refused,
+	char note[TRIAL_NOTE_MAX], struct error *err)
+{
+	int outcome;
+	if (!try_place(trial, refused, &outcome, err)) {
+		return error_prefix(err, "probe-refused");
+	}
+	if (outcome == TRY_NO_TOOL) {
+		text_format(
+			note, TRIAL_NOTE_MAX, "there is no curl, bash or python3 to try it with");
+		return true;
+	}
+	if (outcome != TRY_FAILED) {
+		return error_set_reason(err, ERROR_DENIED, "NETWORK_NOT_ENFORCED",
+			"%s was reached from inside, and the profile does not allow it "
+			"(probe-refused)",
+			refused);
+	}
+	if (allowed && !try_place(trial, allowed, &outcome, err)) {
+		return error_prefix(err, "probe-allowed");
+	}
+	if (allowed && outcome != TRY_REACHED) {
+		return error_set(err, ERROR_UNAVAILABLE,
+			"%s was not reached from inside, and the profile allows it (probe-allowed)",
+			allowed);
+	}
+	text_format(note, TRIAL_NOTE_MAX, "%s is refused%s%s%s", refused, allowed ? ", " : "",
+		allowed ? allowed : "", allowed ? " is reached" : "");
+	return true;
+}
+
+/* The name alone, whatever its port. */
+static bool is_host(const char *place, const char *host)
+{
+	size_t len = strlen(host);
+	return strncmp(place, host, len) == 0 && place[len] == ':';
+}
+
+static const char *refused_place(const struct network_policy *policy, const char *set)
+{
+	static const char *const places[] = {"example.com:443", "example.org:443", NULL};
+	for (size_t i = 0; !set && places[i]; i++) {
+		bool is_allowed = false;
+		for (char **host = policy->hosts; *host; host++) {
+			is_allowed |= is_host(places[i], *host);
+		}
+		set = is_allowed ? NULL : places[i];
+	}
+	return set ? set : places[0];
+}
+
+bool trial_check_network(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
+{
+	const struct settings *settings = &trial->means->config->profile.settings;
+	const char *const *warnings = sandbox_warnings(trial->sandbox);
+	struct network_policy policy;
+	const char *key;
+	char place[PLACE_MAX];
+	if (!network_policy_read(&policy, settings, &key, err)) {
+		return error_prefix(err, "%s", key);
+	}
+	const char *allowed = settings_get(settings, "probe-allowed");
+	allowed = allowed ? allowed : first_host(&policy, place);
+	const char *refused = refused_place(&policy, settings_get(settings, "probe-refused"));
+	bool ok = warnings[0] ? error_set_reason(err, ERROR_DENIED, "NETWORK_NOT_ENFORCED", "%s",
+					warnings[0])
+	                      : probe(trial, policy.mode == NETWORK_ALLOW ? allowed : NULL, refused,
+					note, err);
+	network_policy_finish(&policy);
+	return ok;
+}
