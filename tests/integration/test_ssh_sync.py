@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import stat
+import subprocess
 import time
 import unittest
 
@@ -339,8 +340,25 @@ class Programs(FarSync):
         self.end(client)
 
     def test_a_host_with_git_is_synced_by_git(self):
-        client, session, _ = self.opened()
+        """With its tags and remotes, and with a submodule in which git says why it fails."""
+        (self.work / 'mine').write_text('mine\n')
+        for command in ('init -q -b main', 'init -q lib', '-C lib commit -q --allow-empty -m lib',
+                        'add .', 'commit -qm one', 'tag -am v1 v1',
+                        'remote add origin https://t0ken@example.org/a.git'):
+            subprocess.run(['git', '-c', 'user.name=A', '-c', 'user.email=a@b', *command.split()],
+                           cwd=self.work, check=True, capture_output=True)
+        (self.work / 'lib' / 'a').write_text('1\n')
+        client, session, root = self.opened()
         self.assertEqual(self.status(client, session)['transport'], 'git')
+        client.prompt(session, 'terminal git describe >said; git remote -v >>said; '
+                      'git -C lib commit --allow-empty -m x 2>>said; echo 2 > lib/a; '
+                      'git add mine lib; git status --porcelain -uno >>said', seconds=SECONDS)
+        said = (self.work / 'said').read_text().splitlines()
+        self.assertEqual(said[:3], ['v1', 'origin\thttps://example.org/a.git (fetch)',
+                                    'origin\thttps://example.org/a.git (push)'])
+        self.assertEqual(len(said), 4, said)
+        self.assertIn(f'{root}/lib/acp-broker', said[3])
+        self.assertEqual((self.work / 'lib' / 'a').read_text(), '2\n')
         self.end(client)
 
     def test_a_host_without_both_is_told_with_what_it_lacks(self):
