@@ -115,3 +115,64 @@ bool graft_set(struct store *store, const git_oid *tree, const char *path,
 	}
 	return set_below(&planting, tree, path, out_tree, err);
 }
+
+/* ---- what is missing ---- */
+
+static bool add_missing(struct store *store, struct trail *trail, const git_oid *from,
+	const git_oid *into, git_oid *out_tree, struct error *err);
+
+/* What stands at one name: what is there, what is missing there, or a folder of both. */
+static bool merge_name(struct store *store, struct trail *trail, const struct tree_view_row *row,
+	struct tree_view_entry *out, struct error *err)
+{
+	const struct tree_view_entry *from = row->sides[0];
+	const struct tree_view_entry *into = row->sides[1];
+	size_t mark;
+	*out = into ? *into : *from;
+	if (!tree_view_folder(from) || !tree_view_folder(into) || tree_view_is_same(from, into)) {
+		return true;
+	}
+	if (!trail_push(trail, row->name, &mark, err) ||
+		!add_missing(store, trail, &from->id, &into->id, &out->id, err)) {
+		return false;
+	}
+	trail_pop(trail, mark);
+	return true;
+}
+
+static bool merge_views(struct store *store, struct trail *trail, const struct tree_view views[2],
+	git_oid *out_tree, struct error *err)
+{
+	size_t most = views[0].count + views[1].count;
+	struct tree_view_entry *entries = mem_alloc((most + 1) * sizeof(*entries));
+	struct tree_view_walk walk = {.views = views, .count = 2};
+	struct tree_view_row row;
+	size_t count = 0;
+	bool ok = true;
+	while (ok && tree_view_next(&walk, &row)) {
+		ok = merge_name(store, trail, &row, &entries[count++], err);
+	}
+	ok = ok && tree_view_write(store, entries, count, out_tree, err);
+	free(entries);
+	return ok;
+}
+
+/* As deep as trail_push allows. */
+static bool add_missing(struct store *store, struct trail *trail, const git_oid *from,
+	const git_oid *into, git_oid *out_tree, struct error *err)
+{
+	struct tree_view views[2] = {0};
+	bool ok = tree_view_load(&views[0], store, from, trail, err) &&
+	          tree_view_load(&views[1], store, into, trail, err) &&
+	          merge_views(store, trail, views, out_tree, err);
+	tree_view_finish(&views[0]);
+	tree_view_finish(&views[1]);
+	return ok;
+}
+
+bool graft_missing(struct store *store, const git_oid *from, const git_oid *into, git_oid *out_tree,
+	struct error *err)
+{
+	struct trail trail = {0};
+	return add_missing(store, &trail, from, into, out_tree, err);
+}

@@ -22,4 +22,8 @@ bool graft_find(struct store *store, const git_oid *tree, const char *path, stru
 bool graft_set(struct store *store, const git_oid *tree, const char *path,
 	const struct graft *graft, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
 
+/* The tree `into`, and at each place where it has nothing what `from` has there. */
+bool graft_missing(struct store *store, const git_oid *from, const git_oid *into, git_oid *out_tree,
+	struct error *err) ATTR_NODISCARD;
+
 #endif

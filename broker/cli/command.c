@@ -190,6 +190,7 @@ static command_action *const actions[COMMAND_COUNT] = {
 	[COMMAND_CHECKPOINTS_DIFF] = command_checkpoints_diff,
 	[COMMAND_CHECKPOINTS_ROLLBACK] = command_checkpoints_rollback,
 	[COMMAND_CHECKPOINTS_RESTORE] = command_checkpoints_restore,
+	[COMMAND_CHECKPOINTS_UNDELETE] = command_checkpoints_undelete,
 	[COMMAND_CONFLICTS_LIST] = command_conflicts_list,
 	[COMMAND_CONFLICTS_SHOW] = command_conflicts_show,
 	[COMMAND_CONFLICTS_TAKE] = command_conflicts_take,

@@ -41,6 +41,7 @@ typedef bool command_action(struct command_context *context, struct error *err);
 
 command_action command_checkpoints_list, command_checkpoints_show, command_checkpoints_diff;
 command_action command_checkpoints_rollback, command_checkpoints_restore;
+command_action command_checkpoints_undelete;
 command_action command_conflicts_list, command_conflicts_show, command_conflicts_take;
 command_action command_conflicts_edit;
 command_action command_commits_list, command_commits_take;

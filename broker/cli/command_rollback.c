@@ -13,7 +13,8 @@
 /* A change of the workspace to what a checkpoint has, or to a part of it. */
 struct change {
 	struct checkpoint *checkpoint;
-	const char *what; // "rollback to", "restore from"
+	const char *what; // "rollback to", "restore from", "undelete from"
+	const char *same; // said where there is nothing to do; NULL: it is as in the checkpoint
 	git_oid now;      // the workspace, before
 	git_oid target;   // and after
 	unsigned before;  // the checkpoint of now
@@ -58,7 +59,8 @@ static bool make(struct command_context *context, struct change *change, struct 
 	struct apply_result result;
 	unsigned after;
 	if (id_equal(&change->now, &change->target)) {
-		printf("Nothing to do: it is as in checkpoint %u.\n", change->checkpoint->number);
+		printf("Nothing to do: %s checkpoint %u.\n",
+			change->same ? change->same : "it is as in", change->checkpoint->number);
 		return true;
 	}
 	if (!keep(context, change, "before", &change->now, &change->before, err)) {
@@ -109,6 +111,19 @@ bool command_checkpoints_rollback(struct command_context *context, struct error 
 	}
 	change.target = checkpoint.tree;
 	return make(context, &change, err);
+}
+
+/* ---- what is not here any more ---- */
+
+bool command_checkpoints_undelete(struct command_context *context, struct error *err)
+{
+	struct checkpoint checkpoint;
+	struct change change = {.checkpoint = &checkpoint,
+		.what = "undelete from",
+		.same = "nothing is missing of"};
+	return begin(context, &change, err) &&
+	       graft_missing(&context->store, &checkpoint.tree, &change.now, &change.target, err) &&
+	       make(context, &change, err);
 }
 
 /* ---- some paths alone ---- */

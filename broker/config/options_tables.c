@@ -48,6 +48,8 @@ const struct command_row command_table[COMMAND_TABLE_LENGTH] = {
 		"make the workspace what it was in N"},
 	{"checkpoints", "checkpoints restore", " N PATH...", 2, OPTIONS_WORDS_MAX,
 		COMMAND_CHECKPOINTS_RESTORE, 0, "bring back these paths alone"},
+	{"checkpoints", "checkpoints undelete", " N", 1, 1, COMMAND_CHECKPOINTS_UNDELETE, 0,
+		"bring back what is not here any more"},
 	{"conflicts", "conflicts list", "", 0, 0, COMMAND_CONFLICTS_LIST, OPTION_JSON,
 		"what both sides changed"},
 	{"conflicts", "conflicts show", " ID|PATH", 1, 1, COMMAND_CONFLICTS_SHOW,

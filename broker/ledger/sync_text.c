@@ -116,8 +116,21 @@ static void say_held(char text[SYNC_TEXT_MAX], const struct sync_result *result)
 	}
 }
 
+/* More than anybody overlooks in a turn, and fewer than what is asked about. */
+static bool tells_deleted(const struct sync_result *result)
+{
+	return result->to_local.deleted >= SYNC_DELETIONS_MIN && result->followed == 0 &&
+	       result->checkpoint > 1;
+}
+
 static void say_deletions(char text[SYNC_TEXT_MAX], const struct sync_result *result)
 {
+	if (tells_deleted(result)) {
+		say(text,
+			"; %zu of your files were deleted as the agent has done: `acp-broker "
+			"checkpoints undelete %u` brings them back",
+			result->to_local.deleted, result->checkpoint - 1);
+	}
 	if (result->kept > 0) {
 		say(text,
 			"; the agent has deleted %zu of your files: they were kept here and given "
@@ -156,5 +169,5 @@ bool sync_text_write(char text[SYNC_TEXT_MAX], const char *local_root,
 		say(text, "; %s", result->note);
 	}
 	return tells_held(result) || result->conflict_count > 0 || result->kept > 0 ||
-	       result->followed > 0 || *result->note;
+	       result->followed > 0 || tells_deleted(result) || *result->note;
 }

@@ -3,6 +3,7 @@
 """An agent that deletes most of the workspace in its copy: what becomes of it here."""
 
 import os
+import re
 import signal
 import subprocess
 
@@ -46,6 +47,20 @@ class Deletions(TurnCase):
         self.assertTrue(any(names(title, f'deleted {COUNT} of your files | kept here')
                             for title in self.notices(client)), self.notices(client))
         self.assertEqual((self.work / 'new').read_text(), 'new\n')
+
+    def test_fewer_are_told_with_the_command_that_brings_them_back(self):
+        client, session = self.filled()
+        client.prompt(session, 'terminal rm many/f0[01]*', seconds=PATIENCE)
+        self.assertEqual(self.asked(client), [])
+        self.assertEqual(self.here(), COUNT - 20)
+        title, = [title for title in self.notices(client) if 'undelete' in title]
+        self.assertNames(title, '20 of your files')
+        words = re.search('`acp-broker (checkpoints undelete [0-9]+)`', title)[1].split()
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+        subprocess.run([case.BROKER, *words], cwd=self.work, env=self.environment(),
+                       stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        self.assertEqual(self.here(), COUNT)
 
     def test_a_yes_deletes_them_here_and_the_checkpoint_before_has_them(self):
         client, session = self.filled()

@@ -150,6 +150,20 @@ class Rollback(Store):
         self.assertEqual([c['reason'] for c in self.checkpoints()][3:],
                          ['before restore from 1', 'after restore from 1'])
 
+    def test_undelete_brings_back_what_is_not_here_any_more(self):
+        self.three_checkpoints()
+        (self.work / 'sub' / 'd').unlink()
+        self.write(a='three\n')
+        self.assertNames(self.answer('checkpoints', 'undelete', '3'), '1 written | 0 deleted')
+        self.assertEqual(self.files(), {'a': 'three\n', 'c': 'new\n', 'sub/d': 'deep\n'})
+        self.answer('checkpoints', 'undelete', '1')
+        self.assertEqual(self.files(), {'a': 'three\n', 'b': 'same\n', 'c': 'new\n',
+                                        'sub/d': 'deep\n'})
+        self.assertEqual([c['reason'] for c in self.checkpoints()][3:],
+                         ['before undelete from 3', 'after undelete from 3',
+                          'after undelete from 1'])
+        self.assertNames(self.answer('checkpoints', 'undelete', '1'), 'Nothing to do | 1')
+
     def test_restore_of_a_directory_makes_it_what_it_was(self):
         self.three_checkpoints()
         self.write(**{'sub/d': 'other\n', 'sub/e': 'later\n', 'a': 'three\n'})

@@ -110,6 +110,23 @@ static void test_a_path_that_no_snapshot_holds_is_refused(void **state)
 	}
 }
 
+static void test_what_is_missing_comes_and_the_rest_stays(void **state)
+{
+	struct store *store = &((struct place *)*state)->store;
+	struct error err;
+	git_oid out;
+	git_oid from = TREE(store, "a=1", "d/e=2", "d/f/g=3", "k/x=4", "l=5", "z*=6");
+	git_oid into = TREE(store, "a=mine", "d/h=new", "k=file", "l/y=folder");
+	assert_true(graft_missing(store, &from, &into, &out, &err));
+	char *text = tree_text(store, &out);
+	assert_string_equal(text, "a=mine\nd/e=2\nd/f/g=3\nd/h=new\nk=file\nl/y=folder\nz*=6\n");
+	free(text);
+	assert_true(graft_missing(store, &from, &from, &out, &err));
+	assert_true(tree_equal(&out, &from));
+	assert_true(graft_missing(store, &from, &store_empty_tree, &out, &err));
+	assert_true(tree_equal(&out, &from));
+}
+
 int main(void)
 {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, place_setup, place_teardown)
@@ -117,6 +134,7 @@ int main(void)
 		CASE(test_files_links_and_folders_are_found),
 		CASE(test_what_is_not_there_is_said_with_its_path),
 		CASE(test_one_place_is_replaced_and_the_rest_stays),
+		CASE(test_what_is_missing_comes_and_the_rest_stays),
 		CASE(test_folders_on_the_way_are_made),
 		CASE(test_a_file_in_the_way_gives_way),
 		CASE(test_a_path_that_no_snapshot_holds_is_refused),

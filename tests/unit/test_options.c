@@ -160,6 +160,7 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 		{"acp-broker checkpoints restore 3 a b", COMMAND_CHECKPOINTS_RESTORE, 0, "3 a b"},
 		{"acp-broker checkpoints restore 3 -- --a -b", COMMAND_CHECKPOINTS_RESTORE, 0,
 			"3 --a -b"},
+		{"acp-broker checkpoints undelete 3", COMMAND_CHECKPOINTS_UNDELETE, 0, "3"},
 		{"acp-broker conflicts list", COMMAND_CONFLICTS_LIST, 0, ""},
 		{"acp-broker conflicts show a --local", COMMAND_CONFLICTS_SHOW, OPTION_LOCAL, "a"},
 		{"acp-broker conflicts show --runtime a", COMMAND_CONFLICTS_SHOW, OPTION_RUNTIME,
@@ -323,7 +324,7 @@ static void test_tables_are_readable_to_their_end(void **state)
 		commands++;
 	}
 	assert_int_equal(options, 17);
-	assert_int_equal(commands, 26);
+	assert_int_equal(commands, 27);
 }
 
 int main(void)

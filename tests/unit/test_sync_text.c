@@ -147,6 +147,20 @@ static void test_deletions_that_were_followed_are_news(void **state)
 	assert_names(text, "250 of your files | deleted");
 }
 
+static void test_deletions_below_the_guard_are_news_with_what_brings_them_back(void **state)
+{
+	struct sync_result result = quiet();
+	result.checkpoint = 7;
+	result.to_local.deleted = SYNC_DELETIONS_MIN - 1;
+	assert_false(sync_text_write(text, "/w", &result, NULL));
+	result.to_local.deleted = 199;
+	assert_true(sync_text_write(text, "/w", &result, NULL));
+	assert_names(text, "199 of your files | acp-broker checkpoints undelete 6");
+	result.followed = 199; // that has a text of its own
+	assert_true(sync_text_write(text, "/w", &result, NULL));
+	assert_null(strstr(text, "undelete"));
+}
+
 static void test_a_text_never_outgrows_its_place(void **state)
 {
 	static char path[SYNC_TEXT_MAX * 2];
@@ -171,6 +185,8 @@ int main(void)
 		cmocka_unit_test(test_what_was_kept_and_what_is_to_be_known_is_news),
 		cmocka_unit_test(test_what_is_stuck_is_told_apart_and_why),
 		cmocka_unit_test(test_deletions_that_were_followed_are_news),
+		cmocka_unit_test(
+			test_deletions_below_the_guard_are_news_with_what_brings_them_back),
 		cmocka_unit_test(test_a_text_never_outgrows_its_place),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
