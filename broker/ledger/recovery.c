@@ -296,6 +296,28 @@ static void say_ended(
 	}
 }
 
+/* Times and counts in it are others each time. */
+static bool is_same_text(const char *one, const char *other)
+{
+	static const char digits[] = "0123456789";
+	for (;;) {
+		one += strspn(one, digits);
+		other += strspn(other, digits);
+		if (*one != *other || !*one) {
+			return *one == *other;
+		}
+		one++;
+		other++;
+	}
+}
+
+/* An earlier start has said it; acp-broker sessions says it again. */
+static bool was_told(const struct record *record, const struct error *err)
+{
+	return record && record->state == RECORD_FAILED && record->error &&
+	       is_same_text(record->error, err->text);
+}
+
 static void on_collected(void *data, enum collect_outcome outcome, const struct record *record,
 	const struct error *err)
 {
@@ -306,6 +328,9 @@ static void on_collected(void *data, enum collect_outcome outcome, const struct 
 	} else if (outcome == COLLECT_DONE) {
 		log_info("recovery: session %s of %s, whose broker is gone, is collected",
 			found->id, record->local_root);
+	} else if (outcome == COLLECT_FAILED && was_told(record, err)) {
+		log_debug("recovery: session %s of %s is still not collected: %s", found->id,
+			record->local_root, err->text);
 	} else if (outcome == COLLECT_FAILED) {
 		log_error("recovery: session %s%s%s, whose broker is gone, is not collected: %s; "
 			  "the sandbox stays, and the next start tries again (acp-broker sessions)",

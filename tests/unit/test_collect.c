@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "broker/ledger/recovery.h"
 #include "providers/impl.h"
+#include "tests/unit/stderr_capture.h"
 
 enum { RECORDS_MAX = 4, DEADLINE_MS = 30000 };
 
@@ -318,6 +319,34 @@ static void test_what_failed_before_is_tried_after_the_rest(void **state)
 	assert_string_equal(fixture->asked, "/new/old/tried-first/tried-last");
 }
 
+static void test_what_failed_in_the_same_way_before_is_told_once(void **state)
+{
+	struct fixture *fixture = *state;
+	struct capture capture;
+	write_record(fixture, "/told", "the host is not there", "2026-01-02T00:00:00Z");
+	write_record(fixture, "/other", "no route to it", "2026-01-01T00:00:00Z");
+	write_record(fixture, "/new", NULL, "2026-01-03T00:00:00Z");
+	fixture->is_refused = true;
+	capture_socket(&capture);
+	for (int i = 0; i < 2; i++) { // two starts
+		fixture->asked[0] = '\0';
+		struct recovery *recovery = recovery_start(&(struct recovery_config){
+			.collect = config_of(fixture), .timeout_ms = DEADLINE_MS});
+		ev_run(fixture->loop, 0);
+		recovery_destroy(recovery);
+	}
+	const char *text = logged(&capture);
+	capture_stop(&capture);
+	assert_int_equal(strlen(fixture->asked), strlen("/told/other/new"));
+	assert_null(strstr(text, "/told"));
+	const char *other = strstr(text, "/other");
+	const char *new = strstr(text, "/new");
+	assert_non_null(other);
+	assert_non_null(new);
+	assert_null(strstr(other + 1, "/other"));
+	assert_null(strstr(new + 1, "/new"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +359,8 @@ int main(void)
 			test_a_sandbox_that_is_ready_after_its_time_is_not_used, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_what_failed_before_is_tried_after_the_rest, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_what_failed_in_the_same_way_before_is_told_once, set_up, tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
