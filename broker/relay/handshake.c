@@ -7,7 +7,7 @@
 #include "broker/relay/auth_methods.h"
 #include "broker/relay/relay_mcp.h"
 #include "broker/relay/relay_state.h"
-#include "broker/relay/relay_sync.h"
+#include "broker/relay/relay_recover.h"
 #include "broker/relay/relay_toolhost.h"
 #include "broker/session/answer.h"
 

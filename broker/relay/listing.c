@@ -8,7 +8,6 @@
 #include "base/json_doc.h"
 #include "base/log.h"
 #include "broker/relay/listing_records.h"
-#include "broker/relay/relay_internal.h"
 #include "broker/session/answer.h"
 
 static const char prefix[] = "\"acp-broker:";
@@ -86,7 +85,8 @@ struct peer *listing_peer(struct relay *relay, const struct call *call, bool *ou
 {
 	struct cursor cursor;
 	bool is_ours = read_cursor(message_place(&call->message, PLACE_CURSOR), &cursor);
-	struct peer *peer = is_ours ? first_from(relay, cursor.number) : relay_current_peer(relay);
+	struct peer *peer =
+		is_ours ? first_from(relay, cursor.number) : relay->ops->current_peer(relay);
 	*out_is_over = is_ours && !peer;
 	return peer;
 }

@@ -14,7 +14,6 @@
 #include "broker/ledger/record.h"
 #include "broker/ledger/record_owner.h"
 #include "broker/relay/listing_records_impl.h"
-#include "broker/relay/relay_editor.h"
 #include "broker/session/answer.h"
 
 /* The scan of the records, on the pool; outlives who waits for it. */
@@ -116,7 +115,7 @@ static void on_done(struct pool_job *job)
 	list_append(listings_of(relay), &scan->records->link);
 	scan->records = NULL;
 	if (desk_open(&scan->waiting, &call)) {
-		bool is_taken = relay_on_editor_call(relay, &call);
+		bool is_taken = relay->ops->on_editor_call(relay, &call);
 		(void)is_taken; // a request always is
 	}
 	scan_drop(job);

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "broker/relay/choice_gate.h"
-#include "broker/relay/relay_editor.h"
 #include "broker/relay/relay_end.h"
 #include "broker/relay/relay_order.h"
 #include "broker/session/answer.h"
@@ -386,7 +385,7 @@ static void release_prompt(struct relay *relay, const struct session *session)
 		desk_fail(waiting, &relay_is_ending);
 	} else if (waiting) {
 		if (desk_open(waiting, &call)) {
-			relay_on_editor_call(relay, &call);
+			relay->ops->on_editor_call(relay, &call);
 			relay_order_look(relay);
 		}
 		desk_drop(waiting);

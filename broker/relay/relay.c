@@ -14,8 +14,6 @@
 #include "broker/gate/grant_held.h"
 #include "broker/gate/grant_resolve.h"
 #include "broker/gate/old_text.h"
-#include "broker/ledger/recovery.h"
-#include "broker/ledger/sweep.h"
 #include "broker/methods/health.h"
 #include "broker/methods/pause.h"
 #include "broker/relay/listing_records.h"
@@ -25,8 +23,9 @@
 #include "broker/relay/relay_editor.h"
 #include "broker/relay/relay_stages.h"
 #include "broker/relay/relay_end.h"
-#include "broker/relay/relay_internal.h"
+#include "broker/relay/relay_methods.h"
 #include "broker/relay/relay_order.h"
+#include "broker/relay/relay_recover.h"
 #include "broker/relay/relay_revive.h"
 #include "broker/relay/relay_roots.h"
 #include "broker/relay/relay_sync.h"
@@ -72,20 +71,20 @@ static struct peer *peer_start(struct relay *relay)
 	return peer;
 }
 
-struct peer *relay_current_peer(struct relay *relay)
-{
-	struct peer *peer = relay_running_peer(relay);
-	peer = peer ? peer : relay_revive_any(relay);
-	return peer ? peer : relay_further_peer(relay);
-}
-
-struct peer *relay_further_peer(struct relay *relay)
+static struct peer *further_peer(struct relay *relay)
 {
 	int count = 0;
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		count++;
 	}
 	return relay->is_ending || count >= RELAY_PEERS_MAX ? NULL : peer_start(relay);
+}
+
+static struct peer *current_peer(struct relay *relay)
+{
+	struct peer *peer = relay_running_peer(relay);
+	peer = peer ? peer : relay_revive_any(relay);
+	return peer ? peer : further_peer(relay);
 }
 
 static void fail_all_asked(struct peer *peer, const struct error *failure)
@@ -122,7 +121,7 @@ static void note_link(void *data, struct session *session)
 	session->was_link_lost = agent_was_lost(peer->agent);
 }
 
-void relay_peer_down(void *data, const struct error *failure)
+static void on_down(void *data, const struct error *failure)
 {
 	struct peer *peer = data;
 	if (peer->is_down) {
@@ -146,15 +145,6 @@ void relay_peer_down(void *data, const struct error *failure)
 }
 
 /* ---- the editor's link ---- */
-
-void relay_editor_gone(struct relay *relay)
-{
-	relay->editor_has_ended = true;
-	if (!relay->was_told_gone) {
-		relay->was_told_gone = true;
-		relay->config.listener->on_editor_gone(relay->config.data);
-	}
-}
 
 static void on_editor_end(void *data, const struct error *err)
 {
@@ -202,7 +192,7 @@ static const struct agent_listener peer_listener = {
 	.on_drained = relay_on_agent_drained,
 	.on_ready = relay_peer_ready,
 	.on_exited = pause_release,
-	.on_down = relay_peer_down,
+	.on_down = on_down,
 	.on_gone = relay_peer_gone,
 };
 
@@ -226,6 +216,17 @@ static const struct relay_ops ops = {
 	.on_answered = relay_order_note,
 	.on_unanswered = grant_note_failed,
 	.has_waiting_prompt = relay_turn_has_prompt,
+	.on_editor_call = relay_on_editor_call,
+	.on_parked_call = relay_on_parked_call,
+	.pass_editor_request = relay_pass_editor_request,
+	.on_agent_call = relay_on_agent_call,
+	.pass_response = relay_pass_response,
+	.method_of = relay_method_of,
+	.current_peer = current_peer,
+	.further_peer = further_peer,
+	.peer_down = on_down,
+	.peer_gone = relay_peer_gone,
+	.finish_if_empty = relay_finish_if_empty,
 };
 
 /* ---- life ---- */
@@ -291,8 +292,7 @@ void relay_destroy(struct relay *relay)
 	relay_claim_finish(relay);
 	relay_order_finish(relay);
 	listing_records_finish(relay);
-	recovery_destroy(relay->recovery);
-	sweep_destroy(relay->sweep);
+	relay_recover_end(relay);
 	relay_end_finish(relay);
 	relay_watch_finish(relay);
 	link_close(&relay->editor);

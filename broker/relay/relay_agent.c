@@ -304,18 +304,6 @@ void relay_on_agent_call(struct peer *peer, const struct call *call)
 	}
 }
 
-bool relay_agent_is_flooded(const struct peer *peer)
-{
-	size_t most = peer->relay->config.profile->max_queue + RELAY_AGENT_RESERVE;
-	return link_queued(agent_link(peer->agent)) > most;
-}
-
-bool relay_agent_takes_nothing(const struct peer *peer)
-{
-	size_t most = peer->relay->config.profile->max_queue + RELAY_UNREAD_MAX;
-	return link_queued(agent_link(peer->agent)) > most;
-}
-
 /* A further request of an agent's that does not read the answers to those before it. */
 static bool asks_too_much(const struct peer *peer, const struct frame *frame)
 {

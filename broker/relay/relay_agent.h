@@ -9,16 +9,6 @@
 bool relay_on_agent_frame(void *data, const struct frame *frame);
 void relay_on_agent_drained(void *data); // it has read: what waited for that goes on
 
-/* The agent does not read what it was answered: it may ask no more until it does. */
-bool relay_agent_is_flooded(const struct peer *peer);
-
-/*
- * The editor's notifications and answers cannot be refused. So that an agent that does not read
- * holds up nobody else they wait in its queue, beyond the limit for requests; beyond this one the
- * editor is not read, for nothing is dropped.
- */
-bool relay_agent_takes_nothing(const struct peer *peer);
-
 /* A request or notification of the agent's that was set aside: handles it as if it came now. */
 void relay_on_agent_call(struct peer *peer, const struct call *call);
 void relay_on_agent_request(struct peer *peer, const struct call *call);

@@ -6,10 +6,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "broker/ledger/recovery.h"
 #include "broker/relay/relay_claim_impl.h"
-#include "broker/relay/relay_editor.h"
-#include "broker/relay/relay_stages.h"
+#include "broker/relay/relay_recover.h"
 #include "broker/session/answer.h"
 
 static const struct part_type type = {.size = sizeof(struct list), .init = part_init_list};
@@ -72,7 +70,7 @@ void claim_let_go(struct claim *claim)
 	bool leaves_some = claim->work->leaves_some;
 	claim_destroy(claim); // before the look, to which a lock says that somebody has it
 	if (leaves_some) {
-		recovery_wake(relay->recovery);
+		relay_recover_wake(relay);
 	}
 }
 
@@ -169,7 +167,7 @@ static void go_on(struct claim *claim)
 		claim_let_go(claim);
 	}
 	if (desk_open(waiting, &call)) {
-		bool is_taken = relay_on_editor_call(relay, &call);
+		bool is_taken = relay->ops->on_editor_call(relay, &call);
 		(void)is_taken; // a request always is
 	}
 	desk_drop(waiting);

@@ -18,7 +18,6 @@
 #include "broker/relay/relay_agent.h"
 #include "broker/relay/relay_claim.h"
 #include "broker/relay/relay_due.h"
-#include "broker/relay/relay_internal.h"
 #include "broker/relay/relay_mcp.h"
 #include "broker/relay/relay_methods.h"
 #include "broker/relay/relay_order.h"
@@ -80,21 +79,6 @@ void relay_pass_editor_request(struct peer *peer, const struct call *call)
 	relay_due_watch(request);
 }
 
-/* The agent that has a session's directory already; NULL: none has. */
-struct peer *relay_peer_with_root(struct relay *relay, const struct call *call)
-{
-	char cwd[FILE_PATH_MAX];
-	if (!message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd))) {
-		return NULL;
-	}
-	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		if (!peer->is_down && path_map_has_local(&peer->map, cwd)) {
-			return peer;
-		}
-	}
-	return NULL;
-}
-
 /*
  * The agent for a session of its directory: that which has it, or the one the session had before;
  * NULL: any.
@@ -129,7 +113,7 @@ static struct peer *route_request(struct relay *relay, const struct call *call)
 	if (method->route == ROUTE_LIST) {
 		peer = listing_peer(relay, call, &is_over);
 	} else if (!peer) {
-		peer = relay_current_peer(relay);
+		peer = relay->ops->current_peer(relay);
 	}
 	if (is_over) {
 		listing_records_drop(relay, call->message.id);

@@ -14,9 +14,6 @@ bool relay_on_editor_call(struct relay *relay, const struct call *call);
 /* The same of one that waited for this agent, whichever would be chosen now. */
 void relay_on_parked_call(struct peer *peer, const struct call *call);
 
-/* The agent that runs and has the directory already in which a message opens a session, or NULL. */
-struct peer *relay_peer_with_root(struct relay *relay, const struct call *call);
-
 /* A request of the editor's whose agent is known and ready, and has its roots. */
 void relay_pass_editor_request(struct peer *peer, const struct call *call);
 

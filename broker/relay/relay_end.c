@@ -6,8 +6,6 @@
 
 #include "base/log.h"
 #include "broker/gate/grant_resolve.h"
-#include "broker/ledger/recovery.h"
-#include "broker/ledger/sweep.h"
 #include "broker/methods/health.h"
 #include "broker/methods/pause.h"
 #include "broker/relay/listing_records.h"
@@ -15,6 +13,7 @@
 #include "broker/relay/relay_claim.h"
 #include "broker/relay/relay_leftovers.h"
 #include "broker/relay/relay_order.h"
+#include "broker/relay/relay_recover.h"
 #include "broker/relay/relay_revive.h"
 #include "broker/relay/relay_roots.h"
 #include "broker/relay/relay_sync.h"
@@ -27,11 +26,10 @@
 /* How the relay comes to its end: a part of it. */
 struct ending {
 	struct relay *relay;
-	struct ev_timer due;         // drain-timeout for the editor to take more of the last words
-	uint64_t written;            // to the editor when that began
-	bool is_unread;              // it did not
-	bool is_hurried;             // and is not waited for
-	struct leftovers *leftovers; // owned; what did not come to its end
+	struct ev_timer due; // drain-timeout for the editor to take more of the last words
+	uint64_t written;    // to the editor when that began
+	bool is_unread;      // it did not
+	bool is_hurried;     // and is not waited for
 };
 
 static const struct part_type type = {.size = sizeof(struct ending)};
@@ -39,11 +37,6 @@ static const struct part_type type = {.size = sizeof(struct ending)};
 static struct ending *ending_of(struct relay *relay)
 {
 	return parts_get(&relay->parts, &type);
-}
-
-struct leftovers *relay_end_leftovers(struct relay *relay)
-{
-	return ending_of(relay)->leftovers;
 }
 
 uint64_t relay_count_taken(void *data)
@@ -58,7 +51,7 @@ void relay_finish(struct relay *relay)
 		struct ending *ending = ending_of(relay);
 		relay->is_finished = true;
 		ev_timer_stop(relay->config.loop, &ending->due);
-		const struct error *failure = leftovers_error(ending->leftovers);
+		const struct error *failure = leftovers_error(leftovers_of(relay));
 		struct error err;
 		if (!failure && (failure = link_failure(&relay->editor)) != NULL) {
 			err = *failure;
@@ -98,14 +91,14 @@ void relay_end_init(struct relay *relay)
 	struct ending *ending = ending_of(relay);
 	ending->relay = relay;
 	ev_init(&ending->due, on_last_words_due);
-	ending->leftovers = leftovers_create(relay);
+	leftovers_init(relay);
 }
 
 void relay_end_finish(struct relay *relay)
 {
 	struct ending *ending = ending_of(relay);
 	ev_timer_stop(relay->config.loop, &ending->due);
-	leftovers_destroy(ending->leftovers);
+	leftovers_finish(relay);
 }
 
 void relay_finish_if_empty(struct relay *relay)
@@ -114,7 +107,7 @@ void relay_finish_if_empty(struct relay *relay)
 		return;
 	}
 	struct ending *ending = ending_of(relay);
-	if (leftovers_collect(ending->leftovers)) {
+	if (leftovers_collect(leftovers_of(relay))) {
 		return; // it comes back
 	}
 	if (!ev_is_active(&ending->due)) {
@@ -141,10 +134,9 @@ void relay_peer_gone(void *data)
 		return;
 	}
 	if (relay_stops_when_ready(peer) && !peer->is_ready) {
-		leftovers_give_up(
-			relay_end_leftovers(relay)); // it was waited for, and never got ready
+		leftovers_give_up(leftovers_of(relay)); // it was waited for, and never got ready
 	}
-	leftovers_note_unused(relay_end_leftovers(relay), agent_left(peer->agent));
+	leftovers_note_unused(leftovers_of(relay), agent_left(peer->agent));
 	relay_sync_finish(peer, &relay_has_ended);
 	relay_claim_peer_gone(peer);
 	usage_note_gone(peer);
@@ -174,24 +166,6 @@ static void answer_for_editor(struct relay *relay)
 				request->peer, pending_origin(pending), request->method);
 		}
 		request_destroy(request);
-	}
-}
-
-void relay_cancel_prompt(struct relay *relay, const struct session *session)
-{
-	struct json_writer writer;
-	buf_clear(&relay->scratch);
-	json_write_begin(&writer, &relay->scratch);
-	json_write_object(&writer);
-	json_write_member(&writer, "jsonrpc", "2.0");
-	json_write_member(&writer, "method", "session/cancel");
-	json_write_key(&writer, "params");
-	json_write_object(&writer);
-	json_write_member(&writer, "sessionId", session->agent_id);
-	json_write_object_end(&writer);
-	json_write_object_end(&writer);
-	if (json_write_end(&writer, NULL)) {
-		peer_send(session->peer, buf_span(&relay->scratch));
 	}
 }
 
@@ -228,10 +202,7 @@ void relay_end(struct relay *relay)
 		return;
 	}
 	relay->is_ending = true;
-	recovery_destroy(relay->recovery);
-	relay->recovery = NULL;
-	sweep_destroy(relay->sweep);
-	relay->sweep = NULL;
+	relay_recover_end(relay);
 	desk_end(&relay->desk, &relay_is_ending);
 	health_end(relay);
 	session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);
@@ -244,7 +215,7 @@ void relay_hurry(struct relay *relay)
 	assert(relay->is_ending);
 	struct ending *ending = ending_of(relay);
 	ending->is_hurried = true;
-	leftovers_hurry(ending->leftovers);
+	leftovers_hurry(leftovers_of(relay));
 	end_peers(relay, true);
 	if (ev_is_active(&ending->due)) {
 		ev_feed_event(relay->config.loop, &ending->due, EV_CUSTOM);

@@ -11,16 +11,11 @@
 void relay_end_init(struct relay *relay);
 void relay_end_finish(struct relay *relay);
 
-struct leftovers *relay_end_leftovers(struct relay *relay); // what did not come to its end
-
 /* The last answers have left, or nobody takes them: says so, once. */
 void relay_finish(struct relay *relay);
 
 /* While ending: once no agent is left, what was lost is reached for; then come the last words. */
 void relay_finish_if_empty(struct relay *relay);
-
-/* Tells the session's agent to stop its prompt. */
-void relay_cancel_prompt(struct relay *relay, const struct session *session);
 
 /* Nothing of an agent runs any more: frees the peer (void * for the listener). */
 void relay_peer_gone(void *data);

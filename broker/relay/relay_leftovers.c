@@ -6,9 +6,8 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "broker/relay/relay_end.h"
+#include "broker/relay/relay_recover.h"
 #include "broker/relay/relay_state.h"
-#include "broker/relay/relay_sync.h"
 
 enum { HELD_LOOK_MS = 50 };
 
@@ -31,6 +30,13 @@ struct leftovers {
 	long long deadline_ms;   // of clock_now_ms, for that; 0: nobody holds it
 	bool is_over;            // no other is begun
 };
+
+static const struct part_type type = {.size = sizeof(struct leftovers)};
+
+struct leftovers *leftovers_of(struct relay *relay)
+{
+	return parts_get(&relay->parts, &type);
+}
 
 static void leftover_destroy(struct leftover *leftover)
 {
@@ -86,7 +92,7 @@ void leftovers_note_unused(struct leftovers *leftovers, const struct error *err)
 
 static struct leftover *note(struct peer *peer, const char *local_root, const struct error *err)
 {
-	struct leftovers *leftovers = relay_end_leftovers(peer->relay);
+	struct leftovers *leftovers = leftovers_of(peer->relay);
 	const char *reference = sandbox_reference(agent_sandbox(peer->agent));
 	supersede(leftovers, local_root, reference, !err);
 	return err ? add(leftovers, local_root, reference, err) : NULL;
@@ -173,7 +179,7 @@ static void on_collected(void *data, enum collect_outcome outcome, const struct 
 		leftovers->is_over |= !collect_has_reached(leftovers->collect);
 	}
 	end_collect(leftovers);
-	relay_finish_if_empty(leftovers->relay);
+	leftovers->relay->ops->finish_if_empty(leftovers->relay);
 }
 
 static void on_state(void *data, const struct keeper_state *state)
@@ -229,22 +235,21 @@ void leftovers_give_up(struct leftovers *leftovers)
 
 /* ---- life ---- */
 
-struct leftovers *leftovers_create(struct relay *relay)
+void leftovers_init(struct relay *relay)
 {
-	struct leftovers *leftovers = mem_alloc_zero(sizeof(*leftovers));
+	struct leftovers *leftovers = leftovers_of(relay);
 	leftovers->relay = relay;
 	list_init(&leftovers->all);
 	ev_init(&leftovers->again, on_again);
 	leftovers->again.repeat = HELD_LOOK_MS / 1000.;
-	return leftovers;
 }
 
-void leftovers_destroy(struct leftovers *leftovers)
+void leftovers_finish(struct relay *relay)
 {
-	ev_timer_stop(leftovers->relay->config.loop, &leftovers->again);
+	struct leftovers *leftovers = leftovers_of(relay);
+	ev_timer_stop(relay->config.loop, &leftovers->again);
 	end_collect(leftovers);
 	LIST_FOR_EACH(leftover, &leftovers->all, struct leftover, link) {
 		leftover_destroy(leftover);
 	}
-	free(leftovers);
 }

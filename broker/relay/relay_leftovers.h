@@ -12,16 +12,17 @@
  */
 struct leftovers;
 
-struct leftovers *leftovers_create(struct relay *relay);
-void leftovers_destroy(struct leftovers *leftovers);
+void leftovers_init(struct relay *relay);
+void leftovers_finish(struct relay *relay);
+struct leftovers *leftovers_of(struct relay *relay); // a part of it
 
 /* How the end of the agent's sandbox went (NULL: well), for each of its roots. */
 void leftovers_note(struct peer *peer, const struct error *err);
 
 /*
  * No agent is left: begins to collect what is in a sandbox that was lost, with prepare-timeout for
- * that to be ready again. True: that is under way, and relay_finish_if_empty follows. False: there
- * is nothing to collect, or this broker does not any more.
+ * that to be ready again. True: that is under way, and relay_ops.finish_if_empty follows. False:
+ * there is nothing to collect, or this broker does not any more.
  */
 bool leftovers_collect(struct leftovers *leftovers);
 

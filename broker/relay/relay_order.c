@@ -6,8 +6,6 @@
 
 #include "base/soon.h"
 #include "broker/relay/mode_guard.h"
-#include "broker/relay/relay_editor.h"
-#include "broker/relay/relay_stages.h"
 #include "broker/relay/relay_turn.h"
 #include "broker/relay/restore.h"
 #include "broker/session/answer.h"
@@ -96,7 +94,7 @@ static void go_on(struct relay *relay, struct waiting *waiting)
 {
 	struct call call;
 	if (desk_open(waiting, &call)) {
-		bool is_taken = relay_on_editor_call(relay, &call);
+		bool is_taken = relay->ops->on_editor_call(relay, &call);
 		(void)is_taken; // one that was set aside always is
 	}
 	desk_drop(waiting);

@@ -4,8 +4,6 @@
 #include "base/log.h"
 #include "broker/ledger/keeper.h"
 #include "broker/relay/relay_due.h"
-#include "broker/relay/relay_end.h"
-#include "broker/relay/relay_internal.h"
 #include "broker/relay/relay_sync.h"
 #include "broker/relay/relay_turn.h"
 #include "broker/session/answer.h"
@@ -78,7 +76,8 @@ bool relay_revive_rest(struct peer *peer)
 	if (!may_rest(peer)) {
 		if (rest->is_waking) {
 			rest->is_waking = false;
-			relay_peer_down(peer, peer->relay->is_ending ? &relay_is_ending : &lost);
+			peer->relay->ops->peer_down(
+				peer, peer->relay->is_ending ? &relay_is_ending : &lost);
 		}
 		return false;
 	}
@@ -148,6 +147,6 @@ void relay_revive_end(struct peer *peer)
 	struct rest *rest = rest_of(peer);
 	if (rest->is_resting) {
 		rest->is_resting = false;
-		relay_peer_gone(peer);
+		peer->relay->ops->peer_gone(peer);
 	}
 }

@@ -7,12 +7,9 @@
 
 #include "base/log.h"
 #include "base/words.h"
-#include "broker/relay/relay_editor.h"
-#include "broker/relay/relay_internal.h"
 #include "broker/relay/relay_mcp.h"
 #include "broker/relay/relay_methods.h"
 #include "broker/relay/relay_revive.h"
-#include "broker/relay/relay_stages.h"
 #include "broker/relay/relay_sync.h"
 #include "broker/relay/relay_turn.h"
 #include "broker/relay/root_check.h"
@@ -106,7 +103,7 @@ void relay_peer_ready(void *data)
 	while (!peer->is_down && (waiting = desk_first(&peer->relay->desk, mine))) {
 		struct call call;
 		if (desk_open(waiting, &call)) {
-			relay_on_parked_call(peer, &call);
+			peer->relay->ops->on_parked_call(peer, &call);
 		}
 		desk_drop(waiting);
 	}
@@ -138,7 +135,7 @@ static void opening_pass(void *data)
 	struct peer *peer = opening->peer;
 	desk_release(&opening->waiting); // it is answered from here on
 	opening->call.mcp = &opening->commands;
-	relay_pass_editor_request(peer, &opening->call);
+	peer->relay->ops->pass_editor_request(peer, &opening->call);
 	opening_destroy(opening);
 }
 
@@ -200,7 +197,7 @@ static struct peer *peer_for(const struct opening *opening)
 		return peer;
 	}
 	peer = unwanted_peer(relay);
-	peer = peer ? peer : relay_further_peer(relay);
+	peer = peer ? peer : relay->ops->further_peer(relay);
 	if (peer) {
 		peer_reserve(peer, opening->directories[0]);
 		log_info("%s: starting %s for %s", opening->peer->hop, peer->hop,

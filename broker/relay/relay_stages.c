@@ -72,13 +72,3 @@ void relay_stages_init(struct relay *relay)
 {
 	desk_init(&relay->desk, rows, relay->places, &ops, relay);
 }
-
-bool relay_admits_at(struct relay *relay, const struct call *call, struct desk_pick pick)
-{
-	const struct stage_row *row = &rows[pick.stage];
-	struct desk_load load = desk_load(&relay->desk, pick);
-	bool is_waited_for = pick.stage == STAGE_ORDER; // a request that is elsewhere
-	struct backlog backlog = {
-		load.count + is_waited_for, load.bytes, row->name, row->what, row->that};
-	return relay_admits(relay, call, &backlog);
-}

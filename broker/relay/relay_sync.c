@@ -9,17 +9,11 @@
 #include "base/text.h"
 #include "broker/gate/grant_deletions.h"
 #include "broker/gate/grant_held.h"
-#include "broker/ledger/recovery.h"
-#include "broker/ledger/sweep.h"
 #include "broker/methods/inquiry.h"
-#include "broker/relay/relay_end.h"
 #include "broker/relay/relay_leftovers.h"
 #include "broker/relay/relay_state.h"
 #include "broker/relay/relay_turn.h"
 #include "broker/session/notice.h"
-
-/* After the editor was answered, which opens its session then: that is not to wait. */
-enum { RECOVERY_DELAY_MS = 1000 };
 
 /* Of a peer. */
 struct synced {
@@ -159,38 +153,6 @@ static struct keeper *keeper_of(struct peer *peer)
 	return peer->keeper;
 }
 
-struct collect_config relay_collect_config(const struct relay *relay)
-{
-	const struct relay_config *config = &relay->config;
-	return (struct collect_config){.loop = config->loop,
-		.pool = config->pool,
-		.provider = config->provider,
-		.profile = config->profile,
-		.state_folder = config->state_folder,
-		.home = config->home,
-		.tools = config->tools};
-}
-
-void relay_recover(struct peer *peer)
-{
-	struct relay *relay = peer->relay;
-	const struct relay_config *config = &relay->config;
-	if (relay->recovery || relay->is_ending || !config->state_folder || !config->pool ||
-		peer->is_down || !peer->was_greeted) {
-		return;
-	}
-	struct recovery_config recovery = {
-		.collect = relay_collect_config(relay),
-		.others = config->others,
-		.other_count = config->other_count,
-		.registry = config->registry,
-		.delay_ms = RECOVERY_DELAY_MS,
-		.timeout_ms = config->profile->recovery_timeout_ms,
-	};
-	relay->recovery = recovery_start(&recovery);
-	relay->sweep = sweep_start(&recovery.collect, RECOVERY_DELAY_MS);
-}
-
 /* ---- a session is opened ---- */
 
 bool relay_sync_announce(
@@ -287,7 +249,7 @@ static void on_closed(void *data, const struct error *err)
 	}
 	leftovers_note(peer, err);
 	relay_sync_give_up(peer);
-	relay_peer_gone(peer);
+	peer->relay->ops->peer_gone(peer);
 }
 
 bool relay_sync_close(struct peer *peer)

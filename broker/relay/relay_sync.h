@@ -2,7 +2,6 @@
 #ifndef BROKER_RELAY_RELAY_SYNC_H
 #define BROKER_RELAY_RELAY_SYNC_H
 
-#include "broker/ledger/collect.h"
 #include "broker/ledger/keeper.h"
 #include "broker/session/hop.h"
 
@@ -18,15 +17,6 @@ void relay_sync_finish(struct peer *peer, const struct error *failure);
 
 /* Whether the workspaces of this agent are kept; its sandbox is ready. */
 bool relay_needs_sync(const struct peer *peer);
-
-/*
- * The first agent was greeted: in a while what brokers that are gone have left is collected, in the
- * background. The new session comes first. At the end it is left where it is.
- */
-void relay_recover(struct peer *peer);
-
-/* How what a sandbox of the broker's own profile has left is collected; without done and data. */
-struct collect_config relay_collect_config(const struct relay *relay);
 
 /*
  * These directories are about to become roots of the sandbox: their records say so before. False:
@@ -62,7 +52,7 @@ void relay_sync_note_session(struct peer *peer, const char *id);
 
 /*
  * Nothing of the agent's runs any more: collects for the last time. True: the peer is
- * gone when that has ended, by relay_peer_gone.
+ * gone when that has ended, by relay_ops.peer_gone.
  */
 bool relay_sync_close(struct peer *peer);
 

@@ -7,9 +7,6 @@
 
 #include "broker/methods/sync_methods.h"
 #include "broker/relay/mode_guard.h"
-#include "broker/relay/relay_agent.h"
-#include "broker/relay/relay_editor.h"
-#include "broker/relay/relay_stages.h"
 #include "broker/relay/relay_order.h"
 #include "broker/relay/relay_sync.h"
 #include "broker/session/answer.h"
@@ -126,7 +123,7 @@ static void pass_followers(struct turn *turn)
 	while ((follower = LIST_FIRST(&followers, struct follower, waiting.link))) {
 		struct call call;
 		if (desk_read(&follower->waiting, &call)) {
-			relay_on_agent_call(turn->peer, &call);
+			turn->peer->relay->ops->on_agent_call(turn->peer, &call);
 		}
 		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
 		follower_destroy(follower);
@@ -153,7 +150,7 @@ static void pass_answer(struct turn *turn)
 	}
 	struct request *request = turn->request;
 	turn->request = NULL;
-	relay_pass_response(turn->peer->relay, request, &call);
+	turn->peer->relay->ops->pass_response(turn->peer->relay, request, &call);
 }
 
 static void pass_prompt(struct turn *turn)
@@ -162,7 +159,7 @@ static void pass_prompt(struct turn *turn)
 	struct peer *peer = turn->peer;
 	if (desk_open(&turn->waiting, &call) &&
 		!mode_guard_holds(peer->relay, &call)) { // it may have changed since
-		relay_pass_editor_request(peer, &call);
+		peer->relay->ops->pass_editor_request(peer, &call);
 		relay_order_look(peer->relay);
 	}
 }

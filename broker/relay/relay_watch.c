@@ -8,9 +8,6 @@
 #include "base/libc.h"
 #include "base/log.h"
 #include "broker/methods/pause.h"
-#include "broker/relay/relay_agent.h"
-#include "broker/relay/relay_end.h"
-#include "broker/relay/relay_internal.h"
 #include "broker/session/answer.h"
 #include "broker/session/hop.h"
 
@@ -161,6 +158,15 @@ void relay_watch_memory(struct relay *relay, const struct frame *frame)
 }
 
 /* ---- an editor that leaves while it is not read ---- */
+
+void relay_editor_gone(struct relay *relay)
+{
+	relay->editor_has_ended = true;
+	if (!relay->was_told_gone) {
+		relay->was_told_gone = true;
+		relay->config.listener->on_editor_gone(relay->config.data);
+	}
+}
 
 enum { LOOK_MS = 500 };
 

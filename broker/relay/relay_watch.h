@@ -21,6 +21,9 @@ bool relay_watch_excuses(const struct peer *peer);
  */
 void relay_watch_editor(struct relay *relay);
 
+/* Nothing comes from the editor any more: says so, once. */
+void relay_editor_gone(struct relay *relay);
+
 /* A message came: what large ones needed is given back once there was none for a while. */
 void relay_watch_memory(struct relay *relay, const struct frame *frame);
 

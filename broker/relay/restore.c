@@ -8,10 +8,6 @@
 #include <string.h>
 
 #include "base/json_doc.h"
-#include "broker/relay/relay_editor.h"
-#include "broker/relay/relay_stages.h"
-#include "broker/relay/relay_internal.h"
-#include "broker/relay/relay_methods.h"
 #include "broker/relay/relay_revive.h"
 #include "broker/relay/restore_internal.h"
 #include "broker/session/answer.h"
@@ -93,7 +89,7 @@ static bool write_request(
 	          buf_append_format(out, NULL,
 			  "{\"jsonrpc\":\"2.0\",\"id\":%s%u\",\"method\":\"session/%s\","
 			  "\"params\":{\"sessionId\":",
-			  restore_id_prefix, restore->number, restore->is_load ? "load" : "resume");
+			  RESTORE_ID_PREFIX, restore->number, restore->is_load ? "load" : "resume");
 	json_write_begin(&writer, out);
 	json_write_text(&writer, session->id);
 	ok = ok && json_write_end(&writer, NULL);
@@ -148,7 +144,7 @@ static struct peer *choose(
 		return NULL;
 	}
 	unsigned before = relay->agents_started;
-	peer = home && relay_revive(home) ? home : relay_current_peer(relay);
+	peer = home && relay_revive(home) ? home : relay->ops->current_peer(relay);
 	if (relay->agents_started != before) {
 		count_restart(relay, session);
 	}
@@ -172,11 +168,11 @@ static void send_request(struct restore *restore, struct session *session)
 	struct parcel *parcel = parcel_of(&bytes, relay->places);
 	call = (struct call){.came_from = STAGE_RESTORE};
 	if (call_open(&call, parcel)) {
-		call.method = relay_method_of(&call.message);
+		call.method = relay->ops->method_of(&call.message);
 		struct peer *peer = choose(relay, session, &call, &err);
 		if (peer) {
 			session->agent_number = peer->number;
-			relay_on_parked_call(peer, &call);
+			relay->ops->on_parked_call(peer, &call);
 		} else {
 			restore_fail(restore, &err);
 		}

@@ -40,7 +40,12 @@ void restore_finish(struct relay *relay);
 
 /* ---- the broker's own session/resume and session/load, on the way of any other ---- */
 
-bool restore_is_own(struct span id); // raw, of a request
+#define RESTORE_ID_PREFIX "\"acp-broker:restore:" // of their ids; raw
+
+static inline bool restore_is_own(struct span id) // raw, of a request
+{
+	return span_starts_with(id, SPAN_LITERAL(RESTORE_ID_PREFIX));
+}
 
 /* A request is passed on: where it is ours its answer comes here. */
 void restore_claim(struct relay *relay, struct request *request, const struct call *call);

@@ -10,13 +10,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/words.h"
-#include "broker/relay/relay_editor.h"
 #include "broker/session/answer.h"
 #include "broker/session/hop.h"
 #include "broker/session/notice.h"
 #include "broker/session/session_update.h"
-
-const char restore_id_prefix[] = "\"acp-broker:restore:";
 
 /* ---- how it ends ---- */
 
@@ -134,7 +131,7 @@ static void end_well(struct restore *restore)
 			break; // cancelled by what went before
 		}
 		if (desk_open(waiting, &call)) {
-			bool is_taken = relay_on_editor_call(relay, &call);
+			bool is_taken = relay->ops->on_editor_call(relay, &call);
 			(void)is_taken; // a request always is
 		}
 		desk_drop(waiting);
@@ -190,14 +187,9 @@ static void on_restored(struct restore *restore, struct request *request, const 
 	}
 }
 
-bool restore_is_own(struct span id)
-{
-	return span_starts_with(id, span_of(restore_id_prefix));
-}
-
 static struct restore *find_id(struct relay *relay, struct span id)
 {
-	size_t skip = strlen(restore_id_prefix);
+	size_t skip = strlen(RESTORE_ID_PREFIX);
 	if (list_is_empty(&restores_of(relay)->all) || !restore_is_own(id)) {
 		return NULL;
 	}

@@ -27,8 +27,6 @@ struct restore {
 	double loaded_at; // ev_now
 };
 
-extern const char restore_id_prefix[]; // of the ids of the broker's own requests; raw
-
 void restore_on_quiet(struct ev_loop *loop, ev_timer *timer, int events);
 
 struct desk_pick restore_pick(const struct restore *restore); // what waits for it

@@ -62,6 +62,16 @@ bool relay_admits(struct relay *relay, const struct call *call, const struct bac
 	return false;
 }
 
+bool relay_admits_at(struct relay *relay, const struct call *call, struct desk_pick pick)
+{
+	const struct stage_row *row = &relay->desk.rows[pick.stage];
+	struct desk_load load = desk_load(&relay->desk, pick);
+	bool is_waited_for = pick.stage == STAGE_ORDER; // a request that is elsewhere
+	struct backlog backlog = {
+		load.count + is_waited_for, load.bytes, row->name, row->what, row->that};
+	return relay_admits(relay, call, &backlog);
+}
+
 void peer_fail(struct peer *peer, struct span id, const struct error *failure)
 {
 	peer_send(peer, write_failure(peer->relay, id, failure));
@@ -133,5 +143,23 @@ void peer_answer_when_gone(struct peer *peer, struct span id, const struct metho
 		peer_answer(peer, id, span_of(method->result_when_gone));
 	} else {
 		peer_fail(peer, id, &relay_editor_has_left);
+	}
+}
+
+void relay_cancel_prompt(struct relay *relay, const struct session *session)
+{
+	struct json_writer writer;
+	buf_clear(&relay->scratch);
+	json_write_begin(&writer, &relay->scratch);
+	json_write_object(&writer);
+	json_write_member(&writer, "jsonrpc", "2.0");
+	json_write_member(&writer, "method", "session/cancel");
+	json_write_key(&writer, "params");
+	json_write_object(&writer);
+	json_write_member(&writer, "sessionId", session->agent_id);
+	json_write_object_end(&writer);
+	json_write_object_end(&writer);
+	if (json_write_end(&writer, NULL)) {
+		peer_send(session->peer, buf_span(&relay->scratch));
 	}
 }

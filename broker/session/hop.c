@@ -94,6 +94,18 @@ bool peer_forward(struct peer *peer, const struct call *call, struct error *err)
 	return forward(peer->relay, agent_link(peer->agent), peer->hop, call, err);
 }
 
+bool relay_agent_is_flooded(const struct peer *peer)
+{
+	size_t most = peer->relay->config.profile->max_queue + RELAY_AGENT_RESERVE;
+	return link_queued(agent_link(peer->agent)) > most;
+}
+
+bool relay_agent_takes_nothing(const struct peer *peer)
+{
+	size_t most = peer->relay->config.profile->max_queue + RELAY_UNREAD_MAX;
+	return link_queued(agent_link(peer->agent)) > most;
+}
+
 /* ---- edits ---- */
 
 bool relay_edit_id(const struct call *call, struct span id, struct error *err)
@@ -175,6 +187,20 @@ struct peer *relay_peer_of_number(struct relay *relay, int number)
 {
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		if (peer->number == number) {
+			return peer;
+		}
+	}
+	return NULL;
+}
+
+struct peer *relay_peer_with_root(struct relay *relay, const struct call *call)
+{
+	char cwd[FILE_PATH_MAX];
+	if (!message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd))) {
+		return NULL;
+	}
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		if (!peer->is_down && path_map_has_local(&peer->map, cwd)) {
 			return peer;
 		}
 	}

@@ -31,11 +31,9 @@ struct relay {
 	struct link editor;
 	struct pending_table asked_editor; // of struct request
 	struct session_table sessions;
-	struct list peers;         // of struct peer, oldest first
-	struct splice edits;       // of the message that comes in; its memory is used again
-	struct buf scratch;        // the broker's own message in the making
-	struct sweep *sweep;       // owned; NULL before it, and after
-	struct recovery *recovery; // owned; once an agent was greeted
+	struct list peers;   // of struct peer, oldest first
+	struct splice edits; // of the message that comes in; its memory is used again
+	struct buf scratch;  // the broker's own message in the making
 	int next_peer_number;
 	struct usage usage;
 	struct usage_memo usage_memo; // of the editor
@@ -116,6 +114,35 @@ struct relay_ops {
 		struct relay *relay, struct request *request, const struct error *failure);
 	/* Whether a prompt of the session waits for a sync. */
 	bool (*has_waiting_prompt)(const struct peer *peer, const struct session *session);
+
+	/* ---- what waited goes on ---- */
+
+	/* A message of the editor's: handles it as if it came now. False: not now. */
+	bool (*on_editor_call)(struct relay *relay, const struct call *call);
+	/* The same of one that waited for this agent, whichever would be chosen now. */
+	void (*on_parked_call)(struct peer *peer, const struct call *call);
+	/* A request of the editor's whose agent is known and ready, and has its roots. */
+	void (*pass_editor_request)(struct peer *peer, const struct call *call);
+	/* A request or notification of the agent's: handles it as if it came now. */
+	void (*on_agent_call)(struct peer *peer, const struct call *call);
+	/* An agent's answer to what the editor asked. The request is freed. */
+	void (*pass_response)(
+		struct relay *relay, struct request *request, const struct call *call);
+	/* The row of a request that the broker writes in the editor's name. */
+	const struct method *(*method_of)(const struct message *message);
+
+	/* ---- the life of agents ---- */
+
+	/* The agent of relay_running_peer, started where none runs. NULL while ending. */
+	struct peer *(*current_peer)(struct relay *relay);
+	/* One more, whatever runs already. NULL while ending, and over RELAY_PEERS_MAX. */
+	struct peer *(*further_peer)(struct relay *relay);
+	/* It answers nothing any more, and why (void * for the listener). */
+	void (*peer_down)(void *peer, const struct error *failure);
+	/* Nothing of it runs any more: frees the peer (void * for the listener). */
+	void (*peer_gone)(void *peer);
+	/* While ending: once no agent is left, the last words come. */
+	void (*finish_if_empty)(struct relay *relay);
 };
 
 /* ---- requests ---- */
@@ -136,6 +163,16 @@ void peer_send_ahead(struct peer *peer, struct span message);
 bool relay_forward_editor(
 	struct relay *relay, const struct call *call, struct error *err) ATTR_NODISCARD;
 bool peer_forward(struct peer *peer, const struct call *call, struct error *err) ATTR_NODISCARD;
+
+/* The agent does not read what it was answered: it may ask no more until it does. */
+bool relay_agent_is_flooded(const struct peer *peer);
+
+/*
+ * The editor's notifications and answers cannot be refused. So that an agent that does not read
+ * holds up nobody else they wait in its queue, beyond the limit for requests; beyond this one the
+ * editor is not read, for nothing is dropped.
+ */
+bool relay_agent_takes_nothing(const struct peer *peer);
 
 /* ---- edits ---- */
 
@@ -161,6 +198,9 @@ void peer_reserve(struct peer *peer, const char *directory); // copied; NULL: fo
 /* The agent to use where the session does not say; NULL where none runs. */
 struct peer *relay_running_peer(struct relay *relay);
 struct peer *relay_peer_of_number(struct relay *relay, int number); // or NULL
+
+/* The agent that runs and has the directory already in which a message opens a session, or NULL. */
+struct peer *relay_peer_with_root(struct relay *relay, const struct call *call);
 
 /* The session of a message of the editor's, by params.sessionId; NULL where unknown. */
 struct session *relay_session_of(struct relay *relay, const struct message *message);

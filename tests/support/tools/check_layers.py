@@ -53,10 +53,10 @@ KNOW_METHODS = {
     'broker/relay/relay_agent_methods.c': 'the table of the agent\'s',
     'broker/policy/policy.c': 'for people: the audit file',
     'broker/session/usage.c': 'for people: the counters',
+    'broker/session/answer.c': 'written: the end of a turn',
     'broker/session/choices.c': 'written: what tells an agent of a choice',
     'broker/session/question.c': 'written: a question of the broker\'s own',
     'broker/session/session_update.c': 'written: a notice of the broker\'s own',
-    'broker/relay/relay_end.c': 'written: the end of a turn',
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
