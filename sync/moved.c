@@ -15,6 +15,7 @@ struct finder {
 	struct id_set *ids;
 	size_t names;
 	struct trail trail;
+	struct error ignored; // here, as a folder may have folders TREE_VIEW_DEPTH_MAX deep
 };
 
 static void find_folder(struct finder *finder, const git_oid *part, const git_oid *full);
@@ -23,12 +24,11 @@ static void find_row(struct finder *finder, const struct tree_view_row *row)
 {
 	const struct tree_view_entry *part = row->sides[PART];
 	const struct tree_view_entry *full = row->sides[FULL];
-	struct error ignored;
 	size_t mark;
 	finder->names++;
 	if (!full || tree_view_is_same(part, full) || !id_set_add(finder->ids, &full->id) ||
 		full->mode != TREE_VIEW_FOLDER ||
-		!trail_push(&finder->trail, row->name, &mark, &ignored)) {
+		!trail_push(&finder->trail, row->name, &mark, &finder->ignored)) {
 		return;
 	}
 	find_folder(finder, tree_view_folder(part), &full->id);
@@ -41,11 +41,10 @@ static void find_folder(struct finder *finder, const git_oid *part, const git_oi
 	struct tree_view views[LAYER_COUNT] = {{0}};
 	struct tree_view_walk walk = {.views = views, .count = LAYER_COUNT};
 	struct tree_view_row row;
-	struct error ignored;
 	bool loaded = true;
 	for (int i = 0; i < LAYER_COUNT; i++) {
-		loaded = loaded &&
-		         tree_view_load(&views[i], finder->store, ids[i], &finder->trail, &ignored);
+		loaded = loaded && tree_view_load(&views[i], finder->store, ids[i], &finder->trail,
+					   &finder->ignored);
 	}
 	while (loaded && finder->names < MOVED_NAMES_MAX && tree_view_next(&walk, &row)) {
 		find_row(finder, &row);

@@ -269,9 +269,9 @@ static struct desk_pick waiting_of(const struct peer *peer)
 	return (struct desk_pick){STAGE_LINKS, peer, NULL};
 }
 
-static void begin(struct resolving *resolving)
+/* False where no worker takes it. */
+static bool begin(struct resolving *resolving, struct error *err)
 {
-	struct error err;
 	struct peer *peer = resolving->peer;
 	int timeout_ms = peer->relay->config.profile->toolhost_limits.file_timeout_ms;
 	ev_timer_init(&resolving->due, on_due, timeout_ms / 1000., 0.);
@@ -280,22 +280,27 @@ static void begin(struct resolving *resolving)
 	}
 	if (is_resolved_there(peer, resolving->is_file)) {
 		resolve_next(resolving);
-		return;
+		return true;
 	}
 	assert(peer->relay->config.pool);
-	if (!pool_submit(peer->relay->config.pool, &resolving->job, &err)) {
-		error_prefix(&err, "resolving a path");
-		finish(resolving, &err);
-	}
+	return pool_submit(peer->relay->config.pool, &resolving->job, err) ||
+	       error_prefix(err, "resolving a path");
+}
+
+static struct resolving *first_of(struct peer *peer)
+{
+	struct waiting *waiting = desk_first(&peer->relay->desk, waiting_of(peer));
+	return waiting ? CONTAINER_OF(waiting, struct resolving, waiting) : NULL;
 }
 
 void grant_resolve_next(struct peer *peer)
 {
-	struct waiting *waiting = desk_first(&peer->relay->desk, waiting_of(peer));
-	struct resolving *resolving =
-		waiting ? CONTAINER_OF(waiting, struct resolving, waiting) : NULL;
-	if (resolving && !resolving->op && !pool_has(&resolving->job)) {
-		begin(resolving);
+	struct error err;
+	struct resolving *resolving = first_of(peer);
+	while (resolving && !resolving->op && !pool_has(&resolving->job) &&
+		!begin(resolving, &err)) {
+		desk_fail(&resolving->waiting, error_at(&err, "session"));
+		resolving = first_of(peer);
 	}
 }
 

@@ -10,8 +10,8 @@
 #include "base/fd.h"
 #include "base/freeze_group.h"
 #include "base/log.h"
-#include "broker/ledger/holdings.h"
 #include "base/text.h"
+#include "broker/ledger/holdings.h"
 #include "broker/ledger/record_owner.h"
 
 /* A record that nobody has and that did not come to its end. */

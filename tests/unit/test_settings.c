@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/settings.h"
-#include "base/text.h"
 #include "tests/support/facts.h"
 
 #include <setjmp.h>
@@ -10,6 +9,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "base/text.h"
 
 static const char *const colours[] = {"red", "green", "blue", NULL};
 
