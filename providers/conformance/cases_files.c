@@ -114,18 +114,24 @@ bool case_names(struct conformance_place *place, struct error *err)
 	static const char *const names[] = {"new\nline", "ends\n", "\n", " blank ", "-dash",
 		"--help", "quo'te\"s`$(x)", "back\\slash\\", "\xff\x81\x88\xc3", "*?[a]", "~",
 		"$HOME", "a=b", "tab\there", "...", "\x01\x7f"};
+	char all[512] = "names"; // each of them a folder of the one before
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		char name[64];
-		text_whole(name, sizeof(name), "names/%s/%s", names[i], names[i]);
+		size_t len = strlen(all);
+		text_whole(name, sizeof(name), "names/files/%s", names[i]);
+		text_whole(all + len, sizeof(all) - len, "/%s", names[i]);
 		if (!case_write(place, name, span_of(names[i]), err) ||
-			!case_expect_content(place, name, span_of(names[i]), err) ||
-			!case_expect_file(place, name, 0, strlen(names[i]), err) ||
-			!case_expect_resolved(place, name, name, err)) {
+			!case_expect_content(place, name, span_of(names[i]), err)) {
 			return false;
 		}
 	}
 	/* Links are read as their bytes are. */
-	return conformance_shell(place,
-		       "cd names && n=$(printf '\\n.') && ln -s \"ends${n%.}\" link", NULL, err) &&
-	       case_expect_content(place, "names/link/ends\n", SPAN_LITERAL("ends\n"), err);
+	return case_write(place, all, SPAN_LITERAL("deep"), err) &&
+	       case_expect_content(place, all, SPAN_LITERAL("deep"), err) &&
+	       case_expect_file(place, all, 0, strlen("deep"), err) &&
+	       case_expect_resolved(place, all, all, err) &&
+	       conformance_shell(place,
+		       "cd names && n=$(printf '\\n.') && ln -s \"files/ends${n%.}\" link", NULL,
+		       err) &&
+	       case_expect_content(place, "names/link", SPAN_LITERAL("ends\n"), err);
 }
