@@ -83,8 +83,8 @@ static void on_busy(void *data, const char *path)
 	}
 }
 
-bool round_look(struct round *round, struct store *store, const struct workspace_request *request,
-	const atomic_bool *is_cancelled, struct error *err)
+bool round_begin_view(struct round *round, struct store *store,
+	const struct workspace_request *request, const atomic_bool *is_cancelled, struct error *err)
 {
 	struct snapshot_request local = {
 		.root = request->local_root,
@@ -99,7 +99,7 @@ bool round_look(struct round *round, struct store *store, const struct workspace
 		.data = round,
 	};
 	drop_view(round);
-	round->view = snapshot_look(store, &local, err);
+	round->view = snapshot_begin(store, &local, err);
 	return round->view != NULL;
 }
 
@@ -107,7 +107,7 @@ static bool take_local(struct round *round, struct store *store,
 	const struct workspace_request *request, const atomic_bool *is_cancelled, struct error *err)
 {
 	struct snapshot snapshot;
-	if (!round->view && !round_look(round, store, request, is_cancelled, err)) {
+	if (!round->view && !round_begin_view(round, store, request, is_cancelled, err)) {
 		return false;
 	}
 	struct snapshot_view *view = round->view;

@@ -103,11 +103,12 @@ bool round_read_base(struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err) ATTR_NODISCARD;
 
 /*
- * With round->base set: looks at the local directory for the merge to come. Others may write to
- * the store meanwhile (snapshot_look).
+ * With round->base set: begins the view of the local directory for the merge to come. Others may
+ * write to the store meanwhile (snapshot_begin).
  */
-bool round_look(struct round *round, struct store *store, const struct workspace_request *request,
-	const atomic_bool *is_cancelled, struct error *err) ATTR_NODISCARD;
+bool round_begin_view(struct round *round, struct store *store,
+	const struct workspace_request *request, const atomic_bool *is_cancelled,
+	struct error *err) ATTR_NODISCARD;
 
 /*
  * With round->collected set: snapshot, merge, park, apply, and bases/NAME becomes

@@ -290,7 +290,7 @@ static bool open_root(
 	return view->root_fd >= 0 || error_set_errno(err, errno, "the workspace %s", view->root);
 }
 
-struct snapshot_view *snapshot_look(
+struct snapshot_view *snapshot_begin(
 	struct store *store, const struct snapshot_request *request, struct error *err)
 {
 	struct snapshot_view *view = mem_alloc_zero(sizeof(*view));
@@ -366,6 +366,6 @@ bool snapshot_finish(
 bool snapshot_take(struct store *store, const struct snapshot_request *request,
 	struct snapshot *out, struct error *err)
 {
-	struct snapshot_view *view = snapshot_look(store, request, err);
+	struct snapshot_view *view = snapshot_begin(store, request, err);
 	return view && snapshot_finish(view, store, out, err);
 }

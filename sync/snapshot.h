@@ -92,13 +92,13 @@ bool snapshot_take(struct store *store, const struct snapshot_request *request,
 	struct snapshot *out, struct error *err) ATTR_NODISCARD;
 
 /*
- * The same in two steps. Looking walks and reads, and puts contents into the store, but no tree,
+ * The same in two steps. The first walks and reads, and puts contents into the store, but no tree,
  * and no cache: it may be done while others write to the store through a handle of their own,
- * also while they take trees back that they have put there. Finishing needs the store quiet. What
+ * also while they take trees back that they have put there. The second needs the store quiet. What
  * the request borrows is borrowed until then. The view is gone after either finish or drop.
  */
 struct snapshot_view;
-struct snapshot_view *snapshot_look(struct store *store, const struct snapshot_request *request,
+struct snapshot_view *snapshot_begin(struct store *store, const struct snapshot_request *request,
 	struct error *err) ATTR_NODISCARD;
 bool snapshot_finish(struct snapshot_view *view, struct store *store, struct snapshot *out,
 	struct error *err) ATTR_NODISCARD;

@@ -59,7 +59,7 @@ void transport_left_add(struct transport_left *left, const char *path);
 /*
  * A snapshot of the runtime root in the store. `base` is what the runtime was
  * last known to be, and is in the store and there. The local directory is looked at
- * meanwhile (snapshot_look), so the store is written through a handle of the transport's own.
+ * meanwhile (snapshot_begin), so the store is written through a handle of the transport's own.
  */
 struct transport_collected {
 	git_oid tree;

@@ -96,7 +96,8 @@ static bool read_base(struct work *work, struct error *err)
 static bool look(struct work *work, struct error *err)
 {
 	struct error why;
-	if (!round_look(&work->round, &work->store, &work->request, &work->is_cancelled, &why)) {
+	if (!round_begin_view(
+		    &work->round, &work->store, &work->request, &work->is_cancelled, &why)) {
 		work->look_err = why;
 	}
 	return true;

@@ -277,7 +277,7 @@ static void test_a_look_leaves_trees_and_cache_to_its_end(void **state)
 	struct snapshot snapshot;
 	struct snapshot_request request = {.root = place->root, .cache = "two"};
 	place_run(place, "mkdir d; echo a >a; echo b >d/b");
-	struct snapshot_view *view = snapshot_look(&place->store, &request, &err);
+	struct snapshot_view *view = snapshot_begin(&place->store, &request, &err);
 	assert_non_null(view);
 	expect_trees_and_caches(place, "1\n0\n"); // the empty tree is in every store
 	place_run(place, "echo later >a");
@@ -287,7 +287,7 @@ static void test_a_look_leaves_trees_and_cache_to_its_end(void **state)
 	assert_int_equal(snapshot.read_files, 2);
 	git_oid now = place_take(place, NULL);
 	assert_memory_not_equal(&now, &snapshot.tree, sizeof(now)); // what a held when it was read
-	snapshot_drop(snapshot_look(&place->store, &request, &err));
+	snapshot_drop(snapshot_begin(&place->store, &request, &err));
 	snapshot_drop(NULL);
 }
 
