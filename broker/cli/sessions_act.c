@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/path_quote.h"
 #include "broker/cli/sessions.h"
+#include "broker/cli/sessions_into.h"
 #include "broker/ledger/collect.h"
 
 enum { STOP_WAIT_MS = 120 * 1000, STOP_LOOK_MS = 50 };
@@ -142,15 +143,36 @@ static bool collect_all(struct acting *acting, struct error *err)
 				      failed, count);
 }
 
+/* Whose workspace is gone. */
+static bool collect_into(
+	struct acting *acting, const struct session_entry *entry, struct error *err)
+{
+	struct sessions_into into;
+	const struct sessions_means *means = acting->means;
+	bool begun = check(entry, err) && sessions_into_begin(&into, means->state_folder,
+						  &entry->record, means->options->into, err);
+	if (!begun) {
+		return error_prefix(err, "session %s", entry->id);
+	}
+	bool ok = collect_one(acting, entry, err);
+	struct error ignored;
+	return sessions_into_end(&into, ok, ok ? err : &ignored) && ok;
+}
+
 static bool collect(struct acting *acting, struct error *err)
 {
 	const struct options *options = acting->means->options;
 	const struct session_entry *entry;
+	if (options->word_count == 0 && options->into) {
+		return error_set(err, ERROR_CONFIG,
+			"sessions collect --into %s: expected the name of a session as well",
+			options->into);
+	}
 	if (options->word_count == 0) {
 		return collect_all(acting, err);
 	}
 	return sessions_find(&acting->entries, options->words[0], &entry, err) &&
-	       collect_one(acting, entry, err);
+	       (options->into ? collect_into : collect_one)(acting, entry, err);
 }
 
 /* ---- stop ---- */

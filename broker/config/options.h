@@ -58,6 +58,7 @@ enum option_flag {
 	OPTION_OLDER = 1 << 6,
 	OPTION_MAX_SIZE = 1 << 7,
 	OPTION_DRY_RUN = 1 << 8,
+	OPTION_INTO = 1 << 9,
 };
 
 struct options {
@@ -68,6 +69,7 @@ struct options {
 	const char *trace;                    // --trace FILE
 	const char *log_level;                // --log-level LEVEL
 	const char *toolhost;                 // --toolhost MODE
+	const char *into;                     // --into DIR
 	const char *older;                    // --older AGE
 	const char *max_size;                 // --max-size SIZE
 	const char *const *agent_argv;        // NULL-terminated words after "--", or NULL

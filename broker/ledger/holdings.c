@@ -201,7 +201,8 @@ static void look_at_copy(struct finding *finding, char *folder)
 	if (copy->workspace && !*copy->record) {
 		hold(copy, HOLDING_KEPT, "no record says that it was collected");
 	} else if (copy->is_gone) {
-		hold(copy, HOLDING_KEPT, "its workspace is gone: it cannot be synced once more");
+		hold(copy, HOLDING_KEPT,
+			"its workspace is gone: acp-broker sessions collect --into has it");
 	}
 }
 

@@ -193,6 +193,40 @@ class Disk(SessionsCase):
         numbers = [c['checkpoint'] for c in json.loads(listed)['checkpoints']]
         self.assertEqual(numbers, [4, 5])
 
+    def test_what_is_left_of_a_workspace_that_is_gone_comes_into_another_folder(self):
+        (self.work / 'deep').mkdir()
+        (self.work / 'deep/kept').write_text('kept\n')
+        (self.work / 'goes').write_text('by the agent\n')
+        runtime = self.left()
+        (runtime / 'goes').unlink()
+        name = self.the_one()['id']
+        self.assertNames(self.sessions('collect', name, '--into', 'new', status=2),
+                         f'--into | {self.work} is there')
+        self.assertNames(self.sessions('collect', '--into', 'new', status=2), '--into | session')
+        moved = self.dir / 'moved'
+        os.rename(self.work, moved)
+        self.assertNames(self.sessions('collect', name, '--into', 'moved', status=2), 'empty')
+        self.assertFalse(self.work.exists())
+        self.sessions('collect', name, '--into', 'new')
+        self.assertFalse(self.work.exists())
+        new = self.dir / 'new'
+        self.assertEqual({str(path.relative_to(new)): path.read_text()
+                          for path in new.rglob('*') if path.is_file()},
+                         {'deep/kept': 'kept\n', 'a-there': 'a there\n'})
+        self.assertEqual(self.the_one()['state'], 'stopped')
+        os.rename(moved, self.work)
+
+    def test_a_collect_that_fails_leaves_no_workspace(self):
+        runtime = self.left()
+        name = self.the_one()['id']
+        os.rename(self.work, self.dir / 'moved')
+        record, = (self.state / 'sessions').glob('*.json')
+        record.write_text(record.read_text().replace(str(runtime), str(runtime) + '-other'))
+        self.assertNames(self.sessions('collect', name, '--into', 'new', status=1),
+                         f'{runtime}-other')
+        self.assertFalse(self.work.exists() or (self.dir / 'new').exists())
+        os.rename(self.dir / 'moved', self.work)
+
     def test_mistakes(self):
         self.write_config_for_nothing()
         for words, named in ((('prune', '--older', 'old'), '--older | old'),

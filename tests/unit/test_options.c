@@ -173,6 +173,8 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 		{"acp-broker sessions list --json", COMMAND_SESSIONS_LIST, OPTION_JSON, ""},
 		{"acp-broker sessions collect", COMMAND_SESSIONS_COLLECT, 0, ""},
 		{"acp-broker sessions collect a", COMMAND_SESSIONS_COLLECT, 0, "a"},
+		{"acp-broker sessions collect a --into d", COMMAND_SESSIONS_COLLECT, OPTION_INTO,
+			"a"},
 		{"acp-broker sessions discard a", COMMAND_SESSIONS_DISCARD, 0, "a"},
 		{"acp-broker sessions prune 1h", COMMAND_SESSIONS_PRUNE, 0, "1h"},
 		{"acp-broker sandboxes list --json", COMMAND_SANDBOXES_LIST, OPTION_JSON, ""},
@@ -323,7 +325,7 @@ static void test_tables_are_readable_to_their_end(void **state)
 	while (options_command_name(commands)) {
 		commands++;
 	}
-	assert_int_equal(options, 17);
+	assert_int_equal(options, 18);
 	assert_int_equal(commands, 27);
 }
 

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/cli/sessions_into.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/folder.h"
+#include "base/real_path.h"
+#include "base/text.h"
+#include "broker/ledger/state_folder.h"
+#include "sync/apply.h"
+#include "sync/rsync/mirror_walk.h"
+#include "sync/store_lock.h"
+
+static void into_finish(struct sessions_into *into)
+{
+	free(into->place);
+	free(into->to);
+	*into = (struct sessions_into){NULL};
+}
+
+/* ---- where it goes ---- */
+
+static bool is_empty_folder(const char *path)
+{
+	DIR *folder = opendir(path);
+	size_t count = 0;
+	while (folder && readdir(folder)) {
+		count++; // "." and ".." among them
+	}
+	if (folder) {
+		closedir(folder);
+	}
+	return folder && count <= 2;
+}
+
+/* DIR may be missing, the folder that it is in may not. */
+static bool find_target(struct sessions_into *into, const char *dir, struct error *err)
+{
+	char real[PATH_MAX];
+	if (realpath(dir, real)) {
+		into->to = mem_strdup(real);
+		return is_empty_folder(real) ||
+		       error_set(err, ERROR_CONFIG,
+			       "--into %s: expected an empty folder, or one to be made", dir);
+	}
+	char *parent = mem_strdup(dir);
+	size_t length = strlen(parent);
+	while (length > 1 && parent[length - 1] == '/') {
+		parent[--length] = '\0';
+	}
+	char *slash = strrchr(parent, '/');
+	char *name = mem_strdup(slash ? slash + 1 : parent);
+	if (slash) {
+		slash[slash == parent] = '\0';
+	}
+	bool found = realpath(slash ? parent : ".", real) != NULL;
+	int errnum = errno;
+	into->to = found ? path_join(real, name) : NULL;
+	free(name);
+	free(parent);
+	return found || error_set_errno(err, errnum, "--into %s", dir);
+}
+
+/* How much of the place is there: the rest is made, and removed again. */
+static bool find_place(struct sessions_into *into, struct error *err)
+{
+	struct stat present, target;
+	char *path = mem_strdup(into->place);
+	size_t length = strlen(path);
+	while (length > 1 && lstat(path, &present) < 0) {
+		char *slash = strrchr(path, '/');
+		length = slash > path ? (size_t)(slash - path) : 1;
+		path[length] = '\0';
+	}
+	into->present = length;
+	bool is_there = strcmp(path, into->place) == 0;
+	free(path);
+	if (is_there) {
+		return error_set(err, ERROR_CONFIG,
+			"--into is for a workspace that is gone, and %s is there: leave it out",
+			into->place);
+	}
+	char *parent = mem_strdup(into->to);
+	if (lstat(into->to, &target) < 0) {
+		char *slash = strrchr(parent, '/');
+		slash[slash == parent] = '\0';
+	}
+	bool is_same = stat(parent, &target) == 0 && target.st_dev == present.st_dev;
+	free(parent);
+	return is_same || error_set(err, ERROR_CONFIG,
+				  "--into %s: expected a folder on the file system where %s was, "
+				  "from where it is moved",
+				  into->to, into->place);
+}
+
+/* ---- the workspace as it was ---- */
+
+static bool restore(struct store *store, const char *place, const char *sandbox, struct error *err)
+{
+	struct apply_request request = {.root = place, .from = store_empty_tree};
+	struct apply_result result;
+	char name[STATE_FOLDER_NAME_SIZE + 8];
+	text_whole(name, sizeof(name), "bases/%s", sandbox);
+	if (!store_find(store, name, &request.to, err)) {
+		return err->code == ERROR_NOT_FOUND; // it was never synced: all of it is new
+	}
+	return apply_run(store, &request, &result, err) &&
+	       (result.left == 0 || error_set(err, ERROR_UNAVAILABLE,
+					    "%s: %zu files cannot be written", place, result.left));
+}
+
+static bool restore_locked(const char *state_folder, const struct record *record, struct error *err)
+{
+	struct store store;
+	char sandbox[STATE_FOLDER_NAME_SIZE];
+	char *folder = state_folder_store(state_folder, record->local_root);
+	state_folder_sandbox(
+		sandbox, record->backend, record->profile, record->runtime_root, record->instance);
+	int fd = -1;
+	bool ok = store_lock_find(folder, &fd, err);
+	if (ok && fd >= 0) {
+		ok = store_lock_try(fd) ||
+		     error_set(err, ERROR_UNAVAILABLE, "another acp-broker syncs %s",
+			     record->local_root);
+		if (ok && (ok = store_open(&store, folder, 0, err))) {
+			ok = restore(&store, record->local_root, sandbox, err);
+			store_close(&store);
+		}
+	}
+	fd_close(&fd);
+	free(folder);
+	return ok;
+}
+
+/* The folders on the way that were made for it. */
+static void remove_made(const struct sessions_into *into)
+{
+	char *path = mem_strdup(into->place);
+	for (char *slash = strrchr(path, '/'); slash && (size_t)(slash - path) > into->present;
+		slash = strrchr(path, '/')) {
+		*slash = '\0';
+		if (rmdir(path) < 0) {
+			break;
+		}
+	}
+	free(path);
+}
+
+bool sessions_into_begin(struct sessions_into *into, const char *state_folder,
+	const struct record *record, const char *dir, struct error *err)
+{
+	*into = (struct sessions_into){.place = mem_strdup(record->local_root)};
+	if (!record->runtime_root) {
+		into_finish(into);
+		return error_set(err, ERROR_CONFIG, "nothing of it ever was in a sandbox");
+	}
+	if (!find_target(into, dir, err) || !find_place(into, err)) {
+		into_finish(into);
+		return false;
+	}
+	if (folder_make(into->place, err) && restore_locked(state_folder, record, err)) {
+		return true;
+	}
+	struct error ignored;
+	(void)!sessions_into_end(into, false, &ignored);
+	return false;
+}
+
+bool sessions_into_end(struct sessions_into *into, bool is_collected, struct error *err)
+{
+	bool ok = true;
+	if (!is_collected) {
+		mirror_remove(AT_FDCWD, into->place); // the store has what was made
+	} else if (rename(into->place, into->to) < 0) {
+		ok = error_set_errno(
+			err, errno, "moving %s, where all of it is, to %s", into->place, into->to);
+	}
+	if (ok) {
+		remove_made(into);
+	}
+	into_finish(into);
+	return ok;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_CLI_SESSIONS_INTO_H
+#define BROKER_CLI_SESSIONS_INTO_H
+
+#include "broker/ledger/record.h"
+
+/*
+ * `sessions collect --into DIR`: what a session left whose workspace is gone. For the collect the
+ * workspace is made again in its place, as it was at the last sync, and then it is moved to DIR. So
+ * DIR gets what the agent's folder has, and every rule of a last sync holds. Blocks.
+ */
+struct sessions_into {
+	char *place;    // owned; where the workspace was
+	char *to;       // owned; DIR, absolute
+	size_t present; // of the place: so many bytes of it are a folder that was there
+};
+
+/*
+ * ERROR_CONFIG where the workspace is there, DIR is no empty folder, or it is on another file
+ * system than the place. To be ended, unless this fails.
+ */
+bool sessions_into_begin(struct sessions_into *into, const char *state_folder,
+	const struct record *record, const char *dir, struct error *err) ATTR_NODISCARD;
+
+/* Moves it to DIR; where the collect has failed, the place is as it was. */
+bool sessions_into_end(
+	struct sessions_into *into, bool is_collected, struct error *err) ATTR_NODISCARD;
+
+#endif
