@@ -84,6 +84,8 @@ const struct failure_code failure_codes[] = {
 	{"RUNTIME_CHANGED", RPC_INTERNAL_ERROR, true,
 		"try again once nothing in the sandbox changes its files any more"},
 	{"DISK_FULL", RPC_INTERNAL_ERROR, true, "make room where the message says"},
+	{"WORKSPACE_REPLACED", RPC_INTERNAL_ERROR, true,
+		"mount the workspace again, or say yes where it is the right folder"},
 	{"SYNC_TOOL_MISSING", RPC_INTERNAL_ERROR, false,
 		"install the named program on the side that the message names"},
 	{"NOT_SYNCED", RPC_INTERNAL_ERROR, false,

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/words.h"
 #include "sync/id.h"
+#include "sync/moved.h"
 #include "sync/tree_view.h"
 
 enum { FROM, TO, SIDE_COUNT };
@@ -13,6 +15,7 @@ enum { FROM, TO, SIDE_COUNT };
 struct finder {
 	struct deletions *deletions;
 	struct store *store;
+	const struct id_set *moved; // may be NULL
 	struct trail trail;
 };
 
@@ -44,10 +47,13 @@ static bool find_at(struct finder *finder, const struct tree_view_row *row, stru
 	if (!from || !trail_push(&finder->trail, row->name, &mark, err)) {
 		return from == NULL;
 	}
-	bool is_file = tree_view_leaf(from).mode != ENTRY_NONE;
+	struct store_entry leaf = tree_view_leaf(from);
+	bool is_file = leaf.mode != ENTRY_NONE;
 	bool found = true;
 	if (is_file && tree_view_leaf(row->sides[TO]).mode == ENTRY_NONE) {
-		found = add(finder, err);
+		bool is_moved =
+			finder->moved && moved_has_file(finder->moved, finder->store, &leaf);
+		found = is_moved || add(finder, err);
 	} else if (folder) {
 		found = find_in_folder(finder, folder, tree_view_folder(row->sides[TO]), err);
 	}
@@ -75,12 +81,13 @@ static bool find_in_folder(
 }
 
 bool deletions_find(struct deletions *deletions, struct store *store, const git_oid *from,
-	const git_oid *to, struct error *err)
+	const git_oid *to, const struct id_set *moved, struct error *err)
 {
 	*deletions = (struct deletions){0};
 	struct finder *finder = mem_alloc_zero(sizeof(*finder));
 	finder->deletions = deletions;
 	finder->store = store;
+	finder->moved = moved;
 	bool found = find_in_folder(finder, from, to, err);
 	free(finder);
 	return found;
@@ -90,4 +97,108 @@ void deletions_finish(struct deletions *deletions)
 {
 	words_free(deletions->named);
 	*deletions = (struct deletions){0};
+}
+
+/* ---- what is not deleted there ---- */
+
+enum { SPARED_BASE, SPARED_RUNTIME, SPARED_MERGED, SPARED_TREE, SPARED_COUNT };
+
+struct sparer {
+	struct store *store;
+	bool is_base;
+	struct trail trail;
+};
+
+static bool spare_folder(struct sparer *sparer, const git_oid *const ids[SPARED_COUNT],
+	git_oid *out_id, struct error *err);
+
+/* What stands under a name; *out has a mode of 0: nothing. */
+static bool spare_row(struct sparer *sparer, const struct tree_view_row *row,
+	struct tree_view_entry *out, struct error *err)
+{
+	const struct tree_view_entry *base = row->sides[SPARED_BASE];
+	const struct tree_view_entry *runtime = row->sides[SPARED_RUNTIME];
+	const struct tree_view_entry *merged = row->sides[SPARED_MERGED];
+	const struct tree_view_entry *tree = row->sides[SPARED_TREE];
+	*out = tree ? *tree : (struct tree_view_entry){.mode = ENTRY_NONE};
+	if (!merged && tree_view_leaf(base).mode && tree_view_leaf(runtime).mode) {
+		*out = sparer->is_base ? *base : *runtime;
+		return true;
+	}
+	bool is_in_way = tree_view_leaf(tree).mode || tree_view_leaf(merged).mode;
+	if (is_in_way || !tree_view_folder(base) || !tree_view_folder(runtime)) {
+		return true;
+	}
+	const git_oid *ids[SPARED_COUNT];
+	size_t mark;
+	for (int i = 0; i < SPARED_COUNT; i++) {
+		ids[i] = tree_view_folder(row->sides[i]);
+	}
+	if (!trail_push(&sparer->trail, row->name, &mark, err)) {
+		return false;
+	}
+	bool spared = spare_folder(sparer, ids, &out->id, err);
+	trail_pop(&sparer->trail, mark);
+	out->mode = id_equal(&out->id, &store_empty_tree) ? ENTRY_NONE : TREE_VIEW_FOLDER;
+	return spared;
+}
+
+static bool spare_rows(struct sparer *sparer, const struct tree_view views[SPARED_COUNT],
+	git_oid *out_id, struct error *err)
+{
+	struct tree_view_walk walk = {.views = views, .count = SPARED_COUNT};
+	struct tree_view_row row;
+	size_t most = 1;
+	size_t count = 0;
+	bool spared = true;
+	for (int i = 0; i < SPARED_COUNT; i++) {
+		most += views[i].count;
+	}
+	struct tree_view_entry *entries = mem_alloc(most * sizeof(*entries));
+	while (spared && tree_view_next(&walk, &row)) {
+		spared = spare_row(sparer, &row, &entries[count], err);
+		entries[count].name = row.name;
+		count += entries[count].mode != ENTRY_NONE;
+	}
+	*out_id = store_empty_tree;
+	spared = spared &&
+	         (count == 0 || tree_view_write(sparer->store, entries, count, out_id, err));
+	free(entries);
+	return spared;
+}
+
+/* Where the merge has all that the runtime has, nothing was deleted. */
+static bool spare_folder(struct sparer *sparer, const git_oid *const ids[SPARED_COUNT],
+	git_oid *out_id, struct error *err)
+{
+	const git_oid *merged = ids[SPARED_MERGED];
+	if (merged && id_equal(merged, ids[SPARED_RUNTIME])) {
+		*out_id = ids[SPARED_TREE] ? *ids[SPARED_TREE] : store_empty_tree;
+		return true;
+	}
+	struct tree_view views[SPARED_COUNT] = {{0}};
+	bool spared = true;
+	for (int i = 0; i < SPARED_COUNT; i++) {
+		spared = spared &&
+		         tree_view_load(&views[i], sparer->store, ids[i], &sparer->trail, err);
+	}
+	spared = spared && spare_rows(sparer, views, out_id, err);
+	for (int i = 0; i < SPARED_COUNT; i++) {
+		tree_view_finish(&views[i]);
+	}
+	return spared;
+}
+
+bool deletions_spare(struct store *store, const struct spared *spared, bool is_base,
+	const git_oid *tree, git_oid *out_tree, struct error *err)
+{
+	struct sparer *sparer = mem_alloc_zero(sizeof(*sparer));
+	const git_oid from = *tree;
+	const git_oid *const ids[SPARED_COUNT] = {
+		&spared->base, &spared->runtime, &spared->merged, &from};
+	sparer->store = store;
+	sparer->is_base = is_base;
+	bool made = spare_folder(sparer, ids, out_tree, err);
+	free(sparer);
+	return made;
 }

@@ -30,9 +30,7 @@ void round_init(struct round *round)
 	merge_init(&round->earlier);
 }
 
-/* What is noted already - this is another try - is not noted again; too much is cut. */
-static void add_note(struct round *round, const char *format, ...) ATTR_PRINTF(2, 3);
-static void add_note(struct round *round, const char *format, ...)
+void round_add_note(struct round *round, const char *format, ...)
 {
 	char text[sizeof(round->note)];
 	va_list args;
@@ -118,7 +116,7 @@ static bool take_local(struct round *round, struct store *store,
 	round->local = snapshot.tree;
 	round->files = snapshot.files;
 	if (*snapshot.note) {
-		add_note(round, "%s", snapshot.note);
+		round_add_note(round, "%s", snapshot.note);
 	}
 	unsigned excess = snapshot.excess & ~round->told_excess;
 	if (excess) {
@@ -126,33 +124,6 @@ static bool take_local(struct round *round, struct store *store,
 		round->told_excess |= excess;
 	}
 	return true;
-}
-
-/* Whether the runtime has deleted more than anybody does on purpose without saying so. */
-static bool deletes_much(const struct round *round)
-{
-	size_t deleted = round->merge.to_local.deleted;
-	if (deleted < SYNC_DELETIONS_MAX && deleted * 2 <= round->files) {
-		return false;
-	}
-	return deleted >= SYNC_DELETIONS_MIN || (round->is_first && deleted > 0);
-}
-
-/* True where the deletions are those that the user has said yes to; else asks, or fails. */
-static bool is_consented(struct round *round, struct store *store, struct error *err)
-{
-	deletions_finish(&round->deletions);
-	if (!deletions_find(&round->deletions, store, &round->local, &round->merge.merged, err)) {
-		return false;
-	}
-	if (round->mode == SYNC_DELETIONS_FOLLOW && id_equal(&round->asked, &round->deletions.id)) {
-		round->followed = round->deletions.count;
-		return true;
-	}
-	round->deletions.total = round->files;
-	round->asks = true;
-	return error_set(err, ERROR_DENIED, "the agent has deleted %zu files of %zu: not done yet",
-		round->deletions.count, round->files);
 }
 
 /* By the base as it is now, and the local directory. */
@@ -224,17 +195,14 @@ static bool merge(struct round *round, struct store *store, const struct workspa
 		merged = merge_once(round, store, &options, err);
 	}
 	point("merge.done");
-	if (merged && deletes_much(round)) {
-		if (round->mode != SYNC_DELETIONS_KEEP) {
-			merged = is_consented(round, store, err);
-		} else {
-			round->kept = round->merge.to_local.deleted;
-			options.keeps_deleted = true;
-			merged = merge_once(round, store, &options, err);
-		}
+	bool keeps = false;
+	merged = merged && round_guard_local(round, store, &keeps, err);
+	if (keeps) {
+		options.keeps_deleted = true;
+		merged = merge_once(round, store, &options, err);
 	}
 	id_set_finish(&moved);
-	return merged;
+	return merged && round_guard_runtime(round, store, request, err);
 }
 
 /* The local directory, and what it is changed with. */
@@ -255,7 +223,7 @@ static void on_remains(void *data, const char *path, const char *why)
 {
 	const struct local *local = data;
 	char *quoted = path_quote_below(local->request->local_root, path);
-	add_note(local->round,
+	round_add_note(local->round,
 		"what an interrupted sync has left cannot be removed (%s), each sync tries again: "
 		"%s",
 		why, quoted);
@@ -308,7 +276,11 @@ bool round_graft(const struct round *round, struct store *store, enum held_versi
 	bool is_base = version == HELD_BASE;
 	const git_oid *from = is_base ? &round->found : &round->taken;
 	const git_oid *to = is_base ? &round->taken : &round->found;
-	return withheld_add(store, tree, from, to, out_tree, err) &&
+	git_oid spared = *tree;
+	if (round->spares && !deletions_spare(store, &round->spared, is_base, tree, &spared, err)) {
+		return false;
+	}
+	return withheld_add(store, &spared, from, to, out_tree, err) &&
 	       held_graft(store, &round->merge.held, version, out_tree, out_tree, err) &&
 	       held_graft(store, &round->merge.moved, version, out_tree, out_tree, err) &&
 	       held_graft(store, &round->undelivered_changes, version, out_tree, out_tree, err);
@@ -448,7 +420,8 @@ bool round_keep(struct round *round, struct store *store, const struct workspace
 		store, &round->target, keeping->reason, keeping->session, out_checkpoint, err);
 	point("checkpoint.added");
 	checkpoint_name(checkpoint, added ? *out_checkpoint : 0);
-	bool set = added && round_keep_as_base(round, store, request, checkpoint, err);
+	bool set = added && round_keep_as_base(round, store, request, checkpoint, err) &&
+	           round_keep_root(round, store, request, err);
 	point("base.set");
 	struct checkpoint_limits limits = {
 		request->max_checkpoints, request->checkpoint_age_ms / 1000};
@@ -459,7 +432,7 @@ bool round_keep(struct round *round, struct store *store, const struct workspace
 	char text[CHECKPOINT_DAMAGE_MAX];
 	const char *damaged = kept ? checkpoint_damage_text(&damage, text) : NULL;
 	if (damaged) {
-		add_note(round, "%s", damaged);
+		round_add_note(round, "%s", damaged);
 	}
 	return kept;
 }
@@ -476,6 +449,7 @@ bool round_go_back(struct round *round, struct store *store,
 	if (applied) {
 		point("back.applied");
 		round->why_no_delivery = NULL;
+		round->spares = false;
 		round->runtime = round->target;
 		round->collected = round->sent;
 		round->target = *tree;

@@ -66,6 +66,10 @@ struct round {
 	git_oid asked;
 	bool asks; // about these deletions: the round has ended with them
 	struct deletions deletions;
+	bool has_new_root;         // the local directory is none that was noted (sync/root_note.h)
+	git_oid refused_deletions; // the id of those that the user wants to stay in the runtime
+	bool spares;               // deletions of the user's are not delivered
+	struct spared spared;      // which ones
 	char note[ROUND_NOTE_MAX]; // for the user
 	struct stuck busy;         // files here that were written to whenever they were read
 	unsigned told_excess;      // of enum snapshot_excess: what was in a warning already
@@ -100,6 +104,14 @@ void round_deliver_nothing(struct round *round, const char *why);
  * the text says how one goes on without them.
  */
 bool round_read_base(struct round *round, struct store *store,
+	const struct workspace_request *request, struct error *err) ATTR_NODISCARD;
+
+/*
+ * With the base: whether the local directory is the folder that it was at the last sync of this
+ * sandbox. ERROR_DENIED with reason WORKSPACE_REPLACED, and round->asks where somebody is to be
+ * asked: the id of the question is in round->deletions.
+ */
+bool round_check_root(struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err) ATTR_NODISCARD;
 
 /*

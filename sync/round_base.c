@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "sync/held.h"
 #include "sync/id.h"
+#include "sync/root_note.h"
 #include "sync/round_impl.h"
 
 /* What the store says of a sandbox: what both sides were, and what was cut off since. */
@@ -38,7 +39,8 @@ bool round_forget_base(struct store *store, const char *name, struct error *err)
 	delivery_name(delivery, name);
 	known_name(known, name);
 	return forget(store, delivery, err) && forget(store, base, err) &&
-	       forget(store, known, err) && plan_forget(store, name, err);
+	       forget(store, known, err) && plan_forget(store, name, err) &&
+	       root_note_forget(store, name, err);
 }
 
 static bool fail_damaged(const char *sandbox, const struct error *damage, struct error *err)

@@ -11,9 +11,27 @@
 /* Whether there is something that stays as it is on both sides, without a conflict. */
 static inline bool round_holds(const struct round *round)
 {
-	return round->merge.held_count + round->merge.moved_count + round->undelivered_count > 0 ||
+	return round->spares ||
+	       round->merge.held_count + round->merge.moved_count + round->undelivered_count > 0 ||
 	       !id_equal(&round->taken, &round->found);
 }
+
+/* What is noted already - this is another try - is not noted again; too much is cut. */
+void round_add_note(struct round *round, const char *format, ...) ATTR_PRINTF(2, 3);
+
+/*
+ * With a merge: many deletions of the agent's, or of the user's, that the user has not said yes
+ * to. ERROR_DENIED, and round->asks, where somebody is to be asked. Otherwise the agent's are to be
+ * given back (*out_keeps), and the user's are not made in the runtime (round->spares).
+ */
+bool round_guard_local(struct round *round, struct store *store, bool *out_keeps,
+	struct error *err) ATTR_NODISCARD;
+bool round_guard_runtime(struct round *round, struct store *store,
+	const struct workspace_request *request, struct error *err) ATTR_NODISCARD;
+
+/* The folder that the local directory is now is the one for the next syncs. */
+bool round_keep_root(const struct round *round, struct store *store,
+	const struct workspace_request *request, struct error *err) ATTR_NODISCARD;
 
 /* The tree with this version of all that. */
 bool round_graft(const struct round *round, struct store *store, enum held_version version,

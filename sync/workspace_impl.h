@@ -82,6 +82,7 @@ struct workspace {
 	char **always_held;                  // owned, NULL-terminated: paths; may be NULL
 	bool commits_left;                   // by the last collect
 	unsigned told_excess;                // round.told_excess of all before
+	git_oid refused_deletions; // of the user's: the id of those that stay in the runtime
 	bool has_tree;
 	git_oid tree;
 };

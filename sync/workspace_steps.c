@@ -89,7 +89,7 @@ static bool read_base(struct work *work, struct error *err)
 	if (is_read && work->tries == 0) {
 		round->began_empty = id_equal(&round->base, &store_empty_tree);
 	}
-	return is_read;
+	return is_read && round_check_root(round, &work->store, &work->request, err);
 }
 
 /* Whether it has failed is for who waits for the transport, too. */
@@ -382,6 +382,11 @@ static void init_round(struct workspace *workspace, struct round *round)
 	round->is_first = !workspace->has_tree;
 	round->mode = order->deletions;
 	round->asked = order->asked;
+	static const git_oid none;
+	if (round->mode == SYNC_DELETIONS_KEEP && !id_equal(&round->asked, &none)) {
+		workspace->refused_deletions = round->asked;
+	}
+	round->refused_deletions = workspace->refused_deletions;
 }
 
 static void begin(struct workspace *workspace)

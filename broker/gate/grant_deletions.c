@@ -15,10 +15,54 @@
 
 enum { CONTENT_MAX = 64 * 1024 }; // bytes of what is said of the files
 
-static const char options[] =
-	"[{\"optionId\":\"delete\",\"name\":\"Delete them here too\",\"kind\":\"allow_once\"},"
-	"{\"optionId\":\"give-back\",\"name\":\"Give them back to the agent\","
-	"\"kind\":\"reject_once\"}]";
+struct wording {
+	const char *rule;        // why it is asked; NULL: policy says it
+	const char *where, *end; // of the title, before and after the directory
+	const char *explanation;
+	const char *options; // JSON
+};
+
+static const struct wording agents = {
+	.where = "",
+	.end = ", as the agent has done",
+	.explanation =
+		"They are gone from the agent's copy. A yes removes them here as well; the last "
+		"checkpoint has them all. A no gives them back to the agent.\n",
+	.options = "[{\"optionId\":\"delete\",\"name\":\"Delete them here too\","
+		   "\"kind\":\"allow_once\"},"
+		   "{\"optionId\":\"give-back\",\"name\":\"Give them back to the agent\","
+		   "\"kind\":\"reject_once\"}]",
+};
+
+static const struct wording users = {
+	.rule = "files that are gone",
+	.where = "the sandbox, since they are gone from ",
+	.end = "",
+	.explanation = "They are gone here. If that was not meant - a file system is not mounted, "
+		       "perhaps - say no: the agent keeps its files. A yes removes them in the "
+		       "sandbox as well.\n",
+	.options = "[{\"optionId\":\"delete\",\"name\":\"Delete them there too\","
+		   "\"kind\":\"allow_once\"},"
+		   "{\"optionId\":\"give-back\",\"name\":\"Leave them in the sandbox\","
+		   "\"kind\":\"reject_once\"}]",
+};
+
+static const struct wording replaced = {
+	.rule = "another folder",
+	.explanation =
+		"It is another folder than at the last sync: its file system is not mounted, or "
+		"it was made anew. A yes syncs the sandbox with it. A no changes nothing, and "
+		"the prompt is not sent.\n",
+	.options = "[{\"optionId\":\"sync\",\"name\":\"Sync with this folder\","
+		   "\"kind\":\"allow_once\"},"
+		   "{\"optionId\":\"refuse\",\"name\":\"Change nothing\","
+		   "\"kind\":\"reject_once\"}]",
+};
+
+static const struct wording *wording_of(const struct deletions *deletions)
+{
+	return deletions->is_replaced ? &replaced : deletions->is_users ? &users : &agents;
+}
 
 /* ---- the question ---- */
 
@@ -41,11 +85,8 @@ static void write_files(struct json_writer *writer, const struct deletions *dele
 	struct buf text;
 	size_t named = 0;
 	buf_init(&text, CONTENT_MAX);
-	bool fits = buf_append_format(&text, NULL,
-		"They are gone from the agent's copy. A yes removes them here as well; the "
-		"last "
-		"checkpoint has them all. A no gives them back to the agent.\n");
-	for (; fits && deletions->named[named]; named++) {
+	bool fits = buf_append_format(&text, NULL, "%s", wording_of(deletions)->explanation);
+	for (; fits && deletions->named && deletions->named[named]; named++) {
 		fits = append_path(&text, deletions->named[named]);
 	}
 	if (fits && deletions->count > named) {
@@ -64,10 +105,14 @@ static bool write_question(struct request *request, const struct question_reason
 	struct json_writer writer;
 	struct buf what;
 	buf_init(&what, SIZE_MAX / 2);
-	bool ok = buf_append_format(
-		&what, NULL, "Delete %zu of the %zu files in ", deletions->count, deletions->total);
+	const struct wording *wording = wording_of(deletions);
+	bool ok =
+		deletions->is_replaced
+			? buf_append(&what, SPAN_LITERAL("Sync with the folder that is now "), NULL)
+			: buf_append_format(&what, NULL, "Delete %zu of the %zu files in %s",
+				  deletions->count, deletions->total, wording->where);
 	markdown_code(&what, span_of(local_root), FILE_PATH_MAX);
-	ok = ok && buf_append_format(&what, NULL, ", as the agent has done");
+	ok = ok && (!wording->end || buf_append(&what, span_of(wording->end), NULL));
 	question_begin(request, &writer);
 	json_write_member(&writer, "sessionId", request->session_id);
 	json_write_key(&writer, "toolCall");
@@ -95,14 +140,16 @@ static void on_answer(struct relay *relay, struct request *request, const struct
 static bool ask(struct peer *peer, const struct session *session, const struct subject *subject,
 	const struct grant_decision *decision, const struct deletions *deletions)
 {
-	const struct question_reason reason = grant_question_reason(decision);
+	const char *rule = wording_of(deletions)->rule;
+	const struct question_reason reason =
+		rule ? (struct question_reason){.rule = rule} : grant_question_reason(decision);
 	struct relay *relay = peer->relay;
 	struct error err;
 	struct request *request = request_create(peer, NULL);
 	request->on_answer = on_answer;
 	struct question *question = question_of(request);
 	question->subject = subject_copy(subject);
-	question->options = options;
+	question->options = wording_of(deletions)->options;
 	request->session_id = mem_strdup(session->id);
 	if (!pending_add(&relay->asked_editor, &request->pending, (struct span){NULL, 0}, &err)) {
 		log_warning("session %s: deletions are not asked about: %s", session->id, err.text);
@@ -142,8 +189,11 @@ void grant_deletions_ask(
 		keeper_decide(peer->keeper, false);
 		return;
 	}
-	struct grant_decision decision = grant_decide(
-		relay->config.profile->policy, NULL, &subject, (const char *const *)session->roots);
+	struct grant_decision decision = {.verdict = {.decision = POLICY_PENDING}};
+	if (!deletions->is_users) { // policy says what an agent may do, not what was meant here
+		decision = grant_decide(relay->config.profile->policy, NULL, &subject,
+			(const char *const *)session->roots);
+	}
 	if (decision.verdict.decision != POLICY_PENDING) {
 		grant_audit(relay, session, &subject, &decision);
 		keeper_decide(peer->keeper, grant_decision_allows(decision.verdict.decision));

@@ -9,7 +9,8 @@
  * What becomes of mass deletions (keeper_listener.on_question). Policy decides as on a
  * permission request of the kind "delete" for the workspace; where it asks, the user is
  * asked, in the session whose sync it is. Where nobody can be asked or answers, what was
- * deleted is given back. keeper_decide follows, maybe before this returns.
+ * deleted is given back. About what is gone here, and would be deleted in the sandbox, the user
+ * is always asked. keeper_decide follows, maybe before this returns.
  */
 void grant_deletions_ask(
 	struct peer *peer, const struct keeper_event *event, const struct deletions *deletions);

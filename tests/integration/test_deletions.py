@@ -4,11 +4,13 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 
 import case
 
+from acp import RpcError
 from facts import names
 from host import NEVER
 from processes import PATIENCE
@@ -149,13 +151,44 @@ class Deletions(TurnCase):
         self.assertEqual(self.here(), COUNT)
         self.assertEqual((self.work / 'new').read_text(), 'new\n')
 
-    def test_what_the_user_deletes_is_not_asked_about(self):
+    def test_an_emptied_workspace_empties_the_copy_only_after_a_yes(self):
         client, session = self.filled()
-        for path in self.work.glob('many/f*'):
-            path.unlink()
+        there = self.runtime(client, session)
+        (self.work / 'many').rename(self.dir / 'unmounted')
+        for answer, left in (('give-back', COUNT), ('give-back', COUNT)):
+            self.answer_with(client, answer)
+            client.prompt(session, 'say on', seconds=PATIENCE)
+            self.assertEqual(len(list(there.glob('many/f*'))), left)
+        self.assertEqual(len(self.asked(client)), 1)  # a no is one
+        (self.dir / 'unmounted').rename(self.work / 'many')
         client.prompt(session, 'say on', seconds=PATIENCE)
-        self.assertEqual(self.asked(client), [])
-        self.assertEqual(list(self.runtime(client, session).glob('many/f*')), [])
+        self.assertEqual((self.here(), len(list(there.glob('many/f*')))), (COUNT, COUNT))
+        shutil.rmtree(self.work / 'many')
+        (self.work / 'other').write_text('other')
+        next(there.glob('many/f*')).unlink()
+        self.answer_with(client, 'delete')
+        client.prompt(session, 'say on', seconds=PATIENCE)
+        self.assertEqual(len(self.asked(client)), 2)
+        self.assertEqual(list(there.glob('many/f*')), [])
+
+    def test_another_folder_in_its_place_gets_nothing_before_a_yes(self):
+        client, session = self.filled()
+        there = self.runtime(client, session)
+        client.prompt(session, 'terminal echo its > new', seconds=PATIENCE)
+        (there / 'later').write_text('later')
+        self.work.rename(self.dir / 'unmounted')
+        self.work.mkdir()
+        self.answer_with(client, 'refuse')
+        with self.assertRaises(RpcError) as raised:
+            client.prompt(session, 'say on', seconds=PATIENCE)
+        self.assertEqual(raised.exception.data['code'], 'WORKSPACE_REPLACED')
+        self.assertEqual((list(self.work.iterdir()), len(list(there.glob('many/f*')))),
+                         ([], COUNT))
+        self.work.rmdir()
+        (self.dir / 'unmounted').rename(self.work)
+        client.prompt(session, 'say on', seconds=PATIENCE)
+        self.assertEqual((self.here(), (self.work / 'later').read_text()), (COUNT, 'later'))
+        self.assertEqual(len(self.asked(client)), 1)
 
     def test_before_a_prompt_it_is_asked_too(self):
         client, session = self.filled()

@@ -10,7 +10,7 @@ static struct deletions find(struct place *place, const git_oid *from, const git
 {
 	struct deletions found;
 	struct error err;
-	assert_true(deletions_find(&found, &place->store, from, to, &err));
+	assert_true(deletions_find(&found, &place->store, from, to, NULL, &err));
 	return found;
 }
 

@@ -312,6 +312,38 @@ static void test_a_rule_about_writing_decides(void **state)
 	decide_by(*state, POLICY("mode = approve-all", "deny = write"), false);
 }
 
+static void test_what_is_gone_here_is_asked_about_whatever_policy_says(void **state)
+{
+	struct fixture *fixture = *state;
+	char command[256];
+	stage_policy(&fixture->stage, POLICY("mode = approve-all"));
+	make_files();
+	begin_synced(fixture);
+	snprintf(command, sizeof(command), "rm %s/f*", workspace);
+	assert_int_equal(system(command), 0); // NOLINT(cert-env33-c): of the test's own
+	for (int i = 0; i < 2; i++) {
+		prompt(fixture, i == 0 ? "7" : "8");
+		hear(fixture, i == 0 ? "session/request_permission | 30 of the 30 | sandbox | f19"
+				     : "session/request_permission | 31 of the 31 | sandbox");
+		agent_hears_nothing(fixture, 0);
+		expect_files(0, FILES + (size_t)i);
+		editor_says(fixture, "'id':%d,'result':%s", i, i == 0 ? no : yes);
+		hear_closed(fixture, i, i == 0 ? "failed" : "completed");
+		if (i == 0) {
+			hear(fixture, "30 of 30 | sandbox");
+			agent_hears_prompt(fixture, 2);
+			expect_files(0, FILES);
+			write_file(runtime, "f99", "by the agent");
+			agent_says(fixture, 0, "'id':2,'result':{'stopReason':'end_turn'}");
+			hear_end_of_turn(fixture);
+			snprintf(command, sizeof(command), "rm %s/f99", workspace);
+			assert_int_equal(system(command), 0); // NOLINT(cert-env33-c): likewise
+		}
+	}
+	agent_hears_prompt(fixture, 3);
+	expect_files(0, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +360,7 @@ int main(void)
 		SYNC_TEST(test_approve_all_follows_them),
 		SYNC_TEST(test_deny_all_gives_them_back),
 		SYNC_TEST(test_a_rule_about_writing_decides),
+		SYNC_TEST(test_what_is_gone_here_is_asked_about_whatever_policy_says),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,17 +78,6 @@ static void test_a_yes_is_about_what_was_asked_alone(void **state)
 	expect(fixture, "ls", "here\nmine\nmore\nnew\n");
 }
 
-static void test_what_the_user_deletes_is_not_asked_about(void **state)
-{
-	struct fixture *fixture = *state;
-	run(fixture, "for i in $(seq 30); do echo $i > f$i; done");
-	sync_once(fixture);
-	run(fixture, "rm f*");
-	order(fixture, SYNC_DELETIONS_ASK);
-	assert_true(fixture->is_ok);
-	expect(fixture, "ls $R", "");
-}
-
 /* ---- what is stuck ---- */
 
 static void test_an_ignored_file_in_the_way_is_a_conflict_once(void **state)
@@ -306,7 +295,6 @@ int main(void)
 		WORKSPACE_TEST(test_a_question_changes_nothing),
 		WORKSPACE_TEST(test_a_yes_is_followed_and_can_be_gone_back_on),
 		WORKSPACE_TEST(test_a_yes_is_about_what_was_asked_alone),
-		WORKSPACE_TEST(test_what_the_user_deletes_is_not_asked_about),
 		WORKSPACE_TEST(test_an_ignored_file_in_the_way_is_a_conflict_once),
 		WORKSPACE_TEST(test_a_conflict_is_parked_once_while_something_else_is_stuck),
 		WORKSPACE_TEST(test_what_was_merged_is_not_merged_again_while_something_is_stuck),

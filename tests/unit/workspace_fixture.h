@@ -85,7 +85,7 @@ static inline void on_synced(void *data, const struct sync_result *result, const
 	if (question) {
 		assert_non_null(err);
 		snprintf(fixture->question_first, sizeof(fixture->question_first), "%s",
-			question->named[0]);
+			question->named ? question->named[0] : "");
 		fixture->asked = question->id;
 	}
 	if (err) {
