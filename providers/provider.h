@@ -120,7 +120,8 @@ struct inventory_entry {
 	const char *workspace; // the local directory, as far as labels and files here tell; or ""
 	const char *created;   // RFC 3339; or ""
 	const char *why;       // what is wrong with it; or ""
-	bool is_in_use;        // a living broker of this machine has it
+	int cpu, memory_gib, disk_gib; // 0: not known
+	bool is_in_use;                // a living broker of this machine has it
 };
 
 enum inventory_act {

@@ -72,6 +72,9 @@ static void on_entry(void *data, const struct inventory_entry *found)
 		.workspace = mem_strdup(found->workspace),
 		.created = mem_strdup(found->created),
 		.why = mem_strdup(found->why),
+		.cpu = found->cpu,
+		.memory_gib = found->memory_gib,
+		.disk_gib = found->disk_gib,
 		.is_in_use = found->is_in_use,
 		.found_by = order->profile,
 	};

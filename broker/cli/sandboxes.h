@@ -12,6 +12,7 @@
 struct sandbox_entry {
 	/* Owned; as in struct inventory_entry. */
 	char *name, *id, *state, *profile, *workspace, *created, *why;
+	int cpu, memory_gib, disk_gib;
 	bool is_in_use;
 	const struct profile *found_by; // by whose settings it was listed
 	char **sessions;                // owned; names of records that are not collected

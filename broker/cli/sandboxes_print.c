@@ -7,7 +7,7 @@
 #include "broker/cli/command.h"
 #include "broker/cli/sandboxes.h"
 
-enum { NAME_WIDTH = 28, STATE_WIDTH = 12 };
+enum { NAME_WIDTH = 28, STATE_WIDTH = 12, SIZES_WIDTH = 16 };
 
 /* ---- as JSON ---- */
 
@@ -15,6 +15,15 @@ enum { NAME_WIDTH = 28, STATE_WIDTH = 12 };
 static void write_known(struct json_writer *writer, const char *key, const char *text)
 {
 	json_write_member(writer, key, *text ? text : NULL);
+}
+
+static void write_known_int(struct json_writer *writer, const char *key, int number)
+{
+	if (number > 0) {
+		json_write_member_int(writer, key, number);
+	} else {
+		json_write_member(writer, key, NULL);
+	}
 }
 
 static void write_entry(struct json_writer *writer, const struct sandbox_entry *entry)
@@ -30,6 +39,9 @@ static void write_entry(struct json_writer *writer, const struct sandbox_entry *
 	write_known(writer, "workspace", entry->workspace);
 	write_known(writer, "created", entry->created);
 	write_known(writer, "problem", entry->why);
+	write_known_int(writer, "cpu", entry->cpu);
+	write_known_int(writer, "memoryGib", entry->memory_gib);
+	write_known_int(writer, "diskGib", entry->disk_gib);
 	json_write_key(writer, "uncollected");
 	json_write_array(writer);
 	for (char **session = entry->sessions; session && *session; session++) {
@@ -83,11 +95,17 @@ static void print_below(struct command_context *context, const char *label, cons
 static void print_entry(struct command_context *context, const struct sandbox_entry *entry)
 {
 	char created[20];
-	text_format(created, sizeof(created), "%s", entry->created);
+	char size[48] = "";
+	text_format(created, sizeof(created), "%.19s", entry->created);
+	if (entry->cpu > 0) {
+		text_format(size, sizeof(size), "%d/%d/%d", entry->cpu, entry->memory_gib,
+			entry->disk_gib);
+	}
 	print_column(context, entry->name, NAME_WIDTH);
 	print_column(context, entry->state, STATE_WIDTH);
 	print_column(context, entry->is_in_use ? "running" : "", sizeof("running") - 1);
 	print_column(context, created, sizeof(created) - 1);
+	print_column(context, size, SIZES_WIDTH);
 	print_column(context, entry->profile, 0);
 	if (*entry->workspace) {
 		command_print_path(entry->workspace);
@@ -107,8 +125,8 @@ void sandboxes_print(const struct options *options, const struct sandbox_entries
 {
 	struct command_context context = {
 		.options = options, .is_terminal = isatty(STDOUT_FILENO) == 1, .lock_fd = -1};
-	printf("%-*s  %-*s  %-7s  %-19s  %s\n", NAME_WIDTH, "SANDBOX", STATE_WIDTH, "STATE",
-		"BROKER", "CREATED (UTC)", "PROFILE  WORKSPACE");
+	printf("%-*s  %-*s  %-7s  %-19s  %-*s  %s\n", NAME_WIDTH, "SANDBOX", STATE_WIDTH, "STATE",
+		"BROKER", "CREATED (UTC)", SIZES_WIDTH, "VCPU/GIB/DISK", "PROFILE  WORKSPACE");
 	for (size_t i = 0; i < entries->count; i++) {
 		print_entry(&context, &entries->entries[i]);
 	}

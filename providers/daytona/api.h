@@ -79,7 +79,7 @@ struct daytona_sandbox {
 	const char *id, *name;
 	const char *state, *desired_state; // in the service's words; may be unknown to us
 	const char *error_reason;
-	const char *user, *target, *snapshot, *created_at;
+	const char *user, *target, *snapshot, *created_at, *sandbox_class;
 	const char *image;                 // of a build from one line "FROM IMAGE"
 	int cpu, memory_gib, disk_gib;     // 0: not told
 	const struct daytona_pair *labels; // those that are strings
@@ -99,7 +99,9 @@ struct daytona_create {
 	int cpu, memory_gib, disk_gib;         // 0: as the service likes; only with an image
 	int auto_stop_min;                     // 0: never
 	int auto_archive_min, auto_delete_min; // -1: not sent
-	bool is_public;                        // ingress
+	int ttl_min;                           // 0: not sent; 0.190 ignores it
+	const char *sandbox_class; // not sent: what it is made of decides; NULL: whichever
+	bool is_public;            // ingress
 	bool blocks_network;
 	const char *network_allow_list; // CIDRs, commas between; NULL: not sent
 	const char *domain_allow_list;  // the same of names
@@ -139,7 +141,13 @@ typedef void daytona_done(void *data, const struct error *err);
 struct daytona_call *daytona_set_labels(struct daytona_api *api, const char *id,
 	const struct daytona_pair *labels, daytona_done *done, void *data); // replaces all
 
-enum daytona_interval { DAYTONA_AUTO_STOP, DAYTONA_AUTO_ARCHIVE, DAYTONA_AUTO_DELETE };
+enum daytona_interval {
+	DAYTONA_AUTO_STOP,
+	DAYTONA_AUTO_ARCHIVE,
+	DAYTONA_AUTO_DELETE,
+	DAYTONA_TTL, // from now on; DAYTONA_REJECTED or SANDBOX_NOT_FOUND where there is no such
+	             // call
+};
 struct daytona_call *daytona_set_interval(struct daytona_api *api, const char *id,
 	enum daytona_interval interval, int minutes, daytona_done *done, void *data); // -1: never
 

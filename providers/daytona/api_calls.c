@@ -130,6 +130,7 @@ struct daytona_call *daytona_set_interval(struct daytona_api *api, const char *i
 		[DAYTONA_AUTO_STOP] = "autostop",
 		[DAYTONA_AUTO_ARCHIVE] = "autoarchive",
 		[DAYTONA_AUTO_DELETE] = "autodelete",
+		[DAYTONA_TTL] = "ttl",
 	};
 	struct daytona_call *call = daytona_call_create(api, &plain_post, data);
 	call->raise.done = done;

@@ -115,6 +115,7 @@ bool daytona_read_sandbox(
 		.target = text_of(&told, doc, "target"),
 		.snapshot = text_of(&told, doc, "snapshot"),
 		.created_at = text_of(&told, doc, "createdAt"),
+		.sandbox_class = text_of(&told, doc, "sandboxClass"),
 		.image = image_of(&told, doc),
 		.cpu = count_of(doc, "cpu"),
 		.memory_gib = count_of(doc, "memory"),

@@ -141,6 +141,7 @@ static void write_create(struct json_writer *writer, const struct daytona_create
 	json_write_member_int(writer, "autoStopInterval", create->auto_stop_min);
 	write_int(writer, "autoArchiveInterval", create->auto_archive_min, -1);
 	write_int(writer, "autoDeleteInterval", create->auto_delete_min, -1);
+	write_int(writer, "ttlMinutes", create->ttl_min, 0);
 	write_bool(writer, "public", create->is_public);
 	write_network(writer, &(struct daytona_network){.blocks_network = create->blocks_network,
 				      .network_allow_list = create->network_allow_list,

@@ -27,6 +27,7 @@ static const struct {
 	{DAYTONA_UNFIT_AUTO_STOP, "auto-stop", false},
 	{DAYTONA_UNFIT_AUTO_ARCHIVE, "auto-archive", false},
 	{DAYTONA_UNFIT_AUTO_DELETE, "auto-delete", false},
+	{DAYTONA_UNFIT_TTL, "ttl", false},
 };
 
 static void warn(struct daytona_box *box, const char *text)
@@ -159,6 +160,8 @@ static struct daytona_call *fit(struct daytona_box *box, enum daytona_unfit what
 		return set_interval(box, DAYTONA_AUTO_STOP, wanted->auto_stop_min);
 	case DAYTONA_UNFIT_AUTO_ARCHIVE:
 		return set_interval(box, DAYTONA_AUTO_ARCHIVE, wanted->auto_archive_min);
+	case DAYTONA_UNFIT_TTL:
+		return set_interval(box, DAYTONA_TTL, wanted->ttl_min);
 	default:
 		return set_interval(box, DAYTONA_AUTO_DELETE, wanted->auto_delete_min);
 	}
@@ -199,5 +202,10 @@ void daytona_box_fit(struct daytona_box *box, const struct daytona_sandbox *seen
 	}
 	daytona_wanted_fixed(box->config.wanted, seen, on_fixed, box);
 	box->unfit = daytona_wanted_unfit(box->config.wanted, seen);
+	/* A platform that does not know ttl ignores it in a create, and refuses this call. Later it
+	 * would begin anew. */
+	if (box->is_made && box->config.wanted->ttl_min > 0) {
+		box->unfit |= DAYTONA_UNFIT_TTL;
+	}
 	fit_next(box);
 }

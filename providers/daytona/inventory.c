@@ -14,6 +14,7 @@
 /* One that was listed; texts are owned. */
 struct listed {
 	char *name, *id, *state, *profile, *workspace, *created, *why;
+	int cpu, memory_gib, disk_gib;
 	bool is_in_use;
 };
 
@@ -97,7 +98,10 @@ static void on_listed(void *data, const struct daytona_sandbox *seen)
 				 .state = mem_strdup(seen->state),
 				 .profile = mem_strdup(daytona_label(seen, DAYTONA_LABEL_PROFILE)),
 				 .created = mem_strdup(seen->created_at),
-				 .why = mem_strdup(seen->error_reason)});
+				 .why = mem_strdup(seen->error_reason),
+				 .cpu = seen->cpu,
+				 .memory_gib = seen->memory_gib,
+				 .disk_gib = seen->disk_gib});
 }
 
 static bool is_listed(const struct inventory *self, const char *name)
@@ -173,6 +177,9 @@ static void on_scanned(struct pool_job *job)
 					    .workspace = one->workspace ? one->workspace : "",
 					    .created = one->created,
 					    .why = one->why,
+					    .cpu = one->cpu,
+					    .memory_gib = one->memory_gib,
+					    .disk_gib = one->disk_gib,
 					    .is_in_use = one->is_in_use,
 				    });
 	}

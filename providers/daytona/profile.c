@@ -64,6 +64,14 @@ const struct setting_key daytona_keys[] = {
 		.fallback = "never",
 		.min = 1,
 		.help = "stopped, after which the service deletes it"},
+	{.name = "ttl",
+		.type = SETTING_DURATION,
+		.min = 1,
+		.help = "after its creation, when the service deletes it whatever it does"},
+	{.name = "class",
+		.type = SETTING_TEXT,
+		.help = "the class it has to be of: container or linux-vm; told where it is "
+			"another"},
 	{.name = "ssh-host",
 		.type = SETTING_TEXT,
 		.help = "the SSH gateway; otherwise the one that the service names"},
@@ -196,6 +204,7 @@ static void read_texts(struct daytona_profile *profile)
 		{&profile->target, "target"},
 		{&profile->snapshot, "snapshot"},
 		{&profile->image, "image"},
+		{&profile->sandbox_class, "class"},
 		{&profile->user, "user"},
 		{&profile->ssh_host, "ssh-host"},
 		{&profile->ssh_user, "ssh-user"},
@@ -232,6 +241,7 @@ static void read_numbers(struct daytona_profile *profile)
 	profile->ssh_port = (int)number(profile, "ssh-port");
 	profile->token_min = minutes(profile, "token-lifetime");
 	profile->auto_stop_min = minutes(profile, "auto-stop");
+	profile->ttl_min = minutes(profile, "ttl");
 	int archive = minutes(profile, "auto-archive");
 	int delete = minutes(profile, "auto-delete");
 	profile->auto_archive_min = archive > 0 ? archive : -1;

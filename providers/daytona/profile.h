@@ -17,9 +17,10 @@ struct daytona_profile {
 	struct settings settings; // owned
 	char *name;               // owned
 	const char *api_url, *key_env, *organization;
-	const char *target, *snapshot, *image, *user;
+	const char *target, *snapshot, *image, *user, *sandbox_class;
 	int cpu, memory_gib, disk_gib;
 	int auto_stop_min, auto_archive_min, auto_delete_min; // as in struct daytona_create
+	int ttl_min;                                          // the same
 	const char *ssh_host;                                 // NULL: as the service says
 	int ssh_port;                                         // 0: the same
 	const char *ssh_user; // with {token}, {id}, {name} or {key} in it

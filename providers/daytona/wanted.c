@@ -67,6 +67,8 @@ void daytona_wanted_name(struct daytona_wanted *wanted, const struct daytona_pro
 		.auto_stop_min = profile->auto_stop_min,
 		.auto_archive_min = profile->auto_archive_min,
 		.auto_delete_min = profile->auto_delete_min,
+		.ttl_min = profile->ttl_min,
+		.sandbox_class = profile->sandbox_class,
 		.is_public = wanted->policy.ingress == NETWORK_INGRESS_PUBLIC,
 		.blocks_network = wanted->policy.mode == NETWORK_BLOCKED,
 		.network_allow_list = wanted->cidrs,
@@ -166,6 +168,7 @@ void daytona_wanted_fixed(const struct daytona_create *create, const struct dayt
 		{"image", seen->image, create->image},
 		{"target", seen->target, create->target},
 		{"user", seen->user, create->user},
+		{"class", seen->sandbox_class, create->sandbox_class},
 	};
 	const struct {
 		const char *key;

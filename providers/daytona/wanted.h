@@ -35,6 +35,7 @@ enum daytona_unfit {
 	DAYTONA_UNFIT_AUTO_STOP = 1 << 2,
 	DAYTONA_UNFIT_AUTO_ARCHIVE = 1 << 3, // never where the profile does not say it
 	DAYTONA_UNFIT_AUTO_DELETE = 1 << 4,
+	DAYTONA_UNFIT_TTL = 1 << 5, // not told: of one that was just made alone
 };
 unsigned int daytona_wanted_unfit(
 	const struct daytona_create *create, const struct daytona_sandbox *seen);

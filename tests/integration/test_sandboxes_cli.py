@@ -67,12 +67,13 @@ class Sandboxes(SessionsCase):
         self.assertEqual(first, {
             'name': 'one', 'id': 'id-one', 'backend': 'fake', 'state': 'started',
             'isInUse': False, 'profile': 'far', 'foundBy': 'far', 'workspace': str(self.work),
-            'created': '2026-01-31T10:15:02Z', 'problem': None, 'uncollected': []})
+            'created': '2026-01-31T10:15:02Z', 'problem': None, 'cpu': None,
+            'memoryGib': None, 'diskGib': None, 'uncollected': []})
         self.assertEqual((second['name'], second['isInUse'], second['profile'],
                           second['problem']), ('two', True, None, 'no\x1b[31m room\x07'))
         table = self.run_it('list')[0].splitlines()
-        self.assertRegex(table[1], rf'^one +started +- +2026-01-31T10:15:02 +far +{self.work}$')
-        self.assertRegex(table[2], r'^two +error +running +\S+ +- +-$')
+        self.assertRegex(table[1], rf'^one +started +- +2026-01-31T10:15:02 +- +far +{self.work}$')
+        self.assertRegex(table[2], r'^two +error +running +\S+ +- +- +-$')
         self.assertIn('room', table[3])
 
     def test_nothing_at_all(self):

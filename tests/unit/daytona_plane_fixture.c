@@ -27,7 +27,8 @@ struct plane_box *plane_add(const char *name, const char *state)
 	struct plane_box *box = &plane.boxes[plane.count++];
 	*box = (struct plane_box){
 		.exists = state != NULL, .state = state, .desired = "", .reason = ""};
-	box->settings = (struct daytona_sandbox){.user = "",
+	box->settings = (struct daytona_sandbox){.sandbox_class = "container",
+		.user = "",
 		.target = "",
 		.snapshot = "",
 		.image = "",
@@ -231,7 +232,7 @@ struct daytona_call *daytona_set_interval(struct daytona_api *api, const char *i
 		[DAYTONA_AUTO_ARCHIVE] = &box->settings.auto_archive_min,
 		[DAYTONA_AUTO_DELETE] = &box->settings.auto_delete_min};
 	box->intervals[interval]++;
-	if (!box->set_reason) {
+	if (!box->set_reason && interval != DAYTONA_TTL) {
 		*fields[interval] = minutes;
 	}
 	return set(box, done, data);

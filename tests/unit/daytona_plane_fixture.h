@@ -36,7 +36,7 @@ struct plane_box {
 	const char *network_reason;      // setting the network fails with it
 	bool keeps_network;              // setting it is answered well, and changes nothing
 	const char *set_reason;          // setting an interval or the ingress fails with it
-	int intervals[3], publics;       // how often they were set
+	int intervals[4], publics;       // how often they were set
 	int gets, creates, starts, stops, archives, deletes, recovers, networks;
 };
 

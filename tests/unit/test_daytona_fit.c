@@ -66,7 +66,7 @@ static void test_what_the_profile_says_by_now_is_set_once(void **state)
 		assert_int_equal(auto_stop_min, 7);
 		assert_int_equal(there->publics, 1);
 		assert_int_equal(there->networks, 0);
-		for (size_t j = 0; j < ARRAY_LENGTH(there->intervals); j++) {
+		for (size_t j = 0; j < DAYTONA_TTL; j++) {
 			assert_int_equal(there->intervals[j], 1);
 		}
 	}
@@ -132,6 +132,35 @@ static void test_what_cannot_be_changed_is_told(void **state)
 		there->settings.image = "node:22";
 		there->settings.target = i >= 1 ? "eu" : "us";
 	}
+}
+
+static void test_a_ttl_is_asked_for_once_and_told_where_there_is_none(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", NULL);
+	struct daytona_create create = {.name = "box", .ttl_min = 60, .blocks_network = true};
+	struct daytona_box_config config = {.create = &create};
+	bring_as(&told, there, &create, config);
+	assert_true(told.is_ok);
+	assert_int_equal(told.warnings, 0);
+	bring_as(&told, there, &create, config); // found again: it would begin anew
+	assert_int_equal(there->intervals[DAYTONA_TTL], 1);
+	there->exists = false;
+	there->set_reason = "DAYTONA_REJECTED";
+	bring_as(&told, there, &create, config);
+	assert_true(told.is_ok);
+	assert_int_equal(told.warnings, 1);
+	assert_names(told.warning, "sandbox box | ttl");
+}
+
+static void test_a_class_that_is_another_is_told(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", "started");
+	struct daytona_create wanted = {.sandbox_class = "linux-vm", .blocks_network = true};
+	bring_as(&told, there, &wanted, (struct daytona_box_config){0});
+	assert_int_equal(told.warnings, 1);
+	assert_names(told.warning, "class | linux-vm | container");
 }
 
 static void test_of_another_account_its_absence_is_no_end(void **state)
@@ -231,6 +260,8 @@ int main(void)
 		FIT_TEST(test_an_interval_that_cannot_be_set_is_told_and_its_own_counts),
 		FIT_TEST(test_who_may_reach_it_has_to_be_as_the_profile_says),
 		FIT_TEST(test_what_cannot_be_changed_is_told),
+		FIT_TEST(test_a_ttl_is_asked_for_once_and_told_where_there_is_none),
+		FIT_TEST(test_a_class_that_is_another_is_told),
 		FIT_TEST(test_of_another_account_its_absence_is_no_end),
 		FIT_TEST(test_a_list_that_the_profile_has_no_more_is_cleared_and_read_back),
 		FIT_TEST(test_a_list_in_another_order_and_form_is_the_same),

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A profile that says something else than when its sandbox was made."""
 
+import json
 import pathlib
 import sys
 
@@ -78,6 +79,17 @@ class Changed(Room):
         self.assertNames(told, 'network = open | example.com | 400')
         error = self.start_error(**allowed, required='true')
         self.assertEqual(error.data['code'], 'NETWORK_NOT_ENFORCED')
+
+    def test_a_ttl_is_in_force_or_a_warning_and_sizes_are_listed(self):
+        self.assertEqual(self.warnings(ttl='8h'), [])
+        self.assertEqual(self.box()['ttlMinutes'], 480)
+        listed, = json.loads(self.command('sandboxes', 'list', '--json').stdout)['sandboxes']
+        self.assertEqual([listed[name] for name in ('cpu', 'memoryGib', 'diskGib')], [1, 1, 3])
+        self.assertIn(' 1/1/3 ', self.command('sandboxes', 'list').stdout)
+        self.daytona.vanish(self.box()['id'])
+        self.daytona.settings(hasTtl=False)
+        told, = self.warnings(ttl='8h')
+        self.assertNames(told, 'ttl | 404')
 
     def test_what_it_was_made_of_is_told(self):
         self.assertEqual(self.warnings(image='node:20', cpu=2), [])

@@ -12,6 +12,7 @@ const CALLS = [];
 const WRITE = "write:sandboxes";
 const SCOPES = { create: WRITE, start: WRITE, stop: WRITE, archive: WRITE, recover: WRITE,
   labels: WRITE, autostop: WRITE, autoarchive: WRITE, autodelete: WRITE, public: WRITE,
+  ttl: WRITE,
   "network-settings": WRITE, "ssh-access": WRITE, "ssh-revoke": WRITE,
   delete: "delete:sandboxes" };
 
@@ -115,6 +116,14 @@ function interval(path, name, title, member, stored = (minutes) => minutes) {
 interval("autostop", "autostop", "Auto-stop", "autoStopInterval");
 interval("autoarchive", "autoarchive", "Auto-archive", "autoArchiveInterval", archiveMinutes);
 interval("autodelete", "autodelete", null, "autoDeleteInterval");
+
+// Since 0.205; 0.190 has no such call, and ignores it in a create. It is in no answer.
+call("POST", "/sandbox/{id}/ttl/{minutes}", "ttl", "authenticated", ({ world, parts }) => {
+  if (!world.settings.hasTtl) {
+    throw new Refusal(404, `Cannot POST /api/sandbox/${parts[0]}/ttl/${parts[1]}`);
+  }
+  return [200, world.set(parts[0], { ttlMinutes: Number(parts[1]) })];
+});
 
 // 201, too; and whatever is not "true" is false.
 call("POST", "/sandbox/{id}/public/{isPublic}", "public", "authenticated",

@@ -15,7 +15,8 @@ const CREATE = { name: "string", snapshot: "string", user: "string", env: "objec
   labels: "object", public: "boolean", networkBlockAll: "boolean", networkAllowList: "string",
   domainAllowList: "string", target: "string", cpu: "number", gpu: "number", memory: "number",
   disk: "number", autoStopInterval: "number", autoArchiveInterval: "number",
-  autoDeleteInterval: "number", volumes: "array", buildInfo: "object", linkedSandbox: "string" };
+  autoDeleteInterval: "number", ttlMinutes: "number", volumes: "array", buildInfo: "object",
+  linkedSandbox: "string" };
 const NETWORK = { networkBlockAll: "boolean", networkAllowList: "string",
   domainAllowList: "string" };
 // A domain as the service takes it: the last label has letters alone.

@@ -17,6 +17,7 @@ export function defaultSettings() {
     // for ({networkBlockAll, networkAllowList, domainAllowList}, or {}: the record says what was
     // asked for), and no change of it is taken. null: an organization that may do so.
     tierNetwork: null,
+    hasTtl: true, // as 0.205 has it
     exitLostEvery: 3, // every third exit status is lost; 1: each of them, 0: none
     backendDown: false, // channels open, and no request on them is answered
     createFailures: [], // {reason, at: "runner" | "build", name}: each taken by the next create

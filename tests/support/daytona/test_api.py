@@ -186,7 +186,7 @@ class ApiTest(unittest.TestCase):
     def test_a_service_that_hangs_or_fails_is_told(self):
         short = self.start(self.daytona.key, times=('300', '700'))
         for fault, reason in [({'action': 'hang', 'times': 100}, 'TIMEOUT_EXCEEDED'),
-                              ({'status': 500}, 'DAYTONA_UNAVAILABLE'),
+                              ({'status': 500, 'times': 100}, 'DAYTONA_UNAVAILABLE'),
                               ({'action': 'cut', 'times': 100}, 'DAYTONA_UNAVAILABLE')]:
             with self.subTest(fault=fault):
                 self.daytona.fault('list', **fault)
