@@ -70,3 +70,9 @@ bool text_whole(char *out, size_t size, const char *format, ...)
 	}
 	return true;
 }
+
+const char *text_short(char out[TEXT_SHORT_SIZE], const char *text)
+{
+	text_format(out, TEXT_SHORT_SIZE, "%s", text);
+	return out;
+}

@@ -33,4 +33,11 @@ bool text_vappend(char *out, size_t size, const char *format, va_list args) ATTR
  */
 bool text_whole(char *out, size_t size, const char *format, ...) ATTR_PRINTF(3, 4);
 
+/*
+ * What another program has named, shortened for a text: more of it would hide the rest. Returns
+ * `out`.
+ */
+enum { TEXT_SHORT_SIZE = 304 };
+const char *text_short(char out[TEXT_SHORT_SIZE], const char *text);
+
 #endif

@@ -211,7 +211,9 @@ static void refuse(struct tool_call *call, const char *id)
 		tool_call_fail(call, "INVALID_PARAMS",
 			"terminal %s was released, or is none of this session's", id);
 	} else {
-		tool_call_fail(call, "INVALID_PARAMS", "terminal \"%s\" is not known", id);
+		char shown[104];
+		text_format(shown, sizeof(shown), "%s", id);
+		tool_call_fail(call, "INVALID_PARAMS", "terminal \"%s\" is not known", shown);
 	}
 }
 

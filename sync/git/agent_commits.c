@@ -99,8 +99,9 @@ static bool check_object(struct git_transport *git, struct line_object *object, 
 
 bool git_refuse_untold(const struct line *line, struct error *err)
 {
+	char shown[TEXT_SHORT_SIZE];
 	char *why = path_quote(span_of(line->text));
-	error_set(err, ERROR_UNAVAILABLE, "git says there: %s", why);
+	error_set(err, ERROR_UNAVAILABLE, "git says there: %s", text_short(shown, why));
 	free(why);
 	return false;
 }
@@ -293,9 +294,11 @@ static void keep_branches(struct git_transport *git)
 	for (size_t i = 0; i < arrival->branch_count; i++) {
 		struct error why;
 		if (!keep_branch(git, &arrival->branches[i], &why)) {
+			char shown[104], reason[TEXT_SHORT_SIZE];
 			char *name = path_quote(span_of(arrival->branches[i].name));
-			git_tell_user(
-				git, "the agent's branch %s was not taken: %s", name, why.text);
+			text_format(shown, sizeof(shown), "%s", name);
+			git_tell_user(git, "the agent's branch %s was not taken: %s", shown,
+				text_short(reason, why.text));
 			free(name);
 			git->collecting.result.commits_left = true;
 		}
@@ -324,7 +327,8 @@ bool git_refuse_commits(struct git_transport *git, const struct error *why, stru
 	git_drop_commits(git);
 	git_discard_received(git);
 	git->collecting.result.commits_left = true;
-	git_tell_user(git, "the agent's commits were not taken: %s", why->text);
+	char shown[TEXT_SHORT_SIZE];
+	git_tell_user(git, "the agent's commits were not taken: %s", text_short(shown, why->text));
 	return git_open_store(git, err);
 }
 

@@ -20,6 +20,7 @@ static ssize_t read_fd(void *data, char *to, size_t size)
 
 static bool take_failure(struct git_transport *git, const char *why, struct error *err)
 {
+	char shown[TEXT_SHORT_SIZE];
 	const struct transport_request *request = &git->request;
 	if (strcmp(why, "missing") == 0) {
 		git->is_missing = true;
@@ -41,7 +42,7 @@ static bool take_failure(struct git_transport *git, const char *why, struct erro
 		error_set_reason(err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED",
 			"delivering to %s: %s cannot be replaced there: make the folder that "
 			"it is in writable",
-			request->runtime_root, path);
+			request->runtime_root, text_short(shown, path));
 		free(path);
 		return false;
 	}
@@ -61,7 +62,7 @@ static bool take_failure(struct git_transport *git, const char *why, struct erro
 		char *place = path_quote(span_of(why + 5));
 		error_set_reason(err, ERROR_SYSTEM, "DISK_FULL",
 			"syncing %s: the disk is full in the sandbox, at %s: make room there",
-			request->runtime_root, place);
+			request->runtime_root, text_short(shown, place));
 		free(place);
 		return false;
 	}
@@ -69,7 +70,7 @@ static bool take_failure(struct git_transport *git, const char *why, struct erro
 		return error_set_reason(err, ERROR_UNAVAILABLE, "SYNC_TOOL_MISSING",
 			"syncing %s needs \"%s\" in the sandbox, which is not in its PATH: "
 			"install it there",
-			request->runtime_root, why + 5);
+			request->runtime_root, text_short(shown, why + 5));
 	}
 	return error_set(err, ERROR_PROTOCOL, "the sandbox failed for a reason that is none");
 }

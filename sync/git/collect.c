@@ -70,11 +70,12 @@ static bool add_big_file(struct git_transport *git, const struct line *line, str
 static bool refuse_excess(
 	const struct git_transport *git, const struct line *line, struct error *err)
 {
+	char shown[TEXT_SHORT_SIZE];
 	char *quoted = path_quote(span_of(line->text));
 	error_set(err, ERROR_LIMIT,
 		"the big files of the sandbox have %" PRIu64 " MiB, more than %" PRIu64
 		" MiB (max-size); the largest is %s: delete or exclude it, or raise max-size",
-		line->number >> 20, git->request.bytes_max >> 20, quoted);
+		line->number >> 20, git->request.bytes_max >> 20, text_short(shown, quoted));
 	free(quoted);
 	return false;
 }
@@ -213,9 +214,10 @@ static bool work_collect(struct git_transport *git, struct remote_ends *ends, st
 /* What is written all the time would never come else; and it is not brought again for that. */
 static void note_written(struct git_transport *git, const char *path)
 {
+	char shown[TEXT_SHORT_SIZE];
 	char *quoted = path_quote(span_of(path));
-	git_tell_user(
-		git, "%s was written to while it was brought: it is here as it was read", quoted);
+	git_tell_user(git, "%s was written to while it was brought: it is here as it was read",
+		text_short(shown, quoted));
 	free(quoted);
 }
 

@@ -101,7 +101,7 @@ bool tree_path_push(char path[PATH_MAX], const char *name, struct error *err)
 	size_t length = strlen(path);
 	int added = snprintf(path + length, PATH_MAX - length, "%s%s", length ? "/" : "", name);
 	return (size_t)added < PATH_MAX - length ||
-	       error_set(err, ERROR_LIMIT, "%s…: the path is too long", path);
+	       error_set(err, ERROR_LIMIT, "%.200s…: the path is too long", path);
 }
 
 struct check {

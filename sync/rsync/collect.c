@@ -168,11 +168,13 @@ static bool refuse_excess(
 	while (name > result->output && name[-1] != '\n') {
 		name--;
 	}
+	char shown[TEXT_SHORT_SIZE];
 	char *quoted = path_quote((struct span){name, (size_t)(end - name)});
 	error_set(err, ERROR_LIMIT,
 		"syncing %s: %s has more than %" PRIu64
 		" MiB (max-size): delete or exclude it, or raise max-size",
-		rsync->request.runtime_root, quoted, rsync->request.bytes_max >> 20);
+		rsync->request.runtime_root, text_short(shown, quoted),
+		rsync->request.bytes_max >> 20);
 	free(quoted);
 	return false;
 }

@@ -83,6 +83,16 @@ static void test_what_is_used_is_whole_or_not_there(void **state)
 	assert_string_equal(name, "");
 }
 
+static void test_a_long_name_is_shortened(void **state)
+{
+	char out[TEXT_SHORT_SIZE], longer[2 * TEXT_SHORT_SIZE];
+	memset(longer, 'x', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = '\0';
+	assert_string_equal(text_short(out, "name"), "name");
+	assert_int_equal(strlen(text_short(out, longer)), TEXT_SHORT_SIZE - 1);
+	assert_string_equal(out + strlen(out) - strlen(TEXT_CUT), TEXT_CUT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -92,6 +102,7 @@ int main(void)
 		cmocka_unit_test(test_bytes_that_are_no_utf8_are_cut_as_well),
 		cmocka_unit_test(test_more_is_put_behind_it),
 		cmocka_unit_test(test_what_is_used_is_whole_or_not_there),
+		cmocka_unit_test(test_a_long_name_is_shortened),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
