@@ -149,6 +149,11 @@ bool store_is_over(const char *folder, const char *const *ended, char out_need[S
 	if (!need && (has_any(folder, "apply-") || has_rescued(folder))) {
 		need = "a sync was cut off";
 	}
+	char *parked = path_join(folder, "parked"); // sync/parked.h
+	if (!need && has_any(parked, "")) {
+		need = "it has parked files that somebody has edited";
+	}
+	free(parked);
 	if (need) {
 		text_format(out_need, STORE_NEED_MAX, "%s", need);
 	}

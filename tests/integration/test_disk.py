@@ -4,6 +4,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 
@@ -161,7 +162,20 @@ class Disk(SessionsCase):
         listed = subprocess.run([case.BROKER, 'conflicts', 'list', '--json'], cwd=self.work,
                                 env=self.environment(), stdin=subprocess.DEVNULL,
                                 capture_output=True, check=True).stdout
-        self.assertEqual([c['path'] for c in json.loads(listed)['conflicts']], ['f'])
+        conflict, = json.loads(listed)['conflicts']
+        self.assertEqual(conflict['path'], 'f')
+        parked, = (path for path in pathlib.Path(store['path'], 'parked').rglob('*')
+                   if path.is_file() and path.read_text() == 'theirs\n')
+        parked.write_text('edited\n')
+        subprocess.run([case.BROKER, 'conflicts', 'take', 'f', 'local'], cwd=self.work,
+                       env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                       check=True)
+        self.run_broker('prune', '--older', '0s')
+        self.assertEqual(parked.read_text(), 'edited\n')
+        parked.unlink()
+        shutil.rmtree(pathlib.Path(store['path'], 'parked'))
+        self.run_broker('prune', '--older', '0s')
+        self.assertEqual(self.held(), [])
 
     def test_copies_that_are_old_go_by_themselves(self):
         runtime = self.session()
