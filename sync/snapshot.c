@@ -197,6 +197,17 @@ static void tell(
 			"were, \"%s\" first",
 			walk->refused.count, walk->refused.first);
 	}
+	if (walk->linked.count > 0) {
+		snapshot_note(snapshot,
+			"%zu hard links, \"%s\" first: each name is a file of its own in the "
+			"sandbox",
+			walk->linked.count, walk->linked.first);
+	}
+	if (walk->spelled.count > 0) {
+		snapshot_note(snapshot,
+			"%zu not synced, \"%s\" first: some file systems take the name for .git",
+			walk->spelled.count, walk->spelled.first);
+	}
 	if (limits->files_warn && walk->files > limits->files_warn) {
 		snapshot->excess |= SNAPSHOT_MANY_FILES;
 	}

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "base/beneath.h"
+#include "base/buf.h"
 #include "base/fd.h"
+#include "base/path_quote.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "sync/id.h"
@@ -142,14 +144,91 @@ static void look_into_base(
 	}
 }
 
+static void note_left(struct walk_left *left, const char *path)
+{
+	if (left->count++ == 0) {
+		text_format(left->first, sizeof(left->first), "%s", path);
+	}
+}
+
+/* Its other name in the tree becomes a file of its own with the first change. */
+static void note_linked(struct scan *scan, const struct stat *status)
+{
+	struct walk *walk = scan->walk;
+	git_oid id = {{0}};
+	uint64_t key = (uint64_t)status->st_ino ^ ((uint64_t)status->st_dev << 44);
+	memcpy(id.id, &key, sizeof(key));
+	if (!id_set_add(&walk->inodes, &id)) {
+		note_left(&walk->linked, members_path(walk->members, &scan->at));
+	}
+}
+
+/* How many files each folder has with all below it; the children of one come after it. */
+static uint32_t *count_below(const struct listing *listing)
+{
+	uint32_t *counts = mem_alloc_zero(listing->count * sizeof(*counts));
+	for (uint32_t i = listing->count - 1; i > 0; i--) {
+		counts[i] += listing->items[i].mode != LISTED_FOLDER;
+		counts[listing->items[i].parent] += counts[i];
+	}
+	return counts;
+}
+
+static uint32_t find_largest_in(
+	const struct listing *listing, const uint32_t *counts, uint32_t folder)
+{
+	uint32_t largest = 0;
+	for (uint32_t i = folder + 1; i < listing->count; i++) {
+		const struct listed *item = &listing->items[i];
+		bool is_more = largest == 0 || counts[i] > counts[largest];
+		if (item->mode == LISTED_FOLDER && item->parent == folder && is_more) {
+			largest = i;
+		}
+	}
+	return largest;
+}
+
+/* The folder with the most files, and of that the one that has more than half of them. 0: none. */
+static uint32_t find_largest(const struct listing *listing, const uint32_t *counts)
+{
+	uint32_t largest = find_largest_in(listing, counts, 0);
+	uint32_t below = largest;
+	while (below && (below = find_largest_in(listing, counts, largest)) &&
+		counts[below] > counts[largest] / 2) {
+		largest = below;
+	}
+	return largest;
+}
+
+static bool fail_many(const struct walk *walk, size_t max, struct error *err)
+{
+	const struct listing *listing = walk->listing;
+	uint32_t *counts = count_below(listing);
+	uint32_t largest = find_largest(listing, counts);
+	uint32_t count = counts[largest];
+	char path[PATH_MAX];
+	free(counts);
+	if (largest == 0 || !listing_path(listing, largest, path, sizeof(path))) {
+		return error_set(err, ERROR_LIMIT,
+			"more than %zu files: exclude some, or raise max-files", max);
+	}
+	char *quoted = path_quote(span_of(path));
+	error_set(err, ERROR_LIMIT,
+		"more than %zu files; most of those seen (%u) are in %s: add \"exclude = %s\" to "
+		"the "
+		"profile, or raise max-files",
+		max, (unsigned)count, quoted, quoted);
+	free(quoted);
+	return false;
+}
+
 static bool count_file(struct walk *walk, const struct stat *status, struct error *err)
 {
 	const struct snapshot_limits *limits = &walk->members->request->limits;
 	walk->files++;
 	walk->bytes += S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0;
 	if (limits->files_max && walk->files > limits->files_max) {
-		return error_set(err, ERROR_LIMIT,
-			"more than %zu files: exclude some, or raise max-files", limits->files_max);
+		return fail_many(walk, limits->files_max, err);
 	}
 	if (limits->bytes_max && walk->bytes > limits->bytes_max) {
 		return error_set(err, ERROR_LIMIT,
@@ -201,6 +280,9 @@ static bool add_file(
 	}
 	struct listed *listed = &walk->listing->items[index];
 	listed_set_status(listed, &status);
+	if (S_ISREG(status.st_mode) && status.st_nlink > 1) {
+		note_linked(scan, &status);
+	}
 	if (cached) {
 		listed->cached = (uint32_t)(cached - walk->cache->listing.items);
 	}
@@ -273,6 +355,12 @@ static bool scan_children(struct scan *scan, struct error *err)
 {
 	if (scan->names->has_git) {
 		members_add_nested(scan->walk->members, &scan->at);
+	}
+	if (*scan->names->spelled) {
+		struct candidate *at = &scan->at;
+		text_whole(at->path + at->folder_length, sizeof(at->path) - at->folder_length, "%s",
+			scan->names->spelled);
+		note_left(&scan->walk->spelled, members_path(scan->walk->members, at));
 	}
 	for (size_t i = 0; i < scan->names->count; i++) {
 		if (!add_child(scan, &scan->names->items[i], err)) {
@@ -368,5 +456,6 @@ bool walk_run(struct walk *walk, struct error *err)
 		}
 	}
 	names_finish(&names);
+	id_set_finish(&walk->inodes);
 	return walked;
 }

@@ -2,6 +2,7 @@
 #ifndef SYNC_WALK_H
 #define SYNC_WALK_H
 
+#include "sync/id_set.h"
 #include "sync/members.h"
 #include "sync/stat_cache.h"
 
@@ -24,6 +25,9 @@ struct walk {
 	uint64_t bytes;
 	struct walk_left unreadable, busy;
 	struct walk_left refused; // by git
+	struct walk_left linked;  // files that have another name in the tree, too (hard links)
+	struct walk_left spelled; // what some file system takes for .git, and is in no tree
+	struct id_set inodes;     // of files with several names
 };
 
 /* ERROR_LIMIT over the request's limits, ERROR_UNAVAILABLE when cancelled, ERROR_SYSTEM. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "sync/listing.h"
 #include "sync/snapshot_impl.h"
 
@@ -42,6 +43,9 @@ static bool add_name(
 	uint8_t type =
 		entry->d_type == DT_UNKNOWN ? type_of(folder_fd, entry->d_name) : entry->d_type;
 	names->has_git = names->has_git || span_is(name, ".git");
+	if (!span_is(name, ".git") && snapshot_name_is_git(name)) {
+		text_whole(names->spelled, sizeof(names->spelled), "%s", entry->d_name);
+	}
 	bool is_wanted = type == DT_REG || type == DT_DIR || type == DT_LNK;
 	if (!is_wanted || span_is(name, ".") || span_is(name, "..") ||
 		snapshot_name_is_left_out(name)) {
@@ -75,6 +79,7 @@ bool names_read(struct names *names, int folder_fd, struct error *err)
 	}
 	names->count = 0;
 	names->has_git = false;
+	names->spelled[0] = '\0';
 	buf_clear(&names->text);
 	bool good = true;
 	struct dirent *entry;

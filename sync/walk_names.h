@@ -2,6 +2,7 @@
 #ifndef SYNC_WALK_NAMES_H
 #define SYNC_WALK_NAMES_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +22,8 @@ struct names {
 	struct name *items; // owned
 	size_t count, capacity;
 	struct buf text;
-	bool has_git; // there is a .git, which is none of them
+	bool has_git;               // there is a .git, which is none of them
+	char spelled[NAME_MAX + 1]; // another spelling of that, which is none either; "": none
 };
 
 void names_init(struct names *names);

@@ -189,6 +189,34 @@ static void test_a_warning_is_of_what_is_asked_for(void **state)
 	assert_names(text, "50001 files | 6144 MiB");
 }
 
+static void test_hard_links_and_other_spellings_of_git_are_told(void **state)
+{
+	struct place *place = *state;
+	struct snapshot snapshot;
+	struct error err;
+	place_run(place, "mkdir d e e/.GiT 'GIT~1'; echo 1 > a; ln a d/b; echo 2 > c; ln c ../out;"
+			 "echo x > e/.GiT/x; mkdir .git");
+	struct snapshot_request request = {.root = place->root};
+	assert_true(snapshot_take(&place->store, &request, &snapshot, &err));
+	assert_names(snapshot.note, "1 hard | d/b | 2 not synced | GIT~1");
+	place_run(place, "rm -r d e 'GIT~1'");
+	assert_true(snapshot_take(&place->store, &request, &snapshot, &err));
+	assert_string_equal(snapshot.note, "");
+}
+
+static void test_too_many_files_name_the_folder_that_has_them(void **state)
+{
+	struct place *place = *state;
+	struct snapshot snapshot;
+	struct error err;
+	place_run(place, "mkdir -p data/sets few; for i in $(seq 60); do : > data/sets/$i; done;"
+			 "for i in $(seq 9); do : > few/$i; : > $i; done");
+	struct snapshot_request request = {.root = place->root, .limits = {.files_max = 70}};
+	assert_false(snapshot_take(&place->store, &request, &snapshot, &err));
+	assert_int_equal(err.code, ERROR_LIMIT);
+	assert_names(err.text, "70 | exclude = data/sets | max-files");
+}
+
 static void test_limits_warn_and_refuse(void **state)
 {
 	struct place *place = *state;
@@ -307,6 +335,8 @@ int main(void)
 		TEST(test_what_is_no_file_is_left_out),
 		TEST(test_links_of_a_name_that_git_refuses_keep_their_place),
 		TEST(test_a_warning_is_of_what_is_asked_for),
+		TEST(test_hard_links_and_other_spellings_of_git_are_told),
+		TEST(test_too_many_files_name_the_folder_that_has_them),
 		TEST(test_limits_warn_and_refuse),
 		TEST(test_it_can_be_cancelled),
 		TEST(test_a_big_file_stands_as_a_gitlink),
