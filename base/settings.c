@@ -117,6 +117,8 @@ static bool parse_number(const struct setting_key *key, const char *value, long 
 	return parse_scaled(value, time_units, ARRAY_LENGTH(time_units), out_number);
 }
 
+static const long long age_max_ms = 1LL << 42; // 139 years
+
 /* Writes a bound as a user would: "64m", "30s". */
 static const char *number_text(
 	char *text, size_t size, const struct setting_key *key, long long number)
@@ -141,7 +143,7 @@ static bool check_number(const struct setting_key *key, const char *value, struc
 	long long number = 0;
 	bool parsed = parse_number(key, value, &number);
 	bool unlimited = key->type == SETTING_DURATION && key->max == 0;
-	long long max = unlimited ? INT_MAX : key->max;
+	long long max = !unlimited ? key->max : key->is_age ? age_max_ms : INT_MAX;
 	if (parsed && unlimited && strcmp(value, "never") == 0) {
 		return true;
 	}

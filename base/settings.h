@@ -56,6 +56,7 @@ struct setting_key {
 	const char *fallback;       // the default, spelled as a user would; NULL: none
 	long long min;              // SETTING_COUNT, _BYTES, _DURATION (ms)
 	long long max;              // 0 for a SETTING_DURATION that may be "never"
+	bool is_age;                // such a one that may be years; others are below 25 days
 	const char *help;           // one line
 };
 

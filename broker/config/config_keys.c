@@ -335,6 +335,7 @@ static const struct setting_key profile_keys[] = {
 		.type = SETTING_DURATION,
 		.fallback = "720h",
 		.min = 1,
+		.is_age = true,
 		.help = "how long a checkpoint is kept"},
 	{.name = "store-max-size",
 		.type = SETTING_BYTES,

@@ -258,8 +258,8 @@ static void test_what_a_backend_does_not_take_is_an_error(void **state)
 		.entries_max = 2,
 		.needs_domains = true,
 		.needs_ipv4 = true};
-	static const char *const refused[] = {"allow-host=a.example allow-host=b.example "
-					      "allow-host=c.example",
+	static const char *const refused[] = {
+		"allow-host=a.example allow-host=b.example allow-host=c.example",
 		"allow-host=localhost", "allow-host=host.x1", "allow-host=a.b",
 		"allow-cidr=10.0.0.0/8 allow-cidr=11.0.0.0/8 allow-cidr=12.0.0.0/8",
 		"allow-cidr=2001:db8::/32"};

@@ -25,6 +25,8 @@ static const struct setting_key time_key = {
 	.name = "time", .type = SETTING_DURATION, .fallback = "2s", .min = 1, .max = 3600000};
 static const struct setting_key patience_key = {
 	.name = "patience", .type = SETTING_DURATION, .fallback = "never", .min = 1};
+static const struct setting_key age_key = {
+	.name = "age", .type = SETTING_DURATION, .fallback = "720h", .min = 1, .is_age = true};
 static const struct setting_key choice_key = {
 	.name = "choice", .type = SETTING_CHOICE, .choices = colours};
 static const struct setting_key list_key = {.name = "list", .type = SETTING_LIST};
@@ -94,6 +96,9 @@ static void test_values_are_checked_by_type(void **state)
 		{&time_key, "never", "expected a time from 1ms to 1h, got \"never\""},
 		{&time_key, "1d", "expected a time from 1ms to 1h, got \"1d\""},
 		{&patience_key, "never", NULL},
+		{&age_key, "never", NULL},
+		{&age_key, "720h", NULL},
+		{&age_key, "3650d", NULL},
 		{&patience_key, "48h", NULL},
 		{&patience_key, "0",
 			"expected a time like 500ms, 30s, 5m or 1h, or never, got \"0\""},
