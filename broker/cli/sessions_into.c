@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "broker/ledger/state_folder.h"
 #include "sync/apply.h"
+#include "sync/root_note.h"
 #include "sync/rsync/mirror_walk.h"
 #include "sync/store_lock.h"
 
@@ -104,6 +105,14 @@ static bool find_place(struct sessions_into *into, struct error *err)
 
 /* ---- the workspace as it was ---- */
 
+/* It is another folder than at the last sync, on purpose. */
+static bool note_root(
+	struct store *store, const char *place, const char *sandbox, struct error *err)
+{
+	struct root_note note;
+	return root_note_take(&note, place, err) && root_note_keep(store, sandbox, &note, err);
+}
+
 static bool restore(struct store *store, const char *place, const char *sandbox, struct error *err)
 {
 	struct apply_request request = {.root = place, .from = store_empty_tree};
@@ -132,7 +141,8 @@ static bool restore_locked(const char *state_folder, const struct record *record
 		     error_set(err, ERROR_UNAVAILABLE, "another acp-broker syncs %s",
 			     record->local_root);
 		if (ok && (ok = store_open(&store, folder, 0, err))) {
-			ok = restore(&store, record->local_root, sandbox, err);
+			ok = restore(&store, record->local_root, sandbox, err) &&
+			     note_root(&store, record->local_root, sandbox, err);
 			store_close(&store);
 		}
 	}
