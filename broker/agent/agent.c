@@ -150,7 +150,6 @@ static void on_ready(void *data)
 {
 	struct agent *agent = data;
 	const struct profile *profile = agent->config.profile;
-	agent->is_ready = true;
 	ev_timer_stop(agent->config.loop, &agent->due);
 	if (agent->is_failing) {
 		return;

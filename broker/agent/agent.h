@@ -103,7 +103,7 @@ bool agent_was_lost(const struct agent *agent); // its sandbox, or the link to i
 bool agent_is_down(const struct agent *agent);
 bool agent_has_exited(const struct agent *agent); // its process; on_down may still be to come
 
-/* Why a sandbox that was made for it, and never ready, goes on; NULL: none does. Borrowed. */
+/* Why a sandbox that was made or started for it, and not used, goes on; NULL: none. Borrowed. */
 const struct error *agent_left(const struct agent *agent);
 
 struct span agent_last_words(struct agent *agent); // on stderr; borrowed

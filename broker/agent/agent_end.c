@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "broker/agent/provision.h"
 
 enum { STOP_WAITS_MAX = 10 }; // acp-broker.config(5), stop-eof-timeout
 
@@ -42,16 +43,21 @@ static void on_withdrawn(void *data, const struct error *err)
 	agent_tell_soon(agent);
 }
 
-/* Before anybody is told: true while a sandbox that never became ready is taken back. */
+/*
+ * Before anybody is told: true while a sandbox in which no agent was to start is taken back. Its
+ * copies or its setup may have failed, or be under way.
+ */
 static bool withdraws(struct agent *agent)
 {
-	if (agent->is_ready || agent->is_withdrawn || !agent->sandbox ||
+	if (agent->is_prepared || agent->is_withdrawn || !agent->sandbox ||
 		!sandbox_can_withdraw(agent->sandbox)) {
 		return false;
 	}
 	if (!agent->is_withdrawing) {
 		agent->is_withdrawing = true;
 		ev_timer_stop(agent->config.loop, &agent->due);
+		provision_destroy(agent->provision);
+		agent->provision = NULL;
 		sandbox_withdraw(agent->sandbox, on_withdrawn, agent);
 	}
 	return true;

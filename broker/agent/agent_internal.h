@@ -25,7 +25,6 @@ struct agent {
 	struct soon tell;            // raises what may not be raised from inside a call
 	struct soon again;           // starts the process that follows one that has ended
 	char subject[80];
-	bool is_ready;    // the sandbox was
 	bool is_prepared; // the sandbox can be used
 	bool is_lost;     // it cannot any more
 	const char *step; // what it has to answer; NULL: nothing

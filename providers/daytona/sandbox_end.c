@@ -41,6 +41,12 @@ static void on_ended(void *data, const struct error *err)
 	}
 }
 
+/* Setup may have run in it, which is no work of anybody's; work needs a root. */
+static bool is_used(const struct daytona_place *place)
+{
+	return place->sandbox.root_count > 0 || !list_is_empty(&place->adding);
+}
+
 static void on_alone(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
@@ -60,7 +66,7 @@ static void on_alone(void *data, const struct error *err)
 		}
 		end(place, &denied);
 	} else if (place->is_withdrawn) {
-		daytona_box_withdraw(place->box, place->sandbox.was_ready, on_ended);
+		daytona_box_withdraw(place->box, is_used(place), on_ended);
 	} else if (place->is_destroyed) {
 		daytona_box_delete(place->box, on_ended);
 	} else {
@@ -107,7 +113,7 @@ void daytona_withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
 	}
 	daytona_box_drop(place->box);
 	place->is_withdrawn = true;
-	place->is_destroyed = !sandbox->was_ready && daytona_box_has_made(place->box);
+	place->is_destroyed = !is_used(place) && daytona_box_has_made(place->box);
 	begin(place, done, data);
 }
 

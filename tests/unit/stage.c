@@ -199,12 +199,25 @@ void stage_go_on(struct stage *stage)
 	done(stage->held_data, NULL);
 }
 
+static void stage_withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	stage_of(sandbox)->withdrawn++;
+	sandbox_raise_later(sandbox, done, data, NULL);
+}
+
 static const struct sandbox_impl sandbox_impl = {
 	.add_root = stage_add_root,
 	.exec = stage_exec,
 	.close = stage_close,
 	.suspend = stage_suspend,
 	.resume = stage_resume,
+};
+
+static const struct sandbox_impl withdrawing_impl = {
+	.add_root = stage_add_root,
+	.exec = stage_exec,
+	.close = stage_close,
+	.withdraw = stage_withdraw,
 };
 
 static struct sandbox *stage_prepare(struct provider *provider,
@@ -218,7 +231,8 @@ static struct sandbox *stage_prepare(struct provider *provider,
 		return NULL;
 	}
 	struct stage_sandbox *self = mem_alloc_zero(sizeof(*self));
-	sandbox_init(&self->sandbox, &sandbox_impl, stage->loop);
+	sandbox_init(&self->sandbox, stage->can_withdraw ? &withdrawing_impl : &sandbox_impl,
+		stage->loop);
 	self->sandbox.home = "/home";
 	self->sandbox.environment = environment;
 	self->stage = stage;

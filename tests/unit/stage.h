@@ -56,6 +56,8 @@ struct stage {
 	struct sandbox_capabilities capabilities;
 	bool holds_ready;           // a sandbox is not ready until stage_ready
 	bool holds_start;           // a process has not started until stage_start
+	bool can_withdraw;          // a sandbox can be taken back
+	int withdrawn;              // sandboxes that were
 	bool ignores_kill;          // a killed tree does not end by itself
 	struct error prepare_error; // where its code is set: refuses at once
 	struct error ready_error;   // the sandbox fails instead of becoming ready

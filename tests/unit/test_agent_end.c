@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/words.h"
+
 enum { SHORT_MS = 20, SOON_MS = 500, LONG_MS = 60000 };
 
 /* Every deadline far away, so that a test says which one it waits for. */
@@ -253,6 +255,53 @@ static void test_a_stop_before_the_sandbox_is_ready_ends_it(void **state)
 	assert_int_equal(fixture->stage.actor_count, 0);
 }
 
+/* ---- a sandbox in which no agent was to start ---- */
+
+/* Its setup runs in it. */
+static struct actor *set_it_up(struct fixture *fixture)
+{
+	static const char *const line[] = {"install it", NULL};
+	words_append_all(&profile_of(fixture)->setup, line);
+	fixture->stage.can_withdraw = true;
+	create(fixture);
+	stage_settle(&fixture->stage);
+	assert_told(fixture, "");
+	assert_int_equal(fixture->stage.actor_count, 1);
+	return fixture->stage.actors[0];
+}
+
+static void test_a_sandbox_whose_setup_fails_is_taken_back(void **state)
+{
+	struct fixture *fixture = *state;
+	struct actor *setup = set_it_up(fixture);
+	actor_dies(setup, 7, 0);
+	stage_until(&fixture->stage, &fixture->is_gone);
+	assert_told(fixture, "down gone ");
+	assert_string_equal(fixture->code, "SETUP_FAILED");
+	assert_int_equal(fixture->stage.withdrawn, 1);
+}
+
+static void test_a_sandbox_whose_setup_is_stopped_is_taken_back(void **state)
+{
+	struct fixture *fixture = *state;
+	struct actor *setup = set_it_up(fixture);
+	agent_stop(fixture->agent);
+	stage_until(&fixture->stage, &fixture->is_gone);
+	assert_told(fixture, "down gone ");
+	assert_string_equal(fixture->code, "SHUTTING_DOWN");
+	assert_names(setup->told, "destroyed");
+	assert_int_equal(fixture->stage.withdrawn, 1);
+}
+
+static void test_a_sandbox_in_which_the_agent_started_is_not_taken_back(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->stage.can_withdraw = true;
+	actor_dies(start(fixture), 1, 0);
+	stage_until(&fixture->stage, &fixture->is_gone);
+	assert_int_equal(fixture->stage.withdrawn, 0);
+}
+
 /* ---- ended for a reason ---- */
 
 static void test_a_failure_is_told_and_the_tree_is_killed(void **state)
@@ -317,6 +366,9 @@ int main(void)
 		AGENT_TEST(test_what_an_agent_leaves_behind_at_its_stop_is_killed),
 		AGENT_TEST(test_output_closed_in_a_stop_leaves_it_its_time),
 		AGENT_TEST(test_a_stop_before_the_sandbox_is_ready_ends_it),
+		AGENT_TEST(test_a_sandbox_whose_setup_fails_is_taken_back),
+		AGENT_TEST(test_a_sandbox_whose_setup_is_stopped_is_taken_back),
+		AGENT_TEST(test_a_sandbox_in_which_the_agent_started_is_not_taken_back),
 		AGENT_TEST(test_a_failure_is_told_and_the_tree_is_killed),
 		AGENT_TEST(test_the_first_failure_is_the_one_that_is_told),
 		AGENT_TEST(test_of_many_last_words_the_end_is_told),

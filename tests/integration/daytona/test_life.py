@@ -196,6 +196,13 @@ class Trouble(Room):
         self.assertEqual(self.boxes(), [])
         self.end(self.greeted())
 
+    def test_a_setup_that_fails_leaves_nothing_running(self):
+        self.assertEqual(self.start_error(setup='exit 7').data['code'], 'SETUP_FAILED')
+        self.assertEqual((self.boxes(), self.notes()), ([], []))
+        self.end(self.greeted())  # what is from before is stopped, and stays
+        self.assertEqual(self.start_error(setup='exit 7').data['code'], 'SETUP_FAILED')
+        self.assertEqual(self.box()['state'], 'stopped')
+
     def test_a_create_whose_answer_is_lost_makes_one(self):
         self.daytona.fault('create', action='close', effect=True)
         self.end(self.greeted())
