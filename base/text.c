@@ -7,9 +7,14 @@
 
 #include "base/utf8.h"
 
-/* `size` bytes of it were written, the last one a NUL. */
+/* `size` bytes of it were written, the last one a NUL. Without room for the mark nothing is left.
+ */
 static void mark_cut(char *out, size_t size)
 {
+	if (size < sizeof(TEXT_CUT)) {
+		out[0] = '\0';
+		return;
+	}
 	struct span kept = {out, size - sizeof(TEXT_CUT)};
 	memcpy(out + utf8_whole_length(kept), TEXT_CUT, sizeof(TEXT_CUT));
 }
@@ -20,7 +25,7 @@ static bool put(char *out, size_t size, size_t len, const char *format, va_list 
 
 static bool put(char *out, size_t size, size_t len, const char *format, va_list args)
 {
-	assert(size > sizeof(TEXT_CUT) && len < size);
+	assert(len < size);
 	int more = vsnprintf(out + len, size - len, format, args);
 	assert(more >= 0);
 	if ((size_t)more < size - len) {

@@ -17,8 +17,8 @@
 #define TEXT_CUT "\xe2\x80\xa6" // "…"
 
 /*
- * Formats a text. `size` has room for more than TEXT_CUT. The arguments may not point into `out`.
- * False where the text was cut.
+ * Formats a text. The arguments may not point into `out`. False where the text was cut; without
+ * room for TEXT_CUT it is "" then.
  */
 bool text_format(char *out, size_t size, const char *format, ...) ATTR_PRINTF(3, 4);
 bool text_vformat(char *out, size_t size, const char *format, va_list args) ATTR_PRINTF(3, 0);

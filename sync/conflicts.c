@@ -20,19 +20,27 @@
 
 /* ---- a file of the workspace ---- */
 
-/* What a killed one leaves there is swept with what is left by apply_run. */
-static bool note_folder(
-	const struct slot *slot, const char *path, const char *root, struct error *err)
+/*
+ * What a killed one leaves there is swept with what is left by apply_run. One that was not killed
+ * takes the note back, if it is the only one.
+ */
+static bool set_noted(struct slot *slot, const char *path, const char *root,
+	const struct store_entry versions[2], struct error *err)
 {
 	struct journal journal;
 	char *folder = mem_strdup(path);
 	char *slash = strrchr(folder, '/');
 	*(slash ? slash : folder) = '\0';
 	journal_init(&journal, slot->store, root);
-	bool noted = journal_note(&journal, folder, err);
+	bool is_first = faccessat(slot->store->folder_fd, journal.name, F_OK, 0) != 0;
+	bool set = journal_note(&journal, folder, err) &&
+	           slot_set(slot, &versions[0], &versions[1], err) != SLOT_FAILED;
+	if (set && is_first && !slot->is_untidy) {
+		journal_forget(&journal);
+	}
 	journal_finish(&journal);
 	free(folder);
-	return noted;
+	return set;
 }
 
 struct place {
@@ -62,10 +70,7 @@ static bool set_file(struct slot *slot, char *path, const struct place *root,
 		return slot_give_up(slot, errnum, "opening the folder of", err) == SLOT_LEFT;
 	}
 	slot->folder = folder;
-	if (!note_folder(slot, path, root->path, err)) {
-		return false;
-	}
-	if (slot_set(slot, &versions[0], &versions[1], err) == SLOT_FAILED) {
+	if (!set_noted(slot, path, root->path, versions, err)) {
 		return false;
 	}
 	return fsync(folder) == 0 || errno == EINVAL ||

@@ -49,12 +49,27 @@ static bool id_of(
 	return is_text(entry) || store_put_bytes(store, (struct span){"", 0}, out_id, err);
 }
 
+/*
+ * What an edit before has left is of the version that the workspace had then: with another one it
+ * would undo what the user did since. It stays beside, under a name of its own.
+ */
+static void drop_outdated(const struct parked_place *place, const struct store_entry *now)
+{
+	struct error ignored;
+	struct store_entry before;
+	if (!parked_read(place, PARKED_LOCAL, &before, &ignored) ||
+		!store_entry_same_content(&before, now)) {
+		parked_set_aside(place, PARKED_MERGED);
+	}
+}
+
 static bool write_merged(struct store *store, const struct parked *parked,
 	const struct parked_place *place, const struct store_entry *now, struct error *err)
 {
 	struct merge_texts texts = {.local = now->id, .runtime = parked->conflict.runtime.id};
 	struct store_entry merged = {.mode = ENTRY_FILE};
 	bool is_merged;
+	drop_outdated(place, now);
 	return id_of(store, &parked->conflict.base, &texts.base, err) &&
 	       merge_text_marked(store, &texts, &merged.id, &is_merged, err) &&
 	       (is_merged || refuse(parked, "it is no text, or a very long one", err)) &&
@@ -130,12 +145,27 @@ static bool check(struct store *store, const struct parked *parked,
 	return is_checked;
 }
 
+/* A broker may have ended it while the user edited. */
+static bool check_open(struct store *store, const struct parked *parked,
+	const struct conflict_edit *edit, struct error *err)
+{
+	struct list list;
+	bool listed = conflicts_list(store, &list, err);
+	bool is_open = listed && conflicts_find(&list, parked->id);
+	conflicts_finish(&list);
+	return is_open || (listed && error_set(err, ERROR_NOT_FOUND,
+					     "conflict %s: it has ended meanwhile; your edit is "
+					     "kept in %s, and nothing was changed",
+					     parked->id, edit->files[PARKED_MERGED]));
+}
+
 bool conflicts_edit_end(struct store *store, const char *root, const struct parked *parked,
 	const struct conflict_edit *edit, struct error *err)
 {
 	struct parked_place place = {store, parked->id, parked->conflict.path};
 	struct store_entry merged;
-	if (!parked_read(&place, PARKED_MERGED, &merged, err) ||
+	if (!check_open(store, parked, edit, err) ||
+		!parked_read(&place, PARKED_MERGED, &merged, err) ||
 		!check(store, parked, edit, &merged, err)) {
 		return false;
 	}

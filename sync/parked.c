@@ -108,6 +108,20 @@ bool parked_read(const struct parked_place *place, enum parked_version version,
 	return is_read;
 }
 
+void parked_set_aside(const struct parked_place *place, enum parked_version version)
+{
+	struct stat status;
+	char *path = path_of(place, version);
+	if (fstatat(place->store->folder_fd, path, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+		char aside[PATH_MAX];
+		if (text_whole(aside, sizeof(aside), "%s.before-%llx", path,
+			    (unsigned long long)status.st_ino)) {
+			renameat(place->store->folder_fd, path, place->store->folder_fd, aside);
+		}
+	}
+	free(path);
+}
+
 static bool is_content(const struct store_entry *file, const struct store_entry *entry)
 {
 	return entry->mode == ENTRY_LINK ? id_equal(&file->id, &entry->id)

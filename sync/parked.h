@@ -44,6 +44,9 @@ bool parked_write_once(const struct parked_place *place, enum parked_version ver
 bool parked_read(const struct parked_place *place, enum parked_version version,
 	struct store_entry *out_entry, struct error *err) ATTR_NODISCARD;
 
+/* Gives a version's file, if it is there, another name in its folder: NAME.before-ID. */
+void parked_set_aside(const struct parked_place *place, enum parked_version version);
+
 /* Removes a version's file if its content is the entry's: nobody has edited it. */
 void parked_remove(const struct parked_place *place, enum parked_version version,
 	const struct store_entry *entry);

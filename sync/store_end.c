@@ -151,7 +151,7 @@ bool store_is_over(const char *folder, const char *const *ended, char out_need[S
 	}
 	char *parked = path_join(folder, "parked"); // sync/parked.h
 	if (!need && has_any(parked, "")) {
-		need = "it has parked files that somebody has edited";
+		need = "it has files of conflicts (checkpoint-age)";
 	}
 	free(parked);
 	if (need) {

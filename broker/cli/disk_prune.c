@@ -17,6 +17,7 @@
 #include "broker/ledger/state_folder.h"
 #include "broker/ledger/store_weight.h"
 #include "sync/checkpoint.h"
+#include "sync/conflicts.h"
 #include "sync/git/commits.h"
 #include "sync/store_end.h"
 #include "sync/store_lock.h"
@@ -259,6 +260,7 @@ static bool forget_open(struct forgetting *forgetting, struct store *store, stru
 	}
 	bool ok = checkpoint_forget(store, &forgetting->limits, now, &forgotten, &damage, err) &&
 	          agent_commits_forget(store, forgotten.before, err) &&
+	          conflicts_sweep(store, (time_t)forgotten.before, err) &&
 	          store_prune(store, STORE_GRACE_SECONDS, 0, &pruned, err);
 	forgetting->count = forgotten.count;
 	return ok;

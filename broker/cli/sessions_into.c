@@ -25,7 +25,7 @@ static void into_finish(struct sessions_into *into)
 {
 	free(into->place);
 	free(into->to);
-	*into = (struct sessions_into){NULL};
+	*into = (struct sessions_into){0};
 }
 
 /* ---- where it goes ---- */

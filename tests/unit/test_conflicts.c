@@ -295,7 +295,7 @@ static void test_an_edit_takes_the_files_place(void **state)
 	conflicts_finish(&list);
 }
 
-/* What the user saves in the workspace meanwhile stays, and so does the edit. */
+/* What the user saves in the workspace meanwhile stays. The next edit begins with it. */
 static void test_an_edit_does_not_replace_what_changed_meanwhile(void **state)
 {
 	struct place *place = *state;
@@ -314,8 +314,13 @@ static void test_an_edit_does_not_replace_what_changed_meanwhile(void **state)
 	assert_int_equal(count_all(place), 4);
 	conflicts_edit_finish(&edit);
 	assert_true(conflicts_edit_begin(&place->store, place->root, parked, &edit, &err));
-	expect_file(edit.files[PARKED_MERGED], "both");
+	expect_file(edit.files[PARKED_MERGED],
+		"<<<<<<< yours\nsaved\n||||||| before\nbase\n=======\nruntime\n"
+		">>>>>>> the agent's\n");
 	expect_file(edit.files[PARKED_LOCAL], "saved");
+	char *found = place_ask(place, "cat ../state/store/parked/*/000001/merged/a.before-*");
+	assert_string_equal(found, "both");
+	free(found);
 	conflicts_edit_finish(&edit);
 	conflicts_finish(&list);
 }

@@ -34,6 +34,17 @@ static void test_a_text_that_is_cut_says_so(void **state)
 	assert_string_equal(text, "xxxxxxxxxxxx" TEXT_CUT);
 }
 
+/* Room that was counted out may be less than what marks a cut. */
+static void test_a_short_text_needs_no_room_for_the_mark(void **state)
+{
+	char text[4] = "";
+	assert_true(text_format(text, 3, "%s", "ls"));
+	assert_string_equal(text, "ls");
+	assert_true(text_format(text, 1, "%s", ""));
+	assert_false(text_format(text, 3, "%s", "cat"));
+	assert_string_equal(text, "");
+}
+
 /* A character of each length, each of whose bytes may be the last one with room. */
 static void test_no_character_is_cut_in_two(void **state)
 {
@@ -98,6 +109,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_text_that_fits_is_whole),
 		cmocka_unit_test(test_a_text_that_is_cut_says_so),
+		cmocka_unit_test(test_a_short_text_needs_no_room_for_the_mark),
 		cmocka_unit_test(test_no_character_is_cut_in_two),
 		cmocka_unit_test(test_bytes_that_are_no_utf8_are_cut_as_well),
 		cmocka_unit_test(test_more_is_put_behind_it),

@@ -5,7 +5,8 @@
 # is told goes to stdout as words that end in NUL (sync/git/lines.h), the last of
 # them is "end STATUS"; stderr is for people and for progress.
 set -eu
-trap 'status=$?; close_folders; [ "$status" = 0 ] || leave; printf "end\0%s\0" "$status"' EXIT
+trap 'status=$?; ! is_last || close_folders; [ "$status" = 0 ] || leave
+	printf "end\0%s\0" "$status"' EXIT
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES \
 	GIT_COMMON_DIR GIT_NAMESPACE GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_PREFIX \
 	GIT_CEILING_DIRECTORIES GIT_LITERAL_PATHSPECS GIT_GLOB_PATHSPECS GIT_NOGLOB_PATHSPECS \
@@ -35,12 +36,16 @@ forget_indexes() {
 	[ -z "${side:-}" ] || rm -f "$side"/known-* "$side"/fresh-*
 }
 
+# A script that has lost its broker may be dying still when the next one is at work: that one has
+# removed the folder `begun`, and nothing of it is touched.
+is_last() {
+	[ -z "${begun:-}" ] || [ -d "$begun" ]
+}
+
 # A script has failed. Where that was for want of room it is said, with where; and what was begun is
-# removed, since it would keep the disk full, and every later sync from working. A script that has
-# lost its broker may be dying still when the next one is at work: that one has removed the folder
-# `begun`, and nothing of it is touched.
+# removed, since it would keep the disk full, and every later sync from working.
 leave() {
-	[ -z "${begun:-}" ] || [ -d "$begun" ] || return 0
+	is_last || return 0
 	full=
 	for place in ${filling:+"$filling"} ${side:+"$side"} ${root:+"$root"}; do
 		[ -z "$full" ] && [ -d "$place" ] && ! has_room "$place" || continue
