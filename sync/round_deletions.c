@@ -120,8 +120,8 @@ static bool fail_replaced(
 	char *root = path_quote(span_of(request->local_root));
 	error_set_reason(err, ERROR_DENIED, "WORKSPACE_REPLACED",
 		"%s is another folder than at the last sync: it is not mounted, or was made anew. "
-		"Mount it again; where it is the right one, say yes to the question before a "
-		"prompt, or remove refs/acp-broker/roots/%s in %s",
+		"Nothing is synced. Mount it again; where it is the right one, say yes to the "
+		"question that the next prompt brings, or remove refs/acp-broker/roots/%s in %s",
 		root, request->name, store_path);
 	free(root);
 	return false;

@@ -96,8 +96,10 @@ static enum record_state state_after(const struct order *order, const struct kee
 
 struct keeper_event keeper_event_of(const struct keep *keep, const struct order *order)
 {
-	return (struct keeper_event){
-		keep->record.local_root, order->sync.reason, order->sync.session, order->data};
+	return (struct keeper_event){.local_root = keep->record.local_root,
+		.reason = order->sync.reason,
+		.session = order->sync.session,
+		.asker = order->data};
 }
 
 static workspace_sync_done on_synced;
@@ -132,6 +134,24 @@ static bool is_whole(const struct keep *keep, const struct order *order,
 		what, keep->record.runtime_root, keep->record.id);
 }
 
+/*
+ * Nobody can be asked while a session is opened, and there would be no session to be asked in.
+ * Nothing was changed: the sync before the first prompt asks instead.
+ */
+static bool is_put_off(const struct order *order, const struct error *err)
+{
+	return err && order->kind == ORDER_OPEN && error_has_reason(err, "WORKSPACE_REPLACED");
+}
+
+/* It was acted on, so that another time it is asked again; also where a no ended the sync. */
+static void forget_answer(struct keeper *keeper, const struct order *order, const struct error *err)
+{
+	bool is_done = !err || error_has_reason(err, "WORKSPACE_REPLACED");
+	if (is_done && order->sync.deletions != SYNC_DELETIONS_ASK) {
+		keeper->has_answer = false;
+	}
+}
+
 static void on_synced(void *data, const struct sync_result *result, const struct error *err)
 {
 	struct keep *keep = data;
@@ -144,16 +164,15 @@ static void on_synced(void *data, const struct sync_result *result, const struct
 		return;
 	}
 	struct keeper_event event = keeper_event_of(keep, order);
-	if (!err && order->sync.deletions != SYNC_DELETIONS_ASK) {
-		keeper->has_answer = false; // it was acted on: another time it is asked again
-	}
+	forget_answer(keeper, order, err);
 	struct error partial;
 	if (!err && !is_whole(keep, order, result, &partial)) {
 		err = &partial;
 	}
+	event.is_put_off = is_put_off(order, err);
 	keep_note_sync(keep, order, result, err);
 	keeper->config.listener->on_ended(keeper->config.data, &event, result, err);
-	if (err) {
+	if (err && !event.is_put_off) {
 		order_note_error(order, err);
 		/* A turn that could not be synced ends nothing: the next one tries again. */
 		keep_save(keep, order->kind == ORDER_SYNC ? keep->record.state : RECORD_FAILED,

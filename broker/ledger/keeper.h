@@ -22,6 +22,7 @@ struct keeper_event {
 	enum sync_reason reason;
 	const char *session; // as in the order; may be NULL
 	const void *asker;   // the data that its done is raised with: to know it again
+	bool is_put_off;     // it has failed, and counts as opened: the next sync asks the user
 };
 
 /* A record, and the state of it that was told before; NULL: it is new. */
@@ -105,7 +106,9 @@ void keeper_renounce(struct keeper *keeper, char *const *names, const struct err
 
 /*
  * Begins to keep these roots: a record is written of each, and each is synced for the
- * first time (unless the mode is none). One whose first sync has failed is tried again.
+ * first time (unless the mode is none). One whose first sync has failed is tried again; where it
+ * is another folder than at the last sync (WORKSPACE_REPLACED), that waits for the user's yes to
+ * a sync that asks, and is no failure.
  */
 void keeper_open(struct keeper *keeper, char *const *roots, sandbox_done *done, void *data);
 

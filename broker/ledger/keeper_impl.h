@@ -21,7 +21,7 @@ struct keep {
 	struct workspace *workspace; // NULL where the mode is none
 	char *store_folder;
 	char name[SYNC_NAME_MAX / 2]; // of this sandbox in the store
-	bool is_opened;               // its first sync went well
+	bool is_opened;               // its first sync went well, or is put off
 	bool is_collected;            // by its last sync; else an earlier broker has, if at all
 	bool was_active;              // before it was paused
 	struct last_sync last;

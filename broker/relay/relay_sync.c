@@ -54,7 +54,7 @@ static void tell(struct peer *peer, const struct keeper_event *event, const char
 	struct session_table *sessions = &peer->relay->sessions;
 	struct session *session = event->session ? session_find(sessions, event->session) : NULL;
 	if (event->reason == SYNC_REASON_START) {
-		if (!failed) { // who opens the session is told of a failure
+		if (!failed || event->is_put_off) { // who opens it is told of another failure
 			remember_unsaid(peer, text);
 		}
 		return;

@@ -190,6 +190,45 @@ class Deletions(TurnCase):
         self.assertEqual((self.here(), (self.work / 'later').read_text()), (COUNT, 'later'))
         self.assertEqual(len(self.asked(client)), 1)
 
+    def cloned_anew(self):
+        """The workspace is another folder, without one file, and the agent's copy has a new one."""
+        client, session = self.filled()
+        there = self.runtime(client, session)
+        self.ended(client)
+        (there / 'later').write_text('later')
+        self.work.rename(self.dir / 'old')
+        shutil.copytree(self.dir / 'old', self.work)
+        (self.work / 'other').unlink()
+        return there
+
+    def refused(self, client, session):
+        with self.assertRaises(RpcError) as raised:
+            client.prompt(session, 'say on', seconds=PATIENCE)
+        self.assertEqual(raised.exception.data['code'], 'WORKSPACE_REPLACED')
+
+    def test_a_session_opens_in_a_workspace_that_was_made_anew(self):
+        there = self.cloned_anew()
+        client, session = self.opened()
+        notice, = self.notices(client)
+        self.assertNames(notice, f'{self.work} is another folder | yes')
+        self.answer_with(client, 'refuse')
+        self.refused(client, session)
+        self.refused(client, session)  # a no to one prompt is none to the next
+        self.assertEqual(len(self.asked(client)), 2)
+        self.assertEqual(((self.work / 'later').exists(), (there / 'other').exists()),
+                         (False, True))
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 1)
+        client, session = self.opened()
+        self.answer_with(client, 'sync')
+        client.prompt(session, 'terminal echo its > new', seconds=PATIENCE)
+        client.prompt(session, 'say on', seconds=PATIENCE)
+        self.assertEqual(len(self.asked(client)), 1)
+        self.assertEqual((self.work / 'later').read_text(), 'later')
+        self.assertEqual((self.work / 'new').read_text(), 'its\n')
+        self.assertEqual(((there / 'other').exists(), self.here()), (False, COUNT))
+        self.ended(client)
+
     def test_before_a_prompt_it_is_asked_too(self):
         client, session = self.filled()
         for path in self.runtime(client, session).glob('many/f*'):
