@@ -172,6 +172,7 @@ static struct parked *find_same(const struct known *known, const struct conflict
 			break;
 		}
 		if (is_again(&parked->conflict, conflict) &&
+			parked->conflict.is_held == conflict->is_held &&
 			store_entry_equal(&parked->conflict.local, &conflict->local)) {
 			return parked;
 		}
@@ -187,7 +188,7 @@ static bool drop(struct store *store, const struct parked *parked, struct error 
 	return batch_drop(store, parked->id, err);
 }
 
-/* What is parked anew with another local version is not parked as it was before. */
+/* What is parked anew with another local version, or held by now, is not parked as before. */
 static bool drop_former(
 	const struct known *known, const struct conflict *conflict, struct error *err)
 {

@@ -9,9 +9,9 @@
 /*
  * Parking what lost a conflict, and getting it back. All conflicts of a sync are
  * kept under one ref, refs/acp-broker/conflicts/STAMP-ID, whose tree holds a folder
- * for each: its path, and the versions it had. So they outlive the base and every
- * checkpoint, until somebody takes a side. The runtime's version is also a file that the user can
- * open (sync/parked.h).
+ * for each: its path, the versions it had, and whether it was held. So they outlive the base and
+ * every checkpoint, until somebody takes a side. The runtime's version is also a file that the user
+ * can open (sync/parked.h).
  *
  * Parks the runtime's versions; to be called before the merged tree is applied. Doing it again,
  * after a kill or with more conflicts, parks nothing twice; what has another local version by then

@@ -31,12 +31,15 @@ static bool write_one(
 	struct store *store, const struct conflict *conflict, git_oid *out_tree, struct error *err)
 {
 	struct store_entry path = {.mode = ENTRY_FILE};
-	struct tree_view_entry entries[4];
+	struct store_entry mark = {.mode = conflict->is_held ? ENTRY_FILE : ENTRY_NONE};
+	struct tree_view_entry entries[5];
 	size_t count = 0;
-	if (!store_put_bytes(store, span_of(conflict->path), &path.id, err)) {
+	if (!store_put_bytes(store, span_of(conflict->path), &path.id, err) ||
+		!store_put_bytes(store, (struct span){"", 0}, &mark.id, err)) {
 		return false;
 	}
 	add_version(entries, &count, "base", &conflict->base);
+	add_version(entries, &count, "held", &mark);
 	add_version(entries, &count, "local", &conflict->local);
 	add_version(entries, &count, "path", &path);
 	add_version(entries, &count, "runtime", &conflict->runtime);
@@ -171,6 +174,8 @@ static bool take_version(struct store *store, const struct tree_view_entry *entr
 		conflict->local = tree_view_leaf(entry);
 	} else if (span_is(entry->name, "runtime")) {
 		conflict->runtime = tree_view_leaf(entry);
+	} else if (span_is(entry->name, "held")) {
+		conflict->is_held = true;
 	} else if (span_is(entry->name, "path")) {
 		return read_path(store, &entry->id, conflict, err);
 	}

@@ -404,6 +404,7 @@ bool held_park(struct store *store, const struct list *held, const char *stamp, 
 		conflict->base = one->base;
 		conflict->local = one->local;
 		conflict->runtime = one->runtime;
+		conflict->is_held = true;
 		list_append(&merge.conflicts, &conflict->link);
 		merge.conflict_count++;
 	}

@@ -61,7 +61,7 @@ void held_finish(struct list *held);
 
 /*
  * Parks the runtime's versions as conflicts_park does: the runtime may come to its end. They stay
- * held.
+ * held, and their conflicts say so.
  */
 bool held_park(struct store *store, const struct list *held, const char *stamp,
 	struct error *err) ATTR_NODISCARD;

@@ -48,6 +48,7 @@ struct conflict {
 	struct store_entry base, local, runtime; // a mode of 0: nothing there
 	const char *why; // the local path is stuck (static); NULL: both sides have changed it
 	char *file;      // owned; the parked version of the runtime (sync/conflicts.h), or NULL
+	bool is_held;    // a held change, parked by held_park: the user has not allowed it
 };
 
 enum held_state {

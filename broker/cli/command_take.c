@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "base/path_quote.h"
-#include "base/words.h"
 #include "broker/cli/command.h"
-#include "sync/conflicts.h"
 #include "sync/git/take.h"
 
 enum { PRINTED_MAX = 50, ID_PRINTED = 12 };
@@ -62,21 +60,6 @@ static void print_taken(const struct take_result *result)
 		result->files, result->files == 1 ? "" : "s");
 }
 
-static char **list_parked(struct command_context *context, struct error *err)
-{
-	struct list list;
-	char **paths = NULL;
-	bool ok = conflicts_list(&context->store, &list, err);
-	if (ok) {
-		paths = mem_alloc_zero(sizeof(*paths));
-		LIST_FOR_EACH(parked, &list, struct parked, link) {
-			words_append(&paths, parked->conflict.path);
-		}
-	}
-	conflicts_finish(&list);
-	return paths;
-}
-
 static bool undo(const struct take_request *request, struct error *err)
 {
 	struct take_result result;
@@ -116,19 +99,20 @@ bool command_commits_take(struct command_context *context, struct error *err)
 	if (!context->place.real_root) {
 		return error_set(err, ERROR_NOT_FOUND, "%s is gone", context->place.root);
 	}
-	char **parked = NULL;
-	bool ok = command_lock(context, err) && (parked = list_parked(context, err));
+	struct list parked;
+	list_init(&parked);
+	bool ok = command_lock(context, err) && conflicts_list(&context->store, &parked, err);
 	struct take_request request = {
 		.store = &context->store,
 		.root = context->place.real_root,
 		.environment = context->environment,
 		.branch = options->word_count > 0 ? options->words[0] : NULL,
-		.parked = (const char *const *)parked,
+		.parked = &parked,
 		.on_differs = on_differs,
 		.on_parked = on_parked,
 		.data = &report,
 	};
 	ok = ok && (is_undo ? undo(&request, err) : take(&request, err));
-	words_free(parked);
+	conflicts_finish(&parked);
 	return ok;
 }

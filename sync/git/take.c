@@ -164,11 +164,31 @@ static bool check_operations(const struct take *take, struct error *err)
 	return true;
 }
 
+/*
+ * How many of the entries have HEAD's branch. An empty line ends each; "prunable" is one whose
+ * folder is gone.
+ */
+static size_t count_worktrees(const struct take *take, struct span text)
+{
+	static const char gone[] = "\nprunable";
+	char line[TAKE_NAME_MAX + 16];
+	size_t length = (size_t)snprintf(line, sizeof(line), "\nbranch %s\n", take->ref);
+	size_t count = 0;
+	for (size_t at = 0; at < text.len;) {
+		const char *entry = text.data + at;
+		const char *end = memmem(entry, text.len - at, "\n\n", 2);
+		size_t size = end ? (size_t)(end - entry) + 1 : text.len - at;
+		count += memmem(entry, size, line, length) &&
+		         !memmem(entry, size, gone, sizeof(gone) - 1);
+		at += size + 1;
+	}
+	return count;
+}
+
 /* Another work tree with the same branch would have the files of the old commit. */
 static bool check_worktrees(struct take *take, struct error *err)
 {
 	static const char *const words[] = {"worktree", "list", "--porcelain", NULL};
-	char line[TAKE_NAME_MAX + 16];
 	struct buf output;
 	if (!own_branch(take)) {
 		return true;
@@ -176,18 +196,9 @@ static bool check_worktrees(struct take *take, struct error *err)
 	buf_init(&output, LIST_MAX);
 	struct user_git_call call = {.words = words, .output = &output};
 	bool ok = user_git_run(&take->git, &call, err);
-	int length = snprintf(line, sizeof(line), "\nbranch %s\n", take->ref);
-	struct span text = buf_span(&output);
-	size_t count = 0;
-	for (size_t at = 0; ok && at < text.len; count++) {
-		const char *found = memmem(text.data + at, text.len - at, line, (size_t)length);
-		if (!found) {
-			break;
-		}
-		at = (size_t)(found - text.data) + (size_t)length - 1;
-	}
+	size_t count = ok ? count_worktrees(take, buf_span(&output)) : 0;
 	buf_finish(&output);
-	if (ok && count > 1) {
+	if (count > 1) {
 		ok = error_set(err, ERROR_UNAVAILABLE,
 			"%s is checked out in another work tree as well (git worktree list): "
 			"switch to another branch there first",
@@ -256,12 +267,28 @@ static bool move_back(struct take *take, const struct take_note *note, struct er
 	if (!take_draft(take, err) || !take_move_draft(take, note->after, note->before, err)) {
 		return false;
 	}
-	bool is_moved = strcmp(take->head, note->now) == 0;
+	bool is_moved = strcmp(take->ref, note->ref) == 0 && strcmp(take->head, note->now) == 0;
 	if (is_moved && !move_ref(take, note->now, note->old, " --undo", err)) {
 		return false;
 	}
 	point("commits.back");
 	return take_publish(take, err);
+}
+
+/*
+ * Takes a move back and forgets it. What is staged by now where git would overwrite it is the
+ * user's, so that is forgotten, too. After all else the note stays, for the next call to try.
+ */
+static bool end_back(struct take *take, const struct take_note *note, struct error *err)
+{
+	struct store *store = take->request->store;
+	if (move_back(take, note, err) || strstr(err->text, "would be overwritten")) {
+		return take_note_set(store, note, TAKE_NONE, err);
+	}
+	return error_prefix(err,
+		"what a commits take has begun in %s could not be taken back; the next one tries "
+		"again, unless %s/take.begun is removed",
+		take->request->root, store->path);
 }
 
 /* What a call that was killed has begun: it counts as done once the branch has moved. */
@@ -278,11 +305,8 @@ static bool recover(struct take *take, struct take_note *note, struct error *err
 		note->state = TAKE_DONE;
 		return ok;
 	}
-	struct error ignored; // what is staged by now is the user's
-	if (is_same && strcmp(note->old, take->head) == 0 && !move_back(take, note, &ignored)) {
-		unlink(take->git.draft);
-	}
-	bool ok = take_note_set(store, note, TAKE_NONE, err);
+	bool is_old = is_same && strcmp(note->old, take->head) == 0;
+	bool ok = is_old ? end_back(take, note, err) : take_note_set(store, note, TAKE_NONE, err);
 	take_note_read(store, note);
 	return ok;
 }
@@ -303,11 +327,10 @@ static bool move(struct take *take, struct error *err)
 	if (ok) {
 		return take_note_set(store, &note, TAKE_DONE, err);
 	}
-	struct error second;
-	if (!move_back(take, &note, &second)) {
-		error_prefix(err, "the index could not be put back (%s)", second.text);
+	struct error second; // where HEAD is by now is asked anew: git may have moved it and failed
+	if (!read_head(take, &second) || !end_back(take, &note, &second)) {
+		error_prefix(err, "%s", second.text);
 	}
-	(void)!take_note_set(store, &note, TAKE_NONE, &second);
 	return false;
 }
 
@@ -390,12 +413,10 @@ static bool undo_all(struct take *take, struct take_result *result, struct error
 		!take_note_set(store, &note, TAKE_BEGUN, err)) {
 		return false;
 	}
-	struct error ignored;
 	note.state = TAKE_BEGUN;
 	memcpy(take->taken, note.taken, sizeof(take->taken));
 	if (!move_back(take, &note, err)) {
-		(void)!take_note_set(store, &note, TAKE_DONE, &ignored);
-		return false;
+		return false; // the next call sees by HEAD how far it came
 	}
 	fill_names(take, result);
 	memcpy(result->old, note.now, sizeof(result->old));

@@ -2,7 +2,7 @@
 #ifndef SYNC_GIT_TAKE_H
 #define SYNC_GIT_TAKE_H
 
-#include "sync/store.h"
+#include "sync/conflicts.h"
 
 /*
  * Takes an agent's commits into the user's repository after a sync has brought their files: HEAD's
@@ -15,10 +15,13 @@ struct take_request {
 	const char *root; // a real path
 	const char *const *environment;
 	const char *branch;        // of the agent; NULL: the one that HEAD's branch is named
-	const char *const *parked; // paths with a conflict; NULL-terminated, or NULL
+	const struct list *parked; // of struct parked; may be NULL
 	/* A path of the commits that the work tree has otherwise, and in which way. */
 	void (*on_differs)(void *data, const char *path, const char *how);
-	/* One that counts as equal, for its conflict is parked. */
+	/*
+	 * One that counts as equal, for a conflict has parked just the version of the commits. A
+	 * path of which a held change is parked never does: the user has not allowed that.
+	 */
 	void (*on_parked)(void *data, const char *path);
 	void *data;
 };

@@ -164,24 +164,11 @@ static void set_how(struct change *change, const char *how)
 	}
 }
 
-/* The draft is as the tip by now: what git calls modified is not as the commits have it. */
-static bool check_files(struct check *check, struct error *err)
+static bool open_root(const struct check *check, int *out_fd, struct error *err)
 {
-	static const char *const words[] = {"status", "--porcelain=v1", "-z",
-		"--untracked-files=no", "--no-renames", "--ignore-submodules=all", NULL};
-	if (!ask(check, words, (struct span){0}, &check->listed, err)) {
-		return false;
-	}
-	struct span text = buf_span(&check->listed);
-	for (size_t at = 0; at + 3 < text.len;) {
-		const char *entry = text.data + at;
-		if (entry[1] != ' ') {
-			set_how(find(check, entry + 3),
-				entry[1] == 'D' ? "it is missing" : "it differs");
-		}
-		at += strlen(entry) + 1;
-	}
-	return true;
+	const char *top = check->take->request->root;
+	*out_fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return *out_fd >= 0 || error_set_errno(err, errno, "%s", top);
 }
 
 /* Git does not list a file that nothing tracks any more. */
@@ -202,12 +189,71 @@ static bool is_there(int root, const char *path)
 	return !S_ISDIR(status.st_mode);
 }
 
+/* The draft is as the tip by now: what git calls modified is not as the commits have it. */
+static bool check_files(struct check *check, struct error *err)
+{
+	static const char *const words[] = {"status", "--porcelain=v1", "-z",
+		"--untracked-files=no", "--no-renames", "--ignore-submodules=all", NULL};
+	if (!ask(check, words, (struct span){0}, &check->listed, err)) {
+		return false;
+	}
+	struct span text = buf_span(&check->listed);
+	for (size_t at = 0; at + 3 < text.len;) {
+		const char *entry = text.data + at;
+		if (entry[1] != ' ') {
+			set_how(find(check, entry + 3),
+				entry[1] == 'D' ? "it is missing" : "it differs");
+		}
+		at += strlen(entry) + 1;
+	}
+	return true;
+}
+
+/*
+ * The tags of git-ls-files(1) -v: a small letter where a file is assumed to be unchanged, "S" where
+ * it is not to be in the work tree, as outside of a sparse checkout. `git status` compares neither.
+ */
+static const char *not_compared(char tag, bool is_present)
+{
+	bool is_skipped = tag == 'S' || tag == 's';
+	if (is_skipped && !is_present) {
+		return NULL;
+	}
+	if (tag >= 'a' && tag <= 'z') {
+		return "git is told not to look at it (git update-index --no-assume-unchanged)";
+	}
+	return is_skipped ? "git is told not to look at it (git update-index --no-skip-worktree)"
+	                  : NULL;
+}
+
+static bool check_flags(struct check *check, struct error *err)
+{
+	static const char *const words[] = {"ls-files", "-v", "-z", NULL};
+	ATTR_CLEANUP(fd_cleanup) int root = -1;
+	if (!open_root(check, &root, err) ||
+		!ask(check, words, (struct span){0}, &check->listed, err)) {
+		return false;
+	}
+	struct span text = buf_span(&check->listed);
+	for (size_t at = 0; at + 2 < text.len;) {
+		const char *entry = text.data + at;
+		struct change *change = *entry == 'H' ? NULL : find(check, entry + 2);
+		const char *how =
+			change ? not_compared(*entry, is_there(root, change->path)) : NULL;
+		if (how) {
+			change->how = how;
+			change->is_final = true;
+		}
+		at += strlen(entry) + 1;
+	}
+	return true;
+}
+
 static bool check_kinds(struct check *check, struct error *err)
 {
-	const char *top = check->take->request->root;
-	ATTR_CLEANUP(fd_cleanup) int root = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0) {
-		return error_set_errno(err, errno, "%s", top);
+	ATTR_CLEANUP(fd_cleanup) int root = -1;
+	if (!open_root(check, &root, err)) {
+		return false;
 	}
 	for (size_t i = 0; i < check->count; i++) {
 		struct change *change = &check->list[i];
@@ -272,9 +318,33 @@ static bool check_filters(struct check *check, struct error *err)
 
 /* ---- what comes of it ---- */
 
-static bool is_parked(const struct take_request *request, const char *path)
+static bool is_version(
+	const struct take *take, const struct change *change, const struct store_entry *entry)
 {
-	return words_contain(request->parked, path);
+	char mode[16], id[TAKE_ID_SIZE];
+	snprintf(mode, sizeof(mode), "%06o", (unsigned)entry->mode);
+	take->request->store->git->oid_tostr(id, sizeof(id), &entry->id);
+	return strcmp(mode, change->mode) == 0 && strcmp(id, change->id) == 0;
+}
+
+/* A conflict has just what the commits have, and it is not one that the user has to allow. */
+static bool is_parked(const struct take *take, const struct change *change)
+{
+	bool is_found = false;
+	if (!take->request->parked) {
+		return false;
+	}
+	LIST_FOR_EACH(parked, take->request->parked, struct parked, link) {
+		const struct conflict *conflict = &parked->conflict;
+		if (strcmp(conflict->path, change->path) != 0) {
+			continue;
+		}
+		if (conflict->is_held) {
+			return false;
+		}
+		is_found = is_found || is_version(take, change, &conflict->runtime);
+	}
+	return is_found;
 }
 
 /* How many are not as the commits have them, and have no conflict that excuses it. */
@@ -284,7 +354,7 @@ static size_t tell_differing(const struct check *check)
 	size_t count = 0;
 	for (size_t i = 0; i < check->count; i++) {
 		const struct change *change = &check->list[i];
-		bool is_excused = !change->is_final && is_parked(request, change->path);
+		bool is_excused = !change->is_final && is_parked(check->take, change);
 		if (!change->how || is_excused) {
 			continue;
 		}
@@ -325,7 +395,7 @@ static void tell_parked(const struct check *check)
 	const struct take_request *request = check->take->request;
 	for (size_t i = 0; request->on_parked && i < check->count; i++) {
 		const struct change *change = &check->list[i];
-		if (change->how && is_parked(request, change->path)) {
+		if (change->how && is_parked(check->take, change)) {
 			request->on_parked(request->data, change->path);
 		}
 	}
@@ -350,7 +420,7 @@ static bool check_all(struct check *check, struct error *err)
 		return fail_staged(check, err);
 	}
 	if (!check_kinds(check, err) || !check_filters(check, err) || !move_draft(check, err) ||
-		!check_files(check, err) || !tell(check, err)) {
+		!check_files(check, err) || !check_flags(check, err) || !tell(check, err)) {
 		return false;
 	}
 	tell_parked(check);

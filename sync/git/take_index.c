@@ -20,6 +20,15 @@ static void name_file(const struct take *take, const char *name, char path[PATH_
 	text_whole(path, PATH_MAX, "%s/%s", take->git.repository.folder, name);
 }
 
+/* A killed git leaves the lock of the draft; whoever has the index's owns that as well. */
+static void remove_draft(const struct take *take)
+{
+	char lock[PATH_MAX];
+	name_file(take, "acp-broker-index.lock", lock);
+	unlink(lock);
+	unlink(take->git.draft);
+}
+
 /* ---- the lock ---- */
 
 static bool is_ours(const char *path)
@@ -68,7 +77,7 @@ void take_unlock(struct take *take)
 	if (!take->is_locked) {
 		return;
 	}
-	unlink(take->git.draft);
+	remove_draft(take);
 	name_file(take, "index.lock", path);
 	unlink(path);
 	take->is_locked = false;
@@ -93,7 +102,7 @@ bool take_draft(struct take *take, struct error *err)
 {
 	char path[PATH_MAX];
 	name_file(take, "index", path);
-	unlink(take->git.draft);
+	remove_draft(take);
 	ATTR_CLEANUP(fd_cleanup) int from = open(path, O_RDONLY | O_CLOEXEC);
 	if (from < 0) {
 		return errno == ENOENT || error_set_errno(err, errno, "reading %s", path);

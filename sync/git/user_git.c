@@ -175,7 +175,8 @@ bool user_git_line(struct user_git *git, const char *const *words, bool is_on_dr
 
 /* ---- filters ---- */
 
-/* "filter.NAME.clean": git splits a setting of its command line at the first "=". */
+/* "filter.NAME.clean", of which NAME may be empty: git splits a setting of its command line at the
+ * first "=". */
 static bool stop_filter(struct user_git *git, struct span name, struct error *err)
 {
 	static const char *const ends[] = {".clean=", ".smudge=", ".process=", ".required=false"};
@@ -207,9 +208,9 @@ static bool stop_filters(struct user_git *git, struct span keys, struct error *e
 		const char *key = keys.data + at;
 		size_t length = strnlen(key, keys.len - at);
 		at += length + 1;
-		const char *end = length > sizeof(prefix) ? memrchr(key, '.', length) : NULL;
+		const char *end = length >= sizeof(prefix) ? memrchr(key, '.', length) : NULL;
 		struct span name = {key + sizeof(prefix) - 1, 0};
-		if (!end || end <= name.data) {
+		if (!end || end < name.data) {
 			continue;
 		}
 		name.len = (size_t)(end - name.data);

@@ -6,6 +6,7 @@
 #include "broker/ledger/state_folder.h"
 #include "sync/checkpoint.h"
 #include "sync/conflicts.h"
+#include "sync/held.h"
 #include "sync/merge.h"
 #include "sync/snapshot.h"
 
@@ -15,9 +16,10 @@
  *
  *     store-maker STATE ROOT path                     prints where the store is
  *     store-maker STATE ROOT checkpoint REASON [SESSION [BIG-FILE]]
- *     store-maker STATE ROOT conflict STAMP BASE RUNTIME
+ *     store-maker STATE ROOT conflict|held STAMP BASE RUNTIME
  *
- * A conflict is parked of ROOT against the directories BASE and RUNTIME.
+ * A conflict is parked of ROOT against the directories BASE and RUNTIME; of guarded files, what is
+ * held.
  */
 struct maker {
 	struct store store;
@@ -60,6 +62,22 @@ static bool park(struct maker *maker, char **words, struct error *err)
 	return ok;
 }
 
+static bool park_held(struct maker *maker, char **words, struct error *err)
+{
+	struct merge merge;
+	struct guard_paths *guard = guard_paths_create((const char *const[]){"default", NULL}, err);
+	struct merge_options options = {.guard = guard, .root = maker->root};
+	struct merge_trees trees = {.base = take(maker, words[1]),
+		.local = take(maker, maker->root),
+		.runtime = take(maker, words[2])};
+	merge_init(&merge);
+	bool ok = guard && merge_run_as(&merge, &maker->store, &trees, &options, err) &&
+	          held_park(&maker->store, &merge.held, words[0], err);
+	merge_finish(&merge);
+	guard_paths_destroy(guard);
+	return ok;
+}
+
 static bool act(struct maker *maker, int argc, char **argv, struct error *err)
 {
 	if (strcmp(argv[3], "checkpoint") == 0 && argc >= 5) {
@@ -67,6 +85,9 @@ static bool act(struct maker *maker, int argc, char **argv, struct error *err)
 	}
 	if (strcmp(argv[3], "conflict") == 0 && argc == 7) {
 		return park(maker, argv + 4, err);
+	}
+	if (strcmp(argv[3], "held") == 0 && argc == 7) {
+		return park_held(maker, argv + 4, err);
 	}
 	puts(maker->store.path);
 	return true;
@@ -76,7 +97,7 @@ int main(int argc, char **argv)
 {
 	struct error err;
 	if (argc < 4) {
-		fputs("usage: store-maker STATE ROOT path|checkpoint|conflict ...\n", stderr);
+		fputs("usage: store-maker STATE ROOT path|checkpoint|conflict|held ...\n", stderr);
 		return 2;
 	}
 	struct maker maker = {.root = argv[2]};

@@ -163,22 +163,53 @@ class Taken(Store):
         (self.work / 'sub').symlink_to(self.dir / 'other')
         self.taken()
 
+    def park(self, kind, **files):
+        """A sync parks this of the runtime, in which nothing else has changed."""
+        folders = [self.dir / 'base', self.dir / 'runtime']
+        for folder in folders:
+            folder.mkdir()
+            for name in 'abc':
+                (folder / name).write_text('1\n')
+        for name, text in files.items():
+            (self.dir / 'runtime' / name).write_text(text)
+        self.make(kind, '20260101T000000', *map(str, folders))
+        self.assertNames(self.answer('conflicts', 'list'), ' | '.join(files))
+
     def test_a_parked_path_counts_as_equal(self):
         self.committed(a='theirs\n', b='2\n')
-        for folder, text in (('base', '1\n'), ('runtime', 'theirs\n')):
-            (self.dir / folder).mkdir()
-            (self.dir / folder / 'a').write_text(text)
-            for name in 'bc':
-                shutil.copy(self.work / name, self.dir / folder / name)
         self.write(a='mine\n')
-        self.make('conflict', '20260101T000000', str(self.dir / 'base'),
-                  str(self.dir / 'runtime'))
+        self.park('conflict', a='theirs\n')
         self.refused('b: | differs | 1 of 2 files')
         self.write(b='2\n')
         self.assertNames(self.taken(), 'a: | parked | acp-broker conflicts')
         self.assertEqual(self.git('status', '--porcelain', '-uno'), ' M a\n')
         self.answer('conflicts', 'take', 'a', 'runtime')
         self.assertEqual(self.git('status', '--porcelain', '-uno'), '')
+
+    def test_another_version_that_is_parked_is_in_the_way(self):
+        self.committed(a='later\n')
+        self.write(a='mine\n')
+        self.park('conflict', a='theirs\n')
+        self.refused('a: | differs')
+
+    def test_a_guarded_change_that_nobody_has_allowed_is_in_the_way(self):
+        self.committed(**{'.envrc': 'theirs\n'})
+        self.park('held', **{'.envrc': 'theirs\n'})
+        self.refused('.envrc: | missing')
+
+    def test_what_git_does_not_look_at_is_in_the_way(self):
+        self.write(a='2\n')
+        self.committed(a='2\n')
+        for flag in ('skip-worktree', 'assume-unchanged'):
+            self.git('add', 'a')
+            self.git('update-index', f'--{flag}', 'a')
+            self.write(a='mine\n')
+            self.refused(f'a: | --no-{flag}')
+            self.git('update-index', f'--no-{flag}', 'a')
+            self.write(a='2\n')
+        self.git('update-index', '--skip-worktree', 'a')
+        (self.work / 'a').unlink()
+        self.taken()
 
     def test_a_branch_that_has_moved(self):
         tip = self.synced(a='2\n')
@@ -242,7 +273,8 @@ class Taken(Store):
         (git / 'index.lock').unlink()
         self.git('worktree', 'add', '-qf', str(self.dir / 'second'), 'main')
         self.refused('main | work tree | git worktree list')
-        self.git('worktree', 'remove', str(self.dir / 'second'))
+        shutil.rmtree(self.dir / 'second')
+        (git / 'acp-broker-index.lock').touch()
         self.taken()
 
     def test_in_a_linked_work_tree(self):
@@ -277,6 +309,17 @@ class Taken(Store):
         self.assertNames(said, 'b: | filter')
         self.assertFalse(ran.exists())
 
+    def test_a_filter_without_a_name_is_not_run_either(self):
+        ran = self.dir / 'ran'
+        self.write(tool=f'#!/bin/sh\ntouch {ran}\ncat\n')
+        (self.work / 'tool').chmod(0o755)
+        self.synced(**{'a': '2\n', '.gitattributes': 'a filter=\n'})
+        with (self.work / '.git/config').open('a') as file:
+            file.write('[filter ""]\n\tclean = ./tool\n')
+        said = self.run_broker('commits', 'take').stderr.decode()
+        self.assertNames(said, 'a: | filter')
+        self.assertFalse(ran.exists())
+
     def test_line_ends(self):
         self.git('config', 'core.autocrlf', 'true')
         self.committed(a='2\n3\n', d='new\n')
@@ -292,18 +335,38 @@ class Taken(Store):
         self.assertEqual(result.returncode, 1)
         self.check_line(result.stderr.decode(), f'{self.work} | repository')
 
+    def run_at(self, point, *words):
+        env = {**self.environment(), 'PWD': str(self.work), 'ACP_POINT': point}
+        return subprocess.run([sync_room.POINTS, 'commits', 'take', *words],
+                              stdin=subprocess.DEVNULL, capture_output=True, cwd=self.work,
+                              env=env, timeout=DEADLINE, check=False)
+
+    def test_what_could_not_be_taken_back_is_by_the_next_one(self):
+        tip = self.synced(a='2\n')
+        lock = self.work / '.git/refs/heads/main.lock'
+        lock.touch()
+        result = self.run_at('commits.publishing:2:eio')
+        self.assertEqual(result.returncode, 1)
+        self.assertNames(result.stderr.decode(), f'main.lock | {self.store}/take.begun')
+        self.assertEqual(self.status(), 'M  a\n')
+        lock.unlink()
+        self.taken()
+        self.assertEqual(self.head(), tip)
+        self.assertEqual(self.run_at('commits.publishing:1:eio', '--undo').returncode, 1)
+        self.assertEqual((self.head(), self.status()), (self.first, 'M  a\n'))
+        self.taken()
+        self.taken('--undo')
+        self.assertEqual((self.head(), self.status()), (self.first, ' M a\n'))
+
     def test_killed_anywhere_the_next_one_finishes(self):
         for point in ('commits.publishing', 'commits.published', 'commits.moved', 'commits.back'):
-            words = ['commits', 'take'] + (['--undo'] if point == 'commits.back' else [])
+            words = ['--undo'] if point == 'commits.back' else []
             tip = self.synced(a=f'{point}\n', d=f'{point}\n')
             old = self.head()
             if point == 'commits.back':
                 self.taken()
             files = self.work_files()
-            env = {**self.environment(), 'PWD': str(self.work), 'ACP_POINT': f'{point}:1:kill'}
-            result = subprocess.run([sync_room.POINTS, *words], stdin=subprocess.DEVNULL,
-                                    capture_output=True, cwd=self.work, env=env,
-                                    timeout=DEADLINE, check=False)
+            result = self.run_at(f'{point}:1:kill', *words)
             self.assertEqual(result.returncode, -signal.SIGKILL, result.stderr)
             self.assertEqual(self.work_files(), files)
             self.assertTrue((self.work / '.git/index.lock').exists())
