@@ -130,6 +130,11 @@ long long daytona_api_asked_ms(const struct daytona_api *api)
 	return api->asked_ms;
 }
 
+bool daytona_api_may_be_done(const struct daytona_api *api)
+{
+	return api->may_be_done;
+}
+
 /* ---- a call's end ---- */
 
 /* Stops everything; what is raising it frees it. */
@@ -214,6 +219,7 @@ static void on_answer(void *data, const struct http_answer *answer)
 	call->transfer = NULL;
 	bool asks = answer->trouble == HTTP_FINE && answer->retry_in_s > 0;
 	call->api->asked_ms = asks ? answer->retry_in_s * 1000 : 0;
+	call->api->may_be_done = daytona_may_be_done(answer);
 	enum daytona_verdict verdict = daytona_judge(&tried, answer, &err);
 	if (verdict == DAYTONA_VERDICT_DONE) {
 		if (!call->kind->read(call, answer, &err)) {

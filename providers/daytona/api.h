@@ -69,6 +69,12 @@ void daytona_call_cancel(struct daytona_call *call); // NULL is fine
 /* How long the last answer asked to wait (Retry-After), for who makes a call anew; 0: not said. */
 long long daytona_api_asked_ms(const struct daytona_api *api);
 
+/*
+ * What the last call that failed asked for may be done all the same, now or later: its answer was
+ * lost, or says nothing about that.
+ */
+bool daytona_api_may_be_done(const struct daytona_api *api);
+
 /* A text and another: label, variable. Lists of them end with a NULL name. */
 struct daytona_pair {
 	const char *name, *value;

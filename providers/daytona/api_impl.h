@@ -16,6 +16,7 @@ struct daytona_api {
 	char *key; // wiped
 	long long try_timeout_ms, timeout_ms, pause_ms;
 	long long asked_ms; // by the last answer
+	bool may_be_done;   // though that says otherwise, or there was none
 	struct list calls;  // of struct daytona_call
 };
 

@@ -167,6 +167,15 @@ enum daytona_verdict daytona_judge(
 	return judge_server(tried, answer->status, message, err);
 }
 
+bool daytona_may_be_done(const struct http_answer *answer)
+{
+	int status = answer->status;
+	if (answer->trouble != HTTP_FINE) {
+		return answer->was_sent && answer->proxy_status == 0;
+	}
+	return status / 100 == 2 || status == 408 || status >= 500;
+}
+
 long long daytona_pause_ms(
 	long long first_ms, int tries, unsigned int random, const struct http_answer *answer)
 {

@@ -27,6 +27,9 @@ struct daytona_try {
 enum daytona_verdict daytona_judge(
 	const struct daytona_try *tried, const struct http_answer *answer, struct error *err);
 
+/* Whether what failed may be done all the same: the answer was lost, or does not say. */
+bool daytona_may_be_done(const struct http_answer *answer);
+
 /*
  * How long to wait after so many tries, 1 or more: doubled each time to 16 times the first
  * pause, of that a random part between the half and the whole (`random` is any number), and

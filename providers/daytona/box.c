@@ -13,7 +13,7 @@
 static const double first_pause = 0.2, last_pause = 2., pause_growth = 1.5;
 
 /* What was accepted is not asked for again while the platform may not show it yet. */
-enum { STARTS_MAX = 3, SETTLES_MS = 10000 };
+enum { STARTS_MAX = 3, SETTLES_MS = DAYTONA_SETTLES_MS };
 
 /* ---- the end of an order ---- */
 
@@ -22,8 +22,12 @@ void daytona_box_drop(struct daytona_box *box)
 	ev_timer_stop(box->config.loop, &box->poll);
 	ev_timer_stop(box->config.loop, &box->due);
 	soon_stop(&box->nothing);
+	if (box->call && box->is_creating) {
+		daytona_box_doubt(box);
+	}
 	daytona_call_cancel(box->call);
 	box->call = NULL;
+	box->is_creating = false;
 }
 
 void daytona_box_end(struct daytona_box *box, const struct error *err)
@@ -150,7 +154,8 @@ static void on_seen(void *data, const struct daytona_sandbox *seen, const struct
 
 static void on_poll(struct ev_loop *loop, ev_timer *timer, int events)
 {
-	daytona_box_poll(CONTAINER_OF(timer, struct daytona_box, poll));
+	struct daytona_box *box = CONTAINER_OF(timer, struct daytona_box, poll);
+	(box->is_deleting ? daytona_box_look_to_delete : daytona_box_poll)(box);
 }
 
 void daytona_box_poll(struct daytona_box *box)
@@ -347,7 +352,7 @@ void daytona_box_begin(struct daytona_box *box, enum daytona_goal goal, long lon
 	box->has_failed = false;
 	box->starts = box->creates = 0;
 	box->creates_until_ms = 0;
-	box->is_made = false;
+	box->is_made = box->is_deleting = false;
 	box->pause = first_pause;
 	box->state[0] = '\0';
 	if (deadline_ms > 0) {
@@ -360,7 +365,7 @@ void daytona_box_begin(struct daytona_box *box, enum daytona_goal goal, long lon
 void daytona_box_bring(struct daytona_box *box, daytona_box_done *done)
 {
 	daytona_box_begin(box, DAYTONA_GOAL_RUN, box->config.profile->create_timeout_ms, done);
-	box->has_made = box->has_started = false;
+	box->has_made = box->has_started = box->is_doubted = false;
 	daytona_box_poll(box);
 }
 

@@ -65,12 +65,15 @@ void daytona_box_rest(struct daytona_box *box, bool is_archived, daytona_box_don
 
 /*
  * Takes back what bringing it has done, also where that is still under way: one that was made is
- * deleted, unless it `is_used`, and one that was started is stopped. Else nothing is done.
+ * deleted, unless it `is_used`, and one that was started is stopped. Else nothing is done. While
+ * nobody knows what has become of a create, one that is not there may be made yet: it is looked
+ * for, for as long as one call may take (api-timeout), up to 10 s. Then that is an error.
  */
 void daytona_box_withdraw(struct daytona_box *box, bool is_used, daytona_box_done *done);
 void daytona_box_drop(struct daytona_box *box); // the order under way; it raises nothing more
-bool daytona_box_has_made(const struct daytona_box *box);  // and it was not taken back
-bool daytona_box_has_acted(const struct daytona_box *box); // made or started it
+bool daytona_box_has_made(const struct daytona_box *box);   // and it was not taken back
+bool daytona_box_is_doubted(const struct daytona_box *box); // it may be made yet
+bool daytona_box_has_acted(const struct daytona_box *box);  // made or started it
 
 /* Deletes it. One that is gone was deleted, but for another account's. */
 void daytona_box_delete(struct daytona_box *box, daytona_box_done *done);

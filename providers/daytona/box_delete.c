@@ -12,6 +12,30 @@ static void on_deleted(void *data, const struct daytona_sandbox *seen, const str
 	daytona_box_end(box, is_gone ? NULL : err);
 }
 
+/* What is not there may be made yet: true where that is looked for once more. */
+static bool may_come(struct daytona_box *box)
+{
+	long long ms = box->config.profile->api_timeout_ms;
+	ms = ms < DAYTONA_SETTLES_MS ? ms : DAYTONA_SETTLES_MS;
+	if (!box->is_doubted || clock_now_ms() >= box->doubted_ms + ms) {
+		return false;
+	}
+	daytona_box_poll_later(box);
+	return true;
+}
+
+static void end_as_gone(struct daytona_box *box)
+{
+	struct error err;
+	if (box->is_doubted) {
+		error_set_reason(&err, ERROR_UNAVAILABLE, "SANDBOX_UNAVAILABLE",
+			"sandbox %s is not there and may be made yet: the service has not said "
+			"what became of its creation (see acp-broker sandboxes list)",
+			box->name);
+	}
+	daytona_box_end(box, box->is_doubted ? &err : NULL);
+}
+
 static void on_found_to_delete(
 	void *data, const struct daytona_sandbox *seen, const struct error *err)
 {
@@ -20,8 +44,14 @@ static void on_found_to_delete(
 	if (err && err->code == ERROR_NOT_FOUND && daytona_box_is_others(box)) {
 		return;
 	}
-	if (err) {
-		daytona_box_end(box, err->code == ERROR_NOT_FOUND ? NULL : err);
+	if (err && err->code == ERROR_NOT_FOUND && may_come(box)) {
+		return;
+	}
+	box->is_doubted = box->is_doubted && err;
+	if (err && err->code == ERROR_NOT_FOUND) {
+		end_as_gone(box);
+	} else if (err) {
+		daytona_box_end(box, err);
 	} else if (!daytona_identity_owns(box->config.identity, seen)) {
 		daytona_box_take(box, seen); // which says so
 	} else if (!text_whole(box->id, sizeof(box->id), "%s", seen->id)) {
@@ -32,6 +62,12 @@ static void on_found_to_delete(
 	} else {
 		box->call = daytona_act(box->config.api, DAYTONA_DELETE, box->id, on_deleted, box);
 	}
+}
+
+void daytona_box_look_to_delete(struct daytona_box *box)
+{
+	box->call = daytona_get(
+		box->config.api, *box->id ? box->id : box->name, on_found_to_delete, box);
 }
 
 /* ---- what was done for nothing ---- */
@@ -67,6 +103,11 @@ bool daytona_box_has_made(const struct daytona_box *box)
 	return box->has_made;
 }
 
+bool daytona_box_is_doubted(const struct daytona_box *box)
+{
+	return box->is_doubted;
+}
+
 bool daytona_box_has_acted(const struct daytona_box *box)
 {
 	return box->has_made || box->has_started;
@@ -76,6 +117,6 @@ void daytona_box_delete(struct daytona_box *box, daytona_box_done *done)
 {
 	/* The calls have their own deadlines, and there is nothing to wait for. */
 	daytona_box_begin(box, DAYTONA_GOAL_REST, 0, done);
-	box->call = daytona_get(
-		box->config.api, *box->id ? box->id : box->name, on_found_to_delete, box);
+	box->is_deleting = true;
+	daytona_box_look_to_delete(box);
 }

@@ -16,6 +16,9 @@ enum daytona_goal { DAYTONA_GOAL_RUN, DAYTONA_GOAL_REST, DAYTONA_GOAL_ARCHIVE };
 
 enum { DAYTONA_ACT_NONE = -1 };
 
+/* What was accepted may not be seen for so long. */
+enum { DAYTONA_SETTLES_MS = 10000 };
+
 struct daytona_box {
 	struct daytona_box_config config;
 	char *name;      // owned
@@ -39,6 +42,10 @@ struct daytona_box {
 	long long creates_until_ms; // it is created anew where the service fails; 0: not so far
 	bool is_made;               // by this order: nothing is in it yet
 	bool has_made, has_started; // since it was brought; what is to be taken back
+	bool is_creating;           // its create is under way
+	bool is_doubted;            // a create failed in passing, or was left: it may be made yet
+	long long doubted_ms;       // since when
+	bool is_deleting;           // a poll looks for what is to be deleted
 	struct soon nothing;        // ends the order that has nothing to do
 	unsigned int unfit;         // what is still to become as the profile says
 	enum daytona_unfit fitting; // what is being made so
@@ -54,6 +61,12 @@ void daytona_box_begin(struct daytona_box *box, enum daytona_goal goal, long lon
 void daytona_box_end(struct daytona_box *box, const struct error *err);
 void daytona_box_poll(struct daytona_box *box);
 void daytona_box_poll_later(struct daytona_box *box);
+
+/* Nobody knows what has become of its create. */
+void daytona_box_doubt(struct daytona_box *box);
+
+/* Looks once more for what is to be deleted. */
+void daytona_box_look_to_delete(struct daytona_box *box);
 
 /* The service does not know it: whether that is said of another account's, which ends the order. */
 bool daytona_box_is_others(struct daytona_box *box);

@@ -63,13 +63,23 @@ static bool creates_again(struct daytona_box *box)
 	return true;
 }
 
+void daytona_box_doubt(struct daytona_box *box)
+{
+	box->is_doubted = true;
+	box->doubted_ms = clock_now_ms();
+}
+
 /* What there is after a create that was not answered well. */
 static void on_seen_after(void *data, const struct daytona_sandbox *seen, const struct error *err)
 {
 	struct daytona_box *box = data;
 	box->call = NULL;
 	bool was_taken = error_has_reason(&box->err, "DAYTONA_CONFLICT");
-	box->has_made = box->has_made && !was_taken && !(err && err->code == ERROR_NOT_FOUND);
+	bool was_doubted = box->is_doubted;
+	bool is_none = err && err->code == ERROR_NOT_FOUND;
+	box->has_made =
+		box->has_made && (was_doubted ? err != NULL || !was_taken : !was_taken && !is_none);
+	box->is_doubted = was_doubted && err;
 	if (err && err->code == ERROR_NOT_FOUND && was_taken && box->creates < CREATES_MAX) {
 		daytona_box_poll_later(box); // and then made again
 	} else if (err && err->code == ERROR_NOT_FOUND && creates_again(box)) {
@@ -79,6 +89,8 @@ static void on_seen_after(void *data, const struct daytona_sandbox *seen, const 
 	} else if (daytona_box_take(box, seen)) {
 		bool is_broken = daytona_state_find(seen->state)->to_rest == DAYTONA_STEP_FAIL;
 		box->is_made = !was_taken;
+		/* It may be another broker's as well: stopped it is no harm to anybody. */
+		box->has_started |= was_taken && was_doubted;
 		if (is_broken && box->is_made) {
 			daytona_box_remove_failed(box, seen);
 		} else {
@@ -91,12 +103,17 @@ static void on_created(void *data, const struct daytona_sandbox *seen, const str
 {
 	struct daytona_box *box = data;
 	box->call = NULL;
+	box->is_creating = false;
 	point("daytona.created");
 	if (err) {
 		box->err = *err;
+		if (daytona_api_may_be_done(box->config.api)) {
+			daytona_box_doubt(box);
+		}
 		box->call = daytona_get(box->config.api, box->name, on_seen_after, box);
 	} else if (daytona_box_take(box, seen)) {
 		box->is_made = true;
+		box->is_doubted = false;
 		daytona_box_poll_later(box);
 	}
 }
@@ -120,7 +137,7 @@ static void create(struct daytona_box *box)
 		box->config.on_progress(box->config.data, text);
 	}
 	box->id[0] = '\0';
-	box->has_made = true;
+	box->has_made = box->is_creating = true;
 	point("daytona.creating");
 	box->call = daytona_create(box->config.api, box->config.create, on_created, box);
 }

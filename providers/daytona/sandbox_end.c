@@ -25,7 +25,7 @@ static void on_ended(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
 	point("daytona.ended");
-	if (err && place->is_withdrawn) {
+	if (err && place->is_withdrawn && !daytona_box_is_doubted(place->box)) {
 		struct error left = *err;
 		error_prefix(&left,
 			"sandbox %s is of no use and goes on (acp-broker sandboxes delete %s)",

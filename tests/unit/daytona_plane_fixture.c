@@ -107,6 +107,11 @@ long long daytona_api_asked_ms(const struct daytona_api *api)
 	return 0;
 }
 
+bool daytona_api_may_be_done(const struct daytona_api *api)
+{
+	return plane.may_be_done;
+}
+
 void daytona_call_cancel(struct daytona_call *call)
 {
 	if (call) {
@@ -125,6 +130,10 @@ struct daytona_call *daytona_get(
 		box->state = box->later;
 		box->later = NULL;
 	}
+	if (box->created_after > 0 && box->creates > 0 && --box->created_after == 0) {
+		box->exists = true;
+		box->state = "started";
+	}
 	if (!box->exists) {
 		fail_with(call, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND");
 	}
@@ -140,7 +149,7 @@ struct daytona_call *daytona_create(struct daytona_api *api, const struct dayton
 	box->creates++;
 	bool is_passing = box->create_fails > 0 && box->creates > box->create_fails;
 	bool has_failed = box->create_reason && !is_passing;
-	box->exists = !has_failed || box->create_state;
+	box->exists = (!has_failed || box->create_state) && box->created_after == 0;
 	box->state = box->create_state ? box->create_state : "creating";
 	box->later = box->create_state ? NULL : box->after_create ? box->after_create : "started";
 	box->gets = 1;

@@ -31,6 +31,7 @@ struct plane_box {
 	enum error_code create_code;
 	int create_fails;                // so many creates are; 0: each one
 	const char *create_state;        // NULL: it is not there
+	int created_after;               // looks, that is; 0: at once
 	const char *after_create;        // of one that went well, at the next look; NULL: "started"
 	struct daytona_sandbox settings; // what it has; minutes, image and the like
 	const char *network_reason;      // setting the network fails with it
@@ -44,6 +45,7 @@ struct plane {
 	struct ev_loop *loop;
 	struct plane_box boxes[PLANE_MAX];
 	size_t count;
+	bool may_be_done;   // what failed
 	const char *listed; // the name of one that a list has; NULL: none
 	int lists;
 };

@@ -145,6 +145,86 @@ static void test_what_was_made_for_nothing_is_deleted(void **state)
 	assert_int_equal(there->stops, 1);
 }
 
+/* Left while its create is under way. */
+static void bring_and_leave(
+	struct told *told, struct plane_box *there, struct daytona_create *create)
+{
+	open_box(told, there, create);
+	daytona_box_bring(told->box, told_done);
+	while (there->creates == 0) {
+		ev_run(plane.loop, EVRUN_ONCE);
+	}
+}
+
+static void test_what_is_made_after_its_create_was_left_is_deleted(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", NULL);
+	struct daytona_create create = {.name = "box"};
+	there->created_after = 3;
+	bring_and_leave(&told, there, &create);
+	withdraw(&told, there, false);
+	assert_int_equal(there->deletes, 1);
+}
+
+static void test_what_is_made_after_its_create_was_given_up_is_deleted(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", NULL);
+	struct daytona_create create = {.name = "box"};
+	plane.may_be_done = true;
+	profile.api_timeout_ms = 100; // too short for another create
+	there->created_after = 2;     // the look that follows the create is the first
+	there->create_code = ERROR_TIMEOUT;
+	there->create_reason = "TIMEOUT_EXCEEDED";
+	open_box(&told, there, &create);
+	daytona_box_bring(told.box, told_done);
+	told_wait(&told);
+	assert_string_equal(told.err.reason, "TIMEOUT_EXCEEDED");
+	profile.api_timeout_ms = 20000;
+	withdraw(&told, there, false);
+	assert_int_equal(there->creates, 1);
+	assert_int_equal(there->deletes, 1);
+}
+
+static void test_what_may_be_made_yet_is_not_said_to_be_gone(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", NULL);
+	struct daytona_create create = {.name = "box"};
+	profile.api_timeout_ms = 300;
+	there->created_after = 1000;
+	bring_and_leave(&told, there, &create);
+	told.is_over = false;
+	daytona_box_withdraw(told.box, false, told_done);
+	told_wait(&told);
+	assert_false(told.is_ok);
+	assert_names(told.err.text, "sandbox box | may be made");
+	assert_true(daytona_box_is_doubted(told.box));
+	assert_int_equal(there->deletes, 0);
+	daytona_box_destroy(told.box);
+}
+
+/* Its first create was done after all; or another broker has made it, and there is work in it. */
+static void test_a_name_that_is_taken_after_a_lost_create_is_stopped_again(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", NULL);
+	struct daytona_create create = {.name = "box"};
+	plane.may_be_done = true;
+	there->create_code = ERROR_UNAVAILABLE;
+	there->create_reason = "DAYTONA_UNAVAILABLE";
+	bring_and_leave(&told, there, &create);
+	there->create_reason = "DAYTONA_CONFLICT";
+	there->create_state = "started";
+	told_wait(&told);
+	assert_true(told.is_ok);
+	assert_int_equal(there->creates, 2);
+	withdraw(&told, there, false);
+	assert_int_equal(there->stops, 1);
+	assert_int_equal(there->deletes, 0);
+}
+
 /* ---- every state ---- */
 
 static void check_run(const struct told *told, enum daytona_step step)
@@ -504,6 +584,10 @@ int main(int argc, char **argv)
 		BOX_TEST(test_another_of_the_same_name_is_not_started),
 		BOX_TEST(test_what_was_started_for_nothing_is_stopped_again),
 		BOX_TEST(test_what_was_made_for_nothing_is_deleted),
+		BOX_TEST(test_what_is_made_after_its_create_was_left_is_deleted),
+		BOX_TEST(test_what_is_made_after_its_create_was_given_up_is_deleted),
+		BOX_TEST(test_what_may_be_made_yet_is_not_said_to_be_gone),
+		BOX_TEST(test_a_name_that_is_taken_after_a_lost_create_is_stopped_again),
 		BOX_TEST(test_every_state_is_led_to_a_session),
 		BOX_TEST(test_every_state_is_led_to_rest),
 		BOX_TEST(test_the_table_of_the_docs_is_the_one),

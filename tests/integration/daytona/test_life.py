@@ -203,6 +203,13 @@ class Trouble(Room):
         self.assertEqual(self.start_error(setup='exit 7').data['code'], 'SETUP_FAILED')
         self.assertEqual(self.box()['state'], 'stopped')
 
+    def test_a_create_that_is_given_up_and_done_later_leaves_nothing(self):
+        self.daytona.fault('create', action='none', delay_ms=3000)
+        error = self.start_error(prepare_timeout='1500ms')
+        self.assertEqual(error.data['code'], 'TIMEOUT_EXCEEDED')
+        self.assertEqual((self.boxes(), self.notes()), ([], []))
+        self.assertEqual(self.daytona.counts()['delete'], 1)
+
     def test_a_create_whose_answer_is_lost_makes_one(self):
         self.daytona.fault('create', action='close', effect=True)
         self.end(self.greeted())
