@@ -87,17 +87,16 @@ static void resume(struct peer *peer, const struct call *call)
 	peer->relay->ops->pass_agent_request(peer, call);
 }
 
-static void go_on(struct request *request)
+static void go_on(struct request *request, char **resolved)
 {
 	struct call call;
 	struct peer *peer = request->peer;
 	struct relay *relay = peer->relay;
 	struct waiting *waiting = &asking_of(request)->waiting;
-	const struct subject *subject = question_find(request)->subject;
 	const struct session *session =
 		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
 	if (desk_open(waiting, &call)) {
-		call.resolved = subject->is_resolved ? subject->paths : NULL;
+		call.resolved = resolved;
 		if (!grant_resolve_again(peer, &call, session, resume)) {
 			resume(peer, &call);
 		}
@@ -111,10 +110,13 @@ static void act(
 {
 	struct relay *relay = request->peer->relay;
 	bool allowed = grant_decision_allows(answer->decision);
+	const struct subject *subject = question_find(request)->subject;
+	char **resolved =
+		subject->is_resolved ? subject->paths : NULL; // remember takes the subject
 	remember(relay, request, answer->decision);
 	question_close(relay, request, allowed);
 	if (allowed) {
-		go_on(request);
+		go_on(request, resolved);
 	} else {
 		refuse(request, answer, failure);
 	}
