@@ -13,18 +13,19 @@
 
 #include "base/fd.h"
 #include "base/folder.h"
+#include "base/log.h"
 #include "base/real_path.h"
 #include "base/text.h"
 #include "broker/ledger/state_folder.h"
 #include "sync/apply.h"
 #include "sync/root_note.h"
-#include "sync/rsync/mirror_walk.h"
 #include "sync/store_lock.h"
 
 static void into_finish(struct sessions_into *into)
 {
 	free(into->place);
 	free(into->to);
+	free(into->store);
 	*into = (struct sessions_into){0};
 }
 
@@ -113,42 +114,103 @@ static bool note_root(
 	return root_note_take(&note, place, err) && root_note_keep(store, sandbox, &note, err);
 }
 
-static bool restore(struct store *store, const char *place, const char *sandbox, struct error *err)
+static bool restore(
+	struct sessions_into *into, struct store *store, const char *sandbox, struct error *err)
 {
-	struct apply_request request = {.root = place, .from = store_empty_tree};
+	struct apply_request request = {.root = into->place, .from = store_empty_tree};
 	struct apply_result result;
 	char name[STATE_FOLDER_NAME_SIZE + 8];
 	text_whole(name, sizeof(name), "bases/%s", sandbox);
 	if (!store_find(store, name, &request.to, err)) {
 		return err->code == ERROR_NOT_FOUND; // it was never synced: all of it is new
 	}
+	into->is_restored = true;
+	into->restored = request.to;
 	return apply_run(store, &request, &result, err) &&
-	       (result.left == 0 || error_set(err, ERROR_UNAVAILABLE,
-					    "%s: %zu files cannot be written", place, result.left));
+	       (result.left == 0 ||
+		       error_set(err, ERROR_UNAVAILABLE, "%s: %zu files cannot be written",
+			       into->place, result.left));
 }
 
-static bool restore_locked(const char *state_folder, const struct record *record, struct error *err)
+/* *out_fd is the lock, or -1 where there is no store. */
+static bool open_locked(
+	const struct sessions_into *into, struct store *store, int *out_fd, struct error *err)
+{
+	bool ok = store_lock_find(into->store, out_fd, err);
+	if (ok && *out_fd >= 0) {
+		ok = (store_lock_try(*out_fd) ||
+			     error_set(err, ERROR_UNAVAILABLE, "another acp-broker syncs %s",
+				     into->place)) &&
+		     store_open(store, into->store, 0, err);
+	}
+	if (!ok) {
+		fd_close(out_fd);
+	}
+	return ok;
+}
+
+static bool restore_locked(
+	struct sessions_into *into, const struct record *record, struct error *err)
 {
 	struct store store;
 	char sandbox[STATE_FOLDER_NAME_SIZE];
-	char *folder = state_folder_store(state_folder, record->local_root);
 	state_folder_sandbox(
 		sandbox, record->backend, record->profile, record->runtime_root, record->instance);
 	int fd = -1;
-	bool ok = store_lock_find(folder, &fd, err);
-	if (ok && fd >= 0) {
-		ok = store_lock_try(fd) ||
-		     error_set(err, ERROR_UNAVAILABLE, "another acp-broker syncs %s",
-			     record->local_root);
-		if (ok && (ok = store_open(&store, folder, 0, err))) {
-			ok = restore(&store, record->local_root, sandbox, err) &&
-			     note_root(&store, record->local_root, sandbox, err);
-			store_close(&store);
-		}
+	bool ok = open_locked(into, &store, &fd, err);
+	if (fd >= 0) {
+		ok = restore(into, &store, sandbox, err) &&
+		     note_root(&store, into->place, sandbox, err);
+		store_close(&store);
 	}
 	fd_close(&fd);
-	free(folder);
 	return ok;
+}
+
+/* Takes out what was restored, and nothing else: what came to it since stays. */
+static bool take_out(const struct sessions_into *into, struct error *err)
+{
+	struct apply_request request = {
+		.root = into->place, .from = into->restored, .to = store_empty_tree};
+	struct apply_result result;
+	struct store store;
+	int fd = -1;
+	bool ok = !into->is_restored || open_locked(into, &store, &fd, err);
+	if (fd >= 0) {
+		ok = apply_run(&store, &request, &result, err);
+		store_close(&store);
+	}
+	fd_close(&fd);
+	return ok;
+}
+
+/* ---- the place ---- */
+
+/* The folders on the way may be there by now; what is in the place itself is nobody else's. */
+static bool make_place(struct sessions_into *into, struct error *err)
+{
+	struct stat status;
+	char *parent = mem_strdup(into->place);
+	*strrchr(parent, '/') = '\0';
+	bool ok = !*parent || folder_make(parent, err);
+	free(parent);
+	if (!ok) {
+		return false;
+	}
+	if (mkdir(into->place, 0700) < 0 || lstat(into->place, &status) < 0) {
+		return error_set_errno(err, errno, "making %s", into->place);
+	}
+	into->is_made = true;
+	into->device = status.st_dev;
+	into->inode = status.st_ino;
+	return true;
+}
+
+static bool is_ours(const struct sessions_into *into)
+{
+	struct stat status;
+	return into->is_made && lstat(into->place, &status) == 0 && S_ISDIR(status.st_mode) &&
+	       status.st_dev == into->device && status.st_ino == into->inode;
 }
 
 /* The folders on the way that were made for it. */
@@ -165,10 +227,33 @@ static void remove_made(const struct sessions_into *into)
 	free(path);
 }
 
+static void undo(const struct sessions_into *into)
+{
+	struct error why;
+	if (into->is_made && !is_ours(into)) {
+		log_warning("%s: another folder is in the place of the one that was made for "
+			    "--into: it stays as it is",
+			into->place);
+		return;
+	}
+	bool is_empty = !into->is_made || take_out(into, &why);
+	if (is_empty && into->is_made && rmdir(into->place) < 0) {
+		is_empty = error_set_errno(&why, errno, "removing it");
+	}
+	if (is_empty) {
+		remove_made(into);
+	} else {
+		log_warning("%s stays, with what has come into it: %s. acp-broker sessions collect "
+			    "without --into goes on with it",
+			into->place, why.text);
+	}
+}
+
 bool sessions_into_begin(struct sessions_into *into, const char *state_folder,
 	const struct record *record, const char *dir, struct error *err)
 {
-	*into = (struct sessions_into){.place = mem_strdup(record->local_root)};
+	*into = (struct sessions_into){.place = mem_strdup(record->local_root),
+		.store = state_folder_store(state_folder, record->local_root)};
 	if (!record->runtime_root) {
 		into_finish(into);
 		return error_set(err, ERROR_CONFIG, "nothing of it ever was in a sandbox");
@@ -177,7 +262,7 @@ bool sessions_into_begin(struct sessions_into *into, const char *state_folder,
 		into_finish(into);
 		return false;
 	}
-	if (folder_make(into->place, err) && restore_locked(state_folder, record, err)) {
+	if (make_place(into, err) && restore_locked(into, record, err)) {
 		return true;
 	}
 	struct error ignored;
@@ -189,12 +274,16 @@ bool sessions_into_end(struct sessions_into *into, bool is_collected, struct err
 {
 	bool ok = true;
 	if (!is_collected) {
-		mirror_remove(AT_FDCWD, into->place); // the store has what was made
+		undo(into);
+	} else if (!is_ours(into)) {
+		ok = error_set(err, ERROR_UNAVAILABLE,
+			"%s is another folder than the one that all of it came into: nothing is "
+			"moved to %s",
+			into->place, into->to);
 	} else if (rename(into->place, into->to) < 0) {
 		ok = error_set_errno(
 			err, errno, "moving %s, where all of it is, to %s", into->place, into->to);
-	}
-	if (ok) {
+	} else {
 		remove_made(into);
 	}
 	into_finish(into);
