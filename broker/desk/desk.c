@@ -63,7 +63,8 @@ struct waiting *desk_hold(struct desk *desk, struct waiting *waiting, enum desk_
 
 bool desk_has_room(const struct desk *desk, enum desk_stage stage, const struct call *call)
 {
-	return desk->bytes[stage] + call->frame->bytes.len <= desk->rows[stage].most;
+	size_t size = call->frame->bytes.len + PARCEL_OVERHEAD;
+	return desk->bytes[stage] + size <= desk->rows[stage].most;
 }
 
 void desk_refuse(struct desk *desk, const struct call *call, const struct error *failure)

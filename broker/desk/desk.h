@@ -28,7 +28,7 @@ struct stage_row {
 	const char *name; // data.stage of its errors
 	const char *what; // "prompts", "requests"
 	const char *that; // what they wait for
-	size_t most;      // bytes of them, all together (desk_has_room); 0: its owner bounds them
+	size_t most;      // parcel_size of all together (desk_has_room); 0: its owner bounds them
 	bool is_turn;     // a prompt that is cancelled here is answered as a turn that was
 	bool outlasts;    // the end of the broker answers none: what they ask for is still done
 	/*
@@ -66,7 +66,7 @@ struct desk {
 	void *data;
 	const struct json_places *places; // borrowed
 	struct list stages[STAGES];       // of struct waiting, in the order in which they came
-	size_t bytes[STAGES];             // of the messages that wait at each stage
+	size_t bytes[STAGES];             // parcel_size of the messages that wait at each stage
 };
 
 /* A message that waits at a stage. The file that owns the stage may embed it in a larger struct. */

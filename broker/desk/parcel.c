@@ -12,10 +12,12 @@ struct parcel {
 	struct buf bytes;
 	const struct json_places *places; // borrowed
 	struct frame_reader *reader;      // owned; once opened
-	struct frame frame;
+	struct frame *frame;              // owned; likewise: it is large, and most only wait
 	struct splice edits;
 	const struct method *method; // static
 };
+
+static_assert(sizeof(struct parcel) <= PARCEL_OVERHEAD / 4, "there are many of them");
 
 struct parcel *parcel_create(
 	struct frame_reader *from, const struct frame *frame, const struct json_places *places)
@@ -52,6 +54,7 @@ void parcel_destroy(struct parcel *parcel)
 	if (parcel->reader) {
 		frame_reader_destroy(parcel->reader);
 	}
+	free(parcel->frame);
 	splice_finish(&parcel->edits);
 	buf_finish(&parcel->bytes);
 	free(parcel);
@@ -74,12 +77,13 @@ const struct method *parcel_method(const struct parcel *parcel)
 
 size_t parcel_size(const struct parcel *parcel)
 {
-	return parcel->bytes.len;
+	return parcel->bytes.len + PARCEL_OVERHEAD;
 }
 
 const struct frame *parcel_open(struct parcel *parcel, struct frame_reader **out_reader)
 {
 	assert(!parcel->reader);
+	parcel->frame = mem_alloc_zero(sizeof(*parcel->frame));
 	parcel->reader = frame_reader_create(parcel->places, parcel->bytes.len + 1);
 	while (parcel->bytes.len > 0) {
 		size_t room;
@@ -88,14 +92,14 @@ const struct frame *parcel_open(struct parcel *parcel, struct frame_reader **out
 		memcpy(space, buf_span(&parcel->bytes).data, take);
 		frame_reader_fed(parcel->reader, take);
 		buf_consume(&parcel->bytes, take);
-		bool is_early = frame_reader_next(parcel->reader, &parcel->frame);
+		bool is_early = frame_reader_next(parcel->reader, parcel->frame);
 		assert(!is_early); // one message, without its newline
 		(void)is_early;
 	}
 	buf_finish(&parcel->bytes);
-	bool is_whole = frame_reader_end(parcel->reader, &parcel->frame);
-	assert(is_whole && parcel->frame.kind == FRAME_MESSAGE);
+	bool is_whole = frame_reader_end(parcel->reader, parcel->frame);
+	assert(is_whole && parcel->frame->kind == FRAME_MESSAGE);
 	(void)is_whole;
 	*out_reader = parcel->reader;
-	return &parcel->frame;
+	return parcel->frame;
 }

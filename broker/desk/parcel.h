@@ -26,7 +26,14 @@ struct parcel *parcel_of(struct buf *message, const struct json_places *places);
 
 void parcel_destroy(struct parcel *parcel);
 
-size_t parcel_size(const struct parcel *parcel); // bytes held
+/*
+ * What each message takes besides its bytes, at the most: the parcel, and what the desk and the
+ * stage know of it. So that many short messages are not held as if they were few.
+ */
+enum { PARCEL_OVERHEAD = 1024 };
+
+/* What is held for it, until it is opened: its bytes, and PARCEL_OVERHEAD. */
+size_t parcel_size(const struct parcel *parcel);
 
 /* The frame, once; and the reader it may be forwarded from. Both borrow from the parcel. */
 const struct frame *parcel_open(struct parcel *parcel, struct frame_reader **out_reader);

@@ -11,6 +11,7 @@
 #include "base/real_path.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "broker/desk/parcel.h"
 #include "broker/gate/grant_guard.h"
 #include "broker/policy/policy_rule.h"
 #include "broker/session/root_names.h"
@@ -46,6 +47,8 @@ struct resolving {
 	struct pool_job job; // on this machine
 	struct ev_timer due; // file-timeout, from when it is its turn
 };
+
+static_assert(sizeof(struct resolving) <= PARCEL_OVERHEAD / 2, "there may be many of them");
 
 static void drop(struct pool_job *job)
 {
@@ -358,15 +361,35 @@ static void take_names(
 	}
 }
 
+/* How many requests of the agent's own wait; the editor's inquiries are counted by whoever asks. */
+static int count_asked(const struct peer *peer)
+{
+	int count = 0;
+	LIST_FOR_EACH(waiting, &peer->relay->desk.stages[STAGE_LINKS], struct waiting, link) {
+		count += waiting->sender == peer;
+	}
+	return count;
+}
+
+static bool has_room(const struct peer *peer, const struct call *call, struct error *err)
+{
+	int most = peer->relay->config.profile->max_requests;
+	if (call->sender && count_asked(peer) >= most) {
+		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
+			"the paths of %d requests are being resolved already (max-requests)", most);
+	}
+	return desk_has_room(&peer->relay->desk, STAGE_LINKS, call) ||
+	       error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
+		       "%d MiB of requests are held already", RELAY_WAITING_MAX >> 20);
+}
+
 static void set_aside(struct peer *peer, const struct call *call, const struct subject *subject,
 	const struct session *session, const char *granted, grant_resume *resume)
 {
 	struct desk *desk = &peer->relay->desk;
-	if (!desk_has_room(desk, STAGE_LINKS, call)) {
-		struct error err;
-		desk_refuse(desk, call,
-			failure_set(&err, "RESOURCE_LIMIT_EXCEEDED", "session",
-				"%d MiB of requests are held already", RELAY_WAITING_MAX >> 20));
+	struct error err;
+	if (!has_room(peer, call, &err)) {
+		desk_refuse(desk, call, error_at(&err, "session"));
 		return;
 	}
 	struct resolving *resolving = mem_alloc_zero(sizeof(*resolving));

@@ -19,6 +19,7 @@ struct turn {
 	char *session_id;        // owned; as the editor knows it
 	struct sync_show show;
 	size_t follower_bytes; // of those that wait behind it
+	int followers;
 };
 
 /* What the agent says after an answer. */
@@ -136,6 +137,7 @@ void relay_turn_forget_requests(struct peer *peer)
 		follower, &peer->relay->desk.stages[STAGE_BEHIND], struct follower, waiting.link) {
 		if (follower->waiting.peer == peer && follower->waiting.id) {
 			follower->turn->follower_bytes -= follower->waiting.size;
+			follower->turn->followers--;
 			follower_destroy(follower);
 		}
 	}
@@ -262,15 +264,15 @@ bool relay_turn_holds_answer(struct request *request, const struct call *call)
 bool relay_turn_is_full(const struct peer *peer)
 {
 	const struct desk *desk = &peer->relay->desk;
-	size_t most = peer->relay->config.profile->max_queue;
+	const struct profile *profile = peer->relay->config.profile;
 	size_t bytes = 0;
-	if (desk->bytes[STAGE_ANSWER] + desk->bytes[STAGE_BEHIND] <= most) {
-		return false;
-	}
+	int followers = 0;
 	LIST_FOR_EACH(turn, &desk->stages[STAGE_ANSWER], struct turn, waiting.link) {
-		bytes += turn->peer == peer ? turn->waiting.size + turn->follower_bytes : 0;
+		bool is_of_it = turn->peer == peer;
+		bytes += is_of_it ? turn->waiting.size + turn->follower_bytes : 0;
+		followers += is_of_it ? turn->followers : 0;
 	}
-	return bytes > most;
+	return bytes > profile->max_queue || followers >= profile->max_requests;
 }
 
 /* The turn whose answer this request of the agent's waits for; NULL: it does not. */
@@ -318,6 +320,7 @@ bool relay_turn_holds_message(struct peer *peer, const struct call *call)
 	follower->turn = turn;
 	desk_hold(desk, &follower->waiting, STAGE_BEHIND, peer, call);
 	turn->follower_bytes += follower->waiting.size;
+	turn->followers++;
 	return true;
 }
 

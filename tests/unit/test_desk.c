@@ -99,8 +99,8 @@ static const struct stage_row rows[STAGES] = {
 	[STAGE_CLAIM] = {"session", "requests", "records", .on_left = on_left, .on_gone = on_gone},
 	[STAGE_RESTORE] = {"session", "requests", "its agent", .is_turn = true},
 	[STAGE_READY] = {"prepare", "messages", "the sandbox", .outlasts = true},
-	[STAGE_LINKS] = {"session", "requests", "links", .most = 200, .outlasts = true,
-		.on_cancelled = on_cancelled},
+	[STAGE_LINKS] = {"session", "requests", "links", .most = 4 * PARCEL_OVERHEAD,
+		.outlasts = true, .on_cancelled = on_cancelled},
 	[STAGE_USER] = {"session", "requests", "a person", .outlasts = true,
 		.takes_cancel = takes_cancel},
 };
@@ -371,6 +371,8 @@ static void test_a_stage_has_room_for_so_many_bytes(void **state)
 	call = call_of(OTHER("2", "s"));
 	call.sender = peers[0];
 	assert_false(desk_has_room(&desk, STAGE_LINKS, &call)); // of all agents together
+	struct desk_pick links = {.stage = STAGE_LINKS};
+	assert_int_equal(desk_load(&desk, links).count, 3); // short ones take room, too
 	desk_refuse(&desk, &call, &failure);
 	call = call_of(NOTE("s"));
 	desk_refuse(&desk, &call, &failure);

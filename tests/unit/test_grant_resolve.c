@@ -90,6 +90,28 @@ static void test_what_the_agent_takes_back_waits_for_no_path(void **state)
 	agent_hears_nothing(fixture, 0);
 }
 
+static void test_no_more_than_max_requests_of_an_agent_wait_for_their_paths(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_held(fixture, 60000);
+	profile_of(fixture)->max_requests = 2;
+	ask_to_read(fixture, "b");
+	ask_to_read(fixture, "c");
+	agent_hears_failure(
+		fixture, 0, "\"c\"", "RESOURCE_LIMIT_EXCEEDED", "session", "max-requests");
+	editor_says(fixture, "'id':7,'method':'_broker/policy/explain','params':{'sessionId':'s',"
+			     "'operation':'read','path':'/w/f'}");
+	open_gate();
+	editor_hears(fixture, "'id':0,'method':'fs/read_text_file','params':{'sessionId':'s',"
+			      "'path':'/w/f'}");
+	editor_hears(fixture, "'id':1,'method':'fs/read_text_file','params':{'sessionId':'s',"
+			      "'path':'/w/f'}");
+	editor_hears(fixture,
+		"'id':7,'result':{'operation':'fs/read_text_file',"
+		"'decision':'allow-once','rule':'mode = ask','source':'mode','remembered':[]}");
+	agent_hears_nothing(fixture, 0);
+}
+
 static void test_an_inquiry_of_the_editors_outlives_a_cancel(void **state)
 {
 	struct fixture *fixture = *state;
@@ -149,6 +171,7 @@ int main(void)
 		POOL_TEST(test_a_folder_that_does_not_answer_is_not_waited_for),
 		POOL_TEST(test_a_cancelled_session_waits_for_no_path),
 		POOL_TEST(test_what_the_agent_takes_back_waits_for_no_path),
+		POOL_TEST(test_no_more_than_max_requests_of_an_agent_wait_for_their_paths),
 		POOL_TEST(test_an_inquiry_of_the_editors_outlives_a_cancel),
 		POOL_TEST(test_an_inquiry_is_cancelled_and_what_is_behind_it_goes_on),
 		POOL_TEST(test_an_agent_that_dies_meanwhile_is_forgotten),

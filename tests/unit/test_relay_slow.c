@@ -287,7 +287,7 @@ static void test_an_editor_that_never_reads_its_answers_is_not_read_either(void 
 static void test_what_waits_for_the_sandbox_is_bounded_and_keeps_its_order(void **state)
 {
 	struct fixture *fixture = *state;
-	profile_of(fixture)->max_queue = 1024;
+	profile_of(fixture)->max_queue = 32 * 1024; // each is counted as more than 1 KiB
 	fixture->stage.holds_ready = true;
 	begin(fixture);
 	editor_says(fixture, "'id':0,%s", initialize_request);

@@ -32,6 +32,27 @@ static void test_what_the_agent_says_after_an_answer_comes_after_it(void **state
 	editor_hears(fixture, "'id':0,'method':'elicitation/create','params':{'sessionId':'s'}");
 }
 
+static void test_an_agent_with_max_requests_messages_behind_an_answer_is_not_read(void **state)
+{
+	struct fixture *fixture = *state;
+	struct desk_pick behind = {.stage = STAGE_BEHIND};
+	begin_synced(fixture);
+	hold_answer(fixture);
+	profile_of(fixture)->max_requests = 2;
+	for (int i = 0; i < 4; i++) {
+		agent_says(fixture, 0,
+			"'method':'session/update','params':{'sessionId':'s','n':%d}", i);
+	}
+	stage_settle(&fixture->stage);
+	assert_int_equal(desk_load(&fixture->relay->desk, behind).count, 2);
+	let_go(fixture);
+	editor_hears(fixture, "'id':7,'result':{'stopReason':'end_turn'}");
+	for (int i = 0; i < 4; i++) {
+		editor_hears(
+			fixture, "'method':'session/update','params':{'sessionId':'s','n':%d}", i);
+	}
+}
+
 static void test_what_the_agent_takes_back_meanwhile_is_taken_back_after_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -294,6 +315,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SYNC_TEST(test_a_prompt_waits_for_the_sync_before_it),
 		SYNC_TEST(test_what_the_agent_says_after_an_answer_comes_after_it),
+		SYNC_TEST(test_an_agent_with_max_requests_messages_behind_an_answer_is_not_read),
 		SYNC_TEST(test_what_the_agent_takes_back_meanwhile_is_taken_back_after_it),
 		SYNC_TEST(test_a_sync_that_fails_fails_the_prompt_and_the_next_one_tries_again),
 		SYNC_TEST(test_a_sync_that_fails_after_a_prompt_is_told_before_its_answer),
