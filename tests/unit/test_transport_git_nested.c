@@ -13,8 +13,8 @@ static const char repository[] =
 	"(cd ../from; echo 1 > f; git add f; git commit -qm inner)\n"
 	"git init -q -b main; echo 1 > a; git add a\n"
 	"git submodule --quiet add --force \"file://$PLACE/from\" lib\n"
-	"git submodule --quiet add --force \"file://$PLACE/from\" 'un used'\n"
-	"git commit -qm one; git submodule --quiet deinit -f 'un used'\n"
+	"git submodule --quiet add --force \"file://$PLACE/from\" ' un used '\n"
+	"git commit -qm one; git submodule --quiet deinit -f ' un used '\n"
 	"git init -q 'ne[s]ted'; (cd 'ne[s]ted'; echo 1 > n; git add n; git commit -qm one)\n";
 
 /* It fails with the explanation, and nothing is committed above. */
@@ -39,7 +39,7 @@ static void test_the_gitlink_stays_and_git_inside_fails_with_an_explanation(void
 	struct stage *stage = *state;
 	git_oid tree = stage_send_first(stage, repository);
 	assert_names(stage->collected.note, "lib | ne[s]ted");
-	stage_there(stage, "test -z \"$(git status --porcelain)\"; test -d 'un used'");
+	stage_there(stage, "test -z \"$(git status --porcelain)\"; test -d ' un used '");
 	stage_there(stage, "test \"$(cat lib/f 'ne[s]ted/n' | xargs)\" = '1 1'");
 	stage_there(stage, fails_inside);
 	stage_there(stage, "echo 2 > lib/f; echo 2 > 'ne[s]ted/n'; echo 2 > a; git add -A\n"

@@ -56,8 +56,9 @@ list_gitlinks() {
 	tab=$(printf '\t')
 	git ls-files -t -s -z | tr '\012\000' '?\012' |
 		sed -n "s/^\\([HS]\\) 160000 [^$tab]*$tab/\\1 /p" >"$work/gitlinks"
-	while read -r letter path; do
-		[ "$letter" = S ] || is_there "$path" || (enter "$path" make) || :
+	while IFS= read -r line; do
+		path=${line#? }
+		[ "$line" = "S $path" ] || is_there "$path" || (enter "$path" make) || :
 	done <"$work/gitlinks"
 }
 
