@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/desk/parcel.h"
 #include "broker/methods/sync_methods.h"
 #include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_order.h"
@@ -131,11 +132,18 @@ static void pass_followers(struct turn *turn)
 	}
 }
 
+/* A request, or the end of one: the next process of the agent may use the same id. */
+static bool is_of_request(const struct waiting *waiting)
+{
+	const struct method *method = parcel_method(waiting->parcel);
+	return waiting->id || (method && method->means == MEANS_CANCEL_REQUEST);
+}
+
 void relay_turn_forget_requests(struct peer *peer)
 {
 	LIST_FOR_EACH(
 		follower, &peer->relay->desk.stages[STAGE_BEHIND], struct follower, waiting.link) {
-		if (follower->waiting.peer == peer && follower->waiting.id) {
+		if (follower->waiting.peer == peer && is_of_request(&follower->waiting)) {
 			follower->turn->follower_bytes -= follower->waiting.size;
 			follower->turn->followers--;
 			follower_destroy(follower);

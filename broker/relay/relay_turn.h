@@ -38,7 +38,7 @@ bool relay_turn_cancel(struct peer *peer, const struct session *session);
 void relay_turn_on_left(struct waiting *waiting, const struct error *failure);
 void relay_turn_on_gone(struct waiting *waiting);
 
-/* Another agent is in its place: what the one before has asked nobody waits for. */
+/* Another agent is in its place: what the one before has asked, or taken back, is dropped. */
 void relay_turn_forget_requests(struct peer *peer);
 
 /* What is shown of the turn's sync that was asked for with this data; NULL: it is no turn's. */

@@ -193,6 +193,24 @@ static void test_what_an_agent_asked_before_it_died_is_not_asked_for_the_next(vo
 	editor_hears_nothing(fixture);
 }
 
+static void test_what_an_agent_took_back_before_it_died_is_not_taken_from_the_next(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_synced(fixture);
+	hold_answer(fixture);
+	agent_says(fixture, 0, "'id':'q','method':'elicitation/create','params':{'sessionId':'s'}");
+	agent_says(fixture, 0, "'method':'$/cancel_request','params':{'requestId':'q'}");
+	stage_settle(&fixture->stage);
+	agent_dies(fixture, 0);
+	ask_for_session(fixture); // so that another one is started
+	agent_hears(fixture, 1, "'id':0,%s", initialize_request);
+	agent_says(fixture, 1, "'id':'q','method':'_x/ask','params':{}");
+	editor_hears(fixture, "'id':0,'method':'_x/ask','params':{}");
+	let_go(fixture);
+	editor_hears(fixture, "'id':7,'result':{'stopReason':'end_turn'}");
+	editor_hears_nothing(fixture);
+}
+
 static void test_an_agent_that_dies_while_a_session_waits_fails_it_once(void **state)
 {
 	struct fixture *fixture = *state;
@@ -324,6 +342,7 @@ int main(void)
 		SYNC_TEST(test_an_agent_that_dies_fails_the_prompt_that_waits_once),
 		SYNC_TEST(test_an_agent_that_dies_after_its_answer_has_answered),
 		SYNC_TEST(test_what_an_agent_asked_before_it_died_is_not_asked_for_the_next),
+		SYNC_TEST(test_what_an_agent_took_back_before_it_died_is_not_taken_from_the_next),
 		SYNC_TEST(test_an_agent_that_dies_while_a_session_waits_fails_it_once),
 		SYNC_TEST(test_a_relay_that_ends_answers_all_that_waits),
 		SYNC_TEST(test_the_end_is_no_time_for_a_prompt_that_waits),
