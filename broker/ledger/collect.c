@@ -27,6 +27,7 @@ struct collect {
 	bool is_kept;      // the keeper has come to its end
 	bool has_receipt;  // and all was collected by then
 	bool is_withdrawn; // what was started for nothing was stopped again, or cannot be
+	bool is_stopping;  // collect_stop was called, and done was not raised
 	enum collect_outcome outcome;
 	struct error err;
 };
@@ -62,6 +63,7 @@ static void on_soon(struct soon *soon)
 		sandbox_withdraw(collect->sandbox, on_withdrawn, collect);
 		return;
 	}
+	collect->is_stopping = false;
 	collect->config.done(collect->config.data, collect->outcome,
 		collect->has_seen ? &collect->seen : NULL,
 		collect->outcome == COLLECT_DONE ? NULL : &collect->err);
@@ -453,10 +455,35 @@ bool collect_hurry(struct collect *collect)
 	return collect->keeper != NULL;
 }
 
+bool collect_stop(struct collect *collect)
+{
+	struct error err;
+	bool ends_itself = collect->keeper && keeper_is_ending(collect->keeper);
+	if (!collect->sandbox || !sandbox_can_withdraw(collect->sandbox)) {
+		return false;
+	}
+	collect->is_stopping = true;
+	if (!collect->is_over && !ends_itself) {
+		keeper_destroy(collect->keeper);
+		collect->keeper = NULL;
+		collect->has_receipt = false;
+		error_set_reason(&err, ERROR_UNAVAILABLE, "SHUTTING_DOWN",
+			"it was stopped before all was collected");
+		end(collect, COLLECT_FAILED, &err);
+	}
+	return true;
+}
+
 void collect_destroy(struct collect *collect)
 {
 	if (!collect) {
 		return;
+	}
+	if (collect->is_stopping) {
+		log_warning("recovery: sandbox %s of session %s, which was being stopped again, "
+			    "may go on (see acp-broker sandboxes list)",
+			collect->seen.reference ? collect->seen.reference : "(no name yet)",
+			collect->seen.id);
 	}
 	ev_timer_stop(collect->config.loop, &collect->due);
 	soon_stop(&collect->soon);

@@ -56,6 +56,12 @@ bool collect_has_reached(const struct collect *collect);
  */
 bool collect_hurry(struct collect *collect);
 
+/*
+ * Ends it early: the sync is left for another time, and what was started for it is stopped again.
+ * Done follows. False: nothing has to be stopped, or can be, and nothing follows: destroy it.
+ */
+bool collect_stop(struct collect *collect);
+
 /* What runs is left as it is, for another time. NULL is fine. */
 void collect_destroy(struct collect *collect);
 

@@ -390,6 +390,11 @@ bool keeper_is_closing(const struct keeper *keeper)
 	return keeper->is_closing;
 }
 
+bool keeper_is_ending(const struct keeper *keeper)
+{
+	return keeper->ending != NULL;
+}
+
 void keeper_recover(struct keeper *keeper, sandbox_done *done, void *data)
 {
 	add(keeper, &(struct order){.kind = ORDER_CLOSE,

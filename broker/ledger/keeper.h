@@ -134,6 +134,7 @@ void keeper_answer_held(struct keeper *keeper, const char *local_root, const git
  */
 void keeper_close(struct keeper *keeper, sandbox_done *done, void *data);
 bool keeper_is_closing(const struct keeper *keeper); // that was asked for
+bool keeper_is_ending(const struct keeper *keeper);  // all is collected: the sandbox is being ended
 
 /*
  * Of a broker that is gone: its record, and the lock of that (record_lock), are taken over; the

@@ -46,7 +46,9 @@ struct recovery {
 	bool is_over;      // nothing more is begun
 	bool is_woken;     // looks once more, then
 	size_t next;
-	struct collect *collect; // owned; the one in hand
+	struct collect *collect;  // owned; the one in hand
+	void (*done)(void *data); // of recovery_end; NULL: it goes on
+	void *data;
 };
 
 static void found_finish(struct found *found)
@@ -257,6 +259,9 @@ static void stop(struct recovery *recovery)
 	recovery->is_over = true;
 	ev_timer_stop(recovery->config.collect.loop, &recovery->begin);
 	ev_timer_stop(recovery->config.collect.loop, &recovery->due);
+	if (recovery->collect && collect_stop(recovery->collect)) {
+		return; // and is collected no further
+	}
 	collect_destroy(recovery->collect);
 	recovery->collect = NULL;
 }
@@ -275,7 +280,7 @@ static void look_again(struct recovery *recovery)
 static void end_look(struct recovery *recovery)
 {
 	stop(recovery);
-	if (recovery->is_woken && !pool_has(&recovery->look->job)) {
+	if (recovery->is_woken && !recovery->collect && !pool_has(&recovery->look->job)) {
 		look_again(recovery);
 	}
 }
@@ -328,6 +333,8 @@ static void on_collected(void *data, enum collect_outcome outcome, const struct 
 	} else if (outcome == COLLECT_DONE) {
 		log_info("recovery: session %s of %s, whose broker is gone, is collected",
 			found->id, record->local_root);
+	} else if (outcome == COLLECT_FAILED && recovery->is_over) {
+		log_info("recovery: session %s is left for another time", found->id);
 	} else if (outcome == COLLECT_FAILED && was_told(record, err)) {
 		log_debug("recovery: session %s of %s is still not collected: %s", found->id,
 			record->local_root, err->text);
@@ -339,7 +346,11 @@ static void on_collected(void *data, enum collect_outcome outcome, const struct 
 	}
 	collect_destroy(recovery->collect);
 	recovery->collect = NULL;
-	collect_next(recovery);
+	if (recovery->done) {
+		recovery->done(recovery->data);
+	} else {
+		collect_next(recovery);
+	}
 }
 
 static void begin_collect(struct recovery *recovery, const struct found *found)
@@ -424,7 +435,7 @@ struct recovery *recovery_start(const struct recovery_config *config)
 
 void recovery_wake(struct recovery *recovery)
 {
-	if (!recovery || ev_is_active(&recovery->begin)) {
+	if (!recovery || recovery->done || ev_is_active(&recovery->begin)) {
 		return; // it will look
 	}
 	recovery->is_woken = true;
@@ -433,12 +444,25 @@ void recovery_wake(struct recovery *recovery)
 	}
 }
 
+bool recovery_end(struct recovery *recovery, void (*done)(void *data), void *data)
+{
+	if (!recovery) {
+		return false;
+	}
+	recovery->done = done;
+	recovery->data = data;
+	stop(recovery);
+	return recovery->collect != NULL;
+}
+
 void recovery_destroy(struct recovery *recovery)
 {
 	if (!recovery) {
 		return;
 	}
-	stop(recovery);
+	ev_timer_stop(recovery->config.collect.loop, &recovery->begin);
+	ev_timer_stop(recovery->config.collect.loop, &recovery->due);
+	collect_destroy(recovery->collect);
 	pool_leave(&recovery->look->job);
 	free(recovery);
 }

@@ -26,7 +26,7 @@ struct recovery_config {
 	size_t other_count;
 	const struct registry *registry; // their providers; may be NULL where there are none
 	int delay_ms;                    // before it begins
-	int timeout_ms;                  // after that it ends, wherever it is
+	int timeout_ms;                  // after that it ends; what it has started is stopped again
 };
 struct recovery *recovery_start(const struct recovery_config *config);
 
@@ -36,7 +36,14 @@ struct recovery *recovery_start(const struct recovery_config *config);
  */
 void recovery_wake(struct recovery *recovery);
 
-/* NULL is fine. */
+/*
+ * Ends it early: nothing more is begun, and what it has started is stopped again (collect_stop).
+ * True: done follows, once; it may destroy the recovery. False: there is nothing to wait for, also
+ * where it is NULL.
+ */
+bool recovery_end(struct recovery *recovery, void (*done)(void *data), void *data);
+
+/* What it has started goes on; a log line names that while it is being stopped. NULL is fine. */
 void recovery_destroy(struct recovery *recovery);
 
 #endif

@@ -292,7 +292,7 @@ void relay_destroy(struct relay *relay)
 	relay_claim_finish(relay);
 	relay_order_finish(relay);
 	listing_records_finish(relay);
-	relay_recover_end(relay);
+	relay_recover_finish(relay);
 	relay_end_finish(relay);
 	relay_watch_finish(relay);
 	link_close(&relay->editor);

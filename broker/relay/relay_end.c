@@ -107,7 +107,7 @@ void relay_finish_if_empty(struct relay *relay)
 		return;
 	}
 	struct ending *ending = ending_of(relay);
-	if (leftovers_collect(leftovers_of(relay))) {
+	if (leftovers_collect(leftovers_of(relay)) || relay_recover_is_under_way(relay)) {
 		return; // it comes back
 	}
 	if (!ev_is_active(&ending->due)) {
@@ -216,6 +216,7 @@ void relay_hurry(struct relay *relay)
 	struct ending *ending = ending_of(relay);
 	ending->is_hurried = true;
 	leftovers_hurry(leftovers_of(relay));
+	relay_recover_finish(relay);
 	end_peers(relay, true);
 	if (ev_is_active(&ending->due)) {
 		ev_feed_event(relay->config.loop, &ending->due, EV_CUSTOM);

@@ -29,6 +29,7 @@ struct leftovers {
 	ev_timer again;          // looks whether its record is held no longer
 	long long deadline_ms;   // of clock_now_ms, for that; 0: nobody holds it
 	bool is_over;            // no other is begun
+	bool is_hurried;         // what was started is stopped again; a second time not even that
 };
 
 static const struct part_type type = {.size = sizeof(struct leftovers)};
@@ -223,7 +224,12 @@ void leftovers_hurry(struct leftovers *leftovers)
 {
 	leftovers->is_over = true;
 	ev_timer_stop(leftovers->relay->config.loop, &leftovers->again);
-	if (leftovers->collect && !collect_hurry(leftovers->collect)) {
+	bool was_hurried = leftovers->is_hurried;
+	leftovers->is_hurried = true;
+	if (!leftovers->collect || collect_hurry(leftovers->collect)) {
+		return;
+	}
+	if (was_hurried || !collect_stop(leftovers->collect)) {
 		end_collect(leftovers);
 	}
 }

@@ -26,7 +26,10 @@ void leftovers_note(struct peer *peer, const struct error *err);
  */
 bool leftovers_collect(struct leftovers *leftovers);
 
-/* What is in no sync yet is not waited for: it is left where it is, for the next start. */
+/*
+ * What is in no sync yet is not waited for, and left for the next start. What was started for it is
+ * stopped again; a second call does not wait for that either.
+ */
 void leftovers_hurry(struct leftovers *leftovers);
 
 /* While ending a sandbox was waited for in vain: the time for that is not taken twice. */

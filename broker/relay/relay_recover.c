@@ -58,11 +58,31 @@ void relay_recover_wake(struct relay *relay)
 	recovery_wake(recovering_of(relay)->recovery);
 }
 
-void relay_recover_end(struct relay *relay)
+void relay_recover_finish(struct relay *relay)
 {
 	struct recovering *recovering = recovering_of(relay);
 	recovery_destroy(recovering->recovery);
 	recovering->recovery = NULL;
 	sweep_destroy(recovering->sweep);
 	recovering->sweep = NULL;
+}
+
+static void on_ended(void *data)
+{
+	struct relay *relay = data;
+	relay_recover_finish(relay);
+	relay->ops->finish_if_empty(relay);
+}
+
+void relay_recover_end(struct relay *relay)
+{
+	struct recovering *recovering = recovering_of(relay);
+	if (!recovery_end(recovering->recovery, on_ended, relay)) {
+		relay_recover_finish(relay);
+	}
+}
+
+bool relay_recover_is_under_way(struct relay *relay)
+{
+	return recovering_of(relay)->recovery != NULL;
 }

@@ -28,8 +28,9 @@ static void on_ended(void *data, const struct error *err)
 	if (err && place->is_withdrawn && !daytona_box_is_doubted(place->box)) {
 		struct error left = *err;
 		error_prefix(&left,
-			"sandbox %s is of no use and goes on (acp-broker sandboxes delete %s)",
-			daytona_box_name(place->box), daytona_box_name(place->box));
+			"sandbox %s is of no use and goes on (acp-broker sandboxes %s %s)",
+			daytona_box_name(place->box), place->is_destroyed ? "delete" : "stop",
+			daytona_box_name(place->box));
 		end(place, &left);
 	} else if (err) {
 		end(place, err);

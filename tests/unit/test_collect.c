@@ -347,6 +347,76 @@ static void test_what_failed_in_the_same_way_before_is_told_once(void **state)
 	assert_null(strstr(new + 1, "/new"));
 }
 
+/* ---- a recovery that ends early ---- */
+
+static void on_recovery_ended(void *data)
+{
+	struct fixture *fixture = data;
+	fixture->told++;
+}
+
+/* Whose first collect has its sandbox. */
+static struct recovery *recover(struct fixture *fixture, int timeout_ms)
+{
+	long long deadline_ms = clock_now_ms() + DEADLINE_MS;
+	write_record(fixture, "/left", NULL, "2026-01-01T00:00:00Z");
+	fixture->profile.prepare_timeout_ms = 0;
+	struct recovery *recovery = recovery_start(
+		&(struct recovery_config){.collect = config_of(fixture), .timeout_ms = timeout_ms});
+	while (!fixture->listener && clock_now_ms() < deadline_ms) {
+		ev_run(fixture->loop, EVRUN_ONCE);
+	}
+	assert_non_null(fixture->listener);
+	return recovery;
+}
+
+static void assert_still_active(struct fixture *fixture)
+{
+	struct record record;
+	struct error err;
+	assert_true(record_load(fixture->folder_fd, fixture->ids[0], &record, &err));
+	assert_int_equal(record.state, RECORD_ACTIVE);
+	record_finish(&record);
+}
+
+static void test_what_a_recovery_has_started_is_stopped_when_it_ends(void **state)
+{
+	struct fixture *fixture = *state;
+	struct recovery *recovery = recover(fixture, DEADLINE_MS);
+	assert_true(recovery_end(recovery, on_recovery_ended, fixture));
+	ev_run(fixture->loop, 0);
+	assert_int_equal(fixture->told, 1);
+	assert_int_equal(fixture->withdrawn, 1);
+	assert_still_active(fixture);
+	recovery_destroy(recovery);
+}
+
+static void test_what_a_recovery_has_started_is_stopped_when_its_time_is_over(void **state)
+{
+	struct fixture *fixture = *state;
+	struct recovery *recovery = recover(fixture, 100);
+	ev_run(fixture->loop, 0);
+	assert_int_equal(fixture->withdrawn, 1);
+	assert_still_active(fixture);
+	assert_false(recovery_end(recovery, on_recovery_ended, fixture));
+	assert_int_equal(fixture->told, 0);
+	recovery_destroy(recovery);
+}
+
+static void test_what_is_still_being_stopped_at_the_end_is_named(void **state)
+{
+	struct fixture *fixture = *state;
+	struct capture capture;
+	struct recovery *recovery = recover(fixture, DEADLINE_MS);
+	capture_socket(&capture);
+	assert_true(recovery_end(recovery, on_recovery_ended, fixture));
+	recovery_destroy(recovery);
+	const char *text = logged(&capture);
+	capture_stop(&capture);
+	assert_non_null(strstr(text, "sandbox box "));
+	assert_int_equal(fixture->told, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +431,14 @@ int main(void)
 			test_what_failed_before_is_tried_after_the_rest, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_what_failed_in_the_same_way_before_is_told_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_what_a_recovery_has_started_is_stopped_when_it_ends, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_what_a_recovery_has_started_is_stopped_when_its_time_is_over, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_what_is_still_being_stopped_at_the_end_is_named, set_up, tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
