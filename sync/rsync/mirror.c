@@ -95,12 +95,15 @@ bool mirror_empty(struct mirror *mirror, const char *name, struct error *err)
 	       error_set_errno(err, errno, "making %s/%s", mirror->folder, name);
 }
 
-void mirror_rescue(struct mirror *mirror, const char *name, char *out, size_t size)
+char *mirror_rescue(struct mirror *mirror, const char *name, struct error *err)
 {
 	char kept[64];
 	mirror_stamp(kept, sizeof(kept), "rescued-");
-	renameat(mirror->fd, name, mirror->fd, kept);
-	text_format(out, size, "%s/%s", mirror->folder, kept);
+	if (renameat(mirror->fd, name, mirror->fd, kept) < 0) {
+		error_set_errno(err, errno, "renaming %s/%s to %s", mirror->folder, name, kept);
+		return NULL;
+	}
+	return path_join(mirror->folder, kept);
 }
 
 /* ---- its state ---- */

@@ -74,7 +74,8 @@ struct mirror_found {
 void mirror_look(struct mirror *mirror, const char *name, const char *known,
 	const struct rules *rules, struct mirror_found *out);
 
-/* Renames a folder of those above to one that stays; its path in `out`. */
-void mirror_rescue(struct mirror *mirror, const char *name, char *out, size_t size);
+/* Renames a folder of those above to one that stays; its path, owned by the caller. ERROR_SYSTEM.
+ */
+char *mirror_rescue(struct mirror *mirror, const char *name, struct error *err) ATTR_NODISCARD;
 
 #endif

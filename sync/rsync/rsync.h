@@ -47,7 +47,6 @@ struct rsync_delivering {
 	struct rules was;   // what the runtime's files were collected by
 	struct stuck stuck; // paths that cannot be replaced
 	struct mirror_found found;
-	char rescued[512]; // the folder of what could not be put back; "": none
 	struct transport_delivered result;
 };
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/point.h"
@@ -58,13 +59,19 @@ static void fetch(struct rsync_transport *rsync, const char *far, const char *kn
 
 /* ---- what putting back replaced ---- */
 
-static void rescue(struct rsync_transport *rsync, const char *folder, const char *path)
+/* False: it cannot be kept here; nothing is cleaned up there. */
+static bool rescue(
+	struct rsync_transport *rsync, const char *folder, const char *path, struct error *err)
 {
-	char *rescued = rsync->delivering.rescued;
-	mirror_rescue(&rsync->mirror, folder, rescued, sizeof(rsync->delivering.rescued));
+	char *rescued = mirror_rescue(&rsync->mirror, folder, err);
+	if (!rescued) {
+		return false;
+	}
 	text_format(rsync->note, sizeof(rsync->note),
 		"%s changed faster than it could be synced; what was there is kept in %s", path,
 		rescued);
+	free(rescued);
+	return true;
 }
 
 static bool work_look_again(
@@ -74,13 +81,9 @@ static bool work_look_again(
 	struct rules none;
 	rules_init(&none);
 	mirror_look(&rsync->mirror, "more", "mirror", &none, &found);
-	if (found.members > 0) {
-		rescue(rsync, "more", found.first);
-	}
-	if (rsync->delivering.is_not_back) {
-		rescue(rsync, "got", rsync->delivering.found.first);
-	}
-	return true;
+	bool ok = found.members == 0 || rescue(rsync, "more", found.first, err);
+	return ok && (!rsync->delivering.is_not_back ||
+			     rescue(rsync, "got", rsync->delivering.found.first, err));
 }
 
 static void look_again(struct rsync_transport *rsync)
