@@ -135,6 +135,11 @@ bool daytona_api_may_be_done(const struct daytona_api *api)
 	return api->may_be_done;
 }
 
+int daytona_api_status(const struct daytona_api *api)
+{
+	return api->status;
+}
+
 /* ---- a call's end ---- */
 
 /* Stops everything; what is raising it frees it. */
@@ -218,6 +223,7 @@ static void on_answer(void *data, const struct http_answer *answer)
 	struct error err;
 	call->transfer = NULL;
 	bool asks = answer->trouble == HTTP_FINE && answer->retry_in_s > 0;
+	call->api->status = answer->trouble == HTTP_FINE ? answer->status : 0;
 	call->api->asked_ms = asks ? answer->retry_in_s * 1000 : 0;
 	call->api->may_be_done = daytona_may_be_done(answer);
 	enum daytona_verdict verdict = daytona_judge(&tried, answer, &err);

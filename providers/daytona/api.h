@@ -75,6 +75,9 @@ long long daytona_api_asked_ms(const struct daytona_api *api);
  */
 bool daytona_api_may_be_done(const struct daytona_api *api);
 
+/* The status of the last answer; 0 where a try ended without one. */
+int daytona_api_status(const struct daytona_api *api);
+
 /* A text and another: label, variable. Lists of them end with a NULL name. */
 struct daytona_pair {
 	const char *name, *value;

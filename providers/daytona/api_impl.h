@@ -17,6 +17,7 @@ struct daytona_api {
 	long long try_timeout_ms, timeout_ms, pause_ms;
 	long long asked_ms; // by the last answer
 	bool may_be_done;   // though that says otherwise, or there was none
+	int status;         // its status; 0: none
 	struct list calls;  // of struct daytona_call
 };
 

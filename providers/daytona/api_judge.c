@@ -124,6 +124,9 @@ static enum daytona_verdict judge_refusal(const struct daytona_try *tried,
 	} else if (status == 401) {
 		hint = " (is what DAYTONA_API_KEY holds, or the variable that api-key-env names, a "
 		       "key of this service's?)";
+	} else if (status == 403 && strcmp(reason, "DAYTONA_UNAUTHORIZED") == 0) {
+		hint = " (the broker's key needs the permissions write:sandboxes and "
+		       "delete:sandboxes)";
 	} else if (status == 404 && !is_own) {
 		hint = " (is the URL that of the API, in its first version?)";
 	}

@@ -34,7 +34,9 @@ void daytona_box_end(struct daytona_box *box, const struct error *err)
 {
 	daytona_box_done *done = box->done;
 	struct error copy;
-	if (err) {
+	if (box->is_left) {
+		err = daytona_box_tell_left(box, err, &copy);
+	} else if (err) {
 		copy = *err;
 	}
 	daytona_box_drop(box);
@@ -331,6 +333,7 @@ static void take_step(
 			break; // and it has ended
 		}
 		if (box->goal != DAYTONA_GOAL_RUN) {
+			box->is_left = false;
 			daytona_box_end(box, NULL);
 		} else if (!box->config.create) {
 			fail_gone(box);
@@ -352,7 +355,7 @@ void daytona_box_begin(struct daytona_box *box, enum daytona_goal goal, long lon
 	box->has_failed = false;
 	box->starts = box->creates = 0;
 	box->creates_until_ms = 0;
-	box->is_made = box->is_deleting = false;
+	box->is_made = box->is_deleting = box->is_left = false;
 	box->pause = first_pause;
 	box->state[0] = '\0';
 	if (deadline_ms > 0) {

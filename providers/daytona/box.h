@@ -75,8 +75,13 @@ bool daytona_box_has_made(const struct daytona_box *box);   // and it was not ta
 bool daytona_box_is_doubted(const struct daytona_box *box); // it may be made yet
 bool daytona_box_has_acted(const struct daytona_box *box);  // made or started it
 
-/* Deletes it. One that is gone was deleted, but for another account's. */
+/*
+ * Deletes it. A missing sandbox counts as deleted, unless another account owns it. Where the key
+ * may not delete (DAYTONA_UNAUTHORIZED), the sandbox is stopped instead (stop-timeout); the error
+ * then says whether that was done, and daytona_box_is_left is true if it was.
+ */
 void daytona_box_delete(struct daytona_box *box, daytona_box_done *done);
+bool daytona_box_is_left(const struct daytona_box *box); // stopped, and not deleted
 
 /* That of its name has another id than the one that was wanted. */
 bool daytona_box_is_another(const struct daytona_box *box);

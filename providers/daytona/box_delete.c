@@ -3,13 +3,60 @@
 #include "base/text.h"
 #include "providers/daytona/box_impl.h"
 
+/* With 401 the key is not taken at all, and does not stop anything, either. */
+enum { FORBIDDEN = 403 };
+
+/* ---- what the key may not delete ---- */
+
+/* A stopped sandbox costs its disk alone, and whoever may delete it finds all in it. */
+static void stop_instead(struct daytona_box *box, const struct error *err)
+{
+	struct error forbidden = *err;
+	daytona_box_rest(box, false, box->done);
+	box->is_left = true;
+	box->forbidden = forbidden;
+}
+
+const struct error *daytona_box_tell_left(
+	struct daytona_box *box, const struct error *err, struct error *out_left)
+{
+	struct error left;
+	if (err) {
+		error_set_reason(&left, err->code, err->reason,
+			"sandbox %s goes on: deleting it: %s; stopping it instead: %s", box->name,
+			box->forbidden.text, err->text);
+		box->is_left = false;
+	} else if (box->is_left) {
+		error_set_reason(&left, ERROR_DENIED, "DAYTONA_UNAUTHORIZED",
+			"sandbox %s is stopped, and not deleted: %s; with a key that has "
+			"delete:sandboxes, acp-broker sandboxes delete %s does it",
+			box->name, box->forbidden.text, box->name);
+	} else {
+		return NULL;
+	}
+	*out_left = left;
+	return out_left;
+}
+
+bool daytona_box_is_left(const struct daytona_box *box)
+{
+	return box->is_left;
+}
+
+/* ---- deleting ---- */
+
 static void on_deleted(void *data, const struct daytona_sandbox *seen, const struct error *err)
 {
 	struct daytona_box *box = data;
 	bool is_gone = !err || err->code == ERROR_NOT_FOUND;
 	box->call = NULL;
 	box->has_made = box->has_made && !is_gone;
-	daytona_box_end(box, is_gone ? NULL : err);
+	if (!is_gone && error_has_reason(err, "DAYTONA_UNAUTHORIZED") &&
+		daytona_api_status(box->config.api) == FORBIDDEN) {
+		stop_instead(box, err);
+	} else {
+		daytona_box_end(box, is_gone ? NULL : err);
+	}
 }
 
 /* What is not there may be made yet: true where that is looked for once more. */

@@ -50,6 +50,8 @@ struct daytona_box {
 	unsigned int unfit;         // what is still to become as the profile says
 	enum daytona_unfit fitting; // what is being made so
 	struct error refusal;       // why the network was not; ERROR_NONE: it was
+	bool is_left;               // the key may not delete it: it is stopped instead
+	struct error forbidden;     // what the service said to the delete
 	int auto_stop_min;          // of the sandbox; -1: not told
 	char *found;                // owned; the name of one that the labels have found; or NULL
 	bool found_runs;
@@ -76,6 +78,13 @@ bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *see
 
 /* It runs: what is not as the profile says is made so; then the order ends. */
 void daytona_box_fit(struct daytona_box *box, const struct daytona_sandbox *seen);
+
+/*
+ * The end of a stop in place of a delete: writes what is told of it. NULL where the sandbox is gone
+ * after all.
+ */
+const struct error *daytona_box_tell_left(
+	struct daytona_box *box, const struct error *err, struct error *out_left);
 
 void daytona_box_withdraw_init(struct daytona_box *box);
 

@@ -25,7 +25,12 @@ static void on_ended(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
 	point("daytona.ended");
-	if (err && place->is_withdrawn && !daytona_box_is_doubted(place->box)) {
+	if (err && daytona_box_is_left(place->box)) {
+		/* All of it was collected, or nothing is in it. Its note stays with it. */
+		log_warning("%s", err->text);
+		daytona_claim_release(place->claim);
+		end(place, NULL);
+	} else if (err && place->is_withdrawn && !daytona_box_is_doubted(place->box)) {
 		struct error left = *err;
 		error_prefix(&left,
 			"sandbox %s is of no use and goes on (acp-broker sandboxes %s %s)",

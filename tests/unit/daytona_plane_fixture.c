@@ -112,6 +112,11 @@ bool daytona_api_may_be_done(const struct daytona_api *api)
 	return plane.may_be_done;
 }
 
+int daytona_api_status(const struct daytona_api *api)
+{
+	return plane.status;
+}
+
 void daytona_call_cancel(struct daytona_call *call)
 {
 	if (call) {
@@ -176,7 +181,11 @@ struct daytona_call *daytona_act(struct daytona_api *api, enum daytona_act act, 
 		[DAYTONA_RECOVER] = "started"};
 	call->done = done;
 	++*counts[act];
-	if (box->act_reason) {
+	plane.status = 0;
+	if (box->delete_status && act == DAYTONA_DELETE) {
+		plane.status = box->delete_status;
+		fail_with(call, ERROR_DENIED, "DAYTONA_UNAUTHORIZED");
+	} else if (box->act_reason) {
 		fail_with(call, ERROR_DENIED, box->act_reason);
 	} else {
 		box->state = states[act];

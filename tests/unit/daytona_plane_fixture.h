@@ -26,6 +26,7 @@ struct plane_box {
 	const char *started; // the state after a start; NULL: "started"
 	bool is_recoverable, is_foreign, is_network_open, has_odd_labels;
 	const char *act_reason; // acts fail with it; NULL: they do not
+	int delete_status;      // a delete fails with DAYTONA_UNAUTHORIZED and it; 0: it does not
 	/* What a create is answered with; the sandbox is there then in create_state, or not. */
 	const char *create_reason;
 	enum error_code create_code;
@@ -48,6 +49,7 @@ struct plane {
 	bool may_be_done;   // what failed
 	const char *listed; // the name of one that a list has; NULL: none
 	int lists;
+	int status; // of the last act
 };
 
 extern struct plane plane;

@@ -57,6 +57,14 @@ static void test_a_key_that_is_not_taken_is_told_with_where_it_comes_from(void *
 	expect_failed("DAYTONA_UNAUTHORIZED", "Invalid credentials (is what DAYTONA_API_KEY holds");
 }
 
+static void test_a_key_that_may_not_do_it_is_told_the_permissions(void **state)
+{
+	server_will_answer(403, "", "{\"statusCode\":403,\"message\":\"Forbidden resource\"}");
+	ask();
+	expect_failed("DAYTONA_UNAUTHORIZED", "Forbidden resource");
+	assert_names(outcome.err.text, "write:sandboxes | delete:sandboxes");
+}
+
 static void test_what_a_create_does_not_find_is_no_sandbox(void **state)
 {
 	server_will_answer(404, "", "{\"statusCode\":404,\"message\":\"Region not found\"}");
@@ -337,6 +345,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_each_status_has_its_reason_and_the_services_words),
 		TEST(test_a_key_that_is_not_taken_is_told_with_where_it_comes_from),
+		TEST(test_a_key_that_may_not_do_it_is_told_the_permissions),
 		TEST(test_what_a_create_does_not_find_is_no_sandbox),
 		TEST(test_a_path_that_is_not_found_is_no_sandbox),
 		TEST(test_a_message_may_have_any_shape),

@@ -407,6 +407,73 @@ static void test_a_delete_has_the_deadlines_of_its_calls_alone(void **state)
 	assert_int_equal(there->deletes, 1);
 }
 
+/* ---- a key that may not delete ---- */
+
+static void delete_with_a_key_that_may_not(struct told *told, struct plane_box *there, bool is_left)
+{
+	open_box(told, there, NULL);
+	daytona_box_delete(told->box, told_done);
+	told_wait(told);
+	assert_int_equal(daytona_box_is_left(told->box), is_left);
+	daytona_box_destroy(told->box);
+	assert_int_equal(there->deletes, 1);
+}
+
+static void test_what_the_key_may_not_delete_is_stopped(void **state)
+{
+	static const char *const states[] = {"started", "stopped"};
+	for (size_t i = 0; i < ARRAY_LENGTH(states); i++) {
+		struct told told;
+		struct plane_box *there = plane_add(i == 0 ? "runs" : "rests", states[i]);
+		there->delete_status = 403;
+		delete_with_a_key_that_may_not(&told, there, true);
+		assert_false(told.is_ok);
+		assert_string_equal(told.err.reason, "DAYTONA_UNAUTHORIZED");
+		assert_names(told.err.text, there->name);
+		assert_names(told.err.text, "stopped, and not deleted");
+		assert_int_equal(there->stops, i == 0);
+		assert_string_equal(there->state, "stopped");
+	}
+}
+
+static void test_a_key_that_is_not_taken_at_all_stops_nothing(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", "started");
+	there->delete_status = 401;
+	delete_with_a_key_that_may_not(&told, there, false);
+	assert_string_equal(told.err.reason, "DAYTONA_UNAUTHORIZED");
+	assert_int_equal(there->stops, 0);
+}
+
+static void test_what_can_be_neither_deleted_nor_stopped_goes_on(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", "started");
+	there->delete_status = 403;
+	there->act_reason = "DAYTONA_REJECTED";
+	delete_with_a_key_that_may_not(&told, there, false);
+	assert_string_equal(told.err.reason, "DAYTONA_REJECTED");
+	assert_names(told.err.text, "box | goes on | DAYTONA_UNAUTHORIZED | DAYTONA_REJECTED");
+}
+
+static void test_what_was_made_for_nothing_is_stopped_by_a_key_that_may_not_delete(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", NULL);
+	struct daytona_create create = {.name = "box"};
+	there->delete_status = 403;
+	open_box(&told, there, &create);
+	daytona_box_bring(told.box, told_done);
+	told_wait(&told);
+	told.is_over = false;
+	daytona_box_withdraw(told.box, false, told_done);
+	told_wait(&told);
+	assert_true(daytona_box_is_left(told.box));
+	assert_int_equal(there->stops, 1);
+	daytona_box_destroy(told.box);
+}
+
 /* ---- creates ---- */
 
 static void test_a_create_that_failed_is_reported_and_removed(void **state)
@@ -598,6 +665,10 @@ int main(int argc, char **argv)
 		BOX_TEST(test_nothing_of_another_users_is_touched),
 		BOX_TEST(test_a_label_that_is_no_text_forbids_using_it_and_not_stopping_it),
 		BOX_TEST(test_a_delete_has_the_deadlines_of_its_calls_alone),
+		BOX_TEST(test_what_the_key_may_not_delete_is_stopped),
+		BOX_TEST(test_a_key_that_is_not_taken_at_all_stops_nothing),
+		BOX_TEST(test_what_can_be_neither_deleted_nor_stopped_goes_on),
+		BOX_TEST(test_what_was_made_for_nothing_is_stopped_by_a_key_that_may_not_delete),
 		BOX_TEST(test_a_create_that_failed_is_reported_and_removed),
 		BOX_TEST(test_a_create_that_fails_while_it_is_waited_for_is_reported_and_removed),
 		BOX_TEST(test_a_create_that_left_nothing_is_told_in_the_services_words),

@@ -71,6 +71,22 @@ class Life(Room):
         self.assertNotEqual(self.box()['name'], first)
         self.end(client)
 
+    def test_what_the_key_may_not_delete_is_stopped_and_said(self):
+        client, session = self.opened(persistence='transient')
+        self.prompt(client, session, 'terminal echo late > late')
+        self.daytona.settings(scopes=['write:sandboxes'])
+        self.end(client)
+        box = self.box()
+        self.assertEqual(self.tree(), {'late': 'late\n'})
+        self.assertEqual(box['state'], 'stopped')
+        self.assertNames(client.stderr, f'{box["name"]} is stopped | delete:sandboxes')
+        self.assertEqual({record['state'] for record in self.records()}, {'stopped'})
+        self.assertEqual(self.command('sandboxes', 'delete', box['name']).returncode, 1)
+        self.assertEqual(self.notes(), [box['name']])
+        self.daytona.settings(scopes=['write:sandboxes', 'delete:sandboxes'])
+        told = self.command('sandboxes', 'delete', box['name'])
+        self.assertEqual((told.returncode, self.boxes(), self.notes()), (0, [], []), told.stderr)
+
     def test_an_archived_one_starts_again(self):
         client, session = self.opened(persistence='archive')
         self.prompt(client, session, 'terminal echo a > a')
